@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operation: every file operation is one struct gi_fop, whatever its kind.
+ *
+ * Life: the origin (FUSE bridge, protocol/server, a heal) makes one with
+ * gi_fop_new or gi_fop_child, fills the request part and calls gi_fop_submit.
+ * The core walks it down the stack (xlator.h) until a translator answers it;
+ * then back up through those that asked to see the reply, and at last calls
+ * `done`, which must end with gi_fop_unref. A fop is answered exactly once.
+ *
+ * Memory: one allocation holds the fop and the private bytes of every
+ * translator. The request part must not be changed once submitted, except by a
+ * translator on the way down before it passes the fop on. A child fop (fan-out)
+ * keeps its parent alive and borrows its strings, dicts and payload.
+ */
+#ifndef GI_FOP_H
+#define GI_FOP_H
+
+#include "libglusterish/dict.h"
+#include "libglusterish/inode.h"
+#include "libglusterish/list.h"
+#include "libglusterish/payload.h"
+#include "libglusterish/reactor.h"
+#include "libglusterish/types.h"
+
+enum gi_fop_kind { /* numbers are the wire procedures (wire.md 2) */
+  GI_FOP_NULL = 0,
+  GI_FOP_STAT = 1,
+  GI_FOP_READLINK = 2,
+  GI_FOP_MKNOD = 3,
+  GI_FOP_MKDIR = 4,
+  GI_FOP_UNLINK = 5,
+  GI_FOP_RMDIR = 6,
+  GI_FOP_SYMLINK = 7,
+  GI_FOP_RENAME = 8,
+  GI_FOP_LINK = 9,
+  GI_FOP_TRUNCATE = 10,
+  GI_FOP_OPEN = 11,
+  GI_FOP_READ = 12,
+  GI_FOP_WRITE = 13,
+  GI_FOP_STATFS = 14,
+  GI_FOP_FLUSH = 15,
+  GI_FOP_FSYNC = 16,
+  GI_FOP_SETXATTR = 17,
+  GI_FOP_GETXATTR = 18,
+  GI_FOP_REMOVEXATTR = 19,
+  GI_FOP_OPENDIR = 20,
+  GI_FOP_FSYNCDIR = 21,
+  GI_FOP_ACCESS = 22,
+  GI_FOP_CREATE = 23,
+  GI_FOP_FTRUNCATE = 24,
+  GI_FOP_FSTAT = 25,
+  GI_FOP_LK = 26,
+  GI_FOP_LOOKUP = 27,
+  GI_FOP_READDIR = 28,
+  GI_FOP_INODELK = 29,
+  GI_FOP_FINODELK = 30,
+  GI_FOP_ENTRYLK = 31,
+  GI_FOP_FENTRYLK = 32,
+  GI_FOP_XATTROP = 33,
+  GI_FOP_FXATTROP = 34,
+  GI_FOP_FGETXATTR = 35,
+  GI_FOP_FSETXATTR = 36,
+  GI_FOP_RCHECKSUM = 37,
+  GI_FOP_SETATTR = 38,
+  GI_FOP_FSETATTR = 39,
+  GI_FOP_READDIRP = 40,
+  GI_FOP_RELEASE = 41,    /* only on the wire: in a process gi_fd_unref does it */
+  GI_FOP_RELEASEDIR = 42, /* likewise */
+  GI_FOP_FREMOVEXATTR = 43,
+  GI_FOP_FALLOCATE = 44,
+  GI_FOP_DISCARD = 45,
+  GI_FOP_ZEROFILL = 46,
+  GI_FOP_IPC = 47,
+  GI_FOP_SEEK = 48,
+  GI_FOP_COMPOUND = 49, /* dead */
+  GI_FOP_LEASE = 50,
+  GI_FOP_GETACTIVELK = 51,
+  GI_FOP_SETACTIVELK = 52,
+  GI_FOP_ICREATE = 53,
+  GI_FOP_NAMELINK = 54,
+  GI_FOP_PUT = 55,
+  GI_FOP_COPY_FILE_RANGE = 56,
+  GI_FOP_MAX = 57,
+};
+
+#define GI_KIND(k) (1ull << (k)) /* member of a set of kinds */
+
+enum gi_fop_target { GI_TARGET_NONE, GI_TARGET_LOC, GI_TARGET_FD, GI_TARGET_ENTRY /* parent + name */ };
+
+enum { /* class bits */
+  GI_CLASS_READ = 1,
+  GI_CLASS_WRITE = 2,
+  GI_CLASS_DATA = 4,
+  GI_CLASS_META = 8,
+  GI_CLASS_ENTRY = 16,
+  GI_CLASS_LOCK = 32,
+  GI_CLASS_MAY_WAIT = 64, /* a blocking lock: its reply may take arbitrarily long */
+};
+
+/* One record per kind: everything generic is driven by this table. */
+struct gi_fop_info {
+  const char *name; /* upper case, as in logs and profiles: "LOOKUP"; NULL = no such kind */
+  enum gi_fop_target target;
+  unsigned classes;
+};
+extern const struct gi_fop_info gi_fop_table[GI_FOP_MAX];
+const char *gi_fop_name(enum gi_fop_kind kind); /* "?" for a number outside the table */
+/* All kinds whose classes include every bit of `classes`. */
+uint64_t gi_kinds_of_class(unsigned classes);
+
+/* A place: an object by gfid, and/or a name in a parent. `inode`/`parent` are the canonical objects when known. The fop holds
+ * references on both. */
+struct gi_loc {
+  struct gi_gfid gfid;
+  struct gi_gfid pargfid;
+  const char *name; /* NUL terminated, no slash; NULL = nameless */
+  struct gi_inode *inode;
+  struct gi_inode *parent;
+};
+
+struct gi_caller {
+  int32_t pid; /* < 0: internal client (wire.md 1.5) */
+  uint32_t uid, gid;
+  uint32_t ngroups;
+  const uint32_t *groups; /* borrowed: in the fop's arena or longer lived */
+  uint32_t stamps;        /* which timestamps change: GI_STAMP_* */
+  struct gi_time time;    /* the client's clock when the operation began */
+  struct gi_owner owner;
+  void *client;           /* protocol/server: the struct of the client it came from; NULL elsewhere */
+};
+
+enum { /* credential flags (wire.md 1.5) */
+  GI_STAMP_CTIME = 1,
+  GI_STAMP_MTIME = 2,
+  GI_STAMP_ATIME = 4,
+  GI_STAMP_PARENT_CTIME = 8,
+  GI_STAMP_PARENT_MTIME = 16,
+  GI_STAMP_PARENT_ATIME = 32,
+};
+
+/* One directory entry of READDIR/READDIRP. */
+struct gi_dirent {
+  uint64_t ino;
+  uint64_t off; /* cookie: continue after this entry */
+  uint32_t type; /* DT_* */
+  const char *name;
+  uint32_t name_len;
+  struct gi_iatt stat;   /* READDIRP; all zero = unknown */
+  struct gi_dict *xdata; /* READDIRP; owned; NULL = none */
+};
+
+struct gi_dirents {
+  uint32_t count, capacity;
+  struct gi_dirent *entry; /* gi_dirents_free */
+};
+
+struct gi_lock_item { /* GETACTIVELK */
+  struct gi_flock flock;
+  const char *client_uid;
+  uint32_t flags;
+};
+
+struct gi_lease {
+  uint32_t cmd, type;
+  uint8_t id[16];
+  uint32_t flags;
+};
+
+/* Arguments. Members are shared between kinds that mean the same by them; unused ones are zero. */
+struct gi_args {
+  uint64_t offset;  /* READ WRITE TRUNCATE FTRUNCATE READDIR(P) FALLOCATE DISCARD ZEROFILL SEEK RCHECKSUM; CFR: source */
+  uint64_t offset2; /* COPY_FILE_RANGE: destination */
+  uint64_t size;    /* READ WRITE READDIR(P) READLINK FALLOCATE DISCARD ZEROFILL RCHECKSUM COPY_FILE_RANGE: bytes */
+  uint64_t rdev;    /* MKNOD: as in iatt */
+  uint32_t flags;   /* OPEN CREATE READ WRITE SETXATTR XATTROP FALLOCATE(1 = keep size) UNLINK/RMDIR xflags LOOKUP CFR … */
+  uint32_t mode;    /* CREATE MKNOD MKDIR ICREATE PUT; ACCESS: mask */
+  uint32_t umask;
+  int32_t datasync; /* FSYNC FSYNCDIR: non-zero = data only */
+  int32_t what;     /* SEEK: 0 data, 1 hole; IPC: op */
+  int32_t valid;    /* SETATTR: GI_SET_* */
+  uint32_t cmd;     /* LK INODELK ENTRYLK … */
+  uint32_t type;    /* LK INODELK ENTRYLK … */
+  const char *name;   /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
+  const char *domain; /* INODELK/ENTRYLK `volume` */
+  const char *link;   /* SYMLINK target */
+  struct gi_dict *dict; /* SETXATTR XATTROP: the attributes; owned reference */
+  struct gi_iatt iatt;  /* SETATTR */
+  struct gi_flock flock;
+  struct gi_lease lease;
+};
+
+struct gi_reply {
+  int32_t ret; /* >= 0 success (bytes, entries), -1 failure */
+  int32_t err; /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
+  struct gi_iatt stat; /* the object */
+  struct gi_iatt pre, post;   /* before/after: of the object, or of the (old) parent for entry kinds */
+  struct gi_iatt pre2, post2; /* RENAME: new parent */
+  struct gi_dict *dict;  /* GETXATTR XATTROP: owned reference */
+  struct gi_dict *xdata; /* owned reference; NULL = none */
+  struct gi_payload payload; /* READ */
+  struct gi_statfs statfs;
+  struct gi_dirents entries; /* READDIR(P) */
+  struct gi_flock flock;     /* LK */
+  const char *link;          /* READLINK; in the fop's arena */
+  uint64_t offset;           /* SEEK */
+  uint32_t weak_checksum;    /* RCHECKSUM */
+  uint8_t strong_checksum[32];
+  uint32_t strong_len;
+  uint32_t flags;            /* RCHECKSUM */
+  uint32_t nlocks;           /* GETACTIVELK */
+  struct gi_lock_item *locks; /* in the arena */
+  struct gi_lease lease;
+};
+
+struct gi_arena_chunk;
+
+#define GI_FOP_MAGIC 0x1d0f0b01u
+#define GI_FOP_DEPTH 24 /* most translators that may want to see one reply */
+
+struct gi_fop {
+  uint32_t magic;
+  uint32_t refs;
+  enum gi_fop_kind kind;
+  enum gi_priority priority; /* for work it causes on the worker pool; io-threads sets it */
+  struct gi_graph *graph;
+  struct gi_fop *parent; /* the fop this is a fan-out child of; referenced */
+
+  /* ---- request ---- */
+  struct gi_caller caller;
+  struct gi_loc loc;  /* the object, or the entry; RENAME/LINK: the old one */
+  struct gi_loc loc2; /* RENAME/LINK: the new one; COPY_FILE_RANGE: destination */
+  struct gi_fd *fd;   /* referenced; CREATE/OPEN/OPENDIR: the fd being opened */
+  struct gi_fd *fd2;  /* COPY_FILE_RANGE destination */
+  struct gi_args args;
+  struct gi_payload payload; /* WRITE, PUT */
+  struct gi_dict *xdata;     /* owned reference; NULL = none */
+  uint64_t start_ns;         /* gi_now when submitted */
+
+  /* ---- reply ---- */
+  struct gi_reply rsp;
+  bool answered;
+  bool cancelled; /* the origin no longer wants a blocking lock (gi_fop_cancel) */
+
+  /* ---- origin ---- */
+  void (*done)(struct gi_fop *fop, void *arg);
+  void *done_arg;
+  struct gi_list link; /* for whoever holds the fop: a queue, a fan-out */
+
+  /* ---- the core's own ---- */
+  struct gi_xlator *at;                 /* where it is now */
+  struct gi_xlator *tell[GI_FOP_DEPTH]; /* who wants the reply */
+  uint32_t ntell;
+  struct gi_arena_chunk *arena;
+  uint32_t arena_used;
+  _Alignas(16) unsigned char arena_inline[256];
+  _Alignas(16) unsigned char bytes[]; /* every translator's fop_bytes, zeroed */
+};
+
+/* A fresh fop with one reference, everything zero. */
+struct gi_fop *gi_fop_new(struct gi_graph *g, enum gi_fop_kind kind);
+/* A fan-out child of the same kind with caller, locs, fds, args, payload and xdata shared by reference from `parent`, which it
+ * keeps alive. Change what must differ before submitting (replace xdata: unref and set). */
+struct gi_fop *gi_fop_child(struct gi_fop *parent);
+/* An empty helper operation of another kind on behalf of `parent`: caller, graph; parent kept alive. For locks, xattrops … */
+struct gi_fop *gi_fop_helper(struct gi_fop *parent, enum gi_fop_kind kind);
+struct gi_fop *gi_fop_ref(struct gi_fop *fop);
+void gi_fop_unref(struct gi_fop *fop); /* NULL is fine */
+
+/* Copies text or bytes (NUL added) into the fop's arena: freed with the fop. */
+char *gi_fop_strdup(struct gi_fop *fop, const char *s, size_t len);
+void *gi_fop_alloc(struct gi_fop *fop, size_t size); /* aligned to 16, uninitialised */
+
+/* Request fillers: copy names into the arena, take references. */
+void gi_loc_set_inode(struct gi_loc *loc, struct gi_inode *inode);
+void gi_fop_set_entry(struct gi_fop *fop, struct gi_loc *loc, struct gi_inode *parent, const char *name);
+void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd); /* sets loc to the fd's inode too, if it has one */
+void gi_loc_copy(struct gi_loc *to, const struct gi_loc *from); /* references; the name is borrowed */
+void gi_loc_clear(struct gi_loc *loc);
+
+/* The request's xdata for writing: makes one, or un-shares it (copy) if it is referenced elsewhere. */
+struct gi_dict *gi_fop_xdata(struct gi_fop *fop);
+/* The reply's xdata for writing, likewise. */
+struct gi_dict *gi_fop_rsp_xdata(struct gi_fop *fop);
+
+/* Sends it into the stack at `top` (that translator sees it first). `done` runs exactly once, possibly before this returns. */
+void gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struct gi_fop *fop, void *arg), void *arg);
+
+/* Asks that a fop which waits in a lock queue be answered EINTR soon. Goes to whoever holds it as the notification
+ * GI_EVENT_CANCEL; a fop that is not waiting is left alone. */
+void gi_fop_cancel(struct gi_fop *fop);
+
+/* Drops what a reply owns and zeroes it, for a translator that re-submits. */
+void gi_reply_clear(struct gi_reply *rsp);
+/* Moves a child's reply into another fop's (ownership included; link/locks strings are copied into `to`'s arena). */
+void gi_reply_move(struct gi_fop *to, struct gi_fop *from);
+
+void gi_dirents_add(struct gi_dirents *d, const struct gi_dirent *e, struct gi_fop *owner); /* name copied into owner's arena */
+void gi_dirents_free(struct gi_dirents *d);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A graph: the translators of one volfile, loaded, initialised and compiled.
+ */
+#ifndef GI_GRAPH_H
+#define GI_GRAPH_H
+
+#include "libglusterish/volfile.h"
+#include "libglusterish/xlator.h"
+
+/* What a process is: one per process in production, many in the simulator. No other global state exists. */
+struct gi_ctx {
+  struct gi_reactor *reactor;
+  const char *process_name; /* "glusterishfs" */
+  struct gi_gfid process_uuid;
+  char process_id[256];     /* the client identity sent in SETVOLUME: uuid text + host, pid, time */
+  const char *volfile_server; /* host of the management daemon, NULL if the volfile is a file */
+  int volfile_server_port;
+  const char *volfile_id;
+  struct gi_graph *graph;   /* the active graph */
+  int brick_port;           /* --brick-port / listen-port for protocol/server; 0 = from options */
+  const char *brick_name;   /* --brick-name: the brick's path */
+  void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
+  void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
+  void *app; /* the program's own */
+};
+
+struct gi_graph {
+  struct gi_ctx *ctx;
+  unsigned count;
+  struct gi_xlator **xlators; /* children before parents; the last is the top of the volfile */
+  struct gi_xlator *top;
+  struct gi_volfile *volfile;
+  uint32_t fop_bytes, inode_bytes, fd_bytes; /* sums over all translators */
+  uint64_t fops_live, inodes_live, fds_live;
+  struct gi_inode_table *inodes;
+  struct gi_fop_pool *pool;
+  bool active; /* PARENT_UP was sent */
+};
+
+/* A class by its type; NULL and err (naming the file) when it cannot be loaded. */
+const struct gi_xlator_class *gi_class_load(const char *type, void **dl, struct gi_error *err);
+/* Directory searched for KIND/NAME.so: $GLUSTERISH_XLATOR_DIR, else the installed one. */
+const char *gi_xlator_dir(void);
+/* Makes a class available without a file, before any load: tests and fake neighbours. */
+void gi_class_register(const struct gi_xlator_class *cls);
+
+/* Loads, parses options, initialises bottom up, compiles. Takes ownership of *vf (cleared) whatever happens. `overrides` are
+ * --xlator-option settings ("NAME.option=value", NAME may be a pattern), or NULL. NULL and err on failure, nothing left. */
+struct gi_graph *gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *overrides, struct gi_error *err);
+void gi_graph_activate(struct gi_graph *g); /* sends PARENT_UP from the top */
+void gi_graph_free(struct gi_graph **g);    /* PARENT_DOWN first if active; no fop may be under way */
+
+/* Applies the options of a new volfile of the same shape to the running graph, all or nothing. Performance translators that are
+ * only in one of the two are switched on or off. Returns 0; 1 if the topology differs (nothing was changed: build a new
+ * graph); -1 and err if an option was refused (nothing was changed). *vf is consumed on 0. */
+int gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err);
+
+struct gi_xlator *gi_graph_find(const struct gi_graph *g, const char *name);
+/* Recomputes dispatch after a change of `enabled`. */
+void gi_graph_compile(struct gi_graph *g);
+/* "name type -> children" lines plus interest per kind. */
+void gi_graph_print(const struct gi_graph *g, FILE *out);
+void gi_graph_statedump(struct gi_graph *g, struct gi_dump *d);
+
+#endif

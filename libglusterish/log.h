@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Structured log. Default form is the GlusterFS line (volfile.md 11); JSON
+ * lines by option. Every message has an id; each id is rate limited so that a
+ * failing brick cannot flood a disk: after GI_LOG_BURST lines of one id in
+ * GI_LOG_WINDOW_S seconds the rest is counted and reported as one line.
+ *
+ *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_QUORUM, "only %u of %u children are up", up, n);
+ */
+#ifndef GI_LOG_H
+#define GI_LOG_H
+
+#include <stdbool.h>
+
+enum gi_log_level { /* letters in the line: M A C E W N I D T */
+  GI_LOG_NONE,
+  GI_LOG_EMERG,
+  GI_LOG_ALERT,
+  GI_LOG_CRITICAL,
+  GI_LOG_ERROR,
+  GI_LOG_WARNING,
+  GI_LOG_NOTICE,
+  GI_LOG_INFO,
+  GI_LOG_DEBUG,
+  GI_LOG_TRACE,
+};
+
+#define GI_LOG_BURST 20
+#define GI_LOG_WINDOW_S 10
+
+/* Opens the log. `path` "-" = stderr. Returns 0 or -errno. May be called again (reopen after rotation: gi_log_reopen). */
+int gi_log_open(const char *path, enum gi_log_level level, bool json);
+void gi_log_reopen(void);
+void gi_log_set_level(enum gi_log_level level);
+void gi_log_set_json(bool json);
+/* Accepts the words of diagnostics.*-log-level (DEBUG, WARNING, ERROR, CRITICAL, NONE, TRACE, INFO), any case. */
+bool gi_log_level_parse(const char *word, enum gi_log_level *level);
+bool gi_log_enabled(enum gi_log_level level);
+
+/* `msgid` is any stable number, unique per call site family; use the enum below or a translator's own base + n. */
+#define gi_log(level, domain, msgid, ...)                                                          \
+  do {                                                                                             \
+    if (gi_log_enabled(level))                                                                     \
+      gi_log_write(level, domain, msgid, __FILE__, __LINE__, __func__, __VA_ARGS__);               \
+  } while (0)
+
+void gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
+                  const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+
+/* Message id bases: base + small number, each module its own hundred. */
+enum {
+  GI_MSG_CORE = 100100,
+  GI_MSG_GRAPH = 100200,
+  GI_MSG_OPTIONS = 100300,
+  GI_MSG_RPC = 101000,
+  GI_MSG_RPC_CLIENT = 101100,
+  GI_MSG_RPC_SERVER = 101200,
+  GI_MSG_CLIENT = 102000,
+  GI_MSG_SERVER = 103000,
+  GI_MSG_POSIX = 104000,
+  GI_MSG_LOCKS = 105000,
+  GI_MSG_INDEX = 106000,
+  GI_MSG_ACCESS = 107000,
+  GI_MSG_IOT = 107500,
+  GI_MSG_REPLICATE = 108000,
+  GI_MSG_FUSE = 109000,
+  GI_MSG_DEBUG = 110000,
+  GI_MSG_MGMT = 111000,
+  GI_MSG_CLI = 112000,
+};
+
+#endif

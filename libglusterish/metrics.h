@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counters and histograms as tables: name, unit, help. A module declares a
+ * struct of uint64_t members and a table that names them; whoever exports
+ * (statedump, Prometheus, CLI) walks the table.
+ */
+#ifndef GI_METRICS_H
+#define GI_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gi_metric {
+  const char *name; /* NULL ends a table */
+  const char *unit; /* "", "bytes", "ns" … */
+  const char *help;
+  size_t offset; /* of the uint64_t in the module's struct */
+};
+
+#define GI_METRIC(type, member, unit, help) { #member, unit, help, offsetof(type, member) }
+#define GI_METRIC_END { NULL, NULL, NULL, 0 }
+
+static inline uint64_t
+gi_metric_value(const struct gi_metric *m, const void *base)
+{
+  return *(const uint64_t *)((const char *)base + m->offset);
+}
+
+/* Log-linear latency histogram: 16 sub-buckets per power of two, relative error <= 6.25 %. */
+#define GI_HIST_BUCKETS (61 * 16)
+struct gi_hist {
+  uint64_t count, sum, min, max;
+  uint64_t bucket[GI_HIST_BUCKETS];
+};
+
+void gi_hist_add(struct gi_hist *h, uint64_t value);
+/* The value below which `q` (0..1) of the samples lie; 0 if empty. */
+uint64_t gi_hist_quantile(const struct gi_hist *h, double q);
+void gi_hist_reset(struct gi_hist *h);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reactor: the only place that waits, reads clocks, makes threads or draws
+ * random numbers. A process has one; every handler runs on it to completion
+ * and never blocks. What may block runs on its worker pool and comes back as a
+ * callback on the reactor.
+ *
+ * There are two implementations behind this interface: the real one (libevent,
+ * threads) and, for the simulator, one with virtual time and a seed. That is
+ * why everything goes through `struct gi_reactor_ops`.
+ */
+#ifndef GI_REACTOR_H
+#define GI_REACTOR_H
+
+#include "libglusterish/list.h"
+#include "libglusterish/types.h"
+
+#include <time.h>
+
+struct gi_reactor;
+
+#define GI_NSEC_PER_SEC 1000000000ull
+#define GI_NSEC_PER_MSEC 1000000ull
+
+/* ---- life ---- */
+
+/* The real implementation with `workers` worker threads (started lazily; 0 = run gi_work inline at the end of the turn). */
+struct gi_reactor *gi_reactor_new(unsigned workers);
+void gi_reactor_free(struct gi_reactor *r); /* joins the workers; all timers, ios and works must be gone; NULL is fine */
+void gi_reactor_run(struct gi_reactor *r);  /* until gi_reactor_stop */
+void gi_reactor_stop(struct gi_reactor *r); /* from the reactor's own thread or a signal callback */
+/* One turn: waits at most `wait_ns` for events, runs what is due. For tests. */
+void gi_reactor_turn(struct gi_reactor *r, uint64_t wait_ns);
+/* Changes the most workers that run at once (live option thread-count). */
+void gi_reactor_set_workers(struct gi_reactor *r, unsigned workers);
+
+/* ---- clocks and chance ---- */
+
+uint64_t gi_now(struct gi_reactor *r);          /* monotonic, ns, read fresh */
+struct gi_time gi_wall(struct gi_reactor *r);   /* wall clock */
+void gi_random(struct gi_reactor *r, void *out, size_t len);
+struct gi_gfid gi_gfid_new(struct gi_reactor *r); /* random version-4 UUID */
+
+/* ---- timers ---- */
+
+struct gi_timer {
+  struct gi_reactor *r; /* NULL until gi_timer_init */
+  void (*fn)(void *arg);
+  void *arg;
+  bool armed;
+  void *impl; /* the implementation's own; NULL while never armed */
+};
+
+void gi_timer_init(struct gi_timer *t, struct gi_reactor *r, void (*fn)(void *arg), void *arg);
+void gi_timer_set(struct gi_timer *t, uint64_t delay_ns); /* arms or re-arms; fires once */
+void gi_timer_cancel(struct gi_timer *t);                 /* not armed is fine */
+void gi_timer_finish(struct gi_timer *t);                 /* cancels and frees; all-zero is fine */
+
+/* ---- deferred calls: run once, after the current handler returned, before the reactor waits again ---- */
+
+struct gi_defer {
+  struct gi_list link;
+  void (*fn)(void *arg);
+  void *arg;
+  bool queued;
+};
+
+void gi_defer_init(struct gi_defer *d, void (*fn)(void *arg), void *arg);
+void gi_defer_add(struct gi_reactor *r, struct gi_defer *d); /* no-op if already queued */
+void gi_defer_cancel(struct gi_defer *d);
+
+/* ---- file descriptors (level triggered) ---- */
+
+enum { GI_IO_READ = 1, GI_IO_WRITE = 2 };
+
+struct gi_io {
+  struct gi_reactor *r;
+  int fd;
+  unsigned events; /* what is watched now */
+  void (*fn)(void *arg, unsigned events);
+  void *arg;
+  void *impl[2];
+};
+
+void gi_io_init(struct gi_io *io, struct gi_reactor *r, int fd, void (*fn)(void *arg, unsigned events), void *arg);
+void gi_io_watch(struct gi_io *io, unsigned events); /* replaces the watched set; 0 = none */
+void gi_io_finish(struct gi_io *io);                 /* does not close the fd; all-zero is fine */
+
+/* ---- work: a function that may block, run on a worker thread ---- */
+
+/* Priority classes, high first; a lower class never starves a higher one (brick.md 7). */
+enum gi_priority { GI_PRIO_HIGH, GI_PRIO_NORMAL, GI_PRIO_LOW, GI_PRIO_LEAST, GI_PRIO_COUNT };
+
+struct gi_work {
+  struct gi_list link;
+  enum gi_priority priority;
+  void (*run)(struct gi_work *w);  /* on a worker: no gi_* calls that touch the reactor */
+  void (*done)(struct gi_work *w); /* on the reactor, exactly once; may free `w` */
+};
+
+void gi_work_submit(struct gi_reactor *r, struct gi_work *w);
+
+/* ---- signals (real reactor only) ---- */
+struct gi_signal;
+struct gi_signal *gi_signal_watch(struct gi_reactor *r, int signo, void (*fn)(void *arg, int signo), void *arg);
+void gi_signal_unwatch(struct gi_signal **s);
+
+/* ---- the seam ---- */
+
+struct gi_reactor_ops {
+  void (*free)(struct gi_reactor *r);
+  void (*run)(struct gi_reactor *r);
+  void (*stop)(struct gi_reactor *r);
+  void (*turn)(struct gi_reactor *r, uint64_t wait_ns);
+  void (*set_workers)(struct gi_reactor *r, unsigned workers);
+  uint64_t (*now)(struct gi_reactor *r);
+  struct gi_time (*wall)(struct gi_reactor *r);
+  void (*random)(struct gi_reactor *r, void *out, size_t len);
+  void (*timer_set)(struct gi_timer *t, uint64_t delay_ns);
+  void (*timer_cancel)(struct gi_timer *t);
+  void (*timer_finish)(struct gi_timer *t);
+  void (*io_watch)(struct gi_io *io, unsigned events);
+  void (*io_finish)(struct gi_io *io);
+  void (*work_submit)(struct gi_reactor *r, struct gi_work *w);
+};
+
+/* Every implementation embeds this first. */
+struct gi_reactor {
+  const struct gi_reactor_ops *ops;
+  struct gi_list deferred; /* struct gi_defer */
+};
+
+/* For implementations: runs everything deferred, including what that defers. */
+void gi_reactor_run_deferred(struct gi_reactor *r);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A translator is one const struct gi_xlator_class. Absence means pass
+ * through: a translator is only on the path of the kinds it handles, and a
+ * disabled one on none.
+ *
+ *   GI_XLATOR_EXPORT(my_class) = {
+ *     .type = "performance/example", .summary = "…", .options = my_options, .options_bytes = sizeof(struct my_options),
+ *     .on = { [GI_FOP_WRITE] = my_write }, .complete = my_complete, .init = my_init, .finish = my_finish };
+ *
+ * Down: `on[kind]`, else `submit`, is called with the fop and returns a
+ * verdict. Forwarding is the core's: no winding.
+ * Up: `complete` is called only for fops where the translator said
+ * GI_PASS_TELL (or gi_fop_forward_tell).
+ */
+#ifndef GI_XLATOR_H
+#define GI_XLATOR_H
+
+#include "libglusterish/dump.h"
+#include "libglusterish/error.h"
+#include "libglusterish/fop.h"
+#include "libglusterish/metrics.h"
+#include "libglusterish/options.h"
+#include "libglusterish/reactor.h"
+
+struct gi_xlator;
+struct gi_graph;
+struct gi_ctx;
+
+enum gi_verdict {
+  GI_PASS,      /* down: go on to the first child; up: go on up */
+  GI_PASS_TELL, /* down only: go on, and call my `complete` with the reply */
+  GI_ANSWERED,  /* down only: fop->rsp is filled in; go back up from here */
+  GI_HELD,      /* I keep it and will call gi_fop_forward / _forward_tell / gi_fop_answer (down) or gi_fop_return (up) */
+};
+
+typedef enum gi_verdict gi_fop_fn(struct gi_xlator *x, struct gi_fop *fop);
+
+enum gi_event {
+  GI_EVENT_PARENT_UP,   /* down: the graph is complete, start working (connect) */
+  GI_EVENT_PARENT_DOWN, /* down: the graph is about to go; finish what is delayed, close connections */
+  GI_EVENT_CHILD_UP,    /* up: `from` can serve */
+  GI_EVENT_CHILD_DOWN,  /* up: `from` cannot */
+  GI_EVENT_CHILD_CHANGED, /* up: some descendant came or went, `from` still serves */
+  GI_EVENT_INVALIDATE,  /* up: data = struct gi_invalidation *: somebody else changed an inode */
+  GI_EVENT_CONTENTION,  /* up: data = struct gi_contention *: somebody else waits for a lock of ours */
+  GI_EVENT_CANCEL,      /* down: data = struct gi_fop *: answer it EINTR if you hold it in a wait queue */
+  GI_EVENT_CLIENT_GONE, /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
+  GI_EVENT_FD_FLUSHED,  /* reserved */
+};
+
+struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
+  struct gi_gfid gfid;
+  uint32_t flags;
+  uint32_t expire_s;
+  struct gi_iatt stat, parent, old_parent;
+  struct gi_dict *xdata;
+};
+
+struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
+  bool entry;
+  struct gi_gfid gfid;
+  const char *domain;
+  const char *name;    /* entry only */
+  struct gi_flock flock;
+  struct gi_dict *xdata;
+  void *client; /* on a brick: whom to tell */
+};
+
+#define GI_XLATOR_ABI 1
+
+struct gi_xlator_class {
+  unsigned abi;        /* GI_XLATOR_ABI; set by GI_XLATOR_EXPORT */
+  const char *type;    /* "kind/name"; the file is xlators/kind/name.so */
+  const char *version;
+  const char *summary; /* one line */
+  unsigned min_children, max_children;
+  const struct gi_option *options;
+  size_t options_bytes; /* size of the values struct */
+  const struct gi_metric *metrics; /* over the struct at x->metrics, or NULL */
+  uint32_t fop_bytes, inode_bytes, fd_bytes; /* zeroed memory per fop / inode / fd */
+  gi_fop_fn *submit;   /* for the kinds in submit_kinds without an on[] entry */
+  uint64_t submit_kinds; /* set of GI_KIND(); 0 with submit set = all */
+  gi_fop_fn *on[GI_FOP_MAX];
+  gi_fop_fn *complete;
+  /* init: x->options holds parsed values; children are initialised. 0, or -1 with err set. */
+  int (*init)(struct gi_xlator *x, struct gi_error *err);
+  void (*finish)(struct gi_xlator *x); /* after a successful init; no fop is under way */
+  /* Live change in three steps; all translators of the graph prepare, then all commit (or all abort). `values` is the new
+   * struct; after commit it is x->options (the framework swaps and frees). Any may be NULL. */
+  int (*reconfigure_prepare)(struct gi_xlator *x, const void *values, struct gi_error *err);
+  void (*reconfigure_commit)(struct gi_xlator *x); /* x->options is new already, x->old_options still readable */
+  void (*reconfigure_abort)(struct gi_xlator *x, const void *values);
+  /* An event. Default (NULL): up events go on to all parents, down events to all children. A translator with notify does
+   * the forwarding itself: gi_notify_up / gi_notify_down. */
+  void (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
+  void (*statedump)(struct gi_xlator *x, struct gi_dump *d);
+  void (*inode_forget)(struct gi_xlator *x, struct gi_inode *inode, void *bytes);
+  void (*fd_release)(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
+};
+
+/* The one symbol a translator exports. */
+#define GI_XLATOR_SYMBOL "gi_xlator_export"
+#define GI_XLATOR_EXPORT const struct gi_xlator_class gi_xlator_export __attribute__((visibility("default")))
+
+#define GI_XLATOR_MAGIC 0x1d0a1a01u
+
+struct gi_xlator {
+  uint32_t magic;
+  unsigned index; /* position in the graph, children first */
+  const struct gi_xlator_class *cls;
+  char *name; /* the volfile name */
+  struct gi_graph *graph;
+  struct gi_ctx *ctx;
+  struct gi_reactor *reactor;
+  unsigned nchildren, nparents;
+  struct gi_xlator **children, **parents;
+  void *options;     /* the class's values struct */
+  void *old_options; /* during reconfigure_commit only */
+  void *private;     /* the translator's own */
+  void *metrics;     /* struct described by cls->metrics, set in init */
+  bool enabled;      /* off: on no kind's path (gi_xlator_enable) */
+  bool initialised;
+  uint32_t fop_offset, inode_offset, fd_offset;
+  struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
+  void *dl; /* dlopen handle; NULL for built-in or test classes */
+};
+
+/* This translator's bytes in a fop. The class must have fop_bytes > 0. */
+static inline void *
+gi_fop_private(struct gi_fop *fop, const struct gi_xlator *x)
+{
+  return fop->bytes + x->fop_offset;
+}
+
+static inline struct gi_xlator *
+gi_first_child(const struct gi_xlator *x)
+{
+  return x->nchildren ? x->children[0] : NULL;
+}
+
+/* A held fop goes on down to x's first child. */
+void gi_fop_forward(struct gi_fop *fop, struct gi_xlator *x);
+/* The same, and x->cls->complete sees the reply. */
+void gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x);
+/* A held fop (submit side) whose rsp is filled in goes back up from x. */
+void gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x);
+/* A fop held by `complete` goes on up from x. */
+void gi_fop_return(struct gi_fop *fop, struct gi_xlator *x);
+
+/* Fill rsp and give the verdict: `return gi_fop_fail(fop, ENOENT);`, `return gi_fop_ok(fop, 0);`. */
+static inline enum gi_verdict
+gi_fop_fail(struct gi_fop *fop, int err)
+{
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+  return GI_ANSWERED;
+}
+
+static inline enum gi_verdict
+gi_fop_ok(struct gi_fop *fop, int ret)
+{
+  fop->rsp.ret = ret;
+  fop->rsp.err = 0;
+  return GI_ANSWERED;
+}
+
+void gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data);   /* to every parent of x */
+void gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data); /* to every child of x */
+
+/* On/off as a state: recompiles dispatch. The caller has drained it. */
+void gi_xlator_enable(struct gi_xlator *x, bool enabled);
+
+/* The text of an option as the volfile gave it (for wildcard options), or NULL. */
+const char *gi_xlator_option(const struct gi_xlator *x, const char *name);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A connection: an ONC RPC record stream over TCP or a unix socket
+ * (wire.md 1). It reassembles records, hands each complete message up with its
+ * payload in place, and gathers what is sent in one reactor turn into one
+ * sendmsg.
+ *
+ * Receiving: one bounded recv brings a header and every small message behind
+ * it into a shared reference-counted buffer; messages are decoded where they
+ * lie and payload stays there as slices. When a record is longer than the rest
+ * of the buffer its remainder is received straight into a buffer of its own.
+ * Nothing is copied but the head of a record that must be contiguous to be
+ * decoded.
+ */
+#ifndef GI_CONN_H
+#define GI_CONN_H
+
+#include "libglusterish/error.h"
+#include "libglusterish/payload.h"
+#include "libglusterish/reactor.h"
+#include "rpc/xdr.h"
+
+#include <sys/socket.h>
+
+#define GI_RECORD_MAX (64u << 20) /* a longer record closes the connection */
+
+struct gi_conn;
+
+/* A received record. `head` covers at least the first min(record, 64 KiB) bytes contiguously, in place; the whole record is
+ * `record` (slices by reference, valid until cleared by the receiver or the callback returns). */
+struct gi_record {
+  struct gi_payload record;
+  const uint8_t *head;
+  size_t head_len;
+};
+
+struct gi_conn_ops {
+  /* One complete record. May close the connection (gi_conn_close) but not free it. */
+  void (*record)(struct gi_conn *c, struct gi_record *rec, void *arg);
+  /* Non-blocking connect succeeded. */
+  void (*connected)(struct gi_conn *c, void *arg);
+  /* The stream ended: peer closed, error, bad record mark (`why` says). Called exactly once, never from inside gi_conn_send;
+   * the owner then calls gi_conn_free. */
+  void (*closed)(struct gi_conn *c, const struct gi_error *why, void *arg);
+  /* The send queue fell below its low-water mark after being above the high one. May be NULL. */
+  void (*drained)(struct gi_conn *c, void *arg);
+};
+
+struct gi_conn_stats { /* exported as the counters of the same names */
+  uint64_t recv_calls;    /* recv/readv system calls that returned data */
+  uint64_t messages;      /* records received */
+  uint64_t payload_bytes; /* payload received */
+  uint64_t send_calls;
+  uint64_t bytes_in, bytes_out;
+};
+extern struct gi_conn_stats gi_conn_totals; /* of the process */
+
+/* Starts a non-blocking connect to HOST:PORT (numeric, or a name; a name is resolved with getaddrinfo, loopback names at once)
+ * or to a unix path (host starts with '/'). NULL and err if it fails at once. */
+struct gi_conn *gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg,
+                                struct gi_error *err);
+/* Wraps an accepted socket. */
+struct gi_conn *gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void *arg);
+/* Queues one record: the record mark is added. `head` is copied, `payload` (may be NULL) is referenced until sent. Leaves at
+ * the end of the turn. Never fails: on a dead connection it is dropped and `closed` follows. */
+void gi_conn_send(struct gi_conn *c, const void *head, size_t head_len, const struct gi_payload *payload);
+/* Closes now; `closed` is called from a deferred call with `why`. */
+void gi_conn_close(struct gi_conn *c, int code, const char *why);
+void gi_conn_free(struct gi_conn **c);
+void gi_conn_pause(struct gi_conn *c, bool paused); /* stop reading: back pressure */
+uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
+uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */
+const char *gi_conn_peer(const struct gi_conn *c);  /* "127.0.0.1:49152" or "unix:PATH" */
+bool gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa);
+bool gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa);
+
+/* A listening socket. `fn` gets each accepted fd. */
+struct gi_listener;
+struct gi_listener *gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog,
+                                    void (*fn)(void *arg, int fd), void *arg, struct gi_error *err);
+int gi_listener_port(const struct gi_listener *l);
+void gi_listener_free(struct gi_listener **l);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small management calls shared by programs: GETSPEC and PORTMAP from the
+ * client's side (wire.md 6, 7; mgmt-protocol.md 3, 4).
+ */
+#ifndef GI_HANDSHAKE_H
+#define GI_HANDSHAKE_H
+
+#include "libglusterish/graph.h"
+#include "rpc/rpc-client.h"
+
+/* The management connection of a glusterishfs process: connects to host:port, fetches the volfile `key`, stays connected,
+ * fetches again on FETCHSPEC and after a reconnect, and calls `fn` with each text that differs from the last one. */
+struct gi_mgmt;
+struct gi_mgmt_ops {
+  void (*volfile)(void *arg, const char *text, size_t len);
+  /* The daemon refused (op_errno, e.g. ENOENT: no such volume) or could not be reached before the first volfile came. */
+  void (*failed)(void *arg, int err, const char *text);
+  void (*statedump)(void *arg); /* STATEDUMP callback */
+};
+struct gi_mgmt *gi_mgmt_new(struct gi_ctx *ctx, const char *const *hosts, unsigned nhosts, int port, const char *key,
+                            const struct gi_mgmt_ops *ops, void *arg);
+/* Bricks: SIGNIN (name, port) now and after every reconnect. */
+void gi_mgmt_signin(struct gi_mgmt *m, const char *brick, int port);
+void gi_mgmt_free(struct gi_mgmt **m);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The answering side of RPC: listeners, accepted connections, program tables,
+ * the answers to bad calls of wire.md 1.3. DUMP (DUMP and PING) is built in
+ * and is answered on the reactor even while every worker is busy.
+ */
+#ifndef GI_RPC_SERVER_H
+#define GI_RPC_SERVER_H
+
+#include "rpc/conn.h"
+#include "rpc/message.h"
+
+struct gi_rpc_server;
+struct gi_rpc_peer; /* one accepted connection */
+
+/* A call being served. Owned by the handler, which answers it exactly once with one of the gi_rpc_answer functions, or drops
+ * it. Stays valid after the peer is gone (the answer is then discarded). */
+struct gi_rpc_request {
+  struct gi_rpc_peer *peer; /* NULL once the connection is gone */
+  struct gi_call_header header;
+  struct gi_caller caller;  /* decoded credentials */
+  uint32_t groups[GI_GROUPS_MAX];
+  struct gi_xdr_in in;      /* at the arguments; only valid inside the handler */
+  struct gi_record *rec;    /* only valid inside the handler */
+  size_t body_offset;       /* of the arguments in rec */
+  struct gi_list link;      /* the server's */
+};
+
+typedef void gi_rpc_handler(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg);
+
+struct gi_rpc_program {
+  const char *name; /* as in the DUMP reply */
+  uint32_t prog, vers;
+  uint32_t nprocs;
+  gi_rpc_handler *const *handler; /* by procedure; NULL = procedure unavailable */
+};
+
+struct gi_rpc_server_ops {
+  void (*peer_up)(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg);   /* may set gi_rpc_peer_set_private */
+  void (*peer_down)(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg); /* p is freed when this returns */
+};
+
+struct gi_rpc_server *gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_server_ops *ops, void *arg);
+void gi_rpc_server_free(struct gi_rpc_server **s);
+void gi_rpc_server_add_program(struct gi_rpc_server *s, const struct gi_rpc_program *prog);
+int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int port, int backlog, struct gi_error *err);
+int gi_rpc_server_port(const struct gi_rpc_server *s); /* of the first TCP listener; 0 = none */
+/* Bounded: bytes of requests being served per peer above which its connection is not read (default 64 MiB). */
+void gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes);
+void gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on); /* deny source ports >= 1024 */
+void gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg);
+
+void *gi_rpc_peer_private(const struct gi_rpc_peer *p);
+void gi_rpc_peer_set_private(struct gi_rpc_peer *p, void *private_);
+struct gi_conn *gi_rpc_peer_conn(struct gi_rpc_peer *p);
+
+/* Answers and frees `req`. The results were encoded behind the header:
+ *   struct gi_xdr_out out = {0}; gi_rpc_answer_begin(req, &out); …; gi_rpc_answer_send(req, &out, payload); */
+void gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out);
+void gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload);
+void gi_rpc_answer_status(struct gi_rpc_request *req, uint32_t accept_status); /* GI_RPC_GARBAGE … */
+void gi_rpc_drop(struct gi_rpc_request *req); /* no answer */
+
+/* A callback (CALL message without answer) on the peer's connection; consumes out's arguments, which were encoded after
+ * gi_rpc_callback_begin. */
+void gi_rpc_callback_begin(struct gi_rpc_peer *p, struct gi_xdr_out *out, uint32_t proc);
+void gi_rpc_callback_send(struct gi_rpc_peer *p, struct gi_xdr_out *out);
+
+#endif
