@@ -119,6 +119,12 @@ struct gi_loc {
   struct gi_inode *parent;
 };
 
+/* What gi_caller.client points at begins with this: valid until the translators below got GI_EVENT_CLIENT_GONE for it. */
+struct gi_client_id {
+  const char *uid;     /* the client's process-uuid, as in SETVOLUME */
+  const char *address; /* "127.0.0.1:1023" */
+};
+
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5) */
   uint32_t uid, gid;
@@ -127,7 +133,7 @@ struct gi_caller {
   uint32_t stamps;        /* which timestamps change: GI_STAMP_* */
   struct gi_time time;    /* the client's clock when the operation began */
   struct gi_owner owner;
-  void *client;           /* protocol/server: the struct of the client it came from; NULL elsewhere */
+  void *client;           /* on a brick: struct gi_client_id * of the client it came from; NULL elsewhere */
 };
 
 enum { /* credential flags (wire.md 1.5) */

@@ -55,6 +55,7 @@ struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
   uint32_t expire_s;
   struct gi_iatt stat, parent, old_parent;
   struct gi_dict *xdata;
+  void *client; /* on a brick: whom to tell (a gi_caller.client); NULL = every client */
 };
 
 struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
