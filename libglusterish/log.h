@@ -47,6 +47,13 @@ bool gi_log_enabled(enum gi_log_level level);
 void gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
                   const char *fmt, ...) __attribute__((format(printf, 7, 8)));
 
+/* Writes `text` as it is (it ends with a newline): for blocks of many lines such as the final graph. Not rate limited. */
+void gi_log_block(const char *text);
+
+/* The log's own clock (wall time). It lives with the real reactor, where all clocks are; nobody else calls it. */
+struct timespec;
+void gi_log_clock(struct timespec *now);
+
 /* Message id bases: base + small number, each module its own hundred. */
 enum {
   GI_MSG_CORE = 100100,
