@@ -220,6 +220,7 @@ struct gi_reply {
 };
 
 struct gi_arena_chunk;
+struct gi_fop_pool;
 
 #define GI_FOP_MAGIC 0x1d0f0b01u
 #define GI_FOP_DEPTH 24 /* most translators that may want to see one reply */
@@ -303,5 +304,9 @@ void gi_reply_move(struct gi_fop *to, struct gi_fop *from);
 
 void gi_dirents_add(struct gi_dirents *d, const struct gi_dirent *e, struct gi_fop *owner); /* name copied into owner's arena */
 void gi_dirents_free(struct gi_dirents *d);
+
+/* For graph.c: the pool fops of one graph come from. */
+struct gi_fop_pool *gi_fop_pool_new(void);
+void gi_fop_pool_free(struct gi_fop_pool **pool);
 
 #endif

@@ -25,13 +25,20 @@ struct gi_ctx {
   void *app; /* the program's own */
 };
 
+/* Room kept in every fop, inode and fd for translators that `volume set` inserts into the running graph. */
+#define GI_SLACK_FOP 256
+#define GI_SLACK_INODE 256
+#define GI_SLACK_FD 128
+
 struct gi_graph {
   struct gi_ctx *ctx;
   unsigned count;
   struct gi_xlator **xlators; /* children before parents; the last is the top of the volfile */
   struct gi_xlator *top;
   struct gi_volfile *volfile;
-  uint32_t fop_bytes, inode_bytes, fd_bytes; /* sums over all translators */
+  uint32_t fop_bytes, inode_bytes, fd_bytes; /* allocated per fop, inode and fd: all translators and the slack */
+  uint32_t fop_used, inode_used, fd_used;    /* taken so far; translators inserted later take from the slack */
+  char **overrides;                          /* --xlator-option settings, applied to every volfile; NULL-terminated */
   uint64_t fops_live, inodes_live, fds_live;
   struct gi_inode_table *inodes;
   struct gi_fop_pool *pool;
@@ -49,11 +56,14 @@ void gi_class_register(const struct gi_xlator_class *cls);
  * --xlator-option settings ("NAME.option=value", NAME may be a pattern), or NULL. NULL and err on failure, nothing left. */
 struct gi_graph *gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *overrides, struct gi_error *err);
 void gi_graph_activate(struct gi_graph *g); /* sends PARENT_UP from the top */
-void gi_graph_free(struct gi_graph **g);    /* PARENT_DOWN first if active; no fop may be under way */
+/* Sends PARENT_DOWN: translators finish what is delayed; turn the reactor until g->fops_live and g->fds_live are 0, then free. */
+void gi_graph_deactivate(struct gi_graph *g);
+void gi_graph_free(struct gi_graph **g);    /* deactivates first if that was not done; no fop may be under way */
 
-/* Applies the options of a new volfile of the same shape to the running graph, all or nothing. Performance translators that are
- * only in one of the two are switched on or off. Returns 0; 1 if the topology differs (nothing was changed: build a new
- * graph); -1 and err if an option was refused (nothing was changed). *vf is consumed on 0. */
+/* Applies a new volfile to the running graph, all or nothing. Options are changed in place; translators with one child that are
+ * only in the new file are inserted, those only in the running graph are drained and parked off the path. Returns 0; 1 if the
+ * topology differs otherwise (nothing was changed: build a new graph); -1 and err if an option was refused (nothing was
+ * changed). *vf is consumed on 0. */
 int gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err);
 
 struct gi_xlator *gi_graph_find(const struct gi_graph *g, const char *name);

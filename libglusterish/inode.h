@@ -23,7 +23,9 @@
 
 struct gi_graph;
 struct gi_xlator;
+struct gi_inode_table;
 
+#define GI_INODE_LRU 65536 /* default bound of unreferenced inodes */
 #define GI_INODE_MAGIC 0x1d0de001u
 #define GI_FD_MAGIC 0x1d0fd001u
 
@@ -37,6 +39,7 @@ struct gi_inode {
   struct gi_list fds;     /* struct gi_fd.inode_link: open descriptors */
   struct gi_list lru;     /* when refs == 0 */
   struct gi_inode *hash_next;
+  bool hashed;            /* still found by gfid (gi_inode_drop takes it out) */
   _Alignas(16) unsigned char bytes[]; /* every translator's inode_bytes, zeroed */
 };
 
@@ -74,5 +77,9 @@ void gi_fd_unref(struct gi_fd **fd); /* the last one runs every fd_release */
 /* Gives a fd made without inode its inode (idempotent; the first to learn the gfid calls it). */
 void gi_fd_bind(struct gi_fd *fd, const struct gi_gfid *gfid);
 void *gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x);
+
+/* For graph.c: the table's life. Freeing asserts that no inode is referenced and no fd is open. */
+struct gi_inode_table *gi_inode_table_new(struct gi_graph *g);
+void gi_inode_table_free(struct gi_inode_table **t);
 
 #endif

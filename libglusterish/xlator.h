@@ -4,8 +4,9 @@
  * through: a translator is only on the path of the kinds it handles, and a
  * disabled one on none.
  *
- *   GI_XLATOR_EXPORT(my_class) = {
- *     .type = "performance/example", .summary = "…", .options = my_options, .options_bytes = sizeof(struct my_options),
+ *   GI_XLATOR_EXPORT = {
+ *     .abi = GI_XLATOR_ABI, .type = "performance/example", .summary = "…",
+ *     .options = my_options, .options_bytes = sizeof(struct my_options),
  *     .on = { [GI_FOP_WRITE] = my_write }, .complete = my_complete, .init = my_init, .finish = my_finish };
  *
  * Down: `on[kind]`, else `submit`, is called with the fop and returns a
@@ -46,7 +47,7 @@ enum gi_event {
   GI_EVENT_CONTENTION,  /* up: data = struct gi_contention *: somebody else waits for a lock of ours */
   GI_EVENT_CANCEL,      /* down: data = struct gi_fop *: answer it EINTR if you hold it in a wait queue */
   GI_EVENT_CLIENT_GONE, /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
-  GI_EVENT_FD_FLUSHED,  /* reserved */
+  GI_EVENT_DRAIN,       /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
 };
 
 struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
@@ -71,7 +72,7 @@ struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
 #define GI_XLATOR_ABI 1
 
 struct gi_xlator_class {
-  unsigned abi;        /* GI_XLATOR_ABI; set by GI_XLATOR_EXPORT */
+  unsigned abi;        /* GI_XLATOR_ABI: every class writes .abi = GI_XLATOR_ABI */
   const char *type;    /* "kind/name"; the file is xlators/kind/name.so */
   const char *version;
   const char *summary; /* one line */
@@ -102,7 +103,9 @@ struct gi_xlator_class {
 
 /* The one symbol a translator exports. */
 #define GI_XLATOR_SYMBOL "gi_xlator_export"
-#define GI_XLATOR_EXPORT const struct gi_xlator_class gi_xlator_export __attribute__((visibility("default")))
+#define GI_XLATOR_EXPORT                                                                           \
+  extern const struct gi_xlator_class gi_xlator_export;                                            \
+  const struct gi_xlator_class gi_xlator_export __attribute__((visibility("default")))
 
 #define GI_XLATOR_MAGIC 0x1d0a1a01u
 
@@ -168,6 +171,9 @@ gi_fop_ok(struct gi_fop *fop, int ret)
 
 void gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data);   /* to every parent of x */
 void gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data); /* to every child of x */
+
+/* The first enabled translator at or below `x` (first children) that handles the kind; NULL if none does. */
+struct gi_xlator *gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kind);
 
 /* On/off as a state: recompiles dispatch. The caller has drained it. */
 void gi_xlator_enable(struct gi_xlator *x, bool enabled);

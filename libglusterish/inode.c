@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inode and fd tables. Inodes hash by gfid; those nobody references wait on an
+ * LRU list and are forgotten beyond its limit.
+ */
+#include "libglusterish/inode.h"
+
+#include "libglusterish/graph.h"
+
+#define HASH_MIN 1024u
+
+struct gi_inode_table {
+  struct gi_graph *graph;
+  struct gi_inode **bucket;
+  uint32_t nbuckets; /* power of two */
+  uint32_t count;    /* hashed inodes */
+  struct gi_list lru;
+  uint32_t lru_count, lru_limit;
+};
+
+struct gi_inode_table *
+gi_inode_table_new(struct gi_graph *g)
+{
+  struct gi_inode_table *t = gi_new(struct gi_inode_table);
+
+  t->graph = g;
+  t->nbuckets = HASH_MIN;
+  t->bucket = gi_zalloc(t->nbuckets * sizeof(*t->bucket));
+  t->lru_limit = GI_INODE_LRU;
+  gi_list_init(&t->lru);
+  return t;
+}
+
+static struct gi_inode **
+bucket_of(struct gi_inode_table *t, const struct gi_gfid *gfid)
+{
+  uint64_t h;
+
+  memcpy(&h, gfid->b + 8, sizeof(h)); /* gfids are random: the low half is a hash already */
+  h ^= h >> 33;
+  h *= 0xff51afd7ed558ccdull;
+  h ^= h >> 29;
+  return &t->bucket[h & (t->nbuckets - 1)];
+}
+
+static void
+hash_insert(struct gi_inode_table *t, struct gi_inode *inode)
+{
+  struct gi_inode **b = bucket_of(t, &inode->gfid);
+
+  inode->hash_next = *b;
+  *b = inode;
+  inode->hashed = true;
+  t->count++;
+}
+
+static void
+hash_remove(struct gi_inode_table *t, struct gi_inode *inode)
+{
+  struct gi_inode **p = bucket_of(t, &inode->gfid);
+
+  while (*p != inode)
+    p = &(*p)->hash_next;
+  *p = inode->hash_next;
+  inode->hashed = false;
+  t->count--;
+}
+
+static void
+grow(struct gi_inode_table *t)
+{
+  struct gi_inode **old = t->bucket;
+  uint32_t n = t->nbuckets;
+
+  t->nbuckets = n * 2;
+  t->bucket = gi_zalloc(t->nbuckets * sizeof(*t->bucket));
+  t->count = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    struct gi_inode *next;
+
+    for (struct gi_inode *inode = old[i]; inode; inode = next) {
+      next = inode->hash_next;
+      hash_insert(t, inode);
+    }
+  }
+  gi_free(old);
+}
+
+/* Forgets an unreferenced inode: it must be off the LRU list and the hash. */
+static void
+destroy(struct gi_inode *inode)
+{
+  struct gi_graph *g = inode->graph;
+
+  GI_ASSERT(gi_list_empty(&inode->fds));
+  for (unsigned i = g->count; i-- > 0;) {
+    struct gi_xlator *x = g->xlators[i];
+
+    if (x->cls->inode_bytes && x->cls->inode_forget && x->initialised)
+      x->cls->inode_forget(x, inode, gi_inode_private(inode, x));
+  }
+  inode->magic = 0;
+  g->inodes_live--;
+  gi_free(inode);
+}
+
+static void
+lru_remove(struct gi_inode_table *t, struct gi_inode *inode)
+{
+  gi_list_del(&inode->lru);
+  t->lru_count--;
+}
+
+static void
+prune(struct gi_inode_table *t)
+{
+  while (t->lru_limit && t->lru_count > t->lru_limit) {
+    struct gi_inode *inode = gi_list_first(&t->lru, struct gi_inode, lru);
+
+    lru_remove(t, inode);
+    hash_remove(t, inode);
+    destroy(inode);
+  }
+}
+
+void
+gi_inode_table_free(struct gi_inode_table **table)
+{
+  struct gi_inode_table *t = *table;
+
+  if (!t)
+    return;
+  while (!gi_list_empty(&t->lru)) {
+    struct gi_inode *inode = gi_list_first(&t->lru, struct gi_inode, lru);
+
+    lru_remove(t, inode);
+    hash_remove(t, inode);
+    destroy(inode);
+  }
+  GI_ASSERT(t->count == 0);
+  gi_free(t->bucket);
+  gi_free(t);
+  *table = NULL;
+}
+
+struct gi_inode *
+gi_inode_find(struct gi_graph *g, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = *bucket_of(g->inodes, gfid);
+
+  while (inode && !gi_gfid_equal(&inode->gfid, gfid))
+    inode = inode->hash_next;
+  return gi_inode_ref(inode);
+}
+
+struct gi_inode *
+gi_inode_get(struct gi_graph *g, const struct gi_gfid *gfid)
+{
+  struct gi_inode_table *t = g->inodes;
+  struct gi_inode *inode = gi_inode_find(g, gfid);
+
+  if (inode)
+    return inode;
+  GI_ASSERT(!gi_gfid_is_none(gfid));
+  if (t->count >= t->nbuckets)
+    grow(t);
+  inode = gi_zalloc(sizeof(*inode) + g->inode_bytes);
+  inode->magic = GI_INODE_MAGIC;
+  inode->refs = 1;
+  inode->graph = g;
+  inode->gfid = *gfid;
+  gi_list_init(&inode->fds);
+  gi_list_init(&inode->lru);
+  hash_insert(t, inode);
+  g->inodes_live++;
+  return inode;
+}
+
+struct gi_inode *
+gi_inode_ref(struct gi_inode *inode)
+{
+  if (!inode)
+    return NULL;
+  GI_CHECK(inode, GI_INODE_MAGIC);
+  if (inode->refs++ == 0)
+    lru_remove(inode->graph->inodes, inode);
+  return inode;
+}
+
+void
+gi_inode_unref(struct gi_inode **ref)
+{
+  struct gi_inode *inode = *ref;
+
+  if (!inode)
+    return;
+  *ref = NULL;
+  GI_CHECK(inode, GI_INODE_MAGIC);
+  GI_ASSERT(inode->refs > 0);
+  if (--inode->refs)
+    return;
+  if (!inode->hashed) {
+    destroy(inode);
+    return;
+  }
+
+  struct gi_inode_table *t = inode->graph->inodes;
+
+  gi_list_add_tail(&t->lru, &inode->lru);
+  t->lru_count++;
+  prune(t);
+}
+
+void
+gi_inode_drop(struct gi_inode *inode)
+{
+  struct gi_inode_table *t = inode->graph->inodes;
+
+  if (!inode->hashed)
+    return;
+  hash_remove(t, inode);
+  if (inode->refs == 0) {
+    lru_remove(t, inode);
+    destroy(inode);
+  }
+}
+
+void *
+gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x)
+{
+  return (void *)(inode->bytes + x->inode_offset);
+}
+
+void
+gi_inode_set_lru_limit(struct gi_graph *g, uint32_t limit)
+{
+  g->inodes->lru_limit = limit;
+  prune(g->inodes);
+}
+
+/* ---- fds ---- */
+
+struct gi_fd *
+gi_fd_new(struct gi_graph *g, struct gi_inode *inode, int32_t flags, int32_t pid)
+{
+  struct gi_fd *fd = gi_zalloc(sizeof(*fd) + g->fd_bytes);
+
+  fd->magic = GI_FD_MAGIC;
+  fd->refs = 1;
+  fd->graph = g;
+  fd->flags = flags;
+  fd->pid = pid;
+  gi_list_init(&fd->inode_link);
+  if (inode) {
+    fd->inode = gi_inode_ref(inode);
+    gi_list_add_tail(&inode->fds, &fd->inode_link);
+  }
+  g->fds_live++;
+  return fd;
+}
+
+struct gi_fd *
+gi_fd_anonymous(struct gi_graph *g, struct gi_inode *inode)
+{
+  struct gi_fd *fd = gi_fd_new(g, inode, 0, 0);
+
+  fd->anonymous = true;
+  return fd;
+}
+
+struct gi_fd *
+gi_fd_ref(struct gi_fd *fd)
+{
+  if (!fd)
+    return NULL;
+  GI_CHECK(fd, GI_FD_MAGIC);
+  fd->refs++;
+  return fd;
+}
+
+void
+gi_fd_unref(struct gi_fd **ref)
+{
+  struct gi_fd *fd = *ref;
+
+  if (!fd)
+    return;
+  *ref = NULL;
+  GI_CHECK(fd, GI_FD_MAGIC);
+  GI_ASSERT(fd->refs > 0);
+  if (fd->refs > 1) {
+    fd->refs--;
+    return;
+  }
+
+  /* fd_release may use the fd (to send a RELEASE), so the last reference is dropped only afterwards. */
+  struct gi_graph *g = fd->graph;
+
+  for (unsigned i = g->count; i-- > 0;) {
+    struct gi_xlator *x = g->xlators[i];
+
+    if (x->cls->fd_release && x->initialised)
+      x->cls->fd_release(x, fd, gi_fd_private(fd, x));
+  }
+  GI_ASSERT(fd->refs == 1);
+  gi_list_del(&fd->inode_link);
+  gi_inode_unref(&fd->inode);
+  fd->magic = 0;
+  g->fds_live--;
+  gi_free(fd);
+}
+
+void
+gi_fd_bind(struct gi_fd *fd, const struct gi_gfid *gfid)
+{
+  if (fd->inode)
+    return;
+  fd->inode = gi_inode_get(fd->graph, gfid);
+  gi_list_add_tail(&fd->inode->fds, &fd->inode_link);
+}
+
+void *
+gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x)
+{
+  return (void *)(fd->bytes + x->fd_offset);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The walk: how an operation goes down the stack and its reply back up, and
+ * how events travel. Forwarding is done here and nowhere else.
+ */
+#include "libglusterish/xlator.h"
+
+#include "libglusterish/graph.h"
+
+#include <errno.h>
+
+static gi_fop_fn *
+handler_of(const struct gi_xlator *x, enum gi_fop_kind kind)
+{
+  const struct gi_xlator_class *cls = x->cls;
+
+  if (cls->on[kind])
+    return cls->on[kind];
+  if (cls->submit && (!cls->submit_kinds || (cls->submit_kinds & GI_KIND(kind))))
+    return cls->submit;
+  return NULL;
+}
+
+struct gi_xlator *
+gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kind)
+{
+  while (x && !(x->enabled && handler_of(x, kind)))
+    x = gi_first_child(x);
+  return x;
+}
+
+/* Up: everyone who asked sees the reply, then the origin. The fop may be gone when this returns. */
+static void
+go_up(struct gi_fop *fop)
+{
+  while (fop->ntell > 0) {
+    struct gi_xlator *x = fop->tell[--fop->ntell];
+
+    fop->at = x;
+    if (x->cls->complete(x, fop) == GI_HELD)
+      return;
+  }
+  GI_ASSERT(!fop->answered);
+  fop->answered = true;
+  fop->at = NULL;
+  fop->done(fop, fop->done_arg);
+}
+
+static void
+push_tell(struct gi_fop *fop, struct gi_xlator *x)
+{
+  GI_ASSERT(x->cls->complete && fop->ntell < GI_FOP_DEPTH);
+  fop->tell[fop->ntell++] = x;
+}
+
+static void
+go_down(struct gi_fop *fop, struct gi_xlator *x)
+{
+  while (x) {
+    fop->at = x;
+    switch (handler_of(x, fop->kind)(x, fop)) {
+    case GI_PASS_TELL:
+      push_tell(fop, x);
+      break;
+    case GI_PASS:
+      break;
+    case GI_ANSWERED:
+      go_up(fop);
+      return;
+    case GI_HELD: /* the fop may be answered and freed already */
+      return;
+    }
+    x = x->next[fop->kind];
+  }
+  gi_fop_fail(fop, EOPNOTSUPP);
+  go_up(fop);
+}
+
+void
+gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struct gi_fop *fop, void *arg), void *arg)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->done && done);
+  fop->done = done;
+  fop->done_arg = arg;
+  fop->start_ns = gi_now(top->reactor);
+  go_down(fop, gi_xlator_interested(top, fop->kind));
+}
+
+void
+gi_fop_forward(struct gi_fop *fop, struct gi_xlator *x)
+{
+  go_down(fop, x->next[fop->kind]);
+}
+
+void
+gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x)
+{
+  push_tell(fop, x);
+  go_down(fop, x->next[fop->kind]);
+}
+
+void
+gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  (void)x;
+  go_up(fop);
+}
+
+void
+gi_fop_return(struct gi_fop *fop, struct gi_xlator *x)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  (void)x;
+  go_up(fop);
+}
+
+void
+gi_fop_cancel(struct gi_fop *fop)
+{
+  struct gi_xlator *x = fop->at;
+
+  if (fop->answered || fop->cancelled || !x)
+    return;
+  fop->cancelled = true;
+  if (x->cls->notify)
+    x->cls->notify(x, GI_EVENT_CANCEL, NULL, fop);
+}
+
+/* ---- events ---- */
+
+static bool
+event_goes_down(enum gi_event event)
+{
+  return event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CLIENT_GONE;
+}
+
+static void
+deliver(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  if (x->cls->notify && x->initialised)
+    x->cls->notify(x, event, from, data);
+  else if (event_goes_down(event))
+    gi_notify_down(x, event, data);
+  else
+    gi_notify_up(x, event, data);
+}
+
+void
+gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data)
+{
+  for (unsigned i = 0; i < x->nparents; i++)
+    deliver(x->parents[i], event, x, data);
+}
+
+void
+gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data)
+{
+  for (unsigned i = 0; i < x->nchildren; i++)
+    deliver(x->children[i], event, x, data);
+}
+
+void
+gi_xlator_enable(struct gi_xlator *x, bool enabled)
+{
+  if (x->enabled == enabled)
+    return;
+  x->enabled = enabled;
+  gi_graph_compile(x->graph);
+}
+
+const char *
+gi_xlator_option(const struct gi_xlator *x, const char *name)
+{
+  const struct gi_vol_node *n = gi_volfile_find(x->graph->volfile, x->name);
+
+  return n ? gi_vol_node_get(n, name) : NULL;
+}
