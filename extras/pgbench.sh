@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs PostgreSQL's life on a directory: initdb, pgbench -i, a TPC-B run. Source it after lib.sh. The server only listens on a
+# socket in a directory of its own, so nothing else on the machine is touched.
+# shellcheck shell=bash
+
+pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+pg_settings=${PG_SETTINGS:-"shared_buffers=128MB max_wal_size=1GB"}
+
+as_postgres() { (cd / && runuser -u postgres -- "$@"); }
+
+now_s() { date +%s.%N; }
+minus() { echo "$1 $2" | awk '{printf "%.2f", $1 - $2}'; }
+
+# pg_start DATA RUN: starts the server on DATA with its socket and log in RUN.
+pg_start() {
+  local s opts="-c listen_addresses= -c unix_socket_directories=$2"
+  for s in $pg_settings; do opts+=" -c $s"; done
+  as_postgres "$pg_bin/pg_ctl" -s -w -t 120 -D "$1" -l "$2/server.log" -o "$opts" start
+}
+
+pg_stop() { as_postgres "$pg_bin/pg_ctl" -s -w -t 120 -m fast -D "$1" stop; }
+
+# pg_measure DIR RUN SCALE SECONDS: DIR is a directory owned by postgres in which "data" is made anew and removed afterwards. Prints one
+# JSON object {"initdb_s", "init_s", "tps"}. SECONDS 0 leaves the TPC-B run out (tps null).
+pg_measure() {
+  local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 tps=null
+  [ -n "$pg_bin" ] || { echo "PostgreSQL is not installed" >&2; return 1; }
+  mkdir -p "$run" && chown postgres "$run" || return 1
+  rm -rf "$dir/data"
+  t0=$(now_s)
+  as_postgres "$pg_bin/initdb" -D "$dir/data" -A trust --data-checksums >"$run/initdb.log" 2>&1 || { cat "$run/initdb.log" >&2; return 1; }
+  t1=$(now_s)
+  pg_start "$dir/data" "$run" || { cat "$run/server.log" >&2; return 1; }
+  as_postgres "$pg_bin/createdb" -h "$run" bench || return 1
+  t2=$(now_s)
+  as_postgres "$pg_bin/pgbench" -h "$run" -i -q -s "$scale" bench >"$run/init.log" 2>&1 || { cat "$run/init.log" >&2; return 1; }
+  t3=$(now_s)
+  if [ "$seconds" -gt 0 ]; then
+    as_postgres "$pg_bin/pgbench" -h "$run" -c 4 -j 2 -T "$seconds" bench >"$run/tpcb.log" 2>&1 || { cat "$run/tpcb.log" >&2; return 1; }
+    tps=$(awk '/^tps = / {printf "%.1f", $3}' "$run/tpcb.log")
+  fi
+  pg_stop "$dir/data" || return 1
+  rm -rf "$dir/data"
+  printf '{"initdb_s": %s, "init_s": %s, "tps": %s}\n' "$(minus "$t1" "$t0")" "$(minus "$t3" "$t2")" "${tps:-null}"
+}
