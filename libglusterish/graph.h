@@ -21,6 +21,7 @@ struct gi_ctx {
   int brick_port;           /* --brick-port / listen-port for protocol/server; 0 = from options */
   const char *brick_name;   /* --brick-name: the brick's path */
   void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
+  void (*on_ready)(struct gi_ctx *ctx, int err);   /* mount/fuse: the mount serves (0), or never will (errno); at most once */
   void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
   void *app; /* the program's own */
 };
