@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The worker pool. One mutex guards the queues; it is held for a few list
+ * operations only. An idle thread is woken by a token, not by the bare signal,
+ * so that two quick submits wake two threads.
+ */
+#include "libglusterish/worker.h"
+#include "libglusterish/log.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define WORKER_PATIENCE 16u
+
+struct gi_workers {
+  pthread_mutex_t lock;
+  pthread_cond_t wakeup;
+  struct gi_list queue[GI_PRIO_COUNT]; /* struct gi_work */
+  unsigned passed[GI_PRIO_COUNT];      /* turns a waiting class was passed over */
+  unsigned least_running;
+  unsigned limit;    /* most threads that run at once */
+  unsigned nthreads; /* started */
+  unsigned idle;     /* waiting and not yet promised a token */
+  unsigned tokens;   /* woken, still on their way */
+  bool stopping;
+  struct gi_list done;
+  unsigned outstanding; /* submitted and not collected; the reactor's own */
+  pthread_t *threads;   /* the reactor's own */
+  void (*wake)(void *arg);
+  void *arg;
+  atomic_bool has_done; /* `done` is not empty */
+  atomic_bool asleep;   /* the reactor waits, or is about to */
+};
+
+static unsigned
+least_limit(const struct gi_workers *p)
+{
+  return p->limit / 4 > 1 ? p->limit / 4 : 1;
+}
+
+static bool
+class_ready(const struct gi_workers *p, unsigned c)
+{
+  return !gi_list_empty(&p->queue[c]) && (c != GI_PRIO_LEAST || p->least_running < least_limit(p));
+}
+
+/* The next work to run, or NULL. */
+static struct gi_work *
+pick(struct gi_workers *p)
+{
+  unsigned chosen = GI_PRIO_COUNT;
+  for (unsigned c = 0; c < GI_PRIO_COUNT; c++) {
+    if (!class_ready(p, c))
+      continue;
+    /* The longest-suffering lower class wins over the highest. */
+    if (chosen == GI_PRIO_COUNT || p->passed[c] >= WORKER_PATIENCE)
+      chosen = c;
+  }
+  if (chosen == GI_PRIO_COUNT)
+    return NULL;
+  for (unsigned c = 0; c < GI_PRIO_COUNT; c++) {
+    if (c != chosen && class_ready(p, c))
+      p->passed[c]++;
+  }
+  p->passed[chosen] = 0;
+  struct gi_work *w = gi_list_first(&p->queue[chosen], struct gi_work, link);
+  gi_list_del(&w->link);
+  if (chosen == GI_PRIO_LEAST)
+    p->least_running++;
+  return w;
+}
+
+static void
+run_one(struct gi_workers *p, struct gi_work *w)
+{
+  enum gi_priority priority = w->priority;
+  pthread_mutex_unlock(&p->lock);
+  w->run(w);
+  pthread_mutex_lock(&p->lock);
+  if (priority == GI_PRIO_LEAST)
+    p->least_running--;
+  gi_list_add_tail(&p->done, &w->link);
+  /* Ordered against gi_workers_sleep: either it sees has_done or we see asleep. */
+  atomic_store(&p->has_done, true);
+  if (atomic_load(&p->asleep) && atomic_exchange(&p->asleep, false)) {
+    pthread_mutex_unlock(&p->lock);
+    p->wake(p->arg);
+    pthread_mutex_lock(&p->lock);
+  }
+}
+
+static void *
+worker_main(void *arg)
+{
+  struct gi_workers *p = arg;
+  pthread_mutex_lock(&p->lock);
+  for (;;) {
+    struct gi_work *w = NULL;
+    if (p->nthreads - p->idle <= p->limit)
+      w = pick(p);
+    if (w) {
+      run_one(p, w);
+      continue;
+    }
+    if (p->stopping)
+      break;
+    p->idle++;
+    while (p->tokens == 0 && !p->stopping)
+      pthread_cond_wait(&p->wakeup, &p->lock);
+    if (p->tokens > 0)
+      p->tokens--; /* whoever made it has taken us off `idle` */
+    else
+      p->idle--;
+  }
+  pthread_mutex_unlock(&p->lock);
+  return NULL;
+}
+
+struct gi_workers *
+gi_workers_new(unsigned limit, void (*wake)(void *arg), void *arg)
+{
+  struct gi_workers *p = gi_new(struct gi_workers);
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->wakeup, NULL);
+  for (unsigned c = 0; c < GI_PRIO_COUNT; c++)
+    gi_list_init(&p->queue[c]);
+  gi_list_init(&p->done);
+  p->limit = limit > 0 ? limit : 1;
+  p->wake = wake;
+  p->arg = arg;
+  return p;
+}
+
+void
+gi_workers_free(struct gi_workers *p)
+{
+  if (!p)
+    return;
+  GI_ASSERT(p->outstanding == 0);
+  pthread_mutex_lock(&p->lock);
+  p->stopping = true;
+  pthread_cond_broadcast(&p->wakeup);
+  pthread_mutex_unlock(&p->lock);
+  for (unsigned i = 0; i < p->nthreads; i++)
+    pthread_join(p->threads[i], NULL);
+  pthread_cond_destroy(&p->wakeup);
+  pthread_mutex_destroy(&p->lock);
+  gi_free(p->threads);
+  gi_free(p);
+}
+
+/* With the lock held. Signals are the reactor's business, so a worker takes none. */
+static void
+start_thread(struct gi_workers *p)
+{
+  sigset_t all, old;
+  pthread_t thread;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int ret = pthread_create(&thread, NULL, worker_main, p);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (ret != 0) {
+    gi_log(GI_LOG_ERROR, "core", GI_MSG_CORE + 2, "cannot start a worker thread: %s", strerror(ret));
+    GI_ASSERT(p->nthreads > 0); /* with none the work would wait for ever */
+    return;
+  }
+  p->threads = gi_realloc(p->threads, (p->nthreads + 1) * sizeof(*p->threads));
+  p->threads[p->nthreads++] = thread;
+}
+
+/* With the lock held: one more thread for what is queued, if the limit allows. */
+static void
+add_hand(struct gi_workers *p)
+{
+  if (p->nthreads - p->idle >= p->limit)
+    return;
+  if (p->idle > 0) {
+    p->idle--;
+    p->tokens++;
+    pthread_cond_signal(&p->wakeup);
+  } else {
+    start_thread(p);
+  }
+}
+
+void
+gi_workers_set_limit(struct gi_workers *p, unsigned limit)
+{
+  pthread_mutex_lock(&p->lock);
+  p->limit = limit > 0 ? limit : 1;
+  for (unsigned c = 0; c < GI_PRIO_COUNT; c++) {
+    gi_list_foreach(w, &p->queue[c], struct gi_work, link)
+      add_hand(p);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+void
+gi_workers_submit(struct gi_workers *p, struct gi_work *w)
+{
+  pthread_mutex_lock(&p->lock);
+  p->outstanding++;
+  gi_list_add_tail(&p->queue[w->priority], &w->link);
+  add_hand(p);
+  pthread_mutex_unlock(&p->lock);
+}
+
+unsigned
+gi_workers_collect(struct gi_workers *p)
+{
+  if (!atomic_load(&p->has_done))
+    return 0;
+  struct gi_list batch;
+  gi_list_init(&batch);
+  pthread_mutex_lock(&p->lock);
+  gi_list_splice_tail(&batch, &p->done);
+  atomic_store(&p->has_done, false);
+  pthread_mutex_unlock(&p->lock);
+  unsigned n = 0;
+  while (!gi_list_empty(&batch)) {
+    struct gi_work *w = gi_list_first(&batch, struct gi_work, link);
+    gi_list_del(&w->link);
+    p->outstanding--;
+    n++;
+    w->done(w);
+  }
+  return n;
+}
+
+bool
+gi_workers_sleep(struct gi_workers *p)
+{
+  if (p->outstanding == 0)
+    return true; /* nobody can finish anything */
+  atomic_store(&p->asleep, true);
+  if (!atomic_load(&p->has_done))
+    return true;
+  atomic_store(&p->asleep, false);
+  return false;
+}
+
+void
+gi_workers_awake(struct gi_workers *p)
+{
+  atomic_store_explicit(&p->asleep, false, memory_order_relaxed);
+}
