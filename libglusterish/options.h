@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum gi_option_type {      /* C type in the values struct */
   GI_OPT_BOOL,             /* bool */
@@ -81,6 +82,9 @@ void gi_options_free(const struct gi_option *table, void *values);
 
 /* The words a type accepts, for help: "boolean", "size in bytes (KB MB GB TB PB)", "one of a|b|c" … into buf. */
 const char *gi_option_type_text(const struct gi_option *opt, char *buf, size_t len);
+
+/* Writes one option as a Markdown section: name, text, key, type, default, range, live or not. */
+void gi_option_doc(const struct gi_option *opt, FILE *out);
 
 /* Single parsers, used by the CLI and mount options too. Each returns false on bad text. */
 bool gi_parse_bool(const char *text, bool *value);

@@ -37,8 +37,10 @@ void gi_volfile_free(struct gi_volfile **vf);
 
 /* Building one, for the management daemon. */
 struct gi_volfile *gi_volfile_new(void);
+/* Type and name are the caller's business to have checked: not empty, the name not used yet. */
 struct gi_vol_node *gi_vol_node_add(struct gi_volfile *vf, const char *type, const char *name_fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A new option goes in front (the list is in file order, files show the last assignment first); an old one keeps its place. */
 void gi_vol_node_option(struct gi_vol_node *n, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void gi_vol_node_sub(struct gi_vol_node *n, struct gi_vol_node *sub);
 const char *gi_vol_node_get(const struct gi_vol_node *n, const char *name); /* NULL if absent */
@@ -47,7 +49,7 @@ struct gi_vol_node *gi_volfile_find(const struct gi_volfile *vf, const char *nam
 struct gi_vol_node *gi_volfile_top(const struct gi_volfile *vf);
 
 /* The text in the original's style (4 blanks, options in reverse order of assignment, one empty line between volumes,
- * quoted where needed). Caller frees. */
+ * quoted where needed; a newline inside a word becomes a blank, the grammar has no way to write it). Caller frees. */
 char *gi_volfile_write(const struct gi_volfile *vf);
 
 #endif
