@@ -30,13 +30,13 @@ gi_error_prefix(struct gi_error *err, const char *fmt, ...)
 {
   if (!err)
     return;
-  char text[sizeof(err->text)];
+  char text[2 * sizeof(err->text) + 4];
   va_list ap;
   va_start(ap, fmt);
-  int n = vsnprintf(text, sizeof(text), fmt, ap);
+  vsnprintf(text, sizeof(err->text), fmt, ap);
   va_end(ap);
-  if (n < 0 || (size_t)n >= sizeof(text))
-    n = sizeof(text) - 1;
-  snprintf(text + n, sizeof(text) - (size_t)n, ": %s", err->text);
-  memcpy(err->text, text, sizeof(text));
+  size_t n = strlen(text);
+  snprintf(text + n, sizeof(text) - n, ": %s", err->text);
+  text[sizeof(err->text) - 1] = '\0';
+  memcpy(err->text, text, sizeof(err->text));
 }
