@@ -53,13 +53,21 @@ through_graph(const struct plan *p, const struct gi_xlator *x)
   return x;
 }
 
-/* The kept translator an edge of the new file leads to, looking through those about to be inserted. */
+static bool
+parked(const struct gi_xlator *x)
+{
+  return x->nparents == 0 && x != x->graph->top;
+}
+
+/* The translator on the path an edge of the new file leads to, looking through those about to be inserted or brought back. */
 static const struct gi_xlator *
 through_file(const struct plan *p, const struct gi_vol_node *n)
 {
-  while (n && !kept(p, n))
+  const struct gi_xlator *x = NULL;
+
+  while (n && (!(x = kept(p, n)) || parked(x)))
     n = n->nsub == 1 ? n->sub[0] : NULL;
-  return n ? kept(p, n) : NULL;
+  return n ? x : NULL;
 }
 
 static bool
@@ -88,7 +96,7 @@ same_topology(const struct plan *p)
 
     if (x && strcmp(x->cls->type, n->type) != 0)
       return false;
-    if (x ? (x->nparents > 0 || x == p->g->top) && !same_children(p, x, n) : n->nsub != 1)
+    if (x && !parked(x) ? !same_children(p, x, n) : n->nsub != 1)
       return false;
   }
   for (unsigned i = 0; i < p->g->count; i++)
@@ -217,24 +225,24 @@ static void
 commit_edges(struct plan *p)
 {
   struct gi_graph *g = p->g;
-  struct gi_xlator **parked = gi_zalloc(g->count * sizeof(struct gi_xlator *));
-  unsigned nparked = 0;
+  struct gi_xlator **leaving = gi_zalloc(g->count * sizeof(struct gi_xlator *));
+  unsigned nleaving = 0;
 
   for (unsigned i = 0; i < p->first_new; i++)
-    if (g->xlators[i]->nparents > 0 && !in_file(p->vf, g->xlators[i]))
-      parked[nparked++] = g->xlators[i];
+    if (!parked(g->xlators[i]) && !in_file(p->vf, g->xlators[i]))
+      leaving[nleaving++] = g->xlators[i];
   gi_graph_clear_parents(g);
   gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link)
     gi_graph_connect(g, gi_graph_find(g, n->name), n);
   gi_graph_compile(g);
-  for (unsigned i = 0; i < nparked; i++) {
-    gi_log(GI_LOG_INFO, parked[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", parked[i]->cls->type);
-    if (parked[i]->cls->notify)
-      parked[i]->cls->notify(parked[i], GI_EVENT_DRAIN, NULL, NULL);
+  for (unsigned i = 0; i < nleaving; i++) {
+    gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
+    if (leaving[i]->cls->notify)
+      leaving[i]->cls->notify(leaving[i], GI_EVENT_DRAIN, NULL, NULL);
   }
   for (unsigned i = p->first_new; i < g->count; i++)
     gi_log(GI_LOG_INFO, g->xlators[i]->name, GI_MSG_GRAPH + 3, "%s joins the running graph", g->xlators[i]->cls->type);
-  gi_free(parked);
+  gi_free(leaving);
 }
 
 int
