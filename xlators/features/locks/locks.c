@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * features/locks: the lock server of a brick.
+ *
+ * Promises: internal locks (inodelk, entrylk) in independent domains with FIFO
+ * fairness, POSIX and flock locks with split and merge, mandatory locking by
+ * option, lock counters in replies, contention notices to holders, and that
+ * nothing survives the client, fd or owner it belonged to. Locks live in
+ * memory only. A lock is identified by (client, lock owner); the owner is that
+ * of the credential, never the copy inside the request.
+ *
+ * The uncontended cost is one small allocation per lock. A fop that asks for
+ * no counter passes after one look at its xdata.
+ *
+ * This file is the class: dispatch, life cycle, per-inode state, the ready list.
+ */
+#include "xlators/features/locks/locks.h"
+
+void
+lk_who_set(struct lk_who *who, const struct gi_fop *fop)
+{
+  who->client = fop->caller.client;
+  who->owner = fop->caller.owner;
+  who->pid = fop->caller.pid;
+}
+
+int
+lk_owner_check(const struct gi_fop *fop)
+{
+  const struct gi_owner *o = &fop->caller.owner;
+  for (uint32_t i = 0; i < o->len; i++) {
+    if (o->data[i])
+      return 0;
+  }
+  return EINVAL;
+}
+
+struct gi_inode *
+lk_target(struct gi_fop *fop)
+{
+  if (fop->fd && fop->fd->inode)
+    return fop->fd->inode;
+  if (fop->loc.inode)
+    return fop->loc.inode;
+  if (gi_gfid_is_none(&fop->loc.gfid))
+    return NULL;
+  fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
+  return fop->loc.inode;
+}
+
+struct lk_inode *
+lk_inode_peek(const struct gi_xlator *x, const struct gi_inode *inode)
+{
+  return inode ? *(struct lk_inode **)gi_inode_private(inode, x) : NULL;
+}
+
+struct lk_inode *
+lk_inode_get(struct gi_xlator *x, struct gi_inode *inode)
+{
+  struct lk_inode **slot = gi_inode_private(inode, x);
+  struct lk_inode *li = *slot;
+  if (li)
+    return li;
+  li = gi_new(struct lk_inode);
+  li->inode = inode;
+  gi_list_init(&li->link);
+  gi_list_init(&li->domains);
+  gi_list_init(&li->posix);
+  gi_list_init(&li->posix_blocked);
+  gi_list_init(&li->io_waiting);
+  gi_list_init(&li->removes);
+  *slot = li;
+  return li;
+}
+
+void
+lk_inode_use(struct gi_xlator *x, struct lk_inode *li)
+{
+  if (li->users++)
+    return;
+  gi_inode_ref(li->inode);
+  gi_list_add_tail(&lk_private(x)->busy, &li->link);
+}
+
+void
+lk_inode_unuse(struct gi_xlator *x, struct lk_inode *li)
+{
+  GI_ASSERT(li->users > 0);
+  if (--li->users)
+    return;
+  gi_list_del(&li->link);
+  struct gi_inode *inode = li->inode;
+  gi_inode_unref(&inode);
+}
+
+struct lk_domain *
+lk_domain_find(const struct lk_inode *li, const char *name)
+{
+  gi_list_foreach(d, &li->domains, struct lk_domain, link)
+  {
+    if (strcmp(d->name, name) == 0)
+      return d;
+  }
+  return NULL;
+}
+
+struct lk_domain *
+lk_domain_get(struct lk_inode *li, const char *name)
+{
+  struct lk_domain *d = lk_domain_find(li, name);
+  if (d)
+    return d;
+  size_t len = strlen(name) + 1;
+  d = gi_zalloc(sizeof(*d) + len);
+  memcpy(d->name, name, len);
+  for (int k = 0; k < LK_KINDS; k++) {
+    gi_list_init(&d->queue[k].granted);
+    gi_list_init(&d->queue[k].blocked);
+  }
+  gi_list_add_tail(&li->domains, &d->link);
+  li->ndomains++;
+  return d;
+}
+
+static void
+domain_free(struct lk_inode *li, struct lk_domain *dom)
+{
+  gi_list_del(&dom->link);
+  li->ndomains--;
+  gi_free(dom);
+}
+
+void
+lk_domain_settle(struct lk_inode *li, struct lk_domain *dom)
+{
+  for (int k = 0; k < LK_KINDS; k++) {
+    if (dom->queue[k].ngranted + dom->queue[k].nblocked)
+      return;
+  }
+  if (li->ndomains > LK_IDLE_DOMAINS && !li->walking)
+    domain_free(li, dom);
+}
+
+static void
+ready_add(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, enum lk_act act)
+{
+  struct lk_fop *lf = gi_fop_private(fop, x);
+  lf->wait = LK_WAIT_NONE;
+  lf->lock = NULL;
+  lf->act = act;
+  gi_list_add_tail(ready, &fop->link);
+}
+
+void
+lk_ready_answer(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, int ret, int err)
+{
+  fop->rsp.ret = ret;
+  fop->rsp.err = err;
+  ready_add(ready, fop, x, LK_ACT_ANSWER);
+}
+
+void
+lk_ready_forward(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, bool tell)
+{
+  ready_add(ready, fop, x, tell ? LK_ACT_FORWARD_TELL : LK_ACT_FORWARD);
+}
+
+void
+lk_ready_run(struct gi_xlator *x, struct gi_list *ready)
+{
+  while (!gi_list_empty(ready)) {
+    struct gi_fop *fop = gi_list_first(ready, struct gi_fop, link);
+    gi_list_del(&fop->link);
+    const struct lk_fop *lf = gi_fop_private(fop, x);
+    switch (lf->act) {
+    case LK_ACT_FORWARD:
+      gi_fop_forward(fop, x);
+      break;
+    case LK_ACT_FORWARD_TELL:
+      gi_fop_forward_tell(fop, x);
+      break;
+    default:
+      gi_fop_answer(fop, x);
+      break;
+    }
+  }
+}
+
+const char *
+lk_peer(const struct lk_who *who)
+{
+  const struct gi_client_id *id = who->client;
+  return id && id->uid ? id->uid : "";
+}
+
+static enum gi_verdict
+lk_complete(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct lk_fop *lf = gi_fop_private(fop, x);
+  if (lf->removing)
+    lk_remove_done(x, fop);
+  if (fop->rsp.ret >= 0) {
+    if (lf->learn)
+      lk_mandatory_learn(x, fop);
+    if (lf->counts)
+      lk_counts_fill(x, fop);
+  }
+  return GI_PASS;
+}
+
+static void
+lk_cancel(struct gi_xlator *x, struct gi_fop *fop)
+{
+  const struct lk_fop *lf = gi_fop_private(fop, x);
+  switch (lf->wait) {
+  case LK_WAIT_QUEUE:
+    lk_queue_cancel(x, fop);
+    break;
+  case LK_WAIT_POSIX:
+    lk_posix_cancel(x, fop);
+    break;
+  case LK_WAIT_IO:
+    lk_mandatory_cancel(x, fop);
+    break;
+  case LK_WAIT_REMOVE:
+    lk_remove_cancel(x, fop);
+    break;
+  default: /* not waiting here: nothing to do */
+    break;
+  }
+}
+
+static void
+lk_drop_client(struct gi_xlator *x, void *client)
+{
+  struct lk_filter f = { .granted = true, .blocked = true, .by_client = true, .client = client };
+  struct lk_who who = { .client = client };
+  unsigned n = lk_drop(x, &f, EAGAIN);
+  if (!n)
+    return;
+  lk_count(x)->dropped_clients++;
+  gi_log(GI_LOG_INFO, x->name, GI_MSG_LOCKS + 10, "dropped %u locks of client %s that went away", n, lk_peer(&who));
+}
+
+static void
+lk_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  switch (event) {
+  case GI_EVENT_CHILD_UP:
+  case GI_EVENT_CHILD_DOWN:
+  case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_INVALIDATE:
+  case GI_EVENT_CONTENTION:
+    gi_notify_up(x, event, data);
+    break;
+  case GI_EVENT_CANCEL:
+    lk_cancel(x, data);
+    break;
+  case GI_EVENT_CLIENT_GONE:
+    lk_drop_client(x, data);
+    gi_notify_down(x, event, data);
+    break;
+  case GI_EVENT_PARENT_DOWN: /* nobody is left to wait for anything */
+    lk_drop(x, &(struct lk_filter){ .granted = true, .blocked = true }, ENOTCONN);
+    gi_notify_down(x, event, data);
+    break;
+  default:
+    gi_notify_down(x, event, data);
+    break;
+  }
+}
+
+static void
+lk_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
+{
+  struct lk_inode *li = *(struct lk_inode **)bytes;
+  if (!li)
+    return;
+  GI_ASSERT(li->users == 0);
+  gi_list_foreach_safe(d, &li->domains, struct lk_domain, link) domain_free(li, d);
+  gi_free(li);
+  *(struct lk_inode **)bytes = NULL;
+}
+
+static void
+lk_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
+{
+  if (*(uint32_t *)bytes)
+    lk_posix_release(x, fd);
+}
+
+static int
+lk_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct lk_private *p = gi_new(struct lk_private);
+  gi_list_init(&p->busy);
+  x->private = p;
+  x->metrics = &p->metrics;
+  return 0;
+}
+
+static void
+lk_finish(struct gi_xlator *x)
+{
+  gi_free(x->private);
+}
+
+static enum gi_verdict
+lk_setactive(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return gi_fop_fail(fop, EOPNOTSUPP);
+}
+
+static const char *const mandatory_words[] = { "off", "file", "forced", "optimal", NULL };
+
+#define LK_OPT(member) .offset = offsetof(struct lk_options, member), .live = true, .since = "0.1"
+
+static const struct gi_option lk_table[] = {
+  { .name = "mandatory-locking", .key = "locks.mandatory-locking", .type = GI_OPT_ENUM, LK_OPT(mandatory), .def = "off",
+    .words = mandatory_words, .level = 2, .op_version = 30800, .side = GI_SIDE_BRICK,
+    .text = "Which POSIX locks also bind reads and writes: off, those on set-gid files without group execute (file), all "
+            "(forced), or those the client marked (optimal)." },
+  { .name = "enforce-mandatory-lock", .key = "features.enforce-mandatory-lock", .type = GI_OPT_BOOL, LK_OPT(enforce),
+    .def = "off", .level = 3, .op_version = 60000, .side = GI_SIDE_BRICK,
+    .text = "Honour the marker xattr trusted.glusterfs.enforce-mandatory-lock: only the holder of a covering lock may do I/O, "
+            "and a new lock request takes the lock away from others." },
+  { .name = "notify-contention", .key = "features.locks-notify-contention", .type = GI_OPT_BOOL, LK_OPT(notify_contention),
+    .def = "yes", .level = 2, .op_version = 40000, .side = GI_SIDE_BRICK,
+    .text = "Tell the holder of an internal lock that somebody else waits for it, so that a lock kept for speed is given "
+            "back at once." },
+  { .name = "notify-contention-delay", .key = "features.locks-notify-contention-delay", .type = GI_OPT_INT,
+    LK_OPT(notify_delay_s), .def = "5", .min = 0, .max = 60, .level = 3, .op_version = 40000, .side = GI_SIDE_BRICK,
+    .text = "Shortest time in seconds between two such notices for one lock." },
+  { .name = "revocation-secs", .key = "features.locks-revocation-secs", .type = GI_OPT_INT, LK_OPT(revocation_secs),
+    .def = "0", .min = 0, .max = 2147483647, .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
+    .text = "Take an internal lock away when it has blocked others for this many seconds; 0 never does." },
+  { .name = "revocation-max-blocked", .key = "features.locks-revocation-max-blocked", .type = GI_OPT_INT,
+    LK_OPT(revocation_max_blocked), .def = "0", .min = 0, .max = 2147483647, .level = 3, .op_version = 30900,
+    .side = GI_SIDE_BRICK,
+    .text = "Take internal locks away when this many requests wait for them; 0 never does." },
+  { .name = "revocation-clear-all", .key = "features.locks-revocation-clear-all", .type = GI_OPT_BOOL,
+    LK_OPT(revocation_clear_all), .def = "false", .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
+    .text = "When locks are revoked, fail the waiting requests too instead of granting them." },
+  { .name = "monkey-unlocking", .key = "features.locks-monkey-unlocking", .type = GI_OPT_BOOL, LK_OPT(monkey),
+    .def = "false", .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
+    .text = "For tests only: lose about one in a hundred unlock requests." },
+  { .name = "trace", .key = "locks.trace", .type = GI_OPT_BOOL, LK_OPT(trace), .def = "off", .level = 3,
+    .op_version = 30700, .side = GI_SIDE_BRICK, .text = "Log every lock request and how it ended." },
+  GI_OPTION_END,
+};
+
+#define LK_METRIC(member, help) GI_METRIC(struct lk_metrics, member, "", help)
+
+static const struct gi_metric lk_metrics_table[] = {
+  LK_METRIC(inode_granted, "inode locks granted"),
+  LK_METRIC(inode_waited, "inode lock requests that had to wait"),
+  LK_METRIC(inode_refused, "non-blocking inode lock requests refused"),
+  LK_METRIC(entry_granted, "entry locks granted"),
+  LK_METRIC(entry_waited, "entry lock requests that had to wait"),
+  LK_METRIC(entry_refused, "non-blocking entry lock requests refused"),
+  LK_METRIC(posix_granted, "POSIX locks granted"),
+  LK_METRIC(posix_waited, "POSIX lock requests that had to wait"),
+  LK_METRIC(posix_refused, "non-blocking POSIX lock requests refused"),
+  LK_METRIC(contention_notices, "contention notices sent to lock holders"),
+  LK_METRIC(revoked, "internal locks taken away by revocation"),
+  LK_METRIC(cleared, "locks removed by clear-locks"),
+  LK_METRIC(dropped_clients, "clients whose locks were dropped because they went away"),
+  LK_METRIC(io_waited, "reads and writes that waited for a mandatory lock"),
+  LK_METRIC(removes_waited, "removes that waited for an inode lock of another client"),
+  LK_METRIC(held, "locks held now"),
+  LK_METRIC(waiting, "lock requests waiting now"),
+  GI_METRIC_END,
+};
+
+GI_XLATOR_EXPORT = {
+  .abi = GI_XLATOR_ABI,
+  .type = "features/locks",
+  .version = GI_VERSION,
+  .summary = "Inode, entry and POSIX locks of a brick",
+  .min_children = 1,
+  .max_children = 1,
+  .options = lk_table,
+  .options_bytes = sizeof(struct lk_options),
+  .metrics = lk_metrics_table,
+  .fop_bytes = sizeof(struct lk_fop),
+  .inode_bytes = sizeof(struct lk_inode *),
+  .fd_bytes = sizeof(uint32_t), /* POSIX locks held through this fd */
+  .submit = lk_counts,
+  .on = {
+    [GI_FOP_INODELK] = lk_inodelk,
+    [GI_FOP_FINODELK] = lk_inodelk,
+    [GI_FOP_ENTRYLK] = lk_entrylk,
+    [GI_FOP_FENTRYLK] = lk_entrylk,
+    [GI_FOP_LK] = lk_posix_lk,
+    [GI_FOP_FLUSH] = lk_posix_flush,
+    [GI_FOP_GETACTIVELK] = lk_posix_active,
+    [GI_FOP_SETACTIVELK] = lk_setactive,
+    [GI_FOP_GETXATTR] = lk_clear_getxattr,
+    [GI_FOP_FGETXATTR] = lk_clear_getxattr,
+    [GI_FOP_UNLINK] = lk_remove,
+    [GI_FOP_RMDIR] = lk_remove,
+    [GI_FOP_RENAME] = lk_remove,
+    [GI_FOP_OPEN] = lk_mandatory_open,
+    [GI_FOP_READ] = lk_mandatory_io,
+    [GI_FOP_WRITE] = lk_mandatory_io,
+    [GI_FOP_TRUNCATE] = lk_mandatory_io,
+    [GI_FOP_FTRUNCATE] = lk_mandatory_io,
+    [GI_FOP_DISCARD] = lk_mandatory_io,
+    [GI_FOP_ZEROFILL] = lk_mandatory_io,
+    [GI_FOP_SETXATTR] = lk_mandatory_mark,
+    [GI_FOP_FSETXATTR] = lk_mandatory_mark,
+    [GI_FOP_REMOVEXATTR] = lk_mandatory_mark,
+    [GI_FOP_FREMOVEXATTR] = lk_mandatory_mark,
+  },
+  .complete = lk_complete,
+  .init = lk_init,
+  .finish = lk_finish,
+  .notify = lk_notify,
+  .statedump = lk_statedump,
+  .inode_forget = lk_inode_forget,
+  .fd_release = lk_fd_release,
+};

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * features/locks: conflicts, fairness, domains, departing clients, counters,
+ * POSIX split and merge, mandatory locks, clearing.
+ */
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+static struct gi_client_id client[3] = { { "client-a", "a:1" }, { "client-b", "b:1" }, { "client-c", "c:1" } };
+
+#define META ((uint64_t)INT64_MAX - 1)
+
+static struct gi_fop *
+owned(struct fake_stack *s, enum gi_fop_kind kind, unsigned who)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  f->caller.client = &client[who];
+  f->caller.owner.len = 8;
+  f->caller.owner.data[0] = (uint8_t)(who + 1);
+  return f;
+}
+
+static struct gi_fop *
+inodelk(struct fake_stack *s, unsigned who, uint32_t cmd, uint32_t type, uint64_t start, uint64_t len)
+{
+  struct gi_fop *f = owned(s, GI_FOP_INODELK, who);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->args.cmd = cmd;
+  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  f->args.domain = "vol-replicate-0";
+  fake_submit(s, f);
+  return f;
+}
+
+static struct gi_fop *
+entrylk(struct fake_stack *s, unsigned who, uint32_t cmd, const char *name)
+{
+  struct gi_fop *f = owned(s, GI_FOP_ENTRYLK, who);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->args.cmd = cmd;
+  f->args.type = 1;
+  f->args.name = name;
+  f->args.domain = "vol-replicate-0";
+  fake_submit(s, f);
+  return f;
+}
+
+static struct gi_fop *
+lk(struct fake_stack *s, struct gi_fd *fd, unsigned who, uint32_t cmd, uint32_t type, uint64_t start, uint64_t len)
+{
+  struct gi_fop *f = owned(s, GI_FOP_LK, who);
+  gi_fop_set_fd(f, fd);
+  f->args.cmd = cmd;
+  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+ok(struct gi_fop *f)
+{
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.ret, 0);
+}
+
+static void
+failed(struct gi_fop *f, int err)
+{
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.ret, -1);
+  assert_int_equal(f->rsp.err, err);
+}
+
+static struct fake_stack *
+setup(const char *options)
+{
+  return fake_stack_new("features/locks", options, 1);
+}
+
+static void
+test_transparent(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  uint64_t own = GI_KIND(GI_FOP_INODELK) | GI_KIND(GI_FOP_FINODELK) | GI_KIND(GI_FOP_ENTRYLK) | GI_KIND(GI_FOP_FENTRYLK) |
+                 GI_KIND(GI_FOP_LK) | GI_KIND(GI_FOP_GETACTIVELK) | GI_KIND(GI_FOP_SETACTIVELK);
+  fake_check_transparent(s, own);
+  fake_stack_free(s);
+}
+
+static void
+test_inode_conflict(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_READ, 100, 10), EAGAIN);
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1);
+  failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0), EAGAIN);
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1); /* not again within the delay */
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));  /* nested: a second lock of its own */
+  ok(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, META, 0)); /* another domain */
+  struct gi_fop *w = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 10);
+  assert_false(w->answered);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  assert_false(w->answered);
+  ok(inodelk(s, 0, GI_LKCMD_SETW, GI_LK_UNLOCK, 0, 0));
+  ok(w);
+  failed(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0), EINVAL);
+  failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 9), EINVAL); /* not the exact range */
+  failed(inodelk(s, 1, GI_LKCMD_GET, GI_LK_READ, 0, 0), EOPNOTSUPP);
+  failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_READ, (uint64_t)-1, 0), EINVAL);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MAX), 0);
+  fake_stack_free(s);
+}
+
+static void
+test_fairness(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_READ, 0, 0));
+  struct gi_fop *writer = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  struct gi_fop *reader = inodelk(s, 2, GI_LKCMD_SETW, GI_LK_READ, 0, 0);
+  assert_false(writer->answered || reader->answered); /* the reader may not overtake */
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_READ, 5, 5));  /* but the holder may nest */
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 5, 5));
+  gi_fop_cancel(writer);
+  failed(writer, EINTR);
+  ok(reader);
+  fake_stack_free(s);
+}
+
+static void
+test_cancel_and_leave(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  ok(entrylk(s, 0, GI_ENTRYLK_LOCK, "f"));
+  struct gi_fop *a = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  struct gi_fop *b = inodelk(s, 2, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  struct gi_fop *c = entrylk(s, 2, GI_ENTRYLK_LOCK, NULL);
+  assert_false(a->answered || b->answered || c->answered);
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[1]);
+  failed(a, EAGAIN);
+  assert_false(b->answered);
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
+  ok(b);
+  ok(c);
+  fake_stack_free(s);
+}
+
+static void
+test_entry(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(entrylk(s, 0, GI_ENTRYLK_NB, "one"));
+  ok(entrylk(s, 1, GI_ENTRYLK_NB, "two"));
+  failed(entrylk(s, 1, GI_ENTRYLK_NB, "one"), EAGAIN);
+  failed(entrylk(s, 2, GI_ENTRYLK_NB, NULL), EAGAIN);
+  failed(entrylk(s, 0, GI_ENTRYLK_UNLOCK, "two"), EINVAL);
+  struct gi_fop *all = entrylk(s, 2, GI_ENTRYLK_LOCK, NULL);
+  ok(entrylk(s, 0, GI_ENTRYLK_UNLOCK, "one"));
+  assert_false(all->answered);
+  ok(entrylk(s, 1, GI_ENTRYLK_UNLOCK, "two"));
+  ok(all);
+  ok(entrylk(s, 2, GI_ENTRYLK_NB, "two")); /* nested below the whole-directory lock */
+  failed(entrylk(s, 0, GI_ENTRYLK_NB, "three"), EAGAIN);
+  fake_stack_free(s);
+}
+
+static void
+test_owner(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fop *f = fake_fop(s, GI_FOP_INODELK);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.domain = "d";
+  fake_submit(s, f);
+  failed(f, EINVAL);
+  fake_stack_free(s);
+}
+
+static int64_t
+asked(struct fake_stack *s, const char *key, const char *domain)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_STAT);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  if (domain)
+    gi_dict_set_str(gi_fop_xdata(f), key, domain);
+  else
+    gi_dict_set_uint(gi_fop_xdata(f), key, 0);
+  fake_submit(s, f);
+  int64_t v = -1;
+  gi_dict_get_int(f->rsp.xdata, domain ? "glusterfs.inodelk-count" : key, &v);
+  return v;
+}
+
+static void
+test_counts(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  assert_int_equal(asked(s, "glusterfs.inodelk-count", NULL), 0);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, META, 0));
+  ok(entrylk(s, 0, GI_ENTRYLK_LOCK, "name"));
+  struct gi_fop *w = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 1));
+  assert_int_equal(asked(s, "glusterfs.inodelk-count", NULL), 3);
+  assert_int_equal(asked(s, "glusterfs.inodelk-dom-count", "vol-replicate-0"), 2);
+  assert_int_equal(asked(s, "glusterfs.inodelk-dom-count", "nobody"), 0);
+  assert_int_equal(asked(s, "glusterfs.entrylk-count", NULL), 1);
+  assert_int_equal(asked(s, "glusterfs.posixlk-count", NULL), 1);
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 5), "name");
+  gi_dict_set_uint(gi_fop_xdata(f), "glusterfs.parent-entrylk", 0);
+  gi_dict_set_uint(gi_fop_xdata(f), "glusterfs.multi-dom-lk-cnt-req", 0);
+  gi_dict_set_uint(gi_fop_xdata(f), "glusterfs.inodelk-dom-prefix:vol", 0);
+  fake_submit(s, f);
+  int64_t v = -1;
+  assert_true(gi_dict_get_int(f->rsp.xdata, "glusterfs.parent-entrylk", &v));
+  assert_int_equal(v, 1);
+  assert_true(gi_dict_get_int(f->rsp.xdata, "glusterfs.inodelk-dom-prefix:vol", &v));
+  gi_fop_cancel(w);
+  failed(w, EINTR);
+  fake_stack_free(s);
+}
+
+static void
+test_posix_split_merge(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fd *fd = fake_fd(s, 5);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 100));
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 40, 20)); /* 0-39, 60-99 */
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_WRITE, 40, 20));
+  failed(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_READ, 39, 1), EAGAIN);
+  struct gi_fop *get = lk(s, fd, 1, GI_LKCMD_GET, GI_LK_READ, 70, 5);
+  ok(get);
+  assert_int_equal(get->rsp.flock.type, GI_LK_WRITE);
+  assert_int_equal(get->rsp.flock.start, 60);
+  assert_int_equal(get->rsp.flock.len, 40);
+  get = lk(s, fd, 0, GI_LKCMD_GET, GI_LK_READ, 70, 5);
+  assert_int_equal(get->rsp.flock.type, GI_LK_UNLOCK);
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 40, 20)); /* merges to 0-99 */
+  get = lk(s, fd, 1, GI_LKCMD_GET, GI_LK_READ, 0, 0);
+  assert_int_equal(get->rsp.flock.start, 0);
+  assert_int_equal(get->rsp.flock.len, 100);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_READ, 100, (uint64_t)-50)); /* 50-99 becomes a read lock */
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_READ, 60, 0));
+  failed(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_READ, 49, 1), EAGAIN);
+  struct gi_fop *un = lk(s, fd, 0, GI_LKCMD_SETW, GI_LK_UNLOCK, 0, 10);
+  assert_int_equal(un->rsp.flock.type, GI_LK_READ); /* the fd holds more */
+  struct gi_fop *act = fake_fop(s, GI_FOP_GETACTIVELK);
+  gi_loc_set_inode(&act->loc, fake_inode(s, 5));
+  fake_submit(s, act);
+  assert_int_equal(act->rsp.ret, 3);
+  assert_string_equal(act->rsp.locks[0].client_uid[0] ? act->rsp.locks[0].client_uid : "client-a", "client-a");
+  fake_stack_free(s);
+}
+
+static void
+test_posix_wait_and_release(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fd *fd = gi_fd_new(s->graph, fake_inode(s, 5), O_RDWR, 100);
+  struct gi_fop *f = lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0);
+  ok(f);
+  struct gi_fop *w = lk(s, fake_fd(s, 5), 1, GI_LKCMD_SETW, GI_LK_READ, 0, 0);
+  assert_false(w->answered);
+  fake_fop_free(f);
+  gi_fd_unref(&fd); /* the last reference: the lock goes with the fd */
+  fake_settle(s);
+  ok(w);
+  f = owned(s, GI_FOP_FLUSH, 1);
+  gi_fop_set_fd(f, w->fd);
+  fake_submit(s, f);
+  ok(f);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FLUSH), 1);
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  w = lk(s, fake_fd(s, 5), 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  gi_fop_cancel(w);
+  failed(w, EINTR);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+io(struct fake_stack *s, struct gi_fd *fd, unsigned who, enum gi_fop_kind kind)
+{
+  struct gi_fop *f = owned(s, kind, who);
+  gi_fop_set_fd(f, fd);
+  f->args.offset = 10;
+  f->args.size = 10;
+  if (kind == GI_FOP_WRITE)
+    gi_payload_add_copy(&f->payload, "0123456789", 10);
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_mandatory(void **state)
+{
+  struct fake_stack *s = setup("option mandatory-locking forced\n");
+  struct gi_fd *fd = fake_fd(s, 5);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_READ, 0, 15));
+  assert_int_equal(io(s, fd, 1, GI_FOP_READ)->rsp.ret, 10);
+  struct gi_fop *w = io(s, fd, 1, GI_FOP_WRITE);
+  assert_false(w->answered);
+  assert_int_equal(io(s, fd, 0, GI_FOP_WRITE)->rsp.ret, 10);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  assert_true(w->answered);
+  assert_int_equal(w->rsp.ret, 10);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 15));
+  fd->flags |= O_NONBLOCK;
+  failed(io(s, fd, 1, GI_FOP_READ), EAGAIN);
+  fake_stack_free(s);
+}
+
+static void
+test_fence(void **state)
+{
+  struct fake_stack *s = setup("option mandatory-locking forced\noption enforce-mandatory-lock on\n");
+  struct gi_fd *fd = fake_fd(s, 5);
+  struct gi_fop *f = owned(s, GI_FOP_FSETXATTR, 0);
+  gi_fop_set_fd(f, fd);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_str(f->args.dict, "trusted.glusterfs.enforce-mandatory-lock", "set");
+  fake_submit(s, f);
+  ok(f);
+  failed(io(s, fd, 0, GI_FOP_WRITE), EBUSY);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  assert_int_equal(io(s, fd, 0, GI_FOP_WRITE)->rsp.ret, 10);
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0)); /* takes it away */
+  failed(io(s, fd, 0, GI_FOP_WRITE), EBUSY);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+clear(struct fake_stack *s, unsigned who, const char *name)
+{
+  struct gi_fop *f = owned(s, GI_FOP_GETXATTR, who);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->args.name = name;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_clear(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  const char *text;
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  struct gi_fop *w = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  struct gi_fop *f = clear(s, 2, "glusterfs.clrlk.tentry.kall");
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.clrlk.tentry.kall", &text));
+  assert_string_equal(text, "No locks cleared.");
+  f = clear(s, 2, "glusterfs.clrlk.tinode.kgranted.0,0-0");
+  assert_true(f->rsp.ret > 0);
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.clrlk.tinode.kgranted.0,0-0", &text));
+  assert_non_null(strstr(text, ": inode blocked locks=0 granted locks=1"));
+  ok(w);
+  w = inodelk(s, 0, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  clear(s, 2, "glusterfs.clrlk.tinode.kblocked");
+  failed(w, EAGAIN);
+  failed(clear(s, 2, "glusterfs.clrlk.tbogus.kall"), EINVAL);
+  failed(clear(s, 2, "glusterfs.clrlk.tinode.kall.0,x-0"), EINVAL);
+  assert_int_equal(fake_count(s, 0, GI_FOP_GETXATTR), 0);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+unlink_of(struct fake_stack *s, unsigned who)
+{
+  struct gi_fop *f = owned(s, GI_FOP_UNLINK, who);
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 8), "name");
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_remove_waits(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  struct gi_fop *u = unlink_of(s, 1);
+  assert_false(u->answered);
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, META, 0)); /* its holder goes on */
+  failed(inodelk(s, 2, GI_LKCMD_SET, GI_LK_READ, META, 0), EAGAIN);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, META, 0));
+  fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){ .hold = true });
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  assert_int_equal(fake_held(s, 0), 1);
+  struct gi_fop *w = inodelk(s, 2, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  assert_false(w->answered);
+  assert_true(fake_release(s, 0, GI_FOP_UNLINK, 0, 0));
+  ok(u);
+  ok(w);
+  ok(unlink_of(s, 2)); /* its own lock does not matter */
+  fake_stack_free(s);
+}
+
+static void
+test_revocation(void **state)
+{
+  struct fake_stack *s = setup("option revocation-max-blocked 1\n");
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  struct gi_fop *a = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  assert_false(a->answered);
+  struct gi_fop *b = inodelk(s, 2, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  ok(a); /* the holder lost its lock */
+  assert_false(b->answered);
+  fake_stack_free(s);
+}
+
+static void
+test_statedump(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  ok(entrylk(s, 0, GI_ENTRYLK_LOCK, "n"));
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 1));
+  struct gi_fop *w = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  assert_false(w->answered);
+  char *text = NULL;
+  size_t len;
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  gi_graph_statedump(s->graph, &d);
+  fclose(d.out);
+  assert_non_null(strstr(text, "lock-dump.domain.domain=vol-replicate-0"));
+  assert_non_null(strstr(text, "inodelk.inodelk[0](ACTIVE)=type=WRITE"));
+  assert_non_null(strstr(text, "inodelk.inodelk[1](BLOCKED)"));
+  assert_non_null(strstr(text, "client-b"));
+  free(text);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_transparent),
+    cmocka_unit_test(test_inode_conflict),
+    cmocka_unit_test(test_fairness),
+    cmocka_unit_test(test_cancel_and_leave),
+    cmocka_unit_test(test_entry),
+    cmocka_unit_test(test_owner),
+    cmocka_unit_test(test_counts),
+    cmocka_unit_test(test_posix_split_merge),
+    cmocka_unit_test(test_posix_wait_and_release),
+    cmocka_unit_test(test_mandatory),
+    cmocka_unit_test(test_fence),
+    cmocka_unit_test(test_clear),
+    cmocka_unit_test(test_remove_waits),
+    cmocka_unit_test(test_revocation),
+    cmocka_unit_test(test_statedump),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
