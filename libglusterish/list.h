@@ -73,15 +73,19 @@ gi_list_splice_tail(struct gi_list *to, struct gi_list *from)
 #define gi_list_item(ptr, type, member) GI_CONTAINER(ptr, type, member)
 #define gi_list_first(head, type, member) gi_list_item((head)->next, type, member)
 
+/* The link inside a member. By address only: at the end of a walk `it` is made from the head, and a type of stricter alignment
+ * must not be touched through it. */
+#define gi_list_link(it, type, member) ((struct gi_list *)(void *)((char *)(it) + offsetof(type, member)))
+
 #define gi_list_foreach(it, head, type, member)                                                    \
-  for (type *it = gi_list_item((head)->next, type, member); &it->member != (head);                \
-       it = gi_list_item(it->member.next, type, member))
+  for (type *it = gi_list_item((head)->next, type, member); gi_list_link(it, type, member) != (head); \
+       it = gi_list_item(gi_list_link(it, type, member)->next, type, member))
 
 /* The current member may be removed. */
 #define gi_list_foreach_safe(it, head, type, member)                                               \
   for (type *it = gi_list_item((head)->next, type, member),                                       \
-            *it##_next = gi_list_item(it->member.next, type, member);                             \
-       &it->member != (head);                                                                      \
-       it = it##_next, it##_next = gi_list_item(it->member.next, type, member))
+            *it##_next = gi_list_item(gi_list_link(it, type, member)->next, type, member);        \
+       gi_list_link(it, type, member) != (head);                                                   \
+       it = it##_next, it##_next = gi_list_item(gi_list_link(it, type, member)->next, type, member))
 
 #endif
