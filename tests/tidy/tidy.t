@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# House rules that a script can check: sizes, banned calls, the direction of includes, completeness of translators.
+set -u
+cd "${GLUSTERISH_SRCDIR:?}" || exit 1
+n=0
+
+# result NAME OFFENDERS: fails if there are any, one per line.
+result() {
+  n=$((n + 1))
+  if [ -z "$2" ]; then
+    echo "ok $n - $1"
+  else
+    echo "not ok $n - $1"
+    printf '%s\n' "$2" | head -n 20 | sed 's/^/# /'
+  fi
+}
+
+sources() { find libglusterish rpc xlators cli api tests -name '*.[ch]' 2>/dev/null | sort; }
+product() { sources | grep -vE '^tests/|_test\.c$'; }
+
+echo "1..11"
+result "no file has more than 1000 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 1000 {print $2 ": " $1}')"
+result "every file names its licence" "$(sources | while read -r f; do head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"; done)"
+result "no function has more than 150 lines" "$(product | grep '\.c$' | xargs awk 'FNR == 1 {start = 0} /^{/ {start = FNR} /^}/ {if (start && FNR - start > 150) print FILENAME ":" start ": " FNR - start " lines"; start = 0}')"
+result "nothing is left to do" "$(product | xargs grep -nE '\b(TODO|FIXME|XXX)\b')"
+result "only the reactor and the log ask the clock, sleep or draw random numbers" "$(product |
+  grep -vE '^libglusterish/(reactor|worker)|^cli/' | xargs grep -nE '\b(clock_gettime|gettimeofday|time\(NULL\)|nanosleep|usleep|sleep\(|getrandom|rand\(|random\(|uuid_generate)' | grep -vE 'gi_random\(')"
+result "only the reactor makes threads" "$(product | grep -vE '^libglusterish/(reactor|worker|payload|log)' | xargs grep -nE '\bpthread_(create|mutex|cond|rwlock)')"
+result "no unbounded string functions" "$(product | xargs grep -nE '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)\(')"
+result "the core includes nothing above it" "$(grep -nE '#include "(rpc|xlators|cli|tests)/' libglusterish/*.[ch] | grep -v _test.c)"
+result "rpc includes only the core" "$(grep -nE '#include "(xlators|cli|tests)/' rpc/*.[ch] | grep -v _test.c)"
+result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
+  grep -nE '#include "(xlators|cli)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
+done)"
+result "every translator has a README, a test and a line in the list" "$(for d in xlators/*/*/; do
+  d=${d%/}
+  name=${d##*/}
+  [ -f "$d/README.md" ] || echo "$d: no README.md"
+  ls "$d"/*_test.c >/dev/null 2>&1 || echo "$d: no unit test"
+  grep -q "include $d/Makefile.inc" xlators/Makefile.inc || echo "$d: not in xlators/Makefile.inc"
+  grep -q "${name}_test" "$d/Makefile.inc" || echo "$d: its test is not run"
+done)"
