@@ -194,6 +194,8 @@ struct gi_args {
   struct gi_iatt iatt;  /* SETATTR */
   struct gi_flock flock;
   struct gi_lease lease;
+  uint32_t nlocks; /* SETACTIVELK */
+  struct gi_lock_item *locks; /* in the arena */
 };
 
 struct gi_reply {
