@@ -57,7 +57,14 @@ void gi_call_encode(struct gi_xdr_out *out, uint32_t xid, uint32_t prog, uint32_
 void gi_reply_encode(struct gi_xdr_out *out, uint32_t xid, uint32_t accept_status);
 void gi_reply_encode_denied(struct gi_xdr_out *out, uint32_t xid, uint32_t auth_status);
 
-/* Credentials to caller; groups are stored in `groups` (room for GI_GROUPS_MAX). 0, or the auth status to deny with. */
+/* Credentials to caller; groups are stored in `groups` (room for GI_GROUPS_MAX) and caller->groups points there. 0, or -1: deny
+ * with auth status 0 (wire.md 1.3). Flavours unknown to us count as none, like on real servers. */
 int gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_caller *caller, uint32_t *groups);
+
+/* Payload placement (wire.md 1.6): how many bytes from the record's start must be contiguous to decode the message. For the
+ * messages that carry a payload (READ replies, WRITE calls) that is where the payload begins, read from the dict's size, and
+ * *payload is true; for all others it is SIZE_MAX. `body` is the offset of the arguments or results. */
+size_t gi_message_head_bytes(uint32_t prog, uint32_t proc, bool reply, const uint8_t *head, size_t head_len, size_t body,
+                             bool *payload);
 
 #endif

@@ -50,5 +50,9 @@ void gi_xdr_out_finish(struct gi_xdr_out *out);
 /* Legacy dictionary inside an opaque (wire.md 3.5). All values become STR_OLD. NULL on malformed input. */
 struct gi_dict *gi_legacy_dict_decode(const uint8_t *data, size_t len);
 void gi_legacy_dict_encode(struct gi_xdr_out *out, const struct gi_dict *dict); /* the bytes, without the opaque's length */
+/* The same as a whole opaque field (length, bytes, padding). Decoding: an empty opaque gives an empty dict; malformed gives NULL
+ * and `in` failed. */
+void gi_xdr_put_legacy_dict(struct gi_xdr_out *out, const struct gi_dict *dict);
+struct gi_dict *gi_xdr_get_legacy_dict(struct gi_xdr_in *in);
 
 #endif
