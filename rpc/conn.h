@@ -26,21 +26,30 @@
 
 struct gi_conn;
 
-/* A received record. `head` covers at least the first min(record, 64 KiB) bytes contiguously, in place; the whole record is
- * `record` (slices by reference, valid until cleared by the receiver or the callback returns). */
+/* A received record: `record` is all of it (slices by reference, valid until the callback returns; a receiver keeps parts with
+ * gi_payload_slice). `head` is its first slice: at least min(record, GI_HEAD_MIN) bytes, contiguous, where they were received.
+ * What must be contiguous beyond that is gathered by gi_record_linearize. */
 struct gi_record {
   struct gi_payload record;
   const uint8_t *head;
   size_t head_len;
+  size_t moved; /* leading bytes that were copied on the way, for the counter payload_bytes_copied */
 };
 
+#define GI_HEAD_MIN 16384u
+
+/* Makes the first min(record, len) bytes contiguous (SIZE_MAX: all), by copy if they are not. */
+void gi_record_linearize(struct gi_record *rec, size_t len);
+/* Accounts the payload that begins at `offset` of the record (payload_bytes, payload_bytes_copied). */
+void gi_record_count_payload(const struct gi_record *rec, size_t offset);
+
 struct gi_conn_ops {
-  /* One complete record. May close the connection (gi_conn_close) but not free it. */
+  /* One complete record. May close the connection, or free it: then nothing more is called. */
   void (*record)(struct gi_conn *c, struct gi_record *rec, void *arg);
   /* Non-blocking connect succeeded. */
   void (*connected)(struct gi_conn *c, void *arg);
-  /* The stream ended: peer closed, error, bad record mark (`why` says). Called exactly once, never from inside gi_conn_send;
-   * the owner then calls gi_conn_free. */
+  /* The stream ended: peer closed, error, bad record mark (`why` says), or the connect failed. Called exactly once unless the
+   * owner frees the connection first, never from inside a gi_conn function; the owner then calls gi_conn_free. */
   void (*closed)(struct gi_conn *c, const struct gi_error *why, void *arg);
   /* The send queue fell below its low-water mark after being above the high one. May be NULL. */
   void (*drained)(struct gi_conn *c, void *arg);
@@ -64,17 +73,19 @@ struct gi_conn *gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_con
 /* Queues one record: the record mark is added. `head` is copied, `payload` (may be NULL) is referenced until sent. Leaves at
  * the end of the turn. Never fails: on a dead connection it is dropped and `closed` follows. */
 void gi_conn_send(struct gi_conn *c, const void *head, size_t head_len, const struct gi_payload *payload);
-/* Closes now; `closed` is called from a deferred call with `why`. */
+/* Closes now (what is queued is given one last chance to leave); `closed` is called from a deferred call with `why`. */
 void gi_conn_close(struct gi_conn *c, int code, const char *why);
-void gi_conn_free(struct gi_conn **c);
+void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; NULL is fine */
 void gi_conn_pause(struct gi_conn *c, bool paused); /* stop reading: back pressure */
 uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */
+uint64_t gi_conn_last_received(const struct gi_conn *c); /* of the last byte received, or of the connect */
 const char *gi_conn_peer(const struct gi_conn *c);  /* "127.0.0.1:49152" or "unix:PATH" */
 bool gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 bool gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 
-/* A listening socket. `fn` gets each accepted fd. */
+/* A listening socket: host NULL or "" = every address; a host that starts with '/' is a unix path (a stale socket there is
+ * removed, as is ours by gi_listener_free). port 0 = any. `fn` gets each accepted fd, which it owns. */
 struct gi_listener;
 struct gi_listener *gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog,
                                     void (*fn)(void *arg, int fd), void *arg, struct gi_error *err);

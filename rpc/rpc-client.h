@@ -14,7 +14,8 @@ struct gi_rpc_client;
 
 /* The answer to a call. On transport failure `status` is -ENOTCONN or -ETIMEDOUT and the rest is empty; else 0 and `accept` is
  * the accept status, `in` stands at the results and `rec` is the record for payload slicing (results start at
- * rec offset `body_offset`). */
+ * rec offset `body_offset`). A denied call has status -EACCES. `in` covers everything that must be contiguous: all of the record,
+ * or, when a READ's payload follows, at least the XDR part. */
 struct gi_rpc_reply {
   int status;
   uint32_t accept;
@@ -45,12 +46,15 @@ struct gi_rpc_client_config {
 
 struct gi_rpc_client *gi_rpc_client_new(struct gi_reactor *r, const struct gi_rpc_client_config *cfg,
                                         const struct gi_rpc_client_ops *ops, void *arg);
-void gi_rpc_client_free(struct gi_rpc_client **c); /* outstanding calls are answered with -ENOTCONN first */
+/* Outstanding calls are answered with -ENOTCONN first; no other callback follows. Allowed inside the client's own callbacks. */
+void gi_rpc_client_free(struct gi_rpc_client **c);
 void gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_config *cfg); /* live */
 
-/* Connect now to host:port (or unix path); ends in `up` or `down`. */
+/* Connect now to host:port (or unix path); ends in `up` or `down`, never before this returns. A connection that still exists is
+ * dropped without `down`; its outstanding calls are answered with -ENOTCONN. */
 void gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port);
-/* Calls fn after the current backoff delay: the owner then decides where to connect (portmap first). */
+/* Calls fn after the current backoff delay: the owner then decides where to connect (portmap first). Connecting by hand before
+ * that cancels it. */
 void gi_rpc_client_retry_later(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg));
 void gi_rpc_client_reset_backoff(struct gi_rpc_client *c); /* after a successful handshake */
 void gi_rpc_client_disconnect(struct gi_rpc_client *c, const char *why);

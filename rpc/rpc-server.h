@@ -17,15 +17,18 @@ struct gi_rpc_peer; /* one accepted connection */
  * it. Stays valid after the peer is gone (the answer is then discarded). */
 struct gi_rpc_request {
   struct gi_rpc_peer *peer; /* NULL once the connection is gone */
-  struct gi_call_header header;
+  struct gi_call_header header; /* header.cred only inside the handler */
   struct gi_caller caller;  /* decoded credentials */
   uint32_t groups[GI_GROUPS_MAX];
-  struct gi_xdr_in in;      /* at the arguments; only valid inside the handler */
+  struct gi_xdr_in in;      /* at the arguments; only valid inside the handler. Covers the whole record, or for WRITE at least the
+                               XDR part: the payload is sliced out of rec */
   struct gi_record *rec;    /* only valid inside the handler */
   size_t body_offset;       /* of the arguments in rec */
   struct gi_list link;      /* the server's */
+  uint64_t bytes;           /* the server's: of the record, for back pressure */
 };
 
+/* `arg` is that of gi_rpc_server_new. */
 typedef void gi_rpc_handler(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg);
 
 struct gi_rpc_program {
@@ -40,6 +43,11 @@ struct gi_rpc_server_ops {
   void (*peer_down)(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg); /* p is freed when this returns */
 };
 
+#define GI_PEERS_MAX 4096 /* connections of one server; further ones are closed at once */
+
+/* The server counts and stops reading a peer that has more than the allowed bytes of requests being served. Freeing it drops
+ * every connection (peer_down is called for each); requests still held by handlers stay valid and their answers are discarded.
+ * Not to be freed from inside a handler or peer callback. */
 struct gi_rpc_server *gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_server_ops *ops, void *arg);
 void gi_rpc_server_free(struct gi_rpc_server **s);
 void gi_rpc_server_add_program(struct gi_rpc_server *s, const struct gi_rpc_program *prog);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of a connection share: conn.c (life, connecting), conn-rx.c
+ * (reassembly of records), conn-tx.c (the send queue), net.c (addresses and
+ * socket options).
+ */
+#ifndef GI_CONN_PRIVATE_H
+#define GI_CONN_PRIVATE_H
+
+#include "rpc/conn.h"
+
+#define CONN_MAGIC 0xc0221e01u
+#define CONN_ADDRESSES 8 /* of a name; further ones are not tried */
+
+enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_UP, CONN_CLOSED };
+
+struct conn_address {
+  struct sockaddr_storage sa;
+  socklen_t len;
+};
+
+/* A record, or fragment of one, that did not fit where it began. Its bytes are first the tail of the buffer it began in (`part`,
+ * from `part_at`), then `rest`. */
+struct conn_big {
+  struct gi_buf *part;
+  size_t part_at, part_have, part_want;
+  struct gi_buf *rest;
+  size_t rest_have, rest_want;
+  size_t moved;
+  bool active, last;
+  bool lowat; /* SO_RCVLOWAT is raised */
+};
+
+struct conn_rx {
+  struct gi_buf *buf; /* NULL while nothing is held */
+  size_t start, end;  /* received and not yet parsed */
+  struct conn_big big;
+  struct gi_buf *gather; /* earlier fragments of a record of several */
+  size_t gather_len;
+  bool gathering;
+};
+
+struct conn_tx_item {
+  const uint8_t *data;
+  size_t len;
+  struct gi_buf *buf; /* referenced; NULL: static bytes */
+};
+
+struct conn_tx {
+  struct conn_tx_item *ring; /* `count` items from `first`, capacity a power of two */
+  uint32_t first, count, capacity;
+  struct gi_buf *arena; /* heads are copied here, one behind the other */
+  size_t arena_used;
+  uint64_t queued; /* bytes */
+  bool full;       /* above the high-water mark; `drained` is due */
+  bool blocked;    /* the socket took no more: waiting for writability */
+  struct gi_defer flush;
+};
+
+struct conn_resolve;
+
+struct gi_conn {
+  uint32_t magic;
+  enum conn_state state;
+  struct gi_reactor *r;
+  const struct gi_conn_ops *ops;
+  void *arg;
+  int fd;
+  struct gi_io io;
+  bool paused;
+  bool free_pending;
+  unsigned busy; /* callbacks on the stack */
+  struct conn_rx rx;
+  struct conn_tx tx;
+  uint64_t last_rx, last_tx;
+  struct gi_defer closing;
+  struct gi_error why;
+  char peer[160];
+  /* connecting */
+  struct conn_resolve *resolve;
+  struct conn_address address[CONN_ADDRESSES];
+  unsigned naddresses, next_address;
+  struct gi_timer connect_timer;
+};
+
+/* conn.c */
+void conn_watch(struct gi_conn *c);
+void conn_enter(struct gi_conn *c);
+bool conn_leave(struct gi_conn *c); /* false: the connection was freed */
+void conn_fail(struct gi_conn *c, int code, const char *what);
+
+/* conn-rx.c */
+void conn_rx_ready(struct gi_conn *c); /* inside conn_enter */
+void conn_rx_clear(struct conn_rx *rx);
+
+/* conn-tx.c */
+void conn_tx_init(struct gi_conn *c);
+void conn_tx_flush(struct gi_conn *c);
+void conn_tx_clear(struct conn_tx *tx);
+
+/* net.c */
+int net_numeric(const char *host, int port, struct conn_address *out, unsigned max);  /* count; 0 = it is a name */
+int net_resolve(const char *host, int port, struct conn_address *out, unsigned max, struct gi_error *err); /* blocks; count or -1 */
+int net_unix(const char *path, struct conn_address *out, struct gi_error *err);
+void net_tune(int fd, int family);
+void net_text(const struct sockaddr_storage *sa, char *text, size_t size);
+bool net_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+#endif

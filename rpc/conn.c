@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a connection: resolving, connecting, being up, ending. The owner
+ * may close or free it at any point, also from inside a callback; `busy` keeps
+ * the memory until the last callback has returned.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "rpc/conn-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CONNECT_TIMEOUT_S 15 /* per address; the kernel's own limit is minutes */
+
+struct gi_conn_stats gi_conn_totals;
+
+struct conn_resolve {
+  struct gi_work work;
+  struct gi_conn *conn; /* NULL: the connection went away meanwhile */
+  char host[256];
+  int port;
+  int count;
+  struct conn_address address[CONN_ADDRESSES];
+  struct gi_error err;
+};
+
+/* ---- callbacks and memory ---- */
+
+static void
+destroy(struct gi_conn *c)
+{
+  gi_timer_finish(&c->connect_timer);
+  c->magic = 0;
+  gi_free(c);
+}
+
+void
+conn_enter(struct gi_conn *c)
+{
+  c->busy++;
+}
+
+bool
+conn_leave(struct gi_conn *c)
+{
+  GI_ASSERT(c->busy > 0);
+  if (--c->busy > 0 || !c->free_pending)
+    return true;
+  destroy(c);
+  return false;
+}
+
+/* ---- watching ---- */
+
+void
+conn_watch(struct gi_conn *c)
+{
+  unsigned events = 0;
+  if (c->state == CONN_CONNECTING)
+    events = GI_IO_WRITE;
+  else if (c->state == CONN_UP)
+    events = (c->paused ? 0 : GI_IO_READ) | (c->tx.blocked ? GI_IO_WRITE : 0);
+  if (c->state != CONN_RESOLVING && c->io.events != events)
+    gi_io_watch(&c->io, events);
+}
+
+static void connect_finished(struct gi_conn *c);
+
+static void
+ready(void *arg, unsigned events)
+{
+  struct gi_conn *c = arg;
+  conn_enter(c);
+  if (c->state == CONN_CONNECTING) {
+    connect_finished(c);
+  } else if (c->state == CONN_UP) {
+    if (events & GI_IO_WRITE)
+      conn_tx_flush(c);
+    if ((events & GI_IO_READ) && c->state == CONN_UP && !c->paused)
+      conn_rx_ready(c);
+  }
+  conn_leave(c);
+}
+
+static void
+drop_socket(struct gi_conn *c)
+{
+  gi_io_finish(&c->io);
+  memset(&c->io, 0, sizeof(c->io));
+  if (c->fd >= 0)
+    close(c->fd);
+  c->fd = -1;
+}
+
+/* ---- ending ---- */
+
+static void
+closed_deferred(void *arg)
+{
+  struct gi_conn *c = arg;
+  conn_enter(c);
+  c->ops->closed(c, &c->why, c->arg);
+  conn_leave(c);
+}
+
+/* Everything but telling the owner. */
+static void
+shut(struct gi_conn *c)
+{
+  c->state = CONN_CLOSED;
+  gi_timer_cancel(&c->connect_timer);
+  if (c->resolve)
+    c->resolve->conn = NULL;
+  c->resolve = NULL;
+  drop_socket(c);
+  conn_tx_clear(&c->tx);
+  conn_rx_clear(&c->rx);
+}
+
+void
+conn_fail(struct gi_conn *c, int code, const char *what)
+{
+  if (c->state == CONN_CLOSED)
+    return;
+  gi_error_set(&c->why, code, "%s: %s: %s", c->peer, what, strerror(code));
+  shut(c);
+  gi_defer_add(c->r, &c->closing);
+}
+
+/* One last non-blocking attempt: an answer queued in this turn should not die with an orderly close. */
+static void
+last_chance(struct gi_conn *c)
+{
+  if (c->state != CONN_UP || c->tx.count == 0 || c->tx.blocked)
+    return;
+  c->tx.full = false; /* nobody is to be called from here */
+  conn_tx_flush(c);
+}
+
+void
+gi_conn_close(struct gi_conn *c, int code, const char *why)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  last_chance(c);
+  if (c->state == CONN_CLOSED)
+    return;
+  gi_error_set(&c->why, code, "%s: %s", c->peer, why);
+  shut(c);
+  gi_defer_add(c->r, &c->closing);
+}
+
+void
+gi_conn_free(struct gi_conn **cp)
+{
+  struct gi_conn *c = *cp;
+  *cp = NULL;
+  if (c == NULL)
+    return;
+  GI_CHECK(c, CONN_MAGIC);
+  GI_ASSERT(!c->free_pending);
+  last_chance(c);
+  if (c->state != CONN_CLOSED)
+    shut(c);
+  gi_defer_cancel(&c->closing);
+  if (c->busy > 0)
+    c->free_pending = true;
+  else
+    destroy(c);
+}
+
+/* ---- beginning ---- */
+
+static void
+attach(struct gi_conn *c, int fd)
+{
+  c->fd = fd;
+  gi_io_init(&c->io, c->r, fd, ready, c);
+}
+
+/* Starts with the next address that does not fail at once. False: none is left, `err` says what the last one said. */
+static bool
+connect_next(struct gi_conn *c, struct gi_error *err)
+{
+  while (c->next_address < c->naddresses) {
+    struct conn_address *a = &c->address[c->next_address++];
+    net_text(&a->sa, c->peer, sizeof(c->peer));
+    int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+      gi_error_set(err, errno, "%s: socket: %s", c->peer, strerror(errno));
+      continue;
+    }
+    net_tune(fd, a->sa.ss_family);
+    if (connect(fd, (struct sockaddr *)&a->sa, a->len) < 0 && errno != EINPROGRESS && errno != EINTR) {
+      gi_error_set(err, errno, "%s: connect: %s", c->peer, strerror(errno));
+      close(fd);
+      continue;
+    }
+    attach(c, fd);
+    c->state = CONN_CONNECTING;
+    conn_watch(c);
+    gi_timer_set(&c->connect_timer, CONNECT_TIMEOUT_S * GI_NSEC_PER_SEC);
+    return true;
+  }
+  return false;
+}
+
+/* This address failed: on to the next, or the end. */
+static void
+connect_failed(struct gi_conn *c, int code)
+{
+  struct gi_error err;
+  gi_error_set(&err, code, "%s: connect: %s", c->peer, strerror(code));
+  drop_socket(c);
+  if (connect_next(c, &err))
+    return;
+  c->why = err;
+  shut(c);
+  gi_defer_add(c->r, &c->closing);
+}
+
+static void
+connect_timed_out(void *arg)
+{
+  struct gi_conn *c = arg;
+  if (c->state == CONN_CONNECTING)
+    connect_failed(c, ETIMEDOUT);
+}
+
+/* A port nobody listens on may be handed out as our own source port: TCP then connects the socket to itself. */
+static bool
+connected_to_itself(struct gi_conn *c)
+{
+  struct sockaddr_storage a, b;
+  return gi_conn_local_address(c, &a) && gi_conn_peer_address(c, &b) && net_same(&a, &b);
+}
+
+static void
+connect_finished(struct gi_conn *c)
+{
+  int error = 0;
+  socklen_t len = sizeof(error);
+  if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+    error = errno;
+  if (error == 0 && connected_to_itself(c))
+    error = ECONNREFUSED;
+  if (error) {
+    connect_failed(c, error);
+    return;
+  }
+  gi_timer_cancel(&c->connect_timer);
+  c->state = CONN_UP;
+  c->last_rx = c->last_tx = gi_now(c->r);
+  conn_watch(c);
+  if (c->tx.count > 0)
+    gi_defer_add(c->r, &c->tx.flush);
+  if (c->ops->connected)
+    c->ops->connected(c, c->arg);
+}
+
+static void
+resolve_run(struct gi_work *w)
+{
+  struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
+  res->count = net_resolve(res->host, res->port, res->address, CONN_ADDRESSES, &res->err);
+}
+
+static void
+resolve_done(struct gi_work *w)
+{
+  struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
+  struct gi_conn *c = res->conn;
+  if (c) {
+    c->resolve = NULL;
+    c->naddresses = res->count > 0 ? (unsigned)res->count : 0;
+    memcpy(c->address, res->address, sizeof(c->address));
+    if (!connect_next(c, &res->err)) {
+      c->why = res->err;
+      shut(c);
+      gi_defer_add(c->r, &c->closing);
+    }
+  }
+  gi_free(res);
+}
+
+static void
+resolve_start(struct gi_conn *c, const char *host, int port)
+{
+  struct conn_resolve *res = gi_new(struct conn_resolve);
+  res->conn = c;
+  res->port = port;
+  snprintf(res->host, sizeof(res->host), "%s", host);
+  res->work.priority = GI_PRIO_NORMAL;
+  res->work.run = resolve_run;
+  res->work.done = resolve_done;
+  c->resolve = res;
+  gi_work_submit(c->r, &res->work);
+}
+
+static struct gi_conn *
+conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
+{
+  struct gi_conn *c = gi_new(struct gi_conn);
+  c->magic = CONN_MAGIC;
+  c->r = r;
+  c->ops = ops;
+  c->arg = arg;
+  c->fd = -1;
+  conn_tx_init(c);
+  gi_defer_init(&c->closing, closed_deferred, c);
+  gi_timer_init(&c->connect_timer, r, connect_timed_out, c);
+  return c;
+}
+
+struct gi_conn *
+gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg, struct gi_error *err)
+{
+  struct gi_conn *c = conn_new(r, ops, arg);
+  struct gi_error why = { 0 };
+  snprintf(c->peer, sizeof(c->peer), "%s:%d", host, port);
+  if (host[0] == '/') {
+    c->naddresses = net_unix(host, &c->address[0], &why) == 0 ? 1 : 0;
+  } else {
+    int n = net_numeric(host, port, c->address, CONN_ADDRESSES);
+    if (n == 0 && strlen(host) < sizeof(c->resolve->host)) {
+      c->state = CONN_RESOLVING;
+      resolve_start(c, host, port);
+      return c;
+    }
+    c->naddresses = (unsigned)n;
+    if (n == 0)
+      gi_error_set(&why, EINVAL, "host name of %zu bytes", strlen(host));
+  }
+  if (connect_next(c, &why))
+    return c;
+  gi_error_set(err, why.code, "%s", why.text);
+  c->state = CONN_CLOSED;
+  gi_conn_free(&c);
+  return NULL;
+}
+
+struct gi_conn *
+gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void *arg)
+{
+  struct gi_conn *c = conn_new(r, ops, arg);
+  struct sockaddr_storage sa = { 0 };
+  attach(c, fd);
+  c->state = CONN_UP;
+  c->last_rx = c->last_tx = gi_now(r);
+  if (gi_conn_peer_address(c, &sa) && sa.ss_family == AF_UNIX)
+    gi_conn_local_address(c, &sa); /* the connecting end has no name; ours has */
+  net_tune(fd, sa.ss_family);
+  net_text(&sa, c->peer, sizeof(c->peer));
+  conn_watch(c);
+  return c;
+}
+
+/* ---- asking ---- */
+
+void
+gi_conn_pause(struct gi_conn *c, bool paused)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  if (c->paused == paused)
+    return;
+  c->paused = paused;
+  if (c->state == CONN_UP)
+    conn_watch(c);
+}
+
+uint64_t
+gi_conn_queued(const struct gi_conn *c)
+{
+  return c->tx.queued;
+}
+
+uint64_t
+gi_conn_last_activity(const struct gi_conn *c)
+{
+  return c->last_rx > c->last_tx ? c->last_rx : c->last_tx;
+}
+
+uint64_t
+gi_conn_last_received(const struct gi_conn *c)
+{
+  return c->last_rx;
+}
+
+const char *
+gi_conn_peer(const struct gi_conn *c)
+{
+  return c->peer;
+}
+
+bool
+gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa)
+{
+  socklen_t len = sizeof(*sa);
+  memset(sa, 0, sizeof(*sa));
+  return c->fd >= 0 && getpeername(c->fd, (struct sockaddr *)sa, &len) == 0;
+}
+
+bool
+gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa)
+{
+  socklen_t len = sizeof(*sa);
+  memset(sa, 0, sizeof(*sa));
+  return c->fd >= 0 && getsockname(c->fd, (struct sockaddr *)sa, &len) == 0;
+}

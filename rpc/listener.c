@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A listening socket, TCP or unix.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "rpc/conn-private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ACCEPT_BATCH 16           /* of one wake-up: others must have their turn */
+#define ACCEPT_RETRY_MS 100ull    /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
+
+struct gi_listener {
+  struct gi_reactor *r;
+  struct gi_io io;
+  struct gi_timer retry;
+  int fd;
+  int port;
+  char *path; /* unix: removed at the end */
+  void (*fn)(void *arg, int fd);
+  void *arg;
+};
+
+static void
+retry(void *arg)
+{
+  struct gi_listener *l = arg;
+  gi_io_watch(&l->io, GI_IO_READ);
+}
+
+static void
+ready(void *arg, unsigned events)
+{
+  struct gi_listener *l = arg;
+  for (int i = 0; i < ACCEPT_BATCH; i++) {
+    int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      l->fn(l->arg, fd);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      gi_io_watch(&l->io, 0);
+      gi_timer_set(&l->retry, ACCEPT_RETRY_MS * GI_NSEC_PER_MSEC);
+      return;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } /* else: that one connection failed before it was accepted */
+  }
+}
+
+/* A socket file left by a process that died; anything else of that name is left alone and bind will complain. */
+static void
+remove_stale(const char *path)
+{
+  struct stat st;
+  if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+    unlink(path);
+}
+
+static int
+address(const char *host, int port, struct conn_address *a, struct gi_error *err)
+{
+  if (host && host[0] == '/')
+    return net_unix(host, a, err);
+  if (host == NULL || host[0] == 0)
+    host = "0.0.0.0";
+  return net_numeric(host, port, a, 1) == 1 ? 0 : net_resolve(host, port, a, 1, err) == 1 ? 0 : -1;
+}
+
+static int
+open_socket(const struct conn_address *a, const char *text, int backlog, struct gi_error *err)
+{
+  int one = 1;
+  int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return gi_error_set(err, errno, "%s: socket: %s", text, strerror(errno));
+  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  net_tune(fd, a->sa.ss_family); /* buffer sizes are inherited, and must be known before the handshake */
+  if (bind(fd, (const struct sockaddr *)&a->sa, a->len) < 0 || listen(fd, backlog) < 0) {
+    gi_error_set(err, errno, "cannot listen on %s: %s", text, strerror(errno));
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+struct gi_listener *
+gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog, void (*fn)(void *arg, int fd), void *arg,
+                struct gi_error *err)
+{
+  struct conn_address a = { 0 };
+  char text[160];
+  if (address(host_or_path, port, &a, err) < 0)
+    return NULL;
+  bool is_unix = a.sa.ss_family == AF_UNIX;
+  net_text(&a.sa, text, sizeof(text));
+  if (is_unix)
+    remove_stale(host_or_path);
+  int fd = open_socket(&a, text, backlog, err);
+  if (fd < 0)
+    return NULL;
+  struct gi_listener *l = gi_new(struct gi_listener);
+  l->r = r;
+  l->fd = fd;
+  l->path = is_unix ? gi_strdup(host_or_path) : NULL;
+  l->fn = fn;
+  l->arg = arg;
+  socklen_t len = sizeof(a.sa);
+  if (!is_unix && getsockname(fd, (struct sockaddr *)&a.sa, &len) == 0)
+    l->port = ntohs(((struct sockaddr_in *)&a.sa)->sin_port); /* same place in sockaddr_in6 */
+  gi_timer_init(&l->retry, r, retry, l);
+  gi_io_init(&l->io, r, fd, ready, l);
+  gi_io_watch(&l->io, GI_IO_READ);
+  return l;
+}
+
+int
+gi_listener_port(const struct gi_listener *l)
+{
+  return l->port;
+}
+
+void
+gi_listener_free(struct gi_listener **lp)
+{
+  struct gi_listener *l = *lp;
+  *lp = NULL;
+  if (l == NULL)
+    return;
+  gi_timer_finish(&l->retry);
+  gi_io_finish(&l->io);
+  close(l->fd);
+  if (l->path)
+    unlink(l->path);
+  gi_free(l->path);
+  gi_free(l);
+}

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The answering side of RPC. Whatever a peer sends, it gets the answer of
+ * wire.md 1.3; only records that are no RPC messages at all end a connection.
+ *
+ * A request outlives its peer: when the connection goes it is moved to
+ * `orphans` with peer NULL and its answer is thrown away.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "rpc/rpc-server.h"
+#include "libglusterish/log.h"
+#include "libglusterish/mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <unistd.h>
+
+#define SERVER_MAGIC 0x5e27e201u
+#define PEER_MAGIC 0x9ee20001u
+#define PROGRAMS_MAX 16
+#define LISTENERS_MAX 8
+#define INFLIGHT_DEFAULT (64ull << 20)
+#define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next answer */
+#define SPARE_REQUESTS_MAX 1024
+#define AUTH_TOO_WEAK 2 /* status of the denial when a privileged port is demanded */
+#define PORT_RESERVED 1024
+
+struct gi_rpc_server {
+  uint32_t magic;
+  struct gi_reactor *r;
+  const struct gi_rpc_server_ops *ops;
+  void *arg;
+  char *name;
+  const struct gi_rpc_program *program[PROGRAMS_MAX];
+  unsigned nprograms;
+  struct gi_listener *listener[LISTENERS_MAX];
+  unsigned nlisteners;
+  struct gi_list peers;   /* struct gi_rpc_peer */
+  unsigned npeers;
+  struct gi_list orphans; /* requests whose peer is gone */
+  struct gi_list spares;  /* requests for reuse */
+  unsigned nspares;
+  struct gi_xdr_out spare_out;
+  uint64_t inflight_max;
+  bool require_privileged;
+};
+
+struct gi_rpc_peer {
+  uint32_t magic;
+  struct gi_rpc_server *s;
+  struct gi_conn *conn;
+  struct gi_list link;
+  struct gi_list requests; /* being served */
+  uint64_t inflight;       /* bytes of them */
+  bool paused;
+  bool privileged; /* source port below 1024, or a unix socket */
+  uint32_t callback_xid;
+  void *private_;
+};
+
+/* ---- buffers and requests ---- */
+
+static void
+take_buffer(struct gi_rpc_server *s, struct gi_xdr_out *out)
+{
+  if (out->base)
+    return;
+  *out = s->spare_out;
+  s->spare_out = (struct gi_xdr_out){ 0 };
+}
+
+static void
+give_buffer(struct gi_rpc_server *s, struct gi_xdr_out *out)
+{
+  if (s->spare_out.base == NULL && out->capacity <= SPARE_BUFFER_MAX) {
+    s->spare_out = *out;
+    s->spare_out.len = 0;
+    *out = (struct gi_xdr_out){ 0 };
+  } else {
+    gi_xdr_out_finish(out);
+  }
+}
+
+static struct gi_rpc_request *
+request_new(struct gi_rpc_peer *p)
+{
+  struct gi_rpc_server *s = p->s;
+  struct gi_rpc_request *req;
+  if (!gi_list_empty(&s->spares)) {
+    req = gi_list_first(&s->spares, struct gi_rpc_request, link);
+    gi_list_del(&req->link);
+    s->nspares--;
+  } else {
+    req = gi_alloc(sizeof(*req));
+  }
+  req->peer = p;
+  gi_list_add_tail(&p->requests, &req->link);
+  return req;
+}
+
+static void
+request_free(struct gi_rpc_request *req)
+{
+  struct gi_rpc_peer *p = req->peer;
+  gi_list_del(&req->link);
+  if (p == NULL || p->s->nspares >= SPARE_REQUESTS_MAX) {
+    gi_free(req);
+  } else {
+    gi_list_add_head(&p->s->spares, &req->link);
+    p->s->nspares++;
+  }
+}
+
+/* The request is over: lets the peer send again if it was held back. */
+static void
+request_done(struct gi_rpc_request *req)
+{
+  struct gi_rpc_peer *p = req->peer;
+  if (p) {
+    p->inflight -= req->bytes;
+    if (p->paused && p->inflight <= p->s->inflight_max / 2) {
+      p->paused = false;
+      gi_conn_pause(p->conn, false);
+    }
+  }
+  request_free(req);
+}
+
+/* ---- answers ---- */
+
+void
+gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out)
+{
+  if (req->peer)
+    take_buffer(req->peer->s, out);
+  gi_reply_encode(out, req->header.xid, GI_RPC_SUCCESS);
+}
+
+void
+gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload)
+{
+  struct gi_rpc_peer *p = req->peer;
+  if (p) {
+    gi_conn_send(p->conn, out->base, out->len, payload);
+    give_buffer(p->s, out);
+  } else {
+    gi_xdr_out_finish(out);
+  }
+  request_done(req);
+}
+
+/* An answer that has no results, to a call that has no request. */
+static void
+refuse(struct gi_rpc_peer *p, uint32_t xid, uint32_t status)
+{
+  struct gi_xdr_out out = { 0 };
+  take_buffer(p->s, &out);
+  gi_reply_encode(&out, xid, status);
+  if (status == GI_RPC_PROG_MISMATCH)
+    gi_xdr_put_u64(&out, 0); /* lowest and highest version: real servers say 0, 0 */
+  gi_conn_send(p->conn, out.base, out.len, NULL);
+  give_buffer(p->s, &out);
+}
+
+static void
+deny(struct gi_rpc_peer *p, uint32_t xid, uint32_t auth_status)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_reply_encode_denied(&out, xid, auth_status);
+  gi_conn_send(p->conn, out.base, out.len, NULL);
+  gi_xdr_out_finish(&out);
+}
+
+void
+gi_rpc_answer_status(struct gi_rpc_request *req, uint32_t accept_status)
+{
+  if (req->peer)
+    refuse(req->peer, req->header.xid, accept_status);
+  request_done(req);
+}
+
+void
+gi_rpc_drop(struct gi_rpc_request *req)
+{
+  request_done(req);
+}
+
+/* ---- the DUMP program ---- */
+
+static const struct gi_rpc_program dump_program;
+
+static void
+put_program(struct gi_xdr_out *out, const struct gi_rpc_program *prog)
+{
+  gi_xdr_put_u32(out, 1);
+  gi_xdr_put_string(out, prog->name);
+  gi_xdr_put_u64(out, prog->prog);
+  gi_xdr_put_u64(out, prog->vers);
+}
+
+static void
+dump_dump(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_xdr_get_u64(&req->in); /* gfs_id, of no meaning */
+  if (req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u64(&out, 0);
+  gi_xdr_put_u64(&out, 0); /* op_ret, op_errno */
+  for (unsigned i = 0; i < s->nprograms; i++)
+    put_program(&out, s->program[i]);
+  gi_xdr_put_u32(&out, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+dump_ping(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u64(&out, 0); /* op_ret, op_errno */
+  gi_xdr_put_u32(&out, 0); /* xdata */
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static gi_rpc_handler *const dump_handlers[] = {
+  [GI_DUMP_DUMP] = dump_dump,
+  [GI_DUMP_PING] = dump_ping,
+};
+
+static const struct gi_rpc_program dump_program = {
+  .name = "GF-DUMP",
+  .prog = GI_PROG_DUMP,
+  .vers = GI_VERS_DUMP,
+  .nprocs = GI_ARRAY_LEN(dump_handlers),
+  .handler = dump_handlers,
+};
+
+/* ---- calls ---- */
+
+static gi_rpc_handler *
+find_handler(const struct gi_rpc_server *s, const struct gi_call_header *h, uint32_t *status)
+{
+  *status = GI_RPC_PROG_UNAVAIL;
+  for (unsigned i = 0; i < s->nprograms; i++) {
+    const struct gi_rpc_program *prog = s->program[i];
+    if (prog->prog != h->prog)
+      continue;
+    *status = GI_RPC_PROG_MISMATCH;
+    if (prog->vers != h->vers)
+      continue;
+    *status = GI_RPC_PROC_UNAVAIL;
+    return h->proc < prog->nprocs ? prog->handler[h->proc] : NULL;
+  }
+  return NULL;
+}
+
+/* Makes contiguous what the handler will decode, and accounts the rest as payload. */
+static void
+prepare_arguments(struct gi_rpc_request *req, struct gi_record *rec, size_t body)
+{
+  bool payload;
+  size_t head = gi_message_head_bytes(req->header.prog, req->header.proc, false, rec->head, rec->head_len, body, &payload);
+  if (payload)
+    gi_record_count_payload(rec, head);
+  gi_record_linearize(rec, head);
+  req->in = (struct gi_xdr_in){ rec->head + body, rec->head + rec->head_len, false };
+  req->rec = rec;
+  req->body_offset = body;
+}
+
+static void
+hold_back(struct gi_rpc_peer *p)
+{
+  if (p->paused || p->inflight <= p->s->inflight_max)
+    return;
+  p->paused = true;
+  gi_conn_pause(p->conn, true);
+}
+
+static void
+serve(struct gi_rpc_peer *p, const struct gi_call_header *h, gi_rpc_handler *handler, struct gi_record *rec, size_t body)
+{
+  struct gi_rpc_request *req = request_new(p);
+  req->header = *h;
+  req->bytes = rec->record.len;
+  if (gi_cred_decode(h->flavour, h->cred, h->cred_len, &req->caller, req->groups) < 0) {
+    deny(p, h->xid, 0);
+    request_free(req);
+    return;
+  }
+  p->inflight += req->bytes;
+  hold_back(p);
+  prepare_arguments(req, rec, body);
+  handler(p->s, req, p->s->arg);
+}
+
+static void
+got_call(struct gi_rpc_peer *p, struct gi_record *rec, struct gi_xdr_in *in)
+{
+  struct gi_call_header h;
+  uint32_t status;
+  if (!gi_call_decode(in, &h)) {
+    refuse(p, 0, GI_RPC_GARBAGE);
+    return;
+  }
+  if (p->s->require_privileged && !p->privileged) {
+    deny(p, h.xid, AUTH_TOO_WEAK);
+    return;
+  }
+  gi_rpc_handler *handler = find_handler(p->s, &h, &status);
+  if (handler)
+    serve(p, &h, handler, rec, (size_t)(in->p - rec->head));
+  else
+    refuse(p, h.xid, status);
+}
+
+static void
+peer_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
+{
+  struct gi_rpc_peer *p = arg;
+  struct gi_xdr_in in = { rec->head, rec->head + rec->head_len, false };
+  int type = gi_message_type(&in);
+  if (type == 0)
+    got_call(p, rec, &in);
+  else if (type == 1 || rec->head_len < 8)
+    refuse(p, 0, GI_RPC_GARBAGE);
+  else
+    gi_conn_close(conn, EPROTO, "neither a call nor a reply");
+}
+
+/* ---- peers ---- */
+
+static void
+peer_free(struct gi_rpc_peer *p)
+{
+  struct gi_rpc_server *s = p->s;
+  gi_list_del(&p->link);
+  s->npeers--;
+  gi_list_foreach(req, &p->requests, struct gi_rpc_request, link)
+    req->peer = NULL;
+  gi_list_splice_tail(&s->orphans, &p->requests);
+  if (s->ops && s->ops->peer_down)
+    s->ops->peer_down(s, p, s->arg);
+  gi_conn_free(&p->conn);
+  p->magic = 0;
+  gi_free(p);
+}
+
+static void
+peer_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
+{
+  struct gi_rpc_peer *p = arg;
+  GI_CHECK(p, PEER_MAGIC);
+  gi_log(GI_LOG_DEBUG, p->s->name, GI_MSG_RPC_SERVER + 1, "peer gone: %s", why->text);
+  peer_free(p);
+}
+
+static const struct gi_conn_ops peer_ops = {
+  .record = peer_record,
+  .closed = peer_closed,
+};
+
+static bool
+is_privileged(const struct gi_conn *conn)
+{
+  struct sockaddr_storage sa;
+  if (!gi_conn_peer_address(conn, &sa))
+    return false;
+  if (sa.ss_family == AF_UNIX)
+    return true;
+  return ntohs(((struct sockaddr_in *)&sa)->sin_port) < PORT_RESERVED; /* same place in sockaddr_in6 */
+}
+
+static void
+accepted(void *arg, int fd)
+{
+  struct gi_rpc_server *s = arg;
+  if (s->npeers >= GI_PEERS_MAX) {
+    gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections: refused", GI_PEERS_MAX);
+    close(fd);
+    return;
+  }
+  struct gi_rpc_peer *p = gi_new(struct gi_rpc_peer);
+  p->magic = PEER_MAGIC;
+  p->s = s;
+  gi_list_init(&p->requests);
+  gi_list_add_tail(&s->peers, &p->link);
+  s->npeers++;
+  p->conn = gi_conn_accept(s->r, fd, &peer_ops, p);
+  p->privileged = is_privileged(p->conn);
+  if (s->ops && s->ops->peer_up)
+    s->ops->peer_up(s, p, s->arg);
+}
+
+void *
+gi_rpc_peer_private(const struct gi_rpc_peer *p)
+{
+  return p->private_;
+}
+
+void
+gi_rpc_peer_set_private(struct gi_rpc_peer *p, void *private_)
+{
+  p->private_ = private_;
+}
+
+struct gi_conn *
+gi_rpc_peer_conn(struct gi_rpc_peer *p)
+{
+  return p->conn;
+}
+
+/* ---- callbacks ---- */
+
+void
+gi_rpc_callback_begin(struct gi_rpc_peer *p, struct gi_xdr_out *out, uint32_t proc)
+{
+  GI_CHECK(p, PEER_MAGIC);
+  take_buffer(p->s, out);
+  gi_call_encode(out, ++p->callback_xid, GI_PROG_CALLBACK, GI_VERS_CALLBACK, proc, GI_AUTH_NONE, NULL);
+}
+
+void
+gi_rpc_callback_send(struct gi_rpc_peer *p, struct gi_xdr_out *out)
+{
+  GI_CHECK(p, PEER_MAGIC);
+  gi_conn_send(p->conn, out->base, out->len, NULL);
+  give_buffer(p->s, out);
+}
+
+/* ---- the server ---- */
+
+struct gi_rpc_server *
+gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_server_ops *ops, void *arg)
+{
+  struct gi_rpc_server *s = gi_new(struct gi_rpc_server);
+  s->magic = SERVER_MAGIC;
+  s->r = r;
+  s->ops = ops;
+  s->arg = arg;
+  s->name = gi_strdup(name);
+  s->inflight_max = INFLIGHT_DEFAULT;
+  gi_list_init(&s->peers);
+  gi_list_init(&s->orphans);
+  gi_list_init(&s->spares);
+  gi_rpc_server_add_program(s, &dump_program);
+  return s;
+}
+
+static void
+free_spares(struct gi_rpc_server *s)
+{
+  gi_list_foreach_safe(req, &s->spares, struct gi_rpc_request, link)
+    gi_free(req);
+  gi_xdr_out_finish(&s->spare_out);
+}
+
+void
+gi_rpc_server_free(struct gi_rpc_server **sp)
+{
+  struct gi_rpc_server *s = *sp;
+  *sp = NULL;
+  if (s == NULL)
+    return;
+  GI_CHECK(s, SERVER_MAGIC);
+  for (unsigned i = 0; i < s->nlisteners; i++)
+    gi_listener_free(&s->listener[i]);
+  while (!gi_list_empty(&s->peers))
+    peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
+  gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link)
+    gi_list_del(&req->link); /* each is freed by whoever answers it */
+  free_spares(s);
+  s->magic = 0;
+  gi_free(s->name);
+  gi_free(s);
+}
+
+void
+gi_rpc_server_add_program(struct gi_rpc_server *s, const struct gi_rpc_program *prog)
+{
+  GI_CHECK(s, SERVER_MAGIC);
+  GI_ASSERT(s->nprograms < PROGRAMS_MAX);
+  s->program[s->nprograms++] = prog;
+}
+
+int
+gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int port, int backlog, struct gi_error *err)
+{
+  GI_CHECK(s, SERVER_MAGIC);
+  if (s->nlisteners == LISTENERS_MAX)
+    return gi_error_set(err, ENOSPC, "more than %d listeners", LISTENERS_MAX);
+  struct gi_listener *l = gi_listener_new(s->r, host_or_path, port, backlog, accepted, s, err);
+  if (l == NULL)
+    return -1;
+  s->listener[s->nlisteners++] = l;
+  return 0;
+}
+
+int
+gi_rpc_server_port(const struct gi_rpc_server *s)
+{
+  for (unsigned i = 0; i < s->nlisteners; i++) {
+    if (gi_listener_port(s->listener[i]) > 0)
+      return gi_listener_port(s->listener[i]);
+  }
+  return 0;
+}
+
+void
+gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes)
+{
+  s->inflight_max = bytes;
+}
+
+void
+gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on)
+{
+  s->require_privileged = on;
+}
+
+void
+gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg)
+{
+  gi_list_foreach_safe(p, &s->peers, struct gi_rpc_peer, link)
+    fn(p, arg);
+}
