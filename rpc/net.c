@@ -67,7 +67,7 @@ net_unix(const char *path, struct conn_address *out, struct gi_error *err)
     return gi_error_set(err, ENAMETOOLONG, "socket path %s is too long", path);
   memset(&out->sa, 0, sizeof(out->sa));
   un->sun_family = AF_UNIX;
-  strcpy(un->sun_path, path);
+  memcpy(un->sun_path, path, strlen(path) + 1);
   out->len = sizeof(*un);
   return 0;
 }
