@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tracked xattrops (brick.md 12.3).
+ *
+ * Before a xattrop that adds something non-zero goes down, its link is made: a
+ * crash between the two leaves an index entry without a mark, never a mark
+ * without an entry. After a reply the values in it decide: any non-zero keeps
+ * the link, all zero removes it. What memory already knows costs no system
+ * call. The removal happens behind the reply (an entry too many is harmless),
+ * but the next xattrop of the inode waits for it.
+ */
+#include "xlators/features/index/index.h"
+
+static bool
+all_zero(const struct gi_pair *pair)
+{
+  if (pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT)
+    return pair->u == 0;
+  for (uint32_t i = 0; i < pair->len; i++) {
+    if (pair->data[i])
+      return false;
+  }
+  return true;
+}
+
+static bool
+watched(char *const *list, const char *key)
+{
+  for (; list && *list; list++) {
+    if (strncmp(key, *list, strlen(*list)) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* The class of an attribute name in an operation of this width, or -1. */
+static int
+class_of(const struct ix_private *p, uint32_t op, const char *key)
+{
+  if (op == GI_XATTROP_ADD64)
+    return watched(p->watch64, key) ? IX_PENDING : -1;
+  if (watched(p->watch[IX_DIRTY], key))
+    return IX_DIRTY;
+  return watched(p->watch[IX_PENDING], key) ? IX_PENDING : -1;
+}
+
+static void
+classify(const struct ix_private *p, uint32_t op, const struct gi_dict *dict, uint8_t *present, uint8_t *nonzero)
+{
+  *present = *nonzero = 0;
+  uint32_t n = gi_dict_count(dict);
+  for (uint32_t i = 0; i < n; i++) {
+    const struct gi_pair *pair = gi_dict_at(dict, i);
+    if (pair->type == GI_VALUE_DOUBLE || pair->type == GI_VALUE_IATT)
+      continue;
+    int cls = class_of(p, op, pair->key);
+    if (cls < 0)
+      continue;
+    *present |= (uint8_t)(1u << cls);
+    if (!all_zero(pair))
+      *nonzero |= (uint8_t)(1u << cls);
+  }
+}
+
+static struct ix_inode *
+inode_bytes(struct gi_xlator *x, struct gi_inode *inode)
+{
+  struct ix_inode *ii = gi_inode_private(inode, x);
+  if (!ii->queue.next)
+    gi_list_init(&ii->queue);
+  return ii;
+}
+
+static enum gi_verdict turn_begin(struct gi_xlator *x, struct gi_fop *fop);
+
+enum gi_verdict
+ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
+{
+  struct ix_fop *f = gi_fop_private(fop, x);
+  struct ix_inode *ii = inode_bytes(x, inode);
+  f->inode = inode;
+  if (ii->busy) {
+    ix_private(x)->metrics.queued++;
+    gi_list_add_tail(&ii->queue, &fop->link);
+    return GI_HELD;
+  }
+  ii->busy = true;
+  return turn_begin(x, fop);
+}
+
+void
+ix_turn_end(struct gi_xlator *x, struct gi_inode *inode)
+{
+  struct ix_private *p = ix_private(x);
+  struct ix_inode *ii = inode_bytes(x, inode);
+  GI_ASSERT(ii->busy);
+  if (gi_list_empty(&ii->queue)) {
+    ii->busy = false;
+    return;
+  }
+  /* The turn passes on, but not from inside somebody's reply. */
+  struct gi_fop *next = gi_list_first(&ii->queue, struct gi_fop, link);
+  gi_list_del(&next->link);
+  gi_list_add_tail(&p->turns, &next->link);
+  gi_defer_add(x->reactor, &p->defer);
+}
+
+void
+ix_turns_run(void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct gi_list turns = GI_LIST_INIT(turns);
+  gi_list_splice_tail(&turns, &ix_private(x)->turns);
+  while (!gi_list_empty(&turns)) {
+    struct gi_fop *fop = gi_list_first(&turns, struct gi_fop, link);
+    gi_list_del(&fop->link);
+    switch (turn_begin(x, fop)) {
+    case GI_PASS_TELL:
+      gi_fop_forward_tell(fop, x);
+      break;
+    case GI_ANSWERED:
+      gi_fop_answer(fop, x);
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+/* The fop's job: made with its first step. */
+static void
+add_step(struct gi_xlator *x, struct gi_fop *fop, struct ix_job **job, enum ix_what what, enum ix_class cls, const char *name)
+{
+  const struct ix_fop *f = gi_fop_private(fop, x);
+  if (!*job)
+    *job = ix_job_new(x, fop, &f->inode->gfid);
+  ix_job_add(*job, what, cls, name);
+}
+
+static void
+before_done(struct gi_xlator *x, struct ix_job *job)
+{
+  struct gi_fop *fop = job->fop;
+  struct ix_fop *f = gi_fop_private(fop, x);
+  ix_job_learn(x, job, inode_bytes(x, f->inode));
+  int err = 0;
+  for (unsigned i = 0; i < job->nsteps; i++) {
+    if (job->step[i].what == IX_ENTRY_LINK)
+      err = job->step[i].err;
+  }
+  if (err) { /* without its name in the index a granular heal would miss the change */
+    ix_turn_end(x, f->inode);
+    fop->rsp.ret = -1;
+    fop->rsp.err = err;
+    gi_fop_answer(fop, x);
+  } else {
+    gi_fop_forward_tell(fop, x);
+  }
+  ix_job_free(job);
+}
+
+static enum gi_verdict
+turn_begin(struct gi_xlator *x, struct gi_fop *fop)
+{
+  if (fop->kind != GI_FOP_XATTROP && fop->kind != GI_FOP_FXATTROP)
+    return ix_virtual_remove_begin(x, fop);
+  struct ix_fop *f = gi_fop_private(fop, x);
+  struct ix_inode *ii = inode_bytes(x, f->inode);
+  struct ix_job *job = NULL;
+  for (int c = 0; c < IX_TRACKED; c++) {
+    if (!(f->nonzero & (1u << c)))
+      continue;
+    if (ii->state[c] == IX_IN) {
+      ix_private(x)->metrics.saved++;
+      continue;
+    }
+    add_step(x, fop, &job, IX_LINK, c, NULL);
+  }
+  if (f->create)
+    add_step(x, fop, &job, IX_ENTRY_LINK, IX_CHANGES, f->create);
+  if (!job)
+    return GI_PASS_TELL;
+  ix_job_run(job, before_done);
+  return GI_HELD;
+}
+
+static struct gi_inode *
+target(struct gi_fop *fop)
+{
+  if (fop->fd && fop->fd->inode)
+    return fop->fd->inode;
+  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
+    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
+  return fop->loc.inode;
+}
+
+enum gi_verdict
+ix_xattrop(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct ix_private *p = ix_private(x);
+  struct ix_fop *f = gi_fop_private(fop, x);
+  struct gi_inode *inode = target(fop);
+  uint64_t purge = 0;
+  if ((fop->args.flags != GI_XATTROP_ADD32 && fop->args.flags != GI_XATTROP_ADD64) || !inode || p->fd[IX_PENDING] < 0)
+    return GI_PASS;
+  classify(p, fop->args.flags, fop->args.dict, &f->present, &f->nonzero);
+  if (fop->xdata) {
+    gi_dict_get_str(fop->xdata, "glusterfs.xattrop-entry-create", &f->create);
+    gi_dict_get_str(fop->xdata, "glusterfs.xattrop-entry-delete", &f->del);
+    gi_dict_get_uint(fop->xdata, "glusterfs.xattrop-purge-index", &purge);
+    f->purge = purge != 0;
+  }
+  if ((f->create && !ix_name_ok(f->create)) || (f->del && !ix_name_ok(f->del)))
+    return gi_fop_fail(fop, EINVAL);
+  if (!f->present && !f->create && !f->del) {
+    p->metrics.untracked++;
+    return GI_PASS;
+  }
+  p->metrics.tracked++;
+  return ix_turn_take(x, fop, inode);
+}
+
+/* ---- the reply ---- */
+
+static void
+after_done(struct gi_xlator *x, struct ix_job *job)
+{
+  const struct ix_fop *f = gi_fop_private(job->fop, x);
+  ix_job_learn(x, job, inode_bytes(x, f->inode));
+  ix_turn_end(x, f->inode);
+  gi_fop_return(job->fop, x);
+  ix_job_free(job);
+}
+
+/* The reply went up long ago. */
+static void
+behind_done(struct gi_xlator *x, struct ix_job *job)
+{
+  const struct ix_fop *f = gi_fop_private(job->fop, x);
+  ix_job_learn(x, job, inode_bytes(x, f->inode));
+  ix_turn_end(x, f->inode);
+  ix_job_free(job);
+}
+
+/* What the reply asks for; NULL = nothing. */
+static struct ix_job *
+after_steps(struct gi_xlator *x, struct gi_fop *fop, bool *wait)
+{
+  struct ix_fop *f = gi_fop_private(fop, x);
+  struct ix_inode *ii = inode_bytes(x, f->inode);
+  struct ix_job *job = NULL;
+  uint8_t present, nonzero;
+  classify(ix_private(x), fop->args.flags, fop->rsp.dict, &present, &nonzero);
+  for (int c = 0; c < IX_TRACKED; c++) {
+    unsigned bit = 1u << c;
+    if (!(present & bit))
+      continue;
+    if ((nonzero & bit) && ii->state[c] != IX_IN) {
+      add_step(x, fop, &job, IX_LINK, c, NULL);
+      *wait = true;
+    } else if (!(nonzero & bit) && ii->state[c] != IX_OUT) {
+      add_step(x, fop, &job, IX_UNLINK, c, NULL);
+    } else {
+      ix_private(x)->metrics.saved++;
+    }
+  }
+  if (f->del) {
+    add_step(x, fop, &job, IX_ENTRY_UNLINK, IX_CHANGES, f->del);
+    *wait = true;
+  }
+  bool clean = (present & (1u << IX_PENDING)) && !(nonzero & (1u << IX_PENDING));
+  if (f->purge && clean && (f->inode->mode == 0 || S_ISDIR(f->inode->mode))) {
+    add_step(x, fop, &job, IX_PURGE, IX_CHANGES, NULL);
+    *wait = true;
+  }
+  return job;
+}
+
+enum gi_verdict
+ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct ix_fop *f = gi_fop_private(fop, x);
+  if (fop->rsp.ret < 0) {
+    ix_turn_end(x, f->inode);
+    return GI_PASS;
+  }
+  bool wait = false;
+  struct ix_job *job = after_steps(x, fop, &wait);
+  if (!job) {
+    ix_turn_end(x, f->inode);
+    return GI_PASS;
+  }
+  ix_job_run(job, wait ? after_done : behind_done);
+  return wait ? GI_HELD : GI_PASS;
+}

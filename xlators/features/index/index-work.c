@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The index on disk (brick.md 12.2): base files, hard links, directories of
+ * changed names; and the jobs that change it on the worker pool.
+ *
+ * A link needs its base file. It is made when it is missed, so after a crash or
+ * a visit of another daemon nothing has to be repaired. When a base file has as
+ * many links as the file system allows a new base takes over.
+ */
+#include "xlators/features/index/index.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const class_dir[IX_CLASSES] = { "xattrop", "dirty", "entry-changes" };
+
+bool
+ix_name_ok(const char *name)
+{
+  return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strlen(name) <= GI_NAME_MAX;
+}
+
+void
+ix_base_new(struct gi_xlator *x, enum ix_class cls)
+{
+  char text[GI_UUID_TEXT];
+  struct gi_gfid id = gi_gfid_new(x->reactor);
+  snprintf(ix_private(x)->base[cls], IX_NAME, "%s-%s", class_dir[cls], gi_gfid_text(&id, text));
+}
+
+static int64_t
+count_links(int dirfd)
+{
+  int64_t n = 0;
+  struct gi_gfid gfid;
+  int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = fd < 0 ? NULL : fdopendir(fd);
+  if (!d) {
+    if (fd >= 0)
+      close(fd);
+    return 0;
+  }
+  for (struct dirent *e; (e = readdir(d));)
+    n += gi_gfid_parse(e->d_name, &gfid);
+  closedir(d);
+  return n;
+}
+
+static int
+make_open(int at, const char *path, struct gi_error *err)
+{
+  if (mkdirat(at, path, 0600) != 0 && errno != EEXIST)
+    return gi_error_set(err, errno, "cannot make the index directory %s: %s", path, strerror(errno));
+  int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0)
+    return gi_error_set(err, errno, "cannot open the index directory %s: %s", path, strerror(errno));
+  return fd;
+}
+
+int
+ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
+{
+  struct ix_private *p = ix_private(x);
+  int top = make_open(AT_FDCWD, path, err);
+  if (top < 0)
+    return -1;
+  int failed = 0;
+  p->store_fd = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int c = 0; c < IX_CLASSES && !failed; c++) {
+    p->fd[c] = make_open(top, class_dir[c], err);
+    failed = p->fd[c] < 0;
+    ix_base_new(x, c);
+    if (!failed && c < IX_TRACKED)
+      p->count[c] = count_links(p->fd[c]);
+  }
+  close(top);
+  return failed ? -1 : 0;
+}
+
+void
+ix_dirs_close(struct ix_private *p)
+{
+  for (int c = 0; c < IX_CLASSES; c++) {
+    if (p->fd[c] >= 0)
+      close(p->fd[c]);
+  }
+  if (p->store_fd >= 0)
+    close(p->store_fd);
+}
+
+/* ---- jobs ---- */
+
+struct ix_job *
+ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  const struct ix_private *p = ix_private(x);
+  struct ix_job *job = gi_alloc(sizeof(*job));
+  memset(job, 0, offsetof(struct ix_job, step));
+  job->x = x;
+  job->fop = gi_fop_ref(fop);
+  job->work.priority = fop->priority;
+  memcpy(job->fd, p->fd, sizeof(job->fd));
+  memcpy(job->base, p->base, sizeof(job->base));
+  gi_gfid_text(gfid, job->gfid);
+  return job;
+}
+
+void
+ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char *name)
+{
+  GI_ASSERT(job->nsteps < IX_STEPS);
+  struct ix_step *s = &job->step[job->nsteps++];
+  s->what = what;
+  s->cls = cls;
+  s->err = 0;
+  snprintf(s->name, sizeof(s->name), "%s", name ? name : "");
+  if (what == IX_PURGE) {
+    struct gi_gfid id = gi_gfid_new(job->x->reactor);
+    gi_gfid_text(&id, job->spare);
+  }
+}
+
+void
+ix_job_free(struct ix_job *job)
+{
+  gi_fop_unref(job->fop);
+  gi_free(job);
+}
+
+/* On a worker. A name that is there already reports EEXIST: the caller counts. */
+static int
+link_base(const struct ix_job *job, enum ix_class cls, const char *name)
+{
+  int dir = job->fd[cls];
+  for (int tries = 0; tries < 3; tries++) {
+    if (linkat(dir, job->base[cls], dir, name, 0) == 0)
+      return 0;
+    if (errno != ENOENT)
+      return errno;
+    int fd = openat(dir, job->base[cls], O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0);
+    if (fd >= 0)
+      close(fd);
+    else if (errno != EEXIST)
+      return errno;
+  }
+  return ENOENT;
+}
+
+static void
+entry_path(const struct ix_job *job, const struct ix_step *s, char path[GI_UUID_TEXT + GI_NAME_MAX + 2])
+{
+  snprintf(path, GI_UUID_TEXT + GI_NAME_MAX + 2, "%s/%s", job->gfid, s->name);
+}
+
+static int
+link_entry(const struct ix_job *job, const struct ix_step *s)
+{
+  char path[GI_UUID_TEXT + GI_NAME_MAX + 2];
+  if (mkdirat(job->fd[IX_CHANGES], job->gfid, 0600) != 0 && errno != EEXIST)
+    return errno;
+  entry_path(job, s, path);
+  int err = link_base(job, IX_CHANGES, path);
+  return err == EEXIST ? 0 : err;
+}
+
+static int
+unlink_entry(const struct ix_job *job, const struct ix_step *s)
+{
+  char path[GI_UUID_TEXT + GI_NAME_MAX + 2];
+  entry_path(job, s, path);
+  return unlinkat(job->fd[IX_CHANGES], path, 0) == 0 ? 0 : errno;
+}
+
+static void
+empty_directory(int at, const char *name)
+{
+  int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  DIR *d = fd < 0 ? NULL : fdopendir(fd);
+  if (!d) {
+    if (fd >= 0)
+      close(fd);
+    return;
+  }
+  for (struct dirent *e; (e = readdir(d));) {
+    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+      unlinkat(dirfd(d), e->d_name, 0);
+  }
+  closedir(d);
+}
+
+static int
+remove_directory(const struct ix_job *job, bool with_content)
+{
+  int at = job->fd[IX_CHANGES];
+  if (with_content)
+    empty_directory(at, job->gfid);
+  if (unlinkat(at, job->gfid, AT_REMOVEDIR) == 0)
+    return 0;
+  if (errno != ENOTEMPTY && errno != EEXIST)
+    return errno;
+  if (with_content)
+    return errno;
+  /* A healer finds it under the strange name and deletes it in peace. */
+  return renameat(at, job->gfid, at, job->spare) == 0 ? 0 : errno;
+}
+
+static void
+job_work(struct gi_work *w)
+{
+  struct ix_job *job = GI_CONTAINER(w, struct ix_job, work);
+  for (unsigned i = 0; i < job->nsteps; i++) {
+    struct ix_step *s = &job->step[i];
+    switch (s->what) {
+    case IX_LINK:
+      s->err = link_base(job, s->cls, job->gfid);
+      break;
+    case IX_UNLINK:
+      s->err = unlinkat(job->fd[s->cls], job->gfid, 0) == 0 ? 0 : errno;
+      break;
+    case IX_ENTRY_LINK:
+      s->err = link_entry(job, s);
+      break;
+    case IX_ENTRY_UNLINK:
+      s->err = unlink_entry(job, s);
+      break;
+    case IX_PURGE:
+    case IX_DELETE:
+      s->err = remove_directory(job, s->what == IX_DELETE);
+      break;
+    }
+  }
+}
+
+/* A base file with no room for another link: the next one takes over and the job is run again. */
+static bool
+needs_new_base(struct ix_job *job)
+{
+  struct ix_private *p = ix_private(job->x);
+  bool again = false;
+  for (unsigned i = 0; i < job->nsteps; i++) {
+    const struct ix_step *s = &job->step[i];
+    if (s->err != EMLINK)
+      continue;
+    enum ix_class cls = s->what == IX_ENTRY_LINK ? IX_CHANGES : s->cls;
+    if (strcmp(job->base[cls], p->base[cls]) == 0)
+      ix_base_new(job->x, cls);
+    memcpy(job->base, p->base, sizeof(job->base));
+    again = true;
+  }
+  return again;
+}
+
+static void
+job_done(struct gi_work *w)
+{
+  struct ix_job *job = GI_CONTAINER(w, struct ix_job, work);
+  if (needs_new_base(job)) {
+    gi_work_submit(job->x->reactor, &job->work);
+    return;
+  }
+  job->done(job->x, job);
+}
+
+void
+ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *job))
+{
+  job->done = done;
+  job->work.run = job_work;
+  job->work.done = job_done;
+  gi_work_submit(job->x->reactor, &job->work);
+}
+
+static int
+learn_link(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
+{
+  p->metrics.links++;
+  if (s->err == 0)
+    p->count[s->cls]++;
+  ii->state[s->cls] = s->err == 0 || s->err == EEXIST ? IX_IN : IX_UNKNOWN;
+  return s->err == EEXIST ? 0 : s->err;
+}
+
+static int
+learn_unlink(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
+{
+  p->metrics.unlinks++;
+  if (s->err == 0 && p->count[s->cls] > 0)
+    p->count[s->cls]--;
+  ii->state[s->cls] = s->err == 0 || s->err == ENOENT ? IX_OUT : IX_UNKNOWN;
+  return s->err;
+}
+
+int
+ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii)
+{
+  struct ix_private *p = ix_private(x);
+  int first = 0;
+  for (unsigned i = 0; i < job->nsteps; i++) {
+    struct ix_step *s = &job->step[i];
+    int err = s->err;
+    if (s->what == IX_LINK)
+      err = learn_link(p, s, ii);
+    else if (s->what == IX_UNLINK)
+      err = learn_unlink(p, s, ii);
+    else if (s->what == IX_ENTRY_LINK)
+      p->metrics.entry_links++;
+    else if (s->what == IX_ENTRY_UNLINK)
+      p->metrics.entry_unlinks++;
+    else
+      p->metrics.purges++;
+    first = first ? first : err;
+    if (!err || err == ENOENT)
+      continue;
+    p->metrics.errors++;
+    gi_log(GI_LOG_ERROR, x->name, GI_MSG_INDEX + 1, "index of %s: step %d on %s%s%s failed: %s", job->gfid, s->what,
+           class_dir[s->cls], *s->name ? "/" : "", s->name, strerror(err));
+  }
+  p->metrics.pending = (uint64_t)p->count[IX_PENDING];
+  p->metrics.dirty = (uint64_t)p->count[IX_DIRTY];
+  return first;
+}

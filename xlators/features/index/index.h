@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of features/index share.
+ *
+ * Everything that changes the index directories about one inode goes through
+ * that inode's turn: one xattrop (or removal over the wire) at a time, in order
+ * of arrival. The holder of the turn is a fop; the system calls it causes are a
+ * job on the worker pool.
+ */
+#ifndef INDEX_H
+#define INDEX_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+enum ix_class { IX_PENDING, IX_DIRTY, IX_CHANGES, IX_CLASSES };
+#define IX_TRACKED 2 /* classes with one link per inode: pending and dirty */
+
+#define IX_NAME 80 /* base file name: class, dash, uuid */
+#define IX_STEPS 6
+#define IX_GENERATED 1024 /* most generated gfids remembered (directories of entry-changes looked up by a healer) */
+
+enum ix_state { IX_UNKNOWN, IX_IN, IX_OUT };
+
+struct ix_options {
+  char *base;
+  char *pending_watch, *dirty_watch, *watch64;
+};
+
+struct ix_metrics {
+  uint64_t tracked, untracked, queued, links, unlinks, saved, entry_links, entry_unlinks, purges, errors, pending, dirty;
+};
+
+/* A directory that exists only for readers of the index. */
+struct ix_virtual {
+  struct gi_list link;
+  struct gi_gfid gfid;
+  enum ix_class cls;
+  bool member;        /* one directory of entry-changes */
+  struct gi_gfid dir; /* whose, if member */
+};
+
+struct ix_private {
+  int fd[IX_CLASSES]; /* the index directories; -1 without a base */
+  int store_fd;       /* .glusterfs, for the types of gfids */
+  char base[IX_CLASSES][IX_NAME];
+  int64_t count[IX_TRACKED]; /* links in it, base files not counted */
+  struct ix_virtual root[IX_CLASSES];
+  struct gi_list generated; /* struct ix_virtual, oldest first */
+  unsigned ngenerated;
+  uint64_t prefix;   /* first eight bytes of every virtual gfid */
+  uint64_t sequence; /* the rest */
+  char **watch[IX_TRACKED];
+  char **watch64;
+  struct gi_list turns; /* struct gi_fop.link: those whose turn has come */
+  struct gi_defer defer;
+  struct ix_metrics metrics;
+};
+
+struct ix_inode { /* our bytes in an inode */
+  struct gi_list queue; /* struct gi_fop.link; all zero until the first use */
+  uint8_t state[IX_TRACKED];
+  bool busy; /* somebody has the turn */
+};
+
+struct ix_fop { /* our bytes in a fop */
+  struct gi_inode *inode; /* whose turn it wants or has; borrowed: the fop keeps it */
+  uint8_t present, nonzero; /* classes (bits) in the request */
+  bool purge;
+  bool link_count;
+  const char *create, *del; /* names for entry-changes; in the request's xdata */
+};
+
+enum ix_what {
+  IX_LINK,         /* <class>/<gfid> */
+  IX_UNLINK,
+  IX_ENTRY_LINK,   /* entry-changes/<gfid>/<name> */
+  IX_ENTRY_UNLINK,
+  IX_PURGE,        /* entry-changes/<gfid> as a whole: rmdir, or out of the way if it is not empty */
+  IX_DELETE,       /* the same with everything in it */
+};
+
+struct ix_step {
+  enum ix_what what;
+  enum ix_class cls;
+  char name[GI_NAME_MAX + 1];
+  int err; /* errno of the result, 0 = done */
+};
+
+/* System calls for one fop. The worker touches nothing else. */
+struct ix_job {
+  struct gi_work work;
+  struct gi_xlator *x;
+  struct gi_fop *fop; /* referenced */
+  void (*done)(struct gi_xlator *x, struct ix_job *job);
+  int fd[IX_CLASSES];
+  char base[IX_CLASSES][IX_NAME];
+  char gfid[GI_UUID_TEXT];
+  char spare[GI_UUID_TEXT]; /* for a directory that has to get out of the way */
+  unsigned nsteps;
+  struct ix_step step[IX_STEPS];
+};
+
+static inline struct ix_private *
+ix_private(const struct gi_xlator *x)
+{
+  return x->private;
+}
+
+/* ---- index-work.c ---- */
+/* Opens or makes the index directories below `path` and counts what is there. 0, or -1 with err. */
+int ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err);
+void ix_dirs_close(struct ix_private *p);
+void ix_base_new(struct gi_xlator *x, enum ix_class cls); /* a fresh base file name */
+struct ix_job *ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid);
+/* Appends a step; `name` NULL for the inode's own link. */
+void ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char *name);
+/* Runs it on a worker; `done` is called on the reactor and frees with ix_job_free. */
+void ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *job));
+void ix_job_free(struct ix_job *job);
+/* Takes over what the steps found out: link states of the inode, counts. The errno of the first failed step, or 0. */
+int ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii);
+bool ix_name_ok(const char *name);
+
+/* ---- index-turn.c ---- */
+gi_fop_fn ix_xattrop;
+enum gi_verdict ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop);
+/* Gives `fop` the turn of `inode`, now or later; `GI_HELD`, or what ix_turn_begin said. */
+enum gi_verdict ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode);
+void ix_turn_end(struct gi_xlator *x, struct gi_inode *inode);
+void ix_turns_run(void *arg);
+
+/* ---- index-virtual.c ---- */
+void ix_virtual_init(struct gi_xlator *x);
+void ix_virtual_finish(struct gi_xlator *x);
+const struct ix_virtual *ix_virtual_find(const struct gi_xlator *x, const struct gi_gfid *gfid);
+/* Answers on virtual directories; everything else passes. */
+gi_fop_fn ix_virtual_lookup, ix_virtual_stat, ix_virtual_opendir, ix_virtual_readdir, ix_virtual_remove, ix_virtual_getxattr;
+/* A removal that has the turn of its inode. */
+enum gi_verdict ix_virtual_remove_begin(struct gi_xlator *x, struct gi_fop *fop);
+
+#endif
