@@ -580,12 +580,12 @@ gi_fop_decode_request(struct gi_xdr_in *in, struct gi_fop *fop, struct gi_wire_f
   return !in->failed;
 }
 
-/* On failure everything but the verdict, its xdata and a lease is zero on the wire, whatever a translator left behind. */
+/* On failure everything but the verdict, dictionaries and a lease is zero on the wire, whatever a translator left behind. */
 static bool
 survives_failure(const struct field *f)
 {
-  return f->form == F_LEASE || f->offset == offsetof(struct gi_fop, rsp.ret) || f->offset == offsetof(struct gi_fop, rsp.err) ||
-         f->offset == offsetof(struct gi_fop, rsp.xdata);
+  return f->form == F_LEASE || f->form == F_DICT || f->offset == offsetof(struct gi_fop, rsp.ret) ||
+         f->offset == offsetof(struct gi_fop, rsp.err);
 }
 
 void
