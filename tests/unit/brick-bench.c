@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See brick-bench.h.
+ */
+#include "tests/unit/brick-bench.h"
+
+#include <stdio.h>
+
+static void
+learn_port(struct gi_ctx *ctx, int port)
+{
+}
+
+/* The port is in the server's state dump: the stack is active before anybody could ask to be told. */
+static int
+port_of(struct fake_stack *s)
+{
+  char *text = NULL;
+  size_t len;
+  int port = 0;
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  s->ctx.on_listen = learn_port;
+  s->x->cls->statedump(s->x, &d);
+  fclose(d.out);
+  const char *p = strstr(text, "port=");
+  if (p)
+    port = atoi(p + 5);
+  free(text);
+  assert_true(port > 0);
+  return port;
+}
+
+void
+bench_turn(struct bench *b, unsigned ms)
+{
+  struct gi_reactor *clock = b->client ? b->client->ctx.reactor : b->server->ctx.reactor;
+  uint64_t until = gi_now(clock) + ms * GI_NSEC_PER_MSEC;
+  do {
+    if (b->server)
+      gi_reactor_turn(b->server->ctx.reactor, 0);
+    if (b->client)
+      gi_reactor_turn(b->client->ctx.reactor, GI_NSEC_PER_MSEC / 2);
+  } while (gi_now(clock) < until);
+}
+
+bool
+bench_until(struct bench *b, const unsigned *flag, unsigned want)
+{
+  for (unsigned i = 0; i < 5000 && *flag < want; i++)
+    bench_turn(b, 0);
+  return *flag >= want;
+}
+
+void
+bench_start_server(struct bench *b, const char *options)
+{
+  GI_CLEANUP_FREE char *text = gi_asprintf("option transport.socket.bind-address 127.0.0.1\noption listen-port %d\n%s", b->port,
+                                           options ? options : "");
+  b->server = fake_stack_new("protocol/server", text, 1);
+  b->port = port_of(b->server);
+}
+
+void
+bench_stop_server(struct bench *b)
+{
+  fake_stack_free(b->server);
+  b->server = NULL;
+}
+
+struct bench *
+bench_new(const char *server_options, const char *client_options, bool wait)
+{
+  struct bench *b = gi_new(struct bench);
+  bench_start_server(b, server_options);
+  GI_CLEANUP_FREE char *text = gi_asprintf("option remote-host 127.0.0.1\noption remote-port %d\n%s%s", b->port,
+                                           client_options && strstr(client_options, "remote-subvolume")
+                                               ? ""
+                                               : "option remote-subvolume " BENCH_BRICK "\n",
+                                           client_options ? client_options : "");
+  b->client = fake_stack_new("protocol/client", text, 0);
+  if (wait)
+    assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 1));
+  return b;
+}
+
+void
+bench_free(struct bench *b)
+{
+  /* The client's half closes first; the server sees it go. */
+  if (b->client) {
+    gi_graph_deactivate(b->client->graph);
+    bench_turn(b, 5);
+    fake_stack_free(b->client);
+    b->client = NULL;
+  }
+  if (b->server) {
+    bench_turn(b, 5);
+    fake_stack_free(b->server);
+  }
+  gi_free(b);
+}
+
+void
+bench_send(struct bench *b, struct gi_fop *f)
+{
+  fake_submit(b->client, f);
+}
+
+void
+bench_submit(struct bench *b, struct gi_fop *f)
+{
+  fake_submit(b->client, f);
+  for (unsigned i = 0; i < 5000 && !f->answered; i++)
+    bench_turn(b, 0);
+  if (!f->answered)
+    fail_msg("%s was not answered", gi_fop_name(f->kind));
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a brick says without being asked: callbacks become events for the
+ * translators above (wire.md 10). Unknown ones are ignored.
+ */
+#include "xlators/protocol/client/client.h"
+#include "rpc/callback.h"
+
+#define CL_TEXT_MAX 4096 /* domain and entry names in a callback */
+
+static void
+cl_invalidated(struct client *c, struct gi_xdr_in *in)
+{
+  struct gi_invalidation inv;
+  if (!gi_callback_get_invalidation(in, &inv)) {
+    gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 20, "malformed CACHE_INVALIDATION");
+    return;
+  }
+  gi_notify_up(c->x, GI_EVENT_INVALIDATE, &inv);
+  gi_dict_unref(&inv.xdata);
+}
+
+static void
+cl_contended(struct client *c, struct gi_xdr_in *in, bool entry)
+{
+  struct gi_contention con;
+  char domain[CL_TEXT_MAX], name[CL_TEXT_MAX];
+  if (!gi_callback_get_contention(in, entry, &con, domain, name, CL_TEXT_MAX)) {
+    gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 21, "malformed %s_CONTENTION", entry ? "ENTRYLK" : "INODELK");
+    return;
+  }
+  gi_notify_up(c->x, GI_EVENT_CONTENTION, &con);
+  gi_dict_unref(&con.xdata);
+}
+
+static void
+cl_storage(struct client *c, bool up)
+{
+  if (c->usable == up)
+    return;
+  gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 22, "the brick says its storage is %s", up ? "back" : "down");
+  c->usable = up;
+  cl_tell_parents(c);
+}
+
+void
+cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in)
+{
+  if (h->prog != GI_PROG_CALLBACK || h->vers != GI_VERS_CALLBACK)
+    return;
+  switch (h->proc) {
+  case GI_CBK_CACHE_INVALIDATION:
+    cl_invalidated(c, in);
+    break;
+  case GI_CBK_INODELK_CONTENTION:
+  case GI_CBK_ENTRYLK_CONTENTION:
+    cl_contended(c, in, h->proc == GI_CBK_ENTRYLK_CONTENTION);
+    break;
+  case GI_CBK_CHILD_UP:
+  case GI_CBK_CHILD_DOWN:
+    cl_storage(c, h->proc == GI_CBK_CHILD_UP);
+    break;
+  default:
+    break;
+  }
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations: out to the brick, held until the reply, back up. One path for
+ * every kind; the codec knows the fields. Payload goes and comes by reference.
+ */
+#include "xlators/protocol/client/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* Kinds no client may send: they are dead, or real bricks crash on them (wire.md 12). */
+#define CL_NEVER_SENT \
+  (GI_KIND(GI_FOP_NULL) | GI_KIND(GI_FOP_COMPOUND) | GI_KIND(GI_FOP_SETACTIVELK) | GI_KIND(GI_FOP_NAMELINK) | \
+   GI_KIND(GI_FOP_PUT) | GI_KIND(GI_FOP_RELEASE) | GI_KIND(GI_FOP_RELEASEDIR))
+
+#define CL_OPENING (GI_KIND(GI_FOP_OPEN) | GI_KIND(GI_FOP_CREATE) | GI_KIND(GI_FOP_OPENDIR))
+
+/* ---- blocking locks ---- */
+
+static bool
+cl_is_entry_lock(enum gi_fop_kind kind)
+{
+  return kind == GI_FOP_ENTRYLK || kind == GI_FOP_FENTRYLK;
+}
+
+static bool
+cl_is_lock(enum gi_fop_kind kind)
+{
+  return kind == GI_FOP_LK || kind == GI_FOP_INODELK || kind == GI_FOP_FINODELK || cl_is_entry_lock(kind);
+}
+
+/* Its reply may be withheld for as long as somebody else holds the lock. */
+static bool
+cl_may_wait(const struct gi_fop *fop)
+{
+  if (cl_is_entry_lock(fop->kind))
+    return fop->args.cmd == GI_ENTRYLK_LOCK;
+  return cl_is_lock(fop->kind) && fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK;
+}
+
+static void
+cl_undo_done(struct gi_fop *fop, void *arg)
+{
+  gi_fop_unref(fop);
+}
+
+/* The lock nobody waits for any more was granted after all. */
+static void
+cl_undo_grant(struct client *c, struct gi_fop *lock)
+{
+  struct gi_fop *undo = gi_fop_helper(lock, lock->kind);
+  gi_loc_copy(&undo->loc, &lock->loc);
+  if (lock->fd)
+    gi_fop_set_fd(undo, lock->fd);
+  undo->args = lock->args;
+  undo->args.dict = NULL;
+  if (cl_is_entry_lock(lock->kind)) {
+    undo->args.cmd = GI_ENTRYLK_UNLOCK;
+  } else {
+    undo->args.cmd = GI_LKCMD_SET;
+    undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;
+  }
+  c->metrics.late_grants_undone++;
+  gi_fop_submit(undo, c->x, cl_undo_done, NULL);
+}
+
+/* Asks the brick to take our waiting request out of its queue (brick.md 9.8); a brick that does not know the name refuses. */
+static void
+cl_withdraw(struct client *c, struct gi_fop *lock)
+{
+  if (lock->kind != GI_FOP_LK || !lock->fd || !lock->fd->inode)
+    return;
+  struct gi_fop *ask = gi_fop_helper(lock, GI_FOP_GETXATTR);
+  gi_loc_set_inode(&ask->loc, lock->fd->inode);
+  char name[128];
+  int len = snprintf(name, sizeof(name), "glusterfs.intrlk.tposix.kblocked.0,%llu-%llu",
+                     (unsigned long long)lock->args.flock.start, (unsigned long long)lock->args.flock.len);
+  ask->args.name = gi_fop_strdup(ask, name, (size_t)len);
+  gi_fop_submit(ask, c->x, cl_undo_done, NULL);
+}
+
+void
+cl_cancel(struct client *c, struct gi_fop *fop)
+{
+  if (fop->at != c->x || fop->answered || !cl_may_wait(fop))
+    return;
+  struct cl_fop *call = gi_fop_private(fop, c->x);
+  if (call->gave_up)
+    return;
+  call->gave_up = true;
+  gi_fop_ref(fop); /* until the brick's answer to it comes */
+  cl_withdraw(c, fop);
+  gi_fop_fail(fop, EINTR);
+  gi_fop_answer(fop, c->x);
+}
+
+static void
+cl_late_reply(struct client *c, struct gi_fop *fop, struct gi_rpc_reply *reply)
+{
+  if (reply->status == 0 && reply->accept == GI_RPC_SUCCESS) {
+    int32_t ret = (int32_t)gi_xdr_get_u32(&reply->in);
+    if (!reply->in.failed && ret >= 0 && c->usable)
+      cl_undo_grant(c, fop);
+  }
+  gi_fop_unref(fop);
+}
+
+/* ---- replies ---- */
+
+static int
+cl_errno_of_accept(uint32_t accept)
+{
+  switch (accept) {
+  case GI_RPC_PROG_UNAVAIL:
+  case GI_RPC_PROG_MISMATCH:
+  case GI_RPC_PROC_UNAVAIL:
+    return EOPNOTSUPP;
+  case GI_RPC_GARBAGE:
+    return EINVAL;
+  default:
+    return EIO;
+  }
+}
+
+static void
+cl_note_locks(struct client *c, struct gi_fop *fop)
+{
+  if (!fop->fd || fop->fd->anonymous)
+    return;
+  struct cl_fd *f = gi_fd_private(fop->fd, c->x);
+  if (fop->kind == GI_FOP_FLUSH)
+    f->locked = false;
+  else if (fop->kind != GI_FOP_LK || fop->args.cmd == GI_LKCMD_GET)
+    return;
+  else if (fop->args.type != GI_LK_UNLOCK)
+    f->locked = true;
+  else if (fop->args.flock.start == 0 && fop->args.flock.len == 0)
+    f->locked = false;
+}
+
+/* What a successful reply changes in our own books. False: the reply contradicts itself. */
+static bool
+cl_take_reply(struct client *c, struct gi_fop *fop, int64_t handle, const struct gi_rpc_reply *reply, size_t offset)
+{
+  if (GI_KIND(fop->kind) & CL_OPENING) {
+    if (handle < 0 || !fop->fd)
+      return false;
+    if (fop->kind == GI_FOP_CREATE && !fop->fd->inode) {
+      if (gi_gfid_is_none(&fop->rsp.stat.gfid))
+        return false;
+      gi_fd_bind(fop->fd, &fop->rsp.stat.gfid);
+    }
+    cl_fd_opened(c, fop->fd, handle);
+  } else if (fop->kind == GI_FOP_READ) {
+    size_t at = reply->body_offset + offset, len = (size_t)fop->rsp.ret;
+    const struct gi_payload *record = &reply->rec->record;
+    if (len > fop->args.size || at > record->len || record->len - at < len)
+      return false;
+    gi_payload_slice(record, at, len, &fop->rsp.payload);
+  } else {
+    cl_note_locks(c, fop);
+  }
+  return true;
+}
+
+static void
+cl_refresh_totals(struct client *c)
+{
+  struct cl_metrics *m = &c->metrics;
+  m->recv_calls = gi_conn_totals.recv_calls;
+  m->send_calls = gi_conn_totals.send_calls;
+  m->messages = gi_conn_totals.messages;
+  m->payload_bytes = gi_conn_totals.payload_bytes;
+  m->payload_bytes_copied = gi_payload_copied;
+}
+
+static void
+cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
+{
+  struct cl_fop *call = arg;
+  struct client *c = call->c;
+  struct gi_fop *fop = call->fop;
+  if (reply->status == -ENOTCONN)
+    c->usable = false; /* `down` follows; nothing may be sent into the dead connection meanwhile */
+  if (call->gave_up) {
+    cl_late_reply(c, fop, reply);
+    return;
+  }
+  c->metrics.replies++;
+  cl_refresh_totals(c);
+  int64_t handle = -1;
+  size_t offset = 0;
+  if (reply->status != 0) {
+    gi_fop_fail(fop, reply->status == -EACCES ? EACCES : ENOTCONN); /* ENOTCONN also when only this call timed out (wire.md 1.9) */
+  } else if (reply->accept != GI_RPC_SUCCESS) {
+    gi_fop_fail(fop, cl_errno_of_accept(reply->accept));
+  } else {
+    bool good = gi_fop_decode_reply(&reply->in, fop, &handle, &offset);
+    if (good && fop->rsp.ret >= 0)
+      good = cl_take_reply(c, fop, handle, reply, offset);
+    if (!good) {
+      gi_log(GI_LOG_ERROR, c->x->name, GI_MSG_CLIENT + 10, "malformed reply to %s", gi_fop_name(fop->kind));
+      gi_reply_clear(&fop->rsp);
+      gi_fop_fail(fop, EIO);
+    }
+  }
+  if (fop->rsp.ret < 0)
+    c->metrics.failed_calls++;
+  gi_fop_answer(fop, c->x);
+}
+
+/* ---- requests ---- */
+
+static const struct gi_gfid *
+cl_ordering_gfid(const struct gi_fop *fop)
+{
+  if (fop->fd && fop->fd->inode)
+    return &fop->fd->inode->gfid;
+  if (!gi_gfid_is_none(&fop->loc.gfid))
+    return &fop->loc.gfid;
+  return &fop->loc.pargfid;
+}
+
+/* The credentials on the wire: without an owner the pid stands in, and groups only go if the volume wants them. */
+static struct gi_caller
+cl_credentials(const struct client *c, const struct gi_fop *fop)
+{
+  struct gi_caller who = fop->caller;
+  if (!cl_opts(c)->send_gids)
+    who.ngroups = 0;
+  if (who.owner.len == 0) {
+    who.owner.len = sizeof(who.pid);
+    memcpy(who.owner.data, &who.pid, sizeof(who.pid));
+  }
+  return who;
+}
+
+static int
+cl_wire_handles(struct client *c, struct gi_fop *fop, struct gi_wire_fds *fds)
+{
+  fds->fd = fds->fd2 = GI_FD_ANONYMOUS;
+  if (GI_KIND(fop->kind) & CL_OPENING)
+    return fop->fd ? 0 : EBADF;
+  if (gi_fop_table[fop->kind].target != GI_TARGET_FD)
+    return 0;
+  int err = cl_handle(c, fop->kind, fop->fd, &fds->fd);
+  if (err == 0 && fop->kind == GI_FOP_COPY_FILE_RANGE)
+    err = cl_handle(c, fop->kind, fop->fd2, &fds->fd2);
+  return err;
+}
+
+static void
+cl_adapt(struct client *c, struct gi_fop *fop)
+{
+  if (fop->kind == GI_FOP_OPEN || fop->kind == GI_FOP_CREATE)
+    fop->args.flags &= CL_OPEN_FLAGS;
+  if (cl_opts(c)->filter_o_direct &&
+      (fop->kind == GI_FOP_OPEN || fop->kind == GI_FOP_CREATE || fop->kind == GI_FOP_READ || fop->kind == GI_FOP_WRITE))
+    fop->args.flags &= ~(uint32_t)O_DIRECT;
+}
+
+enum gi_verdict
+cl_submit(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct client *c = x->private;
+  if (!c->usable)
+    return gi_fop_fail(fop, ENOTCONN);
+  if (GI_KIND(fop->kind) & CL_NEVER_SENT)
+    return gi_fop_fail(fop, EOPNOTSUPP);
+  struct gi_wire_fds fds;
+  int err = cl_wire_handles(c, fop, &fds);
+  if (err)
+    return gi_fop_fail(fop, err);
+  cl_adapt(c, fop);
+  struct cl_fop *call = gi_fop_private(fop, x);
+  call->fop = fop;
+  call->c = c;
+  call->gave_up = false;
+  struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
+  struct gi_caller who = cl_credentials(c, fop);
+  struct gi_xdr_out out = { 0 };
+  uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
+  gi_fop_encode_request(&out, fop, &fds);
+  c->metrics.calls++;
+  gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);
+  return GI_HELD;
+}

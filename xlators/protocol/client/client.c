@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol/client: one brick, reached over the network. Operations go out as
+ * calls of the FOP program and come back as their replies; parents learn when
+ * the brick can serve and when it cannot. See README.md.
+ */
+#include "xlators/protocol/client/client.h"
+
+#include <errno.h>
+
+/* ---- options ---- */
+
+#define OPT(m) .offset = offsetof(struct cl_options, m), .since = "0.1"
+#define TRANSPORT(n, k, t, m, ...) { .name = n, .key = k, .type = t, OPT(m), .level = 3, __VA_ARGS__ }
+
+static const char *const families[] = { "inet", "inet6", NULL };
+
+const struct gi_option cl_option_table[] = {
+  { .name = "remote-host", .alias = "host", .type = GI_OPT_STR, OPT(remote_host), .level = 1,
+    .text = "Host of the brick. Without it the host the volfile came from is used. A path means a unix socket." },
+  { .name = "remote-port", .type = GI_OPT_INT, OPT(remote_port), .def = "0", .min = 0, .max = 65535, .level = 2,
+    .text = "Port of the brick. 0 asks the management daemon of the host for it at every connect." },
+  { .name = "management-port", .type = GI_OPT_INT, OPT(management_port), .def = "0", .min = 0, .max = 65535, .level = 3,
+    .text = "Port of the management daemon asked for the brick's port. 0 means the one the volfile came from if it is the same "
+            "host, else 24007." },
+  { .name = "remote-subvolume", .type = GI_OPT_STR, OPT(remote_subvolume), .level = 1,
+    .text = "Path of the brick, which is the name of the volume served there." },
+  { .name = "subdir-mount", .type = GI_OPT_STR, OPT(subdir_mount), .level = 3,
+    .text = "Directory of the volume to see as its root." },
+  { .name = "username", .type = GI_OPT_STR, OPT(username), .level = 3, .text = "User name shown to the brick." },
+  { .name = "password", .type = GI_OPT_STR, OPT(password), .level = 3, .text = "Password that goes with the user name." },
+  { .name = "ping-timeout", .key = "network.ping-timeout", .type = GI_OPT_TIME, OPT(ping_timeout), .def = "42", .min = 0,
+    .max = 1013, .live = true, .side = GI_SIDE_CLIENT, .level = 1, .op_version = 1,
+    .text = "Seconds without an answer after which a brick connection is dropped; 0 never. Unless it is set, 5 seconds are used "
+            "with glusterish bricks." },
+  { .name = "frame-timeout", .key = "network.frame-timeout", .type = GI_OPT_TIME, OPT(frame_timeout), .def = "1800", .min = 0,
+    .max = 86400, .live = true, .side = GI_SIDE_CLIENT, .level = 2, .op_version = 1,
+    .text = "Seconds after which an unanswered request is failed. Lock requests may wait longer." },
+  { .name = "send-gids", .key = "client.send-gids", .type = GI_OPT_BOOL, OPT(send_gids), .def = "on", .live = true,
+    .side = GI_SIDE_CLIENT, .level = 3, .op_version = 30600,
+    .text = "Send the caller's supplementary groups with each request. Off when the bricks look groups up themselves." },
+  { .name = "strict-locks", .key = "client.strict-locks", .type = GI_OPT_BOOL, OPT(strict_locks), .def = "off", .live = true,
+    .side = GI_SIDE_CLIENT, .level = 3, .op_version = 80000,
+    .text = "After a reconnect fail the descriptors that held posix locks instead of going on without the locks." },
+  { .name = "filter-O_DIRECT", .key = "network.remote-dio", .type = GI_OPT_BOOL, OPT(filter_o_direct), .def = "disable",
+    .live = true, .side = GI_SIDE_CLIENT, .level = 2, .op_version = 2,
+    .text = "Strip O_DIRECT before sending opens, reads and writes to bricks." },
+  { .name = "connections-per-brick", .type = GI_OPT_INT, OPT(connections), .def = "1", .min = 1, .max = CL_CONNECTIONS_MAX,
+    .level = 2, .text = "TCP connections to the brick. Operations on one inode always take the same one." },
+  { .name = "inflight-bytes", .type = GI_OPT_SIZE, OPT(inflight_bytes), .def = "64MB", .min = 0, .max = 1073741824.0 * 16,
+    .live = true, .level = 2,
+    .text = "Most bytes of requests outstanding on a connection; further requests wait in order. 0 is no limit." },
+  { .name = "event-threads", .key = "client.event-threads", .type = GI_OPT_INT, OPT(event_threads), .def = "2", .min = 1,
+    .max = 32, .live = true, .side = GI_SIDE_CLIENT, .level = 1, .op_version = 30700,
+    .text = "Accepted for compatibility; one reactor serves all connections of a process." },
+  { .name = "client-bind-insecure", .key = "client.bind-insecure", .type = GI_OPT_BOOL, OPT(bind_insecure), .live = true,
+    .side = GI_SIDE_CLIENT, .level = 3, .op_version = 30700, .text = "Use source ports above 1023, as is always done." },
+  { .name = "transport-type", .type = GI_OPT_STR, OPT(transport_type), .def = "tcp", .level = 3,
+    .text = "Transport to the brick: tcp, or unix when remote-host is a path." },
+  { .name = "transport.address-family", .type = GI_OPT_ENUM, OPT(address_family), .def = "inet", .words = families, .level = 1,
+    .text = "Address family of host names." },
+  TRANSPORT("transport.socket.keepalive-count", "client.keepalive-count", GI_OPT_INT, keepalive_count, .def = "9", .min = 0,
+            .max = 127, .side = GI_SIDE_CLIENT, .op_version = 31002, .text = "Unanswered TCP probes before the connection is dropped."),
+  TRANSPORT("transport.socket.keepalive-interval", "client.keepalive-interval", GI_OPT_INT, keepalive_interval, .def = "2",
+            .min = 0, .max = 32767, .side = GI_SIDE_CLIENT, .op_version = 31002, .text = "Seconds between TCP keepalive probes."),
+  TRANSPORT("transport.socket.keepalive-time", "client.keepalive-time", GI_OPT_INT, keepalive_time, .def = "20", .min = 0,
+            .max = 32767, .side = GI_SIDE_CLIENT, .op_version = 31002, .text = "Idle seconds before TCP keepalive probes."),
+  TRANSPORT("transport.tcp-user-timeout", "client.tcp-user-timeout", GI_OPT_INT, tcp_user_timeout, .def = "0", .min = 0,
+            .max = 1013, .side = GI_SIDE_CLIENT, .op_version = 31002, .text = "TCP user timeout of client sockets in seconds."),
+  TRANSPORT("tcp-window-size", "network.tcp-window-size", GI_OPT_SIZE, tcp_window, .min = 0, .max = 1048576,
+            .op_version = 1, .text = "Socket buffer size; the kernel tunes it when unset."),
+  TRANSPORT("transport.socket.own-thread", "client.own-thread", GI_OPT_BOOL, own_thread, .side = GI_SIDE_CLIENT,
+            .op_version = 30700, .text = "Accepted for compatibility."),
+  TRANSPORT("ta-remote-port", "client.ta-brick-port", GI_OPT_INT, ta_port, .min = 0, .max = 65535, .side = GI_SIDE_CLIENT,
+            .op_version = 70000, .text = "Port of the thin-arbiter brick."),
+  TRANSPORT("transport.socket.ssl-enabled", "client.ssl", GI_OPT_BOOL, ssl, .def = "off", .side = GI_SIDE_CLIENT,
+            .op_version = 2, .text = "Use TLS to the brick."),
+  TRANSPORT("transport.socket.ssl-ca-list", "ssl.ca-list", GI_OPT_PATH, ssl_ca, .op_version = 30704, .text = "CA bundle file."),
+  TRANSPORT("transport.socket.ssl-cert-depth", "ssl.certificate-depth", GI_OPT_INT, ssl_depth, .op_version = 30600,
+            .text = "Longest accepted certificate chain."),
+  TRANSPORT("transport.socket.ssl-cipher-list", "ssl.cipher-list", GI_OPT_STR, ssl_cipher, .op_version = 30600,
+            .text = "Allowed TLS ciphers."),
+  TRANSPORT("transport.socket.ssl-crl-path", "ssl.crl-path", GI_OPT_PATH, ssl_crl, .op_version = 30704,
+            .text = "Directory of certificate revocation lists."),
+  TRANSPORT("transport.socket.ssl-dh-param", "ssl.dh-param", GI_OPT_PATH, ssl_dh, .op_version = 30704,
+            .text = "Diffie-Hellman parameter file."),
+  TRANSPORT("transport.socket.ssl-ec-curve", "ssl.ec-curve", GI_OPT_STR, ssl_ec, .op_version = 30704,
+            .text = "Elliptic curve name."),
+  TRANSPORT("transport.socket.ssl-own-cert", "ssl.own-cert", GI_OPT_PATH, ssl_cert, .op_version = 30704,
+            .text = "Certificate file."),
+  TRANSPORT("transport.socket.ssl-private-key", "ssl.private-key", GI_OPT_PATH, ssl_key, .op_version = 30704,
+            .text = "Private key file."),
+  { .name = "transport.*", .type = GI_OPT_STR, .wildcard = true, .level = 3,
+    .text = "Other socket settings of GlusterFS volfiles; read past." },
+  GI_OPTION_END,
+};
+
+/* ---- counters ---- */
+
+#define M(member, unit, help) GI_METRIC(struct cl_metrics, member, unit, help)
+
+static const struct gi_metric cl_metric_table[] = {
+  M(calls, "", "operations sent to the brick"),
+  M(replies, "", "operations answered"),
+  M(failed_calls, "", "operations answered with an error"),
+  M(connects, "", "times the brick became usable"),
+  M(disconnects, "", "times a usable brick was lost"),
+  M(reopened_fds, "", "descriptors opened again after a reconnect"),
+  M(bad_fds, "", "descriptors that could not be opened again"),
+  M(late_grants_undone, "", "locks granted after nobody waited for them any more"),
+  M(inflight_calls, "", "calls outstanding now"),
+  M(inflight_bytes, "bytes", "bytes of requests outstanding now"),
+  M(budget_waits, "", "requests that waited for the byte budget"),
+  M(ping_timeouts, "", "connections dropped because a ping was not answered"),
+  M(call_timeouts, "", "calls not answered within frame-timeout"),
+  M(recv_calls, "", "receive system calls of the process"),
+  M(send_calls, "", "send system calls of the process"),
+  M(messages, "", "records received by the process"),
+  M(payload_bytes, "bytes", "payload received by the process"),
+  M(payload_bytes_copied, "bytes", "payload copied in user space by the process"),
+  GI_METRIC_END,
+};
+
+static void
+cl_refresh_metrics(struct client *c)
+{
+  struct cl_metrics *m = &c->metrics;
+  m->inflight_calls = m->inflight_bytes = m->budget_waits = m->ping_timeouts = m->call_timeouts = 0;
+  for (unsigned i = 0; i < c->nconns; i++) {
+    const struct gi_rpc_client_stats *s = gi_rpc_client_stats(c->conn[i].rpc);
+    m->inflight_calls += s->inflight_calls;
+    m->inflight_bytes += s->inflight_bytes;
+    m->budget_waits += s->budget_waits;
+    m->ping_timeouts += s->ping_timeouts;
+    m->call_timeouts += s->timeouts;
+  }
+  m->recv_calls = gi_conn_totals.recv_calls;
+  m->send_calls = gi_conn_totals.send_calls;
+  m->messages = gi_conn_totals.messages;
+  m->payload_bytes = gi_conn_totals.payload_bytes;
+  m->payload_bytes_copied = gi_payload_copied;
+}
+
+/* ---- configuration of the connections ---- */
+
+const struct cl_options *
+cl_opts(const struct client *c)
+{
+  return c->x->options;
+}
+
+static uint64_t
+cl_ping_timeout(const struct client *c)
+{
+  if (c->peer_is_ours && !gi_xlator_option(c->x, "ping-timeout"))
+    return CL_PING_OWN_S;
+  return cl_opts(c)->ping_timeout;
+}
+
+void
+cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg)
+{
+  *cfg = (struct gi_rpc_client_config){
+    .name = c->x->name,
+    .ping_timeout_s = cl_ping_timeout(c),
+    .call_timeout_s = cl_opts(c)->frame_timeout,
+    .inflight_bytes_max = cl_opts(c)->inflight_bytes,
+    .reconnect_min_ms = 100,
+    .reconnect_max_ms = 3000,
+  };
+}
+
+void
+cl_apply_config(struct client *c)
+{
+  struct gi_rpc_client_config cfg;
+  cl_rpc_config(c, &cfg);
+  for (unsigned i = 0; i < c->nconns; i++)
+    gi_rpc_client_set_config(c->conn[i].rpc, &cfg);
+}
+
+void
+cl_tell_parents(struct client *c)
+{
+  if (c->told && c->told_up == c->usable)
+    return;
+  c->told = true;
+  c->told_up = c->usable;
+  gi_notify_up(c->x, c->usable ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN, NULL);
+}
+
+/* ---- life ---- */
+
+static void
+cl_start(struct client *c)
+{
+  if (c->state != CL_IDLE)
+    return;
+  struct gi_rpc_client_config cfg;
+  cl_rpc_config(c, &cfg);
+  c->nconns = (unsigned)cl_opts(c)->connections;
+  for (unsigned i = 0; i < c->nconns; i++) {
+    c->conn[i] = (struct cl_conn){ .c = c, .index = i };
+    c->conn[i].rpc = gi_rpc_client_new(c->x->reactor, &cfg, &cl_conn_ops, &c->conn[i]);
+  }
+  cfg.ping_timeout_s = 0; /* one question, then it is closed */
+  cfg.call_timeout_s = 10;
+  c->mgmt = gi_rpc_client_new(c->x->reactor, &cfg, &cl_mgmt_ops, c);
+  c->told = false;
+  cl_connect(c);
+}
+
+static void
+cl_stop(struct client *c)
+{
+  if (c->state == CL_IDLE)
+    return;
+  cl_shut(c);
+  for (unsigned i = 0; i < c->nconns; i++)
+    gi_rpc_client_free(&c->conn[i].rpc);
+  gi_rpc_client_free(&c->mgmt);
+  c->nconns = 0;
+}
+
+static void
+cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct client *c = x->private;
+  switch (event) {
+  case GI_EVENT_PARENT_UP:
+    cl_start(c);
+    break;
+  case GI_EVENT_PARENT_DOWN:
+    cl_stop(c);
+    break;
+  case GI_EVENT_CANCEL:
+    cl_cancel(c, data);
+    break;
+  default:
+    break; /* nobody below */
+  }
+}
+
+static int
+cl_check(const struct cl_options *o, struct gi_error *err)
+{
+  if (!o->remote_subvolume || !o->remote_subvolume[0])
+    return gi_error_set(err, EINVAL, "option remote-subvolume is missing");
+  if (o->ssl)
+    return gi_error_set(err, EOPNOTSUPP, "option transport.socket.ssl-enabled: TLS is not available in this version");
+  return 0;
+}
+
+static int
+cl_init(struct gi_xlator *x, struct gi_error *err)
+{
+  if (cl_check(x->options, err) < 0)
+    return -1;
+  struct client *c = gi_new(struct client);
+  c->x = x;
+  gi_list_init(&c->fds);
+  x->private = c;
+  x->metrics = &c->metrics;
+  return 0;
+}
+
+static void
+cl_finish(struct gi_xlator *x)
+{
+  struct client *c = x->private;
+  cl_stop(c);
+  x->private = x->metrics = NULL;
+  gi_free(c);
+}
+
+static bool
+cl_same(const char *a, const char *b)
+{
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int
+cl_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  const struct cl_options *now = x->options, *next = values;
+  if (!cl_same(now->remote_host, next->remote_host) || !cl_same(now->remote_subvolume, next->remote_subvolume))
+    return gi_error_set(err, EINVAL, "another brick needs a new graph");
+  return cl_check(next, err);
+}
+
+static void
+cl_reconfigure_commit(struct gi_xlator *x)
+{
+  struct client *c = x->private;
+  cl_apply_config(c);
+}
+
+/* ---- statedump ---- */
+
+static const char *
+cl_state_text(enum cl_state state)
+{
+  static const char *const text[] = { "idle", "waiting", "asking for the port", "introducing", "joining", "reopening", "ready" };
+  return text[state];
+}
+
+static void
+cl_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  struct client *c = x->private;
+  unsigned n = 0;
+  gi_list_foreach(f, &c->fds, struct cl_fd, link)
+    n++;
+  cl_refresh_metrics(c);
+  gi_dump_section(d, "xlator.protocol.client.%s.priv", x->name);
+  gi_dump_kv(d, "connected", "%d", c->usable);
+  gi_dump_kv(d, "state", "%s", cl_state_text(c->state));
+  gi_dump_kv(d, "remote-subvolume", "%s", cl_opts(c)->remote_subvolume);
+  gi_dump_kv(d, "port", "%d", c->port);
+  gi_dump_kv(d, "connections", "%u", c->nconns);
+  gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
+  gi_dump_kv(d, "identity", "%s", c->identity);
+  gi_dump_kv(d, "peer", "%s %s", c->peer_is_ours ? "glusterish" : "glusterfs", c->peer_version);
+  gi_dump_kv(d, "open-fds", "%u", n);
+  gi_dump_metrics(d, cl_metric_table, &c->metrics);
+}
+
+GI_XLATOR_EXPORT = {
+  .abi = GI_XLATOR_ABI,
+  .type = "protocol/client",
+  .version = GI_VERSION,
+  .summary = "Reaches one brick over the network.",
+  .options = cl_option_table,
+  .options_bytes = sizeof(struct cl_options),
+  .metrics = cl_metric_table,
+  .fop_bytes = sizeof(struct cl_fop),
+  .fd_bytes = sizeof(struct cl_fd),
+  .submit = cl_submit,
+  .init = cl_init,
+  .finish = cl_finish,
+  .reconfigure_prepare = cl_reconfigure_prepare,
+  .reconfigure_commit = cl_reconfigure_commit,
+  .notify = cl_notify,
+  .statedump = cl_statedump,
+  .fd_release = cl_fd_release,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol/client: what its files share. client.c has the table and the life
+ * of the translator, client-handshake.c the way to a usable connection,
+ * client-fops.c the operations, client-fds.c the handles, client-events.c what
+ * a brick tells by itself.
+ */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "rpc/fop-codec.h"
+#include "rpc/rpc-client.h"
+
+#define CL_CONNECTIONS_MAX 16
+#define CL_OPEN_FLAGS 0xfffffu /* the bits that exist on the wire (wire.md 3.8) */
+#define CL_PING_OWN_S 5 /* a brick of ours answers pings on its reactor, so silence means trouble soon */
+
+struct cl_options {
+  char *remote_host;
+  int64_t remote_port;
+  int64_t management_port;
+  char *remote_subvolume;
+  char *subdir_mount;
+  char *username, *password;
+  uint64_t ping_timeout, frame_timeout;
+  bool send_gids, strict_locks, filter_o_direct;
+  int64_t connections;
+  uint64_t inflight_bytes;
+  /* Accepted from volfiles; the transport takes what it understands. */
+  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ta_port, tcp_user_timeout, ssl_depth;
+  uint64_t tcp_window;
+  bool bind_insecure, own_thread, ssl;
+  char *ssl_ca, *ssl_cipher, *ssl_crl, *ssl_dh, *ssl_ec, *ssl_cert, *ssl_key, *transport_type;
+  int address_family;
+};
+extern const struct gi_option cl_option_table[];
+
+enum cl_fd_state {
+  CL_FD_NONE, /* not open on this brick: operations use the anonymous handle */
+  CL_FD_OPEN, /* `handle` is good on the present connection */
+  CL_FD_LOST, /* was open; the connection went, the re-open is due */
+  CL_FD_BAD,  /* could not be opened again, or its locks are gone under strict-locks */
+};
+
+struct cl_fd { /* our bytes in a gi_fd */
+  struct gi_list link; /* client.fds, unless CL_FD_NONE */
+  struct gi_fd *fd;
+  int64_t handle;
+  enum cl_fd_state state;
+  bool locked; /* posix locks were granted through it */
+};
+
+struct client;
+
+struct cl_fop { /* our bytes in a gi_fop */
+  struct gi_fop *fop;
+  struct client *c;
+  uint64_t start; /* gi_now when sent */
+  bool gave_up;   /* answered EINTR already; a grant that still comes is undone */
+};
+
+struct cl_conn {
+  struct client *c;
+  unsigned index;
+  struct gi_rpc_client *rpc;
+};
+
+enum cl_state {
+  CL_IDLE,    /* before PARENT_UP, after PARENT_DOWN */
+  CL_WAIT,    /* for the next attempt */
+  CL_PORTMAP, /* asking the management daemon for the port */
+  CL_GREET,   /* first connection: DUMP, SETVOLUME */
+  CL_JOIN,    /* further connections: SETVOLUME under the same identity */
+  CL_REOPEN,  /* opening again what was open before */
+  CL_READY,
+};
+
+struct cl_metrics {
+  uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone;
+  uint64_t inflight_calls, inflight_bytes, budget_waits, ping_timeouts, call_timeouts;
+  /* of the whole process */
+  uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
+};
+
+struct client {
+  struct gi_xlator *x;
+  struct gi_rpc_client *mgmt; /* asks the port; its backoff paces every attempt */
+  struct cl_conn conn[CL_CONNECTIONS_MAX];
+  unsigned nconns;
+  enum cl_state state;
+  bool usable;     /* state is CL_READY, and the brick did not say its storage is down */
+  bool told;       /* parents know whether we are up */
+  bool told_up;
+  uint32_t attempt;    /* RECON_NO: attempts that reached SETVOLUME */
+  uint32_t generation; /* of the connections: replies of an older one mean nothing */
+  int port;            /* of the brick, this generation */
+  unsigned joining;    /* SETVOLUMEs outstanding in CL_JOIN */
+  unsigned reopening;  /* re-opens outstanding in CL_REOPEN */
+  bool peer_is_ours;
+  char peer_version[64];
+  char capabilities[256];
+  char volume_id[GI_UUID_TEXT];
+  char identity[1024];
+  struct gi_list fds; /* struct cl_fd */
+  struct cl_metrics metrics;
+};
+
+/* The credential of calls nobody in particular makes (wire.md 1.5). */
+extern const struct gi_caller cl_nobody;
+
+/* client.c */
+const struct cl_options *cl_opts(const struct client *c);
+void cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg);
+void cl_apply_config(struct client *c);
+void cl_tell_parents(struct client *c); /* CHILD_UP or CHILD_DOWN if it is news */
+
+/* client-handshake.c */
+void cl_connect(struct client *c);                 /* from CL_IDLE */
+void cl_lost(struct client *c, const char *why);   /* any state: give the connections up and try again later */
+void cl_shut(struct client *c);                    /* to CL_IDLE; outstanding calls are answered */
+extern const struct gi_rpc_client_ops cl_mgmt_ops, cl_conn_ops;
+
+/* client-fops.c */
+gi_fop_fn cl_submit;
+void cl_cancel(struct client *c, struct gi_fop *fop);
+
+/* client-fds.c */
+/* The number to send for `fd` in an operation of `kind`; 0, or the errno to answer. */
+int cl_handle(struct client *c, enum gi_fop_kind kind, struct gi_fd *fd, int64_t *handle);
+void cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle);
+void cl_fds_lost(struct client *c);
+void cl_fds_reopen(struct client *c); /* ends in cl_reopened, perhaps before it returns */
+void cl_reopened(struct client *c);   /* client-handshake.c */
+void cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
+struct cl_conn *cl_conn_of(struct client *c, const struct gi_gfid *gfid);
+
+/* client-events.c */
+void cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in);
+
+#endif

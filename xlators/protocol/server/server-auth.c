@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may connect (wire.md 9): user name and password first, then the peer's
+ * address. Any reject fails, else any accept succeeds, and no opinion at all
+ * fails.
+ *
+ * Host names in address lists are resolved when the rules are loaded, not when
+ * somebody connects, because nothing may block then.
+ */
+#include "xlators/protocol/server/server.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum verdict { SV_DONT_CARE, SV_ACCEPT, SV_REJECT };
+
+struct sv_pattern {
+  struct gi_list link;
+  char *text;   /* address, shell pattern or CIDR, without the "!" */
+  char *subdir; /* the entry counts for this directory only; NULL = always */
+  bool negated;
+};
+
+struct sv_rules { /* of one brick */
+  struct gi_list link;
+  const struct gi_xlator *brick;
+  struct gi_list allow, reject;
+};
+
+/* ---- loading ---- */
+
+static void
+add_pattern(struct gi_list *list, const char *text, const char *subdir, bool negated)
+{
+  struct sv_pattern *p = gi_new(struct sv_pattern);
+  p->text = gi_strdup(text);
+  p->subdir = gi_strdup(subdir);
+  p->negated = negated;
+  gi_list_add_tail(list, &p->link);
+}
+
+static bool
+looks_like_host_name(const char *text)
+{
+  if (strpbrk(text, "*?[/:"))
+    return false;
+  for (const char *c = text; *c; c++)
+    if (isalpha((unsigned char)*c))
+      return true;
+  return false;
+}
+
+static void
+add_host(struct gi_list *list, const char *name, const char *subdir, bool negated)
+{
+  struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+  if (getaddrinfo(name, NULL, &hints, &found) != 0) {
+    gi_log(GI_LOG_WARNING, "server", GI_MSG_SERVER + 30, "address list names the unknown host %s", name);
+    return;
+  }
+  for (struct addrinfo *a = found; a; a = a->ai_next) {
+    char text[NI_MAXHOST];
+    if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0)
+      add_pattern(list, text, subdir, negated);
+  }
+  freeaddrinfo(found);
+}
+
+static void
+add_address(struct gi_list *list, const char *text, const char *subdir)
+{
+  bool negated = text[0] == '!';
+  if (negated)
+    text++;
+  if (!text[0])
+    return;
+  if (looks_like_host_name(text))
+    add_host(list, text, subdir, negated);
+  else
+    add_pattern(list, text, subdir, negated);
+}
+
+/* "/dir(a|b)" or "/dir": the addresses that count for one directory. */
+static void
+add_directory(struct gi_list *list, char *entry)
+{
+  char *open = strchr(entry, '(');
+  if (!open) {
+    add_pattern(list, "*", entry, false);
+    return;
+  }
+  *open = 0;
+  char *close = strchr(open + 1, ')');
+  if (close)
+    *close = 0;
+  char *save = NULL;
+  for (char *a = strtok_r(open + 1, "|", &save); a; a = strtok_r(NULL, "|", &save))
+    add_address(list, a, entry);
+}
+
+static void
+load_list(struct gi_list *list, const char *text)
+{
+  char *copy = gi_strdup(text), *save = NULL;
+  for (char *entry = strtok_r(copy, ", ", &save); entry; entry = strtok_r(NULL, ", ", &save)) {
+    if (entry[0] == '/')
+      add_directory(list, entry);
+    else
+      add_address(list, entry, NULL);
+  }
+  gi_free(copy);
+}
+
+/* auth.MODULE.BRICK.WHAT; auth-path may name the brick where the volfile calls the volume otherwise. */
+static const char *
+brick_option(const struct server *sv, const struct gi_xlator *brick, const char *module, const char *what)
+{
+  const char *names[] = { brick->name, sv_opts(sv)->auth_path };
+  for (unsigned i = 0; i < GI_ARRAY_LEN(names); i++) {
+    if (!names[i])
+      continue;
+    GI_CLEANUP_FREE char *option = gi_asprintf("auth.%s.%s.%s", module, names[i], what);
+    const char *value = gi_xlator_option(sv->x, option);
+    if (value)
+      return value;
+  }
+  return NULL;
+}
+
+void
+sv_auth_load(struct server *sv)
+{
+  sv_auth_free(sv);
+  for (unsigned i = 0; i < sv->x->nchildren; i++) {
+    struct sv_rules *r = gi_new(struct sv_rules);
+    r->brick = sv->x->children[i];
+    gi_list_init(&r->allow);
+    gi_list_init(&r->reject);
+    gi_list_add_tail(&sv->rules, &r->link);
+    const char *allow = brick_option(sv, r->brick, "addr", "allow");
+    const char *reject = brick_option(sv, r->brick, "addr", "reject");
+    load_list(&r->allow, allow ? allow : "*");
+    load_list(&r->reject, reject ? reject : "");
+  }
+}
+
+static void
+free_list(struct gi_list *list)
+{
+  gi_list_foreach_safe(p, list, struct sv_pattern, link) {
+    gi_list_del(&p->link);
+    gi_free(p->text);
+    gi_free(p->subdir);
+    gi_free(p);
+  }
+}
+
+void
+sv_auth_free(struct server *sv)
+{
+  gi_list_foreach_safe(r, &sv->rules, struct sv_rules, link) {
+    gi_list_del(&r->link);
+    free_list(&r->allow);
+    free_list(&r->reject);
+    gi_free(r);
+  }
+}
+
+/* ---- matching ---- */
+
+/* The peer's numeric address; a v4 address mapped into v6 counts as v4. Local sockets are called "local". */
+static void
+peer_text(struct gi_rpc_peer *p, char text[INET6_ADDRSTRLEN], int *port)
+{
+  struct sockaddr_storage sa;
+  snprintf(text, INET6_ADDRSTRLEN, "local");
+  *port = 0;
+  if (!gi_conn_peer_address(gi_rpc_peer_conn(p), &sa))
+    return;
+  if (sa.ss_family == AF_INET) {
+    struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+    inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
+    *port = ntohs(in->sin_port);
+  } else if (sa.ss_family == AF_INET6) {
+    struct sockaddr_in6 *in = (struct sockaddr_in6 *)&sa;
+    if (IN6_IS_ADDR_V4MAPPED(&in->sin6_addr))
+      inet_ntop(AF_INET, &in->sin6_addr.s6_addr[12], text, INET6_ADDRSTRLEN);
+    else
+      inet_ntop(AF_INET6, &in->sin6_addr, text, INET6_ADDRSTRLEN);
+    *port = ntohs(in->sin6_port);
+  }
+}
+
+static bool
+prefix_equal(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+  unsigned whole = bits / 8, rest = bits % 8;
+  if (memcmp(a, b, whole) != 0)
+    return false;
+  return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
+}
+
+static bool
+match_cidr(const char *pattern, const char *address)
+{
+  char net[INET6_ADDRSTRLEN];
+  const char *slash = strchr(pattern, '/');
+  size_t len = (size_t)(slash - pattern);
+  char *end;
+  unsigned long bits = strtoul(slash + 1, &end, 10);
+  if (len >= sizeof(net) || *end || end == slash + 1)
+    return false;
+  memcpy(net, pattern, len);
+  net[len] = 0;
+  uint8_t a[16], b[16];
+  int family = strchr(net, ':') ? AF_INET6 : AF_INET;
+  unsigned long max = family == AF_INET6 ? 128 : 32;
+  return bits <= max && inet_pton(family, net, a) == 1 && inet_pton(family, address, b) == 1 &&
+         prefix_equal(a, b, (unsigned)bits);
+}
+
+static bool
+match_list(const struct gi_list *list, const char *address, const char *subdir)
+{
+  gi_list_foreach(p, list, struct sv_pattern, link) {
+    if (p->subdir && strcmp(p->subdir, subdir) != 0)
+      continue;
+    bool hit = strchr(p->text, '/') ? match_cidr(p->text, address) : fnmatch(p->text, address, 0) == 0;
+    if (hit != p->negated)
+      return true;
+  }
+  return false;
+}
+
+static enum verdict
+check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir)
+{
+  char address[INET6_ADDRSTRLEN];
+  int port;
+  peer_text(p, address, &port);
+  if (!sv_opts(sv)->allow_insecure && port >= 1024)
+    return SV_REJECT;
+  gi_list_foreach(r, &sv->rules, struct sv_rules, link) {
+    if (r->brick != brick)
+      continue;
+    if (match_list(&r->reject, address, subdir))
+      return SV_REJECT;
+    return match_list(&r->allow, address, subdir) ? SV_ACCEPT : SV_DONT_CARE;
+  }
+  return SV_DONT_CARE;
+}
+
+bool
+sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir, bool *accepted)
+{
+  enum verdict v = check_address(sv, p, brick, subdir && subdir[0] ? subdir : "/");
+  *accepted = v == SV_ACCEPT;
+  return v != SV_REJECT;
+}
+
+/* ---- user name and password ---- */
+
+static bool
+user_listed(const char *list, const char *user)
+{
+  char *copy = gi_strdup(list), *save = NULL;
+  bool found = false;
+  for (char *p = strtok_r(copy, ", ", &save); p && !found; p = strtok_r(NULL, ", ", &save))
+    found = fnmatch(p, user, 0) == 0;
+  gi_free(copy);
+  return found;
+}
+
+/* Takes the same time wherever the first difference is. */
+static bool
+secret_equal(const char *a, const char *b)
+{
+  size_t la = strlen(a), lb = strlen(b);
+  unsigned diff = la != lb;
+  for (size_t i = 0; i < la && i < lb; i++)
+    diff |= (unsigned)(a[i] ^ b[i]);
+  return diff == 0;
+}
+
+static enum verdict
+check_login(struct server *sv, const struct gi_xlator *brick, const struct gi_dict *intro)
+{
+  enum verdict none = sv_opts(sv)->strict_auth ? SV_REJECT : SV_DONT_CARE;
+  const char *user = NULL, *password = NULL;
+  if (!gi_dict_get_str(intro, "username", &user) || !gi_dict_get_str(intro, "password", &password))
+    return none;
+  const char *list = brick_option(sv, brick, "login", "allow");
+  if (!list || !user_listed(list, user))
+    return none;
+  GI_CLEANUP_FREE char *option = gi_asprintf("auth.login.%s.password", user);
+  const char *secret = gi_xlator_option(sv->x, option);
+  return secret && secret_equal(secret, password) ? SV_ACCEPT : SV_REJECT;
+}
+
+bool
+sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro, bool *login)
+{
+  const char *subdir = NULL;
+  gi_dict_get_str(intro, "subdir-mount", &subdir);
+  enum verdict by_login = check_login(sv, brick, intro);
+  enum verdict by_address = check_address(sv, p, brick, subdir && subdir[0] ? subdir : "/");
+  *login = by_login == SV_ACCEPT;
+  if (by_login == SV_REJECT || by_address == SV_REJECT)
+    return false;
+  return by_login == SV_ACCEPT || by_address == SV_ACCEPT;
+}

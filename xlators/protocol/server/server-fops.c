@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations: from a call of the FOP program to a gi_fop in the brick's graph
+ * and its reply back. Nothing a client sends is trusted: lengths and numbers
+ * are checked here or by the codec before anybody below sees them.
+ */
+#include "xlators/protocol/server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define SV_READ_MAX (16u << 20) /* bytes; more than any client asks for in one call */
+#define SV_OPVERSION_OWNERS 70000 /* clients since then must show a lock owner */
+
+#define SV_LOCK_KINDS \
+  (GI_KIND(GI_FOP_LK) | GI_KIND(GI_FOP_INODELK) | GI_KIND(GI_FOP_FINODELK) | GI_KIND(GI_FOP_ENTRYLK) | GI_KIND(GI_FOP_FENTRYLK))
+#define SV_OPENING (GI_KIND(GI_FOP_OPEN) | GI_KIND(GI_FOP_CREATE) | GI_KIND(GI_FOP_OPENDIR))
+
+static struct sv_client *
+sv_client_of(const struct gi_rpc_request *req)
+{
+  struct sv_peer *p = req->peer ? gi_rpc_peer_private(req->peer) : NULL;
+  return p ? p->client : NULL;
+}
+
+/* ---- replies ---- */
+
+/* Gives a successful open its number. A client that went meanwhile needs none. */
+static int64_t
+sv_publish_fd(struct sv_client *c, struct gi_fop *fop)
+{
+  if (c->gone || !fop->fd)
+    return 0;
+  if (!fop->fd->inode && !gi_gfid_is_none(&fop->rsp.stat.gfid))
+    gi_fd_bind(fop->fd, &fop->rsp.stat.gfid);
+  struct gi_fd *fd = gi_fd_ref(fop->fd);
+  int64_t handle = fd->inode ? sv_fd_store(c, fd) : -1;
+  if (handle >= 0)
+    return handle;
+  int err = fd->inode ? EMFILE : EIO;
+  gi_fd_unref(&fd);
+  gi_reply_clear(&fop->rsp);
+  gi_fop_fail(fop, err);
+  return 0;
+}
+
+static void
+sv_fix_read(struct gi_fop *fop)
+{
+  size_t want = (size_t)fop->rsp.ret;
+  if (fop->rsp.payload.len > want)
+    gi_payload_trim(&fop->rsp.payload, want);
+  if (fop->rsp.payload.len < want) {
+    gi_reply_clear(&fop->rsp);
+    gi_fop_fail(fop, EIO);
+  }
+}
+
+static void
+sv_answer(struct server *sv, struct gi_rpc_request *req, struct gi_fop *fop, int64_t handle)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_fop_encode_reply(&out, fop, handle);
+  bool data = fop->kind == GI_FOP_READ && fop->rsp.ret > 0;
+  gi_rpc_answer_send(req, &out, data ? &fop->rsp.payload : NULL);
+}
+
+static void
+sv_done(struct gi_fop *fop, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_fop *f = gi_fop_private(fop, sv->x);
+  struct sv_client *c = f->client;
+  struct gi_rpc_request *req = f->req;
+  int64_t handle = 0;
+  if (fop->rsp.ret >= 0) {
+    if (GI_KIND(fop->kind) & SV_OPENING)
+      handle = sv_publish_fd(c, fop);
+    else if (fop->kind == GI_FOP_READ)
+      sv_fix_read(fop);
+    sv_subdir_reply(c, fop);
+  } else {
+    sv->metrics.failed_calls++;
+  }
+  sv->metrics.inflight_calls--;
+  c->fops_done++;
+  if (req->peer) {
+    sv_answer(sv, req, fop, handle);
+  } else {
+    sv->metrics.dropped_answers++;
+    gi_rpc_drop(req);
+  }
+  gi_fop_unref(fop);
+  sv_client_unref(c);
+}
+
+/* ---- the caller ---- */
+
+static void
+sv_squash(const struct server *sv, const struct sv_client *c, struct gi_caller *who)
+{
+  const struct sv_options *o = sv_opts(sv);
+  bool internal = who->pid == -1 || (who->pid <= -3 && who->pid >= -6);
+  if (!o->all_squash && !o->root_squash)
+    return;
+  if (!o->all_squash && c->trusted && internal)
+    return;
+  if (o->all_squash || who->uid == 0)
+    who->uid = (uint32_t)o->anonuid;
+  if (o->all_squash || who->gid == 0)
+    who->gid = (uint32_t)o->anongid;
+  if (o->all_squash)
+    who->ngroups = 0;
+}
+
+static bool
+sv_owner_is_null(const struct gi_owner *o)
+{
+  for (uint32_t i = 0; i < o->len; i++)
+    if (o->data[i])
+      return false;
+  return true;
+}
+
+static void
+sv_set_groups(struct gi_fop *fop, const uint32_t *groups, uint32_t n)
+{
+  fop->caller.ngroups = n;
+  fop->caller.groups = NULL;
+  if (n == 0)
+    return;
+  uint32_t *copy = gi_fop_alloc(fop, n * sizeof(*copy));
+  memcpy(copy, groups, n * sizeof(*copy));
+  fop->caller.groups = copy;
+}
+
+/* ---- requests ---- */
+
+static void
+sv_submit(struct server *sv, struct gi_fop *fop)
+{
+  struct sv_fop *f = gi_fop_private(fop, sv->x);
+  gi_fop_submit(fop, f->client->bound, sv_done, sv);
+}
+
+static void
+sv_groups_known(void *arg, const uint32_t *groups, uint32_t n)
+{
+  struct gi_fop *fop = arg;
+  struct sv_client *c = fop->caller.client;
+  sv_set_groups(fop, groups, n);
+  sv_submit(c->sv, fop);
+}
+
+/* Refused before it reached the graph. */
+static void
+sv_refuse(struct server *sv, struct gi_fop *fop, int err)
+{
+  gi_fop_fail(fop, err);
+  sv_done(fop, sv);
+}
+
+static bool
+sv_take_payload(struct gi_fop *fop, struct gi_rpc_request *req, size_t offset)
+{
+  if (fop->kind != GI_FOP_WRITE)
+    return true;
+  size_t at = req->body_offset + offset, len = req->rec->record.len;
+  if (at > len || len - at < fop->args.size)
+    return false;
+  gi_payload_slice(&req->rec->record, at, fop->args.size, &fop->payload);
+  return true;
+}
+
+static void
+sv_adapt(struct gi_fop *fop)
+{
+  if (fop->kind == GI_FOP_OPEN || fop->kind == GI_FOP_CREATE) {
+    /* O_SYNC is one bit on the wire and two here. */
+    if (fop->args.flags & O_DSYNC)
+      fop->args.flags |= O_SYNC;
+  } else if (fop->kind == GI_FOP_READ && fop->args.size > SV_READ_MAX) {
+    fop->args.size = SV_READ_MAX;
+  }
+}
+
+static int
+sv_prepare(struct server *sv, struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds *fds)
+{
+  sv_adapt(fop);
+  sv_subdir_request(c, fop);
+  if ((SV_LOCK_KINDS & GI_KIND(fop->kind)) && c->opversion >= SV_OPVERSION_OWNERS && sv_owner_is_null(&fop->caller.owner))
+    return EINVAL;
+  if (fop->kind == GI_FOP_READ && fop->args.size == 0)
+    return EINVAL;
+  if (!sv_child_is_up(sv, c->bound))
+    return ENOTCONN;
+  return sv_resolve(c, fop, fds);
+}
+
+static void
+sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_rpc_request *req, const struct gi_wire_fds *fds)
+{
+  struct sv_fop *f = gi_fop_private(fop, sv->x);
+  f->client = sv_client_ref(c);
+  f->req = req;
+  sv->metrics.calls++;
+  sv->metrics.inflight_calls++;
+  sv_squash(sv, c, &fop->caller);
+  int err = sv_prepare(sv, c, fop, fds);
+  if (err)
+    sv_refuse(sv, fop, err);
+  else if (sv_opts(sv)->manage_gids && fop->caller.uid != 0 && fop->caller.pid >= 0)
+    sv_groups_get(sv->groups, fop->caller.uid, (uint64_t)sv_opts(sv)->gid_timeout, sv_groups_known, fop);
+  else
+    sv_submit(sv, fop);
+}
+
+static void
+sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_client *c = sv_client_of(req);
+  if (!c) {
+    sv->metrics.garbage_calls++;
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct gi_fop *fop = gi_fop_new(sv->x->graph, (enum gi_fop_kind)req->header.proc);
+  struct gi_wire_fds fds = { GI_FD_ANONYMOUS, GI_FD_ANONYMOUS };
+  size_t offset = 0;
+  fop->caller = req->caller;
+  fop->caller.client = c;
+  sv_set_groups(fop, req->caller.groups, req->caller.ngroups);
+  if (!gi_fop_decode_request(&req->in, fop, &fds, &offset) || !sv_take_payload(fop, req, offset)) {
+    sv->metrics.garbage_calls++;
+    gi_fop_unref(fop);
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  sv_start(sv, c, fop, req, &fds);
+}
+
+/* ---- calls that are no operations of the graph ---- */
+
+static void
+sv_handle_null(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_opaque(&out, NULL, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+sv_handle_release(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_client *c = sv_client_of(req);
+  if (!c) {
+    gi_rpc_drop(req); /* as the real ones do (wire.md 1.3) */
+    return;
+  }
+  struct gi_gfid gfid;
+  gi_xdr_get_gfid(&req->in, &gfid);
+  int64_t handle = (int64_t)gi_xdr_get_u64(&req->in);
+  struct gi_dict *xdata = NULL;
+  gi_xdr_get_dict(&req->in, &xdata);
+  gi_dict_unref(&xdata);
+  if (req->in.failed) {
+    sv->metrics.garbage_calls++;
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  sv_fd_close(c, handle);
+  struct gi_xdr_out out = { 0 };
+  struct gi_dict *empty = gi_dict_new();
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_dict(&out, empty);
+  gi_dict_unref(&empty);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+sv_handle_garbage(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+}
+
+#define F [0 ... GI_FOP_MAX - 1] = sv_handle_fop
+
+/* SETACTIVELK, NAMELINK and PUT have no handler: "procedure unavailable". */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static gi_rpc_handler *const sv_fop_handlers[GI_FOP_MAX] = {
+  F,
+  [GI_FOP_NULL] = sv_handle_null,
+  [GI_FOP_RELEASE] = sv_handle_release,
+  [GI_FOP_RELEASEDIR] = sv_handle_release,
+  [GI_FOP_COMPOUND] = sv_handle_garbage,
+  [GI_FOP_SETACTIVELK] = NULL,
+  [GI_FOP_NAMELINK] = NULL,
+  [GI_FOP_PUT] = NULL,
+};
+#pragma GCC diagnostic pop
+
+const struct gi_rpc_program sv_fop_program = {
+  .name = "GlusterFS 4.x v1",
+  .prog = GI_PROG_FOP,
+  .vers = GI_VERS_FOP,
+  .nprocs = GI_FOP_MAX,
+  .handler = sv_fop_handlers,
+};

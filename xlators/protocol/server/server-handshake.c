@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handshake program of a brick: SETVOLUME makes a connection belong to a
+ * client and a brick; the rest is small (wire.md 6.3, 7.3).
+ */
+#include "xlators/protocol/server/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define SV_INTRODUCTION_MAX (1u << 20)
+
+/* What a glusterish client may count on; a GlusterFS client ignores the key. */
+static const char capabilities[] = "reactor-ping";
+
+/* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
+struct sv_setvolume {
+  struct server *sv;
+  struct gi_rpc_request *req;
+  struct gi_dict *intro;
+  struct gi_xlator *brick;
+  bool login;
+  uint8_t cred[400]; /* outlives the request's record */
+};
+
+static void
+sv_put_legacy(struct gi_xdr_out *out, const struct gi_dict *d)
+{
+  struct gi_xdr_out bytes = { 0 };
+  gi_legacy_dict_encode(&bytes, d);
+  gi_xdr_put_opaque(out, bytes.base, (uint32_t)bytes.len);
+  gi_xdr_out_finish(&bytes);
+}
+
+static void
+sv_setvolume_answer(struct sv_setvolume *s, int32_t ret, int32_t err, struct gi_dict *d)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(s->req, &out);
+  gi_xdr_put_u32(&out, (uint32_t)ret);
+  gi_xdr_put_u32(&out, (uint32_t)err);
+  sv_put_legacy(&out, d);
+  gi_rpc_answer_send(s->req, &out, NULL);
+  gi_dict_unref(&d);
+  gi_dict_unref(&s->intro);
+  gi_free(s);
+}
+
+static void
+sv_refuse_setvolume(struct sv_setvolume *s, int err, const char *text)
+{
+  const char *uid = "?";
+  gi_dict_get_str(s->intro, "process-uuid", &uid);
+  s->sv->metrics.refused_handshakes++;
+  gi_log(err == EAGAIN ? GI_LOG_INFO : GI_LOG_WARNING, s->sv->x->name, GI_MSG_SERVER + 1, "refused client %s from %s: %s", uid,
+         s->req->peer ? gi_conn_peer(gi_rpc_peer_conn(s->req->peer)) : "?", text);
+  struct gi_dict *d = gi_dict_new();
+  gi_dict_set_str(d, "ERROR", text);
+  if (!s->brick && err == ENOENT)
+    gi_dict_set_str(d, "volume-id", "");
+  sv_setvolume_answer(s, -1, err, d);
+}
+
+/* ---- what the client asked for ---- */
+
+static struct gi_xlator *
+sv_find_brick(struct server *sv, const char *name)
+{
+  for (unsigned i = 0; i < sv->x->nchildren; i++)
+    if (strcmp(sv->x->children[i]->name, name) == 0)
+      return sv->x->children[i];
+  return NULL;
+}
+
+/* The volume's id is an option of some translator of the brick's stack. */
+static const char *
+sv_volume_id(const struct gi_xlator *x)
+{
+  const char *id = gi_xlator_option(x, "volume-id");
+  for (unsigned i = 0; !id && i < x->nchildren; i++)
+    id = sv_volume_id(x->children[i]);
+  return id;
+}
+
+static bool
+sv_check_identity(struct sv_setvolume *s)
+{
+  const char *text = NULL, *id = sv_volume_id(s->brick);
+  if (!gi_dict_get_str(s->intro, "process-uuid", &text) || !text[0]) {
+    sv_refuse_setvolume(s, EINVAL, "UUID not specified");
+    return false;
+  }
+  if (gi_dict_get_str(s->intro, "fops-version", &text) && strcmp(text, "1298437") != 0) {
+    char msg[128];
+    snprintf(msg, sizeof(msg), "version mismatch: client(%.32s) - client-mgmt(0)", text);
+    sv_refuse_setvolume(s, EINVAL, msg);
+    return false;
+  }
+  if (id && gi_dict_get_str(s->intro, "volume-id", &text) && text[0] && strcasecmp(text, id) != 0) {
+    sv_refuse_setvolume(s, EINVAL, "Volume-ID different, possible case of same brick re-used in another volume");
+    return false;
+  }
+  if (!sv_auth_check(s->sv, s->req->peer, s->brick, s->intro, &s->login)) {
+    sv_refuse_setvolume(s, EACCES, "Authentication failed");
+    return false;
+  }
+  if (!sv_child_is_up(s->sv, s->brick)) {
+    sv_refuse_setvolume(s, EAGAIN, "Not received child_up for this xlator");
+    return false;
+  }
+  return true;
+}
+
+/* ---- acceptance ---- */
+
+static char *
+sv_dict_text(const struct gi_dict *d, const char *key)
+{
+  const char *text = "";
+  gi_dict_get_str(d, key, &text);
+  return gi_strdup(text);
+}
+
+static struct sv_client *
+sv_bind_client(struct sv_setvolume *s)
+{
+  struct sv_peer *p = gi_rpc_peer_private(s->req->peer);
+  const char *uid = NULL;
+  gi_dict_get_str(s->intro, "process-uuid", &uid);
+  struct sv_client *c = sv_client_find(s->sv, uid, &s->req->header);
+  if (c && c->bound != s->brick)
+    c = NULL; /* the same name at another brick of this process: a record of its own */
+  if (c && p->client == c)
+    return c;
+  sv_client_detach(p);
+  if (!c) {
+    c = sv_client_new(s->sv, uid, &s->req->header, gi_conn_peer(gi_rpc_peer_conn(s->req->peer)));
+    c->bound = s->brick;
+    c->process_name = sv_dict_text(s->intro, "process-name");
+    c->version = sv_dict_text(s->intro, "client-version");
+    c->trusted = s->login;
+    gi_dict_get_int(s->intro, "opversion", &c->opversion);
+    c->ours = gi_dict_get(s->intro, "glusterish-version") != NULL;
+  }
+  sv_client_attach(c, p);
+  return c;
+}
+
+static void
+sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
+{
+  struct sv_client *c = sv_bind_client(s);
+  c->subdir = *subdir;
+  if (!gi_gfid_is_none(subdir) && !c->subdir_path)
+    c->subdir_path = sv_dict_text(s->intro, "subdir-mount");
+  s->sv->metrics.accepted_handshakes++;
+  gi_log(GI_LOG_INFO, s->sv->x->name, GI_MSG_SERVER + 2, "accepted client %s from %s (%s%s)", c->uid, c->address,
+         c->ours ? "glusterish, speaks " : "", c->version);
+  char uuid[GI_UUID_TEXT];
+  const char *id = sv_volume_id(s->brick);
+  struct gi_dict *d = gi_dict_new();
+  gi_dict_set_str(d, "process-uuid", gi_gfid_text(&s->sv->x->ctx->process_uuid, uuid));
+  gi_dict_set_str(d, "volume-id", id ? id : "");
+  gi_dict_set_str(d, "child_up", "1");
+  gi_dict_set_str(d, "transport-ptr", "0");
+  gi_dict_set_str(d, "clnt-lk-version", "0");
+  gi_dict_set_str(d, "glusterish-version", GI_VERSION);
+  gi_dict_set_str(d, "glusterish-capabilities", capabilities);
+  gi_dict_set_str(d, "ERROR", "Success");
+  sv_setvolume_answer(s, 0, 0, d);
+}
+
+static void
+sv_subdir_found(void *arg, int err, const struct gi_gfid *gfid)
+{
+  struct sv_setvolume *s = arg;
+  if (!s->req->peer) {
+    gi_rpc_drop(s->req);
+    gi_dict_unref(&s->intro);
+    gi_free(s);
+    return;
+  }
+  if (err == 0) {
+    sv_accept(s, gfid);
+    return;
+  }
+  char msg[512];
+  const char *path = "";
+  gi_dict_get_str(s->intro, "subdir-mount", &path);
+  snprintf(msg, sizeof(msg), "subdirectory for mount \"%.400s\" is not found", path);
+  sv_refuse_setvolume(s, ENOENT, msg);
+}
+
+static struct gi_dict *
+sv_read_introduction(struct gi_rpc_request *req)
+{
+  uint32_t len = 0;
+  const uint8_t *bytes = gi_xdr_get_opaque(&req->in, SV_INTRODUCTION_MAX, &len);
+  return !req->in.failed && len ? gi_legacy_dict_decode(bytes, len) : NULL;
+}
+
+static void
+sv_setvolume(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
+{
+  struct sv_setvolume *s = gi_new(struct sv_setvolume);
+  s->sv = arg;
+  s->req = req;
+  if (req->header.cred_len > sizeof(s->cred))
+    req->header.cred_len = sizeof(s->cred);
+  if (req->header.cred_len)
+    memcpy(s->cred, req->header.cred, req->header.cred_len);
+  req->header.cred = s->cred;
+  s->intro = sv_read_introduction(req);
+  if (!s->intro || gi_dict_count(s->intro) == 0) {
+    sv_refuse_setvolume(s, EINVAL, "Internal error: failed to unserialize request dictionary");
+    return;
+  }
+  const char *name = NULL, *subdir = NULL;
+  if (!gi_dict_get_str(s->intro, "remote-subvolume", &name)) {
+    sv_refuse_setvolume(s, EINVAL, "No remote-subvolume option specified");
+    return;
+  }
+  s->brick = sv_find_brick(s->sv, name);
+  if (!s->brick) {
+    sv_refuse_setvolume(s, ENOENT, "Brick not found");
+    return;
+  }
+  if (!sv_check_identity(s))
+    return;
+  if (gi_dict_get_str(s->intro, "subdir-mount", &subdir) && subdir[strspn(subdir, "/")])
+    sv_subdir_walk(s->sv, s->brick, subdir, sv_subdir_found, s);
+  else
+    sv_accept(s, &gi_gfid_none);
+}
+
+/* ---- the small procedures ---- */
+
+static void
+sv_ping(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_opaque(&out, NULL, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+sv_getspec(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, (uint32_t)-1);
+  gi_xdr_put_u32(&out, ENOSYS);
+  gi_xdr_put_string(&out, "<this method is not in use, use glusterd for getspec>");
+  gi_xdr_put_opaque(&out, NULL, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+sv_set_lk_ver(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
+{
+  uint32_t len;
+  gi_xdr_get_opaque(&req->in, SV_INTRODUCTION_MAX, &len);
+  uint32_t version = gi_xdr_get_u32(&req->in);
+  if (req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, version);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static gi_rpc_handler *const sv_handshake_handlers[] = {
+  [GI_HNDSK_NULL] = sv_ping,
+  [GI_HNDSK_SETVOLUME] = sv_setvolume,
+  [GI_HNDSK_GETSPEC] = sv_getspec,
+  [GI_HNDSK_PING] = sv_ping,
+  [GI_HNDSK_SET_LK_VER] = sv_set_lk_ver,
+};
+
+const struct gi_rpc_program sv_handshake_program = {
+  .name = "GlusterFS Handshake",
+  .prog = GI_PROG_HANDSHAKE,
+  .vers = GI_VERS_HANDSHAKE,
+  .nprocs = GI_ARRAY_LEN(sv_handshake_handlers),
+  .handler = sv_handshake_handlers,
+};

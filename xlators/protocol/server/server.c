@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol/server: offers the bricks below it to clients over the network. Top
+ * of a brick's graph; every request becomes an operation submitted at the
+ * brick the client attached to. See README.md.
+ */
+#include "xlators/protocol/server/server.h"
+#include "rpc/callback.h"
+
+#include <errno.h>
+
+#define SV_PORT_FIRST 49152
+#define SV_PORT_LAST 60999
+#define SV_PORT_TRIES 200
+
+/* ---- options ---- */
+
+#define OPT(m) .offset = offsetof(struct sv_options, m), .since = "0.1", .side = GI_SIDE_BRICK
+#define SSL(n, k, t, m, v, ...) \
+  { .name = "transport.socket." n, .key = "ssl." k, .type = t, OPT(m), .op_version = v, .level = 2, __VA_ARGS__ }
+
+static const char *const families[] = { "inet", "inet6", NULL };
+
+static const struct gi_option sv_option_table[] = {
+  { .name = "listen-port", .alias = "transport.socket.listen-port", .type = GI_OPT_INT, OPT(listen_port), .def = "0", .min = 0,
+    .max = 65535, .level = 1, .text = "TCP port to listen on. 0 takes a free one from 49152 on." },
+  { .name = "transport.socket.bind-address", .alias = "bind-address", .type = GI_OPT_STR, OPT(bind_address), .level = 2,
+    .text = "Address to listen on; all of them when unset. A path makes a unix socket." },
+  { .name = "auth-path", .type = GI_OPT_STR, OPT(auth_path), .level = 3,
+    .text = "Name of the brick in the auth.* options." },
+  { .name = "auth.addr.*.allow", .key = "auth.allow", .type = GI_OPT_STR, .wildcard = true, .def = "*", .live = true,
+    .since = "0.1", .side = GI_SIDE_BRICK, .level = 1, .op_version = 1,
+    .text = "Comma separated address patterns that may connect: addresses, * wildcards, CIDR, host names, each perhaps after a "
+            "!, or DIRECTORY(address|address) for clients that mount only that directory." },
+  { .name = "auth.addr.*.reject", .key = "auth.reject", .type = GI_OPT_STR, .wildcard = true, .live = true, .since = "0.1",
+    .side = GI_SIDE_BRICK, .level = 1, .op_version = 1, .text = "Comma separated address patterns that may not connect." },
+  { .name = "auth.login.*.allow", .type = GI_OPT_STR, .wildcard = true, .live = true, .since = "0.1", .side = GI_SIDE_BRICK,
+    .level = 3, .text = "User names that may connect with their password." },
+  { .name = "auth.login.*.password", .type = GI_OPT_STR, .wildcard = true, .live = true, .since = "0.1", .side = GI_SIDE_BRICK,
+    .level = 3, .text = "Password of a user name." },
+  { .name = "auth.login.*.ssl-allow", .key = "auth.ssl-allow", .type = GI_OPT_STR, .wildcard = true, .live = true,
+    .since = "0.1", .side = GI_SIDE_BRICK, .level = 1, .op_version = 30600,
+    .text = "Comma separated certificate common names that may connect." },
+  { .name = "strict-auth-accept", .type = GI_OPT_BOOL, OPT(strict_auth), .def = "off", .live = true, .level = 3,
+    .text = "Refuse clients without a listed user name instead of deciding by their address." },
+  { .name = "dynamic-auth", .key = "server.dynamic-auth", .type = GI_OPT_BOOL, OPT(dynamic_auth), .def = "on", .live = true,
+    .level = 3, .op_version = 30705, .text = "Re-check connected clients when address rules change." },
+  { .name = "rpc-auth-allow-insecure", .key = "server.allow-insecure", .type = GI_OPT_BOOL, OPT(allow_insecure), .def = "on",
+    .live = true, .level = 2, .op_version = 1, .text = "Accept clients from ports above 1023." },
+  { .name = "root-squash", .key = "server.root-squash", .type = GI_OPT_BOOL, OPT(root_squash), .def = "off", .live = true,
+    .level = 1, .op_version = 2, .text = "Map uid 0 of clients to the anonymous user." },
+  { .name = "all-squash", .key = "server.all-squash", .type = GI_OPT_BOOL, OPT(all_squash), .def = "off", .live = true,
+    .level = 3, .op_version = 60000, .text = "Map all users of clients to the anonymous user." },
+  { .name = "anonuid", .key = "server.anonuid", .type = GI_OPT_INT, OPT(anonuid), .def = "65534", .min = 0, .max = 4294967295.0,
+    .live = true, .level = 2, .op_version = 3, .text = "Uid of the anonymous user." },
+  { .name = "anongid", .key = "server.anongid", .type = GI_OPT_INT, OPT(anongid), .def = "65534", .min = 0, .max = 4294967295.0,
+    .live = true, .level = 2, .op_version = 3, .text = "Gid of the anonymous user." },
+  { .name = "manage-gids", .key = "server.manage-gids", .type = GI_OPT_BOOL, OPT(manage_gids), .def = "off", .live = true,
+    .level = 2, .op_version = 30600, .text = "Resolve supplementary groups on the bricks instead of trusting the client's list." },
+  { .name = "gid-timeout", .key = "server.gid-timeout", .type = GI_OPT_INT, OPT(gid_timeout), .def = "300", .min = 0,
+    .max = 86400 * 365.0, .live = true, .level = 2, .op_version = 30600,
+    .text = "Seconds resolved groups stay cached on bricks." },
+  { .name = "inode-lru-limit", .key = "network.inode-lru-limit", .type = GI_OPT_INT, OPT(inode_lru_limit), .def = "16384",
+    .min = 0, .max = 1048576, .live = true, .level = 1, .op_version = 1,
+    .text = "Inodes a brick keeps cached beyond those in use; 0 is no limit." },
+  { .name = "rpc.outstanding-rpc-limit", .key = "server.outstanding-rpc-limit", .type = GI_OPT_INT, OPT(outstanding), .def = "64",
+    .min = 0, .max = 65536, .live = true, .level = 2, .op_version = 3,
+    .text = "Accepted for compatibility: what a client may have outstanding is bounded in bytes, see inflight-bytes." },
+  { .name = "inflight-bytes", .type = GI_OPT_SIZE, OPT(inflight_bytes), .def = "64MB", .min = 1048576,
+    .max = 1073741824.0 * 16, .live = true, .level = 2,
+    .text = "Bytes of requests of one connection that may be under way; beyond them it is not read." },
+  { .name = "statedump-path", .key = "server.statedump-path", .type = GI_OPT_PATH, OPT(statedump_path), .def = "/var/run/gluster",
+    .live = true, .level = 2, .op_version = 1, .text = "Directory for state dumps of bricks." },
+  { .name = "event-threads", .key = "server.event-threads", .type = GI_OPT_INT, OPT(event_threads), .def = "2", .min = 1,
+    .max = 1024, .live = true, .level = 1, .op_version = 30700,
+    .text = "Accepted for compatibility; one reactor serves all connections of a process." },
+  { .name = "transport.listen-backlog", .key = "transport.listen-backlog", .type = GI_OPT_INT, OPT(backlog), .def = "1024",
+    .min = 0, .max = 1048576, .level = 3, .op_version = 31101, .text = "Backlog of listening sockets." },
+  { .name = "transport-type", .type = GI_OPT_STR, OPT(transport_type), .def = "tcp", .level = 3, .text = "Transport offered." },
+  { .name = "transport.address-family", .key = "transport.address-family", .type = GI_OPT_ENUM, OPT(address_family), .def = "inet",
+    .words = families, .level = 1, .op_version = 30704, .text = "Address family of the sockets of the volume." },
+  { .name = "transport.socket.keepalive", .key = "transport.keepalive", .type = GI_OPT_BOOL, OPT(keepalive), .def = "1",
+    .level = 3, .op_version = 1, .text = "TCP keepalive on or off for brick sockets." },
+  { .name = "transport.socket.keepalive-count", .key = "server.keepalive-count", .type = GI_OPT_INT, OPT(keepalive_count),
+    .def = "9", .min = 0, .max = 127, .level = 2, .op_version = 31002, .text = "Unanswered TCP probes before the connection is dropped." },
+  { .name = "transport.socket.keepalive-interval", .key = "server.keepalive-interval", .type = GI_OPT_INT,
+    OPT(keepalive_interval), .def = "2", .min = 0, .max = 32767, .level = 2, .op_version = 31002,
+    .text = "Seconds between TCP keepalive probes." },
+  { .name = "transport.socket.keepalive-time", .key = "server.keepalive-time", .type = GI_OPT_INT, OPT(keepalive_time),
+    .def = "20", .min = 0, .max = 32767, .level = 2, .op_version = 31002, .text = "Idle seconds before TCP keepalive probes." },
+  { .name = "transport.tcp-user-timeout", .key = "server.tcp-user-timeout", .type = GI_OPT_TIME, OPT(tcp_user_timeout),
+    .def = "42", .min = 0, .max = 1013, .level = 3, .op_version = 31002, .text = "TCP user timeout of brick sockets." },
+  { .name = "tcp-window-size", .key = "network.tcp-window-size", .type = GI_OPT_SIZE, OPT(tcp_window), .min = 0, .max = 1048576,
+    .level = 3, .op_version = 1, .text = "Socket buffer size; the kernel tunes it when unset." },
+  { .name = "transport.socket.own-thread", .key = "server.own-thread", .type = GI_OPT_BOOL, OPT(own_thread), .level = 3,
+    .op_version = 30700, .text = "Accepted for compatibility." },
+  { .name = "transport.socket.ssl-enabled", .key = "server.ssl", .type = GI_OPT_BOOL, OPT(ssl), .def = "off", .level = 1,
+    .op_version = 2, .text = "Use TLS for clients." },
+  SSL("ssl-ca-list", "ca-list", GI_OPT_PATH, ssl_ca, 30704, .text = "CA bundle file."),
+  SSL("ssl-cert-depth", "certificate-depth", GI_OPT_INT, ssl_depth, 30600, .text = "Longest accepted certificate chain."),
+  SSL("ssl-cipher-list", "cipher-list", GI_OPT_STR, ssl_cipher, 30600, .text = "Allowed TLS ciphers."),
+  SSL("ssl-crl-path", "crl-path", GI_OPT_PATH, ssl_crl, 30704, .text = "Directory of certificate revocation lists."),
+  SSL("ssl-dh-param", "dh-param", GI_OPT_PATH, ssl_dh, 30704, .text = "Diffie-Hellman parameter file."),
+  SSL("ssl-ec-curve", "ec-curve", GI_OPT_STR, ssl_ec, 30704, .text = "Elliptic curve name."),
+  SSL("ssl-own-cert", "own-cert", GI_OPT_PATH, ssl_cert, 30704, .text = "Certificate file."),
+  SSL("ssl-private-key", "private-key", GI_OPT_PATH, ssl_key, 30704, .text = "Private key file."),
+  { .name = "transport.*", .type = GI_OPT_STR, .wildcard = true, .since = "0.1", .level = 3,
+    .text = "Other socket settings of GlusterFS volfiles; read past." },
+  GI_OPTION_END,
+};
+
+/* ---- counters ---- */
+
+#define M(member, unit, help) GI_METRIC(struct sv_metrics, member, unit, help)
+
+static const struct gi_metric sv_metric_table[] = {
+  M(clients, "", "clients attached now"),
+  M(peers, "", "connections open now"),
+  M(open_fds, "", "handles open now"),
+  M(calls, "", "operations received"),
+  M(inflight_calls, "", "operations under way now"),
+  M(failed_calls, "", "operations answered with an error"),
+  M(garbage_calls, "", "calls that could not be decoded, or came before SETVOLUME"),
+  M(dropped_answers, "", "answers whose connection was gone"),
+  M(accepted_handshakes, "", "SETVOLUMEs accepted"),
+  M(refused_handshakes, "", "SETVOLUMEs refused"),
+  M(callbacks, "", "callbacks sent"),
+  M(recv_calls, "", "receive system calls of the process"),
+  M(send_calls, "", "send system calls of the process"),
+  M(messages, "", "records received by the process"),
+  M(payload_bytes, "bytes", "payload received by the process"),
+  M(payload_bytes_copied, "bytes", "payload copied in user space by the process"),
+  GI_METRIC_END,
+};
+
+static void
+sv_refresh_metrics(struct server *sv)
+{
+  struct sv_metrics *m = &sv->metrics;
+  m->recv_calls = gi_conn_totals.recv_calls;
+  m->send_calls = gi_conn_totals.send_calls;
+  m->messages = gi_conn_totals.messages;
+  m->payload_bytes = gi_conn_totals.payload_bytes;
+  m->payload_bytes_copied = gi_payload_copied;
+}
+
+const struct sv_options *
+sv_opts(const struct server *sv)
+{
+  return sv->x->options;
+}
+
+/* ---- connections ---- */
+
+static void
+sv_peer_up(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_peer *peer = gi_new(struct sv_peer);
+  gi_list_init(&peer->link);
+  peer->rpc = p;
+  gi_rpc_peer_set_private(p, peer);
+  sv->metrics.peers++;
+}
+
+static void
+sv_peer_down(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_peer *peer = gi_rpc_peer_private(p);
+  if (!peer)
+    return;
+  gi_rpc_peer_set_private(p, NULL);
+  sv_client_detach(peer);
+  gi_free(peer);
+  sv->metrics.peers--;
+}
+
+static const struct gi_rpc_server_ops sv_rpc_ops = { .peer_up = sv_peer_up, .peer_down = sv_peer_down };
+
+static int
+sv_listen_anywhere(struct server *sv, struct gi_error *err)
+{
+  const struct sv_options *o = sv_opts(sv);
+  uint32_t span = SV_PORT_LAST - SV_PORT_FIRST + 1, start;
+  gi_random(sv->x->reactor, &start, sizeof(start));
+  for (uint32_t i = 0; i < SV_PORT_TRIES; i++) {
+    int port = SV_PORT_FIRST + (int)((start % span + i) % span);
+    if (gi_rpc_server_listen(sv->rpc, o->bind_address, port, (int)o->backlog, err) == 0)
+      return 0;
+    if (err->code != EADDRINUSE)
+      return -1;
+  }
+  return -1;
+}
+
+static int
+sv_listen(struct server *sv, struct gi_error *err)
+{
+  const struct sv_options *o = sv_opts(sv);
+  int port = o->listen_port ? (int)o->listen_port : sv->x->ctx->brick_port;
+  bool local = o->bind_address && o->bind_address[0] == '/';
+  if (port == 0 && !local)
+    return sv_listen_anywhere(sv, err);
+  return gi_rpc_server_listen(sv->rpc, o->bind_address, port, (int)o->backlog, err);
+}
+
+/* ---- events ---- */
+
+bool
+sv_child_is_up(const struct server *sv, const struct gi_xlator *child)
+{
+  for (unsigned i = 0; i < sv->x->nchildren; i++)
+    if (sv->x->children[i] == child)
+      return sv->children_up >> i & 1;
+  return false;
+}
+
+/* One connection of the client carries it; they all end in the same place. */
+static void
+sv_tell(struct sv_client *c, uint32_t proc, void (*put)(struct gi_xdr_out *out, const void *data), const void *data)
+{
+  if (gi_list_empty(&c->peers))
+    return;
+  struct sv_peer *p = gi_list_first(&c->peers, struct sv_peer, link);
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_callback_begin(p->rpc, &out, proc);
+  if (put)
+    put(&out, data);
+  gi_rpc_callback_send(p->rpc, &out);
+  c->sv->metrics.callbacks++;
+}
+
+static void
+put_invalidation(struct gi_xdr_out *out, const void *data)
+{
+  gi_callback_put_invalidation(out, data);
+}
+
+static void
+put_contention(struct gi_xdr_out *out, const void *data)
+{
+  gi_callback_put_contention(out, data);
+}
+
+static void
+sv_invalidate(struct server *sv, const struct gi_invalidation *inv)
+{
+  gi_list_foreach(c, &sv->clients, struct sv_client, link)
+    if (!inv->client || inv->client == c)
+      sv_tell(c, GI_CBK_CACHE_INVALIDATION, put_invalidation, inv);
+}
+
+static void
+sv_contend(struct server *sv, const struct gi_contention *con)
+{
+  if (con->client && sv_client_known(sv, con->client))
+    sv_tell(con->client, con->entry ? GI_CBK_ENTRYLK_CONTENTION : GI_CBK_INODELK_CONTENTION, put_contention, con);
+}
+
+static void
+sv_child_event(struct server *sv, const struct gi_xlator *child, bool up)
+{
+  uint64_t bit = 0;
+  for (unsigned i = 0; i < sv->x->nchildren; i++)
+    if (sv->x->children[i] == child)
+      bit = 1ull << i;
+  if (!bit || !(sv->children_up & bit) == !up)
+    return;
+  sv->children_up ^= bit;
+  gi_log(up ? GI_LOG_INFO : GI_LOG_ERROR, sv->x->name, GI_MSG_SERVER + 3, "brick %s is %s", child->name, up ? "up" : "down");
+  gi_list_foreach(c, &sv->clients, struct sv_client, link)
+    if (c->bound == child)
+      sv_tell(c, up ? GI_CBK_CHILD_UP : GI_CBK_CHILD_DOWN, NULL, NULL);
+}
+
+static void
+sv_start(struct server *sv)
+{
+  struct gi_xlator *x = sv->x;
+  gi_inode_set_lru_limit(x->graph, (uint32_t)sv_opts(sv)->inode_lru_limit);
+  gi_notify_down(x, GI_EVENT_PARENT_UP, NULL);
+  if (x->ctx->on_listen)
+    x->ctx->on_listen(x->ctx, gi_rpc_server_port(sv->rpc));
+}
+
+/* Clients go first: that answers what waits in lock queues. */
+static void
+sv_stop(struct server *sv)
+{
+  if (sv->rpc)
+    gi_rpc_server_free(&sv->rpc);
+  gi_notify_down(sv->x, GI_EVENT_PARENT_DOWN, NULL);
+}
+
+static void
+sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct server *sv = x->private;
+  switch (event) {
+  case GI_EVENT_PARENT_UP:
+    sv_start(sv);
+    break;
+  case GI_EVENT_PARENT_DOWN:
+    sv_stop(sv);
+    break;
+  case GI_EVENT_CHILD_UP:
+  case GI_EVENT_CHILD_DOWN:
+    sv_child_event(sv, from, event == GI_EVENT_CHILD_UP);
+    break;
+  case GI_EVENT_INVALIDATE:
+    sv_invalidate(sv, data);
+    break;
+  case GI_EVENT_CONTENTION:
+    sv_contend(sv, data);
+    break;
+  default:
+    break;
+  }
+}
+
+/* ---- life ---- */
+
+static int
+sv_check(const struct sv_options *o, struct gi_error *err)
+{
+  if (o->ssl)
+    return gi_error_set(err, EOPNOTSUPP, "option transport.socket.ssl-enabled: TLS is not available in this version");
+  return 0;
+}
+
+static int
+sv_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct gi_error why = { 0 };
+  if (x->nchildren > 64)
+    return gi_error_set(err, EINVAL, "a server offers at most 64 bricks");
+  if (sv_check(x->options, err) < 0)
+    return -1;
+  struct server *sv = gi_new(struct server);
+  sv->x = x;
+  gi_list_init(&sv->clients);
+  gi_list_init(&sv->rules);
+  x->private = sv;
+  sv->rpc = gi_rpc_server_new(x->reactor, x->name, &sv_rpc_ops, sv);
+  gi_rpc_server_add_program(sv->rpc, &sv_fop_program);
+  gi_rpc_server_add_program(sv->rpc, &sv_handshake_program);
+  gi_rpc_server_set_inflight_max(sv->rpc, sv_opts(sv)->inflight_bytes);
+  gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
+  if (sv_listen(sv, &why) < 0) {
+    gi_error_set(err, why.code, "cannot listen: %s", why.text);
+    gi_rpc_server_free(&sv->rpc);
+    x->private = NULL;
+    gi_free(sv);
+    return -1;
+  }
+  sv->groups = sv_groups_new(x->reactor);
+  sv_auth_load(sv);
+  x->metrics = &sv->metrics;
+  return 0;
+}
+
+static void
+sv_finish(struct gi_xlator *x)
+{
+  struct server *sv = x->private;
+  if (sv->rpc)
+    gi_rpc_server_free(&sv->rpc);
+  GI_ASSERT(gi_list_empty(&sv->clients));
+  sv_auth_free(sv);
+  sv_groups_free(&sv->groups);
+  x->private = x->metrics = NULL;
+  gi_free(sv);
+}
+
+static int
+sv_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  return sv_check(values, err);
+}
+
+/* Shows the door to those whom the new rules do not let in. */
+static void
+sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_peer *peer = gi_rpc_peer_private(p);
+  bool accepted = false;
+  if (!peer || !peer->client || peer->client->trusted)
+    return;
+  if (sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &accepted) && accepted)
+    return;
+  gi_conn_close(gi_rpc_peer_conn(p), EACCES, "no longer allowed by auth.allow or auth.reject");
+}
+
+static void
+sv_reconfigure_commit(struct gi_xlator *x)
+{
+  struct server *sv = x->private;
+  const struct sv_options *o = sv_opts(sv);
+  gi_inode_set_lru_limit(x->graph, (uint32_t)o->inode_lru_limit);
+  sv_groups_flush(sv->groups);
+  sv_auth_load(sv);
+  if (!sv->rpc)
+    return;
+  gi_rpc_server_set_inflight_max(sv->rpc, o->inflight_bytes);
+  gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
+  if (o->dynamic_auth)
+    gi_rpc_server_foreach_peer(sv->rpc, sv_recheck_peer, sv);
+}
+
+/* ---- statedump ---- */
+
+static void
+sv_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  struct server *sv = x->private;
+  unsigned n = 0;
+  sv_refresh_metrics(sv);
+  gi_dump_section(d, "xlator.protocol.server.priv");
+  gi_dump_kv(d, "port", "%d", sv->rpc ? gi_rpc_server_port(sv->rpc) : 0);
+  gi_dump_metrics(d, sv_metric_table, &sv->metrics);
+  gi_list_foreach(c, &sv->clients, struct sv_client, link) {
+    gi_dump_section(d, "conn.%u", ++n);
+    gi_dump_kv(d, "id", "%s", c->uid);
+    gi_dump_kv(d, "address", "%s", c->address);
+    gi_dump_kv(d, "name", "%s", c->process_name);
+    gi_dump_kv(d, "version", "%s%s", c->version, c->ours ? " (glusterish)" : "");
+    gi_dump_kv(d, "bound_xl", "%s", c->bound->name);
+    gi_dump_kv(d, "fdtable.open", "%u", c->fd_used);
+    gi_dump_kv(d, "fops-done", "%llu", (unsigned long long)c->fops_done);
+    gi_dump_kv(d, "fops-under-way", "%u", c->refs - 1);
+  }
+}
+
+GI_XLATOR_EXPORT = {
+  .abi = GI_XLATOR_ABI,
+  .type = "protocol/server",
+  .version = GI_VERSION,
+  .summary = "Offers bricks to clients over the network.",
+  .min_children = 1,
+  .max_children = 64,
+  .options = sv_option_table,
+  .options_bytes = sizeof(struct sv_options),
+  .metrics = sv_metric_table,
+  .fop_bytes = sizeof(struct sv_fop),
+  .init = sv_init,
+  .finish = sv_finish,
+  .reconfigure_prepare = sv_reconfigure_prepare,
+  .reconfigure_commit = sv_reconfigure_commit,
+  .notify = sv_notify,
+  .statedump = sv_statedump,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * protocol/server: what its files share. server.c has the table, the life and
+ * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
+ * who may connect; server-clients.c the records of clients; server-fds.c
+ * their handle tables; server-resolve.c from numbers to objects;
+ * server-fops.c the operations; server-groups.c supplementary groups;
+ * server-subdir.c clients that see only a directory.
+ */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "rpc/fop-codec.h"
+#include "rpc/rpc-server.h"
+
+struct sv_options {
+  int64_t listen_port;
+  char *bind_address;
+  char *auth_path;
+  bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids;
+  int64_t anonuid, anongid, gid_timeout, inode_lru_limit, outstanding, backlog;
+  uint64_t inflight_bytes;
+  char *statedump_path;
+  /* Accepted from volfiles; the transport takes what it understands. */
+  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ssl_depth;
+  uint64_t tcp_window, tcp_user_timeout;
+  bool keepalive, own_thread, ssl;
+  char *ssl_ca, *ssl_cipher, *ssl_crl, *ssl_dh, *ssl_ec, *ssl_cert, *ssl_key, *transport_type;
+  int address_family;
+};
+
+struct server;
+struct sv_groups;
+
+/* One TCP connection; the private pointer of its gi_rpc_peer. */
+struct sv_peer {
+  struct gi_list link; /* sv_client.peers, while attached */
+  struct gi_rpc_peer *rpc;
+  struct sv_client *client; /* NULL before SETVOLUME */
+};
+
+/* A client: the connections that presented the same process-uuid with the same credentials (wire.md 8). gi_caller.client
+ * points here. Lives until its last connection is gone and its last operation done. */
+struct sv_client {
+  struct gi_client_id id; /* first: see gi_caller.client */
+  struct gi_list link;    /* server.clients, until gone */
+  struct server *sv;
+  char *uid, *address, *process_name, *version;
+  uint32_t flavour, cred_len;
+  uint8_t *cred;
+  int64_t opversion;
+  bool trusted; /* authenticated by login: squashing exempts its internal processes */
+  bool ours;    /* a glusterish client */
+  bool gone;
+  bool late; /* operations were under way when it went */
+  unsigned refs; /* one while connected, one per operation under way */
+  struct gi_list peers;
+  struct gi_xlator *bound; /* the brick it asked for */
+  struct gi_gfid subdir;   /* none, or the directory it sees as root */
+  char *subdir_path;       /* its path as asked for; NULL = none */
+  struct gi_fd **fd;       /* handle table */
+  uint32_t fd_size, fd_used, fd_lowest;
+  uint64_t fops_done;
+};
+
+struct sv_fop { /* our bytes in a gi_fop */
+  struct sv_client *client; /* referenced */
+  struct gi_rpc_request *req;
+};
+
+struct sv_metrics {
+  uint64_t clients, peers, open_fds, calls, failed_calls, garbage_calls, refused_handshakes, accepted_handshakes, callbacks,
+      dropped_answers, inflight_calls;
+  uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied; /* of the process */
+};
+
+struct server {
+  struct gi_xlator *x;
+  struct gi_rpc_server *rpc;
+  struct gi_list clients; /* struct sv_client */
+  uint64_t children_up;   /* bit per child */
+  struct sv_groups *groups;
+  struct gi_list rules; /* struct sv_rules, server-auth.c */
+  struct sv_metrics metrics;
+};
+
+/* server.c */
+const struct sv_options *sv_opts(const struct server *sv);
+bool sv_child_is_up(const struct server *sv, const struct gi_xlator *child);
+
+/* server-handshake.c */
+extern const struct gi_rpc_program sv_handshake_program;
+
+/* server-auth.c */
+/* Builds the address rules of every brick from the options; may resolve names, so only at start and at reconfiguration. */
+void sv_auth_load(struct server *sv);
+void sv_auth_free(struct server *sv);
+/* Whether this introduction from `p` may attach to `brick`. *login says that user name and password decided it. */
+bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
+                   bool *login);
+/* The address part alone, for rules that changed under a connected client. */
+bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir, bool *accepted);
+
+/* server-clients.c */
+struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);
+struct sv_client *sv_client_new(struct server *sv, const char *uid, const struct gi_call_header *h, const char *address);
+void sv_client_attach(struct sv_client *c, struct sv_peer *p);
+void sv_client_detach(struct sv_peer *p); /* the last one: the client is gone, its locks and handles with it */
+struct sv_client *sv_client_ref(struct sv_client *c);
+void sv_client_unref(struct sv_client *c);
+bool sv_client_known(const struct server *sv, const void *client); /* connected now */
+
+/* server-fds.c */
+/* The lowest free number, or -1 when the table is full. Takes over the caller's reference on success. */
+int64_t sv_fd_store(struct sv_client *c, struct gi_fd *fd);
+struct gi_fd *sv_fd_get(const struct sv_client *c, int64_t handle); /* borrowed; NULL if unknown */
+void sv_fd_close(struct sv_client *c, int64_t handle);              /* unknown is fine */
+void sv_fds_close_all(struct sv_client *c);
+
+/* server-resolve.c */
+/* Fills inodes and fds of a decoded request. 0, or the errno to answer. */
+int sv_resolve(struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds *fds);
+
+/* server-fops.c */
+extern const struct gi_rpc_program sv_fop_program;
+
+/* server-groups.c */
+struct sv_groups *sv_groups_new(struct gi_reactor *r);
+void sv_groups_free(struct sv_groups **g);
+void sv_groups_flush(struct sv_groups *g);
+/* Calls fn with the groups of `uid` (valid during the call), now or when a worker has looked them up. */
+void sv_groups_get(struct sv_groups *g, uint32_t uid, uint64_t ttl_s, void (*fn)(void *arg, const uint32_t *groups, uint32_t n),
+                   void *arg);
+
+/* server-subdir.c */
+/* Walks `path` from the root of `brick`; fn gets 0 and the gfid of the directory, or an errno. */
+void sv_subdir_walk(struct server *sv, struct gi_xlator *brick, const char *path,
+                    void (*fn)(void *arg, int err, const struct gi_gfid *gfid), void *arg);
+void sv_subdir_request(const struct sv_client *c, struct gi_fop *fop); /* root -> the directory */
+void sv_subdir_reply(const struct sv_client *c, struct gi_fop *fop);   /* and back */
+
+#endif
