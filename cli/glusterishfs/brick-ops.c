@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The brick-op program on the process's unix socket: the management daemon
+ * ends the process through it and asks how it does (mgmt-protocol.md 5).
+ */
+#include "cli/glusterishfs/glusterishfs.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#define OPS_NAME_MAX 4096
+#define OPS_DICT_MAX (16u << 20)
+
+enum { /* procedures beyond those message.h names */
+  OPS_NODE_STATUS = 8,
+  OPS_COUNT = 16,
+};
+
+enum { /* bits of `cmd` in a status request */
+  OPS_STATUS_MEM = 0x1,
+  OPS_STATUS_CLIENTS = 0x2,
+  OPS_STATUS_CALLPOOL = 0x10,
+  OPS_STATUS_CLIENT_LIST = 0x80,
+};
+
+/* ---- answers ---- */
+
+static void
+ops_answer(struct gi_rpc_request *req, int err, const struct gi_dict *d, const char *text)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, err ? (uint32_t)-1 : 0);
+  gi_xdr_put_u32(&out, (uint32_t)err);
+  if (gi_dict_count(d))
+    gi_xdr_put_legacy_dict(&out, d);
+  else
+    gi_xdr_put_opaque(&out, NULL, 0);
+  gi_xdr_put_string(&out, text);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* ---- TERMINATE ---- */
+
+static void
+ops_terminate(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  char name[OPS_NAME_MAX];
+  uint32_t len = 0;
+  const uint8_t *bytes = gi_xdr_get_opaque(&req->in, OPS_NAME_MAX - 1, &len);
+  if (req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  memcpy(name, bytes ? (const char *)bytes : "", len);
+  name[len] = 0;
+  ops_answer(req, 0, NULL, "");
+  /* Another brick's name is no error: it is not here, as was wished. */
+  if (!p->cfg->brick_name || !name[0] || strcmp(name, p->cfg->brick_name) == 0)
+    fs_stop(p, "the management daemon ends this process");
+}
+
+/* ---- STATUS ---- */
+
+static void
+set_number(struct gi_dict *d, const char *key, uint64_t value)
+{
+  char text[32];
+  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  gi_dict_set_str(d, key, text);
+}
+
+static void
+status_memory(struct gi_dict *d)
+{
+  struct mallinfo2 m = mallinfo2();
+  set_number(d, "mallinfo.arena", m.arena);
+  set_number(d, "mallinfo.ordblks", m.ordblks);
+  set_number(d, "mallinfo.smblks", m.smblks);
+  set_number(d, "mallinfo.hblks", m.hblks);
+  set_number(d, "mallinfo.hblkhd", m.hblkhd);
+  set_number(d, "mallinfo.usmblks", m.usmblks);
+  set_number(d, "mallinfo.fsmblks", m.fsmblks);
+  set_number(d, "mallinfo.uordblks", m.uordblks);
+  set_number(d, "mallinfo.fordblks", m.fordblks);
+  set_number(d, "mallinfo.keepcost", m.keepcost);
+}
+
+struct client_line { /* of one conn.N section */
+  char address[128], name[128];
+};
+
+static void
+add_client(struct gi_dict *d, unsigned i, const struct client_line *c)
+{
+  char key[64];
+  snprintf(key, sizeof(key), "client%u.hostname", i);
+  gi_dict_set_str(d, key, c->address);
+  snprintf(key, sizeof(key), "client%u.name", i);
+  gi_dict_set_str(d, key, c->name);
+  snprintf(key, sizeof(key), "client%u.bytesread", i);
+  gi_dict_set_str(d, key, "0");
+  snprintf(key, sizeof(key), "client%u.byteswrite", i);
+  gi_dict_set_str(d, key, "0");
+  snprintf(key, sizeof(key), "client%u.opversion", i);
+  gi_dict_set_str(d, key, "100000");
+}
+
+/* The clients are known to protocol/server, and what it knows it shows in its state dump: that is read here. */
+static void
+status_clients(struct fs_process *p, struct gi_dict *d)
+{
+  char *text = NULL, *save = NULL;
+  size_t size = 0;
+  unsigned n = 0;
+  struct client_line c = { "", "" };
+  bool inside = false;
+  struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
+  struct gi_dump dump = { .out = open_memstream(&text, &size) };
+  if (dump.out && top && strcmp(top->cls->type, "protocol/server") == 0 && top->cls->statedump)
+    top->cls->statedump(top, &dump);
+  if (!dump.out || fclose(dump.out) != 0)
+    return;
+  for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    if (line[0] == '[')
+      inside = strncmp(line, "[conn.", 6) == 0;
+    else if (inside && strncmp(line, "address=", 8) == 0)
+      snprintf(c.address, sizeof(c.address), "%s", line + 8);
+    else if (inside && strncmp(line, "name=", 5) == 0) {
+      snprintf(c.name, sizeof(c.name), "%s", line + 5);
+      add_client(d, n++, &c);
+    }
+  }
+  set_number(d, "clientcount", n);
+  free(text);
+}
+
+static void
+ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  uint32_t len;
+  int64_t cmd = 0;
+  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (!in) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_dict_get_int(in, "cmd", &cmd);
+  gi_dict_unref(&in);
+  struct gi_dict *out = gi_dict_new();
+  if (cmd & OPS_STATUS_MEM)
+    status_memory(out);
+  if (cmd & (OPS_STATUS_CLIENTS | OPS_STATUS_CLIENT_LIST))
+    status_clients(p, out);
+  if (cmd & OPS_STATUS_CALLPOOL)
+    set_number(out, "callpool.count", p->ctx.graph ? p->ctx.graph->fops_live : 0);
+  ops_answer(req, 0, out, "");
+  gi_dict_unref(&out);
+}
+
+static void
+ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  ops_answer(req, EOPNOTSUPP, NULL, "this process does not offer the operation");
+}
+
+/* ---- the program ---- */
+
+static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
+  [GI_BRICK_TERMINATE] = ops_terminate,
+  [GI_BRICK_XLATOR_INFO] = ops_other,
+  [GI_BRICK_XLATOR_OP] = ops_other,
+  [GI_BRICK_STATUS] = ops_status,
+  [OPS_NODE_STATUS] = ops_status,
+};
+
+static const struct gi_rpc_program ops_program = {
+  .name = "Gluster Brick operations",
+  .prog = GI_PROG_BRICK,
+  .vers = GI_VERS_BRICK,
+  .nprocs = OPS_COUNT,
+  .handler = ops_handlers,
+};
+
+int
+fs_brick_ops_start(struct fs_process *p, struct gi_error *err)
+{
+  static const struct gi_rpc_server_ops none;
+  p->ops = gi_rpc_server_new(p->reactor, "brick-ops", &none, p);
+  gi_rpc_server_add_program(p->ops, &ops_program);
+  return gi_rpc_server_listen(p->ops, p->cfg->socket_file, 0, 16, err);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * glusterishfs: the one process type. It loads a volfile, builds the graph and
+ * runs it; what it is (client, brick, heal daemon) is what the volfile says.
+ * main.c strings the steps together; arguments.c reads the command line;
+ * daemon.c goes to the background; process.c is the life of the process;
+ * volfile-adapt.c puts the mount on top; brick-ops.c answers the management
+ * daemon; statedump.c writes state dumps.
+ */
+#ifndef GLUSTERISHFS_H
+#define GLUSTERISHFS_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "rpc/handshake.h"
+#include "rpc/rpc-server.h"
+
+#define FS_LIST_MAX 64
+
+struct fs_list { /* repeated options; NULL-terminated */
+  const char *item[FS_LIST_MAX + 1];
+  unsigned count;
+};
+
+struct fs_pair { /* an option of the mount/fuse translator */
+  const char *name, *value;
+};
+
+/* The command line. */
+struct fs_config {
+  struct fs_list servers, overrides;
+  struct fs_pair fuse[FS_LIST_MAX];
+  unsigned nfuse;
+  int server_port;
+  const char *volfile_id, *volfile, *volume_name, *subdir;
+  const char *mountpoint; /* absolute; NULL = no mount */
+  const char *log_file, *pid_file, *socket_file, *statedump_dir;
+  enum gi_log_level log_level;
+  bool log_json, no_daemon, log_to_stderr;
+  const char *brick_name, *process_name;
+  int brick_port;
+};
+
+struct fs_process {
+  const struct fs_config *cfg;
+  struct gi_reactor *reactor;
+  struct gi_ctx ctx;
+  struct gi_mgmt *mgmt;
+  struct gi_rpc_server *ops; /* on the -S socket */
+  struct gi_signal *signal[6];
+  struct gi_timer finish_start;
+  int port;      /* of the brick; 0 = not a brick or not yet */
+  bool ready;    /* the starter was told */
+  int status;    /* exit status */
+  int pid_fd;
+  char host[256];
+};
+
+/* arguments.c */
+void fs_arguments(struct fs_config *cfg, int argc, char **argv); /* exits on a wrong command line */
+
+/* daemon.c */
+/* Forks. In the parent waits for the child's fs_daemon_ready or death and exits accordingly; returns in the child. */
+void fs_daemonize(void);
+void fs_daemon_ready(int status); /* once; harmless when not daemonised */
+int fs_pid_file(const char *path); /* writes and locks it: its fd, or -1 with a message on stderr */
+
+/* process.c */
+int fs_run(const struct fs_config *cfg); /* exit status */
+void fs_fail(struct fs_process *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void fs_stop(struct fs_process *p, const char *why);
+
+/* volfile-adapt.c */
+/* Adds what the command line asks for. 0, or -1 and err. */
+int fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err);
+
+/* brick-ops.c */
+int fs_brick_ops_start(struct fs_process *p, struct gi_error *err);
+
+/* statedump.c */
+void fs_statedump(struct fs_process *p);
+
+#endif
