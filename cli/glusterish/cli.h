@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line tool. A command is a row of the table in words.c; its
+ * function turns the words into a request document, has the daemon answer it,
+ * and prints the answer as text, XML or JSON in the forms of cli.md.
+ *
+ *   main.c       global options, interactive mode
+ *   words.c      command table, matching of abbreviated words, help
+ *   request.c    one call to the daemon
+ *   cmd-*.c      one family of commands each: words to request, reply to text
+ *   render-*.c   longer outputs
+ *   xml.c        the XML envelope
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include "libglusterish/error.h"
+#include "libglusterish/mem.h"
+
+#include <jansson.h>
+#include <libxml/xmlwriter.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct cli;
+
+struct cli_reply {
+  int ret;    /* 0 or -1 (op_ret) */
+  int err;    /* op_errno */
+  char *text; /* op_errstr, never NULL */
+  json_t *doc; /* an object */
+};
+
+struct cli {
+  FILE *in, *out, *err;
+  bool script, xml, json, wignore;
+  char *sock, *remote; /* unix socket; host to talk to instead */
+  int remote_port;
+  int timeout_s;
+  char *log_file;
+  int level; /* enum gi_log_level */
+  /* Sends `request` (consumed) for procedure `proc` and fills *reply. -1 after telling the user when no answer came. */
+  int (*call)(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
+  void *arg; /* of `call`, for tests */
+};
+
+struct cli_command {
+  const char *pattern;     /* usage text; its leading plain words are what is matched */
+  const char *description; /* NULL = not in help */
+  int (*run)(struct cli *c, const struct cli_command *cmd, int n, char **words); /* exit status */
+};
+
+enum { CLI_OK = 0, CLI_FAILED = 1 };
+
+/* ---- words.c ---- */
+
+/* Runs the command in words[0..n). Prints usage when there is none. Returns the exit status. */
+int cli_run(struct cli *c, int n, char **words);
+/* Usage error: prints the pattern to stderr, returns CLI_FAILED. */
+int cli_usage(struct cli *c, const struct cli_command *cmd);
+/* A message to stderr, then the usage. */
+int cli_bad(struct cli *c, const struct cli_command *cmd, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cli_print_usage(struct cli *c); /* the short help of the program, to stdout */
+/* Is `word` a non-empty prefix of `full`? */
+bool cli_prefix(const char *word, const char *full);
+/* Asks "question (y/n) " unless in script mode. */
+bool cli_confirm(struct cli *c, const char *question);
+int cli_help_for(struct cli *c, const char *class_, const char *title);
+
+/* ---- request.c ---- */
+
+int cli_call_daemon(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
+void cli_reply_clear(struct cli_reply *reply);
+/* A request document: "command", "words" (what was typed) and, unless NULL, "volume". */
+json_t *cli_request(const char *command, const char *volume, int n, char **words);
+/* Calls and, with --json, prints the answer. Returns -1 when all is said and *status holds the exit status. */
+int cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, int *status);
+
+/* Members of a reply: "" / 0 / false when absent. */
+const char *cli_str(const json_t *doc, const char *member);
+long long cli_int(const json_t *doc, const char *member);
+bool cli_true(const json_t *doc, const char *member);
+
+/* ---- xml.c ---- */
+
+struct cli_xml {
+  xmlTextWriterPtr w;
+  xmlBufferPtr buf;
+};
+void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply); /* up to opErrstr */
+void cli_xml_end(struct cli_xml *x, FILE *out);
+void cli_xml_open(struct cli_xml *x, const char *name);
+void cli_xml_close(struct cli_xml *x);
+void cli_xml_text(struct cli_xml *x, const char *name, const char *text); /* "" gives <name/> */
+void cli_xml_int(struct cli_xml *x, const char *name, long long value);
+/* The result of a command that only has a sentence: <cliOp>, <output>. cli_op NULL = output only; output NULL = nothing. */
+void cli_xml_string(struct cli *c, const struct cli_reply *reply, const char *cli_op, const char *output);
+
+/* ---- render-info.c, render-status.c ---- */
+
+void cli_render_info(struct cli *c, const json_t *doc);
+void cli_render_info_xml(struct cli *c, const struct cli_reply *reply);
+void cli_render_status(struct cli *c, const json_t *doc, const char *what);
+void cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what);
+char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
+
+/* ---- cmd-*.c ---- */
+
+typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, char **words);
+cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
+    cli_volume_status, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
+    cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help, cli_peer_help,
+    cli_global_help, cli_system_help;
+
+/* Splits a brick word; false if it is not HOST:/PATH. The path in *out is canonical; caller frees. */
+bool cli_brick(const char *word, char **host, char **path);
+/* Is it a usable volume name? If not, prints why. */
+bool cli_volume_name_ok(struct cli *c, const char *name);
+
+#endif

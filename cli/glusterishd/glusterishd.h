@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The management daemon: what it knows and how its parts fit together.
+ *
+ *   main.c          command line, configuration file, start and end
+ *   store.c         atomic files of key=value lines
+ *   store-volume.c  volume definitions on disk (volfile.md 13)
+ *   volume.c        volumes and their options in memory; names
+ *   options-map.c   `volume set` keys, derived from the translators' option tables
+ *   volgen.c        volfiles (volfile.md 2, 3)
+ *   brick-check.c   may a directory become, or be started as, a brick?
+ *   brick-proc.c    brick processes: start, watch, stop, adopt
+ *   host.c          which host names are this machine
+ *   services.c      DUMP, HANDSHAKE, PORTMAP and CLI programs
+ *   op*.c           one command of the CLI each
+ *
+ * One reactor; nothing here is shared with another thread. All state hangs off
+ * struct gd, so that several daemons can live in one process.
+ */
+#ifndef GLUSTERISHD_H
+#define GLUSTERISHD_H
+
+#include "cli/glusterishd/options-map.h"
+#include "libglusterish/error.h"
+#include "libglusterish/list.h"
+#include "libglusterish/log.h"
+#include "libglusterish/reactor.h"
+#include "libglusterish/types.h"
+#include "libglusterish/volfile.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#define GD_OP_VERSION 100000     /* cluster level announced and stored */
+#define GD_CLIENT_OP_VERSION 2   /* what a client must reach to be given a volfile */
+#define GD_VOLNAME_MAX 256       /* longest volume name, bytes */
+#define GD_BRICKS_MAX 4096       /* most bricks of one volume */
+#define GD_NAME "management"     /* log domain */
+
+enum gd_volume_type { GD_DISTRIBUTE = 0, GD_REPLICATE = 2, GD_DISPERSE = 4 }; /* numbers as stored */
+enum gd_volume_status { GD_CREATED, GD_STARTED, GD_STOPPED };                 /* numbers as stored */
+
+/* Life of a brick's process as far as this daemon saw it. */
+enum gd_proc_state { GD_PROC_DOWN, GD_PROC_STARTING, GD_PROC_UP, GD_PROC_STOPPING };
+
+struct gd;
+struct gd_volume;
+struct gd_brick;
+struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
+struct gi_rpc_server;
+
+struct gd_brick {
+  struct gd_volume *volume;
+  unsigned index;      /* position in the volume: its order never changes */
+  char *host, *path;   /* as given at creation, path canonical */
+  char *id;            /* persistent id: name of the client volume and of the changelog xattr */
+  struct gi_gfid node; /* uuid of the machine */
+  int port;            /* last listening port, 0 = none yet */
+  bool decommissioned;
+  enum gd_proc_state state;
+  bool signed_in;  /* told its port to the port mapper */
+  pid_t pid;       /* of the running process, 0 = none */
+  struct gd_proc *proc;
+};
+
+struct gd_option {
+  struct gi_list link;
+  char *key, *value;
+};
+
+struct gd_volume {
+  struct gi_list link; /* gd.volumes, sorted by name */
+  struct gd *gd;
+  char *name;
+  struct gi_gfid id;
+  enum gd_volume_type type;
+  enum gd_volume_status status;
+  unsigned replica, arbiter; /* replica 1 = none */
+  unsigned version;          /* bumped by every change */
+  unsigned op_version, client_op_version;
+  char *username, *password;
+  struct gi_list options; /* struct gd_option, most recently set first */
+  unsigned nbricks;
+  struct gd_brick *bricks;
+  bool busy; /* a start or stop is under way: other changes are refused */
+};
+
+struct gd_config {
+  char *workdir, *rundir, *logdir, *sockfile, *pidfile, *logfile;
+  char *bind; /* address to listen on; NULL = all */
+  int port;   /* 0 = any free one */
+  int base_port, max_port; /* range for bricks */
+  enum gi_log_level level;
+  bool foreground;
+};
+
+struct gd {
+  struct gi_reactor *reactor;
+  struct gd_config config;
+  struct gi_gfid uuid;
+  struct gd_options_map *map;
+  struct gi_list volumes;      /* struct gd_volume by name */
+  struct gi_list pool_options; /* struct gd_option, `volume set all` */
+  unsigned pool_version;
+  struct gi_rpc_server *tcp, *local;
+  struct gi_list ops; /* struct gd_op under way */
+  char *brick_program; /* the glusterishfs to start bricks with */
+};
+
+/* ---- volume.c ---- */
+
+/* A usable volume name? On failure err has the sentence the CLI prints. */
+int gd_volume_name_check(const char *name, struct gi_error *err);
+struct gd_volume *gd_volume_new(struct gd *gd, const char *name);
+void gd_volume_free(struct gd_volume *v); /* not linked any more, no process watched */
+void gd_volume_link(struct gd_volume *v); /* into gd->volumes, in order */
+struct gd_volume *gd_volume_find(struct gd *gd, const char *name); /* NULL name is fine */
+/* Splits "HOST:/PATH", canonicalises the path (no doubled or trailing slashes; "." and ".." are refused). Caller frees both. */
+int gd_brick_parse(const char *text, char **host, char **path, struct gi_error *err);
+struct gd_brick *gd_volume_find_brick(struct gd_volume *v, const char *text); /* "HOST:/PATH" */
+/* A brick's path with the leading slash dropped and "/" replaced by "-"; caller frees. */
+char *gd_brick_dashed(const struct gd_brick *b);
+unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
+unsigned gd_volume_sets(const struct gd_volume *v);
+const char *gd_volume_type_text(const struct gd_volume *v); /* "Distributed-Replicate" … */
+const char *gd_volume_status_text(const struct gd_volume *v);
+const char *gd_options_get(const struct gi_list *options, const char *key); /* NULL if not set */
+void gd_options_set(struct gi_list *options, const char *key, const char *value); /* becomes the first */
+bool gd_options_del(struct gi_list *options, const char *key);
+void gd_options_clear(struct gi_list *options);
+/* The value of a boolean key, or `def` when it is unset or no boolean. */
+bool gd_volume_bool(const struct gd_volume *v, const char *key, bool def);
+
+/* ---- store.c ---- */
+
+/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600. */
+int gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err);
+
+struct gd_kvs { /* lines of a file, in order */
+  unsigned count;
+  struct gd_kv {
+    char *key, *value;
+  } * kv;
+};
+/* Reads and checks a file of key=value lines: no NUL, no line without "=" or with an empty key, ends in a newline (a torn file
+ * does not). code ENOENT when it does not exist. */
+int gd_kvs_load(const char *path, struct gd_kvs *kvs, struct gi_error *err);
+const char *gd_kvs_get(const struct gd_kvs *kvs, const char *key);
+void gd_kvs_free(struct gd_kvs *kvs);
+int gd_mkdir_all(const char *path, mode_t mode, struct gi_error *err);
+int gd_remove_tree(const char *path, struct gi_error *err);
+
+/* ---- store-volume.c ---- */
+
+/* glusterd.info, the pool's options and every volume. A volume that cannot be read is logged and left out (its directory keeps
+ * the name taken). -1 only when the daemon cannot go on. */
+int gd_store_load(struct gd *gd, struct gi_error *err);
+/* The definition, its bricks and its volfiles; bumps the version. */
+int gd_store_volume(struct gd_volume *v, struct gi_error *err);
+int gd_store_brick(const struct gd_brick *b, struct gi_error *err);
+int gd_store_delete(struct gd *gd, const char *name, struct gi_error *err);
+int gd_store_pool_options(struct gd *gd, struct gi_error *err);
+char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
+
+/* ---- volgen.c ---- */
+
+/* Caller frees the result. NULL and err when a translator that is needed cannot be loaded. */
+struct gi_volfile *gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err);
+struct gi_volfile *gd_volgen_brick(const struct gd_brick *b, struct gi_error *err);
+/* The text for a GETSPEC key (volfile.md 5), caller frees; *volume is set when the key names one. code ENOENT if unknown. */
+char *gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **volume, struct gi_error *err);
+
+/* ---- host.c ---- */
+
+/* Is `host` this machine? With a bind address only that address counts. */
+bool gd_host_is_local(const struct gd *gd, const char *host);
+
+/* ---- brick-check.c ---- */
+
+/* May `path` become a brick of a new volume? Creates its last component if need be (*created). */
+int gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err);
+/* Marks it with the volume's id, or takes the mark away again. */
+int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err);
+void gd_brick_unmark(const char *path);
+/* Is the directory there and does it belong to the volume? */
+int gd_brick_check_start(const struct gd_brick *b, struct gi_error *err);
+
+/* ---- brick-proc.c ---- */
+
+typedef void gd_proc_fn(struct gd_brick *b, const struct gi_error *err, void *arg); /* err->code 0 = success */
+
+/* Starts the brick's process unless it runs; fn (may be NULL) is called once it serves or failed, never from inside. */
+void gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg);
+/* Ends it; fn is called when the process is gone, never from inside. */
+void gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg);
+/* Takes over a process that outlived an earlier daemon. */
+bool gd_brick_adopt(struct gd_brick *b);
+bool gd_brick_online(const struct gd_brick *b);
+int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
+void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */
+char *gd_brick_pidfile(const struct gd_brick *b);
+char *gd_brick_logfile(const struct gd_brick *b);
+
+/* ---- services.c ---- */
+
+int gd_services_start(struct gd *gd, struct gi_error *err);
+void gd_services_stop(struct gd *gd);
+/* FETCHSPEC to everybody: somebody's volfile changed. */
+void gd_services_changed(struct gd *gd);
+
+/* ---- daemon.c ---- */
+
+/* The file name "<dir>/<fmt>", caller frees. */
+struct gd *gd_new(struct gi_reactor *r, const struct gd_config *config); /* copies config */
+int gd_start(struct gd *gd, struct gi_error *err); /* loads the state, listens, looks after bricks */
+void gd_free(struct gd **gd);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the daemon answers: on TCP to clients, bricks and daemons (HANDSHAKE,
+ * PORTMAP, the read-only part of CLI), on its unix socket to the CLI. DUMP is
+ * built into the RPC server. Everything that arrives is hostile until decoded:
+ * a call that cannot be decoded is answered GARBAGE_ARGS.
+ */
+#include "cli/glusterishd/op.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_MAX_BYTES 4096       /* volfile keys, brick names */
+#define DICT_MAX_BYTES (4u << 20) /* a management dictionary */
+#define BACKLOG 1024
+#define MSG (GI_MSG_MGMT + 60)
+
+/* ---- helpers ---- */
+
+/* A string argument; NULL if it is malformed or contains a NUL. Caller frees. */
+static char *
+get_string(struct gi_xdr_in *in)
+{
+  uint32_t len;
+  const uint8_t *bytes = gi_xdr_get_opaque(in, NAME_MAX_BYTES, &len);
+  if (in->failed || memchr(bytes, 0, len))
+    return NULL;
+  return gi_strndup((const char *)bytes, len);
+}
+
+/* A dictionary argument: false if malformed; an absent one is NULL. */
+static bool
+get_dict(struct gi_xdr_in *in, struct gi_dict **dict)
+{
+  uint32_t len;
+  const uint8_t *bytes = gi_xdr_get_opaque(in, DICT_MAX_BYTES, &len);
+  *dict = NULL;
+  if (in->failed)
+    return false;
+  if (len == 0)
+    return true;
+  *dict = gi_legacy_dict_decode(bytes, len);
+  return *dict != NULL;
+}
+
+static void
+put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
+{
+  struct gi_xdr_out bytes = { 0 };
+  if (dict)
+    gi_legacy_dict_encode(&bytes, dict);
+  gi_xdr_put_opaque(out, bytes.base, (uint32_t)bytes.len);
+  gi_xdr_out_finish(&bytes);
+}
+
+/* A process on this machine may know the volume's password: the unix socket, loopback, or our own address. */
+static bool
+is_trusted(const struct gi_rpc_request *req)
+{
+  struct sockaddr_storage peer, own;
+  struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
+  if (!c || !gi_conn_peer_address(c, &peer))
+    return c && strncmp(gi_conn_peer(c), "unix:", 5) == 0;
+  if (peer.ss_family == AF_UNIX)
+    return true;
+  if (!gi_conn_local_address(c, &own) || own.ss_family != peer.ss_family)
+    return false;
+  if (peer.ss_family == AF_INET) {
+    uint32_t a = ((struct sockaddr_in *)&peer)->sin_addr.s_addr, b = ((struct sockaddr_in *)&own)->sin_addr.s_addr;
+    return a == b || ntohl(a) >> 24 == 127;
+  }
+  const struct in6_addr *a = &((struct sockaddr_in6 *)&peer)->sin6_addr, *b = &((struct sockaddr_in6 *)&own)->sin6_addr;
+  return peer.ss_family == AF_INET6 && (memcmp(a, b, sizeof(*a)) == 0 || IN6_IS_ADDR_LOOPBACK(a));
+}
+
+/* ---- HANDSHAKE ---- */
+
+static void
+answer_spec(struct gi_rpc_request *req, int code, const char *text)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, text ? (uint32_t)strlen(text) : (uint32_t)-1);
+  gi_xdr_put_u32(&out, (uint32_t)code);
+  gi_xdr_put_string(&out, text);
+  put_dict(&out, NULL);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gd *gd = arg;
+  struct gi_error err = { 0 };
+  struct gi_dict *xdata = NULL;
+  struct gd_volume *v = NULL;
+  gi_xdr_get_u32(&req->in); /* flags: whether a list of servers is wanted; this pool is one node */
+  GI_CLEANUP_FREE char *key = get_string(&req->in);
+  if (!key || !get_dict(&req->in, &xdata)) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  int64_t max_op_version = 1;
+  gi_dict_get_int(xdata, "max-op-version", &max_op_version);
+  gi_dict_unref(&xdata);
+  GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, is_trusted(req), &v, &err);
+  if (text && v && max_op_version < (int64_t)v->client_op_version) {
+    answer_spec(req, EOPNOTSUPP, NULL);
+    return;
+  }
+  if (!text)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "volfile \"%s\" is refused to %s: %s", key, gi_conn_peer(gi_rpc_peer_conn(req->peer)), err.text);
+  answer_spec(req, text ? 0 : err.code, text);
+}
+
+static void
+event_notify(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_dict *dict = NULL;
+  uint32_t op = gi_xdr_get_u32(&req->in);
+  if (!get_dict(&req->in, &dict)) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_dict_unref(&dict);
+  if (op == 0) { /* rebalance status: nobody waits for an answer */
+    gi_rpc_drop(req);
+    return;
+  }
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  put_dict(&out, NULL);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+get_volume_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gd *gd = arg;
+  struct gi_dict *in = NULL, *reply = NULL;
+  const char *name = NULL;
+  char id[GI_UUID_TEXT];
+  if (!get_dict(&req->in, &in)) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_dict_get_str(in, "volname", &name);
+  const struct gd_volume *v = gd_volume_find(gd, name);
+  if (v) {
+    reply = gi_dict_new();
+    gi_dict_set_str(reply, "volume_id", gi_gfid_text(&v->id, id));
+  }
+  gi_dict_unref(&in);
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, v ? 0 : (uint32_t)-1);
+  gi_xdr_put_u32(&out, v ? 0 : EINVAL);
+  gi_xdr_put_string(&out, v ? "" : "Volume does not exist");
+  put_dict(&out, reply);
+  gi_dict_unref(&reply);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* ---- PORTMAP ---- */
+
+static struct gd_brick *
+brick_by_path(struct gd *gd, const char *path)
+{
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (strcmp(v->bricks[i].path, path) == 0 && gi_gfid_equal(&v->bricks[i].node, &gd->uuid))
+        return &v->bricks[i];
+  return NULL;
+}
+
+static void
+answer_two(struct gi_rpc_request *req, int ret, int code)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, (uint32_t)ret);
+  gi_xdr_put_u32(&out, (uint32_t)code);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gd *gd = arg;
+  GI_CLEANUP_FREE char *path = get_string(&req->in);
+  if (!path) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  const struct gd_brick *b = brick_by_path(gd, path);
+  bool known = b && b->signed_in && b->port;
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, known ? 0 : (uint32_t)-1);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, 0);
+  gi_xdr_put_u32(&out, known ? (uint32_t)b->port : 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* Only processes of this machine may say where its bricks listen. */
+static void
+sign_in(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gd *gd = arg;
+  GI_CLEANUP_FREE char *path = get_string(&req->in);
+  uint32_t port = gi_xdr_get_u32(&req->in);
+  if (!path || req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct gd_brick *b = brick_by_path(gd, path);
+  if (!b || port == 0 || port > 65535 || !is_trusted(req)) {
+    answer_two(req, -1, b ? EINVAL : ENOENT);
+    return;
+  }
+  bool moved = b->port != (int)port;
+  b->port = (int)port;
+  b->signed_in = true;
+  if (moved)
+    gd_store_brick(b, NULL);
+  if (b->state == GD_PROC_DOWN) /* started by hand, or while we did not look */
+    gd_brick_adopt(b);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "brick %s:%s listens on port %u", b->host, b->path, port);
+  answer_two(req, 0, 0);
+}
+
+static void
+sign_out(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  GI_CLEANUP_FREE char *path = get_string(&req->in);
+  uint32_t port = gi_xdr_get_u32(&req->in);
+  if (!path || req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct gd_brick *b = brick_by_path(arg, path);
+  bool mine = b && b->port == (int)port && is_trusted(req);
+  if (mine)
+    b->signed_in = false;
+  answer_two(req, mine ? 0 : -1, mine ? 0 : ENOENT);
+}
+
+/* ---- CLI ---- */
+
+static void
+answer_cli(struct gd_op *op, const struct gi_error *err)
+{
+  bool bad = err && err->code;
+  char *text = json_dumps(op->out, JSON_COMPACT);
+  struct gi_dict *dict = gi_dict_new();
+  struct gi_xdr_out out = { 0 };
+  gi_dict_set_str(dict, "json", text ? text : "{}");
+  free(text);
+  gi_rpc_answer_begin(op->req, &out);
+  gi_xdr_put_u32(&out, bad ? (uint32_t)-1 : 0);
+  gi_xdr_put_u32(&out, bad ? (uint32_t)err->code : 0);
+  gi_xdr_put_string(&out, bad ? err->text : "");
+  put_dict(&out, dict);
+  gi_dict_unref(&dict);
+  gi_rpc_answer_send(op->req, &out, NULL);
+}
+
+static void
+cli_call(struct gd *gd, struct gi_rpc_request *req, bool remote)
+{
+  struct gi_dict *dict = NULL;
+  const char *json = NULL;
+  if (!get_dict(&req->in, &dict)) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_dict_get_str(dict, "json", &json);
+  gd_op_begin(gd, json ? json : "", req->header.proc, remote, req, answer_cli, NULL);
+  gi_dict_unref(&dict);
+}
+
+static void
+cli_local(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  cli_call(arg, req, false);
+}
+
+static void
+cli_remote(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  if (gd_op_proc_is_remote(req->header.proc))
+    cli_call(arg, req, true);
+  else
+    gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
+}
+
+/* ---- programs ---- */
+
+#define EVERY_PROC(fn) [1 ... GD_CLI_PROCS - 1] = fn
+static gi_rpc_handler *const cli_local_procs[GD_CLI_PROCS] = { EVERY_PROC(cli_local) };
+static gi_rpc_handler *const cli_remote_procs[GD_CLI_PROCS] = { EVERY_PROC(cli_remote) };
+static gi_rpc_handler *const handshake_procs[] = { [GI_HNDSK_GETSPEC] = getspec, [GI_HNDSK_EVENT_NOTIFY] = event_notify,
+                                                   [GI_HNDSK_GET_VOLUME_INFO] = get_volume_info };
+static gi_rpc_handler *const getspec_procs[] = { [GI_HNDSK_GETSPEC] = getspec };
+static gi_rpc_handler *const portmap_procs[] = { [GI_PMAP_PORTBYBRICK] = port_by_brick, [GI_PMAP_SIGNIN] = sign_in,
+                                                 [GI_PMAP_SIGNOUT] = sign_out };
+
+static const struct gi_rpc_program cli_remote_program = { "GlusterD svc cli read-only", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
+                                                          cli_remote_procs };
+static const struct gi_rpc_program cli_program = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS, cli_local_procs };
+static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, GI_VERS_PORTMAP,
+                                                       GI_ARRAY_LEN(portmap_procs), portmap_procs };
+static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
+                                                         GI_ARRAY_LEN(handshake_procs), handshake_procs };
+static const struct gi_rpc_program getspec_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
+                                                       GI_ARRAY_LEN(getspec_procs), getspec_procs };
+
+static const struct gi_rpc_server_ops server_ops = { 0 };
+
+int
+gd_services_start(struct gd *gd, struct gi_error *err)
+{
+  const struct gd_config *c = &gd->config;
+  gd->tcp = gi_rpc_server_new(gd->reactor, GD_NAME, &server_ops, gd);
+  gi_rpc_server_add_program(gd->tcp, &cli_remote_program);
+  gi_rpc_server_add_program(gd->tcp, &portmap_program);
+  gi_rpc_server_add_program(gd->tcp, &handshake_program);
+  gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &server_ops, gd);
+  gi_rpc_server_add_program(gd->local, &cli_program);
+  gi_rpc_server_add_program(gd->local, &getspec_program);
+  if (gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
+    return -1;
+  gd->config.port = gi_rpc_server_port(gd->tcp);
+  unlink(c->sockfile); /* of an earlier daemon: the lock on the working directory says it is gone */
+  mode_t old = umask(0177); /* who can connect can do everything: root only */
+  int ret = gi_rpc_server_listen(gd->local, c->sockfile, 0, BACKLOG, err);
+  umask(old);
+  return ret;
+}
+
+void
+gd_services_stop(struct gd *gd)
+{
+  if (gd->local)
+    unlink(gd->config.sockfile);
+  gi_rpc_server_free(&gd->tcp);
+  gi_rpc_server_free(&gd->local);
+}
+
+static void
+tell_changed(struct gi_rpc_peer *p, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_callback_begin(p, &out, GI_CBK_FETCHSPEC);
+  gi_rpc_callback_send(p, &out);
+}
+
+void
+gd_services_changed(struct gd *gd)
+{
+  if (gd->tcp)
+    gi_rpc_server_foreach_peer(gd->tcp, tell_changed, NULL);
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What functional tests share: TAP output, a management daemon of their own with its own directory, ports and socket, and a
+# cleanup that leaves nothing behind. Source it from bash:
+#
+#   . "$(dirname "$0")/lib.sh"
+#   plan 3                       # or done_testing at the end
+#   start_glusterishd            # sets WORK, HOST, PORT, SOCK
+#   ok "a volume is created" gi volume create v "$HOST:$WORK/b1" force
+#   is "$(gi volume list)" "v" "it is listed"
+#
+# Environment from the build: GLUSTERISH_SRCDIR, GLUSTERISH_BUILDDIR, GLUSTERISH_XLATOR_DIR. Outside of it (installed
+# programs) set GLUSTERISHD, GLUSTERISH and GLUSTERISHFS.
+
+: "${GLUSTERISH_BUILDDIR:=$PWD}" "${GLUSTERISH_SRCDIR:=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}"
+: "${GLUSTERISH_XLATOR_DIR:=$GLUSTERISH_BUILDDIR/xlators}"
+: "${GLUSTERISHD:=$GLUSTERISH_BUILDDIR/cli/glusterishd/glusterishd}"
+: "${GLUSTERISH:=$GLUSTERISH_BUILDDIR/cli/glusterish/glusterish}"
+: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/cli/glusterishfs/glusterishfs}"
+export GLUSTERISH_XLATOR_DIR GLUSTERISHFS
+
+HOST=${HOST:-127.1.1.1} # an address of this machine that no other daemon is bound to
+WORK=                   # everything of this test lives here
+PORT= SOCK= DAEMON_PID=
+TEST_N=0 TEST_FAILED=0 TEST_PLANNED=
+MOUNTS=()
+
+# ---- TAP ----
+
+plan() {
+  TEST_PLANNED=$1
+  echo "1..$1"
+}
+
+done_testing() {
+  TEST_PLANNED=$TEST_N
+  echo "1..$TEST_N"
+}
+
+skip_all() {
+  echo "1..0 # SKIP $*"
+  TEST_PLANNED=0
+  exit 0
+}
+
+note() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+pass() {
+  TEST_N=$((TEST_N + 1))
+  echo "ok $TEST_N - $1"
+}
+
+fail() {
+  TEST_N=$((TEST_N + 1))
+  TEST_FAILED=$((TEST_FAILED + 1))
+  echo "not ok $TEST_N - $1"
+  shift
+  for line in "$@"; do note "$line"; done
+}
+
+# ok NAME COMMAND...: the command succeeds.
+ok() {
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then pass "$name"; else fail "$name" "command: $*" "status: $?" "$out"; fi
+}
+
+# nok NAME COMMAND...: it fails.
+nok() {
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then fail "$name" "command succeeded: $*" "$out"; else pass "$name"; fi
+}
+
+# is GOT WANTED NAME
+is() {
+  if [ "$1" = "$2" ]; then pass "$3"; else fail "$3" "got:    $1" "wanted: $2"; fi
+}
+
+# like GOT EXTENDED-REGEX NAME
+like() {
+  if printf '%s\n' "$1" | grep -Eq -- "$2"; then pass "$3"; else fail "$3" "got:    $1" "wanted: /$2/"; fi
+}
+
+# within SECONDS COMMAND...: runs it until it succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -ge $end ] && return 1
+    sleep 0.1
+  done
+}
+
+require_root() {
+  [ "$(id -u)" = 0 ] || skip_all "needs root"
+}
+
+require_fuse() {
+  [ -c /dev/fuse ] && [ -w /dev/fuse ] || skip_all "needs /dev/fuse"
+}
+
+# ---- the daemon ----
+
+# A directory for the test. Its file system must have trusted xattrs and should not be tmpfs-less /tmp of a container.
+make_work() {
+  [ -n "$WORK" ] && return
+  WORK=$(mktemp -d "${TEST_DIR:-/var/tmp}/glusterish-test.XXXXXX") || exit 1
+}
+
+# pick_ports COUNT: sets BASE_PORT to the first of COUNT neighbouring TCP ports that are free now.
+pick_ports() {
+  local count=$1 try p used
+  for try in $(seq 50); do
+    BASE_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+    used=
+    for p in $(seq "$BASE_PORT" $((BASE_PORT + count - 1))); do
+      if (exec 3<>"/dev/tcp/$HOST/$p") 2>/dev/null; then
+        used=1
+        break
+      fi
+    done
+    [ -z "$used" ] && return
+  done
+  echo "Bail out! no free ports after $try tries"
+  exit 1
+}
+
+# start_glusterishd [OPTION...]: starts it, or starts it again with the same directory and ports.
+start_glusterishd() {
+  make_work
+  if [ -z "$PORT" ]; then
+    pick_ports 32
+    PORT=$BASE_PORT
+  fi
+  SOCK=$WORK/d/glusterishd.socket
+  if ! "$GLUSTERISHD" --working-directory "$WORK/d" --bind "$HOST" --port "$PORT" --base-port $((PORT + 1)) --max-port $((PORT + 31)) \
+    --pid-file "$WORK/d.pid" "$@" >"$WORK/d.out" 2>&1; then
+    note "$(cat "$WORK/d.out")"
+    return 1
+  fi
+  DAEMON_PID=$(cat "$WORK/d.pid")
+}
+
+# Ends the daemon; bricks go on.
+stop_glusterishd() {
+  [ -n "$DAEMON_PID" ] || return 0
+  kill "$DAEMON_PID" 2>/dev/null
+  within 10 not_running "$DAEMON_PID"
+  DAEMON_PID=
+}
+
+not_running() { ! kill -0 "$1" 2>/dev/null; }
+
+# The command line tool, talking to this test's daemon.
+gi() { "$GLUSTERISH" --mode=script "--glusterd-sock=$SOCK" "$@"; }
+
+# brick_pid VOLUME PATH: the pid of a brick's process, empty if there is none.
+brick_pid() {
+  local dashed=${2#/}
+  cat "$WORK/d/run/vols/$1/$HOST-${dashed//\//-}.pid" 2>/dev/null
+}
+
+# start_volume NAME REPLICA: creates and starts a volume of bricks $WORK/bricks/NAME-1 ….
+start_volume() {
+  local name=$1 replica=$2 i bricks=() shape=()
+  mkdir -p "$WORK/bricks"
+  for i in $(seq "$replica"); do bricks+=("$HOST:$WORK/bricks/$name-$i"); done
+  [ "$replica" -gt 1 ] && shape=(replica "$replica")
+  gi volume create "$name" "${shape[@]}" "${bricks[@]}" force && gi volume start "$name"
+}
+
+# mount_volume NAME DIR [OPTION...]: mounts it with glusterishfs; unmounted by the cleanup.
+mount_volume() {
+  local name=$1 dir=$2
+  shift 2
+  mkdir -p "$dir"
+  MOUNTS+=("$dir")
+  "$GLUSTERISHFS" -s "$HOST" --volfile-server-port "$PORT" --volfile-id "$name" -l "$WORK/mount-${dir##*/}.log" "$@" "$dir" || return 1
+  within 20 mountpoint -q "$dir"
+}
+
+unmount() { umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null; }
+
+# ---- the end ----
+
+cleanup() {
+  local status=$? dir pidfile pid
+  trap - EXIT
+  for dir in "${MOUNTS[@]}"; do mountpoint -q "$dir" && unmount "$dir"; done
+  stop_glusterishd
+  if [ -n "$WORK" ]; then
+    for pidfile in "$WORK"/d/run/vols/*/*.pid; do
+      pid=$(cat "$pidfile" 2>/dev/null) || continue
+      # Only a process that names this test's directory is one of ours.
+      grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null && kill "$pid" 2>/dev/null && within 10 not_running "$pid"
+    done
+    if [ -n "${KEEP_WORK:-}" ] || { [ "$TEST_FAILED" -gt 0 ] && [ -n "${KEEP_FAILED:-}" ]; }; then
+      note "kept: $WORK"
+    else
+      rm -rf --one-file-system "$WORK"
+    fi
+  fi
+  [ "$TEST_FAILED" -gt 0 ] && status=1
+  exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
