@@ -5,10 +5,12 @@
  *
  * A turn is: everything deferred, one wait, all events that came with it. So
  * what the handlers of one turn defer (gathered sends) runs once for all of
- * them. Timers never fire early: libevent's own clock is coarse (milliseconds,
- * which saves a system call per turn), so the deadline is checked against the
- * fine clock. The same check makes pushing a timer back, the usual case of a
- * timeout, one store.
+ * them.
+ *
+ * Timers are not libevent's: those are either as coarse as the kernel's tick
+ * (4 ms) or cost a system call in every turn. Ours never fire early, are good
+ * to some ten microseconds, and pushing one back or cancelling it, the usual
+ * fate of a timeout, stays in user space.
  */
 #include "libglusterish/log.h"
 #include "libglusterish/reactor.h"
@@ -19,17 +21,19 @@
 #include <event2/event_struct.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define RANDOM_POOL 512u
 #define RANDOM_DIRECT 128u /* larger requests do not go through the pool */
 
 struct real_timer {
-  struct event ev;
   struct real_timer *next; /* while free */
   struct gi_timer *t;
   uint64_t deadline;  /* when it is due */
-  uint64_t scheduled; /* when libevent will call; <= deadline */
+  uint64_t scheduled; /* its key in the heap; <= deadline */
+  uint64_t sequence;  /* of two due at once the one set first comes first */
+  unsigned at;        /* place in the heap while armed */
 };
 
 struct real {
@@ -37,8 +41,13 @@ struct real {
   struct event_base *evb;
   bool stopping;
   unsigned live; /* timers, ios and signals that exist */
-  struct event turn_timeout;
-  struct real_timer *free_timers;
+
+  struct real_timer **heap, *free_timers;
+  unsigned armed, heap_room; /* timers in the heap, room for them */
+  uint64_t sequence;
+  uint64_t alarm; /* when timer_fd fires, UINT64_MAX = never */
+  int timer_fd;
+  struct event timer_event;
 
   unsigned workers; /* 0: inline */
   struct gi_workers *pool;
@@ -119,63 +128,94 @@ real_random(struct gi_reactor *base, void *out, size_t len)
   memset(r->random + r->random_left, 0, len); /* what was given out is not kept */
 }
 
-/* ---- timers ---- */
+/* ---- timers: a binary heap by (scheduled, sequence), one timerfd for its top ---- */
 
-static void
-timer_schedule(struct real_timer *rt, uint64_t delay_ns, uint64_t when)
+static bool
+before(const struct real_timer *a, const struct real_timer *b)
 {
-  uint64_t usec = (delay_ns + 999) / 1000;
-  struct timeval tv = {.tv_sec = (time_t)(usec / 1000000), .tv_usec = (suseconds_t)(usec % 1000000)};
-  rt->scheduled = when;
-  GI_ASSERT(event_add(&rt->ev, &tv) == 0);
+  return a->scheduled != b->scheduled ? a->scheduled < b->scheduled : a->sequence < b->sequence;
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+heap_put(struct real *r, unsigned at, struct real_timer *rt)
 {
-  struct real_timer *rt = arg;
-  struct gi_timer *t = rt->t;
-  uint64_t now = gi_now(t->r);
-  if (now < rt->deadline) {
-    timer_schedule(rt, rt->deadline - now, rt->deadline);
-    return;
+  r->heap[at] = rt;
+  rt->at = at;
+}
+
+/* Moves `rt` from the free place `at` to where it belongs. */
+static void
+heap_settle(struct real *r, unsigned at, struct real_timer *rt)
+{
+  for (; at > 0 && before(rt, r->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    heap_put(r, at, r->heap[(at - 1) / 2]);
+  for (;;) {
+    unsigned child = at * 2 + 1;
+    if (child + 1 < r->armed && before(r->heap[child + 1], r->heap[child]))
+      child++;
+    if (child >= r->armed || !before(r->heap[child], rt))
+      break;
+    heap_put(r, at, r->heap[child]);
+    at = child;
   }
-  t->armed = false;
-  t->fn(t->arg);
+  heap_put(r, at, rt);
+}
+
+static void
+heap_add(struct real *r, struct real_timer *rt)
+{
+  if (r->armed == r->heap_room) {
+    r->heap_room = r->heap_room ? r->heap_room * 2 : 64;
+    r->heap = gi_realloc(r->heap, r->heap_room * sizeof(*r->heap));
+  }
+  heap_settle(r, r->armed++, rt);
+}
+
+static void
+heap_remove(struct real *r, struct real_timer *rt)
+{
+  struct real_timer *last = r->heap[--r->armed];
+  if (last != rt)
+    heap_settle(r, rt->at, last);
+}
+
+static struct real_timer *
+timer_impl(struct gi_timer *t)
+{
+  struct real *r = real_of(t->r);
+  struct real_timer *rt = r->free_timers;
+  if (rt)
+    r->free_timers = rt->next;
+  else
+    rt = gi_new(struct real_timer);
+  rt->t = t;
+  r->live++;
+  return t->impl = rt;
 }
 
 static void
 real_timer_set(struct gi_timer *t, uint64_t delay_ns)
 {
   struct real *r = real_of(t->r);
-  struct real_timer *rt = t->impl;
-  if (!rt) {
-    rt = r->free_timers;
-    if (rt)
-      r->free_timers = rt->next;
-    else
-      rt = gi_new(struct real_timer);
-    evtimer_assign(&rt->ev, r->evb, on_timer, rt);
-    rt->t = t;
-    t->impl = rt;
-    r->live++;
+  struct real_timer *rt = t->impl ? t->impl : timer_impl(t);
+  uint64_t now = gi_now(t->r);
+  rt->deadline = delay_ns < UINT64_MAX - now ? now + delay_ns : UINT64_MAX;
+  if (t->armed) {
+    if (rt->scheduled <= rt->deadline)
+      return; /* run_timers finds the new deadline */
+    heap_remove(r, rt);
   }
-  /* Centuries are enough, and nothing overflows on the way. */
-  if (delay_ns > INT64_MAX / 4)
-    delay_ns = INT64_MAX / 4;
-  rt->deadline = gi_now(t->r) + delay_ns;
-  if (t->armed && rt->scheduled <= rt->deadline)
-    return; /* on_timer finds the new deadline */
   t->armed = true;
-  timer_schedule(rt, delay_ns, rt->deadline);
+  rt->scheduled = rt->deadline;
+  rt->sequence = r->sequence++;
+  heap_add(r, rt);
 }
 
 static void
 real_timer_cancel(struct gi_timer *t)
 {
-  struct real_timer *rt = t->impl;
   t->armed = false;
-  event_del(&rt->ev);
+  heap_remove(real_of(t->r), t->impl);
 }
 
 static void
@@ -188,6 +228,43 @@ real_timer_finish(struct gi_timer *t)
   r->free_timers = rt;
   t->impl = NULL;
   r->live--;
+}
+
+/* The time is read once: a timer that re-arms itself with no delay waits for the next turn. */
+static void
+run_timers(struct real *r)
+{
+  if (r->armed == 0 && r->alarm == UINT64_MAX)
+    return;
+  uint64_t now = real_now(&r->base);
+  if (r->alarm <= now)
+    r->alarm = UINT64_MAX;
+  while (r->armed > 0 && r->heap[0]->scheduled <= now) {
+    struct real_timer *rt = r->heap[0];
+    heap_remove(r, rt);
+    if (rt->deadline > rt->scheduled) { /* pushed back meanwhile */
+      rt->scheduled = rt->deadline;
+      heap_add(r, rt);
+      continue;
+    }
+    rt->t->armed = false;
+    rt->t->fn(rt->t->arg);
+  }
+}
+
+/* Makes sure that the reactor wakes at `when` at the latest. An earlier alarm is left alone: one idle turn is cheaper than a
+ * system call for every timer that is cancelled or pushed back. False: it is due already, do not wait. */
+static bool
+set_alarm(struct real *r, uint64_t when)
+{
+  if (r->alarm <= when)
+    return true;
+  if (when <= real_now(&r->base))
+    return false;
+  struct itimerspec at = {.it_value = {.tv_sec = (time_t)(when / GI_NSEC_PER_SEC), .tv_nsec = (long)(when % GI_NSEC_PER_SEC)}};
+  GI_ASSERT(timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0);
+  r->alarm = when;
+  return true;
 }
 
 /* ---- file descriptors: one event per direction, so that a change is one system call ---- */
@@ -275,7 +352,8 @@ wake_reactor(void *arg)
   while (n < 0 && errno == EINTR);
 }
 
-/* Edge triggered: a write wakes, nobody needs to read the counter. The turn collects. */
+/* Edge triggered, both descriptors: waking is all they do, the turn collects works and runs timers, and so nobody needs to
+ * read the counter. */
 static void
 on_wake(evutil_socket_t fd, short what, void *arg)
 {
@@ -306,16 +384,20 @@ real_set_workers(struct gi_reactor *base, unsigned workers)
 
 /* ---- the loop ---- */
 
+/* One wait, until `until` at the latest (0 = just look), and everything that came with it. */
 static void
-wait_and_handle(struct real *r, int flags)
+wait_and_handle(struct real *r, uint64_t until)
 {
-  if (r->pool && !gi_workers_sleep(r->pool))
-    flags |= EVLOOP_NONBLOCK; /* works have finished: look at the descriptors, do not wait for them */
-  GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | flags) >= 0);
+  uint64_t when = r->armed > 0 && r->heap[0]->scheduled < until ? r->heap[0]->scheduled : until;
+  bool wait = when != 0 && (when == UINT64_MAX || set_alarm(r, when));
+  if (wait && r->pool)
+    wait = gi_workers_sleep(r->pool); /* false: works have finished, only look at the descriptors */
+  GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) >= 0);
   if (r->pool) {
     gi_workers_awake(r->pool);
     gi_workers_collect(r->pool);
   }
+  run_timers(r);
 }
 
 static void
@@ -326,7 +408,7 @@ real_run(struct gi_reactor *base)
     gi_reactor_run_deferred(base);
     if (r->stopping)
       break;
-    wait_and_handle(r, 0);
+    wait_and_handle(r, UINT64_MAX);
   }
   r->stopping = false;
 }
@@ -338,24 +420,11 @@ real_stop(struct gi_reactor *base)
 }
 
 static void
-on_turn_timeout(evutil_socket_t fd, short what, void *arg)
-{
-}
-
-static void
 real_turn(struct gi_reactor *base, uint64_t wait_ns)
 {
-  struct real *r = real_of(base);
+  uint64_t now = real_now(base);
   gi_reactor_run_deferred(base);
-  if (wait_ns == 0) {
-    wait_and_handle(r, EVLOOP_NONBLOCK);
-  } else {
-    uint64_t usec = (wait_ns + 999) / 1000;
-    struct timeval tv = {.tv_sec = (time_t)(usec / 1000000), .tv_usec = (suseconds_t)(usec % 1000000)};
-    event_add(&r->turn_timeout, &tv);
-    wait_and_handle(r, 0);
-    event_del(&r->turn_timeout);
-  }
+  wait_and_handle(real_of(base), wait_ns == 0 ? 0 : wait_ns < UINT64_MAX - now ? now + wait_ns : UINT64_MAX);
   gi_reactor_run_deferred(base);
 }
 
@@ -408,15 +477,17 @@ real_free(struct gi_reactor *base)
   GI_ASSERT(r->live == 0);
   while (!gi_list_empty(&base->deferred))
     gi_defer_cancel(gi_list_first(&base->deferred, struct gi_defer, link));
-  event_del(&r->turn_timeout);
+  event_del(&r->timer_event);
   event_del(&r->wake_event);
   event_base_free(r->evb);
+  close(r->timer_fd);
   close(r->wake_fd);
   while (r->free_timers) {
     struct real_timer *rt = r->free_timers;
     r->free_timers = rt->next;
     gi_free(rt);
   }
+  gi_free(r->heap);
   gi_free(r);
 }
 
@@ -452,6 +523,14 @@ make_base(void)
   return evb;
 }
 
+static void
+watch_edge(struct real *r, struct event *ev, int fd)
+{
+  GI_ASSERT(fd >= 0);
+  event_assign(ev, r->evb, fd, EV_READ | EV_PERSIST | EV_ET, on_wake, r);
+  GI_ASSERT(event_add(ev, NULL) == 0);
+}
+
 struct gi_reactor *
 gi_reactor_new(unsigned workers)
 {
@@ -462,10 +541,10 @@ gi_reactor_new(unsigned workers)
   gi_defer_init(&r->inline_defer, run_inline_work, r);
   r->workers = workers;
   r->evb = make_base();
+  r->alarm = UINT64_MAX;
+  r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  GI_ASSERT(r->wake_fd >= 0);
-  event_assign(&r->wake_event, r->evb, r->wake_fd, EV_READ | EV_PERSIST | EV_ET, on_wake, r);
-  GI_ASSERT(event_add(&r->wake_event, NULL) == 0);
-  evtimer_assign(&r->turn_timeout, r->evb, on_turn_timeout, r);
+  watch_edge(r, &r->timer_event, r->timer_fd);
+  watch_edge(r, &r->wake_event, r->wake_fd);
   return &r->base;
 }
