@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the answers of an operation mean (replicate.md 6.4): who failed, whether
+ * the application is told success, who is blamed, and which reply is given.
+ */
+#include "replicate-txn.h"
+
+/* Children that did it. A write that stored less than the best copy failed. */
+static uint32_t
+succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
+{
+  uint32_t ok = fan->ok;
+  int32_t best = 0;
+
+  if (fop->kind != GI_FOP_WRITE)
+    return ok;
+  rep_foreach(i, fan->ok)
+    if (fan->reply[i]->rsp.ret > best)
+      best = fan->reply[i]->rsp.ret;
+  rep_foreach(j, fan->ok)
+    if (fan->reply[j]->rsp.ret < best)
+      ok &= ~(1u << j);
+  return ok;
+}
+
+/* A directory that is not empty here may be so elsewhere only because a heal is due: no reason to blame (replicate.md 6.4). */
+static uint32_t
+not_empty(const struct rep_txn *t, const struct rep_fan *fan)
+{
+  uint32_t mask = 0;
+
+  if (t->type == REP_ENTRY)
+    rep_foreach(i, fan->failed)
+      if (fan->reply[i]->rsp.err == ENOTEMPTY)
+        mask |= 1u << i;
+  return mask;
+}
+
+/* Those who missed the change are not read from any more. */
+static void
+distrust(struct rep_txn *t, uint32_t bad)
+{
+  for (unsigned l = 0; l < t->nlogs; l++) {
+    struct rep_inode *ri = rep_inode(t->rep, t->log[l].inode);
+
+    if (t->type == REP_META)
+      ri->meta_readable &= (uint16_t)~bad;
+    else
+      ri->data_readable &= (uint16_t)~bad;
+  }
+}
+
+static bool
+no_success(struct rep_txn *t, struct rep_fop *rf)
+{
+  int same = rep_fan_same_errno(&rf->fan, rf->fan.sent);
+
+  if (same && same != ENOTCONN) { /* they agree: nothing happened anywhere */
+    rf->err = same;
+    return true;
+  }
+  rf->err = rf->fan.err ? rf->fan.err : ENOTCONN;
+  t->keep_dirty = true;
+  t->closing = true;
+  return true;
+}
+
+/* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
+static bool
+splits_brain(const struct rep_txn *t, const struct rep_fop *rf, uint32_t failed)
+{
+  return t->type != REP_ENTRY && (failed & t->good) && !(rf->ok & t->good);
+}
+
+static bool
+lost_quorum(struct rep_txn *t, struct rep_fop *rf)
+{
+  t->closing = true;
+  rf->err = rf->fan.err ? rf->fan.err : ENOTCONN;
+  t->keep_dirty = true;
+  if (t->type == REP_ENTRY && !t->dirty_owed)
+    t->mark_dirty = rf->ok;
+  return true;
+}
+
+bool
+rep_account(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct rep_fan *fan = &rf->fan;
+  uint32_t missing = t->rep->all & ~t->active;
+  uint32_t failed;
+
+  GI_CHECK(t, REP_TXN_MAGIC);
+  t->last_kind = fop->kind;
+  rf->ok &= succeeded(fop, fan);
+  failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
+  if (!rf->ok)
+    return no_success(t, rf);
+  if (splits_brain(t, rf, failed)) {
+    t->closing = t->keep_dirty = true;
+    rf->err = fan->reply[rep_first(failed & t->good)]->rsp.err;
+    rf->err = rf->err ? rf->err : EIO; /* a short write carries none */
+    rf->ok = 0;
+    return true;
+  }
+  if (!rep_quorum(t->rep, rf->ok)) {
+    lost_quorum(t, rf);
+    rf->ok = 0;
+    return true;
+  }
+  if (!(failed | missing))
+    return true;
+  t->rep->metrics.blames++;
+  distrust(t, failed | missing);
+  t->failed |= failed;
+  rep_foreach(i, rf->ok)
+    t->blame[i] |= failed | missing;
+  if (failed)
+    t->closing = true;
+  return !failed;
+}
+
+/* ---- the reply ---- */
+
+static uint32_t
+largest(const struct rep_fan *fan, uint32_t ok)
+{
+  uint32_t best = 0;
+
+  rep_foreach(i, ok) {
+    int32_t ret = fan->reply[i]->rsp.ret;
+
+    if (best && ret < fan->reply[rep_first(best)]->rsp.ret)
+      continue;
+    if (best && ret > fan->reply[rep_first(best)]->rsp.ret)
+      best = 0;
+    best |= 1u << i;
+  }
+  return best;
+}
+
+static int
+choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, uint32_t ok, bool entries)
+{
+  int child = -1;
+
+  if (inode && rep_inode(rep, inode)->generation)
+    child = rep_read_child(rep, inode, fop, ok & rep_readable(rep, inode, entries));
+  return child >= 0 ? child : rep_first(ok);
+}
+
+static void
+reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, uint32_t ok)
+{
+  bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
+  int child = choose(rep, fop, fop->fd && fop->fd->inode ? fop->fd->inode : fop->loc.inode, largest(fan, ok), false);
+  struct gi_iatt pre, post, pre2, post2;
+
+  if (entry) {
+    int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
+    int parent2 = choose(rep, fop, fop->loc2.parent, ok, true);
+
+    pre = fan->reply[parent]->rsp.pre;
+    post = fan->reply[parent]->rsp.post;
+    pre2 = fan->reply[parent2]->rsp.pre2;
+    post2 = fan->reply[parent2]->rsp.post2;
+  }
+  gi_reply_move(fop, fan->reply[child]);
+  if (entry) {
+    fop->rsp.pre = pre;
+    fop->rsp.post = post;
+    fop->rsp.pre2 = pre2;
+    fop->rsp.post2 = post2;
+  }
+}
+
+/* The xdata of a child that gave the errno; better one that was connected. */
+static void
+reply_failure(struct gi_fop *fop, struct rep_fan *fan, int err)
+{
+  int child = -1;
+
+  rep_foreach(i, fan->failed)
+    if (child < 0 || fan->reply[i]->rsp.err == err)
+      child = (int)i;
+  if (child >= 0)
+    gi_reply_move(fop, fan->reply[child]);
+  else
+    gi_reply_clear(&fop->rsp);
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+}
+
+void
+rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep *rep = t->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (rf->ok && !rf->err) {
+    reply_success(rep, fop, &rf->fan, rf->ok);
+    if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {
+      memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre)); /* a later read may go to another child: let nobody remember these */
+      memset(&fop->rsp.post, 0, sizeof(fop->rsp.post));
+    }
+  } else {
+    reply_failure(fop, &rf->fan, rf->err ? rf->err : ENOTCONN);
+  }
+  rep_fan_clear(&rf->fan);
+}
+
+void
+rep_account_answer_held(struct rep_txn *t)
+{
+  while (!gi_list_empty(&t->held)) {
+    struct gi_fop *fop = gi_list_first(&t->held, struct gi_fop, link);
+    struct rep_fop *rf = rep_fop(t->rep, fop);
+
+    gi_list_del(&fop->link);
+    /* A success without a durable record of who missed it would be a lie. */
+    if (!rep_quorum(t->rep, rf->ok & t->post_ok))
+      rf->err = ENOTCONN;
+    rep_account_reply(t, fop);
+    gi_fop_answer(fop, t->rep->x);
+  }
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model of a brick for the tests: see replicate-brick.h.
+ */
+#include "replicate-brick.h"
+
+#include <endian.h>
+
+static struct gi_gfid
+gfid_of(uint8_t n)
+{
+  struct gi_gfid gfid;
+
+  if (n == 1)
+    return gi_gfid_root;
+  memset(&gfid, n, sizeof(gfid));
+  return gfid;
+}
+
+static void
+note(struct brick *b, const char *fmt, ...)
+{
+  size_t len = strlen(b->log);
+  va_list ap;
+
+  va_start(ap, fmt);
+  if (len)
+    b->log[len++] = ' ';
+  vsnprintf(b->log + len, sizeof(b->log) - len, fmt, ap);
+  va_end(ap);
+}
+
+/* ---- objects and names ---- */
+
+static struct brick_object *
+find_object(struct brick *b, const struct gi_gfid *gfid)
+{
+  for (int i = 0; i < BRICK_OBJECTS; i++)
+    if (b->object[i].used && gi_gfid_equal(&b->object[i].stat.gfid, gfid))
+      return &b->object[i];
+  return NULL;
+}
+
+struct brick_object *
+brick_object(struct brick *b, uint8_t n)
+{
+  struct gi_gfid gfid = gfid_of(n);
+
+  return find_object(b, &gfid);
+}
+
+static struct brick_object *
+make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
+{
+  unsigned i = 0;
+  struct brick_object *o;
+
+  while (i < BRICK_OBJECTS - 1 && b->object[i].used && !gi_gfid_equal(&b->object[i].stat.gfid, gfid))
+    i++;
+  o = &b->object[i];
+  *o = (struct brick_object){.used = true};
+  o->stat.gfid = *gfid;
+  o->stat.mode = mode;
+  o->stat.nlink = 1;
+  o->stat.flags = GI_IATT_BASIC;
+  return o;
+}
+
+static struct brick_name *
+find_name(struct brick *b, const struct gi_gfid *parent, const char *name)
+{
+  for (int i = 0; i < BRICK_NAMES; i++)
+    if (b->name[i].used && gi_gfid_equal(&b->name[i].parent, parent) && strcmp(b->name[i].name, name) == 0)
+      return &b->name[i];
+  return NULL;
+}
+
+static void
+make_name(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  struct brick_name *e = find_name(b, parent, name);
+  unsigned i = 0;
+
+  while (i < BRICK_NAMES - 1 && b->name[i].used)
+    i++;
+  if (!e)
+    e = &b->name[i];
+  e->used = true;
+  e->parent = *parent;
+  e->gfid = *gfid;
+  snprintf(e->name, sizeof(e->name), "%s", name);
+}
+
+/* ---- locks ---- */
+
+static void
+note_lock(struct brick *b, struct gi_fop *fop)
+{
+  bool entry = fop->kind == GI_FOP_ENTRYLK;
+  bool unlock = entry ? fop->args.cmd == GI_ENTRYLK_UNLOCK : fop->args.type == GI_LK_UNLOCK;
+  bool wait = entry ? fop->args.cmd == GI_ENTRYLK_LOCK : fop->args.cmd == GI_LKCMD_SETW;
+
+  if (entry)
+    note(b, "%s:%s", unlock ? "EU" : wait ? "EW" : "E", fop->args.name ? fop->args.name : "*");
+  else
+    note(b, "%s:%s", unlock ? "U" : wait ? "W" : "L", fop->args.flock.start ? "m" : "0");
+  assert_string_equal(fop->args.domain, "under-test");
+  assert_int_equal(fop->caller.owner.len, 8);
+  if (fop->rsp.ret < 0)
+    return;
+  if (!unlock) {
+    assert_true(b->locks < 64);
+    b->owner[b->locks++] = fop->caller.owner;
+    return;
+  }
+  for (int i = 0; i < b->locks; i++) {
+    if (!gi_owner_equal(&b->owner[i], &fop->caller.owner))
+      continue;
+    b->owner[i] = b->owner[--b->locks];
+    return;
+  }
+  b->lock_owner_ok = false;
+}
+
+/* ---- counters ---- */
+
+static const char *
+mark_key(unsigned j, char buf[64])
+{
+  if (j == BRICKS)
+    return "trusted.afr.dirty";
+  snprintf(buf, 64, "trusted.afr.v-client-%u", j);
+  return buf;
+}
+
+static void
+put_marks(const struct brick_object *o, struct gi_dict *d)
+{
+  for (unsigned j = 0; j <= BRICKS; j++) {
+    uint32_t be[3];
+    char key[64];
+
+    if (!o->mark[j][0] && !o->mark[j][1] && !o->mark[j][2])
+      continue; /* attributes appear lazily */
+    for (int s = 0; s < 3; s++)
+      be[s] = htobe32((uint32_t)o->mark[j][s]);
+    gi_dict_set_bin(d, mark_key(j, key), be, sizeof(be));
+  }
+}
+
+static void
+xattrop(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_object *o = find_object(b, &fop->loc.gfid);
+  char text[128] = "";
+
+  assert_int_equal(fop->args.flags, GI_XATTROP_ADD32);
+  for (unsigned j = 0; j <= BRICKS; j++) {
+    char key[64];
+    const void *data;
+    uint32_t len, be[3];
+
+    if (!gi_dict_get_bin(fop->args.dict, mark_key(j, key), &data, &len)) {
+      assert_int_equal(j, BRICKS); /* a pending key is never left out */
+      continue;
+    }
+    assert_int_equal(len, 12);
+    memcpy(be, data, len);
+    for (int s = 0; s < 3; s++) {
+      int32_t add = (int32_t)be32toh(be[s]);
+      size_t at = strlen(text);
+      char who[4] = {(char)('0' + j), 0};
+
+      if (!add)
+        continue;
+      snprintf(text + at, sizeof(text) - at, "%s%s%c%+d", at ? "," : "", j == BRICKS ? "" : who, "dme"[s], add);
+      if (o && fop->rsp.ret >= 0)
+        o->mark[j][s] += add;
+    }
+  }
+  note(b, "X:%s", text[0] ? text : "0");
+  if (fop->rsp.ret >= 0 && o) {
+    fop->rsp.dict = gi_dict_new();
+    put_marks(o, fop->rsp.dict);
+  } else if (fop->rsp.ret >= 0) {
+    fop->rsp.ret = -1;
+    fop->rsp.err = ENOENT;
+  }
+
+  const char *name;
+  size_t at = strlen(b->index_names);
+
+  if (gi_dict_get_str(fop->xdata, "glusterfs.xattrop-entry-create", &name))
+    snprintf(b->index_names + at, sizeof(b->index_names) - at, "+%s", name);
+  if (gi_dict_get_str(fop->xdata, "glusterfs.xattrop-entry-delete", &name))
+    snprintf(b->index_names + at, sizeof(b->index_names) - at, "-%s", name);
+}
+
+/* ---- the rest ---- */
+
+static void
+refuse(struct gi_fop *fop, int err)
+{
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+}
+
+static void
+lookup(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_name *e = fop->loc.name ? find_name(b, &fop->loc.pargfid, fop->loc.name) : NULL;
+  struct brick_object *o = fop->loc.name ? (e ? find_object(b, &e->gfid) : NULL) : find_object(b, &fop->loc.gfid);
+
+  fop->rsp.xdata = gi_dict_new();
+  gi_dict_set_int(fop->rsp.xdata, "link-count", 0);
+  if (!o) {
+    refuse(fop, ENOENT);
+    return;
+  }
+  fop->rsp.stat = o->stat;
+  if (gi_dict_get(fop->xdata, "trusted.afr.dirty"))
+    put_marks(o, fop->rsp.xdata);
+}
+
+static void
+create(struct brick *b, struct gi_fop *fop)
+{
+  struct gi_gfid gfid;
+  uint32_t type = fop->kind == GI_FOP_MKDIR ? S_IFDIR : fop->kind == GI_FOP_SYMLINK ? S_IFLNK : S_IFREG;
+
+  if (find_name(b, &fop->loc.pargfid, fop->loc.name)) {
+    refuse(fop, EEXIST);
+    return;
+  }
+  assert_true(gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid));
+  make_name(b, &fop->loc.pargfid, fop->loc.name, &gfid);
+  fop->rsp.stat = make_object(b, &gfid, type | (fop->args.mode & 07777))->stat;
+  if (fop->kind == GI_FOP_CREATE)
+    gi_fd_bind(fop->fd, &gfid);
+}
+
+static void
+write_data(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_object *o = find_object(b, &fop->fd->inode->gfid);
+  uint64_t end = fop->args.offset + fop->payload.len;
+
+  if (!o) {
+    refuse(fop, ENOENT);
+    return;
+  }
+  fop->rsp.ret = (int32_t)fop->payload.len;
+  fop->rsp.pre = o->stat;
+  if (end > o->stat.size)
+    o->stat.size = end;
+  fop->rsp.post = o->stat;
+}
+
+static void
+act(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_object *o = find_object(b, &fop->loc.gfid);
+  struct brick_name *e;
+
+  switch (fop->kind) {
+  case GI_FOP_LOOKUP:
+    lookup(b, fop);
+    break;
+  case GI_FOP_CREATE:
+  case GI_FOP_MKDIR:
+  case GI_FOP_MKNOD:
+  case GI_FOP_SYMLINK:
+    create(b, fop);
+    break;
+  case GI_FOP_LINK:
+    make_name(b, &fop->loc2.pargfid, fop->loc2.name, &fop->loc.gfid);
+    if (o)
+      fop->rsp.stat = o->stat;
+    break;
+  case GI_FOP_UNLINK:
+  case GI_FOP_RMDIR:
+  case GI_FOP_RENAME:
+    e = find_name(b, &fop->loc.pargfid, fop->loc.name);
+    if (!e) {
+      refuse(fop, ENOENT);
+      break;
+    }
+    e->used = false;
+    if (fop->kind == GI_FOP_RENAME)
+      make_name(b, &fop->loc2.pargfid, fop->loc2.name, &e->gfid);
+    break;
+  case GI_FOP_WRITE:
+    write_data(b, fop);
+    break;
+  case GI_FOP_READ:
+    fop->rsp.ret = (int32_t)fop->args.size;
+    break;
+  default:
+    if (o)
+      fop->rsp.stat = fop->rsp.pre = fop->rsp.post = o->stat;
+    if (fop->kind == GI_FOP_FSTAT && gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
+      fop->rsp.xdata = gi_dict_new();
+      put_marks(o, fop->rsp.xdata);
+    }
+    break;
+  }
+}
+
+static void
+counts(struct brick *b, struct gi_fop *fop)
+{
+  if (fop->kind != GI_FOP_WRITE && fop->kind != GI_FOP_FSYNC)
+    return;
+  if (!fop->rsp.xdata)
+    fop->rsp.xdata = gi_dict_new();
+  if (gi_dict_get(fop->xdata, "glusterfs.inodelk-dom-count"))
+    gi_dict_set_int(fop->rsp.xdata, "glusterfs.inodelk-count", b->lock_count ? b->lock_count : 1);
+  if (gi_dict_get(fop->xdata, "glusterfs.write-is-append"))
+    gi_dict_set_uint(fop->rsp.xdata, "glusterfs.write-is-append", b->append);
+}
+
+static void
+serve(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int err = b->fail_err[fop->kind];
+
+  if (b->fail_once[fop->kind]) {
+    err = b->fail_once[fop->kind];
+    b->fail_once[fop->kind] = 0;
+  }
+  fop->rsp.ret = err ? -1 : 0;
+  fop->rsp.err = err;
+  switch (fop->kind) {
+  case GI_FOP_INODELK:
+  case GI_FOP_FINODELK:
+  case GI_FOP_ENTRYLK:
+    note_lock(b, fop);
+    return;
+  case GI_FOP_XATTROP:
+  case GI_FOP_FXATTROP:
+    xattrop(b, fop);
+    return;
+  default:
+    note(b, "%s", gi_fop_name(fop->kind));
+    if (!err)
+      act(b, fop);
+    if (fop->rsp.ret >= 0)
+      counts(b, fop);
+  }
+}
+
+/* ---- the rig ---- */
+
+struct rig *
+rig_new(const char *options)
+{
+  struct rig *r = gi_new(struct rig);
+  GI_CLEANUP_FREE char *text = gi_asprintf("option afr-pending-xattr v-client-0,v-client-1,v-client-2\n"
+                                           "option volume-id 8306d860-0000-0000-0000-000000000000\n%s",
+                                           options ? options : "");
+
+  r->s = fake_stack_new("cluster/replicate", text, BRICKS);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    r->brick[i].index = i;
+    r->brick[i].lock_owner_ok = true;
+    make_object(&r->brick[i], &gi_gfid_root, S_IFDIR | 0755);
+    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){.fill = serve, .arg = &r->brick[i]});
+  }
+  return r;
+}
+
+void
+rig_free(struct rig *r)
+{
+  fake_stack_free(r->s);
+  gi_free(r);
+}
+
+void
+rig_free_clean(struct rig *r)
+{
+  gi_graph_deactivate(r->s->graph);
+  fake_settle(r->s);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    assert_int_equal(r->brick[i].locks, 0);
+    assert_true(r->brick[i].lock_owner_ok);
+  }
+  rig_free(r);
+}
+
+void
+rig_down(struct rig *r, unsigned child)
+{
+  struct brick *b = &r->brick[child];
+
+  for (unsigned k = 0; k < GI_FOP_MAX; k++)
+    b->fail_err[k] = ENOTCONN;
+  b->locks = 0;
+  while (fake_release(r->s, child, GI_FOP_MAX, -1, ENOTCONN))
+    ;
+  fake_event(r->s, child, GI_EVENT_CHILD_DOWN, NULL);
+  fake_settle(r->s);
+}
+
+void
+rig_up(struct rig *r, unsigned child)
+{
+  memset(r->brick[child].fail_err, 0, sizeof(r->brick[child].fail_err));
+  fake_event(r->s, child, GI_EVENT_CHILD_UP, NULL);
+  fake_settle(r->s);
+}
+
+void
+rig_object(struct rig *r, uint8_t n, uint32_t mode)
+{
+  struct gi_gfid gfid = gfid_of(n);
+  char name[8];
+
+  snprintf(name, sizeof(name), "f%u", n);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    make_object(&r->brick[i], &gfid, mode);
+    make_name(&r->brick[i], &gi_gfid_root, name, &gfid);
+  }
+}
+
+void
+rig_forget(struct rig *r)
+{
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].log[0] = r->brick[i].index_names[0] = '\0';
+  fake_forget_seen(r->s);
+}
+
+void
+rig_log(struct rig *r, unsigned child, const char *want)
+{
+  if (strcmp(r->brick[child].log, want) != 0)
+    fail_msg("brick %u saw\n  %s\ninstead of\n  %s", child, r->brick[child].log, want);
+  r->brick[child].log[0] = '\0';
+}
+
+void
+rig_log_all(struct rig *r, const char *want)
+{
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_log(r, i, want);
+}
+
+void
+rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want)
+{
+  const struct brick_object *o = brick_object(&r->brick[child], n);
+  char text[256] = "";
+
+  assert_non_null(o);
+  for (unsigned j = 0; j <= BRICKS; j++)
+    for (int s = 0; s < 3; s++) {
+      size_t at = strlen(text);
+      char who[4] = {j == BRICKS ? 'D' : (char)('0' + j), j == BRICKS ? ':' : '\0', 0};
+
+      if (o->mark[j][s])
+        snprintf(text + at, sizeof(text) - at, "%s%s%c%d", at ? "," : "", who, "dme"[s], o->mark[j][s]);
+    }
+  if (strcmp(text, want) != 0)
+    fail_msg("brick %u has marks \"%s\" instead of \"%s\"", child, text, want);
+}
+
+/* ---- requests ---- */
+
+struct gi_fop *
+rig_loc(struct rig *r, enum gi_fop_kind kind, uint8_t n)
+{
+  struct gi_fop *f = fake_fop(r->s, kind);
+  struct gi_gfid gfid = gfid_of(n);
+  struct gi_inode *inode = gi_inode_get(r->s->graph, &gfid);
+
+  gi_loc_set_inode(&f->loc, inode);
+  gi_inode_unref(&inode);
+  return f;
+}
+
+struct gi_fop *
+rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(r->s, kind);
+
+  gi_fop_set_fd(f, fd);
+  return f;
+}
+
+struct gi_fop *
+rig_write(struct rig *r, struct gi_fd *fd, uint64_t offset, size_t len)
+{
+  struct gi_fop *f = rig_fd(r, GI_FOP_WRITE, fd);
+  struct gi_buf *buf = gi_buf_new(len);
+
+  f->args.offset = offset;
+  f->args.size = len;
+  memset(buf->base, 'w', len);
+  gi_payload_add(&f->payload, buf, buf->base, len);
+  gi_buf_unref(&buf);
+  return f;
+}
+
+struct gi_fop *
+rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req)
+{
+  struct gi_fop *f = fake_fop(r->s, kind);
+  struct gi_gfid gfid = gfid_of(parent), req = gfid_of(gfid_req);
+  struct gi_inode *dir = gi_inode_get(r->s->graph, &gfid);
+
+  gi_fop_set_entry(f, &f->loc, dir, name);
+  gi_inode_unref(&dir);
+  if (gfid_req)
+    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &req);
+  if (kind == GI_FOP_CREATE)
+    f->fd = gi_fd_new(r->s->graph, NULL, 2, 100);
+  return f;
+}
+
+void
+rig_run(struct rig *r, struct gi_fop *f)
+{
+  fake_submit(r->s, f);
+}
+
+struct gi_fd *
+rig_open(struct rig *r, uint8_t n)
+{
+  struct gi_fd *fd = fake_fd(r->s, n);
+  struct gi_fop *f = rig_fd(r, GI_FOP_OPEN, fd);
+
+  f->args.flags = 2;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.ret, 0);
+  rig_forget(r);
+  return fd;
+}

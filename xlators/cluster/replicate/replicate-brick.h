@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For the tests of cluster/replicate: a model of a brick that answers the fake
+ * children. It knows objects by gfid and names, keeps changelog counters by the
+ * rules of xattrop, checks that no lock is given back that was not taken, and
+ * writes down what it was asked in a short notation:
+ *
+ *   L:0       inode lock tried, start 0 (L:m: metadata range)   W:0 waited for     U:0 unlocked
+ *   E:name    entry lock tried (E:* whole directory)            EW:name            EU:name
+ *   X:d+1     xattrop: dirty data slot +1; X:1d+1,d-1: child 1's data slot +1 and dirty -1; X:0 nothing but zeros
+ *   any other operation by its name: WRITE, MKDIR, …
+ */
+#ifndef REPLICATE_BRICK_H
+#define REPLICATE_BRICK_H
+
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+
+#define BRICKS 3
+#define BRICK_OBJECTS 32
+#define BRICK_NAMES 32
+
+struct brick_object {
+  bool used;
+  struct gi_iatt stat;
+  int32_t mark[BRICKS + 1][3]; /* the last is dirty */
+};
+
+struct brick_name {
+  bool used;
+  struct gi_gfid parent, gfid;
+  char name[64];
+};
+
+struct brick {
+  unsigned index;
+  char log[4096];
+  struct brick_object object[BRICK_OBJECTS];
+  struct brick_name name[BRICK_NAMES];
+  int locks;          /* held now */
+  bool lock_owner_ok; /* every unlock came from an owner that held a lock */
+  struct gi_owner owner[64];
+  int fail_err[GI_FOP_MAX];   /* errno for every operation of that kind; 0 = none */
+  int fail_once[GI_FOP_MAX];  /* errno for the next one */
+  bool append;                /* writes say that they appended */
+  int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
+  char index_names[1024];     /* granular keys seen: "+name" created, "-name" deleted */
+};
+
+struct rig {
+  struct fake_stack *s;
+  struct brick brick[BRICKS];
+};
+
+/* Three bricks under cluster/replicate with the pending names v-client-0…2. `options` as fake_stack_new. */
+struct rig *rig_new(const char *options);
+void rig_free(struct rig *r);
+/* Asserts that all locks are given back, then rig_free. */
+void rig_free_clean(struct rig *r);
+void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
+void rig_up(struct rig *r, unsigned child);
+/* A regular file (or directory) with gfid byte n on all bricks, named after it in the root. */
+void rig_object(struct rig *r, uint8_t n, uint32_t mode);
+struct brick_object *brick_object(struct brick *b, uint8_t n);
+void rig_forget(struct rig *r); /* empties the logs */
+void rig_log(struct rig *r, unsigned child, const char *want); /* asserts the log and empties it */
+void rig_log_all(struct rig *r, const char *want);
+/* The counters of an object: "0d1" style, e.g. "2d1,D:d1" = blames child 2 data 1, dirty data 1; "" = all zero. */
+void rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want);
+
+/* Requests. */
+struct gi_fop *rig_write(struct rig *r, struct gi_fd *fd, uint64_t offset, size_t len); /* not submitted */
+struct gi_fop *rig_loc(struct rig *r, enum gi_fop_kind kind, uint8_t n);
+struct gi_fop *rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd);
+struct gi_fop *rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req);
+struct gi_fd *rig_open(struct rig *r, uint8_t n); /* opened on all children that are up; logs forgotten */
+void rig_run(struct rig *r, struct gi_fop *f);    /* submits and settles */
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data operations: their byte ranges, what they ask the bricks to tell, and
+ * what the answers say about stability and about other clients
+ * (replicate.md 6.2, 6.4, 6.7).
+ */
+#include "replicate-txn.h"
+
+#include <fcntl.h>
+
+#define TO_END UINT64_MAX
+
+static void
+set_range(struct rep_fop *rf, const struct gi_fop *fop)
+{
+  bool append = ((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & O_APPEND;
+
+  rf->start = fop->args.offset;
+  rf->end = TO_END;
+  switch (fop->kind) {
+  case GI_FOP_FSYNC:
+    rf->start = rf->end = 0;
+    break;
+  case GI_FOP_WRITE:
+    if (append) { /* where it lands is the brick's choice */
+      rf->start = 0;
+      break;
+    }
+    /* fall through */
+  case GI_FOP_ZEROFILL:
+    if (fop->args.size < TO_END - fop->args.offset)
+      rf->end = fop->args.offset + fop->args.size;
+    break;
+  default:
+    break;
+  }
+}
+
+static struct gi_dict *
+op_xdata(const struct rep *rep, const struct gi_fop *fop)
+{
+  struct gi_dict *ours = NULL;
+
+  if (fop->kind == GI_FOP_WRITE)
+    ours = rep->write_xdata;
+  else if (fop->kind == GI_FOP_FSYNC)
+    ours = rep->fsync_xdata;
+  if (!ours)
+    return gi_dict_ref(fop->xdata);
+  if (!gi_dict_count(fop->xdata))
+    return gi_dict_ref(ours);
+
+  struct gi_dict *both = gi_dict_copy(fop->xdata);
+
+  gi_dict_merge(both, ours);
+  return both;
+}
+
+void
+rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
+{
+  struct rep *rep = t->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct gi_dict *xdata = op_xdata(rep, fop);
+
+  rf->txn = t;
+  rf->ok = ~0u;
+  rf->unstable_before = t->unstable;
+  rep_fan_start(&rf->fan, rep, done, fop);
+  rep_foreach(i, t->active) {
+    struct gi_fop *child = gi_fop_child(fop);
+
+    if (child->xdata != xdata) {
+      gi_dict_unref(&child->xdata);
+      child->xdata = gi_dict_ref(xdata);
+    }
+    rep_fan_send(&rf->fan, child, i, 0);
+  }
+  gi_dict_unref(&xdata);
+  rep_fan_finish(&rf->fan);
+}
+
+/* ---- what the replies tell ---- */
+
+/* A lost append shows as a difference in size, so only other writes need an fsync before their dirty mark goes. */
+static bool
+was_append(const struct rep_fan *fan)
+{
+  rep_foreach(i, fan->ok) {
+    int64_t n;
+
+    if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
+      return false;
+  }
+  return true;
+}
+
+static bool
+size_changed(const struct rep_fan *fan)
+{
+  rep_foreach(i, fan->ok)
+    if (fan->reply[i]->rsp.pre.size != fan->reply[i]->rsp.post.size)
+      return true;
+  return false;
+}
+
+static bool
+unstable(const struct gi_fop *fop, const struct rep_fan *fan)
+{
+  switch (fop->kind) {
+  case GI_FOP_FSYNC:
+    return false;
+  case GI_FOP_WRITE:
+    return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !was_append(fan);
+  case GI_FOP_TRUNCATE:
+  case GI_FOP_FTRUNCATE:
+    return size_changed(fan);
+  default:
+    return true;
+  }
+}
+
+static bool
+others_wait(const struct rep_fan *fan)
+{
+  rep_foreach(i, fan->ok) {
+    int64_t n;
+
+    if (gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.inodelk-count", &n) && n > 1)
+      return true;
+  }
+  return false;
+}
+
+static bool
+last_fsync(const struct gi_fop *fop)
+{
+  int64_t n;
+
+  return fop->kind == GI_FOP_FSYNC && gi_dict_get_int(fop->xdata, "last-fsync", &n) && n;
+}
+
+void
+rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+
+  if (rf->fan.ok && unstable(fop, &rf->fan))
+    t->unstable++;
+  if (fop->kind == GI_FOP_FSYNC && rf->fan.ok == rf->fan.sent && rf->unstable_before > t->stable)
+    t->stable = rf->unstable_before;
+  if (!t->closing && others_wait(&rf->fan)) {
+    t->rep->metrics.contentions++;
+    t->closing = true;
+  }
+  if (last_fsync(fop))
+    t->closing = true;
+}
+
+/* ---- the operations ---- */
+
+static void
+data_opened(struct gi_fop *fop, int err)
+{
+  rep_session_submit(rep_of(fop->at), fop, REP_DATA);
+}
+
+enum gi_verdict
+rep_on_data(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (!rep_fop_inode(fop))
+    return gi_fop_fail(fop, EINVAL);
+  set_range(rep_fop(rep, fop), fop);
+  rep_late_open(rep, fop, data_opened);
+  return GI_HELD;
+}

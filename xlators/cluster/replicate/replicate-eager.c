@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions: the one data and the one metadata transaction of an inode
+ * (replicate.md 6.6). Operations join while it is open; those that overlap wait
+ * for each other, so that every copy sees them in the same order. When nothing
+ * runs any more a data session stays open for post-op-delay-secs, with its lock
+ * and its dirty mark, for the writes that follow.
+ *
+ * It is given up at once when another client waits for the lock, a child failed
+ * or changed state, the fd is flushed, or the graph goes. Operations that come
+ * while it ends are frozen and begin the next session.
+ */
+#include "replicate-txn.h"
+
+static bool
+overlap(const struct rep *rep, struct gi_fop *a, struct gi_fop *b)
+{
+  const struct rep_fop *p = rep_fop(rep, a), *q = rep_fop(rep, b);
+
+  return p->start < q->end && q->start < p->end;
+}
+
+static bool
+overlaps_any(const struct rep_txn *t, struct gi_fop *fop)
+{
+  gi_list_foreach(r, &t->running, struct gi_fop, link)
+    if (overlap(t->rep, r, fop))
+      return true;
+  gi_list_foreach(q, &t->queue, struct gi_fop, link) {
+    if (q == fop)
+      return false;
+    if (overlap(t->rep, q, fop))
+      return true;
+  }
+  return false;
+}
+
+/* An fsync has no range of its own but must not overtake what was submitted before it. */
+static struct gi_fop *
+next_startable(const struct rep_txn *t)
+{
+  gi_list_foreach(fop, &t->queue, struct gi_fop, link) {
+    if (fop->kind == GI_FOP_FSYNC ? t->queue.next == &fop->link : !overlaps_any(t, fop))
+      return fop;
+  }
+  return NULL;
+}
+
+/* ---- the delay ---- */
+
+static uint64_t
+delay_ns(const struct rep_txn *t)
+{
+  return (uint64_t)rep_opts(t->rep)->post_op_delay * GI_NSEC_PER_SEC;
+}
+
+static bool
+may_delay(const struct rep_txn *t)
+{
+  return t->type == REP_DATA && !t->closing && !t->rep->draining && rep_opts(t->rep)->eager_lock && delay_ns(t) &&
+         t->generation == t->rep->generation && (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
+}
+
+static bool
+quiet(const struct rep_txn *t)
+{
+  return t->state == REP_OPEN && !t->pumping && gi_list_empty(&t->running) && gi_list_empty(&t->queue);
+}
+
+/* The timer is not moved with every write: when it fires it looks how long nothing happened. */
+static void
+delay_expired(void *arg)
+{
+  struct rep_txn *t = arg;
+  uint64_t idle;
+
+  if (!quiet(t))
+    return; /* the end of what runs arms it again */
+  idle = gi_now(t->rep->x->reactor) - t->idle_since;
+  if (idle < delay_ns(t) && may_delay(t))
+    gi_timer_set(&t->delay, delay_ns(t) - idle);
+  else
+    rep_session_close(t);
+}
+
+static void
+went_quiet(struct rep_txn *t)
+{
+  if (!may_delay(t)) {
+    rep_txn_finish(t);
+    return;
+  }
+  t->idle_since = gi_now(t->rep->x->reactor);
+  if (!t->delay.armed)
+    gi_timer_set(&t->delay, delay_ns(t));
+}
+
+/* ---- running operations ---- */
+
+static void
+op_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
+  bool outer = t->pumping;
+
+  gi_list_del(&fop->link);
+  if (t->type == REP_DATA)
+    rep_data_watch(t, fop);
+  if (rep_account(t, fop)) {
+    rep_account_reply(t, fop);
+    t->pumping = true; /* the caller may submit more from inside; the session must survive that */
+    gi_fop_answer(fop, t->rep->x);
+    t->pumping = outer;
+  } else {
+    gi_list_add_tail(&t->held, &fop->link);
+  }
+  if (t->closing)
+    rep_session_close(t);
+  else
+    rep_session_pump(t);
+}
+
+void
+rep_session_pump(struct rep_txn *t)
+{
+  struct gi_fop *fop;
+
+  GI_CHECK(t, REP_TXN_MAGIC);
+  if (t->pumping) {
+    t->pump_again = true;
+    return;
+  }
+  t->pumping = true;
+  do {
+    t->pump_again = false;
+    fop = next_startable(t);
+    if (fop) {
+      gi_list_del(&fop->link);
+      gi_list_add_tail(&t->running, &fop->link);
+      rep_op_send(t, fop, op_done);
+    }
+  } while (fop || t->pump_again);
+  t->pumping = false;
+  if (quiet(t))
+    went_quiet(t);
+}
+
+static void
+freeze(struct rep_txn *t)
+{
+  struct rep_inode *ri = rep_inode(t->rep, t->inode);
+  struct gi_list later;
+
+  gi_list_init(&later);
+  gi_list_splice_tail(&later, &ri->frozen[t->type]);
+  gi_list_splice_tail(&ri->frozen[t->type], &t->queue); /* they were here first */
+  gi_list_splice_tail(&ri->frozen[t->type], &later);
+}
+
+void
+rep_session_close(struct rep_txn *t)
+{
+  GI_CHECK(t, REP_TXN_MAGIC);
+  t->closing = true;
+  if (t->state != REP_OPEN)
+    return; /* not open yet: what waits for the lock still runs, once */
+  freeze(t);
+  if (quiet(t))
+    rep_txn_finish(t);
+}
+
+void
+rep_session_refused(struct rep_txn *t, int err)
+{
+  while (!gi_list_empty(&t->queue)) {
+    struct gi_fop *fop = gi_list_first(&t->queue, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    rep_answer(t->rep, fop, -1, err);
+  }
+}
+
+/* ---- beginning and joining ---- */
+
+static void
+begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type type)
+{
+  /* One owner per inode: the lock can be handed from write to write. Inodes with a session stay in memory. */
+  struct rep_txn *t = rep_txn_new(rep, type, fop, inode);
+
+  t->inode = gi_inode_ref(inode);
+  t->fd = gi_fd_ref(fop->fd);
+  t->target[0].inode = gi_inode_ref(inode);
+  t->ntargets = 1;
+  t->log[0].inode = gi_inode_ref(inode);
+  t->nlogs = 1;
+  gi_timer_init(&t->delay, rep->x->reactor, delay_expired, t);
+  gi_list_add_tail(&t->queue, &fop->link);
+  rep_inode(rep, inode)->session[type] = t;
+  rep_fop(rep, fop)->txn = t;
+  rep_txn_start(t);
+}
+
+static bool
+joinable(const struct rep_txn *t)
+{
+  return !t->closing && t->generation == t->rep->generation && rep_opts(t->rep)->eager_lock;
+}
+
+void
+rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
+{
+  struct gi_inode *inode = rep_fop_inode(fop);
+  struct rep_inode *ri = rep_inode(rep, inode);
+  struct rep_txn *t = ri->session[type];
+
+  if (!t) {
+    if (rep_ready(rep))
+      begin(rep, fop, inode, type);
+    else
+      rep_answer(rep, fop, -1, ENOTCONN);
+    return;
+  }
+  if (!joinable(t)) {
+    gi_list_add_tail(&ri->frozen[type], &fop->link);
+    if (!t->closing)
+      rep_session_close(t);
+    return;
+  }
+  rep->metrics.sessions_joined++;
+  if (!t->fd)
+    t->fd = gi_fd_ref(fop->fd);
+  rep_fop(rep, fop)->txn = t;
+  gi_list_add_tail(&t->queue, &fop->link);
+  if (t->state == REP_OPEN)
+    rep_session_pump(t);
+}
+
+void
+rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+  struct gi_list again;
+
+  ri->session[type] = NULL;
+  gi_list_init(&again);
+  gi_list_splice_tail(&again, &ri->frozen[type]);
+  while (!gi_list_empty(&again)) {
+    struct gi_fop *fop = gi_list_first(&again, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    rep_session_submit(rep, fop, type);
+  }
+}
+
+/* ---- reasons to give up ---- */
+
+void
+rep_session_contended(struct rep *rep, const struct gi_contention *c)
+{
+  struct gi_inode *inode;
+
+  if (c->entry || !c->domain || strcmp(c->domain, rep->x->name) != 0)
+    return;
+  inode = gi_inode_find(rep->x->graph, &c->gfid);
+  for (int type = 0; inode && type < 2; type++) {
+    struct rep_txn *t = rep_inode(rep, inode)->session[type];
+
+    if (t && !t->closing) {
+      rep->metrics.contentions++;
+      rep_session_close(t);
+    }
+  }
+  gi_inode_unref(&inode);
+}
+
+void
+rep_sessions_flush(struct rep *rep)
+{
+  bool again = true;
+
+  while (again) { /* closing one may end it and change the list */
+    again = false;
+    gi_list_foreach(t, &rep->txns, struct rep_txn, link) {
+      if (t->type != REP_ENTRY && !t->closing) {
+        rep_session_close(t);
+        again = true;
+        break;
+      }
+    }
+  }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Entry operations: what changes names. A table says, per kind, which names
+ * are locked and which directories carry the marks (replicate.md 6.2, 6.3).
+ */
+#include "replicate-txn.h"
+
+#include <fcntl.h>
+
+enum {
+  FIRST = 1,      /* the name in loc's parent */
+  SECOND = 2,     /* the name in loc2's parent */
+  DIR_ITSELF = 4, /* rmdir: all names of the directory that goes */
+  DIR_TARGET = 8, /* rename: all names of the directory that is replaced */
+  CREATES = 16,   /* makes an inode that carries marks of its own when a child lacks it */
+};
+
+static const uint8_t entry_rule[GI_FOP_MAX] = {
+    [GI_FOP_CREATE] = FIRST | CREATES,
+    [GI_FOP_MKNOD] = FIRST | CREATES,
+    [GI_FOP_MKDIR] = FIRST | CREATES,
+    [GI_FOP_SYMLINK] = FIRST,
+    [GI_FOP_UNLINK] = FIRST,
+    [GI_FOP_LINK] = SECOND,
+    [GI_FOP_RMDIR] = FIRST | DIR_ITSELF,
+    [GI_FOP_RENAME] = FIRST | SECOND | DIR_TARGET,
+};
+
+/* ---- locks and marks ---- */
+
+static void
+add_target(struct rep_txn *t, struct gi_inode *inode, const char *name)
+{
+  for (unsigned g = 0; g < t->ntargets; g++)
+    if (t->target[g].inode == inode && t->target[g].name && name && strcmp(t->target[g].name, name) == 0)
+      return;
+  GI_ASSERT(t->ntargets < REP_TARGETS);
+  t->target[t->ntargets++] = (struct rep_target){.inode = gi_inode_ref(inode), .name = name};
+}
+
+static void
+add_log(struct rep_txn *t, struct gi_inode *inode, const char *name)
+{
+  GI_ASSERT(t->nlogs < REP_LOGS);
+  t->log[t->nlogs++] = (struct rep_changelog){.inode = gi_inode_ref(inode), .name = name};
+}
+
+static struct gi_inode *
+parent_of(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->parent && !gi_gfid_is_none(&loc->pargfid))
+    loc->parent = gi_inode_get(fop->graph, &loc->pargfid);
+  return loc->parent;
+}
+
+static struct gi_inode *
+inode_of(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->inode && !gi_gfid_is_none(&loc->gfid))
+    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
+  return loc->inode;
+}
+
+/* All clients lock in the same order: by gfid, whole directory first, then by name. */
+static int
+compare_targets(const void *p, const void *q)
+{
+  const struct rep_target *a = p, *b = q;
+  int order = memcmp(&a->inode->gfid, &b->inode->gfid, sizeof(a->inode->gfid));
+
+  if (order)
+    return order;
+  if (!a->name || !b->name)
+    return (a->name != NULL) - (b->name != NULL);
+  return strcmp(a->name, b->name);
+}
+
+static void
+set_targets(struct rep_txn *t, struct gi_fop *fop)
+{
+  uint8_t rule = entry_rule[fop->kind];
+
+  if (rule & FIRST) {
+    add_target(t, fop->loc.parent, fop->loc.name);
+    add_log(t, fop->loc.parent, fop->loc.name);
+  }
+  if (rule & SECOND) {
+    add_target(t, fop->loc2.parent, fop->loc2.name);
+    add_log(t, fop->loc2.parent, fop->loc2.name);
+  }
+  if ((rule & DIR_ITSELF) && inode_of(fop, &fop->loc))
+    add_target(t, fop->loc.inode, NULL);
+  if ((rule & DIR_TARGET) && inode_of(fop, &fop->loc2) && S_ISDIR(fop->loc2.inode->mode))
+    add_target(t, fop->loc2.inode, NULL);
+  qsort(t->target, t->ntargets, sizeof(t->target[0]), compare_targets);
+}
+
+/* ---- the operation ---- */
+
+static struct gi_gfid
+requested_gfid(const struct gi_fop *fop)
+{
+  struct gi_gfid gfid = gi_gfid_none;
+
+  gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid);
+  return gfid;
+}
+
+/* Children that show the same object as most others: one that has another under this name missed something. */
+static uint32_t
+same_object(const struct rep_fan *fan)
+{
+  uint32_t best = 0;
+
+  rep_foreach(i, fan->ok) {
+    const struct gi_gfid *gfid = &fan->reply[i]->rsp.stat.gfid;
+    uint32_t same = 0;
+
+    if (gi_gfid_is_none(gfid))
+      continue;
+    rep_foreach(j, fan->ok)
+      if (gi_gfid_equal(gfid, &fan->reply[j]->rsp.stat.gfid))
+        same |= 1u << j;
+    if (__builtin_popcount(same) > __builtin_popcount(best))
+      best = same;
+  }
+  return best;
+}
+
+/* The object is new and we know exactly who has it: no need to ask before the first read. */
+static void
+learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struct gi_iatt *st)
+{
+  struct rep_verdict v = {.data_readable = ok, .meta_readable = ok};
+  struct gi_gfid wanted = requested_gfid(fop);
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct gi_inode *inode;
+
+  if (!gi_gfid_equal(&wanted, &st->gfid))
+    return; /* it existed before */
+  rf->made.gfid = st->gfid;
+  rf->made.mode = st->mode;
+  inode = gi_inode_get(t->rep->x->graph, &st->gfid);
+  rep_inode_type(inode, st->mode);
+  rep_inode_learn(t->rep, inode, &v, t->generation);
+  gi_inode_unref(&inode);
+}
+
+static void
+note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
+{
+  const struct gi_iatt st = rep_fop(t->rep, fop)->fan.reply[rep_first(ok)]->rsp.stat;
+
+  if (fop->kind == GI_FOP_CREATE) {
+    rep_fd(t->rep, fop->fd)->opened |= ok;
+    gi_fd_bind(fop->fd, &st.gfid);
+  }
+  learn_new_object(t, fop, ok, &st);
+}
+
+/* What the post-op does to the name in the granular index (replicate.md 6.5). */
+static enum rep_index
+index_after(const struct rep_txn *t, const struct rep_fop *rf)
+{
+  if (t->failed)
+    return REP_INDEX_CREATE;
+  if (!rf->err && t->active == t->rep->all)
+    return REP_INDEX_DELETE;
+  return REP_INDEX_KEEP;
+}
+
+static void
+entry_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = fan->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct rep_txn *t = rf->txn;
+  bool makes = (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
+
+  rf->ok = makes ? same_object(fan) : ~0u;
+  if (rep_account(t, fop)) {
+    t->index = index_after(t, rf);
+    if (rf->ok && !rf->err && makes)
+      note_created(t, fop, rf->ok);
+    rep_account_reply(t, fop);
+    gi_fop_answer(fop, rep->x); /* t->fop keeps it for the post-op */
+  } else {
+    t->index = index_after(t, rf);
+    if (makes)
+      note_created(t, fop, rf->ok);
+    gi_list_add_tail(&t->held, &fop->link);
+  }
+  rep_txn_finish(t);
+}
+
+void
+rep_entry_open(struct rep_txn *t)
+{
+  struct rep_fop *rf = rep_fop(t->rep, t->fop);
+
+  rep_fan_start(&rf->fan, t->rep, entry_done, t->fop);
+  rep_fan_copy(&rf->fan, t->fop, t->active);
+}
+
+void
+rep_entry_refused(struct rep_txn *t, int err)
+{
+  rep_fop(t->rep, t->fop)->err = err;
+  rep_answer(t->rep, t->fop, -1, err);
+}
+
+struct gi_dict *
+rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
+{
+  struct rep_fop *rf = rep_fop(t->rep, t->fop);
+
+  if (!(entry_rule[t->fop->kind] & CREATES) || rf->err || !rf->ok || rf->ok == t->rep->all ||
+      gi_gfid_is_none(&rf->made.gfid))
+    return NULL;
+  *gfid = rf->made.gfid;
+  return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
+}
+
+static bool
+touches_private(const struct rep *rep, const struct gi_fop *fop)
+{
+  return rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name) ||
+         rep_private_name(rep, fop->caller.pid, &fop->loc2.pargfid, fop->loc2.name);
+}
+
+enum gi_verdict
+rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  uint8_t rule = entry_rule[fop->kind];
+  struct rep_txn *t;
+
+  if (((rule & FIRST) && (!parent_of(fop, &fop->loc) || !fop->loc.name)) ||
+      ((rule & SECOND) && (!parent_of(fop, &fop->loc2) || !fop->loc2.name)))
+    return gi_fop_fail(fop, EINVAL);
+  if (touches_private(rep, fop))
+    return gi_fop_fail(fop, EPERM);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  t = rep_txn_new(rep, REP_ENTRY, fop, NULL);
+  t->fop = gi_fop_ref(fop);
+  set_targets(t, fop);
+  rep_fop(rep, fop)->txn = t;
+  rep_txn_start(t);
+  return GI_HELD;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lookup: every child is asked, always, for the object and for the counters on
+ * it; the copies are compared and one answer is chosen (replicate.md 4).
+ *
+ * Nothing is healed here. A name that only children know whose view of the
+ * parent is accused, or that a quorum of good children lacks, does not exist:
+ * it was removed, or its creation was never acknowledged.
+ */
+#include "replicate.h"
+
+#define GFID_REQ "gfid-req"
+#define HEAL_INFO_PID (-7)
+
+/* What the replies of one lookup amount to. */
+struct lookup_view {
+  uint32_t ok;     /* usable successes */
+  uint32_t absent; /* said ENOENT */
+  uint32_t parent; /* children whose view of the parent's names is good */
+  bool named, name_locked, inode_locked;
+  int err;
+};
+
+static struct gi_dict *
+lookup_xdata(const struct rep *rep, const struct gi_fop *fop)
+{
+  struct gi_dict *xdata = gi_dict_copy(fop->xdata);
+
+  gi_dict_del(xdata, GFID_REQ); /* bricks must never assign gfids one by one */
+  gi_dict_set_str(xdata, "link-count", "glusterfs.xattrop_index_count");
+  gi_dict_set_uint(xdata, "glusterfs.parent-entrylk", 0);
+  gi_dict_set_uint(xdata, "glusterfs.entrylk-count", 0);
+  gi_dict_set_uint(xdata, "glusterfs.inodelk-count", 0);
+  rep_marks_request(rep, xdata);
+  return xdata;
+}
+
+static bool
+positive(const struct gi_dict *d, const char *key)
+{
+  int64_t n;
+
+  return gi_dict_get_int(d, key, &n) && n > 0;
+}
+
+/* Children whose heal index is known to be empty: their attributes may be trusted in listings. */
+static void
+note_health(struct rep *rep, const struct rep_fan *fan)
+{
+  rep_foreach(i, fan->sent) {
+    int64_t n;
+    bool clean = gi_dict_get_int(fan->reply[i]->rsp.xdata, "link-count", &n) && n == 0;
+
+    rep->healthy = clean ? rep->healthy | (1u << i) : rep->healthy & ~(1u << i);
+  }
+}
+
+static uint32_t
+parent_view(const struct rep *rep, const struct gi_loc *loc)
+{
+  struct gi_inode *parent = gi_inode_find(rep->x->graph, &loc->pargfid);
+  uint32_t mask = rep->all;
+
+  if (parent && rep_inode(rep, parent)->generation)
+    mask = rep_inode(rep, parent)->data_readable;
+  gi_inode_unref(&parent);
+  return mask ? mask : rep->all;
+}
+
+static void
+look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struct lookup_view *v)
+{
+  memset(v, 0, sizeof(*v));
+  v->named = fop->loc.name != NULL && fop->loc.name[0] != '\0';
+  v->parent = v->named ? parent_view(rep, &fop->loc) : rep->all;
+  v->err = fan->err;
+  rep_foreach(i, fan->sent) {
+    const struct gi_reply *r = &fan->reply[i]->rsp;
+
+    if (positive(r->xdata, "glusterfs.parent-entrylk"))
+      v->name_locked = true;
+    if (r->ret < 0) {
+      v->absent |= r->err == ENOENT ? 1u << i : 0;
+    } else if (gi_gfid_is_none(&r->stat.gfid) || !gi_iatt_valid(&r->stat)) {
+      v->err = rep_errno_merge(v->err, EIO);
+    } else {
+      v->ok |= 1u << i;
+      v->inode_locked |= positive(r->xdata, "glusterfs.inodelk-count");
+    }
+  }
+}
+
+static bool
+is_absent(const struct rep *rep, const struct lookup_view *v)
+{
+  if (!v->ok || !v->named)
+    return false;
+  if (v->name_locked && v->absent && !rep_quorum(rep, v->ok))
+    return true; /* a creation is under way */
+  return rep_quorum(rep, v->absent & v->parent);
+}
+
+/* The successes that show the same object as the preliminary choice; 0 = they contradict each other. */
+static uint32_t
+agreeing(const struct rep_fan *fan, const struct lookup_view *v)
+{
+  uint32_t trusted = v->ok & v->parent;
+  int first = rep_first(trusted ? trusted : v->ok);
+  const struct gi_iatt *chosen = &fan->reply[first]->rsp.stat;
+  uint32_t same = 0;
+
+  rep_foreach(i, v->ok) {
+    const struct gi_iatt *st = &fan->reply[i]->rsp.stat;
+    bool doubtful = !((v->parent >> i) & 1) && ((v->parent >> first) & 1);
+
+    if (gi_gfid_equal(&st->gfid, &chosen->gfid) && (st->mode & S_IFMT) == (chosen->mode & S_IFMT))
+      same |= 1u << i;
+    else if (!v->name_locked && !doubtful)
+      return 0;
+  }
+  return same;
+}
+
+/* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
+static int
+choose(struct rep *rep, const struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, int *err)
+{
+  uint32_t same = agreeing(fan, v);
+  struct rep_verdict verdict;
+  int child = -1;
+
+  *err = EIO;
+  if (!same)
+    return -1;
+
+  const struct gi_iatt *st = &fan->reply[rep_first(same)]->rsp.stat;
+
+  *err = ESTALE;
+  if (v->named && !gi_gfid_is_none(&fop->loc.gfid) && !gi_gfid_equal(&fop->loc.gfid, &st->gfid))
+    return -1;
+  *err = ENOTCONN;
+  if (rep_quorum(rep, same)) {
+    struct gi_inode *inode = gi_inode_get(rep->x->graph, &st->gfid);
+    uint32_t both;
+
+    rep_marks_judge(rep, fan->reply, same, v->inode_locked, &verdict);
+    rep_inode_type(inode, st->mode);
+    rep_inode_learn(rep, inode, &verdict, rep_fop(rep, (struct gi_fop *)fop)->generation);
+    both = verdict.data_readable & verdict.meta_readable;
+    if (!both && S_ISDIR(st->mode))
+      both = verdict.meta_readable; /* names in split-brain: the directory itself is still usable */
+    child = rep_read_child(rep, inode, fop, both);
+    if ((verdict.data_accused | verdict.meta_accused) & rep->up)
+      rep_inode(rep, inode)->need_refresh = true;
+    gi_inode_unref(&inode);
+  }
+  if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID))
+    child = rep_first(same);
+  return child;
+}
+
+static void
+answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, unsigned child)
+{
+  struct gi_inode *inode = gi_inode_find(rep->x->graph, &fan->reply[child]->rsp.stat.gfid);
+  struct gi_iatt post = fan->reply[child]->rsp.post;
+  uint32_t parents = v->ok & v->parent;
+
+  if (v->named && parents && !((parents >> child) & 1))
+    post = fan->reply[rep_first(parents)]->rsp.post; /* the parent's attributes come from a good view of it */
+  gi_reply_move(fop, fan->reply[child]);
+  fop->rsp.post = post;
+  if (fop->rsp.xdata) {
+    static const char *const ours[] = {"link-count", "glusterfs.parent-entrylk", "glusterfs.entrylk-count",
+                                       "glusterfs.inodelk-count"};
+
+    rep_marks_strip(rep, fop->rsp.xdata);
+    for (size_t i = 0; i < GI_ARRAY_LEN(ours); i++)
+      gi_dict_del(fop->rsp.xdata, ours[i]);
+    if (inode && rep_inode(rep, inode)->need_refresh)
+      gi_dict_del(fop->rsp.xdata, "glusterfs.content");
+  }
+  gi_inode_unref(&inode);
+}
+
+static void
+lookup_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = fan->rep;
+  struct lookup_view v;
+  int child = -1, err;
+
+  note_health(rep, fan);
+  look(rep, fop, fan, &v);
+  if (!v.ok)
+    err = v.err ? v.err : ENOTCONN;
+  else if (is_absent(rep, &v))
+    err = ENOENT;
+  else
+    child = choose(rep, fop, fan, &v, &err);
+  if (child >= 0)
+    answer_from(rep, fop, fan, &v, (unsigned)child);
+  rep_fan_clear(fan);
+  if (child >= 0)
+    gi_fop_answer(fop, rep->x);
+  else
+    rep_answer(rep, fop, -1, err);
+}
+
+enum gi_verdict
+rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct gi_dict *xdata;
+
+  if (rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name))
+    return gi_fop_fail(fop, EPERM);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  xdata = lookup_xdata(rep, fop);
+  rf->generation = rep->generation;
+  rep_fan_start(&rf->fan, rep, lookup_done, fop);
+  rep_foreach(i, rep->up) {
+    struct gi_fop *child = gi_fop_child(fop);
+
+    gi_dict_unref(&child->xdata);
+    child->xdata = gi_dict_ref(xdata);
+    rep_fan_send(&rf->fan, child, i, 0);
+  }
+  gi_dict_unref(&xdata);
+  rep_fan_finish(&rf->fan);
+  return GI_HELD;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Descriptors: open on every child that is up, late opens on children that came
+ * back, flush and fsyncdir, and the few kinds that simply go everywhere
+ * (replicate.md 6.9).
+ */
+#include "replicate-txn.h"
+
+#include <fcntl.h>
+
+uint32_t
+rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask)
+{
+  return fd && !fd->anonymous ? rep_fd(rep, fd)->opened & mask : mask;
+}
+
+/* ---- open and opendir ---- */
+
+static void
+truncated(struct gi_fop *trunc, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+
+  if (trunc->rsp.ret < 0) {
+    fop->rsp.ret = -1;
+    fop->rsp.err = trunc->rsp.err;
+  }
+  gi_fop_unref(trunc);
+  gi_fop_answer(fop, rep->x);
+}
+
+/* O_TRUNC is a data transaction of its own: no brick may truncate on its own account. */
+static void
+truncate_opened(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_fop *trunc = gi_fop_helper(fop, GI_FOP_FTRUNCATE);
+
+  gi_fop_set_fd(trunc, fop->fd);
+  gi_fop_submit(trunc, rep->x, truncated, fop);
+}
+
+static void
+open_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = fan->rep;
+  uint32_t ok = fan->ok;
+  int err = fan->err;
+  bool enough = rep_quorum(rep, ok);
+
+  rep_fd(rep, fop->fd)->opened |= ok;
+  if (enough)
+    gi_reply_move(fop, fan->reply[rep_first(ok)]);
+  rep_fan_clear(fan);
+  if (!enough)
+    rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+  else if (fop->kind == GI_FOP_OPEN && (fop->args.flags & O_TRUNC))
+    truncate_opened(rep, fop);
+  else
+    gi_fop_answer(fop, rep->x);
+}
+
+static void
+open_send(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, open_done, fop);
+  rep_foreach(i, rep->up) {
+    struct gi_fop *child = gi_fop_child(fop);
+
+    child->args.flags &= ~(uint32_t)O_TRUNC;
+    rep_fan_send(fan, child, i, 0);
+  }
+  rep_fan_finish(fan);
+}
+
+static void
+open_checked(struct gi_fop *fop, int err)
+{
+  struct rep *rep = rep_of(fop->at);
+
+  if (!err && !(rep_readable(rep, rep_fop_inode(fop), false) & rep->up))
+    err = EIO;
+  if (err)
+    rep_answer(rep, fop, -1, err);
+  else
+    open_send(rep, fop);
+}
+
+enum gi_verdict
+rep_on_open(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct gi_inode *inode = rep_fop_inode(fop);
+
+  if (!fop->fd || !inode)
+    return gi_fop_fail(fop, EINVAL);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (rep_readable(rep, inode, false) & rep->up)
+    open_send(rep, fop);
+  else
+    rep_refresh(rep, fop, inode, open_checked);
+  return GI_HELD;
+}
+
+enum gi_verdict
+rep_on_opendir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  if (!fop->fd || !rep_fop_inode(fop))
+    return gi_fop_fail(fop, EINVAL);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  open_send(rep, fop);
+  return GI_HELD;
+}
+
+/* ---- late open ---- */
+
+static void
+late_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_fd *rf = rep_fd(fan->rep, fop->fd);
+
+  rf->opened |= fan->ok;
+  if (rf->refused_generation != fan->rep->generation)
+    rf->refused = 0;
+  rf->refused_generation = fan->rep->generation;
+  rf->refused |= fan->sent & ~fan->ok;
+  rep_fan_clear(fan);
+  rep_fop(fan->rep, fop)->resume(fop, 0);
+}
+
+/* An fd this set never opened (someone above uses it without open) is left to the layer below. */
+static uint32_t
+late_mask(const struct rep *rep, const struct gi_fd *fd)
+{
+  const struct rep_fd *rf;
+
+  if (!fd || fd->anonymous || fd->directory)
+    return 0;
+  rf = rep_fd(rep, fd);
+  if (!rf->opened)
+    return 0;
+  return rep->up & ~rf->opened & ~(rf->refused_generation == rep->generation ? rf->refused : 0);
+}
+
+void
+rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+  uint32_t mask = late_mask(rep, fop->fd);
+
+  if (!mask) {
+    resume(fop, 0);
+    return;
+  }
+  rf->resume = resume;
+  rep_fan_start(&rf->fan, rep, late_done, fop);
+  rep_foreach(i, mask) {
+    struct gi_fop *open = gi_fop_helper(fop, GI_FOP_OPEN);
+
+    gi_fop_set_fd(open, fop->fd);
+    open->args.flags = (uint32_t)fop->fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
+    rep_fan_send(&rf->fan, open, i, 0);
+  }
+  rep_fan_finish(&rf->fan);
+}
+
+/* ---- to everyone ---- */
+
+static void
+everywhere_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = fan->rep;
+  int child = rep_first(fan->ok);
+  int err = fan->err;
+
+  if (rep_quorum(rep, fan->ok)) {
+    gi_reply_move(fop, fan->reply[child]);
+    rep_fan_clear(fan);
+    gi_fop_answer(fop, rep->x);
+    return;
+  }
+  rep_fan_clear(fan);
+  rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+}
+
+enum gi_verdict
+rep_on_everywhere(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  rep_fan_start(fan, rep, everywhere_done, fop);
+  rep_fan_copy(fan, fop, rep->up);
+  return GI_HELD;
+}
+
+enum gi_verdict
+rep_on_fsyncdir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return rep_on_everywhere(x, fop);
+}
+
+enum gi_verdict
+rep_on_unsupported(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return gi_fop_fail(fop, EOPNOTSUPP);
+}
+
+/* ---- flush ---- */
+
+/* A brick does nothing at a flush but drop the posix locks of the caller. If none was ever asked for on this inode through this
+ * mount there is nothing to drop, and closing a file costs no round trip. The delayed post-op of the fd is sent now so that no
+ * other client finds the file locked; the caller need not wait for it, as its writes are stored and marked dirty already. */
+enum gi_verdict
+rep_on_flush(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct gi_inode *inode = rep_fop_inode(fop);
+  struct rep_inode *ri = inode ? rep_inode(rep, inode) : NULL;
+  struct rep_txn *t = ri ? ri->session[REP_DATA] : NULL;
+
+  if (t && t->fd == fop->fd && !t->closing)
+    rep_session_close(t);
+  if (ri && !ri->locks_taken)
+    return gi_fop_ok(fop, 0);
+  return rep_on_everywhere(x, fop);
+}

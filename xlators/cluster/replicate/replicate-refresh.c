@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which copies of an inode may be read, and how that is learnt: a refresh asks
+ * every child for its counters (replicate.md 5.1, 5.2). Refreshes of one inode
+ * are shared by all operations that wait for one.
+ */
+#include "replicate.h"
+
+struct rep_refresh {
+  struct rep_fan fan;
+  struct gi_inode *inode;
+  struct gi_fd *fd;       /* asked through it where it is open, so that an unlinked file is still found */
+  uint32_t generation;
+  struct gi_list waiting; /* struct gi_fop.link */
+};
+
+bool
+rep_inode_fresh(const struct rep *rep, struct gi_inode *inode)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  return ri->generation == rep->generation && !ri->need_refresh;
+}
+
+void
+rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  ri->data_readable = (uint16_t)v->data_readable;
+  ri->meta_readable = (uint16_t)v->meta_readable;
+  ri->generation = generation;
+  ri->need_refresh = false;
+}
+
+uint32_t
+rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  if (S_ISDIR(inode->mode))
+    return entries ? ri->data_readable : ri->meta_readable;
+  return ri->data_readable & ri->meta_readable;
+}
+
+void
+rep_inode_type(struct gi_inode *inode, uint32_t mode)
+{
+  if (mode & S_IFMT)
+    inode->mode = mode & S_IFMT;
+}
+
+/* ---- choice of the child (replicate.md 5.4) ---- */
+
+static uint32_t
+hash_gfid(const struct gi_gfid *gfid, uint32_t salt)
+{
+  uint64_t a, b;
+
+  memcpy(&a, gfid->b, sizeof(a));
+  memcpy(&b, gfid->b + 8, sizeof(b));
+  a = (a ^ salt ^ (b * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
+  return (uint32_t)(a >> 32);
+}
+
+static int
+preferred(const struct rep *rep, uint32_t candidates)
+{
+  const struct rep_options *o = rep_opts(rep);
+
+  for (unsigned i = 0; o->read_subvolume && i < rep->n; i++)
+    if (((candidates >> i) & 1) && strcmp(rep->x->children[i]->name, o->read_subvolume) == 0)
+      return (int)i;
+  if (o->read_subvolume_index >= 0 && ((candidates >> o->read_subvolume_index) & 1))
+    return (int)o->read_subvolume_index;
+  if (o->choose_local && rep->local >= 0 && ((candidates >> rep->local) & 1))
+    return rep->local;
+  return -1;
+}
+
+static int
+least_busy(const struct rep *rep, uint32_t candidates)
+{
+  int best = -1;
+
+  rep_foreach(i, candidates)
+    if (best < 0 || rep->reads[i] < rep->reads[best])
+      best = (int)i;
+  return best;
+}
+
+int
+rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates)
+{
+  int child = preferred(rep, candidates);
+  uint32_t salt = 0;
+
+  if (child >= 0 || !candidates)
+    return child;
+  switch (rep_opts(rep)->read_hash_mode) {
+  case 0:
+    return rep_first(candidates);
+  case 2:
+    salt = !S_ISDIR(inode->mode) && fop ? (uint32_t)fop->caller.pid : 0;
+    /* fall through */
+  case 1:
+    child = (int)(hash_gfid(&inode->gfid, salt) % rep->n);
+    return (candidates >> child) & 1 ? child : rep_first(candidates);
+  default:
+    return least_busy(rep, candidates);
+  }
+}
+
+/* ---- the refresh ---- */
+
+static void
+wake_all(struct rep *rep, struct gi_list *waiting, int err)
+{
+  while (!gi_list_empty(waiting)) {
+    struct gi_fop *fop = gi_list_first(waiting, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    rep_fop(rep, fop)->resume(fop, err);
+  }
+}
+
+static void
+refresh_done(struct rep_fan *fan)
+{
+  struct rep_refresh *r = fan->arg;
+  struct rep *rep = fan->rep;
+  struct rep_verdict v;
+  struct gi_list waiting;
+  int err = 0;
+
+  if (!rep_quorum(rep, fan->ok)) {
+    err = fan->ok == 0 && fan->err ? fan->err : ENOTCONN;
+  } else {
+    rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
+    rep_inode_type(r->inode, fan->reply[rep_first(fan->ok)]->rsp.stat.mode);
+    rep_inode_learn(rep, r->inode, &v, r->generation);
+  }
+  rep_inode(rep, r->inode)->refresh = NULL;
+  gi_list_init(&waiting);
+  gi_list_splice_tail(&waiting, &r->waiting);
+  rep_fan_clear(fan);
+  gi_inode_unref(&r->inode);
+  gi_fd_unref(&r->fd);
+  gi_free(r);
+  wake_all(rep, &waiting, err);
+}
+
+static struct gi_fd *
+open_fd_of(const struct rep *rep, struct gi_inode *inode)
+{
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link)
+    if (!fd->anonymous && (rep_fd(rep, fd)->opened & rep->up))
+      return gi_fd_ref(fd);
+  return NULL;
+}
+
+static void
+refresh_send(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
+{
+  struct gi_dict *xdata = gi_dict_new();
+
+  rep_marks_request(rep, xdata);
+  gi_dict_set_str(xdata, "glusterfs.inodelk-dom-count", rep->x->name);
+  rep_foreach(i, rep->up) {
+    bool by_fd = r->fd && ((rep_fd(rep, r->fd)->opened >> i) & 1);
+    struct gi_fop *ask = gi_fop_new(rep->x->graph, by_fd ? GI_FOP_FSTAT : GI_FOP_LOOKUP);
+
+    ask->caller = fop->caller;
+    ask->caller.groups = NULL; /* borrowed from an operation that may end first */
+    ask->caller.ngroups = 0;
+    ask->caller.stamps = 0;
+    if (by_fd)
+      gi_fop_set_fd(ask, r->fd);
+    else
+      gi_loc_set_inode(&ask->loc, r->inode);
+    ask->xdata = gi_dict_ref(xdata);
+    rep_fan_send(&r->fan, ask, i, 0);
+  }
+  gi_dict_unref(&xdata);
+  rep_fan_finish(&r->fan);
+}
+
+void
+rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err))
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  rep_fop(rep, fop)->resume = resume;
+  if (ri->refresh) {
+    gi_list_add_tail(&ri->refresh->waiting, &fop->link);
+    return;
+  }
+
+  struct rep_refresh *r = gi_new(struct rep_refresh);
+
+  rep->metrics.refreshes++;
+  r->inode = gi_inode_ref(inode);
+  r->fd = open_fd_of(rep, inode);
+  r->generation = rep->generation;
+  gi_list_init(&r->waiting);
+  gi_list_add_tail(&r->waiting, &fop->link);
+  ri->refresh = r;
+  rep_fan_start(&r->fan, rep, refresh_done, r);
+  refresh_send(rep, r, fop);
+}

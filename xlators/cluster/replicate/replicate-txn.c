@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The transaction engine: what follows what, for every type.
+ *
+ *   start -> LOCK [-> LOCK_UNDO -> LOCK_SERIAL] -> PRE_OP -> OPEN -> [DURABLE] -> [POST_OP] -> UNLOCK -> end
+ *
+ * An operation is only sent while its locks are held and its dirty mark is on
+ * the bricks that get it (or all bricks are locked and the optimistic
+ * changelog allows to do without). Whoever missed it is blamed by those that
+ * did it before the application hears of a success with a failure in it.
+ */
+#include "replicate-txn.h"
+
+static void
+set_owner(struct gi_owner *owner, const void *unique)
+{
+  uint64_t value = (uint64_t)(uintptr_t)unique;
+
+  owner->len = sizeof(value);
+  for (unsigned i = 0; i < sizeof(value); i++)
+    owner->data[i] = (uint8_t)(value >> (8 * i));
+}
+
+struct rep_txn *
+rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop, const void *owner)
+{
+  struct rep_txn *t = gi_new(struct rep_txn);
+
+  t->magic = REP_TXN_MAGIC;
+  t->rep = rep;
+  t->type = type;
+  t->up = rep->up;
+  t->generation = rep->generation;
+  t->caller = fop->caller;
+  t->caller.groups = NULL; /* borrowed from an operation that may end first; locks and marks need none */
+  t->caller.ngroups = 0;
+  set_owner(&t->caller.owner, owner ? owner : t);
+  gi_list_init(&t->queue);
+  gi_list_init(&t->running);
+  gi_list_init(&t->held);
+  gi_list_add_tail(&rep->txns, &t->link);
+  rep->metrics.transactions++;
+  return t;
+}
+
+void
+rep_txn_start(struct rep_txn *t)
+{
+  rep_txn_lock(t);
+}
+
+struct gi_fop *
+rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind)
+{
+  struct gi_fop *fop = gi_fop_new(t->rep->x->graph, kind);
+
+  fop->caller = t->caller;
+  return fop;
+}
+
+bool
+rep_txn_by_fd(const struct rep_txn *t, unsigned child)
+{
+  return t->fd && (t->fd->anonymous || ((rep_fd(t->rep, t->fd)->opened >> child) & 1));
+}
+
+static void
+refuse(struct rep_txn *t, int err)
+{
+  t->closing = true;
+  if (t->type == REP_ENTRY)
+    rep_entry_refused(t, err);
+  else
+    rep_session_refused(t, err);
+}
+
+/* ---- marks ---- */
+
+static void
+send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict, const char *index_key)
+{
+  const struct rep_changelog *l = &t->log[log];
+  bool by_fd = rep_txn_by_fd(t, child);
+  struct gi_fop *fop = rep_txn_helper(t, by_fd ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
+
+  fop->args.flags = GI_XATTROP_ADD32;
+  fop->args.dict = gi_dict_ref(dict);
+  if (by_fd)
+    gi_fop_set_fd(fop, t->fd);
+  gi_loc_set_inode(&fop->loc, l->inode);
+  if (index_key && l->name)
+    gi_dict_set_str(gi_fop_xdata(fop), index_key, l->name);
+  rep_fan_send(&t->fan, fop, child, log);
+}
+
+/* With several inodes marked per child only the outcome counts, not the replies. */
+static void
+ignore_reply(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+{
+}
+
+static void
+start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
+{
+  rep_fan_start(&t->fan, t->rep, done, t);
+  if (t->nlogs > 1 || t->state == REP_POST_OP)
+    t->fan.each = ignore_reply;
+}
+
+/* ---- pre-op ---- */
+
+static void
+open_gate(struct rep_txn *t)
+{
+  t->state = REP_OPEN;
+  if (t->type == REP_ENTRY)
+    rep_entry_open(t);
+  else
+    rep_session_pump(t);
+}
+
+static void
+pre_op_done(struct rep_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+  int err = fan->err;
+
+  t->active = t->locked & ~fan->failed;
+  t->good = t->active;
+  if (t->type == REP_DATA)
+    t->good = t->active & ~rep_marks_accused(t->rep, fan->reply, fan->ok, REP_DATA, true);
+  rep_fan_clear(fan);
+  if (rep_quorum(t->rep, t->active) && t->good) {
+    if (t->type == REP_META)
+      t->good = t->active & rep_inode(t->rep, t->inode)->meta_readable;
+    open_gate(t);
+    return;
+  }
+  /* Nothing was changed: what waits fails, and the dirty marks are taken back. */
+  refuse(t, !t->good && t->active ? EIO : err ? err : ENOTCONN);
+  rep_txn_finish(t);
+}
+
+static bool
+optimistic(const struct rep_txn *t)
+{
+  return t->type != REP_DATA && rep_opts(t->rep)->optimistic_change_log && t->locked == t->rep->all;
+}
+
+static void
+pre_op(struct rep_txn *t)
+{
+  const char *index_key = rep_opts(t->rep)->granular_entry_heal ? "glusterfs.xattrop-entry-create" : NULL;
+
+  t->state = REP_PRE_OP;
+  if (optimistic(t)) {
+    t->active = t->locked;
+    t->good = t->type == REP_META ? t->active & rep_inode(t->rep, t->inode)->meta_readable : t->active;
+    open_gate(t);
+    return;
+  }
+  t->dirty_owed = true;
+  t->rep->metrics.pre_ops++;
+  start_marks(t, pre_op_done);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_foreach(i, t->locked)
+      send_marks(t, i, l, t->rep->pre_op[t->type], index_key);
+  rep_fan_finish(&t->fan);
+}
+
+void
+rep_txn_locked(struct rep_txn *t)
+{
+  t->locked = t->rep->all;
+  for (unsigned g = 0; g < t->ntargets; g++)
+    t->locked &= t->target[g].held;
+  if (rep_quorum(t->rep, t->locked)) {
+    pre_op(t);
+    return;
+  }
+  refuse(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
+  rep_txn_unlock(t);
+}
+
+/* ---- post-op ---- */
+
+static int32_t
+dirty_delta(const struct rep_txn *t, unsigned child)
+{
+  uint32_t bit = 1u << child;
+
+  if (t->mark_dirty & bit)
+    return 1;
+  return t->dirty_owed && !t->keep_dirty && !(t->failed & bit) ? -1 : 0;
+}
+
+static void
+post_op_done(struct rep_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+
+  t->post_ok = t->active & ~fan->failed;
+  rep_account_answer_held(t);
+  rep_txn_unlock(t);
+}
+
+static struct gi_dict *
+post_op_dict(const struct rep_txn *t, uint32_t blame, int32_t dirty)
+{
+  if (!blame && dirty < 0)
+    return gi_dict_ref(t->rep->post_op[t->type]);
+  return rep_marks_dict(t->rep, blame, t->type, dirty);
+}
+
+/* The new object itself says who lacks it, so that its contents are healed too (replicate.md 6.5). */
+static void
+send_new_marks(struct rep_txn *t)
+{
+  struct gi_gfid gfid;
+  struct gi_dict *dict = rep_entry_new_marks(t, &gfid);
+
+  if (!dict)
+    return;
+  rep_foreach(i, rep_fop(t->rep, t->fop)->ok) {
+    struct gi_fop *fop = rep_txn_helper(t, GI_FOP_XATTROP);
+
+    fop->args.flags = GI_XATTROP_ADD32;
+    fop->args.dict = gi_dict_ref(dict);
+    fop->loc.gfid = gfid;
+    fop->loc.inode = gi_inode_get(t->rep->x->graph, &gfid);
+    rep_fan_send(&t->fan, fop, i, 0);
+  }
+  gi_dict_unref(&dict);
+}
+
+static void
+post_op(struct rep_txn *t)
+{
+  static const char *const key[] = {NULL, "glusterfs.xattrop-entry-create", "glusterfs.xattrop-entry-delete"};
+  const char *index_key = rep_opts(t->rep)->granular_entry_heal ? key[t->index] : NULL;
+  bool sent = false;
+
+  t->state = REP_POST_OP;
+  start_marks(t, post_op_done);
+  rep_foreach(i, t->active) {
+    int32_t dirty = dirty_delta(t, i);
+    struct gi_dict *dict;
+
+    if (!t->blame[i] && !dirty)
+      continue;
+    sent = true;
+    if (t->blame[i])
+      t->rep->healthy = 0;
+    dict = post_op_dict(t, t->blame[i], dirty);
+    for (unsigned l = 0; l < t->nlogs; l++)
+      send_marks(t, i, l, dict, index_key);
+    gi_dict_unref(&dict);
+  }
+  if (t->type == REP_ENTRY)
+    send_new_marks(t);
+  t->rep->metrics.post_ops += sent;
+  rep_fan_finish(&t->fan);
+}
+
+/* ---- durability (replicate.md 6.7) ---- */
+
+static void
+durable_done(struct rep_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+  uint32_t ok = fan->ok, failed = fan->failed;
+
+  rep_fan_clear(fan);
+  if (!rep_quorum(t->rep, ok)) {
+    t->keep_dirty = true;
+  } else if (failed) {
+    t->failed |= failed;
+    rep_foreach(i, ok)
+      t->blame[i] |= failed;
+  }
+  post_op(t);
+}
+
+static bool
+needs_fsync(const struct rep_txn *t)
+{
+  return t->type == REP_DATA && t->fd && t->dirty_owed && !t->keep_dirty && t->unstable > t->stable &&
+         rep_opts(t->rep)->ensure_durability;
+}
+
+void
+rep_txn_finish(struct rep_txn *t)
+{
+  GI_CHECK(t, REP_TXN_MAGIC);
+  t->closing = true;
+  gi_timer_cancel(&t->delay);
+  if (!needs_fsync(t)) {
+    post_op(t);
+    return;
+  }
+  t->state = REP_DURABLE;
+  rep_fan_start(&t->fan, t->rep, durable_done, t);
+  rep_foreach(i, t->active & ~t->failed) {
+    struct gi_fop *fop = rep_txn_helper(t, GI_FOP_FSYNC);
+
+    gi_fop_set_fd(fop, t->fd);
+    fop->args.datasync = 1;
+    fop->xdata = gi_dict_ref(t->rep->durable_xdata);
+    rep_fan_send(&t->fan, fop, i, 0);
+  }
+  rep_fan_finish(&t->fan);
+}
+
+/* ---- the end ---- */
+
+void
+rep_txn_end(struct rep_txn *t)
+{
+  struct rep *rep = t->rep;
+  struct gi_inode *inode = t->inode;
+  struct gi_fop *fop = t->fop;
+  enum rep_type type = t->type;
+
+  GI_ASSERT(gi_list_empty(&t->queue) && gi_list_empty(&t->running) && gi_list_empty(&t->held));
+  gi_list_del(&t->link);
+  gi_timer_finish(&t->delay);
+  gi_fd_unref(&t->fd);
+  for (unsigned g = 0; g < t->ntargets; g++)
+    gi_inode_unref(&t->target[g].inode);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    gi_inode_unref(&t->log[l].inode);
+  t->magic = 0;
+  gi_free(t);
+  if (inode)
+    rep_session_ended(rep, inode, type);
+  gi_inode_unref(&inode);
+  gi_fop_unref(fop);
+  rep_drained(rep);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The write transaction (replicate.md 6): lock, pre-op, operations, post-op,
+ * unlock. One struct drives one of them, whatever its type. An entry
+ * transaction carries one operation; a data or metadata transaction is the
+ * session of an inode and carries all that join while it is open.
+ */
+#ifndef REPLICATE_TXN_H
+#define REPLICATE_TXN_H
+
+#include "replicate.h"
+
+enum rep_state {
+  REP_LOCK,        /* non-blocking locks on all children at once */
+  REP_LOCK_UNDO,   /* some were refused: give back those granted */
+  REP_LOCK_SERIAL, /* blocking locks one after another */
+  REP_PRE_OP,      /* dirty marks */
+  REP_OPEN,        /* operations run; or idle, the post-op delayed */
+  REP_DURABLE,     /* fsync before the dirty mark is cleared */
+  REP_POST_OP,     /* pending and dirty marks */
+  REP_UNLOCK,
+};
+
+#define REP_TARGETS 3 /* most locks of one transaction: rename onto a directory */
+#define REP_LOGS 2    /* most inodes that carry its marks: both parents of a rename */
+
+struct rep_target { /* one lock: an inode range, or a name (NULL: all names) of a directory */
+  struct gi_inode *inode;
+  const char *name;
+  uint32_t held; /* children that granted it */
+};
+
+struct rep_changelog { /* one inode that carries the marks */
+  struct gi_inode *inode;
+  const char *name; /* entry: the name changed in it */
+};
+
+enum rep_index { REP_INDEX_KEEP, REP_INDEX_CREATE, REP_INDEX_DELETE }; /* the granular index name in the post-op */
+
+struct rep_txn {
+  uint32_t magic;
+  struct rep *rep;
+  enum rep_type type;
+  enum rep_state state;
+  struct gi_list link;
+  struct gi_caller caller; /* of the operation that began it, with the transaction's lock owner */
+  struct gi_inode *inode;  /* sessions: whose; referenced */
+  struct gi_fd *fd;        /* sessions: locks and marks go through it where it is open; referenced */
+  struct gi_fop *fop;      /* entry: the operation, referenced; names are borrowed from it */
+  struct rep_fan fan;      /* of locks, marks and fsync: one round at a time */
+  struct rep_target target[REP_TARGETS];
+  unsigned ntargets;
+  unsigned serial_target, serial_child; /* where the blocking round stands */
+  struct rep_changelog log[REP_LOGS];
+  unsigned nlogs;
+  uint32_t up;         /* at the start */
+  uint32_t generation; /* at the start */
+  uint32_t locked;     /* children that granted every lock */
+  uint32_t active;     /* …and passed the pre-op: operations go there */
+  uint32_t good;       /* active ones nobody accuses */
+  uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
+  uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */
+  uint32_t post_ok;    /* children whose marks are right after the post-op */
+  int lock_err;
+  bool dirty_owed;     /* a pre-op raised dirty */
+  bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
+  uint32_t mark_dirty; /* entry without pre-op that lost quorum: raise dirty on these afterwards */
+  bool closing;        /* nobody may join any more, and the post-op is not delayed */
+  bool pumping, pump_again;
+  enum rep_index index;
+  enum gi_fop_kind last_kind;
+  uint64_t idle_since;
+  uint64_t unstable, stable; /* unstable writes complete; those an fsync has covered since */
+  struct gi_list queue;   /* struct gi_fop.link: wait for the lock or for an overlapping operation */
+  struct gi_list running;
+  struct gi_list held;    /* done, to be answered after the post-op */
+  struct gi_timer delay;
+};
+
+/* ---- replicate-txn.c ---- */
+
+/* Made from the operation that begins it; its lock owner is `owner`, as unique as that pointer. */
+struct rep_txn *rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop, const void *owner);
+void rep_txn_start(struct rep_txn *t);
+void rep_txn_locked(struct rep_txn *t); /* the locking phase ended, with success or without */
+void rep_txn_finish(struct rep_txn *t); /* from REP_OPEN: durability, post-op, unlock. The txn may be gone afterwards */
+void rep_txn_end(struct rep_txn *t);    /* everything is unlocked */
+struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
+/* Whether locks and marks at this child go through the session's fd. */
+bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
+
+/* ---- replicate-lock.c ---- */
+void rep_txn_lock(struct rep_txn *t);   /* continues with rep_txn_locked */
+void rep_txn_unlock(struct rep_txn *t); /* continues with rep_txn_end */
+
+/* ---- replicate-account.c ---- */
+
+/* The replies of an operation are complete in its fan: takes them into the transaction's account and sets ok and err of the
+ * rep_fop. True if it may be answered at once, false if only after the post-op. */
+bool rep_account(struct rep_txn *t, struct gi_fop *fop);
+/* Fills the reply of an accounted operation from the replies and drops them. */
+void rep_account_reply(struct rep_txn *t, struct gi_fop *fop);
+void rep_account_answer_held(struct rep_txn *t);
+
+/* ---- replicate-eager.c ---- */
+
+/* Runs a data or metadata operation in a session of its inode, now or when it may. The fop is held. */
+void rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type);
+/* Nobody joins any more; as soon as what runs is done the post-op is sent and the lock given back. */
+void rep_session_close(struct rep_txn *t);
+void rep_session_pump(struct rep_txn *t); /* REP_OPEN: starts what may start */
+void rep_session_refused(struct rep_txn *t, int err);
+void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
+void rep_session_contended(struct rep *rep, const struct gi_contention *c);
+void rep_sessions_flush(struct rep *rep); /* closes all */
+
+/* ---- the bindings ---- */
+void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */
+void rep_data_watch(struct rep_txn *t, struct gi_fop *fop); /* stability and contention seen in the replies */
+void rep_entry_open(struct rep_txn *t);
+void rep_entry_refused(struct rep_txn *t, int err);
+struct gi_dict *rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid); /* NULL: none are due */
+
+#endif

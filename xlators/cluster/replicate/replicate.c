@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cluster/replicate: keeps a copy of everything on each of its children, in the
+ * way AFR does (replicate.md), so that bricks, clients and self-heal daemons of
+ * both kinds can share a volume.
+ *
+ * This file: the class, its options, which children are up, quorum, and what
+ * the layers above are told. Reads are replicate-read.c, writes are
+ * replicate-txn.c with a binding per type, and the README draws how they work.
+ */
+#include "replicate.h"
+
+#include "replicate-txn.h"
+
+static const char *const quorum_words[] = {"none", "auto", "fixed", NULL};
+
+#define OPT(field) .offset = offsetof(struct rep_options, field)
+
+static const struct gi_option rep_options[] = {
+    {.name = "afr-pending-xattr", .type = GI_OPT_STR, OPT(pending_xattr), .level = 3, .since = "0.1",
+     .text = "Comma separated names of the children as they appear in the changelog attributes, in the order of the subvolumes."},
+    {.name = "afr-dirty-xattr", .type = GI_OPT_STR, OPT(dirty_xattr), .def = "trusted.afr.dirty", .level = 3, .since = "0.1",
+     .text = "Name of the attribute that counts operations begun and not yet accounted for."},
+    {.name = "volume-id", .type = GI_OPT_STR, OPT(volume_id), .level = 3, .since = "0.1",
+     .text = "Identity of the volume; the hidden directory of the self-heal is named after it."},
+    {.name = "arbiter-count", .type = GI_OPT_INT, OPT(arbiter_count), .def = "0", .max = 1, .level = 3, .since = "0.1",
+     .text = "Number of children that keep names and attributes but no data. Only 0 is supported."},
+    {.name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_ENUM, OPT(quorum_type), .def = "none",
+     .words = quorum_words, .live = true, .level = 1, .op_version = 1, .since = "0.1",
+     .text = "How many children must take part for an operation to succeed: none (one), auto (more than half, or half with the "
+             "first child) or fixed (quorum-count). With three or more children an unset option means auto."},
+    {.name = "quorum-count", .key = "cluster.quorum-count", .type = GI_OPT_INT, OPT(quorum_count), .def = NULL, .min = 1,
+     .max = REP_MAX, .live = true, .level = 2, .op_version = 1, .since = "0.1",
+     .text = "Number of children that must take part when quorum-type is fixed."},
+    {.name = "read-subvolume", .key = "cluster.read-subvolume", .type = GI_OPT_STR, OPT(read_subvolume), .live = true, .level = 2,
+     .op_version = 1, .since = "0.1", .text = "Name of the child to read from whenever its copy is good."},
+    {.name = "read-subvolume-index", .key = "cluster.read-subvolume-index", .type = GI_OPT_INT, OPT(read_subvolume_index),
+     .def = "-1", .min = -1, .max = REP_MAX - 1, .live = true, .level = 3, .op_version = 2, .since = "0.1",
+     .text = "Index of the child to read from whenever its copy is good; -1 for none."},
+    {.name = "read-hash-mode", .key = "cluster.read-hash-mode", .type = GI_OPT_INT, OPT(read_hash_mode), .def = "1", .min = 0,
+     .max = 5, .live = true, .level = 2, .op_version = 2, .since = "0.1",
+     .text = "How the child to read from is chosen: 0 the first good copy, 1 by a hash of the file's id, 2 by a hash of the id and "
+             "the process, 3 to 5 the child with the fewest reads under way."},
+    {.name = "choose-local", .key = "cluster.choose-local", .type = GI_OPT_BOOL, OPT(choose_local), .def = "true", .live = true,
+     .level = 2, .op_version = 2, .since = "0.1", .text = "Prefer a brick on this host for reading."},
+    {.name = "eager-lock", .key = "cluster.eager-lock", .type = GI_OPT_BOOL, OPT(eager_lock), .def = "on", .live = true, .level = 2,
+     .op_version = 1, .since = "0.1",
+     .text = "Keep the lock of a file for the writes that follow instead of taking one lock per write."},
+    {.name = "optimistic-change-log", .key = "cluster.optimistic-change-log", .type = GI_OPT_BOOL, OPT(optimistic_change_log),
+     .def = "on", .live = true, .level = 3, .op_version = 70200, .since = "0.1",
+     .text = "While all children are up, change the counters of name and attribute operations only when one fails somewhere."},
+    {.name = "ensure-durability", .key = "cluster.ensure-durability", .type = GI_OPT_BOOL, OPT(ensure_durability), .def = "on",
+     .live = true, .level = 3, .op_version = 3, .since = "0.1",
+     .text = "Flush data to the disks of the bricks before the dirty mark of a file is cleared."},
+    {.name = "consistent-metadata", .key = "cluster.consistent-metadata", .type = GI_OPT_BOOL, OPT(consistent_metadata),
+     .def = "no", .live = true, .level = 2, .op_version = 30700, .since = "0.1",
+     .text = "Show attributes only from the child that also serves reads, at the cost of more lookups."},
+    {.name = "granular-entry-heal", .key = "cluster.granular-entry-heal", .type = GI_OPT_BOOL, OPT(granular_entry_heal),
+     .def = "no", .live = true, .level = 1, .op_version = 30800, .since = "0.1",
+     .text = "Record the changed names of a directory one by one, so that the self-heal need not compare whole directories."},
+    {.name = "post-op-delay-secs", .key = "cluster.post-op-delay-secs", .type = GI_OPT_INT, OPT(post_op_delay), .def = "1",
+     .min = 0, .max = 2147483647, .live = true, .level = 3, .op_version = 2, .since = "0.1",
+     .text = "Seconds to wait for further writes before the marks of a write are cleared and its lock is given back."},
+    GI_OPTION_END};
+
+#define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
+static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
+                                                    METRIC(sessions_joined, "operations that found the lock held already"),
+                                                    METRIC(lock_conflicts, "transactions that had to wait for a lock"),
+                                                    METRIC(pre_ops, "rounds of dirty marks set"),
+                                                    METRIC(post_ops, "rounds of marks written after operations"),
+                                                    METRIC(contentions, "locks given up because another client waited"),
+                                                    METRIC(refreshes, "inodes whose copies were compared again"),
+                                                    METRIC(read_failovers, "reads repeated on another child"),
+                                                    METRIC(blames, "transactions that recorded a missed change"),
+                                                    GI_METRIC_END};
+
+/* ---- quorum ---- */
+
+static enum rep_quorum_type
+quorum_type(const struct rep *rep)
+{
+  if (rep->n > 2 && !gi_xlator_option(rep->x, "quorum-type"))
+    return REP_QUORUM_AUTO;
+  return (enum rep_quorum_type)rep_opts(rep)->quorum_type;
+}
+
+bool
+rep_quorum(const struct rep *rep, uint32_t mask)
+{
+  unsigned have = (unsigned)__builtin_popcount(mask);
+
+  switch (quorum_type(rep)) {
+  case REP_QUORUM_AUTO:
+    return 2 * have > rep->n || (2 * have == rep->n && (mask & 1));
+  case REP_QUORUM_FIXED:
+    return have >= (unsigned)rep_opts(rep)->quorum_count && have >= 1;
+  default:
+    return have >= 1;
+  }
+}
+
+bool
+rep_no_quorum_configured(const struct rep *rep)
+{
+  return quorum_type(rep) == REP_QUORUM_NONE;
+}
+
+bool
+rep_ready(const struct rep *rep)
+{
+  return rep_quorum(rep, rep->up);
+}
+
+/* ---- small helpers every part uses ---- */
+
+struct rep_inode *
+rep_inode(const struct rep *rep, struct gi_inode *inode)
+{
+  struct rep_inode *ri = gi_inode_private(inode, rep->x);
+
+  if (!ri->frozen[0].next)
+    for (int i = 0; i < 2; i++)
+      gi_list_init(&ri->frozen[i]);
+  return ri;
+}
+
+struct gi_inode *
+rep_fop_inode(struct gi_fop *fop)
+{
+  if (fop->fd && fop->fd->inode)
+    return fop->fd->inode;
+  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
+    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
+  return fop->loc.inode;
+}
+
+void
+rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err)
+{
+  fop->rsp.ret = ret;
+  fop->rsp.err = err;
+  gi_fop_answer(fop, rep->x);
+}
+
+bool
+rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name)
+{
+  static const char prefix[] = ".glusterfs-anonymous-inode";
+  const char *id = rep_opts(rep)->volume_id;
+
+  if (!name || name[0] != '.' || !gi_gfid_is_root(parent))
+    return false;
+  if (strcmp(name, ".landfill") == 0)
+    return true;
+  if (pid == -1 || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+    return false;
+  name += sizeof(prefix) - 1;
+  return pid != -6 || (id && name[0] == '-' && strcmp(name + 1, id) == 0);
+}
+
+/* ---- children come and go ---- */
+
+static void
+tell_above(struct rep *rep)
+{
+  enum gi_event ev = rep->up ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN;
+
+  gi_timer_cancel(&rep->first_up);
+  rep->announced = true;
+  gi_notify_up(rep->x, ev, NULL);
+}
+
+static void
+first_up_expired(void *arg)
+{
+  struct rep *rep = arg;
+
+  if (!rep->announced && rep->up)
+    tell_above(rep);
+}
+
+static void
+log_quorum(const struct rep *rep, bool before)
+{
+  bool now = rep_ready(rep);
+
+  if (before && !now)
+    gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 1, "client quorum is lost: %d of %u children are up",
+           __builtin_popcount(rep->up), rep->n);
+  else if (!before && now)
+    gi_log(GI_LOG_INFO, rep->x->name, GI_MSG_REPLICATE + 3, "client quorum is met: %d of %u children are up",
+           __builtin_popcount(rep->up), rep->n);
+}
+
+static void
+child_moved(struct rep *rep, unsigned child, bool up)
+{
+  uint32_t bit = 1u << child, before = rep->up;
+  bool ready = rep_ready(rep);
+
+  rep->heard |= bit;
+  rep->up = up ? rep->up | bit : rep->up & ~bit;
+  rep->healthy &= ~bit;
+  if (rep->up != before && ++rep->generation == 0)
+    rep->generation = 1;
+  log_quorum(rep, ready);
+  if (!rep->announced) {
+    if (rep->heard == rep->all)
+      tell_above(rep);
+  } else if (!before != !rep->up) {
+    tell_above(rep);
+  } else if (rep->up != before) {
+    gi_notify_up(rep->x, GI_EVENT_CHILD_CHANGED, NULL);
+  }
+}
+
+static int
+child_index(const struct rep *rep, const struct gi_xlator *from)
+{
+  for (unsigned i = 0; i < rep->n; i++)
+    if (rep->x->children[i] == from)
+      return (int)i;
+  return -1;
+}
+
+/* Another client changed the counters of an inode: what we know of its copies may be wrong. */
+static void
+invalidated(struct rep *rep, struct gi_invalidation *inv)
+{
+  for (unsigned i = 0; i < rep->n; i++) {
+    if (!gi_dict_get(inv->xdata, rep->pending_key[i]))
+      continue;
+
+    struct gi_inode *inode = gi_inode_find(rep->x->graph, &inv->gfid);
+
+    if (inode)
+      rep_inode(rep, inode)->need_refresh = true;
+    gi_inode_unref(&inode);
+    inv->flags |= 0x2000; /* name and attributes must be looked up again */
+    break;
+  }
+  gi_notify_up(rep->x, GI_EVENT_INVALIDATE, inv);
+}
+
+void
+rep_drained(struct rep *rep)
+{
+  if (rep->draining && !rep->drained && gi_list_empty(&rep->txns)) {
+    rep->drained = true;
+    gi_notify_down(rep->x, GI_EVENT_PARENT_DOWN, NULL);
+  }
+}
+
+static void
+parent_down(struct rep *rep)
+{
+  gi_timer_cancel(&rep->first_up);
+  rep->draining = true;
+  rep_sessions_flush(rep);
+  rep_drained(rep); /* nothing was under way; else the end of the last transaction tells the children */
+}
+
+static void
+rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct rep *rep = rep_of(x);
+  int child = child_index(rep, from);
+
+  switch (event) {
+  case GI_EVENT_PARENT_UP:
+    gi_timer_set(&rep->first_up, REP_FIRST_UP_S * GI_NSEC_PER_SEC);
+    gi_notify_down(x, event, data);
+    break;
+  case GI_EVENT_PARENT_DOWN:
+    parent_down(rep);
+    break;
+  case GI_EVENT_CHILD_UP:
+  case GI_EVENT_CHILD_DOWN:
+    GI_ASSERT(child >= 0);
+    child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP);
+    break;
+  case GI_EVENT_INVALIDATE:
+    invalidated(rep, data);
+    break;
+  case GI_EVENT_CONTENTION:
+    rep_session_contended(rep, data);
+    gi_notify_up(x, event, data);
+    break;
+  case GI_EVENT_CANCEL:
+    rep_lk_cancel(rep, data);
+    break;
+  case GI_EVENT_CLIENT_GONE:
+    gi_notify_down(x, event, data);
+    break;
+  default:
+    gi_notify_up(x, event, data);
+    break;
+  }
+}
+
+/* ---- life cycle ---- */
+
+static int
+parse_pending(struct rep *rep, struct gi_error *err)
+{
+  const char *p = rep_opts(rep)->pending_xattr;
+  unsigned i = 0;
+
+  for (; p && *p && i < rep->n; i++) {
+    size_t len = strcspn(p, ",");
+
+    if (len == 0)
+      break;
+    rep->pending_key[i] = gi_asprintf("trusted.afr.%.*s", (int)len, p);
+    p += len + (p[len] == ',');
+  }
+  if (rep_opts(rep)->pending_xattr && (i != rep->n || *p))
+    return gi_error_set(err, EINVAL, "afr-pending-xattr must name each of the %u subvolumes", rep->n);
+  for (; i < rep->n; i++)
+    rep->pending_key[i] = gi_asprintf("trusted.afr.%s", rep->x->children[i]->name);
+  return 0;
+}
+
+static void
+rep_free(struct gi_xlator *x)
+{
+  struct rep *rep = x->private;
+
+  gi_timer_finish(&rep->first_up);
+  rep_marks_finish(rep);
+  for (unsigned i = 0; i < REP_MAX; i++)
+    gi_free(rep->pending_key[i]);
+  gi_free(rep->dirty_key);
+  rep->magic = 0;
+  gi_free(rep);
+  x->private = NULL;
+  x->metrics = NULL;
+}
+
+static int
+rep_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct rep *rep = gi_new(struct rep);
+
+  rep->magic = REP_MAGIC;
+  rep->x = x;
+  rep->n = x->nchildren;
+  rep->all = (1u << rep->n) - 1;
+  rep->generation = 1;
+  rep->local = -1;
+  rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
+  gi_list_init(&rep->txns);
+  x->private = rep;
+  x->metrics = &rep->metrics;
+  gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
+  if (rep_opts(rep)->arbiter_count > 0) {
+    rep_free(x);
+    return gi_error_set(err, ENOTSUP, "arbiter-count 1: arbiter volumes are not supported by this client");
+  }
+  if (parse_pending(rep, err) < 0) {
+    rep_free(x);
+    return -1;
+  }
+  rep_marks_init(rep);
+  return 0;
+}
+
+static void
+rep_finish(struct gi_xlator *x)
+{
+  GI_ASSERT(gi_list_empty(&rep_of(x)->txns));
+  rep_free(x);
+}
+
+static int
+rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  const struct rep_options *o = values;
+
+  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
+    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
+  return 0;
+}
+
+static void
+rep_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  struct rep *rep = rep_of(x);
+
+  gi_dump_kv(d, "child_count", "%u", rep->n);
+  for (unsigned i = 0; i < rep->n; i++) {
+    gi_dump_kv(d, "child", "%s %s", x->children[i]->name, (rep->up >> i) & 1 ? "up" : "down");
+    gi_dump_kv(d, "pending_key", "%s", rep->pending_key[i]);
+    gi_dump_kv(d, "reads_under_way", "%u", rep->reads[i]);
+  }
+  gi_dump_kv(d, "event_generation", "%u", rep->generation);
+  gi_dump_kv(d, "quorum", "%s", rep_ready(rep) ? "yes" : "no");
+  gi_dump_kv(d, "local_child", "%d", rep->local);
+  gi_list_foreach(t, &rep->txns, struct rep_txn, link)
+    gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,
+               t->failed);
+}
+
+GI_XLATOR_EXPORT = {
+    .abi = GI_XLATOR_ABI,
+    .type = "cluster/replicate",
+    .version = GI_VERSION,
+    .summary = "Keeps a copy of every file on each child",
+    .min_children = 1,
+    .max_children = REP_MAX,
+    .options = rep_options,
+    .options_bytes = sizeof(struct rep_options),
+    .metrics = rep_metric_table,
+    .fop_bytes = sizeof(struct rep_fop),
+    .inode_bytes = sizeof(struct rep_inode),
+    .fd_bytes = sizeof(struct rep_fd),
+    .on =
+        {
+            [GI_FOP_LOOKUP] = rep_on_lookup,
+            [GI_FOP_STAT] = rep_on_read,
+            [GI_FOP_FSTAT] = rep_on_read,
+            [GI_FOP_ACCESS] = rep_on_read,
+            [GI_FOP_READLINK] = rep_on_read,
+            [GI_FOP_READ] = rep_on_read,
+            [GI_FOP_SEEK] = rep_on_read,
+            [GI_FOP_RCHECKSUM] = rep_on_read,
+            [GI_FOP_GETACTIVELK] = rep_on_read,
+            [GI_FOP_GETXATTR] = rep_on_getxattr,
+            [GI_FOP_FGETXATTR] = rep_on_getxattr,
+            [GI_FOP_STATFS] = rep_on_statfs,
+            [GI_FOP_OPEN] = rep_on_open,
+            [GI_FOP_OPENDIR] = rep_on_opendir,
+            [GI_FOP_READDIR] = rep_on_readdir,
+            [GI_FOP_READDIRP] = rep_on_readdir,
+            [GI_FOP_FLUSH] = rep_on_flush,
+            [GI_FOP_FSYNCDIR] = rep_on_fsyncdir,
+            [GI_FOP_WRITE] = rep_on_data,
+            [GI_FOP_TRUNCATE] = rep_on_data,
+            [GI_FOP_FTRUNCATE] = rep_on_data,
+            [GI_FOP_FALLOCATE] = rep_on_data,
+            [GI_FOP_DISCARD] = rep_on_data,
+            [GI_FOP_ZEROFILL] = rep_on_data,
+            [GI_FOP_FSYNC] = rep_on_data,
+            [GI_FOP_SETATTR] = rep_on_meta,
+            [GI_FOP_FSETATTR] = rep_on_meta,
+            [GI_FOP_SETXATTR] = rep_on_meta,
+            [GI_FOP_FSETXATTR] = rep_on_meta,
+            [GI_FOP_REMOVEXATTR] = rep_on_meta,
+            [GI_FOP_FREMOVEXATTR] = rep_on_meta,
+            [GI_FOP_XATTROP] = rep_on_meta,
+            [GI_FOP_FXATTROP] = rep_on_meta,
+            [GI_FOP_CREATE] = rep_on_entry,
+            [GI_FOP_MKNOD] = rep_on_entry,
+            [GI_FOP_MKDIR] = rep_on_entry,
+            [GI_FOP_SYMLINK] = rep_on_entry,
+            [GI_FOP_LINK] = rep_on_entry,
+            [GI_FOP_UNLINK] = rep_on_entry,
+            [GI_FOP_RMDIR] = rep_on_entry,
+            [GI_FOP_RENAME] = rep_on_entry,
+            [GI_FOP_LK] = rep_on_lk,
+            [GI_FOP_INODELK] = rep_on_internal_lock,
+            [GI_FOP_FINODELK] = rep_on_internal_lock,
+            [GI_FOP_ENTRYLK] = rep_on_internal_lock,
+            [GI_FOP_FENTRYLK] = rep_on_internal_lock,
+            [GI_FOP_LEASE] = rep_on_everywhere,
+            [GI_FOP_IPC] = rep_on_everywhere,
+            [GI_FOP_SETACTIVELK] = rep_on_unsupported,
+            [GI_FOP_ICREATE] = rep_on_unsupported,
+            [GI_FOP_NAMELINK] = rep_on_unsupported,
+            [GI_FOP_PUT] = rep_on_unsupported,
+            [GI_FOP_COPY_FILE_RANGE] = rep_on_unsupported,
+        },
+    .init = rep_init,
+    .finish = rep_finish,
+    .reconfigure_prepare = rep_reconfigure_prepare,
+    .notify = rep_notify,
+    .statedump = rep_statedump,
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of cluster/replicate share: the state of a replica set, of an
+ * inode, of an fd, and the names of each part. Nothing here is visible outside
+ * this folder.
+ *
+ * Sets of children are bit masks (bit i = child i). "Type" is the slot of the
+ * changelog counters an operation belongs to: data, metadata or entry.
+ */
+#ifndef REPLICATE_H
+#define REPLICATE_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "libglusterish/xlator.h"
+
+#include <errno.h>
+
+#define REP_MAX 16                        /* children; readable sets are 16 bit (replicate.md 1) */
+#define REP_META_START 0x7ffffffffffffffeull /* start of the metadata lock (replicate.md 1) */
+#define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
+#define REP_MAGIC 0x1d0a4e01u
+#define REP_TXN_MAGIC 0x1d0a4e02u
+
+enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
+enum rep_quorum_type { REP_QUORUM_NONE, REP_QUORUM_AUTO, REP_QUORUM_FIXED };
+
+struct rep_options {
+  char *pending_xattr;
+  char *dirty_xattr;
+  char *volume_id;
+  int64_t arbiter_count;
+  int quorum_type;
+  int64_t quorum_count;
+  char *read_subvolume;
+  int64_t read_subvolume_index;
+  int64_t read_hash_mode;
+  bool choose_local;
+  bool eager_lock;
+  bool optimistic_change_log;
+  bool ensure_durability;
+  bool consistent_metadata;
+  bool granular_entry_heal;
+  int64_t post_op_delay;
+};
+
+struct rep_metrics {
+  uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
+};
+
+struct rep_txn;
+struct rep_refresh;
+
+struct rep {
+  uint32_t magic;
+  struct gi_xlator *x;
+  unsigned n;
+  uint32_t all;        /* every child */
+  uint32_t up;         /* children that serve now */
+  uint32_t heard;      /* children that reported up or down at least once */
+  uint32_t generation; /* counts transitions of `up`; never 0 */
+  bool announced;      /* the layers above know whether we are up */
+  bool draining;       /* PARENT_DOWN came: nothing is delayed any more */
+  bool drained;        /* …and was passed on, all transactions having ended */
+  struct gi_timer first_up;
+  char *pending_key[REP_MAX];
+  char *dirty_key;
+  struct gi_list txns;      /* struct rep_txn.link: all that live */
+  uint32_t healthy;         /* children whose last answer said that their heal index is empty */
+  unsigned reads[REP_MAX];  /* outstanding reads per child */
+  int local;                /* child on this host, -1 = none known */
+  bool discovered;          /* the search for it was started */
+  struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
+  struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
+  struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
+  struct rep_metrics metrics;
+};
+
+/* What is kept per inode. */
+struct rep_inode {
+  uint16_t data_readable, meta_readable; /* directories: "data" means entries */
+  uint32_t generation;                   /* when they were learnt; 0 = never */
+  bool need_refresh;
+  bool locks_taken;                      /* a posix lock was asked for through this mount */
+  struct rep_refresh *refresh;           /* under way */
+  struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
+  struct gi_list frozen[2];              /* struct gi_fop.link: wait for the end of that session */
+};
+
+struct rep_fd {
+  uint32_t opened;  /* children where it is open */
+  uint32_t refused; /* children that refused a late open, tried once per generation */
+  uint32_t refused_generation;
+  int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun */
+};
+
+/* ---- fan-out (replicate-fanout.c) ---- */
+
+struct rep_fan {
+  struct rep *rep;
+  void (*done)(struct rep_fan *fan); /* all have answered; may free what holds the fan */
+  void (*each)(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply); /* optional: then replies are not kept */
+  void *arg;
+  uint32_t outstanding;
+  uint32_t sent, ok, failed;     /* children: asked / gave at least one success / at least one failure */
+  int err;                       /* final errno of those that failed (replicate.md 4.3) */
+  struct gi_fop *reply[REP_MAX]; /* the answered fops, owned; NULL if not asked */
+};
+
+void rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg);
+void rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned tag); /* consumes fop */
+void rep_fan_finish(struct rep_fan *fan); /* all sent: `done` runs now or later, exactly once */
+void rep_fan_clear(struct rep_fan *fan);  /* drops the kept replies */
+/* Sends a copy of the fop itself to every child of `mask` and finishes. */
+void rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask);
+int rep_errno_merge(int have, int next);
+/* The errno that all failed children of `mask` gave, or 0 if they differ. */
+int rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask);
+
+/* What is kept per fop: one of our callers' fops, or a child of one. */
+struct rep_fop {
+  uint8_t child, tag; /* a fan-out child: where it went */
+  struct rep_fan fan; /* our caller's fop: its own fan-out */
+  struct rep_txn *txn;
+  uint64_t start, end; /* byte range of a data operation, end exclusive */
+  uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
+  uint32_t generation;      /* when it was sent */
+  uint32_t tried;           /* reads: children that failed it */
+  uint32_t ok;              /* transactions: children where it succeeded */
+  int err;
+  bool refreshed, read_entries;
+  void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
+  struct {
+    struct gi_gfid gfid;
+    uint32_t mode;
+  } made;                   /* entry: the new object, none if there is none of our making */
+  struct gi_fop *current;   /* LK: the child fop under way */
+  uint32_t granted;
+};
+
+static inline struct rep *
+rep_of(const struct gi_xlator *x)
+{
+  struct rep *rep = x->private;
+
+  GI_CHECK(rep, REP_MAGIC);
+  return rep;
+}
+
+static inline const struct rep_options *
+rep_opts(const struct rep *rep)
+{
+  return rep->x->options;
+}
+
+static inline struct rep_fop *
+rep_fop(const struct rep *rep, struct gi_fop *fop)
+{
+  return gi_fop_private(fop, rep->x);
+}
+
+static inline struct rep_fd *
+rep_fd(const struct rep *rep, const struct gi_fd *fd)
+{
+  return gi_fd_private(fd, rep->x);
+}
+
+static inline int
+rep_first(uint32_t mask)
+{
+  return mask ? __builtin_ctz(mask) : -1;
+}
+
+#define rep_foreach(i, mask) \
+  for (uint32_t rest_##i = (mask), i; rest_##i && ((i = (uint32_t)__builtin_ctz(rest_##i)), 1); rest_##i &= rest_##i - 1)
+
+struct rep_inode *rep_inode(const struct rep *rep, struct gi_inode *inode);
+/* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
+struct gi_inode *rep_fop_inode(struct gi_fop *fop);
+
+/* ---- replicate.c ---- */
+bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
+bool rep_no_quorum_configured(const struct rep *rep);
+bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
+/* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
+bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
+void rep_drained(struct rep *rep); /* a transaction ended */
+void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
+
+/* ---- replicate-marks.c ---- */
+struct rep_verdict { /* what a set of replies says about the copies (replicate.md 5.1) */
+  uint32_t data_accused, meta_accused;
+  uint32_t data_readable, meta_readable;
+};
+bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
+/* One mask of children that any of the replies in `ok` accuses in `type`; from dict (xattrop) or xdata (lookup). */
+uint32_t rep_marks_accused(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, enum rep_type type, bool from_dict);
+void rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, bool locked, struct rep_verdict *v);
+/* A changelog dict: pending[j] = value in `type` for each j of `blame`, zero for others; dirty += dirty (0: zero value). */
+struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);
+struct gi_dict *rep_marks_new_object(const struct rep *rep, uint32_t blame, uint32_t mode, bool granular);
+void rep_marks_request(const struct rep *rep, struct gi_dict *xdata); /* asks for every counter in a lookup or fstat */
+bool rep_marks_private_xattr(const char *name); /* trusted.afr.*: never shown nor set from above */
+void rep_marks_strip(const struct rep *rep, struct gi_dict *dict);
+void rep_marks_init(struct rep *rep);
+void rep_marks_finish(struct rep *rep);
+
+/* ---- replicate-lookup.c ---- */
+gi_fop_fn rep_on_lookup;
+
+/* ---- replicate-read.c, replicate-refresh.c ---- */
+gi_fop_fn rep_on_read, rep_on_getxattr, rep_on_statfs, rep_on_readdir, rep_on_opendir;
+/* Readable copies of `inode` for a fop (entries: of a directory's names), without regard to who is up. */
+uint32_t rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries);
+bool rep_inode_fresh(const struct rep *rep, struct gi_inode *inode);
+void rep_inode_type(struct gi_inode *inode, uint32_t mode); /* remembers the S_IFMT bits */
+void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation);
+int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
+/* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
+void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
+/* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
+void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
+
+/* ---- replicate-open.c ---- */
+gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_unsupported;
+/* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
+void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
+uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask);
+
+/* ---- replicate-lk.c ---- */
+gi_fop_fn rep_on_lk, rep_on_internal_lock;
+void rep_lk_cancel(struct rep *rep, struct gi_fop *fop);
+
+/* ---- bindings: replicate-data.c, replicate-inode.c, replicate-entry.c ---- */
+gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry;
+
+/* Merges the replies of the fop's fan-out into its own reply: the choice of replicate.md 6.4 among `ok`. */
+void rep_merge_reply(struct rep *rep, struct gi_fop *fop, uint32_t ok);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cluster/replicate while all is well: what each kind sends to each brick, and
+ * what the application is told.
+ */
+#include "replicate-brick.h"
+
+static void
+assert_ok(struct gi_fop *f)
+{
+  assert_true(f->answered);
+  if (f->rsp.ret < 0)
+    fail_msg("%s failed with errno %d", gi_fop_name(f->kind), f->rsp.err);
+}
+
+static void
+write_costs_one_message(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  fd = rig_open(r, 5);
+  rig_run(r, f = rig_write(r, fd, 0, 8192));
+  assert_ok(f);
+  assert_int_equal(f->rsp.ret, 8192);
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  for (int i = 1; i < 20; i++) {
+    rig_run(r, f = rig_write(r, fd, 8192u * (unsigned)i, 8192));
+    assert_ok(f);
+    rig_log_all(r, "WRITE");
+  }
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  assert_ok(f);
+  rig_log_all(r, "FSYNC");
+  rig_run(r, f = rig_fd(r, GI_FOP_FLUSH, fd));
+  assert_ok(f);
+  rig_log_all(r, "X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+/* replicate.md 6.8: what each change costs per brick while all are up. */
+static void
+entry_sequences(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    const char *name;
+    uint8_t gfid;
+    const char *log;
+  } step[] = {
+      {GI_FOP_CREATE, "new", 7, "E:new CREATE EU:new"},     {GI_FOP_MKDIR, "dir", 8, "E:dir MKDIR EU:dir"},
+      {GI_FOP_MKNOD, "fifo", 9, "E:fifo MKNOD EU:fifo"},    {GI_FOP_SYMLINK, "ln", 10, "E:ln SYMLINK EU:ln"},
+      {GI_FOP_UNLINK, "new", 0, "E:new UNLINK EU:new"},
+  };
+  struct rig *r = rig_new(NULL);
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(step); i++) {
+    struct gi_fop *f = rig_entry(r, step[i].kind, 1, step[i].name, step[i].gfid);
+
+    f->args.mode = 0644;
+    rig_run(r, f);
+    assert_ok(f);
+    rig_log_all(r, step[i].log);
+  }
+  rig_free_clean(r);
+}
+
+static void
+set_second(struct rig *r, struct gi_fop *f, const char *name)
+{
+  struct gi_inode *root = gi_inode_get(r->s->graph, &gi_gfid_root);
+
+  gi_fop_set_entry(f, &f->loc2, root, name);
+  gi_inode_unref(&root);
+}
+
+static void
+several_locks_in_order(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_object(r, 6, S_IFDIR | 0755);
+  f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+  set_second(r, f, "aaa");
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "E:aaa E:f5 RENAME EU:aaa EU:f5");
+
+  f = rig_loc(r, GI_FOP_LINK, 5);
+  set_second(r, f, "bbb");
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "E:bbb LINK EU:bbb");
+
+  f = rig_entry(r, GI_FOP_RMDIR, 1, "f6", 0);
+  gi_loc_set_inode(&f->loc, fake_inode(r->s, 6));
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "E:f6 E:* RMDIR EU:f6 EU:*");
+  rig_free_clean(r);
+}
+
+static void
+metadata_sequences(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_SETATTR, GI_FOP_SETXATTR, GI_FOP_REMOVEXATTR, GI_FOP_XATTROP};
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
+  assert_ok(f);
+  rig_forget(r);
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds) - 1; i++) {
+    char want[64];
+
+    f = rig_loc(r, kinds[i], 5);
+    f->args.dict = gi_dict_new();
+    f->args.name = "user.x";
+    rig_run(r, f);
+    assert_ok(f);
+    snprintf(want, sizeof(want), "L:m %s U:m", gi_fop_name(kinds[i]));
+    rig_log_all(r, want);
+  }
+  rig_free_clean(r);
+}
+
+static void
+private_attributes_are_refused(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  f = rig_loc(r, GI_FOP_SETXATTR, 5);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", "x", 1);
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, EPERM);
+  f = rig_loc(r, GI_FOP_REMOVEXATTR, 5);
+  f->args.name = "trusted.glusterfs.afr.x";
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, EPERM);
+  f = rig_loc(r, GI_FOP_GETXATTR, 5);
+  f->args.name = "trusted.afr.dirty";
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, ENODATA);
+  rig_log_all(r, "");
+  rig_free_clean(r);
+}
+
+static void
+private_names_are_hidden(void **state)
+{
+  static const char anon[] = ".glusterfs-anonymous-inode-8306d860-0000-0000-0000-000000000000";
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, anon, 0));
+  assert_int_equal(f->rsp.err, EPERM);
+  rig_run(r, f = rig_entry(r, GI_FOP_MKDIR, 1, ".landfill", 7));
+  assert_int_equal(f->rsp.err, EPERM);
+  f = rig_entry(r, GI_FOP_LOOKUP, 1, anon, 0);
+  f->caller.pid = -1;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  rig_free_clean(r);
+}
+
+/* ---- reading ---- */
+
+static unsigned
+total(struct rig *r, enum gi_fop_kind kind)
+{
+  return fake_count(r->s, 0, kind) + fake_count(r->s, 1, kind) + fake_count(r->s, 2, kind);
+}
+
+static void
+reads_go_to_one_child(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_STAT, GI_FOP_ACCESS, GI_FOP_READLINK, GI_FOP_GETXATTR};
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  fd = rig_open(r, 5);
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    rig_run(r, f = rig_loc(r, kinds[i], 5));
+    assert_ok(f);
+    assert_int_equal(total(r, kinds[i]), 1);
+  }
+  f = rig_fd(r, GI_FOP_READ, fd);
+  f->args.size = 100;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.ret, 100);
+  assert_int_equal(f->rsp.payload.len, 100);
+  assert_int_equal(total(r, GI_FOP_READ), 1);
+  assert_int_equal(total(r, GI_FOP_LOOKUP) + total(r, GI_FOP_FSTAT), 0);
+  rig_free_clean(r);
+}
+
+static void
+read_hash_mode_spreads_files(void **state)
+{
+  struct rig *r = rig_new(NULL);
+
+  for (uint8_t n = 10; n < 25; n++) {
+    struct gi_fop *f;
+
+    rig_object(r, n, S_IFREG | 0644);
+    rig_run(r, f = rig_loc(r, GI_FOP_STAT, n));
+    assert_ok(f);
+  }
+  for (unsigned i = 0; i < BRICKS; i++)
+    assert_true(fake_count(r->s, i, GI_FOP_STAT) > 0);
+  rig_free_clean(r);
+
+  r = rig_new("option read-subvolume-index 1\n");
+  for (uint8_t n = 10; n < 15; n++) {
+    rig_object(r, n, S_IFREG | 0644);
+    rig_run(r, rig_loc(r, GI_FOP_STAT, n));
+  }
+  assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 5);
+  rig_free_clean(r);
+
+  r = rig_new("option read-hash-mode 0\n");
+  rig_object(r, 10, S_IFREG | 0644);
+  rig_run(r, rig_loc(r, GI_FOP_STAT, 10));
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_STAT), 1);
+  rig_free_clean(r);
+}
+
+static void
+avail(struct gi_fop *f, void *arg)
+{
+  f->rsp.statfs.bavail = (uintptr_t)arg;
+}
+
+static void
+statfs_shows_the_fullest_brick(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f = fake_fop(r->s, GI_FOP_STATFS);
+
+  fake_script_clear(r->s);
+  for (uintptr_t i = 0; i < BRICKS; i++)
+    fake_script(r->s, (unsigned)i, GI_FOP_STATFS, (struct fake_reply){.fill = avail, .arg = (void *)(i == 1 ? 5 : 10 + i)});
+  rig_run(r, f);
+  assert_ok(f);
+  assert_int_equal(f->rsp.statfs.bavail, 5);
+  rig_free(r);
+}
+
+static void
+pathinfo(struct gi_fop *f, void *arg)
+{
+  f->rsp.dict = gi_dict_new();
+  gi_dict_set_str(f->rsp.dict, f->args.name, arg);
+}
+
+static void
+pathinfo_names_all_copies(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f = rig_loc(r, GI_FOP_GETXATTR, 1);
+  const char *text;
+
+  f->args.name = "trusted.glusterfs.pathinfo";
+  fake_script_clear(r->s);
+  for (unsigned i = 0; i < BRICKS; i++)
+    fake_script(r->s, i, GI_FOP_GETXATTR, (struct fake_reply){.fill = pathinfo, .arg = i == 1 ? "<B>" : i ? "<C>" : "<A>"});
+  rig_run(r, f);
+  assert_ok(f);
+  assert_true(gi_dict_get_str(f->rsp.dict, f->args.name, &text));
+  assert_string_equal(text, "(<REPLICATE:under-test> <A> <B> <C>)");
+  rig_free(r);
+}
+
+static void
+add_entry(struct gi_fop *f, const char *name, uint8_t n)
+{
+  struct gi_dirent e = {.name = name, .name_len = (uint32_t)strlen(name), .off = n, .ino = n};
+
+  memset(&e.stat.gfid, n, sizeof(e.stat.gfid));
+  e.stat.mode = S_IFREG | 0644;
+  gi_dirents_add(&f->rsp.entries, &e, f);
+}
+
+static void
+listing(struct gi_fop *f, void *arg)
+{
+  add_entry(f, "a", 5);
+  add_entry(f, ".landfill", 6);
+  add_entry(f, "b", 7);
+  f->rsp.ret = 3;
+}
+
+static void
+listing_stays_on_one_child(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_gfid root = gi_gfid_root;
+  struct gi_inode *inode = gi_inode_get(r->s->graph, &root);
+  struct gi_fd *fd = gi_fd_new(r->s->graph, inode, 0, 100);
+  struct gi_fop *f;
+  unsigned child = BRICKS;
+
+  fd->directory = true;
+  gi_inode_unref(&inode);
+  rig_run(r, f = rig_fd(r, GI_FOP_OPENDIR, fd));
+  assert_ok(f);
+  assert_int_equal(total(r, GI_FOP_OPENDIR), 3);
+  fake_script_clear(r->s);
+  for (unsigned i = 0; i < BRICKS; i++)
+    fake_script_always(r->s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = listing});
+  for (unsigned i = 0; i < BRICKS; i++)
+    fake_script_always(r->s, i, GI_FOP_FSTAT, (struct fake_reply){.fill = NULL});
+  rig_run(r, f = rig_fd(r, GI_FOP_READDIRP, fd));
+  assert_ok(f);
+  assert_int_equal(f->rsp.ret, 2);
+  assert_string_equal(f->rsp.entries.entry[1].name, "b");
+  assert_int_equal(f->rsp.entries.entry[0].stat.mode, 0); /* not known to be clean: must be looked up */
+  for (unsigned i = 0; i < BRICKS; i++)
+    if (fake_count(r->s, i, GI_FOP_READDIRP))
+      child = i;
+  f = rig_fd(r, GI_FOP_READDIRP, fd);
+  f->args.offset = 7;
+  rig_run(r, f);
+  assert_int_equal(fake_count(r->s, child, GI_FOP_READDIRP), 2);
+  rig_down(r, child);
+  f = rig_fd(r, GI_FOP_READDIRP, fd);
+  f->args.offset = 7;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  gi_fd_unref(&fd);
+  rig_free(r);
+}
+
+/* ---- descriptors and locks ---- */
+
+static void
+o_trunc_is_a_transaction(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
+  rig_forget(r);
+  fd = fake_fd(r->s, 5);
+  f = rig_fd(r, GI_FOP_OPEN, fd);
+  f->args.flags = 01002;
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "OPEN L:0 X:d+1 FTRUNCATE X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+flush_is_local_without_locks(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  fd = rig_open(r, 5);
+  rig_run(r, f = rig_fd(r, GI_FOP_FLUSH, fd));
+  assert_ok(f);
+  rig_log_all(r, "");
+  f = rig_fd(r, GI_FOP_LK, fd);
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.type = f->args.flock.type = GI_LK_WRITE;
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "LK");
+  rig_run(r, f = rig_fd(r, GI_FOP_FLUSH, fd));
+  assert_ok(f);
+  rig_log_all(r, "FLUSH");
+  rig_free_clean(r);
+}
+
+static void
+posix_lock_is_all_or_nothing(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  fd = rig_open(r, 5);
+  r->brick[2].fail_once[GI_FOP_LK] = EAGAIN;
+  f = rig_fd(r, GI_FOP_LK, fd);
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.type = f->args.flock.type = GI_LK_WRITE;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, EAGAIN);
+  rig_log(r, 0, "LK LK");
+  rig_log(r, 1, "LK LK");
+  rig_log(r, 2, "LK");
+  rig_free_clean(r);
+}
+
+static void
+unsupported_kinds_say_so(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_run(r, f = rig_loc(r, GI_FOP_COPY_FILE_RANGE, 5));
+  assert_int_equal(f->rsp.err, EOPNOTSUPP);
+  rig_free_clean(r);
+}
+
+static void
+arbiter_volumes_are_refused(void **state)
+{
+  struct gi_error err = {0};
+
+  assert_null(fake_stack_try("cluster/replicate", "option arbiter-count 1\n", 3, &err));
+  assert_non_null(strstr(err.text, "arbiter"));
+  assert_null(fake_stack_try("cluster/replicate", "option afr-pending-xattr a,b\n", 3, &err));
+  assert_non_null(strstr(err.text, "afr-pending-xattr"));
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(write_costs_one_message),
+      cmocka_unit_test(entry_sequences),
+      cmocka_unit_test(several_locks_in_order),
+      cmocka_unit_test(metadata_sequences),
+      cmocka_unit_test(private_attributes_are_refused),
+      cmocka_unit_test(private_names_are_hidden),
+      cmocka_unit_test(reads_go_to_one_child),
+      cmocka_unit_test(read_hash_mode_spreads_files),
+      cmocka_unit_test(statfs_shows_the_fullest_brick),
+      cmocka_unit_test(pathinfo_names_all_copies),
+      cmocka_unit_test(listing_stays_on_one_child),
+      cmocka_unit_test(o_trunc_is_a_transaction),
+      cmocka_unit_test(flush_is_local_without_locks),
+      cmocka_unit_test(posix_lock_is_all_or_nothing),
+      cmocka_unit_test(unsupported_kinds_say_so),
+      cmocka_unit_test(arbiter_volumes_are_refused),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
