@@ -6,8 +6,9 @@
  * that dies on its data would die again, and the administrator decides.
  *
  *   DOWN -> STARTING  spawned; our child is the parent of the brick, it exits
- *                     with 0 once the brick has signed in at the port mapper
- *        -> UP        the pid file names the brick; its pidfd is watched
+ *                     with 0 once the brick has built its graph
+ *        -> UP        the pid file names the brick; its pidfd is watched. It
+ *                     is online once it has signed in at the port mapper
  *        -> STOPPING  SIGTERM was sent; SIGKILL follows if it does not go
  *        -> DOWN      the pidfd says it is gone
  */
@@ -74,6 +75,7 @@ brick_socket(const struct gd_brick *b)
 /* ---- the struct behind a brick ---- */
 
 static void answer_now(void *arg);
+static void start_failed(struct gd_brick *b, int code, const char *why);
 
 static struct gd_proc *
 proc_of(struct gd_brick *b)
@@ -177,7 +179,7 @@ brick_gone(void *arg, unsigned events)
 {
   struct gd_proc *p = arg;
   struct gd_brick *b = p->brick;
-  bool expected = b->state == GD_PROC_STOPPING;
+  bool expected = b->state == GD_PROC_STOPPING, starting = p->fn && !expected;
   unwatch(p);
   gi_log(expected ? GI_LOG_INFO : GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s (pid %d) %s", b->host, b->path, (int)b->pid,
          expected ? "was stopped" : "ended unexpectedly: \"volume start force\" starts it again");
@@ -188,6 +190,8 @@ brick_gone(void *arg, unsigned events)
   unlink(pidfile);
   if (expected)
     answer(p, 0, NULL);
+  else if (starting)
+    start_failed(b, EIO, "the process ended before it had signed in");
 }
 
 static bool
@@ -293,8 +297,8 @@ spawn(struct gd_brick *b, pid_t *pid)
   GI_CLEANUP_FREE char *node = gi_asprintf("*-posix.glusterd-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   GI_CLEANUP_FREE char *listen_port = gi_asprintf("%s-server.listen-port=%d", b->volume->name, b->port);
   char *argv[] = { gd->brick_program, "-s", gd->config.bind ? gd->config.bind : b->host, "--volfile-id", id, "--volfile-server-port",
-                   daemon_port, "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log, "--xlator-option", node,
-                   "--process-name", "brick", "--brick-port", port, "--xlator-option", listen_port, NULL };
+                   daemon_port, "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log, "--statedump-dir",
+                   gd->config.rundir, "--xlator-option", node, "--process-name", "brick", "--brick-port", port, "--xlator-option", listen_port, NULL };
   posix_spawn_file_actions_t fa;
   posix_spawnattr_t attr;
   sigset_t none, all;
@@ -349,7 +353,26 @@ parent_gone(void *arg, unsigned events)
     return;
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 3, "brick %s:%s runs on port %d (pid %d)", b->host, b->path, b->port, (int)b->pid);
-  answer(p, 0, NULL);
+  if (b->signed_in)
+    answer(p, 0, NULL);
+  else
+    gi_timer_set(&p->timer, START_TIMEOUT);
+}
+
+void
+gd_brick_signed_in(struct gd_brick *b, int port)
+{
+  bool moved = b->port != port;
+  b->port = port;
+  b->signed_in = true;
+  if (moved)
+    gd_store_brick(b, NULL);
+  if (b->state == GD_PROC_DOWN) /* started by hand, or while nobody looked */
+    gd_brick_adopt(b);
+  if (b->state == GD_PROC_UP && b->proc->fn) { /* a start waits for this */
+    gi_timer_cancel(&b->proc->timer);
+    answer(b->proc, 0, NULL);
+  }
 }
 
 static void
@@ -359,7 +382,7 @@ start_too_slow(void *arg)
   pid_t brick = running_pid(p->brick);
   if (brick)
     kill(brick, SIGKILL);
-  syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0); /* parent_gone follows */
+  syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0); /* parent_gone or brick_gone follows */
 }
 
 static int

@@ -195,6 +195,7 @@ void gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg);
 void gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg);
 /* Takes over a process that outlived an earlier daemon. */
 bool gd_brick_adopt(struct gd_brick *b);
+void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mapper where it listens */
 bool gd_brick_online(const struct gd_brick *b);
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
 void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */

@@ -55,12 +55,6 @@ static const struct own_key {
   DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
   DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
   { GD_KEY_SWITCH,
-    { .name = "", .key = "auth.allow", .type = GI_OPT_ADDRESS_LIST, .def = "*", .level = 1, .live = true,
-      .text = "Comma separated addresses that may connect to the bricks." } },
-  { GD_KEY_SWITCH,
-    { .name = "", .key = "auth.reject", .type = GI_OPT_ADDRESS_LIST, .level = 1, .live = true,
-      .text = "Comma separated addresses that may not connect to the bricks." } },
-  { GD_KEY_SWITCH,
     { .name = "", .key = "nfs.disable", .type = GI_OPT_BOOL, .def = "on", .level = 1, .live = true,
       .text = "Kept for compatibility: there is no built-in NFS server." } },
   { GD_KEY_POOL,
@@ -149,6 +143,17 @@ scan_kind(struct gd_options_map *m, const char *root, const char *kind)
   closedir(d);
 }
 
+static struct gd_options_map *
+finish(struct gd_options_map *m)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++) {
+    const struct own_key *o = &own_keys[i];
+    add_key(m, (struct gd_key){ o->opt.key, o->kind, *o->opt.name ? o->opt.name : NULL, &o->opt });
+  }
+  qsort(m->keys, m->nkeys, sizeof(*m->keys), compare_keys);
+  return m;
+}
+
 struct gd_options_map *
 gd_map_new(void)
 {
@@ -161,12 +166,16 @@ gd_map_new(void)
     scan_kind(m, root, e->d_name);
   if (d)
     closedir(d);
-  for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++) {
-    const struct own_key *o = &own_keys[i];
-    add_key(m, (struct gd_key){ o->opt.key, o->kind, *o->opt.name ? o->opt.name : NULL, &o->opt });
-  }
-  qsort(m->keys, m->nkeys, sizeof(*m->keys), compare_keys);
-  return m;
+  return finish(m);
+}
+
+struct gd_options_map *
+gd_map_new_of(const char *const *types)
+{
+  struct gd_options_map *m = gi_new(struct gd_options_map);
+  for (; *types; types++)
+    add_class(m, *types);
+  return finish(m);
 }
 
 void

@@ -28,6 +28,8 @@ struct gd_key {
 
 /* Loads every class below the translator directory. Never fails: what cannot be loaded is logged and missing. */
 struct gd_options_map *gd_map_new(void);
+/* Only these classes; the list ends with NULL. */
+struct gd_options_map *gd_map_new_of(const char *const *types);
 void gd_map_free(struct gd_options_map **map);
 
 const struct gi_xlator_class *gd_map_class(const struct gd_options_map *map, const char *type); /* NULL if not available */

@@ -224,13 +224,7 @@ sign_in(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     answer_two(req, -1, b ? EINVAL : ENOENT);
     return;
   }
-  bool moved = b->port != (int)port;
-  b->port = (int)port;
-  b->signed_in = true;
-  if (moved)
-    gd_store_brick(b, NULL);
-  if (b->state == GD_PROC_DOWN) /* started by hand, or while we did not look */
-    gd_brick_adopt(b);
+  gd_brick_signed_in(b, (int)port);
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "brick %s:%s listens on port %u", b->host, b->path, port);
   answer_two(req, 0, 0);
 }

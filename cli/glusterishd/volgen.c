@@ -33,16 +33,18 @@ struct layer {
 
 /* ---- options ---- */
 
-/* Options of the translator's table whose key is set on the volume. */
+/* Options of the translator's table whose key is set on the volume. In a pattern the brick's path stands for the star. */
 static void
 volume_options(struct gen *g, struct gi_vol_node *n, const struct gi_xlator_class *cls)
 {
   for (const struct gi_option *o = cls->options; o && o->name; o++) {
-    if (!o->key || o->wildcard || (o->side && !(o->side & g->side)))
+    const char *value = o->key ? gd_options_get(&g->v->options, o->key) : NULL;
+    const char *star = o->wildcard ? strchr(o->name, '*') : NULL;
+    if (!value || (o->side && !(o->side & g->side)) || (o->wildcard && (!star || !g->brick)))
       continue;
-    const char *value = gd_options_get(&g->v->options, o->key);
-    if (value)
-      gi_vol_node_option(n, o->name, "%s", value);
+    GI_CLEANUP_FREE char *name =
+        star ? gi_asprintf("%.*s%s%s", (int)(star - o->name), o->name, g->brick->path, star + 1) : gi_strdup(o->name);
+    gi_vol_node_option(n, name, "%s", value);
   }
 }
 
@@ -288,9 +290,8 @@ static void
 server_options(struct gen *g, struct gi_vol_node *n)
 {
   const struct gd_volume *v = g->v;
-  const char *path = g->brick->path, *reject = gd_options_get(&v->options, "auth.reject");
+  const char *path = g->brick->path;
   GI_CLEANUP_FREE char *allow_name = gi_asprintf("auth.addr.%s.allow", path);
-  GI_CLEANUP_FREE char *reject_name = gi_asprintf("auth.addr.%s.reject", path);
   GI_CLEANUP_FREE char *login_name = gi_asprintf("auth.login.%s.allow", path);
   GI_CLEANUP_FREE char *password_name = gi_asprintf("auth.login.%s.password", v->username);
   transport_options(n);
@@ -299,9 +300,7 @@ server_options(struct gen *g, struct gi_vol_node *n)
   gi_vol_node_option(n, login_name, "%s", v->username);
   gi_vol_node_option(n, password_name, "%s", v->password);
   gi_vol_node_option(n, "auth-path", "%s", path);
-  gi_vol_node_option(n, allow_name, "%s", gd_options_get(&v->options, "auth.allow") ?: "*");
-  if (reject)
-    gi_vol_node_option(n, reject_name, "%s", reject);
+  gi_vol_node_option(n, allow_name, "*");
 }
 
 static const struct layer brick_layers[] = { /* bottom up, volfile.md 3 */
