@@ -52,10 +52,10 @@ struct unit {
 };
 
 static const struct unit *
-find_unit(const struct unit *units, const char *name)
+find_unit(const struct unit *units, const char *name, int (*compare)(const char *, const char *))
 {
   for (; units->name; units++) {
-    if (strcasecmp(units->name, name) == 0)
+    if (compare(units->name, name) == 0)
       return units;
   }
   return NULL;
@@ -78,21 +78,25 @@ take_digits(const char **text, uint64_t *value)
   return true;
 }
 
-/* ".5" after a number; moves *text behind it. No point is fine. */
+/* A plain decimal such as "12", "1.5", ".5" or "1."; moves *text behind it. */
 static bool
-take_fraction(const char **text, double *value)
+take_decimal(const char **text, uint64_t *whole, double *fraction)
 {
-  *value = 0;
-  if (**text != '.')
-    return true;
-  const char *p = *text + 1;
+  const char *p = *text;
   double scale = 0.1;
-  if (!isdigit((unsigned char)*p))
+  *whole = 0;
+  *fraction = 0;
+  bool digits = isdigit((unsigned char)*p);
+  if (digits && !take_digits(&p, whole))
     return false;
-  for (; isdigit((unsigned char)*p); p++, scale /= 10)
-    *value += (*p - '0') * scale;
+  if (*p == '.') {
+    for (p++; isdigit((unsigned char)*p); p++, scale /= 10) {
+      *fraction += (*p - '0') * scale;
+      digits = true;
+    }
+  }
   *text = p;
-  return true;
+  return digits;
 }
 
 bool
@@ -102,9 +106,11 @@ gi_parse_size(const char *text, uint64_t *bytes)
                                       {"GB", 1ull << 30}, {"TB", 1ull << 40}, {"PB", 1ull << 50}, {NULL, 0}};
   uint64_t whole;
   double fraction;
-  if (!take_digits(&text, &whole) || !take_fraction(&text, &fraction))
+  if (*text == '+')
+    text++;
+  if (!take_decimal(&text, &whole, &fraction))
     return false;
-  const struct unit *unit = find_unit(units, text);
+  const struct unit *unit = find_unit(units, text, strcasecmp);
   if (!unit || __builtin_mul_overflow(whole, unit->factor, &whole))
     return false;
   return !__builtin_add_overflow(whole, (uint64_t)(fraction * (double)unit->factor), bytes);
@@ -113,16 +119,18 @@ gi_parse_size(const char *text, uint64_t *bytes)
 bool
 gi_parse_time(const char *text, uint64_t *seconds)
 {
-  static const struct unit units[] = {{"", 1},       {"s", 1},     {"m", 60},       {"min", 60}, {"h", 3600}, {"hr", 3600},
-                                      {"d", 86400}, {"days", 86400}, {"w", 604800}, {"wk", 604800}, {NULL, 0}};
+  static const struct unit units[] = {{"", 1},     {"s", 1},     {"sec", 1},      {"m", 60},     {"min", 60},    {"h", 3600},
+                                      {"hr", 3600}, {"d", 86400}, {"days", 86400}, {"w", 604800}, {"wk", 604800}, {NULL, 0}};
   uint64_t n;
+  if (*text == '+')
+    text++;
   if (!take_digits(&text, &n))
     return false;
-  const struct unit *unit = find_unit(units, text);
+  const struct unit *unit = find_unit(units, text, strcmp);
   return unit && !__builtin_mul_overflow(n, unit->factor, seconds);
 }
 
-/* A finite decimal number without hexadecimal, blanks, infinity. */
+/* A finite decimal number: no hexadecimal, blanks, infinity. */
 static bool
 take_number(const char **text, double *value)
 {
@@ -140,7 +148,7 @@ take_number(const char **text, double *value)
 static bool
 parse_percent(const char *text, double *value)
 {
-  return take_number(&text, value) && (!*text || strcmp(text, "%") == 0);
+  return *text != '-' && take_number(&text, value) && (!*text || strcmp(text, "%") == 0);
 }
 
 /* ---- lists of addresses ---- */
@@ -162,48 +170,43 @@ valid_cidr(const char *text, size_t len)
   return (inet_pton(AF_INET, addr, bin) == 1 && bits <= 32) || (inet_pton(AF_INET6, addr, bin) == 1 && bits <= 128);
 }
 
-/* Digits, dots and '*' only: at most four parts, each a number up to 255 or a single '*'. */
+/* Dotted numbers in which a whole part may be '*': "10.*", "192.168.*.1"; at most four parts. */
 static bool
 valid_ipv4_pattern(const char *text, size_t len)
 {
-  unsigned parts = 1, value = 0, digits = 0, stars = 0;
+  unsigned parts = 1;
+  size_t start = 0;
   for (size_t i = 0; i <= len; i++) {
-    if (i == len || text[i] == '.') {
-      if (digits + stars == 0 || (stars && (digits || stars > 1)) || value > 255)
-        return false;
-      if (i < len)
-        parts++;
-      value = digits = stars = 0;
-    } else if (text[i] == '*') {
-      stars++;
-    } else {
-      value = value * 10 + (unsigned)(text[i] - '0');
-      if (++digits > 3)
+    if (i < len && text[i] != '.')
+      continue;
+    size_t n = i - start;
+    bool star = n == 1 && text[start] == '*';
+    for (size_t k = start; k < i && !star; k++) {
+      if (!isdigit((unsigned char)text[k]))
         return false;
     }
+    if (n == 0 || n > 3)
+      return false;
+    parts += i < len;
+    start = i + 1;
   }
   return parts <= 4;
 }
 
-/* Labels of letters, digits, '-' and '_', with single '*' as wildcards. A trailing dot is fine. */
+/* Labels of letters, digits and inner '-'. */
 static bool
-valid_host_pattern(const char *text, size_t len)
+valid_host(const char *text, size_t len)
 {
-  size_t label = 0;
+  char last = '.';
   for (size_t i = 0; i < len; i++) {
     char c = text[i];
-    if (c == '.') {
-      if (label == 0)
-        return false;
-      label = 0;
-      continue;
-    }
-    if (!isalnum((unsigned char)c) && c != '-' && c != '_' && c != '*')
+    if (!isalnum((unsigned char)c) && c != '-' && c != '.')
       return false;
-    if ((c == '*' && i > 0 && text[i - 1] == '*') || ++label > 63)
+    if ((last == '.' && !isalnum((unsigned char)c)) || (last == '-' && c == '.'))
       return false;
+    last = c;
   }
-  return len <= 255;
+  return isalnum((unsigned char)last) && len <= 255;
 }
 
 static bool
@@ -226,10 +229,7 @@ valid_address(const char *text, size_t len)
     addr[len] = '\0';
     return inet_pton(AF_INET6, addr, bin) == 1;
   }
-  size_t numeric = 0;
-  while (numeric < len && (isdigit((unsigned char)text[numeric]) || text[numeric] == '.' || text[numeric] == '*'))
-    numeric++;
-  return numeric == len ? valid_ipv4_pattern(text, len) : valid_host_pattern(text, len);
+  return valid_ipv4_pattern(text, len) || valid_host(text, len);
 }
 
 /* One item: an address, or "/directory(address|address)" for mounts of a directory. */
@@ -238,7 +238,7 @@ valid_address_item(const char *text, size_t len)
 {
   const char *paren = text[0] == '/' ? memchr(text, '(', len) : NULL;
   if (!paren)
-    return text[0] == '/' ? len > 1 : valid_address(text, len);
+    return valid_address(text, len);
   const char *end = text + len - 1;
   if (*end != ')')
     return false;
@@ -252,12 +252,15 @@ valid_address_item(const char *text, size_t len)
   return true;
 }
 
+/* Empty items are passed over: lists put together by scripts have them. */
 static bool
 valid_address_list(const char *text)
 {
+  if (!*text)
+    return false;
   for (;;) {
     size_t len = strcspn(text, ",");
-    if (len == 0 || !valid_address_item(text, len))
+    if (len > 0 && !valid_address_item(text, len))
       return false;
     if (!text[len])
       return true;
@@ -381,11 +384,14 @@ value_percent_or_size(const struct gi_option *opt, const char *text, union value
   bool has_sign = len > 0 && text[len - 1] == '%';
   bool bare = strspn(text, "0123456789.") == len;
   if (parse_percent(text, &percent) && (has_sign || (bare && percent <= 100))) {
+    if (percent != floor(percent))
+      return gi_error_set(err, EINVAL, "'%f' in 'option %s %s' should not be fractional value. Use valid unsigned integer value.",
+                          percent, opt->name, text);
     v->ps = (struct gi_percent_or_size){.is_percent = true, .value = percent};
     return check_percent(opt, text, percent, err);
   }
   if (!gi_parse_size(text, &bytes))
-    return bad_number(opt, text, err);
+    return gi_error_set(err, EINVAL, "invalid number format \"%s\" in \"option %s\"", text, opt->name);
   v->ps = (struct gi_percent_or_size){.is_percent = false, .value = (double)bytes};
   return 0;
 }

@@ -52,7 +52,7 @@ struct gi_option {
   enum gi_option_type type;
   size_t offset;    /* in the values struct */
   const char *def;  /* default as text, NULL = none */
-  double min, max;  /* inclusive; both 0 = no limits; for SIZE bytes, for TIME seconds */
+  double min, max;  /* inclusive; both 0 = no limits, max INFINITY = only a minimum; for SIZE bytes, for TIME seconds */
   const char *const *words; /* GI_OPT_ENUM (and GI_OPT_STR with a closed list): NULL-terminated */
   bool live;        /* applied to a running graph */
   bool wildcard;    /* `name` is an fnmatch pattern; values are only checked, read them with gi_xlator_option */

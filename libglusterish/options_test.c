@@ -80,7 +80,10 @@ test_messages(void **state)
   refused("min-free-inodes", "abc", "invalid percent format \"abc\" in \"option min-free-inodes\"");
   refused("min-free-inodes", "101%", "'101.000000' in 'option min-free-inodes 101%' is out of range [0 - 100]");
   refused("min-free-disk", "200%", "'200.000000' in 'option min-free-disk 200%' is out of range [0 - 100]");
-  refused("min-free-disk", "abc", "invalid number format \"abc\" in option \"min-free-disk\"");
+  refused("min-free-disk", "abc", "invalid number format \"abc\" in \"option min-free-disk\"");
+  refused("min-free-disk", "-5", "invalid number format \"-5\" in \"option min-free-disk\"");
+  refused("min-free-disk", "1.5", "'1.500000' in 'option min-free-disk 1.5' should not be fractional value. Use valid unsigned integer value.");
+  refused("min-free-inodes", "-1%", "invalid percent format \"-1%\" in \"option min-free-inodes\"");
   refused("ratio", "2", "'2.000000' in 'option ratio 2' is out of range [0 - 1]");
   refused("ratio", "nan", "invalid number format \"nan\" in option \"ratio\"");
   refused("favorite-child-policy", "foo",
@@ -118,8 +121,8 @@ test_parse(void **state)
   assert_true(!v.reserve.is_percent && v.reserve.value == 101);
   assert_int_equal(gi_option_parse(opt("min-free-disk"), "5GB", &v, &err), 0);
   assert_true(!v.reserve.is_percent && v.reserve.value == 5368709120.0);
-  assert_int_equal(gi_option_parse(opt("min-free-disk"), "7.5%", &v, &err), 0);
-  assert_true(v.reserve.is_percent && v.reserve.value == 7.5);
+  assert_int_equal(gi_option_parse(opt("min-free-disk"), "7%", &v, &err), 0);
+  assert_true(v.reserve.is_percent && v.reserve.value == 7);
   /* A refused value changes nothing. */
   assert_int_equal(gi_option_parse(opt("changelog-dir"), "/a", &v, &err), 0);
   assert_int_equal(gi_option_parse(opt("changelog-dir"), "a", &v, &err), -1);
@@ -162,12 +165,12 @@ test_numbers(void **state)
     const char *text;
     uint64_t value;
   } sizes[] = {{"0", 0}, {"7", 7}, {"7b", 7}, {"1KB", 1024}, {"2mb", 2 << 20}, {"3Gb", 3ull << 30}, {"1TB", 1ull << 40},
-               {"1PB", 1ull << 50}, {"1.5KB", 1536}, {"0.5GB", 1 << 29}, {"18446744073709551615", UINT64_MAX}};
+               {"1PB", 1ull << 50}, {"1.5KB", 1536}, {"0.5GB", 1 << 29}, {".5GB", 1 << 29}, {"1.GB", 1 << 30}, {"+1MB", 1 << 20}, {"18446744073709551615", UINT64_MAX}};
   for (unsigned i = 0; i < GI_ARRAY_LEN(sizes); i++) {
     assert_true(gi_parse_size(sizes[i].text, &u));
     assert_true(u == sizes[i].value);
   }
-  static const char *const bad_sizes[] = {"", "KB", "64M", "64k", "64MiB", "0x10", "-1", "+1", "1 KB", " 1", "1.", ".5KB", "1e3",
+  static const char *const bad_sizes[] = {"", "KB", "64M", "64k", "64MiB", "0x10", "-1", "+", ".", "++1", "1 KB", " 1", "1e3",
                                           "18446744073709551616", "16384PB", "1.5.5", "1EB"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad_sizes); i++)
     assert_false(gi_parse_size(bad_sizes[i], &u));
@@ -175,13 +178,13 @@ test_numbers(void **state)
   static const struct {
     const char *text;
     uint64_t value;
-  } times[] = {{"90", 90}, {"90s", 90}, {"5m", 300}, {"5min", 300}, {"1hr", 3600}, {"1h", 3600}, {"1d", 86400}, {"2days", 172800},
+  } times[] = {{"90", 90}, {"90s", 90}, {"9sec", 9}, {"+5", 5}, {"5m", 300}, {"5min", 300}, {"1hr", 3600}, {"1h", 3600}, {"1d", 86400}, {"2days", 172800},
                {"1w", 604800}, {"1wk", 604800}};
   for (unsigned i = 0; i < GI_ARRAY_LEN(times); i++) {
     assert_true(gi_parse_time(times[i].text, &u));
     assert_true(u == times[i].value);
   }
-  static const char *const bad_times[] = {"", "s", "1.5", "-1", "1y", "1 h", "99999999999999999999", "9999999999999999999wk"};
+  static const char *const bad_times[] = {"", "s", "1.5", "-1", "1y", "1 h", "5S", "5day", "5mins", "1hrs", "1Min", "1week", "0.5wk", "99999999999999999999", "9999999999999999999wk"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad_times); i++)
     assert_false(gi_parse_time(bad_times[i], &u));
 
@@ -197,10 +200,12 @@ test_numbers(void **state)
 static void
 test_addresses(void **state)
 {
-  static const char *const good[] = {"*", "10.0.0.1", "10.*", "192.168.1.*", "10.0.0.0/8", "fe80::/10", "::1", "fe80::*", "node1",
-                                     "*.example.com", "a,b,10.1.2.3", "host-1.example.com", "/sub(10.1.1.1|node2),/(*)", "my_host"};
-  static const char *const bad[] = {"", ",", "a,", ",a", "10.**", "10.0.0.256", "1.2.3.4.5", "10.0.0.0/33", "a/b", "a b", "fe80::/129",
-                                    "a..b", ":::", "gg::1", "/sub(", "/sub()", "/sub(a", "10..1", "!x", "/"};
+  static const char *const good[] = {"*", "10.0.0.1", "10.*", "192.168.1.*", "10.*.1", "10.*.*.*", "10.0.0.0/8", "fe80::/10", "::1",
+                                     "fe80::*", "node1", "a,b,10.1.2.3", "host-1.example.com", "/sub(10.1.1.1|node2),/(*)",
+                                     "10.0.0.256", "a,,b", "a,", ",", "1.2.3.4.5"};
+  static const char *const bad[] = {"", "10.**", "**", "10.0.0.0/33", "a/b", "a b", "fe80::/129", "a..b", ":::", "gg::1", "/sub(",
+                                    "/sub()", "/sub(a", "/sub(a_b)", "/sub", "10..1", "!x", "@x", "/", "a_b", "*a", "a*b", "*.a.b", "10.1*",
+                                    "-a", "a-", "a.", "10.", "1.2.3.4.*", "10.0.0.1/", "[::1]", "a.-b"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(good); i++) {
     if (gi_option_check(opt("allow"), good[i], NULL) != 0)
       fail_msg("refused: %s", good[i]);
