@@ -253,6 +253,10 @@ cl_wire_handles(struct client *c, struct gi_fop *fop, struct gi_wire_fds *fds)
 static void
 cl_adapt(struct client *c, struct gi_fop *fop)
 {
+  if (fop->fd && fop->fd->inode)
+    fop->loc.gfid = fop->fd->inode->gfid;
+  if (fop->fd2 && fop->fd2->inode)
+    fop->loc2.gfid = fop->fd2->inode->gfid;
   if (fop->kind == GI_FOP_OPEN || fop->kind == GI_FOP_CREATE)
     fop->args.flags &= CL_OPEN_FLAGS;
   if (cl_opts(c)->filter_o_direct &&

@@ -1,19 +1,471 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protocol/client and protocol/server over loopback: seen from the client.
+ * protocol/client against a real protocol/server over loopback.
  */
 #include "tests/unit/brick-bench.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
+#define NOT_SENT                                                                                                     \
+  (GI_KIND(GI_FOP_NULL) | GI_KIND(GI_FOP_COMPOUND) | GI_KIND(GI_FOP_SETACTIVELK) | GI_KIND(GI_FOP_NAMELINK) |      \
+   GI_KIND(GI_FOP_PUT) | GI_KIND(GI_FOP_RELEASE) | GI_KIND(GI_FOP_RELEASEDIR))
+
+/* ---- requests ---- */
+
+static struct gi_fd *
+opened(struct bench *b, uint8_t n, uint32_t flags)
+{
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_OPEN);
+  struct gi_fd *fd = fake_fd(b->client, n);
+  fd->flags = (int32_t)flags;
+  gi_fop_set_fd(f, fd);
+  f->args.flags = flags;
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  fake_fop_free(f);
+  return fd;
+}
+
+static struct gi_fop *
+request(struct bench *b, enum gi_fop_kind kind, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(b->client, kind);
+  f->caller.uid = 7;
+  f->caller.gid = 8;
+  f->caller.owner.len = 8;
+  memset(f->caller.owner.data, 0xab, 8);
+  f->args.size = 5;
+  f->args.offset = 3;
+  f->args.flock.type = f->args.type = GI_LK_WRITE;
+  f->args.cmd = kind == GI_FOP_ENTRYLK || kind == GI_FOP_FENTRYLK ? GI_ENTRYLK_NB : GI_LKCMD_SET;
+  f->args.domain = "domain";
+  f->args.link = "target";
+  f->args.name = "user.x";
+  if (kind == GI_FOP_WRITE)
+    gi_payload_add_copy(&f->payload, "hello", 5);
+  if (kind == GI_FOP_SETXATTR || kind == GI_FOP_FSETXATTR || kind == GI_FOP_XATTROP || kind == GI_FOP_FXATTROP) {
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, "user.x", "v", 1);
+  }
+  if (kind == GI_FOP_CREATE) {
+    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
+    f->fd = gi_fd_new(b->client->graph, NULL, O_RDWR, 100);
+  } else if (gi_fop_table[kind].target == GI_TARGET_FD) {
+    gi_fop_set_fd(f, fd);
+    if (kind == GI_FOP_COPY_FILE_RANGE)
+      f->fd2 = gi_fd_ref(fd);
+  } else if (kind == GI_FOP_LINK) {
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
+  } else if (gi_fop_table[kind].target == GI_TARGET_ENTRY) {
+    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
+    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
+  } else {
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  }
+  return f;
+}
+
+struct seen {
+  unsigned calls;
+  struct gi_caller caller;
+  bool anonymous;
+  uint32_t flags;
+  uint8_t data[64];
+  size_t len;
+  char owner[16];
+};
+
 static void
-test_connects(void **state)
+look(struct gi_fop *fop, void *arg)
+{
+  struct seen *s = arg;
+  s->calls++;
+  s->caller = fop->caller;
+  s->anonymous = fop->fd && fop->fd->anonymous;
+  s->flags = fop->args.flags;
+  s->len = gi_payload_read(&fop->payload, 0, s->data, sizeof(s->data));
+  if (fop->kind == GI_FOP_CREATE || fop->kind == GI_FOP_LOOKUP) {
+    memset(&fop->rsp.stat.gfid, 0x44, 16);
+    fop->rsp.stat.mode = S_IFREG | 0644;
+    fop->rsp.stat.size = 4711;
+  }
+}
+
+/* ---- round trips ---- */
+
+static void
+test_every_kind(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  for (unsigned k = 1; k < GI_FOP_MAX; k++) {
+    if (!gi_fop_table[k].name || (NOT_SENT & GI_KIND(k)))
+      continue;
+    struct seen seen = { 0 };
+    struct gi_fop *f = request(b, k, fd);
+    fake_script(b->server, 0, k, (struct fake_reply){ .ret = k == GI_FOP_READ ? 5 : 0, .fill = look, .arg = &seen });
+    bench_submit(b, f);
+    if (f->rsp.ret < 0)
+      fail_msg("%s: errno %d", gi_fop_name(k), f->rsp.err);
+    assert_int_equal(seen.calls, 1);
+    assert_int_equal(seen.caller.uid, 7);
+    assert_int_equal(seen.caller.gid, 8);
+    assert_int_equal(seen.caller.owner.len, 8);
+    assert_non_null(seen.caller.client);
+    assert_false(seen.anonymous);
+    if (k == GI_FOP_WRITE)
+      assert_memory_equal(seen.data, "hello", 5);
+    if (k == GI_FOP_READ)
+      assert_int_equal(f->rsp.payload.len, 5);
+    if (k == GI_FOP_LOOKUP)
+      assert_int_equal(f->rsp.stat.size, 4711);
+    if (k == GI_FOP_CREATE)
+      assert_non_null(f->fd->inode);
+    fake_fop_free(f);
+  }
   bench_free(b);
+}
+
+static void
+check_errno(struct bench *b, enum gi_fop_kind k, struct gi_fd *fd, int err)
+{
+  struct gi_fop *f = request(b, k, fd);
+  fake_script(b->server, 0, k, (struct fake_reply){ .ret = -1, .err = err });
+  bench_submit(b, f);
+  if (f->rsp.ret != -1 || f->rsp.err != err)
+    fail_msg("%s: %d/%d instead of -1/%d", gi_fop_name(k), f->rsp.ret, f->rsp.err, err);
+  fake_fop_free(f);
+  fake_forget_seen(b->server);
+}
+
+static void
+test_errno_passes(void **state)
+{
+  static const int some[] = { EPERM, ENOENT, EIO, EAGAIN, ENOSPC, EROFS, ENAMETOOLONG, ENODATA, ESTALE, EDQUOT };
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  for (unsigned k = 1; k < GI_FOP_MAX; k++)
+    if (gi_fop_table[k].name && !(NOT_SENT & GI_KIND(k)))
+      for (unsigned i = 0; i < GI_ARRAY_LEN(some); i++)
+        check_errno(b, k, fd, some[i]);
+  for (int err = 1; err <= 133; err++)
+    check_errno(b, GI_FOP_STAT, fd, err);
+  bench_free(b);
+}
+
+static void
+fill_large(struct gi_fop *fop, void *arg)
+{
+  struct gi_buf *buf = gi_buf_new(1u << 20);
+  for (size_t i = 0; i < 1u << 20; i++)
+    buf->base[i] = (uint8_t)(i * 31);
+  gi_payload_add(&fop->rsp.payload, buf, buf->base, 1u << 20);
+  gi_buf_unref(&buf);
+}
+
+static void
+test_large_payload_is_not_copied(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = request(b, GI_FOP_READ, opened(b, 9, O_RDONLY));
+  f->args.size = 1u << 20;
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .ret = 1 << 20, .fill = fill_large });
+  uint64_t copied = gi_payload_copied;
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 1 << 20);
+  assert_int_equal(f->rsp.payload.len, 1 << 20);
+  assert_true(gi_payload_copied - copied < (1u << 20) / 20);
+  uint8_t byte;
+  gi_payload_read(&f->rsp.payload, 999999, &byte, 1);
+  assert_int_equal(byte, (uint8_t)(999999 * 31));
+  bench_free(b);
+}
+
+static void
+test_dead_kinds_are_refused(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = request(b, GI_FOP_NAMELINK, NULL);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EOPNOTSUPP);
+  assert_int_equal(b->server->nseen, 0);
+  bench_free(b);
+}
+
+static void
+test_several_connections(void **state)
+{
+  struct bench *b = bench_new(NULL, "option connections-per-brick 4\n", true);
+  struct gi_fop *f[32];
+  for (uint8_t i = 0; i < 32; i++) {
+    f[i] = fake_fop(b->client, GI_FOP_STAT);
+    gi_loc_set_inode(&f[i]->loc, fake_inode(b->client, (uint8_t)(i + 1)));
+    bench_send(b, f[i]);
+  }
+  bench_turn(b, 20);
+  for (unsigned i = 0; i < 32; i++)
+    assert_int_equal(f[i]->rsp.ret, 0);
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_STAT), 32);
+  /* One connection's end is the end of all, and they come back together. */
+  struct gi_fop *held = request(b, GI_FOP_STAT, NULL);
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .hold = true });
+  bench_send(b, held);
+  bench_turn(b, 5);
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  assert_int_equal(held->rsp.err, ENOTCONN);
+  bench_start_server(b, NULL);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  bench_free(b);
+}
+
+/* ---- handles ---- */
+
+static void
+test_release(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_OPEN);
+  struct gi_fd *fd = gi_fd_new(b->client->graph, fake_inode(b->client, 9), O_RDWR, 1);
+  gi_fop_set_fd(f, fd);
+  bench_submit(b, f);
+  fake_fop_free(f);
+  assert_int_equal(b->server->graph->fds_live, 1);
+  gi_fd_unref(&fd);
+  bench_turn(b, 5);
+  assert_int_equal(b->server->graph->fds_live, 0);
+  bench_free(b);
+}
+
+static void
+test_anonymous_when_not_open(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct seen seen = { 0 };
+  struct gi_fd *fd = fake_fd(b->client, 9); /* never opened here */
+  struct gi_fop *f = request(b, GI_FOP_WRITE, fd);
+  fake_script(b->server, 0, GI_FOP_WRITE, (struct fake_reply){ .ret = 5, .fill = look, .arg = &seen });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 5);
+  assert_true(seen.anonymous);
+  f = request(b, GI_FOP_FSYNCDIR, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EBADF);
+  bench_free(b);
+}
+
+static void
+test_reconnect_reopens(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct seen seen = { 0 };
+  struct gi_fd *fd = opened(b, 9, O_RDWR | O_TRUNC | O_CREAT);
+  struct gi_fop *held = request(b, GI_FOP_READ, fd);
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  bench_send(b, held);
+  bench_turn(b, 5);
+  assert_int_equal(fake_held(b->server, 0), 1);
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  assert_true(held->answered);
+  assert_int_equal(held->rsp.err, ENOTCONN);
+
+  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  bench_send(b, f);
+  assert_true(f->answered); /* at once */
+  assert_int_equal(f->rsp.err, ENOTCONN);
+
+  bench_start_server(b, NULL);
+  fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){ .fill = look, .arg = &seen });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  assert_int_equal(seen.calls, 1);
+  assert_int_equal(seen.flags, O_RDWR);
+  f = request(b, GI_FOP_READ, fd);
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .ret = 5, .fill = look, .arg = &seen });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 5);
+  assert_false(seen.anonymous);
+  bench_free(b);
+}
+
+static void
+restart_server(struct bench *b, int32_t open_err)
+{
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_start_server(b, NULL);
+  if (open_err)
+    fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){ .ret = -1, .err = open_err });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+}
+
+static void
+test_failed_reopen_is_bad(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  restart_server(b, ESTALE);
+  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EBADFD);
+  bench_free(b);
+}
+
+static void
+lock_and_restart(struct bench *b, int want)
+{
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fop *f = request(b, GI_FOP_LK, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  restart_server(b, 0);
+  f = request(b, GI_FOP_FSTAT, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, want);
+}
+
+static void
+test_strict_locks(void **state)
+{
+  struct bench *b = bench_new(NULL, "option strict-locks on\n", true);
+  lock_and_restart(b, EBADFD);
+  bench_free(b);
+  b = bench_new(NULL, NULL, true);
+  lock_and_restart(b, 0);
+  bench_free(b);
+}
+
+/* ---- locks that are given up ---- */
+
+static void
+test_cancelled_lock(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fop *f = request(b, GI_FOP_LK, fd);
+  f->args.cmd = GI_LKCMD_SETW;
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  bench_send(b, f);
+  bench_turn(b, 5);
+  assert_int_equal(fake_held(b->server, 0), 1);
+  gi_fop_cancel(f);
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.err, EINTR);
+  fake_fop_free(f);
+  bench_turn(b, 5);
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_GETXATTR), 1); /* the brick was asked to drop it */
+  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));       /* and granted it all the same */
+  bench_turn(b, 5);
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_LK), 2);
+  assert_int_equal(b->server->seen[b->server->nseen - 1].type, GI_LK_UNLOCK);
+  bench_free(b);
+}
+
+static void
+test_cancelled_lock_that_was_refused(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = request(b, GI_FOP_INODELK, NULL);
+  f->args.cmd = GI_LKCMD_SETW;
+  fake_script(b->server, 0, GI_FOP_INODELK, (struct fake_reply){ .hold = true });
+  bench_send(b, f);
+  bench_turn(b, 5);
+  gi_fop_cancel(f);
+  assert_int_equal(f->rsp.err, EINTR);
+  assert_true(fake_release(b->server, 0, GI_FOP_INODELK, -1, EAGAIN));
+  bench_turn(b, 5);
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_INODELK), 1);
+  bench_free(b);
+}
+
+/* ---- what the brick tells ---- */
+
+static void
+test_callbacks(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_invalidation inv = { .flags = 0x18, .expire_s = 60, .stat = { .mode = S_IFREG } };
+  memset(&inv.gfid, 9, 16);
+  fake_event(b->server, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_INVALIDATE], 1));
+
+  /* Contention names its client: learn it from an operation. */
+  struct seen seen = { 0 };
+  struct gi_fop *f = request(b, GI_FOP_STAT, NULL);
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = look, .arg = &seen });
+  bench_submit(b, f);
+  struct gi_contention con = { .gfid = inv.gfid, .domain = "d", .client = seen.caller.client };
+  fake_event(b->server, 0, GI_EVENT_CONTENTION, &con);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CONTENTION], 1));
+  con.client = &con; /* a client that is gone */
+  fake_event(b->server, 0, GI_EVENT_CONTENTION, &con);
+  bench_turn(b, 5);
+  assert_int_equal(b->client->events[GI_EVENT_CONTENTION], 1);
+  bench_free(b);
+}
+
+static void
+test_storage_down_and_up(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  fake_event(b->server, 0, GI_EVENT_CHILD_DOWN, NULL);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  struct gi_fop *f = request(b, GI_FOP_STAT, NULL);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  fake_event(b->server, 0, GI_EVENT_CHILD_UP, NULL);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  f = request(b, GI_FOP_STAT, NULL);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  bench_free(b);
+}
+
+/* ---- no brick ---- */
+
+static void
+test_wrong_subvolume(void **state)
+{
+  struct bench *b = bench_new(NULL, "option remote-subvolume /no/such\n", false);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 0);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 1); /* told once */
+  bench_free(b);
+}
+
+static void
+test_options_are_checked(void **state)
+{
+  struct gi_error err = { 0 };
+  assert_null(fake_stack_try("protocol/client", "option remote-host h\n", 0, &err));
+  assert_non_null(strstr(err.text, "remote-subvolume"));
+  assert_null(fake_stack_try("protocol/client", "option remote-subvolume /b\noption transport.socket.ssl-enabled on\n", 0, &err));
+  assert_null(fake_stack_try("protocol/client", "option remote-subvolume /b\noption ping-timeout 5000\n", 0, &err));
 }
 
 int
 main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_connects) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_kind),
+    cmocka_unit_test(test_errno_passes),
+    cmocka_unit_test(test_large_payload_is_not_copied),
+    cmocka_unit_test(test_dead_kinds_are_refused),
+    cmocka_unit_test(test_several_connections),
+    cmocka_unit_test(test_release),
+    cmocka_unit_test(test_anonymous_when_not_open),
+    cmocka_unit_test(test_reconnect_reopens),
+    cmocka_unit_test(test_failed_reopen_is_bad),
+    cmocka_unit_test(test_strict_locks),
+    cmocka_unit_test(test_cancelled_lock),
+    cmocka_unit_test(test_cancelled_lock_that_was_refused),
+    cmocka_unit_test(test_callbacks),
+    cmocka_unit_test(test_storage_down_and_up),
+    cmocka_unit_test(test_wrong_subvolume),
+    cmocka_unit_test(test_options_are_checked),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
