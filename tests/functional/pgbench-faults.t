@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# PostgreSQL on a replica-3 volume while a brick is killed or frozen: no error, a bounded pause, the right marks on the others; with two
+# bricks gone writes fail clearly and nothing is half acknowledged.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+top=$GLUSTERISH_SRCDIR
+. "$top/extras/pgbench.sh"
+require_root
+require_fuse
+[ -n "$pg_bin" ] || skip_all "PostgreSQL is not installed"
+start_glusterishd
+chmod 755 "$WORK"
+ok "the volume starts" start_volume pg 3
+ok "it mounts" mount_volume pg "$WORK/mnt"
+mkdir -p "$WORK/run" "$WORK/mnt/pg" && chown postgres "$WORK/run" "$WORK/mnt/pg"
+data=$WORK/mnt/pg/data
+
+ok "initdb" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
+ok "the server starts" pg_start "$data" "$WORK/run"
+ok "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
+ok "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 2 bench
+
+# longest PREFIX: the longest transaction of a run, ms, from pgbench's log.
+longest() { cat "$1".[0-9]* | awk '$3 > m {m = $3} END {printf "%d", m / 1000}'; }
+
+# under_load NAME SECONDS COMMAND...: runs TPC-B and, two seconds in, the command.
+under_load() {
+  local name=$1 seconds=$2 out=$WORK/run/$1.out
+  shift 2
+  (cd "$WORK/run" && exec runuser -u postgres -- "$pg_bin/pgbench" -h "$WORK/run" -c 4 -j 1 -T "$seconds" -l --log-prefix="$WORK/run/$name" bench) >"$out" 2>&1 &
+  local pid=$!
+  sleep 2
+  "$@"
+  if wait $pid && ! grep -qiE 'error|abort|fail(ed|ure)' <(grep -v 'number of failed transactions: 0 ' "$out"); then
+    pass "no error in PostgreSQL while a brick is $name"
+  else
+    fail "no error in PostgreSQL while a brick is $name" "$(tail -n 20 "$out")"
+  fi
+  pause=$(longest "$WORK/run/$name")
+  note "longest transaction while a brick is $name: $pause ms"
+}
+
+# blamed BRICK KEY: some file on the brick blames the client KEY, and no other.
+blamed() { marks "$WORK/bricks/pg-$1" | grep -v 'trusted.afr.dirty' | grep -q "trusted.afr.$2="; }
+
+# ---- killed ----
+victim=$(brick_pid pg "$WORK/bricks/pg-3")
+under_load killed 8 kill -9 "$victim"
+if [ "$pause" -lt 1000 ]; then pass "the longest pause is under 1 s"; else fail "the longest pause is under 1 s" "$pause ms"; fi
+sleep 2
+for b in 1 2; do
+  ok "brick $b blames the killed brick" blamed $b pg-client-2
+  is "$(marks "$WORK/bricks/pg-$b" | grep -E 'trusted.afr.pg-client-[01]=')" "" "brick $b blames no other"
+done
+
+# ---- frozen ----
+# The killed brick comes back empty-handed but alive: it is still blamed, so it is not what the data is read from.
+ok "the killed brick is started again" gi volume start pg force
+sleep 4
+victim=$(brick_pid pg "$WORK/bricks/pg-2")
+under_load frozen 14 kill -STOP "$victim"
+if [ "$pause" -lt 6000 ]; then pass "the longest pause is under 6 s"; else fail "the longest pause is under 6 s" "$pause ms"; fi
+kill -CONT "$victim"
+sleep 2
+ok "brick 1 blames the frozen brick" blamed 1 pg-client-1
+ok "the server stops" pg_stop "$data"
+
+# ---- two gone ----
+echo before >"$WORK/mnt/file"
+sync "$WORK/mnt/file"
+sleep 1.5
+kill -9 "$(brick_pid pg "$WORK/bricks/pg-2")" "$(brick_pid pg "$WORK/bricks/pg-3")"
+sleep 1
+out=$( (echo after >"$WORK/mnt/file2") 2>&1)
+like "$out" 'not connected|Transport endpoint' "creating a file fails with a clear error when two bricks are gone"
+[ ! -e "$WORK/bricks/pg-1/file2" ] && pass "and leaves nothing on the brick that is there" || fail "and leaves nothing on the brick that is there"
+out=$(dd if=/dev/zero of="$WORK/mnt/file" bs=10 count=1 conv=notrunc 2>&1)
+like "$out" 'not connected|Transport endpoint' "so does writing"
+out=$(cat "$WORK/mnt/file" 2>&1)
+like "$out" 'not connected|Transport endpoint' "and reading"
+is "$(cat "$WORK/bricks/pg-1/file")" before "the file is as it was acknowledged"
+done_testing
