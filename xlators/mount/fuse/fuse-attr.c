@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attributes: stat, chmod and its relatives, truncate, readlink, access,
+ * statfs.
+ */
+#include "fuse-internal.h"
+
+#include <sys/statvfs.h>
+
+static void
+reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt)
+{
+  struct stat st;
+
+  node_stat(b, iatt, &st);
+  reply_result(b, fuse_reply_attr(req, &st, b->attr_timeout));
+}
+
+/* An fd of ours that is open on the bricks: works for a file without a name too. `write` asks for one that may write. */
+static struct gi_fd *
+open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
+{
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    if (!fd->directory && handle_of(b, fd)->id && (!write || (fd->flags & O_ACCMODE) != O_RDONLY))
+      return fd;
+  }
+  return NULL;
+}
+
+/* ---- getattr ---- */
+
+static void
+getattr_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret < 0) {
+    reply_err(b, op->req, err_of_node(fop));
+  } else if (!gi_iatt_valid(&fop->rsp.stat)) {
+    reply_err(b, op->req, EIO);
+  } else {
+    node_attributes(b, fop->loc.inode, &fop->rsp.stat, op->seq);
+    reply_attr(b, op->req, &fop->rsp.stat);
+  }
+  op_end(fop);
+}
+
+void
+do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+  struct gi_fop *fop;
+  struct gi_fd *fd;
+
+  if (!inode)
+    return;
+  fd = handle_find(b, fi);
+  if (!fd || fd->inode != inode)
+    fd = open_fd(b, inode, false);
+  fop = op_new(b, req, fd ? GI_FOP_FSTAT : GI_FOP_STAT);
+  if (fd)
+    gi_fop_set_fd(fop, fd);
+  else
+    gi_loc_set_inode(&fop->loc, inode);
+  op_submit(b, fop, getattr_done);
+}
+
+/* ---- setattr ---- */
+
+#define TO_SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)
+#define TO_SET_META (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | TO_SET_TIMES | FUSE_SET_ATTR_CTIME)
+
+static struct gi_time
+time_of(const struct timespec *ts)
+{
+  return (struct gi_time){.sec = ts->tv_sec, .nsec = (uint32_t)ts->tv_nsec};
+}
+
+/* "Now" goes as the client's own time, together with the bit that says so (wire.md 3.8). */
+static void
+fill_times(struct bridge *b, struct gi_args *args, const struct stat *attr, int to_set)
+{
+  struct gi_time now = {0};
+
+  if (to_set & (FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW))
+    now = gi_wall(b->x->reactor);
+  if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW)) {
+    args->valid |= GI_SET_ATIME | (to_set & FUSE_SET_ATTR_ATIME_NOW ? GI_SET_ATIME_NOW : 0);
+    args->iatt.atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? now : time_of(&attr->st_atim);
+  }
+  if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) {
+    args->valid |= GI_SET_MTIME | (to_set & FUSE_SET_ATTR_MTIME_NOW ? GI_SET_MTIME_NOW : 0);
+    args->iatt.mtime = to_set & FUSE_SET_ATTR_MTIME_NOW ? now : time_of(&attr->st_mtim);
+  }
+  if (to_set & FUSE_SET_ATTR_CTIME) {
+    args->valid |= GI_SET_CTIME;
+    args->iatt.ctime = time_of(&attr->st_ctim);
+  }
+}
+
+static void
+fill_setattr(struct bridge *b, struct gi_args *args, const struct stat *attr, int to_set)
+{
+  if (to_set & FUSE_SET_ATTR_MODE) {
+    args->valid |= GI_SET_MODE;
+    args->iatt.mode = attr->st_mode & 07777;
+  }
+  if (to_set & FUSE_SET_ATTR_UID) {
+    args->valid |= GI_SET_UID;
+    args->iatt.uid = attr->st_uid;
+  }
+  if (to_set & FUSE_SET_ATTR_GID) {
+    args->valid |= GI_SET_GID;
+    args->iatt.gid = attr->st_gid;
+  }
+  fill_times(b, args, attr, to_set);
+}
+
+static void
+setattr_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret < 0) {
+    reply_err(b, op->req, err_of_node(fop));
+  } else if (!gi_iatt_valid(&fop->rsp.post)) {
+    reply_err(b, op->req, EIO);
+  } else {
+    node_attributes(b, fop->loc.inode, &fop->rsp.post, op->seq);
+    reply_attr(b, op->req, &fop->rsp.post);
+  }
+  op_end(fop);
+}
+
+/* Both metadata and size: the truncation was only prepared and goes now. */
+static void
+setattr_first_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *truncate = fop->parent;
+  int err = fop->rsp.ret < 0 ? err_of_node(fop) : 0;
+
+  op_end(fop);
+  if (!err) {
+    op_submit_unprivileged(b, truncate, truncate->loc.inode, setattr_done);
+    return;
+  }
+  reply_err(b, op_of(b, truncate)->req, err);
+  node_of(b, truncate->loc.inode)->inflight--;
+  gi_fop_unref(truncate);
+}
+
+static void
+set_target(struct gi_fop *fop, struct gi_inode *inode, struct gi_fd *fd)
+{
+  if (fd)
+    gi_fop_set_fd(fop, fd);
+  else
+    gi_loc_set_inode(&fop->loc, inode);
+}
+
+static struct gi_fop *
+truncate_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, struct gi_fd *fd, uint64_t size)
+{
+  struct gi_fop *fop;
+  uint64_t owner;
+
+  if (!fd || (fd->flags & O_ACCMODE) == O_RDONLY)
+    fd = open_fd(b, inode, true);
+  fop = op_new(b, req, fd ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
+  set_target(fop, inode, fd);
+  fop->args.offset = size;
+  if (session_setattr_owner(b, &owner))
+    op_set_owner(fop, owner);
+  op_changes(b, fop, inode);
+  return fop;
+}
+
+static void
+lazy_sent(struct gi_fop *fop, void *arg)
+{
+  op_end(fop);
+}
+
+void
+send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd)
+{
+  struct node *n = node_of(b, inode);
+
+  if (!n->lazy_times)
+    return;
+  n->lazy_times = false;
+
+  struct gi_fop *fop = gi_fop_new(b->x->graph, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR);
+
+  set_target(fop, inode, fd);
+  fop->caller.time = gi_wall(b->x->reactor);
+  fop->args.valid = GI_SET_MTIME | GI_SET_CTIME;
+  fop->args.iatt.mtime = n->attr.mtime;
+  fop->args.iatt.ctime = n->attr.ctime;
+  op_changes(b, fop, inode);
+  op_submit(b, fop, lazy_sent);
+}
+
+/* With write-back the kernel pushes its times before every fsync. The brick has set nearly the same ones when the data came, so
+ * a commit need not wait for this: remembered here, sent when the file is closed or wholly synced. */
+static bool
+keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struct stat *attr, int to_set)
+{
+  struct node *n = node_of(b, inode);
+
+  if (!bridge_options(b)->kernel_writeback_cache || to_set != (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME) || !n->known ||
+      !S_ISREG(n->attr.mode))
+    return false;
+  n->attr.mtime = time_of(&attr->st_mtim);
+  n->attr.ctime = time_of(&attr->st_ctim);
+  n->lazy_times = true;
+  n->own = true;
+  n->dirty = true;
+  b->m.local_setattr++;
+  reply_attr(b, req, &n->attr);
+  return true;
+}
+
+void
+do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+  struct gi_fop *truncate = NULL, *fop;
+  struct gi_fd *fd;
+
+  if (!inode || keep_times(b, req, inode, attr, to_set))
+    return;
+  fd = handle_find(b, fi);
+  if (!fd || fd->inode != inode)
+    fd = open_fd(b, inode, false);
+  if (to_set & FUSE_SET_ATTR_SIZE)
+    truncate = truncate_fop(b, req, inode, fd, (uint64_t)attr->st_size);
+  if (!(to_set & (TO_SET_META | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)) && truncate) {
+    if (session_setattr_kill(b))
+      op_submit_unprivileged(b, truncate, inode, setattr_done);
+    else
+      op_submit(b, truncate, setattr_done);
+    return;
+  }
+  fop = truncate ? gi_fop_helper(truncate, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR)
+                 : op_new(b, req, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR);
+  set_target(fop, inode, fd);
+  fill_setattr(b, &fop->args, attr, to_set);
+  op_changes(b, fop, inode);
+  op_submit(b, fop, truncate ? setattr_first_done : setattr_done);
+}
+
+/* ---- the small ones ---- */
+
+static void
+readlink_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret < 0 || !fop->rsp.link)
+    reply_err(b, op->req, fop->rsp.ret < 0 ? err_of_node(fop) : EIO);
+  else
+    reply_result(b, fuse_reply_readlink(op->req, fop->rsp.link));
+  op_end(fop);
+}
+
+void
+do_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+
+  if (!inode)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_READLINK);
+
+  gi_loc_set_inode(&fop->loc, inode);
+  fop->args.size = 4096;
+  op_submit(b, fop, readlink_done);
+}
+
+void
+do_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+
+  if (!inode)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_ACCESS);
+
+  gi_loc_set_inode(&fop->loc, inode);
+  fop->args.mode = (uint32_t)mask;
+  op_submit(b, fop, done_status_node);
+}
+
+static void
+statfs_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+  const struct gi_statfs *s = &fop->rsp.statfs;
+  struct statvfs v = {
+      .f_bsize = s->bsize,
+      .f_frsize = s->frsize,
+      .f_blocks = s->blocks,
+      .f_bfree = s->bfree,
+      .f_bavail = s->bavail,
+      .f_files = s->files,
+      .f_ffree = s->ffree,
+      .f_favail = s->favail,
+      .f_namemax = s->namemax ? s->namemax : GI_NAME_MAX,
+  };
+
+  if (fop->rsp.ret < 0)
+    reply_err(b, op->req, err_of_node(fop));
+  else
+    reply_result(b, fuse_reply_statfs(op->req, &v));
+  op_end(fop);
+}
+
+void
+do_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino ? ino : FUSE_ROOT_ID);
+
+  if (!inode)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_STATFS);
+
+  gi_loc_set_inode(&fop->loc, inode);
+  op_submit(b, fop, statfs_done);
+}

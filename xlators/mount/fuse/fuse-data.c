@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Open files: open, read, write, flush, release, fsync, and what moves or
+ * allocates bytes.
+ */
+#include "fuse-internal.h"
+
+#include <linux/falloc.h>
+#include <linux/fuse.h>
+
+/* ---- open ---- */
+
+int
+open_flags(const struct bridge *b, int flags)
+{
+  flags &= ~(O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC | 0100000 /* O_LARGEFILE as the kernel means it */);
+  if (!bridge_options(b)->kernel_writeback_cache)
+    return flags;
+  /* The kernel completes partial pages by reading and appends at its own size (fuse.md 6). */
+  flags &= ~O_APPEND;
+  if ((flags & O_ACCMODE) == O_WRONLY)
+    flags = (flags & ~O_ACCMODE) | O_RDWR;
+  return flags;
+}
+
+void
+open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct fuse_file_info *fi)
+{
+  struct node *n = node_of(b, inode);
+
+  fi->direct_io = b->direct_io;
+  fi->keep_cache = b->keep_cache && !n->stale;
+  n->stale = false;
+}
+
+static void
+open_reply(struct bridge *b, struct gi_fop *fop)
+{
+  struct fuse_file_info fi = {.flags = fop->fd->flags};
+
+  handle_open(b, fop->fd);
+  open_caching(b, fop->fd->inode, fop->fd->flags, &fi);
+  fi.fh = handle_of(b, fop->fd)->id;
+  if (reply_result(b, fuse_reply_open(op_of(b, fop)->req, &fi)) != 0)
+    handle_close(b, fop->fd);
+}
+
+static void open_done(struct gi_fop *fop, void *arg);
+
+static struct gi_fop *
+open_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, int flags)
+{
+  struct gi_fop *fop = op_new(b, req, GI_FOP_OPEN);
+  struct gi_fd *fd = gi_fd_new(b->x->graph, inode, flags, fop->caller.pid);
+
+  gi_fop_set_fd(fop, fd);
+  gi_fd_unref(&fd);
+  fop->args.flags = (uint32_t)flags;
+  if (flags & O_TRUNC)
+    op_changes(b, fop, inode);
+  return fop;
+}
+
+/* A file that the caller may write but not read was opened for both because of write-back: the kernel has checked what the
+ * caller may do, so the bridge opens it on its own account. */
+static bool
+retry_upgraded(struct bridge *b, struct gi_fop *fop)
+{
+  struct op *op = op_of(b, fop);
+
+  if (!bridge_options(b)->kernel_writeback_cache || fop->rsp.err != EACCES || op->retried || fop->caller.uid == 0 ||
+      (fop->fd->flags & O_ACCMODE) != O_RDWR)
+    return false;
+
+  struct gi_fop *again = open_fop(b, op->req, fop->fd->inode, fop->fd->flags);
+
+  op_set_root(again);
+  op_of(b, again)->retried = true;
+  op_end(fop);
+  op_submit(b, again, open_done);
+  return true;
+}
+
+static void
+open_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  if (fop->rsp.ret >= 0)
+    open_reply(b, fop);
+  else if (retry_upgraded(b, fop))
+    return;
+  else
+    reply_err(b, op_of(b, fop)->req, err_of_node(fop));
+  op_end(fop);
+}
+
+void
+do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+
+  if (!inode)
+    return;
+
+  struct gi_fop *fop = open_fop(b, req, inode, open_flags(b, fi->flags));
+
+  if ((fi->flags & O_TRUNC) && (session_open_flags(b) & FUSE_OPEN_KILL_SUIDGID))
+    op_submit_unprivileged(b, fop, inode, open_done);
+  else
+    op_submit(b, fop, open_done);
+}
+
+/* ---- read ---- */
+
+static void
+read_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+  struct iovec iov[GI_PAYLOAD_SLICES];
+
+  if (fop->rsp.ret < 0) {
+    reply_err(b, op->req, err_of_node(fop));
+  } else {
+    gi_payload_trim(&fop->rsp.payload, op->size);
+    b->m.read_bytes += fop->rsp.payload.len;
+    reply_result(b, fuse_reply_iov(op->req, iov, gi_payload_iov(&fop->rsp.payload, iov)));
+  }
+  op_end(fop);
+}
+
+void
+do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_READ);
+
+  gi_fop_set_fd(fop, fd);
+  op_set_owner(fop, fi->lock_owner);
+  fop->args.offset = (uint64_t)off;
+  fop->args.size = size;
+  fop->args.flags = (uint32_t)fi->flags;
+  op_of(b, fop)->size = (uint32_t)size;
+  op_submit(b, fop, read_done);
+}
+
+/* ---- write ---- */
+
+static void
+write_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret < 0)
+    reply_err(b, op->req, err_of_node(fop));
+  else
+    reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
+  op_end(fop);
+}
+
+void
+do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+  uint32_t flags = session_write_flags(b);
+
+  if (!fd)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_WRITE);
+
+  if (!session_take_data(b, bufv->buf[0].size, &fop->payload)) {
+    reply_err(b, req, EIO);
+    gi_fop_unref(fop);
+    return;
+  }
+  gi_fop_set_fd(fop, fd);
+  if (flags & FUSE_WRITE_LOCKOWNER)
+    op_set_owner(fop, fi->lock_owner);
+  if (flags & FUSE_WRITE_CACHE)
+    op_set_root(fop); /* page-cache writes carry nobody's credentials */
+  fop->args.offset = (uint64_t)off;
+  fop->args.size = fop->payload.len;
+  fop->args.flags = (uint32_t)open_flags(b, fi->flags);
+  b->m.write_bytes += fop->payload.len;
+  handle_of(b, fd)->dirty = true;
+  op_changes(b, fop, fd->inode);
+  if (flags & FUSE_WRITE_KILL_SUIDGID)
+    op_submit_unprivileged(b, fop, fd->inode, write_done);
+  else
+    op_submit(b, fop, write_done);
+}
+
+/* ---- flush, release, fsync ---- */
+
+static void
+settle_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  if (fop->rsp.ret >= 0 && fop->loc.inode)
+    node_settled(b, fop->loc.inode, op_of(b, fop)->seq);
+  done_status_node(fop, arg);
+}
+
+void
+do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd)
+    return;
+
+  struct handle *h = handle_of(b, fd);
+  struct node *n = node_of(b, fd->inode);
+
+  send_lazy_times(b, fd->inode, fd);
+  /* Write-back writes come with a guessed handle, so there any written file counts. */
+  if (!h->dirty && !n->locked && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
+    b->m.local_flush++;
+    reply_err(b, req, 0);
+    return;
+  }
+  h->dirty = false;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_FLUSH);
+
+  gi_fop_set_fd(fop, fd);
+  op_set_owner(fop, fi->lock_owner);
+  op_submit(b, fop, settle_done);
+}
+
+static void
+unlocked_done(struct gi_fop *fop, void *arg)
+{
+  op_end(fop);
+}
+
+/* The unlock holds the fd, so it reaches the bricks before the fd goes. */
+static void
+release_flock(struct bridge *b, fuse_req_t req, struct gi_fd *fd, uint64_t owner)
+{
+  struct gi_fop *fop = op_new(b, req, GI_FOP_LK);
+
+  op_of(b, fop)->req = NULL;
+  gi_fop_set_fd(fop, fd);
+  op_set_owner(fop, owner);
+  fop->args.cmd = GI_LKCMD_SETW;
+  fop->args.type = GI_LK_UNLOCK;
+  fop->args.flock = (struct gi_flock){.type = GI_LK_UNLOCK, .pid = (uint32_t)fop->caller.pid, .owner = fop->caller.owner};
+  op_submit(b, fop, unlocked_done);
+}
+
+void
+do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd)
+    return;
+  if (fi->flock_release)
+    release_flock(b, req, fd, fi->lock_owner);
+  send_lazy_times(b, fd->inode, fd);
+  handle_close(b, fd);
+  reply_err(b, req, 0);
+}
+
+static void
+sync_file(fuse_req_t req, struct fuse_file_info *fi, int datasync, enum gi_fop_kind kind)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd)
+    return;
+  if (kind == GI_FOP_FSYNC && !datasync)
+    send_lazy_times(b, fd->inode, fd);
+
+  struct gi_fop *fop = op_new(b, req, kind);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.datasync = datasync;
+  op_submit(b, fop, kind == GI_FOP_FSYNC ? settle_done : done_status_node);
+}
+
+void
+do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+  sync_file(req, fi, datasync, GI_FOP_FSYNC);
+}
+
+void
+do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+  sync_file(req, fi, datasync, GI_FOP_FSYNCDIR);
+}
+
+/* ---- space ---- */
+
+void
+do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+  enum gi_fop_kind kind;
+  uint32_t flags = 0;
+
+  if (!fd)
+    return;
+  switch (mode) {
+  case 0:
+    kind = GI_FOP_FALLOCATE;
+    break;
+  case FALLOC_FL_KEEP_SIZE:
+    kind = GI_FOP_FALLOCATE;
+    flags = 1;
+    break;
+  case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
+    kind = GI_FOP_DISCARD;
+    break;
+  case FALLOC_FL_ZERO_RANGE:
+    kind = GI_FOP_ZEROFILL;
+    break;
+  default: /* ZEROFILL grows the file, so zeroing with KEEP_SIZE has no counterpart */
+    reply_err(b, req, EOPNOTSUPP);
+    return;
+  }
+
+  struct gi_fop *fop = op_new(b, req, kind);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.offset = (uint64_t)offset;
+  fop->args.size = (uint64_t)length;
+  fop->args.flags = flags;
+  handle_of(b, fd)->dirty = true;
+  op_changes(b, fop, fd->inode);
+  op_submit(b, fop, done_status_node);
+}
+
+static void
+lseek_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret >= 0)
+    reply_result(b, fuse_reply_lseek(op->req, (off_t)fop->rsp.offset));
+  else if (fop->rsp.err == EOPNOTSUPP) /* the kernel then treats all as data */
+    reply_err(b, op->req, ENOSYS);
+  else
+    reply_err(b, op->req, err_of_node(fop));
+  op_end(fop);
+}
+
+void
+do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd)
+    return;
+  if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+    reply_err(b, req, EINVAL);
+    return;
+  }
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_SEEK);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.offset = (uint64_t)off;
+  fop->args.what = whence == SEEK_HOLE;
+  op_submit(b, fop, lseek_done);
+}
+
+void
+do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in, fuse_ino_t ino_out,
+                   off_t off_out, struct fuse_file_info *fi_out, size_t len, int flags)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *in = handle_fd(b, req, fi_in);
+  struct gi_fd *out = in ? handle_fd(b, req, fi_out) : NULL;
+
+  if (!out)
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_COPY_FILE_RANGE);
+
+  gi_fop_set_fd(fop, in);
+  fop->fd2 = gi_fd_ref(out);
+  gi_loc_set_inode(&fop->loc2, out->inode);
+  fop->args.offset = (uint64_t)off_in;
+  fop->args.offset2 = (uint64_t)off_out;
+  fop->args.size = len;
+  fop->args.flags = (uint32_t)flags;
+  handle_of(b, out)->dirty = true;
+  op_changes(b, fop, out->inode);
+  op_submit(b, fop, write_done);
+}
+
+void
+do_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg, struct fuse_file_info *fi, unsigned flags,
+         const void *in_buf, size_t in_bufsz, size_t out_bufsz)
+{
+  reply_err(bridge_of_req(req), req, ENOTTY);
+}

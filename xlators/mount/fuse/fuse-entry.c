@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names: lookup and forget, everything that makes, removes or renames an
+ * entry.
+ */
+#include "fuse-internal.h"
+
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* Answers ENAMETOOLONG if a brick could not keep the name. */
+static bool
+name_fits(struct bridge *b, fuse_req_t req, const char *name)
+{
+  if (strnlen(name, GI_NAME_MAX + 1) <= GI_NAME_MAX)
+    return true;
+  reply_err(b, req, ENAMETOOLONG);
+  return false;
+}
+
+/* A fop on the entry `name` of node `parent`; NULL: answered. */
+static struct gi_fop *
+entry_fop(fuse_req_t req, fuse_ino_t parent, const char *name, enum gi_fop_kind kind)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *dir = node_inode(b, req, parent);
+
+  if (!dir || !name_fits(b, req, name))
+    return NULL;
+
+  struct gi_fop *fop = op_new(b, req, kind);
+
+  gi_fop_set_entry(fop, &fop->loc, dir, name);
+  return fop;
+}
+
+static void
+reply_negative(struct bridge *b, fuse_req_t req)
+{
+  struct fuse_entry_param e = {.entry_timeout = b->negative_timeout};
+
+  reply_result(b, fuse_reply_entry(req, &e));
+}
+
+/* The object of a successful entry reply, referenced; NULL if the reply has no usable attributes. */
+static struct gi_inode *
+replied_inode(struct bridge *b, struct gi_fop *fop)
+{
+  const struct gi_iatt *st = &fop->rsp.stat;
+
+  if (!gi_iatt_valid(st) || gi_gfid_is_none(&st->gfid)) {
+    gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 30, "%s of %s: the reply has no attributes", gi_fop_name(fop->kind),
+           fop->loc.name ? fop->loc.name : "?");
+    return NULL;
+  }
+  return gi_inode_get(b->x->graph, &st->gfid);
+}
+
+static bool
+is_new(const struct gi_fop *fop)
+{
+  struct gi_gfid gfid;
+
+  return gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) && gi_gfid_equal(&gfid, &fop->rsp.stat.gfid);
+}
+
+static void
+entry_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+  const struct gi_loc *at = fop->kind == GI_FOP_LINK ? &fop->loc2 : &fop->loc;
+  struct fuse_entry_param e;
+
+  if (fop->rsp.ret < 0) {
+    if (fop->kind == GI_FOP_LOOKUP && fop->rsp.err == ENOENT && b->negative_timeout > 0)
+      reply_negative(b, op->req);
+    else
+      reply_err(b, op->req, fop->rsp.err ? fop->rsp.err : EIO);
+    op_end(fop);
+    return;
+  }
+
+  struct gi_inode *inode = replied_inode(b, fop);
+
+  if (!inode) {
+    reply_err(b, op->req, EIO);
+    op_end(fop);
+    return;
+  }
+  if (fop->kind == GI_FOP_LINK)
+    node_changed(b, inode);
+  node_attributes(b, inode, &fop->rsp.stat, node_of(b, inode)->seq);
+  if (is_new(fop))
+    node_of(b, inode)->no_capability = true;
+  node_entry(b, inode, &fop->rsp.stat, &e);
+  if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
+    node_named(b, inode, at->parent, at->name);
+    node_count(b, inode);
+  } else {
+    node_uncount(b, inode);
+  }
+  gi_inode_unref(&inode);
+  op_end(fop);
+}
+
+void
+do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_LOOKUP);
+
+  if (fop)
+    op_submit(bridge_of_req(req), fop, entry_done);
+}
+
+void
+do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+  node_forget(bridge_of_req(req), ino, nlookup);
+  fuse_reply_none(req);
+}
+
+void
+do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+  for (size_t i = 0; i < count; i++)
+    node_forget(bridge_of_req(req), forgets[i].ino, forgets[i].nlookup);
+  fuse_reply_none(req);
+}
+
+/* With POSIX ACLs a default ACL of the parent decides instead of the umask, and only the brick sees it. */
+static void
+set_mode(struct bridge *b, struct gi_fop *fop, mode_t mode)
+{
+  uint32_t umask = fuse_req_ctx(op_of(b, fop)->req)->umask;
+
+  fop->args.umask = umask;
+  fop->args.mode = bridge_options(b)->acl ? mode : mode & ~umask;
+}
+
+void
+do_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_MKNOD);
+
+  if (!fop)
+    return;
+  set_mode(b, fop, mode);
+  fop->args.rdev = (uint64_t)major(rdev) << 32 | minor(rdev);
+  op_new_gfid(b, fop);
+  op_submit(b, fop, entry_done);
+}
+
+void
+do_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_MKDIR);
+
+  if (!fop)
+    return;
+  set_mode(b, fop, mode);
+  op_new_gfid(b, fop);
+  op_submit(b, fop, entry_done);
+}
+
+void
+do_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_SYMLINK);
+
+  if (!fop)
+    return;
+  fop->args.link = gi_fop_strdup(fop, link, strlen(link));
+  fop->args.umask = fuse_req_ctx(req)->umask;
+  op_new_gfid(b, fop);
+  op_submit(b, fop, entry_done);
+}
+
+void
+do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_UNLINK);
+
+  if (fop)
+    op_submit(bridge_of_req(req), fop, done_status);
+}
+
+void
+do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_RMDIR);
+
+  if (fop)
+    op_submit(bridge_of_req(req), fop, done_status);
+}
+
+void
+do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *inode = node_inode(b, req, ino);
+  struct gi_inode *dir = inode ? node_inode(b, req, newparent) : NULL;
+
+  if (!dir || !name_fits(b, req, newname))
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_LINK);
+
+  gi_loc_set_inode(&fop->loc, inode);
+  gi_fop_set_entry(fop, &fop->loc2, dir, newname);
+  op_changes(b, fop, inode);
+  op_submit(b, fop, entry_done);
+}
+
+/* ---- create ---- */
+
+static void
+create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
+{
+  struct op *op = op_of(b, fop);
+  struct fuse_file_info fi = {.flags = fop->fd->flags};
+  struct fuse_entry_param e;
+
+  gi_fd_bind(fop->fd, &inode->gfid);
+  node_attributes(b, inode, &fop->rsp.stat, node_of(b, inode)->seq);
+  if (is_new(fop))
+    node_of(b, inode)->no_capability = true;
+  node_entry(b, inode, &fop->rsp.stat, &e);
+  handle_open(b, fop->fd);
+  open_caching(b, inode, fop->fd->flags, &fi);
+  fi.fh = handle_of(b, fop->fd)->id;
+  if (reply_result(b, fuse_reply_create(op->req, &e, &fi)) == 0) {
+    node_named(b, inode, fop->loc.parent, fop->loc.name);
+    node_count(b, inode);
+  } else {
+    handle_close(b, fop->fd);
+    node_uncount(b, inode);
+  }
+}
+
+static void
+create_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_inode *inode = fop->rsp.ret < 0 ? NULL : replied_inode(b, fop);
+
+  if (inode)
+    create_reply(b, fop, inode);
+  else
+    reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 && fop->rsp.err ? fop->rsp.err : EIO);
+  gi_inode_unref(&inode);
+  op_end(fop);
+}
+
+void
+do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_CREATE);
+
+  if (!fop)
+    return;
+
+  struct gi_fd *fd = gi_fd_new(b->x->graph, NULL, open_flags(b, fi->flags), fuse_req_ctx(req)->pid);
+
+  gi_fop_set_fd(fop, fd);
+  gi_fd_unref(&fd);
+  fop->args.flags = (uint32_t)open_flags(b, fi->flags) | O_CREAT | ((uint32_t)fi->flags & O_EXCL);
+  set_mode(b, fop, mode);
+  op_new_gfid(b, fop);
+  op_submit(b, fop, create_done);
+}
+
+/* ---- rename ---- */
+
+static void
+rename_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_inode *inode = NULL;
+
+  if (fop->rsp.ret >= 0 && !gi_gfid_is_none(&fop->rsp.stat.gfid))
+    inode = gi_inode_find(x->graph, &fop->rsp.stat.gfid);
+  if (inode) { /* its ctime moved, and that was us */
+    node_changed(b, inode);
+    node_named(b, inode, fop->loc2.parent, fop->loc2.name);
+    gi_inode_unref(&inode);
+  }
+  done_status(fop, arg);
+}
+
+/* There is no operation that renames only if the new name is free. What is atomic on the bricks is LINK for a file, which fails
+ * if the name exists, and MKDIR for a directory, whose empty result RENAME may replace. `main` is the RENAME, not submitted
+ * for a file; each step is a helper of it. */
+static void
+noreplace_answer(struct bridge *b, struct gi_fop *step, int err)
+{
+  struct gi_fop *main = step->parent;
+
+  reply_err(b, op_of(b, main)->req, err);
+  op_end(step);
+  gi_fop_unref(main);
+}
+
+static int
+err_of(const struct gi_fop *fop)
+{
+  return fop->rsp.ret >= 0 ? 0 : fop->rsp.err ? fop->rsp.err : EIO;
+}
+
+static void
+noreplace_unlinked(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+
+  noreplace_answer(x->private, fop, err_of(fop));
+}
+
+static void
+noreplace_linked(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  if (fop->rsp.ret < 0) {
+    noreplace_answer(b, fop, err_of(fop));
+    return;
+  }
+
+  struct gi_fop *next = gi_fop_helper(fop->parent, GI_FOP_UNLINK);
+
+  gi_loc_copy(&next->loc, &fop->parent->loc);
+  if (fop->loc.inode)
+    node_changed(b, fop->loc.inode);
+  op_end(fop);
+  op_submit(b, next, noreplace_unlinked);
+}
+
+static void
+noreplace_rolled_back(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct gi_fop *main = fop->parent;
+
+  noreplace_answer(x->private, fop, err_of(main));
+}
+
+static void
+noreplace_renamed(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  if (fop->rsp.ret >= 0) {
+    rename_done(fop, arg);
+    return;
+  }
+
+  /* The directory made as a place holder goes; if somebody has put a file into it, it is theirs. */
+  struct gi_fop *undo = gi_fop_helper(fop, GI_FOP_RMDIR);
+
+  gi_loc_copy(&undo->loc, &fop->loc2);
+  op_submit(b, undo, noreplace_rolled_back);
+}
+
+static void
+noreplace_reserved(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *main = fop->parent;
+
+  if (fop->rsp.ret < 0) {
+    noreplace_answer(b, fop, err_of(fop));
+    return;
+  }
+  op_end(fop);
+  op_submit(b, main, noreplace_renamed);
+}
+
+static void
+noreplace_looked_up(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *main = fop->parent;
+  struct gi_inode *inode = fop->rsp.ret < 0 ? NULL : replied_inode(b, fop);
+  bool directory = inode && S_ISDIR(fop->rsp.stat.mode);
+
+  if (!inode) {
+    noreplace_answer(b, fop, fop->rsp.ret < 0 ? err_of(fop) : EIO);
+    return;
+  }
+
+  struct gi_fop *next = gi_fop_helper(main, directory ? GI_FOP_MKDIR : GI_FOP_LINK);
+
+  if (directory) {
+    gi_loc_copy(&next->loc, &main->loc2);
+    next->args.mode = 0700;
+    op_new_gfid(b, next);
+  } else {
+    gi_loc_set_inode(&next->loc, inode);
+    gi_loc_copy(&next->loc2, &main->loc2);
+  }
+  gi_inode_unref(&inode);
+  op_end(fop);
+  op_submit(b, next, directory ? noreplace_reserved : noreplace_linked);
+}
+
+static void
+rename_noreplace(struct bridge *b, struct gi_fop *main)
+{
+  struct gi_fop *fop = gi_fop_helper(main, GI_FOP_LOOKUP);
+
+  gi_loc_copy(&fop->loc, &main->loc);
+  op_submit(b, fop, noreplace_looked_up);
+}
+
+void
+do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent, const char *newname, unsigned flags)
+{
+  struct bridge *b = bridge_of_req(req);
+  struct gi_inode *from, *to;
+
+  if (flags & ~(unsigned)RENAME_NOREPLACE) {
+    reply_err(b, req, EINVAL);
+    return;
+  }
+  from = node_inode(b, req, parent);
+  to = from ? node_inode(b, req, newparent) : NULL;
+  if (!to || !name_fits(b, req, name) || !name_fits(b, req, newname))
+    return;
+
+  struct gi_fop *fop = op_new(b, req, GI_FOP_RENAME);
+
+  gi_fop_set_entry(fop, &fop->loc, from, name);
+  gi_fop_set_entry(fop, &fop->loc2, to, newname);
+  if (flags & RENAME_NOREPLACE)
+    rename_noreplace(b, fop);
+  else
+    op_submit(b, fop, rename_done);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of mount/fuse share. `struct bridge` is the translator's
+ * private state; `struct op` the bytes it keeps in each operation it starts;
+ * `struct node` and `struct handle` those in each inode and fd.
+ */
+#ifndef FUSE_INTERNAL_H
+#define FUSE_INTERNAL_H
+
+#include "fuse-compat.h"
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define BRIDGE_MAX_WRITE (1u << 20)      /* largest WRITE and READ, bytes */
+#define BRIDGE_HEADER 80                 /* fuse_in_header + fuse_write_in: what precedes the data of a WRITE */
+#define BRIDGE_BURST 16                  /* most requests read in one turn */
+#define BRIDGE_BLKSIZE 131072            /* st_blksize shown to programs (fuse.md 3) */
+#define BRIDGE_READY_NS (30 * GI_NSEC_PER_SEC) /* a mount whose bricks do not answer by then has failed */
+#define BRIDGE_DOWN_NS (8 * GI_NSEC_PER_SEC)   /* the same, once the child has said that it is down */
+
+/* ---- tables of 64-bit names for objects: (generation << 32 | slot). A stale name is noticed, never followed. ---- */
+
+struct id_slot {
+  void *object; /* NULL = free */
+  uint32_t generation;
+  uint32_t next_free;
+};
+
+struct id_table {
+  struct id_slot *slot;
+  uint32_t count, capacity, free_head;
+};
+
+void id_table_free(struct id_table *t);
+uint64_t id_add(struct id_table *t, void *object); /* never 0 or 1 */
+void *id_get(const struct id_table *t, uint64_t id); /* NULL if it names nothing (any more) */
+void id_del(struct id_table *t, uint64_t id);
+/* Objects one after the other: *pos starts at 0; NULL at the end. */
+void *id_next(const struct id_table *t, uint32_t *pos);
+
+/* ---- options ---- */
+
+struct bridge_options {
+  char *mountpoint, *fsname, *volume_name;
+  double attribute_timeout, entry_timeout, negative_timeout;
+  uint64_t gid_timeout;
+  char *direct_io_mode, *fopen_keep_cache, *mountopts;
+  bool acl, selinux, capability, kernel_writeback_cache, read_only, auto_invalidation, use_readdirp;
+  int64_t lru_limit, background_qlen, congestion_threshold;
+};
+
+struct bridge_metrics {
+  uint64_t requests, reply_errors, interrupted, malformed;
+  uint64_t lookups_counted, lookups_forgotten, stale_nodeids;
+  uint64_t read_bytes, write_bytes, local_getxattr, local_flush, local_setattr;
+  uint64_t foreign_changes, inval_inode, inval_entry, device_reads, device_empty;
+};
+extern const struct gi_metric bridge_metric_table[];
+
+/* ---- per inode ---- */
+
+struct node {
+  uint64_t id;            /* 0 = the kernel does not know it */
+  struct gi_inode *inode; /* back pointer while id != 0 */
+  struct gi_iatt attr;    /* as last seen; the kernel's pages belong to this version */
+  uint32_t inflight; /* changes of ours under way */
+  uint32_t seq;      /* moves when a change of ours begins and ends */
+  bool known;        /* attr is set */
+  bool own;          /* changed by us since then */
+  bool dirty;        /* written by us and not yet known to be on the bricks */
+  bool stale;        /* somebody else changed it: the next open must not keep pages */
+  bool queued;       /* an invalidation is waiting */
+  bool no_capability; /* security.capability is known to be absent */
+  bool locked;       /* has had a POSIX lock through this mount */
+  bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
+  uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
+  char *name;
+  struct gi_list lru; /* bridge.lru, oldest first */
+};
+
+/* ---- per fd ---- */
+
+struct handle {
+  uint64_t id;
+  bool dirty; /* something was written through it since its last flush or fsync */
+};
+
+/* ---- per operation ---- */
+
+struct op {
+  fuse_req_t req;
+  struct gi_inode *changes; /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
+  uint32_t seq;             /* node.seq when submitted */
+  uint32_t size;            /* room in the reply */
+  bool retried;
+  void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
+  struct gi_defer cancel;   /* a blocking lock that was interrupted */
+  bool cancellable;
+};
+
+#define GROUP_SLOTS 256
+struct group_slot {
+  uint32_t pid, uid, gid;
+  uint32_t count;
+  uint64_t until_ns; /* 0 = empty */
+  uint32_t group[GI_GROUPS_MAX];
+};
+
+enum bridge_state {
+  BRIDGE_WAITING,  /* for a child that can serve */
+  BRIDGE_LOOKING,  /* the root lookup is under way */
+  BRIDGE_MOUNTING, /* mounted; INIT not yet answered */
+  BRIDGE_SERVING,
+  BRIDGE_DRAINING, /* PARENT_DOWN: no new requests */
+  BRIDGE_ENDED,    /* unmounted, or never came up */
+};
+
+struct inval_job;
+
+struct bridge {
+  struct gi_xlator *x;
+  struct bridge_metrics m;
+  enum bridge_state state;
+  double attr_timeout, entry_timeout, negative_timeout;
+  bool direct_io, keep_cache;
+  struct gi_timer ready_timer;
+  struct gi_inode *root; /* referenced since the root lookup */
+
+  struct fuse_session *se;
+  struct gi_io io;
+  int fd;
+  uint8_t *request;      /* the request being handled: header and arguments */
+  size_t request_len;
+  struct gi_buf *rx;     /* where the data of the next WRITE lands, page aligned */
+  size_t rx_used;
+  unsigned burst, calm;  /* how many requests to try per turn; turns until it may grow */
+  bool in_init;
+  bool told_ready;
+  uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
+
+  struct id_table nodes; /* struct node */
+  struct id_table fds;   /* struct gi_fd */
+  struct gi_list lru;    /* struct node.lru */
+  uint32_t node_count;
+
+  struct gi_list inval;  /* struct inval_item */
+  uint32_t inval_count;
+  struct inval_job *inval_job; /* running now */
+
+  struct group_slot *groups;
+};
+
+static inline struct bridge_options *
+bridge_options(const struct bridge *b)
+{
+  return b->x->options;
+}
+
+static inline struct bridge *
+bridge_of_req(fuse_req_t req)
+{
+  return fuse_req_userdata(req);
+}
+
+static inline struct node *
+node_of(const struct bridge *b, const struct gi_inode *inode)
+{
+  return gi_inode_private(inode, b->x);
+}
+
+static inline struct handle *
+handle_of(const struct bridge *b, const struct gi_fd *fd)
+{
+  return gi_fd_private(fd, b->x);
+}
+
+static inline struct op *
+op_of(const struct bridge *b, struct gi_fop *fop)
+{
+  return gi_fop_private(fop, b->x);
+}
+
+/* ---- fuse.c ---- */
+void bridge_tell_ready(struct bridge *b, int err); /* at most one call counts; an error ends the mount */
+
+/* ---- fuse-session.c ---- */
+int session_start(struct bridge *b, struct gi_error *err); /* mounts and begins to read; 0 or -1 */
+void session_stop(struct bridge *b);                       /* unmounts; all-zero is fine */
+void session_pause(struct bridge *b);                      /* reads no more requests */
+extern const struct fuse_lowlevel_ops session_ops;
+/* Takes the data of the WRITE being handled into `payload` without copying; false if the request is malformed. */
+bool session_take_data(struct bridge *b, size_t size, struct gi_payload *payload);
+/* Flag words of the request being handled that libfuse does not pass on. */
+uint32_t session_write_flags(const struct bridge *b);
+uint32_t session_open_flags(const struct bridge *b);
+bool session_setattr_owner(const struct bridge *b, uint64_t *owner); /* false: none was given */
+bool session_setattr_kill(const struct bridge *b);
+
+/* ---- fuse-check.c ---- */
+/* True if `len` bytes at `data` are one well-formed request of its opcode (lengths, terminated names). */
+bool request_is_sound(const uint8_t *data, size_t len);
+
+/* ---- fuse-request.c ---- */
+/* A fop for `req`, caller filled in. */
+struct gi_fop *op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind);
+void op_set_owner(struct gi_fop *fop, uint64_t owner);
+void op_set_root(struct gi_fop *fop); /* caller := root, for what the bridge does on its own account */
+void op_new_gfid(struct bridge *b, struct gi_fop *fop); /* xdata gfid-req for a creating fop */
+/* Says that `fop` will change `inode` (held by fop's loc or fd). */
+void op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
+/* Sends it down. `done` gets the bridge's translator as argument and must end with op_end. */
+void op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x));
+void op_end(struct gi_fop *fop);
+/* The same, but first takes the setuid and setgid bits off `inode` if it has them (HANDLE_KILLPRIV_V2: the kernel leaves that
+ * to us). If that fails the request is answered with the error and the fop dropped. */
+void op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode,
+                            void (*done)(struct gi_fop *fop, void *x));
+/* Finishes a request that was answered by fuse_reply_*: counts errors. Returns `res`. */
+int reply_result(struct bridge *b, int res);
+void reply_err(struct bridge *b, fuse_req_t req, int err);
+/* The error of a failed fop on an existing node: ENOENT means that the node is stale (fuse.md 3). */
+int err_of_node(const struct gi_fop *fop);
+/* done handlers for fops whose reply is only success or failure: of an entry (errors as they are), of a node. */
+void done_status(struct gi_fop *fop, void *x);
+void done_status_node(struct gi_fop *fop, void *x);
+
+/* ---- fuse-node.c ---- */
+/* The inode of a node id, borrowed; NULL (the request was answered ESTALE) if the id is stale. */
+struct gi_inode *node_inode(struct bridge *b, fuse_req_t req, fuse_ino_t ino);
+struct gi_inode *node_find(struct bridge *b, fuse_ino_t ino); /* likewise without answering */
+struct gi_fd *handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file_info *fi); /* borrowed; NULL: answered EBADF */
+struct gi_fd *handle_find(struct bridge *b, const struct fuse_file_info *fi);
+void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and takes a reference */
+void handle_close(struct bridge *b, struct gi_fd *fd);
+/* Fills everything of an entry reply; the inode gets an id if it has none. */
+void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
+void node_count(struct bridge *b, struct gi_inode *inode);   /* one more lookup that the kernel knows of */
+void node_uncount(struct bridge *b, struct gi_inode *inode); /* the reply did not arrive: forget an id never told */
+void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
+void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
+void node_forget_all(struct bridge *b);
+/* Attributes arrived for an inode; `seq` is that of the op that asked. */
+void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint32_t seq);
+void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once */
+void node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq); /* a flush or fsync begun at `seq` succeeded */
+/* True if setuid/setgid bits must go before a write by somebody without CAP_FSETID; *mode is the mode without them. */
+bool node_kill_mode(const struct node *n, uint32_t *mode);
+void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st);
+
+/* ---- fuse-inval.c ---- */
+void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);
+void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
+void inval_event(struct bridge *b, const struct gi_invalidation *inv);
+void inval_stop(struct bridge *b); /* drops what waits; true ownership of a running job passes to the job */
+bool inval_session_busy(struct bridge *b); /* a running job uses the session and will destroy it */
+/* Raises what the kernel limits per mount: read-ahead, and the share of dirty pages with write-back. */
+void tune_mount(struct bridge *b);
+
+/* ---- operations, by subject ---- */
+void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup);
+void do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void do_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
+void do_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void do_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name);
+void do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent, const char *newname, unsigned flags);
+void do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname);
+void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi);
+
+void do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi);
+void do_readlink(fuse_req_t req, fuse_ino_t ino);
+void do_access(fuse_req_t req, fuse_ino_t ino, int mask);
+void do_statfs(fuse_req_t req, fuse_ino_t ino);
+/* Kernel write-back: sends the times the kernel gave to the brick; NULL fd: by gfid. Nobody waits for it. */
+void send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd);
+
+void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off, struct fuse_file_info *fi);
+void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
+void do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi);
+void do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi);
+void do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in, fuse_ino_t ino_out,
+                        off_t off_out, struct fuse_file_info *fi_out, size_t len, int flags);
+void do_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg, struct fuse_file_info *fi, unsigned flags,
+              const void *in_buf, size_t in_bufsz, size_t out_bufsz);
+/* What OPEN and CREATE tell the kernel about caching. */
+void open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct fuse_file_info *fi);
+/* Flags as the bricks want them: without what is the kernel's business; write-back needs to read what it completes. */
+int open_flags(const struct bridge *b, int flags);
+
+void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void do_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
+
+void do_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags);
+void do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
+void do_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
+void do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
+
+void do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
+void do_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
+void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int cmd);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Telling the kernel what it must no longer believe. A notification may wait
+ * for page and inode locks that belong to requests we have yet to answer, so
+ * it is never sent by the reactor: one worker at a time sends what has
+ * gathered. An inode waits in the queue at most once.
+ */
+#include "fuse-internal.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define INVAL_BATCH 64
+#define INVAL_NAMES_MAX 4096 /* names are only hints to save memory: beyond this they are dropped */
+
+enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME };
+
+struct inval_item {
+  struct gi_list link;
+  enum inval_kind kind;
+  uint64_t id; /* of the inode, or of the parent */
+  char *name;
+};
+
+/* Belongs to the worker while it runs, and outlives the bridge if it must. */
+struct inval_job {
+  struct gi_work work;
+  struct bridge *b; /* NULL once the bridge has gone */
+  struct fuse_session *se;
+  struct gi_list items;
+  bool destroy_session;
+};
+
+static void
+item_free(struct inval_item *it)
+{
+  gi_list_del(&it->link);
+  gi_free(it->name);
+  gi_free(it);
+}
+
+static void
+job_run(struct gi_work *w)
+{
+  struct inval_job *job = GI_CONTAINER(w, struct inval_job, work);
+
+  /* ENOENT says that the kernel does not know it (any more), which is as good. */
+  gi_list_foreach(it, &job->items, struct inval_item, link) {
+    if (it->kind == INVAL_NAME)
+      fuse_lowlevel_notify_inval_entry(job->se, it->id, it->name, strlen(it->name));
+    else
+      fuse_lowlevel_notify_inval_inode(job->se, it->id, it->kind == INVAL_ATTR ? -1 : 0, 0);
+  }
+}
+
+static void start_job(struct bridge *b);
+
+static void
+job_done(struct gi_work *w)
+{
+  struct inval_job *job = GI_CONTAINER(w, struct inval_job, work);
+  struct bridge *b = job->b;
+
+  gi_list_foreach_safe(it, &job->items, struct inval_item, link)
+    item_free(it);
+  if (job->destroy_session)
+    fuse_session_destroy(job->se);
+  gi_free(job);
+  if (!b)
+    return;
+  b->inval_job = NULL;
+  start_job(b);
+}
+
+static void
+start_job(struct bridge *b)
+{
+  if (b->inval_job || gi_list_empty(&b->inval) || !b->se)
+    return;
+
+  struct inval_job *job = gi_new(struct inval_job);
+
+  job->b = b;
+  job->se = b->se;
+  gi_list_init(&job->items);
+  for (unsigned i = 0; i < INVAL_BATCH && !gi_list_empty(&b->inval); i++) {
+    struct inval_item *it = gi_list_first(&b->inval, struct inval_item, link);
+    struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
+
+    gi_list_del(&it->link);
+    gi_list_add_tail(&job->items, &it->link);
+    b->inval_count--;
+    if (inode)
+      node_of(b, inode)->queued = false;
+    if (it->kind == INVAL_NAME)
+      b->m.inval_entry++;
+    else
+      b->m.inval_inode++;
+  }
+  gi_list_init(&job->work.link);
+  job->work.priority = GI_PRIO_NORMAL;
+  job->work.run = job_run;
+  job->work.done = job_done;
+  b->inval_job = job;
+  gi_work_submit(b->x->reactor, &job->work);
+}
+
+static void
+add_item(struct bridge *b, enum inval_kind kind, uint64_t id, const char *name)
+{
+  struct inval_item *it = gi_new(struct inval_item);
+
+  it->kind = kind;
+  it->id = id;
+  it->name = gi_strdup(name);
+  gi_list_add_tail(&b->inval, &it->link);
+  b->inval_count++;
+  start_job(b);
+}
+
+/* Data of an inode that waits for its attributes only is upgraded. */
+static void
+upgrade(struct bridge *b, uint64_t id)
+{
+  gi_list_foreach(it, &b->inval, struct inval_item, link) {
+    if (it->kind == INVAL_ATTR && it->id == id) {
+      it->kind = INVAL_DATA;
+      return;
+    }
+  }
+}
+
+void
+inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
+{
+  struct node *n = node_of(b, inode);
+  uint64_t id = inode == b->root ? FUSE_ROOT_ID : n->id;
+
+  if (b->state != BRIDGE_SERVING || id == 0)
+    return;
+  if (n->queued) {
+    if (data)
+      upgrade(b, id);
+    return;
+  }
+  /* Set first: the item may be taken at once, which clears it. */
+  n->queued = true;
+  add_item(b, data ? INVAL_DATA : INVAL_ATTR, id, NULL);
+}
+
+void
+inval_entry(struct bridge *b, uint64_t parent_id, const char *name)
+{
+  if (b->state == BRIDGE_SERVING && parent_id && b->inval_count < INVAL_NAMES_MAX)
+    add_item(b, INVAL_NAME, parent_id, name);
+}
+
+/* Somebody else changed the inode, says a brick (wire.md 10). */
+enum { UPCALL_SIZE = 0x8, UPCALL_TIMES = 0x10, UPCALL_FORGET = 0x100, UPCALL_RENAME = 0x80, UPCALL_XATTR = 0xc00 };
+
+static void
+inval_gfid(struct bridge *b, const struct gi_gfid *gfid, bool data)
+{
+  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
+
+  if (!inode)
+    return;
+
+  struct node *n = node_of(b, inode);
+
+  n->no_capability = false;
+  if (data)
+    n->stale = true;
+  n->known = false; /* the next attributes are the new truth */
+  inval_inode(b, inode, data);
+  gi_inode_unref(&inode);
+}
+
+void
+inval_event(struct bridge *b, const struct gi_invalidation *inv)
+{
+  bool data = inv->flags & (UPCALL_SIZE | UPCALL_TIMES | UPCALL_FORGET);
+  struct gi_inode *inode = gi_inode_find(b->x->graph, &inv->gfid);
+
+  if (inode && (inv->flags & (UPCALL_RENAME | UPCALL_FORGET))) {
+    struct node *n = node_of(b, inode);
+
+    if (n->name)
+      inval_entry(b, n->parent_id, n->name);
+  }
+  gi_inode_unref(&inode);
+  inval_gfid(b, &inv->gfid, data);
+  if (gi_iatt_valid(&inv->parent))
+    inval_gfid(b, &inv->parent.gfid, true);
+  if (gi_iatt_valid(&inv->old_parent))
+    inval_gfid(b, &inv->old_parent.gfid, true);
+}
+
+bool
+inval_session_busy(struct bridge *b)
+{
+  if (!b->inval_job)
+    return false;
+  b->inval_job->destroy_session = true;
+  b->inval_job->b = NULL;
+  b->inval_job = NULL;
+  return true;
+}
+
+void
+inval_stop(struct bridge *b)
+{
+  gi_list_foreach_safe(it, &b->inval, struct inval_item, link)
+    item_free(it);
+  b->inval_count = 0;
+}
+
+/* ---- limits of the mount in sysfs ---- */
+
+struct tune_job {
+  struct gi_work work;
+  char *mountpoint;
+  bool dirty_ratio;
+};
+
+/* The device number of the mount: asking stat(2) would send a request to ourselves. The last line counts: mounts stack. */
+static bool
+find_device(const char *mountpoint, char *dev, size_t len)
+{
+  FILE *f = fopen("/proc/self/mountinfo", "re");
+  char line[4096], number[32], point[2048];
+  bool found = false;
+
+  if (!f)
+    return false;
+  while (fgets(line, sizeof(line), f)) {
+    if (sscanf(line, "%*d %*d %31s %*s %2047s", number, point) == 2 && strcmp(point, mountpoint) == 0) {
+      snprintf(dev, len, "%s", number);
+      found = true;
+    }
+  }
+  fclose(f);
+  return found;
+}
+
+static void
+write_limit(const char *dev, const char *name, const char *value)
+{
+  char path[128];
+
+  snprintf(path, sizeof(path), "/sys/class/bdi/%s/%s", dev, name);
+
+  FILE *f = fopen(path, "we");
+
+  if (!f)
+    return; /* not root, or no sysfs: only slower */
+  fputs(value, f);
+  fclose(f);
+}
+
+static void
+tune_run(struct gi_work *w)
+{
+  struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
+  char dev[32];
+
+  if (!find_device(job->mountpoint, dev, sizeof(dev)))
+    return;
+  write_limit(dev, "read_ahead_kb", "1024");
+  if (job->dirty_ratio)
+    write_limit(dev, "max_ratio", "100");
+}
+
+static void
+tune_done(struct gi_work *w)
+{
+  struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
+
+  gi_free(job->mountpoint);
+  gi_free(job);
+}
+
+void
+tune_mount(struct bridge *b)
+{
+  const struct bridge_options *o = bridge_options(b);
+
+  if (geteuid() != 0 || strncmp(o->mountpoint, "/dev/fd/", 8) == 0)
+    return;
+
+  struct tune_job *job = gi_new(struct tune_job);
+
+  job->mountpoint = gi_strdup(o->mountpoint);
+  job->dirty_ratio = o->kernel_writeback_cache;
+  gi_list_init(&job->work.link);
+  job->work.priority = GI_PRIO_LOW;
+  job->work.run = tune_run;
+  job->work.done = tune_done;
+  gi_work_submit(b->x->reactor, &job->work);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel knows: node ids and lookup counts, file handles, and per
+ * inode the attributes its cached pages belong to.
+ *
+ * An inode the kernel knows (nlookup > 0) holds one reference and one slot. A
+ * lookup is counted after its reply was accepted by the device, so a reply
+ * that nobody waited for leaves no trace.
+ *
+ * Whose change is it? Attributes that differ from the known ones mean that
+ * somebody else changed the file, unless we changed it ourselves since. Our
+ * own write may be replied to before it is on the bricks (write-behind), so
+ * the time stamps of such a file are not judged until a flush or fsync begun
+ * after the last write has succeeded.
+ */
+#include "fuse-internal.h"
+
+#include <sys/stat.h>
+
+/* ---- id tables ---- */
+
+#define ID_NONE UINT32_MAX
+
+static void
+id_grow(struct id_table *t)
+{
+  uint32_t n = t->capacity ? t->capacity * 2 : 256;
+
+  t->slot = gi_realloc(t->slot, n * sizeof(*t->slot));
+  if (t->capacity == 0)
+    t->free_head = ID_NONE;
+  for (uint32_t i = n; i-- > t->capacity;) {
+    t->slot[i] = (struct id_slot){.generation = 1, .next_free = t->free_head};
+    t->free_head = i;
+  }
+  t->capacity = n;
+}
+
+uint64_t
+id_add(struct id_table *t, void *object)
+{
+  if (t->count == t->capacity)
+    id_grow(t);
+
+  uint32_t i = t->free_head;
+  struct id_slot *s = &t->slot[i];
+
+  t->free_head = s->next_free;
+  t->count++;
+  s->object = object;
+  return (uint64_t)s->generation << 32 | i;
+}
+
+static struct id_slot *
+id_slot(const struct id_table *t, uint64_t id)
+{
+  uint32_t i = (uint32_t)id;
+
+  if (i >= t->capacity || !t->slot[i].object || t->slot[i].generation != id >> 32)
+    return NULL;
+  return &t->slot[i];
+}
+
+void *
+id_get(const struct id_table *t, uint64_t id)
+{
+  const struct id_slot *s = id_slot(t, id);
+
+  return s ? s->object : NULL;
+}
+
+void
+id_del(struct id_table *t, uint64_t id)
+{
+  struct id_slot *s = id_slot(t, id);
+
+  GI_ASSERT(s);
+  s->object = NULL;
+  s->generation = s->generation == UINT32_MAX ? 1 : s->generation + 1;
+  s->next_free = t->free_head;
+  t->free_head = (uint32_t)id;
+  t->count--;
+}
+
+void *
+id_next(const struct id_table *t, uint32_t *pos)
+{
+  while (*pos < t->capacity) {
+    void *object = t->slot[(*pos)++].object;
+
+    if (object)
+      return object;
+  }
+  return NULL;
+}
+
+void
+id_table_free(struct id_table *t)
+{
+  GI_ASSERT(t->count == 0);
+  gi_free(t->slot);
+  memset(t, 0, sizeof(*t));
+}
+
+/* ---- nodes ---- */
+
+struct gi_inode *
+node_find(struct bridge *b, fuse_ino_t ino)
+{
+  if (ino == FUSE_ROOT_ID)
+    return b->root;
+
+  struct node *n = id_get(&b->nodes, ino);
+
+  return n ? n->inode : NULL;
+}
+
+struct gi_inode *
+node_inode(struct bridge *b, fuse_req_t req, fuse_ino_t ino)
+{
+  struct gi_inode *inode = node_find(b, ino);
+
+  if (!inode) {
+    b->m.stale_nodeids++;
+    reply_err(b, req, ESTALE);
+  }
+  return inode;
+}
+
+static void
+node_release(struct bridge *b, struct node *n)
+{
+  struct gi_inode *inode = n->inode;
+
+  id_del(&b->nodes, n->id);
+  gi_list_del(&n->lru);
+  gi_free(n->name);
+  n->name = NULL;
+  n->id = 0;
+  n->inode = NULL;
+  n->parent_id = 0;
+  n->known = n->stale = n->locked = false; /* the kernel has dropped its pages */
+  b->node_count--;
+  inode->nlookup = 0;
+  gi_inode_unref(&inode);
+}
+
+static void
+node_assign(struct bridge *b, struct gi_inode *inode)
+{
+  struct node *n = node_of(b, inode);
+
+  if (n->id)
+    return;
+  n->inode = gi_inode_ref(inode);
+  n->id = id_add(&b->nodes, n);
+  gi_list_init(&n->lru);
+  gi_list_add_tail(&b->lru, &n->lru);
+  b->node_count++;
+}
+
+/* Asks the kernel to let go of the oldest files it does not have open; FORGETs follow. */
+static void
+enforce_limit(struct bridge *b)
+{
+  uint64_t limit = (uint64_t)bridge_options(b)->lru_limit;
+  unsigned tries = 4; /* per lookup: the list shrinks faster than it grows, and no single lookup pays for all */
+
+  while (limit && b->node_count > limit && tries-- > 0 && !gi_list_empty(&b->lru)) {
+    struct node *n = gi_list_first(&b->lru, struct node, lru);
+
+    gi_list_del(&n->lru);
+    gi_list_add_tail(&b->lru, &n->lru);
+    if (n->name && gi_list_empty(&n->inode->fds) && !S_ISDIR(n->attr.mode))
+      inval_entry(b, n->parent_id, n->name);
+  }
+}
+
+void
+node_count(struct bridge *b, struct gi_inode *inode)
+{
+  if (inode == b->root)
+    return;
+  inode->nlookup++;
+  b->m.lookups_counted++;
+  enforce_limit(b);
+}
+
+void
+node_uncount(struct bridge *b, struct gi_inode *inode)
+{
+  struct node *n = node_of(b, inode);
+
+  if (n->id && inode->nlookup == 0)
+    node_release(b, n);
+}
+
+void
+node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup)
+{
+  struct gi_inode *inode = ino == FUSE_ROOT_ID ? NULL : node_find(b, ino);
+
+  if (!inode)
+    return;
+  if (nlookup > inode->nlookup) {
+    gi_log(GI_LOG_WARNING, b->x->name, GI_MSG_FUSE + 20, "the kernel forgets %llu lookups of an inode that has %llu",
+           (unsigned long long)nlookup, (unsigned long long)inode->nlookup);
+    nlookup = inode->nlookup;
+  }
+  inode->nlookup -= nlookup;
+  b->m.lookups_forgotten += nlookup;
+  if (inode->nlookup == 0)
+    node_release(b, node_of(b, inode));
+}
+
+void
+node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name)
+{
+  struct node *n = node_of(b, inode);
+
+  if (!n->id)
+    return;
+  gi_list_del(&n->lru);
+  gi_list_add_tail(&b->lru, &n->lru);
+  n->parent_id = parent == b->root ? FUSE_ROOT_ID : node_of(b, parent)->id;
+  if (n->name && strcmp(n->name, name) == 0)
+    return;
+  gi_free(n->name);
+  n->name = gi_strdup(name);
+}
+
+void
+node_forget_all(struct bridge *b)
+{
+  uint32_t pos = 0;
+  struct gi_fd *fd;
+  struct node *n;
+
+  while ((fd = id_next(&b->fds, &pos)))
+    handle_close(b, fd);
+  pos = 0;
+  while ((n = id_next(&b->nodes, &pos)))
+    node_release(b, n);
+}
+
+void
+node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st)
+{
+  gi_iatt_to_stat(iatt, st);
+  st->st_blksize = BRIDGE_BLKSIZE;
+}
+
+void
+node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e)
+{
+  memset(e, 0, sizeof(*e));
+  if (inode == b->root) {
+    e->ino = FUSE_ROOT_ID;
+  } else {
+    node_assign(b, inode);
+    e->ino = node_of(b, inode)->id;
+    e->generation = e->ino >> 32;
+  }
+  node_stat(b, iatt, &e->attr);
+  e->attr_timeout = b->attr_timeout;
+  e->entry_timeout = b->entry_timeout;
+}
+
+/* ---- whose change ---- */
+
+static bool
+same_time(const struct gi_time *x, const struct gi_time *y)
+{
+  return x->sec == y->sec && x->nsec == y->nsec;
+}
+
+static bool
+same_version(const struct node *n, const struct gi_iatt *a)
+{
+  return n->attr.size == a->size && same_time(&n->attr.mtime, &a->mtime) && same_time(&n->attr.ctime, &a->ctime);
+}
+
+void
+node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint32_t seq)
+{
+  struct node *n = node_of(b, inode);
+
+  if (!gi_iatt_valid(a))
+    return;
+  inode->mode = a->mode & S_IFMT;
+  if (n->known && !n->own && S_ISREG(a->mode) && !same_version(n, a)) {
+    b->m.foreign_changes++;
+    n->no_capability = false;
+    n->stale = true;
+    inval_inode(b, inode, true);
+  }
+  n->known = true;
+  n->attr = *a;
+  if (n->own && !n->dirty && n->inflight == 0 && n->seq == seq)
+    n->own = false;
+}
+
+void
+node_changed(struct bridge *b, struct gi_inode *inode)
+{
+  struct node *n = node_of(b, inode);
+
+  n->own = true;
+  n->seq++;
+}
+
+void
+node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq)
+{
+  struct node *n = node_of(b, inode);
+
+  if (n->seq == seq && n->inflight == 0)
+    n->dirty = false;
+}
+
+bool
+node_kill_mode(const struct node *n, uint32_t *mode)
+{
+  uint32_t drop = n->attr.mode & S_ISUID;
+
+  if ((n->attr.mode & S_ISGID) && (n->attr.mode & S_IXGRP)) /* without group execution it marks mandatory locking, not privilege */
+    drop |= S_ISGID;
+  *mode = n->attr.mode & ~drop & 07777;
+  return S_ISREG(n->attr.mode) && drop;
+}
+
+/* ---- handles ---- */
+
+void
+handle_open(struct bridge *b, struct gi_fd *fd)
+{
+  handle_of(b, fd)->id = id_add(&b->fds, gi_fd_ref(fd));
+}
+
+void
+handle_close(struct bridge *b, struct gi_fd *fd)
+{
+  struct handle *h = handle_of(b, fd);
+
+  id_del(&b->fds, h->id);
+  h->id = 0;
+  gi_fd_unref(&fd);
+}
+
+struct gi_fd *
+handle_find(struct bridge *b, const struct fuse_file_info *fi)
+{
+  return fi ? id_get(&b->fds, fi->fh) : NULL;
+}
+
+struct gi_fd *
+handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file_info *fi)
+{
+  struct gi_fd *fd = handle_find(b, fi);
+
+  if (!fd)
+    reply_err(b, req, EBADF);
+  return fd;
+}

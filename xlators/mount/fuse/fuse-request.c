@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a request to an operation and back: who calls, who owns locks, which
+ * groups; sending it down; what becomes of errors.
+ */
+#include "fuse-internal.h"
+
+/* ---- the caller ---- */
+
+static struct group_slot *
+group_slot(struct bridge *b, const struct fuse_ctx *c)
+{
+  uint32_t h = ((uint32_t)c->pid * 2654435761u) ^ ((uint32_t)c->uid * 40503u) ^ (uint32_t)c->gid;
+
+  return &b->groups[h % GROUP_SLOTS];
+}
+
+/* The kernel does not send supplementary groups; they are read from /proc and remembered per process (fuse.md 4). */
+static const struct group_slot *
+groups_of(struct bridge *b, fuse_req_t req, const struct fuse_ctx *c)
+{
+  struct group_slot *s = group_slot(b, c);
+  uint64_t now = gi_now(b->x->reactor);
+  gid_t list[GI_GROUPS_MAX];
+
+  if (s->until_ns > now && s->pid == (uint32_t)c->pid && s->uid == c->uid && s->gid == c->gid)
+    return s;
+
+  int n = fuse_req_getgroups(req, GI_GROUPS_MAX, list);
+
+  *s = (struct group_slot){.pid = (uint32_t)c->pid, .uid = c->uid, .gid = c->gid};
+  s->until_ns = now + bridge_options(b)->gid_timeout * GI_NSEC_PER_SEC;
+  if (n > GI_GROUPS_MAX)
+    n = GI_GROUPS_MAX;
+  for (int i = 0; i < n; i++)
+    s->group[s->count++] = list[i];
+  return s;
+}
+
+static void
+fill_caller(struct bridge *b, fuse_req_t req, struct gi_fop *fop)
+{
+  const struct fuse_ctx *c = fuse_req_ctx(req);
+  struct gi_caller *caller = &fop->caller;
+
+  caller->pid = c->pid;
+  caller->uid = c->uid;
+  caller->gid = c->gid;
+  caller->time = gi_wall(b->x->reactor);
+  /* Ordinary operations carry the pid as owner, 4 bytes little-endian (wire.md 1.5). */
+  caller->owner.len = 4;
+  memcpy(caller->owner.data, &(uint32_t){(uint32_t)c->pid}, 4);
+  if (c->uid == 0 || c->pid == 0) /* root needs none; pid 0 is the kernel itself or another pid namespace */
+    return;
+
+  const struct group_slot *s = groups_of(b, req, c);
+
+  if (s->count == 0)
+    return;
+
+  uint32_t *groups = gi_fop_alloc(fop, s->count * sizeof(*groups));
+
+  memcpy(groups, s->group, s->count * sizeof(*groups));
+  caller->groups = groups;
+  caller->ngroups = s->count;
+}
+
+void
+op_set_owner(struct gi_fop *fop, uint64_t owner)
+{
+  if (owner == 0)
+    return;
+  fop->caller.owner.len = sizeof(owner);
+  memcpy(fop->caller.owner.data, &owner, sizeof(owner));
+}
+
+void
+op_set_root(struct gi_fop *fop)
+{
+  fop->caller.uid = fop->caller.gid = 0;
+  fop->caller.ngroups = 0;
+  fop->caller.groups = NULL;
+}
+
+/* ---- life of an op ---- */
+
+struct gi_fop *
+op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind)
+{
+  struct gi_fop *fop = gi_fop_new(b->x->graph, kind);
+
+  op_of(b, fop)->req = req;
+  fill_caller(b, req, fop);
+  return fop;
+}
+
+void
+op_new_gfid(struct bridge *b, struct gi_fop *fop)
+{
+  struct gi_gfid gfid = gi_gfid_new(b->x->reactor);
+
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gfid);
+}
+
+void
+op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
+{
+  struct node *n = node_of(b, inode);
+
+  op_of(b, fop)->changes = inode;
+  n->inflight++;
+  n->seq++;
+  n->own = true;
+  if (fop->kind == GI_FOP_WRITE)
+    n->dirty = true;
+}
+
+void
+op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
+{
+  if (fop->loc.inode)
+    op_of(b, fop)->seq = node_of(b, fop->loc.inode)->seq;
+  gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
+}
+
+void
+op_end(struct gi_fop *fop)
+{
+  struct gi_xlator *x = fop->done_arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+
+  if (op->cancellable)
+    gi_defer_cancel(&op->cancel);
+  if (op->changes) {
+    struct node *n = node_of(b, op->changes);
+
+    n->inflight--;
+    n->seq++;
+  }
+  gi_fop_unref(fop);
+}
+
+static void
+privilege_gone(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *main = fop->parent;
+  struct op *op = op_of(b, fop);
+
+  if (fop->rsp.ret < 0) {
+    struct op *waiting = op_of(b, main);
+
+    reply_err(b, waiting->req, err_of_node(fop));
+    if (waiting->changes)
+      node_of(b, waiting->changes)->inflight--;
+    op_end(fop);
+    gi_fop_unref(main);
+    return;
+  }
+  node_attributes(b, fop->loc.inode, &fop->rsp.post, 0);
+
+  void (*done)(struct gi_fop *, void *) = op->next_done;
+
+  op_end(fop);
+  op_submit(b, main, done);
+}
+
+void
+op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode, void (*done)(struct gi_fop *fop, void *x))
+{
+  uint32_t mode;
+
+  if (!node_kill_mode(node_of(b, inode), &mode)) {
+    op_submit(b, fop, done);
+    return;
+  }
+
+  struct gi_fop *first = gi_fop_helper(fop, GI_FOP_SETATTR);
+
+  op_set_root(first);
+  gi_loc_set_inode(&first->loc, inode);
+  first->args.valid = GI_SET_MODE;
+  first->args.iatt.mode = mode;
+  op_of(b, first)->next_done = done;
+  op_changes(b, first, inode);
+  op_submit(b, first, privilege_gone);
+}
+
+/* ---- answers ---- */
+
+int
+reply_result(struct bridge *b, int res)
+{
+  if (res == -ENOENT)
+    b->m.interrupted++;
+  else if (res < 0)
+    b->m.reply_errors++;
+  return res;
+}
+
+void
+reply_err(struct bridge *b, fuse_req_t req, int err)
+{
+  /* libfuse refuses numbers from 1000 on; no errno of Linux is that large. */
+  reply_result(b, fuse_reply_err(req, err < 0 || err >= 1000 ? EIO : err));
+}
+
+int
+err_of_node(const struct gi_fop *fop)
+{
+  int err = fop->rsp.err ? fop->rsp.err : EIO;
+
+  return err == ENOENT ? ESTALE : err;
+}
+
+void
+done_status(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  int err = fop->rsp.err ? fop->rsp.err : EIO;
+
+  reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err : 0);
+  op_end(fop);
+}
+
+void
+done_status_node(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err_of_node(fop) : 0);
+  op_end(fop);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session with the kernel: mounting, INIT, reading requests on the
+ * reactor, noticing the unmount.
+ *
+ * Requests are read here and not by libfuse, so that the data of a WRITE lands
+ * page aligned in a reference-counted buffer and is never copied: one readv
+ * puts the first 80 bytes (header and arguments of a WRITE) into `request` and
+ * what follows into `rx`. For any other opcode the few bytes that follow are
+ * moved behind the first 80. Consecutive WRITEs share an rx buffer as long as
+ * a largest one still fits, so a small WRITE that somebody keeps pins its own
+ * pages and not a megabyte.
+ */
+#include "fuse-internal.h"
+
+#include <linux/fuse.h>
+#include <unistd.h>
+
+#define RX_CAPACITY (2u * BRIDGE_MAX_WRITE)
+#define CALM_TURNS 8 /* turns with a single read after one that found the device empty */
+
+/* ---- what libfuse does not pass on ---- */
+
+static const void *
+request_args(const struct bridge *b)
+{
+  return b->request + sizeof(struct fuse_in_header);
+}
+
+uint32_t
+session_write_flags(const struct bridge *b)
+{
+  return ((const struct fuse_write_in *)request_args(b))->write_flags;
+}
+
+uint32_t
+session_open_flags(const struct bridge *b)
+{
+  const struct fuse_in_header *h = (const void *)b->request;
+
+  if (h->opcode == FUSE_CREATE)
+    return ((const struct fuse_create_in *)request_args(b))->open_flags;
+  return ((const struct fuse_open_in *)request_args(b))->open_flags;
+}
+
+bool
+session_setattr_owner(const struct bridge *b, uint64_t *owner)
+{
+  const struct fuse_setattr_in *in = request_args(b);
+
+  *owner = in->lock_owner;
+  return in->valid & FATTR_LOCKOWNER;
+}
+
+bool
+session_setattr_kill(const struct bridge *b)
+{
+  return ((const struct fuse_setattr_in *)request_args(b))->valid & FATTR_KILL_SUIDGID;
+}
+
+bool
+session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
+{
+  if (b->request_len < BRIDGE_HEADER || size > b->request_len - BRIDGE_HEADER)
+    return false;
+  gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, size);
+  b->rx_used += (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
+  return true;
+}
+
+/* ---- INIT ---- */
+
+/* libfuse passes on only the capabilities it knows by name; newer ones are read from the request and put into the reply. */
+static void
+note_offer(struct bridge *b)
+{
+  const struct fuse_in_header *h = (const void *)b->request;
+  const struct fuse_init_in *in = request_args(b);
+
+  b->init_offered = in->flags;
+  if ((in->flags & COMPAT_INIT_EXT) && h->len >= sizeof(*h) + sizeof(*in))
+    b->init_offered |= (uint64_t)in->flags2 << 32;
+}
+
+static void
+complete_init_reply(struct bridge *b, struct iovec *iov, int count)
+{
+  if (count != 2 || iov[1].iov_len < sizeof(struct fuse_init_out))
+    return; /* a refusal, or a kernel too old for any of this */
+
+  struct fuse_init_out *out = iov[1].iov_base;
+
+  if (b->init_offered & COMPAT_HANDLE_KILLPRIV_V2) {
+    out->flags |= (uint32_t)COMPAT_HANDLE_KILLPRIV_V2;
+    out->flags &= ~(uint32_t)FUSE_HANDLE_KILLPRIV;
+  }
+  if (b->init_offered & COMPAT_DIRECT_IO_ALLOW_MMAP) {
+    out->flags |= (uint32_t)COMPAT_INIT_EXT;
+    out->flags2 |= (uint32_t)(COMPAT_DIRECT_IO_ALLOW_MMAP >> 32);
+  }
+}
+
+static ssize_t
+device_writev(int fd, struct iovec *iov, int count, void *userdata)
+{
+  struct bridge *b = userdata;
+
+  if (b->in_init)
+    complete_init_reply(b, iov, count);
+  return writev(fd, iov, count);
+}
+
+/* libfuse wants one; requests are read by read_request. */
+static ssize_t
+device_read(int fd, void *buf, size_t len, void *userdata)
+{
+  return read(fd, buf, len);
+}
+
+static void
+do_init(void *userdata, struct fuse_conn_info *conn)
+{
+  struct bridge *b = userdata;
+  const struct bridge_options *o = bridge_options(b);
+  static const uint64_t wanted[] = {
+      FUSE_CAP_ASYNC_READ,     FUSE_CAP_ASYNC_DIO,      FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_ATOMIC_O_TRUNC,
+      FUSE_CAP_CACHE_SYMLINKS, FUSE_CAP_POSIX_LOCKS,    FUSE_CAP_FLOCK_LOCKS,     FUSE_CAP_DONT_MASK,
+  };
+
+  /* Nothing is wanted that is not named here; splice costs two more system calls per request (fuse.md 11). */
+  conn->want = 0;
+  for (size_t i = 0; i < GI_ARRAY_LEN(wanted); i++)
+    compat_want(conn, wanted[i]);
+  compat_want(conn, o->auto_invalidation ? FUSE_CAP_AUTO_INVAL_DATA : FUSE_CAP_EXPLICIT_INVAL_DATA);
+  if (o->use_readdirp && compat_want(conn, FUSE_CAP_READDIRPLUS))
+    compat_want(conn, FUSE_CAP_READDIRPLUS_AUTO);
+  if (o->kernel_writeback_cache)
+    compat_want(conn, FUSE_CAP_WRITEBACK_CACHE);
+  if (o->acl)
+    compat_want(conn, FUSE_CAP_POSIX_ACL);
+  conn->max_write = BRIDGE_MAX_WRITE;
+  conn->max_readahead = BRIDGE_MAX_WRITE;
+  conn->max_background = (unsigned)o->background_qlen;
+  conn->congestion_threshold = (unsigned)o->congestion_threshold;
+  gi_log(GI_LOG_INFO, b->x->name, GI_MSG_FUSE + 10, "mounted on %s, kernel protocol %u.%u, write-back %s", o->mountpoint,
+         conn->proto_major, conn->proto_minor, conn->want & FUSE_CAP_WRITEBACK_CACHE ? "on" : "off");
+}
+
+/* ---- reading ---- */
+
+static void
+make_room(struct bridge *b)
+{
+  if (b->rx && b->rx->refs == 1)
+    b->rx_used = 0; /* nobody keeps anything of it: warm pages again */
+  else if (b->rx && b->rx_used + BRIDGE_MAX_WRITE > b->rx->capacity)
+    gi_buf_unref(&b->rx);
+  if (!b->rx) {
+    b->rx = gi_buf_new(RX_CAPACITY);
+    b->rx_used = 0;
+  }
+}
+
+/* Bytes of one request; 0 = none waiting; -1 = the session has ended. */
+static ssize_t
+read_request(struct bridge *b)
+{
+  make_room(b);
+  for (;;) {
+    struct iovec iov[2] = {{b->request, BRIDGE_HEADER}, {b->rx->base + b->rx_used, BRIDGE_MAX_WRITE}};
+    ssize_t n = readv(b->fd, iov, 2);
+
+    b->m.device_reads++;
+    if (n > 0)
+      return n;
+    if (n < 0 && (errno == EINTR || errno == ENOENT)) /* ENOENT: the request was aborted before we saw it */
+      continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      b->m.device_empty++;
+      return 0;
+    }
+    if (n < 0 && errno != ENODEV && errno != ECONNABORTED)
+      gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 11, "reading /dev/fuse: %s", strerror(errno));
+    return -1;
+  }
+}
+
+static void
+refuse(struct bridge *b)
+{
+  const struct fuse_in_header *h = (const void *)b->request;
+
+  b->m.malformed++;
+  gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 12, "malformed request of %zu bytes dropped", b->request_len);
+  if (b->request_len < sizeof(*h))
+    return;
+
+  struct fuse_out_header out = {.len = sizeof(out), .error = -EINVAL, .unique = h->unique};
+
+  if (write(b->fd, &out, sizeof(out)) < 0)
+    b->m.reply_errors++;
+}
+
+static void
+handle_request(struct bridge *b, size_t len)
+{
+  const struct fuse_in_header *h = (const void *)b->request;
+
+  b->m.requests++;
+  b->request_len = len;
+  if (len >= sizeof(*h) && h->opcode != FUSE_WRITE && len > BRIDGE_HEADER)
+    memcpy(b->request + BRIDGE_HEADER, b->rx->base + b->rx_used, len - BRIDGE_HEADER);
+  if (!request_is_sound(b->request, len)) {
+    refuse(b);
+    return;
+  }
+  b->in_init = h->opcode == FUSE_INIT;
+  if (b->in_init)
+    note_offer(b);
+
+  bool init = b->in_init;
+  struct fuse_buf buf = {.size = len, .mem = b->request};
+
+  fuse_session_process_buf(b->se, &buf);
+  b->in_init = false;
+  if (init && b->state == BRIDGE_MOUNTING) {
+    b->state = BRIDGE_SERVING;
+    bridge_tell_ready(b, 0);
+  }
+}
+
+static void
+session_ended(struct bridge *b)
+{
+  struct gi_ctx *ctx = b->x->ctx;
+  bool serving = b->state == BRIDGE_SERVING;
+
+  gi_io_watch(&b->io, 0);
+  b->state = BRIDGE_ENDED;
+  gi_log(GI_LOG_INFO, b->x->name, GI_MSG_FUSE + 13, "unmounted from %s", bridge_options(b)->mountpoint);
+  if (!serving)
+    bridge_tell_ready(b, ECONNABORTED);
+  else if (ctx->on_unmount)
+    ctx->on_unmount(ctx);
+}
+
+/* A database sends one request and waits for its reply, so a second read in the same turn would nearly always find nothing.
+ * Several are read per turn only while that keeps finding some. */
+static void
+device_readable(void *arg, unsigned events)
+{
+  struct bridge *b = arg;
+  unsigned budget = b->burst;
+
+  while (budget-- > 0 && b->se && (b->state == BRIDGE_SERVING || b->state == BRIDGE_MOUNTING)) {
+    ssize_t n = read_request(b);
+
+    if (n < 0) {
+      session_ended(b);
+      return;
+    }
+    if (n == 0) {
+      b->burst = 1;
+      b->calm = CALM_TURNS;
+      return;
+    }
+    handle_request(b, (size_t)n);
+  }
+  if (b->calm > 0)
+    b->calm--;
+  else if (b->burst < BRIDGE_BURST)
+    b->burst *= 2;
+}
+
+/* ---- mounting ---- */
+
+static void
+add_option(struct fuse_args *args, const char *fmt, const char *value)
+{
+  char *text = gi_asprintf(fmt, value);
+  char *opts = NULL;
+
+  GI_ASSERT(fuse_opt_add_opt_escaped(&opts, text) == 0 && fuse_opt_add_arg(args, "-o") == 0 &&
+            fuse_opt_add_arg(args, opts) == 0);
+  free(opts);
+  gi_free(text);
+}
+
+/* The kernel's own words that libfuse 3.14 does not know; all are the default or without meaning for FUSE. */
+static bool
+is_noise(const char *word, size_t len)
+{
+  static const char *const noise[] = {"relatime", "diratime", "atime", "strictatime", "lazyatime", "auto_unmount", "defaults"};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(noise); i++)
+    if (strlen(noise[i]) == len && memcmp(noise[i], word, len) == 0)
+      return true;
+  return len == 0;
+}
+
+static void
+add_mountopts(struct fuse_args *args, const char *list)
+{
+  while (list && *list) {
+    size_t len = strcspn(list, ",");
+
+    if (!is_noise(list, len)) {
+      char *word = gi_strndup(list, len);
+
+      add_option(args, "%s", word);
+      gi_free(word);
+    }
+    list += len + (list[len] == ',');
+  }
+}
+
+static void
+mount_args(struct bridge *b, struct fuse_args *args)
+{
+  const struct bridge_options *o = bridge_options(b);
+
+  GI_ASSERT(fuse_opt_add_arg(args, "glusterish") == 0);
+  add_option(args, "fsname=%s", o->fsname);
+  add_option(args, "subtype=%s", "glusterish");
+  if (!o->acl)
+    add_option(args, "%s", "default_permissions");
+  if (geteuid() == 0) {
+    add_option(args, "%s", "allow_other");
+    add_option(args, "%s", "dev");
+    add_option(args, "%s", "suid");
+  }
+  if (o->read_only)
+    add_option(args, "%s", "ro");
+  add_mountopts(args, o->mountopts);
+}
+
+static int
+open_session(struct bridge *b, struct gi_error *err)
+{
+  static const struct fuse_custom_io io = {.writev = device_writev, .read = device_read};
+  const char *mountpoint = bridge_options(b)->mountpoint;
+  struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+
+  mount_args(b, &args);
+  b->se = fuse_session_new(&args, &session_ops, sizeof(session_ops), b);
+  fuse_opt_free_args(&args);
+  if (!b->se)
+    return gi_error_set(err, EINVAL, "the mount options are not accepted");
+  if (fuse_session_mount(b->se, mountpoint) != 0)
+    return gi_error_set(err, EIO, "cannot mount on %s", mountpoint);
+  b->fd = fuse_session_fd(b->se);
+  if (fuse_session_custom_io(b->se, &io, b->fd) != 0)
+    return gi_error_set(err, EIO, "cannot set up the session");
+  if (fcntl(b->fd, F_SETFL, fcntl(b->fd, F_GETFL) | O_NONBLOCK) < 0)
+    return gi_error_set(err, errno, "cannot set up /dev/fuse: %s", strerror(errno));
+  return 0;
+}
+
+int
+session_start(struct bridge *b, struct gi_error *err)
+{
+  if (open_session(b, err) < 0) {
+    session_stop(b);
+    return -1;
+  }
+  b->request = gi_alloc(BRIDGE_HEADER + BRIDGE_MAX_WRITE + 1);
+  b->burst = 1;
+  gi_io_init(&b->io, b->x->reactor, b->fd, device_readable, b);
+  gi_io_watch(&b->io, GI_IO_READ);
+  tune_mount(b);
+  return 0;
+}
+
+void
+session_pause(struct bridge *b)
+{
+  if (b->io.r)
+    gi_io_watch(&b->io, 0);
+}
+
+void
+session_stop(struct bridge *b)
+{
+  if (b->io.r)
+    gi_io_finish(&b->io);
+  memset(&b->io, 0, sizeof(b->io));
+  if (b->se) {
+    fuse_session_exit(b->se);
+    fuse_session_unmount(b->se);
+    /* A thread that is just telling the kernel something destroys the session when it comes back. */
+    if (!inval_session_busy(b))
+      fuse_session_destroy(b->se);
+  }
+  b->se = NULL;
+  b->fd = -1;
+  gi_free(b->request);
+  b->request = NULL;
+  gi_buf_unref(&b->rx);
+}
+
+const struct fuse_lowlevel_ops session_ops = {
+    .init = do_init,
+    .lookup = do_lookup,
+    .forget = do_forget,
+    .forget_multi = do_forget_multi,
+    .getattr = do_getattr,
+    .setattr = do_setattr,
+    .readlink = do_readlink,
+    .mknod = do_mknod,
+    .mkdir = do_mkdir,
+    .unlink = do_unlink,
+    .rmdir = do_rmdir,
+    .symlink = do_symlink,
+    .rename = do_rename,
+    .link = do_link,
+    .open = do_open,
+    .read = do_read,
+    .write_buf = do_write_buf,
+    .flush = do_flush,
+    .release = do_release,
+    .fsync = do_fsync,
+    .opendir = do_opendir,
+    .readdir = do_readdir,
+    .readdirplus = do_readdirplus,
+    .releasedir = do_releasedir,
+    .fsyncdir = do_fsyncdir,
+    .statfs = do_statfs,
+    .setxattr = do_setxattr,
+    .getxattr = do_getxattr,
+    .listxattr = do_listxattr,
+    .removexattr = do_removexattr,
+    .access = do_access,
+    .create = do_create,
+    .getlk = do_getlk,
+    .setlk = do_setlk,
+    .flock = do_flock,
+    .fallocate = do_fallocate,
+    .copy_file_range = do_copy_file_range,
+    .lseek = do_lseek,
+    .ioctl = do_ioctl,
+};

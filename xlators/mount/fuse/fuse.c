@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mount/fuse: the top of a client graph. It turns requests of the kernel into
+ * operations and their replies into answers. This file has the class, its
+ * options and its life: wait until the child can serve, look up the root,
+ * mount, serve, end.
+ */
+#include "fuse-internal.h"
+
+#include <sys/stat.h>
+
+static const struct gi_option option_table[] = {
+    {.name = "mountpoint", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, mountpoint), .level = 1, .since = "0.1",
+     .text = "Directory to mount on."},
+    {.name = "fsname", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, fsname), .def = "glusterish", .level = 1,
+     .since = "0.1", .text = "Name of the device shown in /proc/mounts, usually HOST:/VOLUME."},
+    {.name = "volume-name", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, volume_name), .level = 3,
+     .since = "0.1", .text = "Name of the mounted volume, for messages."},
+    {.name = "attribute-timeout", .type = GI_OPT_DOUBLE, .offset = offsetof(struct bridge_options, attribute_timeout),
+     .def = "1.0", .min = 0, .max = 4294967295.0, .level = 2, .since = "0.1",
+     .text = "Seconds for which the kernel may answer stat from its own memory. With kernel-writeback-cache the default is 600."},
+    {.name = "entry-timeout", .type = GI_OPT_DOUBLE, .offset = offsetof(struct bridge_options, entry_timeout), .def = "1.0",
+     .min = 0, .max = 4294967295.0, .level = 2, .since = "0.1",
+     .text = "Seconds for which the kernel may resolve a name from its own memory. With kernel-writeback-cache the default is 600."},
+    {.name = "negative-timeout", .type = GI_OPT_DOUBLE, .offset = offsetof(struct bridge_options, negative_timeout), .def = "0",
+     .min = 0, .max = 4294967295.0, .level = 2, .since = "0.1",
+     .text = "Seconds for which the kernel may remember that a name does not exist."},
+    {.name = "gid-timeout", .type = GI_OPT_TIME, .offset = offsetof(struct bridge_options, gid_timeout), .def = "300",
+     .max = 86400, .level = 3, .since = "0.1", .text = "Seconds for which the supplementary groups of a process are remembered."},
+    {.name = "direct-io-mode", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, direct_io_mode), .def = "auto",
+     .level = 2, .since = "0.1",
+     .text = "enable: no file uses the page cache of the kernel. disable or auto: only those opened with O_DIRECT bypass it."},
+    {.name = "fopen-keep-cache", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, fopen_keep_cache), .def = "auto",
+     .level = 2, .since = "0.1",
+     .text = "Whether cached pages survive an open of an unchanged file; auto means on."},
+    {.name = "auto-invalidation", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, auto_invalidation), .def = "off",
+     .level = 2, .since = "0.1",
+     .text = "Lets the kernel drop the pages of a file whenever its modification time moves, also by its own writes. Off: pages "
+             "are dropped only when somebody else changed the file."},
+    {.name = "kernel-writeback-cache", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, kernel_writeback_cache),
+     .def = "off", .level = 1, .since = "0.1",
+     .text = "The kernel collects writes in its page cache. Only for volumes that are mounted by a single client: the kernel then "
+             "does not notice what others change in a file it knows."},
+    {.name = "acl", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, acl), .def = "off", .level = 2, .since = "0.1",
+     .text = "Support of POSIX access control lists."},
+    {.name = "selinux", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, selinux), .def = "off", .level = 2,
+     .since = "0.1", .text = "Passes the security.selinux attribute on to the bricks."},
+    {.name = "capability", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, capability), .def = "on", .level = 3,
+     .since = "0.1", .text = "Passes the security.capability attribute on to the bricks; off answers that no file has one."},
+    {.name = "read-only", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, read_only), .def = "off", .level = 2,
+     .since = "0.1", .text = "Mounts read-only."},
+    {.name = "use-readdirp", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, use_readdirp), .def = "yes",
+     .level = 3, .since = "0.1", .text = "Lists directories together with the attributes of their entries."},
+    {.name = "lru-limit", .type = GI_OPT_INT, .offset = offsetof(struct bridge_options, lru_limit), .def = "65536", .min = 0,
+     .max = 4294967295.0, .level = 2, .since = "0.1",
+     .text = "Number of files the kernel may keep in mind before it is asked to drop the oldest; 0 = no limit."},
+    {.name = "background-qlen", .type = GI_OPT_INT, .offset = offsetof(struct bridge_options, background_qlen), .def = "256",
+     .min = 16, .max = 65535, .level = 3, .since = "0.1",
+     .text = "Most asynchronous requests (read-ahead, AIO) the kernel keeps outstanding."},
+    {.name = "congestion-threshold", .type = GI_OPT_INT, .offset = offsetof(struct bridge_options, congestion_threshold),
+     .def = "192", .min = 12, .max = 65535, .level = 3, .since = "0.1",
+     .text = "Number of asynchronous requests at which the kernel regards the mount as congested."},
+    {.name = "fuse-mountopts", .type = GI_OPT_STR, .offset = offsetof(struct bridge_options, mountopts), .level = 3,
+     .since = "0.1", .text = "Comma-separated options handed to mount(2) as they are, e.g. noatime,nosuid."},
+    GI_OPTION_END};
+
+const struct gi_metric bridge_metric_table[] = {
+    GI_METRIC(struct bridge_metrics, requests, "", "Requests read from the kernel."),
+    GI_METRIC(struct bridge_metrics, device_reads, "", "Reads of the device."),
+    GI_METRIC(struct bridge_metrics, device_empty, "", "Reads of the device that found nothing."),
+    GI_METRIC(struct bridge_metrics, malformed, "", "Requests refused because their lengths do not fit."),
+    GI_METRIC(struct bridge_metrics, interrupted, "", "Replies to requests the caller no longer waited for."),
+    GI_METRIC(struct bridge_metrics, reply_errors, "", "Replies the kernel refused."),
+    GI_METRIC(struct bridge_metrics, lookups_counted, "", "Entries told to the kernel."),
+    GI_METRIC(struct bridge_metrics, lookups_forgotten, "", "Entries the kernel has forgotten."),
+    GI_METRIC(struct bridge_metrics, stale_nodeids, "", "Requests that named an inode already forgotten."),
+    GI_METRIC(struct bridge_metrics, read_bytes, "bytes", "Bytes handed to the kernel by READ."),
+    GI_METRIC(struct bridge_metrics, write_bytes, "bytes", "Bytes taken from the kernel by WRITE."),
+    GI_METRIC(struct bridge_metrics, local_getxattr, "", "GETXATTR answered here."),
+    GI_METRIC(struct bridge_metrics, local_flush, "", "FLUSH answered here because nothing was written or locked."),
+    GI_METRIC(struct bridge_metrics, local_setattr, "", "Time updates of the kernel's write-back answered here and sent later."),
+    GI_METRIC(struct bridge_metrics, foreign_changes, "", "Files found changed by somebody else."),
+    GI_METRIC(struct bridge_metrics, inval_inode, "", "Invalidations of an inode sent to the kernel."),
+    GI_METRIC(struct bridge_metrics, inval_entry, "", "Invalidations of a name sent to the kernel."),
+    GI_METRIC_END};
+
+/* ---- readiness ---- */
+
+void
+bridge_tell_ready(struct bridge *b, int err)
+{
+  struct gi_ctx *ctx = b->x->ctx;
+
+  gi_timer_cancel(&b->ready_timer);
+  if (b->told_ready)
+    return;
+  b->told_ready = true;
+  if (err) {
+    gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 1, "the mount on %s failed: %s", bridge_options(b)->mountpoint,
+           strerror(err));
+    b->state = BRIDGE_ENDED;
+  }
+  if (ctx->on_ready)
+    ctx->on_ready(ctx, err);
+}
+
+static void
+not_ready_in_time(void *arg)
+{
+  struct bridge *b = arg;
+
+  gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 2, "no brick answered; the volume may not be started");
+  session_stop(b);
+  bridge_tell_ready(b, ENOTCONN);
+}
+
+static void
+mount_now(struct bridge *b)
+{
+  struct gi_error err = {0};
+
+  b->state = BRIDGE_MOUNTING;
+  if (session_start(b, &err) == 0)
+    return;
+  gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 3, "%s", err.text);
+  bridge_tell_ready(b, err.code ? err.code : EIO);
+}
+
+static void
+root_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+
+  if (b->state == BRIDGE_LOOKING) {
+    if (fop->rsp.ret >= 0 && S_ISDIR(fop->rsp.stat.mode)) {
+      b->root = gi_inode_ref(fop->loc.inode);
+      b->root->mode = S_IFDIR;
+      node_attributes(b, b->root, &fop->rsp.stat, 0);
+      mount_now(b);
+    } else {
+      /* The next CHILD_UP tries again; the timer says when to give up. */
+      gi_log(GI_LOG_WARNING, x->name, GI_MSG_FUSE + 4, "lookup of the root failed: %s",
+             fop->rsp.ret < 0 ? strerror(fop->rsp.err) : "not a directory");
+      b->state = BRIDGE_WAITING;
+    }
+  }
+  gi_fop_unref(fop);
+}
+
+static void
+look_up_root(struct bridge *b)
+{
+  struct gi_fop *fop = gi_fop_new(b->x->graph, GI_FOP_LOOKUP);
+  struct gi_inode *root = gi_inode_get(b->x->graph, &gi_gfid_root);
+
+  b->state = BRIDGE_LOOKING;
+  gi_loc_set_inode(&fop->loc, root);
+  gi_inode_unref(&root);
+  fop->caller.time = gi_wall(b->x->reactor);
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gi_gfid_root);
+  gi_fop_submit(fop, gi_first_child(b->x), root_done, b->x);
+}
+
+/* ---- events ---- */
+
+/* The graph is about to go: nothing of ours may hold an inode or fd any longer. */
+static void
+let_go(struct bridge *b)
+{
+  gi_timer_cancel(&b->ready_timer);
+  session_stop(b);
+  inval_stop(b);
+  node_forget_all(b);
+  gi_inode_unref(&b->root);
+  if (b->state != BRIDGE_ENDED)
+    b->state = BRIDGE_DRAINING;
+}
+
+static void
+bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct bridge *b = x->private;
+
+  switch (event) {
+  case GI_EVENT_PARENT_UP:
+    gi_timer_set(&b->ready_timer, BRIDGE_READY_NS);
+    gi_notify_down(x, event, data);
+    return;
+  case GI_EVENT_PARENT_DOWN:
+    let_go(b);
+    gi_notify_down(x, event, data);
+    return;
+  case GI_EVENT_CLIENT_GONE:
+    gi_notify_down(x, event, data);
+    return;
+  case GI_EVENT_CHILD_UP:
+  case GI_EVENT_CHILD_CHANGED:
+    if (b->state == BRIDGE_WAITING)
+      look_up_root(b);
+    break;
+  case GI_EVENT_CHILD_DOWN:
+    if (b->state == BRIDGE_WAITING && b->ready_timer.armed)
+      gi_timer_set(&b->ready_timer, BRIDGE_DOWN_NS);
+    else if (b->state == BRIDGE_SERVING)
+      gi_log(GI_LOG_WARNING, x->name, GI_MSG_FUSE + 5, "the volume cannot be reached");
+    break;
+  case GI_EVENT_INVALIDATE:
+    if (b->state == BRIDGE_SERVING)
+      inval_event(b, data);
+    break;
+  default:
+    break;
+  }
+  gi_notify_up(x, event, data);
+}
+
+/* ---- life ---- */
+
+static bool
+inherited_fd(const char *mountpoint)
+{
+  return strncmp(mountpoint, "/dev/fd/", 8) == 0;
+}
+
+static int
+check_mountpoint(const char *mountpoint, struct gi_error *err)
+{
+  struct stat st;
+
+  if (!mountpoint || !*mountpoint)
+    return gi_error_set(err, EINVAL, "option mountpoint is missing");
+  if (inherited_fd(mountpoint))
+    return 0;
+  if (stat(mountpoint, &st) < 0)
+    return gi_error_set(err, errno, "mount point %s: %s", mountpoint, strerror(errno));
+  if (!S_ISDIR(st.st_mode))
+    return gi_error_set(err, ENOTDIR, "mount point %s is not a directory", mountpoint);
+  return 0;
+}
+
+/* "auto" gives `dflt`. */
+static int
+parse_mode(const char *name, const char *text, bool dflt, bool *value, struct gi_error *err)
+{
+  *value = dflt;
+  if (!text || strcmp(text, "auto") == 0)
+    return 0;
+  if (!gi_parse_bool(text, value))
+    return gi_error_set(err, EINVAL, "option %s: '%s' is neither a boolean nor auto", name, text);
+  return 0;
+}
+
+/* With kernel write-back there is only one client, so nothing but explicit options makes the kernel ask again. */
+static void
+choose_timeouts(struct bridge *b)
+{
+  const struct bridge_options *o = bridge_options(b);
+  bool exclusive = o->kernel_writeback_cache;
+
+  b->attr_timeout = exclusive && !gi_xlator_option(b->x, "attribute-timeout") ? 600 : o->attribute_timeout;
+  b->entry_timeout = exclusive && !gi_xlator_option(b->x, "entry-timeout") ? 600 : o->entry_timeout;
+  b->negative_timeout = o->negative_timeout;
+}
+
+static int
+bridge_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct bridge *b = gi_new(struct bridge);
+  const struct bridge_options *o = x->options;
+
+  b->x = x;
+  b->fd = -1;
+  if (check_mountpoint(o->mountpoint, err) < 0 ||
+      parse_mode("direct-io-mode", o->direct_io_mode, false, &b->direct_io, err) < 0 ||
+      parse_mode("fopen-keep-cache", o->fopen_keep_cache, true, &b->keep_cache, err) < 0) {
+    gi_free(b);
+    return -1;
+  }
+  choose_timeouts(b);
+  gi_list_init(&b->lru);
+  gi_list_init(&b->inval);
+  b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
+  gi_timer_init(&b->ready_timer, x->reactor, not_ready_in_time, b);
+  x->private = b;
+  x->metrics = &b->m;
+  return 0;
+}
+
+static void
+bridge_finish(struct gi_xlator *x)
+{
+  struct bridge *b = x->private;
+
+  let_go(b);
+  gi_timer_finish(&b->ready_timer);
+  id_table_free(&b->nodes);
+  id_table_free(&b->fds);
+  gi_free(b->groups);
+  gi_free(b);
+  x->private = NULL;
+  x->metrics = NULL;
+}
+
+static const char *const state_name[] = {
+    [BRIDGE_WAITING] = "waiting for a child", [BRIDGE_LOOKING] = "looking up the root", [BRIDGE_MOUNTING] = "mounting",
+    [BRIDGE_SERVING] = "serving",             [BRIDGE_DRAINING] = "going down",         [BRIDGE_ENDED] = "ended",
+};
+
+static void
+bridge_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  struct bridge *b = x->private;
+
+  gi_dump_section(d, "mount/fuse.%s", x->name);
+  gi_dump_kv(d, "state", "%s", state_name[b->state]);
+  gi_dump_kv(d, "mountpoint", "%s", bridge_options(b)->mountpoint);
+  gi_dump_kv(d, "attribute-timeout", "%g", b->attr_timeout);
+  gi_dump_kv(d, "entry-timeout", "%g", b->entry_timeout);
+  gi_dump_kv(d, "nodes", "%u", b->nodes.count);
+  gi_dump_kv(d, "open-fds", "%u", b->fds.count);
+  gi_dump_kv(d, "invalidations-waiting", "%u", b->inval_count);
+  gi_dump_metrics(d, bridge_metric_table, &b->m);
+}
+
+GI_XLATOR_EXPORT = {
+    .abi = GI_XLATOR_ABI,
+    .type = "mount/fuse",
+    .version = "1",
+    .summary = "Serves the volume to the kernel through /dev/fuse",
+    .min_children = 1,
+    .max_children = 1,
+    .options = option_table,
+    .options_bytes = sizeof(struct bridge_options),
+    .metrics = bridge_metric_table,
+    .fop_bytes = sizeof(struct op),
+    .inode_bytes = sizeof(struct node),
+    .fd_bytes = sizeof(struct handle),
+    .init = bridge_init,
+    .finish = bridge_finish,
+    .notify = bridge_notify,
+    .statedump = bridge_statedump,
+};
