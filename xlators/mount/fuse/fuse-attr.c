@@ -44,7 +44,7 @@ getattr_done(struct gi_fop *fop, void *arg)
     node_attributes(b, fop->loc.inode, &fop->rsp.stat, op->seq);
     reply_attr(b, op->req, &fop->rsp.stat);
   }
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -134,7 +134,7 @@ setattr_done(struct gi_fop *fop, void *arg)
     node_attributes(b, fop->loc.inode, &fop->rsp.post, op->seq);
     reply_attr(b, op->req, &fop->rsp.post);
   }
-  op_end(fop);
+  op_end(b, fop);
 }
 
 /* Both metadata and size: the truncation was only prepared and goes now. */
@@ -146,14 +146,13 @@ setattr_first_done(struct gi_fop *fop, void *arg)
   struct gi_fop *truncate = fop->parent;
   int err = fop->rsp.ret < 0 ? err_of_node(fop) : 0;
 
-  op_end(fop);
+  op_end(b, fop);
   if (!err) {
     op_submit_unprivileged(b, truncate, truncate->loc.inode, setattr_done);
     return;
   }
   reply_err(b, op_of(b, truncate)->req, err);
-  node_of(b, truncate->loc.inode)->inflight--;
-  gi_fop_unref(truncate);
+  op_end(b, truncate);
 }
 
 static void
@@ -185,7 +184,9 @@ truncate_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, struct gi
 static void
 lazy_sent(struct gi_fop *fop, void *arg)
 {
-  op_end(fop);
+  struct gi_xlator *x = arg;
+
+  op_end(x->private, fop);
 }
 
 void
@@ -271,7 +272,7 @@ readlink_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, fop->rsp.ret < 0 ? err_of_node(fop) : EIO);
   else
     reply_result(b, fuse_reply_readlink(op->req, fop->rsp.link));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -329,7 +330,7 @@ statfs_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   else
     reply_result(b, fuse_reply_statfs(op->req, &v));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void

@@ -76,7 +76,7 @@ retry_upgraded(struct bridge *b, struct gi_fop *fop)
 
   op_set_root(again);
   op_of(b, again)->retried = true;
-  op_end(fop);
+  op_end(b, fop);
   op_submit(b, again, open_done);
   return true;
 }
@@ -93,7 +93,7 @@ open_done(struct gi_fop *fop, void *arg)
     return;
   else
     reply_err(b, op_of(b, fop)->req, err_of_node(fop));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -130,7 +130,7 @@ read_done(struct gi_fop *fop, void *arg)
     b->m.read_bytes += fop->rsp.payload.len;
     reply_result(b, fuse_reply_iov(op->req, iov, gi_payload_iov(&fop->rsp.payload, iov)));
   }
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -166,7 +166,7 @@ write_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   else
     reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -183,7 +183,7 @@ do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off
 
   if (!session_take_data(b, bufv->buf[0].size, &fop->payload)) {
     reply_err(b, req, EIO);
-    gi_fop_unref(fop);
+    op_end(b, fop);
     return;
   }
   gi_fop_set_fd(fop, fd);
@@ -247,7 +247,9 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static void
 unlocked_done(struct gi_fop *fop, void *arg)
 {
-  op_end(fop);
+  struct gi_xlator *x = arg;
+
+  op_end(x->private, fop);
 }
 
 /* The unlock holds the fd, so it reaches the bricks before the fd goes. */
@@ -256,7 +258,6 @@ release_flock(struct bridge *b, fuse_req_t req, struct gi_fd *fd, uint64_t owner
 {
   struct gi_fop *fop = op_new(b, req, GI_FOP_LK);
 
-  op_of(b, fop)->req = NULL;
   gi_fop_set_fd(fop, fd);
   op_set_owner(fop, owner);
   fop->args.cmd = GI_LKCMD_SETW;
@@ -365,7 +366,7 @@ lseek_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, ENOSYS);
   else
     reply_err(b, op->req, err_of_node(fop));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void

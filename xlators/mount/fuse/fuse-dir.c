@@ -25,7 +25,7 @@ opendir_done(struct gi_fop *fop, void *arg)
     if (reply_result(b, fuse_reply_open(op->req, &fi)) != 0)
       handle_close(b, fop->fd);
   }
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -178,7 +178,7 @@ readdir_done(struct gi_fop *fop, void *arg)
     reply_err(b, op_of(b, fop)->req, err_of_node(fop));
   else
     reply_listing(b, fop);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 static void

@@ -79,7 +79,7 @@ entry_done(struct gi_fop *fop, void *arg)
       reply_negative(b, op->req);
     else
       reply_err(b, op->req, fop->rsp.err ? fop->rsp.err : EIO);
-    op_end(fop);
+    op_end(b, fop);
     return;
   }
 
@@ -87,7 +87,7 @@ entry_done(struct gi_fop *fop, void *arg)
 
   if (!inode) {
     reply_err(b, op->req, EIO);
-    op_end(fop);
+    op_end(b, fop);
     return;
   }
   if (fop->kind == GI_FOP_LINK)
@@ -103,7 +103,7 @@ entry_done(struct gi_fop *fop, void *arg)
     node_uncount(b, inode);
   }
   gi_inode_unref(&inode);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -255,7 +255,7 @@ create_done(struct gi_fop *fop, void *arg)
   else
     reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 && fop->rsp.err ? fop->rsp.err : EIO);
   gi_inode_unref(&inode);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -305,8 +305,8 @@ noreplace_answer(struct bridge *b, struct gi_fop *step, int err)
   struct gi_fop *main = step->parent;
 
   reply_err(b, op_of(b, main)->req, err);
-  op_end(step);
-  gi_fop_unref(main);
+  op_end(b, step);
+  op_end(b, main);
 }
 
 static int
@@ -339,7 +339,7 @@ noreplace_linked(struct gi_fop *fop, void *arg)
   gi_loc_copy(&next->loc, &fop->parent->loc);
   if (fop->loc.inode)
     node_changed(b, fop->loc.inode);
-  op_end(fop);
+  op_end(b, fop);
   op_submit(b, next, noreplace_unlinked);
 }
 
@@ -381,7 +381,7 @@ noreplace_reserved(struct gi_fop *fop, void *arg)
     noreplace_answer(b, fop, err_of(fop));
     return;
   }
-  op_end(fop);
+  op_end(b, fop);
   op_submit(b, main, noreplace_renamed);
 }
 
@@ -410,7 +410,7 @@ noreplace_looked_up(struct gi_fop *fop, void *arg)
     gi_loc_copy(&next->loc2, &main->loc2);
   }
   gi_inode_unref(&inode);
-  op_end(fop);
+  op_end(b, fop);
   op_submit(b, next, directory ? noreplace_reserved : noreplace_linked);
 }
 

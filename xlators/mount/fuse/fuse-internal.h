@@ -93,6 +93,7 @@ struct handle {
 
 struct op {
   fuse_req_t req;
+  struct session *session;  /* referenced while req is set */
   struct gi_inode *changes; /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
   uint32_t seq;             /* node.seq when submitted */
   uint32_t size;            /* room in the reply */
@@ -119,7 +120,11 @@ enum bridge_state {
   BRIDGE_ENDED,    /* unmounted, or never came up */
 };
 
-struct inval_job;
+/* What libfuse keeps for a mount. Requests not yet answered and a notification under way use it, so it goes with the last. */
+struct session {
+  struct fuse_session *se;
+  unsigned refs;
+};
 
 struct bridge {
   struct gi_xlator *x;
@@ -130,7 +135,7 @@ struct bridge {
   struct gi_timer ready_timer;
   struct gi_inode *root; /* referenced since the root lookup */
 
-  struct fuse_session *se;
+  struct session *session; /* NULL while there is no mount */
   struct gi_io io;
   int fd;
   uint8_t *request;      /* the request being handled: header and arguments */
@@ -149,7 +154,8 @@ struct bridge {
 
   struct gi_list inval;  /* struct inval_item */
   uint32_t inval_count;
-  struct inval_job *inval_job; /* running now */
+  bool inval_busy; /* one batch is with a worker */
+  unsigned jobs;   /* of any kind, with a worker */
 
   struct group_slot *groups;
 };
@@ -190,7 +196,8 @@ void bridge_tell_ready(struct bridge *b, int err); /* at most one call counts; a
 /* ---- fuse-session.c ---- */
 int session_start(struct bridge *b, struct gi_error *err); /* mounts and begins to read; 0 or -1 */
 void session_stop(struct bridge *b);                       /* unmounts; all-zero is fine */
-void session_pause(struct bridge *b);                      /* reads no more requests */
+struct session *session_ref(struct session *s);
+void session_unref(struct session **s);
 extern const struct fuse_lowlevel_ops session_ops;
 /* Takes the data of the WRITE being handled into `payload` without copying; false if the request is malformed. */
 bool session_take_data(struct bridge *b, size_t size, struct gi_payload *payload);
@@ -212,9 +219,9 @@ void op_set_root(struct gi_fop *fop); /* caller := root, for what the bridge doe
 void op_new_gfid(struct bridge *b, struct gi_fop *fop); /* xdata gfid-req for a creating fop */
 /* Says that `fop` will change `inode` (held by fop's loc or fd). */
 void op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
-/* Sends it down. `done` gets the bridge's translator as argument and must end with op_end. */
+/* Sends it down. `done` gets the bridge's translator as argument and must end with op_end, which also ends one never sent. */
 void op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x));
-void op_end(struct gi_fop *fop);
+void op_end(struct bridge *b, struct gi_fop *fop);
 /* The same, but first takes the setuid and setgid bits off `inode` if it has them (HANDLE_KILLPRIV_V2: the kernel leaves that
  * to us). If that fails the request is answered with the error and the fop dropped. */
 void op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode,
@@ -255,8 +262,7 @@ void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *
 void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);
 void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
 void inval_event(struct bridge *b, const struct gi_invalidation *inv);
-void inval_stop(struct bridge *b); /* drops what waits; true ownership of a running job passes to the job */
-bool inval_session_busy(struct bridge *b); /* a running job uses the session and will destroy it */
+void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */
 /* Raises what the kernel limits per mount: read-ahead, and the share of dirty pages with write-back. */
 void tune_mount(struct bridge *b);
 

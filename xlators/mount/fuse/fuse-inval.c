@@ -22,13 +22,12 @@ struct inval_item {
   char *name;
 };
 
-/* Belongs to the worker while it runs, and outlives the bridge if it must. */
+/* Belongs to the worker while it runs. */
 struct inval_job {
   struct gi_work work;
-  struct bridge *b; /* NULL once the bridge has gone */
-  struct fuse_session *se;
+  struct bridge *b;
+  struct session *session; /* referenced */
   struct gi_list items;
-  bool destroy_session;
 };
 
 static void
@@ -47,9 +46,9 @@ job_run(struct gi_work *w)
   /* ENOENT says that the kernel does not know it (any more), which is as good. */
   gi_list_foreach(it, &job->items, struct inval_item, link) {
     if (it->kind == INVAL_NAME)
-      fuse_lowlevel_notify_inval_entry(job->se, it->id, it->name, strlen(it->name));
+      fuse_lowlevel_notify_inval_entry(job->session->se, it->id, it->name, strlen(it->name));
     else
-      fuse_lowlevel_notify_inval_inode(job->se, it->id, it->kind == INVAL_ATTR ? -1 : 0, 0);
+      fuse_lowlevel_notify_inval_inode(job->session->se, it->id, it->kind == INVAL_ATTR ? -1 : 0, 0);
   }
 }
 
@@ -63,25 +62,23 @@ job_done(struct gi_work *w)
 
   gi_list_foreach_safe(it, &job->items, struct inval_item, link)
     item_free(it);
-  if (job->destroy_session)
-    fuse_session_destroy(job->se);
+  session_unref(&job->session);
   gi_free(job);
-  if (!b)
-    return;
-  b->inval_job = NULL;
+  b->inval_busy = false;
+  b->jobs--;
   start_job(b);
 }
 
 static void
 start_job(struct bridge *b)
 {
-  if (b->inval_job || gi_list_empty(&b->inval) || !b->se)
+  if (b->inval_busy || gi_list_empty(&b->inval) || !b->session)
     return;
 
   struct inval_job *job = gi_new(struct inval_job);
 
   job->b = b;
-  job->se = b->se;
+  job->session = session_ref(b->session);
   gi_list_init(&job->items);
   for (unsigned i = 0; i < INVAL_BATCH && !gi_list_empty(&b->inval); i++) {
     struct inval_item *it = gi_list_first(&b->inval, struct inval_item, link);
@@ -101,7 +98,8 @@ start_job(struct bridge *b)
   job->work.priority = GI_PRIO_NORMAL;
   job->work.run = job_run;
   job->work.done = job_done;
-  b->inval_job = job;
+  b->inval_busy = true;
+  b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
 }
 
@@ -196,17 +194,6 @@ inval_event(struct bridge *b, const struct gi_invalidation *inv)
     inval_gfid(b, &inv->old_parent.gfid, true);
 }
 
-bool
-inval_session_busy(struct bridge *b)
-{
-  if (!b->inval_job)
-    return false;
-  b->inval_job->destroy_session = true;
-  b->inval_job->b = NULL;
-  b->inval_job = NULL;
-  return true;
-}
-
 void
 inval_stop(struct bridge *b)
 {
@@ -219,6 +206,7 @@ inval_stop(struct bridge *b)
 
 struct tune_job {
   struct gi_work work;
+  struct bridge *b;
   char *mountpoint;
   bool dirty_ratio;
 };
@@ -276,6 +264,7 @@ tune_done(struct gi_work *w)
 {
   struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
 
+  job->b->jobs--;
   gi_free(job->mountpoint);
   gi_free(job);
 }
@@ -290,6 +279,8 @@ tune_mount(struct bridge *b)
 
   struct tune_job *job = gi_new(struct tune_job);
 
+  job->b = b;
+  b->jobs++;
   job->mountpoint = gi_strdup(o->mountpoint);
   job->dirty_ratio = o->kernel_writeback_cache;
   gi_list_init(&job->work.link);

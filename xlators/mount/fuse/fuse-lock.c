@@ -57,7 +57,7 @@ getlk_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   else
     reply_result(b, fuse_reply_lock(op->req, &lock));
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void

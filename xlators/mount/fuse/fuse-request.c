@@ -90,6 +90,7 @@ op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind)
   struct gi_fop *fop = gi_fop_new(b->x->graph, kind);
 
   op_of(b, fop)->req = req;
+  op_of(b, fop)->session = session_ref(b->session);
   fill_caller(b, req, fop);
   return fop;
 }
@@ -124,10 +125,8 @@ op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop,
 }
 
 void
-op_end(struct gi_fop *fop)
+op_end(struct bridge *b, struct gi_fop *fop)
 {
-  struct gi_xlator *x = fop->done_arg;
-  struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
   if (op->cancellable)
@@ -138,6 +137,7 @@ op_end(struct gi_fop *fop)
     n->inflight--;
     n->seq++;
   }
+  session_unref(&op->session);
   gi_fop_unref(fop);
 }
 
@@ -150,20 +150,16 @@ privilege_gone(struct gi_fop *fop, void *arg)
   struct op *op = op_of(b, fop);
 
   if (fop->rsp.ret < 0) {
-    struct op *waiting = op_of(b, main);
-
-    reply_err(b, waiting->req, err_of_node(fop));
-    if (waiting->changes)
-      node_of(b, waiting->changes)->inflight--;
-    op_end(fop);
-    gi_fop_unref(main);
+    reply_err(b, op_of(b, main)->req, err_of_node(fop));
+    op_end(b, fop);
+    op_end(b, main);
     return;
   }
   node_attributes(b, fop->loc.inode, &fop->rsp.post, 0);
 
   void (*done)(struct gi_fop *, void *) = op->next_done;
 
-  op_end(fop);
+  op_end(b, fop);
   op_submit(b, main, done);
 }
 
@@ -223,7 +219,7 @@ done_status(struct gi_fop *fop, void *arg)
   int err = fop->rsp.err ? fop->rsp.err : EIO;
 
   reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err : 0);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void
@@ -233,5 +229,5 @@ done_status_node(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
 
   reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err_of_node(fop) : 0);
-  op_end(fop);
+  op_end(b, fop);
 }

@@ -90,6 +90,7 @@ complete_init_reply(struct bridge *b, struct iovec *iov, int count)
 
   struct fuse_init_out *out = iov[1].iov_base;
 
+  out->flags |= (uint32_t)b->init_offered & FUSE_PARALLEL_DIROPS; /* libfuse 3.14 forgets it */
   if (b->init_offered & COMPAT_HANDLE_KILLPRIV_V2) {
     out->flags |= (uint32_t)COMPAT_HANDLE_KILLPRIV_V2;
     out->flags &= ~(uint32_t)FUSE_HANDLE_KILLPRIV;
@@ -221,7 +222,7 @@ handle_request(struct bridge *b, size_t len)
   bool init = b->in_init;
   struct fuse_buf buf = {.size = len, .mem = b->request};
 
-  fuse_session_process_buf(b->se, &buf);
+  fuse_session_process_buf(b->session->se, &buf);
   b->in_init = false;
   if (init && b->state == BRIDGE_MOUNTING) {
     b->state = BRIDGE_SERVING;
@@ -252,7 +253,7 @@ device_readable(void *arg, unsigned events)
   struct bridge *b = arg;
   unsigned budget = b->burst;
 
-  while (budget-- > 0 && b->se && (b->state == BRIDGE_SERVING || b->state == BRIDGE_MOUNTING)) {
+  while (budget-- > 0 && b->session && (b->state == BRIDGE_SERVING || b->state == BRIDGE_MOUNTING)) {
     ssize_t n = read_request(b);
 
     if (n < 0) {
@@ -334,22 +335,45 @@ mount_args(struct bridge *b, struct fuse_args *args)
   add_mountopts(args, o->mountopts);
 }
 
+struct session *
+session_ref(struct session *s)
+{
+  if (s)
+    s->refs++;
+  return s;
+}
+
+void
+session_unref(struct session **ref)
+{
+  struct session *s = *ref;
+
+  *ref = NULL;
+  if (!s || --s->refs)
+    return;
+  fuse_session_destroy(s->se);
+  gi_free(s);
+}
+
 static int
 open_session(struct bridge *b, struct gi_error *err)
 {
   static const struct fuse_custom_io io = {.writev = device_writev, .read = device_read};
   const char *mountpoint = bridge_options(b)->mountpoint;
   struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+  struct fuse_session *se;
 
   mount_args(b, &args);
-  b->se = fuse_session_new(&args, &session_ops, sizeof(session_ops), b);
+  se = fuse_session_new(&args, &session_ops, sizeof(session_ops), b);
   fuse_opt_free_args(&args);
-  if (!b->se)
+  if (!se)
     return gi_error_set(err, EINVAL, "the mount options are not accepted");
-  if (fuse_session_mount(b->se, mountpoint) != 0)
+  b->session = gi_new(struct session);
+  *b->session = (struct session){.se = se, .refs = 1};
+  if (fuse_session_mount(se, mountpoint) != 0)
     return gi_error_set(err, EIO, "cannot mount on %s", mountpoint);
-  b->fd = fuse_session_fd(b->se);
-  if (fuse_session_custom_io(b->se, &io, b->fd) != 0)
+  b->fd = fuse_session_fd(se);
+  if (fuse_session_custom_io(se, &io, b->fd) != 0)
     return gi_error_set(err, EIO, "cannot set up the session");
   if (fcntl(b->fd, F_SETFL, fcntl(b->fd, F_GETFL) | O_NONBLOCK) < 0)
     return gi_error_set(err, errno, "cannot set up /dev/fuse: %s", strerror(errno));
@@ -372,26 +396,16 @@ session_start(struct bridge *b, struct gi_error *err)
 }
 
 void
-session_pause(struct bridge *b)
-{
-  if (b->io.r)
-    gi_io_watch(&b->io, 0);
-}
-
-void
 session_stop(struct bridge *b)
 {
   if (b->io.r)
     gi_io_finish(&b->io);
   memset(&b->io, 0, sizeof(b->io));
-  if (b->se) {
-    fuse_session_exit(b->se);
-    fuse_session_unmount(b->se);
-    /* A thread that is just telling the kernel something destroys the session when it comes back. */
-    if (!inval_session_busy(b))
-      fuse_session_destroy(b->se);
+  if (b->session) {
+    fuse_session_exit(b->session->se);
+    fuse_session_unmount(b->session->se);
   }
-  b->se = NULL;
+  session_unref(&b->session);
   b->fd = -1;
   gi_free(b->request);
   b->request = NULL;

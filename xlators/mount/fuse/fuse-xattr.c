@@ -122,7 +122,7 @@ getxattr_done(struct gi_fop *fop, void *arg)
     reply_pair(b, op->req, op->size, p);
   else
     reply_err(b, op->req, fop->rsp.ret < 0 ? err_of_node(fop) : ENODATA);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 static void
@@ -209,7 +209,7 @@ listxattr_done(struct gi_fop *fop, void *arg)
 
   if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
-    op_end(fop);
+    op_end(b, fop);
     return;
   }
   for (uint32_t i = 0; i < gi_dict_count(d); i++)
@@ -227,7 +227,7 @@ listxattr_done(struct gi_fop *fop, void *arg)
   }
   reply_value(b, op->req, op->size, names, len);
   gi_free(names);
-  op_end(fop);
+  op_end(b, fop);
 }
 
 void

@@ -293,6 +293,8 @@ bridge_finish(struct gi_xlator *x)
   struct bridge *b = x->private;
 
   let_go(b);
+  while (b->jobs > 0) /* the device is closed, so they come back at once */
+    gi_reactor_turn(x->reactor, 10 * GI_NSEC_PER_MSEC);
   gi_timer_finish(&b->ready_timer);
   id_table_free(&b->nodes);
   id_table_free(&b->fds);

@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mount/fuse: what each request of the kernel becomes.
+ */
+#include "xlators/mount/fuse/fuse-rig.h"
+
+#include <linux/falloc.h>
+#include <linux/fs.h>
+
+/* ---- creating ---- */
+
+static void
+fill_created(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid gfid;
+
+  assert_true(gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid));
+  fop->rsp.stat = iatt_of(0x11, S_IFREG | fop->args.mode);
+  fop->rsp.stat.gfid = gfid;
+  assert_int_equal(fop->args.mode, 0640);
+  assert_string_equal(fop->loc.name, "new");
+}
+
+static void
+test_create(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fuse_create_in in = {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = S_IFREG | 0666, .umask = 026};
+  struct {
+    struct fuse_entry_out e;
+    struct fuse_open_out o;
+  } out;
+
+  in.mode = 0666;
+  fake_script(r->s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = fill_created});
+  assert_int_equal(reply(r, request_names(r, FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), "new", NULL)), 0);
+  memcpy(&out, body(r), sizeof(out));
+  assert_true(out.e.nodeid > 1);
+  assert_true(out.o.open_flags & FOPEN_KEEP_CACHE);
+  assert_int_equal(r->s->seen[0].flags & (O_CREAT | O_EXCL), O_CREAT | O_EXCL);
+
+  /* A file we made has no capabilities: asked and answered without the bricks. */
+  struct fuse_getxattr_in gx = {.size = 0};
+
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request_names(r, FUSE_GETXATTR, out.e.nodeid, &gx, sizeof(gx), "security.capability", NULL)), ENODATA);
+  assert_int_equal(r->s->nseen, 0);
+
+  /* Nothing written: flush is local. Something written: it is not. */
+  struct fuse_flush_in fl = {.fh = out.o.fh, .lock_owner = 5};
+
+  assert_int_equal(reply(r, request(r, FUSE_FLUSH, out.e.nodeid, &fl, sizeof(fl))), 0);
+  assert_int_equal(r->s->nseen, 0);
+  assert_int_equal(reply(r, write_file(r, out.e.nodeid, out.o.fh, 0, 8192, 0)), 0);
+  assert_int_equal(((const struct fuse_write_out *)body(r))->size, 8192);
+  assert_int_equal(reply(r, request(r, FUSE_FLUSH, out.e.nodeid, &fl, sizeof(fl))), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FLUSH), 1);
+
+  struct fuse_release_in rel = {.fh = out.o.fh};
+
+  assert_int_equal(reply(r, request(r, FUSE_RELEASE, out.e.nodeid, &rel, sizeof(rel))), 0);
+  assert_int_equal(r->s->graph->fds_live, 0);
+  assert_int_equal(reply(r, request(r, FUSE_RELEASE, out.e.nodeid, &rel, sizeof(rel))), EBADF);
+  rig_free(r);
+}
+
+static void
+test_link_and_symlink(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_link_in in = {.oldnodeid = id};
+  struct answer sym = {0xcc, S_IFLNK | 0777, 6, 0};
+
+  fake_script(r->s, 0, GI_FOP_LINK, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
+  assert_int_equal(reply(r, request_names(r, FUSE_LINK, FUSE_ROOT_ID, &in, sizeof(in), "l", NULL)), 0);
+  assert_int_equal(((const struct fuse_entry_out *)body(r))->nodeid, id);
+  fake_script(r->s, 0, GI_FOP_SYMLINK, (struct fake_reply){.fill = fill_stat, .arg = &sym});
+  assert_int_equal(reply(r, request_names(r, FUSE_SYMLINK, FUSE_ROOT_ID, NULL, 0, "s", "target")), 0);
+  assert_int_equal(((const struct fuse_entry_out *)body(r))->attr.mode, S_IFLNK | 0777);
+  rig_free(r);
+}
+
+/* ---- data ---- */
+
+static void
+check_payload(struct gi_fop *fop, void *arg)
+{
+  unsigned *seen = arg;
+
+  assert_int_equal(fop->payload.count, 1);
+  assert_int_equal((uintptr_t)fop->payload.slice[0].data % GI_PAGE, 0);
+  for (size_t i = 0; i < fop->payload.len; i++)
+    assert_int_equal(fop->payload.slice[0].data[i], 'w');
+  (*seen)++;
+}
+
+static void
+test_write_is_not_copied(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  uint64_t copied = gi_payload_copied;
+  unsigned seen = 0;
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = check_payload, .arg = &seen});
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(reply(r, write_file(r, id, fh, (uint64_t)i * 8192, 8192, 0)), 0);
+  assert_int_equal(seen, 5);
+  assert_int_equal(gi_payload_copied, copied);
+  rig_free(r);
+}
+
+/* Writes that stay under way share one receive buffer, each with its own pages. */
+static void
+test_writes_in_flight(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  uint64_t unique[40];
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  for (int i = 0; i < 40; i++)
+    unique[i] = write_file(r, id, fh, (uint64_t)i * 8192, 8192, 0);
+  assert_int_equal(fake_held(r->s, 0), 40);
+
+  const struct gi_payload *p0 = &r->s->seen[0].fop->payload, *p1 = &r->s->seen[1].fop->payload;
+
+  assert_ptr_equal(p0->slice[0].buf, p1->slice[0].buf);
+  assert_ptr_equal(p0->slice[0].data + 8192, p1->slice[0].data);
+  for (int i = 0; i < 40; i++) {
+    assert_true(fake_release(r->s, 0, GI_FOP_WRITE, 8192, 0));
+    assert_int_equal(reply(r, unique[i]), 0);
+  }
+  rig_free(r);
+}
+
+static void
+test_read(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDONLY);
+  struct fuse_read_in in = {.fh = fh, .offset = 4096, .size = 10000, .flags = O_RDONLY};
+
+  assert_int_equal(reply(r, request(r, FUSE_READ, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header) + 10000);
+  assert_int_equal(((const uint8_t *)body(r))[9999], 'r');
+  fake_script(r->s, 0, GI_FOP_READ, (struct fake_reply){.ret = 0, .err = ENOENT}); /* end of file */
+  assert_int_equal(reply(r, request(r, FUSE_READ, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header));
+  in.fh = 99;
+  assert_int_equal(reply(r, request(r, FUSE_READ, id, &in, sizeof(in))), EBADF);
+  rig_free(r);
+}
+
+static void
+test_fallocate_modes(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_fallocate_in in = {.fh = open_file(r, id, O_RDWR), .offset = 100, .length = 200};
+  static const struct {
+    uint32_t mode;
+    enum gi_fop_kind kind;
+  } good[] = {{0, GI_FOP_FALLOCATE},
+              {FALLOC_FL_KEEP_SIZE, GI_FOP_FALLOCATE},
+              {FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, GI_FOP_DISCARD},
+              {FALLOC_FL_ZERO_RANGE, GI_FOP_ZEROFILL}};
+
+  for (size_t i = 0; i < 4; i++) {
+    in.mode = good[i].mode;
+    fake_forget_seen(r->s);
+    assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &in, sizeof(in))), 0);
+    assert_int_equal(r->s->seen[0].kind, good[i].kind);
+    assert_int_equal(r->s->seen[0].flags, good[i].mode == FALLOC_FL_KEEP_SIZE);
+    assert_int_equal(r->s->seen[0].size, 200);
+  }
+  in.mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+  assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &in, sizeof(in))), EOPNOTSUPP);
+  rig_free(r);
+}
+
+static void
+fill_seek(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.offset = 12345;
+}
+
+static void
+test_seek_and_copy(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  struct fuse_lseek_in in = {.fh = fh, .offset = 5, .whence = SEEK_HOLE};
+  struct fuse_copy_file_range_in cp = {.fh_in = fh, .off_in = 1, .nodeid_out = id, .fh_out = fh, .off_out = 2, .len = 3};
+
+  fake_script(r->s, 0, GI_FOP_SEEK, (struct fake_reply){.fill = fill_seek});
+  assert_int_equal(reply(r, request(r, FUSE_LSEEK, id, &in, sizeof(in))), 0);
+  assert_int_equal(((const struct fuse_lseek_out *)body(r))->offset, 12345);
+  fake_script(r->s, 0, GI_FOP_SEEK, (struct fake_reply){.ret = -1, .err = EOPNOTSUPP});
+  assert_int_equal(reply(r, request(r, FUSE_LSEEK, id, &in, sizeof(in))), ENOSYS);
+  fake_script(r->s, 0, GI_FOP_COPY_FILE_RANGE, (struct fake_reply){.ret = 3});
+  assert_int_equal(reply(r, request(r, FUSE_COPY_FILE_RANGE, id, &cp, sizeof(cp))), 0);
+  assert_int_equal(((const struct fuse_write_out *)body(r))->size, 3);
+  rig_free(r);
+}
+
+static void
+test_ioctl_and_unknown(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_ioctl_in in = {.fh = open_file(r, id, O_RDWR), .cmd = 1};
+
+  assert_int_equal(reply(r, request(r, FUSE_IOCTL, id, &in, sizeof(in))), ENOTTY);
+  assert_int_equal(reply(r, request(r, 51 /* TMPFILE */, FUSE_ROOT_ID, &in, sizeof(in))), ENOSYS);
+  assert_int_equal(reply(r, request(r, 4000, FUSE_ROOT_ID, &in, sizeof(in))), ENOSYS);
+  rig_free(r);
+}
+
+/* ---- attributes ---- */
+
+static void
+test_setattr_both(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_setattr_in in = {.valid = FATTR_MODE | FATTR_SIZE, .mode = 0600, .size = 10};
+  struct answer after = {0xaa, S_IFREG | 0600, 10, 2000};
+
+  fake_script_always(r->s, 0, GI_FOP_MAX, (struct fake_reply){.fill = fill_stat, .arg = &after});
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->s->nseen, 2);
+  assert_int_equal(r->s->seen[0].kind, GI_FOP_SETATTR);
+  assert_int_equal(r->s->seen[1].kind, GI_FOP_TRUNCATE);
+  assert_int_equal(r->s->seen[1].offset, 10);
+  assert_int_equal(((const struct fuse_attr_out *)body(r))->attr.size, 10);
+  fake_script_clear(r->s);
+  fake_forget_seen(r->s);
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = EPERM});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), EPERM);
+  assert_int_equal(r->s->nseen, 1);
+  assert_int_equal(r->notifications, 0); /* all our own doing */
+  rig_free(r);
+}
+
+static void
+check_valid(struct gi_fop *fop, void *arg)
+{
+  *(int32_t *)arg = fop->args.valid;
+  fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
+}
+
+static void
+test_setattr_now(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_setattr_in in = {.valid = FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW};
+  int32_t valid = 0;
+
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_valid, .arg = &valid});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
+  assert_int_equal(valid, 0x1b0);
+  rig_free(r);
+}
+
+static void
+check_kill(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(fop->caller.uid, 0);
+  assert_int_equal(fop->args.valid, GI_SET_MODE);
+  assert_int_equal(fop->args.iatt.mode, 0755);
+  fop->rsp.post = iatt_of(0xaa, S_IFREG | 0755);
+}
+
+static void
+test_write_drops_setuid(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer suid = {0xaa, S_IFREG | 06755, 0, 0};
+  uint64_t id = lookup(r, "f", &suid);
+  uint64_t fh = open_file(r, id, O_RDWR);
+
+  r->uid = 1000;
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, 0)), 0);
+  assert_int_equal(r->s->nseen, 1); /* the writer may keep them */
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = EIO});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), EIO);
+  fake_forget_seen(r->s);
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_kill});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), 0);
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_SETATTR), 1);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_WRITE), 2);
+  rig_free(r);
+}
+
+static void
+fill_statfs(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.statfs = (struct gi_statfs){.bsize = 4096, .frsize = 4096, .blocks = 100, .bfree = 50, .namemax = 255};
+}
+
+static void
+fill_link(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.ret = 6;
+  fop->rsp.link = gi_fop_strdup(fop, "target", 6);
+}
+
+static void
+test_small_ones(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+
+  fake_script(r->s, 0, GI_FOP_STATFS, (struct fake_reply){.fill = fill_statfs});
+  assert_int_equal(reply(r, request(r, FUSE_STATFS, FUSE_ROOT_ID, NULL, 0)), 0);
+  assert_int_equal(((const struct fuse_statfs_out *)body(r))->st.blocks, 100);
+  fake_script(r->s, 0, GI_FOP_READLINK, (struct fake_reply){.fill = fill_link});
+  assert_int_equal(reply(r, request(r, FUSE_READLINK, id, NULL, 0)), 0);
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header) + 6);
+  rig_free(r);
+}
+
+/* ---- rename ---- */
+
+static void
+rename2(struct rig *r, uint32_t flags, int expect)
+{
+  struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID, .flags = flags};
+
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request_names(r, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), "old", "new")), expect);
+  fake_script_clear(r->s);
+}
+
+static void
+test_rename(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  struct fake_reply is_file = {.fill = fill_stat, .arg = &file_a}, is_dir = {.fill = fill_stat, .arg = &dir};
+
+  rename2(r, 0, 0);
+  assert_int_equal(r->s->seen[0].kind, GI_FOP_RENAME);
+  rename2(r, RENAME_EXCHANGE, EINVAL);
+  rename2(r, RENAME_WHITEOUT, EINVAL);
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
+  rename2(r, RENAME_NOREPLACE, 0);
+  assert_int_equal(r->s->nseen, 3);
+  assert_int_equal(r->s->seen[1].kind, GI_FOP_LINK);
+  assert_int_equal(r->s->seen[2].kind, GI_FOP_UNLINK);
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
+  fake_script(r->s, 0, GI_FOP_LINK, (struct fake_reply){.ret = -1, .err = EEXIST});
+  rename2(r, RENAME_NOREPLACE, EEXIST);
+  assert_int_equal(r->s->nseen, 2);
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_dir);
+  rename2(r, RENAME_NOREPLACE, 0);
+  assert_int_equal(r->s->seen[1].kind, GI_FOP_MKDIR);
+  assert_int_equal(r->s->seen[2].kind, GI_FOP_RENAME);
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_dir);
+  fake_script(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.ret = -1, .err = ENOTEMPTY});
+  rename2(r, RENAME_NOREPLACE, ENOTEMPTY);
+  assert_int_equal(r->s->seen[3].kind, GI_FOP_RMDIR);
+  assert_string_equal(r->s->seen[3].name, "new");
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  rename2(r, RENAME_NOREPLACE, ENOENT);
+  rig_free(r);
+}
+
+/* ---- directories ---- */
+
+static void
+fill_entries(struct gi_fop *fop, void *arg)
+{
+  unsigned n = *(unsigned *)arg;
+  struct gi_dirent dot = {.ino = 1, .off = 1, .type = 4, .name = ".", .name_len = 1};
+  struct gi_dirent bad = {.ino = 1, .off = 2, .type = 8, .name = "a/b", .name_len = 3};
+  struct gi_dirent bare = {.ino = 9, .off = 3, .type = 8, .name = "bare", .name_len = 4};
+
+  gi_dirents_add(&fop->rsp.entries, &dot, fop);
+  gi_dirents_add(&fop->rsp.entries, &bad, fop);
+  gi_dirents_add(&fop->rsp.entries, &bare, fop);
+  for (unsigned i = 0; i < n; i++) {
+    char name[16];
+    struct gi_dirent e = {.off = 10 + i, .type = 8, .name = name, .stat = iatt_of((uint8_t)(0x40 + i), S_IFREG | 0644)};
+
+    e.name_len = (uint32_t)snprintf(name, sizeof(name), "entry%02u", i);
+    e.ino = gi_gfid_ino(&e.stat.gfid);
+    gi_dirents_add(&fop->rsp.entries, &e, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+static uint64_t
+open_root(struct rig *r)
+{
+  struct fuse_open_in in = {0};
+
+  assert_int_equal(reply(r, request(r, FUSE_OPENDIR, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+  return ((const struct fuse_open_out *)body(r))->fh;
+}
+
+static uint64_t
+lookups_of(struct rig *r, uint8_t n)
+{
+  struct gi_gfid gfid = iatt_of(n, 0).gfid;
+  struct gi_inode *inode = gi_inode_find(r->s->graph, &gfid);
+  uint64_t count = inode ? inode->nlookup : 0;
+
+  gi_inode_unref(&inode);
+  return count;
+}
+
+static void
+test_readdirplus(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t fh = open_root(r);
+  struct fuse_read_in in = {.fh = fh, .size = 1024};
+  unsigned n = 10, seen = 0, counted = 0;
+
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_entries, .arg = &n});
+  assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+  assert_true(r->out_len - (ssize_t)sizeof(struct fuse_out_header) <= 1024);
+
+  const uint8_t *p = body(r), *end = r->out + r->out_len;
+
+  while (p < end) {
+    const struct fuse_direntplus *d = (const void *)p;
+
+    seen++;
+    counted += d->entry_out.nodeid != 0;
+    assert_null(memchr(d->dirent.name, '/', d->dirent.namelen));
+    p += FUSE_DIRENTPLUS_SIZE(d);
+  }
+  assert_true(seen >= 4 && seen < 12);
+  assert_int_equal(counted, seen - 2); /* "." and the one without attributes are not */
+  for (unsigned i = 0; i < 10; i++)
+    assert_int_equal(lookups_of(r, (uint8_t)(0x40 + i)), i < counted);
+  rig_free(r);
+}
+
+static void
+test_readdir(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fuse_read_in in = {.fh = open_root(r), .size = 4096};
+  unsigned n = 10;
+
+  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.fill = fill_entries, .arg = &n});
+  assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+
+  const struct fuse_dirent *d = body(r);
+
+  assert_int_equal(d->off, 1);
+  assert_int_equal(d->type, 4);
+  assert_int_equal(lookups_of(r, 0x40), 0);
+  assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), 0); /* the end */
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header));
+  in.size = 8; /* no room for anything must not look like the end */
+  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.fill = fill_entries, .arg = &n});
+  assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), EINVAL);
+  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+  assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), ENOTCONN);
+  assert_int_equal(reply(r, request(r, FUSE_FSYNCDIR, FUSE_ROOT_ID, &(struct fuse_fsync_in){.fh = in.fh},
+                                    sizeof(struct fuse_fsync_in))), 0);
+  assert_int_equal(reply(r, request(r, FUSE_RELEASEDIR, FUSE_ROOT_ID, &(struct fuse_release_in){.fh = in.fh},
+                                    sizeof(struct fuse_release_in))), 0);
+  rig_free(r);
+}
+
+/* ---- extended attributes ---- */
+
+static void
+fill_xattrs(struct gi_fop *fop, void *arg)
+{
+  struct gi_dict *d = fop->rsp.dict = gi_dict_new();
+
+  gi_dict_set_bin(d, "user.x", "12345", 5);
+  gi_dict_set_bin(d, "trusted.gfid", "0123456789abcdef", 16);
+  gi_dict_set_bin(d, "trusted.afr.dirty", "000000000000", 12);
+  gi_dict_set_bin(d, "trusted.mine", "v", 1);
+  gi_dict_set_bin(d, "glusterfs.open-fd-count", "1", 1);
+  gi_dict_set_str(d, "trusted.glusterfs.pathinfo", "(somewhere)");
+}
+
+static void
+test_getxattr(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  ssize_t head = sizeof(struct fuse_out_header);
+
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.fill = fill_xattrs});
+  assert_int_equal(getxattr(r, id, "user.x", 0), 0);
+  assert_int_equal(((const struct fuse_getxattr_out *)body(r))->size, 5);
+  assert_int_equal(getxattr(r, id, "user.x", 4), ERANGE);
+  assert_int_equal(getxattr(r, id, "user.x", 100), 0);
+  assert_memory_equal(body(r), "12345", 5);
+  assert_int_equal(getxattr(r, id, "user.none", 100), ENODATA);
+  assert_int_equal(getxattr(r, id, "trusted.glusterfs.pathinfo", 100), 0);
+  assert_int_equal(r->out_len - head, 11);
+  fake_forget_seen(r->s);
+  assert_int_equal(getxattr(r, id, "glusterfs.gfid", 100), 0);
+  assert_int_equal(r->out_len - head, 16);
+  assert_int_equal(getxattr(r, id, "glusterfs.gfid.string", 100), 0);
+  assert_memory_equal(body(r), "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", 36);
+  assert_int_equal(getxattr(r, id, "trusted.gfid", 100), ENODATA);
+  assert_int_equal(getxattr(r, id, "trusted.afr.v-client-0", 100), ENODATA);
+  assert_int_equal(getxattr(r, id, "system.posix_acl_access", 100), EOPNOTSUPP);
+  assert_int_equal(getxattr(r, id, "security.selinux", 100), ENODATA);
+  assert_int_equal(r->s->nseen, 0);
+  rig_free(r);
+}
+
+static void
+test_capability_is_remembered(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct {
+    uint32_t size, flags;
+    char text[22];
+  } set = {.size = 2, .text = "security.capability\0v"};
+  struct answer later = {0xaa, S_IFREG | 0644, 1000, 3000};
+
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  fake_forget_seen(r->s);
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(getxattr(r, id, "security.capability", 0), ENODATA);
+  assert_int_equal(r->s->nseen, 1);
+
+  /* Not any longer after we set one … */
+  assert_int_equal(reply(r, request(r, FUSE_SETXATTR, id, &set, 8 + 20 + 2)), 0);
+  fake_forget_seen(r->s);
+  assert_int_equal(getxattr(r, id, "security.capability", 0), ENODATA);
+  assert_int_equal(r->s->nseen, 1);
+  fake_script_clear(r->s);
+
+  /* … or after somebody else changed the file. */
+  assert_int_equal(getattr(r, id, &file_a), 0);
+  assert_int_equal(getattr(r, id, &later), 0);
+  fake_forget_seen(r->s);
+  getxattr(r, id, "security.capability", 0);
+  assert_int_equal(r->s->nseen, 1);
+  rig_free(r);
+}
+
+static void
+test_listxattr(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_getxattr_in in = {.size = 1000};
+
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.fill = fill_xattrs});
+  assert_int_equal(reply(r, request(r, FUSE_LISTXATTR, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->out_len - (ssize_t)sizeof(struct fuse_out_header), sizeof("user.x") + sizeof("trusted.mine"));
+  r->uid = 1000;
+  assert_int_equal(reply(r, request(r, FUSE_LISTXATTR, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->out_len - (ssize_t)sizeof(struct fuse_out_header), sizeof("user.x"));
+  assert_memory_equal(body(r), "user.x", 7);
+  rig_free(r);
+}
+
+static void
+test_setxattr_refusals(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint8_t head[FUSE_COMPAT_SETXATTR_IN_SIZE] = {0};
+
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request_names(r, FUSE_SETXATTR, id, head, 8, "trusted.gfid", NULL)), EPERM);
+  assert_int_equal(reply(r, request_names(r, FUSE_SETXATTR, id, head, 8, "glusterfs.gfid", NULL)), EPERM);
+  assert_int_equal(reply(r, request_names(r, FUSE_SETXATTR, id, head, 8, "trusted.glusterfs.volume-id", NULL)), EPERM);
+  assert_int_equal(reply(r, request_names(r, FUSE_SETXATTR, id, head, 8, "system.posix_acl_access", NULL)), EOPNOTSUPP);
+  assert_int_equal(reply(r, request_names(r, FUSE_REMOVEXATTR, id, NULL, 0, "trusted.afr.dirty", NULL)), EPERM);
+  assert_int_equal(r->s->nseen, 0);
+  assert_int_equal(reply(r, request_names(r, FUSE_SETXATTR, id, head, 8, "inode-invalidate", NULL)), 0);
+  fake_wait(r->s, 20 * GI_NSEC_PER_MSEC);
+  next_reply(r);
+  assert_int_equal(r->last_code, FUSE_NOTIFY_INVAL_INODE);
+  assert_int_equal(r->last_id, id);
+  rig_free(r);
+}
+
+/* ---- locks ---- */
+
+static void
+test_locks(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  struct fuse_lk_in in = {.fh = fh, .owner = 0x1122334455667788, .lk = {.start = 10, .end = 19, .type = F_WRLCK, .pid = 42}};
+  struct fuse_flush_in fl = {.fh = fh, .lock_owner = in.owner};
+
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request(r, FUSE_SETLK, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->s->seen[0].cmd, GI_LKCMD_SET);
+  assert_int_equal(r->s->seen[0].type, GI_LK_WRITE);
+  /* A file that had a lock must be flushed: that is what releases it. */
+  assert_int_equal(reply(r, request(r, FUSE_FLUSH, id, &fl, sizeof(fl))), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FLUSH), 1);
+  rig_free(r);
+}
+
+static void
+check_flock(struct gi_fop *fop, void *arg)
+{
+  const struct gi_flock *f = &fop->args.flock;
+
+  assert_int_equal(f->start, 0);
+  assert_int_equal(f->len, 0);
+  assert_int_equal(f->owner.len, 8);
+  (*(unsigned *)arg)++;
+}
+
+static void
+test_flock(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  struct fuse_lk_in in = {.fh = fh, .owner = 77, .lk = {.end = INT64_MAX, .type = F_RDLCK}, .lk_flags = FUSE_LK_FLOCK};
+  struct fuse_release_in rel = {.fh = fh, .release_flags = FUSE_RELEASE_FLOCK_UNLOCK, .lock_owner = 77};
+  unsigned seen = 0;
+
+  fake_script_always(r->s, 0, GI_FOP_LK, (struct fake_reply){.fill = check_flock, .arg = &seen});
+  assert_int_equal(reply(r, request(r, FUSE_SETLK, id, &in, sizeof(in))), 0);
+  assert_int_equal(reply(r, request(r, FUSE_RELEASE, id, &rel, sizeof(rel))), 0);
+  assert_int_equal(seen, 2);
+  assert_int_equal(r->s->graph->fds_live, 0);
+  rig_free(r);
+}
+
+static void
+test_blocking_lock_is_cancelled(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_lk_in in = {.fh = open_file(r, id, O_RDWR), .owner = 77, .lk = {.end = INT64_MAX, .type = F_WRLCK}};
+
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+
+  uint64_t unique = request(r, FUSE_SETLKW, id, &in, sizeof(in));
+  struct gi_fop *fop = r->s->seen[0].fop;
+  struct fuse_interrupt_in intr = {.unique = unique};
+
+  assert_int_equal(r->s->seen[0].cmd, GI_LKCMD_SETW);
+  assert_false(next_reply(r));
+  assert_false(fop->cancelled);
+  request(r, FUSE_INTERRUPT, 0, &intr, sizeof(intr));
+  assert_true(fop->cancelled);
+  assert_true(fake_release(r->s, 0, GI_FOP_LK, -1, EINTR));
+  assert_int_equal(reply(r, unique), EINTR);
+  rig_free(r);
+}
+
+static void
+fill_held_lock(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.flock = (struct gi_flock){.type = GI_LK_WRITE, .start = 5, .len = 10, .pid = 99};
+}
+
+static void
+test_getlk(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_lk_in in = {.fh = open_file(r, id, O_RDWR), .owner = 77, .lk = {.end = INT64_MAX, .type = F_WRLCK}};
+
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.fill = fill_held_lock});
+  assert_int_equal(reply(r, request(r, FUSE_GETLK, id, &in, sizeof(in))), 0);
+
+  const struct fuse_lk_out *out = body(r);
+
+  assert_int_equal(out->lk.type, F_WRLCK);
+  assert_int_equal(out->lk.start, 5);
+  assert_int_equal(out->lk.end, 14);
+  assert_int_equal(out->lk.pid, 99);
+  rig_free(r);
+}
+
+/* ---- write-back ---- */
+
+static void
+check_root_caller(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(fop->caller.uid, 0);
+}
+
+static void
+test_writeback(void **state)
+{
+  struct rig *r = rig_new("option kernel-writeback-cache yes\n");
+  uint64_t id = lookup(r, "f", &file_a);
+  const struct fuse_entry_out *e = body(r);
+  struct fuse_setattr_in in = {.valid = FATTR_MTIME | FATTR_CTIME, .mtime = 7777, .ctime = 7778};
+
+  assert_int_equal(e->entry_valid, 600);
+  assert_int_equal(e->attr_valid, 600);
+  r->uid = 1000;
+  fake_forget_seen(r->s);
+
+  /* The kernel must be able to read what it completes; a caller who may not read does not hinder that. */
+  fake_script(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.ret = -1, .err = EACCES});
+  fake_script(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = check_root_caller});
+
+  uint64_t fh = open_file(r, id, O_WRONLY | O_APPEND);
+
+  assert_int_equal(r->s->seen[1].flags, O_RDWR);
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_root_caller});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_CACHE)), 0);
+
+  /* Times are taken without asking the bricks, and sent when the file is closed. */
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
+  assert_int_equal(((const struct fuse_attr_out *)body(r))->attr.mtime, 7777);
+  assert_int_equal(r->s->nseen, 0);
+
+  struct fuse_flush_in fl = {.fh = fh};
+
+  assert_int_equal(reply(r, request(r, FUSE_FLUSH, id, &fl, sizeof(fl))), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSETATTR), 1);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FLUSH), 1);
+  rig_free(r);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_create),
+      cmocka_unit_test(test_link_and_symlink),
+      cmocka_unit_test(test_write_is_not_copied),
+      cmocka_unit_test(test_writes_in_flight),
+      cmocka_unit_test(test_read),
+      cmocka_unit_test(test_fallocate_modes),
+      cmocka_unit_test(test_seek_and_copy),
+      cmocka_unit_test(test_ioctl_and_unknown),
+      cmocka_unit_test(test_setattr_both),
+      cmocka_unit_test(test_setattr_now),
+      cmocka_unit_test(test_write_drops_setuid),
+      cmocka_unit_test(test_small_ones),
+      cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_readdirplus),
+      cmocka_unit_test(test_readdir),
+      cmocka_unit_test(test_getxattr),
+      cmocka_unit_test(test_capability_is_remembered),
+      cmocka_unit_test(test_listxattr),
+      cmocka_unit_test(test_setxattr_refusals),
+      cmocka_unit_test(test_locks),
+      cmocka_unit_test(test_flock),
+      cmocka_unit_test(test_blocking_lock_is_cancelled),
+      cmocka_unit_test(test_getlk),
+      cmocka_unit_test(test_writeback),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mount/fuse without a kernel: the test is the kernel's side of the device, a
+ * socket pair, and speaks the raw protocol; a scripted child is the volume.
+ */
+#ifndef FUSE_RIG_H
+#define FUSE_RIG_H
+
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BUF_MAX (200u << 10)
+
+struct rig {
+  struct fake_stack *s;
+  int fd; /* the kernel's end */
+  uint64_t unique;
+  uint32_t uid;
+  uint8_t out[BUF_MAX]; /* last reply: header and body */
+  ssize_t out_len;
+  unsigned notifications; /* seen while waiting for replies */
+  int32_t last_code;
+  uint64_t last_id; /* first word of the last notification */
+  int ready, ready_err, unmounted;
+};
+
+struct answer { /* what a scripted reply fills in */
+  uint8_t n;
+  uint32_t mode;
+  uint64_t size, mtime;
+};
+
+extern struct answer file_a;
+
+void fill_stat(struct gi_fop *fop, void *arg);
+void pump(struct rig *r);
+void send_raw(struct rig *r, const void *data, size_t len);
+uint64_t request(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len);
+uint64_t request_names(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len, const char *n1, const char *n2);
+bool next_reply(struct rig *r);
+int reply(struct rig *r, uint64_t unique);
+const void *body(const struct rig *r);
+void send_init(struct rig *r);
+struct rig *rig_new(const char *options);
+void rig_free(struct rig *r);
+uint64_t lookup(struct rig *r, const char *name, struct answer *a);
+uint64_t open_file(struct rig *r, uint64_t nodeid, uint32_t flags);
+void forget(struct rig *r, uint64_t nodeid, uint64_t n);
+int getattr(struct rig *r, uint64_t nodeid, struct answer *a);
+uint64_t write_file(struct rig *r, uint64_t nodeid, uint64_t fh, uint64_t off, uint32_t size, uint32_t flags);
+void wait_notifications(struct rig *r);
+int getxattr(struct rig *r, uint64_t id, const char *name, uint32_t size);
+struct gi_iatt iatt_of(uint8_t n, uint32_t mode);
+
+#endif
