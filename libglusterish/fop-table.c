@@ -5,6 +5,10 @@
  */
 #include "libglusterish/fop.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
 #define READ_DATA (GI_CLASS_READ | GI_CLASS_DATA)
 #define READ_META (GI_CLASS_READ | GI_CLASS_META)
 #define READ_ENTRY (GI_CLASS_READ | GI_CLASS_ENTRY)
@@ -88,4 +92,36 @@ gi_kinds_of_class(unsigned classes)
     if (gi_fop_table[k].name && (gi_fop_table[k].classes & classes) == classes)
       set |= GI_KIND(k);
   return set;
+}
+
+static enum gi_fop_kind
+kind_by_name(const char *name, size_t len)
+{
+  for (unsigned k = 1; k < GI_FOP_MAX; k++) {
+    const char *n = gi_fop_table[k].name;
+
+    if (n && strlen(n) == len && strncasecmp(n, name, len) == 0)
+      return k;
+  }
+  return GI_FOP_NULL;
+}
+
+bool
+gi_kinds_parse(const char *list, uint64_t *kinds, char *bad, size_t len)
+{
+  static const char separators[] = ", \t";
+
+  *kinds = 0;
+  for (const char *s = list ? list : ""; *(s += strspn(s, separators));) {
+    size_t n = strcspn(s, separators);
+    enum gi_fop_kind k = kind_by_name(s, n);
+
+    if (k == GI_FOP_NULL) {
+      snprintf(bad, len, "%.*s", (int)n, s);
+      return false;
+    }
+    *kinds |= GI_KIND(k);
+    s += n;
+  }
+  return true;
 }

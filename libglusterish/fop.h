@@ -108,6 +108,9 @@ extern const struct gi_fop_info gi_fop_table[GI_FOP_MAX];
 const char *gi_fop_name(enum gi_fop_kind kind); /* "?" for a number outside the table */
 /* All kinds whose classes include every bit of `classes`. */
 uint64_t gi_kinds_of_class(unsigned classes);
+/* A list of names as in the table, any case, separated by commas or blanks, as a set of GI_KIND. False and the offending word
+ * (cut to `len` - 1 bytes) in `bad` if one is unknown. An empty or NULL list is the empty set. */
+bool gi_kinds_parse(const char *list, uint64_t *kinds, char *bad, size_t len);
 
 /* A place: an object by gfid, and/or a name in a parent. `inode`/`parent` are the canonical objects when known. The fop holds
  * references on both. */
