@@ -42,7 +42,7 @@ static void
 setup(struct test *t)
 {
   char path[128];
-  strcpy(t->dir, "/tmp/index-test-XXXXXX");
+  snprintf(t->dir, sizeof(t->dir), "/tmp/index-test-XXXXXX");
   assert_non_null(mkdtemp(t->dir));
   snprintf(path, sizeof(path), "%s/.glusterfs", t->dir);
   assert_int_equal(mkdir(path, 0700), 0);

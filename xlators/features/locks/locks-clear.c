@@ -224,7 +224,7 @@ time_text(const struct gi_time *t, char text[40])
   struct tm tm;
   time_t sec = (time_t)t->sec;
   if (!gmtime_r(&sec, &tm) || !strftime(text, 40, "%Y-%m-%d %H:%M:%S", &tm))
-    strcpy(text, "?");
+    snprintf(text, 40, "?");
   return text;
 }
 
