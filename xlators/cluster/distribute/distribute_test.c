@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cluster/distribute: one child, the layout of new directories, the refusal.
+ */
+#include "tests/unit/fake.h"
+
+static void
+test_transparent(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  fake_check_transparent(s, 0);
+  /* Nothing of the hot path comes here. */
+  assert_ptr_equal(s->parent->next[GI_FOP_WRITE], s->x->children[0]);
+  fake_stack_free(s);
+}
+
+static void
+see_layout(struct gi_fop *fop, void *arg)
+{
+  const void *data;
+  uint32_t len;
+  assert_true(gi_dict_get_bin(fop->xdata, "trusted.glusterfs.dht", &data, &len));
+  assert_int_equal(len, 16);
+  assert_memory_equal(data, "\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff", 16);
+  ++*(int *)arg;
+}
+
+static void
+test_layout(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  int seen = 0;
+  struct gi_fop *f = fake_fop(s, GI_FOP_MKDIR);
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 5), "dir");
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){ .fill = see_layout, .arg = &seen });
+  fake_submit(s, f);
+  assert_int_equal(seen, 1);
+  fake_stack_free(s);
+}
+
+static void
+list(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_bin(fop->rsp.dict, "trusted.glusterfs.dht", "x", 1);
+  gi_dict_set_bin(fop->rsp.dict, "user.a", "y", 1);
+}
+
+static void
+test_hidden(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  struct gi_fop *f = fake_fop(s, GI_FOP_GETXATTR);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  fake_script(s, 0, GI_FOP_GETXATTR, (struct fake_reply){ .fill = list });
+  fake_submit(s, f);
+  assert_int_equal(gi_dict_count(f->rsp.dict), 1);
+  assert_non_null(gi_dict_get(f->rsp.dict, "user.a"));
+  fake_stack_free(s);
+}
+
+static void
+test_refuses_two(void **state)
+{
+  struct gi_error err = { 0 };
+  assert_null(fake_stack_try("cluster/distribute", NULL, 2, &err));
+  assert_non_null(strstr(err.text, "2 subvolumes: a distributed volume needs"));
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_transparent),
+    cmocka_unit_test(test_layout),
+    cmocka_unit_test(test_hidden),
+    cmocka_unit_test(test_refuses_two),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
