@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * debug/trace: one line per operation on its way down and one on its way up,
+ * into the log, into a ring in memory (shown by statedump), or both. With
+ * neither it is on no path.
+ */
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#define TR_LINE 320 /* bytes kept of one line */
+
+struct tr_options {
+  bool log_file, log_history;
+  char *include, *exclude;
+  int64_t history_size;
+};
+
+struct tr_private {
+  uint64_t kinds, new_kinds;
+  uint64_t sequence;
+  char (*ring)[TR_LINE];
+  uint32_t ring_size;
+  uint64_t lines; /* written to the ring since it was made */
+  struct {
+    uint64_t traced, failed;
+  } metrics;
+};
+
+struct tr_fop {
+  uint64_t id, since_ns;
+};
+
+static void emit(struct gi_xlator *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+emit(struct gi_xlator *x, const char *fmt, ...)
+{
+  const struct tr_options *o = x->options;
+  struct tr_private *p = x->private;
+  char line[TR_LINE];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(line, sizeof(line), fmt, ap);
+  va_end(ap);
+  if (o->log_file)
+    gi_log(GI_LOG_INFO, x->name, GI_MSG_DEBUG + 1, "%s", line);
+  if (o->log_history && p->ring)
+    memcpy(p->ring[p->lines++ % p->ring_size], line, sizeof(line));
+}
+
+/* " key=value" of the members that are in use. */
+static void
+describe(const struct gi_fop *fop, char *out, size_t len)
+{
+  char gfid[GI_UUID_TEXT];
+  size_t n = 0;
+  const struct gi_args *a = &fop->args;
+#define ADD(cond, ...)                                                                                                             \
+  do {                                                                                                                             \
+    if ((cond) && n < len)                                                                                                         \
+      n += (size_t)snprintf(out + n, len - n, __VA_ARGS__);                                                                        \
+  } while (0)
+  out[0] = '\0';
+  const struct gi_gfid *g = fop->fd && fop->fd->inode ? &fop->fd->inode->gfid
+                            : fop->loc.inode          ? &fop->loc.inode->gfid
+                                                      : &fop->loc.gfid;
+  const struct gi_gfid *par = fop->loc.parent ? &fop->loc.parent->gfid : &fop->loc.pargfid;
+  ADD(!gi_gfid_is_none(g), " gfid=%s", gi_gfid_text(g, gfid));
+  ADD(fop->loc.name, " %s/%s", gi_gfid_text(par, gfid), fop->loc.name);
+  ADD(fop->loc2.name, " to=%s", fop->loc2.name);
+  ADD(fop->fd, " fd=%p", (void *)fop->fd);
+  ADD(a->offset, " offset=%llu", (unsigned long long)a->offset);
+  ADD(a->size || fop->payload.len, " size=%llu", (unsigned long long)(fop->payload.len ? fop->payload.len : a->size));
+  ADD(a->flags, " flags=0%o", a->flags);
+  ADD(a->mode, " mode=0%o", a->mode);
+  ADD(a->valid, " valid=0x%x", (unsigned)a->valid);
+  ADD(a->cmd || a->type, " cmd=%u type=%u", a->cmd, a->type);
+  ADD(a->domain, " domain=%s", a->domain);
+  ADD(a->name, " name=%s", a->name);
+  ADD(gi_dict_count(a->dict), " dict=%u", gi_dict_count(a->dict));
+  ADD(gi_dict_count(fop->xdata), " xdata=%u", gi_dict_count(fop->xdata));
+  ADD(true, " pid=%d uid=%u", fop->caller.pid, fop->caller.uid);
+#undef ADD
+}
+
+static enum gi_verdict
+tr_submit(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct tr_private *p = x->private;
+  struct tr_fop *t = gi_fop_private(fop, x);
+  char text[TR_LINE];
+  if (!(p->kinds & GI_KIND(fop->kind)))
+    return GI_PASS;
+  t->id = ++p->sequence;
+  t->since_ns = gi_now(x->reactor);
+  p->metrics.traced++;
+  describe(fop, text, sizeof(text));
+  emit(x, "%llu: %s%s", (unsigned long long)t->id, gi_fop_name(fop->kind), text);
+  return GI_PASS_TELL;
+}
+
+static enum gi_verdict
+tr_complete(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct tr_private *p = x->private;
+  const struct tr_fop *t = gi_fop_private(fop, x);
+  const struct gi_iatt *st = gi_iatt_valid(&fop->rsp.stat) ? &fop->rsp.stat : &fop->rsp.post;
+  unsigned long long us = (gi_now(x->reactor) - t->since_ns) / 1000;
+  if (fop->rsp.ret < 0) {
+    p->metrics.failed++;
+    emit(x, "%llu: %s failed: %s (%d) after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), strerror(fop->rsp.err),
+         fop->rsp.err, us);
+  } else if (gi_iatt_valid(st)) {
+    emit(x, "%llu: %s = %d mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret,
+         st->mode, (unsigned long long)st->size, us);
+  } else {
+    emit(x, "%llu: %s = %d after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, us);
+  }
+  return GI_PASS;
+}
+
+static int
+parse(const struct tr_options *o, uint64_t *kinds, struct gi_error *err)
+{
+  char bad[64];
+  uint64_t in, out;
+  if (!gi_kinds_parse(o->include, &in, bad, sizeof(bad)))
+    return gi_error_set(err, EINVAL, "option include-ops: there is no operation called '%s'", bad);
+  if (!gi_kinds_parse(o->exclude, &out, bad, sizeof(bad)))
+    return gi_error_set(err, EINVAL, "option exclude-ops: there is no operation called '%s'", bad);
+  *kinds = (in ? in : ~0ull) & ~out;
+  return 0;
+}
+
+static void
+resize(struct gi_xlator *x)
+{
+  const struct tr_options *o = x->options;
+  struct tr_private *p = x->private;
+  uint32_t size = o->log_history ? (uint32_t)o->history_size : 0;
+  if (size == p->ring_size)
+    return;
+  gi_free(p->ring);
+  p->ring = size ? gi_zalloc((size_t)size * TR_LINE) : NULL;
+  p->ring_size = size;
+  p->lines = 0;
+}
+
+static bool
+wanted(const struct gi_xlator *x)
+{
+  const struct tr_options *o = x->options;
+  return o->log_file || o->log_history;
+}
+
+static int
+tr_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct tr_private *p = gi_new(struct tr_private);
+  if (parse(x->options, &p->kinds, err) != 0) {
+    gi_free(p);
+    return -1;
+  }
+  x->private = p;
+  x->metrics = &p->metrics;
+  resize(x);
+  x->enabled = wanted(x);
+  return 0;
+}
+
+static void
+tr_finish(struct gi_xlator *x)
+{
+  struct tr_private *p = x->private;
+  gi_free(p->ring);
+  gi_free(p);
+}
+
+static int
+tr_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  return parse(values, &((struct tr_private *)x->private)->new_kinds, err);
+}
+
+static void
+tr_commit(struct gi_xlator *x)
+{
+  struct tr_private *p = x->private;
+  p->kinds = p->new_kinds;
+  resize(x);
+  gi_xlator_enable(x, wanted(x));
+}
+
+static void
+tr_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  const struct tr_private *p = x->private;
+  gi_dump_section(d, "xlator.debug.trace.%s.history", x->name);
+  uint64_t first = p->lines > p->ring_size ? p->lines - p->ring_size : 0;
+  for (uint64_t i = first; i < p->lines; i++)
+    gi_dump_kv(d, "call", "%s", p->ring[i % p->ring_size]);
+}
+
+#define TR_OPT(member) .offset = offsetof(struct tr_options, member), .live = true, .level = 3, .op_version = 2, .since = "0.1"
+
+static const struct gi_option tr_table[] = {
+  { .name = "log-file", .key = "debug.log-file", .type = GI_OPT_BOOL, TR_OPT(log_file), .def = "no",
+    .text = "Write traced operations to the log." },
+  { .name = "log-history", .key = "debug.log-history", .type = GI_OPT_BOOL, TR_OPT(log_history), .def = "no",
+    .text = "Keep traced operations in memory; a statedump shows them." },
+  { .name = "include-ops", .key = "debug.include-ops", .type = GI_OPT_STR, TR_OPT(include),
+    .text = "Trace only these operations, such as WRITE,FSYNC; all if empty." },
+  { .name = "exclude-ops", .key = "debug.exclude-ops", .type = GI_OPT_STR, TR_OPT(exclude),
+    .text = "Operations that are not traced." },
+  { .name = "history-size", .type = GI_OPT_INT, TR_OPT(history_size), .def = "1024", .min = 1, .max = 1048576,
+    .text = "Lines kept by log-history." },
+  GI_OPTION_END,
+};
+
+static const struct gi_metric tr_metrics[] = {
+  { "traced", "", "operations traced", 0 },
+  { "failed", "", "of them failed", sizeof(uint64_t) },
+  GI_METRIC_END,
+};
+
+GI_XLATOR_EXPORT = {
+  .abi = GI_XLATOR_ABI,
+  .type = "debug/trace",
+  .version = GI_VERSION,
+  .summary = "Logs operations on their way down and up",
+  .min_children = 1,
+  .max_children = 1,
+  .options = tr_table,
+  .options_bytes = sizeof(struct tr_options),
+  .metrics = tr_metrics,
+  .fop_bytes = sizeof(struct tr_fop),
+  .submit = tr_submit,
+  .complete = tr_complete,
+  .init = tr_init,
+  .finish = tr_finish,
+  .reconfigure_prepare = tr_prepare,
+  .reconfigure_commit = tr_commit,
+  .statedump = tr_statedump,
+};
