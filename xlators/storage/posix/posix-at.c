@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * System calls on "descriptor + name" that the C library does not offer: the
+ * extended attribute calls, and chmod and utimes that never follow a symlink.
+ * Linux 6.13 has getxattrat(2) and friends; before that the name goes through
+ * /proc/self/fd, which costs a few microseconds more.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+/* The numbers are the same on every architecture. */
+#define NR_SETXATTRAT 463
+#define NR_GETXATTRAT 464
+#define NR_LISTXATTRAT 465
+#define NR_REMOVEXATTRAT 466
+
+struct xattr_args {
+  _Alignas(8) uint64_t value;
+  uint32_t size;
+  uint32_t flags;
+};
+
+void
+posix_at_probe(struct posix *p)
+{
+  struct xattr_args args = {0};
+  long r = syscall(NR_GETXATTRAT, p->root_fd, ".", AT_SYMLINK_NOFOLLOW, KEY_GFID, &args, sizeof(args));
+
+  p->have_xattrat = r >= 0 || (errno != ENOSYS && errno != EPERM);
+}
+
+int
+posix_at_stat(struct posix_at at, struct stat *st)
+{
+  return at.path[0] ? fstatat(at.fd, at.path, st, AT_SYMLINK_NOFOLLOW) : fstat(at.fd, st);
+}
+
+#define PROC_PATH 320
+
+static const char *
+proc_path(struct posix_at at, char out[PROC_PATH])
+{
+  snprintf(out, PROC_PATH, "/proc/self/fd/%d/%s", at.fd, at.path);
+  return out;
+}
+
+ssize_t
+posix_at_get(const struct posix *p, struct posix_at at, const char *name, void *value, size_t size)
+{
+  char path[PROC_PATH];
+
+  if (!at.path[0])
+    return fgetxattr(at.fd, name, value, size);
+  if (p->have_xattrat) {
+    struct xattr_args args = {.value = (uintptr_t)value, .size = (uint32_t)size};
+
+    return syscall(NR_GETXATTRAT, at.fd, at.path, AT_SYMLINK_NOFOLLOW, name, &args, sizeof(args));
+  }
+  return lgetxattr(proc_path(at, path), name, value, size);
+}
+
+int
+posix_at_set(const struct posix *p, struct posix_at at, const char *name, const void *value, size_t size, int flags)
+{
+  char path[PROC_PATH];
+
+  if (!at.path[0])
+    return fsetxattr(at.fd, name, value, size, flags);
+  if (p->have_xattrat) {
+    struct xattr_args args = {.value = (uintptr_t)value, .size = (uint32_t)size, .flags = (uint32_t)flags};
+
+    return (int)syscall(NR_SETXATTRAT, at.fd, at.path, AT_SYMLINK_NOFOLLOW, name, &args, sizeof(args));
+  }
+  return lsetxattr(proc_path(at, path), name, value, size, flags);
+}
+
+ssize_t
+posix_at_list(const struct posix *p, struct posix_at at, char *list, size_t size)
+{
+  char path[PROC_PATH];
+
+  if (!at.path[0])
+    return flistxattr(at.fd, list, size);
+  if (p->have_xattrat)
+    return syscall(NR_LISTXATTRAT, at.fd, at.path, AT_SYMLINK_NOFOLLOW, list, size);
+  return llistxattr(proc_path(at, path), list, size);
+}
+
+int
+posix_at_remove(const struct posix *p, struct posix_at at, const char *name)
+{
+  char path[PROC_PATH];
+
+  if (!at.path[0])
+    return fremovexattr(at.fd, name);
+  if (p->have_xattrat)
+    return (int)syscall(NR_REMOVEXATTRAT, at.fd, at.path, AT_SYMLINK_NOFOLLOW, name);
+  return lremovexattr(proc_path(at, path), name);
+}
+
+int
+posix_at_chown(struct posix_at at, uid_t uid, gid_t gid)
+{
+  return at.path[0] ? fchownat(at.fd, at.path, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(at.fd, uid, gid);
+}
+
+/* The caller knows that it is not a symlink; the descriptor makes sure that it still is what was looked at. */
+int
+posix_at_chmod(struct posix_at at, mode_t mode)
+{
+  if (!at.path[0])
+    return fchmod(at.fd, mode);
+
+  struct stat st;
+  if (fstatat(at.fd, at.path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    return -1;
+  if (S_ISLNK(st.st_mode))
+    return 0;
+  return fchmodat(at.fd, at.path, mode, 0);
+}
+
+int
+posix_at_times(struct posix_at at, const struct timespec ts[2])
+{
+  return at.path[0] ? utimensat(at.fd, at.path, ts, AT_SYMLINK_NOFOLLOW) : futimens(at.fd, ts);
+}
+
+ssize_t
+posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, char **value)
+{
+  char small[1024];
+  ssize_t n = posix_at_get(p, at, name, small, sizeof(small));
+
+  *value = NULL;
+  if (n >= 0) {
+    *value = gi_alloc((size_t)n + 1);
+    memcpy(*value, small, (size_t)n);
+    (*value)[n] = '\0';
+    return n;
+  }
+  if (errno != ERANGE)
+    return -1;
+  *value = gi_alloc(POSIX_XATTR_MAX + 1);
+  n = posix_at_get(p, at, name, *value, POSIX_XATTR_MAX);
+  if (n < 0) {
+    int err = errno;
+
+    gi_free(*value);
+    *value = NULL;
+    errno = err;
+    return -1;
+  }
+  (*value)[n] = '\0';
+  return n;
+}
+
+ssize_t
+posix_at_list_alloc(const struct posix *p, struct posix_at at, char **list)
+{
+  size_t room = 1024;
+
+  for (;;) {
+    *list = gi_alloc(room + 1);
+    ssize_t n = posix_at_list(p, at, *list, room);
+
+    if (n >= 0) {
+      (*list)[n] = '\0';
+      return n;
+    }
+    int err = errno;
+    gi_free(*list);
+    *list = NULL;
+    errno = err;
+    if (err != ERANGE || room >= POSIX_XATTR_MAX)
+      return -1;
+    room = POSIX_XATTR_MAX;
+  }
+}

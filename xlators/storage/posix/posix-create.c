@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What makes objects: MKNOD, MKDIR, SYMLINK, CREATE and PUT. The order of the
+ * persistent steps is brick.md 2.5; whatever fails after the entry exists
+ * takes it away again.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <sys/sysmacros.h>
+
+struct making {
+  struct posix_op *op;
+  struct gi_fop *fop;
+  const struct posix *p;
+  const char *name;
+  int dirfd;
+  struct stat parent;
+  struct gi_gfid gfid; /* of gfid-req */
+  uid_t uid;
+  gid_t gid;
+  bool handle_made;
+};
+
+int
+posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const char *name, bool dots)
+{
+  if (!name || !name[0])
+    return EINVAL;
+  if (strchr(name, '/'))
+    return EPERM;
+  if (strlen(name) > GI_NAME_MAX)
+    return ENAMETOOLONG;
+  if (!dots && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
+    return EINVAL;
+  if (gi_gfid_is_root(parent) && strcmp(name, ".glusterfs") == 0)
+    return EPERM;
+  return 0;
+}
+
+static struct posix_at
+entry_at(const struct making *m)
+{
+  return (struct posix_at){m->dirfd, m->name};
+}
+
+/* A parent that was removed while its descriptor was cached reads as ENOENT below it. */
+static int
+parent_gone(const struct making *m, int err)
+{
+  struct stat st;
+
+  return err == ENOENT && fstat(m->dirfd, &st) == 0 && st.st_nlink == 0 ? ESTALE : err;
+}
+
+/* Everything before the entry is made: names, gfid, parent and its attributes, owner. */
+static int
+making_begin(struct posix_op *op, struct making *m)
+{
+  struct gi_fop *fop = op->fop;
+  int err = posix_entry_name(op, &op->node[PARENT].gfid, fop->loc.name, false);
+
+  *m = (struct making){.op = op, .fop = fop, .p = op->p, .name = fop->loc.name};
+  if (err)
+    return err == EINVAL && fop->loc.name && fop->loc.name[0] ? EEXIST : err; /* "." and ".." exist */
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &m->gfid) || gi_gfid_is_none(&m->gfid))
+    return EINVAL;
+  m->dirfd = posix_node_dir(op, PARENT);
+  if (m->dirfd < 0)
+    return -m->dirfd;
+  if (fstat(m->dirfd, &m->parent) < 0)
+    return errno;
+  if (m->parent.st_nlink == 0)
+    return ESTALE;
+  posix_node_known(op, PARENT, (struct posix_at){m->dirfd, ""});
+  posix_iatt(&m->parent, &op->node[PARENT].gfid, &fop->rsp.pre);
+  m->uid = fop->caller.uid;
+  m->gid = m->parent.st_mode & S_ISGID ? m->parent.st_gid : fop->caller.gid;
+  return 0;
+}
+
+/* glusterfs.preop.parent.key: act only if that xattr of the parent is what the client believes (brick.md 2.5). */
+static int
+check_layout(struct making *m)
+{
+  const char *key;
+  const void *want;
+  uint32_t len;
+  char *have;
+  ssize_t n;
+  bool same;
+
+  if (!gi_dict_get_str(m->fop->xdata, "glusterfs.preop.parent.key", &key) ||
+      !gi_dict_get_bin(m->fop->xdata, key, &want, &len))
+    return 0;
+  n = posix_at_get_alloc(m->p, (struct posix_at){m->dirfd, ""}, key, &have);
+  same = n >= 0 && (uint32_t)n == len && memcmp(have, want, len) == 0;
+  gi_free(have);
+  if (same)
+    return 0;
+  gi_dict_set_int(gi_fop_rsp_xdata(m->fop), "glusterfs.preop.check.failed", 1);
+  return EIO;
+}
+
+static mode_t
+masked_mode(const struct posix *p, mode_t mode, bool dir)
+{
+  mode_t mask = dir ? p->cfg.create_dir_mask : p->cfg.create_mask;
+  mode_t force = dir ? p->cfg.force_dir : p->cfg.force_create;
+
+  return (mode & ~(mode_t)0777) | (mode & 0777 & mask) | force;
+}
+
+/* Owner; a change of owner drops the set-id bits of files, so they are put back. */
+static int
+set_owner(struct making *m, struct posix_at at, mode_t mode)
+{
+  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) && posix_at_chown(at, m->uid, m->gid) < 0)
+    return errno;
+  if (!S_ISLNK(mode) && mode & (S_ISUID | S_ISGID) && posix_at_chmod(at, mode & 07777) < 0)
+    return errno;
+  return 0;
+}
+
+static int
+assign_gfid(struct making *m, struct posix_at at, const struct stat *st)
+{
+  int err;
+
+  if (posix_at_set(m->p, at, KEY_GFID, m->gfid.b, 16, 1 /* create */) < 0)
+    return errno;
+  if (S_ISDIR(st->st_mode))
+    err = posix_handle_add_dir(m->p, &m->op->node[PARENT].gfid, m->name, &m->gfid);
+  else
+    err = posix_handle_add_file(m->p, m->dirfd, m->name, &m->gfid, st);
+  m->handle_made = !err;
+  return err;
+}
+
+/* The steps from the fresh entry to the finished object; `at` reaches it. */
+static int
+equip(struct making *m, struct posix_at at, mode_t mode)
+{
+  struct posix_op *op = m->op;
+  const struct gi_gfid *parent = &op->node[PARENT].gfid;
+  struct stat st;
+  int err = set_owner(m, at, mode);
+
+  if (!err)
+    err = posix_acl_initial(op, at);
+  if (!err && posix_at_stat(at, &st) < 0)
+    err = errno;
+  if (!err && !S_ISDIR(mode)) {
+    if (m->p->cfg.pgfid)
+      err = posix_pgfid_change(m->p, at, parent, 1);
+    if (!err && m->p->cfg.gfid2path)
+      err = posix_gfid2path_add(m->p, at, parent, m->name);
+  }
+  if (!err)
+    err = posix_xattr_initial(op, at);
+  if (!err)
+    err = assign_gfid(m, at, &st);
+  if (err)
+    return err;
+  op->node[OBJ].gfid = m->gfid;
+  posix_md_create(op, OBJ, at);
+  return 0;
+}
+
+static enum posix_run
+making_end(struct making *m, struct posix_at at)
+{
+  struct gi_fop *fop = m->fop;
+  int err = posix_node_stat(m->op, OBJ, at, &fop->rsp.stat);
+
+  if (!err)
+    err = posix_node_stat(m->op, PARENT, (struct posix_at){m->dirfd, ""}, &fop->rsp.post);
+  return err ? posix_err(m->op, err) : posix_ok(m->op, 0);
+}
+
+static enum posix_run
+undo(struct making *m, bool dir, int err)
+{
+  unlinkat(m->dirfd, m->name, dir ? AT_REMOVEDIR : 0);
+  if (m->handle_made)
+    posix_handle_remove(m->p, &m->gfid);
+  m->op->node[OBJ].gfid = gi_gfid_none;
+  return posix_err(m->op, err);
+}
+
+/* ---- MKNOD ---- */
+
+/* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object. */
+static int
+link_existing(struct making *m)
+{
+  char path[POSIX_HPATH], text[GI_UUID_TEXT];
+  struct stat st;
+  int err;
+
+  posix_hpath(path, &m->gfid);
+  if (fstatat(m->p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (S_ISLNK(st.st_mode) && st.st_nlink == 1)
+      return EEXIST; /* a directory */
+    if (linkat(m->p->gl_fd, path, m->dirfd, m->name, 0) < 0)
+      return errno;
+  } else {
+    gi_gfid_text(&m->gfid, text);
+    if (linkat(m->p->unlink_fd, text, m->dirfd, m->name, 0) < 0)
+      return errno;
+    if (renameat(m->p->unlink_fd, text, m->p->gl_fd, path) < 0)
+      return errno;
+  }
+  if (m->p->cfg.pgfid)
+    posix_pgfid_change(m->p, entry_at(m), &m->op->node[PARENT].gfid, 1);
+  err = m->p->cfg.gfid2path ? posix_gfid2path_add(m->p, entry_at(m), &m->op->node[PARENT].gfid, m->name) : 0;
+  if (err)
+    return err;
+  m->op->node[OBJ].gfid = m->gfid;
+  return 0;
+}
+
+/* force-replace: a DHT link-to file (mode exactly 01000) makes way. */
+static bool
+replace_linkto(struct making *m)
+{
+  struct stat st;
+
+  return gi_dict_get(m->fop->xdata, "force-replace") && fstatat(m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(st.st_mode) && (st.st_mode & 07777) == 01000 && unlinkat(m->dirfd, m->name, 0) == 0;
+}
+
+enum posix_run
+posix_run_mknod(struct posix_op *op)
+{
+  struct making m;
+  int err = making_begin(op, &m);
+  mode_t mode;
+  dev_t dev = makedev((unsigned)(op->fop->args.rdev >> 32), (unsigned)op->fop->args.rdev);
+
+  if (err)
+    return posix_err(op, err);
+  if (gi_dict_get(op->fop->xdata, KEY_INTERNAL)) {
+    err = link_existing(&m);
+    if (!err)
+      return making_end(&m, entry_at(&m));
+    if (err != ENOENT)
+      return posix_err(op, err);
+  }
+  mode = masked_mode(op->p, op->fop->args.mode, false);
+  if (!(mode & S_IFMT))
+    mode |= S_IFREG;
+  if (S_ISDIR(mode) || S_ISLNK(mode))
+    return posix_err(op, EINVAL);
+  err = mknodat(m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
+  if (err == EEXIST && replace_linkto(&m))
+    err = mknodat(m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
+  if (err)
+    return posix_err(op, parent_gone(&m, err));
+  err = equip(&m, entry_at(&m), mode);
+  return err ? undo(&m, false, err) : making_end(&m, entry_at(&m));
+}
+
+void
+posix_finish_mknod(struct posix_op *op)
+{
+  struct gi_inode *inode;
+
+  if (op->fop->rsp.ret < 0)
+    return;
+  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  if (inode)
+    posix_inode_of(op->p, inode)->unlinked = false; /* it has a name again */
+  gi_inode_unref(&inode);
+}
+
+/* ---- MKDIR, SYMLINK ---- */
+
+enum posix_run
+posix_run_mkdir(struct posix_op *op)
+{
+  struct making m;
+  int err = making_begin(op, &m);
+  mode_t mode;
+
+  if (!err)
+    err = check_layout(&m);
+  if (err)
+    return posix_err(op, err);
+  mode = (masked_mode(op->p, op->fop->args.mode & 07777, true)) | (m.parent.st_mode & S_ISGID);
+  if (mkdirat(m.dirfd, m.name, mode & 07777) < 0)
+    return posix_err(op, parent_gone(&m, errno));
+
+  int fd = openat(m.dirfd, m.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+  if (fd < 0)
+    return undo(&m, true, errno);
+
+  struct posix_at at = {fd, ""};
+
+  /* mkdir(2) does not take set-id bits. */
+  err = mode & 07000 && fchmod(fd, mode & 07777) < 0 ? errno : 0;
+  if (!err)
+    err = equip(&m, at, (mode & 07777) | S_IFDIR);
+  if (err) {
+    close(fd);
+    return undo(&m, true, err);
+  }
+  op->node[OBJ].fd = fd; /* for the cache */
+  return making_end(&m, at);
+}
+
+enum posix_run
+posix_run_symlink(struct posix_op *op)
+{
+  struct making m;
+  int err = making_begin(op, &m);
+
+  if (err)
+    return posix_err(op, err);
+  if (!op->fop->args.link || !op->fop->args.link[0])
+    return posix_err(op, ENOENT);
+  if (symlinkat(op->fop->args.link, m.dirfd, m.name) < 0)
+    return posix_err(op, parent_gone(&m, errno));
+  err = equip(&m, entry_at(&m), S_IFLNK | 0777);
+  return err ? undo(&m, false, err) : making_end(&m, entry_at(&m));
+}
+
+/* ---- CREATE ---- */
+
+#define OPEN_KEEP (O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_DSYNC)
+
+/* Client flags to ours: what is not known to be harmless is dropped. The wire has one bit for O_SYNC and O_DSYNC. */
+static int
+open_flags(const struct posix_op *op, int flags)
+{
+  int f = (flags & OPEN_KEEP) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+  if (flags & O_DSYNC)
+    f |= O_SYNC;
+  if (op->p->cfg.o_direct)
+    f |= O_DIRECT;
+  return f;
+}
+
+/* The name exists and O_EXCL was not given: open what is there. */
+static enum posix_run
+open_existing(struct making *m, int flags)
+{
+  struct posix_op *op = m->op;
+  struct stat st;
+  int err, fd;
+
+  if (fstatat(m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    return posix_err(op, errno);
+  if (!S_ISREG(st.st_mode))
+    return posix_err(op, S_ISDIR(st.st_mode) ? EISDIR : S_ISLNK(st.st_mode) ? ELOOP : EINVAL);
+  fd = openat(m->dirfd, m->name, flags | (op->fop->args.flags & O_TRUNC));
+  if (fd < 0)
+    return posix_err(op, errno);
+  op->new_fd = fd;
+  err = posix_gfid_read(op->p, (struct posix_at){fd, ""}, &op->node[OBJ].gfid);
+  if (!err)
+    err = posix_handle_add_file(op->p, m->dirfd, m->name, &op->node[OBJ].gfid, &st);
+  return err ? posix_err(op, err) : making_end(m, (struct posix_at){fd, ""});
+}
+
+enum posix_run
+posix_run_create(struct posix_op *op)
+{
+  struct making m;
+  int err = making_begin(op, &m);
+  int want = op->fop->args.flags ? (int)op->fop->args.flags : O_RDWR | O_EXCL;
+  int flags = open_flags(op, want);
+  mode_t mode;
+
+  if (err)
+    return posix_err(op, err);
+  mode = masked_mode(op->p, op->fop->args.mode & 07777, false);
+  if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") && faccessat(m.dirfd, m.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+    err = check_layout(&m);
+    if (err)
+      return posix_err(op, err);
+  }
+
+  int fd = openat(m.dirfd, m.name, flags | O_CREAT | O_EXCL, mode);
+
+  if (fd < 0 && errno == EEXIST && !(want & O_EXCL))
+    return open_existing(&m, flags);
+  if (fd < 0)
+    return posix_err(op, parent_gone(&m, errno));
+  op->new_fd = fd;
+  err = equip(&m, (struct posix_at){fd, ""}, S_IFREG | mode);
+  return err ? undo(&m, false, err) : making_end(&m, (struct posix_at){fd, ""});
+}
+
+/* ---- PUT: create, write, xattrs in one ---- */
+
+enum posix_run
+posix_run_put(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  enum posix_run r = posix_run_create(op);
+  char text[32];
+
+  if (fop->rsp.ret < 0)
+    return r;
+  ssize_t n = posix_write_all(op->new_fd, &fop->payload, 0, fop->args.offset);
+
+  if (n < 0 || (size_t)n < fop->payload.len)
+    return posix_err(op, n < 0 ? errno : ENOSPC);
+  for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
+    const struct gi_pair *pair = gi_dict_at(fop->args.dict, i);
+    uint32_t len;
+    const void *value = posix_value(pair, text, &len);
+
+    if (!posix_key_is_xattr(pair->key) || posix_key_internal(pair->key))
+      continue;
+    if (posix_at_set(op->p, (struct posix_at){op->new_fd, ""}, pair->key, value, len, 0) < 0)
+      return posix_err(op, errno);
+  }
+  int err = posix_node_stat(op, OBJ, (struct posix_at){op->new_fd, ""}, &fop->rsp.stat);
+
+  return err ? posix_err(op, err) : RUN_DONE;
+}

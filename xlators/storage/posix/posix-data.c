@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data: OPEN, READ, WRITE, FLUSH, SEEK. A read tries the page cache first
+ * (preadv2 RWF_NOWAIT) and moves off the reactor only when the data is cold; a
+ * buffered write is a copy into the page cache and stays inline.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <sys/uio.h>
+
+#define INLINE_WRITE_MAX (1u << 20)
+#define DIRECT_ALIGN 512u
+
+/* ---- OPEN ---- */
+
+static int
+open_flags(const struct posix_op *op)
+{
+  int want = (int)op->fop->args.flags;
+  int f = want & (O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_DSYNC | O_TRUNC);
+
+  if (want & O_DSYNC)
+    f |= O_SYNC; /* the wire has one bit for both (wire.md 3.8) */
+  if (op->p->cfg.o_direct)
+    f |= O_DIRECT;
+  return f | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+}
+
+enum posix_run
+posix_run_open(struct posix_op *op)
+{
+  struct posix_at at;
+  struct stat st;
+  int flags = open_flags(op), err = posix_obj_at(op, &at, &st);
+
+  if (err)
+    return posix_err(op, err == ENOENT ? ESTALE : err);
+  if (S_ISLNK(st.st_mode))
+    return posix_err(op, ELOOP);
+  if (S_ISDIR(st.st_mode)) {
+    if ((flags & O_ACCMODE) != O_RDONLY)
+      return posix_err(op, EISDIR);
+    at.path = ".";
+    flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  } else if (!S_ISREG(st.st_mode)) {
+    return posix_err(op, EINVAL);
+  }
+  op->new_fd = openat(at.fd, at.path, flags);
+  if (op->new_fd < 0)
+    return posix_err(op, errno);
+  posix_node_known(op, OBJ, (struct posix_at){op->new_fd, ""});
+  return posix_ok(op, 0);
+}
+
+/* OPEN, OPENDIR, CREATE: the descriptor becomes the fd's. */
+void
+posix_finish_open(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  struct posix_fd *pf;
+
+  if (fop->rsp.ret < 0 || !fop->fd || op->new_fd < 0)
+    return;
+  gi_fd_bind(fop->fd, &op->node[OBJ].gfid);
+  pf = gi_fd_private(fop->fd, op->x);
+  if (pf->open)
+    return;
+  *pf = (struct posix_fd){.open = true, .fd = op->new_fd};
+  if (fop->kind != GI_FOP_OPENDIR) {
+    pf->sync = fop->args.flags & O_DSYNC;
+    pf->direct = fop->args.flags & O_DIRECT || op->p->cfg.o_direct;
+  }
+  op->new_fd = -1;
+}
+
+void
+posix_finish_counts(struct posix_op *op)
+{
+  struct gi_inode *inode;
+
+  if (!op->fop->xdata || op->fop->rsp.ret < 0)
+    return;
+  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  if (inode)
+    posix_fill_counts(op, inode);
+  gi_inode_unref(&inode);
+}
+
+/* ---- READ ---- */
+
+int
+posix_prepare_read(struct posix_op *op)
+{
+  struct gi_args *a = &op->fop->args;
+  int err = posix_prepare_fd(op);
+
+  if (err)
+    return err;
+  if (a->size == 0 || a->offset > INT64_MAX - POSIX_IO_MAX)
+    return EINVAL;
+  op->want = a->size < POSIX_IO_MAX ? (size_t)a->size : POSIX_IO_MAX;
+  op->buf = gi_buf_new(op->want);
+  return 0;
+}
+
+static enum posix_run
+read_end(struct posix_op *op, const struct stat *st)
+{
+  uint64_t end = op->fop->args.offset + op->done;
+
+  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(st, &op->node[OBJ].gfid, &op->fop->rsp.stat);
+  posix_ok(op, (int64_t)op->done);
+  if (end >= (uint64_t)st->st_size)
+    op->fop->rsp.err = ENOENT; /* end of file */
+  return RUN_DONE;
+}
+
+static ssize_t
+read_some(struct posix_op *op)
+{
+  struct iovec iov = {op->buf->base + op->done, op->want - op->done};
+  off_t at = (off_t)(op->fop->args.offset + op->done);
+  ssize_t n;
+
+  if (op->on_worker || op->p->cfg.engine == ENGINE_INLINE)
+    return pread(op->fd, iov.iov_base, iov.iov_len, at);
+  n = preadv2(op->fd, &iov, 1, at, RWF_NOWAIT);
+  if (n < 0 && errno == EOPNOTSUPP) /* no such thing on this file system: the guard decides */
+    n = pread(op->fd, iov.iov_base, iov.iov_len, at);
+  return n;
+}
+
+enum posix_run
+posix_run_read(struct posix_op *op)
+{
+  struct stat st;
+  int err = posix_obj_open(op, O_RDONLY);
+
+  if (err)
+    return posix_err(op, err);
+  for (;;) {
+    ssize_t n = read_some(op);
+
+    if (n < 0 && errno == EAGAIN && !op->on_worker)
+      return RUN_MOVE;
+    if (n < 0)
+      return posix_err(op, errno);
+    op->done += (uint64_t)n;
+    if (fstat(op->fd, &st) < 0)
+      return posix_err(op, errno);
+    if (n == 0 || op->done == op->want || op->fop->args.offset + op->done >= (uint64_t)st.st_size)
+      return read_end(op, &st);
+  }
+}
+
+bool
+posix_uring_read(struct posix_op *op, struct posix_uring *u)
+{
+  if (op->fd < 0)
+    return false;
+  op->iov[0] = (struct iovec){op->buf->base + op->done, op->want - op->done};
+  return posix_uring_rw(u, op, false, op->iov, 1, op->fop->args.offset + op->done);
+}
+
+enum posix_run
+posix_read_done(struct posix_op *op)
+{
+  struct stat st;
+
+  if (op->uring_res < 0)
+    return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
+  op->done += (uint64_t)op->uring_res;
+  if (fstat(op->fd, &st) < 0)
+    return posix_err(op, errno);
+  if (op->uring_res == 0 || op->done == op->want || op->fop->args.offset + op->done >= (uint64_t)st.st_size)
+    return read_end(op, &st);
+  return RUN_MOVE; /* short: the rest on a worker */
+}
+
+void
+posix_finish_read(struct posix_op *op)
+{
+  if (op->fop->rsp.ret > 0)
+    gi_payload_add(&op->fop->rsp.payload, op->buf, op->buf->base, (size_t)op->fop->rsp.ret);
+  posix_finish_counts(op);
+}
+
+/* ---- WRITE ---- */
+
+/* Memory for O_DIRECT must be aligned; what comes out of a network buffer may not be. */
+static void
+align_payload(struct posix_op *op)
+{
+  const struct gi_payload *in = &op->fop->payload;
+  bool fine = true;
+
+  for (uint32_t i = 0; i < in->count; i++)
+    fine &= ((uintptr_t)in->slice[i].data | in->slice[i].len) % DIRECT_ALIGN == 0;
+  if (fine || in->len == 0)
+    return;
+  op->buf = gi_buf_new(in->len);
+  gi_payload_read(in, 0, op->buf->base, in->len);
+}
+
+int
+posix_prepare_write(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  struct posix_fd *pf;
+  int err = posix_prepare_fd(op);
+
+  if (err)
+    return err;
+  if (fop->args.offset > INT64_MAX - fop->payload.len)
+    return EFBIG;
+  pf = gi_fd_private(fop->fd, op->x);
+  op->append = fop->fd->flags & O_APPEND;
+  op->sync = fop->args.flags & O_DSYNC && !pf->sync;
+  op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
+  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
+  if (pf->direct)
+    align_payload(op);
+  return 0;
+}
+
+/* Attributes before the write, and what can only be told before it. 0 or errno. */
+static int
+write_begin(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  struct stat st;
+
+  if (op->began)
+    return 0;
+  if (fstat(op->fd, &st) < 0)
+    return errno;
+  if (op->full && fop->args.offset + fop->payload.len > (uint64_t)st.st_size)
+    return ENOSPC;
+  op->began = true;
+  op->append = op->append || fop->args.offset == (uint64_t)st.st_size;
+  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  return 0;
+}
+
+static enum posix_run
+write_end(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  int err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
+
+  if (err)
+    return posix_err(op, err);
+  if (gi_dict_get(fop->xdata, "glusterfs.write-is-append"))
+    gi_dict_set_uint(gi_fop_rsp_xdata(fop), "glusterfs.write-is-append", op->append);
+  return posix_ok(op, (int64_t)op->done);
+}
+
+static int
+skip_iov(struct iovec *iov, int n, size_t skip)
+{
+  int first = 0;
+
+  while (first < n && skip >= iov[first].iov_len)
+    skip -= iov[first++].iov_len;
+  if (first < n) {
+    iov[first].iov_base = (char *)iov[first].iov_base + skip;
+    iov[first].iov_len -= skip;
+  }
+  return first;
+}
+
+ssize_t
+posix_write_all(int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset)
+{
+  size_t done = 0, len = payload->len - skip;
+
+  while (done < len) {
+    struct iovec iov[GI_PAYLOAD_SLICES];
+    int n = gi_payload_iov(payload, iov), first = skip_iov(iov, n, skip + done);
+    ssize_t w = pwritev(fd, iov + first, n - first, (off_t)(offset + done));
+
+    if (w <= 0)
+      return done ? (ssize_t)done : w;
+    done += (size_t)w;
+  }
+  return (ssize_t)done;
+}
+
+static ssize_t
+write_rest(struct posix_op *op)
+{
+  const struct gi_payload *payload = &op->fop->payload;
+  uint64_t at = op->fop->args.offset + op->done;
+
+  if (op->buf)
+    return pwrite(op->fd, op->buf->base + op->done, payload->len - op->done, (off_t)at);
+  return posix_write_all(op->fd, payload, op->done, at);
+}
+
+enum posix_run
+posix_run_write(struct posix_op *op)
+{
+  ssize_t n;
+  int err = posix_obj_open(op, O_WRONLY);
+
+  if (!err)
+    err = write_begin(op);
+  if (err)
+    return posix_err(op, err);
+  n = write_rest(op);
+  if (n < 0 && !op->done)
+    return posix_err(op, errno);
+  op->done += n > 0 ? (uint64_t)n : 0;
+  if (op->sync && fdatasync(op->fd) < 0)
+    return posix_err(op, errno);
+  return write_end(op);
+}
+
+bool
+posix_uring_write(struct posix_op *op, struct posix_uring *u)
+{
+  const struct gi_fd *fd = op->fop->fd;
+  int n = 1;
+
+  /* Buffered writes gain nothing: the kernel hands them to a thread of its own. */
+  bool direct = ((struct posix_fd *)gi_fd_private(fd, op->x))->direct || op->p->cfg.engine == ENGINE_URING;
+
+  if (op->fd < 0 || op->sync || op->fop->payload.len == 0 || !direct || write_begin(op))
+    return false;
+  if (op->buf)
+    op->iov[0] = (struct iovec){op->buf->base, op->fop->payload.len};
+  else
+    n = gi_payload_iov(&op->fop->payload, op->iov);
+  return posix_uring_rw(u, op, true, op->iov, (unsigned)n, op->fop->args.offset);
+}
+
+enum posix_run
+posix_write_done(struct posix_op *op)
+{
+  if (op->uring_res < 0)
+    return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
+  op->done += (uint64_t)op->uring_res;
+  return op->done < op->fop->payload.len ? RUN_MOVE : write_end(op);
+}
+
+/* ---- FLUSH, SEEK ---- */
+
+enum posix_run
+posix_run_flush(struct posix_op *op)
+{
+  return posix_ok(op, 0);
+}
+
+enum posix_run
+posix_run_seek(struct posix_op *op)
+{
+  const struct gi_args *a = &op->fop->args;
+  int err = posix_obj_open(op, O_RDONLY);
+  off_t at;
+
+  if (err)
+    return posix_err(op, err);
+  if (a->what != 0 && a->what != 1)
+    return posix_err(op, EOPNOTSUPP);
+  if (a->offset > INT64_MAX)
+    return posix_err(op, EINVAL);
+  at = lseek(op->fd, (off_t)a->offset, a->what ? SEEK_HOLE : SEEK_DATA);
+  if (at < 0)
+    return posix_err(op, errno);
+  op->fop->rsp.offset = (uint64_t)at;
+  return posix_ok(op, 0);
+}

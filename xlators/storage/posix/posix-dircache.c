@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Open directories, cached per inode: an entry operation costs one path
+ * component instead of a walk from the root. The cache belongs to the reactor;
+ * an operation pins what it uses, so a worker never meets a closed descriptor.
+ * What `run` had to open itself is adopted when the operation ends.
+ */
+#include "xlators/storage/posix/posix.h"
+
+void
+posix_dir_unref(struct posix_dir *d)
+{
+  if (!d || --d->refs)
+    return;
+  close(d->fd);
+  gi_free(d);
+}
+
+void
+posix_dir_drop(struct posix *p, struct posix_inode *pi)
+{
+  struct posix_dir *d = pi->dir;
+
+  if (!d)
+    return;
+  pi->dir = NULL;
+  d->owner = NULL;
+  gi_list_del(&d->lru);
+  p->ndirs--;
+  posix_dir_unref(d);
+}
+
+struct posix_dir *
+posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
+{
+  struct posix_dir *d;
+
+  if (pi->dir) { /* another operation was faster */
+    close(fd);
+    return pi->dir;
+  }
+  while (p->ndirs >= p->dirs_max && !gi_list_empty(&p->dirs))
+    posix_dir_drop(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
+  d = gi_new(struct posix_dir);
+  d->fd = fd;
+  d->refs = 1;
+  d->owner = pi;
+  pi->dir = d;
+  gi_list_add_tail(&p->dirs, &d->lru);
+  p->ndirs++;
+  p->metrics.dir_opens++;
+  return d;
+}
+
+struct posix_dir *
+posix_dir_pin(struct posix *p, struct posix_inode *pi)
+{
+  struct posix_dir *d = pi->dir;
+
+  if (!d)
+    return NULL;
+  d->refs++;
+  gi_list_del(&d->lru);
+  gi_list_add_tail(&p->dirs, &d->lru);
+  return d;
+}
+
+int
+posix_node_dir(struct posix_op *op, int which)
+{
+  struct posix_node *n = &op->node[which];
+
+  if (n->dir)
+    return n->dir->fd;
+  if (n->fd >= 0)
+    return n->fd;
+
+  int fd = posix_handle_open_dir(op->p, &n->gfid);
+
+  if (fd == -ENOTDIR)
+    return -EPERM;
+  if (fd == -ENOENT || fd == -ENODATA)
+    return -ESTALE;
+  if (fd >= 0)
+    n->fd = fd;
+  return fd;
+}
+
+/* The object may have lost its last name while open: then it is in unlink/. */
+static int
+find_parked(struct posix_op *op, struct posix_at *at, struct stat *st)
+{
+  char text[GI_UUID_TEXT];
+
+  snprintf(op->hpath, sizeof(op->hpath), "unlink/%s", gi_gfid_text(&op->node[OBJ].gfid, text));
+  *at = (struct posix_at){op->p->gl_fd, op->hpath};
+  if (posix_at_stat(*at, st) < 0)
+    return errno;
+  op->parked = true;
+  return 0;
+}
+
+int
+posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
+{
+  struct posix_node *n = &op->node[OBJ];
+  int fd = op->fd >= 0 ? op->fd : n->dir ? n->dir->fd : n->fd;
+
+  if (fd < 0 && gi_gfid_is_root(&n->gfid))
+    fd = op->p->root_fd;
+  if (fd >= 0) {
+    *at = (struct posix_at){fd, ""};
+    return fstat(fd, st) < 0 ? errno : 0;
+  }
+  *at = (struct posix_at){op->p->gl_fd, posix_hpath(op->hpath, &n->gfid)};
+  if (posix_at_stat(*at, st) < 0)
+    return errno == ENOENT ? find_parked(op, at, st) : errno;
+  if (!S_ISLNK(st->st_mode) || st->st_nlink != 1)
+    return 0;
+  fd = posix_node_dir(op, OBJ);
+  if (fd < 0)
+    return -fd;
+  *at = (struct posix_at){fd, ""};
+  return fstat(fd, st) < 0 ? errno : 0;
+}
+
+int
+posix_obj_open(struct posix_op *op, int flags)
+{
+  struct posix_at at;
+  struct stat st;
+
+  if (op->fd >= 0)
+    return 0;
+
+  int err = posix_obj_at(op, &at, &st);
+
+  if (err)
+    return err == ENOENT ? ESTALE : err;
+  if (S_ISDIR(st.st_mode)) {
+    op->fd = op->node[OBJ].dir ? op->node[OBJ].dir->fd : op->node[OBJ].fd >= 0 ? op->node[OBJ].fd : op->p->root_fd;
+    return 0;
+  }
+  if (!S_ISREG(st.st_mode))
+    return S_ISLNK(st.st_mode) ? ELOOP : EINVAL;
+
+  int fd = openat(at.fd, at.path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+  if (fd < 0)
+    return errno == ENOENT ? ESTALE : errno;
+  op->fd = fd;
+  op->fd_own = true;
+  return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LOOKUP: from a name in a directory, or from a gfid, to attributes and
+ * whatever else the request asks for; with the repairs a brick owes its
+ * clients (brick.md 2.7).
+ */
+#include "xlators/storage/posix/posix.h"
+
+int
+posix_prepare_lookup(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  const struct gi_gfid *gfid = fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
+
+  op->now = gi_wall(op->x->reactor);
+  if (!fop->loc.name || !fop->loc.name[0])
+    return posix_prepare_object(op);
+
+  int err = posix_prepare_entry(op);
+
+  if (!err && !gi_gfid_is_none(gfid)) {
+    posix_node_prepare(op, OBJ, gfid, fop->loc.inode);
+    op->expect = *gfid;
+  }
+  return err;
+}
+
+/* What the cache said is about another object than the one the name leads to. */
+void
+posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found)
+{
+  struct posix_node *n = &op->node[which];
+
+  if (!gi_gfid_equal(&n->gfid, found))
+    n->md_state = MD_UNKNOWN; /* and a pinned directory is not its own, but nobody looks at that by name */
+  n->gfid = *found;
+}
+
+/* An object without gfid: give it the requested one, unless a create is still at it (brick.md 2.7). */
+static int
+heal_gfid(struct posix_op *op, int dirfd, const char *name, const struct stat *st, struct gi_gfid *gfid)
+{
+  struct gi_fop *fop = op->fop;
+  struct gi_time now = op->now;
+  struct posix_at at = {dirfd, name};
+  int err;
+
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", gfid) || gi_gfid_is_none(gfid)) {
+    *gfid = gi_gfid_none;
+    return gi_dict_get(fop->xdata, "gfidless-lookup") ? 0 : ENODATA;
+  }
+  if (st->st_ctim.tv_sec + 1 > now.sec || (st->st_ctim.tv_sec + 1 == now.sec && st->st_ctim.tv_nsec > now.nsec)) {
+    *gfid = gi_gfid_none;
+    return ENOENT;
+  }
+  if (posix_at_set(op->p, at, KEY_GFID, gfid->b, 16, 1) < 0)
+    return errno;
+  err = S_ISDIR(st->st_mode) ? posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid)
+                             : posix_handle_add_file(op->p, dirfd, name, gfid, st);
+  if (err) {
+    posix_at_remove(op->p, at, KEY_GFID);
+    return err;
+  }
+  if (!S_ISDIR(st->st_mode) && op->p->cfg.gfid2path)
+    posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+  return 0;
+}
+
+static enum posix_run
+found(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  struct gi_fop *fop = op->fop;
+
+  if (st->st_dev == op->p->gl_dev && st->st_ino == op->p->gl_ino)
+    return posix_err(op, ENOENT); /* the housekeeping directory, reached by a trick */
+  posix_node_known(op, OBJ, at);
+  posix_iatt(st, &op->node[OBJ].gfid, &fop->rsp.stat);
+  if (fop->xdata)
+    posix_fill(op, fop->xdata, at, st, &op->node[OBJ].gfid, &fop->rsp.xdata);
+  return posix_ok(op, 0);
+}
+
+/* ".." of a directory, by handle: the entry on disk would lead out of the brick at its root. */
+static int
+dot_dot(struct posix_op *op, struct gi_gfid *gfid)
+{
+  char base[GI_NAME_MAX + 1];
+
+  if (gi_gfid_is_root(&op->node[PARENT].gfid)) {
+    *gfid = gi_gfid_root;
+    return 0;
+  }
+  return posix_handle_link_text(op->p, &op->node[PARENT].gfid, gfid, base);
+}
+
+static enum posix_run
+lookup_dots(struct posix_op *op, const char *name)
+{
+  struct gi_gfid gfid = op->node[PARENT].gfid;
+  struct stat st;
+  int err = name[1] ? dot_dot(op, &gfid) : 0;
+
+  if (err)
+    return posix_err(op, err == ENOENT ? ESTALE : err);
+  posix_node_is(op, OBJ, &gfid);
+
+  int fd = posix_handle_open_dir(op->p, &gfid);
+
+  if (fd < 0)
+    return posix_err(op, -fd);
+  op->fd = fd;
+  op->fd_own = true;
+  if (fstat(fd, &st) < 0)
+    return posix_err(op, errno);
+  return found(op, (struct posix_at){fd, ""}, &st);
+}
+
+static enum posix_run
+lookup_name(struct posix_op *op, int dirfd, const char *name)
+{
+  struct posix_at at = {dirfd, name};
+  struct gi_gfid gfid;
+  struct stat st;
+  int err;
+
+  if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    return lookup_dots(op, name);
+  if (posix_at_stat(at, &st) < 0)
+    return posix_err(op, errno);
+  err = posix_gfid_read(op->p, at, &gfid);
+  if (err == ENODATA)
+    err = heal_gfid(op, dirfd, name, &st, &gfid);
+  if (err)
+    return posix_err(op, err);
+  posix_node_is(op, OBJ, &gfid);
+  return found(op, at, &st);
+}
+
+/* A handle whose file lost its last name in a crash is only garbage. */
+static bool
+dangling(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  if (!at.path[0] || op->parked || S_ISDIR(st->st_mode) || st->st_nlink > 1)
+    return false;
+  unlinkat(at.fd, at.path, 0);
+  return true;
+}
+
+static enum posix_run
+lookup_gfid(struct posix_op *op)
+{
+  struct posix_at at;
+  struct stat st;
+  int64_t parked_too = 0;
+  int err = posix_obj_at(op, &at, &st);
+
+  if (err == ESTALE)
+    err = ENOENT;
+  if (err)
+    return posix_err(op, err);
+  if (op->parked && (!gi_dict_get_int(op->fop->xdata, "unlinked-lookup", &parked_too) || !parked_too))
+    return posix_err(op, ENOENT);
+  if (dangling(op, at, &st))
+    return posix_err(op, ENOENT);
+  return found(op, at, &st);
+}
+
+enum posix_run
+posix_run_lookup(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  const char *name = fop->loc.name;
+  struct stat parent;
+  int err, dirfd;
+
+  if (!name || !name[0])
+    return lookup_gfid(op);
+  err = posix_entry_name(op, &op->node[PARENT].gfid, name, true);
+  if (err)
+    return posix_err(op, err);
+  dirfd = posix_node_dir(op, PARENT);
+  if (dirfd < 0)
+    return posix_err(op, -dirfd);
+  lookup_name(op, dirfd, name);
+  if (fstat(dirfd, &parent) < 0 || parent.st_nlink == 0)
+    return posix_err(op, ESTALE);
+  posix_node_known(op, PARENT, (struct posix_at){dirfd, ""});
+  posix_iatt(&parent, &op->node[PARENT].gfid, &fop->rsp.post);
+  return RUN_DONE;
+}
+
+void
+posix_finish_lookup(struct posix_op *op)
+{
+  struct gi_inode *inode;
+
+  if (op->fop->rsp.ret < 0 || gi_gfid_is_none(&op->node[OBJ].gfid))
+    return;
+  inode = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+  posix_fill_counts(op, inode);
+  gi_inode_unref(&inode);
+}

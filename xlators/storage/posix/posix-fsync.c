@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FSYNC and FSYNCDIR. Of several fsyncs on one inode one call serves all that
+ * arrived before it began: while one runs, later ones wait and then share the
+ * next. Requests with batch-fsync are gathered over the whole brick and
+ * synced together as batch-fsync-mode says (brick.md 5.8).
+ */
+#include "xlators/storage/posix/posix.h"
+
+int
+posix_prepare_fsync(struct posix_op *op)
+{
+  struct gi_inode *inode;
+  int err = posix_prepare_fd(op);
+
+  if (err)
+    return err;
+  inode = gi_inode_ref(op->fop->fd->inode);
+  posix_md_flush(op->p, posix_inode_of(op->p, inode), op->fd); /* the times belong to what is synced */
+  gi_inode_unref(&inode);
+  return 0;
+}
+
+static enum posix_run
+sync_reply(struct posix_op *op)
+{
+  int err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.post);
+
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}
+
+enum posix_run
+posix_run_fsync(struct posix_op *op)
+{
+  int err = posix_obj_open(op, O_RDONLY);
+
+  if (!err)
+    err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.pre);
+  if (err)
+    return posix_err(op, err);
+  if ((op->datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0)
+    return posix_err(op, errno);
+  return sync_reply(op);
+}
+
+enum posix_run
+posix_run_fsyncdir(struct posix_op *op)
+{
+  int err = posix_obj_open(op, O_RDONLY);
+
+  if (!err && (op->fop->args.datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0)
+    err = errno;
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}
+
+/* ---- sharing on one inode ---- */
+
+static bool
+batched(struct posix_op *op)
+{
+  return op->fop->kind == GI_FOP_FSYNC && op->p->cfg.batch_mode != BATCH_NONE && gi_dict_get(op->fop->xdata, "batch-fsync");
+}
+
+bool
+posix_fsync_join(struct posix_op *op)
+{
+  struct posix *p = op->p;
+  struct posix_inode *pi = posix_inode_of(p, op->fop->fd->inode);
+
+  op->datasync = op->fop->args.datasync != 0;
+  if (batched(op)) {
+    gi_list_add_tail(&p->batch, &op->wait);
+    if (!p->batch_timer.armed && !p->batching)
+      gi_timer_set(&p->batch_timer, (uint64_t)((struct posix_options *)p->x->options)->batch_delay * 1000);
+    return true;
+  }
+  if (op->fop->kind != GI_FOP_FSYNC)
+    return false;
+  if (pi->fsync) {
+    gi_list_add_tail(&pi->fsyncs, &op->wait);
+    p->metrics.fsync_joined++;
+    return true;
+  }
+  pi->fsync = op;
+  p->metrics.fsync_calls++;
+  return false;
+}
+
+/* Takes the result of `leader`, whose sync began after this one arrived. */
+static void
+share_result(struct posix_op *op, const struct posix_op *leader)
+{
+  const struct gi_reply *from = &leader->fop->rsp;
+
+  if (from->ret < 0) {
+    posix_err(op, from->err);
+  } else {
+    op->fop->rsp.pre = from->pre;
+    op->fop->rsp.post = from->post;
+    op->node[OBJ].md_state = leader->node[OBJ].md_state;
+    op->node[OBJ].times = leader->node[OBJ].times;
+    posix_ok(op, 0);
+  }
+  posix_op_end(op);
+}
+
+static void
+start_next(struct posix *p, struct posix_inode *pi)
+{
+  struct posix_op *leader;
+
+  if (gi_list_empty(&pi->fsyncs))
+    return;
+  leader = gi_list_first(&pi->fsyncs, struct posix_op, wait);
+  gi_list_del(&leader->wait);
+  gi_list_splice_tail(&leader->followers, &pi->fsyncs);
+  gi_list_foreach(it, &leader->followers, struct posix_op, wait)
+    leader->datasync &= it->datasync;
+  pi->fsync = leader;
+  p->metrics.fsync_calls++;
+  posix_op_to_pool(leader);
+}
+
+void
+posix_finish_fsync(struct posix_op *op)
+{
+  struct posix *p = op->p;
+  struct gi_inode *inode = gi_inode_ref(op->fop->fd->inode);
+  struct posix_inode *pi = posix_inode_of(p, inode);
+
+  if (pi->fsync == op) {
+    pi->fsync = NULL;
+    start_next(p, pi);
+  }
+  while (!gi_list_empty(&op->followers)) {
+    struct posix_op *follower = gi_list_first(&op->followers, struct posix_op, wait);
+
+    gi_list_del(&follower->wait);
+    share_result(follower, op);
+  }
+  posix_finish_counts(op);
+  gi_inode_unref(&inode);
+}
+
+/* ---- batches over the brick ---- */
+
+struct batch {
+  struct gi_work work;
+  struct posix *p;
+  struct gi_list ops;
+  enum posix_batch mode;
+};
+
+static int
+sync_one(struct posix_op *op)
+{
+  return (op->datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0 ? errno : 0;
+}
+
+/* Newest first: its commit takes most of the older ones along. */
+static void
+batch_run(struct gi_work *w)
+{
+  struct batch *b = GI_CONTAINER(w, struct batch, work);
+  bool single = b->mode == BATCH_SYNCFS_SINGLE, each = b->mode == BATCH_REVERSE || b->mode == BATCH_SYNCFS_REVERSE;
+  int fs_err = b->mode != BATCH_REVERSE && syncfs(b->p->root_fd) < 0 ? errno : 0;
+
+  for (struct gi_list *l = b->ops.prev; l != &b->ops; l = l->prev) {
+    struct posix_op *op = gi_list_item(l, struct posix_op, wait);
+    int err = posix_obj_open(op, O_RDONLY);
+
+    if (!err)
+      err = fs_err;
+    if (!err && (each || single))
+      err = sync_one(op);
+    single = false;
+    if (err)
+      posix_err(op, err);
+    else
+      posix_ok(op, 0);
+  }
+}
+
+static void
+batch_done(struct gi_work *w)
+{
+  struct batch *b = GI_CONTAINER(w, struct batch, work);
+  struct posix *p = b->p;
+
+  p->batching = false;
+  while (!gi_list_empty(&b->ops)) {
+    struct posix_op *op = gi_list_first(&b->ops, struct posix_op, wait);
+
+    gi_list_del(&op->wait);
+    posix_op_end(op);
+  }
+  gi_free(b);
+  if (!gi_list_empty(&p->batch) && !p->batch_timer.armed)
+    gi_timer_set(&p->batch_timer, 0);
+}
+
+void
+posix_batch_timer(void *arg)
+{
+  struct posix *p = arg;
+  struct batch *b = gi_new(struct batch);
+
+  b->p = p;
+  b->mode = p->cfg.batch_mode == BATCH_NONE ? BATCH_REVERSE : p->cfg.batch_mode;
+  gi_list_init(&b->ops);
+  gi_list_splice_tail(&b->ops, &p->batch);
+  b->work.priority = GI_PRIO_NORMAL;
+  b->work.run = batch_run;
+  b->work.done = batch_done;
+  p->batching = true;
+  gi_work_submit(p->x->reactor, &b->work);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Handles: .glusterfs/aa/bb/<gfid> is a hard link to a file, or a symlink
+ * "../../pp/qq/<parent gfid>/<name>" for a directory (brick.md 2.3).
+ *
+ * The kernel is never asked to follow one. A user's own symlink has a handle
+ * too, a hard link with a text of the user's choice, so a directory handle
+ * counts only with link count 1 and a well-formed text, and the way from the
+ * root down to a directory is walked name by name without following symlinks.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#define DEPTH_MAX 4096 /* directories above one another; a loop of damaged handles ends here */
+
+char *
+posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid)
+{
+  gi_gfid_text(gfid, out + 6);
+  memcpy(out, out + 6, 2);
+  out[2] = '/';
+  memcpy(out + 3, out + 8, 2);
+  out[5] = '/';
+  return out;
+}
+
+int
+posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid)
+{
+  uint8_t raw[17];
+  ssize_t n = posix_at_get(p, at, KEY_GFID, raw, sizeof(raw));
+
+  *gfid = gi_gfid_none;
+  if (n < 0)
+    return errno == ERANGE ? EIO : errno;
+  if (n != 16)
+    return EIO;
+  memcpy(gfid->b, raw, 16);
+  return gi_gfid_is_none(gfid) ? EIO : 0;
+}
+
+bool
+posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1])
+{
+  char uuid[GI_UUID_TEXT];
+  const char *name = text + 49;
+
+  if (len < 50 || len >= POSIX_LINK_MAX || memcmp(text, "../../", 6) != 0)
+    return false;
+  if (text[8] != '/' || text[11] != '/' || text[48] != '/' || memchr(name, '/', len - 49) || len - 49 > GI_NAME_MAX)
+    return false;
+  memcpy(uuid, text + 12, 36);
+  uuid[36] = '\0';
+  if (!gi_gfid_parse(uuid, parent) || memcmp(uuid, text + 6, 2) != 0 || memcmp(uuid + 2, text + 9, 2) != 0)
+    return false;
+  memcpy(base, name, len - 49);
+  base[len - 49] = '\0';
+  return strcmp(base, ".") != 0 && strcmp(base, "..") != 0;
+}
+
+int
+posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent, char base[GI_NAME_MAX + 1])
+{
+  char path[POSIX_HPATH], text[POSIX_LINK_MAX + 1];
+  struct stat st;
+
+  posix_hpath(path, gfid);
+  if (fstatat(p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    return errno;
+  if (!S_ISLNK(st.st_mode) || st.st_nlink != 1)
+    return ENOTDIR;
+
+  ssize_t n = readlinkat(p->gl_fd, path, text, sizeof(text));
+
+  if (n < 0)
+    return errno == EINVAL ? ENOTDIR : errno;
+  return posix_handle_parse(text, (size_t)n, parent, base) ? 0 : ESTALE;
+}
+
+/* The names from the root down to `gfid`, deepest first, in one growing string of NUL-ended names. */
+static int
+collect_names(const struct posix *p, const struct gi_gfid *gfid, char **names, size_t *len, unsigned *count)
+{
+  struct gi_gfid at = *gfid, parent;
+  char base[GI_NAME_MAX + 1];
+
+  *names = NULL;
+  *len = 0;
+  for (*count = 0; !gi_gfid_is_root(&at); (*count)++) {
+    int err = *count == DEPTH_MAX ? ELOOP : posix_handle_link_text(p, &at, &parent, base);
+
+    if (err) { /* only the object's own handle may be absent or a file */
+      gi_free(*names);
+      *names = NULL;
+      return *count && err != ELOOP ? ESTALE : err;
+    }
+    size_t n = strlen(base) + 1;
+
+    *names = gi_realloc(*names, *len + n);
+    memcpy(*names + *len, base, n);
+    *len += n;
+    at = parent;
+  }
+  return 0;
+}
+
+/* The start of the name that ends before `end`. */
+static const char *
+name_before(const char *names, const char *end)
+{
+  const char *s = end - 1;
+
+  while (s > names && s[-1] != '\0')
+    s--;
+  return s;
+}
+
+int
+posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid)
+{
+  GI_CLEANUP_FREE char *names = NULL;
+  size_t len;
+  unsigned count;
+  int err = collect_names(p, gfid, &names, &len, &count);
+
+  if (err)
+    return -err;
+
+  int fd = openat(p->root_fd, ".", (count ? O_PATH : O_RDONLY) | O_DIRECTORY | O_CLOEXEC);
+
+  for (const char *end = names + len; fd >= 0 && count > 0; count--) {
+    const char *name = name_before(names, end);
+    int next = openat(fd, name, (count > 1 ? O_PATH : O_RDONLY) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    err = errno;
+    close(fd);
+    fd = next;
+    errno = err;
+    end = name;
+  }
+  if (fd < 0)
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -ESTALE : -errno;
+
+  struct gi_gfid found;
+
+  err = posix_gfid_read(p, (struct posix_at){fd, ""}, &found);
+  if (!err && !gi_gfid_equal(&found, gfid))
+    err = ESTALE; /* a handle left behind by a crash names somebody else's directory */
+  if (err) {
+    close(fd);
+    return -err;
+  }
+  return fd;
+}
+
+char *
+posix_dir_path(const struct posix *p, const struct gi_gfid *gfid)
+{
+  GI_CLEANUP_FREE char *names = NULL;
+  size_t len;
+  unsigned count;
+  int err = collect_names(p, gfid, &names, &len, &count);
+
+  if (err) {
+    errno = err;
+    return NULL;
+  }
+
+  char *path = gi_alloc(len + count + 2), *out = path;
+
+  for (const char *end = names + len; count > 0; count--) {
+    const char *name = name_before(names, end);
+
+    *out++ = '/';
+    memcpy(out, name, strlen(name));
+    out += strlen(name);
+    end = name;
+  }
+  if (out == path)
+    *out++ = '/';
+  *out = '\0';
+  return path;
+}
+
+/* ---- making and removing ---- */
+
+static int
+make_hash_dirs(const struct posix *p, const char *hpath)
+{
+  char dir[6];
+
+  memcpy(dir, hpath, 2);
+  dir[2] = '\0';
+  if (mkdirat(p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
+    return errno;
+  memcpy(dir, hpath, 5);
+  dir[5] = '\0';
+  if (mkdirat(p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
+    return errno;
+  return 0;
+}
+
+int
+posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid, const struct stat *st)
+{
+  char path[POSIX_HPATH];
+  struct stat have;
+
+  posix_hpath(path, gfid);
+  for (int attempt = 0; attempt < 2; attempt++) {
+    if (linkat(dirfd, name, p->gl_fd, path, 0) == 0)
+      return 0;
+    if (errno == EEXIST) {
+      if (fstatat(p->gl_fd, path, &have, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno;
+      return have.st_dev == st->st_dev && have.st_ino == st->st_ino ? 0 : EEXIST;
+    }
+    if (errno != ENOENT)
+      return errno;
+
+    int err = make_hash_dirs(p, path);
+
+    if (err)
+      return err;
+  }
+  return ENOENT;
+}
+
+static void
+handle_text(const struct gi_gfid *parent, const char *name, char out[POSIX_LINK_MAX])
+{
+  memcpy(out, "../../", 6);
+  posix_hpath(out + 6, parent);
+  snprintf(out + 48, POSIX_LINK_MAX - 48, "/%s", name);
+}
+
+int
+posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH], text[POSIX_LINK_MAX], base[GI_NAME_MAX + 1];
+  struct gi_gfid other;
+
+  posix_hpath(path, gfid);
+  handle_text(parent, name, text);
+  for (int attempt = 0; attempt < 3; attempt++) {
+    if (symlinkat(text, p->gl_fd, path) == 0)
+      return 0;
+
+    int err = errno;
+
+    if (err == EEXIST) {
+      err = posix_handle_link_text(p, gfid, &other, base);
+      if (!err && gi_gfid_equal(&other, parent) && strcmp(base, name) == 0)
+        return 0;
+      if (err == ENOTDIR)
+        return EEXIST; /* a file has this gfid */
+      /* Self-heal makes a renamed directory at its new place before the old one goes (brick.md 2.5). */
+      if (unlinkat(p->gl_fd, path, 0) < 0 && errno != ENOENT)
+        return errno;
+    } else if (err == ENOENT) {
+      err = make_hash_dirs(p, path);
+      if (err)
+        return err;
+    } else {
+      return err;
+    }
+  }
+  return EEXIST;
+}
+
+void
+posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH];
+
+  if (unlinkat(p->gl_fd, posix_hpath(path, gfid), 0) < 0 && errno != ENOENT)
+    gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 10, "cannot remove the handle %s: %s", path, strerror(errno));
+}
+
+void
+posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  struct gi_gfid other;
+  char base[GI_NAME_MAX + 1];
+
+  if (posix_handle_link_text(p, gfid, &other, base) == 0 && gi_gfid_equal(&other, parent) && strcmp(base, name) == 0)
+    posix_handle_remove(p, gfid);
+}
+
+int
+posix_handle_park(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH];
+
+  posix_hpath(path, gfid);
+  return renameat(p->gl_fd, path, p->unlink_fd, path + 6) < 0 ? errno : 0;
+}
+
+void
+posix_unpark(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char text[GI_UUID_TEXT];
+
+  unlinkat(p->unlink_fd, gi_gfid_text(gfid, text), 0);
+}

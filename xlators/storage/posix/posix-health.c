@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Health check (brick.md 5.9): write the time into .glusterfs/health_check and
+ * read it back, on a worker. An error or no answer in time means that the disk
+ * is gone: clients are told at once, and the process ends after a while so
+ * that it does not linger with a dead disk.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <signal.h>
+#include <time.h>
+
+#define END_AFTER (30 * GI_NSEC_PER_SEC)
+
+struct posix_health { /* lives until its work is done, even if the translator is gone by then */
+  struct gi_work work;
+  struct posix *p; /* NULL: nobody waits any more */
+  int gl_fd;       /* its own */
+  char text[64];
+  int err;
+};
+
+static void
+health_run(struct gi_work *w)
+{
+  struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
+  char back[sizeof(h->text)] = "";
+  ssize_t len = (ssize_t)strlen(h->text);
+  int fd = openat(h->gl_fd, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+  if (fd < 0) {
+    h->err = errno;
+    return;
+  }
+  if (write(fd, h->text, (size_t)len) != len || fdatasync(fd) < 0 || pread(fd, back, sizeof(back), 0) != len)
+    h->err = errno ? errno : EIO;
+  else if (strcmp(back, h->text) != 0)
+    h->err = EIO;
+  close(fd);
+}
+
+/* The timer now counts down to the end of the process. */
+static void
+declare_dead(struct posix *p, const char *why)
+{
+  if (p->failed)
+    return;
+  p->failed = true;
+  gi_log(GI_LOG_EMERG, p->name, GI_MSG_POSIX + 3, "health check of brick %s failed: %s. The brick goes down", p->brick, why);
+  gi_notify_up(p->x, GI_EVENT_CHILD_DOWN, NULL);
+  gi_timer_set(&p->health_timer, END_AFTER);
+}
+
+static void
+health_done(struct gi_work *w)
+{
+  struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
+  struct posix *p = h->p;
+  int64_t interval;
+
+  if (p) {
+    p->health = NULL;
+    interval = ((struct posix_options *)p->x->options)->health_interval;
+    if (h->err && h->err != EAGAIN)
+      declare_dead(p, strerror(h->err));
+    else if (!p->failed && interval > 0)
+      gi_timer_set(&p->health_timer, (uint64_t)interval * GI_NSEC_PER_SEC);
+  }
+  close(h->gl_fd);
+  gi_free(h);
+}
+
+static void
+begin_check(struct posix *p)
+{
+  const struct posix_options *o = p->x->options;
+  struct posix_health *h = gi_new(struct posix_health);
+  time_t now = gi_wall(p->x->reactor).sec;
+  struct tm tm;
+
+  h->p = p;
+  h->gl_fd = fcntl(p->gl_fd, F_DUPFD_CLOEXEC, 3);
+  gmtime_r(&now, &tm);
+  strftime(h->text, sizeof(h->text), "%Y-%m-%d %H:%M:%S +0000", &tm);
+  h->work.priority = GI_PRIO_HIGH;
+  h->work.run = health_run;
+  h->work.done = health_done;
+  p->health = h;
+  gi_work_submit(p->x->reactor, &h->work);
+  if (o->health_timeout > 0)
+    gi_timer_set(&p->health_timer, (uint64_t)o->health_timeout * GI_NSEC_PER_SEC);
+}
+
+static void
+health_timer(void *arg)
+{
+  struct posix *p = arg;
+
+  if (p->failed) {
+    kill(getpid(), p->deaths++ ? SIGKILL : SIGTERM);
+    gi_timer_set(&p->health_timer, END_AFTER);
+  } else if (p->health) {
+    declare_dead(p, "no answer from the disk");
+  } else {
+    begin_check(p);
+  }
+}
+
+void
+posix_health_start(struct posix *p)
+{
+  const struct posix_options *o = p->x->options;
+
+  if (!p->health_timer.r)
+    gi_timer_init(&p->health_timer, p->x->reactor, health_timer, p);
+  if (p->failed || p->health)
+    return;
+  if (o->health_interval > 0)
+    gi_timer_set(&p->health_timer, (uint64_t)o->health_interval * GI_NSEC_PER_SEC);
+  else
+    gi_timer_cancel(&p->health_timer);
+}
+
+void
+posix_health_stop(struct posix *p)
+{
+  gi_timer_finish(&p->health_timer);
+  if (p->health)
+    p->health->p = NULL;
+  p->health = NULL;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trusted.glusterfs.mdata: the times that every replica agrees on (brick.md
+ * 3.2). The value lives in the inode; a change is visible at once and goes to
+ * disk with fsync, when the last descriptor closes, when the inode is
+ * forgotten, and otherwise within half a second. A crash loses only stamps
+ * younger than that, which is what POSIX promises for times without fsync.
+ * New objects get theirs on disk before the reply.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <sys/xattr.h>
+
+#define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
+#define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
+#define FLUSH_BATCH 256 /* written in one turn */
+
+static void
+put_be64(uint8_t *out, uint64_t v)
+{
+  for (int i = 0; i < 8; i++)
+    out[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+static uint64_t
+get_be64(const uint8_t *in)
+{
+  uint64_t v = 0;
+
+  for (int i = 0; i < 8; i++)
+    v = v << 8 | in[i];
+  return v;
+}
+
+void
+posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK])
+{
+  const struct gi_time *order[] = {&t->c, &t->m, &t->a};
+
+  out[0] = 1;
+  put_be64(out + 1, 0);
+  for (int i = 0; i < 3; i++) {
+    put_be64(out + 9 + 16 * i, (uint64_t)order[i]->sec);
+    put_be64(out + 17 + 16 * i, order[i]->nsec);
+  }
+}
+
+bool
+posix_md_decode(const void *in, size_t len, struct posix_times *t)
+{
+  const uint8_t *b = in;
+  struct gi_time *order[] = {&t->c, &t->m, &t->a};
+
+  if (len != MDATA_DISK || b[0] != 1)
+    return false;
+  for (int i = 0; i < 3; i++) {
+    uint64_t nsec = get_be64(b + 17 + 16 * i);
+
+    if (nsec >= GI_NSEC_PER_SEC)
+      return false;
+    order[i]->sec = (int64_t)get_be64(b + 9 + 16 * i);
+    order[i]->nsec = (uint32_t)nsec;
+  }
+  return true;
+}
+
+bool
+posix_time_newer(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
+uint8_t
+posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t)
+{
+  uint8_t raw[MDATA_DISK + 1];
+  ssize_t n = posix_at_get(p, at, KEY_MDATA, raw, sizeof(raw));
+
+  if (n < 0)
+    return errno == ENODATA || errno == EOPNOTSUPP || errno == ERANGE ? MD_ABSENT : MD_UNKNOWN;
+  return posix_md_decode(raw, (size_t)n, t) ? MD_PRESENT : MD_ABSENT;
+}
+
+void
+posix_md_create(struct posix_op *op, int which, struct posix_at at)
+{
+  struct posix_node *n = &op->node[which];
+  const struct gi_caller *c = &op->fop->caller;
+  uint8_t raw[MDATA_DISK];
+
+  n->md_loaded = true;
+  n->md_state = MD_ABSENT;
+  if (!op->p->cfg.ctime || !(c->stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME)))
+    return;
+  n->times = (struct posix_times){c->time, c->time, c->time};
+  posix_md_encode(&n->times, raw);
+  if (posix_at_set(op->p, at, KEY_MDATA, raw, sizeof(raw), 0) < 0) {
+    gi_log(GI_LOG_WARNING, op->p->name, GI_MSG_POSIX + 11, "cannot set %s: %s", KEY_MDATA, strerror(errno));
+    return;
+  }
+  n->md_state = MD_PRESENT;
+}
+
+/* ---- reactor ---- */
+
+static void
+mark_dirty(struct posix *p, struct posix_inode *pi)
+{
+  if (pi->md_dirty)
+    return;
+  pi->md_dirty = true;
+  gi_list_add_tail(&p->dirty, &pi->dirty);
+  if (!p->flush_timer.armed)
+    gi_timer_set(&p->flush_timer, FLUSH_DELAY);
+}
+
+static void
+mark_clean(struct posix_inode *pi)
+{
+  if (!pi->md_dirty)
+    return;
+  pi->md_dirty = false;
+  gi_list_del(&pi->dirty);
+}
+
+void
+posix_md_install(struct posix_op *op, int which)
+{
+  struct posix_node *n = &op->node[which];
+  struct gi_inode *inode;
+  struct posix_inode *pi;
+
+  if (gi_gfid_is_none(&n->gfid))
+    return;
+  inode = n->md_loaded ? gi_inode_get(op->fop->graph, &n->gfid) : gi_inode_find(op->fop->graph, &n->gfid);
+  if (!inode)
+    return;
+  pi = posix_inode_of(op->p, inode);
+  if (n->md_loaded && pi->md_state == MD_UNKNOWN) {
+    pi->md_state = n->md_state;
+    pi->times = n->times;
+  } else if (pi->md_state != MD_UNKNOWN) { /* somebody was faster, or it was unknown to `run` which inode it is */
+    n->md_state = pi->md_state;
+    n->times = pi->times;
+  }
+  n->md_loaded = false;
+  gi_inode_unref(&inode);
+}
+
+static bool
+raise(struct gi_time *have, const struct gi_time *stamp)
+{
+  if (!posix_time_newer(stamp, have))
+    return false;
+  *have = *stamp;
+  return true;
+}
+
+void
+posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
+{
+  struct posix_node *n = &op->node[which];
+  const struct gi_time *now = &op->fop->caller.time;
+  struct gi_inode *inode;
+  struct posix_inode *pi;
+  bool changed = false;
+
+  if (!op->p->cfg.ctime || !stamps || n->md_state == MD_UNKNOWN || gi_gfid_is_none(&n->gfid))
+    return;
+  inode = gi_inode_get(op->fop->graph, &n->gfid);
+  pi = posix_inode_of(op->p, inode);
+  if (pi->md_state != MD_PRESENT) {
+    pi->times = (struct posix_times){*now, *now, *now};
+    changed = true;
+  } else {
+    if (stamps & GI_STAMP_CTIME)
+      changed |= raise(&pi->times.c, now);
+    if (stamps & GI_STAMP_MTIME)
+      changed |= raise(&pi->times.m, now);
+    if (stamps & GI_STAMP_ATIME)
+      changed |= raise(&pi->times.a, now);
+  }
+  pi->md_state = MD_PRESENT;
+  if (changed)
+    mark_dirty(op->p, pi);
+  n->md_state = MD_PRESENT;
+  n->times = pi->times;
+  gi_inode_unref(&inode);
+}
+
+void
+posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t)
+{
+  struct posix_inode *pi = posix_inode_of(p, inode);
+
+  pi->times = *t;
+  pi->md_state = MD_PRESENT;
+  mark_dirty(p, pi);
+}
+
+void
+posix_md_overlay(const struct posix_node *n, struct gi_iatt *iatt)
+{
+  if (n->md_state != MD_PRESENT || !gi_iatt_valid(iatt))
+    return;
+  iatt->ctime = n->times.c;
+  iatt->mtime = n->times.m;
+  iatt->atime = n->times.a;
+}
+
+void
+posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_iatt *iatt, struct gi_dict *xdata)
+{
+  struct posix_inode *pi = posix_inode_of(p, inode);
+  uint8_t raw[MDATA_DISK];
+
+  if (pi->md_state != MD_PRESENT)
+    return;
+  if (iatt && gi_iatt_valid(iatt)) {
+    iatt->ctime = pi->times.c;
+    iatt->mtime = pi->times.m;
+    iatt->atime = pi->times.a;
+  }
+  if (pi->md_dirty && gi_dict_get(xdata, KEY_MDATA)) {
+    posix_md_encode(&pi->times, raw);
+    gi_dict_set_bin(xdata, KEY_MDATA, raw, sizeof(raw));
+  }
+}
+
+/* ---- to disk ---- */
+
+static int
+write_by_gfid(struct posix *p, struct posix_inode *pi, const uint8_t raw[MDATA_DISK])
+{
+  const struct gi_gfid *gfid = &pi->self->gfid;
+  struct posix_at at = {p->gl_fd, NULL};
+  char path[POSIX_HPATH];
+  struct stat st;
+
+  if (pi->dir || gi_gfid_is_root(gfid)) {
+    at = (struct posix_at){pi->dir ? pi->dir->fd : p->root_fd, ""};
+  } else {
+    posix_hpath(path, gfid);
+    if (fstatat(p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+      memmove(path + 7, path + 6, GI_UUID_TEXT);
+      memcpy(path, "unlink/", 7);
+    } else if (S_ISLNK(st.st_mode) && st.st_nlink == 1) {
+      int fd = posix_handle_open_dir(p, gfid);
+
+      if (fd < 0)
+        return -fd;
+      at = (struct posix_at){posix_dir_adopt(p, pi, fd)->fd, ""};
+    }
+    if (!at.path)
+      at.path = path;
+  }
+  return posix_at_set(p, at, KEY_MDATA, raw, MDATA_DISK, 0) < 0 ? errno : 0;
+}
+
+int
+posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
+{
+  uint8_t raw[MDATA_DISK];
+  int err;
+
+  if (!pi->md_dirty)
+    return 0;
+  posix_md_encode(&pi->times, raw);
+  if (fd >= 0)
+    err = fsetxattr(fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;
+  else
+    err = write_by_gfid(p, pi, raw);
+  mark_clean(pi);
+  p->metrics.mdata_writes++;
+  if (err && err != ENOENT && err != ESTALE)
+    gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 11, "cannot write the times of %s: %s",
+           gi_gfid_text(&pi->self->gfid, (char[GI_UUID_TEXT]){0}), strerror(err));
+  return err;
+}
+
+void
+posix_md_forget(struct posix *p, struct posix_inode *pi)
+{
+  (void)p;
+  mark_clean(pi);
+  pi->md_state = MD_UNKNOWN;
+}
+
+void
+posix_md_flush_all(struct posix *p)
+{
+  while (!gi_list_empty(&p->dirty))
+    posix_md_flush(p, gi_list_first(&p->dirty, struct posix_inode, dirty), -1);
+}
+
+/* A slow disk may hold the reactor for one attribute per second, no longer. */
+void
+posix_md_timer(void *arg)
+{
+  struct posix *p = arg;
+  struct gi_reactor *r = p->x->reactor;
+  uint64_t start = gi_now(r);
+
+  for (unsigned i = 0; i < FLUSH_BATCH && !gi_list_empty(&p->dirty); i++) {
+    posix_md_flush(p, gi_list_first(&p->dirty, struct posix_inode, dirty), -1);
+    if (gi_now(r) - start > FLUSH_SLOW)
+      break;
+  }
+  if (!gi_list_empty(&p->dirty))
+    gi_timer_set(&p->flush_timer, gi_now(r) - start > FLUSH_SLOW ? GI_NSEC_PER_SEC : GI_NSEC_PER_MSEC);
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an operation runs. The table says what each kind is made of; this file
+ * decides where its system calls happen:
+ *
+ *   inline   calls that end in microseconds when the page cache and the
+ *            journal have room: nearly everything;
+ *   io_uring cold reads and O_DIRECT transfers;
+ *   workers  what waits for the disk by nature (fsync, copies, checksums), big
+ *            removals, and a whole kind for a second after one of its calls
+ *            took more than 5 ms inline, so that a slow disk does not keep the
+ *            brick from answering pings.
+ *
+ * Read-modify-write operations are alone on their inode: inline that is given;
+ * while one is on a worker, the next ones wait in the inode's list.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#define SLOW_CALL (5 * GI_NSEC_PER_MSEC)
+#define SLOW_PERIOD GI_NSEC_PER_SEC
+
+#define ATTR(s, pr, po) .stat_of = s, .pre_of = pr, .post_of = po, .pre2_of = NO, .post2_of = NO
+#define NEW_ENTRY ATTR(OBJ, PARENT, PARENT), .stamps = STAMP_OBJ | STAMP_PARENT, .reserved = true
+#define CHANGES_OBJ ATTR(NO, OBJ, OBJ), .stamps = STAMP_OBJ
+#define UNSUPPORTED(e) { .unsupported = e, ATTR(NO, NO, NO) }
+
+const struct posix_kind posix_kinds[GI_FOP_MAX] = {
+  [GI_FOP_LOOKUP] = {posix_prepare_lookup, posix_run_lookup, .finish = posix_finish_lookup, ATTR(OBJ, NO, PARENT)},
+  [GI_FOP_STAT] = {posix_prepare_object, posix_run_stat, .finish = posix_finish_counts, ATTR(OBJ, NO, NO)},
+  [GI_FOP_FSTAT] = {posix_prepare_fd, posix_run_stat, .finish = posix_finish_counts, ATTR(OBJ, NO, NO)},
+  [GI_FOP_SETATTR] = {posix_prepare_object, posix_run_setattr, posix_stamp_setattr, ATTR(NO, OBJ, OBJ)},
+  [GI_FOP_FSETATTR] = {posix_prepare_fd, posix_run_setattr, posix_stamp_setattr, ATTR(NO, OBJ, OBJ)},
+  [GI_FOP_TRUNCATE] = {posix_prepare_object, posix_run_truncate, CHANGES_OBJ},
+  [GI_FOP_FTRUNCATE] = {posix_prepare_fd, posix_run_truncate, CHANGES_OBJ},
+  [GI_FOP_ACCESS] = {posix_prepare_object, posix_run_access, ATTR(NO, NO, NO)},
+  [GI_FOP_READLINK] = {posix_prepare_object, posix_run_readlink, ATTR(OBJ, NO, NO)},
+  [GI_FOP_STATFS] = {posix_prepare_statfs, posix_run_statfs, ATTR(NO, NO, NO)},
+  [GI_FOP_MKNOD] = {posix_prepare_entry, posix_run_mknod, .finish = posix_finish_mknod, NEW_ENTRY},
+  [GI_FOP_MKDIR] = {posix_prepare_entry, posix_run_mkdir, NEW_ENTRY},
+  [GI_FOP_SYMLINK] = {posix_prepare_entry, posix_run_symlink, NEW_ENTRY},
+  [GI_FOP_CREATE] = {posix_prepare_entry, posix_run_create, .finish = posix_finish_open, NEW_ENTRY},
+  [GI_FOP_LINK] = {posix_prepare_link, posix_run_link, NEW_ENTRY},
+  [GI_FOP_UNLINK] = {posix_prepare_unlink, posix_run_unlink, posix_stamp_unlink, posix_finish_removed, ATTR(NO, PARENT, PARENT)},
+  [GI_FOP_RMDIR] = {posix_prepare_entry, posix_run_rmdir, .finish = posix_finish_removed, ATTR(NO, PARENT, PARENT),
+                    .stamps = STAMP_PARENT},
+  [GI_FOP_RENAME] = {posix_prepare_rename, posix_run_rename, .finish = posix_finish_removed, .stat_of = OBJ, .pre_of = PARENT,
+                     .post_of = PARENT, .pre2_of = PARENT2, .post2_of = PARENT2,
+                     .stamps = STAMP_OBJ | STAMP_PARENT | STAMP_PARENT2},
+  [GI_FOP_OPEN] = {posix_prepare_object, posix_run_open, .finish = posix_finish_open, ATTR(NO, NO, NO), .stamps = STAMP_OBJ},
+  [GI_FOP_READ] = {posix_prepare_read, posix_run_read, .finish = posix_finish_read, .uring = posix_uring_read,
+                   .uring_done = posix_read_done, ATTR(OBJ, NO, NO), .stamps = STAMP_OBJ},
+  [GI_FOP_WRITE] = {posix_prepare_write, posix_run_write, .finish = posix_finish_counts, .uring = posix_uring_write,
+                    .uring_done = posix_write_done, CHANGES_OBJ},
+  [GI_FOP_FLUSH] = {posix_prepare_fd, posix_run_flush, .finish = posix_finish_counts, ATTR(NO, NO, NO)},
+  [GI_FOP_FSYNC] = {posix_prepare_fsync, posix_run_fsync, .finish = posix_finish_fsync, ATTR(NO, OBJ, OBJ), .blocking = true},
+  [GI_FOP_FALLOCATE] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
+  [GI_FOP_DISCARD] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
+  [GI_FOP_ZEROFILL] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
+  [GI_FOP_SEEK] = {posix_prepare_fd, posix_run_seek, ATTR(NO, NO, NO)},
+  [GI_FOP_COPY_FILE_RANGE] = {posix_prepare_copy_range, posix_run_copy_range, posix_stamp_copy_range, ATTR(OBJ, VICTIM, VICTIM),
+                              .blocking = true, .reserved = true},
+  [GI_FOP_RCHECKSUM] = {posix_prepare_fd, posix_run_rchecksum, ATTR(NO, NO, NO), .blocking = true},
+  [GI_FOP_OPENDIR] = {posix_prepare_object, posix_run_opendir, .finish = posix_finish_open, ATTR(NO, NO, NO),
+                      .stamps = STAMP_OBJ},
+  [GI_FOP_READDIR] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir, ATTR(NO, NO, NO)},
+  [GI_FOP_READDIRP] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir, ATTR(NO, NO, NO)},
+  [GI_FOP_FSYNCDIR] = {posix_prepare_fsync, posix_run_fsyncdir, ATTR(NO, NO, NO), .blocking = true},
+  [GI_FOP_SETXATTR] = {posix_prepare_object, posix_run_setxattr, posix_stamp_setxattr, posix_finish_setxattr, ATTR(NO, OBJ, OBJ), .reserved = true},
+  [GI_FOP_FSETXATTR] = {posix_prepare_fd, posix_run_setxattr, posix_stamp_setxattr, posix_finish_setxattr, ATTR(NO, OBJ, OBJ), .reserved = true},
+  [GI_FOP_REMOVEXATTR] = {posix_prepare_object, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr, ATTR(NO, OBJ, OBJ)},
+  [GI_FOP_FREMOVEXATTR] = {posix_prepare_fd, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr, ATTR(NO, OBJ, OBJ)},
+  [GI_FOP_GETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr, ATTR(NO, NO, NO)},
+  [GI_FOP_FGETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr, ATTR(NO, NO, NO)},
+  [GI_FOP_XATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_counts, ATTR(NO, NO, NO)},
+  [GI_FOP_FXATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_counts, ATTR(NO, NO, NO)},
+  [GI_FOP_PUT] = {posix_prepare_entry, posix_run_put, NEW_ENTRY},
+  [GI_FOP_LK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_INODELK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_FINODELK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_ENTRYLK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_FENTRYLK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_LEASE] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_GETACTIVELK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_SETACTIVELK] = UNSUPPORTED(ENOSYS),
+  [GI_FOP_IPC] = UNSUPPORTED(EOPNOTSUPP),
+  [GI_FOP_ICREATE] = UNSUPPORTED(EOPNOTSUPP),
+  [GI_FOP_NAMELINK] = UNSUPPORTED(EOPNOTSUPP),
+};
+
+enum posix_run
+posix_ok(struct posix_op *op, int64_t ret)
+{
+  op->fop->rsp.ret = (int32_t)ret;
+  op->fop->rsp.err = 0;
+  return RUN_DONE;
+}
+
+enum posix_run
+posix_err(struct posix_op *op, int err)
+{
+  GI_ASSERT(err > 0);
+  op->fop->rsp.ret = -1;
+  op->fop->rsp.err = err;
+  return RUN_DONE;
+}
+
+/* ---- what an operation knows at its start ---- */
+
+struct posix_inode *
+posix_inode_of(struct posix *p, struct gi_inode *inode)
+{
+  struct posix_inode *pi = gi_inode_private(inode, p->x);
+
+  if (!pi->self) {
+    pi->self = inode;
+    gi_list_init(&pi->dirty);
+    gi_list_init(&pi->waiting);
+    gi_list_init(&pi->fsyncs);
+  }
+  return pi;
+}
+
+bool
+posix_inode_has_fd(struct posix *p, struct gi_inode *inode)
+{
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    if (((struct posix_fd *)gi_fd_private(fd, p->x))->open)
+      return true;
+  }
+  return false;
+}
+
+void
+posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, struct gi_inode *inode)
+{
+  struct posix_node *n = &op->node[which];
+  struct gi_inode *found = inode ? gi_inode_ref(inode) : gi_inode_find(op->fop->graph, gfid);
+
+  n->gfid = *gfid;
+  if (gi_gfid_is_root(gfid)) {
+    n->dir = op->p->root_dir;
+    n->dir->refs++;
+  }
+  if (!found)
+    return;
+
+  struct posix_inode *pi = posix_inode_of(op->p, found);
+
+  n->md_state = pi->md_state;
+  n->times = pi->times;
+  if (!n->dir)
+    n->dir = posix_dir_pin(op->p, pi);
+  gi_inode_unref(&found);
+}
+
+static const struct gi_gfid *
+loc_gfid(const struct gi_loc *loc)
+{
+  return loc->inode ? &loc->inode->gfid : &loc->gfid;
+}
+
+static const struct gi_gfid *
+loc_parent(const struct gi_loc *loc)
+{
+  return loc->parent ? &loc->parent->gfid : &loc->pargfid;
+}
+
+int
+posix_prepare_object(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  const struct gi_gfid *gfid = loc_gfid(&fop->loc);
+
+  if (gi_gfid_is_none(gfid))
+    return EINVAL;
+  posix_node_prepare(op, OBJ, gfid, fop->loc.inode);
+  return 0;
+}
+
+int
+posix_prepare_fd(struct posix_op *op)
+{
+  struct gi_fd *fd = op->fop->fd;
+  struct posix_fd *pf;
+
+  if (!fd || !fd->inode)
+    return EBADF;
+  posix_node_prepare(op, OBJ, &fd->inode->gfid, fd->inode);
+  if (fd->anonymous)
+    return 0;
+  pf = gi_fd_private(fd, op->x);
+  if (!pf->open)
+    return EBADF;
+  op->fd = pf->fd;
+  return 0;
+}
+
+int
+posix_prepare_entry(struct posix_op *op)
+{
+  const struct gi_loc *loc = &op->fop->loc;
+  const struct gi_gfid *parent = loc_parent(loc);
+
+  if (gi_gfid_is_none(parent) || !loc->name)
+    return EINVAL;
+  posix_node_prepare(op, PARENT, parent, loc->parent);
+  op->expect = *loc_gfid(loc);
+  return 0;
+}
+
+int
+posix_prepare_two_entries(struct posix_op *op)
+{
+  const struct gi_loc *to = &op->fop->loc2;
+  const struct gi_gfid *parent = loc_parent(to);
+  int err = posix_prepare_entry(op);
+
+  if (err)
+    return err;
+  if (gi_gfid_is_none(parent) || !to->name)
+    return EINVAL;
+  posix_node_prepare(op, PARENT2, parent, to->parent);
+  return 0;
+}
+
+static void
+op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop)
+{
+  op->x = x;
+  op->p = x->private;
+  op->fop = fop;
+  op->kind = &posix_kinds[fop->kind];
+  op->fd = op->fd2 = op->new_fd = -1;
+  for (int i = 0; i < NODES; i++)
+    op->node[i].fd = -1;
+  gi_list_init(&op->wait);
+  gi_list_init(&op->followers);
+}
+
+static bool
+bound_by_reserve(const struct gi_fop *fop)
+{
+  return fop->caller.pid >= 0 && !gi_dict_get(fop->xdata, KEY_INTERNAL);
+}
+
+/* ---- the end ---- */
+
+static struct gi_iatt *
+reply_iatts(struct gi_fop *fop, const struct posix_kind *k, int i, int8_t *which)
+{
+  struct gi_reply *r = &fop->rsp;
+
+  switch (i) {
+  case 0:
+    *which = k->pre_of;
+    return &r->pre;
+  case 1:
+    *which = k->pre2_of;
+    return &r->pre2;
+  case 2:
+    *which = k->post_of;
+    return &r->post;
+  case 3:
+    *which = k->post2_of;
+    return &r->post2;
+  default:
+    *which = k->stat_of;
+    return &r->stat;
+  }
+}
+
+static void
+overlay_times(struct posix_op *op, int from, int to)
+{
+  for (int i = from; i <= to; i++) {
+    int8_t which;
+    struct gi_iatt *iatt = reply_iatts(op->fop, op->kind, i, &which);
+
+    if (which != NO)
+      posix_md_overlay(&op->node[which], iatt);
+  }
+}
+
+static void
+stamp(struct posix_op *op)
+{
+  unsigned own = op->fop->caller.stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME);
+  unsigned parents = op->fop->caller.stamps / GI_STAMP_PARENT_CTIME & (GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME);
+
+  if (op->kind->stamp) {
+    op->kind->stamp(op);
+    return;
+  }
+  if (op->kind->stamps & STAMP_OBJ)
+    posix_md_stamp(op, OBJ, own);
+  if (op->kind->stamps & STAMP_PARENT)
+    posix_md_stamp(op, PARENT, parents);
+  if (op->kind->stamps & STAMP_PARENT2)
+    posix_md_stamp(op, PARENT2, parents);
+}
+
+static void
+adopt_dirs(struct posix_op *op)
+{
+  for (int i = 0; i < NODES; i++) {
+    struct posix_node *n = &op->node[i];
+
+    posix_dir_unref(n->dir);
+    n->dir = NULL;
+    if (n->fd < 0)
+      continue;
+    struct gi_inode *inode = gi_inode_get(op->fop->graph, &n->gfid);
+
+    posix_dir_adopt(op->p, posix_inode_of(op->p, inode), n->fd);
+    n->fd = -1;
+    gi_inode_unref(&inode);
+  }
+}
+
+/* A failed operation has none, except that a lookup which misses still shows the parent. */
+static void
+clear_attributes(struct gi_fop *fop)
+{
+  struct gi_reply *r = &fop->rsp;
+
+  r->stat = r->pre = r->pre2 = r->post2 = (struct gi_iatt){0};
+  if (fop->kind != GI_FOP_LOOKUP)
+    r->post = (struct gi_iatt){0};
+}
+
+static void
+op_finish(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+
+  if (op->p->cfg.ctime) {
+    for (int i = 0; i < NODES; i++)
+      posix_md_install(op, i);
+    overlay_times(op, 0, 1);
+    if (fop->rsp.ret >= 0)
+      stamp(op);
+    overlay_times(op, 2, 4);
+  }
+  if (op->kind->finish)
+    op->kind->finish(op);
+  if (fop->rsp.ret < 0)
+    clear_attributes(fop);
+  adopt_dirs(op);
+  if (op->fd_own)
+    close(op->fd);
+  if (op->fd2_own)
+    close(op->fd2);
+  if (op->new_fd >= 0)
+    close(op->new_fd); /* nobody took it */
+  gi_buf_unref(&op->buf);
+  gi_free(op->scratch);
+  op->scratch = NULL;
+}
+
+/* ---- where it runs ---- */
+
+static bool
+must_move(struct posix_op *op)
+{
+  struct posix *p = op->p;
+
+  if (p->cfg.engine == ENGINE_INLINE)
+    return false;
+  if (p->cfg.engine == ENGINE_POOL || op->kind->blocking || op->slow)
+    return true;
+  if (p->cfg.engine == ENGINE_URING && op->kind->uring)
+    return true;
+  return p->any_slow && gi_now(op->x->reactor) < p->slow_until[op->fop->kind];
+}
+
+static enum posix_run
+run_inline(struct posix_op *op)
+{
+  struct posix *p = op->p;
+  uint64_t start = gi_now(op->x->reactor);
+  enum posix_run r = op->kind->run(op);
+  uint64_t end = gi_now(op->x->reactor);
+
+  p->metrics.runs_inline++;
+  if (end - start > SLOW_CALL) {
+    p->slow_until[op->fop->kind] = end + SLOW_PERIOD;
+    p->any_slow = true;
+    p->metrics.slow_trips++;
+    gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s took %llu ms: this kind goes to the workers for a second",
+           gi_fop_name(op->fop->kind), (unsigned long long)((end - start) / GI_NSEC_PER_MSEC));
+  }
+  return r;
+}
+
+static void
+pool_run(struct gi_work *w)
+{
+  struct posix_op *op = GI_CONTAINER(w, struct posix_op, work);
+
+  op->on_worker = true;
+  if (op->kind->run(op) != RUN_DONE)
+    posix_err(op, EIO); /* a worker is where everything ends */
+}
+
+static void
+pool_done(struct gi_work *w)
+{
+  posix_op_end(GI_CONTAINER(w, struct posix_op, work));
+}
+
+void
+posix_op_to_pool(struct posix_op *op)
+{
+  op->p->metrics.runs_pool++;
+  op->work.priority = op->fop->priority;
+  op->work.run = pool_run;
+  op->work.done = pool_done;
+  gi_work_submit(op->x->reactor, &op->work);
+}
+
+void
+posix_uring_complete(struct posix_op *op)
+{
+  if (op->kind->uring_done(op) == RUN_DONE)
+    posix_op_end(op);
+  else
+    posix_op_to_pool(op);
+}
+
+static void
+dispatch(struct posix_op *op)
+{
+  struct posix *p = op->p;
+
+  if (op->exclusive) {
+    op->busy = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+    posix_inode_of(p, op->busy)->busy = true;
+  }
+  if (p->uring && op->kind->uring && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
+    p->metrics.runs_uring++;
+    return;
+  }
+  posix_op_to_pool(op);
+}
+
+static bool
+must_wait(struct posix_op *op)
+{
+  struct gi_inode *inode;
+  struct posix_inode *pi;
+  bool wait;
+
+  if (!op->exclusive)
+    return false;
+  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  if (!inode)
+    return false;
+  pi = posix_inode_of(op->p, inode);
+  wait = pi->busy;
+  if (wait)
+    gi_list_add_tail(&pi->waiting, &op->wait); /* the busy operation holds the inode */
+  gi_inode_unref(&inode);
+  return wait;
+}
+
+/* True if the operation is over: finish was called, rsp is the answer. */
+static bool
+start(struct posix_op *op)
+{
+  if (must_wait(op))
+    return false;
+  if (!must_move(op)) {
+    if (run_inline(op) == RUN_DONE) {
+      op_finish(op);
+      return true;
+    }
+    op->p->metrics.moved++;
+  }
+  dispatch(op);
+  return false;
+}
+
+static void
+wake_waiting(struct posix *p, struct gi_inode **busy)
+{
+  struct posix_inode *pi = posix_inode_of(p, *busy);
+
+  pi->busy = false;
+  while (!pi->busy && !gi_list_empty(&pi->waiting)) {
+    struct posix_op *op = gi_list_first(&pi->waiting, struct posix_op, wait);
+
+    gi_list_del(&op->wait);
+    if (start(op))
+      gi_fop_answer(op->fop, op->x);
+  }
+  gi_inode_unref(busy);
+}
+
+void
+posix_op_end(struct posix_op *op)
+{
+  struct posix *p = op->p;
+  struct gi_inode *busy = op->busy;
+
+  op->busy = NULL;
+  op_finish(op);
+  gi_fop_answer(op->fop, op->x);
+  if (busy)
+    wake_waiting(p, &busy);
+}
+
+enum gi_verdict
+posix_submit(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct posix_op *op = gi_fop_private(fop, x);
+  int err;
+
+  op_init(op, x, fop);
+  if (!op->kind->run)
+    return gi_fop_fail(fop, op->kind->unsupported ? op->kind->unsupported : EOPNOTSUPP);
+  op->full = op->p->disk_full && bound_by_reserve(fop);
+  err = op->full && op->kind->reserved ? ENOSPC : op->kind->prepare(op);
+  if (err) {
+    adopt_dirs(op);
+    return gi_fop_fail(fop, err);
+  }
+  if ((fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_FSYNCDIR) && posix_fsync_join(op))
+    return GI_HELD;
+  return start(op) ? GI_ANSWERED : GI_HELD;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What takes names away or moves them: UNLINK, RMDIR, RENAME; and LINK.
+ *
+ * A file that loses its last name while it is open keeps its data: the handle
+ * moves to unlink/ and goes with the last descriptor (brick.md 2.6). Whether
+ * it is open is the reactor's knowledge; a worker that cannot tell parks the
+ * handle, and `finish` puts that right.
+ */
+#include "xlators/storage/posix/posix.h"
+
+struct entry { /* one name as found on disk */
+  int dirfd;
+  const char *name;
+  struct stat st;
+  struct gi_gfid gfid; /* none: the object has no gfid */
+  bool there;
+};
+
+int
+posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre)
+{
+  struct stat st;
+  int dirfd, err = posix_entry_name(op, &op->node[which].gfid, name, false);
+
+  if (err)
+    return -err;
+  dirfd = posix_node_dir(op, which);
+  if (dirfd < 0)
+    return dirfd;
+  if (fstat(dirfd, &st) < 0 || st.st_nlink == 0)
+    return -ESTALE;
+  posix_node_known(op, which, (struct posix_at){dirfd, ""});
+  posix_iatt(&st, &op->node[which].gfid, pre);
+  return dirfd;
+}
+
+static int
+read_entry(struct posix_op *op, int dirfd, const char *name, struct entry *e)
+{
+  struct posix_at at = {dirfd, name};
+  int err;
+
+  *e = (struct entry){.dirfd = dirfd, .name = name};
+  if (posix_at_stat(at, &e->st) < 0)
+    return errno;
+  e->there = true;
+  err = posix_gfid_read(op->p, at, &e->gfid);
+  return err == ENODATA ? 0 : err;
+}
+
+static bool
+is_open(struct posix_op *op, const struct gi_gfid *gfid, bool known_open)
+{
+  struct gi_inode *inode;
+  bool open;
+
+  if (op->on_worker) /* only what prepare saw; unknown counts as open */
+    return known_open || gi_gfid_is_none(&op->expect) || !gi_gfid_equal(&op->expect, gfid);
+  inode = gi_inode_find(op->fop->graph, gfid);
+  open = inode && posix_inode_has_fd(op->p, inode);
+  gi_inode_unref(&inode);
+  return open;
+}
+
+static bool
+last_name(const struct entry *e)
+{
+  return e->st.st_nlink <= (gi_gfid_is_none(&e->gfid) ? 1u : 2u);
+}
+
+static bool
+big(const struct posix_op *op, const struct entry *e)
+{
+  return !op->on_worker && op->p->cfg.engine != ENGINE_INLINE && (uint64_t)e->st.st_blocks * 512 > POSIX_BIG_FILE;
+}
+
+/* The handle of a file that is about to lose its last name: parked or removed. */
+static int
+retire_handle(struct posix_op *op, const struct entry *e, bool open, bool *parked)
+{
+  if (gi_gfid_is_none(&e->gfid))
+    return 0;
+  *parked = open && posix_handle_park(op->p, &e->gfid) == 0;
+  if (!*parked)
+    posix_handle_remove(op->p, &e->gfid);
+  return 0;
+}
+
+static uint32_t
+visible_links(const struct entry *e)
+{
+  return e->st.st_nlink > 0 && !S_ISDIR(e->st.st_mode) ? (uint32_t)e->st.st_nlink - 1 : (uint32_t)e->st.st_nlink;
+}
+
+/* The numbers clients ask for about an object that goes away (brick.md 2.5). */
+static void
+removed_reply(struct posix_op *op, const struct entry *e)
+{
+  const struct gi_dict *req = op->fop->xdata;
+  struct gi_dict *out = gi_fop_rsp_xdata(op->fop);
+
+  if (gi_dict_get(req, "get-link-count"))
+    gi_dict_set_uint(out, "get-link-count", visible_links(e));
+  if (gi_dict_get(req, "gf_request_link_count"))
+    gi_dict_set_uint(out, "gf_response_link_count", visible_links(e));
+  if (gi_dict_get(req, "gf_get_file_block_count"))
+    gi_dict_set_uint(out, "gf_get_file_block_count", (uint64_t)e->st.st_blocks);
+}
+
+/* ---- UNLINK ---- */
+
+int
+posix_prepare_unlink(struct posix_op *op)
+{
+  int err = posix_prepare_entry(op);
+
+  if (!err && !gi_gfid_is_none(&op->expect)) {
+    struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->expect);
+
+    posix_node_prepare(op, OBJ, &op->expect, inode);
+    op->obj_open = inode && posix_inode_has_fd(op->p, inode);
+    gi_inode_unref(&inode);
+  }
+  return err;
+}
+
+static bool
+is_linkto(struct posix_op *op, const struct entry *e)
+{
+  char value[256];
+
+  return S_ISREG(e->st.st_mode) && (e->st.st_mode & 07777) == 01000 &&
+         posix_at_get(op->p, (struct posix_at){e->dirfd, e->name}, KEY_LINKTO, value, sizeof(value)) > 0;
+}
+
+static int
+unlink_guards(struct posix_op *op, const struct entry *e, bool open)
+{
+  int64_t v;
+
+  if (gi_dict_get_int(op->fop->xdata, "dont-unlink-for-open-fd", &v) && v && open)
+    return EBUSY;
+  if (gi_dict_get_int(op->fop->xdata, "unlink-only-if-dht-linkto-file", &v) && v && !is_linkto(op, e))
+    return EBUSY;
+  return 0;
+}
+
+static void
+unlink_reply(struct posix_op *op, const struct entry *e)
+{
+  struct gi_dict *out = gi_fop_rsp_xdata(op->fop);
+  struct gi_iatt after;
+
+  if (!gi_dict_get(op->fop->xdata, "get-link-count"))
+    gi_dict_set_uint(out, "get-link-count", 0);
+  removed_reply(op, e);
+  if (S_ISREG(e->st.st_mode) && gi_dict_get(op->fop->xdata, "dht-get-iatt-in-xattr")) {
+    posix_iatt(&e->st, &e->gfid, &after);
+    if (after.nlink)
+      after.nlink--;
+    posix_md_overlay(&op->node[OBJ], &after);
+    gi_dict_set_iatt(out, "dht-get-iatt-in-xattr", &after);
+  }
+}
+
+static int
+remove_name(struct posix_op *op, const struct entry *e, bool open)
+{
+  const struct gi_gfid *parent = &op->node[PARENT].gfid;
+  struct posix_at at = {e->dirfd, e->name};
+  int err;
+
+  op->gone = last_name(e);
+  if (op->gone) {
+    retire_handle(op, e, open, &op->parked);
+  } else {
+    if (op->p->cfg.pgfid)
+      posix_pgfid_change(op->p, at, parent, -1);
+    if (op->p->cfg.gfid2path)
+      posix_gfid2path_remove(op->p, at, parent, e->name);
+  }
+  if (unlinkat(e->dirfd, e->name, 0) == 0)
+    return 0;
+  err = errno;
+  if (op->gone && !gi_gfid_is_none(&e->gfid)) {
+    posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
+    if (op->parked)
+      posix_unpark(op->p, &e->gfid);
+  }
+  op->gone = op->parked = false;
+  return err;
+}
+
+enum posix_run
+posix_run_unlink(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  struct entry e;
+  int err, dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
+  bool open;
+
+  if (dirfd < 0)
+    return posix_err(op, -dirfd);
+  err = read_entry(op, dirfd, fop->loc.name, &e);
+  if (!err && S_ISDIR(e.st.st_mode))
+    err = EISDIR;
+  if (err)
+    return posix_err(op, err);
+  open = is_open(op, &e.gfid, op->obj_open);
+  if (!open && last_name(&e) && big(op, &e))
+    return RUN_MOVE;
+  posix_node_is(op, OBJ, &e.gfid);
+  err = unlink_guards(op, &e, open);
+  if (!err && !gi_gfid_is_none(&e.gfid))
+    posix_node_known(op, OBJ, (struct posix_at){dirfd, e.name});
+  if (!err)
+    err = remove_name(op, &e, open);
+  if (err)
+    return posix_err(op, err);
+  unlink_reply(op, &e);
+  err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}
+
+void
+posix_stamp_unlink(struct posix_op *op)
+{
+  unsigned stamps = op->fop->caller.stamps;
+
+  if (!op->gone)
+    posix_md_stamp(op, OBJ, stamps & GI_STAMP_CTIME);
+  posix_md_stamp(op, PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
+}
+
+/* ---- RMDIR ---- */
+
+static int
+to_landfill(struct posix_op *op, const struct entry *e)
+{
+  char text[GI_UUID_TEXT];
+
+  return renameat(e->dirfd, e->name, op->p->landfill_fd, gi_gfid_text(&e->gfid, text)) < 0 ? errno : 0;
+}
+
+enum posix_run
+posix_run_rmdir(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  struct entry e;
+  int err, dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
+
+  if (dirfd < 0)
+    return posix_err(op, -dirfd);
+  err = read_entry(op, dirfd, fop->loc.name, &e);
+  if (!err && !S_ISDIR(e.st.st_mode))
+    err = ENOTDIR;
+  if (err)
+    return posix_err(op, err);
+  if (fop->args.flags && !gi_gfid_is_none(&e.gfid))
+    err = to_landfill(op, &e);
+  else
+    err = unlinkat(dirfd, e.name, AT_REMOVEDIR) < 0 ? errno : 0;
+  if (err)
+    return posix_err(op, err == EEXIST ? ENOTEMPTY : err);
+  if (!gi_gfid_is_none(&e.gfid))
+    posix_handle_remove_dir(op->p, &op->node[PARENT].gfid, e.name, &e.gfid);
+  posix_node_is(op, OBJ, &e.gfid);
+  op->dir_gone = op->gone = true;
+  err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}
+
+/* ---- RENAME ---- */
+
+int
+posix_prepare_rename(struct posix_op *op)
+{
+  int err = posix_prepare_two_entries(op);
+
+  if (!err && !gi_gfid_is_none(&op->expect))
+    posix_node_prepare(op, OBJ, &op->expect, op->fop->loc.inode);
+  op->expect = gi_gfid_none; /* is_open is asked about the victim: on a worker it parks */
+  return err;
+}
+
+static int
+rename_allowed(struct posix_op *op, const struct entry *from, const struct entry *to)
+{
+  const struct gi_loc *loc = &op->fop->loc2;
+  const struct gi_gfid *expected = loc->inode ? &loc->inode->gfid : &loc->gfid;
+
+  if (gi_gfid_is_none(&from->gfid))
+    return ENODATA;
+  if (!to->there)
+    return 0;
+  if (S_ISDIR(to->st.st_mode) && !gi_gfid_is_none(expected) && !gi_gfid_equal(expected, &to->gfid))
+    return EEXIST;
+  if (to->st.st_dev == op->p->gl_dev && to->st.st_ino == op->p->gl_ino)
+    return EPERM;
+  return 0;
+}
+
+static int
+rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
+{
+  if (renameat(from->dirfd, from->name, to->dirfd, to->name) < 0)
+    return errno;
+  if (to->there && !gi_gfid_is_none(&to->gfid)) {
+    posix_handle_remove_dir(op->p, &op->node[PARENT2].gfid, to->name, &to->gfid);
+    op->victim_gone = true;
+  }
+  posix_handle_remove(op->p, &from->gfid);
+
+  int err = posix_handle_add_dir(op->p, &op->node[PARENT2].gfid, to->name, &from->gfid);
+
+  if (err)
+    gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
+           strerror(err));
+  return err;
+}
+
+/* What a replaced file leaves behind. It can only be reached by its handle now. */
+static void
+rename_over(struct posix_op *op, const struct entry *to)
+{
+  char path[POSIX_HPATH];
+  struct posix_at at = {op->p->gl_fd, path};
+
+  if (gi_gfid_is_none(&to->gfid))
+    return;
+  posix_hpath(path, &to->gfid);
+  if (last_name(to)) {
+    op->victim_gone = true;
+    retire_handle(op, to, is_open(op, &to->gfid, false), &op->victim_parked);
+    return;
+  }
+  if (op->p->cfg.pgfid)
+    posix_pgfid_change(op->p, at, &op->node[PARENT2].gfid, -1);
+  if (op->p->cfg.gfid2path)
+    posix_gfid2path_remove(op->p, at, &op->node[PARENT2].gfid, to->name);
+}
+
+static int
+rename_file(struct posix_op *op, const struct entry *from, const struct entry *to)
+{
+  const struct gi_gfid *parent = &op->node[PARENT].gfid, *parent2 = &op->node[PARENT2].gfid;
+  struct posix_at old = {from->dirfd, from->name}, new = {to->dirfd, to->name};
+  int err;
+
+  if (op->p->cfg.pgfid)
+    posix_pgfid_change(op->p, old, parent, -1);
+  if (renameat(from->dirfd, from->name, to->dirfd, to->name) < 0) {
+    err = errno;
+    if (op->p->cfg.pgfid)
+      posix_pgfid_change(op->p, old, parent, 1);
+    return err;
+  }
+  if (op->p->cfg.pgfid)
+    posix_pgfid_change(op->p, new, parent2, 1);
+  if (op->p->cfg.gfid2path) {
+    posix_gfid2path_remove(op->p, new, parent, from->name);
+    err = posix_gfid2path_add(op->p, new, parent2, to->name);
+    if (err)
+      gi_log(GI_LOG_WARNING, op->p->name, GI_MSG_POSIX + 13, "cannot record the path of %s: %s", to->name, strerror(err));
+  }
+  if (to->there)
+    rename_over(op, to);
+  return 0;
+}
+
+static enum posix_run
+rename_reply(struct posix_op *op, const struct entry *to)
+{
+  struct gi_fop *fop = op->fop;
+  int err;
+
+  gi_fop_rsp_xdata(fop);
+  if (op->victim_gone || (to->there && !S_ISDIR(to->st.st_mode)))
+    removed_reply(op, to);
+  err = posix_node_stat(op, OBJ, (struct posix_at){to->dirfd, to->name}, &fop->rsp.stat);
+  if (!err)
+    err = posix_node_stat(op, PARENT, (struct posix_at){posix_node_dir(op, PARENT), ""}, &fop->rsp.post);
+  if (!err)
+    err = posix_node_stat(op, PARENT2, (struct posix_at){to->dirfd, ""}, &fop->rsp.post2);
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}
+
+enum posix_run
+posix_run_rename(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  int dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
+  int dirfd2 = dirfd < 0 ? dirfd : posix_parent_begin(op, PARENT2, fop->loc2.name, &fop->rsp.pre2);
+  struct entry from, to;
+  int err;
+
+  if (dirfd2 < 0)
+    return posix_err(op, -dirfd2);
+  err = read_entry(op, dirfd, fop->loc.name, &from);
+  if (!err) {
+    err = read_entry(op, dirfd2, fop->loc2.name, &to);
+    err = err == ENOENT ? 0 : err;
+  }
+  if (!err)
+    err = rename_allowed(op, &from, &to);
+  if (err)
+    return posix_err(op, err);
+  if (to.there && last_name(&to) && big(op, &to))
+    return RUN_MOVE;
+  posix_node_is(op, OBJ, &from.gfid);
+  if (to.there && from.st.st_dev == to.st.st_dev && from.st.st_ino == to.st.st_ino) {
+    to.there = false; /* two names of one file: POSIX leaves both */
+    return rename_reply(op, &to);
+  }
+  if (to.there)
+    posix_node_is(op, VICTIM, &to.gfid);
+  err = S_ISDIR(from.st.st_mode) ? rename_dir(op, &from, &to) : rename_file(op, &from, &to);
+  if (err)
+    return posix_err(op, err == ENOENT ? ESTALE : err);
+  return rename_reply(op, &to);
+}
+
+/* ---- after any of them ---- */
+
+static void
+object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
+{
+  struct gi_inode *inode = gi_inode_find(op->fop->graph, gfid);
+  struct posix_inode *pi = inode ? posix_inode_of(op->p, inode) : NULL;
+  bool open = inode && posix_inode_has_fd(op->p, inode);
+
+  if (parked && !open)
+    posix_unpark(op->p, gfid);
+  if (pi) {
+    pi->unlinked = parked && open;
+    posix_dir_drop(op->p, pi);
+    if (!open)
+      posix_md_forget(op->p, pi);
+  }
+  gi_inode_unref(&inode);
+}
+
+void
+posix_finish_removed(struct posix_op *op)
+{
+  if (op->gone && !gi_gfid_is_none(&op->node[OBJ].gfid))
+    object_gone(op, &op->node[OBJ].gfid, op->parked);
+  if (op->victim_gone)
+    object_gone(op, &op->node[VICTIM].gfid, op->victim_parked);
+}
+
+/* ---- LINK ---- */
+
+int
+posix_prepare_link(struct posix_op *op)
+{
+  const struct gi_loc *to = &op->fop->loc2;
+  const struct gi_gfid *parent = to->parent ? &to->parent->gfid : &to->pargfid;
+  int err = posix_prepare_object(op);
+
+  if (err)
+    return err;
+  if (gi_gfid_is_none(parent) || !to->name)
+    return EINVAL;
+  posix_node_prepare(op, PARENT, parent, to->parent);
+  return 0;
+}
+
+static int
+make_link(struct posix_op *op, struct posix_at from, int dirfd, const char *name)
+{
+  struct stat st;
+
+  if (linkat(from.fd, from.path, dirfd, name, 0) == 0)
+    return 0;
+  if (errno != EEXIST || !gi_dict_get(op->fop->xdata, "force-replace"))
+    return errno;
+  if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 01000)
+    return EEXIST;
+  if (unlinkat(dirfd, name, 0) < 0)
+    return errno;
+  return linkat(from.fd, from.path, dirfd, name, 0) < 0 ? errno : 0;
+}
+
+enum posix_run
+posix_run_link(struct posix_op *op)
+{
+  struct gi_fop *fop = op->fop;
+  const char *name = fop->loc2.name;
+  int err, dirfd = posix_parent_begin(op, PARENT, name, &fop->rsp.pre);
+  struct posix_at from, at = {dirfd, name};
+  struct stat st;
+
+  if (dirfd < 0)
+    return posix_err(op, -dirfd);
+  err = posix_obj_at(op, &from, &st);
+  if (err || op->parked)
+    return posix_err(op, !err || err == ENOENT ? ESTALE : err);
+  if (S_ISDIR(st.st_mode))
+    return posix_err(op, EPERM);
+  if (op->p->cfg.max_hardlinks && st.st_nlink > (nlink_t)op->p->cfg.max_hardlinks)
+    return posix_err(op, EMLINK);
+  err = make_link(op, from, dirfd, name);
+  if (err)
+    return posix_err(op, err);
+  if (op->p->cfg.pgfid)
+    err = posix_pgfid_change(op->p, at, &op->node[PARENT].gfid, 1);
+  if (!err && op->p->cfg.gfid2path)
+    err = posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+  if (err) {
+    unlinkat(dirfd, name, 0);
+    return posix_err(op, err);
+  }
+  err = posix_node_stat(op, OBJ, at, &fop->rsp.stat);
+  if (!err)
+    err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+  return err ? posix_err(op, err) : posix_ok(op, 0);
+}

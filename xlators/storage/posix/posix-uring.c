@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * io_uring for what a read or an O_DIRECT write must wait for. One ring per
+ * brick; completions ring an eventfd that the reactor watches. Submissions of
+ * one turn leave in one system call, and what is complete by then (data that
+ * came into the page cache meanwhile) is reaped without waiting.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <liburing.h>
+#include <sys/eventfd.h>
+
+#define ENTRIES 256
+
+struct posix_uring {
+  struct io_uring ring;
+  struct posix *p;
+  int event;
+  struct gi_io io;
+  struct gi_defer submit;
+  unsigned queued, flying;
+};
+
+static void
+reap(struct posix_uring *u)
+{
+  struct io_uring_cqe *cqe;
+
+  while (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
+    struct posix_op *op = io_uring_cqe_get_data(cqe);
+
+    op->uring_res = cqe->res;
+    io_uring_cqe_seen(&u->ring, cqe);
+    u->flying--;
+    posix_uring_complete(op);
+  }
+}
+
+static void
+on_event(void *arg, unsigned events)
+{
+  struct posix_uring *u = arg;
+  uint64_t n;
+
+  (void)events;
+  if (read(u->event, &n, sizeof(n)) < 0 && errno != EAGAIN)
+    gi_log(GI_LOG_WARNING, u->p->name, GI_MSG_POSIX + 21, "io_uring eventfd: %s", strerror(errno));
+  reap(u);
+}
+
+static void
+submit_all(void *arg)
+{
+  struct posix_uring *u = arg;
+  int n = io_uring_submit(&u->ring);
+
+  if (n < 0) { /* the entries stay queued */
+    gi_log(GI_LOG_DEBUG, u->p->name, GI_MSG_POSIX + 22, "io_uring submit: %s", strerror(-n));
+    gi_defer_add(u->p->x->reactor, &u->submit);
+    return;
+  }
+  u->queued -= (unsigned)n < u->queued ? (unsigned)n : u->queued;
+  if (u->queued)
+    gi_defer_add(u->p->x->reactor, &u->submit);
+  reap(u);
+}
+
+struct posix_uring *
+posix_uring_new(struct posix *p)
+{
+  struct posix_uring *u = gi_new(struct posix_uring);
+  int err = -io_uring_queue_init(ENTRIES, &u->ring, IORING_SETUP_CLAMP);
+
+  if (err) {
+    gi_free(u);
+    errno = err;
+    return NULL;
+  }
+  u->p = p;
+  u->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  err = u->event < 0 ? errno : -io_uring_register_eventfd(&u->ring, u->event);
+  if (err) {
+    if (u->event >= 0)
+      close(u->event);
+    io_uring_queue_exit(&u->ring);
+    gi_free(u);
+    errno = err;
+    return NULL;
+  }
+  gi_io_init(&u->io, p->x->reactor, u->event, on_event, u);
+  gi_io_watch(&u->io, GI_IO_READ);
+  gi_defer_init(&u->submit, submit_all, u);
+  return u;
+}
+
+void
+posix_uring_free(struct posix_uring **ref)
+{
+  struct posix_uring *u = *ref;
+
+  if (!u)
+    return;
+  GI_ASSERT(u->flying == 0);
+  *ref = NULL;
+  gi_defer_cancel(&u->submit);
+  gi_io_finish(&u->io);
+  io_uring_queue_exit(&u->ring);
+  close(u->event);
+  gi_free(u);
+}
+
+bool
+posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset)
+{
+  struct io_uring_sqe *sqe = u->flying < ENTRIES ? io_uring_get_sqe(&u->ring) : NULL;
+
+  if (!sqe)
+    return false; /* full: the worker pool takes it */
+  if (write)
+    io_uring_prep_writev(sqe, op->fd, iov, n, offset);
+  else
+    io_uring_prep_readv(sqe, op->fd, iov, n, offset);
+  io_uring_sqe_set_data(sqe, op);
+  u->queued++;
+  u->flying++;
+  gi_defer_add(u->p->x->reactor, &u->submit);
+  return true;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attributes that exist only as questions (brick.md 4.2): where is this file,
+ * which paths does this gfid have, what is the real case of this name.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include <dirent.h>
+
+static enum posix_run
+answer_text(struct posix_op *op, const char *text)
+{
+  struct gi_reply *r = &op->fop->rsp;
+
+  r->dict = gi_dict_new();
+  gi_dict_set_str(r->dict, op->fop->args.name, text);
+  return posix_ok(op, (int64_t)strlen(text) + 1);
+}
+
+static enum posix_run
+answer_bytes(struct posix_op *op, const void *data, size_t len)
+{
+  struct gi_reply *r = &op->fop->rsp;
+
+  r->dict = gi_dict_new();
+  gi_dict_set_bin(r->dict, op->fop->args.name, data, (uint32_t)len);
+  return posix_ok(op, (int64_t)len);
+}
+
+/* The volume path that one gfid2path value ("<parent gfid>/<name>") stands for; NULL if the parent is gone. */
+static char *
+path_of_record(const struct posix *p, const char *record, size_t len)
+{
+  struct gi_gfid parent;
+  char text[GI_UUID_TEXT];
+
+  if (len < 38 || record[36] != '/')
+    return NULL;
+  memcpy(text, record, 36);
+  text[36] = '\0';
+  if (!gi_gfid_parse(text, &parent))
+    return NULL;
+
+  GI_CLEANUP_FREE char *dir = posix_dir_path(p, &parent);
+
+  if (!dir)
+    return NULL;
+  return gi_asprintf("%s%s", strcmp(dir, "/") == 0 ? "" : dir, record + 36);
+}
+
+static char *
+join(char *sum, const char *sep, char *one)
+{
+  char *both;
+
+  if (!sum)
+    return one;
+  both = gi_asprintf("%s%s%s", sum, sep, one);
+  gi_free(sum);
+  gi_free(one);
+  return both;
+}
+
+/* Every path of an object; NULL: unknown. `first` stops after one. */
+static char *
+paths_of(struct posix_op *op, struct posix_at at, const struct stat *st, bool first)
+{
+  GI_CLEANUP_FREE char *list = NULL;
+  char *paths = NULL;
+  ssize_t len;
+
+  if (S_ISDIR(st->st_mode))
+    return posix_dir_path(op->p, &op->node[OBJ].gfid);
+  len = posix_at_list_alloc(op->p, at, &list);
+  for (const char *s = list; len > 0 && s < list + len; s += strlen(s) + 1) {
+    GI_CLEANUP_FREE char *record = NULL;
+    ssize_t n;
+    char *one;
+
+    if (strncmp(s, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) != 0)
+      continue;
+    n = posix_at_get_alloc(op->p, at, s, &record);
+    one = n > 0 ? path_of_record(op->p, record, (size_t)n) : NULL;
+    if (!one)
+      continue;
+    paths = join(paths, op->p->cfg.separator, one);
+    if (first)
+      break;
+  }
+  return paths;
+}
+
+static enum posix_run
+pathinfo(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  GI_CLEANUP_FREE char *path = paths_of(op, at, st, true);
+  GI_CLEANUP_FREE char *text = NULL;
+  const struct posix *p = op->p;
+  char handle[POSIX_HPATH];
+
+  if (!path)
+    path = gi_asprintf("/.glusterfs/%s", posix_hpath(handle, &op->node[OBJ].gfid));
+  text = gi_asprintf("<POSIX(%s):%s:%s%s>", p->brick, p->cfg.node_uuid_pathinfo && p->node_uuid ? p->node_uuid : p->hostname,
+                     p->brick, strcmp(path, "/") == 0 ? "" : path);
+  return answer_text(op, text);
+}
+
+static enum posix_run
+gfid_to_path(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  GI_CLEANUP_FREE char *path = paths_of(op, at, st, false);
+
+  return path ? answer_bytes(op, path, strlen(path)) : posix_err(op, ENODATA);
+}
+
+static enum posix_run
+gfid2path_text(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  GI_CLEANUP_FREE char *path = paths_of(op, at, st, false);
+
+  return path ? answer_text(op, path) : posix_err(op, ENODATA);
+}
+
+static enum posix_run
+ancestry_path(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  GI_CLEANUP_FREE char *path = S_ISDIR(st->st_mode) || op->p->cfg.pgfid ? paths_of(op, at, st, true) : NULL;
+
+  return path ? answer_text(op, path) : posix_err(op, ENODATA);
+}
+
+static enum posix_run
+real_filename(struct posix_op *op, struct posix_at at, const char *want)
+{
+  int fd = openat(at.fd, at.path[0] ? at.path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+  enum posix_run r = RUN_DONE;
+  struct dirent *d;
+
+  if (!dir) {
+    int err = errno;
+
+    if (fd >= 0)
+      close(fd);
+    return posix_err(op, err);
+  }
+  posix_err(op, ENODATA);
+  while ((d = readdir(dir))) {
+    if (strcasecmp(d->d_name, want) == 0) {
+      r = answer_text(op, d->d_name);
+      break;
+    }
+  }
+  closedir(dir);
+  return r;
+}
+
+static enum posix_run
+acl_text(struct posix_op *op, struct posix_at at, const char *real)
+{
+  GI_CLEANUP_FREE char *acl = NULL, *text = NULL;
+  ssize_t n = posix_at_get_alloc(op->p, at, real, &acl);
+
+  if (n < 0)
+    return posix_err(op, errno);
+  return posix_acl_to_text(acl, (size_t)n, &text) ? answer_text(op, text) : posix_err(op, EIO);
+}
+
+static enum posix_run
+open_count(struct posix_op *op)
+{
+  op->fop->rsp.dict = gi_dict_new();
+  gi_dict_set_uint(op->fop->rsp.dict, "glusterfs.open-fd-count", op->obj_open);
+  return posix_ok(op, 0);
+}
+
+int
+posix_prepare_getxattr(struct posix_op *op)
+{
+  int err = op->fop->kind == GI_FOP_FGETXATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
+
+  if (!err) {
+    struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+
+    op->obj_open = inode && posix_inode_has_fd(op->p, inode);
+    gi_inode_unref(&inode);
+  }
+  return err;
+}
+
+enum posix_run
+posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine)
+{
+  static const char real_name[] = "glusterfs.get_real_filename:";
+  const char *name = op->fop->args.name;
+
+  *mine = true;
+  if (strcmp(name, "trusted.glusterfs.pathinfo") == 0 || strcmp(name, "glusterfs.pathinfo") == 0)
+    return pathinfo(op, at, st);
+  if (strcmp(name, "trusted.glusterfs.node-uuid") == 0)
+    return op->p->node_uuid ? answer_text(op, op->p->node_uuid) : posix_err(op, ENODATA);
+  if (strcmp(name, "glusterfs.gfidtopath") == 0)
+    return gfid_to_path(op, at, st);
+  if (strcmp(name, "glusterfs.gfid2path") == 0)
+    return gfid2path_text(op, at, st);
+  if (strcmp(name, "glusterfs.ancestry.path") == 0)
+    return ancestry_path(op, at, st);
+  if (strncmp(name, real_name, sizeof(real_name) - 1) == 0)
+    return real_filename(op, at, name + sizeof(real_name) - 1);
+  if (strcmp(name, "glusterfs.open-fd-count") == 0)
+    return open_count(op);
+  if (strcmp(name, "glusterfs.posix.acl") == 0)
+    return acl_text(op, at, KEY_ACL_ACCESS);
+  if (strcmp(name, "glusterfs.posix.default_acl") == 0)
+    return acl_text(op, at, KEY_ACL_DEFAULT);
+  *mine = false;
+  return RUN_DONE;
+}
+
+/* ---- ACLs as text: "user::rw-,user:1000:r--,mask::r--,…" and the kernel's little-endian form ---- */
+
+#define ACL_VERSION 2
+#define ACL_ENTRIES_MAX 512
+
+static const struct {
+  uint16_t tag;
+  const char *word;
+  bool named;
+} acl_tags[] = {{0x01, "user", false}, {0x02, "user", true},  {0x04, "group", false},
+                {0x08, "group", true}, {0x10, "mask", false}, {0x20, "other", false}};
+
+static uint32_t
+le(const uint8_t *b, int n)
+{
+  uint32_t v = 0;
+
+  while (n--)
+    v = v << 8 | b[n];
+  return v;
+}
+
+static void
+put_le(uint8_t *b, uint32_t v, int n)
+{
+  for (int i = 0; i < n; i++)
+    b[i] = (uint8_t)(v >> (8 * i));
+}
+
+static int
+tag_index(uint16_t tag)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(acl_tags); i++) {
+    if (acl_tags[i].tag == tag)
+      return (int)i;
+  }
+  return -1;
+}
+
+bool
+posix_acl_to_text(const void *data, size_t len, char **text)
+{
+  const uint8_t *b = data;
+  char *sum = NULL;
+
+  if (len < 4 || (len - 4) % 8 || le(b, 4) != ACL_VERSION)
+    return false;
+  for (const uint8_t *e = b + 4; e < b + len; e += 8) {
+    int i = tag_index((uint16_t)le(e, 2));
+    uint32_t perm = le(e + 2, 2);
+    char id[16] = "";
+
+    if (i < 0) {
+      gi_free(sum);
+      return false;
+    }
+    if (acl_tags[i].named)
+      snprintf(id, sizeof(id), "%u", le(e + 4, 4));
+    sum = join(sum, ",", gi_asprintf("%s:%s:%c%c%c", acl_tags[i].word, id, perm & 4 ? 'r' : '-', perm & 2 ? 'w' : '-',
+                                     perm & 1 ? 'x' : '-'));
+  }
+  *text = sum ? sum : gi_strdup("");
+  return true;
+}
+
+/* One "tag:id:perms" of `len` bytes; words may be cut short (u, g, m, o). */
+static bool
+parse_acl_entry(const char *s, size_t len, uint8_t out[8])
+{
+  const char *id = memchr(s, ':', len), *perm = id ? memchr(id + 1, ':', len - (size_t)(id + 1 - s)) : NULL;
+  size_t word = id ? (size_t)(id - s) : 0;
+  uint32_t bits = 0, number = UINT32_MAX;
+  bool named;
+
+  if (!perm || !word)
+    return false;
+  named = perm > id + 1;
+  for (const char *c = id + 1; c < perm; c++) {
+    if (*c < '0' || *c > '9' || perm - id > 11)
+      return false;
+    number = (c == id + 1 ? 0 : number * 10) + (uint32_t)(*c - '0');
+  }
+  for (const char *c = perm + 1; c < s + len; c++) {
+    if (!strchr("rwx-", *c))
+      return false;
+    bits |= *c == 'r' ? 4 : *c == 'w' ? 2 : *c == 'x' ? 1 : 0;
+  }
+  for (size_t i = 0; i < GI_ARRAY_LEN(acl_tags); i++) {
+    if (acl_tags[i].named != named || word > strlen(acl_tags[i].word) || memcmp(s, acl_tags[i].word, word) != 0)
+      continue;
+    put_le(out, acl_tags[i].tag, 2);
+    put_le(out + 2, bits, 2);
+    put_le(out + 4, number, 4);
+    return true;
+  }
+  return false;
+}
+
+bool
+posix_acl_from_text(const char *text, void **data, size_t *len)
+{
+  uint8_t *b = gi_zalloc(4 + 8 * ACL_ENTRIES_MAX);
+  size_t n = 0;
+
+  put_le(b, ACL_VERSION, 4);
+  while (*text) {
+    size_t item = strcspn(text, ", \t\n");
+
+    if (item && (n == ACL_ENTRIES_MAX || !parse_acl_entry(text, item, b + 4 + 8 * n++))) {
+      gi_free(b);
+      return false;
+    }
+    text += item;
+    text += strspn(text, ", \t\n");
+  }
+  if (n == 0) {
+    gi_free(b);
+    return false;
+  }
+  *data = b;
+  *len = 4 + 8 * n;
+  return true;
+}

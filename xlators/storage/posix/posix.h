@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storage/posix, the bottom of a brick: what its files share.
+ *
+ * An operation has three parts (posix-op.c): `prepare` on the reactor looks at
+ * the fop and the caches; `run` does system calls only and may be on a worker
+ * thread; `finish` on the reactor brings the caches and the time stamps up to
+ * date. A held fop and its reply belong to `run` while it runs.
+ *
+ * Objects are addressed by descriptor and one or three path components
+ * (struct posix_at): a directory descriptor plus a name, or the housekeeping
+ * directory plus "aa/bb/<gfid>". No path with a component a client could have
+ * planted is ever given to the kernel to follow.
+ */
+#ifndef POSIX_H
+#define POSIX_H
+
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define POSIX_HPATH 48          /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
+#define POSIX_LINK_MAX 512      /* longest text of a directory handle (brick.md 2.3) */
+#define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
+#define POSIX_IO_MAX (4u << 20) /* largest READ served */
+#define POSIX_XATTR_MAX 65536
+
+#define KEY_GFID "trusted.gfid"
+#define KEY_VOLUME_ID "trusted.glusterfs.volume-id"
+#define KEY_MDATA "trusted.glusterfs.mdata"
+#define KEY_GFID2PATH "trusted.gfid2path."
+#define KEY_PGFID "trusted.pgfid."
+#define KEY_LINKTO "trusted.glusterfs.dht.linkto"
+#define KEY_ACL_ACCESS "system.posix_acl_access"
+#define KEY_ACL_DEFAULT "system.posix_acl_default"
+#define KEY_INTERNAL "glusterfs-internal-fop"
+#define MDATA_DISK 57 /* bytes of trusted.glusterfs.mdata */
+
+enum posix_engine { ENGINE_AUTO, ENGINE_INLINE, ENGINE_POOL, ENGINE_URING };
+
+struct posix_options {
+  char *directory, *volume_id, *hostname, *node_uuid, *separator, *user_mode;
+  bool ctime, gfid2path, pgfid, fips, node_uuid_pathinfo, o_direct, aio, uring, export_size, no_landfill_purge;
+  int64_t health_interval, health_timeout, uid, gid, max_hardlinks, batch_delay, shared_bricks;
+  int64_t create_mask, create_dir_mask, force_create, force_dir;
+  uint64_t janitor_sleep;
+  int batch_mode;
+  int engine;
+  struct gi_percent_or_size reserve;
+};
+
+enum posix_batch { BATCH_NONE, BATCH_SYNCFS, BATCH_SYNCFS_SINGLE, BATCH_SYNCFS_REVERSE, BATCH_REVERSE };
+
+/* Plain values that `run` reads: a worker must not look at x->options, which reconfigure replaces. */
+struct posix_config {
+  bool ctime, gfid2path, pgfid, fips, node_uuid_pathinfo, o_direct, export_size, no_landfill_purge;
+  int64_t max_hardlinks, shared_bricks;
+  mode_t create_mask, create_dir_mask, force_create, force_dir;
+  struct gi_percent_or_size reserve;
+  char separator[8];
+  enum posix_engine engine;
+  enum posix_batch batch_mode;
+};
+
+struct posix_times {
+  struct gi_time c, m, a;
+};
+
+enum posix_md_state { MD_UNKNOWN, MD_ABSENT, MD_PRESENT };
+
+/* An open directory, shared by the cache and the operations that use it now. */
+struct posix_dir {
+  int fd;
+  uint32_t refs;
+  struct gi_list lru;
+  struct posix_inode *owner; /* NULL: no longer cached */
+};
+
+struct posix_inode { /* inode_bytes */
+  struct gi_inode *self;
+  struct gi_list dirty;   /* in posix.dirty while md_dirty */
+  struct gi_list waiting; /* struct posix_op.wait: want the inode for themselves */
+  struct gi_list fsyncs;  /* struct posix_op.wait: joined the next fsync */
+  struct posix_op *fsync; /* the one under way */
+  struct posix_dir *dir;
+  struct posix_times times;
+  uint8_t md_state;
+  bool md_dirty; /* the xattr on disk is older than `times` */
+  bool busy;     /* an exclusive operation is on a worker */
+  bool unlinked; /* the last name is gone: its handle is in unlink/ */
+};
+
+struct posix_fd { /* fd_bytes */
+  bool open;
+  bool sync; /* opened O_SYNC or O_DSYNC: writes wait for the disk */
+  bool direct;
+  int fd;
+  int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
+};
+
+enum { OBJ, PARENT, PARENT2, VICTIM, NODES };
+
+/* One object an operation works on. */
+struct posix_node {
+  struct gi_gfid gfid;   /* none: not part of this operation (yet) */
+  struct posix_dir *dir; /* pinned */
+  int fd;                /* a directory `run` had to open, else -1: goes to the cache */
+  uint8_t md_state;
+  bool md_loaded; /* by `run`, so the cache does not know it yet */
+  struct posix_times times;
+};
+
+struct posix_at {
+  int fd;
+  const char *path; /* "" = fd itself */
+};
+
+enum posix_run { RUN_DONE, RUN_MOVE /* would block: again on a worker or through io_uring */ };
+
+struct posix_uring;
+
+struct posix_op { /* fop_bytes */
+  struct gi_work work;
+  struct gi_list wait;
+  struct gi_xlator *x;
+  struct posix *p;
+  struct gi_fop *fop;
+  const struct posix_kind *kind;
+  struct posix_node node[NODES];
+  int fd;     /* the open file, -1 = by gfid */
+  int fd2;    /* COPY_FILE_RANGE: destination */
+  int new_fd; /* OPEN, CREATE, OPENDIR: what was opened */
+  bool fd_own, fd2_own;
+  bool on_worker;
+  bool exclusive;  /* alone on the inode while on a worker */
+  bool full;       /* the reserve is reached and this caller is bound by it */
+  bool slow;       /* prepare knows that it may block */
+  bool gone;       /* the object lost its last name */
+  bool parked;     /* … and its handle was moved to unlink/ */
+  bool victim_gone, victim_parked;
+  bool obj_open, victim_open; /* as far as the reactor knew */
+  bool dir_gone;   /* OBJ is a removed directory */
+  bool datasync;   /* FSYNC: of everyone who shares it */
+  struct gi_list followers; /* FSYNC: get this one's result */
+  struct gi_inode *busy; /* whose `busy` we hold; referenced */
+  struct gi_gfid expect; /* of loc.inode, to check a cached answer against */
+  struct gi_time now;    /* LOOKUP: the wall clock when it began */
+  uint64_t done;   /* bytes written or read so far */
+  size_t want;     /* READ: bytes to read at most */
+  bool began, append, sync; /* WRITE */
+  struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
+  struct gi_buf *buf;
+  void *scratch;   /* gi_free'd at the end */
+  size_t scratch_len;
+  int32_t uring_res;
+  char hpath[POSIX_HPATH];
+};
+
+enum { STAMP_OBJ = 1, STAMP_PARENT = 2, STAMP_PARENT2 = 4 };
+enum { NO = -1 };
+
+struct posix_kind {
+  int (*prepare)(struct posix_op *op);              /* 0 or an errno */
+  enum posix_run (*run)(struct posix_op *op);       /* sets rsp.ret/err through posix_ok/posix_err */
+  void (*stamp)(struct posix_op *op);               /* instead of the stamps below, after success */
+  void (*finish)(struct posix_op *op);              /* reactor, success or not */
+  bool (*uring)(struct posix_op *op, struct posix_uring *u); /* queue the blocking call; false = no */
+  enum posix_run (*uring_done)(struct posix_op *op);
+  bool blocking;  /* always on a worker */
+  bool reserved;  /* refused when the disk is full */
+  unsigned stamps;
+  int8_t stat_of, pre_of, post_of, pre2_of, post2_of; /* whose times the reply's attributes carry; NO */
+  int unsupported; /* errno of kinds without run */
+};
+extern const struct posix_kind posix_kinds[GI_FOP_MAX];
+
+struct posix_metrics {
+  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens;
+};
+extern const struct gi_metric posix_metric_table[];
+
+struct posix {
+  struct gi_xlator *x;
+  const char *name; /* x->name, for logs */
+  char *brick;      /* absolute path */
+  char *hostname, *node_uuid;
+  int root_fd, gl_fd, unlink_fd, landfill_fd;
+  dev_t gl_dev;
+  ino_t gl_ino;
+  struct gi_gfid volume_id;
+  bool have_volume_id;
+  bool have_xattrat; /* the kernel has getxattrat(2) and friends */
+  struct posix_config cfg;
+  struct posix_metrics metrics;
+  uint64_t slow_until[GI_FOP_MAX];
+  bool any_slow;
+
+  struct gi_list dirs; /* struct posix_dir.lru, least recent first */
+  unsigned ndirs, dirs_max;
+  struct posix_dir *root_dir;
+
+  struct gi_list dirty; /* struct posix_inode.dirty */
+  struct gi_timer flush_timer;
+
+  struct posix_uring *uring; /* NULL: not available */
+  struct gi_list batch;      /* struct posix_op.wait: batch-fsync */
+  struct gi_timer batch_timer;
+  bool batching;             /* a batch is on a worker */
+
+  bool disk_full;
+  struct gi_timer reserve_timer;
+  struct gi_timer health_timer;
+  struct posix_health *health; /* the check under way */
+  bool failed;
+  unsigned deaths;
+  struct gi_timer janitor_timer;
+  struct posix_janitor *janitor;
+};
+
+/* ---- posix-op.c ---- */
+enum gi_verdict posix_submit(struct gi_xlator *x, struct gi_fop *fop);
+enum posix_run posix_ok(struct posix_op *op, int64_t ret);
+enum posix_run posix_err(struct posix_op *op, int err);
+void posix_uring_complete(struct posix_op *op); /* uring_res is set */
+void posix_op_to_pool(struct posix_op *op);
+void posix_op_end(struct posix_op *op); /* a held operation is over: finish and answer */
+int posix_prepare_object(struct posix_op *op);
+int posix_prepare_fd(struct posix_op *op); /* needs an open or anonymous descriptor */
+int posix_prepare_entry(struct posix_op *op);
+int posix_prepare_two_entries(struct posix_op *op); /* loc and loc2 */
+void posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, struct gi_inode *inode);
+struct posix_inode *posix_inode_of(struct posix *p, struct gi_inode *inode);
+bool posix_inode_has_fd(struct posix *p, struct gi_inode *inode);
+
+/* ---- posix-at.c: calls relative to a descriptor; -1 and errno like the kernel's ---- */
+void posix_at_probe(struct posix *p);
+int posix_at_stat(struct posix_at at, struct stat *st);
+ssize_t posix_at_get(const struct posix *p, struct posix_at at, const char *name, void *value, size_t size);
+int posix_at_set(const struct posix *p, struct posix_at at, const char *name, const void *value, size_t size, int flags);
+ssize_t posix_at_list(const struct posix *p, struct posix_at at, char *list, size_t size);
+int posix_at_remove(const struct posix *p, struct posix_at at, const char *name);
+int posix_at_chown(struct posix_at at, uid_t uid, gid_t gid);
+int posix_at_chmod(struct posix_at at, mode_t mode);
+int posix_at_times(struct posix_at at, const struct timespec ts[2]);
+/* A value of any length into a fresh buffer (NUL added); -1 and errno. */
+ssize_t posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, char **value);
+ssize_t posix_at_list_alloc(const struct posix *p, struct posix_at at, char **list);
+
+/* ---- posix-handle.c ---- */
+char *posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid);
+int posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid); /* 0 or errno; ENODATA = none */
+/* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged. */
+int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
+bool posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
+int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
+/* The handle of the object at dirfd/name; 0 or errno. EEXIST: another object has this gfid. */
+int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid, const struct stat *st);
+int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+void posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid);
+/* Removes a directory's handle if it (still) names parent/name. */
+void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+int posix_handle_park(const struct posix *p, const struct gi_gfid *gfid); /* to unlink/; 0 or errno */
+void posix_unpark(const struct posix *p, const struct gi_gfid *gfid);
+/* Volume path of an object ("/a/b") into a fresh string, NULL and errno. */
+char *posix_dir_path(const struct posix *p, const struct gi_gfid *gfid);
+
+/* ---- posix-dircache.c (reactor) and what `run` uses of it ---- */
+void posix_dir_unref(struct posix_dir *d);
+struct posix_dir *posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd); /* takes the fd */
+void posix_dir_drop(struct posix *p, struct posix_inode *pi);
+struct posix_dir *posix_dir_pin(struct posix *p, struct posix_inode *pi); /* NULL if not cached */
+/* run: a descriptor of the directory `node`, or -errno (-ESTALE when it is not there, -EPERM when not a directory). */
+int posix_node_dir(struct posix_op *op, int which);
+/* run: how to reach OBJ: its descriptor, directory or handle. Fills st. 0 or errno (ENOENT: no such gfid). */
+int posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st);
+/* run: makes sure op->fd is open (for anonymous descriptors). 0 or errno. */
+int posix_obj_open(struct posix_op *op, int flags);
+
+/* ---- posix-iatt.c ---- */
+void posix_iatt(const struct stat *st, const struct gi_gfid *gfid, struct gi_iatt *out);
+/* run: stats, loads the times of `which` if nobody knows them, fills out. 0 or errno. */
+int posix_node_stat(struct posix_op *op, int which, struct posix_at at, struct gi_iatt *out);
+void posix_node_known(struct posix_op *op, int which, struct posix_at at); /* loads the times only */
+
+/* ---- posix-mdata.c ---- */
+void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
+bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
+bool posix_time_newer(const struct gi_time *a, const struct gi_time *b);
+uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
+void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run: a new object gets its first times */
+void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
+void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: the newer-only rule */
+void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t); /* finish: as is */
+void posix_md_overlay(const struct posix_node *n, struct gi_iatt *iatt);
+void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_iatt *iatt, struct gi_dict *xdata);
+int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
+void posix_md_flush_all(struct posix *p);
+void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached no longer describes the disk */
+void posix_md_timer(void *arg);
+
+/* ---- posix-xattr*.c ---- */
+/* run: adds what the request's xdata asks for. `dirfd`/`name` may be -1/NULL. */
+void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st, const struct gi_gfid *gfid,
+                struct gi_dict **out);
+/* finish: the counts only the reactor knows. */
+void posix_fill_counts(struct posix_op *op, struct gi_inode *inode);
+bool posix_key_is_xattr(const char *key);  /* has one of the four prefixes */
+bool posix_key_internal(const char *key);  /* never stored or removed by clients */
+/* The bytes a dict value is stored as (wire.md 3.4); numbers go to `text`. */
+const void *posix_value(const struct gi_pair *pair, char text[32], uint32_t *len);
+/* run: the request's initial xattrs on a new object; 0 or errno. */
+int posix_xattr_initial(struct posix_op *op, struct posix_at at);
+int posix_acl_initial(struct posix_op *op, struct posix_at at);
+int posix_gfid2path_add(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, const char *name);
+void posix_gfid2path_remove(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, const char *name);
+int posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, int by);
+enum posix_run posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine);
+bool posix_acl_to_text(const void *data, size_t len, char **text);
+bool posix_acl_from_text(const char *text, void **data, size_t *len);
+
+/* ---- run functions by file ---- */
+#define POSIX_RUN(n) enum posix_run posix_run_##n(struct posix_op *op)
+POSIX_RUN(lookup);
+POSIX_RUN(mknod);
+POSIX_RUN(mkdir);
+POSIX_RUN(symlink);
+POSIX_RUN(create);
+POSIX_RUN(unlink);
+POSIX_RUN(rmdir);
+POSIX_RUN(rename);
+POSIX_RUN(link);
+POSIX_RUN(stat);
+POSIX_RUN(setattr);
+POSIX_RUN(truncate);
+POSIX_RUN(access);
+POSIX_RUN(readlink);
+POSIX_RUN(statfs);
+POSIX_RUN(open);
+POSIX_RUN(read);
+POSIX_RUN(write);
+POSIX_RUN(flush);
+POSIX_RUN(fsync);
+POSIX_RUN(fallocate);
+POSIX_RUN(seek);
+POSIX_RUN(copy_range);
+POSIX_RUN(rchecksum);
+POSIX_RUN(opendir);
+POSIX_RUN(readdir);
+POSIX_RUN(fsyncdir);
+POSIX_RUN(setxattr);
+POSIX_RUN(getxattr);
+POSIX_RUN(removexattr);
+POSIX_RUN(xattrop);
+POSIX_RUN(put);
+
+int posix_prepare_lookup(struct posix_op *op);
+int posix_prepare_unlink(struct posix_op *op);
+int posix_prepare_rename(struct posix_op *op);
+int posix_prepare_link(struct posix_op *op);
+int posix_prepare_statfs(struct posix_op *op);
+int posix_prepare_read(struct posix_op *op);
+int posix_prepare_write(struct posix_op *op);
+int posix_prepare_copy_range(struct posix_op *op);
+int posix_prepare_fsync(struct posix_op *op);
+int posix_prepare_readdir(struct posix_op *op);
+int posix_prepare_getxattr(struct posix_op *op);
+int posix_prepare_xattrop(struct posix_op *op);
+int posix_prepare_fallocate(struct posix_op *op);
+void posix_finish_lookup(struct posix_op *op);
+void posix_finish_open(struct posix_op *op);
+void posix_finish_removed(struct posix_op *op); /* unlink, rmdir, rename */
+void posix_finish_mknod(struct posix_op *op);
+void posix_finish_read(struct posix_op *op);
+void posix_finish_counts(struct posix_op *op);
+void posix_finish_getxattr(struct posix_op *op);
+void posix_finish_setxattr(struct posix_op *op);
+void posix_finish_readdir(struct posix_op *op);
+void posix_finish_fsync(struct posix_op *op);
+void posix_stamp_setattr(struct posix_op *op);
+void posix_stamp_unlink(struct posix_op *op);
+void posix_stamp_copy_range(struct posix_op *op);
+void posix_stamp_setxattr(struct posix_op *op);
+void posix_stamp_read(struct posix_op *op);
+bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
+bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
+enum posix_run posix_read_done(struct posix_op *op);
+enum posix_run posix_write_done(struct posix_op *op);
+
+/* run: creation steps shared by MKNOD, MKDIR, SYMLINK, CREATE (posix-create.c) */
+int posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const char *name, bool dots);
+void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
+int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
+/* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
+ssize_t posix_write_all(int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
+
+/* ---- posix-uring.c ---- */
+struct posix_uring *posix_uring_new(struct posix *p); /* NULL when the kernel refuses */
+void posix_uring_free(struct posix_uring **u);
+bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset);
+
+/* ---- posix-fsync.c ---- */
+bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
+void posix_fsync_next(struct posix_op *op);
+void posix_batch_timer(void *arg);
+
+/* ---- posix-health.c, posix-janitor.c, posix-statfs ---- */
+void posix_health_start(struct posix *p);
+void posix_health_stop(struct posix *p);
+void posix_janitor_start(struct posix *p);
+void posix_janitor_stop(struct posix *p);
+void posix_reserve_poll(struct posix *p);
+void posix_reserve_timer(void *arg);
+uint64_t posix_reserve_blocks(const struct posix_config *cfg, uint64_t blocks, uint64_t bsize);
+/* Deletes everything under a directory, not following symlinks; `handles` also drops the handles of what goes. */
+int posix_delete_tree(const struct posix *p, int dirfd, const char *name, const bool *stop);
+
+/* ---- posix-start.c ---- */
+int posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err);
+
+#endif
