@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See posix-fixture.h.
+ */
+#include "xlators/storage/posix/posix-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+const char *brick_engine = "auto";
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+  (void)st;
+  (void)type;
+  (void)ftw;
+  return remove(path);
+}
+
+static bool
+make_dir(struct brick *b)
+{
+  const char *const places[] = {getenv("TMPDIR"), "/tmp", getenv("GLUSTERISH_BUILDDIR"), "/var/tmp"};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(places); i++) {
+    if (!places[i])
+      continue;
+    snprintf(b->dir, sizeof(b->dir), "%s/glusterish-brick-XXXXXX", places[i]);
+    if (!mkdtemp(b->dir))
+      continue;
+    if (setxattr(b->dir, "trusted.glusterish.probe", "1", 1, 0) == 0) {
+      removexattr(b->dir, "trusted.glusterish.probe");
+      return true;
+    }
+    rmdir(b->dir);
+  }
+  return false;
+}
+
+void
+brick_start(struct brick *b)
+{
+  char options[PATH_MAX + 1200];
+
+  snprintf(options, sizeof(options), "option directory %s\noption io-engine %s\n%s", b->dir, b->engine, b->options);
+  b->s = fake_stack_new("storage/posix", options, 0);
+}
+
+void
+brick_stop(struct brick *b)
+{
+  if (b->s)
+    fake_stack_free(b->s);
+  b->s = NULL;
+}
+
+void
+brick_restart(struct brick *b)
+{
+  brick_stop(b);
+  brick_start(b);
+}
+
+struct brick *
+brick_new(const char *more_options)
+{
+  struct brick *b = gi_new(struct brick);
+
+  b->engine = brick_engine;
+  snprintf(b->options, sizeof(b->options), "%s", more_options ? more_options : "");
+  if (!make_dir(b)) {
+    gi_free(b);
+    return NULL;
+  }
+  brick_start(b);
+  return b;
+}
+
+void
+brick_free(struct brick *b)
+{
+  brick_stop(b);
+  nftw(b->dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+  gi_free(b);
+}
+
+void
+brick_path(const struct brick *b, char out[PATH_MAX], const char *fmt, ...)
+{
+  va_list ap;
+  size_t n = (size_t)snprintf(out, PATH_MAX, "%s/", b->dir);
+
+  va_start(ap, fmt);
+  vsnprintf(out + n, PATH_MAX - n, fmt, ap);
+  va_end(ap);
+}
+
+void
+brick_handle(const struct brick *b, char out[PATH_MAX], const struct gi_gfid *gfid)
+{
+  char text[GI_UUID_TEXT];
+
+  gi_gfid_text(gfid, text);
+  brick_path(b, out, ".glusterfs/%.2s/%.2s/%s", text, text + 2, text);
+}
+
+struct gi_gfid
+brick_gfid(struct brick *b)
+{
+  struct gi_gfid g = {{0xa0, 0x1b, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 0}};
+
+  g.b[15] = ++b->last;
+  return g;
+}
+
+/* ---- requests ---- */
+
+struct gi_fop *
+brick_fop(struct brick *b, enum gi_fop_kind kind)
+{
+  return fake_fop(b->s, kind);
+}
+
+void
+brick_submit(struct brick *b, struct gi_fop *f)
+{
+  fake_submit(b->s, f);
+}
+
+void
+brick_wait(struct brick *b, struct gi_fop *f)
+{
+  for (int i = 0; i < 10000 && !f->answered; i++)
+    gi_reactor_turn(b->s->ctx.reactor, GI_NSEC_PER_MSEC);
+  assert_true(f->answered);
+}
+
+struct gi_fop *
+brick_run(struct brick *b, struct gi_fop *f)
+{
+  brick_submit(b, f);
+  brick_wait(b, f);
+  return f;
+}
+
+void
+set_object(struct gi_fop *f, const struct gi_gfid *gfid)
+{
+  f->loc.gfid = *gfid;
+}
+
+void
+set_entry(struct gi_fop *f, const struct gi_gfid *parent, const char *name)
+{
+  f->loc.pargfid = *parent;
+  f->loc.name = gi_fop_strdup(f, name, strlen(name));
+}
+
+void
+set_entry2(struct gi_fop *f, const struct gi_gfid *parent, const char *name)
+{
+  f->loc2.pargfid = *parent;
+  f->loc2.name = gi_fop_strdup(f, name, strlen(name));
+}
+
+void
+set_fd(struct gi_fop *f, struct gi_fd *fd)
+{
+  gi_fop_set_fd(f, fd);
+}
+
+void
+set_stamp(struct gi_fop *f, int64_t sec)
+{
+  f->caller.stamps = 63;
+  f->caller.time = (struct gi_time){sec, 5};
+}
+
+struct gi_fop *
+brick_lookup(struct brick *b, const struct gi_gfid *parent, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_LOOKUP);
+
+  set_entry(f, parent, name);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_nameless(struct brick *b, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_LOOKUP);
+
+  set_object(f, gfid);
+  return brick_run(b, f);
+}
+
+static struct gi_fop *
+creator(struct brick *b, enum gi_fop_kind kind, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = brick_fop(b, kind);
+
+  set_entry(f, parent, name);
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", gfid);
+  set_stamp(f, 1000);
+  return f;
+}
+
+struct gi_fop *
+brick_mkdir(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = creator(b, GI_FOP_MKDIR, parent, name, gfid);
+
+  f->args.mode = 0755;
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mode_t mode, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = creator(b, GI_FOP_MKNOD, parent, name, gfid);
+
+  f->args.mode = mode;
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = creator(b, GI_FOP_SYMLINK, parent, name, gfid);
+
+  f->args.link = gi_fop_strdup(f, to, strlen(to));
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, struct gi_fd **fd)
+{
+  struct gi_fop *f = creator(b, GI_FOP_CREATE, parent, name, gfid);
+
+  *fd = gi_fd_new(b->s->graph, NULL, O_RDWR, 100);
+  f->fd = gi_fd_ref(*fd);
+  f->args.flags = O_RDWR | O_CREAT;
+  f->args.mode = S_IFREG | 0644;
+  return brick_run(b, f);
+}
+
+static struct gi_fop *
+opener(struct brick *b, enum gi_fop_kind kind, const struct gi_gfid *gfid, int flags, struct gi_fd **fd)
+{
+  struct gi_fop *f = brick_fop(b, kind);
+  struct gi_inode *inode = gi_inode_get(b->s->graph, gfid);
+
+  *fd = gi_fd_new(b->s->graph, inode, flags, 100);
+  gi_inode_unref(&inode);
+  set_fd(f, *fd);
+  f->args.flags = (uint32_t)flags;
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_open(struct brick *b, const struct gi_gfid *gfid, int flags, struct gi_fd **fd)
+{
+  return opener(b, GI_FOP_OPEN, gfid, flags, fd);
+}
+
+struct gi_fop *
+brick_opendir(struct brick *b, const struct gi_gfid *gfid, struct gi_fd **fd)
+{
+  return opener(b, GI_FOP_OPENDIR, gfid, 0, fd);
+}
+
+struct gi_fop *
+brick_unlink(struct brick *b, const struct gi_gfid *parent, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_UNLINK);
+
+  set_entry(f, parent, name);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_rmdir(struct brick *b, const struct gi_gfid *parent, const char *name, int flags)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_RMDIR);
+
+  set_entry(f, parent, name);
+  f->args.flags = (uint32_t)flags;
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_rename(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2, const char *n2)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_RENAME);
+
+  set_entry(f, p1, n1);
+  set_entry2(f, p2, n2);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_link(struct brick *b, const struct gi_gfid *gfid, const struct gi_gfid *parent, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_LINK);
+
+  set_object(f, gfid);
+  set_entry2(f, parent, name);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_write(struct brick *b, struct gi_fd *fd, uint64_t offset, const void *data, size_t len)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_WRITE);
+
+  set_fd(f, fd);
+  f->args.offset = offset;
+  f->args.size = len;
+  gi_payload_add_copy(&f->payload, data, len);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_read(struct brick *b, struct gi_fd *fd, uint64_t offset, size_t size)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_READ);
+
+  set_fd(f, fd);
+  f->args.offset = offset;
+  f->args.size = size;
+  return brick_run(b, f);
+}
+
+static void
+one_xattr(struct gi_fop *f, const char *name, const void *v, uint32_t len)
+{
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, name, v, len);
+}
+
+struct gi_fop *
+brick_xattrop(struct brick *b, const struct gi_gfid *gfid, uint32_t flags, const char *name, const void *v, uint32_t len)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_XATTROP);
+
+  set_object(f, gfid);
+  f->args.flags = flags;
+  one_xattr(f, name, v, len);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_getxattr(struct brick *b, const struct gi_gfid *gfid, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_GETXATTR);
+
+  set_object(f, gfid);
+  f->args.name = name ? gi_fop_strdup(f, name, strlen(name)) : NULL;
+  return brick_run(b, f);
+}
+
+struct gi_fop *
+brick_setxattr(struct brick *b, const struct gi_gfid *gfid, const char *name, const void *v, uint32_t len, uint32_t flags)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_SETXATTR);
+
+  set_object(f, gfid);
+  f->args.flags = flags;
+  one_xattr(f, name, v, len);
+  return brick_run(b, f);
+}
