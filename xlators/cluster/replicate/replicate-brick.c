@@ -352,6 +352,38 @@ serve(struct gi_fop *fop, void *arg)
 
 /* ---- the rig ---- */
 
+static void
+serve_always(struct rig *r)
+{
+  for (unsigned i = 0; i < BRICKS; i++)
+    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){.fill = serve, .arg = &r->brick[i]});
+}
+
+void
+rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind)
+{
+  /* Scripts are tried in order, so the exception must come before the rule. */
+  r->held_from = r->s->nseen;
+  fake_script_clear(r->s);
+  fake_script(r->s, child, kind, (struct fake_reply){.hold = true});
+  serve_always(r);
+}
+
+void
+rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind)
+{
+  for (unsigned i = r->held_from; i < r->s->nseen; i++) {
+    struct fake_seen *e = &r->s->seen[i];
+
+    if (e->child != child || e->kind != kind)
+      continue;
+    serve(e->fop, &r->brick[child]);
+    assert_true(fake_release(r->s, child, kind, e->fop->rsp.ret, e->fop->rsp.err));
+    return;
+  }
+  fail_msg("brick %u holds no %s", child, gi_fop_name(kind));
+}
+
 struct rig *
 rig_new(const char *options)
 {
@@ -365,8 +397,8 @@ rig_new(const char *options)
     r->brick[i].index = i;
     r->brick[i].lock_owner_ok = true;
     make_object(&r->brick[i], &gi_gfid_root, S_IFDIR | 0755);
-    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){.fill = serve, .arg = &r->brick[i]});
   }
+  serve_always(r);
   return r;
 }
 
@@ -430,6 +462,7 @@ rig_forget(struct rig *r)
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].log[0] = r->brick[i].index_names[0] = '\0';
   fake_forget_seen(r->s);
+  r->held_from = 0;
 }
 
 void

@@ -51,6 +51,7 @@ struct brick {
 struct rig {
   struct fake_stack *s;
   struct brick brick[BRICKS];
+  unsigned held_from; /* what fake_stack.seen counted when rig_hold was called */
 };
 
 /* Three bricks under cluster/replicate with the pending names v-client-0…2. `options` as fake_stack_new. */
@@ -60,6 +61,8 @@ void rig_free(struct rig *r);
 void rig_free_clean(struct rig *r);
 void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
+void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
+void rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind); /* serves and answers it */
 /* A regular file (or directory) with gfid byte n on all bricks, named after it in the root. */
 void rig_object(struct rig *r, uint8_t n, uint32_t mode);
 struct brick_object *brick_object(struct brick *b, uint8_t n);
