@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * performance/io-threads: classes, limits, turns, departed clients.
+ */
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+
+static struct gi_client_id client[2] = { { "a", "a:1" }, { "b", "b:1" } };
+
+static struct gi_fop *
+send(struct fake_stack *s, enum gi_fop_kind kind, void *from, uint64_t offset)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  gi_fop_set_fd(f, fake_fd(s, 5));
+  f->caller.client = from;
+  f->args.offset = offset;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_transparent(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  fake_check_transparent(s, 0);
+  fake_stack_free(s);
+  s = fake_stack_new("performance/io-threads", "option pass-through on\n", 1);
+  assert_ptr_equal(s->parent->next[GI_FOP_READ], s->x->children[0]);
+  fake_stack_free(s);
+}
+
+static void
+test_classes(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  assert_int_equal(send(s, GI_FOP_LOOKUP, NULL, 0)->priority, GI_PRIO_HIGH);
+  assert_int_equal(send(s, GI_FOP_RENAME, NULL, 0)->priority, GI_PRIO_NORMAL);
+  assert_int_equal(send(s, GI_FOP_READ, NULL, 0)->priority, GI_PRIO_LOW);
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->caller.pid = -6;
+  fake_submit(s, f);
+  assert_int_equal(f->priority, GI_PRIO_LEAST);
+  fake_stack_free(s);
+}
+
+static void
+test_limit_and_turns(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", "option low-prio-threads 2\n", 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  struct gi_fop *f[6];
+  for (unsigned i = 0; i < 5; i++)
+    f[i] = send(s, GI_FOP_READ, &client[0], i);
+  f[5] = send(s, GI_FOP_READ, &client[1], 100);
+  assert_int_equal(fake_held(s, 0), 2);
+  struct gi_fop *other = send(s, GI_FOP_FSTAT, &client[0], 0); /* another class is not held up */
+  struct gi_fop *lock = send(s, GI_FOP_FINODELK, &client[0], 0);
+  struct gi_fop *local = send(s, GI_FOP_READ, NULL, 0);
+  assert_int_equal(fake_held(s, 0), 5);
+  assert_true(fake_release(s, 0, GI_FOP_FSTAT, 0, 0) && fake_release(s, 0, GI_FOP_FINODELK, 0, 0));
+  assert_true(other->answered && lock->answered);
+  fake_forget_seen(s);
+  for (int i = 0; i < 7; i++)
+    assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
+  assert_true(local->answered);
+  for (int i = 0; i < 6; i++)
+    assert_true(f[i]->answered);
+  /* The quiet client's only read did not wait for all of the busy one's. */
+  assert_int_equal(s->seen[0].offset, 2);
+  assert_int_equal(s->seen[1].offset, 100);
+  fake_stack_free(s);
+}
+
+static void
+test_client_gone(void **state)
+{
+  struct fake_stack *s =
+      fake_stack_new("performance/io-threads", "option low-prio-threads 1\noption cleanup-disconnected-reqs on\n", 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  struct gi_fop *in = send(s, GI_FOP_READ, &client[0], 0);
+  struct gi_fop *a = send(s, GI_FOP_READ, &client[0], 1), *b = send(s, GI_FOP_READ, &client[1], 2);
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
+  assert_true(a->answered);
+  assert_int_equal(a->rsp.err, ENOTCONN);
+  assert_false(b->answered || in->answered);
+  assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
+  assert_int_equal(fake_held(s, 0), 1);
+  assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
+  assert_true(b->answered);
+  fake_stack_free(s);
+}
+
+static void
+test_client_gone_runs(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", "option low-prio-threads 1\n", 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  send(s, GI_FOP_READ, &client[0], 0);
+  struct gi_fop *a = send(s, GI_FOP_READ, &client[0], 1);
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
+  assert_null(a->caller.client);
+  assert_int_equal(fake_held(s, 0), 2);
+  while (fake_release(s, 0, GI_FOP_READ, 0, 0))
+    ;
+  assert_true(a->answered);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_transparent), cmocka_unit_test(test_classes),          cmocka_unit_test(test_limit_and_turns),
+    cmocka_unit_test(test_client_gone), cmocka_unit_test(test_client_gone_runs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
