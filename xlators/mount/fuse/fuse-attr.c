@@ -21,7 +21,7 @@ static struct gi_fd *
 open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
 {
   gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
-    if (!fd->directory && handle_of(b, fd)->id && (!write || (fd->flags & O_ACCMODE) != O_RDONLY))
+    if (handle_of(b, fd)->id && (!write || (fd->flags & O_ACCMODE) != O_RDONLY))
       return fd;
   }
   return NULL;

@@ -313,23 +313,66 @@ do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info 
 
 /* ---- space ---- */
 
+static struct gi_fop *
+space_fop(struct bridge *b, fuse_req_t req, struct gi_fd *fd, enum gi_fop_kind kind, uint64_t offset, uint64_t length)
+{
+  struct gi_fop *fop = op_new(b, req, kind);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.offset = offset;
+  fop->args.size = length;
+  handle_of(b, fd)->dirty = true;
+  op_changes(b, fop, fd->inode);
+  return fop;
+}
+
+/* ZEROFILL grows the file, so zeroing that must not grow it stops at the size; what lies behind needs no zeroes. */
+static void
+zero_size_known(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct op *op = op_of(b, fop);
+  uint64_t offset = fop->args.offset, length = fop->args.size, size = fop->rsp.stat.size;
+  struct gi_fop *next;
+
+  if (fop->rsp.ret < 0) {
+    done_status_node(fop, arg);
+    return;
+  }
+  if (offset >= size) {
+    next = space_fop(b, op->req, fop->fd, GI_FOP_FALLOCATE, offset, length);
+    next->args.flags = 1;
+  } else {
+    next = space_fop(b, op->req, fop->fd, GI_FOP_ZEROFILL, offset, length < size - offset ? length : size - offset);
+  }
+  op_end(b, fop);
+  op_submit(b, next, done_status_node);
+}
+
+static void
+zero_keep_size(struct bridge *b, fuse_req_t req, struct gi_fd *fd, uint64_t offset, uint64_t length)
+{
+  struct gi_fop *fop = op_new(b, req, GI_FOP_FSTAT);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.offset = offset;
+  fop->args.size = length;
+  op_submit(b, fop, zero_size_known);
+}
+
 void
 do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_fd *fd = handle_fd(b, req, fi);
-  enum gi_fop_kind kind;
-  uint32_t flags = 0;
+  enum gi_fop_kind kind = GI_FOP_FALLOCATE;
 
   if (!fd)
     return;
   switch (mode) {
   case 0:
-    kind = GI_FOP_FALLOCATE;
-    break;
   case FALLOC_FL_KEEP_SIZE:
-    kind = GI_FOP_FALLOCATE;
-    flags = 1;
     break;
   case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
     kind = GI_FOP_DISCARD;
@@ -337,19 +380,17 @@ do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t lengt
   case FALLOC_FL_ZERO_RANGE:
     kind = GI_FOP_ZEROFILL;
     break;
-  default: /* ZEROFILL grows the file, so zeroing with KEEP_SIZE has no counterpart */
+  case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
+    zero_keep_size(b, req, fd, (uint64_t)offset, (uint64_t)length);
+    return;
+  default:
     reply_err(b, req, EOPNOTSUPP);
     return;
   }
 
-  struct gi_fop *fop = op_new(b, req, kind);
+  struct gi_fop *fop = space_fop(b, req, fd, kind, (uint64_t)offset, (uint64_t)length);
 
-  gi_fop_set_fd(fop, fd);
-  fop->args.offset = (uint64_t)offset;
-  fop->args.size = (uint64_t)length;
-  fop->args.flags = flags;
-  handle_of(b, fd)->dirty = true;
-  op_changes(b, fop, fd->inode);
+  fop->args.flags = mode == FALLOC_FL_KEEP_SIZE;
   op_submit(b, fop, done_status_node);
 }
 

@@ -179,7 +179,21 @@ test_fallocate_modes(void **state)
     assert_int_equal(r->s->seen[0].flags, good[i].mode == FALLOC_FL_KEEP_SIZE);
     assert_int_equal(r->s->seen[0].size, 200);
   }
+
+  /* Zeroing that must not grow the file stops at its size. */
   in.mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+  in.length = 5000;
+  fake_forget_seen(r->s);
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
+  assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->s->seen[1].kind, GI_FOP_ZEROFILL);
+  assert_int_equal(r->s->seen[1].size, 900);
+  in.offset = 2000;
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &in, sizeof(in))), 0);
+  assert_int_equal(r->s->seen[1].kind, GI_FOP_FALLOCATE);
+  assert_int_equal(r->s->seen[1].flags, 1);
+  in.mode = FALLOC_FL_COLLAPSE_RANGE;
   assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &in, sizeof(in))), EOPNOTSUPP);
   rig_free(r);
 }
