@@ -422,6 +422,11 @@ do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file
     reply_err(b, req, EINVAL);
     return;
   }
+  /* With write-back the kernel asks without having sent its dirty pages. ENOSYS makes it take the whole file as data. */
+  if (bridge_options(b)->kernel_writeback_cache) {
+    reply_err(b, req, ENOSYS);
+    return;
+  }
 
   struct gi_fop *fop = op_new(b, req, GI_FOP_SEEK);
 
