@@ -15,7 +15,7 @@
 
 static int ready_fd = -1;
 
-/* The child says one byte, its status; if it dies without a word its death speaks. */
+/* The child says one byte, its status, when it is up; if it will not be, its death tells. */
 static _Noreturn void
 wait_for_child(pid_t child, int fd)
 {
@@ -24,8 +24,8 @@ wait_for_child(pid_t child, int fd)
   do
     n = read(fd, &status, 1);
   while (n < 0 && errno == EINTR);
-  if (n == 1)
-    _exit(status);
+  if (n == 1 && status == 0)
+    _exit(0);
   int how = 0;
   if (waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how))
     _exit(WEXITSTATUS(how));

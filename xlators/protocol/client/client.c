@@ -108,11 +108,6 @@ static const struct gi_metric cl_metric_table[] = {
   M(reopened_fds, "", "descriptors opened again after a reconnect"),
   M(bad_fds, "", "descriptors that could not be opened again"),
   M(late_grants_undone, "", "locks granted after nobody waited for them any more"),
-  M(inflight_calls, "", "calls outstanding now"),
-  M(inflight_bytes, "bytes", "bytes of requests outstanding now"),
-  M(budget_waits, "", "requests that waited for the byte budget"),
-  M(ping_timeouts, "", "connections dropped because a ping was not answered"),
-  M(call_timeouts, "", "calls not answered within frame-timeout"),
   M(recv_calls, "", "receive system calls of the process"),
   M(send_calls, "", "send system calls of the process"),
   M(messages, "", "records received by the process"),
@@ -120,26 +115,6 @@ static const struct gi_metric cl_metric_table[] = {
   M(payload_bytes_copied, "bytes", "payload copied in user space by the process"),
   GI_METRIC_END,
 };
-
-static void
-cl_refresh_metrics(struct client *c)
-{
-  struct cl_metrics *m = &c->metrics;
-  m->inflight_calls = m->inflight_bytes = m->budget_waits = m->ping_timeouts = m->call_timeouts = 0;
-  for (unsigned i = 0; i < c->nconns; i++) {
-    const struct gi_rpc_client_stats *s = gi_rpc_client_stats(c->conn[i].rpc);
-    m->inflight_calls += s->inflight_calls;
-    m->inflight_bytes += s->inflight_bytes;
-    m->budget_waits += s->budget_waits;
-    m->ping_timeouts += s->ping_timeouts;
-    m->call_timeouts += s->timeouts;
-  }
-  m->recv_calls = gi_conn_totals.recv_calls;
-  m->send_calls = gi_conn_totals.send_calls;
-  m->messages = gi_conn_totals.messages;
-  m->payload_bytes = gi_conn_totals.payload_bytes;
-  m->payload_bytes_copied = gi_payload_copied;
-}
 
 /* ---- configuration of the connections ---- */
 
@@ -305,24 +280,44 @@ cl_state_text(enum cl_state state)
 }
 
 static void
+cl_dump_connections(const struct client *c, struct gi_dump *d)
+{
+  struct gi_rpc_client_stats sum = { 0 };
+  for (unsigned i = 0; i < c->nconns; i++) {
+    const struct gi_rpc_client_stats *s = gi_rpc_client_stats(c->conn[i].rpc);
+    sum.inflight_calls += s->inflight_calls;
+    sum.inflight_bytes += s->inflight_bytes;
+    sum.budget_waits += s->budget_waits;
+    sum.pings += s->pings;
+    sum.ping_timeouts += s->ping_timeouts;
+    sum.timeouts += s->timeouts;
+  }
+  gi_dump_kv(d, "connections", "%u", c->nconns);
+  gi_dump_kv(d, "inflight-calls", "%llu", (unsigned long long)sum.inflight_calls);
+  gi_dump_kv(d, "inflight-bytes", "%llu", (unsigned long long)sum.inflight_bytes);
+  gi_dump_kv(d, "budget-waits", "%llu", (unsigned long long)sum.budget_waits);
+  gi_dump_kv(d, "pings", "%llu", (unsigned long long)sum.pings);
+  gi_dump_kv(d, "ping-timeouts", "%llu", (unsigned long long)sum.ping_timeouts);
+  gi_dump_kv(d, "call-timeouts", "%llu", (unsigned long long)sum.timeouts);
+}
+
+static void
 cl_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
   struct client *c = x->private;
   unsigned n = 0;
   gi_list_foreach(f, &c->fds, struct cl_fd, link)
     n++;
-  cl_refresh_metrics(c);
   gi_dump_section(d, "xlator.protocol.client.%s.priv", x->name);
   gi_dump_kv(d, "connected", "%d", c->usable);
   gi_dump_kv(d, "state", "%s", cl_state_text(c->state));
   gi_dump_kv(d, "remote-subvolume", "%s", cl_opts(c)->remote_subvolume);
   gi_dump_kv(d, "port", "%d", c->port);
-  gi_dump_kv(d, "connections", "%u", c->nconns);
-  gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
   gi_dump_kv(d, "identity", "%s", c->identity);
   gi_dump_kv(d, "peer", "%s %s", c->peer_is_ours ? "glusterish" : "glusterfs", c->peer_version);
+  gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
   gi_dump_kv(d, "open-fds", "%u", n);
-  gi_dump_metrics(d, cl_metric_table, &c->metrics);
+  cl_dump_connections(c, d);
 }
 
 GI_XLATOR_EXPORT = {

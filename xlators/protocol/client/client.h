@@ -79,7 +79,6 @@ enum cl_state {
 
 struct cl_metrics {
   uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone;
-  uint64_t inflight_calls, inflight_bytes, budget_waits, ping_timeouts, call_timeouts;
   /* of the whole process */
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
 };

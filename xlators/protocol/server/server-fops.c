@@ -67,6 +67,16 @@ sv_answer(struct server *sv, struct gi_rpc_request *req, struct gi_fop *fop, int
 }
 
 static void
+sv_refresh_totals(struct sv_metrics *m)
+{
+  m->recv_calls = gi_conn_totals.recv_calls;
+  m->send_calls = gi_conn_totals.send_calls;
+  m->messages = gi_conn_totals.messages;
+  m->payload_bytes = gi_conn_totals.payload_bytes;
+  m->payload_bytes_copied = gi_payload_copied;
+}
+
+static void
 sv_done(struct gi_fop *fop, void *arg)
 {
   struct server *sv = arg;
@@ -84,6 +94,7 @@ sv_done(struct gi_fop *fop, void *arg)
     sv->metrics.failed_calls++;
   }
   sv->metrics.inflight_calls--;
+  sv_refresh_totals(&sv->metrics);
   c->fops_done++;
   if (req->peer) {
     sv_answer(sv, req, fop, handle);

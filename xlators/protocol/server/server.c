@@ -133,17 +133,6 @@ static const struct gi_metric sv_metric_table[] = {
   GI_METRIC_END,
 };
 
-static void
-sv_refresh_metrics(struct server *sv)
-{
-  struct sv_metrics *m = &sv->metrics;
-  m->recv_calls = gi_conn_totals.recv_calls;
-  m->send_calls = gi_conn_totals.send_calls;
-  m->messages = gi_conn_totals.messages;
-  m->payload_bytes = gi_conn_totals.payload_bytes;
-  m->payload_bytes_copied = gi_payload_copied;
-}
-
 const struct sv_options *
 sv_opts(const struct server *sv)
 {
@@ -416,10 +405,8 @@ sv_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
   struct server *sv = x->private;
   unsigned n = 0;
-  sv_refresh_metrics(sv);
   gi_dump_section(d, "xlator.protocol.server.priv");
   gi_dump_kv(d, "port", "%d", sv->rpc ? gi_rpc_server_port(sv->rpc) : 0);
-  gi_dump_metrics(d, sv_metric_table, &sv->metrics);
   gi_list_foreach(c, &sv->clients, struct sv_client, link) {
     gi_dump_section(d, "conn.%u", ++n);
     gi_dump_kv(d, "id", "%s", c->uid);
