@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The management connection against a stand-in daemon.
+ */
+#include "libglusterish/mem.h"
+#include "rpc/handshake.h"
+#include "rpc/rpc-server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+struct bench {
+  struct gi_ctx ctx;
+  struct gi_rpc_server *daemon;
+  struct gi_rpc_peer *peer;
+  int port;
+  const char *text; /* what the daemon serves; NULL: refuses with ENOENT */
+  const char *servers;
+  /* what the daemon saw */
+  unsigned specs, signins;
+  uint32_t flags;
+  char key[64], brick[64], brick_name[64];
+  int brick_port, brick_pid;
+  /* what the owner saw */
+  struct gi_mgmt *m;
+  unsigned volfiles, failures, statedumps;
+  char volfile[256];
+  int err;
+  bool free_on_volfile;
+};
+
+/* ---- the daemon ---- */
+
+static void
+take_text(struct gi_xdr_in *in, char *out, size_t size)
+{
+  uint32_t len;
+  const uint8_t *p = gi_xdr_get_opaque(in, (uint32_t)size - 1, &len);
+  assert_non_null(p);
+  memcpy(out, p, len);
+  out[len] = 0;
+}
+
+static void
+getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct bench *b = arg;
+  struct gi_xdr_out out = { 0 };
+  const char *v;
+  int64_t version = 0;
+  assert_int_equal(req->header.flavour, GI_AUTH_V2);
+  b->specs++;
+  b->flags = gi_xdr_get_u32(&req->in);
+  take_text(&req->in, b->key, sizeof(b->key));
+  struct gi_dict *d = gi_xdr_get_legacy_dict(&req->in);
+  assert_true(gi_dict_get_int(d, "max-op-version", &version));
+  assert_int_equal(version, 100000);
+  assert_true(gi_dict_get_int(d, "min-op-version", &version));
+  assert_int_equal(version, 1);
+  if (gi_dict_get_str(d, "brick_name", &v))
+    snprintf(b->brick_name, sizeof(b->brick_name), "%s", v);
+  gi_dict_unref(&d);
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, b->text ? (uint32_t)strlen(b->text) : UINT32_MAX);
+  gi_xdr_put_u32(&out, b->text ? 0 : ENOENT);
+  gi_xdr_put_string(&out, b->text);
+  d = gi_dict_new();
+  if (b->servers)
+    gi_dict_set_str(d, "servers-list", b->servers);
+  gi_xdr_put_legacy_dict(&out, d);
+  gi_dict_unref(&d);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct bench *b = arg;
+  struct gi_xdr_out out = { 0 };
+  b->signins++;
+  take_text(&req->in, b->brick, sizeof(b->brick));
+  b->brick_port = (int)gi_xdr_get_u32(&req->in);
+  b->brick_pid = (int)gi_xdr_get_u32(&req->in);
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u64(&out, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static gi_rpc_handler *const handshake[] = { [GI_HNDSK_GETSPEC] = getspec };
+static gi_rpc_handler *const portmap[] = { [GI_PMAP_SIGNIN] = signin };
+static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, 2, GI_ARRAY_LEN(handshake),
+                                                         handshake };
+static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, 1, GI_ARRAY_LEN(portmap), portmap };
+
+static void
+peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
+{
+  ((struct bench *)arg)->peer = p;
+}
+
+static const struct gi_rpc_server_ops daemon_ops = { .peer_up = peer_up };
+
+static void
+start_daemon(struct bench *b)
+{
+  struct gi_error err;
+  b->daemon = gi_rpc_server_new(b->ctx.reactor, "daemon", &daemon_ops, b);
+  gi_rpc_server_add_program(b->daemon, &handshake_program);
+  gi_rpc_server_add_program(b->daemon, &portmap_program);
+  if (gi_rpc_server_listen(b->daemon, "127.0.0.1", b->port, 16, &err) < 0)
+    fail_msg("%s", err.text);
+  b->port = gi_rpc_server_port(b->daemon);
+}
+
+static void
+call_back(struct bench *b, uint32_t proc)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_callback_begin(b->peer, &out, proc);
+  gi_rpc_callback_send(b->peer, &out);
+}
+
+/* ---- the owner ---- */
+
+static void
+on_volfile(void *arg, const char *text, size_t len)
+{
+  struct bench *b = arg;
+  b->volfiles++;
+  assert_int_equal(strlen(text), len);
+  snprintf(b->volfile, sizeof(b->volfile), "%s", text);
+  if (b->free_on_volfile)
+    gi_mgmt_free(&b->m);
+}
+
+static void
+on_failed(void *arg, int err, const char *text)
+{
+  struct bench *b = arg;
+  b->failures++;
+  b->err = err;
+}
+
+static void
+on_statedump(void *arg)
+{
+  ((struct bench *)arg)->statedumps++;
+}
+
+static const struct gi_mgmt_ops ops = { on_volfile, on_failed, on_statedump };
+
+static void
+until(struct bench *b, const unsigned *what, unsigned want)
+{
+  uint64_t end = gi_now(b->ctx.reactor) + 5 * GI_NSEC_PER_SEC;
+  while (*what < want && gi_now(b->ctx.reactor) < end)
+    gi_reactor_turn(b->ctx.reactor, 10 * GI_NSEC_PER_MSEC);
+  assert_true(*what >= want);
+}
+
+static void
+turns(struct bench *b, unsigned ms)
+{
+  uint64_t end = gi_now(b->ctx.reactor) + ms * GI_NSEC_PER_MSEC;
+  while (gi_now(b->ctx.reactor) < end)
+    gi_reactor_turn(b->ctx.reactor, 5 * GI_NSEC_PER_MSEC);
+}
+
+static struct bench *
+bench_new(const char *text)
+{
+  struct bench *b = gi_new(struct bench);
+  b->ctx.reactor = gi_reactor_new(1);
+  b->text = text;
+  start_daemon(b);
+  return b;
+}
+
+static void
+start(struct bench *b, const char *key)
+{
+  const char *host = "127.0.0.1";
+  b->m = gi_mgmt_new(&b->ctx, &host, 1, b->port, key, &ops, b);
+}
+
+static void
+bench_free(struct bench *b)
+{
+  gi_mgmt_free(&b->m);
+  gi_rpc_server_free(&b->daemon);
+  gi_reactor_free(b->ctx.reactor);
+  gi_free(b);
+}
+
+/* ---- tests ---- */
+
+static void
+test_fetch(void **state)
+{
+  struct bench *b = bench_new("volume one\n");
+  start(b, "/gold");
+  until(b, &b->volfiles, 1);
+  assert_string_equal(b->volfile, "volume one\n");
+  assert_string_equal(b->key, "/gold");
+  assert_int_equal(b->flags, 1);
+  assert_string_equal(b->brick_name, "");
+  call_back(b, GI_CBK_FETCHSPEC); /* nothing changed: the owner is left alone */
+  until(b, &b->specs, 2);
+  turns(b, 30);
+  assert_int_equal(b->volfiles, 1);
+  b->text = "volume two\n";
+  for (int i = 0; i < 5; i++)
+    call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 2);
+  assert_string_equal(b->volfile, "volume two\n");
+  turns(b, 30);
+  assert_true(b->specs <= 5); /* calls that come while fetching are one */
+  call_back(b, GI_CBK_STATEDUMP);
+  until(b, &b->statedumps, 1);
+  assert_int_equal(b->failures, 0);
+  bench_free(b);
+}
+
+static void
+test_refused(void **state)
+{
+  struct bench *b = bench_new(NULL);
+  start(b, "nosuch");
+  until(b, &b->failures, 1);
+  assert_int_equal(b->err, ENOENT);
+  b->text = "late\n";
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 1);
+  b->text = NULL; /* a running process keeps what it has */
+  call_back(b, GI_CBK_FETCHSPEC);
+  turns(b, 50);
+  assert_int_equal(b->failures, 1);
+  bench_free(b);
+}
+
+static void
+test_brick(void **state)
+{
+  struct bench *b = bench_new("volume brick\n");
+  b->ctx.brick_name = "/srv/brick";
+  start(b, "gold.vm.srv-brick");
+  gi_mgmt_signin(b->m, "/srv/brick", 49152);
+  until(b, &b->volfiles, 1);
+  until(b, &b->signins, 1);
+  assert_int_equal(b->flags, 0);
+  assert_string_equal(b->brick_name, "/srv/brick");
+  assert_string_equal(b->brick, "/srv/brick");
+  assert_int_equal(b->brick_port, 49152);
+  assert_int_equal(b->brick_pid, getpid());
+  gi_mgmt_signin(b->m, "/srv/brick", 49153); /* while connected: at once */
+  until(b, &b->signins, 2);
+  assert_int_equal(b->brick_port, 49153);
+  gi_rpc_server_free(&b->daemon);
+  turns(b, 100);
+  start_daemon(b);
+  until(b, &b->signins, 3);
+  until(b, &b->specs, 2);
+  assert_int_equal(b->volfiles, 1);
+  assert_int_equal(b->failures, 0);
+  bench_free(b);
+}
+
+/* The first host refuses connections; the second is known only from the first answer. */
+static void
+test_hosts(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = { "127.0.0.77", "127.0.0.1" };
+  char list[64];
+  snprintf(list, sizeof(list), "127.0.0.1:%d 10.0.0.9:70000 broken :1 ", b->port);
+  b->servers = list;
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  assert_int_equal(b->failures, 0);
+  bench_free(b);
+}
+
+static void
+test_unreachable(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  gi_rpc_server_free(&b->daemon);
+  start(b, "v");
+  until(b, &b->failures, 2); /* it goes on trying, and saying so */
+  assert_int_equal(b->err, ENOTCONN);
+  start_daemon(b);
+  until(b, &b->volfiles, 1);
+  bench_free(b);
+}
+
+static void
+test_free_in_callback(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  b->free_on_volfile = true;
+  start(b, "v");
+  until(b, &b->volfiles, 1);
+  turns(b, 20);
+  assert_null(b->m);
+  bench_free(b);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_fetch),
+    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_brick),
+    cmocka_unit_test(test_hosts),
+    cmocka_unit_test(test_unreachable),
+    cmocka_unit_test(test_free_in_callback),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
