@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything that decodes bytes from a socket, fed with arbitrary ones: the
+ * record stream, RPC headers and credentials, the arguments and results of
+ * every file operation, both kinds of dictionary.
+ *
+ * The first byte of an input chooses the decoder, the second (where there is
+ * one) the kind of operation. What a decoder accepts is encoded and decoded
+ * again: that must succeed and give the same bytes. Linked with libFuzzer, or
+ * with driver.c where there is no clang.
+ */
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "rpc/conn.h"
+#include "rpc/fop-codec.h"
+#include "rpc/message.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct gi_graph graph;
+static struct gi_reactor *reactor;
+
+static void
+start(void)
+{
+  if (reactor)
+    return;
+  gi_log_set_level(GI_LOG_NONE);
+  reactor = gi_reactor_new(0);
+  graph.pool = gi_fop_pool_new();
+}
+
+void
+fuzz_finish(void)
+{
+  if (reactor == NULL)
+    return;
+  gi_fop_pool_free(&graph.pool);
+  gi_reactor_free(reactor);
+  reactor = NULL;
+}
+
+static bool
+known(unsigned kind)
+{
+  return kind < GI_FOP_MAX && gi_fop_table[kind].name && kind != GI_FOP_COMPOUND;
+}
+
+/* ---- file operations ---- */
+
+static bool
+request_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_fop *fop = gi_fop_new(&graph, kind);
+  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_wire_fds fds;
+  size_t payload;
+  bool ok = gi_fop_decode_request(&in, fop, &fds, &payload);
+  if (ok) {
+    GI_ASSERT(payload <= size);
+    gi_fop_encode_request(out, fop, &fds);
+  }
+  gi_fop_unref(fop);
+  return ok;
+}
+
+static bool
+reply_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_fop *fop = gi_fop_new(&graph, kind);
+  struct gi_xdr_in in = { data, data + size, false };
+  int64_t fd = 0;
+  size_t payload;
+  bool ok = gi_fop_decode_reply(&in, fop, &fd, &payload);
+  if (ok) {
+    GI_ASSERT(payload <= size);
+    gi_fop_encode_reply(out, fop, fd);
+  }
+  gi_fop_unref(fop);
+  return ok;
+}
+
+/* decode, encode, decode, encode: the second pair changes nothing. */
+static void
+fixpoint(const uint8_t *data, size_t size, unsigned kind, bool (*again)(const uint8_t *, size_t, unsigned, struct gi_xdr_out *))
+{
+  struct gi_xdr_out first = { 0 }, second = { 0 };
+  if (again(data, size, kind, &first)) {
+    GI_ASSERT(again(first.base ? first.base : (const uint8_t *)"", first.len, kind, &second));
+    GI_ASSERT(first.len == second.len);
+    GI_ASSERT(first.len == 0 || memcmp(first.base, second.base, first.len) == 0);
+  }
+  gi_xdr_out_finish(&first);
+  gi_xdr_out_finish(&second);
+  GI_ASSERT(graph.fops_live == 0);
+}
+
+/* ---- dictionaries ---- */
+
+static bool
+dict_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_dict *d = NULL;
+  gi_xdr_get_dict(&in, &d);
+  if (!in.failed)
+    gi_xdr_put_dict(out, d);
+  gi_dict_unref(&d);
+  return !in.failed;
+}
+
+static bool
+legacy_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_dict *d = gi_legacy_dict_decode(data, size);
+  if (d == NULL)
+    return false;
+  gi_legacy_dict_encode(out, d);
+  gi_dict_unref(&d);
+  return true;
+}
+
+/* ---- headers ---- */
+
+static void
+message(const uint8_t *data, size_t size)
+{
+  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_call_header call;
+  struct gi_reply_header reply;
+  struct gi_caller caller;
+  uint32_t groups[GI_GROUPS_MAX];
+  bool payload;
+  if (gi_message_type(&in) == 1) {
+    if (gi_reply_decode(&in, &reply))
+      gi_message_head_bytes(GI_PROG_FOP, GI_FOP_READ, true, data, size, (size_t)(in.p - data), &payload);
+    return;
+  }
+  if (!gi_call_decode(&in, &call))
+    return;
+  if (gi_cred_decode(call.flavour, call.cred, call.cred_len, &caller, groups) == 0) {
+    struct gi_xdr_out out = { 0 };
+    gi_call_encode(&out, call.xid, call.prog, call.vers, call.proc, GI_AUTH_V3, &caller);
+    gi_xdr_out_finish(&out);
+  }
+  gi_message_head_bytes(call.prog, call.proc, false, data, size, (size_t)(in.p - data), &payload);
+  if (call.prog == GI_PROG_FOP && known(call.proc))
+    fixpoint(in.p, gi_xdr_left(&in), call.proc, request_again);
+}
+
+/* ---- the stream ---- */
+
+static void
+stream_record(struct gi_conn *c, struct gi_record *rec, void *arg)
+{
+  GI_ASSERT(rec->head_len >= GI_HEAD_MIN || rec->head_len == rec->record.len);
+  gi_record_linearize(rec, SIZE_MAX);
+  message(rec->head, rec->head_len);
+}
+
+static void
+stream_closed(struct gi_conn *c, const struct gi_error *why, void *arg)
+{
+  bool *closed = arg;
+  GI_ASSERT(!*closed);
+  *closed = true;
+}
+
+static void
+stream(const uint8_t *data, size_t size)
+{
+  static const struct gi_conn_ops ops = { .record = stream_record, .closed = stream_closed };
+  bool closed = false;
+  int fd[2];
+  GI_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) == 0);
+  struct gi_conn *c = gi_conn_accept(reactor, fd[0], &ops, &closed);
+  while (size > 0 && !closed) {
+    size_t piece = 1 + data[0] * 16u; /* where the stream is cut is part of the input */
+    ssize_t n = send(fd[1], data, piece < size ? piece : size, MSG_NOSIGNAL);
+    if (n > 0) {
+      data += n;
+      size -= (size_t)n;
+    }
+    gi_reactor_turn(reactor, 0);
+  }
+  close(fd[1]);
+  while (!closed)
+    gi_reactor_turn(reactor, 0);
+  gi_conn_free(&c);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  start();
+  if (size < 2)
+    return 0;
+  unsigned what = data[0] % FUZZ_TARGETS, kind = data[1] % GI_FOP_MAX;
+  data += 2;
+  size -= 2;
+  switch (what) {
+  case FUZZ_STREAM:
+    stream(data, size);
+    break;
+  case FUZZ_MESSAGE:
+    message(data, size);
+    break;
+  case FUZZ_REQUEST:
+    if (known(kind))
+      fixpoint(data, size, kind, request_again);
+    break;
+  case FUZZ_REPLY:
+    if (known(kind))
+      fixpoint(data, size, kind, reply_again);
+    break;
+  case FUZZ_DICT:
+    fixpoint(data, size, 0, dict_again);
+    break;
+  case FUZZ_LEGACY:
+    fixpoint(data, size, 0, legacy_again);
+    break;
+  }
+  return 0;
+}
