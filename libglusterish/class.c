@@ -5,6 +5,7 @@
  */
 #include "libglusterish/graph.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <unistd.h>
@@ -114,4 +115,71 @@ gi_class_load(const char *type, void **dl, struct gi_error *err)
     *dl = NULL;
   }
   return cls;
+}
+
+/* ---- all there are ---- */
+
+struct type_list {
+  unsigned count;
+  char **types;
+};
+
+static int
+compare_types(const void *a, const void *b)
+{
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* KIND/NAME.so when installed, KIND/NAME/.libs/NAME.so in a build tree: find_file() knows both. */
+static void
+add_type(struct type_list *list, const char *kind, const char *entry)
+{
+  size_t len = strlen(entry);
+  bool file = len > 3 && strcmp(entry + len - 3, ".so") == 0;
+  char *type = gi_asprintf("%s/%.*s", kind, (int)(file ? len - 3 : len), entry);
+  GI_CLEANUP_FREE char *path = type_is_sane(type) ? find_file(type) : NULL;
+
+  if (!path || access(path, F_OK) != 0) {
+    gi_free(type);
+    return;
+  }
+  list->types = gi_realloc(list->types, (list->count + 1) * sizeof(*list->types));
+  list->types[list->count++] = type;
+}
+
+static void
+scan_kind(struct type_list *list, const char *kind)
+{
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", gi_xlator_dir(), kind);
+  DIR *d = kind[0] != '.' ? opendir(path) : NULL;
+
+  if (!d)
+    return;
+  for (struct dirent *e; (e = readdir(d)) != NULL;)
+    if (e->d_name[0] != '.')
+      add_type(list, kind, e->d_name);
+  closedir(d);
+}
+
+int
+gi_class_scan(void (*fn)(const char *type, void *arg), void *arg)
+{
+  struct type_list list = { 0 };
+  DIR *d = opendir(gi_xlator_dir());
+
+  if (!d)
+    return -errno;
+  for (struct dirent *e; (e = readdir(d)) != NULL;)
+    scan_kind(&list, e->d_name);
+  closedir(d);
+  if (list.count)
+    qsort(list.types, list.count, sizeof(*list.types), compare_types);
+  for (unsigned i = 0; i < list.count; i++) {
+    if (i == 0 || strcmp(list.types[i], list.types[i - 1]) != 0) /* a file may be there under both names */
+      fn(list.types[i], arg);
+  }
+  for (unsigned i = 0; i < list.count; i++)
+    gi_free(list.types[i]);
+  gi_free(list.types);
+  return 0;
 }

@@ -6,6 +6,9 @@
 #include "tests/unit/fake.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- a translator whose verdicts the test chooses ---- */
 
@@ -533,6 +536,57 @@ test_fop_table(void **state)
   assert_false(gi_kinds_of_class(GI_CLASS_WRITE) & GI_KIND(GI_FOP_READ));
 }
 
+static void
+collect_type(const char *type, void *arg)
+{
+  char **all = arg;
+  char *longer = gi_asprintf("%s%s ", *all, type);
+
+  gi_free(*all);
+  *all = longer;
+}
+
+/* Installed files, files of a build tree, both at once, and what is no translator. */
+static void
+test_scan(void **state)
+{
+  static const char *const dirs[] = {"", "/b", "/a", "/a/two", "/a/two/.libs", "/a/three", "/a/.hidden"};
+  static const char *const files[] = {"/b/one.so", "/a/two.so", "/a/two/.libs/two.so", "/a/one.so", "/a/one.la", "/a/.x.so",
+                                      "/a/Bad name.so", "/top.so"};
+  GI_CLEANUP_FREE char *was = gi_strdup(getenv("GLUSTERISH_XLATOR_DIR"));
+  char root[] = "/tmp/graph-test-XXXXXX";
+  char *all = gi_strdup("");
+
+  assert_non_null(mkdtemp(root));
+  for (unsigned i = 1; i < GI_ARRAY_LEN(dirs); i++) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s%s", root, dirs[i]);
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  for (unsigned i = 0; i < GI_ARRAY_LEN(files); i++) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s%s", root, files[i]);
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+  }
+  setenv("GLUSTERISH_XLATOR_DIR", root, 1);
+  assert_int_equal(gi_class_scan(collect_type, &all), 0);
+  assert_string_equal(all, "a/one a/two b/one ");
+  for (unsigned i = GI_ARRAY_LEN(files); i-- > 0;) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s%s", root, files[i]);
+    unlink(path);
+  }
+  for (unsigned i = GI_ARRAY_LEN(dirs); i-- > 0;) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s%s", root, dirs[i]);
+    assert_int_equal(rmdir(path), 0);
+  }
+  assert_int_equal(gi_class_scan(collect_type, &all), -ENOENT);
+  if (was)
+    setenv("GLUSTERISH_XLATOR_DIR", was, 1);
+  else
+    unsetenv("GLUSTERISH_XLATOR_DIR");
+  gi_free(all);
+}
+
 #define WITH_STACK(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -560,6 +614,7 @@ main(void)
       cmocka_unit_test(test_load_errors),
       cmocka_unit_test(test_override),
       cmocka_unit_test(test_fop_table),
+      cmocka_unit_test(test_scan),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
