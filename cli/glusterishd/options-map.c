@@ -9,11 +9,9 @@
 #include "libglusterish/log.h"
 #include "libglusterish/mem.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct loaded_class {
   const struct gi_xlator_class *cls;
@@ -32,9 +30,10 @@ struct gd_options_map {
 static const char *const log_levels[] = { "DEBUG", "WARNING", "ERROR", "CRITICAL", "NONE", "TRACE", "INFO", NULL };
 
 #define SWITCH(translator, k, d, t)                                                                                    \
-  { GD_KEY_SWITCH, { .name = translator, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .text = t } }
+  { GD_KEY_SWITCH,                                                                                                      \
+    { .name = translator, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .since = "0.1", .text = t } }
 #define DEBUGGER(translator, k, t)                                                                                     \
-  { GD_KEY_SWITCH, { .name = translator, .key = k, .type = GI_OPT_STR, .def = "off", .level = 3, .text = t } }
+  { GD_KEY_SWITCH, { .name = translator, .key = k, .type = GI_OPT_STR, .def = "off", .level = 3, .since = "0.1", .text = t } }
 
 static const struct own_key {
   enum gd_key_kind kind;
@@ -56,16 +55,16 @@ static const struct own_key {
   DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
   { GD_KEY_SWITCH,
     { .name = "", .key = "nfs.disable", .type = GI_OPT_BOOL, .def = "on", .level = 1, .live = true,
-      .text = "Kept for compatibility: there is no built-in NFS server." } },
+      .since = "0.1", .text = "Kept for compatibility: there is no built-in NFS server." } },
   { GD_KEY_POOL,
     { .name = "", .key = "cluster.daemon-log-level", .type = GI_OPT_ENUM, .def = "INFO", .words = log_levels, .level = 2,
-      .live = true, .text = "Log level of the management daemon." } },
+      .live = true, .since = "0.1", .text = "Log level of the management daemon." } },
   { GD_KEY_POOL,
     { .name = "", .key = "cluster.op-version", .type = GI_OPT_INT, .def = "100000", .level = 1, .live = true,
-      .text = "Level of features the pool may use." } },
+      .since = "0.1", .text = "Level of features the pool may use." } },
   { GD_KEY_POOL,
     { .name = "", .key = "cluster.max-op-version", .type = GI_OPT_INT, .def = "100000", .level = 1, .live = true,
-      .text = "Highest level of features all nodes know; cannot be set." } },
+      .since = "0.1", .text = "Highest level of features all nodes know; cannot be set." } },
 };
 
 /* ---- building ---- */
@@ -98,7 +97,7 @@ add_class(struct gd_options_map *m, const char *type)
   struct gi_error err = { 0 };
   void *dl = NULL;
   if (gd_map_class(m, type))
-    return; /* installed and build-tree names of the same file */
+    return;
   const struct gi_xlator_class *cls = gi_class_load(type, &dl, &err);
   if (!cls) {
     gi_log(GI_LOG_WARNING, "management", GI_MSG_MGMT + 10, "translator %s is not available: %s", type, err.text);
@@ -109,38 +108,6 @@ add_class(struct gd_options_map *m, const char *type)
   for (const struct gi_option *o = cls->options; o && o->name; o++)
     if (o->key && !own_key_exists(o->key))
       add_key(m, (struct gd_key){ o->key, GD_KEY_OPTION, cls->type, o });
-}
-
-/* KIND/NAME.so when installed, KIND/NAME/.libs/NAME.so in a build tree. */
-static void
-add_entry(struct gd_options_map *m, const char *root, const char *kind, const char *entry)
-{
-  size_t len = strlen(entry);
-  GI_CLEANUP_FREE char *name = gi_strdup(entry);
-  if (entry[0] == '.')
-    return;
-  if (len > 3 && strcmp(entry + len - 3, ".so") == 0) {
-    name[len - 3] = '\0';
-  } else {
-    GI_CLEANUP_FREE char *built = gi_asprintf("%s/%s/%s/.libs/%s.so", root, kind, entry, entry);
-    struct stat st;
-    if (stat(built, &st))
-      return;
-  }
-  GI_CLEANUP_FREE char *type = gi_asprintf("%s/%s", kind, name);
-  add_class(m, type);
-}
-
-static void
-scan_kind(struct gd_options_map *m, const char *root, const char *kind)
-{
-  GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", root, kind);
-  DIR *d = kind[0] != '.' ? opendir(path) : NULL;
-  if (!d)
-    return;
-  for (struct dirent *e; (e = readdir(d)) != NULL;)
-    add_entry(m, root, kind, e->d_name);
-  closedir(d);
 }
 
 static struct gd_options_map *
@@ -154,18 +121,19 @@ finish(struct gd_options_map *m)
   return m;
 }
 
+static void
+on_type(const char *type, void *arg)
+{
+  add_class(arg, type);
+}
+
 struct gd_options_map *
 gd_map_new(void)
 {
   struct gd_options_map *m = gi_new(struct gd_options_map);
-  const char *root = gi_xlator_dir();
-  DIR *d = opendir(root);
-  if (!d)
-    gi_log(GI_LOG_ERROR, "management", GI_MSG_MGMT + 11, "no translators: cannot read %s: %s", root, strerror(errno));
-  for (struct dirent *e; d && (e = readdir(d)) != NULL;)
-    scan_kind(m, root, e->d_name);
-  if (d)
-    closedir(d);
+  int ret = gi_class_scan(on_type, m);
+  if (ret)
+    gi_log(GI_LOG_ERROR, "management", GI_MSG_MGMT + 11, "no translators: cannot read %s: %s", gi_xlator_dir(), strerror(-ret));
   return finish(m);
 }
 
