@@ -51,7 +51,7 @@ struct gi_rpc_client {
   struct gi_defer fail, down;
   struct gi_timer timeout, ping, retry;
   bool ping_outstanding;
-  uint64_t ping_due;     /* when the ping timer should fire */
+  uint64_t ping_sent, ping_due; /* ping_due: when the ping timer should fire */
   uint64_t silent_since; /* nothing was outstanding before this */
   uint64_t backoff_ms;
   void (*retry_fn)(struct gi_rpc_client *c, void *arg);
@@ -246,8 +246,7 @@ timeout_fired(void *arg)
 static uint64_t
 ping_interval(const struct gi_rpc_client *c)
 {
-  uint64_t s = c->cfg.ping_timeout_s / 4;
-  return (s > 0 ? s : 1) * GI_NSEC_PER_SEC;
+  return c->cfg.ping_timeout_s * GI_NSEC_PER_SEC / 4;
 }
 
 static bool
@@ -274,6 +273,7 @@ send_ping(struct gi_rpc_client *c)
 {
   struct gi_xdr_out out = { 0 };
   c->ping_outstanding = true;
+  c->ping_sent = gi_now(c->r);
   c->stats.pings++;
   uint32_t xid = gi_rpc_call_begin(c, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_PING, GI_AUTH_V2, NULL);
   gi_rpc_call_send(c, xid, &out, NULL, true, ping_answered, NULL);
@@ -297,7 +297,8 @@ ping_fired(void *arg)
   if (now > c->ping_due + interval)
     c->silent_since = now; /* it was this process that slept: answers may lie unread in the socket */
   uint64_t silence = now - silent_since(c);
-  if (c->ping_outstanding && silence >= limit) {
+  /* A ping that has only just left cannot have been answered, however long the peer had nothing to say before. */
+  if (c->ping_outstanding && silence >= limit && now - c->ping_sent >= interval) {
     char why[96];
     c->stats.ping_timeouts++;
     snprintf(why, sizeof(why), "no answer for %llu s", (unsigned long long)c->cfg.ping_timeout_s);
@@ -307,6 +308,7 @@ ping_fired(void *arg)
   }
   if (!c->ping_outstanding)
     send_ping(c);
+  /* The last stretch ends when the time is up, not up to one interval later. */
   uint64_t left = limit > silence ? limit - silence : interval;
   arm_ping(c, left < interval ? left : interval);
 }

@@ -38,7 +38,7 @@ struct gi_rpc_client_stats {
 
 struct gi_rpc_client_config {
   const char *name;             /* log domain */
-  uint64_t ping_timeout_s;      /* 0 = no pings; a ping goes every max(1, ping_timeout/4) s while calls are outstanding */
+  uint64_t ping_timeout_s;      /* 0 = no pings; one goes every ping_timeout/4 while calls are outstanding */
   uint64_t call_timeout_s;      /* frame-timeout; 0 = none. Calls marked may_wait are exempt */
   uint64_t inflight_bytes_max;  /* further calls wait in order; 0 = unlimited */
   uint64_t reconnect_min_ms, reconnect_max_ms; /* backoff, doubled each failure, with jitter */
