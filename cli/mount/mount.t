@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The command line that mount.glusterish builds, option by option.
+set -u
+helper=${GLUSTERISH_BUILDDIR:?}/cli/mount/mount.glusterish
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export MOUNT_GLUSTERISH_DRY_RUN=1 GLUSTERISHFS=/sbin/glusterishfs GLUSTERISH_STATE_DIR="$work/state"
+mkdir -p "$work/mnt" "$work/state/vols/v/bricks" "$work/brick/b1"
+printf 'hostname=h\npath=%s\n' "$work/brick/b1" >"$work/state/vols/v/bricks/h:-brick-b1"
+n=0
+
+# result NAME STATUS: 0 is ok.
+result() {
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+run() { out=$("$helper" "$@" 2>"$work/err"); rc=$?; }
+
+# has ARGUMENT...: every one is a whole line of the output.
+has() {
+  local a
+  for a in "$@"; do
+    printf '%s\n' "$out" | grep -qxF -- "$a" || { echo "# missing: $a"; printf '%s\n' "$out" | sed 's/^/#   /'; return 1; }
+  done
+}
+
+hasnt() { ! printf '%s\n' "$out" | grep -qE -- "$1"; }
+
+# opt OPTIONS ARGUMENT...: mounting with OPTIONS gives the arguments.
+opt() {
+  local o=$1
+  shift
+  run h:/v "$work/mnt" -o "$o"
+  [ "$rc" -eq 0 ] && has "$@"
+  result "-o $o" $?
+}
+
+# refused STATUS TEXT ARGUMENT...: fails with both.
+refused() {
+  local status=$1 text=$2
+  shift 2
+  run "$@"
+  [ "$rc" -eq "$status" ] && grep -qF -- "$text" "$work/err"
+  result "refused: $text" $?
+}
+
+run h1:/v "$work/mnt"
+has /sbin/glusterishfs --volfile-server=h1 --volfile-id=/v --process-name=fuse --log-level=INFO "$work/mnt" &&
+  hasnt 'subdir|read-only|mountopts'
+result "plain" $?
+run h1,h2,h3:v/a/b/ "$work/mnt"
+has --volfile-server=h1 --volfile-server=h2 --volfile-server=h3 --volfile-id=v --subdir-mount=/a/b
+result "several servers and a subdirectory" $?
+run '[::1]:/v' "$work/mnt"
+has --volfile-server=::1 --volfile-id=/v
+result "address in brackets" $?
+run h:/snaps/s1/v "$work/mnt"
+has --volfile-id=/snaps/s1/v --read-only && hasnt subdir
+result "snapshot" $?
+echo 'volume x' >"$work/x.vol"
+run "$work/x.vol" "$work/mnt"
+has "--volfile=$work/x.vol" && hasnt volfile-server
+result "local volfile" $?
+run h:/v "$work/mnt" -n -s -o rw -o _netdev,noauto,x-systemd.automount,x-systemd.idle-timeout=60,defaults
+hasnt 'netdev|systemd|noauto' && [ "$rc" -eq 0 ]
+result "general options are ignored" $?
+
+opt backup-volfile-servers=h2:h3 --volfile-server=h --volfile-server=h2 --volfile-server=h3
+opt 'backup-volfile-servers=[fe80::1]:h3' --volfile-server=fe80::1 --volfile-server=h3
+opt backupvolfile-server=h9 --volfile-server=h9
+opt log-level=DEBUG,log-file=/x/y.log --log-level=DEBUG --log-file=/x/y.log
+opt log-level=NOISY --log-level=INFO
+opt transport=tcp --volfile-server-transport=tcp --volfile-id=/v.tcp
+opt server-port=1234 --volfile-server-port=1234
+opt volume-name=x,volume-id=y --volume-name=x --volfile-id=y
+opt subdir-mount=/d --subdir-mount=/d
+opt process-name=me --process-name=fuse.me
+opt fetch-attempts=3 --volfile-max-fetch-attempts=3
+opt attribute-timeout=0.5,entry-timeout=2,negative-timeout=3,gid-timeout=4 --attribute-timeout=0.5 --entry-timeout=2 \
+  --negative-timeout=3 --gid-timeout=4
+opt direct-io-mode=enable --direct-io-mode=enable
+opt background-qlen=64,congestion-threshold=48,lru-limit=0 --background-qlen=64 --congestion-threshold=48 --lru-limit=0
+opt kernel-writeback-cache=yes,use-readdirp=no --kernel-writeback-cache=yes --use-readdirp=no
+opt auto-invalidation=off,attr-times-granularity=1000 --auto-invalidation=off --attr-times-granularity=1000
+opt fopen-keep-cache --fopen-keep-cache=true
+opt fopen-keep-cache=no --fopen-keep-cache=no
+opt root-squash=no --no-root-squash
+opt no-root-squash=yes --no-root-squash
+opt 'xlator-option=*-md-cache.timeout=5' '--xlator-option=*-md-cache.timeout=5'
+opt halo-max-latency=10 '--xlator-option=*replicate*.halo-max-latency=10'
+opt noatime,nosuid,nodev '--fuse-mountopts=noatime,nosuid,nodev'
+opt 'context="system_u:object_r:x_t:s0:c1,c2",noatime' '--fuse-mountopts=context="system_u:object_r:x_t:s0:c1,c2",noatime'
+opt ro,acl,selinux,enable-ino32,resolve-gids --read-only --acl --selinux --enable-ino32 --resolve-gids
+opt "log-file=/x/it's here.log" "--log-file=/x/it's here.log"
+run h:/v "$work/mnt" -o root-squash=yes,no-root-squash=off,async
+hasnt root-squash && [ "$rc" -eq 0 ] && grep -q async "$work/err"
+result "root squash stays; async warns" $?
+mkdir "$work/my mnt"
+run h:/v "$work/my mnt"
+has "$work/my mnt"
+result "mount point with a blank" $?
+
+refused 1 'Invalid option nonsense' h:/v "$work/mnt" -o nonsense
+refused 1 'Invalid option: nonsense' h:/v "$work/mnt" -o nonsense=1
+refused 1 'Mount point does not exist' h:/v "$work/none"
+refused 1 'unspecified cannot proceed' novolume "$work/mnt"
+refused 1 'unspecified cannot proceed' h: "$work/mnt"
+refused 1 'unspecified cannot proceed' :/v "$work/mnt"
+refused 2 'Cannot mount over root' h:/v /
+refused 2 'Cannot mount over /tmp' h:/v /tmp
+refused 2 'is in use as a brick' h:/v "$work/brick"
+refused 2 'is in use as a brick' h:/v "$work/brick/b1"
+refused 1 Usage h:/v
+
+unset MOUNT_GLUSTERISH_DRY_RUN
+GLUSTERISHFS=/bin/false
+refused 1 "Mounting glusterish on $work/mnt failed." h:/v "$work/mnt"
+echo "1..$n"
