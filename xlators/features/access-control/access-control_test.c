@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * features/access-control: mode bits, ACLs, sticky directories, inheritance,
+ * and how often it has to look.
+ */
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define OWNER 1000
+#define GROUP 500
+
+struct object { /* what the child answers to LOOKUP */
+  uint8_t n;
+  uint32_t mode, uid, gid;
+  const uint8_t *access, *dflt;
+  uint32_t access_len, dflt_len;
+};
+
+/* user::rw- user:2000:r-- group::--- mask::rw- other::--- */
+static const uint8_t acl_named[] = { 2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xd0, 7, 0, 0, 4, 0, 0, 0,
+                                     255, 255, 255, 255, 0x10, 0, 6, 0, 255, 255, 255, 255, 0x20, 0, 0, 0, 255, 255, 255, 255 };
+
+static void
+fill(struct gi_fop *fop, void *arg)
+{
+  const struct object *o = arg;
+  struct gi_iatt *st = &fop->rsp.stat;
+  memset(&st->gfid, o->n, sizeof(st->gfid));
+  st->mode = o->mode;
+  st->uid = o->uid;
+  st->gid = o->gid;
+  if (o->access && gi_dict_get(fop->xdata, "system.posix_acl_access"))
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), "system.posix_acl_access", o->access, o->access_len);
+  if (o->dflt && gi_dict_get(fop->xdata, "system.posix_acl_default"))
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), "system.posix_acl_default", o->dflt, o->dflt_len);
+}
+
+static void
+know(struct fake_stack *s, struct object *o)
+{
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = o });
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  gi_loc_set_inode(&f->loc, fake_inode(s, o->n));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_null(gi_dict_get(f->rsp.xdata, "system.posix_acl_access")); /* nobody asked for it */
+}
+
+static struct gi_fop *
+as(struct fake_stack *s, enum gi_fop_kind kind, uint8_t n, uint32_t uid)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  f->caller.uid = uid;
+  f->caller.gid = uid;
+  gi_loc_set_inode(&f->loc, fake_inode(s, n));
+  return f;
+}
+
+static int
+result(struct fake_stack *s, struct gi_fop *f)
+{
+  fake_submit(s, f);
+  assert_true(f->answered);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+static int
+open_as(struct fake_stack *s, uint8_t n, uint32_t uid, uint32_t flags)
+{
+  struct gi_fop *f = as(s, GI_FOP_OPEN, n, uid);
+  gi_fop_set_fd(f, fake_fd(s, n));
+  f->args.flags = flags;
+  return result(s, f);
+}
+
+static int
+name_as(struct fake_stack *s, enum gi_fop_kind kind, uint8_t parent, uint32_t uid)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  f->caller.uid = f->caller.gid = uid;
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, parent), "name");
+  f->args.mode = 0666;
+  f->args.umask = 022;
+  return result(s, f);
+}
+
+static void
+test_transparent(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755 });
+  fake_check_transparent(s, 0);
+  fake_stack_free(s);
+  s = fake_stack_new("features/access-control", "option acl off\n", 1);
+  assert_ptr_equal(s->parent->next[GI_FOP_OPEN], s->x->children[0]);
+  fake_stack_free(s);
+}
+
+static void
+test_mode(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0640, .uid = OWNER, .gid = GROUP });
+  assert_int_equal(open_as(s, 5, OWNER, O_RDWR), 0);
+  assert_int_equal(open_as(s, 5, GROUP, O_RDONLY), 0);
+  assert_int_equal(open_as(s, 5, GROUP, O_WRONLY), EACCES);
+  assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
+  assert_int_equal(open_as(s, 5, 0, O_RDWR), 0);
+  struct gi_fop *f = as(s, GI_FOP_ACCESS, 5, GROUP);
+  f->args.mode = R_OK;
+  assert_int_equal(result(s, f), 0);
+  f = as(s, GI_FOP_ACCESS, 5, GROUP);
+  f->args.mode = R_OK | X_OK;
+  assert_int_equal(result(s, f), EACCES);
+  uint32_t groups[] = { 1, GROUP };
+  f = as(s, GI_FOP_TRUNCATE, 5, 7);
+  assert_int_equal(result(s, f), EACCES);
+  f = as(s, GI_FOP_ACCESS, 5, 7);
+  f->caller.groups = groups;
+  f->caller.ngroups = 2;
+  f->args.mode = R_OK;
+  assert_int_equal(result(s, f), 0);
+  f = as(s, GI_FOP_TRUNCATE, 5, 7);
+  f->caller.pid = -6;
+  assert_int_equal(result(s, f), 0);
+  fake_stack_free(s);
+}
+
+static void
+test_acl(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  struct object o = { .n = 5, .mode = S_IFREG | 0660, .uid = OWNER, .gid = GROUP, .access = acl_named, .access_len = sizeof(acl_named) };
+  know(s, &o);
+  assert_int_equal(open_as(s, 5, 2000, O_RDONLY), 0);
+  assert_int_equal(open_as(s, 5, 2000, O_RDWR), EACCES);
+  assert_int_equal(open_as(s, 5, GROUP, O_RDONLY), EACCES); /* the mask is not the group's permission */
+  assert_int_equal(open_as(s, 5, OWNER, O_RDWR), 0);
+  /* Whoever changes the ACL makes it unknown: the next check looks again. */
+  struct gi_fop *f = as(s, GI_FOP_SETXATTR, 5, 2000);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "system.posix_acl_access", "x", 1);
+  assert_int_equal(result(s, f), EPERM);
+  f = as(s, GI_FOP_SETXATTR, 5, OWNER);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "system.posix_acl_access", "x", 1);
+  assert_int_equal(result(s, f), 0);
+  fake_forget_seen(s);
+  o.access = NULL;
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o });
+  assert_int_equal(open_as(s, 5, GROUP, O_RDWR), 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_looks_by_itself(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  struct object o = { .n = 5, .mode = S_IFREG | 0600, .uid = OWNER };
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o, .deferred = true });
+  assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
+  assert_int_equal(open_as(s, 5, OWNER, O_RDONLY), 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = ENOENT });
+  assert_int_equal(open_as(s, 6, 7, O_RDONLY), ESTALE);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = EIO });
+  assert_int_equal(open_as(s, 7, 7, O_RDONLY), EIO);
+  fake_stack_free(s);
+}
+
+static void
+test_names(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755, .uid = OWNER });
+  assert_int_equal(name_as(s, GI_FOP_LOOKUP, 8, 7), 0);
+  assert_int_equal(name_as(s, GI_FOP_UNLINK, 8, 7), EACCES);
+  assert_int_equal(name_as(s, GI_FOP_MKDIR, 8, 7), EACCES);
+  assert_int_equal(name_as(s, GI_FOP_MKDIR, 8, OWNER), 0);
+  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 01777 });
+  struct object victim = { .n = 5, .mode = S_IFREG | 0600, .uid = OWNER };
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &victim });
+  assert_int_equal(name_as(s, GI_FOP_UNLINK, 9, 7), EACCES);
+  assert_int_equal(name_as(s, GI_FOP_UNLINK, 9, OWNER), 0);
+  fake_stack_free(s);
+}
+
+static void
+check_mode(struct gi_fop *fop, void *arg)
+{
+  *(uint32_t *)arg = fop->args.mode;
+  assert_null(gi_dict_get(fop->xdata, "system.posix_acl_access"));
+}
+
+static void
+check_inherited(struct gi_fop *fop, void *arg)
+{
+  const void *data;
+  uint32_t len;
+  *(uint32_t *)arg = fop->args.mode;
+  assert_true(gi_dict_get_bin(fop->xdata, "system.posix_acl_access", &data, &len));
+  assert_int_equal(len, sizeof(acl_named));
+  assert_true(gi_dict_get_bin(fop->xdata, "system.posix_acl_default", &data, &len));
+  assert_memory_equal(data, acl_named, sizeof(acl_named));
+}
+
+static void
+test_create(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  uint32_t mode = 0;
+  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755 });
+  fake_script(s, 0, GI_FOP_MKNOD, (struct fake_reply){ .fill = check_mode, .arg = &mode });
+  assert_int_equal(name_as(s, GI_FOP_MKNOD, 8, 0), 0);
+  assert_int_equal(mode, 0644);
+  struct object o = { .n = 9, .mode = S_IFDIR | 0755, .dflt = acl_named, .dflt_len = sizeof(acl_named) };
+  know(s, &o);
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){ .fill = check_inherited, .arg = &mode });
+  assert_int_equal(name_as(s, GI_FOP_MKDIR, 9, 0), 0);
+  assert_int_equal(mode, 0660); /* no umask: the ACL decides */
+  fake_stack_free(s);
+}
+
+static int
+setattr_as(struct fake_stack *s, uint32_t uid, int32_t valid, uint32_t value)
+{
+  struct gi_fop *f = as(s, GI_FOP_SETATTR, 5, uid);
+  f->args.valid = valid;
+  f->args.iatt.mode = f->args.iatt.uid = f->args.iatt.gid = value;
+  int err = result(s, f);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP });
+  return err;
+}
+
+static void
+test_setattr(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP });
+  assert_int_equal(setattr_as(s, 7, GI_SET_MODE, 0777), EPERM);
+  assert_int_equal(setattr_as(s, OWNER, GI_SET_MODE, 0777), 0);
+  assert_int_equal(setattr_as(s, OWNER, GI_SET_UID, 7), EPERM);
+  assert_int_equal(setattr_as(s, OWNER, GI_SET_GID, OWNER), 0);
+  assert_int_equal(setattr_as(s, OWNER, GI_SET_GID, 9), EPERM);
+  assert_int_equal(setattr_as(s, 7, GI_SET_MTIME, 0), 0);
+  assert_int_equal(setattr_as(s, 0, GI_SET_UID, 7), 0);
+  fake_stack_free(s);
+}
+
+static void
+test_bad_acl(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  static const uint8_t junk[] = { 9, 0, 0, 0, 1 };
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0600, .uid = OWNER, .access = junk, .access_len = sizeof(junk) });
+  assert_int_equal(open_as(s, 5, OWNER, O_RDONLY), 0);
+  assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_transparent), cmocka_unit_test(test_mode),  cmocka_unit_test(test_acl),
+    cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names), cmocka_unit_test(test_create),
+    cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
