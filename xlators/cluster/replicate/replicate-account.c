@@ -36,18 +36,29 @@ not_empty(const struct rep_txn *t, const struct rep_fan *fan)
   return mask;
 }
 
-/* Those who missed the change are not read from any more. */
 static void
 distrust(struct rep_txn *t, uint32_t bad)
 {
-  for (unsigned l = 0; l < t->nlogs; l++) {
-    struct rep_inode *ri = rep_inode(t->rep, t->log[l].inode);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_inode_distrust(t->rep, t->log[l].inode, t->type, bad);
+}
 
-    if (t->type == REP_META)
-      ri->meta_readable &= (uint16_t)~bad;
-    else
-      ri->data_readable &= (uint16_t)~bad;
-  }
+/* Again once the marks are written: a refresh in between could not see them yet. */
+void
+rep_account_distrust(struct rep_txn *t)
+{
+  uint32_t bad = 0;
+
+  rep_foreach(i, t->active)
+    bad |= t->blame[i];
+  if (bad)
+    distrust(t, bad);
+}
+
+static int
+some_errno(const struct rep_fop *rf)
+{
+  return rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN;
 }
 
 static bool
@@ -59,7 +70,7 @@ no_success(struct rep_txn *t, struct rep_fop *rf)
     rf->err = same;
     return true;
   }
-  rf->err = rf->fan.err ? rf->fan.err : ENOTCONN;
+  rf->err = some_errno(rf);
   t->keep_dirty = true;
   t->closing = true;
   return true;
@@ -76,7 +87,7 @@ static bool
 lost_quorum(struct rep_txn *t, struct rep_fop *rf)
 {
   t->closing = true;
-  rf->err = rf->fan.err ? rf->fan.err : ENOTCONN;
+  rf->err = some_errno(rf);
   t->keep_dirty = true;
   if (t->type == REP_ENTRY && !t->dirty_owed)
     t->mark_dirty = rf->ok;

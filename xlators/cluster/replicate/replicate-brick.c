@@ -370,6 +370,18 @@ rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind)
 }
 
 void
+rig_first(struct rig *r, unsigned child, enum gi_fop_kind kind, void (*fill)(struct gi_fop *fop, void *arg), void *arg)
+{
+  r->first[child] = (struct fake_reply){.fill = fill, .arg = arg};
+  r->first_kind[child] = kind;
+  fake_script_clear(r->s);
+  for (unsigned i = 0; i < BRICKS; i++)
+    if (r->first[i].fill)
+      fake_script(r->s, i, r->first_kind[i], r->first[i]);
+  serve_always(r);
+}
+
+void
 rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind)
 {
   for (unsigned i = r->held_from; i < r->s->nseen; i++) {

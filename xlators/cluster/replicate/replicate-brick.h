@@ -51,6 +51,8 @@ struct brick {
 struct rig {
   struct fake_stack *s;
   struct brick brick[BRICKS];
+  struct fake_reply first[BRICKS];
+  enum gi_fop_kind first_kind[BRICKS];
   unsigned held_from; /* what fake_stack.seen counted when rig_hold was called */
 };
 
@@ -62,6 +64,8 @@ void rig_free_clean(struct rig *r);
 void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
+/* The next operation of that kind is answered by `fill` instead of the model. */
+void rig_first(struct rig *r, unsigned child, enum gi_fop_kind kind, void (*fill)(struct gi_fop *fop, void *arg), void *arg);
 void rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind); /* serves and answers it */
 /* A regular file (or directory) with gfid byte n on all bricks, named after it in the root. */
 void rig_object(struct rig *r, uint8_t n, uint32_t mode);

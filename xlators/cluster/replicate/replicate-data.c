@@ -64,7 +64,7 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
   struct gi_dict *xdata = op_xdata(rep, fop);
 
   rf->txn = t;
-  rf->ok = ~0u;
+  rf->ok = ~rf->must_fail;
   rf->unstable_before = t->unstable;
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active) {
@@ -157,12 +157,57 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
     t->closing = true;
 }
 
+/* ---- fsync of a file nobody writes ---- */
+
+static void
+direct_fsync_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = fan->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+  int agreed;
+
+  if (!fan->failed && fan->ok) {
+    int child = rep_read_child(rep, fop->fd->inode, fop, fan->ok & rep_readable(rep, fop->fd->inode, false));
+
+    gi_reply_move(fop, fan->reply[child >= 0 ? child : rep_first(fan->ok)]);
+    rep_fan_clear(fan);
+    gi_fop_answer(fop, rep->x);
+    return;
+  }
+  rf->must_fail = fan->failed;
+  rf->must_err = fan->err;
+  agreed = rep_fan_same_errno(fan, fan->sent);
+  rep_fan_clear(fan);
+  if (agreed && agreed != ENOTCONN)
+    rep_answer(rep, fop, -1, agreed);
+  else
+    rep_session_submit(rep, fop, REP_DATA);
+}
+
+/* An fsync changes nothing, so without a session it needs neither lock nor mark. Only if a child fails it must those marks be
+ * written: then it is done again as a transaction, in which that child has failed already. */
+static void
+direct_fsync(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, direct_fsync_done, fop);
+  rep_fan_copy(fan, fop, rep_fd_opened(rep, fop->fd, rep->up));
+}
+
 /* ---- the operations ---- */
 
 static void
 data_opened(struct gi_fop *fop, int err)
 {
-  rep_session_submit(rep_of(fop->at), fop, REP_DATA);
+  struct rep *rep = rep_of(fop->at);
+
+  if (fop->kind == GI_FOP_FSYNC && !rep_inode(rep, rep_fop_inode(fop))->session[REP_DATA] &&
+      rep_quorum(rep, rep_fd_opened(rep, fop->fd, rep->up)))
+    direct_fsync(rep, fop);
+  else
+    rep_session_submit(rep, fop, REP_DATA);
 }
 
 enum gi_verdict

@@ -191,6 +191,9 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
 
   t->inode = gi_inode_ref(inode);
   t->fd = gi_fd_ref(fop->fd);
+  /* A child that has no such file counts as missing from the start, so that it does not end every session. */
+  if (rep_quorum(rep, rep_fd_opened(rep, fop->fd, t->up)))
+    t->up = rep_fd_opened(rep, fop->fd, t->up);
   t->target[0].inode = gi_inode_ref(inode);
   t->ntargets = 1;
   t->log[0].inode = gi_inode_ref(inode);

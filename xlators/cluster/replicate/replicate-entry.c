@@ -142,7 +142,7 @@ learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struc
   rf->made.mode = st->mode;
   inode = gi_inode_get(t->rep->x->graph, &st->gfid);
   rep_inode_type(inode, st->mode);
-  rep_inode_learn(t->rep, inode, &v, t->generation);
+  rep_inode_learn(t->rep, inode, &v, t->generation, t->rep->distrusts);
   gi_inode_unref(&inode);
 }
 
@@ -222,6 +222,59 @@ rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
   return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
 }
 
+static void
+start(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_txn *t = rep_txn_new(rep, REP_ENTRY, fop, NULL);
+
+  t->fop = gi_fop_ref(fop);
+  set_targets(t, fop);
+  rep_fop(rep, fop)->txn = t;
+  rep_txn_start(t);
+}
+
+/* Where the directory that goes or is replaced is expected, if its inode is needed and unknown. */
+static struct gi_loc *
+unknown_directory(struct gi_fop *fop)
+{
+  uint8_t rule = entry_rule[fop->kind];
+
+  if ((rule & DIR_ITSELF) && !inode_of(fop, &fop->loc))
+    return &fop->loc;
+  if (!(rule & DIR_TARGET) || inode_of(fop, &fop->loc2))
+    return NULL;
+  return inode_of(fop, &fop->loc) && fop->loc.inode->mode && !S_ISDIR(fop->loc.inode->mode) ? NULL : &fop->loc2;
+}
+
+static void
+found_directory(struct gi_fop *look, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct gi_loc *loc = entry_rule[fop->kind] & DIR_ITSELF ? &fop->loc : &fop->loc2;
+  int err = look->rsp.ret < 0 ? look->rsp.err : 0;
+
+  if (!err) {
+    loc->gfid = look->rsp.stat.gfid;
+    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
+  }
+  gi_fop_unref(look);
+  if (err && (err != ENOENT || loc == &fop->loc))
+    rep_answer(rep, fop, -1, err);
+  else
+    start(rep, fop);
+}
+
+/* Its own gfid must be locked, so a name alone is looked up first. */
+static void
+find_directory(struct rep *rep, struct gi_fop *fop, const struct gi_loc *loc)
+{
+  struct gi_fop *look = gi_fop_helper(fop, GI_FOP_LOOKUP);
+
+  gi_loc_copy(&look->loc, loc);
+  gi_fop_submit(look, rep->x, found_directory, fop);
+}
+
 static bool
 touches_private(const struct rep *rep, const struct gi_fop *fop)
 {
@@ -234,7 +287,7 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
   uint8_t rule = entry_rule[fop->kind];
-  struct rep_txn *t;
+  const struct gi_loc *unknown;
 
   if (((rule & FIRST) && (!parent_of(fop, &fop->loc) || !fop->loc.name)) ||
       ((rule & SECOND) && (!parent_of(fop, &fop->loc2) || !fop->loc2.name)))
@@ -243,10 +296,10 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EPERM);
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
-  t = rep_txn_new(rep, REP_ENTRY, fop, NULL);
-  t->fop = gi_fop_ref(fop);
-  set_targets(t, fop);
-  rep_fop(rep, fop)->txn = t;
-  rep_txn_start(t);
+  unknown = unknown_directory(fop);
+  if (unknown)
+    find_directory(rep, fop, unknown);
+  else
+    start(rep, fop);
   return GI_HELD;
 }

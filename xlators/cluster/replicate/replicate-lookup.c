@@ -97,7 +97,7 @@ is_absent(const struct rep *rep, const struct lookup_view *v)
     return false;
   if (v->name_locked && v->absent && !rep_quorum(rep, v->ok))
     return true; /* a creation is under way */
-  return rep_quorum(rep, v->absent & v->parent);
+  return rep_quorum(rep, v->absent & v->parent) && !rep_quorum(rep, v->ok & v->parent);
 }
 
 /* The successes that show the same object as the preliminary choice; 0 = they contradict each other. */
@@ -123,8 +123,9 @@ agreeing(const struct rep_fan *fan, const struct lookup_view *v)
 
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
-choose(struct rep *rep, const struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, int *err)
+choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, int *err)
 {
+  const struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t same = agreeing(fan, v);
   struct rep_verdict verdict;
   int child = -1;
@@ -145,7 +146,7 @@ choose(struct rep *rep, const struct gi_fop *fop, struct rep_fan *fan, const str
 
     rep_marks_judge(rep, fan->reply, same, v->inode_locked, &verdict);
     rep_inode_type(inode, st->mode);
-    rep_inode_learn(rep, inode, &verdict, rep_fop(rep, (struct gi_fop *)fop)->generation);
+    rep_inode_learn(rep, inode, &verdict, rf->generation, rf->distrusts);
     both = verdict.data_readable & verdict.meta_readable;
     if (!both && S_ISDIR(st->mode))
       both = verdict.meta_readable; /* names in split-brain: the directory itself is still usable */
@@ -183,16 +184,39 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
   gi_inode_unref(&inode);
 }
 
+static void judge(struct rep_fan *fan);
+
 static void
-lookup_done(struct rep_fan *fan)
+parent_refreshed(struct gi_fop *fop, int err)
+{
+  judge(&rep_fop(rep_of(fop->at), fop)->fan); /* without the parent's counters if that failed */
+}
+
+/* The copies disagree about the name and what is known of the parent is old: whose word counts must be learnt first. */
+static bool
+parent_matters(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, const struct lookup_view *v)
+{
+  if (!v->named || !v->ok || (!v->absent && agreeing(fan, v) == v->ok))
+    return false;
+  if (!fop->loc.parent && !gi_gfid_is_none(&fop->loc.pargfid))
+    fop->loc.parent = gi_inode_get(rep->x->graph, &fop->loc.pargfid);
+  return fop->loc.parent && !rep_inode_fresh(rep, fop->loc.parent);
+}
+
+static void
+judge(struct rep_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep *rep = fan->rep;
   struct lookup_view v;
   int child = -1, err;
 
-  note_health(rep, fan);
   look(rep, fop, fan, &v);
+  if (!rep_fop(rep, fop)->refreshed && parent_matters(rep, fop, fan, &v)) {
+    rep_fop(rep, fop)->refreshed = true;
+    rep_refresh(rep, fop, fop->loc.parent, parent_refreshed);
+    return;
+  }
   if (!v.ok)
     err = v.err ? v.err : ENOTCONN;
   else if (is_absent(rep, &v))
@@ -208,6 +232,13 @@ lookup_done(struct rep_fan *fan)
     rep_answer(rep, fop, -1, err);
 }
 
+static void
+lookup_done(struct rep_fan *fan)
+{
+  note_health(fan->rep, fan);
+  judge(fan);
+}
+
 enum gi_verdict
 rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -219,8 +250,11 @@ rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EPERM);
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
+  if (gi_gfid_is_root(&fop->loc.gfid) && !rep->discovered)
+    rep_local_discover(rep);
   xdata = lookup_xdata(rep, fop);
   rf->generation = rep->generation;
+  rf->distrusts = rep->distrusts;
   rep_fan_start(&rf->fan, rep, lookup_done, fop);
   rep_foreach(i, rep->up) {
     struct gi_fop *child = gi_fop_child(fop);

@@ -128,10 +128,8 @@ late_done(struct rep_fan *fan)
   struct rep_fd *rf = rep_fd(fan->rep, fop->fd);
 
   rf->opened |= fan->ok;
-  if (rf->refused_generation != fan->rep->generation)
-    rf->refused = 0;
-  rf->refused_generation = fan->rep->generation;
-  rf->refused |= fan->sent & ~fan->ok;
+  rf->refused = fan->sent & ~fan->ok;
+  rf->retry_ns = gi_now(fan->rep->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
   rep_fan_clear(fan);
   rep_fop(fan->rep, fop)->resume(fop, 0);
 }
@@ -141,13 +139,17 @@ static uint32_t
 late_mask(const struct rep *rep, const struct gi_fd *fd)
 {
   const struct rep_fd *rf;
+  uint32_t mask;
 
   if (!fd || fd->anonymous || fd->directory)
     return 0;
   rf = rep_fd(rep, fd);
-  if (!rf->opened)
+  mask = rep->up & ~rf->opened;
+  if (!rf->opened || !mask)
     return 0;
-  return rep->up & ~rf->opened & ~(rf->refused_generation == rep->generation ? rf->refused : 0);
+  if (!(mask & ~rf->refused) && gi_now(rep->x->reactor) < rf->retry_ns)
+    return 0; /* the file is missing there until it is healed: do not ask with every write */
+  return mask;
 }
 
 void

@@ -10,7 +10,7 @@ struct rep_refresh {
   struct rep_fan fan;
   struct gi_inode *inode;
   struct gi_fd *fd;       /* asked through it where it is open, so that an unlinked file is still found */
-  uint32_t generation;
+  uint32_t generation, distrusts;
   struct gi_list waiting; /* struct gi_fop.link */
 };
 
@@ -23,14 +23,27 @@ rep_inode_fresh(const struct rep *rep, struct gi_inode *inode)
 }
 
 void
-rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation)
+rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
+                uint32_t distrusts)
 {
   struct rep_inode *ri = rep_inode(rep, inode);
 
   ri->data_readable = (uint16_t)v->data_readable;
   ri->meta_readable = (uint16_t)v->meta_readable;
   ri->generation = generation;
-  ri->need_refresh = false;
+  ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */
+}
+
+void
+rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  rep->distrusts++;
+  if (type == REP_META)
+    ri->meta_readable &= (uint16_t)~bad;
+  else
+    ri->data_readable &= (uint16_t)~bad;
 }
 
 uint32_t
@@ -138,7 +151,7 @@ refresh_done(struct rep_fan *fan)
   } else {
     rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
     rep_inode_type(r->inode, fan->reply[rep_first(fan->ok)]->rsp.stat.mode);
-    rep_inode_learn(rep, r->inode, &v, r->generation);
+    rep_inode_learn(rep, r->inode, &v, r->generation, r->distrusts);
   }
   rep_inode(rep, r->inode)->refresh = NULL;
   gi_list_init(&waiting);
@@ -202,6 +215,7 @@ rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*
   r->inode = gi_inode_ref(inode);
   r->fd = open_fd_of(rep, inode);
   r->generation = rep->generation;
+  r->distrusts = rep->distrusts;
   gi_list_init(&r->waiting);
   gi_list_add_tail(&r->waiting, &fop->link);
   ri->refresh = r;

@@ -200,6 +200,7 @@ post_op_done(struct rep_fan *fan)
   struct rep_txn *t = fan->arg;
 
   t->post_ok = t->active & ~fan->failed;
+  rep_account_distrust(t);
   rep_account_answer_held(t);
   rep_txn_unlock(t);
 }

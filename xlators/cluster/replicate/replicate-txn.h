@@ -101,6 +101,7 @@ bool rep_account(struct rep_txn *t, struct gi_fop *fop);
 /* Fills the reply of an accounted operation from the replies and drops them. */
 void rep_account_reply(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_answer_held(struct rep_txn *t);
+void rep_account_distrust(struct rep_txn *t); /* the marks are written */
 
 /* ---- replicate-eager.c ---- */
 

@@ -25,8 +25,7 @@ static const struct gi_option rep_options[] = {
      .text = "Identity of the volume; the hidden directory of the self-heal is named after it."},
     {.name = "arbiter-count", .type = GI_OPT_INT, OPT(arbiter_count), .def = "0", .max = 1, .level = 3, .since = "0.1",
      .text = "Number of children that keep names and attributes but no data. Only 0 is supported."},
-    {.name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_ENUM, OPT(quorum_type), .def = "none",
-     .words = quorum_words, .live = true, .level = 1, .op_version = 1, .since = "0.1",
+    {.name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_STR, OPT(quorum_type), .words = quorum_words, .live = true, .level = 1, .op_version = 1, .since = "0.1",
      .text = "How many children must take part for an operation to succeed: none (one), auto (more than half, or half with the "
              "first child) or fixed (quorum-count). With three or more children an unset option means auto."},
     {.name = "quorum-count", .key = "cluster.quorum-count", .type = GI_OPT_INT, OPT(quorum_count), .def = NULL, .min = 1,
@@ -80,9 +79,11 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
 static enum rep_quorum_type
 quorum_type(const struct rep *rep)
 {
-  if (rep->n > 2 && !gi_xlator_option(rep->x, "quorum-type"))
-    return REP_QUORUM_AUTO;
-  return (enum rep_quorum_type)rep_opts(rep)->quorum_type;
+  const char *word = rep_opts(rep)->quorum_type;
+
+  if (!word)
+    return rep->n > 2 ? REP_QUORUM_AUTO : REP_QUORUM_NONE;
+  return word[0] == 'a' ? REP_QUORUM_AUTO : word[0] == 'f' ? REP_QUORUM_FIXED : REP_QUORUM_NONE;
 }
 
 bool
@@ -162,6 +163,16 @@ rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *paren
 /* ---- children come and go ---- */
 
 static void
+pass_parent_down(struct rep *rep)
+{
+  if (rep->drained)
+    return;
+  rep->drained = true;
+  gi_timer_cancel(&rep->first_up);
+  gi_notify_down(rep->x, GI_EVENT_PARENT_DOWN, NULL);
+}
+
+static void
 tell_above(struct rep *rep)
 {
   enum gi_event ev = rep->up ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN;
@@ -176,7 +187,9 @@ first_up_expired(void *arg)
 {
   struct rep *rep = arg;
 
-  if (!rep->announced && rep->up)
+  if (rep->draining)
+    pass_parent_down(rep); /* somebody keeps us waiting for a lock or a brick: closing the connections ends that */
+  else if (!rep->announced && rep->up)
     tell_above(rep);
 }
 
@@ -246,17 +259,15 @@ invalidated(struct rep *rep, struct gi_invalidation *inv)
 void
 rep_drained(struct rep *rep)
 {
-  if (rep->draining && !rep->drained && gi_list_empty(&rep->txns)) {
-    rep->drained = true;
-    gi_notify_down(rep->x, GI_EVENT_PARENT_DOWN, NULL);
-  }
+  if (rep->draining && gi_list_empty(&rep->txns))
+    pass_parent_down(rep);
 }
 
 static void
 parent_down(struct rep *rep)
 {
-  gi_timer_cancel(&rep->first_up);
   rep->draining = true;
+  gi_timer_set(&rep->first_up, REP_DRAIN_S * GI_NSEC_PER_SEC);
   rep_sessions_flush(rep);
   rep_drained(rep); /* nothing was under way; else the end of the last transaction tells the children */
 }
@@ -378,7 +389,7 @@ rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error
 {
   const struct rep_options *o = values;
 
-  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
+  if (o->quorum_type && strcmp(o->quorum_type, "fixed") == 0 && o->quorum_count > (int64_t)x->nchildren)
     return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
   return 0;
 }

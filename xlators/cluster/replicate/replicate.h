@@ -19,6 +19,8 @@
 #define REP_MAX 16                        /* children; readable sets are 16 bit (replicate.md 1) */
 #define REP_META_START 0x7ffffffffffffffeull /* start of the metadata lock (replicate.md 1) */
 #define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
+#define REP_DRAIN_S 10                    /* longest wait for transactions to end before PARENT_DOWN is passed on */
+#define REP_LATE_OPEN_RETRY_S 3           /* a child that refused to open an fd is asked again */
 #define REP_MAGIC 0x1d0a4e01u
 #define REP_TXN_MAGIC 0x1d0a4e02u
 
@@ -30,7 +32,7 @@ struct rep_options {
   char *dirty_xattr;
   char *volume_id;
   int64_t arbiter_count;
-  int quorum_type;
+  char *quorum_type; /* NULL: not set */
   int64_t quorum_count;
   char *read_subvolume;
   int64_t read_subvolume_index;
@@ -66,6 +68,7 @@ struct rep {
   char *pending_key[REP_MAX];
   char *dirty_key;
   struct gi_list txns;      /* struct rep_txn.link: all that live */
+  uint32_t distrusts;       /* counts changes of readable sets by failed writes */
   uint32_t healthy;         /* children whose last answer said that their heal index is empty */
   unsigned reads[REP_MAX];  /* outstanding reads per child */
   int local;                /* child on this host, -1 = none known */
@@ -89,8 +92,8 @@ struct rep_inode {
 
 struct rep_fd {
   uint32_t opened;  /* children where it is open */
-  uint32_t refused; /* children that refused a late open, tried once per generation */
-  uint32_t refused_generation;
+  uint32_t refused; /* children that refused a late open… */
+  uint64_t retry_ns; /* …and are asked again after this time */
   int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun */
 };
 
@@ -128,6 +131,9 @@ struct rep_fop {
   uint32_t tried;           /* reads: children that failed it */
   uint32_t ok;              /* transactions: children where it succeeded */
   int err;
+  uint32_t must_fail;       /* FSYNC: children that failed it outside a transaction */
+  int must_err;
+  uint32_t distrusts;       /* of the replica set, when it was sent */
   bool refreshed, read_entries;
   void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
   struct {
@@ -214,7 +220,13 @@ gi_fop_fn rep_on_read, rep_on_getxattr, rep_on_statfs, rep_on_readdir, rep_on_op
 uint32_t rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries);
 bool rep_inode_fresh(const struct rep *rep, struct gi_inode *inode);
 void rep_inode_type(struct gi_inode *inode, uint32_t mode); /* remembers the S_IFMT bits */
-void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation);
+/* `generation` and `distrusts` are those of the set when the question was sent. */
+void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
+                     uint32_t distrusts);
+/* The copies of `bad` missed a change: they are not read any more. */
+void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
+/* First lookup of the root: finds a child on this host (replicate.md 4.3). */
+void rep_local_discover(struct rep *rep);
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
 /* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
 void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));

@@ -5,6 +5,8 @@
  */
 #include "replicate-brick.h"
 
+#include <sys/utsname.h>
+
 static void
 assert_ok(struct gi_fop *f)
 {
@@ -88,6 +90,14 @@ several_locks_in_order(void **state)
   set_second(r, f, "aaa");
   rig_run(r, f);
   assert_ok(f);
+  rig_log_all(r, "LOOKUP E:aaa E:f5 RENAME EU:aaa EU:f5"); /* is there a directory to be replaced? */
+
+  f = rig_entry(r, GI_FOP_RENAME, 1, "aaa", 0);
+  gi_loc_set_inode(&f->loc, fake_inode(r->s, 5));
+  f->loc.inode->mode = S_IFREG; /* a file never replaces one */
+  set_second(r, f, "f5");
+  rig_run(r, f);
+  assert_ok(f);
   rig_log_all(r, "E:aaa E:f5 RENAME EU:aaa EU:f5");
 
   f = rig_loc(r, GI_FOP_LINK, 5);
@@ -101,6 +111,13 @@ several_locks_in_order(void **state)
   rig_run(r, f);
   assert_ok(f);
   rig_log_all(r, "E:f6 E:* RMDIR EU:f6 EU:*");
+  rig_object(r, 6, S_IFDIR | 0755);
+  rig_object(r, 7, S_IFDIR | 0755);
+  f = rig_entry(r, GI_FOP_RENAME, 1, "f6", 0); /* directory onto directory */
+  set_second(r, f, "f7");
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "LOOKUP E:f6 E:f7 E:* RENAME EU:f6 EU:f7 EU:*");
   rig_free_clean(r);
 }
 
@@ -282,6 +299,35 @@ pathinfo_names_all_copies(void **state)
 }
 
 static void
+on_this_host(struct gi_fop *f, void *arg)
+{
+  struct utsname uts;
+  GI_CLEANUP_FREE char *text = NULL;
+
+  assert_int_equal(uname(&uts), 0);
+  text = gi_asprintf("<POSIX(/b:(x):1):%s:/b/>", arg ? "elsewhere" : uts.nodename);
+  f->rsp.dict = gi_dict_new();
+  gi_dict_set_str(f->rsp.dict, f->args.name, text);
+}
+
+static void
+local_brick_is_preferred(void **state)
+{
+  struct rig *r = rig_new(NULL);
+
+  for (uint8_t n = 10; n < 15; n++)
+    rig_object(r, n, S_IFREG | 0644);
+  rig_first(r, 0, GI_FOP_GETXATTR, on_this_host, r);
+  rig_first(r, 1, GI_FOP_GETXATTR, on_this_host, NULL);
+  rig_first(r, 2, GI_FOP_GETXATTR, on_this_host, NULL);
+  rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
+  for (uint8_t n = 10; n < 15; n++)
+    rig_run(r, rig_loc(r, GI_FOP_STAT, n));
+  assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 5);
+  rig_free_clean(r);
+}
+
+static void
 add_entry(struct gi_fop *f, const char *name, uint8_t n)
 {
   struct gi_dirent e = {.name = name, .name_len = (uint32_t)strlen(name), .off = n, .ino = n};
@@ -444,6 +490,7 @@ main(void)
       cmocka_unit_test(statfs_shows_the_fullest_brick),
       cmocka_unit_test(pathinfo_names_all_copies),
       cmocka_unit_test(listing_stays_on_one_child),
+      cmocka_unit_test(local_brick_is_preferred),
       cmocka_unit_test(o_trunc_is_a_transaction),
       cmocka_unit_test(flush_is_local_without_locks),
       cmocka_unit_test(posix_lock_is_all_or_nothing),

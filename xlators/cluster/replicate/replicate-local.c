@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Local discovery: asks each child once which host its brick is on, and
+ * remembers one that is on ours as the preferred child for reading
+ * (option choose-local).
+ */
+#include "replicate.h"
+
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+/* "<POSIX(PATH):HOST:REALPATH>"; the path may contain colons and parentheses, so the host is what follows the last "):". */
+static bool
+names_host(const char *pathinfo, const char *host)
+{
+  const char *at = NULL;
+  size_t len = strlen(host);
+
+  for (const char *p = strstr(pathinfo, "):"); p; p = strstr(p + 1, "):"))
+    at = p + 2;
+  return at && strncmp(at, host, len) == 0 && at[len] == ':';
+}
+
+static void
+discovered(struct gi_fop *fop, void *arg)
+{
+  struct rep *rep = arg;
+  int child = rep_fop(rep, fop)->child;
+  const char *text;
+  struct utsname uts;
+
+  if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && uname(&uts) == 0 &&
+      names_host(text, uts.nodename) && (rep->local < 0 || child < rep->local))
+    rep->local = child;
+  gi_fop_unref(fop);
+}
+
+void
+rep_local_discover(struct rep *rep)
+{
+  rep->discovered = true;
+  if (!rep_opts(rep)->choose_local)
+    return;
+  rep_foreach(i, rep->up) {
+    struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_GETXATTR);
+
+    rep_fop(rep, fop)->child = (uint8_t)i;
+    fop->loc.gfid = gi_gfid_root;
+    fop->loc.inode = gi_inode_get(rep->x->graph, &gi_gfid_root);
+    fop->args.name = "trusted.glusterfs.pathinfo";
+    gi_fop_submit(fop, rep->x->children[i], discovered, rep);
+  }
+}
