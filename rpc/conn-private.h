@@ -34,6 +34,7 @@ struct conn_big {
 struct conn_rx {
   struct gi_buf *buf; /* NULL while nothing is held */
   size_t start, end;  /* received and not yet parsed */
+  bool bulk;          /* a buffer was filled to its end once */
   struct conn_big big;
   struct gi_buf *gather; /* earlier fragments of a record of several */
   size_t gather_len;

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 #define RX_BYTES (128u << 10) /* a shared buffer */
+#define RX_BULK (256u << 10)  /* of a peer that has once filled one: fewer records lie across its end */
 #define RX_SPARE GI_HEAD_MIN  /* an empty buffer with less room than this is replaced: nothing need be copied then */
 #define RX_ROUNDS 4           /* most recv calls of one wake-up, while a large record is arriving at full speed */
 #define RX_LOWAT_MIN (128u << 10)
@@ -164,6 +165,7 @@ big_begin(struct conn_rx *rx, size_t len, size_t have, bool last)
     gi_buf_unref(&rx->buf);
   }
   rx->start = rx->end = 0;
+  rx->bulk = true;
 }
 
 static void
@@ -194,7 +196,7 @@ prepare(struct conn_rx *rx)
   if (rx->buf && rx->start == rx->end && rx->buf->refs == 1)
     rx->start = rx->end = 0;
   if (rx->buf == NULL) {
-    rx->buf = gi_buf_new(RX_BYTES);
+    rx->buf = gi_buf_new(rx->bulk ? RX_BULK : RX_BYTES);
     rx->start = rx->end = 0;
   }
 }
