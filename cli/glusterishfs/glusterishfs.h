@@ -4,7 +4,8 @@
  * runs it; what it is (client, brick, heal daemon) is what the volfile says.
  * main.c strings the steps together; arguments.c reads the command line;
  * daemon.c goes to the background; process.c is the life of the process;
- * volfile-adapt.c puts the mount on top; brick-ops.c answers the management
+ * volfile-adapt.c puts the mount on top; volfile-skip.c leaves out what a
+ * GlusterFS volfile has and this build has not; brick-ops.c answers the management
  * daemon; statedump.c writes state dumps.
  */
 #ifndef GLUSTERISHFS_H
@@ -73,6 +74,10 @@ void fs_stop(struct fs_process *p, const char *why);
 /* volfile-adapt.c */
 /* Adds what the command line asks for. 0, or -1 and err. */
 int fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err);
+
+/* volfile-skip.c */
+/* Leaves out what this build does not have and nobody misses. 0, or -1 and err. */
+int fs_volfile_skip(struct gi_volfile *vf, struct gi_error *err);
 
 /* brick-ops.c */
 int fs_brick_ops_start(struct fs_process *p, struct gi_error *err);

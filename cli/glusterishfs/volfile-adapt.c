@@ -51,6 +51,8 @@ add_mount(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *e
 int
 fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err)
 {
+  if (fs_volfile_skip(vf, err) < 0)
+    return -1;
   if (cfg->subdir)
     gi_list_foreach(n, &vf->nodes, struct gi_vol_node, link)
       if (strcmp(n->type, "protocol/client") == 0)
