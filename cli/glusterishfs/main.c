@@ -41,6 +41,8 @@ main(int argc, char **argv)
   signal(SIGPIPE, SIG_IGN);
   umask(0); /* modes come from the callers of the file operations */
   raise_limits();
+  if (!cfg.no_daemon)
+    close_range(3, ~0u, 0); /* what the starter has open would stay open, and a mount busy, for the life of the service */
   open_log(&cfg);
   if (!cfg.no_daemon)
     fs_daemonize();
