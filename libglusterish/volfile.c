@@ -71,7 +71,7 @@ shown(char *out, const char *word)
   size_t n = strnlen(word, SHOWN + 1);
   for (size_t i = 0; i < n && i < SHOWN; i++)
     out[i] = isprint((unsigned char)word[i]) ? word[i] : '?';
-  strcpy(out + (n < SHOWN ? n : SHOWN), n > SHOWN ? "..." : "");
+  memcpy(out + (n < SHOWN ? n : SHOWN), n > SHOWN ? "..." : "", n > SHOWN ? 4 : 1);
   return out;
 }
 
