@@ -177,7 +177,7 @@ cli_help_for(struct cli *c, const char *class_, const char *title)
 {
   size_t len = strlen(class_);
   fprintf(c->out, "\ngluster %s commands\n", title);
-  for (size_t i = 0; i < strlen(title) + 17; i++)
+  for (size_t i = 0; i < strlen(title) + 18; i++)
     fputc('=', c->out);
   fputs("\n\n", c->out);
   for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++) {
