@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SUBVOLUMES_MAX 1 /* of cluster/distribute as it is today */
+
 struct draft {
   struct gd_op *op;
   struct gd_volume *v;
@@ -39,14 +41,13 @@ static int
 check_shape(struct draft *d, struct gi_error *err)
 {
   const struct gd_volume *v = d->v;
-  const struct gi_xlator_class *dht = gd_map_class(d->op->gd->map, "cluster/distribute");
   unsigned sets = gd_volume_sets(v);
   if (v->nbricks % gd_volume_set_size(v))
     return gi_error_set(err, EINVAL, "number of bricks is not a multiple of replica count");
-  if (dht && dht->max_children && sets > dht->max_children)
+  if (sets > SUBVOLUMES_MAX)
     return gi_error_set(err, EOPNOTSUPP,
-                        "%u bricks make up %u subvolumes, but this version distributes files over %u at most. Give %u brick(s).",
-                        v->nbricks, sets, dht->max_children, dht->max_children * gd_volume_set_size(v));
+                        "%u bricks make up %u subvolumes, but this version cannot distribute files over more than %d. Give %u brick(s).",
+                        v->nbricks, sets, SUBVOLUMES_MAX, SUBVOLUMES_MAX * gd_volume_set_size(v));
   if (v->type == GD_REPLICATE && !gd_op_flag(d->op, "force"))
     return gi_error_set(err, EINVAL,
                         "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks "

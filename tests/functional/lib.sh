@@ -16,14 +16,14 @@
 : "${GLUSTERISH_XLATOR_DIR:=$GLUSTERISH_BUILDDIR/xlators}"
 : "${GLUSTERISHD:=$GLUSTERISH_BUILDDIR/cli/glusterishd/glusterishd}"
 : "${GLUSTERISH:=$GLUSTERISH_BUILDDIR/cli/glusterish/glusterish}"
-: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/cli/glusterishfs/glusterishfs}"
+: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/glusterishfs}"
 export GLUSTERISH_XLATOR_DIR GLUSTERISHFS
 
 HOST=${HOST:-127.1.1.1} # an address of this machine that no other daemon is bound to
 WORK=                   # everything of this test lives here
 PORT= SOCK= DAEMON_PID=
 TEST_N=0 TEST_FAILED=0 TEST_PLANNED=
-MOUNTS=()
+MOUNTS=() OUTPUT=
 
 # ---- TAP ----
 
@@ -58,18 +58,31 @@ fail() {
   for line in "$@"; do note "$line"; done
 }
 
+# Runs a command in this shell (so that functions can set variables); its output is in $OUTPUT, its status returned.
+run() {
+  local file status
+  file=$(mktemp)
+  "$@" >"$file" 2>&1
+  status=$?
+  OUTPUT=$(cat "$file")
+  rm -f "$file"
+  return $status
+}
+
 # ok NAME COMMAND...: the command succeeds.
 ok() {
-  local name=$1 out
+  local name=$1 status
   shift
-  if out=$("$@" 2>&1); then pass "$name"; else fail "$name" "command: $*" "status: $?" "$out"; fi
+  run "$@"
+  status=$?
+  if [ $status = 0 ]; then pass "$name"; else fail "$name" "command: $*" "status: $status" "$OUTPUT"; fi
 }
 
 # nok NAME COMMAND...: it fails.
 nok() {
-  local name=$1 out
+  local name=$1
   shift
-  if out=$("$@" 2>&1); then fail "$name" "command succeeded: $*" "$out"; else pass "$name"; fi
+  if run "$@"; then fail "$name" "command succeeded: $*" "$OUTPUT"; else pass "$name"; fi
 }
 
 # is GOT WANTED NAME
@@ -134,7 +147,7 @@ start_glusterishd() {
     PORT=$BASE_PORT
   fi
   SOCK=$WORK/d/glusterishd.socket
-  if ! "$GLUSTERISHD" --working-directory "$WORK/d" --bind "$HOST" --port "$PORT" --base-port $((PORT + 1)) --max-port $((PORT + 31)) \
+  if ! timeout 60 "$GLUSTERISHD" --working-directory "$WORK/d" --bind "$HOST" --port "$PORT" --base-port $((PORT + 1)) --max-port $((PORT + 31)) \
     --pid-file "$WORK/d.pid" "$@" >"$WORK/d.out" 2>&1; then
     note "$(cat "$WORK/d.out")"
     return 1
