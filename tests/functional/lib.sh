@@ -200,7 +200,7 @@ unmount() { umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null; }
 cleanup() {
   local status=$? dir pidfile pid
   trap - EXIT
-  for dir in "${MOUNTS[@]}"; do mountpoint -q "$dir" && unmount "$dir"; done
+  for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died, which is no mount point any more
   stop_glusterishd
   if [ -n "$WORK" ]; then
     for pidfile in "$WORK"/d/run/vols/*/*.pid; do
