@@ -175,10 +175,9 @@ mount_point(struct argp_state *state, struct fs_config *cfg, const char *arg)
 {
   if (cfg->mountpoint)
     argp_error(state, "more than one mount point");
-  char *path = realpath(arg, NULL);
-  if (!path)
+  if (!realpath(arg, cfg->mount_path))
     argp_failure(state, 1, errno, "mount point %s", arg);
-  cfg->mountpoint = path;
+  cfg->mountpoint = cfg->mount_path;
 }
 
 static _Noreturn void
@@ -302,15 +301,17 @@ parse(int key, char *arg, struct argp_state *state)
 }
 
 /* As the original names them: the mount point, or what the process is. */
-static const char *
-default_log_file(const struct fs_config *cfg)
+static void
+default_log_file(struct fs_config *cfg)
 {
   const char *of = cfg->mountpoint ? cfg->mountpoint : cfg->brick_name ? cfg->brick_name : cfg->process_name;
-  char *path = gi_asprintf("%s/%s%s.log", GI_LOG_DIR, cfg->brick_name ? "bricks/" : "", of + (of[0] == '/'));
-  for (char *c = path + strlen(GI_LOG_DIR) + (cfg->brick_name ? 8 : 1); *c; c++)
+  int dir = snprintf(cfg->log_path, sizeof(cfg->log_path), "%s/%s", GI_LOG_DIR, cfg->brick_name ? "bricks/" : "");
+  char *base = cfg->log_path + dir;
+  snprintf(base, sizeof(cfg->log_path) - (size_t)dir, "%s.log", of + (of[0] == '/'));
+  for (char *c = base; *c; c++)
     if (*c == '/')
       *c = '-';
-  return path;
+  cfg->log_file = cfg->log_path;
 }
 
 static void
@@ -334,5 +335,5 @@ fs_arguments(struct fs_config *cfg, int argc, char **argv)
   if (!cfg->process_name)
     cfg->process_name = cfg->mountpoint ? "fuse" : "glusterishfs";
   if (!cfg->log_file)
-    cfg->log_file = default_log_file(cfg);
+    default_log_file(cfg);
 }

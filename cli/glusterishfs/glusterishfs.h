@@ -16,6 +16,8 @@
 #include "rpc/handshake.h"
 #include "rpc/rpc-server.h"
 
+#include <limits.h>
+
 #define FS_LIST_MAX 64
 
 struct fs_list { /* repeated options; NULL-terminated */
@@ -35,6 +37,7 @@ struct fs_config {
   int server_port;
   const char *volfile_id, *volfile, *volume_name, *subdir;
   const char *mountpoint; /* absolute; NULL = no mount */
+  char mount_path[PATH_MAX], log_path[PATH_MAX];
   const char *log_file, *pid_file, *socket_file, *statedump_dir;
   enum gi_log_level log_level;
   bool log_json, no_daemon, log_to_stderr;
