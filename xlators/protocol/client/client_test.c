@@ -436,6 +436,31 @@ test_wrong_subvolume(void **state)
   bench_free(b);
 }
 
+static bool
+dump_has(struct bench *b, const char *line)
+{
+  char *text = NULL;
+  size_t len;
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  b->client->x->cls->statedump(b->client->x, &d);
+  fclose(d.out);
+  bool found = strstr(text, line) != NULL;
+  free(text);
+  return found;
+}
+
+static void
+test_ping_timeout_fits_the_peer(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  assert_true(dump_has(b, "ping-timeout=5\n"));
+  assert_true(dump_has(b, "peer=glusterish"));
+  bench_free(b);
+  b = bench_new(NULL, "option ping-timeout 42\n", true);
+  assert_true(dump_has(b, "ping-timeout=42\n"));
+  bench_free(b);
+}
+
 static void
 test_options_are_checked(void **state)
 {
@@ -465,6 +490,7 @@ main(void)
     cmocka_unit_test(test_callbacks),
     cmocka_unit_test(test_storage_down_and_up),
     cmocka_unit_test(test_wrong_subvolume),
+    cmocka_unit_test(test_ping_timeout_fits_the_peer),
     cmocka_unit_test(test_options_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

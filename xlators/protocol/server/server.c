@@ -38,7 +38,7 @@ static const struct gi_option sv_option_table[] = {
     .level = 3, .text = "User names that may connect with their password." },
   { .name = "auth.login.*.password", .type = GI_OPT_STR, .wildcard = true, .live = true, .since = "0.1", .side = GI_SIDE_BRICK,
     .level = 3, .text = "Password of a user name." },
-  { .name = "auth.login.*.ssl-allow", .key = "auth.ssl-allow", .type = GI_OPT_STR, .wildcard = true, .live = true,
+  { .name = "auth.login.*.ssl-allow", .key = "auth.ssl-allow", .type = GI_OPT_STR, .wildcard = true, .def = "*", .live = true,
     .since = "0.1", .side = GI_SIDE_BRICK, .level = 1, .op_version = 30600,
     .text = "Comma separated certificate common names that may connect." },
   { .name = "strict-auth-accept", .type = GI_OPT_BOOL, OPT(strict_auth), .def = "off", .live = true, .level = 3,
