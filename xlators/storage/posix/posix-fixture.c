@@ -373,3 +373,65 @@ brick_setxattr(struct brick *b, const struct gi_gfid *gfid, const char *name, co
   one_xattr(f, name, v, len);
   return brick_run(b, f);
 }
+
+/* ---- checks ---- */
+
+void
+assert_xattr(const char *path, const char *name, const void *want, size_t len)
+{
+  char have[512];
+  ssize_t n = lgetxattr(path, name, have, sizeof(have));
+
+  assert_int_equal(n, (ssize_t)len);
+  assert_memory_equal(have, want, len);
+}
+
+void
+assert_gone(const char *path)
+{
+  struct stat st;
+
+  assert_int_equal(lstat(path, &st), -1);
+  assert_int_equal(errno, ENOENT);
+}
+
+bool
+same_file(const char *a, const char *b)
+{
+  struct stat x, y;
+
+  assert_int_equal(lstat(a, &x), 0);
+  assert_int_equal(lstat(b, &y), 0);
+  return x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+void
+assert_no_xattr(const char *path, const char *name)
+{
+  assert_int_equal(lgetxattr(path, name, NULL, 0), -1);
+  assert_int_equal(errno, ENODATA);
+}
+
+struct stat
+stat_of(const char *path)
+{
+  struct stat st;
+
+  if (lstat(path, &st) < 0)
+    fail_msg("%s: %s", path, strerror(errno));
+  return st;
+}
+
+int
+brick_run_engines(const struct CMUnitTest *tests, size_t n)
+{
+  static const char *const engines[] = {"auto", "inline", "pool", "io_uring"};
+  int failed = 0;
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(engines); i++) {
+    brick_engine = engines[i];
+    print_message("engine %s\n", brick_engine);
+    failed += _cmocka_run_group_tests(brick_engine, tests, n, NULL, NULL);
+  }
+  return failed;
+}

@@ -35,6 +35,17 @@ void brick_start(struct brick *b);
     skip();                                                                                        \
   }
 
+/* For main: the group once per engine; the number of failures. */
+#define BRICK_RUN_ENGINES(tests) brick_run_engines(tests, sizeof(tests) / sizeof((tests)[0]))
+int brick_run_engines(const struct CMUnitTest *tests, size_t n);
+
+/* What is on disk. */
+void assert_xattr(const char *path, const char *name, const void *want, size_t len);
+void assert_no_xattr(const char *path, const char *name);
+void assert_gone(const char *path);
+bool same_file(const char *a, const char *b);
+struct stat stat_of(const char *path); /* lstat that must succeed */
+
 void brick_path(const struct brick *b, char out[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void brick_handle(const struct brick *b, char out[PATH_MAX], const struct gi_gfid *gfid);
 struct gi_gfid brick_gfid(struct brick *b); /* a fresh one */

@@ -82,7 +82,10 @@ posix_run_setattr(struct posix_op *op)
     return posix_err(op, err);
   posix_node_known(op, OBJ, at);
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
-  if (a->valid & (GI_SET_UID | GI_SET_GID) || a->valid == 0) {
+  if (a->valid == 0 && !S_ISLNK(st.st_mode)) {
+    /* Only ctime is to move. A chown to nobody would do it too, but takes set-id bits away. */
+    err = posix_at_chmod(at, st.st_mode & 07777) < 0 ? errno : 0;
+  } else if (a->valid & (GI_SET_UID | GI_SET_GID)) {
     uid_t uid = a->valid & GI_SET_UID ? a->iatt.uid : (uid_t)-1;
     gid_t gid = a->valid & GI_SET_GID ? a->iatt.gid : (gid_t)-1;
 

@@ -294,6 +294,8 @@ rename_allowed(struct posix_op *op, const struct entry *from, const struct entry
     return ENODATA;
   if (!to->there)
     return 0;
+  if (S_ISDIR(to->st.st_mode) != S_ISDIR(from->st.st_mode))
+    return S_ISDIR(to->st.st_mode) ? EISDIR : ENOTDIR;
   if (S_ISDIR(to->st.st_mode) && !gi_gfid_is_none(expected) && !gi_gfid_equal(expected, &to->gfid))
     return EEXIST;
   if (to->st.st_dev == op->p->gl_dev && to->st.st_ino == op->p->gl_ino)

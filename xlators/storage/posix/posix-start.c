@@ -40,7 +40,7 @@ check_volume_id(struct posix *p, const char *want, struct gi_error *err)
   if (!want || !want[0])
     return 0;
   if (!gi_gfid_parse(want, &p->volume_id))
-    return gi_error_set(err, EINVAL, "option volume-id '%s' is not a UUID", want);
+    return gi_error_set(err, EINVAL, "brick %s: option volume-id '%s' is not a UUID", p->brick, want);
   n = fgetxattr(p->root_fd, KEY_VOLUME_ID, raw, sizeof(raw));
   if (n < 0 && errno == ENODATA)
     return gi_error_set(err, ENODATA,

@@ -6,38 +6,7 @@
 #include "xlators/storage/posix/posix-fixture.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
-
-static void
-assert_xattr(const char *path, const char *name, const void *want, size_t len)
-{
-  char have[512];
-  ssize_t n = lgetxattr(path, name, have, sizeof(have));
-
-  assert_int_equal(n, (ssize_t)len);
-  assert_memory_equal(have, want, len);
-}
-
-static void
-assert_gone(const char *path)
-{
-  struct stat st;
-
-  assert_int_equal(lstat(path, &st), -1);
-  assert_int_equal(errno, ENOENT);
-}
-
-static bool
-same_file(const char *a, const char *b)
-{
-  struct stat x, y;
-
-  assert_int_equal(lstat(a, &x), 0);
-  assert_int_equal(lstat(b, &y), 0);
-  return x.st_ino == y.st_ino && x.st_dev == y.st_dev;
-}
 
 /* ---- layout ---- */
 
@@ -206,12 +175,5 @@ main(void)
     cmocka_unit_test(a_directory_has_a_symlink_for_handle),
     cmocka_unit_test(data_goes_in_and_out),
   };
-  static const char *const engines[] = {"auto", "inline", "pool", "io_uring"};
-  int failed = 0;
-
-  for (size_t i = 0; i < GI_ARRAY_LEN(engines); i++) {
-    brick_engine = engines[i];
-    failed += cmocka_run_group_tests_name(engines[i], tests, NULL, NULL);
-  }
-  return failed;
+  return BRICK_RUN_ENGINES(tests);
 }

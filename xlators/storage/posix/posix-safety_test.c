@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storage/posix against hostile requests and wrong directories.
+ */
+#include "xlators/storage/posix/posix-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static const enum gi_fop_kind entry_kinds[] = {GI_FOP_LOOKUP, GI_FOP_MKNOD,   GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_CREATE,
+                                               GI_FOP_UNLINK, GI_FOP_RMDIR, GI_FOP_RENAME, GI_FOP_LINK};
+
+static int
+try_name(struct brick *b, enum gi_fop_kind kind, const struct gi_gfid *parent, const char *name, const struct gi_gfid *object)
+{
+  struct gi_fop *f = brick_fop(b, kind);
+  struct gi_gfid g = brick_gfid(b);
+
+  if (kind == GI_FOP_LINK) {
+    set_object(f, object);
+    set_entry2(f, parent, name);
+  } else {
+    set_entry(f, parent, name);
+  }
+  if (kind == GI_FOP_RENAME)
+    set_entry2(f, parent, "target");
+  f->args.mode = S_IFREG | 0600;
+  f->args.link = "x";
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &g);
+  brick_run(b, f);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+static void
+bad_names_are_refused_everywhere(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  char too_long[300];
+
+  (void)state;
+  memset(too_long, 'n', sizeof(too_long) - 1);
+  too_long[sizeof(too_long) - 1] = 0;
+  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 0600, &g));
+  for (size_t i = 0; i < GI_ARRAY_LEN(entry_kinds); i++) {
+    assert_int_equal(try_name(b, entry_kinds[i], ROOT, "a/b", &g), EPERM);
+    assert_int_equal(try_name(b, entry_kinds[i], ROOT, "../escape", &g), EPERM);
+    assert_int_equal(try_name(b, entry_kinds[i], ROOT, "/etc/passwd", &g), EPERM);
+    assert_int_equal(try_name(b, entry_kinds[i], ROOT, ".glusterfs", &g), EPERM);
+    assert_int_equal(try_name(b, entry_kinds[i], ROOT, too_long, &g), ENAMETOOLONG);
+    if (entry_kinds[i] != GI_FOP_LOOKUP) {
+      assert_int_not_equal(try_name(b, entry_kinds[i], ROOT, ".", &g), 0);
+      assert_int_not_equal(try_name(b, entry_kinds[i], ROOT, "..", &g), 0);
+      assert_int_equal(try_name(b, entry_kinds[i], ROOT, "", &g), EINVAL);
+    }
+  }
+  brick_free(b);
+}
+
+/* The handle of a user's symlink is a symlink of the user's choice: it must not become a way out. */
+static void
+a_symlink_is_no_directory(void **state)
+{
+  BRICK(b, NULL);
+  static const char *const targets[] = {
+    "/etc", "../../..", "../../../..", "../../00/00/00000000-0000-0000-0000-000000000001/../../..",
+    "../../00/00/00000000-0000-0000-0000-000000000001/.glusterfs", "../../00/00/00000000-0000-0000-0000-000000000001/d"};
+  struct gi_gfid d = brick_gfid(b), g = brick_gfid(b);
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  assert_ok(brick_mknod(b, &d, "passwd", S_IFREG | 0600, &g));
+  for (size_t i = 0; i < GI_ARRAY_LEN(targets); i++) {
+    struct gi_gfid s = brick_gfid(b), n = brick_gfid(b);
+    char name[16], handle[PATH_MAX], path[PATH_MAX];
+    struct gi_fd *fd;
+
+    snprintf(name, sizeof(name), "s%zu", i);
+    assert_ok(brick_symlink(b, ROOT, name, targets[i], &s));
+    for (int last = 0; last < 2; last++) { /* also when a crash left only the handle */
+      assert_int_equal(brick_lookup(b, &s, "passwd")->rsp.ret, -1);
+      assert_int_equal(brick_mkdir(b, &s, "new", &n)->rsp.ret, -1);
+      assert_int_equal(brick_opendir(b, &s, &fd)->rsp.ret, -1);
+      gi_fd_unref(&fd);
+      assert_int_equal(brick_open(b, &s, O_RDONLY, &fd)->rsp.ret, -1);
+      gi_fd_unref(&fd);
+      brick_path(b, path, "%s", name);
+      brick_handle(b, handle, &s);
+      unlink(path);
+    }
+    unlink(handle);
+  }
+  brick_free(b);
+}
+
+static void
+a_symlink_in_the_way_is_not_followed(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid s = brick_gfid(b), g = brick_gfid(b);
+  char path[PATH_MAX];
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "victim");
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  assert_ok(brick_symlink(b, ROOT, "s", path, &s));
+  f = brick_create(b, ROOT, "s", &g, &fd); /* without O_EXCL */
+  assert_fails(f, ELOOP);
+  gi_fd_unref(&fd);
+  f = brick_fop(b, GI_FOP_TRUNCATE);
+  set_object(f, &s);
+  assert_fails(brick_run(b, f), ELOOP);
+  assert_ok(brick_setxattr(b, &s, "trusted.on-link", "1", 1, 0));
+  assert_no_xattr(path, "trusted.on-link");
+  f = brick_fop(b, GI_FOP_SETATTR);
+  set_object(f, &s);
+  f->args.valid = GI_SET_UID;
+  f->args.iatt.uid = 99;
+  assert_ok(brick_run(b, f));
+  assert_int_equal(stat_of(path).st_uid, 0);
+  brick_free(b);
+}
+
+static void
+unknown_gfids_are_stale_everywhere(void **state)
+{
+  BRICK(b, NULL);
+  static const enum gi_fop_kind kinds[] = {GI_FOP_STAT,     GI_FOP_SETATTR,  GI_FOP_TRUNCATE, GI_FOP_ACCESS,      GI_FOP_READLINK,
+                                           GI_FOP_GETXATTR, GI_FOP_SETXATTR, GI_FOP_XATTROP,  GI_FOP_REMOVEXATTR, GI_FOP_OPEN,
+                                           GI_FOP_OPENDIR,  GI_FOP_LINK};
+  static const struct gi_gfid gfids[] = {
+    {{1}}, {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}};
+  struct gi_gfid none = {{0}};
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    for (size_t k = 0; k <= GI_ARRAY_LEN(gfids); k++) {
+      struct gi_fop *f = brick_fop(b, kinds[i]);
+
+      set_object(f, k < GI_ARRAY_LEN(gfids) ? &gfids[k] : &none);
+      set_entry2(f, ROOT, "new");
+      f->args.name = "user.x";
+      f->args.dict = gi_dict_new();
+      assert_fails(brick_run(b, f), k < GI_ARRAY_LEN(gfids) ? ESTALE : EINVAL);
+    }
+  }
+  brick_free(b);
+}
+
+static void
+damaged_handles_do_not_lead_astray(void **state)
+{
+  BRICK(b, NULL);
+  static const char *const texts[] = {"../../..", "../../../etc", "/etc", "../../00/00/00000000-0000-0000-0000-000000000001/..",
+                                      "../../00/00/00000000-0000-0000-0000-000000000001/", "../../00/01/00000000-0000-0000-0000-000000000001/d",
+                                      "../../00/00/00000000x0000-0000-0000-000000000001/d"};
+  struct gi_gfid d = brick_gfid(b), loop = brick_gfid(b);
+  char handle[PATH_MAX], text[128], uuid[GI_UUID_TEXT];
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  for (size_t i = 0; i < GI_ARRAY_LEN(texts); i++) {
+    brick_restart(b);
+    brick_handle(b, handle, &d);
+    unlink(handle);
+    assert_int_equal(symlink(texts[i], handle), 0);
+    assert_fails(brick_lookup(b, &d, "x"), ESTALE);
+    assert_fails(brick_nameless(b, &d), ENOENT);
+  }
+  brick_restart(b); /* a directory that is its own parent */
+  snprintf(text, sizeof(text), "../../a0/1b/%s/x", gi_gfid_text(&loop, uuid));
+  brick_handle(b, handle, &loop);
+  assert_int_equal(symlink(text, handle), 0);
+  assert_int_equal(brick_lookup(b, &loop, "x")->rsp.ret, -1);
+  brick_free(b);
+}
+
+/* A handle that names another directory, as a crash in a rename may leave it. */
+static void
+a_stale_handle_is_noticed(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid a = brick_gfid(b), c = brick_gfid(b);
+  char handle[PATH_MAX];
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "a", &a));
+  assert_ok(brick_mkdir(b, ROOT, "c", &c));
+  brick_restart(b);
+  brick_handle(b, handle, &a);
+  unlink(handle);
+  assert_int_equal(symlink("../../00/00/00000000-0000-0000-0000-000000000001/c", handle), 0);
+  assert_fails(brick_lookup(b, &a, "x"), ESTALE);
+  brick_free(b);
+}
+
+static void
+absurd_numbers_are_refused(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  assert_fails(brick_read(b, fd, UINT64_MAX, 10), EINVAL);
+  assert_fails(brick_read(b, fd, INT64_MAX, 10), EINVAL);
+  assert_int_equal(brick_read(b, fd, 0, UINT32_MAX)->rsp.ret, 0);
+  assert_fails(brick_write(b, fd, UINT64_MAX, "x", 1), EFBIG);
+  assert_fails(brick_write(b, fd, INT64_MAX, "x", 1), EFBIG);
+  assert_int_equal(brick_write(b, fd, 0, "", 0)->rsp.ret, 0);
+  f = brick_fop(b, GI_FOP_TRUNCATE);
+  set_object(f, &g);
+  f->args.offset = UINT64_MAX;
+  assert_fails(brick_run(b, f), EINVAL);
+  f = brick_fop(b, GI_FOP_RCHECKSUM);
+  set_fd(f, fd);
+  f->args.size = UINT32_MAX;
+  assert_fails(brick_run(b, f), EINVAL);
+  f = brick_fop(b, GI_FOP_SEEK);
+  set_fd(f, fd);
+  f->args.offset = UINT64_MAX;
+  assert_fails(brick_run(b, f), EINVAL);
+  assert_fails(brick_setxattr(b, &g, "user.x", "1", 1, 77), EINVAL);
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
+static void
+kinds_of_other_layers_are_refused(void **state)
+{
+  BRICK(b, NULL);
+  static const enum gi_fop_kind locks[] = {GI_FOP_LK, GI_FOP_INODELK, GI_FOP_FINODELK, GI_FOP_ENTRYLK, GI_FOP_FENTRYLK, GI_FOP_LEASE};
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(locks); i++)
+    assert_fails(brick_run(b, brick_fop(b, locks[i])), ENOSYS);
+  assert_fails(brick_run(b, brick_fop(b, GI_FOP_IPC)), EOPNOTSUPP);
+  brick_free(b);
+}
+
+/* Every kind with nothing filled in: an error, never a crash. */
+static void
+empty_requests_are_survived(void **state)
+{
+  BRICK(b, NULL);
+
+  (void)state;
+  for (int kind = 1; kind < GI_FOP_MAX; kind++) {
+    if (!gi_fop_table[kind].name || kind == GI_FOP_STATFS || kind == GI_FOP_RELEASE || kind == GI_FOP_RELEASEDIR)
+      continue;
+    assert_int_equal(brick_run(b, brick_fop(b, kind))->rsp.ret, -1);
+  }
+  brick_free(b);
+}
+
+/* ---- start-up ---- */
+
+static void
+refuses(const char *dir, const char *more, int code, const char *word)
+{
+  char options[PATH_MAX + 256];
+  struct gi_error err = {0};
+
+  snprintf(options, sizeof(options), "%s%s\n%s", dir ? "option directory " : "", dir ? dir : "", more);
+  assert_null(fake_stack_try("storage/posix", options, 0, &err));
+  assert_int_equal(err.code, code);
+  if (!strstr(err.text, word))
+    fail_msg("'%s' does not say '%s'", err.text, word);
+  if (dir && !strstr(err.text, dir))
+    fail_msg("'%s' does not name the directory", err.text);
+}
+
+static void
+wrong_directories_are_refused_with_a_sentence(void **state)
+{
+  BRICK(b, NULL);
+  char path[PATH_MAX];
+  struct gi_gfid id = {{1, 2, 3}};
+  const char *want = "option volume-id 01020300-0000-0000-0000-000000000000\n";
+
+  (void)state;
+  brick_stop(b);
+  refuses("/nonexistent/brick", "", ENOENT, "does not exist");
+  brick_path(b, path, "file");
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  refuses(path, "", ENOTDIR, "not a directory");
+  refuses(NULL, "", EINVAL, "directory");
+  refuses("/proc/self", "", ENOTSUP, "extended attributes");
+  refuses(b->dir, want, ENODATA, "not part of volume");
+  assert_int_equal(setxattr(b->dir, "trusted.glusterfs.volume-id", "short", 5, 0), 0);
+  refuses(b->dir, want, EINVAL, "5 bytes");
+  id.b[0] = 0xee;
+  assert_int_equal(setxattr(b->dir, "trusted.glusterfs.volume-id", id.b, 16, 0), 0);
+  refuses(b->dir, want, EINVAL, "belongs to another volume: its volume id is ee020300");
+  refuses(b->dir, "option volume-id nonsense\n", EINVAL, "not a UUID");
+  id.b[0] = 1;
+  assert_int_equal(setxattr(b->dir, "trusted.glusterfs.volume-id", id.b, 16, 0), 0);
+  snprintf(b->options, sizeof(b->options), "%s", want);
+  brick_start(b);
+  brick_stop(b);
+  assert_int_equal(setxattr(b->dir, "trusted.gfid", id.b, 16, 0), 0);
+  refuses(b->dir, want, EINVAL, "inside of another brick");
+  assert_int_equal(setxattr(b->dir, "trusted.gfid", ROOT->b, 16, 0), 0);
+  brick_path(b, path, ".glusterfs/00/00/00000000-0000-0000-0000-000000000001");
+  unlink(path);
+  assert_int_equal(symlink("../../../..", path), 0);
+  refuses(b->dir, want, EINVAL, "was the brick copied");
+  brick_free(b);
+}
+
+static void
+a_start_cleans_up_behind_a_crash(void **state)
+{
+  BRICK(b, NULL);
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_stop(b);
+  brick_path(b, path, ".glusterfs/unlink/01020304-0000-0000-0000-000000000000");
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  brick_start(b);
+  assert_gone(path);
+  brick_free(b);
+}
+
+static void
+health_is_checked(void **state)
+{
+  BRICK(b, "option health-check-interval 1\n");
+  char path[PATH_MAX], text[64] = "";
+  int fd;
+
+  (void)state;
+  fake_wait(b->s, 1300 * GI_NSEC_PER_MSEC);
+  brick_path(b, path, ".glusterfs/health_check");
+  assert_int_equal(stat_of(path).st_mode, S_IFREG | 0644);
+  assert_int_equal(stat_of(path).st_size, 25);
+  fd = open(path, O_RDONLY);
+  assert_int_equal(read(fd, text, sizeof(text)), 25);
+  close(fd);
+  assert_string_equal(text + 19, " +0000");
+  assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 0);
+  unlink(path); /* a disk that does not answer properly: a directory in its place */
+  assert_int_equal(mkdir(path, 0700), 0);
+  fake_wait(b->s, 1200 * GI_NSEC_PER_MSEC);
+  assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 1);
+  brick_free(b);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bad_names_are_refused_everywhere),
+    cmocka_unit_test(a_symlink_is_no_directory),
+    cmocka_unit_test(a_symlink_in_the_way_is_not_followed),
+    cmocka_unit_test(unknown_gfids_are_stale_everywhere),
+    cmocka_unit_test(damaged_handles_do_not_lead_astray),
+    cmocka_unit_test(a_stale_handle_is_noticed),
+    cmocka_unit_test(absurd_numbers_are_refused),
+    cmocka_unit_test(kinds_of_other_layers_are_refused),
+    cmocka_unit_test(empty_requests_are_survived),
+  };
+  const struct CMUnitTest once[] = {
+    cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),
+    cmocka_unit_test(a_start_cleans_up_behind_a_crash),
+    cmocka_unit_test(health_is_checked),
+  };
+
+  return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(once, NULL, NULL);
+}

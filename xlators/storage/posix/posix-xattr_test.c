@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attributes of storage/posix: xattrs, counters, times, and what is asked for
+ * by virtual names.
+ */
+#include "xlators/storage/posix/posix-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static struct gi_gfid
+file(struct brick *b, const char *name)
+{
+  struct gi_gfid g = brick_gfid(b);
+
+  assert_ok(brick_mknod(b, ROOT, name, S_IFREG | 0640, &g));
+  return g;
+}
+
+static void
+assert_value(struct gi_fop *f, const char *name, const void *want, uint32_t len)
+{
+  const void *data;
+  uint32_t n;
+
+  assert_true(gi_dict_get_bin(f->rsp.dict, name, &data, &n));
+  assert_int_equal(n, len);
+  assert_memory_equal(data, want, len);
+}
+
+static struct gi_fop *
+removexattr_of(struct brick *b, const struct gi_gfid *g, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_REMOVEXATTR);
+
+  set_object(f, g);
+  f->args.name = name;
+  return brick_run(b, f);
+}
+
+/* ---- set, get, list, remove ---- */
+
+static void
+attributes_are_set_read_and_removed(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f"), unknown = {{3}};
+  struct gi_fop *f = brick_setxattr(b, &g, "user.a", "1", 1, 0);
+  const struct gi_pair *pair;
+  char path[PATH_MAX];
+
+  (void)state;
+  assert_ok(f);
+  pair = gi_dict_get(f->rsp.xdata, "virt-gf-poststat");
+  assert_int_equal(pair->type, GI_VALUE_IATT);
+  assert_true(gi_gfid_equal(&pair->iatt->gfid, &g));
+  assert_non_null(gi_dict_get(f->rsp.xdata, "virt-gf-prestat"));
+  assert_non_null(gi_dict_get(f->rsp.xdata, "dht-get-iatt-in-xattr"));
+  brick_path(b, path, "f");
+  assert_xattr(path, "user.a", "1", 1);
+  assert_fails(brick_setxattr(b, &g, "user.a", "2", 1, XATTR_CREATE), EEXIST);
+  assert_fails(brick_setxattr(b, &g, "user.b", "2", 1, XATTR_REPLACE), ENODATA);
+  f = brick_getxattr(b, &g, "user.a");
+  assert_int_equal(f->rsp.ret, 1);
+  assert_value(f, "user.a", "1", 1);
+  assert_fails(brick_getxattr(b, &g, "user.none"), ENODATA);
+  assert_fails(brick_getxattr(b, &unknown, "user.a"), ESTALE);
+  assert_fails(brick_getxattr(b, &g, "glusterfs.gfid.string"), EOPNOTSUPP);
+  f = brick_getxattr(b, &g, NULL);
+  assert_ok(f);
+  assert_int_equal(gi_dict_count(f->rsp.dict), 1); /* nothing of the machinery */
+  assert_value(f, "user.a", "1", 1);
+  assert_ok(removexattr_of(b, &g, "user.a"));
+  assert_fails(removexattr_of(b, &g, "user.a"), ENODATA);
+  brick_free(b);
+}
+
+static void
+values_are_stored_by_their_type(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  struct gi_fop *f = brick_fop(b, GI_FOP_SETXATTR);
+  char path[PATH_MAX];
+
+  (void)state;
+  set_object(f, &g);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_str(f->args.dict, "user.s", "text");
+  gi_dict_set_int(f->args.dict, "user.i", -42);
+  gi_dict_set_bin(f->args.dict, "user.p", "\0\1", 2);
+  assert_ok(brick_run(b, f));
+  brick_path(b, path, "f");
+  assert_xattr(path, "user.s", "text", 5);
+  assert_xattr(path, "user.i", "-42", 4);
+  assert_xattr(path, "user.p", "\0\1", 2);
+  brick_free(b);
+}
+
+static void
+protected_names_stay_as_they_are(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f"), evil = {{6, 6, 6}};
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_ok(brick_setxattr(b, &g, "trusted.gfid", evil.b, 16, 0)); /* silently not done */
+  assert_xattr(path, "trusted.gfid", g.b, 16);
+  assert_ok(brick_setxattr(b, ROOT, "trusted.glusterfs.volume-id", evil.b, 16, 0));
+  assert_fails(brick_setxattr(b, &g, "trusted.gfid2path.0123456789abcdef", "x", 1, 0), ENOTSUP);
+  assert_fails(brick_setxattr(b, &g, "trusted.glusterfs.pathinfo", "x", 1, 0), EACCES);
+  assert_fails(brick_setxattr(b, &g, "nonsense", "x", 1, 0), EOPNOTSUPP);
+  assert_fails(removexattr_of(b, &g, "trusted.gfid"), EPERM);
+  assert_fails(removexattr_of(b, ROOT, "trusted.glusterfs.volume-id"), EPERM);
+  assert_fails(removexattr_of(b, &g, "trusted.gfid2path.0123456789abcdef"), ENODATA);
+  assert_fails(brick_getxattr(b, &g, "trusted.glusterfs.mdata"), ENODATA);
+  assert_fails(brick_getxattr(b, &g, "trusted.gfid2path.0123456789abcdef"), ENODATA);
+  f = brick_getxattr(b, &g, "trusted.gfid");
+  assert_ok(f);
+  assert_int_equal(gi_dict_count(f->rsp.dict), 0);
+  f = brick_fop(b, GI_FOP_GETXATTR);
+  set_object(f, &g);
+  f->caller.pid = -6;
+  f->args.name = "trusted.glusterfs.mdata";
+  assert_int_equal(brick_run(b, f)->rsp.ret, 57);
+  assert_fails(brick_xattrop(b, &g, 0, "trusted.gfid", evil.b, 16), EPERM);
+  brick_free(b);
+}
+
+static void
+many_are_removed_at_once(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  struct gi_fop *f;
+  char path[PATH_MAX];
+
+  (void)state;
+  assert_ok(brick_setxattr(b, &g, "user.a", "1", 1, 0));
+  assert_ok(brick_setxattr(b, &g, "user.b", "1", 1, 0));
+  f = brick_fop(b, GI_FOP_REMOVEXATTR);
+  set_object(f, &g);
+  f->args.name = "";
+  gi_dict_set_bin(gi_fop_xdata(f), "user.a", "", 0);
+  gi_dict_set_bin(gi_fop_xdata(f), "user.missing", "", 0);
+  gi_dict_set_bin(gi_fop_xdata(f), "trusted.gfid", "", 0);
+  assert_fails(brick_run(b, f), EPERM);
+  brick_path(b, path, "f");
+  assert_xattr(path, "user.a", "1", 1);
+  f = brick_fop(b, GI_FOP_REMOVEXATTR);
+  set_object(f, &g);
+  gi_dict_set_bin(gi_fop_xdata(f), "user.a", "", 0);
+  gi_dict_set_bin(gi_fop_xdata(f), "user.missing", "", 0);
+  assert_ok(brick_run(b, f));
+  assert_no_xattr(path, "user.a");
+  assert_xattr(path, "user.b", "1", 1);
+  brick_free(b);
+}
+
+static void
+acls_have_a_text_form(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  const char *text = "user::rw-,user:1000:r--,group::r--,mask::r--,other::---";
+  struct gi_fop *f;
+  const char *back;
+
+  (void)state;
+  f = brick_setxattr(b, &g, "glusterfs.posix.acl", text, (uint32_t)strlen(text) + 1, 0);
+  if (f->rsp.ret < 0 && f->rsp.err == EOPNOTSUPP) {
+    brick_free(b);
+    print_message("no ACLs on this file system: skipped\n");
+    skip();
+  }
+  assert_ok(f);
+  assert_non_null(gi_dict_get(f->rsp.xdata, "system.posix_acl_access"));
+  f = brick_getxattr(b, &g, "glusterfs.posix.acl");
+  assert_ok(f);
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.acl", &back));
+  assert_string_equal(back, text);
+  assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "u:x", 4, 0), EINVAL);
+  assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "", 1, 0), EINVAL);
+  assert_fails(brick_setxattr(b, &g, "system.posix_acl_access", "xx", 2, 0), EINVAL);
+  brick_free(b);
+}
+
+static void
+virtual_names_tell_paths(void **state)
+{
+  BRICK(b, "option hostname brickhost\noption glusterd-uuid 01234567-89ab-cdef-0123-456789abcdef\n");
+  struct gi_gfid d = brick_gfid(b), g;
+  char want[3 * PATH_MAX];
+  const char *s;
+  struct gi_fop *f;
+
+  (void)state;
+  g = file(b, "f");
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  assert_ok(brick_link(b, &g, &d, "Hard.Link"));
+  f = brick_getxattr(b, &d, "trusted.glusterfs.pathinfo");
+  assert_true(gi_dict_get_str(f->rsp.dict, "trusted.glusterfs.pathinfo", &s));
+  snprintf(want, sizeof(want), "<POSIX(%s):brickhost:%s/d>", b->dir, b->dir);
+  assert_string_equal(s, want);
+  f = brick_getxattr(b, ROOT, "glusterfs.pathinfo");
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.pathinfo", &s));
+  snprintf(want, sizeof(want), "<POSIX(%s):brickhost:%s>", b->dir, b->dir);
+  assert_string_equal(s, want);
+  f = brick_getxattr(b, &g, "glusterfs.gfidtopath");
+  assert_int_equal(f->rsp.ret, 15);
+  s = (const char *)gi_dict_at(f->rsp.dict, 0)->data;
+  assert_true(memcmp(s, "/f:/d/Hard.Link", 15) == 0 || memcmp(s, "/d/Hard.Link:/f", 15) == 0);
+  f = brick_getxattr(b, &d, "glusterfs.gfidtopath");
+  assert_value(f, "glusterfs.gfidtopath", "/d", 2);
+  f = brick_getxattr(b, &d, "glusterfs.get_real_filename:hard.link");
+  assert_ok(f);
+  assert_memory_equal(gi_dict_at(f->rsp.dict, 0)->data, "Hard.Link", 10);
+  assert_fails(brick_getxattr(b, &d, "glusterfs.get_real_filename:soft.link"), ENODATA);
+  assert_fails(brick_getxattr(b, &g, "glusterfs.ancestry.path"), ENODATA);
+  f = brick_getxattr(b, &g, "trusted.glusterfs.node-uuid");
+  assert_true(gi_dict_get_str(f->rsp.dict, "trusted.glusterfs.node-uuid", &s));
+  assert_string_equal(s, "01234567-89ab-cdef-0123-456789abcdef");
+  brick_free(b);
+}
+
+/* ---- counters ---- */
+
+static void
+xattrop_adds_and_wraps(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, minus[12] = {0xff, 0xff, 0xff, 0xff}, mixed[12] = {0, 0, 0, 1, 0, 0, 0, 2, 0x7f};
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  f = brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", zero, 12);
+  assert_ok(f);
+  assert_value(f, "trusted.afr.dirty", zero, 12);
+  assert_no_xattr(path, "trusted.afr.dirty"); /* a zero add only reads */
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", one, 12), "trusted.afr.dirty", one, 12);
+  assert_xattr(path, "trusted.afr.dirty", one, 12);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", minus, 12), "trusted.afr.dirty", zero, 12);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", minus, 12), "trusted.afr.dirty", minus, 12);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.v", mixed, 12), "trusted.afr.v", mixed, 12);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.v", zero, 12), "trusted.afr.v", mixed, 12);
+  brick_free(b);
+}
+
+static void
+xattrop_knows_its_other_operations(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  const uint8_t max64[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, one64[8] = {[7] = 1}, zero64[8] = {0};
+  const uint8_t def[16] = {[7] = 2, [15] = 40}, forty_two[8] = {[7] = 42}, forty_four[8] = {[7] = 44};
+  const uint8_t def32[8] = {0, 0, 0, 1, 0, 0, 0, 9}, ten[4] = {0, 0, 0, 10};
+  struct gi_fop *f;
+
+  (void)state;
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD64, "trusted.c", max64, 8), "trusted.c", max64, 8);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD64, "trusted.c", one64, 8), "trusted.c", zero64, 8);
+  f = brick_xattrop(b, &g, GI_XATTROP_GET_AND_SET, "trusted.s", one64, 8);
+  assert_ok(f);
+  assert_int_equal(gi_dict_count(f->rsp.dict), 0);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_GET_AND_SET, "trusted.s", zero64, 8), "trusted.s", one64, 8);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD64_DEFAULT, "trusted.d", def, 16), "trusted.d", forty_two, 8);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD64_DEFAULT, "trusted.d", def, 16), "trusted.d", forty_four, 8);
+  assert_value(brick_xattrop(b, &g, GI_XATTROP_ADD32_DEFAULT, "trusted.e", def32, 8), "trusted.e", ten, 4);
+  assert_fails(brick_xattrop(b, &g, 2, "trusted.c", one64, 8), EINVAL);
+  assert_fails(brick_xattrop(b, &g, 3, "trusted.c", one64, 8), EINVAL);
+  assert_fails(brick_xattrop(b, &g, 7, "trusted.c", one64, 8), EINVAL);
+  assert_fails(brick_xattrop(b, &g, 0, "trusted.c", one64, 3), EINVAL);
+  assert_fails(brick_xattrop(b, &g, 0, "trusted.c", one64, 0), EINVAL);
+  brick_free(b);
+}
+
+static void
+xattrops_on_one_inode_do_not_lose_each_other(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  const uint8_t one[12] = {0, 0, 0, 1}, all[12] = {0, 0, 0, 200};
+  struct gi_fop *f[200];
+  char path[PATH_MAX];
+
+  (void)state;
+  for (int i = 0; i < 200; i++) {
+    f[i] = brick_fop(b, GI_FOP_XATTROP);
+    set_object(f[i], &g);
+    f[i]->args.dict = gi_dict_new();
+    gi_dict_set_bin(f[i]->args.dict, "trusted.afr.x", one, 12);
+  }
+  for (int i = 0; i < 200; i++)
+    brick_submit(b, f[i]);
+  for (int i = 0; i < 200; i++) {
+    brick_wait(b, f[i]);
+    assert_ok(f[i]);
+  }
+  brick_path(b, path, "f");
+  assert_xattr(path, "trusted.afr.x", all, 12);
+  brick_free(b);
+}
+
+/* ---- times ---- */
+
+static void
+mdata_on_disk(const char *path, int64_t *c, int64_t *m, int64_t *a)
+{
+  uint8_t raw[57];
+  int64_t *to[] = {c, m, a};
+
+  assert_int_equal(lgetxattr(path, "trusted.glusterfs.mdata", raw, sizeof(raw)), 57);
+  for (int i = 0; i < 3; i++) {
+    *to[i] = 0;
+    for (int k = 0; k < 8; k++)
+      *to[i] = *to[i] << 8 | raw[9 + 16 * i + k];
+  }
+}
+
+static void
+times_follow_the_clients_stamps(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  char path[PATH_MAX];
+  int64_t c, m, a;
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
+  for (int64_t sec = 2000; sec >= 1500; sec -= 500) { /* the second one is older: no effect */
+    f = brick_fop(b, GI_FOP_WRITE);
+    set_fd(f, fd);
+    f->caller.stamps = GI_STAMP_MTIME | GI_STAMP_CTIME;
+    f->caller.time = (struct gi_time){sec, 0};
+    gi_payload_add_copy(&f->payload, "x", 1);
+    brick_run(b, f);
+    assert_int_equal(f->rsp.ret, 1);
+    assert_int_equal(f->rsp.post.mtime.sec, 2000);
+    assert_int_equal(f->rsp.post.ctime.sec, 2000);
+    assert_int_equal(f->rsp.post.atime.sec, 1000);
+    assert_int_equal(f->rsp.pre.mtime.sec, sec == 2000 ? 1000 : 2000);
+  }
+  /* Visible at once, on disk with fsync. */
+  assert_int_equal(brick_nameless(b, &g)->rsp.stat.mtime.sec, 2000);
+  f = brick_fop(b, GI_FOP_GETXATTR);
+  set_object(f, &g);
+  f->caller.pid = -6;
+  f->args.name = "trusted.glusterfs.mdata";
+  assert_int_equal(brick_run(b, f)->rsp.ret, 57);
+  assert_int_equal(gi_dict_at(f->rsp.dict, 0)->data[9 + 6], 2000 >> 8);
+  f = brick_fop(b, GI_FOP_FSYNC);
+  set_fd(f, fd);
+  assert_ok(brick_run(b, f));
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(c, 2000);
+  assert_int_equal(m, 2000);
+  assert_int_equal(a, 1000);
+
+  f = brick_fop(b, GI_FOP_SETATTR); /* utimes may go back; ctime may not */
+  set_object(f, &g);
+  f->args.valid = GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW;
+  f->args.iatt.atime.sec = 50;
+  f->args.iatt.mtime.sec = 60;
+  f->caller.stamps = GI_STAMP_CTIME;
+  f->caller.time.sec = 3000;
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.post.atime.sec, 50);
+  assert_int_equal(f->rsp.post.mtime.sec, 60);
+  assert_int_equal(f->rsp.post.ctime.sec, 3000);
+  gi_fd_unref(&fd);
+  brick_restart(b);
+  f = brick_nameless(b, &g);
+  assert_int_equal(f->rsp.stat.atime.sec, 50);
+  assert_int_equal(f->rsp.stat.mtime.sec, 60);
+  assert_int_equal(f->rsp.stat.ctime.sec, 3000);
+  assert_int_equal(stat_of(path).st_mtim.tv_sec, 60);
+  brick_free(b);
+}
+
+static void
+times_reach_the_disk_within_a_second(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_gfid(b), n = brick_gfid(b);
+  char path[PATH_MAX];
+  struct gi_fop *f;
+  int64_t c, m, a;
+
+  (void)state;
+  brick_path(b, path, "d");
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  f = brick_fop(b, GI_FOP_MKNOD);
+  set_entry(f, &d, "f");
+  set_stamp(f, 7000);
+  f->args.mode = S_IFREG | 0600;
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &n);
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.pre.mtime.sec, 1000);
+  assert_int_equal(f->rsp.post.mtime.sec, 7000);
+  fake_wait(b->s, 700 * GI_NSEC_PER_MSEC);
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(m, 7000);
+  brick_free(b);
+}
+
+static void
+without_ctime_the_kernels_times_count(void **state)
+{
+  BRICK(b, "option ctime off\n");
+  struct gi_gfid g = file(b, "f");
+  char path[PATH_MAX];
+  struct stat st;
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_no_xattr(path, "trusted.glusterfs.mdata");
+  st = stat_of(path);
+  assert_int_equal(brick_nameless(b, &g)->rsp.stat.mtime.sec, st.st_mtim.tv_sec);
+  brick_free(b);
+}
+
+static void
+whole_times_can_be_given(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  uint8_t mdata[57] = {1}, legacy[36] = {0};
+  struct gi_fop *f;
+
+  (void)state;
+  mdata[15] = 4; /* ctime 1024: newer */
+  mdata[15 + 16] = 1; /* mtime 256: older */
+  mdata[15 + 32] = 8; /* atime 2048: newer */
+  assert_ok(brick_setxattr(b, &g, "trusted.glusterfs.mdata", mdata, 57, 0));
+  f = brick_nameless(b, &g);
+  assert_int_equal(f->rsp.stat.ctime.sec, 1024);
+  assert_int_equal(f->rsp.stat.mtime.sec, 1000);
+  assert_int_equal(f->rsp.stat.atime.sec, 2048);
+  f = brick_fop(b, GI_FOP_SETXATTR);
+  set_object(f, &g);
+  f->args.dict = gi_dict_new();
+  legacy[7 + 8] = 1; /* mtime, bytes 8 to 15 */
+  legacy[6 + 8] = 0x10; /* 4097 */
+  gi_dict_set_raw(f->args.dict, "set-ctime-mdata", 15, GI_VALUE_MDATA, legacy, 36);
+  assert_ok(brick_run(b, f));
+  f = brick_nameless(b, &g);
+  assert_int_equal(f->rsp.stat.mtime.sec, 4097);
+  assert_int_equal(f->rsp.stat.atime.sec, 2048);
+  brick_free(b);
+}
+
+static void
+attributes_change_in_order(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f"), s = brick_gfid(b);
+  struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
+  char path[PATH_MAX];
+
+  (void)state;
+  set_object(f, &g);
+  f->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID;
+  f->args.iatt.mode = S_IFREG | 04711;
+  f->args.iatt.uid = 10;
+  f->args.iatt.gid = 11;
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.pre.mode, S_IFREG | 0640);
+  assert_int_equal(f->rsp.post.mode, S_IFREG | 04711);
+  assert_int_equal(f->rsp.post.uid, 10);
+  assert_int_equal(f->rsp.post.gid, 11);
+  f = brick_fop(b, GI_FOP_SETATTR); /* nothing chosen: a touch of ctime */
+  set_object(f, &g);
+  set_stamp(f, 9000);
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.post.ctime.sec, 9000);
+  assert_ok(brick_symlink(b, ROOT, "s", "f", &s));
+  f = brick_fop(b, GI_FOP_SETATTR); /* the mode of a symlink is not changed, nor that of its target */
+  set_object(f, &s);
+  f->args.valid = GI_SET_MODE;
+  f->args.iatt.mode = 0;
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.post.mode, S_IFLNK | 0777);
+  brick_path(b, path, "f");
+  assert_int_equal(stat_of(path).st_mode, S_IFREG | 04711);
+  brick_free(b);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(attributes_are_set_read_and_removed),
+    cmocka_unit_test(values_are_stored_by_their_type),
+    cmocka_unit_test(protected_names_stay_as_they_are),
+    cmocka_unit_test(many_are_removed_at_once),
+    cmocka_unit_test(acls_have_a_text_form),
+    cmocka_unit_test(virtual_names_tell_paths),
+    cmocka_unit_test(xattrop_adds_and_wraps),
+    cmocka_unit_test(xattrop_knows_its_other_operations),
+    cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
+    cmocka_unit_test(times_follow_the_clients_stamps),
+    cmocka_unit_test(without_ctime_the_kernels_times_count),
+    cmocka_unit_test(whole_times_can_be_given),
+    cmocka_unit_test(attributes_change_in_order),
+  };
+  const struct CMUnitTest slow[] = {cmocka_unit_test(times_reach_the_disk_within_a_second)};
+
+  return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(slow, NULL, NULL);
+}
