@@ -567,5 +567,6 @@ main(void)
     cmocka_unit_test(statfs_is_shared_between_bricks),
   };
 
+  brick_on_disk = true;
   return BRICK_RUN_ENGINES(tests);
 }

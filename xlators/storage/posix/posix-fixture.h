@@ -20,6 +20,7 @@ struct brick {
 };
 
 extern const char *brick_engine; /* "auto", "inline", "pool", "io_uring": for the bricks made from now on */
+extern bool brick_on_disk;       /* memory will not do: O_DIRECT, free space */
 
 /* NULL where no directory with trusted attributes can be made (not root, or a file system without them). */
 struct brick *brick_new(const char *more_options);
