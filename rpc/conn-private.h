@@ -19,8 +19,8 @@ struct conn_address {
   socklen_t len;
 };
 
-/* A record, or fragment of one, that did not fit where it began. Its bytes are first the tail of the buffer it began in (`part`,
- * from `part_at`), then `rest`. */
+/* A record, or fragment of one, that did not fit where it began. Its bytes are first the tail of the buffer it began in
+ * (`part`, from `part_at`), then `rest`. */
 struct conn_big {
   struct gi_buf *part;
   size_t part_at, part_have, part_want;
@@ -100,8 +100,9 @@ void conn_tx_flush(struct gi_conn *c);
 void conn_tx_clear(struct conn_tx *tx);
 
 /* net.c */
-int net_numeric(const char *host, int port, struct conn_address *out, unsigned max);  /* count; 0 = it is a name */
-int net_resolve(const char *host, int port, struct conn_address *out, unsigned max, struct gi_error *err); /* blocks; count or -1 */
+int net_numeric(const char *host, int port, struct conn_address *out, unsigned max); /* count; 0 = it is a name */
+int net_resolve(const char *host, int port, struct conn_address *out, unsigned max,
+                struct gi_error *err); /* blocks; count or -1 */
 int net_unix(const char *path, struct conn_address *out, struct gi_error *err);
 void net_tune(int fd, int family);
 void net_text(const struct sockaddr_storage *sa, char *text, size_t size);

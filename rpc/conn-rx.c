@@ -36,13 +36,13 @@ gi_record_linearize(struct gi_record *rec, size_t len)
   if (rec->head_len >= len)
     return;
   struct gi_buf *buf = gi_buf_new(len);
-  struct gi_payload whole = { 0 };
+  struct gi_payload whole = {0};
   uint64_t copied = gi_payload_copied;
   gi_payload_read(&rec->record, 0, buf->base, len);
   gi_payload_copied = copied; /* accounted by gi_record_count_payload, which knows what of it is payload */
   gi_payload_add(&whole, buf, buf->base, len);
   if (rec->record.len > len) {
-    struct gi_payload tail = { 0 };
+    struct gi_payload tail = {0};
     gi_payload_slice(&rec->record, len, rec->record.len - len, &tail);
     gi_payload_append(&whole, &tail);
     gi_payload_clear(&tail);
@@ -71,7 +71,7 @@ static void
 deliver(struct gi_conn *c, struct gi_payload *record, size_t moved)
 {
   static const uint8_t nothing[1];
-  struct gi_record rec = { .record = *record, .head = nothing, .moved = moved };
+  struct gi_record rec = {.record = *record, .head = nothing, .moved = moved};
   if (record->count > 0) {
     rec.head = record->slice[0].data;
     rec.head_len = record->slice[0].len;
@@ -116,7 +116,7 @@ fragment_done(struct gi_conn *c, struct gi_payload *fragment, bool last, size_t 
     return;
   struct gi_buf *buf = rx->gather;
   size_t len = rx->gather_len;
-  struct gi_payload record = { 0 };
+  struct gi_payload record = {0};
   rx->gather = NULL;
   rx->gather_len = 0;
   rx->gathering = false;
@@ -148,7 +148,7 @@ big_begin(struct conn_rx *rx, size_t len, size_t have, bool last)
 {
   size_t at = rx->start + MARK_BYTES;
   struct conn_big *big = &rx->big;
-  *big = (struct conn_big){ .active = true, .last = last };
+  *big = (struct conn_big){.active = true, .last = last};
   if (rx->buf->capacity - at >= GI_HEAD_MIN) {
     big->part = rx->buf;
     rx->buf = NULL;
@@ -172,7 +172,7 @@ static void
 big_end(struct gi_conn *c)
 {
   struct conn_big *big = &c->rx.big;
-  struct gi_payload fragment = { 0 };
+  struct gi_payload fragment = {0};
   bool last = big->last;
   size_t moved = big->moved;
   if (big->lowat)
@@ -182,7 +182,7 @@ big_end(struct gi_conn *c)
   gi_payload_add(&fragment, big->rest, big->rest->base, big->rest_want);
   gi_buf_unref(&big->part);
   gi_buf_unref(&big->rest);
-  *big = (struct conn_big){ 0 };
+  *big = (struct conn_big){0};
   fragment_done(c, &fragment, last, moved);
 }
 
@@ -244,7 +244,7 @@ parse_one(struct gi_conn *c)
       big_begin(rx, len, have, last);
     return false;
   }
-  struct gi_payload fragment = { 0 };
+  struct gi_payload fragment = {0};
   gi_payload_add(&fragment, rx->buf, rx->buf->base + rx->start + MARK_BYTES, len);
   rx->start += MARK_BYTES + len;
   fragment_done(c, &fragment, last, 0);
@@ -276,10 +276,10 @@ make_iov(struct conn_rx *rx, struct iovec *iov)
   int n = 0;
   prepare(rx);
   if (big->active && big->part_have < big->part_want)
-    iov[n++] = (struct iovec){ big->part->base + big->part_at + big->part_have, big->part_want - big->part_have };
+    iov[n++] = (struct iovec){big->part->base + big->part_at + big->part_have, big->part_want - big->part_have};
   if (big->active)
-    iov[n++] = (struct iovec){ big->rest->base + big->rest_have, big->rest_want - big->rest_have };
-  iov[n++] = (struct iovec){ rx->buf->base + rx->end, rx->buf->capacity - rx->end };
+    iov[n++] = (struct iovec){big->rest->base + big->rest_have, big->rest_want - big->rest_have};
+  iov[n++] = (struct iovec){rx->buf->base + rx->end, rx->buf->capacity - rx->end};
   return n;
 }
 
@@ -348,5 +348,5 @@ conn_rx_clear(struct conn_rx *rx)
   gi_buf_unref(&rx->big.part);
   gi_buf_unref(&rx->big.rest);
   gi_buf_unref(&rx->gather);
-  *rx = (struct conn_rx){ 0 };
+  *rx = (struct conn_rx){0};
 }

@@ -56,7 +56,7 @@ push(struct conn_tx *tx, struct gi_buf *buf, const uint8_t *data, size_t len)
   }
   if (tx->count == tx->capacity)
     grow(tx);
-  *item_at(tx, tx->count) = (struct conn_tx_item){ data, len, buf ? gi_buf_ref(buf) : NULL };
+  *item_at(tx, tx->count) = (struct conn_tx_item){data, len, buf ? gi_buf_ref(buf) : NULL};
   tx->count++;
 }
 
@@ -130,10 +130,10 @@ send_some(struct gi_conn *c, int *error)
 {
   struct conn_tx *tx = &c->tx;
   struct iovec iov[TX_IOV];
-  struct msghdr msg = { .msg_iov = iov };
+  struct msghdr msg = {.msg_iov = iov};
   while (msg.msg_iovlen < tx->count && msg.msg_iovlen < TX_IOV) {
     struct conn_tx_item *item = item_at(tx, (uint32_t)msg.msg_iovlen);
-    iov[msg.msg_iovlen++] = (struct iovec){ (void *)item->data, item->len };
+    iov[msg.msg_iovlen++] = (struct iovec){(void *)item->data, item->len};
   }
   ssize_t sent = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {

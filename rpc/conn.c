@@ -17,6 +17,16 @@
 
 struct gi_conn_stats gi_conn_totals;
 
+const struct gi_metric gi_conn_metrics[] = {
+    GI_METRIC(struct gi_conn_stats, recv_calls, "", "system calls that received data"),
+    GI_METRIC(struct gi_conn_stats, messages, "", "RPC messages received"),
+    GI_METRIC(struct gi_conn_stats, payload_bytes, "bytes", "payload of READ replies and WRITE calls received"),
+    GI_METRIC(struct gi_conn_stats, send_calls, "", "system calls that sent data"),
+    GI_METRIC(struct gi_conn_stats, bytes_in, "bytes", "received from sockets"),
+    GI_METRIC(struct gi_conn_stats, bytes_out, "bytes", "sent to sockets"),
+    GI_METRIC_END,
+};
+
 struct conn_resolve {
   struct gi_work work;
   struct gi_conn *conn; /* NULL: the connection went away meanwhile */
@@ -315,10 +325,11 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
 }
 
 struct gi_conn *
-gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg, struct gi_error *err)
+gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg,
+                struct gi_error *err)
 {
   struct gi_conn *c = conn_new(r, ops, arg);
-  struct gi_error why = { 0 };
+  struct gi_error why = {0};
   snprintf(c->peer, sizeof(c->peer), "%s:%d", host, port);
   if (host[0] == '/') {
     c->naddresses = net_unix(host, &c->address[0], &why) == 0 ? 1 : 0;
@@ -345,7 +356,7 @@ struct gi_conn *
 gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void *arg)
 {
   struct gi_conn *c = conn_new(r, ops, arg);
-  struct sockaddr_storage sa = { 0 };
+  struct sockaddr_storage sa = {0};
   attach(c, fd);
   c->state = CONN_UP;
   c->last_rx = c->last_tx = gi_now(r);
@@ -374,6 +385,12 @@ uint64_t
 gi_conn_queued(const struct gi_conn *c)
 {
   return c->tx.queued;
+}
+
+bool
+gi_conn_full(const struct gi_conn *c)
+{
+  return c->tx.full;
 }
 
 uint64_t

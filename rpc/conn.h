@@ -16,6 +16,7 @@
 #define GI_CONN_H
 
 #include "libglusterish/error.h"
+#include "libglusterish/metrics.h"
 #include "libglusterish/payload.h"
 #include "libglusterish/reactor.h"
 #include "rpc/xdr.h"
@@ -62,7 +63,8 @@ struct gi_conn_stats { /* exported as the counters of the same names */
   uint64_t send_calls;
   uint64_t bytes_in, bytes_out;
 };
-extern struct gi_conn_stats gi_conn_totals; /* of the process */
+extern struct gi_conn_stats gi_conn_totals;       /* of the process */
+extern const struct gi_metric gi_conn_metrics[]; /* names its members */
 
 /* Starts a non-blocking connect to HOST:PORT (numeric, or a name; a name is resolved with getaddrinfo, loopback names at once)
  * or to a unix path (host starts with '/'). NULL and err if it fails at once. */
@@ -78,6 +80,7 @@ void gi_conn_close(struct gi_conn *c, int code, const char *why);
 void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; NULL is fine */
 void gi_conn_pause(struct gi_conn *c, bool paused); /* stop reading: back pressure */
 uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
+bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */
 uint64_t gi_conn_last_received(const struct gi_conn *c); /* of the last byte received, or of the connect */
 const char *gi_conn_peer(const struct gi_conn *c);  /* "127.0.0.1:49152" or "unix:PATH" */

@@ -103,7 +103,7 @@ on_drained(struct gi_conn *c, void *arg)
   ((struct side *)arg)->drained++;
 }
 
-static const struct gi_conn_ops ops = { on_record, on_connected, on_closed, on_drained };
+static const struct gi_conn_ops ops = {on_record, on_connected, on_closed, on_drained};
 
 static void
 on_accept(void *arg, int fd)
@@ -178,7 +178,7 @@ static struct bench *
 raw_pair(void)
 {
   struct bench *b = bench_new(NULL);
-  struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_listener_port(b->l)) };
+  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)gi_listener_port(b->l))};
   sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   b->raw = socket(AF_INET, SOCK_STREAM, 0);
   assert_int_equal(connect(b->raw, (struct sockaddr *)&sa, sizeof(sa)), 0);
@@ -213,7 +213,7 @@ put_mark(uint8_t *p, uint32_t mark)
 static void
 send_record(struct gi_conn *c, uint32_t n, size_t head, size_t payload)
 {
-  struct gi_payload p = { 0 };
+  struct gi_payload p = {0};
   struct gi_buf *buf = gi_buf_new(head + payload);
   fill(buf->base, n, head + payload);
   gi_payload_add(&p, buf, buf->base + head, payload);
@@ -296,7 +296,7 @@ on_counted(struct gi_conn *c, struct gi_record *rec, void *arg)
 static void
 stream(size_t payload, unsigned records, unsigned batch, unsigned percent)
 {
-  static const struct gi_conn_ops counted = { on_counted, on_connected, on_closed, on_drained };
+  static const struct gi_conn_ops counted = {on_counted, on_connected, on_closed, on_drained};
   struct bench *b = bench_new(NULL);
   struct gi_error err;
   b->client.conn = gi_conn_connect(b->r, "127.0.0.1", gi_listener_port(b->l), &counted, &b->client, &err);
@@ -351,7 +351,7 @@ static void
 test_any_boundary(void **state)
 {
   struct bench *b = raw_pair();
-  static const size_t around[] = { 0, 1, 4, 16380, 16384, 16388, 114684, 114688, 131064, 131068, 131072, 131076, 262144, 500000 };
+  static const size_t around[] = {0, 1, 4, 16380, 16384, 16388, 114684, 114688, 131064, 131068, 131072, 131076, 262144, 500000};
   size_t total = 0, at = 0;
   uint32_t n = 0, chance = 12345;
   for (unsigned round = 0; round < 6; round++)
@@ -400,7 +400,7 @@ static void
 test_fragments(void **state)
 {
   struct bench *b = raw_pair();
-  static const size_t sizes[] = { 40, 1000, 300000 };
+  static const size_t sizes[] = {40, 1000, 300000};
   for (uint32_t n = 0; n < 3; n++) {
     size_t len = sizes[n], step = n == 2 ? 70000 : 16;
     uint8_t *record = gi_alloc(len);
@@ -493,7 +493,7 @@ static void
 test_connect_fails(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   int port = gi_listener_port(b->l);
   gi_listener_free(&b->l);
   assert_null(gi_conn_connect(b->r, "/nowhere/socket", 0, &ops, &b->client, &err));
@@ -513,7 +513,7 @@ static void
 test_resolving(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   char name[256];
   assert_int_equal(gethostname(name, sizeof(name)), 0);
   for (int i = 0; i < 2; i++) {
@@ -532,7 +532,7 @@ test_resolving(void **state)
 static void
 test_linearize(void **state)
 {
-  struct gi_record rec = { { 0 } };
+  struct gi_record rec = {{0}};
   for (uint32_t i = 0; i < 3; i++) {
     struct gi_buf *buf = gi_buf_new(1000);
     memset(buf->base, (int)i, 1000);
@@ -562,25 +562,25 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_tcp),
-    cmocka_unit_test(test_unix),
-    cmocka_unit_test(test_addresses),
-    cmocka_unit_test(test_one_send_per_turn),
-    cmocka_unit_test(test_stream_8k),
-    cmocka_unit_test(test_stream_one_at_a_time),
-    cmocka_unit_test(test_stream_128k),
-    cmocka_unit_test(test_stream_1m),
-    cmocka_unit_test(test_any_boundary),
-    cmocka_unit_test(test_byte_by_byte),
-    cmocka_unit_test(test_fragments),
-    cmocka_unit_test(test_bad_mark),
-    cmocka_unit_test(test_peer_closes),
-    cmocka_unit_test(test_free_in_callback),
-    cmocka_unit_test(test_close_in_callback),
-    cmocka_unit_test(test_pause_and_drain),
-    cmocka_unit_test(test_connect_fails),
-    cmocka_unit_test(test_resolving),
-    cmocka_unit_test(test_linearize),
+      cmocka_unit_test(test_tcp),
+      cmocka_unit_test(test_unix),
+      cmocka_unit_test(test_addresses),
+      cmocka_unit_test(test_one_send_per_turn),
+      cmocka_unit_test(test_stream_8k),
+      cmocka_unit_test(test_stream_one_at_a_time),
+      cmocka_unit_test(test_stream_128k),
+      cmocka_unit_test(test_stream_1m),
+      cmocka_unit_test(test_any_boundary),
+      cmocka_unit_test(test_byte_by_byte),
+      cmocka_unit_test(test_fragments),
+      cmocka_unit_test(test_bad_mark),
+      cmocka_unit_test(test_peer_closes),
+      cmocka_unit_test(test_free_in_callback),
+      cmocka_unit_test(test_close_in_callback),
+      cmocka_unit_test(test_pause_and_drain),
+      cmocka_unit_test(test_connect_fails),
+      cmocka_unit_test(test_resolving),
+      cmocka_unit_test(test_linearize),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

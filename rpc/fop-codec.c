@@ -13,34 +13,34 @@
 #include <errno.h>
 #include <sys/sysmacros.h>
 
-#define WIRE_NAME_MAX 1024     /* longer basenames are malformed; 256 … 1024 is the brick's ENAMETOOLONG */
-#define WIRE_LINK_MAX 65536    /* a link text, an xattr name, a lock domain */
-#define WIRE_UID_MAX 4096      /* a client's process-uuid in a lock item */
+#define WIRE_NAME_MAX 1024  /* longer basenames are malformed; 256 … 1024 is the brick's ENAMETOOLONG */
+#define WIRE_LINK_MAX 65536 /* a link text, an xattr name, a lock domain */
+#define WIRE_UID_MAX 4096   /* a client's process-uuid in a lock item */
 
 enum form {
   F_END,
-  F_U32,       /* 32 bits, signed or not */
+  F_U32, /* 32 bits, signed or not */
   F_U64,
-  F_SIZE,      /* 32 bits on the wire, uint64_t here */
+  F_SIZE, /* 32 bits on the wire, uint64_t here */
   F_GFID,
-  F_NAME,      /* basename; empty = NULL */
-  F_TEXT,      /* string; empty stays empty, NULL is sent as empty */
-  F_XNAME,     /* 32-bit presence flag, then the string; absent = NULL */
-  F_ENTRY,     /* 64-bit presence flag, then the string */
-  F_RDEV,      /* Linux dev_t on the wire, iatt form here */
-  F_FD,        /* handles are kept beside the fop */
+  F_NAME,  /* basename; empty = NULL */
+  F_TEXT,  /* string; empty stays empty, NULL is sent as empty */
+  F_XNAME, /* 32-bit presence flag, then the string; absent = NULL */
+  F_ENTRY, /* 64-bit presence flag, then the string */
+  F_RDEV,  /* Linux dev_t on the wire, iatt form here */
+  F_FD,    /* handles are kept beside the fop */
   F_FD2,
   F_DICT,
   F_IATT,
   F_FLOCK,
   F_LEASE,
   F_STATFS,
-  F_STRONG,    /* RCHECKSUM's digest */
+  F_STRONG, /* RCHECKSUM's digest */
   F_DIRENTS,
   F_DIRENTSP,
-  F_LOCKS,     /* rsp.locks */
-  F_SETLOCKS,  /* args.locks */
-  F_NOTHING,   /* an opaque that is always empty */
+  F_LOCKS,    /* rsp.locks */
+  F_SETLOCKS, /* args.locks */
+  F_NOTHING,  /* an opaque that is always empty */
 };
 
 struct field {
@@ -48,9 +48,11 @@ struct field {
   uint16_t offset;
 };
 
-#define AT(form_, member) { form_, offsetof(struct gi_fop, member) }
-#define BARE(form_) { form_, 0 }
-#define END { F_END, 0 }
+/* clang-format off */
+#define AT(form_, member) {form_, offsetof(struct gi_fop, member)}
+#define BARE(form_) {form_, 0}
+#define END {F_END, 0}
+/* clang-format on */
 
 #define GFID AT(F_GFID, loc.gfid)
 #define PARENT AT(F_GFID, loc.pargfid)
@@ -71,138 +73,137 @@ struct field {
 
 typedef const struct field fields[];
 
-static fields req_none = { END };
-static fields req_gfid = { GFID, XDATA, END };
-static fields req_handle = { GFID, BARE(F_FD), XDATA, END };
-static fields req_readlink = { GFID, SIZE32, XDATA, END };
-static fields req_mknod = { PARENT, AT(F_RDEV, args.rdev), MODE, UMASK, NAME, XDATA, END };
-static fields req_mkdir = { PARENT, MODE, UMASK, NAME, XDATA, END };
-static fields req_unlink = { PARENT, NAME, FLAGS, XDATA, END };
-static fields req_rmdir = { PARENT, FLAGS, NAME, XDATA, END };
-static fields req_symlink = { PARENT, NAME, UMASK, AT(F_TEXT, args.link), XDATA, END };
-static fields req_rename = { PARENT, AT(F_GFID, loc2.pargfid), NAME, AT(F_NAME, loc2.name), XDATA, END };
-static fields req_link = { GFID, AT(F_GFID, loc2.pargfid), AT(F_NAME, loc2.name), XDATA, END };
-static fields req_truncate = { GFID, OFFSET, XDATA, END };
-static fields req_open = { GFID, FLAGS, XDATA, END };
-static fields req_read_write = { GFID, BARE(F_FD), OFFSET, SIZE32, FLAGS, XDATA, END };
-static fields req_fsync = { GFID, BARE(F_FD), DATASYNC, XDATA, END };
-static fields req_setxattr = { GFID, FLAGS, DICT, XDATA, END };
-static fields req_getxattr = { GFID, AT(F_XNAME, args.name), XDATA, END };
-static fields req_removexattr = { GFID, AT(F_TEXT, args.name), XDATA, END };
-static fields req_access = { GFID, MODE, XDATA, END };
-static fields req_create = { PARENT, FLAGS, MODE, UMASK, NAME, XDATA, END };
-static fields req_ftruncate = { GFID, BARE(F_FD), OFFSET, XDATA, END };
-static fields req_lk = { GFID, BARE(F_FD), CMD_TYPE, FLOCK, XDATA, END };
-static fields req_lookup = { GFID, PARENT, FLAGS, NAME, XDATA, END };
-static fields req_readdir = { GFID, BARE(F_FD), OFFSET, SIZE32, XDATA, END };
-static fields req_inodelk = { GFID, CMD_TYPE, FLOCK, DOMAIN, XDATA, END };
-static fields req_finodelk = { GFID, BARE(F_FD), CMD_TYPE, FLOCK, DOMAIN, XDATA, END };
-static fields req_entrylk = { GFID, CMD_TYPE, AT(F_ENTRY, args.name), DOMAIN, XDATA, END };
-static fields req_fentrylk = { GFID, BARE(F_FD), CMD_TYPE, AT(F_ENTRY, args.name), DOMAIN, XDATA, END };
-static fields req_fsetxattr = { GFID, BARE(F_FD), FLAGS, DICT, XDATA, END };
-static fields req_fgetxattr = { GFID, BARE(F_FD), AT(F_XNAME, args.name), XDATA, END };
-static fields req_fremovexattr = { GFID, BARE(F_FD), AT(F_TEXT, args.name), XDATA, END };
-static fields req_rchecksum = { GFID, BARE(F_FD), OFFSET, SIZE32, FLAGS, XDATA, END };
-static fields req_setattr = { GFID, SETATTR, XDATA, END };
-static fields req_fsetattr = { GFID, BARE(F_FD), SETATTR, XDATA, END };
-static fields req_fallocate = { GFID, BARE(F_FD), FLAGS, OFFSET, SIZE64, XDATA, END };
-static fields req_range = { GFID, BARE(F_FD), OFFSET, SIZE64, XDATA, END };
-static fields req_ipc = { AT(F_U32, args.what), XDATA, END };
-static fields req_seek = { GFID, BARE(F_FD), OFFSET, AT(F_U32, args.what), XDATA, END };
-static fields req_lease = { GFID, AT(F_LEASE, args.lease), XDATA, END };
-static fields req_setactivelk = { GFID, BARE(F_SETLOCKS), XDATA, END };
-static fields req_icreate = { GFID, MODE, XDATA, END };
-static fields req_namelink = { PARENT, NAME, XDATA, END };
-static fields req_put = { PARENT, NAME, MODE, UMASK, FLAGS, OFFSET, SIZE32, DICT, XDATA, END };
+static fields req_none = {END};
+static fields req_gfid = {GFID, XDATA, END};
+static fields req_handle = {GFID, BARE(F_FD), XDATA, END};
+static fields req_readlink = {GFID, SIZE32, XDATA, END};
+static fields req_mknod = {PARENT, AT(F_RDEV, args.rdev), MODE, UMASK, NAME, XDATA, END};
+static fields req_mkdir = {PARENT, MODE, UMASK, NAME, XDATA, END};
+static fields req_unlink = {PARENT, NAME, FLAGS, XDATA, END};
+static fields req_rmdir = {PARENT, FLAGS, NAME, XDATA, END};
+static fields req_symlink = {PARENT, NAME, UMASK, AT(F_TEXT, args.link), XDATA, END};
+static fields req_rename = {PARENT, AT(F_GFID, loc2.pargfid), NAME, AT(F_NAME, loc2.name), XDATA, END};
+static fields req_link = {GFID, AT(F_GFID, loc2.pargfid), AT(F_NAME, loc2.name), XDATA, END};
+static fields req_truncate = {GFID, OFFSET, XDATA, END};
+static fields req_open = {GFID, FLAGS, XDATA, END};
+static fields req_read_write = {GFID, BARE(F_FD), OFFSET, SIZE32, FLAGS, XDATA, END};
+static fields req_fsync = {GFID, BARE(F_FD), DATASYNC, XDATA, END};
+static fields req_setxattr = {GFID, FLAGS, DICT, XDATA, END};
+static fields req_getxattr = {GFID, AT(F_XNAME, args.name), XDATA, END};
+static fields req_removexattr = {GFID, AT(F_TEXT, args.name), XDATA, END};
+static fields req_access = {GFID, MODE, XDATA, END};
+static fields req_create = {PARENT, FLAGS, MODE, UMASK, NAME, XDATA, END};
+static fields req_ftruncate = {GFID, BARE(F_FD), OFFSET, XDATA, END};
+static fields req_lk = {GFID, BARE(F_FD), CMD_TYPE, FLOCK, XDATA, END};
+static fields req_lookup = {GFID, PARENT, FLAGS, NAME, XDATA, END};
+static fields req_readdir = {GFID, BARE(F_FD), OFFSET, SIZE32, XDATA, END};
+static fields req_inodelk = {GFID, CMD_TYPE, FLOCK, DOMAIN, XDATA, END};
+static fields req_finodelk = {GFID, BARE(F_FD), CMD_TYPE, FLOCK, DOMAIN, XDATA, END};
+static fields req_entrylk = {GFID, CMD_TYPE, AT(F_ENTRY, args.name), DOMAIN, XDATA, END};
+static fields req_fentrylk = {GFID, BARE(F_FD), CMD_TYPE, AT(F_ENTRY, args.name), DOMAIN, XDATA, END};
+static fields req_fsetxattr = {GFID, BARE(F_FD), FLAGS, DICT, XDATA, END};
+static fields req_fgetxattr = {GFID, BARE(F_FD), AT(F_XNAME, args.name), XDATA, END};
+static fields req_fremovexattr = {GFID, BARE(F_FD), AT(F_TEXT, args.name), XDATA, END};
+static fields req_rchecksum = {GFID, BARE(F_FD), OFFSET, SIZE32, FLAGS, XDATA, END};
+static fields req_setattr = {GFID, SETATTR, XDATA, END};
+static fields req_fsetattr = {GFID, BARE(F_FD), SETATTR, XDATA, END};
+static fields req_fallocate = {GFID, BARE(F_FD), FLAGS, OFFSET, SIZE64, XDATA, END};
+static fields req_range = {GFID, BARE(F_FD), OFFSET, SIZE64, XDATA, END};
+static fields req_ipc = {AT(F_U32, args.what), XDATA, END};
+static fields req_seek = {GFID, BARE(F_FD), OFFSET, AT(F_U32, args.what), XDATA, END};
+static fields req_lease = {GFID, AT(F_LEASE, args.lease), XDATA, END};
+static fields req_setactivelk = {GFID, BARE(F_SETLOCKS), XDATA, END};
+static fields req_icreate = {GFID, MODE, XDATA, END};
+static fields req_namelink = {PARENT, NAME, XDATA, END};
+static fields req_put = {PARENT, NAME, MODE, UMASK, FLAGS, OFFSET, SIZE32, DICT, XDATA, END};
 static fields req_copy = {
-  GFID, AT(F_GFID, loc2.gfid), BARE(F_FD), BARE(F_FD2), OFFSET, AT(F_U64, args.offset2), SIZE32, FLAGS, XDATA, END
-};
+    GFID, AT(F_GFID, loc2.gfid), BARE(F_FD), BARE(F_FD2), OFFSET, AT(F_U64, args.offset2), SIZE32, FLAGS, XDATA, END};
 
 #define RESULT AT(F_U32, rsp.ret), AT(F_U32, rsp.err)
 #define BEGIN RESULT, AT(F_DICT, rsp.xdata)
 #define STAT AT(F_IATT, rsp.stat)
 #define PRE_POST AT(F_IATT, rsp.pre), AT(F_IATT, rsp.post)
 
-static fields rsp_null = { RESULT, BARE(F_NOTHING), END };
-static fields rsp_plain = { BEGIN, END };
-static fields rsp_stat = { BEGIN, STAT, END };
-static fields rsp_readlink = { BEGIN, STAT, AT(F_TEXT, rsp.link), END };
-static fields rsp_entry = { BEGIN, STAT, PRE_POST, END };
-static fields rsp_pre_post = { BEGIN, PRE_POST, END };
-static fields rsp_rename = { BEGIN, STAT, PRE_POST, AT(F_IATT, rsp.pre2), AT(F_IATT, rsp.post2), END };
-static fields rsp_open = { BEGIN, BARE(F_FD), END };
-static fields rsp_read = { RESULT, STAT, AT(F_U32, rsp.ret), AT(F_DICT, rsp.xdata), END };
-static fields rsp_statfs = { BEGIN, AT(F_STATFS, rsp.statfs), END };
-static fields rsp_dict = { BEGIN, AT(F_DICT, rsp.dict), PRE_POST, END };
-static fields rsp_create = { BEGIN, STAT, BARE(F_FD), PRE_POST, END };
-static fields rsp_lk = { BEGIN, AT(F_FLOCK, rsp.flock), END };
-static fields rsp_lookup = { BEGIN, STAT, AT(F_IATT, rsp.post), END };
-static fields rsp_readdir = { BEGIN, AT(F_DIRENTS, rsp.entries), END };
-static fields rsp_readdirp = { BEGIN, AT(F_DIRENTSP, rsp.entries), END };
-static fields rsp_rchecksum = { BEGIN, AT(F_U32, rsp.flags), AT(F_U32, rsp.weak_checksum), BARE(F_STRONG), END };
-static fields rsp_seek = { BEGIN, AT(F_U64, rsp.offset), END };
-static fields rsp_lease = { BEGIN, AT(F_LEASE, rsp.lease), END };
-static fields rsp_locks = { BEGIN, BARE(F_LOCKS), END };
+static fields rsp_null = {RESULT, BARE(F_NOTHING), END};
+static fields rsp_plain = {BEGIN, END};
+static fields rsp_stat = {BEGIN, STAT, END};
+static fields rsp_readlink = {BEGIN, STAT, AT(F_TEXT, rsp.link), END};
+static fields rsp_entry = {BEGIN, STAT, PRE_POST, END};
+static fields rsp_pre_post = {BEGIN, PRE_POST, END};
+static fields rsp_rename = {BEGIN, STAT, PRE_POST, AT(F_IATT, rsp.pre2), AT(F_IATT, rsp.post2), END};
+static fields rsp_open = {BEGIN, BARE(F_FD), END};
+static fields rsp_read = {RESULT, STAT, AT(F_U32, rsp.ret), AT(F_DICT, rsp.xdata), END};
+static fields rsp_statfs = {BEGIN, AT(F_STATFS, rsp.statfs), END};
+static fields rsp_dict = {BEGIN, AT(F_DICT, rsp.dict), PRE_POST, END};
+static fields rsp_create = {BEGIN, STAT, BARE(F_FD), PRE_POST, END};
+static fields rsp_lk = {BEGIN, AT(F_FLOCK, rsp.flock), END};
+static fields rsp_lookup = {BEGIN, STAT, AT(F_IATT, rsp.post), END};
+static fields rsp_readdir = {BEGIN, AT(F_DIRENTS, rsp.entries), END};
+static fields rsp_readdirp = {BEGIN, AT(F_DIRENTSP, rsp.entries), END};
+static fields rsp_rchecksum = {BEGIN, AT(F_U32, rsp.flags), AT(F_U32, rsp.weak_checksum), BARE(F_STRONG), END};
+static fields rsp_seek = {BEGIN, AT(F_U64, rsp.offset), END};
+static fields rsp_lease = {BEGIN, AT(F_LEASE, rsp.lease), END};
+static fields rsp_locks = {BEGIN, BARE(F_LOCKS), END};
 
 static const struct kind {
   const struct field *request, *reply; /* NULL: no such procedure */
 } kinds[GI_FOP_MAX] = {
-  [GI_FOP_NULL] = { req_none, rsp_null },
-  [GI_FOP_STAT] = { req_gfid, rsp_stat },
-  [GI_FOP_READLINK] = { req_readlink, rsp_readlink },
-  [GI_FOP_MKNOD] = { req_mknod, rsp_entry },
-  [GI_FOP_MKDIR] = { req_mkdir, rsp_entry },
-  [GI_FOP_UNLINK] = { req_unlink, rsp_pre_post },
-  [GI_FOP_RMDIR] = { req_rmdir, rsp_pre_post },
-  [GI_FOP_SYMLINK] = { req_symlink, rsp_entry },
-  [GI_FOP_RENAME] = { req_rename, rsp_rename },
-  [GI_FOP_LINK] = { req_link, rsp_entry },
-  [GI_FOP_TRUNCATE] = { req_truncate, rsp_pre_post },
-  [GI_FOP_OPEN] = { req_open, rsp_open },
-  [GI_FOP_READ] = { req_read_write, rsp_read },
-  [GI_FOP_WRITE] = { req_read_write, rsp_pre_post },
-  [GI_FOP_STATFS] = { req_gfid, rsp_statfs },
-  [GI_FOP_FLUSH] = { req_handle, rsp_plain },
-  [GI_FOP_FSYNC] = { req_fsync, rsp_pre_post },
-  [GI_FOP_SETXATTR] = { req_setxattr, rsp_plain },
-  [GI_FOP_GETXATTR] = { req_getxattr, rsp_dict },
-  [GI_FOP_REMOVEXATTR] = { req_removexattr, rsp_plain },
-  [GI_FOP_OPENDIR] = { req_gfid, rsp_open },
-  [GI_FOP_FSYNCDIR] = { req_fsync, rsp_plain },
-  [GI_FOP_ACCESS] = { req_access, rsp_plain },
-  [GI_FOP_CREATE] = { req_create, rsp_create },
-  [GI_FOP_FTRUNCATE] = { req_ftruncate, rsp_pre_post },
-  [GI_FOP_FSTAT] = { req_handle, rsp_stat },
-  [GI_FOP_LK] = { req_lk, rsp_lk },
-  [GI_FOP_LOOKUP] = { req_lookup, rsp_lookup },
-  [GI_FOP_READDIR] = { req_readdir, rsp_readdir },
-  [GI_FOP_INODELK] = { req_inodelk, rsp_plain },
-  [GI_FOP_FINODELK] = { req_finodelk, rsp_plain },
-  [GI_FOP_ENTRYLK] = { req_entrylk, rsp_plain },
-  [GI_FOP_FENTRYLK] = { req_fentrylk, rsp_plain },
-  [GI_FOP_XATTROP] = { req_setxattr, rsp_dict },
-  [GI_FOP_FXATTROP] = { req_fsetxattr, rsp_dict },
-  [GI_FOP_FGETXATTR] = { req_fgetxattr, rsp_dict },
-  [GI_FOP_FSETXATTR] = { req_fsetxattr, rsp_plain },
-  [GI_FOP_RCHECKSUM] = { req_rchecksum, rsp_rchecksum },
-  [GI_FOP_SETATTR] = { req_setattr, rsp_pre_post },
-  [GI_FOP_FSETATTR] = { req_fsetattr, rsp_pre_post },
-  [GI_FOP_READDIRP] = { req_readdir, rsp_readdirp },
-  [GI_FOP_RELEASE] = { req_handle, rsp_plain },
-  [GI_FOP_RELEASEDIR] = { req_handle, rsp_plain },
-  [GI_FOP_FREMOVEXATTR] = { req_fremovexattr, rsp_plain },
-  [GI_FOP_FALLOCATE] = { req_fallocate, rsp_pre_post },
-  [GI_FOP_DISCARD] = { req_range, rsp_pre_post },
-  [GI_FOP_ZEROFILL] = { req_range, rsp_pre_post },
-  [GI_FOP_IPC] = { req_ipc, rsp_plain },
-  [GI_FOP_SEEK] = { req_seek, rsp_seek },
-  [GI_FOP_LEASE] = { req_lease, rsp_lease },
-  [GI_FOP_GETACTIVELK] = { req_gfid, rsp_locks },
-  [GI_FOP_SETACTIVELK] = { req_setactivelk, rsp_plain },
-  [GI_FOP_ICREATE] = { req_icreate, rsp_stat },
-  [GI_FOP_NAMELINK] = { req_namelink, rsp_pre_post },
-  [GI_FOP_PUT] = { req_put, rsp_entry },
-  [GI_FOP_COPY_FILE_RANGE] = { req_copy, rsp_entry },
+    [GI_FOP_NULL] = {req_none, rsp_null},
+    [GI_FOP_STAT] = {req_gfid, rsp_stat},
+    [GI_FOP_READLINK] = {req_readlink, rsp_readlink},
+    [GI_FOP_MKNOD] = {req_mknod, rsp_entry},
+    [GI_FOP_MKDIR] = {req_mkdir, rsp_entry},
+    [GI_FOP_UNLINK] = {req_unlink, rsp_pre_post},
+    [GI_FOP_RMDIR] = {req_rmdir, rsp_pre_post},
+    [GI_FOP_SYMLINK] = {req_symlink, rsp_entry},
+    [GI_FOP_RENAME] = {req_rename, rsp_rename},
+    [GI_FOP_LINK] = {req_link, rsp_entry},
+    [GI_FOP_TRUNCATE] = {req_truncate, rsp_pre_post},
+    [GI_FOP_OPEN] = {req_open, rsp_open},
+    [GI_FOP_READ] = {req_read_write, rsp_read},
+    [GI_FOP_WRITE] = {req_read_write, rsp_pre_post},
+    [GI_FOP_STATFS] = {req_gfid, rsp_statfs},
+    [GI_FOP_FLUSH] = {req_handle, rsp_plain},
+    [GI_FOP_FSYNC] = {req_fsync, rsp_pre_post},
+    [GI_FOP_SETXATTR] = {req_setxattr, rsp_plain},
+    [GI_FOP_GETXATTR] = {req_getxattr, rsp_dict},
+    [GI_FOP_REMOVEXATTR] = {req_removexattr, rsp_plain},
+    [GI_FOP_OPENDIR] = {req_gfid, rsp_open},
+    [GI_FOP_FSYNCDIR] = {req_fsync, rsp_plain},
+    [GI_FOP_ACCESS] = {req_access, rsp_plain},
+    [GI_FOP_CREATE] = {req_create, rsp_create},
+    [GI_FOP_FTRUNCATE] = {req_ftruncate, rsp_pre_post},
+    [GI_FOP_FSTAT] = {req_handle, rsp_stat},
+    [GI_FOP_LK] = {req_lk, rsp_lk},
+    [GI_FOP_LOOKUP] = {req_lookup, rsp_lookup},
+    [GI_FOP_READDIR] = {req_readdir, rsp_readdir},
+    [GI_FOP_INODELK] = {req_inodelk, rsp_plain},
+    [GI_FOP_FINODELK] = {req_finodelk, rsp_plain},
+    [GI_FOP_ENTRYLK] = {req_entrylk, rsp_plain},
+    [GI_FOP_FENTRYLK] = {req_fentrylk, rsp_plain},
+    [GI_FOP_XATTROP] = {req_setxattr, rsp_dict},
+    [GI_FOP_FXATTROP] = {req_fsetxattr, rsp_dict},
+    [GI_FOP_FGETXATTR] = {req_fgetxattr, rsp_dict},
+    [GI_FOP_FSETXATTR] = {req_fsetxattr, rsp_plain},
+    [GI_FOP_RCHECKSUM] = {req_rchecksum, rsp_rchecksum},
+    [GI_FOP_SETATTR] = {req_setattr, rsp_pre_post},
+    [GI_FOP_FSETATTR] = {req_fsetattr, rsp_pre_post},
+    [GI_FOP_READDIRP] = {req_readdir, rsp_readdirp},
+    [GI_FOP_RELEASE] = {req_handle, rsp_plain},
+    [GI_FOP_RELEASEDIR] = {req_handle, rsp_plain},
+    [GI_FOP_FREMOVEXATTR] = {req_fremovexattr, rsp_plain},
+    [GI_FOP_FALLOCATE] = {req_fallocate, rsp_pre_post},
+    [GI_FOP_DISCARD] = {req_range, rsp_pre_post},
+    [GI_FOP_ZEROFILL] = {req_range, rsp_pre_post},
+    [GI_FOP_IPC] = {req_ipc, rsp_plain},
+    [GI_FOP_SEEK] = {req_seek, rsp_seek},
+    [GI_FOP_LEASE] = {req_lease, rsp_lease},
+    [GI_FOP_GETACTIVELK] = {req_gfid, rsp_locks},
+    [GI_FOP_SETACTIVELK] = {req_setactivelk, rsp_plain},
+    [GI_FOP_ICREATE] = {req_icreate, rsp_stat},
+    [GI_FOP_NAMELINK] = {req_namelink, rsp_pre_post},
+    [GI_FOP_PUT] = {req_put, rsp_entry},
+    [GI_FOP_COPY_FILE_RANGE] = {req_copy, rsp_entry},
 };
 
 /* ---- writing ---- */
@@ -230,8 +231,8 @@ put_lease(struct gi_xdr_out *out, const struct gi_lease *l)
 static void
 put_statfs(struct gi_xdr_out *out, const struct gi_statfs *s)
 {
-  const uint64_t v[] = { s->bsize, s->frsize, s->blocks, s->bfree, s->bavail, s->files,
-                         s->ffree, s->favail, s->fsid, s->flag, s->namemax };
+  const uint64_t v[] = {s->bsize, s->frsize, s->blocks, s->bfree, s->bavail, s->files,
+                        s->ffree, s->favail, s->fsid,   s->flag,  s->namemax};
   for (unsigned i = 0; i < GI_ARRAY_LEN(v); i++)
     gi_xdr_put_u64(out, v[i]);
 }
@@ -409,8 +410,8 @@ get_lease(struct gi_xdr_in *in, struct gi_lease *l)
 static void
 get_statfs(struct gi_xdr_in *in, struct gi_statfs *s)
 {
-  uint64_t *const v[] = { &s->bsize, &s->frsize, &s->blocks, &s->bfree, &s->bavail, &s->files,
-                          &s->ffree, &s->favail, &s->fsid, &s->flag, &s->namemax };
+  uint64_t *const v[] = {&s->bsize, &s->frsize, &s->blocks, &s->bfree, &s->bavail, &s->files,
+                         &s->ffree, &s->favail, &s->fsid,   &s->flag,  &s->namemax};
   for (unsigned i = 0; i < GI_ARRAY_LEN(v); i++)
     *v[i] = gi_xdr_get_u64(in);
 }
@@ -429,7 +430,7 @@ static void
 get_dirents(struct gi_xdr_in *in, struct gi_fop *fop, struct gi_dirents *d, bool plus)
 {
   while (more(in)) {
-    struct gi_dirent e = { 0 };
+    struct gi_dirent e = {0};
     e.ino = gi_xdr_get_u64(in);
     e.off = gi_xdr_get_u64(in);
     gi_xdr_get_u32(in); /* d_len repeats the string's length */
@@ -594,7 +595,7 @@ gi_fop_encode_reply(struct gi_xdr_out *out, const struct gi_fop *fop, int64_t wi
   static const struct gi_fop zero;
   const struct field *first = kinds[fop->kind].reply;
   bool failed = fop->rsp.ret < 0;
-  struct gi_wire_fds fds = { failed ? 0 : wire_fd, 0 };
+  struct gi_wire_fds fds = {failed ? 0 : wire_fd, 0};
   GI_ASSERT(first != NULL);
   for (const struct field *f = first; f->form != F_END; f++) {
     /* READ repeats its byte count: 0 when there are none. */
@@ -613,7 +614,7 @@ bool
 gi_fop_decode_reply(struct gi_xdr_in *in, struct gi_fop *fop, int64_t *wire_fd, size_t *payload_offset)
 {
   const uint8_t *begin = in->p;
-  struct gi_wire_fds fds = { 0 };
+  struct gi_wire_fds fds = {0};
   const struct field *first = kinds[fop->kind].reply;
   gi_reply_clear(&fop->rsp);
   int32_t ret = 0;

@@ -21,7 +21,7 @@ is_fop(const struct golden *g)
 static size_t
 body_of(const struct golden *g)
 {
-  struct gi_xdr_in in = { g->record, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record, g->record + g->len, false};
   struct gi_call_header call;
   struct gi_reply_header reply;
   if (strcmp(g->kind, "call") == 0)
@@ -35,9 +35,9 @@ static void
 check_request(const struct golden *g)
 {
   size_t body = body_of(g), payload;
-  struct gi_xdr_in in = { g->record + body, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record + body, g->record + g->len, false};
   struct gi_fop *fop = gi_fop_new(&graph, g->proc);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_wire_fds fds;
   assert_true(gi_fop_decode_request(&in, fop, &fds, &payload));
   assert_int_equal(g->len - body - payload, g->payload);
@@ -63,9 +63,9 @@ check_reply(const struct golden *g)
   size_t body = body_of(g), payload;
   int64_t fd = 0;
   struct gi_fop *fop = gi_fop_new(&graph, g->proc);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   drop_noise(g->record + body, g->proc);
-  struct gi_xdr_in in = { g->record + body, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record + body, g->record + g->len, false};
   assert_true(gi_fop_decode_reply(&in, fop, &fd, &payload));
   assert_int_equal(g->len - body - payload, g->payload);
   if (g->proc == GI_FOP_READ && fop->rsp.ret >= 0)
@@ -92,7 +92,7 @@ check(const struct golden *g, void *arg)
 static void
 test_golden(void **state)
 {
-  bool seen[GI_FOP_MAX] = { false };
+  bool seen[GI_FOP_MAX] = {false};
   unsigned n = 0;
   golden_foreach(check, seen);
   for (unsigned i = 0; i < GI_FOP_MAX; i++)
@@ -115,7 +115,7 @@ check_cut(const struct golden *g, void *arg)
     size_t payload;
     int64_t fd;
     memcpy(copy, g->record + body, len);
-    struct gi_xdr_in in = { copy, copy + len, false };
+    struct gi_xdr_in in = {copy, copy + len, false};
     if (strcmp(g->kind, "call") == 0) {
       assert_false(gi_fop_decode_request(&in, fop, &fds, &payload));
     } else {
@@ -150,9 +150,9 @@ look_into(const struct golden *g, void *arg)
   if (!is_fop(g) || strcmp(g->name, w->name) != 0 || (strcmp(g->kind, "reply") == 0) != w->reply)
     return;
   size_t body = body_of(g), payload;
-  struct gi_xdr_in in = { g->record + body, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record + body, g->record + g->len, false};
   struct gi_fop *fop = gi_fop_new(&graph, g->proc);
-  struct gi_wire_fds fds = { 0 };
+  struct gi_wire_fds fds = {0};
   assert_true(w->reply ? gi_fop_decode_reply(&in, fop, &fds.fd, &payload) : gi_fop_decode_request(&in, fop, &fds, &payload));
   w->look(fop, fds.fd, w->seen++);
   gi_fop_unref(fop);
@@ -161,7 +161,7 @@ look_into(const struct golden *g, void *arg)
 static void
 expect(const char *name, bool reply, void (*look)(const struct gi_fop *fop, int64_t fd, unsigned seen))
 {
-  struct want w = { name, 0, look, reply };
+  struct want w = {name, 0, look, reply};
   golden_foreach(look_into, &w);
   assert_true(w.seen > 0);
 }
@@ -310,15 +310,15 @@ static void
 test_rdev(void **state)
 {
   struct gi_fop *fop = gi_fop_new(&graph, GI_FOP_MKNOD), *back = gi_fop_new(&graph, GI_FOP_MKNOD);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_wire_fds fds;
   size_t payload;
   fop->args.rdev = 1ull << 32 | 3;
   fop->loc.name = "null";
   gi_fop_encode_request(&out, fop, NULL);
-  struct gi_xdr_in in = { out.base + 16, out.base + 24, false };
+  struct gi_xdr_in in = {out.base + 16, out.base + 24, false};
   assert_int_equal(gi_xdr_get_u64(&in), 259);
-  in = (struct gi_xdr_in){ out.base, out.base + out.len, false };
+  in = (struct gi_xdr_in){out.base, out.base + out.len, false};
   assert_true(gi_fop_decode_request(&in, back, &fds, &payload));
   assert_int_equal(back->args.rdev, 1ull << 32 | 3);
   gi_xdr_out_finish(&out);
@@ -330,7 +330,7 @@ static void
 test_failed_reply_is_zero(void **state)
 {
   struct gi_fop *fop = gi_fop_new(&graph, GI_FOP_CREATE), *back = gi_fop_new(&graph, GI_FOP_CREATE);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   int64_t fd = 0;
   size_t payload;
   fop->rsp.ret = -1;
@@ -338,7 +338,7 @@ test_failed_reply_is_zero(void **state)
   memset(&fop->rsp.stat, 0x55, sizeof(fop->rsp.stat));
   memset(&fop->rsp.post, 0x55, sizeof(fop->rsp.post));
   gi_fop_encode_reply(&out, fop, 77);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_true(gi_fop_decode_reply(&in, back, &fd, &payload));
   assert_int_equal(back->rsp.err, EIO);
   assert_int_equal(fd, 0);
@@ -353,16 +353,16 @@ static void
 test_setactivelk(void **state)
 {
   struct gi_fop *fop = gi_fop_new(&graph, GI_FOP_SETACTIVELK), *back = gi_fop_new(&graph, GI_FOP_SETACTIVELK);
-  struct gi_lock_item items[20] = { 0 };
-  struct gi_xdr_out out = { 0 };
+  struct gi_lock_item items[20] = {0};
+  struct gi_xdr_out out = {0};
   struct gi_wire_fds fds;
   size_t payload;
   for (unsigned i = 0; i < GI_ARRAY_LEN(items); i++)
-    items[i] = (struct gi_lock_item){ .flock = { .start = i, .owner = { 4, "abcd" } }, .client_uid = "someone", .flags = i };
+    items[i] = (struct gi_lock_item){.flock = {.start = i, .owner = {4, "abcd"}}, .client_uid = "someone", .flags = i};
   fop->args.locks = items;
   fop->args.nlocks = GI_ARRAY_LEN(items);
   gi_fop_encode_request(&out, fop, NULL);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_true(gi_fop_decode_request(&in, back, &fds, &payload));
   assert_int_equal(back->args.nlocks, 20);
   assert_int_equal(back->args.locks[19].flock.start, 19);
@@ -378,7 +378,7 @@ decodes(enum gi_fop_kind kind, const struct gi_xdr_out *out)
   struct gi_fop *fop = gi_fop_new(&graph, kind);
   struct gi_wire_fds fds;
   size_t payload;
-  struct gi_xdr_in in = { out->base, out->base + out->len, false };
+  struct gi_xdr_in in = {out->base, out->base + out->len, false};
   bool ok = gi_fop_decode_request(&in, fop, &fds, &payload);
   gi_fop_unref(fop);
   return ok;
@@ -388,7 +388,7 @@ static void
 test_hostile_names(void **state)
 {
   static char name[2000];
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   memset(name, 'n', sizeof(name));
   for (int i = 0; i < 3; i++) {
     uint32_t len = i == 0 ? 1024 : i == 1 ? 1025 : 5;
@@ -423,13 +423,13 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_golden),
-    cmocka_unit_test(test_cut_short),
-    cmocka_unit_test(test_members),
-    cmocka_unit_test(test_rdev),
-    cmocka_unit_test(test_failed_reply_is_zero),
-    cmocka_unit_test(test_setactivelk),
-    cmocka_unit_test(test_hostile_names),
+      cmocka_unit_test(test_golden),
+      cmocka_unit_test(test_cut_short),
+      cmocka_unit_test(test_members),
+      cmocka_unit_test(test_rdev),
+      cmocka_unit_test(test_failed_reply_is_zero),
+      cmocka_unit_test(test_setactivelk),
+      cmocka_unit_test(test_hostile_names),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

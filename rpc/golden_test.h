@@ -39,12 +39,13 @@ golden_foreach(void (*fn)(const struct golden *g, void *arg), void *arg)
   unsigned n = 0;
   assert_non_null(f);
   while (getline(&line, &size, f) > 0) {
-    struct golden g = { 0 };
+    struct golden g = {0};
     int hex = 0;
     if (line[0] == '#')
       continue;
     assert_int_equal(
-      sscanf(line, "%15s %63s %u %u %u %15s %zu %n", g.kind, g.name, &g.prog, &g.vers, &g.proc, g.accept, &g.payload, &hex), 7);
+        sscanf(line, "%15s %63s %u %u %u %15s %zu %n", g.kind, g.name, &g.prog, &g.vers, &g.proc, g.accept, &g.payload, &hex),
+        7);
     g.len = strcspn(line + hex, "\n") / 2;
     g.record = gi_alloc(g.len); /* exactly: the sanitizer sees a read past the end */
     for (size_t i = 0; i < g.len; i++)

@@ -44,7 +44,7 @@ struct gi_mgmt {
   char *text; /* the last volfile; NULL before the first */
   size_t text_len;
   bool fetching;
-  bool again; /* FETCHSPEC came while fetching */
+  bool again;  /* FETCHSPEC came while fetching */
   char *brick; /* to sign in; NULL: none */
   int brick_port;
   unsigned busy; /* callbacks of the owner on the stack */
@@ -87,7 +87,7 @@ add_host(struct gi_mgmt *m, const char *name, size_t len, int port)
       return;
   }
   if (m->nhosts < HOSTS_MAX)
-    m->host[m->nhosts++] = (struct host){ gi_strndup(name, len), port };
+    m->host[m->nhosts++] = (struct host){gi_strndup(name, len), port};
 }
 
 /* "host:port host:port ": other daemons that serve the same volfile, to fall back on. */
@@ -196,7 +196,7 @@ is_mount(const struct gi_mgmt *m)
 static void
 fetch(struct gi_mgmt *m)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   m->again = m->fetching;
   if (m->fetching || !gi_rpc_client_connected(m->rpc))
     return;
@@ -224,8 +224,8 @@ signin_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
     return;
   int32_t ret = (int32_t)gi_xdr_get_u32(&reply->in);
   if (reply->status < 0 || reply->accept != GI_RPC_SUCCESS || reply->in.failed || ret < 0)
-    gi_log(GI_LOG_ERROR, "mgmt", GI_MSG_MGMT + 2, "the management daemon did not take the port %d of %s: clients cannot find it",
-           m->brick_port, m->brick);
+    gi_log(GI_LOG_ERROR, "mgmt", GI_MSG_MGMT + 2,
+           "the management daemon did not take the port %d of %s: clients cannot find it", m->brick_port, m->brick);
   else
     gi_log(GI_LOG_INFO, "mgmt", GI_MSG_MGMT + 3, "signed in: %s on port %d", m->brick, m->brick_port);
 }
@@ -233,7 +233,7 @@ signin_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 static void
 sign_in(struct gi_mgmt *m)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   if (m->brick == NULL || !gi_rpc_client_connected(m->rpc))
     return;
   uint32_t xid = gi_rpc_call_begin(m->rpc, &out, GI_PROG_PORTMAP, GI_VERS_PORTMAP, GI_PMAP_SIGNIN, GI_AUTH_V2, NULL);
@@ -294,21 +294,21 @@ mgmt_callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi
 }
 
 static const struct gi_rpc_client_ops rpc_ops = {
-  .up = mgmt_up,
-  .down = mgmt_down,
-  .callback = mgmt_callback,
+    .up = mgmt_up,
+    .down = mgmt_down,
+    .callback = mgmt_callback,
 };
 
 struct gi_mgmt *
-gi_mgmt_new(struct gi_ctx *ctx, const char *const *hosts, unsigned nhosts, int port, const char *key, const struct gi_mgmt_ops *ops,
-            void *arg)
+gi_mgmt_new(struct gi_ctx *ctx, const char *const *hosts, unsigned nhosts, int port, const char *key,
+            const struct gi_mgmt_ops *ops, void *arg)
 {
   /* No pings: glusterd connections rely on keepalive (wire.md 7.1). */
   const struct gi_rpc_client_config cfg = {
-    .name = "mgmt",
-    .call_timeout_s = CALL_TIMEOUT_S,
-    .reconnect_min_ms = RETRY_MIN_MS,
-    .reconnect_max_ms = RETRY_MAX_MS,
+      .name = "mgmt",
+      .call_timeout_s = CALL_TIMEOUT_S,
+      .reconnect_min_ms = RETRY_MIN_MS,
+      .reconnect_max_ms = RETRY_MAX_MS,
   };
   struct gi_mgmt *m = gi_new(struct gi_mgmt);
   GI_ASSERT(nhosts > 0);

@@ -49,7 +49,7 @@ static void
 getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct bench *b = arg;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   const char *v;
   int64_t version = 0;
   assert_int_equal(req->header.flavour, GI_AUTH_V2);
@@ -80,7 +80,7 @@ static void
 signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct bench *b = arg;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   b->signins++;
   take_text(&req->in, b->brick, sizeof(b->brick));
   b->brick_port = (int)gi_xdr_get_u32(&req->in);
@@ -90,11 +90,11 @@ signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
-static gi_rpc_handler *const handshake[] = { [GI_HNDSK_GETSPEC] = getspec };
-static gi_rpc_handler *const portmap[] = { [GI_PMAP_SIGNIN] = signin };
-static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, 2, GI_ARRAY_LEN(handshake),
-                                                         handshake };
-static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, 1, GI_ARRAY_LEN(portmap), portmap };
+static gi_rpc_handler *const handshake[] = {[GI_HNDSK_GETSPEC] = getspec};
+static gi_rpc_handler *const portmap[] = {[GI_PMAP_SIGNIN] = signin};
+static const struct gi_rpc_program handshake_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, 2, GI_ARRAY_LEN(handshake),
+                                                        handshake};
+static const struct gi_rpc_program portmap_program = {"Gluster Portmap", GI_PROG_PORTMAP, 1, GI_ARRAY_LEN(portmap), portmap};
 
 static void
 peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
@@ -102,7 +102,7 @@ peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
   ((struct bench *)arg)->peer = p;
 }
 
-static const struct gi_rpc_server_ops daemon_ops = { .peer_up = peer_up };
+static const struct gi_rpc_server_ops daemon_ops = {.peer_up = peer_up};
 
 static void
 start_daemon(struct bench *b)
@@ -119,7 +119,7 @@ start_daemon(struct bench *b)
 static void
 call_back(struct bench *b, uint32_t proc)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_callback_begin(b->peer, &out, proc);
   gi_rpc_callback_send(b->peer, &out);
 }
@@ -151,7 +151,7 @@ on_statedump(void *arg)
   ((struct bench *)arg)->statedumps++;
 }
 
-static const struct gi_mgmt_ops ops = { on_volfile, on_failed, on_statedump };
+static const struct gi_mgmt_ops ops = {on_volfile, on_failed, on_statedump};
 
 static void
 until(struct bench *b, const unsigned *what, unsigned want)
@@ -274,7 +274,7 @@ static void
 test_hosts(void **state)
 {
   struct bench *b = bench_new("volume v\n");
-  const char *hosts[] = { "127.0.0.77", "127.0.0.1" };
+  const char *hosts[] = {"127.0.0.77", "127.0.0.1"};
   char list[64];
   snprintf(list, sizeof(list), "127.0.0.1:%d 10.0.0.9:70000 broken :1 ", b->port);
   b->servers = list;
@@ -313,12 +313,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_fetch),
-    cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_brick),
-    cmocka_unit_test(test_hosts),
-    cmocka_unit_test(test_unreachable),
-    cmocka_unit_test(test_free_in_callback),
+      cmocka_unit_test(test_fetch), cmocka_unit_test(test_refused),     cmocka_unit_test(test_brick),
+      cmocka_unit_test(test_hosts), cmocka_unit_test(test_unreachable), cmocka_unit_test(test_free_in_callback),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 
 #include <inttypes.h>
 
-#define LEGACY_MAX (1u << 20) /* real decoders refuse longer keys and values */
+#define LEGACY_MAX (1u << 20)  /* real decoders refuse longer keys and values */
+#define LEGACY_PAIRS_MAX 32768 /* a status listing of thousands of clients fits */
 
 static bool
 decode_pair(struct gi_xdr_in *in, struct gi_dict *dict)
@@ -34,9 +35,10 @@ gi_legacy_dict_decode(const uint8_t *data, size_t len)
   struct gi_dict *dict = gi_dict_new();
   if (len == 0)
     return dict;
-  struct gi_xdr_in in = { data, data + len, false };
+  struct gi_xdr_in in = {data, data + len, false};
   uint32_t count = gi_xdr_get_u32(&in);
-  bool ok = !in.failed && count <= gi_xdr_left(&in) / 10; /* the smallest pair: two lengths, "k\0" */
+  bool ok =
+      !in.failed && count <= LEGACY_PAIRS_MAX && count <= gi_xdr_left(&in) / 10; /* the smallest pair: two lengths, "k\0" */
   for (uint32_t i = 0; ok && i < count; i++)
     ok = decode_pair(&in, dict);
   if (!ok)
@@ -68,7 +70,7 @@ encode_pair(struct gi_xdr_out *out, const struct gi_pair *pair)
     put_pair(out, pair, text, (uint32_t)snprintf(text, sizeof(text), "%.17g", pair->d) + 1);
     break;
   case GI_VALUE_IATT: {
-    struct gi_xdr_out iatt = { 0 };
+    struct gi_xdr_out iatt = {0};
     gi_xdr_put_iatt(&iatt, pair->iatt);
     put_pair(out, pair, iatt.base, (uint32_t)iatt.len);
     gi_xdr_out_finish(&iatt);

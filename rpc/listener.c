@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ACCEPT_BATCH 16           /* of one wake-up: others must have their turn */
-#define ACCEPT_RETRY_MS 100ull    /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
+#define ACCEPT_BATCH 16        /* of one wake-up: others must have their turn */
+#define ACCEPT_RETRY_MS 100ull /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
 
 struct gi_listener {
   struct gi_reactor *r;
@@ -93,7 +93,7 @@ struct gi_listener *
 gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog, void (*fn)(void *arg, int fd), void *arg,
                 struct gi_error *err)
 {
-  struct conn_address a = { 0 };
+  struct conn_address a = {0};
   char text[160];
   if (address(host_or_path, port, &a, err) < 0)
     return NULL;

@@ -8,8 +8,8 @@
 #include <endian.h>
 
 #define RPC_VERSION 2
-#define CRED_MAX 400        /* longest credential body a real server decodes */
-#define CRED_RULE_V2 95     /* groups + owner bytes at most (wire.md 1.5) */
+#define CRED_MAX 400    /* longest credential body a real server decodes */
+#define CRED_RULE_V2 95 /* groups + owner bytes at most (wire.md 1.5) */
 #define CRED_RULE_V3 91
 #define V1_GROUPS 16
 
@@ -217,7 +217,7 @@ gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_ca
   if (len > 0)
     memcpy(padded, body, len);
   memset(padded + len, 0, CRED_MAX - len);
-  struct gi_xdr_in in = { padded, padded + CRED_MAX, false };
+  struct gi_xdr_in in = {padded, padded + CRED_MAX, false};
   switch (flavour) {
   case GI_AUTH_V3:
   case GI_AUTH_V2:
@@ -235,13 +235,14 @@ gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_ca
 
 /* Offset of the last dict in the XDR part: what precedes it has a fixed size in both messages. */
 enum {
-  READ_REPLY_DICT = 4 + 4 + 148 + 4,  /* op_ret, op_errno, stat, size */
+  READ_REPLY_DICT = 4 + 4 + 148 + 4,    /* op_ret, op_errno, stat, size */
   WRITE_CALL_DICT = 16 + 8 + 8 + 4 + 4, /* gfid, fd, offset, size, flag */
   DICT_FIXED = 12,
 };
 
 size_t
-gi_message_head_bytes(uint32_t prog, uint32_t proc, bool reply, const uint8_t *head, size_t head_len, size_t body, bool *payload)
+gi_message_head_bytes(uint32_t prog, uint32_t proc, bool reply, const uint8_t *head, size_t head_len, size_t body,
+                      bool *payload)
 {
   *payload = prog == GI_PROG_FOP && proc == (reply ? GI_FOP_READ : GI_FOP_WRITE);
   if (!*payload)
@@ -249,6 +250,6 @@ gi_message_head_bytes(uint32_t prog, uint32_t proc, bool reply, const uint8_t *h
   size_t at = body + (reply ? READ_REPLY_DICT : WRITE_CALL_DICT);
   if (head_len < at + 4)
     return at + DICT_FIXED;
-  struct gi_xdr_in in = { head + at, head + head_len, false };
+  struct gi_xdr_in in = {head + at, head + head_len, false};
   return at + DICT_FIXED + gi_xdr_get_u32(&in);
 }

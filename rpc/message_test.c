@@ -8,11 +8,11 @@
 static void
 check_call(const struct golden *g)
 {
-  struct gi_xdr_in in = { g->record, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record, g->record + g->len, false};
   struct gi_call_header h;
   struct gi_caller caller;
   uint32_t groups[GI_GROUPS_MAX];
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   assert_int_equal(gi_message_type(&in), 0);
   assert_true(gi_call_decode(&in, &h));
   assert_int_equal(h.prog, g->prog);
@@ -32,9 +32,9 @@ check_call(const struct golden *g)
 static void
 check_reply(const struct golden *g)
 {
-  struct gi_xdr_in in = { g->record, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record, g->record + g->len, false};
   struct gi_reply_header h;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   assert_int_equal(gi_message_type(&in), 1);
   assert_true(gi_reply_decode(&in, &h));
   if (strcmp(g->accept, "denied") == 0) {
@@ -68,7 +68,7 @@ static void
 encode_with(struct gi_xdr_out *out, uint32_t flavour, uint32_t ngroups, uint32_t owner)
 {
   static uint32_t groups[200];
-  struct gi_caller c = { .pid = -6, .uid = 7, .gid = 8, .ngroups = ngroups, .groups = groups, .stamps = 3, .time = { 1, 2 } };
+  struct gi_caller c = {.pid = -6, .uid = 7, .gid = 8, .ngroups = ngroups, .groups = groups, .stamps = 3, .time = {1, 2}};
   c.owner.len = owner;
   memset(c.owner.data, 'o', owner);
   gi_call_encode(out, 9, 1, 1, 1, flavour, &c);
@@ -77,7 +77,7 @@ encode_with(struct gi_xdr_out *out, uint32_t flavour, uint32_t ngroups, uint32_t
 static int
 decode_groups(struct gi_xdr_out *out, struct gi_caller *caller, uint32_t *groups)
 {
-  struct gi_xdr_in in = { out->base, out->base + out->len, false };
+  struct gi_xdr_in in = {out->base, out->base + out->len, false};
   struct gi_call_header h;
   assert_true(gi_call_decode(&in, &h));
   assert_int_equal(gi_xdr_left(&in), 0);
@@ -90,11 +90,13 @@ decode_groups(struct gi_xdr_out *out, struct gi_caller *caller, uint32_t *groups
 static void
 test_surplus_groups(void **state)
 {
-  static const struct { uint32_t flavour, owner, want; } cases[] = {
-    { GI_AUTH_V3, 4, 87 }, { GI_AUTH_V3, 8, 83 }, { GI_AUTH_V3, 91, 0 }, { GI_AUTH_V2, 4, 91 }, { GI_AUTH_V2, 8, 87 },
+  static const struct {
+    uint32_t flavour, owner, want;
+  } cases[] = {
+      {GI_AUTH_V3, 4, 87}, {GI_AUTH_V3, 8, 83}, {GI_AUTH_V3, 91, 0}, {GI_AUTH_V2, 4, 91}, {GI_AUTH_V2, 8, 87},
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    struct gi_xdr_out out = { 0 };
+    struct gi_xdr_out out = {0};
     struct gi_caller caller;
     uint32_t groups[GI_GROUPS_MAX];
     encode_with(&out, cases[i].flavour, 200, cases[i].owner);
@@ -122,7 +124,7 @@ test_rule_is_enforced(void **state)
   struct gi_caller caller;
   uint32_t groups[GI_GROUPS_MAX];
   for (unsigned n = 87; n <= 88; n++) {
-    struct gi_xdr_out body = { 0 };
+    struct gi_xdr_out body = {0};
     put_words(&body, 7, 0); /* pid uid gid flags nsec sec */
     gi_xdr_put_u32(&body, n);
     put_words(&body, n, 5);
@@ -137,7 +139,7 @@ test_short_credential_reads_as_zero(void **state)
 {
   struct gi_caller caller;
   uint32_t groups[GI_GROUPS_MAX];
-  uint8_t body[6] = { 0, 0, 0, 9, 0, 0 };
+  uint8_t body[6] = {0, 0, 0, 9, 0, 0};
   assert_int_equal(gi_cred_decode(GI_AUTH_V3, body, sizeof(body), &caller, groups), 0);
   assert_int_equal(caller.pid, 9);
   assert_int_equal(caller.uid, 0);
@@ -149,7 +151,7 @@ test_other_flavours(void **state)
 {
   struct gi_caller caller;
   uint32_t groups[GI_GROUPS_MAX];
-  struct gi_xdr_out v1 = { 0 }, un = { 0 };
+  struct gi_xdr_out v1 = {0}, un = {0};
   gi_xdr_put_u64(&v1, 0x0102030405060708);
   gi_xdr_put_u32(&v1, 1);
   gi_xdr_put_u32(&v1, 2);
@@ -180,18 +182,18 @@ test_other_flavours(void **state)
 static void
 test_truncated_headers(void **state)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_call_header h;
   encode_with(&out, GI_AUTH_V3, 3, 8);
   for (size_t len = 0; len < out.len; len++) {
     uint8_t *copy = gi_alloc(len + 1);
     memcpy(copy, out.base, len);
-    struct gi_xdr_in in = { copy, copy + len, false };
+    struct gi_xdr_in in = {copy, copy + len, false};
     assert_false(gi_call_decode(&in, &h));
     gi_free(copy);
   }
   gi_xdr_set_u32(&out, 8, 3); /* RPC version 3 */
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_false(gi_call_decode(&in, &h));
   gi_xdr_out_finish(&out);
 }
@@ -199,7 +201,7 @@ test_truncated_headers(void **state)
 static void
 check_payload(const struct golden *g, void *arg)
 {
-  struct gi_xdr_in in = { g->record, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record, g->record + g->len, false};
   struct gi_call_header call;
   struct gi_reply_header reply;
   bool is_reply = strcmp(g->kind, "reply") == 0, payload;
@@ -225,13 +227,13 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_golden),
-    cmocka_unit_test(test_surplus_groups),
-    cmocka_unit_test(test_rule_is_enforced),
-    cmocka_unit_test(test_short_credential_reads_as_zero),
-    cmocka_unit_test(test_other_flavours),
-    cmocka_unit_test(test_truncated_headers),
-    cmocka_unit_test(test_payload_placement),
+      cmocka_unit_test(test_golden),
+      cmocka_unit_test(test_surplus_groups),
+      cmocka_unit_test(test_rule_is_enforced),
+      cmocka_unit_test(test_short_credential_reads_as_zero),
+      cmocka_unit_test(test_other_flavours),
+      cmocka_unit_test(test_truncated_headers),
+      cmocka_unit_test(test_payload_placement),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

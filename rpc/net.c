@@ -23,7 +23,7 @@
 static int
 lookup(const char *host, int port, int flags, struct conn_address *out, unsigned max, int *rc)
 {
-  struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
   struct addrinfo *list = NULL;
   char service[16];
   int n = 0;

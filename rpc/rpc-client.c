@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define CLIENT_MAGIC 0xc11e2701u
-#define BUCKETS 1024 /* xids count up, so a power of two spreads them evenly */
+#define BUCKETS 1024                 /* xids count up, so a power of two spreads them evenly */
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next call */
-#define BACKOFF_JITTER 4 /* the delay varies by 1/4 to either side */
+#define BACKOFF_JITTER 4             /* the delay varies by 1/4 to either side */
 
 struct call {
   struct gi_list link;
@@ -26,9 +26,9 @@ struct call {
   void *arg;
   uint64_t start; /* when gi_rpc_call_send was called */
   uint32_t xid, prog, proc;
-  int status;     /* of a failed one */
+  int status; /* of a failed one */
   bool may_wait, hashed;
-  uint64_t bytes; /* counted in the budget */
+  uint64_t bytes;        /* counted in the budget */
   struct gi_xdr_out out; /* while waiting */
   struct gi_payload payload;
 };
@@ -43,7 +43,7 @@ struct gi_rpc_client {
   bool up;
   bool dead; /* freed by its owner */
   unsigned busy;
-  uint32_t xid; /* last one used */
+  uint32_t xid;                                  /* last one used */
   struct gi_list sent, lasting, waiting, failed; /* struct call; `lasting`: sent calls that may wait for ever */
   struct call *bucket[BUCKETS];
   struct call *spare_call;
@@ -52,11 +52,26 @@ struct gi_rpc_client {
   struct gi_timer timeout, ping, retry;
   bool ping_outstanding;
   uint64_t ping_sent, ping_due; /* ping_due: when the ping timer should fire */
-  uint64_t silent_since; /* nothing was outstanding before this */
+  uint64_t silent_since;        /* nothing was outstanding before this */
   uint64_t backoff_ms;
   void (*retry_fn)(struct gi_rpc_client *c, void *arg);
   struct gi_rpc_client_stats stats;
 };
+
+#define STAT(member, unit, help) GI_METRIC(struct gi_rpc_client_stats, member, unit, help)
+const struct gi_metric gi_rpc_client_metrics[] = {
+    STAT(calls, "", "calls made"),
+    STAT(replies, "", "calls answered by the peer"),
+    STAT(timeouts, "", "calls that were not answered in time"),
+    STAT(pings, "", "pings sent"),
+    STAT(ping_timeouts, "", "connections given up because the peer was silent"),
+    STAT(reconnects, "", "attempts to connect again"),
+    STAT(inflight_calls, "", "calls sent and not yet answered"),
+    STAT(inflight_bytes, "bytes", "of those calls"),
+    STAT(budget_waits, "", "calls that had to wait for the budget of bytes in flight"),
+    GI_METRIC_END,
+};
+#undef STAT
 
 static void
 enter(struct gi_rpc_client *c)
@@ -126,7 +141,7 @@ drop_buffers(struct gi_rpc_client *c, struct call *call)
   } else {
     gi_xdr_out_finish(&call->out);
   }
-  call->out = (struct gi_xdr_out){ 0 };
+  call->out = (struct gi_xdr_out){0};
 }
 
 /* Out of every list and the hash; the budget is given back. */
@@ -159,7 +174,7 @@ answer(struct gi_rpc_client *c, struct call *call, struct gi_rpc_reply *reply)
 static void
 answer_failed(struct gi_rpc_client *c, struct call *call, int status)
 {
-  struct gi_rpc_reply reply = { .status = status };
+  struct gi_rpc_reply reply = {.status = status};
   unlink_call(c, call);
   answer(c, call, &reply);
 }
@@ -177,7 +192,7 @@ fail_list(struct gi_rpc_client *c, struct gi_list *list)
 static void
 condemn_all(struct gi_rpc_client *c)
 {
-  struct gi_list *from[] = { &c->sent, &c->lasting, &c->waiting };
+  struct gi_list *from[] = {&c->sent, &c->lasting, &c->waiting};
   for (unsigned i = 0; i < GI_ARRAY_LEN(from); i++) {
     while (!gi_list_empty(from[i])) {
       struct call *call = gi_list_first(from[i], struct call, link);
@@ -271,7 +286,7 @@ ping_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 static void
 send_ping(struct gi_rpc_client *c)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   c->ping_outstanding = true;
   c->ping_sent = gi_now(c->r);
   c->stats.pings++;
@@ -367,15 +382,15 @@ start_waiting(struct gi_rpc_client *c)
 /* ---- calls ---- */
 
 uint32_t
-gi_rpc_call_begin(struct gi_rpc_client *c, struct gi_xdr_out *out, uint32_t prog, uint32_t vers, uint32_t proc, uint32_t flavour,
-                  const struct gi_caller *caller)
+gi_rpc_call_begin(struct gi_rpc_client *c, struct gi_xdr_out *out, uint32_t prog, uint32_t vers, uint32_t proc,
+                  uint32_t flavour, const struct gi_caller *caller)
 {
   GI_CHECK(c, CLIENT_MAGIC);
   if (++c->xid == 0)
     c->xid = 1; /* 0 is what servers answer when they could not read the header */
   if (out->base == NULL) {
     *out = c->spare_out;
-    c->spare_out = (struct gi_xdr_out){ 0 };
+    c->spare_out = (struct gi_xdr_out){0};
   }
   gi_call_encode(out, c->xid, prog, vers, proc, flavour, caller);
   return c->xid;
@@ -385,7 +400,7 @@ gi_rpc_call_begin(struct gi_rpc_client *c, struct gi_xdr_out *out, uint32_t prog
 static void
 read_header(struct call *call, const struct gi_xdr_out *out)
 {
-  struct gi_xdr_in in = { out->base, out->base + out->len, false };
+  struct gi_xdr_in in = {out->base, out->base + out->len, false};
   gi_xdr_get_bytes(&in, 12);
   call->prog = gi_xdr_get_u32(&in);
   gi_xdr_get_u32(&in);
@@ -407,7 +422,7 @@ gi_rpc_call_send(struct gi_rpc_client *c, uint32_t xid, struct gi_xdr_out *out, 
   call->may_wait = may_wait;
   call->bytes = may_wait ? 0 : out->len + (payload ? payload->len : 0);
   call->out = *out;
-  *out = (struct gi_xdr_out){ 0 };
+  *out = (struct gi_xdr_out){0};
   c->stats.calls++;
   if (!c->up) {
     call->status = -ENOTCONN;
@@ -446,7 +461,7 @@ prepare_results(const struct call *call, struct gi_record *rec, struct gi_xdr_in
   gi_record_linearize(rec, head);
   if (payload)
     gi_record_count_payload(rec, head);
-  *in = (struct gi_xdr_in){ rec->head + body, rec->head + rec->head_len, false };
+  *in = (struct gi_xdr_in){rec->head + body, rec->head + rec->head_len, false};
 }
 
 static void
@@ -464,11 +479,11 @@ got_reply(struct gi_rpc_client *c, struct gi_record *rec, struct gi_xdr_in *in)
   }
   prepare_results(call, rec, in);
   struct gi_rpc_reply reply = {
-    .status = h.reply_status == 0 ? 0 : -EACCES,
-    .accept = h.accept_status,
-    .in = *in,
-    .rec = rec,
-    .body_offset = (size_t)(in->p - rec->head),
+      .status = h.reply_status == 0 ? 0 : -EACCES,
+      .accept = h.accept_status,
+      .in = *in,
+      .rec = rec,
+      .body_offset = (size_t)(in->p - rec->head),
   };
   unlink_call(c, call);
   c->stats.replies++;
@@ -480,14 +495,14 @@ static void
 conn_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
 {
   struct gi_rpc_client *c = arg;
-  struct gi_xdr_in in = { rec->head, rec->head + rec->head_len, false };
+  struct gi_xdr_in in = {rec->head, rec->head + rec->head_len, false};
   int type = gi_message_type(&in);
   enter(c);
   if (type == 1) {
     got_reply(c, rec, &in);
   } else if (type == 0) {
     gi_record_linearize(rec, SIZE_MAX);
-    in = (struct gi_xdr_in){ rec->head, rec->head + rec->head_len, false };
+    in = (struct gi_xdr_in){rec->head, rec->head + rec->head_len, false};
     got_callback(c, rec, &in);
   } else {
     gi_conn_close(conn, EPROTO, "neither a call nor a reply");
@@ -538,8 +553,8 @@ conn_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
   struct gi_rpc_client *c = arg;
   enter(c);
   bool wanted = why->code == ENOTCONN; /* gi_rpc_client_disconnect */
-  gi_log(wanted ? GI_LOG_DEBUG : c->up ? GI_LOG_WARNING : GI_LOG_INFO, c->cfg.name, GI_MSG_RPC_CLIENT + 5, "%s %s", c->up ? "disconnected:" : "cannot connect:",
-         why->text);
+  gi_log(wanted ? GI_LOG_DEBUG : c->up ? GI_LOG_WARNING : GI_LOG_INFO, c->cfg.name, GI_MSG_RPC_CLIENT + 5, "%s %s",
+         c->up ? "disconnected:" : "cannot connect:", why->text);
   lose_connection(c);
   fail_list(c, &c->failed);
   if (!c->dead && c->conn == NULL && c->ops->down)
@@ -548,15 +563,15 @@ conn_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
 }
 
 static const struct gi_conn_ops conn_ops = {
-  .record = conn_record,
-  .connected = conn_connected,
-  .closed = conn_closed,
+    .record = conn_record,
+    .connected = conn_connected,
+    .closed = conn_closed,
 };
 
 void
 gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   GI_CHECK(c, CLIENT_MAGIC);
   gi_timer_cancel(&c->retry);
   gi_defer_cancel(&c->down);

@@ -36,6 +36,8 @@ struct gi_rpc_client_stats {
   uint64_t calls, replies, timeouts, pings, ping_timeouts, reconnects, inflight_calls, inflight_bytes, budget_waits;
 };
 
+extern const struct gi_metric gi_rpc_client_metrics[]; /* names its members */
+
 struct gi_rpc_client_config {
   const char *name;             /* log domain */
   uint64_t ping_timeout_s;      /* 0 = no pings; one goes every ping_timeout/4 while calls are outstanding */

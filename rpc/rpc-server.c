@@ -37,7 +37,7 @@ struct gi_rpc_server {
   unsigned nprograms;
   struct gi_listener *listener[LISTENERS_MAX];
   unsigned nlisteners;
-  struct gi_list peers;   /* struct gi_rpc_peer */
+  struct gi_list peers; /* struct gi_rpc_peer */
   unsigned npeers;
   struct gi_list orphans; /* requests whose peer is gone */
   struct gi_list spares;  /* requests for reuse */
@@ -54,8 +54,9 @@ struct gi_rpc_peer {
   struct gi_list link;
   struct gi_list requests; /* being served */
   uint64_t inflight;       /* bytes of them */
-  bool paused;
-  bool privileged; /* source port below 1024, or a unix socket */
+  bool busy;               /* too many bytes being served */
+  bool lagging;            /* it does not read its answers */
+  bool privileged;         /* source port below 1024, or a unix socket */
   uint32_t callback_xid;
   void *private_;
 };
@@ -68,7 +69,7 @@ take_buffer(struct gi_rpc_server *s, struct gi_xdr_out *out)
   if (out->base)
     return;
   *out = s->spare_out;
-  s->spare_out = (struct gi_xdr_out){ 0 };
+  s->spare_out = (struct gi_xdr_out){0};
 }
 
 static void
@@ -77,7 +78,7 @@ give_buffer(struct gi_rpc_server *s, struct gi_xdr_out *out)
   if (s->spare_out.base == NULL && out->capacity <= SPARE_BUFFER_MAX) {
     s->spare_out = *out;
     s->spare_out.len = 0;
-    *out = (struct gi_xdr_out){ 0 };
+    *out = (struct gi_xdr_out){0};
   } else {
     gi_xdr_out_finish(out);
   }
@@ -113,6 +114,12 @@ request_free(struct gi_rpc_request *req)
   }
 }
 
+static void
+update_pause(struct gi_rpc_peer *p)
+{
+  gi_conn_pause(p->conn, p->busy || p->lagging);
+}
+
 /* The request is over: lets the peer send again if it was held back. */
 static void
 request_done(struct gi_rpc_request *req)
@@ -120,10 +127,9 @@ request_done(struct gi_rpc_request *req)
   struct gi_rpc_peer *p = req->peer;
   if (p) {
     p->inflight -= req->bytes;
-    if (p->paused && p->inflight <= p->s->inflight_max / 2) {
-      p->paused = false;
-      gi_conn_pause(p->conn, false);
-    }
+    p->busy = p->busy && p->inflight > p->s->inflight_max / 2;
+    p->lagging = gi_conn_full(p->conn);
+    update_pause(p);
   }
   request_free(req);
 }
@@ -155,7 +161,7 @@ gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const str
 static void
 refuse(struct gi_rpc_peer *p, uint32_t xid, uint32_t status)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   take_buffer(p->s, &out);
   gi_reply_encode(&out, xid, status);
   if (status == GI_RPC_PROG_MISMATCH)
@@ -167,7 +173,7 @@ refuse(struct gi_rpc_peer *p, uint32_t xid, uint32_t status)
 static void
 deny(struct gi_rpc_peer *p, uint32_t xid, uint32_t auth_status)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_reply_encode_denied(&out, xid, auth_status);
   gi_conn_send(p->conn, out.base, out.len, NULL);
   gi_xdr_out_finish(&out);
@@ -203,7 +209,7 @@ put_program(struct gi_xdr_out *out, const struct gi_rpc_program *prog)
 static void
 dump_dump(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_xdr_get_u64(&req->in); /* gfs_id, of no meaning */
   if (req->in.failed) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
@@ -221,7 +227,7 @@ dump_dump(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 dump_ping(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u64(&out, 0); /* op_ret, op_errno */
   gi_xdr_put_u32(&out, 0); /* xdata */
@@ -229,16 +235,16 @@ dump_ping(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 }
 
 static gi_rpc_handler *const dump_handlers[] = {
-  [GI_DUMP_DUMP] = dump_dump,
-  [GI_DUMP_PING] = dump_ping,
+    [GI_DUMP_DUMP] = dump_dump,
+    [GI_DUMP_PING] = dump_ping,
 };
 
 static const struct gi_rpc_program dump_program = {
-  .name = "GF-DUMP",
-  .prog = GI_PROG_DUMP,
-  .vers = GI_VERS_DUMP,
-  .nprocs = GI_ARRAY_LEN(dump_handlers),
-  .handler = dump_handlers,
+    .name = "GF-DUMP",
+    .prog = GI_PROG_DUMP,
+    .vers = GI_VERS_DUMP,
+    .nprocs = GI_ARRAY_LEN(dump_handlers),
+    .handler = dump_handlers,
 };
 
 /* ---- calls ---- */
@@ -269,7 +275,7 @@ prepare_arguments(struct gi_rpc_request *req, struct gi_record *rec, size_t body
   if (payload)
     gi_record_count_payload(rec, head);
   gi_record_linearize(rec, head);
-  req->in = (struct gi_xdr_in){ rec->head + body, rec->head + rec->head_len, false };
+  req->in = (struct gi_xdr_in){rec->head + body, rec->head + rec->head_len, false};
   req->rec = rec;
   req->body_offset = body;
 }
@@ -277,10 +283,16 @@ prepare_arguments(struct gi_rpc_request *req, struct gi_record *rec, size_t body
 static void
 hold_back(struct gi_rpc_peer *p)
 {
-  if (p->paused || p->inflight <= p->s->inflight_max)
-    return;
-  p->paused = true;
-  gi_conn_pause(p->conn, true);
+  p->busy = p->busy || p->inflight > p->s->inflight_max;
+  update_pause(p);
+}
+
+static void
+peer_drained(struct gi_conn *conn, void *arg)
+{
+  struct gi_rpc_peer *p = arg;
+  p->lagging = false;
+  update_pause(p);
 }
 
 static void
@@ -324,7 +336,7 @@ static void
 peer_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
 {
   struct gi_rpc_peer *p = arg;
-  struct gi_xdr_in in = { rec->head, rec->head + rec->head_len, false };
+  struct gi_xdr_in in = {rec->head, rec->head + rec->head_len, false};
   int type = gi_message_type(&in);
   if (type == 0)
     got_call(p, rec, &in);
@@ -342,7 +354,7 @@ peer_free(struct gi_rpc_peer *p)
   struct gi_rpc_server *s = p->s;
   gi_list_del(&p->link);
   s->npeers--;
-  gi_list_foreach(req, &p->requests, struct gi_rpc_request, link)
+  gi_list_foreach (req, &p->requests, struct gi_rpc_request, link)
     req->peer = NULL;
   gi_list_splice_tail(&s->orphans, &p->requests);
   if (s->ops && s->ops->peer_down)
@@ -362,8 +374,9 @@ peer_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
 }
 
 static const struct gi_conn_ops peer_ops = {
-  .record = peer_record,
-  .closed = peer_closed,
+    .record = peer_record,
+    .closed = peer_closed,
+    .drained = peer_drained,
 };
 
 static bool
@@ -456,7 +469,7 @@ gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_se
 static void
 free_spares(struct gi_rpc_server *s)
 {
-  gi_list_foreach_safe(req, &s->spares, struct gi_rpc_request, link)
+  gi_list_foreach_safe (req, &s->spares, struct gi_rpc_request, link)
     gi_free(req);
   gi_xdr_out_finish(&s->spare_out);
 }
@@ -473,7 +486,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
     gi_listener_free(&s->listener[i]);
   while (!gi_list_empty(&s->peers))
     peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
-  gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link)
+  gi_list_foreach_safe (req, &s->orphans, struct gi_rpc_request, link)
     gi_list_del(&req->link); /* each is freed by whoever answers it */
   free_spares(s);
   s->magic = 0;
@@ -527,6 +540,6 @@ gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on)
 void
 gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg)
 {
-  gi_list_foreach_safe(p, &s->peers, struct gi_rpc_peer, link)
+  gi_list_foreach_safe (p, &s->peers, struct gi_rpc_peer, link)
     fn(p, arg);
 }

@@ -45,7 +45,8 @@ struct gi_rpc_server_ops {
 
 #define GI_PEERS_MAX 4096 /* connections of one server; further ones are closed at once */
 
-/* The server counts and stops reading a peer that has more than the allowed bytes of requests being served. Freeing it drops
+/* The server stops reading a peer that has more than the allowed bytes of requests being served, or that does not read its
+ * answers. Freeing it drops
  * every connection (peer_down is called for each); requests still held by handlers stay valid and their answers are discarded.
  * Not to be freed from inside a handler or peer callback. */
 struct gi_rpc_server *gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_server_ops *ops, void *arg);

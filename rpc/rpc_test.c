@@ -51,7 +51,7 @@ struct result { /* of one call */
 static void
 echo(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t v = gi_xdr_get_u32(&req->in);
   if (req->in.failed) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
@@ -73,7 +73,7 @@ hold(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 big(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t words = gi_xdr_get_u32(&req->in);
   gi_rpc_answer_begin(req, &out);
   for (uint32_t i = 0; i < words; i++)
@@ -90,15 +90,15 @@ drop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 fop_read(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
-  struct gi_payload p = { 0 };
+  struct gi_xdr_out out = {0};
+  struct gi_payload p = {0};
   struct gi_buf *buf = gi_buf_new(300000);
   memset(buf->base, 'r', 300000);
   gi_payload_add(&p, buf, buf->base, 300000);
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 300000);
   gi_xdr_put_u32(&out, 0);
-  gi_xdr_put_iatt(&out, &(struct gi_iatt){ .mode = 1 });
+  gi_xdr_put_iatt(&out, &(struct gi_iatt){.mode = 1});
   gi_xdr_put_u32(&out, 300000);
   gi_xdr_put_dict(&out, NULL);
   gi_rpc_answer_send(req, &out, &p);
@@ -111,8 +111,8 @@ static void
 fop_write(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct bench *b = arg;
-  struct gi_xdr_out out = { 0 };
-  struct gi_payload p = { 0 };
+  struct gi_xdr_out out = {0};
+  struct gi_payload p = {0};
   struct gi_dict *d;
   const uint8_t *begin = req->in.p;
   gi_xdr_get_bytes(&req->in, 16 + 8 + 8);
@@ -133,11 +133,11 @@ fop_write(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
-static gi_rpc_handler *const test_handlers[] = { [ECHO] = echo, [HOLD] = hold, [BIG] = big, [DROP] = drop, [9] = NULL };
-static gi_rpc_handler *const fop_handlers[] = { [GI_FOP_READ] = fop_read, [GI_FOP_WRITE] = fop_write };
-static const struct gi_rpc_program test_program = { "test", PROG, 3, GI_ARRAY_LEN(test_handlers), test_handlers };
-static const struct gi_rpc_program fop_program = { "GlusterFS 4.x v1", GI_PROG_FOP, GI_VERS_FOP, GI_ARRAY_LEN(fop_handlers),
-                                                   fop_handlers };
+static gi_rpc_handler *const test_handlers[] = {[ECHO] = echo, [HOLD] = hold, [BIG] = big, [DROP] = drop, [9] = NULL};
+static gi_rpc_handler *const fop_handlers[] = {[GI_FOP_READ] = fop_read, [GI_FOP_WRITE] = fop_write};
+static const struct gi_rpc_program test_program = {"test", PROG, 3, GI_ARRAY_LEN(test_handlers), test_handlers};
+static const struct gi_rpc_program fop_program = {"GlusterFS 4.x v1", GI_PROG_FOP, GI_VERS_FOP, GI_ARRAY_LEN(fop_handlers),
+                                                  fop_handlers};
 
 static void
 peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
@@ -157,7 +157,7 @@ peer_down(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
   b->peer = NULL;
 }
 
-static const struct gi_rpc_server_ops server_ops = { peer_up, peer_down };
+static const struct gi_rpc_server_ops server_ops = {peer_up, peer_down};
 
 /* ---- the client's side ---- */
 
@@ -185,7 +185,7 @@ callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_xdr_
   b->callback_arg = gi_xdr_get_u32(in);
 }
 
-static const struct gi_rpc_client_ops client_ops = { up, down, callback };
+static const struct gi_rpc_client_ops client_ops = {up, down, callback};
 
 static void
 start_server(struct bench *b)
@@ -219,7 +219,7 @@ turns(struct bench *b, uint64_t ns)
 static struct bench *
 bench_new(const struct gi_rpc_client_config *cfg)
 {
-  static const struct gi_rpc_client_config standard = { .name = "c", .reconnect_min_ms = 20, .reconnect_max_ms = 100 };
+  static const struct gi_rpc_client_config standard = {.name = "c", .reconnect_min_ms = 20, .reconnect_max_ms = 100};
   struct bench *b = gi_new(struct bench);
   b->r = gi_reactor_new(0);
   start_server(b);
@@ -257,10 +257,11 @@ answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 }
 
 static void
-send_to(struct bench *b, uint32_t prog, uint32_t vers, uint32_t proc, uint32_t arg, size_t pad, bool may_wait, struct result *res)
+send_to(struct bench *b, uint32_t prog, uint32_t vers, uint32_t proc, uint32_t arg, size_t pad, bool may_wait,
+        struct result *res)
 {
-  struct gi_xdr_out out = { 0 };
-  struct gi_caller caller = { .uid = 1000 };
+  struct gi_xdr_out out = {0};
+  struct gi_caller caller = {.uid = 1000};
   res->b = b;
   uint32_t xid = gi_rpc_call_begin(b->client, &out, prog, vers, proc, GI_AUTH_V3, &caller);
   gi_xdr_put_u32(&out, arg);
@@ -281,7 +282,7 @@ call(struct bench *b, uint32_t proc, uint32_t arg, struct result *res)
 static void
 answer_held(struct bench *b)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   assert_true(b->nheld > 0);
   struct gi_rpc_request *req = b->held[0];
   memmove(b->held, b->held + 1, --b->nheld * sizeof(b->held[0]));
@@ -296,7 +297,7 @@ static void
 test_echo(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res[200] = { { 0 } };
+  struct result res[200] = {{0}};
   for (uint32_t i = 0; i < 200; i++)
     call(b, ECHO, i, &res[i]);
   for (uint32_t i = 0; i < 200; i++) {
@@ -314,14 +315,16 @@ static void
 test_bad_calls(void **state)
 {
   struct bench *b = bench_new(NULL);
-  static const struct { uint32_t prog, vers, proc, accept; } cases[] = {
-    { 777, 1, 1, GI_RPC_PROG_UNAVAIL },        { PROG, 4, 1, GI_RPC_PROG_MISMATCH },
-    { PROG, 3, 0, GI_RPC_PROC_UNAVAIL },       { PROG, 3, 9, GI_RPC_PROC_UNAVAIL },
-    { PROG, 3, 1000, GI_RPC_PROC_UNAVAIL },    { GI_PROG_DUMP, 1, 0, GI_RPC_PROC_UNAVAIL },
-    { GI_PROG_DUMP, 9, 1, GI_RPC_PROG_MISMATCH }, { GI_PROG_DUMP, 1, GI_DUMP_DUMP, GI_RPC_GARBAGE },
+  static const struct {
+    uint32_t prog, vers, proc, accept;
+  } cases[] = {
+      {777, 1, 1, GI_RPC_PROG_UNAVAIL},           {PROG, 4, 1, GI_RPC_PROG_MISMATCH},
+      {PROG, 3, 0, GI_RPC_PROC_UNAVAIL},          {PROG, 3, 9, GI_RPC_PROC_UNAVAIL},
+      {PROG, 3, 1000, GI_RPC_PROC_UNAVAIL},       {GI_PROG_DUMP, 1, 0, GI_RPC_PROC_UNAVAIL},
+      {GI_PROG_DUMP, 9, 1, GI_RPC_PROG_MISMATCH}, {GI_PROG_DUMP, 1, GI_DUMP_DUMP, GI_RPC_GARBAGE},
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    struct result res = { 0 };
+    struct result res = {0};
     send_to(b, cases[i].prog, cases[i].vers, cases[i].proc, 0, 0, false, &res);
     until(b, &res.done, 1);
     assert_int_equal(res.status, 0);
@@ -352,8 +355,8 @@ static void
 test_dump(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct gi_xdr_out out = { 0 };
-  struct result res = { 0 };
+  struct gi_xdr_out out = {0};
+  struct result res = {0};
   unsigned seen = 0;
   uint32_t xid = gi_rpc_call_begin(b->client, &out, GI_PROG_DUMP, 1, GI_DUMP_DUMP, GI_AUTH_V2, NULL);
   gi_xdr_put_u64(&out, 51949);
@@ -370,7 +373,7 @@ static void
 test_big_answer_is_contiguous(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 };
+  struct result res = {0};
   call(b, BIG, 100000, &res);
   until(b, &res.done, 1);
   assert_int_equal(res.len, 400000);
@@ -400,8 +403,8 @@ static void
 test_read_payload_is_not_copied(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 };
-  struct gi_xdr_out out = { 0 };
+  struct result res = {0};
+  struct gi_xdr_out out = {0};
   uint64_t copied = gi_payload_copied, bytes = gi_conn_totals.payload_bytes;
   uint32_t xid = gi_rpc_call_begin(b->client, &out, GI_PROG_FOP, 400, GI_FOP_READ, GI_AUTH_V3, NULL);
   gi_rpc_call_send(b->client, xid, &out, NULL, false, read_answered, &res);
@@ -418,8 +421,8 @@ test_read_payload_is_not_copied(void **state)
 static void
 write_call(struct bench *b, uint32_t size, size_t dict_bytes, struct result *res)
 {
-  struct gi_xdr_out out = { 0 };
-  struct gi_payload p = { 0 };
+  struct gi_xdr_out out = {0};
+  struct gi_payload p = {0};
   struct gi_buf *buf = gi_buf_new(size);
   struct gi_dict *d = NULL;
   if (dict_bytes > 0) {
@@ -447,10 +450,13 @@ static void
 test_write(void **state)
 {
   struct bench *b = bench_new(NULL);
-  static const struct { uint32_t size; size_t dict; } cases[] = { { 1, 0 }, { 8192, 100 }, { 1 << 20, 0 }, { 200000, 150000 } };
+  static const struct {
+    uint32_t size;
+    size_t dict;
+  } cases[] = {{1, 0}, {8192, 100}, {1 << 20, 0}, {200000, 150000}};
   unsigned want = 0;
   for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    struct result res = { .b = b };
+    struct result res = {.b = b};
     write_call(b, cases[i].size, cases[i].dict, &res);
     until(b, &res.done, 1);
     assert_int_equal(res.status, 0);
@@ -464,7 +470,7 @@ static void
 test_callback(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_callback_begin(b->peer, &out, GI_CBK_STATEDUMP);
   gi_xdr_put_u32(&out, 99);
   gi_rpc_callback_send(b->peer, &out);
@@ -479,7 +485,7 @@ static void
 test_not_connected(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 }, later = { 0 };
+  struct result res = {0}, later = {0};
   call(b, HOLD, 0, &res);
   until(b, &b->nheld, 1);
   gi_rpc_client_disconnect(b->client, "test");
@@ -508,7 +514,7 @@ static void
 test_reconnect(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 };
+  struct result res = {0};
   gi_rpc_server_free(&b->server);
   until(b, &b->downs, 1);
   uint64_t begin = gi_now(b->r);
@@ -534,7 +540,7 @@ static void
 test_replacing_connection(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 };
+  struct result res = {0};
   call(b, HOLD, 0, &res);
   until(b, &b->nheld, 1);
   gi_rpc_client_connect(b->client, "127.0.0.1", b->port);
@@ -560,9 +566,9 @@ test_connect_refused(void **state)
 static void
 test_call_timeout(void **state)
 {
-  struct gi_rpc_client_config cfg = { .name = "c", .call_timeout_s = 1 };
+  struct gi_rpc_client_config cfg = {.name = "c", .call_timeout_s = 1};
   struct bench *b = bench_new(&cfg);
-  struct result res = { 0 }, lock = { 0 }, fine = { 0 };
+  struct result res = {0}, lock = {0}, fine = {0};
   call(b, HOLD, 0, &res);
   send_to(b, PROG, 3, HOLD, 0, 0, true, &lock);
   until(b, &b->nheld, 2);
@@ -592,10 +598,10 @@ ignore_accept(void *arg, int fd)
 static void
 test_frozen_server(void **state)
 {
-  struct gi_rpc_client_config cfg = { .name = "c", .ping_timeout_s = 1 };
+  struct gi_rpc_client_config cfg = {.name = "c", .ping_timeout_s = 1};
   struct bench *b = bench_new(&cfg);
   struct gi_error err;
-  struct result res[3] = { { 0 } };
+  struct result res[3] = {{0}};
   int fd = -1;
   struct gi_listener *l = gi_listener_new(b->r, "127.0.0.1", 0, 4, ignore_accept, &fd, &err);
   gi_rpc_client_connect(b->client, "127.0.0.1", gi_listener_port(l));
@@ -620,9 +626,9 @@ test_frozen_server(void **state)
 static void
 test_live_server_is_kept(void **state)
 {
-  struct gi_rpc_client_config cfg = { .name = "c", .ping_timeout_s = 1 };
+  struct gi_rpc_client_config cfg = {.name = "c", .ping_timeout_s = 1};
   struct bench *b = bench_new(&cfg);
-  struct result res = { 0 };
+  struct result res = {0};
   call(b, HOLD, 0, &res);
   turns(b, SEC * 5 / 2);
   assert_int_equal(b->downs, 0);
@@ -636,9 +642,9 @@ test_live_server_is_kept(void **state)
 static void
 test_budget(void **state)
 {
-  struct gi_rpc_client_config cfg = { .name = "c", .inflight_bytes_max = 2500 };
+  struct gi_rpc_client_config cfg = {.name = "c", .inflight_bytes_max = 2500};
   struct bench *b = bench_new(&cfg);
-  struct result res[5] = { { 0 } }, lock = { 0 };
+  struct result res[5] = {{0}}, lock = {0};
   for (unsigned i = 0; i < 5; i++)
     send_to(b, PROG, 3, HOLD, i, 1000, false, &res[i]);
   send_to(b, PROG, 3, HOLD, 9, 0, true, &lock); /* a blocking lock is not held up */
@@ -657,7 +663,7 @@ test_budget(void **state)
   assert_int_equal(lock.done, 1);
   assert_int_equal(gi_rpc_client_stats(b->client)->inflight_bytes, 0);
   /* One that is larger than the whole budget goes when nothing else is under way. */
-  struct result large = { 0 };
+  struct result large = {0};
   send_to(b, PROG, 3, ECHO, 1, 10000, false, &large);
   until(b, &large.done, 1);
   bench_free(b);
@@ -666,9 +672,9 @@ test_budget(void **state)
 static void
 test_free_with_calls(void **state)
 {
-  struct gi_rpc_client_config cfg = { .name = "c", .inflight_bytes_max = 100 };
+  struct gi_rpc_client_config cfg = {.name = "c", .inflight_bytes_max = 100};
   struct bench *b = bench_new(&cfg);
-  struct result res[4] = { { 0 } };
+  struct result res[4] = {{0}};
   for (unsigned i = 0; i < 4; i++)
     call(b, HOLD, i, &res[i]);
   gi_rpc_client_free(&b->client);
@@ -685,7 +691,7 @@ test_free_in_callbacks(void **state)
 {
   for (int i = 0; i < 3; i++) {
     struct bench *b = bench_new(NULL);
-    struct result res[3] = { { 0 } };
+    struct result res[3] = {{0}};
     for (unsigned j = 0; j < 3; j++) {
       res[j].free_client = i < 2 && j == 0;
       call(b, i == 0 ? ECHO : HOLD, j, &res[j]);
@@ -710,7 +716,7 @@ static void
 test_server_goes_first(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res = { 0 };
+  struct result res = {0};
   call(b, HOLD, 0, &res);
   until(b, &b->nheld, 1);
   gi_rpc_server_free(&b->server);
@@ -725,7 +731,7 @@ static void
 test_back_pressure(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct result res[40] = { { 0 } };
+  struct result res[40] = {{0}};
   gi_rpc_server_set_inflight_max(b->server, 300000);
   for (unsigned i = 0; i < 40; i++)
     send_to(b, PROG, 3, HOLD, i, 100000, false, &res[i]);
@@ -740,13 +746,35 @@ test_back_pressure(void **state)
   bench_free(b);
 }
 
+/* A peer that asks and never reads must not make us hold all its answers. */
+static void
+test_lagging_peer(void **state)
+{
+  struct bench *b = bench_new(NULL);
+  static struct result res[2000];
+  memset(res, 0, sizeof(res));
+  struct gi_conn *conn = (struct gi_conn *)gi_rpc_client_conn(b->client);
+  gi_conn_pause(conn, true);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(res); i++) {
+    send_to(b, PROG, 3, BIG, 25000, 2000, false, &res[i]); /* 100 KB each */
+    if (i % 20 == 0)
+      turns(b, GI_NSEC_PER_MSEC);
+  }
+  turns(b, SEC / 10);
+  assert_in_range(gi_conn_queued(gi_rpc_peer_conn(b->peer)), 4 << 20, 24 << 20);
+  gi_conn_pause(conn, false);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(res); i++)
+    until(b, &res[i].done, 1);
+  bench_free(b);
+}
+
 /* ---- nonsense on the wire ---- */
 
 static int
 raw_connect(struct bench *b)
 {
-  struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)b->port) };
-  struct timeval patience = { 0, 200000 };
+  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)b->port)};
+  struct timeval patience = {0, 200000};
   int one = 1;
   sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -771,10 +799,18 @@ raw_exchange(struct bench *b, int fd, const struct gi_xdr_out *out, const void *
 static void
 test_server_answers_nonsense(void **state)
 {
-  static const char garbage0[24] = "\0\0\0\0" "\0\0\0\1" "\0\0\0\0" "\0\0\0\0\0\0\0\0" "\0\0\0\4";
-  static const char denied[20] = "\0\0\0\7" "\0\0\0\1" "\0\0\0\1" "\0\0\0\1" "\0\0\0\0";
+  static const char garbage0[24] = "\0\0\0\0"
+                                   "\0\0\0\1"
+                                   "\0\0\0\0"
+                                   "\0\0\0\0\0\0\0\0"
+                                   "\0\0\0\4";
+  static const char denied[20] = "\0\0\0\7"
+                                 "\0\0\0\1"
+                                 "\0\0\0\1"
+                                 "\0\0\0\1"
+                                 "\0\0\0\0";
   struct bench *b = bench_new(NULL);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   int fd = raw_connect(b);
   gi_call_encode(&out, 5, PROG, 3, ECHO, GI_AUTH_NONE, NULL);
   gi_xdr_set_u32(&out, 8, 3); /* RPC version */
@@ -806,11 +842,11 @@ test_server_answers_nonsense(void **state)
 static void
 test_client_survives_nonsense(void **state)
 {
-  static const char *const records[] = { "", "abc", "\0\0\0\1\0\0\0\2", "\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0\0\xff\xff\xff\xff" };
-  static const size_t lens[] = { 0, 3, 8, 20 };
+  static const char *const records[] = {"", "abc", "\0\0\0\1\0\0\0\2", "\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0\0\xff\xff\xff\xff"};
+  static const size_t lens[] = {0, 3, 8, 20};
   for (unsigned i = 0; i < GI_ARRAY_LEN(lens); i++) {
     struct bench *b = bench_new(NULL);
-    struct result res = { 0 };
+    struct result res = {0};
     call(b, HOLD, 0, &res);
     until(b, &b->nheld, 1);
     gi_conn_send(gi_rpc_peer_conn(b->peer), records[i], lens[i], NULL);
@@ -826,8 +862,8 @@ static void
 test_unknown_answers_are_ignored(void **state)
 {
   struct bench *b = bench_new(NULL);
-  struct gi_xdr_out out = { 0 };
-  struct result res = { 0 };
+  struct gi_xdr_out out = {0};
+  struct result res = {0};
   gi_reply_encode(&out, 0, GI_RPC_GARBAGE);
   gi_conn_send(gi_rpc_peer_conn(b->peer), out.base, out.len, NULL);
   out.len = 0;
@@ -845,28 +881,29 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_echo),
-    cmocka_unit_test(test_bad_calls),
-    cmocka_unit_test(test_dump),
-    cmocka_unit_test(test_big_answer_is_contiguous),
-    cmocka_unit_test(test_read_payload_is_not_copied),
-    cmocka_unit_test(test_write),
-    cmocka_unit_test(test_callback),
-    cmocka_unit_test(test_not_connected),
-    cmocka_unit_test(test_reconnect),
-    cmocka_unit_test(test_replacing_connection),
-    cmocka_unit_test(test_connect_refused),
-    cmocka_unit_test(test_call_timeout),
-    cmocka_unit_test(test_frozen_server),
-    cmocka_unit_test(test_live_server_is_kept),
-    cmocka_unit_test(test_budget),
-    cmocka_unit_test(test_free_with_calls),
-    cmocka_unit_test(test_free_in_callbacks),
-    cmocka_unit_test(test_server_goes_first),
-    cmocka_unit_test(test_back_pressure),
-    cmocka_unit_test(test_server_answers_nonsense),
-    cmocka_unit_test(test_client_survives_nonsense),
-    cmocka_unit_test(test_unknown_answers_are_ignored),
+      cmocka_unit_test(test_echo),
+      cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_big_answer_is_contiguous),
+      cmocka_unit_test(test_read_payload_is_not_copied),
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_callback),
+      cmocka_unit_test(test_not_connected),
+      cmocka_unit_test(test_reconnect),
+      cmocka_unit_test(test_replacing_connection),
+      cmocka_unit_test(test_connect_refused),
+      cmocka_unit_test(test_call_timeout),
+      cmocka_unit_test(test_frozen_server),
+      cmocka_unit_test(test_live_server_is_kept),
+      cmocka_unit_test(test_budget),
+      cmocka_unit_test(test_free_with_calls),
+      cmocka_unit_test(test_free_in_callbacks),
+      cmocka_unit_test(test_server_goes_first),
+      cmocka_unit_test(test_back_pressure),
+      cmocka_unit_test(test_lagging_peer),
+      cmocka_unit_test(test_server_answers_nonsense),
+      cmocka_unit_test(test_client_survives_nonsense),
+      cmocka_unit_test(test_unknown_answers_are_ignored),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #define XDR_FIRST 512       /* capacity of a fresh buffer: fits every small call and reply */
 #define XDR_PAIR_MIN 16     /* smallest pair on the wire: key length, one word of key, tag, one word of value */
+#define XDR_PAIRS_MAX 16384 /* far above what any peer sends; bounds the work that crafted keys can cause */
 #define XDR_IATT_BYTES 148
 
 static const uint8_t zeroes[16];
@@ -129,10 +130,10 @@ gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt)
   iatt->blocks = load64(p + 56);
   iatt->attributes = load64(p + 64);
   iatt->attributes_mask = load64(p + 72);
-  iatt->atime = (struct gi_time){ (int64_t)load64(p + 80), load32(p + 112) };
-  iatt->mtime = (struct gi_time){ (int64_t)load64(p + 88), load32(p + 116) };
-  iatt->ctime = (struct gi_time){ (int64_t)load64(p + 96), load32(p + 120) };
-  iatt->btime = (struct gi_time){ (int64_t)load64(p + 104), load32(p + 124) };
+  iatt->atime = (struct gi_time){(int64_t)load64(p + 80), load32(p + 112)};
+  iatt->mtime = (struct gi_time){(int64_t)load64(p + 88), load32(p + 116)};
+  iatt->ctime = (struct gi_time){(int64_t)load64(p + 96), load32(p + 120)};
+  iatt->btime = (struct gi_time){(int64_t)load64(p + 104), load32(p + 124)};
   iatt->nlink = load32(p + 128);
   iatt->uid = load32(p + 132);
   iatt->gid = load32(p + 136);
@@ -213,7 +214,7 @@ gi_xdr_get_dict(struct gi_xdr_in *in, struct gi_dict **dict)
   if (count == -1 && pairs == 0 && size == 0)
     return;
   const uint8_t *begin = in->p;
-  if (count < 0 || (uint32_t)count != pairs || size > gi_xdr_left(in) || pairs > size / XDR_PAIR_MIN) {
+  if (count < 0 || (uint32_t)count != pairs || size > gi_xdr_left(in) || pairs > size / XDR_PAIR_MIN || pairs > XDR_PAIRS_MAX) {
     fail(in);
     return;
   }
@@ -369,5 +370,5 @@ void
 gi_xdr_out_finish(struct gi_xdr_out *out)
 {
   gi_free(out->base);
-  *out = (struct gi_xdr_out){ 0 };
+  *out = (struct gi_xdr_out){0};
 }

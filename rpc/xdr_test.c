@@ -9,7 +9,7 @@
 static void
 test_primitives(void **state)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t len;
   gi_xdr_put_u32(&out, 0xdeadbeef);
   gi_xdr_put_u64(&out, 0x0102030405060708);
@@ -17,7 +17,7 @@ test_primitives(void **state)
   gi_xdr_put_string(&out, NULL);
   assert_int_equal(out.len, 4 + 8 + 12 + 4);
   assert_memory_equal(out.base, "\xde\xad\xbe\xef\1\2\3\4\5\6\7\10\0\0\0\5hello\0\0\0\0\0\0\0", out.len);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_int_equal(gi_xdr_get_u32(&in), 0xdeadbeef);
   assert_int_equal(gi_xdr_get_u64(&in), 0x0102030405060708);
   assert_memory_equal(gi_xdr_get_opaque(&in, 5, &len), "hello", 5);
@@ -33,20 +33,20 @@ test_primitives(void **state)
 static void
 test_failure_sticks(void **state)
 {
-  uint8_t bytes[12] = { 0, 0, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8 };
-  struct gi_xdr_in in = { bytes, bytes + sizeof(bytes), false };
+  uint8_t bytes[12] = {0, 0, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8};
+  struct gi_xdr_in in = {bytes, bytes + sizeof(bytes), false};
   uint32_t len;
   assert_null(gi_xdr_get_opaque(&in, 100, &len)); /* nine bytes promised, eight there */
   assert_true(in.failed);
   assert_int_equal(gi_xdr_get_u32(&in), 0);
-  in = (struct gi_xdr_in){ bytes, bytes + sizeof(bytes), false };
+  in = (struct gi_xdr_in){bytes, bytes + sizeof(bytes), false};
   assert_null(gi_xdr_get_opaque(&in, 8, &len)); /* longer than allowed */
   assert_int_equal(len, 0);
   memset(bytes, 0xff, 4);
-  in = (struct gi_xdr_in){ bytes, bytes + sizeof(bytes), false };
+  in = (struct gi_xdr_in){bytes, bytes + sizeof(bytes), false};
   assert_null(gi_xdr_get_opaque(&in, UINT32_MAX, &len));
-  uint8_t unpadded[5] = { 0, 0, 0, 1, 'x' };
-  in = (struct gi_xdr_in){ unpadded, unpadded + 5, false };
+  uint8_t unpadded[5] = {0, 0, 0, 1, 'x'};
+  in = (struct gi_xdr_in){unpadded, unpadded + 5, false};
   assert_null(gi_xdr_get_opaque(&in, 8, &len));
 }
 
@@ -54,7 +54,7 @@ static struct gi_dict *
 every_type(void)
 {
   struct gi_dict *d = gi_dict_new();
-  struct gi_iatt iatt = { .ino = 7, .mode = 0100644, .mtime = { -5, 6 } };
+  struct gi_iatt iatt = {.ino = 7, .mode = 0100644, .mtime = {-5, 6}};
   double pi = 3.25;
   gi_dict_set_int(d, "int", -9);
   gi_dict_set_uint(d, "uint", UINT64_MAX);
@@ -73,9 +73,9 @@ static void
 test_dict_round_trip(void **state)
 {
   struct gi_dict *d = every_type(), *back = NULL;
-  struct gi_xdr_out out = { 0 }, again = { 0 };
+  struct gi_xdr_out out = {0}, again = {0};
   gi_xdr_put_dict(&out, d);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_int_equal(gi_xdr_get_u32(&in), out.len - 12);
   in.p = out.base;
   gi_xdr_get_dict(&in, &back);
@@ -98,13 +98,16 @@ test_dict_round_trip(void **state)
 static void
 test_null_and_empty_dict(void **state)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_dict *d = gi_dict_new();
   gi_xdr_put_dict(&out, NULL);
   gi_xdr_put_dict(&out, d);
-  assert_memory_equal(out.base, "\0\0\0\0\xff\xff\xff\xff\0\0\0\0" "\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+  assert_memory_equal(out.base,
+                      "\0\0\0\0\xff\xff\xff\xff\0\0\0\0"
+                      "\0\0\0\0\0\0\0\0\0\0\0\0",
+                      24);
   gi_dict_unref(&d);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   gi_xdr_get_dict(&in, &d);
   assert_null(d);
   gi_xdr_get_dict(&in, &d);
@@ -120,7 +123,7 @@ dict_decodes(const uint8_t *p, size_t len)
   uint8_t *copy = gi_alloc(len + 1);
   struct gi_dict *d;
   memcpy(copy, p, len);
-  struct gi_xdr_in in = { copy, copy + len, false };
+  struct gi_xdr_in in = {copy, copy + len, false};
   gi_xdr_get_dict(&in, &d);
   assert_true(!in.failed || d == NULL);
   gi_dict_unref(&d);
@@ -132,22 +135,25 @@ static void
 test_malformed_dicts(void **state)
 {
   struct gi_dict *d = every_type();
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_xdr_put_dict(&out, d);
   for (size_t len = 0; len < out.len; len++)
     assert_false(dict_decodes(out.base, len));
   assert_true(dict_decodes(out.base, out.len));
-  static const struct { size_t at; uint32_t value; } wrong[] = {
-    { 0, 4 },          /* xdr_size too small */
-    { 4, 3 },          /* count and array length differ */
-    { 8, 0x0fffffff }, /* more pairs than bytes */
-    { 12, 3 },         /* the key's length loses its NUL */
-    { 12, 0 },         /* no key */
-    { 20, 0 },         /* tag: unknown */
-    { 20, 10 },        /* tag: beyond the last */
+  static const struct {
+    size_t at;
+    uint32_t value;
+  } wrong[] = {
+      {0, 4},          /* xdr_size too small */
+      {4, 3},          /* count and array length differ */
+      {8, 0x0fffffff}, /* more pairs than bytes */
+      {12, 3},         /* the key's length loses its NUL */
+      {12, 0},         /* no key */
+      {20, 0},         /* tag: unknown */
+      {20, 10},        /* tag: beyond the last */
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(wrong); i++) {
-    struct gi_xdr_out bad = { 0 };
+    struct gi_xdr_out bad = {0};
     gi_xdr_put_bytes(&bad, out.base, out.len);
     gi_xdr_set_u32(&bad, wrong[i].at, wrong[i].value);
     assert_false(dict_decodes(bad.base, bad.len));
@@ -166,7 +172,7 @@ check_legacy(const struct golden *g, struct gi_xdr_in *in, unsigned *seen)
   const uint8_t *data = gi_xdr_get_opaque(in, UINT32_MAX, &len);
   assert_non_null(data);
   struct gi_dict *d = gi_legacy_dict_decode(data, len);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   assert_non_null(d);
   gi_legacy_dict_encode(&out, d);
   if (gi_dict_count(d) > 0) {
@@ -180,7 +186,7 @@ check_legacy(const struct golden *g, struct gi_xdr_in *in, unsigned *seen)
 static void
 golden_legacy(const struct golden *g, void *arg)
 {
-  struct gi_xdr_in in = { g->record, g->record + g->len, false };
+  struct gi_xdr_in in = {g->record, g->record + g->len, false};
   struct gi_call_header call;
   struct gi_reply_header reply;
   uint32_t len;
@@ -194,7 +200,7 @@ golden_legacy(const struct golden *g, void *arg)
     gi_xdr_get_u64(&in); /* op_ret, op_errno */
   if (strcmp(g->name, "HNDSK.GETSPEC") == 0) {
     if (!is_reply)
-      gi_xdr_get_u32(&in); /* flags */
+      gi_xdr_get_u32(&in);                    /* flags */
     gi_xdr_get_opaque(&in, UINT32_MAX, &len); /* key, spec */
   }
   check_legacy(g, &in, arg);
@@ -212,11 +218,13 @@ static void
 test_legacy_numbers_are_text(void **state)
 {
   struct gi_dict *d = gi_dict_new();
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_dict_set_int(d, "a", -12);
   gi_dict_set_str(d, "b", "x");
   gi_legacy_dict_encode(&out, d);
-  static const char want[] = "\0\0\0\2" "\0\0\0\1\0\0\0\4a\0-12\0" "\0\0\0\1\0\0\0\2b\0x";
+  static const char want[] = "\0\0\0\2"
+                             "\0\0\0\1\0\0\0\4a\0-12\0"
+                             "\0\0\0\1\0\0\0\2b\0x";
   assert_int_equal(out.len, sizeof(want));
   assert_memory_equal(out.base, want, out.len);
   gi_dict_unref(&d);
@@ -238,13 +246,13 @@ static void
 test_legacy_field(void **state)
 {
   struct gi_dict *d = gi_dict_new(), *back;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_xdr_put_legacy_dict(&out, d);
   gi_dict_set_str(d, "key", "value");
   gi_xdr_put_legacy_dict(&out, d);
   assert_int_equal(out.len % 4, 0);
   gi_dict_unref(&d);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   back = gi_xdr_get_legacy_dict(&in);
   assert_int_equal(gi_dict_count(back), 0);
   gi_dict_unref(&back);
@@ -260,14 +268,14 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_primitives),
-    cmocka_unit_test(test_failure_sticks),
-    cmocka_unit_test(test_dict_round_trip),
-    cmocka_unit_test(test_null_and_empty_dict),
-    cmocka_unit_test(test_malformed_dicts),
-    cmocka_unit_test(test_legacy_golden),
-    cmocka_unit_test(test_legacy_numbers_are_text),
-    cmocka_unit_test(test_legacy_field),
+      cmocka_unit_test(test_primitives),
+      cmocka_unit_test(test_failure_sticks),
+      cmocka_unit_test(test_dict_round_trip),
+      cmocka_unit_test(test_null_and_empty_dict),
+      cmocka_unit_test(test_malformed_dicts),
+      cmocka_unit_test(test_legacy_golden),
+      cmocka_unit_test(test_legacy_numbers_are_text),
+      cmocka_unit_test(test_legacy_field),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

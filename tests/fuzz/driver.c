@@ -124,7 +124,7 @@ load(void)
 static size_t
 mutate_once(uint8_t *p, size_t len)
 {
-  static const uint32_t odd[] = { 0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 0x10000, 400, 401, 1024, 1025 };
+  static const uint32_t odd[] = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 0x10000, 400, 401, 1024, 1025};
   size_t at = chance() % len, n;
   uint32_t v;
   switch (chance() % 8) {
@@ -151,15 +151,14 @@ mutate_once(uint8_t *p, size_t len)
     }
     break;
   case 6: /* a piece of another input */
-    {
-      const struct input *o = &inputs[chance() % ninputs];
-      size_t from = chance() % o->len;
-      n = 1 + chance() % 256;
-      n = n < o->len - from ? n : o->len - from;
-      n = n < len - at ? n : len - at;
-      memcpy(p + at, o->data + from, n);
-    }
-    break;
+  {
+    const struct input *o = &inputs[chance() % ninputs];
+    size_t from = chance() % o->len;
+    n = 1 + chance() % 256;
+    n = n < o->len - from ? n : o->len - from;
+    n = n < len - at ? n : len - at;
+    memcpy(p + at, o->data + from, n);
+  } break;
   case 7: /* a small step */
     if (at + 4 <= len) {
       v = htonl(word(p + at) + (uint32_t)(chance() % 9) - 4);

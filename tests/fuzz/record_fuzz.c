@@ -54,7 +54,7 @@ static bool
 request_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
 {
   struct gi_fop *fop = gi_fop_new(&graph, kind);
-  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_xdr_in in = {data, data + size, false};
   struct gi_wire_fds fds;
   size_t payload;
   bool ok = gi_fop_decode_request(&in, fop, &fds, &payload);
@@ -70,7 +70,7 @@ static bool
 reply_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
 {
   struct gi_fop *fop = gi_fop_new(&graph, kind);
-  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_xdr_in in = {data, data + size, false};
   int64_t fd = 0;
   size_t payload;
   bool ok = gi_fop_decode_reply(&in, fop, &fd, &payload);
@@ -86,7 +86,7 @@ reply_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *
 static void
 fixpoint(const uint8_t *data, size_t size, unsigned kind, bool (*again)(const uint8_t *, size_t, unsigned, struct gi_xdr_out *))
 {
-  struct gi_xdr_out first = { 0 }, second = { 0 };
+  struct gi_xdr_out first = {0}, second = {0};
   if (again(data, size, kind, &first)) {
     GI_ASSERT(again(first.base ? first.base : (const uint8_t *)"", first.len, kind, &second));
     GI_ASSERT(first.len == second.len);
@@ -102,7 +102,7 @@ fixpoint(const uint8_t *data, size_t size, unsigned kind, bool (*again)(const ui
 static bool
 dict_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
 {
-  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_xdr_in in = {data, data + size, false};
   struct gi_dict *d = NULL;
   gi_xdr_get_dict(&in, &d);
   if (!in.failed)
@@ -127,7 +127,7 @@ legacy_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out 
 static void
 message(const uint8_t *data, size_t size)
 {
-  struct gi_xdr_in in = { data, data + size, false };
+  struct gi_xdr_in in = {data, data + size, false};
   struct gi_call_header call;
   struct gi_reply_header reply;
   struct gi_caller caller;
@@ -141,7 +141,7 @@ message(const uint8_t *data, size_t size)
   if (!gi_call_decode(&in, &call))
     return;
   if (gi_cred_decode(call.flavour, call.cred, call.cred_len, &caller, groups) == 0) {
-    struct gi_xdr_out out = { 0 };
+    struct gi_xdr_out out = {0};
     gi_call_encode(&out, call.xid, call.prog, call.vers, call.proc, GI_AUTH_V3, &caller);
     gi_xdr_out_finish(&out);
   }
@@ -171,7 +171,7 @@ stream_closed(struct gi_conn *c, const struct gi_error *why, void *arg)
 static void
 stream(const uint8_t *data, size_t size)
 {
-  static const struct gi_conn_ops ops = { .record = stream_record, .closed = stream_closed };
+  static const struct gi_conn_ops ops = {.record = stream_record, .closed = stream_closed};
   bool closed = false;
   int fd[2];
   GI_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) == 0);
