@@ -73,6 +73,8 @@ add_record(bool call, unsigned prog, unsigned proc, const uint8_t *record, size_
   add(FUZZ_MESSAGE, 0, "", 0, record, len);
   if (body > len)
     return;
+  if (prog == 52743234)
+    add(FUZZ_CALLBACK, proc == 5 ? 2 : proc & 1, "", 0, record + body, len - body);
   if (prog == 1298437)
     add(call ? FUZZ_REQUEST : FUZZ_REPLY, proc, "", 0, record + body, len - body);
   for (size_t at = body; at + 12 <= len && prog == 1298437; at += 4) {

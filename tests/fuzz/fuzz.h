@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FUZZ_STREAM, FUZZ_MESSAGE, FUZZ_REQUEST, FUZZ_REPLY, FUZZ_DICT, FUZZ_LEGACY, FUZZ_TARGETS };
+enum { FUZZ_STREAM, FUZZ_MESSAGE, FUZZ_REQUEST, FUZZ_REPLY, FUZZ_DICT, FUZZ_LEGACY, FUZZ_CALLBACK, FUZZ_TARGETS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void fuzz_finish(void); /* frees what the target keeps between inputs, so that leaks show */

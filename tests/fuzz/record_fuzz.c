@@ -11,6 +11,7 @@
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "rpc/callback.h"
 #include "rpc/conn.h"
 #include "rpc/fop-codec.h"
 #include "rpc/message.h"
@@ -122,6 +123,33 @@ legacy_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out 
   return true;
 }
 
+/* ---- callbacks ---- */
+
+static bool
+invalidation_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_xdr_in in = {data, data + size, false};
+  struct gi_invalidation inv = {0};
+  if (!gi_callback_get_invalidation(&in, &inv))
+    return false;
+  gi_callback_put_invalidation(out, &inv);
+  gi_dict_unref(&inv.xdata);
+  return true;
+}
+
+static bool
+contention_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_xdr_in in = {data, data + size, false};
+  struct gi_contention con = {0};
+  char domain[256], name[256];
+  if (!gi_callback_get_contention(&in, kind & 1, &con, domain, name, sizeof(name)))
+    return false;
+  gi_callback_put_contention(out, &con);
+  gi_dict_unref(&con.xdata);
+  return true;
+}
+
 /* ---- headers ---- */
 
 static void
@@ -217,6 +245,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     break;
   case FUZZ_DICT:
     fixpoint(data, size, 0, dict_again);
+    break;
+  case FUZZ_CALLBACK:
+    fixpoint(data, size, kind, kind & 2 ? invalidation_again : contention_again);
     break;
   case FUZZ_LEGACY:
     fixpoint(data, size, 0, legacy_again);
