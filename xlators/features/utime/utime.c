@@ -12,6 +12,8 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 
+#include <fcntl.h>
+
 #define UT_MDATA_KEY "trusted.glusterfs.mdata"
 #define UT_HEAL_KEY "set-ctime-mdata"
 #define UT_HEAL_PID -13
@@ -50,8 +52,11 @@ static const uint8_t stamps_of[GI_FOP_MAX] = {
   [GI_FOP_FSETXATTR] = UT_C,
   [GI_FOP_REMOVEXATTR] = UT_C,
   [GI_FOP_FREMOVEXATTR] = UT_C,
-  [GI_FOP_FALLOCATE] = UT_M | UT_A,
-  [GI_FOP_ZEROFILL] = UT_M | UT_A,
+  [GI_FOP_FALLOCATE] = UT_C | UT_M, /* as on a local file system; the original moves the access time instead of ctime */
+  [GI_FOP_ZEROFILL] = UT_C | UT_M,
+  [GI_FOP_DISCARD] = UT_C | UT_M,
+  [GI_FOP_SETATTR] = UT_C, /* always: setting only the times moves ctime too */
+  [GI_FOP_FSETATTR] = UT_C,
 };
 
 static void
@@ -74,19 +79,21 @@ ut_change(struct gi_xlator *x, struct gi_fop *fop)
 }
 
 static enum gi_verdict
-ut_setattr(struct gi_xlator *x, struct gi_fop *fop)
-{
-  int32_t v = fop->args.valid;
-  stamp(x, fop, v == 0 || (v & (GI_SET_MODE | GI_SET_UID | GI_SET_GID)) ? UT_C : 0);
-  return GI_PASS;
-}
-
-static enum gi_verdict
 ut_access(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct ut_options *o = x->options;
   if (!o->noatime)
     stamp(x, fop, UT_A);
+  return GI_PASS;
+}
+
+/* Truncating at open is a change like FTRUNCATE; whoever turns it into one passes the stamps on. */
+static enum gi_verdict
+ut_open(struct gi_xlator *x, struct gi_fop *fop)
+{
+  if (!(fop->args.flags & O_TRUNC))
+    return ut_access(x, fop);
+  stamp(x, fop, stamps_of[GI_FOP_FTRUNCATE]);
   return GI_PASS;
 }
 
@@ -207,10 +214,11 @@ GI_XLATOR_EXPORT = {
     [GI_FOP_FREMOVEXATTR] = ut_change,
     [GI_FOP_FALLOCATE] = ut_change,
     [GI_FOP_ZEROFILL] = ut_change,
-    [GI_FOP_SETATTR] = ut_setattr,
-    [GI_FOP_FSETATTR] = ut_setattr,
+    [GI_FOP_DISCARD] = ut_change,
+    [GI_FOP_SETATTR] = ut_change,
+    [GI_FOP_FSETATTR] = ut_change,
     [GI_FOP_READ] = ut_access,
-    [GI_FOP_OPEN] = ut_access,
+    [GI_FOP_OPEN] = ut_open,
     [GI_FOP_OPENDIR] = ut_access,
     [GI_FOP_READDIR] = ut_access,
     [GI_FOP_READDIRP] = ut_access,

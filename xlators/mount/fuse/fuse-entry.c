@@ -323,6 +323,16 @@ noreplace_unlinked(struct gi_fop *fop, void *arg)
   noreplace_answer(x->private, fop, err_of(fop));
 }
 
+/* The kernel has checked that the caller may rename. LINK asks more of one who does not own the file, so the steps run as root;
+ * where the bricks do the checking (acl) their answer stands. */
+static void
+noreplace_as_root(const struct bridge *b, struct gi_fop *step)
+{
+  if (bridge_options(b)->acl)
+    return;
+  step->caller.uid = step->caller.gid = 0;
+}
+
 static void
 noreplace_linked(struct gi_fop *fop, void *arg)
 {
@@ -336,6 +346,7 @@ noreplace_linked(struct gi_fop *fop, void *arg)
 
   struct gi_fop *next = gi_fop_helper(fop->parent, GI_FOP_UNLINK);
 
+  noreplace_as_root(b, next);
   gi_loc_copy(&next->loc, &fop->parent->loc);
   if (fop->loc.inode)
     node_changed(b, fop->loc.inode);
@@ -406,6 +417,7 @@ noreplace_looked_up(struct gi_fop *fop, void *arg)
     next->args.mode = 0700;
     op_new_gfid(b, next);
   } else {
+    noreplace_as_root(b, next);
     gi_loc_set_inode(&next->loc, inode);
     gi_loc_copy(&next->loc2, &main->loc2);
   }
