@@ -16,7 +16,7 @@
 : "${GLUSTERISH_XLATOR_DIR:=$GLUSTERISH_BUILDDIR/xlators}"
 : "${GLUSTERISHD:=$GLUSTERISH_BUILDDIR/cli/glusterishd/glusterishd}"
 : "${GLUSTERISH:=$GLUSTERISH_BUILDDIR/cli/glusterish/glusterish}"
-: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/glusterishfs}"
+: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/cli/glusterishfs/glusterishfs}"
 export GLUSTERISH_XLATOR_DIR GLUSTERISHFS
 
 HOST=${HOST:-127.1.1.1} # an address of this machine that no other daemon is bound to
