@@ -88,24 +88,25 @@ status_memory(struct gi_dict *d)
   set_number(d, "mallinfo.keepcost", m.keepcost);
 }
 
-struct client_line { /* of one conn.N section */
-  char address[128], name[128];
+/* Lines of a conn.N section and what the answer calls them; `name` is the last that is looked at. */
+static const char *const client_keys[][2] = {
+  { "address", "hostname" }, { "bytesread", "bytesread" }, { "byteswrite", "byteswrite" }, { "opversion", "opversion" }, { "name", "name" },
 };
 
-static void
-add_client(struct gi_dict *d, unsigned i, const struct client_line *c)
+/* True when the section is complete. */
+static bool
+client_line(struct gi_dict *d, unsigned i, const char *line)
 {
-  char key[64];
-  snprintf(key, sizeof(key), "client%u.hostname", i);
-  gi_dict_set_str(d, key, c->address);
-  snprintf(key, sizeof(key), "client%u.name", i);
-  gi_dict_set_str(d, key, c->name);
-  snprintf(key, sizeof(key), "client%u.bytesread", i);
-  gi_dict_set_str(d, key, "0");
-  snprintf(key, sizeof(key), "client%u.byteswrite", i);
-  gi_dict_set_str(d, key, "0");
-  snprintf(key, sizeof(key), "client%u.opversion", i);
-  gi_dict_set_str(d, key, "100000");
+  for (unsigned k = 0; k < GI_ARRAY_LEN(client_keys); k++) {
+    size_t len = strlen(client_keys[k][0]);
+    if (strncmp(line, client_keys[k][0], len) != 0 || line[len] != '=')
+      continue;
+    char key[64];
+    snprintf(key, sizeof(key), "client%u.%s", i, client_keys[k][1]);
+    gi_dict_set_str(d, key, line + len + 1);
+    return k == GI_ARRAY_LEN(client_keys) - 1;
+  }
+  return false;
 }
 
 /* The clients are known to protocol/server, and what it knows it shows in its state dump: that is read here. */
@@ -115,7 +116,6 @@ status_clients(struct fs_process *p, struct gi_dict *d)
   char *text = NULL, *save = NULL;
   size_t size = 0;
   unsigned n = 0;
-  struct client_line c = { "", "" };
   bool inside = false;
   struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
   struct gi_dump dump = { .out = open_memstream(&text, &size) };
@@ -126,12 +126,8 @@ status_clients(struct fs_process *p, struct gi_dict *d)
   for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
     if (line[0] == '[')
       inside = strncmp(line, "[conn.", 6) == 0;
-    else if (inside && strncmp(line, "address=", 8) == 0)
-      snprintf(c.address, sizeof(c.address), "%s", line + 8);
-    else if (inside && strncmp(line, "name=", 5) == 0) {
-      snprintf(c.name, sizeof(c.name), "%s", line + 5);
-      add_client(d, n++, &c);
-    }
+    else if (inside)
+      n += client_line(d, n, line);
   }
   set_number(d, "clientcount", n);
   free(text);

@@ -57,12 +57,13 @@ sv_fix_read(struct gi_fop *fop)
 }
 
 static void
-sv_answer(struct server *sv, struct gi_rpc_request *req, struct gi_fop *fop, int64_t handle)
+sv_answer(struct sv_client *c, struct gi_rpc_request *req, struct gi_fop *fop, int64_t handle)
 {
   struct gi_xdr_out out = { 0 };
   gi_rpc_answer_begin(req, &out);
   gi_fop_encode_reply(&out, fop, handle);
   bool data = fop->kind == GI_FOP_READ && fop->rsp.ret > 0;
+  c->bytes_out += out.len + (data ? fop->rsp.payload.len : 0);
   gi_rpc_answer_send(req, &out, data ? &fop->rsp.payload : NULL);
 }
 
@@ -97,7 +98,7 @@ sv_done(struct gi_fop *fop, void *arg)
   sv_refresh_totals(&sv->metrics);
   c->fops_done++;
   if (req->peer) {
-    sv_answer(sv, req, fop, handle);
+    sv_answer(c, req, fop, handle);
   } else {
     sv->metrics.dropped_answers++;
     gi_rpc_drop(req);
@@ -217,6 +218,7 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   f->client = sv_client_ref(c);
   f->req = req;
   sv->metrics.calls++;
+  c->bytes_in += req->bytes;
   sv->metrics.inflight_calls++;
   sv_squash(sv, c, &fop->caller);
   int err = sv_prepare(sv, c, fop, fds);

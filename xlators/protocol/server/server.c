@@ -411,6 +411,9 @@ sv_statedump(struct gi_xlator *x, struct gi_dump *d)
     gi_dump_section(d, "conn.%u", ++n);
     gi_dump_kv(d, "id", "%s", c->uid);
     gi_dump_kv(d, "address", "%s", c->address);
+    gi_dump_kv(d, "bytesread", "%llu", (unsigned long long)c->bytes_in);
+    gi_dump_kv(d, "byteswrite", "%llu", (unsigned long long)c->bytes_out);
+    gi_dump_kv(d, "opversion", "%lld", (long long)c->opversion);
     gi_dump_kv(d, "name", "%s", c->process_name);
     gi_dump_kv(d, "version", "%s%s", c->version, c->ours ? " (glusterish)" : "");
     gi_dump_kv(d, "bound_xl", "%s", c->bound->name);

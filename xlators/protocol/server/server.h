@@ -62,7 +62,7 @@ struct sv_client {
   char *subdir_path;       /* its path as asked for; NULL = none */
   struct gi_fd **fd;       /* handle table */
   uint32_t fd_size, fd_used, fd_lowest;
-  uint64_t fops_done;
+  uint64_t fops_done, bytes_in, bytes_out;
 };
 
 struct sv_fop { /* our bytes in a gi_fop */
