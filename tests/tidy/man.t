@@ -80,7 +80,7 @@ echo "1..7"
 result "pages are well-formed" "$(command -v man >/dev/null && for f in "$src"/doc/*.8; do
   man --warnings=all -l "$f" 2>&1 >/dev/null
 done)"
-with_help glusterishfs glusterishfs
+with_help glusterishfs cli/glusterishfs/glusterishfs
 with_help glusterishd cli/glusterishd/glusterishd
 command_line_tool
 mount_helper
