@@ -77,10 +77,21 @@ no_success(struct rep_txn *t, struct rep_fop *rf)
 }
 
 /* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
-static bool
-splits_brain(const struct rep_txn *t, const struct rep_fop *rf, uint32_t failed)
+bool
+rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
-  return t->type != REP_ENTRY && (failed & t->good) && !(rf->ok & t->good);
+  return t->type != REP_ENTRY && (failed & t->good) && !(ok & t->good);
+}
+
+void
+rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
+{
+  uint32_t missing = t->rep->all & ~t->active;
+
+  t->failed |= failed;
+  t->good &= ~failed; /* so that operations of one session that fail on different children cannot blame every good copy */
+  rep_foreach(i, ok)
+    t->blame[i] |= failed | missing;
 }
 
 static bool
@@ -108,7 +119,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
   if (!rf->ok)
     return no_success(t, rf);
-  if (splits_brain(t, rf, failed)) {
+  if (rep_account_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
     rf->err = fan->reply[rep_first(failed & t->good)]->rsp.err;
     rf->err = rf->err ? rf->err : EIO; /* a short write carries none */
@@ -124,9 +135,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     return true;
   t->rep->metrics.blames++;
   distrust(t, failed | missing);
-  t->failed |= failed;
-  rep_foreach(i, rf->ok)
-    t->blame[i] |= failed | missing;
+  rep_account_blame(t, rf->ok, failed);
   if (failed)
     t->closing = true;
   return !failed;

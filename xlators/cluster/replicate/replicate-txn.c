@@ -127,12 +127,10 @@ pre_op_done(struct rep_fan *fan)
 
   t->active = t->locked & ~fan->failed;
   t->good = t->active;
-  if (t->type == REP_DATA)
-    t->good = t->active & ~rep_marks_accused(t->rep, fan->reply, fan->ok, REP_DATA, true);
+  if (t->type != REP_ENTRY)
+    t->good &= ~rep_marks_accused(t->rep, fan->reply, fan->ok, t->type, true);
   rep_fan_clear(fan);
   if (rep_quorum(t->rep, t->active) && t->good) {
-    if (t->type == REP_META)
-      t->good = t->active & rep_inode(t->rep, t->inode)->meta_readable;
     open_gate(t);
     return;
   }
@@ -272,13 +270,10 @@ durable_done(struct rep_fan *fan)
   uint32_t ok = fan->ok, failed = fan->failed;
 
   rep_fan_clear(fan);
-  if (!rep_quorum(t->rep, ok)) {
+  if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed))
     t->keep_dirty = true;
-  } else if (failed) {
-    t->failed |= failed;
-    rep_foreach(i, ok)
-      t->blame[i] |= failed;
-  }
+  else if (failed)
+    rep_account_blame(t, ok, failed);
   post_op(t);
 }
 

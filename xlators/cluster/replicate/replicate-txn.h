@@ -101,6 +101,10 @@ bool rep_account(struct rep_txn *t, struct gi_fop *fop);
 /* Fills the reply of an accounted operation from the replies and drops them. */
 void rep_account_reply(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_answer_held(struct rep_txn *t);
+/* Blaming `failed` on behalf of `ok` would leave no good copy (replicate.md 6.4 rule 2). */
+bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
+/* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
+void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */
 
 /* ---- replicate-eager.c ---- */

@@ -427,6 +427,51 @@ in_flight_split_brain(void **state)
   rig_free_clean(r);
 }
 
+/* The same when what fails on the good copy is the fsync before the mark is cleared. */
+static void
+fsync_does_not_split_the_brain(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = file_rig(NULL, &fd);
+  struct gi_fop *f;
+
+  set_mark(r, 0, 5, 1, 0);
+  set_mark(r, 0, 5, 2, 0); /* only brick 0 is good */
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  assert_done(f, 10, 0);
+  rig_down(r, 0);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_marks(r, 1, 5, "D:d1");
+  rig_marks(r, 2, 5, "D:d1");
+  rig_free_clean(r);
+}
+
+/* Two writes of one session fail on one good copy each, a bad one does both: the second must fail. */
+static void
+good_copies_are_not_blamed_one_by_one(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = file_rig(NULL, &fd);
+  struct gi_fop *a, *b;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  set_mark(r, 0, 5, 2, 0);
+  set_mark(r, 1, 5, 2, 0);
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_hold(r, 2, GI_FOP_WRITE);
+  r->brick[0].fail_once[GI_FOP_WRITE] = EIO;
+  rig_run(r, a = rig_write(r, fd, 10, 10));
+  r->brick[1].fail_once[GI_FOP_WRITE] = EROFS;
+  rig_run(r, b = rig_write(r, fd, 20, 10));
+  rig_release(r, 2, GI_FOP_WRITE);
+  assert_done(b, 10, 0); /* its replies were complete first */
+  assert_done(a, -1, EIO);
+  rig_marks(r, 0, 5, "1d1,2d1,D:d1");
+  rig_marks(r, 1, 5, "2d1,D:d1");
+  rig_free_clean(r);
+}
+
 static void
 no_good_copy_refuses_writes(void **state)
 {
@@ -925,6 +970,8 @@ main(void)
       cmocka_unit_test(pre_op_fails_on_one),
       cmocka_unit_test(post_op_without_quorum_fails_the_write),
       cmocka_unit_test(in_flight_split_brain),
+      cmocka_unit_test(fsync_does_not_split_the_brain),
+      cmocka_unit_test(good_copies_are_not_blamed_one_by_one),
       cmocka_unit_test(no_good_copy_refuses_writes),
       cmocka_unit_test(no_readable_metadata_refuses_changes),
       cmocka_unit_test(different_bricks_fail_in_one_session),
