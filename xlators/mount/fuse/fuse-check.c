@@ -50,7 +50,6 @@ static const struct shape shapes[] = {
     [FUSE_BMAP] = {sizeof(struct fuse_bmap_in), 0},
     [FUSE_IOCTL] = {sizeof(struct fuse_ioctl_in), 0},
     [FUSE_POLL] = {sizeof(struct fuse_poll_in), 0},
-    [FUSE_NOTIFY_REPLY] = {sizeof(struct fuse_notify_retrieve_in), 0},
     [FUSE_BATCH_FORGET] = {sizeof(struct fuse_batch_forget_in), 0},
     [FUSE_FALLOCATE] = {sizeof(struct fuse_fallocate_in), 0},
     [FUSE_READDIRPLUS] = {sizeof(struct fuse_read_in), 0},
@@ -97,6 +96,8 @@ request_is_sound(const uint8_t *data, size_t len)
   const struct fuse_in_header *h = (const void *)data;
 
   if (len < sizeof(*h) || h->len != len)
+    return false;
+  if (h->opcode == FUSE_NOTIFY_REPLY) /* we never ask for pages, and libfuse would keep the request for ever */
     return false;
   if (h->opcode >= GI_ARRAY_LEN(shapes) || (shapes[h->opcode].fixed == 0 && shapes[h->opcode].names == 0))
     return true;

@@ -157,7 +157,7 @@ send_init(struct rig *r)
 struct rig *
 rig_new(const char *options)
 {
-  struct rig *r = calloc(1, sizeof(*r));
+  struct rig *r = gi_zalloc(sizeof(*r));
   int fd[2], size = 1 << 20;
   char text[1024];
 

@@ -21,7 +21,7 @@ struct rig {
   int fd; /* the kernel's end */
   uint64_t unique;
   uint32_t uid;
-  uint8_t out[BUF_MAX]; /* last reply: header and body */
+  _Alignas(16) uint8_t out[BUF_MAX]; /* last reply: header and body */
   ssize_t out_len;
   unsigned notifications; /* seen while waiting for replies */
   int32_t last_code;

@@ -379,6 +379,8 @@ test_truncated_requests(void **state)
     for (size_t len = 1; len <= sizeof(m); len += len < 136 ? 1 : 7) {
       if (opcode == FUSE_INIT || opcode == FUSE_DESTROY)
         continue;
+      if (opcode == FUSE_INTERRUPT && len >= 48) /* a sound one: libfuse keeps it until its request comes */
+        continue;
       memset(&m, 0xff, sizeof(m)); /* no terminated name anywhere, absurd sizes */
       m.h = (struct fuse_in_header){.len = (uint32_t)len, .opcode = opcode, .unique = ++r->unique, .nodeid = id};
       send_raw(r, &m, len);
