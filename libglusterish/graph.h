@@ -23,6 +23,10 @@ struct gi_ctx {
   void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
   void (*on_ready)(struct gi_ctx *ctx, int err);   /* mount/fuse: the mount serves (0), or never will (errno); at most once */
   void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
+  /* Set by mount/fuse while it serves: lets the kernel write back what it holds, unmounts (lazily if busy), then on_unmount. The
+   * reactor must go on turning. Calling it again, or after the end, does nothing. */
+  void (*leave)(struct gi_ctx *ctx);
+  struct gi_xlator *mount; /* the mount/fuse translator, while `leave` is set */
   void *app; /* the program's own */
 };
 

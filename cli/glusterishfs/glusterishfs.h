@@ -55,6 +55,7 @@ struct fs_process {
   struct gi_timer finish_start;
   int port;      /* of the brick; 0 = not a brick or not yet */
   bool ready;    /* the starter was told */
+  bool leaving;  /* a signal came; the mount is being given up in order */
   int status;    /* exit status */
   int pid_fd;
   char host[256];

@@ -196,6 +196,11 @@ fs_signal(void *arg, int signo)
     fs_statedump(p);
     break;
   default:
+    if (p->ctx.leave && !p->leaving) { /* a second signal does not wait */
+      p->leaving = true;
+      p->ctx.leave(&p->ctx);
+      return;
+    }
     fs_stop(p, signo == SIGINT ? "interrupted" : "asked to terminate");
   }
 }

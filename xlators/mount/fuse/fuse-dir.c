@@ -66,7 +66,7 @@ plus_entry(struct bridge *b, const struct gi_dirent *d, struct fuse_entry_param 
 {
   memset(e, 0, sizeof(*e));
   if (is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
-    e->attr.st_ino = d->ino;
+    e->attr.st_ino = node_ino(b, d->ino);
     e->attr.st_mode = DTTOIF(d->type);
     return NULL;
   }
@@ -90,7 +90,7 @@ struct listing {
 static bool
 add_plain(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
 {
-  struct stat st = {.st_ino = d->ino, .st_mode = DTTOIF(d->type)};
+  struct stat st = {.st_ino = node_ino(b, d->ino), .st_mode = DTTOIF(d->type)};
   size_t n = fuse_add_direntry(req, l->buf + l->used, l->size - l->used, d->name, &st, (off_t)d->off);
 
   if (n > l->size - l->used)

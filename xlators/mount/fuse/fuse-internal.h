@@ -49,8 +49,8 @@ struct bridge_options {
   double attribute_timeout, entry_timeout, negative_timeout;
   uint64_t gid_timeout;
   char *direct_io_mode, *fopen_keep_cache, *mountopts;
-  bool acl, selinux, capability, kernel_writeback_cache, read_only, auto_invalidation, use_readdirp;
-  int64_t lru_limit, background_qlen, congestion_threshold;
+  bool acl, selinux, capability, enable_ino32, kernel_writeback_cache, read_only, auto_invalidation, use_readdirp;
+  int64_t lru_limit, background_qlen, congestion_threshold, times_granularity;
 };
 
 struct bridge_metrics {
@@ -145,6 +145,8 @@ struct bridge {
   unsigned burst, calm;  /* how many requests to try per turn; turns until it may grow */
   bool in_init;
   bool told_ready;
+  bool leaving, detached; /* mount_leave was called; it has unmounted */
+  char *real_path; /* of the mount point, taken before anything was mounted there */
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 
   struct id_table nodes; /* struct node */
@@ -196,6 +198,7 @@ void bridge_tell_ready(struct bridge *b, int err); /* at most one call counts; a
 /* ---- fuse-session.c ---- */
 int session_start(struct bridge *b, struct gi_error *err); /* mounts and begins to read; 0 or -1 */
 void session_stop(struct bridge *b);                       /* unmounts; all-zero is fine */
+void session_ended(struct bridge *b);                      /* the kernel has let go: tells the program, once */
 struct session *session_ref(struct session *s);
 void session_unref(struct session **s);
 extern const struct fuse_lowlevel_ops session_ops;
@@ -257,14 +260,22 @@ void node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq); /* a 
 /* True if setuid/setgid bits must go before a write by somebody without CAP_FSETID; *mode is the mode without them. */
 bool node_kill_mode(const struct node *n, uint32_t *mode);
 void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st);
+uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as programs see it */
 
 /* ---- fuse-inval.c ---- */
 void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);
 void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
 void inval_event(struct bridge *b, const struct gi_invalidation *inv);
 void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */
+
+/* ---- fuse-mount.c ---- */
+/* The arguments of the session: name of the device, permissions, options of mount(2). */
+void mount_args(const struct bridge *b, struct fuse_args *args);
 /* Raises what the kernel limits per mount: read-ahead, and the share of dirty pages with write-back. */
 void tune_mount(struct bridge *b);
+/* gi_ctx.leave */
+void mount_leave(struct gi_ctx *ctx);
+bool mount_is_inherited(const struct bridge *b); /* the session is an fd we were given: nothing to unmount */
 
 /* ---- operations, by subject ---- */
 void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -7,9 +7,6 @@
  */
 #include "fuse-internal.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #define INVAL_BATCH 64
 #define INVAL_NAMES_MAX 4096 /* names are only hints to save memory: beyond this they are dropped */
 
@@ -200,92 +197,4 @@ inval_stop(struct bridge *b)
   gi_list_foreach_safe(it, &b->inval, struct inval_item, link)
     item_free(it);
   b->inval_count = 0;
-}
-
-/* ---- limits of the mount in sysfs ---- */
-
-struct tune_job {
-  struct gi_work work;
-  struct bridge *b;
-  char *mountpoint;
-  bool dirty_ratio;
-};
-
-/* The device number of the mount: asking stat(2) would send a request to ourselves. The last line counts: mounts stack. */
-static bool
-find_device(const char *mountpoint, char *dev, size_t len)
-{
-  FILE *f = fopen("/proc/self/mountinfo", "re");
-  char line[4096], number[32], point[2048];
-  bool found = false;
-
-  if (!f)
-    return false;
-  while (fgets(line, sizeof(line), f)) {
-    if (sscanf(line, "%*d %*d %31s %*s %2047s", number, point) == 2 && strcmp(point, mountpoint) == 0) {
-      snprintf(dev, len, "%s", number);
-      found = true;
-    }
-  }
-  fclose(f);
-  return found;
-}
-
-static void
-write_limit(const char *dev, const char *name, const char *value)
-{
-  char path[128];
-
-  snprintf(path, sizeof(path), "/sys/class/bdi/%s/%s", dev, name);
-
-  FILE *f = fopen(path, "we");
-
-  if (!f)
-    return; /* not root, or no sysfs: only slower */
-  fputs(value, f);
-  fclose(f);
-}
-
-static void
-tune_run(struct gi_work *w)
-{
-  struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
-  char dev[32];
-
-  if (!find_device(job->mountpoint, dev, sizeof(dev)))
-    return;
-  write_limit(dev, "read_ahead_kb", "1024");
-  if (job->dirty_ratio)
-    write_limit(dev, "max_ratio", "100");
-}
-
-static void
-tune_done(struct gi_work *w)
-{
-  struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
-
-  job->b->jobs--;
-  gi_free(job->mountpoint);
-  gi_free(job);
-}
-
-void
-tune_mount(struct bridge *b)
-{
-  const struct bridge_options *o = bridge_options(b);
-
-  if (geteuid() != 0 || strncmp(o->mountpoint, "/dev/fd/", 8) == 0)
-    return;
-
-  struct tune_job *job = gi_new(struct tune_job);
-
-  job->b = b;
-  b->jobs++;
-  job->mountpoint = gi_strdup(o->mountpoint);
-  job->dirty_ratio = o->kernel_writeback_cache;
-  gi_list_init(&job->work.link);
-  job->work.priority = GI_PRIO_LOW;
-  job->work.run = tune_run;
-  job->work.done = tune_done;
-  gi_work_submit(b->x->reactor, &job->work);
 }

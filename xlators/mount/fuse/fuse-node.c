@@ -243,10 +243,18 @@ node_forget_all(struct bridge *b)
     node_release(b, n);
 }
 
+/* For programs whose ino_t has 32 bits. */
+uint64_t
+node_ino(const struct bridge *b, uint64_t ino)
+{
+  return bridge_options(b)->enable_ino32 ? (ino >> 32) ^ (uint32_t)ino : ino;
+}
+
 void
 node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st)
 {
   gi_iatt_to_stat(iatt, st);
+  st->st_ino = node_ino(b, st->st_ino);
   st->st_blksize = BRIDGE_BLKSIZE;
 }
 

@@ -13,7 +13,10 @@
  */
 #include "fuse-internal.h"
 
+#include <fuse_log.h>
 #include <linux/fuse.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define RX_CAPACITY (2u * BRIDGE_MAX_WRITE)
@@ -139,6 +142,8 @@ do_init(void *userdata, struct fuse_conn_info *conn)
     compat_want(conn, FUSE_CAP_WRITEBACK_CACHE);
   if (o->acl)
     compat_want(conn, FUSE_CAP_POSIX_ACL);
+  if (o->times_granularity)
+    conn->time_gran = (unsigned)o->times_granularity;
   conn->max_write = BRIDGE_MAX_WRITE;
   conn->max_readahead = BRIDGE_MAX_WRITE;
   conn->max_background = (unsigned)o->background_qlen;
@@ -226,18 +231,23 @@ handle_request(struct bridge *b, size_t len)
   b->in_init = false;
   if (init && b->state == BRIDGE_MOUNTING) {
     b->state = BRIDGE_SERVING;
+    b->x->ctx->mount = b->x;
+    b->x->ctx->leave = mount_leave;
     bridge_tell_ready(b, 0);
   }
 }
 
-static void
+void
 session_ended(struct bridge *b)
 {
   struct gi_ctx *ctx = b->x->ctx;
   bool serving = b->state == BRIDGE_SERVING;
 
+  if (b->state == BRIDGE_ENDED)
+    return;
   gi_io_watch(&b->io, 0);
   b->state = BRIDGE_ENDED;
+  ctx->leave = NULL;
   gi_log(GI_LOG_INFO, b->x->name, GI_MSG_FUSE + 13, "unmounted from %s", bridge_options(b)->mountpoint);
   if (!serving)
     bridge_tell_ready(b, ECONNABORTED);
@@ -273,67 +283,7 @@ device_readable(void *arg, unsigned events)
     b->burst *= 2;
 }
 
-/* ---- mounting ---- */
-
-static void
-add_option(struct fuse_args *args, const char *fmt, const char *value)
-{
-  char *text = gi_asprintf(fmt, value);
-  char *opts = NULL;
-
-  GI_ASSERT(fuse_opt_add_opt_escaped(&opts, text) == 0 && fuse_opt_add_arg(args, "-o") == 0 &&
-            fuse_opt_add_arg(args, opts) == 0);
-  free(opts);
-  gi_free(text);
-}
-
-/* The kernel's own words that libfuse 3.14 does not know; all are the default or without meaning for FUSE. */
-static bool
-is_noise(const char *word, size_t len)
-{
-  static const char *const noise[] = {"relatime", "diratime", "atime", "strictatime", "lazyatime", "auto_unmount", "defaults"};
-
-  for (size_t i = 0; i < GI_ARRAY_LEN(noise); i++)
-    if (strlen(noise[i]) == len && memcmp(noise[i], word, len) == 0)
-      return true;
-  return len == 0;
-}
-
-static void
-add_mountopts(struct fuse_args *args, const char *list)
-{
-  while (list && *list) {
-    size_t len = strcspn(list, ",");
-
-    if (!is_noise(list, len)) {
-      char *word = gi_strndup(list, len);
-
-      add_option(args, "%s", word);
-      gi_free(word);
-    }
-    list += len + (list[len] == ',');
-  }
-}
-
-static void
-mount_args(struct bridge *b, struct fuse_args *args)
-{
-  const struct bridge_options *o = bridge_options(b);
-
-  GI_ASSERT(fuse_opt_add_arg(args, "glusterish") == 0);
-  add_option(args, "fsname=%s", o->fsname);
-  add_option(args, "subtype=%s", "glusterish");
-  if (!o->acl)
-    add_option(args, "%s", "default_permissions");
-  if (geteuid() == 0) {
-    add_option(args, "%s", "allow_other");
-    add_option(args, "%s", "dev");
-    add_option(args, "%s", "suid");
-  }
-  if (o->read_only)
-    add_option(args, "%s", "ro");
-  add_mountopts(args, o->mountopts);
-}
+/* ---- begin and end ---- */
 
 struct session *
 session_ref(struct session *s)
@@ -355,6 +305,24 @@ session_unref(struct session **ref)
   gi_free(s);
 }
 
+static void
+log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+  char text[512];
+  size_t len;
+
+  vsnprintf(text, sizeof(text), fmt, ap);
+  len = strlen(text);
+  if (len && text[len - 1] == '\n')
+    text[len - 1] = '\0';
+  gi_log(level <= FUSE_LOG_WARNING ? GI_LOG_WARNING : GI_LOG_DEBUG, "libfuse", GI_MSG_FUSE + 14, "%s", text);
+}
+
+static void
+log_discard(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+}
+
 static int
 open_session(struct bridge *b, struct gi_error *err)
 {
@@ -363,6 +331,7 @@ open_session(struct bridge *b, struct gi_error *err)
   struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
   struct fuse_session *se;
 
+  fuse_set_log_func(log_libfuse);
   mount_args(b, &args);
   se = fuse_session_new(&args, &session_ops, sizeof(session_ops), b);
   fuse_opt_free_args(&args);
@@ -398,11 +367,16 @@ session_start(struct bridge *b, struct gi_error *err)
 void
 session_stop(struct bridge *b)
 {
+  if (b->x->ctx->mount == b->x) {
+    b->x->ctx->leave = NULL;
+    b->x->ctx->mount = NULL;
+  }
   if (b->io.r)
     gi_io_finish(&b->io);
   memset(&b->io, 0, sizeof(b->io));
   if (b->session) {
     fuse_session_exit(b->session->se);
+    fuse_set_log_func(b->detached ? log_discard : log_libfuse); /* what we have detached it will not find */
     fuse_session_unmount(b->session->se);
   }
   session_unref(&b->session);

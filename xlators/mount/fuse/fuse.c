@@ -47,6 +47,11 @@ static const struct gi_option option_table[] = {
      .since = "0.1", .text = "Passes the security.selinux attribute on to the bricks."},
     {.name = "capability", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, capability), .def = "on", .level = 3,
      .since = "0.1", .text = "Passes the security.capability attribute on to the bricks; off answers that no file has one."},
+    {.name = "enable-ino32", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, enable_ino32), .def = "off", .level = 3,
+     .since = "0.1", .text = "Folds inode numbers to 32 bits, for old programs."},
+    {.name = "attr-times-granularity", .type = GI_OPT_INT, .offset = offsetof(struct bridge_options, times_granularity),
+     .def = "0", .min = 0, .max = 1000000000, .level = 3, .since = "0.1",
+     .text = "Nanoseconds to which the bricks keep times, a power of ten, for kernel-writeback-cache; 0 = 1."},
     {.name = "read-only", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, read_only), .def = "off", .level = 2,
      .since = "0.1", .text = "Mounts read-only."},
     {.name = "use-readdirp", .type = GI_OPT_BOOL, .offset = offsetof(struct bridge_options, use_readdirp), .def = "yes",
@@ -217,25 +222,23 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
 
 /* ---- life ---- */
 
-static bool
-inherited_fd(const char *mountpoint)
-{
-  return strncmp(mountpoint, "/dev/fd/", 8) == 0;
-}
-
 static int
-check_mountpoint(const char *mountpoint, struct gi_error *err)
+check_mountpoint(struct bridge *b, struct gi_error *err)
 {
+  const char *mountpoint = bridge_options(b)->mountpoint;
   struct stat st;
 
   if (!mountpoint || !*mountpoint)
     return gi_error_set(err, EINVAL, "option mountpoint is missing");
-  if (inherited_fd(mountpoint))
+  if (mount_is_inherited(b))
     return 0;
   if (stat(mountpoint, &st) < 0)
     return gi_error_set(err, errno, "mount point %s: %s", mountpoint, strerror(errno));
   if (!S_ISDIR(st.st_mode))
     return gi_error_set(err, ENOTDIR, "mount point %s is not a directory", mountpoint);
+  b->real_path = realpath(mountpoint, NULL);
+  if (!b->real_path)
+    return gi_error_set(err, errno, "mount point %s: %s", mountpoint, strerror(errno));
   return 0;
 }
 
@@ -271,9 +274,10 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
 
   b->x = x;
   b->fd = -1;
-  if (check_mountpoint(o->mountpoint, err) < 0 ||
+  if (check_mountpoint(b, err) < 0 ||
       parse_mode("direct-io-mode", o->direct_io_mode, false, &b->direct_io, err) < 0 ||
       parse_mode("fopen-keep-cache", o->fopen_keep_cache, true, &b->keep_cache, err) < 0) {
+    gi_free(b->real_path);
     gi_free(b);
     return -1;
   }
@@ -299,6 +303,7 @@ bridge_finish(struct gi_xlator *x)
   id_table_free(&b->nodes);
   id_table_free(&b->fds);
   gi_free(b->groups);
+  gi_free(b->real_path);
   gi_free(b);
   x->private = NULL;
   x->metrics = NULL;
@@ -322,7 +327,6 @@ bridge_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "nodes", "%u", b->nodes.count);
   gi_dump_kv(d, "open-fds", "%u", b->fds.count);
   gi_dump_kv(d, "invalidations-waiting", "%u", b->inval_count);
-  gi_dump_metrics(d, bridge_metric_table, &b->m);
 }
 
 GI_XLATOR_EXPORT = {
