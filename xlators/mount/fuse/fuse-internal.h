@@ -145,7 +145,7 @@ struct bridge {
   unsigned burst, calm;  /* how many requests to try per turn; turns until it may grow */
   bool in_init;
   bool told_ready;
-  bool leaving, detached; /* mount_leave was called; it has unmounted */
+  bool leaving;
   char *real_path; /* of the mount point, taken before anything was mounted there */
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 

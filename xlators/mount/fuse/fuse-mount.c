@@ -191,7 +191,6 @@ tune_mount(struct bridge *b)
 
 struct leave_job {
   struct gi_work work;
-  bool detached;
   struct bridge *b;
   char *path;
 };
@@ -202,16 +201,15 @@ leave_run(struct gi_work *w)
   struct leave_job *job = GI_CONTAINER(w, struct leave_job, work);
   int fd;
 
-  job->detached = umount2(job->path, 0) == 0; /* a whole unmount writes everything back by itself */
-  if (job->detached)
-    return;
+  if (umount2(job->path, 0) == 0)
+    return; /* a whole unmount writes everything back by itself */
   /* Busy: the dirty pages of the open files are ours to save, the rest is theirs. */
   fd = open(job->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) {
     syncfs(fd);
     close(fd);
   }
-  job->detached = umount2(job->path, MNT_DETACH) == 0;
+  umount2(job->path, MNT_DETACH);
 }
 
 static void
@@ -220,7 +218,6 @@ leave_done(struct gi_work *w)
   struct leave_job *job = GI_CONTAINER(w, struct leave_job, work);
   struct bridge *b = job->b;
 
-  b->detached = job->detached;
   gi_free(job->path);
   gi_free(job);
   b->jobs--;

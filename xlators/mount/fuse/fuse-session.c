@@ -318,11 +318,6 @@ log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
   gi_log(level <= FUSE_LOG_WARNING ? GI_LOG_WARNING : GI_LOG_DEBUG, "libfuse", GI_MSG_FUSE + 14, "%s", text);
 }
 
-static void
-log_discard(enum fuse_log_level level, const char *fmt, va_list ap)
-{
-}
-
 static int
 open_session(struct bridge *b, struct gi_error *err)
 {
@@ -376,7 +371,6 @@ session_stop(struct bridge *b)
   memset(&b->io, 0, sizeof(b->io));
   if (b->session) {
     fuse_session_exit(b->session->se);
-    fuse_set_log_func(b->detached ? log_discard : log_libfuse); /* what we have detached it will not find */
     fuse_session_unmount(b->session->se);
   }
   session_unref(&b->session);
