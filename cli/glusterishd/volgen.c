@@ -124,8 +124,10 @@ add_client(struct gen *g, const struct gd_brick *b)
   struct gi_vol_node *n = add_node(g, "protocol/client", b->id, NULL);
   if (!n)
     return NULL;
-  gi_vol_node_option(n, "ping-timeout", "%s",
-                     gd_options_get(&g->v->options, "network.ping-timeout") ?: "42");
+  /* Written only when it was set: a client then chooses by what its peer is, 5 s for our bricks and 42 s for GlusterFS. */
+  const char *ping = gd_options_get(&g->v->options, "network.ping-timeout");
+  if (ping)
+    gi_vol_node_option(n, "ping-timeout", "%s", ping);
   gi_vol_node_option(n, "remote-host", "%s", b->host);
   gi_vol_node_option(n, "remote-subvolume", "%s", b->path);
   /* A client asks the daemon on the brick's host for the brick's port; one that is not where everybody looks must be named. */

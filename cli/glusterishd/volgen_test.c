@@ -119,7 +119,6 @@ expect(struct fixture *f, const char *key, bool trusted, const char *wanted)
   "    option transport-type tcp\n"                                                                                               \
   "    option remote-subvolume /nonexistent/b\n"                                                                                  \
   "    option remote-host node1\n"                                                                                                \
-  "    option ping-timeout 42\n"                                                                                                  \
   "end-volume\n\n"                                                                                                                \
   "volume r2-client-1\n"                                                                                                          \
   "    type protocol/client\n"                                                                                                    \
@@ -127,7 +126,6 @@ expect(struct fixture *f, const char *key, bool trusted, const char *wanted)
   "    option transport-type tcp\n"                                                                                               \
   "    option remote-subvolume /nonexistent/b\n"                                                                                  \
   "    option remote-host node2\n"                                                                                                \
-  "    option ping-timeout 42\n"                                                                                                  \
   "end-volume\n\n"
 
 #define SET                                                                                                                       \

@@ -6,7 +6,7 @@
 require_root
 require_fuse
 start_glusterishd
-ok "the volume starts" start_volume kill 3
+must "the volume starts" start_volume kill 3
 
 # Appends numbered records, fsyncs each, and notes outside the volume which are safe.
 writer() {
@@ -36,7 +36,7 @@ PY
 
 for options in "" --kernel-writeback-cache=yes; do
   name=plain${options:+-writeback}
-  mount_volume kill "$WORK/mnt" $options || fail "it mounts $options"
+  must "it mounts ($name)" mount_volume kill "$WORK/mnt" $options
   writer "$WORK/mnt/$name" "$WORK/safe" 2>/dev/null &
   writer_pid=$!
   sleep 2

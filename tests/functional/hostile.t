@@ -6,8 +6,8 @@
 require_root
 require_fuse
 start_glusterishd
-ok "the volume starts" start_volume host 3
-ok "it mounts" mount_volume host "$WORK/mnt"
+must "the volume starts" start_volume host 3
+must "it mounts" mount_volume host "$WORK/mnt"
 cp -a "$GLUSTERISH_SRCDIR/doc" "$WORK/mnt/"
 before=$(describe_tree "$WORK/mnt")
 pids=$(for b in 1 2 3; do brick_pid host "$WORK/bricks/host-$b"; done | tr '\n' ' ')
@@ -119,12 +119,13 @@ end-volume')" '/nowhere/at/all' "a missing brick directory is named"
 like "$(try_volfile 'volume a type')" 'line' "a truncated volfile is refused"
 like "$(try_volfile "$(head -c 5000 /dev/urandom | tr -d '\000')")" '.' "noise is refused"
 like "$(try_volfile "$(client_volfile "$port1" /no/such/brick)")" '/no/such/brick' "a wrong subvolume is named"
-like "$(try_volfile "$(client_volfile "$port1" "$WORK/bricks/host-1" somebody wrong)")" '[Aa]uth' "wrong credentials are refused"
+user=$(sed -n 's/^username=//p' "$WORK/d/vols/host/info")
+like "$(try_volfile "$(client_volfile "$port1" "$WORK/bricks/host-1" "$user" wrong)")" '[Aa]uth' "a wrong password is refused"
 nok "an unknown volume cannot be mounted" timeout 60 "$GLUSTERISHFS" -s "$HOST" --volfile-server-port "$PORT" --volfile-id nosuch -l "$WORK/no.log" "$WORK/bad"
 
 # ---- bricks ----
 out=$(gi volume create other "$HOST:$WORK/bricks/host-1" 2>&1)
-like "$out" "already part of a volume" "a brick of another volume is refused"
+like "$out" "not available" "a brick of another volume is refused"
 like "$out" "$WORK/bricks/host-1" "and named"
 mv "$WORK/bricks/host-3" "$WORK/bricks/away"
 kill -9 "$(brick_pid host "$WORK/bricks/host-3")"

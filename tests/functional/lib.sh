@@ -78,6 +78,14 @@ ok() {
   if [ $status = 0 ]; then pass "$name"; else fail "$name" "command: $*" "status: $status" "$OUTPUT"; fi
 }
 
+# must NAME COMMAND...: like ok, but what follows makes no sense without it.
+must() {
+  ok "$@"
+  [ "$TEST_FAILED" -gt 0 ] || return 0
+  echo "Bail out! $1"
+  exit 1
+}
+
 # nok NAME COMMAND...: it fails.
 nok() {
   local name=$1

@@ -11,15 +11,15 @@ require_fuse
 [ -n "$pg_bin" ] || skip_all "PostgreSQL is not installed"
 start_glusterishd
 chmod 755 "$WORK"
-ok "the volume starts" start_volume pg 3
-ok "it mounts" mount_volume pg "$WORK/mnt"
+must "the volume starts" start_volume pg 3
+must "it mounts" mount_volume pg "$WORK/mnt"
 mkdir -p "$WORK/run" "$WORK/mnt/pg" && chown postgres "$WORK/run" "$WORK/mnt/pg"
 data=$WORK/mnt/pg/data
 
-ok "initdb" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
-ok "the server starts" pg_start "$data" "$WORK/run"
-ok "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
-ok "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 2 bench
+must "initdb" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
+must "the server starts" pg_start "$data" "$WORK/run"
+must "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
+must "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 2 bench
 
 # longest PREFIX: the longest transaction of a run, ms, from pgbench's log.
 longest() { cat "$1".[0-9]* | awk '$3 > m {m = $3} END {printf "%d", m / 1000}'; }

@@ -7,8 +7,8 @@
 require_root
 require_fuse
 start_glusterishd
-ok "the volume starts" start_volume tree 3
-ok "it mounts" mount_volume tree "$WORK/mnt"
+must "the volume starts" start_volume tree 3
+must "it mounts" mount_volume tree "$WORK/mnt"
 
 # A tree with what trees have: sizes around page and request borders, modes, owners, links, times, attributes, odd names.
 src=$WORK/src

@@ -50,7 +50,7 @@ ok "it is reset" gi volume reset v network.ping-timeout
 like "$(gi volume get v network.ping-timeout)" '42 \(DEFAULT\)' "to its default"
 
 # ---- start ----
-ok "the volume starts" gi volume start v
+must "the volume starts" gi volume start v
 like "$(gi volume start v 2>&1)" 'Volume v already started' "only once"
 is "$(online v)" 3 "three bricks are online"
 like "$(gi volume status v)" "^Brick $HOST:.* Y +[0-9]+ *\$|^.* Y +[0-9]+ *\$" "and status shows it"
