@@ -289,7 +289,7 @@ test_status(void **state)
                                 "Free Inodes          : 1047159             \n"));
   run(&r, "volume status rep3 node1:/b tasks");
   assert_string_equal(sent(&r, "target"), "node1:/b");
-  run(&r, "volume status rep3 nonsense");
+  run(&r, "volume status rep3 node1:/b nonsense");
   assert_true(begins(r.err, "nonsense is not a valid status option\n\nUsage:\n"));
   r.c.xml = true;
   run(&r, "volume status rep3");

@@ -161,13 +161,13 @@ status_word(const char *word)
 }
 
 static bool
-is_target(const char *word)
+is_daemon(const char *word)
 {
   static const char *const daemons[] = { "nfs", "shd", "quotad", "snapd", "bitd", "scrub" };
   for (size_t i = 0; i < GI_ARRAY_LEN(daemons); i++)
     if (strcmp(word, daemons[i]) == 0)
       return true;
-  return strstr(word, ":/") != NULL;
+  return false;
 }
 
 /* [all | VOLNAME [TARGET]] [WHAT] after the two words; false if a word fits nowhere (then *bad is that word). */
@@ -177,9 +177,10 @@ status_words(int n, char **words, const char **volume, const char **target, cons
   *volume = n > 2 ? words[2] : NULL;
   *target = *what = *bad = NULL;
   for (int i = 3; i < n; i++) {
-    if (!*target && !*what && is_target(words[i])) {
+    const char *word = status_word(words[i]);
+    if (i == 3 && (!word || is_daemon(words[i]))) {
       *target = words[i];
-    } else if (*what || !(*what = status_word(words[i]))) {
+    } else if (*what || !(*what = word)) {
       *bad = words[i];
       return false;
     }

@@ -117,7 +117,7 @@ render_volume(struct cli *c, const json_t *v, const char *what)
       render_row(c, json_array_get(nodes, i));
   }
   fprintf(c->out, " \n");
-  if (!what)
+  if (!what && json_object_get(v, "tasks"))
     render_tasks(c, v);
 }
 
@@ -149,8 +149,8 @@ detail_xml(struct cli_xml *x, const json_t *n)
     const json_t *m = json_object_get(n, members[i]);
     if (json_is_integer(m))
       cli_xml_int(x, members[i], json_integer_value(m));
-    else
-      cli_xml_text(x, members[i], json_is_string(m) ? json_string_value(m) : "N/A");
+    else if (json_is_string(m))
+      cli_xml_text(x, members[i], json_string_value(m));
   }
 }
 
@@ -195,7 +195,7 @@ cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *
       cli_xml_int(&x, "nodeCount", (long long)json_array_size(nodes));
     for (size_t k = 0; k < json_array_size(nodes) && !tasks; k++)
       node_xml(&x, json_array_get(nodes, k), detail);
-    if (!what || tasks)
+    if (tasks || (!what && json_object_get(v, "tasks")))
       cli_xml_text(&x, "tasks", "");
     cli_xml_close(&x);
   }

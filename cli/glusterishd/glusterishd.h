@@ -79,7 +79,7 @@ struct gd_volume {
   unsigned version;          /* bumped by every change */
   unsigned op_version, client_op_version;
   char *username, *password;
-  struct gi_list options; /* struct gd_option, most recently set first */
+  struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;
   bool busy; /* a start or stop is under way: other changes are refused */
@@ -125,7 +125,7 @@ unsigned gd_volume_sets(const struct gd_volume *v);
 const char *gd_volume_type_text(const struct gd_volume *v); /* "Distributed-Replicate" … */
 const char *gd_volume_status_text(const struct gd_volume *v);
 const char *gd_options_get(const struct gi_list *options, const char *key); /* NULL if not set */
-void gd_options_set(struct gi_list *options, const char *key, const char *value); /* becomes the first */
+void gd_options_set(struct gi_list *options, const char *key, const char *value); /* a new key becomes the first */
 bool gd_options_del(struct gi_list *options, const char *key);
 void gd_options_clear(struct gi_list *options);
 /* The value of a boolean key, or `def` when it is unset or no boolean. */

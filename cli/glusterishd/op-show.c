@@ -108,7 +108,7 @@ put_detail(json_t *node, const struct gd_brick *b)
   if (statvfs(b->path, &st))
     return;
   json_object_set_new(node, "sizeTotal", json_integer((json_int_t)st.f_blocks * (json_int_t)st.f_frsize));
-  json_object_set_new(node, "sizeFree", json_integer((json_int_t)st.f_bavail * (json_int_t)st.f_frsize));
+  json_object_set_new(node, "sizeFree", json_integer((json_int_t)st.f_bfree * (json_int_t)st.f_frsize));
   json_object_set_new(node, "blockSize", json_integer((json_int_t)st.f_bsize));
   json_object_set_new(node, "inodesTotal", json_integer((json_int_t)st.f_files));
   json_object_set_new(node, "inodesFree", json_integer((json_int_t)st.f_ffree));
@@ -137,7 +137,10 @@ status_volume(const struct gd_volume *v, const struct gd_brick *only, bool detai
   for (unsigned i = 0; i < v->nbricks; i++)
     if (!only || only == &v->bricks[i])
       json_array_append_new(nodes, status_brick(&v->bricks[i], detail));
-  return json_pack("{s:s,s:b,s:o,s:[]}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes, "tasks");
+  json_t *doc = json_pack("{s:s,s:b,s:o}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes);
+  if (!only)
+    json_object_set_new(doc, "tasks", json_array());
+  return doc;
 }
 
 /* The third word: a brick or one of the daemons, none of which this version has. */

@@ -240,11 +240,15 @@ gd_options_del(struct gi_list *options, const char *key)
 void
 gd_options_set(struct gi_list *options, const char *key, const char *value)
 {
-  struct gd_option *o = gi_new(struct gd_option);
-  o->key = gi_strdup(key);
-  o->value = gi_strdup(value);
-  gd_options_del(options, key);
-  gi_list_add_head(options, &o->link);
+  struct gd_option *o = find_option(options, key);
+  char *copy = gi_strdup(value);
+  if (!o) {
+    o = gi_new(struct gd_option);
+    o->key = gi_strdup(key);
+    gi_list_add_head(options, &o->link);
+  }
+  gi_free(o->value);
+  o->value = copy;
 }
 
 void
