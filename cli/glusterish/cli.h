@@ -96,12 +96,15 @@ void cli_xml_int(struct cli_xml *x, const char *name, long long value);
 /* The result of a command that only has a sentence: <cliOp>, <output>. cli_op NULL = output only; output NULL = nothing. */
 void cli_xml_string(struct cli *c, const struct cli_reply *reply, const char *cli_op, const char *output);
 
-/* ---- render-info.c, render-status.c ---- */
+/* ---- render-*.c ---- */
 
 void cli_render_info(struct cli *c, const json_t *doc);
 void cli_render_info_xml(struct cli *c, const struct cli_reply *reply);
 void cli_render_status(struct cli *c, const json_t *doc, const char *what);
 void cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what);
+/* The forms that bricks fill; false if `what` is none of them. */
+bool cli_render_bricks(struct cli *c, const json_t *volume, const char *what);
+void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *what);
 char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
 
 /* ---- cmd-*.c ---- */

@@ -107,6 +107,8 @@ render_volume(struct cli *c, const json_t *v, const char *what)
     render_tasks(c, v);
     return;
   }
+  if (cli_render_bricks(c, v, what))
+    return;
   fprintf(c->out, "Status of volume: %s\n", cli_str(v, "name"));
   if (!detail)
     fprintf(c->out, "%-*s %-10s%-11s%-8s%-3s\n" DASHES "\n", NAME_WIDTH, "Gluster process", "TCP Port", "RDMA Port", "Online", "Pid");
@@ -155,7 +157,7 @@ detail_xml(struct cli_xml *x, const json_t *n)
 }
 
 static void
-node_xml(struct cli_xml *x, const json_t *n, bool detail)
+node_xml(struct cli_xml *x, const json_t *n, const char *what)
 {
   char buf[32];
   bool online = cli_true(n, "online");
@@ -171,8 +173,9 @@ node_xml(struct cli_xml *x, const json_t *n, bool detail)
   cli_xml_text(x, "rdma", "N/A");
   cli_xml_close(x);
   cli_xml_int(x, "pid", online ? cli_int(n, "pid") : -1);
-  if (detail)
+  if (what && strcmp(what, "detail") == 0)
     detail_xml(x, n);
+  cli_render_brick_xml(x, n, what);
   cli_xml_close(x);
 }
 
@@ -180,7 +183,7 @@ void
 cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what)
 {
   const json_t *volumes = json_object_get(reply->doc, "volumes");
-  bool detail = what && strcmp(what, "detail") == 0, tasks = what && strcmp(what, "tasks") == 0;
+  bool tasks = what && strcmp(what, "tasks") == 0;
   struct cli_xml x;
   cli_xml_begin(&x, reply);
   cli_xml_open(&x, "volStatus");
@@ -194,7 +197,7 @@ cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *
     if (!tasks)
       cli_xml_int(&x, "nodeCount", (long long)json_array_size(nodes));
     for (size_t k = 0; k < json_array_size(nodes) && !tasks; k++)
-      node_xml(&x, json_array_get(nodes, k), detail);
+      node_xml(&x, json_array_get(nodes, k), what);
     if (tasks || (!what && json_object_get(v, "tasks")))
       cli_xml_text(&x, "tasks", "");
     cli_xml_close(&x);

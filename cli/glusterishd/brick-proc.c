@@ -60,8 +60,8 @@ gd_brick_logfile(const struct gd_brick *b)
   return gi_asprintf("%s/bricks/%s.log", b->volume->gd->config.logdir, dashed);
 }
 
-static char *
-brick_socket(const struct gd_brick *b)
+char *
+gd_brick_socket(const struct gd_brick *b)
 {
   /* Short and the same every time: unix socket paths are limited to 107 bytes (FNV-1a over what identifies the brick). */
   uint64_t hash = 14695981039346656037ull;
@@ -291,7 +291,7 @@ spawn(struct gd_brick *b, pid_t *pid)
   GI_CLEANUP_FREE char *id = gi_asprintf("%s.%s.%s", b->volume->name, b->host, dashed);
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
   GI_CLEANUP_FREE char *log = gd_brick_logfile(b);
-  GI_CLEANUP_FREE char *sock = brick_socket(b);
+  GI_CLEANUP_FREE char *sock = gd_brick_socket(b);
   GI_CLEANUP_FREE char *daemon_port = gi_asprintf("%d", gd->config.port);
   GI_CLEANUP_FREE char *port = gi_asprintf("%d", b->port);
   GI_CLEANUP_FREE char *node = gi_asprintf("*-posix.glusterd-uuid=%s", gi_gfid_text(&gd->uuid, uuid));

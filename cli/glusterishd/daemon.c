@@ -66,6 +66,7 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   gi_list_init(&gd->volumes);
   gi_list_init(&gd->pool_options);
   gi_list_init(&gd->ops);
+  gi_list_init(&gd->questions);
   gd->map = gd_map_new();
   gd->brick_program = find_brick_program();
   return gd;
@@ -122,6 +123,7 @@ gd_free(struct gd **gdp)
   struct gd *gd = *gdp;
   if (!gd)
     return;
+  gd_questions_abort(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);
   gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link)

@@ -10,6 +10,7 @@
  *   volgen.c        volfiles (volfile.md 2, 3)
  *   brick-check.c   may a directory become, or be started as, a brick?
  *   brick-proc.c    brick processes: start, watch, stop, adopt
+ *   brick-ops.c     questions to a running brick
  *   host.c          which host names are this machine
  *   services.c      DUMP, HANDSHAKE, PORTMAP and CLI programs
  *   op*.c           one command of the CLI each
@@ -21,6 +22,7 @@
 #define GLUSTERISHD_H
 
 #include "cli/glusterishd/options-map.h"
+#include "libglusterish/dict.h"
 #include "libglusterish/error.h"
 #include "libglusterish/list.h"
 #include "libglusterish/log.h"
@@ -103,7 +105,8 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
-  struct gi_list ops; /* struct gd_op under way */
+  struct gi_list ops;       /* struct gd_op under way */
+  struct gi_list questions; /* to bricks, brick-ops.c */
   char *brick_program; /* the glusterishfs to start bricks with */
 };
 
@@ -201,6 +204,22 @@ int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
 void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */
 char *gd_brick_pidfile(const struct gd_brick *b);
 char *gd_brick_logfile(const struct gd_brick *b);
+char *gd_brick_socket(const struct gd_brick *b); /* where it answers brick operations */
+
+/* ---- brick-ops.c ---- */
+
+enum { /* what STATUS is asked for (mgmt-protocol.md 5.3) */
+  GD_STATUS_MEM = 0x1,
+  GD_STATUS_CLIENTS = 0x2,
+  GD_STATUS_INODE = 0x4,
+  GD_STATUS_FD = 0x8,
+  GD_STATUS_CALLPOOL = 0x10,
+  GD_STATUS_CLIENT_LIST = 0x80,
+};
+
+/* Asks a running brick; fn gets what it said (NULL: nothing), never from inside. */
+void gd_brick_ask_status(struct gd_brick *b, unsigned mask, void (*fn)(const struct gi_dict *dict, void *arg), void *arg);
+void gd_questions_abort(struct gd *gd); /* without calling anybody */
 
 /* ---- services.c ---- */
 

@@ -161,27 +161,97 @@ find_target(struct gd_volume *v, const char *target, struct gd_brick **brick, st
   return *brick ? 0 : gi_error_set(err, GD_ERR_MGMT, "No brick %.256s in volume %s", target, v->name);
 }
 
-int
-gd_op_status(struct gd_op *op, struct gi_error *err)
+/* ---- what only the bricks know ---- */
+
+struct ask {
+  struct gd_op *op;
+  json_t *node; /* of the reply; owned by it */
+};
+
+static unsigned
+status_mask(const char *what)
 {
-  const char *name = gd_op_str(op, "volume"), *what = gd_op_str(op, "what"), *target = gd_op_str(op, "target");
-  bool detail = what && strcmp(what, "detail") == 0;
+  static const struct {
+    const char *what;
+    unsigned mask;
+  } table[] = { { "mem", GD_STATUS_MEM },     { "clients", GD_STATUS_CLIENTS },   { "client-list", GD_STATUS_CLIENT_LIST },
+                { "inode", GD_STATUS_INODE }, { "callpool", GD_STATUS_CALLPOOL }, { "fd", GD_STATUS_FD } };
+  for (size_t i = 0; what && i < GI_ARRAY_LEN(table); i++)
+    if (strcmp(what, table[i].what) == 0)
+      return table[i].mask;
+  return 0;
+}
+
+static void
+brick_said(const struct gi_dict *dict, void *arg)
+{
+  struct ask *ask = arg;
+  struct gd_op *op = ask->op;
+  json_t *facts = json_object();
+  for (uint32_t i = 0; i < gi_dict_count(dict); i++) {
+    const char *text;
+    const struct gi_pair *p = gi_dict_at(dict, i);
+    if (gi_dict_get_str(dict, p->key, &text))
+      json_object_set_new(facts, p->key, json_string(text));
+  }
+  json_object_set_new(ask->node, "facts", facts);
+  gi_free(ask);
+  if (--op->waiting == 0)
+    gd_op_finish(op, NULL);
+}
+
+/* Has every online brick of the reply asked; GD_OP_DONE if there is none. */
+static int
+ask_bricks(struct gd_op *op, unsigned mask)
+{
+  json_t *volumes = json_object_get(op->out, "volumes"), *v, *n;
+  size_t i, k;
+  json_array_foreach(volumes, i, v) {
+    struct gd_volume *volume = gd_volume_find(op->gd, json_string_value(json_object_get(v, "name")));
+    json_array_foreach(json_object_get(v, "nodes"), k, n) {
+      GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", json_string_value(json_object_get(n, "hostname")),
+                                               json_string_value(json_object_get(n, "path")));
+      struct gd_brick *b = gd_volume_find_brick(volume, name);
+      if (!b || !gd_brick_online(b))
+        continue;
+      struct ask *ask = gi_new(struct ask);
+      *ask = (struct ask){ op, n };
+      op->waiting++;
+      gd_brick_ask_status(b, mask, brick_said, ask);
+    }
+  }
+  return op->waiting ? GD_OP_LATER : GD_OP_DONE;
+}
+
+static int
+put_status(struct gd_op *op, const char *name, const char *target, bool detail, struct gi_error *err)
+{
   json_t *list = json_array();
+  struct gd_brick *brick;
   json_object_set_new(op->out, "volumes", list);
-  if (what && strcmp(what, "detail") != 0 && strcmp(what, "tasks") != 0)
-    return gi_error_set(err, EOPNOTSUPP, "volume status %.32s is not supported by this version", what);
   if (!name || strcmp(name, "all") == 0) {
     gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
       json_array_append_new(list, status_volume(v, NULL, detail));
-    return GD_OP_DONE;
+    return 0;
   }
-  struct gd_brick *brick;
   if (!op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", name);
   if (op->volume->status != GD_STARTED)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not started", name);
   if (find_target(op->volume, target, &brick, err))
-    return GD_OP_FAILED;
+    return -1;
   json_array_append_new(list, status_volume(op->volume, brick, detail));
-  return GD_OP_DONE;
+  return 0;
+}
+
+int
+gd_op_status(struct gd_op *op, struct gi_error *err)
+{
+  const char *name = gd_op_str(op, "volume"), *what = gd_op_str(op, "what");
+  unsigned mask = status_mask(what);
+  if (what && !mask && strcmp(what, "detail") != 0 && strcmp(what, "tasks") != 0)
+    return gi_error_set(err, EINVAL, "%.32s is not a valid status option", what);
+  if (put_status(op, name, gd_op_str(op, "target"), what && strcmp(what, "detail") == 0, err))
+    return GD_OP_FAILED;
+  return mask ? ask_bricks(op, mask) : GD_OP_DONE;
 }

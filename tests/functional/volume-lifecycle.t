@@ -55,6 +55,8 @@ like "$(gi volume start v 2>&1)" 'Volume v already started' "only once"
 is "$(online v)" 3 "three bricks are online"
 like "$(gi volume status v)" "^Brick $HOST:.* Y +[0-9]+ *\$|^.* Y +[0-9]+ *\$" "and status shows it"
 like "$(gi volume status v detail)" '^Total Disk Space +: [0-9.]+[KMGTP]B' "in detail"
+like "$(gi volume status v clients)" '^Clients connected : [0-9]+$' "and what its bricks know"
+like "$(gi volume status v mem)" '^Arena    : [0-9]+$' "and how much memory they have"
 like "$(gi volume delete v 2>&1)" 'has been started.Volume needs to be stopped' "a started volume is not deleted"
 
 # ---- a brick dies ----
