@@ -137,6 +137,15 @@ setattr_done(struct gi_fop *fop, void *arg)
   op_end(b, fop);
 }
 
+static void
+submit_truncate(struct bridge *b, struct gi_fop *fop)
+{
+  if (op_of(b, fop)->kill)
+    op_submit_unprivileged(b, fop, fop->loc.inode, setattr_done);
+  else
+    op_submit(b, fop, setattr_done);
+}
+
 /* Both metadata and size: the truncation was only prepared and goes now. */
 static void
 setattr_first_done(struct gi_fop *fop, void *arg)
@@ -148,7 +157,7 @@ setattr_first_done(struct gi_fop *fop, void *arg)
 
   op_end(b, fop);
   if (!err) {
-    op_submit_unprivileged(b, truncate, truncate->loc.inode, setattr_done);
+    submit_truncate(b, truncate);
     return;
   }
   reply_err(b, op_of(b, truncate)->req, err);
@@ -177,6 +186,7 @@ truncate_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, struct gi
   fop->args.offset = size;
   if (session_setattr_owner(b, &owner))
     op_set_owner(fop, owner);
+  op_of(b, fop)->kill = session_setattr_kill(b);
   op_changes(b, fop, inode);
   return fop;
 }
@@ -203,30 +213,40 @@ send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd)
   set_target(fop, inode, fd);
   fop->caller.time = gi_wall(b->x->reactor);
   fop->args.valid = GI_SET_MTIME | GI_SET_CTIME;
-  fop->args.iatt.mtime = n->attr.mtime;
-  fop->args.iatt.ctime = n->attr.ctime;
+  fop->args.iatt.mtime = n->lazy_mtime;
+  fop->args.iatt.ctime = n->lazy_ctime;
   op_changes(b, fop, inode);
   op_submit(b, fop, lazy_sent);
 }
 
 /* With write-back the kernel pushes its times before every fsync. The brick has set nearly the same ones when the data came, so
- * a commit need not wait for this: remembered here, sent when the file is closed or wholly synced. */
+ * a commit need not wait for this: remembered here, sent when the file is closed or wholly synced. Somebody must have it open
+ * for writing, or nobody would ever close it. */
 static bool
 keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struct stat *attr, int to_set)
 {
   struct node *n = node_of(b, inode);
 
   if (!bridge_options(b)->kernel_writeback_cache || to_set != (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME) || !n->known ||
-      !S_ISREG(n->attr.mode))
+      !S_ISREG(n->attr.mode) || !open_fd(b, inode, true))
     return false;
-  n->attr.mtime = time_of(&attr->st_mtim);
-  n->attr.ctime = time_of(&attr->st_ctim);
+  n->lazy_mtime = n->attr.mtime = time_of(&attr->st_mtim);
+  n->lazy_ctime = n->attr.ctime = time_of(&attr->st_ctim);
   n->lazy_times = true;
   n->own = true;
-  n->dirty = true;
   b->m.local_setattr++;
   reply_attr(b, req, &n->attr);
   return true;
+}
+
+/* Times not yet sent must not undo what comes now. */
+static void
+order_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd, int to_set)
+{
+  if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
+    node_of(b, inode)->lazy_times = false;
+  else
+    send_lazy_times(b, inode, fd);
 }
 
 void
@@ -242,13 +262,11 @@ do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct
   fd = handle_find(b, fi);
   if (!fd || fd->inode != inode)
     fd = open_fd(b, inode, false);
+  order_lazy_times(b, inode, fd, to_set);
   if (to_set & FUSE_SET_ATTR_SIZE)
     truncate = truncate_fop(b, req, inode, fd, (uint64_t)attr->st_size);
   if (!(to_set & (TO_SET_META | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)) && truncate) {
-    if (session_setattr_kill(b))
-      op_submit_unprivileged(b, truncate, inode, setattr_done);
-    else
-      op_submit(b, truncate, setattr_done);
+    submit_truncate(b, truncate);
     return;
   }
   fop = truncate ? gi_fop_helper(truncate, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR)

@@ -77,6 +77,7 @@ struct node {
   bool no_capability; /* security.capability is known to be absent */
   bool locked;       /* has had a POSIX lock through this mount */
   bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
+  struct gi_time lazy_mtime, lazy_ctime;
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
   struct gi_list lru; /* bridge.lru, oldest first */
@@ -97,7 +98,7 @@ struct op {
   struct gi_inode *changes; /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
   uint32_t seq;             /* node.seq when submitted */
   uint32_t size;            /* room in the reply */
-  bool retried;
+  bool retried, kill; /* OPEN: second try; TRUNCATE: setuid and setgid bits must fall */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
   struct gi_defer cancel;   /* a blocking lock that was interrupted */
   bool cancellable;
