@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # A private glusterish installation in a directory of its own: daemon, replica-3 volume, mounts. Source it after lib.sh with
 #   dir     everything lives below it        port    TCP port of the daemon on $host
-#   volume  the volume's name                bin, sbin  where the programs are
+#   volume  the volume's name                sbin    where the programs are
 # shellcheck shell=bash
 
 host=127.1.1.1 # this machine; a brick's address may not be 127.0.0.1
 
-gi() { "$bin/glusterish" --mode=script --glusterd-sock="$dir/glusterishd/glusterishd.socket" "$@"; }
+gi() { "$sbin/glusterish" --mode=script --glusterd-sock="$dir/glusterishd/glusterishd.socket" "$@"; }
 
 # The pid in the file, if that process belongs to this directory.
 pid_in() {
   local pid
-  pid=$(cat "$1" 2>/dev/null) && [ -n "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$dir" && echo "$pid"
+  pid=$(cat "$1" 2>/dev/null) && [ -n "$pid" ] && { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -q "$dir" && echo "$pid"
 }
 
 # Every process that was started for this directory, daemons and mounts alike.
 our_pids() {
   local p
   for p in /proc/[0-9]*; do
-    case $(tr '\0' ' ' <"$p/cmdline" 2>/dev/null) in
+    case $({ tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null) in
     *glusterish*"$dir/"*) echo "${p#/proc/}" ;;
     esac
   done
