@@ -112,8 +112,8 @@ char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
 typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, char **words);
 cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
     cli_volume_status, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
-    cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help, cli_peer_help,
-    cli_global_help, cli_system_help;
+    cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
+    cli_peer_help, cli_global_help, cli_system_help;
 
 /* Splits a brick word; false if it is not HOST:/PATH. The path in *out is canonical; caller frees. */
 bool cli_brick(const char *word, char **host, char **path);

@@ -88,12 +88,12 @@ sent(const struct run *r, const char *member)
   return cli_str(r->request, member);
 }
 
-#define USAGE                                                                                                                     \
-  " Usage: gluster [options] <help> <peer> <pool> <volume>\n"                                                                     \
-  " Options:\n"                                                                                                                   \
-  " --help  Shows the help information\n"                                                                                         \
-  " --version  Shows the version\n"                                                                                               \
-  " --print-logdir  Shows the log directory\n"                                                                                    \
+#define USAGE                                                                                                                  \
+  " Usage: gluster [options] <help> <peer> <pool> <volume>\n"                                                                  \
+  " Options:\n"                                                                                                                \
+  " --help  Shows the help information\n"                                                                                      \
+  " --version  Shows the version\n"                                                                                            \
+  " --print-logdir  Shows the log directory\n"                                                                                 \
   " --print-statedumpdir Shows the state dump directory\n\n"
 
 static void
@@ -142,9 +142,10 @@ test_create_request(void **state)
   assert_int_equal(r.status, 0);
   r.c.xml = true;
   run(&r, "volume create v n1:/b");
-  assert_string_equal(r.out, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n  <opRet>0</opRet>\n"
-                             "  <opErrno>0</opErrno>\n  <opErrstr/>\n  <volCreate>\n    <volume>\n      <name>v</name>\n"
-                             "      <id>bee7a393-1982-4171-bfca-81f57fca57d9</id>\n    </volume>\n  </volCreate>\n</cliOutput>\n");
+  assert_string_equal(r.out,
+                      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n  <opRet>0</opRet>\n"
+                      "  <opErrno>0</opErrno>\n  <opErrstr/>\n  <volCreate>\n    <volume>\n      <name>v</name>\n"
+                      "      <id>bee7a393-1982-4171-bfca-81f57fca57d9</id>\n    </volume>\n  </volCreate>\n</cliOutput>\n");
   done(&r);
 }
 
@@ -224,19 +225,25 @@ test_info(void **state)
   run(&r, "volume info rep3");
   assert_string_equal(sent(&r, "volume"), "rep3");
   assert_string_equal(
-      r.out, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n  <opRet>0</opRet>\n"
-             "  <opErrno>0</opErrno>\n  <opErrstr/>\n  <volInfo>\n    <volumes>\n      <volume>\n        <name>rep3</name>\n"
-             "        <id>580a0e74-e286-420d-b55a-e941cc49b2b0</id>\n        <status>1</status>\n"
-             "        <statusStr>Started</statusStr>\n        <snapshotCount>0</snapshotCount>\n        <brickCount>3</brickCount>\n"
-             "        <distCount>1</distCount>\n        <replicaCount>3</replicaCount>\n        <arbiterCount>0</arbiterCount>\n"
-             "        <disperseCount>0</disperseCount>\n        <redundancyCount>0</redundancyCount>\n        <type>2</type>\n"
-             "        <typeStr>Replicate</typeStr>\n        <transport>0</transport>\n        <bricks>\n"
-             "          <brick uuid=\"a7d6eff8-8bbb-47a0-acfd-55cc8e38d290\">node1:/b/1<name>node1:/b/1</name>"
-             "<hostUuid>a7d6eff8-8bbb-47a0-acfd-55cc8e38d290</hostUuid><isArbiter>0</isArbiter></brick>\n        </bricks>\n"
-             "        <optCount>1</optCount>\n        <options>\n          <option>\n            <name>nfs.disable</name>\n"
-             "            <value>on</value>\n          </option>\n        </options>\n      </volume>\n      <count>1</count>\n"
-             "    </volumes>\n  </volInfo>\n</cliOutput>\n");
-  r = (struct run){ .ret = -1, .code = 30806, .text = "Volume x does not exist", .doc = "{\"volumes\":[]}", .out = r.out, .err = r.err,
+      r.out,
+      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n  <opRet>0</opRet>\n"
+      "  <opErrno>0</opErrno>\n  <opErrstr/>\n  <volInfo>\n    <volumes>\n      <volume>\n        <name>rep3</name>\n"
+      "        <id>580a0e74-e286-420d-b55a-e941cc49b2b0</id>\n        <status>1</status>\n"
+      "        <statusStr>Started</statusStr>\n        <snapshotCount>0</snapshotCount>\n        <brickCount>3</brickCount>\n"
+      "        <distCount>1</distCount>\n        <replicaCount>3</replicaCount>\n        <arbiterCount>0</arbiterCount>\n"
+      "        <disperseCount>0</disperseCount>\n        <redundancyCount>0</redundancyCount>\n        <type>2</type>\n"
+      "        <typeStr>Replicate</typeStr>\n        <transport>0</transport>\n        <bricks>\n"
+      "          <brick uuid=\"a7d6eff8-8bbb-47a0-acfd-55cc8e38d290\">node1:/b/1<name>node1:/b/1</name>"
+      "<hostUuid>a7d6eff8-8bbb-47a0-acfd-55cc8e38d290</hostUuid><isArbiter>0</isArbiter></brick>\n        </bricks>\n"
+      "        <optCount>1</optCount>\n        <options>\n          <option>\n            <name>nfs.disable</name>\n"
+      "            <value>on</value>\n          </option>\n        </options>\n      </volume>\n      <count>1</count>\n"
+      "    </volumes>\n  </volInfo>\n</cliOutput>\n");
+  r = (struct run){ .ret = -1,
+                    .code = 30806,
+                    .text = "Volume x does not exist",
+                    .doc = "{\"volumes\":[]}",
+                    .out = r.out,
+                    .err = r.err,
                     .request = r.request };
   run(&r, "volume info x");
   assert_string_equal(r.err, "Volume x does not exist\n");
@@ -244,8 +251,9 @@ test_info(void **state)
   r.c.xml = true;
   run(&r, "volume info x");
   assert_int_equal(r.status, 0);
-  assert_non_null(strstr(r.out, "<opErrno>30806</opErrno>\n  <opErrstr>Volume does not exist</opErrstr>\n  <volInfo>\n    <volumes>\n"
-                                "      <count>0</count>\n"));
+  assert_non_null(strstr(r.out,
+                         "<opErrno>30806</opErrno>\n  <opErrstr>Volume does not exist</opErrstr>\n  <volInfo>\n    <volumes>\n"
+                         "      <count>0</count>\n"));
   done(&r);
 }
 
@@ -253,7 +261,8 @@ test_info(void **state)
 
 static const char status_doc[] =
     "{\"volumes\":[{\"name\":\"rep3\",\"started\":true,\"tasks\":[],\"nodes\":["
-    "{\"kind\":\"brick\",\"hostname\":\"node1\",\"path\":\"/bricks/rep3/b1\",\"peerid\":\"P\",\"online\":true,\"port\":52014,\"pid\":289,"
+    "{\"kind\":\"brick\",\"hostname\":\"node1\",\"path\":\"/bricks/rep3/"
+    "b1\",\"peerid\":\"P\",\"online\":true,\"port\":52014,\"pid\":289,"
     "\"fsName\":\"xfs\",\"device\":\"/dev/loop0\",\"mntOptions\":\"rw\",\"sizeFree\":2040109465,\"sizeTotal\":2040109465,"
     "\"blockSize\":4096,\"inodesTotal\":1048576,\"inodesFree\":1047159},"
     "{\"kind\":\"brick\",\"hostname\":\"node3\",\"path\":\"/bricks/a/path/that/is/longer/than/its/column/b1\",\"peerid\":\"P\","
@@ -293,12 +302,14 @@ test_status(void **state)
   assert_true(begins(r.err, "nonsense is not a valid status option\n\nUsage:\n"));
   r.c.xml = true;
   run(&r, "volume status rep3");
-  assert_non_null(strstr(r.out, "      <volume>\n        <volName>rep3</volName>\n        <nodeCount>2</nodeCount>\n        <node>\n"
-                                "          <hostname>node1</hostname>\n          <path>/bricks/rep3/b1</path>\n"
-                                "          <peerid>P</peerid>\n          <status>1</status>\n          <port>52014</port>\n"
-                                "          <ports>\n            <tcp>52014</tcp>\n            <rdma>N/A</rdma>\n          </ports>\n"
-                                "          <pid>289</pid>\n        </node>\n"));
-  assert_non_null(strstr(r.out, "          <pid>-1</pid>\n        </node>\n        <tasks/>\n      </volume>\n    </volumes>\n"));
+  assert_non_null(strstr(r.out,
+                         "      <volume>\n        <volName>rep3</volName>\n        <nodeCount>2</nodeCount>\n        <node>\n"
+                         "          <hostname>node1</hostname>\n          <path>/bricks/rep3/b1</path>\n"
+                         "          <peerid>P</peerid>\n          <status>1</status>\n          <port>52014</port>\n"
+                         "          <ports>\n            <tcp>52014</tcp>\n            <rdma>N/A</rdma>\n          </ports>\n"
+                         "          <pid>289</pid>\n        </node>\n"));
+  assert_non_null(
+      strstr(r.out, "          <pid>-1</pid>\n        </node>\n        <tasks/>\n      </volume>\n    </volumes>\n"));
   done(&r);
 }
 
@@ -318,8 +329,9 @@ test_options(void **state)
   run(&r, "volume set v a b c");
   assert_int_equal(r.calls, 0);
   run(&r, "volume set v debug.trace posix");
-  assert_string_equal(r.out, "volume set: success\ndebug.trace translator has been added to the server volume file. Please restart "
-                             "the volume for enabling the translator\n");
+  assert_string_equal(r.out,
+                      "volume set: success\ndebug.trace translator has been added to the server volume file. Please restart "
+                      "the volume for enabling the translator\n");
   run(&r, "volume reset v force");
   assert_null(json_object_get(r.request, "key"));
   assert_true(cli_true(r.request, "force"));
@@ -341,11 +353,14 @@ test_options(void **state)
 static void
 test_peers(void **state)
 {
-  struct run r = { .doc = "{\"uuid\":\"U0\",\"peers\":[{\"uuid\":\"U1\",\"hostname\":\"node2\",\"hostnames\":[\"node2\",\"10.0.0.2\"],"
-                          "\"state\":3,\"connected\":true}]}" };
+  struct run r = {
+    .doc = "{\"uuid\":\"U0\",\"peers\":[{\"uuid\":\"U1\",\"hostname\":\"node2\",\"hostnames\":[\"node2\",\"10.0.0.2\"],"
+           "\"state\":3,\"connected\":true}]}"
+  };
   run(&r, "peer status");
-  assert_string_equal(r.out, "Number of Peers: 1\n\nHostname: node2\nUuid: U1\nState: Peer in Cluster (Connected)\nOther names:\n"
-                             "10.0.0.2\n");
+  assert_string_equal(r.out,
+                      "Number of Peers: 1\n\nHostname: node2\nUuid: U1\nState: Peer in Cluster (Connected)\nOther names:\n"
+                      "10.0.0.2\n");
   r.doc = "{\"uuid\":\"U0\",\"peers\":[]}";
   run(&r, "pool list");
   assert_string_equal(r.out, "UUID\t\t\t\t\tHostname \tState\nU0\tlocalhost\tConnected \n");

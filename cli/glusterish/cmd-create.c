@@ -71,14 +71,14 @@ parse_replica(struct shape *s, int n, char **words)
   s->next += 2;
   if (s->next < n && strcmp(words[s->next], "arbiter") == 0) {
     if (!count_word(n, words, s->next + 1, &s->arbiter) || s->arbiter != 1 || s->replica > 3)
-      return "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the replica will be "
-             "the arbiter";
+      return "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the replica "
+             "will be the arbiter";
     s->next += 2;
     s->replica = 3;
   } else if (s->next < n && strcmp(words[s->next], "thin-arbiter") == 0) {
     if (!count_word(n, words, s->next + 1, &s->thin_arbiter) || s->thin_arbiter != 1 || s->replica != 2)
-      return "For thin-arbiter configuration, replica count must be 2 and thin-arbiter count must be 1. The 3rd brick of the replica "
-             "will be the thin-arbiter brick";
+      return "For thin-arbiter configuration, replica count must be 2 and thin-arbiter count must be 1. The 3rd brick of the "
+             "replica will be the thin-arbiter brick";
     s->next += 2;
   }
   return NULL;
@@ -215,8 +215,8 @@ counts_fit(struct cli *c, const struct shape *s, size_t bricks)
   if (bad)
     fprintf(c->err, "%s\n", bad);
   else if (s->disperse > 0 && s->data && s->redundancy && s->disperse != s->data + s->redundancy)
-    fprintf(c->err, "Disperse count(%ld) should be equal to sum of disperse-data count(%ld) and redundancy count(%ld)\n", s->disperse,
-            s->data, s->redundancy);
+    fprintf(c->err, "Disperse count(%ld) should be equal to sum of disperse-data count(%ld) and redundancy count(%ld)\n",
+            s->disperse, s->data, s->redundancy);
   else
     return true;
   return false;

@@ -12,9 +12,16 @@
 static const char *
 state_text(long long state)
 {
-  static const char *const text[] = { "Establishing Connection", "Probe Sent to Peer", "Probe Received from Peer", "Peer in Cluster",
-                                      "Accepted peer request", "Sent and Received peer request", "Peer Rejected",
-                                      "Peer detach in progress", "Probe Received from peer", "Connected to Peer",
+  static const char *const text[] = { "Establishing Connection",
+                                      "Probe Sent to Peer",
+                                      "Probe Received from Peer",
+                                      "Peer in Cluster",
+                                      "Accepted peer request",
+                                      "Sent and Received peer request",
+                                      "Peer Rejected",
+                                      "Peer detach in progress",
+                                      "Probe Received from peer",
+                                      "Connected to Peer",
                                       "Peer is connected and Accepted" };
   return state >= 0 && state < (long long)GI_ARRAY_LEN(text) ? text[state] : "Invalid State";
 }
@@ -171,9 +178,10 @@ cli_peer_detach(struct cli *c, const struct cli_command *cmd, int n, char **word
 {
   if (n != 3 && !(n == 4 && strcmp(words[3], "force") == 0))
     return cli_usage(c, cmd);
-  if (!cli_confirm(c, "All clients mounted through the peer which is getting detached need to be remounted using one of the other "
-                      "active peers in the trusted storage pool to ensure client gets notification on any changes done on the "
-                      "gluster configuration and if the same has been done do you want to proceed?"))
+  if (!cli_confirm(c,
+                   "All clients mounted through the peer which is getting detached need to be remounted using one of the other "
+                   "active peers in the trusted storage pool to ensure client gets notification on any changes done on the "
+                   "gluster configuration and if the same has been done do you want to proceed?"))
     return CLI_OK;
   return peer_change(c, cmd, "detach", 2, n, words);
 }

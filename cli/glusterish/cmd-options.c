@@ -98,7 +98,9 @@ print_set(struct cli *c, const json_t *pairs)
   }
   fprintf(c->out, "volume set: success\n");
   if (key)
-    fprintf(c->out, "%s translator has been added to the server volume file. Please restart the volume for enabling the translator\n", key);
+    fprintf(c->out,
+            "%s translator has been added to the server volume file. Please restart the volume for enabling the translator\n",
+            key);
 }
 
 static int

@@ -12,8 +12,9 @@
 #define ROWS_MAX 100000 /* of one table: a count that a brick tells */
 
 static const char *const malloc_facts[][2] = {
-  { "Arena", "arena" },     { "Ordblks", "ordblks" }, { "Smblks", "smblks" },     { "Hblks", "hblks" },       { "Hblkhd", "hblkhd" },
-  { "Usmblks", "usmblks" }, { "Fsmblks", "fsmblks" }, { "Uordblks", "uordblks" }, { "Fordblks", "fordblks" }, { "Keepcost", "keepcost" },
+  { "Arena", "arena" },       { "Ordblks", "ordblks" },   { "Smblks", "smblks" },   { "Hblks", "hblks" },
+  { "Hblkhd", "hblkhd" },     { "Usmblks", "usmblks" },   { "Fsmblks", "fsmblks" }, { "Uordblks", "uordblks" },
+  { "Fordblks", "fordblks" }, { "Keepcost", "keepcost" },
 };
 
 static const char *
@@ -79,15 +80,17 @@ static void
 render_fd(struct cli *c, const json_t *n)
 {
   for (unsigned i = 0; i < count(n, "conncount"); i++)
-    fprintf(c->out, "Connection %u:\nRefCount = %s  MaxFDs = %s  FirstFree = %s\n", i + 1, fact(n, "conn%u.fdtable.%s", i, "refcount"),
-            fact(n, "conn%u.fdtable.%s", i, "maxfds"), fact(n, "conn%u.fdtable.%s", i, "firstfree"));
+    fprintf(c->out, "Connection %u:\nRefCount = %s  MaxFDs = %s  FirstFree = %s\n", i + 1,
+            fact(n, "conn%u.fdtable.%s", i, "refcount"), fact(n, "conn%u.fdtable.%s", i, "maxfds"),
+            fact(n, "conn%u.fdtable.%s", i, "firstfree"));
 }
 
 static void
 render_callpool(struct cli *c, const json_t *n)
 {
-  static const char *const facts[][2] = { { "UID    ", "uid" }, { "GID    ", "gid" }, { "PID    ", "pid" }, { "Unique ", "unique" },
-                                          { "Frames ", "count" } };
+  static const char *const facts[][2] = {
+    { "UID    ", "uid" }, { "GID    ", "gid" }, { "PID    ", "pid" }, { "Unique ", "unique" }, { "Frames ", "count" }
+  };
   fprintf(c->out, "Pending calls: %u\n", count(n, "callpool.count"));
   for (unsigned i = 0; *fact(n, "callpool.stack%u.%s", i, "uid"); i++) {
     fprintf(c->out, "Call Stack%u\n", i + 1);
@@ -123,7 +126,8 @@ render_client_list(struct cli *c, const json_t *v)
     const char *name = fact(best, "client%u.%s", i, "name");
     json_object_set_new(kinds, *name ? name : "unknown", json_integer(cli_int(kinds, *name ? name : "unknown") + 1));
   }
-  fprintf(c->out, "Client connections for volume %s\n%-48s %15s\n%-48s %15s\n", cli_str(v, "name"), "Name", "count", "-----", "------");
+  fprintf(c->out, "Client connections for volume %s\n%-48s %15s\n%-48s %15s\n", cli_str(v, "name"), "Name", "count", "-----",
+          "------");
   json_object_foreach(kinds, kind, number)
     fprintf(c->out, "%-48s %15lld\n", kind, (long long)json_integer_value(number));
   fprintf(c->out, "\ntotal clients for volume %s : %u \n", cli_str(v, "name"), clients);

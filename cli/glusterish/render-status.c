@@ -111,7 +111,8 @@ render_volume(struct cli *c, const json_t *v, const char *what)
     return;
   fprintf(c->out, "Status of volume: %s\n", cli_str(v, "name"));
   if (!detail)
-    fprintf(c->out, "%-*s %-10s%-11s%-8s%-3s\n" DASHES "\n", NAME_WIDTH, "Gluster process", "TCP Port", "RDMA Port", "Online", "Pid");
+    fprintf(c->out, "%-*s %-10s%-11s%-8s%-3s\n" DASHES "\n", NAME_WIDTH, "Gluster process", "TCP Port", "RDMA Port", "Online",
+            "Pid");
   for (size_t i = 0; i < json_array_size(nodes); i++) {
     if (detail)
       render_detail(c, json_array_get(nodes, i));

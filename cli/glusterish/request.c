@@ -157,7 +157,8 @@ cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, 
   }
   if (!c->json)
     return 0;
-  json_t *doc = json_pack("{s:i,s:i,s:s,s:O}", "opRet", reply->ret, "opErrno", reply->err, "opErrstr", reply->text, "output", reply->doc);
+  json_t *doc =
+      json_pack("{s:i,s:i,s:s,s:O}", "opRet", reply->ret, "opErrno", reply->err, "opErrstr", reply->text, "output", reply->doc);
   json_dumpf(doc, c->out, JSON_INDENT(2));
   fputc('\n', c->out);
   json_decref(doc);

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define CREATE_PATTERN                                                                                                            \
-  "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] "              \
+#define CREATE_PATTERN                                                                                                         \
+  "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] "         \
   "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] <NEW-BRICK> <TA-BRICK>... [force]"
 
 /* Sorted by pattern: help prints them in this order. */
@@ -36,9 +36,11 @@ static const struct cli_command commands[] = {
   { "volume list", "list all volumes in cluster", cli_volume_list },
   { "volume reset <VOLNAME> [option] [force]", "set one option, or all, back to the default", cli_volume_reset },
   { "volume set <VOLNAME> <KEY> <VALUE>", "set options for volume <VOLNAME>", cli_volume_set },
-  { "volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory", cli_volume_set },
+  { "volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory",
+    cli_volume_set },
   { "volume start <VOLNAME> [force]", "start volume specified by <VOLNAME>", cli_volume_start },
-  { "volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | [client <hostname:process-id>]]",
+  { "volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | "
+    "[client <hostname:process-id>]]",
     "have the bricks write down their state", cli_volume_statedump },
   { "volume status [all | <VOLNAME> [nfs|shd|<BRICK>|quotad]] [detail|clients|mem|inode|fd|callpool|tasks|client-list]",
     "display status of all or specified volume(s)/brick", cli_volume_status },

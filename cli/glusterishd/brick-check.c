@@ -37,7 +37,8 @@ check_place(struct gd *gd, const char *host, const char *path, struct gi_error *
       if (gi_gfid_equal(&v->bricks[i].node, &gd->uuid) &&
           (path_within(path, v->bricks[i].path) || path_within(v->bricks[i].path, path)))
         return gi_error_set(err, EEXIST,
-                            "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", host, path);
+                            "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", host,
+                            path);
   return 0;
 }
 
@@ -47,9 +48,11 @@ make_directory(const char *host, const char *path, bool *created, struct stat *s
   if (mkdir(path, 0755) == 0)
     *created = true;
   else if (errno != EEXIST)
-    return gi_error_set(err, errno, "Failed to create brick directory for brick %s:%s. Reason : %s ", host, path, strerror(errno));
+    return gi_error_set(err, errno, "Failed to create brick directory for brick %s:%s. Reason : %s ", host, path,
+                        strerror(errno));
   if (lstat(path, st))
-    return gi_error_set(err, errno, "Failed to create brick directory for brick %s:%s. Reason : %s ", host, path, strerror(errno));
+    return gi_error_set(err, errno, "Failed to create brick directory for brick %s:%s. Reason : %s ", host, path,
+                        strerror(errno));
   if (!S_ISDIR(st->st_mode))
     return gi_error_set(err, ENOTDIR, "The provided path %s which is already present, is not a directory", path);
   return 0;
@@ -63,16 +66,18 @@ check_file_system(const char *host, const char *path, const struct stat *st, str
   if (stat("/", &root) || stat(parent, &above))
     return gi_error_set(err, errno, "cannot examine %s: %s", path, strerror(errno));
   if (above.st_dev != st->st_dev)
-    return gi_error_set(err, EINVAL,
-                        "The brick %s:%s is a mount point. Please create a sub-directory under the mount point and use that as the "
-                        "brick directory. Or use 'force' at the end of the command if you want to override this behavior.",
-                        host, path);
+    return gi_error_set(
+        err, EINVAL,
+        "The brick %s:%s is a mount point. Please create a sub-directory under the mount point and use that as the "
+        "brick directory. Or use 'force' at the end of the command if you want to override this behavior.",
+        host, path);
   if (root.st_dev == st->st_dev)
-    return gi_error_set(err, EINVAL,
-                        "The brick %s:%s is being created in the root partition. It is recommended that you don't use the system's "
-                        "root partition for storage backend. Or use 'force' at the end of the command if you want to override this "
-                        "behavior.",
-                        host, path);
+    return gi_error_set(
+        err, EINVAL,
+        "The brick %s:%s is being created in the root partition. It is recommended that you don't use the system's "
+        "root partition for storage backend. Or use 'force' at the end of the command if you want to override this "
+        "behavior.",
+        host, path);
   return 0;
 }
 
@@ -100,7 +105,8 @@ static int
 check_xattrs_work(const char *host, const char *path, struct gi_error *err)
 {
   if (lsetxattr(path, XATTR_PROBE, "working", 8, 0))
-    return gi_error_set(err, errno, "Glusterfs is not supported on brick: %s:%s.\nSetting extended attributes failed, reason: %s.", host,
+    return gi_error_set(err, errno,
+                        "Glusterfs is not supported on brick: %s:%s.\nSetting extended attributes failed, reason: %s.", host,
                         path, strerror(errno));
   lremovexattr(path, XATTR_PROBE);
   return 0;
@@ -127,8 +133,8 @@ int
 gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err)
 {
   if (lsetxattr(path, XATTR_VOLUME_ID, volume->b, sizeof(volume->b), 0))
-    return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_VOLUME_ID " on brick %s:%s. Reason : %s", host, path,
-                        strerror(errno));
+    return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_VOLUME_ID " on brick %s:%s. Reason : %s", host,
+                        path, strerror(errno));
   return 0;
 }
 
@@ -149,10 +155,10 @@ gd_brick_check_start(const struct gd_brick *b, struct gi_error *err)
                         strerror(errno ? errno : ENOTDIR));
   ssize_t n = lgetxattr(b->path, XATTR_VOLUME_ID, id.b, sizeof(id.b));
   if (n != (ssize_t)sizeof(id.b))
-    return gi_error_set(err, EINVAL, "Failed to get extended attribute " XATTR_VOLUME_ID " for brick dir %s. Reason : %s", b->path,
-                        n < 0 ? strerror(errno) : "it has the wrong length");
+    return gi_error_set(err, EINVAL, "Failed to get extended attribute " XATTR_VOLUME_ID " for brick dir %s. Reason : %s",
+                        b->path, n < 0 ? strerror(errno) : "it has the wrong length");
   if (!gi_gfid_equal(&id, &b->volume->id))
-    return gi_error_set(err, EINVAL, "Volume id mismatch for brick %s:%s. Expected volume id %s, volume id %s found", b->host, b->path,
-                        gi_gfid_text(&b->volume->id, want), gi_gfid_text(&id, have));
+    return gi_error_set(err, EINVAL, "Volume id mismatch for brick %s:%s. Expected volume id %s, volume id %s found", b->host,
+                        b->path, gi_gfid_text(&b->volume->id, want), gi_gfid_text(&id, have));
   return 0;
 }

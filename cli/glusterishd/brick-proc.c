@@ -296,9 +296,11 @@ spawn(struct gd_brick *b, pid_t *pid)
   GI_CLEANUP_FREE char *port = gi_asprintf("%d", b->port);
   GI_CLEANUP_FREE char *node = gi_asprintf("*-posix.glusterd-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   GI_CLEANUP_FREE char *listen_port = gi_asprintf("%s-server.listen-port=%d", b->volume->name, b->port);
-  char *argv[] = { gd->brick_program, "-s", gd->config.bind ? gd->config.bind : b->host, "--volfile-id", id, "--volfile-server-port",
-                   daemon_port, "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log, "--statedump-dir",
-                   gd->config.rundir, "--xlator-option", node, "--process-name", "brick", "--brick-port", port, "--xlator-option", listen_port, NULL };
+  const char *server = gd->config.bind ? gd->config.bind : b->host;
+  const char *argv[] = { gd->brick_program, "-s", server, "--volfile-id", id, "--volfile-server-port", daemon_port,
+                         "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log,
+                         "--statedump-dir", gd->config.rundir, "--xlator-option", node, "--process-name", "brick",
+                         "--brick-port", port, "--xlator-option", listen_port, NULL };
   posix_spawn_file_actions_t fa;
   posix_spawnattr_t attr;
   sigset_t none, all;
@@ -315,7 +317,7 @@ spawn(struct gd_brick *b, pid_t *pid)
   posix_spawnattr_setsigmask(&attr, &none);
   posix_spawnattr_setsigdefault(&attr, &all);
   posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  int ret = posix_spawnp(pid, gd->brick_program, &fa, &attr, argv, environ);
+  int ret = posix_spawnp(pid, gd->brick_program, &fa, &attr, (char *const *)argv, environ);
   posix_spawn_file_actions_destroy(&fa);
   posix_spawnattr_destroy(&attr);
   return ret;
@@ -343,8 +345,8 @@ parent_gone(void *arg, unsigned events)
   waitid(P_PID, (id_t)p->pid, &info, WEXITED);
   unwatch(p);
   if (info.si_code != CLD_EXITED || info.si_status != 0) {
-    GI_CLEANUP_FREE char *why = gi_asprintf("the process %s %d", info.si_code == CLD_EXITED ? "exited with status" : "died of signal",
-                                            info.si_status);
+    GI_CLEANUP_FREE char *why =
+        gi_asprintf("the process %s %d", info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status);
     start_failed(b, EIO, why);
     return;
   }
@@ -410,7 +412,8 @@ gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
   b->signed_in = false;
   b->port = choose_port(b);
   if (!b->port)
-    gi_error_set(&err, EADDRINUSE, "no free port between %d and %d", b->volume->gd->config.base_port, b->volume->gd->config.max_port);
+    gi_error_set(&err, EADDRINUSE, "no free port between %d and %d", b->volume->gd->config.base_port,
+                 b->volume->gd->config.max_port);
   if (err.code || prepare_directories(b, &err) || gd_store_brick(b, &err)) {
     start_failed(b, err.code, err.text);
     return;

@@ -18,7 +18,9 @@
 
 #define MSG (GI_MSG_MGMT + 90)
 
-enum setting { S_WORKDIR, S_RUNDIR, S_LOGDIR, S_SOCKET, S_BIND, S_PORT, S_BASE_PORT, S_MAX_PORT, S_PIDFILE, S_LOGFILE, S_LEVEL, S_COUNT };
+enum setting {
+  S_WORKDIR, S_RUNDIR, S_LOGDIR, S_SOCKET, S_BIND, S_PORT, S_BASE_PORT, S_MAX_PORT, S_PIDFILE, S_LOGFILE, S_LEVEL, S_COUNT
+};
 
 enum { /* argp keys of options without a letter */
   K_FIRST = 256,
@@ -44,7 +46,8 @@ static const struct argp_option options[] = {
   { "debug", K_DEBUG, NULL, 0, "Stay in the foreground and log everything to standard error", 1 },
   { "working-directory", K_FIRST + S_WORKDIR, "DIR", 0, "Where volumes are defined (" GI_STATE_DIR ")", 2 },
   { "run-directory", K_FIRST + S_RUNDIR, "DIR", 0, "Pid files and sockets (" GI_RUN_DIR ", or WORKING-DIRECTORY/run)", 2 },
-  { "log-directory", K_FIRST + S_LOGDIR, "DIR", 0, "Logs of the daemon and of bricks (" GI_LOG_DIR ", or WORKING-DIRECTORY/log)", 2 },
+  { "log-directory", K_FIRST + S_LOGDIR, "DIR", 0,
+    "Logs of the daemon and of bricks (" GI_LOG_DIR ", or WORKING-DIRECTORY/log)", 2 },
   { "socket-file", K_FIRST + S_SOCKET, "PATH", 0, "Where the command line tool connects", 2 },
   { "pid-file", 'p', "PATH", 0, "Where the process id is written", 2 },
   { "log-file", 'l', "PATH", 0, "Log here; - is standard error", 2 },

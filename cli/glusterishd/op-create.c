@@ -45,14 +45,16 @@ check_shape(struct draft *d, struct gi_error *err)
   if (v->nbricks % gd_volume_set_size(v))
     return gi_error_set(err, EINVAL, "number of bricks is not a multiple of replica count");
   if (sets > SUBVOLUMES_MAX)
-    return gi_error_set(err, EOPNOTSUPP,
-                        "%u bricks make up %u subvolumes, but this version cannot distribute files over more than %d. Give %u brick(s).",
-                        v->nbricks, sets, SUBVOLUMES_MAX, SUBVOLUMES_MAX * gd_volume_set_size(v));
+    return gi_error_set(
+        err, EOPNOTSUPP,
+        "%u bricks make up %u subvolumes, but this version cannot distribute files over more than %d. Give %u brick(s).",
+        v->nbricks, sets, SUBVOLUMES_MAX, SUBVOLUMES_MAX * gd_volume_set_size(v));
   if (v->type == GD_REPLICATE && !gd_op_flag(d->op, "force"))
-    return gi_error_set(err, EINVAL,
-                        "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks "
-                        "should be on different nodes to have best fault tolerant configuration. Use 'force' at the end of the "
-                        "command if you want to override this behavior. ");
+    return gi_error_set(
+        err, EINVAL,
+        "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks "
+        "should be on different nodes to have best fault tolerant configuration. Use 'force' at the end of the "
+        "command if you want to override this behavior. ");
   return 0;
 }
 

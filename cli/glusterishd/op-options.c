@@ -67,15 +67,17 @@ check_quorum_count(const struct gd_volume *v, const char *key, const char *value
 static int
 check_debugger(const char *key, const char *value, struct gi_error *err)
 {
-  static const char *const places[] = { "off", "client", "posix", "access-control", "locks", "leases", "upcall", "io-threads", "index" };
+  static const char *const places[] = { "off",    "client", "posix",      "access-control", "locks",
+                                        "leases", "upcall", "io-threads", "index" };
   if (strcmp(key, "debug.trace") != 0 && strcmp(key, "debug.error-gen") != 0 && strcmp(key, "debug.delay-gen") != 0)
     return 0;
   for (size_t i = 0; i < GI_ARRAY_LEN(places); i++)
     if (strcmp(value, places[i]) == 0)
       return 0;
-  return gi_error_set(err, EINVAL,
-                      "%s cannot be \"%.64s\": it takes off, client, posix, access-control, locks, leases, upcall, io-threads or index",
-                      key, value);
+  return gi_error_set(
+      err, EINVAL,
+      "%s cannot be \"%.64s\": it takes off, client, posix, access-control, locks, leases, upcall, io-threads or index", key,
+      value);
 }
 
 /* Completes and checks one pair for a volume (NULL: for all of them). */
@@ -133,9 +135,10 @@ set_op_version(const char *value, struct gi_error *err)
   int64_t n = 0;
   gi_parse_int(value, &n);
   if (n > GD_OP_VERSION)
-    return gi_error_set(err, GD_ERR_MGMT, "Required op_version (%lld) is not supported. Max supported op version is %d", (long long)n,
-                        GD_OP_VERSION);
-  return gi_error_set(err, GD_ERR_MGMT, "Required op-version (%lld) should not be equal or lower than current cluster op-version (%d).",
+    return gi_error_set(err, GD_ERR_MGMT, "Required op_version (%lld) is not supported. Max supported op version is %d",
+                        (long long)n, GD_OP_VERSION);
+  return gi_error_set(err, GD_ERR_MGMT,
+                      "Required op-version (%lld) should not be equal or lower than current cluster op-version (%d).",
                       (long long)n, GD_OP_VERSION);
 }
 

@@ -53,10 +53,10 @@ info_volume(const struct gd_volume *v)
   put_options(options, &v->gd->pool_options);
   int type = v->type + (v->type && v->nbricks > gd_volume_set_size(v) ? 5 : 0);
   return json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o}", "name", v->name, "id",
-                   gi_gfid_text(&v->id, id), "status", v->status, "statusStr", gd_volume_status_text(v), "type", type, "typeStr",
-                   gd_volume_type_text(v), "snapshotCount", 0, "brickCount", v->nbricks, "distCount", gd_volume_sets(v),
-                   "replicaCount", v->replica, "arbiterCount", v->arbiter, "disperseCount", 0, "redundancyCount", 0, "transport", 0,
-                   "bricks", info_bricks(v), "options", options);
+                   gi_gfid_text(&v->id, id), "status", v->status, "statusStr", gd_volume_status_text(v), "type", type,
+                   "typeStr", gd_volume_type_text(v), "snapshotCount", 0, "brickCount", v->nbricks, "distCount",
+                   gd_volume_sets(v), "replicaCount", v->replica, "arbiterCount", v->arbiter, "disperseCount", 0,
+                   "redundancyCount", 0, "transport", 0, "bricks", info_bricks(v), "options", options);
 }
 
 int

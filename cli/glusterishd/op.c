@@ -100,8 +100,9 @@ history(const struct gd_op *op, const struct gi_error *err)
   char when[64];
   strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", gmtime_r(&sec, &tm));
   bool bad = err && err->code;
-  GI_CLEANUP_FREE char *line = gi_asprintf("[%s.%06u +0000]  : %s : %s%s\n", when, now.nsec / 1000, words ? words : op->command->name,
-                                           bad ? "FAILED : " : "SUCCESS", bad ? err->text : "");
+  GI_CLEANUP_FREE char *line =
+      gi_asprintf("[%s.%06u +0000]  : %s : %s%s\n", when, now.nsec / 1000, words ? words : op->command->name,
+                  bad ? "FAILED : " : "SUCCESS", bad ? err->text : "");
   for (char *p = line; *p; p++) /* one command is one line, whatever was typed */
     if (*p == '\n' && p[1])
       *p = ' ';
@@ -144,7 +145,8 @@ op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
   if (c->flags & GD_CMD_VOLUME && !op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", volume ? volume : "");
   if (c->flags & GD_CMD_CHANGES && op->volume && op->volume->busy)
-    return gi_error_set(err, GD_ERR_MGMT, "Another transaction is in progress for %s. Please try again after some time.", volume);
+    return gi_error_set(err, GD_ERR_MGMT, "Another transaction is in progress for %s. Please try again after some time.",
+                        volume);
   return c->run(op, err);
 }
 

@@ -112,7 +112,8 @@ getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   if (!text)
-    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "volfile \"%s\" is refused to %s: %s", key, gi_conn_peer(gi_rpc_peer_conn(req->peer)), err.text);
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "volfile \"%s\" is refused to %s: %s", key, gi_conn_peer(gi_rpc_peer_conn(req->peer)),
+           err.text);
   answer_spec(req, text ? 0 : err.code, text);
 }
 
@@ -307,7 +308,8 @@ static gi_rpc_handler *const portmap_procs[] = { [GI_PMAP_PORTBYBRICK] = port_by
 
 static const struct gi_rpc_program cli_remote_program = { "GlusterD svc cli read-only", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
                                                           cli_remote_procs };
-static const struct gi_rpc_program cli_program = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS, cli_local_procs };
+static const struct gi_rpc_program cli_program = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
+                                                   cli_local_procs };
 static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, GI_VERS_PORTMAP,
                                                        GI_ARRAY_LEN(portmap_procs), portmap_procs };
 static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,

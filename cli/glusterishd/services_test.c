@@ -80,8 +80,15 @@ setup(void **state)
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     gi_class_register(&fakes[i]);
   f->r = gi_reactor_new(0);
-  struct gd_config config = { .workdir = f->dir, .rundir = run, .logdir = f->dir, .sockfile = sock, .pidfile = sock, .logfile = sock,
-                              .bind = (char *)"127.0.0.1", .base_port = 49152, .max_port = 60999 };
+  struct gd_config config = { .workdir = f->dir,
+                              .rundir = run,
+                              .logdir = f->dir,
+                              .sockfile = sock,
+                              .pidfile = sock,
+                              .logfile = sock,
+                              .bind = (char *)"127.0.0.1",
+                              .base_port = 49152,
+                              .max_port = 60999 };
   gi_log_set_level(GI_LOG_NONE);
   f->gd = gd_new(f->r, &config);
   const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
@@ -286,7 +293,9 @@ test_set_tells_clients(void **state)
   f->rpc = NULL;
   f->up = false;
   connect_to(f, f->gd->config.sockfile, 0);
-  assert_int_equal(command(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b c\",\"auth.x\",\"1\"]}", NULL), -1);
+  assert_int_equal(
+      command(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b c\",\"auth.x\",\"1\"]}", NULL),
+      -1);
   assert_null(gd_options_get(&v->options, "user.a"));
   assert_int_equal(command(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b c\"]}", NULL), 0);
   assert_string_equal(gd_options_get(&v->options, "user.a"), "b c");
@@ -319,21 +328,33 @@ static void
 test_hostile_json(void **state)
 {
   static const char *const texts[] = {
-    "", "[]", "null", "{", "{}", "{\"command\":1}", "{\"command\":\"nosuch\"}", "{\"command\":\"volume start\"}",
-    "{\"command\":\"volume create\"}", "{\"command\":\"volume create\",\"volume\":\"../../x\",\"bricks\":[\"h:/a\"]}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[1,2]}", "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":{}}",
+    "",
+    "[]",
+    "null",
+    "{",
+    "{}",
+    "{\"command\":1}",
+    "{\"command\":\"nosuch\"}",
+    "{\"command\":\"volume start\"}",
+    "{\"command\":\"volume create\"}",
+    "{\"command\":\"volume create\",\"volume\":\"../../x\",\"bricks\":[\"h:/a\"]}",
+    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[1,2]}",
+    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":{}}",
     "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"nosuch.invalid:/../../etc\"]}",
     "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":-1}",
     "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":99999999999}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\"}", "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"a\"]}",
+    "{\"command\":\"volume set\",\"volume\":\"vol\"}",
+    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"a\"]}",
     "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\\nb\",\"c\"]}",
     "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\\nstatus=0\"]}",
     "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a=b\",\"c\"]}",
     "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"\",\"\"]}",
     "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.op-version\",\"999999999999\"]}",
-    "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%n%s\"}", "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"%s\"}",
+    "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%n%s\"}",
+    "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"%s\"}",
     "{\"command\":\"volume status\",\"volume\":\"vol\",\"target\":\"\\u0001\"}",
-    "{\"command\":\"system getspec\",\"volume\":\"../../../etc/passwd\"}", "{\"command\":\"peer probe\",\"host\":\"-x;rm\"}",
+    "{\"command\":\"system getspec\",\"volume\":\"../../../etc/passwd\"}",
+    "{\"command\":\"peer probe\",\"host\":\"-x;rm\"}",
     "{\"command\":\"volume list\",\"command\":\"volume delete\"}",
   };
   struct fixture *f = *state;

@@ -14,9 +14,29 @@
 
 /* Keys of vols/V/info that are not volume options. */
 static const char *const info_keys[] = {
-  "type", "count", "status", "sub_count", "stripe_count", "replica_count", "arbiter_count", "thin_arbiter_count", "disperse_count",
-  "redundancy_count", "version", "transport-type", "volume-id", "username", "password", "op-version", "client-op-version",
-  "quota-version", "tier-enabled", "parent_volname", "restored_from_snap", "snap-max-hard-limit", "caps",
+  "type",
+  "count",
+  "status",
+  "sub_count",
+  "stripe_count",
+  "replica_count",
+  "arbiter_count",
+  "thin_arbiter_count",
+  "disperse_count",
+  "redundancy_count",
+  "version",
+  "transport-type",
+  "volume-id",
+  "username",
+  "password",
+  "op-version",
+  "client-op-version",
+  "quota-version",
+  "tier-enabled",
+  "parent_volname",
+  "restored_from_snap",
+  "snap-max-hard-limit",
+  "caps",
 };
 
 char *
@@ -239,7 +259,8 @@ load_numbers(struct gd_volume *v, const struct gd_kvs *kvs, unsigned *count, str
 {
   unsigned type = ~0u, status = 0;
   if (kvs_number(kvs, "type", 9, &type, err) || kvs_number(kvs, "status", GD_STOPPED, &status, err) ||
-      kvs_number(kvs, "count", GD_BRICKS_MAX, count, err) || kvs_number(kvs, "replica_count", GD_BRICKS_MAX, &v->replica, err) ||
+      kvs_number(kvs, "count", GD_BRICKS_MAX, count, err) ||
+      kvs_number(kvs, "replica_count", GD_BRICKS_MAX, &v->replica, err) ||
       kvs_number(kvs, "arbiter_count", 1, &v->arbiter, err) || kvs_number(kvs, "version", UINT_MAX, &v->version, err) ||
       kvs_number(kvs, "op-version", UINT_MAX, &v->op_version, err) ||
       kvs_number(kvs, "client-op-version", UINT_MAX, &v->client_op_version, err))

@@ -26,13 +26,29 @@ static const struct gi_option client_options[] = {
   GI_OPTION_END,
 };
 static const struct gi_option stats_options[] = {
-  { .name = "log-level", .key = "diagnostics.client-log-level", .type = GI_OPT_STR, AT(text), .side = GI_SIDE_CLIENT, .text = "." },
-  { .name = "log-level", .key = "diagnostics.brick-log-level", .type = GI_OPT_STR, AT(text), .side = GI_SIDE_BRICK, .text = "." },
+  { .name = "log-level",
+    .key = "diagnostics.client-log-level",
+    .type = GI_OPT_STR,
+    AT(text),
+    .side = GI_SIDE_CLIENT,
+    .text = "." },
+  { .name = "log-level",
+    .key = "diagnostics.brick-log-level",
+    .type = GI_OPT_STR,
+    AT(text),
+    .side = GI_SIDE_BRICK,
+    .text = "." },
   GI_OPTION_END,
 };
 static const struct gi_option behind_options[] = {
-  { .name = "cache-size", .key = "performance.write-behind-window-size", .type = GI_OPT_SIZE, AT(size), .def = "1MB", .min = 524288,
-    .max = 1073741824, .text = "." },
+  { .name = "cache-size",
+    .key = "performance.write-behind-window-size",
+    .type = GI_OPT_SIZE,
+    AT(size),
+    .def = "1MB",
+    .min = 524288,
+    .max = 1073741824,
+    .text = "." },
   GI_OPTION_END,
 };
 static const struct gi_option server_options[] = {
@@ -112,32 +128,32 @@ expect(struct fixture *f, const char *key, bool trusted, const char *wanted)
   assert_ptr_equal(v, f->v);
 }
 
-#define CLIENTS(extra)                                                                                                            \
-  "volume r2-client-0\n"                                                                                                          \
-  "    type protocol/client\n"                                                                                                    \
-  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                                \
-  "    option transport-type tcp\n"                                                                                               \
-  "    option remote-subvolume /nonexistent/b\n"                                                                                  \
-  "    option remote-host node1\n"                                                                                                \
-  "end-volume\n\n"                                                                                                                \
-  "volume r2-client-1\n"                                                                                                          \
-  "    type protocol/client\n"                                                                                                    \
-  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                                \
-  "    option transport-type tcp\n"                                                                                               \
-  "    option remote-subvolume /nonexistent/b\n"                                                                                  \
-  "    option remote-host node2\n"                                                                                                \
+#define CLIENTS(extra)                                                                                                         \
+  "volume r2-client-0\n"                                                                                                       \
+  "    type protocol/client\n"                                                                                                 \
+  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                             \
+  "    option transport-type tcp\n"                                                                                            \
+  "    option remote-subvolume /nonexistent/b\n"                                                                               \
+  "    option remote-host node1\n"                                                                                             \
+  "end-volume\n\n"                                                                                                             \
+  "volume r2-client-1\n"                                                                                                       \
+  "    type protocol/client\n"                                                                                                 \
+  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                             \
+  "    option transport-type tcp\n"                                                                                            \
+  "    option remote-subvolume /nonexistent/b\n"                                                                               \
+  "    option remote-host node2\n"                                                                                             \
   "end-volume\n\n"
 
-#define SET                                                                                                                       \
-  "volume r2-replicate-0\n"                                                                                                       \
-  "    type cluster/replicate\n"                                                                                                  \
-  "    option volume-id ab000000-0000-0000-0000-000000000000\n"                                                                   \
-  "    option afr-pending-xattr r2-client-0,r2-client-1\n"                                                                        \
-  "    subvolumes r2-client-0 r2-client-1\n"                                                                                      \
-  "end-volume\n\n"                                                                                                                \
-  "volume r2-dht\n"                                                                                                               \
-  "    type cluster/distribute\n"                                                                                                 \
-  "    subvolumes r2-replicate-0\n"                                                                                               \
+#define SET                                                                                                                    \
+  "volume r2-replicate-0\n"                                                                                                    \
+  "    type cluster/replicate\n"                                                                                               \
+  "    option volume-id ab000000-0000-0000-0000-000000000000\n"                                                                \
+  "    option afr-pending-xattr r2-client-0,r2-client-1\n"                                                                     \
+  "    subvolumes r2-client-0 r2-client-1\n"                                                                                   \
+  "end-volume\n\n"                                                                                                             \
+  "volume r2-dht\n"                                                                                                            \
+  "    type cluster/distribute\n"                                                                                              \
+  "    subvolumes r2-replicate-0\n"                                                                                            \
   "end-volume\n\n"
 
 static void
@@ -238,7 +254,9 @@ test_brick(void **state)
 static void
 test_unknown_keys(void **state)
 {
-  static const char *const keys[] = { "", "/", "nosuch", "shd/", "shd/nosuch", "r2.node3.nonexistent-b", "../r2", "rebalance/r2" };
+  static const char *const keys[] = {
+    "", "/", "nosuch", "shd/", "shd/nosuch", "r2.node3.nonexistent-b", "../r2", "rebalance/r2"
+  };
   struct fixture *f = *state;
   struct gd_volume *v;
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {

@@ -155,8 +155,8 @@ start_glusterishd() {
     PORT=$BASE_PORT
   fi
   SOCK=$WORK/d/glusterishd.socket
-  if ! timeout 60 "$GLUSTERISHD" --working-directory "$WORK/d" --bind "$HOST" --port "$PORT" --base-port $((PORT + 1)) --max-port $((PORT + 31)) \
-    --pid-file "$WORK/d.pid" "$@" >"$WORK/d.out" 2>&1; then
+  if ! timeout 60 "$GLUSTERISHD" --working-directory "$WORK/d" --bind "$HOST" --port "$PORT" --base-port $((PORT + 1)) \
+    --max-port $((PORT + 31)) --pid-file "$WORK/d.pid" "$@" >"$WORK/d.out" 2>&1; then
     note "$(cat "$WORK/d.out")"
     return 1
   fi
@@ -197,7 +197,8 @@ mount_volume() {
   shift 2
   mkdir -p "$dir"
   MOUNTS+=("$dir")
-  "$GLUSTERISHFS" -s "$HOST" --volfile-server-port "$PORT" --volfile-id "$name" -l "$WORK/mount-${dir##*/}.log" "$@" "$dir" || return 1
+  "$GLUSTERISHFS" -s "$HOST" --volfile-server-port "$PORT" --volfile-id "$name" -l "$WORK/mount-${dir##*/}.log" "$@" "$dir" ||
+    return 1
   within 20 mountpoint -q "$dir"
 }
 
