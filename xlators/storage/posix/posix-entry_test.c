@@ -127,6 +127,42 @@ lookup_repairs_a_missing_gfid(void **state)
   brick_free(b);
 }
 
+/* As a crash between the steps of a create or rename leaves them. */
+static void
+lookup_repairs_lost_handles(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, ROOT, "f"), d = dir(b, ROOT, "d"), e = dir(b, ROOT, "e");
+  char handle[PATH_MAX], path[PATH_MAX];
+  struct stat st;
+
+  (void)state;
+  brick_stop(b);
+  brick_handle(b, handle, &g);
+  unlink(handle);
+  brick_handle(b, handle, &d);
+  unlink(handle);
+  brick_handle(b, handle, &e);
+  unlink(handle);
+  assert_int_equal(symlink("../../00/00/00000000-0000-0000-0000-000000000001/old-name", handle), 0);
+  brick_start(b);
+  assert_fails(brick_nameless(b, &g), ENOENT);
+  assert_fails(brick_nameless(b, &d), ENOENT);
+  fake_wait(b->s, 2100 * GI_NSEC_PER_MSEC);
+  assert_ok(brick_lookup(b, ROOT, "f"));
+  assert_ok(brick_lookup(b, ROOT, "d"));
+  assert_ok(brick_lookup(b, ROOT, "e"));
+  assert_ok(brick_nameless(b, &g));
+  assert_ok(brick_nameless(b, &d));
+  assert_ok(brick_nameless(b, &e));
+  brick_handle(b, handle, &g);
+  brick_path(b, path, "f");
+  assert_true(same_file(handle, path));
+  st = stat_of(path);
+  assert_int_equal(st.st_nlink, 2);
+  brick_free(b);
+}
+
 static void
 lookup_answers_what_is_asked(void **state)
 {
@@ -700,6 +736,7 @@ main(void)
 
   const struct CMUnitTest slow[] = { /* they wait for a clock: once is enough */
     cmocka_unit_test(lookup_repairs_a_missing_gfid),
+    cmocka_unit_test(lookup_repairs_lost_handles),
     cmocka_unit_test(whole_trees_go_to_the_landfill_and_away),
   };
 
