@@ -7,17 +7,24 @@
  *            journal have room: nearly everything;
  *   io_uring cold reads and O_DIRECT transfers;
  *   workers  what waits for the disk by nature (fsync, copies, checksums), big
- *            removals, and a whole kind for a second after one of its calls
- *            took more than 5 ms inline, so that a slow disk does not keep the
- *            brick from answering pings.
+ *            removals, and a whole kind for a second after its calls slept more
+ *            than 5 ms inline, so that a slow disk does not keep the brick from
+ *            answering pings.
+ *
+ * A call that is merely long may have been preempted on a busy machine, where
+ * a hand-over would make things worse. So a long call only makes its kind
+ * suspect, and a suspect kind is moved when a long call is seen to sleep.
  *
  * Read-modify-write operations are alone on their inode: inline that is given;
  * while one is on a worker, the next ones wait in the inode's list.
  */
 #include "xlators/storage/posix/posix.h"
 
+#include <sys/resource.h>
+
 #define SLOW_CALL (5 * GI_NSEC_PER_MSEC)
 #define SLOW_PERIOD GI_NSEC_PER_SEC
+#define SUSPECT_PERIOD (10 * GI_NSEC_PER_SEC)
 
 #define ATTR(s, pr, po) .stat_of = s, .pre_of = pr, .post_of = po, .pre2_of = NO, .post2_of = NO
 #define NEW_ENTRY ATTR(OBJ, PARENT, PARENT), .stamps = STAMP_OBJ | STAMP_PARENT, .reserved = true
@@ -373,22 +380,46 @@ must_move(struct posix_op *op)
   return p->any_slow && gi_now(op->x->reactor) < p->slow_until[op->fop->kind];
 }
 
+/* How often this thread gave up its processor by itself, that is, waited in the kernel. */
+static long
+sleeps(void)
+{
+  struct rusage u;
+
+  return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+}
+
+static void
+note_slow_call(struct posix_op *op, uint64_t end, uint64_t took, bool suspect, bool slept)
+{
+  struct posix *p = op->p;
+  enum gi_fop_kind kind = op->fop->kind;
+
+  p->any_slow = true;
+  p->metrics.slow_calls++;
+  p->suspect_until[kind] = end + SUSPECT_PERIOD;
+  if (!suspect || !slept)
+    return;
+  p->slow_until[kind] = end + SLOW_PERIOD;
+  p->metrics.slow_trips++;
+  gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s waited %llu ms for the disk: this kind goes to the workers for a second",
+         gi_fop_name(kind), (unsigned long long)(took / GI_NSEC_PER_MSEC));
+}
+
 static enum posix_run
 run_inline(struct posix_op *op)
 {
   struct posix *p = op->p;
-  uint64_t start = gi_now(op->x->reactor);
+  enum gi_fop_kind kind = op->fop->kind;
+  uint64_t start = gi_now(op->x->reactor), end;
+  bool suspect = p->any_slow && start < p->suspect_until[kind];
+  long before = suspect ? sleeps() : 0;
   enum posix_run r = op->kind->run(op);
-  uint64_t end = gi_now(op->x->reactor);
 
+  end = gi_now(op->x->reactor);
   p->metrics.runs_inline++;
-  if (end - start > SLOW_CALL) {
-    p->slow_until[op->fop->kind] = end + SLOW_PERIOD;
-    p->any_slow = true;
-    p->metrics.slow_trips++;
-    gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s took %llu ms: this kind goes to the workers for a second",
-           gi_fop_name(op->fop->kind), (unsigned long long)((end - start) / GI_NSEC_PER_MSEC));
-  }
+  if (end - start > SLOW_CALL)
+    note_slow_call(op, end, end - start, suspect, suspect && sleeps() != before);
   return r;
 }
 

@@ -180,7 +180,7 @@ struct posix_kind {
 extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
 struct posix_metrics {
-  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens;
+  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens;
 };
 extern const struct gi_metric posix_metric_table[];
 
@@ -197,7 +197,7 @@ struct posix {
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
   struct posix_config cfg;
   struct posix_metrics metrics;
-  uint64_t slow_until[GI_FOP_MAX];
+  uint64_t slow_until[GI_FOP_MAX], suspect_until[GI_FOP_MAX];
   bool any_slow;
 
   struct gi_list dirs; /* struct posix_dir.lru, least recent first */
