@@ -23,12 +23,12 @@ struct xattr_args {
 };
 
 void
-posix_at_probe(struct posix *p)
+posix_at_probe(struct posix *p, bool wanted)
 {
   struct xattr_args args = {0};
   long r = syscall(NR_GETXATTRAT, p->root_fd, ".", AT_SYMLINK_NOFOLLOW, KEY_GFID, &args, sizeof(args));
 
-  p->have_xattrat = r >= 0 || (errno != ENOSYS && errno != EPERM);
+  p->have_xattrat = wanted && (r >= 0 || (errno != ENOSYS && errno != EPERM));
 }
 
 int

@@ -195,7 +195,7 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
     return -1;
   move_old_landfill(p);
   empty_unlink(p);
-  posix_at_probe(p);
+  posix_at_probe(p, o->xattr_at);
   size_dir_cache(p);
   p->root_dir = gi_new(struct posix_dir);
   p->root_dir->fd = fcntl(p->root_fd, F_DUPFD_CLOEXEC, 3);

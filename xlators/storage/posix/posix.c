@@ -41,6 +41,8 @@ static const struct gi_option posix_option_table[] = {
    .op_version = 90000, .text = "Accepted for compatibility: io_uring is used for cold reads and direct I/O whenever the kernel allows it."},
   {.name = "io-engine", .type = GI_OPT_ENUM, OPT(engine), .def = "auto", .words = engine_words, .level = 3,
    .text = "Where system calls run: auto picks per call; the others force one way, for tests and for fault finding."},
+  {.name = "xattr-at", .type = GI_OPT_BOOL, OPT(xattr_at), .def = "on", .level = 3,
+   .text = "Reach attributes by descriptor and name where the kernel can (Linux 6.13); off: through /proc, as on older kernels."},
   {.name = "reserve", .key = "storage.reserve", .type = GI_OPT_PERCENT_OR_SIZE, OPT(reserve), .def = "1", .live = true, .level = 1,
    .op_version = 31300, .text = "Percent or size of the brick that stays free: ordinary writes get ENOSPC before it is used."},
   {.name = "shared-brick-count", .type = GI_OPT_INT, OPT(shared_bricks), .def = "1", .live = true, .level = 3,

@@ -45,7 +45,7 @@ enum posix_engine { ENGINE_AUTO, ENGINE_INLINE, ENGINE_POOL, ENGINE_URING };
 
 struct posix_options {
   char *directory, *volume_id, *hostname, *node_uuid, *separator, *user_mode;
-  bool ctime, gfid2path, pgfid, fips, node_uuid_pathinfo, o_direct, aio, uring, export_size, no_landfill_purge;
+  bool ctime, gfid2path, pgfid, fips, node_uuid_pathinfo, o_direct, aio, uring, export_size, no_landfill_purge, xattr_at;
   int64_t health_interval, health_timeout, uid, gid, max_hardlinks, batch_delay, shared_bricks;
   int64_t create_mask, create_dir_mask, force_create, force_dir;
   uint64_t janitor_sleep;
@@ -238,7 +238,7 @@ struct posix_inode *posix_inode_of(struct posix *p, struct gi_inode *inode);
 bool posix_inode_has_fd(struct posix *p, struct gi_inode *inode);
 
 /* ---- posix-at.c: calls relative to a descriptor; -1 and errno like the kernel's ---- */
-void posix_at_probe(struct posix *p);
+void posix_at_probe(struct posix *p, bool wanted);
 int posix_at_stat(struct posix_at at, struct stat *st);
 ssize_t posix_at_get(const struct posix *p, struct posix_at at, const char *name, void *value, size_t size);
 int posix_at_set(const struct posix *p, struct posix_at at, const char *name, const void *value, size_t size, int flags);
