@@ -582,3 +582,28 @@ rig_open(struct rig *r, uint8_t n)
   rig_forget(r);
   return fd;
 }
+
+struct rig *
+rig_with_file(const char *options, struct gi_fd **fd)
+{
+  struct rig *r = rig_new(options);
+
+  rig_object(r, 5, S_IFREG | 0644);
+  *fd = rig_open(r, 5);
+  return r;
+}
+
+void
+rig_done(const struct gi_fop *f, int ret, int err)
+{
+  if (!f->answered)
+    fail_msg("%s was not answered", gi_fop_name(f->kind));
+  if (f->rsp.ret != ret || (ret < 0 && f->rsp.err != err))
+    fail_msg("%s: %d/%d instead of %d/%d", gi_fop_name(f->kind), f->rsp.ret, f->rsp.err, ret, err);
+}
+
+void
+rig_blame(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot)
+{
+  brick_object(&r->brick[child], n)->mark[blamed][slot] = 1;
+}

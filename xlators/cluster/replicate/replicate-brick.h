@@ -83,5 +83,9 @@ struct gi_fop *rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd);
 struct gi_fop *rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req);
 struct gi_fd *rig_open(struct rig *r, uint8_t n); /* opened on all children that are up; logs forgotten */
 void rig_run(struct rig *r, struct gi_fop *f);    /* submits and settles */
+struct rig *rig_with_file(const char *options, struct gi_fd **fd); /* object 5, opened */
+void rig_done(const struct gi_fop *f, int ret, int err);           /* asserts how it was answered */
+/* Brick `child` blames brick `blamed` (BRICKS: is dirty) in slot 0 data, 1 metadata, 2 entry of object n. */
+void rig_blame(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot);
 
 #endif

@@ -5,15 +5,6 @@
  */
 #include "replicate-brick.h"
 
-static void
-assert_done(struct gi_fop *f, int ret, int err)
-{
-  if (!f->answered)
-    fail_msg("%s was not answered", gi_fop_name(f->kind));
-  if (f->rsp.ret != ret || (ret < 0 && f->rsp.err != err))
-    fail_msg("%s: %d/%d instead of %d/%d", gi_fop_name(f->kind), f->rsp.ret, f->rsp.err, ret, err);
-}
-
 static struct gi_fop *
 lookup(struct rig *r, const char *name)
 {
@@ -21,12 +12,6 @@ lookup(struct rig *r, const char *name)
 
   rig_run(r, f);
   return f;
-}
-
-static void
-blame(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot)
-{
-  brick_object(&r->brick[child], n)->mark[blamed][slot] = 1;
 }
 
 static void
@@ -71,7 +56,7 @@ lookup_asks_for_the_counters(void **state)
   for (unsigned i = 0; i < BRICKS; i++)
     fake_script(r->s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = check_request, .arg = &seen[i]});
   rig_run(r, f);
-  assert_done(f, -1, ENOENT);
+  rig_done(f, -1, ENOENT);
   for (unsigned i = 0; i < BRICKS; i++)
     assert_non_null(seen[i]);
   rig_free(r);
@@ -90,7 +75,7 @@ error_priority(void **state)
 
     for (unsigned c = 0; c < BRICKS; c++)
       r->brick[c].fail_once[GI_FOP_LOOKUP] = t[i].err[c];
-    assert_done(lookup(r, "x"), -1, t[i].want);
+    rig_done(lookup(r, "x"), -1, t[i].want);
     rig_free_clean(r);
   }
 }
@@ -107,12 +92,12 @@ different_gfids_are_an_error(void **state)
     if (r->brick[1].name[i].used)
       r->brick[1].name[i].gfid = other;
   brick_object(&r->brick[1], 5)->stat.gfid = other;
-  assert_done(lookup(r, "f5"), -1, EIO);
+  rig_done(lookup(r, "f5"), -1, EIO);
 
   /* Unless that brick is known to have missed changes of the directory. */
-  blame(r, 0, 1, 1, 2);
+  rig_blame(r, 0, 1, 1, 2);
   rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
-  assert_done(lookup(r, "f5"), 0, 0);
+  rig_done(lookup(r, "f5"), 0, 0);
   rig_free_clean(r);
 }
 
@@ -126,7 +111,7 @@ wrong_gfid_expected_above(void **state)
   f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0);
   memset(&f->loc.gfid, 6, sizeof(f->loc.gfid));
   rig_run(r, f);
-  assert_done(f, -1, ESTALE);
+  rig_done(f, -1, ESTALE);
   rig_free_clean(r);
 }
 
@@ -138,16 +123,16 @@ name_that_only_a_stale_brick_has(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   lose_name(r, 0, "f5");
   lose_name(r, 1, "f5");
-  assert_done(lookup(r, "f5"), -1, ENOENT);
+  rig_done(lookup(r, "f5"), -1, ENOENT);
   /* The other way round the two that have it win. */
   rig_object(r, 5, S_IFREG | 0644);
   lose_name(r, 2, "f5");
-  assert_done(lookup(r, "f5"), 0, 0);
+  rig_done(lookup(r, "f5"), 0, 0);
   /* One copy of two, the third down: nobody can tell. */
   rig_object(r, 5, S_IFREG | 0644);
   lose_name(r, 1, "f5");
   rig_down(r, 2);
-  assert_done(lookup(r, "f5"), -1, ENOTCONN);
+  rig_done(lookup(r, "f5"), -1, ENOTCONN);
   rig_free_clean(r);
 }
 
@@ -159,17 +144,17 @@ everyone_accused(void **state)
 
   rig_object(r, 5, S_IFREG | 0644);
   for (unsigned i = 0; i < BRICKS; i++)
-    blame(r, i, 5, (i + 1) % BRICKS, 0);
-  assert_done(lookup(r, "f5"), -1, ENOTCONN);
+    rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
+  rig_done(lookup(r, "f5"), -1, ENOTCONN);
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
-  assert_done(f, -1, EIO);
+  rig_done(f, -1, EIO);
   rig_free_clean(r);
 
   r = rig_new("option quorum-type none\n");
   rig_object(r, 5, S_IFREG | 0644);
   for (unsigned i = 0; i < BRICKS; i++)
-    blame(r, i, 5, (i + 1) % BRICKS, 0);
-  assert_done(lookup(r, "f5"), 0, 0);
+    rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
+  rig_done(lookup(r, "f5"), 0, 0);
   rig_free_clean(r);
 }
 
@@ -180,9 +165,9 @@ counters_do_not_reach_the_application(void **state)
   struct gi_fop *f;
 
   rig_object(r, 5, S_IFREG | 0644);
-  blame(r, 0, 5, 2, 0);
+  rig_blame(r, 0, 5, 2, 0);
   f = lookup(r, "f5");
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   assert_null(gi_dict_get(f->rsp.xdata, "trusted.afr.v-client-2"));
   assert_null(gi_dict_get(f->rsp.xdata, "link-count"));
   rig_free_clean(r);
@@ -210,9 +195,9 @@ accused_copies_are_not_read(void **state)
       rig_object(r, 5, S_IFREG | 0644);
       for (unsigned j = 0; j < BRICKS; j++)
         if (j != good)
-          blame(r, good, 5, j, slot);
+          rig_blame(r, good, 5, j, slot);
       rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
-      assert_done(f, 0, 0);
+      rig_done(f, 0, 0);
       assert_int_equal(reader(r, GI_FOP_STAT), good);
       rig_free_clean(r);
     }
@@ -225,7 +210,7 @@ dirty_alone_accuses_nobody(void **state)
   struct gi_fop *f;
 
   rig_object(r, 5, S_IFREG | 0644);
-  blame(r, 1, 5, BRICKS, 0);
+  rig_blame(r, 1, 5, BRICKS, 0);
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
   assert_int_equal(reader(r, GI_FOP_STAT), 1);
   rig_free_clean(r);
@@ -240,7 +225,7 @@ shorter_copies_are_not_read(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   brick_object(&r->brick[1], 5)->stat.size = brick_object(&r->brick[2], 5)->stat.size = 100;
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   assert_true(reader(r, GI_FOP_STAT) != 0);
   rig_free_clean(r);
 }
@@ -254,19 +239,19 @@ failed_read_goes_to_the_next(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   r->brick[0].fail_once[GI_FOP_STAT] = EIO;
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_forget(r);
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].fail_once[GI_FOP_STAT] = EIO;
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
-  assert_done(f, -1, EIO);
+  rig_done(f, -1, EIO);
   for (unsigned i = 0; i < BRICKS; i++)
     assert_int_equal(fake_count(r->s, i, GI_FOP_STAT), 1);
   /* What a good copy says of the object is final. */
   rig_forget(r);
   r->brick[0].fail_once[GI_FOP_GETXATTR] = ENODATA;
   rig_run(r, f = rig_loc(r, GI_FOP_GETXATTR, 5));
-  assert_done(f, -1, ENODATA);
+  rig_done(f, -1, ENODATA);
   rig_log(r, 1, "");
   rig_free_clean(r);
 }
@@ -286,7 +271,7 @@ frozen_brick_is_replaced_when_it_goes_down(void **state)
   rig_run(r, f);
   assert_false(f->answered);
   rig_down(r, 0);
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_free_clean(r);
 }
 
@@ -303,7 +288,7 @@ refreshes_are_shared(void **state)
   assert_int_equal(fake_count(r->s, 0, GI_FOP_LOOKUP), 1);
   rig_release(r, 1, GI_FOP_LOOKUP);
   for (int i = 0; i < 5; i++)
-    assert_done(f[i], 0, 0);
+    rig_done(f[i], 0, 0);
   rig_free_clean(r);
 }
 
@@ -319,7 +304,7 @@ any_transition_forces_a_refresh(void **state)
   rig_down(r, 2);
   rig_run(r, rig_loc(r, GI_FOP_STAT, 5));
   assert_int_equal(fake_count(r->s, 0, GI_FOP_LOOKUP), 2);
-  blame(r, 0, 5, 2, 0); /* it missed a change */
+  rig_blame(r, 0, 5, 2, 0); /* it missed a change */
   rig_up(r, 2);
   for (int i = 0; i < 4; i++) {
     rig_forget(r);
@@ -389,7 +374,7 @@ quorum_types(void **state)
 
     for (unsigned c = 0; c < t[i].down; c++)
       rig_down(r, c);
-    assert_done(lookup(r, "x"), -1, t[i].works ? ENOENT : ENOTCONN);
+    rig_done(lookup(r, "x"), -1, t[i].works ? ENOENT : ENOTCONN);
     rig_free(r);
   }
 }
@@ -403,15 +388,15 @@ opening_needs_quorum(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   r->brick[0].fail_once[GI_FOP_OPEN] = EIO;
   rig_run(r, f = rig_fd(r, GI_FOP_OPEN, fake_fd(r->s, 5)));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   r->brick[0].fail_once[GI_FOP_OPEN] = r->brick[1].fail_once[GI_FOP_OPEN] = EACCES;
   rig_run(r, f = rig_fd(r, GI_FOP_OPEN, fake_fd(r->s, 5)));
-  assert_done(f, -1, EACCES);
+  rig_done(f, -1, EACCES);
   for (unsigned i = 0; i < BRICKS; i++)
-    blame(r, i, 5, (i + 1) % BRICKS, 0);
+    rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
   rig_run(r, rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
   rig_run(r, f = rig_fd(r, GI_FOP_OPEN, fake_fd(r->s, 5)));
-  assert_done(f, -1, EIO);
+  rig_done(f, -1, EIO);
   rig_free_clean(r);
 }
 
@@ -428,7 +413,7 @@ internal_locks_need_a_quorum(void **state)
   f->caller.owner.len = 8;
   r->brick[1].fail_once[GI_FOP_INODELK] = EAGAIN;
   rig_run(r, f);
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_log(r, 0, "L:0 U:0 W:0");
   rig_log(r, 1, "L:0 W:0");
   f = rig_loc(r, GI_FOP_INODELK, 5);
@@ -437,7 +422,7 @@ internal_locks_need_a_quorum(void **state)
   f->args.type = f->args.flock.type = GI_LK_UNLOCK;
   f->caller.owner.len = 8;
   rig_run(r, f);
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_free_clean(r);
 }
 

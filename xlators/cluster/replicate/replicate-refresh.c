@@ -84,7 +84,7 @@ preferred(const struct rep *rep, uint32_t candidates)
   for (unsigned i = 0; o->read_subvolume && i < rep->n; i++)
     if (((candidates >> i) & 1) && strcmp(rep->x->children[i]->name, o->read_subvolume) == 0)
       return (int)i;
-  if (o->read_subvolume_index >= 0 && ((candidates >> o->read_subvolume_index) & 1))
+  if (o->read_subvolume_index >= 0 && o->read_subvolume_index < rep->n && ((candidates >> o->read_subvolume_index) & 1))
     return (int)o->read_subvolume_index;
   if (o->choose_local && rep->local >= 0 && ((candidates >> rep->local) & 1))
     return rep->local;

@@ -7,25 +7,6 @@
 
 #define GRANULAR "option granular-entry-heal on\n"
 
-static void
-assert_done(struct gi_fop *f, int ret, int err)
-{
-  if (!f->answered)
-    fail_msg("%s was not answered", gi_fop_name(f->kind));
-  if (f->rsp.ret != ret || (ret < 0 && f->rsp.err != err))
-    fail_msg("%s: %d/%d instead of %d/%d", gi_fop_name(f->kind), f->rsp.ret, f->rsp.err, ret, err);
-}
-
-static struct rig *
-file_rig(const char *options, struct gi_fd **fd)
-{
-  struct rig *r = rig_new(options);
-
-  rig_object(r, 5, S_IFREG | 0644);
-  *fd = rig_open(r, 5);
-  return r;
-}
-
 /* ---- the worked examples ---- */
 
 /* replicate.md 11.1: the third brick is down. */
@@ -44,25 +25,25 @@ third_brick_down(void **state)
   rig_forget(r);
 
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
   rig_log(r, 0, "L:0 X:d+1 WRITE FSYNC X:2d+1,d-1 U:0");
   rig_run(r, f = rig_loc(r, GI_FOP_SETATTR, 6));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_log(r, 0, "LOOKUP L:m X:m+1 SETATTR X:2m+1,m-1 U:m");
   f = rig_entry(r, GI_FOP_CREATE, 1, "newf", 8);
   rig_run(r, f);
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_log(r, 0, "E:newf X:e+1 CREATE X:2e+1,e-1 X:2d+1,2m+1 EU:newf");
   assert_string_equal(r->brick[0].index_names, "+newf");
   rig_run(r, rig_write(r, f->fd, 0, 10));
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, f->fd));
   rig_run(r, f = rig_entry(r, GI_FOP_MKDIR, 1, "newd", 9));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   f = rig_entry(r, GI_FOP_RMDIR, 1, "f7", 0);
   gi_loc_set_inode(&f->loc, fake_inode(r->s, 7));
   rig_run(r, f);
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
 
   for (unsigned i = 0; i < 2; i++) {
     rig_marks(r, i, 5, "2d1");
@@ -89,7 +70,7 @@ rename_marks_both_parents(void **state)
   f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
   gi_fop_set_entry(f, &f->loc2, fake_inode(r->s, 6), "to");
   rig_run(r, f);
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   rig_log(r, 1, "LOOKUP E:f5 E:to X:e+1 X:e+1 RENAME X:2e+1,e-1 X:2e+1,e-1 EU:f5 EU:to");
   rig_marks(r, 1, 1, "2e1");
   rig_marks(r, 1, 6, "2e1");
@@ -181,7 +162,7 @@ static struct rig *
 outcome(enum gi_fop_kind kind, const int err[BRICKS], int ret, int want)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
   rig_object(r, 6, S_IFDIR | 0755);
@@ -191,7 +172,7 @@ outcome(enum gi_fop_kind kind, const int err[BRICKS], int ret, int want)
   }
   f = make(r, kind, fd);
   rig_run(r, f);
-  assert_done(f, ret == 0 && kind == GI_FOP_WRITE ? 10 : ret, want);
+  rig_done(f, ret == 0 && kind == GI_FOP_WRITE ? 10 : ret, want);
   return r;
 }
 
@@ -266,7 +247,7 @@ same_error_while_one_is_down(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   rig_down(r, 2);
   rig_run(r, f = rig_entry(r, GI_FOP_MKDIR, 1, "f5", 9));
-  assert_done(f, -1, EEXIST);
+  rig_done(f, -1, EEXIST);
   rig_marks(r, 0, 1, "");
   rig_marks(r, 1, 1, "");
   rig_free_clean(r);
@@ -281,7 +262,7 @@ not_empty_blames_nobody(void **state)
   rig_object(r, 5, S_IFDIR | 0755);
   r->brick[1].fail_once[GI_FOP_RMDIR] = ENOTEMPTY;
   rig_run(r, f = rig_entry(r, GI_FOP_RMDIR, 1, "f5", 0));
-  assert_done(f, 0, 0);
+  rig_done(f, 0, 0);
   for (unsigned i = 0; i < BRICKS; i++)
     rig_marks(r, i, 1, "");
   rig_free_clean(r);
@@ -291,14 +272,14 @@ static void
 short_write_fails_the_brick(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
   fake_script_clear(r->s);
   rig_hold(r, 1, GI_FOP_WRITE);
   rig_run(r, f = rig_write(r, fd, 0, 10));
   fake_release(r->s, 1, GI_FOP_WRITE, 4, 0);
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_marks(r, 0, 5, "1d1");
   rig_marks(r, 1, 5, "D:d1");
   rig_free_clean(r);
@@ -310,7 +291,7 @@ static void
 one_brick_is_no_quorum(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
 
   rig_down(r, 1);
   rig_down(r, 2);
@@ -319,13 +300,13 @@ one_brick_is_no_quorum(void **state)
     struct gi_fop *f = make(r, all_kinds[k], fd);
 
     rig_run(r, f);
-    assert_done(f, -1, ENOTCONN);
+    rig_done(f, -1, ENOTCONN);
   }
   for (unsigned k = 0; k < 3; k++) {
     struct gi_fop *f = rig_loc(r, (enum gi_fop_kind[]){GI_FOP_STAT, GI_FOP_GETXATTR, GI_FOP_STATFS}[k], 5);
 
     rig_run(r, f);
-    assert_done(f, -1, ENOTCONN);
+    rig_done(f, -1, ENOTCONN);
   }
   rig_log(r, 0, "");
   rig_free_clean(r);
@@ -335,17 +316,17 @@ static void
 quorum_lost_while_locking(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *f;
 
   r->brick[1].fail_err[GI_FOP_FINODELK] = r->brick[2].fail_err[GI_FOP_FINODELK] = EPERM;
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, -1, EPERM);
+  rig_done(f, -1, EPERM);
   rig_log(r, 0, "L:0 U:0 W:0 U:0");
   rig_log(r, 1, "L:0 W:0");
   r->brick[1].fail_err[GI_FOP_FINODELK] = r->brick[2].fail_err[GI_FOP_FINODELK] = 0;
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_free_clean(r);
 }
 
@@ -353,12 +334,12 @@ static void
 quorum_lost_in_pre_op(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *f;
 
   r->brick[1].fail_once[GI_FOP_FXATTROP] = r->brick[2].fail_once[GI_FOP_FXATTROP] = ENOSPC;
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, -1, ENOSPC);
+  rig_done(f, -1, ENOSPC);
   rig_log(r, 0, "L:0 X:d+1 X:d-1 U:0"); /* nothing was written: the mark is taken back */
   rig_log(r, 1, "L:0 X:d+1 U:0");
   rig_marks(r, 0, 5, "");
@@ -369,14 +350,14 @@ static void
 pre_op_fails_on_one(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
   r->brick[0].fail_once[GI_FOP_FXATTROP] = ENOSPC;
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_log(r, 0, "L:0 X:d+1 U:0");
   rig_log(r, 1, "L:0 X:d+1 WRITE X:0d+1,d-1 U:0");
   rig_marks(r, 2, 5, "0d1");
@@ -387,7 +368,7 @@ static void
 post_op_without_quorum_fails_the_write(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
   for (unsigned i = 0; i < BRICKS; i++)
@@ -397,7 +378,7 @@ post_op_without_quorum_fails_the_write(void **state)
   assert_false(f->answered);
   r->brick[0].fail_err[GI_FOP_FXATTROP] = EIO;
   fake_release(r->s, 1, GI_FOP_WRITE, -1, EIO);
-  assert_done(f, -1, ENOTCONN);
+  rig_done(f, -1, ENOTCONN);
   r->brick[0].fail_err[GI_FOP_FXATTROP] = 0;
   rig_free_clean(r);
 }
@@ -405,23 +386,17 @@ post_op_without_quorum_fails_the_write(void **state)
 /* ---- a bad copy must not become the only good one ---- */
 
 static void
-set_mark(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot)
-{
-  brick_object(&r->brick[child], n)->mark[blamed][slot] = 1;
-}
-
-static void
 in_flight_split_brain(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
-  set_mark(r, 0, 5, 1, 0);
-  set_mark(r, 0, 5, 2, 0); /* only brick 0 is good */
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 0, 5, 2, 0); /* only brick 0 is good */
   r->brick[0].fail_once[GI_FOP_WRITE] = EDQUOT;
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, -1, EDQUOT);
+  rig_done(f, -1, EDQUOT);
   rig_marks(r, 0, 5, "1d1,2d1,D:d1");
   rig_marks(r, 1, 5, "D:d1"); /* does not blame brick 0 */
   rig_free_clean(r);
@@ -432,13 +407,13 @@ static void
 fsync_does_not_split_the_brain(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *f;
 
-  set_mark(r, 0, 5, 1, 0);
-  set_mark(r, 0, 5, 2, 0); /* only brick 0 is good */
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 0, 5, 2, 0); /* only brick 0 is good */
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_down(r, 0);
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
   rig_marks(r, 1, 5, "D:d1");
@@ -451,13 +426,13 @@ static void
 good_copies_are_not_blamed_one_by_one(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *a, *b;
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  set_mark(r, 0, 5, 2, 0);
-  set_mark(r, 1, 5, 2, 0);
+  rig_blame(r, 0, 5, 2, 0);
+  rig_blame(r, 1, 5, 2, 0);
   rig_run(r, rig_write(r, fd, 0, 10));
   rig_hold(r, 2, GI_FOP_WRITE);
   r->brick[0].fail_once[GI_FOP_WRITE] = EIO;
@@ -465,8 +440,8 @@ good_copies_are_not_blamed_one_by_one(void **state)
   r->brick[1].fail_once[GI_FOP_WRITE] = EROFS;
   rig_run(r, b = rig_write(r, fd, 20, 10));
   rig_release(r, 2, GI_FOP_WRITE);
-  assert_done(b, 10, 0); /* its replies were complete first */
-  assert_done(a, -1, EIO);
+  rig_done(b, 10, 0); /* its replies were complete first */
+  rig_done(a, -1, EIO);
   rig_marks(r, 0, 5, "1d1,2d1,D:d1");
   rig_marks(r, 1, 5, "2d1,D:d1");
   rig_free_clean(r);
@@ -476,14 +451,14 @@ static void
 no_good_copy_refuses_writes(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *f;
 
-  set_mark(r, 0, 5, 1, 0);
-  set_mark(r, 1, 5, 2, 0);
-  set_mark(r, 2, 5, 0, 0);
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 1, 5, 2, 0);
+  rig_blame(r, 2, 5, 0, 0);
   rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, -1, EIO);
+  rig_done(f, -1, EIO);
   rig_log(r, 0, "L:0 X:d+1 X:d-1 U:0");
   rig_free_clean(r);
 }
@@ -495,11 +470,11 @@ no_readable_metadata_refuses_changes(void **state)
   struct gi_fop *f;
 
   rig_object(r, 5, S_IFREG | 0644);
-  set_mark(r, 0, 5, 1, 1);
-  set_mark(r, 1, 5, 2, 1);
-  set_mark(r, 2, 5, 0, 1);
+  rig_blame(r, 0, 5, 1, 1);
+  rig_blame(r, 1, 5, 2, 1);
+  rig_blame(r, 2, 5, 0, 1);
   rig_run(r, f = rig_loc(r, GI_FOP_SETATTR, 5));
-  assert_done(f, -1, EIO);
+  rig_done(f, -1, EIO);
   rig_log(r, 0, "LOOKUP");
   rig_free_clean(r);
 }
@@ -509,7 +484,7 @@ static void
 different_bricks_fail_in_one_session(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *a, *b;
 
   for (unsigned i = 0; i < BRICKS; i++)
@@ -522,8 +497,8 @@ different_bricks_fail_in_one_session(void **state)
   r->brick[1].fail_once[GI_FOP_WRITE] = EIO;
   rig_run(r, b = rig_write(r, fd, 20, 10));
   rig_release(r, 0, GI_FOP_WRITE);
-  assert_done(a, 10, 0);
-  assert_done(b, 10, 0);
+  rig_done(a, 10, 0);
+  rig_done(b, 10, 0);
   rig_log(r, 0, "WRITE WRITE X:1d+1,2d+1,d-1 U:0");
   rig_marks(r, 0, 5, "1d1,2d1");
   rig_marks(r, 1, 5, "2d1,D:d1");
@@ -537,7 +512,7 @@ static void
 down_in_phase(enum gi_fop_kind phase)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   struct gi_fop *f;
 
   for (unsigned i = 0; i < BRICKS; i++)
@@ -546,7 +521,7 @@ down_in_phase(enum gi_fop_kind phase)
   rig_run(r, f = rig_write(r, fd, 0, 10));
   assert_false(f->answered);
   rig_down(r, 1);
-  assert_done(f, 10, 0);
+  rig_done(f, 10, 0);
   rig_marks(r, 0, 5, "1d1");
   rig_marks(r, 2, 5, "1d1");
   assert_int_equal(r->brick[0].locks, 0);
@@ -566,7 +541,7 @@ static void
 child_goes_down_in_post_op(void **state)
 {
   struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
+  struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *f;
 
   for (unsigned i = 0; i < BRICKS; i++)
@@ -594,361 +569,11 @@ entry_child_goes_down(void **state)
     rig_run(r, f = rig_entry(r, GI_FOP_MKDIR, 1, "d", 9));
     assert_false(f->answered);
     rig_down(r, 1);
-    assert_done(f, 0, 0);
+    rig_done(f, 0, 0);
     rig_marks(r, 0, 1, "1e1");
     rig_marks(r, 2, 9, "1m1,1e1");
     rig_free(r);
   }
-}
-
-/* ---- sessions ---- */
-
-static void
-overlapping_writes_keep_their_order(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *a, *b, *c;
-
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_forget(r);
-  rig_hold(r, 1, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 0, 100));
-  rig_run(r, b = rig_write(r, fd, 50, 100));  /* overlaps a */
-  rig_run(r, c = rig_write(r, fd, 200, 100)); /* does not */
-  assert_false(a->answered);
-  assert_false(b->answered);
-  assert_true(c->answered);
-  rig_log(r, 0, "WRITE WRITE");
-  rig_release(r, 1, GI_FOP_WRITE);
-  assert_done(a, 100, 0);
-  assert_done(b, 100, 0);
-  rig_log(r, 0, "WRITE");
-  rig_free_clean(r);
-}
-
-static void
-writes_during_the_first_lock_share_it(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f[4];
-
-  rig_hold(r, 0, GI_FOP_FINODELK);
-  for (unsigned i = 0; i < 4; i++)
-    rig_run(r, f[i] = rig_write(r, fd, 100u * i, 100));
-  rig_release(r, 0, GI_FOP_FINODELK);
-  for (unsigned i = 0; i < 4; i++)
-    assert_done(f[i], 100, 0);
-  rig_log_all(r, "L:0 X:d+1 WRITE WRITE WRITE WRITE");
-  rig_free_clean(r);
-}
-
-static void
-fsync_does_not_overtake(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *w, *s;
-
-  rig_hold(r, 0, GI_FOP_FINODELK);
-  rig_run(r, w = rig_write(r, fd, 0, 100));
-  rig_run(r, s = rig_fd(r, GI_FOP_FSYNC, fd));
-  rig_release(r, 0, GI_FOP_FINODELK);
-  assert_done(w, 100, 0);
-  assert_done(s, 0, 0);
-  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC");
-  /* And it leaves behind a write that is under way, without waiting for its reply. */
-  rig_hold(r, 2, GI_FOP_WRITE);
-  rig_run(r, w = rig_write(r, fd, 0, 100));
-  rig_run(r, s = rig_fd(r, GI_FOP_FSYNC, fd));
-  rig_log(r, 0, "WRITE FSYNC");
-  assert_done(s, 0, 0);
-  assert_false(w->answered);
-  rig_release(r, 2, GI_FOP_WRITE);
-  assert_done(w, 100, 0);
-  rig_free_clean(r);
-}
-
-static void
-post_op_comes_after_the_delay(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 1\n", &fd);
-
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
-  fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
-  rig_run(r, rig_write(r, fd, 10, 10)); /* begins the delay anew */
-  fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
-  rig_log_all(r, "L:0 X:d+1 WRITE WRITE");
-  fake_wait(r->s, 500 * GI_NSEC_PER_MSEC);
-  rig_log_all(r, "X:d-1 U:0");
-  rig_free_clean(r);
-}
-
-/* replicate.md 6.7: random writes cost one fsync before the mark goes; appends, O_SYNC and an application's fsync none. */
-static void
-durability_before_the_mark_goes(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f;
-
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_log_all(r, "L:0 X:d+1 WRITE WRITE FSYNC X:d-1 U:0");
-
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_run(r, rig_fd(r, GI_FOP_FSYNC, fd));
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
-
-  f = rig_write(r, fd, 0, 10);
-  f->args.flags = 010000; /* O_DSYNC */
-  rig_run(r, f);
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0");
-  rig_free_clean(r);
-}
-
-static void
-fsync_failure_before_the_mark_goes_is_blamed(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-
-  rig_run(r, rig_write(r, fd, 0, 10));
-  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_marks(r, 0, 5, "1d1");
-  rig_marks(r, 1, 5, "D:d1");
-  rig_free_clean(r);
-}
-
-static void
-lock_is_given_up_when_others_wait(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f;
-
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
-  r->brick[1].lock_count = 2;
-  rig_run(r, f = rig_write(r, fd, 10, 10));
-  assert_done(f, 10, 0);
-  rig_log_all(r, "L:0 X:d+1 WRITE WRITE X:d-1 U:0");
-
-  r->brick[1].lock_count = 0;
-  rig_run(r, rig_write(r, fd, 20, 10));
-  rig_forget(r);
-  struct gi_contention c = {.gfid = fd->inode->gfid, .domain = "under-test"};
-
-  fake_event(r->s, 0, GI_EVENT_CONTENTION, &c);
-  fake_settle(r->s);
-  rig_log_all(r, "X:d-1 U:0");
-  rig_free_clean(r);
-}
-
-static void
-operations_wait_while_a_session_ends(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f;
-
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_hold(r, 0, GI_FOP_FXATTROP);
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_run(r, f = rig_write(r, fd, 10, 10));
-  assert_false(f->answered);
-  rig_release(r, 0, GI_FOP_FXATTROP);
-  assert_done(f, 10, 0);
-  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE");
-  rig_free_clean(r);
-}
-
-static void
-without_eager_lock_each_write_locks(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig("option eager-lock off\n", &fd);
-  struct gi_fop *a, *b;
-
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].append = true;
-  rig_hold(r, 0, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 0, 10));
-  rig_run(r, b = rig_write(r, fd, 10, 10));
-  rig_release(r, 0, GI_FOP_WRITE);
-  assert_done(a, 10, 0);
-  assert_done(b, 10, 0);
-  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE X:d-1 U:0");
-  rig_free_clean(r);
-}
-
-static void
-refused_lock_is_waited_for_in_order(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f;
-
-  r->brick[1].fail_once[GI_FOP_FINODELK] = EAGAIN;
-  rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
-  rig_log(r, 0, "L:0 U:0 W:0 X:d+1 WRITE");
-  rig_log(r, 1, "L:0 W:0 X:d+1 WRITE");
-  rig_free_clean(r);
-}
-
-/* While waiting at one brick nothing is held at a later one. */
-static void
-waiting_holds_nothing_behind(void **state)
-{
-  struct rig *r = rig_new(NULL);
-  struct gi_fop *f;
-
-  rig_object(r, 6, S_IFDIR | 0755);
-  r->brick[0].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
-  rig_run(r, f = rig_entry(r, GI_FOP_RMDIR, 1, "f6", 0)); /* warm */
-  assert_done(f, 0, 0);
-  rig_log(r, 2, "LOOKUP E:f6 E:* EU:f6 EU:* EW:f6 EW:* RMDIR EU:f6 EU:*");
-  rig_free_clean(r);
-}
-
-static void
-generation_change_closes_a_session(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-  struct gi_fop *f;
-
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_down(r, 2);
-  rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 10, 10));
-  assert_done(f, 10, 0);
-  rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
-  rig_up(r, 2);
-  rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 20, 10));
-  assert_done(f, 10, 0);
-  rig_log(r, 0, "X:2d+1,d-1 U:0 L:0 X:d+1 WRITE");
-  rig_log(r, 2, "L:0 X:d+1 WRITE");
-  rig_marks(r, 0, 5, "2d1,D:d1");
-  rig_free_clean(r);
-}
-
-static void
-unmount_finishes_what_is_delayed(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig(NULL, &fd);
-
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_forget(r);
-  gi_graph_deactivate(r->s->graph);
-  fake_settle(r->s);
-  rig_log_all(r, "FSYNC X:d-1 U:0");
-  rig_free_clean(r);
-}
-
-/* An fsync changes nothing: without a session it is one message per brick, and a failure is recorded all the same. */
-static void
-fsync_of_a_quiet_file(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig("option post-op-delay-secs 0\n", &fd);
-  struct gi_fop *f;
-
-  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
-  assert_done(f, 0, 0);
-  rig_log_all(r, "FSYNC");
-  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
-  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
-  assert_done(f, 0, 0);
-  rig_log(r, 0, "FSYNC L:0 X:d+1 FSYNC X:1d+1,d-1 U:0");
-  rig_marks(r, 1, 5, "D:d1");
-  r->brick[1].fail_once[GI_FOP_FSYNC] = r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
-  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
-  assert_done(f, -1, EIO); /* never success because the second try went well */
-  rig_free_clean(r);
-}
-
-/* A brick that came back without the file is blamed once per session, and does not slow each write down. */
-static void
-file_missing_on_a_child_that_came_back(void **state)
-{
-  struct rig *r = rig_new(NULL);
-  struct gi_fd *fd;
-  struct gi_fop *f;
-
-  rig_object(r, 5, S_IFREG | 0644);
-  rig_down(r, 2);
-  fd = rig_open(r, 5);
-  brick_object(&r->brick[2], 5)->used = false;
-  rig_up(r, 2);
-  rig_forget(r);
-  r->brick[2].fail_err[GI_FOP_OPEN] = ENOENT;
-  for (int i = 0; i < 3; i++) {
-    rig_run(r, f = rig_write(r, fd, 0, 10));
-    assert_done(f, 10, 0);
-  }
-  rig_log(r, 0, "L:0 X:d+1 WRITE WRITE WRITE");
-  rig_log(r, 2, "OPEN");
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_marks(r, 0, 5, "2d1");
-  rig_free_clean(r);
-}
-
-/* Answers gathered before a write failed must not bring the failed copy back. */
-static void
-old_answers_do_not_restore_trust(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = file_rig("option read-subvolume-index 1\noption post-op-delay-secs 0\n", &fd);
-  struct gi_fop *l, *w, *s;
-
-  rig_hold(r, 0, GI_FOP_LOOKUP);
-  rig_run(r, l = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
-  r->brick[1].fail_once[GI_FOP_WRITE] = EIO;
-  rig_run(r, w = rig_write(r, fd, 0, 10));
-  assert_done(w, 10, 0);
-  rig_release(r, 0, GI_FOP_LOOKUP);
-  assert_done(l, 0, 0);
-  rig_forget(r);
-  rig_run(r, s = rig_loc(r, GI_FOP_STAT, 5));
-  assert_done(s, 0, 0);
-  assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 0);
-  rig_free_clean(r);
-}
-
-static void
-late_open_on_a_child_that_came_back(void **state)
-{
-  struct rig *r = rig_new(NULL);
-  struct gi_fd *fd;
-  struct gi_fop *f;
-
-  rig_object(r, 5, S_IFREG | 0644);
-  rig_down(r, 2);
-  fd = rig_open(r, 5);
-  rig_up(r, 2);
-  rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_done(f, 10, 0);
-  rig_log(r, 2, "OPEN L:0 X:d+1 WRITE");
-  rig_log(r, 0, "L:0 X:d+1 WRITE");
-  rig_free_clean(r);
 }
 
 int
@@ -978,23 +603,6 @@ main(void)
       cmocka_unit_test(child_goes_down_in_each_phase),
       cmocka_unit_test(child_goes_down_in_post_op),
       cmocka_unit_test(entry_child_goes_down),
-      cmocka_unit_test(overlapping_writes_keep_their_order),
-      cmocka_unit_test(writes_during_the_first_lock_share_it),
-      cmocka_unit_test(fsync_does_not_overtake),
-      cmocka_unit_test(post_op_comes_after_the_delay),
-      cmocka_unit_test(durability_before_the_mark_goes),
-      cmocka_unit_test(fsync_failure_before_the_mark_goes_is_blamed),
-      cmocka_unit_test(lock_is_given_up_when_others_wait),
-      cmocka_unit_test(operations_wait_while_a_session_ends),
-      cmocka_unit_test(without_eager_lock_each_write_locks),
-      cmocka_unit_test(refused_lock_is_waited_for_in_order),
-      cmocka_unit_test(waiting_holds_nothing_behind),
-      cmocka_unit_test(generation_change_closes_a_session),
-      cmocka_unit_test(unmount_finishes_what_is_delayed),
-      cmocka_unit_test(late_open_on_a_child_that_came_back),
-      cmocka_unit_test(fsync_of_a_quiet_file),
-      cmocka_unit_test(file_missing_on_a_child_that_came_back),
-      cmocka_unit_test(old_answers_do_not_restore_trust),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

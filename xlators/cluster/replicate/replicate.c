@@ -34,7 +34,7 @@ static const struct gi_option rep_options[] = {
     {.name = "read-subvolume", .key = "cluster.read-subvolume", .type = GI_OPT_STR, OPT(read_subvolume), .live = true, .level = 2,
      .op_version = 1, .since = "0.1", .text = "Name of the child to read from whenever its copy is good."},
     {.name = "read-subvolume-index", .key = "cluster.read-subvolume-index", .type = GI_OPT_INT, OPT(read_subvolume_index),
-     .def = "-1", .min = -1, .max = REP_MAX - 1, .live = true, .level = 3, .op_version = 2, .since = "0.1",
+     .def = "-1", .live = true, .level = 3, .op_version = 2, .since = "0.1",
      .text = "Index of the child to read from whenever its copy is good; -1 for none."},
     {.name = "read-hash-mode", .key = "cluster.read-hash-mode", .type = GI_OPT_INT, OPT(read_hash_mode), .def = "1", .min = 0,
      .max = 5, .live = true, .level = 2, .op_version = 2, .since = "0.1",

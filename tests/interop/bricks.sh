@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Three bricks, a replicate mount of ours and a self-heal daemon of the packaged GlusterFS, all from hand-written volfiles and
+# without a management daemon. Source after tests/functional/lib.sh.
+#
+#   interop_begin real|ours     # bricks served by GlusterFS or by us; sets WORK and starts them
+#   interop_mount ours DIR [OPTION...]   # with us, or `real` with GlusterFS; options of cluster/replicate
+#   interop_shd                 # GlusterFS's self-heal daemon
+#   brick_stop N; brick_start N; marks N FILE
+
+VOLUME_ID=8306d860-1111-4222-8333-444455556666
+: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/glusterishfs}"
+
+require_glusterfs() {
+  require_root
+  require_fuse
+  command -v glusterfsd >/dev/null && command -v glusterfs >/dev/null || skip_all "needs the packaged GlusterFS"
+  command -v setfattr >/dev/null || skip_all "needs setfattr"
+}
+
+brick_top() { if [ "$BRICKS" = real ]; then echo "$WORK/b$1"; else echo v-index; fi; }
+
+brick_volfile() {
+  local b=$WORK/b$1 top
+  top=$(brick_top "$1")
+  cat <<X
+volume v-posix
+    type storage/posix
+    option directory $b
+    option volume-id $VOLUME_ID
+end-volume
+volume v-access-control
+    type features/access-control
+    subvolumes v-posix
+end-volume
+volume v-locks
+    type features/locks
+    subvolumes v-access-control
+end-volume
+volume v-io-threads
+    type performance/io-threads
+    subvolumes v-locks
+end-volume
+volume v-index
+    type features/index
+    option index-base $b/.glusterfs/indices
+    option xattrop-dirty-watchlist trusted.afr.dirty
+    option xattrop-pending-watchlist trusted.afr.v-
+    subvolumes v-io-threads
+end-volume
+X
+  [ "$BRICKS" = real ] && printf 'volume %s\n    type debug/io-stats\n    subvolumes v-index\nend-volume\n' "$top"
+  cat <<X
+volume v-server
+    type protocol/server
+    option transport-type tcp
+    option transport.address-family inet
+    option transport.socket.bind-address $HOST
+    option transport.socket.listen-port $((BASE_PORT + $1))
+    option auth.addr.$top.allow *
+    option auth-path $top
+    subvolumes $top
+end-volume
+X
+}
+
+client_volfile() {
+  local i o
+  for i in 1 2 3; do
+    cat <<X
+volume v-client-$((i - 1))
+    type protocol/client
+    option remote-host $HOST
+    option remote-port $((BASE_PORT + i))
+    option remote-subvolume $(brick_top $i)
+    option transport-type tcp
+    option transport.address-family inet
+    option ping-timeout 5
+end-volume
+X
+  done
+  echo "volume v-replicate-0"
+  echo "    type cluster/replicate"
+  echo "    option afr-pending-xattr v-client-0,v-client-1,v-client-2"
+  echo "    option volume-id $VOLUME_ID"
+  echo "    option granular-entry-heal on"
+  echo "    option use-anonymous-inode yes"
+  for o in "$@"; do echo "    option $o"; done
+  echo "    subvolumes v-client-0 v-client-1 v-client-2"
+  echo "end-volume"
+}
+
+brick_start() {
+  local b=$WORK/b$1 port=$((BASE_PORT + $1)) program=$GLUSTERISHFS
+  local args=(-f "$b.vol" -l "$b.log" -p "$b.pid" --brick-name "$b" --brick-port "$port" --xlator-option "v-server.listen-port=$port")
+  [ "$BRICKS" = real ] && program=glusterfsd && args+=(-S "$b.sock" --process-name brick)
+  "$program" "${args[@]}"
+}
+
+# Only a process that names this test's directory is one of ours.
+end_process() {
+  local pid
+  pid=$(cat "$1" 2>/dev/null) || return 0
+  grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null || return 0
+  kill "-$2" "$pid" 2>/dev/null
+  within 10 not_running "$pid"
+}
+
+brick_stop() { end_process "$WORK/b$1.pid" KILL; }
+
+interop_begin() {
+  local i
+  BRICKS=$1
+  make_work
+  pick_ports 4
+  for i in 1 2 3; do
+    mkdir -p "$WORK/b$i/.glusterfs/indices"
+    setfattr -n trusted.glusterfs.volume-id -v "0x${VOLUME_ID//-/}" "$WORK/b$i" || skip_all "needs trusted xattrs"
+    brick_volfile $i >"$WORK/b$i.vol"
+    brick_start $i || return 1
+  done
+  trap 'interop_end' EXIT
+}
+
+interop_mount() {
+  local who=$1 dir=$2 program=$GLUSTERISHFS
+  shift 2
+  [ "$who" = real ] && program=glusterfs
+  mkdir -p "$dir"
+  MOUNTS+=("$dir")
+  client_volfile "$@" >"$WORK/mount-${dir##*/}.vol"
+  "$program" -f "$WORK/mount-${dir##*/}.vol" -l "$WORK/mount-${dir##*/}.log" -p "$WORK/mount-${dir##*/}.pid" "$dir"
+  within 20 stat -t "$dir"
+}
+
+interop_shd() {
+  client_volfile "iam-self-heal-daemon yes" "self-heal-daemon enable" "data-self-heal on" "metadata-self-heal on" \
+    "entry-self-heal on" "background-self-heal-count 0" "heal-timeout 5" >"$WORK/shd.vol"
+  printf 'volume v\n    type debug/io-stats\n    subvolumes v-replicate-0\nend-volume\n' >>"$WORK/shd.vol"
+  glusterfs -f "$WORK/shd.vol" -l "$WORK/shd.log" -p "$WORK/shd.pid" -S "$WORK/shd.sock" --process-name glustershd --client-pid=-6 \
+    --xlator-option '*replicate*.node-uuid=11111111-2222-3333-4444-555555555555'
+}
+
+interop_end() {
+  local status=$? i
+  for i in "${MOUNTS[@]}"; do mountpoint -q "$i" && unmount "$i"; done
+  end_process "$WORK/shd.pid" TERM
+  for i in 1 2 3; do
+    [ -f "$WORK/b$i.pid" ] && kill -CONT "$(cat "$WORK/b$i.pid")" 2>/dev/null
+    end_process "$WORK/b$i.pid" TERM
+  done
+  (exit $status)
+  cleanup
+}
+
+# The counters of a file on one brick: "client-2=0x… dirty=0x…", zero values left out.
+marks() {
+  getfattr -h -d -m 'trusted.afr' -e hex --absolute-names "$WORK/b$1/$2" 2>/dev/null | sed -n 's/^trusted.afr.\(v-\)\?//p' |
+    grep -v '=0x000000000000000000000000$' | sort | tr '\n' ' ' | sed 's/ $//'
+}
+
+# Names of objects in the heal indices of all bricks.
+index_count() { ls "$WORK"/b?/.glusterfs/indices/{xattrop,dirty} 2>/dev/null | grep -cE '^[0-9a-f]{8}-[0-9a-f-]{27}$'; }
+indices_empty() { [ "$(index_count)" = 0 ]; }
+
+# Type, mode, size, link count and path of everything, and the contents, of one brick.
+tree_of() {
+  (cd "$WORK/b$1" && find . -name '.glusterfs*' -prune -o -printf '%y %m %s %n %p\n' | sort -k5 &&
+    find . -name '.glusterfs*' -prune -o -type f -print | sort | xargs -r md5sum)
+}

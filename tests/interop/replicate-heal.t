@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What our client writes while a brick is down carries the marks of replicate.md 11.1, and GlusterFS's own self-heal daemon heals
+# it; and nothing that was acknowledged is lost while bricks are killed and frozen under load.
+. "$(dirname "$0")/../functional/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+require_glusterfs
+
+work_while_a_brick_is_down() {
+  local m=$1
+  echo more >>"$m/w/a"
+  chmod 600 "$m/w/b"
+  echo new >"$m/w/newf"
+  mkdir "$m/w/newd"
+  rmdir "$m/w/sub"
+}
+
+more_work() {
+  local m=$1
+  rm "$m/w/old"
+  mv "$m/w/deep" "$m/w/newd/deep"
+  ln -s a "$m/w/ln"
+  ln "$m/w/a" "$m/w/hard"
+  truncate -s 100000 "$m/w/b"
+  dd if=/dev/urandom of="$m/w/rnd" bs=8k count=300 2>/dev/null
+}
+
+ok "bricks of GlusterFS start" interop_begin real
+M=$WORK/m
+ok "we mount them" interop_mount ours "$M"
+mkdir "$M/w" "$M/w/sub" "$M/w/deep"
+for f in a b old deep/f; do echo "$f" >"$M/w/$f"; done
+sleep 1.5
+brick_stop 3
+work_while_a_brick_is_down "$M"
+sleep 1.5
+for b in 1 2; do
+  is "$(marks $b w/a)" "client-2=0x000000010000000000000000" "brick $b: an append is a data mark"
+  is "$(marks $b w/b)" "client-2=0x000000000000000100000000" "brick $b: chmod is a metadata mark"
+  is "$(marks $b w)" "client-2=0x000000000000000000000003" "brick $b: three names changed"
+  is "$(marks $b w/newf)" "client-2=0x000000020000000100000000" "brick $b: a new file that was written"
+  is "$(marks $b w/newd)" "client-2=0x000000010000000100000001" "brick $b: a new directory"
+done
+more_work "$M"
+brick_start 3
+sleep 2
+is "$(tail -n 1 "$M/w/a")" "more" "the stale copy is not read"
+is "$(ls "$M/w" | tr '\n' ' ')" "a b hard ln newd newf rnd " "the stale names are not listed"
+echo third >>"$M/w/a"
+ok "GlusterFS's self-heal daemon starts" interop_shd
+ok "it heals everything" within 60 indices_empty
+is "$(tree_of 3)" "$(tree_of 1)" "brick 3 is like brick 1"
+is "$(tree_of 2)" "$(tree_of 1)" "brick 2 is like brick 1"
+is "$(marks 1 w)$(marks 1 w/a)$(marks 1 w/newf)" "" "no mark is left"
+
+# ---- killing and freezing under load ----
+
+python3 "$(dirname "$0")/writer.py" write "$M" "$WORK/state.json" 25 >"$WORK/writer.out" 2>&1 &
+writer=$!
+for n in 1 2 3 1 2; do
+  sleep 2
+  brick_stop $n
+  sleep 1
+  brick_start $n
+done
+kill -STOP "$(cat "$WORK/b3.pid")"
+sleep 2
+kill -CONT "$(cat "$WORK/b3.pid")"
+wait $writer
+note "$(cat "$WORK/writer.out")"
+ok "everything is healed again" within 60 indices_empty
+ok "all copies hold what was acknowledged" python3 "$(dirname "$0")/writer.py" check "$WORK/state.json" "$M" "$WORK"/b1 "$WORK"/b2 "$WORK"/b3
+done_testing

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions of cluster/replicate: what is shared, what is delayed, in which
+ * order, and when the lock is given up (replicate.md 6.6, 6.7).
+ */
+#include "replicate-brick.h"
+
+static void
+overlapping_writes_keep_their_order(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *a, *b, *c;
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_forget(r);
+  rig_hold(r, 1, GI_FOP_WRITE);
+  rig_run(r, a = rig_write(r, fd, 0, 100));
+  rig_run(r, b = rig_write(r, fd, 50, 100));  /* overlaps a */
+  rig_run(r, c = rig_write(r, fd, 200, 100)); /* does not */
+  assert_false(a->answered);
+  assert_false(b->answered);
+  assert_true(c->answered);
+  rig_log(r, 0, "WRITE WRITE");
+  rig_release(r, 1, GI_FOP_WRITE);
+  rig_done(a, 100, 0);
+  rig_done(b, 100, 0);
+  rig_log(r, 0, "WRITE");
+  rig_free_clean(r);
+}
+
+static void
+writes_during_the_first_lock_share_it(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f[4];
+
+  rig_hold(r, 0, GI_FOP_FINODELK);
+  for (unsigned i = 0; i < 4; i++)
+    rig_run(r, f[i] = rig_write(r, fd, 100u * i, 100));
+  rig_release(r, 0, GI_FOP_FINODELK);
+  for (unsigned i = 0; i < 4; i++)
+    rig_done(f[i], 100, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE WRITE WRITE WRITE");
+  rig_free_clean(r);
+}
+
+static void
+fsync_does_not_overtake(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *w, *s;
+
+  rig_hold(r, 0, GI_FOP_FINODELK);
+  rig_run(r, w = rig_write(r, fd, 0, 100));
+  rig_run(r, s = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_release(r, 0, GI_FOP_FINODELK);
+  rig_done(w, 100, 0);
+  rig_done(s, 0, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC");
+  /* And it leaves behind a write that is under way, without waiting for its reply. */
+  rig_hold(r, 2, GI_FOP_WRITE);
+  rig_run(r, w = rig_write(r, fd, 0, 100));
+  rig_run(r, s = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_log(r, 0, "WRITE FSYNC");
+  rig_done(s, 0, 0);
+  assert_false(w->answered);
+  rig_release(r, 2, GI_FOP_WRITE);
+  rig_done(w, 100, 0);
+  rig_free_clean(r);
+}
+
+static void
+post_op_comes_after_the_delay(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 1\n", &fd);
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
+  rig_run(r, rig_write(r, fd, 10, 10)); /* begins the delay anew */
+  fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
+  rig_log_all(r, "L:0 X:d+1 WRITE WRITE");
+  fake_wait(r->s, 500 * GI_NSEC_PER_MSEC);
+  rig_log_all(r, "X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+/* replicate.md 6.7: random writes cost one fsync before the mark goes; appends, O_SYNC and an application's fsync none. */
+static void
+durability_before_the_mark_goes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE WRITE FSYNC X:d-1 U:0");
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
+
+  f = rig_write(r, fd, 0, 10);
+  f->args.flags = 010000; /* O_DSYNC */
+  rig_run(r, f);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+fsync_failure_before_the_mark_goes_is_blamed(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_marks(r, 0, 5, "1d1");
+  rig_marks(r, 1, 5, "D:d1");
+  rig_free_clean(r);
+}
+
+static void
+lock_is_given_up_when_others_wait(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  r->brick[1].lock_count = 2;
+  rig_run(r, f = rig_write(r, fd, 10, 10));
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE WRITE X:d-1 U:0");
+
+  r->brick[1].lock_count = 0;
+  rig_run(r, rig_write(r, fd, 20, 10));
+  rig_forget(r);
+  struct gi_contention c = {.gfid = fd->inode->gfid, .domain = "under-test"};
+
+  fake_event(r->s, 0, GI_EVENT_CONTENTION, &c);
+  fake_settle(r->s);
+  rig_log_all(r, "X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+operations_wait_while_a_session_ends(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_hold(r, 0, GI_FOP_FXATTROP);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_run(r, f = rig_write(r, fd, 10, 10));
+  assert_false(f->answered);
+  rig_release(r, 0, GI_FOP_FXATTROP);
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
+static void
+without_eager_lock_each_write_locks(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option eager-lock off\n", &fd);
+  struct gi_fop *a, *b;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_hold(r, 0, GI_FOP_WRITE);
+  rig_run(r, a = rig_write(r, fd, 0, 10));
+  rig_run(r, b = rig_write(r, fd, 10, 10));
+  rig_release(r, 0, GI_FOP_WRITE);
+  rig_done(a, 10, 0);
+  rig_done(b, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+refused_lock_is_waited_for_in_order(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  r->brick[1].fail_once[GI_FOP_FINODELK] = EAGAIN;
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, 10, 0);
+  rig_log(r, 0, "L:0 U:0 W:0 X:d+1 WRITE");
+  rig_log(r, 1, "L:0 W:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
+/* While waiting at one brick nothing is held at a later one. */
+static void
+waiting_holds_nothing_behind(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 6, S_IFDIR | 0755);
+  r->brick[0].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f = rig_entry(r, GI_FOP_RMDIR, 1, "f6", 0)); /* warm */
+  rig_done(f, 0, 0);
+  rig_log(r, 2, "LOOKUP E:f6 E:* EU:f6 EU:* EW:f6 EW:* RMDIR EU:f6 EU:*");
+  rig_free_clean(r);
+}
+
+static void
+generation_change_closes_a_session(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_down(r, 2);
+  rig_forget(r);
+  rig_run(r, f = rig_write(r, fd, 10, 10));
+  rig_done(f, 10, 0);
+  rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
+  rig_up(r, 2);
+  rig_forget(r);
+  rig_run(r, f = rig_write(r, fd, 20, 10));
+  rig_done(f, 10, 0);
+  rig_log(r, 0, "X:2d+1,d-1 U:0 L:0 X:d+1 WRITE");
+  rig_log(r, 2, "L:0 X:d+1 WRITE");
+  rig_marks(r, 0, 5, "2d1,D:d1");
+  rig_free_clean(r);
+}
+
+static void
+unmount_finishes_what_is_delayed(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_forget(r);
+  gi_graph_deactivate(r->s->graph);
+  fake_settle(r->s);
+  rig_log_all(r, "FSYNC X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+/* An fsync changes nothing: without a session it is one message per brick, and a failure is recorded all the same. */
+static void
+fsync_of_a_quiet_file(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_log_all(r, "FSYNC");
+  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_log(r, 0, "FSYNC L:0 X:d+1 FSYNC X:1d+1,d-1 U:0");
+  rig_marks(r, 1, 5, "D:d1");
+  r->brick[1].fail_once[GI_FOP_FSYNC] = r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, -1, EIO); /* never success because the second try went well */
+  rig_free_clean(r);
+}
+
+/* A brick that came back without the file is blamed once per session, and does not slow each write down. */
+static void
+file_missing_on_a_child_that_came_back(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_down(r, 2);
+  fd = rig_open(r, 5);
+  brick_object(&r->brick[2], 5)->used = false;
+  rig_up(r, 2);
+  rig_forget(r);
+  r->brick[2].fail_err[GI_FOP_OPEN] = ENOENT;
+  for (int i = 0; i < 3; i++) {
+    rig_run(r, f = rig_write(r, fd, 0, 10));
+    rig_done(f, 10, 0);
+  }
+  rig_log(r, 0, "L:0 X:d+1 WRITE WRITE WRITE");
+  rig_log(r, 2, "OPEN");
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_marks(r, 0, 5, "2d1");
+  rig_free_clean(r);
+}
+
+/* Answers gathered before a write failed must not bring the failed copy back. */
+static void
+old_answers_do_not_restore_trust(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option read-subvolume-index 1\noption post-op-delay-secs 0\n", &fd);
+  struct gi_fop *l, *w, *s;
+
+  rig_hold(r, 0, GI_FOP_LOOKUP);
+  rig_run(r, l = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
+  r->brick[1].fail_once[GI_FOP_WRITE] = EIO;
+  rig_run(r, w = rig_write(r, fd, 0, 10));
+  rig_done(w, 10, 0);
+  rig_release(r, 0, GI_FOP_LOOKUP);
+  rig_done(l, 0, 0);
+  rig_forget(r);
+  rig_run(r, s = rig_loc(r, GI_FOP_STAT, 5));
+  rig_done(s, 0, 0);
+  assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 0);
+  rig_free_clean(r);
+}
+
+static void
+late_open_on_a_child_that_came_back(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_down(r, 2);
+  fd = rig_open(r, 5);
+  rig_up(r, 2);
+  rig_forget(r);
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, 10, 0);
+  rig_log(r, 2, "OPEN L:0 X:d+1 WRITE");
+  rig_log(r, 0, "L:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(overlapping_writes_keep_their_order),
+      cmocka_unit_test(writes_during_the_first_lock_share_it),
+      cmocka_unit_test(fsync_does_not_overtake),
+      cmocka_unit_test(post_op_comes_after_the_delay),
+      cmocka_unit_test(durability_before_the_mark_goes),
+      cmocka_unit_test(fsync_failure_before_the_mark_goes_is_blamed),
+      cmocka_unit_test(lock_is_given_up_when_others_wait),
+      cmocka_unit_test(operations_wait_while_a_session_ends),
+      cmocka_unit_test(without_eager_lock_each_write_locks),
+      cmocka_unit_test(refused_lock_is_waited_for_in_order),
+      cmocka_unit_test(waiting_holds_nothing_behind),
+      cmocka_unit_test(generation_change_closes_a_session),
+      cmocka_unit_test(unmount_finishes_what_is_delayed),
+      cmocka_unit_test(fsync_of_a_quiet_file),
+      cmocka_unit_test(file_missing_on_a_child_that_came_back),
+      cmocka_unit_test(old_answers_do_not_restore_trust),
+      cmocka_unit_test(late_open_on_a_child_that_came_back),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
