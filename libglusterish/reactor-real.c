@@ -472,6 +472,8 @@ static void
 real_free(struct gi_reactor *base)
 {
   struct real *r = real_of(base);
+  while ((r->pool && gi_workers_busy(r->pool)) || !gi_list_empty(&r->inline_work))
+    real_turn(base, 10 * GI_NSEC_PER_MSEC); /* background work that outlived its owner */
   gi_workers_free(r->pool);
   GI_ASSERT(gi_list_empty(&r->inline_work));
   GI_ASSERT(r->live == 0);

@@ -26,7 +26,7 @@ struct gi_reactor;
 
 /* The real implementation with `workers` worker threads (started lazily; 0 = run gi_work inline at the end of the turn). */
 struct gi_reactor *gi_reactor_new(unsigned workers);
-void gi_reactor_free(struct gi_reactor *r); /* joins the workers; all timers, ios and works must be gone; NULL is fine */
+void gi_reactor_free(struct gi_reactor *r); /* waits for works under way; all timers and ios must be gone; NULL is fine */
 void gi_reactor_run(struct gi_reactor *r);  /* until gi_reactor_stop */
 void gi_reactor_stop(struct gi_reactor *r); /* from the reactor's own thread or a signal callback */
 /* One turn: waits at most `wait_ns` for events, runs what is due. For tests. */

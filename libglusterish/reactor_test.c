@@ -524,6 +524,37 @@ test_free_of_nothing(void **state)
   assert_false(left.queued);
 }
 
+static void
+slow_run(struct gi_work *w)
+{
+  (void)w;
+  usleep(20000);
+}
+
+static void
+slow_done(struct gi_work *w)
+{
+  gi_free(w);
+}
+
+/* Work that outlived its owner ends before the reactor does: a leak or a crash otherwise. */
+static void
+test_free_waits_for_work(void **state)
+{
+  (void)state;
+  for (unsigned workers = 0; workers < 3; workers += 2) {
+    struct gi_reactor *r = gi_reactor_new(workers);
+    for (int i = 0; i < 4; i++) {
+      struct gi_work *w = gi_new(struct gi_work);
+      w->priority = GI_PRIO_LEAST;
+      w->run = slow_run;
+      w->done = slow_done;
+      gi_work_submit(r, w);
+    }
+    gi_reactor_free(r);
+  }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -544,6 +575,7 @@ main(void)
       TEST(test_signal),
       TEST(test_clocks_and_chance),
       TEST(test_free_of_nothing),
+      TEST(test_free_waits_for_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

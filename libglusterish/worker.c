@@ -185,6 +185,12 @@ add_hand(struct gi_workers *p)
   }
 }
 
+bool
+gi_workers_busy(const struct gi_workers *p)
+{
+  return p->outstanding > 0;
+}
+
 void
 gi_workers_set_limit(struct gi_workers *p, unsigned limit)
 {

@@ -19,6 +19,8 @@ struct gi_workers;
 struct gi_workers *gi_workers_new(unsigned limit, void (*wake)(void *arg), void *arg);
 /* Joins the threads. No work may be queued, running or uncollected. */
 void gi_workers_free(struct gi_workers *p);
+/* Something is queued, running or not collected. */
+bool gi_workers_busy(const struct gi_workers *p);
 void gi_workers_set_limit(struct gi_workers *p, unsigned limit);
 void gi_workers_submit(struct gi_workers *p, struct gi_work *w);
 
