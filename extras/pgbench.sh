@@ -21,9 +21,10 @@ pg_start() {
 pg_stop() { as_postgres "$pg_bin/pg_ctl" -s -w -t 120 -m fast -D "$1" stop; }
 
 # pg_measure DIR RUN SCALE SECONDS: DIR is a directory owned by postgres in which "data" is made anew and removed afterwards. Prints one
-# JSON object {"initdb_s", "init_s", "tps"}. SECONDS 0 leaves the TPC-B run out (tps null).
+# JSON object {"initdb_s", "init_s", "tps"}. SECONDS 0 leaves the TPC-B run out (tps null). RUN/init.switches gets the context switches of
+# the whole machine during pgbench -i.
 pg_measure() {
-  local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 tps=null
+  local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 switches tps=null
   [ -n "$pg_bin" ] || { echo "PostgreSQL is not installed" >&2; return 1; }
   mkdir -p "$run" && chown postgres "$run" || return 1
   rm -rf "$dir/data"
@@ -32,9 +33,11 @@ pg_measure() {
   t1=$(now_s)
   pg_start "$dir/data" "$run" || { cat "$run/server.log" >&2; return 1; }
   as_postgres "$pg_bin/createdb" -h "$run" bench || return 1
+  switches=$(awk '/^ctxt/ {print $2}' /proc/stat)
   t2=$(now_s)
   as_postgres "$pg_bin/pgbench" -h "$run" -i -q -s "$scale" bench >"$run/init.log" 2>&1 || { cat "$run/init.log" >&2; return 1; }
   t3=$(now_s)
+  awk -v before="$switches" '/^ctxt/ {print $2 - before}' /proc/stat >"$run/init.switches"
   if [ "$seconds" -gt 0 ]; then
     as_postgres "$pg_bin/pgbench" -h "$run" -c 4 -j 2 -T "$seconds" bench >"$run/tpcb.log" 2>&1 || { cat "$run/tpcb.log" >&2; return 1; }
     tps=$(awk '/^tps = / {printf "%.1f", $3}' "$run/tpcb.log")

@@ -17,6 +17,7 @@
 #include "libglusterish/worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <sys/eventfd.h>
@@ -48,6 +49,10 @@ struct real {
   uint64_t alarm; /* when timer_fd fires, UINT64_MAX = never */
   int timer_fd;
   struct event timer_event;
+
+  uint64_t poll_ns;   /* how long to look before waiting, since the last event */
+  uint64_t handled;   /* events of descriptors */
+  uint64_t last_event;
 
   unsigned workers; /* 0: inline */
   struct gi_workers *pool;
@@ -273,6 +278,7 @@ static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
   struct gi_io *io = arg;
+  real_of(io->r)->handled++;
   io->fn(io->arg, GI_IO_READ);
 }
 
@@ -280,6 +286,7 @@ static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
   struct gi_io *io = arg;
+  real_of(io->r)->handled++;
   io->fn(io->arg, GI_IO_WRITE);
 }
 
@@ -357,6 +364,8 @@ wake_reactor(void *arg)
 static void
 on_wake(evutil_socket_t fd, short what, void *arg)
 {
+  struct real *r = arg;
+  r->handled++;
 }
 
 static void
@@ -384,7 +393,30 @@ real_set_workers(struct gi_reactor *base, unsigned workers)
 
 /* ---- the loop ---- */
 
+static void
+real_set_poll(struct gi_reactor *base, uint64_t ns)
+{
+  real_of(base)->poll_ns = ns;
+}
+
 /* One wait, until `until` at the latest (0 = just look), and everything that came with it. */
+/* Looks for events for a while instead of sleeping at once; others that want the CPU get it. True: some were handled. */
+static bool
+poll_events(struct real *r)
+{
+  uint64_t before = r->handled, now;
+  do {
+    GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | EVLOOP_NONBLOCK) >= 0);
+    now = real_now(&r->base);
+    if (r->handled != before) {
+      r->last_event = now;
+      return true;
+    }
+    sched_yield();
+  } while (now < r->last_event + r->poll_ns);
+  return false;
+}
+
 static void
 wait_and_handle(struct real *r, uint64_t until)
 {
@@ -392,7 +424,12 @@ wait_and_handle(struct real *r, uint64_t until)
   bool wait = when != 0 && (when == UINT64_MAX || set_alarm(r, when));
   if (wait && r->pool)
     wait = gi_workers_sleep(r->pool); /* false: works have finished, only look at the descriptors */
-  GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) >= 0);
+  if (!(wait && r->poll_ns && poll_events(r))) {
+    uint64_t before = r->handled;
+    GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) >= 0);
+    if (r->poll_ns && r->handled != before)
+      r->last_event = real_now(&r->base);
+  }
   if (r->pool) {
     gi_workers_awake(r->pool);
     gi_workers_collect(r->pool);
@@ -499,6 +536,7 @@ static const struct gi_reactor_ops real_ops = {
     .stop = real_stop,
     .turn = real_turn,
     .set_workers = real_set_workers,
+    .set_poll = real_set_poll,
     .now = real_now,
     .wall = real_wall,
     .random = real_random,

@@ -31,6 +31,13 @@ gi_reactor_turn(struct gi_reactor *r, uint64_t wait_ns)
 }
 
 void
+gi_reactor_set_poll(struct gi_reactor *r, uint64_t ns)
+{
+  if (r->ops->set_poll)
+    r->ops->set_poll(r, ns);
+}
+
+void
 gi_reactor_set_workers(struct gi_reactor *r, unsigned workers)
 {
   r->ops->set_workers(r, workers);

@@ -33,6 +33,9 @@ void gi_reactor_stop(struct gi_reactor *r); /* from the reactor's own thread or 
 void gi_reactor_turn(struct gi_reactor *r, uint64_t wait_ns);
 /* Changes the most workers that run at once (live option thread-count). */
 void gi_reactor_set_workers(struct gi_reactor *r, unsigned workers);
+/* For `ns` after the last event the reactor looks for the next one, yielding the CPU to whoever wants it, before it sleeps: being
+ * woken on a halted CPU costs more than the wait for a reply. 0 (the start) = sleep at once. */
+void gi_reactor_set_poll(struct gi_reactor *r, uint64_t ns);
 
 /* ---- clocks and chance ---- */
 
@@ -113,6 +116,7 @@ struct gi_reactor_ops {
   void (*stop)(struct gi_reactor *r);
   void (*turn)(struct gi_reactor *r, uint64_t wait_ns);
   void (*set_workers)(struct gi_reactor *r, unsigned workers);
+  void (*set_poll)(struct gi_reactor *r, uint64_t ns); /* NULL: never polls */
   uint64_t (*now)(struct gi_reactor *r);
   struct gi_time (*wall)(struct gi_reactor *r);
   void (*random)(struct gi_reactor *r, void *out, size_t len);

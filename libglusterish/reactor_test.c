@@ -37,6 +37,14 @@ setup(void **state)
 }
 
 static int
+setup_polling(void **state)
+{
+  setup(state);
+  gi_reactor_set_poll(*state, 200000);
+  return 0;
+}
+
+static int
 teardown(void **state)
 {
   gi_reactor_free(*state);
@@ -556,6 +564,8 @@ test_free_waits_for_work(void **state)
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+/* Whatever wakes a sleeping reactor must also be seen by one that looks before it sleeps. */
+#define POLLING(fn) { "polling: " #fn, fn, setup_polling, teardown, NULL }
 
 int
 main(void)
@@ -576,6 +586,10 @@ main(void)
       TEST(test_clocks_and_chance),
       TEST(test_free_of_nothing),
       TEST(test_free_waits_for_work),
+      POLLING(test_timers),
+      POLLING(test_io_and_defer),
+      POLLING(test_work_on_the_pool),
+      POLLING(test_no_lost_wakeup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,12 @@
 #include <sys/statvfs.h>
 
 static void
-reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt)
+reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt, double timeout)
 {
   struct stat st;
 
   node_stat(b, iatt, &st);
-  reply_result(b, fuse_reply_attr(req, &st, b->attr_timeout));
+  reply_result(b, fuse_reply_attr(req, &st, timeout));
 }
 
 /* An fd of ours that is open on the bricks: works for a file without a name too. `write` asks for one that may write. */
@@ -42,7 +42,7 @@ getattr_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, EIO);
   } else {
     node_attributes(b, fop->loc.inode, &fop->rsp.stat, op->seq);
-    reply_attr(b, op->req, &fop->rsp.stat);
+    reply_attr(b, op->req, &fop->rsp.stat, b->attr_timeout);
   }
   op_end(b, fop);
 }
@@ -52,11 +52,19 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_inode *inode = node_inode(b, req, ino);
+  const struct gi_iatt *remembered;
   struct gi_fop *fop;
   struct gi_fd *fd;
+  double seconds;
 
   if (!inode)
     return;
+  remembered = node_answer(b, inode, &seconds);
+  if (remembered) {
+    b->m.getattr_remembered++;
+    reply_attr(b, req, remembered, seconds);
+    return;
+  }
   fd = handle_find(b, fi);
   if (!fd || fd->inode != inode)
     fd = open_fd(b, inode, false);
@@ -132,7 +140,7 @@ setattr_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, EIO);
   } else {
     node_attributes(b, fop->loc.inode, &fop->rsp.post, op->seq);
-    reply_attr(b, op->req, &fop->rsp.post);
+    reply_attr(b, op->req, &fop->rsp.post, b->attr_timeout);
   }
   op_end(b, fop);
 }
@@ -235,7 +243,7 @@ keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struc
   n->lazy_times = true;
   n->own = true;
   b->m.local_setattr++;
-  reply_attr(b, req, &n->attr);
+  reply_attr(b, req, &n->attr, b->attr_timeout);
   return true;
 }
 

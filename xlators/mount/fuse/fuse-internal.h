@@ -57,7 +57,7 @@ struct bridge_metrics {
   uint64_t requests, reply_errors, interrupted, malformed;
   uint64_t lookups_counted, lookups_forgotten, stale_nodeids;
   uint64_t read_bytes, write_bytes, local_getxattr, local_flush, local_setattr;
-  uint64_t foreign_changes, inval_inode, inval_entry, device_reads, device_empty;
+  uint64_t foreign_changes, inval_inode, inval_entry, device_reads, device_empty, getattr_remembered;
 };
 extern const struct gi_metric bridge_metric_table[];
 
@@ -69,6 +69,10 @@ struct node {
   struct gi_iatt attr;    /* as last seen; the kernel's pages belong to this version */
   uint32_t inflight; /* changes of ours under way */
   uint32_t seq;      /* moves when a change of ours begins and ends */
+  struct gi_iatt answer; /* what our last write left, good for GETATTR while … (node_answer) */
+  uint64_t answer_until; /* … the clock says so, gi_now; 0 = none */
+  uint32_t answer_seq;   /* … nothing of ours has begun or ended since */
+  uint64_t answer_names; /* … and no name was removed or replaced: that changes link counts */
   bool known;        /* attr is set */
   bool own;          /* changed by us since then */
   bool dirty;        /* written by us and not yet known to be on the bricks */
@@ -154,6 +158,7 @@ struct bridge {
   struct id_table fds;   /* struct gi_fd */
   struct gi_list lru;    /* struct node.lru */
   uint32_t node_count;
+  uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct gi_list inval;  /* struct inval_item */
   uint32_t inval_count;
@@ -257,6 +262,11 @@ void node_forget_all(struct bridge *b);
 /* Attributes arrived for an inode; `seq` is that of the op that asked. */
 void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint32_t seq);
 void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once */
+/* A change of ours under way in `fop` (the only one) left the attributes `a`: they answer GETATTR until attribute-timeout after
+ * the change was sent, as if the kernel had kept them. After every write(2) it drops what it knows and asks again. Call after op_end. */
+void node_remember(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t sent_ns);
+/* The remembered attributes and for how many seconds more they hold; NULL: ask. */
+const struct gi_iatt *node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds);
 void node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq); /* a flush or fsync begun at `seq` succeeded */
 /* True if setuid/setgid bits must go before a write by somebody without CAP_FSETID; *mode is the mode without them. */
 bool node_kill_mode(const struct node *n, uint32_t *mode);

@@ -167,6 +167,7 @@ inval_gfid(struct bridge *b, const struct gi_gfid *gfid, bool data)
   if (data)
     n->stale = true;
   n->known = false; /* the next attributes are the new truth */
+  n->answer_until = 0;
   inval_inode(b, inode, data);
   gi_inode_unref(&inode);
 }

@@ -318,6 +318,36 @@ node_changed(struct bridge *b, struct gi_inode *inode)
 }
 
 void
+node_remember(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t sent_ns)
+{
+  struct node *n = node_of(b, inode);
+
+  n->answer_until = 0;
+  if (!gi_iatt_valid(a) || n->inflight > 0 || n->stale)
+    return;
+  n->answer = *a;
+  n->answer_until = sent_ns + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC);
+  n->answer_seq = n->seq;
+  n->answer_names = b->names;
+}
+
+const struct gi_iatt *
+node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds)
+{
+  const struct node *n = node_of(b, inode);
+
+  if (!n->answer_until || n->answer_seq != n->seq || n->inflight > 0 || n->answer_names != b->names || n->stale)
+    return NULL;
+
+  uint64_t now = gi_now(b->x->reactor);
+
+  if (now >= n->answer_until)
+    return NULL;
+  *seconds = (double)(n->answer_until - now) / GI_NSEC_PER_SEC;
+  return &n->answer;
+}
+
+void
 node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq)
 {
   struct node *n = node_of(b, inode);

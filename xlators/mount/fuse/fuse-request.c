@@ -116,9 +116,13 @@ op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
     n->dirty = true;
 }
 
+#define NAME_KINDS (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME))
+
 void
 op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
+  if (NAME_KINDS & GI_KIND(fop->kind))
+    b->names++;
   if (fop->loc.inode)
     op_of(b, fop)->seq = node_of(b, fop->loc.inode)->seq;
   gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
@@ -131,6 +135,8 @@ op_end(struct bridge *b, struct gi_fop *fop)
 
   if (op->cancellable)
     gi_defer_cancel(&op->cancel);
+  if (NAME_KINDS & GI_KIND(fop->kind))
+    b->names++;
   if (op->changes) {
     struct node *n = node_of(b, op->changes);
 

@@ -50,6 +50,10 @@ const struct gi_option cl_option_table[] = {
   { .name = "inflight-bytes", .type = GI_OPT_SIZE, OPT(inflight_bytes), .def = "64MB", .min = 0, .max = 1073741824.0 * 16,
     .live = true, .level = 2,
     .text = "Most bytes of requests outstanding on a connection; further requests wait in order. 0 is no limit." },
+  { .name = "busy-poll-time", .key = "client.busy-poll-time", .type = GI_OPT_INT, OPT(busy_poll_us), .def = "50", .min = 0,
+    .max = 1000, .live = true, .side = GI_SIDE_CLIENT, .level = 3,
+    .text = "Microseconds a client goes on looking for replies and requests before it sleeps, leaving the CPU to whoever wants it. "
+            "Waking up costs more than most replies take. 0 sleeps at once." },
   { .name = "event-threads", .key = "client.event-threads", .type = GI_OPT_INT, OPT(event_threads), .def = "2", .min = 1,
     .max = 32, .live = true, .side = GI_SIDE_CLIENT, .level = 1, .op_version = 30700,
     .text = "Accepted for compatibility; one reactor serves all connections of a process." },
@@ -236,6 +240,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   gi_list_init(&c->fds);
   x->private = c;
   x->metrics = &c->metrics;
+  gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
   return 0;
 }
 
@@ -268,6 +273,7 @@ cl_reconfigure_commit(struct gi_xlator *x)
 {
   struct client *c = x->private;
   cl_apply_config(c);
+  gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
 }
 
 /* ---- statedump ---- */

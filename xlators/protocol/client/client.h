@@ -28,6 +28,7 @@ struct cl_options {
   bool send_gids, strict_locks, filter_o_direct;
   int64_t connections;
   uint64_t inflight_bytes;
+  int64_t busy_poll_us;
   /* Accepted from volfiles; the transport takes what it understands. */
   int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ta_port, tcp_user_timeout, ssl_depth;
   uint64_t tcp_window;
