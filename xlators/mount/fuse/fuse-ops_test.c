@@ -112,6 +112,90 @@ test_write_is_not_copied(void **state)
   rig_free(r);
 }
 
+static void
+fill_written(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
+  fop->rsp.post.size = *(uint64_t *)arg;
+}
+
+/* Size of the file as GETATTR says; -1 if a brick was asked. */
+static int64_t
+remembered_size(struct rig *r, uint64_t id)
+{
+  struct fuse_getattr_in in = {0};
+
+  fake_forget_seen(r->s);
+  int err = reply(r, request(r, FUSE_GETATTR, id, &in, sizeof(in)));
+
+  if (r->s->nseen)
+    return -1;
+  assert_int_equal(err, 0);
+
+  const struct fuse_attr_out *out = body(r);
+
+  assert_true(out->attr_valid == 0 || (out->attr_valid == 1 && out->attr_valid_nsec == 0)); /* never longer than from the write on */
+  return (int64_t)out->attr.size;
+}
+
+static void
+test_getattr_after_our_write(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  uint64_t size = 8192;
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  assert_int_equal(remembered_size(r, id), -1);
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(remembered_size(r, id), 8192);
+  size = 16384;
+  assert_int_equal(reply(r, write_file(r, id, fh, 8192, 8192, 0)), 0);
+  assert_int_equal(remembered_size(r, id), 16384);
+
+  /* A name that goes may have been another one of this file. */
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "other", 6)), 0);
+  assert_int_equal(remembered_size(r, id), -1);
+
+  /* While another write is under way nobody knows. */
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  fake_script_clear(r->s);
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+
+  uint64_t unique = write_file(r, id, fh, 0, 8192, 0);
+
+  assert_int_equal(remembered_size(r, id), -1);
+  assert_true(fake_release(r->s, 0, GI_FOP_WRITE, 8192, 0));
+  assert_int_equal(reply(r, unique), 0);
+
+  /* Somebody else's change. */
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(remembered_size(r, id), 16384);
+
+  struct gi_invalidation inv = {.gfid = iatt_of(0xaa, 0).gfid, .flags = 0x8};
+
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_int_equal(remembered_size(r, id), -1);
+  wait_notifications(r);
+  rig_free(r);
+}
+
+static void
+test_attribute_timeout_zero_asks(void **state)
+{
+  struct rig *r = rig_new("option attribute-timeout 0\n");
+  uint64_t id = lookup(r, "f", &file_a);
+  uint64_t fh = open_file(r, id, O_RDWR);
+  uint64_t size = 8192;
+
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(remembered_size(r, id), -1);
+  rig_free(r);
+}
+
 /* Writes that stay under way share one receive buffer, each with its own pages. */
 static void
 test_writes_in_flight(void **state)
@@ -796,6 +880,8 @@ main(void)
       cmocka_unit_test(test_link_and_symlink),
       cmocka_unit_test(test_write_is_not_copied),
       cmocka_unit_test(test_writes_in_flight),
+      cmocka_unit_test(test_getattr_after_our_write),
+      cmocka_unit_test(test_attribute_timeout_zero_asks),
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_fallocate_modes),
       cmocka_unit_test(test_seek_and_copy),
