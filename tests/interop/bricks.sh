@@ -162,6 +162,8 @@ marks() {
 # Names of objects in the heal indices of all bricks.
 index_count() { ls "$WORK"/b?/.glusterfs/indices/{xattrop,dirty} 2>/dev/null | grep -cE '^[0-9a-f]{8}-[0-9a-f-]{27}$'; }
 indices_empty() { [ "$(index_count)" = 0 ]; }
+# No copy is blamed by another: what is dirty only because it is being written does not count.
+pending_empty() { ! ls "$WORK"/b?/.glusterfs/indices/xattrop 2>/dev/null | grep -qE '^[0-9a-f]{8}-[0-9a-f-]{27}$'; }
 
 # Type, mode, size, link count and path of everything, and the contents, of one brick.
 tree_of() {

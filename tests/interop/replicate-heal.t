@@ -55,13 +55,14 @@ is "$(marks 1 w)$(marks 1 w/a)$(marks 1 w/newf)" "" "no mark is left"
 
 # ---- killing and freezing under load ----
 
-python3 "$(dirname "$0")/writer.py" write "$M" "$WORK/state.json" 25 >"$WORK/writer.out" 2>&1 &
+python3 "$(dirname "$0")/writer.py" write "$M" "$WORK/state.json" 40 >"$WORK/writer.out" 2>&1 &
 writer=$!
 for n in 1 2 3 1 2; do
-  sleep 2
+  sleep 1
   brick_stop $n
   sleep 1
   brick_start $n
+  within 30 pending_empty # a second brick lost before the first is healed is more than three copies can bear
 done
 kill -STOP "$(cat "$WORK/b3.pid")"
 sleep 2
