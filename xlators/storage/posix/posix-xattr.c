@@ -349,14 +349,13 @@ is_protected(const char *name)
   return strcmp(name, KEY_GFID) == 0 || strcmp(name, KEY_VOLUME_ID) == 0;
 }
 
-/* No name and a dictionary: remove all its keys, missing ones are fine (replication heals metadata so). */
+/* No name and a dictionary: remove all its keys, missing ones are fine. Replication heals metadata so, and sends an empty list when
+ * the sink has nothing to remove: that is a success. */
 static int
 remove_bulk(struct posix_op *op, struct posix_at at)
 {
   const struct gi_dict *keys = op->fop->xdata;
 
-  if (!gi_dict_count(keys))
-    return EINVAL;
   for (uint32_t i = 0; i < gi_dict_count(keys); i++) {
     if (is_protected(gi_dict_at(keys, i)->key))
       return EPERM;

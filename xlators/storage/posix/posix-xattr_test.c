@@ -158,6 +158,11 @@ many_are_removed_at_once(void **state)
   gi_dict_set_bin(gi_fop_xdata(f), "user.missing", "", 0);
   assert_ok(brick_run(b, f));
   assert_no_xattr(path, "user.a");
+  f = brick_fop(b, GI_FOP_REMOVEXATTR); /* a sink with nothing to remove */
+  set_object(f, &g);
+  f->args.name = "";
+  assert_ok(brick_run(b, f));
+  assert_xattr(path, "user.b", "1", 1);
   assert_xattr(path, "user.b", "1", 1);
   brick_free(b);
 }
