@@ -60,6 +60,7 @@ static const struct gi_option rep_options[] = {
     {.name = "post-op-delay-secs", .key = "cluster.post-op-delay-secs", .type = GI_OPT_INT, OPT(post_op_delay), .def = "1",
      .min = 0, .max = 2147483647, .live = true, .level = 3, .op_version = 2, .since = "0.1",
      .text = "Seconds to wait for further writes before the marks of a write are cleared and its lock is given back."},
+    REP_HEAL_OPTIONS
     GI_OPTION_END};
 
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)

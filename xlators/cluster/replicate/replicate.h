@@ -10,6 +10,8 @@
 #ifndef REPLICATE_H
 #define REPLICATE_H
 
+#include "replicate-heal-options.h"
+
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/xlator.h"
@@ -44,6 +46,7 @@ struct rep_options {
   bool consistent_metadata;
   bool granular_entry_heal;
   int64_t post_op_delay;
+  struct rep_heal_options heal;
 };
 
 struct rep_metrics {
