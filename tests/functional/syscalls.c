@@ -360,6 +360,16 @@ do_moved(char **a)
   return 0;
 }
 
+/* A time that was set is shown; one of this minute only as such: the two directories are not asked in the same second. */
+static void
+say_time(time_t t)
+{
+  if (labs((long)(time(NULL) - t)) < 60)
+    say(current, "[now]");
+  else
+    say(current, "[%ld]", (long)t);
+}
+
 static long
 do_times(char **a)
 {
@@ -367,7 +377,8 @@ do_times(char **a)
 
   if (lstat(a[1], &st))
     return -1;
-  say(current, "[%ld %ld]", (long)st.st_atim.tv_sec, (long)st.st_mtim.tv_sec);
+  say_time(st.st_atim.tv_sec);
+  say_time(st.st_mtim.tv_sec);
   return 0;
 }
 
