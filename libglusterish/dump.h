@@ -19,4 +19,7 @@ void gi_dump_kv(struct gi_dump *d, const char *key, const char *fmt, ...) __attr
 /* Every row of a metric table over `base`. */
 void gi_dump_metrics(struct gi_dump *d, const struct gi_metric *table, const void *base);
 
+/* What the allocator and the payload pools hold, bytes. */
+void gi_dump_memory(struct gi_dump *d);
+
 #endif

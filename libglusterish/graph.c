@@ -336,6 +336,8 @@ gi_graph_statedump(struct gi_graph *g, struct gi_dump *d)
   gi_dump_kv(d, "inodes_live", "%" PRIu64, g->inodes_live);
   gi_dump_kv(d, "fds_live", "%" PRIu64, g->fds_live);
   gi_dump_kv(d, "fop_bytes", "%zu", sizeof(struct gi_fop) + g->fop_bytes);
+  gi_dump_kv(d, "inode_bytes", "%zu", sizeof(struct gi_inode) + g->inode_bytes);
+  gi_dump_kv(d, "fd_bytes", "%zu", sizeof(struct gi_fd) + g->fd_bytes);
   for (unsigned i = g->count; i-- > 0;) {
     struct gi_xlator *x = g->xlators[i];
 

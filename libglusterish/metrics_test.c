@@ -3,6 +3,7 @@
  * Unit test of counters, histograms and the statedump writer.
  */
 #include "libglusterish/dump.h"
+#include "libglusterish/payload.h"
 #include "libglusterish/mem.h"
 
 #include <setjmp.h>
@@ -80,10 +81,33 @@ test_dump(void **state)
   free(text);
 }
 
+static void
+test_memory_is_accounted(void **state)
+{
+  char *text = NULL;
+  size_t len;
+  uint64_t before = gi_buf_bytes_live;
+  struct gi_buf *buf = gi_buf_new(100000);
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  (void)state;
+  assert_int_equal(gi_buf_bytes_live, before + buf->capacity);
+  gi_dump_memory(&d);
+  fclose(d.out);
+  assert_non_null(strstr(text, "[mallinfo]"));
+  assert_non_null(strstr(text, "allocated="));
+  char line[64];
+  snprintf(line, sizeof(line), "payload_live=%llu\n", (unsigned long long)gi_buf_bytes_live);
+  assert_non_null(strstr(text, line));
+  free(text);
+  gi_buf_unref(&buf);
+  assert_int_equal(gi_buf_bytes_live, before);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_memory_is_accounted),
       cmocka_unit_test(test_one_value),
       cmocka_unit_test(test_error_bound),
       cmocka_unit_test(test_dump),

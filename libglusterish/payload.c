@@ -41,6 +41,7 @@ struct cache {
 };
 
 uint64_t gi_payload_copied;
+uint64_t gi_buf_bytes_live;
 
 static __thread struct cache cache;
 static pthread_key_t cache_key;
@@ -124,7 +125,14 @@ gi_buf_new(size_t size)
   }
   p->buf.magic = BUF_MAGIC;
   p->buf.refs = 1;
+  gi_buf_bytes_live += p->buf.capacity;
   return &p->buf;
+}
+
+uint64_t
+gi_buf_bytes_kept(void)
+{
+  return cache.bytes;
 }
 
 struct gi_buf *
@@ -141,6 +149,7 @@ static void
 buf_release(struct pool_buf *p)
 {
   p->buf.magic = 0;
+  gi_buf_bytes_live -= p->buf.capacity;
   if (p->class == CLASS_NONE) {
     munmap(p->buf.base, p->buf.capacity);
     gi_free(p);

@@ -63,4 +63,8 @@ void gi_payload_add_copy(struct gi_payload *p, const void *data, size_t len);
 /* Bytes of payload memcpy'd in user space since start: the counter payload_bytes_copied. */
 extern uint64_t gi_payload_copied;
 
+/* Memory of payload buffers, bytes: referenced ones, and free ones this thread keeps for the next. */
+extern uint64_t gi_buf_bytes_live;
+uint64_t gi_buf_bytes_kept(void);
+
 #endif

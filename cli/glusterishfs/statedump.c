@@ -79,6 +79,7 @@ fs_statedump(struct fs_process *p)
   struct gi_dump d = { .out = out };
   stamp(out, "DUMP-START-TIME", now);
   dump_process(p, &d);
+  gi_dump_memory(&d);
   if (p->ctx.graph)
     gi_graph_statedump(p->ctx.graph, &d);
   stamp(out, "\nDUMP-END-TIME", gi_wall(p->reactor));
