@@ -15,7 +15,7 @@ int gi_graph_init_xlator(struct gi_xlator *x, struct gi_error *err);
 void gi_graph_free_xlator(struct gi_xlator *x); /* does not take it out of g->xlators */
 void gi_graph_clear_parents(struct gi_graph *g);
 /* Sets x's children as in the node and adds x to their parents. */
-int gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_node *n);
+void gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_node *n);
 void gi_graph_override(const struct gi_graph *g, struct gi_volfile *vf);
 
 #endif

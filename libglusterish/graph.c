@@ -137,7 +137,7 @@ gi_graph_clear_parents(struct gi_graph *g)
     g->xlators[i]->nparents = 0;
 }
 
-int
+void
 gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_node *n)
 {
   x->nchildren = n->nsub;
@@ -150,7 +150,6 @@ gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_no
     c->parents = gi_realloc(c->parents, (c->nparents + 1) * sizeof(*c->parents));
     c->parents[c->nparents++] = x;
   }
-  return 0;
 }
 
 void
