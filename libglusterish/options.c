@@ -508,6 +508,8 @@ gi_options_default(const struct gi_option *table, void *values)
 {
   for (const struct gi_option *o = table; o && o->name; o++) {
     struct gi_error err;
+    if (o->type == GI_OPT_ENUM && !o->def && !o->wildcard)
+      *(int *)((char *)values + o->offset) = -1;
     if (o->wildcard || !o->def)
       continue;
     if (gi_option_parse(o, o->def, values, &err) < 0)

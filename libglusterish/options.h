@@ -33,7 +33,7 @@ enum gi_option_type {      /* C type in the values struct */
   GI_OPT_TIME,             /* uint64_t, seconds */
   GI_OPT_DOUBLE,           /* double */
   GI_OPT_STR,              /* char *, owned by the struct; NULL if unset without default */
-  GI_OPT_ENUM,             /* int: index into `words` */
+  GI_OPT_ENUM,             /* int: index into `words`; -1 if unset without default */
   GI_OPT_PATH,             /* char *, absolute */
   GI_OPT_ADDRESS_LIST,     /* char * */
 };

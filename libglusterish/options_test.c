@@ -18,7 +18,7 @@ struct values {
   double percent, ratio;
   struct gi_percent_or_size reserve;
   char *text, *level, *path, *allow;
-  int policy;
+  int policy, unset_word;
 };
 
 #define AT(m) offsetof(struct values, m)
@@ -37,6 +37,7 @@ static const struct gi_option table[] = {
     {.name = "ratio", .type = GI_OPT_DOUBLE, .offset = AT(ratio), .def = "0.5", .min = 0, .max = 1},
     {.name = "min-free-disk", .type = GI_OPT_PERCENT_OR_SIZE, .offset = AT(reserve), .def = "10%"},
     {.name = "favorite-child-policy", .type = GI_OPT_ENUM, .offset = AT(policy), .def = "none", .words = policies},
+    {.name = "algorithm", .type = GI_OPT_ENUM, .offset = AT(unset_word), .words = policies},
     {.name = "log-level", .type = GI_OPT_STR, .offset = AT(level), .words = patterns},
     {.name = "text", .type = GI_OPT_STR, .offset = AT(text), .def = "abc"},
     {.name = "changelog-dir", .type = GI_OPT_PATH, .offset = AT(path)},
@@ -99,6 +100,7 @@ test_parse(void **state)
   struct values v = {0};
   struct gi_error err;
   gi_options_default(table, &v);
+  assert_int_equal(v.unset_word, -1); /* not the first word */
   assert_true(v.flag);
   assert_int_equal(v.number, 16);
   assert_int_equal(v.size, 64 << 20);

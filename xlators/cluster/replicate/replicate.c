@@ -4,64 +4,13 @@
  * way AFR does (replicate.md), so that bricks, clients and self-heal daemons of
  * both kinds can share a volume.
  *
- * This file: the class, its options, which children are up, quorum, and what
+ * This file: the class, which children are up, quorum, and what
  * the layers above are told. Reads are replicate-read.c, writes are
  * replicate-txn.c with a binding per type, and the README draws how they work.
  */
 #include "replicate.h"
 
 #include "replicate-txn.h"
-
-static const char *const quorum_words[] = {"none", "auto", "fixed", NULL};
-
-#define OPT(field) .offset = offsetof(struct rep_options, field)
-
-static const struct gi_option rep_options[] = {
-    {.name = "afr-pending-xattr", .type = GI_OPT_STR, OPT(pending_xattr), .level = 3, .since = "0.1",
-     .text = "Comma separated names of the children as they appear in the changelog attributes, in the order of the subvolumes."},
-    {.name = "afr-dirty-xattr", .type = GI_OPT_STR, OPT(dirty_xattr), .def = "trusted.afr.dirty", .level = 3, .since = "0.1",
-     .text = "Name of the attribute that counts operations begun and not yet accounted for."},
-    {.name = "volume-id", .type = GI_OPT_STR, OPT(volume_id), .level = 3, .since = "0.1",
-     .text = "Identity of the volume; the hidden directory of the self-heal is named after it."},
-    {.name = "arbiter-count", .type = GI_OPT_INT, OPT(arbiter_count), .def = "0", .max = 1, .level = 3, .since = "0.1",
-     .text = "Number of children that keep names and attributes but no data. Only 0 is supported."},
-    {.name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_STR, OPT(quorum_type), .words = quorum_words, .live = true, .level = 1, .op_version = 1, .since = "0.1",
-     .text = "How many children must take part for an operation to succeed: none (one), auto (more than half, or half with the "
-             "first child) or fixed (quorum-count). With three or more children an unset option means auto."},
-    {.name = "quorum-count", .key = "cluster.quorum-count", .type = GI_OPT_INT, OPT(quorum_count), .def = NULL, .min = 1,
-     .max = REP_MAX, .live = true, .level = 2, .op_version = 1, .since = "0.1",
-     .text = "Number of children that must take part when quorum-type is fixed."},
-    {.name = "read-subvolume", .key = "cluster.read-subvolume", .type = GI_OPT_STR, OPT(read_subvolume), .live = true, .level = 2,
-     .op_version = 1, .since = "0.1", .text = "Name of the child to read from whenever its copy is good."},
-    {.name = "read-subvolume-index", .key = "cluster.read-subvolume-index", .type = GI_OPT_INT, OPT(read_subvolume_index),
-     .def = "-1", .live = true, .level = 3, .op_version = 2, .since = "0.1",
-     .text = "Index of the child to read from whenever its copy is good; -1 for none."},
-    {.name = "read-hash-mode", .key = "cluster.read-hash-mode", .type = GI_OPT_INT, OPT(read_hash_mode), .def = "1", .min = 0,
-     .max = 5, .live = true, .level = 2, .op_version = 2, .since = "0.1",
-     .text = "How the child to read from is chosen: 0 the first good copy, 1 by a hash of the file's id, 2 by a hash of the id and "
-             "the process, 3 to 5 the child with the fewest reads under way."},
-    {.name = "choose-local", .key = "cluster.choose-local", .type = GI_OPT_BOOL, OPT(choose_local), .def = "true", .live = true,
-     .level = 2, .op_version = 2, .since = "0.1", .text = "Prefer a brick on this host for reading."},
-    {.name = "eager-lock", .key = "cluster.eager-lock", .type = GI_OPT_BOOL, OPT(eager_lock), .def = "on", .live = true, .level = 2,
-     .op_version = 1, .since = "0.1",
-     .text = "Keep the lock of a file for the writes that follow instead of taking one lock per write."},
-    {.name = "optimistic-change-log", .key = "cluster.optimistic-change-log", .type = GI_OPT_BOOL, OPT(optimistic_change_log),
-     .def = "on", .live = true, .level = 3, .op_version = 70200, .since = "0.1",
-     .text = "While all children are up, change the counters of name and attribute operations only when one fails somewhere."},
-    {.name = "ensure-durability", .key = "cluster.ensure-durability", .type = GI_OPT_BOOL, OPT(ensure_durability), .def = "on",
-     .live = true, .level = 3, .op_version = 3, .since = "0.1",
-     .text = "Flush data to the disks of the bricks before the dirty mark of a file is cleared."},
-    {.name = "consistent-metadata", .key = "cluster.consistent-metadata", .type = GI_OPT_BOOL, OPT(consistent_metadata),
-     .def = "no", .live = true, .level = 2, .op_version = 30700, .since = "0.1",
-     .text = "Show attributes only from the child that also serves reads, at the cost of more lookups."},
-    {.name = "granular-entry-heal", .key = "cluster.granular-entry-heal", .type = GI_OPT_BOOL, OPT(granular_entry_heal),
-     .def = "no", .live = true, .level = 1, .op_version = 30800, .since = "0.1",
-     .text = "Record the changed names of a directory one by one, so that the self-heal need not compare whole directories."},
-    {.name = "post-op-delay-secs", .key = "cluster.post-op-delay-secs", .type = GI_OPT_INT, OPT(post_op_delay), .def = "1",
-     .min = 0, .max = 2147483647, .live = true, .level = 3, .op_version = 2, .since = "0.1",
-     .text = "Seconds to wait for further writes before the marks of a write are cleared and its lock is given back."},
-    REP_HEAL_OPTIONS
-    GI_OPTION_END};
 
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
 static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
@@ -80,11 +29,11 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
 static enum rep_quorum_type
 quorum_type(const struct rep *rep)
 {
-  const char *word = rep_opts(rep)->quorum_type;
+  int type = rep_opts(rep)->quorum_type;
 
-  if (!word)
+  if (type == REP_UNSET)
     return rep->n > 2 ? REP_QUORUM_AUTO : REP_QUORUM_NONE;
-  return word[0] == 'a' ? REP_QUORUM_AUTO : word[0] == 'f' ? REP_QUORUM_FIXED : REP_QUORUM_NONE;
+  return (enum rep_quorum_type)type;
 }
 
 bool
@@ -390,7 +339,7 @@ rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error
 {
   const struct rep_options *o = values;
 
-  if (o->quorum_type && strcmp(o->quorum_type, "fixed") == 0 && o->quorum_count > (int64_t)x->nchildren)
+  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
     return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
   return 0;
 }
@@ -421,7 +370,7 @@ GI_XLATOR_EXPORT = {
     .summary = "Keeps a copy of every file on each child",
     .min_children = 1,
     .max_children = REP_MAX,
-    .options = rep_options,
+    .options = rep_option_table,
     .options_bytes = sizeof(struct rep_options),
     .metrics = rep_metric_table,
     .fop_bytes = sizeof(struct rep_fop),

@@ -10,7 +10,7 @@
 #ifndef REPLICATE_H
 #define REPLICATE_H
 
-#include "replicate-heal-options.h"
+#include "replicate-options.h"
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
@@ -27,27 +27,6 @@
 #define REP_TXN_MAGIC 0x1d0a4e02u
 
 enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
-enum rep_quorum_type { REP_QUORUM_NONE, REP_QUORUM_AUTO, REP_QUORUM_FIXED };
-
-struct rep_options {
-  char *pending_xattr;
-  char *dirty_xattr;
-  char *volume_id;
-  int64_t arbiter_count;
-  char *quorum_type; /* NULL: not set */
-  int64_t quorum_count;
-  char *read_subvolume;
-  int64_t read_subvolume_index;
-  int64_t read_hash_mode;
-  bool choose_local;
-  bool eager_lock;
-  bool optimistic_change_log;
-  bool ensure_durability;
-  bool consistent_metadata;
-  bool granular_entry_heal;
-  int64_t post_op_delay;
-  struct rep_heal_options heal;
-};
 
 struct rep_metrics {
   uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
