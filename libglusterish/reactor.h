@@ -132,6 +132,7 @@ struct gi_reactor_ops {
 struct gi_reactor {
   const struct gi_reactor_ops *ops;
   struct gi_list deferred; /* struct gi_defer */
+  struct gi_task *task;    /* that runs now (task.h); NULL in an ordinary handler */
 };
 
 /* For implementations: runs everything deferred, including what that defers. */
