@@ -128,9 +128,12 @@ struct gi_reactor_ops {
   void (*work_submit)(struct gi_reactor *r, struct gi_work *w);
 };
 
+struct gi_net_ops;
+
 /* Every implementation embeds this first. */
 struct gi_reactor {
   const struct gi_reactor_ops *ops;
+  const struct gi_net_ops *net; /* what carries connections (rpc/net.h); NULL: the kernel's sockets */
   struct gi_list deferred; /* struct gi_defer */
   struct gi_task *task;    /* that runs now (task.h); NULL in an ordinary handler */
 };

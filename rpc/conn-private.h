@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the files of a connection share: conn.c (life, connecting), conn-rx.c
- * (reassembly of records), conn-tx.c (the send queue), net.c (addresses and
- * socket options).
+ * (reassembly of records), conn-tx.c (the send queue), net.c (addresses, the
+ * kernel's sockets).
  */
 #ifndef GI_CONN_PRIVATE_H
 #define GI_CONN_PRIVATE_H
 
 #include "rpc/conn.h"
+#include "rpc/net.h"
 
 #define CONN_MAGIC 0xc0221e01u
 #define CONN_ADDRESSES 8 /* of a name; further ones are not tried */
 
 enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_UP, CONN_CLOSED };
-
-struct conn_address {
-  struct sockaddr_storage sa;
-  socklen_t len;
-};
 
 /* A record, or fragment of one, that did not fit where it began. Its bytes are first the tail of the buffer it began in
  * (`part`, from `part_at`), then `rest`. */
@@ -64,6 +60,7 @@ struct gi_conn {
   uint32_t magic;
   enum conn_state state;
   struct gi_reactor *r;
+  const struct gi_net_ops *net;
   const struct gi_conn_ops *ops;
   void *arg;
   int fd;
@@ -79,7 +76,7 @@ struct gi_conn {
   char peer[160];
   /* connecting */
   struct conn_resolve *resolve;
-  struct conn_address address[CONN_ADDRESSES];
+  struct gi_net_address address[CONN_ADDRESSES];
   unsigned naddresses, next_address;
   struct gi_timer connect_timer;
 };
@@ -100,11 +97,8 @@ void conn_tx_flush(struct gi_conn *c);
 void conn_tx_clear(struct conn_tx *tx);
 
 /* net.c */
-int net_numeric(const char *host, int port, struct conn_address *out, unsigned max); /* count; 0 = it is a name */
-int net_resolve(const char *host, int port, struct conn_address *out, unsigned max,
-                struct gi_error *err); /* blocks; count or -1 */
-int net_unix(const char *path, struct conn_address *out, struct gi_error *err);
-void net_tune(int fd, int family);
+int net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max); /* count; 0 = it is a name */
+int net_unix(const char *path, struct gi_net_address *out, struct gi_error *err);
 void net_text(const struct sockaddr_storage *sa, char *text, size_t size);
 bool net_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 

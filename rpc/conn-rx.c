@@ -15,7 +15,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <sys/uio.h>
 
 #define RX_BYTES (128u << 10) /* a shared buffer */
 #define RX_BULK (256u << 10)  /* of a peer that has once filled one: fewer records lie across its end */
@@ -130,9 +129,7 @@ fragment_done(struct gi_conn *c, struct gi_payload *fragment, bool last, size_t 
 static void
 set_lowat(struct gi_conn *c, size_t bytes)
 {
-  int value = (int)bytes;
-  /* Fewer wake-ups for the same bytes; where it has no effect (unix sockets) nothing is lost. */
-  (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+  c->net->low_water(c->r, c->fd, bytes); /* fewer wake-ups for the same bytes */
   c->rx.big.lowat = bytes > 1;
 }
 
@@ -307,10 +304,10 @@ receive(struct gi_conn *c)
   struct iovec iov[3];
   size_t missing = c->rx.big.active ? big_missing(&c->rx.big) : 0;
   int n = make_iov(&c->rx, iov);
-  ssize_t got = readv(c->fd, iov, n);
+  ssize_t got = c->net->recv(c->r, c->fd, iov, n);
   if (got < 0) {
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-      conn_fail(c, errno, "receive");
+    if (got != -EAGAIN && got != -EINTR)
+      conn_fail(c, (int)-got, "receive");
     return false;
   }
   if (got == 0) {

@@ -12,7 +12,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <sys/uio.h>
 
 #define TX_ARENA (64u << 10)
 #define TX_IOV 128
@@ -124,23 +123,23 @@ consume(struct conn_tx *tx, size_t sent)
   }
 }
 
-/* One sendmsg; false when the socket takes no more (or died: *error). */
+/* One gathered send; false when the socket takes no more (or died: *error). */
 static bool
 send_some(struct gi_conn *c, int *error)
 {
   struct conn_tx *tx = &c->tx;
   struct iovec iov[TX_IOV];
-  struct msghdr msg = {.msg_iov = iov};
-  while (msg.msg_iovlen < tx->count && msg.msg_iovlen < TX_IOV) {
-    struct conn_tx_item *item = item_at(tx, (uint32_t)msg.msg_iovlen);
-    iov[msg.msg_iovlen++] = (struct iovec){(void *)item->data, item->len};
+  unsigned n = 0;
+  for (; n < tx->count && n < TX_IOV; n++) {
+    struct conn_tx_item *item = item_at(tx, n);
+    iov[n] = (struct iovec){(void *)item->data, item->len};
   }
-  ssize_t sent = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ssize_t sent = c->net->send(c->r, c->fd, iov, (int)n);
   if (sent < 0) {
-    if (errno == EINTR)
+    if (sent == -EINTR)
       return true;
-    if (errno != EAGAIN && errno != EWOULDBLOCK)
-      *error = errno;
+    if (sent != -EAGAIN)
+      *error = (int)-sent;
     return false;
   }
   gi_conn_totals.send_calls++;

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define CONNECT_TIMEOUT_S 15 /* per address; the kernel's own limit is minutes */
 
@@ -29,11 +28,12 @@ const struct gi_metric gi_conn_metrics[] = {
 
 struct conn_resolve {
   struct gi_work work;
+  struct gi_reactor *r;
   struct gi_conn *conn; /* NULL: the connection went away meanwhile */
   char host[256];
   int port;
   int count;
-  struct conn_address address[CONN_ADDRESSES];
+  struct gi_net_address address[CONN_ADDRESSES];
   struct gi_error err;
 };
 
@@ -101,7 +101,7 @@ drop_socket(struct gi_conn *c)
   gi_io_finish(&c->io);
   memset(&c->io, 0, sizeof(c->io));
   if (c->fd >= 0)
-    close(c->fd);
+    c->net->close(c->r, c->fd);
   c->fd = -1;
 }
 
@@ -195,17 +195,11 @@ static bool
 connect_next(struct gi_conn *c, struct gi_error *err)
 {
   while (c->next_address < c->naddresses) {
-    struct conn_address *a = &c->address[c->next_address++];
+    struct gi_net_address *a = &c->address[c->next_address++];
     net_text(&a->sa, c->peer, sizeof(c->peer));
-    int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = c->net->connect(c->r, a);
     if (fd < 0) {
-      gi_error_set(err, errno, "%s: socket: %s", c->peer, strerror(errno));
-      continue;
-    }
-    net_tune(fd, a->sa.ss_family);
-    if (connect(fd, (struct sockaddr *)&a->sa, a->len) < 0 && errno != EINPROGRESS && errno != EINTR) {
-      gi_error_set(err, errno, "%s: connect: %s", c->peer, strerror(errno));
-      close(fd);
+      gi_error_set(err, -fd, "%s: connect: %s", c->peer, strerror(-fd));
       continue;
     }
     attach(c, fd);
@@ -250,10 +244,7 @@ connected_to_itself(struct gi_conn *c)
 static void
 connect_finished(struct gi_conn *c)
 {
-  int error = 0;
-  socklen_t len = sizeof(error);
-  if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-    error = errno;
+  int error = -c->net->connect_result(c->r, c->fd);
   if (error == 0 && connected_to_itself(c))
     error = ECONNREFUSED;
   if (error) {
@@ -274,7 +265,7 @@ static void
 resolve_run(struct gi_work *w)
 {
   struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
-  res->count = net_resolve(res->host, res->port, res->address, CONN_ADDRESSES, &res->err);
+  res->count = gi_net_of(res->r)->resolve(res->r, res->host, res->port, res->address, CONN_ADDRESSES, &res->err);
 }
 
 static void
@@ -299,6 +290,7 @@ static void
 resolve_start(struct gi_conn *c, const char *host, int port)
 {
   struct conn_resolve *res = gi_new(struct conn_resolve);
+  res->r = c->r;
   res->conn = c;
   res->port = port;
   snprintf(res->host, sizeof(res->host), "%s", host);
@@ -315,6 +307,7 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
   struct gi_conn *c = gi_new(struct gi_conn);
   c->magic = CONN_MAGIC;
   c->r = r;
+  c->net = gi_net_of(r);
   c->ops = ops;
   c->arg = arg;
   c->fd = -1;
@@ -362,7 +355,6 @@ gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void
   c->last_rx = c->last_tx = gi_now(r);
   if (gi_conn_peer_address(c, &sa) && sa.ss_family == AF_UNIX)
     gi_conn_local_address(c, &sa); /* the connecting end has no name; ours has */
-  net_tune(fd, sa.ss_family);
   net_text(&sa, c->peer, sizeof(c->peer));
   conn_watch(c);
   return c;
@@ -414,15 +406,13 @@ gi_conn_peer(const struct gi_conn *c)
 bool
 gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa)
 {
-  socklen_t len = sizeof(*sa);
   memset(sa, 0, sizeof(*sa));
-  return c->fd >= 0 && getpeername(c->fd, (struct sockaddr *)sa, &len) == 0;
+  return c->fd >= 0 && c->net->peer(c->r, c->fd, sa) == 0;
 }
 
 bool
 gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa)
 {
-  socklen_t len = sizeof(*sa);
   memset(sa, 0, sizeof(*sa));
-  return c->fd >= 0 && getsockname(c->fd, (struct sockaddr *)sa, &len) == 0;
+  return c->fd >= 0 && c->net->local(c->r, c->fd, sa) == 0;
 }

@@ -19,6 +19,7 @@
 
 struct gi_listener {
   struct gi_reactor *r;
+  const struct gi_net_ops *net;
   struct gi_io io;
   struct gi_timer retry;
   int fd;
@@ -40,14 +41,14 @@ ready(void *arg, unsigned events)
 {
   struct gi_listener *l = arg;
   for (int i = 0; i < ACCEPT_BATCH; i++) {
-    int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = l->net->accept(l->r, l->fd);
     if (fd >= 0) {
       l->fn(l->arg, fd);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
       gi_io_watch(&l->io, 0);
       gi_timer_set(&l->retry, ACCEPT_RETRY_MS * GI_NSEC_PER_MSEC);
       return;
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    } else if (fd == -EAGAIN) {
       return;
     } /* else: that one connection failed before it was accepted */
   }
@@ -63,55 +64,41 @@ remove_stale(const char *path)
 }
 
 static int
-address(const char *host, int port, struct conn_address *a, struct gi_error *err)
+address(struct gi_reactor *r, const char *host, int port, struct gi_net_address *a, struct gi_error *err)
 {
   if (host && host[0] == '/')
     return net_unix(host, a, err);
   if (host == NULL || host[0] == 0)
     host = "0.0.0.0";
-  return net_numeric(host, port, a, 1) == 1 ? 0 : net_resolve(host, port, a, 1, err) == 1 ? 0 : -1;
-}
-
-static int
-open_socket(const struct conn_address *a, const char *text, int backlog, struct gi_error *err)
-{
-  int one = 1;
-  int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0)
-    return gi_error_set(err, errno, "%s: socket: %s", text, strerror(errno));
-  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  net_tune(fd, a->sa.ss_family); /* buffer sizes are inherited, and must be known before the handshake */
-  if (bind(fd, (const struct sockaddr *)&a->sa, a->len) < 0 || listen(fd, backlog) < 0) {
-    gi_error_set(err, errno, "cannot listen on %s: %s", text, strerror(errno));
-    close(fd);
-    return -1;
-  }
-  return fd;
+  return net_numeric(host, port, a, 1) == 1 || gi_net_of(r)->resolve(r, host, port, a, 1, err) == 1 ? 0 : -1;
 }
 
 struct gi_listener *
 gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog, void (*fn)(void *arg, int fd), void *arg,
                 struct gi_error *err)
 {
-  struct conn_address a = {0};
+  struct gi_net_address a = {0};
   char text[160];
-  if (address(host_or_path, port, &a, err) < 0)
+  if (address(r, host_or_path, port, &a, err) < 0)
     return NULL;
   bool is_unix = a.sa.ss_family == AF_UNIX;
   net_text(&a.sa, text, sizeof(text));
   if (is_unix)
     remove_stale(host_or_path);
-  int fd = open_socket(&a, text, backlog, err);
-  if (fd < 0)
+  const struct gi_net_ops *net = gi_net_of(r);
+  int fd = net->listen(r, &a, backlog);
+  if (fd < 0) {
+    gi_error_set(err, -fd, "cannot listen on %s: %s", text, strerror(-fd));
     return NULL;
+  }
   struct gi_listener *l = gi_new(struct gi_listener);
   l->r = r;
+  l->net = net;
   l->fd = fd;
   l->path = is_unix ? gi_strdup(host_or_path) : NULL;
   l->fn = fn;
   l->arg = arg;
-  socklen_t len = sizeof(a.sa);
-  if (!is_unix && getsockname(fd, (struct sockaddr *)&a.sa, &len) == 0)
+  if (!is_unix && net->local(r, fd, &a.sa) == 0)
     l->port = ntohs(((struct sockaddr_in *)&a.sa)->sin_port); /* same place in sockaddr_in6 */
   gi_timer_init(&l->retry, r, retry, l);
   gi_io_init(&l->io, r, fd, ready, l);
@@ -134,7 +121,7 @@ gi_listener_free(struct gi_listener **lp)
     return;
   gi_timer_finish(&l->retry);
   gi_io_finish(&l->io);
-  close(l->fd);
+  l->net->close(l->r, l->fd);
   if (l->path)
     unlink(l->path);
   gi_free(l->path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses, names and socket options (wire.md 1.8).
+ * The kernel's sockets: their options (wire.md 1.8), addresses and names.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define KEEPALIVE_IDLE_S 20
 #define KEEPALIVE_INTERVAL_S 2
@@ -21,7 +22,7 @@
 #define SOCKET_BUFFER (4 << 20)
 
 static int
-lookup(const char *host, int port, int flags, struct conn_address *out, unsigned max, int *rc)
+lookup(const char *host, int port, int flags, struct gi_net_address *out, unsigned max, int *rc)
 {
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
   struct addrinfo *list = NULL;
@@ -40,7 +41,7 @@ lookup(const char *host, int port, int flags, struct conn_address *out, unsigned
 }
 
 int
-net_numeric(const char *host, int port, struct conn_address *out, unsigned max)
+net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max)
 {
   int rc;
   if (strcmp(host, "localhost") != 0)
@@ -49,8 +50,8 @@ net_numeric(const char *host, int port, struct conn_address *out, unsigned max)
   return n + lookup("::1", port, AI_NUMERICHOST, out + n, max - (unsigned)n, &rc);
 }
 
-int
-net_resolve(const char *host, int port, struct conn_address *out, unsigned max, struct gi_error *err)
+static int
+kernel_resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
 {
   int rc;
   int n = lookup(host, port, 0, out, max, &rc);
@@ -60,7 +61,7 @@ net_resolve(const char *host, int port, struct conn_address *out, unsigned max, 
 }
 
 int
-net_unix(const char *path, struct conn_address *out, struct gi_error *err)
+net_unix(const char *path, struct gi_net_address *out, struct gi_error *err)
 {
   struct sockaddr_un *un = (struct sockaddr_un *)&out->sa;
   if (strlen(path) >= sizeof(un->sun_path))
@@ -79,8 +80,8 @@ set_int(int fd, int level, int option, int value)
   (void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-void
-net_tune(int fd, int family)
+static void
+tune(int fd, int family)
 {
   /* Only the FORCE forms: the plain ones are capped by net.core.*mem_max, and by switching off the kernel's own tuning they
    * would make the buffers smaller than leaving them alone. */
@@ -128,3 +129,111 @@ net_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
   }
   return false;
 }
+
+/* ---- sockets ---- */
+
+static int
+kernel_connect(struct gi_reactor *r, const struct gi_net_address *to)
+{
+  int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return -errno;
+  tune(fd, to->sa.ss_family);
+  if (connect(fd, (const struct sockaddr *)&to->sa, to->len) < 0 && errno != EINPROGRESS && errno != EINTR) {
+    int err = errno;
+    close(fd);
+    return -err;
+  }
+  return fd;
+}
+
+static int
+kernel_connect_result(struct gi_reactor *r, int fd)
+{
+  int error = 0;
+  socklen_t len = sizeof(error);
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+
+static int
+kernel_listen(struct gi_reactor *r, const struct gi_net_address *at, int backlog)
+{
+  int fd = socket(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return -errno;
+  set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  tune(fd, at->sa.ss_family); /* buffer sizes are inherited, and must be known before the handshake */
+  if (bind(fd, (const struct sockaddr *)&at->sa, at->len) < 0 || listen(fd, backlog) < 0) {
+    int err = errno;
+    close(fd);
+    return -err;
+  }
+  return fd;
+}
+
+static int
+kernel_accept(struct gi_reactor *r, int listener)
+{
+  struct sockaddr_storage sa = {0};
+  socklen_t len = sizeof(sa);
+  int fd = accept4(listener, (struct sockaddr *)&sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  tune(fd, sa.ss_family);
+  return fd;
+}
+
+static ssize_t
+kernel_recv(struct gi_reactor *r, int fd, const struct iovec *iov, int n)
+{
+  ssize_t got = readv(fd, iov, n);
+  return got < 0 ? -errno : got;
+}
+
+static ssize_t
+kernel_send(struct gi_reactor *r, int fd, const struct iovec *iov, int n)
+{
+  struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+  ssize_t sent = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent < 0 ? -errno : sent;
+}
+
+static void
+kernel_low_water(struct gi_reactor *r, int fd, size_t bytes)
+{
+  set_int(fd, SOL_SOCKET, SO_RCVLOWAT, (int)bytes);
+}
+
+static int
+kernel_peer(struct gi_reactor *r, int fd, struct sockaddr_storage *sa)
+{
+  socklen_t len = sizeof(*sa);
+  return getpeername(fd, (struct sockaddr *)sa, &len) < 0 ? -errno : 0;
+}
+
+static int
+kernel_local(struct gi_reactor *r, int fd, struct sockaddr_storage *sa)
+{
+  socklen_t len = sizeof(*sa);
+  return getsockname(fd, (struct sockaddr *)sa, &len) < 0 ? -errno : 0;
+}
+
+static void
+kernel_close(struct gi_reactor *r, int fd)
+{
+  close(fd);
+}
+
+const struct gi_net_ops gi_net_kernel = {
+    .resolve = kernel_resolve,
+    .connect = kernel_connect,
+    .connect_result = kernel_connect_result,
+    .listen = kernel_listen,
+    .accept = kernel_accept,
+    .recv = kernel_recv,
+    .send = kernel_send,
+    .low_water = kernel_low_water,
+    .peer = kernel_peer,
+    .local = kernel_local,
+    .close = kernel_close,
+};

@@ -10,12 +10,12 @@
 #define _GNU_SOURCE 1
 #endif
 #include "rpc/rpc-server.h"
+#include "rpc/net.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mem.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <unistd.h>
 
 #define SERVER_MAGIC 0x5e27e201u
 #define PEER_MAGIC 0x9ee20001u
@@ -396,7 +396,7 @@ accepted(void *arg, int fd)
   struct gi_rpc_server *s = arg;
   if (s->npeers >= GI_PEERS_MAX) {
     gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections: refused", GI_PEERS_MAX);
-    close(fd);
+    gi_net_of(s->r)->close(s->r, fd);
     return;
   }
   struct gi_rpc_peer *p = gi_new(struct gi_rpc_peer);
