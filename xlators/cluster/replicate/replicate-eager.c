@@ -186,8 +186,7 @@ rep_session_refused(struct rep_txn *t, int err)
 static void
 begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type type)
 {
-  /* One owner per inode: the lock can be handed from write to write. Inodes with a session stay in memory. */
-  struct rep_txn *t = rep_txn_new(rep, type, fop, inode);
+  struct rep_txn *t = rep_txn_new(rep, type, fop);
 
   t->inode = gi_inode_ref(inode);
   t->fd = gi_fd_ref(fop->fd);

@@ -225,7 +225,7 @@ rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
 static void
 start(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_txn *t = rep_txn_new(rep, REP_ENTRY, fop, NULL);
+  struct rep_txn *t = rep_txn_new(rep, REP_ENTRY, fop);
 
   t->fop = gi_fop_ref(fop);
   set_targets(t, fop);

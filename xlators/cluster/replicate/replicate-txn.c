@@ -12,17 +12,15 @@
 #include "replicate-txn.h"
 
 static void
-set_owner(struct gi_owner *owner, const void *unique)
+set_owner(struct gi_owner *owner, uint64_t value)
 {
-  uint64_t value = (uint64_t)(uintptr_t)unique;
-
   owner->len = sizeof(value);
   for (unsigned i = 0; i < sizeof(value); i++)
     owner->data[i] = (uint8_t)(value >> (8 * i));
 }
 
 struct rep_txn *
-rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop, const void *owner)
+rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
 {
   struct rep_txn *t = gi_new(struct rep_txn);
 
@@ -34,7 +32,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop, const
   t->caller = fop->caller;
   t->caller.groups = NULL; /* borrowed from an operation that may end first; locks and marks need none */
   t->caller.ngroups = 0;
-  set_owner(&t->caller.owner, owner ? owner : t);
+  set_owner(&t->caller.owner, ++rep->owners);
   gi_list_init(&t->queue);
   gi_list_init(&t->running);
   gi_list_init(&t->held);

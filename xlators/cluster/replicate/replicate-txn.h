@@ -79,8 +79,8 @@ struct rep_txn {
 
 /* ---- replicate-txn.c ---- */
 
-/* Made from the operation that begins it; its lock owner is `owner`, as unique as that pointer. */
-struct rep_txn *rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop, const void *owner);
+/* Made from the operation that begins it, with a lock owner that no other transaction of the replica set has or had. */
+struct rep_txn *rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop);
 void rep_txn_start(struct rep_txn *t);
 void rep_txn_locked(struct rep_txn *t); /* the locking phase ended, with success or without */
 void rep_txn_finish(struct rep_txn *t); /* from REP_OPEN: durability, post-op, unlock. The txn may be gone afterwards */

@@ -50,6 +50,7 @@ struct rep {
   char *pending_key[REP_MAX];
   char *dirty_key;
   struct gi_list txns;      /* struct rep_txn.link: all that live */
+  uint64_t owners;          /* lock owners handed out */
   uint32_t distrusts;       /* counts changes of readable sets by failed writes */
   uint32_t healthy;         /* children whose last answer said that their heal index is empty */
   unsigned reads[REP_MAX];  /* outstanding reads per child */
