@@ -95,6 +95,16 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
   v->meta_readable = ok & ~bad & ~v->meta_accused;
 }
 
+void
+rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES])
+{
+  uint8_t value[MARK_BYTES];
+
+  for (enum rep_type type = 0; type < REP_TYPES; type++)
+    put_slot(value, type, slot[type]);
+  gi_dict_set_bin(d, key, value, sizeof(value));
+}
+
 struct gi_dict *
 rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty)
 {

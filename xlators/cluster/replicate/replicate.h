@@ -181,6 +181,8 @@ struct rep_verdict { /* what a set of replies says about the copies (replicate.m
   uint32_t data_accused, meta_accused;
   uint32_t data_readable, meta_readable;
 };
+/* Sets one counter xattr: its three slots. */
+void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
 bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
 /* One mask of children that any of the replies in `ok` accuses in `type`; from dict (xattrop) or xdata (lookup). */
 uint32_t rep_marks_accused(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, enum rep_type type, bool from_dict);

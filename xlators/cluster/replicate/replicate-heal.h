@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-heal (replicate.md 7). A heal is a task (libglusterish/task.h): plain
+ * procedures that ask the children and wait. What every kind of heal needs
+ * stands in replicate-heal-tools.c: what all children say about an inode (a
+ * view), locks with the healers' tie-breaker, and the undo of the marks.
+ *
+ * Every participant must decide alike: direction rules are replicate-heal-decide.c
+ * and nothing else. A heal that cannot be finished leaves the marks as they are.
+ */
+#ifndef REPLICATE_HEAL_H
+#define REPLICATE_HEAL_H
+
+#include "replicate.h"
+
+#include "libglusterish/task.h"
+
+#define REP_PID_SHD (-6)  /* the self-heal (replicate.md 1) */
+#define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
+#define REP_PID_ADD (-12) /* whoever announces a new brick */
+#define REP_HEAL_BLOCK (128u << 10)
+
+/* How a heal ended: one of these, or a negative errno (-EIO: split brain). */
+enum {
+  REP_HEALED = 0,
+  REP_HEAL_BUSY = 1,  /* marks are there but there is nothing to do: operations run, or another healer is at work */
+  REP_HEAL_CLEAN = 2, /* no marks at all: an index name that leads here is stale */
+};
+
+/* Decision from outside for a split brain (replicate.md 7.11); numbers are the management operations. */
+enum rep_heal_op {
+  REP_OP_NONE = 0,
+  REP_OP_BIGGER_FILE = 10,
+  REP_OP_SOURCE_BRICK = 11,
+  REP_OP_LATEST_MTIME = 14,
+};
+
+/* What one heal is about. Made with rep_heal_begin; lives on the task's stack. */
+struct rep_heal {
+  struct rep *rep;
+  struct gi_reactor *r;
+  struct gi_gfid gfid;
+  struct gi_inode *inode; /* referenced */
+  struct gi_caller caller; /* pid and a lock owner of its own */
+  bool data, metadata, entry; /* what may be healed */
+  enum rep_heal_op op;
+  int op_child;           /* REP_OP_SOURCE_BRICK: the source; else -1 */
+  const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
+  bool split_brain;
+  uint64_t bytes_read, bytes_written, bytes_compared;
+};
+
+/* Counters of a replica set's heals, exported as metrics. */
+struct rep_heal_totals {
+  uint64_t files, directories, metadata, names;       /* healed */
+  uint64_t failed, split_brain, skipped;
+  uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
+};
+
+void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid);
+void rep_heal_end(struct rep_heal *h);
+
+/* ---- views (replicate-heal-tools.c) ---- */
+
+/* What every child says about one object, and its counters as a matrix. */
+struct rep_view {
+  const struct rep *rep;
+  uint32_t asked, ok;     /* children */
+  int err[REP_MAX];       /* of those asked and not ok */
+  struct gi_iatt stat[REP_MAX];
+  struct gi_dict *xdata[REP_MAX]; /* owned; NULL where not ok */
+  int32_t pending[REP_TYPES][REP_MAX][REP_MAX]; /* [type][i][j]: what i holds against j */
+  int32_t dirty[REP_TYPES][REP_MAX];
+};
+
+/* Asks the children of `mask` for the inode by its gfid: attributes, counters, all user-visible xattrs. */
+void rep_view_inode(struct rep_heal *h, uint32_t mask, struct rep_view *v);
+/* The same of an inode that is not the heal's own. */
+void rep_view_gfid(struct rep_heal *h, const struct gi_gfid *gfid, uint32_t mask, struct rep_view *v);
+/* Asks for a name in the directory `parent`. `xdata` (may be NULL) is added to the request, e.g. gfidless-lookup. */
+void rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
+                   struct rep_view *v);
+void rep_view_clear(struct rep_view *v); /* all-zero is fine */
+bool rep_view_marked(const struct rep_view *v, enum rep_type type); /* any pending or dirty counter of that type */
+/* The one errno all asked children failed with; 0 if some succeeded or they differ. */
+int rep_view_errno(const struct rep_view *v);
+
+/* ---- one operation on several children ---- */
+
+/* A helper operation of this heal, not yet sent: caller set. */
+struct gi_fop *rep_heal_fop(struct rep_heal *h, enum gi_fop_kind kind);
+/* The same on an inode by loc. */
+struct gi_fop *rep_heal_inode_fop(struct rep_heal *h, enum gi_fop_kind kind, struct gi_inode *inode);
+/* Sends copies to every child of `mask` and waits for all. The replies are fan->reply; clear with rep_fan_clear. Consumes fop. */
+void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan);
+/* The same when only success counts: the children that succeeded. */
+uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
+/* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
+struct gi_fop *rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child);
+
+/* ---- locks ---- */
+
+struct rep_heal_lock {
+  bool entry;             /* an entry lock on the directory `inode`; else an inode lock */
+  bool self_heal;         /* in the self-heal domain; else where transactions lock */
+  struct gi_inode *inode;
+  const char *name;       /* entry: NULL = the whole directory */
+  uint64_t start, len;    /* inode lock; len 0 = to the end */
+  uint32_t held;
+};
+
+enum rep_lock_mode {
+  REP_LOCK_TIEBREAK, /* not waiting; if a majority was granted and some are busy: give back, then wait for all in turn */
+  REP_LOCK_WAIT,     /* not waiting; if any is busy: give back, then wait for all in turn */
+};
+
+/* Takes it on the children of `mask`; the set that granted it, also in lock->held. A caller that needs all of them gives up and
+ * unlocks when it is smaller. */
+uint32_t rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask);
+void rep_heal_unlock(struct rep_heal *h, struct rep_heal_lock *lock); /* nothing held is fine */
+
+/* ---- direction (replicate-heal-decide.c, replicate.md 7.2) ---- */
+
+struct rep_direction {
+  uint32_t locked;        /* the children the decision is about */
+  uint32_t sources, sinks;
+  int source;             /* the chosen one; -1: none (merge, or split brain) */
+  uint32_t witness[REP_MAX];
+  bool split_brain;       /* and nothing resolved it */
+  bool merge;             /* entry: conservative merge */
+  bool unmarked;          /* metadata: no marks at all, but the copies differ */
+  uint32_t reset;         /* children whose counters a policy has taken back already */
+};
+
+/* Decides from a view taken under the locks of `type`. Pure but for split-brain policies, which may take counters back (waits). */
+void rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
+
+/* ---- undo (replicate-heal-tools.c, replicate.md 7.7) ---- */
+
+/* What is added to the counters of child i: minus what the view held against the children of `good`, plus one against `failed`;
+ * its dirty counter likewise unless it failed itself. Owned by the caller. */
+struct gi_dict *rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_type type, uint32_t good, uint32_t failed,
+                               bool full_crawl);
+
+/* Subtracts what the view held when the direction was decided. `good`: locked children that are healed or healthy; sinks that
+ * are not in it get +1. `xdata` (may be NULL, borrowed) goes with every request. Returns the children where it succeeded. */
+uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, const struct rep_direction *d, uint32_t good,
+                       bool full_crawl, struct gi_dict *xdata);
+/* Adds zero to every counter everywhere, so that stale index names go. */
+void rep_heal_touch(struct rep_heal *h);
+
+/* ---- the heals; all wait, all need every child up ---- */
+
+int rep_heal_data(struct rep_heal *h);     /* replicate-heal-data.c */
+int rep_heal_metadata(struct rep_heal *h); /* replicate-heal-metadata.c */
+int rep_heal_entry(struct rep_heal *h);    /* replicate-heal-entry.c */
+/* One name (replicate.md 7.6); `gfid_req` none: an object nobody has a gfid for stays so. 0, or a negative errno. */
+int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);
+/* Inspection, then data, metadata, entry as needed and enabled in `h` (replicate.md 7.1). */
+int rep_heal_inode(struct rep_heal *h); /* replicate-heal-inode.c */
+
+/* ---- inspection without locks (replicate-heal-inode.c, replicate.md 7.1, 7.10) ---- */
+
+struct rep_inspection {
+  int err;                        /* nothing else is valid if non-zero */
+  bool data, metadata, entry;     /* needs a locked look */
+  bool pending, dirty;            /* any counter of that kind */
+  bool split_data, split_metadata, split_entry;
+  bool healing, busy;             /* somebody holds the self-heal lock, or the lock of a transaction */
+  uint32_t mode;                  /* of the object; 0: unknown */
+};
+
+void rep_inspect(struct rep_heal *h, struct rep_inspection *in);
+
+#endif
