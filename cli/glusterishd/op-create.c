@@ -81,11 +81,17 @@ read_request(struct draft *d, struct gi_error *err)
   const json_t *bricks = gd_op_strings(op, "bricks");
   long replica = gd_op_int(op, "replica", 1);
   size_t count = json_array_size(bricks);
-  if (gd_op_int(op, "disperse", 0) || gd_op_int(op, "arbiter", 0) || gd_op_int(op, "thin-arbiter", 0))
-    return gi_error_set(err, EOPNOTSUPP, "dispersed and arbiter volumes are not supported by this version");
+  long arbiter = gd_op_int(op, "arbiter", 0);
+  if (gd_op_int(op, "disperse", 0) || gd_op_int(op, "thin-arbiter", 0))
+    return gi_error_set(err, EOPNOTSUPP, "dispersed and thin-arbiter volumes are not supported by this version");
   if (!bricks || count == 0 || count > GD_BRICKS_MAX || replica < 1 || replica > GD_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
+  if (arbiter < 0 || arbiter > 1 || (arbiter && replica != 3))
+    return gi_error_set(err, EINVAL,
+                        "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the "
+                        "replica will be the arbiter");
   d->v->replica = (unsigned)replica;
+  d->v->arbiter = (unsigned)arbiter;
   d->v->type = replica > 1 ? GD_REPLICATE : GD_DISTRIBUTE;
   d->v->bricks = gi_zalloc(count * sizeof(*d->v->bricks));
   d->created = gi_zalloc(count * sizeof(*d->created));

@@ -32,7 +32,7 @@ info_bricks(const struct gd_volume *v)
     char node[GI_UUID_TEXT];
     GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", b->host, b->path);
     json_array_append_new(list, json_pack("{s:s,s:s,s:b}", "name", name, "hostUuid", gi_gfid_text(&b->node, node), "isArbiter",
-                                          v->arbiter && i % v->replica == v->replica - 1));
+                                          gd_brick_is_arbiter(b)));
   }
   return list;
 }

@@ -271,6 +271,8 @@ load_numbers(struct gd_volume *v, const struct gd_kvs *kvs, unsigned *count, str
   v->status = status;
   if (v->replica < 1 || (type == GD_REPLICATE) != (v->replica > 1) || *count == 0 || *count % v->replica)
     return gi_error_set(err, EILSEQ, "%u bricks do not make up sets of %u", *count, v->replica);
+  if (v->arbiter && v->replica != 3)
+    return gi_error_set(err, EILSEQ, "an arbiter belongs to sets of 3 bricks, not of %u", v->replica);
   return 0;
 }
 

@@ -231,7 +231,8 @@ static void
 test_hostile_brick_lines(void **state)
 {
   static const char *const lines[] = { "brick-0=../../../etc/passwd\n", "count=99999\n", "replica_count=0\n", "type=77\n",
-                                       "volume-id=zzz\n", "status=9\n", "count=-3\n", "replica_count=2\n" };
+                                       "volume-id=zzz\n", "status=9\n", "count=-3\n", "replica_count=2\n",
+                                       "arbiter_count=2\n" };
   struct place *p = *state;
   struct gi_error err = { 0 };
   char text[4096];

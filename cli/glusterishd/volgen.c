@@ -28,6 +28,7 @@ struct layer {
   const char *key;           /* `volume set` switch, NULL = always there */
   bool on;                   /* the switch's default */
   bool required;
+  bool arbiter;            /* only on a brick that is one */
   void (*options)(struct gen *g, struct gi_vol_node *n); /* may be NULL */
 };
 
@@ -97,7 +98,7 @@ add_layers(struct gen *g, const struct layer *layers, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     const struct layer *l = &layers[i];
-    if (l->key && !gd_volume_bool(g->v, l->key, l->on))
+    if ((l->key && !gd_volume_bool(g->v, l->key, l->on)) || (l->arbiter && !gd_brick_is_arbiter(g->brick)))
       continue;
     if (!l->required && !gd_map_class(g->v->gd->map, l->type))
       continue;
@@ -307,6 +308,7 @@ server_options(struct gen *g, struct gi_vol_node *n)
 
 static const struct layer brick_layers[] = { /* bottom up, volfile.md 3 */
   { .type = "storage/posix", .suffix = "posix", .required = true, .options = posix_options },
+  { .type = "features/arbiter", .suffix = "arbiter", .required = true, .arbiter = true },
   { .type = "features/access-control", .suffix = "access-control", .key = "features.acl", .on = true },
   { .type = "features/locks", .suffix = "locks", .required = true },
   { .type = "features/leases", .suffix = "leases" },

@@ -61,6 +61,7 @@ static const struct gi_option server_options[] = {
 static const struct gi_xlator_class fakes[] = {
   FAKE("protocol/client", client_options),
   FAKE("cluster/replicate", NULL),
+  FAKE("features/arbiter", NULL),
   FAKE("cluster/distribute", NULL),
   FAKE("features/utime", NULL),
   FAKE("performance/write-behind", behind_options),
@@ -251,6 +252,44 @@ test_brick(void **state)
          "end-volume\n");
 }
 
+/* The last brick of each set gets the layer that discards data; clients are told that there is one. */
+static void
+test_arbiter(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_volume *v = f->v;
+  v->bricks = gi_realloc(v->bricks, 3 * sizeof(*v->bricks));
+  v->bricks[2] = (struct gd_brick){ .volume = v, .index = 2, .host = gi_strdup("node3"), .path = gi_strdup("/nonexistent/b"),
+                                    .id = gi_strdup("r2-client-2") };
+  v->nbricks = v->replica = 3;
+  v->arbiter = 1;
+  for (int i = 1; i <= 3; i++) {
+    struct gi_error err = { 0 };
+    struct gd_volume *found;
+    GI_CLEANUP_FREE char *key = gi_asprintf("r2.node%d.nonexistent-b", i);
+    GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, key, false, &found, &err);
+    assert_non_null(text);
+    if (i < 3)
+      assert_null(strstr(text, "arbiter"));
+    else
+      assert_non_null(strstr(text, "end-volume\n\n"
+                                   "volume r2-arbiter\n"
+                                   "    type features/arbiter\n"
+                                   "    subvolumes r2-posix\n"
+                                   "end-volume\n\n"
+                                   "volume r2-locks\n"
+                                   "    type features/locks\n"
+                                   "    subvolumes r2-arbiter\n"));
+  }
+  struct gi_error err = { 0 };
+  struct gd_volume *found;
+  GI_CLEANUP_FREE char *client = gd_volgen_spec(&f->gd, "r2", false, &found, &err);
+  assert_non_null(strstr(client, "    option arbiter-count 1\n"
+                                 "    option volume-id ab000000-0000-0000-0000-000000000000\n"
+                                 "    option afr-pending-xattr r2-client-0,r2-client-1,r2-client-2\n"
+                                 "    subvolumes r2-client-0 r2-client-1 r2-client-2\n"));
+}
+
 static void
 test_unknown_keys(void **state)
 {
@@ -308,6 +347,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_client, setup, teardown),
     cmocka_unit_test_setup_teardown(test_client_options, setup, teardown),
     cmocka_unit_test_setup_teardown(test_brick, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
     cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
     cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
     cmocka_unit_test(test_real_classes),

@@ -175,6 +175,13 @@ gd_brick_dashed(const struct gd_brick *b)
   return s;
 }
 
+bool
+gd_brick_is_arbiter(const struct gd_brick *b)
+{
+  const struct gd_volume *v = b->volume;
+  return v->arbiter && b->index % v->replica == v->replica - 1;
+}
+
 unsigned
 gd_volume_set_size(const struct gd_volume *v)
 {

@@ -5,20 +5,20 @@
  */
 #include "replicate-txn.h"
 
-/* Children that did it. A write that stored less than the best copy failed. */
+/* Children that did it. A write that stored less than the best copy failed; an arbiter was sent one byte only. */
 static uint32_t
 succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
 {
-  uint32_t ok = fan->ok;
+  uint32_t ok = fan->ok, arbiter = fan->rep->arbiter;
   int32_t best = 0;
 
   if (fop->kind != GI_FOP_WRITE)
     return ok;
-  rep_foreach(i, fan->ok)
+  rep_foreach(i, fan->ok & ~arbiter)
     if (fan->reply[i]->rsp.ret > best)
       best = fan->reply[i]->rsp.ret;
   rep_foreach(j, fan->ok)
-    if (fan->reply[j]->rsp.ret < best)
+    if (fan->reply[j]->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best))
       ok &= ~(1u << j);
   return ok;
 }
@@ -80,7 +80,9 @@ no_success(struct rep_txn *t, struct rep_fop *rf)
 bool
 rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
-  return t->type != REP_ENTRY && (failed & t->good) && !(ok & t->good);
+  uint32_t good = t->good & ~t->rep->arbiter; /* it cannot be what the others are healed from */
+
+  return t->type != REP_ENTRY && (failed & good) && !(ok & good);
 }
 
 void
@@ -121,7 +123,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     return no_success(t, rf);
   if (rep_account_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
-    rf->err = fan->reply[rep_first(failed & t->good)]->rsp.err;
+    rf->err = fan->reply[rep_first_data(t->rep, failed & t->good)]->rsp.err;
     rf->err = rf->err ? rf->err : EIO; /* a short write carries none */
     rf->ok = 0;
     return true;
@@ -167,14 +169,15 @@ choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, 
 
   if (inode && rep_inode(rep, inode)->generation)
     child = rep_read_child(rep, inode, fop, ok & rep_readable(rep, inode, entries));
-  return child >= 0 ? child : rep_first(ok);
+  return child >= 0 ? child : rep_first_data(rep, ok);
 }
 
 static void
 reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, uint32_t ok)
 {
   bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
-  int child = choose(rep, fop, fop->fd && fop->fd->inode ? fop->fd->inode : fop->loc.inode, largest(fan, ok), false);
+  uint32_t data = ok & ~rep->arbiter ? ok & ~rep->arbiter : ok; /* the arbiter's attributes are not the file's */
+  int child = choose(rep, fop, fop->fd && fop->fd->inode ? fop->fd->inode : fop->loc.inode, largest(fan, data), false);
   struct gi_iatt pre, post, pre2, post2;
 
   if (entry) {

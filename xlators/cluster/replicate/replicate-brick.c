@@ -251,7 +251,10 @@ write_data(struct brick *b, struct gi_fop *fop)
   }
   fop->rsp.ret = (int32_t)fop->payload.len;
   fop->rsp.pre = o->stat;
-  if (end > o->stat.size)
+  if (b->arbiter) {
+    assert_int_equal(fop->payload.len, fop->args.size ? 1 : 0);
+    assert_true(!fop->args.size || fop->payload.slice[0].data[0] == 0xff);
+  } else if (end > o->stat.size)
     o->stat.size = end;
   fop->rsp.post = o->stat;
 }
@@ -293,6 +296,7 @@ act(struct brick *b, struct gi_fop *fop)
     write_data(b, fop);
     break;
   case GI_FOP_READ:
+    assert_false(b->arbiter);
     fop->rsp.ret = (int32_t)fop->args.size;
     break;
   default:
@@ -411,6 +415,16 @@ rig_new(const char *options)
     make_object(&r->brick[i], &gi_gfid_root, S_IFDIR | 0755);
   }
   serve_always(r);
+  return r;
+}
+
+struct rig *
+rig_new_arbiter(const char *options)
+{
+  GI_CLEANUP_FREE char *text = gi_asprintf("option arbiter-count 1\n%s", options ? options : "");
+  struct rig *r = rig_new(text);
+
+  r->brick[2].arbiter = true;
   return r;
 }
 

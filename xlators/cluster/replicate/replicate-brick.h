@@ -44,6 +44,7 @@ struct brick {
   int fail_err[GI_FOP_MAX];   /* errno for every operation of that kind; 0 = none */
   int fail_once[GI_FOP_MAX];  /* errno for the next one */
   bool append;                /* writes say that they appended */
+  bool arbiter;               /* stores no data, and insists on being sent none */
   int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
   char index_names[1024];     /* granular keys seen: "+name" created, "-name" deleted */
 };
@@ -58,6 +59,7 @@ struct rig {
 
 /* Three bricks under cluster/replicate with the pending names v-client-0…2. `options` as fake_stack_new. */
 struct rig *rig_new(const char *options);
+struct rig *rig_new_arbiter(const char *options); /* the third is an arbiter */
 void rig_free(struct rig *r);
 /* Asserts that all locks are given back, then rig_free. */
 void rig_free_clean(struct rig *r);

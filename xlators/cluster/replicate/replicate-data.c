@@ -56,6 +56,19 @@ op_xdata(const struct rep *rep, const struct gi_fop *fop)
   return both;
 }
 
+/* An arbiter is told that something is written, and where, but not what: one byte stands for all (replicate.md 8). */
+static void
+shorten(struct gi_fop *write)
+{
+  static const uint8_t token = 0xff;
+
+  if (!write->payload.len)
+    return;
+  gi_payload_clear(&write->payload);
+  gi_payload_add(&write->payload, NULL, &token, sizeof(token));
+  write->args.size = sizeof(token);
+}
+
 void
 rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
 {
@@ -74,6 +87,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
       gi_dict_unref(&child->xdata);
       child->xdata = gi_dict_ref(xdata);
     }
+    if (fop->kind == GI_FOP_WRITE && (rep->arbiter >> i) & 1)
+      shorten(child);
     rep_fan_send(&rf->fan, child, i, 0);
   }
   gi_dict_unref(&xdata);
@@ -170,7 +185,7 @@ direct_fsync_done(struct rep_fan *fan)
   if (!fan->failed && fan->ok) {
     int child = rep_read_child(rep, fop->fd->inode, fop, fan->ok & rep_readable(rep, fop->fd->inode, false));
 
-    gi_reply_move(fop, fan->reply[child >= 0 ? child : rep_first(fan->ok)]);
+    gi_reply_move(fop, fan->reply[child >= 0 ? child : rep_first_data(rep, fan->ok)]);
     rep_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;

@@ -108,7 +108,7 @@ readdir_begin(struct gi_fop *fop, int err)
   }
   readable = rep_readable(rep, dir, true) & rep->up;
   if (!readable)
-    readable = rep->up; /* split-brain of names: healing is a merge, so any view is as good */
+    readable = rep->up & ~rep->arbiter; /* split-brain of names: healing is a merge, so any view is as good */
   child = rep_read_child(rep, dir, fop, rep_fd_opened(rep, fop->fd, readable));
   if (child < 0) {
     rep_answer(rep, fop, -1, ENOTCONN);

@@ -55,7 +55,7 @@ meta_checked(struct gi_fop *fop, int err)
   struct gi_inode *inode = rep_fop_inode(fop);
 
   if (!err && !(rep_inode(rep, inode)->meta_readable & rep->up))
-    err = EIO; /* split-brain, or only stale copies are up */
+    err = rep_unreadable(rep); /* split-brain, or only stale copies are up */
   if (err)
     rep_answer(rep, fop, -1, err);
   else

@@ -156,7 +156,7 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lo
     gi_inode_unref(&inode);
   }
   if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID))
-    child = rep_first(same);
+    child = rep_first(same & ~rep->arbiter);
   return child;
 }
 

@@ -33,19 +33,15 @@ rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, 
 }
 
 uint32_t
-rep_marks_accused(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, enum rep_type type, bool from_dict)
+rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum rep_type type)
 {
   uint32_t accused = 0;
 
-  rep_foreach(i, ok) {
-    const struct gi_dict *d = from_dict ? reply[i]->rsp.dict : reply[i]->rsp.xdata;
+  for (unsigned j = 0; j < rep->n; j++) {
+    int32_t count;
 
-    for (unsigned j = 0; j < rep->n; j++) {
-      int32_t count;
-
-      if (rep_marks_slot(d, rep->pending_key[j], type, &count) && count != 0)
-        accused |= 1u << j;
-    }
+    if (rep_marks_slot(counters, rep->pending_key[j], type, &count) && count != 0)
+      accused |= 1u << j;
   }
   return accused;
 }
@@ -86,11 +82,12 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
     locked |= lock_held(reply[i]);
     if (gi_dict_get(reply[i]->rsp.xdata, "glusterfs.bad-inode"))
       bad |= 1u << i;
+    v->data_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, directory ? REP_ENTRY : REP_DATA);
+    v->meta_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, REP_META);
   }
-  v->data_accused = rep_marks_accused(rep, reply, ok, directory ? REP_ENTRY : REP_DATA, false);
-  v->meta_accused = rep_marks_accused(rep, reply, ok, REP_META, false);
   if (!directory && !locked)
-    v->data_accused |= short_copies(rep, reply, ok & ~v->data_accused);
+    v->data_accused |= short_copies(rep, reply, ok & ~v->data_accused & ~rep->arbiter);
+  bad |= rep->arbiter; /* never read */
   v->data_readable = ok & ~bad & ~v->data_accused;
   v->meta_readable = ok & ~bad & ~v->meta_accused;
 }

@@ -82,7 +82,7 @@ open_checked(struct gi_fop *fop, int err)
   struct rep *rep = rep_of(fop->at);
 
   if (!err && !(rep_readable(rep, rep_fop_inode(fop), false) & rep->up))
-    err = EIO;
+    err = rep_unreadable(rep);
   if (err)
     rep_answer(rep, fop, -1, err);
   else

@@ -111,14 +111,14 @@ read_step(struct rep *rep, struct gi_fop *fop)
 
   /* Names in split-brain are all worth listing: healing a directory is a merge. */
   if (!readable && rf->read_entries)
-    readable = rep->up;
+    readable = rep->up & ~rep->arbiter;
 
   uint32_t candidates = readable & ~rf->tried;
   uint32_t opened = rep_fd_opened(rep, fop->fd, candidates);
   int child = rep_read_child(rep, inode, fop, opened ? opened : candidates);
 
   if (child < 0)
-    rep_answer(rep, fop, -1, rf->err ? rf->err : EIO);
+    rep_answer(rep, fop, -1, rf->err ? rf->err : rep_unreadable(rep));
   else
     read_send(rep, fop, (unsigned)child);
 }
@@ -139,7 +139,7 @@ rep_on_read(struct gi_xlator *x, struct gi_fop *fop)
   return GI_HELD;
 }
 
-/* ---- statfs: the child with the least room answers (replicate.md 5.6) ---- */
+/* ---- statfs: of the children that keep data the one with the least room answers (replicate.md 5.6) ---- */
 
 static void
 statfs_done(struct rep_fan *fan)
@@ -170,6 +170,6 @@ rep_on_statfs(struct gi_xlator *x, struct gi_fop *fop)
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
   rep_fan_start(fan, rep, statfs_done, fop);
-  rep_fan_copy(fan, fop, rep->up);
+  rep_fan_copy(fan, fop, rep->up & ~rep->arbiter);
   return GI_HELD;
 }

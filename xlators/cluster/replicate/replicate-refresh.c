@@ -28,8 +28,8 @@ rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_
 {
   struct rep_inode *ri = rep_inode(rep, inode);
 
-  ri->data_readable = (uint16_t)v->data_readable;
-  ri->meta_readable = (uint16_t)v->meta_readable;
+  ri->data_readable = (uint16_t)(v->data_readable & ~rep->arbiter);
+  ri->meta_readable = (uint16_t)(v->meta_readable & ~rep->arbiter);
   ri->generation = generation;
   ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */
 }

@@ -91,18 +91,21 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
   rep_fan_send(&t->fan, fop, child, log);
 }
 
-/* With several inodes marked per child only the outcome counts, not the replies. */
+/* Every xattrop tells the counters as they are now. */
 static void
-ignore_reply(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+note_accused(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
+  struct rep_txn *t = fan->arg;
+
+  if (reply->rsp.ret >= 0)
+    t->accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
 }
 
 static void
 start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
 {
   rep_fan_start(&t->fan, t->rep, done, t);
-  if (t->nlogs > 1 || t->state == REP_POST_OP)
-    t->fan.each = ignore_reply;
+  t->fan.each = note_accused;
 }
 
 /* ---- pre-op ---- */
@@ -117,6 +120,15 @@ open_gate(struct rep_txn *t)
     rep_session_pump(t);
 }
 
+/* No copy but the arbiter's is good: it would be the only one left that knows what the others lack (replicate.md 8). */
+static bool
+only_arbiter_knows(const struct rep_txn *t)
+{
+  uint32_t sources = t->active & ~t->accused;
+
+  return (sources & t->rep->arbiter) && !(sources & ~t->rep->arbiter);
+}
+
 static void
 pre_op_done(struct rep_fan *fan)
 {
@@ -124,16 +136,19 @@ pre_op_done(struct rep_fan *fan)
   int err = fan->err;
 
   t->active = t->locked & ~fan->failed;
-  t->good = t->active;
-  if (t->type != REP_ENTRY)
-    t->good &= ~rep_marks_accused(t->rep, fan->reply, fan->ok, t->type, true);
-  rep_fan_clear(fan);
-  if (rep_quorum(t->rep, t->active) && t->good) {
+  t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
+  if (!rep_quorum(t->rep, t->active))
+    err = err ? err : ENOTCONN;
+  else if (only_arbiter_knows(t))
+    err = ENOTCONN;
+  else if (!t->good)
+    err = EIO;
+  else {
     open_gate(t);
     return;
   }
   /* Nothing was changed: what waits fails, and the dirty marks are taken back. */
-  refuse(t, !t->good && t->active ? EIO : err ? err : ENOTCONN);
+  refuse(t, err);
   rep_txn_finish(t);
 }
 

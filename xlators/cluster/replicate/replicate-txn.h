@@ -57,6 +57,7 @@ struct rep_txn {
   uint32_t generation; /* at the start */
   uint32_t locked;     /* children that granted every lock */
   uint32_t active;     /* …and passed the pre-op: operations go there */
+  uint32_t accused;    /* children that the counters in replies to our marks blame */
   uint32_t good;       /* active ones nobody accuses */
   uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
   uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */

@@ -12,6 +12,10 @@
 
 #include "replicate-txn.h"
 
+/* Flags of an invalidation (brick.md 11.3). */
+#define UPCALL_ATTRIBUTES 0x27f /* nlink mode owner size times atime perm, times of the parent */
+#define UPCALL_LOOK_AGAIN 0x2000 /* name and attributes must be looked up again */
+
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
 static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
                                                     METRIC(sessions_joined, "operations that found the lock held already"),
@@ -61,6 +65,18 @@ bool
 rep_ready(const struct rep *rep)
 {
   return rep_quorum(rep, rep->up);
+}
+
+int
+rep_unreadable(const struct rep *rep)
+{
+  return rep->arbiter && rep->up != rep->all ? ENOTCONN : EIO;
+}
+
+int
+rep_first_data(const struct rep *rep, uint32_t mask)
+{
+  return rep_first(mask & ~rep->arbiter ? mask & ~rep->arbiter : mask);
 }
 
 /* ---- small helpers every part uses ---- */
@@ -189,8 +205,10 @@ child_index(const struct rep *rep, const struct gi_xlator *from)
 
 /* Another client changed the counters of an inode: what we know of its copies may be wrong. */
 static void
-invalidated(struct rep *rep, struct gi_invalidation *inv)
+invalidated(struct rep *rep, struct gi_invalidation *inv, uint32_t from)
 {
+  if (from & rep->arbiter)
+    inv->flags &= ~UPCALL_ATTRIBUTES; /* its sizes and times are not the file's */
   for (unsigned i = 0; i < rep->n; i++) {
     if (!gi_dict_get(inv->xdata, rep->pending_key[i]))
       continue;
@@ -200,7 +218,7 @@ invalidated(struct rep *rep, struct gi_invalidation *inv)
     if (inode)
       rep_inode(rep, inode)->need_refresh = true;
     gi_inode_unref(&inode);
-    inv->flags |= 0x2000; /* name and attributes must be looked up again */
+    inv->flags |= UPCALL_LOOK_AGAIN;
     break;
   }
   gi_notify_up(rep->x, GI_EVENT_INVALIDATE, inv);
@@ -242,7 +260,8 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP);
     break;
   case GI_EVENT_INVALIDATE:
-    invalidated(rep, data);
+    GI_ASSERT(child >= 0);
+    invalidated(rep, data, 1u << child);
     break;
   case GI_EVENT_CONTENTION:
     rep_session_contended(rep, data);
@@ -315,11 +334,10 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   x->private = rep;
   x->metrics = &rep->metrics;
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
-  if (rep_opts(rep)->arbiter_count > 0) {
-    rep_free(x);
-    return gi_error_set(err, ENOTSUP, "arbiter-count 1: arbiter volumes are not supported by this client");
-  }
-  if (parse_pending(rep, err) < 0) {
+  if (rep_opts(rep)->arbiter_count > 0)
+    rep->arbiter = 1u << 2;
+  if ((rep->arbiter && rep->n != 3 && gi_error_set(err, EINVAL, "arbiter-count 1 needs 3 subvolumes, not %u", rep->n)) ||
+      parse_pending(rep, err) < 0) {
     rep_free(x);
     return -1;
   }
@@ -357,6 +375,7 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   }
   gi_dump_kv(d, "event_generation", "%u", rep->generation);
   gi_dump_kv(d, "quorum", "%s", rep_ready(rep) ? "yes" : "no");
+  gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));
   gi_dump_kv(d, "local_child", "%d", rep->local);
   gi_list_foreach(t, &rep->txns, struct rep_txn, link)
     gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,

@@ -40,6 +40,7 @@ struct rep {
   struct gi_xlator *x;
   unsigned n;
   uint32_t all;        /* every child */
+  uint32_t arbiter;    /* the child that keeps no data; 0 = there is none */
   uint32_t up;         /* children that serve now */
   uint32_t heard;      /* children that reported up or down at least once */
   uint32_t generation; /* counts transitions of `up`; never 0 */
@@ -171,6 +172,9 @@ struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
 bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
+/* Why nothing may be read although the set is ready: the copies contradict each other, or (arbiter) the good one is away. */
+int rep_unreadable(const struct rep *rep);
+int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
 void rep_drained(struct rep *rep); /* a transaction ended */
@@ -184,8 +188,8 @@ struct rep_verdict { /* what a set of replies says about the copies (replicate.m
 /* Sets one counter xattr: its three slots. */
 void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
 bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
-/* One mask of children that any of the replies in `ok` accuses in `type`; from dict (xattrop) or xdata (lookup). */
-uint32_t rep_marks_accused(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, enum rep_type type, bool from_dict);
+/* Children that the counters of one brick accuse in `type`. */
+uint32_t rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum rep_type type);
 void rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, bool locked, struct rep_verdict *v);
 /* A changelog dict: pending[j] = value in `type` for each j of `blame`, zero for others; dirty += dirty (0: zero value). */
 struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);

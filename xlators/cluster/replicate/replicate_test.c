@@ -465,12 +465,10 @@ unsupported_kinds_say_so(void **state)
 }
 
 static void
-arbiter_volumes_are_refused(void **state)
+pending_names_must_fit(void **state)
 {
   struct gi_error err = {0};
 
-  assert_null(fake_stack_try("cluster/replicate", "option arbiter-count 1\n", 3, &err));
-  assert_non_null(strstr(err.text, "arbiter"));
   assert_null(fake_stack_try("cluster/replicate", "option afr-pending-xattr a,b\n", 3, &err));
   assert_non_null(strstr(err.text, "afr-pending-xattr"));
 }
@@ -495,7 +493,7 @@ main(void)
       cmocka_unit_test(flush_is_local_without_locks),
       cmocka_unit_test(posix_lock_is_all_or_nothing),
       cmocka_unit_test(unsupported_kinds_say_so),
-      cmocka_unit_test(arbiter_volumes_are_refused),
+      cmocka_unit_test(pending_names_must_fit),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Arbiter volumes: the third brick keeps names and marks but no data, tells which data brick is right, and is never read.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+require_root
+require_fuse
+start_glusterishd || exit 1
+B=$WORK/bricks
+M=$WORK/mnt
+mkdir -p "$B"
+
+# ---- creating ----
+like "$(gi volume create v replica 4 arbiter 1 "$HOST:$B/1" "$HOST:$B/2" "$HOST:$B/3" "$HOST:$B/4" force 2>&1)" \
+  'replica count must be 2 and arbiter count must be 1' "other shapes are refused"
+ok "replica 2 arbiter 1 is a set of three" gi volume create two replica 2 arbiter 1 "$HOST:$B/t1" "$HOST:$B/t2" "$HOST:$B/t3" force
+like "$(gi volume info two)" '^Number of Bricks: 1 x \(2 \+ 1\) = 3$' "as info tells"
+must "so is replica 3 arbiter 1" gi volume create v replica 3 arbiter 1 "$HOST:$B/1" "$HOST:$B/2" "$HOST:$B/3" force
+info=$(gi volume info v)
+like "$info" '^Type: Replicate$' "its type is Replicate"
+like "$info" '^Number of Bricks: 1 x \(2 \+ 1\) = 3$' "info counts two and one"
+like "$info" "^Brick3: $HOST:$B/3 \(arbiter\)\$" "and names the arbiter"
+is "$(printf '%s\n' "$info" | grep -c '(arbiter)')" 1 "only that"
+like "$(gi --xml volume info v)" '<arbiterCount>1</arbiterCount>' "XML counts it"
+is "$(gi --xml volume info v | grep -o '<isArbiter>[01]' | tr -dc 01)" 001 "and marks the brick"
+gi volume set v cluster.self-heal-daemon off >/dev/null
+must "it starts" gi volume start v
+must "it mounts" mount_volume v "$M" --entry-timeout=0 --attribute-timeout=0
+
+sizes() { stat -c %s "$B/1/$1" "$B/2/$1" "$B/3/$1" | xargs; }
+mark() { getfattr --absolute-names -n "trusted.afr.v-client-$3" -e hex "$B/$1/$2" 2>/dev/null | sed -n 's/.*=//p'; }
+sum() { sha256sum <"$1" | cut -c1-16; }
+no_marks() { [ -z "$(marks "$B/1")$(marks "$B/2")$(marks "$B/3")" ]; }
+# kill_brick N: and the mount has noticed.
+kill_brick() {
+  local pid
+  pid=$(brick_pid v "$B/$1")
+  kill -9 "$pid"
+  within 10 not_running "$pid"
+}
+# A name made through the mount arrives on brick N: the mount is connected to it (again).
+probe=0
+reaches() {
+  probe=$((probe + 1))
+  touch "$M/.probe-$probe" && [ -e "$B/$1/.probe-$probe" ]
+}
+
+# ---- data ----
+dd if=/dev/urandom of="$WORK/data" bs=64K count=1 status=none
+ok "a file is written" cp "$WORK/data" "$M/f"
+is "$(sizes f)" "65536 65536 0" "the arbiter has none of it"
+is "$(sum "$M/f")" "$(sum "$WORK/data")" "it reads back"
+ok "appending works" sh -c "echo more >>'$M/f'"
+ok "so does cutting" truncate -s 70000 "$M/f"
+ok "allocating" fallocate -l 80000 "$M/f"
+ok "and punching holes" fallocate -p -o 4096 -l 4096 "$M/f"
+is "$(sizes f)" "80000 80000 0" "the arbiter is still empty"
+is "$(sum "$B/1/f")" "$(sum "$B/2/f")" "the data bricks are equal"
+ok "attributes go to all three" chmod 600 "$M/f"
+is "$(stat -c %a "$B/3/f")" 600 "also to the arbiter"
+ok "no brick is blamed" within 5 no_marks
+
+# ---- the arbiter is never read, even if it is preferred ----
+gi volume set v cluster.read-subvolume-index 2 >/dev/null
+is "$(stat -c %s "$M/f")" 80000 "with the arbiter as preferred brick the size is right"
+is "$(sum "$M/f")" "$(sum "$B/1/f")" "and so is the content"
+gi volume reset v cluster.read-subvolume-index >/dev/null
+
+# ---- a data brick misses a write ----
+kill_brick 1
+dd if=/dev/urandom of="$WORK/new" bs=64K count=1 status=none
+ok "without a data brick writing goes on" cp "$WORK/new" "$M/f"
+ok "the good one remembers" within 5 sh -c 'getfattr --absolute-names -n trusted.afr.v-client-0 -e hex "$1" | grep -Eq "=0x[0-9a-f]{7}[1-9]0{16}$"' sh "$B/2/f"
+is "$(mark 3 f 0)" "$(mark 2 f 0)" "and so does the arbiter"
+is "$(sum "$M/f")" "$(sum "$WORK/new")" "the new content is read"
+
+# ---- only the stale brick and the arbiter ----
+ok "the brick comes back" gi volume start v force
+ok "and is used" within 20 reaches 1
+kill_brick 2
+refused() { # COMMAND: it fails, and because nobody is there
+  OUTPUT=$("$@" 2>&1) && return 1
+  printf '%s' "$OUTPUT" | grep -q 'not connected'
+}
+ok "the stale copy is not shown" within 10 refused cat "$M/f"
+ok "not its attributes" refused stat "$M/f"
+ok "nor is it written" refused sh -c "LC_ALL=C dd if=/dev/zero of='$M/f' bs=1 count=1 conv=notrunc"
+ok "the other data brick comes back" gi volume start v force
+ok "and is used" within 20 reaches 2
+is "$(sum "$M/f")" "$(sum "$WORK/new")" "then the good copy is read"
+
+# ---- without the arbiter ----
+kill_brick 3
+ok "without the arbiter writing goes on" cp "$WORK/data" "$M/g"
+is "$(sum "$M/g")" "$(sum "$WORK/data")" "and reading"
+is "$(sum "$B/1/g")" "$(sum "$B/2/g")" "on both data bricks"
+done_testing
