@@ -13,8 +13,6 @@
 
 #include "replicate.h"
 
-#include "libglusterish/task.h"
-
 #define REP_PID_SHD (-6)  /* the self-heal (replicate.md 1) */
 #define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
 #define REP_PID_ADD (-12) /* whoever announces a new brick */
@@ -48,13 +46,6 @@ struct rep_heal {
   const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
   bool split_brain;
   uint64_t bytes_read, bytes_written, bytes_compared;
-};
-
-/* Counters of a replica set's heals, exported as metrics. */
-struct rep_heal_totals {
-  uint64_t files, directories, metadata, names;       /* healed */
-  uint64_t failed, split_brain, skipped;
-  uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
 };
 
 void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid);

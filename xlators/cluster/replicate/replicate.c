@@ -331,6 +331,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->local = -1;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
+  gi_window_init(&rep->heal_window, REP_HEAL_WINDOW);
   x->private = rep;
   x->metrics = &rep->metrics;
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);

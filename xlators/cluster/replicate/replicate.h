@@ -14,6 +14,7 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/task.h"
 #include "libglusterish/xlator.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 #define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
 #define REP_DRAIN_S 10                    /* longest wait for transactions to end before PARENT_DOWN is passed on */
 #define REP_LATE_OPEN_RETRY_S 3           /* a child that refused to open an fd is asked again */
+#define REP_HEAL_WINDOW (8u << 20)        /* heals have so many bytes in flight, until something else is decided */
 #define REP_MAGIC 0x1d0a4e01u
 #define REP_TXN_MAGIC 0x1d0a4e02u
 
@@ -30,6 +32,13 @@ enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
 
 struct rep_metrics {
   uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
+};
+
+/* Counters of a replica set's heals. */
+struct rep_heal_totals {
+  uint64_t files, directories, metadata, names;       /* healed */
+  uint64_t failed, split_brain, skipped;
+  uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
 };
 
 struct rep_txn;
@@ -61,6 +70,8 @@ struct rep {
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
   struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
   struct rep_metrics metrics;
+  struct rep_heal_totals healed;
+  struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
 /* What is kept per inode. */
