@@ -15,13 +15,10 @@
 #include "cli/glusterishd/glusterishd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,13 +27,9 @@
 #define PORT_TRIES 2000 /* random ports tested before giving up */
 #define MSG (GI_MSG_MGMT + 20)
 
-extern char **environ;
-
 struct gd_proc {
   struct gd_brick *brick;
-  int pidfd; /* STARTING: of the spawned parent; UP, STOPPING: of the brick */
-  pid_t pid; /* whose pidfd it is */
-  struct gi_io io;
+  struct gd_watch watch; /* STARTING: of the spawned parent; UP, STOPPING: of the brick */
   struct gi_timer timer;
   struct gi_defer answer;
   struct gi_error result;
@@ -63,13 +56,7 @@ gd_brick_logfile(const struct gd_brick *b)
 char *
 gd_brick_socket(const struct gd_brick *b)
 {
-  /* Short and the same every time: unix socket paths are limited to 107 bytes (FNV-1a over what identifies the brick). */
-  uint64_t hash = 14695981039346656037ull;
-  for (unsigned i = 0; i < sizeof(b->volume->id.b); i++)
-    hash = (hash ^ b->volume->id.b[i]) * 1099511628211ull;
-  for (const char *p = b->path; *p; p++)
-    hash = (hash ^ (uint8_t)*p) * 1099511628211ull;
-  return gi_asprintf("%s/%016llx.socket", b->volume->gd->config.rundir, (unsigned long long)hash);
+  return gd_socket_name(b->volume, b->path);
 }
 
 /* ---- the struct behind a brick ---- */
@@ -83,7 +70,7 @@ proc_of(struct gd_brick *b)
   if (!b->proc) {
     b->proc = gi_new(struct gd_proc);
     b->proc->brick = b;
-    b->proc->pidfd = -1;
+    b->proc->watch.fd = -1;
     gi_defer_init(&b->proc->answer, answer_now, b->proc);
   }
   return b->proc;
@@ -93,24 +80,13 @@ static void
 unwatch(struct gd_proc *p)
 {
   gi_timer_cancel(&p->timer);
-  gi_io_finish(&p->io);
-  memset(&p->io, 0, sizeof(p->io));
-  if (p->pidfd >= 0)
-    close(p->pidfd);
-  p->pidfd = -1;
+  gd_unwatch(&p->watch);
 }
 
 static bool
 watch(struct gd_proc *p, pid_t pid, void (*fn)(void *arg, unsigned events))
 {
-  int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-  if (fd < 0)
-    return false;
-  p->pidfd = fd;
-  p->pid = pid;
-  gi_io_init(&p->io, p->brick->volume->gd->reactor, fd, fn, p);
-  gi_io_watch(&p->io, GI_IO_READ);
-  return true;
+  return gd_watch(&p->watch, p->brick->volume->gd->reactor, pid, fn, p);
 }
 
 void
@@ -153,25 +129,7 @@ static pid_t
 running_pid(const struct gd_brick *b)
 {
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
-  char text[32], cmdline[65536];
-  FILE *f = fopen(pidfile, "re");
-  if (!f)
-    return 0;
-  bool got = fgets(text, sizeof(text), f) != NULL;
-  fclose(f);
-  long pid = got ? strtol(text, NULL, 10) : 0;
-  if (pid <= 1)
-    return 0;
-  GI_CLEANUP_FREE char *proc = gi_asprintf("/proc/%ld/cmdline", pid);
-  f = fopen(proc, "re");
-  size_t n = f ? fread(cmdline, 1, sizeof(cmdline) - 1, f) : 0;
-  if (f)
-    fclose(f);
-  cmdline[n] = '\0';
-  for (size_t i = 0; i < n; i += strlen(cmdline + i) + 1)
-    if (strcmp(cmdline + i, b->path) == 0) /* the value of --brick-name */
-      return (pid_t)pid;
-  return 0;
+  return gd_pidfile_running(pidfile, b->path); /* the value of --brick-name */
 }
 
 static void
@@ -228,7 +186,7 @@ gd_brick_signal(const struct gd_brick *b, int signo)
 {
   if (b->state != GD_PROC_UP && b->state != GD_PROC_STOPPING)
     return -ESRCH;
-  return syscall(SYS_pidfd_send_signal, b->proc->pidfd, signo, NULL, 0) ? -errno : 0;
+  return gd_watch_signal(&b->proc->watch, signo);
 }
 
 /* ---- start ---- */
@@ -281,7 +239,7 @@ choose_port(struct gd_brick *b)
   return 0;
 }
 
-/* The command line of volfile.md 7.1. posix_spawnp: the program may be a bare name. */
+/* The command line of volfile.md 7.1. The program may be a bare name. */
 static int
 spawn(struct gd_brick *b, pid_t *pid)
 {
@@ -301,26 +259,9 @@ spawn(struct gd_brick *b, pid_t *pid)
                          "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log,
                          "--statedump-dir", gd->config.rundir, "--xlator-option", node, "--process-name", "brick",
                          "--brick-port", port, "--xlator-option", listen_port, NULL };
-  posix_spawn_file_actions_t fa;
-  posix_spawnattr_t attr;
-  sigset_t none, all;
   unlink(sock);
   unlink(pidfile);
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawn_file_actions_init(&fa);
-  posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(&fa, 3);
-  posix_spawnattr_init(&attr);
-  posix_spawnattr_setsigmask(&attr, &none);
-  posix_spawnattr_setsigdefault(&attr, &all);
-  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  int ret = posix_spawnp(pid, gd->brick_program, &fa, &attr, (char *const *)argv, environ);
-  posix_spawn_file_actions_destroy(&fa);
-  posix_spawnattr_destroy(&attr);
-  return ret;
+  return gd_spawn(gd->brick_program, argv, pid);
 }
 
 static void
@@ -342,7 +283,7 @@ parent_gone(void *arg, unsigned events)
   struct gd_proc *p = arg;
   struct gd_brick *b = p->brick;
   siginfo_t info = { 0 };
-  waitid(P_PID, (id_t)p->pid, &info, WEXITED);
+  waitid(P_PID, (id_t)p->watch.pid, &info, WEXITED);
   unwatch(p);
   if (info.si_code != CLD_EXITED || info.si_status != 0) {
     GI_CLEANUP_FREE char *why =
@@ -384,7 +325,7 @@ start_too_slow(void *arg)
   pid_t brick = running_pid(p->brick);
   if (brick)
     kill(brick, SIGKILL);
-  syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0); /* parent_gone or brick_gone follows */
+  gd_watch_signal(&p->watch, SIGKILL); /* parent_gone or brick_gone follows */
 }
 
 static int

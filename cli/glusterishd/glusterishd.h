@@ -9,6 +9,7 @@
  *   options-map.c   `volume set` keys, derived from the translators' option tables
  *   volgen.c        volfiles (volfile.md 2, 3)
  *   brick-check.c   may a directory become, or be started as, a brick?
+ *   spawn.c         starting and watching processes
  *   brick-proc.c    brick processes: start, watch, stop, adopt
  *   brick-ops.c     questions to a running brick
  *   host.c          which host names are this machine
@@ -188,6 +189,24 @@ int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volu
 void gd_brick_unmark(const char *path);
 /* Is the directory there and does it belong to the volume? */
 int gd_brick_check_start(const struct gd_brick *b, struct gi_error *err);
+
+/* ---- spawn.c ---- */
+
+/* Starts it in a session of its own, standard streams on /dev/null. 0 or an errno. */
+int gd_spawn(const char *program, const char *const *argv, pid_t *pid);
+/* The pid in a pid file, if that process has `word` on its command line; else 0. */
+pid_t gd_pidfile_running(const char *pidfile, const char *word);
+/* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
+char *gd_socket_name(const struct gd_volume *v, const char *what);
+
+struct gd_watch { /* a process whose end is noticed; fd -1: none */
+  int fd;         /* its pidfd */
+  pid_t pid;
+  struct gi_io io;
+};
+bool gd_watch(struct gd_watch *w, struct gi_reactor *r, pid_t pid, void (*fn)(void *arg, unsigned events), void *arg);
+void gd_unwatch(struct gd_watch *w);
+int gd_watch_signal(const struct gd_watch *w, int signo); /* 0 or -errno */
 
 /* ---- brick-proc.c ---- */
 
