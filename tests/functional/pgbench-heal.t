@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# PostgreSQL with data checksums on a replica-3 volume while its bricks are killed and frozen one after another, each healed before the
+# next: no error in PostgreSQL, no damaged page, no damaged index, all bricks identical at the end, nothing left to heal.
+#
+# GLUSTERISH_SOAK_SECONDS is how long (default 45; 600 is the real thing).
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+top=$GLUSTERISH_SRCDIR
+. "$top/extras/pgbench.sh"
+require_root
+require_fuse
+[ -n "$pg_bin" ] || skip_all "PostgreSQL is not installed"
+seconds=${GLUSTERISH_SOAK_SECONDS:-45}
+start_glusterishd
+chmod 755 "$WORK"
+must "the volume starts" start_volume pg 3
+must "it mounts" mount_volume pg "$WORK/mnt"
+mkdir -p "$WORK/run" "$WORK/mnt/pg" && chown postgres "$WORK/run" "$WORK/mnt/pg"
+data=$WORK/mnt/pg/data
+must "initdb with checksums" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
+must "the server starts" pg_start "$data" "$WORK/run"
+must "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
+must "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 5 bench
+
+(cd "$WORK/run" && exec runuser -u postgres -- "$pg_bin/pgbench" -h "$WORK/run" -c 4 -j 1 -T $((seconds + 10)) bench) >"$WORK/run/load.out" 2>&1 &
+load=$!
+
+# Nothing is blamed and every brick answers. Files in use are dirty all the time; that alone is not something to heal.
+healed() {
+  gi volume heal pg info summary |
+    awk -F': ' '/in heal pending|in split-brain/ {n += $2} /^Status/ && !/Connected/ {n++} END {exit n > 0}'
+}
+
+rounds=0 kills=0 freezes=0 end=$((SECONDS + seconds))
+while [ $SECONDS -lt $end ] && kill -0 $load 2>/dev/null; do
+  victim=$((rounds % 3 + 1)) pid=$(brick_pid pg "$WORK/bricks/pg-$((rounds % 3 + 1))")
+  if [ $((rounds % 2)) = 0 ]; then
+    kill -9 "$pid"
+    kills=$((kills + 1))
+    sleep 2
+    gi volume start pg force >/dev/null
+  else
+    kill -STOP "$pid"
+    freezes=$((freezes + 1))
+    sleep 7
+    kill -CONT "$pid"
+  fi
+  within 120 healed || { fail "brick $victim is healed within two minutes" "$(gi volume heal pg info | tail -n 30)"; break; }
+  rounds=$((rounds + 1))
+done
+note "$kills bricks killed, $freezes frozen in $seconds s"
+[ $rounds -gt 0 ] && pass "bricks were killed, frozen and healed" || fail "bricks were killed, frozen and healed"
+
+if wait $load && ! grep -qiE 'error|abort|fail(ed|ure)' <(grep -v 'number of failed transactions: 0 ' "$WORK/run/load.out"); then
+  pass "no error in pgbench"
+else
+  fail "no error in pgbench" "$(tail -n 20 "$WORK/run/load.out")"
+fi
+is "$(grep -E 'ERROR|PANIC|FATAL' "$WORK/run/server.log")" "" "no error in PostgreSQL's log"
+must "amcheck is there" as_postgres "$pg_bin/psql" -q -h "$WORK/run" -c 'create extension amcheck' bench
+ok "pg_amcheck finds nothing" as_postgres "$pg_bin/pg_amcheck" -h "$WORK/run" --heapallindexed bench
+ok "the server stops" pg_stop "$data"
+ok "pg_checksums finds nothing" as_postgres "$pg_bin/pg_checksums" --check -D "$data"
+must "everything is healed" within 120 healed
+is "$(gi volume heal pg info | grep -c '^Number of entries: 0')" 3 "heal info is at zero for all three"
+for b in 2 3; do
+  ok "brick $b has what brick 1 has" diff -r --exclude=.glusterfs "$WORK/bricks/pg-1" "$WORK/bricks/pg-$b"
+done
+done_testing
