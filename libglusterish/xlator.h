@@ -69,6 +69,15 @@ struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
   void *client; /* on a brick: whom to tell */
 };
 
+/* A question or order of the management daemon to one translator (brick-op program, mgmt-protocol.md 5). */
+struct gi_manage {
+  int op;                  /* the number of mgmt-protocol.md 5.2 */
+  unsigned index;          /* of the translator in the request: keys of the answer carry it */
+  const struct gi_dict *in; /* the whole request; valid until `done` */
+  struct gi_dict *out;     /* the answer of all translators addressed: add to it */
+  void (*done)(struct gi_manage *m, int err);
+};
+
 #define GI_XLATOR_ABI 1
 
 struct gi_xlator_class {
@@ -97,6 +106,8 @@ struct gi_xlator_class {
    * the forwarding itself: gi_notify_up / gi_notify_down. */
   void (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
   void (*statedump)(struct gi_xlator *x, struct gi_dump *d);
+  /* Calls m->done(m, 0 or errno) exactly once, now or later; EOPNOTSUPP for what it does not know. */
+  void (*manage)(struct gi_xlator *x, struct gi_manage *m);
   void (*inode_forget)(struct gi_xlator *x, struct gi_inode *inode, void *bytes);
   void (*fd_release)(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 };

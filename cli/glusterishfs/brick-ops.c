@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define OPS_NAME_MAX 4096
-#define OPS_DICT_MAX (16u << 20)
+#define OPS_XLATORS_MAX 4096 /* translators addressed by one call */
 
 enum { /* procedures beyond those message.h names */
   OPS_NODE_STATUS = 8,
@@ -159,6 +159,91 @@ ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_dict_unref(&out);
 }
 
+/* ---- XLATOR_OP: translators are asked by name and answer into one dictionary ---- */
+
+struct ops_call;
+
+struct ops_part {
+  struct gi_manage m;
+  struct ops_call *call;
+};
+
+struct ops_call {
+  struct gi_rpc_request *req;
+  struct gi_dict *in, *out;
+  unsigned outstanding; /* parts, and one while they are handed out */
+  int err;
+  struct ops_part part[];
+};
+
+static void
+call_put(struct ops_call *c)
+{
+  if (--c->outstanding)
+    return;
+  if (!c->req->peer)
+    gi_rpc_drop(c->req);
+  else
+    ops_answer(c->req, c->err, c->out, c->err ? strerror(c->err) : "");
+  gi_dict_unref(&c->in);
+  gi_dict_unref(&c->out);
+  gi_free(c);
+}
+
+static void
+part_done(struct gi_manage *m, int err)
+{
+  struct ops_call *c = GI_CONTAINER(m, struct ops_part, m)->call;
+  if (err)
+    c->err = err;
+  call_put(c);
+}
+
+static void
+ask_translator(struct fs_process *p, struct ops_call *c, unsigned i, int op)
+{
+  char key[32];
+  const char *name = "";
+  struct gi_xlator *x = NULL;
+  snprintf(key, sizeof(key), "xl-%u", i);
+  if (gi_dict_get_str(c->in, key, &name) && p->ctx.graph)
+    x = gi_graph_find(p->ctx.graph, name);
+  int64_t index = i;
+  gi_dict_get_int(c->in, name, &index); /* the daemon numbers the sets of the volume, we may be asked for some of them */
+  c->part[i].call = c;
+  c->part[i].m = (struct gi_manage){ .op = op, .index = (unsigned)index, .in = c->in, .out = c->out, .done = part_done };
+  if (!x)
+    part_done(&c->part[i].m, ENOENT);
+  else if (!x->cls->manage)
+    part_done(&c->part[i].m, EOPNOTSUPP);
+  else
+    x->cls->manage(x, &c->part[i].m);
+}
+
+static void
+ops_translators(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  uint32_t len;
+  int64_t op = 0, count = 0;
+  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (!in || !gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 || count > OPS_XLATORS_MAX) {
+    gi_dict_unref(&in);
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct ops_call *c = gi_zalloc(sizeof(*c) + (size_t)count * sizeof(c->part[0]));
+  c->req = req;
+  c->in = in;
+  c->out = gi_dict_new();
+  c->outstanding = 1 + (unsigned)count;
+  for (unsigned i = 0; i < count; i++)
+    ask_translator(p, c, i, (int)op);
+  call_put(c);
+}
+
 static void
 ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
@@ -170,7 +255,7 @@ ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
   [GI_BRICK_TERMINATE] = ops_terminate,
   [GI_BRICK_XLATOR_INFO] = ops_other,
-  [GI_BRICK_XLATOR_OP] = ops_other,
+  [GI_BRICK_XLATOR_OP] = ops_translators,
   [GI_BRICK_STATUS] = ops_status,
   [OPS_NODE_STATUS] = ops_status,
 };
