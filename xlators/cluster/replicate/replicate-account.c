@@ -5,6 +5,8 @@
  */
 #include "replicate-txn.h"
 
+#include "libglusterish/rare.h"
+
 /* Children that did it. A write that stored less than the best copy failed; an arbiter was sent one byte only. */
 static uint32_t
 succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
@@ -70,6 +72,7 @@ no_success(struct rep_txn *t, struct rep_fop *rf)
     rf->err = same;
     return true;
   }
+  GI_MARK("replicate: failed everywhere in different ways: dirty stays");
   rf->err = some_errno(rf);
   t->keep_dirty = true;
   t->closing = true;
@@ -99,6 +102,7 @@ rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
 static bool
 lost_quorum(struct rep_txn *t, struct rep_fop *rf)
 {
+  GI_MARK("replicate: done on fewer copies than the quorum");
   t->closing = true;
   rf->err = some_errno(rf);
   t->keep_dirty = true;
@@ -123,6 +127,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     return no_success(t, rf);
   if (rep_account_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
+    GI_MARK("replicate: failed on every good copy, refused rather than split");
     rf->err = fan->reply[rep_first_data(t->rep, failed & t->good)]->rsp.err;
     rf->err = rf->err ? rf->err : EIO; /* a short write carries none */
     rf->ok = 0;
@@ -136,6 +141,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   if (!(failed | missing))
     return true;
   t->rep->metrics.blames++;
+  GI_MARK("replicate: a change some copies missed");
   distrust(t, failed | missing);
   rep_account_blame(t, rf->ok, failed);
   if (failed)

@@ -6,6 +6,8 @@
  */
 #include "replicate-txn.h"
 
+#include "libglusterish/rare.h"
+
 #include <fcntl.h>
 
 #define TO_END UINT64_MAX
@@ -166,6 +168,7 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
     t->stable = rf->unstable_before;
   if (!t->closing && others_wait(&rf->fan)) {
     t->rep->metrics.contentions++;
+    GI_MARK("replicate: a reply tells that others wait for the lock");
     t->closing = true;
   }
   if (last_fsync(fop))

@@ -12,6 +12,8 @@
  */
 #include "replicate-txn.h"
 
+#include "libglusterish/rare.h"
+
 static bool
 overlap(const struct rep *rep, struct gi_fop *a, struct gi_fop *b)
 {
@@ -165,6 +167,7 @@ rep_session_close(struct rep_txn *t)
   t->closing = true;
   if (t->state != REP_OPEN)
     return; /* not open yet: what waits for the lock still runs, once */
+  GI_MARK("replicate: session closed while open");
   freeze(t);
   if (quiet(t))
     rep_txn_finish(t);
@@ -271,6 +274,7 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
 
     if (t && !t->closing) {
       rep->metrics.contentions++;
+      GI_MARK("replicate: told that another client waits for the lock");
       rep_session_close(t);
     }
   }

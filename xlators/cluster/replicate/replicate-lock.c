@@ -8,6 +8,8 @@
  */
 #include "replicate-txn.h"
 
+#include "libglusterish/rare.h"
+
 enum lock_how { HOW_TRY, HOW_WAIT, HOW_UNLOCK };
 
 static struct gi_fop *
@@ -158,6 +160,7 @@ tried(struct rep_fan *fan)
     return;
   }
   t->rep->metrics.lock_conflicts++;
+  GI_MARK("replicate: locks tried together, one refused: one after another");
   t->state = REP_LOCK_UNDO;
   release_all(t, undone);
 }

@@ -9,6 +9,8 @@
  */
 #include "replicate.h"
 
+#include "libglusterish/rare.h"
+
 static bool
 child_failed(int err)
 {
@@ -63,6 +65,7 @@ read_reply(struct rep_fan *fan)
   rf->tried |= 1u << child;
   rf->err = rep_errno_merge(rf->err, reply->rsp.err);
   rep->metrics.read_failovers++;
+  GI_MARK("replicate: read goes to another copy");
   gi_fop_unref(reply);
   read_step(rep, fop);
 }

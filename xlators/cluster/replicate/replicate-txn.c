@@ -11,6 +11,8 @@
  */
 #include "replicate-txn.h"
 
+#include "libglusterish/rare.h"
+
 static void
 set_owner(struct gi_owner *owner, uint64_t value)
 {
@@ -148,6 +150,7 @@ pre_op_done(struct rep_fan *fan)
     return;
   }
   /* Nothing was changed: what waits fails, and the dirty marks are taken back. */
+  GI_MARK("replicate: pre-op without quorum or good copy");
   refuse(t, err);
   rep_txn_finish(t);
 }
@@ -189,6 +192,7 @@ rep_txn_locked(struct rep_txn *t)
     pre_op(t);
     return;
   }
+  GI_MARK("replicate: locked on fewer copies than the quorum");
   refuse(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
   rep_txn_unlock(t);
 }

@@ -4,6 +4,7 @@
  * every kind; the codec knows the fields. Payload goes and comes by reference.
  */
 #include "xlators/protocol/client/client.h"
+#include "libglusterish/rare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ cl_undo_grant(struct client *c, struct gi_fop *lock)
     undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;
   }
   c->metrics.late_grants_undone++;
+  GI_MARK("client: a lock granted after it was given up is undone");
   gi_fop_submit(undo, c->x, cl_undo_done, NULL);
 }
 
