@@ -30,15 +30,16 @@
 
 enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
 
-struct rep_metrics {
-  uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
-};
-
 /* Counters of a replica set's heals. */
 struct rep_heal_totals {
   uint64_t files, directories, metadata, names;       /* healed */
   uint64_t failed, split_brain, skipped;
   uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
+};
+
+struct rep_metrics {
+  uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
+  struct rep_heal_totals heal;
 };
 
 struct rep_txn;
@@ -70,7 +71,6 @@ struct rep {
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
   struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
   struct rep_metrics metrics;
-  struct rep_heal_totals healed;
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 

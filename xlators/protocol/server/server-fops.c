@@ -11,6 +11,7 @@
 #include <fcntl.h>
 
 #define SV_READ_MAX (16u << 20) /* bytes; more than any client asks for in one call */
+#define SV_PID_HEAL (-6) /* the self-heal daemon (wire.md 1.5) */
 #define SV_OPVERSION_OWNERS 70000 /* clients since then must show a lock owner */
 
 #define SV_LOCK_KINDS \
@@ -78,6 +79,37 @@ sv_refresh_totals(struct sv_metrics *m)
   m->payload_bytes_copied = gi_payload_copied;
 }
 
+/* ---- how the foreground does, for healers (load.h) ---- */
+
+/* A lock that waits is no work. */
+static bool
+sv_is_background(const struct gi_fop *fop)
+{
+  return fop->caller.pid == SV_PID_HEAL && !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT);
+}
+
+static void
+sv_load_begin(struct server *sv, const struct gi_fop *fop)
+{
+  if (sv_is_background(fop))
+    gi_load_background_begin(&sv->load);
+}
+
+static void
+sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
+{
+  uint64_t now = gi_now(sv->x->reactor);
+  struct gi_load load;
+  if (fop->caller.pid >= 0 && fop->start_ns)
+    gi_load_foreground(&sv->load, fop->kind, fop->args.size, fop->start_ns, now);
+  if (sv_is_background(fop))
+    gi_load_background_end(&sv->load, now);
+  if (fop->caller.pid != SV_PID_HEAL || !c->ours)
+    return;
+  gi_load_read(&sv->load, now, &load);
+  gi_load_put(gi_fop_rsp_xdata(fop), &load);
+}
+
 static void
 sv_done(struct gi_fop *fop, void *arg)
 {
@@ -96,6 +128,7 @@ sv_done(struct gi_fop *fop, void *arg)
     sv->metrics.failed_calls++;
   }
   sv->metrics.inflight_calls--;
+  sv_load_end(sv, c, fop);
   sv_refresh_totals(&sv->metrics);
   c->fops_done++;
   if (req->peer) {
@@ -222,6 +255,7 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   sv->metrics.calls++;
   c->bytes_in += req->bytes;
   sv->metrics.inflight_calls++;
+  sv_load_begin(sv, fop);
   sv_squash(sv, c, &fop->caller);
   int err = sv_prepare(sv, c, fop, fds);
   if (err)

@@ -12,7 +12,7 @@
 #define SV_INTRODUCTION_MAX (1u << 20)
 
 /* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping";
+static const char capabilities[] = "reactor-ping foreground-load";
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {

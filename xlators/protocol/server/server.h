@@ -11,6 +11,7 @@
 #define SERVER_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/load.h"
 #include "libglusterish/log.h"
 #include "rpc/fop-codec.h"
 #include "rpc/rpc-server.h"
@@ -83,6 +84,7 @@ struct server {
   uint64_t children_up;   /* bit per child */
   struct sv_groups *groups;
   struct gi_list rules; /* struct sv_rules, server-auth.c */
+  struct gi_load_meter load;
   struct sv_metrics metrics;
 };
 

@@ -4,6 +4,7 @@
  * their end (through protocol/client), and hostile records (through a bare
  * socket).
  */
+#include "libglusterish/load.h"
 #include "rpc/callback.h"
 #include "rpc/fop-codec.h"
 #include "rpc/message.h"
@@ -125,6 +126,29 @@ test_manage_gids(void **state)
   assert_true(stat_as(b, 65534, 1).ngroups >= 1); /* nobody */
   assert_true(stat_as(b, 65534, 1).ngroups >= 1); /* from the cache */
   assert_int_equal(stat_as(b, 4000000000u, 1).ngroups, 0);
+  bench_free(b);
+}
+
+/* ---- what healers are told ---- */
+
+static void
+test_healers_learn_how_the_foreground_does(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_load load = { 0 };
+  for (int i = 0; i < 3; i++)
+    stat_as(b, 0, 100);
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
+  gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  f->caller.pid = -6;
+  bench_submit(b, f);
+  assert_true(gi_load_get(f->rsp.xdata, &load));
+  assert_int_equal(load.ops, 3);
+
+  f = fake_fop(b->client, GI_FOP_STAT);
+  gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  bench_submit(b, f);
+  assert_false(gi_load_get(f->rsp.xdata, &load));
   bench_free(b);
 }
 
@@ -631,6 +655,7 @@ main(void)
     cmocka_unit_test(test_addresses),
     cmocka_unit_test(test_squash),
     cmocka_unit_test(test_manage_gids),
+    cmocka_unit_test(test_healers_learn_how_the_foreground_does),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_subdir_mount),
     cmocka_unit_test(test_client_goes_with_work_under_way),
