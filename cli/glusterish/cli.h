@@ -102,6 +102,7 @@ void cli_render_info(struct cli *c, const json_t *doc);
 void cli_render_info_xml(struct cli *c, const struct cli_reply *reply);
 void cli_render_status(struct cli *c, const json_t *doc, const char *what);
 void cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what);
+bool cli_is_daemon(const json_t *node); /* of a status: a daemon, not a brick */
 /* The forms that bricks fill; false if `what` is none of them. */
 bool cli_render_bricks(struct cli *c, const json_t *volume, const char *what);
 void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *what);

@@ -149,11 +149,14 @@ cli_render_bricks(struct cli *c, const json_t *v, const char *what)
     fprintf(c->out, forms[f].title, cli_str(v, "name"));
     for (size_t i = 0; i < json_array_size(nodes); i++) {
       const json_t *n = json_array_get(nodes, i);
-      fprintf(c->out, DASHES "\nBrick : %s:%s\n", cli_str(n, "hostname"), cli_str(n, "path"));
+      if (cli_is_daemon(n))
+        fprintf(c->out, DASHES "\n%s : %s\n", cli_str(n, "hostname"), cli_str(n, "peerid"));
+      else
+        fprintf(c->out, DASHES "\nBrick : %s:%s\n", cli_str(n, "hostname"), cli_str(n, "path"));
       if (cli_true(n, "online"))
         forms[f].render(c, n);
       else
-        fprintf(c->out, "Brick is offline\n");
+        fprintf(c->out, "%s is offline\n", cli_is_daemon(n) ? cli_str(n, "hostname") : "Brick");
     }
     fprintf(c->out, DASHES "\n\n");
     return true;

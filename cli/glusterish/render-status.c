@@ -27,20 +27,27 @@ cli_size_text(unsigned long long bytes, char buf[32])
 
 /* ---- plain ---- */
 
+bool
+cli_is_daemon(const json_t *node)
+{
+  return strcmp(cli_str(node, "kind"), "daemon") == 0;
+}
+
 static void
 render_row(struct cli *c, const json_t *n)
 {
-  GI_CLEANUP_FREE char *name = gi_asprintf("Brick %s:%s", cli_str(n, "hostname"), cli_str(n, "path"));
-  bool online = cli_true(n, "online");
+  bool online = cli_true(n, "online"), listens = online && !cli_is_daemon(n);
+  GI_CLEANUP_FREE char *name =
+      gi_asprintf(cli_is_daemon(n) ? "%s on %s" : "Brick %s:%s", cli_str(n, "hostname"), cli_str(n, "path"));
   char port[24] = "N/A", pid[24] = "N/A";
   const char *piece = name;
   for (; strlen(piece) > NAME_WIDTH; piece += NAME_WIDTH)
     fprintf(c->out, "%.*s\n", NAME_WIDTH, piece);
-  if (online) {
+  if (listens)
     snprintf(port, sizeof(port), "%lld", cli_int(n, "port"));
+  if (online)
     snprintf(pid, sizeof(pid), "%lld", cli_int(n, "pid"));
-  }
-  fprintf(c->out, "%-*s %-10s%-11s%-8c%-5s\n", NAME_WIDTH, piece, port, online ? "0" : "N/A", online ? 'Y' : 'N', pid);
+  fprintf(c->out, "%-*s %-10s%-11s%-8c%-5s\n", NAME_WIDTH, piece, port, listens ? "0" : "N/A", online ? 'Y' : 'N', pid);
 }
 
 static void
@@ -162,7 +169,7 @@ node_xml(struct cli_xml *x, const json_t *n, const char *what)
 {
   char buf[32];
   bool online = cli_true(n, "online");
-  const char *port = online ? number(n, "port", buf) : "N/A";
+  const char *port = online && !cli_is_daemon(n) ? number(n, "port", buf) : "N/A";
   cli_xml_open(x, "node");
   cli_xml_text(x, "hostname", cli_str(n, "hostname"));
   cli_xml_text(x, "path", cli_str(n, "path"));

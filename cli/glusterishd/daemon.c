@@ -109,9 +109,12 @@ gd_start(struct gd *gd, struct gi_error *err)
   enum gi_log_level l;
   if (level && gi_log_level_parse(level, &l))
     gi_log_set_level(l);
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+  gd->keeps_services = true;
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     if (v->status == GD_STARTED)
       look_after_bricks(v);
+    gd_shd_sync(v);
+  }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "ready: port %d, socket %s, working directory %s", gd->config.port, gd->config.sockfile,
          gd->config.workdir);
   return 0;
@@ -123,6 +126,7 @@ gd_free(struct gd **gdp)
   struct gd *gd = *gdp;
   if (!gd)
     return;
+  gd->keeps_services = false;
   gd_questions_abort(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);

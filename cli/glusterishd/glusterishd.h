@@ -11,7 +11,8 @@
  *   brick-check.c   may a directory become, or be started as, a brick?
  *   spawn.c         starting and watching processes
  *   brick-proc.c    brick processes: start, watch, stop, adopt
- *   brick-ops.c     questions to a running brick
+ *   shd.c           self-heal daemons, one per volume: kept running
+ *   brick-ops.c     questions to a running brick or self-heal daemon
  *   host.c          which host names are this machine
  *   services.c      DUMP, HANDSHAKE, PORTMAP and CLI programs
  *   op*.c           one command of the CLI each
@@ -49,6 +50,7 @@ enum gd_proc_state { GD_PROC_DOWN, GD_PROC_STARTING, GD_PROC_UP, GD_PROC_STOPPIN
 struct gd;
 struct gd_volume;
 struct gd_brick;
+struct gd_shd;  /* shd.c */
 struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
 struct gi_rpc_server;
 
@@ -85,6 +87,7 @@ struct gd_volume {
   struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;
+  struct gd_shd *shd; /* NULL: never wanted so far */
   bool busy; /* a start or stop is under way: other changes are refused */
 };
 
@@ -108,7 +111,8 @@ struct gd {
   struct gi_rpc_server *tcp, *local;
   struct gi_list ops;       /* struct gd_op under way */
   struct gi_list questions; /* to bricks, brick-ops.c */
-  char *brick_program; /* the glusterishfs to start bricks with */
+  char *brick_program; /* the glusterishfs to start bricks and self-heal daemons with */
+  bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
 };
 
 /* ---- volume.c ---- */
@@ -226,6 +230,18 @@ char *gd_brick_pidfile(const struct gd_brick *b);
 char *gd_brick_logfile(const struct gd_brick *b);
 char *gd_brick_socket(const struct gd_brick *b); /* where it answers brick operations */
 
+/* ---- shd.c ---- */
+
+bool gd_shd_compatible(const struct gd_volume *v); /* a type of volume that heals */
+bool gd_shd_enabled(const struct gd_volume *v);    /* and it is not switched off */
+/* Starts or stops it as the volume's state and options want it; returns at once. */
+void gd_shd_sync(struct gd_volume *v);
+void gd_shd_restart(struct gd_volume *v); /* the volume has other bricks */
+pid_t gd_shd_pid(const struct gd_volume *v); /* 0: does not run */
+int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or -errno */
+char *gd_shd_socket(const struct gd_volume *v); /* where it answers brick operations */
+void gd_shd_forget(struct gd_volume *v); /* stops watching; the process goes on */
+
 /* ---- brick-ops.c ---- */
 
 enum { /* what STATUS is asked for (mgmt-protocol.md 5.3) */
@@ -237,8 +253,12 @@ enum { /* what STATUS is asked for (mgmt-protocol.md 5.3) */
   GD_STATUS_CLIENT_LIST = 0x80,
 };
 
-/* Asks a running brick; fn gets what it said (NULL: nothing), never from inside. */
-void gd_brick_ask_status(struct gd_brick *b, unsigned mask, void (*fn)(const struct gi_dict *dict, void *arg), void *arg);
+/* err: 0, what the process refused it with, or ENOTCONN when it did not answer. dict: what it said, NULL if nothing. */
+typedef void gd_answer_fn(int err, const struct gi_dict *dict, void *arg);
+/* Asks the process behind a socket for procedure `proc`; consumes `in`. fn is never called from inside. */
+void gd_ask(struct gd *gd, const char *sock, uint32_t proc, const char *name, struct gi_dict *in, gd_answer_fn *fn, void *arg);
+void gd_brick_ask_status(struct gd_brick *b, unsigned mask, gd_answer_fn *fn, void *arg);
+void gd_shd_ask_status(struct gd_volume *v, unsigned mask, gd_answer_fn *fn, void *arg);
 void gd_questions_abort(struct gd *gd); /* without calling anybody */
 
 /* ---- services.c ---- */

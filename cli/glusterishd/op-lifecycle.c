@@ -59,6 +59,7 @@ start_done(struct gd_op *op)
   v->busy = false;
   if (gd_store_volume(v, &op->problem))
     gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
+  gd_shd_sync(v);
   put_volume(op);
   gd_op_finish(op, &op->problem);
 }
@@ -107,7 +108,6 @@ brick_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
   struct gd_volume *v = op->volume;
   if (--op->waiting)
     return;
-  v->status = GD_STOPPED;
   v->busy = false;
   if (gd_store_volume(v, &op->problem))
     gi_error_prefix(&op->problem, "the bricks are stopped, but the volume's state cannot be stored");
@@ -122,6 +122,8 @@ gd_op_stop(struct gd_op *op, struct gi_error *err)
   if (v->status != GD_STARTED && !gd_op_flag(op, "force"))
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not in the started state", v->name);
   v->busy = true;
+  v->status = GD_STOPPED; /* before its processes go, so that none is kept running */
+  gd_shd_sync(v);
   op->waiting = v->nbricks;
   for (unsigned i = 0; i < v->nbricks; i++)
     gd_brick_stop(&v->bricks[i], brick_stopped, op);
@@ -154,5 +156,6 @@ gd_op_statedump(struct gd_op *op, struct gi_error *err)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not in the started state", v->name);
   for (unsigned i = 0; i < v->nbricks; i++)
     gd_brick_signal(&v->bricks[i], SIGUSR1);
+  gd_shd_signal(v, SIGUSR1);
   return GD_OP_DONE;
 }

@@ -47,6 +47,7 @@ commit(struct gd_volume *v, struct gi_list *changed, struct gi_error *err)
     gd_store_volume(v, NULL);
   } else {
     gd_services_changed(v->gd);
+    gd_shd_sync(v);
   }
   gd_options_clear(changed);
   return ret;
@@ -193,6 +194,15 @@ gd_op_set(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   }
   return commit(op->volume, &changed, err) ? GD_OP_FAILED : GD_OP_DONE;
+}
+
+int
+gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err)
+{
+  struct gi_list changed = GI_LIST_INIT(changed);
+  copy_options(&changed, &v->options);
+  gd_options_set(&changed, key, value);
+  return commit(v, &changed, err);
 }
 
 /* ---- reset ---- */

@@ -131,37 +131,69 @@ status_brick(const struct gd_brick *b, bool detail)
 }
 
 static json_t *
-status_volume(const struct gd_volume *v, const struct gd_brick *only, bool detail)
+status_shd(const struct gd_volume *v)
+{
+  char node[GI_UUID_TEXT];
+  pid_t pid = gd_shd_pid(v);
+  json_t *n = json_pack("{s:s,s:s,s:s,s:s,s:b}", "kind", "daemon", "hostname", "Self-heal Daemon", "path", "localhost", "peerid",
+                        gi_gfid_text(&v->gd->uuid, node), "online", pid != 0);
+  if (pid)
+    json_object_set_new(n, "pid", json_integer(pid));
+  return n;
+}
+
+/* Which processes of a volume a status is about; none set: all of them. */
+struct target {
+  const struct gd_brick *brick;
+  bool shd;
+};
+
+/* The daemons have no disks, and no tables of clients' files. */
+static bool
+daemons_tell(const char *what)
+{
+  return !what || strcmp(what, "mem") == 0 || strcmp(what, "callpool") == 0;
+}
+
+static json_t *
+status_volume(const struct gd_volume *v, struct target only, const char *what)
 {
   json_t *nodes = json_array();
+  bool detail = what && strcmp(what, "detail") == 0;
   for (unsigned i = 0; i < v->nbricks; i++)
-    if (!only || only == &v->bricks[i])
+    if (!only.shd && (!only.brick || only.brick == &v->bricks[i]))
       json_array_append_new(nodes, status_brick(&v->bricks[i], detail));
+  if (only.shd || (!only.brick && gd_shd_enabled(v) && daemons_tell(what)))
+    json_array_append_new(nodes, status_shd(v));
   json_t *doc = json_pack("{s:s,s:b,s:o}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes);
-  if (!only)
+  if (!only.brick && !only.shd)
     json_object_set_new(doc, "tasks", json_array());
   return doc;
 }
 
-/* The third word: a brick or one of the daemons, none of which this version has. */
+/* The third word: a brick or one of the daemons. */
 static int
-find_target(struct gd_volume *v, const char *target, struct gd_brick **brick, struct gi_error *err)
+find_target(struct gd_volume *v, const char *target, struct target *only, struct gi_error *err)
 {
-  *brick = NULL;
+  *only = (struct target){ 0 };
   if (!target)
     return 0;
-  if (strcmp(target, "shd") == 0)
-    return v->type == GD_REPLICATE ? gi_error_set(err, GD_ERR_MGMT, "Self-heal Daemon is disabled for volume %s", v->name)
-                                   : gi_error_set(err, GD_ERR_MGMT, "Volume %s is not Self-heal compatible", v->name);
+  if (strcmp(target, "shd") == 0) {
+    only->shd = gd_shd_enabled(v);
+    if (only->shd)
+      return 0;
+    return gd_shd_compatible(v) ? gi_error_set(err, GD_ERR_MGMT, "Self-heal Daemon is disabled for volume %s", v->name)
+                                : gi_error_set(err, GD_ERR_MGMT, "Volume %s is not Self-heal compatible", v->name);
+  }
   if (strcmp(target, "quotad") == 0)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s does not have quota enabled", v->name);
   if (strcmp(target, "nfs") == 0)
     return gi_error_set(err, GD_ERR_MGMT, "NFS server is disabled for volume %s", v->name);
-  *brick = gd_volume_find_brick(v, target);
-  return *brick ? 0 : gi_error_set(err, GD_ERR_MGMT, "No brick %.256s in volume %s", target, v->name);
+  only->brick = gd_volume_find_brick(v, target);
+  return only->brick ? 0 : gi_error_set(err, GD_ERR_MGMT, "No brick %.256s in volume %s", target, v->name);
 }
 
-/* ---- what only the bricks know ---- */
+/* ---- what only the processes know ---- */
 
 struct ask {
   struct gd_op *op;
@@ -183,7 +215,7 @@ status_mask(const char *what)
 }
 
 static void
-brick_said(const struct gi_dict *dict, void *arg)
+process_said(int err, const struct gi_dict *dict, void *arg)
 {
   struct ask *ask = arg;
   struct gd_op *op = ask->op;
@@ -200,47 +232,54 @@ brick_said(const struct gi_dict *dict, void *arg)
     gd_op_finish(op, NULL);
 }
 
-/* Has every online brick of the reply asked; GD_OP_DONE if there is none. */
+static void
+ask_node(struct gd_op *op, struct gd_volume *v, json_t *n, unsigned mask)
+{
+  const char *host = json_string_value(json_object_get(n, "hostname")), *path = json_string_value(json_object_get(n, "path"));
+  GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", host, path);
+  bool shd = strcmp(json_string_value(json_object_get(n, "kind")), "daemon") == 0;
+  struct gd_brick *b = shd ? NULL : gd_volume_find_brick(v, name);
+  if (shd ? !gd_shd_pid(v) : !b || !gd_brick_online(b))
+    return;
+  struct ask *ask = gi_new(struct ask);
+  *ask = (struct ask){ op, n };
+  op->waiting++;
+  if (shd)
+    gd_shd_ask_status(v, mask, process_said, ask);
+  else
+    gd_brick_ask_status(b, mask, process_said, ask);
+}
+
+/* Has every process of the reply that is online asked; GD_OP_DONE if there is none. */
 static int
-ask_bricks(struct gd_op *op, unsigned mask)
+ask_processes(struct gd_op *op, unsigned mask)
 {
   json_t *volumes = json_object_get(op->out, "volumes"), *v, *n;
   size_t i, k;
-  json_array_foreach(volumes, i, v) {
-    struct gd_volume *volume = gd_volume_find(op->gd, json_string_value(json_object_get(v, "name")));
-    json_array_foreach(json_object_get(v, "nodes"), k, n) {
-      GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", json_string_value(json_object_get(n, "hostname")),
-                                               json_string_value(json_object_get(n, "path")));
-      struct gd_brick *b = gd_volume_find_brick(volume, name);
-      if (!b || !gd_brick_online(b))
-        continue;
-      struct ask *ask = gi_new(struct ask);
-      *ask = (struct ask){ op, n };
-      op->waiting++;
-      gd_brick_ask_status(b, mask, brick_said, ask);
-    }
-  }
+  json_array_foreach(volumes, i, v)
+    json_array_foreach(json_object_get(v, "nodes"), k, n)
+      ask_node(op, gd_volume_find(op->gd, json_string_value(json_object_get(v, "name"))), n, mask);
   return op->waiting ? GD_OP_LATER : GD_OP_DONE;
 }
 
 static int
-put_status(struct gd_op *op, const char *name, const char *target, bool detail, struct gi_error *err)
+put_status(struct gd_op *op, const char *name, const char *target, const char *what, struct gi_error *err)
 {
   json_t *list = json_array();
-  struct gd_brick *brick;
+  struct target only = { 0 };
   json_object_set_new(op->out, "volumes", list);
   if (!name || strcmp(name, "all") == 0) {
     gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
-      json_array_append_new(list, status_volume(v, NULL, detail));
+      json_array_append_new(list, status_volume(v, only, what));
     return 0;
   }
   if (!op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", name);
   if (op->volume->status != GD_STARTED)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not started", name);
-  if (find_target(op->volume, target, &brick, err))
+  if (find_target(op->volume, target, &only, err))
     return -1;
-  json_array_append_new(list, status_volume(op->volume, brick, detail));
+  json_array_append_new(list, status_volume(op->volume, only, what));
   return 0;
 }
 
@@ -251,7 +290,7 @@ gd_op_status(struct gd_op *op, struct gi_error *err)
   unsigned mask = status_mask(what);
   if (what && !mask && strcmp(what, "detail") != 0 && strcmp(what, "tasks") != 0)
     return gi_error_set(err, EINVAL, "%.32s is not a valid status option", what);
-  if (put_status(op, name, gd_op_str(op, "target"), what && strcmp(what, "detail") == 0, err))
+  if (put_status(op, name, gd_op_str(op, "target"), what, err))
     return GD_OP_FAILED;
-  return mask ? ask_bricks(op, mask) : GD_OP_DONE;
+  return mask ? ask_processes(op, mask) : GD_OP_DONE;
 }

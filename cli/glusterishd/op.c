@@ -27,6 +27,8 @@ static const struct gd_command commands[] = {
   { "volume reset", 20, GD_CMD_CHANGES, gd_op_reset },
   { "system getwd", 26, GD_CMD_REMOTE, gd_op_getwd },
   { "volume status", 27, GD_CMD_REMOTE, gd_op_status },
+  { "volume heal", 31, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_heal },
+  { "volume heal status", 31, GD_CMD_VOLUME, gd_op_heal_status },
   { "volume statedump", 32, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_statedump },
   { "volume list", 33, GD_CMD_REMOTE, gd_op_list },
   { "system uuid get", 36, GD_CMD_REMOTE, gd_op_uuid },

@@ -64,6 +64,9 @@ bool gd_op_flag(const struct gd_op *op, const char *member);
 long gd_op_int(const struct gd_op *op, const char *member, long def);
 const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a list of strings only; NULL otherwise */
 
+/* op-options.c: sets one option of a volume, key and value known to be good, in the running processes too. */
+int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
+
 /* op-*.c */
 int gd_op_create(struct gd_op *op, struct gi_error *err);
 int gd_op_start(struct gd_op *op, struct gi_error *err);
@@ -77,6 +80,8 @@ int gd_op_list(struct gd_op *op, struct gi_error *err);
 int gd_op_info(struct gd_op *op, struct gi_error *err);
 int gd_op_status(struct gd_op *op, struct gi_error *err);
 int gd_op_statedump(struct gd_op *op, struct gi_error *err);
+int gd_op_heal(struct gd_op *op, struct gi_error *err);
+int gd_op_heal_status(struct gd_op *op, struct gi_error *err);
 int gd_op_peers(struct gd_op *op, struct gi_error *err);
 int gd_op_probe(struct gd_op *op, struct gi_error *err);
 int gd_op_detach(struct gd_op *op, struct gi_error *err);

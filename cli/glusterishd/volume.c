@@ -55,6 +55,7 @@ gd_volume_free(struct gd_volume *v)
   if (!v)
     return;
   gi_list_del(&v->link);
+  gd_shd_forget(v);
   for (unsigned i = 0; i < v->nbricks; i++) {
     gd_brick_forget(&v->bricks[i]);
     gi_free(v->bricks[i].host);

@@ -12,10 +12,7 @@
 #define OPS_NAME_MAX 4096
 #define OPS_XLATORS_MAX 4096 /* translators addressed by one call */
 
-enum { /* procedures beyond those message.h names */
-  OPS_NODE_STATUS = 8,
-  OPS_COUNT = 16,
-};
+#define OPS_COUNT 16
 
 enum { /* bits of `cmd` in a status request */
   OPS_STATUS_MEM = 0x1,
@@ -257,7 +254,7 @@ static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
   [GI_BRICK_XLATOR_INFO] = ops_other,
   [GI_BRICK_XLATOR_OP] = ops_translators,
   [GI_BRICK_STATUS] = ops_status,
-  [OPS_NODE_STATUS] = ops_status,
+  [GI_BRICK_NODE_STATUS] = ops_status,
 };
 
 static const struct gi_rpc_program ops_program = {

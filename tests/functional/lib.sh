@@ -182,6 +182,9 @@ brick_pid() {
   cat "$WORK/d/run/vols/$1/$HOST-${dashed//\//-}.pid" 2>/dev/null
 }
 
+# shd_pid VOLUME: the pid of its self-heal daemon, empty if there is none.
+shd_pid() { cat "$WORK/d/run/shd/$1/$1-shd.pid" 2>/dev/null; }
+
 # start_volume NAME REPLICA: creates and starts a volume of bricks $WORK/bricks/NAME-1 ….
 start_volume() {
   local name=$1 replica=$2 i bricks=() shape=()
@@ -212,7 +215,7 @@ cleanup() {
   for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died, which is no mount point any more
   stop_glusterishd
   if [ -n "$WORK" ]; then
-    for pidfile in "$WORK"/d/run/vols/*/*.pid; do
+    for pidfile in "$WORK"/d/run/vols/*/*.pid "$WORK"/d/run/shd/*/*.pid; do
       pid=$(cat "$pidfile" 2>/dev/null) || continue
       # Only a process that names this test's directory is one of ours.
       grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null && kill "$pid" 2>/dev/null && within 10 not_running "$pid"

@@ -9,7 +9,7 @@ pass "the daemon starts"
 B=$WORK/bricks
 mkdir -p "$B"
 bricks() { echo "$HOST:$B/1 $HOST:$B/2 $HOST:$B/3"; }
-online() { gi --xml volume status "$1" | grep -c '<status>1</status>'; }
+online() { gi --xml volume status "$1" | sed -n '/<path>\//,/<status>/p' | grep -c '<status>1</status>'; } # bricks
 online_is() { [ "$(online v)" = "$1" ]; }
 
 # ---- before there is a volume ----
