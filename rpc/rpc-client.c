@@ -283,6 +283,8 @@ static void
 ping_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 {
   c->ping_outstanding = false;
+  if (reply->status == 0 && c->ops->pong)
+    c->ops->pong(c, gi_now(c->r) - c->ping_sent, c->arg);
 }
 
 static void
@@ -294,6 +296,13 @@ send_ping(struct gi_rpc_client *c)
   c->stats.pings++;
   uint32_t xid = gi_rpc_call_begin(c, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_PING, GI_AUTH_V2, NULL);
   gi_rpc_call_send(c, xid, &out, NULL, true, ping_answered, NULL);
+}
+
+void
+gi_rpc_client_ping(struct gi_rpc_client *c)
+{
+  if (c->up && !c->ping_outstanding)
+    send_ping(c);
 }
 
 /* Since when the peer owes us a sign of life. */

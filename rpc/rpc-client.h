@@ -30,6 +30,7 @@ struct gi_rpc_client_ops {
   void (*up)(struct gi_rpc_client *c, void *arg);   /* connected; nothing but `handshake` calls may be sent yet */
   void (*down)(struct gi_rpc_client *c, void *arg); /* connection lost or connect failed; outstanding calls were answered before */
   void (*callback)(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_xdr_in *in, void *arg); /* CALLBACK program */
+  void (*pong)(struct gi_rpc_client *c, uint64_t ns, void *arg); /* a ping was answered after that long; may be NULL */
 };
 
 struct gi_rpc_client_stats {
@@ -60,6 +61,8 @@ void gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port);
 void gi_rpc_client_retry_later(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg));
 void gi_rpc_client_reset_backoff(struct gi_rpc_client *c); /* after a successful handshake */
 void gi_rpc_client_disconnect(struct gi_rpc_client *c, const char *why);
+/* Sends a ping now unless one is under way; only while connected. */
+void gi_rpc_client_ping(struct gi_rpc_client *c);
 bool gi_rpc_client_connected(const struct gi_rpc_client *c);
 const struct gi_conn *gi_rpc_client_conn(const struct gi_rpc_client *c);
 const struct gi_rpc_client_stats *gi_rpc_client_stats(const struct gi_rpc_client *c);

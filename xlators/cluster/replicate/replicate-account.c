@@ -227,6 +227,8 @@ rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
 
+  if (!rf->err && !rep_undisturbed(rep, t->generation))
+    rf->err = ENOTCONN;
   if (rf->ok && !rf->err) {
     reply_success(rep, fop, &rf->fan, rf->ok);
     if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {

@@ -93,17 +93,27 @@ make_name(struct brick *b, const struct gi_gfid *parent, const char *name, const
 
 /* ---- locks ---- */
 
+static const char *
+range_text(const struct gi_flock *l, char buf[48])
+{
+  if (l->start == 0x7ffffffffffffffeull && l->len == 0)
+    return "m";
+  snprintf(buf, 48, l->len ? "%llu+%llu" : "%llu", (unsigned long long)l->start, (unsigned long long)l->len);
+  return buf;
+}
+
 static void
 note_lock(struct brick *b, struct gi_fop *fop)
 {
   bool entry = fop->kind == GI_FOP_ENTRYLK;
   bool unlock = entry ? fop->args.cmd == GI_ENTRYLK_UNLOCK : fop->args.type == GI_LK_UNLOCK;
   bool wait = entry ? fop->args.cmd == GI_ENTRYLK_LOCK : fop->args.cmd == GI_LKCMD_SETW;
+  char range[48];
 
   if (entry)
     note(b, "%s:%s", unlock ? "EU" : wait ? "EW" : "E", fop->args.name ? fop->args.name : "*");
   else
-    note(b, "%s:%s", unlock ? "U" : wait ? "W" : "L", fop->args.flock.start ? "m" : "0");
+    note(b, "%s:%s", unlock ? "U" : wait ? "W" : "L", range_text(&fop->args.flock, range));
   assert_string_equal(fop->args.domain, "under-test");
   assert_int_equal(fop->caller.owner.len, 8);
   if (fop->rsp.ret < 0)
@@ -523,6 +533,18 @@ rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want)
     }
   if (strcmp(text, want) != 0)
     fail_msg("brick %u has marks \"%s\" instead of \"%s\"", child, text, want);
+}
+
+void
+rig_set(struct rig *r, const char *name, const char *value)
+{
+  struct gi_xlator *x = r->s->x;
+  struct gi_error err = {0};
+
+  if (gi_option_parse(gi_option_find(x->cls->options, name), value, x->options, &err) < 0)
+    fail_msg("%s", err.text);
+  x->cls->reconfigure_commit(x);
+  fake_settle(r->s);
 }
 
 /* ---- requests ---- */

@@ -5,7 +5,7 @@
  * rules of xattrop, checks that no lock is given back that was not taken, and
  * writes down what it was asked in a short notation:
  *
- *   L:0       inode lock tried, start 0 (L:m: metadata range)   W:0 waited for     U:0 unlocked
+ *   L:0       inode lock tried, start 0 (L:m: metadata range, L:10+5: 5 bytes from 10)   W:0 waited for     U:0 unlocked
  *   E:name    entry lock tried (E:* whole directory)            EW:name            EU:name
  *   X:d+1     xattrop: dirty data slot +1; X:1d+1,d-1: child 1's data slot +1 and dirty -1; X:0 nothing but zeros
  *   any other operation by its name: WRITE, MKDIR, …
@@ -63,6 +63,7 @@ struct rig *rig_new_arbiter(const char *options); /* the third is an arbiter */
 void rig_free(struct rig *r);
 /* Asserts that all locks are given back, then rig_free. */
 void rig_free_clean(struct rig *r);
+void rig_set(struct rig *r, const char *name, const char *value); /* changes an option of the running translator */
 void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */

@@ -59,7 +59,7 @@ delay_ns(const struct rep_txn *t)
 static bool
 may_delay(const struct rep_txn *t)
 {
-  return t->type == REP_DATA && !t->closing && !t->rep->draining && rep_opts(t->rep)->eager_lock && delay_ns(t) &&
+  return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && rep_opts(t->rep)->eager_lock && delay_ns(t) &&
          t->generation == t->rep->generation && (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
 }
 
@@ -186,6 +186,24 @@ rep_session_refused(struct rep_txn *t, int err)
 
 /* ---- beginning and joining ---- */
 
+/* The whole file, so that others can join; or only what one operation changes, which nobody joins (replicate.md 6.2). */
+static void
+set_lock_range(struct rep_txn *t, struct gi_fop *fop)
+{
+  const struct rep_options *o = rep_opts(t->rep);
+  struct rep_target *g = &t->target[0];
+
+  if (t->type == REP_META)
+    g->start = REP_META_START;
+  else if (!o->full_lock && !o->eager_lock && !t->rep->arbiter && fop->kind != GI_FOP_FSYNC) {
+    const struct rep_fop *rf = rep_fop(t->rep, fop);
+
+    t->alone = true;
+    g->start = rf->start;
+    g->len = rf->end == UINT64_MAX ? 0 : rf->end - rf->start;
+  }
+}
+
 static void
 begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type type)
 {
@@ -198,6 +216,7 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
     t->up = rep_fd_opened(rep, fop->fd, t->up);
   t->target[0].inode = gi_inode_ref(inode);
   t->ntargets = 1;
+  set_lock_range(t, fop);
   t->log[0].inode = gi_inode_ref(inode);
   t->nlogs = 1;
   gi_timer_init(&t->delay, rep->x->reactor, delay_expired, t);
@@ -210,7 +229,7 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
 static bool
 joinable(const struct rep_txn *t)
 {
-  return !t->closing && t->generation == t->rep->generation && rep_opts(t->rep)->eager_lock;
+  return !t->closing && !t->alone && t->generation == t->rep->generation && rep_opts(t->rep)->eager_lock;
 }
 
 void

@@ -61,7 +61,7 @@ static void
 give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_fop *fop, int err))
 {
   struct rep_fop *rf = rep_fop(rep, fop);
-  uint32_t granted = rf->granted & rep->up;
+  uint32_t granted = rf->granted & rep->connected;
 
   rf->granted = 0;
   rf->err = err;
@@ -185,7 +185,7 @@ to_all(struct rep *rep, struct gi_fop *fop)
   struct rep_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, any_done, fop);
-  rep_fan_copy(fan, fop, rep->up);
+  rep_fan_copy(fan, fop, rep->connected); /* also where it was taken before halo left the child out */
 }
 
 enum gi_verdict
@@ -197,8 +197,8 @@ rep_on_lk(struct gi_xlator *x, struct gi_fop *fop)
 
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
-  if (gi_dict_get_int(fop->xdata, "lkmode", &mode) && mode == 1)
-    return gi_fop_fail(fop, ENOTSUP); /* locks that survive a reconnect are not offered */
+  if ((gi_dict_get_int(fop->xdata, "lkmode", &mode) || gi_dict_get_int(fop->xdata, "glusterfs.lk.lkmode", &mode)) && mode == 1)
+    return gi_fop_fail(fop, ENOTSUP); /* mandatory locks would have to survive a reconnect, which is not offered */
   if (is_unlock(fop)) {
     to_all(rep, fop);
     return GI_HELD;

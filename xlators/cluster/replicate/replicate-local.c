@@ -38,9 +38,9 @@ discovered(struct gi_fop *fop, void *arg)
 void
 rep_local_discover(struct rep *rep)
 {
-  rep->discovered = true;
   if (!rep_opts(rep)->choose_local)
-    return;
+    return; /* it may be set later */
+  rep->discovered = true;
   rep_foreach(i, rep->up) {
     struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_GETXATTR);
 

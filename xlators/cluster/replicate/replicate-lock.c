@@ -31,7 +31,8 @@ lock_fop(struct rep_txn *t, unsigned target, unsigned child, enum lock_how how)
     fop->args.cmd = how == HOW_WAIT ? GI_LKCMD_SETW : GI_LKCMD_SET;
     fop->args.type = how == HOW_UNLOCK ? GI_LK_UNLOCK : GI_LK_WRITE;
     fop->args.flock.type = fop->args.type;
-    fop->args.flock.start = t->type == REP_META ? REP_META_START : 0;
+    fop->args.flock.start = g->start;
+    fop->args.flock.len = g->len;
     if (by_fd)
       gi_fop_set_fd(fop, t->fd);
   }
@@ -40,11 +41,28 @@ lock_fop(struct rep_txn *t, unsigned target, unsigned child, enum lock_how how)
   return fop;
 }
 
+/* The options inodelk-trace and entrylk-trace. */
+static void
+trace(const struct rep_txn *t, unsigned target, unsigned child, const char *what)
+{
+  const struct rep_target *g = &t->target[target];
+  const char *brick = t->rep->x->children[child]->name;
+  char gfid[GI_UUID_TEXT];
+
+  if (t->type == REP_ENTRY && rep_opts(t->rep)->entrylk_trace)
+    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 4, "entry lock %s at %s: directory %s, %s", what, brick,
+           gi_gfid_text(&g->inode->gfid, gfid), g->name ? g->name : "all names");
+  if (t->type != REP_ENTRY && rep_opts(t->rep)->inodelk_trace)
+    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 5, "inode lock %s at %s: %s, %llu bytes from %llu", what, brick,
+           gi_gfid_text(&g->inode->gfid, gfid), (unsigned long long)g->len, (unsigned long long)g->start);
+}
+
 static void
 granted(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   struct rep_txn *t = fan->arg;
 
+  trace(t, tag, child, reply->rsp.ret >= 0 ? "granted" : strerror(reply->rsp.err));
   if (reply->rsp.ret >= 0)
     t->target[tag].held |= 1u << child;
   else
@@ -58,6 +76,7 @@ released(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply
 {
   struct rep_txn *t = fan->arg;
 
+  trace(t, tag, child, "given back");
   if (reply->rsp.ret < 0 && reply->rsp.err != ENOTCONN)
     gi_log(GI_LOG_WARNING, t->rep->x->name, GI_MSG_REPLICATE + 2, "unlock at %s failed: %s", t->rep->x->children[child]->name,
            strerror(reply->rsp.err));
@@ -73,7 +92,7 @@ release_all(struct rep_txn *t, void (*done)(struct rep_fan *fan))
     uint32_t held = t->target[g].held;
 
     t->target[g].held = 0;
-    rep_foreach(i, held & t->rep->up)
+    rep_foreach(i, held & t->rep->connected)
       rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
   }
   rep_fan_finish(&t->fan);

@@ -211,6 +211,11 @@ judge(struct rep_fan *fan)
   struct lookup_view v;
   int child = -1, err;
 
+  if (!rep_undisturbed(rep, rep_fop(rep, fop)->generation)) {
+    rep_fan_clear(fan);
+    rep_answer(rep, fop, -1, ENOTCONN);
+    return;
+  }
   look(rep, fop, fan, &v);
   if (!rep_fop(rep, fop)->refreshed && parent_matters(rep, fop, fan, &v)) {
     rep_fop(rep, fop)->refreshed = true;

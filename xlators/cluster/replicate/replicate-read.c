@@ -54,6 +54,11 @@ read_reply(struct rep_fan *fan)
 
   rep->reads[child]--;
   fan->reply[child] = NULL;
+  if (!rep_undisturbed(rep, rf->generation)) {
+    gi_fop_unref(reply);
+    rep_answer(rep, fop, -1, ENOTCONN);
+    return;
+  }
   if (reply->rsp.ret >= 0 || !child_failed(reply->rsp.err)) {
     gi_reply_move(fop, reply);
     gi_fop_unref(reply);
@@ -131,6 +136,7 @@ rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
+  rf->generation = rep->generation;
   rf->read_entries = entries;
   read_step(rep, fop);
 }

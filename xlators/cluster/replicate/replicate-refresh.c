@@ -91,13 +91,27 @@ preferred(const struct rep *rep, uint32_t candidates)
   return -1;
 }
 
+/* What reading from a child costs in the modes that weigh them. A round trip that was never measured counts as none at all. */
+static uint64_t
+cost(const struct rep *rep, unsigned child)
+{
+  switch (rep_opts(rep)->read_hash_mode) {
+  case REP_HASH_LEAST_BUSY:
+    return rep->reads[child];
+  case REP_HASH_LATENCY:
+    return rep->latency[child];
+  default:
+    return (rep->reads[child] + 1) * rep->latency[child];
+  }
+}
+
 static int
-least_busy(const struct rep *rep, uint32_t candidates)
+cheapest(const struct rep *rep, uint32_t candidates)
 {
   int best = -1;
 
   rep_foreach(i, candidates)
-    if (best < 0 || rep->reads[i] < rep->reads[best])
+    if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best))
       best = (int)i;
   return best;
 }
@@ -111,16 +125,16 @@ rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fo
   if (child >= 0 || !candidates)
     return child;
   switch (rep_opts(rep)->read_hash_mode) {
-  case 0:
+  case REP_HASH_FIRST:
     return rep_first(candidates);
-  case 2:
+  case REP_HASH_GFID_PID:
     salt = !S_ISDIR(inode->mode) && fop ? (uint32_t)fop->caller.pid : 0;
     /* fall through */
-  case 1:
+  case REP_HASH_GFID:
     child = (int)(hash_gfid(&inode->gfid, salt) % rep->n);
     return (candidates >> child) & 1 ? child : rep_first(candidates);
   default:
-    return least_busy(rep, candidates);
+    return cheapest(rep, candidates);
   }
 }
 

@@ -27,6 +27,7 @@ enum rep_state {
 struct rep_target { /* one lock: an inode range, or a name (NULL: all names) of a directory */
   struct gi_inode *inode;
   const char *name;
+  uint64_t start, len; /* the range; len 0 = to the end */
   uint32_t held; /* children that granted it */
 };
 
@@ -67,6 +68,7 @@ struct rep_txn {
   bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that lost quorum: raise dirty on these afterwards */
   bool closing;        /* nobody may join any more, and the post-op is not delayed */
+  bool alone;          /* the lock covers one operation's range only: nobody may join */
   bool pumping, pump_again;
   enum rep_index index;
   enum gi_fop_kind last_kind;

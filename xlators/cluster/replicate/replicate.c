@@ -64,7 +64,13 @@ rep_no_quorum_configured(const struct rep *rep)
 bool
 rep_ready(const struct rep *rep)
 {
-  return rep_quorum(rep, rep->up);
+  return rep_quorum(rep, rep->up) && (!rep_opts(rep)->consistent_io || rep->up == rep->all);
+}
+
+bool
+rep_undisturbed(const struct rep *rep, uint32_t generation)
+{
+  return !rep_opts(rep)->consistent_io || generation == rep->generation;
 }
 
 int
@@ -135,6 +141,7 @@ pass_parent_down(struct rep *rep)
     return;
   rep->drained = true;
   gi_timer_cancel(&rep->first_up);
+  gi_timer_cancel(&rep->measure);
   gi_notify_down(rep->x, GI_EVENT_PARENT_DOWN, NULL);
 }
 
@@ -162,7 +169,7 @@ first_up_expired(void *arg)
 static void
 log_quorum(const struct rep *rep, bool before)
 {
-  bool now = rep_ready(rep);
+  bool now = rep_quorum(rep, rep->up);
 
   if (before && !now)
     gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 1, "client quorum is lost: %d of %u children are up",
@@ -172,15 +179,14 @@ log_quorum(const struct rep *rep, bool before)
            __builtin_popcount(rep->up), rep->n);
 }
 
-static void
-child_moved(struct rep *rep, unsigned child, bool up)
+void
+rep_children_changed(struct rep *rep)
 {
-  uint32_t bit = 1u << child, before = rep->up;
-  bool ready = rep_ready(rep);
+  uint32_t before = rep->up;
+  bool ready = rep_quorum(rep, rep->up);
 
-  rep->heard |= bit;
-  rep->up = up ? rep->up | bit : rep->up & ~bit;
-  rep->healthy &= ~bit;
+  rep->up = rep_halo(rep);
+  rep->healthy &= rep->up;
   if (rep->up != before && ++rep->generation == 0)
     rep->generation = 1;
   log_quorum(rep, ready);
@@ -192,6 +198,19 @@ child_moved(struct rep *rep, unsigned child, bool up)
   } else if (rep->up != before) {
     gi_notify_up(rep->x, GI_EVENT_CHILD_CHANGED, NULL);
   }
+}
+
+static void
+child_moved(struct rep *rep, unsigned child, bool up)
+{
+  uint32_t bit = 1u << child;
+
+  rep->heard |= bit;
+  rep->connected = up ? rep->connected | bit : rep->connected & ~bit;
+  rep->healthy &= ~bit;
+  if (!up)
+    rep->latency[child] = 0;
+  rep_children_changed(rep);
 }
 
 static int
@@ -249,6 +268,7 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   switch (event) {
   case GI_EVENT_PARENT_UP:
     gi_timer_set(&rep->first_up, REP_FIRST_UP_S * GI_NSEC_PER_SEC);
+    rep_halo_watch(rep);
     gi_notify_down(x, event, data);
     break;
   case GI_EVENT_PARENT_DOWN:
@@ -258,6 +278,10 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CHILD_DOWN:
     GI_ASSERT(child >= 0);
     child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP);
+    break;
+  case GI_EVENT_LATENCY:
+    GI_ASSERT(child >= 0);
+    rep_halo_measured(rep, (unsigned)child, *(uint64_t *)data);
     break;
   case GI_EVENT_INVALIDATE:
     GI_ASSERT(child >= 0);
@@ -270,6 +294,7 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CANCEL:
     rep_lk_cancel(rep, data);
     break;
+  case GI_EVENT_MEASURE:
   case GI_EVENT_CLIENT_GONE:
     gi_notify_down(x, event, data);
     break;
@@ -302,12 +327,21 @@ parse_pending(struct rep *rep, struct gi_error *err)
   return 0;
 }
 
+static int
+check_options(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err)
+{
+  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
+    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
+  return 0;
+}
+
 static void
 rep_free(struct gi_xlator *x)
 {
   struct rep *rep = x->private;
 
   gi_timer_finish(&rep->first_up);
+  rep_halo_finish(rep);
   rep_marks_finish(rep);
   for (unsigned i = 0; i < REP_MAX; i++)
     gi_free(rep->pending_key[i]);
@@ -335,10 +369,11 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   x->private = rep;
   x->metrics = &rep->metrics;
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
+  rep_halo_init(rep);
   if (rep_opts(rep)->arbiter_count > 0)
     rep->arbiter = 1u << 2;
   if ((rep->arbiter && rep->n != 3 && gi_error_set(err, EINVAL, "arbiter-count 1 needs 3 subvolumes, not %u", rep->n)) ||
-      parse_pending(rep, err) < 0) {
+      parse_pending(rep, err) < 0 || check_options(x, x->options, err) < 0) {
     rep_free(x);
     return -1;
   }
@@ -356,11 +391,16 @@ rep_finish(struct gi_xlator *x)
 static int
 rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  const struct rep_options *o = values;
+  return check_options(x, values, err);
+}
 
-  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
-    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
-  return 0;
+static void
+rep_reconfigure_commit(struct gi_xlator *x)
+{
+  struct rep *rep = rep_of(x);
+
+  rep_halo_watch(rep);
+  rep_children_changed(rep);
 }
 
 static void
@@ -370,7 +410,9 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
 
   gi_dump_kv(d, "child_count", "%u", rep->n);
   for (unsigned i = 0; i < rep->n; i++) {
-    gi_dump_kv(d, "child", "%s %s", x->children[i]->name, (rep->up >> i) & 1 ? "up" : "down");
+    gi_dump_kv(d, "child", "%s %s", x->children[i]->name,
+               (rep->up >> i) & 1 ? "up" : (rep->connected >> i) & 1 ? "too far away" : "down");
+    gi_dump_kv(d, "round_trip_ns", "%llu", (unsigned long long)rep->latency[i]);
     gi_dump_kv(d, "pending_key", "%s", rep->pending_key[i]);
     gi_dump_kv(d, "reads_under_way", "%u", rep->reads[i]);
   }
@@ -455,6 +497,7 @@ GI_XLATOR_EXPORT = {
     .init = rep_init,
     .finish = rep_finish,
     .reconfigure_prepare = rep_reconfigure_prepare,
+    .reconfigure_commit = rep_reconfigure_commit,
     .notify = rep_notify,
     .statedump = rep_statedump,
 };

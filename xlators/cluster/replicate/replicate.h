@@ -51,7 +51,10 @@ struct rep {
   unsigned n;
   uint32_t all;        /* every child */
   uint32_t arbiter;    /* the child that keeps no data; 0 = there is none */
-  uint32_t up;         /* children that serve now */
+  uint32_t connected;  /* children that serve now */
+  uint32_t up;         /* those of them that are used: all, unless halo leaves some out */
+  uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */
+  struct gi_timer measure;   /* halo: when children that are left out are measured again */
   uint32_t heard;      /* children that reported up or down at least once */
   uint32_t generation; /* counts transitions of `up`; never 0 */
   bool announced;      /* the layers above know whether we are up */
@@ -183,6 +186,8 @@ struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
 bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
+/* consistent-io wants that no child came or went since `generation`. */
+bool rep_undisturbed(const struct rep *rep, uint32_t generation);
 /* Why nothing may be read although the set is ready: the copies contradict each other, or (arbiter) the good one is away. */
 int rep_unreadable(const struct rep *rep);
 int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
@@ -190,6 +195,15 @@ int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child tha
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
 void rep_drained(struct rep *rep); /* a transaction ended */
 void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
+
+void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
+
+/* ---- replicate-halo.c ---- */
+uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */
+void rep_halo_measured(struct rep *rep, unsigned child, uint64_t ns);
+void rep_halo_watch(struct rep *rep); /* has round trips measured as long as halo is on */
+void rep_halo_init(struct rep *rep);
+void rep_halo_finish(struct rep *rep);
 
 /* ---- replicate-marks.c ---- */
 struct rep_verdict { /* what a set of replies says about the copies (replicate.md 5.1) */

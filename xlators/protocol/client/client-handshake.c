@@ -301,6 +301,7 @@ cl_reopened(struct client *c)
   gi_rpc_client_reset_backoff(c->mgmt);
   gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 4, "connected to %s:%d, attached to %s%s%s", cl_host(c), c->port,
          cl_opts(c)->remote_subvolume, c->peer_is_ours ? ", glusterish " : "", c->peer_version);
+  cl_round_trip(c, c->round_trip);
   cl_tell_parents(c);
 }
 
@@ -333,6 +334,7 @@ cl_dump_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     cl_lost(c, "the peer does not speak GlusterFS 4.x v1");
     return;
   }
+  c->round_trip = gi_now(c->x->reactor) - c->greeted;
   cl_make_identity(c);
   cl_send_setvolume(c, rpc);
 }
@@ -349,6 +351,7 @@ cl_conn_up(struct gi_rpc_client *rpc, void *arg)
   }
   if (c->state != CL_GREET)
     return;
+  c->greeted = gi_now(c->x->reactor);
   struct gi_xdr_out out = { 0 };
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_DUMP, GI_AUTH_V2, &cl_nobody);
   gi_xdr_put_u64(&out, 0xcaed);
@@ -372,4 +375,13 @@ cl_conn_callback(struct gi_rpc_client *rpc, const struct gi_call_header *h, stru
     cl_callback(conn->c, h, in);
 }
 
-const struct gi_rpc_client_ops cl_conn_ops = { .up = cl_conn_up, .down = cl_conn_down, .callback = cl_conn_callback };
+static void
+cl_conn_pong(struct gi_rpc_client *rpc, uint64_t ns, void *arg)
+{
+  struct cl_conn *conn = arg;
+  if (conn->c->state == CL_READY)
+    cl_round_trip(conn->c, ns);
+}
+
+const struct gi_rpc_client_ops cl_conn_ops = { .up = cl_conn_up, .down = cl_conn_down, .callback = cl_conn_callback,
+                                               .pong = cl_conn_pong };

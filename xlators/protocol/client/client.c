@@ -168,6 +168,13 @@ cl_tell_parents(struct client *c)
   gi_notify_up(c->x, c->usable ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN, NULL);
 }
 
+void
+cl_round_trip(struct client *c, uint64_t ns)
+{
+  c->round_trip = ns;
+  gi_notify_up(c->x, GI_EVENT_LATENCY, &ns);
+}
+
 /* ---- life ---- */
 
 static void
@@ -214,6 +221,10 @@ cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     break;
   case GI_EVENT_CANCEL:
     cl_cancel(c, data);
+    break;
+  case GI_EVENT_MEASURE:
+    if (c->usable)
+      gi_rpc_client_ping(c->conn[0].rpc);
     break;
   default:
     break; /* nobody below */
@@ -321,6 +332,7 @@ cl_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "port", "%d", c->port);
   gi_dump_kv(d, "identity", "%s", c->identity);
   gi_dump_kv(d, "peer", "%s %s", c->peer_is_ours ? "glusterish" : "glusterfs", c->peer_version);
+  gi_dump_kv(d, "round-trip-ns", "%llu", (unsigned long long)c->round_trip);
   gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
   gi_dump_kv(d, "open-fds", "%u", n);
   cl_dump_connections(c, d);

@@ -93,6 +93,7 @@ struct client {
   bool usable;     /* state is CL_READY, and the brick did not say its storage is down */
   bool told;       /* parents know whether we are up */
   bool told_up;
+  uint64_t greeted, round_trip; /* ns: when DUMP was sent; how long the last answer to it, or to a ping, took */
   uint32_t attempt;    /* RECON_NO: attempts that reached SETVOLUME */
   uint32_t generation; /* of the connections: replies of an older one mean nothing */
   int port;            /* of the brick, this generation */
@@ -114,6 +115,7 @@ extern const struct gi_caller cl_nobody;
 const struct cl_options *cl_opts(const struct client *c);
 void cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg);
 void cl_apply_config(struct client *c);
+void cl_round_trip(struct client *c, uint64_t ns); /* it was measured: parents are told */
 void cl_tell_parents(struct client *c); /* CHILD_UP or CHILD_DOWN if it is news */
 
 /* client-handshake.c */

@@ -461,6 +461,22 @@ test_ping_timeout_fits_the_peer(void **state)
   bench_free(b);
 }
 
+/* The layers above learn how far away the brick is before they hear that it is there, and again whenever they ask. */
+static void
+test_round_trip_is_told(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_xlator *x = b->client->x;
+  assert_int_equal(b->client->events[GI_EVENT_LATENCY], 1);
+  assert_false(dump_has(b, "round-trip-ns=0\n"));
+  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL);
+  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL); /* one ping serves both */
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_LATENCY], 2));
+  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_LATENCY], 3));
+  bench_free(b);
+}
+
 static void
 test_options_are_checked(void **state)
 {
@@ -491,6 +507,7 @@ main(void)
     cmocka_unit_test(test_storage_down_and_up),
     cmocka_unit_test(test_wrong_subvolume),
     cmocka_unit_test(test_ping_timeout_fits_the_peer),
+    cmocka_unit_test(test_round_trip_is_told),
     cmocka_unit_test(test_options_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
