@@ -195,8 +195,10 @@ do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
   struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_RMDIR);
 
-  if (fop)
-    op_submit(bridge_of_req(req), fop, done_status);
+  if (!fop)
+    return;
+  node_find_named(bridge_of_req(req), &fop->loc); /* spares the layers below the question which directory goes */
+  op_submit(bridge_of_req(req), fop, done_status);
 }
 
 void
@@ -454,6 +456,8 @@ do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newpar
 
   gi_fop_set_entry(fop, &fop->loc, from, name);
   gi_fop_set_entry(fop, &fop->loc2, to, newname);
+  node_find_named(b, &fop->loc);
+  node_find_named(b, &fop->loc2); /* what is replaced, if anything is */
   if (flags & RENAME_NOREPLACE)
     rename_noreplace(b, fop);
   else

@@ -131,6 +131,8 @@ struct session {
   unsigned refs;
 };
 
+#define BRIDGE_NAMES 512 /* slots; a power of two */
+
 struct bridge {
   struct gi_xlator *x;
   struct bridge_metrics m;
@@ -158,6 +160,7 @@ struct bridge {
   struct id_table fds;   /* struct gi_fd */
   struct gi_list lru;    /* struct node.lru */
   uint32_t node_count;
+  uint64_t named[BRIDGE_NAMES]; /* by parent and name: the id of the node last seen there; the node itself confirms it */
   uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct gi_list inval;  /* struct inval_item */
@@ -257,6 +260,8 @@ void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
 void node_count(struct bridge *b, struct gi_inode *inode);   /* one more lookup that the kernel knows of */
 void node_uncount(struct bridge *b, struct gi_inode *inode); /* the reply did not arrive: forget an id never told */
 void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
+/* Adds to `loc`, which is a name in a directory, the object that was last seen there, if the kernel still holds it. */
+void node_find_named(struct bridge *b, struct gi_loc *loc);
 void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
 void node_forget_all(struct bridge *b);
 /* Attributes arrived for an inode; `seq` is that of the op that asked. */

@@ -213,6 +213,33 @@ node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup)
     node_release(b, node_of(b, inode));
 }
 
+static uint64_t
+id_of(struct bridge *b, struct gi_inode *inode)
+{
+  return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
+}
+
+/* FNV-1a. */
+static uint64_t *
+name_slot(struct bridge *b, uint64_t parent_id, const char *name)
+{
+  uint64_t h = 0xcbf29ce484222325ull ^ parent_id;
+
+  for (; *name; name++)
+    h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
+  return &b->named[(h ^ (h >> 32)) % BRIDGE_NAMES];
+}
+
+void
+node_find_named(struct bridge *b, struct gi_loc *loc)
+{
+  uint64_t parent_id = id_of(b, loc->parent);
+  struct node *n = id_get(&b->nodes, *name_slot(b, parent_id, loc->name));
+
+  if (n && n->parent_id == parent_id && n->name && strcmp(n->name, loc->name) == 0)
+    gi_loc_set_inode(loc, n->inode);
+}
+
 void
 node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name)
 {
@@ -222,7 +249,8 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
     return;
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
-  n->parent_id = parent == b->root ? FUSE_ROOT_ID : node_of(b, parent)->id;
+  n->parent_id = id_of(b, parent);
+  *name_slot(b, n->parent_id, name) = n->id;
   if (n->name && strcmp(n->name, name) == 0)
     return;
   gi_free(n->name);

@@ -429,6 +429,56 @@ test_small_ones(void **state)
   rig_free(r);
 }
 
+/* ---- what is removed or replaced ---- */
+
+static void
+note_locs(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid *seen = arg;
+
+  seen[0] = fop->loc.inode ? fop->loc.inode->gfid : gi_gfid_none;
+  seen[1] = fop->loc2.inode ? fop->loc2.inode->gfid : gi_gfid_none;
+}
+
+static void
+expect_locs(struct rig *r, uint32_t opcode, const char *from, const char *to, uint8_t n1, uint8_t n2)
+{
+  struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID};
+  struct gi_gfid seen[2] = {{{0xff}}, {{0xff}}}, want;
+  enum gi_fop_kind kind = opcode == FUSE_RMDIR ? GI_FOP_RMDIR : GI_FOP_RENAME;
+  uint64_t unique;
+
+  fake_script(r->s, 0, kind, (struct fake_reply){.fill = note_locs, .arg = seen});
+  unique = opcode == FUSE_RMDIR ? request(r, opcode, FUSE_ROOT_ID, from, strlen(from) + 1)
+                                : request_names(r, opcode, FUSE_ROOT_ID, &in, sizeof(in), from, to);
+  assert_int_equal(reply(r, unique), 0);
+  memset(&want, n1, sizeof(want));
+  assert_memory_equal(&seen[0], &want, sizeof(want));
+  memset(&want, n2, sizeof(want));
+  assert_memory_equal(&seen[1], &want, sizeof(want));
+}
+
+static void
+test_victims_are_named(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  uint64_t id;
+
+  expect_locs(r, FUSE_RMDIR, "d", NULL, 0, 0); /* never looked up */
+  id = lookup(r, "d", &dir);
+  lookup(r, "f", &file_a);
+  expect_locs(r, FUSE_RMDIR, "d", NULL, 0xdd, 0);
+  expect_locs(r, FUSE_RENAME2, "f", "d", 0xaa, 0xdd);
+  expect_locs(r, FUSE_RENAME2, "f", "nobody", 0xaa, 0);
+  lookup(r, "e", &dir); /* somebody moved it: the old name is nobody's */
+  expect_locs(r, FUSE_RMDIR, "d", NULL, 0, 0);
+  expect_locs(r, FUSE_RMDIR, "e", NULL, 0xdd, 0);
+  forget(r, id, 2);
+  expect_locs(r, FUSE_RMDIR, "e", NULL, 0, 0);
+  rig_free(r);
+}
+
 /* ---- rename ---- */
 
 static void
@@ -890,7 +940,7 @@ main(void)
       cmocka_unit_test(test_setattr_now),
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_small_ones),
-      cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_rename), cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_readdirplus),
       cmocka_unit_test(test_readdir),
       cmocka_unit_test(test_getxattr),
