@@ -112,12 +112,18 @@ char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
 
 typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, char **words);
 cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
-    cli_volume_status, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
+    cli_volume_status, cli_volume_add_brick, cli_volume_remove_brick, cli_volume_replace_brick, cli_volume_reset_brick,
+    cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
     cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
     cli_peer_help, cli_global_help, cli_system_help;
 
 /* Splits a brick word; false if it is not HOST:/PATH. The path in *out is canonical; caller frees. */
 bool cli_brick(const char *word, char **host, char **path);
+/* Appends the canonical brick to `bricks`; false after saying what is wrong with it. `duplicate` is the sentence, with one %s, for
+ * a brick that is in the list already. */
+bool cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate) __attribute__((format(printf, 4, 0)));
+/* Asks whether two copies shall be all, unless forced. */
+bool cli_replica_two_is_wanted(struct cli *c, bool force);
 /* Is it a usable volume name? If not, prints why. */
 bool cli_volume_name_ok(struct cli *c, const char *name);
 

@@ -149,6 +149,101 @@ test_create_request(void **state)
   done(&r);
 }
 
+#define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n"
+
+/* cli.md 5.10 to 5.13, as GlusterFS 10.3 prints them. */
+static void
+test_brick_commands(void **state)
+{
+  static const struct {
+    const char *line;
+    unsigned proc;
+    const char *command, *member, *value, *out, *xml;
+  } cases[] = {
+    { "volume replace-brick v n1:/a/ n2:/b commit force", 15, "volume replace-brick", "target", "n2:/b",
+      "volume replace-brick: success: replace-brick commit force operation successful\n",
+      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>replace-brick commit force operation successful</opErrstr>\n" },
+    { "volume reset-brick v n1:/a start", 47, "volume reset-brick", "source", "n1:/a",
+      "volume reset-brick: success: reset-brick start operation successful\n",
+      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick start operation successful</opErrstr>\n" },
+    { "volume reset-brick v n1:/a n1:/a commit", 47, "volume reset-brick", "target", "n1:/a",
+      "volume reset-brick: success: reset-brick commit operation successful\n",
+      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick commit operation successful</opErrstr>\n" },
+    { "volume add-brick v rep 4 n1:/a force", 13, "volume add-brick", "volume", "v", "volume add-brick: success\n",
+      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr/>\n  <cliOp>volAddBrick</cliOp>\n"
+      "  <output>Add Brick successful</output>\n" },
+    { "volume remove-brick v replica 2 n1:/a fo", 14, "volume remove-brick", "action", "force",
+      "volume remove-brick commit force: success\n",
+      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>Remove Brick commit force successful</opErrstr>\n"
+      "  <volRemoveBrick/>\n" },
+  };
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct run r = { 0 };
+    run(&r, cases[i].line);
+    assert_int_equal(r.proc, cases[i].proc);
+    assert_string_equal(sent(&r, "command"), cases[i].command);
+    assert_string_equal(sent(&r, cases[i].member), cases[i].value);
+    assert_string_equal(r.out, cases[i].out);
+    r.c.xml = true;
+    run(&r, cases[i].line);
+    GI_CLEANUP_FREE char *xml = gi_asprintf(XML_HEAD "%s</cliOutput>\n", cases[i].xml);
+    assert_string_equal(r.out, xml);
+    r.c.xml = false;
+    r.ret = -1;
+    r.text = "no";
+    run(&r, cases[i].line);
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, ": failed: no\n"));
+    done(&r);
+  }
+}
+
+static void
+test_brick_commands_refused(void **state)
+{
+  static const struct {
+    const char *line, *err;
+  } cases[] = {
+    { "volume replace-brick v n1:/a n1:/b commit", "\nUsage:\nvolume replace-brick" },
+    { "volume replace-brick v n1:/a n1:/b commit now",
+      "Invalid option 'commit' 'now' for replace-brick. Please enter valid replace-brick command\n\nUsage:\n" },
+    { "volume reset-brick v n1:/a", "\nUsage:\nvolume reset-brick" },
+    { "volume reset-brick v n1:/a n1:/a", "Invalid option" },
+    { "volume reset-brick v n1:/a n1:/a commit now", "Invalid option 'commit now' for reset-brick." },
+    { "volume add-brick v replica 4", "Wrong brick type: replica, use <HOSTNAME>:<export-dir-abs-path>\n\nUsage:\n" },
+    { "volume add-brick v replica x n1:/a force", "replica count should be greater than 1\n\nUsage:\n" },
+    { "volume add-brick v replica 4 arbiter 1 n1:/a force", "For arbiter configuration, replica count must be 3" },
+    { "volume add-brick v replica 4 n1:/a n1:/a force", "Found duplicate exports n1:/a\n\nUsage:\n" },
+    { "volume add-brick v replica 3 localhost:/a force", "Please provide a valid hostname/ip other than localhost" },
+    { "volume remove-brick v replica 3 n1:/a", "\nUsage:\nvolume remove-brick" },
+    { "volume remove-brick v replica 3 n1:/a bogus", "\nUsage:\nvolume remove-brick" },
+    { "volume remove-brick v replica 3 n1:/a st", "\nUsage:\nvolume remove-brick" }, /* start, stop, status */
+    { "volume remove-brick v replica 3 force", "No bricks specified\n\nUsage:\n" },
+    { "volume remove-brick v replica 0 n1:/a force",
+      "replica count should be greater than 0 in case of remove-brick\n\nUsage:\n" },
+    { "volume remove-brick v replica 3 n1:/a n1:/a force", "Duplicate bricks found n1:/a\n\nUsage:\n" },
+  };
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct run r = { 0 };
+    run(&r, cases[i].line);
+    if (!begins(r.err, cases[i].err))
+      fail_msg("%s: %s", cases[i].line, r.err);
+    assert_int_equal(r.status, 1);
+    assert_int_equal(r.calls, 0);
+    done(&r);
+  }
+  struct run r = { 0 };
+  run_with(&r, "volume remove-brick v replica 2 n1:/a force", "n\n");
+  assert_true(begins(r.out, "Remove-brick force will not migrate files from the removed bricks"));
+  assert_int_equal(r.status, 0);
+  assert_int_equal(r.calls, 0);
+  run_with(&r, "volume add-brick v replica 2 n1:/a", "n\n");
+  assert_true(begins(r.out, "Replica 2 volumes are prone to split-brain."));
+  assert_int_equal(r.status, 1);
+  done(&r);
+}
+
 static void
 test_create_refused(void **state)
 {
@@ -378,7 +473,7 @@ test_help(void **state)
 {
   struct run r = { 0 };
   run(&r, "volume help");
-  assert_true(begins(r.out, "\ngluster volume commands\n========================\n\nvolume create <NEW-VOLNAME>"));
+  assert_true(begins(r.out, "\ngluster volume commands\n========================\n\nvolume add-brick <VOLNAME>"));
   run(&r, "peer help");
   assert_non_null(strstr(r.out, "\ngluster peer commands\n======================\n\npeer detach"));
   assert_non_null(strstr(r.out, "\npool list - "));
@@ -392,6 +487,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_words),   cmocka_unit_test(test_create_request),        cmocka_unit_test(test_create_refused),
+    cmocka_unit_test(test_brick_commands), cmocka_unit_test(test_brick_commands_refused),
     cmocka_unit_test(test_info),    cmocka_unit_test(test_failure_and_questions), cmocka_unit_test(test_status),
     cmocka_unit_test(test_options), cmocka_unit_test(test_peers),                 cmocka_unit_test(test_help),
   };

@@ -174,9 +174,8 @@ host_is_loopback_name(const char *host)
   return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strncmp(host, "0.", 2) == 0;
 }
 
-/* Appends the canonical brick to `bricks`; false after saying what is wrong with it. */
-static bool
-add_brick(struct cli *c, json_t *bricks, const char *word)
+bool
+cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)
 {
   char *host, *path;
   if (!cli_brick(word, &host, &path)) {
@@ -190,7 +189,7 @@ add_brick(struct cli *c, json_t *bricks, const char *word)
                     "0.255.255.255).\n");
   for (size_t i = 0; ok && i < json_array_size(bricks); i++)
     if (strcmp(json_string_value(json_array_get(bricks, i)), brick) == 0) {
-      fprintf(c->err, "Found duplicate exports %s\n", brick);
+      fprintf(c->err, duplicate, brick);
       ok = false;
     }
   gi_free(host);
@@ -222,10 +221,10 @@ counts_fit(struct cli *c, const struct shape *s, size_t bricks)
   return false;
 }
 
-static bool
-replica_two_is_wanted(struct cli *c, const struct shape *s, bool force)
+bool
+cli_replica_two_is_wanted(struct cli *c, bool force)
 {
-  return s->replica != 2 || s->thin_arbiter || force ||
+  return force ||
          cli_confirm(c, "Replica 2 volumes are prone to split-brain. Use Arbiter or Replica 3 to avoid this. See: "
                         "http://docs.gluster.org/en/latest/Administrator-Guide/Split-brain-and-ways-to-deal-with-it/.\n"
                         "Do you still want to continue?\n");
@@ -269,8 +268,9 @@ cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **wo
   json_t *bricks = json_array();
   bool ok = s.next < n - force;
   for (int i = s.next; ok && i < n - force; i++)
-    ok = add_brick(c, bricks, words[i]);
-  ok = ok && counts_fit(c, &s, json_array_size(bricks)) && replica_two_is_wanted(c, &s, force);
+    ok = cli_add_brick(c, bricks, words[i], "Found duplicate exports %s\n");
+  ok = ok && counts_fit(c, &s, json_array_size(bricks)) &&
+       (s.replica != 2 || s.thin_arbiter || cli_replica_two_is_wanted(c, force));
   if (!ok) {
     json_decref(bricks);
     return cli_usage(c, cmd);

@@ -15,6 +15,7 @@
 #define XATTR_VOLUME_ID "trusted.glusterfs.volume-id"
 #define XATTR_GFID "trusted.gfid"
 #define XATTR_PROBE "trusted.glusterfs.test"
+#define XATTR_DIRTY "trusted.afr.dirty"
 
 /* Is `path` equal to or below `dir`? */
 static bool
@@ -25,7 +26,7 @@ path_within(const char *path, const char *dir)
 }
 
 static int
-check_place(struct gd *gd, const char *host, const char *path, struct gi_error *err)
+check_place(struct gd *gd, const char *host, const char *path, const struct gd_brick *except, struct gi_error *err)
 {
   if (strlen(path) >= PATH_MAX - 64 || strlen(path) + strlen(host) > 200)
     return gi_error_set(err, ENAMETOOLONG, "brick path %.300s is too long.", path);
@@ -34,7 +35,7 @@ check_place(struct gd *gd, const char *host, const char *path, struct gi_error *
     return gi_error_set(err, EINVAL, "Brick isn't allowed to be created inside glusterd's working directory.");
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     for (unsigned i = 0; i < v->nbricks; i++)
-      if (gi_gfid_equal(&v->bricks[i].node, &gd->uuid) &&
+      if (&v->bricks[i] != except && gi_gfid_equal(&v->bricks[i].node, &gd->uuid) &&
           (path_within(path, v->bricks[i].path) || path_within(v->bricks[i].path, path)))
         return gi_error_set(err, EEXIST,
                             "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", host,
@@ -112,12 +113,13 @@ check_xattrs_work(const char *host, const char *path, struct gi_error *err)
   return 0;
 }
 
-int
-gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err)
+static int
+check(struct gd *gd, const char *host, const char *path, const struct gd_brick *except, bool force, bool *created,
+      struct gi_error *err)
 {
   struct stat st;
   *created = false;
-  if (check_place(gd, host, path, err))
+  if (check_place(gd, host, path, except, err))
     return -1;
   if (make_directory(host, path, created, &st, err) || (!force && check_file_system(host, path, &st, err)) ||
       check_marks(path, force, err) || check_xattrs_work(host, path, err)) {
@@ -130,11 +132,37 @@ gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force
 }
 
 int
+gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err)
+{
+  return check(gd, host, path, NULL, force, created, err);
+}
+
+int
+gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *created, struct gi_error *err)
+{
+  if (!force && lgetxattr(b->path, XATTR_VOLUME_ID, NULL, 0) >= 0)
+    return gi_error_set(err, EEXIST,
+                        "Brick not available.It may be containing or be contained by an existing brick.Use 'force' option to "
+                        "override this.");
+  return check(gd, b->host, b->path, b, force, created, err);
+}
+
+int
 gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err)
 {
   if (lsetxattr(path, XATTR_VOLUME_ID, volume->b, sizeof(volume->b), 0))
     return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_VOLUME_ID " on brick %s:%s. Reason : %s", host,
                         path, strerror(errno));
+  return 0;
+}
+
+int
+gd_brick_mark_dirty(const char *host, const char *path, struct gi_error *err)
+{
+  static const uint8_t entry_one[12] = { [11] = 1 }; /* data, metadata, entry, big endian (replicate.md 2.1) */
+  if (lsetxattr(path, XATTR_DIRTY, entry_one, sizeof(entry_one), 0))
+    return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_DIRTY " on brick %s:%s. Reason : %s", host, path,
+                        strerror(errno));
   return 0;
 }
 

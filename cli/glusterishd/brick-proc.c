@@ -102,6 +102,20 @@ gd_brick_forget(struct gd_brick *b)
   b->proc = NULL;
 }
 
+void
+gd_brick_move(struct gd_brick *to, struct gd_brick *from)
+{
+  to->state = from->state;
+  to->signed_in = from->signed_in;
+  to->pid = from->pid;
+  to->port = from->port;
+  to->proc = from->proc;
+  if (to->proc)
+    to->proc->brick = to;
+  from->proc = NULL;
+  from->state = GD_PROC_DOWN;
+}
+
 static void
 answer_now(void *arg)
 {

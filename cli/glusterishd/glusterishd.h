@@ -13,6 +13,7 @@
  *   brick-proc.c    brick processes: start, watch, stop, adopt
  *   shd.c           self-heal daemons, one per volume: kept running
  *   brick-ops.c     questions to a running brick or self-heal daemon
+ *   announce.c      telling bricks that one of them is new and empty
  *   host.c          which host names are this machine
  *   services.c      DUMP, HANDSHAKE, PORTMAP and CLI programs
  *   op*.c           one command of the CLI each
@@ -56,7 +57,7 @@ struct gi_rpc_server;
 
 struct gd_brick {
   struct gd_volume *volume;
-  unsigned index;      /* position in the volume: its order never changes */
+  unsigned index;      /* position in the volume */
   char *host, *path;   /* as given at creation, path canonical */
   char *id;            /* persistent id: name of the client volume and of the changelog xattr */
   struct gi_gfid node; /* uuid of the machine */
@@ -121,6 +122,12 @@ struct gd {
 int gd_volume_name_check(const char *name, struct gi_error *err);
 struct gd_volume *gd_volume_new(struct gd *gd, const char *name);
 void gd_volume_free(struct gd_volume *v); /* not linked any more, no process watched */
+/* A copy that is not linked, to be changed and then adopted or freed. Its bricks know nothing of processes. */
+struct gd_volume *gd_volume_draft(const struct gd_volume *v);
+/* The shape and options of the draft, which is freed, become those of v. Bricks that stay (the same id, host and path) keep their
+ * process; those that leave are handed to the caller in *gone, to be stopped and freed with gd_bricks_free. */
+void gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone);
+void gd_bricks_free(struct gd_brick *bricks, unsigned n);
 void gd_volume_link(struct gd_volume *v); /* into gd->volumes, in order */
 struct gd_volume *gd_volume_find(struct gd *gd, const char *name); /* NULL name is fine */
 /* Splits "HOST:/PATH", canonicalises the path (no doubled or trailing slashes; "." and ".." are refused). Caller frees both. */
@@ -167,6 +174,7 @@ int gd_store_load(struct gd *gd, struct gi_error *err);
 /* The definition, its bricks and its volfiles; bumps the version. */
 int gd_store_volume(struct gd_volume *v, struct gi_error *err);
 int gd_store_brick(const struct gd_brick *b, struct gi_error *err);
+void gd_store_forget_brick(const struct gd_brick *b); /* it left the volume: its files go */
 int gd_store_delete(struct gd *gd, const char *name, struct gi_error *err);
 int gd_store_pool_options(struct gd *gd, struct gi_error *err);
 char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
@@ -188,8 +196,12 @@ bool gd_host_is_local(const struct gd *gd, const char *host);
 
 /* May `path` become a brick of a new volume? Creates its last component if need be (*created). */
 int gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err);
+/* The same of a brick's own directory, emptied or made anew by the administrator. */
+int gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *created, struct gi_error *err);
 /* Marks it with the volume's id, or takes the mark away again. */
 int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err);
+/* Marks its root as one whose names need a heal: it joins a replica set that has data. */
+int gd_brick_mark_dirty(const char *host, const char *path, struct gi_error *err);
 void gd_brick_unmark(const char *path);
 /* Is the directory there and does it belong to the volume? */
 int gd_brick_check_start(const struct gd_brick *b, struct gi_error *err);
@@ -226,6 +238,8 @@ void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mappe
 bool gd_brick_online(const struct gd_brick *b);
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
 void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */
+/* Another object stands for the brick from now on: its process, if any, is watched for `to`. */
+void gd_brick_move(struct gd_brick *to, struct gd_brick *from);
 char *gd_brick_pidfile(const struct gd_brick *b);
 char *gd_brick_logfile(const struct gd_brick *b);
 char *gd_brick_socket(const struct gd_brick *b); /* where it answers brick operations */
@@ -241,6 +255,15 @@ pid_t gd_shd_pid(const struct gd_volume *v); /* 0: does not run */
 int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or -errno */
 char *gd_shd_socket(const struct gd_volume *v); /* where it answers brick operations */
 void gd_shd_forget(struct gd_volume *v); /* stops watching; the process goes on */
+
+/* ---- announce.c ---- */
+
+struct gd_announce;
+/* Sets `attribute` (trusted.add-brick, trusted.replace-brick) of the root of the volume `v`, which need not be the one in force,
+ * to the id of each of the `n` bricks. fn is called once, never from inside, and has to cancel it. */
+struct gd_announce *gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_brick *const *bricks, unsigned n,
+                                void (*fn)(const struct gi_error *err, void *arg), void *arg);
+void gd_announce_cancel(struct gd_announce **a); /* ends the process, if it still runs; NULL is fine */
 
 /* ---- brick-ops.c ---- */
 

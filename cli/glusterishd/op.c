@@ -23,6 +23,9 @@ static const struct gd_command commands[] = {
   { "volume stop", 9, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_stop },
   { "volume set", 12, GD_CMD_CHANGES, gd_op_set },
   { "volume set help", 12, 0, gd_op_set_help },
+  { "volume add-brick", 13, GD_CMD_CHANGES, gd_op_add_brick },
+  { "volume remove-brick", 14, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_remove_brick },
+  { "volume replace-brick", 15, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_replace_brick },
   { "system getspec", 17, 0, gd_op_getspec },
   { "volume reset", 20, GD_CMD_CHANGES, gd_op_reset },
   { "system getwd", 26, GD_CMD_REMOTE, gd_op_getwd },
@@ -33,6 +36,7 @@ static const struct gd_command commands[] = {
   { "volume list", 33, GD_CMD_REMOTE, gd_op_list },
   { "system uuid get", 36, GD_CMD_REMOTE, gd_op_uuid },
   { "volume get", 41, 0, gd_op_get },
+  { "volume reset-brick", 47, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_reset_brick },
 };
 
 bool
@@ -119,6 +123,8 @@ static void
 op_free(struct gd_op *op)
 {
   gi_list_del(&op->link);
+  if (op->release)
+    op->release(op);
   json_decref(op->in);
   json_decref(op->out);
   gi_free(op);

@@ -48,6 +48,8 @@ struct gd_op {
   void (*answer)(struct gd_op *op, const struct gi_error *err); /* sends the answer; set by whoever began the op */
   struct gi_rpc_request *req;
   void *arg;
+  void (*release)(struct gd_op *op); /* of the command: frees `state`, also when the daemon ends in the middle; may be NULL */
+  void *state;
 };
 
 /* Runs the request `text`; `answer` is called exactly once, perhaps before this returns, and must not free the op. */
@@ -69,6 +71,10 @@ int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struc
 
 /* op-*.c */
 int gd_op_create(struct gd_op *op, struct gi_error *err);
+int gd_op_add_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_remove_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_replace_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_reset_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_start(struct gd_op *op, struct gi_error *err);
 int gd_op_stop(struct gd_op *op, struct gi_error *err);
 int gd_op_delete(struct gd_op *op, struct gi_error *err);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Keys of vols/V/info that are not volume options. */
 static const char *const info_keys[] = {
@@ -161,6 +162,19 @@ gd_store_volume(struct gd_volume *v, struct gi_error *err)
     return -1;
   /* Last: with the info file the volume exists. */
   return store_info(v, dir, err);
+}
+
+void
+gd_store_forget_brick(const struct gd_brick *b)
+{
+  const struct gd_volume *v = b->volume;
+  GI_CLEANUP_FREE char *dir = gd_volume_dir(v->gd, v->name);
+  GI_CLEANUP_FREE char *dashed = gd_brick_dashed(b);
+  GI_CLEANUP_FREE char *file = brick_file(b);
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/bricks/%s", dir, file);
+  GI_CLEANUP_FREE char *volfile = gi_asprintf("%s/%s.%s.%s.vol", dir, v->name, b->host, dashed);
+  unlink(path);
+  unlink(volfile);
 }
 
 int

@@ -50,24 +50,104 @@ gd_volume_new(struct gd *gd, const char *name)
 }
 
 void
+gd_bricks_free(struct gd_brick *bricks, unsigned n)
+{
+  for (unsigned i = 0; i < n; i++) {
+    gd_brick_forget(&bricks[i]);
+    gi_free(bricks[i].host);
+    gi_free(bricks[i].path);
+    gi_free(bricks[i].id);
+  }
+  gi_free(bricks);
+}
+
+void
 gd_volume_free(struct gd_volume *v)
 {
   if (!v)
     return;
   gi_list_del(&v->link);
   gd_shd_forget(v);
-  for (unsigned i = 0; i < v->nbricks; i++) {
-    gd_brick_forget(&v->bricks[i]);
-    gi_free(v->bricks[i].host);
-    gi_free(v->bricks[i].path);
-    gi_free(v->bricks[i].id);
-  }
-  gi_free(v->bricks);
+  gd_bricks_free(v->bricks, v->nbricks);
   gd_options_clear(&v->options);
   gi_free(v->username);
   gi_free(v->password);
   gi_free(v->name);
   gi_free(v);
+}
+
+struct gd_volume *
+gd_volume_draft(const struct gd_volume *v)
+{
+  struct gd_volume *d = gd_volume_new(v->gd, v->name);
+  d->id = v->id;
+  d->type = v->type;
+  d->status = v->status;
+  d->replica = v->replica;
+  d->arbiter = v->arbiter;
+  d->version = v->version;
+  d->op_version = v->op_version;
+  d->client_op_version = v->client_op_version;
+  d->username = gi_strdup(v->username);
+  d->password = gi_strdup(v->password);
+  for (struct gi_list *l = v->options.prev; l != &v->options; l = l->prev) { /* backwards: setting puts it first */
+    const struct gd_option *o = gi_list_item(l, struct gd_option, link);
+    gd_options_set(&d->options, o->key, o->value);
+  }
+  d->nbricks = v->nbricks;
+  d->bricks = gi_zalloc(v->nbricks * sizeof(*d->bricks));
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    const struct gd_brick *b = &v->bricks[i];
+    d->bricks[i] = (struct gd_brick){ .volume = d, .index = i, .host = gi_strdup(b->host), .path = gi_strdup(b->path),
+                                      .id = gi_strdup(b->id), .node = b->node, .port = b->port,
+                                      .decommissioned = b->decommissioned };
+  }
+  return d;
+}
+
+static struct gd_brick *
+same_brick(struct gd_volume *v, const struct gd_brick *b)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (strcmp(v->bricks[i].id, b->id) == 0 && strcmp(v->bricks[i].path, b->path) == 0 && strcmp(v->bricks[i].host, b->host) == 0)
+      return &v->bricks[i];
+  return NULL;
+}
+
+void
+gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone)
+{
+  struct gd_brick *old = v->bricks, *left = gi_zalloc(v->nbricks * sizeof(*left));
+  unsigned nold = v->nbricks, n = 0;
+  for (unsigned i = 0; i < nold; i++) {
+    struct gd_brick *b = same_brick(draft, &old[i]);
+    if (b) {
+      gd_brick_move(b, &old[i]);
+      continue;
+    }
+    left[n] = old[i];
+    left[n].proc = NULL;
+    gd_brick_move(&left[n++], &old[i]);
+    old[i].host = old[i].path = old[i].id = NULL;
+  }
+  gd_bricks_free(old, nold);
+  v->bricks = draft->bricks;
+  v->nbricks = draft->nbricks;
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    v->bricks[i].volume = v;
+    v->bricks[i].index = i;
+  }
+  v->type = draft->type;
+  v->replica = draft->replica;
+  v->arbiter = draft->arbiter;
+  v->version = draft->version;
+  gd_options_clear(&v->options);
+  gi_list_splice_tail(&v->options, &draft->options);
+  draft->bricks = NULL;
+  draft->nbricks = 0;
+  gd_volume_free(draft);
+  *gone = left;
+  *ngone = n;
 }
 
 void

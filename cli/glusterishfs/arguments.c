@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { /* keys of options without a letter */
@@ -24,6 +25,7 @@ enum { /* keys of options without a letter */
   A_LOG_FORMAT,
   A_DEBUG,
   A_XLATOR_OPTION,
+  A_SET_ROOT_XATTR,
   A_BRICK_NAME,
   A_BRICK_PORT,
   A_PROCESS_NAME,
@@ -72,6 +74,8 @@ static const struct argp_option options[] = {
   { "volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1 },
   { "subdir-mount", A_SUBDIR, "/DIR", 0, "mount only this directory of the volume", 1 },
   { "xlator-option", A_XLATOR_OPTION, "PATTERN.KEY=VALUE", 0, "set an option of the matching volumes", 1 },
+  { "set-root-xattr", A_SET_ROOT_XATTR, "NAME=VALUE", 0,
+    "instead of mounting set an attribute of the root as the management daemon does, and end", 1 },
   { NULL, 0, NULL, 0, "Process:", 2 },
   { "no-daemon", 'N', NULL, 0, "stay in the foreground", 2 },
   { "debug", A_DEBUG, NULL, 0, "foreground, level DEBUG, log to standard error", 2 },
@@ -248,6 +252,8 @@ check(struct argp_state *state, struct fs_config *cfg)
     argp_error(state, "--volfile-id is needed with --volfile-server");
   if (cfg->volfile)
     cfg->servers.count = 0, cfg->servers.item[0] = NULL;
+  if (cfg->root_xattrs.count && cfg->mountpoint)
+    argp_error(state, "--set-root-xattr and a mount point exclude each other");
   if (cfg->subdir && cfg->subdir[0] != '/')
     argp_error(state, "--subdir-mount: %s is not an absolute path", cfg->subdir);
 }
@@ -285,6 +291,11 @@ parse(int key, char *arg, struct argp_state *state)
     break;
   case A_XLATOR_OPTION:
     append(state, &cfg->overrides, arg);
+    break;
+  case A_SET_ROOT_XATTR:
+    if (!strchr(arg, '='))
+      argp_error(state, "--set-root-xattr: %s has no value", arg);
+    append(state, &cfg->root_xattrs, arg);
     break;
   case A_IGNORED:
     break;

@@ -6,7 +6,7 @@
  * daemon.c goes to the background; process.c is the life of the process;
  * volfile-adapt.c puts the mount on top; volfile-skip.c leaves out what a
  * GlusterFS volfile has and this build has not; brick-ops.c answers the management
- * daemon; statedump.c writes state dumps.
+ * daemon; root-xattr.c sets attributes of the root and ends; statedump.c writes state dumps.
  */
 #ifndef GLUSTERISHFS_H
 #define GLUSTERISHFS_H
@@ -32,6 +32,7 @@ struct fs_pair { /* an option of the mount/fuse translator */
 /* The command line. */
 struct fs_config {
   struct fs_list servers, overrides;
+  struct fs_list root_xattrs; /* NAME=VALUE to set on the root, then end */
   struct fs_pair fuse[FS_LIST_MAX];
   unsigned nfuse;
   int server_port;
@@ -78,6 +79,9 @@ void fs_stop(struct fs_process *p, const char *why);
 /* volfile-adapt.c */
 /* Adds what the command line asks for. 0, or -1 and err. */
 int fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err);
+
+/* root-xattr.c */
+void fs_root_xattr_adapt(struct gi_volfile *vf); /* puts the translator on top that sets cfg->root_xattrs and ends the process */
 
 /* volfile-skip.c */
 /* Leaves out what this build does not have and nobody misses. 0, or -1 and err. */

@@ -57,5 +57,7 @@ fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_e
     gi_list_foreach(n, &vf->nodes, struct gi_vol_node, link)
       if (strcmp(n->type, "protocol/client") == 0)
         gi_vol_node_option(n, "subdir-mount", "%s", cfg->subdir);
+  if (cfg->root_xattrs.count && gi_volfile_top(vf))
+    fs_root_xattr_adapt(vf);
   return cfg->mountpoint ? add_mount(cfg, vf, err) : 0;
 }

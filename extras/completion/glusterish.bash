@@ -9,7 +9,7 @@ _glusterish_ask() {
 
 # The leading plain words of every command, one command per line, and its first placeholder.
 _glusterish_grammar() {
-  "$1" help all 2>/dev/null | sed -nE 's/^((volume|peer|pool|global)( [a-z]+)+)( (<[^>]*>|[[{]).*)?( - .*)?$/\1 \5/p'
+  "$1" help all 2>/dev/null | sed -nE 's/^((volume|peer|pool|global)( [a-z][a-z-]*)+)( (<[^>]*>|[[{]).*)?( - .*)?$/\1 \5/p'
   printf '%s\n' 'help all' 'volume set help' 'volume set all'
 }
 
@@ -54,6 +54,7 @@ _glusterish() {
       set) ((${#words[@]} % 2)) && candidates+=" $(_glusterish_keys "$program")" ;;
       get | reset) ((${#words[@]} == 3)) && candidates+=" all $(_glusterish_keys "$program")" ;;
       start | stop) ((${#words[@]} == 3)) && candidates+=' force' ;;
+      add-brick | remove-brick) ((${#words[@]} == 3)) && candidates+=' replica' ;;
       status) ((${#words[@]} == 3)) && candidates+=' detail clients mem inode fd callpool tasks client-list' ;;
       esac
     fi

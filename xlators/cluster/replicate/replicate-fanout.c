@@ -64,6 +64,8 @@ fan_reply(struct gi_fop *fop, void *arg)
   } else {
     if (fop->rsp.err == 0)
       fop->rsp.err = EIO;
+    if (fop->rsp.err == EBADFD && fop->fd && !fop->fd->anonymous)
+      rep_fd(fan->rep, fop->fd)->opened &= ~(1u << child); /* the brick lost it, or is another one: a late open is due */
     fan->failed |= 1u << child;
     fan->err = rep_errno_merge(fan->err, fop->rsp.err);
   }

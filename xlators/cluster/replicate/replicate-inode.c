@@ -15,7 +15,7 @@ names_private(const struct gi_dict *dict)
   return false;
 }
 
-/* Commands of the management and of the split-brain tools: they need the self-heal and are refused, never stored. */
+/* Commands of the management (which took its own already) and of the split-brain tools: refused, never stored. */
 static bool
 is_command(const struct gi_dict *dict)
 {
@@ -35,7 +35,7 @@ refused(const struct gi_fop *fop)
   case GI_FOP_SETXATTR:
   case GI_FOP_FSETXATTR:
     if (is_command(fop->args.dict))
-      return fop->caller.pid == -12 ? ENOTSUP : EPERM;
+      return EPERM;
     return names_private(fop->args.dict) ? EPERM : 0;
   case GI_FOP_XATTROP:
   case GI_FOP_FXATTROP:
@@ -79,8 +79,11 @@ rep_on_meta(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
   struct rep_fop *rf = rep_fop(rep, fop);
-  int err = refused(fop);
+  int err;
 
+  if (rep_new_brick_command(rep, fop))
+    return GI_HELD;
+  err = refused(fop);
   if (err)
     return gi_fop_fail(fop, err);
   if (!rep_ready(rep))

@@ -11,6 +11,7 @@
 
 #define GFID_REQ "gfid-req"
 #define HEAL_INFO_PID (-7)
+#define NEW_BRICK_PID (-12)
 
 /* What the replies of one lookup amount to. */
 struct lookup_view {
@@ -33,6 +34,13 @@ lookup_xdata(const struct rep *rep, const struct gi_fop *fop)
   gi_dict_set_uint(xdata, "glusterfs.inodelk-count", 0);
   rep_marks_request(rep, xdata);
   return xdata;
+}
+
+/* Whoever announces a new brick sees the root while the others have no quorum (replicate.md 3.2). */
+static bool
+exempt(const struct gi_fop *fop)
+{
+  return fop->caller.pid == NEW_BRICK_PID && gi_gfid_is_root(&fop->loc.gfid);
 }
 
 static bool
@@ -155,7 +163,7 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lo
       rep_inode(rep, inode)->need_refresh = true;
     gi_inode_unref(&inode);
   }
-  if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID))
+  if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID || exempt(fop)))
     child = rep_first(same & ~rep->arbiter);
   return child;
 }
@@ -253,7 +261,7 @@ rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
 
   if (rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name))
     return gi_fop_fail(fop, EPERM);
-  if (!rep_ready(rep))
+  if (!rep_ready(rep) && !(exempt(fop) && rep->up))
     return gi_fop_fail(fop, ENOTCONN);
   if (gi_gfid_is_root(&fop->loc.gfid) && !rep->discovered)
     rep_local_discover(rep);

@@ -257,6 +257,11 @@ uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t m
 gi_fop_fn rep_on_lk, rep_on_internal_lock;
 void rep_lk_cancel(struct rep *rep, struct gi_fop *fop);
 
+/* ---- replicate-new-brick.c ---- */
+
+/* Takes the fop if it is the management's word that a child has a new brick; it is answered later. */
+bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
+
 /* ---- bindings: replicate-data.c, replicate-inode.c, replicate-entry.c ---- */
 gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry;
 

@@ -103,6 +103,13 @@ cl_fds_lost(struct client *c)
       f->state = CL_FD_LOST;
 }
 
+void
+cl_fds_spoil(struct client *c)
+{
+  gi_list_foreach(f, &c->fds, struct cl_fd, link)
+    f->state = CL_FD_BAD;
+}
+
 /* ---- opening again ---- */
 
 struct cl_reopen {

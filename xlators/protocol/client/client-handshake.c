@@ -103,6 +103,18 @@ cl_lost(struct client *c, const char *why)
 }
 
 void
+cl_move(struct client *c)
+{
+  c->volume_id[0] = '\0';
+  cl_lost(c, "another brick takes its place");
+  cl_fds_spoil(c);
+  if (c->state != CL_WAIT)
+    return;
+  gi_rpc_client_reset_backoff(c->mgmt); /* the failures were those of the old one */
+  gi_rpc_client_retry_later(c->mgmt, cl_retry);
+}
+
+void
 cl_shut(struct client *c)
 {
   if (c->state == CL_IDLE)

@@ -16,19 +16,19 @@
 static const char *const families[] = { "inet", "inet6", NULL };
 
 const struct gi_option cl_option_table[] = {
-  { .name = "remote-host", .alias = "host", .type = GI_OPT_STR, OPT(remote_host), .level = 1,
+  { .name = "remote-host", .alias = "host", .type = GI_OPT_STR, OPT(remote_host), .live = true, .level = 1,
     .text = "Host of the brick. Without it the host the volfile came from is used. A path means a unix socket." },
-  { .name = "remote-port", .type = GI_OPT_INT, OPT(remote_port), .def = "0", .min = 0, .max = 65535, .level = 2,
+  { .name = "remote-port", .type = GI_OPT_INT, OPT(remote_port), .def = "0", .live = true, .min = 0, .max = 65535, .level = 2,
     .text = "Port of the brick. 0 asks the management daemon of the host for it at every connect." },
-  { .name = "management-port", .type = GI_OPT_INT, OPT(management_port), .def = "0", .min = 0, .max = 65535, .level = 3,
+  { .name = "management-port", .type = GI_OPT_INT, OPT(management_port), .def = "0", .live = true, .min = 0, .max = 65535, .level = 3,
     .text = "Port of the management daemon asked for the brick's port. 0 means the one the volfile came from if it is the same "
             "host, else 24007." },
-  { .name = "remote-subvolume", .type = GI_OPT_STR, OPT(remote_subvolume), .level = 1,
+  { .name = "remote-subvolume", .type = GI_OPT_STR, OPT(remote_subvolume), .live = true, .level = 1,
     .text = "Path of the brick, which is the name of the volume served there." },
   { .name = "subdir-mount", .type = GI_OPT_STR, OPT(subdir_mount), .level = 3,
     .text = "Directory of the volume to see as its root." },
-  { .name = "username", .type = GI_OPT_STR, OPT(username), .level = 3, .text = "User name shown to the brick." },
-  { .name = "password", .type = GI_OPT_STR, OPT(password), .level = 3, .text = "Password that goes with the user name." },
+  { .name = "username", .type = GI_OPT_STR, OPT(username), .live = true, .level = 3, .text = "User name shown to the brick." },
+  { .name = "password", .type = GI_OPT_STR, OPT(password), .live = true, .level = 3, .text = "Password that goes with the user name." },
   { .name = "ping-timeout", .key = "network.ping-timeout", .type = GI_OPT_TIME, OPT(ping_timeout), .def = "42", .min = 0,
     .max = 1013, .live = true, .side = GI_SIDE_CLIENT, .level = 1, .op_version = 1,
     .text = "Seconds without an answer after which a brick connection is dropped; 0 never. Unless it is set, 5 seconds are used "
@@ -273,10 +273,15 @@ cl_same(const char *a, const char *b)
 static int
 cl_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  const struct cl_options *now = x->options, *next = values;
-  if (!cl_same(now->remote_host, next->remote_host) || !cl_same(now->remote_subvolume, next->remote_subvolume))
-    return gi_error_set(err, EINVAL, "another brick needs a new graph");
-  return cl_check(next, err);
+  return cl_check(values, err);
+}
+
+/* Another brick, or the same one elsewhere: replace-brick. */
+static bool
+cl_moved(const struct cl_options *was, const struct cl_options *now)
+{
+  return !cl_same(was->remote_host, now->remote_host) || !cl_same(was->remote_subvolume, now->remote_subvolume) ||
+         was->remote_port != now->remote_port || was->management_port != now->management_port;
 }
 
 static void
@@ -285,6 +290,8 @@ cl_reconfigure_commit(struct gi_xlator *x)
   struct client *c = x->private;
   cl_apply_config(c);
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
+  if (cl_moved(x->old_options, x->options))
+    cl_move(c);
 }
 
 /* ---- statedump ---- */

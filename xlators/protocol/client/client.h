@@ -121,6 +121,7 @@ void cl_tell_parents(struct client *c); /* CHILD_UP or CHILD_DOWN if it is news 
 /* client-handshake.c */
 void cl_connect(struct client *c);                 /* from CL_IDLE */
 void cl_lost(struct client *c, const char *why);   /* any state: give the connections up and try again later */
+void cl_move(struct client *c);                    /* the options name another brick: leave this one, descriptors are bad */
 void cl_shut(struct client *c);                    /* to CL_IDLE; outstanding calls are answered */
 extern const struct gi_rpc_client_ops cl_mgmt_ops, cl_conn_ops;
 
@@ -133,6 +134,7 @@ void cl_cancel(struct client *c, struct gi_fop *fop);
 int cl_handle(struct client *c, enum gi_fop_kind kind, struct gi_fd *fd, int64_t *handle);
 void cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle);
 void cl_fds_lost(struct client *c);
+void cl_fds_spoil(struct client *c); /* for good: the files they stand for are elsewhere */
 void cl_fds_reopen(struct client *c); /* ends in cl_reopened, perhaps before it returns */
 void cl_reopened(struct client *c);   /* client-handshake.c */
 void cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);

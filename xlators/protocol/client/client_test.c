@@ -477,6 +477,53 @@ test_round_trip_is_told(void **state)
   bench_free(b);
 }
 
+/* replace-brick: the same translator leaves for another brick; what was open at the old one is bad until it is opened anew. */
+static void
+test_moves_to_another_brick(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true), *other = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_graph *g = b->client->graph;
+  struct gi_volfile *vf;
+  struct gi_error err = { 0 };
+  struct seen seen = { 0 };
+  GI_CLEANUP_FREE char *text = gi_volfile_write(g->volfile);
+  vf = gi_volfile_parse(text, strlen(text), &err);
+  gi_vol_node_option(gi_volfile_find(vf, b->client->x->name), "remote-port", "%d", other->port);
+  struct gi_fop *held = request(b, GI_FOP_READ, fd);
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  bench_send(b, held);
+  bench_turn(b, 5);
+  assert_int_equal(gi_graph_reconfigure(g, &vf, &err), 0);
+  bench_turn(b, 5);
+  assert_true(held->answered);
+  assert_int_equal(held->rsp.err, ENOTCONN);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 1);
+  for (int i = 0; i < 500 && b->client->events[GI_EVENT_CHILD_UP] < 2; i++) {
+    bench_turn(other, 5);
+    bench_turn(b, 5);
+  }
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 2);
+  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  bench_send(b, f);
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.err, EBADFD);
+  fake_script(other->server, 0, GI_FOP_OPEN, (struct fake_reply){ .fill = look, .arg = &seen });
+  f = fake_fop(b->client, GI_FOP_OPEN);
+  gi_fop_set_fd(f, fd);
+  bench_send(b, f);
+  for (int i = 0; i < 500 && !f->answered; i++) {
+    bench_turn(other, 5);
+    bench_turn(b, 5);
+  }
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(seen.calls, 1);
+  fake_release(b->server, 0, GI_FOP_READ, 0, 0);
+  bench_turn(b, 5);
+  bench_free(b);
+  bench_free(other);
+}
+
 static void
 test_options_are_checked(void **state)
 {
@@ -508,6 +555,7 @@ main(void)
     cmocka_unit_test(test_wrong_subvolume),
     cmocka_unit_test(test_ping_timeout_fits_the_peer),
     cmocka_unit_test(test_round_trip_is_told),
+    cmocka_unit_test(test_moves_to_another_brick),
     cmocka_unit_test(test_options_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
