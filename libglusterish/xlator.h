@@ -40,7 +40,7 @@ typedef enum gi_verdict gi_fop_fn(struct gi_xlator *x, struct gi_fop *fop);
 enum gi_event {
   GI_EVENT_PARENT_UP,   /* down: the graph is complete, start working (connect) */
   GI_EVENT_PARENT_DOWN, /* down: the graph is about to go; finish what is delayed, close connections */
-  GI_EVENT_CHILD_UP,    /* up: `from` can serve */
+  GI_EVENT_CHILD_UP,    /* up: `from` can serve; data = const char *: what a brick of ours can do beyond the protocol, words; or NULL */
   GI_EVENT_CHILD_DOWN,  /* up: `from` cannot */
   GI_EVENT_CHILD_CHANGED, /* up: some descendant came or went, `from` still serves */
   GI_EVENT_INVALIDATE,  /* up: data = struct gi_invalidation *: somebody else changed an inode */

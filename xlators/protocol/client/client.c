@@ -165,7 +165,7 @@ cl_tell_parents(struct client *c)
     return;
   c->told = true;
   c->told_up = c->usable;
-  gi_notify_up(c->x, c->usable ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN, NULL);
+  gi_notify_up(c->x, c->usable ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN, c->usable && c->peer_is_ours ? c->capabilities : NULL);
 }
 
 void

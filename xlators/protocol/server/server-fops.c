@@ -6,6 +6,7 @@
  */
 #include "xlators/protocol/server/server.h"
 #include "libglusterish/rare.h"
+#include "rpc/preamble.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +111,7 @@ sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
   gi_load_put(gi_fop_rsp_xdata(fop), &load);
 }
 
-static void
+void
 sv_done(struct gi_fop *fop, void *arg)
 {
   struct server *sv = arg;
@@ -127,6 +128,8 @@ sv_done(struct gi_fop *fop, void *arg)
   } else {
     sv->metrics.failed_calls++;
   }
+  if (f->preamble)
+    sv_preamble_end(fop, f);
   sv->metrics.inflight_calls--;
   sv_load_end(sv, c, fop);
   sv_refresh_totals(&sv->metrics);
@@ -161,7 +164,7 @@ sv_squash(const struct server *sv, const struct sv_client *c, struct gi_caller *
     who->ngroups = 0;
 }
 
-static bool
+bool
 sv_owner_is_null(const struct gi_owner *o)
 {
   for (uint32_t i = 0; i < o->len; i++)
@@ -187,8 +190,10 @@ sv_set_groups(struct gi_fop *fop, const uint32_t *groups, uint32_t n)
 static void
 sv_submit(struct server *sv, struct gi_fop *fop)
 {
-  struct sv_fop *f = gi_fop_private(fop, sv->x);
-  gi_fop_submit(fop, f->client->bound, sv_done, sv);
+  if (gi_dict_get(fop->xdata, GI_PREAMBLE_KEY))
+    sv_preamble_start(sv, fop);
+  else
+    gi_fop_submit(fop, sv_bound(fop), sv_done, sv);
 }
 
 static void

@@ -4,7 +4,7 @@
  * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
- * server-fops.c the operations; server-groups.c supplementary groups;
+ * server-fops.c the operations; server-preamble.c what goes before one; server-groups.c supplementary groups;
  * server-subdir.c clients that see only a directory.
  */
 #ifndef SERVER_H
@@ -66,9 +66,12 @@ struct sv_client {
   uint64_t fops_done, bytes_in, bytes_out;
 };
 
+struct sv_preamble;
+
 struct sv_fop { /* our bytes in a gi_fop */
   struct sv_client *client; /* referenced */
   struct gi_rpc_request *req;
+  struct sv_preamble *preamble; /* what goes before it; owned */
 };
 
 struct sv_metrics {
@@ -127,6 +130,19 @@ int sv_resolve(struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds
 
 /* server-fops.c */
 extern const struct gi_rpc_program sv_fop_program;
+void sv_done(struct gi_fop *fop, void *arg); /* answers a request; arg: struct server * */
+bool sv_owner_is_null(const struct gi_owner *o);
+
+/* server-preamble.c */
+void sv_preamble_start(struct server *sv, struct gi_fop *fop); /* then the operation itself */
+void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outcome into the reply */
+
+/* The brick that a request is for. */
+static inline struct gi_xlator *
+sv_bound(const struct gi_fop *fop)
+{
+  return ((const struct sv_client *)fop->caller.client)->bound;
+}
 
 /* server-groups.c */
 struct sv_groups *sv_groups_new(struct gi_reactor *r);
