@@ -11,8 +11,6 @@
 #include "xlators/features/index/index.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #define IX_DIRENT_FIXED 200 /* what an entry counts besides its name (wire.md 3.10) */
 #define IX_READDIR_MAX (128u << 10)
@@ -119,13 +117,13 @@ parent_gfid(const struct gi_fop *fop)
 
 /* Attributes of `name` below directory `at` (NULL or "" = the directory itself), under a made-up gfid. 0 or errno. */
 static int
-attributes(int at, const char *name, const struct gi_gfid *gfid, struct gi_iatt *iatt)
+attributes(struct gi_fs *fs, int at, const char *name, const struct gi_gfid *gfid, struct gi_iatt *iatt)
 {
   struct stat st;
   bool self = !name || !*name;
   if (at < 0)
     return ENOENT;
-  if ((self ? fstat(at, &st) : fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW)) != 0)
+  if ((self ? gi_fs_fstat(fs, at, &st) : gi_fs_stat(fs, at, name, &st, AT_SYMLINK_NOFOLLOW)) != 0)
     return errno;
   gi_iatt_from_stat(iatt, &st, gfid);
   iatt->ino = UINT64_MAX;
@@ -138,7 +136,7 @@ virtual_attributes(const struct ix_private *p, const struct ix_virtual *v, struc
   char text[GI_UUID_TEXT] = "";
   if (v->member)
     gi_gfid_text(&v->dir, text);
-  return attributes(p->fd[v->cls], text, &v->gfid, iatt);
+  return attributes(p->fs, p->fd[v->cls], text, &v->gfid, iatt);
 }
 
 static enum gi_verdict
@@ -170,7 +168,7 @@ lookup_name(struct gi_xlator *x, struct gi_fop *fop, const struct ix_virtual *pa
     snprintf(path, sizeof(path), "%s", name);
   }
   made_up(p, &gfid);
-  int err = attributes(p->fd[parent->cls], path, &gfid, &fop->rsp.stat);
+  int err = attributes(p->fs, p->fd[parent->cls], path, &gfid, &fop->rsp.stat);
   struct gi_gfid dir;
   if (!err && parent->cls == IX_CHANGES && !parent->member && gi_gfid_parse(name, &dir))
     fop->rsp.stat.gfid = generate(x, &dir)->gfid;
@@ -260,6 +258,7 @@ struct listing {
   struct gi_work work;
   struct gi_xlator *x;
   struct gi_fop *fop; /* held */
+  struct gi_fs *fs;
   int at, store;
   char dir[GI_UUID_TEXT]; /* of entry-changes, or "" */
   char base[IX_NAME];     /* this process's base file */
@@ -275,7 +274,7 @@ struct listing {
 
 /* The type of the object a gfid names, from its handle (brick.md 2.3): a directory's handle is a symlink into its parent's. */
 static uint8_t
-type_of(int store, const char *gfid_text)
+type_of(struct gi_fs *fs, int store, const char *gfid_text)
 {
   char path[80], link[256];
   struct stat st;
@@ -283,11 +282,11 @@ type_of(int store, const char *gfid_text)
   if (gi_gfid_parse(gfid_text, &gfid) && gi_gfid_is_root(&gfid))
     return DT_DIR;
   snprintf(path, sizeof(path), "%.2s/%.2s/%s", gfid_text, gfid_text + 2, gfid_text);
-  if (fstatat(store, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+  if (gi_fs_stat(fs, store, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return DT_UNKNOWN;
   if (!S_ISLNK(st.st_mode))
     return (uint8_t)IFTODT(st.st_mode);
-  ssize_t n = readlinkat(store, path, link, sizeof(link) - 1);
+  ssize_t n = gi_fs_readlink(fs, store, path, link, sizeof(link) - 1);
   link[n > 0 ? n : 0] = '\0';
   struct gi_gfid parent;
   char text[GI_UUID_TEXT] = "";
@@ -305,13 +304,13 @@ hide(const struct listing *l, int dir, const char *name)
     return true;
   if (!*l->base_prefix || strncmp(name, l->base_prefix, strlen(l->base_prefix)) != 0)
     return false;
-  if (strcmp(name, l->base) != 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1)
-    unlinkat(dir, name, 0);
+  if (strcmp(name, l->base) != 0 && gi_fs_stat(l->fs, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1)
+    gi_fs_unlink(l->fs, dir, name, 0);
   return true;
 }
 
 static void
-listing_add(struct listing *l, const struct dirent *e, long off)
+listing_add(struct listing *l, const struct gi_fs_dirent *e)
 {
   struct gi_gfid gfid;
   if (l->count == l->capacity) {
@@ -319,10 +318,10 @@ listing_add(struct listing *l, const struct dirent *e, long off)
     l->item = gi_realloc(l->item, l->capacity * sizeof(*l->item));
   }
   l->item[l->count++] = (struct listed){
-    .name = gi_strdup(e->d_name),
-    .ino = e->d_ino,
-    .off = (uint64_t)off,
-    .type = l->want_type && gi_gfid_parse(e->d_name, &gfid) ? type_of(l->store, e->d_name) : e->d_type,
+    .name = gi_strdup(e->name),
+    .ino = e->ino,
+    .off = (uint64_t)e->off,
+    .type = l->want_type && gi_gfid_parse(e->name, &gfid) ? type_of(l->fs, l->store, e->name) : e->type,
   };
 }
 
@@ -330,31 +329,31 @@ static void
 listing_work(struct gi_work *w)
 {
   struct listing *l = GI_CONTAINER(w, struct listing, work);
-  int fd = openat(l->at, *l->dir ? l->dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  DIR *d = fd < 0 ? NULL : fdopendir(fd);
-  if (!d) {
-    l->err = errno;
-    if (fd >= 0)
-      close(fd);
+  struct gi_fs_dir d;
+  int err = gi_fs_dir_open(&d, l->fs, l->at, *l->dir ? l->dir : ".");
+  if (!err && l->offset && gi_fs_lseek(l->fs, d.fd, (off_t)l->offset, SEEK_SET) < 0) {
+    err = -errno;
+    gi_fs_dir_close(&d);
+  }
+  if (err) {
+    l->err = -err;
     return;
   }
-  if (l->offset)
-    seekdir(d, (long)l->offset);
   uint32_t used = 0;
   for (;;) {
-    const struct dirent *e = readdir(d);
+    const struct gi_fs_dirent *e = gi_fs_dir_next(&d);
     if (!e) {
       l->end = true;
       break;
     }
-    if (hide(l, dirfd(d), e->d_name))
+    if (hide(l, d.fd, e->name))
       continue;
-    used += IX_DIRENT_FIXED + (uint32_t)strlen(e->d_name) + 1;
+    used += IX_DIRENT_FIXED + (uint32_t)strlen(e->name) + 1;
     if (used > l->size && l->count)
       break;
-    listing_add(l, e, telldir(d));
+    listing_add(l, e);
   }
-  closedir(d);
+  gi_fs_dir_close(&d);
 }
 
 static void
@@ -396,6 +395,7 @@ ix_virtual_readdir(struct gi_xlator *x, struct gi_fop *fop)
   struct listing *l = gi_new(struct listing);
   l->x = x;
   l->fop = fop;
+  l->fs = p->fs;
   l->at = p->fd[v->cls];
   l->store = p->store_fd;
   if (v->member)

@@ -9,10 +9,7 @@
  */
 #include "xlators/features/index/index.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char *const class_dir[IX_CLASSES] = { "xattrop", "dirty", "entry-changes" };
 
@@ -31,29 +28,25 @@ ix_base_new(struct gi_xlator *x, enum ix_class cls)
 }
 
 static int64_t
-count_links(int dirfd)
+count_links(struct gi_fs *fs, int dirfd)
 {
   int64_t n = 0;
   struct gi_gfid gfid;
-  int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *d = fd < 0 ? NULL : fdopendir(fd);
-  if (!d) {
-    if (fd >= 0)
-      close(fd);
+  struct gi_fs_dir d;
+  if (gi_fs_dir_open(&d, fs, dirfd, "."))
     return 0;
-  }
-  for (struct dirent *e; (e = readdir(d));)
-    n += gi_gfid_parse(e->d_name, &gfid);
-  closedir(d);
+  for (const struct gi_fs_dirent *e; (e = gi_fs_dir_next(&d));)
+    n += gi_gfid_parse(e->name, &gfid);
+  gi_fs_dir_close(&d);
   return n;
 }
 
 static int
-make_open(int at, const char *path, struct gi_error *err)
+make_open(struct gi_fs *fs, int at, const char *path, struct gi_error *err)
 {
-  if (mkdirat(at, path, 0600) != 0 && errno != EEXIST)
+  if (gi_fs_mkdir(fs, at, path, 0600) != 0 && errno != EEXIST)
     return gi_error_set(err, errno, "cannot make the index directory %s: %s", path, strerror(errno));
-  int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = gi_fs_openat(fs, at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
   if (fd < 0)
     return gi_error_set(err, errno, "cannot open the index directory %s: %s", path, strerror(errno));
   return fd;
@@ -63,19 +56,19 @@ int
 ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
 {
   struct ix_private *p = ix_private(x);
-  int top = make_open(AT_FDCWD, path, err);
+  int top = make_open(p->fs, AT_FDCWD, path, err);
   if (top < 0)
     return -1;
   int failed = 0;
-  p->store_fd = openat(top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  p->store_fd = gi_fs_openat(p->fs, top, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   for (int c = 0; c < IX_CLASSES && !failed; c++) {
-    p->fd[c] = make_open(top, class_dir[c], err);
+    p->fd[c] = make_open(p->fs, top, class_dir[c], err);
     failed = p->fd[c] < 0;
     ix_base_new(x, c);
     if (!failed && c < IX_TRACKED)
-      p->count[c] = count_links(p->fd[c]);
+      p->count[c] = count_links(p->fs, p->fd[c]);
   }
-  close(top);
+  gi_fs_close(p->fs, top);
   return failed ? -1 : 0;
 }
 
@@ -84,10 +77,10 @@ ix_dirs_close(struct ix_private *p)
 {
   for (int c = 0; c < IX_CLASSES; c++) {
     if (p->fd[c] >= 0)
-      close(p->fd[c]);
+      gi_fs_close(p->fs, p->fd[c]);
   }
   if (p->store_fd >= 0)
-    close(p->store_fd);
+    gi_fs_close(p->fs, p->store_fd);
 }
 
 /* ---- jobs ---- */
@@ -101,6 +94,7 @@ ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid)
   job->x = x;
   job->fop = gi_fop_ref(fop);
   job->work.priority = fop->priority;
+  job->fs = p->fs;
   memcpy(job->fd, p->fd, sizeof(job->fd));
   memcpy(job->base, p->base, sizeof(job->base));
   gi_gfid_text(gfid, job->gfid);
@@ -135,13 +129,13 @@ link_base(const struct ix_job *job, enum ix_class cls, const char *name)
 {
   int dir = job->fd[cls];
   for (int tries = 0; tries < 3; tries++) {
-    if (linkat(dir, job->base[cls], dir, name, 0) == 0)
+    if (gi_fs_link(job->fs, dir, job->base[cls], dir, name) == 0)
       return 0;
     if (errno != ENOENT)
       return errno;
-    int fd = openat(dir, job->base[cls], O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0);
+    int fd = gi_fs_openat(job->fs, dir, job->base[cls], O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0);
     if (fd >= 0)
-      close(fd);
+      gi_fs_close(job->fs, fd);
     else if (errno != EEXIST)
       return errno;
   }
@@ -158,7 +152,7 @@ static int
 link_entry(const struct ix_job *job, const struct ix_step *s)
 {
   char path[GI_UUID_TEXT + GI_NAME_MAX + 2];
-  if (mkdirat(job->fd[IX_CHANGES], job->gfid, 0600) != 0 && errno != EEXIST)
+  if (gi_fs_mkdir(job->fs, job->fd[IX_CHANGES], job->gfid, 0600) != 0 && errno != EEXIST)
     return errno;
   entry_path(job, s, path);
   int err = link_base(job, IX_CHANGES, path);
@@ -170,24 +164,20 @@ unlink_entry(const struct ix_job *job, const struct ix_step *s)
 {
   char path[GI_UUID_TEXT + GI_NAME_MAX + 2];
   entry_path(job, s, path);
-  return unlinkat(job->fd[IX_CHANGES], path, 0) == 0 ? 0 : errno;
+  return gi_fs_unlink(job->fs, job->fd[IX_CHANGES], path, 0) == 0 ? 0 : errno;
 }
 
 static void
-empty_directory(int at, const char *name)
+empty_directory(struct gi_fs *fs, int at, const char *name)
 {
-  int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  DIR *d = fd < 0 ? NULL : fdopendir(fd);
-  if (!d) {
-    if (fd >= 0)
-      close(fd);
+  struct gi_fs_dir d;
+  if (gi_fs_dir_open(&d, fs, at, name))
     return;
+  for (const struct gi_fs_dirent *e; (e = gi_fs_dir_next(&d));) {
+    if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+      gi_fs_unlink(fs, d.fd, e->name, 0);
   }
-  for (struct dirent *e; (e = readdir(d));) {
-    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-      unlinkat(dirfd(d), e->d_name, 0);
-  }
-  closedir(d);
+  gi_fs_dir_close(&d);
 }
 
 static int
@@ -195,15 +185,15 @@ remove_directory(const struct ix_job *job, bool with_content)
 {
   int at = job->fd[IX_CHANGES];
   if (with_content)
-    empty_directory(at, job->gfid);
-  if (unlinkat(at, job->gfid, AT_REMOVEDIR) == 0)
+    empty_directory(job->fs, at, job->gfid);
+  if (gi_fs_unlink(job->fs, at, job->gfid, AT_REMOVEDIR) == 0)
     return 0;
   if (errno != ENOTEMPTY && errno != EEXIST)
     return errno;
   if (with_content)
     return errno;
   /* A healer finds it under the strange name and deletes it in peace. */
-  return renameat(at, job->gfid, at, job->spare) == 0 ? 0 : errno;
+  return gi_fs_rename(job->fs, at, job->gfid, at, job->spare) == 0 ? 0 : errno;
 }
 
 static void
@@ -217,7 +207,7 @@ job_work(struct gi_work *w)
       s->err = link_base(job, s->cls, job->gfid);
       break;
     case IX_UNLINK:
-      s->err = unlinkat(job->fd[s->cls], job->gfid, 0) == 0 ? 0 : errno;
+      s->err = gi_fs_unlink(job->fs, job->fd[s->cls], job->gfid, 0) == 0 ? 0 : errno;
       break;
     case IX_ENTRY_LINK:
       s->err = link_entry(job, s);

@@ -77,6 +77,7 @@ ix_init(struct gi_xlator *x, struct gi_error *err)
   const struct ix_options *o = x->options;
   struct ix_private *p = gi_new(struct ix_private);
   x->private = p;
+  p->fs = x->ctx->fs;
   x->metrics = &p->metrics;
   p->store_fd = -1;
   for (int c = 0; c < IX_CLASSES; c++)

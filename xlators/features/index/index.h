@@ -10,6 +10,7 @@
 #ifndef INDEX_H
 #define INDEX_H
 
+#include "libglusterish/fs.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 
@@ -43,6 +44,7 @@ struct ix_virtual {
 };
 
 struct ix_private {
+  struct gi_fs *fs;   /* of the process; NULL = the kernel's */
   int fd[IX_CLASSES]; /* the index directories; -1 without a base */
   int store_fd;       /* .glusterfs, for the types of gfids */
   char base[IX_CLASSES][IX_NAME];
@@ -95,6 +97,7 @@ struct ix_job {
   struct gi_xlator *x;
   struct gi_fop *fop; /* referenced */
   void (*done)(struct gi_xlator *x, struct ix_job *job);
+  struct gi_fs *fs;
   int fd[IX_CLASSES];
   char base[IX_CLASSES][IX_NAME];
   char gfid[GI_UUID_TEXT];

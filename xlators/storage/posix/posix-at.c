@@ -3,7 +3,8 @@
  * System calls on "descriptor + name" that the C library does not offer: the
  * extended attribute calls, and chmod and utimes that never follow a symlink.
  * Linux 6.13 has getxattrat(2) and friends; before that the name goes through
- * /proc/self/fd, which costs a few microseconds more.
+ * /proc/self/fd, which costs a few microseconds more. A file system that is not
+ * the kernel's (libglusterish/fs.h) takes descriptor and name as they are.
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -26,15 +27,18 @@ void
 posix_at_probe(struct posix *p, bool wanted)
 {
   struct xattr_args args = {0};
+  if (p->fs)
+    return; /* it has such calls of its own */
+
   long r = syscall(NR_GETXATTRAT, p->root_fd, ".", AT_SYMLINK_NOFOLLOW, KEY_GFID, &args, sizeof(args));
 
   p->have_xattrat = wanted && (r >= 0 || (errno != ENOSYS && errno != EPERM));
 }
 
 int
-posix_at_stat(struct posix_at at, struct stat *st)
+posix_at_stat(const struct posix *p, struct posix_at at, struct stat *st)
 {
-  return at.path[0] ? fstatat(at.fd, at.path, st, AT_SYMLINK_NOFOLLOW) : fstat(at.fd, st);
+  return at.path[0] ? gi_fs_stat(p->fs, at.fd, at.path, st, AT_SYMLINK_NOFOLLOW) : gi_fs_fstat(p->fs, at.fd, st);
 }
 
 #define PROC_PATH 320
@@ -51,6 +55,8 @@ posix_at_get(const struct posix *p, struct posix_at at, const char *name, void *
 {
   char path[PROC_PATH];
 
+  if (p->fs)
+    return p->fs->ops->getxattr(p->fs, at.fd, at.path, name, value, size);
   if (!at.path[0])
     return fgetxattr(at.fd, name, value, size);
   if (p->have_xattrat) {
@@ -66,6 +72,8 @@ posix_at_set(const struct posix *p, struct posix_at at, const char *name, const 
 {
   char path[PROC_PATH];
 
+  if (p->fs)
+    return p->fs->ops->setxattr(p->fs, at.fd, at.path, name, value, size, flags);
   if (!at.path[0])
     return fsetxattr(at.fd, name, value, size, flags);
   if (p->have_xattrat) {
@@ -81,6 +89,8 @@ posix_at_list(const struct posix *p, struct posix_at at, char *list, size_t size
 {
   char path[PROC_PATH];
 
+  if (p->fs)
+    return p->fs->ops->listxattr(p->fs, at.fd, at.path, list, size);
   if (!at.path[0])
     return flistxattr(at.fd, list, size);
   if (p->have_xattrat)
@@ -93,6 +103,8 @@ posix_at_remove(const struct posix *p, struct posix_at at, const char *name)
 {
   char path[PROC_PATH];
 
+  if (p->fs)
+    return p->fs->ops->removexattr(p->fs, at.fd, at.path, name);
   if (!at.path[0])
     return fremovexattr(at.fd, name);
   if (p->have_xattrat)
@@ -101,30 +113,30 @@ posix_at_remove(const struct posix *p, struct posix_at at, const char *name)
 }
 
 int
-posix_at_chown(struct posix_at at, uid_t uid, gid_t gid)
+posix_at_chown(const struct posix *p, struct posix_at at, uid_t uid, gid_t gid)
 {
-  return at.path[0] ? fchownat(at.fd, at.path, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(at.fd, uid, gid);
+  return gi_fs_chown(p->fs, at.fd, at.path, uid, gid);
 }
 
 /* The caller knows that it is not a symlink; the descriptor makes sure that it still is what was looked at. */
 int
-posix_at_chmod(struct posix_at at, mode_t mode)
+posix_at_chmod(const struct posix *p, struct posix_at at, mode_t mode)
 {
-  if (!at.path[0])
-    return fchmod(at.fd, mode);
-
   struct stat st;
-  if (fstatat(at.fd, at.path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-    return -1;
-  if (S_ISLNK(st.st_mode))
-    return 0;
-  return fchmodat(at.fd, at.path, mode, 0);
+
+  if (at.path[0]) {
+    if (gi_fs_stat(p->fs, at.fd, at.path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+      return -1;
+    if (S_ISLNK(st.st_mode))
+      return 0;
+  }
+  return gi_fs_chmod(p->fs, at.fd, at.path, mode);
 }
 
 int
-posix_at_times(struct posix_at at, const struct timespec ts[2])
+posix_at_times(const struct posix *p, struct posix_at at, const struct timespec ts[2])
 {
-  return at.path[0] ? utimensat(at.fd, at.path, ts, AT_SYMLINK_NOFOLLOW) : futimens(at.fd, ts);
+  return gi_fs_times(p->fs, at.fd, at.path, ts);
 }
 
 ssize_t

@@ -49,7 +49,7 @@ parent_gone(const struct making *m, int err)
 {
   struct stat st;
 
-  return err == ENOENT && fstat(m->dirfd, &st) == 0 && st.st_nlink == 0 ? ESTALE : err;
+  return err == ENOENT && gi_fs_fstat(m->p->fs, m->dirfd, &st) == 0 && st.st_nlink == 0 ? ESTALE : err;
 }
 
 /* Everything before the entry is made: names, gfid, parent and its attributes, owner. */
@@ -67,7 +67,7 @@ making_begin(struct posix_op *op, struct making *m)
   m->dirfd = posix_node_dir(op, PARENT);
   if (m->dirfd < 0)
     return -m->dirfd;
-  if (fstat(m->dirfd, &m->parent) < 0)
+  if (gi_fs_fstat(m->p->fs, m->dirfd, &m->parent) < 0)
     return errno;
   if (m->parent.st_nlink == 0)
     return ESTALE;
@@ -114,9 +114,9 @@ masked_mode(const struct posix *p, mode_t mode, bool dir)
 static int
 set_owner(struct making *m, struct posix_at at, mode_t mode)
 {
-  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) && posix_at_chown(at, m->uid, m->gid) < 0)
+  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) && posix_at_chown(m->p, at, m->uid, m->gid) < 0)
     return errno;
-  if (!S_ISLNK(mode) && mode & (S_ISUID | S_ISGID) && posix_at_chmod(at, mode & 07777) < 0)
+  if (!S_ISLNK(mode) && mode & (S_ISUID | S_ISGID) && posix_at_chmod(m->p, at, mode & 07777) < 0)
     return errno;
   return 0;
 }
@@ -147,7 +147,7 @@ equip(struct making *m, struct posix_at at, mode_t mode)
 
   if (!err)
     err = posix_acl_initial(op, at);
-  if (!err && posix_at_stat(at, &st) < 0)
+  if (!err && posix_at_stat(m->p, at, &st) < 0)
     err = errno;
   if (!err && !S_ISDIR(mode)) {
     if (m->p->cfg.pgfid)
@@ -180,7 +180,7 @@ making_end(struct making *m, struct posix_at at)
 static enum posix_run
 undo(struct making *m, bool dir, int err)
 {
-  unlinkat(m->dirfd, m->name, dir ? AT_REMOVEDIR : 0);
+  gi_fs_unlink(m->p->fs, m->dirfd, m->name, dir ? AT_REMOVEDIR : 0);
   if (m->handle_made)
     posix_handle_remove(m->p, &m->gfid);
   m->op->node[OBJ].gfid = gi_gfid_none;
@@ -198,16 +198,16 @@ link_existing(struct making *m)
   int err;
 
   posix_hpath(path, &m->gfid);
-  if (fstatat(m->p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (gi_fs_stat(m->p->fs, m->p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
     if (S_ISLNK(st.st_mode) && st.st_nlink == 1)
       return EEXIST; /* a directory */
-    if (linkat(m->p->gl_fd, path, m->dirfd, m->name, 0) < 0)
+    if (gi_fs_link(m->p->fs, m->p->gl_fd, path, m->dirfd, m->name) < 0)
       return errno;
   } else {
     gi_gfid_text(&m->gfid, text);
-    if (linkat(m->p->unlink_fd, text, m->dirfd, m->name, 0) < 0)
+    if (gi_fs_link(m->p->fs, m->p->unlink_fd, text, m->dirfd, m->name) < 0)
       return errno;
-    if (renameat(m->p->unlink_fd, text, m->p->gl_fd, path) < 0)
+    if (gi_fs_rename(m->p->fs, m->p->unlink_fd, text, m->p->gl_fd, path) < 0)
       return errno;
   }
   if (m->p->cfg.pgfid)
@@ -225,8 +225,8 @@ replace_linkto(struct making *m)
 {
   struct stat st;
 
-  return gi_dict_get(m->fop->xdata, "force-replace") && fstatat(m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(st.st_mode) && (st.st_mode & 07777) == 01000 && unlinkat(m->dirfd, m->name, 0) == 0;
+  return gi_dict_get(m->fop->xdata, "force-replace") && gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(st.st_mode) && (st.st_mode & 07777) == 01000 && gi_fs_unlink(m->p->fs, m->dirfd, m->name, 0) == 0;
 }
 
 enum posix_run
@@ -251,9 +251,9 @@ posix_run_mknod(struct posix_op *op)
     mode |= S_IFREG;
   if (S_ISDIR(mode) || S_ISLNK(mode))
     return posix_err(op, EINVAL);
-  err = mknodat(m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
+  err = gi_fs_mknod(m.p->fs, m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
   if (err == EEXIST && replace_linkto(&m))
-    err = mknodat(m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
+    err = gi_fs_mknod(m.p->fs, m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
   if (err)
     return posix_err(op, parent_gone(&m, err));
   err = equip(&m, entry_at(&m), mode);
@@ -287,10 +287,10 @@ posix_run_mkdir(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   mode = (masked_mode(op->p, op->fop->args.mode & 07777, true)) | (m.parent.st_mode & S_ISGID);
-  if (mkdirat(m.dirfd, m.name, mode & 07777) < 0)
+  if (gi_fs_mkdir(m.p->fs, m.dirfd, m.name, mode & 07777) < 0)
     return posix_err(op, parent_gone(&m, errno));
 
-  int fd = openat(m.dirfd, m.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int fd = gi_fs_openat(m.p->fs, m.dirfd, m.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
   if (fd < 0)
     return undo(&m, true, errno);
@@ -298,11 +298,11 @@ posix_run_mkdir(struct posix_op *op)
   struct posix_at at = {fd, ""};
 
   /* mkdir(2) does not take set-id bits. */
-  err = mode & 07000 && fchmod(fd, mode & 07777) < 0 ? errno : 0;
+  err = mode & 07000 && gi_fs_chmod(m.p->fs, fd, "", mode & 07777) < 0 ? errno : 0;
   if (!err)
     err = equip(&m, at, (mode & 07777) | S_IFDIR);
   if (err) {
-    close(fd);
+    gi_fs_close(m.p->fs, fd);
     return undo(&m, true, err);
   }
   op->node[OBJ].fd = fd; /* for the cache */
@@ -319,7 +319,7 @@ posix_run_symlink(struct posix_op *op)
     return posix_err(op, err);
   if (!op->fop->args.link || !op->fop->args.link[0])
     return posix_err(op, ENOENT);
-  if (symlinkat(op->fop->args.link, m.dirfd, m.name) < 0)
+  if (gi_fs_symlink(m.p->fs, op->fop->args.link, m.dirfd, m.name) < 0)
     return posix_err(op, parent_gone(&m, errno));
   err = equip(&m, entry_at(&m), S_IFLNK | 0777);
   return err ? undo(&m, false, err) : making_end(&m, entry_at(&m));
@@ -350,11 +350,11 @@ open_existing(struct making *m, int flags)
   struct stat st;
   int err, fd;
 
-  if (fstatat(m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+  if (gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
     return posix_err(op, errno);
   if (!S_ISREG(st.st_mode))
     return posix_err(op, S_ISDIR(st.st_mode) ? EISDIR : S_ISLNK(st.st_mode) ? ELOOP : EINVAL);
-  fd = openat(m->dirfd, m->name, flags | (op->fop->args.flags & O_TRUNC));
+  fd = gi_fs_openat(m->p->fs, m->dirfd, m->name, flags | (op->fop->args.flags & O_TRUNC), 0);
   if (fd < 0)
     return posix_err(op, errno);
   op->new_fd = fd;
@@ -371,18 +371,19 @@ posix_run_create(struct posix_op *op)
   int err = making_begin(op, &m);
   int want = op->fop->args.flags ? (int)op->fop->args.flags : O_RDWR | O_EXCL;
   int flags = open_flags(op, want);
+  struct stat there;
   mode_t mode;
 
   if (err)
     return posix_err(op, err);
   mode = masked_mode(op->p, op->fop->args.mode & 07777, false);
-  if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") && faccessat(m.dirfd, m.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+  if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") && gi_fs_stat(m.p->fs, m.dirfd, m.name, &there, AT_SYMLINK_NOFOLLOW) < 0) {
     err = check_layout(&m);
     if (err)
       return posix_err(op, err);
   }
 
-  int fd = openat(m.dirfd, m.name, flags | O_CREAT | O_EXCL, mode);
+  int fd = gi_fs_openat(m.p->fs, m.dirfd, m.name, flags | O_CREAT | O_EXCL, mode);
 
   if (fd < 0 && errno == EEXIST && !(want & O_EXCL))
     return open_existing(&m, flags);
@@ -404,7 +405,7 @@ posix_run_put(struct posix_op *op)
 
   if (fop->rsp.ret < 0)
     return r;
-  ssize_t n = posix_write_all(op->new_fd, &fop->payload, 0, fop->args.offset);
+  ssize_t n = posix_write_all(op->p->fs, op->new_fd, &fop->payload, 0, fop->args.offset);
 
   if (n < 0 || (size_t)n < fop->payload.len)
     return posix_err(op, n < 0 ? errno : ENOSPC);

@@ -45,7 +45,7 @@ posix_run_open(struct posix_op *op)
   } else if (!S_ISREG(st.st_mode)) {
     return posix_err(op, EINVAL);
   }
-  op->new_fd = openat(at.fd, at.path, flags);
+  op->new_fd = gi_fs_openat(op->p->fs, at.fd, at.path, flags, 0);
   if (op->new_fd < 0)
     return posix_err(op, errno);
   posix_node_known(op, OBJ, (struct posix_at){op->new_fd, ""});
@@ -124,10 +124,10 @@ read_some(struct posix_op *op)
   ssize_t n;
 
   if (op->on_worker || op->p->cfg.engine == ENGINE_INLINE)
-    return pread(op->fd, iov.iov_base, iov.iov_len, at);
-  n = preadv2(op->fd, &iov, 1, at, RWF_NOWAIT);
+    return gi_fs_pread(op->p->fs, op->fd, iov.iov_base, iov.iov_len, at);
+  n = gi_fs_preadv(op->p->fs, op->fd, &iov, 1, at, RWF_NOWAIT);
   if (n < 0 && errno == EOPNOTSUPP) /* no such thing on this file system: the guard decides */
-    n = pread(op->fd, iov.iov_base, iov.iov_len, at);
+    n = gi_fs_pread(op->p->fs, op->fd, iov.iov_base, iov.iov_len, at);
   return n;
 }
 
@@ -147,7 +147,7 @@ posix_run_read(struct posix_op *op)
     if (n < 0)
       return posix_err(op, errno);
     op->done += (uint64_t)n;
-    if (fstat(op->fd, &st) < 0)
+    if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
       return posix_err(op, errno);
     if (n == 0 || op->done == op->want || op->fop->args.offset + op->done >= (uint64_t)st.st_size)
       return read_end(op, &st);
@@ -171,7 +171,7 @@ posix_read_done(struct posix_op *op)
   if (op->uring_res < 0)
     return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
   op->done += (uint64_t)op->uring_res;
-  if (fstat(op->fd, &st) < 0)
+  if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return posix_err(op, errno);
   if (op->uring_res == 0 || op->done == op->want || op->fop->args.offset + op->done >= (uint64_t)st.st_size)
     return read_end(op, &st);
@@ -233,7 +233,7 @@ write_begin(struct posix_op *op)
 
   if (op->began)
     return 0;
-  if (fstat(op->fd, &st) < 0)
+  if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return errno;
   if (op->full && fop->args.offset + fop->payload.len > (uint64_t)st.st_size)
     return ENOSPC;
@@ -272,14 +272,14 @@ skip_iov(struct iovec *iov, int n, size_t skip)
 }
 
 ssize_t
-posix_write_all(int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset)
+posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset)
 {
   size_t done = 0, len = payload->len - skip;
 
   while (done < len) {
     struct iovec iov[GI_PAYLOAD_SLICES];
     int n = gi_payload_iov(payload, iov), first = skip_iov(iov, n, skip + done);
-    ssize_t w = pwritev(fd, iov + first, n - first, (off_t)(offset + done));
+    ssize_t w = gi_fs_pwritev(fs, fd, iov + first, n - first, (off_t)(offset + done));
 
     if (w <= 0)
       return done ? (ssize_t)done : w;
@@ -295,8 +295,8 @@ write_rest(struct posix_op *op)
   uint64_t at = op->fop->args.offset + op->done;
 
   if (op->buf)
-    return pwrite(op->fd, op->buf->base + op->done, payload->len - op->done, (off_t)at);
-  return posix_write_all(op->fd, payload, op->done, at);
+    return gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + op->done, payload->len - op->done, (off_t)at);
+  return posix_write_all(op->p->fs, op->fd, payload, op->done, at);
 }
 
 enum posix_run
@@ -313,7 +313,7 @@ posix_run_write(struct posix_op *op)
   if (n < 0 && !op->done)
     return posix_err(op, errno);
   op->done += n > 0 ? (uint64_t)n : 0;
-  if (op->sync && fdatasync(op->fd) < 0)
+  if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
   return write_end(op);
 }
@@ -366,7 +366,7 @@ posix_run_seek(struct posix_op *op)
     return posix_err(op, EOPNOTSUPP);
   if (a->offset > INT64_MAX)
     return posix_err(op, EINVAL);
-  at = lseek(op->fd, (off_t)a->offset, a->what ? SEEK_HOLE : SEEK_DATA);
+  at = gi_fs_lseek(op->p->fs, op->fd, (off_t)a->offset, a->what ? SEEK_HOLE : SEEK_DATA);
   if (at < 0)
     return posix_err(op, errno);
   op->fop->rsp.offset = (uint64_t)at;

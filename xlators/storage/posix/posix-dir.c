@@ -7,19 +7,10 @@
 #include "xlators/storage/posix/posix.h"
 
 #include <dirent.h>
-#include <sys/syscall.h>
 
 #define ENTRY_FIXED 200u /* what one entry counts besides its name (wire.md 3.10) */
 #define BUDGET_MAX (128u << 10)
 #define DENTS_MAX 32768u
-
-struct dirent_raw {
-  uint64_t ino;
-  int64_t off;
-  uint16_t reclen;
-  uint8_t type;
-  char name[];
-};
 
 enum posix_run
 posix_run_opendir(struct posix_op *op)
@@ -32,7 +23,7 @@ posix_run_opendir(struct posix_op *op)
     err = ENOTDIR;
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
-  op->new_fd = openat(at.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  op->new_fd = gi_fs_openat(op->p->fs, at.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (op->new_fd < 0)
     return posix_err(op, errno);
   posix_node_known(op, OBJ, (struct posix_at){op->new_fd, ""});
@@ -54,7 +45,7 @@ posix_prepare_readdir(struct posix_op *op)
 }
 
 static bool
-wanted(struct posix_op *op, const struct dirent_raw *d)
+wanted(struct posix_op *op, const struct gi_fs_dirent *d)
 {
   int64_t no_dirs;
 
@@ -81,7 +72,7 @@ describe(struct posix_op *op, struct gi_dirent *e)
   struct gi_gfid gfid;
   struct stat st;
 
-  if (posix_at_stat(at, &st) < 0)
+  if (posix_at_stat(op->p, at, &st) < 0)
     return;
   if (strcmp(e->name, "..") == 0 && gi_gfid_is_root(&op->node[OBJ].gfid)) {
     describe_outside(e, &st);
@@ -101,7 +92,7 @@ describe(struct posix_op *op, struct gi_dirent *e)
 }
 
 static void
-add_entry(struct posix_op *op, const struct dirent_raw *d)
+add_entry(struct posix_op *op, const struct gi_fs_dirent *d)
 {
   struct gi_dirent e = {.ino = d->ino, .off = (uint64_t)d->off, .type = d->type, .name = d->name,
                         .name_len = (uint32_t)strlen(d->name)};
@@ -116,7 +107,7 @@ static bool
 take_entries(struct posix_op *op, const char *buf, ssize_t len, uint32_t *budget, int64_t *pos)
 {
   for (const char *s = buf; s < buf + len;) {
-    const struct dirent_raw *d = (const void *)s;
+    const struct gi_fs_dirent *d = (const void *)s;
     uint32_t cost = ENTRY_FIXED + (uint32_t)strlen(d->name) + 1;
 
     if (wanted(op, d)) {
@@ -145,10 +136,10 @@ posix_run_readdir(struct posix_op *op)
 
   if (err)
     return posix_err(op, err);
-  if (lseek(op->fd, (off_t)pos, SEEK_SET) < 0)
+  if (gi_fs_lseek(op->p->fs, op->fd, (off_t)pos, SEEK_SET) < 0)
     return posix_err(op, errno == ESPIPE ? ENOTDIR : errno);
   for (;;) {
-    n = syscall(SYS_getdents64, op->fd, buf, room);
+    n = gi_fs_getdents(op->p->fs, op->fd, buf, room);
     if (n < 0)
       return posix_err(op, errno);
     end = n == 0;

@@ -8,11 +8,11 @@
 #include "xlators/storage/posix/posix.h"
 
 void
-posix_dir_unref(struct posix_dir *d)
+posix_dir_unref(struct posix *p, struct posix_dir *d)
 {
   if (!d || --d->refs)
     return;
-  close(d->fd);
+  gi_fs_close(p->fs, d->fd);
   gi_free(d);
 }
 
@@ -27,7 +27,7 @@ posix_dir_drop(struct posix *p, struct posix_inode *pi)
   d->owner = NULL;
   gi_list_del(&d->lru);
   p->ndirs--;
-  posix_dir_unref(d);
+  posix_dir_unref(p, d);
 }
 
 struct posix_dir *
@@ -36,7 +36,7 @@ posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
   struct posix_dir *d;
 
   if (pi->dir) { /* another operation was faster */
-    close(fd);
+    gi_fs_close(p->fs, fd);
     return pi->dir;
   }
   while (p->ndirs >= p->dirs_max && !gi_list_empty(&p->dirs))
@@ -94,7 +94,7 @@ find_parked(struct posix_op *op, struct posix_at *at, struct stat *st)
 
   snprintf(op->hpath, sizeof(op->hpath), "unlink/%s", gi_gfid_text(&op->node[OBJ].gfid, text));
   *at = (struct posix_at){op->p->gl_fd, op->hpath};
-  if (posix_at_stat(*at, st) < 0)
+  if (posix_at_stat(op->p, *at, st) < 0)
     return errno;
   op->parked = true;
   return 0;
@@ -110,10 +110,10 @@ posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
     fd = op->p->root_fd;
   if (fd >= 0) {
     *at = (struct posix_at){fd, ""};
-    return fstat(fd, st) < 0 ? errno : 0;
+    return gi_fs_fstat(op->p->fs, fd, st) < 0 ? errno : 0;
   }
   *at = (struct posix_at){op->p->gl_fd, posix_hpath(op->hpath, &n->gfid)};
-  if (posix_at_stat(*at, st) < 0)
+  if (posix_at_stat(op->p, *at, st) < 0)
     return errno == ENOENT ? find_parked(op, at, st) : errno;
   if (!S_ISLNK(st->st_mode) || st->st_nlink != 1)
     return 0;
@@ -121,7 +121,7 @@ posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
   if (fd < 0)
     return -fd;
   *at = (struct posix_at){fd, ""};
-  return fstat(fd, st) < 0 ? errno : 0;
+  return gi_fs_fstat(op->p->fs, fd, st) < 0 ? errno : 0;
 }
 
 int
@@ -144,7 +144,7 @@ posix_obj_open(struct posix_op *op, int flags)
   if (!S_ISREG(st.st_mode))
     return S_ISLNK(st.st_mode) ? ELOOP : EINVAL;
 
-  int fd = openat(at.fd, at.path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int fd = gi_fs_openat(op->p->fs, at.fd, at.path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 
   if (fd < 0)
     return errno == ENOENT ? ESTALE : errno;

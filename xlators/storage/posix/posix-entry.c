@@ -110,7 +110,7 @@ lookup_dots(struct posix_op *op, const char *name)
     return posix_err(op, -fd);
   op->fd = fd;
   op->fd_own = true;
-  if (fstat(fd, &st) < 0)
+  if (gi_fs_fstat(op->p->fs, fd, &st) < 0)
     return posix_err(op, errno);
   return found(op, (struct posix_at){fd, ""}, &st);
 }
@@ -142,7 +142,7 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
     return;
   fd = posix_handle_open_dir(op->p, gfid);
   if (fd >= 0)
-    close(fd); /* self-heal has two names for a moment; the handle is right for one of them */
+    gi_fs_close(op->p->fs, fd); /* self-heal has two names for a moment; the handle is right for one of them */
   else
     posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid);
 }
@@ -157,7 +157,7 @@ lookup_name(struct posix_op *op, int dirfd, const char *name)
 
   if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
     return lookup_dots(op, name);
-  if (posix_at_stat(at, &st) < 0)
+  if (posix_at_stat(op->p, at, &st) < 0)
     return posix_err(op, errno);
   err = posix_gfid_read(op->p, at, &gfid);
   if (!err)
@@ -176,7 +176,7 @@ dangling(struct posix_op *op, struct posix_at at, const struct stat *st)
 {
   if (!at.path[0] || op->parked || S_ISDIR(st->st_mode) || st->st_nlink > 1)
     return false;
-  unlinkat(at.fd, at.path, 0);
+  gi_fs_unlink(op->p->fs, at.fd, at.path, 0);
   return true;
 }
 
@@ -216,7 +216,7 @@ posix_run_lookup(struct posix_op *op)
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   lookup_name(op, dirfd, name);
-  if (fstat(dirfd, &parent) < 0 || parent.st_nlink == 0)
+  if (gi_fs_fstat(op->p->fs, dirfd, &parent) < 0 || parent.st_nlink == 0)
     return posix_err(op, ESTALE);
   posix_node_known(op, PARENT, (struct posix_at){dirfd, ""});
   posix_iatt(&parent, &op->node[PARENT].gfid, &fop->rsp.post);

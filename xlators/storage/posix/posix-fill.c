@@ -108,16 +108,16 @@ fill_content(struct filling *f, const struct gi_pair *pair)
     gi_dict_set_bin(out(f), pair->key, "", 0);
     return;
   }
-  fd = openat(f->at.fd, f->at.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  fd = gi_fs_openat(f->op->p->fs, f->at.fd, f->at.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0)
     return;
   data = gi_alloc(size);
   struct iovec iov = {data, size};
 
-  n = preadv2(fd, &iov, 1, 0, f->op->on_worker ? 0 : RWF_NOWAIT);
+  n = gi_fs_preadv(f->op->p->fs, fd, &iov, 1, 0, f->op->on_worker ? 0 : RWF_NOWAIT);
   if (n < 0 && errno == EOPNOTSUPP)
-    n = pread(fd, data, size, 0);
-  close(fd);
+    n = gi_fs_pread(f->op->p->fs, fd, data, size, 0);
+  gi_fs_close(f->op->p->fs, fd);
   if (n == (ssize_t)size)
     gi_dict_set_bin(out(f), pair->key, data, (uint32_t)size);
 }

@@ -53,7 +53,9 @@ brick_start(struct brick *b)
   /* One engine also does without the newest system calls. */
   snprintf(options, sizeof(options), "option directory %s\noption io-engine %s\noption xattr-at %s\n%s", b->dir, b->engine,
            strcmp(b->engine, "inline") == 0 ? "off" : "on", b->options);
+  fake_fs = b->fs;
   b->s = fake_stack_new("storage/posix", options, 0);
+  fake_fs = NULL;
 }
 
 void
@@ -86,11 +88,25 @@ brick_new(const char *more_options)
   return b;
 }
 
+struct brick *
+brick_new_on(struct gi_fs *fs, const char *dir, const char *more_options)
+{
+  struct brick *b = gi_new(struct brick);
+
+  b->fs = fs;
+  b->engine = brick_engine;
+  snprintf(b->options, sizeof(b->options), "%s", more_options ? more_options : "");
+  snprintf(b->dir, sizeof(b->dir), "%s", dir);
+  brick_start(b);
+  return b;
+}
+
 void
 brick_free(struct brick *b)
 {
   brick_stop(b);
-  nftw(b->dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+  if (!b->fs)
+    nftw(b->dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);
   gi_free(b);
 }
 

@@ -14,6 +14,7 @@
 struct brick {
   struct fake_stack *s;
   char dir[PATH_MAX];
+  struct gi_fs *fs; /* NULL: a directory of the kernel's */
   const char *engine;
   char options[1024];
   uint8_t last; /* of the gfids handed out */
@@ -24,6 +25,8 @@ extern bool brick_on_disk;       /* memory will not do: O_DIRECT, free space */
 
 /* NULL where no directory with trusted attributes can be made (not root, or a file system without them). */
 struct brick *brick_new(const char *more_options);
+/* The same on directory `dir` of another file system, which must be there. */
+struct brick *brick_new_on(struct gi_fs *fs, const char *dir, const char *more_options);
 void brick_free(struct brick *b);
 void brick_restart(struct brick *b); /* same directory, new graph */
 void brick_stop(struct brick *b);

@@ -40,7 +40,7 @@ posix_run_fsync(struct posix_op *op)
     err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.pre);
   if (err)
     return posix_err(op, err);
-  if ((op->datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0)
+  if (gi_fs_fsync(op->p->fs, op->fd, op->datasync) < 0)
     return posix_err(op, errno);
   return sync_reply(op);
 }
@@ -50,7 +50,7 @@ posix_run_fsyncdir(struct posix_op *op)
 {
   int err = posix_obj_open(op, O_RDONLY);
 
-  if (!err && (op->fop->args.datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0)
+  if (!err && gi_fs_fsync(op->p->fs, op->fd, op->fop->args.datasync) < 0)
     err = errno;
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
@@ -156,7 +156,7 @@ struct batch {
 static int
 sync_one(struct posix_op *op)
 {
-  return (op->datasync ? fdatasync(op->fd) : fsync(op->fd)) < 0 ? errno : 0;
+  return gi_fs_fsync(op->p->fs, op->fd, op->datasync) < 0 ? errno : 0;
 }
 
 /* Newest first: its commit takes most of the older ones along. */
@@ -165,7 +165,7 @@ batch_run(struct gi_work *w)
 {
   struct batch *b = GI_CONTAINER(w, struct batch, work);
   bool single = b->mode == BATCH_SYNCFS_SINGLE, each = b->mode == BATCH_REVERSE || b->mode == BATCH_SYNCFS_REVERSE;
-  int fs_err = b->mode != BATCH_REVERSE && syncfs(b->p->root_fd) < 0 ? errno : 0;
+  int fs_err = b->mode != BATCH_REVERSE && gi_fs_syncfs(b->p->fs, b->p->root_fd) < 0 ? errno : 0;
 
   for (struct gi_list *l = b->ops.prev; l != &b->ops; l = l->prev) {
     struct posix_op *op = gi_list_item(l, struct posix_op, wait);

@@ -64,12 +64,12 @@ posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct
   struct stat st;
 
   posix_hpath(path, gfid);
-  if (fstatat(p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+  if (gi_fs_stat(p->fs, p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
     return errno;
   if (!S_ISLNK(st.st_mode) || st.st_nlink != 1)
     return ENOTDIR;
 
-  ssize_t n = readlinkat(p->gl_fd, path, text, sizeof(text));
+  ssize_t n = gi_fs_readlink(p->fs, p->gl_fd, path, text, sizeof(text));
 
   if (n < 0)
     return errno == EINVAL ? ENOTDIR : errno;
@@ -125,14 +125,14 @@ posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid)
   if (err)
     return -err;
 
-  int fd = openat(p->root_fd, ".", (count ? O_PATH : O_RDONLY) | O_DIRECTORY | O_CLOEXEC);
+  int fd = gi_fs_openat(p->fs, p->root_fd, ".", (count ? O_PATH : O_RDONLY) | O_DIRECTORY | O_CLOEXEC, 0);
 
   for (const char *end = names + len; fd >= 0 && count > 0; count--) {
     const char *name = name_before(names, end);
-    int next = openat(fd, name, (count > 1 ? O_PATH : O_RDONLY) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int next = gi_fs_openat(p->fs, fd, name, (count > 1 ? O_PATH : O_RDONLY) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
     err = errno;
-    close(fd);
+    gi_fs_close(p->fs, fd);
     fd = next;
     errno = err;
     end = name;
@@ -146,7 +146,7 @@ posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid)
   if (!err && !gi_gfid_equal(&found, gfid))
     err = ESTALE; /* a handle left behind by a crash names somebody else's directory */
   if (err) {
-    close(fd);
+    gi_fs_close(p->fs, fd);
     return -err;
   }
   return fd;
@@ -190,11 +190,11 @@ make_hash_dirs(const struct posix *p, const char *hpath)
 
   memcpy(dir, hpath, 2);
   dir[2] = '\0';
-  if (mkdirat(p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
+  if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
     return errno;
   memcpy(dir, hpath, 5);
   dir[5] = '\0';
-  if (mkdirat(p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
+  if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
     return errno;
   return 0;
 }
@@ -207,10 +207,10 @@ posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const 
 
   posix_hpath(path, gfid);
   for (int attempt = 0; attempt < 2; attempt++) {
-    if (linkat(dirfd, name, p->gl_fd, path, 0) == 0)
+    if (gi_fs_link(p->fs, dirfd, name, p->gl_fd, path) == 0)
       return 0;
     if (errno == EEXIST) {
-      if (fstatat(p->gl_fd, path, &have, AT_SYMLINK_NOFOLLOW) < 0)
+      if (gi_fs_stat(p->fs, p->gl_fd, path, &have, AT_SYMLINK_NOFOLLOW) < 0)
         return errno;
       return have.st_dev == st->st_dev && have.st_ino == st->st_ino ? 0 : EEXIST;
     }
@@ -242,7 +242,7 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
   posix_hpath(path, gfid);
   handle_text(parent, name, text);
   for (int attempt = 0; attempt < 3; attempt++) {
-    if (symlinkat(text, p->gl_fd, path) == 0)
+    if (gi_fs_symlink(p->fs, text, p->gl_fd, path) == 0)
       return 0;
 
     int err = errno;
@@ -254,7 +254,7 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
       if (err == ENOTDIR)
         return EEXIST; /* a file has this gfid */
       /* Self-heal makes a renamed directory at its new place before the old one goes (brick.md 2.5). */
-      if (unlinkat(p->gl_fd, path, 0) < 0 && errno != ENOENT)
+      if (gi_fs_unlink(p->fs, p->gl_fd, path, 0) < 0 && errno != ENOENT)
         return errno;
     } else if (err == ENOENT) {
       err = make_hash_dirs(p, path);
@@ -272,7 +272,7 @@ posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid)
 {
   char path[POSIX_HPATH];
 
-  if (unlinkat(p->gl_fd, posix_hpath(path, gfid), 0) < 0 && errno != ENOENT)
+  if (gi_fs_unlink(p->fs, p->gl_fd, posix_hpath(path, gfid), 0) < 0 && errno != ENOENT)
     gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 10, "cannot remove the handle %s: %s", path, strerror(errno));
 }
 
@@ -292,7 +292,7 @@ posix_handle_park(const struct posix *p, const struct gi_gfid *gfid)
   char path[POSIX_HPATH];
 
   posix_hpath(path, gfid);
-  return renameat(p->gl_fd, path, p->unlink_fd, path + 6) < 0 ? errno : 0;
+  return gi_fs_rename(p->fs, p->gl_fd, path, p->unlink_fd, path + 6) < 0 ? errno : 0;
 }
 
 void
@@ -300,5 +300,5 @@ posix_unpark(const struct posix *p, const struct gi_gfid *gfid)
 {
   char text[GI_UUID_TEXT];
 
-  unlinkat(p->unlink_fd, gi_gfid_text(gfid, text), 0);
+  gi_fs_unlink(p->fs, p->unlink_fd, gi_gfid_text(gfid, text), 0);
 }

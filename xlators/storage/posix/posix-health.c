@@ -14,6 +14,7 @@
 
 struct posix_health { /* lives until its work is done, even if the translator is gone by then */
   struct gi_work work;
+  struct gi_fs *fs;
   struct posix *p; /* NULL: nobody waits any more */
   int gl_fd;       /* its own */
   char text[64];
@@ -26,17 +27,17 @@ health_run(struct gi_work *w)
   struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
   char back[sizeof(h->text)] = "";
   ssize_t len = (ssize_t)strlen(h->text);
-  int fd = openat(h->gl_fd, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  int fd = gi_fs_openat(h->fs, h->gl_fd, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 
   if (fd < 0) {
     h->err = errno;
     return;
   }
-  if (write(fd, h->text, (size_t)len) != len || fdatasync(fd) < 0 || pread(fd, back, sizeof(back), 0) != len)
+  if (gi_fs_pwrite(h->fs, fd, h->text, (size_t)len, 0) != len || gi_fs_fsync(h->fs, fd, true) < 0 || gi_fs_pread(h->fs, fd, back, sizeof(back), 0) != len)
     h->err = errno ? errno : EIO;
   else if (strcmp(back, h->text) != 0)
     h->err = EIO;
-  close(fd);
+  gi_fs_close(h->fs, fd);
 }
 
 /* The timer now counts down to the end of the process. */
@@ -66,7 +67,7 @@ health_done(struct gi_work *w)
     else if (!p->failed && interval > 0)
       gi_timer_set(&p->health_timer, (uint64_t)interval * GI_NSEC_PER_SEC);
   }
-  close(h->gl_fd);
+  gi_fs_close(h->fs, h->gl_fd);
   gi_free(h);
 }
 
@@ -79,7 +80,8 @@ begin_check(struct posix *p)
   struct tm tm;
 
   h->p = p;
-  h->gl_fd = fcntl(p->gl_fd, F_DUPFD_CLOEXEC, 3);
+  h->fs = p->fs;
+  h->gl_fd = gi_fs_reopen(p->fs, p->gl_fd);
   gmtime_r(&now, &tm);
   strftime(h->text, sizeof(h->text), "%Y-%m-%d %H:%M:%S +0000", &tm);
   h->work.priority = GI_PRIO_HIGH;
@@ -96,7 +98,9 @@ health_timer(void *arg)
 {
   struct posix *p = arg;
 
-  if (p->failed) {
+  if (p->failed && p->x->ctx->on_dead_disk) {
+    p->x->ctx->on_dead_disk(p->x->ctx);
+  } else if (p->failed) {
     kill(getpid(), p->deaths++ ? SIGKILL : SIGTERM);
     gi_timer_set(&p->health_timer, END_AFTER);
   } else if (p->health) {

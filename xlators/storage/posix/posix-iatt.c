@@ -34,7 +34,7 @@ posix_node_stat(struct posix_op *op, int which, struct posix_at at, struct gi_ia
 {
   struct stat st;
 
-  if (posix_at_stat(at, &st) < 0)
+  if (posix_at_stat(op->p, at, &st) < 0)
     return errno;
   posix_node_known(op, which, at);
   posix_iatt(&st, &op->node[which].gfid, out);

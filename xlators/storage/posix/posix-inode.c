@@ -44,7 +44,7 @@ set_mode(struct posix_op *op, struct posix_at at, const struct stat *st)
 
   if (S_ISLNK(st->st_mode))
     return 0;
-  return posix_at_chmod(at, (mode & ~(mode_t)0777) | (mode & 0777 & mask) | force) < 0 ? errno : 0;
+  return posix_at_chmod(op->p, at, (mode & ~(mode_t)0777) | (mode & 0777 & mask) | force) < 0 ? errno : 0;
 }
 
 static struct timespec
@@ -64,7 +64,7 @@ set_times(struct posix_op *op, struct posix_at at)
     one_time(a->valid, GI_SET_MTIME, GI_SET_MTIME_NOW, &a->iatt.mtime),
   };
 
-  return posix_at_times(at, ts) < 0 ? errno : 0;
+  return posix_at_times(op->p, at, ts) < 0 ? errno : 0;
 }
 
 #define TIME_BITS (GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)
@@ -84,12 +84,12 @@ posix_run_setattr(struct posix_op *op)
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
   if (a->valid == 0 && !S_ISLNK(st.st_mode)) {
     /* Only ctime is to move. A chown to nobody would do it too, but takes set-id bits away. */
-    err = posix_at_chmod(at, st.st_mode & 07777) < 0 ? errno : 0;
+    err = posix_at_chmod(op->p, at, st.st_mode & 07777) < 0 ? errno : 0;
   } else if (a->valid & (GI_SET_UID | GI_SET_GID)) {
     uid_t uid = a->valid & GI_SET_UID ? a->iatt.uid : (uid_t)-1;
     gid_t gid = a->valid & GI_SET_GID ? a->iatt.gid : (gid_t)-1;
 
-    err = posix_at_chown(at, uid, gid) < 0 ? errno : 0;
+    err = posix_at_chown(op->p, at, uid, gid) < 0 ? errno : 0;
   }
   if (!err && a->valid & GI_SET_MODE)
     err = set_mode(op, at, &st);
@@ -144,7 +144,7 @@ posix_run_truncate(struct posix_op *op)
     return posix_err(op, err);
   if (size > INT64_MAX)
     return posix_err(op, EINVAL);
-  if (fstat(op->fd, &st) < 0)
+  if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return posix_err(op, errno);
   if (S_ISDIR(st.st_mode))
     return posix_err(op, EISDIR);
@@ -153,7 +153,7 @@ posix_run_truncate(struct posix_op *op)
     return RUN_MOVE;
   posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
-  if (ftruncate(op->fd, (off_t)size) < 0)
+  if (gi_fs_ftruncate(op->p->fs, op->fd, (off_t)size) < 0)
     return posix_err(op, errno);
   err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
@@ -189,7 +189,7 @@ posix_run_readlink(struct posix_op *op)
     err = EINVAL;
   if (err)
     return posix_err(op, err);
-  n = readlinkat(at.fd, at.path, text, want);
+  n = gi_fs_readlink(op->p->fs, at.fd, at.path, text, want);
   if (n < 0)
     return posix_err(op, errno);
   fop->rsp.link = gi_fop_strdup(fop, text, (size_t)n);
@@ -215,7 +215,7 @@ posix_reserve_poll(struct posix *p)
   struct statvfs v;
   bool full;
 
-  if (fstatvfs(p->root_fd, &v) < 0)
+  if (gi_fs_statvfs(p->fs, p->root_fd, &v) < 0)
     return;
   full = p->cfg.reserve.value > 0 && v.f_bfree <= posix_reserve_blocks(&p->cfg, v.f_blocks, v.f_frsize ? v.f_frsize : 1);
   if (full != p->disk_full)
@@ -248,7 +248,7 @@ posix_run_statfs(struct posix_op *op)
   uint64_t share = cfg->shared_bricks > 0 ? (uint64_t)cfg->shared_bricks : 1, reserve;
   struct statvfs v;
 
-  if (fstatvfs(op->p->root_fd, &v) < 0)
+  if (gi_fs_statvfs(op->p->fs, op->p->root_fd, &v) < 0)
     return posix_err(op, errno);
   reserve = posix_reserve_blocks(cfg, v.f_blocks, v.f_frsize ? v.f_frsize : 1);
   v.f_bfree = v.f_bfree > reserve ? v.f_bfree - reserve : 0;

@@ -6,14 +6,12 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include <dirent.h>
-
 #define DEPTH_MAX 256 /* directories open at once; what lies deeper is lifted into the landfill first */
 
 struct posix_janitor { /* lives until its work is done, even if the translator is gone by then */
   struct gi_work work;
   struct posix *p; /* NULL: nobody waits any more */
-  struct posix disk; /* only what the handle functions need: gl_fd, name, have_xattrat */
+  struct posix disk; /* only what the handle functions need: fs, gl_fd, name, have_xattrat */
   int landfill_fd;
   bool stop; /* atomic */
   uint64_t lifted;
@@ -32,15 +30,15 @@ delete_file(struct posix_janitor *j, int dirfd, const char *name)
   struct gi_gfid gfid;
   struct stat st;
 
-  if (posix_at_stat(at, &st) == 0 && st.st_nlink <= 2 && posix_gfid_read(&j->disk, at, &gfid) == 0) {
+  if (posix_at_stat(&j->disk, at, &st) == 0 && st.st_nlink <= 2 && posix_gfid_read(&j->disk, at, &gfid) == 0) {
     char path[POSIX_HPATH];
     struct stat h;
 
-    if (fstatat(j->disk.gl_fd, posix_hpath(path, &gfid), &h, AT_SYMLINK_NOFOLLOW) == 0 && h.st_dev == st.st_dev &&
+    if (gi_fs_stat(j->disk.fs, j->disk.gl_fd, posix_hpath(path, &gfid), &h, AT_SYMLINK_NOFOLLOW) == 0 && h.st_dev == st.st_dev &&
         h.st_ino == st.st_ino)
-      unlinkat(j->disk.gl_fd, path, 0);
+      gi_fs_unlink(j->disk.fs, j->disk.gl_fd, path, 0);
   }
-  unlinkat(dirfd, name, 0);
+  gi_fs_unlink(j->disk.fs, dirfd, name, 0);
 }
 
 /* A directory's handle goes unless the directory of that gfid lives on somewhere else. */
@@ -50,7 +48,7 @@ forget_dir(struct posix_janitor *j, const struct gi_gfid *gfid)
   int fd = posix_handle_open_dir(&j->disk, gfid);
 
   if (fd >= 0)
-    close(fd);
+    gi_fs_close(j->disk.fs, fd);
   else if (fd != -ENOENT && fd != -ENOTDIR)
     posix_handle_remove(&j->disk, gfid);
 }
@@ -58,21 +56,21 @@ forget_dir(struct posix_janitor *j, const struct gi_gfid *gfid)
 static void delete_dir(struct posix_janitor *j, int parent, const char *name, unsigned depth);
 
 static void
-delete_entries(struct posix_janitor *j, DIR *dir, unsigned depth)
+delete_entries(struct posix_janitor *j, struct gi_fs_dir *dir, unsigned depth)
 {
-  struct dirent *d;
+  const struct gi_fs_dirent *d;
 
-  while (!stopped(j) && (d = readdir(dir))) {
+  while (!stopped(j) && (d = gi_fs_dir_next(dir))) {
     struct stat st;
 
-    if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+    if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
       continue;
-    if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (gi_fs_stat(j->disk.fs, dir->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
       continue;
     if (S_ISDIR(st.st_mode))
-      delete_dir(j, dirfd(dir), d->d_name, depth + 1);
+      delete_dir(j, dir->fd, d->name, depth + 1);
     else
-      delete_file(j, dirfd(dir), d->d_name);
+      delete_file(j, dir->fd, d->name);
   }
 }
 
@@ -81,27 +79,24 @@ delete_dir(struct posix_janitor *j, int parent, const char *name, unsigned depth
 {
   struct gi_gfid gfid;
   char lifted[64];
-  int fd;
-  DIR *dir;
+  struct gi_fs_dir *dir;
 
   if (depth >= DEPTH_MAX) {
     snprintf(lifted, sizeof(lifted), "deep-%llu-%llu", (unsigned long long)j->work.priority, (unsigned long long)j->lifted++);
-    renameat(parent, name, j->landfill_fd, lifted);
+    gi_fs_rename(j->disk.fs, parent, name, j->landfill_fd, lifted);
     return;
   }
-  fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0)
+  dir = gi_new(struct gi_fs_dir); /* too big for a deep stack */
+  if (gi_fs_dir_open(dir, j->disk.fs, parent, name)) {
+    gi_free(dir);
     return;
-  if (posix_gfid_read(&j->disk, (struct posix_at){fd, ""}, &gfid))
+  }
+  if (posix_gfid_read(&j->disk, (struct posix_at){dir->fd, ""}, &gfid))
     gfid = gi_gfid_none;
-  dir = fdopendir(fd);
-  if (!dir) {
-    close(fd);
-    return;
-  }
   delete_entries(j, dir, depth);
-  closedir(dir);
-  if (unlinkat(parent, name, AT_REMOVEDIR) == 0 && !gi_gfid_is_none(&gfid))
+  gi_fs_dir_close(dir);
+  gi_free(dir);
+  if (gi_fs_unlink(j->disk.fs, parent, name, AT_REMOVEDIR) == 0 && !gi_gfid_is_none(&gfid))
     forget_dir(j, &gfid);
 }
 
@@ -109,17 +104,12 @@ static void
 janitor_run(struct gi_work *w)
 {
   struct posix_janitor *j = GI_CONTAINER(w, struct posix_janitor, work);
-  int fd = fcntl(j->landfill_fd, F_DUPFD_CLOEXEC, 3);
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+  struct gi_fs_dir dir;
 
-  if (!dir) {
-    if (fd >= 0)
-      close(fd);
+  if (gi_fs_dir_open(&dir, j->disk.fs, j->landfill_fd, "."))
     return;
-  }
-  rewinddir(dir);
-  delete_entries(j, dir, 0);
-  closedir(dir);
+  delete_entries(j, &dir, 0);
+  gi_fs_dir_close(&dir);
 }
 
 static void
@@ -139,9 +129,9 @@ janitor_done(struct gi_work *w)
     j->p->janitor = NULL;
     arm(j->p);
   }
-  close(j->landfill_fd);
-  close(j->disk.gl_fd);
-  close(j->disk.root_fd);
+  gi_fs_close(j->disk.fs, j->landfill_fd);
+  gi_fs_close(j->disk.fs, j->disk.gl_fd);
+  gi_fs_close(j->disk.fs, j->disk.root_fd);
   gi_free(j);
 }
 
@@ -151,7 +141,7 @@ landfill_empty(struct posix *p)
   struct stat st;
 
   /* Each top-level directory adds a link; ext4 and XFS both count. Others report 1 and are always searched. */
-  return fstat(p->landfill_fd, &st) == 0 && st.st_nlink == 2;
+  return gi_fs_fstat(p->fs, p->landfill_fd, &st) == 0 && st.st_nlink == 2;
 }
 
 static void
@@ -166,9 +156,10 @@ janitor_timer(void *arg)
   }
   j = gi_new(struct posix_janitor);
   j->p = p;
-  j->landfill_fd = fcntl(p->landfill_fd, F_DUPFD_CLOEXEC, 3);
-  j->disk.gl_fd = fcntl(p->gl_fd, F_DUPFD_CLOEXEC, 3);
-  j->disk.root_fd = fcntl(p->root_fd, F_DUPFD_CLOEXEC, 3);
+  j->disk.fs = p->fs;
+  j->landfill_fd = gi_fs_reopen(p->fs, p->landfill_fd);
+  j->disk.gl_fd = gi_fs_reopen(p->fs, p->gl_fd);
+  j->disk.root_fd = gi_fs_reopen(p->fs, p->root_fd);
   j->disk.name = "janitor";
   j->disk.have_xattrat = p->have_xattrat;
   j->work.priority = GI_PRIO_LEAST;

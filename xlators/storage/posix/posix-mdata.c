@@ -241,7 +241,7 @@ write_by_gfid(struct posix *p, struct posix_inode *pi, const uint8_t raw[MDATA_D
     at = (struct posix_at){pi->dir ? pi->dir->fd : p->root_fd, ""};
   } else {
     posix_hpath(path, gfid);
-    if (fstatat(p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+    if (gi_fs_stat(p->fs, p->gl_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
       memmove(path + 7, path + 6, GI_UUID_TEXT);
       memcpy(path, "unlink/", 7);
     } else if (S_ISLNK(st.st_mode) && st.st_nlink == 1) {
@@ -267,7 +267,7 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
     return 0;
   posix_md_encode(&pi->times, raw);
   if (fd >= 0)
-    err = fsetxattr(fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;
+    err = gi_fs_fsetxattr(p->fs, fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;
   else
     err = write_by_gfid(p, pi, raw);
   mark_clean(pi);

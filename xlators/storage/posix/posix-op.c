@@ -312,7 +312,7 @@ adopt_dirs(struct posix_op *op)
   for (int i = 0; i < NODES; i++) {
     struct posix_node *n = &op->node[i];
 
-    posix_dir_unref(n->dir);
+    posix_dir_unref(op->p, n->dir);
     n->dir = NULL;
     if (n->fd < 0)
       continue;
@@ -354,11 +354,11 @@ op_finish(struct posix_op *op)
     clear_attributes(fop);
   adopt_dirs(op);
   if (op->fd_own)
-    close(op->fd);
+    gi_fs_close(op->p->fs, op->fd);
   if (op->fd2_own)
-    close(op->fd2);
+    gi_fs_close(op->p->fs, op->fd2);
   if (op->new_fd >= 0)
-    close(op->new_fd); /* nobody took it */
+    gi_fs_close(op->p->fs, op->new_fd); /* nobody took it */
   gi_buf_unref(&op->buf);
   gi_free(op->scratch);
   op->scratch = NULL;
@@ -376,6 +376,8 @@ must_move(struct posix_op *op)
   if (p->cfg.engine == ENGINE_POOL || op->kind->blocking || op->slow)
     return true;
   if (p->cfg.engine == ENGINE_URING && op->kind->uring)
+    return true;
+  if (gi_fs_busy(p->fs))
     return true;
   return p->any_slow && gi_now(op->x->reactor) < p->slow_until[op->fop->kind];
 }

@@ -28,7 +28,7 @@ posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_i
   dirfd = posix_node_dir(op, which);
   if (dirfd < 0)
     return dirfd;
-  if (fstat(dirfd, &st) < 0 || st.st_nlink == 0)
+  if (gi_fs_fstat(op->p->fs, dirfd, &st) < 0 || st.st_nlink == 0)
     return -ESTALE;
   posix_node_known(op, which, (struct posix_at){dirfd, ""});
   posix_iatt(&st, &op->node[which].gfid, pre);
@@ -42,7 +42,7 @@ read_entry(struct posix_op *op, int dirfd, const char *name, struct entry *e)
   int err;
 
   *e = (struct entry){.dirfd = dirfd, .name = name};
-  if (posix_at_stat(at, &e->st) < 0)
+  if (posix_at_stat(op->p, at, &e->st) < 0)
     return errno;
   e->there = true;
   err = posix_gfid_read(op->p, at, &e->gfid);
@@ -180,7 +180,7 @@ remove_name(struct posix_op *op, const struct entry *e, bool open)
     if (op->p->cfg.gfid2path)
       posix_gfid2path_remove(op->p, at, parent, e->name);
   }
-  if (unlinkat(e->dirfd, e->name, 0) == 0)
+  if (gi_fs_unlink(op->p->fs, e->dirfd, e->name, 0) == 0)
     return 0;
   err = errno;
   if (op->gone && !gi_gfid_is_none(&e->gfid)) {
@@ -240,7 +240,7 @@ to_landfill(struct posix_op *op, const struct entry *e)
 {
   char text[GI_UUID_TEXT];
 
-  return renameat(e->dirfd, e->name, op->p->landfill_fd, gi_gfid_text(&e->gfid, text)) < 0 ? errno : 0;
+  return gi_fs_rename(op->p->fs, e->dirfd, e->name, op->p->landfill_fd, gi_gfid_text(&e->gfid, text)) < 0 ? errno : 0;
 }
 
 enum posix_run
@@ -260,7 +260,7 @@ posix_run_rmdir(struct posix_op *op)
   if (fop->args.flags && !gi_gfid_is_none(&e.gfid))
     err = to_landfill(op, &e);
   else
-    err = unlinkat(dirfd, e.name, AT_REMOVEDIR) < 0 ? errno : 0;
+    err = gi_fs_unlink(op->p->fs, dirfd, e.name, AT_REMOVEDIR) < 0 ? errno : 0;
   if (err)
     return posix_err(op, err == EEXIST ? ENOTEMPTY : err);
   if (!gi_gfid_is_none(&e.gfid))
@@ -306,7 +306,7 @@ rename_allowed(struct posix_op *op, const struct entry *from, const struct entry
 static int
 rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
-  if (renameat(from->dirfd, from->name, to->dirfd, to->name) < 0)
+  if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
     return errno;
   if (to->there && !gi_gfid_is_none(&to->gfid)) {
     posix_handle_remove_dir(op->p, &op->node[PARENT2].gfid, to->name, &to->gfid);
@@ -352,7 +352,7 @@ rename_file(struct posix_op *op, const struct entry *from, const struct entry *t
 
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, old, parent, -1);
-  if (renameat(from->dirfd, from->name, to->dirfd, to->name) < 0) {
+  if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0) {
     err = errno;
     if (op->p->cfg.pgfid)
       posix_pgfid_change(op->p, old, parent, 1);
@@ -474,15 +474,15 @@ make_link(struct posix_op *op, struct posix_at from, int dirfd, const char *name
 {
   struct stat st;
 
-  if (linkat(from.fd, from.path, dirfd, name, 0) == 0)
+  if (gi_fs_link(op->p->fs, from.fd, from.path, dirfd, name) == 0)
     return 0;
   if (errno != EEXIST || !gi_dict_get(op->fop->xdata, "force-replace"))
     return errno;
-  if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 01000)
+  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 01000)
     return EEXIST;
-  if (unlinkat(dirfd, name, 0) < 0)
+  if (gi_fs_unlink(op->p->fs, dirfd, name, 0) < 0)
     return errno;
-  return linkat(from.fd, from.path, dirfd, name, 0) < 0 ? errno : 0;
+  return gi_fs_link(op->p->fs, from.fd, from.path, dirfd, name) < 0 ? errno : 0;
 }
 
 enum posix_run
@@ -511,7 +511,7 @@ posix_run_link(struct posix_op *op)
   if (!err && op->p->cfg.gfid2path)
     err = posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
   if (err) {
-    unlinkat(dirfd, name, 0);
+    gi_fs_unlink(op->p->fs, dirfd, name, 0);
     return posix_err(op, err);
   }
   err = posix_node_stat(op, OBJ, at, &fop->rsp.stat);

@@ -34,12 +34,12 @@ posix_prepare_fallocate(struct posix_op *op)
 }
 
 static int
-write_zeroes(int fd, off_t at, off_t len)
+write_zeroes(struct gi_fs *fs, int fd, off_t at, off_t len)
 {
   GI_CLEANUP_FREE char *zeroes = gi_zalloc(CHUNK);
 
   while (len > 0) {
-    ssize_t n = pwrite(fd, zeroes, len < CHUNK ? (size_t)len : CHUNK, at);
+    ssize_t n = gi_fs_pwrite(fs, fd, zeroes, len < CHUNK ? (size_t)len : CHUNK, at);
 
     if (n <= 0)
       return n < 0 ? errno : ENOSPC;
@@ -57,13 +57,13 @@ change_range(struct posix_op *op)
 
   switch (op->fop->kind) {
   case GI_FOP_DISCARD:
-    return fallocate(op->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, len) < 0 ? errno : 0;
+    return gi_fs_fallocate(op->p->fs, op->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, len) < 0 ? errno : 0;
   case GI_FOP_ZEROFILL:
-    if (fallocate(op->fd, FALLOC_FL_ZERO_RANGE, at, len) == 0)
+    if (gi_fs_fallocate(op->p->fs, op->fd, FALLOC_FL_ZERO_RANGE, at, len) == 0)
       return 0;
-    return errno == EOPNOTSUPP ? write_zeroes(op->fd, at, len) : errno;
+    return errno == EOPNOTSUPP ? write_zeroes(op->p->fs, op->fd, at, len) : errno;
   default:
-    return fallocate(op->fd, a->flags ? FALLOC_FL_KEEP_SIZE : 0, at, len) < 0 ? errno : 0;
+    return gi_fs_fallocate(op->p->fs, op->fd, a->flags ? FALLOC_FL_KEEP_SIZE : 0, at, len) < 0 ? errno : 0;
   }
 }
 
@@ -74,7 +74,7 @@ posix_run_fallocate(struct posix_op *op)
   struct stat st;
   int err = posix_obj_open(op, O_RDWR);
 
-  if (!err && fstat(op->fd, &st) < 0)
+  if (!err && gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     err = errno;
   if (!err && op->full && fop->args.offset + fop->args.size > (uint64_t)st.st_size)
     err = ENOSPC;
@@ -83,7 +83,7 @@ posix_run_fallocate(struct posix_op *op)
   posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
   err = change_range(op);
-  if (!err && op->sync && fop->kind == GI_FOP_ZEROFILL && fsync(op->fd) < 0)
+  if (!err && op->sync && fop->kind == GI_FOP_ZEROFILL && gi_fs_fsync(op->p->fs, op->fd, false) < 0)
     err = errno;
   if (!err)
     err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
@@ -122,7 +122,7 @@ open_destination(struct posix_op *op)
 
   if (op->fd2 >= 0)
     return 0;
-  op->fd2 = openat(op->p->gl_fd, posix_hpath(path, &op->node[VICTIM].gfid), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  op->fd2 = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[VICTIM].gfid), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   op->fd2_own = op->fd2 >= 0;
   return op->fd2 >= 0 ? 0 : errno == ENOENT ? ESTALE : errno;
 }
@@ -141,7 +141,7 @@ posix_run_copy_range(struct posix_op *op)
     err = posix_node_stat(op, VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.pre);
   if (err)
     return posix_err(op, err);
-  n = copy_file_range(op->fd, &in, op->fd2, &out, fop->args.size < INT32_MAX ? (size_t)fop->args.size : INT32_MAX, 0);
+  n = gi_fs_copy_range(op->p->fs, op->fd, &in, op->fd2, &out, fop->args.size < INT32_MAX ? (size_t)fop->args.size : INT32_MAX);
   if (n < 0)
     return posix_err(op, errno);
   err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.stat);
@@ -185,12 +185,12 @@ add_bytes(struct sums *s, const uint8_t *data, size_t len)
 }
 
 static int
-sum_range(int fd, off_t at, size_t len, struct sums *s)
+sum_range(struct gi_fs *fs, int fd, off_t at, size_t len, struct sums *s)
 {
   GI_CLEANUP_FREE uint8_t *chunk = gi_alloc(CHUNK);
 
   while (len) {
-    ssize_t n = pread(fd, chunk, len < CHUNK ? len : CHUNK, at);
+    ssize_t n = gi_fs_pread(fs, fd, chunk, len < CHUNK ? len : CHUNK, at);
 
     if (n < 0)
       return errno;
@@ -218,7 +218,7 @@ posix_run_rchecksum(struct posix_op *op)
     return posix_err(op, err);
   s.strong = EVP_MD_CTX_new();
   GI_ASSERT(s.strong && EVP_DigestInit_ex(s.strong, op->p->cfg.fips ? EVP_sha256() : EVP_md5(), NULL) == 1);
-  err = sum_range(op->fd, (off_t)fop->args.offset, (size_t)fop->args.size, &s);
+  err = sum_range(op->p->fs, op->fd, (off_t)fop->args.offset, (size_t)fop->args.size, &s);
   memset(r->strong_checksum, 0, sizeof(r->strong_checksum));
   EVP_DigestFinal_ex(s.strong, r->strong_checksum, NULL);
   EVP_MD_CTX_free(s.strong);

@@ -5,7 +5,6 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
@@ -16,15 +15,15 @@ open_brick(struct posix *p, struct gi_error *err)
 {
   struct stat st;
 
-  if (stat(p->brick, &st) < 0)
+  if (gi_fs_stat(p->fs, AT_FDCWD, p->brick, &st, 0) < 0)
     return gi_error_set(err, errno, "brick directory %s: %s", p->brick,
                         errno == ENOENT ? "it does not exist (is its file system mounted?)" : strerror(errno));
   if (!S_ISDIR(st.st_mode))
     return gi_error_set(err, ENOTDIR, "brick %s is not a directory", p->brick);
-  p->root_fd = open(p->brick, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  p->root_fd = gi_fs_openat(p->fs, AT_FDCWD, p->brick, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (p->root_fd < 0)
     return gi_error_set(err, errno, "cannot open brick directory %s: %s", p->brick, strerror(errno));
-  if (fgetxattr(p->root_fd, "user.glusterish.probe", NULL, 0) < 0 && errno == EOPNOTSUPP)
+  if (gi_fs_fgetxattr(p->fs, p->root_fd, "user.glusterish.probe", NULL, 0) < 0 && errno == EOPNOTSUPP)
     return gi_error_set(err, ENOTSUP, "the file system of brick %s has no extended attributes; use XFS or ext4", p->brick);
   return 0;
 }
@@ -41,7 +40,7 @@ check_volume_id(struct posix *p, const char *want, struct gi_error *err)
     return 0;
   if (!gi_gfid_parse(want, &p->volume_id))
     return gi_error_set(err, EINVAL, "brick %s: option volume-id '%s' is not a UUID", p->brick, want);
-  n = fgetxattr(p->root_fd, KEY_VOLUME_ID, raw, sizeof(raw));
+  n = gi_fs_fgetxattr(p->fs, p->root_fd, KEY_VOLUME_ID, raw, sizeof(raw));
   if (n < 0 && errno == ENODATA)
     return gi_error_set(err, ENODATA,
                         "brick %s is not part of volume %s: it has no %s attribute (not mounted, or never added to a volume?)",
@@ -62,10 +61,10 @@ static int
 check_root_gfid(struct posix *p, struct gi_error *err)
 {
   uint8_t raw[32];
-  ssize_t n = fgetxattr(p->root_fd, KEY_GFID, raw, sizeof(raw));
+  ssize_t n = gi_fs_fgetxattr(p->fs, p->root_fd, KEY_GFID, raw, sizeof(raw));
 
   if (n < 0 && errno == ENODATA) {
-    if (fsetxattr(p->root_fd, KEY_GFID, gi_gfid_root.b, 16, XATTR_CREATE) < 0)
+    if (gi_fs_fsetxattr(p->fs, p->root_fd, KEY_GFID, gi_gfid_root.b, 16, XATTR_CREATE) < 0)
       return gi_error_set(err, errno, "cannot set %s on brick %s: %s (trusted attributes need CAP_SYS_ADMIN)", KEY_GFID, p->brick,
                           strerror(errno));
     return 0;
@@ -80,11 +79,11 @@ check_root_gfid(struct posix *p, struct gi_error *err)
 
 /* A housekeeping directory below `at`, made if absent. */
 static int
-open_dir(int at, const char *name, mode_t mode, int *fd)
+open_dir(struct posix *p, int at, const char *name, mode_t mode, int *fd)
 {
-  if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
+  if (gi_fs_mkdir(p->fs, at, name, mode) < 0 && errno != EEXIST)
     return -1;
-  *fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  *fd = gi_fs_openat(p->fs, at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
   return *fd < 0 ? -1 : 0;
 }
 
@@ -94,16 +93,16 @@ make_housekeeping(struct posix *p, struct gi_error *err)
   struct stat st;
   char name[3];
 
-  if (open_dir(p->root_fd, ".glusterfs", 0600, &p->gl_fd) < 0 || fstat(p->gl_fd, &st) < 0)
+  if (open_dir(p, p->root_fd, ".glusterfs", 0600, &p->gl_fd) < 0 || gi_fs_fstat(p->fs, p->gl_fd, &st) < 0)
     return gi_error_set(err, errno, "cannot make or open %s/.glusterfs: %s", p->brick, strerror(errno));
   p->gl_dev = st.st_dev;
   p->gl_ino = st.st_ino;
   for (int i = 0; i < 256; i++) {
     snprintf(name, sizeof(name), "%02x", i);
-    if (mkdirat(p->gl_fd, name, 0700) < 0 && errno != EEXIST)
+    if (gi_fs_mkdir(p->fs, p->gl_fd, name, 0700) < 0 && errno != EEXIST)
       return gi_error_set(err, errno, "cannot make %s/.glusterfs/%s: %s", p->brick, name, strerror(errno));
   }
-  if (open_dir(p->gl_fd, "landfill", 0755, &p->landfill_fd) < 0 || open_dir(p->gl_fd, "unlink", 0600, &p->unlink_fd) < 0)
+  if (open_dir(p, p->gl_fd, "landfill", 0755, &p->landfill_fd) < 0 || open_dir(p, p->gl_fd, "unlink", 0600, &p->unlink_fd) < 0)
     return gi_error_set(err, errno, "cannot make %s/.glusterfs/landfill or unlink: %s", p->brick, strerror(errno));
   return 0;
 }
@@ -115,13 +114,13 @@ check_root_handle(struct posix *p, struct gi_error *err)
   struct stat root, there;
 
   posix_hpath(path, &gi_gfid_root);
-  if (mkdirat(p->gl_fd, "00/00", 0700) < 0 && errno != EEXIST)
+  if (gi_fs_mkdir(p->fs, p->gl_fd, "00/00", 0700) < 0 && errno != EEXIST)
     return gi_error_set(err, errno, "cannot make %s/.glusterfs/00/00: %s", p->brick, strerror(errno));
-  if (symlinkat("../../..", p->gl_fd, path) == 0)
+  if (gi_fs_symlink(p->fs, "../../..", p->gl_fd, path) == 0)
     return 0;
   if (errno != EEXIST)
     return gi_error_set(err, errno, "cannot make the root handle of brick %s: %s", p->brick, strerror(errno));
-  if (fstat(p->root_fd, &root) < 0 || fstatat(p->gl_fd, path, &there, 0) < 0 || root.st_dev != there.st_dev ||
+  if (gi_fs_fstat(p->fs, p->root_fd, &root) < 0 || gi_fs_stat(p->fs, p->gl_fd, path, &there, 0) < 0 || root.st_dev != there.st_dev ||
       root.st_ino != there.st_ino)
     return gi_error_set(err, EINVAL, "the root handle %s/.glusterfs/%s does not lead to the brick: was the brick copied?", p->brick,
                         path);
@@ -132,21 +131,16 @@ check_root_handle(struct posix *p, struct gi_error *err)
 static void
 empty_unlink(struct posix *p)
 {
-  int fd = dup(p->unlink_fd);
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-  struct dirent *d;
+  struct gi_fs_dir dir;
+  const struct gi_fs_dirent *d;
 
-  if (!dir) {
-    if (fd >= 0)
-      close(fd);
+  if (gi_fs_dir_open(&dir, p->fs, p->unlink_fd, "."))
     return;
+  while ((d = gi_fs_dir_next(&dir))) {
+    if (d->name[0] != '.')
+      gi_fs_unlink(p->fs, p->unlink_fd, d->name, 0);
   }
-  rewinddir(dir);
-  while ((d = readdir(dir))) {
-    if (d->d_name[0] != '.')
-      unlinkat(p->unlink_fd, d->d_name, 0);
-  }
-  closedir(dir);
+  gi_fs_dir_close(&dir);
 }
 
 static void
@@ -155,7 +149,7 @@ move_old_landfill(struct posix *p)
   struct gi_gfid name = gi_gfid_new(p->x->reactor);
   char text[GI_UUID_TEXT];
 
-  if (renameat(p->root_fd, ".landfill", p->landfill_fd, gi_gfid_text(&name, text)) == 0)
+  if (gi_fs_rename(p->fs, p->root_fd, ".landfill", p->landfill_fd, gi_gfid_text(&name, text)) == 0)
     gi_log(GI_LOG_INFO, p->name, GI_MSG_POSIX + 2, "moved the old .landfill of %s away", p->brick);
 }
 
@@ -166,11 +160,11 @@ set_owner(struct posix *p, const struct posix_options *o, struct gi_error *err)
   gid_t gid = o->gid >= 0 ? (gid_t)o->gid : (gid_t)-1;
   struct stat st;
 
-  if ((o->uid < 0 && o->gid < 0) || fstat(p->root_fd, &st) < 0)
+  if ((o->uid < 0 && o->gid < 0) || gi_fs_fstat(p->fs, p->root_fd, &st) < 0)
     return 0;
   if ((o->uid < 0 || st.st_uid == uid) && (o->gid < 0 || st.st_gid == gid))
     return 0;
-  if (fchown(p->root_fd, uid, gid) < 0)
+  if (gi_fs_chown(p->fs, p->root_fd, "", uid, gid) < 0)
     return gi_error_set(err, errno, "cannot give brick %s to uid %lld gid %lld: %s", p->brick, (long long)o->uid, (long long)o->gid,
                         strerror(errno));
   return 0;
@@ -189,7 +183,8 @@ size_dir_cache(struct posix *p)
 int
 posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err)
 {
-  umask(0); /* the client applied its own already */
+  if (!p->fs)
+    umask(0); /* the client applied its own already */
   if (open_brick(p, err) < 0 || check_volume_id(p, o->volume_id, err) < 0 || check_root_gfid(p, err) < 0 ||
       make_housekeeping(p, err) < 0 || check_root_handle(p, err) < 0 || set_owner(p, o, err) < 0)
     return -1;
@@ -198,7 +193,7 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
   posix_at_probe(p, o->xattr_at);
   size_dir_cache(p);
   p->root_dir = gi_new(struct posix_dir);
-  p->root_dir->fd = fcntl(p->root_fd, F_DUPFD_CLOEXEC, 3);
+  p->root_dir->fd = gi_fs_reopen(p->fs, p->root_fd);
   p->root_dir->refs = 1;
   if (p->root_dir->fd < 0)
     return gi_error_set(err, errno, "cannot keep brick %s open: %s", p->brick, strerror(errno));

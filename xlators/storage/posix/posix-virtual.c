@@ -5,7 +5,6 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include <dirent.h>
 
 static enum posix_run
 answer_text(struct posix_op *op, const char *text)
@@ -132,26 +131,21 @@ ancestry_path(struct posix_op *op, struct posix_at at, const struct stat *st)
 static enum posix_run
 real_filename(struct posix_op *op, struct posix_at at, const char *want)
 {
-  int fd = openat(at.fd, at.path[0] ? at.path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+  struct gi_fs_dir dir;
+  const struct gi_fs_dirent *d;
   enum posix_run r = RUN_DONE;
-  struct dirent *d;
+  int err = gi_fs_dir_open(&dir, op->p->fs, at.fd, at.path[0] ? at.path : ".");
 
-  if (!dir) {
-    int err = errno;
-
-    if (fd >= 0)
-      close(fd);
-    return posix_err(op, err);
-  }
+  if (err)
+    return posix_err(op, -err);
   posix_err(op, ENODATA);
-  while ((d = readdir(dir))) {
-    if (strcasecmp(d->d_name, want) == 0) {
-      r = answer_text(op, d->d_name);
+  while ((d = gi_fs_dir_next(&dir))) {
+    if (strcasecmp(d->name, want) == 0) {
+      r = answer_text(op, d->name);
       break;
     }
   }
-  closedir(dir);
+  gi_fs_dir_close(&dir);
   return r;
 }
 

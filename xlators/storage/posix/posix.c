@@ -135,7 +135,7 @@ check_options(const struct posix_options *o, struct gi_error *err)
 static void
 choose_engine(struct posix *p)
 {
-  if (p->cfg.engine == ENGINE_POOL || p->cfg.engine == ENGINE_INLINE)
+  if (p->cfg.engine == ENGINE_POOL || p->cfg.engine == ENGINE_INLINE || p->fs)
     return;
   p->uring = posix_uring_new(p);
   if (!p->uring)
@@ -153,10 +153,10 @@ posix_destroy(struct posix *p)
   posix_uring_free(&p->uring);
   while (!gi_list_empty(&p->dirs))
     posix_dir_drop(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
-  posix_dir_unref(p->root_dir);
+  posix_dir_unref(p, p->root_dir);
   for (int *fd = &p->root_fd; fd <= &p->landfill_fd; fd++) {
     if (*fd >= 0)
-      close(*fd);
+      gi_fs_close(p->fs, *fd);
   }
   gi_free(p->brick);
   gi_free(p->hostname);
@@ -175,6 +175,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
     return -1;
   p = gi_new(struct posix);
   p->x = x;
+  p->fs = x->ctx->fs;
   p->name = x->name;
   p->brick = gi_strdup(o->directory);
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = -1;
@@ -287,13 +288,16 @@ posix_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 
 struct closing { /* closing the last descriptor of a removed big file frees its blocks, which takes time */
   struct gi_work work;
+  struct gi_fs *fs;
   int fd;
 };
 
 static void
 closing_run(struct gi_work *w)
 {
-  close(GI_CONTAINER(w, struct closing, work)->fd);
+  struct closing *c = GI_CONTAINER(w, struct closing, work);
+
+  gi_fs_close(c->fs, c->fd);
 }
 
 static void
@@ -307,14 +311,15 @@ close_fd(struct posix *p, int fd)
 {
   struct stat st;
 
-  if (p->cfg.engine == ENGINE_INLINE || fstat(fd, &st) < 0 || st.st_nlink > 0 ||
+  if (p->cfg.engine == ENGINE_INLINE || gi_fs_fstat(p->fs, fd, &st) < 0 || st.st_nlink > 0 ||
       (uint64_t)st.st_blocks * 512 < POSIX_BIG_FILE) {
-    close(fd);
+    gi_fs_close(p->fs, fd);
     return;
   }
 
   struct closing *c = gi_new(struct closing);
 
+  c->fs = p->fs;
   c->fd = fd;
   c->work.priority = GI_PRIO_LOW;
   c->work.run = closing_run;

@@ -15,6 +15,7 @@
 #ifndef POSIX_H
 #define POSIX_H
 
+#include "libglusterish/fs.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 
@@ -186,6 +187,7 @@ extern const struct gi_metric posix_metric_table[];
 
 struct posix {
   struct gi_xlator *x;
+  struct gi_fs *fs; /* of the process; NULL = the kernel's */
   const char *name; /* x->name, for logs */
   char *brick;      /* absolute path */
   char *hostname, *node_uuid;
@@ -239,14 +241,14 @@ bool posix_inode_has_fd(struct posix *p, struct gi_inode *inode);
 
 /* ---- posix-at.c: calls relative to a descriptor; -1 and errno like the kernel's ---- */
 void posix_at_probe(struct posix *p, bool wanted);
-int posix_at_stat(struct posix_at at, struct stat *st);
+int posix_at_stat(const struct posix *p, struct posix_at at, struct stat *st);
 ssize_t posix_at_get(const struct posix *p, struct posix_at at, const char *name, void *value, size_t size);
 int posix_at_set(const struct posix *p, struct posix_at at, const char *name, const void *value, size_t size, int flags);
 ssize_t posix_at_list(const struct posix *p, struct posix_at at, char *list, size_t size);
 int posix_at_remove(const struct posix *p, struct posix_at at, const char *name);
-int posix_at_chown(struct posix_at at, uid_t uid, gid_t gid);
-int posix_at_chmod(struct posix_at at, mode_t mode);
-int posix_at_times(struct posix_at at, const struct timespec ts[2]);
+int posix_at_chown(const struct posix *p, struct posix_at at, uid_t uid, gid_t gid);
+int posix_at_chmod(const struct posix *p, struct posix_at at, mode_t mode);
+int posix_at_times(const struct posix *p, struct posix_at at, const struct timespec ts[2]);
 /* A value of any length into a fresh buffer (NUL added); -1 and errno. */
 ssize_t posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, char **value);
 ssize_t posix_at_list_alloc(const struct posix *p, struct posix_at at, char **list);
@@ -270,7 +272,7 @@ void posix_unpark(const struct posix *p, const struct gi_gfid *gfid);
 char *posix_dir_path(const struct posix *p, const struct gi_gfid *gfid);
 
 /* ---- posix-dircache.c (reactor) and what `run` uses of it ---- */
-void posix_dir_unref(struct posix_dir *d);
+void posix_dir_unref(struct posix *p, struct posix_dir *d);
 struct posix_dir *posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd); /* takes the fd */
 void posix_dir_drop(struct posix *p, struct posix_inode *pi);
 struct posix_dir *posix_dir_pin(struct posix *p, struct posix_inode *pi); /* NULL if not cached */
@@ -396,7 +398,7 @@ int posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const ch
 void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
 int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
 /* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
-ssize_t posix_write_all(int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
+ssize_t posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
 
 /* ---- posix-uring.c ---- */
 struct posix_uring *posix_uring_new(struct posix *p); /* NULL when the kernel refuses */

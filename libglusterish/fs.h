@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The local file system below a brick, as the calls a brick makes to it.
+ *
+ * A struct gi_fs stands for one process's view of a file system; NULL is the
+ * kernel's, and then every call here is the system call of that name. The
+ * simulator gives a process another one (gi_ctx.fs), so that the translators
+ * that keep files run unchanged on a simulated disk. Whoever keeps files on a
+ * brick goes through this header and never calls the kernel for them.
+ *
+ * Arguments, results and errno are those of the system calls. A path of ""
+ * means the descriptor itself. Nothing follows a symlink in the last component
+ * except gi_fs_openat without O_NOFOLLOW and gi_fs_stat with flags 0. A
+ * descriptor of one view means nothing to another, nor to the kernel.
+ */
+#ifndef GI_FS_H
+#define GI_FS_H
+
+#include "libglusterish/types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct gi_fs;
+
+/* One entry of gi_fs_getdents: the kernel's struct linux_dirent64. */
+struct gi_fs_dirent {
+  uint64_t ino;
+  int64_t off; /* position after this entry, for gi_fs_lseek */
+  uint16_t reclen;
+  uint8_t type; /* DT_* */
+  char name[];
+};
+
+/* Xattr calls on descriptor + name, and reads that do not wait, fail as the kernel's do. */
+struct gi_fs_ops {
+  int (*openat)(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode);
+  int (*close)(struct gi_fs *fs, int fd);
+  int (*stat)(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags);
+  int (*link)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
+  int (*unlink)(struct gi_fs *fs, int at, const char *path, int flags);
+  int (*rename)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
+  int (*mkdir)(struct gi_fs *fs, int at, const char *path, mode_t mode);
+  int (*mknod)(struct gi_fs *fs, int at, const char *path, mode_t mode, dev_t dev);
+  int (*symlink)(struct gi_fs *fs, const char *text, int at, const char *path);
+  ssize_t (*readlink)(struct gi_fs *fs, int at, const char *path, char *out, size_t size);
+  int (*chown)(struct gi_fs *fs, int at, const char *path, uid_t uid, gid_t gid);
+  int (*chmod)(struct gi_fs *fs, int at, const char *path, mode_t mode);
+  int (*times)(struct gi_fs *fs, int at, const char *path, const struct timespec ts[2]);
+  ssize_t (*getxattr)(struct gi_fs *fs, int at, const char *path, const char *name, void *value, size_t size);
+  int (*setxattr)(struct gi_fs *fs, int at, const char *path, const char *name, const void *value, size_t size, int flags);
+  ssize_t (*listxattr)(struct gi_fs *fs, int at, const char *path, char *list, size_t size);
+  int (*removexattr)(struct gi_fs *fs, int at, const char *path, const char *name);
+  ssize_t (*preadv)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
+  ssize_t (*pwritev)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
+  int (*fsync)(struct gi_fs *fs, int fd, bool datasync);
+  int (*syncfs)(struct gi_fs *fs, int fd);
+  int (*ftruncate)(struct gi_fs *fs, int fd, off_t size);
+  int (*fallocate)(struct gi_fs *fs, int fd, int mode, off_t at, off_t len);
+  off_t (*lseek)(struct gi_fs *fs, int fd, off_t at, int whence);
+  ssize_t (*copy_range)(struct gi_fs *fs, int in, off_t *in_at, int out, off_t *out_at, size_t len);
+  ssize_t (*getdents)(struct gi_fs *fs, int fd, void *buf, size_t size);
+  int (*statvfs)(struct gi_fs *fs, int fd, struct statvfs *v);
+  /* Calls made now may wait for the disk: whoever could make them off the reactor should. */
+  bool (*busy)(struct gi_fs *fs);
+};
+
+/* Every implementation embeds this first. */
+struct gi_fs {
+  const struct gi_fs_ops *ops;
+};
+
+#define GI_FS_CALL(fs, simulated, kernel) return (fs) ? (fs)->ops->simulated : (kernel)
+
+static inline int
+gi_fs_openat(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode)
+{
+  GI_FS_CALL(fs, openat(fs, at, path, flags, mode), openat(at, path, flags, mode));
+}
+
+static inline int
+gi_fs_close(struct gi_fs *fs, int fd)
+{
+  GI_FS_CALL(fs, close(fs, fd), close(fd));
+}
+
+/* A second descriptor of a directory. */
+static inline int
+gi_fs_reopen(struct gi_fs *fs, int fd)
+{
+  return gi_fs_openat(fs, fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+static inline int
+gi_fs_fstat(struct gi_fs *fs, int fd, struct stat *st)
+{
+  GI_FS_CALL(fs, stat(fs, fd, "", st, AT_SYMLINK_NOFOLLOW), fstat(fd, st));
+}
+
+static inline int
+gi_fs_stat(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags)
+{
+  GI_FS_CALL(fs, stat(fs, at, path, st, flags), fstatat(at, path, st, flags));
+}
+
+static inline int
+gi_fs_link(struct gi_fs *fs, int from, const char *old, int to, const char *new)
+{
+  GI_FS_CALL(fs, link(fs, from, old, to, new), linkat(from, old, to, new, 0));
+}
+
+static inline int
+gi_fs_unlink(struct gi_fs *fs, int at, const char *path, int flags)
+{
+  GI_FS_CALL(fs, unlink(fs, at, path, flags), unlinkat(at, path, flags));
+}
+
+int gi_fs_kernel_rename(int from, const char *old, int to, const char *new); /* stdio.h stays out of here */
+
+static inline int
+gi_fs_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new)
+{
+  GI_FS_CALL(fs, rename(fs, from, old, to, new), gi_fs_kernel_rename(from, old, to, new));
+}
+
+static inline int
+gi_fs_mkdir(struct gi_fs *fs, int at, const char *path, mode_t mode)
+{
+  GI_FS_CALL(fs, mkdir(fs, at, path, mode), mkdirat(at, path, mode));
+}
+
+static inline int
+gi_fs_mknod(struct gi_fs *fs, int at, const char *path, mode_t mode, dev_t dev)
+{
+  GI_FS_CALL(fs, mknod(fs, at, path, mode, dev), mknodat(at, path, mode, dev));
+}
+
+static inline int
+gi_fs_symlink(struct gi_fs *fs, const char *text, int at, const char *path)
+{
+  GI_FS_CALL(fs, symlink(fs, text, at, path), symlinkat(text, at, path));
+}
+
+static inline ssize_t
+gi_fs_readlink(struct gi_fs *fs, int at, const char *path, char *out, size_t size)
+{
+  GI_FS_CALL(fs, readlink(fs, at, path, out, size), readlinkat(at, path, out, size));
+}
+
+static inline int
+gi_fs_chown(struct gi_fs *fs, int at, const char *path, uid_t uid, gid_t gid)
+{
+  GI_FS_CALL(fs, chown(fs, at, path, uid, gid),
+             path[0] ? fchownat(at, path, uid, gid, AT_SYMLINK_NOFOLLOW) : fchown(at, uid, gid));
+}
+
+/* The caller has made sure that it is not a symlink. */
+static inline int
+gi_fs_chmod(struct gi_fs *fs, int at, const char *path, mode_t mode)
+{
+  GI_FS_CALL(fs, chmod(fs, at, path, mode), path[0] ? fchmodat(at, path, mode, 0) : fchmod(at, mode));
+}
+
+static inline int
+gi_fs_times(struct gi_fs *fs, int at, const char *path, const struct timespec ts[2])
+{
+  GI_FS_CALL(fs, times(fs, at, path, ts), path[0] ? utimensat(at, path, ts, AT_SYMLINK_NOFOLLOW) : futimens(at, ts));
+}
+
+ssize_t gi_fs_fgetxattr(struct gi_fs *fs, int fd, const char *name, void *value, size_t size);
+int gi_fs_fsetxattr(struct gi_fs *fs, int fd, const char *name, const void *value, size_t size, int flags);
+
+static inline ssize_t
+gi_fs_preadv(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags)
+{
+  GI_FS_CALL(fs, preadv(fs, fd, iov, n, at, flags), preadv2(fd, iov, n, at, flags));
+}
+
+static inline ssize_t
+gi_fs_pread(struct gi_fs *fs, int fd, void *out, size_t len, off_t at)
+{
+  struct iovec iov = {out, len};
+
+  GI_FS_CALL(fs, preadv(fs, fd, &iov, 1, at, 0), pread(fd, out, len, at));
+}
+
+static inline ssize_t
+gi_fs_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at)
+{
+  GI_FS_CALL(fs, pwritev(fs, fd, iov, n, at), pwritev(fd, iov, n, at));
+}
+
+static inline ssize_t
+gi_fs_pwrite(struct gi_fs *fs, int fd, const void *data, size_t len, off_t at)
+{
+  struct iovec iov = {(void *)(uintptr_t)data, len};
+
+  GI_FS_CALL(fs, pwritev(fs, fd, &iov, 1, at), pwrite(fd, data, len, at));
+}
+
+static inline int
+gi_fs_fsync(struct gi_fs *fs, int fd, bool datasync)
+{
+  GI_FS_CALL(fs, fsync(fs, fd, datasync), datasync ? fdatasync(fd) : fsync(fd));
+}
+
+static inline int
+gi_fs_syncfs(struct gi_fs *fs, int fd)
+{
+  GI_FS_CALL(fs, syncfs(fs, fd), syncfs(fd));
+}
+
+static inline int
+gi_fs_ftruncate(struct gi_fs *fs, int fd, off_t size)
+{
+  GI_FS_CALL(fs, ftruncate(fs, fd, size), ftruncate(fd, size));
+}
+
+static inline int
+gi_fs_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len)
+{
+  GI_FS_CALL(fs, fallocate(fs, fd, mode, at, len), fallocate(fd, mode, at, len));
+}
+
+static inline off_t
+gi_fs_lseek(struct gi_fs *fs, int fd, off_t at, int whence)
+{
+  GI_FS_CALL(fs, lseek(fs, fd, at, whence), lseek(fd, at, whence));
+}
+
+static inline ssize_t
+gi_fs_copy_range(struct gi_fs *fs, int in, off_t *in_at, int out, off_t *out_at, size_t len)
+{
+  GI_FS_CALL(fs, copy_range(fs, in, in_at, out, out_at, len), copy_file_range(in, in_at, out, out_at, len, 0));
+}
+
+/* Entries (struct gi_fs_dirent) from the descriptor's position on; 0 = end. */
+ssize_t gi_fs_getdents(struct gi_fs *fs, int fd, void *buf, size_t size);
+
+static inline int
+gi_fs_statvfs(struct gi_fs *fs, int fd, struct statvfs *v)
+{
+  GI_FS_CALL(fs, statvfs(fs, fd, v), fstatvfs(fd, v));
+}
+
+static inline bool
+gi_fs_busy(struct gi_fs *fs)
+{
+  return fs && fs->ops->busy(fs);
+}
+
+/* ---- reading a directory entry by entry ---- */
+
+struct gi_fs_dir {
+  struct gi_fs *fs;
+  int fd; /* its own */
+  ssize_t len, next;
+  _Alignas(8) char buf[4096];
+};
+
+/* Opens directory `path` in `at` ("." = itself, not following a symlink). 0 or -errno; gi_fs_dir_close after success. */
+int gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path);
+/* The next entry, including "." and ".."; valid until the next call. NULL = end or an error. */
+const struct gi_fs_dirent *gi_fs_dir_next(struct gi_fs_dir *d);
+void gi_fs_dir_close(struct gi_fs_dir *d);
+
+#endif
