@@ -269,6 +269,8 @@ volfile_text(const char *type, const char *options, unsigned nchildren)
   return text;
 }
 
+struct gi_fs *fake_fs;
+
 struct fake_stack *
 fake_stack_try(const char *type, const char *options, unsigned nchildren, struct gi_error *err)
 {
@@ -279,7 +281,8 @@ fake_stack_try(const char *type, const char *options, unsigned nchildren, struct
   gi_class_register(&top_class);
   gi_list_init(&s->owned);
   p->nchildren = nchildren;
-  p->ctx.reactor = gi_reactor_new(2);
+  p->ctx.fs = fake_fs;
+  p->ctx.reactor = gi_reactor_new(fake_fs ? 0 : 2);
   p->ctx.process_name = "unit-test";
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "unit-test");
 

@@ -56,6 +56,8 @@ struct fake_stack {
 /* `options` are volfile lines "option NAME VALUE\n"…, or NULL. Fails the test if the graph cannot be built; children are
  * reported CHILD_UP. */
 struct fake_stack *fake_stack_new(const char *type, const char *options, unsigned nchildren);
+/* The file system of the stacks made from now on; such a stack has no worker threads. NULL (the start) = the kernel's. */
+extern struct gi_fs *fake_fs;
 void fake_stack_free(struct fake_stack *s); /* asserts that no fop, inode reference or fd is left */
 /* Only builds; returns NULL and err instead of failing the test. */
 struct fake_stack *fake_stack_try(const char *type, const char *options, unsigned nchildren, struct gi_error *err);
