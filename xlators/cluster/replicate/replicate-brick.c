@@ -30,6 +30,13 @@ note(struct brick *b, const char *fmt, ...)
   va_end(ap);
 }
 
+static void
+refuse(struct gi_fop *fop, int err)
+{
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+}
+
 /* ---- objects and names ---- */
 
 static struct brick_object *
@@ -49,6 +56,14 @@ brick_object(struct brick *b, uint8_t n)
   return find_object(b, &gfid);
 }
 
+static void
+forget_object(struct brick_object *o)
+{
+  gi_free(o->data);
+  gi_free(o->there);
+  gi_dict_unref(&o->xattr);
+}
+
 static struct brick_object *
 make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
 {
@@ -58,6 +73,7 @@ make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
   while (i < BRICK_OBJECTS - 1 && b->object[i].used && !gi_gfid_equal(&b->object[i].stat.gfid, gfid))
     i++;
   o = &b->object[i];
+  forget_object(o);
   *o = (struct brick_object){.used = true};
   o->stat.gfid = *gfid;
   o->stat.mode = mode;
@@ -109,12 +125,19 @@ note_lock(struct brick *b, struct gi_fop *fop)
   bool unlock = entry ? fop->args.cmd == GI_ENTRYLK_UNLOCK : fop->args.type == GI_LK_UNLOCK;
   bool wait = entry ? fop->args.cmd == GI_ENTRYLK_LOCK : fop->args.cmd == GI_LKCMD_SETW;
   char range[48];
+  bool heal = strcmp(fop->args.domain, "under-test:self-heal") == 0;
+  unsigned *busy = heal ? &b->busy_heal : &b->busy;
 
   if (entry)
-    note(b, "%s:%s", unlock ? "EU" : wait ? "EW" : "E", fop->args.name ? fop->args.name : "*");
+    note(b, "%s%s:%s", unlock ? "EU" : wait ? "EW" : "E", heal ? "H" : "", fop->args.name ? fop->args.name : "*");
   else
-    note(b, "%s:%s", unlock ? "U" : wait ? "W" : "L", range_text(&fop->args.flock, range));
-  assert_string_equal(fop->args.domain, "under-test");
+    note(b, "%s%s:%s", unlock ? "U" : wait ? "W" : "L", heal ? "H" : "", range_text(&fop->args.flock, range));
+  if (!heal)
+    assert_string_equal(fop->args.domain, "under-test");
+  if (!unlock && !wait && *busy && fop->rsp.ret >= 0) {
+    (*busy)--;
+    refuse(fop, EAGAIN);
+  }
   assert_int_equal(fop->caller.owner.len, 8);
   if (fop->rsp.ret < 0)
     return;
@@ -144,7 +167,7 @@ mark_key(unsigned j, char buf[64])
 }
 
 static void
-put_marks(const struct brick_object *o, struct gi_dict *d)
+put_marks(const struct brick *b, const struct brick_object *o, struct gi_dict *d)
 {
   for (unsigned j = 0; j <= BRICKS; j++) {
     uint32_t be[3];
@@ -156,6 +179,8 @@ put_marks(const struct brick_object *o, struct gi_dict *d)
       be[s] = htobe32((uint32_t)o->mark[j][s]);
     gi_dict_set_bin(d, mark_key(j, key), be, sizeof(be));
   }
+  if (b->raw_len)
+    gi_dict_set_bin(d, "trusted.afr.v-client-2", b->raw_mark, b->raw_len);
 }
 
 static void
@@ -185,13 +210,13 @@ xattrop(struct brick *b, struct gi_fop *fop)
         continue;
       snprintf(text + at, sizeof(text) - at, "%s%s%c%+d", at ? "," : "", j == BRICKS ? "" : who, "dme"[s], add);
       if (o && fop->rsp.ret >= 0)
-        o->mark[j][s] += add;
+        o->mark[j][s] = (int32_t)((uint32_t)o->mark[j][s] + (uint32_t)add);
     }
   }
   note(b, "X:%s", text[0] ? text : "0");
   if (fop->rsp.ret >= 0 && o) {
     fop->rsp.dict = gi_dict_new();
-    put_marks(o, fop->rsp.dict);
+    put_marks(b, o, fop->rsp.dict);
   } else if (fop->rsp.ret >= 0) {
     fop->rsp.ret = -1;
     fop->rsp.err = ENOENT;
@@ -209,13 +234,6 @@ xattrop(struct brick *b, struct gi_fop *fop)
 /* ---- the rest ---- */
 
 static void
-refuse(struct gi_fop *fop, int err)
-{
-  fop->rsp.ret = -1;
-  fop->rsp.err = err;
-}
-
-static void
 lookup(struct brick *b, struct gi_fop *fop)
 {
   struct brick_name *e = fop->loc.name ? find_name(b, &fop->loc.pargfid, fop->loc.name) : NULL;
@@ -229,7 +247,9 @@ lookup(struct brick *b, struct gi_fop *fop)
   }
   fop->rsp.stat = o->stat;
   if (gi_dict_get(fop->xdata, "trusted.afr.dirty"))
-    put_marks(o, fop->rsp.xdata);
+    put_marks(b, o, fop->rsp.xdata);
+  if (gi_dict_get(fop->xdata, "list-xattr"))
+    gi_dict_merge(fop->rsp.xdata, o->xattr);
 }
 
 static void
@@ -250,6 +270,15 @@ create(struct brick *b, struct gi_fop *fop)
 }
 
 static void
+store_payload(struct brick_object *o, uint64_t offset, const struct gi_payload *p)
+{
+  for (uint32_t i = 0; i < p->count; i++) {
+    brick_store(o, offset, p->slice[i].data, p->slice[i].len);
+    offset += p->slice[i].len;
+  }
+}
+
+static void
 write_data(struct brick *b, struct gi_fop *fop)
 {
   struct brick_object *o = find_object(b, &fop->fd->inode->gfid);
@@ -261,6 +290,8 @@ write_data(struct brick *b, struct gi_fop *fop)
   }
   fop->rsp.ret = (int32_t)fop->payload.len;
   fop->rsp.pre = o->stat;
+  if (o->data && !b->arbiter)
+    store_payload(o, fop->args.offset, &fop->payload);
   if (b->arbiter) {
     assert_int_equal(fop->payload.len, fop->args.size ? 1 : 0);
     assert_true(!fop->args.size || fop->payload.slice[0].data[0] == 0xff);
@@ -269,12 +300,186 @@ write_data(struct brick *b, struct gi_fop *fop)
   fop->rsp.post = o->stat;
 }
 
+/* ---- contents ---- */
+
+static void
+resize(struct brick_object *o, uint64_t size)
+{
+  uint64_t pages = (size + BRICK_PAGE - 1) / BRICK_PAGE, had = (o->stat.size + BRICK_PAGE - 1) / BRICK_PAGE;
+  uint8_t *data = gi_zalloc((pages + 1) * BRICK_PAGE), *there = gi_zalloc(pages + 1);
+  uint64_t keep = size < o->stat.size ? size : o->stat.size;
+
+  if (o->data) {
+    memcpy(data, o->data, keep);
+    memcpy(there, o->there, pages < had ? pages : had);
+  }
+  gi_free(o->data);
+  gi_free(o->there);
+  o->data = data;
+  o->there = there;
+  o->stat.size = size;
+}
+
+static void
+count_blocks(struct brick_object *o)
+{
+  o->stat.blocks = 0;
+  for (uint64_t p = 0; p * BRICK_PAGE < o->stat.size; p++)
+    o->stat.blocks += o->there[p] ? BRICK_PAGE / 512 : 0;
+}
+
+void
+brick_store(struct brick_object *o, uint64_t offset, const void *data, uint64_t len)
+{
+  if (offset + len > o->stat.size || !o->data)
+    resize(o, offset + len > o->stat.size ? offset + len : o->stat.size);
+  if (!len)
+    return;
+  memcpy(o->data + offset, data, len);
+  memset(o->there + offset / BRICK_PAGE, 1, (offset + len - 1) / BRICK_PAGE - offset / BRICK_PAGE + 1);
+  count_blocks(o);
+}
+
+static void
+read_data(struct brick_object *o, struct gi_fop *fop)
+{
+  uint64_t at = fop->args.offset, left = at < o->stat.size ? o->stat.size - at : 0;
+  uint64_t len = fop->args.size < left ? fop->args.size : left;
+
+  fop->rsp.ret = (int32_t)len;
+  if (len)
+    gi_payload_add_copy(&fop->rsp.payload, o->data + at, len);
+}
+
+static void
+checksum(struct brick_object *o, struct gi_fop *fop)
+{
+  uint64_t at = fop->args.offset, end = at + fop->args.size, sum = 14695981039346656037ull;
+
+  for (; at < end && at < o->stat.size; at++)
+    sum = (sum ^ o->data[at]) * 1099511628211ull;
+  memset(fop->rsp.strong_checksum, 0, 32);
+  memcpy(fop->rsp.strong_checksum, &sum, sizeof(sum));
+  fop->rsp.strong_len = 32;
+}
+
+static void
+seek_data(struct brick_object *o, struct gi_fop *fop)
+{
+  uint64_t page = fop->args.offset / BRICK_PAGE;
+
+  while (page * BRICK_PAGE < o->stat.size && !o->there[page])
+    page++;
+  if (page * BRICK_PAGE >= o->stat.size)
+    refuse(fop, ENXIO);
+  else
+    fop->rsp.offset = page * BRICK_PAGE > fop->args.offset ? page * BRICK_PAGE : fop->args.offset;
+}
+
+static void
+discard(struct brick_object *o, uint64_t offset, uint64_t len)
+{
+  for (uint64_t at = offset; at < offset + len && at < o->stat.size; at++)
+    o->data[at] = 0;
+  for (uint64_t p = (offset + BRICK_PAGE - 1) / BRICK_PAGE; (p + 1) * BRICK_PAGE <= offset + len && p * BRICK_PAGE < o->stat.size;
+       p++)
+    o->there[p] = 0;
+  count_blocks(o);
+}
+
+/* Operations on contents; false: not one. */
+static bool
+act_data(struct brick_object *o, struct gi_fop *fop)
+{
+  if (!o || !o->data)
+    return false;
+  switch (fop->kind) {
+  case GI_FOP_READ:
+    read_data(o, fop);
+    return true;
+  case GI_FOP_RCHECKSUM:
+    checksum(o, fop);
+    return true;
+  case GI_FOP_SEEK:
+    seek_data(o, fop);
+    return true;
+  case GI_FOP_TRUNCATE:
+  case GI_FOP_FTRUNCATE:
+    resize(o, fop->args.offset);
+    count_blocks(o);
+    return true;
+  case GI_FOP_DISCARD:
+    discard(o, fop->args.offset, fop->args.size);
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* ---- attributes ---- */
+
+static void
+set_attributes(struct brick_object *o, const struct gi_fop *fop)
+{
+  const struct gi_iatt *a = &fop->args.iatt;
+  int32_t valid = fop->args.valid;
+
+  if (valid & GI_SET_MODE)
+    o->stat.mode = (o->stat.mode & S_IFMT) | (a->mode & 07777);
+  if (valid & GI_SET_UID)
+    o->stat.uid = a->uid;
+  if (valid & GI_SET_GID)
+    o->stat.gid = a->gid;
+  if (valid & GI_SET_ATIME)
+    o->stat.atime = a->atime;
+  if (valid & GI_SET_MTIME)
+    o->stat.mtime = a->mtime;
+  if (valid & GI_SET_CTIME)
+    o->stat.ctime = a->ctime;
+}
+
+static void
+remove_xattrs(struct brick_object *o, const struct gi_fop *fop)
+{
+  if (fop->args.name && fop->args.name[0] && o->xattr)
+    gi_dict_del(o->xattr, fop->args.name);
+  else
+    for (uint32_t k = 0; o->xattr && k < gi_dict_count(fop->xdata); k++)
+      assert_true(gi_dict_del(o->xattr, gi_dict_at(fop->xdata, k)->key));
+}
+
+static bool
+act_meta(struct brick_object *o, struct gi_fop *fop)
+{
+  if (!o)
+    return false;
+  switch (fop->kind) {
+  case GI_FOP_SETATTR:
+    set_attributes(o, fop);
+    break;
+  case GI_FOP_SETXATTR:
+    if (!o->xattr)
+      o->xattr = gi_dict_new();
+    gi_dict_merge(o->xattr, fop->args.dict);
+    break;
+  case GI_FOP_REMOVEXATTR:
+    remove_xattrs(o, fop);
+    break;
+  default:
+    return false;
+  }
+  fop->rsp.pre = fop->rsp.post = o->stat;
+  return true;
+}
+
 static void
 act(struct brick *b, struct gi_fop *fop)
 {
   struct brick_object *o = find_object(b, &fop->loc.gfid);
   struct brick_name *e;
 
+  if (act_data(o, fop) || act_meta(o, fop))
+    return;
   switch (fop->kind) {
   case GI_FOP_LOOKUP:
     lookup(b, fop);
@@ -314,7 +519,7 @@ act(struct brick *b, struct gi_fop *fop)
       fop->rsp.stat = fop->rsp.pre = fop->rsp.post = o->stat;
     if (fop->kind == GI_FOP_FSTAT && gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
       fop->rsp.xdata = gi_dict_new();
-      put_marks(o, fop->rsp.xdata);
+      put_marks(b, o, fop->rsp.xdata);
     }
     break;
   }
@@ -339,6 +544,10 @@ serve(struct gi_fop *fop, void *arg)
   struct brick *b = arg;
   int err = b->fail_err[fop->kind];
 
+  if (b->hook)
+    b->hook(b, fop, b->hook_arg);
+  if (b->fail_nth[fop->kind] && --b->fail_nth[fop->kind] == 0)
+    err = EIO;
   if (b->fail_once[fop->kind]) {
     err = b->fail_once[fop->kind];
     b->fail_once[fop->kind] = 0;
@@ -442,6 +651,9 @@ void
 rig_free(struct rig *r)
 {
   fake_stack_free(r->s);
+  for (unsigned i = 0; i < BRICKS; i++)
+    for (unsigned k = 0; k < BRICK_OBJECTS; k++)
+      forget_object(&r->brick[i].object[k]);
   gi_free(r);
 }
 
@@ -642,4 +854,26 @@ void
 rig_blame(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot)
 {
   brick_object(&r->brick[child], n)->mark[blamed][slot] = 1;
+}
+
+void
+rig_data(struct rig *r, unsigned child, uint8_t n, const void *data, uint64_t size)
+{
+  struct brick_object *o = brick_object(&r->brick[child], n);
+
+  resize(o, 0);
+  resize(o, size);
+  count_blocks(o);
+  if (data)
+    brick_store(o, 0, data, size);
+}
+
+void
+rig_xattr(struct rig *r, unsigned child, uint8_t n, const char *name, const char *value)
+{
+  struct brick_object *o = brick_object(&r->brick[child], n);
+
+  if (!o->xattr)
+    o->xattr = gi_dict_new();
+  gi_dict_set_bin(o->xattr, name, value, (uint32_t)strlen(value));
 }

@@ -6,6 +6,7 @@
  * writes down what it was asked in a short notation:
  *
  *   L:0       inode lock tried, start 0 (L:m: metadata range, L:10+5: 5 bytes from 10)   W:0 waited for     U:0 unlocked
+ *   LH:0      the same in the self-heal domain                  WH:0               UH:0
  *   E:name    entry lock tried (E:* whole directory)            EW:name            EU:name
  *   X:d+1     xattrop: dirty data slot +1; X:1d+1,d-1: child 1's data slot +1 and dirty -1; X:0 nothing but zeros
  *   any other operation by its name: WRITE, MKDIR, …
@@ -21,9 +22,14 @@
 #define BRICK_OBJECTS 32
 #define BRICK_NAMES 32
 
+#define BRICK_PAGE 4096u
+
 struct brick_object {
   bool used;
   struct gi_iatt stat;
+  uint8_t *data;        /* contents, stat.size bytes; NULL: reads and writes only count */
+  uint8_t *there;       /* one per page: not a hole */
+  struct gi_dict *xattr; /* NULL: none */
   int32_t mark[BRICKS + 1][3]; /* the last is dirty */
 };
 
@@ -43,6 +49,12 @@ struct brick {
   struct gi_owner owner[64];
   int fail_err[GI_FOP_MAX];   /* errno for every operation of that kind; 0 = none */
   int fail_once[GI_FOP_MAX];  /* errno for the next one */
+  unsigned fail_nth[GI_FOP_MAX]; /* counts down; the operation that reaches 0 fails with EIO */
+  unsigned busy, busy_heal;   /* so many attempts at a lock (of the self-heal) are refused: somebody else holds it */
+  void (*hook)(struct brick *b, struct gi_fop *fop, void *arg); /* sees every operation first: a writer between two of a heal */
+  void *hook_arg;
+  uint8_t raw_mark[20];       /* returned instead of the counter for child 2, if raw_len is not 0 */
+  uint32_t raw_len;
   bool append;                /* writes say that they appended */
   bool arbiter;               /* stores no data, and insists on being sent none */
   int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
@@ -78,6 +90,11 @@ void rig_log(struct rig *r, unsigned child, const char *want); /* asserts the lo
 void rig_log_all(struct rig *r, const char *want);
 /* The counters of an object: "0d1" style, e.g. "2d1,D:d1" = blames child 2 data 1, dirty data 1; "" = all zero. */
 void rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want);
+
+/* Contents of object n at one brick; `data` NULL makes a hole. */
+void rig_data(struct rig *r, unsigned child, uint8_t n, const void *data, uint64_t size);
+void brick_store(struct brick_object *o, uint64_t offset, const void *data, uint64_t len); /* as a write does */
+void rig_xattr(struct rig *r, unsigned child, uint8_t n, const char *name, const char *value);
 
 /* Requests. */
 struct gi_fop *rig_write(struct rig *r, struct gi_fd *fd, uint64_t offset, size_t len); /* not submitted */

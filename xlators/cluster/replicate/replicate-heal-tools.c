@@ -11,6 +11,7 @@ rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, 
   uint64_t owner;
 
   memset(h, 0, sizeof(*h));
+  rep->heals++;
   h->rep = rep;
   h->r = rep->x->reactor;
   h->gfid = *gfid;
@@ -26,6 +27,8 @@ void
 rep_heal_end(struct rep_heal *h)
 {
   gi_inode_unref(&h->inode);
+  h->rep->heals--;
+  rep_drained(h->rep);
 }
 
 /* ---- one operation on several children ---- */
@@ -63,17 +66,30 @@ fan_done(struct rep_fan *fan)
 }
 
 /* The children are asked with copies of `fop`, which is never submitted itself. */
+static void
+fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct fan_wait *wait)
+{
+  *wait = (struct fan_wait){.task = gi_task_self(h->r)};
+  memset(fan, 0, sizeof(*fan));
+  rep_fan_start(fan, h->rep, fan_done, wait);
+  rep_fan_copy(fan, fop, mask);
+  gi_fop_unref(fop);
+}
+
+static void
+fan_await(struct rep_heal *h, const struct fan_wait *wait)
+{
+  while (!wait->done)
+    gi_task_wait(h->r);
+}
+
 void
 rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan)
 {
-  struct fan_wait wait = {.task = gi_task_self(h->r)};
+  struct fan_wait wait;
 
-  memset(fan, 0, sizeof(*fan));
-  rep_fan_start(fan, h->rep, fan_done, &wait);
-  rep_fan_copy(fan, fop, mask);
-  gi_fop_unref(fop);
-  while (!wait.done)
-    gi_task_wait(h->r);
+  fan_begin(h, fop, mask, fan, &wait);
+  fan_await(h, &wait);
 }
 
 uint32_t
@@ -93,11 +109,78 @@ rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
   return fop;
 }
 
+/* ---- a round of different operations ---- */
+
+static void
+round_done(struct rep_fan *fan)
+{
+  struct rep_round *round = fan->arg;
+
+  round->done = true;
+  gi_task_wake(round->task);
+}
+
+static void
+round_each(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+{
+  (void)fan, (void)child, (void)tag, (void)reply; /* the fan notes who failed */
+}
+
+void
+rep_round_begin(struct rep_heal *h, struct rep_round *round)
+{
+  memset(round, 0, sizeof(*round));
+  round->task = gi_task_self(h->r);
+  rep_fan_start(&round->fan, h->rep, round_done, round);
+  round->fan.each = round_each;
+}
+
+void
+rep_round_send(struct rep_round *round, struct gi_fop *fop, unsigned child)
+{
+  rep_fan_send(&round->fan, fop, child, 0);
+}
+
+uint32_t
+rep_round_wait(struct rep_heal *h, struct rep_round *round)
+{
+  rep_fan_finish(&round->fan);
+  while (!round->done)
+    gi_task_wait(h->r);
+  return round->fan.sent & ~round->fan.failed;
+}
+
 /* ---- views ---- */
+
+/* A counter that is there but has another shape than the protocol's says something unknown about another copy. */
+static bool
+malformed(const struct gi_dict *d, const char *key)
+{
+  const struct gi_pair *p = d ? gi_dict_get(d, key) : NULL;
+
+  return p && p->len != 4 * REP_TYPES;
+}
+
+static void
+check_counters(const struct rep *rep, unsigned i, struct rep_view *v)
+{
+  const char *bad = malformed(v->xdata[i], rep->dirty_key) ? rep->dirty_key : NULL;
+  char text[GI_UUID_TEXT];
+
+  for (unsigned j = 0; !bad && j < rep->n; j++)
+    if (malformed(v->xdata[i], rep->pending_key[j]))
+      bad = rep->pending_key[j];
+  if (!bad)
+    return;
+  v->corrupt |= 1u << i;
+  gi_log(GI_LOG_ERROR, rep->x->name, GI_MSG_REPLICATE + 10, "%s: %s on %s is not a changelog counter: the object is not healed",
+         gi_gfid_text(&v->stat[i].gfid, text), bad, rep->x->children[i]->name);
+}
 
 static void
 read_counters(const struct rep *rep, unsigned i, struct rep_view *v)
 {
+  check_counters(rep, i, v);
   for (enum rep_type type = 0; type < REP_TYPES; type++) {
     rep_marks_slot(v->xdata[i], rep->dirty_key, type, &v->dirty[type][i]);
     for (unsigned j = 0; j < rep->n; j++)
@@ -105,8 +188,8 @@ read_counters(const struct rep *rep, unsigned i, struct rep_view *v)
   }
 }
 
-static void
-ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v)
+void
+rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v)
 {
   struct rep_fan fan;
 
@@ -132,14 +215,14 @@ rep_view_gfid(struct rep_heal *h, const struct gi_gfid *gfid, uint32_t mask, str
 {
   struct gi_inode *inode = gi_inode_get(h->rep->x->graph, gfid);
 
-  ask(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, inode), mask, v);
+  rep_view_ask(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, inode), mask, v);
   gi_inode_unref(&inode);
 }
 
 void
 rep_view_inode(struct rep_heal *h, uint32_t mask, struct rep_view *v)
 {
-  ask(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, h->inode), mask, v);
+  rep_view_ask(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, h->inode), mask, v);
 }
 
 void
@@ -150,7 +233,7 @@ rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, str
 
   gi_fop_set_entry(fop, &fop->loc, parent, name);
   gi_dict_merge(gi_fop_xdata(fop), xdata);
-  ask(h, fop, mask, v);
+  rep_view_ask(h, fop, mask, v);
 }
 
 void
@@ -239,18 +322,17 @@ lock_serially(struct rep_heal *h, struct rep_heal_lock *lock, uint32_t mask)
   }
 }
 
-uint32_t
-rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask)
+/* What the answers to an attempt amount to, after waiting if `mode` says so. */
+static uint32_t
+lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask, struct rep_fan *fan)
 {
   uint32_t busy = 0;
-  struct rep_fan fan;
 
-  rep_heal_fan(h, lock_fop(h, lock, TRY), mask, &fan);
-  lock->held = fan.ok;
-  rep_foreach(i, fan.failed)
-    if (fan.reply[i]->rsp.err == EAGAIN)
+  lock->held = fan->ok;
+  rep_foreach(i, fan->failed)
+    if (fan->reply[i]->rsp.err == EAGAIN)
       busy |= 1u << i;
-  rep_fan_clear(&fan);
+  rep_fan_clear(fan);
   if (!busy)
     return lock->held;
   if (mode == REP_LOCK_TIEBREAK && 2 * (unsigned)__builtin_popcount(lock->held) <= h->rep->n)
@@ -260,7 +342,70 @@ rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode
   return lock->held;
 }
 
+uint32_t
+rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask)
+{
+  struct rep_fan fan;
+
+  rep_heal_fan(h, lock_fop(h, lock, TRY), mask, &fan);
+  return lock_tried(h, lock, mode, mask, &fan);
+}
+
+bool
+rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second, uint32_t mask)
+{
+  struct fan_wait wait;
+  struct rep_fan fan[2];
+
+  fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
+  rep_heal_fan(h, lock_fop(h, second, TRY), mask, &fan[1]);
+  fan_await(h, &wait);
+  if (fan[0].ok == mask) {
+    lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]);
+    return lock_tried(h, second, REP_LOCK_WAIT, mask, &fan[1]) == mask;
+  }
+  second->held = fan[1].ok; /* nobody may be kept waiting while it is found out who heals */
+  rep_fan_clear(&fan[1]);
+  rep_heal_unlock(h, second);
+  return lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]) == mask && rep_heal_lock(h, second, REP_LOCK_WAIT, mask) == mask;
+}
+
+void
+rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second)
+{
+  struct fan_wait wait = {.done = true};
+  uint32_t held = second->held & h->rep->up;
+  struct rep_fan fan;
+
+  memset(&fan, 0, sizeof(fan));
+  second->held = 0;
+  if (held)
+    fan_begin(h, lock_fop(h, second, UNLOCK), held, &fan, &wait);
+  rep_heal_unlock(h, healers);
+  fan_await(h, &wait);
+  rep_fan_clear(&fan);
+}
+
 /* ---- undo ---- */
+
+/* What added to n gives 0, for every n: bricks add without regard to overflow. */
+static int32_t
+negative(int32_t n)
+{
+  return (int32_t)(0u - (uint32_t)n);
+}
+
+/* Of a child whose counters against the source, and whose dirty, were taken back beforehand: the rest. */
+static struct gi_dict *
+undo_rest(const struct rep_view *v, unsigned i, enum rep_type type, const struct rep_direction *d, uint32_t good, uint32_t failed,
+          bool full_crawl)
+{
+  struct gi_dict *dict = rep_marks_undo(v, i, type, good & ~(1u << d->source), failed, full_crawl);
+  static const int32_t nothing[REP_TYPES];
+
+  rep_marks_set(dict, v->rep->dirty_key, nothing);
+  return dict;
+}
 
 struct gi_dict *
 rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_type type, uint32_t good, uint32_t failed, bool full_crawl)
@@ -268,14 +413,14 @@ rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_type type, uint32_
   struct gi_dict *d = gi_dict_new();
   int32_t slot[REP_TYPES] = {0};
 
-  slot[type] = (failed >> i) & 1 ? 0 : -v->dirty[type][i];
+  slot[type] = (failed >> i) & 1 ? 0 : negative(v->dirty[type][i]);
   rep_marks_set(d, v->rep->dirty_key, slot);
   for (unsigned j = 0; j < v->rep->n; j++) {
     memset(slot, 0, sizeof(slot));
     if ((good >> j) & 1) {
-      slot[type] = -v->pending[type][i][j];
+      slot[type] = negative(v->pending[type][i][j]);
       if (full_crawl) /* the marker that the granular index is not to be trusted */
-        slot[REP_DATA] = -v->pending[REP_DATA][i][j];
+        slot[REP_DATA] = negative(v->pending[REP_DATA][i][j]);
     } else if ((failed >> j) & 1) {
       slot[type] = 1;
     }
@@ -288,26 +433,21 @@ uint32_t
 rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, const struct rep_direction *d, uint32_t good,
               bool full_crawl, struct gi_dict *xdata)
 {
-  struct fan_wait wait = {.task = gi_task_self(h->r)};
-  uint32_t failed = d->sinks & ~good, ok;
-  struct rep_fan fan;
+  uint32_t failed = d->sinks & ~good;
+  struct rep_round round;
 
-  memset(&fan, 0, sizeof(fan));
-  rep_fan_start(&fan, h->rep, fan_done, &wait);
-  rep_foreach(i, d->locked & ~d->reset) {
+  good &= d->locked;
+  rep_round_begin(h, &round);
+  rep_foreach(i, d->locked) {
     struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_XATTROP, h->inode);
 
     fop->args.flags = GI_XATTROP_ADD32;
-    fop->args.dict = rep_marks_undo(v, i, type, good & d->locked, failed, full_crawl);
+    fop->args.dict = (d->reset >> i) & 1 ? undo_rest(v, i, type, d, good, failed, full_crawl)
+                                         : rep_marks_undo(v, i, type, good, failed, full_crawl);
     fop->xdata = xdata ? gi_dict_copy(xdata) : NULL;
-    rep_fan_send(&fan, fop, i, 0);
+    rep_round_send(&round, fop, i);
   }
-  rep_fan_finish(&fan);
-  while (!wait.done)
-    gi_task_wait(h->r);
-  ok = fan.ok;
-  rep_fan_clear(&fan);
-  return ok;
+  return rep_round_wait(h, &round);
 }
 
 void

@@ -57,6 +57,7 @@ void rep_heal_end(struct rep_heal *h);
 struct rep_view {
   const struct rep *rep;
   uint32_t asked, ok;     /* children */
+  uint32_t corrupt;       /* those of ok with a counter that is not one: nothing can be decided */
   int err[REP_MAX];       /* of those asked and not ok */
   struct gi_iatt stat[REP_MAX];
   struct gi_dict *xdata[REP_MAX]; /* owned; NULL where not ok */
@@ -71,8 +72,13 @@ void rep_view_gfid(struct rep_heal *h, const struct gi_gfid *gfid, uint32_t mask
 /* Asks for a name in the directory `parent`. `xdata` (may be NULL) is added to the request, e.g. gfidless-lookup. */
 void rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
                    struct rep_view *v);
+/* The general form: `fop` is any LOOKUP made by rep_heal_fop; consumed. */
+void rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v);
 void rep_view_clear(struct rep_view *v); /* all-zero is fine */
 bool rep_view_marked(const struct rep_view *v, enum rep_type type); /* any pending or dirty counter of that type */
+/* 0 if every child has the object, with one type. Else -ENOENT: none has it; -EAGAIN: some lack it, until the directory is healed;
+ * -ENOTCONN: some did not answer; -EIO: the types differ, also noted in h->split_brain. */
+int rep_view_check(struct rep_heal *h, const struct rep_view *v);
 /* The one errno all asked children failed with; 0 if some succeeded or they differ. */
 int rep_view_errno(const struct rep_view *v);
 
@@ -88,6 +94,16 @@ void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct 
 uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
 /* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
 struct gi_fop *rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child);
+
+/* A round of different operations, several per child if need be, of which only success counts. */
+struct rep_round {
+  struct rep_fan fan;
+  struct gi_task *task;
+  bool done;
+};
+void rep_round_begin(struct rep_heal *h, struct rep_round *round);
+void rep_round_send(struct rep_round *round, struct gi_fop *fop, unsigned child); /* consumes fop */
+uint32_t rep_round_wait(struct rep_heal *h, struct rep_round *round); /* children that were asked and failed nothing */
 
 /* ---- locks ---- */
 
@@ -109,6 +125,10 @@ enum rep_lock_mode {
  * unlocks when it is smaller. */
 uint32_t rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask);
 void rep_heal_unlock(struct rep_heal *h, struct rep_heal_lock *lock); /* nothing held is fine */
+/* The self-heal lock with the tie-breaker, then `second` waiting; in one round if nobody else is there. True if every child of
+ * `mask` granted both; whatever the answer, rep_heal_unlock_pair gives back what is held. */
+bool rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second, uint32_t mask);
+void rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second);
 
 /* ---- direction (replicate-heal-decide.c, replicate.md 7.2) ---- */
 
@@ -120,11 +140,23 @@ struct rep_direction {
   bool split_brain;       /* and nothing resolved it */
   bool merge;             /* entry: conservative merge */
   bool unmarked;          /* metadata: no marks at all, but the copies differ */
+  bool contested;         /* every copy is accused; the sources are those accused by less than a quorum */
   uint32_t reset;         /* children whose counters a policy has taken back already */
 };
 
 /* Decides from a view taken under the locks of `type`. Pure but for split-brain policies, which may take counters back (waits). */
 void rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
+/* The first half of it: what the marks alone say, before any choice among good copies and any way out of a split brain. */
+void rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
+/* The copy that the heal's operation (h->op) or the option favorite-child-policy prefers; -1: none. Every child must have
+ * answered. The first sets h->refusal. Also for objects with one name and different gfids. */
+int rep_heal_op_winner(struct rep_heal *h, const struct rep_view *v, enum rep_type type);
+int rep_policy_winner(const struct rep_view *v, enum rep_type type);
+/* What a metadata heal makes equal, except times, is the same on children a and b. */
+bool rep_heal_same_metadata(const struct rep_view *v, unsigned a, unsigned b);
+bool rep_heal_same_owner_mode(const struct gi_iatt *a, const struct gi_iatt *b);
+bool rep_heal_same_xattr(const struct gi_dict *d, const struct gi_pair *want);
+bool rep_heal_ignores_xattr(const char *name); /* is neither compared nor healed */
 
 /* ---- undo (replicate-heal-tools.c, replicate.md 7.7) ---- */
 
@@ -139,6 +171,18 @@ uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_ty
                        bool full_crawl, struct gi_dict *xdata);
 /* Adds zero to every counter everywhere, so that stale index names go. */
 void rep_heal_touch(struct rep_heal *h);
+
+/* A part of a file, bytes; `end` exclusive. */
+struct rep_range {
+  uint64_t start, end;
+};
+
+/* Memory that the block copies of all heals of a replica set may take together. */
+static inline uint64_t
+rep_heal_window_bytes(const struct rep *rep)
+{
+  return (uint64_t)rep_opts(rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK * 4;
+}
 
 /* ---- the heals; all wait, all need every child up ---- */
 
@@ -156,6 +200,8 @@ struct rep_inspection {
   int err;                        /* nothing else is valid if non-zero */
   bool data, metadata, entry;     /* needs a locked look */
   bool pending, dirty;            /* any counter of that kind */
+  bool dirty_many;                /* …that a single transaction under way does not explain */
+  bool partial;                   /* not all children answered: nothing is said about split brain */
   bool split_data, split_metadata, split_entry;
   bool healing, busy;             /* somebody holds the self-heal lock, or the lock of a transaction */
   uint32_t mode;                  /* of the object; 0: unknown */

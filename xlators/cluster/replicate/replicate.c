@@ -10,6 +10,7 @@
  */
 #include "replicate.h"
 
+#include "replicate-heal.h"
 #include "replicate-txn.h"
 
 /* Flags of an invalidation (brick.md 11.3). */
@@ -17,6 +18,7 @@
 #define UPCALL_LOOK_AGAIN 0x2000 /* name and attributes must be looked up again */
 
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
+#define HEALED(member, unit, help) {"heal_" #member, unit, help, offsetof(struct rep_metrics, heal.member)}
 static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
                                                     METRIC(sessions_joined, "operations that found the lock held already"),
                                                     METRIC(lock_conflicts, "transactions that had to wait for a lock"),
@@ -26,6 +28,16 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
                                                     METRIC(refreshes, "inodes whose copies were compared again"),
                                                     METRIC(read_failovers, "reads repeated on another child"),
                                                     METRIC(blames, "transactions that recorded a missed change"),
+                                                    HEALED(files, "", "files whose data was healed"),
+                                                    HEALED(directories, "", "directories whose names were healed"),
+                                                    HEALED(metadata, "", "objects whose attributes were healed"),
+                                                    HEALED(names, "", "single names healed"),
+                                                    HEALED(failed, "", "heals that could not be finished"),
+                                                    HEALED(split_brain, "", "heals refused: the copies contradict each other"),
+                                                    HEALED(skipped, "", "heals left to whoever was at work already"),
+                                                    HEALED(bytes_read, "bytes", "read from good copies"),
+                                                    HEALED(bytes_written, "bytes", "written to stale copies"),
+                                                    HEALED(bytes_compared, "bytes", "found equal by checksum"),
                                                     GI_METRIC_END};
 
 /* ---- quorum ---- */
@@ -59,6 +71,19 @@ bool
 rep_no_quorum_configured(const struct rep *rep)
 {
   return quorum_type(rep) == REP_QUORUM_NONE;
+}
+
+unsigned
+rep_quorum_count(const struct rep *rep)
+{
+  switch (quorum_type(rep)) {
+  case REP_QUORUM_AUTO:
+    return rep->n / 2 + 1;
+  case REP_QUORUM_FIXED:
+    return (unsigned)rep_opts(rep)->quorum_count;
+  default:
+    return 0;
+  }
 }
 
 bool
@@ -246,7 +271,7 @@ invalidated(struct rep *rep, struct gi_invalidation *inv, uint32_t from)
 void
 rep_drained(struct rep *rep)
 {
-  if (rep->draining && gi_list_empty(&rep->txns))
+  if (rep->draining && gi_list_empty(&rep->txns) && !rep->heals)
     pass_parent_down(rep);
 }
 
@@ -365,7 +390,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->local = -1;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
-  gi_window_init(&rep->heal_window, REP_HEAL_WINDOW);
+  gi_window_init(&rep->heal_window, rep_heal_window_bytes(rep));
   x->private = rep;
   x->metrics = &rep->metrics;
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
@@ -401,6 +426,7 @@ rep_reconfigure_commit(struct gi_xlator *x)
 
   rep_halo_watch(rep);
   rep_children_changed(rep);
+  gi_window_resize(&rep->heal_window, rep_heal_window_bytes(rep));
 }
 
 static void
@@ -420,6 +446,9 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "quorum", "%s", rep_ready(rep) ? "yes" : "no");
   gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));
   gi_dump_kv(d, "local_child", "%d", rep->local);
+  gi_dump_kv(d, "heals_under_way", "%u", rep->heals);
+  gi_dump_kv(d, "heal_window", "%llu of %llu bytes", (unsigned long long)rep->heal_window.used,
+             (unsigned long long)rep->heal_window.size);
   gi_list_foreach(t, &rep->txns, struct rep_txn, link)
     gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,
                t->failed);

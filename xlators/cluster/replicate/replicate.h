@@ -24,7 +24,6 @@
 #define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
 #define REP_DRAIN_S 10                    /* longest wait for transactions to end before PARENT_DOWN is passed on */
 #define REP_LATE_OPEN_RETRY_S 3           /* a child that refused to open an fd is asked again */
-#define REP_HEAL_WINDOW (8u << 20)        /* heals have so many bytes in flight, until something else is decided */
 #define REP_MAGIC 0x1d0a4e01u
 #define REP_TXN_MAGIC 0x1d0a4e02u
 
@@ -74,6 +73,7 @@ struct rep {
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
   struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
   struct rep_metrics metrics;
+  unsigned heals;               /* under way */
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
@@ -185,6 +185,7 @@ struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 /* ---- replicate.c ---- */
 bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
+unsigned rep_quorum_count(const struct rep *rep); /* children that are a quorum; 0: none configured */
 bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
 /* consistent-io wants that no child came or went since `generation`. */
 bool rep_undisturbed(const struct rep *rep, uint32_t generation);

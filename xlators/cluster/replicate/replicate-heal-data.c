@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Healing the data of a file (replicate.md 7.3). Held all the time: the
+ * self-heal lock, so that one healer works on the file. Held while it is decided
+ * what to do and while the marks are taken back: the lock that writers take. In
+ * between, blocks are locked one by one: writers go on, and write to the sinks
+ * as well, which stay blamed until the end.
+ *
+ * The walk asks for as little as it can: a block that is a hole everywhere is
+ * passed by SEEK, one that lies behind the old end of a sink needs no checksum,
+ * and zeros are not written where there is a hole. Several blocks are under way
+ * at once, as many as the replica set's window has room for; the payload goes
+ * from the read reply to the writes by reference.
+ *
+ * A small file is healed under the first lock altogether: three rounds of
+ * operations between locking and unlocking instead of a walk.
+ */
+#include "replicate-heal.h"
+
+#include <fcntl.h>
+
+#define SMALL (64u << 10)      /* bytes: healed without giving the writers' lock back */
+#define BLOCK_MAX (1u << 20)
+#define BLOCKS_AT_ONCE 32      /* each has a task */
+#define TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME)
+
+struct data_heal {
+  struct rep_heal *h;
+  const struct rep_view *v;
+  struct rep_direction *d;
+  struct gi_fd *fd;
+  unsigned source;
+  uint32_t sinks;     /* healed so far; the arbiter among them */
+  int err;            /* the source failed: nothing is healed */
+  int sink_err;       /* of the last sink that dropped out */
+  uint64_t size, block;
+  bool sparse, seek, full;
+  unsigned running;   /* block tasks */
+  struct gi_task *parent;
+};
+
+struct block_job {
+  struct data_heal *dh;
+  uint64_t offset, len;
+};
+
+/* ---- who is to be written ---- */
+
+static uint32_t
+data_sinks(const struct data_heal *dh)
+{
+  return dh->sinks & ~dh->h->rep->arbiter;
+}
+
+static void
+drop(struct data_heal *dh, uint32_t sinks, int err)
+{
+  if (sinks & dh->sinks)
+    dh->sink_err = err;
+  dh->sinks &= ~sinks;
+}
+
+/* How far the sink had data of its own before the heal; behind that it is a hole, or has what writers wrote to all. */
+static uint64_t
+old_end(const struct data_heal *dh, unsigned sink)
+{
+  uint64_t size = dh->v->stat[sink].size;
+
+  return size < dh->size ? size : dh->size;
+}
+
+static uint32_t
+with_old_data(const struct data_heal *dh, uint32_t sinks, uint64_t offset)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, sinks)
+    if (old_end(dh, i) > offset)
+      set |= 1u << i;
+  return set;
+}
+
+/* The last line of defence: whatever went wrong before, a good copy is never written. */
+static void
+assert_not_good(const struct data_heal *dh, uint32_t targets)
+{
+  GI_ASSERT(!(targets & dh->d->sources) && !((targets >> dh->source) & 1));
+}
+
+/* ---- one block ---- */
+
+static struct gi_fop *
+fd_fop(struct data_heal *dh, enum gi_fop_kind kind, uint64_t offset, uint64_t len)
+{
+  struct gi_fop *fop = rep_heal_fop(dh->h, kind);
+
+  gi_fop_set_fd(fop, dh->fd);
+  fop->args.offset = offset;
+  fop->args.size = len;
+  return fop;
+}
+
+static bool
+all_zero(const struct gi_payload *p)
+{
+  for (uint32_t i = 0; i < p->count; i++) {
+    const struct gi_slice *s = &p->slice[i];
+
+    if (s->len && (s->data[0] || memcmp(s->data, s->data + 1, s->len - 1) != 0))
+      return false;
+  }
+  return true;
+}
+
+static bool
+same_checksum(const struct gi_reply *a, const struct gi_reply *b)
+{
+  return a->weak_checksum == b->weak_checksum && a->strong_len == b->strong_len && a->strong_len >= 16 &&
+         memcmp(a->strong_checksum, b->strong_checksum, sizeof(a->strong_checksum)) == 0;
+}
+
+/* Which of `sinks` have the same block as the source. */
+static uint32_t
+compare(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t sinks)
+{
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_RCHECKSUM, offset, len);
+  struct rep_fan fan;
+  uint32_t same = 0;
+
+  gi_dict_set_int(gi_fop_xdata(fop), "check-zero-filled", 1);
+  rep_heal_fan(dh->h, fop, sinks | 1u << dh->source, &fan);
+  if ((fan.ok >> dh->source) & 1)
+    rep_foreach(i, fan.ok & sinks)
+      if (same_checksum(&fan.reply[i]->rsp, &fan.reply[dh->source]->rsp))
+        same |= 1u << i;
+  rep_fan_clear(&fan);
+  dh->h->bytes_compared += same ? len : 0;
+  return same;
+}
+
+static void
+write_block(struct data_heal *dh, const struct gi_payload *data, uint64_t offset, uint32_t targets)
+{
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_WRITE, offset, data->len);
+  struct rep_fan fan;
+
+  assert_not_good(dh, targets);
+  gi_payload_append(&fop->payload, data);
+  rep_heal_fan(dh->h, fop, targets, &fan);
+  rep_foreach(i, fan.failed)
+    drop(dh, 1u << i, fan.reply[i]->rsp.err);
+  rep_foreach(j, fan.ok) {
+    if ((size_t)fan.reply[j]->rsp.ret == data->len)
+      dh->h->bytes_written += data->len;
+    else
+      drop(dh, 1u << j, ENOSPC); /* a short write */
+  }
+  rep_fan_clear(&fan);
+}
+
+/* Where the source has nothing but zeros: sinks get a hole if the source is sparse, whatever they have there. */
+static void
+clear_block(struct data_heal *dh, const struct gi_payload *zeros, uint64_t offset, uint32_t targets)
+{
+  uint32_t cleared = 0;
+
+  assert_not_good(dh, targets);
+  if (dh->sparse && targets)
+    cleared = rep_heal_all(dh->h, fd_fop(dh, GI_FOP_DISCARD, offset, zeros->len), targets);
+  if (targets & ~cleared)
+    write_block(dh, zeros, offset, targets & ~cleared);
+}
+
+static void
+store(struct data_heal *dh, const struct gi_fop *read, uint32_t targets)
+{
+  const struct gi_payload *data = &read->rsp.payload;
+
+  if (read->rsp.ret < 0) {
+    dh->err = read->rsp.err;
+    return;
+  }
+  dh->h->bytes_read += data->len;
+  if (!data->len) /* a writer cut the file, on all copies */
+    return;
+  if (all_zero(data))
+    clear_block(dh, data, read->args.offset, with_old_data(dh, targets, read->args.offset));
+  else
+    write_block(dh, data, read->args.offset, targets);
+}
+
+static void
+copy_block(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t targets)
+{
+  struct gi_fop *read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, offset, len), dh->source);
+
+  store(dh, read, targets);
+  gi_fop_unref(read);
+}
+
+static void
+heal_block(struct data_heal *dh, uint64_t offset, uint64_t len)
+{
+  struct rep_heal_lock lock = {.inode = dh->h->inode, .start = offset, .len = len};
+  uint32_t held = rep_heal_lock(dh->h, &lock, REP_LOCK_WAIT, dh->h->rep->all), targets;
+
+  if (!((held >> dh->source) & 1))
+    dh->err = ENOTCONN;
+  drop(dh, ~held, ENOTCONN);
+  targets = data_sinks(dh);
+  if (!dh->err && targets && !dh->full) {
+    uint32_t ask = with_old_data(dh, targets, offset);
+
+    if (ask)
+      targets &= ~compare(dh, offset, len, ask);
+  }
+  if (!dh->err && targets)
+    copy_block(dh, offset, len, targets);
+  rep_heal_unlock(dh->h, &lock);
+}
+
+static void
+block_task(void *arg)
+{
+  struct block_job *job = arg;
+  struct data_heal *dh = job->dh;
+
+  heal_block(dh, job->offset, job->len);
+  gi_window_give(&dh->h->rep->heal_window, job->len);
+  gi_free(job);
+  dh->running--;
+  gi_task_wake(dh->parent);
+}
+
+/* ---- the walk ---- */
+
+/* Where the next byte is that is not in a hole of every copy concerned; `at` itself if that cannot be learnt. Asked without a
+ * lock: what stale bytes a sink has do not move, and writers write to all copies. */
+static uint64_t
+next_data(struct data_heal *dh, uint64_t at)
+{
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_SEEK, at, 0);
+  uint64_t next = UINT64_MAX;
+  struct rep_fan fan;
+
+  rep_heal_fan(dh->h, fop, 1u << dh->source | with_old_data(dh, data_sinks(dh), at), &fan);
+  rep_foreach(i, fan.ok)
+    if (fan.reply[i]->rsp.offset < next)
+      next = fan.reply[i]->rsp.offset;
+  rep_foreach(j, fan.failed)
+    if (fan.reply[j]->rsp.err != ENXIO) /* that says: only a hole up to the end */
+      dh->seek = false;
+  rep_fan_clear(&fan);
+  return dh->seek && next > at ? next : at;
+}
+
+static bool
+may_go_on(const struct data_heal *dh)
+{
+  if (dh->h->rep->draining || dh->err)
+    return false;
+  return data_sinks(dh) != 0;
+}
+
+static void
+start_block(struct data_heal *dh, uint64_t offset, uint64_t len)
+{
+  struct block_job *job;
+
+  while (dh->running >= BLOCKS_AT_ONCE)
+    gi_task_wait(dh->h->r);
+  gi_window_take(&dh->h->rep->heal_window, dh->h->r, len);
+  job = gi_new(struct block_job);
+  *job = (struct block_job){.dh = dh, .offset = offset, .len = len};
+  dh->running++;
+  gi_task_start(dh->h->r, block_task, job);
+}
+
+static void
+walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
+{
+  uint64_t known = start; /* nothing but data is expected before here */
+
+  for (uint64_t at = start - start % dh->block; at < end && may_go_on(dh); at += dh->block) {
+    if (dh->seek && at >= known) {
+      uint64_t data = next_data(dh, at);
+
+      if (data >= end)
+        break;
+      at = data - data % dh->block;
+      known = at + dh->block;
+    }
+    start_block(dh, at, end - at < dh->block ? end - at : dh->block);
+  }
+}
+
+static void
+walk(struct data_heal *dh, const struct rep_range *range, unsigned n)
+{
+  dh->parent = gi_task_self(dh->h->r);
+  for (unsigned i = 0; i < n; i++)
+    walk_range(dh, range[i].start, range[i].end < dh->size ? range[i].end : dh->size);
+  while (dh->running)
+    gi_task_wait(dh->h->r);
+}
+
+/* ---- before and after ---- */
+
+static void
+send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *model)
+{
+  rep_foreach(i, dh->sinks) {
+    struct gi_fop *fop = rep_heal_inode_fop(dh->h, GI_FOP_SETATTR, dh->h->inode);
+
+    fop->args.valid = TIMES;
+    fop->args.iatt = *model;
+    rep_round_send(round, fop, i);
+  }
+}
+
+static void
+send_fsync(struct data_heal *dh, struct rep_round *round)
+{
+  if (rep_opts(dh->h->rep)->ensure_durability)
+    rep_foreach(i, data_sinks(dh))
+      rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
+}
+
+static void
+finish_round(struct data_heal *dh, struct rep_round *round)
+{
+  uint32_t asked = round->fan.sent, ok = rep_round_wait(dh->h, round);
+
+  drop(dh, asked & ~ok, round->fan.err);
+}
+
+static void
+send_truncate(struct data_heal *dh, struct rep_round *round)
+{
+  assert_not_good(dh, dh->sinks);
+  rep_foreach(i, data_sinks(dh)) {
+    struct gi_fop *fop;
+
+    if (dh->v->stat[i].size == dh->size)
+      continue;
+    fop = rep_heal_inode_fop(dh->h, GI_FOP_TRUNCATE, dh->h->inode);
+    fop->args.offset = dh->size;
+    rep_round_send(round, fop, i);
+  }
+}
+
+static int
+open_file(struct data_heal *dh)
+{
+  uint32_t need = dh->sinks | 1u << dh->source, ok;
+  struct gi_fop *fop = rep_heal_fop(dh->h, GI_FOP_OPEN);
+
+  dh->fd = gi_fd_new(dh->h->rep->x->graph, dh->h->inode, O_RDWR | O_LARGEFILE, dh->h->caller.pid);
+  gi_fop_set_fd(fop, dh->fd);
+  fop->args.flags = O_RDWR | O_LARGEFILE;
+  ok = rep_heal_all(dh->h, fop, need);
+  drop(dh, need & ~ok, ENOTCONN);
+  return (ok >> dh->source) & 1 ? 0 : ENOTCONN;
+}
+
+/* ---- the two ways ---- */
+
+/* Under the writers' lock: cut and read at once, write, then make it durable and set the times at once. */
+static void
+heal_small(struct data_heal *dh)
+{
+  struct gi_fop *read = NULL;
+  struct rep_round round;
+
+  dh->fd = gi_fd_anonymous(dh->h->rep->x->graph, dh->h->inode);
+  rep_round_begin(dh->h, &round);
+  send_truncate(dh, &round);
+  if (dh->size && data_sinks(dh))
+    read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, 0, dh->size), dh->source);
+  finish_round(dh, &round);
+  if (read)
+    store(dh, read, data_sinks(dh));
+  gi_fop_unref(read);
+  if (dh->err)
+    return;
+  rep_round_begin(dh->h, &round);
+  send_fsync(dh, &round);
+  send_times(dh, &round, &dh->v->stat[dh->source]);
+  finish_round(dh, &round);
+}
+
+static void
+choose_walk(struct data_heal *dh)
+{
+  const struct gi_iatt *st = &dh->v->stat[dh->source];
+
+  dh->sparse = dh->seek = st->blocks < (st->size + 511) / 512;
+  dh->full = rep_opts(dh->h->rep)->heal.data_self_heal_algorithm == REP_HEAL_FULL;
+  dh->block = (uint64_t)rep_opts(dh->h->rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK;
+  if (dh->block > BLOCK_MAX)
+    dh->block = BLOCK_MAX;
+  if (dh->sparse)
+    dh->block = REP_HEAL_BLOCK;
+}
+
+/* Times are the source's of the end: writers may have been there. */
+static void
+restore_times(struct data_heal *dh)
+{
+  struct gi_fop *stat = rep_heal_one(dh->h, rep_heal_inode_fop(dh->h, GI_FOP_STAT, dh->h->inode), dh->source);
+  struct rep_round round;
+
+  if (stat->rsp.ret < 0) {
+    dh->err = stat->rsp.err;
+  } else {
+    rep_round_begin(dh->h, &round);
+    send_times(dh, &round, &stat->rsp.stat);
+    finish_round(dh, &round);
+  }
+  gi_fop_unref(stat);
+}
+
+/* Gives `writers` back for the walk and takes it again for the end. */
+static void
+heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
+{
+  const struct rep_range everything = {0, UINT64_MAX};
+  struct rep_round round;
+  uint32_t held;
+
+  choose_walk(dh);
+  dh->err = open_file(dh);
+  if (dh->err)
+    return;
+  rep_round_begin(dh->h, &round);
+  send_truncate(dh, &round);
+  finish_round(dh, &round);
+  rep_heal_unlock(dh->h, writers);
+  walk(dh, &everything, 1);
+  if (dh->h->rep->draining && !dh->err)
+    dh->err = ENOTCONN;
+  if (dh->err || !dh->sinks)
+    return;
+  rep_round_begin(dh->h, &round);
+  send_fsync(dh, &round);
+  finish_round(dh, &round);
+  held = rep_heal_lock(dh->h, writers, REP_LOCK_WAIT, dh->h->rep->all);
+  drop(dh, ~held, ENOTCONN);
+  dh->d->locked &= held;
+  if (!((held >> dh->source) & 1))
+    dh->err = ENOTCONN;
+  if (!dh->err)
+    restore_times(dh);
+}
+
+static int
+run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struct rep_heal_lock *writers)
+{
+  struct data_heal dh = {.h = h, .v = v, .d = d, .source = (unsigned)d->source, .sinks = d->sinks};
+  uint32_t done;
+
+  dh.size = v->stat[d->source].size;
+  if (!S_ISREG(v->stat[d->source].mode))
+    dh.size = 0; /* marked by whoever made it; it has no data that could differ */
+  else if (dh.size <= SMALL)
+    heal_small(&dh);
+  else
+    heal_large(&dh, writers);
+  gi_fd_unref(&dh.fd);
+  if (dh.err)
+    return -dh.err;
+  if (!dh.sinks)
+    return -dh.sink_err;
+  done = rep_heal_undo(h, v, REP_DATA, d, d->sources | dh.sinks, false, NULL);
+  if (done != h->rep->all)
+    return -ENOTCONN;
+  return dh.sinks == d->sinks ? REP_HEALED : -dh.sink_err;
+}
+
+static int
+heal_locked(struct rep_heal *h, struct rep_heal_lock *writers)
+{
+  uint32_t all = h->rep->all;
+  struct rep_direction d;
+  struct rep_view v;
+  int res;
+
+  rep_view_inode(h, all, &v);
+  res = rep_view_check(h, &v);
+  if (res == 0) {
+    rep_decide(h, &v, REP_DATA, all, &d);
+    if (d.split_brain) {
+      h->split_brain = true;
+      res = -EIO;
+    } else if (!d.sinks || d.source < 0) {
+      res = rep_view_marked(&v, REP_DATA) ? REP_HEAL_BUSY : REP_HEAL_CLEAN;
+    } else {
+      res = run(h, &v, &d, writers);
+    }
+  }
+  rep_view_clear(&v);
+  return res;
+}
+
+int
+rep_heal_data(struct rep_heal *h)
+{
+  struct rep_heal_lock healers = {.self_heal = true, .inode = h->inode}, writers = {.inode = h->inode};
+  int res;
+
+  if (rep_heal_lock_pair(h, &healers, &writers, h->rep->all))
+    res = heal_locked(h, &writers);
+  else
+    res = h->rep->up == h->rep->all ? REP_HEAL_BUSY : -ENOTCONN;
+  rep_heal_unlock_pair(h, &healers, &writers);
+  return res;
+}
