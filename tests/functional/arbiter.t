@@ -56,6 +56,25 @@ ok "allocating" fallocate -l 80000 "$M/f"
 ok "and punching holes" fallocate -p -o 4096 -l 4096 "$M/f"
 is "$(sizes f)" "80000 80000 0" "the arbiter is still empty"
 is "$(sum "$B/1/f")" "$(sum "$B/2/f")" "the data bricks are equal"
+# A range copied by the bricks themselves: the arbiter is told of it as of a write.
+copy_range() { # FROM TO BYTES
+  python3 - "$@" <<'PY'
+import os, sys
+a, b, left = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[2], os.O_CREAT | os.O_RDWR, 0o644), int(sys.argv[3])
+while left:
+    n = os.copy_file_range(a, b, left)
+    if not n:
+        sys.exit("short by %d" % left)
+    left -= n
+PY
+}
+gi volume set v debug.log-file on >/dev/null
+gi volume set v debug.trace client >/dev/null
+ok "a range is copied" copy_range "$M/f" "$M/c" 80000
+ok "by the bricks" within 5 grep -q 'COPY_FILE_RANGE = [1-9]' "$WORK/mount-mnt.log"
+gi volume reset v debug.trace >/dev/null
+is "$(sizes c)" "80000 80000 0" "the arbiter has none of the copy"
+is "$(sum "$B/1/c") $(sum "$B/2/c")" "$(sum "$B/1/f") $(sum "$B/1/f")" "both data bricks have all of it"
 ok "attributes go to all three" chmod 600 "$M/f"
 is "$(stat -c %a "$B/3/f")" 600 "also to the arbiter"
 ok "no brick is blamed" within 5 no_marks

@@ -14,7 +14,7 @@ succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
   uint32_t ok = fan->ok, arbiter = fan->rep->arbiter;
   int32_t best = 0;
 
-  if (fop->kind != GI_FOP_WRITE)
+  if (fop->kind != GI_FOP_WRITE && fop->kind != GI_FOP_COPY_FILE_RANGE)
     return ok;
   rep_foreach(i, fan->ok & ~arbiter)
     if (fan->reply[i]->rsp.ret > best)
@@ -66,7 +66,7 @@ some_errno(const struct rep_fop *rf)
 static bool
 no_success(struct rep_txn *t, struct rep_fop *rf)
 {
-  int same = rep_fan_same_errno(&rf->fan, rf->fan.sent);
+  int same = rf->fan.sent ? rep_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
 
   if (same && same != ENOTCONN) { /* they agree: nothing happened anywhere */
     rf->err = same;
@@ -129,7 +129,8 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     t->closing = t->keep_dirty = true;
     GI_MARK("replicate: failed on every good copy, refused rather than split");
     rf->err = fan->reply[rep_first_data(t->rep, failed & t->good)]->rsp.err;
-    rf->err = rf->err ? rf->err : EIO; /* a short write carries none */
+    if (!rf->err) /* a short write carries none; an FSYNC may have failed before */
+      rf->err = rf->must_err ? rf->must_err : EIO;
     rf->ok = 0;
     return true;
   }
@@ -183,7 +184,7 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, ui
 {
   bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
   uint32_t data = ok & ~rep->arbiter ? ok & ~rep->arbiter : ok; /* the arbiter's attributes are not the file's */
-  int child = choose(rep, fop, fop->fd && fop->fd->inode ? fop->fd->inode : fop->loc.inode, largest(fan, data), false);
+  int child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode, largest(fan, data), false);
   struct gi_iatt pre, post, pre2, post2;
 
   if (entry) {

@@ -510,6 +510,10 @@ act(struct brick *b, struct gi_fop *fop)
   case GI_FOP_WRITE:
     write_data(b, fop);
     break;
+  case GI_FOP_COPY_FILE_RANGE:
+    assert_false(b->arbiter);
+    fop->rsp.ret = (int32_t)fop->args.size;
+    break;
   case GI_FOP_READ:
     assert_false(b->arbiter);
     fop->rsp.ret = (int32_t)fop->args.size;
@@ -617,6 +621,40 @@ rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind)
     return;
   }
   fail_msg("brick %u holds no %s", child, gi_fop_name(kind));
+}
+
+void
+rig_hold_always(struct rig *r, unsigned child, enum gi_fop_kind kind)
+{
+  r->held_from = r->s->nseen;
+  fake_script_clear(r->s);
+  fake_script_always(r->s, child, kind, (struct fake_reply){.hold = true});
+  serve_always(r);
+}
+
+struct gi_fop *
+rig_held(struct rig *r, unsigned child, enum gi_fop_kind kind)
+{
+  for (unsigned i = r->held_from; i < r->s->nseen; i++)
+    if (r->s->seen[i].child == child && r->s->seen[i].kind == kind) {
+      r->held_from = i;
+      return r->s->seen[i].fop;
+    }
+  return NULL;
+}
+
+void
+rig_answer(struct rig *r, unsigned child, enum gi_fop_kind kind, int err)
+{
+  struct gi_fop *fop = rig_held(r, child, kind);
+
+  assert_non_null(fop);
+  r->held_from++;
+  fop->rsp.ret = err ? -1 : 0;
+  fop->rsp.err = err;
+  if (!err)
+    serve(fop, &r->brick[child]);
+  assert_true(fake_release(r->s, child, kind, fop->rsp.ret, fop->rsp.err));
 }
 
 struct rig *

@@ -79,6 +79,10 @@ void rig_set(struct rig *r, const char *name, const char *value); /* changes an 
 void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
+/* One child, one kind: all are kept; the oldest is looked at (NULL: none) and answered, with an error or as the model does. */
+void rig_hold_always(struct rig *r, unsigned child, enum gi_fop_kind kind);
+struct gi_fop *rig_held(struct rig *r, unsigned child, enum gi_fop_kind kind);
+void rig_answer(struct rig *r, unsigned child, enum gi_fop_kind kind, int err);
 /* The next operation of that kind is answered by `fill` instead of the model. */
 void rig_first(struct rig *r, unsigned child, enum gi_fop_kind kind, void (*fill)(struct gi_fop *fop, void *arg), void *arg);
 void rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind); /* serves and answers it */

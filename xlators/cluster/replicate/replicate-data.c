@@ -23,6 +23,9 @@ set_range(struct rep_fop *rf, const struct gi_fop *fop)
   case GI_FOP_FSYNC:
     rf->start = rf->end = 0;
     break;
+  case GI_FOP_COPY_FILE_RANGE:
+    rf->start = fop->args.offset2;
+    break;
   case GI_FOP_WRITE:
     if (append) { /* where it lands is the brick's choice */
       rf->start = 0;
@@ -58,14 +61,12 @@ op_xdata(const struct rep *rep, const struct gi_fop *fop)
   return both;
 }
 
-/* An arbiter is told that something is written, and where, but not what: one byte stands for all (replicate.md 8). */
-static void
-shorten(struct gi_fop *write)
+/* An arbiter is told that something is written, and where, but not what. */
+void
+rep_data_shorten(struct gi_fop *write)
 {
   static const uint8_t token = 0xff;
 
-  if (!write->payload.len)
-    return;
   gi_payload_clear(&write->payload);
   gi_payload_add(&write->payload, NULL, &token, sizeof(token));
   write->args.size = sizeof(token);
@@ -76,11 +77,16 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
-  struct gi_dict *xdata = op_xdata(rep, fop);
+  struct gi_dict *xdata;
 
   rf->txn = t;
   rf->ok = ~rf->must_fail;
   rf->unstable_before = t->unstable;
+  if (fop->kind == GI_FOP_COPY_FILE_RANGE) {
+    rep_copy_send(t, fop, done);
+    return;
+  }
+  xdata = op_xdata(rep, fop);
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active) {
     struct gi_fop *child = gi_fop_child(fop);
@@ -89,8 +95,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
       gi_dict_unref(&child->xdata);
       child->xdata = gi_dict_ref(xdata);
     }
-    if (fop->kind == GI_FOP_WRITE && (rep->arbiter >> i) & 1)
-      shorten(child);
+    if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
+      rep_data_shorten(child);
     rep_fan_send(&rf->fan, child, i, 0);
   }
   gi_dict_unref(&xdata);
@@ -228,6 +234,13 @@ data_opened(struct gi_fop *fop, int err)
     rep_session_submit(rep, fop, REP_DATA);
 }
 
+void
+rep_data_submit(struct rep *rep, struct gi_fop *fop)
+{
+  set_range(rep_fop(rep, fop), fop);
+  rep_late_open(rep, fop, data_opened);
+}
+
 enum gi_verdict
 rep_on_data(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -237,7 +250,6 @@ rep_on_data(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, ENOTCONN);
   if (!rep_fop_inode(fop))
     return gi_fop_fail(fop, EINVAL);
-  set_range(rep_fop(rep, fop), fop);
-  rep_late_open(rep, fop, data_opened);
+  rep_data_submit(rep, fop);
   return GI_HELD;
 }

@@ -210,13 +210,16 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
   struct rep_txn *t = rep_txn_new(rep, type, fop);
 
   t->inode = gi_inode_ref(inode);
-  t->fd = gi_fd_ref(fop->fd);
+  t->fd = gi_fd_ref(rep_fop_fd(fop));
   /* A child that has no such file counts as missing from the start, so that it does not end every session. */
-  if (rep_quorum(rep, rep_fd_opened(rep, fop->fd, t->up)))
-    t->up = rep_fd_opened(rep, fop->fd, t->up);
+  if (rep_quorum(rep, rep_fd_opened(rep, t->fd, t->up)))
+    t->up = rep_fd_opened(rep, t->fd, t->up);
   t->target[0].inode = gi_inode_ref(inode);
   t->ntargets = 1;
-  set_lock_range(t, fop);
+  if (fop->kind == GI_FOP_COPY_FILE_RANGE)
+    rep_copy_targets(t, fop);
+  else
+    set_lock_range(t, fop);
   t->log[0].inode = gi_inode_ref(inode);
   t->nlogs = 1;
   gi_timer_init(&t->delay, rep->x->reactor, delay_expired, t);
@@ -246,7 +249,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
       rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }
-  if (!joinable(t)) {
+  if (!joinable(t) || fop->kind == GI_FOP_COPY_FILE_RANGE) {
     gi_list_add_tail(&ri->frozen[type], &fop->link);
     if (!t->closing)
       rep_session_close(t);
@@ -254,7 +257,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
   }
   rep->metrics.sessions_joined++;
   if (!t->fd)
-    t->fd = gi_fd_ref(fop->fd);
+    t->fd = gi_fd_ref(rep_fop_fd(fop));
   rep_fop(rep, fop)->txn = t;
   gi_list_add_tail(&t->queue, &fop->link);
   if (t->state == REP_OPEN)

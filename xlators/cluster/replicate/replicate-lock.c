@@ -25,7 +25,7 @@ lock_fop(struct rep_txn *t, unsigned target, unsigned child, enum lock_how how)
     fop->args.type = 1;
     fop->args.name = g->name;
   } else {
-    bool by_fd = rep_txn_by_fd(t, child);
+    bool by_fd = g->inode == t->inode && rep_txn_by_fd(t, child);
 
     fop = rep_txn_helper(t, by_fd ? GI_FOP_FINODELK : GI_FOP_INODELK);
     fop->args.cmd = how == HOW_WAIT ? GI_LKCMD_SETW : GI_LKCMD_SET;

@@ -125,7 +125,7 @@ static void
 late_done(struct rep_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_fd *rf = rep_fd(fan->rep, fop->fd);
+  struct rep_fd *rf = rep_fd(fan->rep, rep_fop_fd(fop));
 
   rf->opened |= fan->ok;
   rf->refused = fan->sent & ~fan->ok;
@@ -156,7 +156,8 @@ void
 rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
 {
   struct rep_fop *rf = rep_fop(rep, fop);
-  uint32_t mask = late_mask(rep, fop->fd);
+  struct gi_fd *fd = rep_fop_fd(fop);
+  uint32_t mask = late_mask(rep, fd);
 
   if (!mask) {
     resume(fop, 0);
@@ -167,8 +168,8 @@ rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop 
   rep_foreach(i, mask) {
     struct gi_fop *open = gi_fop_helper(fop, GI_FOP_OPEN);
 
-    gi_fop_set_fd(open, fop->fd);
-    open->args.flags = (uint32_t)fop->fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
+    gi_fop_set_fd(open, fd);
+    open->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
     rep_fan_send(&rf->fan, open, i, 0);
   }
   rep_fan_finish(&rf->fan);

@@ -122,7 +122,15 @@ void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type ty
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
 void rep_sessions_flush(struct rep *rep); /* closes all */
 
+/* ---- replicate-copy.c ---- */
+
+void rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan));
+void rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is locked too */
+
 /* ---- the bindings ---- */
+void rep_data_submit(struct rep *rep, struct gi_fop *fop); /* opens the fd where it is missing, then rep_session_submit */
+/* The copy of a WRITE for the arbiter: one byte stands for the data (replicate.md 8). */
+void rep_data_shorten(struct gi_fop *write);
 void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */
 void rep_data_watch(struct rep_txn *t, struct gi_fop *fop); /* stability and contention seen in the replies */
 void rep_entry_open(struct rep_txn *t);

@@ -126,8 +126,10 @@ rep_inode(const struct rep *rep, struct gi_inode *inode)
 struct gi_inode *
 rep_fop_inode(struct gi_fop *fop)
 {
-  if (fop->fd && fop->fd->inode)
-    return fop->fd->inode;
+  struct gi_fd *fd = rep_fop_fd(fop);
+
+  if (fd && fd->inode)
+    return fd->inode;
   if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
     fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
   return fop->loc.inode;
@@ -521,7 +523,7 @@ GI_XLATOR_EXPORT = {
             [GI_FOP_ICREATE] = rep_on_unsupported,
             [GI_FOP_NAMELINK] = rep_on_unsupported,
             [GI_FOP_PUT] = rep_on_unsupported,
-            [GI_FOP_COPY_FILE_RANGE] = rep_on_unsupported,
+            [GI_FOP_COPY_FILE_RANGE] = rep_on_copy,
         },
     .init = rep_init,
     .finish = rep_finish,

@@ -138,6 +138,7 @@ struct rep_fop {
     struct gi_gfid gfid;
     uint32_t mode;
   } made;                   /* entry: the new object, none if there is none of our making */
+  void (*copied)(struct rep_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
   struct gi_fop *current;   /* LK: the child fop under way */
   uint32_t granted;
 };
@@ -179,6 +180,13 @@ rep_first(uint32_t mask)
   for (uint32_t rest_##i = (mask), i; rest_##i && ((i = (uint32_t)__builtin_ctz(rest_##i)), 1); rest_##i &= rest_##i - 1)
 
 struct rep_inode *rep_inode(const struct rep *rep, struct gi_inode *inode);
+/* The fd a fop works on; for COPY_FILE_RANGE that of the destination. */
+static inline struct gi_fd *
+rep_fop_fd(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_COPY_FILE_RANGE ? fop->fd2 : fop->fd;
+}
+
 /* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
 struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
@@ -264,7 +272,7 @@ void rep_lk_cancel(struct rep *rep, struct gi_fop *fop);
 bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
 
 /* ---- bindings: replicate-data.c, replicate-inode.c, replicate-entry.c ---- */
-gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry;
+gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry, rep_on_copy;
 
 /* Merges the replies of the fop's fan-out into its own reply: the choice of replicate.md 6.4 among `ok`. */
 void rep_merge_reply(struct rep *rep, struct gi_fop *fop, uint32_t ok);

@@ -459,7 +459,7 @@ unsupported_kinds_say_so(void **state)
   struct rig *r = rig_new(NULL);
   struct gi_fop *f;
 
-  rig_run(r, f = rig_loc(r, GI_FOP_COPY_FILE_RANGE, 5));
+  rig_run(r, f = rig_loc(r, GI_FOP_PUT, 5));
   assert_int_equal(f->rsp.err, EOPNOTSUPP);
   rig_free_clean(r);
 }
