@@ -57,6 +57,8 @@ static struct {
   struct limit limit[LIMIT_SLOTS];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
 
+static void (*read_clock)(struct timespec *now) = gi_log_clock;
+
 /* Before gi_log_open only what matters goes to stderr. */
 static _Atomic int current_level = GI_LOG_WARNING;
 
@@ -279,7 +281,7 @@ static void
 limit_report_all(void)
 {
   struct timespec now;
-  gi_log_clock(&now);
+  read_clock(&now);
   for (unsigned i = 0; i < LIMIT_SLOTS; i++)
     limit_report(&state.limit[i], &now);
 }
@@ -306,7 +308,7 @@ gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const 
   struct line l = {.level = level, .domain = domain ? domain : "glusterish", .file = file, .func = func, .line = line,
                    .msgid = msgid, .text = text};
   pthread_mutex_lock(&state.lock);
-  gi_log_clock(&l.when);
+  read_clock(&l.when);
   if (limit_pass(&l)) {
     struct out o = {.len = 0};
     out_line(&o, &l, state.json);
@@ -390,6 +392,14 @@ gi_log_set_json(bool json)
   pthread_mutex_lock(&state.lock);
   limit_report_all();
   state.json = json;
+  pthread_mutex_unlock(&state.lock);
+}
+
+void
+gi_log_set_clock(void (*clock)(struct timespec *now))
+{
+  pthread_mutex_lock(&state.lock);
+  read_clock = clock ? clock : gi_log_clock;
   pthread_mutex_unlock(&state.lock);
 }
 

@@ -53,6 +53,8 @@ void gi_log_block(const char *text);
 /* The log's own clock (wall time). It lives with the real reactor, where all clocks are; nobody else calls it. */
 struct timespec;
 void gi_log_clock(struct timespec *now);
+/* Another clock for the lines from now on (a simulator's); NULL: gi_log_clock again. */
+void gi_log_set_clock(void (*clock)(struct timespec *now));
 
 /* Message id bases: base + small number, each module its own hundred. */
 enum {

@@ -40,7 +40,7 @@ build(void *arg)
   if (p->ctx.graph)
     gi_graph_activate(p->ctx.graph);
   else
-    sim_violation(p->w, "%s cannot start: %s", p->name, err.text);
+    p->why = err;
 }
 
 bool

@@ -35,6 +35,7 @@ struct sim_process {
   void (*started)(struct sim_process *p, void *arg);
   void (*ending)(struct sim_process *p, bool crashed, void *arg);
   void *arg;
+  struct gi_error why; /* it could not start */
   unsigned crashes, freezes, starts;
 };
 
@@ -42,7 +43,7 @@ struct sim_process {
 struct sim_process *sim_process_new(struct sim_world *w, unsigned number, const char *name, unsigned host, const char *volfile,
                                     const char *brick_name);
 void sim_process_free(struct sim_process **p); /* it must be down */
-/* From down; a graph that cannot be built is a violation and false. */
+/* From down. False: the graph cannot be built (`why` says it), and it is down. */
 bool sim_process_start(struct sim_process *p);
 /* In order: what is under way ends, and then no operation, fd or timer may be left, else that is a violation. It is down some
  * time later; a frozen process is thawed first. */

@@ -6,7 +6,10 @@
 #include "tests/simulation/sim-reactor.h"
 #include "tests/simulation/sim-trace.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
+
+#define NOTE_BYTES 200 /* of a message in the history */
 
 struct call {
   struct sim_event event;
@@ -40,6 +43,18 @@ hash_bytes(uint64_t h, const void *data, size_t len)
   return hash_word(h, rest);
 }
 
+/* Long bytes are told by their hash: what is near the beginning of a message is what differs. */
+static void
+note(FILE *out, uint64_t now, const char *kind, uint64_t a, uint64_t b, const uint8_t *data, size_t len)
+{
+  fprintf(out, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " ", now, kind, a, b);
+  for (size_t i = 0; i < len && i < NOTE_BYTES; i++)
+    fprintf(out, "%02x", data[i]);
+  if (len > NOTE_BYTES)
+    fprintf(out, " …%016" PRIx64, hash_bytes(0, data, len));
+  fputc('\n', out);
+}
+
 void
 sim_world_hash(struct sim_world *w, const char *kind, uint64_t a, uint64_t b, const void *data, size_t len)
 {
@@ -48,6 +63,8 @@ sim_world_hash(struct sim_world *w, const char *kind, uint64_t a, uint64_t b, co
   w->hash = hash_word(hash_word(w->hash, a), b);
   if (len > 0)
     w->hash = hash_bytes(w->hash, data, len);
+  if (w->history)
+    note(w->history, w->now, kind, a, b, data, len);
 }
 
 /* ---- the heap ---- */

@@ -16,9 +16,9 @@
 #include "libglusterish/reactor.h"
 #include "tests/simulation/sim-rng.h"
 
-#define SIM_US 1000ull
-#define SIM_MS 1000000ull
-#define SIM_S 1000000000ull
+#define SIM_US UINT64_C(1000)
+#define SIM_MS UINT64_C(1000000)
+#define SIM_S UINT64_C(1000000000)
 
 struct sim_reactor;
 struct sim_trace;
@@ -48,6 +48,7 @@ struct sim_world {
   struct sim_reactor *current; /* whose event is running; NULL: the world's */
   struct sim_net *net;
   struct sim_trace *trace; /* NULL: none is written */
+  FILE *history;           /* NULL, or a line for all that is hashed: two runs that differ are compared with diff */
   struct gi_list calls;    /* one-time events under way: sim_world_call */
   /* An invariant that does not hold is told here, and the run goes on: the first one is kept. */
   unsigned violations;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run: the cluster starts, there is trouble for a while, then none; in the
+ * end everything stops in order and nothing may be left.
+ */
+#include "libglusterish/rare.h"
+#include "tests/simulation/run.h"
+#include "tests/simulation/sim-trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define START_NS (5 * SIM_S)
+#define EVERY_NS (700 * SIM_MS) /* a mishap, on average */
+#define LASTS_NS (15 * SIM_S)
+#define QUIET_NS (60 * SIM_S)   /* by then everything has found together again */
+#define ANSWER_NS (100 * SIM_S) /* how long an operation may take without trouble */
+
+/* What could make a run differ is settled once, before any world exists. */
+static struct sim_world *log_world;
+
+static void
+log_clock(struct timespec *now)
+{
+  uint64_t ns = log_world ? log_world->now : 0;
+  *now = (struct timespec){.tv_sec = (time_t)(ns / SIM_S), .tv_nsec = (long)(ns % SIM_S)};
+}
+
+void
+sim_preload(void)
+{
+  static const char *const types[] = {
+      "protocol/client",         "protocol/server", "cluster/replicate", "cluster/distribute",     "features/utime", "debug/io-stats",
+      "features/access-control", "features/locks",  "features/index",    "performance/io-threads", "storage/posix",
+  };
+  for (unsigned i = 0; i < GI_ARRAY_LEN(types); i++) {
+    struct gi_error err = {0};
+    void *dl;
+    if (gi_class_load(types[i], &dl, &err))
+      continue;
+    fprintf(stderr, "run: %s\n", err.text);
+    exit(2);
+  }
+}
+
+/* ---- invariants at the end ---- */
+
+static void
+check_answered(struct sim_cluster *c)
+{
+  if (!sim_cluster_clients_up(c))
+    sim_violation(c->w, "a client does not serve though all bricks have run for %llu s",
+                  (unsigned long long)(QUIET_NS / SIM_S));
+}
+
+static void
+check_disks(struct sim_cluster *c)
+{
+  char why[256];
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    if (c->machine[i].view && sim_view_open_files(c->machine[i].view))
+      sim_violation(c->w, "brick-%u leaves %u files open", i, sim_view_open_files(c->machine[i].view));
+    if (!c->machine[i].scarred && !sim_disk_sound(c->machine[i].disk, SIM_BRICK_DIR, why, sizeof(why)))
+      sim_violation(c->w, "brick-%u: %s", i, why);
+  }
+}
+
+/* ---- the run ---- */
+
+static void
+trouble(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *out)
+{
+  uint64_t until = c->w->now + plan->seconds * SIM_S;
+  if (plan->mishaps == SIM_NO_MISHAPS) {
+    sim_world_run(c->w, until, NULL);
+    return;
+  }
+  struct sim_mishaps_plan mishaps = {.every_ns = EVERY_NS, .lasts_ns = LASTS_NS, .only = plan->mishaps};
+  struct sim_mishaps_run *run = sim_mishaps_start(c, &mishaps);
+  sim_world_run(c->w, until, NULL);
+  sim_mishaps_stop(run);
+  memcpy(out->struck, sim_mishaps_struck(run), sim_mishaps_count * sizeof(uint64_t));
+  sim_mishaps_free(&run);
+}
+
+/* A brick that was stopping when trouble ended is started when it has stopped. */
+static void
+recover(struct sim_cluster *c)
+{
+  for (uint64_t t = 0; t < QUIET_NS; t += SIM_S) {
+    sim_cluster_repair(c);
+    sim_world_run(c->w, c->w->now + SIM_S, NULL);
+  }
+}
+
+static void
+account(const struct sim_cluster *c, struct sim_outcome *out)
+{
+  for (unsigned i = 0; i < c->config.clients; i++) {
+    out->ops += c->client[i].ops;
+    out->failures += c->client[i].failures;
+  }
+}
+
+void
+sim_run(const struct sim_plan *plan, struct sim_outcome *out)
+{
+  struct sim_world *w = sim_world_new(plan->seed);
+  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients};
+  *out = (struct sim_outcome){0};
+  log_world = w;
+  gi_log_set_clock(log_clock);
+  gi_log_set_level(plan->log);
+  if (plan->trace && sim_trace_open(w, plan->trace) < 0)
+    fprintf(stderr, "run: cannot write %s\n", plan->trace);
+  if (plan->history && !(w->history = fopen(plan->history, "we")))
+    fprintf(stderr, "run: cannot write %s\n", plan->history);
+  sim_net_new(w);
+  struct sim_cluster *c = sim_cluster_new(w, &config);
+  for (unsigned i = 0; i < plan->clients; i++)
+    c->client[i].session = plan->workload->session;
+  sim_cluster_start(c);
+  sim_world_run(w, w->now + START_NS, NULL);
+  trouble(c, plan, out);
+  recover(c);
+  check_answered(c);
+  sim_cluster_stop(c, ANSWER_NS);
+  check_disks(c);
+  account(c, out);
+  out->hash = w->hash;
+  out->events = w->events;
+  out->virtual_ns = w->now;
+  out->net = w->net->stats;
+  out->violations = w->violations;
+  memcpy(out->violation, w->violation, sizeof(out->violation));
+  sim_trace_close(w);
+  if (w->history)
+    fclose(w->history);
+  w->history = NULL;
+  log_world = NULL;
+  sim_cluster_free(&c);
+  sim_net_free(w);
+  sim_world_free(&w);
+}
+
+/* ---- telling ---- */
+
+void
+sim_print_command(FILE *out, const struct sim_plan *plan, uint64_t seed)
+{
+  fprintf(out, "tests/simulation/run --seed %" PRIu64 " --until %" PRIu64 " --workload %s --bricks %u --clients %u", seed,
+          plan->seconds, plan->workload->name, plan->bricks, plan->clients);
+  if (plan->mishaps == SIM_NO_MISHAPS)
+    fprintf(out, " --mishaps none");
+  else if (plan->mishaps) {
+    const char *between = " --mishaps ";
+    for (unsigned i = 0; i < sim_mishaps_count; i++) {
+      if (!(plan->mishaps >> i & 1))
+        continue;
+      fprintf(out, "%s%s", between, sim_mishaps[i].name);
+      between = ",";
+    }
+  }
+  fputc('\n', out);
+}
+
+static void
+print_mark(const struct gi_mark *m, void *arg)
+{
+  if (m->hits)
+    printf("mark %8" PRIu64 "  %s\n", m->hits, m->name);
+  else
+    printf("mark    never  %s\n", m->name);
+}
+
+static void
+print_outcome(const struct sim_plan *plan, const struct sim_outcome *out)
+{
+  printf("seed %" PRIu64 ": %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n", plan->seed,
+         out->events, out->virtual_ns / SIM_S, out->ops, out->failures);
+  for (unsigned i = 0; i < sim_mishaps_count; i++)
+    if (out->struck[i])
+      printf("mishap %6" PRIu64 "  %s\n", out->struck[i], sim_mishaps[i].name);
+  for (const struct gi_metric *m = sim_net_metrics; m->name; m++)
+    printf("net %9" PRIu64 "  %s\n", gi_metric_value(m, &out->net), m->help);
+  if (plan->marks)
+    gi_marks_foreach(print_mark, NULL);
+  if (out->violations)
+    printf("VIOLATION (%u): %s\n", out->violations, out->violation);
+  printf("hash %016" PRIx64 "\n", out->hash);
+}
+
+int
+sim_run_one(const struct sim_plan *plan)
+{
+  struct sim_outcome out;
+  sim_preload();
+  sim_run(plan, &out);
+  print_outcome(plan, &out);
+  fflush(stdout);
+  _Exit(out.violations ? 1 : 0); /* what crashed processes left is not to be looked for */
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See sim-cluster.h.
+ */
+#include "tests/simulation/sim-cluster.h"
+#include "libglusterish/task.h"
+
+#include <errno.h>
+
+#define BRICK_PORT 49152
+#define VOLUME_ID "5f3c1d00-0000-4000-8000-000000000001"
+#define WALL_BASE_NS (1700000000ull * SIM_S) /* as in sim-reactor.c */
+#define SKEW_NS (2 * SIM_S)                  /* clocks of machines differ by so much */
+
+/* ---- the top of a client ---- */
+
+static int
+top_init(struct gi_xlator *x, struct gi_error *err)
+{
+  struct sim_client *c = ((struct sim_process *)x->ctx->app)->arg;
+  x->private = c;
+  c->top = x;
+  return 0;
+}
+
+static void
+top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct sim_client *c = x->private;
+  if (event == GI_EVENT_CHILD_UP)
+    c->up = true;
+  else if (event == GI_EVENT_CHILD_DOWN)
+    c->up = false;
+  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL)
+    gi_notify_down(x, event, data);
+}
+
+static const struct gi_xlator_class top_class = {
+    .abi = GI_XLATOR_ABI,
+    .type = "sim/top",
+    .version = "0",
+    .summary = "Where mount/fuse would be.",
+    .min_children = 1,
+    .max_children = 1,
+    .init = top_init,
+    .notify = top_notify,
+};
+
+/* ---- volfiles, as cli/glusterishd/volgen.c writes them ---- */
+
+static char *
+brick_volfile(const struct sim_cluster *c)
+{
+  const char *options = c->config.brick_options ? c->config.brick_options : "";
+  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " VOLUME_ID "\n"
+                     " option shared-brick-count 1\n%s\nend-volume\n"
+                     "volume vol-access-control\n type features/access-control\n subvolumes vol-posix\nend-volume\n"
+                     "volume vol-locks\n type features/locks\n subvolumes vol-access-control\nend-volume\n"
+                     "volume vol-io-threads\n type performance/io-threads\n subvolumes vol-locks\nend-volume\n"
+                     "volume vol-index\n type features/index\n option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n"
+                     " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.vol-\n"
+                     " subvolumes vol-io-threads\nend-volume\n"
+                     "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR "\n"
+                     " option volume-id " VOLUME_ID "\n subvolumes vol-index\nend-volume\n"
+                     "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
+                     " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR "\n"
+                     "end-volume\n",
+                     options, BRICK_PORT);
+}
+
+static char *
+client_volfile(const struct sim_cluster *c)
+{
+  char *text = NULL;
+  size_t len;
+  FILE *out = open_memstream(&text, &len);
+  char address[16];
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    fprintf(out,
+            "volume vol-client-%u\n type protocol/client\n option remote-host %s\n option remote-port %d\n"
+            " option remote-subvolume " SIM_BRICK_DIR "\n option transport-type tcp\n option send-gids true\n%s\nend-volume\n",
+            i, sim_net_host_address(c->machine[i].process->host, address), BRICK_PORT,
+            c->config.client_options ? c->config.client_options : "");
+  fprintf(out, "volume vol-replicate-0\n type cluster/replicate\n option volume-id " VOLUME_ID "\n option afr-pending-xattr ");
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    fprintf(out, "%svol-client-%u", i ? "," : "", i);
+  fprintf(out, "\n%s\n subvolumes", c->config.replicate_options ? c->config.replicate_options : "");
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    fprintf(out, " vol-client-%u", i);
+  fprintf(out, "\nend-volume\n"
+               "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n"
+               "volume vol-utime\n type features/utime\n subvolumes vol-dht\nend-volume\n"
+               "volume vol\n type debug/io-stats\n subvolumes vol-utime\nend-volume\n"
+               "volume top\n type sim/top\n subvolumes vol\nend-volume\n");
+  fclose(out);
+  return text;
+}
+
+/* ---- bricks ---- */
+
+static uint64_t
+disk_random(void *arg)
+{
+  return sim_rng_u64(&((struct sim_machine *)arg)->rng);
+}
+
+static uint64_t
+disk_now(void *arg)
+{
+  const struct sim_machine *m = arg;
+  return WALL_BASE_NS + m->cluster->w->now + (uint64_t)m->process->skew_ns;
+}
+
+/* A process that is told that its disk is broken ends itself. */
+static void
+dead_disk_later(void *arg)
+{
+  sim_machine_crash(arg);
+}
+
+static void
+dead_disk(struct gi_ctx *ctx)
+{
+  struct sim_machine *m = ((struct sim_process *)ctx->app)->arg;
+  sim_world_call(m->cluster->w, NULL, 0, "dead disk", dead_disk_later, m);
+}
+
+static void
+brick_prepare(struct sim_process *p, void *arg)
+{
+  struct sim_machine *m = arg;
+  m->view = sim_disk_view(m->disk);
+  p->ctx.fs = m->view;
+  p->ctx.on_dead_disk = dead_disk;
+}
+
+static void
+mark_brick(struct sim_machine *m)
+{
+  struct gi_gfid id;
+  struct gi_fs *fs = sim_disk_view(m->disk);
+  GI_ASSERT(gi_gfid_parse(VOLUME_ID, &id));
+  GI_ASSERT(sim_disk_make_dir(m->disk, SIM_BRICK_DIR) == 0);
+  int fd = gi_fs_openat(fs, AT_FDCWD, SIM_BRICK_DIR, O_RDONLY | O_DIRECTORY, 0);
+  GI_ASSERT(fd >= 0 && gi_fs_fsetxattr(fs, fd, "trusted.glusterfs.volume-id", id.b, sizeof(id.b), 0) == 0);
+  gi_fs_close(fs, fd);
+  sim_disk_sync(m->disk);
+  sim_view_free(&fs);
+}
+
+static void
+machine_new(struct sim_cluster *c, unsigned i)
+{
+  struct sim_machine *m = &c->machine[i];
+  char name[24];
+  snprintf(name, sizeof(name), "brick-%u", i);
+  GI_CLEANUP_FREE char *volfile = brick_volfile(c);
+  m->cluster = c;
+  m->rng = sim_rng_new(c->w->seed, (2ull << 32) + i);
+  m->process = sim_process_new(c->w, 1 + i, name, sim_net_host(c->w->net, name), volfile, SIM_BRICK_DIR);
+  m->process->skew_ns = (int64_t)sim_rng_below(&m->rng, SKEW_NS);
+  m->process->prepare = brick_prepare;
+  m->process->arg = m;
+  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .arg = m});
+  mark_brick(m);
+}
+
+void
+sim_machine_crash(struct sim_machine *m)
+{
+  sim_process_crash(m->process, false);
+  sim_view_free(&m->view);
+}
+
+void
+sim_machine_power_loss(struct sim_machine *m)
+{
+  sim_process_crash(m->process, true);
+  m->scarred = true;
+  sim_view_free(&m->view);
+  sim_disk_power_loss(m->disk);
+}
+
+bool
+sim_machine_start(struct sim_machine *m)
+{
+  if (m->process->state != SIM_DOWN)
+    return true;
+  sim_view_free(&m->view); /* of one that stopped in order, or could not start */
+  return sim_process_start(m->process);
+}
+
+/* ---- clients ---- */
+
+static void
+session_task(void *arg)
+{
+  struct sim_client *c = arg;
+  c->tasks++;
+  c->session(c);
+  c->tasks--;
+}
+
+static void
+session_start(void *arg)
+{
+  struct sim_client *c = arg;
+  gi_task_start(&c->process->reactor->base, session_task, c);
+}
+
+static void
+client_started(struct sim_process *p, void *arg)
+{
+  struct sim_client *c = arg;
+  c->leave = false;
+  c->tasks = 0;
+  if (c->session)
+    sim_process_call(p, session_start, c);
+}
+
+static void
+client_ending(struct sim_process *p, bool crashed, void *arg)
+{
+  struct sim_client *c = arg;
+  c->top = NULL;
+  c->up = false;
+  c->tasks = 0;
+}
+
+static void
+client_new(struct sim_cluster *c, unsigned i)
+{
+  struct sim_client *client = &c->client[i];
+  char name[24];
+  snprintf(name, sizeof(name), "client-%u", i);
+  GI_CLEANUP_FREE char *volfile = client_volfile(c);
+  client->cluster = c;
+  client->number = i;
+  client->rng = sim_rng_new(c->w->seed, (3ull << 32) + i);
+  client->process = sim_process_new(c->w, 1 + SIM_BRICKS + i, name, sim_net_host(c->w->net, name), volfile, NULL);
+  client->process->skew_ns = (int64_t)sim_rng_below(&client->rng, SKEW_NS);
+  client->process->started = client_started;
+  client->process->ending = client_ending;
+  client->process->arg = client;
+}
+
+/* ---- all of it ---- */
+
+struct sim_cluster *
+sim_cluster_new(struct sim_world *w, const struct sim_cluster_config *config)
+{
+  struct sim_cluster *c = gi_new(struct sim_cluster);
+  GI_ASSERT(config->bricks <= SIM_BRICKS && config->clients <= SIM_CLIENTS);
+  gi_class_register(&top_class);
+  c->w = w;
+  c->config = *config;
+  for (unsigned i = 0; i < config->bricks; i++)
+    machine_new(c, i);
+  for (unsigned i = 0; i < config->clients; i++)
+    client_new(c, i);
+  return c;
+}
+
+void
+sim_cluster_free(struct sim_cluster **cp)
+{
+  struct sim_cluster *c = *cp;
+  *cp = NULL;
+  if (c == NULL)
+    return;
+  for (unsigned i = 0; i < c->config.clients; i++) {
+    sim_process_crash(c->client[i].process, false); /* one that did not end; that was a violation */
+    sim_process_free(&c->client[i].process);
+  }
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    sim_process_crash(c->machine[i].process, false);
+    sim_process_free(&c->machine[i].process);
+    sim_view_free(&c->machine[i].view);
+    sim_disk_free(&c->machine[i].disk);
+  }
+  gi_free(c);
+}
+
+void
+sim_cluster_repair(struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    sim_process_thaw(c->machine[i].process);
+    if (!sim_machine_start(&c->machine[i]))
+      sim_violation(c->w, "brick-%u cannot start: %s", i, c->machine[i].process->why.text);
+  }
+  for (unsigned i = 0; i < c->config.clients; i++) {
+    sim_process_thaw(c->client[i].process);
+    if (c->client[i].process->state == SIM_DOWN && !sim_process_start(c->client[i].process))
+      sim_violation(c->w, "client-%u cannot start: %s", i, c->client[i].process->why.text);
+  }
+}
+
+void
+sim_cluster_start(struct sim_cluster *c)
+{
+  sim_cluster_repair(c);
+}
+
+bool
+sim_cluster_clients_up(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.clients; i++)
+    if (!c->client[i].up)
+      return false;
+  return true;
+}
+
+/* Runs until `over(c)`, at most `ns`. */
+static bool
+run_until(struct sim_cluster *c, uint64_t ns, bool (*over)(const struct sim_cluster *c))
+{
+  uint64_t until = c->w->now + ns;
+  while (!over(c) && sim_world_step(c->w, until))
+    ;
+  return over(c);
+}
+
+static bool
+sessions_over(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.clients; i++)
+    if (c->client[i].tasks > 0)
+      return false;
+  return true;
+}
+
+static bool
+clients_down(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.clients; i++)
+    if (c->client[i].process->state != SIM_DOWN)
+      return false;
+  return true;
+}
+
+static bool
+bricks_down(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (c->machine[i].process->state != SIM_DOWN)
+      return false;
+  return true;
+}
+
+void
+sim_cluster_stop(struct sim_cluster *c, uint64_t ns)
+{
+  for (unsigned i = 0; i < c->config.clients; i++)
+    c->client[i].leave = true;
+  if (!run_until(c, ns, sessions_over))
+    for (unsigned i = 0; i < c->config.clients; i++)
+      if (c->client[i].tasks > 0)
+        sim_violation(c->w, "client-%u: %u operations are not answered after %llu s", i, c->client[i].tasks,
+                      (unsigned long long)(ns / SIM_S));
+  for (unsigned i = 0; i < c->config.clients; i++)
+    sim_process_stop(c->client[i].process);
+  run_until(c, ns, clients_down);
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    sim_process_stop(c->machine[i].process);
+  run_until(c, ns, bricks_down);
+  if (!clients_down(c) || !bricks_down(c))
+    sim_violation(c->w, "a process does not end");
+}

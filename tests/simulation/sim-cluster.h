@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A simulated replica set: brick machines, each with a disk and a brick
+ * process, and client processes with the client graph as the management daemon
+ * writes it. "sim/top" stands at the top of a client's graph where mount/fuse
+ * would be.
+ */
+#ifndef SIM_CLUSTER_H
+#define SIM_CLUSTER_H
+
+#include "tests/simulation/sim-disk.h"
+#include "tests/simulation/sim-process.h"
+
+#define SIM_BRICKS 5
+#define SIM_CLIENTS 6
+#define SIM_VOLUME "vol"
+#define SIM_BRICK_DIR "/brick" /* on every machine's disk */
+
+struct sim_cluster_config {
+  unsigned bricks, clients;
+  const char *replicate_options; /* volfile lines or NULL */
+  const char *client_options;    /* of protocol/client */
+  const char *brick_options;     /* of storage/posix */
+};
+
+struct sim_cluster;
+
+struct sim_machine {
+  struct sim_cluster *cluster;
+  struct sim_process *process;
+  struct sim_disk *disk;
+  struct sim_rng rng; /* of the disk */
+  struct gi_fs *view; /* the running brick's; NULL while it is down */
+  bool scarred;       /* it lost power, or its disk failed: an object whose last name went may have kept its handle */
+};
+
+struct sim_client {
+  struct sim_cluster *cluster;
+  unsigned number; /* from 0 */
+  struct sim_process *process;
+  struct gi_xlator *top; /* operations are submitted to its child; NULL while down */
+  bool up;               /* the graph serves */
+  struct sim_rng rng;    /* the workload's */
+  unsigned tasks;        /* of the workload, that run */
+  bool leave;            /* they are to end */
+  uint64_t ops, failures; /* answered; with an error */
+  uint64_t op_sequence;
+  /* Called on a task of each incarnation, with the graph active. */
+  void (*session)(struct sim_client *c);
+};
+
+struct sim_cluster {
+  struct sim_world *w;
+  struct sim_cluster_config config;
+  struct sim_machine machine[SIM_BRICKS];
+  struct sim_client client[SIM_CLIENTS];
+};
+
+/* Everything down. `w` has its network already (sim_net_new). */
+struct sim_cluster *sim_cluster_new(struct sim_world *w, const struct sim_cluster_config *config);
+void sim_cluster_free(struct sim_cluster **c);
+
+void sim_cluster_start(struct sim_cluster *c);
+/* Everything that is down is started, everything frozen goes on. */
+void sim_cluster_repair(struct sim_cluster *c);
+/* Ends the sessions of all clients, then the clients, then the bricks, in order, and waits for it at most `ns`. What is left then is
+ * a violation. */
+void sim_cluster_stop(struct sim_cluster *c, uint64_t ns);
+bool sim_cluster_clients_up(const struct sim_cluster *c);
+
+void sim_machine_crash(struct sim_machine *m); /* kill -9 of the brick */
+void sim_machine_power_loss(struct sim_machine *m);
+/* If it is down. False: it cannot (a faulty disk); process->why. */
+bool sim_machine_start(struct sim_machine *m);
+
+#endif
