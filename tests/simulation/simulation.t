@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# One seed is one history, whatever the surroundings; and some seeds.
+set -u
+RUN="${GLUSTERISH_BUILDDIR:?}/tests/simulation/run"
+n=0
+
+# result NAME STATUS
+result() {
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
+
+echo "1..6"
+first=$(hash_of "$RUN")
+[ -n "$first" ]
+result "a run tells its hash" $?
+[ "$(hash_of "$RUN")" = "$first" ]
+result "the same seed has the same history" $?
+[ "$(cd / && hash_of env -i GLUSTERISH_XLATOR_DIR="$GLUSTERISH_XLATOR_DIR" LC_ALL=C FILLER="$(printf '%4000s' x)" setarch -R "$RUN")" = "$first" ]
+result "at other addresses, in another environment too" $?
+[ "$("$RUN" --seed 43 --until 10 | sed -n 's/^hash //p')" != "$first" ]
+result "another seed has another" $?
+out=$("$RUN" --seeds 1..16 --until 15)
+result "seeds 1 to 16 hold every invariant" $?
+printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+"$RUN" --seeds 9..1 >/dev/null 2>&1
+[ $? -eq 2 ]
+result "nonsense is refused" $?
