@@ -3,7 +3,7 @@
  * What every heal is made of: asking all children and waiting for them, views
  * of an object, locks with the healers' tie-breaker, and the undo of marks.
  */
-#include "replicate-heal.h"
+#include "replicate-shd.h"
 
 void
 rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid)
@@ -106,6 +106,8 @@ struct gi_fop *
 rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
 {
   gi_task_fop(fop, h->rep->x->children[child]);
+  if (h->rep->shd)
+    rep_shd_answer(h->rep, child, fop);
   return fop;
 }
 

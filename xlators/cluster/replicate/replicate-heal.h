@@ -184,6 +184,29 @@ rep_heal_window_bytes(const struct rep *rep)
   return (uint64_t)rep_opts(rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK * 4;
 }
 
+/* ---- walking a directory of one child (replicate-heal-walk.c) ---- */
+
+/* An iterator over its entries, page by page, without "." and "..". Zero it; lives on a task's stack. */
+struct rep_walk {
+  struct rep_heal *h;
+  unsigned child;
+  bool attributes;     /* every entry with its attributes */
+  struct gi_fd *fd;
+  struct gi_fop *page; /* the answered READDIR(P) */
+  uint32_t at;         /* next entry of the page */
+  uint64_t offset;
+  bool end;
+  int err;             /* errno that ended it; 0 = it is complete so far */
+};
+
+/* Opens directory `dir` on a child. 0 or errno. Close it in any case. */
+int rep_walk_open(struct rep_walk *w, struct rep_heal *h, struct gi_inode *dir, unsigned child, bool attributes);
+/* The next entry, valid until the call after; NULL at the end (w->err 0) or after a failure. Waits. */
+const struct gi_dirent *rep_walk_next(struct rep_walk *w);
+void rep_walk_close(struct rep_walk *w);
+/* Whether heals leave this name of a directory alone: it belongs to the self-heal itself. */
+bool rep_walk_skips(const struct rep_heal *h, const struct gi_gfid *dir, const char *name);
+
 /* ---- the heals; all wait, all need every child up ---- */
 
 int rep_heal_data(struct rep_heal *h);     /* replicate-heal-data.c */
