@@ -396,6 +396,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->local = -1;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
+  gi_list_init(&rep->heal_turns);
   gi_window_init(&rep->heal_window, rep_heal_window_bytes(rep));
   x->private = rep;
   x->metrics = &rep->metrics;

@@ -87,6 +87,8 @@ struct rep {
   struct rep_metrics metrics;
   unsigned heals;               /* under way */
   struct rep_shd *shd;          /* replicate-shd.h; NULL unless this is the self-heal daemon */
+  struct gi_list heal_turns;    /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
+  uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
