@@ -22,6 +22,7 @@ static const char *const ignored[] = {"trusted.afr.",        "security.selinux",
 struct look {
   char *why;
   size_t len;
+  bool crashed;
   struct gi_gfid *gfid; /* of everything found, for the handles */
   unsigned count, room;
 };
@@ -161,9 +162,9 @@ handles_named(struct look *l, const struct sim_inode *dir)
 
     if (!gi_gfid_parse(e->name, &gfid))
       return differ(l, "%s among the handles is not a gfid", e->name);
-    if (gi_gfid_is_root(&gfid))
+    if (gi_gfid_is_root(&gfid) || (l->crashed && S_ISLNK(e->inode->attr.mode) && e->inode->nlink == 1))
       continue;
-    if (!bsearch(&gfid, l->gfid, l->count, sizeof(gfid), by_gfid))
+    if (!l->count || !bsearch(&gfid, l->gfid, l->count, sizeof(gfid), by_gfid))
       return differ(l, "handle %s has no name", e->name);
   }
   return true;
@@ -185,10 +186,10 @@ all_handles_named(struct look *l, const struct sim_inode *store)
   return true;
 }
 
-bool
-sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len)
+static bool
+is_sound(struct sim_disk *d, const char *path, bool crashed, char *why, size_t len)
 {
-  struct look l = {.why = why, .len = len};
+  struct look l = {.why = why, .len = len, .crashed = crashed};
   struct sim_inode *root = brick_root(d, path, &l), *store = root ? sim_entry_find(root, ".glusterfs") : NULL;
   struct sim_inode *landfill = store ? sim_entry_find(store, "landfill") : NULL;
   bool sound;
@@ -205,6 +206,18 @@ sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len)
   sound = sound && all_handles_named(&l, store);
   gi_free(l.gfid);
   return sound;
+}
+
+bool
+sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len)
+{
+  return is_sound(d, path, false, why, len);
+}
+
+bool
+sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size_t len)
+{
+  return is_sound(d, path, true, why, len);
 }
 
 /* ---- two bricks ---- */
@@ -316,7 +329,8 @@ sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const 
   struct look l = {.why = why, .len = len};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
-  return ra && rb && same_below(&l, "", ra, rb) && sim_disk_sound(a, a_path, why, len) && sim_disk_sound(b, b_path, why, len);
+  return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) &&
+         is_sound(b, b_path, true, why, len);
 }
 
 /* ---- dump ---- */

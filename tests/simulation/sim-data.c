@@ -278,6 +278,8 @@ drop_range(struct sim_inode *i, uint64_t first, uint64_t last)
 
   while (to < i->npages && i->page[to]->index <= last)
     sim_page_free(i->disk, i->page[to++]);
+  if (to == from)
+    return;
   memmove(i->page + from, i->page + to, (i->npages - to) * sizeof(struct sim_page *));
   i->npages -= to - from;
 }

@@ -98,6 +98,9 @@ void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
 bool sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len);
 /* The second half alone: handles and names of one brick are one to one. */
 bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len);
+/* The same, but the handle of a directory may be left without the directory, as a crash can leave it: nobody takes that for a
+ * directory, and the next one of that gfid replaces it. sim_disk_same allows it too. */
+bool sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size_t len);
 /* Everything below a directory as text: one line per object, then its xattrs. */
 void sim_disk_dump(struct sim_disk *d, const char *path, FILE *out);
 

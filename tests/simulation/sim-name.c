@@ -257,7 +257,8 @@ sim_xattr_raw_set(struct sim_inode *i, const char *name, const void *value, size
   struct sim_xattr *x = sim_xattr_find(i, name);
   uint8_t *copy = gi_alloc(len ? len : 1);
 
-  memcpy(copy, value, len);
+  if (len)
+    memcpy(copy, value, len);
   if (!x) {
     i->xattr = gi_realloc(i->xattr, (i->nxattrs + 1) * sizeof(struct sim_xattr));
     x = &i->xattr[i->nxattrs++];
