@@ -7,6 +7,7 @@
 #   interop_mount ours DIR [OPTION...]   # with us, or `real` with GlusterFS; options of cluster/replicate
 #   interop_shd                 # GlusterFS's self-heal daemon
 #   brick_stop N; brick_start N; marks N FILE
+#   ARBITER=3                   # before interop_begin: the third brick keeps no data
 
 VOLUME_ID=8306d860-1111-4222-8333-444455556666
 : "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/glusterishfs}"
@@ -21,7 +22,7 @@ require_glusterfs() {
 brick_top() { if [ "$BRICKS" = real ]; then echo "$WORK/b$1"; else echo v-index; fi; }
 
 brick_volfile() {
-  local b=$WORK/b$1 top
+  local b=$WORK/b$1 below=v-posix top
   top=$(brick_top "$1")
   cat <<X
 volume v-posix
@@ -29,9 +30,12 @@ volume v-posix
     option directory $b
     option volume-id $VOLUME_ID
 end-volume
+X
+  [ "${ARBITER:-}" = "$1" ] && printf 'volume v-arbiter\n    type features/arbiter\n    subvolumes v-posix\nend-volume\n' && below=v-arbiter
+  cat <<X
 volume v-access-control
     type features/access-control
-    subvolumes v-posix
+    subvolumes $below
 end-volume
 volume v-locks
     type features/locks
@@ -85,6 +89,7 @@ X
   echo "    option volume-id $VOLUME_ID"
   echo "    option granular-entry-heal on"
   echo "    option use-anonymous-inode yes"
+  [ -n "${ARBITER:-}" ] && echo "    option arbiter-count 1"
   for o in "$@"; do echo "    option $o"; done
   echo "    subvolumes v-client-0 v-client-1 v-client-2"
   echo "end-volume"

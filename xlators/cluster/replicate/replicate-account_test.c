@@ -407,11 +407,12 @@ quorum_of_post_op(void **state)
   FOR_EACH(k)
   {
     struct gi_fd *fd;
-    struct rig *r = fresh(NULL, &fd);
+    struct rig *r;
     struct gi_fop *f;
 
     if (k->slot == 'd')
       continue; /* below: its first marks are those before the operation */
+    r = fresh(NULL, &fd);
     fail_at(r, k, 0, EIO);
     rig_first(r, 1, mark_kind(k), post_op_fails, NULL);
     rig_run(r, f = make(r, k, fd));
@@ -427,11 +428,12 @@ quorum_of_post_op_of_data(void **state)
   FOR_EACH(k)
   {
     struct gi_fd *fd;
-    struct rig *r = fresh(NULL, &fd);
+    struct rig *r;
     struct gi_fop *f;
 
     if (k->slot != 'd' || k->kind == GI_FOP_FSYNC)
       continue;
+    r = fresh(NULL, &fd);
     fail_at(r, k, 0, EIO);
     rig_hold(r, 2, k->kind);
     rig_run(r, f = make(r, k, fd));

@@ -3,7 +3,7 @@
  * What every heal is made of: asking all children and waiting for them, views
  * of an object, locks with the healers' tie-breaker, and the undo of marks.
  */
-#include "replicate-heal.h"
+#include "replicate-shd.h"
 
 void
 rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid)
@@ -21,6 +21,14 @@ rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, 
   gi_random(h->r, &owner, sizeof(owner));
   h->caller.owner.len = sizeof(owner);
   memcpy(h->caller.owner.data, &owner, sizeof(owner));
+}
+
+void
+rep_heal_fork(struct rep_heal *h, const struct rep_heal *from)
+{
+  rep_heal_begin(h, from->rep, &from->gfid, from->caller.pid);
+  h->op = from->op;
+  h->op_child = from->op_child;
 }
 
 void
@@ -106,6 +114,8 @@ struct gi_fop *
 rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
 {
   gi_task_fop(fop, h->rep->x->children[child]);
+  if (h->rep->shd)
+    rep_shd_answer(h->rep, child, fop);
   return fop;
 }
 
@@ -188,26 +198,38 @@ read_counters(const struct rep *rep, unsigned i, struct rep_view *v)
   }
 }
 
+static struct gi_fop *
+view_fop(struct rep_heal *h, struct gi_fop *fop)
+{
+  rep_marks_request(h->rep, gi_fop_xdata(fop));
+  gi_dict_set_int(gi_fop_xdata(fop), "list-xattr", 1);
+  return fop;
+}
+
+static void
+view_read(struct rep_heal *h, struct rep_fan *fan, struct rep_view *v)
+{
+  memset(v, 0, sizeof(*v));
+  v->rep = h->rep;
+  v->asked = fan->sent;
+  v->ok = fan->ok;
+  rep_foreach(i, fan->ok) {
+    v->stat[i] = fan->reply[i]->rsp.stat;
+    v->xdata[i] = gi_dict_ref(fan->reply[i]->rsp.xdata);
+    read_counters(h->rep, i, v);
+  }
+  rep_foreach(i, fan->failed)
+    v->err[i] = fan->reply[i]->rsp.err;
+  rep_fan_clear(fan);
+}
+
 void
 rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v)
 {
   struct rep_fan fan;
 
-  memset(v, 0, sizeof(*v));
-  v->rep = h->rep;
-  v->asked = mask;
-  rep_marks_request(h->rep, gi_fop_xdata(fop));
-  gi_dict_set_int(gi_fop_xdata(fop), "list-xattr", 1);
-  rep_heal_fan(h, fop, mask, &fan);
-  v->ok = fan.ok;
-  rep_foreach(i, fan.ok) {
-    v->stat[i] = fan.reply[i]->rsp.stat;
-    v->xdata[i] = gi_dict_ref(fan.reply[i]->rsp.xdata);
-    read_counters(h->rep, i, v);
-  }
-  rep_foreach(i, fan.failed)
-    v->err[i] = fan.reply[i]->rsp.err;
-  rep_fan_clear(&fan);
+  rep_heal_fan(h, view_fop(h, fop), mask, &fan);
+  view_read(h, &fan, v);
 }
 
 void
@@ -225,15 +247,35 @@ rep_view_inode(struct rep_heal *h, uint32_t mask, struct rep_view *v)
   rep_view_ask(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, h->inode), mask, v);
 }
 
-void
-rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
-              struct rep_view *v)
+static struct gi_fop *
+name_fop(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata)
 {
   struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
 
   gi_fop_set_entry(fop, &fop->loc, parent, name);
   gi_dict_merge(gi_fop_xdata(fop), xdata);
-  rep_view_ask(h, fop, mask, v);
+  return fop;
+}
+
+void
+rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
+              struct rep_view *v)
+{
+  rep_view_ask(h, name_fop(h, parent, name, xdata), mask, v);
+}
+
+void
+rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
+                         struct rep_view *dir, struct rep_view *v)
+{
+  struct fan_wait wait;
+  struct rep_fan fan[2];
+
+  fan_begin(h, view_fop(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, parent)), mask, &fan[0], &wait);
+  rep_heal_fan(h, view_fop(h, name_fop(h, parent, name, xdata)), mask, &fan[1]);
+  fan_await(h, &wait);
+  view_read(h, &fan[0], dir);
+  view_read(h, &fan[1], v);
 }
 
 void

@@ -49,6 +49,8 @@ struct rep_heal {
 };
 
 void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid);
+/* The same work on a task of its own: like `from`, with another lock owner and nothing counted. */
+void rep_heal_fork(struct rep_heal *h, const struct rep_heal *from);
 void rep_heal_end(struct rep_heal *h);
 
 /* ---- views (replicate-heal-tools.c) ---- */
@@ -72,6 +74,9 @@ void rep_view_gfid(struct rep_heal *h, const struct gi_gfid *gfid, uint32_t mask
 /* Asks for a name in the directory `parent`. `xdata` (may be NULL) is added to the request, e.g. gfidless-lookup. */
 void rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
                    struct rep_view *v);
+/* A directory and a name in it, asked in one round. */
+void rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
+                              struct rep_view *dir, struct rep_view *v);
 /* The general form: `fop` is any LOOKUP made by rep_heal_fop; consumed. */
 void rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v);
 void rep_view_clear(struct rep_view *v); /* all-zero is fine */
@@ -184,10 +189,34 @@ rep_heal_window_bytes(const struct rep *rep)
   return (uint64_t)rep_opts(rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK * 4;
 }
 
+/* ---- walking a directory of one child (replicate-heal-walk.c) ---- */
+
+/* An iterator over its entries, page by page, without "." and "..". Zero it; lives on a task's stack. */
+struct rep_walk {
+  struct rep_heal *h;
+  unsigned child;
+  bool attributes;     /* every entry with its attributes */
+  struct gi_fd *fd;
+  struct gi_fop *page; /* the answered READDIR(P) */
+  uint32_t at;         /* next entry of the page */
+  uint64_t offset;
+  bool end;
+  int err;             /* errno that ended it; 0 = it is complete so far */
+};
+
+/* Opens directory `dir` on a child. 0 or errno. Close it in any case. */
+int rep_walk_open(struct rep_walk *w, struct rep_heal *h, struct gi_inode *dir, unsigned child, bool attributes);
+/* The next entry, valid until the call after; NULL at the end (w->err 0) or after a failure. Waits. */
+const struct gi_dirent *rep_walk_next(struct rep_walk *w);
+void rep_walk_close(struct rep_walk *w);
+/* Whether heals leave this name of a directory alone: it belongs to the self-heal itself. */
+bool rep_walk_skips(const struct rep_heal *h, const struct gi_gfid *dir, const char *name);
+
 /* ---- the heals; all wait, all need every child up ---- */
 
 int rep_heal_data(struct rep_heal *h);     /* replicate-heal-data.c */
 int rep_heal_metadata(struct rep_heal *h); /* replicate-heal-metadata.c */
+/* -EAGAIN: some names wait for another directory to be healed first. */
 int rep_heal_entry(struct rep_heal *h);    /* replicate-heal-entry.c */
 /* One name (replicate.md 7.6); `gfid_req` none: an object nobody has a gfid for stays so. 0, or a negative errno. */
 int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);

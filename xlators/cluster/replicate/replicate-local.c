@@ -21,16 +21,24 @@ names_host(const char *pathinfo, const char *host)
   return at && strncmp(at, host, len) == 0 && at[len] == ':';
 }
 
+bool
+rep_local_is(const struct rep *rep, const char *pathinfo)
+{
+  const char *node = rep_opts(rep)->heal.node_uuid;
+  struct utsname uts;
+
+  return (uname(&uts) == 0 && names_host(pathinfo, uts.nodename)) || (node && names_host(pathinfo, node));
+}
+
 static void
 discovered(struct gi_fop *fop, void *arg)
 {
   struct rep *rep = arg;
   int child = rep_fop(rep, fop)->child;
   const char *text;
-  struct utsname uts;
 
-  if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && uname(&uts) == 0 &&
-      names_host(text, uts.nodename) && (rep->local < 0 || child < rep->local))
+  if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && rep_local_is(rep, text) &&
+      (rep->local < 0 || child < rep->local))
     rep->local = child;
   gi_fop_unref(fop);
 }

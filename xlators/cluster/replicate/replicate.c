@@ -10,7 +10,7 @@
  */
 #include "replicate.h"
 
-#include "replicate-heal.h"
+#include "replicate-shd.h"
 #include "replicate-txn.h"
 
 /* Flags of an invalidation (brick.md 11.3). */
@@ -38,6 +38,7 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
                                                     HEALED(bytes_read, "bytes", "read from good copies"),
                                                     HEALED(bytes_written, "bytes", "written to stale copies"),
                                                     HEALED(bytes_compared, "bytes", "found equal by checksum"),
+                                                    REP_SHD_METRICS,
                                                     GI_METRIC_END};
 
 /* ---- quorum ---- */
@@ -225,6 +226,8 @@ rep_children_changed(struct rep *rep)
   } else if (rep->up != before) {
     gi_notify_up(rep->x, GI_EVENT_CHILD_CHANGED, NULL);
   }
+  if (rep->shd)
+    rep_shd_children(rep, before);
 }
 
 static void
@@ -281,6 +284,7 @@ static void
 parent_down(struct rep *rep)
 {
   rep->draining = true;
+  rep_shd_down(rep);
   gi_timer_set(&rep->first_up, REP_DRAIN_S * GI_NSEC_PER_SEC);
   rep_sessions_flush(rep);
   rep_drained(rep); /* nothing was under way; else the end of the last transaction tells the children */
@@ -392,6 +396,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->local = -1;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
+  gi_list_init(&rep->heal_turns);
   gi_window_init(&rep->heal_window, rep_heal_window_bytes(rep));
   x->private = rep;
   x->metrics = &rep->metrics;
@@ -405,6 +410,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
     return -1;
   }
   rep_marks_init(rep);
+  rep_shd_init(rep);
   return 0;
 }
 
@@ -412,6 +418,7 @@ static void
 rep_finish(struct gi_xlator *x)
 {
   GI_ASSERT(gi_list_empty(&rep_of(x)->txns));
+  rep_shd_finish(rep_of(x));
   rep_free(x);
 }
 
@@ -429,6 +436,7 @@ rep_reconfigure_commit(struct gi_xlator *x)
   rep_halo_watch(rep);
   rep_children_changed(rep);
   gi_window_resize(&rep->heal_window, rep_heal_window_bytes(rep));
+  rep_shd_reconfigure(rep);
 }
 
 static void
@@ -451,6 +459,8 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "heals_under_way", "%u", rep->heals);
   gi_dump_kv(d, "heal_window", "%llu of %llu bytes", (unsigned long long)rep->heal_window.used,
              (unsigned long long)rep->heal_window.size);
+  if (rep->shd)
+    rep_shd_dump(rep->shd, d);
   gi_list_foreach(t, &rep->txns, struct rep_txn, link)
     gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,
                t->failed);
@@ -531,4 +541,5 @@ GI_XLATOR_EXPORT = {
     .reconfigure_commit = rep_reconfigure_commit,
     .notify = rep_notify,
     .statedump = rep_statedump,
+    .manage = rep_manage,
 };

@@ -36,12 +36,24 @@ struct rep_heal_totals {
   uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
 };
 
+/* Of the self-heal daemon (replicate-shd-report.c). */
+struct rep_shd_metrics {
+  uint64_t crawling, crawls, healed, failed, split_brain;
+  uint64_t active, waiting, remaining, eta_s;
+  uint64_t files_per_s, bytes_per_s;             /* over the last ten seconds */
+  uint64_t crawl_files_per_s, crawl_bytes_per_s; /* since the crawl under way began */
+  uint64_t window_bytes, window_used, paused_ms, pauses, parallel, grown, cut;
+  uint64_t foreground_ops, foreground_us, foreground_quiet_us;
+};
+
 struct rep_metrics {
   uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
   struct rep_heal_totals heal;
+  struct rep_shd_metrics shd;
 };
 
 struct rep_txn;
+struct rep_shd;
 struct rep_refresh;
 
 struct rep {
@@ -74,6 +86,9 @@ struct rep {
   struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
   struct rep_metrics metrics;
   unsigned heals;               /* under way */
+  struct rep_shd *shd;          /* replicate-shd.h; NULL unless this is the self-heal daemon */
+  struct gi_list heal_turns;    /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
+  uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
@@ -250,6 +265,8 @@ void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct
 void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
 /* First lookup of the root: finds a child on this host (replicate.md 4.3). */
 void rep_local_discover(struct rep *rep);
+/* Whether the answer to a pathinfo getxattr names this host (or this host's management daemon). */
+bool rep_local_is(const struct rep *rep, const char *pathinfo);
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
 /* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
 void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));

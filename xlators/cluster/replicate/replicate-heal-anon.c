@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The anonymous directory: where a child keeps, under its gfid, what has lost
+ * its name there but may get another one (replicate.md 7.8). A directory that
+ * was renamed is moved there and back instead of being deleted and copied.
+ *
+ * Its name and gfid follow from the volume's id, so all healers mean the same.
+ */
+#include "replicate-heal-names.h"
+
+#define ANON_PREFIX ".glusterfs-anonymous-inode-"
+
+/* The directory's gfid; false if the volume's id is unknown. */
+static bool
+anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
+{
+  const char *id = rep_opts(rep)->volume_id;
+
+  if (!id || !gi_gfid_parse(id, gfid))
+    return false;
+  gfid->b[0] ^= 1;
+  return true;
+}
+
+bool
+rep_anon_used(const struct rep *rep)
+{
+  struct gi_gfid gfid;
+
+  return rep_opts(rep)->heal.use_anonymous_inode && anon_gfid(rep, &gfid);
+}
+
+/* The children of `mask` where it is what it must be; and those where there is no such name at all. */
+static uint32_t
+look(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask, uint32_t *missing)
+{
+  struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
+  struct rep_view v;
+  uint32_t there = 0;
+
+  *missing = 0;
+  rep_view_name(h, root, name, NULL, mask, &v);
+  rep_foreach(i, v.ok)
+    if (gi_gfid_equal(&v.stat[i].gfid, gfid) && S_ISDIR(v.stat[i].mode))
+      there |= 1u << i;
+  rep_foreach(j, mask & ~v.ok)
+    if (v.err[j] == ENOENT)
+      *missing |= 1u << j;
+  rep_view_clear(&v);
+  gi_inode_unref(&root);
+  return there;
+}
+
+static uint32_t
+make(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask)
+{
+  struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
+  struct gi_fop *fop = rep_heal_fop(h, GI_FOP_MKDIR);
+
+  gi_fop_set_entry(fop, &fop->loc, root, name);
+  gi_inode_unref(&root);
+  fop->args.mode = 0755;
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", gfid);
+  return rep_heal_all(h, fop, mask);
+}
+
+struct gi_inode *
+rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
+{
+  struct rep *rep = h->rep;
+  uint32_t generation = rep->generation, missing, found;
+  char name[sizeof(ANON_PREFIX) + GI_UUID_TEXT];
+  struct gi_gfid gfid;
+
+  *there = 0;
+  if (!anon_gfid(rep, &gfid))
+    return gi_inode_get(rep->x->graph, &gi_gfid_root); /* not asked: rep_anon_used is false */
+  snprintf(name, sizeof(name), "%s%s", ANON_PREFIX, rep_opts(rep)->volume_id);
+  if (rep->anon_generation != generation)
+    rep->anon_there = 0;
+  if (mask & ~rep->anon_there) {
+    found = look(h, &gfid, name, rep->all, &missing);
+    if (missing) {
+      make(h, &gfid, name, missing);
+      found = look(h, &gfid, name, rep->all, &missing); /* another healer may have been quicker: EEXIST */
+    }
+    rep->anon_there = found;
+    rep->anon_generation = generation;
+  }
+  *there = rep->anon_there & mask;
+  return gi_inode_get(rep->x->graph, &gfid);
+}

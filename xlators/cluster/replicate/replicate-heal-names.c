@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is to become of one name of a directory: looked at, decided and done
+ * under a lock on it.
+ *
+ * Which lock. The healers of GlusterFS lock all names of the directory (NULL)
+ * for each name. We lock the name alone, as every client does to change it, so
+ * that many names can be in work at once:
+ *   - another healer of this directory is kept out by the self-heal domain; one
+ *     that heals a single name takes the name, one that takes NULL conflicts
+ *     with us as with a client;
+ *   - a client that changes this name takes its lock, so what we see of it is
+ *     the result of whole transactions, and its marks are written. Renames and
+ *     links lock every name they touch; removing the directory takes NULL;
+ *   - what changes beside us is the directory's counters, by transactions on
+ *     other names. A pending counter is written before the lock of its name is
+ *     given back, so for our name it is complete. A dirty counter is not like
+ *     that: under NULL it means an interrupted change, under the lock of a name
+ *     it may just be a change of another name under way. It would turn the
+ *     decision into a merge, and a merge brings removed names back.
+ * So a decision under the lock of a name counts only if no dirty counter moved
+ * since NULL was held; else NULL is taken and it is decided again. Different
+ * names of one heal have different lock owners, and who waits for a lock holds
+ * none.
+ *
+ * Two names may be one object (hard links, a rename under way through the
+ * heal): whoever makes or removes an object first takes its gfid, in this
+ * process, so that nothing is created twice.
+ */
+#include "replicate-heal-names.h"
+
+static uint32_t
+having_errno(const struct rep_view *v, int err)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, v->asked & ~v->ok)
+    if (v->err[i] == err)
+      set |= 1u << i;
+  return set;
+}
+
+static bool
+same_type(const struct gi_iatt *a, const struct gi_iatt *b)
+{
+  return (a->mode & S_IFMT) == (b->mode & S_IFMT);
+}
+
+/* ---- locking ---- */
+
+/* Whether a dirty counter may belong to a change of another name that is under way now. */
+static bool
+may_be_under_way(const struct rep_name *n)
+{
+  rep_foreach(i, n->dir.ok)
+    if (n->dir.dirty[REP_ENTRY][i] != (n->quiet ? n->quiet->dirty[REP_ENTRY][i] : 0))
+      return true;
+  return false;
+}
+
+int
+rep_name_lock(struct rep_name *n, bool whole)
+{
+  struct rep *rep = n->h->rep;
+  struct gi_dict *xdata;
+
+  n->lock = (struct rep_heal_lock){.entry = true, .inode = n->parent, .name = whole ? NULL : n->name};
+  if (rep->up != rep->all || rep_heal_lock(n->h, &n->lock, REP_LOCK_WAIT, rep->all) != rep->all) {
+    rep_heal_unlock(n->h, &n->lock);
+    return -ENOTCONN;
+  }
+  xdata = gi_dict_new();
+  gi_dict_set_int(xdata, "gfidless-lookup", 1);
+  rep_view_clear(&n->dir);
+  rep_view_clear(&n->view);
+  rep_view_parent_and_name(n->h, n->parent, n->name, xdata, rep->all, &n->dir, &n->view);
+  gi_dict_unref(&xdata);
+  if (n->dir.ok != rep->all) {
+    int err = rep_view_errno(&n->dir);
+
+    rep_heal_unlock(n->h, &n->lock);
+    return err ? -err : -ENOTCONN;
+  }
+  rep_decide(n->h, &n->dir, REP_ENTRY, rep->all, &n->d);
+  if (whole || !may_be_under_way(n))
+    return 0;
+  rep_heal_unlock(n->h, &n->lock);
+  return rep_name_lock(n, true);
+}
+
+void
+rep_name_unlock(struct rep_name *n)
+{
+  rep_heal_unlock(n->h, &n->lock);
+  rep_view_clear(&n->dir);
+  rep_view_clear(&n->view);
+}
+
+/* ---- what is there ---- */
+
+/* Children that show the very object that child `from` shows. */
+static uint32_t
+owners_of(const struct rep_name *n, unsigned from)
+{
+  const struct gi_iatt *ref = &n->view.stat[from];
+  uint32_t set = 0;
+
+  rep_foreach(i, n->view.ok)
+    if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) && same_type(&n->view.stat[i], ref))
+      set |= 1u << i;
+  return set;
+}
+
+/* Of `among`: those without gfid whose type is that of `from`. */
+static uint32_t
+nameless_like(const struct rep_name *n, unsigned from, uint32_t among)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, n->view.ok & among)
+    if (gi_gfid_is_none(&n->view.stat[i].gfid) && same_type(&n->view.stat[i], &n->view.stat[from]))
+      set |= 1u << i;
+  return set;
+}
+
+static int
+first_with_gfid(const struct rep_name *n, uint32_t among)
+{
+  rep_foreach(i, n->view.ok & among)
+    if (!gi_gfid_is_none(&n->view.stat[i].gfid))
+      return (int)i;
+  return -1;
+}
+
+/* All of `among` show one object, or none yet: same type, and no two gfids. */
+static bool
+agree(const struct rep_name *n, uint32_t among)
+{
+  int ref = first_with_gfid(n, among);
+
+  among &= n->view.ok;
+  if (ref < 0)
+    ref = rep_first(among);
+  return !(among & ~owners_of(n, (unsigned)ref) & ~nameless_like(n, (unsigned)ref, among));
+}
+
+static int
+keep_error(int have, int next)
+{
+  return next ? next : have;
+}
+
+/* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
+static int
+follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
+{
+  uint32_t owners = owners_of(n, from), absent = having_errno(&n->view, ENOENT) & targets;
+  uint32_t nameless = nameless_like(n, from, targets), wrong = n->view.ok & losers & ~owners & ~nameless;
+  int err = 0, failed = 0;
+
+  if (nameless)
+    err = rep_name_assign(n, &n->view.stat[from].gfid, nameless);
+  if (wrong) {
+    failed = rep_name_expunge(n, wrong);
+    err = keep_error(err, failed);
+    wrong &= ~n->failed;
+  }
+  if (absent | wrong)
+    err = keep_error(err, rep_name_recreate(n, from, owners, absent | wrong));
+  return err;
+}
+
+static int
+refuse(struct rep_name *n, int err, uint32_t failed)
+{
+  n->failed |= failed;
+  n->mismatch = err == -EIO;
+  return err;
+}
+
+/* Nobody has a gfid for it: everybody gets the one that was asked for. */
+static int
+adopt(struct rep_name *n, uint32_t present)
+{
+  if (gi_gfid_is_none(&n->gfid_req) || !agree(n, present))
+    return refuse(n, -EIO, present);
+  return rep_name_assign(n, &n->gfid_req, present);
+}
+
+static int
+settle_present(struct rep_name *n, uint32_t good, uint32_t targets)
+{
+  uint32_t present = n->view.ok & good;
+  int from = n->d.source >= 0 && ((present >> n->d.source) & 1) ? n->d.source : -1, winner;
+
+  if (!agree(n, present)) {
+    winner = rep_name_resolve(n, present);
+    if (winner < 0)
+      return refuse(n, -EIO, targets | present);
+    return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
+  }
+  if (from < 0 || gi_gfid_is_none(&n->view.stat[from].gfid))
+    from = first_with_gfid(n, present);
+  if (from < 0)
+    return adopt(n, present);
+  return follow(n, (unsigned)from, targets, n->d.merge ? 0 : n->d.sinks & targets);
+}
+
+int
+rep_name_settle(struct rep_name *n)
+{
+  uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
+  uint32_t good = n->d.merge ? n->d.locked : n->d.sources;
+  int err = 0;
+
+  if (unknown) { /* neither "it is there" nor "it is not": no ground to act on, least of all to remove anything */
+    err = -n->view.err[rep_first(unknown)];
+    n->failed |= unknown;
+    if (unknown & good)
+      return refuse(n, err, n->d.locked);
+  }
+  if (!good)
+    return refuse(n, -EIO, n->d.locked);
+  if (n->view.ok & good)
+    return keep_error(err, settle_present(n, good, n->d.locked & ~unknown));
+  if (n->view.ok & n->d.sinks)
+    return keep_error(err, rep_name_expunge(n, n->view.ok & n->d.sinks));
+  return err;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One name of a directory, brought in line on all children: what the heal of a
+ * directory (replicate-heal-entry.c) and of a single name
+ * (replicate-heal-name.c) share.
+ */
+#ifndef REPLICATE_HEAL_NAMES_H
+#define REPLICATE_HEAL_NAMES_H
+
+#include "replicate-heal.h"
+
+/* Lives on a task's stack, filled by rep_name_lock. */
+struct rep_name {
+  struct rep_heal *h;      /* with a lock owner nobody else uses meanwhile */
+  struct gi_inode *parent;
+  const char *name;
+  struct gi_gfid gfid_req; /* for an object that has no gfid on any child; none: it stays so */
+  const struct rep_view *quiet; /* what the parent said when all its names were locked; NULL: they were not */
+  struct rep_heal_lock lock;
+  struct rep_direction d;  /* of the parent's names, decided under the lock */
+  struct rep_view dir;     /* of the parent */
+  struct rep_view view;    /* of the name */
+  uint32_t failed;         /* children where it could not be brought in line */
+  bool later;              /* …because a directory still stands in its old place there: worth another try */
+  bool mismatch;           /* the copies are different objects and nothing says which is right */
+};
+
+/* Locks the name on all children, or with `whole` all names of the directory (the head of replicate-heal-names.c says why), looks
+ * and decides. 0 or -errno: then nothing is locked. Call rep_name_unlock in any case. */
+int rep_name_lock(struct rep_name *n, bool whole);
+/* Makes the name the same everywhere (replicate.md 7.5 step 4). 0, or -errno with the reason in n->failed, later, mismatch. */
+int rep_name_settle(struct rep_name *n);
+void rep_name_unlock(struct rep_name *n);
+
+/* ---- what it is done with (replicate-heal-make.c) ---- */
+
+/* The object that child `from` shows under the name is made on the children of `on`, which have nothing there. `owners`: all
+ * that have it there. What fails is added to n->failed. 0 or the last -errno. */
+int rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
+/* Takes the name away on the children of `on`, whatever each has there. */
+int rep_name_expunge(struct rep_name *n, uint32_t on);
+/* Gives the objects under the name on `on`, which have no gfid, this one. */
+int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on);
+
+/* ---- contradictions (replicate-heal-gfid.c) ---- */
+
+/* Which of the children of `among`, that show different objects, is right: by the heal's operation or the favorite-child policy.
+ * -1: nothing says so. */
+int rep_name_resolve(struct rep_name *n, uint32_t among);
+
+/* ---- the anonymous directory (replicate-heal-anon.c, replicate.md 7.8) ---- */
+
+bool rep_anon_used(const struct rep *rep); /* the option is on */
+/* The directory's inode, referenced, and in *there the children of `mask` that have it: it is made where it is missing. */
+struct gi_inode *rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there);
+
+#endif

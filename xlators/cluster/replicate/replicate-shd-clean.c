@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cleaning the anonymous directory (replicate.md 7.8) once nothing is left to
+ * heal: what lies there waited for a new name that no heal brought. It goes
+ * unless some brick still has the object under a name of its own.
+ */
+#include "replicate-shd.h"
+
+static bool
+anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
+{
+  const char *id = rep_opts(rep)->volume_id;
+
+  if (!id || !gi_gfid_parse(id, gfid))
+    return false;
+  gfid->b[0] ^= 1;
+  return true;
+}
+
+/* The children of `mask` that have the object's name in their anonymous directory. */
+static uint32_t
+kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t mask)
+{
+  struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  return rep_heal_all(h, fop, mask);
+}
+
+static void
+purge(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask)
+{
+  struct gi_fop *fop = rep_heal_fop(h, directory ? GI_FOP_RMDIR : GI_FOP_UNLINK);
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  fop->args.flags = directory; /* with everything in it */
+  rep_heal_all(h, fop, mask);
+}
+
+static void
+judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name, const struct gi_gfid *gfid)
+{
+  uint32_t here = 1u << child, unsure = 0;
+  struct rep_view v;
+
+  rep_view_gfid(h, gfid, h->rep->all, &v);
+  rep_foreach(i, v.asked & ~v.ok)
+    if (v.err[i] != ENOENT && v.err[i] != ESTALE)
+      unsure |= 1u << i;
+  if ((v.ok & here) && !unsure) {
+    bool directory = S_ISDIR(v.stat[child].mode);
+
+    if (v.ok == here || (!directory && v.stat[child].nlink > 1))
+      purge(h, anon, name, directory, here);
+    else if (kept_by(h, anon, name, v.ok) == v.ok)
+      purge(h, anon, name, directory, v.ok); /* reachable nowhere */
+  }
+  rep_view_clear(&v);
+}
+
+int
+rep_shd_clean(struct rep_heal *h, unsigned child)
+{
+  struct gi_gfid gfid;
+  struct gi_inode *anon;
+  struct rep_walk w;
+  const struct gi_dirent *e;
+  int err;
+
+  if (!anon_gfid(h->rep, &gfid))
+    return 0;
+  anon = gi_inode_get(h->rep->x->graph, &gfid);
+  rep_walk_open(&w, h, anon, child, false);
+  while (rep_shd_crawls(h->rep->shd) && h->rep->up == h->rep->all && (e = rep_walk_next(&w)))
+    if (gi_gfid_parse(e->name, &gfid))
+      judge(h, anon, child, e->name, &gfid);
+  err = w.err == ENOENT || w.err == ESTALE ? 0 : w.err;
+  rep_walk_close(&w);
+  gi_inode_unref(&anon);
+  return -err;
+}

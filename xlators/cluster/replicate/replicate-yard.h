@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For the tests of heals: a replica set over three real bricks (storage/posix,
+ * features/locks, features/index) in one process. Between the set and each
+ * brick stands a gate that can be shut, answers late like a network, fails
+ * chosen operations and counts what passes.
+ *
+ * Changes go through the set like a client's, by path: "a/b", "" is the root.
+ */
+#ifndef REPLICATE_YARD_H
+#define REPLICATE_YARD_H
+
+#include "tests/unit/fake.h"
+#include "xlators/cluster/replicate/replicate-heal.h"
+
+#include <limits.h>
+
+#define YARD 3 /* bricks */
+#define YARD_VOLUME "8306d860-aaaa-bbbb-cccc-0123456789ab" /* its id */
+
+struct yard_gate {
+  struct gi_client_id id; /* first: what locks are held by */
+  unsigned index;
+  bool shut;
+  int fail_err[GI_FOP_MAX];  /* errno instead of doing it; 0 = none */
+  unsigned fail_after[GI_FOP_MAX]; /* …but not for the first so many */
+  bool fail_heal_only;       /* only for the self-heal's requests */
+  unsigned count[GI_FOP_MAX];
+  unsigned in_flight, most_in_flight;
+  void (*seen)(struct gi_fop *fop, void *arg); /* every request, before it is done */
+  void *arg;
+};
+
+struct yard {
+  struct gi_ctx ctx;
+  struct gi_graph *graph;
+  struct gi_xlator *x; /* cluster/replicate */
+  struct rep *rep;
+  struct gi_xlator *gate_x[YARD];
+  struct yard_gate *gate[YARD];
+  char dir[PATH_MAX];  /* brick i is dir/i */
+  int err;             /* of the last change, 0 = it succeeded */
+};
+
+/* `options`: of cluster/replicate, volfile lines. NULL where no directory with trusted attributes can be made. */
+struct yard *yard_new(const char *options);
+void yard_free(struct yard *y); /* asserts that nothing is left: no fop, no descriptor, no lock */
+#define YARD_NEW(var, options)                                                                     \
+  struct yard *var = yard_new(options);                                                            \
+  if (!var) {                                                                                      \
+    print_message("no directory with trusted attributes here: skipped\n");                         \
+    skip();                                                                                        \
+  }
+
+void yard_down(struct yard *y, unsigned brick); /* its connection is lost */
+void yard_up(struct yard *y, unsigned brick);
+/* Turns the reactor until *done, or fails the test. */
+void yard_until(struct yard *y, const bool *done);
+/* Runs fn(arg) on a task to its end. */
+void yard_task(struct yard *y, void (*fn)(void *arg), void *arg);
+
+/* Changes; the errno is in y->err and the test fails unless it is `want` as of yard_want (0). */
+void yard_mkdir(struct yard *y, const char *path);
+void yard_create(struct yard *y, const char *path, const char *content);
+void yard_mknod(struct yard *y, const char *path, mode_t mode, unsigned major, unsigned minor);
+void yard_symlink(struct yard *y, const char *path, const char *to);
+void yard_link(struct yard *y, const char *path, const char *other);
+void yard_unlink(struct yard *y, const char *path);
+void yard_rmdir(struct yard *y, const char *path);
+void yard_rename(struct yard *y, const char *from, const char *to);
+/* The gfid a lookup through the set finds; none and y->err if it fails. */
+struct gi_gfid yard_gfid(struct yard *y, const char *path);
+
+/* ---- healing ---- */
+
+int yard_heal_entry(struct yard *y, const char *path); /* rep_heal_entry of a directory: its result */
+/* Like the self-heal daemon: everything in the heal indices, again and again while that changes something. The number of
+ * entries the indices still hold. */
+unsigned yard_heal(struct yard *y);
+unsigned yard_pending(const struct yard *y); /* names in the heal indices of all bricks */
+
+/* ---- what is on the bricks ---- */
+
+void yard_path(const struct yard *y, char out[PATH_MAX], unsigned brick, const char *path);
+bool yard_has(const struct yard *y, unsigned brick, const char *path);
+struct gi_gfid yard_disk_gfid(const struct yard *y, unsigned brick, const char *path); /* none: it is not there */
+/* Fails the test unless all bricks hold the same tree: names, gfids, types, targets, devices, hard links. `contents`: also owner,
+ * mode and content. */
+void yard_same(const struct yard *y, bool contents);
+/* The counter on disk, 0 if absent. `blamed` YARD: dirty. */
+int yard_mark(const struct yard *y, unsigned brick, const char *path, unsigned blamed, enum rep_type type);
+void yard_set_mark(const struct yard *y, unsigned brick, const char *path, unsigned blamed, const int32_t slot[REP_TYPES]);
+void yard_no_marks(const struct yard *y); /* fails the test if any counter of any object is not zero */
+/* Names in the list of changed names of a directory on a brick. */
+unsigned yard_changes(const struct yard *y, unsigned brick, const char *path);
+
+#endif
