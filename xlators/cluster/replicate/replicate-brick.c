@@ -248,6 +248,10 @@ lookup(struct brick *b, struct gi_fop *fop)
   fop->rsp.stat = o->stat;
   if (gi_dict_get(fop->xdata, "trusted.afr.dirty"))
     put_marks(b, o, fop->rsp.xdata);
+  if (gi_dict_get(fop->xdata, "glusterfs.multi-dom-lk-cnt-req")) {
+    gi_dict_set_int(fop->rsp.xdata, "glusterfs.inodelk-dom-prefix:under-test", b->txn_locks);
+    gi_dict_set_int(fop->rsp.xdata, "glusterfs.inodelk-dom-prefix:under-test:self-heal", b->healer_locks);
+  }
   if (gi_dict_get(fop->xdata, "list-xattr"))
     gi_dict_merge(fop->rsp.xdata, o->xattr);
 }

@@ -172,8 +172,8 @@ rep_inspect(struct rep_heal *h, struct rep_inspection *in)
 
 /* ---- the heal ---- */
 
-static void
-account(struct rep_heal *h, int res)
+void
+rep_heal_account(struct rep_heal *h, int res)
 {
   struct rep_heal_totals *t = &h->rep->metrics.heal;
 
@@ -246,6 +246,6 @@ rep_heal_inode(struct rep_heal *h)
 {
   int res = heal(h);
 
-  account(h, res);
+  rep_heal_account(h, res);
   return res;
 }

@@ -19,8 +19,7 @@ names_private(const struct gi_dict *dict)
 static bool
 is_command(const struct gi_dict *dict)
 {
-  static const char *const name[] = {"trusted.add-brick", "trusted.replace-brick", "replica.split-brain-choice",
-                                     "replica.split-brain-choice-timeout", "replica.split-brain-heal-finalize"};
+  static const char *const name[] = {"trusted.add-brick", "trusted.replace-brick"};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(name); i++)
     if (gi_dict_get(dict, name[i]))
@@ -82,6 +81,8 @@ rep_on_meta(struct gi_xlator *x, struct gi_fop *fop)
   int err;
 
   if (rep_new_brick_command(rep, fop))
+    return GI_HELD;
+  if ((fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR) && rep_ready(rep) && rep_split_set(rep, fop))
     return GI_HELD;
   err = refused(fop);
   if (err)

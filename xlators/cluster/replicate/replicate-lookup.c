@@ -7,9 +7,10 @@
  * parent is accused, or that a quorum of good children lacks, does not exist:
  * it was removed, or its creation was never acknowledged.
  */
-#include "replicate.h"
+#include "replicate-heal.h"
 
 #define GFID_REQ "gfid-req"
+#define LIST_XATTR "list-xattr"
 #define HEAL_INFO_PID (-7)
 #define NEW_BRICK_PID (-12)
 
@@ -32,6 +33,8 @@ lookup_xdata(const struct rep *rep, const struct gi_fop *fop)
   gi_dict_set_uint(xdata, "glusterfs.parent-entrylk", 0);
   gi_dict_set_uint(xdata, "glusterfs.entrylk-count", 0);
   gi_dict_set_uint(xdata, "glusterfs.inodelk-count", 0);
+  if (rep_background_wants_xattrs(rep))
+    gi_dict_set_int(xdata, LIST_XATTR, 1);
   rep_marks_request(rep, xdata);
   return xdata;
 }
@@ -159,13 +162,33 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lo
     if (!both && S_ISDIR(st->mode))
       both = verdict.meta_readable; /* names in split-brain: the directory itself is still usable */
     child = rep_read_child(rep, inode, fop, both);
-    if ((verdict.data_accused | verdict.meta_accused) & rep->up)
+    if ((verdict.data_accused | verdict.meta_accused) & rep->up) {
       rep_inode(rep, inode)->need_refresh = true;
+      rep_background_heal(rep, inode);
+    }
+    if (child < 0 && v->ok == rep->all)
+      child = rep_split_choice(rep, inode);
     gi_inode_unref(&inode);
   }
   if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID || exempt(fop)))
     child = rep_first(same & ~rep->arbiter);
   return child;
+}
+
+/* All attributes were asked for to compare them; the caller gets those it asked for. */
+static void
+strip_unasked(const struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_dict *d = fop->rsp.xdata;
+
+  if (!rep_background_wants_xattrs(rep) || gi_dict_get(fop->xdata, LIST_XATTR))
+    return;
+  for (uint32_t k = 0; k < gi_dict_count(d);) {
+    const char *key = gi_dict_at(d, k)->key;
+
+    if (rep_heal_ignores_xattr(key) || gi_dict_get(fop->xdata, key) || !gi_dict_del(d, key))
+      k++;
+  }
 }
 
 static void
@@ -184,6 +207,7 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
                                        "glusterfs.inodelk-count"};
 
     rep_marks_strip(rep, fop->rsp.xdata);
+    strip_unasked(rep, fop);
     for (size_t i = 0; i < GI_ARRAY_LEN(ours); i++)
       gi_dict_del(fop->rsp.xdata, ours[i]);
     if (inode && rep_inode(rep, inode)->need_refresh)
@@ -193,6 +217,29 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
 }
 
 static void judge(struct rep_fan *fan);
+static void lookup_send(struct rep *rep, struct gi_fop *fop);
+
+static void
+look_again(struct gi_fop *fop, int err)
+{
+  struct rep *rep = rep_of(fop->at);
+
+  (void)err;
+  rep_fan_clear(&rep_fop(rep, fop)->fan);
+  lookup_send(rep, fop);
+}
+
+/* Attributes differ and no mark says who is right: healed first, if clients heal metadata (replicate.md 4.2). */
+static bool
+metadata_first(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, const struct lookup_view *v)
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (rf->healed || v->ok != rep->all || !rep_background_wants_xattrs(rep))
+    return false;
+  rf->healed = true;
+  return rep_background_metadata(rep, fop, fan, agreeing(fan, v), look_again);
+}
 
 static void
 parent_refreshed(struct gi_fop *fop, int err)
@@ -230,6 +277,8 @@ judge(struct rep_fan *fan)
     rep_refresh(rep, fop, fop->loc.parent, parent_refreshed);
     return;
   }
+  if (metadata_first(rep, fop, fan, &v))
+    return;
   if (!v.ok)
     err = v.err ? v.err : ENOTCONN;
   else if (is_absent(rep, &v))
@@ -252,20 +301,12 @@ lookup_done(struct rep_fan *fan)
   judge(fan);
 }
 
-enum gi_verdict
-rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
+static void
+lookup_send(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep *rep = rep_of(x);
+  struct gi_dict *xdata = lookup_xdata(rep, fop);
   struct rep_fop *rf = rep_fop(rep, fop);
-  struct gi_dict *xdata;
 
-  if (rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name))
-    return gi_fop_fail(fop, EPERM);
-  if (!rep_ready(rep) && !(exempt(fop) && rep->up))
-    return gi_fop_fail(fop, ENOTCONN);
-  if (gi_gfid_is_root(&fop->loc.gfid) && !rep->discovered)
-    rep_local_discover(rep);
-  xdata = lookup_xdata(rep, fop);
   rf->generation = rep->generation;
   rf->distrusts = rep->distrusts;
   rep_fan_start(&rf->fan, rep, lookup_done, fop);
@@ -278,5 +319,19 @@ rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
   }
   gi_dict_unref(&xdata);
   rep_fan_finish(&rf->fan);
+}
+
+enum gi_verdict
+rep_on_lookup(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  if (rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name))
+    return gi_fop_fail(fop, EPERM);
+  if (!rep_ready(rep) && !(exempt(fop) && rep->up))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (gi_gfid_is_root(&fop->loc.gfid) && !rep->discovered)
+    rep_local_discover(rep);
+  lookup_send(rep, fop);
   return GI_HELD;
 }

@@ -19,15 +19,6 @@ named_child(const struct gi_fop *fop)
   return name;
 }
 
-static int
-child_named(const struct rep *rep, const char *name)
-{
-  for (unsigned i = 0; i < rep->n; i++)
-    if (strcmp(rep->x->children[i]->name, name) == 0)
-      return (int)i;
-  return -1;
-}
-
 static struct gi_dict *
 blame(const struct rep *rep, unsigned child, enum rep_type type)
 {
@@ -67,7 +58,7 @@ announce(void *arg)
 {
   struct gi_fop *fop = arg;
   struct rep *rep = rep_of(fop->at);
-  int child = child_named(rep, named_child(fop)), err = 0;
+  int child = rep_child_named(rep, named_child(fop)), err = 0;
   struct rep_heal h;
 
   if (child >= 0) { /* else it belongs to another replica set, which is told as well */

@@ -76,13 +76,35 @@ open_send(struct rep *rep, struct gi_fop *fop)
   rep_fan_finish(fan);
 }
 
+static void open_checked(struct gi_fop *fop, int err);
+
+static void
+open_decided(struct gi_fop *fop, int err)
+{
+  (void)err;
+  rep_refresh(rep_of(fop->at), fop, rep_fop_inode(fop), open_checked);
+}
+
+static bool
+may_open(struct rep *rep, struct gi_inode *inode)
+{
+  return (rep_readable(rep, inode, false) & rep->up) || rep_split_choice(rep, inode) >= 0;
+}
+
 static void
 open_checked(struct gi_fop *fop, int err)
 {
   struct rep *rep = rep_of(fop->at);
+  struct rep_fop *rf = rep_fop(rep, fop);
 
-  if (!err && !(rep_readable(rep, rep_fop_inode(fop), false) & rep->up))
+  if (!err && !may_open(rep, rep_fop_inode(fop))) {
+    bool asked = rf->policy_asked;
+
+    rf->policy_asked = true;
+    if (!asked && rep_background_policy(rep, fop, rep_fop_inode(fop), open_decided))
+      return;
     err = rep_unreadable(rep);
+  }
   if (err)
     rep_answer(rep, fop, -1, err);
   else
@@ -99,7 +121,7 @@ rep_on_open(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EINVAL);
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
-  if (rep_readable(rep, inode, false) & rep->up)
+  if (may_open(rep, inode))
     open_send(rep, fop);
   else
     rep_refresh(rep, fop, inode, open_checked);

@@ -100,6 +100,7 @@ read_step(struct rep *rep, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
   struct gi_inode *inode = rep_fop_inode(fop);
+  int choice;
 
   if (!rep_ready(rep)) {
     rep_answer(rep, fop, -1, ENOTCONN);
@@ -120,6 +121,15 @@ read_step(struct rep *rep, struct gi_fop *fop)
   /* Names in split-brain are all worth listing: healing a directory is a merge. */
   if (!readable && rf->read_entries)
     readable = rep->up & ~rep->arbiter;
+
+  if (!readable && (choice = rep_split_choice(rep, inode)) >= 0)
+    readable = 1u << choice;
+  if (!readable && !rf->policy_asked) {
+    rf->policy_asked = true;
+    rf->refreshed = false;
+    if (rep_background_policy(rep, fop, inode, read_refreshed))
+      return;
+  }
 
   uint32_t candidates = readable & ~rf->tried;
   uint32_t opened = rep_fd_opened(rep, fop->fd, candidates);

@@ -115,6 +115,8 @@ rep_on_getxattr(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, ENODATA);
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
+  if (rep_split_get(rep, fop))
+    return GI_HELD;
   if (merge_of(name) < 0) {
     rep_read_start(rep, fop, false);
     return GI_HELD;

@@ -113,6 +113,15 @@ rep_first_data(const struct rep *rep, uint32_t mask)
 
 /* ---- small helpers every part uses ---- */
 
+int
+rep_child_named(const struct rep *rep, const char *name)
+{
+  for (unsigned i = 0; i < rep->n; i++)
+    if (strcmp(rep->x->children[i]->name, name) == 0)
+      return (int)i;
+  return -1;
+}
+
 struct rep_inode *
 rep_inode(const struct rep *rep, struct gi_inode *inode)
 {
@@ -286,6 +295,7 @@ parent_down(struct rep *rep)
   rep->draining = true;
   rep_shd_down(rep);
   gi_timer_set(&rep->first_up, REP_DRAIN_S * GI_NSEC_PER_SEC);
+  rep_background_drop(rep);
   rep_sessions_flush(rep);
   rep_drained(rep); /* nothing was under way; else the end of the last transaction tells the children */
 }
@@ -397,6 +407,8 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
   gi_list_init(&rep->heal_turns);
+  gi_list_init(&rep->wishes);
+  rep_split_init(rep);
   gi_window_init(&rep->heal_window, rep_heal_window_bytes(rep));
   x->private = rep;
   x->metrics = &rep->metrics;
@@ -457,6 +469,7 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));
   gi_dump_kv(d, "local_child", "%d", rep->local);
   gi_dump_kv(d, "heals_under_way", "%u", rep->heals);
+  gi_dump_kv(d, "heals_queued", "%u", rep->nwishes);
   gi_dump_kv(d, "heal_window", "%llu of %llu bytes", (unsigned long long)rep->heal_window.used,
              (unsigned long long)rep->heal_window.size);
   if (rep->shd)

@@ -89,6 +89,9 @@ struct rep {
   struct rep_shd *shd;          /* replicate-shd.h; NULL unless this is the self-heal daemon */
   struct gi_list heal_turns;    /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
   uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
+  unsigned background, nwishes; /* heals of our own accord: tasks, and objects that wait for one */
+  struct gi_list wishes;        /* struct wish.link (replicate-background.c) */
+  uint64_t choice_minutes;      /* how long a split-brain choice is good */
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
@@ -97,6 +100,9 @@ struct rep_inode {
   uint16_t data_readable, meta_readable; /* directories: "data" means entries */
   uint32_t generation;                   /* when they were learnt; 0 = never */
   bool need_refresh;
+  bool wished;                           /* waits for a background heal, or is being healed */
+  int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
+  uint64_t choice_until;                 /* …until this time */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
   struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
@@ -147,7 +153,7 @@ struct rep_fop {
   uint32_t must_fail;       /* FSYNC: children that failed it outside a transaction */
   int must_err;
   uint32_t distrusts;       /* of the replica set, when it was sent */
-  bool refreshed, read_entries;
+  bool refreshed, read_entries, policy_asked, healed;
   void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
   struct {
     struct gi_gfid gfid;
@@ -206,6 +212,7 @@ rep_fop_fd(const struct gi_fop *fop)
 struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
 /* ---- replicate.c ---- */
+int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
 bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
 unsigned rep_quorum_count(const struct rep *rep); /* children that are a quorum; 0: none configured */
@@ -272,6 +279,24 @@ int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct g
 void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
 /* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
 void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
+
+/* ---- replicate-background.c ---- */
+
+/* Queues a heal of an object some copy of which is accused, if the options want that. */
+void rep_background_heal(struct rep *rep, struct gi_inode *inode);
+void rep_background_drop(struct rep *rep); /* forgets the queue */
+bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
+/* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
+bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, uint32_t same,
+                             void (*resume)(struct gi_fop *fop, int err));
+bool rep_background_policy(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode,
+                           void (*resume)(struct gi_fop *fop, int err));
+
+/* ---- replicate-split-brain.c ---- */
+void rep_split_init(struct rep *rep);
+bool rep_split_get(struct rep *rep, struct gi_fop *fop); /* true: it was one of these attributes, and is held or answered */
+bool rep_split_set(struct rep *rep, struct gi_fop *fop);
+int rep_split_choice(const struct rep *rep, struct gi_inode *inode); /* the child to read from in spite of all; -1: none */
 
 /* ---- replicate-open.c ---- */
 gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_unsupported;
