@@ -528,6 +528,16 @@ gi_vol_node_sub(struct gi_vol_node *n, struct gi_vol_node *sub)
   node_add_sub(n, sub);
 }
 
+void
+gi_vol_node_remove(struct gi_vol_node *n)
+{
+  GI_ASSERT(n->nparents == 0);
+  for (unsigned i = 0; i < n->nsub; i++)
+    n->sub[i]->nparents--;
+  gi_list_del(&n->link);
+  node_free(n);
+}
+
 const char *
 gi_vol_node_get(const struct gi_vol_node *n, const char *name)
 {

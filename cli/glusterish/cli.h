@@ -38,6 +38,7 @@ struct cli {
   int remote_port;
   int timeout_s;
   char *log_file;
+  bool no_log; /* --nolog */
   int level; /* enum gi_log_level */
   /* Sends `request` (consumed) for procedure `proc` and fills *reply. -1 after telling the user when no answer came. */
   int (*call)(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
@@ -87,6 +88,8 @@ struct cli_xml {
   xmlTextWriterPtr w;
   xmlBufferPtr buf;
 };
+void cli_xml_start(struct cli_xml *x, const char *root); /* the document and its outermost element */
+void cli_xml_result(struct cli_xml *x, int ret, int err, const char *text); /* opRet, opErrno, opErrstr */
 void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply); /* up to opErrstr */
 void cli_xml_end(struct cli_xml *x, FILE *out);
 void cli_xml_open(struct cli_xml *x, const char *name);
@@ -103,6 +106,8 @@ void cli_render_info_xml(struct cli *c, const struct cli_reply *reply);
 void cli_render_status(struct cli *c, const json_t *doc, const char *what);
 void cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what);
 bool cli_is_daemon(const json_t *node); /* of a status: a daemon, not a brick */
+void cli_render_heal_statistics(struct cli *c, const json_t *doc);
+void cli_render_heal_count(struct cli *c, const json_t *doc);
 /* The forms that bricks fill; false if `what` is none of them. */
 bool cli_render_bricks(struct cli *c, const json_t *volume, const char *what);
 void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *what);
@@ -113,7 +118,7 @@ char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
 typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, char **words);
 cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
     cli_volume_status, cli_volume_add_brick, cli_volume_remove_brick, cli_volume_replace_brick, cli_volume_reset_brick,
-    cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
+    cli_volume_heal, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_peer_status, cli_peer_probe,
     cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
     cli_peer_help, cli_global_help, cli_system_help;
 

@@ -6,6 +6,8 @@
 #include "cli/glusterish/cli.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -468,6 +470,165 @@ test_peers(void **state)
   done(&r);
 }
 
+static const char shd_status_doc[] =
+    "{\"volumes\":[{\"name\":\"v\",\"started\":true,\"nodes\":["
+    "{\"kind\":\"daemon\",\"hostname\":\"Self-heal Daemon\",\"path\":\"localhost\",\"peerid\":\"P\",\"online\":true,\"pid\":306}]}]}";
+
+static void
+test_status_of_daemons(void **state)
+{
+  struct run r = { .doc = shd_status_doc };
+  run(&r, "volume status v shd");
+  assert_string_equal(sent(&r, "target"), "shd");
+  assert_string_equal(r.out, "Status of volume: v\n"
+                             "Gluster process                             TCP Port  RDMA Port  Online  Pid\n" DASHES
+                             "Self-heal Daemon on localhost               N/A       N/A        Y       306  \n \n");
+  r.c.xml = true;
+  run(&r, "volume status v shd");
+  assert_non_null(strstr(r.out, "<hostname>Self-heal Daemon</hostname>\n          <path>localhost</path>\n"));
+  assert_non_null(strstr(r.out, "<status>1</status>\n          <port>N/A</port>\n"));
+  assert_non_null(strstr(r.out, "<pid>306</pid>"));
+  done(&r);
+}
+
+/* ---- heal ---- */
+
+static void
+test_heal_launch(void **state)
+{
+  struct run r = { 0 };
+  run(&r, "volume heal v");
+  assert_int_equal(r.proc, 31);
+  assert_string_equal(sent(&r, "op"), "index");
+  assert_string_equal(r.out, "Launching heal operation to perform index self heal on volume v has been successful \n"
+                             "Use heal info commands to check status.\n");
+  r.c.xml = true; /* without effect here */
+  run(&r, "vol heal v full");
+  assert_string_equal(sent(&r, "op"), "full");
+  assert_string_equal(r.out, "Launching heal operation to perform full self heal on volume v has been successful \n"
+                             "Use heal info commands to check status.\n");
+  run(&r, "volume heal v enable");
+  assert_string_equal(r.out, "Enable heal on volume v has been successful \n");
+  run(&r, "volume heal v disable");
+  assert_string_equal(r.out, "Disable heal on volume v has been successful \n");
+  run(&r, "volume heal v granular-entry-heal disable");
+  assert_string_equal(sent(&r, "op"), "granular-disable");
+  assert_string_equal(r.out, "Disable granular entry heal on volume v has been successful \n");
+  r.ret = -1;
+  r.text = "Volume v is not started.";
+  run(&r, "volume heal v");
+  assert_string_equal(r.out, "");
+  assert_string_equal(r.err, "Launching heal operation to perform index self heal on volume v has been unsuccessful:\n"
+                             "Volume v is not started.\n");
+  assert_int_equal(r.status, 1);
+  done(&r);
+}
+
+static void
+test_heal_words(void **state)
+{
+  static const char *const wrong[] = {
+    "volume heal", "volume heal v ful", "volume heal v full x", "volume heal v info x", "volume heal v info summary x",
+    "volume heal v split-brain", "volume heal v split-brain bigger-file", "volume heal v split-brain bigger-file /x y",
+    "volume heal v split-brain smaller-file /x", "volume heal v split-brain source-brick h:/b /x y",
+    "volume heal v granular-entry-heal", "volume heal v granular-entry-heal on", "volume heal v statistics x",
+    "volume heal v statistics heal-count replica", "volume heal v statistics heal-count brick h:/b",
+  };
+  struct run r = { 0 };
+  setenv("GLUSTERISH_HEAL", "/nonexistent/heal", 1);
+  for (size_t i = 0; i < GI_ARRAY_LEN(wrong); i++) {
+    run(&r, wrong[i]);
+    assert_true(begins(r.err, "\nUsage:\nvolume heal <VOLNAME> [enable | disable | full |statistics [heal-count"));
+    assert_int_equal(r.status, 1);
+    assert_int_equal(r.calls, 0);
+  }
+  run(&r, "volume heal v split-brain source-brick nobrick /x");
+  assert_true(begins(r.err, "Wrong brick type: nobrick, use <HOSTNAME>:<export-dir-abs-path>\n\nUsage:\n"));
+  run(&r, "volume heal v info");
+  assert_string_equal(r.err, "Cannot run /nonexistent/heal: No such file or directory\n");
+  assert_int_equal(r.status, 1);
+  unsetenv("GLUSTERISH_HEAL");
+  done(&r);
+}
+
+/* A helper that says what it was asked and ends with a status of its own. */
+static void
+test_heal_helper(void **state)
+{
+  char path[] = "/tmp/cli-test-heal.XXXXXX";
+  struct run r = { 0 };
+  int fd = mkstemp(path);
+  FILE *f = fdopen(fd, "w");
+  fputs("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 234\n", f);
+  assert_int_equal(fchmod(fd, 0700), 0);
+  fclose(f);
+  setenv("GLUSTERISH_HEAL", path, 1);
+  r.c.sock = (char *)"/s";
+  run(&r, "volume heal v info");
+  assert_string_equal(r.out, "[--glusterd-sock=/s]\n[--]\n[v]\n[info]\n");
+  assert_int_equal(r.status, 234);
+  r.c.xml = r.c.no_log = true;
+  run(&r, "volume heal v info split-brain");
+  assert_string_equal(r.out, "[--glusterd-sock=/s]\n[--xml]\n[--nolog]\n[--]\n[v]\n[split-brain]\n");
+  r.c.xml = r.c.no_log = false;
+  r.c.remote = (char *)"node2";
+  run(&r, "volume heal v split-brain source-brick h://b/ --x");
+  assert_string_equal(r.out, "[--remote-host=node2]\n[--]\n[v]\n[source-brick]\n[h:/b]\n[--x]\n");
+  r.c.remote = NULL;
+  run(&r, "volume heal v granular-entry-heal enable"); /* something is pending: the daemon is not asked */
+  assert_int_equal(r.status, 234);
+  assert_int_equal(r.calls, 0);
+  assert_int_equal(unlink(path), 0);
+  unsetenv("GLUSTERISH_HEAL");
+  done(&r);
+}
+
+#define HEAL_BRICKS                                                                                                            \
+  "{\"answered\":true,\"bricks\":[{\"hostname\":\"n1\",\"path\":\"/b1\",\"set\":0,\"child\":0,\"online\":true},"            \
+  "{\"hostname\":\"n2\",\"path\":\"/b2\",\"set\":0,\"child\":1,\"online\":false}],"
+
+static void
+test_heal_statistics(void **state)
+{
+  struct run r = { 0 };
+  r.doc = HEAL_BRICKS "\"facts\":{\"0-0-hardlinks\":\"7\",\"0-1-status\":\"Brick is not connected\"}}";
+  run(&r, "volume heal v statistics heal-count");
+  assert_string_equal(sent(&r, "op"), "heal-count");
+  assert_string_equal(r.out, "Gathering count of entries to be healed on volume v has been successful \n\nBrick n1:/b1\n"
+                             "Number of entries: 7\n\nBrick n2:/b2\nStatus: Brick is not connected\n"
+                             "No gathered input for this brick\n");
+  run(&r, "volume heal v statistics heal-count replica n1:/b1/");
+  assert_string_equal(sent(&r, "replica"), "n1:/b1");
+  assert_true(begins(r.out, "Gathering count of entries to be healed per replica on volume v has been successful \n\n"));
+  r.doc = HEAL_BRICKS
+      "\"facts\":{\"statistics-0-0-count\":\"2\",\"statistics_strt_time-0-0-0\":\"Sat Nov 21 00:39:00 2026\\n\","
+      "\"statistics_end_time-0-0-0\":\"Sat Nov 21 00:39:01 2026\\n\",\"statistics_crawl_type-0-0-0\":\"INDEX\","
+      "\"statistics_healed_cnt-0-0-0\":\"3\",\"statistics_sb_cnt-0-0-0\":\"1\",\"statistics_heal_failed_cnt-0-0-0\":\"2\","
+      "\"statistics_inprogress-0-0-0\":\"0\",\"statistics_strt_time-0-0-1\":\"Sat Nov 21 00:40:00 2026\\n\","
+      "\"statistics_crawl_type-0-0-1\":\"FULL\",\"statistics_inprogress-0-0-1\":1,\"statistics_healed_cnt-0-0-1\":0,"
+      "\"statistics_sb_cnt-0-0-1\":0,\"statistics_heal_failed_cnt-0-0-1\":0}}";
+  run(&r, "volume heal v statistics");
+  assert_string_equal(
+      r.out, "Gathering crawl statistics on volume v has been successful \n"
+             "------------------------------------------------\n\nCrawl statistics for brick no 0\nHostname of brick n1\n\n"
+             "Starting time of crawl: Sat Nov 21 00:39:00 2026\n\nEnding time of crawl: Sat Nov 21 00:39:01 2026\n\n"
+             "Type of crawl: INDEX\nNo. of entries healed: 3\nNo. of entries in split-brain: 1\n"
+             "No. of heal failed entries: 2\n\n"
+             "Starting time of crawl: Sat Nov 21 00:40:00 2026\n\nCrawl is in progress\n"
+             "Type of crawl: FULL\nNo. of entries healed: 0\nNo. of entries in split-brain: 0\n"
+             "No. of heal failed entries: 0\n"
+             "------------------------------------------------\n\nCrawl statistics for brick no 1\nHostname of brick n2\n\n"
+             "No gathered input for this brick\n");
+  /* What a daemon tells cannot make the tool run for ever. */
+  r.doc = HEAL_BRICKS "\"facts\":{\"statistics-0-0-count\":\"99999999999\",\"statistics-0-1-count\":\"-5\"}}";
+  run(&r, "volume heal v statistics");
+  assert_true(r.out_len < 1000000);
+  r.doc = "{\"bricks\":7,\"facts\":[]}";
+  run(&r, "volume heal v statistics");
+  assert_string_equal(r.out, "Gathering crawl statistics on volume v has been successful \n");
+  done(&r);
+}
+
 static void
 test_help(void **state)
 {
@@ -490,6 +651,8 @@ main(void)
     cmocka_unit_test(test_brick_commands), cmocka_unit_test(test_brick_commands_refused),
     cmocka_unit_test(test_info),    cmocka_unit_test(test_failure_and_questions), cmocka_unit_test(test_status),
     cmocka_unit_test(test_options), cmocka_unit_test(test_peers),                 cmocka_unit_test(test_help),
+    cmocka_unit_test(test_status_of_daemons), cmocka_unit_test(test_heal_launch), cmocka_unit_test(test_heal_words),
+    cmocka_unit_test(test_heal_helper), cmocka_unit_test(test_heal_statistics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

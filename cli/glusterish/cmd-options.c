@@ -132,14 +132,8 @@ set_help(struct cli *c, bool as_xml, int n, char **words)
     return status;
   const json_t *list = json_object_get(reply.doc, "options");
   struct cli_xml x = { 0 };
-  if (as_xml) {
-    x.buf = xmlBufferCreate();
-    x.w = xmlNewTextWriterMemory(x.buf, 0);
-    xmlTextWriterSetIndent(x.w, 1);
-    xmlTextWriterSetIndentString(x.w, (const xmlChar *)"  ");
-    xmlTextWriterStartDocument(x.w, "1.0", "UTF-8", "yes");
-    cli_xml_open(&x, "options");
-  }
+  if (as_xml)
+    cli_xml_start(&x, "options");
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t *o = json_array_get(list, i);
     if (!as_xml) {

@@ -53,6 +53,8 @@ take_flag(struct cli *c, const char *arg, int *status)
     c->xml = true;
   } else if (strcmp(arg, "--json") == 0) {
     c->json = true;
+  } else if (strcmp(arg, "--nolog") == 0) {
+    c->no_log = true;
   } else if (strcmp(arg, "--wignore") == 0) {
     c->wignore = true;
   } else if (strcmp(arg, "--version") == 0) {
@@ -66,8 +68,7 @@ take_flag(struct cli *c, const char *arg, int *status)
   } else if (strcmp(arg, "--print-statedumpdir") == 0) {
     fprintf(c->out, "%s\n", GI_RUN_DIR);
     return OPT_EXIT;
-  } else if (strcmp(arg, "--mode=interactive") && strcmp(arg, "--nolog") && strcmp(arg, "--wignore-partition") &&
-             strcmp(arg, "--inet6")) {
+  } else if (strcmp(arg, "--mode=interactive") && strcmp(arg, "--wignore-partition") && strcmp(arg, "--inet6")) {
     return OPT_UNKNOWN;
   }
   return OPT_TAKEN;

@@ -13,6 +13,11 @@
   "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] "         \
   "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] <NEW-BRICK> <TA-BRICK>... [force]"
 
+#define HEAL_PATTERN                                                                                                           \
+  "volume heal <VOLNAME> [enable | disable | full |statistics [heal-count [replica <HOSTNAME:BRICKNAME>]] "                    \
+  "|info [summary | split-brain] |split-brain {bigger-file <FILE> | latest-mtime <FILE> "                                      \
+  "|source-brick <HOSTNAME:BRICKNAME> [<FILE>]} |granular-entry-heal {enable | disable}]"
+
 /* Sorted by pattern: help prints them in this order. */
 static const struct cli_command commands[] = {
   { "exit", NULL, NULL },
@@ -33,6 +38,7 @@ static const struct cli_command commands[] = {
   { CREATE_PATTERN, "create a new volume from the given bricks", cli_volume_create },
   { "volume delete <VOLNAME>", "delete volume specified by <VOLNAME>", cli_volume_delete },
   { "volume get <VOLNAME|all> <key|all>", "print the value of one option or of all of them", cli_volume_get },
+  { HEAL_PATTERN, "heal the replicas of volume <VOLNAME>, or tell what needs it", cli_volume_heal },
   { "volume help", "display help for volume commands", cli_volume_help },
   { "volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info },
   { "volume list", "list all volumes in cluster", cli_volume_list },

@@ -38,7 +38,7 @@ cli_xml_int(struct cli_xml *x, const char *name, long long value)
 }
 
 void
-cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply)
+cli_xml_start(struct cli_xml *x, const char *root)
 {
   x->buf = xmlBufferCreate();
   x->w = xmlNewTextWriterMemory(x->buf, 0);
@@ -46,10 +46,22 @@ cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply)
   xmlTextWriterSetIndent(x->w, 1);
   xmlTextWriterSetIndentString(x->w, xs("  "));
   xmlTextWriterStartDocument(x->w, "1.0", "UTF-8", "yes");
-  cli_xml_open(x, "cliOutput");
-  cli_xml_int(x, "opRet", reply->ret);
-  cli_xml_int(x, "opErrno", reply->err);
-  cli_xml_text(x, "opErrstr", reply->text);
+  cli_xml_open(x, root);
+}
+
+void
+cli_xml_result(struct cli_xml *x, int ret, int err, const char *text)
+{
+  cli_xml_int(x, "opRet", ret);
+  cli_xml_int(x, "opErrno", err);
+  cli_xml_text(x, "opErrstr", text);
+}
+
+void
+cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply)
+{
+  cli_xml_start(x, "cliOutput");
+  cli_xml_result(x, reply->ret, reply->err, reply->text);
 }
 
 void

@@ -56,19 +56,20 @@ check(const struct gd_volume *v, struct gi_error *err)
 
 /* ---- heal, heal full ---- */
 
-/* Every brick is told about under "<set>-<child>-status"; one that is neither crawled nor somebody else's is not healed. */
-static bool
-all_started(const struct gi_dict *dict)
+/* Every brick is told about under "<set>-<child>-status": whether it is crawled, is another node's, or why it is not. */
+static void
+count(const struct gi_dict *dict, unsigned *started, unsigned *refused)
 {
   for (uint32_t i = 0; i < gi_dict_count(dict); i++) {
     const struct gi_pair *p = gi_dict_at(dict, i);
     const char *text;
     if (p->key_len < 7 || strcmp(p->key + p->key_len - 7, "-status") != 0 || !gi_dict_get_str(dict, p->key, &text))
       continue;
-    if (strcmp(text, "Started self-heal") != 0 && strcmp(text, "Brick is remote") != 0)
-      return false;
+    if (strcmp(text, "Started self-heal") == 0)
+      ++*started;
+    else if (strcmp(text, "Brick is remote") != 0)
+      ++*refused;
   }
-  return true;
 }
 
 static void
@@ -76,7 +77,11 @@ launched(int code, const struct gi_dict *dict, void *arg)
 {
   struct gd_op *op = arg;
   struct gi_error err = { 0 };
-  if (code || !all_started(dict))
+  unsigned started = 0, refused = 0;
+  count(dict, &started, &refused);
+  /* As in GlusterFS, a full crawl of the bricks that are there is a success, an index crawl without all of them is not. */
+  bool full = strcmp(gd_op_str(op, "op"), "full") == 0;
+  if (code || (full ? refused && !started : refused != 0))
     gi_error_set(&err, GD_ERR_MGMT,
                  "Glusterd Syncop Mgmt brick op 'Heal' failed. Please check glustershd log file for details.");
   gd_op_finish(op, &err);

@@ -29,8 +29,19 @@ struct fs_pair { /* an option of the mount/fuse translator */
   const char *name, *value;
 };
 
+struct fs_process;
+
+/* What a process other than mount, brick or daemon does in its own way. */
+struct fs_role {
+  /* Instead of fs_volfile_adapt. 0, or -1 and err. */
+  int (*adapt)(struct fs_process *p, struct gi_volfile *vf, struct gi_error *err);
+  void (*failed)(struct fs_process *p, const char *text); /* it cannot start: instead of a line on stderr. May set p->status */
+  void *arg;
+};
+
 /* The command line. */
 struct fs_config {
+  const struct fs_role *role; /* NULL: mount, brick or daemon */
   struct fs_list servers, overrides;
   struct fs_list root_xattrs; /* NAME=VALUE to set on the root, then end */
   struct fs_pair fuse[FS_LIST_MAX];

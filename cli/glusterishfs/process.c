@@ -37,10 +37,12 @@ fs_fail(struct fs_process *p, const char *fmt, ...)
   vsnprintf(text, sizeof(text), fmt, ap);
   va_end(ap);
   gi_log(GI_LOG_CRITICAL, FS_DOMAIN, GI_MSG_CLI + 11, "%s", text);
-  if (!p->ready && !p->cfg->log_to_stderr)
-    fprintf(stderr, "glusterishfs: %s\n", text);
   if (!p->ready)
     p->status = 1;
+  if (!p->ready && p->cfg->role)
+    p->cfg->role->failed(p, text);
+  else if (!p->ready && !p->cfg->log_to_stderr)
+    fprintf(stderr, "glusterishfs: %s\n", text);
   gi_reactor_stop(p->reactor);
 }
 
@@ -83,11 +85,17 @@ fs_on_unmount(struct gi_ctx *ctx)
 
 /* ---- the volfile ---- */
 
+static int
+fs_adapt(struct fs_process *p, struct gi_volfile *vf, struct gi_error *err)
+{
+  return p->cfg->role ? p->cfg->role->adapt(p, vf, err) : fs_volfile_adapt(p->cfg, vf, err);
+}
+
 static void
 fs_build(struct fs_process *p, struct gi_volfile *vf)
 {
   struct gi_error err = { 0 };
-  if (fs_volfile_adapt(p->cfg, vf, &err) < 0) {
+  if (fs_adapt(p, vf, &err) < 0) {
     gi_volfile_free(&vf);
     fs_fail(p, "%s", err.text);
     return;
@@ -112,7 +120,7 @@ static void
 fs_change(struct fs_process *p, struct gi_volfile *vf)
 {
   struct gi_error err = { 0 };
-  if (fs_volfile_adapt(p->cfg, vf, &err) < 0) {
+  if (fs_adapt(p, vf, &err) < 0) {
     gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 14, "new volfile refused: %s", err.text);
     gi_volfile_free(&vf);
     return;

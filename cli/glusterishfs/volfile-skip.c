@@ -71,23 +71,14 @@ take_out(struct gi_volfile *vf, struct gi_vol_node *n)
     for (unsigned i = 0; i < m->nsub; i++)
       if (m->sub[i] == n)
         m->sub[i] = child;
-  child->nparents += n->nparents - 1;
-  gi_list_del(&n->link);
+  child->nparents += n->nparents;
+  n->nparents = 0;
   if (strcmp(n->type, "debug/io-stats") == 0) {
     char *name = child->name;
     child->name = n->name;
     n->name = name;
   }
-  gi_list_foreach_safe(o, &n->options, struct gi_vol_option, link) {
-    gi_list_del(&o->link);
-    gi_free(o->name);
-    gi_free(o->value);
-    gi_free(o);
-  }
-  gi_free(n->name);
-  gi_free(n->type);
-  gi_free(n->sub);
-  gi_free(n);
+  gi_vol_node_remove(n);
 }
 
 int

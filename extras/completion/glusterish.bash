@@ -55,12 +55,25 @@ _glusterish() {
       get | reset) ((${#words[@]} == 3)) && candidates+=" all $(_glusterish_keys "$program")" ;;
       start | stop) ((${#words[@]} == 3)) && candidates+=' force' ;;
       add-brick | remove-brick) ((${#words[@]} == 3)) && candidates+=' replica' ;;
-      status) ((${#words[@]} == 3)) && candidates+=' detail clients mem inode fd callpool tasks client-list' ;;
+      heal) candidates+=" $(_glusterish_heal "${words[@]:3}")" ;;
+      status) ((${#words[@]} == 3)) && candidates+=' shd detail clients mem inode fd callpool tasks client-list' ;;
       esac
     fi
     ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$cur" | sort -u)
+}
+
+# The words that may follow those given after "volume heal VOLNAME".
+_glusterish_heal() {
+  case $* in
+  '') echo 'enable disable full statistics info split-brain granular-entry-heal' ;;
+  info) echo 'summary split-brain' ;;
+  split-brain) echo 'bigger-file latest-mtime source-brick' ;;
+  statistics) echo heal-count ;;
+  'statistics heal-count') echo replica ;;
+  granular-entry-heal) echo 'enable disable' ;;
+  esac
 }
 
 _glusterish_keys() {

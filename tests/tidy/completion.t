@@ -33,7 +33,7 @@ line() {
   fi
 }
 
-echo "1..15"
+echo "1..18"
 line 'glusterish ' global help peer pool volume
 line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
@@ -48,4 +48,7 @@ line 'glusterish volume set data network.ping-timeout 10 au' auth.allow
 line 'glusterish volume get data a' all auth.allow
 line 'glusterish --glusterd-sock=/other volume delete ' elsewhere
 line 'glusterish volume create data replica 3 host:/b'
+line 'glusterish volume heal data ' disable enable full granular-entry-heal info split-brain statistics
+line 'glusterish volume heal data info s' split-brain summary
+line 'glusterish volume heal data split-brain ' bigger-file latest-mtime source-brick
 line 'glusterish --glus' --glusterd-sock=

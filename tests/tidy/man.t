@@ -76,11 +76,12 @@ mount_helper() {
   done)"
 }
 
-echo "1..7"
+echo "1..8"
 result "pages are well-formed" "$(command -v man >/dev/null && for f in "$src"/doc/*.8; do
   man --warnings=all -l "$f" 2>&1 >/dev/null
 done)"
 with_help glusterishfs cli/glusterishfs/glusterishfs
 with_help glusterishd cli/glusterishd/glusterishd
+with_help glusterish-heal cli/heal/glusterish-heal
 command_line_tool
 mount_helper
