@@ -124,3 +124,18 @@ gi_iatt_to_stat(const struct gi_iatt *iatt, struct stat *st)
   st->st_blksize = (blksize_t)iatt->blksize;
   st->st_mode = iatt->mode;
 }
+
+bool
+gi_word_in(const char *list, const char *word)
+{
+  size_t len = strlen(word);
+
+  for (const char *p = list; p && *p;) {
+    size_t n = strcspn(p, " ");
+
+    if (n == len && memcmp(p, word, len) == 0)
+      return true;
+    p += n + (p[n] == ' ');
+  }
+  return false;
+}

@@ -139,6 +139,9 @@ enum {
   GI_XATTROP_ADD64_DEFAULT = 6,
 };
 
+/* Whether `word` is one of the blank-separated words of `list` (NULL: none). */
+bool gi_word_in(const char *list, const char *word);
+
 /* STATFS (wire.md 3.13). */
 struct gi_statfs {
   uint64_t bsize, frsize, blocks, bfree, bavail, files, ffree, favail, fsid, flag, namemax;

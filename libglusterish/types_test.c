@@ -63,6 +63,18 @@ test_error(void **state)
   assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+static void
+test_words(void **state)
+{
+  assert_true(gi_word_in("one two", "one"));
+  assert_true(gi_word_in("one two", "two"));
+  assert_true(gi_word_in(" two ", "two"));
+  assert_false(gi_word_in("one two", "tw"));
+  assert_false(gi_word_in("onetwo", "two"));
+  assert_false(gi_word_in("", "two"));
+  assert_false(gi_word_in(NULL, "two"));
+}
+
 int
 main(void)
 {
@@ -70,6 +82,7 @@ main(void)
       cmocka_unit_test(test_gfid),
       cmocka_unit_test(test_iatt),
       cmocka_unit_test(test_error),
+      cmocka_unit_test(test_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

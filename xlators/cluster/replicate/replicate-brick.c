@@ -3,6 +3,7 @@
  * The model of a brick for the tests: see replicate-brick.h.
  */
 #include "replicate-brick.h"
+#include "rpc/preamble.h"
 
 #include <endian.h>
 
@@ -183,19 +184,17 @@ put_marks(const struct brick *b, const struct brick_object *o, struct gi_dict *d
     gi_dict_set_bin(d, "trusted.afr.v-client-2", b->raw_mark, b->raw_len);
 }
 
+/* Adds the counters of `d` to the object (NULL: only says what they are) and writes them down in `text`. */
 static void
-xattrop(struct brick *b, struct gi_fop *fop)
+add_marks(struct brick_object *o, const struct gi_dict *d, char text[128])
 {
-  struct brick_object *o = find_object(b, &fop->loc.gfid);
-  char text[128] = "";
-
-  assert_int_equal(fop->args.flags, GI_XATTROP_ADD32);
+  text[0] = '\0';
   for (unsigned j = 0; j <= BRICKS; j++) {
     char key[64];
     const void *data;
     uint32_t len, be[3];
 
-    if (!gi_dict_get_bin(fop->args.dict, mark_key(j, key), &data, &len)) {
+    if (!gi_dict_get_bin(d, mark_key(j, key), &data, &len)) {
       assert_int_equal(j, BRICKS); /* a pending key is never left out */
       continue;
     }
@@ -208,11 +207,21 @@ xattrop(struct brick *b, struct gi_fop *fop)
 
       if (!add)
         continue;
-      snprintf(text + at, sizeof(text) - at, "%s%s%c%+d", at ? "," : "", j == BRICKS ? "" : who, "dme"[s], add);
-      if (o && fop->rsp.ret >= 0)
+      snprintf(text + at, 128 - at, "%s%s%c%+d", at ? "," : "", j == BRICKS ? "" : who, "dme"[s], add);
+      if (o)
         o->mark[j][s] = (int32_t)((uint32_t)o->mark[j][s] + (uint32_t)add);
     }
   }
+}
+
+static void
+xattrop(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_object *o = find_object(b, &fop->loc.gfid);
+  char text[128];
+
+  assert_int_equal(fop->args.flags, GI_XATTROP_ADD32);
+  add_marks(fop->rsp.ret >= 0 ? o : NULL, fop->args.dict, text);
   note(b, "X:%s", text[0] ? text : "0");
   if (fop->rsp.ret >= 0 && o) {
     fop->rsp.dict = gi_dict_new();
@@ -546,6 +555,57 @@ counts(struct brick *b, struct gi_fop *fop)
     gi_dict_set_uint(fop->rsp.xdata, "glusterfs.write-is-append", b->append);
 }
 
+/* ---- locks, marks and operation in one message ---- */
+
+static bool
+refused(struct brick *b, enum gi_fop_kind kind, int *err)
+{
+  *err = b->fail_once[kind] ? b->fail_once[kind] : b->fail_err[kind];
+  b->fail_once[kind] = 0;
+  return *err != 0;
+}
+
+/* False: refused, and nothing was taken. */
+static bool
+preamble(struct brick *b, struct gi_fop *fop)
+{
+  struct brick_object *o = find_object(b, fop->fd && fop->fd->inode ? &fop->fd->inode->gfid : &fop->loc.gfid);
+  struct gi_dict *values = NULL;
+  struct gi_preamble p;
+  char text[128];
+  int err = 0;
+
+  assert_true(gi_preamble_get(fop->xdata, &p));
+  note(b, "(");
+  for (uint32_t i = 0; i < p.nlocks && !err; i++) {
+    const struct gi_preamble_lock *l = &p.lock[i];
+    struct gi_flock range = {.start = l->start, .len = l->len};
+    char buf[48];
+
+    if (!refused(b, l->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK, &err))
+      b->owner[b->locks++] = p.owner;
+    else
+      b->locks -= (int)i;
+    note(b, "%s%s:%s", err ? "!" : "", l->entry ? "E" : "L", l->entry ? (l->name ? l->name : "*") : range_text(&range, buf));
+  }
+  if (!err && p.counters) {
+    add_marks(o, p.counters, text);
+    note(b, "X:%s", text);
+    values = gi_dict_new();
+    if (o)
+      put_marks(b, o, values);
+  }
+  note(b, ")");
+  gi_preamble_clear(&p);
+  if (!fop->rsp.xdata)
+    fop->rsp.xdata = gi_dict_new();
+  gi_preamble_put_outcome(fop->rsp.xdata, err, values);
+  gi_dict_unref(&values);
+  fop->rsp.ret = err ? -1 : 0;
+  fop->rsp.err = err;
+  return !err;
+}
+
 static void
 serve(struct gi_fop *fop, void *arg)
 {
@@ -560,6 +620,8 @@ serve(struct gi_fop *fop, void *arg)
     err = b->fail_once[fop->kind];
     b->fail_once[fop->kind] = 0;
   }
+  if (gi_dict_get(fop->xdata, GI_PREAMBLE_KEY) && err != ENOTCONN && !preamble(b, fop))
+    return;
   fop->rsp.ret = err ? -1 : 0;
   fop->rsp.err = err;
   switch (fop->kind) {
@@ -731,6 +793,28 @@ rig_up(struct rig *r, unsigned child)
   memset(r->brick[child].fail_err, 0, sizeof(r->brick[child].fail_err));
   fake_event(r->s, child, GI_EVENT_CHILD_UP, NULL);
   fake_settle(r->s);
+}
+
+void
+rig_ours(struct rig *r)
+{
+  struct gi_fop *f;
+
+  for (unsigned i = 0; i < BRICKS; i++) {
+    fake_event(r->s, i, GI_EVENT_CHILD_DOWN, NULL);
+    fake_event(r->s, i, GI_EVENT_CHILD_UP, "other preamble");
+  }
+  fake_settle(r->s);
+  for (uint8_t n = 1; n < 10; n++) {
+    struct gi_gfid gfid = gfid_of(n);
+
+    if (!find_object(&r->brick[0], &gfid))
+      continue;
+    f = rig_loc(r, GI_FOP_LOOKUP, n); /* so that its copies are known to be good */
+    rig_run(r, f);
+    assert_int_equal(f->rsp.ret, 0);
+  }
+  rig_forget(r);
 }
 
 void

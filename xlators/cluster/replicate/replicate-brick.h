@@ -9,6 +9,7 @@
  *   LH:0      the same in the self-heal domain                  WH:0               UH:0
  *   E:name    entry lock tried (E:* whole directory)            EW:name            EU:name
  *   X:d+1     xattrop: dirty data slot +1; X:1d+1,d-1: child 1's data slot +1 and dirty -1; X:0 nothing but zeros
+ *   ( … )     locks and counters that came with the operation that follows; !E:name, !L:0 one that was refused
  *   any other operation by its name: WRITE, MKDIR, …
  */
 #ifndef REPLICATE_BRICK_H
@@ -79,6 +80,7 @@ void rig_free_clean(struct rig *r);
 void rig_set(struct rig *r, const char *name, const char *value); /* changes an option of the running translator */
 void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
+void rig_ours(struct rig *r); /* every child takes locks and marks together with operations; objects 1 to 9 are looked up */
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
 /* One child, one kind: all are kept; the oldest is looked at (NULL: none) and answered, with an error or as the model does. */
 void rig_hold_always(struct rig *r, unsigned child, enum gi_fop_kind kind);

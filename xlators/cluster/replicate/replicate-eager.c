@@ -99,8 +99,8 @@ went_quiet(struct rep_txn *t)
 
 /* ---- running operations ---- */
 
-static void
-op_done(struct rep_fan *fan)
+void
+rep_session_op_done(struct rep_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
@@ -140,7 +140,7 @@ rep_session_pump(struct rep_txn *t)
     if (fop) {
       gi_list_del(&fop->link);
       gi_list_add_tail(&t->running, &fop->link);
-      rep_op_send(t, fop, op_done);
+      rep_op_send(t, fop, rep_session_op_done);
     }
   } while (fop || t->pump_again);
   t->pumping = false;

@@ -162,15 +162,15 @@ note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
 static enum rep_index
 index_after(const struct rep_txn *t, const struct rep_fop *rf)
 {
-  if (t->failed)
+  if (t->failed || (!t->dirty_owed && t->active != t->rep->all)) /* no pre-op has recorded the name */
     return REP_INDEX_CREATE;
   if (!rf->err && t->active == t->rep->all)
     return REP_INDEX_DELETE;
   return REP_INDEX_KEEP;
 }
 
-static void
-entry_done(struct rep_fan *fan)
+void
+rep_entry_done(struct rep_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep *rep = fan->rep;
@@ -199,7 +199,7 @@ rep_entry_open(struct rep_txn *t)
 {
   struct rep_fop *rf = rep_fop(t->rep, t->fop);
 
-  rep_fan_start(&rf->fan, t->rep, entry_done, t->fop);
+  rep_fan_start(&rf->fan, t->rep, rep_entry_done, t->fop);
   rep_fan_copy(&rf->fan, t->fop, t->active);
 }
 

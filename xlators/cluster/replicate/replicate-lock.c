@@ -180,6 +180,12 @@ tried(struct rep_fan *fan)
   }
   t->rep->metrics.lock_conflicts++;
   GI_MARK("replicate: locks tried together, one refused: one after another");
+  rep_txn_lock_in_turn(t);
+}
+
+void
+rep_txn_lock_in_turn(struct rep_txn *t)
+{
   t->state = REP_LOCK_UNDO;
   release_all(t, undone);
 }

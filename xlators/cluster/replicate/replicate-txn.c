@@ -2,6 +2,7 @@
  *
  * The transaction engine: what follows what, for every type.
  *
+ *   start -> RUSH -> OPEN, or
  *   start -> LOCK [-> LOCK_UNDO -> LOCK_SERIAL] -> PRE_OP -> OPEN -> [DURABLE] -> [POST_OP] -> UNLOCK -> end
  *
  * An operation is only sent while its locks are held and its dirty mark is on
@@ -46,7 +47,10 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
 void
 rep_txn_start(struct rep_txn *t)
 {
-  rep_txn_lock(t);
+  if (rep_rush_may(t))
+    rep_rush(t);
+  else
+    rep_txn_lock(t);
 }
 
 struct gi_fop *
@@ -173,12 +177,15 @@ pre_op(struct rep_txn *t)
     open_gate(t);
     return;
   }
+  struct gi_dict *again = t->dirtied ? rep_marks_dict(t->rep, 0, t->type, 0) : NULL; /* only asks */
+
   t->dirty_owed = true;
   t->rep->metrics.pre_ops++;
   start_marks(t, pre_op_done);
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_foreach(i, t->locked)
-      send_marks(t, i, l, t->rep->pre_op[t->type], index_key);
+      send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : t->rep->pre_op[t->type], index_key);
+  gi_dict_unref(&again);
   rep_fan_finish(&t->fan);
 }
 

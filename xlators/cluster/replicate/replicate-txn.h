@@ -11,6 +11,7 @@
 #include "replicate.h"
 
 enum rep_state {
+  REP_RUSH,        /* locks, marks and the first operation in one message */
   REP_LOCK,        /* non-blocking locks on all children at once */
   REP_LOCK_UNDO,   /* some were refused: give back those granted */
   REP_LOCK_SERIAL, /* blocking locks one after another */
@@ -65,6 +66,7 @@ struct rep_txn {
   uint32_t post_ok;    /* children whose marks are right after the post-op */
   int lock_err;
   bool dirty_owed;     /* a pre-op raised dirty */
+  uint32_t dirtied;    /* children where a rush did, before it was refused elsewhere */
   bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that lost quorum: raise dirty on these afterwards */
   bool closing;        /* nobody may join any more, and the post-op is not delayed */
@@ -96,6 +98,15 @@ bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
 void rep_txn_lock(struct rep_txn *t);   /* continues with rep_txn_locked */
 void rep_txn_unlock(struct rep_txn *t); /* continues with rep_txn_end */
 
+/* Gives back what is held, then waits for the locks one after another; continues with rep_txn_locked. */
+void rep_txn_lock_in_turn(struct rep_txn *t);
+
+/* ---- replicate-rush.c ---- */
+bool rep_rush_may(struct rep_txn *t);
+void rep_rush(struct rep_txn *t); /* instead of rep_txn_lock */
+/* A copy of an operation's xdata with the transaction's preamble. */
+struct gi_dict *rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
+
 /* ---- replicate-account.c ---- */
 
 /* The replies of an operation are complete in its fan: takes them into the transaction's account and sets ok and err of the
@@ -117,6 +128,7 @@ void rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
 /* Nobody joins any more; as soon as what runs is done the post-op is sent and the lock given back. */
 void rep_session_close(struct rep_txn *t);
 void rep_session_pump(struct rep_txn *t); /* REP_OPEN: starts what may start */
+void rep_session_op_done(struct rep_fan *fan); /* the replies of an operation are in; fan->arg is the fop */
 void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
@@ -134,6 +146,7 @@ void rep_data_shorten(struct gi_fop *write);
 void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */
 void rep_data_watch(struct rep_txn *t, struct gi_fop *fop); /* stability and contention seen in the replies */
 void rep_entry_open(struct rep_txn *t);
+void rep_entry_done(struct rep_fan *fan); /* the replies are in; fan->arg is the fop */
 void rep_entry_refused(struct rep_txn *t, int err);
 struct gi_dict *rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid); /* NULL: none are due */
 

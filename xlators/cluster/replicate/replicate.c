@@ -13,6 +13,8 @@
 #include "replicate-shd.h"
 #include "replicate-txn.h"
 
+#include "rpc/preamble.h"
+
 /* Flags of an invalidation (brick.md 11.3). */
 #define UPCALL_ATTRIBUTES 0x27f /* nlink mode owner size times atime perm, times of the parent */
 #define UPCALL_LOOK_AGAIN 0x2000 /* name and attributes must be looked up again */
@@ -20,6 +22,7 @@
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
 #define HEALED(member, unit, help) {"heal_" #member, unit, help, offsetof(struct rep_metrics, heal.member)}
 static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
+                                                    METRIC(rushes, "of them with locks, marks and operation in one message"),
                                                     METRIC(sessions_joined, "operations that found the lock held already"),
                                                     METRIC(lock_conflicts, "transactions that had to wait for a lock"),
                                                     METRIC(pre_ops, "rounds of dirty marks set"),
@@ -240,11 +243,12 @@ rep_children_changed(struct rep *rep)
 }
 
 static void
-child_moved(struct rep *rep, unsigned child, bool up)
+child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
 {
   uint32_t bit = 1u << child;
 
   rep->heard |= bit;
+  rep->preamble = gi_word_in(abilities, GI_PREAMBLE_CAPABILITY) ? rep->preamble | bit : rep->preamble & ~bit;
   rep->connected = up ? rep->connected | bit : rep->connected & ~bit;
   rep->healthy &= ~bit;
   if (!up)
@@ -318,7 +322,7 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
     GI_ASSERT(child >= 0);
-    child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP);
+    child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP, event == GI_EVENT_CHILD_UP ? data : NULL);
     break;
   case GI_EVENT_LATENCY:
     GI_ASSERT(child >= 0);

@@ -47,7 +47,7 @@ struct rep_shd_metrics {
 };
 
 struct rep_metrics {
-  uint64_t transactions, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
+  uint64_t transactions, rushes, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
   struct rep_heal_totals heal;
   struct rep_shd_metrics shd;
 };
@@ -63,6 +63,7 @@ struct rep {
   uint32_t all;        /* every child */
   uint32_t arbiter;    /* the child that keeps no data; 0 = there is none */
   uint32_t connected;  /* children that serve now */
+  uint32_t preamble;   /* children that take locks and marks together with an operation */
   uint32_t up;         /* those of them that are used: all, unless halo leaves some out */
   uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */
   struct gi_timer measure;   /* halo: when children that are left out are measured again */
@@ -103,6 +104,7 @@ struct rep_inode {
   bool wished;                           /* waits for a background heal, or is being healed */
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
   uint64_t choice_until;                 /* …until this time */
+  uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
   struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
