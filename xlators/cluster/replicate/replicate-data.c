@@ -79,12 +79,6 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
   struct rep_fop *rf = rep_fop(rep, fop);
   struct gi_dict *xdata;
 
-  if (t->state == REP_RUSH) {
-    struct gi_dict *more = rep_rush_xdata(t, xdata);
-
-    gi_dict_unref(&xdata);
-    xdata = more;
-  }
   rf->txn = t;
   rf->ok = ~rf->must_fail;
   rf->unstable_before = t->unstable;
@@ -93,6 +87,12 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
     return;
   }
   xdata = op_xdata(rep, fop);
+  if (t->state == REP_RUSH) {
+    struct gi_dict *more = rep_rush_xdata(t, xdata);
+
+    gi_dict_unref(&xdata);
+    xdata = more;
+  }
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active) {
     struct gi_fop *child = gi_fop_child(fop);
