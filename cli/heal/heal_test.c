@@ -175,7 +175,8 @@ test_printable(void **state)
 struct fake_object {
   const char *verdict; /* to glusterfs.heal-info; NULL: nothing */
   int verdict_err;
-  const char *failure; /* to glusterfs.heal-sbrain; "" = heals */
+  const char *failure; /* to glusterfs.heal-sbrain; NULL = heals */
+  int failure_err;     /* or without a reason */
   const char *path;    /* to glusterfs.gfidtopath */
   mode_t mode;
   bool pending, dirty; /* in which index */
@@ -293,8 +294,10 @@ set_getxattr(struct gi_xlator *x, struct gi_fop *fop)
   fop->rsp.dict = gi_dict_new();
   if (heal) {
     note_decision(fop);
-    if (o->failure && *o->failure)
+    if (o->failure)
       gi_dict_set_str(fop->rsp.dict, "sh-fail-msg", o->failure);
+    if (o->failure_err)
+      return gi_fop_fail(fop, o->failure_err);
   } else if (o->verdict_err) {
     return gi_fop_fail(fop, o->verdict_err);
   } else if (o->verdict) {
@@ -481,8 +484,14 @@ test_split_file(void **state)
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/2"), 1, "Healing /2 failed: File not in split-brain.\nVolume heal failed.\n");
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/3"), 1,
          "'bigger-file' not a valid option for directories.\nVolume heal failed.\n");
-  fake.settled = "GFID split-brain resolved";
-  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/2"), 0, "GFID split-brain resolved for file /2\n");
+  fake.settled = "GFID split-brain resolved for file 2";
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/3/2"), 0, "GFID split-brain resolved for file /3/2\n");
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1,
+         "Healing /9 failed: GFID split-brain resolved for file 2.\nVolume heal failed.\n"); /* whatever it says is passed on */
+  fake.settled = NULL;
+  fake.object[1].failure_err = ENOTCONN;
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/1"), ENOTCONN,
+         "Healing /1 failed:Transport endpoint is not connected.\nVolume heal failed.\n");
 }
 
 static void

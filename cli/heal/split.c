@@ -53,23 +53,31 @@ struct object {
   char *settled; /* what the set said about a name whose gfids differed; NULL: nothing. gi_free */
 };
 
-/* Heals it. 0; or an errno and the reason, which lives as long as *reply. */
+/* Heals it. 0; or an errno and the reason the set gave (lives as long as *reply; NULL: none, the errno says it). */
 static int
 heal_object(struct heal *h, struct gi_xlator *set, const struct gi_gfid *gfid, struct gi_dict *how, const char **why,
             struct gi_fop **reply)
 {
   int err = heal_getxattr(h, set, gfid, "glusterfs.heal-sbrain", how, reply);
   *why = message(*reply, "sh-fail-msg");
-  if (*why)
-    return err ? err : EIO;
-  *why = strerror(err);
-  return err;
+  return err || !*why ? err : EIO;
+}
+
+/* Says that it failed; the exit status. */
+static int
+tell_failure(struct heal *h, const char *what, int err, const char *why)
+{
+  if (why)
+    heal_report_line(&h->report, "Healing %s failed: %s.", what, why);
+  else
+    heal_report_line(&h->report, "Healing %s failed:%s.", what, strerror(err));
+  return why ? 1 : err;
 }
 
 static bool
 not_split(const char *why)
 {
-  return strcmp(why, "File not in split-brain") == 0;
+  return why && strcmp(why, "File not in split-brain") == 0;
 }
 
 /* ---- finding it ---- */
@@ -170,19 +178,20 @@ heal_file(struct heal *h, struct gi_dict *how, struct object *o)
     heal_report_line(&h->report, "'%s' not a valid option for directories.", word(h->command));
     return finish(h, EINVAL);
   }
-  if (o->settled)
-    heal_report_line(&h->report, "%s for file %s", o->settled, h->file);
+  if (o->settled) /* the set knows the name only, the user typed the path */
+    heal_report_line(&h->report, "GFID split-brain resolved for file %s", h->file);
   if (S_ISDIR(o->mode))
     heal_report_line(&h->report, "'source-brick' option used on a directory (%s). Performing conservative merge.", h->file);
   err = heal_object(h, o->set->xlator, &o->gfid, how, &why, &reply);
   if (err && o->settled && not_split(why))
     err = 0; /* the name was all that was wrong */
   else if (err)
-    heal_report_line(&h->report, "Healing %s failed: %s.", h->file, why);
+    err = tell_failure(h, h->file, err, why);
   else
     heal_report_line(&h->report, "Healed %s.", h->file);
   gi_fop_unref(reply);
-  return finish(h, err);
+  heal_report_end(&h->report, err, "");
+  return err;
 }
 
 /* ---- the whole index of a source brick ---- */
@@ -206,7 +215,8 @@ heal_one(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const 
     heal_report_line(&h->report, "Healed gfid:%s.", text);
   } else if (!not_split(why) && err != ENOENT && err != ESTALE) {
     w->failed++;
-    heal_report_line(&h->report, "Healing gfid:%s failed: %s.", text, why);
+    GI_CLEANUP_FREE char *what = gi_asprintf("gfid:%s", text);
+    tell_failure(h, what, err, why);
   }
   gi_fop_unref(reply);
 }
