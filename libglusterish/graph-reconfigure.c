@@ -6,7 +6,9 @@
  * has is inserted (its bytes come from the slack of fops, inodes and fds, which
  * are zero in those that exist already); one that only the running graph has
  * is taken off the path, told to drain and parked, to be found again if a later
- * file brings it back. Anything else is another topology.
+ * file brings it back. A translator that allows it (children_changed) may get
+ * another set of children: whole subtrees appear below it, or leave and are
+ * parked. Anything else is another topology.
  */
 #include "libglusterish/graph-private.h"
 #include "libglusterish/log.h"
@@ -18,6 +20,9 @@ struct change { /* one kept translator */
   const struct gi_vol_node *node;
   void *values; /* new ones, until committed */
   bool prepared;
+  bool children;              /* x->incoming is not what it was */
+  struct gi_xlator **incoming; /* what it was */
+  unsigned nincoming;
 };
 
 struct plan {
@@ -53,10 +58,16 @@ through_graph(const struct plan *p, const struct gi_xlator *x)
   return x;
 }
 
+/* Off the path: nobody above, or only what is parked itself. */
 static bool
 parked(const struct gi_xlator *x)
 {
-  return x->nparents == 0 && x != x->graph->top;
+  if (x == x->graph->top)
+    return false;
+  for (unsigned i = 0; i < x->nparents; i++)
+    if (!parked(x->parents[i]))
+      return false;
+  return true;
 }
 
 /* The translator on the path an edge of the new file leads to, looking through those about to be inserted or brought back. */
@@ -84,6 +95,121 @@ same_children(const struct plan *p, const struct gi_xlator *x, const struct gi_v
   return true;
 }
 
+/* ---- another set of children ---- */
+
+static bool
+has_child(const struct gi_xlator *x, const struct gi_xlator *child)
+{
+  for (unsigned i = 0; i < x->nchildren; i++)
+    if (x->children[i] == child)
+      return true;
+  return false;
+}
+
+/* Nothing of it is on the path now. */
+static bool
+all_new(const struct plan *p, const struct gi_vol_node *n)
+{
+  const struct gi_xlator *x = kept(p, n);
+
+  if (x && !parked(x))
+    return false;
+  for (unsigned i = 0; i < n->nsub; i++)
+    if (!all_new(p, n->sub[i]))
+      return false;
+  return true;
+}
+
+static bool
+all_gone(const struct plan *p, const struct gi_xlator *x)
+{
+  if (in_file(p->vf, x))
+    return false;
+  for (unsigned i = 0; i < x->nchildren; i++)
+    if (!all_gone(p, x->children[i]))
+      return false;
+  return true;
+}
+
+static bool
+has_sub(const struct gi_vol_node *n, const char *name, unsigned count)
+{
+  for (unsigned i = 0; i < count; i++)
+    if (strcmp(n->sub[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
+/* Every child of the new file is one of the present ones or a new subtree, and every present one stays or goes as a whole. */
+static bool
+other_children(const struct plan *p, const struct gi_xlator *x, const struct gi_vol_node *n)
+{
+  if (!x->cls->children_changed || n->nsub < x->cls->min_children || n->nsub > x->cls->max_children)
+    return false;
+  for (unsigned i = 0; i < n->nsub; i++) {
+    const struct gi_xlator *c = kept(p, n->sub[i]);
+
+    if (has_sub(n, n->sub[i]->name, i) || !((c && has_child(x, c)) || all_new(p, n->sub[i])))
+      return false;
+  }
+  for (unsigned i = 0; i < x->nchildren; i++)
+    if (!has_sub(n, x->children[i]->name, n->nsub) && !all_gone(p, x->children[i]))
+      return false;
+  return true;
+}
+
+static bool
+within(const struct gi_vol_node *tree, const struct gi_vol_node *n)
+{
+  if (tree == n)
+    return true;
+  for (unsigned i = 0; i < tree->nsub; i++)
+    if (within(tree->sub[i], n))
+      return true;
+  return false;
+}
+
+/* The node, which is not on the path, comes with a new child. */
+static bool
+comes_with_child(const struct plan *p, const struct gi_vol_node *n)
+{
+  gi_list_foreach(m, &p->vf->nodes, struct gi_vol_node, link) {
+    const struct gi_xlator *x = kept(p, m);
+
+    if (!x || parked(x) || !x->cls->children_changed)
+      continue;
+    for (unsigned i = 0; i < m->nsub; i++)
+      if (all_new(p, m->sub[i]) && within(m->sub[i], n))
+        return true;
+  }
+  return false;
+}
+
+/* The translator, which is not in the new file, goes with a child, or has gone with one. */
+static bool
+goes_with_child(const struct plan *p, const struct gi_xlator *x)
+{
+  for (unsigned i = 0; i < x->nparents; i++) {
+    const struct gi_xlator *parent = x->parents[i];
+
+    if (in_file(p->vf, parent) ? !parent->cls->children_changed : !goes_with_child(p, parent))
+      return false;
+  }
+  return true;
+}
+
+static bool
+fits_its_place(const struct plan *p, const struct gi_vol_node *n)
+{
+  const struct gi_xlator *x = gi_graph_find(p->g, n->name);
+
+  if (x && strcmp(x->cls->type, n->type) != 0)
+    return false;
+  if (x && !parked(x))
+    return same_children(p, x, n) || other_children(p, x, n);
+  return n->nsub == 1 || comes_with_child(p, n);
+}
+
 static bool
 same_topology(const struct plan *p)
 {
@@ -91,17 +217,15 @@ same_topology(const struct plan *p)
 
   if (!top || !kept(p, top) || kept(p, top) != p->g->top)
     return false;
-  gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link) {
-    const struct gi_xlator *x = gi_graph_find(p->g, n->name);
-
-    if (x && strcmp(x->cls->type, n->type) != 0)
+  gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link)
+    if (!fits_its_place(p, n))
       return false;
-    if (x && !parked(x) ? !same_children(p, x, n) : n->nsub != 1)
+  for (unsigned i = 0; i < p->g->count; i++) {
+    const struct gi_xlator *x = p->g->xlators[i];
+
+    if (!in_file(p->vf, x) && x->nchildren != 1 && !goes_with_child(p, x))
       return false;
   }
-  for (unsigned i = 0; i < p->g->count; i++)
-    if (!in_file(p->vf, p->g->xlators[i]) && p->g->xlators[i]->nchildren != 1)
-      return false;
   return true;
 }
 
@@ -134,8 +258,8 @@ prepare_one(struct change *c, const struct gi_volfile *old, struct gi_error *err
 
   if (gi_graph_parse_options(cls, c->node, &c->values, err) < 0)
     return -1;
-  if (keep_fixed_options(c, gi_volfile_find(old, c->x->name), err) < 0)
-    return -1;
+  if (!(parked(c->x) && c->x->nchildren == 0) && keep_fixed_options(c, gi_volfile_find(old, c->x->name), err) < 0)
+    return -1; /* a parked leaf does nothing: it begins anew, with all it is given */
   if (cls->reconfigure_prepare && cls->reconfigure_prepare(c->x, c->values, err) < 0) {
     gi_error_prefix(err, "volume %s", c->x->name);
     return -1;
@@ -165,19 +289,55 @@ insert_new(struct plan *p, struct gi_error *err)
     if (!fits(p->g))
       return 1;
     /* Enough of a place to initialise in; the final edges are made when everything is known to work. */
-    x->nchildren = 1;
-    x->children = gi_realloc(x->children, sizeof(*x->children));
-    x->children[0] = gi_graph_find(p->g, n->sub[0]->name);
+    x->nchildren = n->nsub;
+    x->children = gi_realloc(x->children, (n->nsub + 1) * sizeof(*x->children));
+    for (unsigned i = 0; i < n->nsub; i++)
+      x->children[i] = gi_graph_find(p->g, n->sub[i]->name);
     if (gi_graph_init_xlator(x, err) < 0)
       return -1;
   }
   return 0;
 }
 
+/* Where the set of children differs, lays the new one ready. */
+static void
+offer_children(struct plan *p, struct change *c)
+{
+  struct gi_xlator *x = c->x;
+  bool same = parked(x) || same_children(p, x, c->node);
+
+  if (same && !x->incoming)
+    return;
+  c->children = true;
+  c->incoming = x->incoming;
+  c->nincoming = x->nincoming;
+  x->incoming = NULL;
+  x->nincoming = 0;
+  if (same)
+    return;
+  x->nincoming = c->node->nsub;
+  x->incoming = gi_zalloc(c->node->nsub * sizeof(struct gi_xlator *));
+  for (unsigned i = 0; i < c->node->nsub; i++)
+    x->incoming[i] = gi_graph_find(p->g, c->node->sub[i]->name);
+}
+
+static void
+withdraw_children(struct change *c)
+{
+  if (!c->children)
+    return;
+  gi_free(c->x->incoming);
+  c->x->incoming = c->incoming;
+  c->x->nincoming = c->nincoming;
+}
+
 static void
 rollback(struct plan *p)
 {
   struct gi_graph *g = p->g;
+
+  for (unsigned i = 0; i < p->nchange; i++)
+    withdraw_children(&p->change[i]);
 
   while (g->count > p->first_new) {
     struct gi_xlator *x = g->xlators[--g->count];
@@ -218,7 +378,34 @@ commit_options(struct plan *p)
     gi_free(x->old_options);
     x->old_options = NULL;
   }
-  gi_free(p->change);
+}
+
+/* Told last, when the graph is whole: it may take them at once. */
+static void
+commit_children(struct plan *p)
+{
+  for (unsigned i = 0; i < p->nchange; i++) {
+    struct change *c = &p->change[i];
+
+    if (!c->children)
+      continue;
+    gi_free(c->incoming);
+    c->x->cls->children_changed(c->x);
+  }
+}
+
+/* x is still the parent of the children it has, also of those that are not in the new file and what is below them. */
+static void
+keep_children(const struct plan *p, struct gi_xlator *x)
+{
+  for (unsigned i = 0; i < x->nchildren; i++) {
+    struct gi_xlator *c = x->children[i];
+
+    c->parents = gi_realloc(c->parents, (c->nparents + 1) * sizeof(struct gi_xlator *));
+    c->parents[c->nparents++] = x;
+    if (!in_file(p->vf, c))
+      keep_children(p, c);
+  }
 }
 
 static void
@@ -232,10 +419,18 @@ commit_edges(struct plan *p)
     if (!parked(g->xlators[i]) && !in_file(p->vf, g->xlators[i]))
       leaving[nleaving++] = g->xlators[i];
   gi_graph_clear_parents(g);
-  gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link)
-    gi_graph_connect(g, gi_graph_find(g, n->name), n);
+  gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link) {
+    struct gi_xlator *x = gi_graph_find(g, n->name);
+
+    if (x->incoming)
+      keep_children(p, x);
+    else
+      gi_graph_connect(g, x, n);
+  }
   gi_graph_compile(g);
   for (unsigned i = 0; i < nleaving; i++) {
+    if (leaving[i]->nparents) /* with its parent, when that lets it go */
+      continue;
     gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
     if (leaving[i]->cls->notify)
       leaving[i]->cls->notify(leaving[i], GI_EVENT_DRAIN, NULL, NULL);
@@ -249,15 +444,18 @@ int
 gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err)
 {
   struct plan p = {.g = g, .vf = *vf, .first_new = g->count};
-  int rc = 0;
+  int rc;
 
   gi_graph_override(g, *vf);
   if (!same_topology(&p))
     return 1;
   p.change = gi_zalloc(g->count * sizeof(*p.change));
+  rc = insert_new(&p, err);
   gi_list_foreach(n, &p.vf->nodes, struct gi_vol_node, link) {
     struct gi_xlator *x = kept(&p, n);
 
+    if (rc != 0)
+      break;
     if (!x)
       continue;
 
@@ -265,12 +463,9 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
 
     c->x = x;
     c->node = n;
+    offer_children(&p, c);
     rc = prepare_one(c, g->volfile, err);
-    if (rc < 0)
-      break;
   }
-  if (rc == 0)
-    rc = insert_new(&p, err);
   if (rc != 0) {
     rollback(&p);
     return rc;
@@ -282,6 +477,8 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   *vf = NULL;
   commit_options(&p);
   commit_edges(&p);
+  commit_children(&p);
+  gi_free(p.change);
   gi_volfile_free(&old);
   return 0;
 }

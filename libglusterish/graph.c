@@ -120,6 +120,7 @@ gi_graph_free_xlator(struct gi_xlator *x)
     gi_options_free(x->cls->options, x->options);
   gi_free(x->options);
   gi_free(x->children);
+  gi_free(x->incoming);
   gi_free(x->parents);
   gi_free(x->name);
   x->magic = 0;

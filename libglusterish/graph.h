@@ -32,10 +32,10 @@ struct gi_ctx {
   void *app; /* the program's own */
 };
 
-/* Room kept in every fop, inode and fd for translators that `volume set` inserts into the running graph. */
+/* Room kept in every fop, inode and fd for translators that join the running graph. */
 #define GI_SLACK_FOP 256
 #define GI_SLACK_INODE 256
-#define GI_SLACK_FD 128
+#define GI_SLACK_FD 512
 
 struct gi_graph {
   struct gi_ctx *ctx;
@@ -71,7 +71,8 @@ void gi_graph_deactivate(struct gi_graph *g);
 void gi_graph_free(struct gi_graph **g);    /* deactivates first if that was not done; no fop may be under way */
 
 /* Applies a new volfile to the running graph, all or nothing. Options are changed in place; translators with one child that are
- * only in the new file are inserted, those only in the running graph are drained and parked off the path. Returns 0; 1 if the
+ * only in the new file are inserted, those only in the running graph are drained and parked off the path. A translator that can do
+ * with another set of children (children_changed) is given the new ones and takes them when it is ready. Returns 0; 1 if the
  * topology differs otherwise (nothing was changed: build a new graph); -1 and err if an option was refused (nothing was
  * changed). *vf is consumed on 0. */
 int gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err);

@@ -161,6 +161,62 @@ gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data)
     deliver(x->children[i], event, x, data);
 }
 
+/* ---- another set of children ---- */
+
+static bool
+among(struct gi_xlator *const *set, unsigned n, const struct gi_xlator *x)
+{
+  for (unsigned i = 0; i < n; i++)
+    if (set[i] == x)
+      return true;
+  return false;
+}
+
+static void
+remove_parent(struct gi_xlator *child, const struct gi_xlator *parent)
+{
+  unsigned kept = 0;
+
+  for (unsigned i = 0; i < child->nparents; i++)
+    if (child->parents[i] != parent)
+      child->parents[kept++] = child->parents[i];
+  child->nparents = kept;
+}
+
+static void
+add_parent(struct gi_xlator *child, struct gi_xlator *parent)
+{
+  child->parents = gi_realloc(child->parents, (child->nparents + 1) * sizeof(struct gi_xlator *));
+  child->parents[child->nparents++] = parent;
+}
+
+void
+gi_xlator_take_children(struct gi_xlator *x)
+{
+  struct gi_xlator **old = x->children, **now = x->incoming;
+  unsigned nold = x->nchildren, nnow = x->nincoming;
+
+  GI_ASSERT(now);
+  x->children = now;
+  x->nchildren = nnow;
+  x->incoming = NULL;
+  x->nincoming = 0;
+  for (unsigned i = 0; i < nold; i++)
+    if (!among(now, nnow, old[i]))
+      remove_parent(old[i], x);
+  for (unsigned i = 0; i < nnow; i++)
+    if (!among(old, nold, now[i]))
+      add_parent(now[i], x);
+  gi_graph_compile(x->graph);
+  for (unsigned i = 0; x->graph->active && i < nold; i++)
+    if (old[i]->nparents == 0)
+      deliver(old[i], GI_EVENT_PARENT_DOWN, NULL, NULL);
+  for (unsigned i = 0; x->graph->active && i < nnow; i++)
+    if (!among(old, nold, now[i]) && now[i]->nparents == 1)
+      deliver(now[i], GI_EVENT_PARENT_UP, NULL, NULL);
+  gi_free(old);
+}
+
 void
 gi_xlator_enable(struct gi_xlator *x, bool enabled)
 {

@@ -104,6 +104,10 @@ struct gi_xlator_class {
   int (*reconfigure_prepare)(struct gi_xlator *x, const void *values, struct gi_error *err);
   void (*reconfigure_commit)(struct gi_xlator *x); /* x->options is new already, x->old_options still readable */
   void (*reconfigure_abort)(struct gi_xlator *x, const void *values);
+  /* The new volfile has another set of children. They wait in x->incoming (NULL: what waited is called off); the translator goes on
+   * with the old ones until nothing of its own refers to them, then calls gi_xlator_take_children, from here or later. Before,
+   * reconfigure_prepare can see x->incoming and refuse. NULL: another set of children is another topology. */
+  void (*children_changed)(struct gi_xlator *x);
   /* An event. Default (NULL): up events go on to all parents, down events to all children. A translator with notify does
    * the forwarding itself: gi_notify_up / gi_notify_down. */
   void (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
@@ -132,6 +136,8 @@ struct gi_xlator {
   struct gi_reactor *reactor;
   unsigned nchildren, nparents;
   struct gi_xlator **children, **parents;
+  unsigned nincoming;
+  struct gi_xlator **incoming; /* the children it shall have (children_changed); NULL = those it has */
   void *options;     /* the class's values struct */
   void *old_options; /* during reconfigure_commit only */
   void *private;     /* the translator's own */
@@ -184,6 +190,10 @@ gi_fop_ok(struct gi_fop *fop, int ret)
 
 void gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data);   /* to every parent of x */
 void gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data); /* to every child of x */
+
+/* x->incoming becomes x->children. Children that have no other parent are told: PARENT_UP to those that came, PARENT_DOWN to those
+ * that left (which stay in the graph, parked), in an active graph. Their events come from inside: x's own state must fit already. */
+void gi_xlator_take_children(struct gi_xlator *x);
 
 /* The first enabled translator at or below `x` (first children) that handles the kind; NULL if none does. */
 struct gi_xlator *gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kind);

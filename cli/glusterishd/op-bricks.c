@@ -29,6 +29,7 @@ struct change {
   bool *created;               /* per new brick: the directory is ours */
   unsigned prepared;           /* new bricks whose directory is made and marked */
   int stopped;                 /* position of the brick that was stopped for this; -1 = none */
+  bool resized;                /* the volume has more or fewer bricks than before */
   struct gd_brick *gone;       /* left the volume */
   unsigned ngone;
   struct gd_announce *announce;
@@ -155,7 +156,10 @@ in_force(struct change *c)
 {
   bool running = false;
   gd_services_changed(c->op->gd);
-  gd_shd_restart(c->v);
+  if (c->resized)
+    gd_shd_restart(c->v); /* its heals would keep it from taking the other bricks for long */
+  else
+    gd_shd_sync(c->v);
   for (unsigned i = 0; i < c->ngone; i++)
     running |= c->gone[i].state == GD_PROC_UP;
   if (!running) {
@@ -199,6 +203,7 @@ adopt(struct change *c)
     take_back(c, &err);
     return;
   }
+  c->resized = c->draft->nbricks != c->v->nbricks;
   gd_volume_adopt(c->v, c->draft, &c->gone, &c->ngone);
   c->draft = NULL;
   for (unsigned i = 0; i < c->ngone; i++)

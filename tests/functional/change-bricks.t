@@ -110,11 +110,59 @@ ok "the first brick holds everything against it" blamed v-1 v-client-2
 goes_on "the application goes on"
 ok "new files reach it" within 10 test -e "$WORK/bricks/new-3/name7"
 
+# ---- add-brick, remove-brick ----
+
+is "$(gi volume add-brick v replica 4 "$(brick four)" 2>&1 | cut -c1-80)" \
+  "volume add-brick: failed: Multiple bricks of a replicate volume are present on t" "several bricks on one host need force"
+is "$(gi volume add-brick v replica 3 "$(brick four)" force 2>&1)" \
+  "volume add-brick: failed: Incorrect replica count (3) supplied. Volume already has (3)" "the same number of copies"
+is "$(gi volume add-brick v replica 4 "$(brick four)" force 2>&1)" "volume add-brick: success" "a fourth brick is added"
+ok "the mount takes it in" within 20 logged "the replica set has 4 children now"
+ok "and connects to it" within 10 connected four
+goes_on "the application goes on"
+is "$(ids)" "v-client-0,v-client-1,v-client-2,v-client-3" "its id is new"
+for b in v-1 v-2; do ok "$b holds everything against it" blamed $b v-client-3; done
+is "$(mark four dirty)" 000000000000000000000001 "its own root is marked as not clean"
+like "$(gi volume info v)" "^Number of Bricks: 1 x 4 = 4$" "volume info counts it"
+ok "new files reach it" within 10 test -e "$WORK/bricks/four/name7"
+nok "old ones are left to the self-heal" test -e "$WORK/bricks/four/old"
+
+is "$(gi volume remove-brick v replica 3 "$(brick nowhere)" force 2>&1)" \
+  "volume remove-brick commit force: failed: Incorrect brick $(brick nowhere) for volume v" "a brick that is not there"
+is "$(gi volume remove-brick v replica 2 "$(brick new-3)" force 2>&1)" \
+  "volume remove-brick commit force: failed: need 2(xN) bricks for reducing replica count of the volume from 4 to 2" "too few bricks"
+is "$(gi volume remove-brick v replica 3 "$(brick new-3)" force 2>&1)" "volume remove-brick commit force: success" "one in the middle is removed"
+ok "the mount lets it go" within 20 logged "the replica set has 3 children now"
+goes_on "the application goes on"
+is "$(ids)" "v-client-0,v-client-1,v-client-3" "the others keep their ids"
+ok "its process is gone" test -z "$(brick_pid v "$WORK/bricks/new-3")"
+ok "and so are its files" test -z "$(ls "$WORK"/d/vols/v/bricks | grep new-3)"
+ok "the fourth still gets new files" within 10 test -e "$WORK/bricks/four/name7"
+is "$(gi --xml volume remove-brick v replica 2 "$(brick four)" force | grep -c "<volRemoveBrick/>")" 1 "another is removed"
+ok "the mount lets it go" within 20 logged "the replica set has 2 children now"
+goes_on "the application goes on"
+is "$(gi --xml volume add-brick v replica 3 "$(brick five)" force | sed -n 's/ *<output>\(.*\)<.*/\1/p')" "Add Brick successful" \
+  "from two to three copies"
+ok "the mount takes it in" within 20 logged "the replica set has 3 children now" 2
+ok "and connects to it" within 10 connected five
+goes_on "the application goes on"
+is "$(ids)" "v-client-0,v-client-1,v-client-2" "an id that is free is used again"
+ok "new files reach it" within 10 test -e "$WORK/bricks/five/name7"
+
+# The daemon comes back with what it knew.
+before=$(gi volume info v; gi system:: getspec v)
+stop_glusterishd
+ok "the daemon is started again" start_glusterishd
+is "$(gi volume info v; gi system:: getspec v)" "$before" "and knows the volume as it was"
+goes_on "the application goes on"
+
 # ---- the end ----
 
 touch "$WORK/stop"
 ok "the application saw no error" wait "$io"
 is "$(cat "$WORK/errors")" "" "nor a wrong byte"
 note "$(turns) turns"
+same_data() { [ "$(md5sum <"$WORK/bricks/v-1/data")" = "$(md5sum <"$WORK/bricks/v-2/data")" ]; }
+ok "the bricks that stayed are identical" within 10 same_data
 is "$(pgrep -f "glusterishfs.*$WORK/mnt" | head -n 1)" "$client" "the mount is the same process"
 done_testing

@@ -203,6 +203,19 @@ child_finish(struct gi_xlator *x)
 static void
 child_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  struct fake_child *c = x->private;
+
+  if (event != GI_EVENT_CANCEL)
+    return;
+  gi_list_foreach(h, &c->held, struct held, link) {
+    if (h->fop != data)
+      continue;
+    gi_list_del(&h->link);
+    gi_free(h);
+    fill_reply(data, &(struct fake_reply){.ret = -1, .err = EINTR});
+    gi_fop_answer(data, x);
+    return;
+  }
 }
 
 static const struct gi_xlator_class fake_class = {
@@ -250,26 +263,66 @@ static const struct gi_xlator_class top_class = {
 
 /* ---- the stack ---- */
 
+/* `set` NULL: the first n. */
 static char *
-volfile_text(const char *type, const char *options, unsigned nchildren)
+volfile_text(const char *type, const char *options, const unsigned *set, unsigned nchildren)
 {
   char *text = NULL;
   size_t len;
   FILE *f = open_memstream(&text, &len);
 
   for (unsigned i = 0; i < nchildren; i++)
-    fprintf(f, "volume child-%u\n type test/fake\nend-volume\n", i);
+    fprintf(f, "volume child-%u\n type test/fake\nend-volume\n", set ? set[i] : i);
   fprintf(f, "volume under-test\n type %s\n%s\n", type, options ? options : "");
   if (nchildren)
     fprintf(f, " subvolumes");
   for (unsigned i = 0; i < nchildren; i++)
-    fprintf(f, " child-%u", i);
+    fprintf(f, " child-%u", set ? set[i] : i);
   fprintf(f, "\nend-volume\nvolume top\n type test/top\n subvolumes under-test\nend-volume\n");
   fclose(f);
   return text;
 }
 
 struct gi_fs *fake_fs;
+
+static void
+know_child(struct fake_stack *p, unsigned i)
+{
+  struct stack *s = stack_of(p);
+  char name[32];
+
+  snprintf(name, sizeof(name), "child-%u", i);
+  s->child[i] = gi_graph_find(p->graph, name);
+  if (!s->child[i])
+    return;
+
+  struct fake_child *c = s->child[i]->private;
+
+  c->stack = p;
+  c->index = i;
+}
+
+int
+fake_stack_children(struct fake_stack *p, const char *options, const unsigned *set, unsigned n, struct gi_error *err)
+{
+  struct stack *s = stack_of(p);
+  GI_CLEANUP_FREE char *text = volfile_text(p->x->cls->type, options, set, n);
+  struct gi_volfile *vf = gi_volfile_parse(text, strlen(text), err);
+
+  assert_non_null(vf);
+
+  int rc = gi_graph_reconfigure(p->graph, &vf, err);
+
+  gi_volfile_free(&vf);
+  for (unsigned i = 0; i < n; i++)
+    if (set[i] >= p->nchildren) {
+      assert_int_equal(set[i], p->nchildren); /* numbers have no gaps */
+      s->child = gi_realloc(s->child, (++p->nchildren + 1) * sizeof(*s->child));
+      know_child(p, set[i]);
+    }
+  fake_settle(p);
+  return rc;
+}
 
 struct fake_stack *
 fake_stack_try(const char *type, const char *options, unsigned nchildren, struct gi_error *err)
@@ -286,7 +339,7 @@ fake_stack_try(const char *type, const char *options, unsigned nchildren, struct
   p->ctx.process_name = "unit-test";
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "unit-test");
 
-  GI_CLEANUP_FREE char *text = volfile_text(type, options, nchildren);
+  GI_CLEANUP_FREE char *text = volfile_text(type, options, NULL, nchildren);
   struct gi_volfile *vf = gi_volfile_parse(text, strlen(text), err);
 
   if (vf)
@@ -301,17 +354,8 @@ fake_stack_try(const char *type, const char *options, unsigned nchildren, struct
   p->parent = gi_graph_find(p->graph, "top");
   p->parent->private = p;
   s->child = gi_zalloc((nchildren + 1) * sizeof(*s->child));
-  for (unsigned i = 0; i < nchildren; i++) {
-    char name[32];
-
-    snprintf(name, sizeof(name), "child-%u", i);
-    s->child[i] = gi_graph_find(p->graph, name);
-
-    struct fake_child *c = s->child[i]->private;
-
-    c->stack = p;
-    c->index = i;
-  }
+  for (unsigned i = 0; i < nchildren; i++)
+    know_child(p, i);
   gi_graph_activate(p->graph);
   for (unsigned i = 0; i < nchildren; i++)
     fake_event(p, i, GI_EVENT_CHILD_UP, NULL);

@@ -26,7 +26,7 @@
 
 struct fake_reply {
   int32_t ret, err;
-  bool hold;     /* keep the fop until fake_release */
+  bool hold;     /* keep the fop until fake_release, or answer it EINTR when it is cancelled */
   bool deferred; /* answer at the end of the turn instead of inline */
   void (*fill)(struct gi_fop *fop, void *arg); /* may fill more of fop->rsp; may be NULL */
   void *arg;
@@ -61,6 +61,11 @@ extern struct gi_fs *fake_fs;
 void fake_stack_free(struct fake_stack *s); /* asserts that no fop, inode reference or fd is left */
 /* Only builds; returns NULL and err instead of failing the test. */
 struct fake_stack *fake_stack_try(const char *type, const char *options, unsigned nchildren, struct gi_error *err);
+
+/* Gives the translator under test other options and the children child-<set[0]>, child-<set[1]> …, new ones and some of those it
+ * has or had; each then has its number in all functions below. Those that come say nothing until fake_event. As
+ * gi_graph_reconfigure. */
+int fake_stack_children(struct fake_stack *s, const char *options, const unsigned *set, unsigned n, struct gi_error *err);
 
 /* A fop with uid/gid 0 pid 100; not yet submitted. It is freed by fake_stack_free or fake_fop_free. */
 struct gi_fop *fake_fop(struct fake_stack *s, enum gi_fop_kind kind);

@@ -60,6 +60,7 @@ struct brick {
   bool append;                /* writes say that they appended */
   bool arbiter;               /* stores no data, and insists on being sent none */
   int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
+  bool left_out[BRICKS];      /* children that are not in the set: nobody names their counters */
   char index_names[1024];     /* granular keys seen: "+name" created, "-name" deleted */
 };
 

@@ -84,9 +84,10 @@ static void
 readdir_send(struct rep *rep, struct gi_fop *fop)
 {
   struct rep_fan *fan = &rep_fop(rep, fop)->fan;
-  unsigned child = (unsigned)rep_fd(rep, fop->fd)->reader - 1;
+  int reader = rep_fd(rep, fop->fd)->reader;
+  unsigned child = (unsigned)reader - 1;
 
-  if (!((rep->up >> child) & 1)) {
+  if (reader <= 0 || !((rep->up >> child) & 1)) {
     rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }

@@ -272,7 +272,7 @@ find_directory(struct rep *rep, struct gi_fop *fop, const struct gi_loc *loc)
   struct gi_fop *look = gi_fop_helper(fop, GI_FOP_LOOKUP);
 
   gi_loc_copy(&look->loc, loc);
-  gi_fop_submit(look, rep->x, found_directory, fop);
+  rep_submit_inside(rep, look, found_directory, fop);
 }
 
 static bool

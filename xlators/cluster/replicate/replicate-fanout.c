@@ -56,6 +56,7 @@ static void
 fan_reply(struct gi_fop *fop, void *arg)
 {
   struct rep_fan *fan = arg;
+  struct rep *rep = fan->rep;
   struct rep_fop *call = rep_fop(fan->rep, fop);
   unsigned child = call->child;
 
@@ -78,7 +79,9 @@ fan_reply(struct gi_fop *fop, void *arg)
     GI_ASSERT(!fan->reply[child]);
     fan->reply[child] = fop;
   }
-  fan_put(fan);
+  fan_put(fan); /* it may be gone now */
+  rep->outstanding--;
+  rep_children_settle(rep);
 }
 
 void
@@ -90,6 +93,7 @@ rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned t
   call->child = (uint8_t)child;
   call->tag = (uint8_t)tag;
   fan->outstanding++;
+  fan->rep->outstanding++;
   fan->sent |= 1u << child;
   gi_fop_submit(fop, fan->rep->x->children[child], fan_reply, fan);
 }

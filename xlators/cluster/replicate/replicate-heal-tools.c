@@ -37,6 +37,7 @@ rep_heal_end(struct rep_heal *h)
   gi_inode_unref(&h->inode);
   h->rep->heals--;
   rep_drained(h->rep);
+  rep_children_settle(h->rep);
 }
 
 /* ---- one operation on several children ---- */

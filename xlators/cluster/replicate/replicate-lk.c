@@ -101,12 +101,17 @@ serial_reply(struct rep_fan *fan)
   int err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
 
   rf->current = NULL;
+  gi_list_del(&fop->link);
   if (!err) {
     if (!rf->granted)
       gi_reply_move(fop, reply);
     rf->granted |= 1u << child;
   }
   rep_fan_clear(fan);
+  if (err == EINTR && rf->again) {
+    give_back(rep, fop, 0, rep_door_again);
+    return;
+  }
   if (err == EAGAIN || err == EINTR) {
     give_back(rep, fop, err, fail_lock);
     return;
@@ -145,6 +150,11 @@ serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
     give_back(rep, fop, EINTR, fail_lock);
     return;
   }
+  if (rep->changing) { /* not to wait for somebody who waits at the door */
+    give_back(rep, fop, 0, rep_door_again);
+    return;
+  }
+  gi_list_add_tail(&rep->locks, &fop->link);
   rep_fan_start(&rf->fan, rep, serial_reply, fop);
   rf->current = gi_fop_child(fop);
   rep_fan_send(&rf->fan, rf->current, child, 0);

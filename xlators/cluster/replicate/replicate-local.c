@@ -41,6 +41,8 @@ discovered(struct gi_fop *fop, void *arg)
       (rep->local < 0 || child < rep->local))
     rep->local = child;
   gi_fop_unref(fop);
+  rep->outstanding--;
+  rep_children_settle(rep);
 }
 
 void
@@ -56,6 +58,7 @@ rep_local_discover(struct rep *rep)
     fop->loc.gfid = gi_gfid_root;
     fop->loc.inode = gi_inode_get(rep->x->graph, &gi_gfid_root);
     fop->args.name = "trusted.glusterfs.pathinfo";
+    rep->outstanding++;
     gi_fop_submit(fop, rep->x->children[i], discovered, rep);
   }
 }

@@ -37,7 +37,7 @@ truncate_opened(struct rep *rep, struct gi_fop *fop)
   struct gi_fop *trunc = gi_fop_helper(fop, GI_FOP_FTRUNCATE);
 
   gi_fop_set_fd(trunc, fop->fd);
-  gi_fop_submit(trunc, rep->x, truncated, fop);
+  rep_submit_inside(rep, trunc, truncated, fop);
 }
 
 static void

@@ -18,14 +18,14 @@ static const char *const data_heal_words[] = {"1",  "on",    "yes",     "true", 
 
 const struct gi_option rep_option_table[] = {
     /* ---- written by volfile generation ---- */
-    {.name = "afr-pending-xattr", .type = GI_OPT_STR, OPT(pending_xattr), .level = 3, .since = "0.1",
+    {.name = "afr-pending-xattr", .type = GI_OPT_STR, OPT(pending_xattr), .live = true, .level = 3, .since = "0.1",
      .text = "Comma separated names of the children as they appear in the changelog attributes, in the order of the "
              "subvolumes."},
     {.name = "afr-dirty-xattr", .type = GI_OPT_STR, OPT(dirty_xattr), .def = "trusted.afr.dirty", .level = 3, .since = "0.1",
      .text = "Name of the attribute that counts operations begun and not yet accounted for."},
     {.name = "volume-id", .type = GI_OPT_STR, OPT(volume_id), .level = 3, .since = "0.1",
      .text = "Identity of the volume; the hidden directory of the self-heal is named after it."},
-    {.name = "arbiter-count", .type = GI_OPT_INT, OPT(arbiter_count), .def = "0", .min = 0, .max = 1, .level = 3,
+    {.name = "arbiter-count", .type = GI_OPT_INT, OPT(arbiter_count), .def = "0", .min = 0, .max = 1, .live = true, .level = 3,
      .since = "0.1",
      .text = "Number of children that keep names and attributes but no data: the last of three, or none."},
     {.name = "iam-self-heal-daemon", .type = GI_OPT_BOOL, OPT(heal.iam_self_heal_daemon), .def = "off", .level = 3,

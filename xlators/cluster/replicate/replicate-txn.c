@@ -356,4 +356,5 @@ rep_txn_end(struct rep_txn *t)
   gi_inode_unref(&inode);
   gi_fop_unref(fop);
   rep_drained(rep);
+  rep_children_settle(rep);
 }

@@ -133,6 +133,12 @@ rep_inode(const struct rep *rep, struct gi_inode *inode)
   if (!ri->frozen[0].next)
     for (int i = 0; i < 2; i++)
       gi_list_init(&ri->frozen[i]);
+  if (ri->epoch != rep->epoch) { /* what was learnt is about other children */
+    ri->epoch = rep->epoch;
+    ri->data_readable = ri->meta_readable = 0;
+    ri->choice = 0;
+    ri->generation = 0;
+  }
   return ri;
 }
 
@@ -298,6 +304,7 @@ parent_down(struct rep *rep)
 {
   rep->draining = true;
   rep_shd_down(rep);
+  rep_children_called_off(rep);
   gi_timer_set(&rep->first_up, REP_DRAIN_S * GI_NSEC_PER_SEC);
   rep_background_drop(rep);
   rep_sessions_flush(rep);
@@ -337,7 +344,8 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     gi_notify_up(x, event, data);
     break;
   case GI_EVENT_CANCEL:
-    rep_lk_cancel(rep, data);
+    if (!rep_door_cancel(rep, data))
+      rep_lk_cancel(rep, data);
     break;
   case GI_EVENT_MEASURE:
   case GI_EVENT_CLIENT_GONE:
@@ -351,32 +359,68 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
 
 /* ---- life cycle ---- */
 
+/* The changelog attributes of `n` children; on failure none is left. */
 static int
-parse_pending(struct rep *rep, struct gi_error *err)
+parse_pending(char *key[REP_MAX], const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
+              struct gi_error *err)
 {
-  const char *p = rep_opts(rep)->pending_xattr;
+  const char *p = o->pending_xattr;
   unsigned i = 0;
 
-  for (; p && *p && i < rep->n; i++) {
+  for (; p && *p && i < n; i++) {
     size_t len = strcspn(p, ",");
 
     if (len == 0)
       break;
-    rep->pending_key[i] = gi_asprintf("trusted.afr.%.*s", (int)len, p);
+    key[i] = gi_asprintf("trusted.afr.%.*s", (int)len, p);
     p += len + (p[len] == ',');
   }
-  if (rep_opts(rep)->pending_xattr && (i != rep->n || *p))
-    return gi_error_set(err, EINVAL, "afr-pending-xattr must name each of the %u subvolumes", rep->n);
-  for (; i < rep->n; i++)
-    rep->pending_key[i] = gi_asprintf("trusted.afr.%s", rep->x->children[i]->name);
+  if (o->pending_xattr && (i != n || *p)) {
+    while (i > 0)
+      gi_free(key[--i]), key[i] = NULL;
+    return gi_error_set(err, EINVAL, "afr-pending-xattr must name each of the %u subvolumes", n);
+  }
+  for (; i < n; i++)
+    key[i] = gi_asprintf("trusted.afr.%s", children[i]->name);
   return 0;
+}
+
+int
+rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n, struct gi_error *err)
+{
+  rep->all = (1u << n) - 1;
+  rep->arbiter = o->arbiter_count > 0 ? 1u << 2 : 0;
+  if (parse_pending(rep->pending_key, o, children, n, err) < 0)
+    return -1;
+  rep_marks_init(rep);
+  return 0;
+}
+
+void
+rep_keys_finish(struct rep *rep)
+{
+  rep_marks_finish(rep);
+  for (unsigned i = 0; i < REP_MAX; i++) {
+    gi_free(rep->pending_key[i]);
+    rep->pending_key[i] = NULL;
+  }
 }
 
 static int
 check_options(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err)
 {
-  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)x->nchildren)
-    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, x->nchildren);
+  struct gi_xlator *const *children = x->incoming ? x->incoming : x->children;
+  unsigned n = x->incoming ? x->nincoming : x->nchildren;
+  char *key[REP_MAX] = {NULL};
+
+  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)n)
+    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, n);
+  if (o->arbiter_count > 0 && n != 3)
+    return gi_error_set(err, EINVAL, "arbiter-count 1 needs 3 subvolumes, not %u", n);
+  if (parse_pending(key, o, children, n, err) < 0)
+    return -1;
+  for (unsigned i = 0; i < n; i++)
+    gi_free(key[i]);
   return 0;
 }
 
@@ -387,9 +431,8 @@ rep_free(struct gi_xlator *x)
 
   gi_timer_finish(&rep->first_up);
   rep_halo_finish(rep);
-  rep_marks_finish(rep);
-  for (unsigned i = 0; i < REP_MAX; i++)
-    gi_free(rep->pending_key[i]);
+  rep_children_finish(rep);
+  rep_keys_finish(rep);
   gi_free(rep->dirty_key);
   rep->magic = 0;
   gi_free(rep);
@@ -405,7 +448,6 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->magic = REP_MAGIC;
   rep->x = x;
   rep->n = x->nchildren;
-  rep->all = (1u << rep->n) - 1;
   rep->generation = 1;
   rep->local = -1;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
@@ -418,14 +460,15 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &rep->metrics;
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
   rep_halo_init(rep);
-  if (rep_opts(rep)->arbiter_count > 0)
-    rep->arbiter = 1u << 2;
-  if ((rep->arbiter && rep->n != 3 && gi_error_set(err, EINVAL, "arbiter-count 1 needs 3 subvolumes, not %u", rep->n)) ||
-      parse_pending(rep, err) < 0 || check_options(x, x->options, err) < 0) {
+  rep_children_init(rep);
+  if (check_options(x, x->options, err) < 0) {
     rep_free(x);
     return -1;
   }
-  rep_marks_init(rep);
+  if (rep_keys_init(rep, x->options, x->children, x->nchildren, err) < 0) {
+    rep_free(x);
+    return -1;
+  }
   rep_shd_init(rep);
   return 0;
 }
@@ -441,6 +484,8 @@ rep_finish(struct gi_xlator *x)
 static int
 rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
+  if (x->incoming && rep_of(x)->shd)
+    return gi_error_set(err, EBUSY, "a self-heal daemon keeps its bricks: it is started again for others");
   return check_options(x, values, err);
 }
 
@@ -478,10 +523,67 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
              (unsigned long long)rep->heal_window.size);
   if (rep->shd)
     rep_shd_dump(rep->shd, d);
+  gi_dump_kv(d, "children_changing", "%s", rep->changing ? "yes" : x->incoming ? "later" : "no");
   gi_list_foreach(t, &rep->txns, struct rep_txn, link)
     gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,
                t->failed);
 }
+
+gi_fop_fn *const rep_handlers[GI_FOP_MAX] = {
+    [GI_FOP_LOOKUP] = rep_on_lookup,
+    [GI_FOP_STAT] = rep_on_read,
+    [GI_FOP_FSTAT] = rep_on_read,
+    [GI_FOP_ACCESS] = rep_on_read,
+    [GI_FOP_READLINK] = rep_on_read,
+    [GI_FOP_READ] = rep_on_read,
+    [GI_FOP_SEEK] = rep_on_read,
+    [GI_FOP_RCHECKSUM] = rep_on_read,
+    [GI_FOP_GETACTIVELK] = rep_on_read,
+    [GI_FOP_GETXATTR] = rep_on_getxattr,
+    [GI_FOP_FGETXATTR] = rep_on_getxattr,
+    [GI_FOP_STATFS] = rep_on_statfs,
+    [GI_FOP_OPEN] = rep_on_open,
+    [GI_FOP_OPENDIR] = rep_on_opendir,
+    [GI_FOP_READDIR] = rep_on_readdir,
+    [GI_FOP_READDIRP] = rep_on_readdir,
+    [GI_FOP_FLUSH] = rep_on_flush,
+    [GI_FOP_FSYNCDIR] = rep_on_fsyncdir,
+    [GI_FOP_WRITE] = rep_on_data,
+    [GI_FOP_TRUNCATE] = rep_on_data,
+    [GI_FOP_FTRUNCATE] = rep_on_data,
+    [GI_FOP_FALLOCATE] = rep_on_data,
+    [GI_FOP_DISCARD] = rep_on_data,
+    [GI_FOP_ZEROFILL] = rep_on_data,
+    [GI_FOP_FSYNC] = rep_on_data,
+    [GI_FOP_SETATTR] = rep_on_meta,
+    [GI_FOP_FSETATTR] = rep_on_meta,
+    [GI_FOP_SETXATTR] = rep_on_meta,
+    [GI_FOP_FSETXATTR] = rep_on_meta,
+    [GI_FOP_REMOVEXATTR] = rep_on_meta,
+    [GI_FOP_FREMOVEXATTR] = rep_on_meta,
+    [GI_FOP_XATTROP] = rep_on_meta,
+    [GI_FOP_FXATTROP] = rep_on_meta,
+    [GI_FOP_CREATE] = rep_on_entry,
+    [GI_FOP_MKNOD] = rep_on_entry,
+    [GI_FOP_MKDIR] = rep_on_entry,
+    [GI_FOP_SYMLINK] = rep_on_entry,
+    [GI_FOP_LINK] = rep_on_entry,
+    [GI_FOP_UNLINK] = rep_on_entry,
+    [GI_FOP_RMDIR] = rep_on_entry,
+    [GI_FOP_RENAME] = rep_on_entry,
+    [GI_FOP_LK] = rep_on_lk,
+    [GI_FOP_INODELK] = rep_on_internal_lock,
+    [GI_FOP_FINODELK] = rep_on_internal_lock,
+    [GI_FOP_ENTRYLK] = rep_on_internal_lock,
+    [GI_FOP_FENTRYLK] = rep_on_internal_lock,
+    [GI_FOP_LEASE] = rep_on_everywhere,
+    [GI_FOP_IPC] = rep_on_everywhere,
+    [GI_FOP_SETACTIVELK] = rep_on_unsupported,
+    [GI_FOP_ICREATE] = rep_on_unsupported,
+    [GI_FOP_NAMELINK] = rep_on_unsupported,
+    [GI_FOP_PUT] = rep_on_unsupported,
+    [GI_FOP_COPY_FILE_RANGE] = rep_on_copy,
+};
 
 GI_XLATOR_EXPORT = {
     .abi = GI_XLATOR_ABI,
@@ -496,66 +598,12 @@ GI_XLATOR_EXPORT = {
     .fop_bytes = sizeof(struct rep_fop),
     .inode_bytes = sizeof(struct rep_inode),
     .fd_bytes = sizeof(struct rep_fd),
-    .on =
-        {
-            [GI_FOP_LOOKUP] = rep_on_lookup,
-            [GI_FOP_STAT] = rep_on_read,
-            [GI_FOP_FSTAT] = rep_on_read,
-            [GI_FOP_ACCESS] = rep_on_read,
-            [GI_FOP_READLINK] = rep_on_read,
-            [GI_FOP_READ] = rep_on_read,
-            [GI_FOP_SEEK] = rep_on_read,
-            [GI_FOP_RCHECKSUM] = rep_on_read,
-            [GI_FOP_GETACTIVELK] = rep_on_read,
-            [GI_FOP_GETXATTR] = rep_on_getxattr,
-            [GI_FOP_FGETXATTR] = rep_on_getxattr,
-            [GI_FOP_STATFS] = rep_on_statfs,
-            [GI_FOP_OPEN] = rep_on_open,
-            [GI_FOP_OPENDIR] = rep_on_opendir,
-            [GI_FOP_READDIR] = rep_on_readdir,
-            [GI_FOP_READDIRP] = rep_on_readdir,
-            [GI_FOP_FLUSH] = rep_on_flush,
-            [GI_FOP_FSYNCDIR] = rep_on_fsyncdir,
-            [GI_FOP_WRITE] = rep_on_data,
-            [GI_FOP_TRUNCATE] = rep_on_data,
-            [GI_FOP_FTRUNCATE] = rep_on_data,
-            [GI_FOP_FALLOCATE] = rep_on_data,
-            [GI_FOP_DISCARD] = rep_on_data,
-            [GI_FOP_ZEROFILL] = rep_on_data,
-            [GI_FOP_FSYNC] = rep_on_data,
-            [GI_FOP_SETATTR] = rep_on_meta,
-            [GI_FOP_FSETATTR] = rep_on_meta,
-            [GI_FOP_SETXATTR] = rep_on_meta,
-            [GI_FOP_FSETXATTR] = rep_on_meta,
-            [GI_FOP_REMOVEXATTR] = rep_on_meta,
-            [GI_FOP_FREMOVEXATTR] = rep_on_meta,
-            [GI_FOP_XATTROP] = rep_on_meta,
-            [GI_FOP_FXATTROP] = rep_on_meta,
-            [GI_FOP_CREATE] = rep_on_entry,
-            [GI_FOP_MKNOD] = rep_on_entry,
-            [GI_FOP_MKDIR] = rep_on_entry,
-            [GI_FOP_SYMLINK] = rep_on_entry,
-            [GI_FOP_LINK] = rep_on_entry,
-            [GI_FOP_UNLINK] = rep_on_entry,
-            [GI_FOP_RMDIR] = rep_on_entry,
-            [GI_FOP_RENAME] = rep_on_entry,
-            [GI_FOP_LK] = rep_on_lk,
-            [GI_FOP_INODELK] = rep_on_internal_lock,
-            [GI_FOP_FINODELK] = rep_on_internal_lock,
-            [GI_FOP_ENTRYLK] = rep_on_internal_lock,
-            [GI_FOP_FENTRYLK] = rep_on_internal_lock,
-            [GI_FOP_LEASE] = rep_on_everywhere,
-            [GI_FOP_IPC] = rep_on_everywhere,
-            [GI_FOP_SETACTIVELK] = rep_on_unsupported,
-            [GI_FOP_ICREATE] = rep_on_unsupported,
-            [GI_FOP_NAMELINK] = rep_on_unsupported,
-            [GI_FOP_PUT] = rep_on_unsupported,
-            [GI_FOP_COPY_FILE_RANGE] = rep_on_copy,
-        },
+    .submit = rep_submit,
     .init = rep_init,
     .finish = rep_finish,
     .reconfigure_prepare = rep_reconfigure_prepare,
     .reconfigure_commit = rep_reconfigure_commit,
+    .children_changed = rep_on_children,
     .notify = rep_notify,
     .statedump = rep_statedump,
     .manage = rep_manage,

@@ -93,6 +93,16 @@ struct rep {
   unsigned background, nwishes; /* heals of our own accord: tasks, and objects that wait for one */
   struct gi_list wishes;        /* struct wish.link (replicate-background.c) */
   uint64_t choice_minutes;      /* how long a split-brain choice is good */
+  /* Another set of children is waited for or taken (replicate-children.c). */
+  bool changing;            /* new operations wait at the door until those under way have ended */
+  bool healing;             /* the end of the heals is waited for first */
+  struct gi_list door;      /* struct gi_fop.link */
+  struct gi_list locks;     /* struct gi_fop.link: locks for others that wait at a child */
+  unsigned outstanding;     /* operations sent to children and not answered */
+  uint32_t epoch;           /* sets of children there have been */
+  int8_t (*maps)[REP_MAX];  /* per epoch: where each child of it was in the next; -1 = nowhere */
+  struct gi_defer settle;
+  struct gi_timer change;
   struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
@@ -100,6 +110,7 @@ struct rep {
 struct rep_inode {
   uint16_t data_readable, meta_readable; /* directories: "data" means entries */
   uint32_t generation;                   /* when they were learnt; 0 = never */
+  uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
   bool wished;                           /* waits for a background heal, or is being healed */
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
@@ -111,11 +122,14 @@ struct rep_inode {
   struct gi_list frozen[2];              /* struct gi_fop.link: wait for the end of that session */
 };
 
+#define REP_READER_GONE (-1)
+
 struct rep_fd {
+  uint32_t epoch;   /* of which set of children */
   uint32_t opened;  /* children where it is open */
   uint32_t refused; /* children that refused a late open… */
   uint64_t retry_ns; /* …and are asked again after this time */
-  int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun */
+  int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
 };
 
 /* ---- fan-out (replicate-fanout.c) ---- */
@@ -144,6 +158,9 @@ int rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask);
 /* What is kept per fop: one of our callers' fops, or a child of one. */
 struct rep_fop {
   uint8_t child, tag; /* a fan-out child: where it went */
+  bool inside;        /* sent by ourselves on behalf of one that has passed the door */
+  bool at_door;       /* waits there */
+  bool again;         /* LK: taken back from a child; goes to the door */
   struct rep_fan fan; /* our caller's fop: its own fan-out */
   struct rep_txn *txn;
   uint64_t start, end; /* byte range of a data operation, end exclusive */
@@ -165,6 +182,8 @@ struct rep_fop {
   struct gi_fop *current;   /* LK: the child fop under way */
   uint32_t granted;
 };
+
+void rep_fd_translate(const struct rep *rep, struct rep_fd *rf); /* to the present set of children (replicate-children.c) */
 
 static inline struct rep *
 rep_of(const struct gi_xlator *x)
@@ -190,7 +209,11 @@ rep_fop(const struct rep *rep, struct gi_fop *fop)
 static inline struct rep_fd *
 rep_fd(const struct rep *rep, const struct gi_fd *fd)
 {
-  return gi_fd_private(fd, rep->x);
+  struct rep_fd *rf = gi_fd_private(fd, rep->x);
+
+  if (rf->epoch != rep->epoch)
+    rep_fd_translate(rep, rf);
+  return rf;
 }
 
 static inline int
@@ -230,6 +253,23 @@ void rep_drained(struct rep *rep); /* a transaction ended */
 void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
 
 void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
+
+/* ---- replicate-children.c ---- */
+gi_fop_fn rep_submit;                           /* every operation comes through here to its handler */
+extern gi_fop_fn *const rep_handlers[GI_FOP_MAX]; /* replicate.c */
+/* An operation of our own to ourselves on behalf of one that is under way. */
+void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
+bool rep_door_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it waits at the door */
+void rep_door_again(struct gi_fop *fop, int err);          /* a lock taken back from a child begins anew behind the door */
+void rep_children_settle(struct rep *rep);     /* something has ended: perhaps all has */
+void rep_children_called_off(struct rep *rep); /* the present children stay */
+void rep_on_children(struct gi_xlator *x);     /* of the class */
+void rep_children_init(struct rep *rep);
+void rep_children_finish(struct rep *rep);
+/* What follows from names and number of the children: all, arbiter, keys, dictionaries (replicate.c). */
+int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
+                  struct gi_error *err);
+void rep_keys_finish(struct rep *rep);
 
 /* ---- replicate-halo.c ---- */
 uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */
