@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The heal of a single name (replicate.md 7.6): for a lookup that found it
- * differing, and for a full crawl.
+ * The heal of a single name (replicate.md 7.6): for a lookup that found good
+ * copies contradicting each other, and for a full crawl.
  */
 #include "replicate-heal-names.h"
 
@@ -13,8 +13,70 @@ rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, con
 
   if (!err)
     err = rep_name_settle(&n);
+  if (!err)
+    h->rep->metrics.heal.names++;
   if (n.mismatch)
     h->split_brain = true;
   rep_name_unlock(&n);
   return err;
+}
+
+/* ---- for a lookup ---- */
+
+/* The split-brain tool says with its lookup which copy shall win. */
+static void
+read_operation(struct rep_heal *h, const struct gi_dict *xdata)
+{
+  const char *child;
+  int64_t op;
+
+  if (!gi_dict_get_int(xdata, "heal-op", &op))
+    return;
+  if (op == REP_OP_BIGGER_FILE || op == REP_OP_SOURCE_BRICK || op == REP_OP_LATEST_MTIME)
+    h->op = (enum rep_heal_op)op;
+  if (gi_dict_get_str(xdata, "child-name", &child))
+    for (unsigned i = 0; i < h->rep->n; i++)
+      if (strcmp(h->rep->x->children[i]->name, child) == 0)
+        h->op_child = (int)i;
+}
+
+static void
+tell_tool(const struct rep_heal *h, struct gi_fop *fop, int err)
+{
+  if (h->op == REP_OP_NONE)
+    return;
+  if (err && h->refusal) {
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), "gfid-heal-msg", h->refusal);
+  } else if (!err) {
+    GI_CLEANUP_FREE char *text = gi_asprintf("GFID split-brain resolved for file %s", fop->loc.name);
+
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), "gfid-heal-msg", text);
+  }
+}
+
+static void
+heal_for_lookup(void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct gi_gfid gfid_req = gi_gfid_none;
+  struct rep_heal h;
+  int err;
+
+  gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid_req);
+  rep_heal_begin(&h, rep, &fop->loc.pargfid, REP_PID_SHD);
+  read_operation(&h, fop->xdata);
+  err = rep_heal_name(&h, h.inode, fop->loc.name, &gfid_req);
+  if (h.split_brain)
+    err = -EIO;
+  tell_tool(&h, fop, err);
+  rep_heal_end(&h);
+  rep_fop(rep, fop)->resume(fop, -err);
+}
+
+void
+rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
+{
+  rep_fop(rep, fop)->resume = resume;
+  gi_task_start(rep->x->reactor, heal_for_lookup, fop);
 }

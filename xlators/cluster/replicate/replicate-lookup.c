@@ -3,9 +3,13 @@
  * Lookup: every child is asked, always, for the object and for the counters on
  * it; the copies are compared and one answer is chosen (replicate.md 4).
  *
- * Nothing is healed here. A name that only children know whose view of the
- * parent is accused, or that a quorum of good children lacks, does not exist:
- * it was removed, or its creation was never acknowledged.
+ * A name that only children know whose view of the parent is accused, or that a
+ * quorum of good children lacks, does not exist: it was removed, or its creation
+ * was never acknowledged. One that good children contradict each other about is
+ * healed before it is answered (replicate.md 4.2), because a change made on top
+ * of that could destroy the good copy; then the children are asked again. What
+ * is known to be missing on a stale child is left to the self-heal daemon:
+ * nobody waits for it.
  */
 #include "replicate-heal.h"
 
@@ -19,6 +23,7 @@ struct lookup_view {
   uint32_t ok;     /* usable successes */
   uint32_t absent; /* said ENOENT */
   uint32_t parent; /* children whose view of the parent's names is good */
+  uint32_t nameless; /* have an object without gfid */
   bool named, name_locked, inode_locked;
   int err;
 };
@@ -92,6 +97,7 @@ look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struc
       v->name_locked = true;
     if (r->ret < 0) {
       v->absent |= r->err == ENOENT ? 1u << i : 0;
+      v->nameless |= r->err == ENODATA ? 1u << i : 0;
     } else if (gi_gfid_is_none(&r->stat.gfid) || !gi_iatt_valid(&r->stat)) {
       v->err = rep_errno_merge(v->err, EIO);
     } else {
@@ -196,12 +202,17 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
 {
   struct gi_inode *inode = gi_inode_find(rep->x->graph, &fan->reply[child]->rsp.stat.gfid);
   struct gi_iatt post = fan->reply[child]->rsp.post;
+  struct gi_dict *told = gi_dict_ref(fop->rsp.xdata); /* by the heal of the name */
   uint32_t parents = v->ok & v->parent;
 
   if (v->named && parents && !((parents >> child) & 1))
     post = fan->reply[rep_first(parents)]->rsp.post; /* the parent's attributes come from a good view of it */
   gi_reply_move(fop, fan->reply[child]);
   fop->rsp.post = post;
+  if (told) {
+    gi_dict_merge(gi_fop_rsp_xdata(fop), told);
+    gi_dict_unref(&told);
+  }
   if (fop->rsp.xdata) {
     static const char *const ours[] = {"link-count", "glusterfs.parent-entrylk", "glusterfs.entrylk-count",
                                        "glusterfs.inodelk-count"};
@@ -258,6 +269,54 @@ parent_matters(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, c
   return fop->loc.parent && !rep_inode_fresh(rep, fop->loc.parent);
 }
 
+/* ---- healing the name first ---- */
+
+static bool
+same_gfids(const struct rep_fan *fan, uint32_t ok)
+{
+  const struct gi_gfid *first = ok ? &fan->reply[rep_first(ok)]->rsp.stat.gfid : NULL;
+
+  rep_foreach(i, ok)
+    if (!gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, first))
+      return false;
+  return true;
+}
+
+/* All children have answered, and what they say is not just a change under way. */
+static bool
+name_heal_due(const struct rep *rep, const struct rep_fan *fan, const struct lookup_view *v)
+{
+  if (!v->named || fan->sent != rep->all || rep->up != rep->all)
+    return false;
+  if (v->nameless || !same_gfids(fan, v->ok))
+    return true;
+  if (!v->ok || !v->absent || v->name_locked || is_absent(rep, v))
+    return false;
+  return (v->absent & v->parent) || !rep_quorum(rep, v->ok);
+}
+
+static void
+name_healed(struct gi_fop *fop, int err)
+{
+  if (err == EIO)
+    rep_answer(rep_of(fop->at), fop, -1, EIO);
+  else
+    look_again(fop, err);
+}
+
+static bool
+name_first(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v)
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (rf->name_healed || !name_heal_due(rep, fan, v))
+    return false;
+  rf->name_healed = true;
+  rep_fan_clear(fan);
+  rep_name_heal(rep, fop, name_healed);
+  return true;
+}
+
 static void
 judge(struct rep_fan *fan)
 {
@@ -277,7 +336,7 @@ judge(struct rep_fan *fan)
     rep_refresh(rep, fop, fop->loc.parent, parent_refreshed);
     return;
   }
-  if (metadata_first(rep, fop, fan, &v))
+  if (name_first(rep, fop, fan, &v) || metadata_first(rep, fop, fan, &v))
     return;
   if (!v.ok)
     err = v.err ? v.err : ENOTCONN;

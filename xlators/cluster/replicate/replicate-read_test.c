@@ -74,7 +74,7 @@ error_priority(void **state)
     struct rig *r = rig_new(NULL);
 
     for (unsigned c = 0; c < BRICKS; c++)
-      r->brick[c].fail_once[GI_FOP_LOOKUP] = t[i].err[c];
+      r->brick[c].fail_err[GI_FOP_LOOKUP] = t[i].err[c];
     rig_done(lookup(r, "x"), -1, t[i].want);
     rig_free_clean(r);
   }
@@ -94,8 +94,9 @@ different_gfids_are_an_error(void **state)
   brick_object(&r->brick[1], 5)->stat.gfid = other;
   rig_done(lookup(r, "f5"), -1, EIO);
 
-  /* Unless that brick is known to have missed changes of the directory. */
+  /* Unless that brick is known to have missed changes of the directory: then it is set right first. */
   rig_blame(r, 0, 1, 1, 2);
+  rig_blame(r, 2, 1, 1, 2);
   rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
   rig_done(lookup(r, "f5"), 0, 0);
   rig_free_clean(r);

@@ -172,7 +172,7 @@ struct rep_fop {
   uint32_t must_fail;       /* FSYNC: children that failed it outside a transaction */
   int must_err;
   uint32_t distrusts;       /* of the replica set, when it was sent */
-  bool refreshed, read_entries, policy_asked, healed;
+  bool refreshed, read_entries, policy_asked, healed, name_healed;
   void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
   struct {
     struct gi_gfid gfid;
@@ -300,6 +300,9 @@ void rep_marks_finish(struct rep *rep);
 
 /* ---- replicate-lookup.c ---- */
 gi_fop_fn rep_on_lookup;
+/* Heals the name that a lookup is about, on a task; then resume(fop, 0 or errno: EIO = the copies contradict each other). The
+ * fop is held. Its `heal-op` and `child-name` (replicate.md 7.11) decide what marks do not. In replicate-heal-name.c. */
+void rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
 
 /* ---- replicate-read.c, replicate-refresh.c ---- */
 gi_fop_fn rep_on_read, rep_on_getxattr, rep_on_statfs, rep_on_readdir, rep_on_opendir;
