@@ -321,6 +321,26 @@ forget(unsigned brick, const char *path, const struct gi_gfid *gfid, void *arg)
     unlink(path);
 }
 
+static bool
+landfill_empty(const struct yard *y)
+{
+  bool empty = true;
+
+  for (unsigned i = 0; i < YARD; i++) {
+    char full[PATH_MAX];
+    struct dirent *e;
+    DIR *d;
+
+    yard_path(y, full, i, ".glusterfs/landfill");
+    d = opendir(full);
+    while (d && (e = readdir(d)))
+      empty = empty && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0);
+    if (d)
+      closedir(d);
+  }
+  return empty;
+}
+
 unsigned
 yard_heal(struct yard *y)
 {
@@ -338,5 +358,7 @@ yard_heal(struct yard *y)
     }
   }
   gi_free(s);
+  for (int i = 0; i < 10000 && !landfill_empty(y); i++) /* what was thrown away still counts as a link until the janitor came */
+    gi_reactor_turn(y->ctx.reactor, 1000000);
   return yard_pending(y);
 }

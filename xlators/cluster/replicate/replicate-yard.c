@@ -153,7 +153,8 @@ volfile_text(const struct yard *y, const char *options)
   FILE *f = open_memstream(&text, &len);
 
   for (unsigned i = 0; i < YARD; i++) {
-    fprintf(f, "volume p%u\n type storage/posix\n option directory %s/%u\n option volume-id " YARD_VOLUME "\nend-volume\n", i, y->dir, i);
+    fprintf(f, "volume p%u\n type storage/posix\n option directory %s/%u\n option volume-id " YARD_VOLUME "\n"
+               " option janitor-sleep-duration 1\nend-volume\n", i, y->dir, i);
     fprintf(f, "volume l%u\n type features/locks\n subvolumes p%u\nend-volume\n", i, i);
     fprintf(f, "volume i%u\n type features/index\n option index-base %s/%u/.glusterfs/indices\n"
                " option xattrop-pending-watchlist trusted.afr.v-\n option xattrop-dirty-watchlist trusted.afr.dirty\n"

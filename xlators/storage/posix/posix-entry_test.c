@@ -269,6 +269,28 @@ creators_want_a_gfid_and_a_free_name(void **state)
   brick_free(b);
 }
 
+/* As a healer does for a directory that was renamed while the brick was away. */
+static void
+a_directory_made_again_is_where_things_go(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_gfid(b), g = brick_gfid(b), h = brick_gfid(b);
+  char path[PATH_MAX];
+  struct stat st;
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "old", &d));
+  assert_ok(brick_mknod(b, &d, "before", S_IFREG | 0600, &g));
+  assert_ok(brick_mkdir(b, ROOT, "new", &d));
+  assert_ok(brick_mknod(b, &d, "after", S_IFREG | 0600, &h));
+  brick_path(b, path, "new/after");
+  st = stat_of(path);
+  assert_true(S_ISREG(st.st_mode));
+  brick_path(b, path, "old/after");
+  assert_gone(path);
+  brick_free(b);
+}
+
 static void
 owner_mode_and_group_follow_the_rules(void **state)
 {
@@ -718,6 +740,7 @@ main(void)
     cmocka_unit_test(lookup_misses_with_the_right_error),
     cmocka_unit_test(lookup_answers_what_is_asked),
     cmocka_unit_test(creators_want_a_gfid_and_a_free_name),
+    cmocka_unit_test(a_directory_made_again_is_where_things_go),
     cmocka_unit_test(owner_mode_and_group_follow_the_rules),
     cmocka_unit_test(set_id_bits_survive_the_change_of_owner),
     cmocka_unit_test(initial_attributes_are_stored),

@@ -318,6 +318,9 @@ adopt_dirs(struct posix_op *op)
       continue;
     struct gi_inode *inode = gi_inode_get(op->fop->graph, &n->gfid);
 
+    /* Made under a gfid that named another directory before: a healer moves one like that. */
+    if (i == OBJ && op->fop->kind == GI_FOP_MKDIR)
+      posix_dir_drop(op->p, posix_inode_of(op->p, inode));
     posix_dir_adopt(op->p, posix_inode_of(op->p, inode), n->fd);
     n->fd = -1;
     gi_inode_unref(&inode);
