@@ -291,6 +291,8 @@ yard_free(struct yard *y)
   settle(y);
   gi_graph_deactivate(y->graph);
   settle(y);
+  for (int i = 0; i < 10000 && y->graph->fops_live; i++) /* an index is cleaned behind the reply */
+    gi_reactor_turn(y->ctx.reactor, 1000000);
   assert_int_equal(y->graph->fops_live, 0);
   assert_int_equal(y->graph->fds_live, 0);
   assert_int_equal(y->rep->heals, 0);
