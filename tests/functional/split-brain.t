@@ -110,12 +110,16 @@ is "$(cat "$B/$V-1/src")" "brick two" "the copy of the brick won"
 says 0 "Healed /meta." split source-brick "$S-1" /meta
 is "$(stat -c %a "$B/$V-2/meta")" 600 "its mode too"
 says 1 $'Healing /big failed: File not in split-brain.\nVolume heal failed.' split bigger-file /big
+like "$(split bigger-file /dir/gfid)" '^GFID split-brain resolved for file /dir/gfid$' "a name of two files"
+is "$(cat "$B"/$V-[12]/dir/gfid | sort -u)" "gfid of brick one, longer" "goes to the bigger one"
+like "$(split source-brick "$S-2" /dir/gfid-src)" '^GFID split-brain resolved for file /dir/gfid-src$' "or to that of a brick"
+is "$(cat "$B"/$V-[12]/dir/gfid-src | sort -u)" "gfid of brick two" "with its contents"
 nok "a file and a directory are not decided between" split bigger-file /types/t
 like "$(split source-brick "$S-1")" '^Number of healed entries: [1-9]' "the rest goes to one brick"
 is "$(cat "$B/$V-2/whole")" "the longer text of brick one" "with its contents"
 unmount "$M"
 must "it is mounted again" mount_volume $V "$M"
-for f in $DATA same meta; do ok "$f is served" cat "$M/$f"; done
+for f in $DATA same meta dir/gfid dir/gfid-src; do ok "$f is served" cat "$M/$f"; done
 unmount "$M"
 
 unmount "$M"
