@@ -13,6 +13,8 @@
 #define DIRS 3
 #define BYTES 12000
 #define SPAN 100000
+#define LARGE_BYTES 400000 /* does not fit into one receive buffer */
+#define LARGE_PERMILLE 15
 
 struct sim_client_call {
   struct sim_client *c;
@@ -71,6 +73,15 @@ some_file(struct sim_client *c, struct gi_inode *dir)
 }
 
 static void
+write_large(struct sim_client *c, struct gi_fd *fd)
+{
+  size_t len = (size_t)sim_rng_between(&c->rng, LARGE_BYTES / 4, LARGE_BYTES);
+  GI_CLEANUP_FREE uint8_t *data = gi_alloc(len);
+  memset(data, (int)sim_rng_below(&c->rng, 256), len);
+  sim_op_write(c, fd, 0, data, len);
+}
+
+static void
 use_file(struct sim_client *c, struct gi_fd *fd)
 {
   uint8_t data[BYTES];
@@ -91,6 +102,10 @@ use_file(struct sim_client *c, struct gi_fd *fd)
       sim_op_read(c, fd, at, data, len);
       break;
     default:
+      if (sim_rng_chance(&c->rng, LARGE_PERMILLE)) {
+        write_large(c, fd);
+        break;
+      }
       sim_rng_fill(&c->rng, data, 64);
       memset(data + 64, data[0], sizeof(data) - 64);
       sim_op_write(c, fd, at, data, len);
