@@ -2,7 +2,7 @@
  *
  * How the foreground of a brick does while background work (a heal) runs: the
  * brick measures, tells it in the replies to background requests, and whoever
- * sends those decides from it how much to send (doc/decisions/0006).
+ * sends those decides from it how much to send (doc/decisions/0007).
  *
  * An operation is compared with what operations of its kind and size took while
  * no background request was under way, so a change in what applications do is

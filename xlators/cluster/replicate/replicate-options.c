@@ -124,7 +124,8 @@ const struct gi_option rep_option_table[] = {
      .text = "Seconds between two crawls of the heal index by the self-heal daemon."},
     {.name = "shd-max-threads", .key = "cluster.shd-max-threads", .type = GI_OPT_INT, OPT(heal.shd_max_threads), .def = "1",
      .min = 1, .max = 64, .live = true, .side = GI_SIDE_SHD, .level = 1, .op_version = 30712, .since = "0.1",
-     .text = "Objects of one replica set that the self-heal daemon heals at the same time."},
+     .text = "Most objects of one replica set that the self-heal daemon heals at the same time. Unset, it heals as many as "
+             "applications do not feel; with bricks that do not tell how those do, one."},
     {.name = "shd-wait-qlength", .key = "cluster.shd-wait-qlength", .type = GI_OPT_INT, OPT(heal.shd_wait_qlength),
      .def = "1024", .min = 1, .max = 655536, .live = true, .side = GI_SIDE_SHD, .level = 2, .op_version = 30712,
      .since = "0.1",

@@ -3,7 +3,7 @@
  * How much healing may be under way: additive increase while the bricks'
  * foreground is as fast as without heals, halving when it is not. Decides only
  * when answers come, at most once per measuring window of the bricks: what was
- * sent must show before more is (doc/decisions/0006).
+ * sent must show before more is (doc/decisions/0007).
  */
 #include "replicate-shd.h"
 

@@ -284,16 +284,18 @@ put_crawl(struct gi_manage *m, unsigned child, unsigned n, const struct rep_craw
   put_number(m, "statistics_inprogress-", child, after, c->running);
 }
 
-/* Everything of the table of metrics that is about the daemon, under names of our own. */
+/* Everything the table of metrics tells of heals, under names of our own: those of the daemon without their prefix. */
 static void
 put_metrics(struct rep_shd *shd, struct gi_manage *m)
 {
   rep_shd_refresh(shd);
   for (const struct gi_metric *row = shd->rep->x->cls->metrics; row->name; row++) {
-    if (strncmp(row->name, "heal_", 5) != 0 && strncmp(row->name, "shd_", 4) != 0)
+    bool ours = strncmp(row->name, "shd_", 4) == 0;
+
+    if (!ours && strncmp(row->name, "heal_", 5) != 0)
       continue;
 
-    GI_CLEANUP_FREE char *key = gi_asprintf("glusterish.%u-%s", m->index, row->name);
+    GI_CLEANUP_FREE char *key = gi_asprintf("glusterish.%u-%s", m->index, ours ? row->name + 4 : row->name);
     GI_CLEANUP_FREE char *text = gi_asprintf("%llu", (unsigned long long)gi_metric_value(row, shd->rep->x->metrics));
 
     gi_dict_set_str(m->out, key, text);

@@ -552,8 +552,8 @@ a_full_crawl_looks_at_every_name(void **state)
   tells(d, "statistics_healed_cnt-0-1-1", "5");
   tells(d, "statistics_crawl_type-0-1-2", "INDEX");
   tells(d, "statistics_inprogress-0-1-2", "0");
-  tells(d, "glusterish.0-shd_remaining", "0");
-  tells(d, "glusterish.0-shd_crawling", "0");
+  tells(d, "glusterish.0-remaining", "0");
+  tells(d, "glusterish.0-crawling", "0");
   gi_dict_unref(&d);
   rig_free(r);
 }
