@@ -316,6 +316,14 @@ write_data(struct brick *b, struct gi_fop *fop)
 /* ---- contents ---- */
 
 static void
+count_blocks(struct brick_object *o)
+{
+  o->stat.blocks = 0;
+  for (uint64_t p = 0; p * BRICK_PAGE < o->stat.size; p++)
+    o->stat.blocks += o->there[p] ? BRICK_PAGE / 512 : 0;
+}
+
+static void
 resize(struct brick_object *o, uint64_t size)
 {
   uint64_t pages = (size + BRICK_PAGE - 1) / BRICK_PAGE, had = (o->stat.size + BRICK_PAGE - 1) / BRICK_PAGE;
@@ -331,14 +339,7 @@ resize(struct brick_object *o, uint64_t size)
   o->data = data;
   o->there = there;
   o->stat.size = size;
-}
-
-static void
-count_blocks(struct brick_object *o)
-{
-  o->stat.blocks = 0;
-  for (uint64_t p = 0; p * BRICK_PAGE < o->stat.size; p++)
-    o->stat.blocks += o->there[p] ? BRICK_PAGE / 512 : 0;
+  count_blocks(o);
 }
 
 void
@@ -383,25 +384,23 @@ seek_data(struct brick_object *o, struct gi_fop *fop)
 
   while (page * BRICK_PAGE < o->stat.size && !o->there[page])
     page++;
+  fop->rsp.offset = page * BRICK_PAGE > fop->args.offset ? page * BRICK_PAGE : fop->args.offset;
   if (page * BRICK_PAGE >= o->stat.size)
     refuse(fop, ENXIO);
-  else
-    fop->rsp.offset = page * BRICK_PAGE > fop->args.offset ? page * BRICK_PAGE : fop->args.offset;
 }
 
 static void
 discard(struct brick_object *o, uint64_t offset, uint64_t len)
 {
-  for (uint64_t at = offset; at < offset + len && at < o->stat.size; at++)
+  for (uint64_t at = offset; at < offset + len && at < o->stat.size; at++) {
     o->data[at] = 0;
-  for (uint64_t p = (offset + BRICK_PAGE - 1) / BRICK_PAGE; (p + 1) * BRICK_PAGE <= offset + len && p * BRICK_PAGE < o->stat.size;
-       p++)
-    o->there[p] = 0;
+    if (at % BRICK_PAGE == 0)
+      o->there[at / BRICK_PAGE] = 0;
+  }
   count_blocks(o);
 }
 
-/* Operations on contents; false: not one. */
-static bool
+static bool /* it is an operation on contents */
 act_data(struct brick_object *o, struct gi_fop *fop)
 {
   if (!o || !o->data)
@@ -419,7 +418,6 @@ act_data(struct brick_object *o, struct gi_fop *fop)
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
     resize(o, fop->args.offset);
-    count_blocks(o);
     return true;
   case GI_FOP_DISCARD:
     discard(o, fop->args.offset, fop->args.size);
@@ -451,14 +449,18 @@ set_attributes(struct brick_object *o, const struct gi_fop *fop)
     o->stat.ctime = a->ctime;
 }
 
+/* Names are the keys of xdata: the self-heal removes many at once. */
 static void
 remove_xattrs(struct brick_object *o, const struct gi_fop *fop)
 {
-  if (fop->args.name && fop->args.name[0] && o->xattr)
-    gi_dict_del(o->xattr, fop->args.name);
-  else
-    for (uint32_t k = 0; o->xattr && k < gi_dict_count(fop->xdata); k++)
-      assert_true(gi_dict_del(o->xattr, gi_dict_at(fop->xdata, k)->key));
+  for (uint32_t k = 0; o->xattr && k < gi_dict_count(fop->xdata); k++)
+    assert_true(gi_dict_del(o->xattr, gi_dict_at(fop->xdata, k)->key));
+}
+
+static struct gi_dict *
+xattrs_of(struct brick_object *o)
+{
+  return o->xattr ? o->xattr : (o->xattr = gi_dict_new());
 }
 
 static bool
@@ -471,9 +473,7 @@ act_meta(struct brick_object *o, struct gi_fop *fop)
     set_attributes(o, fop);
     break;
   case GI_FOP_SETXATTR:
-    if (!o->xattr)
-      o->xattr = gi_dict_new();
-    gi_dict_merge(o->xattr, fop->args.dict);
+    gi_dict_merge(xattrs_of(o), fop->args.dict);
     break;
   case GI_FOP_REMOVEXATTR:
     remove_xattrs(o, fop);
@@ -989,7 +989,6 @@ rig_data(struct rig *r, unsigned child, uint8_t n, const void *data, uint64_t si
 
   resize(o, 0);
   resize(o, size);
-  count_blocks(o);
   if (data)
     brick_store(o, 0, data, size);
 }
@@ -997,9 +996,5 @@ rig_data(struct rig *r, unsigned child, uint8_t n, const void *data, uint64_t si
 void
 rig_xattr(struct rig *r, unsigned child, uint8_t n, const char *name, const char *value)
 {
-  struct brick_object *o = brick_object(&r->brick[child], n);
-
-  if (!o->xattr)
-    o->xattr = gi_dict_new();
-  gi_dict_set_bin(o->xattr, name, value, (uint32_t)strlen(value));
+  gi_dict_set_bin(xattrs_of(brick_object(&r->brick[child], n)), name, value, (uint32_t)strlen(value));
 }
