@@ -114,7 +114,8 @@ struct rep_inode {
   bool need_refresh;
   bool wished;                           /* waits for a background heal, or is being healed */
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
-  uint64_t choice_until;                 /* …until this time */
+  uint64_t choice_until;                 /* …until this time, and while the set has the children… */
+  uint32_t choice_epoch;                 /* …of this epoch */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
