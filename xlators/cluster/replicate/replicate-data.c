@@ -86,6 +86,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
     rep_copy_send(t, fop, done);
     return;
   }
+  if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
+    rep_regions_syncing(t, fop);
   xdata = op_xdata(rep, fop);
   if (t->state == REP_RUSH) {
     struct gi_dict *more = rep_rush_xdata(t, xdata);
@@ -174,8 +176,11 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
 
-  if (rf->fan.ok && unstable(fop, &rf->fan))
+  if (rf->fan.ok && unstable(fop, &rf->fan)) {
     t->unstable++;
+    t->cut_by_name |= fop->kind == GI_FOP_TRUNCATE && fop->args.offset;
+  }
+  rep_regions_watch(t, fop);
   if (fop->kind == GI_FOP_FSYNC && rf->fan.ok == rf->fan.sent && rf->unstable_before > t->stable)
     t->stable = rf->unstable_before;
   if (!t->closing && others_wait(&rf->fan)) {

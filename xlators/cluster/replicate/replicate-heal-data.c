@@ -35,6 +35,8 @@ struct data_heal {
   int sink_err;       /* of the last sink that dropped out */
   uint64_t size, block;
   bool sparse, seek, full;
+  bool partial;               /* only… */
+  struct gi_regions regions;  /* …these may differ, as the source remembers */
   unsigned running;   /* block tasks */
   struct gi_task *parent;
 };
@@ -280,14 +282,16 @@ static void
 walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
 {
   uint64_t known = start; /* nothing but data is expected before here */
+  uint64_t grain = dh->partial ? GI_REGION_BLOCK : dh->block;
+  bool seek = end > start && end - start > dh->block;
 
-  for (uint64_t at = start - start % dh->block; at < end && may_go_on(dh); at += dh->block) {
-    if (dh->seek && at >= known) {
+  for (uint64_t at = start - start % grain; at < end && may_go_on(dh); at += dh->block) {
+    if (seek && dh->seek && at >= known) {
       uint64_t data = next_data(dh, at);
 
       if (data >= end)
         break;
-      at = data - data % dh->block;
+      at = data - data % grain;
       known = at + dh->block;
     }
     start_block(dh, at, end - at < dh->block ? end - at : dh->block);
@@ -295,11 +299,16 @@ walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
 }
 
 static void
-walk(struct data_heal *dh, const struct rep_range *range, unsigned n)
+walk(struct data_heal *dh)
 {
+  const struct gi_region everything = {0, GI_REGION_END}, *range = dh->partial ? dh->regions.range : &everything;
+
   dh->parent = gi_task_self(dh->h->r);
-  for (unsigned i = 0; i < n; i++)
-    walk_range(dh, range[i].start, range[i].end < dh->size ? range[i].end : dh->size);
+  for (uint32_t i = 0, n = dh->partial ? dh->regions.n : 1; i < n; i++) {
+    uint64_t end = range[i].end < GI_REGION_END ? range[i].end * GI_REGION_BLOCK : UINT64_MAX;
+
+    walk_range(dh, range[i].start * GI_REGION_BLOCK, end < dh->size ? end : dh->size);
+  }
   while (dh->running)
     gi_task_wait(dh->h->r);
 }
@@ -395,7 +404,7 @@ choose_walk(struct data_heal *dh)
   const struct gi_iatt *st = &dh->v->stat[dh->source];
 
   dh->sparse = dh->seek = st->blocks < (st->size + 511) / 512;
-  dh->full = rep_opts(dh->h->rep)->heal.data_self_heal_algorithm == REP_HEAL_FULL;
+  dh->full = dh->partial || rep_opts(dh->h->rep)->heal.data_self_heal_algorithm == REP_HEAL_FULL;
   dh->block = (uint64_t)rep_opts(dh->h->rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK;
   if (dh->block > BLOCK_MAX)
     dh->block = BLOCK_MAX;
@@ -424,10 +433,10 @@ restore_times(struct data_heal *dh)
 static void
 heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
 {
-  const struct rep_range everything = {0, UINT64_MAX};
   struct rep_round round;
   uint32_t held;
 
+  dh->partial = rep_heal_regions(dh->h, dh->v, dh->d, &dh->regions);
   choose_walk(dh);
   dh->err = open_file(dh);
   if (dh->err)
@@ -436,7 +445,7 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
   send_truncate(dh, &round);
   finish_round(dh, &round);
   rep_heal_unlock(dh->h, writers);
-  walk(dh, &everything, 1);
+  walk(dh);
   if (dh->h->rep->draining && !dh->err)
     dh->err = ENOTCONN;
   if (dh->err || !dh->sinks)
@@ -467,6 +476,9 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
   else
     heal_large(&dh, writers);
   gi_fd_unref(&dh.fd);
+  if (dh.partial)
+    h->bytes_skipped += dh.size - gi_regions_bytes(&dh.regions, dh.size);
+  gi_regions_clear(&dh.regions);
   if (dh.err)
     return -dh.err;
   if (!dh.sinks)

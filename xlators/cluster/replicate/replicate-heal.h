@@ -13,6 +13,8 @@
 
 #include "replicate.h"
 
+#include "libglusterish/regions.h"
+
 #define REP_PID_SHD (-6)  /* the self-heal (replicate.md 1) */
 #define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
 #define REP_PID_ADD (-12) /* whoever announces a new brick */
@@ -45,7 +47,7 @@ struct rep_heal {
   int op_child;           /* REP_OP_SOURCE_BRICK: the source; else -1 */
   const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
   bool split_brain;
-  uint64_t bytes_read, bytes_written, bytes_compared;
+  uint64_t bytes_read, bytes_written, bytes_compared, bytes_skipped;
 };
 
 void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid);
@@ -177,10 +179,11 @@ uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_ty
 /* Adds zero to every counter everywhere, so that stale index names go. */
 void rep_heal_touch(struct rep_heal *h);
 
-/* A part of a file, bytes; `end` exclusive. */
-struct rep_range {
-  uint64_t start, end;
-};
+/* ---- what the source remembers (replicate-heal-regions.c) ---- */
+
+/* True if the sinks differ from the source in these regions at most; then the caller clears `set`. Asks the source: to be called
+ * while the view is locked. */
+bool rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_direction *d, struct gi_regions *set);
 
 /* Memory that the block copies of all heals of a replica set may take together. */
 static inline uint64_t

@@ -202,7 +202,7 @@ session_rush(struct rep_txn *t, struct gi_fop *fop)
 {
   gi_list_del(&fop->link);
   gi_list_add_tail(&t->running, &fop->link);
-  t->active = t->up;
+  t->active = t->marking = t->up;
   rep_op_send(t, fop, session_done);
 }
 

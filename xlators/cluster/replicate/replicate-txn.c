@@ -94,6 +94,8 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
   gi_loc_set_inode(&fop->loc, l->inode);
   if (index_key && l->name)
     gi_dict_set_str(gi_fop_xdata(fop), index_key, l->name);
+  if (t->state == REP_POST_OP && t->blame[child])
+    rep_regions_tell(t, child, fop);
   rep_fan_send(&t->fan, fop, child, log);
 }
 
@@ -180,6 +182,7 @@ pre_op(struct rep_txn *t)
   struct gi_dict *again = t->dirtied ? rep_marks_dict(t->rep, 0, t->type, 0) : NULL; /* only asks */
 
   t->dirty_owed = true;
+  t->marking |= t->locked;
   t->rep->metrics.pre_ops++;
   start_marks(t, pre_op_done);
   for (unsigned l = 0; l < t->nlogs; l++)
@@ -293,6 +296,7 @@ durable_done(struct rep_fan *fan)
   struct rep_txn *t = fan->arg;
   uint32_t ok = fan->ok, failed = fan->failed;
 
+  rep_regions_sync_failed(t, fan);
   rep_fan_clear(fan);
   if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed))
     t->keep_dirty = true;
@@ -304,7 +308,7 @@ durable_done(struct rep_fan *fan)
 static bool
 needs_fsync(const struct rep_txn *t)
 {
-  return t->type == REP_DATA && t->fd && t->dirty_owed && !t->keep_dirty && t->unstable > t->stable &&
+  return t->type == REP_DATA && (t->fd || t->cut_by_name) && t->dirty_owed && !t->keep_dirty && t->unstable > t->stable &&
          rep_opts(t->rep)->ensure_durability;
 }
 
@@ -318,6 +322,8 @@ rep_txn_finish(struct rep_txn *t)
     post_op(t);
     return;
   }
+  if (!t->fd)
+    t->fd = gi_fd_anonymous(t->rep->x->graph, t->inode);
   t->state = REP_DURABLE;
   rep_fan_start(&t->fan, t->rep, durable_done, t);
   rep_foreach(i, t->active & ~t->failed) {
@@ -344,6 +350,7 @@ rep_txn_end(struct rep_txn *t)
   GI_ASSERT(gi_list_empty(&t->queue) && gi_list_empty(&t->running) && gi_list_empty(&t->held));
   gi_list_del(&t->link);
   gi_timer_finish(&t->delay);
+  rep_regions_forget(t);
   gi_fd_unref(&t->fd);
   for (unsigned g = 0; g < t->ntargets; g++)
     gi_inode_unref(&t->target[g].inode);

@@ -10,6 +10,8 @@
 
 #include "replicate.h"
 
+#include "libglusterish/regions.h"
+
 enum rep_state {
   REP_RUSH,        /* locks, marks and the first operation in one message */
   REP_LOCK,        /* non-blocking locks on all children at once */
@@ -76,6 +78,13 @@ struct rep_txn {
   enum gi_fop_kind last_kind;
   uint64_t idle_since;
   uint64_t unstable, stable; /* unstable writes complete; those an fsync has covered since */
+  uint32_t marking;       /* children that may have been made dirty by this session */
+  bool cut_by_name;       /* a truncate to a size of more than nothing without an fd: it has to be made durable too */
+  struct {                /* what a child that fails may have lost (replicate-regions.c) */
+    struct gi_regions fresh, settling; /* since the last fsync; before the fsync under way */
+    const struct gi_fop *settler;      /* that one */
+    bool unknown;                      /* it may be more than that */
+  } wrote;
   struct gi_list queue;   /* struct gi_fop.link: wait for the lock or for an overlapping operation */
   struct gi_list running;
   struct gi_list held;    /* done, to be answered after the post-op */
@@ -133,6 +142,14 @@ void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
 void rep_sessions_flush(struct rep *rep); /* closes all */
+
+/* ---- replicate-regions.c ---- */
+void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync); /* it is about to be sent */
+void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop); /* the replies of a data operation are in its fan */
+void rep_regions_sync_failed(struct rep_txn *t, const struct rep_fan *fan); /* the fsync at the end of the session */
+/* Adds to the xattrop by which child `i` blames t->blame[i] what those lack, if it is one of ours that keeps that. */
+void rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop);
+void rep_regions_forget(struct rep_txn *t);
 
 /* ---- replicate-copy.c ---- */
 

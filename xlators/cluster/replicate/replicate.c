@@ -13,6 +13,7 @@
 #include "replicate-shd.h"
 #include "replicate-txn.h"
 
+#include "libglusterish/regions.h"
 #include "rpc/preamble.h"
 
 /* Flags of an invalidation (brick.md 11.3). */
@@ -41,6 +42,8 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
                                                     HEALED(bytes_read, "bytes", "read from good copies"),
                                                     HEALED(bytes_written, "bytes", "written to stale copies"),
                                                     HEALED(bytes_compared, "bytes", "found equal by checksum"),
+                                                    HEALED(partial, "", "files of which only the regions were looked at that had been written"),
+                                                    HEALED(bytes_skipped, "bytes", "of such files not looked at"),
                                                     REP_SHD_METRICS,
                                                     GI_METRIC_END};
 
@@ -255,6 +258,7 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
 
   rep->heard |= bit;
   rep->preamble = gi_word_in(abilities, GI_PREAMBLE_CAPABILITY) ? rep->preamble | bit : rep->preamble & ~bit;
+  rep->regions = gi_word_in(abilities, GI_REGIONS_CAPABILITY) ? rep->regions | bit : rep->regions & ~bit;
   rep->connected = up ? rep->connected | bit : rep->connected & ~bit;
   rep->healthy &= ~bit;
   if (!up)

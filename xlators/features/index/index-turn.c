@@ -44,6 +44,12 @@ class_of(const struct ix_private *p, uint32_t op, const char *key)
   return watched(p->watch[IX_PENDING], key) ? IX_PENDING : -1;
 }
 
+bool
+ix_is_pending(const struct ix_private *p, const char *key)
+{
+  return class_of(p, GI_XATTROP_ADD32, key) == IX_PENDING;
+}
+
 static void
 classify(const struct ix_private *p, uint32_t op, const struct gi_dict *dict, uint8_t *present, uint8_t *nonzero)
 {
@@ -138,6 +144,17 @@ add_step(struct gi_xlator *x, struct gi_fop *fop, struct ix_job **job, enum ix_w
 }
 
 static void
+add_regions(struct gi_xlator *x, struct gi_fop *fop, struct ix_job **job, uint8_t state)
+{
+  const struct ix_fop *f = gi_fop_private(fop, x);
+  struct ix_told *told = f->present & (1u << IX_PENDING) ? ix_regions_told(x, fop, f->inode, state) : NULL;
+  if (!told)
+    return;
+  add_step(x, fop, job, IX_REGIONS, IX_PENDING, NULL);
+  (*job)->told = told;
+}
+
+static void
 before_done(struct gi_xlator *x, struct ix_job *job)
 {
   struct gi_fop *fop = job->fop;
@@ -178,6 +195,7 @@ turn_begin(struct gi_xlator *x, struct gi_fop *fop)
   }
   if (f->create)
     add_step(x, fop, &job, IX_ENTRY_LINK, IX_CHANGES, f->create);
+  add_regions(x, fop, &job, ii->log);
   if (!job)
     return GI_PASS_TELL;
   ix_job_run(job, before_done);

@@ -227,7 +227,11 @@ ix_virtual_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct ix_private *p = ix_private(x);
   const char *name = fop->args.name;
-  if (!name || strncmp(name, "glusterfs.xattrop_", 18) != 0 || p->fd[IX_PENDING] < 0)
+  if (!name || p->fd[IX_PENDING] < 0)
+    return GI_PASS;
+  if (strcmp(name, GI_REGIONS_KEY) == 0)
+    return ix_regions_getxattr(x, fop, object_gfid(fop));
+  if (strncmp(name, "glusterfs.xattrop_", 18) != 0)
     return GI_PASS;
   for (int c = 0; c < IX_CLASSES; c++) {
     if (strcmp(name, root_key[c]) != 0)
@@ -453,6 +457,8 @@ ix_virtual_remove_begin(struct gi_xlator *x, struct gi_fop *fop)
     ix_job_add(job, IX_UNLINK, v->cls, NULL);
   else
     ix_job_add(job, fop->args.flags ? IX_DELETE : IX_PURGE, IX_CHANGES, NULL);
+  if (!v->member && v->cls == IX_PENDING)
+    ix_regions_drop(job);
   ix_job_run(job, removed);
   return GI_HELD;
 }

@@ -69,6 +69,8 @@ ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
       p->count[c] = count_links(p->fs, p->fd[c]);
   }
   gi_fs_close(p->fs, top);
+  if (!failed)
+    ix_regions_start(p);
   return failed ? -1 : 0;
 }
 
@@ -96,6 +98,7 @@ ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid)
   job->work.priority = fop->priority;
   job->fs = p->fs;
   memcpy(job->fd, p->fd, sizeof(job->fd));
+  job->store_fd = p->store_fd;
   memcpy(job->base, p->base, sizeof(job->base));
   gi_gfid_text(gfid, job->gfid);
   return job;
@@ -119,6 +122,7 @@ ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char 
 void
 ix_job_free(struct ix_job *job)
 {
+  ix_told_free(job->told);
   gi_fop_unref(job->fop);
   gi_free(job);
 }
@@ -219,6 +223,9 @@ job_work(struct gi_work *w)
     case IX_DELETE:
       s->err = remove_directory(job, s->what == IX_DELETE);
       break;
+    case IX_REGIONS:
+      s->err = ix_regions_step(job);
+      break;
     }
   }
 }
@@ -298,6 +305,8 @@ ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii)
       p->metrics.entry_links++;
     else if (s->what == IX_ENTRY_UNLINK)
       p->metrics.entry_unlinks++;
+    else if (s->what == IX_REGIONS)
+      ix_regions_learn(p, job, ii, err);
     else
       p->metrics.purges++;
     first = first ? first : err;

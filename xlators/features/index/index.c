@@ -12,7 +12,7 @@
  * memory costs no system call; LOOKUP's `link-count` is a number in memory.
  *
  * Files: index-turn.c the transitions, index-work.c the disk, index-virtual.c
- * reading over the wire. This file is the class.
+ * reading over the wire, index-regions.c what a missing copy lacks. This file is the class.
  */
 #include "xlators/features/index/index.h"
 
@@ -139,6 +139,9 @@ static const struct gi_metric ix_metrics_table[] = {
   IX_METRIC(errors, "failed system calls"),
   IX_METRIC(pending, "inodes in the pending index now"),
   IX_METRIC(dirty, "inodes in the dirty index now"),
+  IX_METRIC(region_updates, "times the regions that a missing copy lacks were recorded"),
+  IX_METRIC(region_misses, "times they could not be, because it lacks more than is known, or for want of room"),
+  IX_METRIC(region_bytes, "bytes of the logs of regions"),
   GI_METRIC_END,
 };
 

@@ -13,6 +13,7 @@
 #include "libglusterish/fs.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/regions.h"
 
 #include <errno.h>
 
@@ -32,6 +33,7 @@ struct ix_options {
 
 struct ix_metrics {
   uint64_t tracked, untracked, queued, links, unlinks, saved, entry_links, entry_unlinks, purges, errors, pending, dirty;
+  uint64_t region_updates, region_misses, region_bytes;
 };
 
 /* A directory that exists only for readers of the index. */
@@ -64,6 +66,7 @@ struct ix_private {
 struct ix_inode { /* our bytes in an inode */
   struct gi_list queue; /* struct gi_fop.link; all zero until the first use */
   uint8_t state[IX_TRACKED];
+  uint8_t log; /* enum ix_state of its log of regions */
   bool busy; /* somebody has the turn */
 };
 
@@ -82,6 +85,7 @@ enum ix_what {
   IX_ENTRY_UNLINK,
   IX_PURGE,        /* entry-changes/<gfid> as a whole: rmdir, or out of the way if it is not empty */
   IX_DELETE,       /* the same with everything in it */
+  IX_REGIONS,      /* the log of regions follows the counters, or goes */
 };
 
 struct ix_step {
@@ -89,6 +93,21 @@ struct ix_step {
   enum ix_class cls;
   char name[GI_NAME_MAX + 1];
   int err; /* errno of the result, 0 = done */
+};
+
+/* What an xattrop does to data counters, and the regions that came with it. */
+struct ix_told {
+  unsigned n;
+  struct {
+    const char *key; /* in the request */
+    int32_t delta;
+  } change[GI_REGION_KEYS];
+  struct gi_region_log log;
+  bool unclear;  /* something else than adding to counters: the log goes */
+  uint32_t room; /* bytes by which the log may grow */
+  bool done;
+  bool kept;     /* afterwards: there is a log */
+  int64_t grown; /* …and the bytes it has more */
 };
 
 /* System calls for one fop. The worker touches nothing else. */
@@ -99,6 +118,8 @@ struct ix_job {
   void (*done)(struct gi_xlator *x, struct ix_job *job);
   struct gi_fs *fs;
   int fd[IX_CLASSES];
+  int store_fd;
+  struct ix_told *told; /* owned; of the step IX_REGIONS */
   char base[IX_CLASSES][IX_NAME];
   char gfid[GI_UUID_TEXT];
   char spare[GI_UUID_TEXT]; /* for a directory that has to get out of the way */
@@ -134,6 +155,21 @@ enum gi_verdict ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop);
 enum gi_verdict ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode);
 void ix_turn_end(struct gi_xlator *x, struct gi_inode *inode);
 void ix_turns_run(void *arg);
+
+bool ix_is_pending(const struct ix_private *p, const char *key); /* a counter of that class */
+
+/* ---- index-regions.c ---- */
+void ix_regions_start(struct ix_private *p);
+/* What `fop`, an xattrop, says about data counters; owned by the caller. NULL: no log can be concerned. `state`: whether there is a
+ * log. */
+struct ix_told *ix_regions_told(struct gi_xlator *x, const struct gi_fop *fop, const struct gi_inode *inode, uint8_t state);
+void ix_regions_drop(struct ix_job *job); /* adds the step: the inode is gone, so its log goes */
+void ix_told_free(struct ix_told *t);
+void ix_regions_change(struct gi_region_log *log, const char *key, int64_t before, int32_t delta, const struct gi_region_note *told);
+int ix_regions_step(struct ix_job *job); /* on a worker; errno */
+void ix_regions_learn(struct ix_private *p, const struct ix_job *job, struct ix_inode *ii, int err);
+/* Answers GI_REGIONS_KEY about a gfid: the coded log, or ENODATA. */
+enum gi_verdict ix_regions_getxattr(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid);
 
 /* ---- index-virtual.c ---- */
 void ix_virtual_init(struct gi_xlator *x);

@@ -6,6 +6,7 @@
 #include "xlators/protocol/server/server.h"
 #include "rpc/preamble.h"
 #include "libglusterish/rare.h"
+#include "libglusterish/regions.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #define SV_INTRODUCTION_MAX (1u << 20)
 
 /* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY;
+static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY;
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {
