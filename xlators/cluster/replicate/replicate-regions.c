@@ -40,6 +40,12 @@ old_end(const struct rep *rep, const struct rep_fan *fan)
   return end == UINT64_MAX ? 0 : end;
 }
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+  return a < b ? a : b;
+}
+
 /* What lies behind the old end of a copy need not be told: the healer copies that anyway. */
 static void
 wrote(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
@@ -49,8 +55,8 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
 
   switch (fop->kind) {
   case GI_FOP_WRITE:
-    if (appends(fop)) {
-      start = old_end(t->rep, fan);
+    if (appends(fop)) { /* where it lands is the brick's choice */
+      start = least(start, old_end(t->rep, fan));
       break;
     }
     /* fall through */
@@ -63,8 +69,7 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
     break;
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
-    if (old_end(t->rep, fan) < start)
-      start = old_end(t->rep, fan);
+    start = least(start, old_end(t->rep, fan));
     break;
   default:
     start = 0;

@@ -272,7 +272,7 @@ yard_new(const char *options)
     y->gate_x[i] = gi_graph_find(y->graph, name);
     y->gate[i] = y->gate_x[i]->private;
     y->gate[i]->index = i;
-    gi_notify_up(y->gate_x[i], GI_EVENT_CHILD_UP, NULL);
+    gi_notify_up(y->gate_x[i], GI_EVENT_CHILD_UP, (void *)GI_REGIONS_CAPABILITY);
   }
   settle(y);
   return y;
@@ -317,7 +317,7 @@ void
 yard_up(struct yard *y, unsigned brick)
 {
   y->gate[brick]->shut = false;
-  gi_notify_up(y->gate_x[brick], GI_EVENT_CHILD_UP, NULL);
+  gi_notify_up(y->gate_x[brick], GI_EVENT_CHILD_UP, (void *)GI_REGIONS_CAPABILITY);
   settle(y);
 }
 
@@ -381,6 +381,12 @@ run(struct yard *y, struct gi_fop *fop, struct gi_iatt *stat)
   gi_fop_unref(fop);
   settle(y);
   return y->err;
+}
+
+int
+yard_submit(struct yard *y, struct gi_fop *fop)
+{
+  return run(y, fop, NULL);
 }
 
 /* The inode of what a path's first `len` bytes lead to, referenced; NULL and y->err. */

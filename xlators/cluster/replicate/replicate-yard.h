@@ -68,6 +68,8 @@ void yard_link(struct yard *y, const char *path, const char *other);
 void yard_unlink(struct yard *y, const char *path);
 void yard_rmdir(struct yard *y, const char *path);
 void yard_rename(struct yard *y, const char *from, const char *to);
+/* Any operation, as a client's: its errno, also in y->err. Consumes it. */
+int yard_submit(struct yard *y, struct gi_fop *fop);
 /* The gfid a lookup through the set finds; none and y->err if it fails. */
 struct gi_gfid yard_gfid(struct yard *y, const char *path);
 

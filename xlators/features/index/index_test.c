@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+
+#include "libglusterish/regions.h"
 
 #define PENDING "trusted.afr.vol-client-1"
 #define DIRTY "trusted.afr.dirty"
@@ -384,6 +387,191 @@ test_old_base_goes(void **state)
   finish(&t);
 }
 
+/* ---- regions ---- */
+
+#define LOG "../glusterish-regions/" GFID5
+
+static void
+handle_path(struct test *t, char path[512])
+{
+  snprintf(path, 512, "%s/.glusterfs/05/05/" GFID5, t->dir);
+}
+
+/* The counter on disk. */
+static void
+set_counter(struct test *t, int32_t n)
+{
+  uint32_t slot[3] = { htonl((uint32_t)n), 0, 0 };
+  char path[512];
+  handle_path(t, path);
+  if (setxattr(path, PENDING, slot, sizeof(slot), 0) != 0) {
+    print_message("no trusted attributes here: skipped\n");
+    skip();
+  }
+}
+
+static void
+setup_file(struct test *t)
+{
+  char path[512];
+  setup(t);
+  handle_path(t, path);
+  for (char *slash = strstr(path, "/05"); slash; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0700);
+    *slash = '/';
+  }
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+}
+
+static void
+add_regions(struct gi_fop *f, uint64_t start, uint64_t end)
+{
+  struct gi_region_log log = { 0 };
+  uint32_t len;
+  gi_regions_add(&gi_region_log_add(&log, PENDING)->set, start, end, 100);
+  log.note[0].count = log.note[0].dirty = 1;
+  GI_CLEANUP_FREE void *data = gi_region_log_encode(&log, &len);
+  gi_dict_set_bin(gi_fop_xdata(f), GI_REGIONS_KEY, data, len);
+  gi_region_log_clear(&log);
+}
+
+/* A whole change of the counter from `before`: request, disk, reply. `start` < 0: without regions. */
+static void
+blame(struct test *t, int32_t before, int32_t delta, int64_t start)
+{
+  struct gi_fop *f = xattrop(t, delta, 0);
+  set_counter(t, before);
+  if (start >= 0)
+    add_regions(f, (uint64_t)start, (uint64_t)start + 1);
+  run(t, f, &(struct values){ before + delta, 0 });
+  set_counter(t, before + delta);
+}
+
+/* What a healer is told: ranges, or -1 if there is no log that explains `count`. */
+static int
+told(struct test *t, int32_t count, int32_t *dirty)
+{
+  struct gi_fop *f = fake_fop(t->s, GI_FOP_GETXATTR);
+  struct gi_region_log log;
+  const void *data;
+  uint32_t len;
+  gi_loc_set_inode(&f->loc, fake_inode(t->s, 5));
+  f->args.name = GI_REGIONS_KEY;
+  fake_submit(t->s, f);
+  wait_for(t, f);
+  if (f->rsp.ret < 0) {
+    assert_int_equal(f->rsp.err, ENODATA);
+    return -1;
+  }
+  assert_true(gi_dict_get_bin(f->rsp.dict, GI_REGIONS_KEY, &data, &len));
+  assert_true(gi_region_log_decode(&log, data, len));
+  const struct gi_region_note *note = gi_region_log_find(&log, PENDING);
+  int n = note && note->count == count ? (int)note->set.n : -1;
+  if (note && dirty)
+    *dirty = note->dirty;
+  gi_region_log_clear(&log);
+  return n;
+}
+
+static void
+test_regions_follow_the_counter(void **state)
+{
+  struct test t;
+  int32_t dirty = -1;
+  setup_file(&t);
+  assert_int_equal(told(&t, 0, NULL), -1);
+  blame(&t, 0, 1, 0);
+  assert_int_equal(told(&t, 1, &dirty), 1);
+  blame(&t, 1, 1, 100000);
+  assert_int_equal(told(&t, 2, &dirty), 2);
+  assert_int_equal(dirty, 2);
+  fake_stack_free(t.s); /* the brick restarts */
+  start(&t);
+  assert_int_equal(told(&t, 2, NULL), 2);
+  assert_true(metric(&t, "region_bytes") > 0);
+  blame(&t, 2, 1, 200000);
+  assert_int_equal(told(&t, 3, NULL), 3);
+  blame(&t, 3, -2, -1); /* healed, but for what came in between */
+  assert_int_equal(told(&t, 1, &dirty), 3);
+  assert_int_equal(dirty, 0);
+  blame(&t, 1, -1, -1);
+  assert_int_equal(told(&t, 0, NULL), -1);
+  assert_false(there(&t, LOG));
+  assert_int_equal(metric(&t, "region_bytes"), 0);
+  finish(&t);
+}
+
+static void
+test_regions_are_never_too_small(void **state)
+{
+  struct test t;
+  setup_file(&t);
+  blame(&t, 5, 1, 0); /* who knows what the five were */
+  assert_int_equal(told(&t, 6, NULL), -1);
+  blame(&t, 0, 1, 0);
+  blame(&t, 1, 1, -1); /* a client that does not tell */
+  assert_int_equal(told(&t, 2, NULL), -1);
+  blame(&t, 2, 1, 0);
+  assert_int_equal(told(&t, 3, NULL), -1);
+  blame(&t, 0, 1, 0);
+  set_counter(&t, 0); /* the log was written, then the brick died */
+  fake_stack_free(t.s);
+  start(&t);
+  assert_int_equal(told(&t, 0, NULL), -1);
+  blame(&t, 0, 1, -1);
+  assert_int_equal(told(&t, 1, NULL), -1);
+  set_counter(&t, 0);
+  blame(&t, 0, 1, 0);
+  set_counter(&t, 0);
+  blame(&t, 0, 1, 500000); /* the same again: counted from nothing */
+  assert_int_equal(told(&t, 1, NULL), 1);
+  blame(&t, 0, 2, 0); /* one note for two increments */
+  assert_int_equal(told(&t, 2, NULL), -1);
+  finish(&t);
+}
+
+static void
+test_regions_without_a_future_go(void **state)
+{
+  struct test t;
+  char path[512];
+  setup_file(&t);
+  blame(&t, 0, 1, 0);
+  struct gi_gfid index = virtual_gfid(&t, "glusterfs.xattrop_index_gfid");
+  assert_true(there(&t, LOG));
+  assert_int_equal(by_name(&t, GI_FOP_UNLINK, &index, GFID5)->rsp.ret, 0); /* a healer: there is no such inode */
+  assert_false(there(&t, LOG));
+  blame(&t, 0, 1, 0);
+  snprintf(path, sizeof(path), "%s/.glusterfs/indices/xattrop/" GFID5, t.dir);
+  unlink(path);
+  fake_stack_free(t.s);
+  start(&t);
+  assert_false(there(&t, LOG));
+  finish(&t);
+}
+
+static void
+test_damaged_regions(void **state)
+{
+  struct test t;
+  char path[512];
+  setup_file(&t);
+  snprintf(path, sizeof(path), "%s/.glusterfs/glusterish-regions/" GFID5, t.dir);
+  blame(&t, 0, 1, 0);
+  assert_int_equal(truncate(path, 10), 0);
+  assert_int_equal(told(&t, 1, NULL), -1);
+  blame(&t, 1, 1, 0);
+  assert_int_equal(told(&t, 2, NULL), -1);
+  struct gi_fop *f = xattrop(&t, 1, 0);
+  gi_dict_set_bin(gi_fop_xdata(f), GI_REGIONS_KEY, "rubbish", 7);
+  set_counter(&t, 0);
+  run(&t, f, &(struct values){ 1, 0 });
+  assert_int_equal(told(&t, 1, NULL), -1);
+  assert_false(there(&t, LOG));
+  finish(&t);
+}
+
 int
 main(void)
 {
@@ -392,6 +580,8 @@ main(void)
     cmocka_unit_test(test_transitions),    cmocka_unit_test(test_serialised),
     cmocka_unit_test(test_entry_changes),  cmocka_unit_test(test_link_count_and_restart),
     cmocka_unit_test(test_over_the_wire),  cmocka_unit_test(test_old_base_goes),
+    cmocka_unit_test(test_regions_follow_the_counter), cmocka_unit_test(test_regions_are_never_too_small),
+    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_damaged_regions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
