@@ -8,6 +8,8 @@
  */
 #include "replicate-heal.h"
 
+#include "libglusterish/rare.h"
+
 /* A copy that is no sink: it must not be dirty, and nobody may hold anything against it. */
 static bool
 beyond_doubt(const struct rep_view *v, uint32_t locked, unsigned i)
@@ -88,7 +90,9 @@ rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_
     gi_region_log_clear(&log);
   }
   gi_fop_unref(fop);
-  if (!usable)
+  if (usable)
+    GI_MARK("replicate: a heal of regions only");
+  else
     gi_regions_clear(set);
   return usable;
 }
