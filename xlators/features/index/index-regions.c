@@ -110,25 +110,24 @@ open_new(const struct ix_job *job, const char *path)
   return fd;
 }
 
-static int
+static bool
 save(const struct ix_job *job, const void *data, uint32_t size)
 {
   char path[PATH], temporary[PATH];
-  int fd, err = 0;
+  int fd;
+  bool ok;
 
   path_of(path, job->gfid, "");
   path_of(temporary, job->gfid, ".new");
   fd = open_new(job, temporary);
   if (fd < 0)
-    return errno;
-  if (gi_fs_pwrite(job->fs, fd, data, size, 0) != (ssize_t)size)
-    err = errno ? errno : ENOSPC;
+    return false;
+  ok = gi_fs_pwrite(job->fs, fd, data, size, 0) == (ssize_t)size;
   gi_fs_close(job->fs, fd);
-  if (!err && gi_fs_rename(job->fs, job->store_fd, temporary, job->store_fd, path) != 0)
-    err = errno;
-  if (err)
-    gi_fs_unlink(job->fs, job->store_fd, temporary, 0);
-  return err;
+  if (ok && gi_fs_rename(job->fs, job->store_fd, temporary, job->store_fd, path) == 0)
+    return true;
+  gi_fs_unlink(job->fs, job->store_fd, temporary, 0);
+  return false;
 }
 
 /* Value of the data slot on disk; false if it cannot be told. */
@@ -181,25 +180,19 @@ forget(const struct ix_job *job)
   return gi_fs_unlink(job->fs, job->store_fd, path, 0) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Writes the log or, if it says nothing or does not fit, removes it. */
+/* Writes the log or, if it says nothing or cannot be written, removes it. An errno: the old one could not even be removed. */
 static int
 store(const struct ix_job *job, const struct gi_region_log *log, uint32_t had, uint32_t *have)
 {
   uint32_t size;
-  int err;
 
   *have = 0;
   if (log->n) {
     GI_CLEANUP_FREE void *data = gi_region_log_encode(log, &size);
 
-    if (size <= FILE_MAX && (size <= had || size - had <= job->told->room)) {
-      err = save(job, data, size);
-      if (!err) {
-        *have = size;
-        return 0;
-      }
-      forget(job);
-      return err;
+    if (size <= FILE_MAX && (size <= had || size - had <= job->told->room) && save(job, data, size)) {
+      *have = size;
+      return 0;
     }
   }
   return had ? forget(job) : 0;

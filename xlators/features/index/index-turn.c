@@ -162,10 +162,10 @@ before_done(struct gi_xlator *x, struct ix_job *job)
   ix_job_learn(x, job, inode_bytes(x, f->inode));
   int err = 0;
   for (unsigned i = 0; i < job->nsteps; i++) {
-    if (job->step[i].what == IX_ENTRY_LINK)
-      err = job->step[i].err;
+    if (job->step[i].what == IX_ENTRY_LINK || job->step[i].what == IX_REGIONS)
+      err = err ? err : job->step[i].err;
   }
-  if (err) { /* without its name in the index a granular heal would miss the change */
+  if (err) { /* without its name in the index, or with a log that is wrong, a heal would miss the change */
     ix_turn_end(x, f->inode);
     fop->rsp.ret = -1;
     fop->rsp.err = err;
