@@ -7,8 +7,8 @@
 
 #include <endian.h>
 
-static struct gi_gfid
-gfid_of(uint8_t n)
+struct gi_gfid
+brick_gfid(uint8_t n)
 {
   struct gi_gfid gfid;
 
@@ -40,8 +40,8 @@ refuse(struct gi_fop *fop, int err)
 
 /* ---- objects and names ---- */
 
-static struct brick_object *
-find_object(struct brick *b, const struct gi_gfid *gfid)
+struct brick_object *
+brick_find_object(struct brick *b, const struct gi_gfid *gfid)
 {
   for (int i = 0; i < BRICK_OBJECTS; i++)
     if (b->object[i].used && gi_gfid_equal(&b->object[i].stat.gfid, gfid))
@@ -52,21 +52,21 @@ find_object(struct brick *b, const struct gi_gfid *gfid)
 struct brick_object *
 brick_object(struct brick *b, uint8_t n)
 {
-  struct gi_gfid gfid = gfid_of(n);
+  struct gi_gfid gfid = brick_gfid(n);
 
-  return find_object(b, &gfid);
+  return brick_find_object(b, &gfid);
 }
 
-static void
-forget_object(struct brick_object *o)
+void
+brick_forget_object(struct brick_object *o)
 {
   gi_free(o->data);
   gi_free(o->there);
   gi_dict_unref(&o->xattr);
 }
 
-static struct brick_object *
-make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
+struct brick_object *
+brick_make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
 {
   unsigned i = 0;
   struct brick_object *o;
@@ -74,7 +74,7 @@ make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode)
   while (i < BRICK_OBJECTS - 1 && b->object[i].used && !gi_gfid_equal(&b->object[i].stat.gfid, gfid))
     i++;
   o = &b->object[i];
-  forget_object(o);
+  brick_forget_object(o);
   *o = (struct brick_object){.used = true};
   o->stat.gfid = *gfid;
   o->stat.mode = mode;
@@ -92,8 +92,8 @@ find_name(struct brick *b, const struct gi_gfid *parent, const char *name)
   return NULL;
 }
 
-static void
-make_name(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+void
+brick_make_name(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
 {
   struct brick_name *e = find_name(b, parent, name);
   unsigned i = 0;
@@ -217,7 +217,7 @@ add_marks(const struct brick *b, struct brick_object *o, const struct gi_dict *d
 static void
 xattrop(struct brick *b, struct gi_fop *fop)
 {
-  struct brick_object *o = find_object(b, &fop->loc.gfid);
+  struct brick_object *o = brick_find_object(b, &fop->loc.gfid);
   char text[128];
 
   assert_int_equal(fop->args.flags, GI_XATTROP_ADD32);
@@ -246,7 +246,7 @@ static void
 lookup(struct brick *b, struct gi_fop *fop)
 {
   struct brick_name *e = fop->loc.name ? find_name(b, &fop->loc.pargfid, fop->loc.name) : NULL;
-  struct brick_object *o = fop->loc.name ? (e ? find_object(b, &e->gfid) : NULL) : find_object(b, &fop->loc.gfid);
+  struct brick_object *o = fop->loc.name ? (e ? brick_find_object(b, &e->gfid) : NULL) : brick_find_object(b, &fop->loc.gfid);
 
   fop->rsp.xdata = gi_dict_new();
   gi_dict_set_int(fop->rsp.xdata, "link-count", 0);
@@ -276,8 +276,8 @@ create(struct brick *b, struct gi_fop *fop)
     return;
   }
   assert_true(gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid));
-  make_name(b, &fop->loc.pargfid, fop->loc.name, &gfid);
-  fop->rsp.stat = make_object(b, &gfid, type | (fop->args.mode & 07777))->stat;
+  brick_make_name(b, &fop->loc.pargfid, fop->loc.name, &gfid);
+  fop->rsp.stat = brick_make_object(b, &gfid, type | (fop->args.mode & 07777))->stat;
   if (fop->kind == GI_FOP_CREATE)
     gi_fd_bind(fop->fd, &gfid);
 }
@@ -294,7 +294,7 @@ store_payload(struct brick_object *o, uint64_t offset, const struct gi_payload *
 static void
 write_data(struct brick *b, struct gi_fop *fop)
 {
-  struct brick_object *o = find_object(b, &fop->fd->inode->gfid);
+  struct brick_object *o = brick_find_object(b, &fop->fd->inode->gfid);
   uint64_t end = fop->args.offset + fop->payload.len;
 
   if (!o) {
@@ -323,8 +323,8 @@ count_blocks(struct brick_object *o)
     o->stat.blocks += o->there[p] ? BRICK_PAGE / 512 : 0;
 }
 
-static void
-resize(struct brick_object *o, uint64_t size)
+void
+brick_resize(struct brick_object *o, uint64_t size)
 {
   uint64_t pages = (size + BRICK_PAGE - 1) / BRICK_PAGE, had = (o->stat.size + BRICK_PAGE - 1) / BRICK_PAGE;
   uint8_t *data = gi_zalloc((pages + 1) * BRICK_PAGE), *there = gi_zalloc(pages + 1);
@@ -346,7 +346,7 @@ void
 brick_store(struct brick_object *o, uint64_t offset, const void *data, uint64_t len)
 {
   if (offset + len > o->stat.size || !o->data)
-    resize(o, offset + len > o->stat.size ? offset + len : o->stat.size);
+    brick_resize(o, offset + len > o->stat.size ? offset + len : o->stat.size);
   if (!len)
     return;
   memcpy(o->data + offset, data, len);
@@ -417,7 +417,7 @@ act_data(struct brick_object *o, struct gi_fop *fop)
     return true;
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
-    resize(o, fop->args.offset);
+    brick_resize(o, fop->args.offset);
     return true;
   case GI_FOP_DISCARD:
     discard(o, fop->args.offset, fop->args.size);
@@ -457,8 +457,8 @@ remove_xattrs(struct brick_object *o, const struct gi_fop *fop)
     assert_true(gi_dict_del(o->xattr, gi_dict_at(fop->xdata, k)->key));
 }
 
-static struct gi_dict *
-xattrs_of(struct brick_object *o)
+struct gi_dict *
+brick_xattrs_of(struct brick_object *o)
 {
   return o->xattr ? o->xattr : (o->xattr = gi_dict_new());
 }
@@ -473,7 +473,7 @@ act_meta(struct brick_object *o, struct gi_fop *fop)
     set_attributes(o, fop);
     break;
   case GI_FOP_SETXATTR:
-    gi_dict_merge(xattrs_of(o), fop->args.dict);
+    gi_dict_merge(brick_xattrs_of(o), fop->args.dict);
     break;
   case GI_FOP_REMOVEXATTR:
     remove_xattrs(o, fop);
@@ -488,7 +488,7 @@ act_meta(struct brick_object *o, struct gi_fop *fop)
 static void
 act(struct brick *b, struct gi_fop *fop)
 {
-  struct brick_object *o = find_object(b, &fop->loc.gfid);
+  struct brick_object *o = brick_find_object(b, &fop->loc.gfid);
   struct brick_name *e;
 
   if (act_data(o, fop) || act_meta(o, fop))
@@ -504,7 +504,7 @@ act(struct brick *b, struct gi_fop *fop)
     create(b, fop);
     break;
   case GI_FOP_LINK:
-    make_name(b, &fop->loc2.pargfid, fop->loc2.name, &fop->loc.gfid);
+    brick_make_name(b, &fop->loc2.pargfid, fop->loc2.name, &fop->loc.gfid);
     if (o)
       fop->rsp.stat = o->stat;
     break;
@@ -518,7 +518,7 @@ act(struct brick *b, struct gi_fop *fop)
     }
     e->used = false;
     if (fop->kind == GI_FOP_RENAME)
-      make_name(b, &fop->loc2.pargfid, fop->loc2.name, &e->gfid);
+      brick_make_name(b, &fop->loc2.pargfid, fop->loc2.name, &e->gfid);
     break;
   case GI_FOP_WRITE:
     write_data(b, fop);
@@ -569,7 +569,7 @@ refused(struct brick *b, enum gi_fop_kind kind, int *err)
 static bool
 preamble(struct brick *b, struct gi_fop *fop)
 {
-  struct brick_object *o = find_object(b, fop->fd && fop->fd->inode ? &fop->fd->inode->gfid : &fop->loc.gfid);
+  struct brick_object *o = brick_find_object(b, fop->fd && fop->fd->inode ? &fop->fd->inode->gfid : &fop->loc.gfid);
   struct gi_dict *values = NULL;
   struct gi_preamble p;
   char text[128];
@@ -606,8 +606,8 @@ preamble(struct brick *b, struct gi_fop *fop)
   return !err;
 }
 
-static void
-serve(struct gi_fop *fop, void *arg)
+void
+brick_serve(struct gi_fop *fop, void *arg)
 {
   struct brick *b = arg;
   int err = b->fail_err[fop->kind];
@@ -641,360 +641,4 @@ serve(struct gi_fop *fop, void *arg)
     if (fop->rsp.ret >= 0)
       counts(b, fop);
   }
-}
-
-/* ---- the rig ---- */
-
-static void
-serve_always(struct rig *r)
-{
-  for (unsigned i = 0; i < BRICKS; i++)
-    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){.fill = serve, .arg = &r->brick[i]});
-}
-
-void
-rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind)
-{
-  /* Scripts are tried in order, so the exception must come before the rule. */
-  r->held_from = r->s->nseen;
-  fake_script_clear(r->s);
-  fake_script(r->s, child, kind, (struct fake_reply){.hold = true});
-  serve_always(r);
-}
-
-void
-rig_first(struct rig *r, unsigned child, enum gi_fop_kind kind, void (*fill)(struct gi_fop *fop, void *arg), void *arg)
-{
-  r->first[child] = (struct fake_reply){.fill = fill, .arg = arg};
-  r->first_kind[child] = kind;
-  fake_script_clear(r->s);
-  for (unsigned i = 0; i < BRICKS; i++)
-    if (r->first[i].fill)
-      fake_script(r->s, i, r->first_kind[i], r->first[i]);
-  serve_always(r);
-}
-
-void
-rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind)
-{
-  for (unsigned i = r->held_from; i < r->s->nseen; i++) {
-    struct fake_seen *e = &r->s->seen[i];
-
-    if (e->child != child || e->kind != kind)
-      continue;
-    serve(e->fop, &r->brick[child]);
-    assert_true(fake_release(r->s, child, kind, e->fop->rsp.ret, e->fop->rsp.err));
-    return;
-  }
-  fail_msg("brick %u holds no %s", child, gi_fop_name(kind));
-}
-
-void
-rig_hold_always(struct rig *r, unsigned child, enum gi_fop_kind kind)
-{
-  r->held_from = r->s->nseen;
-  fake_script_clear(r->s);
-  fake_script_always(r->s, child, kind, (struct fake_reply){.hold = true});
-  serve_always(r);
-}
-
-struct gi_fop *
-rig_held(struct rig *r, unsigned child, enum gi_fop_kind kind)
-{
-  for (unsigned i = r->held_from; i < r->s->nseen; i++)
-    if (r->s->seen[i].child == child && r->s->seen[i].kind == kind) {
-      r->held_from = i;
-      return r->s->seen[i].fop;
-    }
-  return NULL;
-}
-
-void
-rig_answer(struct rig *r, unsigned child, enum gi_fop_kind kind, int err)
-{
-  struct gi_fop *fop = rig_held(r, child, kind);
-
-  assert_non_null(fop);
-  r->held_from++;
-  fop->rsp.ret = err ? -1 : 0;
-  fop->rsp.err = err;
-  if (!err)
-    serve(fop, &r->brick[child]);
-  assert_true(fake_release(r->s, child, kind, fop->rsp.ret, fop->rsp.err));
-}
-
-struct rig *
-rig_new(const char *options)
-{
-  struct rig *r = gi_new(struct rig);
-  GI_CLEANUP_FREE char *text = gi_asprintf("option afr-pending-xattr v-client-0,v-client-1,v-client-2\n"
-                                           "option volume-id 8306d860-0000-0000-0000-000000000000\n%s",
-                                           options ? options : "");
-
-  r->s = fake_stack_new("cluster/replicate", text, BRICKS);
-  for (unsigned i = 0; i < BRICKS; i++) {
-    r->brick[i].index = i;
-    r->brick[i].lock_owner_ok = true;
-    make_object(&r->brick[i], &gi_gfid_root, S_IFDIR | 0755);
-  }
-  serve_always(r);
-  return r;
-}
-
-struct rig *
-rig_new_arbiter(const char *options)
-{
-  GI_CLEANUP_FREE char *text = gi_asprintf("option arbiter-count 1\n%s", options ? options : "");
-  struct rig *r = rig_new(text);
-
-  r->brick[2].arbiter = true;
-  return r;
-}
-
-void
-rig_free(struct rig *r)
-{
-  fake_stack_free(r->s);
-  for (unsigned i = 0; i < BRICKS; i++)
-    for (unsigned k = 0; k < BRICK_OBJECTS; k++)
-      forget_object(&r->brick[i].object[k]);
-  gi_free(r);
-}
-
-void
-rig_free_clean(struct rig *r)
-{
-  gi_graph_deactivate(r->s->graph);
-  fake_settle(r->s);
-  for (unsigned i = 0; i < BRICKS; i++) {
-    assert_int_equal(r->brick[i].locks, 0);
-    assert_true(r->brick[i].lock_owner_ok);
-  }
-  rig_free(r);
-}
-
-void
-rig_down(struct rig *r, unsigned child)
-{
-  struct brick *b = &r->brick[child];
-
-  for (unsigned k = 0; k < GI_FOP_MAX; k++)
-    b->fail_err[k] = ENOTCONN;
-  b->locks = 0;
-  while (fake_release(r->s, child, GI_FOP_MAX, -1, ENOTCONN))
-    ;
-  fake_event(r->s, child, GI_EVENT_CHILD_DOWN, NULL);
-  fake_settle(r->s);
-}
-
-void
-rig_up(struct rig *r, unsigned child)
-{
-  memset(r->brick[child].fail_err, 0, sizeof(r->brick[child].fail_err));
-  fake_event(r->s, child, GI_EVENT_CHILD_UP, NULL);
-  fake_settle(r->s);
-}
-
-void
-rig_ours(struct rig *r)
-{
-  struct gi_fop *f;
-
-  for (unsigned i = 0; i < BRICKS; i++) {
-    fake_event(r->s, i, GI_EVENT_CHILD_DOWN, NULL);
-    fake_event(r->s, i, GI_EVENT_CHILD_UP, "other preamble");
-  }
-  fake_settle(r->s);
-  for (uint8_t n = 1; n < 10; n++) {
-    struct gi_gfid gfid = gfid_of(n);
-
-    if (!find_object(&r->brick[0], &gfid))
-      continue;
-    f = rig_loc(r, GI_FOP_LOOKUP, n); /* so that its copies are known to be good */
-    rig_run(r, f);
-    assert_int_equal(f->rsp.ret, 0);
-  }
-  rig_forget(r);
-}
-
-void
-rig_object(struct rig *r, uint8_t n, uint32_t mode)
-{
-  struct gi_gfid gfid = gfid_of(n);
-  char name[8];
-
-  snprintf(name, sizeof(name), "f%u", n);
-  for (unsigned i = 0; i < BRICKS; i++) {
-    make_object(&r->brick[i], &gfid, mode);
-    make_name(&r->brick[i], &gi_gfid_root, name, &gfid);
-  }
-}
-
-void
-rig_forget(struct rig *r)
-{
-  for (unsigned i = 0; i < BRICKS; i++)
-    r->brick[i].log[0] = r->brick[i].index_names[0] = '\0';
-  fake_forget_seen(r->s);
-  r->held_from = 0;
-}
-
-void
-rig_log(struct rig *r, unsigned child, const char *want)
-{
-  if (strcmp(r->brick[child].log, want) != 0)
-    fail_msg("brick %u saw\n  %s\ninstead of\n  %s", child, r->brick[child].log, want);
-  r->brick[child].log[0] = '\0';
-}
-
-void
-rig_log_all(struct rig *r, const char *want)
-{
-  for (unsigned i = 0; i < BRICKS; i++)
-    rig_log(r, i, want);
-}
-
-void
-rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want)
-{
-  const struct brick_object *o = brick_object(&r->brick[child], n);
-  char text[256] = "";
-
-  assert_non_null(o);
-  for (unsigned j = 0; j <= BRICKS; j++)
-    for (int s = 0; s < 3; s++) {
-      size_t at = strlen(text);
-      char who[4] = {j == BRICKS ? 'D' : (char)('0' + j), j == BRICKS ? ':' : '\0', 0};
-
-      if (o->mark[j][s])
-        snprintf(text + at, sizeof(text) - at, "%s%s%c%d", at ? "," : "", who, "dme"[s], o->mark[j][s]);
-    }
-  if (strcmp(text, want) != 0)
-    fail_msg("brick %u has marks \"%s\" instead of \"%s\"", child, text, want);
-}
-
-void
-rig_set(struct rig *r, const char *name, const char *value)
-{
-  struct gi_xlator *x = r->s->x;
-  struct gi_error err = {0};
-
-  if (gi_option_parse(gi_option_find(x->cls->options, name), value, x->options, &err) < 0)
-    fail_msg("%s", err.text);
-  x->cls->reconfigure_commit(x);
-  fake_settle(r->s);
-}
-
-/* ---- requests ---- */
-
-struct gi_fop *
-rig_loc(struct rig *r, enum gi_fop_kind kind, uint8_t n)
-{
-  struct gi_fop *f = fake_fop(r->s, kind);
-  struct gi_gfid gfid = gfid_of(n);
-  struct gi_inode *inode = gi_inode_get(r->s->graph, &gfid);
-
-  gi_loc_set_inode(&f->loc, inode);
-  gi_inode_unref(&inode);
-  return f;
-}
-
-struct gi_fop *
-rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd)
-{
-  struct gi_fop *f = fake_fop(r->s, kind);
-
-  gi_fop_set_fd(f, fd);
-  return f;
-}
-
-struct gi_fop *
-rig_write(struct rig *r, struct gi_fd *fd, uint64_t offset, size_t len)
-{
-  struct gi_fop *f = rig_fd(r, GI_FOP_WRITE, fd);
-  struct gi_buf *buf = gi_buf_new(len);
-
-  f->args.offset = offset;
-  f->args.size = len;
-  memset(buf->base, 'w', len);
-  gi_payload_add(&f->payload, buf, buf->base, len);
-  gi_buf_unref(&buf);
-  return f;
-}
-
-struct gi_fop *
-rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req)
-{
-  struct gi_fop *f = fake_fop(r->s, kind);
-  struct gi_gfid gfid = gfid_of(parent), req = gfid_of(gfid_req);
-  struct gi_inode *dir = gi_inode_get(r->s->graph, &gfid);
-
-  gi_fop_set_entry(f, &f->loc, dir, name);
-  gi_inode_unref(&dir);
-  if (gfid_req)
-    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &req);
-  if (kind == GI_FOP_CREATE)
-    f->fd = gi_fd_new(r->s->graph, NULL, 2, 100);
-  return f;
-}
-
-void
-rig_run(struct rig *r, struct gi_fop *f)
-{
-  fake_submit(r->s, f);
-}
-
-struct gi_fd *
-rig_open(struct rig *r, uint8_t n)
-{
-  struct gi_fd *fd = fake_fd(r->s, n);
-  struct gi_fop *f = rig_fd(r, GI_FOP_OPEN, fd);
-
-  f->args.flags = 2;
-  rig_run(r, f);
-  assert_int_equal(f->rsp.ret, 0);
-  rig_forget(r);
-  return fd;
-}
-
-struct rig *
-rig_with_file(const char *options, struct gi_fd **fd)
-{
-  struct rig *r = rig_new(options);
-
-  rig_object(r, 5, S_IFREG | 0644);
-  *fd = rig_open(r, 5);
-  return r;
-}
-
-void
-rig_done(const struct gi_fop *f, int ret, int err)
-{
-  if (!f->answered)
-    fail_msg("%s was not answered", gi_fop_name(f->kind));
-  if (f->rsp.ret != ret || (ret < 0 && f->rsp.err != err))
-    fail_msg("%s: %d/%d instead of %d/%d", gi_fop_name(f->kind), f->rsp.ret, f->rsp.err, ret, err);
-}
-
-void
-rig_blame(struct rig *r, unsigned child, uint8_t n, unsigned blamed, unsigned slot)
-{
-  brick_object(&r->brick[child], n)->mark[blamed][slot] = 1;
-}
-
-void
-rig_data(struct rig *r, unsigned child, uint8_t n, const void *data, uint64_t size)
-{
-  struct brick_object *o = brick_object(&r->brick[child], n);
-
-  resize(o, 0);
-  resize(o, size);
-  if (data)
-    brick_store(o, 0, data, size);
-}
-
-void
-rig_xattr(struct rig *r, unsigned child, uint8_t n, const char *name, const char *value)
-{
-  gi_dict_set_bin(xattrs_of(brick_object(&r->brick[child], n)), name, value, (uint32_t)strlen(value));
 }

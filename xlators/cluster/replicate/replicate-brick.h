@@ -72,6 +72,16 @@ struct rig {
   unsigned held_from; /* what fake_stack.seen counted when rig_hold was called */
 };
 
+/* For replicate-rig.c. */
+struct gi_gfid brick_gfid(uint8_t n);
+struct brick_object *brick_find_object(struct brick *b, const struct gi_gfid *gfid);
+void brick_forget_object(struct brick_object *o);
+struct brick_object *brick_make_object(struct brick *b, const struct gi_gfid *gfid, uint32_t mode);
+void brick_make_name(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+void brick_resize(struct brick_object *o, uint64_t size);
+struct gi_dict *brick_xattrs_of(struct brick_object *o);
+void brick_serve(struct gi_fop *fop, void *arg);
+
 /* Three bricks under cluster/replicate with the pending names v-client-0…2. `options` as fake_stack_new. */
 struct rig *rig_new(const char *options);
 struct rig *rig_new_arbiter(const char *options); /* the third is an arbiter */
