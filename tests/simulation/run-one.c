@@ -4,7 +4,10 @@
  * end everything stops in order and nothing may be left.
  */
 #include "libglusterish/rare.h"
+#include "libglusterish/task.h"
 #include "tests/simulation/run.h"
+#include "tests/simulation/sim-model.h"
+#include "tests/simulation/sim-settle.h"
 #include "tests/simulation/sim-trace.h"
 
 #include <inttypes.h>
@@ -14,7 +17,10 @@
 #define START_NS (5 * SIM_S)
 #define EVERY_NS (700 * SIM_MS) /* a mishap, on average */
 #define LASTS_NS (15 * SIM_S)
-#define QUIET_NS (60 * SIM_S)   /* by then everything has found together again */
+#define QUIET_NS (30 * SIM_S)   /* by then everything has found together again */
+#define HEAL_NS (600 * SIM_S)   /* by then everything is healed */
+#define SETUP_NS (60 * SIM_S)
+#define REPLACE_PERMILLE 300    /* of the runs: the administrator replaces a brick when all is healed */
 #define ANSWER_NS (100 * SIM_S) /* how long an operation may take without trouble */
 
 /* What could make a run differ is settled once, before any world exists. */
@@ -33,6 +39,7 @@ sim_preload(void)
   static const char *const types[] = {
       "protocol/client",         "protocol/server", "cluster/replicate", "cluster/distribute",     "features/utime", "debug/io-stats",
       "features/access-control", "features/locks",  "features/index",    "performance/io-threads", "storage/posix",
+      "features/arbiter",
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(types); i++) {
     struct gi_error err = {0};
@@ -84,6 +91,40 @@ trouble(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *
   sim_mishaps_free(&run);
 }
 
+/* What the workload needs is made before anything goes wrong, and is durable. */
+static void
+setup_task(void *arg)
+{
+  struct sim_client *c = arg;
+  c->setup(c);
+  c->ready = true;
+}
+
+static void
+setup_start(void *arg)
+{
+  struct sim_client *c = arg;
+  gi_task_start(&c->process->reactor->base, setup_task, c);
+}
+
+static void
+setup(struct sim_cluster *c, const struct sim_plan *plan)
+{
+  struct sim_client *client = &c->client[0];
+  uint64_t until = c->w->now + SETUP_NS;
+  while (!sim_cluster_clients_up(c) && sim_world_step(c->w, until))
+    ;
+  if (!plan->workload->setup)
+    return;
+  client->setup = plan->workload->setup;
+  sim_process_call(client->process, setup_start, client);
+  while (!client->ready && sim_world_step(c->w, until))
+    ;
+  sim_world_run(c->w, c->w->now + START_NS, NULL);
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    sim_disk_sync(c->machine[i].disk);
+}
+
 /* A brick that was stopping when trouble ended is started when it has stopped. */
 static void
 recover(struct sim_cluster *c)
@@ -103,11 +144,54 @@ account(const struct sim_cluster *c, struct sim_outcome *out)
   }
 }
 
+static bool
+lost_power(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (c->machine[i].scarred)
+      return true;
+  return false;
+}
+
+/* Nobody uses the volume any more: everything heals; perhaps a brick is replaced, and everything heals again. */
+static void
+settle(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *out)
+{
+  struct sim_rng rng = sim_rng_new(plan->seed, 6ull << 32);
+  if (!c->config.healers || !sim_settle(c, HEAL_NS, lost_power(c)))
+    return;
+  if (plan->mishaps != SIM_NO_MISHAPS && sim_rng_chance(&rng, REPLACE_PERMILLE) &&
+      sim_replace_brick(c, (unsigned)sim_rng_below(&rng, c->config.bricks))) {
+    out->replaced++;
+    if (!sim_settle(c, HEAL_NS, false))
+      return;
+  }
+  for (unsigned i = 0; i < c->config.bricks - c->config.arbiter && plan->workload->check_disk; i++)
+    plan->workload->check_disk(c, i);
+}
+
+static void
+live(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *out)
+{
+  sim_cluster_start(c);
+  setup(c, plan);
+  for (unsigned i = 0; i < c->config.clients; i++)
+    sim_client_begin(&c->client[i], plan->workload->session);
+  sim_world_run(c->w, c->w->now + START_NS, NULL);
+  trouble(c, plan, out);
+  recover(c);
+  check_answered(c);
+  sim_cluster_leave(c, ANSWER_NS);
+  settle(c, plan, out);
+  sim_cluster_stop(c, ANSWER_NS);
+  check_disks(c);
+}
+
 void
 sim_run(const struct sim_plan *plan, struct sim_outcome *out)
 {
   struct sim_world *w = sim_world_new(plan->seed);
-  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients};
+  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients, .healers = true};
   *out = (struct sim_outcome){0};
   log_world = w;
   gi_log_set_clock(log_clock);
@@ -117,16 +201,10 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   if (plan->history && !(w->history = fopen(plan->history, "we")))
     fprintf(stderr, "run: cannot write %s\n", plan->history);
   sim_net_new(w);
+  sim_config_draw(&config, plan->seed);
   struct sim_cluster *c = sim_cluster_new(w, &config);
-  for (unsigned i = 0; i < plan->clients; i++)
-    c->client[i].session = plan->workload->session;
-  sim_cluster_start(c);
-  sim_world_run(w, w->now + START_NS, NULL);
-  trouble(c, plan, out);
-  recover(c);
-  check_answered(c);
-  sim_cluster_stop(c, ANSWER_NS);
-  check_disks(c);
+  c->model = sim_model_new(w);
+  live(c, plan, out);
   account(c, out);
   out->hash = w->hash;
   out->events = w->events;
@@ -139,6 +217,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
     fclose(w->history);
   w->history = NULL;
   log_world = NULL;
+  sim_model_free(&c->model);
   sim_cluster_free(&c);
   sim_net_free(w);
   sim_world_free(&w);
@@ -149,8 +228,12 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
 void
 sim_print_command(FILE *out, const struct sim_plan *plan, uint64_t seed)
 {
-  fprintf(out, "tests/simulation/run --seed %" PRIu64 " --until %" PRIu64 " --workload %s --bricks %u --clients %u", seed,
-          plan->seconds, plan->workload->name, plan->bricks, plan->clients);
+  fprintf(out, "tests/simulation/run --seed %" PRIu64 " --until %" PRIu64 " --workload %s", seed,
+          plan->seconds, plan->workload->name);
+  if (plan->bricks)
+    fprintf(out, " --bricks %u", plan->bricks);
+  if (plan->clients)
+    fprintf(out, " --clients %u", plan->clients);
   if (plan->mishaps == SIM_NO_MISHAPS)
     fprintf(out, " --mishaps none");
   else if (plan->mishaps) {

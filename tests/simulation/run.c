@@ -21,7 +21,7 @@ usage(FILE *out)
                "  --until T        seconds of trouble, virtual (30)\n"
                "  --workload NAME  what clients do (mixed)\n"
                "  --mishaps A,B    only these happen; none: nothing\n"
-               "  --bricks N, --clients N (3, 2)\n"
+               "  --bricks N, --clients N (drawn from the seed)\n"
                "  --trace FILE     writes a Chrome trace\n"
                "  --history FILE   writes a line for everything that is hashed, to compare two runs\n"
                "  --log LEVEL      writes the log of all processes to stderr\n"
@@ -168,7 +168,7 @@ parse_one(struct command *cmd, int opt, const char *arg)
 int
 main(int argc, char **argv)
 {
-  struct command cmd = {.plan = {.seconds = 30, .bricks = 3, .clients = 2, .log = GI_LOG_NONE, .workload = &sim_workloads[0]}};
+  struct command cmd = {.plan = {.seconds = 30, .log = GI_LOG_NONE, .workload = &sim_workloads[0]}};
   int opt;
   while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
     if (!parse_one(&cmd, opt, optarg)) {

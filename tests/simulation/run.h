@@ -15,7 +15,7 @@
 struct sim_plan {
   uint64_t seed;
   uint64_t seconds; /* of trouble, virtual */
-  unsigned bricks, clients;
+  unsigned bricks, clients; /* 0: drawn from the seed */
   const struct sim_workload *workload;
   uint64_t mishaps; /* sim_mishaps_plan.only, or SIM_NO_MISHAPS */
   const char *trace, *history; /* files or NULL */
@@ -29,6 +29,7 @@ struct sim_outcome {
   unsigned violations;
   char violation[512]; /* the first */
   uint64_t struck[32]; /* by mishap */
+  uint64_t replaced;   /* bricks by empty ones */
   struct sim_net_stats net;
 };
 

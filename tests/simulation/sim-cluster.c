@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#define BRICK_PORT 49152
-#define VOLUME_ID "5f3c1d00-0000-4000-8000-000000000001"
 #define WALL_BASE_NS (1700000000ull * SIM_S) /* as in sim-reactor.c */
 #define SKEW_NS (2 * SIM_S)                  /* clocks of machines differ by so much */
 
@@ -46,55 +44,29 @@ static const struct gi_xlator_class top_class = {
     .notify = top_notify,
 };
 
-/* ---- volfiles, as cli/glusterishd/volgen.c writes them ---- */
+/* ---- bricks that are not ours ---- */
 
-static char *
-brick_volfile(const struct sim_cluster *c)
+/* Between protocol/client and cluster/replicate: a brick of GlusterFS tells nothing of what ours can do. */
+static void
+foreign_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  const char *options = c->config.brick_options ? c->config.brick_options : "";
-  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " VOLUME_ID "\n"
-                     " option shared-brick-count 1\n%s\nend-volume\n"
-                     "volume vol-access-control\n type features/access-control\n subvolumes vol-posix\nend-volume\n"
-                     "volume vol-locks\n type features/locks\n subvolumes vol-access-control\nend-volume\n"
-                     "volume vol-io-threads\n type performance/io-threads\n subvolumes vol-locks\nend-volume\n"
-                     "volume vol-index\n type features/index\n option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n"
-                     " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.vol-\n"
-                     " subvolumes vol-io-threads\nend-volume\n"
-                     "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR "\n"
-                     " option volume-id " VOLUME_ID "\n subvolumes vol-index\nend-volume\n"
-                     "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
-                     " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR "\n"
-                     "end-volume\n",
-                     options, BRICK_PORT);
+  if (event == GI_EVENT_CHILD_UP)
+    gi_notify_up(x, event, NULL);
+  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL || event == GI_EVENT_MEASURE)
+    gi_notify_down(x, event, data);
+  else
+    gi_notify_up(x, event, data);
 }
 
-static char *
-client_volfile(const struct sim_cluster *c)
-{
-  char *text = NULL;
-  size_t len;
-  FILE *out = open_memstream(&text, &len);
-  char address[16];
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    fprintf(out,
-            "volume vol-client-%u\n type protocol/client\n option remote-host %s\n option remote-port %d\n"
-            " option remote-subvolume " SIM_BRICK_DIR "\n option transport-type tcp\n option send-gids true\n%s\nend-volume\n",
-            i, sim_net_host_address(c->machine[i].process->host, address), BRICK_PORT,
-            c->config.client_options ? c->config.client_options : "");
-  fprintf(out, "volume vol-replicate-0\n type cluster/replicate\n option volume-id " VOLUME_ID "\n option afr-pending-xattr ");
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    fprintf(out, "%svol-client-%u", i ? "," : "", i);
-  fprintf(out, "\n%s\n subvolumes", c->config.replicate_options ? c->config.replicate_options : "");
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    fprintf(out, " vol-client-%u", i);
-  fprintf(out, "\nend-volume\n"
-               "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n"
-               "volume vol-utime\n type features/utime\n subvolumes vol-dht\nend-volume\n"
-               "volume vol\n type debug/io-stats\n subvolumes vol-utime\nend-volume\n"
-               "volume top\n type sim/top\n subvolumes vol\nend-volume\n");
-  fclose(out);
-  return text;
-}
+static const struct gi_xlator_class foreign_class = {
+    .abi = GI_XLATOR_ABI,
+    .type = "sim/foreign",
+    .version = "0",
+    .summary = "Hides what a brick of ours can do beyond the protocol.",
+    .min_children = 1,
+    .max_children = 1,
+    .notify = foreign_notify,
+};
 
 /* ---- bricks ---- */
 
@@ -134,12 +106,14 @@ brick_prepare(struct sim_process *p, void *arg)
   p->ctx.on_dead_disk = dead_disk;
 }
 
-static void
-mark_brick(struct sim_machine *m)
+void
+sim_machine_format(struct sim_machine *m)
 {
   struct gi_gfid id;
+  sim_disk_free(&m->disk);
+  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .arg = m});
   struct gi_fs *fs = sim_disk_view(m->disk);
-  GI_ASSERT(gi_gfid_parse(VOLUME_ID, &id));
+  GI_ASSERT(gi_gfid_parse(SIM_VOLUME_ID, &id));
   GI_ASSERT(sim_disk_make_dir(m->disk, SIM_BRICK_DIR) == 0);
   int fd = gi_fs_openat(fs, AT_FDCWD, SIM_BRICK_DIR, O_RDONLY | O_DIRECTORY, 0);
   GI_ASSERT(fd >= 0 && gi_fs_fsetxattr(fs, fd, "trusted.glusterfs.volume-id", id.b, sizeof(id.b), 0) == 0);
@@ -154,15 +128,14 @@ machine_new(struct sim_cluster *c, unsigned i)
   struct sim_machine *m = &c->machine[i];
   char name[24];
   snprintf(name, sizeof(name), "brick-%u", i);
-  GI_CLEANUP_FREE char *volfile = brick_volfile(c);
+  GI_CLEANUP_FREE char *volfile = sim_brick_volfile(&c->config, i);
   m->cluster = c;
   m->rng = sim_rng_new(c->w->seed, (2ull << 32) + i);
   m->process = sim_process_new(c->w, 1 + i, name, sim_net_host(c->w->net, name), volfile, SIM_BRICK_DIR);
   m->process->skew_ns = (int64_t)sim_rng_below(&m->rng, SKEW_NS);
   m->process->prepare = brick_prepare;
   m->process->arg = m;
-  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .arg = m});
-  mark_brick(m);
+  sim_machine_format(m);
 }
 
 void
@@ -176,7 +149,10 @@ void
 sim_machine_power_loss(struct sim_machine *m)
 {
   sim_process_crash(m->process, true);
+  if (m->healer)
+    sim_process_crash(m->healer, true);
   m->scarred = true;
+  m->power_losses++;
   sim_view_free(&m->view);
   sim_disk_power_loss(m->disk);
 }
@@ -187,7 +163,27 @@ sim_machine_start(struct sim_machine *m)
   if (m->process->state != SIM_DOWN)
     return true;
   sim_view_free(&m->view); /* of one that stopped in order, or could not start */
-  return sim_process_start(m->process);
+  if (!sim_process_start(m->process))
+    return false;
+  return sim_machine_start_healer(m);
+}
+
+bool
+sim_machine_start_healer(struct sim_machine *m)
+{
+  return !m->healer || m->healer->state != SIM_DOWN || sim_process_start(m->healer);
+}
+
+/* Its volfile names all hosts, so they exist already. */
+static void
+healer_new(struct sim_cluster *c, unsigned i)
+{
+  struct sim_machine *m = &c->machine[i];
+  char name[24];
+  snprintf(name, sizeof(name), "healer-%u", i);
+  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, (int)i);
+  m->healer = sim_process_new(c->w, 1 + SIM_BRICKS + SIM_CLIENTS + i, name, m->process->host, volfile, NULL);
+  m->healer->skew_ns = m->process->skew_ns;
 }
 
 /* ---- clients ---- */
@@ -218,6 +214,14 @@ client_started(struct sim_process *p, void *arg)
     sim_process_call(p, session_start, c);
 }
 
+void
+sim_client_begin(struct sim_client *c, void (*session)(struct sim_client *c))
+{
+  c->session = session;
+  if (sim_process_runs(c->process))
+    sim_process_call(c->process, session_start, c);
+}
+
 static void
 client_ending(struct sim_process *p, bool crashed, void *arg)
 {
@@ -233,7 +237,7 @@ client_new(struct sim_cluster *c, unsigned i)
   struct sim_client *client = &c->client[i];
   char name[24];
   snprintf(name, sizeof(name), "client-%u", i);
-  GI_CLEANUP_FREE char *volfile = client_volfile(c);
+  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, -1);
   client->cluster = c;
   client->number = i;
   client->rng = sim_rng_new(c->w->seed, (3ull << 32) + i);
@@ -252,10 +256,13 @@ sim_cluster_new(struct sim_world *w, const struct sim_cluster_config *config)
   struct sim_cluster *c = gi_new(struct sim_cluster);
   GI_ASSERT(config->bricks <= SIM_BRICKS && config->clients <= SIM_CLIENTS);
   gi_class_register(&top_class);
+  gi_class_register(&foreign_class);
   c->w = w;
   c->config = *config;
   for (unsigned i = 0; i < config->bricks; i++)
     machine_new(c, i);
+  for (unsigned i = 0; i < config->bricks && config->healers; i++)
+    healer_new(c, i);
   for (unsigned i = 0; i < config->clients; i++)
     client_new(c, i);
   return c;
@@ -273,6 +280,9 @@ sim_cluster_free(struct sim_cluster **cp)
     sim_process_free(&c->client[i].process);
   }
   for (unsigned i = 0; i < c->config.bricks; i++) {
+    if (c->machine[i].healer)
+      sim_process_crash(c->machine[i].healer, false);
+    sim_process_free(&c->machine[i].healer);
     sim_process_crash(c->machine[i].process, false);
     sim_process_free(&c->machine[i].process);
     sim_view_free(&c->machine[i].view);
@@ -288,6 +298,10 @@ sim_cluster_repair(struct sim_cluster *c)
     sim_process_thaw(c->machine[i].process);
     if (!sim_machine_start(&c->machine[i]))
       sim_violation(c->w, "brick-%u cannot start: %s", i, c->machine[i].process->why.text);
+    if (c->machine[i].healer)
+      sim_process_thaw(c->machine[i].healer);
+    if (!sim_machine_start_healer(&c->machine[i]))
+      sim_violation(c->w, "healer-%u cannot start: %s", i, c->machine[i].healer->why.text);
   }
   for (unsigned i = 0; i < c->config.clients; i++) {
     sim_process_thaw(c->client[i].process);
@@ -348,22 +362,42 @@ bricks_down(const struct sim_cluster *c)
   return true;
 }
 
+static bool
+healers_down(const struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (c->machine[i].healer && c->machine[i].healer->state != SIM_DOWN)
+      return false;
+  return true;
+}
+
 void
-sim_cluster_stop(struct sim_cluster *c, uint64_t ns)
+sim_cluster_leave(struct sim_cluster *c, uint64_t ns)
 {
   for (unsigned i = 0; i < c->config.clients; i++)
     c->client[i].leave = true;
   if (!run_until(c, ns, sessions_over))
     for (unsigned i = 0; i < c->config.clients; i++)
-      if (c->client[i].tasks > 0)
+      if (c->client[i].tasks > 0) {
         sim_violation(c->w, "client-%u: %u operations are not answered after %llu s", i, c->client[i].tasks,
                       (unsigned long long)(ns / SIM_S));
+        sim_process_crash(c->client[i].process, false); /* it would not end in order */
+      }
+}
+
+void
+sim_cluster_stop(struct sim_cluster *c, uint64_t ns)
+{
   for (unsigned i = 0; i < c->config.clients; i++)
     sim_process_stop(c->client[i].process);
   run_until(c, ns, clients_down);
   for (unsigned i = 0; i < c->config.bricks; i++)
+    if (c->machine[i].healer)
+      sim_process_stop(c->machine[i].healer);
+  run_until(c, ns, healers_down);
+  for (unsigned i = 0; i < c->config.bricks; i++)
     sim_process_stop(c->machine[i].process);
   run_until(c, ns, bricks_down);
-  if (!clients_down(c) || !bricks_down(c))
+  if (!clients_down(c) || !healers_down(c) || !bricks_down(c))
     sim_violation(c->w, "a process does not end");
 }

@@ -11,16 +11,18 @@
 #include "tests/simulation/sim-disk.h"
 #include "tests/simulation/sim-process.h"
 
-#define SIM_BRICKS 5
+#define SIM_BRICKS 6
 #define SIM_CLIENTS 6
 #define SIM_VOLUME "vol"
+#define SIM_VOLUME_ID "5f3c1d00-0000-4000-8000-000000000001"
 #define SIM_BRICK_DIR "/brick" /* on every machine's disk */
 
 struct sim_cluster_config {
   unsigned bricks, clients;
-  const char *replicate_options; /* volfile lines or NULL */
-  const char *client_options;    /* of protocol/client */
-  const char *brick_options;     /* of storage/posix */
+  bool healers;     /* a self-heal daemon on every machine */
+  bool arbiter;     /* the last of three bricks */
+  uint32_t foreign; /* bricks that hide what only ours can do */
+  char replicate_options[512]; /* volfile lines */
 };
 
 struct sim_cluster;
@@ -28,10 +30,12 @@ struct sim_cluster;
 struct sim_machine {
   struct sim_cluster *cluster;
   struct sim_process *process;
+  struct sim_process *healer; /* NULL: none */
   struct sim_disk *disk;
   struct sim_rng rng; /* of the disk */
   struct gi_fs *view; /* the running brick's; NULL while it is down */
   bool scarred;       /* it lost power, or its disk failed: an object whose last name went may have kept its handle */
+  unsigned power_losses;
 };
 
 struct sim_client {
@@ -47,11 +51,16 @@ struct sim_client {
   uint64_t op_sequence;
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);
+  void (*setup)(struct sim_client *c); /* of the workload, on a task */
+  bool ready;                          /* it has ended */
 };
 
 struct sim_cluster {
   struct sim_world *w;
   struct sim_cluster_config config;
+  struct sim_model *model; /* what the workload did; NULL: nobody wants to know */
+  unsigned replaced; /* the brick that the administrator announces as new */
+  bool announced;
   struct sim_machine machine[SIM_BRICKS];
   struct sim_client client[SIM_CLIENTS];
 };
@@ -63,14 +72,26 @@ void sim_cluster_free(struct sim_cluster **c);
 void sim_cluster_start(struct sim_cluster *c);
 /* Everything that is down is started, everything frozen goes on. */
 void sim_cluster_repair(struct sim_cluster *c);
-/* Ends the sessions of all clients, then the clients, then the bricks, in order, and waits for it at most `ns`. What is left then is
- * a violation. */
+/* Ends the sessions of all clients and waits for it at most `ns`. An operation that is not answered then is a violation. */
+void sim_cluster_leave(struct sim_cluster *c, uint64_t ns);
+/* Ends the clients, then the healers, then the bricks, in order, each within `ns`. What is left then is a violation. */
 void sim_cluster_stop(struct sim_cluster *c, uint64_t ns);
+/* The sessions of a client begin: now, and again whenever it is started. */
+void sim_client_begin(struct sim_client *c, void (*session)(struct sim_client *c));
 bool sim_cluster_clients_up(const struct sim_cluster *c);
 
 void sim_machine_crash(struct sim_machine *m); /* kill -9 of the brick */
 void sim_machine_power_loss(struct sim_machine *m);
 /* If it is down. False: it cannot (a faulty disk); process->why. */
 bool sim_machine_start(struct sim_machine *m);
+bool sim_machine_start_healer(struct sim_machine *m);
+/* A new disk with an empty brick of the volume, durable. The brick must be down. */
+void sim_machine_format(struct sim_machine *m);
+
+/* sim-volfile.c: what the seed leaves open is drawn; `bricks` 0: their number too. */
+void sim_config_draw(struct sim_cluster_config *config, uint64_t seed);
+char *sim_brick_volfile(const struct sim_cluster_config *config, unsigned i); /* owned by the caller */
+/* `healer` -1: a client's; else the self-heal daemon's of that machine. */
+char *sim_client_volfile(const struct sim_cluster *c, int healer);
 
 #endif

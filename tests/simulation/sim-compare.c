@@ -22,7 +22,7 @@ static const char *const ignored[] = {"trusted.afr.",        "security.selinux",
 struct look {
   char *why;
   size_t len;
-  bool crashed;
+  bool crashed, no_content;
   struct gi_gfid *gfid; /* of everything found, for the handles */
   unsigned count, room;
 };
@@ -294,7 +294,7 @@ same_object(struct look *l, const char *path, const struct sim_inode *a, const s
     return differ(l, "%s: a link to %s on the first, to %s on the second", path, a->text, b->text);
   if (!xattrs_within(l, path, a, b, "first") || !xattrs_within(l, path, b, a, "second"))
     return false;
-  return !S_ISREG(a->attr.mode) || same_content(l, path, a, b);
+  return !S_ISREG(a->attr.mode) || l->no_content || same_content(l, path, a, b);
 }
 
 static bool
@@ -326,7 +326,14 @@ same_below(struct look *l, const char *path, const struct sim_inode *a, const st
 bool
 sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len)
 {
-  struct look l = {.why = why, .len = len};
+  return sim_disk_same_but(a, a_path, b, b_path, false, why, len);
+}
+
+bool
+sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, bool no_content, char *why,
+                  size_t len)
+{
+  struct look l = {.why = why, .len = len, .no_content = no_content};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
   return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) &&

@@ -96,11 +96,18 @@ void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
  * xattrs except those replicas may differ in (replicate.md 7.4); and in each every object with a gfid has its handle and every
  * handle its names. Else the first difference in words is in `why`. */
 bool sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len);
+/* The same; `no_content`: one of them is an arbiter's. */
+bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, bool no_content, char *why,
+                       size_t len);
 /* The second half alone: handles and names of one brick are one to one. */
 bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len);
 /* The same, but the handle of a directory may be left without the directory, as a crash can leave it: nobody takes that for a
  * directory, and the next one of that gfid replaces it. sim_disk_same allows it too. */
 bool sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size_t len);
+/* Nothing waits to be healed: the heal indices are empty and all counters of replication are zero. */
+bool sim_disk_clean(struct sim_disk *d, const char *path, char *why, size_t len);
+/* The first half of it. */
+bool sim_disk_indices_empty(struct sim_disk *d, const char *path, char *why, size_t len);
 /* Everything below a directory as text: one line per object, then its xattrs. */
 void sim_disk_dump(struct sim_disk *d, const char *path, FILE *out);
 

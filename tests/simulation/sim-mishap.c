@@ -3,6 +3,7 @@
  * See sim-mishap.h.
  */
 #include "tests/simulation/sim-mishap.h"
+#include "tests/simulation/sim-model.h"
 #include "tests/simulation/sim-trace.h"
 
 #define UNDER_WAY_MAX 8
@@ -133,6 +134,7 @@ power_loss(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *
   if (!sim_process_runs(m->process))
     return false;
   sim_machine_power_loss(m);
+  sim_model_power_loss(c->model);
   return true;
 }
 
@@ -175,6 +177,43 @@ static void
 disk_mend(struct sim_cluster *c, const struct sim_mishap_state *s)
 {
   sim_disk_set_faults(c->machine[s->a].disk, 0);
+}
+
+/* ---- healers ---- */
+
+static bool
+healer_crash(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *s)
+{
+  struct sim_machine *m = any_machine(c, rng, &s->a);
+  if (!m->healer || !sim_process_runs(m->healer))
+    return false;
+  sim_process_crash(m->healer, false);
+  return true;
+}
+
+static void
+healer_mend(struct sim_cluster *c, const struct sim_mishap_state *s)
+{
+  struct sim_machine *m = &c->machine[s->a];
+  if (m->process->state != SIM_DOWN || !c->w->net->host[m->process->host].off)
+    sim_machine_start_healer(m);
+}
+
+static bool
+healer_freeze(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *s)
+{
+  struct sim_machine *m = any_machine(c, rng, &s->a);
+  if (!m->healer || m->healer->state != SIM_RUNNING)
+    return false;
+  sim_process_freeze(m->healer);
+  return true;
+}
+
+static void
+healer_thaw(struct sim_cluster *c, const struct sim_mishap_state *s)
+{
+  if (c->machine[s->a].healer)
+    sim_process_thaw(c->machine[s->a].healer);
 }
 
 /* ---- clients ---- */
@@ -223,6 +262,8 @@ const struct sim_mishap sim_mishaps[] = {
     {"brick-stop", "a brick process is stopped in order", 4, brick_stop, brick_mend},
     {"brick-freeze", "a brick process does not run for a while", 6, brick_freeze, brick_thaw},
     {"disk-faults", "calls to a brick's disk fail now and then", 3, disk_faults, disk_mend},
+    {"healer-crash", "a self-heal daemon is killed", 5, healer_crash, healer_mend},
+    {"healer-freeze", "a self-heal daemon does not run for a while", 3, healer_freeze, healer_thaw},
     {"client-crash", "a client is killed, or its machine loses power", 4, client_crash, client_mend},
     {"client-freeze", "a client does not run for a while", 4, client_freeze, client_thaw},
 };

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define LIST_BYTES 4096
+#define PID_ADD_BRICK (-12) /* replicate.md 1 */
 
 /* ---- making and sending ---- */
 
@@ -185,6 +186,20 @@ sim_op_setxattr(struct sim_client *c, struct gi_inode *inode, const char *name, 
   gi_loc_set_inode(&fop->loc, inode);
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, name, value, len);
+  return op_end(c, fop);
+}
+
+int
+sim_op_new_brick(struct sim_client *c, unsigned brick)
+{
+  struct gi_fop *fop = op_new(c, GI_FOP_SETXATTR);
+  GI_CLEANUP_FREE char *name = gi_asprintf("vol-client-%u", brick);
+  struct gi_inode *root = sim_op_root(c);
+  fop->caller.pid = PID_ADD_BRICK;
+  gi_loc_set_inode(&fop->loc, root);
+  gi_inode_unref(&root);
+  fop->args.dict = gi_dict_new();
+  gi_dict_set_str(fop->args.dict, "trusted.replace-brick", name);
   return op_end(c, fop);
 }
 

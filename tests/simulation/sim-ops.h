@@ -23,6 +23,8 @@ int sim_op_flush(struct sim_client *c, struct gi_fd *fd);
 int sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size);
 int sim_op_chmod(struct sim_client *c, struct gi_inode *inode, uint32_t mode);
 int sim_op_setxattr(struct sim_client *c, struct gi_inode *inode, const char *name, const void *value, uint32_t len);
+/* What the management daemon says when a brick was replaced by an empty one. */
+int sim_op_new_brick(struct sim_client *c, unsigned brick);
 /* The value's length, at most `size` bytes of it in `value`. */
 ssize_t sim_op_getxattr(struct sim_client *c, struct gi_inode *inode, const char *name, void *value, size_t size);
 int sim_op_unlink(struct sim_client *c, struct gi_inode *dir, const char *name);

@@ -53,7 +53,8 @@ sim_process_start(struct sim_process *p)
   p->reactor->host = p->host;
   p->reactor->skew_ns = p->skew_ns;
   context(p);
-  sim_net_power(p->w->net, p->host, true);
+  if (p->w->net->host[p->host].off)
+    sim_net_power(p->w->net, p->host, true);
   sim_trace_mark(p->w, p->reactor, "process", "%s starts", p->name);
   if (p->prepare)
     p->prepare(p, p->arg);

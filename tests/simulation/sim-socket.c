@@ -544,6 +544,8 @@ sim_socket_close(struct sim_socket *s, bool silent)
   s->closed = true;
   s->silent = silent;
   s->io = NULL;
+  gi_list_del(&s->waiting); /* nobody accepts it any more */
+  gi_list_init(&s->waiting);
   sim_event_cancel(s->net->w, &s->ready);
   sim_event_cancel(s->net->w, &s->syn);
   while (!gi_list_empty(&s->backlog)) {

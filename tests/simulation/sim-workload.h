@@ -11,6 +11,9 @@ struct sim_workload {
   const char *name, *summary;
   /* On a task of the client, until c->leave; may start more of them with sim_client_task. */
   void (*session)(struct sim_client *c);
+  /* On a task of the first client before trouble begins, and when all copies are the same again; may be NULL. */
+  void (*setup)(struct sim_client *c);
+  void (*check_disk)(struct sim_cluster *c, unsigned brick);
 };
 
 extern const struct sim_workload sim_workloads[];
@@ -18,5 +21,10 @@ extern const unsigned sim_workloads_count;
 
 /* A further task of the client, counted: it must end when c->leave is set. */
 void sim_client_task(struct sim_client *c, void (*fn)(struct sim_client *c));
+
+/* sim-register.c: the files of the workload "register", made before anything goes wrong; and what a brick holds of them in the end. */
+void sim_register_setup(struct sim_client *c);
+void sim_register_session(struct sim_client *c);
+void sim_register_check_disk(struct sim_cluster *c, unsigned brick);
 
 #endif

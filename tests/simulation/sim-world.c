@@ -3,6 +3,7 @@
  * Virtual time and its heap of events. See sim-world.h.
  */
 #include "tests/simulation/sim-world.h"
+#include "libglusterish/log.h"
 #include "tests/simulation/sim-reactor.h"
 #include "tests/simulation/sim-trace.h"
 
@@ -209,6 +210,7 @@ sim_violation(struct sim_world *w, const char *fmt, ...)
     memcpy(w->violation, text, sizeof(text));
   sim_world_hash(w, "violation", 0, 0, text, strlen(text));
   sim_trace_mark(w, NULL, "violation", "%s", text);
+  gi_log(GI_LOG_ERROR, "invariant", 1, "VIOLATION: %s", text);
 }
 
 /* ---- life ---- */
