@@ -239,12 +239,12 @@ generation_change_closes_a_session(void **state)
   rig_forget(r);
   rig_run(r, f = rig_write(r, fd, 10, 10));
   rig_done(f, 10, 0);
-  rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
+  rig_log(r, 0, "X:d-1 U:0 L:0 X:2d+1,d+1 WRITE");
   rig_up(r, 2);
   rig_forget(r);
   rig_run(r, f = rig_write(r, fd, 20, 10));
   rig_done(f, 10, 0);
-  rig_log(r, 0, "X:2d+1,d-1 U:0 L:0 X:d+1 WRITE");
+  rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
   rig_log(r, 2, "L:0 X:d+1 WRITE");
   rig_marks(r, 0, 5, "2d1,D:d1");
   rig_free_clean(r);
@@ -305,7 +305,7 @@ file_missing_on_a_child_that_came_back(void **state)
     rig_run(r, f = rig_write(r, fd, 0, 10));
     rig_done(f, 10, 0);
   }
-  rig_log(r, 0, "L:0 X:d+1 WRITE WRITE WRITE");
+  rig_log(r, 0, "L:0 X:2d+1,d+1 WRITE WRITE WRITE");
   rig_log(r, 2, "OPEN");
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
   rig_marks(r, 0, 5, "2d1");

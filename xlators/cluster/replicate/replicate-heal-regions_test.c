@@ -177,7 +177,7 @@ only_what_was_written(void **state)
   put(y, 2 * MIB - 1, 2, 8);
   put(y, 3 * MIB, 64 * KIB, 9);
   assert_true(remembered(y, 0) && remembered(y, 1));
-  assert_int_equal(yard_mark(y, 0, "f", 2, REP_DATA), 3);
+  assert_int_equal(yard_mark(y, 0, "f", 2, REP_DATA), 6); /* before each write, and with what it wrote */
   yard_up(y, 2);
   assert_int_equal(healed(y, true), 4 * KIB + 8 * KIB + 64 * KIB);
   assert_false(remembered(y, 0) || remembered(y, 1));
@@ -313,8 +313,8 @@ a_counter_changed_by_another_brick_process(void **state)
 
   yard_down(y, 2);
   put(y, 10, 10, 7);
-  yard_set_mark(y, 0, "f", 2, (const int32_t[]){2, 0, 0});
-  yard_set_mark(y, 1, "f", 2, (const int32_t[]){2, 0, 0});
+  yard_set_mark(y, 0, "f", 2, (const int32_t[]){3, 0, 0});
+  yard_set_mark(y, 1, "f", 2, (const int32_t[]){3, 0, 0});
   spoil(y, 2, MIB, 10);
   yard_up(y, 2);
   healed(y, false);

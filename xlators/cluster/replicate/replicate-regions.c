@@ -135,14 +135,46 @@ rep_regions_watch(struct rep_txn *t, struct gi_fop *fop)
 
 /* ---- telling ---- */
 
+static void
+put_log(struct gi_fop *xattrop, const struct gi_region_log *log)
+{
+  uint32_t len;
+  GI_CLEANUP_FREE void *data = gi_region_log_encode(log, &len);
+
+  gi_dict_set_bin(gi_fop_xdata(xattrop), GI_REGIONS_KEY, data, len);
+}
+
+bool
+rep_regions_told_to(const struct rep_txn *t, unsigned i)
+{
+  return t->type == REP_DATA && ((t->rep->regions >> i) & 1);
+}
+
+/* Nothing was written yet. Should the session never tell, then dirty stays beside this, and nobody believes it. */
+void
+rep_regions_announce(struct rep_txn *t, unsigned i, uint32_t blame, struct gi_fop *xattrop)
+{
+  struct gi_region_log log = {0};
+
+  if (!rep_regions_told_to(t, i))
+    return;
+  rep_foreach(j, blame) {
+    struct gi_region_note *note = gi_region_log_add(&log, t->rep->pending_key[j]);
+
+    if (note)
+      note->count = 1;
+  }
+  put_log(xattrop, &log);
+  gi_region_log_clear(&log);
+}
+
 void
 rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop)
 {
   struct rep *rep = t->rep;
   struct gi_region_log log = {0};
-  uint32_t len;
 
-  if (t->type != REP_DATA || !((rep->regions >> i) & 1))
+  if (!rep_regions_told_to(t, i))
     return;
   if (t->wrote.unknown || t->keep_dirty || !rep_opts(rep)->ensure_durability) {
     GI_MARK("replicate: a session that cannot tell what a copy lacks");
@@ -157,10 +189,7 @@ rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop)
     note->dirty = (t->marking >> j) & 1;
     gi_regions_merge(&note->set, &t->wrote.fresh, GI_REGIONS_SESSION);
   }
-
-  GI_CLEANUP_FREE void *data = gi_region_log_encode(&log, &len);
-
-  gi_dict_set_bin(gi_fop_xdata(xattrop), GI_REGIONS_KEY, data, len);
+  put_log(xattrop, &log);
   gi_region_log_clear(&log);
 }
 

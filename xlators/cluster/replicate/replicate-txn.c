@@ -94,6 +94,8 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
   gi_loc_set_inode(&fop->loc, l->inode);
   if (index_key && l->name)
     gi_dict_set_str(gi_fop_xdata(fop), index_key, l->name);
+  if (t->state == REP_PRE_OP && t->telling)
+    rep_regions_announce(t, child, t->telling, fop);
   if (t->state == REP_POST_OP && t->blame[child])
     rep_regions_tell(t, child, fop);
   rep_fan_send(&t->fan, fop, child, log);
@@ -137,13 +139,44 @@ only_arbiter_knows(const struct rep_txn *t)
   return (sources & t->rep->arbiter) && !(sources & ~t->rep->arbiter);
 }
 
+static struct gi_dict *
+pre_op_dict(const struct rep_txn *t, uint32_t blame, int32_t dirty)
+{
+  return !blame && dirty ? gi_dict_ref(t->rep->pre_op[t->type]) : rep_marks_dict(t->rep, blame, t->type, dirty);
+}
+
+static void pre_op_done(struct rep_fan *fan);
+
+/* Raises dirty at the children of `locked` where that was not done already, and blames those that take no part and nobody has been
+ * told of. What follows may be answered before the post-op: by then all others must know, or a copy that missed it could be read
+ * when those who know are gone. */
+static void
+send_pre_op(struct rep_txn *t)
+{
+  const char *index_key = rep_opts(t->rep)->granular_entry_heal ? "glusterfs.xattrop-entry-create" : NULL;
+  uint32_t blame = t->rep->all & ~t->locked & ~t->told;
+  struct gi_dict *first = pre_op_dict(t, blame, 1), *again = pre_op_dict(t, blame, 0);
+
+  t->told |= blame;
+  t->telling = blame;
+  start_marks(t, pre_op_done);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_foreach(i, t->locked)
+      send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : first, index_key);
+  t->dirtied |= t->locked;
+  gi_dict_unref(&first);
+  gi_dict_unref(&again);
+  rep_fan_finish(&t->fan);
+}
+
 static void
 pre_op_done(struct rep_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   int err = fan->err;
 
-  t->active = t->locked & ~fan->failed;
+  t->locked &= ~fan->failed;
+  t->active = t->locked;
   t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
   if (!rep_quorum(t->rep, t->active))
     err = err ? err : ENOTCONN;
@@ -151,11 +184,15 @@ pre_op_done(struct rep_fan *fan)
     err = ENOTCONN;
   else if (!t->good)
     err = EIO;
-  else {
+  else if (t->rep->all & ~t->locked & ~t->told) {
+    GI_MARK("replicate: pre-op failed on some copies, the others are told");
+    send_pre_op(t);
+    return;
+  } else {
     open_gate(t);
     return;
   }
-  /* Nothing was changed: what waits fails, and the dirty marks are taken back. */
+  /* Nothing was changed: what waits fails, and the marks are taken back. */
   GI_MARK("replicate: pre-op without quorum or good copy");
   refuse(t, err);
   rep_txn_finish(t);
@@ -170,8 +207,6 @@ optimistic(const struct rep_txn *t)
 static void
 pre_op(struct rep_txn *t)
 {
-  const char *index_key = rep_opts(t->rep)->granular_entry_heal ? "glusterfs.xattrop-entry-create" : NULL;
-
   t->state = REP_PRE_OP;
   if (optimistic(t)) {
     t->active = t->locked;
@@ -179,17 +214,10 @@ pre_op(struct rep_txn *t)
     open_gate(t);
     return;
   }
-  struct gi_dict *again = t->dirtied ? rep_marks_dict(t->rep, 0, t->type, 0) : NULL; /* only asks */
-
   t->dirty_owed = true;
   t->marking |= t->locked;
   t->rep->metrics.pre_ops++;
-  start_marks(t, pre_op_done);
-  for (unsigned l = 0; l < t->nlogs; l++)
-    rep_foreach(i, t->locked)
-      send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : t->rep->pre_op[t->type], index_key);
-  gi_dict_unref(&again);
-  rep_fan_finish(&t->fan);
+  send_pre_op(t);
 }
 
 void
@@ -230,12 +258,22 @@ post_op_done(struct rep_fan *fan)
   rep_txn_unlock(t);
 }
 
+/* `told`: those the pre-op has blamed for nothing. */
 static struct gi_dict *
-post_op_dict(const struct rep_txn *t, uint32_t blame, int32_t dirty)
+post_op_dict(const struct rep_txn *t, uint32_t blame, uint32_t told, int32_t dirty)
 {
-  if (!blame && dirty < 0)
+  struct gi_dict *d;
+
+  if (!blame && !told && dirty < 0)
     return gi_dict_ref(t->rep->post_op[t->type]);
-  return rep_marks_dict(t->rep, blame, t->type, dirty);
+  d = rep_marks_dict(t->rep, blame, t->type, dirty);
+  rep_foreach(j, told) {
+    int32_t slot[REP_TYPES] = {0};
+
+    slot[t->type] = -1;
+    rep_marks_set(d, t->rep->pending_key[j], slot);
+  }
+  return d;
 }
 
 /* The new object itself says who lacks it, so that its contents are healed too (replicate.md 6.5). */
@@ -270,14 +308,16 @@ post_op(struct rep_txn *t)
   start_marks(t, post_op_done);
   rep_foreach(i, t->active) {
     int32_t dirty = dirty_delta(t, i);
+    /* Who keeps regions is told of them with an increment of their own. */
+    uint32_t blame = rep_regions_told_to(t, i) ? t->blame[i] : t->blame[i] & ~t->told, back = t->told & ~t->blame[i];
     struct gi_dict *dict;
 
-    if (!t->blame[i] && !dirty)
-      continue;
-    sent = true;
     if (t->blame[i])
       t->rep->healthy = 0;
-    dict = post_op_dict(t, t->blame[i], dirty);
+    if (!blame && !back && !dirty)
+      continue;
+    sent = true;
+    dict = post_op_dict(t, blame, back, dirty);
     for (unsigned l = 0; l < t->nlogs; l++)
       send_marks(t, i, l, dict, index_key);
     gi_dict_unref(&dict);

@@ -64,6 +64,8 @@ struct rep_txn {
   uint32_t accused;    /* children that the counters in replies to our marks blame */
   uint32_t good;       /* active ones nobody accuses */
   uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
+  uint32_t told;       /* whom the pre-op has blamed: those who take no part */
+  uint32_t telling;    /* those of them that the round under way blames */
   uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */
   uint32_t post_ok;    /* children whose marks are right after the post-op */
   int lock_err;
@@ -149,6 +151,10 @@ void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop); /* the replies of
 void rep_regions_sync_failed(struct rep_txn *t, const struct rep_fan *fan); /* the fsync at the end of the session */
 /* Adds to the xattrop by which child `i` blames t->blame[i] what those lack, if it is one of ours that keeps that. */
 void rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop);
+/* Whether a child keeps what it is told there. */
+bool rep_regions_told_to(const struct rep_txn *t, unsigned i);
+/* The same before anything is written: those of `blame` lack nothing yet. */
+void rep_regions_announce(struct rep_txn *t, unsigned i, uint32_t blame, struct gi_fop *xattrop);
 void rep_regions_forget(struct rep_txn *t);
 
 /* ---- replicate-copy.c ---- */

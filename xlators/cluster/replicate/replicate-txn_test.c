@@ -27,14 +27,14 @@ third_brick_down(void **state)
   rig_run(r, f = rig_write(r, fd, 0, 10));
   rig_done(f, 10, 0);
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_log(r, 0, "L:0 X:d+1 WRITE FSYNC X:2d+1,d-1 U:0");
+  rig_log(r, 0, "L:0 X:2d+1,d+1 WRITE FSYNC X:d-1 U:0");
   rig_run(r, f = rig_loc(r, GI_FOP_SETATTR, 6));
   rig_done(f, 0, 0);
-  rig_log(r, 0, "LOOKUP L:m X:m+1 SETATTR X:2m+1,m-1 U:m");
+  rig_log(r, 0, "LOOKUP L:m X:2m+1,m+1 SETATTR X:m-1 U:m");
   f = rig_entry(r, GI_FOP_CREATE, 1, "newf", 8);
   rig_run(r, f);
   rig_done(f, 0, 0);
-  rig_log(r, 0, "E:newf X:e+1 CREATE X:2e+1,e-1 X:2d+1,2m+1 EU:newf");
+  rig_log(r, 0, "E:newf X:2e+1,e+1 CREATE X:e-1 X:2d+1,2m+1 EU:newf");
   assert_string_equal(r->brick[0].index_names, "+newf");
   rig_run(r, rig_write(r, f->fd, 0, 10));
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, f->fd));
@@ -71,7 +71,7 @@ rename_marks_both_parents(void **state)
   gi_fop_set_entry(f, &f->loc2, fake_inode(r->s, 6), "to");
   rig_run(r, f);
   rig_done(f, 0, 0);
-  rig_log(r, 1, "LOOKUP E:f5 E:to X:e+1 X:e+1 RENAME X:2e+1,e-1 X:2e+1,e-1 EU:f5 EU:to");
+  rig_log(r, 1, "LOOKUP E:f5 E:to X:2e+1,e+1 X:2e+1,e+1 RENAME X:e-1 X:e-1 EU:f5 EU:to");
   rig_marks(r, 1, 1, "2e1");
   rig_marks(r, 1, 6, "2e1");
   assert_string_equal(r->brick[0].index_names, "+f5+to");
@@ -359,7 +359,7 @@ pre_op_fails_on_one(void **state)
   rig_run(r, f = rig_write(r, fd, 0, 10));
   rig_done(f, 10, 0);
   rig_log(r, 0, "L:0 X:d+1 U:0");
-  rig_log(r, 1, "L:0 X:d+1 WRITE X:0d+1,d-1 U:0");
+  rig_log(r, 1, "L:0 X:d+1 X:0d+1 WRITE X:d-1 U:0");
   rig_marks(r, 2, 5, "0d1");
   rig_free_clean(r);
 }
