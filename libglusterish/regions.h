@@ -21,6 +21,7 @@
 #define GI_REGION_END (UINT64_MAX / GI_REGION_BLOCK) /* as an end: that of the file, wherever it is */
 #define GI_REGIONS_SESSION 4096u /* most ranges that one session tells */
 #define GI_REGIONS_LOG 16384u    /* most ranges kept against one copy */
+#define GI_REGIONS_SMALL (64u << 10) /* bytes: a file up to here is healed as a whole, so nothing is remembered */
 #define GI_REGION_KEYS 16u       /* most copies of a log */
 #define GI_REGION_KEY 255u       /* longest name of a counter */
 

@@ -76,6 +76,18 @@ ok "it comes back" brick_back
 heals_by $((SIZE * 3 / 100)) "one page in a hundred"
 is "$(logs 1) $(logs 2)" "0 0" "then they forget it"
 
+# ---- written to while it is healed ----
+ok "a brick is killed for a while" kill_brick 1
+rewrite 655 10
+rewrite 4000 11 &
+writer=$!
+ok "it comes back under load" brick_back
+wait $writer
+ok "the application has seen nothing of it" test $? = 0
+heals 60 "written to while healed: healed"
+ok "written to while healed: identical" same_file
+BEFORE=$(moved)
+
 # ---- killed while it is written to, and those that remember are restarted ----
 gi volume set h cluster.self-heal-daemon off >/dev/null
 rewrite 2000 2 &

@@ -133,6 +133,10 @@ setup(struct machine *m, uint64_t seed)
   f->args.mode = S_IFREG | 0644;
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
   run(m, f);
+  f = gi_fop_new(m->graph, GI_FOP_TRUNCATE);
+  f->loc.gfid = gfid;
+  f->args.offset = 1 << 20;
+  run(m, f);
   sim_disk_sync(m->disk);
 }
 

@@ -178,7 +178,7 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
 
   if (rf->fan.ok && unstable(fop, &rf->fan)) {
     t->unstable++;
-    t->cut_by_name |= fop->kind == GI_FOP_TRUNCATE && fop->args.offset;
+    t->cut_by_name |= fop->kind == GI_FOP_TRUNCATE && fop->args.offset && t->rep->regions;
   }
   rep_regions_watch(t, fop);
   if (fop->kind == GI_FOP_FSYNC && rf->fan.ok == rf->fan.sent && rf->unstable_before > t->stable)

@@ -19,7 +19,7 @@
 
 #include <fcntl.h>
 
-#define SMALL (64u << 10)      /* bytes: healed without giving the writers' lock back */
+#define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
 #define TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME)
@@ -466,6 +466,7 @@ static int
 run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struct rep_heal_lock *writers)
 {
   struct data_heal dh = {.h = h, .v = v, .d = d, .source = (unsigned)d->source, .sinks = d->sinks};
+  uint64_t skipped;
   uint32_t done;
 
   dh.size = v->stat[d->source].size;
@@ -476,8 +477,7 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
   else
     heal_large(&dh, writers);
   gi_fd_unref(&dh.fd);
-  if (dh.partial)
-    h->bytes_skipped += dh.size - gi_regions_bytes(&dh.regions, dh.size);
+  skipped = dh.partial ? dh.size - gi_regions_bytes(&dh.regions, dh.size) : 0;
   gi_regions_clear(&dh.regions);
   if (dh.err)
     return -dh.err;
@@ -486,6 +486,7 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
   done = rep_heal_undo(h, v, REP_DATA, d, d->sources | dh.sinks, false, NULL);
   if (done != h->rep->all)
     return -ENOTCONN;
+  h->bytes_skipped += skipped;
   return dh.sinks == d->sinks ? REP_HEALED : -dh.sink_err;
 }
 

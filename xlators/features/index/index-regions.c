@@ -155,18 +155,21 @@ apply(const struct ix_job *job, struct gi_region_log *log)
 {
   const struct ix_told *t = job->told;
   int fd = t->unclear ? -1 : open_object(job);
+  struct stat st;
+  bool small;
   int64_t before;
 
   if (fd < 0) {
     gi_region_log_clear(log);
     return;
   }
+  small = !log->n && (gi_fs_fstat(job->fs, fd, &st) != 0 || st.st_size <= (off_t)GI_REGIONS_SMALL);
   for (unsigned i = 0; i < t->n; i++) {
     const char *key = t->change[i].key;
 
     if (!read_counter(job->fs, fd, key, &before))
       before = -1; /* matches no note */
-    ix_regions_change(log, key, before, t->change[i].delta, gi_region_log_find(&t->log, key));
+    ix_regions_change(log, key, before, t->change[i].delta, small ? NULL : gi_region_log_find(&t->log, key));
   }
   gi_fs_close(job->fs, fd);
 }
@@ -210,6 +213,8 @@ ix_regions_step(struct ix_job *job)
     return 0;
   t->done = true;
   had = load(job->fs, job->store_fd, job->gfid, &log);
+  if (!had && !t->log.n)
+    return 0;
   apply(job, &log);
   err = store(job, &log, had, &have);
   gi_region_log_clear(&log);

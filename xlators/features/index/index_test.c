@@ -422,6 +422,7 @@ setup_file(struct test *t)
     *slash = '/';
   }
   close(open(path, O_CREAT | O_WRONLY, 0600));
+  assert_int_equal(truncate(path, GI_REGIONS_SMALL + 1), 0);
 }
 
 static void
@@ -552,6 +553,25 @@ test_regions_without_a_future_go(void **state)
 }
 
 static void
+test_small_files_are_not_worth_it(void **state)
+{
+  struct test t;
+  char path[512];
+  setup_file(&t);
+  handle_path(&t, path);
+  assert_int_equal(truncate(path, GI_REGIONS_SMALL), 0);
+  blame(&t, 0, 1, 0);
+  assert_false(there(&t, LOG));
+  blame(&t, 1, -1, -1);
+  assert_int_equal(truncate(path, GI_REGIONS_SMALL + 1), 0);
+  blame(&t, 0, 1, 0);
+  assert_int_equal(truncate(path, 0), 0); /* it goes on once it began */
+  blame(&t, 1, 1, 0);
+  assert_int_equal(told(&t, 2, NULL), 1);
+  finish(&t);
+}
+
+static void
 test_damaged_regions(void **state)
 {
   struct test t;
@@ -581,7 +601,8 @@ main(void)
     cmocka_unit_test(test_entry_changes),  cmocka_unit_test(test_link_count_and_restart),
     cmocka_unit_test(test_over_the_wire),  cmocka_unit_test(test_old_base_goes),
     cmocka_unit_test(test_regions_follow_the_counter), cmocka_unit_test(test_regions_are_never_too_small),
-    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_damaged_regions),
+    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
+    cmocka_unit_test(test_damaged_regions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
