@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Three bricks, a replicate mount of ours and a self-heal daemon of the packaged GlusterFS, all from hand-written volfiles and
+# Three bricks, replicate mounts and self-heal daemons, each ours or of the packaged GlusterFS, all from hand-written volfiles and
 # without a management daemon. Source after tests/functional/lib.sh.
 #
 #   interop_begin real|ours     # bricks served by GlusterFS or by us; sets WORK and starts them
 #   interop_mount ours DIR [OPTION...]   # with us, or `real` with GlusterFS; options of cluster/replicate
-#   interop_shd                 # GlusterFS's self-heal daemon
+#   interop_shd real|ours       # GlusterFS's self-heal daemon or ours; shd_stop real|ours SIGNAL
 #   brick_stop N; brick_start N; marks N FILE
+#   GRANULAR=off                # before mounts and daemons: entries are not healed by their names
 #   ARBITER=3                   # before interop_begin: the third brick keeps no data
 
 VOLUME_ID=8306d860-1111-4222-8333-444455556666
@@ -87,7 +88,7 @@ X
   echo "    type cluster/replicate"
   echo "    option afr-pending-xattr v-client-0,v-client-1,v-client-2"
   echo "    option volume-id $VOLUME_ID"
-  echo "    option granular-entry-heal on"
+  echo "    option granular-entry-heal ${GRANULAR:-on}"
   echo "    option use-anonymous-inode yes"
   [ -n "${ARBITER:-}" ] && echo "    option arbiter-count 1"
   for o in "$@"; do echo "    option $o"; done
@@ -134,22 +135,28 @@ interop_mount() {
   mkdir -p "$dir"
   MOUNTS+=("$dir")
   client_volfile "$@" >"$WORK/mount-${dir##*/}.vol"
-  "$program" -f "$WORK/mount-${dir##*/}.vol" -l "$WORK/mount-${dir##*/}.log" -p "$WORK/mount-${dir##*/}.pid" "$dir"
+  "$program" -f "$WORK/mount-${dir##*/}.vol" -l "$WORK/mount-${dir##*/}.log" -p "$WORK/mount-${dir##*/}.pid" --acl "$dir"
   within 20 stat -t "$dir"
 }
 
 interop_shd() {
+  local who=$1 program=glusterfs timeout=5
+  [ "$who" = ours ] && program=$GLUSTERISHFS && timeout=60 # the least that the option's table allows
   client_volfile "iam-self-heal-daemon yes" "self-heal-daemon enable" "data-self-heal on" "metadata-self-heal on" \
-    "entry-self-heal on" "background-self-heal-count 0" "heal-timeout 5" >"$WORK/shd.vol"
+    "entry-self-heal on" "background-self-heal-count 0" "heal-timeout $timeout" >"$WORK/shd.vol"
   printf 'volume v\n    type debug/io-stats\n    subvolumes v-replicate-0\nend-volume\n' >>"$WORK/shd.vol"
-  glusterfs -f "$WORK/shd.vol" -l "$WORK/shd.log" -p "$WORK/shd.pid" -S "$WORK/shd.sock" --process-name glustershd --client-pid=-6 \
-    --xlator-option '*replicate*.node-uuid=11111111-2222-3333-4444-555555555555'
+  "$program" -f "$WORK/shd.vol" -l "$WORK/shd-$who.log" -p "$WORK/shd-$who.pid" -S "$WORK/shd-$who.sock" --process-name glustershd \
+    --client-pid=-6 --xlator-option '*replicate*.node-uuid=11111111-2222-3333-4444-555555555555'
 }
+
+# shd_stop WHO SIGNAL
+shd_stop() { end_process "$WORK/shd-$1.pid" "$2"; }
 
 interop_end() {
   local status=$? i
   for i in "${MOUNTS[@]}"; do mountpoint -q "$i" && unmount "$i"; done
-  end_process "$WORK/shd.pid" TERM
+  shd_stop real TERM
+  shd_stop ours TERM
   for i in 1 2 3; do
     [ -f "$WORK/b$i.pid" ] && kill -CONT "$(cat "$WORK/b$i.pid")" 2>/dev/null
     end_process "$WORK/b$i.pid" TERM

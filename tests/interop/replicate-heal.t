@@ -48,7 +48,7 @@ for kind in ours real; do
   is "$(tail -n 1 "$M/w/a")" "more" "the stale copy is not read"
   is "$(ls "$M/w" | tr '\n' ' ')" "a b hard ln newd newf rnd " "the stale names are not listed"
   echo third >>"$M/w/a"
-  ok "GlusterFS's self-heal daemon starts" interop_shd
+  ok "GlusterFS's self-heal daemon starts" interop_shd real
   ok "it heals everything" within 60 indices_empty
   is "$(tree_of 3)" "$(tree_of 1)" "brick 3 is like brick 1"
   is "$(tree_of 2)" "$(tree_of 1)" "brick 2 is like brick 1"
@@ -56,7 +56,7 @@ for kind in ours real; do
   [ $kind = real ] && break # they go on to the load below
   unmount "$M"
   MOUNTS=()
-  end_process "$WORK/shd.pid" TERM
+  shd_stop real TERM
   for n in 1 2 3; do brick_stop $n; done
   rm -rf "$WORK"/b?
 done

@@ -79,11 +79,12 @@ least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
   return set;
 }
 
-/* A good copy exists and others accuse only each other: they all lack nothing that it has, and are healed from it. */
+/* A good copy exists and others accuse only each other: they all lack nothing that it has, and are healed from it. In a directory
+ * also if it accuses one of them and that one another: with the first one's marks its list of changed names would go. */
 static void
-settle(const struct marks *m, struct rep_direction *d)
+settle(const struct marks *m, enum rep_type type, struct rep_direction *d)
 {
-  if (d->sources && !d->sinks)
+  if (d->sources && (!d->sinks || type == REP_ENTRY))
     d->sinks = accused_by(m, d->locked, d->locked) & ~d->sources;
 }
 
@@ -110,7 +111,7 @@ rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t lo
     return;
   }
   d->sinks = accused_by(&m, d->sources, locked) & ~d->sources;
-  settle(&m, d);
+  settle(&m, type, d);
 }
 
 /* ---- choosing among good copies ---- */
@@ -205,13 +206,14 @@ best_witnessed(const struct rep_direction *d, uint32_t mask)
   return set;
 }
 
+/* In whole seconds, the last of equals: so do the healers of GlusterFS, who must come to the same answer. */
 static unsigned
 newest_ctime(const struct rep_view *v, uint32_t mask)
 {
   unsigned best = (unsigned)rep_first(mask);
 
   rep_foreach(i, mask)
-    if (compare_time(&v->stat[i].ctime, &v->stat[best].ctime) >= 0)
+    if (v->stat[i].ctime.sec >= v->stat[best].ctime.sec)
       best = i;
   return best;
 }
@@ -341,30 +343,25 @@ merge(struct rep_direction *d)
 }
 
 static bool
-blames_nobody(const struct rep_view *v, unsigned i)
+blame_nobody(const struct rep_view *v, uint32_t mask)
 {
-  for (unsigned j = 0; j < v->rep->n; j++)
-    if (v->pending[REP_ENTRY][i][j])
-      return false;
+  rep_foreach(i, mask)
+    for (unsigned j = 0; j < v->rep->n; j++)
+      if (v->pending[REP_ENTRY][i][j])
+        return false;
   return true;
 }
 
 static void
 choose_entry(const struct rep_view *v, struct rep_direction *d)
 {
-  if (d->split_brain || any_witness(d, d->locked)) {
+  /* Good copies that know nothing of what the others missed: names that only the others have must not be lost. */
+  bool ignorant = d->sinks && blame_nobody(v, d->sources);
+
+  if (d->split_brain || ignorant || any_witness(d, d->locked))
     merge(d);
-    return;
-  }
-  if (d->sinks) {
-    rep_foreach(i, d->sources) {
-      if (!blames_nobody(v, i))
-        continue;
-      merge(d); /* it does not know what the sinks missed: names only it has must not be lost */
-      return;
-    }
-  }
-  d->source = preferred(v->rep, d->sources);
+  else
+    d->source = preferred(v->rep, d->sources);
 }
 
 /* ---- split brain ---- */

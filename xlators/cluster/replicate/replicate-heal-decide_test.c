@@ -9,7 +9,7 @@
 struct row {
   const char *what;
   int m[3][3], dirty[3];
-  unsigned size[3], ctime[3];
+  unsigned size[3], ctime[3], nsec[3]; /* nsec: of ctime */
   uint32_t sources, sinks;
   int source;
   bool split;
@@ -61,7 +61,7 @@ fill(struct fixture *f, const struct row *row, enum rep_type type, uint32_t mode
     v->dirty[type][i] = row->dirty[i];
     v->stat[i].mode = mode;
     v->stat[i].size = row->size[i];
-    v->stat[i].ctime.sec = row->ctime[i];
+    v->stat[i].ctime = (struct gi_time){row->ctime[i], row->nsec[i]};
     v->xdata[i] = gi_dict_new();
     for (unsigned j = 0; j < BRICKS; j++)
       v->pending[type][i][j] = row->m[i][j];
@@ -110,6 +110,8 @@ data_directions(void **state)
       {.what = "the smallest number there is", .m = {{0, 0, INT32_MIN}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "crashed client, equal sizes: newest ctime (11.3)", .dirty = {1, 1, 1}, .size = {9, 9, 9}, .ctime = {5, 7, 6},
        .sources = 2, .sinks = 5, .source = 1},
+      {.what = "crashed client: newer in the same second is a tie", .dirty = {1, 1, 1}, .size = {9, 9, 9}, .nsec = {5, 7, 6},
+       .sources = 4, .sinks = 3, .source = 2},
       {.what = "crashed client, ties: the last", .dirty = {1, 1, 1}, .size = {9, 9, 9}, .sources = 4, .sinks = 3, .source = 2},
       {.what = "crashed client: the largest", .dirty = {1, 1, 1}, .size = {9, 8, 7}, .ctime = {1, 2, 3}, .sources = 1, .sinks = 6,
        .source = 0},
@@ -305,7 +307,10 @@ entry_directions(void **state)
       {.what = "split brain merges (11.4)", .m = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, .sinks = 7, .source = -1},
       {.what = "no rule of quorum", .m = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}, .sinks = 7, .source = -1},
       {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1},
-      {.what = "a source that blames nobody merges", .m = {{0, 0, 3}}, .sinks = 7, .source = -1},
+      {.what = "one of two good ones knows what the third missed", .m = {{0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
+      {.what = "and if it is the other one", .m = {[1] = {0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
+      {.what = "a chain: all but the good one", .m = {{0, 1, 0}, {0, 0, 1}}, .sources = 1, .sinks = 6, .source = 0},
+      {.what = "the only good one blames nobody: merge", .m = {{0, 1, 0}, {1, 0, 0}}, .sinks = 7, .source = -1},
   };
 
   (void)state;
