@@ -127,6 +127,7 @@ rep_shd_down(struct rep *rep)
     return;
   shd->stopping = true;
   gi_timer_cancel(&shd->timer);
+  gi_timer_cancel(&shd->glance.timer);
   rep_queue_stop(&shd->queue);
 }
 
@@ -167,6 +168,7 @@ rep_shd_init(struct rep *rep)
   gi_timer_init(&shd->timer, rep->x->reactor, timed_out, shd);
   apply_options(shd);
   wait_for_timeout(shd);
+  rep_shd_glance_init(shd);
 }
 
 void
@@ -176,8 +178,9 @@ rep_shd_finish(struct rep *rep)
 
   if (!shd)
     return;
-  GI_ASSERT(!shd->crawling && !shd->questions);
+  GI_ASSERT(!shd->crawling && !shd->glance.looking && !shd->questions);
   gi_timer_finish(&shd->timer);
+  gi_timer_finish(&shd->glance.timer);
   gi_defer_cancel(&shd->start);
   rep_queue_finish(&shd->queue);
   rep_shd_forget_splits(shd);

@@ -89,6 +89,7 @@ bool rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *l
 #define REP_SHD_HISTORY 50   /* crawls remembered per brick */
 #define REP_SHD_SPLITS 1024  /* objects in split brain remembered */
 #define REP_SHD_RATE_S 10    /* seconds that rates are about */
+#define REP_SHD_GLANCE_S 5   /* seconds between glances at the bricks' indices */
 
 enum rep_index_dir { REP_INDEX_PENDING, REP_INDEX_DIRTY, REP_INDEX_CHANGES, REP_INDEX_DIRS, REP_INDEX_NONE = REP_INDEX_DIRS };
 
@@ -122,6 +123,13 @@ struct rep_rate { /* a ring of samples, one a second */
   unsigned at, used;
 };
 
+struct rep_glance {
+  struct gi_timer timer;
+  bool looking;
+  unsigned patience, skipped; /* glances that start no crawl although there is something; how many of them there were */
+  uint64_t progress;          /* the queue's, at the last glance that found something */
+};
+
 /* What does the work; tests bring their own. */
 struct rep_shd_engine {
   int (*inode)(struct rep_heal *h);
@@ -143,6 +151,7 @@ struct rep_shd {
   struct gi_list splits; /* struct rep_split, oldest first */
   unsigned nsplits;
   struct gi_timer timer;
+  struct rep_glance glance;
   struct gi_defer start;
 };
 
@@ -181,6 +190,11 @@ void rep_shd_down(struct rep *rep);                           /* PARENT_DOWN */
 void rep_shd_reconfigure(struct rep *rep);
 void rep_shd_answer(struct rep *rep, unsigned child, const struct gi_fop *fop); /* a reply; rep->shd is there */
 void rep_shd_wake(struct rep_shd *shd, bool index, bool full); /* that is to be crawled, as soon as it may */
+
+/* replicate-shd-glance.c */
+void rep_shd_glance_init(struct rep_shd *shd); /* from now on, every few seconds */
+void rep_shd_glance_later(struct rep_shd *shd);
+void rep_shd_glance(struct rep_shd *shd); /* now, unless a crawl runs or nothing could be healed */
 
 /* replicate-shd-crawl.c: on the crawler's task */
 extern const struct rep_shd_engine rep_shd_engine;

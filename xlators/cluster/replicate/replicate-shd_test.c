@@ -489,6 +489,36 @@ a_child_that_comes_back_starts_it(void **state)
   rig_free(r);
 }
 
+/* Nobody says that there is something: it is found by looking, ever less often while crawls are in vain. */
+static void
+glances_find_what_nobody_tells(void **state)
+{
+  struct rig *r = rig_prepare();
+  unsigned crawls = 0;
+
+  rig_start(r, "");
+  settle(r);
+  rep_shd_glance(r->rep->shd);
+  settle(r);
+  assert_int_equal(engine.heals[1], 0);
+  list(r, 0, REP_INDEX_PENDING, 1);
+  rep_shd_glance(r->rep->shd);
+  settle(r);
+  assert_int_equal(engine.heals[1], 1);
+  engine.result[2] = REP_HEAL_BUSY;
+  list(r, 1, REP_INDEX_DIRTY, 2);
+  for (int i = 0; i < 32; i++) {
+    unsigned before = engine.heals[2];
+
+    rep_shd_glance(r->rep->shd);
+    settle(r);
+    crawls += engine.heals[2] != before;
+  }
+  assert_in_range(crawls, 4, 6); /* after 1, 2, 4, 8, 16 in vain */
+  rep_shd_down(r->rep);
+  rig_free(r);
+}
+
 static void
 several_at_a_time_unless_limited(void **state)
 {
@@ -620,6 +650,7 @@ main(void)
       cmocka_unit_test(stale_names_go),
       cmocka_unit_test(only_local_bricks),
       cmocka_unit_test(a_child_that_comes_back_starts_it),
+      cmocka_unit_test(glances_find_what_nobody_tells),
       cmocka_unit_test(several_at_a_time_unless_limited),
       cmocka_unit_test(off_means_off),
       cmocka_unit_test(a_full_crawl_looks_at_every_name),
