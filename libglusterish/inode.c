@@ -319,6 +319,17 @@ gi_fd_bind(struct gi_fd *fd, const struct gi_gfid *gfid)
   gi_list_add_tail(&fd->inode->fds, &fd->inode_link);
 }
 
+void
+gi_fd_rebind(struct gi_fd *fd, const struct gi_gfid *gfid)
+{
+  if (fd->inode && !gi_gfid_equal(&fd->inode->gfid, gfid)) {
+    gi_list_del(&fd->inode_link);
+    gi_list_init(&fd->inode_link);
+    gi_inode_unref(&fd->inode);
+  }
+  gi_fd_bind(fd, gfid);
+}
+
 void *
 gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x)
 {

@@ -76,6 +76,8 @@ struct gi_fd *gi_fd_ref(struct gi_fd *fd);
 void gi_fd_unref(struct gi_fd **fd); /* the last one runs every fd_release */
 /* Gives a fd made without inode its inode (idempotent; the first to learn the gfid calls it). */
 void gi_fd_bind(struct gi_fd *fd, const struct gi_gfid *gfid);
+/* The same, but whatever was bound before: the CREATE was made twice, and this is what came of it. */
+void gi_fd_rebind(struct gi_fd *fd, const struct gi_gfid *gfid);
 void *gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x);
 
 /* For graph.c: the table's life. Freeing asserts that no inode is referenced and no fd is open. */

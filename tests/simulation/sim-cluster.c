@@ -3,6 +3,7 @@
  * See sim-cluster.h.
  */
 #include "tests/simulation/sim-cluster.h"
+#include "libglusterish/dump.h"
 #include "libglusterish/task.h"
 
 #include <errno.h>
@@ -372,11 +373,34 @@ healers_down(const struct sim_cluster *c)
 }
 
 void
+sim_cluster_dump(const struct sim_cluster *c, FILE *out)
+{
+  struct gi_dump d = {out};
+  const struct sim_process *p[2 * SIM_BRICKS + SIM_CLIENTS];
+  unsigned n = 0;
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    p[n++] = c->machine[i].process;
+    if (c->machine[i].healer)
+      p[n++] = c->machine[i].healer;
+  }
+  for (unsigned i = 0; i < c->config.clients; i++)
+    p[n++] = c->client[i].process;
+  for (unsigned i = 0; i < n; i++) {
+    fprintf(out, "==== %s\n", p[i]->name);
+    if (p[i]->ctx.graph)
+      gi_graph_statedump(p[i]->ctx.graph, &d);
+  }
+}
+
+void
 sim_cluster_leave(struct sim_cluster *c, uint64_t ns)
 {
   for (unsigned i = 0; i < c->config.clients; i++)
     c->client[i].leave = true;
-  if (!run_until(c, ns, sessions_over))
+  bool over = run_until(c, ns, sessions_over);
+  if (!over && c->config.dump)
+    sim_cluster_dump(c, stderr);
+  if (!over)
     for (unsigned i = 0; i < c->config.clients; i++)
       if (c->client[i].tasks > 0) {
         sim_violation(c->w, "client-%u: %u operations are not answered after %llu s", i, c->client[i].tasks,

@@ -21,6 +21,7 @@ struct sim_cluster_config {
   unsigned bricks, clients;
   bool healers;     /* a self-heal daemon on every machine */
   bool arbiter;     /* the last of three bricks */
+  bool dump;        /* the state of all processes to stderr when something does not end or heal */
   uint32_t foreign; /* bricks that hide what only ours can do */
   char replicate_options[512]; /* volfile lines */
 };
@@ -78,6 +79,7 @@ void sim_cluster_leave(struct sim_cluster *c, uint64_t ns);
 void sim_cluster_stop(struct sim_cluster *c, uint64_t ns);
 /* The sessions of a client begin: now, and again whenever it is started. */
 void sim_client_begin(struct sim_client *c, void (*session)(struct sim_client *c));
+void sim_cluster_dump(const struct sim_cluster *c, FILE *out); /* the state of all processes */
 bool sim_cluster_clients_up(const struct sim_cluster *c);
 
 void sim_machine_crash(struct sim_machine *m); /* kill -9 of the brick */

@@ -109,6 +109,8 @@ sim_settle(struct sim_cluster *c, uint64_t ns, bool full)
     if (settled(c, why, sizeof(why)))
       return true;
   }
+  if (c->config.dump)
+    sim_cluster_dump(c, stderr);
   sim_violation(c->w, "after %llu s: %s", (unsigned long long)(ns / SIM_S), why);
   return false;
 }

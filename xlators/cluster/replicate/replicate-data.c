@@ -237,8 +237,16 @@ static void
 data_opened(struct gi_fop *fop, int err)
 {
   struct rep *rep = rep_of(fop->at);
+  struct rep_inode *ri = rep_inode(rep, rep_fop_inode(fop));
 
-  if (fop->kind == GI_FOP_FSYNC && !rep_inode(rep, rep_fop_inode(fop))->session[REP_DATA] &&
+  if (fop->kind == GI_FOP_FSYNC && ri->unsynced) { /* once, as a kernel tells of a failed write-back */
+    rep_fop(rep, fop)->must_fail = ri->unsynced;
+    rep_fop(rep, fop)->must_err = EIO;
+    ri->unsynced = 0;
+    rep_session_submit(rep, fop, REP_DATA);
+    return;
+  }
+  if (fop->kind == GI_FOP_FSYNC && !ri->session[REP_DATA] &&
       rep_quorum(rep, rep_fd_opened(rep, fop->fd, rep->up)))
     direct_fsync(rep, fop);
   else

@@ -153,7 +153,7 @@ note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
 
   if (fop->kind == GI_FOP_CREATE) {
     rep_fd(t->rep, fop->fd)->opened |= ok;
-    gi_fd_bind(fop->fd, &st.gfid);
+    gi_fd_rebind(fop->fd, &st.gfid); /* a first attempt that was taken back made another file */
   }
   learn_new_object(t, fop, ok, &st);
 }

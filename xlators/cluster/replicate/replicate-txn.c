@@ -338,9 +338,11 @@ durable_done(struct rep_fan *fan)
 
   rep_regions_sync_failed(t, fan);
   rep_fan_clear(fan);
-  if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed))
+  if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed)) {
+    GI_MARK("replicate: the fsync of a session failed, the next one will tell");
+    rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)failed; /* its disk may answer the next fsync as if nothing had been */
     t->keep_dirty = true;
-  else if (failed)
+  } else if (failed)
     rep_account_blame(t, ok, failed);
   post_op(t);
 }

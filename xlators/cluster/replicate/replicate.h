@@ -119,6 +119,7 @@ struct rep_inode {
   uint64_t choice_until;                 /* …until this time, and while the set has the children… */
   uint32_t choice_epoch;                 /* …of this epoch */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
+  uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
   struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
