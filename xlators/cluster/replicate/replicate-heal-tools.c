@@ -188,9 +188,11 @@ check_counters(const struct rep *rep, unsigned i, struct rep_view *v)
          gi_gfid_text(&v->stat[i].gfid, text), bad, rep->x->children[i]->name);
 }
 
-static void
-read_counters(const struct rep *rep, unsigned i, struct rep_view *v)
+void
+rep_view_counters(struct rep_view *v, unsigned i)
 {
+  const struct rep *rep = v->rep;
+
   check_counters(rep, i, v);
   for (enum rep_type type = 0; type < REP_TYPES; type++) {
     rep_marks_slot(v->xdata[i], rep->dirty_key, type, &v->dirty[type][i]);
@@ -217,7 +219,7 @@ view_read(struct rep_heal *h, struct rep_fan *fan, struct rep_view *v)
   rep_foreach(i, fan->ok) {
     v->stat[i] = fan->reply[i]->rsp.stat;
     v->xdata[i] = gi_dict_ref(fan->reply[i]->rsp.xdata);
-    read_counters(h->rep, i, v);
+    rep_view_counters(v, i);
   }
   rep_foreach(i, fan->failed)
     v->err[i] = fan->reply[i]->rsp.err;

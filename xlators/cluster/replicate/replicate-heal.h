@@ -81,6 +81,7 @@ void rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const
                               struct rep_view *dir, struct rep_view *v);
 /* The general form: `fop` is any LOOKUP made by rep_heal_fop; consumed. */
 void rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v);
+void rep_view_counters(struct rep_view *v, unsigned i); /* reads them from v->xdata[i], and whether they are counters at all */
 void rep_view_clear(struct rep_view *v); /* all-zero is fine */
 bool rep_view_marked(const struct rep_view *v, enum rep_type type); /* any pending or dirty counter of that type */
 /* 0 if every child has the object, with one type. Else -ENOENT: none has it; -EAGAIN: some lack it, until the directory is healed;
