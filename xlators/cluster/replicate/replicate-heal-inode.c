@@ -123,15 +123,17 @@ static void
 judge(const struct rep_view *v, struct rep_inspection *in)
 {
   bool complete = v->ok == v->rep->all;
+  bool garbage = v->corrupt & v->ok; /* a counter that is not one: of what kind is unknown, so of every kind */
 
   in->mode = v->stat[rep_first(v->ok)].mode;
   in->partial = !complete;
   look_at_marks(v, in);
+  in->pending |= garbage;
   if (S_ISDIR(in->mode))
-    in->entry = rep_view_marked(v, REP_ENTRY);
+    in->entry = garbage || rep_view_marked(v, REP_ENTRY);
   else
-    in->data = rep_view_marked(v, REP_DATA) || (S_ISREG(in->mode) && !sizes_agree(v));
-  in->metadata = rep_view_marked(v, REP_META) || !attributes_agree(v);
+    in->data = garbage || rep_view_marked(v, REP_DATA) || (S_ISREG(in->mode) && !sizes_agree(v));
+  in->metadata = garbage || rep_view_marked(v, REP_META) || !attributes_agree(v);
   if (!complete)
     return; /* the missing ones may know better */
   in->split_data = in->data && splits(v, REP_DATA);

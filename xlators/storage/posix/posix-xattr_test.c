@@ -260,6 +260,26 @@ xattrop_adds_and_wraps(void **state)
 }
 
 static void
+xattrop_leaves_alone_what_has_another_length(void **state)
+{
+  static const uint8_t odd[13] = {1}, zero[12];
+  static const uint32_t lengths[] = {0, 1, 11, 13};
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, "f");
+  for (size_t i = 0; i < GI_ARRAY_LEN(lengths); i++) {
+    assert_int_equal(setxattr(path, "trusted.afr.v", odd, lengths[i], 0), 0);
+    assert_fails(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.v", zero, 12), EIO);
+    assert_fails(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.v", odd, 12), EIO);
+    assert_xattr(path, "trusted.afr.v", odd, lengths[i]);
+  }
+  brick_free(b);
+}
+
+static void
 xattrop_knows_its_other_operations(void **state)
 {
   BRICK(b, NULL);
@@ -512,6 +532,7 @@ main(void)
     cmocka_unit_test(acls_have_a_text_form),
     cmocka_unit_test(virtual_names_tell_paths),
     cmocka_unit_test(xattrop_adds_and_wraps),
+    cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
     cmocka_unit_test(xattrop_knows_its_other_operations),
     cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
     cmocka_unit_test(times_follow_the_clients_stamps),

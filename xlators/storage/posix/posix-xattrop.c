@@ -92,8 +92,10 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
     return EPERM;
   have = gi_zalloc(len);
   n = posix_at_get(op->p, at, pair->key, have, len);
-  if (n < 0 && errno != ENODATA)
+  if (n < 0 && errno != ENODATA && (errno != ERANGE || a.replace))
     return errno;
+  if (!a.replace && (n >= 0 ? (size_t)n != len : errno == ERANGE))
+    return EIO; /* it holds something else: nobody can say what that was to count */
   if (a.replace) {
     if (posix_at_set(op->p, at, pair->key, req, len, 0) < 0)
       return errno;
