@@ -11,7 +11,7 @@
 
 #define MAGIC "GiRegns1"
 #define MAGIC_BYTES 8
-#define HEAD_BYTES (MAGIC_BYTES + 8)
+#define HEAD_BYTES GI_REGION_LOG_HEAD
 
 /* ---- sets ---- */
 
@@ -203,6 +203,16 @@ put(uint8_t *p, uint64_t v)
   return p;
 }
 
+void
+gi_region_log_seal(void *log, uint32_t len)
+{
+  uint8_t *base = log;
+
+  GI_ASSERT(len >= HEAD_BYTES);
+  memcpy(base, MAGIC, MAGIC_BYTES);
+  store64(base + MAGIC_BYTES, checksum(base + HEAD_BYTES, len - HEAD_BYTES));
+}
+
 void *
 gi_region_log_encode(const struct gi_region_log *log, uint32_t *len)
 {
@@ -212,7 +222,6 @@ gi_region_log_encode(const struct gi_region_log *log, uint32_t *len)
   for (uint32_t i = 0; i < log->n; i++)
     room += GI_REGION_KEY + 10 * 4 + 20 * (size_t)log->note[i].set.n;
   base = gi_alloc(room);
-  memcpy(base, MAGIC, MAGIC_BYTES);
   p = put(base + HEAD_BYTES, log->n);
   for (uint32_t i = 0; i < log->n; i++) {
     const struct gi_region_note *note = &log->note[i];
@@ -230,8 +239,8 @@ gi_region_log_encode(const struct gi_region_log *log, uint32_t *len)
       at = note->set.range[r].end;
     }
   }
-  store64(base + MAGIC_BYTES, checksum(base + HEAD_BYTES, (size_t)(p - base) - HEAD_BYTES));
   *len = (uint32_t)(p - base);
+  gi_region_log_seal(base, *len);
   return base;
 }
 
@@ -308,12 +317,13 @@ bool
 gi_region_log_decode(struct gi_region_log *log, const void *data, uint32_t len)
 {
   const uint8_t *base = data;
-  struct input in = {.p = base + HEAD_BYTES, .end = base + len};
+  struct input in;
   uint8_t sum[8];
 
   memset(log, 0, sizeof(*log));
   if (len < HEAD_BYTES || memcmp(base, MAGIC, MAGIC_BYTES) != 0)
     return false;
+  in = (struct input){.p = base + HEAD_BYTES, .end = base + len};
   store64(sum, checksum(in.p, len - HEAD_BYTES));
   if (memcmp(base + MAGIC_BYTES, sum, sizeof(sum)) != 0)
     return false;

@@ -23,6 +23,7 @@
 #define GI_REGIONS_LOG 16384u    /* most ranges kept against one copy */
 #define GI_REGIONS_SMALL (64u << 10) /* bytes: a file up to here is healed as a whole, so nothing is remembered */
 #define GI_REGION_KEYS 16u       /* most copies of a log */
+#define GI_REGION_LOG_HEAD 16u    /* bytes of magic and checksum */
 #define GI_REGION_KEY 255u       /* longest name of a counter */
 
 struct gi_region { /* blocks; `end` exclusive */
@@ -63,6 +64,8 @@ void gi_region_log_clear(struct gi_region_log *log);
 
 /* The coded log, owned by the caller. Version and checksum are in it. */
 void *gi_region_log_encode(const struct gi_region_log *log, uint32_t *len);
+/* Makes magic and checksum of a coded log right, whatever stands behind them; len >= GI_REGION_LOG_HEAD. */
+void gi_region_log_seal(void *log, uint32_t len);
 /* False, and the log empty, unless it is exactly what gi_region_log_encode makes. */
 bool gi_region_log_decode(struct gi_region_log *log, const void *data, uint32_t len);
 

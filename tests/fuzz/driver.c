@@ -123,6 +123,15 @@ load(void)
   gi_free(path);
 }
 
+static void
+load_own(void)
+{
+  static uint8_t data[INPUT_BYTES];
+  size_t len;
+  for (unsigned n = 0; (len = fuzz_seed(n, data, sizeof(data))) >= 2; n++)
+    add(data[0], data[1], "", 0, data + 2, len - 2);
+}
+
 static size_t
 mutate_once(uint8_t *p, size_t len)
 {
@@ -251,6 +260,7 @@ int
 main(int argc, char **argv)
 {
   load();
+  load_own();
   if (argc == 3 && strcmp(argv[1], "--corpus") == 0)
     write_corpus(argv[2]);
   else if (argc == 3 && strcmp(argv[1], "--replay") == 0)

@@ -2,7 +2,7 @@
  *
  * Everything that decodes bytes from a socket, fed with arbitrary ones: the
  * record stream, RPC headers and credentials, the arguments and results of
- * every file operation, both kinds of dictionary.
+ * every file operation, both kinds of dictionary, preambles and logs of regions.
  *
  * The first byte of an input chooses the decoder, the second (where there is
  * one) the kind of operation. What a decoder accepts is encoded and decoded
@@ -11,10 +11,12 @@
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/regions.h"
 #include "rpc/callback.h"
 #include "rpc/conn.h"
 #include "rpc/fop-codec.h"
 #include "rpc/message.h"
+#include "rpc/preamble.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sys/socket.h>
@@ -150,6 +152,141 @@ contention_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_
   return true;
 }
 
+/* ---- between our own client and brick ---- */
+
+static void
+put_value(struct gi_xdr_out *out, const struct gi_dict *d, const char *key)
+{
+  const void *value;
+  uint32_t len;
+  GI_ASSERT(gi_dict_get_bin(d, key, &value, &len));
+  gi_xdr_put_opaque(out, value, len);
+}
+
+/* As the value that it is in a dictionary: with its length before it. */
+static bool
+preamble_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  struct gi_xdr_in in = {data, data + size, false};
+  struct gi_dict *xdata = gi_dict_new(), *counters = NULL;
+  struct gi_preamble p;
+  uint32_t len;
+  const uint8_t *value = gi_xdr_get_opaque(&in, UINT32_MAX, &len);
+  bool ok = !in.failed;
+  int err;
+  if (ok) {
+    gi_dict_set_bin(xdata, GI_PREAMBLE_KEY, value, len);
+    if (kind & 1) {
+      ok = gi_preamble_get_outcome(xdata, &err, &counters);
+      if (ok)
+        gi_preamble_put_outcome(xdata, err, counters);
+    } else {
+      ok = gi_preamble_get(xdata, &p);
+      if (ok) {
+        GI_ASSERT(p.nlocks <= GI_PREAMBLE_LOCKS && p.domain[0]);
+        gi_preamble_put(xdata, &p);
+        gi_preamble_clear(&p);
+      }
+    }
+  }
+  if (ok)
+    put_value(out, xdata, GI_PREAMBLE_KEY);
+  gi_dict_unref(&counters);
+  gi_dict_unref(&xdata);
+  return ok;
+}
+
+static void
+check_notes(const struct gi_region_log *log)
+{
+  GI_ASSERT(log->n <= GI_REGION_KEYS);
+  for (uint32_t i = 0; i < log->n; i++) {
+    const struct gi_regions *set = &log->note[i].set;
+    GI_ASSERT(strnlen(log->note[i].key, GI_REGION_KEY + 1) <= GI_REGION_KEY && set->n <= GI_REGIONS_LOG);
+    for (uint32_t r = 0; r < set->n; r++)
+      GI_ASSERT(set->range[r].start < set->range[r].end && (r == 0 || set->range[r - 1].end < set->range[r].start));
+  }
+}
+
+/* `size` bytes behind magic and checksum, which are made right: they would keep everything else out. */
+static void
+regions(const uint8_t *data, size_t size)
+{
+  uint32_t len = GI_REGION_LOG_HEAD + (uint32_t)size, again;
+  GI_CLEANUP_FREE uint8_t *coded = gi_alloc(len);
+  struct gi_region_log log = {0};
+  GI_ASSERT(!gi_region_log_decode(&log, data, (uint32_t)size) || size > GI_REGION_LOG_HEAD);
+  gi_region_log_clear(&log);
+  memcpy(coded + GI_REGION_LOG_HEAD, data, size);
+  gi_region_log_seal(coded, len);
+  if (!gi_region_log_decode(&log, coded, len)) {
+    GI_ASSERT(log.n == 0);
+    return;
+  }
+  check_notes(&log);
+  void *second = gi_region_log_encode(&log, &again);
+  GI_ASSERT(again == len && memcmp(second, coded, len) == 0);
+  gi_free(second);
+  gi_region_log_clear(&log);
+}
+
+static size_t
+preamble_seed(unsigned nlocks, uint8_t *input, size_t room)
+{
+  struct gi_preamble p = {.domain = "v-replicate-0", .owner = {.len = 8}, .nlocks = nlocks};
+  struct gi_dict *xdata = gi_dict_new();
+  struct gi_xdr_out out = {0};
+  for (unsigned i = 0; i < nlocks; i++) {
+    p.lock[i] = (struct gi_preamble_lock){.entry = i > 0, .name = i == 1 ? "name" : NULL, .len = 4096};
+    memset(&p.lock[i].gfid, 5, sizeof(p.lock[i].gfid));
+  }
+  p.counters = gi_dict_new();
+  gi_dict_set_bin(p.counters, "trusted.afr.dirty", "\0\0\0\1\0\0\0\0\0\0\0\0", 12);
+  gi_preamble_put(xdata, &p);
+  put_value(&out, xdata, GI_PREAMBLE_KEY);
+  GI_ASSERT(out.len + 2 <= room);
+  input[0] = FUZZ_PREAMBLE;
+  input[1] = 0;
+  memcpy(input + 2, out.base, out.len);
+  size_t len = out.len;
+  gi_xdr_out_finish(&out);
+  gi_dict_unref(&p.counters);
+  gi_dict_unref(&xdata);
+  return len + 2;
+}
+
+static size_t
+regions_seed(unsigned notes, uint8_t *input, size_t room)
+{
+  struct gi_region_log log = {0};
+  uint32_t len;
+  for (unsigned i = 0; i < notes; i++) {
+    char key[] = {'t', (char)('0' + i), 0};
+    struct gi_region_note *note = gi_region_log_add(&log, key);
+    note->count = (int32_t)i;
+    for (uint64_t at = 0; at < 5 * i; at++)
+      gi_regions_add(&note->set, at << 20, (at << 20) + 5000, GI_REGIONS_LOG);
+  }
+  uint8_t *coded = gi_region_log_encode(&log, &len);
+  len -= GI_REGION_LOG_HEAD;
+  GI_ASSERT(len + 2 <= room);
+  input[0] = FUZZ_REGIONS;
+  input[1] = 0;
+  memcpy(input + 2, coded + GI_REGION_LOG_HEAD, len);
+  gi_free(coded);
+  gi_region_log_clear(&log);
+  return len + 2;
+}
+
+size_t
+fuzz_seed(unsigned n, uint8_t *input, size_t room)
+{
+  if (n <= GI_PREAMBLE_LOCKS)
+    return preamble_seed(n, input, room);
+  n -= GI_PREAMBLE_LOCKS + 1;
+  return n < 60 ? regions_seed(n % 6, input, room) : 0; /* some more of them: the recorded messages are many */
+}
+
 /* ---- headers ---- */
 
 static void
@@ -248,6 +385,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     break;
   case FUZZ_CALLBACK:
     fixpoint(data, size, kind, kind & 2 ? invalidation_again : contention_again);
+    break;
+  case FUZZ_PREAMBLE:
+    fixpoint(data, size, kind, preamble_again);
+    break;
+  case FUZZ_REGIONS:
+    regions(data, size);
     break;
   case FUZZ_LEGACY:
     fixpoint(data, size, 0, legacy_again);
