@@ -218,11 +218,16 @@ sweep(struct rep_shd *shd, struct rep_heal *h, unsigned child, enum rep_index_di
   gi_inode_unref(&inode);
 }
 
+/* Names first: what is in a file cannot be healed before the file is there. */
 static void
 sweep_indices(struct rep_shd *shd, struct rep_heal *h, unsigned child)
 {
-  for (enum rep_index_dir dir = 0; dir < REP_INDEX_DIRS && rep_shd_crawls(shd); dir++)
-    sweep(shd, h, child, dir);
+  sweep(shd, h, child, REP_INDEX_CHANGES);
+  rep_queue_drain(&shd->queue);
+  if (rep_shd_crawls(shd))
+    sweep(shd, h, child, REP_INDEX_PENDING);
+  if (rep_shd_crawls(shd))
+    sweep(shd, h, child, REP_INDEX_DIRTY);
 }
 
 /* ---- full crawl ---- */

@@ -10,6 +10,15 @@
 
 #define INLINE_WRITE_MAX (1u << 20)
 #define DIRECT_ALIGN 512u
+#define HEAL_INLINE_MAX (64u << 10)
+#define PID_HEAL (-6) /* the self-heal daemon (wire.md 1.5) */
+
+/* The bulk of a heal is copied by workers, on every processor, and does not keep applications' requests waiting behind it. */
+static bool
+bulk(const struct gi_fop *fop, uint64_t bytes)
+{
+  return fop->caller.pid == PID_HEAL && bytes > HEAL_INLINE_MAX;
+}
 
 /* ---- OPEN ---- */
 
@@ -99,6 +108,7 @@ posix_prepare_read(struct posix_op *op)
   if (a->size == 0 || a->offset > INT64_MAX - POSIX_IO_MAX)
     return EINVAL;
   op->want = a->size < POSIX_IO_MAX ? (size_t)a->size : POSIX_IO_MAX;
+  op->slow = bulk(op->fop, op->want);
   op->buf = gi_buf_new(op->want);
   return 0;
 }
@@ -157,7 +167,7 @@ posix_run_read(struct posix_op *op)
 bool
 posix_uring_read(struct posix_op *op, struct posix_uring *u)
 {
-  if (op->fd < 0)
+  if (op->fd < 0 || op->slow) /* what is cached would be copied by this thread */
     return false;
   op->iov[0] = (struct iovec){op->buf->base + op->done, op->want - op->done};
   return posix_uring_rw(u, op, false, op->iov, 1, op->fop->args.offset + op->done);
@@ -218,7 +228,7 @@ posix_prepare_write(struct posix_op *op)
   op->append = fop->fd->flags & O_APPEND;
   op->sync = fop->args.flags & O_DSYNC && !pf->sync;
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
-  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
+  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX || bulk(fop, fop->payload.len);
   if (pf->direct)
     align_payload(op);
   return 0;
