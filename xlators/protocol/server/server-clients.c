@@ -8,6 +8,9 @@
  */
 #include "xlators/protocol/server/server.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 static bool
 sv_same_credentials(const struct sv_client *c, const struct gi_call_header *h)
 {
@@ -75,6 +78,31 @@ sv_client_unref(struct sv_client *c)
   gi_free(c->cred);
   gi_free(c->subdir_path);
   gi_free(c);
+}
+
+/* An identity ends in the number of the attempt to connect: its place, or NULL if it is of another make. */
+static const char *
+attempt_of(const char *uid)
+{
+  static const char mark[] = "-RECON_NO:-";
+  const char *at = strstr(uid, mark);
+  return at ? at + sizeof(mark) - 1 : NULL;
+}
+
+void
+sv_client_supersede(struct sv_client *c)
+{
+  const char *mine = attempt_of(c->uid);
+  gi_list_foreach(old, &c->sv->clients, struct sv_client, link) {
+    const char *its = attempt_of(old->uid);
+    if (!mine || !its || old == c || old->bound != c->bound || mine - c->uid != its - old->uid ||
+        memcmp(c->uid, old->uid, (size_t)(mine - c->uid)) != 0 || strtoull(its, NULL, 10) >= strtoull(mine, NULL, 10))
+      continue;
+    gi_log(GI_LOG_INFO, c->sv->x->name, GI_MSG_SERVER + 11, "client %s has connected anew: what its old connection still holds is not done",
+           old->uid);
+    gi_list_foreach(p, &old->peers, struct sv_peer, link)
+      gi_conn_close(gi_rpc_peer_conn(p->rpc), ECONNRESET, "the client has connected anew");
+  }
 }
 
 void

@@ -145,6 +145,7 @@ sv_bind_client(struct sv_setvolume *s)
     c->trusted = s->login;
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
     c->ours = gi_dict_get(s->intro, "glusterish-version") != NULL;
+    sv_client_supersede(c);
   }
   sv_client_attach(c, p);
   return c;

@@ -111,6 +111,9 @@ bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_x
 /* server-clients.c */
 struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);
 struct sv_client *sv_client_new(struct server *sv, const char *uid, const struct gi_call_header *h, const char *address);
+/* Closes the connections of earlier attempts of the same client: it has given up what it asked there, so that must not be done
+ * after what it asks now. */
+void sv_client_supersede(struct sv_client *c);
 void sv_client_attach(struct sv_client *c, struct sv_peer *p);
 void sv_client_detach(struct sv_peer *p); /* the last one: the client is gone, its locks and handles with it */
 struct sv_client *sv_client_ref(struct sv_client *c);

@@ -411,6 +411,53 @@ put_gfid_dict(struct gi_xdr_out *out)
   gi_xdr_put_dict(out, NULL);
 }
 
+static struct gi_dict *
+attempt(const char *uid)
+{
+  struct gi_dict *d = introduction("process-uuid");
+  gi_dict_set_str(d, "process-uuid", uid);
+  return d;
+}
+
+static struct wire *
+wire_as(struct bench *b, const char *uid)
+{
+  struct wire *w = wire_new(b);
+  GI_CLEANUP_FREE char *text = NULL;
+  assert_int_equal(setvolume(w, attempt(uid), &text), 0);
+  return w;
+}
+
+/* What a client has given up by connecting anew is not done after all; others, and an attempt that comes late, close nothing. */
+static void
+test_connecting_anew(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct wire *other = wire_as(b, "CTX_ID:b-PC_NAME:v-client-0-RECON_NO:-1");
+  struct wire *old = wire_as(b, "CTX_ID:a-PC_NAME:v-client-0-RECON_NO:-9");
+  struct wire *new = wire_as(b, "CTX_ID:a-PC_NAME:v-client-0-RECON_NO:-10");
+  struct wire *late = wire_as(b, "CTX_ID:a-PC_NAME:v-client-0-RECON_NO:-8");
+  struct gi_xdr_out out = call(GI_PROG_FOP, GI_VERS_FOP, GI_FOP_STAT);
+  put_gfid_dict(&out);
+  fake_forget_seen(b->server);
+  wire_send(old, &out, false);
+  assert_int_equal(recv(old->fd, old->reply, 1, MSG_DONTWAIT), 0);
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_STAT), 0);
+  out = call(GI_PROG_FOP, GI_VERS_FOP, GI_FOP_STAT);
+  put_gfid_dict(&out);
+  assert_true(wire_record(new, &out));
+  out = call(GI_PROG_FOP, GI_VERS_FOP, GI_FOP_STAT);
+  put_gfid_dict(&out);
+  assert_true(wire_record(other, &out));
+  assert_int_equal(fake_count(b->server, 0, GI_FOP_STAT), 2);
+  wire_free(old);
+  wire_free(new);
+  wire_free(late);
+  wire_free(other);
+  bench_free(b);
+}
+
+
 static void
 test_before_setvolume(void **state)
 {
@@ -659,6 +706,7 @@ main(void)
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_subdir_mount),
     cmocka_unit_test(test_client_goes_with_work_under_way),
+    cmocka_unit_test(test_connecting_anew),
     cmocka_unit_test(test_setvolume_refusals),
     cmocka_unit_test(test_before_setvolume),
     cmocka_unit_test(test_handles),
