@@ -36,10 +36,10 @@ for kind in ours real; do
   work_while_a_brick_is_down "$M"
   sleep 1.5
   for b in 1 2; do
-    is "$(marks $b w/a)" "client-2=0x000000010000000000000000" "brick $b: an append is a data mark"
+    is "$(marks $b w/a)" "client-2=0x000000020000000000000000" "brick $b: an append is a data mark, before it and after"
     is "$(marks $b w/b)" "client-2=0x000000000000000100000000" "brick $b: chmod is a metadata mark"
     is "$(marks $b w)" "client-2=0x000000000000000000000003" "brick $b: three names changed"
-    is "$(marks $b w/newf)" "client-2=0x000000020000000100000000" "brick $b: a new file that was written"
+    is "$(marks $b w/newf)" "client-2=0x000000030000000100000000" "brick $b: a new file that was written"
     is "$(marks $b w/newd)" "client-2=0x000000010000000100000001" "brick $b: a new directory"
   done
   more_work "$M"

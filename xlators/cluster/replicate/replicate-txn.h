@@ -79,6 +79,7 @@ struct rep_txn {
   enum rep_index index;
   enum gi_fop_kind last_kind;
   uint64_t idle_since;
+  unsigned sent;         /* data operations so far */
   uint64_t unstable, stable; /* unstable writes complete; those an fsync has covered since */
   uint32_t marking;       /* children that may have been made dirty by this session */
   bool cut_by_name;       /* a truncate to a size of more than nothing without an fd: it has to be made durable too */
