@@ -28,6 +28,14 @@ gi_marks_register(struct gi_mark *const *begin, struct gi_mark *const *end)
   object[nobjects++].end = end;
 }
 
+const char *gi_broken;
+
+bool
+gi_broken_is(const char *text)
+{
+  return strcmp(gi_broken, text) == 0;
+}
+
 static int
 by_name(const void *a, const void *b)
 {

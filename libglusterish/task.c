@@ -3,6 +3,8 @@
  * Tasks on ucontext stacks, and windows they wait at.
  */
 #include "libglusterish/task.h"
+
+#include "libglusterish/rare.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/xlator.h"
 
@@ -309,7 +311,8 @@ gi_window_give(struct gi_window *w, uint64_t n)
 {
   GI_ASSERT(n <= w->used);
   w->used -= n;
-  grant(w);
+  if (!GI_BROKEN("forget who waits for the window"))
+    grant(w);
 }
 
 void

@@ -14,7 +14,7 @@
 #define JOBS_MAX 64
 #define HANGS_S 120 /* real time for one seed; it needs less than one */
 #define FAILED_MAX 1000
-#define MARKS_MAX 256
+#define MARKS_MAX 512
 
 struct report { /* what a child tells its parent */
   struct sim_outcome outcome;
@@ -33,6 +33,7 @@ struct many {
   uint64_t done, events, ops, failures, virtual_ns;
   uint64_t struck[32], mark[MARKS_MAX];
   struct sim_net_stats net;
+  uint64_t disk[SIM_DISK_COUNTS], replaced;
   uint64_t nfailed, failed[FAILED_MAX];
   unsigned next_mark;
 };
@@ -160,6 +161,8 @@ finish(struct many *m, struct job *job)
   m->virtual_ns += o->virtual_ns;
   add_up(m->struck, o->struck, GI_ARRAY_LEN(m->struck));
   add_up((uint64_t *)&m->net, (const uint64_t *)&o->net, sizeof(m->net) / sizeof(uint64_t));
+  add_up(m->disk, o->disk, SIM_DISK_COUNTS);
+  m->replaced += o->replaced;
   add_up(m->mark, report.mark, MARKS_MAX);
   if (o->violations)
     failed(m, job->seed, o->violation);
@@ -169,7 +172,10 @@ static void
 print_mark(const struct gi_mark *mark, void *arg)
 {
   struct many *m = arg;
+  bool broken = strncmp(mark->name, GI_BROKEN_PREFIX, strlen(GI_BROKEN_PREFIX)) == 0;
   uint64_t hits = m->next_mark < MARKS_MAX ? m->mark[m->next_mark++] : 0;
+  if (broken && !hits)
+    return;
   if (hits)
     printf("mark %10" PRIu64 "  %s\n", hits, mark->name);
   else
@@ -181,6 +187,9 @@ print_summary(struct many *m)
 {
   for (unsigned i = 0; i < sim_mishaps_count; i++)
     printf("mishap %8" PRIu64 "  %s\n", m->struck[i], sim_mishaps[i].name);
+  printf("mishap %8" PRIu64 "  a brick replaced by an empty one\n", m->replaced);
+  for (unsigned i = 0; i < SIM_DISK_COUNTS; i++)
+    printf("disk %10" PRIu64 "  %s\n", m->disk[i], sim_disk_count_name(i));
   for (const struct gi_metric *metric = sim_net_metrics; metric->name; metric++)
     printf("net %11" PRIu64 "  %s\n", gi_metric_value(metric, &m->net), metric->help);
   gi_marks_foreach(print_mark, m);
@@ -214,6 +223,8 @@ sim_run_many(const struct sim_plan *plan, uint64_t from, uint64_t to, unsigned j
       finish(&m, job);
       running--;
     }
+    if (plan->first && m.nfailed && seed > 0)
+      to = seed - 1; /* nothing new begins */
     if (seed <= to) {
       start(&m, job, seed++);
       running++;

@@ -142,6 +142,8 @@ account(const struct sim_cluster *c, struct sim_outcome *out)
     out->ops += c->client[i].ops;
     out->failures += c->client[i].failures;
   }
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    sim_machine_count(&c->machine[i], out->disk);
 }
 
 static bool
@@ -267,6 +269,9 @@ print_outcome(const struct sim_plan *plan, const struct sim_outcome *out)
       printf("mishap %6" PRIu64 "  %s\n", out->struck[i], sim_mishaps[i].name);
   for (const struct gi_metric *m = sim_net_metrics; m->name; m++)
     printf("net %9" PRIu64 "  %s\n", gi_metric_value(m, &out->net), m->help);
+  for (unsigned i = 0; i < SIM_DISK_COUNTS; i++)
+    if (out->disk[i])
+      printf("disk %8" PRIu64 "  %s\n", out->disk[i], sim_disk_count_name(i));
   if (plan->marks)
     gi_marks_foreach(print_mark, NULL);
   if (out->violations)

@@ -24,6 +24,8 @@ usage(FILE *out)
                "  --bricks N, --clients N (drawn from the seed)\n"
                "  --trace FILE     writes a Chrome trace\n"
                "  --history FILE   writes a line for everything that is hashed, to compare two runs\n"
+               "  --broken NAME    with a bug on purpose (--list)\n"
+               "  --first          stops at the first seed that fails\n"
                "  --log LEVEL      writes the log of all processes to stderr\n"
                "  --marks          tells which rare branches were reached, and which never\n"
                "  --list           workloads, mishaps and marks\n");
@@ -78,10 +80,47 @@ find_workload(const char *name)
   return NULL;
 }
 
+/* Marks, or bugs on purpose, each name once. */
+struct list_of {
+  bool broken;
+  const char *last;
+};
+
 static void
 list_mark(const struct gi_mark *m, void *arg)
 {
-  printf("  %s\n", m->name);
+  struct list_of *l = arg;
+  size_t prefix = strlen(GI_BROKEN_PREFIX);
+  bool broken = strncmp(m->name, GI_BROKEN_PREFIX, prefix) == 0;
+  if (broken == l->broken && !(l->last && strcmp(l->last, m->name) == 0))
+    printf("  %s\n", m->name + (broken ? prefix : 0));
+  l->last = m->name;
+}
+
+struct known {
+  const char *name;
+  bool found;
+};
+
+static void
+look_for(const struct gi_mark *m, void *arg)
+{
+  struct known *k = arg;
+  size_t prefix = strlen(GI_BROKEN_PREFIX);
+  k->found |= strncmp(m->name, GI_BROKEN_PREFIX, prefix) == 0 && strcmp(m->name + prefix, k->name) == 0;
+}
+
+static bool
+broken_known(void)
+{
+  struct known k = {.name = gi_broken};
+  if (gi_broken == NULL)
+    return true;
+  sim_preload();
+  gi_marks_foreach(look_for, &k);
+  if (!k.found)
+    fprintf(stderr, "run: there is no bug '%s'\n", gi_broken);
+  return k.found;
 }
 
 static int
@@ -98,12 +137,14 @@ list(void)
   for (unsigned i = 0; i < SIM_FAULTS; i++)
     printf("  %s\n", sim_fault_name((enum sim_fault)i));
   printf("marks:\n");
-  gi_marks_foreach(list_mark, NULL);
+  gi_marks_foreach(list_mark, &(struct list_of){.broken = false});
+  printf("broken:\n");
+  gi_marks_foreach(list_mark, &(struct list_of){.broken = true});
   return 0;
 }
 
 enum { OPT_SEED = 256, OPT_SEEDS, OPT_JOBS, OPT_UNTIL, OPT_WORKLOAD, OPT_MISHAPS, OPT_BRICKS, OPT_CLIENTS, OPT_TRACE, OPT_LOG, OPT_HISTORY,
-       OPT_MARKS, OPT_LIST, OPT_HELP };
+       OPT_MARKS, OPT_BROKEN, OPT_FIRST, OPT_LIST, OPT_HELP };
 
 static const struct option options[] = {
     {"seed", required_argument, NULL, OPT_SEED},       {"seeds", required_argument, NULL, OPT_SEEDS},
@@ -112,6 +153,7 @@ static const struct option options[] = {
     {"bricks", required_argument, NULL, OPT_BRICKS},   {"clients", required_argument, NULL, OPT_CLIENTS},
     {"trace", required_argument, NULL, OPT_TRACE},     {"log", required_argument, NULL, OPT_LOG},
     {"history", required_argument, NULL, OPT_HISTORY},
+    {"broken", required_argument, NULL, OPT_BROKEN},   {"first", no_argument, NULL, OPT_FIRST},
     {"marks", no_argument, NULL, OPT_MARKS},           {"list", no_argument, NULL, OPT_LIST},
     {"help", no_argument, NULL, OPT_HELP},             {0},
 };
@@ -156,6 +198,11 @@ parse_one(struct command *cmd, int opt, const char *arg)
     return gi_log_level_parse(arg, &p->log);
   case OPT_MARKS:
     return p->marks = true;
+  case OPT_BROKEN:
+    gi_broken = arg;
+    return true;
+  case OPT_FIRST:
+    return p->first = true;
   case OPT_LIST:
     return cmd->list = true;
   case OPT_HELP:
@@ -184,5 +231,7 @@ main(int argc, char **argv)
   }
   if (cmd.list)
     return list();
+  if (!broken_known())
+    return 2;
   return cmd.many ? sim_run_many(&cmd.plan, cmd.from, cmd.to, (unsigned)cmd.jobs) : sim_run_one(&cmd.plan);
 }

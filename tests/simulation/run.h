@@ -21,6 +21,7 @@ struct sim_plan {
   const char *trace, *history; /* files or NULL */
   enum gi_log_level log;
   bool marks;
+  bool first; /* the first seed that fails is enough */
 };
 
 struct sim_outcome {
@@ -31,6 +32,7 @@ struct sim_outcome {
   uint64_t struck[32]; /* by mishap */
   uint64_t replaced;   /* bricks by empty ones */
   struct sim_net_stats net;
+  uint64_t disk[SIM_DISK_COUNTS];
 };
 
 void sim_preload(void); /* loads every translator a run needs, so that forked children need not */

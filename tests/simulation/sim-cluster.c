@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define WALL_BASE_NS (1700000000ull * SIM_S) /* as in sim-reactor.c */
+#define SLOW_PER_MILLION 20000               /* calls to a disk */
 #define SKEW_NS (2 * SIM_S)                  /* clocks of machines differ by so much */
 
 /* ---- the top of a client ---- */
@@ -107,12 +108,42 @@ brick_prepare(struct sim_process *p, void *arg)
   p->ctx.on_dead_disk = dead_disk;
 }
 
+static void
+count_disk(const struct sim_disk *d, uint64_t count[SIM_DISK_COUNTS])
+{
+  struct sim_losses l = sim_disk_losses(d);
+  for (unsigned i = 0; i < SIM_FAULTS; i++)
+    count[i] += sim_disk_fault_count(d, (enum sim_fault)i);
+  count[SIM_FAULTS] += l.calls;
+  count[SIM_FAULTS + 1] += l.pages;
+  count[SIM_FAULTS + 2] += l.torn;
+}
+
+void
+sim_machine_count(const struct sim_machine *m, uint64_t count[SIM_DISK_COUNTS])
+{
+  for (unsigned i = 0; i < SIM_DISK_COUNTS; i++)
+    count[i] += m->faults[i];
+  count_disk(m->disk, count);
+}
+
+const char *
+sim_disk_count_name(unsigned i)
+{
+  static const char *const losses[] = {"names and attributes lost with the power", "pages lost with the power", "pages torn"};
+  return i < SIM_FAULTS ? sim_fault_name((enum sim_fault)i) : losses[i - SIM_FAULTS];
+}
+
 void
 sim_machine_format(struct sim_machine *m)
 {
   struct gi_gfid id;
+  if (m->disk)
+    count_disk(m->disk, m->faults);
   sim_disk_free(&m->disk);
   m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .arg = m});
+  sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
+  sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
   struct gi_fs *fs = sim_disk_view(m->disk);
   GI_ASSERT(gi_gfid_parse(SIM_VOLUME_ID, &id));
   GI_ASSERT(sim_disk_make_dir(m->disk, SIM_BRICK_DIR) == 0);

@@ -26,6 +26,8 @@ struct sim_cluster_config {
   char replicate_options[512]; /* volfile lines */
 };
 
+#define SIM_DISK_COUNTS (SIM_FAULTS + 3) /* by sim_fault; then what power losses took, as in struct sim_losses */
+
 struct sim_cluster;
 
 struct sim_machine {
@@ -37,6 +39,7 @@ struct sim_machine {
   struct gi_fs *view; /* the running brick's; NULL while it is down */
   bool scarred;       /* it lost power, or its disk failed: an object whose last name went may have kept its handle */
   unsigned power_losses;
+  uint64_t faults[SIM_DISK_COUNTS]; /* of the disks it had before */
 };
 
 struct sim_client {
@@ -87,6 +90,9 @@ void sim_machine_power_loss(struct sim_machine *m);
 /* If it is down. False: it cannot (a faulty disk); process->why. */
 bool sim_machine_start(struct sim_machine *m);
 bool sim_machine_start_healer(struct sim_machine *m);
+/* Adds what happened to its disks. */
+void sim_machine_count(const struct sim_machine *m, uint64_t count[SIM_DISK_COUNTS]);
+const char *sim_disk_count_name(unsigned i);
 /* A new disk with an empty brick of the volume, durable. The brick must be down. */
 void sim_machine_format(struct sim_machine *m);
 

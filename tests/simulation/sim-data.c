@@ -316,6 +316,8 @@ settle_page(struct sim_disk *d, struct sim_page *p)
       lost = p->dirty & (uint8_t)(r >> 8);
     }
   }
+  d->lost_pages += lost && lost == p->dirty;
+  d->torn_pages += lost && lost != p->dirty;
   for (unsigned s = 0; s < SIM_PAGE / SIM_SECTOR; s++) {
     uint8_t *sector = p->data + s * SIM_SECTOR;
 

@@ -107,6 +107,7 @@ struct sim_disk {
   void *on_stop_arg;
   uint32_t rate[SIM_FAULTS];
   uint64_t count[SIM_FAULTS];
+  uint64_t lost_calls, lost_pages, torn_pages; /* by power losses */
 };
 
 /* ---- sim-disk.c ---- */

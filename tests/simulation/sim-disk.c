@@ -243,6 +243,7 @@ sim_disk_power_loss(struct sim_disk *d)
     last = u->call;
   }
   lost = d->cfg.random(d->cfg.arg) % (calls + 1); /* of the calls that were not committed; the youngest */
+  d->lost_calls += lost;
   last = 0;
   while (!gi_list_empty(&d->journal)) {
     struct sim_undo *u = GI_CONTAINER(d->journal.prev, struct sim_undo, link);
@@ -335,6 +336,12 @@ uint64_t
 sim_disk_fault_count(const struct sim_disk *d, enum sim_fault fault)
 {
   return d->count[fault];
+}
+
+struct sim_losses
+sim_disk_losses(const struct sim_disk *d)
+{
+  return (struct sim_losses){d->lost_calls, d->lost_pages, d->torn_pages};
 }
 
 void

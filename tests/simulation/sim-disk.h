@@ -87,6 +87,11 @@ const char *sim_fault_name(enum sim_fault fault);
 void sim_disk_set_fault(struct sim_disk *d, enum sim_fault fault, uint32_t per_million);
 void sim_disk_set_faults(struct sim_disk *d, uint32_t per_million); /* all that make calls fail */
 uint64_t sim_disk_fault_count(const struct sim_disk *d, enum sim_fault fault);
+/* What power losses took: calls on names, attributes and sizes; pages that are as they were, or mixed. */
+struct sim_losses {
+  uint64_t calls, pages, torn;
+};
+struct sim_losses sim_disk_losses(const struct sim_disk *d);
 /* EROFS from every changing call, as after errors=remount-ro. */
 void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
 

@@ -27,6 +27,8 @@ const struct gi_metric sim_net_metrics[] = {
     M(short_reads, "", "reads that got less than was there"),
     M(slow_reads, "", "reads by a slow reader"),
     M(full, "", "sends refused because the far end had not read"),
+    M(overtaken, "", "messages that a later one of another connection has overtaken"),
+    M(half_open, "", "ends of connections that do not know the far end is gone"),
     M(spikes, "", "messages that took unusually long"),
     GI_METRIC_END,
 };
@@ -139,8 +141,10 @@ void
 sim_net_abandon(struct sim_net *net, struct sim_reactor *r, bool silent)
 {
   for (unsigned i = 0; i < net->nsockets; i++)
-    if (net->socket[i]->owner == r && !net->socket[i]->closed)
+    if (net->socket[i]->owner == r && !net->socket[i]->closed) {
+      net->stats.half_open += silent && net->socket[i]->state == SIM_UP;
       sim_socket_close(net->socket[i], silent);
+    }
 }
 
 void

@@ -30,7 +30,7 @@ struct sim_link { /* from one host to another; each direction its own */
 
 struct sim_net_stats { /* what happened to streams, counted; names in sim_net_metrics */
   uint64_t connects, refused, connect_timeouts, resets, timeouts, ends, segments, bytes, held, short_reads, slow_reads, full,
-      spikes;
+      spikes, overtaken, half_open;
 };
 extern const struct gi_metric sim_net_metrics[];
 
@@ -50,6 +50,7 @@ struct sim_net {
   struct sim_socket **socket; /* by number - SIM_FD_FIRST; they stay until the end */
   unsigned nsockets, room;
   uint16_t next_port;
+  uint64_t newest; /* number of the latest message that has arrived */
   struct sim_net_stats stats;
 };
 

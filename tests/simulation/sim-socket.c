@@ -252,6 +252,10 @@ arrived(void *arg)
     return;
   }
   gi_list_del(&seg->link);
+  if (seg->number < s->net->newest)
+    s->net->stats.overtaken++;
+  else
+    s->net->newest = seg->number;
   if (to->closed || to->error) {
     bool end = seg->end;
     drop_flight(s);
@@ -343,7 +347,7 @@ launch(struct sim_socket *s, const uint8_t *data, size_t len, bool end)
   gi_list_add_tail(&s->flight, &seg->link);
   if (first)
     next_arrival(s);
-  s->net->stats.segments++;
+  seg->number = ++s->net->stats.segments;
   s->net->stats.bytes += len;
   sim_world_hash(s->net->w, end ? "end" : "send", (uint64_t)s->fd, len, data, len);
 }

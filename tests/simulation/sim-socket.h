@@ -16,6 +16,7 @@ enum sim_socket_state { SIM_LISTENING, SIM_CONNECTING, SIM_UP };
 struct sim_segment { /* bytes on their way, or the end of the stream */
   struct gi_list link;
   uint64_t when;
+  uint64_t number; /* of all that were sent */
   bool end;
   size_t len;
   uint8_t data[];

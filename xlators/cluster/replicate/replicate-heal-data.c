@@ -17,6 +17,8 @@
  */
 #include "replicate-heal.h"
 
+#include "libglusterish/rare.h"
+
 #include <fcntl.h>
 
 #define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
@@ -330,7 +332,7 @@ send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *
 static void
 send_fsync(struct data_heal *dh, struct rep_round *round)
 {
-  if (rep_opts(dh->h->rep)->ensure_durability)
+  if (rep_opts(dh->h->rep)->ensure_durability && !GI_BROKEN("take back marks without fsync of the sinks"))
     rep_foreach(i, data_sinks(dh))
       rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
 }

@@ -10,6 +10,8 @@
  */
 #include "replicate-heal.h"
 
+#include "libglusterish/rare.h"
+
 #define NO_BIGGER_FILE "No bigger file"
 #define NO_DIFFERENCE_IN_MTIME "No difference in mtime"
 #define USE_SOURCE_BRICK "Use source-brick option to heal metadata split-brain"
@@ -570,8 +572,10 @@ rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uin
   }
   if (d->split_brain)
     resolve(h, v, type, d);
-  else if (type == REP_DATA)
+  else if (type == REP_DATA) {
     choose_data(v, d);
-  else
+    if ((d->sinks & ~v->rep->arbiter) && GI_BROKEN("heal from a sink"))
+      elect(d, (unsigned)rep_first(d->sinks & ~v->rep->arbiter));
+  } else
     choose_metadata(v, d);
 }

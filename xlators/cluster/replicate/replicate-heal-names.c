@@ -29,6 +29,8 @@
  */
 #include "replicate-heal-names.h"
 
+#include "libglusterish/rare.h"
+
 static uint32_t
 having_errno(const struct rep_view *v, int err)
 {
@@ -221,6 +223,8 @@ rep_name_settle(struct rep_name *n)
   }
   if (!good)
     return refuse(n, -EIO, n->d.locked);
+  if (absent && (n->view.ok & good) && GI_BROKEN("remove what a sink lacks"))
+    return rep_name_expunge(n, n->view.ok);
   if (n->view.ok & good)
     return keep_error(err, settle_present(n, good, n->d.locked & ~unknown));
   if (n->view.ok & n->d.sinks)

@@ -154,7 +154,7 @@ static void
 send_pre_op(struct rep_txn *t)
 {
   const char *index_key = rep_opts(t->rep)->granular_entry_heal ? "glusterfs.xattrop-entry-create" : NULL;
-  uint32_t blame = t->rep->all & ~t->locked & ~t->told;
+  uint32_t blame = GI_BROKEN("tell who is away only in the post-op") ? 0 : t->rep->all & ~t->locked & ~t->told;
   struct gi_dict *first = pre_op_dict(t, blame, 1), *again = pre_op_dict(t, blame, 0);
 
   t->told |= blame;
@@ -184,7 +184,7 @@ pre_op_done(struct rep_fan *fan)
     err = ENOTCONN;
   else if (!t->good)
     err = EIO;
-  else if (t->rep->all & ~t->locked & ~t->told) {
+  else if ((t->rep->all & ~t->locked & ~t->told) && !GI_BROKEN("tell who is away only in the post-op")) {
     GI_MARK("replicate: pre-op failed on some copies, the others are told");
     send_pre_op(t);
     return;
@@ -314,7 +314,7 @@ post_op(struct rep_txn *t)
 
     if (t->blame[i])
       t->rep->healthy = 0;
-    if (!blame && !back && !dirty)
+    if ((!blame && !back && !dirty) || GI_BROKEN("skip the post-op"))
       continue;
     sent = true;
     dict = post_op_dict(t, blame, back, dirty);
@@ -360,7 +360,7 @@ rep_txn_finish(struct rep_txn *t)
   GI_CHECK(t, REP_TXN_MAGIC);
   t->closing = true;
   gi_timer_cancel(&t->delay);
-  if (!needs_fsync(t)) {
+  if (!needs_fsync(t) || GI_BROKEN("clear dirty without fsync")) {
     post_op(t);
     return;
   }

@@ -10,6 +10,8 @@
  */
 #include "replicate.h"
 
+#include "libglusterish/rare.h"
+
 #include "replicate-shd.h"
 #include "replicate-txn.h"
 
@@ -64,6 +66,8 @@ rep_quorum(const struct rep *rep, uint32_t mask)
 {
   unsigned have = (unsigned)__builtin_popcount(mask);
 
+  if (GI_BROKEN("ignore quorum"))
+    return have >= 1;
   switch (quorum_type(rep)) {
   case REP_QUORUM_AUTO:
     return 2 * have > rep->n || (2 * have == rep->n && (mask & 1));

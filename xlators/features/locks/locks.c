@@ -16,6 +16,8 @@
  */
 #include "xlators/features/locks/locks.h"
 
+#include "libglusterish/rare.h"
+
 void
 lk_who_set(struct lk_who *who, const struct gi_fop *fop)
 {
@@ -257,7 +259,8 @@ lk_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     lk_cancel(x, data);
     break;
   case GI_EVENT_CLIENT_GONE:
-    lk_drop_client(x, data);
+    if (!GI_BROKEN("keep the locks of who is gone"))
+      lk_drop_client(x, data);
     gi_notify_down(x, event, data);
     break;
   case GI_EVENT_PARENT_DOWN: /* nobody is left to wait for anything */
