@@ -62,6 +62,7 @@ is "$(grep -E 'ERROR|PANIC|FATAL' "$WORK/run/server.log")" "" "no error in Postg
 ok "amcheck is there" as_postgres "$pg_bin/psql" -q -h "$WORK/run" -c 'create extension amcheck' bench
 ok "pg_amcheck finds nothing" as_postgres "$pg_bin/pg_amcheck" -h "$WORK/run" --heapallindexed bench
 ok "the server stops" pg_stop "$data"
+as_postgres "$pg_bin/pg_ctl" -s -D "$data" -m immediate stop >/dev/null 2>&1 # if it did not
 ok "pg_checksums finds nothing" as_postgres "$pg_bin/pg_checksums" --check -D "$data"
 ok "everything is healed" within 120 healed
 is "$(gi volume heal pg info | grep -c '^Number of entries: 0')" 3 "heal info is at zero for all three"
