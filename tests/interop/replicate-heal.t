@@ -35,11 +35,13 @@ for kind in ours real; do
   brick_stop 3
   work_while_a_brick_is_down "$M"
   sleep 1.5
+  # Bricks of ours keep the mark made before the write beside the one made with its regions.
+  if [ $kind = ours ]; then n=2; else n=1; fi
   for b in 1 2; do
-    is "$(marks $b w/a)" "client-2=0x000000020000000000000000" "brick $b: an append is a data mark, before it and after"
+    is "$(marks $b w/a)" "client-2=0x0000000${n}0000000000000000" "brick $b: an append is a data mark"
     is "$(marks $b w/b)" "client-2=0x000000000000000100000000" "brick $b: chmod is a metadata mark"
     is "$(marks $b w)" "client-2=0x000000000000000000000003" "brick $b: three names changed"
-    is "$(marks $b w/newf)" "client-2=0x000000030000000100000000" "brick $b: a new file that was written"
+    is "$(marks $b w/newf)" "client-2=0x0000000$((n + 1))0000000100000000" "brick $b: a new file that was written"
     is "$(marks $b w/newd)" "client-2=0x000000010000000100000001" "brick $b: a new directory"
   done
   more_work "$M"
