@@ -135,7 +135,7 @@ both_at_once() {
   start_over
 }
 
-for kind in ${KINDS:-ours real}; do
+for kind in ${INTEROP_KINDS:-ours real}; do
   handover "$kind" ours real
   handover "$kind" real ours
   both_at_once "$kind"
