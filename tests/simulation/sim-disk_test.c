@@ -192,7 +192,7 @@ the_journal_keeps_a_prefix(void **state)
   (void)state;
   for (uint64_t seed = 1; seed <= 400; seed++) {
     struct world w;
-    char name[8];
+    char name[16];
     int have = 0;
 
     setup(&w, seed);
