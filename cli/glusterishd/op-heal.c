@@ -6,12 +6,11 @@
  * cli/heal.
  */
 #include "cli/glusterishd/op.h"
+#include "libglusterish/heal-op.h"
 #include "rpc/message.h"
 
 #include <errno.h>
 #include <string.h>
-
-enum { HEAL_INDEX = 1, HEAL_FULL = 2, HEAL_STATISTICS = 7, HEAL_COUNT = 8 }; /* replicate.md 7.9 */
 
 /* ---- the question to the self-heal daemon ---- */
 
@@ -116,9 +115,9 @@ gd_op_heal(struct gd_op *op, struct gi_error *err)
   if (!what)
     what = "";
   if (strcmp(what, "index") == 0)
-    return launch(op, HEAL_INDEX, err);
+    return launch(op, GI_HEAL_INDEX, err);
   if (strcmp(what, "full") == 0)
-    return launch(op, HEAL_FULL, err);
+    return launch(op, GI_HEAL_FULL, err);
   if (strcmp(what, "enable") == 0 || strcmp(what, "disable") == 0)
     return switch_option(op, daemon, what, err);
   if (strcmp(what, "granular-enable") == 0)
@@ -178,8 +177,8 @@ gd_op_heal_status(struct gd_op *op, struct gi_error *err)
     return gi_error_set(err, GD_ERR_MGMT, "No brick %.256s in volume %s", replica, op->volume->name);
   put_bricks(op, only);
   if (what && strcmp(what, "statistics") == 0)
-    return ask(op, HEAL_STATISTICS, told);
+    return ask(op, GI_HEAL_STATISTICS, told);
   if (what && strcmp(what, "heal-count") == 0)
-    return ask(op, HEAL_COUNT, told);
+    return ask(op, GI_HEAL_COUNT, told);
   return gi_error_set(err, EINVAL, "unknown question \"%.32s\"", what ? what : "");
 }

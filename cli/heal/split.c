@@ -7,13 +7,12 @@
  */
 #include "cli/heal/heal.h"
 
+#include "libglusterish/heal-op.h"
 #include "libglusterish/task.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { OP_BIGGER_FILE = 10, OP_SOURCE_BRICK = 11, OP_LATEST_MTIME = 14 };
 
 static const char *
 word(enum heal_command command)
@@ -26,9 +25,9 @@ static struct gi_dict *
 decision(const struct heal *h, const struct heal_brick *source)
 {
   struct gi_dict *d = gi_dict_new();
-  gi_dict_set_int(d, "heal-op", h->command == HEAL_BIGGER_FILE    ? OP_BIGGER_FILE
-                                : h->command == HEAL_LATEST_MTIME ? OP_LATEST_MTIME
-                                                                  : OP_SOURCE_BRICK);
+  gi_dict_set_int(d, "heal-op", h->command == HEAL_BIGGER_FILE    ? GI_HEAL_BIGGER_FILE
+                                : h->command == HEAL_LATEST_MTIME ? GI_HEAL_LATEST_MTIME
+                                                                  : GI_HEAL_SOURCE_BRICK);
   if (source)
     gi_dict_set_str(d, "child-name", source->client->name);
   return d;

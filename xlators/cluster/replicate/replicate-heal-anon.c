@@ -10,9 +10,8 @@
 
 #define ANON_PREFIX ".glusterfs-anonymous-inode-"
 
-/* The directory's gfid; false if the volume's id is unknown. */
-static bool
-anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
+bool
+rep_anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
 {
   const char *id = rep_opts(rep)->volume_id;
 
@@ -27,7 +26,7 @@ rep_anon_used(const struct rep *rep)
 {
   struct gi_gfid gfid;
 
-  return rep_opts(rep)->heal.use_anonymous_inode && anon_gfid(rep, &gfid);
+  return rep_opts(rep)->heal.use_anonymous_inode && rep_anon_gfid(rep, &gfid);
 }
 
 /* The children of `mask` where it is what it must be; and those where there is no such name at all. */
@@ -73,7 +72,7 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
   struct gi_gfid gfid;
 
   *there = 0;
-  if (!anon_gfid(rep, &gfid))
+  if (!rep_anon_gfid(rep, &gfid))
     return gi_inode_get(rep->x->graph, &gi_gfid_root); /* not asked: rep_anon_used is false */
   snprintf(name, sizeof(name), "%s%s", ANON_PREFIX, rep_opts(rep)->volume_id);
   if (rep->anon_generation != generation)

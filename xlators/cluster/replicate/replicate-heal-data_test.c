@@ -17,7 +17,7 @@ struct run {
   struct rig *r;
   struct rep_heal h;
   uint8_t n;
-  enum rep_heal_op op;
+  enum gi_heal_op op;
   int op_child;
   int res;
   bool done;

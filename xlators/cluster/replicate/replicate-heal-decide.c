@@ -429,19 +429,19 @@ rep_heal_op_winner(struct rep_heal *h, const struct rep_view *v, enum rep_type t
   uint32_t mask = contenders(v, type);
   int winner = -1;
 
-  if (h->op == REP_OP_NONE)
+  if (h->op == GI_HEAL_NONE)
     return -1;
   if (v->ok != v->rep->all)
     return refuse(h, NOT_ALL_ANSWERED);
-  if (type == REP_META && h->op != REP_OP_SOURCE_BRICK)
+  if (type == REP_META && h->op != GI_HEAL_SOURCE_BRICK)
     return refuse(h, USE_SOURCE_BRICK);
   switch (h->op) {
-  case REP_OP_SOURCE_BRICK:
+  case GI_HEAL_SOURCE_BRICK:
     if (h->op_child < 0 || !((mask >> h->op_child) & 1))
       return refuse(h, INVALID_BRICK);
     winner = h->op_child;
     break;
-  case REP_OP_BIGGER_FILE:
+  case GI_HEAL_BIGGER_FILE:
     winner = unique_largest(v, mask);
     if (winner < 0)
       return refuse(h, NO_BIGGER_FILE);

@@ -335,18 +335,18 @@ operations_of_the_tools(void **state)
   (void)state;
   fill(f, &all_blame, REP_DATA, S_IFREG | 0644);
   f->v.stat[0].size = f->v.stat[1].size = f->v.stat[2].size = 5;
-  f->h.op = REP_OP_BIGGER_FILE;
+  f->h.op = GI_HEAL_BIGGER_FILE;
   assert_int_equal(winner(f, REP_DATA), -1);
   assert_string_equal(f->h.refusal, "No bigger file");
   f->v.stat[1].size = 6;
   assert_int_equal(winner(f, REP_DATA), 1);
   assert_null(f->h.refusal);
-  f->h.op = REP_OP_LATEST_MTIME;
+  f->h.op = GI_HEAL_LATEST_MTIME;
   assert_int_equal(winner(f, REP_DATA), -1);
   assert_string_equal(f->h.refusal, "No difference in mtime");
   f->v.stat[2].mtime.nsec = 1;
   assert_int_equal(winner(f, REP_DATA), 2);
-  f->h.op = REP_OP_SOURCE_BRICK;
+  f->h.op = GI_HEAL_SOURCE_BRICK;
   f->h.op_child = 0;
   assert_int_equal(winner(f, REP_DATA), 0);
   f->h.op_child = -1;
@@ -359,10 +359,10 @@ operations_of_the_tools(void **state)
 
   fill(f, &all_blame, REP_META, S_IFREG | 0644);
   f->v.stat[0].uid = 3;
-  f->h.op = REP_OP_BIGGER_FILE;
+  f->h.op = GI_HEAL_BIGGER_FILE;
   assert_int_equal(winner(f, REP_META), -1);
   assert_string_equal(f->h.refusal, "Use source-brick option to heal metadata split-brain");
-  f->h.op = REP_OP_SOURCE_BRICK;
+  f->h.op = GI_HEAL_SOURCE_BRICK;
   f->h.op_child = 2;
   assert_int_equal(winner(f, REP_META), 2);
   end(f);

@@ -23,27 +23,10 @@ rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, con
 
 /* ---- for a lookup ---- */
 
-/* The split-brain tool says with its lookup which copy shall win. */
-static void
-read_operation(struct rep_heal *h, const struct gi_dict *xdata)
-{
-  const char *child;
-  int64_t op;
-
-  if (!gi_dict_get_int(xdata, "heal-op", &op))
-    return;
-  if (op == REP_OP_BIGGER_FILE || op == REP_OP_SOURCE_BRICK || op == REP_OP_LATEST_MTIME)
-    h->op = (enum rep_heal_op)op;
-  if (gi_dict_get_str(xdata, "child-name", &child))
-    for (unsigned i = 0; i < h->rep->n; i++)
-      if (strcmp(h->rep->x->children[i]->name, child) == 0)
-        h->op_child = (int)i;
-}
-
 static void
 tell_tool(const struct rep_heal *h, struct gi_fop *fop, int err)
 {
-  if (h->op == REP_OP_NONE)
+  if (h->op == GI_HEAL_NONE)
     return;
   if (err && h->refusal) {
     gi_dict_set_str(gi_fop_rsp_xdata(fop), "gfid-heal-msg", h->refusal);
@@ -65,7 +48,7 @@ heal_for_lookup(void *arg)
 
   gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid_req);
   rep_heal_begin(&h, rep, &fop->loc.pargfid, REP_PID_SHD);
-  read_operation(&h, fop->xdata);
+  rep_heal_read_op(&h, fop->xdata); /* the split-brain tool says which copy shall win */
   err = rep_heal_name(&h, h.inode, fop->loc.name, &gfid_req);
   if (h.split_brain)
     err = -EIO;

@@ -25,7 +25,7 @@ beyond_doubt(const struct rep_view *v, uint32_t locked, unsigned i)
 static bool
 simple(const struct rep_heal *h, const struct rep_view *v, const struct rep_direction *d)
 {
-  if (h->op != REP_OP_NONE || d->contested || d->reset || d->locked != h->rep->all || (v->corrupt & d->locked))
+  if (h->op != GI_HEAL_NONE || d->contested || d->reset || d->locked != h->rep->all || (v->corrupt & d->locked))
     return false;
   rep_foreach(i, d->locked & ~d->sinks)
     if (!beyond_doubt(v, d->locked, i))

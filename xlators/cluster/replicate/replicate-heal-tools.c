@@ -42,6 +42,25 @@ rep_heal_end(struct rep_heal *h)
   rep_children_settle(h->rep);
 }
 
+bool
+rep_heal_read_op(struct rep_heal *h, const struct gi_dict *xdata)
+{
+  const void *name;
+  uint32_t len;
+  int64_t op;
+
+  if (!gi_dict_get_int(xdata, "heal-op", &op) ||
+      (op != GI_HEAL_BIGGER_FILE && op != GI_HEAL_LATEST_MTIME && op != GI_HEAL_SOURCE_BRICK))
+    return false;
+  h->op = (enum gi_heal_op)op;
+  if (gi_dict_get_bin(xdata, "child-name", &name, &len)) { /* it need not end with a NUL */
+    GI_CLEANUP_FREE char *text = gi_strndup(name, strnlen(name, len));
+
+    h->op_child = rep_child_named(h->rep, text);
+  }
+  return true;
+}
+
 /* ---- one operation on several children ---- */
 
 struct gi_fop *
@@ -62,15 +81,10 @@ rep_heal_inode_fop(struct rep_heal *h, enum gi_fop_kind kind, struct gi_inode *i
   return fop;
 }
 
-struct fan_wait {
-  struct gi_task *task;
-  bool done;
-};
-
 static void
 fan_done(struct rep_fan *fan)
 {
-  struct fan_wait *wait = fan->arg;
+  struct rep_wait *wait = fan->arg;
 
   wait->done = true;
   gi_task_wake(wait->task);
@@ -78,9 +92,9 @@ fan_done(struct rep_fan *fan)
 
 /* The children are asked with copies of `fop`, which is never submitted itself. */
 static void
-fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct fan_wait *wait)
+fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait)
 {
-  *wait = (struct fan_wait){.task = gi_task_self(h->r)};
+  *wait = (struct rep_wait){.task = gi_task_self(h->r)};
   memset(fan, 0, sizeof(*fan));
   rep_fan_start(fan, h->rep, fan_done, wait);
   rep_fan_copy(fan, fop, mask);
@@ -88,7 +102,7 @@ fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan 
 }
 
 static void
-fan_await(struct rep_heal *h, const struct fan_wait *wait)
+fan_await(struct rep_heal *h, const struct rep_wait *wait)
 {
   while (!wait->done)
     gi_task_wait(h->r);
@@ -97,7 +111,7 @@ fan_await(struct rep_heal *h, const struct fan_wait *wait)
 void
 rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan)
 {
-  struct fan_wait wait;
+  struct rep_wait wait;
 
   fan_begin(h, fop, mask, fan, &wait);
   fan_await(h, &wait);
@@ -125,15 +139,6 @@ rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
 /* ---- a round of different operations ---- */
 
 static void
-round_done(struct rep_fan *fan)
-{
-  struct rep_round *round = fan->arg;
-
-  round->done = true;
-  gi_task_wake(round->task);
-}
-
-static void
 round_each(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   (void)fan, (void)child, (void)tag, (void)reply; /* the fan notes who failed */
@@ -143,8 +148,8 @@ void
 rep_round_begin(struct rep_heal *h, struct rep_round *round)
 {
   memset(round, 0, sizeof(*round));
-  round->task = gi_task_self(h->r);
-  rep_fan_start(&round->fan, h->rep, round_done, round);
+  round->wait.task = gi_task_self(h->r);
+  rep_fan_start(&round->fan, h->rep, fan_done, &round->wait);
   round->fan.each = round_each;
 }
 
@@ -158,8 +163,7 @@ uint32_t
 rep_round_wait(struct rep_heal *h, struct rep_round *round)
 {
   rep_fan_finish(&round->fan);
-  while (!round->done)
-    gi_task_wait(h->r);
+  fan_await(h, &round->wait);
   return round->fan.sent & ~round->fan.failed;
 }
 
@@ -273,7 +277,7 @@ void
 rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
                          struct rep_view *dir, struct rep_view *v)
 {
-  struct fan_wait wait;
+  struct rep_wait wait;
   struct rep_fan fan[2];
 
   fan_begin(h, view_fop(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, parent)), mask, &fan[0], &wait);
@@ -401,7 +405,7 @@ rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode
 bool
 rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second, uint32_t mask)
 {
-  struct fan_wait wait;
+  struct rep_wait wait;
   struct rep_fan fan[2];
 
   fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
@@ -420,7 +424,7 @@ rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep
 void
 rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second)
 {
-  struct fan_wait wait = {.done = true};
+  struct rep_wait wait = {.done = true};
   uint32_t held = second->held & h->rep->up;
   struct rep_fan fan;
 

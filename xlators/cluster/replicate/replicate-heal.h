@@ -13,6 +13,7 @@
 
 #include "replicate.h"
 
+#include "libglusterish/heal-op.h"
 #include "libglusterish/regions.h"
 
 #define REP_PID_SHD (-6)  /* the self-heal (replicate.md 1) */
@@ -27,14 +28,6 @@ enum {
   REP_HEAL_CLEAN = 2, /* no marks at all: an index name that leads here is stale */
 };
 
-/* Decision from outside for a split brain (replicate.md 7.11); numbers are the management operations. */
-enum rep_heal_op {
-  REP_OP_NONE = 0,
-  REP_OP_BIGGER_FILE = 10,
-  REP_OP_SOURCE_BRICK = 11,
-  REP_OP_LATEST_MTIME = 14,
-};
-
 /* What one heal is about. Made with rep_heal_begin; lives on the task's stack. */
 struct rep_heal {
   struct rep *rep;
@@ -43,12 +36,15 @@ struct rep_heal {
   struct gi_inode *inode; /* referenced */
   struct gi_caller caller; /* pid and a lock owner of its own */
   bool data, metadata, entry; /* what may be healed */
-  enum rep_heal_op op;
-  int op_child;           /* REP_OP_SOURCE_BRICK: the source; else -1 */
+  enum gi_heal_op op;
+  int op_child;           /* GI_HEAL_SOURCE_BRICK: the source; else -1 */
   const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
   bool split_brain;
   uint64_t bytes_read, bytes_written, bytes_compared, bytes_skipped;
 };
+
+/* The operation that `xdata` brings (heal-op, child-name), into h->op and h->op_child. False: none, or one that is not known. */
+bool rep_heal_read_op(struct rep_heal *h, const struct gi_dict *xdata);
 
 void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid);
 /* The same work on a task of its own: like `from`, with another lock owner and nothing counted. */
@@ -103,15 +99,23 @@ uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
 /* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
 struct gi_fop *rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child);
 
+/* A task that waits for a fan. */
+struct rep_wait {
+  struct gi_task *task;
+  bool done;
+};
+
 /* A round of different operations, several per child if need be, of which only success counts. */
 struct rep_round {
   struct rep_fan fan;
-  struct gi_task *task;
-  bool done;
+  struct rep_wait wait;
 };
 void rep_round_begin(struct rep_heal *h, struct rep_round *round);
 void rep_round_send(struct rep_round *round, struct gi_fop *fop, unsigned child); /* consumes fop */
 uint32_t rep_round_wait(struct rep_heal *h, struct rep_round *round); /* children that were asked and failed nothing */
+
+/* The gfid of the directory where names wait for another (replicate.md 7.8); false if the volume's id is unknown. */
+bool rep_anon_gfid(const struct rep *rep, struct gi_gfid *gfid);
 
 /* ---- locks ---- */
 

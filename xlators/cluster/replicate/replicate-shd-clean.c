@@ -6,17 +6,6 @@
  */
 #include "replicate-shd.h"
 
-static bool
-anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
-{
-  const char *id = rep_opts(rep)->volume_id;
-
-  if (!id || !gi_gfid_parse(id, gfid))
-    return false;
-  gfid->b[0] ^= 1;
-  return true;
-}
-
 /* The children of `mask` that have the object's name in their anonymous directory. */
 static uint32_t
 kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t mask)
@@ -67,7 +56,7 @@ rep_shd_clean(struct rep_heal *h, unsigned child)
   const struct gi_dirent *e;
   int err;
 
-  if (!anon_gfid(h->rep, &gfid))
+  if (!rep_anon_gfid(h->rep, &gfid))
     return 0;
   anon = gi_inode_get(h->rep->x->graph, &gfid);
   rep_walk_open(&w, h, anon, child, false);

@@ -8,8 +8,6 @@
 
 #include <time.h>
 
-enum { OP_INDEX = 1, OP_FULL = 2, OP_SPLITS = 6, OP_STATISTICS = 7, OP_COUNT = 8, OP_COUNT_REPLICA = 9 };
-
 /* ---- history ---- */
 
 struct rep_crawl *
@@ -257,7 +255,7 @@ order(struct rep_shd *shd, struct gi_manage *m)
     put(m, "", i, "-status", no ? no : "Started self-heal");
   }
   if (any)
-    rep_shd_wake(shd, true, m->op == OP_FULL);
+    rep_shd_wake(shd, true, m->op == GI_HEAL_FULL);
 }
 
 static void
@@ -359,15 +357,15 @@ answer(void *arg)
   gi_free(arg);
   rep_shd_locate(q.shd);
   switch (q.m->op) {
-  case OP_INDEX:
-  case OP_FULL:
+  case GI_HEAL_INDEX:
+  case GI_HEAL_FULL:
     order(q.shd, q.m);
     break;
-  case OP_STATISTICS:
+  case GI_HEAL_STATISTICS:
     statistics(q.shd, q.m);
     break;
-  case OP_COUNT:
-  case OP_COUNT_REPLICA:
+  case GI_HEAL_COUNT:
+  case GI_HEAL_COUNT_REPLICA:
     counts(q.shd, q.m);
     break;
   default:
@@ -381,8 +379,8 @@ answer(void *arg)
 void
 rep_manage(struct gi_xlator *x, struct gi_manage *m)
 {
-  static const uint32_t known = 1u << OP_INDEX | 1u << OP_FULL | 1u << OP_SPLITS | 1u << OP_STATISTICS | 1u << OP_COUNT |
-                                1u << OP_COUNT_REPLICA;
+  static const uint32_t known = 1u << GI_HEAL_INDEX | 1u << GI_HEAL_FULL | 1u << GI_HEAL_SPLITS | 1u << GI_HEAL_STATISTICS | 1u << GI_HEAL_COUNT |
+                                1u << GI_HEAL_COUNT_REPLICA;
   struct rep *rep = rep_of(x);
   struct question *q;
 

@@ -65,6 +65,26 @@ begin(struct rep_heal *h, struct rep *rep, struct gi_fop *fop)
   h->data = h->metadata = h->entry = true;
 }
 
+static void
+inspect(struct rep *rep, struct gi_fop *fop, struct rep_inspection *in)
+{
+  struct rep_heal h;
+
+  begin(&h, rep, fop);
+  rep_inspect(&h, in);
+  rep_heal_end(&h);
+}
+
+/* `text`, or without one the errno. */
+static void
+answer_asked(struct rep *rep, struct gi_fop *fop, const char *text, int err)
+{
+  if (text)
+    answer_text(rep, fop, fop->args.name, text);
+  else
+    rep_answer(rep, fop, -1, err);
+}
+
 /* ---- heal info ---- */
 
 static const char *
@@ -92,19 +112,13 @@ tell_heal_info(void *arg)
   struct rep *rep = rep_of(fop->at);
   GI_CLEANUP_FREE char *text = NULL;
   struct rep_inspection in;
-  struct rep_heal h;
 
-  begin(&h, rep, fop);
-  rep_inspect(&h, &in);
+  inspect(rep, fop, &in);
   if (in.err == EIO)
     text = gi_strdup("split-brain"); /* the types of the copies differ */
   else if (!in.err)
     text = gi_asprintf("%s%s", verdict(&in), in.pending ? "-pending" : "");
-  rep_heal_end(&h);
-  if (text)
-    answer_text(rep, fop, HEAL_INFO, text);
-  else
-    rep_answer(rep, fop, -1, in.err);
+  answer_asked(rep, fop, text, in.err);
 }
 
 /* ---- healing by decision ---- */
@@ -113,9 +127,9 @@ tell_heal_info(void *arg)
 static const char *
 check_op(const struct rep *rep, const struct rep_heal *h)
 {
-  if (h->op == REP_OP_SOURCE_BRICK && h->op_child < 0)
+  if (h->op == GI_HEAL_SOURCE_BRICK && h->op_child < 0)
     return "Invalid brick name";
-  if (h->op == REP_OP_SOURCE_BRICK && !((rep->up >> h->op_child) & 1))
+  if (h->op == GI_HEAL_SOURCE_BRICK && !((rep->up >> h->op_child) & 1))
     return "Brick is not up";
   if (rep->up != rep->all)
     return "Failed to obtain replies from all bricks of the replica (are they up?)";
@@ -145,20 +159,6 @@ heal_split(struct rep_heal *h)
   return res < 0 ? strerror(-res) : "Another healer is at work";
 }
 
-static bool
-parse_op(const struct rep *rep, const struct gi_fop *fop, struct rep_heal *h)
-{
-  GI_CLEANUP_FREE char *child = text_of(fop->xdata, "child-name");
-  int64_t op;
-
-  if (!gi_dict_get_int(fop->xdata, "heal-op", &op) ||
-      (op != REP_OP_BIGGER_FILE && op != REP_OP_LATEST_MTIME && op != REP_OP_SOURCE_BRICK))
-    return false;
-  h->op = (enum rep_heal_op)op;
-  h->op_child = rep_child_named(rep, child);
-  return true;
-}
-
 static void
 heal_by_tool(void *arg)
 {
@@ -169,7 +169,7 @@ heal_by_tool(void *arg)
   bool understood;
 
   begin(&h, rep, fop);
-  understood = parse_op(rep, fop, &h);
+  understood = rep_heal_read_op(&h, fop->xdata);
   if (understood)
     why = heal_split(&h);
   rep_heal_end(&h);
@@ -209,17 +209,11 @@ tell_status(void *arg)
   struct rep *rep = rep_of(fop->at);
   GI_CLEANUP_FREE char *text = NULL;
   struct rep_inspection in;
-  struct rep_heal h;
 
-  begin(&h, rep, fop);
-  rep_inspect(&h, &in);
-  rep_heal_end(&h);
+  inspect(rep, fop, &in);
   if (!in.err)
     text = status_text(rep, &in);
-  if (text)
-    answer_text(rep, fop, STATUS, text);
-  else
-    rep_answer(rep, fop, -1, in.err);
+  answer_asked(rep, fop, text, in.err);
 }
 
 int
@@ -262,13 +256,12 @@ choose(void *arg)
   GI_CLEANUP_FREE char *name = text_of(fop->args.dict, CHOICE);
   int child = rep_child_named(rep, name), err = 0;
   bool none = strcmp(name, "none") == 0;
+  struct gi_inode *inode = rep_fop_inode(fop);
   struct rep_inspection in;
-  struct rep_heal h;
 
-  begin(&h, rep, fop);
-  rep_inspect(&h, &in);
+  inspect(rep, fop, &in);
   if (none)
-    set_choice(rep, h.inode, -1);
+    set_choice(rep, inode, -1);
   else if (in.err)
     err = in.err;
   else if (child < 0 || ((rep->arbiter >> child) & 1) || (!in.split_data && !in.split_metadata))
@@ -276,8 +269,7 @@ choose(void *arg)
   else if (!((rep->up >> child) & 1))
     err = ENOTCONN;
   else
-    set_choice(rep, h.inode, child);
-  rep_heal_end(&h);
+    set_choice(rep, inode, child);
   rep_answer(rep, fop, err ? -1 : 0, err);
 }
 
@@ -291,7 +283,7 @@ finalize(void *arg)
   struct rep_heal h;
 
   begin(&h, rep, fop);
-  h.op = REP_OP_SOURCE_BRICK;
+  h.op = GI_HEAL_SOURCE_BRICK;
   h.op_child = rep_child_named(rep, name);
   why = heal_split(&h);
   if (!why)

@@ -168,7 +168,7 @@ tools_resolve_data(void **state)
     const char *child;
     uint64_t size;
     char first;
-  } rows[] = {{REP_OP_BIGGER_FILE, NULL, 30, '2'}, {REP_OP_SOURCE_BRICK, "child-1", 20, '1'}, {REP_OP_LATEST_MTIME, NULL, 10, '0'}};
+  } rows[] = {{GI_HEAL_BIGGER_FILE, NULL, 30, '2'}, {GI_HEAL_SOURCE_BRICK, "child-1", 20, '1'}, {GI_HEAL_LATEST_MTIME, NULL, 10, '0'}};
 
   (void)state;
   for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++) {
@@ -190,18 +190,18 @@ tools_are_refused(void **state)
   struct rig *r = rig_split(NULL, 0);
 
   (void)state;
-  refused(r, REP_OP_LATEST_MTIME, NULL, "No difference in mtime");
-  refused(r, REP_OP_SOURCE_BRICK, "nobody", "Invalid brick name");
+  refused(r, GI_HEAL_LATEST_MTIME, NULL, "No difference in mtime");
+  refused(r, GI_HEAL_SOURCE_BRICK, "nobody", "Invalid brick name");
   rig_done(tool(r, 3, NULL), -1, EINVAL);
   rig_down(r, 1);
-  refused(r, REP_OP_SOURCE_BRICK, "child-1", "Brick is not up");
-  refused(r, REP_OP_BIGGER_FILE, NULL, "Failed to obtain replies from all bricks of the replica (are they up?)");
+  refused(r, GI_HEAL_SOURCE_BRICK, "child-1", "Brick is not up");
+  refused(r, GI_HEAL_BIGGER_FILE, NULL, "Failed to obtain replies from all bricks of the replica (are they up?)");
   rig_free(r);
   r = rig_split(NULL, 1);
   for (unsigned i = 0; i < BRICKS; i++)
     rig_data(r, i, 5, "x", 1);
-  refused(r, REP_OP_BIGGER_FILE, NULL, "Use source-brick option to heal metadata split-brain");
-  assert_true(tool(r, REP_OP_SOURCE_BRICK, "child-2")->rsp.ret >= 0);
+  refused(r, GI_HEAL_BIGGER_FILE, NULL, "Use source-brick option to heal metadata split-brain");
+  assert_true(tool(r, GI_HEAL_SOURCE_BRICK, "child-2")->rsp.ret >= 0);
   for (unsigned i = 0; i < BRICKS; i++)
     assert_int_equal(object(r, i)->stat.uid, 2);
   rig_free_clean(r);
