@@ -98,12 +98,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
   }
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active) {
-    struct gi_fop *child = gi_fop_child(fop);
+    struct gi_fop *child = rep_fan_child(fop, xdata);
 
-    if (child->xdata != xdata) {
-      gi_dict_unref(&child->xdata);
-      child->xdata = gi_dict_ref(xdata);
-    }
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
       rep_data_shorten(child);
     rep_fan_send(&rf->fan, child, i, 0);
@@ -176,9 +172,9 @@ last_fsync(const struct gi_fop *fop)
  * behind the gap. So the first operation, alone under its lock, compares what the copies were before it: one that was shorter than the
  * longest good one has lost something, and nobody knows what. It is blamed without saying where, and healed as a whole. */
 static void
-compare_sizes(struct rep_txn *t, const struct gi_fop *fop)
+compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 {
-  const struct rep_fan *fan = &rep_fop(t->rep, (struct gi_fop *)fop)->fan;
+  const struct rep_fan *fan = &rep_fop(t->rep, fop)->fan;
   uint32_t told = fan->ok & t->good & ~t->rep->arbiter, shorter = 0;
   uint64_t largest = 0;
 

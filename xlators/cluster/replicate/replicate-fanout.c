@@ -116,9 +116,27 @@ rep_fan_clear(struct rep_fan *fan)
 void
 rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask)
 {
+  rep_fan_copy_with(fan, fop, fop->xdata, mask);
+}
+
+void
+rep_fan_copy_with(struct rep_fan *fan, struct gi_fop *fop, struct gi_dict *xdata, uint32_t mask)
+{
   rep_foreach(i, mask)
-    rep_fan_send(fan, gi_fop_child(fop), i, 0);
+    rep_fan_send(fan, rep_fan_child(fop, xdata), i, 0);
   rep_fan_finish(fan);
+}
+
+struct gi_fop *
+rep_fan_child(struct gi_fop *fop, struct gi_dict *xdata)
+{
+  struct gi_fop *child = gi_fop_child(fop);
+
+  if (child->xdata != xdata) {
+    gi_dict_unref(&child->xdata);
+    child->xdata = gi_dict_ref(xdata);
+  }
+  return child;
 }
 
 int

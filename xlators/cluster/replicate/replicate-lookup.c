@@ -369,15 +369,8 @@ lookup_send(struct rep *rep, struct gi_fop *fop)
   rf->generation = rep->generation;
   rf->distrusts = rep->distrusts;
   rep_fan_start(&rf->fan, rep, lookup_done, fop);
-  rep_foreach(i, rep->up) {
-    struct gi_fop *child = gi_fop_child(fop);
-
-    gi_dict_unref(&child->xdata);
-    child->xdata = gi_dict_ref(xdata);
-    rep_fan_send(&rf->fan, child, i, 0);
-  }
+  rep_fan_copy_with(&rf->fan, fop, xdata, rep->up);
   gi_dict_unref(&xdata);
-  rep_fan_finish(&rf->fan);
 }
 
 enum gi_verdict

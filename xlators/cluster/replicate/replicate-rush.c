@@ -293,15 +293,8 @@ entry_rush(struct rep_txn *t, struct gi_fop *fop)
   struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
 
   rep_fan_start(&rf->fan, t->rep, entry_rush_done, fop);
-  rep_foreach(i, t->up) {
-    struct gi_fop *child = gi_fop_child(fop);
-
-    gi_dict_unref(&child->xdata);
-    child->xdata = gi_dict_ref(xdata);
-    rep_fan_send(&rf->fan, child, i, 0);
-  }
+  rep_fan_copy_with(&rf->fan, fop, xdata, t->up);
   gi_dict_unref(&xdata);
-  rep_fan_finish(&rf->fan);
 }
 
 void

@@ -6,16 +6,16 @@
  */
 #include "replicate-shd.h"
 
-#define ROUNDS_MAX 256 /* at once, as long as each heals something; then it waits for heal-timeout */
+#define ROUNDS_MAX 256 /* at once, as long as each heals something */
 
 static const char *const index_key[REP_INDEX_DIRS] = {"glusterfs.xattrop_index_gfid", "glusterfs.xattrop_dirty_gfid",
                                                       "glusterfs.xattrop_entry_changes_gfid"};
 
 const struct rep_shd_engine rep_shd_engine = {.inode = rep_heal_inode, .name = rep_heal_name, .clean = rep_shd_clean};
 
-/* The answer to a getxattr on the root of one brick. Owned by the caller. */
+/* The answer to a getxattr on the heal's object at one brick. Owned by the caller. */
 static struct gi_fop *
-ask_root(struct rep_heal *h, unsigned child, const char *key)
+ask(struct rep_heal *h, unsigned child, const char *key)
 {
   struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, h->inode);
 
@@ -38,7 +38,7 @@ rep_shd_locate(struct rep_shd *shd)
     if (b->asked)
       continue;
 
-    struct gi_fop *fop = ask_root(&h, i, key);
+    struct gi_fop *fop = ask(&h, i, key);
 
     if (fop->rsp.ret >= 0) {
       b->asked = true;
@@ -60,7 +60,7 @@ rep_shd_count(struct rep_shd *shd, unsigned child)
 
   rep_heal_begin(&h, shd->rep, &gi_gfid_root, REP_PID_SHD);
   for (unsigned k = 0; k < GI_ARRAY_LEN(key) && known; k++) {
-    struct gi_fop *fop = ask_root(&h, child, key[k]);
+    struct gi_fop *fop = ask(&h, child, key[k]);
 
     known = fop->rsp.ret >= 0 && gi_dict_get_uint(fop->rsp.dict, key[k], &n[k]);
     gi_fop_unref(fop);
@@ -105,11 +105,9 @@ static char *
 path_of(struct rep_heal *h, unsigned child)
 {
   static const char key[] = "glusterfs.gfidtopath";
-  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, h->inode);
+  struct gi_fop *fop = ask(h, child, key);
   const char *text = NULL;
 
-  fop->args.name = key;
-  rep_heal_one(h, fop, child);
   if (fop->rsp.ret >= 0)
     gi_dict_get_str(fop->rsp.dict, key, &text);
 
@@ -187,7 +185,7 @@ static bool
 find_index(struct rep_shd *shd, struct rep_heal *h, unsigned child, enum rep_index_dir dir)
 {
   struct gi_gfid *gfid = &shd->brick[child].index[dir];
-  struct gi_fop *fop = ask_root(h, child, index_key[dir]);
+  struct gi_fop *fop = ask(h, child, index_key[dir]);
   bool found = fop->rsp.ret >= 0 && gi_dict_get_gfid(fop->rsp.dict, index_key[dir], gfid) && !gi_gfid_is_root(gfid);
 
   if (!found)
@@ -310,8 +308,8 @@ walk_tree(struct rep_shd *shd, struct rep_heal *h, unsigned child)
 
 /* ---- rounds ---- */
 
-static uint32_t
-local_and_up(const struct rep_shd *shd)
+uint32_t
+rep_shd_local(const struct rep_shd *shd)
 {
   uint32_t mask = 0;
 
@@ -325,7 +323,7 @@ static void
 count_all(struct rep_shd *shd)
 {
   shd->remaining = 0;
-  rep_foreach(i, local_and_up(shd)) {
+  rep_foreach(i, rep_shd_local(shd)) {
     const struct rep_shd_brick *b = &shd->brick[i];
 
     if (rep_shd_count(shd, i) && b->pending + b->dirty > shd->remaining)
@@ -343,7 +341,7 @@ pass(struct rep_shd *shd, bool full)
 
   count_all(shd);
   rep_heal_begin(&h, shd->rep, &gi_gfid_root, REP_PID_SHD);
-  rep_foreach(i, local_and_up(shd)) {
+  rep_foreach(i, rep_shd_local(shd)) {
     if (!rep_shd_crawls(shd))
       break;
 
@@ -372,7 +370,7 @@ clean(struct rep_shd *shd)
   if (shd->remaining || rep->up != rep->all || !rep_shd_crawls(shd))
     return;
   rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_SHD);
-  rep_foreach(i, local_and_up(shd))
+  rep_foreach(i, rep_shd_local(shd))
     shd->engine->clean(&h, i);
   rep_heal_end(&h);
 }

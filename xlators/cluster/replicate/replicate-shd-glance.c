@@ -18,8 +18,8 @@ indexed(struct rep_shd *shd)
   uint64_t n = 0;
 
   rep_shd_locate(shd);
-  rep_foreach(i, shd->rep->up)
-    if (shd->brick[i].local && rep_shd_count(shd, i))
+  rep_foreach(i, rep_shd_local(shd))
+    if (rep_shd_count(shd, i))
       n += shd->brick[i].pending + shd->brick[i].dirty;
   return n;
 }

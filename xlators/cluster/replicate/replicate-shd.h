@@ -202,6 +202,7 @@ void rep_shd_crawl(struct rep_shd *shd);                     /* until nothing is
 bool rep_shd_heal(void *arg, const struct rep_item *item);   /* of the queue */
 bool rep_shd_crawls(const struct rep_shd *shd);              /* may go on */
 void rep_shd_locate(struct rep_shd *shd);                    /* asks the bricks that are up which host they are on */
+uint32_t rep_shd_local(const struct rep_shd *shd);            /* bricks on this host that are up */
 bool rep_shd_count(struct rep_shd *shd, unsigned child);     /* asks for pending and dirty; false: the brick does not tell */
 
 /* replicate-shd-clean.c: on a task; all children are up and nothing is left to heal. 0 or -errno. */

@@ -155,6 +155,9 @@ void rep_fan_finish(struct rep_fan *fan); /* all sent: `done` runs now or later,
 void rep_fan_clear(struct rep_fan *fan);  /* drops the kept replies */
 /* Sends a copy of the fop itself to every child of `mask` and finishes. */
 void rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask);
+/* The same with other xdata (borrowed). */
+void rep_fan_copy_with(struct rep_fan *fan, struct gi_fop *fop, struct gi_dict *xdata, uint32_t mask);
+struct gi_fop *rep_fan_child(struct gi_fop *fop, struct gi_dict *xdata); /* one such copy, not sent yet */
 int rep_errno_merge(int have, int next);
 /* The errno that all failed children of `mask` gave, or 0 if they differ. */
 int rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask);
