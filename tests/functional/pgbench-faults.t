@@ -2,24 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # PostgreSQL on a replica-3 volume while a brick is killed or frozen: no error, a bounded pause, the right marks on the others; with two
 # bricks gone writes fail clearly and nothing is half acknowledged.
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/bricks.sh"
-top=$GLUSTERISH_SRCDIR
-. "$top/extras/pgbench.sh"
-require_root
-require_fuse
-[ -n "$pg_bin" ] || skip_all "PostgreSQL is not installed"
-start_glusterishd
-chmod 755 "$WORK"
-must "the volume starts" start_volume pg 3
-must "it mounts" mount_volume pg "$WORK/mnt"
-mkdir -p "$WORK/run" "$WORK/mnt/pg" && chown postgres "$WORK/run" "$WORK/mnt/pg"
-data=$WORK/mnt/pg/data
-
-must "initdb" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
-must "the server starts" pg_start "$data" "$WORK/run"
-must "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
-must "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 2 bench
+. "$(dirname "$0")/pgbench.sh"
+start_pg_volume 2
 
 # longest PREFIX: the longest transaction of a run, ms, from pgbench's log.
 longest() { cat "$1".[0-9]* | awk '$3 > m {m = $3} END {printf "%d", m / 1000}'; }
@@ -28,15 +12,10 @@ longest() { cat "$1".[0-9]* | awk '$3 > m {m = $3} END {printf "%d", m / 1000}';
 under_load() {
   local name=$1 seconds=$2 out=$WORK/run/$1.out
   shift 2
-  (cd "$WORK/run" && exec runuser -u postgres -- "$pg_bin/pgbench" -h "$WORK/run" -c 4 -j 1 -T "$seconds" -l --log-prefix="$WORK/run/$name" bench) >"$out" 2>&1 &
-  local pid=$!
+  run_pgbench "$out" -T "$seconds" -l --log-prefix="$WORK/run/$name"
   sleep 2
   "$@"
-  if wait $pid && ! grep -qiE 'error|abort|fail(ed|ure)' <(grep -v 'number of failed transactions: 0 ' "$out"); then
-    pass "no error in PostgreSQL while a brick is $name"
-  else
-    fail "no error in PostgreSQL while a brick is $name" "$(tail -n 20 "$out")"
-  fi
+  no_error "no error in PostgreSQL while a brick is $name" "$out"
   pause=$(longest "$WORK/run/$name")
   note "longest transaction while a brick is $name: $pause ms"
 }

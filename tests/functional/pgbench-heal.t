@@ -4,27 +4,10 @@
 # next: no error in PostgreSQL, no damaged page, no damaged index, all bricks identical at the end, nothing left to heal.
 #
 # GLUSTERISH_SOAK_SECONDS is how long (default 45; 600 is the real thing).
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/bricks.sh"
-top=$GLUSTERISH_SRCDIR
-. "$top/extras/pgbench.sh"
-require_root
-require_fuse
-[ -n "$pg_bin" ] || skip_all "PostgreSQL is not installed"
+. "$(dirname "$0")/pgbench.sh"
 seconds=${GLUSTERISH_SOAK_SECONDS:-45}
-start_glusterishd
-chmod 755 "$WORK"
-must "the volume starts" start_volume pg 3
-must "it mounts" mount_volume pg "$WORK/mnt"
-mkdir -p "$WORK/run" "$WORK/mnt/pg" && chown postgres "$WORK/run" "$WORK/mnt/pg"
-data=$WORK/mnt/pg/data
-must "initdb with checksums" as_postgres "$pg_bin/initdb" -D "$data" -A trust --data-checksums
-must "the server starts" pg_start "$data" "$WORK/run"
-must "a database is made" as_postgres "$pg_bin/createdb" -h "$WORK/run" bench
-must "it is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 5 bench
-
-(cd "$WORK/run" && exec runuser -u postgres -- "$pg_bin/pgbench" -h "$WORK/run" -c 4 -j 1 -T $((seconds + 10)) bench) >"$WORK/run/load.out" 2>&1 &
-load=$!
+start_pg_volume 5
+run_pgbench "$WORK/run/load.out" -T $((seconds + 10))
 
 # Nothing is blamed or being healed, and every brick answers. Files in use are dirty all the time; that alone is not something to heal.
 healed() {
@@ -53,11 +36,7 @@ done
 note "$kills bricks killed, $freezes frozen in $seconds s"
 [ $rounds -gt 0 ] && pass "bricks were killed, frozen and healed" || fail "bricks were killed, frozen and healed"
 
-if wait $load && ! grep -qiE 'error|abort|fail(ed|ure)' <(grep -v 'number of failed transactions: 0 ' "$WORK/run/load.out"); then
-  pass "no error in pgbench"
-else
-  fail "no error in pgbench" "$(tail -n 20 "$WORK/run/load.out")"
-fi
+no_error "no error in pgbench" "$WORK/run/load.out"
 is "$(grep -E 'ERROR|PANIC|FATAL' "$WORK/run/server.log")" "" "no error in PostgreSQL's log"
 ok "amcheck is there" as_postgres "$pg_bin/psql" -q -h "$WORK/run" -c 'create extension amcheck' bench
 ok "pg_amcheck finds nothing" as_postgres "$pg_bin/pg_amcheck" -h "$WORK/run" --heapallindexed bench

@@ -7,12 +7,9 @@
  *   no counter is without its index entry;
  *   once every name and every handle was looked up, names and handles are one to one.
  */
-#include "libglusterish/graph.h"
-#include "tests/simulation/sim-disk-private.h"
+#include "tests/simulation/sim-lone.h"
+#include "tests/simulation/sim-rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,115 +22,21 @@
 #define DIRTY "trusted.afr.dirty"
 
 struct machine {
-  uint64_t rng, disk_rng, now;
-  struct sim_disk *disk;
-  struct gi_ctx ctx;
-  struct gi_graph *graph;
+  struct sim_lone b;
   struct gi_gfid gfid[GFIDS]; /* 0 = root */
   unsigned kept; /* files kept-0 … that were written, synced and acknowledged */
 };
 
-static uint64_t
-next_random(void *arg)
-{
-  uint64_t *state = arg, z = (*state += 0x9e3779b97f4a7c15ull);
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
-/* Long ago by the real clock of the reactor: what a lookup finds half-made is old enough to be put right. */
-static uint64_t
-disk_now(void *arg)
-{
-  struct machine *m = GI_CONTAINER(arg, struct machine, disk_rng);
-
-  return m->now += 1000000;
-}
-
 /* ---- the machine ---- */
-
-static const char volfile[] = "volume p\n type storage/posix\n option directory /b\n option health-check-interval 0\nend-volume\n"
-                              "volume i\n type features/index\n option index-base /b/.glusterfs/indices\n"
-                              " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
-                              " subvolumes p\nend-volume\n";
-
-static void
-stopped(void *arg)
-{
-  (void)arg;
-}
-
-/* False: the disk stopped while it started. */
-static bool
-boot(struct machine *m)
-{
-  struct gi_error err = {0};
-  struct gi_volfile *vf = gi_volfile_parse(volfile, strlen(volfile), &err);
-
-  m->ctx = (struct gi_ctx){.reactor = gi_reactor_new(0), .process_name = "brick", .fs = sim_disk_view(m->disk)};
-  m->graph = gi_graph_build(&m->ctx, &vf, NULL, &err);
-  if (m->graph) {
-    m->ctx.graph = m->graph;
-    gi_graph_activate(m->graph);
-  } else if (!sim_disk_stopped(m->disk)) {
-    fail_msg("%s", err.text);
-  }
-  return m->graph;
-}
-
-/* In order, or after a crash, when nothing it still does reaches the disk. */
-static void
-halt(struct machine *m)
-{
-  if (m->graph) {
-    gi_graph_deactivate(m->graph);
-    for (int n = 0; n < 100; n++)
-      gi_reactor_turn(m->ctx.reactor, 0);
-    assert_int_equal(m->graph->fops_live, 0);
-    gi_graph_free(&m->graph);
-  }
-  gi_reactor_free(m->ctx.reactor);
-  assert_int_equal(sim_view_open_files(m->ctx.fs), 0);
-  sim_view_free(&m->ctx.fs);
-}
 
 static void
 setup(struct machine *m, uint64_t seed)
 {
-  struct sim_disk_config c = {.random = next_random, .now = disk_now, .arg = &m->disk_rng};
-
-  *m = (struct machine){.rng = seed, .disk_rng = seed * 77, .now = 1600000000000000000ull};
-  m->disk = sim_disk_new(&c);
-  assert_int_equal(sim_disk_make_dir(m->disk, "/b"), 0);
+  *m = (struct machine){0};
+  sim_lone_setup(&m->b, seed);
   m->gfid[0] = gi_gfid_root;
   for (unsigned n = 1; n < GFIDS; n++)
     m->gfid[n] = (struct gi_gfid){{0xa0, (uint8_t)n, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, (uint8_t)n}};
-}
-
-static void
-done(struct gi_fop *f, void *arg)
-{
-  (void)arg;
-  gi_fop_unref(f);
-}
-
-/* Carries it out; its result is -errno or what it returned. */
-static int
-run(struct machine *m, struct gi_fop *f)
-{
-  int ret;
-
-  gi_fop_ref(f);
-  gi_fop_submit(f, m->graph->top, done, NULL);
-  for (int n = 0; n < 1000 && !f->answered; n++)
-    gi_reactor_turn(m->ctx.reactor, 0);
-  assert_true(f->answered);
-  gi_reactor_turn(m->ctx.reactor, 0); /* what the index does behind the reply */
-  ret = f->rsp.ret < 0 ? -f->rsp.err : f->rsp.ret;
-  gi_fop_unref(f);
-  return ret;
 }
 
 /* ---- requests ---- */
@@ -143,7 +46,7 @@ static const char *const names[NAMES] = {"a", "b", "c", "d", "e", "f"};
 static struct gi_fop *
 entry_fop(struct machine *m, enum gi_fop_kind kind, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
 {
-  struct gi_fop *f = gi_fop_new(m->graph, kind);
+  struct gi_fop *f = gi_fop_new(m->b.graph, kind);
 
   f->caller.stamps = 63;
   f->caller.time = (struct gi_time){1000, 0};
@@ -161,25 +64,25 @@ keep_file(struct machine *m, const struct gi_gfid *gfid)
 {
   char name[16];
   struct gi_fop *f;
-  struct gi_fd *fd = gi_fd_new(m->graph, NULL, O_RDWR, 1);
+  struct gi_fd *fd = gi_fd_new(m->b.graph, NULL, O_RDWR, 1);
   bool good;
 
   snprintf(name, sizeof(name), "kept-%u", m->kept);
   f = entry_fop(m, GI_FOP_CREATE, &gi_gfid_root, name, gfid);
   f->args.flags = O_RDWR | O_CREAT | O_EXCL;
   f->fd = gi_fd_ref(fd);
-  good = run(m, f) >= 0;
+  good = sim_lone_run(&m->b, f) >= 0;
   if (good) {
-    f = gi_fop_new(m->graph, GI_FOP_WRITE);
+    f = gi_fop_new(m->b.graph, GI_FOP_WRITE);
     gi_fop_set_fd(f, fd);
     f->args.size = strlen(name);
     gi_payload_add_copy(&f->payload, name, strlen(name));
-    good = run(m, f) >= 0;
+    good = sim_lone_run(&m->b, f) >= 0;
   }
   if (good) {
-    f = gi_fop_new(m->graph, GI_FOP_FSYNC);
+    f = gi_fop_new(m->b.graph, GI_FOP_FSYNC);
     gi_fop_set_fd(f, fd);
-    good = run(m, f) >= 0;
+    good = sim_lone_run(&m->b, f) >= 0;
   }
   gi_fd_unref(&fd);
   m->kept += good;
@@ -188,23 +91,23 @@ keep_file(struct machine *m, const struct gi_gfid *gfid)
 static void
 mark(struct machine *m, const struct gi_gfid *gfid, const char *key, bool set)
 {
-  struct gi_fop *f = gi_fop_new(m->graph, GI_FOP_XATTROP);
+  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_XATTROP);
 
   f->loc.gfid = *gfid;
   f->args.flags = GI_XATTROP_ADD32;
   f->args.dict = gi_dict_new();
   gi_dict_set_bin(f->args.dict, key, set ? "\0\0\0\1\0\0\0\0\0\0\0\0" : "\377\377\377\377\0\0\0\0\0\0\0\0", 12);
-  run(m, f);
+  sim_lone_run(&m->b, f);
 }
 
 /* Gfids are drawn at random: no client gives one out twice. */
 static bool
 is_free(struct machine *m, const struct gi_gfid *gfid)
 {
-  struct gi_fop *f = gi_fop_new(m->graph, GI_FOP_LOOKUP);
+  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_LOOKUP);
 
   f->loc.gfid = *gfid;
-  return run(m, f) == -ENOENT;
+  return sim_lone_run(&m->b, f) == -ENOENT;
 }
 
 /* What failed may have left something of that gfid. */
@@ -219,14 +122,14 @@ make(struct machine *m, struct gi_fop *f, const struct gi_gfid *gfid)
 {
   if (!is_free(m, gfid))
     gi_fop_unref(f);
-  else if (run(m, f) < 0)
+  else if (sim_lone_run(&m->b, f) < 0)
     another_gfid(m, gfid);
 }
 
 static void
 random_step(struct machine *m)
 {
-  uint64_t r = next_random(&m->rng);
+  uint64_t r = sim_mix(&m->b.rng);
   const struct gi_gfid *obj = &m->gfid[DIRS + r % (GFIDS - DIRS)], *p1 = &m->gfid[(r >> 8) % DIRS], *p2 = &m->gfid[(r >> 16) % DIRS];
   const char *n1 = names[(r >> 24) % NAMES], *n2 = names[(r >> 32) % NAMES];
   struct gi_fop *f = NULL;
@@ -260,7 +163,7 @@ random_step(struct machine *m)
     break;
   case 10:
   case 11:
-    f = gi_fop_new(m->graph, GI_FOP_LINK);
+    f = gi_fop_new(m->b.graph, GI_FOP_LINK);
     f->loc.gfid = *obj;
     f->loc2.pargfid = *p2;
     f->loc2.name = n2;
@@ -284,18 +187,10 @@ random_step(struct machine *m)
   if (f && gi_dict_get(f->xdata, "gfid-req"))
     make(m, f, obj);
   else if (f)
-    run(m, f);
+    sim_lone_run(&m->b, f);
 }
 
 /* ---- what must hold ---- */
-
-static struct sim_inode *
-at_path(struct machine *m, const char *path)
-{
-  int err;
-
-  return sim_walk(m->disk, m->disk->root, path, false, NULL, NULL, &err);
-}
 
 static void
 check_kept(struct machine *m, uint64_t seed, uint64_t crash)
@@ -306,7 +201,7 @@ check_kept(struct machine *m, uint64_t seed, uint64_t crash)
 
     snprintf(name, sizeof(name), "kept-%u", n);
     snprintf(path, sizeof(path), "/b/%s", name);
-    i = at_path(m, path);
+    i = sim_lone_at(&m->b, path);
     if (!i || sim_data_read(i, 0, back, sizeof(back)) != strlen(name) || strcmp(back, name) != 0)
       fail_msg("seed %llu crash %llu: %s was synced and is %s", (unsigned long long)seed, (unsigned long long)crash, name,
                i ? "damaged" : "gone");
@@ -321,7 +216,7 @@ check_index(struct machine *m, uint64_t seed, uint64_t crash)
     const char *key, *dir;
   } class[] = {{PENDING, "xattrop"}, {DIRTY, "dirty"}};
 
-  gi_list_foreach(i, &m->disk->inodes, struct sim_inode, link) {
+  gi_list_foreach(i, &m->b.disk->inodes, struct sim_inode, link) {
     const struct sim_xattr *gfid = sim_xattr_find(i, "trusted.gfid");
 
     for (size_t c = 0; gfid && c < GI_ARRAY_LEN(class); c++) {
@@ -332,7 +227,7 @@ check_index(struct machine *m, uint64_t seed, uint64_t crash)
         continue;
       gi_gfid_text((const struct gi_gfid *)(const void *)gfid->value, text);
       snprintf(path, sizeof(path), "/b/.glusterfs/indices/%s/%s", class[c].dir, text);
-      if (!at_path(m, path))
+      if (!sim_lone_at(&m->b, path))
         fail_msg("seed %llu crash %llu: %s of %s is set and %s is not there", (unsigned long long)seed, (unsigned long long)crash,
                  class[c].key, text, path);
     }
@@ -346,16 +241,16 @@ crawl(struct machine *m, const char *path, const struct gi_gfid *gfid)
   struct gi_fs_dir *d = gi_new(struct gi_fs_dir);
   const struct gi_fs_dirent *e;
 
-  assert_int_equal(gi_fs_dir_open(d, m->ctx.fs, AT_FDCWD, path), 0);
+  assert_int_equal(gi_fs_dir_open(d, m->b.ctx.fs, AT_FDCWD, path), 0);
   while ((e = gi_fs_dir_next(d))) {
     GI_CLEANUP_FREE char *sub = gi_asprintf("%s/%s", path, e->name);
-    struct gi_gfid fresh = gi_gfid_new(m->ctx.reactor), own;
+    struct gi_gfid fresh = gi_gfid_new(m->b.ctx.reactor), own;
     struct gi_fop *f;
 
     if (e->name[0] == '.')
       continue;
     f = gi_fop_ref(entry_fop(m, GI_FOP_LOOKUP, gfid, e->name, &fresh));
-    run(m, f);
+    sim_lone_run(&m->b, f);
     own = f->rsp.stat.gfid;
     if (f->rsp.ret >= 0 && e->type == DT_DIR)
       crawl(m, sub, &own);
@@ -372,7 +267,7 @@ crawl_handles(struct machine *m)
   struct gi_gfid *found = NULL;
   unsigned count = 0;
 
-  gi_list_foreach(i, &m->disk->inodes, struct sim_inode, link) {
+  gi_list_foreach(i, &m->b.disk->inodes, struct sim_inode, link) {
     for (unsigned n = 0; S_ISDIR(i->attr.mode) && n < i->nentries; n++) {
       struct gi_gfid gfid;
 
@@ -383,10 +278,10 @@ crawl_handles(struct machine *m)
     }
   }
   for (unsigned n = 0; n < count; n++) {
-    struct gi_fop *f = gi_fop_new(m->graph, GI_FOP_LOOKUP);
+    struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_LOOKUP);
 
     f->loc.gfid = found[n];
-    run(m, f);
+    sim_lone_run(&m->b, f);
   }
   gi_free(found);
 }
@@ -400,31 +295,31 @@ history(uint64_t seed, uint64_t crash, bool power)
   char why[512];
 
   setup(&m, seed);
-  assert_true(boot(&m));
+  assert_true(sim_lone_boot(&m.b));
   for (unsigned n = 1; n < DIRS; n++)
-    assert_int_equal(run(&m, entry_fop(&m, GI_FOP_MKDIR, &m.gfid[n / 2], names[n], &m.gfid[n])), 0);
-  sim_disk_sync(m.disk);
-  changes = sim_disk_changes(m.disk);
+    assert_int_equal(sim_lone_run(&m.b, entry_fop(&m, GI_FOP_MKDIR, &m.gfid[n / 2], names[n], &m.gfid[n])), 0);
+  sim_disk_sync(m.b.disk);
+  changes = sim_disk_changes(m.b.disk);
   if (crash)
-    sim_disk_stop_after(m.disk, crash, stopped, NULL);
-  for (unsigned n = 0; n < STEPS && !sim_disk_stopped(m.disk); n++)
+    sim_disk_stop_after(m.b.disk, crash, NULL, NULL);
+  for (unsigned n = 0; n < STEPS && !sim_disk_stopped(m.b.disk); n++)
     random_step(&m);
-  changes = sim_disk_changes(m.disk) - changes;
-  halt(&m);
+  changes = sim_disk_changes(m.b.disk) - changes;
+  sim_lone_halt(&m.b);
   if (power)
-    sim_disk_power_loss(m.disk);
-  sim_disk_resume(m.disk);
+    sim_disk_power_loss(m.b.disk);
+  sim_disk_resume(m.b.disk);
   check_kept(&m, seed, crash);
   check_index(&m, seed, crash);
-  assert_true(boot(&m));
+  assert_true(sim_lone_boot(&m.b));
   crawl(&m, "/b", &gi_gfid_root);
   crawl_handles(&m);
-  halt(&m);
+  sim_lone_halt(&m.b);
   check_kept(&m, seed, crash);
   check_index(&m, seed, crash);
-  if (!(crash || power ? sim_disk_sound_after_crash : sim_disk_sound)(m.disk, "/b", why, sizeof(why)))
+  if (!(crash || power ? sim_disk_sound_after_crash : sim_disk_sound)(m.b.disk, "/b", why, sizeof(why)))
     fail_msg("seed %llu crash %llu %s: %s", (unsigned long long)seed, (unsigned long long)crash, power ? "power" : "process", why);
-  sim_disk_free(&m.disk);
+  sim_disk_free(&m.b.disk);
   return changes;
 }
 
@@ -471,28 +366,28 @@ faulty_history(uint64_t seed)
   char why[512];
 
   setup(&m, seed);
-  assert_true(boot(&m));
+  assert_true(sim_lone_boot(&m.b));
   for (unsigned n = 1; n < DIRS; n++)
-    assert_int_equal(run(&m, entry_fop(&m, GI_FOP_MKDIR, &m.gfid[n / 2], names[n], &m.gfid[n])), 0);
-  sim_disk_set_faults(m.disk, 30000);
-  sim_disk_set_fault(m.disk, SIM_FAULT_SLOW, 300000);
-  sim_disk_set_fault(m.disk, SIM_FAULT_COLD, 300000);
+    assert_int_equal(sim_lone_run(&m.b, entry_fop(&m, GI_FOP_MKDIR, &m.gfid[n / 2], names[n], &m.gfid[n])), 0);
+  sim_disk_set_faults(m.b.disk, 30000);
+  sim_disk_set_fault(m.b.disk, SIM_FAULT_SLOW, 300000);
+  sim_disk_set_fault(m.b.disk, SIM_FAULT_COLD, 300000);
   for (unsigned n = 0; n < STEPS; n++)
     random_step(&m);
-  sim_disk_set_faults(m.disk, 0);
-  halt(&m);
-  sim_disk_power_loss(m.disk);
+  sim_disk_set_faults(m.b.disk, 0);
+  sim_lone_halt(&m.b);
+  sim_disk_power_loss(m.b.disk);
   check_kept(&m, seed, 0);
-  assert_true(boot(&m));
+  assert_true(sim_lone_boot(&m.b));
   crawl(&m, "/b", &gi_gfid_root);
   crawl_handles(&m);
-  halt(&m);
+  sim_lone_halt(&m.b);
   check_kept(&m, seed, 0);
-  if (!sim_disk_sound_after_crash(m.disk, "/b", why, sizeof(why)))
+  if (!sim_disk_sound_after_crash(m.b.disk, "/b", why, sizeof(why)))
     fail_msg("seed %llu: %s", (unsigned long long)seed, why);
   for (int f = 0; f < SIM_FAULT_COLD; f++)
-    faults += sim_disk_fault_count(m.disk, (enum sim_fault)f);
-  sim_disk_free(&m.disk);
+    faults += sim_disk_fault_count(m.b.disk, (enum sim_fault)f);
+  sim_disk_free(&m.b.disk);
   return faults;
 }
 

@@ -4,6 +4,7 @@
  * say.
  */
 #include "tests/simulation/sim-disk.h"
+#include "tests/simulation/sim-rng.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/types.h"
 
@@ -23,12 +24,7 @@ struct world {
 static uint64_t
 next_random(void *arg)
 {
-  struct world *w = arg;
-  uint64_t z = (w->rng += 0x9e3779b97f4a7c15ull);
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
+  return sim_mix(&((struct world *)arg)->rng);
 }
 
 static uint64_t

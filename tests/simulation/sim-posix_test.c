@@ -6,6 +6,7 @@
  * directories and the order of entries are a file system's own business.
  */
 #include "tests/simulation/sim-disk.h"
+#include "tests/simulation/sim-rng.h"
 #include "xlators/storage/posix/posix-fixture.h"
 
 #include <fcntl.h>
@@ -41,11 +42,7 @@ struct step {
 static uint64_t
 next_random(void *arg)
 {
-  uint64_t *state = arg, z = (*state += 0x9e3779b97f4a7c15ull);
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
+  return sim_mix(arg);
 }
 
 /* The translator compares file times with the wall clock: both bricks have the same one. */

@@ -7,14 +7,11 @@
  * The model: each request also adds to another slot of the counter, so that the
  * disk itself tells which requests it has seen, whatever was lost.
  */
-#include "libglusterish/graph.h"
 #include "libglusterish/regions.h"
-#include "tests/simulation/sim-disk-private.h"
+#include "tests/simulation/sim-lone.h"
+#include "tests/simulation/sim-rng.h"
 
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,129 +28,41 @@ struct state { /* the increments that the counter holds: for each the block that
 };
 
 struct machine {
-  uint64_t rng, disk_rng, now;
-  struct sim_disk *disk;
-  struct gi_ctx ctx;
-  struct gi_graph *graph;
+  struct sim_lone b;
   struct state state[STATES]; /* after so many requests */
   uint32_t blocks;
   unsigned logs; /* times a usable one was found */
 };
 
-static uint64_t
-next_random(void *arg)
-{
-  uint64_t *state = arg, z = (*state += 0x9e3779b97f4a7c15ull);
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
-static uint64_t
-disk_now(void *arg)
-{
-  struct machine *m = GI_CONTAINER(arg, struct machine, disk_rng);
-
-  return m->now += 1000000;
-}
-
 /* ---- the machine ---- */
-
-static const char volfile[] = "volume p\n type storage/posix\n option directory /b\n option health-check-interval 0\nend-volume\n"
-                              "volume i\n type features/index\n option index-base /b/.glusterfs/indices\n"
-                              " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
-                              " subvolumes p\nend-volume\n";
-
-static void
-stopped(void *arg)
-{
-  (void)arg;
-}
-
-static void
-boot(struct machine *m)
-{
-  struct gi_error err = {0};
-  struct gi_volfile *vf = gi_volfile_parse(volfile, strlen(volfile), &err);
-
-  m->ctx = (struct gi_ctx){.reactor = gi_reactor_new(0), .process_name = "brick", .fs = sim_disk_view(m->disk)};
-  m->graph = gi_graph_build(&m->ctx, &vf, NULL, &err);
-  if (!m->graph)
-    fail_msg("%s", err.text);
-  m->ctx.graph = m->graph;
-  gi_graph_activate(m->graph);
-}
-
-static void
-halt(struct machine *m)
-{
-  gi_graph_deactivate(m->graph);
-  for (int n = 0; n < 100; n++)
-    gi_reactor_turn(m->ctx.reactor, 0);
-  assert_int_equal(m->graph->fops_live, 0);
-  gi_graph_free(&m->graph);
-  gi_reactor_free(m->ctx.reactor);
-  assert_int_equal(sim_view_open_files(m->ctx.fs), 0);
-  sim_view_free(&m->ctx.fs);
-}
-
-static void
-done(struct gi_fop *f, void *arg)
-{
-  (void)arg;
-  gi_fop_unref(f);
-}
-
-static void
-run(struct machine *m, struct gi_fop *f)
-{
-  gi_fop_ref(f);
-  gi_fop_submit(f, m->graph->top, done, NULL);
-  for (int n = 0; n < 1000 && !f->answered; n++)
-    gi_reactor_turn(m->ctx.reactor, 0);
-  assert_true(f->answered);
-  gi_reactor_turn(m->ctx.reactor, 0);
-  gi_fop_unref(f);
-}
 
 static void
 setup(struct machine *m, uint64_t seed)
 {
-  struct sim_disk_config c = {.random = next_random, .now = disk_now, .arg = &m->disk_rng};
   struct gi_fop *f;
 
-  *m = (struct machine){.rng = seed, .disk_rng = seed * 77, .now = 1600000000000000000ull};
-  m->disk = sim_disk_new(&c);
-  assert_int_equal(sim_disk_make_dir(m->disk, "/b"), 0);
-  boot(m);
-  f = gi_fop_new(m->graph, GI_FOP_MKNOD);
+  *m = (struct machine){0};
+  sim_lone_setup(&m->b, seed);
+  assert_true(sim_lone_boot(&m->b));
+  f = gi_fop_new(m->b.graph, GI_FOP_MKNOD);
   f->loc.pargfid = gi_gfid_root;
   f->loc.name = "f";
   f->args.mode = S_IFREG | 0644;
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
-  run(m, f);
-  f = gi_fop_new(m->graph, GI_FOP_TRUNCATE);
+  sim_lone_run(&m->b, f);
+  f = gi_fop_new(m->b.graph, GI_FOP_TRUNCATE);
   f->loc.gfid = gfid;
   f->args.offset = 1 << 20;
-  run(m, f);
-  sim_disk_sync(m->disk);
+  sim_lone_run(&m->b, f);
+  sim_disk_sync(m->b.disk);
 }
 
 /* ---- what is on disk ---- */
 
-static struct sim_inode *
-at_path(struct machine *m, const char *path)
-{
-  int err;
-
-  return sim_walk(m->disk, m->disk->root, path, false, NULL, NULL, &err);
-}
-
 static uint32_t
 slot(struct machine *m, unsigned n)
 {
-  const struct sim_xattr *x = sim_xattr_find(at_path(m, "/b/f"), PENDING);
+  const struct sim_xattr *x = sim_xattr_find(sim_lone_at(&m->b, "/b/f"), PENDING);
   uint32_t v[3] = {0};
 
   if (x) {
@@ -184,7 +93,7 @@ check(struct machine *m, uint64_t seed, uint64_t crash)
 
   assert_int_equal(slot(m, 0), s->n);
   snprintf(path, sizeof(path), "/b/.glusterfs/glusterish-regions/%s", gi_gfid_text(&gfid, text));
-  i = at_path(m, path);
+  i = sim_lone_at(&m->b, path);
   if (!i || !gi_region_log_decode(&log, data, (uint32_t)sim_data_read(i, 0, data, sizeof(data))))
     return;
   note = gi_region_log_find(&log, PENDING);
@@ -203,7 +112,7 @@ check(struct machine *m, uint64_t seed, uint64_t crash)
 static void
 xattrop(struct machine *m, int32_t delta, uint32_t block)
 {
-  struct gi_fop *f = gi_fop_new(m->graph, GI_FOP_XATTROP);
+  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_XATTROP);
   uint32_t v[3] = {htobe32((uint32_t)delta), 0, htobe32(1)};
 
   f->loc.gfid = gfid;
@@ -220,7 +129,7 @@ xattrop(struct machine *m, int32_t delta, uint32_t block)
     gi_dict_set_bin(gi_fop_xdata(f), GI_REGIONS_KEY, data, len);
     gi_region_log_clear(&log);
   }
-  run(m, f);
+  sim_lone_run(&m->b, f);
 }
 
 /* Blames with and without regions, and what healers take back: the oldest, or all. */
@@ -230,7 +139,7 @@ step(struct machine *m)
   uint32_t at = slot(m, 2);
   const struct state *s = &m->state[at];
   struct state *next = &m->state[at + 1];
-  uint64_t r = next_random(&m->rng);
+  uint64_t r = sim_mix(&m->b.rng);
   uint32_t gone = 0, block = UNKNOWN;
 
   *next = *s;
@@ -255,28 +164,28 @@ history(uint64_t seed, uint64_t crash, bool power, unsigned *logs)
   uint64_t changes;
 
   setup(m, seed);
-  changes = sim_disk_changes(m->disk);
+  changes = sim_disk_changes(m->b.disk);
   if (crash)
-    sim_disk_stop_after(m->disk, crash, stopped, NULL);
-  for (unsigned n = 0; n < STEPS && !sim_disk_stopped(m->disk); n++) {
+    sim_disk_stop_after(m->b.disk, crash, NULL, NULL);
+  for (unsigned n = 0; n < STEPS && !sim_disk_stopped(m->b.disk); n++) {
     step(m);
     check(m, seed, crash);
   }
-  changes = sim_disk_changes(m->disk) - changes;
-  halt(m);
+  changes = sim_disk_changes(m->b.disk) - changes;
+  sim_lone_halt(&m->b);
   if (power)
-    sim_disk_power_loss(m->disk);
-  sim_disk_resume(m->disk);
+    sim_disk_power_loss(m->b.disk);
+  sim_disk_resume(m->b.disk);
   check(m, seed, crash);
-  boot(m);
+  assert_true(sim_lone_boot(&m->b));
   for (unsigned n = 0; n < STEPS; n++) {
     check(m, seed, crash);
     step(m);
   }
   check(m, seed, crash);
-  halt(m);
+  sim_lone_halt(&m->b);
   *logs += m->logs;
-  sim_disk_free(&m->disk);
+  sim_disk_free(&m->b.disk);
   gi_free(m);
   return changes;
 }
@@ -328,24 +237,24 @@ a_disk_that_fails_calls(void **state)
     struct machine *m = gi_new(struct machine);
 
     setup(m, seed);
-    sim_disk_set_faults(m->disk, 50000);
+    sim_disk_set_faults(m->b.disk, 50000);
     for (unsigned n = 0; n < STEPS; n++) {
       step(m);
       check(m, seed, 0);
     }
-    sim_disk_set_faults(m->disk, 0);
-    halt(m);
+    sim_disk_set_faults(m->b.disk, 0);
+    sim_lone_halt(&m->b);
     if (seed % 2)
-      sim_disk_power_loss(m->disk);
+      sim_disk_power_loss(m->b.disk);
     check(m, seed, 0);
-    boot(m);
+    assert_true(sim_lone_boot(&m->b));
     for (unsigned n = 0; n < STEPS; n++) {
       step(m);
       check(m, seed, 0);
     }
-    halt(m);
+    sim_lone_halt(&m->b);
     logs += m->logs;
-    sim_disk_free(&m->disk);
+    sim_disk_free(&m->b.disk);
     gi_free(m);
   }
   assert_true(logs > 500);

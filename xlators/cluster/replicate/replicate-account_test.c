@@ -44,22 +44,6 @@ static const struct kind kinds[] = {
   {"rename onto a directory", GI_FOP_RENAME, 'e', false, DIR_A, DIR_B, NULL},
 };
 
-static void
-set_name(struct rig *r, struct gi_fop *f, struct gi_loc *loc, uint8_t n)
-{
-  struct gi_inode *root = gi_inode_get(r->s->graph, &gi_gfid_root);
-  char name[8];
-
-  snprintf(name, sizeof(name), n ? "f%u" : "new", n);
-  gi_loc_clear(loc);
-  gi_fop_set_entry(f, loc, root, gi_fop_strdup(f, name, strlen(name)));
-  gi_inode_unref(&root);
-  if (n) {
-    gi_loc_set_inode(loc, fake_inode(r->s, n));
-    loc->inode->mode = n == DIR_A || n == DIR_B ? S_IFDIR : S_IFREG;
-  }
-}
-
 static struct gi_fop *
 make(struct rig *r, const struct kind *k, struct gi_fd *fd)
 {
@@ -73,12 +57,12 @@ make(struct rig *r, const struct kind *k, struct gi_fd *fd)
     if (k->kind == GI_FOP_LINK) {
       gi_loc_clear(&f->loc);
       gi_loc_set_inode(&f->loc, fake_inode(r->s, FILE_A));
-      set_name(r, f, &f->loc2, 0);
+      rig_name(r, f, &f->loc2, 0);
     } else if (!makes) {
-      set_name(r, f, &f->loc, k->from);
+      rig_name(r, f, &f->loc, k->from);
     }
     if (k->kind == GI_FOP_RENAME)
-      set_name(r, f, &f->loc2, k->to);
+      rig_name(r, f, &f->loc2, k->to);
     return f;
   }
   if (k->kind == GI_FOP_WRITE)

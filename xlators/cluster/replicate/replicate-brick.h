@@ -119,6 +119,8 @@ struct gi_fop *rig_write(struct rig *r, struct gi_fd *fd, uint64_t offset, size_
 struct gi_fop *rig_loc(struct rig *r, enum gi_fop_kind kind, uint8_t n);
 struct gi_fop *rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd);
 struct gi_fop *rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req);
+/* Object n under its name in the root, with its inode; 0: a new name. */
+void rig_name(struct rig *r, struct gi_fop *f, struct gi_loc *loc, uint8_t n);
 struct gi_fd *rig_open(struct rig *r, uint8_t n); /* opened on all children that are up; logs forgotten */
 void rig_run(struct rig *r, struct gi_fop *f);    /* submits and settles */
 struct rig *rig_with_file(const char *options, struct gi_fd **fd); /* object 5, opened */

@@ -228,6 +228,18 @@ waiting_locks_are_asked_for_again(void **state)
   rig_free(r);
 }
 
+/* The middle child is to leave while a write waits for child 2. */
+static struct gi_fop *
+leave_while_writing(struct rig *r, struct gi_fd *fd)
+{
+  struct gi_fop *w = rig_write(r, fd, 0, 10);
+
+  rig_hold(r, 2, GI_FOP_WRITE);
+  rig_run(r, w);
+  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  return w;
+}
+
 static void
 interrupted_at_the_door(void **state)
 {
@@ -235,9 +247,7 @@ interrupted_at_the_door(void **state)
   struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *w, *lock = rig_fd(r, GI_FOP_LK, fd);
 
-  rig_hold(r, 2, GI_FOP_WRITE);
-  rig_run(r, w = rig_write(r, fd, 0, 10));
-  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  w = leave_while_writing(r, fd);
   lock->args.cmd = GI_LKCMD_SETW;
   lock->args.type = lock->args.flock.type = GI_LK_WRITE;
   rig_run(r, lock);
@@ -256,9 +266,7 @@ the_graph_ends_meanwhile(void **state)
   struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *a, *b;
 
-  rig_hold(r, 2, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 0, 10));
-  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  a = leave_while_writing(r, fd);
   rig_run(r, b = rig_write(r, fd, 100, 10));
   assert_false(b->answered);
   gi_graph_deactivate(r->s->graph);
@@ -277,9 +285,7 @@ a_brick_that_hangs_does_not_shut_the_door_for_ever(void **state)
   struct rig *r = rig_with_file(NULL, &fd);
   struct gi_fop *a, *b;
 
-  rig_hold(r, 2, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 0, 10));
-  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  a = leave_while_writing(r, fd);
   rig_run(r, b = rig_loc(r, GI_FOP_STAT, 5));
   fake_wait(r->s, 2500 * GI_NSEC_PER_MSEC);
   assert_false(b->answered);

@@ -26,22 +26,6 @@ static const struct row rows[] = {
   {"rename onto a directory", GI_FOP_RENAME, DIR_B, DIR_A, {"f6", "f7", "*"}},
 };
 
-static void
-set_name(struct rig *r, struct gi_fop *f, struct gi_loc *loc, uint8_t n)
-{
-  struct gi_inode *root = gi_inode_get(r->s->graph, &gi_gfid_root);
-  char name[8];
-
-  snprintf(name, sizeof(name), n ? "f%u" : "new", n);
-  gi_loc_clear(loc);
-  gi_fop_set_entry(f, loc, root, gi_fop_strdup(f, name, strlen(name)));
-  gi_inode_unref(&root);
-  if (n) {
-    gi_loc_set_inode(loc, fake_inode(r->s, n));
-    loc->inode->mode = n == FILE_A ? S_IFREG : S_IFDIR;
-  }
-}
-
 static struct gi_fop *
 make(struct rig *r, const struct row *row)
 {
@@ -50,12 +34,12 @@ make(struct rig *r, const struct row *row)
   if (row->kind == GI_FOP_LINK) {
     gi_loc_clear(&f->loc);
     gi_loc_set_inode(&f->loc, fake_inode(r->s, FILE_A));
-    set_name(r, f, &f->loc2, 0);
+    rig_name(r, f, &f->loc2, 0);
   } else if (row->from) {
-    set_name(r, f, &f->loc, row->from);
+    rig_name(r, f, &f->loc, row->from);
   }
   if (row->kind == GI_FOP_RENAME)
-    set_name(r, f, &f->loc2, row->to);
+    rig_name(r, f, &f->loc2, row->to);
   return f;
 }
 
@@ -97,18 +81,19 @@ check_waiting(struct rig *r, const struct row *row, unsigned target, unsigned ch
   assert_int_equal(r->s->nseen, seen);
 }
 
-/* Somebody holds a lock at `child`: it refuses, and when waited for it takes its time with every one. */
+/* Somebody holds the last locks at `child`: it grants those before the `refused`-th that is tried, refuses the rest, and when waited for
+ * it takes its time with every one. */
 static void
-contended_at(const struct row *row, unsigned child)
+contended_at(const struct row *row, unsigned child, unsigned refused)
 {
   struct rig *r = fresh();
   struct gi_fop *f = make(r, row), *held;
-  unsigned waited = 0;
+  unsigned tried = 0, waited = 0;
 
   rig_hold_always(r, child, GI_FOP_ENTRYLK);
   rig_run(r, f);
   while ((held = rig_held(r, child, GI_FOP_ENTRYLK))) {
-    bool refuse = held->args.cmd == GI_ENTRYLK_NB;
+    bool refuse = held->args.cmd == GI_ENTRYLK_NB && ++tried >= refused;
 
     assert_int_equal(held->caller.owner.len, 8);
     if (held->args.cmd == GI_ENTRYLK_LOCK)
@@ -126,7 +111,7 @@ waits_in_order(void **state)
 {
   for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++)
     for (unsigned child = 0; child < BRICKS; child++)
-      contended_at(&rows[i], child);
+      contended_at(&rows[i], child, 1);
 }
 
 /* Only the last lock of several is refused: those granted before it go back, at that child too, before anything is waited for. */
@@ -134,26 +119,8 @@ static void
 partial_sets_are_given_back(void **state)
 {
   for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++)
-    for (unsigned child = 0; child < BRICKS; child++) {
-      const struct row *row = &rows[i];
-      struct rig *r = fresh();
-      struct gi_fop *f = make(r, row), *held;
-      unsigned tried = 0, waited = 0;
-
-      rig_hold_always(r, child, GI_FOP_ENTRYLK);
-      rig_run(r, f);
-      while ((held = rig_held(r, child, GI_FOP_ENTRYLK))) {
-        bool last = held->args.cmd == GI_ENTRYLK_NB && ++tried == count(row);
-
-        if (held->args.cmd == GI_ENTRYLK_LOCK)
-          check_waiting(r, row, waited++, child, held);
-        rig_answer(r, child, GI_FOP_ENTRYLK, last ? EAGAIN : 0);
-        fake_settle(r->s);
-      }
-      assert_int_equal(waited, count(row));
-      rig_done(f, 0, 0);
-      rig_free_clean(r);
-    }
+    for (unsigned child = 0; child < BRICKS; child++)
+      contended_at(&rows[i], child, count(&rows[i]));
 }
 
 /* A child that fails while it is waited for is passed over: it gets no further lock, and what it had is given back. */

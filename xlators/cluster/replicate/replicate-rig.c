@@ -360,3 +360,19 @@ rig_xattr(struct rig *r, unsigned child, uint8_t n, const char *name, const char
 {
   gi_dict_set_bin(brick_xattrs_of(brick_object(&r->brick[child], n)), name, value, (uint32_t)strlen(value));
 }
+
+void
+rig_name(struct rig *r, struct gi_fop *f, struct gi_loc *loc, uint8_t n)
+{
+  struct gi_inode *root = gi_inode_get(r->s->graph, &gi_gfid_root);
+  char name[8];
+
+  snprintf(name, sizeof(name), n ? "f%u" : "new", n);
+  gi_loc_clear(loc);
+  gi_fop_set_entry(f, loc, root, gi_fop_strdup(f, name, strlen(name)));
+  gi_inode_unref(&root);
+  if (n) {
+    gi_loc_set_inode(loc, fake_inode(r->s, n));
+    loc->inode->mode = brick_object(&r->brick[0], n)->stat.mode & S_IFMT;
+  }
+}

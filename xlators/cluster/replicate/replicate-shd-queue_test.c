@@ -257,16 +257,25 @@ static const struct gi_load fast = {100, 210, 200, 400};
 static const struct gi_load felt = {100, 600, 200, 2000};
 static const struct gi_load bearable = {100, 240, 200, 500};
 
-static void
-nobody_there_heals_run_freely(void **state)
+/* Three bricks that told `load` twenty times. */
+static struct rep_pace
+after_a_while(const struct gi_load *load, uint64_t *now)
 {
   struct rep_pace p;
-  uint64_t now = 1000 * MS;
 
   rep_pace_init(&p);
   p.children = 7;
   for (int i = 0; i < 20; i++)
-    window(&p, 3, &quiet, &now);
+    window(&p, 3, load, now);
+  return p;
+}
+
+static void
+nobody_there_heals_run_freely(void **state)
+{
+  uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&quiet, &now);
+
   assert_int_equal(p.window, REP_PACE_WINDOW_MAX);
   assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
 }
@@ -298,13 +307,9 @@ the_foreground_decides(void **state)
 static void
 one_slow_brick_is_enough(void **state)
 {
-  struct rep_pace p;
   uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&quiet, &now);
 
-  rep_pace_init(&p);
-  p.children = 7;
-  for (int i = 0; i < 20; i++)
-    window(&p, 3, &quiet, &now);
   now += GI_LOAD_WINDOW_NS;
   for (unsigned i = 0; i < 12; i++)
     rep_pace_answer(&p, i % 3, i % 3 == 1 ? &felt : &quiet, now + i);
@@ -327,13 +332,9 @@ one_decision_per_measurement(void **state)
 static void
 bricks_that_do_not_tell(void **state)
 {
-  struct rep_pace p;
   uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(NULL, &now);
 
-  rep_pace_init(&p);
-  p.children = 7;
-  for (int i = 0; i < 20; i++)
-    window(&p, 3, NULL, &now);
   assert_int_equal(p.parallel, 1); /* like GlusterFS */
   rep_pace_limit(&p, 5);
   for (int i = 0; i < 20; i++)
@@ -344,13 +345,9 @@ bricks_that_do_not_tell(void **state)
 static void
 the_administrator_limits(void **state)
 {
-  struct rep_pace p;
   uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&quiet, &now);
 
-  rep_pace_init(&p);
-  p.children = 7;
-  for (int i = 0; i < 20; i++)
-    window(&p, 3, &quiet, &now);
   rep_pace_limit(&p, 3);
   assert_int_equal(p.parallel, 3);
   window(&p, 3, &quiet, &now);
