@@ -125,6 +125,17 @@ rep_fd_translate(const struct rep *rep, struct rep_fd *rf)
   }
 }
 
+/* What was learnt by asking the children is asked again; what only we know moves with them. */
+void
+rep_inode_translate(const struct rep *rep, struct rep_inode *ri)
+{
+  for (; ri->epoch < rep->epoch; ri->epoch++)
+    ri->unsynced = (uint16_t)translate(ri->unsynced, rep->maps[ri->epoch]);
+  ri->data_readable = ri->meta_readable = 0;
+  ri->choice = 0;
+  ri->generation = 0;
+}
+
 static void
 make_map(const struct gi_xlator *x, int8_t map[REP_MAX])
 {
@@ -147,6 +158,7 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
   memset(rep->reads, 0, sizeof(rep->reads)); /* none is under way */
   rep->connected = translate(rep->connected, map);
   rep->preamble = translate(rep->preamble, map);
+  rep->regions = translate(rep->regions, map);
   rep->up = translate(rep->up, map);
   rep->heard = translate(rep->heard, map);
   rep->healthy = translate(rep->healthy, map);

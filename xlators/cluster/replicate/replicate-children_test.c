@@ -5,6 +5,9 @@
  * is known of the same child afterwards.
  */
 #include "replicate-brick.h"
+#include "replicate-heal.h"
+
+#include "rpc/preamble.h"
 
 #include <fcntl.h>
 
@@ -228,6 +231,28 @@ waiting_locks_are_asked_for_again(void **state)
   rig_free(r);
 }
 
+/* What a brick can do, and what only we know about a file on it, moves with the child. */
+static void
+what_is_known_of_a_child_moves_with_it(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct rep *rep = rep_of(r->s->x);
+
+  for (unsigned i = 0; i < BRICKS; i++) {
+    fake_event(r->s, i, GI_EVENT_CHILD_DOWN, NULL);
+    fake_event(r->s, i, GI_EVENT_CHILD_UP, i == 2 ? GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY : "");
+  }
+  fake_settle(r->s);
+  assert_int_equal(rep->regions, 4);
+  rep_inode(rep, fd->inode)->unsynced = 6;
+  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  assert_int_equal(rep->preamble, 2);
+  assert_int_equal(rep->regions, 2);
+  assert_int_equal(rep_inode(rep, fd->inode)->unsynced, 2);
+  rig_free_clean(r);
+}
+
 /* The middle child is to leave while a write waits for child 2. */
 static struct gi_fop *
 leave_while_writing(struct rig *r, struct gi_fd *fd)
@@ -361,6 +386,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_known_of_a_child_moves_with_it),
       cmocka_unit_test(remove_the_middle_one),
       cmocka_unit_test(add_while_a_transaction_is_under_way),
       cmocka_unit_test(entry_under_way),

@@ -24,7 +24,6 @@
 #define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
-#define TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME)
 
 struct data_heal {
   struct rep_heal *h;
@@ -323,7 +322,7 @@ send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *
   rep_foreach(i, dh->sinks) {
     struct gi_fop *fop = rep_heal_inode_fop(dh->h, GI_FOP_SETATTR, dh->h->inode);
 
-    fop->args.valid = TIMES;
+    fop->args.valid = REP_HEAL_TIMES;
     fop->args.iatt = *model;
     rep_round_send(round, fop, i);
   }
@@ -495,24 +494,12 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
 static int
 heal_locked(struct rep_heal *h, struct rep_heal_lock *writers)
 {
-  uint32_t all = h->rep->all;
   struct rep_direction d;
   struct rep_view v;
   int res;
 
-  rep_view_inode(h, all, &v);
-  res = rep_view_check(h, &v);
-  if (res == 0) {
-    rep_decide(h, &v, REP_DATA, all, &d);
-    if (d.split_brain) {
-      h->split_brain = true;
-      res = -EIO;
-    } else if (!d.sinks || d.source < 0) {
-      res = rep_view_marked(&v, REP_DATA) ? REP_HEAL_BUSY : REP_HEAL_CLEAN;
-    } else {
-      res = run(h, &v, &d, writers);
-    }
-  }
+  if (rep_heal_needed(h, REP_DATA, &v, &d, &res))
+    res = run(h, &v, &d, writers);
   rep_view_clear(&v);
   return res;
 }

@@ -370,7 +370,7 @@ restore_times(struct rep_heal *h, unsigned source, uint32_t healed)
   if (!ok)
     return;
   fop = rep_heal_inode_fop(h, GI_FOP_SETATTR, h->inode);
-  fop->args.valid = GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME;
+  fop->args.valid = REP_HEAL_TIMES;
   fop->args.iatt = stat;
   rep_heal_all(h, fop, healed);
 }
@@ -453,8 +453,6 @@ rep_heal_entry(struct rep_heal *h)
   } else if (!result) {
     j.full = needs_full_crawl(&j);
     result = crawl(&j);
-    if (!result)
-      h->rep->metrics.heal.directories++;
   }
   h->rep->metrics.heal.names += j.settled;
   rep_heal_unlock(h, &healer);

@@ -72,6 +72,27 @@ rep_view_check(struct rep_heal *h, const struct rep_view *v)
   return -EAGAIN;
 }
 
+bool
+rep_heal_needed(struct rep_heal *h, enum rep_type type, struct rep_view *v, struct rep_direction *d, int *res)
+{
+  uint32_t all = h->rep->all;
+
+  rep_view_inode(h, all, v);
+  *res = rep_view_check(h, v);
+  if (*res)
+    return false;
+  rep_decide(h, v, type, all, d);
+  if (d->split_brain) {
+    h->split_brain = true;
+    *res = -EIO;
+    return false;
+  }
+  if (d->sinks && d->source >= 0)
+    return true;
+  *res = rep_view_marked(v, type) ? REP_HEAL_BUSY : REP_HEAL_CLEAN;
+  return false;
+}
+
 /* ---- locks that somebody holds ---- */
 
 static void

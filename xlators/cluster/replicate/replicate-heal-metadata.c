@@ -111,7 +111,7 @@ each_sink(struct meta_heal *mh, void (*send)(struct meta_heal *mh, struct rep_ro
 static void
 send_times(struct meta_heal *mh, struct rep_round *round, unsigned sink)
 {
-  rep_round_send(round, setattr(mh, GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME), sink);
+  rep_round_send(round, setattr(mh, REP_HEAL_TIMES), sink);
 }
 
 /* The copies differ and nobody accuses anybody: the difference is recorded first, so that an interrupted heal goes on in the same
@@ -157,19 +157,8 @@ heal_locked(struct rep_heal *h)
   struct rep_view v;
   int res;
 
-  rep_view_inode(h, h->rep->all, &v);
-  res = rep_view_check(h, &v);
-  if (res == 0) {
-    rep_decide(h, &v, REP_META, h->rep->all, &d);
-    if (d.split_brain) {
-      h->split_brain = true;
-      res = -EIO;
-    } else if (!d.sinks || d.source < 0) {
-      res = rep_view_marked(&v, REP_META) ? REP_HEAL_BUSY : REP_HEAL_CLEAN;
-    } else {
-      res = run(h, &v, &d);
-    }
-  }
+  if (rep_heal_needed(h, REP_META, &v, &d, &res))
+    res = run(h, &v, &d);
   rep_view_clear(&v);
   return res;
 }

@@ -20,6 +20,7 @@
 #define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
 #define REP_PID_ADD (-12) /* whoever announces a new brick */
 #define REP_HEAL_BLOCK (128u << 10)
+#define REP_HEAL_TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME) /* restored from the source; ctime as the brick keeps it */
 
 /* How a heal ended: one of these, or a negative errno (-EIO: split brain). */
 enum {
@@ -169,6 +170,10 @@ bool rep_heal_same_metadata(const struct rep_view *v, unsigned a, unsigned b);
 bool rep_heal_same_owner_mode(const struct gi_iatt *a, const struct gi_iatt *b);
 bool rep_heal_same_xattr(const struct gi_dict *d, const struct gi_pair *want);
 bool rep_heal_ignores_xattr(const char *name); /* is neither compared nor healed */
+
+/* Data or metadata, under the locks of `type`: looks at the inode and decides. False: there is nothing to do, or nothing can be, and
+ * *res is how the heal ends. Clear the view in any case. */
+bool rep_heal_needed(struct rep_heal *h, enum rep_type type, struct rep_view *v, struct rep_direction *d, int *res);
 
 /* ---- undo (replicate-heal-tools.c, replicate.md 7.7) ---- */
 

@@ -222,7 +222,7 @@ rep_split_choice(const struct rep *rep, struct gi_inode *inode)
   const struct rep_inode *ri = rep_inode(rep, inode);
   int child = ri->choice - 1;
 
-  if (child < 0 || ri->choice_epoch != rep->epoch || !((rep->up >> child) & 1) || gi_now(rep->x->reactor) > ri->choice_until)
+  if (child < 0 || !((rep->up >> child) & 1) || gi_now(rep->x->reactor) > ri->choice_until)
     return -1;
   return child;
 }
@@ -243,7 +243,6 @@ set_choice(struct rep *rep, struct gi_inode *inode, int child)
 
   ri->choice = (int8_t)(child + 1);
   ri->choice_until = gi_now(rep->x->reactor) + rep->choice_minutes * 60 * GI_NSEC_PER_SEC;
-  ri->choice_epoch = rep->epoch;
   ri->need_refresh = true;
   forget_above(rep, inode);
 }

@@ -140,12 +140,8 @@ rep_inode(const struct rep *rep, struct gi_inode *inode)
   if (!ri->frozen[0].next)
     for (int i = 0; i < 2; i++)
       gi_list_init(&ri->frozen[i]);
-  if (ri->epoch != rep->epoch) { /* what was learnt is about other children */
-    ri->epoch = rep->epoch;
-    ri->data_readable = ri->meta_readable = 0;
-    ri->choice = 0;
-    ri->generation = 0;
-  }
+  if (ri->epoch != rep->epoch)
+    rep_inode_translate(rep, ri);
   return ri;
 }
 

@@ -116,8 +116,7 @@ struct rep_inode {
   bool need_refresh;
   bool wished;                           /* waits for a background heal, or is being healed */
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
-  uint64_t choice_until;                 /* …until this time, and while the set has the children… */
-  uint32_t choice_epoch;                 /* …of this epoch */
+  uint64_t choice_until;                 /* …until this time, or until the set of children changes */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
   uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
@@ -190,7 +189,9 @@ struct rep_fop {
   uint32_t granted;
 };
 
-void rep_fd_translate(const struct rep *rep, struct rep_fd *rf); /* to the present set of children (replicate-children.c) */
+/* To the present set of children (replicate-children.c). */
+void rep_fd_translate(const struct rep *rep, struct rep_fd *rf);
+void rep_inode_translate(const struct rep *rep, struct rep_inode *ri);
 
 static inline struct rep *
 rep_of(const struct gi_xlator *x)
