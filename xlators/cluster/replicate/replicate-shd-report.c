@@ -379,8 +379,8 @@ answer(void *arg)
 void
 rep_manage(struct gi_xlator *x, struct gi_manage *m)
 {
-  static const uint32_t known = 1u << GI_HEAL_INDEX | 1u << GI_HEAL_FULL | 1u << GI_HEAL_SPLITS | 1u << GI_HEAL_STATISTICS | 1u << GI_HEAL_COUNT |
-                                1u << GI_HEAL_COUNT_REPLICA;
+  static const uint32_t known = 1u << GI_HEAL_INDEX | 1u << GI_HEAL_FULL | 1u << GI_HEAL_SPLITS | 1u << GI_HEAL_STATISTICS |
+                                1u << GI_HEAL_COUNT | 1u << GI_HEAL_COUNT_REPLICA;
   struct rep *rep = rep_of(x);
   struct question *q;
 
