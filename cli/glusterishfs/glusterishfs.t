@@ -68,7 +68,7 @@ start_brick() {
   BRICK_PORT=$(grep -o 'listening on port [0-9]*' "$WORK/log" | tail -n 1 | grep -o '[0-9]*$')
 }
 if start_brick; then pass "a brick starts"; else fail "a brick starts" "$(tail -n 5 "$WORK/log")"; fi
-like "$BRICK_PORT" '^(49|5[0-9])[0-9]{3}$' "it takes a free port from 49152 on"
+ok "it takes a free port from 49152 to 60999" test "$BRICK_PORT" -ge 49152 -a "$BRICK_PORT" -le 60999
 fails_with 'another process' "a second process with its pid file is refused" -f "$WORK/brick.vol" -p "$WORK/brick.pid"
 kill -USR1 "$BRICK_PID"
 dumped() { grep -q DUMP-END-TIME "$WORK"/dump/*"$BRICK_PID".dump.*; }
