@@ -263,6 +263,17 @@ gi_graph_activate(struct gi_graph *g)
 }
 
 void
+gi_graph_retry(struct gi_graph *g)
+{
+  for (unsigned i = 0; g->active && i < g->count; i++) {
+    struct gi_xlator *x = g->xlators[i];
+
+    if (x->nchildren == 0 && x->cls->notify)
+      x->cls->notify(x, GI_EVENT_RETRY, NULL, NULL);
+  }
+}
+
+void
 gi_graph_deactivate(struct gi_graph *g)
 {
   if (!g->active)

@@ -68,6 +68,7 @@ struct gi_graph *gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, cons
 void gi_graph_activate(struct gi_graph *g); /* sends PARENT_UP from the top */
 /* Sends PARENT_DOWN: translators finish what is delayed; turn the reactor until g->fops_live and g->fds_live are 0, then free. */
 void gi_graph_deactivate(struct gi_graph *g);
+void gi_graph_retry(struct gi_graph *g); /* sends RETRY to the translators at the bottom */
 void gi_graph_free(struct gi_graph **g);    /* deactivates first if that was not done; no fop may be under way */
 
 /* Applies a new volfile to the running graph, all or nothing. Options are changed in place; translators with one child that are

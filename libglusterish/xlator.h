@@ -49,6 +49,7 @@ enum gi_event {
   GI_EVENT_CLIENT_GONE, /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
   GI_EVENT_LATENCY,     /* up: data = uint64_t *: nanoseconds of the last round trip to the brick that `from` stands for */
   GI_EVENT_MEASURE,     /* down: have a GI_EVENT_LATENCY come soon */
+  GI_EVENT_RETRY,       /* to a translator without children, never forwarded: what could not be reached may be there now */
   GI_EVENT_DRAIN,       /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
 };
 

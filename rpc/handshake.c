@@ -287,10 +287,14 @@ static void
 mgmt_callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_xdr_in *in, void *arg)
 {
   struct gi_mgmt *m = arg;
-  if (h->proc == GI_CBK_FETCHSPEC)
+  enter(m);
+  if (h->proc == GI_CBK_FETCHSPEC) {
     fetch(m);
-  else if (h->proc == GI_CBK_STATEDUMP && m->ops->statedump)
+    if (m->ops->news)
+      m->ops->news(m->arg);
+  } else if (h->proc == GI_CBK_STATEDUMP && m->ops->statedump)
     m->ops->statedump(m->arg);
+  leave(m);
 }
 
 static const struct gi_rpc_client_ops rpc_ops = {

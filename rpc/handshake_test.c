@@ -27,7 +27,7 @@ struct bench {
   int brick_port, brick_pid;
   /* what the owner saw */
   struct gi_mgmt *m;
-  unsigned volfiles, failures, statedumps;
+  unsigned volfiles, failures, statedumps, news;
   char volfile[256];
   int err;
   bool free_on_volfile;
@@ -151,7 +151,13 @@ on_statedump(void *arg)
   ((struct bench *)arg)->statedumps++;
 }
 
-static const struct gi_mgmt_ops ops = {on_volfile, on_failed, on_statedump};
+static void
+on_news(void *arg)
+{
+  ((struct bench *)arg)->news++;
+}
+
+static const struct gi_mgmt_ops ops = {on_volfile, on_failed, on_statedump, on_news};
 
 static void
 until(struct bench *b, const unsigned *what, unsigned want)
@@ -212,6 +218,7 @@ test_fetch(void **state)
   until(b, &b->specs, 2);
   turns(b, 30);
   assert_int_equal(b->volfiles, 1);
+  assert_int_equal(b->news, 1); /* perhaps a brick has come */
   b->text = "volume two\n";
   for (int i = 0; i < 5; i++)
     call_back(b, GI_CBK_FETCHSPEC);

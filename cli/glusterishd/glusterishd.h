@@ -110,6 +110,7 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
+  struct gi_timer news;     /* a brick has come: whoever waits for one is told soon */
   struct gi_list ops;       /* struct gd_op under way */
   struct gi_list questions; /* to bricks, brick-ops.c */
   char *brick_program; /* the glusterishfs to start bricks and self-heal daemons with */
@@ -288,7 +289,7 @@ void gd_questions_abort(struct gd *gd); /* without calling anybody */
 
 int gd_services_start(struct gd *gd, struct gi_error *err);
 void gd_services_stop(struct gd *gd);
-/* FETCHSPEC to everybody: somebody's volfile changed. */
+/* FETCHSPEC to everybody: somebody's volfile changed, or a brick has come that they may be waiting for. */
 void gd_services_changed(struct gd *gd);
 
 /* ---- daemon.c ---- */

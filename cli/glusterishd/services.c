@@ -16,6 +16,7 @@
 #define NAME_MAX_BYTES 4096       /* volfile keys, brick names */
 #define DICT_MAX_BYTES (4u << 20) /* a management dictionary */
 #define BACKLOG 1024
+#define NEWS_DELAY (20 * GI_NSEC_PER_MSEC) /* a volume that starts is one piece of news */
 #define MSG (GI_MSG_MGMT + 60)
 
 /* ---- helpers ---- */
@@ -225,6 +226,8 @@ sign_in(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     answer_two(req, -1, b ? EINVAL : ENOENT);
     return;
   }
+  if (!b->signed_in && !gd->news.armed)
+    gi_timer_set(&gd->news, NEWS_DELAY);
   gd_brick_signed_in(b, (int)port);
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "brick %s:%s listens on port %u", b->host, b->path, port);
   answer_two(req, 0, 0);
@@ -319,10 +322,32 @@ static const struct gi_rpc_program getspec_program = { "Gluster Handshake", GI_P
 
 static const struct gi_rpc_server_ops server_ops = { 0 };
 
+static void
+tell_changed(struct gi_rpc_peer *p, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_callback_begin(p, &out, GI_CBK_FETCHSPEC);
+  gi_rpc_callback_send(p, &out);
+}
+
+void
+gd_services_changed(struct gd *gd)
+{
+  if (gd->tcp)
+    gi_rpc_server_foreach_peer(gd->tcp, tell_changed, NULL);
+}
+
+static void
+news(void *arg)
+{
+  gd_services_changed(arg);
+}
+
 int
 gd_services_start(struct gd *gd, struct gi_error *err)
 {
   const struct gd_config *c = &gd->config;
+  gi_timer_init(&gd->news, gd->reactor, news, gd);
   gd->tcp = gi_rpc_server_new(gd->reactor, GD_NAME, &server_ops, gd);
   gi_rpc_server_add_program(gd->tcp, &cli_remote_program);
   gi_rpc_server_add_program(gd->tcp, &portmap_program);
@@ -345,21 +370,8 @@ gd_services_stop(struct gd *gd)
 {
   if (gd->local)
     unlink(gd->config.sockfile);
+  if (gd->tcp)
+    gi_timer_finish(&gd->news);
   gi_rpc_server_free(&gd->tcp);
   gi_rpc_server_free(&gd->local);
-}
-
-static void
-tell_changed(struct gi_rpc_peer *p, void *arg)
-{
-  struct gi_xdr_out out = { 0 };
-  gi_rpc_callback_begin(p, &out, GI_CBK_FETCHSPEC);
-  gi_rpc_callback_send(p, &out);
-}
-
-void
-gd_services_changed(struct gd *gd)
-{
-  if (gd->tcp)
-    gi_rpc_server_foreach_peer(gd->tcp, tell_changed, NULL);
 }

@@ -172,7 +172,16 @@ fs_dump_asked(void *arg)
   fs_statedump(arg);
 }
 
-static const struct gi_mgmt_ops mgmt_ops = { .volfile = fs_got_volfile, .failed = fs_no_volfile, .statedump = fs_dump_asked };
+static void
+fs_news(void *arg)
+{
+  struct fs_process *p = arg;
+  if (p->ctx.graph)
+    gi_graph_retry(p->ctx.graph);
+}
+
+static const struct gi_mgmt_ops mgmt_ops = { .volfile = fs_got_volfile, .failed = fs_no_volfile, .statedump = fs_dump_asked,
+                                             .news = fs_news };
 
 static void
 fs_load(struct fs_process *p)

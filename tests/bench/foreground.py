@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small steady application: its latency says what others cost it.
 
-foreground.py DIR RATE [SECONDS]
+foreground.py DIR RATE [SECONDS [RAW]]
 
 Opens DIR/foreground (64 MiB, made if needed) and does RATE operations a second, evenly spaced: 4 KiB writes and O_DIRECT
 reads at random places, every tenth a write with fdatasync. An operation that is late starts at once, and its latency counts
-from when it was due. Runs SECONDS, or until SIGTERM; prints JSON: count, errors, median, p95, p99 and max in milliseconds.
+from when it was due. Runs SECONDS (0: until SIGTERM); prints JSON: count, errors, median, p95, p99 and max in milliseconds. RAW gets
+a line for every operation: when it was due (seconds of the epoch), its latency in milliseconds and what it was: w, r, or s with fdatasync.
 """
 import json
 import mmap
@@ -22,7 +23,8 @@ BLOCK = 4096
 
 def main():
     where, rate = sys.argv[1], float(sys.argv[2])
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    seconds = float(sys.argv[3]) if len(sys.argv) > 3 and float(sys.argv[3]) else float("inf")
+    raw = open(sys.argv[4], "w") if len(sys.argv) > 4 else None
     path = os.path.join(where, "foreground")
     if not os.path.exists(path) or os.path.getsize(path) != SIZE:
         with open(path, "wb") as f:
@@ -41,8 +43,9 @@ def main():
     into = mmap.mmap(-1, BLOCK)  # aligned, as O_DIRECT wants it
     writer = os.open(path, os.O_WRONLY)
     reader = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    latencies, errors, n = [], 0, 0
+    latencies, lines, errors, n = [], [], 0, 0
     begin = time.monotonic()
+    epoch = time.time() - begin
     while running and (due := begin + n / rate) < begin + seconds:
         wait = due - time.monotonic()
         if wait > 0:
@@ -61,7 +64,11 @@ def main():
             errors += 1
             print(e, file=sys.stderr)
         latencies.append(time.monotonic() - due)
+        lines.append(f"{epoch + due:.6f} {latencies[-1] * 1000:.3f} {'s' if n % 10 == 0 else 'rw'[n % 2]}\n")
         n += 1
+    if raw:
+        with raw:
+            raw.writelines(lines)
     latencies.sort()
 
     def at(q):

@@ -102,16 +102,24 @@ cl_lost(struct client *c, const char *why)
   gi_rpc_client_retry_later(c->mgmt, cl_retry);
 }
 
+/* Delays begin anew with the shortest one, and not with none: many hear this at once. An attempt under way may still fail. */
+void
+cl_hurry(struct client *c)
+{
+  if (c->state == CL_IDLE || c->state == CL_READY)
+    return;
+  gi_rpc_client_reset_backoff(c->mgmt);
+  if (c->state == CL_WAIT)
+    gi_rpc_client_retry_later(c->mgmt, cl_retry);
+}
+
 void
 cl_move(struct client *c)
 {
   c->volume_id[0] = '\0';
   cl_lost(c, "another brick takes its place");
   cl_fds_spoil(c);
-  if (c->state != CL_WAIT)
-    return;
-  gi_rpc_client_reset_backoff(c->mgmt); /* the failures were those of the old one */
-  gi_rpc_client_retry_later(c->mgmt, cl_retry);
+  cl_hurry(c); /* the failures were those of the old one */
 }
 
 void

@@ -226,6 +226,9 @@ cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     if (c->usable)
       gi_rpc_client_ping(c->conn[0].rpc);
     break;
+  case GI_EVENT_RETRY:
+    cl_hurry(c);
+    break;
   default:
     break; /* nobody below */
   }

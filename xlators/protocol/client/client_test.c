@@ -291,6 +291,35 @@ test_reconnect_reopens(void **state)
 }
 
 static void
+tell(struct bench *b, enum gi_event event)
+{
+  struct gi_xlator *x = b->client->graph->top->children[0];
+
+  while (strcmp(x->cls->type, "protocol/client") != 0)
+    x = x->children[0];
+  x->cls->notify(x, event, NULL, NULL);
+}
+
+/* Attempts come ever less often, until somebody tells that the brick may be there. */
+static void
+test_news_hurries(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  tell(b, GI_EVENT_RETRY); /* nothing to be tried */
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  uint64_t end = gi_now(b->client->graph->ctx->reactor) + 2 * GI_NSEC_PER_SEC;
+  while (gi_now(b->client->graph->ctx->reactor) < end)
+    bench_turn(b, 1);
+  bench_start_server(b, NULL);
+  tell(b, GI_EVENT_RETRY);
+  end = gi_now(b->client->graph->ctx->reactor) + 400 * GI_NSEC_PER_MSEC;
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  assert_true(gi_now(b->client->graph->ctx->reactor) < end);
+  bench_free(b);
+}
+
+static void
 restart_server(struct bench *b, int32_t open_err)
 {
   bench_stop_server(b);
@@ -546,6 +575,7 @@ main(void)
     cmocka_unit_test(test_release),
     cmocka_unit_test(test_anonymous_when_not_open),
     cmocka_unit_test(test_reconnect_reopens),
+    cmocka_unit_test(test_news_hurries),
     cmocka_unit_test(test_failed_reopen_is_bad),
     cmocka_unit_test(test_strict_locks),
     cmocka_unit_test(test_cancelled_lock),
