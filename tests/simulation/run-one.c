@@ -7,6 +7,7 @@
 #include "libglusterish/task.h"
 #include "tests/simulation/run.h"
 #include "tests/simulation/sim-model.h"
+#include "tests/simulation/sim-namespace.h"
 #include "tests/simulation/sim-settle.h"
 #include "tests/simulation/sim-trace.h"
 
@@ -206,6 +207,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   sim_config_draw(&config, plan->seed);
   struct sim_cluster *c = sim_cluster_new(w, &config);
   c->model = sim_model_new(w);
+  c->names = sim_namespace_new(w);
   live(c, plan, out);
   account(c, out);
   out->hash = w->hash;
@@ -220,6 +222,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   w->history = NULL;
   log_world = NULL;
   sim_model_free(&c->model);
+  sim_namespace_free(&c->names);
   sim_cluster_free(&c);
   sim_net_free(w);
   sim_world_free(&w);

@@ -5,6 +5,8 @@
 #include "tests/simulation/sim-cluster.h"
 #include "libglusterish/dump.h"
 #include "libglusterish/task.h"
+#include "tests/simulation/sim-model.h"
+#include "tests/simulation/sim-quorum.h"
 
 #include <errno.h>
 
@@ -85,6 +87,14 @@ disk_now(void *arg)
   return WALL_BASE_NS + m->cluster->w->now + (uint64_t)m->process->skew_ns;
 }
 
+static void
+disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  const struct sim_machine *m = arg;
+  if (m->cluster->model)
+    sim_model_stored(m->cluster->model, (unsigned)(m - m->cluster->machine), head);
+}
+
 /* A process that is told that its disk is broken ends itself. */
 static void
 dead_disk_later(void *arg)
@@ -141,7 +151,7 @@ sim_machine_format(struct sim_machine *m)
   if (m->disk)
     count_disk(m->disk, m->faults);
   sim_disk_free(&m->disk);
-  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .arg = m});
+  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .written = disk_written, .arg = m});
   sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
   sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
   struct gi_fs *fs = sim_disk_view(m->disk);
@@ -340,6 +350,7 @@ sim_cluster_repair(struct sim_cluster *c)
     if (c->client[i].process->state == SIM_DOWN && !sim_process_start(c->client[i].process))
       sim_violation(c->w, "client-%u cannot start: %s", i, c->client[i].process->why.text);
   }
+  sim_quorum_look(c);
 }
 
 void

@@ -23,6 +23,7 @@ struct sim_cluster_config {
   bool arbiter;     /* the last of three bricks */
   bool dump;        /* the state of all processes to stderr when something does not end or heal */
   uint32_t foreign; /* bricks that hide what only ours can do */
+  unsigned quorum;  /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
   char replicate_options[512]; /* volfile lines */
 };
 
@@ -50,9 +51,12 @@ struct sim_client {
   bool up;               /* the graph serves */
   struct sim_rng rng;    /* the workload's */
   unsigned tasks;        /* of the workload, that run */
+  unsigned next_task;    /* for a workload that numbers them */
   bool leave;            /* they are to end */
   uint64_t ops, failures; /* answered; with an error */
   uint64_t op_sequence;
+  uint64_t lost_by[SIM_BRICKS]; /* when it must know that it does not reach the brick; UINT64_MAX: it may reach it (sim-quorum.h) */
+  bool was_deaf;
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);
   void (*setup)(struct sim_client *c); /* of the workload, on a task */
@@ -63,6 +67,7 @@ struct sim_cluster {
   struct sim_world *w;
   struct sim_cluster_config config;
   struct sim_model *model; /* what the workload did; NULL: nobody wants to know */
+  struct sim_namespace *names; /* the same of names */
   unsigned replaced; /* the brick that the administrator announces as new */
   bool announced;
   struct sim_machine machine[SIM_BRICKS];

@@ -220,6 +220,15 @@ sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size
   return is_sound(d, path, true, why, len);
 }
 
+bool
+sim_disk_gfid(struct sim_disk *d, const char *path, struct gi_gfid *gfid)
+{
+  int err = 0;
+  const struct sim_inode *i = sim_walk(d, d->root, path, false, NULL, NULL, &err);
+
+  return i && gfid_of(i, gfid);
+}
+
 /* ---- two bricks ---- */
 
 static bool

@@ -25,6 +25,7 @@
 #define SIM_DISK_H
 
 #include "libglusterish/fs.h"
+#include "libglusterish/types.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -47,10 +48,14 @@ enum sim_fault {
   SIM_FAULTS,
 };
 
+#define SIM_SECTOR_HEAD 32u
+
 struct sim_disk_config {
   uint64_t (*random)(void *arg); /* every choice comes from here */
   uint64_t (*now)(void *arg);    /* virtual wall clock in ns: the times of files, and the age of the journal */
-  void *arg;                     /* of both */
+  /* Whoever wants to know what is written: each whole sector of 512 bytes, by its beginning; may be NULL. */
+  void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
+  void *arg;                     /* of all */
   uint64_t capacity;             /* bytes of data; 0 = 1 GiB */
 };
 
@@ -109,6 +114,8 @@ bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len)
 /* The same, but the handle of a directory may be left without the directory, as a crash can leave it: nobody takes that for a
  * directory, and the next one of that gfid replaces it. sim_disk_same allows it too. */
 bool sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size_t len);
+/* The gfid of the object at a path; false: there is none, or it has none. */
+bool sim_disk_gfid(struct sim_disk *d, const char *path, struct gi_gfid *gfid);
 /* Nothing waits to be healed: the heal indices are empty and all counters of replication are zero. */
 bool sim_disk_clean(struct sim_disk *d, const char *path, char *why, size_t len);
 /* The first half of it. */

@@ -4,6 +4,8 @@
  */
 #include "tests/simulation/sim-mishap.h"
 #include "tests/simulation/sim-model.h"
+#include "tests/simulation/sim-namespace.h"
+#include "tests/simulation/sim-quorum.h"
 #include "tests/simulation/sim-trace.h"
 
 #define UNDER_WAY_MAX 8
@@ -135,6 +137,7 @@ power_loss(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *
     return false;
   sim_machine_power_loss(m);
   sim_model_power_loss(c->model);
+  sim_namespace_power_loss(c->names);
   return true;
 }
 
@@ -295,6 +298,7 @@ ended(void *arg)
   u->kind = NULL;
   sim_trace_mark(u->run->c->w, NULL, "mishap", "%s ends", kind->name);
   kind->mend(u->run->c, &u->state);
+  sim_quorum_look(u->run->c);
 }
 
 static const struct sim_mishap *
@@ -325,6 +329,7 @@ strike(struct sim_mishaps_run *run)
   u->state = (struct sim_mishap_state){0};
   if (!kind->strike(run->c, &run->rng, &u->state))
     return;
+  sim_quorum_look(run->c);
   run->struck[kind - sim_mishaps]++;
   sim_trace_mark(run->c->w, NULL, "mishap", "%s", kind->name);
   if (!kind->mend)

@@ -17,6 +17,7 @@ struct write {
   bool done;   /* answered with success */
   bool synced; /* and a sync that began later succeeded */
   bool weak;   /* a machine lost power before that */
+  uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
 };
 
 struct sector {
@@ -116,7 +117,7 @@ origin(const struct sim_model *m, const uint8_t *data, unsigned file, unsigned s
 uint64_t
 sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned sector, unsigned n, uint8_t *data)
 {
-  GI_ASSERT(file < SIM_MODEL_FILES && n > 0 && sector + n <= SIM_MODEL_SECTORS);
+  GI_ASSERT(file < SIM_MODEL_FILES && n > 0 && n <= SIM_WRITE_SECTORS && sector + n <= SIM_MODEL_SECTORS);
   if (m->count == m->room) {
     m->room = m->room ? 2 * m->room : 1024;
     m->write = gi_realloc(m->write, m->room * sizeof(*m->write));
@@ -151,6 +152,39 @@ sim_model_written(struct sim_model *m, uint64_t number, int error)
   for (unsigned i = 0; i < w->n; i++)
     sector_add(&m->sector[w->file][w->sector + i], number);
 }
+
+/* ---- what bricks store ---- */
+
+void
+sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  struct record r;
+  _Static_assert(sizeof(r) == SIM_SECTOR_HEAD, "a record is what a disk tells");
+  memcpy(&r, head, sizeof(r));
+  if (r.magic != MAGIC || r.number == 0 || r.number > m->count)
+    return;
+  struct write *w = &m->write[r.number - 1];
+  if (r.file != w->file || r.sector < w->sector || r.sector - w->sector >= w->n)
+    return;
+  w->stored[brick][(r.sector - w->sector) / 64] |= 1ull << (r.sector - w->sector) % 64;
+}
+
+uint32_t
+sim_model_copies(const struct sim_model *m, uint64_t number)
+{
+  const struct write *w = &m->write[number - 1];
+  uint32_t bricks = 0;
+  for (unsigned b = 0; b < SIM_BRICKS; b++) {
+    unsigned have = 0;
+    for (unsigned k = 0; k < GI_ARRAY_LEN(w->stored[b]); k++)
+      have += (unsigned)__builtin_popcountll(w->stored[b][k]);
+    if (have == w->n)
+      bricks |= 1u << b;
+  }
+  return bricks;
+}
+
+/* ---- syncs ---- */
 
 static bool
 settled(const struct write *w)

@@ -19,11 +19,13 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
-#include "tests/simulation/sim-world.h"
+#include "tests/simulation/sim-cluster.h"
 
 #define SIM_SECTOR_BYTES 512u
 #define SIM_MODEL_FILES 16
 #define SIM_MODEL_SECTORS 256 /* per file */
+
+#define SIM_WRITE_SECTORS 128 /* at most, at a time */
 
 struct sim_model;
 
@@ -41,6 +43,10 @@ uint64_t sim_model_write(struct sim_model *m, unsigned writer, unsigned file, un
 void sim_model_written(struct sim_model *m, uint64_t number, int error);
 
 uint64_t sim_model_now(struct sim_model *m); /* a moment of its own */
+
+/* A brick stores a sector that begins with these bytes; on which bricks all of a write has been stored at some time. */
+void sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD]);
+uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
 
 /* A sync of a file that began at that moment succeeded. */
 void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);

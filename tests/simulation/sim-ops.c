@@ -4,6 +4,7 @@
  */
 #include "tests/simulation/sim-ops.h"
 #include "libglusterish/task.h"
+#include "tests/simulation/sim-quorum.h"
 #include "tests/simulation/sim-trace.h"
 
 #include <errno.h>
@@ -31,13 +32,16 @@ op_run(struct sim_client *c, struct gi_fop *fop)
 {
   struct sim_world *w = c->cluster->w;
   struct sim_reactor *r = c->process->reactor;
-  uint64_t id = c->op_sequence++;
+  uint64_t id = c->op_sequence++, begin = w->now;
   sim_trace_begin(w, r, gi_fop_name(fop->kind), id);
+  sim_quorum_look(c->cluster);
   gi_task_fop(fop, gi_first_child(c->top));
   c->ops++;
   c->failures += fop->rsp.ret < 0;
   sim_world_hash(w, gi_fop_name(fop->kind), (uint64_t)(int64_t)fop->rsp.ret, (uint64_t)fop->rsp.err, NULL, 0);
   sim_trace_end(w, r, gi_fop_name(fop->kind), id, fop->rsp.ret < 0 ? strerror(fop->rsp.err) : "ok");
+  if (fop->rsp.ret >= 0 && fop->kind != GI_FOP_FLUSH)
+    sim_quorum_answered(c, gi_fop_name(fop->kind), begin);
   return fop->rsp.ret >= 0 ? fop->rsp.ret : fop->rsp.err > 0 ? -fop->rsp.err : -EIO;
 }
 
@@ -50,10 +54,9 @@ op_end(struct sim_client *c, struct gi_fop *fop)
 }
 
 static void
-new_gfid(struct sim_client *c, struct gi_fop *fop)
+ask_gfid(struct gi_fop *fop, const struct gi_gfid *gfid)
 {
-  struct gi_gfid gfid = gi_gfid_new(c->top->reactor);
-  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gfid);
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", gfid);
 }
 
 /* The inode an answer names, with a reference; NULL if it names none. */
@@ -86,13 +89,20 @@ sim_op_lookup(struct sim_client *c, struct gi_inode *dir, const char *name, stru
 int
 sim_op_create(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, struct gi_fd **out)
 {
+  struct gi_gfid gfid = gi_gfid_new(c->top->reactor);
+  return sim_op_create_as(c, dir, name, flags, &gfid, out);
+}
+
+int
+sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid, struct gi_fd **out)
+{
   struct gi_fop *fop = op_new(c, GI_FOP_CREATE);
   struct gi_fd *fd = gi_fd_new(c->top->graph, NULL, flags, fop->caller.pid);
   gi_fop_set_entry(fop, &fop->loc, dir, name);
   gi_fop_set_fd(fop, fd);
   fop->args.flags = (uint32_t)(flags | O_CREAT);
   fop->args.mode = 0644;
-  new_gfid(c, fop);
+  ask_gfid(fop, gfid);
   int ret = op_run(c, fop);
   if (ret >= 0)
     gi_fd_bind(fd, &fop->rsp.stat.gfid);
@@ -106,10 +116,17 @@ sim_op_create(struct sim_client *c, struct gi_inode *dir, const char *name, int 
 int
 sim_op_mkdir(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode **inode)
 {
+  struct gi_gfid gfid = gi_gfid_new(c->top->reactor);
+  return sim_op_mkdir_as(c, dir, name, &gfid, inode);
+}
+
+int
+sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid, struct gi_inode **inode)
+{
   struct gi_fop *fop = op_new(c, GI_FOP_MKDIR);
   gi_fop_set_entry(fop, &fop->loc, dir, name);
   fop->args.mode = 0755;
-  new_gfid(c, fop);
+  ask_gfid(fop, gfid);
   int ret = op_run(c, fop);
   if (ret >= 0 && inode)
     *inode = answered_inode(fop);
@@ -300,12 +317,12 @@ sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size)
 /* ---- directories ---- */
 
 static int
-list_some(struct sim_client *c, struct gi_fd *fd, uint64_t *offset, void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
+list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset, void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_READDIRP);
   gi_fop_set_fd(fop, fd);
   fop->args.offset = *offset;
-  fop->args.size = LIST_BYTES;
+  fop->args.size = bytes;
   int ret = op_run(c, fop);
   const struct gi_dirents *d = &fop->rsp.entries;
   for (uint32_t i = 0; ret >= 0 && i < d->count; i++) {
@@ -321,14 +338,22 @@ list_some(struct sim_client *c, struct gi_fd *fd, uint64_t *offset, void (*fn)(v
 int
 sim_op_list(struct sim_client *c, struct gi_inode *dir, void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
 {
+  return sim_op_list_slowly(c, dir, LIST_BYTES, 0, fn, arg);
+}
+
+int
+sim_op_list_slowly(struct sim_client *c, struct gi_inode *dir, size_t bytes, uint64_t pause_ns,
+                   void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
+{
   struct gi_fop *fop = op_new(c, GI_FOP_OPENDIR);
   struct gi_fd *fd = gi_fd_new(c->top->graph, dir, O_RDONLY | O_DIRECTORY, fop->caller.pid);
   uint64_t offset = 0;
   fd->directory = true;
   gi_fop_set_fd(fop, fd);
   int ret = op_end(c, fop);
-  while (ret >= 0 && (ret = list_some(c, fd, &offset, fn, arg)) > 0)
-    ;
+  while (ret >= 0 && (ret = list_some(c, fd, bytes, &offset, fn, arg)) > 0)
+    if (pause_ns)
+      sim_op_pause(c, pause_ns);
   gi_fd_unref(&fd);
   return ret;
 }

@@ -15,6 +15,9 @@ int sim_op_lookup(struct sim_client *c, struct gi_inode *dir, const char *name, 
 int sim_op_stat(struct sim_client *c, struct gi_inode *inode, struct gi_iatt *stat);
 int sim_op_create(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, struct gi_fd **fd);
 int sim_op_mkdir(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode **inode);
+/* With this gfid, if it is made. */
+int sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid, struct gi_fd **fd);
+int sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid, struct gi_inode **inode);
 int sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_fd **fd);
 ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len);
 ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len);
@@ -33,6 +36,9 @@ int sim_op_link(struct sim_client *c, struct gi_inode *inode, struct gi_inode *d
 int sim_op_rename(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2);
 /* Calls fn for every name but "." and "..". */
 int sim_op_list(struct sim_client *c, struct gi_inode *dir, void (*fn)(void *arg, const struct gi_dirent *e), void *arg);
+/* The same, with so many bytes at a time, and pauses in between. */
+int sim_op_list_slowly(struct sim_client *c, struct gi_inode *dir, size_t bytes, uint64_t pause_ns,
+                       void (*fn)(void *arg, const struct gi_dirent *e), void *arg);
 
 struct gi_inode *sim_op_root(struct sim_client *c); /* a reference */
 void sim_op_pause(struct sim_client *c, uint64_t ns);

@@ -6,6 +6,7 @@
 #include "libglusterish/log.h"
 #include "libglusterish/task.h"
 #include "tests/simulation/sim-model.h"
+#include "tests/simulation/sim-quorum.h"
 #include "tests/simulation/sim-workload.h"
 
 #include <errno.h>
@@ -45,6 +46,8 @@ put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd)
   uint64_t number = sim_model_write(m, c->number, file, at, n, data);
   ssize_t ret = sim_op_write(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd", (unsigned long long)number, file, at, n, ret);
+  if (ret == (ssize_t)(n * SIM_SECTOR_BYTES))
+    sim_quorum_done(c, sim_model_copies(m, number), "write %llu", (unsigned long long)number);
   sim_model_written(m, number, ret == (ssize_t)(n * SIM_SECTOR_BYTES) ? 0 : ret < 0 ? (int)-ret : EIO);
   gi_free(data);
 }

@@ -109,6 +109,19 @@ grant(struct sim_inode *i, uint64_t at, size_t len)
   return (ssize_t)room;
 }
 
+/* Slices of a write end anywhere, so the sectors are looked at when all of it is there. */
+static void
+tell_written(const struct sim_inode *i, uint64_t at, size_t len)
+{
+  const struct sim_disk_config *cfg = &i->disk->cfg;
+  uint8_t head[SIM_SECTOR_HEAD];
+
+  for (uint64_t s = (at + SIM_SECTOR - 1) / SIM_SECTOR; cfg->written && (s + 1) * SIM_SECTOR <= at + len; s++) {
+    sim_data_read(i, s * SIM_SECTOR, head, sizeof(head));
+    cfg->written(cfg->arg, head);
+  }
+}
+
 ssize_t
 sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at)
 {
@@ -141,6 +154,7 @@ sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t
     sim_data_write(f->inode, pos + done, iov[k].iov_base, part);
     done += part;
   }
+  tell_written(f->inode, pos, done);
   stamp(f->inode);
   if (f->flags & O_DSYNC)
     sync_data(f->inode);

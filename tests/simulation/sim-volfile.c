@@ -40,8 +40,8 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   option(c, " option data-self-heal-algorithm %s\n", sim_rng_chance(&rng, 500) ? "full" : "diff");
   option(c, " option read-hash-mode %u\n", (unsigned)sim_rng_below(&rng, 6));
   if (sim_rng_chance(&rng, 250)) { /* never so few that two sets of clients could both go on */
-    unsigned least = c->bricks / 2 + 1;
-    option(c, " option quorum-type fixed\n option quorum-count %u\n", least + (unsigned)sim_rng_below(&rng, 2));
+    c->quorum = c->bricks / 2 + 1 + (unsigned)sim_rng_below(&rng, 2);
+    option(c, " option quorum-type fixed\n option quorum-count %u\n", c->quorum);
   } else {
     option(c, " option quorum-type auto\n");
   }

@@ -200,5 +200,7 @@ const struct sim_workload sim_workloads[] = {
     {"mixed", "a little of everything on a few shared names", mixed, NULL, NULL},
     {"register", "records in shared files and own ones, read back and judged", sim_register_session, sim_register_setup,
      sim_register_check_disk},
+    {"names", "names made, linked, renamed and removed, in shared directories and own ones, and judged", sim_names_session, sim_names_setup,
+     sim_names_check_disk},
 };
 const unsigned sim_workloads_count = GI_ARRAY_LEN(sim_workloads);

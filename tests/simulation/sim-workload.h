@@ -27,4 +27,9 @@ void sim_register_setup(struct sim_client *c);
 void sim_register_session(struct sim_client *c);
 void sim_register_check_disk(struct sim_cluster *c, unsigned brick);
 
+/* sim-names.c: the same of the workload "names". */
+void sim_names_setup(struct sim_client *c);
+void sim_names_session(struct sim_client *c);
+void sim_names_check_disk(struct sim_cluster *c, unsigned brick);
+
 #endif

@@ -9,6 +9,8 @@
  */
 #include "replicate.h"
 
+#include "libglusterish/rare.h"
+
 static bool
 trust_attributes(const struct rep *rep, const struct gi_iatt *st, unsigned child)
 {
@@ -48,6 +50,10 @@ filter(const struct rep *rep, struct gi_fop *fop, unsigned child)
   struct gi_dirents *d = &fop->rsp.entries;
   struct gi_inode *dir = rep_fop_inode(fop);
 
+  if (d->count > 1 && GI_BROKEN("leave a name out of a listing")) {
+    gi_dict_unref(&d->entry[0].xdata);
+    memmove(&d->entry[0], &d->entry[1], --d->count * sizeof(d->entry[0]));
+  }
   if (dir && gi_gfid_is_root(&dir->gfid))
     hide_private(rep, fop, &dir->gfid);
   for (uint32_t i = 0; fop->kind == GI_FOP_READDIRP && i < d->count; i++) {
@@ -87,7 +93,9 @@ readdir_send(struct rep *rep, struct gi_fop *fop)
   int reader = rep_fd(rep, fop->fd)->reader;
   unsigned child = (unsigned)reader - 1;
 
-  if (reader <= 0 || !((rep->up >> child) & 1)) {
+  if (reader > 0 && !((rep->up >> child) & 1) && GI_BROKEN("go on with a listing at another brick"))
+    child = (unsigned)rep_first(rep->up);
+  else if (reader <= 0 || !((rep->up >> child) & 1)) {
     rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }

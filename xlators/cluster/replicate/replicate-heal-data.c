@@ -473,6 +473,8 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
   dh.size = v->stat[d->source].size;
   if (!S_ISREG(v->stat[d->source].mode))
     dh.size = 0; /* marked by whoever made it; it has no data that could differ */
+  else if (GI_BROKEN("take back marks against copies that were not healed"))
+    ;
   else if (dh.size <= SMALL)
     heal_small(&dh);
   else

@@ -5,8 +5,6 @@
  */
 #include "replicate-shd.h"
 
-#include "libglusterish/rare.h"
-
 void
 rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid)
 {
@@ -468,7 +466,7 @@ rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_type type, uint32_
   rep_marks_set(d, v->rep->dirty_key, slot);
   for (unsigned j = 0; j < v->rep->n; j++) {
     memset(slot, 0, sizeof(slot));
-    if (((good >> j) & 1) || GI_BROKEN("take back marks against copies that were not healed")) {
+    if ((good >> j) & 1) {
       slot[type] = negative(v->pending[type][i][j]);
       if (full_crawl) /* the marker that the granular index is not to be trusted */
         slot[REP_DATA] = negative(v->pending[REP_DATA][i][j]);

@@ -54,6 +54,8 @@ make_open(struct gi_fs *fs, int at, const char *path, struct gi_error *err)
   return fd;
 }
 
+static void empty_directory(struct gi_fs *fs, int at, const char *name);
+
 int
 ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
 {
@@ -66,6 +68,8 @@ ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
   for (int c = 0; c < IX_CLASSES && !failed; c++) {
     p->fd[c] = make_open(p->fs, top, class_dir[c], err);
     failed = p->fd[c] < 0;
+    if (c == IX_DIRTY && !failed && GI_BROKEN("lose the dirty marks at restart"))
+      empty_directory(p->fs, top, class_dir[c]);
     ix_base_new(x, c);
     if (!failed && c < IX_TRACKED)
       p->count[c] = count_links(p->fs, p->fd[c]);
