@@ -97,6 +97,15 @@ settled(struct sim_cluster *c, char *why, size_t len)
   return all_clean(c, why, len) && all_same(c, why, len) && no_locks(c, why, len);
 }
 
+static void
+dump_disks(struct sim_cluster *c, FILE *out)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    fprintf(out, "==== disk of brick-%u\n", i);
+    sim_disk_dump(c->machine[i].disk, SIM_BRICK_DIR, out);
+  }
+}
+
 bool
 sim_settle(struct sim_cluster *c, uint64_t ns, bool full)
 {
@@ -109,8 +118,10 @@ sim_settle(struct sim_cluster *c, uint64_t ns, bool full)
     if (settled(c, why, sizeof(why)))
       return true;
   }
-  if (c->config.dump)
+  if (c->config.dump) {
     sim_cluster_dump(c, stderr);
+    dump_disks(c, stderr);
+  }
   sim_violation(c->w, "after %llu s: %s", (unsigned long long)(ns / SIM_S), why);
   return false;
 }

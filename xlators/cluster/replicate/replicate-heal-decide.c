@@ -68,6 +68,15 @@ accused_by(const struct marks *m, uint32_t who, uint32_t locked)
   return set;
 }
 
+uint32_t
+rep_direction_accused(const struct rep_view *v, uint32_t locked, enum rep_type type)
+{
+  struct marks m;
+
+  read_marks(v, type, locked, &m);
+  return accused_by(&m, locked, locked) | m.self_accused;
+}
+
 /* Rule 4: nobody is free of accusations, but some are accused by fewer than a quorum. */
 static uint32_t
 least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One name, different objects: which of them is right (replicate.md 7.5, 7.6).
- * Marks do not say it, so only the administrator can: by the operation of the
+ *
+ * Two things prove it. A copy of the directory that nobody accuses has missed
+ * no change that was acknowledged. And what a quorum shows may have been
+ * acknowledged, so what others show cannot: it is what is left of an operation
+ * that failed, or was done there before or behind what the quorum knows. Where
+ * neither says anything only the administrator can: by the operation of the
  * split-brain tool, or by favorite-child-policy.
  */
 #include "replicate-heal-names.h"
+
+#include "libglusterish/rare.h"
 
 /* Directories are never chosen among: what is below the loser would be lost with it. */
 static bool
@@ -53,6 +60,59 @@ policy_winner(const struct rep_name *n, const struct rep_view *folded)
   return rep_policy_winner(counts ? &n->view : folded, REP_DATA);
 }
 
+/* ---- what proves it ---- */
+
+static uint32_t
+same_as(const struct rep_name *n, unsigned model, uint32_t among)
+{
+  const struct gi_iatt *ref = &n->view.stat[model];
+  uint32_t set = 0;
+
+  rep_foreach(i, among)
+    if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) && (n->view.stat[i].mode & S_IFMT) == (ref->mode & S_IFMT))
+      set |= 1u << i;
+  return set;
+}
+
+/* The object that copies show whose view of the directory nobody accuses. */
+static int
+unaccused_winner(const struct rep_name *n, uint32_t among)
+{
+  uint32_t good = among & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY);
+  int first = rep_first(good);
+
+  return first >= 0 && same_as(n, (unsigned)first, good) == good ? first : -1;
+}
+
+static int
+quorum_winner(const struct rep_name *n, uint32_t among)
+{
+  const struct rep *rep = n->h->rep;
+
+  if (rep_no_quorum_configured(rep))
+    return -1;
+  rep_foreach(i, among) {
+    uint32_t same = same_as(n, i, among);
+
+    if (rep_quorum(rep, same) && !rep_quorum(rep, rep->all & ~same))
+      return (int)i;
+  }
+  return -1;
+}
+
+static int
+proven_winner(const struct rep_name *n, uint32_t among)
+{
+  int winner = unaccused_winner(n, among);
+
+  if (winner < 0)
+    winner = quorum_winner(n, among);
+  if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid))
+    return -1;
+  GI_MARK("replicate: different objects under a name, one of them proven right");
+  return winner;
+}
+
 int
 rep_name_resolve(struct rep_name *n, uint32_t among)
 {
@@ -62,11 +122,12 @@ rep_name_resolve(struct rep_name *n, uint32_t among)
   int winner = -1;
 
   fold_copies(&folded);
-  if (may_choose(n, among)) {
+  if (may_choose(n, among))
     winner = rep_heal_op_winner(n->h, &folded, REP_DATA);
-    if (winner < 0)
-      winner = policy_winner(n, &folded);
-  }
+  if (winner < 0)
+    winner = proven_winner(n, among);
+  if (winner < 0 && may_choose(n, among))
+    winner = policy_winner(n, &folded);
   if (winner >= 0 && ((among >> winner) & 1)) {
     gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 11, "%s/%s is a different object on each brick: the one of %s is kept",
            gi_gfid_text(&n->parent->gfid, parent), n->name, rep->x->children[winner]->name);

@@ -161,6 +161,8 @@ struct rep_direction {
 void rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
 /* The first half of it: what the marks alone say, before any choice among good copies and any way out of a split brain. */
 void rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
+/* Those that some copy whose word counts accuses, or that accuse themselves. */
+uint32_t rep_direction_accused(const struct rep_view *v, uint32_t locked, enum rep_type type);
 /* The copy that the heal's operation (h->op) or the option favorite-child-policy prefers; -1: none. Every child must have
  * answered. The first sets h->refusal. Also for objects with one name and different gfids. */
 int rep_heal_op_winner(struct rep_heal *h, const struct rep_view *v, enum rep_type type);

@@ -3,8 +3,14 @@
  * Cleaning the anonymous directory (replicate.md 7.8) once nothing is left to
  * heal: what lies there waited for a new name that no heal brought. It goes
  * unless some brick still has the object under a name of its own.
+ *
+ * An object there may carry marks itself, and then something is left to heal
+ * as long as it lies there: it goes at once if it is reachable nowhere. Whatever
+ * heals are still to come, none of them can give it a name.
  */
 #include "replicate-shd.h"
+
+#include "libglusterish/rare.h"
 
 /* The children of `mask` that have the object's name in their anonymous directory. */
 static uint32_t
@@ -16,27 +22,35 @@ kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t ma
   return rep_heal_all(h, fop, mask);
 }
 
-static void
+/* The children where it went. */
+static uint32_t
 purge(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask)
 {
   struct gi_fop *fop = rep_heal_fop(h, directory ? GI_FOP_RMDIR : GI_FOP_UNLINK);
 
   gi_fop_set_entry(fop, &fop->loc, anon, name);
   fop->args.flags = directory; /* with everything in it */
-  rep_heal_all(h, fop, mask);
+  return rep_heal_all(h, fop, mask);
+}
+
+/* Every child has answered for the object: those of v->ok have it, the others have not. */
+static bool
+all_sure(const struct rep_view *v)
+{
+  rep_foreach(i, v->asked & ~v->ok)
+    if (v->err[i] != ENOENT && v->err[i] != ESTALE)
+      return false;
+  return v->asked == v->rep->all && v->ok;
 }
 
 static void
 judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name, const struct gi_gfid *gfid)
 {
-  uint32_t here = 1u << child, unsure = 0;
+  uint32_t here = 1u << child;
   struct rep_view v;
 
   rep_view_gfid(h, gfid, h->rep->all, &v);
-  rep_foreach(i, v.asked & ~v.ok)
-    if (v.err[i] != ENOENT && v.err[i] != ESTALE)
-      unsure |= 1u << i;
-  if ((v.ok & here) && !unsure) {
+  if ((v.ok & here) && all_sure(&v)) {
     bool directory = S_ISDIR(v.stat[child].mode);
 
     if (v.ok == here || (!directory && v.stat[child].nlink > 1))
@@ -45,6 +59,38 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
       purge(h, anon, name, directory, v.ok); /* reachable nowhere */
   }
   rep_view_clear(&v);
+}
+
+static bool
+has_other_names(const struct rep_view *v)
+{
+  rep_foreach(i, v->ok)
+    if (!S_ISDIR(v->stat[i].mode) && v->stat[i].nlink > 1)
+      return true;
+  return false;
+}
+
+bool
+rep_shd_purge_unreachable(struct rep_heal *h)
+{
+  char name[GI_UUID_TEXT];
+  struct gi_gfid gfid;
+  struct gi_inode *anon;
+  struct rep_view v;
+  bool purged = false;
+
+  if (!rep_anon_gfid(h->rep, &gfid) || gi_gfid_equal(&gfid, &h->gfid) || h->rep->up != h->rep->all)
+    return false;
+  anon = gi_inode_get(h->rep->x->graph, &gfid);
+  gi_gfid_text(&h->gfid, name);
+  rep_view_gfid(h, &h->gfid, h->rep->all, &v);
+  if (all_sure(&v) && !has_other_names(&v) && kept_by(h, anon, name, v.ok) == v.ok) {
+    GI_MARK("replicate: an object with marks, reachable nowhere, is purged");
+    purged = purge(h, anon, name, S_ISDIR(v.stat[rep_first(v.ok)].mode), v.ok) == v.ok;
+  }
+  rep_view_clear(&v);
+  gi_inode_unref(&anon);
+  return purged;
 }
 
 int

@@ -133,6 +133,8 @@ settle(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int
   }
   if (item->index != REP_INDEX_NONE && result == REP_HEAL_CLEAN)
     rep_heal_touch(h);
+  if (item->index != REP_INDEX_NONE && result == -EAGAIN && rep_shd_purge_unreachable(h))
+    return true;
   if (item->index != REP_INDEX_NONE && result != REP_HEAL_BUSY && drop_stale(shd, h, item))
     return true;
   if (result < 0 && result != -ENOENT && result != -ESTALE)

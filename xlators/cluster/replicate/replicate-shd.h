@@ -207,6 +207,8 @@ bool rep_shd_count(struct rep_shd *shd, unsigned child);     /* asks for pending
 
 /* replicate-shd-clean.c: on a task; all children are up and nothing is left to heal. 0 or -errno. */
 int rep_shd_clean(struct rep_heal *h, unsigned child);
+/* Purges the heal's object if every brick that has it keeps it in its anonymous directory and nowhere else. */
+bool rep_shd_purge_unreachable(struct rep_heal *h);
 
 /* replicate-shd-report.c */
 struct rep_crawl *rep_shd_crawl_begin(struct rep_shd *shd, unsigned child, bool full);
