@@ -267,13 +267,17 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
   return EEXIST;
 }
 
-void
+int
 posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid)
 {
   char path[POSIX_HPATH];
+  int err;
 
-  if (gi_fs_unlink(p->fs, p->gl_fd, posix_hpath(path, gfid), 0) < 0 && errno != ENOENT)
-    gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 10, "cannot remove the handle %s: %s", path, strerror(errno));
+  if (gi_fs_unlink(p->fs, p->gl_fd, posix_hpath(path, gfid), 0) == 0 || errno == ENOENT)
+    return 0;
+  err = errno;
+  gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 10, "cannot remove the handle %s: %s", path, strerror(err));
+  return err;
 }
 
 void
@@ -293,6 +297,15 @@ posix_handle_park(const struct posix *p, const struct gi_gfid *gfid)
 
   posix_hpath(path, gfid);
   return gi_fs_rename(p->fs, p->gl_fd, path, p->unlink_fd, path + 6) < 0 ? errno : 0;
+}
+
+int
+posix_handle_unretire(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH];
+
+  posix_hpath(path, gfid);
+  return gi_fs_rename(p->fs, p->unlink_fd, path + 6, p->gl_fd, path) < 0 ? errno : 0;
 }
 
 void

@@ -75,16 +75,26 @@ big(const struct posix_op *op, const struct entry *e)
   return !op->on_worker && op->p->cfg.engine != ENGINE_INLINE && (uint64_t)e->st.st_blocks * 512 > POSIX_BIG_FILE;
 }
 
-/* The handle of a file that is about to lose its last name: parked or removed. */
+/* The handle of a file that is about to lose its last name: parked or removed. If that fails the name has to stay: nothing would
+ * ever find the handle again. */
 static int
-retire_handle(struct posix_op *op, const struct entry *e, bool open, bool *parked)
+retire_handle(struct posix_op *op, const struct entry *e, bool park, bool *parked)
 {
   if (gi_gfid_is_none(&e->gfid))
     return 0;
-  *parked = open && posix_handle_park(op->p, &e->gfid) == 0;
-  if (!*parked)
-    posix_handle_remove(op->p, &e->gfid);
-  return 0;
+  *parked = park && posix_handle_park(op->p, &e->gfid) == 0;
+  return *parked ? 0 : posix_handle_remove(op->p, &e->gfid);
+}
+
+/* The name has stayed after all. */
+static void
+take_back_handle(struct posix_op *op, const struct entry *e, bool parked)
+{
+  if (gi_gfid_is_none(&e->gfid) || (parked && posix_handle_unretire(op->p, &e->gfid) == 0))
+    return;
+  posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
+  if (parked)
+    posix_unpark(op->p, &e->gfid);
 }
 
 static uint32_t
@@ -173,7 +183,11 @@ remove_name(struct posix_op *op, const struct entry *e, bool open)
 
   op->gone = last_name(e);
   if (op->gone) {
-    retire_handle(op, e, open, &op->parked);
+    err = retire_handle(op, e, open, &op->parked);
+    if (err) {
+      op->gone = false;
+      return err;
+    }
   } else {
     if (op->p->cfg.pgfid)
       posix_pgfid_change(op->p, at, parent, -1);
@@ -183,11 +197,8 @@ remove_name(struct posix_op *op, const struct entry *e, bool open)
   if (gi_fs_unlink(op->p->fs, e->dirfd, e->name, 0) == 0)
     return 0;
   err = errno;
-  if (op->gone && !gi_gfid_is_none(&e->gfid)) {
-    posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
-    if (op->parked)
-      posix_unpark(op->p, &e->gfid);
-  }
+  if (op->gone)
+    take_back_handle(op, e, op->parked);
   op->gone = op->parked = false;
   return err;
 }
@@ -322,21 +333,27 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
   return err;
 }
 
-/* What a replaced file leaves behind. It can only be reached by its handle now. */
+/* What is to be replaced. Its handle is parked, open or not: a crash before the rename then leaves a file that the next start can
+ * give its handle back, one after it a file in unlink/, and neither a handle that nobody finds. */
+static int
+rename_onto(struct posix_op *op, const struct entry *to)
+{
+  if (!to->there || gi_gfid_is_none(&to->gfid) || !last_name(to))
+    return 0;
+  op->victim_gone = true;
+  return retire_handle(op, to, true, &op->victim_parked);
+}
+
+/* A replaced file that has other names. It can only be reached by its handle now. */
 static void
 rename_over(struct posix_op *op, const struct entry *to)
 {
   char path[POSIX_HPATH];
   struct posix_at at = {op->p->gl_fd, path};
 
-  if (gi_gfid_is_none(&to->gfid))
+  if (gi_gfid_is_none(&to->gfid) || op->victim_gone)
     return;
   posix_hpath(path, &to->gfid);
-  if (last_name(to)) {
-    op->victim_gone = true;
-    retire_handle(op, to, is_open(op, &to->gfid, false), &op->victim_parked);
-    return;
-  }
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, at, &op->node[PARENT2].gfid, -1);
   if (op->p->cfg.gfid2path)
@@ -348,12 +365,19 @@ rename_file(struct posix_op *op, const struct entry *from, const struct entry *t
 {
   const struct gi_gfid *parent = &op->node[PARENT].gfid, *parent2 = &op->node[PARENT2].gfid;
   struct posix_at old = {from->dirfd, from->name}, new = {to->dirfd, to->name};
-  int err;
+  int err = rename_onto(op, to);
 
+  if (err) {
+    op->victim_gone = false;
+    return err;
+  }
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, old, parent, -1);
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0) {
     err = errno;
+    if (op->victim_gone)
+      take_back_handle(op, to, op->victim_parked);
+    op->victim_gone = op->victim_parked = false;
     if (op->p->cfg.pgfid)
       posix_pgfid_change(op->p, old, parent, 1);
     return err;

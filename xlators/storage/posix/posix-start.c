@@ -127,6 +127,26 @@ check_root_handle(struct posix *p, struct gi_error *err)
   return 0;
 }
 
+static bool
+handle_is_absent(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH];
+  struct stat st;
+
+  return gi_fs_stat(p->fs, p->gl_fd, posix_hpath(path, gfid), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
+/* A crash between the steps of a rename over a file, which still has its name: its handle goes back. */
+static bool
+gets_handle_back(const struct posix *p, const char *name)
+{
+  struct gi_gfid gfid;
+  struct stat st;
+
+  return gi_gfid_parse(name, &gfid) && gi_fs_stat(p->fs, p->unlink_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2 &&
+         handle_is_absent(p, &gfid) && posix_handle_unretire(p, &gfid) == 0;
+}
+
 /* Descriptors of an earlier life are gone, so nobody needs what they kept. */
 static void
 empty_unlink(struct posix *p)
@@ -137,7 +157,7 @@ empty_unlink(struct posix *p)
   if (gi_fs_dir_open(&dir, p->fs, p->unlink_fd, "."))
     return;
   while ((d = gi_fs_dir_next(&dir))) {
-    if (d->name[0] != '.')
+    if (d->name[0] != '.' && !gets_handle_back(p, d->name))
       gi_fs_unlink(p->fs, p->unlink_fd, d->name, 0);
   }
   gi_fs_dir_close(&dir);

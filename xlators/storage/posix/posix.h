@@ -263,10 +263,11 @@ int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, st
 /* The handle of the object at dirfd/name; 0 or errno. EEXIST: another object has this gfid. */
 int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid, const struct stat *st);
 int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
-void posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid);
+int posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid); /* 0 or errno; there being none is no error */
 /* Removes a directory's handle if it (still) names parent/name. */
 void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
 int posix_handle_park(const struct posix *p, const struct gi_gfid *gfid); /* to unlink/; 0 or errno */
+int posix_handle_unretire(const struct posix *p, const struct gi_gfid *gfid); /* back from unlink/ */
 void posix_unpark(const struct posix *p, const struct gi_gfid *gfid);
 /* Volume path of an object ("/a/b") into a fresh string, NULL and errno. */
 char *posix_dir_path(const struct posix *p, const struct gi_gfid *gfid);
