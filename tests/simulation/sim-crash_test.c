@@ -260,32 +260,6 @@ crawl(struct machine *m, const char *path, const struct gi_gfid *gfid)
   gi_free(d);
 }
 
-/* Looks up every handle. */
-static void
-crawl_handles(struct machine *m)
-{
-  struct gi_gfid *found = NULL;
-  unsigned count = 0;
-
-  gi_list_foreach(i, &m->b.disk->inodes, struct sim_inode, link) {
-    for (unsigned n = 0; S_ISDIR(i->attr.mode) && n < i->nentries; n++) {
-      struct gi_gfid gfid;
-
-      if (!gi_gfid_parse(i->entry[n].name, &gfid))
-        continue;
-      found = gi_realloc(found, (count + 1) * sizeof(*found));
-      found[count++] = gfid;
-    }
-  }
-  for (unsigned n = 0; n < count; n++) {
-    struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_LOOKUP);
-
-    f->loc.gfid = found[n];
-    sim_lone_run(&m->b, f);
-  }
-  gi_free(found);
-}
-
 /* One history of random requests; dies before its `crash`-th change, 0 = never. Changes made. */
 static uint64_t
 history(uint64_t seed, uint64_t crash, bool power)
@@ -313,7 +287,6 @@ history(uint64_t seed, uint64_t crash, bool power)
   check_index(&m, seed, crash);
   assert_true(sim_lone_boot(&m.b));
   crawl(&m, "/b", &gi_gfid_root);
-  crawl_handles(&m);
   sim_lone_halt(&m.b);
   check_kept(&m, seed, crash);
   check_index(&m, seed, crash);
@@ -380,7 +353,6 @@ faulty_history(uint64_t seed)
   check_kept(&m, seed, 0);
   assert_true(sim_lone_boot(&m.b));
   crawl(&m, "/b", &gi_gfid_root);
-  crawl_handles(&m);
   sim_lone_halt(&m.b);
   check_kept(&m, seed, 0);
   if (!sim_disk_sound_after_crash(m.b.disk, "/b", why, sizeof(why)))

@@ -131,6 +131,16 @@ same_object(const struct rep_fan *fan)
   return best;
 }
 
+/* The same of what was moved: under the old name some had another object, and now have that one under the new name. Bricks that do
+ * not tell which one it was are believed. */
+static uint32_t
+same_moved(const struct rep_fan *fan)
+{
+  uint32_t same = same_object(fan);
+
+  return same ? same : ~0u;
+}
+
 /* The object is new and we know exactly who has it: no need to ask before the first read. */
 static void
 learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struct gi_iatt *st)
@@ -182,7 +192,7 @@ rep_entry_done(struct rep_fan *fan)
   struct rep_txn *t = rf->txn;
   bool makes = (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
 
-  rf->ok = makes ? same_object(fan) : ~0u;
+  rf->ok = makes ? same_object(fan) : fop->kind == GI_FOP_RENAME ? same_moved(fan) : ~0u;
   if (rep_account(t, fop)) {
     t->index = index_after(t, rf);
     if (rf->ok && !rf->err && makes)

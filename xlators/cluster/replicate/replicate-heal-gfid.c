@@ -6,7 +6,7 @@
  * no change that was acknowledged. And what a quorum shows may have been
  * acknowledged, so what others show cannot: it is what is left of an operation
  * that failed, or was done there before or behind what the quorum knows. Where
- * neither says anything only the administrator can: by the operation of the
+ * nothing is proven only the administrator can: by the operation of the
  * split-brain tool, or by favorite-child-policy.
  */
 #include "replicate-heal-names.h"
@@ -84,13 +84,14 @@ unaccused_winner(const struct rep_name *n, uint32_t among)
   return first >= 0 && same_as(n, (unsigned)first, good) == good ? first : -1;
 }
 
-/* The object that so many show that what the others show was never acknowledged. */
+/* The object that so many show that what the others show was never acknowledged. Only where marks tell of failed operations: what
+ * else would put different objects there is nothing we know how to undo. */
 static int
 quorum_winner(const struct rep_name *n, uint32_t among)
 {
   const struct rep *rep = n->h->rep;
 
-  if (rep_no_quorum_configured(rep))
+  if (rep_no_quorum_configured(rep) || !rep_view_marked(&n->dir, REP_ENTRY))
     return -1;
   rep_foreach(i, among) {
     uint32_t same = same_as(n, i, among);
@@ -101,6 +102,24 @@ quorum_winner(const struct rep_name *n, uint32_t among)
   return -1;
 }
 
+/* Whoever missed nothing says that there is no such name, so no object was ever acknowledged under it: what most have is kept. */
+static int
+unacknowledged_winner(const struct rep_name *n, uint32_t among)
+{
+  uint32_t good = n->h->rep->all & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY), most = 0;
+
+  rep_foreach(i, good)
+    if (((n->view.ok >> i) & 1) || n->view.err[i] != ENOENT)
+      return -1;
+  rep_foreach(j, good ? among : 0) {
+    uint32_t same = same_as(n, j, among);
+
+    if (__builtin_popcount(same) > __builtin_popcount(most))
+      most = same;
+  }
+  return rep_first(most);
+}
+
 static int
 proven_winner(const struct rep_name *n, uint32_t among)
 {
@@ -108,6 +127,8 @@ proven_winner(const struct rep_name *n, uint32_t among)
 
   if (winner < 0)
     winner = quorum_winner(n, among);
+  if (winner < 0)
+    winner = unacknowledged_winner(n, among);
   if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid))
     return -1;
   GI_MARK("replicate: different objects under a name, one of them proven right");

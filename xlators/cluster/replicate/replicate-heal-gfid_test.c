@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Different objects under one name, over real bricks: healed where marks or a
+ * majority prove one of them right. And an object that is reachable nowhere.
+ */
+#include "xlators/cluster/replicate/replicate-heal-names.h"
+#include "xlators/cluster/replicate/replicate-shd.h"
+#include "xlators/cluster/replicate/replicate-yard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define OPTIONS "option quorum-type auto\noption granular-entry-heal on\noption use-anonymous-inode on\n"
+#define ANON ".glusterfs-anonymous-inode-" YARD_VOLUME
+
+static const int32_t nothing[REP_TYPES];
+
+static void
+heals_everything(struct yard *y)
+{
+  assert_int_equal(yard_heal(y), 0);
+  yard_same(y, true);
+  yard_no_marks(y);
+}
+
+static void
+fail_others(struct yard *y, unsigned but, enum gi_fop_kind kind, int err)
+{
+  for (unsigned i = 0; i < YARD; i++)
+    y->gate[i]->fail_err[kind] = i == but ? 0 : err;
+}
+
+/* What is left of a creation that failed: the object, and dirty, on one brick. */
+static struct gi_gfid
+left_behind(struct yard *y, unsigned brick, const char *name, enum gi_fop_kind kind)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_gfid gfid = gi_gfid_new(y->ctx.reactor);
+  struct gi_fop *fop = gi_fop_new(y->graph, kind);
+  struct gi_gfid there;
+
+  gi_fop_set_entry(fop, &fop->loc, root, name);
+  gi_inode_unref(&root);
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gfid);
+  fop->args.mode = kind == GI_FOP_MKNOD ? S_IFREG | 0644 : 0755;
+  y->gate[brick]->fail_err[GI_FOP_UNLINK] = y->gate[brick]->fail_err[GI_FOP_RMDIR] = EIO; /* it cannot be taken back */
+  fail_others(y, brick, kind, EIO);
+  assert_int_equal(yard_submit(y, fop), EIO);
+  fail_others(y, brick, kind, 0);
+  y->gate[brick]->fail_err[GI_FOP_UNLINK] = y->gate[brick]->fail_err[GI_FOP_RMDIR] = 0;
+  there = yard_disk_gfid(y, brick, name);
+  assert_true(gi_gfid_equal(&there, &gfid));
+  assert_int_equal(yard_mark(y, brick, "", YARD, REP_ENTRY), 1);
+  return gfid;
+}
+
+static void
+everywhere(const struct yard *y, const char *name, const struct gi_gfid *want)
+{
+  for (unsigned i = 0; i < YARD; i++) {
+    struct gi_gfid gfid = yard_disk_gfid(y, i, name);
+
+    assert_true(gi_gfid_equal(&gfid, want));
+  }
+}
+
+/* The copy that has the other object is accused, but dirty too: its own marks ask for a merge. */
+static void
+what_nobody_accuses_is_right(void **state)
+{
+  struct gi_gfid right, wrong;
+
+  YARD_NEW(y, OPTIONS);
+  wrong = left_behind(y, 2, "twin", GI_FOP_MKNOD);
+  yard_create(y, "twin", "content");
+  right = yard_disk_gfid(y, 0, "twin");
+  assert_false(gi_gfid_equal(&right, &wrong));
+  assert_true(yard_mark(y, 0, "", 2, REP_ENTRY) && yard_mark(y, 1, "", 2, REP_ENTRY));
+  heals_everything(y);
+  everywhere(y, "twin", &right);
+  yard_free(y);
+}
+
+static void
+a_directory_too(void **state)
+{
+  struct gi_gfid right;
+
+  YARD_NEW(y, OPTIONS);
+  left_behind(y, 0, "dir", GI_FOP_MKDIR);
+  y->gate[0]->fail_err[GI_FOP_MKDIR] = ENOSPC;
+  yard_mkdir(y, "dir");
+  y->gate[0]->fail_err[GI_FOP_MKDIR] = 0;
+  right = yard_disk_gfid(y, 1, "dir");
+  yard_set_mark(y, 1, "", 0, nothing); /* nobody is accused: the majority is left */
+  yard_set_mark(y, 2, "", 0, nothing);
+  heals_everything(y);
+  everywhere(y, "dir", &right);
+  yard_free(y);
+}
+
+/* Nothing says that the bricks missed anything: not ours to explain. */
+static void
+without_any_mark_nobody_is_right(void **state)
+{
+  struct gi_gfid gfid;
+
+  YARD_NEW(y, OPTIONS);
+  gfid = left_behind(y, 2, "twin", GI_FOP_MKNOD);
+  yard_create(y, "twin", "content");
+  for (unsigned i = 0; i < YARD; i++)
+    for (unsigned j = 0; j <= YARD; j++)
+      yard_set_mark(y, i, "", j, nothing);
+  yard_gfid(y, "twin");
+  assert_int_equal(y->err, EIO);
+
+  struct gi_gfid now = yard_disk_gfid(y, 2, "twin");
+
+  assert_true(gi_gfid_equal(&now, &gfid));
+  yard_free(y);
+}
+
+/* ---- reachable nowhere ---- */
+
+struct purge {
+  struct yard *y;
+  struct gi_gfid gfid;
+  bool purged;
+};
+
+static void
+make_anon(void *arg)
+{
+  struct purge *p = arg;
+  struct rep_heal h;
+  uint32_t there;
+  struct gi_inode *anon;
+
+  rep_heal_begin(&h, p->y->rep, &gi_gfid_root, REP_PID_SHD);
+  anon = rep_anon_make(&h, p->y->rep->all, &there);
+  assert_int_equal(there, p->y->rep->all);
+  gi_inode_unref(&anon);
+  rep_heal_end(&h);
+}
+
+static void
+purge(void *arg)
+{
+  struct purge *p = arg;
+  struct rep_heal h;
+
+  rep_heal_begin(&h, p->y->rep, &p->gfid, REP_PID_SHD);
+  p->purged = rep_shd_purge_unreachable(&h);
+  rep_heal_end(&h);
+}
+
+static void
+anon_path(const struct gi_gfid *gfid, char out[PATH_MAX])
+{
+  char text[GI_UUID_TEXT];
+
+  snprintf(out, PATH_MAX, "%s/%s", ANON, gi_gfid_text(gfid, text));
+}
+
+/* Moves the name of an object to the anonymous directory of a brick, as a heal does. */
+static void
+put_away(struct yard *y, unsigned brick, const char *name, const struct gi_gfid *gfid)
+{
+  char from[PATH_MAX], to[PATH_MAX], inside[PATH_MAX];
+
+  anon_path(gfid, inside);
+  yard_path(y, from, brick, name);
+  yard_path(y, to, brick, inside);
+  assert_int_equal(rename(from, to), 0);
+}
+
+/* It carries marks itself, so as long as it is there something is left to heal, and with that it would never go. */
+static void
+marked_objects_reachable_nowhere_go(void **state)
+{
+  struct purge p;
+  char path[PATH_MAX];
+
+  YARD_NEW(y, OPTIONS);
+  p.y = y;
+  yard_down(y, 0);
+  yard_create(y, "x", "content"); /* the others note what brick 0 lacks */
+  yard_up(y, 0);
+  p.gfid = yard_disk_gfid(y, 1, "x");
+  yard_task(y, make_anon, &p);
+  anon_path(&p.gfid, path);
+
+  yard_task(y, purge, &p);
+  assert_false(p.purged);
+  put_away(y, 1, "x", &p.gfid);
+  yard_task(y, purge, &p);
+  assert_false(p.purged); /* brick 2 still has it under its name */
+  assert_true(yard_has(y, 1, path) && yard_has(y, 2, "x"));
+
+  put_away(y, 2, "x", &p.gfid);
+  y->gate[0]->fail_err[GI_FOP_LOOKUP] = EIO;
+  yard_task(y, purge, &p);
+  assert_false(p.purged); /* brick 0 may have it for all we know */
+  y->gate[0]->fail_err[GI_FOP_LOOKUP] = 0;
+  yard_task(y, purge, &p);
+  assert_true(p.purged);
+  assert_false(yard_has(y, 1, path) || yard_has(y, 2, path));
+  yard_free(y);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_nobody_accuses_is_right),
+      cmocka_unit_test(a_directory_too),
+      cmocka_unit_test(without_any_mark_nobody_is_right),
+      cmocka_unit_test(marked_objects_reachable_nowhere_go),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
