@@ -13,7 +13,7 @@ result() {
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 
-echo "1..7"
+echo "1..8"
 first=$(hash_of "$RUN")
 [ -n "$first" ]
 result "a run tells its hash" $?
@@ -32,6 +32,9 @@ printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 faults=client-crash,client-freeze,healer-crash,healer-freeze,slow-reader
 out=$("$RUN" --workload names --mishaps "$faults" --seeds 1..40)
 result "names, seeds 1 to 40, hold every invariant" $?
+printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+out=$("$RUN" --workload mixed --seeds 1..40)
+result "a little of everything with every fault, seeds 1 to 40, ends healed" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
