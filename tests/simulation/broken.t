@@ -15,7 +15,7 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
-do what a client has given up|165|--workload register --mishaps brick-freeze,one-way,slow-reader,cut
+do what a client has given up|300|--workload register --mishaps brick-freeze,one-way,slow-reader,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
 forget who waits for the window|7|--workload register --mishaps brick-crash
 go on with a listing at another brick|15|--workload names --mishaps cut --until 1
@@ -24,16 +24,16 @@ ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
 lose the dirty marks at restart|49|--workload register --mishaps brick-crash,client-crash,healer-crash,healer-freeze
-mark one directory of two|17|--workload names --mishaps cut --until 1
+mark one directory of two|21|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash
 remove what a sink lacks|4|--workload register --mishaps brick-crash
-say that it is on the disk|2|--workload register --mishaps power-loss,cut,brick-crash
+say that it is on the disk|6|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|1|--workload register --mishaps brick-crash
 skip the post-op|12|--workload register --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|11|--workload register --mishaps power-loss,brick-crash,healer-crash
-tell who is away only in the post-op|1|--workload register --mishaps brick-crash,cut,partition
+tell who is away only in the post-op|10|--workload register --mishaps brick-crash,cut,partition
 END
 }
 

@@ -10,7 +10,8 @@
 
 #define UNDER_WAY_MAX 8
 #define KINDS_MAX 32
-#define DISK_FAULTS_PER_MILLION 2000
+#define DISK_FAULTS_PER_MILLION 3500
+#define RARE_FAULTS_PER_MILLION 20000 /* of calls there are few of: fsync, and writes long enough to be cut short */
 
 /* ---- whom ---- */
 
@@ -173,6 +174,8 @@ disk_faults(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state 
   struct sim_machine *m = any_machine(c, rng, &s->a);
   m->scarred = true;
   sim_disk_set_faults(m->disk, DISK_FAULTS_PER_MILLION);
+  sim_disk_set_fault(m->disk, SIM_FAULT_FSYNC, RARE_FAULTS_PER_MILLION);
+  sim_disk_set_fault(m->disk, SIM_FAULT_SHORT, RARE_FAULTS_PER_MILLION);
   return true;
 }
 

@@ -17,7 +17,9 @@
 #define RESEND_MIN (5 * SIM_MS) /* what waited for a link arrives so long after it was mended */
 #define RESEND_MAX (400 * SIM_MS)
 #define PROBE_MAX (20 * SIM_S) /* keepalive: an idle end learns that the far one is no more */
-#define SYN_TRIES 6            /* at 0, 1, 3, 7, 15, 31 s */
+#define SYN_TRIES 6            /* at 0, 1, 3, 7, 15, 31 s: longer than anybody waits */
+#define SYN_TRIES_NEAR 3       /* in the same network it is known after 3 s that nobody is there */
+#define NEAR_EVERY 4           /* one of so many connections */
 #define BACKLOG_MAX 128
 #define PORT_FIRST 32768
 #define PORT_LAST 60999
@@ -182,7 +184,8 @@ sim_socket_fail(struct sim_socket *s, int error)
 {
   if (s->error || s->state == SIM_LISTENING)
     return;
-  *(error == ETIMEDOUT ? &s->net->stats.timeouts : &s->net->stats.resets) += 1;
+  if (s->state == SIM_UP) /* else it never was a connection: that is counted elsewhere */
+    *(error == ETIMEDOUT ? &s->net->stats.timeouts : &s->net->stats.resets) += 1;
   sim_world_hash(s->net->w, "fail", (uint64_t)s->fd, (uint64_t)error, NULL, 0);
   s->error = error;
   drop_flight(s);
@@ -463,6 +466,13 @@ waiting(const struct sim_socket *listener)
   return n;
 }
 
+/* Without a draw: which ones does not matter. */
+static bool
+near(const struct sim_socket *s)
+{
+  return s->fd % NEAR_EVERY == 0;
+}
+
 static void
 syn_sent(void *arg)
 {
@@ -471,12 +481,12 @@ syn_sent(void *arg)
   struct sim_socket *listener = find_listener(net, s->peer_host, ntohs(s->peer.sin_port));
   bool whole = path_is_whole(s);
   if (!whole || (listener && waiting(listener) >= BACKLOG_MAX)) {
-    if (++s->attempts < SYN_TRIES) {
+    if (++s->attempts < (near(s) ? SYN_TRIES_NEAR : SYN_TRIES)) {
       sim_event_set(net->w, &s->syn, SIM_S << (s->attempts - 1));
       return;
     }
     net->stats.connect_timeouts++;
-    sim_socket_fail(s, ETIMEDOUT);
+    sim_socket_fail(s, near(s) ? EHOSTUNREACH : ETIMEDOUT);
   } else if (listener == NULL || net->host[s->peer_host].refuse) {
     net->stats.refused++;
     sim_socket_fail(s, ECONNREFUSED);
