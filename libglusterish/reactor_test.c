@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -345,6 +346,7 @@ struct job {
   struct gi_reactor *r;
   pthread_t ran_on;
   char name;
+  int nice; /* of the thread while it ran */
   atomic_int *gate; /* blocks until it is set */
   atomic_int *running;
 };
@@ -354,6 +356,7 @@ job_run(struct gi_work *w)
 {
   struct job *j = GI_CONTAINER(w, struct job, w);
   j->ran_on = pthread_self();
+  j->nice = getpriority(PRIO_PROCESS, 0);
   if (j->running)
     atomic_fetch_add(j->running, 1);
   while (j->gate && !atomic_load(j->gate))
@@ -413,6 +416,29 @@ test_work_runs_in_parallel(void **state)
   assert_int_equal(atomic_load(&running), 6);
   atomic_store(&gate, 1);
   turn_until(r, "pppppppp");
+}
+
+/* One thread, so it has to come back. */
+static void
+test_least_is_nice(void **state)
+{
+  struct gi_reactor *r = *state;
+  int usual = getpriority(PRIO_PROCESS, 0), least = usual + GI_LEAST_NICE;
+  struct job a = {0}, b = {0}, c = {0};
+  if (least > 19)
+    least = 19;
+  gi_reactor_set_workers(r, 1);
+  job_submit(&a, r, GI_PRIO_HIGH, 'a');
+  turn_until(r, "a");
+  job_submit(&b, r, GI_PRIO_LEAST, 'b');
+  turn_until(r, "ab");
+  job_submit(&c, r, GI_PRIO_NORMAL, 'c');
+  turn_until(r, "abc");
+  assert_int_equal(a.nice, usual);
+  assert_int_equal(b.nice, geteuid() == 0 ? least : usual);
+  if (b.nice == usual || setpriority(PRIO_PROCESS, 0, usual) == 0) /* where root may not either, the thread stays as it is */
+    assert_int_equal(c.nice, usual);
+  assert_int_equal(getpriority(PRIO_PROCESS, 0), usual);
 }
 
 static void
@@ -579,6 +605,7 @@ main(void)
       TEST(test_deferred_chain_and_stop),
       TEST(test_work_on_the_pool),
       TEST(test_work_runs_in_parallel),
+      TEST(test_least_is_nice),
       TEST(test_priorities),
       TEST(test_work_inline),
       TEST(test_no_lost_wakeup),

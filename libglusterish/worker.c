@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define WORKER_PATIENCE 16u
 
@@ -72,11 +74,29 @@ pick(struct gi_workers *p)
   return w;
 }
 
+/* Work of the least class gets the processor after what applications wait for. Who may not take that back does not do it: the first
+ * thread that fails to stays as it is and is the last. */
+static void
+be_nice(bool least)
+{
+  static atomic_bool stuck;
+  static _Thread_local bool is_least;
+  static _Thread_local int usual;
+  if (least == is_least || geteuid() != 0 || atomic_load(&stuck))
+    return;
+  if (least)
+    usual = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
+  if (setpriority(PRIO_PROCESS, 0, usual + (least ? GI_LEAST_NICE : 0)) != 0)
+    atomic_store(&stuck, true);
+  is_least = least;
+}
+
 static void
 run_one(struct gi_workers *p, struct gi_work *w)
 {
   enum gi_priority priority = w->priority;
   pthread_mutex_unlock(&p->lock);
+  be_nice(priority == GI_PRIO_LEAST);
   w->run(w);
   pthread_mutex_lock(&p->lock);
   if (priority == GI_PRIO_LEAST)

@@ -6,7 +6,8 @@
  * Threads start when there is work for them and stay until the pool is freed.
  * At most `limit` run at once. Classes are served highest first, but a class
  * that was passed over WORKER_PATIENCE times gets its turn, and the least class
- * never takes more than a quarter of the threads (brick.md 7).
+ * never takes more than a quarter of the threads (brick.md 7) and runs at a lower
+ * priority of the system's.
  */
 #ifndef GI_WORKER_H
 #define GI_WORKER_H

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define FS_WORKERS 16
@@ -296,6 +297,14 @@ fs_go_down(struct fs_process *p)
   gi_log(GI_LOG_INFO, FS_DOMAIN, GI_MSG_CLI + 19, "down");
 }
 
+/* A self-heal daemon gets the processor after the bricks and mounts of this machine (doc/decisions/0007). */
+static void
+fs_be_nice(const struct fs_config *cfg)
+{
+  if (cfg->volfile_id && strncmp(cfg->volfile_id, "shd/", 4) == 0)
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + GI_LEAST_NICE);
+}
+
 int
 fs_run(const struct fs_config *cfg)
 {
@@ -307,6 +316,7 @@ fs_run(const struct fs_config *cfg)
     gi_free(p);
     return 1;
   }
+  fs_be_nice(cfg);
   p->reactor = gi_reactor_new(FS_WORKERS);
   fs_context(p);
   fs_watch_signals(p);

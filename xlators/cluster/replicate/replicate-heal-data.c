@@ -279,23 +279,34 @@ start_block(struct data_heal *dh, uint64_t offset, uint64_t len)
   gi_task_start(dh->h->r, block_task, job);
 }
 
+/* A narrow window is used in more and smaller pieces: what is in work at a brick is what an application may have to wait for. */
+static uint64_t
+next_step(const struct data_heal *dh)
+{
+  uint64_t quarter = dh->h->rep->heal_window.size / 4 / REP_HEAL_BLOCK * REP_HEAL_BLOCK;
+
+  return quarter < REP_HEAL_BLOCK ? REP_HEAL_BLOCK : quarter < dh->block ? quarter : dh->block;
+}
+
 static void
 walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
 {
   uint64_t known = start; /* nothing but data is expected before here */
   uint64_t grain = dh->partial ? GI_REGION_BLOCK : dh->block;
   bool seek = end > start && end - start > dh->block;
+  uint64_t step;
 
-  for (uint64_t at = start - start % grain; at < end && may_go_on(dh); at += dh->block) {
+  for (uint64_t at = start - start % grain; at < end && may_go_on(dh); at += step) {
+    step = next_step(dh);
     if (seek && dh->seek && at >= known) {
       uint64_t data = next_data(dh, at);
 
       if (data >= end)
         break;
       at = data - data % grain;
-      known = at + dh->block;
+      known = at + step;
     }
-    start_block(dh, at, end - at < dh->block ? end - at : dh->block);
+    start_block(dh, at, end - at < step ? end - at : step);
   }
 }
 

@@ -325,6 +325,8 @@ posix_run_write(struct posix_op *op)
   op->done += n > 0 ? (uint64_t)n : 0;
   if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
+  if (bulk(op->fop, op->done)) /* else all of it would go to the disk with one fsync, and applications' fsyncs wait behind that */
+    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
   return write_end(op);
 }
 
