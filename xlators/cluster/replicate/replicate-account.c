@@ -57,10 +57,59 @@ rep_account_distrust(struct rep_txn *t)
     distrust(t, bad);
 }
 
-static int
-some_errno(const struct rep_fop *rf)
+/* What a copy says about names, as opposed to about itself. */
+bool
+rep_account_claims(int err)
 {
-  return rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN;
+  return err == ENOENT || err == EEXIST || err == ENOTEMPTY || err == ESTALE || err == EISDIR || err == ENOTDIR;
+}
+
+static uint32_t
+saying(const struct rep_fan *fan, int err)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->failed)
+    if (fan->reply[i]->rsp.err == err)
+      set |= 1u << i;
+  return set;
+}
+
+/* A few copies, who may be those that missed something, cannot tell what is there and what is not. */
+static int
+some_errno(const struct rep_txn *t, const struct rep_fop *rf)
+{
+  int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN;
+
+  if (t->type == REP_ENTRY && rep_account_claims(err) && rf->fan.sent && !rep_quorum(t->rep, saying(&rf->fan, err)))
+    return ENOTCONN;
+  return err;
+}
+
+/* Those that nobody accuses have missed no acknowledged change: what they agree on is so. The others, who have done it, lack what
+ * makes it impossible, and are blamed for this once more: the heal that ends their blame may have passed the name already. */
+bool
+rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct rep_fan *fan = &rf->fan;
+  uint32_t good = t->active & ~t->accused, stale = fan->ok;
+  int err = good & fan->failed ? fan->reply[rep_first(good & fan->failed)]->rsp.err : 0;
+
+  if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
+    return false;
+  if (!good || !stale || (saying(fan, err) & good) != good || !rep_account_claims(err))
+    return false;
+  GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
+  t->rep->metrics.blames++;
+  t->last_kind = fop->kind;
+  distrust(t, stale);
+  rep_foreach(i, good)
+    t->blame[i] |= stale;
+  t->closing = true;
+  rf->ok = 0;
+  rf->err = err;
+  return true;
 }
 
 static bool
@@ -73,7 +122,7 @@ no_success(struct rep_txn *t, struct rep_fop *rf)
     return true;
   }
   GI_MARK("replicate: failed everywhere in different ways: dirty stays");
-  rf->err = some_errno(rf);
+  rf->err = some_errno(t, rf);
   t->keep_dirty = true;
   t->closing = true;
   return true;
@@ -106,7 +155,7 @@ lost_quorum(struct rep_txn *t, struct rep_fop *rf)
 {
   GI_MARK("replicate: done on fewer copies than the quorum");
   t->closing = true;
-  rf->err = some_errno(rf);
+  rf->err = some_errno(t, rf);
   t->keep_dirty = true;
   if (t->type == REP_ENTRY && !t->dirty_owed)
     t->mark_dirty = rf->ok;
@@ -253,7 +302,7 @@ rep_account_answer_held(struct rep_txn *t)
 
     gi_list_del(&fop->link);
     /* A success without a durable record of who missed it would be a lie. */
-    if (!rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
+    if (!rf->err && !rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
       rf->err = ENOTCONN;
     rep_account_reply(t, fop);
     gi_fop_answer(fop, t->rep->x);

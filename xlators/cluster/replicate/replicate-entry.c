@@ -183,17 +183,18 @@ index_after(const struct rep_txn *t, const struct rep_fop *rf)
   return REP_INDEX_KEEP;
 }
 
-void
-rep_entry_done(struct rep_fan *fan)
+static void
+judge(struct rep_txn *t, struct gi_fop *fop)
 {
-  struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
-  struct rep_txn *t = rf->txn;
   bool makes = (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
 
-  rf->ok = makes ? same_object(fan) : fop->kind == GI_FOP_RENAME ? same_moved(fan) : ~0u;
-  if (rep_account(t, fop)) {
+  rf->ok = makes ? same_object(&rf->fan) : fop->kind == GI_FOP_RENAME ? same_moved(&rf->fan) : ~0u;
+  if (rep_account_by_good(t, fop)) {
+    t->index = REP_INDEX_CREATE;
+    gi_list_add_tail(&t->held, &fop->link);
+  } else if (rep_account(t, fop)) {
     t->index = index_after(t, rf);
     if (rf->ok && !rf->err && makes)
       note_created(t, fop, rf->ok);
@@ -206,6 +207,41 @@ rep_entry_done(struct rep_fan *fan)
     gi_list_add_tail(&t->held, &fop->link);
   }
   rep_txn_finish(t);
+}
+
+static void
+asked(struct rep_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+
+  t->asked = !fan->failed; /* who does not tell whom it accuses may accuse any of them */
+  judge(t, t->fop);
+}
+
+/* The copies do not agree: some missed something, before this or with it. */
+static bool
+disagree(const struct rep_fan *fan)
+{
+  uint32_t same = same_object(fan);
+
+  if (fan->ok && same && same != fan->ok)
+    return true;
+  rep_foreach(i, fan->ok ? fan->failed : 0)
+    if (rep_account_claims(fan->reply[i]->rsp.err))
+      return true;
+  return false;
+}
+
+void
+rep_entry_done(struct rep_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
+
+  if (disagree(fan) && !t->dirty_owed && t->active)
+    rep_txn_ask(t, asked);
+  else
+    judge(t, fop);
 }
 
 void

@@ -317,6 +317,20 @@ name_first(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struc
   return true;
 }
 
+/* A few that say that there is no such name may be those that missed it. */
+static int
+no_success(const struct rep *rep, const struct rep_fan *fan, const struct lookup_view *v)
+{
+  uint32_t gone = v->absent;
+
+  rep_foreach(i, fan->failed)
+    if (fan->reply[i]->rsp.err == ESTALE)
+      gone |= 1u << i;
+  if (v->err == ENOENT && v->named && !rep_quorum(rep, gone))
+    return ENOTCONN;
+  return v->err ? v->err : ENOTCONN;
+}
+
 static void
 judge(struct rep_fan *fan)
 {
@@ -339,7 +353,7 @@ judge(struct rep_fan *fan)
   if (name_first(rep, fop, fan, &v) || metadata_first(rep, fop, fan, &v))
     return;
   if (!v.ok)
-    err = v.err ? v.err : ENOTCONN;
+    err = no_success(rep, fan, &v);
   else if (is_absent(rep, &v))
     err = ENOENT;
   else

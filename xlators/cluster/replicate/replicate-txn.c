@@ -118,6 +118,19 @@ start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
   t->fan.each = note_accused;
 }
 
+void
+rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan))
+{
+  struct gi_dict *zeros = rep_marks_dict(t->rep, 0, t->type, 0);
+
+  start_marks(t, done);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_foreach(i, t->active)
+      send_marks(t, i, l, zeros, NULL);
+  gi_dict_unref(&zeros);
+  rep_fan_finish(&t->fan);
+}
+
 /* ---- pre-op ---- */
 
 static void

@@ -70,6 +70,8 @@ struct rep_txn {
   uint32_t post_ok;    /* children whose marks are right after the post-op */
   int lock_err;
   bool dirty_owed;     /* a pre-op raised dirty */
+  bool again;          /* entry: a first attempt may have done it on some children */
+  bool asked;          /* …or the counters were asked for: `accused` is known */
   uint32_t dirtied;    /* children where a rush did, before it was refused elsewhere */
   bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that lost quorum: raise dirty on these afterwards */
@@ -102,6 +104,8 @@ void rep_txn_start(struct rep_txn *t);
 void rep_txn_locked(struct rep_txn *t); /* the locking phase ended, with success or without */
 void rep_txn_finish(struct rep_txn *t); /* from REP_OPEN: durability, post-op, unlock. The txn may be gone afterwards */
 void rep_txn_end(struct rep_txn *t);    /* everything is unlocked */
+/* Asks the participants for the counters, under the locks: t->accused is complete when `done` runs, unless some failed to answer. */
+void rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan));
 struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 /* Whether locks and marks at this child go through the session's fd. */
 bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
@@ -131,6 +135,9 @@ void rep_account_answer_held(struct rep_txn *t);
 bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
 void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
+bool rep_account_claims(int err); /* an errno about what names there are */
+/* Whether the good copies of a directory agree that the operation cannot be: that is its outcome then, whatever the others did. */
+bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */
 
 /* ---- replicate-eager.c ---- */

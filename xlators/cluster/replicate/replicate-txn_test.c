@@ -253,6 +253,77 @@ same_error_while_one_is_down(void **state)
   rig_free_clean(r);
 }
 
+/* Brick 1 still has a name that the good copies have not: nothing happened, and nothing is left that would bring the name back. */
+static void
+what_good_copies_refuse(void **state)
+{
+  struct rig *r = rig_new(GRANULAR);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_blame(r, 0, 1, 1, 2);
+  rig_blame(r, 2, 1, 1, 2);
+  r->brick[0].fail_err[GI_FOP_UNLINK] = r->brick[2].fail_err[GI_FOP_UNLINK] = ENOENT;
+  rig_run(r, f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0));
+  rig_done(f, -1, ENOENT);
+  rig_marks(r, 0, 1, "1e2");
+  rig_marks(r, 1, 1, "");
+  rig_marks(r, 2, 1, "1e2");
+  rig_free_clean(r);
+}
+
+/* One brick's ENOENT, the others gone in the middle: whether there is such a name nobody knows. */
+static void
+a_few_cannot_say_what_is_not_there(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  r->brick[0].fail_err[GI_FOP_UNLINK] = ENOENT;
+  r->brick[1].fail_err[GI_FOP_UNLINK] = r->brick[2].fail_err[GI_FOP_UNLINK] = ENOTCONN;
+  rig_run(r, f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0));
+  rig_done(f, -1, ENOTCONN);
+  r->brick[0].fail_err[GI_FOP_LOOKUP] = ENOENT;
+  r->brick[1].fail_err[GI_FOP_LOOKUP] = r->brick[2].fail_err[GI_FOP_LOOKUP] = ENOTCONN;
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));
+  rig_done(f, -1, ENOTCONN);
+  rig_free_clean(r);
+}
+
+static void
+another_object(struct gi_fop *fop, void *arg)
+{
+  memset(&fop->rsp.stat.gfid, 0x77, sizeof(fop->rsp.stat.gfid));
+}
+
+static void
+same_object(struct gi_fop *fop, void *arg)
+{
+  memset(&fop->rsp.stat.gfid, 5, sizeof(fop->rsp.stat.gfid));
+}
+
+static void
+a_rename_of_another_object_is_a_failure(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_first(r, 0, GI_FOP_RENAME, same_object, NULL);
+  rig_first(r, 1, GI_FOP_RENAME, same_object, NULL);
+  rig_first(r, 2, GI_FOP_RENAME, another_object, NULL);
+  f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+  gi_loc_copy(&f->loc2, &f->loc);
+  f->loc2.name = "g5";
+  rig_run(r, f);
+  assert_int_equal(f->rsp.ret, 0);
+  rig_marks(r, 0, 1, "2e2"); /* both parents are one */
+  rig_marks(r, 1, 1, "2e2");
+  rig_done(f, 0, 0);
+  rig_free_clean(r);
+}
+
 static void
 not_empty_blames_nobody(void **state)
 {
@@ -586,6 +657,9 @@ main(void)
       cmocka_unit_test(two_fail),
       cmocka_unit_test(all_fail_alike),
       cmocka_unit_test(all_fail_differently),
+      cmocka_unit_test(what_good_copies_refuse),
+      cmocka_unit_test(a_few_cannot_say_what_is_not_there),
+      cmocka_unit_test(a_rename_of_another_object_is_a_failure),
       cmocka_unit_test(same_error_while_one_is_down),
       cmocka_unit_test(not_empty_blames_nobody),
       cmocka_unit_test(short_write_fails_the_brick),
