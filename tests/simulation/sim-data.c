@@ -126,14 +126,34 @@ sim_data_set_size(struct sim_inode *i, uint64_t size)
   i->size = size;
 }
 
+/* The page gets its first content, beyond the end of the file. File systems that bricks live on (ext4 with ordered data, XFS) do
+ * not let a file grow durably into a block before the block is on the disk. */
+static void
+grow_by(struct sim_inode *i, struct sim_page *p, bool first)
+{
+  uint64_t start = p->index * SIM_PAGE;
+
+  if (start < i->size)
+    return;
+  p->tail = true;
+  p->without = first ? i->size : start;
+}
+
 void
 sim_data_write(struct sim_inode *i, uint64_t at, const void *data, size_t len)
 {
+  bool grown = false;
+
   for (size_t done = 0; done < len;) {
     uint64_t pos = at + done;
     size_t skip = pos % SIM_PAGE, n = SIM_PAGE - skip < len - done ? SIM_PAGE - skip : len - done;
+    bool empty = !find(i, pos / SIM_PAGE);
     struct sim_page *p = obtain(i, pos / SIM_PAGE);
 
+    if (empty || p->unwritten) {
+      grow_by(i, p, !grown);
+      grown |= p->tail;
+    }
     soil(i, p, skip, n);
     memcpy(p->data + skip, (const char *)data + done, n);
     p->unwritten = false;
@@ -183,16 +203,32 @@ sim_data_cut(struct sim_inode *i, uint64_t first, uint64_t last)
   i->npages -= u->npages;
 }
 
+/* A size that was asked for is in the journal, whatever becomes of the content. */
+static void
+forget_tails(struct sim_inode *i)
+{
+  gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link)
+    p->tail = false;
+}
+
+void
+sim_data_extend(struct sim_inode *i, uint64_t size)
+{
+  forget_tails(i);
+  sim_data_set_size(i, size);
+}
+
 void
 sim_data_truncate(struct sim_inode *i, uint64_t size)
 {
   if (size < i->size) {
+    forget_tails(i);
     if (size % SIM_PAGE)
       sim_data_zero(i, size, SIM_PAGE - size % SIM_PAGE);
     sim_data_cut(i, (size + SIM_PAGE - 1) / SIM_PAGE, UINT64_MAX);
     i->size = size; /* the record of the cut has the old one */
   } else {
-    sim_data_set_size(i, size);
+    sim_data_extend(i, size);
   }
 }
 
@@ -252,7 +288,7 @@ make_clean(struct sim_page *p)
   gi_free(p->clean);
   p->clean = NULL;
   p->dirty = 0;
-  p->doomed = false;
+  p->doomed = p->tail = false;
 }
 
 void
@@ -300,8 +336,9 @@ sim_data_undo(struct sim_inode *i, struct sim_undo *u)
 }
 
 static void
-settle_page(struct sim_disk *d, struct sim_page *p)
+settle_page(struct sim_inode *i, struct sim_page *p)
 {
+  struct sim_disk *d = i->disk;
   uint64_t r = d->cfg.random(d->cfg.arg);
   uint8_t lost = p->dirty;
 
@@ -318,6 +355,8 @@ settle_page(struct sim_disk *d, struct sim_page *p)
   }
   d->lost_pages += lost && lost == p->dirty;
   d->torn_pages += lost && lost != p->dirty;
+  if (lost && p->tail && i->size > p->without)
+    i->size = p->without;
   for (unsigned s = 0; s < SIM_PAGE / SIM_SECTOR; s++) {
     uint8_t *sector = p->data + s * SIM_SECTOR;
 
@@ -335,7 +374,7 @@ void
 sim_data_settle(struct sim_inode *i)
 {
   gi_list_foreach_safe(p, &i->dirty, struct sim_page, dirty_link)
-    settle_page(i->disk, p);
+    settle_page(i, p);
   if (i->size % SIM_PAGE) {
     struct sim_page *p = find(i, i->size / SIM_PAGE);
 

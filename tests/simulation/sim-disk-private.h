@@ -27,6 +27,8 @@ struct sim_page {
   uint8_t dirty;   /* a bit per sector that is not durable */
   bool doomed;     /* its write-back failed: what is dirty is lost */
   bool unwritten;  /* allocated, but a hole to who asks */
+  bool tail;       /* the file grew by it, and not durably: if it is lost the size is at most `without` */
+  uint64_t without;
   uint8_t *clean;  /* durable content, if any sector is dirty; NULL = zeroes */
   uint8_t data[SIM_PAGE];
 };
@@ -151,6 +153,7 @@ uint64_t sim_data_needs(const struct sim_inode *i, uint64_t at, uint64_t len); /
 /* Where data (or a hole) is at or after `at`; size for the hole at the end; -1: none. */
 int64_t sim_data_seek(const struct sim_inode *i, uint64_t at, bool hole);
 void sim_data_set_size(struct sim_inode *i, uint64_t size);
+void sim_data_extend(struct sim_inode *i, uint64_t size); /* on request, not by a write */
 void sim_data_flush(struct sim_inode *i);
 void sim_data_doom(struct sim_inode *i);
 void sim_data_undo(struct sim_inode *i, struct sim_undo *u);

@@ -261,7 +261,7 @@ change_range(struct sim_inode *i, int mode, uint64_t at, uint64_t len)
     punch(i, at, end);
   sim_data_allocate(i, at, len);
   if (!(mode & FALLOC_FL_KEEP_SIZE) && end > i->size)
-    sim_data_set_size(i, end);
+    sim_data_extend(i, end);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 
 #define TO_END UINT64_MAX
+#define BLOCK 4096u /* of the file systems of bricks */
 
 static void
 set_range(struct rep_fop *rf, const struct gi_fop *fop)
@@ -110,14 +111,17 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
 
 /* ---- what the replies tell ---- */
 
-/* A lost append shows as a difference in size, so only other writes need an fsync before their dirty mark goes. */
+/* A lost append shows as a difference in size, so only other writes need an fsync before their dirty mark goes (replicate.md 6.7).
+ * One that begins within a block may be lost and its size survive: that block is allocated already. */
 static bool
-was_append(const struct rep_fan *fan)
+size_tells(const struct rep_fan *fan)
 {
   rep_foreach(i, fan->ok) {
     int64_t n;
 
     if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
+      return false;
+    if (!((fan->rep->arbiter >> i) & 1) && fan->reply[i]->rsp.pre.size % BLOCK)
       return false;
   }
   return true;
@@ -139,7 +143,7 @@ unstable(const struct gi_fop *fop, const struct rep_fan *fan)
   case GI_FOP_FSYNC:
     return false;
   case GI_FOP_WRITE:
-    return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !was_append(fan);
+    return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !size_tells(fan);
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
     return size_changed(fan);
