@@ -194,7 +194,8 @@ void
 sim_run(const struct sim_plan *plan, struct sim_outcome *out)
 {
   struct sim_world *w = sim_world_new(plan->seed);
-  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients, .healers = true, .dump = plan->log != GI_LOG_NONE};
+  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients, .healers = true, .dump = plan->log != GI_LOG_NONE,
+                                      .watch = plan->log >= GI_LOG_TRACE};
   *out = (struct sim_outcome){0};
   log_world = w;
   gi_log_set_clock(log_clock);

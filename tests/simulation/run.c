@@ -26,7 +26,7 @@ usage(FILE *out)
                "  --history FILE   writes a line for everything that is hashed, to compare two runs\n"
                "  --broken NAME    with a bug on purpose (--list)\n"
                "  --first          stops at the first seed that fails\n"
-               "  --log LEVEL      writes the log of all processes to stderr\n"
+               "  --log LEVEL      writes the log of all processes to stderr; TRACE: and what bricks do\n"
                "  --marks          tells which rare branches were reached, and which never\n"
                "  --list           workloads, mishaps and marks\n");
 }

@@ -64,13 +64,14 @@ sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
                      "volume vol-index\n type features/index\n option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n"
                      " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.vol-\n"
                      " subvolumes vol-io-threads\nend-volume\n"
+                     "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes vol-index\nend-volume\n"
                      "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR "\n"
-                     " option volume-id " SIM_VOLUME_ID "\n subvolumes vol-index\nend-volume\n"
+                     " option volume-id " SIM_VOLUME_ID "\n subvolumes brick-%u\nend-volume\n"
                      "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
                      " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR "\n"
                      "end-volume\n",
                      i, arbiter ? "volume vol-arbiter\n type features/arbiter\n subvolumes vol-posix\nend-volume\n" : "",
-                     arbiter ? "vol-arbiter" : "vol-posix", BRICK_PORT);
+                     arbiter ? "vol-arbiter" : "vol-posix", i, c->watch ? "yes" : "no", i, BRICK_PORT);
 }
 
 /* ---- clients and healers ---- */

@@ -231,12 +231,11 @@ direct_fsync_done(struct rep_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep *rep = fan->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
+  uint32_t good = fan->ok & rep_readable(rep, fop->fd->inode, false);
   int agreed;
 
-  if (!fan->failed && fan->ok) {
-    int child = rep_read_child(rep, fop->fd->inode, fop, fan->ok & rep_readable(rep, fop->fd->inode, false));
-
-    gi_reply_move(fop, fan->reply[child >= 0 ? child : rep_first_data(rep, fan->ok)]);
+  if (!fan->failed && good) {
+    gi_reply_move(fop, fan->reply[rep_read_child(rep, fop->fd->inode, fop, good)]);
     rep_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;
@@ -252,14 +251,21 @@ direct_fsync_done(struct rep_fan *fan)
 }
 
 /* An fsync changes nothing, so without a session it needs neither lock nor mark. Only if a child fails it must those marks be
- * written: then it is done again as a transaction, in which that child has failed already. */
+ * written: then it is done again as a transaction, in which that child has failed already. And as one, too, where no good copy can
+ * take part: what was written would be synced on copies only that are to be healed from another. */
 static void
-direct_fsync(struct rep *rep, struct gi_fop *fop)
+direct_fsync(struct gi_fop *fop, int err)
 {
+  struct rep *rep = rep_of(fop->at);
   struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  uint32_t opened = rep_fd_opened(rep, fop->fd, rep->up);
 
+  if (err || rep_inode(rep, fop->fd->inode)->session[REP_DATA] || !rep_quorum(rep, opened) || !(opened & rep_readable(rep, fop->fd->inode, false))) {
+    rep_session_submit(rep, fop, REP_DATA);
+    return;
+  }
   rep_fan_start(fan, rep, direct_fsync_done, fop);
-  rep_fan_copy(fan, fop, rep_fd_opened(rep, fop->fd, rep->up));
+  rep_fan_copy(fan, fop, opened);
 }
 
 /* ---- the operations ---- */
@@ -277,11 +283,12 @@ data_opened(struct gi_fop *fop, int err)
     rep_session_submit(rep, fop, REP_DATA);
     return;
   }
-  if (fop->kind == GI_FOP_FSYNC && !ri->session[REP_DATA] &&
-      rep_quorum(rep, rep_fd_opened(rep, fop->fd, rep->up)))
-    direct_fsync(rep, fop);
-  else
+  if (fop->kind != GI_FOP_FSYNC || ri->session[REP_DATA])
     rep_session_submit(rep, fop, REP_DATA);
+  else if (rep_inode_fresh(rep, fop->fd->inode))
+    direct_fsync(fop, 0);
+  else
+    rep_refresh(rep, fop, fop->fd->inode, direct_fsync);
 }
 
 void

@@ -80,13 +80,31 @@ post_op_comes_after_the_delay(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
-  rig_run(r, rig_write(r, fd, 10, 10)); /* begins the delay anew */
+  rig_run(r, rig_write(r, fd, BRICK_PAGE, BRICK_PAGE)); /* begins the delay anew */
   fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
   rig_log_all(r, "L:0 X:d+1 WRITE WRITE");
   fake_wait(r->s, 500 * GI_NSEC_PER_MSEC);
   rig_log_all(r, "X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+/* The size of a copy tells that it lost an append, unless that began within a block, which is there whatever becomes of the data. */
+static void
+append_within_a_block_is_made_durable(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0");
+  rig_run(r, rig_write(r, fd, 10, 10));
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
   rig_free_clean(r);
 }
 
@@ -139,14 +157,14 @@ lock_is_given_up_when_others_wait(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   r->brick[1].lock_count = 2;
-  rig_run(r, f = rig_write(r, fd, 10, 10));
-  rig_done(f, 10, 0);
+  rig_run(r, f = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
+  rig_done(f, BRICK_PAGE, 0);
   rig_log_all(r, "L:0 X:d+1 WRITE WRITE X:d-1 U:0");
 
   r->brick[1].lock_count = 0;
-  rig_run(r, rig_write(r, fd, 20, 10));
+  rig_run(r, rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
   rig_forget(r);
   struct gi_contention c = {.gfid = fd->inode->gfid, .domain = "under-test"};
 
@@ -165,13 +183,13 @@ operations_wait_while_a_session_ends(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   rig_hold(r, 0, GI_FOP_FXATTROP);
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_run(r, f = rig_write(r, fd, 10, 10));
+  rig_run(r, f = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
   assert_false(f->answered);
   rig_release(r, 0, GI_FOP_FXATTROP);
-  rig_done(f, 10, 0);
+  rig_done(f, BRICK_PAGE, 0);
   rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE");
   rig_free_clean(r);
 }
@@ -186,11 +204,11 @@ without_eager_lock_each_write_locks(void **state)
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
   rig_hold(r, 0, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 0, 10));
-  rig_run(r, b = rig_write(r, fd, 10, 10));
+  rig_run(r, a = rig_write(r, fd, 0, BRICK_PAGE));
+  rig_run(r, b = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
   rig_release(r, 0, GI_FOP_WRITE);
-  rig_done(a, 10, 0);
-  rig_done(b, 10, 0);
+  rig_done(a, BRICK_PAGE, 0);
+  rig_done(b, BRICK_PAGE, 0);
   rig_log_all(r, "L:0 X:d+1 WRITE X:d-1 U:0 L:0 X:d+1 WRITE X:d-1 U:0");
   rig_free_clean(r);
 }
@@ -234,16 +252,16 @@ generation_change_closes_a_session(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   rig_down(r, 2);
   rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 10, 10));
-  rig_done(f, 10, 0);
+  rig_run(r, f = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
+  rig_done(f, BRICK_PAGE, 0);
   rig_log(r, 0, "X:d-1 U:0 L:0 X:2d+1,d+1 WRITE");
   rig_up(r, 2);
   rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 20, 10));
-  rig_done(f, 10, 0);
+  rig_run(r, f = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
+  rig_done(f, BRICK_PAGE, 0);
   rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
   rig_log(r, 2, "L:0 X:d+1 WRITE");
   rig_marks(r, 0, 5, "2d1,D:d1");
@@ -283,6 +301,27 @@ fsync_of_a_quiet_file(void **state)
   r->brick[1].fail_once[GI_FOP_FSYNC] = r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
   rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
   rig_done(f, -1, EIO); /* never success because the second try went well */
+  rig_free_clean(r);
+}
+
+/* What is synced on copies that are to be healed from one that is away is not synced. */
+static void
+fsync_needs_a_good_copy(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  brick_object(&r->brick[0], 5)->mark[2][0] = 1;
+  brick_object(&r->brick[2], 5)->mark[0][0] = 1;
+  rig_down(r, 1); /* what is good has to be learnt anew */
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, -1, EIO);
+  brick_object(&r->brick[2], 5)->mark[0][0] = 0;
+  rig_up(r, 1);
+  rig_down(r, 1);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
   rig_free_clean(r);
 }
 
@@ -361,6 +400,7 @@ main(void)
       cmocka_unit_test(writes_during_the_first_lock_share_it),
       cmocka_unit_test(fsync_does_not_overtake),
       cmocka_unit_test(post_op_comes_after_the_delay),
+      cmocka_unit_test(append_within_a_block_is_made_durable),
       cmocka_unit_test(durability_before_the_mark_goes),
       cmocka_unit_test(fsync_failure_before_the_mark_goes_is_blamed),
       cmocka_unit_test(lock_is_given_up_when_others_wait),
@@ -371,6 +411,7 @@ main(void)
       cmocka_unit_test(generation_change_closes_a_session),
       cmocka_unit_test(unmount_finishes_what_is_delayed),
       cmocka_unit_test(fsync_of_a_quiet_file),
+      cmocka_unit_test(fsync_needs_a_good_copy),
       cmocka_unit_test(file_missing_on_a_child_that_came_back),
       cmocka_unit_test(old_answers_do_not_restore_trust),
       cmocka_unit_test(late_open_on_a_child_that_came_back),

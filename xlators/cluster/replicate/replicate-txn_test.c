@@ -427,8 +427,8 @@ pre_op_fails_on_one(void **state)
   r->brick[0].fail_once[GI_FOP_FXATTROP] = ENOSPC;
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, f = rig_write(r, fd, 0, 10));
-  rig_done(f, 10, 0);
+  rig_run(r, f = rig_write(r, fd, 0, BRICK_PAGE));
+  rig_done(f, BRICK_PAGE, 0);
   rig_log(r, 0, "L:0 X:d+1 U:0");
   rig_log(r, 1, "L:0 X:d+1 X:0d+1 WRITE X:d-1 U:0");
   rig_marks(r, 2, 5, "0d1");
@@ -445,7 +445,7 @@ post_op_without_quorum_fails_the_write(void **state)
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
   rig_hold(r, 1, GI_FOP_WRITE);
-  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_run(r, f = rig_write(r, fd, 0, BRICK_PAGE));
   assert_false(f->answered);
   r->brick[0].fail_err[GI_FOP_FXATTROP] = EIO;
   fake_release(r->s, 1, GI_FOP_WRITE, -1, EIO);
@@ -504,14 +504,14 @@ good_copies_are_not_blamed_one_by_one(void **state)
     r->brick[i].append = true;
   rig_blame(r, 0, 5, 2, 0);
   rig_blame(r, 1, 5, 2, 0);
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   rig_hold(r, 2, GI_FOP_WRITE);
   r->brick[0].fail_once[GI_FOP_WRITE] = EIO;
-  rig_run(r, a = rig_write(r, fd, 10, 10));
+  rig_run(r, a = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
   r->brick[1].fail_once[GI_FOP_WRITE] = EROFS;
-  rig_run(r, b = rig_write(r, fd, 20, 10));
+  rig_run(r, b = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
   rig_release(r, 2, GI_FOP_WRITE);
-  rig_done(b, 10, 0); /* its replies were complete first */
+  rig_done(b, BRICK_PAGE, 0); /* its replies were complete first */
   rig_done(a, -1, EIO);
   rig_marks(r, 0, 5, "1d1,2d1,D:d1");
   rig_marks(r, 1, 5, "2d1,D:d1");
@@ -560,16 +560,16 @@ different_bricks_fail_in_one_session(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
   rig_forget(r);
   r->brick[2].fail_once[GI_FOP_WRITE] = EIO;
   rig_hold(r, 0, GI_FOP_WRITE);
-  rig_run(r, a = rig_write(r, fd, 10, 10));
+  rig_run(r, a = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
   r->brick[1].fail_once[GI_FOP_WRITE] = EIO;
-  rig_run(r, b = rig_write(r, fd, 20, 10));
+  rig_run(r, b = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
   rig_release(r, 0, GI_FOP_WRITE);
-  rig_done(a, 10, 0);
-  rig_done(b, 10, 0);
+  rig_done(a, BRICK_PAGE, 0);
+  rig_done(b, BRICK_PAGE, 0);
   rig_log(r, 0, "WRITE WRITE X:1d+1,2d+1,d-1 U:0");
   rig_marks(r, 0, 5, "1d1,2d1");
   rig_marks(r, 1, 5, "2d1,D:d1");
@@ -589,10 +589,10 @@ down_in_phase(enum gi_fop_kind phase)
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
   rig_hold(r, 1, phase);
-  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_run(r, f = rig_write(r, fd, 0, BRICK_PAGE));
   assert_false(f->answered);
   rig_down(r, 1);
-  rig_done(f, 10, 0);
+  rig_done(f, BRICK_PAGE, 0);
   rig_marks(r, 0, 5, "1d1");
   rig_marks(r, 2, 5, "1d1");
   assert_int_equal(r->brick[0].locks, 0);
@@ -617,7 +617,7 @@ child_goes_down_in_post_op(void **state)
 
   for (unsigned i = 0; i < BRICKS; i++)
     r->brick[i].append = true;
-  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_run(r, f = rig_write(r, fd, 0, BRICK_PAGE));
   rig_hold(r, 1, GI_FOP_FXATTROP);
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
   rig_down(r, 1);

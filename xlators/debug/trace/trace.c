@@ -7,6 +7,7 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
 
@@ -45,10 +46,28 @@ emit(struct gi_xlator *x, const char *fmt, ...)
   va_start(ap, fmt);
   vsnprintf(line, sizeof(line), fmt, ap);
   va_end(ap);
-  if (o->log_file)
-    gi_log(GI_LOG_INFO, x->name, GI_MSG_DEBUG + 1, "%s", line);
+  if (o->log_file) /* whoever asks for TRACE wants all of it; INFO is limited */
+    gi_log(gi_log_enabled(GI_LOG_TRACE) ? GI_LOG_TRACE : GI_LOG_INFO, x->name, GI_MSG_DEBUG + 1, "%s", line);
   if (o->log_history && p->ring)
     memcpy(p->ring[p->lines++ % p->ring_size], line, sizeof(line));
+}
+
+/* " key=hex" of the short values of an XATTROP: changelog counters, as 32-bit words; those that are zero are left out. */
+static size_t
+describe_counters(const struct gi_dict *d, char *out, size_t len)
+{
+  size_t n = 0;
+  for (uint32_t i = 0; i < gi_dict_count(d) && n < len; i++) {
+    const struct gi_pair *pair = gi_dict_at(d, i);
+    const void *data;
+    uint32_t size, word[3];
+    if (!gi_dict_get_bin(d, pair->key, &data, &size) || size != sizeof(word))
+      continue;
+    memcpy(word, data, sizeof(word));
+    if (word[0] | word[1] | word[2])
+      n += (size_t)snprintf(out + n, len - n, " %s=%d,%d,%d", pair->key, (int)be32toh(word[0]), (int)be32toh(word[1]), (int)be32toh(word[2]));
+  }
+  return n;
 }
 
 /* " key=value" of the members that are in use. */
@@ -80,8 +99,14 @@ describe(const struct gi_fop *fop, char *out, size_t len)
   ADD(a->cmd || a->type, " cmd=%u type=%u", a->cmd, a->type);
   ADD(a->domain, " domain=%s", a->domain);
   ADD(a->name, " name=%s", a->name);
+  if ((fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP) && n < len)
+    n += describe_counters(a->dict, out + n, len - n);
   ADD(gi_dict_count(a->dict), " dict=%u", gi_dict_count(a->dict));
   ADD(gi_dict_count(fop->xdata), " xdata=%u", gi_dict_count(fop->xdata));
+  for (uint32_t i = 0; i < fop->caller.owner.len; i++)
+    ADD(true, "%s%02x", i ? "" : " owner=", fop->caller.owner.data[i]);
+  const struct gi_client_id *client = fop->caller.client;
+  ADD(client, " client=%s", client->uid);
   ADD(true, " pid=%d uid=%u", fop->caller.pid, fop->caller.uid);
 #undef ADD
 }
@@ -113,9 +138,14 @@ tr_complete(struct gi_xlator *x, struct gi_fop *fop)
     p->metrics.failed++;
     emit(x, "%llu: %s failed: %s (%d) after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), strerror(fop->rsp.err),
          fop->rsp.err, us);
+  } else if (fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP) {
+    char counters[TR_LINE / 2] = "";
+    describe_counters(fop->rsp.dict, counters, sizeof(counters));
+    emit(x, "%llu: %s = %d%s after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, counters, us);
   } else if (gi_iatt_valid(st)) {
-    emit(x, "%llu: %s = %d mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret,
-         st->mode, (unsigned long long)st->size, us);
+    char gfid[GI_UUID_TEXT];
+    emit(x, "%llu: %s = %d gfid=%s mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret,
+         gi_gfid_text(&st->gfid, gfid), st->mode, (unsigned long long)st->size, us);
   } else {
     emit(x, "%llu: %s = %d after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, us);
   }
