@@ -192,12 +192,44 @@ store(struct data_heal *dh, const struct gi_fop *read, uint32_t targets)
     write_block(dh, data, read->args.offset, targets);
 }
 
+/* A writer that does not reach the source goes on without it, and every copy it wrote to blames the source: it holds what the
+ * source lacks, and what was decided before does not hold any more. */
+static bool
+source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
+{
+  const char *key = dh->h->rep->pending_key[dh->source];
+
+  rep_foreach(i, fan->ok) {
+    int32_t now = 0;
+
+    rep_marks_slot(fan->reply[i]->rsp.xdata, key, REP_DATA, &now);
+    if (now != dh->v->pending[REP_DATA][i][dh->source])
+      return true;
+  }
+  return false;
+}
+
+/* Under the block's lock, so that no such writer is at work; asked while the source is read. */
 static void
 copy_block(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t targets)
 {
-  struct gi_fop *read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, offset, len), dh->source);
+  struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0), *read;
+  struct rep_wait wait;
+  struct rep_fan fan;
 
-  store(dh, read, targets);
+  rep_marks_request(dh->h->rep, gi_fop_xdata(ask));
+  rep_heal_fan_begin(dh->h, ask, targets, &fan, &wait);
+  read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, offset, len), dh->source);
+  rep_heal_fan_await(dh->h, &wait);
+  rep_foreach(i, fan.failed)
+    drop(dh, 1u << i, fan.reply[i]->rsp.err);
+  if (source_blamed_since(dh, &fan) && !GI_BROKEN("copy from a source that was blamed meanwhile")) {
+    GI_MARK("heal: the source missed something while it was copied from");
+    dh->err = EAGAIN;
+  } else {
+    store(dh, read, fan.ok);
+  }
+  rep_fan_clear(&fan);
   gi_fop_unref(read);
 }
 

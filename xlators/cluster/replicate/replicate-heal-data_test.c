@@ -482,6 +482,43 @@ a_writer_between_two_blocks(void **state)
   rig_free_clean(r);
 }
 
+/* Before anything is read a client that does not reach the source writes to the others: the last block. */
+static void
+write_behind_its_back(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  struct writer *w = arg;
+
+  (void)b;
+  if (fop->kind != GI_FOP_RCHECKSUM || w->after++)
+    return;
+  for (unsigned i = 1; i < BRICKS; i++) {
+    object(w->r, i)->mark[0][0]++;
+    brick_store(object(w->r, i), 3 * MIB, "written behind", 14);
+  }
+}
+
+static void
+a_writer_without_the_source(void **state)
+{
+  struct rig *r = rig_with(NULL, 4 * MIB);
+  struct writer w = {.r = r};
+
+  (void)state;
+  contents(r, 2, 4 * MIB, 60);
+  blame_all(r, 3, 4, 0);
+  r->brick[0].hook = write_behind_its_back;
+  r->brick[0].hook_arg = &w;
+  assert_int_equal(heal(r), -EAGAIN);
+  r->brick[0].hook = NULL;
+  assert_memory_equal(object(r, 2)->data + 3 * MIB, "written behind", 14);
+  rig_marks(r, 1, 5, "0d1,2d1");
+  assert_int_equal(heal(r), REP_HEALED); /* from 1, which nobody blames */
+  assert_memory_equal(object(r, 0)->data + 3 * MIB, "written behind", 14);
+  assert_same(r, 1, 2);
+  no_marks(r);
+  rig_free_clean(r);
+}
+
 static void
 another_healer_is_at_work(void **state)
 {
@@ -730,6 +767,7 @@ main(void)
       cmocka_unit_test(needs_every_child),
       cmocka_unit_test(an_object_that_some_lack),
       cmocka_unit_test(a_writer_between_two_blocks),
+      cmocka_unit_test(a_writer_without_the_source),
       cmocka_unit_test(another_healer_is_at_work),
       cmocka_unit_test(a_writer_holds_the_lock),
       cmocka_unit_test(counters_of_a_wrong_length),

@@ -89,8 +89,8 @@ fan_done(struct rep_fan *fan)
 }
 
 /* The children are asked with copies of `fop`, which is never submitted itself. */
-static void
-fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait)
+void
+rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait)
 {
   *wait = (struct rep_wait){.task = gi_task_self(h->r)};
   memset(fan, 0, sizeof(*fan));
@@ -99,8 +99,8 @@ fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan 
   gi_fop_unref(fop);
 }
 
-static void
-fan_await(struct rep_heal *h, const struct rep_wait *wait)
+void
+rep_heal_fan_await(struct rep_heal *h, const struct rep_wait *wait)
 {
   while (!wait->done)
     gi_task_wait(h->r);
@@ -111,8 +111,8 @@ rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_f
 {
   struct rep_wait wait;
 
-  fan_begin(h, fop, mask, fan, &wait);
-  fan_await(h, &wait);
+  rep_heal_fan_begin(h, fop, mask, fan, &wait);
+  rep_heal_fan_await(h, &wait);
 }
 
 uint32_t
@@ -161,7 +161,7 @@ uint32_t
 rep_round_wait(struct rep_heal *h, struct rep_round *round)
 {
   rep_fan_finish(&round->fan);
-  fan_await(h, &round->wait);
+  rep_heal_fan_await(h, &round->wait);
   return round->fan.sent & ~round->fan.failed;
 }
 
@@ -278,9 +278,9 @@ rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char
   struct rep_wait wait;
   struct rep_fan fan[2];
 
-  fan_begin(h, view_fop(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, parent)), mask, &fan[0], &wait);
+  rep_heal_fan_begin(h, view_fop(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, parent)), mask, &fan[0], &wait);
   rep_heal_fan(h, view_fop(h, name_fop(h, parent, name, xdata)), mask, &fan[1]);
-  fan_await(h, &wait);
+  rep_heal_fan_await(h, &wait);
   view_read(h, &fan[0], dir);
   view_read(h, &fan[1], v);
 }
@@ -406,9 +406,9 @@ rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep
   struct rep_wait wait;
   struct rep_fan fan[2];
 
-  fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
+  rep_heal_fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
   rep_heal_fan(h, lock_fop(h, second, TRY), mask, &fan[1]);
-  fan_await(h, &wait);
+  rep_heal_fan_await(h, &wait);
   if (fan[0].ok == mask) {
     lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]);
     return lock_tried(h, second, REP_LOCK_WAIT, mask, &fan[1]) == mask;
@@ -429,9 +429,9 @@ rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct r
   memset(&fan, 0, sizeof(fan));
   second->held = 0;
   if (held)
-    fan_begin(h, lock_fop(h, second, UNLOCK), held, &fan, &wait);
+    rep_heal_fan_begin(h, lock_fop(h, second, UNLOCK), held, &fan, &wait);
   rep_heal_unlock(h, healers);
-  fan_await(h, &wait);
+  rep_heal_fan_await(h, &wait);
   rep_fan_clear(&fan);
 }
 

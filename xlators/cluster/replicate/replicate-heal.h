@@ -93,18 +93,21 @@ int rep_view_errno(const struct rep_view *v);
 struct gi_fop *rep_heal_fop(struct rep_heal *h, enum gi_fop_kind kind);
 /* The same on an inode by loc. */
 struct gi_fop *rep_heal_inode_fop(struct rep_heal *h, enum gi_fop_kind kind, struct gi_inode *inode);
+/* A task that waits for a fan. */
+struct rep_wait {
+  struct gi_task *task;
+  bool done;
+};
+
+/* Sends copies to every child of `mask`; before the fan is looked at it is waited for. Consumes fop. */
+void rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait);
+void rep_heal_fan_await(struct rep_heal *h, const struct rep_wait *wait);
 /* Sends copies to every child of `mask` and waits for all. The replies are fan->reply; clear with rep_fan_clear. Consumes fop. */
 void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan);
 /* The same when only success counts: the children that succeeded. */
 uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
 /* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
 struct gi_fop *rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child);
-
-/* A task that waits for a fan. */
-struct rep_wait {
-  struct gi_task *task;
-  bool done;
-};
 
 /* A round of different operations, several per child if need be, of which only success counts. */
 struct rep_round {
