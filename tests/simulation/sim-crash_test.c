@@ -374,10 +374,66 @@ faults_are_answered(void **state)
   assert_true(faults > 100);
 }
 
+static int
+write_x(struct machine *m, struct gi_fd *fd, uint32_t flags)
+{
+  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_WRITE);
+
+  gi_fop_set_fd(f, fd);
+  f->args.size = 1;
+  f->args.flags = flags;
+  gi_payload_add_copy(&f->payload, "x", 1);
+  return sim_lone_run(&m->b, f);
+}
+
+static int
+sync_data(struct machine *m, struct gi_fd *fd)
+{
+  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_FSYNC);
+
+  gi_fop_set_fd(f, fd);
+  f->args.datasync = 1;
+  return sim_lone_run(&m->b, f);
+}
+
+/* A counter, data, and the data alone brought to the disk: whatever else a power loss takes, there is no such data without it. */
+static void
+no_data_without_its_counter(void **state)
+{
+  (void)state;
+  for (uint64_t seed = 1; seed <= 100; seed++) {
+    struct machine m;
+    struct gi_fop *f;
+    struct gi_fd *fd;
+    char back[8] = "";
+
+    setup(&m, seed);
+    assert_true(sim_lone_boot(&m.b));
+    keep_file(&m, &m.gfid[DIRS]);
+    f = gi_fop_new(m.b.graph, GI_FOP_OPEN);
+    f->loc.gfid = m.gfid[DIRS];
+    f->args.flags = O_RDWR;
+    fd = f->fd = gi_fd_ref(gi_fd_new(m.b.graph, NULL, O_RDWR, 1));
+    assert_true(sim_lone_run(&m.b, f) >= 0);
+    mark(&m, &m.gfid[DIRS], DIRTY, true);
+    assert_int_equal(write_x(&m, fd, seed % 2 ? O_DSYNC : 0), 1);
+    if (seed % 2 == 0)
+      assert_int_equal(sync_data(&m, fd), 0);
+    gi_fd_unref(&fd);
+    sim_lone_halt(&m.b);
+    sim_disk_power_loss(m.b.disk);
+    assert_int_equal(sim_data_read(sim_lone_at(&m.b, "/b/kept-0"), 0, back, 1), 1);
+    assert_int_equal(back[0], 'x');
+    assert_non_null(sim_xattr_find(sim_lone_at(&m.b, "/b/kept-0"), DIRTY));
+    sim_disk_free(&m.b.disk);
+  }
+}
+
 int
 main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_process_dies_at_every_call), cmocka_unit_test(power_fails_at_every_call),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(no_data_without_its_counter),
+                                     cmocka_unit_test(a_process_dies_at_every_call), cmocka_unit_test(power_fails_at_every_call),
                                      cmocka_unit_test(faults_are_answered)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);

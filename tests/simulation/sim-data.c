@@ -111,6 +111,7 @@ soil(struct sim_inode *i, struct sim_page *p, size_t skip, size_t n)
   for (size_t s = skip / SIM_SECTOR; s <= (skip + n - 1) / SIM_SECTOR; s++)
     p->dirty |= (uint8_t)(1u << s);
   p->doomed = false;
+  p->seq = i->disk->seq;
 }
 
 void
@@ -336,13 +337,13 @@ sim_data_undo(struct sim_inode *i, struct sim_undo *u)
 }
 
 static void
-settle_page(struct sim_inode *i, struct sim_page *p)
+settle_page(struct sim_inode *i, struct sim_page *p, uint64_t seq)
 {
   struct sim_disk *d = i->disk;
   uint64_t r = d->cfg.random(d->cfg.arg);
   uint8_t lost = p->dirty;
 
-  if (!p->doomed) {
+  if (!p->doomed && p->seq <= seq) {
     switch (r % 3) {
     case 0:
       lost = 0;
@@ -371,10 +372,10 @@ settle_page(struct sim_inode *i, struct sim_page *p)
 }
 
 void
-sim_data_settle(struct sim_inode *i)
+sim_data_settle(struct sim_inode *i, uint64_t seq)
 {
   gi_list_foreach_safe(p, &i->dirty, struct sim_page, dirty_link)
-    settle_page(i, p);
+    settle_page(i, p, seq);
   if (i->size % SIM_PAGE) {
     struct sim_page *p = find(i, i->size / SIM_PAGE);
 

@@ -29,6 +29,7 @@ struct sim_page {
   bool unwritten;  /* allocated, but a hole to who asks */
   bool tail;       /* the file grew by it, and not durably: if it is lost the size is at most `without` */
   uint64_t without;
+  uint64_t seq;    /* the youngest record of the journal when it was last written to */
   uint8_t *clean;  /* durable content, if any sector is dirty; NULL = zeroes */
   uint8_t data[SIM_PAGE];
 };
@@ -157,7 +158,8 @@ void sim_data_extend(struct sim_inode *i, uint64_t size); /* on request, not by 
 void sim_data_flush(struct sim_inode *i);
 void sim_data_doom(struct sim_inode *i);
 void sim_data_undo(struct sim_inode *i, struct sim_undo *u);
-void sim_data_settle(struct sim_inode *i); /* after a power loss: what is dirty is kept, lost or torn */
+/* After a power loss: what is dirty is kept, lost or torn; lost if it is younger than `seq`, the youngest record that survived. */
+void sim_data_settle(struct sim_inode *i, uint64_t seq);
 void sim_page_free(struct sim_disk *d, struct sim_page *p);
 void sim_data_free(struct sim_inode *i);
 

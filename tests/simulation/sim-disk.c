@@ -235,7 +235,7 @@ sim_disk_make_dir(struct sim_disk *d, const char *path)
 void
 sim_disk_power_loss(struct sim_disk *d)
 {
-  uint64_t calls = 0, last = 0, lost;
+  uint64_t calls = 0, last = 0, lost, survived;
 
   GI_ASSERT(d->views == 0);
   gi_list_foreach(u, &d->journal, struct sim_undo, link) {
@@ -254,9 +254,10 @@ sim_disk_power_loss(struct sim_disk *d)
     take_back(u);
     undo_free(d, u);
   }
+  survived = gi_list_empty(&d->journal) ? d->committed : GI_CONTAINER(d->journal.prev, struct sim_undo, link)->seq;
   sim_commit(d);
   gi_list_foreach(i, &d->inodes, struct sim_inode, link)
-    sim_data_settle(i);
+    sim_data_settle(i, survived);
   d->is_stopped = false;
   d->stop_in = 0;
 }

@@ -228,6 +228,7 @@ posix_prepare_write(struct posix_op *op)
   op->append = fop->fd->flags & O_APPEND;
   op->sync = fop->args.flags & O_DSYNC && !pf->sync;
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
+  op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX || bulk(fop, fop->payload.len);
   if (pf->direct)
     align_payload(op);
@@ -319,6 +320,8 @@ posix_run_write(struct posix_op *op)
     err = write_begin(op);
   if (err)
     return posix_err(op, err);
+  if (op->settle && gi_fs_fsync(op->p->fs, op->fd, false) < 0)
+    return posix_err(op, errno);
   n = write_rest(op);
   if (n < 0 && !op->done)
     return posix_err(op, errno);
@@ -339,7 +342,7 @@ posix_uring_write(struct posix_op *op, struct posix_uring *u)
   /* Buffered writes gain nothing: the kernel hands them to a thread of its own. */
   bool direct = ((struct posix_fd *)gi_fd_private(fd, op->x))->direct || op->p->cfg.engine == ENGINE_URING;
 
-  if (op->fd < 0 || op->sync || op->fop->payload.len == 0 || !direct || write_begin(op))
+  if (op->fd < 0 || op->sync || op->settle || op->fop->payload.len == 0 || !direct || write_begin(op))
     return false;
   if (op->buf)
     op->iov[0] = (struct iovec){op->buf->base, op->fop->payload.len};
@@ -355,6 +358,14 @@ posix_write_done(struct posix_op *op)
     return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
   op->done += (uint64_t)op->uring_res;
   return op->done < op->fop->payload.len ? RUN_MOVE : write_end(op);
+}
+
+void
+posix_finish_write(struct posix_op *op)
+{
+  if (op->settle && op->fop->rsp.ret >= 0)
+    posix_settled(op, posix_inode_of(op->p, op->fop->fd->inode));
+  posix_finish_counts(op);
 }
 
 /* ---- FLUSH, SEEK ---- */

@@ -57,6 +57,22 @@ posix_run_fsyncdir(struct posix_op *op)
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
+/* ---- counters before data ---- */
+
+bool
+posix_settling(struct posix_op *op, struct posix_inode *pi)
+{
+  op->counted = pi->counted;
+  return pi->settled != pi->counted + 1 && !GI_BROKEN("bring data to the disk before its counters");
+}
+
+void
+posix_settled(const struct posix_op *op, struct posix_inode *pi)
+{
+  if (pi->settled == 0 || (int32_t)(op->counted + 1 - pi->settled) > 0)
+    pi->settled = op->counted + 1;
+}
+
 /* ---- sharing on one inode ---- */
 
 static bool
@@ -71,7 +87,7 @@ posix_fsync_join(struct posix_op *op)
   struct posix *p = op->p;
   struct posix_inode *pi = posix_inode_of(p, op->fop->fd->inode);
 
-  op->datasync = op->fop->args.datasync != 0;
+  op->datasync = !posix_settling(op, pi) && op->fop->args.datasync != 0;
   if (batched(op)) {
     gi_list_add_tail(&p->batch, &op->wait);
     if (!p->batch_timer.armed && !p->batching)
@@ -132,6 +148,8 @@ posix_finish_fsync(struct posix_op *op)
   struct gi_inode *inode = gi_inode_ref(op->fop->fd->inode);
   struct posix_inode *pi = posix_inode_of(p, inode);
 
+  if (op->fop->rsp.ret >= 0 && !op->datasync)
+    posix_settled(op, pi);
   if (pi->fsync == op) {
     pi->fsync = NULL;
     start_next(p, pi);

@@ -135,3 +135,14 @@ posix_run_xattrop(struct posix_op *op)
     posix_fill(op, fop->xdata, at, &st, &op->node[OBJ].gfid, &fop->rsp.xdata);
   return posix_ok(op, 0);
 }
+
+void
+posix_finish_xattrop(struct posix_op *op)
+{
+  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+
+  if (inode)
+    posix_inode_of(op->p, inode)->counted++;
+  gi_inode_unref(&inode);
+  posix_finish_counts(op);
+}

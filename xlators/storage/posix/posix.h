@@ -90,6 +90,8 @@ struct posix_inode { /* inode_bytes */
   struct posix_op *fsync; /* the one under way */
   struct posix_dir *dir;
   struct posix_times times;
+  uint32_t counted; /* changes of changelog counters; … */
+  uint32_t settled; /* …that reached the disk, plus one; 0: not known */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool busy;     /* an exclusive operation is on a worker */
@@ -147,6 +149,8 @@ struct posix_op { /* fop_bytes */
   bool obj_open, victim_open; /* as far as the reactor knew */
   bool dir_gone;   /* OBJ is a removed directory */
   bool datasync;   /* FSYNC: of everyone who shares it */
+  bool settle;     /* WRITE to the disk itself: counters first */
+  uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
   struct gi_inode *busy; /* whose `busy` we hold; referenced */
   struct gi_gfid expect; /* of loc.inode, to check a cached answer against */
@@ -373,6 +377,12 @@ int posix_prepare_fsync(struct posix_op *op);
 int posix_prepare_readdir(struct posix_op *op);
 int posix_prepare_getxattr(struct posix_op *op);
 int posix_prepare_xattrop(struct posix_op *op);
+void posix_finish_xattrop(struct posix_op *op);
+void posix_finish_write(struct posix_op *op);
+/* Changelog counters are raised before the data is written, and a power loss must not leave the data without them. So whatever brings
+ * data to the disk brings those there that were not yet: it may be data only if posix_settling says no, and reports a success. */
+bool posix_settling(struct posix_op *op, struct posix_inode *pi);
+void posix_settled(const struct posix_op *op, struct posix_inode *pi);
 int posix_prepare_fallocate(struct posix_op *op);
 void posix_finish_lookup(struct posix_op *op);
 void posix_finish_open(struct posix_op *op);
