@@ -250,22 +250,44 @@ direct_fsync_done(struct rep_fan *fan)
     rep_session_submit(rep, fop, REP_DATA);
 }
 
-/* An fsync changes nothing, so without a session it needs neither lock nor mark. Only if a child fails it must those marks be
- * written: then it is done again as a transaction, in which that child has failed already. And as one, too, where no good copy can
- * take part: what was written would be synced on copies only that are to be healed from another. */
 static void
-direct_fsync(struct gi_fop *fop, int err)
+fsync_everywhere(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, direct_fsync_done, fop);
+  rep_fan_copy(fan, fop, rep_fd_opened(rep, fop->fd, rep->up));
+}
+
+/* Some children cannot take part. One that is not blamed yet for what it lost must be, if there is such a thing: only if no copy is
+ * dirty it is certain that whatever was written is durable everywhere, or accounted for. And without a good copy what was written
+ * would be synced on copies only that are to be healed from another. */
+static void
+fsync_refreshed(struct gi_fop *fop, int err)
 {
   struct rep *rep = rep_of(fop->at);
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct rep_inode *ri = rep_inode(rep, fop->fd->inode);
   uint32_t opened = rep_fd_opened(rep, fop->fd, rep->up);
 
-  if (err || rep_inode(rep, fop->fd->inode)->session[REP_DATA] || !rep_quorum(rep, opened) || !(opened & rep_readable(rep, fop->fd->inode, false))) {
+  if (!err && !ri->session[REP_DATA] && !ri->data_dirty && rep_quorum(rep, opened) && (opened & rep_readable(rep, fop->fd->inode, false)))
+    fsync_everywhere(rep, fop);
+  else
     rep_session_submit(rep, fop, REP_DATA);
-    return;
-  }
-  rep_fan_start(fan, rep, direct_fsync_done, fop);
-  rep_fan_copy(fan, fop, opened);
+}
+
+/* An fsync changes nothing, so without a session it needs neither lock nor mark. Only if a child fails it must those marks be
+ * written: then it is done again as a transaction, in which that child has failed already. */
+static void
+fsync_without_session(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_inode *inode = fop->fd->inode;
+
+  if (rep_fd_opened(rep, fop->fd, rep->up) == rep->all && rep_inode_fresh(rep, inode) && rep_readable(rep, inode, false))
+    fsync_everywhere(rep, fop);
+  else if (rep_inode(rep, inode)->refresh) /* which may have asked before the last write */
+    rep_session_submit(rep, fop, REP_DATA);
+  else
+    rep_refresh(rep, fop, inode, fsync_refreshed);
 }
 
 /* ---- the operations ---- */
@@ -285,10 +307,8 @@ data_opened(struct gi_fop *fop, int err)
   }
   if (fop->kind != GI_FOP_FSYNC || ri->session[REP_DATA])
     rep_session_submit(rep, fop, REP_DATA);
-  else if (rep_inode_fresh(rep, fop->fd->inode))
-    direct_fsync(fop, 0);
   else
-    rep_refresh(rep, fop, fop->fd->inode, direct_fsync);
+    fsync_without_session(rep, fop);
 }
 
 void

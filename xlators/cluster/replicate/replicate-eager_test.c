@@ -325,6 +325,26 @@ fsync_needs_a_good_copy(void **state)
   rig_free_clean(r);
 }
 
+/* Another client's session is not over: a brick that does not take part may lose what this fsync promises, and is blamed for it. */
+static void
+fsync_without_a_brick_of_a_dirty_file(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  rig_down(r, 1);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_marks(r, 0, 5, "");
+  brick_object(&r->brick[0], 5)->mark[BRICKS][0] = 1;
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_marks(r, 0, 5, "1d1,D:d1");
+  rig_marks(r, 2, 5, "1d1");
+  rig_free_clean(r);
+}
+
 /* A brick that came back without the file is blamed once per session, and does not slow each write down. */
 static void
 file_missing_on_a_child_that_came_back(void **state)
@@ -412,6 +432,7 @@ main(void)
       cmocka_unit_test(unmount_finishes_what_is_delayed),
       cmocka_unit_test(fsync_of_a_quiet_file),
       cmocka_unit_test(fsync_needs_a_good_copy),
+      cmocka_unit_test(fsync_without_a_brick_of_a_dirty_file),
       cmocka_unit_test(file_missing_on_a_child_that_came_back),
       cmocka_unit_test(old_answers_do_not_restore_trust),
       cmocka_unit_test(late_open_on_a_child_that_came_back),

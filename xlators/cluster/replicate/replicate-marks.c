@@ -80,10 +80,13 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
 
   memset(v, 0, sizeof(*v));
   rep_foreach(i, ok) {
+    int32_t dirty;
+
     directory = S_ISDIR(reply[i]->rsp.stat.mode);
     locked |= lock_held(reply[i]);
     if (gi_dict_get(reply[i]->rsp.xdata, "glusterfs.bad-inode"))
       bad |= 1u << i;
+    v->data_dirty |= rep_marks_slot(reply[i]->rsp.xdata, rep->dirty_key, REP_DATA, &dirty) && dirty;
     v->data_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, directory ? REP_ENTRY : REP_DATA);
     v->meta_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, REP_META);
   }

@@ -114,6 +114,7 @@ struct rep_inode {
   uint32_t generation;                   /* when they were learnt; 0 = never */
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
+  bool data_dirty;                       /* some copy was when this was learnt */
   bool wished;                           /* waits for a background heal, or is being healed */
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
   uint64_t choice_until;                 /* …until this time, or until the set of children changes */
@@ -290,6 +291,7 @@ void rep_halo_finish(struct rep *rep);
 struct rep_verdict { /* what a set of replies says about the copies (replicate.md 5.1) */
   uint32_t data_accused, meta_accused;
   uint32_t data_readable, meta_readable;
+  bool data_dirty; /* a data session is not over yet, or ended without telling what came of it */
 };
 /* Sets one counter xattr: its three slots. */
 void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
