@@ -68,7 +68,6 @@ SPLIT = ("bc", "ac", "ab")
 case("e-two-blame-third", "entry", THIRD, winner="ac")
 case("e-one-blames-two", "entry", [[0] * 3, [1, 0, 1], [0] * 3], names=SPLIT, winner="ac")
 case("e-dirty-all", "entry", NONE, (1, 1, 1), names=SPLIT, winner="abc")
-case("e-dirty-sink", "entry", THIRD, (0, 0, 1), winner="abc")
 case("e-mutual", "entry", [[0, 1, 0], [1, 0, 0], [0] * 3], names=SPLIT, winner="abc")
 case("e-mutual-and-third", "entry", [[0, 1, 1], [1, 0, 1], [0] * 3], names=SPLIT, winner="abc")
 case("e-all-blame-all", "entry", ALL, names=SPLIT, winner="abc")
@@ -78,6 +77,9 @@ case("e-silent-first", "entry", [[0] * 3, [0, 0, 1], [0] * 3], winner="ac")
 # copies has it does not give to the other.
 case("e-chain", "entry", [[0, 1, 0], [0, 0, 1], [0] * 3], names=("ac", "ab", "ab"), winner="ac", theirs="ac/ac/ab")
 case("e-good-ones-differ", "entry", THIRD, names=SPLIT, winner="abc", theirs="bc/ac/bc")
+# A dirty mark anywhere makes GlusterFS merge, and what was removed while brick 3 was away comes back.
+case("e-dirty-sink", "entry", THIRD, (0, 0, 1), winner="ac", theirs="abc")
+case("e-dirty-source", "entry", THIRD, (1, 0, 0), winner="ac", theirs="abc")
 case("e-self-accused", "entry", [[1, 0, 0], [0] * 3, [0] * 3], names=("ab", "ac", "ac"))
 
 SLOT = {"data": 0, "meta": 1, "entry": 2}

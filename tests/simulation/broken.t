@@ -14,6 +14,7 @@ table() {
   cat <<'END'
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
+bring back what good copies lack|7|--workload names --mishaps cut
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
 do what a client has given up|300|--workload register --mishaps brick-freeze,one-way,slow-reader,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
@@ -23,6 +24,7 @@ heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
+list what outdated copies show|22|--workload names --mishaps cut
 lose the dirty marks at restart|49|--workload register --mishaps brick-crash,client-crash,healer-crash,healer-freeze
 mark one directory of two|21|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash

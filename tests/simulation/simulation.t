@@ -13,7 +13,7 @@ result() {
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 
-echo "1..8"
+echo "1..10"
 first=$(hash_of "$RUN")
 [ -n "$first" ]
 result "a run tells its hash" $?
@@ -32,6 +32,12 @@ printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 faults=client-crash,client-freeze,healer-crash,healer-freeze,slow-reader
 out=$("$RUN" --workload names --mishaps "$faults" --seeds 1..40)
 result "names, seeds 1 to 40, hold every invariant" $?
+printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+out=$("$RUN" --workload names --mishaps cut --seeds 1..18)
+result "names while connections are cut, seeds 1 to 18, hold every invariant" $?
+printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+out=$("$RUN" --workload names --mishaps partition --seeds 15..30)
+result "names while bricks are cut off, seeds 15 to 30, hold every invariant" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 out=$("$RUN" --workload mixed --seeds 1..40)
 result "a little of everything with every fault, seeds 1 to 40, ends healed" $?

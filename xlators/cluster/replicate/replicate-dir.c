@@ -117,7 +117,11 @@ readdir_begin(struct gi_fop *fop, int err)
   }
   readable = rep_readable(rep, dir, true) & rep->up;
   if (!readable)
-    readable = rep->up & ~rep->arbiter; /* split-brain of names: healing is a merge, so any view is as good */
+    readable = rep_accused_views(rep);
+  if (!readable) {
+    rep_answer(rep, fop, -1, rep_unreadable(rep));
+    return;
+  }
   child = rep_read_child(rep, dir, fop, rep_fd_opened(rep, fop->fd, readable));
   if (child < 0) {
     rep_answer(rep, fop, -1, ENOTCONN);

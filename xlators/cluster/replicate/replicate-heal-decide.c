@@ -344,9 +344,10 @@ choose_metadata(const struct rep_view *v, struct rep_direction *d)
 /* ---- entries ---- */
 
 static void
-merge(struct rep_direction *d)
+merge(struct rep_direction *d, uint32_t stale)
 {
   d->merge = true;
+  d->stale = stale;
   d->split_brain = false;
   d->sources = 0;
   d->sinks = d->locked;
@@ -363,14 +364,25 @@ blame_nobody(const struct rep_view *v, uint32_t mask)
   return true;
 }
 
+static bool
+accuse_themselves(const struct rep_view *v, uint32_t mask)
+{
+  rep_foreach(i, mask)
+    if (v->pending[REP_ENTRY][i][i])
+      return true;
+  return false;
+}
+
 static void
 choose_entry(const struct rep_view *v, struct rep_direction *d)
 {
   /* Good copies that know nothing of what the others missed: names that only the others have must not be lost. */
   bool ignorant = d->sinks && blame_nobody(v, d->sources);
 
-  if (d->split_brain || ignorant || any_witness(d, d->locked))
-    merge(d);
+  if (d->split_brain || ignorant)
+    merge(d, 0);
+  else if (any_witness(d, d->locked))
+    merge(d, accuse_themselves(v, d->sources) ? 0 : d->sinks);
   else
     d->source = preferred(v->rep, d->sources);
 }

@@ -10,7 +10,7 @@ struct row {
   const char *what;
   int m[3][3], dirty[3];
   unsigned size[3], ctime[3], nsec[3]; /* nsec: of ctime */
-  uint32_t sources, sinks;
+  uint32_t sources, sinks, stale;
   int source;
   bool split;
 };
@@ -77,6 +77,8 @@ check(struct fixture *f, const struct row *row, enum rep_type type)
   if (d.sources != row->sources || d.sinks != row->sinks || d.split_brain != row->split || d.source != row->source)
     fail_msg("%s: sources %x sinks %x from %d%s, not %x %x from %d%s", row->what, d.sources, d.sinks, d.source,
              d.split_brain ? " split" : "", row->sources, row->sinks, row->source, row->split ? " split" : "");
+  if (d.stale != row->stale)
+    fail_msg("%s: stale %x, not %x", row->what, d.stale, row->stale);
   assert_false(d.sources & d.sinks);
 }
 
@@ -306,7 +308,10 @@ entry_directions(void **state)
       {.what = "one is blamed", .m = {{0, 0, 3}, {0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "split brain merges (11.4)", .m = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, .sinks = 7, .source = -1},
       {.what = "no rule of quorum", .m = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}, .sinks = 7, .source = -1},
-      {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1},
+      {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1, .stale = 4},
+      {.what = "a good one too", .m = {{0, 0, 3}}, .dirty = {0, 1, 0}, .sinks = 7, .source = -1, .stale = 4},
+      {.what = "dirty, and nobody is accused", .dirty = {1, 1, 1}, .sinks = 7, .source = -1},
+      {.what = "who accuses itself knows nothing better", .m = {{1, 0, 0}, {0, 0, 1}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1},
       {.what = "one of two good ones knows what the third missed", .m = {{0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "and if it is the other one", .m = {[1] = {0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "a chain: all but the good one", .m = {{0, 1, 0}, {0, 0, 1}}, .sources = 1, .sinks = 6, .source = 0},

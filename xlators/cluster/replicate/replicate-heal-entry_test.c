@@ -155,6 +155,49 @@ both_sides_changed_is_a_merge(void **state)
   yard_free(y);
 }
 
+static const int32_t entry_mark[REP_TYPES] = {[REP_ENTRY] = 1};
+
+/* A stale brick is dirty, as after a change of another name that it could not make: what was removed stays removed. */
+static void
+dirty_brings_nothing_back(void **state)
+{
+  for (size_t v = 0; v < GI_ARRAY_LEN(variants); v++)
+    for (unsigned dirty = 0; dirty < YARD; dirty++) {
+      YARD_NEW(y, variants[v]);
+      start_tree(y);
+      yard_down(y, 2);
+      yard_unlink(y, "gone");
+      yard_create(y, "made", "while it was away");
+      yard_rename(y, "keep", "kept");
+      yard_up(y, 2);
+      yard_set_mark(y, dirty, "", YARD, entry_mark);
+      heals_everything(y);
+      assert_false(yard_has(y, 0, "gone") || yard_has(y, 1, "keep"));
+      assert_true(yard_has(y, 2, "made") && yard_has(y, 2, "kept"));
+      yard_free(y);
+    }
+}
+
+/* What as many have as may acknowledge it is kept, whoever else knows nothing of it. */
+static void
+dirty_keeps_what_a_quorum_has(void **state)
+{
+  YARD_NEW(y, "option granular-entry-heal off\n");
+  start_tree(y);
+  yard_down(y, 0);
+  yard_create(y, "theirs", "of two");
+  yard_up(y, 0);
+  for (unsigned i = 1; i < YARD; i++) { /* they accuse nobody any more, and are accused */
+    yard_set_mark(y, i, "", 0, (int32_t[REP_TYPES]){0});
+    yard_set_mark(y, 0, "", i, entry_mark);
+    yard_set_mark(y, i, "", YARD, entry_mark);
+  }
+  yard_heal(y);
+  for (unsigned i = 0; i < YARD; i++)
+    assert_true(yard_has(y, i, "theirs"));
+  yard_free(y);
+}
+
 /* A file became a directory and a directory a file while a brick was away. */
 static void
 types_change_places(void **state)
@@ -510,6 +553,8 @@ main(void)
       cmocka_unit_test(all_bricks_are_needed),
       cmocka_unit_test(a_renamed_tree_moves),
       cmocka_unit_test(both_sides_changed_is_a_merge),
+      cmocka_unit_test(dirty_brings_nothing_back),
+      cmocka_unit_test(dirty_keeps_what_a_quorum_has),
       cmocka_unit_test(types_change_places),
       cmocka_unit_test(different_objects_need_a_policy),
       cmocka_unit_test(different_types_are_never_chosen_among),

@@ -17,7 +17,7 @@
  *     given back, so for our name it is complete. A dirty counter is not like
  *     that: under NULL it means an interrupted change, under the lock of a name
  *     it may just be a change of another name under way. It would turn the
- *     decision into a merge, and a merge brings removed names back.
+ *     decision into a merge, and a merge may bring removed names back.
  * So a decision under the lock of a name counts only if no dirty counter moved
  * since NULL was held; else NULL is taken and it is decided again. Different
  * names of one heal have different lock owners, and who waits for a lock holds
@@ -208,6 +208,20 @@ settle_present(struct rep_name *n, uint32_t good, uint32_t targets)
   return follow(n, (unsigned)from, targets, n->d.merge ? 0 : n->d.sinks & targets);
 }
 
+/* A merge keeps what any copy has, but for one thing: whoever has missed nothing has no such name, and those who have it, and are known
+ * to have missed something, are too few for it to have been acknowledged and never removed. A dirty mark left on one of them, or by a
+ * change of another name, does not bring back what was removed. */
+static bool
+outdated(const struct rep_name *n, uint32_t absent)
+{
+  const struct rep *rep = n->h->rep;
+  uint32_t good = n->d.locked & ~n->d.stale;
+
+  if (GI_BROKEN("bring back what good copies lack"))
+    return false;
+  return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !rep_quorum(rep, n->view.ok);
+}
+
 int
 rep_name_settle(struct rep_name *n)
 {
@@ -223,6 +237,10 @@ rep_name_settle(struct rep_name *n)
   }
   if (!good)
     return refuse(n, -EIO, n->d.locked);
+  if (outdated(n, absent)) {
+    GI_MARK("replicate: a merge of names removes what only outdated copies have");
+    return keep_error(err, rep_name_expunge(n, n->view.ok));
+  }
   if (absent && (n->view.ok & good) && GI_BROKEN("remove what a sink lacks"))
     return rep_name_expunge(n, n->view.ok);
   if (n->view.ok & good)

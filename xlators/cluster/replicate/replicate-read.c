@@ -118,9 +118,8 @@ read_step(struct rep *rep, struct gi_fop *fop)
 
   uint32_t readable = rep_readable(rep, inode, rf->read_entries) & rep->up;
 
-  /* Names in split-brain are all worth listing: healing a directory is a merge. */
   if (!readable && rf->read_entries)
-    readable = rep->up & ~rep->arbiter;
+    readable = rep_accused_views(rep);
 
   if (!readable && (choice = rep_split_choice(rep, inode)) >= 0)
     readable = 1u << choice;

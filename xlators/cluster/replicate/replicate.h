@@ -255,6 +255,8 @@ bool rep_ready(const struct rep *rep); /* the children that are up have quorum *
 bool rep_undisturbed(const struct rep *rep, uint32_t generation);
 /* Why nothing may be read although the set is ready: the copies contradict each other, or (arbiter) the good one is away. */
 int rep_unreadable(const struct rep *rep);
+/* Where a directory may be listed of which every copy that is up is accused. */
+uint32_t rep_accused_views(const struct rep *rep);
 int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);

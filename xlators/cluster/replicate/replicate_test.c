@@ -387,6 +387,46 @@ listing_stays_on_one_child(void **state)
   rig_free(r);
 }
 
+/* Each copy that is here is accused, and one is away: that may be the good one. */
+static void
+stale_views_are_not_listed(void **state)
+{
+  static const struct {
+    const char *options;
+    int away, err;
+  } cases[] = {{NULL, 2, EIO}, {NULL, -1, 0}, {"option quorum-type none\n", 2, 0}};
+
+  for (size_t k = 0; k < GI_ARRAY_LEN(cases); k++) {
+    struct rig *r = rig_new(cases[k].options);
+    struct gi_inode *inode;
+    struct gi_gfid gfid;
+    struct gi_fd *fd;
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFDIR | 0755);
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_blame(r, i, 5, (i + 1) % 2, 2); /* names */
+    memset(&gfid, 5, sizeof(gfid));
+    inode = gi_inode_get(r->s->graph, &gfid);
+    fd = gi_fd_new(r->s->graph, inode, 0, 100);
+    fd->directory = true;
+    gi_inode_unref(&inode);
+    rig_run(r, f = rig_fd(r, GI_FOP_OPENDIR, fd));
+    assert_ok(f);
+    if (cases[k].away >= 0)
+      rig_down(r, (unsigned)cases[k].away);
+    else
+      rig_blame(r, 0, 5, 2, 2);
+    for (unsigned i = 0; i < BRICKS; i++)
+      fake_script_always(r->s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = listing});
+    rig_run(r, f = rig_fd(r, GI_FOP_READDIRP, fd));
+    assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, cases[k].err);
+    assert_int_equal(total(r, GI_FOP_READDIRP), cases[k].err ? 0 : 1);
+    gi_fd_unref(&fd);
+    rig_free(r);
+  }
+}
+
 /* ---- descriptors and locks ---- */
 
 static void
@@ -488,6 +528,7 @@ main(void)
       cmocka_unit_test(statfs_shows_the_fullest_brick),
       cmocka_unit_test(pathinfo_names_all_copies),
       cmocka_unit_test(listing_stays_on_one_child),
+      cmocka_unit_test(stale_views_are_not_listed),
       cmocka_unit_test(local_brick_is_preferred),
       cmocka_unit_test(o_trunc_is_a_transaction),
       cmocka_unit_test(flush_is_local_without_locks),
