@@ -260,3 +260,16 @@ sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned f
   for (unsigned i = 0; i < n; i++)
     check_sector(m, reader, file, sector + i, len >= (i + 1) * SIM_SECTOR_BYTES ? data + i * SIM_SECTOR_BYTES : hole);
 }
+
+void
+sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size)
+{
+  for (unsigned i = SIM_MODEL_SECTORS; i-- > 0 && (uint64_t)(i + 1) * SIM_SECTOR_BYTES > size;) {
+    uint64_t better = newer(m, &m->sector[file][i], 0, reader);
+    if (better) {
+      sim_violation(m->w, "%s: register file %u is told to have %llu bytes, though write %llu of client-%u to sector %u had succeeded before",
+                    reader->name, file, (unsigned long long)size, (unsigned long long)better, m->write[better - 1].writer, i);
+      return;
+    }
+  }
+}

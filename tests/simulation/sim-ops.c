@@ -256,7 +256,7 @@ sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_f
 }
 
 ssize_t
-sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len)
+sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_WRITE);
   struct gi_buf *buf = gi_buf_new(len ? len : 1);
@@ -267,11 +267,15 @@ sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void
   fop->args.offset = offset;
   fop->args.size = len;
   fop->args.flags = (uint32_t)fd->flags;
-  return op_end(c, fop);
+  ssize_t ret = op_run(c, fop);
+  if (size)
+    *size = ret >= 0 && gi_iatt_valid(&fop->rsp.post) ? fop->rsp.post.size : SIM_NO_SIZE;
+  gi_fop_unref(fop);
+  return ret;
 }
 
 ssize_t
-sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len)
+sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len, uint64_t *size)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_READ);
   gi_fop_set_fd(fop, fd);
@@ -283,6 +287,8 @@ sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data,
     ret = (ssize_t)(fop->rsp.payload.len < len ? fop->rsp.payload.len : len);
     gi_payload_read(&fop->rsp.payload, 0, data, (size_t)ret);
   }
+  if (size)
+    *size = ret >= 0 && gi_iatt_valid(&fop->rsp.stat) ? fop->rsp.stat.size : SIM_NO_SIZE;
   gi_fop_unref(fop);
   return ret;
 }

@@ -19,8 +19,10 @@ int sim_op_mkdir(struct sim_client *c, struct gi_inode *dir, const char *name, s
 int sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid, struct gi_fd **fd);
 int sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid, struct gi_inode **inode);
 int sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_fd **fd);
-ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len);
-ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len);
+/* `size` (may be NULL): the file's, as the answer tells it; SIM_NO_SIZE if it does not. */
+#define SIM_NO_SIZE UINT64_MAX
+ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size);
+ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len, uint64_t *size);
 int sim_op_fsync(struct sim_client *c, struct gi_fd *fd);
 int sim_op_flush(struct sim_client *c, struct gi_fd *fd);
 int sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size);

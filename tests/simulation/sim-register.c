@@ -39,15 +39,19 @@ place(struct sim_rng *rng, unsigned n)
 }
 
 static void
-put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd)
+put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, uint64_t opened)
 {
   unsigned n = sectors(&c->rng), at = place(&c->rng, n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   uint64_t number = sim_model_write(m, c->number, file, at, n, data);
-  ssize_t ret = sim_op_write(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES);
+  struct sim_reader reader = {.name = c->process->name, .number = c->number, .opened = opened, .begin = sim_model_now(m)};
+  uint64_t size;
+  ssize_t ret = sim_op_write(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd", (unsigned long long)number, file, at, n, ret);
   if (ret == (ssize_t)(n * SIM_SECTOR_BYTES))
     sim_quorum_done(c, sim_model_copies(m, number), "write %llu", (unsigned long long)number);
+  if (size != SIM_NO_SIZE)
+    sim_model_check_size(m, &reader, file, size);
   sim_model_written(m, number, ret == (ssize_t)(n * SIM_SECTOR_BYTES) ? 0 : ret < 0 ? (int)-ret : EIO);
   gi_free(data);
 }
@@ -58,10 +62,13 @@ get(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, 
   unsigned n = sectors(&c->rng), at = place(&c->rng, n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   struct sim_reader reader = {.name = c->process->name, .number = c->number, .opened = opened, .begin = sim_model_now(m)};
-  ssize_t ret = sim_op_read(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES);
+  uint64_t size;
+  ssize_t ret = sim_op_read(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "read of file %u, sectors %u+%u: %zd", file, at, n, ret);
   if (ret >= 0)
     sim_model_check(m, &reader, file, at, n, data, (size_t)ret);
+  if (size != SIM_NO_SIZE)
+    sim_model_check_size(m, &reader, file, size);
   gi_free(data);
 }
 
@@ -102,7 +109,7 @@ use(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, 
   for (unsigned i = (unsigned)sim_rng_between(&c->rng, 1, 10); i > 0 && !c->leave; i--) {
     unsigned what = (unsigned)sim_rng_below(&c->rng, 10);
     if (what < 5)
-      put(c, m, file, fd);
+      put(c, m, file, fd, opened);
     else if (what < 9)
       get(c, m, file, fd, opened);
     else

@@ -78,7 +78,7 @@ write_large(struct sim_client *c, struct gi_fd *fd)
   size_t len = (size_t)sim_rng_between(&c->rng, LARGE_BYTES / 4, LARGE_BYTES);
   GI_CLEANUP_FREE uint8_t *data = gi_alloc(len);
   memset(data, (int)sim_rng_below(&c->rng, 256), len);
-  sim_op_write(c, fd, 0, data, len);
+  sim_op_write(c, fd, 0, data, len, NULL);
 }
 
 static void
@@ -99,7 +99,7 @@ use_file(struct sim_client *c, struct gi_fd *fd)
     case 2:
     case 3:
     case 4:
-      sim_op_read(c, fd, at, data, len);
+      sim_op_read(c, fd, at, data, len, NULL);
       break;
     default:
       if (sim_rng_chance(&c->rng, LARGE_PERMILLE)) {
@@ -108,7 +108,7 @@ use_file(struct sim_client *c, struct gi_fd *fd)
       }
       sim_rng_fill(&c->rng, data, 64);
       memset(data + 64, data[0], sizeof(data) - 64);
-      sim_op_write(c, fd, at, data, len);
+      sim_op_write(c, fd, at, data, len, NULL);
     }
   }
   sim_op_flush(c, fd);

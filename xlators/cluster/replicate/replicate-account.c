@@ -150,9 +150,34 @@ rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
     t->blame[i] |= failed | missing;
 }
 
-static bool
-lost_quorum(struct rep_txn *t, struct rep_fop *rf)
+/* Below the quorum too: a disk tells of a loss only once, and whoever syncs next would be told a success. Should others who reach the
+ * quorum without us go on and blame us, then there is a split brain, where there would be a loss that nobody sees. */
+void
+rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
 {
+  if (!lost || !(ok & t->good & ~t->rep->arbiter) || rep_account_splits(t, ok, lost))
+    return;
+  GI_MARK("replicate: copies that could not be synced are blamed below the quorum");
+  distrust(t, lost);
+  rep_account_blame(t, ok, lost);
+}
+
+uint32_t
+rep_account_lost(const struct rep_fan *fan)
+{
+  uint32_t lost = 0;
+
+  rep_foreach(i, fan->failed)
+    if (fan->reply[i] && fan->reply[i]->rsp.ret < 0 && fan->reply[i]->rsp.err != ENOTCONN)
+      lost |= 1u << i;
+  return lost;
+}
+
+static bool
+lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
+{
+  if (fop->kind == GI_FOP_FSYNC)
+    rep_account_unsynced(t, rf->ok, rep_account_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
   GI_MARK("replicate: done on fewer copies than the quorum");
   t->closing = true;
   rf->err = some_errno(t, rf);
@@ -186,7 +211,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     return true;
   }
   if (!rep_quorum(t->rep, rf->ok) && !GI_BROKEN("success without quorum")) {
-    lost_quorum(t, rf);
+    lost_quorum(t, fop, rf);
     rf->ok = 0;
     return true;
   }
@@ -231,12 +256,16 @@ choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, 
 }
 
 static void
-reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, uint32_t ok)
+reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, uint32_t ok, uint32_t good)
 {
   bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
   uint32_t data = ok & ~rep->arbiter ? ok & ~rep->arbiter : ok; /* the arbiter's attributes are not the file's */
-  int child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode, largest(fan, data), false);
   struct gi_iatt pre, post, pre2, post2;
+  int child;
+
+  if (!entry && (data & good)) /* nor are those of a copy that lacks something: which one does is known best under the lock */
+    data &= good;
+  child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode, largest(fan, data), false);
 
   if (entry) {
     int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
@@ -282,7 +311,7 @@ rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
   if (!rf->err && !rep_undisturbed(rep, t->generation))
     rf->err = ENOTCONN;
   if (rf->ok && !rf->err) {
-    reply_success(rep, fop, &rf->fan, rf->ok);
+    reply_success(rep, fop, &rf->fan, rf->ok, t->good);
     if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {
       memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre)); /* a later read may go to another child: let nobody remember these */
       memset(&fop->rsp.post, 0, sizeof(fop->rsp.post));

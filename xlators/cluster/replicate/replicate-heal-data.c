@@ -371,12 +371,32 @@ send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *
   }
 }
 
+/* A source that is dirty may hold what never reached its disk, and its mark goes too. */
+static void
+send_fsync_of_sources(struct data_heal *dh, struct rep_round *round)
+{
+  struct gi_fd *fd = gi_fd_anonymous(dh->h->rep->x->graph, dh->h->inode);
+
+  rep_foreach(i, dh->d->sources & ~dh->h->rep->arbiter) {
+    struct gi_fop *fop;
+
+    if (!dh->v->dirty[REP_DATA][i])
+      continue;
+    fop = rep_heal_fop(dh->h, GI_FOP_FSYNC);
+    gi_fop_set_fd(fop, fd);
+    rep_round_send(round, fop, i);
+  }
+  gi_fd_unref(&fd);
+}
+
 static void
 send_fsync(struct data_heal *dh, struct rep_round *round)
 {
-  if (rep_opts(dh->h->rep)->ensure_durability && !GI_BROKEN("take back marks without fsync of the sinks"))
-    rep_foreach(i, data_sinks(dh))
-      rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
+  if (!rep_opts(dh->h->rep)->ensure_durability || GI_BROKEN("take back marks without fsync of the sinks"))
+    return;
+  rep_foreach(i, data_sinks(dh))
+    rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
+  send_fsync_of_sources(dh, round);
 }
 
 static void
@@ -384,6 +404,8 @@ finish_round(struct data_heal *dh, struct rep_round *round)
 {
   uint32_t asked = round->fan.sent, ok = rep_round_wait(dh->h, round);
 
+  if (asked & ~ok & dh->d->sources)
+    dh->err = round->fan.err;
   drop(dh, asked & ~ok, round->fan.err);
 }
 

@@ -347,7 +347,7 @@ static void
 durable_done(struct rep_fan *fan)
 {
   struct rep_txn *t = fan->arg;
-  uint32_t ok = fan->ok, failed = fan->failed;
+  uint32_t ok = fan->ok, failed = fan->failed, lost = rep_account_lost(fan);
 
   rep_regions_sync_failed(t, fan);
   rep_fan_clear(fan);
@@ -355,6 +355,7 @@ durable_done(struct rep_fan *fan)
     GI_MARK("replicate: the fsync of a session failed, the next one will tell");
     rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)failed; /* its disk may answer the next fsync as if nothing had been */
     t->keep_dirty = true;
+    rep_account_unsynced(t, ok, lost);
   } else if (failed)
     rep_account_blame(t, ok, failed);
   post_op(t);

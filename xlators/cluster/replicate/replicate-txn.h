@@ -139,6 +139,9 @@ bool rep_account_claims(int err); /* an errno about what names there are */
 /* Whether the good copies of a directory agree that the operation cannot be: that is its outcome then, whatever the others did. */
 bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */
+/* An fsync succeeded on `ok` only, too few: those it is certain of that they lost something are blamed all the same. */
+void rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
+uint32_t rep_account_lost(const struct rep_fan *fan); /* of an fsync: children that failed, and not because they are gone */
 
 /* ---- replicate-eager.c ---- */
 
