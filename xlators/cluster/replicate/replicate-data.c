@@ -121,7 +121,7 @@ size_tells(const struct rep_fan *fan)
 
     if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
       return false;
-    if (!((fan->rep->arbiter >> i) & 1) && fan->reply[i]->rsp.pre.size % BLOCK && !GI_BROKEN("leave appends within a block unsynced"))
+    if (!((fan->rep->arbiter >> i) & 1) && fan->reply[i]->rsp.pre.size % BLOCK)
       return false;
   }
   return true;
