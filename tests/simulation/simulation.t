@@ -23,16 +23,16 @@ result "the same seed has the same history" $?
 result "at other addresses, in another environment too" $?
 [ "$("$RUN" --seed 43 --until 10 | sed -n 's/^hash //p')" != "$first" ]
 result "another seed has another" $?
-# SIMULATION=short: a quarter of it, where every seed takes long (extras/check under ASan).
-last=300
-[ "${SIMULATION:-}" = short ] && last=150
+# SIMULATION=short: a part of it, where every seed takes long (extras/check under ASan).
+last=300 some=40
+[ "${SIMULATION:-}" = short ] && last=140 some=10
 out=$("$RUN" --workload register --seeds "101..$last")
 result "seeds 101 to $last hold every invariant, with every fault" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 # Of names, only what the open bugs of bricks that missed something do not reach.
 faults=client-crash,client-freeze,healer-crash,healer-freeze,slow-reader
-out=$("$RUN" --workload names --mishaps "$faults" --seeds 1..40)
-result "names, seeds 1 to 40, hold every invariant" $?
+out=$("$RUN" --workload names --mishaps "$faults" --seeds "1..$some")
+result "names, seeds 1 to $some, hold every invariant" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 out=$("$RUN" --workload names --mishaps cut --seeds 1..18)
 result "names while connections are cut, seeds 1 to 18, hold every invariant" $?
@@ -40,8 +40,8 @@ printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 out=$("$RUN" --workload names --mishaps partition --seeds 15..30)
 result "names while bricks are cut off, seeds 15 to 30, hold every invariant" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
-out=$("$RUN" --workload mixed --seeds 1..40)
-result "a little of everything with every fault, seeds 1 to 40, ends healed" $?
+out=$("$RUN" --workload mixed --seeds "1..$some")
+result "a little of everything with every fault, seeds 1 to $some, ends healed" $?
 printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
