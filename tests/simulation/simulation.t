@@ -26,23 +26,22 @@ result "another seed has another" $?
 # SIMULATION=short: a part of it, where every seed takes long (extras/check under ASan).
 last=300 some=40
 [ "${SIMULATION:-}" = short ] && last=140 some=10
-out=$("$RUN" --workload register --seeds "101..$last")
-result "seeds 101 to $last hold every invariant, with every fault" $?
-printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+
+# hold NAME OPTIONS...: every seed holds every invariant.
+hold() {
+  local name=$1 out
+  shift
+  out=$("$RUN" "$@")
+  result "$name" $?
+  printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+}
+hold "seeds 101 to $last hold every invariant, with every fault" --workload register --seeds "101..$last"
 # Of names, only what the open bugs of bricks that missed something do not reach.
-faults=client-crash,client-freeze,healer-crash,healer-freeze,slow-reader
-out=$("$RUN" --workload names --mishaps "$faults" --seeds "1..$some")
-result "names, seeds 1 to $some, hold every invariant" $?
-printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
-out=$("$RUN" --workload names --mishaps cut --seeds 1..18)
-result "names while connections are cut, seeds 1 to 18, hold every invariant" $?
-printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
-out=$("$RUN" --workload names --mishaps partition --seeds 15..30)
-result "names while bricks are cut off, seeds 15 to 30, hold every invariant" $?
-printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
-out=$("$RUN" --workload mixed --seeds "1..$some")
-result "a little of everything with every fault, seeds 1 to $some, ends healed" $?
-printf '%s\n' "$out" | grep -E 'FAILED|died|hangs|--seed' | sed 's/^/# /'
+hold "names, seeds 1 to $some, hold every invariant" --workload names --seeds "1..$some" \
+  --mishaps client-crash,client-freeze,healer-crash,healer-freeze,slow-reader
+hold "names while connections are cut, seeds 1 to 18, hold every invariant" --workload names --mishaps cut --seeds 1..18
+hold "names while bricks are cut off, seeds 15 to 30, hold every invariant" --workload names --mishaps partition --seeds 15..30
+hold "a little of everything with every fault, seeds 1 to $some, ends healed" --workload mixed --seeds "1..$some"
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
 result "nonsense is refused" $?

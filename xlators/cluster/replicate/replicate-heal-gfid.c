@@ -96,7 +96,7 @@ quorum_winner(const struct rep_name *n, uint32_t among)
   rep_foreach(i, among) {
     uint32_t same = same_as(n, i, among);
 
-    if ((rep_quorum(rep, same) || 2 * (unsigned)__builtin_popcount(same) > rep->n) && !rep_quorum(rep, rep->all & ~same))
+    if ((rep_quorum(rep, same) || rep_majority(rep, same)) && !rep_quorum(rep, rep->all & ~same))
       return (int)i;
   }
   return -1;

@@ -384,7 +384,7 @@ lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mo
   rep_fan_clear(fan);
   if (!busy)
     return lock->held;
-  if (mode == REP_LOCK_TIEBREAK && 2 * (unsigned)__builtin_popcount(lock->held) <= h->rep->n)
+  if (mode == REP_LOCK_TIEBREAK && !rep_majority(h->rep, lock->held))
     return lock->held;
   rep_heal_unlock(h, lock);
   lock_serially(h, lock, mask);

@@ -278,7 +278,7 @@ entry_rush_done(struct rep_fan *fan)
 
   if (o.refused)
     met_somebody(t);
-  if (!o.refused || 2 * (unsigned)__builtin_popcount(o.granted) > t->rep->n) {
+  if (!o.refused || rep_majority(t->rep, o.granted)) {
     opened(t, fan, &o);
     rep_entry_done(fan);
     return;

@@ -62,6 +62,12 @@ quorum_type(const struct rep *rep)
 }
 
 bool
+rep_majority(const struct rep *rep, uint32_t mask)
+{
+  return 2 * (unsigned)__builtin_popcount(mask) > rep->n;
+}
+
+bool
 rep_quorum(const struct rep *rep, uint32_t mask)
 {
   unsigned have = (unsigned)__builtin_popcount(mask);
@@ -70,7 +76,7 @@ rep_quorum(const struct rep *rep, uint32_t mask)
     return have >= 1;
   switch (quorum_type(rep)) {
   case REP_QUORUM_AUTO:
-    return 2 * have > rep->n || (2 * have == rep->n && (mask & 1));
+    return rep_majority(rep, mask) || (2 * have == rep->n && (mask & 1));
   case REP_QUORUM_FIXED:
     return have >= (unsigned)rep_opts(rep)->quorum_count && have >= 1;
   default:

@@ -52,7 +52,7 @@ emit(struct gi_xlator *x, const char *fmt, ...)
     memcpy(p->ring[p->lines++ % p->ring_size], line, sizeof(line));
 }
 
-/* " key=hex" of the short values of an XATTROP: changelog counters, as 32-bit words; those that are zero are left out. */
+/* " key=data,metadata,entry" of the changelog counters of an XATTROP; those that are zero are left out. */
 static size_t
 describe_counters(const struct gi_dict *d, char *out, size_t len)
 {

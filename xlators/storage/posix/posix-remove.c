@@ -291,7 +291,6 @@ posix_prepare_rename(struct posix_op *op)
 
   if (!err && !gi_gfid_is_none(&op->expect))
     posix_node_prepare(op, OBJ, &op->expect, op->fop->loc.inode);
-  op->expect = gi_gfid_none; /* is_open is asked about the victim: on a worker it parks */
   return err;
 }
 
@@ -338,10 +337,13 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
 static int
 rename_onto(struct posix_op *op, const struct entry *to)
 {
+  int err;
+
   if (!to->there || gi_gfid_is_none(&to->gfid) || !last_name(to))
     return 0;
-  op->victim_gone = true;
-  return retire_handle(op, to, true, &op->victim_parked);
+  err = retire_handle(op, to, true, &op->victim_parked);
+  op->victim_gone = !err;
+  return err;
 }
 
 /* A replaced file that has other names. It can only be reached by its handle now. */
@@ -367,10 +369,8 @@ rename_file(struct posix_op *op, const struct entry *from, const struct entry *t
   struct posix_at old = {from->dirfd, from->name}, new = {to->dirfd, to->name};
   int err = rename_onto(op, to);
 
-  if (err) {
-    op->victim_gone = false;
+  if (err)
     return err;
-  }
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, old, parent, -1);
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0) {

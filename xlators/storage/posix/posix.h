@@ -146,7 +146,7 @@ struct posix_op { /* fop_bytes */
   bool gone;       /* the object lost its last name */
   bool parked;     /* … and its handle was moved to unlink/ */
   bool victim_gone, victim_parked;
-  bool obj_open, victim_open; /* as far as the reactor knew */
+  bool obj_open;   /* as far as the reactor knew */
   bool dir_gone;   /* OBJ is a removed directory */
   bool datasync;   /* FSYNC: of everyone who shares it */
   bool settle;     /* WRITE to the disk itself: counters first */
