@@ -90,6 +90,21 @@ least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
   return set;
 }
 
+/* Both data copies are accused, and an arbiter has no data to settle that with. But with a quorum of two it took part in all that was
+ * acknowledged without one of them: whom it does not accuse lacks nothing of that. */
+static uint32_t
+arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direction *d)
+{
+  uint32_t arbiter = rep->arbiter & d->locked, set = 0;
+
+  if (!arbiter || d->sources != arbiter || (m->self_accused & arbiter) || rep_quorum_count(rep) < rep->n - 1)
+    return 0;
+  rep_foreach(j, d->locked & ~arbiter)
+    if (!(m->accusers[j] & arbiter))
+      set |= 1u << j;
+  return set;
+}
+
 /* A good copy exists and others accuse only each other: they all lack nothing that it has, and are healed from it. In a directory
  * also if it accuses one of them and that one another: with the first one's marks its list of changed names would go. */
 static void
@@ -115,6 +130,9 @@ rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t lo
   if (!d->sources && type != REP_ENTRY) {
     d->sources = least_accused(v->rep, &m, locked);
     d->contested = d->sources != 0;
+  } else if (type == REP_DATA && arbitrated(v->rep, &m, d)) {
+    d->sources = arbitrated(v->rep, &m, d);
+    d->contested = true;
   }
   if (!d->sources) {
     d->sinks = locked;

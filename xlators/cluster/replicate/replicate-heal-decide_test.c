@@ -167,14 +167,24 @@ arbiter_has_no_data(void **state)
       {.what = "its size does not count", .size = {9, 9, 0}, .sources = 7, .source = 0},
       {.what = "only the arbiter is good", .m = {[2] = {1, 1, 0}}, .size = {9, 9, 0}, .sources = 4, .source = -1},
       {.what = "only the arbiter is good, all are empty", .m = {[2] = {1, 1, 0}}, .sources = 1, .sinks = 6, .source = 0},
+      {.what = "only the arbiter is good and accuses one: the other", .m = {{0, 9, 0}, {1, 0, 0}, {0, 9, 0}}, .size = {8, 9, 0},
+       .dirty = {1, 0, 0}, .sources = 1, .sinks = 2, .source = 0},
+      {.what = "only the arbiter is good and accuses nobody: the larger", .m = {{0, 1, 0}, {1, 0, 0}}, .size = {8, 9, 0}, .sources = 2,
+       .sinks = 1, .source = 1},
       {.what = "arbiter stale", .m = {{0, 0, 1}, {0, 0, 1}}, .size = {9, 9, 0}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "crashed client", .dirty = {1, 1, 1}, .size = {9, 9, 0}, .ctime = {2, 1, 9}, .sources = 1, .sinks = 6, .source = 0},
       {.what = "crashed client, empty file", .dirty = {1, 1, 1}, .ctime = {1, 2, 3}, .sources = 1, .sinks = 6, .source = 0},
       {.what = "arbiter the best witness of nothing", .dirty = {0, 0, 5}, .size = {9, 8, 0}, .sources = 1, .sinks = 6, .source = 0},
   };
 
+  static const struct row none[] = {
+      {.what = "without a quorum its silence proves nothing", .m = {{0, 9, 0}, {1, 0, 0}, {0, 9, 0}}, .size = {8, 9, 0}, .sources = 4,
+       .source = -1},
+  };
+
   (void)state;
   TABLE("option arbiter-count 1\n", rows, REP_DATA, S_IFREG | 0644);
+  TABLE("option arbiter-count 1\noption quorum-type none\n", none, REP_DATA, S_IFREG | 0644);
 }
 
 static bool

@@ -124,6 +124,32 @@ a_renamed_tree_moves(void **state)
     }
 }
 
+/* What waited in the anonymous directory for its new name has got it: the brick is like the others at once. */
+static void
+a_renamed_file_leaves_nothing_behind(void **state)
+{
+  static const char *const names[] = {"moved", "sym-gone"};
+  YARD_NEW(y, GRANULAR);
+
+  start_tree(y);
+  yard_down(y, 0);
+  for (size_t i = 0; i < GI_ARRAY_LEN(names); i++)
+    yard_rename(y, names[i], i ? "d/sym" : "d/moved");
+  yard_up(y, 0);
+  assert_int_equal(yard_heal_entry(y, ""), REP_HEALED); /* the old names go first */
+  for (int got_new_names = 0; got_new_names < 2; got_new_names++) {
+    for (size_t i = 0; i < GI_ARRAY_LEN(names); i++) {
+      struct gi_gfid gfid = yard_disk_gfid(y, 1, i ? "d/sym" : "d/moved");
+      char text[GI_UUID_TEXT], path[PATH_MAX];
+
+      snprintf(path, sizeof(path), ".glusterfs-anonymous-inode-" YARD_VOLUME "/%s", gi_gfid_text(&gfid, text));
+      assert_int_equal(yard_has(y, 0, path), !got_new_names);
+    }
+    heals_everything(y);
+  }
+  yard_free(y);
+}
+
 static void
 nothing_to_do_is_clean(void **state)
 {
@@ -552,6 +578,7 @@ main(void)
       cmocka_unit_test(nothing_to_do_is_clean),
       cmocka_unit_test(all_bricks_are_needed),
       cmocka_unit_test(a_renamed_tree_moves),
+      cmocka_unit_test(a_renamed_file_leaves_nothing_behind),
       cmocka_unit_test(both_sides_changed_is_a_merge),
       cmocka_unit_test(dirty_brings_nothing_back),
       cmocka_unit_test(dirty_keeps_what_a_quorum_has),

@@ -217,15 +217,37 @@ move_directory(struct rep_name *n, const struct making *m, uint32_t on)
   return err;
 }
 
+/* Children of `on` that had the object under another name: if that is the one in the anonymous directory, it is not needed any more. */
+static void
+leave_anonymous(struct rep_name *n, const struct making *m, uint32_t on)
+{
+  char text[GI_UUID_TEXT];
+  struct gi_inode *anon;
+  struct gi_gfid gfid;
+  struct gi_fop *fop;
+
+  if (!on || !rep_anon_used(n->h->rep) || !rep_anon_gfid(n->h->rep, &gfid))
+    return;
+  anon = gi_inode_get(n->h->rep->x->graph, &gfid);
+  fop = rep_heal_fop(n->h, GI_FOP_UNLINK);
+  gi_gfid_text(&m->st->gfid, text);
+  gi_fop_set_entry(fop, &fop->loc, anon, text);
+  gi_inode_unref(&anon);
+  rep_heal_all(n->h, fop, on); /* usually it was another one */
+}
+
 static int
 link_symlink(struct rep_name *n, const struct making *m, uint32_t on)
 {
   struct gi_fop *fop = rep_heal_fop(n->h, GI_FOP_LINK);
+  int err;
 
   fop->loc.gfid = m->st->gfid;
   fop->loc.inode = gi_inode_get(n->h->rep->x->graph, &m->st->gfid);
   gi_fop_set_entry(fop, &fop->loc2, n->parent, n->name);
-  return run_on(n, fop, on, &m->st->gfid);
+  err = run_on(n, fop, on, &m->st->gfid);
+  leave_anonymous(n, m, on & ~n->failed);
+  return err;
 }
 
 static int
@@ -254,7 +276,7 @@ static int
 make_node(struct rep_name *n, const struct making *m, uint32_t on)
 {
   struct gi_fop *fop = name_fop(n, GI_FOP_MKNOD);
-  uint32_t empty = 0;
+  uint32_t linked = 0, empty;
   struct rep_fan fan;
   int err;
 
@@ -264,10 +286,12 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs-internal-fop", 1);
   rep_heal_fan(n->h, fop, on, &fan);
   err = note_replies(n, &fan, &m->st->gfid);
-  rep_foreach(i, fan.ok & m->known & ~m->blamed)
-    if (fan.reply[i]->rsp.stat.nlink < 2)
-      empty |= 1u << i;
+  rep_foreach(i, fan.ok)
+    if (fan.reply[i]->rsp.stat.nlink > 1)
+      linked |= 1u << i;
+  empty = fan.ok & m->known & ~m->blamed & ~linked;
   rep_fan_clear(&fan);
+  leave_anonymous(n, m, linked & ~n->failed);
   return empty ? mark(n, m, empty) : err;
 }
 
