@@ -45,6 +45,8 @@ as_postgres "$pg_bin/pg_ctl" -s -D "$data" -m immediate stop >/dev/null 2>&1 # i
 ok "pg_checksums finds nothing" as_postgres "$pg_bin/pg_checksums" --check -D "$data"
 ok "everything is healed" within 120 healed
 is "$(gi volume heal pg info | grep -c '^Number of entries: 0')" 3 "heal info is at zero for all three"
+nothing_kept() { [ -z "$(find "$WORK"/bricks/pg-?/.glusterfs-anonymous-inode-* -mindepth 1)" ]; }
+ok "nothing waits for a name" within 30 nothing_kept
 for b in 2 3; do
   ok "brick $b has what brick 1 has" diff -r --exclude=.glusterfs "$WORK/bricks/pg-1" "$WORK/bricks/pg-$b"
 done

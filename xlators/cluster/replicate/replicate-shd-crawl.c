@@ -369,12 +369,14 @@ clean(struct rep_shd *shd)
   struct rep_heal h;
 
   count_all(shd);
+  shd->unclean = true;
   if (shd->remaining || rep->up != rep->all || !rep_shd_crawls(shd))
     return;
   rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_SHD);
   rep_foreach(i, rep_shd_local(shd))
     shd->engine->clean(&h, i);
   rep_heal_end(&h);
+  shd->unclean = false;
 }
 
 void

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Glances: between crawls the self-heal daemon asks its local bricks every few
- * seconds how many names their heal indices hold, and crawls when there are any.
+ * seconds how many names their heal indices hold, and crawls when there are any, or when
+ * there are none any more and the anonymous directory is still to be cleaned.
  * For a brick can be away from an application and not from the daemon (a network
  * that is cut in one direction, a frozen process that nobody here talked to), and
  * a client that dies leaves marks without anything else happening.
@@ -47,10 +48,13 @@ look(void *arg)
 {
   struct rep_shd *shd = arg;
 
-  if (!indexed(shd))
+  if (!indexed(shd)) {
     shd->glance.patience = shd->glance.skipped = 0;
-  else if (due(shd))
+    if (shd->unclean)
+      rep_shd_wake(shd, true, false);
+  } else if (due(shd)) {
     rep_shd_wake(shd, true, false);
+  }
   shd->glance.looking = false;
   rep_shd_glance_later(shd);
 }

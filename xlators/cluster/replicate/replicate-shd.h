@@ -144,6 +144,7 @@ struct rep_shd {
   struct rep_pace pace;
   struct rep_shd_brick brick[REP_MAX];
   bool crawling, want_index, want_full, stopping;
+  bool unclean; /* the anonymous directory was not looked through after the last crawl: something was left to heal */
   unsigned questions; /* of the management daemon, being answered */
   uint64_t remaining; /* objects the pass under way still has to look at, as far as the indices tell */
   uint64_t began, progress_at_begin, bytes_at_begin; /* of the crawl under way; `began` 0: none */

@@ -515,6 +515,13 @@ glances_find_what_nobody_tells(void **state)
     crawls += engine.heals[2] != before;
   }
   assert_in_range(crawls, 4, 6); /* after 1, 2, 4, 8, 16 in vain */
+  crawls = engine.cleaned; /* not while something was left to heal */
+  r->brick[1].listed[REP_INDEX_DIRTY][2] = false; /* healed by somebody else */
+  for (int i = 0; i < 2; i++) {
+    rep_shd_glance(r->rep->shd);
+    settle(r);
+    assert_int_equal(engine.cleaned, crawls + BRICKS);
+  }
   rep_shd_down(r->rep);
   rig_free(r);
 }
