@@ -49,7 +49,9 @@ side_one() {
   chmod 600 meta
   echo "gfid of brick one, longer" >dir/gfid
   echo "gfid of brick one, longer" >dir/gfid-src
-  mkdir types/t
+  mkdir types/t types/u
+  echo "in it" >types/t/file
+  echo "a file" >types/w
 }
 side_two() {
   for f in $DATA; do echo "brick two" >"$f"; done
@@ -57,7 +59,8 @@ side_two() {
   chmod 640 meta
   echo "gfid of brick two" >dir/gfid
   echo "gfid of brick two" >dir/gfid-src
-  echo "a file" >types/t
+  for f in t u; do echo "a file" >types/$f; done
+  ln -s t types/w
 }
 must "it is mounted" mount_volume $V "$M"
 must "files are there" eval '(cd "$M" && prepare)'
@@ -114,12 +117,20 @@ like "$(split bigger-file /dir/gfid)" '^GFID split-brain resolved for file /dir/
 is "$(cat "$B"/$V-[12]/dir/gfid | sort -u)" "gfid of brick one, longer" "goes to the bigger one"
 like "$(split source-brick "$S-2" /dir/gfid-src)" '^GFID split-brain resolved for file /dir/gfid-src$' "or to that of a brick"
 is "$(cat "$B"/$V-[12]/dir/gfid-src | sort -u)" "gfid of brick two" "with its contents"
-nok "a file and a directory are not decided between" split bigger-file /types/t
+for how in bigger-file latest-mtime; do nok "a file and a directory are not decided between by $how" split $how /types/t; done
+like "$(info 1)" '^/types - Is in split-brain$' "and stay in split brain"
+like "$(split source-brick "$S-1" /types/t)" '^GFID split-brain resolved for file /types/t$' "but by whoever names the brick"
+types() { stat -c %F "$B/$V-1/types/$1" "$B/$V-2/types/$1" | sed 's/ empty//' | sort -u; }
+is "$(types t)" directory "both have the directory"
+like "$(split source-brick "$S-2" /types/u)" '^GFID split-brain resolved for file /types/u$' "or the file"
+is "$(types u)" "regular file" "both have the file"
 like "$(split source-brick "$S-1")" '^Number of healed entries: [1-9]' "the rest goes to one brick"
 is "$(cat "$B/$V-2/whole")" "the longer text of brick one" "with its contents"
+is "$(types w)" "regular file" "and types"
 unmount "$M"
 must "it is mounted again" mount_volume $V "$M"
-for f in $DATA same meta dir/gfid dir/gfid-src; do ok "$f is served" cat "$M/$f"; done
+for f in $DATA same meta dir/gfid dir/gfid-src types/t/file types/u types/w; do ok "$f is served" cat "$M/$f"; done
+is "$(cat "$M"/types/{t/file,u,w})" $'in it\na file\na file' "with what was chosen"
 unmount "$M"
 
 unmount "$M"

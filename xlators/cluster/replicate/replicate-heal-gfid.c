@@ -13,7 +13,8 @@
 
 #include "libglusterish/rare.h"
 
-/* Directories are never chosen among: what is below the loser would be lost with it. */
+/* Directories are never chosen among by size, time or number: what is below the loser would be lost with it. An administrator who
+ * names the brick means just that. */
 static bool
 may_choose(const struct rep_name *n, uint32_t among)
 {
@@ -144,7 +145,7 @@ rep_name_resolve(struct rep_name *n, uint32_t among)
   int winner = -1;
 
   fold_copies(&folded);
-  if (may_choose(n, among))
+  if (n->h->op == GI_HEAL_SOURCE_BRICK || may_choose(n, among))
     winner = rep_heal_op_winner(n->h, &folded, REP_DATA);
   if (winner < 0)
     winner = proven_winner(n, among);
