@@ -39,7 +39,7 @@ struct gi_workers {
 static unsigned
 least_limit(const struct gi_workers *p)
 {
-  return p->limit / 4 > 1 ? p->limit / 4 : 1;
+  return p->limit / GI_LEAST_SHARE > 1 ? p->limit / GI_LEAST_SHARE : 1;
 }
 
 static bool

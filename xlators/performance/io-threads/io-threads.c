@@ -8,6 +8,9 @@
  * operations of a class in at a time, and queues the rest fairly: clients take
  * turns, whoever sends most. `thread-count` is the size of the pool.
  *
+ * Of the least class only what may keep a worker busy is counted: the heal that waits behind its own blocks with a question of one
+ * system call holds a lock that applications wait for. And while nobody else is there, it may have all the workers the pool gives it.
+ *
  * Uncontended an operation costs a table look-up and a counter. Lock requests
  * are not counted: one that waits would keep a place and the unlock that frees
  * it might never get one. On a client, where nothing uses the pool for long,
@@ -18,6 +21,7 @@
 
 #include <errno.h>
 
+#define IOT_ALONE_NS (100 * GI_NSEC_PER_MSEC) /* nobody else for so long: the least class is alone */
 #define IOT_TRUSTED_PID -4 /* a mount trusted as root: not a background daemon */
 
 struct iot_options {
@@ -42,6 +46,7 @@ struct iot_private {
   uint64_t waiting;                   /* in all classes */
   uint64_t progress;                  /* operations that came back; the watchdog compares */
   uint64_t watched;
+  uint64_t others;                    /* when an operation of another class came last */
   unsigned extra; /* workers the watchdog added */
   struct gi_defer serve;
   struct gi_timer watchdog;
@@ -73,11 +78,38 @@ static const uint8_t class_of[GI_FOP_MAX] = {
   [GI_FOP_SEEK] = GI_PRIO_LOW,      [GI_FOP_COPY_FILE_RANGE] = GI_PRIO_LOW,
 };
 
+/* What may take a worker's time; of the least class the rest passes. */
+#define IOT_BULK                                                                                                                   \
+  (GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_FSYNCDIR) | GI_KIND(GI_FOP_RCHECKSUM) |    \
+   GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | GI_KIND(GI_FOP_DISCARD) |                     \
+   GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_COPY_FILE_RANGE) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR))
+
 static uint64_t
 limit(const struct iot_options *o, unsigned prio)
 {
   int64_t n = o->limit[prio] < o->threads ? o->limit[prio] : o->threads;
   return (uint64_t)n;
+}
+
+/* Nobody who is served before the least class is there, or was a moment ago. */
+static bool
+alone(struct gi_xlator *x)
+{
+  const struct iot_private *p = x->private;
+  for (unsigned prio = 0; prio < GI_PRIO_LEAST; prio++) {
+    if (p->metrics.inside[prio])
+      return false;
+  }
+  return gi_now(x->reactor) - p->others >= IOT_ALONE_NS;
+}
+
+static bool
+has_room(struct gi_xlator *x, unsigned prio)
+{
+  const struct iot_private *p = x->private;
+  const struct iot_options *o = x->options;
+  uint64_t share = (uint64_t)o->threads / GI_LEAST_SHARE;
+  return p->metrics.inside[prio] < limit(o, prio) || (prio == GI_PRIO_LEAST && p->metrics.inside[prio] < share && alone(x));
 }
 
 static void
@@ -114,8 +146,12 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
   p->metrics.passed++;
   if (!fop->caller.client || (gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT))
     return GI_PASS;
+  if (prio != GI_PRIO_LEAST)
+    p->others = fop->start_ns ? fop->start_ns : gi_now(x->reactor);
+  else if (!(IOT_BULK & GI_KIND(fop->kind)))
+    return GI_PASS;
   f->prio = (uint8_t)prio;
-  if (p->metrics.inside[prio] < limit(o, prio) && gi_list_empty(&p->turn[prio])) {
+  if (gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
     p->metrics.inside[prio]++;
     return GI_PASS_TELL;
   }
@@ -146,7 +182,7 @@ serve(void *arg)
   struct gi_xlator *x = arg;
   struct iot_private *p = x->private;
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
-    while (!gi_list_empty(&p->turn[prio]) && p->metrics.inside[prio] < limit(x->options, prio)) {
+    while (!gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
       struct gi_fop *fop = dequeue(p, prio);
       p->metrics.inside[prio]++;
       gi_fop_forward_tell(fop, x);
@@ -346,7 +382,8 @@ static const struct gi_option iot_table[] = {
   { .name = "low-prio-threads", .key = "performance.low-prio-threads", IOT_LIMIT(GI_PRIO_LOW), .def = "16",
     .text = "Most operations of low priority (read, write, fsync) let in at a time." },
   { .name = "least-prio-threads", .key = "performance.least-prio-threads", IOT_LIMIT(GI_PRIO_LEAST), .def = "1",
-    .text = "Most operations of background daemons (rebalance, self-heal) let in at a time." },
+    .text = "Most reads, writes, fsyncs, checksums and removals of background daemons (rebalance, self-heal) let in at a time while "
+            "others are served; alone they may have a quarter of thread-count." },
   { .name = "enable-least-priority", .key = "performance.enable-least-priority", .type = GI_OPT_BOOL, IOT_OPT(least), .def = "on",
     .level = 2, .op_version = 1,
     .text = "Give the operations of internal daemons the least priority." },

@@ -73,6 +73,60 @@ test_limit_and_turns(void **state)
   fake_stack_free(s);
 }
 
+static struct gi_fop *
+send_as_healer(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  gi_fop_set_fd(f, fake_fd(s, 5));
+  f->caller.client = &client[1];
+  f->caller.pid = -6;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_least_class_beside_others(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  send(s, GI_FOP_READ, &client[0], 0);
+  for (int i = 0; i < 3; i++)
+    send_as_healer(s, GI_FOP_WRITE);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
+  /* A question, and what takes marks back, do not wait behind blocks. */
+  send_as_healer(s, GI_FOP_FSTAT);
+  send_as_healer(s, GI_FOP_FXATTROP);
+  assert_int_equal(fake_held(s, 0), 4);
+  /* Somebody else was there a moment ago: still one at a time. */
+  assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
+  while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
+    ;
+  fake_stack_free(s);
+}
+
+static void
+test_least_class_alone(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  send(s, GI_FOP_READ, &client[0], 0);
+  assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
+  for (int i = 0; i < 6; i++)
+    send_as_healer(s, GI_FOP_WRITE);
+  fake_wait(s, 120 * GI_NSEC_PER_MSEC);
+  assert_int_equal(fake_held(s, 0), 1); /* nothing happens by itself… */
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  assert_int_equal(fake_held(s, 0), 4); /* …an answer makes room for as many as the pool lets the least class have */
+  send(s, GI_FOP_READ, &client[0], 1);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 5); /* no more while three are there beside the other's */
+  while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
+    ;
+  fake_stack_free(s);
+}
+
 static void
 test_client_gone(void **state)
 {
@@ -113,6 +167,8 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_transparent), cmocka_unit_test(test_classes),          cmocka_unit_test(test_limit_and_turns),
+    cmocka_unit_test(test_least_class_beside_others),
+    cmocka_unit_test(test_least_class_alone),
     cmocka_unit_test(test_client_gone), cmocka_unit_test(test_client_gone_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
