@@ -58,6 +58,7 @@ struct gi_fs_ops {
   ssize_t (*preadv)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
   ssize_t (*pwritev)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
   int (*fsync)(struct gi_fs *fs, int fd, bool datasync);
+  int (*forget)(struct gi_fs *fs, int fd); /* 0 or an errno, as posix_fadvise */
   int (*syncfs)(struct gi_fs *fs, int fd);
   int (*ftruncate)(struct gi_fs *fs, int fd, off_t size);
   int (*fallocate)(struct gi_fs *fs, int fd, int mode, off_t at, off_t len);
@@ -206,6 +207,13 @@ static inline int
 gi_fs_fsync(struct gi_fs *fs, int fd, bool datasync)
 {
   GI_FS_CALL(fs, fsync(fs, fd, datasync), datasync ? fdatasync(fd) : fsync(fd));
+}
+
+/* Drops what the kernel keeps of the file in memory and would not write to the disk any more: reading then tells what is there. */
+static inline int
+gi_fs_forget(struct gi_fs *fs, int fd)
+{
+  GI_FS_CALL(fs, forget(fs, fd), posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 }
 
 static inline int

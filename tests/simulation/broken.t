@@ -17,8 +17,7 @@ answer before those who failed are blamed|2|--workload register --mishaps disk-f
 bring back what good copies lack|7|--workload names --mishaps cut
 bring data to the disk before its counters|118|--workload register --mishaps power-loss,cut,partition
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|229|--workload register --mishaps brick-freeze,cut,partition
-do what a client has given up|71|--workload register --mishaps brick-freeze,partition,one-way
+copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
 forget who waits for the window|7|--workload register --mishaps brick-crash
 go on with a listing at another brick|15|--workload names --mishaps cut --until 1
@@ -37,6 +36,7 @@ skip the post-op|12|--workload register --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|11|--workload register --mishaps power-loss,brick-crash,healer-crash
+take what memory has for what the disk has|116|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|10|--workload register --mishaps brick-crash,cut,partition
 END
 }

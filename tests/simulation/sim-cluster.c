@@ -95,6 +95,17 @@ disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
     sim_model_stored(m->cluster->model, (unsigned)(m - m->cluster->machine), head);
 }
 
+/* What a quorum still has must not be lost by a disk. */
+static void
+disk_lost(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  const struct sim_machine *m = arg;
+  const struct sim_cluster *c = m->cluster;
+  uint64_t number = c->model ? sim_model_lost(c->model, (unsigned)(m - c->machine), head) : 0;
+  if (number && !sim_quorum_met(&c->config, sim_model_left(c->model, number) | (c->config.arbiter ? 1u << (c->config.bricks - 1) : 0)))
+    sim_model_excuse(c->model, number);
+}
+
 /* A process that is told that its disk is broken ends itself. */
 static void
 dead_disk_later(void *arg)
@@ -151,7 +162,8 @@ sim_machine_format(struct sim_machine *m)
   if (m->disk)
     count_disk(m->disk, m->faults);
   sim_disk_free(&m->disk);
-  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random, .now = disk_now, .written = disk_written, .arg = m});
+  m->disk = sim_disk_new(&(struct sim_disk_config){
+      .random = disk_random, .now = disk_now, .written = disk_written, .lost = disk_lost, .arg = m});
   sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
   sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
   struct gi_fs *fs = sim_disk_view(m->disk);

@@ -304,8 +304,14 @@ sim_data_flush(struct sim_inode *i)
 void
 sim_data_doom(struct sim_inode *i)
 {
-  gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link)
+  const struct sim_disk_config *cfg = &i->disk->cfg;
+
+  gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link) {
     p->doomed = true;
+    for (unsigned s = 0; cfg->lost && s < SIM_PAGE / SIM_SECTOR; s++)
+      if (p->dirty & 1u << s)
+        cfg->lost(cfg->arg, p->data + s * SIM_SECTOR);
+  }
 }
 
 static void
@@ -336,6 +342,30 @@ sim_data_undo(struct sim_inode *i, struct sim_undo *u)
   u->npages = 0;
 }
 
+/* The sectors get back what the disk has of them. */
+static void
+revert(struct sim_page *p, uint8_t sectors)
+{
+  for (unsigned s = 0; s < SIM_PAGE / SIM_SECTOR; s++) {
+    uint8_t *sector = p->data + s * SIM_SECTOR;
+
+    if (!(sectors & 1u << s))
+      continue;
+    if (p->clean)
+      memcpy(sector, p->clean + s * SIM_SECTOR, SIM_SECTOR);
+    else
+      memset(sector, 0, SIM_SECTOR);
+  }
+}
+
+void
+sim_data_forget(struct sim_inode *i)
+{
+  gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link)
+    if (p->doomed)
+      revert(p, p->dirty);
+}
+
 static void
 settle_page(struct sim_inode *i, struct sim_page *p, uint64_t seq)
 {
@@ -358,16 +388,7 @@ settle_page(struct sim_inode *i, struct sim_page *p, uint64_t seq)
   d->torn_pages += lost && lost != p->dirty;
   if (lost && p->tail && i->size > p->without)
     i->size = p->without;
-  for (unsigned s = 0; s < SIM_PAGE / SIM_SECTOR; s++) {
-    uint8_t *sector = p->data + s * SIM_SECTOR;
-
-    if (!(lost & 1u << s))
-      continue;
-    if (p->clean)
-      memcpy(sector, p->clean + s * SIM_SECTOR, SIM_SECTOR);
-    else
-      memset(sector, 0, SIM_SECTOR);
-  }
+  revert(p, lost);
   make_clean(p);
 }
 

@@ -157,6 +157,7 @@ void sim_data_set_size(struct sim_inode *i, uint64_t size);
 void sim_data_extend(struct sim_inode *i, uint64_t size); /* on request, not by a write */
 void sim_data_flush(struct sim_inode *i);
 void sim_data_doom(struct sim_inode *i);
+void sim_data_forget(struct sim_inode *i); /* memory forgets what is doomed */
 void sim_data_undo(struct sim_inode *i, struct sim_undo *u);
 /* After a power loss: what is dirty is kept, lost or torn; lost if it is younger than `seq`, the youngest record that survived. */
 void sim_data_settle(struct sim_inode *i, uint64_t seq);

@@ -55,6 +55,8 @@ struct sim_disk_config {
   uint64_t (*now)(void *arg);    /* virtual wall clock in ns: the times of files, and the age of the journal */
   /* Whoever wants to know what is written: each whole sector of 512 bytes, by its beginning; may be NULL. */
   void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
+  /* … and what an fsync that failed has lost; may be NULL. */
+  void (*lost)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
   void *arg;                     /* of all */
   uint64_t capacity;             /* bytes of data; 0 = 1 GiB */
 };

@@ -16,7 +16,8 @@ struct write {
   uint16_t sector, n;
   bool done;   /* answered with success */
   bool synced; /* and a sync that began later succeeded */
-  bool weak;   /* a machine lost power before that */
+  bool weak;   /* a machine lost power before that, or too many disks could not sync it */
+  uint32_t lost; /* bricks whose disks could not sync it */
   uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
 };
 
@@ -155,18 +156,54 @@ sim_model_written(struct sim_model *m, uint64_t number, int error)
 
 /* ---- what bricks store ---- */
 
-void
-sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
+/* The write that a sector is of, and which of its sectors; NULL: none. */
+static struct write *
+write_of(struct sim_model *m, const uint8_t head[SIM_SECTOR_HEAD], unsigned *nth)
 {
   struct record r;
   _Static_assert(sizeof(r) == SIM_SECTOR_HEAD, "a record is what a disk tells");
   memcpy(&r, head, sizeof(r));
   if (r.magic != MAGIC || r.number == 0 || r.number > m->count)
-    return;
+    return NULL;
   struct write *w = &m->write[r.number - 1];
   if (r.file != w->file || r.sector < w->sector || r.sector - w->sector >= w->n)
+    return NULL;
+  *nth = r.sector - w->sector;
+  return w;
+}
+
+void
+sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  unsigned nth;
+  struct write *w = write_of(m, head, &nth);
+  if (!w)
     return;
-  w->stored[brick][(r.sector - w->sector) / 64] |= 1ull << (r.sector - w->sector) % 64;
+  w->stored[brick][nth / 64] |= 1ull << nth % 64;
+  w->lost &= ~(1u << brick);
+}
+
+uint64_t
+sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  unsigned nth;
+  struct write *w = write_of(m, head, &nth);
+  if (!w)
+    return 0;
+  w->lost |= 1u << brick;
+  return (uint64_t)(w - m->write) + 1;
+}
+
+uint32_t
+sim_model_left(const struct sim_model *m, uint64_t number)
+{
+  return sim_model_copies(m, number) & ~m->write[number - 1].lost;
+}
+
+void
+sim_model_excuse(struct sim_model *m, uint64_t number)
+{
+  m->write[number - 1].weak |= !m->write[number - 1].synced;
 }
 
 uint32_t

@@ -13,8 +13,8 @@
  * another client wrote it. (Which copies are good is learnt by lookup and stays
  * valid until a brick comes or goes, replicate.md 5.1; a client that reaches a
  * brick which the writer does not reach may meanwhile read from that.) What a
- * machine may lose with its power is what was not synced; whatever else happens
- * excuses nothing.
+ * machine may lose with its power is what was not synced; a disk when a sync
+ * fails, if too few others have it; whatever else happens excuses nothing.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -53,6 +53,10 @@ void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
 
 /* A machine lost its power: what was written and not synced may be gone. */
 void sim_model_power_loss(struct sim_model *m);
+/* A brick's disk could not sync a sector that begins with these bytes. The number of the write; 0: none. */
+uint64_t sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD]);
+uint32_t sim_model_left(const struct sim_model *m, uint64_t number); /* bricks that stored all of it and lost nothing */
+void sim_model_excuse(struct sim_model *m, uint64_t number); /* it may be gone, unless it was synced */
 
 struct sim_reader {
   const char *name; /* for messages */

@@ -162,6 +162,17 @@ sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t
 }
 
 int
+sim_view_forget(struct gi_fs *fs, int fd)
+{
+  struct sim_file *f = sim_view_file(sim_view_of(fs), fd);
+
+  if (!f)
+    return EBADF;
+  sim_data_forget(f->inode);
+  return 0;
+}
+
+int
 sim_view_fsync(struct gi_fs *fs, int fd, bool datasync)
 {
   struct sim_view *v = sim_view_of(fs);

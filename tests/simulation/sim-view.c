@@ -293,6 +293,7 @@ const struct gi_fs_ops sim_view_ops = {
   .preadv = sim_view_preadv,
   .pwritev = sim_view_pwritev,
   .fsync = sim_view_fsync,
+  .forget = sim_view_forget,
   .syncfs = sim_view_syncfs,
   .ftruncate = sim_view_ftruncate,
   .fallocate = sim_view_fallocate,

@@ -72,6 +72,7 @@ int sim_view_removexattr(struct gi_fs *fs, int at, const char *path, const char 
 ssize_t sim_view_preadv(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
 ssize_t sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
 int sim_view_fsync(struct gi_fs *fs, int fd, bool datasync);
+int sim_view_forget(struct gi_fs *fs, int fd);
 int sim_view_syncfs(struct gi_fs *fs, int fd);
 int sim_view_ftruncate(struct gi_fs *fs, int fd, off_t size);
 int sim_view_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len);

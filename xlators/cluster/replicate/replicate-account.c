@@ -113,15 +113,15 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
 }
 
 static bool
-no_success(struct rep_txn *t, struct rep_fop *rf)
+no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
 {
   int same = rf->fan.sent ? rep_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
 
-  if (same && same != ENOTCONN) { /* they agree: nothing happened anywhere */
+  if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC) { /* they agree: nothing happened anywhere */
     rf->err = same;
     return true;
   }
-  GI_MARK("replicate: failed everywhere in different ways: dirty stays");
+  GI_MARK("replicate: failed everywhere in different ways, or lost everywhere: dirty stays");
   rf->err = some_errno(t, rf);
   t->keep_dirty = true;
   t->closing = true;
@@ -200,7 +200,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   rf->ok &= succeeded(fop, fan);
   failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
   if (!rf->ok)
-    return no_success(t, rf);
+    return no_success(t, fop, rf);
   if (rep_account_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
     GI_MARK("replicate: failed on every good copy, refused rather than split");

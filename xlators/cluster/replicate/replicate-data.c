@@ -232,7 +232,6 @@ direct_fsync_done(struct rep_fan *fan)
   struct rep *rep = fan->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t good = fan->ok & rep_readable(rep, fop->fd->inode, false);
-  int agreed;
 
   if (!fan->failed && good) {
     gi_reply_move(fop, fan->reply[rep_read_child(rep, fop->fd->inode, fop, good)]);
@@ -242,12 +241,8 @@ direct_fsync_done(struct rep_fan *fan)
   }
   rf->must_fail = fan->failed;
   rf->must_err = fan->err;
-  agreed = rep_fan_same_errno(fan, fan->sent);
   rep_fan_clear(fan);
-  if (agreed && agreed != ENOTCONN)
-    rep_answer(rep, fop, -1, agreed);
-  else
-    rep_session_submit(rep, fop, REP_DATA);
+  rep_session_submit(rep, fop, REP_DATA);
 }
 
 static void

@@ -77,30 +77,30 @@ rep_direction_accused(const struct rep_view *v, uint32_t locked, enum rep_type t
   return accused_by(&m, locked, locked) | m.self_accused;
 }
 
-/* Rule 4: nobody is free of accusations, but some are accused by fewer than a quorum. */
+/* Rule 4: nobody is free of accusations, but some are accused by fewer than a quorum (which may be half of the children, with the
+ * first): whatever was acknowledged without them has accusers that are one. */
 static uint32_t
 least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
 {
-  unsigned quorum = rep_quorum_count(rep);
   uint32_t set = 0;
 
   rep_foreach(j, locked)
-    if ((unsigned)__builtin_popcount(m->accusers[j]) < quorum)
+    if (!rep_quorum(rep, m->accusers[j]))
       set |= 1u << j;
   return set;
 }
 
-/* Both data copies are accused, and an arbiter has no data to settle that with. But with a quorum of two it took part in all that was
- * acknowledged without one of them: whom it does not accuse lacks nothing of that. */
+/* Both data copies are accused, and an arbiter has no data to settle that with. But where one of them is no quorum it took part in all
+ * that was acknowledged without the other: whom it does not accuse lacks nothing of that. */
 static uint32_t
 arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direction *d)
 {
   uint32_t arbiter = rep->arbiter & d->locked, set = 0;
 
-  if (!arbiter || d->sources != arbiter || (m->self_accused & arbiter) || rep_quorum_count(rep) < rep->n - 1)
+  if (!arbiter || d->sources != arbiter || (m->self_accused & arbiter))
     return 0;
   rep_foreach(j, d->locked & ~arbiter)
-    if (!(m->accusers[j] & arbiter))
+    if (!(m->accusers[j] & arbiter) && !rep_quorum(rep, rep->all & ~arbiter & ~(1u << j)))
       set |= 1u << j;
   return set;
 }

@@ -90,19 +90,6 @@ rep_no_quorum_configured(const struct rep *rep)
   return quorum_type(rep) == REP_QUORUM_NONE;
 }
 
-unsigned
-rep_quorum_count(const struct rep *rep)
-{
-  switch (quorum_type(rep)) {
-  case REP_QUORUM_AUTO:
-    return rep->n / 2 + 1;
-  case REP_QUORUM_FIXED:
-    return (unsigned)rep_opts(rep)->quorum_count;
-  default:
-    return 0;
-  }
-}
-
 bool
 rep_ready(const struct rep *rep)
 {

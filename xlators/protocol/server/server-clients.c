@@ -7,7 +7,6 @@
  * second round.
  */
 #include "xlators/protocol/server/server.h"
-#include "libglusterish/rare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -94,8 +93,6 @@ void
 sv_client_supersede(struct sv_client *c)
 {
   const char *mine = attempt_of(c->uid);
-  if (GI_BROKEN("do what a client has given up"))
-    return;
   gi_list_foreach(old, &c->sv->clients, struct sv_client, link) {
     const char *its = attempt_of(old->uid);
     if (!mine || !its || old == c || old->bound != c->bound || mine - c->uid != its - old->uid ||

@@ -11,13 +11,11 @@
 #define INLINE_WRITE_MAX (1u << 20)
 #define DIRECT_ALIGN 512u
 #define HEAL_INLINE_MAX (64u << 10)
-#define PID_HEAL (-6) /* the self-heal daemon (wire.md 1.5) */
-
 /* The bulk of a heal is copied by workers, on every processor, and does not keep applications' requests waiting behind it. */
 static bool
 bulk(const struct gi_fop *fop, uint64_t bytes)
 {
-  return fop->caller.pid == PID_HEAL && bytes > HEAL_INLINE_MAX;
+  return fop->caller.pid == POSIX_PID_HEAL && bytes > HEAL_INLINE_MAX;
 }
 
 /* ---- OPEN ---- */
@@ -363,8 +361,11 @@ posix_write_done(struct posix_op *op)
 void
 posix_finish_write(struct posix_op *op)
 {
+  struct posix_inode *pi = posix_inode_of(op->p, op->fop->fd->inode);
+
   if (op->settle && op->fop->rsp.ret >= 0)
-    posix_settled(op, posix_inode_of(op->p, op->fop->fd->inode));
+    posix_settled(op, pi);
+  pi->losses += (op->sync || op->settle) && op->fop->rsp.ret < 0;
   posix_finish_counts(op);
 }
 

@@ -130,8 +130,10 @@ posix_obj_open(struct posix_op *op, int flags)
   struct posix_at at;
   struct stat st;
 
-  if (op->fd >= 0)
+  if (op->fd >= 0) {
+    posix_lost_drop(op);
     return 0;
+  }
 
   int err = posix_obj_at(op, &at, &st);
 
@@ -150,5 +152,6 @@ posix_obj_open(struct posix_op *op, int flags)
     return errno == ENOENT ? ESTALE : errno;
   op->fd = fd;
   op->fd_own = true;
+  posix_lost_drop(op);
   return 0;
 }

@@ -15,6 +15,8 @@ posix_prepare_fsync(struct posix_op *op)
   struct gi_inode *inode;
   int err = posix_prepare_fd(op);
 
+  if (!err && posix_lost(op))
+    err = EIO;
   if (err)
     return err;
   if (op->fop->args.datasync)
@@ -71,6 +73,42 @@ posix_settled(const struct posix_op *op, struct posix_inode *pi)
 {
   if (pi->settled == 0 || (int32_t)(op->counted + 1 - pi->settled) > 0)
     pi->settled = op->counted + 1;
+}
+
+/* ---- what a disk has lost ---- */
+
+bool
+posix_lost(const struct posix_op *op)
+{
+  const struct posix_inode *pi = posix_inode_of(op->p, op->fop->fd->inode);
+
+  return pi->healed != pi->losses && op->fop->caller.pid != POSIX_PID_HEAL;
+}
+
+void
+posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi)
+{
+  op->losses = pi->losses;
+  op->from_disk = pi->read_back != pi->losses;
+}
+
+void
+posix_lost_drop(struct posix_op *op)
+{
+  if (op->from_disk)
+    op->dropped = gi_fs_forget(op->p->fs, op->fd) == 0;
+  op->from_disk = false;
+}
+
+void
+posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
+{
+  if (op->fop->rsp.ret < 0) {
+    if (!GI_BROKEN("take what memory has for what the disk has"))
+      pi->losses++;
+  } else if (op->fop->caller.pid == POSIX_PID_HEAL && pi->read_back == op->losses) {
+    pi->healed = op->losses;
+  }
 }
 
 /* ---- sharing on one inode ---- */
@@ -150,6 +188,7 @@ posix_finish_fsync(struct posix_op *op)
 
   if (op->fop->rsp.ret >= 0 && !op->datasync)
     posix_settled(op, pi);
+  posix_lost_account(op, pi);
   if (pi->fsync == op) {
     pi->fsync = NULL;
     start_next(p, pi);

@@ -193,6 +193,8 @@ posix_prepare_fd(struct posix_op *op)
   if (!fd || !fd->inode)
     return EBADF;
   posix_node_prepare(op, OBJ, &fd->inode->gfid, fd->inode);
+  if (op->fop->caller.pid == POSIX_PID_HEAL)
+    posix_lost_prepare(op, posix_inode_of(op->p, fd->inode));
   if (fd->anonymous)
     return 0;
   pf = gi_fd_private(fd, op->x);
@@ -351,6 +353,8 @@ op_finish(struct posix_op *op)
       stamp(op);
     overlay_times(op, 2, 4);
   }
+  if (op->dropped)
+    posix_inode_of(op->p, fop->fd->inode)->read_back = op->losses;
   if (op->kind->finish)
     op->kind->finish(op);
   if (fop->rsp.ret < 0)

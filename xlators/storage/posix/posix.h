@@ -28,6 +28,7 @@
 #define POSIX_HPATH 48          /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
 #define POSIX_LINK_MAX 512      /* longest text of a directory handle (brick.md 2.3) */
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
+#define POSIX_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
 #define POSIX_IO_MAX (4u << 20) /* largest READ served */
 #define POSIX_XATTR_MAX 65536
 
@@ -92,6 +93,9 @@ struct posix_inode { /* inode_bytes */
   struct posix_times times;
   uint32_t counted; /* changes of changelog counters; … */
   uint32_t settled; /* …that reached the disk, plus one; 0: not known */
+  uint16_t losses;    /* failed syncs: memory may hold what will never be on the disk, and the next sync would succeed all the same; … */
+  uint16_t read_back; /* …when memory was dropped last, … */
+  uint16_t healed;    /* …and as of when a heal has synced what it made of the rest */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool busy;     /* an exclusive operation is on a worker */
@@ -150,6 +154,9 @@ struct posix_op { /* fop_bytes */
   bool dir_gone;   /* OBJ is a removed directory */
   bool datasync;   /* FSYNC: of everyone who shares it */
   bool settle;     /* WRITE to the disk itself: counters first */
+  bool from_disk;  /* a heal wants to know what the disk has, not what memory has */
+  bool dropped;    /* … and memory was dropped */
+  uint16_t losses; /* posix_inode.losses when a heal's operation began */
   uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
   struct gi_inode *busy; /* whose `busy` we hold; referenced */
@@ -417,6 +424,13 @@ void posix_uring_free(struct posix_uring **u);
 bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset);
 
 /* ---- posix-fsync.c ---- */
+/* After a failed sync the kernel takes what it could not write for written: it tells nobody any more, but has it in memory only. From
+ * then on the brick fails every sync of that file, so that those who go on are the other copies; a heal is told what the disk has;
+ * and what it has synced then counts again. */
+bool posix_lost(const struct posix_op *op); /* an fsync must fail */
+void posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi); /* of a heal's operation on an fd */
+void posix_lost_drop(struct posix_op *op);                                  /* on a worker: op->fd is open */
+void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* an fsync ended */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
 void posix_batch_timer(void *arg);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A disk that fails a sync once and then says that all is well, as disks below
+ * a page cache do: storage/posix does not believe it before a heal has looked
+ * at what the disk has and synced what it made of that.
+ */
+#include "tests/simulation/sim-lone.h"
+
+#include <string.h>
+
+#define HEALER (-6)
+#define APPLICATION 1000
+
+struct file {
+  struct sim_lone b;
+  struct gi_fd *fd;
+};
+
+static struct file *
+new_file(void)
+{
+  static const struct gi_gfid gfid = {{0xa0, 1, 2, 3, 4, 5, 0x46, 7, 0x88}};
+  struct file *t = gi_new(struct file);
+  struct gi_fop *f;
+
+  sim_lone_setup(&t->b, 7);
+  assert_true(sim_lone_boot(&t->b));
+  t->fd = gi_fd_new(t->b.graph, NULL, O_RDWR, 1);
+  f = gi_fop_new(t->b.graph, GI_FOP_CREATE);
+  f->loc.pargfid = gi_gfid_root;
+  f->loc.name = gi_fop_strdup(f, "f", 1);
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
+  f->args.mode = S_IFREG | 0644;
+  f->args.flags = O_RDWR | O_CREAT | O_EXCL;
+  f->fd = gi_fd_ref(t->fd);
+  assert_true(sim_lone_run(&t->b, f) >= 0);
+  return t;
+}
+
+static void
+free_file(struct file *t)
+{
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  sim_disk_free(&t->b.disk);
+  gi_free(t);
+}
+
+static struct gi_fop *
+file_fop(struct file *t, enum gi_fop_kind kind, int pid)
+{
+  struct gi_fop *f = gi_fop_new(t->b.graph, kind);
+
+  f->caller.pid = pid;
+  gi_fop_set_fd(f, t->fd);
+  return f;
+}
+
+static void
+put(struct file *t, int pid, const char *text)
+{
+  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
+
+  f->args.size = strlen(text);
+  gi_payload_add_copy(&f->payload, text, strlen(text));
+  assert_int_equal(sim_lone_run(&t->b, f), strlen(text));
+}
+
+static void
+expect(struct file *t, int pid, const char *text)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_READ, pid));
+  char back[16] = "";
+
+  f->args.size = sizeof(back) - 1;
+  assert_int_equal(sim_lone_run(&t->b, f), strlen(text));
+  gi_payload_read(&f->rsp.payload, 0, back, strlen(text));
+  assert_string_equal(back, text);
+  gi_fop_unref(f);
+}
+
+static int
+sync_file(struct file *t, int pid)
+{
+  return sim_lone_run(&t->b, file_fop(t, GI_FOP_FSYNC, pid));
+}
+
+static void
+fail_a_sync(struct file *t, int pid)
+{
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sync_file(t, pid), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 0);
+}
+
+static void
+what_was_lost_stays_lost_until_it_is_healed(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  put(t, APPLICATION, "new");
+  fail_a_sync(t, APPLICATION);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO); /* the disk says yes */
+  expect(t, APPLICATION, "new");
+  expect(t, HEALER, "old"); /* what the disk has */
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  put(t, HEALER, "new");
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  expect(t, HEALER, "new");
+  free_file(t);
+}
+
+static void
+a_heal_that_fails_to_sync_must_look_again(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  put(t, APPLICATION, "new");
+  fail_a_sync(t, APPLICATION);
+  expect(t, HEALER, "old");
+  put(t, HEALER, "new");
+  fail_a_sync(t, HEALER);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  put(t, HEALER, "new");
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
+      cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
