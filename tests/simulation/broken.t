@@ -25,7 +25,8 @@ heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
-list what outdated copies show|22|--workload names --mishaps cut
+let outdated copies change names|5|--workload names --mishaps brick-crash
+list what outdated copies show|43|--workload names --mishaps cut
 lose the dirty marks at restart|7|--workload register --mishaps power-loss,client-crash,healer-freeze
 mark one directory of two|21|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash

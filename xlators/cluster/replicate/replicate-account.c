@@ -128,11 +128,27 @@ no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
   return true;
 }
 
+/* Names, where any two quorums share a copy: whom none of those that take part accuses has missed nothing that was ever acknowledged.
+ * Without such a quorum there is no way to find that copy, and every change of names is taken. */
+bool
+rep_account_has_good(const struct rep_txn *t, uint32_t mask)
+{
+  mask &= ~t->rep->arbiter; /* it cannot be what the others are healed from */
+  if (t->type != REP_ENTRY)
+    return (mask & t->good) != 0;
+  if (!rep_quorums_meet(t->rep) || GI_BROKEN("let outdated copies change names"))
+    return true;
+  for (unsigned l = 0; l < t->nlogs; l++)
+    if (!(mask & ~t->log[l].accused))
+      return false;
+  return true;
+}
+
 /* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
 bool
 rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
-  uint32_t good = t->good & ~t->rep->arbiter; /* it cannot be what the others are healed from */
+  uint32_t good = t->good & ~t->rep->arbiter;
 
   return t->type != REP_ENTRY && (failed & good) && !(ok & good);
 }
@@ -173,6 +189,20 @@ rep_account_lost(const struct rep_fan *fan)
   return lost;
 }
 
+/* Of a directory where it had missed something a copy may have moved another object than the good ones did, to where it had missed
+ * nothing: nobody would know that this is wrong. */
+static void
+blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
+{
+  right &= ~t->accused;
+  if (!right || !strays || !(t->asked || t->dirty_owed))
+    return;
+  GI_MARK("replicate: blamed for having moved another object");
+  distrust(t, strays);
+  rep_foreach(i, right)
+    t->blame[i] |= strays;
+}
+
 static bool
 lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 {
@@ -182,8 +212,10 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
   t->closing = true;
   rf->err = some_errno(t, rf);
   t->keep_dirty = true;
+  if (t->type == REP_ENTRY)
+    blame_strays(t, rf->ok, rf->fan.ok & ~rf->ok);
   if (t->type == REP_ENTRY && !t->dirty_owed)
-    t->mark_dirty = rf->ok;
+    t->mark_dirty = rf->fan.ok;
   return true;
 }
 
@@ -207,6 +239,12 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     rf->err = fan->reply[rep_first_data(t->rep, failed & t->good)]->rsp.err;
     if (!rf->err) /* a short write carries none; an FSYNC may have failed before */
       rf->err = rf->must_err ? rf->must_err : EIO;
+    rf->ok = 0;
+    return true;
+  }
+  if (t->type == REP_ENTRY && !rep_account_has_good(t, rf->ok)) {
+    GI_MARK("replicate: names changed on no good copy");
+    lost_quorum(t, fop, rf);
     rf->ok = 0;
     return true;
   }

@@ -110,9 +110,17 @@ requested_gfid(const struct gi_fop *fop)
   return gfid;
 }
 
-/* Children that show the same object as most others: one that has another under this name missed something. */
+static bool
+weighs_more(uint32_t a, uint32_t b, uint32_t good)
+{
+  int more = __builtin_popcount(a & good) - __builtin_popcount(b & good);
+
+  return more > 0 || (more == 0 && __builtin_popcount(a) > __builtin_popcount(b));
+}
+
+/* Children that show the same object as most good ones, or as most: one that has another under this name missed something. */
 static uint32_t
-same_object(const struct rep_fan *fan)
+same_object(const struct rep_txn *t, const struct rep_fan *fan)
 {
   uint32_t best = 0;
 
@@ -125,7 +133,7 @@ same_object(const struct rep_fan *fan)
     rep_foreach(j, fan->ok)
       if (gi_gfid_equal(gfid, &fan->reply[j]->rsp.stat.gfid))
         same |= 1u << j;
-    if (__builtin_popcount(same) > __builtin_popcount(best))
+    if (weighs_more(same, best, ~t->accused))
       best = same;
   }
   return best;
@@ -134,9 +142,9 @@ same_object(const struct rep_fan *fan)
 /* The same of what was moved: under the old name some had another object, and now have that one under the new name. Bricks that do
  * not tell which one it was are believed. */
 static uint32_t
-same_moved(const struct rep_fan *fan)
+same_moved(const struct rep_txn *t, const struct rep_fan *fan)
 {
-  uint32_t same = same_object(fan);
+  uint32_t same = same_object(t, fan);
 
   return same ? same : ~0u;
 }
@@ -176,7 +184,7 @@ note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
 static enum rep_index
 index_after(const struct rep_txn *t, const struct rep_fop *rf)
 {
-  if (t->failed || (!t->dirty_owed && t->active != t->rep->all)) /* no pre-op has recorded the name */
+  if (t->failed || t->mark_dirty || (!t->dirty_owed && t->active != t->rep->all)) /* no pre-op has recorded the name */
     return REP_INDEX_CREATE;
   if (!rf->err && t->active == t->rep->all)
     return REP_INDEX_DELETE;
@@ -190,7 +198,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
   struct rep_fop *rf = rep_fop(rep, fop);
   bool makes = (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
 
-  rf->ok = makes ? same_object(&rf->fan) : fop->kind == GI_FOP_RENAME ? same_moved(&rf->fan) : ~0u;
+  rf->ok = makes ? same_object(t, &rf->fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, &rf->fan) : ~0u;
   if (rep_account_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;
     gi_list_add_tail(&t->held, &fop->link);
@@ -213,23 +221,23 @@ static void
 asked(struct rep_fan *fan)
 {
   struct rep_txn *t = fan->arg;
+  bool enough = rep_quorum(t->rep, fan->ok); /* they share a copy with whatever quorum blamed one of them */
 
-  t->asked = !fan->failed; /* who does not tell whom it accuses may accuse any of them */
+  for (unsigned l = 0; l < t->nlogs; l++) {
+    t->log[l].accused |= enough ? fan->failed : ~0u;
+    t->accused |= t->log[l].accused;
+  }
+  t->asked = true;
   judge(t, t->fop);
 }
 
-/* The copies do not agree: some missed something, before this or with it. */
+/* Not all copies did it: only those that have missed nothing can tell what comes of it. */
 static bool
-disagree(const struct rep_fan *fan)
+decided_by_good(const struct rep_txn *t, const struct rep_fan *fan)
 {
-  uint32_t same = same_object(fan);
+  uint32_t same = same_object(t, fan);
 
-  if (fan->ok && same && same != fan->ok)
-    return true;
-  rep_foreach(i, fan->ok ? fan->failed : 0)
-    if (rep_account_claims(fan->reply[i]->rsp.err))
-      return true;
-  return false;
+  return fan->ok && (fan->ok != t->rep->all || (same && same != fan->ok));
 }
 
 void
@@ -238,7 +246,7 @@ rep_entry_done(struct rep_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
 
-  if (disagree(fan) && !t->dirty_owed && t->active)
+  if (!t->dirty_owed && t->active && decided_by_good(t, fan))
     rep_txn_ask(t, asked);
   else
     judge(t, fop);

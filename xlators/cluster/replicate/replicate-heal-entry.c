@@ -21,6 +21,8 @@
  */
 #include "replicate-heal-names.h"
 
+#include "libglusterish/rare.h"
+
 #define NAME_COST (256u << 10) /* bytes of the heals' window that a name in work takes: a task's stack */
 
 /* A name that is tried again when all others are done. */
@@ -375,6 +377,30 @@ restore_times(struct rep_heal *h, unsigned source, uint32_t healed)
   rep_heal_all(h, fop, healed);
 }
 
+/* Brings the names to the disks, before it is forgotten who lacked them: the marks of one brick and the names of another do not reach
+ * their disks in any order. Also where nothing is left to be done, for that may be the work of a heal that was interrupted. */
+static void
+sync_names(struct dir_heal *j)
+{
+  struct rep_heal *h = j->h;
+  uint32_t healed = (j->d.merge ? j->d.locked : j->d.sinks) & ~j->failed, ok;
+  struct gi_fop *fop;
+  struct gi_fd *fd;
+
+  if (!rep_opts(h->rep)->ensure_durability || GI_BROKEN("take back marks without sync of the names"))
+    return;
+  fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
+  fd->directory = true;
+  fop = rep_heal_fop(h, GI_FOP_OPENDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, healed);
+  fop = rep_heal_fop(h, GI_FOP_FSYNCDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, ok);
+  gi_fd_unref(&fd);
+  j->failed |= healed & ~ok;
+}
+
 /* Takes the marks back. What came since the direction was decided stays. */
 static int
 finish(struct dir_heal *j)
@@ -414,6 +440,8 @@ crawl(struct dir_heal *j)
 
   if (err)
     return try_again(err);
+  if (worth_finishing(j))
+    sync_names(j);
   if (!worth_finishing(j))
     return j->err ? j->err : -ENOTCONN;
   end = finish(j);

@@ -103,22 +103,44 @@ quorum_winner(const struct rep_name *n, uint32_t among)
   return -1;
 }
 
+/* Of the objects that children of `who` show, the one that most show at all. */
+static int
+most_shown(const struct rep_name *n, uint32_t who, uint32_t among)
+{
+  uint32_t most = 0;
+  int winner = -1;
+
+  rep_foreach(i, who) {
+    uint32_t same = same_as(n, i, among);
+
+    if (__builtin_popcount(same) <= __builtin_popcount(most))
+      continue;
+    most = same;
+    winner = (int)i;
+  }
+  return winner;
+}
+
 /* Whoever missed nothing says that there is no such name, so no object was ever acknowledged under it: what most have is kept. */
 static int
 unacknowledged_winner(const struct rep_name *n, uint32_t among)
 {
-  uint32_t good = n->h->rep->all & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY), most = 0;
+  uint32_t good = n->h->rep->all & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY);
 
   rep_foreach(i, good)
     if (((n->view.ok >> i) & 1) || n->view.err[i] != ENOENT)
       return -1;
-  rep_foreach(j, good ? among : 0) {
-    uint32_t same = same_as(n, j, among);
+  return most_shown(n, good ? among : 0, among);
+}
 
-    if (__builtin_popcount(same) > __builtin_popcount(most))
-      most = same;
-  }
-  return rep_first(most);
+/* Those that missed nothing show different objects: what made them differ was never acknowledged, and each of them may be what came of
+ * it. */
+static int
+disputed_winner(const struct rep_name *n, uint32_t among)
+{
+  if (!rep_quorums_meet(n->h->rep) || !rep_view_marked(&n->dir, REP_ENTRY))
+    return -1;
+  return most_shown(n, among & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY), among);
 }
 
 static int
@@ -130,6 +152,8 @@ proven_winner(const struct rep_name *n, uint32_t among)
     winner = quorum_winner(n, among);
   if (winner < 0)
     winner = unacknowledged_winner(n, among);
+  if (winner < 0)
+    winner = disputed_winner(n, among);
   if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid))
     return -1;
   GI_MARK("replicate: different objects under a name, one of them proven right");

@@ -209,7 +209,10 @@ move_directory(struct rep_name *n, const struct making *m, uint32_t on)
     rep_heal_one(n->h, fop, i);
     if (fop->rsp.ret < 0) {
       err = child_error(n, i, fop->rsp.err);
-      n->later |= err == -ENOENT || err == -ESTALE;
+      if (err == -ENOENT || err == -ESTALE) {
+        n->later = true;
+        n->elsewhere |= 1u << i;
+      }
     }
     gi_fop_unref(fop);
   }

@@ -152,6 +152,17 @@ keep_error(int have, int next)
   return next ? next : have;
 }
 
+/* A directory has one name. Where a quorum has this one under another, and too few have it here for that to have been acknowledged and
+ * not undone, it was moved, and whoever has it here has lost that: with its power, or the move failed. Nobody needs to be accused. It
+ * is kept in the anonymous directory, from where it gets the other name. */
+static bool
+moved_away(const struct rep_name *n, uint32_t owners)
+{
+  const struct rep *rep = n->h->rep;
+
+  return n->elsewhere && rep_quorums_meet(rep) && rep_quorum(rep, n->elsewhere) && !rep_quorum(rep, owners);
+}
+
 /* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
 static int
 follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
@@ -169,6 +180,12 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   }
   if (absent | wrong)
     err = keep_error(err, rep_name_recreate(n, from, owners, absent | wrong));
+  if (moved_away(n, owners)) {
+    GI_MARK("replicate: a directory that most have under another name is taken away here");
+    n->failed &= ~n->elsewhere;
+    n->later = false;
+    err = rep_name_expunge(n, owners);
+  }
   return err;
 }
 
@@ -208,18 +225,26 @@ settle_present(struct rep_name *n, uint32_t good, uint32_t targets)
   return follow(n, (unsigned)from, targets, n->d.merge ? 0 : n->d.sinks & targets);
 }
 
-/* A merge keeps what any copy has, but for one thing: whoever has missed nothing has no such name, and those who have it, and are known
- * to have missed something, are too few for it to have been acknowledged and never removed. A dirty mark left on one of them, or by a
- * change of another name, does not bring back what was removed. */
+static bool
+quorum_has_one(const struct rep_name *n)
+{
+  rep_foreach(i, n->view.ok)
+    if (rep_quorum(n->h->rep, owners_of(n, i)))
+      return true;
+  return false;
+}
+
+/* A merge keeps what any copy has, but for one thing: whoever has missed nothing has no such name, and those who have the same object
+ * there, and are known to have missed something, are too few for it to have been acknowledged and never removed. A dirty mark left on
+ * one of them, or by a change of another name, does not bring back what was removed. */
 static bool
 outdated(const struct rep_name *n, uint32_t absent)
 {
-  const struct rep *rep = n->h->rep;
   uint32_t good = n->d.locked & ~n->d.stale;
 
   if (GI_BROKEN("bring back what good copies lack"))
     return false;
-  return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !rep_quorum(rep, n->view.ok);
+  return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !quorum_has_one(n);
 }
 
 int

@@ -21,6 +21,7 @@ struct rep_name {
   struct rep_view dir;     /* of the parent */
   struct rep_view view;    /* of the name */
   uint32_t failed;         /* children where it could not be brought in line */
+  uint32_t elsewhere;      /* …where the directory has another name */
   bool later;              /* …because a directory still stands in its old place there: worth another try */
   bool mismatch;           /* the copies are different objects and nothing says which is right */
 };

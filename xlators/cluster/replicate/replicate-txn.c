@@ -107,8 +107,10 @@ note_accused(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *r
 {
   struct rep_txn *t = fan->arg;
 
-  if (reply->rsp.ret >= 0)
-    t->accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
+  if (reply->rsp.ret < 0)
+    return;
+  t->log[tag].accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
+  t->accused |= t->log[tag].accused;
 }
 
 static void
@@ -190,12 +192,12 @@ pre_op_done(struct rep_fan *fan)
 
   t->locked &= ~fan->failed;
   t->active = t->locked;
-  t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
+  t->good = t->active & ~t->accused;
   if (!rep_quorum(t->rep, t->active))
     err = err ? err : ENOTCONN;
   else if (only_arbiter_knows(t))
     err = ENOTCONN;
-  else if (!t->good)
+  else if (!rep_account_has_good(t, t->active))
     err = EIO;
   else if ((t->rep->all & ~t->locked & ~t->told) && !GI_BROKEN("tell who is away only in the post-op")) {
     GI_MARK("replicate: pre-op failed on some copies, the others are told");
@@ -233,6 +235,49 @@ pre_op(struct rep_txn *t)
   send_pre_op(t);
 }
 
+/* ---- names: is there a copy that has missed nothing? ---- */
+
+static void
+asked_first(struct rep_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+
+  t->locked &= ~fan->failed;
+  t->active = 0;
+  if (!rep_quorum(t->rep, t->locked))
+    refuse(t, fan->err ? fan->err : ENOTCONN);
+  else if (!rep_account_has_good(t, t->locked)) {
+    GI_MARK("replicate: no good copy to change names on");
+    refuse(t, rep_unreadable(t->rep));
+  } else {
+    pre_op(t);
+    return;
+  }
+  rep_txn_unlock(t);
+}
+
+/* The pre-op will blame those that take no part. Where only they may be good, that must not even be said for a moment: should we be
+ * gone in it, there would be no good copy any more. */
+static bool
+good_one_known(const struct rep_txn *t)
+{
+  for (unsigned l = 0; l < t->nlogs; l++)
+    if (!rep_inode_fresh(t->rep, t->log[l].inode) || !(rep_inode(t->rep, t->log[l].inode)->data_readable & t->locked))
+      return false;
+  return true;
+}
+
+static void
+prepare(struct rep_txn *t)
+{
+  if (t->type != REP_ENTRY || t->locked == t->rep->all || !rep_quorums_meet(t->rep) || good_one_known(t)) {
+    pre_op(t);
+    return;
+  }
+  t->active = t->locked;
+  rep_txn_ask(t, asked_first);
+}
+
 void
 rep_txn_locked(struct rep_txn *t)
 {
@@ -240,7 +285,7 @@ rep_txn_locked(struct rep_txn *t)
   for (unsigned g = 0; g < t->ntargets; g++)
     t->locked &= t->target[g].held;
   if (rep_quorum(t->rep, t->locked)) {
-    pre_op(t);
+    prepare(t);
     return;
   }
   GI_MARK("replicate: locked on fewer copies than the quorum");

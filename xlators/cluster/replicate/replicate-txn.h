@@ -37,6 +37,7 @@ struct rep_target { /* one lock: an inode range, or a name (NULL: all names) of 
 struct rep_changelog { /* one inode that carries the marks */
   struct gi_inode *inode;
   const char *name; /* entry: the name changed in it */
+  uint32_t accused; /* children that the counters in replies to our marks blame */
 };
 
 enum rep_index { REP_INDEX_KEEP, REP_INDEX_CREATE, REP_INDEX_DELETE }; /* the granular index name in the post-op */
@@ -61,7 +62,7 @@ struct rep_txn {
   uint32_t generation; /* at the start */
   uint32_t locked;     /* children that granted every lock */
   uint32_t active;     /* …and passed the pre-op: operations go there */
-  uint32_t accused;    /* children that the counters in replies to our marks blame */
+  uint32_t accused;    /* in any of the logs */
   uint32_t good;       /* active ones nobody accuses */
   uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
   uint32_t told;       /* whom the pre-op has blamed: those who take no part */
@@ -74,7 +75,7 @@ struct rep_txn {
   bool asked;          /* …or the counters were asked for: `accused` is known */
   uint32_t dirtied;    /* children where a rush did, before it was refused elsewhere */
   bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
-  uint32_t mark_dirty; /* entry without pre-op that lost quorum: raise dirty on these afterwards */
+  uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty on these, which did something, afterwards */
   bool closing;        /* nobody may join any more, and the post-op is not delayed */
   bool alone;          /* the lock covers one operation's range only: nobody may join */
   bool pumping, pump_again;
@@ -104,7 +105,7 @@ void rep_txn_start(struct rep_txn *t);
 void rep_txn_locked(struct rep_txn *t); /* the locking phase ended, with success or without */
 void rep_txn_finish(struct rep_txn *t); /* from REP_OPEN: durability, post-op, unlock. The txn may be gone afterwards */
 void rep_txn_end(struct rep_txn *t);    /* everything is unlocked */
-/* Asks the participants for the counters, under the locks: t->accused is complete when `done` runs, unless some failed to answer. */
+/* Asks the participants for the counters, under the locks: whom they accuse is known when `done` runs, unless some failed to answer. */
 void rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan));
 struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 /* Whether locks and marks at this child go through the session's fd. */
@@ -136,6 +137,8 @@ bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
 void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
 bool rep_account_claims(int err); /* an errno about what names there are */
+/* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
+bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
 /* Whether the good copies of a directory agree that the operation cannot be: that is its outcome then, whatever the others did. */
 bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */

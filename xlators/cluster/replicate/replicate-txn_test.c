@@ -34,7 +34,7 @@ third_brick_down(void **state)
   f = rig_entry(r, GI_FOP_CREATE, 1, "newf", 8);
   rig_run(r, f);
   rig_done(f, 0, 0);
-  rig_log(r, 0, "E:newf X:2e+1,e+1 CREATE X:e-1 X:2d+1,2m+1 EU:newf");
+  rig_log(r, 0, "E:newf X:0 X:2e+1,e+1 CREATE X:e-1 X:2d+1,2m+1 EU:newf");
   assert_string_equal(r->brick[0].index_names, "+newf");
   rig_run(r, rig_write(r, f->fd, 0, 10));
   rig_run(r, rig_fd(r, GI_FOP_FLUSH, f->fd));
@@ -71,7 +71,7 @@ rename_marks_both_parents(void **state)
   gi_fop_set_entry(f, &f->loc2, fake_inode(r->s, 6), "to");
   rig_run(r, f);
   rig_done(f, 0, 0);
-  rig_log(r, 1, "LOOKUP E:f5 E:to X:2e+1,e+1 X:2e+1,e+1 RENAME X:e-1 X:e-1 EU:f5 EU:to");
+  rig_log(r, 1, "LOOKUP E:f5 E:to X:0 X:0 X:2e+1,e+1 X:2e+1,e+1 RENAME X:e-1 X:e-1 EU:f5 EU:to");
   rig_marks(r, 1, 1, "2e1");
   rig_marks(r, 1, 6, "2e1");
   assert_string_equal(r->brick[0].index_names, "+f5+to");
@@ -269,6 +269,43 @@ what_good_copies_refuse(void **state)
   rig_marks(r, 0, 1, "1e2");
   rig_marks(r, 1, 1, "");
   rig_marks(r, 2, 1, "1e2");
+  rig_free_clean(r);
+}
+
+/* The good one is away: what the others would do to names might undo what they have missed. Not even for a moment is it blamed. */
+static void
+names_need_a_good_copy(void **state)
+{
+  struct rig *r = rig_new(GRANULAR);
+  struct gi_fop *f;
+
+  rig_blame(r, 0, 1, 1, 2);
+  rig_blame(r, 1, 1, 0, 2);
+  rig_down(r, 2);
+  rig_forget(r);
+  rig_run(r, f = rig_entry(r, GI_FOP_CREATE, 1, "new", 8));
+  rig_done(f, -1, EIO);
+  rig_log(r, 0, "E:new X:0 EU:new");
+  rig_marks(r, 0, 1, "1e1");
+  rig_free_clean(r);
+}
+
+/* All are there, and the only good one fails: the others are a quorum, but cannot make it a success. */
+static void
+outdated_copies_are_no_success(void **state)
+{
+  struct rig *r = rig_new(GRANULAR);
+  struct gi_fop *f;
+
+  rig_blame(r, 2, 1, 0, 2);
+  rig_blame(r, 2, 1, 1, 2);
+  r->brick[2].fail_err[GI_FOP_CREATE] = ENOSPC;
+  rig_run(r, f = rig_entry(r, GI_FOP_CREATE, 1, "new", 8));
+  rig_done(f, -1, ENOSPC);
+  rig_marks(r, 0, 1, "D:e1");
+  rig_marks(r, 1, 1, "D:e1");
+  rig_marks(r, 2, 1, "0e1,1e1");
+  assert_string_equal(r->brick[0].index_names, "+new");
   rig_free_clean(r);
 }
 
@@ -658,6 +695,8 @@ main(void)
       cmocka_unit_test(all_fail_alike),
       cmocka_unit_test(all_fail_differently),
       cmocka_unit_test(what_good_copies_refuse),
+      cmocka_unit_test(names_need_a_good_copy),
+      cmocka_unit_test(outdated_copies_are_no_success),
       cmocka_unit_test(a_few_cannot_say_what_is_not_there),
       cmocka_unit_test(a_rename_of_another_object_is_a_failure),
       cmocka_unit_test(same_error_while_one_is_down),

@@ -91,6 +91,19 @@ rep_no_quorum_configured(const struct rep *rep)
 }
 
 bool
+rep_quorums_meet(const struct rep *rep)
+{
+  switch (quorum_type(rep)) {
+  case REP_QUORUM_AUTO:
+    return true;
+  case REP_QUORUM_FIXED:
+    return 2 * (unsigned)rep_opts(rep)->quorum_count > rep->n;
+  default:
+    return false;
+  }
+}
+
+bool
 rep_ready(const struct rep *rep)
 {
   return rep_quorum(rep, rep->up) && (!rep_opts(rep)->consistent_io || rep->up == rep->all);
