@@ -85,14 +85,14 @@ unaccused_winner(const struct rep_name *n, uint32_t among)
   return first >= 0 && same_as(n, (unsigned)first, good) == good ? first : -1;
 }
 
-/* The object that so many show that what the others show was never acknowledged. Only where marks tell of failed operations: what
- * else would put different objects there is nothing we know how to undo. */
+/* The object that so many show that what the others show was never acknowledged, or was lost with the power: a brick that forgets the
+ * last seconds goes back to the object that was there before, and no mark says so. */
 static int
 quorum_winner(const struct rep_name *n, uint32_t among)
 {
   const struct rep *rep = n->h->rep;
 
-  if (rep_no_quorum_configured(rep) || !rep_view_marked(&n->dir, REP_ENTRY))
+  if (rep_no_quorum_configured(rep))
     return -1;
   rep_foreach(i, among) {
     uint32_t same = same_as(n, i, among);

@@ -100,18 +100,41 @@ a_directory_too(void **state)
   yard_free(y);
 }
 
-/* Nothing says that the bricks missed anything: not ours to explain. */
 static void
-without_any_mark_nobody_is_right(void **state)
+forget_marks(struct yard *y)
+{
+  for (unsigned i = 0; i < YARD; i++)
+    for (unsigned j = 0; j <= YARD; j++)
+      yard_set_mark(y, i, "", j, nothing);
+}
+
+/* A brick that has lost its power knows nothing of what it forgot. */
+static void
+without_any_mark_most_are_right(void **state)
+{
+  struct gi_gfid right;
+
+  YARD_NEW(y, OPTIONS);
+  left_behind(y, 2, "twin", GI_FOP_MKNOD);
+  yard_create(y, "twin", "content");
+  right = yard_disk_gfid(y, 0, "twin");
+  forget_marks(y);
+  yard_gfid(y, "twin");
+  assert_int_equal(y->err, 0);
+  everywhere(y, "twin", &right);
+  yard_free(y);
+}
+
+/* No two are the same, and nothing says that any brick missed anything. */
+static void
+without_mark_or_majority_nobody_is_right(void **state)
 {
   struct gi_gfid gfid;
 
   YARD_NEW(y, OPTIONS);
+  left_behind(y, 0, "twin", GI_FOP_MKNOD);
   gfid = left_behind(y, 2, "twin", GI_FOP_MKNOD);
-  yard_create(y, "twin", "content");
-  for (unsigned i = 0; i < YARD; i++)
-    for (unsigned j = 0; j <= YARD; j++)
-      yard_set_mark(y, i, "", j, nothing);
+  forget_marks(y);
   yard_gfid(y, "twin");
   assert_int_equal(y->err, EIO);
 
@@ -215,7 +238,8 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_nobody_accuses_is_right),
       cmocka_unit_test(a_directory_too),
-      cmocka_unit_test(without_any_mark_nobody_is_right),
+      cmocka_unit_test(without_any_mark_most_are_right),
+      cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
   };
 

@@ -364,13 +364,13 @@ rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on)
 /* ---- expunging ---- */
 
 static int
-remove_name(struct rep_name *n, unsigned i)
+remove_name(struct rep_name *n, unsigned i, bool with_all)
 {
   bool directory = S_ISDIR(n->view.stat[i].mode);
   struct gi_fop *fop = object_fop(n, directory ? GI_FOP_RMDIR : GI_FOP_UNLINK, i);
   int err = 0;
 
-  fop->args.flags = directory ? 1 : 0; /* with all that is in it */
+  fop->args.flags = directory && with_all;
   rep_heal_one(n->h, fop, i);
   if (fop->rsp.ret < 0 && fop->rsp.err != ENOENT)
     err = child_error(n, i, fop->rsp.err);
@@ -424,7 +424,7 @@ keep(struct rep_name *n, unsigned i)
   if (!there) {
     err = child_error(n, i, EIO);
   } else if (kept_already(n, i, anon, text)) {
-    err = remove_name(n, i);
+    err = remove_name(n, i, true);
   } else {
     struct gi_fop *fop = object_fop(n, GI_FOP_RENAME, i);
 
@@ -447,8 +447,21 @@ rep_name_expunge(struct rep_name *n, uint32_t on)
     struct turn turn;
 
     turn_take(n->h, &turn, &n->view.stat[i].gfid);
-    err = worth_keeping(n, i) ? keep(n, i) : remove_name(n, i);
+    err = worth_keeping(n, i) ? keep(n, i) : remove_name(n, i, true);
     turn_give(n->h, &turn);
+    if (err)
+      last = err;
+  }
+  return last;
+}
+
+int
+rep_name_remove_empty(struct rep_name *n, uint32_t on)
+{
+  int err, last = 0;
+
+  rep_foreach(i, on) {
+    err = remove_name(n, i, false);
     if (err)
       last = err;
   }

@@ -197,10 +197,25 @@ refuse(struct rep_name *n, int err, uint32_t failed)
   return err;
 }
 
+/* What a brick was about to make when its power went: it has a name but no gfid yet, and fewer have it than may acknowledge anything.
+ * Only what is empty goes, for somebody may have put it there behind our back. */
+static bool
+unfinished(const struct rep_name *n, uint32_t present)
+{
+  rep_foreach(i, present)
+    if (!gi_gfid_is_none(&n->view.stat[i].gfid) || (!S_ISDIR(n->view.stat[i].mode) && n->view.stat[i].size))
+      return false;
+  return present == n->view.ok && rep_quorums_meet(n->h->rep) && !rep_quorum(n->h->rep, present);
+}
+
 /* Nobody has a gfid for it: everybody gets the one that was asked for. */
 static int
 adopt(struct rep_name *n, uint32_t present)
 {
+  if (gi_gfid_is_none(&n->gfid_req) && unfinished(n, present)) {
+    GI_MARK("replicate: an object without gfid that few have is removed");
+    return rep_name_remove_empty(n, present);
+  }
   if (gi_gfid_is_none(&n->gfid_req) || !agree(n, present))
     return refuse(n, -EIO, present);
   return rep_name_assign(n, &n->gfid_req, present);

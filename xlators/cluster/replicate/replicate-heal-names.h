@@ -40,6 +40,8 @@ void rep_name_unlock(struct rep_name *n);
 int rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
 /* Takes the name away on the children of `on`, whatever each has there. */
 int rep_name_expunge(struct rep_name *n, uint32_t on);
+/* The same, unless it is a directory with something in it. */
+int rep_name_remove_empty(struct rep_name *n, uint32_t on);
 /* Gives the objects under the name on `on`, which have no gfid, this one. */
 int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on);
 
