@@ -37,6 +37,7 @@ skip the post-op|12|--workload register --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|11|--workload register --mishaps power-loss,brick-crash,healer-crash
+take back marks without sync of the names|15|--workload names --mishaps power-loss
 take what memory has for what the disk has|116|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|10|--workload register --mishaps brick-crash,cut,partition
 END
