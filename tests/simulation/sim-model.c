@@ -243,6 +243,14 @@ sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
 }
 
 void
+sim_model_sync_failed(struct sim_model *m, unsigned file)
+{
+  for (uint64_t i = m->first_unsynced; i < m->count; i++)
+    if (m->write[i].file == file && m->write[i].lost)
+      sim_model_excuse(m, i + 1);
+}
+
+void
 sim_model_power_loss(struct sim_model *m)
 {
   for (uint64_t i = m->first_unsynced; i < m->count; i++)

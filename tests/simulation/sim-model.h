@@ -14,7 +14,8 @@
  * valid until a brick comes or goes, replicate.md 5.1; a client that reaches a
  * brick which the writer does not reach may meanwhile read from that.) What a
  * machine may lose with its power is what was not synced; a disk when a sync
- * fails, if too few others have it; whatever else happens excuses nothing.
+ * fails, if too few others have it or an application was told; whatever else
+ * happens excuses nothing.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -50,6 +51,9 @@ uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
 
 /* A sync of a file that began at that moment succeeded. */
 void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
+
+/* A sync of a file failed: what some disk could not sync may be gone. */
+void sim_model_sync_failed(struct sim_model *m, unsigned file);
 
 /* A machine lost its power: what was written and not synced may be gone. */
 void sim_model_power_loss(struct sim_model *m);
