@@ -4,7 +4,6 @@
  * of an object, locks with the healers' tie-breaker, and the undo of marks.
  */
 #include "replicate-shd.h"
-
 void
 rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid)
 {
@@ -444,15 +443,18 @@ negative(int32_t n)
   return (int32_t)(0u - (uint32_t)n);
 }
 
-/* Of a child whose counters against the source, and whose dirty, were taken back beforehand: the rest. */
+/* What is undone of child i's counters. If it took back those against the source, and dirty, beforehand: the rest. And data stays dirty
+ * unless all copies are good now: what was begun and not accounted for may have come to some, and nobody accuses the others. */
 static struct gi_dict *
-undo_rest(const struct rep_view *v, unsigned i, enum rep_type type, const struct rep_direction *d, uint32_t good, uint32_t failed,
-          bool full_crawl)
+undo(const struct rep_view *v, unsigned i, enum rep_type type, const struct rep_direction *d, uint32_t good, uint32_t failed,
+     bool full_crawl)
 {
-  struct gi_dict *dict = rep_marks_undo(v, i, type, good & ~(1u << d->source), failed, full_crawl);
+  bool reset = (d->reset >> i) & 1;
+  struct gi_dict *dict = rep_marks_undo(v, i, type, reset ? good & ~(1u << d->source) : good, failed, full_crawl);
   static const int32_t nothing[REP_TYPES];
 
-  rep_marks_set(dict, v->rep->dirty_key, nothing);
+  if (reset || (type == REP_DATA && good != v->rep->all))
+    rep_marks_set(dict, v->rep->dirty_key, nothing);
   return dict;
 }
 
@@ -491,8 +493,7 @@ rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, 
     struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_XATTROP, h->inode);
 
     fop->args.flags = GI_XATTROP_ADD32;
-    fop->args.dict = (d->reset >> i) & 1 ? undo_rest(v, i, type, d, good, failed, full_crawl)
-                                         : rep_marks_undo(v, i, type, good, failed, full_crawl);
+    fop->args.dict = undo(v, i, type, d, good, failed, full_crawl);
     fop->xdata = xdata ? gi_dict_copy(xdata) : NULL;
     rep_round_send(&round, fop, i);
   }
