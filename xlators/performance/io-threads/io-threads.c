@@ -9,7 +9,7 @@
  * turns, whoever sends most. `thread-count` is the size of the pool.
  *
  * Of the least class only what may keep a worker busy is counted: the heal that waits behind its own blocks with a question of one
- * system call holds a lock that applications wait for. And while nobody else is there, the pool alone limits it.
+ * system call holds a lock that applications wait for. And while nobody else is there, it may have all the workers the pool gives it.
  *
  * Uncontended an operation costs a table look-up and a counter. Lock requests
  * are not counted: one that waits would keep a place and the unlock that frees
@@ -108,8 +108,8 @@ has_room(struct gi_xlator *x, unsigned prio)
 {
   const struct iot_private *p = x->private;
   const struct iot_options *o = x->options;
-  uint64_t all = (uint64_t)o->threads; /* the pool runs a part of them at a time; the others are at hand when one is done */
-  return p->metrics.inside[prio] < limit(o, prio) || (prio == GI_PRIO_LEAST && p->metrics.inside[prio] < all && alone(x));
+  uint64_t share = (uint64_t)o->threads / GI_LEAST_SHARE;
+  return p->metrics.inside[prio] < limit(o, prio) || (prio == GI_PRIO_LEAST && p->metrics.inside[prio] < share && alone(x));
 }
 
 static void
@@ -383,7 +383,7 @@ static const struct gi_option iot_table[] = {
     .text = "Most operations of low priority (read, write, fsync) let in at a time." },
   { .name = "least-prio-threads", .key = "performance.least-prio-threads", IOT_LIMIT(GI_PRIO_LEAST), .def = "1",
     .text = "Most reads, writes, fsyncs, checksums and removals of background daemons (rebalance, self-heal) let in at a time while "
-            "others are served; alone they may have thread-count." },
+            "others are served; alone they may have a quarter of thread-count." },
   { .name = "enable-least-priority", .key = "performance.enable-least-priority", .type = GI_OPT_BOOL, IOT_OPT(least), .def = "on",
     .level = 2, .op_version = 1,
     .text = "Give the operations of internal daemons the least priority." },

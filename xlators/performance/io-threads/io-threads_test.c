@@ -109,7 +109,7 @@ test_least_class_beside_others(void **state)
 static void
 test_least_class_alone(void **state)
 {
-  struct fake_stack *s = fake_stack_new("performance/io-threads", "option thread-count 4\n", 1);
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
   fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
   send(s, GI_FOP_READ, &client[0], 0);
   assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
@@ -118,7 +118,7 @@ test_least_class_alone(void **state)
   fake_wait(s, 120 * GI_NSEC_PER_MSEC);
   assert_int_equal(fake_held(s, 0), 1); /* nothing happens by itself… */
   assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
-  assert_int_equal(fake_held(s, 0), 4); /* …an answer makes room for as many as there are workers */
+  assert_int_equal(fake_held(s, 0), 4); /* …an answer makes room for as many as the pool lets the least class have */
   send(s, GI_FOP_READ, &client[0], 1);
   assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 5); /* no more while three are there beside the other's */
