@@ -593,8 +593,12 @@ sim_close(struct gi_reactor *r, int fd)
 void
 sim_socket_free(struct sim_socket *s)
 {
+  struct sim_event *events[] = {&s->ready, &s->syn, &s->fate};
+
   drop_flight(s);
   drop_received(s);
+  for (size_t i = 0; i < GI_ARRAY_LEN(events); i++)
+    sim_event_cancel(s->net->w, events[i]);
   gi_free(s);
 }
 
