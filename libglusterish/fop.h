@@ -128,8 +128,10 @@ struct gi_client_id {
   const char *address; /* "127.0.0.1:1023" */
 };
 
+#define GI_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
+
 struct gi_caller {
-  int32_t pid; /* < 0: internal client (wire.md 1.5) */
+  int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */
   uint32_t uid, gid;
   uint32_t ngroups;
   const uint32_t *groups; /* borrowed: in the fop's arena or longer lived */

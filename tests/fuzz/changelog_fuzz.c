@@ -56,7 +56,7 @@ start(void)
   for (unsigned i = 0; i < RIGS; i++) {
     rigs[i].rig = rig_new(options[i]);
     rig_object(rigs[i].rig, 5, S_IFREG | 0644);
-    rep_heal_begin(&rigs[i].heal, rep_of(rigs[i].rig->s->x), &gfid, REP_PID_SHD);
+    rep_heal_begin(&rigs[i].heal, rep_of(rigs[i].rig->s->x), &gfid, GI_PID_HEAL);
   }
 }
 

@@ -102,7 +102,7 @@ disk_lost(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
   const struct sim_machine *m = arg;
   const struct sim_cluster *c = m->cluster;
   uint64_t number = c->model ? sim_model_lost(c->model, (unsigned)(m - c->machine), head) : 0;
-  if (number && !sim_quorum_met(&c->config, sim_model_left(c->model, number) | (c->config.arbiter ? 1u << (c->config.bricks - 1) : 0)))
+  if (number && !sim_quorum_stored(&c->config, sim_model_left(c->model, number)))
     sim_model_excuse(c->model, number);
 }
 

@@ -93,16 +93,25 @@ fail_a_sync(struct file *t, int pid)
   sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 0);
 }
 
-static void
-what_was_lost_stays_lost_until_it_is_healed(void **state)
+/* The disk has "old", memory "new". */
+static struct file *
+new_file_with_a_loss(void)
 {
   struct file *t = new_file();
 
-  (void)state;
   put(t, APPLICATION, "old");
   assert_int_equal(sync_file(t, APPLICATION), 0);
   put(t, APPLICATION, "new");
   fail_a_sync(t, APPLICATION);
+  return t;
+}
+
+static void
+what_was_lost_stays_lost_until_it_is_healed(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+
+  (void)state;
   assert_int_equal(sync_file(t, APPLICATION), -EIO); /* the disk says yes */
   expect(t, APPLICATION, "new");
   expect(t, HEALER, "old"); /* what the disk has */
@@ -117,13 +126,9 @@ what_was_lost_stays_lost_until_it_is_healed(void **state)
 static void
 a_heal_that_fails_to_sync_must_look_again(void **state)
 {
-  struct file *t = new_file();
+  struct file *t = new_file_with_a_loss();
 
   (void)state;
-  put(t, APPLICATION, "old");
-  assert_int_equal(sync_file(t, APPLICATION), 0);
-  put(t, APPLICATION, "new");
-  fail_a_sync(t, APPLICATION);
   expect(t, HEALER, "old");
   put(t, HEALER, "new");
   fail_a_sync(t, HEALER);

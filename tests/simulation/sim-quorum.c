@@ -23,15 +23,19 @@ sim_quorum_met(const struct sim_cluster_config *config, uint32_t bricks)
   return 2 * have > config->bricks || (2 * have == config->bricks && (bricks & 1));
 }
 
+bool
+sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks)
+{
+  return sim_quorum_met(config, config->arbiter ? bricks | 1u << (config->bricks - 1) : bricks);
+}
+
 void
 sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...)
 {
   const struct sim_cluster_config *config = &c->cluster->config;
   char what[128];
   va_list ap;
-  if (config->arbiter)
-    bricks |= 1u << (config->bricks - 1);
-  if (sim_quorum_met(config, bricks))
+  if (sim_quorum_stored(config, bricks))
     return;
   va_start(ap, fmt);
   vsnprintf(what, sizeof(what), fmt, ap);

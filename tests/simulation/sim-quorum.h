@@ -11,6 +11,8 @@
 
 /* Whether a set of bricks is enough, by the volume's options. */
 bool sim_quorum_met(const struct sim_cluster_config *config, uint32_t bricks);
+/* The same of those that have some data: an arbiter has none, and counts as if it had. */
+bool sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks);
 /* An acknowledged change was found on these bricks: a violation if that is fewer than the quorum. An arbiter is believed. */
 void sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -57,6 +57,15 @@ rep_account_distrust(struct rep_txn *t)
     distrust(t, bad);
 }
 
+/* Those of `by` will tell in the post-op that `whom` missed something. */
+static void
+accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
+{
+  distrust(t, whom);
+  rep_foreach(i, by)
+    t->blame[i] |= whom;
+}
+
 /* What a copy says about names, as opposed to about itself. */
 bool
 rep_account_claims(int err)
@@ -103,9 +112,7 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
   GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
   t->rep->metrics.blames++;
   t->last_kind = fop->kind;
-  distrust(t, stale);
-  rep_foreach(i, good)
-    t->blame[i] |= stale;
+  accuse(t, good, stale);
   t->closing = true;
   rf->ok = 0;
   rf->err = err;
@@ -198,9 +205,7 @@ blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
   if (!right || !strays || !(t->asked || t->dirty_owed))
     return;
   GI_MARK("replicate: blamed for having moved another object");
-  distrust(t, strays);
-  rep_foreach(i, right)
-    t->blame[i] |= strays;
+  accuse(t, right, strays);
 }
 
 static bool

@@ -37,7 +37,7 @@ fulfil(struct wish *w)
   const struct rep_heal_options *o = &rep_opts(w->rep)->heal;
   struct rep_heal h;
 
-  rep_heal_begin(&h, w->rep, &w->inode->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, w->rep, &w->inode->gfid, GI_PID_HEAL);
   h.data = rep_heals_data(o);
   h.metadata = rep_heals_metadata(o);
   h.entry = rep_heals_entries(o);
@@ -134,7 +134,7 @@ heal_metadata_now(void *arg)
   struct rep_heal h;
   int res;
 
-  rep_heal_begin(&h, w->rep, &w->inode->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, w->rep, &w->inode->gfid, GI_PID_HEAL);
   h.metadata = true;
   res = rep_heal_metadata(&h);
   rep_heal_account(&h, res);
@@ -207,7 +207,7 @@ apply_policy(void *arg)
   struct waiting *w = arg;
   struct rep_heal h;
 
-  rep_heal_begin(&h, w->rep, &w->inode->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, w->rep, &w->inode->gfid, GI_PID_HEAL);
   if (S_ISREG(w->inode->mode))
     decide_now(&h, REP_DATA);
   decide_now(&h, REP_META);

@@ -89,3 +89,13 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
   *there = rep->anon_there & mask;
   return gi_inode_get(rep->x->graph, &gfid);
 }
+
+uint32_t
+rep_anon_remove(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask)
+{
+  struct gi_fop *fop = rep_heal_fop(h, directory ? GI_FOP_RMDIR : GI_FOP_UNLINK);
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  fop->args.flags = directory; /* with everything in it */
+  return rep_heal_all(h, fop, mask);
+}

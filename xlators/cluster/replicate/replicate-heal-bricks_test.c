@@ -25,7 +25,7 @@ heal_task(void *arg)
 {
   struct run *run = arg;
 
-  rep_heal_begin(&run->h, run->y->rep, &run->gfid, REP_PID_SHD);
+  rep_heal_begin(&run->h, run->y->rep, &run->gfid, GI_PID_HEAL);
   run->h.data = run->h.metadata = run->h.entry = true;
   run->res = rep_heal_inode(&run->h);
   rep_heal_end(&run->h);

@@ -30,7 +30,7 @@ heal_task(void *arg)
   struct gi_gfid gfid;
 
   memset(&gfid, run->n, sizeof(gfid));
-  rep_heal_begin(&run->h, rep_of(run->r->s->x), &gfid, REP_PID_SHD);
+  rep_heal_begin(&run->h, rep_of(run->r->s->x), &gfid, GI_PID_HEAL);
   run->h.data = run->h.metadata = run->h.entry = true;
   run->h.op = run->op;
   run->h.op_child = run->op_child;

@@ -118,6 +118,7 @@ void
 rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d)
 {
   struct marks m;
+  uint32_t cleared;
 
   memset(d, 0, sizeof(*d));
   d->source = -1;
@@ -130,8 +131,8 @@ rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t lo
   if (!d->sources && type != REP_ENTRY) {
     d->sources = least_accused(v->rep, &m, locked);
     d->contested = d->sources != 0;
-  } else if (type == REP_DATA && arbitrated(v->rep, &m, d)) {
-    d->sources = arbitrated(v->rep, &m, d);
+  } else if (type == REP_DATA && (cleared = arbitrated(v->rep, &m, d))) {
+    d->sources = cleared;
     d->contested = true;
   }
   if (!d->sources) {

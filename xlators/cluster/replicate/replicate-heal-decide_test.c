@@ -34,7 +34,7 @@ begin(const char *options)
   f->r = rig_new(options);
   memset(&gfid, 5, sizeof(gfid));
   rig_object(f->r, 5, S_IFREG | 0644);
-  rep_heal_begin(&f->h, rep_of(f->r->s->x), &gfid, REP_PID_SHD);
+  rep_heal_begin(&f->h, rep_of(f->r->s->x), &gfid, GI_PID_HEAL);
   f->v.rep = f->h.rep;
   return f;
 }

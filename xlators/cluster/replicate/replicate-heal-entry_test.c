@@ -496,7 +496,7 @@ client_works(struct gi_fop *fop, void *arg)
   struct gi_fop *f;
   char name[32];
 
-  if (fop->kind != GI_FOP_MKNOD || fop->caller.pid != REP_PID_SHD || !b->left)
+  if (fop->kind != GI_FOP_MKNOD || fop->caller.pid != GI_PID_HEAL || !b->left)
     return;
   b->left--;
   snprintf(name, sizeof(name), "client%u", b->n++);

@@ -160,7 +160,7 @@ make_anon(void *arg)
   uint32_t there;
   struct gi_inode *anon;
 
-  rep_heal_begin(&h, p->y->rep, &gi_gfid_root, REP_PID_SHD);
+  rep_heal_begin(&h, p->y->rep, &gi_gfid_root, GI_PID_HEAL);
   anon = rep_anon_make(&h, p->y->rep->all, &there);
   assert_int_equal(there, p->y->rep->all);
   gi_inode_unref(&anon);
@@ -173,7 +173,7 @@ purge(void *arg)
   struct purge *p = arg;
   struct rep_heal h;
 
-  rep_heal_begin(&h, p->y->rep, &p->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, p->y->rep, &p->gfid, GI_PID_HEAL);
   p->purged = rep_shd_purge_unreachable(&h);
   rep_heal_end(&h);
 }

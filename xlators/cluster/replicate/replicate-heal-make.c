@@ -227,16 +227,12 @@ leave_anonymous(struct rep_name *n, const struct making *m, uint32_t on)
   char text[GI_UUID_TEXT];
   struct gi_inode *anon;
   struct gi_gfid gfid;
-  struct gi_fop *fop;
 
   if (!on || !rep_anon_used(n->h->rep) || !rep_anon_gfid(n->h->rep, &gfid))
     return;
   anon = gi_inode_get(n->h->rep->x->graph, &gfid);
-  fop = rep_heal_fop(n->h, GI_FOP_UNLINK);
-  gi_gfid_text(&m->st->gfid, text);
-  gi_fop_set_entry(fop, &fop->loc, anon, text);
+  rep_anon_remove(n->h, anon, gi_gfid_text(&m->st->gfid, text), false, on); /* usually it was another one */
   gi_inode_unref(&anon);
-  rep_heal_all(n->h, fop, on); /* usually it was another one */
 }
 
 static int

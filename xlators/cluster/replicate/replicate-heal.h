@@ -16,7 +16,6 @@
 #include "libglusterish/heal-op.h"
 #include "libglusterish/regions.h"
 
-#define REP_PID_SHD (-6)  /* the self-heal (replicate.md 1) */
 #define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
 #define REP_PID_ADD (-12) /* whoever announces a new brick */
 #define REP_HEAL_BLOCK (128u << 10)
@@ -120,6 +119,8 @@ uint32_t rep_round_wait(struct rep_heal *h, struct rep_round *round); /* childre
 
 /* The gfid of the directory where names wait for another (replicate.md 7.8); false if the volume's id is unknown. */
 bool rep_anon_gfid(const struct rep *rep, struct gi_gfid *gfid);
+/* Removes a name there, a directory with everything in it. The children of `mask` where it went. */
+uint32_t rep_anon_remove(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask);
 
 /* ---- locks ---- */
 

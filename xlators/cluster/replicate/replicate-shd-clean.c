@@ -22,17 +22,6 @@ kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t ma
   return rep_heal_all(h, fop, mask);
 }
 
-/* The children where it went. */
-static uint32_t
-purge(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask)
-{
-  struct gi_fop *fop = rep_heal_fop(h, directory ? GI_FOP_RMDIR : GI_FOP_UNLINK);
-
-  gi_fop_set_entry(fop, &fop->loc, anon, name);
-  fop->args.flags = directory; /* with everything in it */
-  return rep_heal_all(h, fop, mask);
-}
-
 /* Every child has answered for the object: those of v->ok have it, the others have not. */
 static bool
 all_sure(const struct rep_view *v)
@@ -54,9 +43,9 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
     bool directory = S_ISDIR(v.stat[child].mode);
 
     if (v.ok == here || (!directory && v.stat[child].nlink > 1))
-      purge(h, anon, name, directory, here);
+      rep_anon_remove(h, anon, name, directory, here);
     else if (kept_by(h, anon, name, v.ok) == v.ok)
-      purge(h, anon, name, directory, v.ok); /* reachable nowhere */
+      rep_anon_remove(h, anon, name, directory, v.ok); /* reachable nowhere */
   }
   rep_view_clear(&v);
 }
@@ -86,7 +75,7 @@ rep_shd_purge_unreachable(struct rep_heal *h)
   rep_view_gfid(h, &h->gfid, h->rep->all, &v);
   if (all_sure(&v) && !has_other_names(&v) && kept_by(h, anon, name, v.ok) == v.ok) {
     GI_MARK("replicate: an object with marks, reachable nowhere, is purged");
-    purged = purge(h, anon, name, S_ISDIR(v.stat[rep_first(v.ok)].mode), v.ok) == v.ok;
+    purged = rep_anon_remove(h, anon, name, S_ISDIR(v.stat[rep_first(v.ok)].mode), v.ok) == v.ok;
   }
   rep_view_clear(&v);
   gi_inode_unref(&anon);

@@ -30,7 +30,7 @@ rep_shd_locate(struct rep_shd *shd)
   struct rep *rep = shd->rep;
   struct rep_heal h;
 
-  rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_SHD);
+  rep_heal_begin(&h, rep, &gi_gfid_root, GI_PID_HEAL);
   rep_foreach(i, rep->up) {
     struct rep_shd_brick *b = &shd->brick[i];
     const char *text;
@@ -58,7 +58,7 @@ rep_shd_count(struct rep_shd *shd, unsigned child)
   bool known = true;
   struct rep_heal h;
 
-  rep_heal_begin(&h, shd->rep, &gi_gfid_root, REP_PID_SHD);
+  rep_heal_begin(&h, shd->rep, &gi_gfid_root, GI_PID_HEAL);
   for (unsigned k = 0; k < GI_ARRAY_LEN(key) && known; k++) {
     struct gi_fop *fop = ask(&h, child, key[k]);
 
@@ -148,7 +148,7 @@ heal_name(struct rep_shd *shd, const struct gi_gfid *parent, const char *name)
   struct rep_heal h;
   int ret;
 
-  rep_heal_begin(&h, shd->rep, parent, REP_PID_SHD);
+  rep_heal_begin(&h, shd->rep, parent, GI_PID_HEAL);
   ret = shd->engine->name(&h, h.inode, name, &gi_gfid_none);
   rep_heal_end(&h);
   return ret;
@@ -171,7 +171,7 @@ rep_shd_heal(void *arg, const struct rep_item *item)
   }
   if (item->name)
     ret = heal_name(shd, &item->parent, item->name);
-  rep_heal_begin(&h, rep, &item->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, rep, &item->gfid, GI_PID_HEAL);
   h.data = h.metadata = h.entry = true;
   if (ret == 0)
     ret = shd->engine->inode(&h);
@@ -342,7 +342,7 @@ pass(struct rep_shd *shd, bool full)
   struct rep_heal h;
 
   count_all(shd);
-  rep_heal_begin(&h, shd->rep, &gi_gfid_root, REP_PID_SHD);
+  rep_heal_begin(&h, shd->rep, &gi_gfid_root, GI_PID_HEAL);
   rep_foreach(i, rep_shd_local(shd)) {
     if (!rep_shd_crawls(shd))
       break;
@@ -372,7 +372,7 @@ clean(struct rep_shd *shd)
   shd->unclean = true;
   if (shd->remaining || rep->up != rep->all || !rep_shd_crawls(shd))
     return;
-  rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_SHD);
+  rep_heal_begin(&h, rep, &gi_gfid_root, GI_PID_HEAL);
   rep_foreach(i, rep_shd_local(shd))
     shd->engine->clean(&h, i);
   rep_heal_end(&h);

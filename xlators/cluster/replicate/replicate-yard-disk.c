@@ -277,7 +277,7 @@ heal(void *arg)
   struct job *job = arg;
   struct rep_heal h;
 
-  rep_heal_begin(&h, job->y->rep, &job->gfid, REP_PID_SHD);
+  rep_heal_begin(&h, job->y->rep, &job->gfid, GI_PID_HEAL);
   h.data = h.metadata = h.entry = true;
   job->result = job->entry_only ? rep_heal_entry(&h) : rep_heal_inode(&h);
   if (!job->entry_only && job->result == REP_HEAL_CLEAN)

@@ -36,7 +36,7 @@ let_through(void *arg)
 static bool
 refused(struct yard_gate *g, const struct gi_fop *fop)
 {
-  if (!g->fail_err[fop->kind] || (g->fail_heal_only && fop->caller.pid != REP_PID_SHD))
+  if (!g->fail_err[fop->kind] || (g->fail_heal_only && fop->caller.pid != GI_PID_HEAL))
     return false;
   if (!g->fail_after[fop->kind])
     return true;

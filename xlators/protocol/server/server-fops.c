@@ -12,7 +12,6 @@
 #include <fcntl.h>
 
 #define SV_READ_MAX (16u << 20) /* bytes; more than any client asks for in one call */
-#define SV_PID_HEAL (-6) /* the self-heal daemon (wire.md 1.5) */
 #define SV_OPVERSION_OWNERS 70000 /* clients since then must show a lock owner */
 
 #define SV_LOCK_KINDS \
@@ -86,7 +85,7 @@ sv_refresh_totals(struct sv_metrics *m)
 static bool
 sv_is_background(const struct gi_fop *fop)
 {
-  return fop->caller.pid == SV_PID_HEAL && !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT);
+  return fop->caller.pid == GI_PID_HEAL && !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT);
 }
 
 static void
@@ -105,7 +104,7 @@ sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
     gi_load_foreground(&sv->load, fop->kind, fop->args.size, fop->start_ns, now);
   if (sv_is_background(fop))
     gi_load_background_end(&sv->load, now);
-  if (fop->caller.pid != SV_PID_HEAL || !c->ours)
+  if (fop->caller.pid != GI_PID_HEAL || !c->ours)
     return;
   gi_load_read(&sv->load, now, &load);
   gi_load_put(gi_fop_rsp_xdata(fop), &load);

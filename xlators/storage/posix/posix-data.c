@@ -11,11 +11,12 @@
 #define INLINE_WRITE_MAX (1u << 20)
 #define DIRECT_ALIGN 512u
 #define HEAL_INLINE_MAX (64u << 10)
+
 /* The bulk of a heal is copied by workers, on every processor, and does not keep applications' requests waiting behind it. */
 static bool
 bulk(const struct gi_fop *fop, uint64_t bytes)
 {
-  return fop->caller.pid == POSIX_PID_HEAL && bytes > HEAL_INLINE_MAX;
+  return fop->caller.pid == GI_PID_HEAL && bytes > HEAL_INLINE_MAX;
 }
 
 /* ---- OPEN ---- */

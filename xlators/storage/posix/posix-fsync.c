@@ -82,7 +82,7 @@ posix_lost(const struct posix_op *op)
 {
   const struct posix_inode *pi = posix_inode_of(op->p, op->fop->fd->inode);
 
-  return pi->healed != pi->losses && op->fop->caller.pid != POSIX_PID_HEAL;
+  return pi->healed != pi->losses && op->fop->caller.pid != GI_PID_HEAL;
 }
 
 void
@@ -106,7 +106,7 @@ posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
   if (op->fop->rsp.ret < 0) {
     if (!GI_BROKEN("take what memory has for what the disk has"))
       pi->losses++;
-  } else if (op->fop->caller.pid == POSIX_PID_HEAL && pi->read_back == op->losses) {
+  } else if (op->fop->caller.pid == GI_PID_HEAL && pi->read_back == op->losses) {
     pi->healed = op->losses;
   }
 }

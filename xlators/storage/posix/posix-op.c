@@ -193,7 +193,7 @@ posix_prepare_fd(struct posix_op *op)
   if (!fd || !fd->inode)
     return EBADF;
   posix_node_prepare(op, OBJ, &fd->inode->gfid, fd->inode);
-  if (op->fop->caller.pid == POSIX_PID_HEAL)
+  if (op->fop->caller.pid == GI_PID_HEAL)
     posix_lost_prepare(op, posix_inode_of(op->p, fd->inode));
   if (fd->anonymous)
     return 0;

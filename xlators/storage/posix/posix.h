@@ -28,7 +28,6 @@
 #define POSIX_HPATH 48          /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
 #define POSIX_LINK_MAX 512      /* longest text of a directory handle (brick.md 2.3) */
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
-#define POSIX_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
 #define POSIX_IO_MAX (4u << 20) /* largest READ served */
 #define POSIX_XATTR_MAX 65536
 
