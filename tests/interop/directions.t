@@ -56,7 +56,7 @@ for kind in real ours; do
 done
 while read -r name ours theirs; do
   for run in ours-on-ours ours-on-real; do is "$(sed -n "s/^$name //p" "$WORK/$run" | cut -d' ' -f1)" "$ours" "$name: $run"; done
-  for run in real-on-ours real-on-real; do is "$(sed -n "s/^$name //p" "$WORK/$run" | cut -d' ' -f1)" "$theirs" "$name: $run"; done
+  for run in real-on-ours real-on-real; do like "$(sed -n "s/^$name //p" "$WORK/$run" | cut -d' ' -f1)" "^($theirs)$" "$name: $run"; done
 done <<<"$(directions expect)"
 # Marks that stay are the same, too.
 alike() { grep -vE '^(e-chain|e-good-ones-differ|e-dirty-sink|e-dirty-source) ' "$WORK/$1"; }
