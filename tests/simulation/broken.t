@@ -15,7 +15,7 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 bring back what good copies lack|7|--workload names --mishaps cut
-bring data to the disk before its counters|118|--workload register --mishaps power-loss,cut,partition
+bring data to the disk before its counters|71|--workload register --mishaps power-loss,brick-crash
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash

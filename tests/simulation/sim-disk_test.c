@@ -387,7 +387,8 @@ the_journal_commits_by_itself(void **state)
     setup(&w, seed);
     assert_int_equal(gi_fs_mkdir(w.fs, w.root, "early", 0755), 0);
     w.now += 6 * 1000000000ull;
-    assert_int_equal(gi_fs_mkdir(w.fs, w.root, "late", 0755), 0);
+    if (seed % 2) /* or nothing happens on it any more */
+      assert_int_equal(gi_fs_mkdir(w.fs, w.root, "late", 0755), 0);
     power_loss(&w);
     assert_true(exists(&w, "early"));
     teardown(&w);

@@ -59,13 +59,14 @@ name_fop(struct rep_name *n, enum gi_fop_kind kind)
   return fop;
 }
 
-/* The same about the object that child `i` shows there. */
+/* The same about the object that child `i` shows there: a brick of ours refuses (ESTALE) to move or remove another one. */
 static struct gi_fop *
 object_fop(struct rep_name *n, enum gi_fop_kind kind, unsigned i)
 {
   struct gi_fop *fop = name_fop(n, kind);
   const struct gi_gfid *gfid = &n->view.stat[i].gfid;
 
+  gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
   if (!gi_gfid_is_none(gfid)) {
     fop->loc.gfid = *gfid;
     fop->loc.inode = gi_inode_get(n->h->rep->x->graph, gfid);
@@ -206,6 +207,7 @@ move_directory(struct rep_name *n, const struct making *m, uint32_t on)
     fop->loc.gfid = m->st->gfid;
     fop->loc.inode = gi_inode_get(n->h->rep->x->graph, &m->st->gfid);
     gi_fop_set_entry(fop, &fop->loc2, n->parent, n->name);
+    gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, &m->st->gfid);
     rep_heal_one(n->h, fop, i);
     if (fop->rsp.ret < 0) {
       err = child_error(n, i, fop->rsp.err);

@@ -9,6 +9,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/rare.h"
+
 struct entry { /* one name as found on disk */
   int dirfd;
   const char *name;
@@ -47,6 +49,19 @@ read_entry(struct posix_op *op, int dirfd, const char *name, struct entry *e)
   e->there = true;
   err = posix_gfid_read(op->p, at, &e->gfid);
   return err == ENODATA ? 0 : err;
+}
+
+/* A healer changes a name for what it saw there, under a lock that this brick forgets when the connection breaks: by now the name may lead
+ * to another object. */
+static bool
+is_expected(const struct posix_op *op, const struct entry *e)
+{
+  struct gi_gfid gfid;
+
+  if (!gi_dict_get_gfid(op->fop->xdata, GI_EXPECTED_KEY, &gfid) || gi_gfid_equal(&gfid, &e->gfid))
+    return true;
+  GI_MARK("posix: a name leads to another object than a healer means");
+  return false;
 }
 
 static bool
@@ -214,6 +229,8 @@ posix_run_unlink(struct posix_op *op)
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   err = read_entry(op, dirfd, fop->loc.name, &e);
+  if (!err && !is_expected(op, &e))
+    err = ESTALE;
   if (!err && S_ISDIR(e.st.st_mode))
     err = EISDIR;
   if (err)
@@ -264,6 +281,8 @@ posix_run_rmdir(struct posix_op *op)
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   err = read_entry(op, dirfd, fop->loc.name, &e);
+  if (!err && !is_expected(op, &e))
+    err = ESTALE;
   if (!err && !S_ISDIR(e.st.st_mode))
     err = ENOTDIR;
   if (err)
@@ -424,6 +443,8 @@ posix_run_rename(struct posix_op *op)
   if (dirfd2 < 0)
     return posix_err(op, -dirfd2);
   err = read_entry(op, dirfd, fop->loc.name, &from);
+  if (!err && !is_expected(op, &from))
+    err = ESTALE;
   if (!err) {
     err = read_entry(op, dirfd2, fop->loc2.name, &to);
     err = err == ENOENT ? 0 : err;

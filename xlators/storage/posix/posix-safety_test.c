@@ -354,6 +354,39 @@ health_is_checked(void **state)
   brick_free(b);
 }
 
+/* What is not the object that a healer means stays where it is. */
+static struct gi_fop *
+meaning(struct brick *b, enum gi_fop_kind kind, const char *name, const struct gi_gfid *gfid)
+{
+  struct gi_fop *f = brick_fop(b, kind);
+
+  set_entry(f, ROOT, name);
+  if (kind == GI_FOP_RENAME)
+    set_entry2(f, ROOT, "g");
+  f->args.flags = kind == GI_FOP_RMDIR;
+  gi_dict_set_gfid(gi_fop_xdata(f), GI_EXPECTED_KEY, gfid);
+  return brick_run(b, f);
+}
+
+static void
+only_the_object_that_is_meant_loses_its_name(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid f = brick_gfid(b), d = brick_gfid(b);
+
+  (void)state;
+  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 0644, &f));
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  assert_fails(meaning(b, GI_FOP_RENAME, "f", &d), ESTALE);
+  assert_fails(meaning(b, GI_FOP_UNLINK, "f", &d), ESTALE);
+  assert_fails(meaning(b, GI_FOP_UNLINK, "f", &gi_gfid_none), ESTALE);
+  assert_fails(meaning(b, GI_FOP_RMDIR, "d", &f), ESTALE);
+  assert_ok(meaning(b, GI_FOP_RENAME, "f", &f));
+  assert_ok(meaning(b, GI_FOP_UNLINK, "g", &f));
+  assert_ok(meaning(b, GI_FOP_RMDIR, "d", &d));
+  brick_free(b);
+}
+
 int
 main(void)
 {
@@ -367,6 +400,7 @@ main(void)
     cmocka_unit_test(absurd_numbers_are_refused),
     cmocka_unit_test(kinds_of_other_layers_are_refused),
     cmocka_unit_test(empty_requests_are_survived),
+    cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
   };
   const struct CMUnitTest once[] = {
     cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),

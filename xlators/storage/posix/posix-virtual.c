@@ -26,9 +26,22 @@ answer_bytes(struct posix_op *op, const void *data, size_t len)
   return posix_ok(op, (int64_t)len);
 }
 
-/* The volume path that one gfid2path value ("<parent gfid>/<name>") stands for; NULL if the parent is gone. */
+/* Whether the name leads to the object: a record is made after its name and goes after it, so lost power leaves wrong ones. */
+static bool
+is_name_of(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct stat *object)
+{
+  int dir = posix_handle_open_dir(p, parent);
+  struct stat st;
+  bool same = dir >= 0 && gi_fs_stat(p->fs, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == object->st_ino;
+
+  if (dir >= 0)
+    gi_fs_close(p->fs, dir);
+  return same;
+}
+
+/* The volume path that one gfid2path value ("<parent gfid>/<name>") of an object, ended by NUL, stands for; NULL if it is gone. */
 static char *
-path_of_record(const struct posix *p, const char *record, size_t len)
+path_of_record(const struct posix *p, const char *record, size_t len, const struct stat *object)
 {
   struct gi_gfid parent;
   char text[GI_UUID_TEXT];
@@ -40,7 +53,7 @@ path_of_record(const struct posix *p, const char *record, size_t len)
   if (!gi_gfid_parse(text, &parent))
     return NULL;
 
-  GI_CLEANUP_FREE char *dir = posix_dir_path(p, &parent);
+  GI_CLEANUP_FREE char *dir = is_name_of(p, &parent, record + 37, object) ? posix_dir_path(p, &parent) : NULL;
 
   if (!dir)
     return NULL;
@@ -79,7 +92,7 @@ paths_of(struct posix_op *op, struct posix_at at, const struct stat *st, bool fi
     if (strncmp(s, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) != 0)
       continue;
     n = posix_at_get_alloc(op->p, at, s, &record);
-    one = n > 0 ? path_of_record(op->p, record, (size_t)n) : NULL;
+    one = n > 0 ? path_of_record(op->p, record, (size_t)n, st) : NULL;
     if (!one)
       continue;
     paths = join(paths, op->p->cfg.separator, one);

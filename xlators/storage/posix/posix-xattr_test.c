@@ -521,6 +521,29 @@ attributes_change_in_order(void **state)
   brick_free(b);
 }
 
+static void
+a_note_of_a_name_that_leads_elsewhere_is_not_believed(void **state)
+{
+  static const char notes[][60] = {"00000000-0000-0000-0000-000000000001/other", "00000000-0000-0000-0000-000000000001/none",
+                                   "00000000-0000-0000-0000-0000000000aa/f"};
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  char path[PATH_MAX], key[64];
+  struct gi_fop *f;
+
+  (void)state;
+  file(b, "other");
+  brick_path(b, path, "f");
+  for (size_t i = 0; i < GI_ARRAY_LEN(notes); i++) {
+    snprintf(key, sizeof(key), "trusted.gfid2path.%016zx", i);
+    assert_int_equal(setxattr(path, key, notes[i], strlen(notes[i]), 0), 0);
+  }
+  f = brick_getxattr(b, &g, "glusterfs.gfidtopath");
+  assert_ok(f);
+  assert_value(f, "glusterfs.gfidtopath", "/f", 2);
+  brick_free(b);
+}
+
 int
 main(void)
 {
@@ -539,6 +562,7 @@ main(void)
     cmocka_unit_test(without_ctime_the_kernels_times_count),
     cmocka_unit_test(whole_times_can_be_given),
     cmocka_unit_test(attributes_change_in_order),
+    cmocka_unit_test(a_note_of_a_name_that_leads_elsewhere_is_not_believed),
   };
   const struct CMUnitTest slow[] = {cmocka_unit_test(times_reach_the_disk_within_a_second)};
 
