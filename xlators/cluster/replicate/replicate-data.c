@@ -103,7 +103,10 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
 
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
       rep_data_shorten(child);
-    rep_fan_send(&rf->fan, child, i, 0);
+    if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
+      rep_session_send_fsync(t, &rf->fan, child, i);
+    else
+      rep_fan_send(&rf->fan, child, i, 0);
   }
   gi_dict_unref(&xdata);
   rep_fan_finish(&rf->fan);
@@ -200,13 +203,26 @@ compare_sizes(struct rep_txn *t, struct gi_fop *fop)
   t->closing = true; /* the marks are due now */
 }
 
+/* How far all copies that took a write reach: what lies before that does not change their sizes. */
+static void
+note_within(struct rep_txn *t, const struct rep_fan *fan)
+{
+  struct rep_inode *ri = rep_inode(t->rep, t->inode);
+
+  ri->within = fan->ok & ~t->rep->arbiter ? UINT64_MAX : 0;
+  rep_foreach(i, fan->ok & ~t->rep->arbiter)
+    if (fan->reply[i]->rsp.post.size < ri->within)
+      ri->within = fan->reply[i]->rsp.post.size;
+}
+
 void
 rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
 
   compare_sizes(t, fop);
-
+  if (fop->kind != GI_FOP_FSYNC && fop->kind != GI_FOP_COPY_FILE_RANGE)
+    note_within(t, &rf->fan);
   if (rf->fan.ok && unstable(fop, &rf->fan)) {
     t->unstable++;
     t->cut_by_name |= fop->kind == GI_FOP_TRUNCATE && fop->args.offset && t->rep->regions;
@@ -217,6 +233,7 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
   if (!t->closing && others_wait(&rf->fan)) {
     t->rep->metrics.contentions++;
     GI_MARK("replicate: a reply tells that others wait for the lock");
+    rep_session_disputed(t->rep, t->inode);
     t->closing = true;
   }
   if (last_fsync(fop))
@@ -304,6 +321,15 @@ data_opened(struct gi_fop *fop, int err)
     rep_session_submit(rep, fop, REP_DATA);
   else
     fsync_without_session(rep, fop);
+}
+
+void
+rep_data_again(struct rep *rep, struct gi_fop *fop)
+{
+  if (rep_fop(rep, fop)->must_fail)
+    rep_session_submit(rep, fop, REP_DATA);
+  else
+    data_opened(fop, 0);
 }
 
 void

@@ -8,11 +8,16 @@
  *
  * It is given up at once when another client waits for the lock, a child failed
  * or changed state, the fd is flushed, or the graph goes. Operations that come
- * while it ends are frozen and begin the next session.
+ * while it ends are frozen and begin the next session. After somebody waited,
+ * writes lock only the bytes they change for a while, each in a session of its
+ * own (doc/decisions/0014).
  */
 #include "replicate-txn.h"
 
 #include "libglusterish/rare.h"
+
+#define NARROW_MIN_NS (64 * GI_NSEC_PER_MSEC)
+#define NARROW_MAX_NS GI_NSEC_PER_SEC
 
 static bool
 overlap(const struct rep *rep, struct gi_fop *a, struct gi_fop *b)
@@ -186,22 +191,57 @@ rep_session_refused(struct rep_txn *t, int err)
 
 /* ---- beginning and joining ---- */
 
+void
+rep_session_disputed(struct rep *rep, struct gi_inode *inode)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+  uint64_t now = gi_now(rep->x->reactor);
+
+  if (now < ri->narrow_until)
+    return;
+  /* It goes on, if the whole file was asked for again and that did not last. */
+  ri->narrow_ns = now - ri->narrow_until < NARROW_MAX_NS && ri->narrow_ns ? 2 * ri->narrow_ns : NARROW_MIN_NS;
+  if (ri->narrow_ns > NARROW_MAX_NS)
+    ri->narrow_ns = NARROW_MAX_NS;
+  ri->narrow_until = now + ri->narrow_ns;
+}
+
+/* While a heal or another client goes over the file, asking for all of it means to wait for every block that is in work. What changes
+ * the size still does: a copy that has lost its end shows when the sizes are compared, under that lock. */
+static bool
+narrow(const struct rep_txn *t, struct gi_fop *fop)
+{
+  const struct rep_inode *ri = rep_inode(t->rep, t->inode);
+
+  if (!rep_opts(t->rep)->eager_lock)
+    return !rep_opts(t->rep)->full_lock;
+  return fop->kind == GI_FOP_WRITE && gi_now(t->rep->x->reactor) < ri->narrow_until && rep_fop(t->rep, fop)->end <= ri->within;
+}
+
 /* The whole file, so that others can join; or only what one operation changes, which nobody joins (replicate.md 6.2). */
 static void
 set_lock_range(struct rep_txn *t, struct gi_fop *fop)
 {
-  const struct rep_options *o = rep_opts(t->rep);
   struct rep_target *g = &t->target[0];
 
   if (t->type == REP_META)
     g->start = REP_META_START;
-  else if (!o->full_lock && !o->eager_lock && !t->rep->arbiter && fop->kind != GI_FOP_FSYNC) {
+  else if (!t->rep->arbiter && fop->kind != GI_FOP_FSYNC && narrow(t, fop)) {
     const struct rep_fop *rf = rep_fop(t->rep, fop);
 
     t->alone = true;
     g->start = rf->start;
     g->len = rf->end == UINT64_MAX ? 0 : rf->end - rf->start;
   }
+}
+
+void
+rep_session_narrow(struct rep_txn *t)
+{
+  struct gi_fop *fop = gi_list_first(&t->queue, struct gi_fop, link);
+
+  if (t->type == REP_DATA && !t->alone && !gi_list_empty(&t->queue) && t->queue.next == t->queue.prev && fop->kind != GI_FOP_COPY_FILE_RANGE)
+    set_lock_range(t, fop);
 }
 
 static void
@@ -229,6 +269,40 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
   rep_txn_start(t);
 }
 
+/* The fsync at the session's end was sent after every write that was answered so far: it is what this one asks for. */
+static bool
+is_synced_with(const struct rep_txn *t, struct gi_fop *fop)
+{
+  return t->state == REP_DURABLE && fop->kind == GI_FOP_FSYNC && fop->args.datasync && !rep_fop(t->rep, fop)->must_fail &&
+         gi_list_empty(&rep_inode(t->rep, t->inode)->frozen[REP_DATA]);
+}
+
+void
+rep_session_synced(struct rep_txn *t, struct rep_fan *fan)
+{
+  struct rep_inode *ri = rep_inode(t->rep, t->inode);
+  uint32_t told = fan->ok & t->good & ~t->rep->arbiter;
+  struct gi_list later;
+
+  gi_list_init(&later);
+  while (!gi_list_empty(&t->syncing)) {
+    struct gi_fop *fop = gi_list_first(&t->syncing, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    if (fan->failed || !told || !rep_quorum(t->rep, fan->ok) || !rep_undisturbed(t->rep, t->generation)) {
+      gi_list_add_tail(&later, &fop->link); /* it is done again, and then told */
+      continue;
+    }
+    GI_MARK("replicate: the fsync at a session's end was an application's too");
+    fop->rsp.ret = 0;
+    fop->rsp.pre = fan->reply[__builtin_ctz(told)]->rsp.pre;
+    fop->rsp.post = fan->reply[__builtin_ctz(told)]->rsp.post;
+    gi_fop_answer(fop, t->rep->x);
+  }
+  gi_list_splice_tail(&later, &ri->frozen[REP_DATA]);
+  gi_list_splice_tail(&ri->frozen[REP_DATA], &later);
+}
+
 static bool
 joinable(const struct rep_txn *t)
 {
@@ -250,7 +324,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
     return;
   }
   if (!joinable(t) || fop->kind == GI_FOP_COPY_FILE_RANGE) {
-    gi_list_add_tail(&ri->frozen[type], &fop->link);
+    gi_list_add_tail(is_synced_with(t, fop) ? &t->syncing : &ri->frozen[type], &fop->link);
     if (!t->closing)
       rep_session_close(t);
     return;
@@ -277,7 +351,10 @@ rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type)
     struct gi_fop *fop = gi_list_first(&again, struct gi_fop, link);
 
     gi_list_del(&fop->link);
-    rep_session_submit(rep, fop, type);
+    if (type == REP_DATA)
+      rep_data_again(rep, fop);
+    else
+      rep_session_submit(rep, fop, type);
   }
 }
 
@@ -294,6 +371,8 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
   for (int type = 0; inode && type < 2; type++) {
     struct rep_txn *t = rep_inode(rep, inode)->session[type];
 
+    if (t && type == REP_DATA)
+      rep_session_disputed(rep, inode);
     if (t && !t->closing) {
       rep->metrics.contentions++;
       GI_MARK("replicate: told that another client waits for the lock");
@@ -303,19 +382,46 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
   gi_inode_unref(&inode);
 }
 
-void
-rep_sessions_flush(struct rep *rep)
+static void
+close_all(struct rep *rep, bool meta)
 {
   bool again = true;
 
   while (again) { /* closing one may end it and change the list */
     again = false;
     gi_list_foreach(t, &rep->txns, struct rep_txn, link) {
-      if (t->type != REP_ENTRY && !t->closing) {
+      if (!t->closing && (t->type == REP_DATA || (t->type == REP_META && meta))) {
         rep_session_close(t);
         again = true;
         break;
       }
     }
   }
+}
+
+void
+rep_sessions_flush(struct rep *rep)
+{
+  close_all(rep, true);
+}
+
+void
+rep_sessions_lost(struct rep *rep, unsigned child)
+{
+  gi_list_foreach(t, &rep->txns, struct rep_txn, link)
+    if (t->type == REP_DATA && (t->unstable > t->stable || !gi_list_empty(&t->running)))
+      t->gone |= 1u << child;
+  close_all(rep, false);
+}
+
+void
+rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child)
+{
+  if (!((t->gone >> child) & 1)) {
+    rep_fan_send(fan, fsync, child, 0);
+    return;
+  }
+  if ((t->rep->connected >> child) & 1)
+    GI_MARK("replicate: not synced by a brick that has been away since the write");
+  rep_fan_refuse(fan, fsync, child, ENOTCONN);
 }

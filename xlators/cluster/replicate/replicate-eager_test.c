@@ -257,7 +257,7 @@ generation_change_closes_a_session(void **state)
   rig_forget(r);
   rig_run(r, f = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
   rig_done(f, BRICK_PAGE, 0);
-  rig_log(r, 0, "X:d-1 U:0 L:0 X:2d+1,d+1 WRITE");
+  rig_log(r, 0, "L:0 X:2d+1,d+1 WRITE"); /* the first ended when the child went */
   rig_up(r, 2);
   rig_forget(r);
   rig_run(r, f = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
@@ -265,6 +265,24 @@ generation_change_closes_a_session(void **state)
   rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
   rig_log(r, 2, "L:0 X:d+1 WRITE");
   rig_marks(r, 0, 5, "2d1,D:d1");
+  rig_free_clean(r);
+}
+
+/* It may have lost power in between: that an fsync succeeds now means nothing. */
+static void
+brick_away_since_the_write_has_not_synced_it(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *s;
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_down(r, 2);
+  rig_up(r, 2);
+  rig_run(r, s = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(s, 0, 0);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_marks(r, 0, 5, "2d1");
   rig_free_clean(r);
 }
 
@@ -412,10 +430,107 @@ late_open_on_a_child_that_came_back(void **state)
   rig_free_clean(r);
 }
 
+/* A heal goes over the file: who asked for all of it would wait for every block in work. */
+static void
+disputed_file_is_locked_in_parts(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  brick_resize(brick_object(&r->brick[0], 5), 1000);
+  brick_resize(brick_object(&r->brick[1], 5), 1000);
+  brick_resize(brick_object(&r->brick[2], 5), 1000);
+  r->brick[1].lock_count = 2;
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
+  r->brick[1].lock_count = 1;
+  rig_run(r, f = rig_write(r, fd, 100, 10));
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:100+10 X:d+1 WRITE FSYNC X:d-1 U:100+10");
+  rig_run(r, f = rig_write(r, fd, 995, 10)); /* makes it longer: sizes are compared under the whole lock */
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_forget(r);
+  fake_wait(r->s, 100 * GI_NSEC_PER_MSEC);
+  rig_run(r, f = rig_write(r, fd, 100, 10));
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
+/* A dispute that goes on is not looked for each time. */
+static void
+refused_write_waits_for_its_own_bytes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  rig_run(r, f = rig_write(r, fd, 0, 100));
+  rig_done(f, 100, 0);
+  rig_forget(r);
+  r->brick[1].fail_once[GI_FOP_FINODELK] = EAGAIN;
+  rig_run(r, f = rig_write(r, fd, 10, 20));
+  rig_done(f, 20, 0);
+  rig_log(r, 0, "L:0 U:0 W:10+20 X:d+1 WRITE FSYNC X:d-1 U:10+20");
+  rig_log(r, 1, "L:0 W:10+20 X:d+1 WRITE FSYNC X:d-1 U:10+20");
+  fake_wait(r->s, 70 * GI_NSEC_PER_MSEC);
+  r->brick[1].fail_once[GI_FOP_FINODELK] = EAGAIN;
+  rig_run(r, f = rig_write(r, fd, 10, 20));
+  rig_done(f, 20, 0);
+  rig_forget(r);
+  fake_wait(r->s, 70 * GI_NSEC_PER_MSEC); /* it is twice as long now */
+  rig_run(r, f = rig_write(r, fd, 10, 20));
+  rig_done(f, 20, 0);
+  rig_log(r, 0, "L:10+20 X:d+1 WRITE FSYNC X:d-1 U:10+20");
+  rig_free_clean(r);
+}
+
+/* The fsync at a session's end was sent after the write was answered: it is what the application asks for now. */
+static void
+fsync_is_done_by_the_session_that_ends(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *w, *s;
+
+  r->brick[1].lock_count = 2;
+  rig_hold(r, 2, GI_FOP_FSYNC);
+  rig_run(r, w = rig_write(r, fd, 0, 10));
+  rig_done(w, 10, 0);
+  s = rig_fd(r, GI_FOP_FSYNC, fd);
+  s->args.datasync = 1;
+  rig_run(r, s);
+  assert_false(s->answered);
+  rig_release(r, 2, GI_FOP_FSYNC);
+  rig_done(s, 0, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
+  /* It failed on one: that one is blamed, and the application's is done again. */
+  rig_hold(r, 2, GI_FOP_FSYNC);
+  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, w = rig_write(r, fd, 0, 10));
+  s = rig_fd(r, GI_FOP_FSYNC, fd);
+  s->args.datasync = 1;
+  rig_run(r, s);
+  assert_false(s->answered);
+  rig_release(r, 2, GI_FOP_FSYNC);
+  rig_done(s, 0, 0);
+  rig_log(r, 0, "L:0+10 X:d+1 WRITE FSYNC X:1d+1,d-1 U:0+10 FSYNC");
+  rig_marks(r, 0, 5, "1d1");
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(brick_away_since_the_write_has_not_synced_it),
+      cmocka_unit_test(disputed_file_is_locked_in_parts),
+      cmocka_unit_test(refused_write_waits_for_its_own_bytes),
+      cmocka_unit_test(fsync_is_done_by_the_session_that_ends),
       cmocka_unit_test(overlapping_writes_keep_their_order),
       cmocka_unit_test(writes_during_the_first_lock_share_it),
       cmocka_unit_test(fsync_does_not_overtake),

@@ -99,6 +99,18 @@ rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned t
 }
 
 void
+rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child, int err)
+{
+  rep_fop(fan->rep, fop)->child = (uint8_t)child;
+  fan->outstanding++;
+  fan->rep->outstanding++;
+  fan->sent |= 1u << child;
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+  fan_reply(fop, fan);
+}
+
+void
 rep_fan_finish(struct rep_fan *fan)
 {
   fan_put(fan);

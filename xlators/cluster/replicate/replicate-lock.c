@@ -164,6 +164,7 @@ undone(struct rep_fan *fan)
 
   t->state = REP_LOCK_SERIAL;
   t->serial_target = t->serial_child = 0;
+  rep_session_narrow(t);
   serial_next(t);
 }
 
@@ -179,6 +180,8 @@ tried(struct rep_fan *fan)
     return;
   }
   t->rep->metrics.lock_conflicts++;
+  if (t->type == REP_DATA)
+    rep_session_disputed(t->rep, t->inode);
   GI_MARK("replicate: locks tried together, one refused: one after another");
   rep_txn_lock_in_turn(t);
 }

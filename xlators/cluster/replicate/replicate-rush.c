@@ -164,6 +164,8 @@ met_somebody(struct rep_txn *t)
 {
   GI_MARK("replicate: met another client while locking and doing in one message");
   t->rep->metrics.lock_conflicts++;
+  if (t->type == REP_DATA)
+    rep_session_disputed(t->rep, t->inode);
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_inode(t->rep, t->log[l].inode)->met = PAUSE;
 }

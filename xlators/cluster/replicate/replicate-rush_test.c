@@ -159,6 +159,7 @@ test_not_tried(void **state)
   g->args.flags = 1; /* XATTR_CREATE */
   rig_run(r, g);
   rig_log_all(r, "L:m SETXATTR U:m");
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd)); /* a session ends with the connection */
   fake_event(r->s, 1, GI_EVENT_CHILD_DOWN, NULL);
   fake_event(r->s, 1, GI_EVENT_CHILD_UP, "something else"); /* one brick that does not understand it */
   fake_settle(r->s);

@@ -39,6 +39,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
   gi_list_init(&t->queue);
   gi_list_init(&t->running);
   gi_list_init(&t->held);
+  gi_list_init(&t->syncing);
   gi_list_add_tail(&rep->txns, &t->link);
   rep->metrics.transactions++;
   return t;
@@ -395,6 +396,7 @@ durable_done(struct rep_fan *fan)
   uint32_t ok = fan->ok, failed = fan->failed, lost = rep_account_lost(fan);
 
   rep_regions_sync_failed(t, fan);
+  rep_session_synced(t, fan);
   rep_fan_clear(fan);
   if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed)) {
     GI_MARK("replicate: the fsync of a session failed, the next one will tell");
@@ -433,7 +435,7 @@ rep_txn_finish(struct rep_txn *t)
     gi_fop_set_fd(fop, t->fd);
     fop->args.datasync = 1;
     fop->xdata = gi_dict_ref(t->rep->durable_xdata);
-    rep_fan_send(&t->fan, fop, i, 0);
+    rep_session_send_fsync(t, &t->fan, fop, i);
   }
   rep_fan_finish(&t->fan);
 }
@@ -448,7 +450,7 @@ rep_txn_end(struct rep_txn *t)
   struct gi_fop *fop = t->fop;
   enum rep_type type = t->type;
 
-  GI_ASSERT(gi_list_empty(&t->queue) && gi_list_empty(&t->running) && gi_list_empty(&t->held));
+  GI_ASSERT(gi_list_empty(&t->queue) && gi_list_empty(&t->running) && gi_list_empty(&t->held) && gi_list_empty(&t->syncing));
   gi_list_del(&t->link);
   gi_timer_finish(&t->delay);
   rep_regions_forget(t);

@@ -64,6 +64,7 @@ struct rep_txn {
   uint32_t active;     /* …and passed the pre-op: operations go there */
   uint32_t accused;    /* in any of the logs */
   uint32_t good;       /* active ones nobody accuses */
+  uint32_t gone;       /* data: were disconnected since, when something was not synced yet; whoever is back may have lost it */
   uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
   uint32_t told;       /* whom the pre-op has blamed: those who take no part */
   uint32_t telling;    /* those of them that the round under way blames */
@@ -94,6 +95,7 @@ struct rep_txn {
   struct gi_list queue;   /* struct gi_fop.link: wait for the lock or for an overlapping operation */
   struct gi_list running;
   struct gi_list held;    /* done, to be answered after the post-op */
+  struct gi_list syncing; /* REP_DURABLE: fsyncs of applications that this one does for them */
   struct gi_timer delay;
 };
 
@@ -158,6 +160,13 @@ void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
 void rep_sessions_flush(struct rep *rep); /* closes all */
+void rep_sessions_lost(struct rep *rep, unsigned child); /* it is disconnected: data sessions are over, and what it had not synced is in doubt */
+/* Sends an fsync to a child, or lets it fail there: what a brick has lost with its power no fsync afterwards brings back. */
+void rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child);
+/* Another client, or a heal, wants a part of the file: for a while writers lock no more than they write. */
+void rep_session_disputed(struct rep *rep, struct gi_inode *inode);
+void rep_session_narrow(struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
+void rep_session_synced(struct rep_txn *t, struct rep_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 
 /* ---- replicate-regions.c ---- */
 void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync); /* it is about to be sent */
@@ -178,6 +187,7 @@ void rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is l
 
 /* ---- the bindings ---- */
 void rep_data_submit(struct rep *rep, struct gi_fop *fop); /* opens the fd where it is missing, then rep_session_submit */
+void rep_data_again(struct rep *rep, struct gi_fop *fop);  /* it waited for the end of a session */
 /* The copy of a WRITE for the arbiter: one byte stands for the data (replicate.md 8). */
 void rep_data_shorten(struct gi_fop *write);
 void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */

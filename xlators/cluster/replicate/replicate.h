@@ -119,6 +119,9 @@ struct rep_inode {
   int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
   uint64_t choice_until;                 /* …until this time, or until the set of children changes */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
+  uint32_t narrow_ns;                    /* for how long writers lock their own bytes only, after others wanted the file… */
+  uint64_t narrow_until;                 /* …until this time */
+  uint64_t within;                       /* bytes: so long was the shortest copy that took our last write */
   uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
@@ -151,6 +154,7 @@ struct rep_fan {
 
 void rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg);
 void rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned tag); /* consumes fop */
+void rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child, int err); /* as if sent, and answered with that error */
 void rep_fan_finish(struct rep_fan *fan); /* all sent: `done` runs now or later, exactly once */
 void rep_fan_clear(struct rep_fan *fan);  /* drops the kept replies */
 /* Sends a copy of the fop itself to every child of `mask` and finishes. */
