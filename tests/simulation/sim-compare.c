@@ -19,8 +19,9 @@
 static const char *const ignored[] = {"trusted.afr.",        "security.selinux",       "trusted.glusterfs.quota.size",
                                       "trusted.gfs.squota.", "trusted.glusterfs.mdata"};
 
-/* A brick's own note of an object's names, in the object and so not made durable with the directory. Power lost between the two leaves a
- * note too many or too few; nothing marks it, nobody heals it, and the brick looks at the name before it tells a path. */
+/* A brick's own note of an object's names, in the object and so not made durable with the directory. Power lost between the two, or an
+ * attribute that cannot be changed when the name has been, leaves a note too many or too few; nothing marks it, nobody heals it, and the
+ * brick looks at the name before it tells a path. */
 #define NOTE_OF_NAME "trusted.gfid2path."
 
 struct look {
@@ -338,6 +339,12 @@ same_below(struct look *l, const char *path, const struct sim_inode *a, const st
   return true;
 }
 
+static bool
+wrong_notes(const struct sim_disk *d)
+{
+  return d->lost_calls || d->count[SIM_FAULT_ATTR] || d->count[SIM_FAULT_ATTR_SPACE];
+}
+
 bool
 sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len)
 {
@@ -348,7 +355,7 @@ bool
 sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, bool no_content, char *why,
                   size_t len)
 {
-  struct look l = {.why = why, .len = len, .no_content = no_content, .no_notes = a->lost_calls || b->lost_calls};
+  struct look l = {.why = why, .len = len, .no_content = no_content, .no_notes = wrong_notes(a) || wrong_notes(b)};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
   return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) &&

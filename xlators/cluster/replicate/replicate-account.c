@@ -57,11 +57,14 @@ rep_account_distrust(struct rep_txn *t)
     distrust(t, bad);
 }
 
-/* Those of `by` will tell in the post-op that `whom` missed something. */
+/* Those of `by` will tell in the post-op that `whom` did what it should not. If they are no quorum it tells so itself, too: else it and
+ * a third could soon be a quorum that knows of nothing wrong. */
 static void
 accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
 {
   distrust(t, whom);
+  if (!rep_quorum(t->rep, by))
+    by |= whom;
   rep_foreach(i, by)
     t->blame[i] |= whom;
 }
@@ -115,6 +118,7 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
   accuse(t, good, stale);
   t->closing = true;
   rf->ok = 0;
+  rf->refused = good;
   rf->err = err;
   return true;
 }
@@ -376,6 +380,8 @@ rep_account_answer_held(struct rep_txn *t)
     /* A success without a durable record of who missed it would be a lie. */
     if (!rf->err && !rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
       rf->err = ENOTCONN;
+    if (rf->refused && (rf->fan.ok & ~t->post_ok) && !rep_quorum(t->rep, rf->refused & t->post_ok))
+      rf->err = ENOTCONN; /* not every copy where it was done is known to be wrong, by itself or by a quorum */
     rep_account_reply(t, fop);
     gi_fop_answer(fop, t->rep->x);
   }

@@ -117,7 +117,7 @@ readdir_begin(struct gi_fop *fop, int err)
   }
   readable = rep_readable(rep, dir, true) & rep->up;
   if (!readable)
-    readable = rep_accused_views(rep);
+    readable = rep_accused_views(rep, dir);
   if (!readable) {
     rep_answer(rep, fop, -1, rep_unreadable(rep));
     return;

@@ -392,13 +392,30 @@ accuse_themselves(const struct rep_view *v, uint32_t mask)
   return false;
 }
 
+/* Nobody is free of accusations. What was acknowledged is on a quorum, which accuses whoever missed it: who has fewer accusers missed
+ * nothing but what was never acknowledged, or was lost with the power. */
+static uint32_t
+outdated(const struct rep_view *v, const struct rep_direction *d)
+{
+  struct marks m;
+  uint32_t set;
+
+  if (!rep_quorums_meet(v->rep))
+    return 0;
+  read_marks(v, REP_ENTRY, d->locked, &m);
+  set = (d->locked & ~least_accused(v->rep, &m, d->locked)) | m.self_accused;
+  return set == d->locked ? 0 : set;
+}
+
 static void
 choose_entry(const struct rep_view *v, struct rep_direction *d)
 {
   /* Good copies that know nothing of what the others missed: names that only the others have must not be lost. */
   bool ignorant = d->sinks && blame_nobody(v, d->sources);
 
-  if (d->split_brain || ignorant)
+  if (d->split_brain)
+    merge(d, outdated(v, d));
+  else if (ignorant)
     merge(d, 0);
   else if (any_witness(d, d->locked))
     merge(d, accuse_themselves(v, d->sources) ? 0 : d->sinks);

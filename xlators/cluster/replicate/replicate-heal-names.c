@@ -152,15 +152,26 @@ keep_error(int have, int next)
   return next ? next : have;
 }
 
+static bool
+outnumber(uint32_t a, uint32_t b)
+{
+  int na = __builtin_popcount(a), nb = __builtin_popcount(b);
+
+  return na > nb || (na && na == nb && rep_first(a) < rep_first(b));
+}
+
 /* A directory has one name. Where a quorum has this one under another, and too few have it here for that to have been acknowledged and
  * not undone, it was moved, and whoever has it here has lost that: with its power, or the move failed. Nobody needs to be accused. It
- * is kept in the anonymous directory, from where it gets the other name. */
+ * is kept in the anonymous directory, from where it gets the other name. Where neither name is on a quorum either is right, but not
+ * what copies show that are known to have missed something; the one that fewer have goes. */
 static bool
 moved_away(const struct rep_name *n, uint32_t owners)
 {
   const struct rep *rep = n->h->rep;
+  uint32_t missed = n->d.merge ? n->d.stale : n->d.sinks;
 
-  return n->elsewhere && rep_quorums_meet(rep) && rep_quorum(rep, n->elsewhere) && !rep_quorum(rep, owners);
+  return n->elsewhere && rep_quorums_meet(rep) && !rep_quorum(rep, owners) &&
+         (rep_quorum(rep, n->elsewhere) || outnumber(n->elsewhere & ~missed, owners));
 }
 
 /* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */

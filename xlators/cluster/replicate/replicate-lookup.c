@@ -79,8 +79,10 @@ parent_view(const struct rep *rep, const struct gi_loc *loc)
 
   if (parent && rep_inode(rep, parent)->generation)
     mask = rep_inode(rep, parent)->data_readable;
+  if (!mask)
+    mask = rep->all & ~rep_inode(rep, parent)->outdated;
   gi_inode_unref(&parent);
-  return mask ? mask : rep->all;
+  return mask;
 }
 
 static void

@@ -72,6 +72,26 @@ lock_held(const struct gi_fop *reply)
   return gi_dict_get_int(reply->rsp.xdata, "glusterfs.inodelk-count", &count) && count > 0;
 }
 
+/* Copies of a directory that a quorum accuses: only they can have missed what was acknowledged. Known when all have answered. */
+static uint32_t
+outdated(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok)
+{
+  uint32_t accusers[REP_MAX] = {0}, set = 0;
+
+  if (ok != rep->all || !rep_quorums_meet(rep))
+    return 0;
+  rep_foreach(i, ok) {
+    uint32_t accused = rep_marks_accused(rep, reply[i]->rsp.xdata, REP_ENTRY);
+
+    rep_foreach(j, accused)
+      accusers[j] |= 1u << i;
+  }
+  rep_foreach(k, ok)
+    if (rep_quorum(rep, accusers[k]) || ((accusers[k] >> k) & 1))
+      set |= 1u << k;
+  return set == ok ? 0 : set;
+}
+
 void
 rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, bool locked, struct rep_verdict *v)
 {
@@ -92,6 +112,8 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
   }
   if (!directory && !locked)
     v->data_accused |= short_copies(rep, reply, ok & ~v->data_accused & ~rep->arbiter);
+  if (directory)
+    v->outdated = outdated(rep, reply, ok);
   bad |= rep->arbiter; /* never read */
   v->data_readable = ok & ~bad & ~v->data_accused;
   v->meta_readable = ok & ~bad & ~v->meta_accused;

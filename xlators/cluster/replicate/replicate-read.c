@@ -119,7 +119,7 @@ read_step(struct rep *rep, struct gi_fop *fop)
   uint32_t readable = rep_readable(rep, inode, rf->read_entries) & rep->up;
 
   if (!readable && rf->read_entries)
-    readable = rep_accused_views(rep);
+    readable = rep_accused_views(rep, inode);
 
   if (!readable && (choice = rep_split_choice(rep, inode)) >= 0)
     readable = 1u << choice;

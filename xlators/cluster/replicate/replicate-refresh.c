@@ -30,6 +30,7 @@ rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_
 
   ri->data_readable = (uint16_t)(v->data_readable & ~rep->arbiter);
   ri->meta_readable = (uint16_t)(v->meta_readable & ~rep->arbiter);
+  ri->outdated = (uint16_t)v->outdated;
   ri->data_dirty = v->data_dirty;
   ri->generation = generation;
   ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */

@@ -272,6 +272,25 @@ what_good_copies_refuse(void **state)
   rig_free_clean(r);
 }
 
+/* The same with one good copy only: if that goes away nobody else knows that brick 1 is wrong, so it says so itself. */
+static void
+who_did_what_the_good_refuse_tells(void **state)
+{
+  struct rig *r = rig_new(GRANULAR);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_blame(r, 2, 1, 1, 2);
+  rig_down(r, 0);
+  rig_forget(r);
+  r->brick[2].fail_err[GI_FOP_UNLINK] = ENOENT;
+  rig_run(r, f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0));
+  rig_done(f, -1, ENOENT);
+  rig_marks(r, 1, 1, "1e1");
+  rig_marks(r, 2, 1, "1e2");
+  rig_free_clean(r);
+}
+
 /* The good one is away: what the others would do to names might undo what they have missed. Not even for a moment is it blamed. */
 static void
 names_need_a_good_copy(void **state)
@@ -695,6 +714,7 @@ main(void)
       cmocka_unit_test(all_fail_alike),
       cmocka_unit_test(all_fail_differently),
       cmocka_unit_test(what_good_copies_refuse),
+      cmocka_unit_test(who_did_what_the_good_refuse_tells),
       cmocka_unit_test(names_need_a_good_copy),
       cmocka_unit_test(outdated_copies_are_no_success),
       cmocka_unit_test(a_few_cannot_say_what_is_not_there),

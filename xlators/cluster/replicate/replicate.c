@@ -115,14 +115,15 @@ rep_undisturbed(const struct rep *rep, uint32_t generation)
   return !rep_opts(rep)->consistent_io || generation == rep->generation;
 }
 
-/* Split-brain of names: healing is a merge, so any view is as good. But while a child is away it may be the one that is good, and what
- * the others show then is what they have missed. */
+/* Split-brain of names: healing is a merge, so any view is as good, but of those that a quorum accuses. But while a child is away it may
+ * be the one that is good, and what the others show then is what they have missed. */
 uint32_t
-rep_accused_views(const struct rep *rep)
+rep_accused_views(const struct rep *rep, struct gi_inode *dir)
 {
   bool any = rep->up == rep->all || rep_no_quorum_configured(rep) || GI_BROKEN("list what outdated copies show");
+  uint32_t views = any ? rep->up & ~rep->arbiter : 0, best = views & ~rep_inode(rep, dir)->outdated;
 
-  return any ? rep->up & ~rep->arbiter : 0;
+  return best ? best : views;
 }
 
 int

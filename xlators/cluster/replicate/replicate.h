@@ -111,6 +111,7 @@ struct rep {
 /* What is kept per inode. */
 struct rep_inode {
   uint16_t data_readable, meta_readable; /* directories: "data" means entries */
+  uint16_t outdated;                     /* see struct rep_verdict */
   uint32_t generation;                   /* when they were learnt; 0 = never */
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
@@ -180,6 +181,7 @@ struct rep_fop {
   uint32_t tried;           /* reads: children that failed it */
   uint32_t ok;              /* transactions: children where it succeeded */
   int err;
+  uint32_t refused;         /* names: children that say that it cannot be, though others did it */
   uint32_t must_fail;       /* FSYNC: children that failed it outside a transaction */
   int must_err;
   uint32_t distrusts;       /* of the replica set, when it was sent */
@@ -262,7 +264,7 @@ bool rep_undisturbed(const struct rep *rep, uint32_t generation);
 /* Why nothing may be read although the set is ready: the copies contradict each other, or (arbiter) the good one is away. */
 int rep_unreadable(const struct rep *rep);
 /* Where a directory may be listed of which every copy that is up is accused. */
-uint32_t rep_accused_views(const struct rep *rep);
+uint32_t rep_accused_views(const struct rep *rep, struct gi_inode *dir);
 int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
@@ -299,6 +301,7 @@ void rep_halo_finish(struct rep *rep);
 struct rep_verdict { /* what a set of replies says about the copies (replicate.md 5.1) */
   uint32_t data_accused, meta_accused;
   uint32_t data_readable, meta_readable;
+  uint32_t outdated; /* directories: copies that may have missed what was acknowledged; 0: that is not known */
   bool data_dirty; /* a data session is not over yet, or ended without telling what came of it */
 };
 /* Sets one counter xattr: its three slots. */
