@@ -29,16 +29,20 @@ rep_anon_used(const struct rep *rep)
   return rep_opts(rep)->heal.use_anonymous_inode && rep_anon_gfid(rep, &gfid);
 }
 
-/* The children of `mask` where it is what it must be; and those where there is no such name at all. */
+/* The children of `mask` where it is what it must be; and those where there is no such name at all. A brick that lost its power while it
+ * made it gives it back its gfid and its handle when it is looked up by name. */
 static uint32_t
 look(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask, uint32_t *missing)
 {
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
+  struct gi_dict *xdata = gi_dict_new();
   struct rep_view v;
   uint32_t there = 0;
 
   *missing = 0;
-  rep_view_name(h, root, name, NULL, mask, &v);
+  gi_dict_set_gfid(xdata, "gfid-req", gfid);
+  rep_view_name(h, root, name, xdata, mask, &v);
+  gi_dict_unref(&xdata);
   rep_foreach(i, v.ok)
     if (gi_gfid_equal(&v.stat[i].gfid, gfid) && S_ISDIR(v.stat[i].mode))
       there |= 1u << i;
@@ -88,6 +92,19 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
   }
   *there = rep->anon_there & mask;
   return gi_inode_get(rep->x->graph, &gfid);
+}
+
+void
+rep_anon_repair(struct rep_heal *h)
+{
+  char name[sizeof(ANON_PREFIX) + GI_UUID_TEXT];
+  struct gi_gfid gfid;
+  uint32_t missing;
+
+  if (!rep_anon_gfid(h->rep, &gfid))
+    return;
+  snprintf(name, sizeof(name), "%s%s", ANON_PREFIX, rep_opts(h->rep)->volume_id);
+  look(h, &gfid, name, h->rep->all, &missing);
 }
 
 uint32_t

@@ -119,6 +119,8 @@ uint32_t rep_round_wait(struct rep_heal *h, struct rep_round *round); /* childre
 
 /* The gfid of the directory where names wait for another (replicate.md 7.8); false if the volume's id is unknown. */
 bool rep_anon_gfid(const struct rep *rep, struct gi_gfid *gfid);
+/* Looks it up, so that bricks mend what a power loss left of it. */
+void rep_anon_repair(struct rep_heal *h);
 /* Removes a name there, a directory with everything in it. The children of `mask` where it went. */
 uint32_t rep_anon_remove(struct rep_heal *h, struct gi_inode *anon, const char *name, bool directory, uint32_t mask);
 

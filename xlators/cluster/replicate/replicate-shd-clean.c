@@ -38,6 +38,7 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
   uint32_t here = 1u << child;
   struct rep_view v;
 
+  kept_by(h, anon, name, here); /* a brick that lost its power may find it by its gfid only after that */
   rep_view_gfid(h, gfid, h->rep->all, &v);
   if ((v.ok & here) && all_sure(&v)) {
     bool directory = S_ISDIR(v.stat[child].mode);
@@ -93,6 +94,7 @@ rep_shd_clean(struct rep_heal *h, unsigned child)
 
   if (!rep_anon_gfid(h->rep, &gfid))
     return 0;
+  rep_anon_repair(h);
   anon = gi_inode_get(h->rep->x->graph, &gfid);
   rep_walk_open(&w, h, anon, child, false);
   while (rep_shd_crawls(h->rep->shd) && h->rep->up == h->rep->all && (e = rep_walk_next(&w)))
