@@ -24,6 +24,7 @@
 #define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
+#define COST_MIN (16u << 10)   /* of the window: a small block costs the bricks more than its bytes */
 
 struct data_heal {
   struct rep_heal *h;
@@ -254,6 +255,12 @@ heal_block(struct data_heal *dh, uint64_t offset, uint64_t len)
   rep_heal_unlock(dh->h, &lock);
 }
 
+static uint64_t
+cost(uint64_t len)
+{
+  return len < COST_MIN ? COST_MIN : len;
+}
+
 static void
 block_task(void *arg)
 {
@@ -261,7 +268,7 @@ block_task(void *arg)
   struct data_heal *dh = job->dh;
 
   heal_block(dh, job->offset, job->len);
-  gi_window_give(&dh->h->rep->heal_window, job->len);
+  gi_window_give(&dh->h->rep->heal_window, cost(job->len));
   gi_free(job);
   dh->running--;
   gi_task_wake(dh->parent);
@@ -304,7 +311,7 @@ start_block(struct data_heal *dh, uint64_t offset, uint64_t len)
 
   while (dh->running >= BLOCKS_AT_ONCE)
     gi_task_wait(dh->h->r);
-  gi_window_take(&dh->h->rep->heal_window, dh->h->r, len);
+  gi_window_take(&dh->h->rep->heal_window, dh->h->r, cost(len));
   job = gi_new(struct block_job);
   *job = (struct block_job){.dh = dh, .offset = offset, .len = len};
   dh->running++;

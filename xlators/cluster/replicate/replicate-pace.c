@@ -7,12 +7,13 @@
  */
 #include "replicate-shd.h"
 
-#define STRETCH_GROW 1150 /* permille of the baseline: not felt */
-#define STRETCH_CUT 1300  /* felt */
+#define STRETCH_GROW 1050 /* permille of the baseline: not felt */
+#define STRETCH_CUT 1150  /* felt */
 #define OPS_MIN 4         /* fewer operations in a report prove nothing */
 #define ANSWERS_MIN 8     /* between two decisions */
+#define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define WINDOW_STEP REP_PACE_BLOCK
-#define WINDOW_START (1u << 20)
+#define WINDOW_START (128u << 10)
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
 void
@@ -74,7 +75,7 @@ worst(struct rep_pace *p)
 }
 
 static bool
-decide(struct rep_pace *p)
+decide(struct rep_pace *p, uint64_t now)
 {
   uint32_t stretch = worst(p);
   bool moved;
@@ -83,6 +84,8 @@ decide(struct rep_pace *p)
     /* Some brick does not tell: what GlusterFS would do, unless another one complains. */
     return stretch > STRETCH_CUT ? set(p, p->window / 2, 1) : set(p, WINDOW_BLIND, p->blind);
   }
+  if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
+    return false;
   if (stretch == 0)
     moved = set(p, 2 * p->window, 2 * p->parallel);
   else if (stretch <= STRETCH_GROW)
@@ -103,10 +106,12 @@ rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, 
   if (load) {
     p->told |= 1u << child;
     p->load[child] = *load;
+    if (load->ops)
+      p->busy = now;
   }
   if (p->answers < ANSWERS_MIN || now - p->since < GI_LOAD_WINDOW_NS)
     return false;
   p->since = now;
   p->answers = 0;
-  return decide(p);
+  return decide(p, now);
 }

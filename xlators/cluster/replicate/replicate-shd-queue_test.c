@@ -255,7 +255,7 @@ window(struct rep_pace *p, unsigned children, const struct gi_load *load, uint64
 static const struct gi_load quiet = {0};
 static const struct gi_load fast = {100, 210, 200, 400};
 static const struct gi_load felt = {100, 600, 200, 2000};
-static const struct gi_load bearable = {100, 240, 200, 500};
+static const struct gi_load bearable = {100, 220, 200, 500};
 
 /* Three bricks that told `load` twenty times. */
 static struct rep_pace
@@ -302,6 +302,20 @@ the_foreground_decides(void **state)
   assert_true(window(&p, 3, &fast, &now));
   assert_int_equal(p.window, 2 * REP_PACE_BLOCK); /* step by step */
   assert_int_equal(p.parallel, 2);
+}
+
+/* Everything stands still for a moment: that is no reason to take more. */
+static void
+stuck_is_not_idle(void **state)
+{
+  uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&felt, &now);
+
+  for (int i = 0; i < 9; i++)
+    assert_false(window(&p, 3, &quiet, &now));
+  window(&p, 3, &quiet, &now);
+  assert_true(window(&p, 3, &quiet, &now));
+  assert_int_equal(p.window, 2 * REP_PACE_BLOCK);
 }
 
 static void
@@ -369,6 +383,7 @@ main(void)
       cmocka_unit_test(each_object_once),
       cmocka_unit_test(nobody_there_heals_run_freely),
       cmocka_unit_test(the_foreground_decides),
+      cmocka_unit_test(stuck_is_not_idle),
       cmocka_unit_test(one_slow_brick_is_enough),
       cmocka_unit_test(one_decision_per_measurement),
       cmocka_unit_test(bricks_that_do_not_tell),

@@ -74,6 +74,7 @@ struct rep_pace {
   uint32_t told;     /* children that tell how their foreground does */
   uint32_t children; /* that are up */
   uint64_t since, answers;      /* the last decision, and answers since */
+  uint64_t busy;                /* when a report told of operations last; 0: never */
   struct gi_load load[REP_MAX]; /* the latest report of each */
   struct gi_load worst;         /* the one that decided last */
   uint64_t grown, cut;  /* decisions so far */
