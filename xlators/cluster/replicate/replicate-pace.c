@@ -12,6 +12,7 @@
 #define OPS_MIN 4         /* fewer operations in a report prove nothing */
 #define ANSWERS_MIN 8     /* between two decisions */
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
+#define IDLE_GROWTH 8
 #define WINDOW_STEP REP_PACE_BLOCK
 #define WINDOW_START (128u << 10)
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
@@ -87,7 +88,7 @@ decide(struct rep_pace *p, uint64_t now)
   if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
     return false;
   if (stretch == 0)
-    moved = set(p, 2 * p->window, 2 * p->parallel);
+    moved = set(p, IDLE_GROWTH * p->window, IDLE_GROWTH * p->parallel);
   else if (stretch <= STRETCH_GROW)
     moved = set(p, p->window + WINDOW_STEP, p->parallel + 1);
   else if (stretch > STRETCH_CUT)

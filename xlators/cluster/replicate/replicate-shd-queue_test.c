@@ -315,7 +315,7 @@ stuck_is_not_idle(void **state)
     assert_false(window(&p, 3, &quiet, &now));
   window(&p, 3, &quiet, &now);
   assert_true(window(&p, 3, &quiet, &now));
-  assert_int_equal(p.window, 2 * REP_PACE_BLOCK);
+  assert_int_equal(p.window, 8 * REP_PACE_BLOCK);
 }
 
 static void
