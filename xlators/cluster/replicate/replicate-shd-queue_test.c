@@ -368,7 +368,7 @@ the_administrator_limits(void **state)
   assert_int_equal(p.parallel, 3);
   rep_pace_limit(&p, 0);
   window(&p, 3, &quiet, &now);
-  assert_int_equal(p.parallel, 6);
+  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
 }
 
 int
