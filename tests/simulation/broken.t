@@ -33,11 +33,11 @@ read copies that are blamed|2|--workload register --mishaps brick-crash
 remove what a sink lacks|4|--workload register --mishaps brick-crash
 say that it is on the disk|2|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|66|--workload register --mishaps brick-crash
+skip the post-op|12|--workload names --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|33|--workload names --mishaps power-loss
+take back marks without sync of the names|50|--workload names --mishaps power-loss,cut
 take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|3|--workload register --mishaps brick-crash,cut,partition
 END
