@@ -153,16 +153,14 @@ rep_session_pump(struct rep_txn *t)
     went_quiet(t);
 }
 
+/* `fops` were here before those that are frozen already. */
 static void
-freeze(struct rep_txn *t)
+freeze(struct rep_txn *t, struct gi_list *fops)
 {
-  struct rep_inode *ri = rep_inode(t->rep, t->inode);
-  struct gi_list later;
+  struct gi_list *frozen = &rep_inode(t->rep, t->inode)->frozen[t->type];
 
-  gi_list_init(&later);
-  gi_list_splice_tail(&later, &ri->frozen[t->type]);
-  gi_list_splice_tail(&ri->frozen[t->type], &t->queue); /* they were here first */
-  gi_list_splice_tail(&ri->frozen[t->type], &later);
+  gi_list_splice_tail(fops, frozen);
+  gi_list_splice_tail(frozen, fops);
 }
 
 void
@@ -173,7 +171,7 @@ rep_session_close(struct rep_txn *t)
   if (t->state != REP_OPEN)
     return; /* not open yet: what waits for the lock still runs, once */
   GI_MARK("replicate: session closed while open");
-  freeze(t);
+  freeze(t, &t->queue);
   if (quiet(t))
     rep_txn_finish(t);
 }
@@ -280,27 +278,23 @@ is_synced_with(const struct rep_txn *t, struct gi_fop *fop)
 void
 rep_session_synced(struct rep_txn *t, struct rep_fan *fan)
 {
-  struct rep_inode *ri = rep_inode(t->rep, t->inode);
   uint32_t told = fan->ok & t->good & ~t->rep->arbiter;
-  struct gi_list later;
 
-  gi_list_init(&later);
+  if (fan->failed || !told || !rep_quorum(t->rep, fan->ok) || !rep_undisturbed(t->rep, t->generation)) {
+    freeze(t, &t->syncing); /* they are done again, and then told */
+    return;
+  }
   while (!gi_list_empty(&t->syncing)) {
     struct gi_fop *fop = gi_list_first(&t->syncing, struct gi_fop, link);
+    const struct gi_reply *reply = &fan->reply[rep_first(told)]->rsp;
 
-    gi_list_del(&fop->link);
-    if (fan->failed || !told || !rep_quorum(t->rep, fan->ok) || !rep_undisturbed(t->rep, t->generation)) {
-      gi_list_add_tail(&later, &fop->link); /* it is done again, and then told */
-      continue;
-    }
     GI_MARK("replicate: the fsync at a session's end was an application's too");
+    gi_list_del(&fop->link);
     fop->rsp.ret = 0;
-    fop->rsp.pre = fan->reply[__builtin_ctz(told)]->rsp.pre;
-    fop->rsp.post = fan->reply[__builtin_ctz(told)]->rsp.post;
+    fop->rsp.pre = reply->pre;
+    fop->rsp.post = reply->post;
     gi_fop_answer(fop, t->rep->x);
   }
-  gi_list_splice_tail(&later, &ri->frozen[REP_DATA]);
-  gi_list_splice_tail(&ri->frozen[REP_DATA], &later);
 }
 
 static bool

@@ -9,6 +9,7 @@
 #include "replicate-heal-names.h"
 
 #define ANON_PREFIX ".glusterfs-anonymous-inode-"
+#define ANON_NAME (sizeof(ANON_PREFIX) + GI_UUID_TEXT)
 
 bool
 rep_anon_gfid(const struct rep *rep, struct gi_gfid *gfid)
@@ -27,6 +28,12 @@ rep_anon_used(const struct rep *rep)
   struct gi_gfid gfid;
 
   return rep_opts(rep)->heal.use_anonymous_inode && rep_anon_gfid(rep, &gfid);
+}
+
+static void
+anon_name(const struct rep *rep, char name[ANON_NAME])
+{
+  snprintf(name, ANON_NAME, "%s%s", ANON_PREFIX, rep_opts(rep)->volume_id);
 }
 
 /* The children of `mask` where it is what it must be; and those where there is no such name at all. A brick that lost its power while it
@@ -72,13 +79,13 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
 {
   struct rep *rep = h->rep;
   uint32_t generation = rep->generation, missing, found;
-  char name[sizeof(ANON_PREFIX) + GI_UUID_TEXT];
+  char name[ANON_NAME];
   struct gi_gfid gfid;
 
   *there = 0;
   if (!rep_anon_gfid(rep, &gfid))
     return gi_inode_get(rep->x->graph, &gi_gfid_root); /* not asked: rep_anon_used is false */
-  snprintf(name, sizeof(name), "%s%s", ANON_PREFIX, rep_opts(rep)->volume_id);
+  anon_name(rep, name);
   if (rep->anon_generation != generation)
     rep->anon_there = 0;
   if (mask & ~rep->anon_there) {
@@ -97,13 +104,13 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
 void
 rep_anon_repair(struct rep_heal *h)
 {
-  char name[sizeof(ANON_PREFIX) + GI_UUID_TEXT];
+  char name[ANON_NAME];
   struct gi_gfid gfid;
   uint32_t missing;
 
   if (!rep_anon_gfid(h->rep, &gfid))
     return;
-  snprintf(name, sizeof(name), "%s%s", ANON_PREFIX, rep_opts(h->rep)->volume_id);
+  anon_name(h->rep, name);
   look(h, &gfid, name, h->rep->all, &missing);
 }
 

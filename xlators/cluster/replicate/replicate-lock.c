@@ -170,6 +170,14 @@ undone(struct rep_fan *fan)
 
 /* ---- all at once ---- */
 
+void
+rep_txn_met(struct rep_txn *t)
+{
+  t->rep->metrics.lock_conflicts++;
+  if (t->type == REP_DATA)
+    rep_session_disputed(t->rep, t->inode);
+}
+
 static void
 tried(struct rep_fan *fan)
 {
@@ -179,9 +187,7 @@ tried(struct rep_fan *fan)
     rep_txn_locked(t);
     return;
   }
-  t->rep->metrics.lock_conflicts++;
-  if (t->type == REP_DATA)
-    rep_session_disputed(t->rep, t->inode);
+  rep_txn_met(t);
   GI_MARK("replicate: locks tried together, one refused: one after another");
   rep_txn_lock_in_turn(t);
 }

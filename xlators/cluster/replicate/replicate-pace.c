@@ -14,13 +14,12 @@
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define IDLE_GROWTH 8
 #define WINDOW_STEP REP_PACE_BLOCK
-#define WINDOW_START (128u << 10)
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
 void
 rep_pace_init(struct rep_pace *p)
 {
-  *p = (struct rep_pace){.window = WINDOW_START, .parallel = 1};
+  *p = (struct rep_pace){.window = REP_PACE_BLOCK, .parallel = 1};
   rep_pace_limit(p, 0);
 }
 

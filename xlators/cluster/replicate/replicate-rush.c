@@ -163,9 +163,7 @@ static void
 met_somebody(struct rep_txn *t)
 {
   GI_MARK("replicate: met another client while locking and doing in one message");
-  t->rep->metrics.lock_conflicts++;
-  if (t->type == REP_DATA)
-    rep_session_disputed(t->rep, t->inode);
+  rep_txn_met(t);
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_inode(t->rep, t->log[l].inode)->met = PAUSE;
 }

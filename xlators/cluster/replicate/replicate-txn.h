@@ -116,6 +116,7 @@ bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
 /* ---- replicate-lock.c ---- */
 void rep_txn_lock(struct rep_txn *t);   /* continues with rep_txn_locked */
 void rep_txn_unlock(struct rep_txn *t); /* continues with rep_txn_end */
+void rep_txn_met(struct rep_txn *t);    /* a lock was refused: counts it; writers of the file lock less for a while */
 
 /* Gives back what is held, then waits for the locks one after another; continues with rep_txn_locked. */
 void rep_txn_lock_in_turn(struct rep_txn *t);
