@@ -134,6 +134,9 @@ add_client(struct gen *g, const struct gd_brick *b)
   /* A client asks the daemon on the brick's host for the brick's port; one that is not where everybody looks must be named. */
   if (g->v->gd->config.port != GLUSTERD_PORT)
     gi_vol_node_option(n, "management-port", "%d", g->v->gd->config.port);
+  /* Who looks for replies before it sleeps takes processor time that the applications on a brick's host want. */
+  if (g->side == GI_SIDE_SHD && !gd_options_get(&g->v->options, "client.busy-poll-time"))
+    gi_vol_node_option(n, "busy-poll-time", "0");
   transport_options(n);
   if (g->trusted) {
     gi_vol_node_option(n, "username", "%s", g->v->username);

@@ -12,6 +12,8 @@
  * at once, as many as the replica set's window has room for; the payload goes
  * from the read reply to the writes by reference.
  *
+ * Several blocks share a lock, for most of what a small one costs are the messages: a database leaves thousands of pages.
+ *
  * A small file is healed under the first lock altogether: three rounds of
  * operations between locking and unlocking instead of a walk.
  */
@@ -25,6 +27,9 @@
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
 #define COST_MIN (16u << 10)   /* of the window: a small block costs the bricks more than its bytes */
+#define PIECES 8               /* most under one lock, */
+#define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
+#define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
 
 struct data_heal {
   struct rep_heal *h;
@@ -39,13 +44,24 @@ struct data_heal {
   bool sparse, seek, full;
   bool partial;               /* only… */
   struct gi_regions regions;  /* …these may differ, as the source remembers */
+  struct block_job *next; /* being filled */
   unsigned running;   /* block tasks */
   struct gi_task *parent;
 };
 
+struct piece {
+  uint64_t offset, len;
+  size_t writing; /* bytes; 0: nothing to wait for */
+  struct rep_fan read, write;
+  struct rep_wait was_read, written;
+};
+
+/* What is healed under one lock. */
 struct block_job {
   struct data_heal *dh;
-  uint64_t offset, len;
+  uint64_t granted; /* of the window: how much is under way at a time */
+  unsigned n;
+  struct piece piece[PIECES]; /* ascending */
 };
 
 /* ---- who is to be written ---- */
@@ -143,54 +159,80 @@ compare(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t sinks)
 }
 
 static void
-write_block(struct data_heal *dh, const struct gi_payload *data, uint64_t offset, uint32_t targets)
+write_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *data, uint32_t targets)
 {
-  struct gi_fop *fop = fd_fop(dh, GI_FOP_WRITE, offset, data->len);
-  struct rep_fan fan;
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_WRITE, p->offset, data->len);
 
   assert_not_good(dh, targets);
   gi_payload_append(&fop->payload, data);
-  rep_heal_fan(dh->h, fop, targets, &fan);
-  rep_foreach(i, fan.failed)
-    drop(dh, 1u << i, fan.reply[i]->rsp.err);
-  rep_foreach(j, fan.ok) {
-    if ((size_t)fan.reply[j]->rsp.ret == data->len)
-      dh->h->bytes_written += data->len;
+  p->writing = data->len;
+  rep_heal_fan_begin(dh->h, fop, targets, &p->write, &p->written);
+}
+
+static void
+write_end(struct data_heal *dh, struct piece *p)
+{
+  if (!p->writing)
+    return;
+  rep_heal_fan_await(dh->h, &p->written);
+  rep_foreach(i, p->write.failed)
+    drop(dh, 1u << i, p->write.reply[i]->rsp.err);
+  rep_foreach(j, p->write.ok) {
+    if ((size_t)p->write.reply[j]->rsp.ret == p->writing)
+      dh->h->bytes_written += p->writing;
     else
       drop(dh, 1u << j, ENOSPC); /* a short write */
   }
-  rep_fan_clear(&fan);
+  rep_fan_clear(&p->write);
 }
 
 /* Where the source has nothing but zeros: sinks get a hole if the source is sparse, whatever they have there. */
 static void
-clear_block(struct data_heal *dh, const struct gi_payload *zeros, uint64_t offset, uint32_t targets)
+clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zeros, uint32_t targets)
 {
   uint32_t cleared = 0;
 
   assert_not_good(dh, targets);
   if (dh->sparse && targets)
-    cleared = rep_heal_all(dh->h, fd_fop(dh, GI_FOP_DISCARD, offset, zeros->len), targets);
+    cleared = rep_heal_all(dh->h, fd_fop(dh, GI_FOP_DISCARD, p->offset, zeros->len), targets);
   if (targets & ~cleared)
-    write_block(dh, zeros, offset, targets & ~cleared);
+    write_begin(dh, p, zeros, targets & ~cleared);
 }
 
 static void
-store(struct data_heal *dh, const struct gi_fop *read, uint32_t targets)
+read_begin(struct data_heal *dh, struct piece *p)
 {
-  const struct gi_payload *data = &read->rsp.payload;
+  p->writing = 0;
+  rep_heal_fan_begin(dh->h, fd_fop(dh, GI_FOP_READ, p->offset, p->len), 1u << dh->source, &p->read, &p->was_read);
+}
 
-  if (read->rsp.ret < 0) {
-    dh->err = read->rsp.err;
+/* Begins to write what was read, if anything. */
+static void
+store_begin(struct data_heal *dh, struct piece *p, uint32_t targets)
+{
+  const struct gi_reply *got = &p->read.reply[dh->source]->rsp;
+  const struct gi_payload *data = &got->payload;
+
+  if (got->ret < 0) {
+    dh->err = got->err;
     return;
   }
   dh->h->bytes_read += data->len;
   if (!data->len) /* a writer cut the file, on all copies */
     return;
   if (all_zero(data))
-    clear_block(dh, data, read->args.offset, with_old_data(dh, targets, read->args.offset));
+    clear_begin(dh, p, data, with_old_data(dh, targets, p->offset));
   else
-    write_block(dh, data, read->args.offset, targets);
+    write_begin(dh, p, data, targets);
+}
+
+static void
+store(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
+{
+  for (unsigned i = 0; i < n; i++)
+    store_begin(dh, &piece[i], targets);
+  for (unsigned i = 0; i < n; i++)
+    write_end(dh, &piece[i]);
 }
 
 /* A writer that does not reach the source goes on without it, and every copy it wrote to blames the source: it holds what the
@@ -210,17 +252,26 @@ source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
   return false;
 }
 
-/* Under the block's lock, so that no such writer is at work; asked while the source is read. */
-static void
-copy_block(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t targets)
+static uint64_t
+cost(const struct piece *p)
 {
-  struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0), *read;
+  return p->len < COST_MIN ? COST_MIN : p->len;
+}
+
+/* Under the lock, so that no such writer is at work; asked whenever the source is read: it may have been away since the lock was taken. */
+static void
+copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
+{
+  struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0);
   struct rep_wait wait;
   struct rep_fan fan;
 
   rep_marks_request(dh->h->rep, gi_fop_xdata(ask));
   rep_heal_fan_begin(dh->h, ask, targets, &fan, &wait);
-  read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, offset, len), dh->source);
+  for (unsigned i = 0; i < n; i++)
+    read_begin(dh, &piece[i]);
+  for (unsigned i = 0; i < n; i++)
+    rep_heal_fan_await(dh->h, &piece[i].was_read);
   rep_heal_fan_await(dh->h, &wait);
   rep_foreach(i, fan.failed)
     drop(dh, 1u << i, fan.reply[i]->rsp.err);
@@ -228,37 +279,52 @@ copy_block(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t targets
     GI_MARK("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
   } else {
-    store(dh, read, fan.ok);
+    store(dh, piece, n, fan.ok);
   }
   rep_fan_clear(&fan);
-  gi_fop_unref(read);
+  for (unsigned i = 0; i < n; i++)
+    rep_fan_clear(&piece[i].read);
+}
+
+/* How many, from `first` on, were granted at once. */
+static unsigned
+group(const struct block_job *job, unsigned first)
+{
+  uint64_t sum = cost(&job->piece[first]);
+  unsigned end = first + 1;
+
+  while (job->dh->full && end < job->n && (sum += cost(&job->piece[end])) <= job->granted)
+    end++;
+  return end - first;
 }
 
 static void
-heal_block(struct data_heal *dh, uint64_t offset, uint64_t len)
+heal_group(struct data_heal *dh, struct piece *piece, unsigned n)
 {
-  struct rep_heal_lock lock = {.inode = dh->h->inode, .start = offset, .len = len};
-  uint32_t held = rep_heal_lock(dh->h, &lock, REP_LOCK_WAIT, dh->h->rep->all), targets;
+  uint32_t targets = data_sinks(dh), ask;
+
+  if (!dh->full && (ask = with_old_data(dh, targets, piece->offset)))
+    targets &= ~compare(dh, piece->offset, piece->len, ask);
+  if (!dh->err && targets)
+    copy(dh, piece, n, targets);
+}
+
+static void
+heal_job(struct block_job *job)
+{
+  const struct piece *first = &job->piece[0], *last = &job->piece[job->n - 1];
+  struct data_heal *dh = job->dh;
+  struct rep_heal_lock lock = {.inode = dh->h->inode, .start = first->offset, .len = last->offset + last->len - first->offset};
+  uint32_t held = rep_heal_lock(dh->h, &lock, REP_LOCK_WAIT, dh->h->rep->all);
 
   if (!((held >> dh->source) & 1))
     dh->err = ENOTCONN;
   drop(dh, ~held, ENOTCONN);
-  targets = data_sinks(dh);
-  if (!dh->err && targets && !dh->full) {
-    uint32_t ask = with_old_data(dh, targets, offset);
-
-    if (ask)
-      targets &= ~compare(dh, offset, len, ask);
+  for (unsigned i = 0, n; i < job->n && !dh->err; i += n) {
+    n = group(job, i);
+    heal_group(dh, &job->piece[i], n);
   }
-  if (!dh->err && targets)
-    copy_block(dh, offset, len, targets);
   rep_heal_unlock(dh->h, &lock);
-}
-
-static uint64_t
-cost(uint64_t len)
-{
-  return len < COST_MIN ? COST_MIN : len;
 }
 
 static void
@@ -267,8 +333,8 @@ block_task(void *arg)
   struct block_job *job = arg;
   struct data_heal *dh = job->dh;
 
-  heal_block(dh, job->offset, job->len);
-  gi_window_give(&dh->h->rep->heal_window, cost(job->len));
+  heal_job(job);
+  gi_window_give(&dh->h->rep->heal_window, job->granted);
   gi_free(job);
   dh->running--;
   gi_task_wake(dh->parent);
@@ -304,18 +370,51 @@ may_go_on(const struct data_heal *dh)
   return data_sinks(dh) != 0;
 }
 
-static void
-start_block(struct data_heal *dh, uint64_t offset, uint64_t len)
+/* What is granted is what a block takes, however many it is used for one after the other; small ones go together. */
+static uint64_t
+grant(const struct block_job *job)
 {
-  struct block_job *job;
+  uint64_t sum = 0;
 
+  for (unsigned i = 0; i < job->n && sum < REP_HEAL_BLOCK; i++)
+    sum += cost(&job->piece[i]);
+  return sum;
+}
+
+static void
+start_job(struct data_heal *dh)
+{
+  struct block_job *job = dh->next;
+
+  dh->next = NULL;
+  job->granted = grant(job);
   while (dh->running >= BLOCKS_AT_ONCE)
     gi_task_wait(dh->h->r);
-  gi_window_take(&dh->h->rep->heal_window, dh->h->r, cost(len));
-  job = gi_new(struct block_job);
-  *job = (struct block_job){.dh = dh, .offset = offset, .len = len};
+  gi_window_take(&dh->h->rep->heal_window, dh->h->r, job->granted);
   dh->running++;
   gi_task_start(dh->h->r, block_task, job);
+}
+
+static bool
+has_room(const struct block_job *job, uint64_t offset, uint64_t len)
+{
+  uint64_t bytes = len;
+
+  for (unsigned i = 0; i < job->n; i++)
+    bytes += job->piece[i].len;
+  return job->n < PIECES && bytes <= LOCKED_MAX && offset + len - job->piece[0].offset <= SPAN_MAX;
+}
+
+static void
+add_piece(struct data_heal *dh, uint64_t offset, uint64_t len)
+{
+  if (dh->next && !has_room(dh->next, offset, len))
+    start_job(dh);
+  if (!dh->next) {
+    dh->next = gi_new(struct block_job);
+    dh->next->dh = dh;
+  }
+  dh->next->piece[dh->next->n++] = (struct piece){.offset = offset, .len = len};
 }
 
 /* A narrow window is used in more and smaller pieces: what is in work at a brick is what an application may have to wait for. */
@@ -345,7 +444,7 @@ walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
       at = data - data % grain;
       known = at + step;
     }
-    start_block(dh, at, end - at < step ? end - at : step);
+    add_piece(dh, at, end - at < step ? end - at : step);
   }
 }
 
@@ -360,6 +459,8 @@ walk(struct data_heal *dh)
 
     walk_range(dh, range[i].start * GI_REGION_BLOCK, end < dh->size ? end : dh->size);
   }
+  if (dh->next)
+    start_job(dh);
   while (dh->running)
     gi_task_wait(dh->h->r);
 }
@@ -451,18 +552,21 @@ open_file(struct data_heal *dh)
 static void
 heal_small(struct data_heal *dh)
 {
-  struct gi_fop *read = NULL;
+  struct piece all = {.len = dh->size};
+  bool read = dh->size && data_sinks(dh);
   struct rep_round round;
 
   dh->fd = gi_fd_anonymous(dh->h->rep->x->graph, dh->h->inode);
   rep_round_begin(dh->h, &round);
   send_truncate(dh, &round);
-  if (dh->size && data_sinks(dh))
-    read = rep_heal_one(dh->h, fd_fop(dh, GI_FOP_READ, 0, dh->size), dh->source);
-  finish_round(dh, &round);
   if (read)
-    store(dh, read, data_sinks(dh));
-  gi_fop_unref(read);
+    read_begin(dh, &all);
+  finish_round(dh, &round);
+  if (read) {
+    rep_heal_fan_await(dh->h, &all.was_read);
+    store(dh, &all, 1, data_sinks(dh));
+    rep_fan_clear(&all.read);
+  }
   if (dh->err)
     return;
   rep_round_begin(dh->h, &round);

@@ -3,12 +3,15 @@
  * How much healing may be under way: additive increase while the bricks'
  * foreground is as fast as without heals, halving when it is not. Decides only
  * when answers come, at most once per measuring window of the bricks: what was
- * sent must show before more is (doc/decisions/0007).
+ * sent must show before more is (doc/decisions/0007). What was not used has
+ * proved nothing: only what heals were short of grows, and nothing is left of
+ * it when they begin again later.
  */
 #include "replicate-shd.h"
 
-#define STRETCH_GROW 1050 /* permille of the baseline: not felt */
+#define STRETCH_GROW 1050 /* permille of what an operation takes undisturbed: not felt */
 #define STRETCH_CUT 1150  /* felt */
+#define AROUND_US 300     /* what it costs besides the brick's share: network, replication, kernel. Applications feel the sum */
 #define OPS_MIN 4         /* fewer operations in a report prove nothing */
 #define ANSWERS_MIN 8     /* between two decisions */
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
@@ -32,6 +35,17 @@ rep_pace_limit(struct rep_pace *p, unsigned limit)
     p->parallel = p->limit;
 }
 
+void
+rep_pace_begin(struct rep_pace *p, uint64_t now)
+{
+  if (now - p->since < IDLE_NS)
+    return;
+  p->window = REP_PACE_BLOCK;
+  p->parallel = 1;
+  p->since = now; /* nothing was measured yet */
+  p->answers = 0;
+}
+
 static bool
 set(struct rep_pace *p, uint64_t window, unsigned parallel)
 {
@@ -53,7 +67,7 @@ stretch_of(const struct gi_load *l)
     return 0;
   if (l->ops < OPS_MIN || l->baseline_us == 0)
     return 1000;
-  s = (uint64_t)l->mean_us * 1000 / l->baseline_us;
+  s = ((uint64_t)l->mean_us + AROUND_US) * 1000 / ((uint64_t)l->baseline_us + AROUND_US);
   return s > 100000 ? 100000 : s < 1 ? 1 : (uint32_t)s;
 }
 
@@ -74,22 +88,31 @@ worst(struct rep_pace *p)
   return most;
 }
 
+/* By a factor and a step, whatever there was too little of. */
+static bool
+grow(struct rep_pace *p, unsigned factor, unsigned step)
+{
+  bool window = p->short_of & REP_PACE_WINDOW, parallel = p->short_of & REP_PACE_PARALLEL;
+
+  return set(p, window ? p->window * factor + step * WINDOW_STEP : p->window, parallel ? p->parallel * factor + step : p->parallel);
+}
+
 static bool
 decide(struct rep_pace *p, uint64_t now)
 {
   uint32_t stretch = worst(p);
   bool moved;
 
-  if ((p->told & p->children) != p->children) {
+  if (p->silent & p->children) {
     /* Some brick does not tell: what GlusterFS would do, unless another one complains. */
     return stretch > STRETCH_CUT ? set(p, p->window / 2, 1) : set(p, WINDOW_BLIND, p->blind);
   }
   if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
     return false;
   if (stretch == 0)
-    moved = set(p, IDLE_GROWTH * p->window, IDLE_GROWTH * p->parallel);
+    moved = grow(p, IDLE_GROWTH, 0);
   else if (stretch <= STRETCH_GROW)
-    moved = set(p, p->window + WINDOW_STEP, p->parallel + 1);
+    moved = grow(p, 1, 1);
   else if (stretch > STRETCH_CUT)
     moved = set(p, p->window / 2, p->parallel / 2);
   else
@@ -99,12 +122,25 @@ decide(struct rep_pace *p, uint64_t now)
   return moved;
 }
 
-bool
-rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, uint64_t now)
+void
+rep_pace_forget(struct rep_pace *p, uint32_t children)
 {
+  p->told &= ~children;
+  p->silent &= ~children;
+}
+
+bool
+rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now)
+{
+  bool moved;
+
   p->answers++;
-  if (load) {
+  p->short_of |= short_of;
+  if (!load) {
+    p->silent |= 1u << child & ~p->told; /* an error tells nothing */
+  } else {
     p->told |= 1u << child;
+    p->silent &= ~p->told;
     p->load[child] = *load;
     if (load->ops)
       p->busy = now;
@@ -113,5 +149,7 @@ rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, 
     return false;
   p->since = now;
   p->answers = 0;
-  return decide(p, now);
+  moved = decide(p, now);
+  p->short_of = 0;
+  return moved;
 }

@@ -239,6 +239,7 @@ thousands(void **state)
 /* ---- the pace ---- */
 
 #define MS 1000000ull
+#define BOTH (REP_PACE_WINDOW | REP_PACE_PARALLEL)
 
 /* One measuring window in which `children` answer alike. True if something changed. */
 static bool
@@ -248,14 +249,14 @@ window(struct rep_pace *p, unsigned children, const struct gi_load *load, uint64
 
   *now += GI_LOAD_WINDOW_NS;
   for (unsigned i = 0; i < 12; i++)
-    moved |= rep_pace_answer(p, i % children, load, *now + i);
+    moved |= rep_pace_answer(p, i % children, load, BOTH, *now + i);
   return moved;
 }
 
 static const struct gi_load quiet = {0};
 static const struct gi_load fast = {100, 210, 200, 400};
 static const struct gi_load felt = {100, 600, 200, 2000};
-static const struct gi_load bearable = {100, 220, 200, 500};
+static const struct gi_load bearable = {100, 250, 200, 500};
 
 /* Three bricks that told `load` twenty times. */
 static struct rep_pace
@@ -318,6 +319,37 @@ stuck_is_not_idle(void **state)
   assert_int_equal(p.window, 8 * REP_PACE_BLOCK);
 }
 
+/* What was not used proved nothing. */
+static void
+only_what_was_short_grows(void **state)
+{
+  struct rep_pace p;
+  uint64_t now = 1000 * MS;
+
+  rep_pace_init(&p);
+  p.children = 1;
+  for (int i = 0; i < 20; i++) {
+    now += GI_LOAD_WINDOW_NS;
+    for (unsigned k = 0; k < 12; k++)
+      rep_pace_answer(&p, 0, &fast, k == 3 ? REP_PACE_PARALLEL : 0, now + k);
+  }
+  assert_int_equal(p.window, REP_PACE_BLOCK);
+  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
+}
+
+static void
+later_heals_begin_with_the_least(void **state)
+{
+  uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&quiet, &now);
+
+  rep_pace_begin(&p, now + 900 * MS);
+  assert_int_equal(p.window, REP_PACE_WINDOW_MAX);
+  rep_pace_begin(&p, now + 1100 * MS);
+  assert_int_equal(p.window, REP_PACE_BLOCK);
+  assert_int_equal(p.parallel, 1);
+}
+
 static void
 one_slow_brick_is_enough(void **state)
 {
@@ -326,7 +358,7 @@ one_slow_brick_is_enough(void **state)
 
   now += GI_LOAD_WINDOW_NS;
   for (unsigned i = 0; i < 12; i++)
-    rep_pace_answer(&p, i % 3, i % 3 == 1 ? &felt : &quiet, now + i);
+    rep_pace_answer(&p, i % 3, i % 3 == 1 ? &felt : &quiet, BOTH, now + i);
   assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX / 2);
 }
 
@@ -340,7 +372,7 @@ one_decision_per_measurement(void **state)
   p.children = 1;
   window(&p, 1, &quiet, &now);
   for (unsigned i = 0; i < 1000; i++)
-    assert_false(rep_pace_answer(&p, 0, &felt, now + 20 * MS));
+    assert_false(rep_pace_answer(&p, 0, &felt, BOTH, now + 20 * MS));
 }
 
 static void
@@ -354,6 +386,25 @@ bricks_that_do_not_tell(void **state)
   for (int i = 0; i < 20; i++)
     window(&p, 3, NULL, &now);
   assert_int_equal(p.parallel, 5);
+}
+
+static void
+not_heard_yet_is_not_silent(void **state)
+{
+  struct rep_pace p;
+  uint64_t now = 1000 * MS;
+
+  rep_pace_init(&p);
+  p.children = 7;
+  window(&p, 2, &fast, &now); /* the third says nothing so far */
+  assert_int_equal(p.window, 2 * REP_PACE_BLOCK);
+  rep_pace_answer(&p, 1, NULL, BOTH, now); /* an error */
+  window(&p, 1, &fast, &now);
+  assert_int_equal(p.window, 3 * REP_PACE_BLOCK);
+  rep_pace_answer(&p, 2, NULL, BOTH, now);
+  window(&p, 2, &fast, &now);
+  assert_true(p.window > 3 * REP_PACE_BLOCK + REP_PACE_BLOCK);
+  assert_int_equal(p.parallel, 1);
 }
 
 static void
@@ -384,9 +435,12 @@ main(void)
       cmocka_unit_test(nobody_there_heals_run_freely),
       cmocka_unit_test(the_foreground_decides),
       cmocka_unit_test(stuck_is_not_idle),
+      cmocka_unit_test(only_what_was_short_grows),
+      cmocka_unit_test(later_heals_begin_with_the_least),
       cmocka_unit_test(one_slow_brick_is_enough),
       cmocka_unit_test(one_decision_per_measurement),
       cmocka_unit_test(bricks_that_do_not_tell),
+      cmocka_unit_test(not_heard_yet_is_not_silent),
       cmocka_unit_test(the_administrator_limits),
   };
 

@@ -26,15 +26,21 @@ apply_pace(struct rep_shd *shd)
   rep_queue_resize(&shd->queue, (unsigned)opts(shd)->shd_wait_qlength, shd->pace.parallel);
 }
 
+/* Looking at the bricks now and then is no heal, and tells nothing about what heals cost. */
 void
 rep_shd_answer(struct rep *rep, unsigned child, const struct gi_fop *fop)
 {
   struct rep_shd *shd = rep->shd;
   struct gi_load load;
-  bool told = gi_load_get(fop->rsp.xdata, &load);
+  bool told;
+  unsigned short_of;
 
+  if (!shd->queue.running)
+    return;
+  told = gi_load_get(fop->rsp.xdata, &load);
+  short_of = (gi_list_empty(&rep->heal_window.waiting) ? 0 : REP_PACE_WINDOW) | (shd->queue.waiting ? REP_PACE_PARALLEL : 0);
   shd->pace.children = rep->up;
-  if (rep_pace_answer(&shd->pace, child, told ? &load : NULL, gi_now(rep->x->reactor)))
+  if (rep_pace_answer(&shd->pace, child, told ? &load : NULL, short_of, gi_now(rep->x->reactor)))
     apply_pace(shd);
 }
 
@@ -62,6 +68,8 @@ crawl(void *arg)
 {
   struct rep_shd *shd = arg;
 
+  rep_pace_begin(&shd->pace, gi_now(shd->rep->x->reactor));
+  apply_pace(shd);
   rep_queue_start(&shd->queue);
   rep_shd_begin(shd);
   rep_shd_crawl(shd);
@@ -111,7 +119,7 @@ rep_shd_children(struct rep *rep, uint32_t before)
 
   rep_foreach(i, before ^ rep->up)
     shd->brick[i].asked = false; /* it may come back from another host */
-  shd->pace.told &= rep->up;
+  rep_pace_forget(&shd->pace, ~rep->up);
   if (!rep_shd_crawls(shd))
     rep_queue_stop(&shd->queue);
   else

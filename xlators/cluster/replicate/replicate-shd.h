@@ -65,6 +65,8 @@ void rep_queue_start(struct rep_queue *q);
 #define REP_PACE_WINDOW_MAX (32u << 20) /* bytes */
 #define REP_PACE_PARALLEL_MAX 16        /* heals at a time while shd-max-threads is not set */
 
+enum { REP_PACE_WINDOW = 1, REP_PACE_PARALLEL = 2 };
+
 /* How much healing may be under way. Pure: told of answers, it says what fits now. */
 struct rep_pace {
   uint64_t window;   /* bytes of payload in flight */
@@ -72,8 +74,10 @@ struct rep_pace {
   unsigned limit;    /* of `parallel` */
   unsigned blind;    /* objects at a time while some brick does not tell how its foreground does */
   uint32_t told;     /* children that tell how their foreground does */
+  uint32_t silent;   /* that have answered without telling it */
   uint32_t children; /* that are up */
   uint64_t since, answers;      /* the last decision, and answers since */
+  unsigned short_of;            /* what heals waited for since then: REP_PACE_* */
   uint64_t busy;                /* when a report told of operations last; 0: never */
   struct gi_load load[REP_MAX]; /* the latest report of each */
   struct gi_load worst;         /* the one that decided last */
@@ -82,8 +86,11 @@ struct rep_pace {
 
 void rep_pace_init(struct rep_pace *p);
 void rep_pace_limit(struct rep_pace *p, unsigned limit); /* objects at a time, as set by the administrator; 0: not set */
-/* An answer of a child came; `load` is what it told of its foreground, NULL if it does not. True if window or parallel changed. */
-bool rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, uint64_t now);
+void rep_pace_begin(struct rep_pace *p, uint64_t now); /* heals are about to begin */
+void rep_pace_forget(struct rep_pace *p, uint32_t children); /* who comes back may be another version */
+/* An answer of a child to a heal came; `load` is what it told of its foreground, NULL if it does not; `short_of` what heals are waiting
+ * for (REP_PACE_*). True if window or parallel changed. */
+bool rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now);
 
 /* ---- the daemon ---- */
 

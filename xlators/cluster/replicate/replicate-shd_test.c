@@ -537,6 +537,7 @@ several_at_a_time_unless_limited(void **state)
     list(r, 0, REP_INDEX_PENDING, n);
   engine.sleeps = true;
   r->rep->shd->pace.parallel = 8;
+  r->rep->shd->pace.since = gi_now(r->rep->x->reactor); /* in the middle of healing */
   rep_shd_reconfigure(r->rep);
   rig_heal(r);
   assert_int_equal(engine.most, 4);
