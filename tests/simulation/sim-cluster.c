@@ -95,15 +95,24 @@ disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
     sim_model_stored(m->cluster->model, (unsigned)(m - m->cluster->machine), head);
 }
 
-/* What a quorum still has must not be lost by a disk. */
+/* What a quorum still has must not be lost by a disk. An arbiter counts while it is there to vouch for a copy. */
+static bool
+quorum_left(void *arg, uint32_t left)
+{
+  const struct sim_cluster *c = arg;
+  unsigned last = c->config.bricks - 1;
+  if (c->config.arbiter && c->machine[last].process->state == SIM_RUNNING)
+    left |= 1u << last;
+  return sim_quorum_met(&c->config, left);
+}
+
 static void
 disk_lost(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
 {
   const struct sim_machine *m = arg;
-  const struct sim_cluster *c = m->cluster;
-  uint64_t number = c->model ? sim_model_lost(c->model, (unsigned)(m - c->machine), head) : 0;
-  if (number && !sim_quorum_stored(&c->config, sim_model_left(c->model, number)))
-    sim_model_excuse(c->model, number);
+  struct sim_cluster *c = m->cluster;
+  if (c->model)
+    sim_model_lost(c->model, (unsigned)(m - c->machine), head, quorum_left, c);
 }
 
 /* A process that is told that its disk is broken ends itself. */

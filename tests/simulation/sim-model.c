@@ -183,27 +183,38 @@ sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SEC
   w->lost &= ~(1u << brick);
 }
 
-uint64_t
-sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
-{
-  unsigned nth;
-  struct write *w = write_of(m, head, &nth);
-  if (!w)
-    return 0;
-  w->lost |= 1u << brick;
-  return (uint64_t)(w - m->write) + 1;
-}
-
-uint32_t
-sim_model_left(const struct sim_model *m, uint64_t number)
+static uint32_t
+left(const struct sim_model *m, uint64_t number)
 {
   return sim_model_copies(m, number) & ~m->write[number - 1].lost;
 }
 
-void
-sim_model_excuse(struct sim_model *m, uint64_t number)
+/* It may be gone, unless it was synced. */
+static void
+excuse(struct write *w)
 {
-  m->write[number - 1].weak |= !m->write[number - 1].synced;
+  w->weak |= !w->synced;
+}
+
+/* With it goes what it had overwritten and what was no more synced than it. */
+void
+sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], bool (*enough)(void *arg, uint32_t left),
+               void *arg)
+{
+  unsigned nth;
+  const struct write *last = write_of(m, head, &nth);
+  if (!last)
+    return;
+  uint64_t number = (uint64_t)(last - m->write) + 1;
+  unsigned sector = last->sector + nth;
+  for (uint64_t n = m->first_unsynced < number ? m->first_unsynced + 1 : number; n <= number; n++) {
+    struct write *w = &m->write[n - 1];
+    if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
+      continue;
+    w->lost |= 1u << brick;
+    if (!enough(arg, left(m, n)))
+      excuse(w);
+  }
 }
 
 uint32_t
@@ -247,7 +258,7 @@ sim_model_sync_failed(struct sim_model *m, unsigned file)
 {
   for (uint64_t i = m->first_unsynced; i < m->count; i++)
     if (m->write[i].file == file && m->write[i].lost)
-      sim_model_excuse(m, i + 1);
+      excuse(&m->write[i]);
 }
 
 void

@@ -57,10 +57,10 @@ void sim_model_sync_failed(struct sim_model *m, unsigned file);
 
 /* A machine lost its power: what was written and not synced may be gone. */
 void sim_model_power_loss(struct sim_model *m);
-/* A brick's disk could not sync a sector that begins with these bytes. The number of the write; 0: none. */
-uint64_t sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD]);
-uint32_t sim_model_left(const struct sim_model *m, uint64_t number); /* bricks that stored all of it and lost nothing */
-void sim_model_excuse(struct sim_model *m, uint64_t number); /* it may be gone, unless it was synced */
+/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced or the bricks
+ * that still have it are `enough`. */
+void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], bool (*enough)(void *arg, uint32_t left),
+                    void *arg);
 
 struct sim_reader {
   const char *name; /* for messages */
