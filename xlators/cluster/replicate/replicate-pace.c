@@ -19,10 +19,18 @@
 #define WINDOW_STEP REP_PACE_BLOCK
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
+static void
+take_the_least(struct rep_pace *p)
+{
+  p->window = REP_PACE_BLOCK;
+  p->parallel = 1;
+}
+
 void
 rep_pace_init(struct rep_pace *p)
 {
-  *p = (struct rep_pace){.window = REP_PACE_BLOCK, .parallel = 1};
+  *p = (struct rep_pace){0};
+  take_the_least(p);
   rep_pace_limit(p, 0);
 }
 
@@ -40,8 +48,7 @@ rep_pace_begin(struct rep_pace *p, uint64_t now)
 {
   if (now - p->since < IDLE_NS)
     return;
-  p->window = REP_PACE_BLOCK;
-  p->parallel = 1;
+  take_the_least(p);
   p->since = now; /* nothing was measured yet */
   p->answers = 0;
 }

@@ -241,22 +241,34 @@ thousands(void **state)
 #define MS 1000000ull
 #define BOTH (REP_PACE_WINDOW | REP_PACE_PARALLEL)
 
-/* One measuring window in which `children` answer alike. True if something changed. */
-static bool
-window(struct rep_pace *p, unsigned children, const struct gi_load *load, uint64_t *now)
-{
-  bool moved = false;
-
-  *now += GI_LOAD_WINDOW_NS;
-  for (unsigned i = 0; i < 12; i++)
-    moved |= rep_pace_answer(p, i % children, load, BOTH, *now + i);
-  return moved;
-}
+#define ANSWERS 12 /* in a measuring window */
 
 static const struct gi_load quiet = {0};
 static const struct gi_load fast = {100, 210, 200, 400};
 static const struct gi_load felt = {100, 600, 200, 2000};
 static const struct gi_load bearable = {100, 250, 200, 500};
+
+/* One measuring window in which `children` answer alike, but for the one that is `slow` (none: `children`). Heals are always short of
+ * both, or of the number under way alone, and once. True if something changed. */
+static bool
+window_of(struct rep_pace *p, unsigned children, const struct gi_load *load, unsigned slow, bool parallel_once, uint64_t *now)
+{
+  bool moved = false;
+
+  *now += GI_LOAD_WINDOW_NS;
+  for (unsigned i = 0; i < ANSWERS; i++) {
+    unsigned child = i % children, short_of = !parallel_once ? BOTH : i == 3 ? REP_PACE_PARALLEL : 0;
+
+    moved |= rep_pace_answer(p, child, child == slow ? &felt : load, short_of, *now + i);
+  }
+  return moved;
+}
+
+static bool
+window(struct rep_pace *p, unsigned children, const struct gi_load *load, uint64_t *now)
+{
+  return window_of(p, children, load, children, false, now);
+}
 
 /* Three bricks that told `load` twenty times. */
 static struct rep_pace
@@ -328,11 +340,8 @@ only_what_was_short_grows(void **state)
 
   rep_pace_init(&p);
   p.children = 1;
-  for (int i = 0; i < 20; i++) {
-    now += GI_LOAD_WINDOW_NS;
-    for (unsigned k = 0; k < 12; k++)
-      rep_pace_answer(&p, 0, &fast, k == 3 ? REP_PACE_PARALLEL : 0, now + k);
-  }
+  for (int i = 0; i < 20; i++)
+    window_of(&p, 1, &fast, 1, true, &now);
   assert_int_equal(p.window, REP_PACE_BLOCK);
   assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
 }
@@ -356,9 +365,7 @@ one_slow_brick_is_enough(void **state)
   uint64_t now = 1000 * MS;
   struct rep_pace p = after_a_while(&quiet, &now);
 
-  now += GI_LOAD_WINDOW_NS;
-  for (unsigned i = 0; i < 12; i++)
-    rep_pace_answer(&p, i % 3, i % 3 == 1 ? &felt : &quiet, BOTH, now + i);
+  window_of(&p, 3, &quiet, 1, false, &now);
   assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX / 2);
 }
 
