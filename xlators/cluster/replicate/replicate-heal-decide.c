@@ -395,7 +395,7 @@ accuse_themselves(const struct rep_view *v, uint32_t mask)
 /* Nobody is free of accusations. What was acknowledged is on a quorum, which accuses whoever missed it: who has fewer accusers missed
  * nothing but what was never acknowledged, or was lost with the power. */
 static uint32_t
-outdated(const struct rep_view *v, const struct rep_direction *d)
+stale_copies(const struct rep_view *v, const struct rep_direction *d)
 {
   struct marks m;
   uint32_t set;
@@ -414,7 +414,7 @@ choose_entry(const struct rep_view *v, struct rep_direction *d)
   bool ignorant = d->sinks && blame_nobody(v, d->sources);
 
   if (d->split_brain)
-    merge(d, outdated(v, d));
+    merge(d, stale_copies(v, d));
   else if (ignorant)
     merge(d, 0);
   else if (any_witness(d, d->locked))

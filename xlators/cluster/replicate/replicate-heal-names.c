@@ -264,7 +264,7 @@ quorum_has_one(const struct rep_name *n)
  * there, and are known to have missed something, are too few for it to have been acknowledged and never removed. A dirty mark left on
  * one of them, or by a change of another name, does not bring back what was removed. */
 static bool
-outdated(const struct rep_name *n, uint32_t absent)
+only_stale_have_it(const struct rep_name *n, uint32_t absent)
 {
   uint32_t good = n->d.locked & ~n->d.stale;
 
@@ -288,7 +288,7 @@ rep_name_settle(struct rep_name *n)
   }
   if (!good)
     return refuse(n, -EIO, n->d.locked);
-  if (outdated(n, absent)) {
+  if (only_stale_have_it(n, absent)) {
     GI_MARK("replicate: a merge of names removes what only outdated copies have");
     return keep_error(err, rep_name_expunge(n, n->view.ok));
   }
