@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define OPTIONS "option quorum-type auto\noption granular-entry-heal on\noption use-anonymous-inode on\n"
@@ -168,6 +169,57 @@ make_anon(void *arg)
 }
 
 static void
+repair(void *arg)
+{
+  struct yard *y = arg;
+  struct rep_heal h;
+
+  rep_heal_begin(&h, y->rep, &gi_gfid_root, GI_PID_HEAL);
+  rep_anon_repair(&h);
+  rep_heal_end(&h);
+  gi_task_sleep(y->ctx.reactor, 50 * GI_NSEC_PER_MSEC);
+}
+
+static void
+handle_path(const struct yard *y, unsigned brick, const struct gi_gfid *gfid, char out[PATH_MAX])
+{
+  char text[GI_UUID_TEXT], inside[PATH_MAX];
+
+  gi_gfid_text(gfid, text);
+  snprintf(inside, sizeof(inside), ".glusterfs/%.2s/%.2s/%s", text, text + 2, text);
+  yard_path(y, out, brick, inside);
+}
+
+/* A brick that lost its power has the name, but neither the gfid nor the handle. What is younger than a second may be in the making. */
+static void
+half_an_anonymous_directory_is_mended(void **state)
+{
+  char path[PATH_MAX], handle[PATH_MAX];
+  unsigned looked[YARD], tries = 0;
+  struct gi_gfid gfid;
+  struct purge p;
+
+  YARD_NEW(y, OPTIONS);
+  p.y = y;
+  yard_task(y, make_anon, &p);
+  assert_true(rep_anon_gfid(y->rep, &gfid));
+  yard_path(y, path, 1, ANON);
+  handle_path(y, 1, &gfid, handle);
+  assert_int_equal(removexattr(path, "trusted.gfid"), 0);
+  assert_int_equal(unlink(handle), 0);
+  for (struct gi_gfid now = gi_gfid_none; !gi_gfid_equal(&now, &gfid); now = yard_disk_gfid(y, 1, ANON)) {
+    assert_true(tries++ < 200);
+    for (unsigned i = 0; i < YARD; i++)
+      looked[i] = y->gate[i]->count[GI_FOP_LOOKUP];
+    yard_task(y, repair, y);
+    for (unsigned i = 0; i < YARD; i++)
+      assert_int_equal(y->gate[i]->count[GI_FOP_LOOKUP], looked[i] + 1);
+  }
+  assert_int_equal(access(handle, F_OK), 0);
+  yard_free(y);
+}
+
+static void
 purge(void *arg)
 {
   struct purge *p = arg;
@@ -240,6 +292,7 @@ main(void)
       cmocka_unit_test(a_directory_too),
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
+      cmocka_unit_test(half_an_anonymous_directory_is_mended),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
   };
 

@@ -83,25 +83,31 @@ rep_shd_purge_unreachable(struct rep_heal *h)
   return purged;
 }
 
-int
-rep_shd_clean(struct rep_heal *h, unsigned child)
+static void
+clean(struct rep_heal *h, struct gi_inode *anon, unsigned child)
 {
   struct gi_gfid gfid;
-  struct gi_inode *anon;
   struct rep_walk w;
   const struct gi_dirent *e;
-  int err;
 
-  if (!rep_anon_gfid(h->rep, &gfid))
-    return 0;
-  rep_anon_repair(h);
-  anon = gi_inode_get(h->rep->x->graph, &gfid);
   rep_walk_open(&w, h, anon, child, false);
   while (rep_shd_crawls(h->rep->shd) && h->rep->up == h->rep->all && (e = rep_walk_next(&w)))
     if (gi_gfid_parse(e->name, &gfid))
       judge(h, anon, child, e->name, &gfid);
-  err = w.err == ENOENT || w.err == ESTALE ? 0 : w.err;
   rep_walk_close(&w);
+}
+
+void
+rep_shd_clean(struct rep_heal *h, uint32_t children)
+{
+  struct gi_gfid gfid;
+  struct gi_inode *anon;
+
+  if (!rep_anon_gfid(h->rep, &gfid) || !children)
+    return;
+  rep_anon_repair(h);
+  anon = gi_inode_get(h->rep->x->graph, &gfid);
+  rep_foreach(i, children)
+    clean(h, anon, i);
   gi_inode_unref(&anon);
-  return -err;
 }

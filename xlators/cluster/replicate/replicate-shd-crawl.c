@@ -373,8 +373,7 @@ clean(struct rep_shd *shd)
   if (shd->remaining || rep->up != rep->all || !rep_shd_crawls(shd))
     return;
   rep_heal_begin(&h, rep, &gi_gfid_root, GI_PID_HEAL);
-  rep_foreach(i, rep_shd_local(shd))
-    shd->engine->clean(&h, i);
+  shd->engine->clean(&h, rep_shd_local(shd));
   rep_heal_end(&h);
   shd->unclean = false;
 }

@@ -142,7 +142,7 @@ struct rep_glance {
 struct rep_shd_engine {
   int (*inode)(struct rep_heal *h);
   int (*name)(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);
-  int (*clean)(struct rep_heal *h, unsigned child); /* the anonymous directory */
+  void (*clean)(struct rep_heal *h, uint32_t children); /* the anonymous directory */
 };
 
 struct rep_shd {
@@ -214,8 +214,8 @@ void rep_shd_locate(struct rep_shd *shd);                    /* asks the bricks 
 uint32_t rep_shd_local(const struct rep_shd *shd);            /* bricks on this host that are up */
 bool rep_shd_count(struct rep_shd *shd, unsigned child);     /* asks for pending and dirty; false: the brick does not tell */
 
-/* replicate-shd-clean.c: on a task; all children are up and nothing is left to heal. 0 or -errno. */
-int rep_shd_clean(struct rep_heal *h, unsigned child);
+/* replicate-shd-clean.c: on a task; all children are up and nothing is left to heal. What `children` keep is judged. */
+void rep_shd_clean(struct rep_heal *h, uint32_t children);
 /* Purges the heal's object if every brick that has it keeps it in its anonymous directory and nowhere else. */
 bool rep_shd_purge_unreachable(struct rep_heal *h);
 
