@@ -100,10 +100,8 @@ static bool
 quorum_left(void *arg, uint32_t left)
 {
   const struct sim_cluster *c = arg;
-  unsigned last = c->config.bricks - 1;
-  if (c->config.arbiter && c->machine[last].process->state == SIM_RUNNING)
-    left |= 1u << last;
-  return sim_quorum_met(&c->config, left);
+  bool vouches = c->machine[c->config.bricks - 1].process->state == SIM_RUNNING;
+  return vouches ? sim_quorum_stored(&c->config, left) : sim_quorum_met(&c->config, left);
 }
 
 static void

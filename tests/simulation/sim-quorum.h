@@ -13,7 +13,8 @@
 bool sim_quorum_met(const struct sim_cluster_config *config, uint32_t bricks);
 /* The same of those that have some data: an arbiter has none, and counts as if it had. */
 bool sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks);
-/* An acknowledged change was found on these bricks: a violation if that is fewer than the quorum. An arbiter is believed. */
+/* An acknowledged change was found on these bricks: a violation if that is fewer than the quorum. An arbiter is believed: it
+ * may have gone since it answered. */
 void sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* To be called whenever something may have changed about who runs and who reaches whom: before anything comes back, at least. */
