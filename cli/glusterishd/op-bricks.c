@@ -430,7 +430,7 @@ draft_brick(struct change *c, const char *text, struct gi_error *err)
 }
 
 static int
-check_counts_added(const struct gd_op *op, long replica, size_t count, struct gi_error *err)
+check_counts_added(const struct gd_op *op, long replica, long arbiter, size_t count, struct gi_error *err)
 {
   const struct gd_volume *v = op->volume;
   if (!replica || v->type != GD_REPLICATE) {
@@ -441,13 +441,16 @@ check_counts_added(const struct gd_op *op, long replica, size_t count, struct gi
                             ? "this version cannot distribute files over more than one subvolume"
                             : "this version cannot turn a distributed volume into a replicated one");
   }
+  if (arbiter && v->replica != 2)
+    return gi_error_set(err, GD_ERR_MGMT, "Cannot convert replica %u volume to arbiter volume.", v->replica);
   if (replica <= (long)v->replica)
     return gi_error_set(err, GD_ERR_MGMT, "Incorrect replica count (%ld) supplied. Volume already has (%u)", replica, v->replica);
   if (v->arbiter)
     return gi_error_set(err, GD_ERR_MGMT, "Increasing replica count for arbiter volumes is not supported.");
-  if (gd_op_int(op, "arbiter", 0))
-    return v->replica == 2 ? gi_error_set(err, EOPNOTSUPP, "arbiter bricks cannot be added by this version")
-                           : gi_error_set(err, GD_ERR_MGMT, "Cannot convert replica %u volume to arbiter volume.", v->replica);
+  if (arbiter && (arbiter != 1 || replica != 3))
+    return gi_error_set(err, GD_ERR_MGMT,
+                        "For arbiter configuration, replica count must be 3 and arbiter count must be 1. The 3rd brick of the "
+                        "replica will be the arbiter");
   if (replica > REPLICA_MAX)
     return gi_error_set(err, GD_ERR_MGMT, "a replica set has at most %d bricks", REPLICA_MAX);
   if (count != (size_t)(replica - (long)v->replica) * gd_volume_sets(v))
@@ -474,13 +477,13 @@ gd_op_add_brick(struct gd_op *op, struct gi_error *err)
   const char *name = gd_op_str(op, "volume");
   const json_t *bricks = gd_op_strings(op, "bricks");
   size_t count = json_array_size(bricks);
-  long replica = gd_op_int(op, "replica", 0);
+  long replica = gd_op_int(op, "replica", 0), arbiter = gd_op_int(op, "arbiter", 0);
   bool force = gd_op_flag(op, "force");
   if (!op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Unable to get volinfo for volume name %.256s", name ? name : "");
   if (!bricks || !count || count > GD_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
-  if (check_counts_added(op, replica, count, err) || check_all_up(op->volume, err))
+  if (check_counts_added(op, replica, arbiter, count, err) || check_all_up(op->volume, err))
     return GD_OP_FAILED;
   struct change *c = change_new(op, op->volume->status == GD_STARTED ? "trusted.add-brick" : NULL, (unsigned)count);
   for (size_t i = 0; i < count; i++)
@@ -493,6 +496,7 @@ gd_op_add_brick(struct gd_op *op, struct gi_error *err)
         "different nodes to have best fault tolerant configuration. Use 'force' at the end of the command if you want to "
         "override this behavior. ");
   c->draft->replica = (unsigned)replica;
+  c->draft->arbiter = (unsigned)arbiter;
   return prepare(c, force, err) ? refuse(c, err) : begin(c);
 }
 

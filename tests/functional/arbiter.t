@@ -113,4 +113,25 @@ kill_brick 3
 ok "without the arbiter writing goes on" cp "$WORK/data" "$M/g"
 is "$(sum "$M/g")" "$(sum "$WORK/data")" "and reading"
 is "$(sum "$B/1/g")" "$(sum "$B/2/g")" "on both data bricks"
+
+# ---- two copies get an arbiter ----
+N=$WORK/pair
+must "a volume of two copies" gi volume create pair replica 2 "$HOST:$B/p1" "$HOST:$B/p2" force
+must "starts" gi volume start pair
+must "and mounts" mount_volume pair "$N" --entry-timeout=0 --attribute-timeout=0
+mkdir -p "$N/d/e" && cp "$WORK/data" "$N/d/f" && ln -s f "$N/d/link" && chmod 640 "$N/d/f" && setfattr -n user.a -v b "$N/d/f"
+ok "an arbiter is added" gi volume add-brick pair replica 3 arbiter 1 "$HOST:$B/p3" force
+like "$(gi volume info pair)" "^Brick3: $HOST:$B/p3 \(arbiter\)\$" "info names it"
+healed() { [ "$(gi volume heal pair info | grep -c '^Number of entries: 0$')" = 3 ] && [ -e "$B/p3/d/f" ]; }
+ok "it is healed" within 60 healed
+names() { (cd "$B/$1" && find . -path ./.glusterfs -prune -o -printf '%p %y %m %l\n' | sort); }
+is "$(names p3)" "$(names p1)" "the arbiter has all names"
+is "$(stat -c %s "$B/p3/d/f")" 0 "and no data"
+is "$(getfattr --absolute-names --only-values -n user.a "$B/p3/d/f")" b "but the attributes"
+pid=$(brick_pid pair "$B/p2")
+kill -9 "$pid" && within 10 not_running "$pid"
+ok "now one of two data copies may go away" cp "$WORK/new" "$N/d/f"
+ok "it comes back" gi volume start pair force
+whole() { cmp -s "$WORK/new" "$B/p2/d/f" && healed; }
+ok "and is healed" within 60 whole
 done_testing

@@ -141,9 +141,25 @@ ok "the fourth still gets new files" within 10 test -e "$WORK/bricks/four/name7"
 is "$(gi --xml volume remove-brick v replica 2 "$(brick four)" force | grep -c "<volRemoveBrick/>")" 1 "another is removed"
 ok "the mount lets it go" within 20 logged "the replica set has 2 children now"
 goes_on "the application goes on"
+like "$(gi volume add-brick v replica 4 arbiter 1 "$(brick x)" "$(brick y)" force 2>&1)" "arbiter count must be 1" "an arbiter is the third"
+is "$(gi volume add-brick v replica 3 arbiter 1 "$(brick judge)" force 2>&1)" "volume add-brick: success" "two copies get an arbiter"
+ok "the mount takes it in" within 20 logged "the replica set has 3 children now" 2
+ok "and connects to it" within 10 connected judge
+goes_on "the application goes on"
+like "$(gi volume info v)" "^Number of Bricks: 1 x \(2 \+ 1\) = 3$" "volume info counts it apart"
+for b in v-1 v-2; do ok "$b holds everything against it" blamed $b v-client-2; done
+ok "new names reach it" within 10 test -e "$WORK/bricks/judge/name7"
+is "$(stat -c %s "$WORK/bricks/judge"/name* | sort -u)" 0 "but no data"
+is "$(gi volume add-brick v replica 4 "$(brick x)" force 2>&1)" \
+  "volume add-brick: failed: Increasing replica count for arbiter volumes is not supported." "that is all that can be added"
+is "$(gi volume remove-brick v replica 2 "$(brick judge)" force 2>&1)" "volume remove-brick commit force: success" "the arbiter is removed"
+ok "the mount lets it go" within 20 logged "the replica set has 2 children now" 2
+goes_on "the application goes on"
 is "$(gi --xml volume add-brick v replica 3 "$(brick five)" force | sed -n 's/ *<output>\(.*\)<.*/\1/p')" "Add Brick successful" \
   "from two to three copies"
-ok "the mount takes it in" within 20 logged "the replica set has 3 children now" 2
+is "$(gi volume add-brick v replica 3 arbiter 1 "$(brick x)" force 2>&1)" \
+  "volume add-brick: failed: Cannot convert replica 3 volume to arbiter volume." "three copies get no arbiter"
+ok "the mount takes it in" within 20 logged "the replica set has 3 children now" 3
 ok "and connects to it" within 10 connected five
 goes_on "the application goes on"
 is "$(ids)" "v-client-0,v-client-1,v-client-2" "an id that is free is used again"
