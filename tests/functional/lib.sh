@@ -129,11 +129,12 @@ make_work() {
   WORK=$(mktemp -d "${TEST_DIR:-/var/tmp}/glusterish-test.XXXXXX") || exit 1
 }
 
-# pick_ports COUNT: sets BASE_PORT to the first of COUNT neighbouring TCP ports that are free now.
+# pick_ports COUNT: sets BASE_PORT to the first of COUNT (32 at most) neighbouring TCP ports that are free now. Tests that run at the
+# same time get the same ones or none in common: who has taken the first is seen, whoever else of them is still to come.
 pick_ports() {
   local count=$1 try p used
   for try in $(seq 50); do
-    BASE_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+    BASE_PORT=$((20000 + RANDOM % 375 * 32))
     used=
     for p in $(seq "$BASE_PORT" $((BASE_PORT + count - 1))); do
       if (exec 3<>"/dev/tcp/$HOST/$p") 2>/dev/null; then
