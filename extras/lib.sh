@@ -30,7 +30,7 @@ install_packages() {
     die "apt-get install failed"
 }
 
-# build_tree DIR [configure options]: configures once and brings the build up to date.
+# build_tree DIR [configure options]: configures once and brings the build up to date; of `targets`, if that is set, not of all.
 build_tree() {
   local dir=$1
   shift
@@ -42,7 +42,8 @@ build_tree() {
     [ -f Makefile ] && [ "$(cat .configured-with 2>/dev/null)" = "$*" ] || {
       "$top/configure" -q "$@" && printf '%s' "$*" >.configured-with
     } || exit 1
-    make -s -j"$(nproc)" >make.log 2>&1 || { tail -n 30 make.log >&2; exit 1; }
+    # shellcheck disable=SC2086
+    make -s -j"$(nproc)" ${targets:-} >make.log 2>&1 || { tail -n 30 make.log >&2; exit 1; }
   ) || die "the build in $dir failed"
 }
 
