@@ -26,6 +26,14 @@ struct marks {
 };
 
 static void
+add_accuser(const struct rep_view *v, enum rep_type type, unsigned i, struct marks *m)
+{
+  for (unsigned j = 0; j < v->rep->n; j++)
+    if (v->pending[type][i][j])
+      m->accusers[j] |= 1u << i;
+}
+
+static void
 read_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct marks *m)
 {
   memset(m, 0, sizeof(*m));
@@ -33,9 +41,7 @@ read_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct
     if (v->pending[type][i][i])
       m->self_accused |= 1u << i;
   rep_foreach(i, locked & ~m->self_accused)
-    for (unsigned j = 0; j < v->rep->n; j++)
-      if (v->pending[type][i][j])
-        m->accusers[j] |= 1u << i;
+    add_accuser(v, type, i, m);
 }
 
 static uint32_t
@@ -393,7 +399,8 @@ accuse_themselves(const struct rep_view *v, uint32_t mask)
 }
 
 /* Nobody is free of accusations. What was acknowledged is on a quorum, which accuses whoever missed it: who has fewer accusers missed
- * nothing but what was never acknowledged, or was lost with the power. */
+ * nothing but what was never acknowledged, or was lost with the power. One that accuses itself counts as an accuser: it has missed
+ * something, but was part of the quorum of what it accuses others of. */
 static uint32_t
 stale_copies(const struct rep_view *v, const struct rep_direction *d)
 {
@@ -403,6 +410,8 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
   if (!rep_quorums_meet(v->rep))
     return 0;
   read_marks(v, REP_ENTRY, d->locked, &m);
+  rep_foreach(i, m.self_accused)
+    add_accuser(v, REP_ENTRY, i, &m);
   set = (d->locked & ~least_accused(v->rep, &m, d->locked)) | m.self_accused;
   return set == d->locked ? 0 : set;
 }

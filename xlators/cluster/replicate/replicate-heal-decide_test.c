@@ -319,6 +319,8 @@ entry_directions(void **state)
       {.what = "split brain merges (11.4)", .m = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, .sinks = 7, .source = -1},
       {.what = "no rule of quorum", .m = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}, .sinks = 7, .source = -1},
       {.what = "all accused, one of them by a quorum", .m = {{0, 0, 6}, {2, 0, 6}, {0, 2, 0}}, .sinks = 7, .source = -1, .stale = 4},
+      {.what = "also by one that accuses itself", .m = {{0, 3, 0}, {9, 0, 4}, {9, 0, 4}}, .dirty = {0, 7, 7}, .sinks = 7, .source = -1,
+       .stale = 5},
       {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1, .stale = 4},
       {.what = "a good one too", .m = {{0, 0, 3}}, .dirty = {0, 1, 0}, .sinks = 7, .source = -1, .stale = 4},
       {.what = "dirty, and nobody is accused", .dirty = {1, 1, 1}, .sinks = 7, .source = -1},
