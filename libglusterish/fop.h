@@ -131,6 +131,8 @@ struct gi_client_id {
 #define GI_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
 /* In the xdata of UNLINK, RMDIR and RENAME: the gfid of the object that is meant (none: it has none); ESTALE if the name leads to another. */
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
+/* In the xdata of the answer to a RENAME: both names were one file, so nothing was done (POSIX), and the old name is still there. */
+#define GI_SAME_FILE_KEY "glusterish.same-file"
 
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */

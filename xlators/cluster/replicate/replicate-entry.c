@@ -139,14 +139,28 @@ same_object(const struct rep_txn *t, const struct rep_fan *fan)
   return best;
 }
 
-/* The same of what was moved: under the old name some had another object, and now have that one under the new name. Bricks that do
- * not tell which one it was are believed. */
+/* Children where both names were one file already: there POSIX lets a rename do nothing. */
+static uint32_t
+moved_nothing(const struct rep_fan *fan)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->ok)
+    if (gi_dict_get(fan->reply[i]->rsp.xdata, GI_SAME_FILE_KEY))
+      set |= 1u << i;
+  return set;
+}
+
+/* The same of what was moved: under the old name some had another object, and now have that one under the new name, or nothing was
+ * moved, and the old name is still there. Bricks that do not tell which one it was are believed. */
 static uint32_t
 same_moved(const struct rep_txn *t, const struct rep_fan *fan)
 {
-  uint32_t same = same_object(t, fan);
+  uint32_t same = same_object(t, fan), idle = same & moved_nothing(fan);
 
-  return same ? same : ~0u;
+  if (!same)
+    return ~0u;
+  return weighs_more(idle, same & ~idle, ~t->accused) ? idle : same & ~idle;
 }
 
 /* The object is new and we know exactly who has it: no need to ask before the first read. */
@@ -233,11 +247,11 @@ asked(struct rep_fan *fan)
 
 /* Not all copies did it: only those that have missed nothing can tell what comes of it. */
 static bool
-decided_by_good(const struct rep_txn *t, const struct rep_fan *fan)
+decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
 {
-  uint32_t same = same_object(t, fan);
+  uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
 
-  return fan->ok && (fan->ok != t->rep->all || (same && same != fan->ok));
+  return fan->ok && (fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok));
 }
 
 void
@@ -246,7 +260,7 @@ rep_entry_done(struct rep_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
 
-  if (!t->dirty_owed && t->active && decided_by_good(t, fan))
+  if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
     rep_txn_ask(t, asked);
   else
     judge(t, fop);

@@ -381,6 +381,43 @@ a_rename_of_another_object_is_a_failure(void **state)
 }
 
 static void
+nothing_moved(struct gi_fop *fop, void *arg)
+{
+  same_object(fop, arg);
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_SAME_FILE_KEY, 1);
+}
+
+/* `marks`: of each brick's root. */
+static void
+idle_rename(unsigned idle, const char *const marks[BRICKS])
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_first(r, i, GI_FOP_RENAME, (idle >> i) & 1 ? nothing_moved : same_object, NULL);
+  f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+  gi_loc_copy(&f->loc2, &f->loc);
+  f->loc2.name = "g5";
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 1, marks[i]);
+  rig_free_clean(r);
+}
+
+/* A heal has made the new name there, and not removed the old one yet. Where most have both it is the other that lacks one. */
+static void
+a_rename_that_moved_nothing_is_a_failure(void **state)
+{
+  (void)state;
+  idle_rename(1, (const char *const[]){"", "0e2", "0e2"}); /* both parents are one */
+  idle_rename(3, (const char *const[]){"2e2", "2e2", ""});
+  idle_rename(7, (const char *const[]){"", "", ""});
+}
+
+static void
 not_empty_blames_nobody(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -719,6 +756,7 @@ main(void)
       cmocka_unit_test(outdated_copies_are_no_success),
       cmocka_unit_test(a_few_cannot_say_what_is_not_there),
       cmocka_unit_test(a_rename_of_another_object_is_a_failure),
+      cmocka_unit_test(a_rename_that_moved_nothing_is_a_failure),
       cmocka_unit_test(same_error_while_one_is_down),
       cmocka_unit_test(not_empty_blames_nobody),
       cmocka_unit_test(short_write_fails_the_brick),

@@ -662,10 +662,13 @@ two_names_of_one_file_survive_a_rename_between_them(void **state)
   BRICK(b, NULL);
   struct gi_gfid g = file(b, ROOT, "a");
   char path[PATH_MAX];
+  struct gi_fop *f;
 
   (void)state;
   assert_ok(brick_link(b, &g, ROOT, "b"));
-  assert_ok(brick_rename(b, ROOT, "a", ROOT, "b"));
+  f = brick_rename(b, ROOT, "a", ROOT, "b");
+  assert_ok(f);
+  assert_non_null(gi_dict_get(f->rsp.xdata, GI_SAME_FILE_KEY));
   brick_path(b, path, "a");
   assert_int_equal(stat_of(path).st_nlink, 3);
   assert_int_equal(count_gfid2path(path), 2);

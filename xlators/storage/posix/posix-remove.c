@@ -458,6 +458,7 @@ posix_run_rename(struct posix_op *op)
   posix_node_is(op, OBJ, &from.gfid);
   if (to.there && from.st.st_dev == to.st.st_dev && from.st.st_ino == to.st.st_ino) {
     to.there = false; /* two names of one file: POSIX leaves both */
+    gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_SAME_FILE_KEY, 1);
     return rename_reply(op, &to);
   }
   if (to.there)
