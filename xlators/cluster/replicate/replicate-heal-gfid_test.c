@@ -145,6 +145,42 @@ without_mark_or_majority_nobody_is_right(void **state)
   yard_free(y);
 }
 
+static struct gi_fop *
+move(struct yard *y, const char *from, const struct gi_gfid *what, const char *to, const struct gi_gfid *over)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_RENAME);
+
+  gi_fop_set_entry(fop, &fop->loc, root, from);
+  fop->loc.inode = gi_inode_get(y->graph, what);
+  gi_fop_set_entry(fop, &fop->loc2, root, to);
+  fop->loc2.inode = gi_inode_get(y->graph, over);
+  gi_inode_unref(&root);
+  return fop;
+}
+
+/* A directory was moved over an empty one on one brick only, with another brick away: it goes back, and what it replaced stays. */
+static void
+a_move_that_failed_removes_nothing(void **state)
+{
+  struct gi_gfid from, to;
+
+  YARD_NEW(y, OPTIONS);
+  yard_mkdir(y, "from");
+  yard_mkdir(y, "to");
+  from = yard_disk_gfid(y, 0, "from");
+  to = yard_disk_gfid(y, 0, "to");
+  yard_down(y, 2);
+  y->gate[1]->fail_err[GI_FOP_RENAME] = ENOSPC;
+  assert_int_not_equal(yard_submit(y, move(y, "from", &from, "to", &to)), 0);
+  y->gate[1]->fail_err[GI_FOP_RENAME] = 0;
+  yard_up(y, 2);
+  heals_everything(y);
+  everywhere(y, "from", &from);
+  everywhere(y, "to", &to);
+  yard_free(y);
+}
+
 /* ---- reachable nowhere ---- */
 
 struct purge {
@@ -290,6 +326,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_nobody_accuses_is_right),
       cmocka_unit_test(a_directory_too),
+      cmocka_unit_test(a_move_that_failed_removes_nothing),
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(half_an_anonymous_directory_is_mended),

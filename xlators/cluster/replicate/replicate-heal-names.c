@@ -60,28 +60,39 @@ may_be_under_way(const struct rep_name *n)
   return false;
 }
 
+static int
+look(struct rep_name *n)
+{
+  struct rep *rep = n->h->rep;
+  struct gi_dict *xdata = gi_dict_new();
+  int err;
+
+  gi_dict_set_int(xdata, "gfidless-lookup", 1);
+  rep_view_clear(&n->dir);
+  rep_view_clear(&n->view);
+  rep_view_parent_and_name(n->h, n->parent, n->name, xdata, rep->all, &n->dir, &n->view);
+  gi_dict_unref(&xdata);
+  if (n->dir.ok == rep->all)
+    return 0;
+  err = rep_view_errno(&n->dir);
+  return err ? -err : -ENOTCONN;
+}
+
 int
 rep_name_lock(struct rep_name *n, bool whole)
 {
   struct rep *rep = n->h->rep;
-  struct gi_dict *xdata;
+  int err;
 
   n->lock = (struct rep_heal_lock){.entry = true, .inode = n->parent, .name = whole ? NULL : n->name};
   if (rep->up != rep->all || rep_heal_lock(n->h, &n->lock, REP_LOCK_WAIT, rep->all) != rep->all) {
     rep_heal_unlock(n->h, &n->lock);
     return -ENOTCONN;
   }
-  xdata = gi_dict_new();
-  gi_dict_set_int(xdata, "gfidless-lookup", 1);
-  rep_view_clear(&n->dir);
-  rep_view_clear(&n->view);
-  rep_view_parent_and_name(n->h, n->parent, n->name, xdata, rep->all, &n->dir, &n->view);
-  gi_dict_unref(&xdata);
-  if (n->dir.ok != rep->all) {
-    int err = rep_view_errno(&n->dir);
-
+  err = look(n);
+  if (err) {
     rep_heal_unlock(n->h, &n->lock);
-    return err ? -err : -ENOTCONN;
+    return err;
   }
   rep_decide(n->h, &n->dir, REP_ENTRY, rep->all, &n->d);
   if (whole || !may_be_under_way(n))
@@ -174,6 +185,18 @@ moved_away(const struct rep_name *n, uint32_t owners)
          (rep_quorum(rep, n->elsewhere) || outnumber(n->elsewhere & ~missed, owners));
 }
 
+/* The same, known before anything else under the name has gone: that may be what was there when the move failed. */
+static bool
+stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
+{
+  const struct rep *rep = n->h->rep;
+
+  if (!S_ISDIR(n->view.stat[from].mode) || !rep_anon_used(rep) || !rep_quorums_meet(rep) || rep_quorum(rep, owners))
+    return false;
+  n->elsewhere = rep_name_elsewhere(n, from, n->d.locked & ~owners);
+  return moved_away(n, owners);
+}
+
 /* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
 static int
 follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
@@ -182,6 +205,12 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   uint32_t nameless = nameless_like(n, from, targets), wrong = n->view.ok & losers & ~owners & ~nameless;
   int err = 0, failed = 0;
 
+  if (wrong && stands_elsewhere(n, from, owners)) {
+    GI_MARK("replicate: a directory that most have under another name does not replace what others have here");
+    err = rep_name_expunge(n, owners);
+    n->again = !err;
+    return err;
+  }
   if (nameless)
     err = rep_name_assign(n, &n->view.stat[from].gfid, nameless);
   if (wrong) {
@@ -273,8 +302,8 @@ only_stale_have_it(const struct rep_name *n, uint32_t absent)
   return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !quorum_has_one(n);
 }
 
-int
-rep_name_settle(struct rep_name *n)
+static int
+settle(struct rep_name *n)
 {
   uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
   uint32_t good = n->d.merge ? n->d.locked : n->d.sources;
@@ -298,5 +327,20 @@ rep_name_settle(struct rep_name *n)
     return keep_error(err, settle_present(n, good, n->d.locked & ~unknown));
   if (n->view.ok & n->d.sinks)
     return keep_error(err, rep_name_expunge(n, n->view.ok & n->d.sinks));
+  return err;
+}
+
+int
+rep_name_settle(struct rep_name *n)
+{
+  int err = settle(n);
+
+  while (!err && n->again) { /* one copy less shows what does not belong here */
+    n->again = false;
+    n->elsewhere = 0;
+    err = look(n);
+    if (!err)
+      err = settle(n);
+  }
   return err;
 }

@@ -23,6 +23,7 @@ struct rep_name {
   uint32_t failed;         /* children where it could not be brought in line */
   uint32_t elsewhere;      /* …where the directory has another name */
   bool later;              /* …because a directory still stands in its old place there: worth another try */
+  bool again;              /* something was taken away that hid what belongs here: look once more */
   bool mismatch;           /* the copies are different objects and nothing says which is right */
 };
 
@@ -38,6 +39,9 @@ void rep_name_unlock(struct rep_name *n);
 /* The object that child `from` shows under the name is made on the children of `on`, which have nothing there. `owners`: all
  * that have it there. What fails is added to n->failed. 0 or the last -errno. */
 int rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
+/* The children of `on` that have the directory which child `from` shows here in another place, and not only in the anonymous
+ * directory. */
+uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 /* Takes the name away on the children of `on`, whatever each has there. */
 int rep_name_expunge(struct rep_name *n, uint32_t on);
 /* The same, unless it is a directory with something in it. */
