@@ -127,6 +127,31 @@ listing(void **state)
   rig_free_clean(r);
 }
 
+/* …but not if only the arbiter has missed nothing. */
+static void
+listing_of_outdated_copies(void **state)
+{
+  struct rig *r = rig_new_arbiter("option quorum-type auto\n");
+  struct gi_fop *f;
+  struct gi_fd *dir = gi_fd_new(r->s->graph, fake_inode(r->s, 9), 0, 1);
+
+  (void)state;
+  dir->directory = true;
+  rig_object(r, 9, S_IFDIR | 0755);
+  rig_blame(r, 0, 9, 1, 2);
+  rig_blame(r, 1, 9, 0, 2);
+  rig_blame(r, 2, 9, 0, 2);
+  rig_blame(r, 2, 9, 1, 2);
+  rig_run(r, f = rig_fd(r, GI_FOP_OPENDIR, dir));
+  rig_done(f, 0, 0);
+  rig_run(r, f = rig_fd(r, GI_FOP_READDIR, dir));
+  rig_done(f, -1, EIO);
+  for (unsigned i = 0; i < BRICKS; i++)
+    assert_int_equal(fake_count(r->s, i, GI_FOP_READDIR), 0);
+  gi_fd_unref(&dir);
+  rig_free_clean(r);
+}
+
 /* replicate.md 11.5: a data brick misses a write; then only it and the arbiter are left. */
 static void
 stale_and_arbiter(void **state)
@@ -255,7 +280,9 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(configuration),     cmocka_unit_test(write_of_one_byte),
       cmocka_unit_test(short_writes),      cmocka_unit_test(never_read),
-      cmocka_unit_test(listing),           cmocka_unit_test(stale_and_arbiter),
+      cmocka_unit_test(listing),
+      cmocka_unit_test(listing_of_outdated_copies),
+      cmocka_unit_test(stale_and_arbiter),
       cmocka_unit_test(stale_directory_and_arbiter),
       cmocka_unit_test(last_good_data),    cmocka_unit_test(arbiter_down),
       cmocka_unit_test(message),

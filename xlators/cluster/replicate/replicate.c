@@ -116,14 +116,14 @@ rep_undisturbed(const struct rep *rep, uint32_t generation)
 }
 
 /* Split-brain of names: healing is a merge, so any view is as good, but of those that a quorum accuses. But while a child is away it may
- * be the one that is good, and what the others show then is what they have missed. */
+ * be the one that is good, and what the others show then is what they have missed. So it is where only the arbiter is not accused by a
+ * quorum: what it knows is what they are healed from, but it is never read. */
 uint32_t
 rep_accused_views(const struct rep *rep, struct gi_inode *dir)
 {
   bool any = rep->up == rep->all || rep_no_quorum_configured(rep) || GI_BROKEN("list what outdated copies show");
-  uint32_t views = any ? rep->up & ~rep->arbiter : 0, best = views & ~rep_inode(rep, dir)->outdated;
 
-  return best ? best : views;
+  return any ? rep->up & ~rep->arbiter & ~rep_inode(rep, dir)->outdated : 0;
 }
 
 int
