@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -256,6 +257,40 @@ half_an_anonymous_directory_is_mended(void **state)
 }
 
 static void
+wait_a_little(void *arg)
+{
+  struct yard *y = arg;
+
+  gi_task_sleep(y->ctx.reactor, 50 * GI_NSEC_PER_MSEC);
+}
+
+/* A brick that lost its power in a MKDIR: what else the directory has lost there is not known, so all of it is healed. */
+static void
+who_lost_the_gfid_may_have_lost_more(void **state)
+{
+  char path[PATH_MAX], handle[PATH_MAX];
+  struct gi_gfid gfid;
+  unsigned tries = 0;
+
+  YARD_NEW(y, OPTIONS);
+  yard_mkdir(y, "dir");
+  gfid = yard_disk_gfid(y, 1, "dir");
+  yard_path(y, path, 1, "dir");
+  handle_path(y, 1, &gfid, handle);
+  assert_int_equal(removexattr(path, "trusted.gfid"), 0);
+  assert_int_equal(unlink(handle), 0);
+  assert_int_equal(chmod(path, 0700), 0);
+  for (struct gi_gfid now = gi_gfid_none; !gi_gfid_equal(&now, &gfid); now = yard_disk_gfid(y, 1, "dir")) {
+    assert_true(tries++ < 200);
+    yard_gfid(y, "dir");
+    yard_task(y, wait_a_little, y);
+  }
+  heals_everything(y);
+  everywhere(y, "dir", &gfid);
+  yard_free(y);
+}
+
+static void
 purge(void *arg)
 {
   struct purge *p = arg;
@@ -330,6 +365,7 @@ main(void)
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(half_an_anonymous_directory_is_mended),
+      cmocka_unit_test(who_lost_the_gfid_may_have_lost_more),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
   };
 

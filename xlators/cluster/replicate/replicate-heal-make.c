@@ -386,6 +386,15 @@ rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on)
   return run_on(n, fop, on, gfid);
 }
 
+int
+rep_name_complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on)
+{
+  struct making m = {.from = from, .st = &n->view.stat[from], .owners = owners};
+  int err = mark(n, &m, on & ~blamed_by_all(n, &m, on)), last = rep_name_assign(n, &m.st->gfid, on & ~n->failed);
+
+  return last ? last : err;
+}
+
 /* ---- expunging ---- */
 
 static int

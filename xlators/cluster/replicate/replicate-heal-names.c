@@ -212,7 +212,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
     return err;
   }
   if (nameless)
-    err = rep_name_assign(n, &n->view.stat[from].gfid, nameless);
+    err = rep_name_complete(n, from, owners, nameless);
   if (wrong) {
     failed = rep_name_expunge(n, wrong);
     err = keep_error(err, failed);

@@ -46,6 +46,9 @@ uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 int rep_name_expunge(struct rep_name *n, uint32_t on);
 /* The same, unless it is a directory with something in it. */
 int rep_name_remove_empty(struct rep_name *n, uint32_t on);
+/* The objects under the name on `on`, which have no gfid, become copies of the one that child `from` and `owners` show: whatever else
+ * they lack was lost with it. */
+int rep_name_complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
 /* Gives the objects under the name on `on`, which have no gfid, this one. */
 int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on);
 
