@@ -21,11 +21,17 @@
 #define CLASS_NONE CLASS_COUNT /* mapped alone */
 #define CACHE_MAX (64u << 20)
 
-/* With AddressSanitizer every buffer goes back at once, so that a late access is seen. */
+/* With AddressSanitizer a free buffer is poisoned, so that a late access is seen, and used again only when so many of its size were
+ * freed after it. Going back to that allocator a receive buffer would cost a mapping: the greatest pieces it keeps are smaller. */
 #if defined(__SANITIZE_ADDRESS__)
-#define CACHE_LIMIT 0u
+#include <sanitizer/asan_interface.h>
+#define QUARANTINE 64u
+#define forbid(p) __asan_poison_memory_region((p)->buf.base, (p)->buf.capacity)
+#define allow(p) __asan_unpoison_memory_region((p)->buf.base, (p)->buf.capacity)
 #else
-#define CACHE_LIMIT CACHE_MAX
+#define QUARANTINE 0u
+#define forbid(p) ((void)(p))
+#define allow(p) ((void)(p))
 #endif
 
 struct pool_buf {
@@ -35,7 +41,8 @@ struct pool_buf {
 };
 
 struct cache {
-  struct pool_buf *free[CLASS_COUNT];
+  struct pool_buf *free[CLASS_COUNT], *last[CLASS_COUNT];
+  unsigned count[CLASS_COUNT];
   size_t bytes;
   bool registered;
 };
@@ -55,10 +62,12 @@ cache_destroy(void *arg)
     while (c->free[i]) {
       struct pool_buf *p = c->free[i];
       c->free[i] = p->next;
+      allow(p);
       free(p->buf.base);
       gi_free(p);
     }
   }
+  memset(c->count, 0, sizeof(c->count));
   c->bytes = 0;
   c->registered = false;
 }
@@ -116,10 +125,12 @@ gi_buf_new(size_t size)
 {
   unsigned class = class_of(size);
   struct pool_buf *p;
-  if (class != CLASS_NONE && cache.free[class]) {
+  if (class != CLASS_NONE && cache.count[class] > QUARANTINE) {
     p = cache.free[class];
     cache.free[class] = p->next;
+    cache.count[class]--;
     cache.bytes -= p->buf.capacity;
+    allow(p);
   } else {
     p = buf_create(class, size);
   }
@@ -145,6 +156,22 @@ gi_buf_ref(struct gi_buf *buf)
   return buf;
 }
 
+/* First in, first out under AddressSanitizer; else the last one, which is in the processor's cache. */
+static void
+keep(struct pool_buf *p)
+{
+  struct pool_buf **list = &cache.free[p->class], **last = &cache.last[p->class];
+  if (*list && QUARANTINE) {
+    (*last)->next = p;
+    p->next = NULL;
+  } else {
+    p->next = *list;
+    *list = p;
+  }
+  *last = p;
+  cache.count[p->class]++;
+}
+
 static void
 buf_release(struct pool_buf *p)
 {
@@ -153,12 +180,12 @@ buf_release(struct pool_buf *p)
   if (p->class == CLASS_NONE) {
     munmap(p->buf.base, p->buf.capacity);
     gi_free(p);
-  } else if (cache.bytes + p->buf.capacity <= CACHE_LIMIT) {
+  } else if (cache.bytes + p->buf.capacity <= CACHE_MAX) {
     if (!cache.registered)
       cache_register();
-    p->next = cache.free[p->class];
-    cache.free[p->class] = p;
+    keep(p);
     cache.bytes += p->buf.capacity;
+    forbid(p);
   } else {
     free(p->buf.base);
     gi_free(p);
