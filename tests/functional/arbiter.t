@@ -31,10 +31,10 @@ sizes() { stat -c %s "$B/1/$1" "$B/2/$1" "$B/3/$1" | xargs; }
 mark() { getfattr --absolute-names -n "trusted.afr.v-client-$3" -e hex "$B/$1/$2" 2>/dev/null | sed -n 's/.*=//p'; }
 sum() { sha256sum <"$1" | cut -c1-16; }
 no_marks() { [ -z "$(marks "$B/1")$(marks "$B/2")$(marks "$B/3")" ]; }
-# kill_brick N: and the mount has noticed.
+# kill_brick N [VOLUME]: and the mount has noticed.
 kill_brick() {
   local pid
-  pid=$(brick_pid v "$B/$1")
+  pid=$(brick_pid "${2:-v}" "$B/$1")
   kill -9 "$pid"
   within 10 not_running "$pid"
 }
@@ -128,8 +128,7 @@ names() { (cd "$B/$1" && find . -path ./.glusterfs -prune -o -printf '%p %y %m %
 is "$(names p3)" "$(names p1)" "the arbiter has all names"
 is "$(stat -c %s "$B/p3/d/f")" 0 "and no data"
 is "$(getfattr --absolute-names --only-values -n user.a "$B/p3/d/f")" b "but the attributes"
-pid=$(brick_pid pair "$B/p2")
-kill -9 "$pid" && within 10 not_running "$pid"
+kill_brick p2 pair
 ok "now one of two data copies may go away" cp "$WORK/new" "$N/d/f"
 ok "it comes back" gi volume start pair force
 whole() { cmp -s "$WORK/new" "$B/p2/d/f" && healed; }
