@@ -505,11 +505,18 @@ gi_signal_unwatch(struct gi_signal **sp)
 
 /* ---- life ---- */
 
+static bool
+real_busy(const struct gi_reactor *base)
+{
+  const struct real *r = (const struct real *)base;
+  return (r->pool && gi_workers_busy(r->pool)) || !gi_list_empty(&r->inline_work);
+}
+
 static void
 real_free(struct gi_reactor *base)
 {
   struct real *r = real_of(base);
-  while ((r->pool && gi_workers_busy(r->pool)) || !gi_list_empty(&r->inline_work))
+  while (real_busy(base))
     real_turn(base, 10 * GI_NSEC_PER_MSEC); /* background work that outlived its owner */
   gi_workers_free(r->pool);
   GI_ASSERT(gi_list_empty(&r->inline_work));
@@ -546,6 +553,7 @@ static const struct gi_reactor_ops real_ops = {
     .io_watch = real_io_watch,
     .io_finish = real_io_finish,
     .work_submit = real_work_submit,
+    .busy = real_busy,
 };
 
 /* The reactor has one thread, so libevent's locks are switched off. */

@@ -176,3 +176,9 @@ gi_work_submit(struct gi_reactor *r, struct gi_work *w)
   GI_ASSERT(w->run != NULL && w->done != NULL && (unsigned)w->priority < GI_PRIO_COUNT);
   r->ops->work_submit(r, w);
 }
+
+bool
+gi_reactor_busy(const struct gi_reactor *r)
+{
+  return r->ops->busy && r->ops->busy(r);
+}

@@ -104,6 +104,7 @@ struct gi_work {
 };
 
 void gi_work_submit(struct gi_reactor *r, struct gi_work *w);
+bool gi_reactor_busy(const struct gi_reactor *r); /* some work is not done yet; for tests, which turn until it is */
 
 /* ---- signals (real reactor only) ---- */
 struct gi_signal;
@@ -128,6 +129,7 @@ struct gi_reactor_ops {
   void (*io_watch)(struct gi_io *io, unsigned events);
   void (*io_finish)(struct gi_io *io);
   void (*work_submit)(struct gi_reactor *r, struct gi_work *w);
+  bool (*busy)(const struct gi_reactor *r); /* NULL: never */
 };
 
 struct gi_net_ops;

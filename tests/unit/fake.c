@@ -489,9 +489,16 @@ fake_submit(struct fake_stack *s, struct gi_fop *f)
 void
 fake_settle(struct fake_stack *s)
 {
-  /* Work on the pool comes back within a few short turns. */
-  for (int i = 0; i < 5; i++)
-    gi_reactor_turn(s->ctx.reactor, 0);
+  struct gi_reactor *r = s->ctx.reactor;
+
+  for (int idle = 0; idle < 5; idle++) {
+    if (gi_reactor_busy(r)) {
+      gi_reactor_turn(r, GI_NSEC_PER_MSEC);
+      idle = -1;
+    } else {
+      gi_reactor_turn(r, 0);
+    }
+  }
 }
 
 void

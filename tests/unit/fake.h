@@ -81,7 +81,7 @@ void fake_script_always(struct fake_stack *s, unsigned child, enum gi_fop_kind k
 void fake_script_clear(struct fake_stack *s);
 void fake_submit(struct fake_stack *s, struct gi_fop *f); /* submits at x and settles */
 void fake_submit_at(struct fake_stack *s, struct gi_fop *f, struct gi_xlator *at);
-void fake_settle(struct fake_stack *s);                   /* turns the reactor until nothing is due (timers not waited for) */
+void fake_settle(struct fake_stack *s);                   /* turns until no worker works and nothing is due; timers are not waited for */
 void fake_wait(struct fake_stack *s, uint64_t ns);        /* turns for that long */
 /* Answers the oldest held fop of `kind` at `child` (GI_FOP_MAX = any); false if none. */
 bool fake_release(struct fake_stack *s, unsigned child, enum gi_fop_kind kind, int32_t ret, int32_t err);
