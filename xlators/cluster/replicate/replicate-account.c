@@ -155,6 +155,14 @@ rep_account_has_good(const struct rep_txn *t, uint32_t mask)
   return true;
 }
 
+bool
+rep_account_has_wholly_good(const struct rep_txn *t, uint32_t mask)
+{
+  if (t->type != REP_ENTRY || !rep_quorums_meet(t->rep) || GI_BROKEN("let outdated copies change names"))
+    return rep_account_has_good(t, mask);
+  return (mask & ~t->accused & ~t->rep->arbiter) != 0;
+}
+
 /* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
 bool
 rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)

@@ -198,7 +198,7 @@ pre_op_done(struct rep_fan *fan)
     err = err ? err : ENOTCONN;
   else if (only_arbiter_knows(t))
     err = ENOTCONN;
-  else if (!rep_account_has_good(t, t->active))
+  else if (!rep_account_has_wholly_good(t, t->active))
     err = EIO;
   else if ((t->rep->all & ~t->locked & ~t->told) && !GI_BROKEN("tell who is away only in the post-op")) {
     GI_MARK("replicate: pre-op failed on some copies, the others are told");
@@ -247,7 +247,7 @@ asked_first(struct rep_fan *fan)
   t->active = 0;
   if (!rep_quorum(t->rep, t->locked))
     refuse(t, fan->err ? fan->err : ENOTCONN);
-  else if (!rep_account_has_good(t, t->locked)) {
+  else if (!rep_account_has_wholly_good(t, t->locked)) {
     GI_MARK("replicate: no good copy to change names on");
     refuse(t, rep_unreadable(t->rep));
   } else {
@@ -262,16 +262,26 @@ asked_first(struct rep_fan *fan)
 static bool
 good_one_known(const struct rep_txn *t)
 {
+  uint32_t good = t->locked;
+
   for (unsigned l = 0; l < t->nlogs; l++)
-    if (!rep_inode_fresh(t->rep, t->log[l].inode) || !(rep_inode(t->rep, t->log[l].inode)->data_readable & t->locked))
-      return false;
-  return true;
+    good &= rep_inode_fresh(t->rep, t->log[l].inode) ? rep_inode(t->rep, t->log[l].inode)->data_readable : 0;
+  return good != 0;
+}
+
+/* With all children there is a good copy of every directory, but it need not be the same one. */
+static bool
+has_good_one(const struct rep_txn *t)
+{
+  bool two = t->nlogs == 2 && t->log[0].inode != t->log[1].inode;
+
+  return (t->locked == t->rep->all && !two) || !rep_quorums_meet(t->rep) || good_one_known(t);
 }
 
 static void
 prepare(struct rep_txn *t)
 {
-  if (t->type != REP_ENTRY || t->locked == t->rep->all || !rep_quorums_meet(t->rep) || good_one_known(t)) {
+  if (t->type != REP_ENTRY || has_good_one(t)) {
     pre_op(t);
     return;
   }

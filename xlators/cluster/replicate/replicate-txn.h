@@ -142,6 +142,9 @@ void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
 bool rep_account_claims(int err); /* an errno about what names there are */
 /* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
 bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
+/* The same of a single copy that is good in all of them: an operation may only begin where there is one. A rename by copies that are good
+ * in one of the directories each would put over the good copy of the new name whatever that one has under the old name. */
+bool rep_account_has_wholly_good(const struct rep_txn *t, uint32_t mask);
 /* Whether the good copies of a directory agree that the operation cannot be: that is its outcome then, whatever the others did. */
 bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */

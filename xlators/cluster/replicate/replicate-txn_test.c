@@ -309,6 +309,32 @@ names_need_a_good_copy(void **state)
   rig_free_clean(r);
 }
 
+/* All are there, but who is good where the object is has missed something where it goes to, and the other way round: there it would be
+ * put over what only that copy has. One that is good in both is enough. */
+static void
+a_rename_needs_one_good_copy_of_both_directories(void **state)
+{
+  for (unsigned one = 0; one < 2; one++) {
+    struct rig *r = rig_new(GRANULAR);
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFREG | 0644);
+    rig_object(r, 6, S_IFDIR | 0755);
+    rig_blame(r, 0, 1, 2, 2);
+    rig_blame(r, 1, 1, 2, 2);
+    rig_blame(r, 2, 6, 0, 2);
+    if (!one)
+      rig_blame(r, 2, 6, 1, 2);
+    f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+    gi_fop_set_entry(f, &f->loc2, fake_inode(r->s, 6), "new");
+    rig_run(r, f);
+    rig_done(f, one ? 0 : -1, one ? 0 : EIO);
+    rig_log(r, 2, one ? "LOOKUP E:f5 E:new X:0 X:0 RENAME EU:f5 EU:new" : "LOOKUP E:f5 E:new X:0 X:0 EU:f5 EU:new");
+    rig_marks(r, 2, 6, one ? "0e1" : "0e1,1e1");
+    rig_free_clean(r);
+  }
+}
+
 /* All are there, and the only good one fails: the others are a quorum, but cannot make it a success. */
 static void
 outdated_copies_are_no_success(void **state)
@@ -753,6 +779,7 @@ main(void)
       cmocka_unit_test(what_good_copies_refuse),
       cmocka_unit_test(who_did_what_the_good_refuse_tells),
       cmocka_unit_test(names_need_a_good_copy),
+      cmocka_unit_test(a_rename_needs_one_good_copy_of_both_directories),
       cmocka_unit_test(outdated_copies_are_no_success),
       cmocka_unit_test(a_few_cannot_say_what_is_not_there),
       cmocka_unit_test(a_rename_of_another_object_is_a_failure),
