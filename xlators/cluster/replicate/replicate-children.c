@@ -131,7 +131,7 @@ rep_inode_translate(const struct rep *rep, struct rep_inode *ri)
 {
   for (; ri->epoch < rep->epoch; ri->epoch++)
     ri->unsynced = (uint16_t)translate(ri->unsynced, rep->maps[ri->epoch]);
-  ri->data_readable = ri->meta_readable = ri->outdated = 0;
+  ri->data_readable = ri->meta_readable = ri->outdated = ri->data_accused = 0;
   ri->choice = 0;
   ri->generation = 0;
 }

@@ -23,6 +23,7 @@ struct lookup_view {
   uint32_t ok;     /* usable successes */
   uint32_t absent; /* said ENOENT */
   uint32_t parent; /* children whose view of the parent's names is good */
+  uint32_t stale;  /* …accused: what they lack may have been there for long. The arbiter too, which is never `parent` */
   uint32_t nameless; /* have an object without gfid */
   bool named, name_locked, inode_locked;
   int err;
@@ -85,12 +86,23 @@ parent_view(const struct rep *rep, const struct gi_loc *loc)
   return mask;
 }
 
+static uint32_t
+parent_stale(const struct rep *rep, const struct gi_loc *loc)
+{
+  struct gi_inode *parent = gi_inode_find(rep->x->graph, &loc->pargfid);
+  uint32_t mask = parent && rep_inode(rep, parent)->generation ? rep_inode(rep, parent)->data_accused : 0;
+
+  gi_inode_unref(&parent);
+  return mask;
+}
+
 static void
 look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struct lookup_view *v)
 {
   memset(v, 0, sizeof(*v));
   v->named = fop->loc.name != NULL && fop->loc.name[0] != '\0';
   v->parent = v->named ? parent_view(rep, &fop->loc) : rep->all;
+  v->stale = v->named ? parent_stale(rep, &fop->loc) : 0;
   v->err = fan->err;
   rep_foreach(i, fan->sent) {
     const struct gi_reply *r = &fan->reply[i]->rsp;
@@ -114,8 +126,8 @@ is_absent(const struct rep *rep, const struct lookup_view *v)
 {
   if (!v->ok || !v->named)
     return false;
-  if (v->name_locked && v->absent && !rep_quorum(rep, v->ok))
-    return true; /* a creation is under way */
+  if (v->name_locked && (v->absent & ~v->stale) && !rep_quorum(rep, v->ok))
+    return true; /* a creation is under way; where only stale copies lack it, it may be a heal */
   return rep_quorum(rep, v->absent & v->parent) && !rep_quorum(rep, v->ok & v->parent);
 }
 

@@ -151,6 +151,41 @@ name_that_only_a_stale_brick_has(void **state)
 }
 
 static void
+name_is_locked(struct gi_fop *fop, void *arg)
+{
+  (void)arg;
+  fop->rsp.ret = -1;
+  fop->rsp.err = ENOENT;
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.parent-entrylk", 1);
+}
+
+/* One brick has the name, the other not, and somebody works on it there; the third is away. `missed`: the other lacks more. */
+static void
+locked_and_absent(struct rig *r, unsigned other, bool missed, int want)
+{
+  rig_object(r, 5, S_IFREG | 0644);
+  lose_name(r, other, "f5");
+  if (missed)
+    rig_blame(r, 0, 1, other, 2);
+  rig_down(r, other == 1 ? 2 : 1);
+  rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
+  rig_first(r, other, GI_FOP_LOOKUP, name_is_locked, NULL);
+  rig_done(lookup(r, "f5"), -1, want);
+  rig_free_clean(r);
+}
+
+/* That is a creation under way, or a heal: then the name may have been acknowledged long ago. */
+static void
+a_name_that_is_being_made_or_healed(void **state)
+{
+  (void)state;
+  locked_and_absent(rig_new(NULL), 1, false, ENOENT);
+  locked_and_absent(rig_new(NULL), 1, true, ENOTCONN);
+  locked_and_absent(rig_new_arbiter(NULL), 2, false, ENOENT);
+  locked_and_absent(rig_new_arbiter(NULL), 2, true, ENOTCONN);
+}
+
+static void
 everyone_accused(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -449,6 +484,7 @@ main(void)
       cmocka_unit_test(different_gfids_are_an_error),
       cmocka_unit_test(wrong_gfid_expected_above),
       cmocka_unit_test(name_that_only_a_stale_brick_has),
+      cmocka_unit_test(a_name_that_is_being_made_or_healed),
       cmocka_unit_test(everyone_accused),
       cmocka_unit_test(counters_do_not_reach_the_application),
       cmocka_unit_test(accused_copies_are_not_read),

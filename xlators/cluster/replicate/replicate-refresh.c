@@ -31,6 +31,7 @@ rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_
   ri->data_readable = (uint16_t)(v->data_readable & ~rep->arbiter);
   ri->meta_readable = (uint16_t)(v->meta_readable & ~rep->arbiter);
   ri->outdated = (uint16_t)v->outdated;
+  ri->data_accused = (uint16_t)v->data_accused;
   ri->data_dirty = v->data_dirty;
   ri->generation = generation;
   ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */
@@ -42,10 +43,12 @@ rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, 
   struct rep_inode *ri = rep_inode(rep, inode);
 
   rep->distrusts++;
-  if (type == REP_META)
+  if (type == REP_META) {
     ri->meta_readable &= (uint16_t)~bad;
-  else
+  } else {
     ri->data_readable &= (uint16_t)~bad;
+    ri->data_accused |= (uint16_t)bad;
+  }
 }
 
 uint32_t

@@ -111,7 +111,7 @@ struct rep {
 /* What is kept per inode. */
 struct rep_inode {
   uint16_t data_readable, meta_readable; /* directories: "data" means entries */
-  uint16_t outdated;                     /* see struct rep_verdict */
+  uint16_t outdated, data_accused;       /* see struct rep_verdict */
   uint32_t generation;                   /* when they were learnt; 0 = never */
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
