@@ -75,6 +75,17 @@ same_as(const struct rep_name *n, unsigned model, uint32_t among)
   return set;
 }
 
+uint32_t
+rep_name_unborn(const struct rep_name *n, uint32_t among)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, rep_quorums_meet(n->h->rep) ? among : 0)
+    if (gi_gfid_is_none(&n->view.stat[i].gfid) && (S_ISDIR(n->view.stat[i].mode) || !n->view.stat[i].size))
+      set |= 1u << i;
+  return set;
+}
+
 /* The object that copies show whose view of the directory nobody accuses. */
 static int
 unaccused_winner(const struct rep_name *n, uint32_t among)
@@ -144,8 +155,9 @@ disputed_winner(const struct rep_name *n, uint32_t among)
 }
 
 static int
-proven_winner(const struct rep_name *n, uint32_t among)
+proven_winner(const struct rep_name *n, uint32_t shown)
 {
+  uint32_t among = shown & ~rep_name_unborn(n, shown);
   int winner = unaccused_winner(n, among);
 
   if (winner < 0)

@@ -290,6 +290,61 @@ who_lost_the_gfid_may_have_lost_more(void **state)
   yard_free(y);
 }
 
+/* A brick that nobody accuses lost its power in the making of "dir": it has no gfid there, and accuses the others. */
+static void
+lost_in_the_making(struct yard *y, unsigned brick, bool dirty)
+{
+  static const int32_t missed[REP_TYPES] = {[REP_ENTRY] = 1};
+  char path[PATH_MAX];
+
+  yard_path(y, path, brick, "dir");
+  assert_int_equal(removexattr(path, "trusted.gfid"), 0);
+  forget_marks(y);
+  for (unsigned j = 0; j < YARD; j++)
+    if (j != brick)
+      yard_set_mark(y, brick, "", j, missed);
+  if (dirty)
+    yard_set_mark(y, brick, "", YARD, missed);
+}
+
+static void
+what_has_no_gfid_is_no_object(void **state)
+{
+  for (unsigned dirty = 0; dirty < 2; dirty++) {
+    YARD_NEW(y, OPTIONS);
+    for (unsigned i = 0; i < YARD; i++)
+      left_behind(y, i, "dir", GI_FOP_MKDIR);
+    lost_in_the_making(y, 0, dirty);
+    heals_everything(y);
+    assert_false(yard_has(y, 0, "dir") || yard_has(y, 1, "dir") || yard_has(y, 2, "dir"));
+    yard_free(y);
+  }
+}
+
+/* What a quorum has may have been acknowledged. */
+static void
+what_has_no_gfid_follows_a_quorum(void **state)
+{
+  static const enum gi_fop_kind kind[] = {GI_FOP_MKDIR, GI_FOP_MKNOD};
+
+  for (unsigned v = 0; v < 4; v++) {
+    struct gi_gfid right;
+
+    YARD_NEW(y, OPTIONS);
+    left_behind(y, 0, "dir", kind[v / 2]);
+    yard_mkdir(y, "dir");
+    right = yard_disk_gfid(y, 1, "dir");
+    lost_in_the_making(y, 0, v % 2);
+    for (unsigned tries = 0; yard_heal(y) != 0; tries++) { /* what is younger than a second may still be in the making */
+      assert_true(tries < 200);
+      yard_task(y, wait_a_little, y);
+    }
+    heals_everything(y);
+    everywhere(y, "dir", &right);
+    yard_free(y);
+  }
+}
+
 static void
 purge(void *arg)
 {
@@ -362,6 +417,8 @@ main(void)
       cmocka_unit_test(what_nobody_accuses_is_right),
       cmocka_unit_test(a_directory_too),
       cmocka_unit_test(a_move_that_failed_removes_nothing),
+      cmocka_unit_test(what_has_no_gfid_is_no_object),
+      cmocka_unit_test(what_has_no_gfid_follows_a_quorum),
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(half_an_anonymous_directory_is_mended),

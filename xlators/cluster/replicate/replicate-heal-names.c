@@ -248,10 +248,31 @@ unfinished(const struct rep_name *n, uint32_t present)
   return present == n->view.ok && rep_quorums_meet(n->h->rep) && !rep_quorum(n->h->rep, present);
 }
 
-/* Nobody has a gfid for it: everybody gets the one that was asked for. */
+static bool
+quorum_has_one(const struct rep_name *n)
+{
+  rep_foreach(i, n->view.ok)
+    if (!gi_gfid_is_none(&n->view.stat[i].gfid) && rep_quorum(n->h->rep, owners_of(n, i)))
+      return true;
+  return false;
+}
+
+static int
+settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
+{
+  int winner = rep_name_resolve(n, among);
+
+  if (winner < 0)
+    return refuse(n, -EIO, targets | among);
+  return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
+}
+
+/* Nobody of `present` has a gfid for it: everybody gets the one that was asked for, unless a quorum has one. */
 static int
 adopt(struct rep_name *n, uint32_t present)
 {
+  if (rep_quorums_meet(n->h->rep) && present == rep_name_unborn(n, present) && quorum_has_one(n))
+    return settle_contradiction(n, n->view.ok, n->d.locked);
   if (gi_gfid_is_none(&n->gfid_req) && unfinished(n, present)) {
     GI_MARK("replicate: an object without gfid that few have is removed");
     return rep_name_remove_empty(n, present);
@@ -265,28 +286,15 @@ static int
 settle_present(struct rep_name *n, uint32_t good, uint32_t targets)
 {
   uint32_t present = n->view.ok & good;
-  int from = n->d.source >= 0 && ((present >> n->d.source) & 1) ? n->d.source : -1, winner;
+  int from = n->d.source >= 0 && ((present >> n->d.source) & 1) ? n->d.source : -1;
 
-  if (!agree(n, present)) {
-    winner = rep_name_resolve(n, present);
-    if (winner < 0)
-      return refuse(n, -EIO, targets | present);
-    return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
-  }
+  if (!agree(n, present))
+    return settle_contradiction(n, present, targets);
   if (from < 0 || gi_gfid_is_none(&n->view.stat[from].gfid))
     from = first_with_gfid(n, present);
   if (from < 0)
     return adopt(n, present);
   return follow(n, (unsigned)from, targets, n->d.merge ? 0 : n->d.sinks & targets);
-}
-
-static bool
-quorum_has_one(const struct rep_name *n)
-{
-  rep_foreach(i, n->view.ok)
-    if (rep_quorum(n->h->rep, owners_of(n, i)))
-      return true;
-  return false;
 }
 
 /* A merge keeps what any copy has, but for one thing: whoever has missed nothing has no such name, and those who have the same object
@@ -302,11 +310,21 @@ only_stale_have_it(const struct rep_name *n, uint32_t absent)
   return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !quorum_has_one(n);
 }
 
+/* Those that missed nothing have nothing there, or no more than a power loss left of a creation: as little as if it had not begun. What
+ * others have there is not on a quorum. */
+static bool
+only_unborn(const struct rep_name *n, uint32_t absent, uint32_t unborn)
+{
+  uint32_t good = n->d.merge ? n->d.locked & ~n->d.stale : n->d.sources;
+
+  return (unborn & good) && !(good & ~absent & ~unborn) && first_with_gfid(n, n->view.ok) >= 0 && !quorum_has_one(n);
+}
+
 static int
 settle(struct rep_name *n)
 {
   uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
-  uint32_t good = n->d.merge ? n->d.locked : n->d.sources;
+  uint32_t good = n->d.merge ? n->d.locked : n->d.sources, unborn = rep_name_unborn(n, n->view.ok);
   int err = 0;
 
   if (unknown) { /* neither "it is there" nor "it is not": no ground to act on, least of all to remove anything */
@@ -317,6 +335,12 @@ settle(struct rep_name *n)
   }
   if (!good)
     return refuse(n, -EIO, n->d.locked);
+  if (only_unborn(n, absent, unborn)) {
+    GI_MARK("replicate: what good copies have without gfid goes before what others have is judged");
+    err = rep_name_remove_empty(n, unborn);
+    n->again = !err;
+    return err;
+  }
   if (only_stale_have_it(n, absent)) {
     GI_MARK("replicate: a merge of names removes what only outdated copies have");
     return keep_error(err, rep_name_expunge(n, n->view.ok));

@@ -54,6 +54,10 @@ int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on)
 
 /* ---- contradictions (replicate-heal-gfid.c) ---- */
 
+/* Those of `among` that have something without gfid there, which their power went too early for: it is no object yet and proves nothing,
+ * not even on a copy that nobody accuses. What has content does not count: somebody may have put it there behind our back. */
+uint32_t rep_name_unborn(const struct rep_name *n, uint32_t among);
+
 /* Which of the children of `among`, that show different objects, is right: by the heal's operation or the favorite-child policy.
  * -1: nothing says so. */
 int rep_name_resolve(struct rep_name *n, uint32_t among);
