@@ -275,13 +275,14 @@ gi_fs_busy(struct gi_fs *fs)
 struct gi_fs_dir {
   struct gi_fs *fs;
   int fd; /* its own */
+  int err; /* -errno where reading failed */
   ssize_t len, next;
   _Alignas(8) char buf[4096];
 };
 
 /* Opens directory `path` in `at` ("." = itself, not following a symlink). 0 or -errno; gi_fs_dir_close after success. */
 int gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path);
-/* The next entry, including "." and ".."; valid until the next call. NULL = end or an error. */
+/* The next entry, including "." and ".."; valid until the next call. NULL = the end, or an error, and then d->err says so. */
 const struct gi_fs_dirent *gi_fs_dir_next(struct gi_fs_dir *d);
 void gi_fs_dir_close(struct gi_fs_dir *d);
 

@@ -347,7 +347,8 @@ listing_work(struct gi_work *w)
   for (;;) {
     const struct gi_fs_dirent *e = gi_fs_dir_next(&d);
     if (!e) {
-      l->end = true;
+      l->end = !d.err;
+      l->err = l->count ? 0 : -d.err; /* what follows is asked for again */
       break;
     }
     if (hide(l, d.fd, e->name))

@@ -29,6 +29,7 @@ ix_base_new(struct gi_xlator *x, enum ix_class cls)
   snprintf(ix_private(x)->base[cls], IX_NAME, "%s-%s", class_dir[cls], gi_gfid_text(&id, text));
 }
 
+/* At least; none only where there are none: a client believes attributes then without asking whose they are. */
 static int64_t
 count_links(struct gi_fs *fs, int dirfd)
 {
@@ -36,9 +37,10 @@ count_links(struct gi_fs *fs, int dirfd)
   struct gi_gfid gfid;
   struct gi_fs_dir d;
   if (gi_fs_dir_open(&d, fs, dirfd, "."))
-    return 0;
+    return 1;
   for (const struct gi_fs_dirent *e; (e = gi_fs_dir_next(&d));)
     n += gi_gfid_parse(e->name, &gfid);
+  n += d.err != 0;
   gi_fs_dir_close(&d);
   return n;
 }

@@ -158,6 +158,8 @@ real_filename(struct posix_op *op, struct posix_at at, const char *want)
       break;
     }
   }
+  if (!d && dir.err)
+    posix_err(op, -dir.err);
   gi_fs_dir_close(&dir);
   return r;
 }
