@@ -87,18 +87,23 @@ may_be(const struct slot *s, const struct gi_gfid *gfid)
   return anything(s) || has(&s->maybe, gfid);
 }
 
+/* What somebody meant it to be; a rename that is under way may move it on. */
 static void
-meant(struct slot *s, const struct gi_gfid *gfid)
+meant(struct sim_namespace *m, struct slot *s, const struct gi_gfid *gfid)
 {
-  if (!gi_gfid_is_none(gfid))
-    add(&s->ever, gfid);
+  if (gi_gfid_is_none(gfid) || has(&s->ever, gfid))
+    return;
+  add(&s->ever, gfid);
+  gi_list_foreach(op, &m->under_way, struct sim_naming, link)
+    if (op->what == RENAME && slot_of(m, op->at) == s)
+      meant(m, slot_of(m, op->to), gfid);
 }
 
 /* It may now be that, too. */
 static void
-widen(struct slot *s, const struct gi_gfid *gfid)
+widen(struct sim_namespace *m, struct slot *s, const struct gi_gfid *gfid)
 {
-  meant(s, gfid);
+  meant(m, s, gfid);
   if (!anything(s))
     add(&s->maybe, gfid);
 }
@@ -192,7 +197,7 @@ sim_namespace_make(struct sim_namespace *m, unsigned client, struct sim_place_of
 {
   struct sim_naming *op = begins(m, client, MAKE, at, at);
   op->gfid = *gfid;
-  meant(slot_of(m, at), gfid);
+  meant(m, slot_of(m, at), gfid);
   return op;
 }
 
@@ -207,8 +212,10 @@ sim_namespace_rename(struct sim_namespace *m, unsigned client, struct sim_place_
 {
   struct sim_naming *op = begins(m, client, RENAME, from, to);
   const struct slot *s = slot_of(m, from);
-  for (unsigned i = 0; i < s->ever.count; i++)
-    meant(slot_of(m, to), &s->ever.gfid[i]);
+  for (unsigned i = 0; i < s->ever.count; i++) {
+    struct gi_gfid gfid = s->ever.gfid[i]; /* what is meant to be there may come back here */
+    meant(m, slot_of(m, to), &gfid);
+  }
   return op;
 }
 
@@ -255,14 +262,14 @@ refused(const struct sim_naming *op, const struct slot *s, int err)
 }
 
 static void
-may_have_moved(struct slot *from, struct slot *to)
+may_have_moved(struct sim_namespace *m, struct slot *from, struct slot *to)
 {
   if (anything(from))
     to->maybe.count = 0;
   for (unsigned i = 0; i < from->maybe.count; i++)
     if (!gi_gfid_is_none(&from->maybe.gfid[i]))
-      widen(to, &from->maybe.gfid[i]);
-  widen(from, &gi_gfid_none);
+      widen(m, to, &from->maybe.gfid[i]);
+  widen(m, from, &gi_gfid_none);
 }
 
 /* Two names of one object: renaming one to the other does nothing. */
@@ -278,13 +285,13 @@ may_be_one(const struct slot *a, const struct slot *b)
 }
 
 static void
-moved(struct slot *from, struct slot *to)
+moved(struct sim_namespace *m, struct slot *from, struct slot *to)
 {
   to->maybe.count = 0;
   for (unsigned i = 0; i < from->maybe.count; i++)
     if (!gi_gfid_is_none(&from->maybe.gfid[i])) {
       add(&to->maybe, &from->maybe.gfid[i]);
-      meant(to, &from->maybe.gfid[i]);
+      meant(m, to, &from->maybe.gfid[i]);
     }
   settle(from, &gi_gfid_none);
 }
@@ -298,21 +305,21 @@ apply(struct sim_namespace *m, const struct sim_naming *op, bool certain)
     if (certain)
       settle(s, &op->gfid);
     else
-      widen(s, &op->gfid);
+      widen(m, s, &op->gfid);
     break;
   case REMOVE:
     if (certain)
       settle(s, &gi_gfid_none);
     else
-      widen(s, &gi_gfid_none);
+      widen(m, s, &gi_gfid_none);
     break;
   case RENAME:
     if (s == to)
       break;
     if (certain && !may_be_one(s, to))
-      moved(s, to);
+      moved(m, s, to);
     else
-      may_have_moved(s, to);
+      may_have_moved(m, s, to);
   }
 }
 

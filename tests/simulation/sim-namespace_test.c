@@ -187,6 +187,27 @@ test_at_the_same_time(void **state)
   fine(t);
 }
 
+/* A rename that began first may be done last, and move on what the other one has just moved. */
+static void
+test_renames_that_overtake(void **state)
+{
+  static const struct sim_place_of c = {2, 3};
+  struct bench *t = *state;
+  make(t, a, 1, 0);
+  make(t, b, 2, 0);
+  struct sim_naming *second = sim_namespace_rename(t->m, 0, b, c), *back = sim_namespace_rename(t->m, 2, c, a);
+  struct sim_naming *first = sim_namespace_rename(t->m, 1, a, b);
+  sim_namespace_done(t->m, &first, 0);
+  see(t, c, 1);
+  see(t, c, 2);
+  sim_namespace_done(t->m, &second, 0);
+  sim_namespace_done(t->m, &back, ENOENT);
+  see(t, c, 1);
+  fine(t);
+  see(t, c, 3);
+  complains(t);
+}
+
 /* Who has looked the directory up before the change may not have heard of it. */
 static void
 test_since(void **state)
@@ -248,6 +269,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_what_failed_may_have_happened, setup, teardown),
       cmocka_unit_test_setup_teardown(test_two_names_of_one_object, setup, teardown),
       cmocka_unit_test_setup_teardown(test_at_the_same_time, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_renames_that_overtake, setup, teardown),
       cmocka_unit_test_setup_teardown(test_since, setup, teardown),
       cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
       cmocka_unit_test_setup_teardown(test_power_loss, setup, teardown),
