@@ -133,6 +133,11 @@ struct gi_client_id {
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 /* In the xdata of the answer to a RENAME: both names were one file, so nothing was done (POSIX), and the old name is still there. */
 #define GI_SAME_FILE_KEY "glusterish.same-file"
+/* In the xdata of a LOOKUP by name, and of its answer if the object there shares its gfid with another one of the brick, which is the one
+ * that the gfid leads to. */
+#define GI_TWIN_KEY "glusterish.twin"
+/* In the xdata of XATTROP: the counters, and whatever was done to the object before, are on the disk when it succeeds. */
+#define GI_DURABLE_KEY "glusterish.durable"
 
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */

@@ -140,12 +140,74 @@ a_heal_that_fails_to_sync_must_look_again(void **state)
   free_file(t);
 }
 
+/* ---- counters that must be on the disk when they are answered ---- */
+
+static int
+count(struct file *t, bool durable)
+{
+  static const uint8_t one[12] = {[3] = 1};
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_XATTROP);
+
+  f->caller.pid = HEALER;
+  gi_loc_set_inode(&f->loc, t->fd->inode);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.vol-client-1", one, sizeof(one));
+  if (durable)
+    gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+  return sim_lone_run(&t->b, f);
+}
+
+static void
+stopped(void *arg)
+{
+  (void)arg;
+}
+
+static void
+durable_counters_survive(void **state)
+{
+  struct file *t = new_file();
+  struct sim_losses before = sim_disk_losses(t->b.disk);
+
+  (void)state;
+  assert_int_equal(count(t, false), 0);
+  assert_int_equal(count(t, true), 0);
+  sim_disk_stop_after(t->b.disk, 1, stopped, NULL);
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  sim_disk_power_loss(t->b.disk);
+  assert_int_equal(sim_disk_losses(t->b.disk).calls, before.calls);
+  sim_disk_free(&t->b.disk);
+  gi_free(t);
+}
+
+static void
+who_cannot_make_them_durable_has_lost_something(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  put(t, APPLICATION, "new");
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(count(t, false), 0);
+  assert_int_equal(count(t, true), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  free_file(t);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
       cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+      cmocka_unit_test(durable_counters_survive),
+      cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

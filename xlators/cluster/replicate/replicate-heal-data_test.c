@@ -677,7 +677,7 @@ attributes_are_healed(void **state)
   blame_all(r, 3, 4, 1);
   assert_int_equal(heal(r), REP_HEALED);
   rig_log(r, 1, "LOOKUP L:m LOOKUP X:2m-1 U:m");
-  rig_log(r, 2, "LOOKUP L:m LOOKUP SETATTR REMOVEXATTR SETXATTR SETATTR X:0 U:m");
+  rig_log(r, 2, "LOOKUP L:m LOOKUP SETATTR REMOVEXATTR SETXATTR SETATTR X:0 X:0 U:m");
   assert_int_equal(sink->stat.uid, 7);
   assert_int_equal(sink->stat.mode, S_IFREG | 0751);
   assert_int_equal(sink->stat.mtime.sec, 77);

@@ -556,6 +556,83 @@ names_are_in_work_side_by_side(void **state)
   yard_free(y);
 }
 
+/* ---- marks before objects ---- */
+
+struct order {
+  unsigned durable[YARD]; /* XATTROPs that had to come to the disk, by brick */
+  unsigned durable_before; /* …on bricks 0 and 1 when brick 2 made the object */
+  unsigned undone;         /* XATTROPs on brick 0 after brick 2 had its attributes, and before these were on its disk */
+  bool attributes;
+};
+
+static bool
+durable(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_XATTROP && gi_dict_get(fop->xdata, GI_DURABLE_KEY);
+}
+
+static void
+on_source(struct gi_fop *fop, void *arg)
+{
+  struct order *o = arg;
+
+  o->durable[0] += durable(fop);
+  o->undone += fop->kind == GI_FOP_XATTROP && o->attributes && !o->durable[2];
+}
+
+static void
+on_other_source(struct gi_fop *fop, void *arg)
+{
+  struct order *o = arg;
+
+  o->durable[1] += durable(fop);
+}
+
+static void
+on_sink(struct gi_fop *fop, void *arg)
+{
+  struct order *o = arg;
+
+  if (fop->kind == GI_FOP_MKDIR && strcmp(fop->loc.name, "d") == 0)
+    o->durable_before = o->durable[0] + o->durable[1];
+  o->attributes |= fop->kind == GI_FOP_SETXATTR;
+  o->durable[2] += durable(fop);
+}
+
+/* Else the sources could lose with their power what they hold against an object that lacks everything, and the sink what was healed. */
+static void
+marks_reach_the_disk_first_and_leave_it_last(void **state)
+{
+  static const int32_t nothing[REP_TYPES];
+  struct order o = {0};
+  char path[PATH_MAX];
+
+  YARD_NEW(y, GRANULAR);
+  yard_down(y, 2);
+  yard_mkdir(y, "d");
+  yard_up(y, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    yard_set_mark(y, i, "d", 2, nothing); /* the heal has to mark it */
+    yard_path(y, path, i, "d");
+    assert_int_equal(setxattr(path, "user.x", "x", 1, 0), 0);
+  }
+  y->gate[0]->seen = on_source;
+  y->gate[1]->seen = on_other_source;
+  y->gate[2]->seen = on_sink;
+  for (unsigned i = 0; i < YARD; i++)
+    y->gate[i]->arg = &o;
+  heals_everything(y);
+  for (unsigned i = 0; i < YARD; i++)
+    y->gate[i]->seen = NULL;
+  assert_int_equal(o.durable_before, 2);
+  assert_true(o.attributes);
+  assert_true(o.durable[2] > 0);
+  assert_int_equal(o.undone, 0);
+  yard_path(y, path, 2, "d");
+  assert_int_equal(getxattr(path, "user.x", path, 1), 1);
+  yard_free(y);
+}
+
 static void
 all_bricks_are_needed(void **state)
 {
@@ -577,6 +654,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_to_do_is_clean),
       cmocka_unit_test(all_bricks_are_needed),
+      cmocka_unit_test(marks_reach_the_disk_first_and_leave_it_last),
       cmocka_unit_test(a_renamed_tree_moves),
       cmocka_unit_test(a_renamed_file_leaves_nothing_behind),
       cmocka_unit_test(both_sides_changed_is_a_merge),

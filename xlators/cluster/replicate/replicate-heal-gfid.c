@@ -144,6 +144,15 @@ unacknowledged_winner(const struct rep_name *n, uint32_t among)
   return most_shown(n, good ? among : 0, among);
 }
 
+/* Whom nobody accuses. Where everybody is accused, those whom no quorum does: whoever missed what was acknowledged is accused by one. */
+static uint32_t
+missed_nothing(const struct rep_name *n)
+{
+  uint32_t good = n->dir.ok & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY);
+
+  return good || !n->d.stale ? good : n->dir.ok & ~n->d.stale;
+}
+
 /* Those that missed nothing show different objects: what made them differ was never acknowledged, and each of them may be what came of
  * it. */
 static int
@@ -151,7 +160,26 @@ disputed_winner(const struct rep_name *n, uint32_t among)
 {
   if (!rep_quorums_meet(n->h->rep) || !rep_view_marked(&n->dir, REP_ENTRY))
     return -1;
-  return most_shown(n, among & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY), among);
+  return most_shown(n, among & missed_nothing(n), among);
+}
+
+/* Without any mark: bricks that lost their power show what was there at different times. Those of a quorum on whose disks a change was,
+ * when that was promised, show it or what came after it. So does whoever shares a copy with every quorum. */
+static int
+shared_winner(const struct rep_name *n, uint32_t among)
+{
+  const struct rep *rep = n->h->rep;
+  uint32_t most = 0;
+
+  if (rep_no_quorum_configured(rep))
+    return -1;
+  rep_foreach(i, among & ~rep->arbiter) {
+    uint32_t same = same_as(n, i, among);
+
+    if (!gi_gfid_is_none(&n->view.stat[i].gfid) && !rep_quorum(rep, rep->all & ~same) && __builtin_popcount(same) > __builtin_popcount(most))
+      most = same;
+  }
+  return rep_first(most & ~rep->arbiter);
 }
 
 static int
@@ -166,6 +194,8 @@ proven_winner(const struct rep_name *n, uint32_t shown)
     winner = unacknowledged_winner(n, among);
   if (winner < 0)
     winner = disputed_winner(n, among);
+  if (winner < 0)
+    winner = shared_winner(n, among);
   if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid))
     return -1;
   GI_MARK("replicate: different objects under a name, one of them proven right");

@@ -146,6 +146,43 @@ without_mark_or_majority_nobody_is_right(void **state)
   yard_free(y);
 }
 
+/* Every set of copies shares one with the only quorum there is. What was promised is on all disks: each shows it, or what came later. */
+static void
+who_shares_a_copy_with_every_quorum_is_right(void **state)
+{
+  struct gi_gfid right;
+
+  YARD_NEW(y, "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
+  right = left_behind(y, 1, "twin", GI_FOP_MKNOD);
+  left_behind(y, 2, "twin", GI_FOP_MKNOD);
+  forget_marks(y);
+  yard_gfid(y, "twin");
+  assert_int_equal(y->err, 0);
+  everywhere(y, "twin", &right);
+  yard_free(y);
+}
+
+/* Everybody is accused, but one by fewer than a quorum: it has missed nothing that was acknowledged. */
+static void
+whom_no_quorum_accuses_is_right(void **state)
+{
+  const int32_t one[REP_TYPES] = {[REP_ENTRY] = 1};
+  struct gi_gfid right;
+
+  YARD_NEW(y, OPTIONS);
+  left_behind(y, 0, "twin", GI_FOP_MKDIR);
+  left_behind(y, 1, "twin", GI_FOP_MKDIR);
+  right = left_behind(y, 2, "twin", GI_FOP_MKDIR);
+  yard_set_mark(y, 1, "", 0, one);
+  yard_set_mark(y, 2, "", 0, one);
+  yard_set_mark(y, 0, "", 1, one);
+  yard_set_mark(y, 2, "", 1, one);
+  yard_set_mark(y, 0, "", 2, one);
+  heals_everything(y);
+  everywhere(y, "twin", &right);
+  yard_free(y);
+}
+
 static struct gi_fop *
 move(struct yard *y, const char *from, const struct gi_gfid *what, const char *to, const struct gi_gfid *over)
 {
@@ -410,6 +447,43 @@ marked_objects_reachable_nowhere_go(void **state)
   yard_free(y);
 }
 
+static void
+clean(void *arg)
+{
+  struct purge *p = arg;
+  struct rep_shd shd = {.rep = p->y->rep};
+  struct rep_heal h;
+
+  p->y->rep->shd = &shd;
+  rep_heal_begin(&h, p->y->rep, &gi_gfid_root, GI_PID_HEAL);
+  rep_shd_clean(&h, p->y->rep->all);
+  rep_heal_end(&h);
+  p->y->rep->shd = NULL;
+}
+
+/* A brick lost the handle of a directory with its power, and a heal made the directory again. What it had first lies in the anonymous
+ * directory, and nobody finds it by its gfid. */
+static void
+what_was_made_twice_leaves_the_anonymous_directory(void **state)
+{
+  char inside[PATH_MAX], path[PATH_MAX];
+  struct purge p;
+
+  YARD_NEW(y, OPTIONS "option self-heal-daemon on\n");
+  p.y = y;
+  yard_mkdir(y, "x");
+  p.gfid = yard_disk_gfid(y, 1, "x");
+  yard_task(y, make_anon, &p);
+  anon_path(&p.gfid, inside);
+  yard_path(y, path, 1, inside);
+  assert_int_equal(mkdir(path, 0755), 0);
+  assert_int_equal(setxattr(path, "trusted.gfid", p.gfid.b, sizeof(p.gfid.b), 0), 0);
+  yard_task(y, clean, &p);
+  assert_false(yard_has(y, 1, inside));
+  everywhere(y, "x", &p.gfid);
+  yard_free(y);
+}
+
 int
 main(void)
 {
@@ -421,6 +495,9 @@ main(void)
       cmocka_unit_test(what_has_no_gfid_follows_a_quorum),
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
+      cmocka_unit_test(who_shares_a_copy_with_every_quorum_is_right),
+      cmocka_unit_test(whom_no_quorum_accuses_is_right),
+      cmocka_unit_test(what_was_made_twice_leaves_the_anonymous_directory),
       cmocka_unit_test(half_an_anonymous_directory_is_mended),
       cmocka_unit_test(who_lost_the_gfid_may_have_lost_more),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),

@@ -157,7 +157,8 @@ find_known(struct rep_name *n, struct making *m, uint32_t ask)
   return err;
 }
 
-/* The owners note that the children of `on` miss the object. */
+/* The owners note that the children of `on` miss the object. On their disks, for what is made there may be durable at any time: without
+ * the note an object that lacks everything would be taken for a good copy. */
 static int
 mark(struct rep_name *n, const struct making *m, uint32_t on)
 {
@@ -173,6 +174,8 @@ mark(struct rep_name *n, const struct making *m, uint32_t on)
   gi_inode_unref(&inode);
   fop->args.flags = GI_XATTROP_ADD32;
   fop->args.dict = rep_marks_new_object(rep, on, m->st->mode, rep_opts(rep)->granular_entry_heal);
+  if (rep_opts(rep)->ensure_durability)
+    gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
   ok = rep_heal_all(n->h, fop, m->owners);
   if (ok == m->owners)
     return 0;

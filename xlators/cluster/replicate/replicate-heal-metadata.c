@@ -131,6 +131,21 @@ mark_losers(struct meta_heal *mh)
   return ok == mh->d->sources;
 }
 
+/* What was healed is on the disks of the sinks before it is forgotten that they lacked it. */
+static void
+sync_sinks(struct meta_heal *mh)
+{
+  struct gi_fop *fop;
+
+  if (!mh->sinks || !rep_opts(mh->h->rep)->ensure_durability)
+    return;
+  fop = rep_heal_inode_fop(mh->h, GI_FOP_XATTROP, mh->h->inode);
+  fop->args.flags = GI_XATTROP_ADD32;
+  fop->args.dict = rep_marks_dict(mh->h->rep, 0, REP_META, 0);
+  gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
+  mh->sinks = rep_heal_all(mh->h, fop, mh->sinks);
+}
+
 static int
 run(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
 {
@@ -143,6 +158,7 @@ run(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
   each_sink(&mh, send_removal);
   each_sink(&mh, send_xattrs);
   each_sink(&mh, send_times);
+  sync_sinks(&mh);
   if (!mh.sinks)
     return -mh.err;
   if (rep_heal_undo(h, v, REP_META, d, d->sources | mh.sinks, false, NULL) != d->locked)

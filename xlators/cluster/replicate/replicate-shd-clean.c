@@ -22,6 +22,27 @@ kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t ma
   return rep_heal_all(h, fop, mask);
 }
 
+/* The child lost the handle of what lies there with its power. A heal asked for the gfid, was told that there is none, and made the object
+ * again: nobody will ever find the first one by its gfid, and what it held was healed to the second. */
+static bool
+remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name)
+{
+  struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
+  bool twin, directory;
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  gi_dict_set_int(gi_fop_xdata(fop), GI_TWIN_KEY, 1);
+  rep_heal_one(h, fop, child);
+  twin = fop->rsp.ret >= 0 && gi_dict_get(fop->rsp.xdata, GI_TWIN_KEY);
+  directory = twin && S_ISDIR(fop->rsp.stat.mode);
+  gi_fop_unref(fop);
+  if (twin) {
+    GI_MARK("replicate: an object that was made twice goes from the anonymous directory");
+    rep_anon_remove(h, anon, name, directory, 1u << child);
+  }
+  return twin;
+}
+
 /* Every child has answered for the object: those of v->ok have it, the others have not. */
 static bool
 all_sure(const struct rep_view *v)
@@ -38,7 +59,8 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
   uint32_t here = 1u << child;
   struct rep_view v;
 
-  kept_by(h, anon, name, here); /* a brick that lost its power may find it by its gfid only after that */
+  if (remove_twin(h, anon, child, name)) /* asked first, also because a brick that lost its power may find it by its gfid only after that */
+    return;
   rep_view_gfid(h, gfid, h->rep->all, &v);
   if ((v.ok & here) && all_sure(&v)) {
     bool directory = S_ISDIR(v.stat[child].mode);

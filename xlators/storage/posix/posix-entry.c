@@ -6,6 +6,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/rare.h"
+
 int
 posix_prepare_lookup(struct posix_op *op)
 {
@@ -147,6 +149,18 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
     posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid);
 }
 
+/* A healer asks whether two objects of this brick have one gfid, and the name leads to the one that is not reached by it. */
+static void
+tell_twin(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
+{
+  struct gi_fop *fop = op->fop;
+
+  if (!fop->xdata || !gi_dict_get(fop->xdata, GI_TWIN_KEY) || gi_gfid_is_none(gfid) || !posix_handle_elsewhere(op->p, gfid, st))
+    return;
+  GI_MARK("posix: two objects with one gfid");
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_TWIN_KEY, 1);
+}
+
 static enum posix_run
 lookup_name(struct posix_op *op, int dirfd, const char *name)
 {
@@ -167,6 +181,7 @@ lookup_name(struct posix_op *op, int dirfd, const char *name)
   if (err)
     return posix_err(op, err);
   posix_node_is(op, OBJ, &gfid);
+  tell_twin(op, &gfid, &st);
   return found(op, at, &st);
 }
 

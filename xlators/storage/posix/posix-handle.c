@@ -152,6 +152,26 @@ posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid)
   return fd;
 }
 
+bool
+posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const struct stat *st)
+{
+  char path[POSIX_HPATH];
+  struct stat other;
+  bool there;
+
+  if (S_ISDIR(st->st_mode)) {
+    int fd = posix_handle_open_dir(p, gfid);
+
+    if (fd < 0)
+      return false;
+    there = gi_fs_fstat(p->fs, fd, &other) == 0;
+    gi_fs_close(p->fs, fd);
+  } else {
+    there = gi_fs_stat(p->fs, p->gl_fd, posix_hpath(path, gfid), &other, AT_SYMLINK_NOFOLLOW) == 0;
+  }
+  return there && (other.st_dev != st->st_dev || other.st_ino != st->st_ino);
+}
+
 char *
 posix_dir_path(const struct posix *p, const struct gi_gfid *gfid)
 {

@@ -90,12 +90,19 @@ big(const struct posix_op *op, const struct entry *e)
   return !op->on_worker && op->p->cfg.engine != ENGINE_INLINE && (uint64_t)e->st.st_blocks * 512 > POSIX_BIG_FILE;
 }
 
+/* A file without a second link has no handle: it was lost with the power, and what now has that handle is another file. */
+static bool
+has_handle(const struct entry *e)
+{
+  return !gi_gfid_is_none(&e->gfid) && e->st.st_nlink > 1;
+}
+
 /* The handle of a file that is about to lose its last name: parked or removed. If that fails the name has to stay: nothing would
  * ever find the handle again. */
 static int
 retire_handle(struct posix_op *op, const struct entry *e, bool park, bool *parked)
 {
-  if (gi_gfid_is_none(&e->gfid))
+  if (!has_handle(e))
     return 0;
   *parked = park && posix_handle_park(op->p, &e->gfid) == 0;
   return *parked ? 0 : posix_handle_remove(op->p, &e->gfid);
@@ -105,7 +112,7 @@ retire_handle(struct posix_op *op, const struct entry *e, bool park, bool *parke
 static void
 take_back_handle(struct posix_op *op, const struct entry *e, bool parked)
 {
-  if (gi_gfid_is_none(&e->gfid) || (parked && posix_handle_unretire(op->p, &e->gfid) == 0))
+  if (!has_handle(e) || (parked && posix_handle_unretire(op->p, &e->gfid) == 0))
     return;
   posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
   if (parked)
@@ -332,14 +339,34 @@ rename_allowed(struct posix_op *op, const struct entry *from, const struct entry
   return 0;
 }
 
+/* A brick that lost the handle of a directory with its power, but not the directory, was asked for it by gfid and made it again: the
+ * handle is that of the second one. */
+static bool
+handle_is_anothers(const struct posix_op *op, const struct entry *from)
+{
+  char base[GI_NAME_MAX + 1];
+  struct gi_gfid parent;
+
+  if (posix_handle_link_text(op->p, &from->gfid, &parent, base) == 0 && gi_gfid_equal(&parent, &op->node[PARENT].gfid) &&
+      strcmp(base, from->name) == 0)
+    return false;
+  return posix_handle_elsewhere(op->p, &from->gfid, &from->st);
+}
+
 static int
 rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
+  bool leave_handle = handle_is_anothers(op, from);
+
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
     return errno;
   if (to->there && !gi_gfid_is_none(&to->gfid)) {
     posix_handle_remove_dir(op->p, &op->node[PARENT2].gfid, to->name, &to->gfid);
     op->victim_gone = true;
+  }
+  if (leave_handle) {
+    GI_MARK("posix: a directory moved whose handle leads to another one");
+    return 0;
   }
   posix_handle_remove(op->p, &from->gfid);
 

@@ -387,6 +387,88 @@ only_the_object_that_is_meant_loses_its_name(void **state)
   brick_free(b);
 }
 
+/* ---- a brick that lost a handle with its power, and made the object again for want of it ---- */
+
+static void
+lose_handle(struct brick *b, const struct gi_gfid *gfid)
+{
+  char handle[PATH_MAX];
+
+  brick_handle(b, handle, gfid);
+  assert_int_equal(unlink(handle), 0);
+}
+
+static bool
+is_twin(struct brick *b, const char *name)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_LOOKUP);
+
+  set_entry(f, ROOT, name);
+  gi_dict_set_int(gi_fop_xdata(f), GI_TWIN_KEY, 1);
+  assert_ok(brick_run(b, f));
+  return gi_dict_get(f->rsp.xdata, GI_TWIN_KEY) != NULL;
+}
+
+static void
+of_two_directories_with_one_gfid_the_second_keeps_the_handle(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_gfid(b), inside = brick_gfid(b);
+  char handle[PATH_MAX], text[PATH_MAX] = "";
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "first", &d));
+  assert_false(is_twin(b, "first"));
+  brick_stop(b);
+  lose_handle(b, &d);
+  brick_start(b);
+  assert_fails(brick_nameless(b, &d), ENOENT);
+  assert_ok(brick_mkdir(b, ROOT, "second", &d));
+  assert_ok(brick_mknod(b, &d, "f", S_IFREG | 0644, &inside));
+  assert_true(is_twin(b, "first"));
+  assert_false(is_twin(b, "second"));
+  assert_ok(brick_rename(b, ROOT, "first", ROOT, "aside"));
+  assert_true(is_twin(b, "aside"));
+  brick_handle(b, handle, &d);
+  assert_true(readlink(handle, text, sizeof(text) - 1) > 0);
+  assert_string_equal(text, "../../00/00/00000000-0000-0000-0000-000000000001/second");
+  assert_ok(brick_rmdir(b, ROOT, "aside", 1));
+  assert_ok(brick_lookup(b, &d, "f"));
+  assert_ok(brick_rename(b, ROOT, "second", ROOT, "third")); /* its own handle follows */
+  assert_ok(brick_lookup(b, &d, "f"));
+  brick_free(b);
+}
+
+static void
+of_two_files_with_one_gfid_the_second_keeps_the_handle(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b), other = brick_gfid(b);
+
+  (void)state;
+  for (int replaced = 0; replaced < 2; replaced++) {
+    assert_ok(brick_mknod(b, ROOT, "first", S_IFREG | 0644, &g));
+    assert_false(is_twin(b, "first"));
+    brick_stop(b);
+    lose_handle(b, &g);
+    brick_start(b);
+    assert_ok(brick_mknod(b, ROOT, "second", S_IFREG | 0644, &g));
+    assert_true(is_twin(b, "first"));
+    assert_false(is_twin(b, "second"));
+    if (replaced) {
+      assert_ok(brick_mknod(b, ROOT, "other", S_IFREG | 0644, &other));
+      assert_ok(brick_rename(b, ROOT, "other", ROOT, "first"));
+    } else {
+      assert_ok(brick_unlink(b, ROOT, "first"));
+    }
+    assert_ok(brick_nameless(b, &g));
+    assert_false(is_twin(b, "second"));
+    assert_ok(brick_unlink(b, ROOT, "second"));
+    assert_fails(brick_nameless(b, &g), ENOENT);
+  }
+  brick_free(b);
+}
+
 int
 main(void)
 {
@@ -401,6 +483,8 @@ main(void)
     cmocka_unit_test(kinds_of_other_layers_are_refused),
     cmocka_unit_test(empty_requests_are_survived),
     cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
+    cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
+    cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
   };
   const struct CMUnitTest once[] = {
     cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),

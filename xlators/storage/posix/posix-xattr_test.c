@@ -259,6 +259,30 @@ xattrop_adds_and_wraps(void **state)
   brick_free(b);
 }
 
+/* What it is for is tested on a simulated disk (sim-lost_test). */
+static void
+xattrop_syncs_what_can_be_synced(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid gfid[4] = {gi_gfid_root, file(b, "f"), brick_gfid(b), brick_gfid(b)};
+  const uint8_t one[12] = {0, 0, 0, 1};
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "d", &gfid[2]));
+  assert_ok(brick_symlink(b, ROOT, "s", "nowhere", &gfid[3]));
+  for (size_t i = 0; i < GI_ARRAY_LEN(gfid); i++) {
+    struct gi_fop *f = brick_fop(b, GI_FOP_XATTROP);
+
+    set_object(f, &gfid[i]);
+    f->args.flags = GI_XATTROP_ADD32;
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", one, sizeof(one));
+    gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+    assert_value(brick_run(b, f), "trusted.afr.dirty", one, sizeof(one));
+  }
+  brick_free(b);
+}
+
 static void
 xattrop_leaves_alone_what_has_another_length(void **state)
 {
@@ -555,6 +579,7 @@ main(void)
     cmocka_unit_test(acls_have_a_text_form),
     cmocka_unit_test(virtual_names_tell_paths),
     cmocka_unit_test(xattrop_adds_and_wraps),
+    cmocka_unit_test(xattrop_syncs_what_can_be_synced),
     cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
     cmocka_unit_test(xattrop_knows_its_other_operations),
     cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),

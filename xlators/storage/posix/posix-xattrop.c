@@ -6,6 +6,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include <fcntl.h>
+
 int
 posix_prepare_xattrop(struct posix_op *op)
 {
@@ -112,6 +114,31 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   return 0;
 }
 
+static bool
+to_the_disk(const struct posix_op *op)
+{
+  return op->fop->xdata && gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
+}
+
+/* What is neither a file nor a directory cannot be synced by itself. */
+static int
+sync_object(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  int fd = at.fd, err;
+
+  if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+    return 0;
+  if (at.path[0])
+    fd = gi_fs_openat(op->p->fs, at.fd, at.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0)
+    return errno;
+  err = gi_fs_fsync(op->p->fs, fd, false) < 0 ? errno : 0;
+  if (at.path[0])
+    gi_fs_close(op->p->fs, fd);
+  op->unsynced = err != 0;
+  return err;
+}
+
 enum posix_run
 posix_run_xattrop(struct posix_op *op)
 {
@@ -120,13 +147,18 @@ posix_run_xattrop(struct posix_op *op)
   struct array_op a = decode_flags(fop->args.flags);
   struct posix_at at;
   struct stat st;
-  int err = posix_obj_at(op, &at, &st);
+  int err;
 
+  if (to_the_disk(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
+    return RUN_MOVE;
+  err = posix_obj_at(op, &at, &st);
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
   fop->rsp.dict = gi_dict_new();
   for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++)
     err = one_key(op, at, gi_dict_at(dict, i), a);
+  if (!err && to_the_disk(op))
+    err = sync_object(op, at, &st);
   if (err) {
     gi_dict_unref(&fop->rsp.dict);
     return posix_err(op, err);
@@ -141,8 +173,10 @@ posix_finish_xattrop(struct posix_op *op)
 {
   struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
 
-  if (inode)
+  if (inode) {
     posix_inode_of(op->p, inode)->counted++;
+    posix_inode_of(op->p, inode)->losses += op->unsynced;
+  }
   gi_inode_unref(&inode);
   posix_finish_counts(op);
 }

@@ -156,6 +156,7 @@ struct posix_op { /* fop_bytes */
   bool from_disk;  /* a heal wants to know what the disk has, not what memory has */
   bool dropped;    /* … and memory was dropped */
   uint16_t losses; /* posix_inode.losses when a heal's operation began */
+  bool unsynced;   /* an XATTROP that was to be durable: the sync failed */
   uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
   struct gi_inode *busy; /* whose `busy` we hold; referenced */
@@ -268,6 +269,8 @@ char *posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid);
 int posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid); /* 0 or errno; ENODATA = none */
 /* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged. */
 int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
+/* The handle leads to an object, but not to the one that `st` is of. */
+bool posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const struct stat *st);
 bool posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
 int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
 /* The handle of the object at dirfd/name; 0 or errno. EEXIST: another object has this gfid. */
