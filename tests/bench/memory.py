@@ -7,6 +7,7 @@ memory.py MIB
 The host of a virtual machine gives a page when it is touched first, which takes several times as long as copying it, and takes back
 what is free for some seconds. Who writes a file for the first time pays for that, and so does everybody else on the machine. This
 takes MIB MiB, touches them, prints "held", and after a line on its input gives back as much as others use, ahead of them by 256 MiB.
+In huge pages where there are any: giving back small ones took a fifth of a processor beside a heal, milliseconds at a time.
 """
 import mmap
 import sys
@@ -24,7 +25,11 @@ def free_bytes():
 def main():
     held = []
     for _ in range((int(sys.argv[1]) << 20) // CHUNK):
-        held.append(mmap.mmap(-1, CHUNK))
+        held.append(mmap.mmap(-1, CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        try:
+            held[-1].madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            pass  # a kernel without them
         held[-1].write(b"\1" * CHUNK)
     print("held", flush=True)
     if not sys.stdin.readline():
