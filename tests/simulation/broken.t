@@ -26,7 +26,7 @@ ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
-list what outdated copies show|62|--workload names --mishaps cut
+list what outdated copies show|17|--workload names --mishaps cut
 lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze
 mark one directory of two|36|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash
@@ -37,7 +37,7 @@ skip the post-op|74|--workload names --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|20|--workload names --mishaps power-loss,cut
+take back marks without sync of the names|301|--workload names --mishaps power-loss,cut
 take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition
 END
