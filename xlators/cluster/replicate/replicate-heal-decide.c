@@ -389,15 +389,6 @@ blame_nobody(const struct rep_view *v, uint32_t mask)
   return true;
 }
 
-static bool
-accuse_themselves(const struct rep_view *v, uint32_t mask)
-{
-  rep_foreach(i, mask)
-    if (v->pending[REP_ENTRY][i][i])
-      return true;
-  return false;
-}
-
 /* Nobody is free of accusations. What was acknowledged is on a quorum, which accuses whoever missed it: who has fewer accusers missed
  * nothing but what was never acknowledged, or was lost with the power. One that accuses itself counts as an accuser: it has missed
  * something, but was part of the quorum of what it accuses others of. */
@@ -416,6 +407,23 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
   return set == d->locked ? 0 : set;
 }
 
+/* Some are free of accusations by others. Who accuses itself has missed something all the same, and who is free of that too has missed
+ * nothing; but where quorums need not share a copy it may be a relic that says nothing about what others have. */
+static uint32_t
+outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
+{
+  uint32_t accused = 0;
+  struct marks m;
+
+  read_marks(v, REP_ENTRY, d->locked, &m);
+  if (!(d->sources & m.self_accused))
+    return d->sinks;
+  rep_foreach(i, m.self_accused)
+    add_accuser(v, REP_ENTRY, i, &m);
+  accused = accused_by(&m, d->locked, d->locked);
+  return accused == d->locked || !rep_quorums_meet(v->rep) ? 0 : accused;
+}
+
 static void
 choose_entry(const struct rep_view *v, struct rep_direction *d)
 {
@@ -427,7 +435,7 @@ choose_entry(const struct rep_view *v, struct rep_direction *d)
   else if (ignorant)
     merge(d, 0);
   else if (any_witness(d, d->locked))
-    merge(d, accuse_themselves(v, d->sources) ? 0 : d->sinks);
+    merge(d, outdated_beside_good(v, d));
   else
     d->source = preferred(v->rep, d->sources);
 }

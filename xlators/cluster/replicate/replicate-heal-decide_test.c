@@ -324,7 +324,12 @@ entry_directions(void **state)
       {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1, .stale = 4},
       {.what = "a good one too", .m = {{0, 0, 3}}, .dirty = {0, 1, 0}, .sinks = 7, .source = -1, .stale = 4},
       {.what = "dirty, and nobody is accused", .dirty = {1, 1, 1}, .sinks = 7, .source = -1},
-      {.what = "who accuses itself knows nothing better", .m = {{1, 0, 0}, {0, 0, 1}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1},
+      {.what = "who accuses itself has missed something, too", .m = {{1, 0, 0}, {0, 0, 1}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1,
+       .stale = 5},
+      {.what = "the only one who accuses another of that is outdated", .m = {{1, 0, 1}, {19, 0, 0}, {18, 0, 1}}, .sinks = 7, .source = -1,
+       .stale = 5},
+      {.what = "whom those accuse who accuse themselves is not known to be good", .m = {{1, 1, 0}, {0, 0, 0}, {0, 0, 1}}, .sinks = 7,
+       .source = -1},
       {.what = "one of two good ones knows what the third missed", .m = {{0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "and if it is the other one", .m = {[1] = {0, 0, 3}}, .sources = 3, .sinks = 4, .source = 0},
       {.what = "a chain: all but the good one", .m = {{0, 1, 0}, {0, 0, 1}}, .sources = 1, .sinks = 6, .source = 0},
@@ -333,6 +338,19 @@ entry_directions(void **state)
 
   (void)state;
   TABLE(NULL, rows, REP_ENTRY, S_IFDIR | 0755);
+}
+
+/* Where quorums need not share a copy, whoever is free of accusations may know of nothing. */
+static void
+entry_directions_without_quorum(void **state)
+{
+  static const struct row rows[] = {
+      {.what = "dirty anywhere merges", .m = {{0, 0, 3}, {0, 0, 3}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1, .stale = 4},
+      {.what = "who accuses itself knows nothing better", .m = {{1, 0, 0}, {0, 0, 1}}, .dirty = {0, 0, 1}, .sinks = 7, .source = -1},
+  };
+
+  (void)state;
+  TABLE("option quorum-type none\n", rows, REP_ENTRY, S_IFDIR | 0755);
 }
 
 /* ---- ways out of a split brain ---- */
@@ -478,6 +496,7 @@ main(void)
       cmocka_unit_test(unmarked_differences),
       cmocka_unit_test(local_copy_is_preferred),
       cmocka_unit_test(entry_directions),
+      cmocka_unit_test(entry_directions_without_quorum),
       cmocka_unit_test(operations_of_the_tools),
       cmocka_unit_test(policies),
       cmocka_unit_test(nothing_else_resolves_metadata),

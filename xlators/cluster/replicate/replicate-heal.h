@@ -158,7 +158,7 @@ struct rep_direction {
   uint32_t witness[REP_MAX];
   bool split_brain;       /* and nothing resolved it */
   bool merge;             /* entry: conservative merge */
-  uint32_t stale;         /* of a merge: copies accused by those that nobody accuses, or, if there are none, by a quorum */
+  uint32_t stale;         /* of a merge: copies accused by those that nobody accuses, by themselves, or, if all are accused, by a quorum */
   bool unmarked;          /* metadata: no marks at all, but the copies differ */
   bool contested;         /* every copy is accused; the sources are those accused by less than a quorum */
   uint32_t reset;         /* children whose counters a policy has taken back already */
