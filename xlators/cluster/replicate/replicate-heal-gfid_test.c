@@ -219,6 +219,36 @@ a_move_that_failed_removes_nothing(void **state)
   yard_free(y);
 }
 
+/* The same on the only brick that has missed nothing. The others have the directory under names that go, for the good copy has not got
+ * them: it stays where it was moved to. */
+static void
+a_move_that_only_the_good_copy_did_is_completed(void **state)
+{
+  struct gi_gfid from, to;
+
+  YARD_NEW(y, OPTIONS);
+  yard_mkdir(y, "old");
+  yard_create(y, "old/file", "content");
+  yard_mkdir(y, "to");
+  from = yard_disk_gfid(y, 0, "old");
+  to = yard_disk_gfid(y, 0, "to");
+  yard_down(y, 2);
+  yard_rename(y, "old", "from");
+  yard_up(y, 2);
+  yard_down(y, 1);
+  yard_mkdir(y, "missed");
+  yard_up(y, 1);
+  yard_down(y, 2);
+  y->gate[1]->fail_err[GI_FOP_RENAME] = ENOSPC;
+  assert_int_not_equal(yard_submit(y, move(y, "from", &from, "to", &to)), 0);
+  y->gate[1]->fail_err[GI_FOP_RENAME] = 0;
+  yard_up(y, 2);
+  heals_everything(y);
+  everywhere(y, "to", &from);
+  assert_true(yard_has(y, 2, "to/file"));
+  yard_free(y);
+}
+
 /* ---- reachable nowhere ---- */
 
 struct purge {
@@ -491,6 +521,7 @@ main(void)
       cmocka_unit_test(what_nobody_accuses_is_right),
       cmocka_unit_test(a_directory_too),
       cmocka_unit_test(a_move_that_failed_removes_nothing),
+      cmocka_unit_test(a_move_that_only_the_good_copy_did_is_completed),
       cmocka_unit_test(what_has_no_gfid_is_no_object),
       cmocka_unit_test(what_has_no_gfid_follows_a_quorum),
       cmocka_unit_test(without_any_mark_most_are_right),

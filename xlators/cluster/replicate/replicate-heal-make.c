@@ -353,33 +353,6 @@ rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t o
   return err;
 }
 
-uint32_t
-rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
-{
-  const struct gi_gfid *object = &n->view.stat[from].gfid;
-  struct gi_gfid gfid;
-  char text[GI_UUID_TEXT];
-  struct gi_inode *anon;
-  struct rep_view v;
-  uint32_t known, set = 0;
-
-  if (!rep_anon_gfid(n->h->rep, &gfid))
-    return 0;
-  rep_view_gfid(n->h, object, on, &v);
-  known = v.ok;
-  rep_view_clear(&v);
-  if (!known)
-    return 0;
-  anon = gi_inode_get(n->h->rep->x->graph, &gfid);
-  rep_view_name(n->h, anon, gi_gfid_text(object, text), NULL, known, &v);
-  rep_foreach(i, known & ~v.ok)
-    if (v.err[i] == ENOENT || v.err[i] == ESTALE)
-      set |= 1u << i;
-  rep_view_clear(&v);
-  gi_inode_unref(&anon);
-  return set;
-}
-
 int
 rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on)
 {

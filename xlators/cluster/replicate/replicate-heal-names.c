@@ -174,15 +174,21 @@ outnumber(uint32_t a, uint32_t b)
 /* A directory has one name. Where a quorum has this one under another, and too few have it here for that to have been acknowledged and
  * not undone, it was moved, and whoever has it here has lost that: with its power, or the move failed. Nobody needs to be accused. It
  * is kept in the anonymous directory, from where it gets the other name. Where neither name is on a quorum either is right, but not
- * what copies show that are known to have missed something; the one that fewer have goes. */
+ * what copies show that are known to have missed something; the one that fewer have goes. It stays where the other name will go: a
+ * rename that failed on all but few, of which one is good, is completed in both places. */
 static bool
-moved_away(const struct rep_name *n, uint32_t owners)
+moved_away(struct rep_name *n, unsigned from, uint32_t owners)
 {
   const struct rep *rep = n->h->rep;
   uint32_t missed = n->d.merge ? n->d.stale : n->d.sinks;
 
-  return n->elsewhere && rep_quorums_meet(rep) && !rep_quorum(rep, owners) &&
-         (rep_quorum(rep, n->elsewhere) || outnumber(n->elsewhere & ~missed, owners));
+  if (!n->elsewhere || !rep_quorums_meet(rep) || rep_quorum(rep, owners) ||
+      (!rep_quorum(rep, n->elsewhere) && !outnumber(n->elsewhere & ~missed, owners)))
+    return false;
+  if (rep_name_kept_elsewhere(n, from, n->elsewhere))
+    return true;
+  GI_MARK("replicate: a directory stays that most have under other names, but not for long");
+  return false;
 }
 
 /* The same, known before anything else under the name has gone: that may be what was there when the move failed. */
@@ -194,7 +200,7 @@ stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
   if (!S_ISDIR(n->view.stat[from].mode) || !rep_anon_used(rep) || !rep_quorums_meet(rep) || rep_quorum(rep, owners))
     return false;
   n->elsewhere = rep_name_elsewhere(n, from, n->d.locked & ~owners);
-  return moved_away(n, owners);
+  return moved_away(n, from, owners);
 }
 
 /* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
@@ -220,7 +226,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   }
   if (absent | wrong)
     err = keep_error(err, rep_name_recreate(n, from, owners, absent | wrong));
-  if (moved_away(n, owners)) {
+  if (moved_away(n, from, owners)) {
     GI_MARK("replicate: a directory that most have under another name is taken away here");
     n->failed &= ~n->elsewhere;
     n->later = false;

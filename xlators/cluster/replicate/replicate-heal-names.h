@@ -39,9 +39,6 @@ void rep_name_unlock(struct rep_name *n);
 /* The object that child `from` shows under the name is made on the children of `on`, which have nothing there. `owners`: all
  * that have it there. What fails is added to n->failed. 0 or the last -errno. */
 int rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
-/* The children of `on` that have the directory which child `from` shows here in another place, and not only in the anonymous
- * directory. */
-uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 /* Takes the name away on the children of `on`, whatever each has there. */
 int rep_name_expunge(struct rep_name *n, uint32_t on);
 /* The same, unless it is a directory with something in it. */
@@ -51,6 +48,15 @@ int rep_name_remove_empty(struct rep_name *n, uint32_t on);
 int rep_name_complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
 /* Gives the objects under the name on `on`, which have no gfid, this one. */
 int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on);
+
+/* ---- other places of a directory (replicate-heal-place.c) ---- */
+
+/* The children of `on` that have the directory which child `from` shows here in another place, and not only in the anonymous
+ * directory. */
+uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
+/* Whether the heal of a place where a child of `on` has it leaves it there, as far as one can tell: not if all that have it there are known
+ * to have missed something, and good copies have seen it go. */
+bool rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 
 /* ---- contradictions (replicate-heal-gfid.c) ---- */
 
