@@ -8,6 +8,7 @@
 #include "xlators/cluster/replicate/replicate-yard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -491,6 +492,41 @@ clean(void *arg)
   p->y->rep->shd = NULL;
 }
 
+/* A brick made a new file when its power went: there is only a name without gfid. What has that name by now is on the brick already. */
+static void
+what_has_no_gfid_gives_way(void **state)
+{
+  char path[PATH_MAX];
+  struct purge p;
+  int fd;
+
+  for (unsigned content = 0; content < 2; content++) {
+    YARD_NEW(y, OPTIONS);
+    p.y = y;
+    yard_create(y, "w", "content");
+    p.gfid = yard_disk_gfid(y, 1, "w");
+    yard_task(y, make_anon, &p);
+    yard_down(y, 0);
+    yard_rename(y, "w", "x");
+    put_away(y, 0, "w", &p.gfid);
+    yard_path(y, path, 0, "x");
+    fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0644);
+    assert_true(fd >= 0 && write(fd, "somebody's", content ? 10 : 0) >= 0);
+    close(fd);
+    yard_up(y, 0);
+    for (unsigned tries = 0; tries < 40 && yard_heal(y) != 0; tries++) /* what is younger than a second may still be in the making */
+      yard_task(y, wait_a_little, y);
+    if (content) {
+      assert_true(yard_heal(y) > 0);
+      assert_true(yard_has(y, 0, "x"));
+    } else {
+      heals_everything(y);
+      everywhere(y, "x", &p.gfid);
+    }
+    yard_free(y);
+  }
+}
+
 /* A brick lost the handle of a directory with its power, and a heal made the directory again. What it had first lies in the anonymous
  * directory, and nobody finds it by its gfid. */
 static void
@@ -528,6 +564,7 @@ main(void)
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(who_shares_a_copy_with_every_quorum_is_right),
       cmocka_unit_test(whom_no_quorum_accuses_is_right),
+      cmocka_unit_test(what_has_no_gfid_gives_way),
       cmocka_unit_test(what_was_made_twice_leaves_the_anonymous_directory),
       cmocka_unit_test(half_an_anonymous_directory_is_mended),
       cmocka_unit_test(who_lost_the_gfid_may_have_lost_more),

@@ -203,6 +203,32 @@ stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
   return moved_away(n, from, owners);
 }
 
+static bool
+is_empty(const struct gi_iatt *st)
+{
+  return S_ISDIR(st->mode) || st->size == 0;
+}
+
+/* What has no gfid becomes what `from` shows. Where that object is already, under another name or in the anonymous directory, it cannot: if
+ * it is empty it is what a power loss left of a creation, and gives way. Those where it did are added to `absent`. */
+static int
+complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, uint32_t *absent)
+{
+  int err = 0, one;
+
+  rep_foreach(i, nameless) {
+    one = rep_name_complete(n, from, owners, 1u << i);
+    if (one == -EEXIST && is_empty(&n->view.stat[i])) {
+      GI_MARK("replicate: something without gfid gives way to an object that is elsewhere on the brick");
+      n->failed &= ~(1u << i);
+      one = rep_name_remove_empty(n, 1u << i);
+      *absent |= one ? 0 : 1u << i;
+    }
+    err = keep_error(err, one);
+  }
+  return err;
+}
+
 /* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
 static int
 follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
@@ -217,8 +243,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
     n->again = !err;
     return err;
   }
-  if (nameless)
-    err = rep_name_complete(n, from, owners, nameless);
+  err = complete(n, from, owners, nameless, &absent);
   if (wrong) {
     failed = rep_name_expunge(n, wrong);
     err = keep_error(err, failed);
