@@ -77,10 +77,10 @@ case("e-silent-first", "entry", [[0] * 3, [0, 0, 1], [0] * 3], winner="ac")
 # threads for the bricks' indices meet at the directory); and what one of two good copies has it does not give to the other.
 case("e-chain", "entry", [[0, 1, 0], [0, 0, 1], [0] * 3], names=("ac", "ab", "ab"), winner="ac", theirs="ac/ac/ab|abc")
 case("e-good-ones-differ", "entry", THIRD, names=SPLIT, winner="abc", theirs="bc/ac/bc")
-# A dirty mark anywhere makes GlusterFS merge, and what was removed while brick 3 was away comes back.
+# A dirty mark anywhere, or a copy that accuses itself, makes GlusterFS merge, and what was removed while a brick was away comes back.
 case("e-dirty-sink", "entry", THIRD, (0, 0, 1), winner="ac", theirs="abc")
 case("e-dirty-source", "entry", THIRD, (1, 0, 0), winner="ac", theirs="abc")
-case("e-self-accused", "entry", [[1, 0, 0], [0] * 3, [0] * 3], names=("ab", "ac", "ac"))
+case("e-self-accused", "entry", [[1, 0, 0], [0] * 3, [0] * 3], names=("ab", "ac", "ac"), winner="ac", theirs="abc")
 
 SLOT = {"data": 0, "meta": 1, "entry": 2}
 MODES = (0o600, 0o640, 0o644)

@@ -59,7 +59,7 @@ while read -r name ours theirs; do
   for run in real-on-ours real-on-real; do like "$(sed -n "s/^$name //p" "$WORK/$run" | cut -d' ' -f1)" "^($theirs)$" "$name: $run"; done
 done <<<"$(directions expect)"
 # Marks that stay are the same, too.
-alike() { grep -vE '^(e-chain|e-good-ones-differ|e-dirty-sink|e-dirty-source) ' "$WORK/$1"; }
+alike() { grep -vE '^(e-chain|e-good-ones-differ|e-dirty-sink|e-dirty-source|e-self-accused) ' "$WORK/$1"; }
 is "$(alike real-on-ours)" "$(alike real-on-real)" "GlusterFS does the same on our bricks as on its own"
 is "$(alike ours-on-real)" "$(alike real-on-real)" "we do the same on its bricks"
 is "$(alike ours-on-ours)" "$(alike real-on-real)" "and on our own"
