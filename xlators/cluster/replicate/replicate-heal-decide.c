@@ -412,7 +412,7 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
 static uint32_t
 outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
 {
-  uint32_t accused = 0;
+  uint32_t accused;
   struct marks m;
 
   read_marks(v, REP_ENTRY, d->locked, &m);

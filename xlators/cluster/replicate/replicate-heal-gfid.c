@@ -81,7 +81,7 @@ rep_name_unborn(const struct rep_name *n, uint32_t among)
   uint32_t set = 0;
 
   rep_foreach(i, rep_quorums_meet(n->h->rep) ? among : 0)
-    if (gi_gfid_is_none(&n->view.stat[i].gfid) && (S_ISDIR(n->view.stat[i].mode) || !n->view.stat[i].size))
+    if (gi_gfid_is_none(&n->view.stat[i].gfid) && rep_name_empty(&n->view.stat[i]))
       set |= 1u << i;
   return set;
 }

@@ -111,6 +111,16 @@ forget_marks(struct yard *y)
       yard_set_mark(y, i, "", j, nothing);
 }
 
+/* Without any mark. */
+static void
+a_lookup_settles(struct yard *y, const struct gi_gfid *right)
+{
+  forget_marks(y);
+  yard_gfid(y, "twin");
+  assert_int_equal(y->err, 0);
+  everywhere(y, "twin", right);
+}
+
 /* A brick that has lost its power knows nothing of what it forgot. */
 static void
 without_any_mark_most_are_right(void **state)
@@ -121,10 +131,7 @@ without_any_mark_most_are_right(void **state)
   left_behind(y, 2, "twin", GI_FOP_MKNOD);
   yard_create(y, "twin", "content");
   right = yard_disk_gfid(y, 0, "twin");
-  forget_marks(y);
-  yard_gfid(y, "twin");
-  assert_int_equal(y->err, 0);
-  everywhere(y, "twin", &right);
+  a_lookup_settles(y, &right);
   yard_free(y);
 }
 
@@ -156,10 +163,7 @@ who_shares_a_copy_with_every_quorum_is_right(void **state)
   YARD_NEW(y, "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
   right = left_behind(y, 1, "twin", GI_FOP_MKNOD);
   left_behind(y, 2, "twin", GI_FOP_MKNOD);
-  forget_marks(y);
-  yard_gfid(y, "twin");
-  assert_int_equal(y->err, 0);
-  everywhere(y, "twin", &right);
+  a_lookup_settles(y, &right);
   yard_free(y);
 }
 

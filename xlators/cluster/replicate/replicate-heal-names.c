@@ -203,12 +203,6 @@ stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
   return moved_away(n, from, owners);
 }
 
-static bool
-is_empty(const struct gi_iatt *st)
-{
-  return S_ISDIR(st->mode) || st->size == 0;
-}
-
 /* What has no gfid becomes what `from` shows. Where that object is already, under another name or in the anonymous directory, it cannot: if
  * it is empty it is what a power loss left of a creation, and gives way. Those where it did are added to `absent`. */
 static int
@@ -218,7 +212,7 @@ complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, 
 
   rep_foreach(i, nameless) {
     one = rep_name_complete(n, from, owners, 1u << i);
-    if (one == -EEXIST && is_empty(&n->view.stat[i])) {
+    if (one == -EEXIST && rep_name_empty(&n->view.stat[i])) {
       GI_MARK("replicate: something without gfid gives way to an object that is elsewhere on the brick");
       n->failed &= ~(1u << i);
       one = rep_name_remove_empty(n, 1u << i);
@@ -273,10 +267,7 @@ refuse(struct rep_name *n, int err, uint32_t failed)
 static bool
 unfinished(const struct rep_name *n, uint32_t present)
 {
-  rep_foreach(i, present)
-    if (!gi_gfid_is_none(&n->view.stat[i].gfid) || (!S_ISDIR(n->view.stat[i].mode) && n->view.stat[i].size))
-      return false;
-  return present == n->view.ok && rep_quorums_meet(n->h->rep) && !rep_quorum(n->h->rep, present);
+  return present == n->view.ok && present == rep_name_unborn(n, present) && rep_quorums_meet(n->h->rep) && !rep_quorum(n->h->rep, present);
 }
 
 static bool

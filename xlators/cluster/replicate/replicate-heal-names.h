@@ -46,6 +46,12 @@ int rep_name_remove_empty(struct rep_name *n, uint32_t on);
 /* The objects under the name on `on`, which have no gfid, become copies of the one that child `from` and `owners` show: whatever else
  * they lack was lost with it. */
 int rep_name_complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on);
+/* Nothing in it that somebody may have put there; what is in a directory shows when it is removed. */
+static inline bool
+rep_name_empty(const struct gi_iatt *st)
+{
+  return S_ISDIR(st->mode) || st->size == 0;
+}
 /* Gives the objects under the name on `on`, which have no gfid, this one. */
 int rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on);
 

@@ -72,28 +72,18 @@ note_health(struct rep *rep, const struct rep_fan *fan)
   }
 }
 
-static uint32_t
-parent_view(const struct rep *rep, const struct gi_loc *loc)
+/* What is known of the directory that the name is in. */
+static void
+look_at_parent(const struct rep *rep, const struct gi_loc *loc, struct lookup_view *v)
 {
   struct gi_inode *parent = gi_inode_find(rep->x->graph, &loc->pargfid);
-  uint32_t mask = rep->all;
+  const struct rep_inode *ri = parent ? rep_inode(rep, parent) : NULL;
 
-  if (parent && rep_inode(rep, parent)->generation)
-    mask = rep_inode(rep, parent)->data_readable;
-  if (!mask)
-    mask = rep->all & ~rep_inode(rep, parent)->outdated;
+  if (ri && ri->generation) {
+    v->parent = ri->data_readable ? ri->data_readable : rep->all & ~ri->outdated;
+    v->stale = ri->data_accused;
+  }
   gi_inode_unref(&parent);
-  return mask;
-}
-
-static uint32_t
-parent_stale(const struct rep *rep, const struct gi_loc *loc)
-{
-  struct gi_inode *parent = gi_inode_find(rep->x->graph, &loc->pargfid);
-  uint32_t mask = parent && rep_inode(rep, parent)->generation ? rep_inode(rep, parent)->data_accused : 0;
-
-  gi_inode_unref(&parent);
-  return mask;
 }
 
 static void
@@ -101,8 +91,9 @@ look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struc
 {
   memset(v, 0, sizeof(*v));
   v->named = fop->loc.name != NULL && fop->loc.name[0] != '\0';
-  v->parent = v->named ? parent_view(rep, &fop->loc) : rep->all;
-  v->stale = v->named ? parent_stale(rep, &fop->loc) : 0;
+  v->parent = rep->all;
+  if (v->named)
+    look_at_parent(rep, &fop->loc, v);
   v->err = fan->err;
   rep_foreach(i, fan->sent) {
     const struct gi_reply *r = &fan->reply[i]->rsp;
