@@ -551,6 +551,8 @@ counts(struct brick *b, struct gi_fop *fop)
     fop->rsp.xdata = gi_dict_new();
   if (gi_dict_get(fop->xdata, "glusterfs.inodelk-dom-count"))
     gi_dict_set_int(fop->rsp.xdata, "glusterfs.inodelk-count", b->lock_count ? b->lock_count : 1);
+  if (gi_dict_get(fop->xdata, "glusterfs.multi-dom-lk-cnt-req") && b->healer_locks >= 0)
+    gi_dict_set_int(fop->rsp.xdata, "glusterfs.inodelk-dom-prefix:under-test:self-heal", b->healer_locks);
   if (gi_dict_get(fop->xdata, "glusterfs.write-is-append"))
     gi_dict_set_uint(fop->rsp.xdata, "glusterfs.write-is-append", b->append);
 }

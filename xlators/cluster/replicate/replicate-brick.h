@@ -56,7 +56,7 @@ struct brick {
   void *hook_arg;
   uint8_t raw_mark[20];       /* returned instead of the counter for child 2, if raw_len is not 0 */
   uint32_t raw_len;
-  int healer_locks, txn_locks; /* that lookups count in the two domains */
+  int healer_locks, txn_locks; /* that lookups count in the two domains, and writes in the first; -1: writes do not tell */
   bool append;                /* writes say that they appended */
   bool arbiter;               /* stores no data, and insists on being sent none */
   int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */

@@ -43,12 +43,13 @@ set_range(struct rep_fop *rf, const struct gi_fop *fop)
 }
 
 static struct gi_dict *
-op_xdata(const struct rep *rep, const struct gi_fop *fop)
+op_xdata(const struct rep_txn *t, const struct gi_fop *fop)
 {
+  const struct rep *rep = t->rep;
   struct gi_dict *ours = NULL;
 
   if (fop->kind == GI_FOP_WRITE)
-    ours = rep->write_xdata;
+    ours = t->alone ? rep->narrow_xdata : rep->write_xdata;
   else if (fop->kind == GI_FOP_FSYNC)
     ours = rep->fsync_xdata;
   if (!ours)
@@ -90,7 +91,7 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
   }
   if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
     rep_regions_syncing(t, fop);
-  xdata = op_xdata(rep, fop);
+  xdata = op_xdata(t, fop);
   if (t->state == REP_RUSH) {
     struct gi_dict *more = rep_rush_xdata(t, xdata);
 
@@ -167,6 +168,22 @@ others_wait(const struct rep_fan *fan)
   return false;
 }
 
+/* What the bricks that took a write say of heals of the file; nothing if one of them does not say (GlusterFS'). */
+static void
+look_for_healers(struct rep_txn *t, const struct rep_fan *fan)
+{
+  bool healed = false;
+
+  rep_foreach(i, fan->ok) {
+    int64_t n;
+
+    if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, t->rep->healers_key, &n))
+      return;
+    healed |= n > 0;
+  }
+  rep_session_healed(t->rep, t->inode, healed);
+}
+
 static bool
 last_fsync(const struct gi_fop *fop)
 {
@@ -236,6 +253,8 @@ rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
     rep_session_disputed(t->rep, t->inode);
     t->closing = true;
   }
+  if (t->alone && fop->kind == GI_FOP_WRITE && rf->fan.ok)
+    look_for_healers(t, &rf->fan);
   if (last_fsync(fop))
     t->closing = true;
 }

@@ -204,6 +204,18 @@ rep_session_disputed(struct rep *rep, struct gi_inode *inode)
   ri->narrow_until = now + ri->narrow_ns;
 }
 
+void
+rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  if (ri->healer_seen && !now) {
+    GI_MARK("replicate: a heal that writers made way for is over");
+    ri->narrow_until = ri->narrow_ns = 0;
+  }
+  ri->healer_seen = now;
+}
+
 /* While a heal or another client goes over the file, asking for all of it means to wait for every block that is in work. What changes
  * the size still does: a copy that has lost its end shows when the sizes are compared, under that lock. */
 static bool

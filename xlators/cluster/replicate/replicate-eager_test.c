@@ -461,6 +461,35 @@ disputed_file_is_locked_in_parts(void **state)
   rig_free_clean(r);
 }
 
+/* It was a heal, and the bricks tell that it is over: no reason to lock, mark and sync each write for the rest of the time. */
+static void
+dispute_ends_with_the_heal(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+
+  for (int i = 0; i < 3; i++)
+    brick_resize(brick_object(&r->brick[i], 5), 1000);
+  r->brick[1].lock_count = 2;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  r->brick[1].lock_count = 1;
+  rig_forget(r);
+  rig_run(r, rig_write(r, fd, 100, 10)); /* no heal was seen: the other may be a client that comes back */
+  rig_run(r, rig_write(r, fd, 100, 10));
+  rig_log_all(r, "L:100+10 X:d+1 WRITE FSYNC X:d-1 U:100+10 L:100+10 X:d+1 WRITE FSYNC X:d-1 U:100+10");
+  r->brick[2].healer_locks = 1;
+  rig_run(r, rig_write(r, fd, 100, 10));
+  r->brick[2].healer_locks = -1;
+  rig_run(r, rig_write(r, fd, 100, 10)); /* a brick that does not tell */
+  r->brick[2].healer_locks = 0;
+  rig_forget(r);
+  rig_run(r, rig_write(r, fd, 100, 10));
+  rig_log_all(r, "L:100+10 X:d+1 WRITE FSYNC X:d-1 U:100+10");
+  rig_run(r, rig_write(r, fd, 100, 10));
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
 /* A dispute that goes on is not looked for each time. */
 static void
 refused_write_waits_for_its_own_bytes(void **state)
@@ -529,6 +558,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(brick_away_since_the_write_has_not_synced_it),
       cmocka_unit_test(disputed_file_is_locked_in_parts),
+      cmocka_unit_test(dispute_ends_with_the_heal),
       cmocka_unit_test(refused_write_waits_for_its_own_bytes),
       cmocka_unit_test(fsync_is_done_by_the_session_that_ends),
       cmocka_unit_test(overlapping_writes_keep_their_order),

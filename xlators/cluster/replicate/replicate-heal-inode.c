@@ -6,7 +6,6 @@
  */
 #include "replicate-heal.h"
 
-#define DOMAIN_COUNT "glusterfs.inodelk-dom-prefix:"
 
 /* ---- what the copies show ---- */
 
@@ -96,14 +95,12 @@ rep_heal_needed(struct rep_heal *h, enum rep_type type, struct rep_view *v, stru
 /* ---- locks that somebody holds ---- */
 
 static void
-ask_for_locks(const struct rep *rep, struct gi_dict *xdata, char domain[2][512])
+ask_for_locks(const struct rep *rep, struct gi_dict *xdata)
 {
-  snprintf(domain[0], sizeof(domain[0]), DOMAIN_COUNT "%s", rep->x->name);
-  snprintf(domain[1], sizeof(domain[1]), DOMAIN_COUNT "%s:self-heal", rep->x->name);
-  gi_dict_set_uint(xdata, "glusterfs.multi-dom-lk-cnt-req", 0);
+  gi_dict_set_uint(xdata, REP_DOMAIN_COUNTS, 0);
   gi_dict_set_uint(xdata, "glusterfs.entrylk-count", 0);
-  for (int i = 0; i < 2; i++)
-    gi_dict_set_uint(xdata, domain[i], 0);
+  gi_dict_set_uint(xdata, rep->writers_key, 0);
+  gi_dict_set_uint(xdata, rep->healers_key, 0);
 }
 
 static bool
@@ -166,10 +163,9 @@ static void
 inspect_view(struct rep_heal *h, struct rep_view *v, struct rep_inspection *in)
 {
   struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_LOOKUP, h->inode);
-  char domain[2][512];
 
   memset(in, 0, sizeof(*in));
-  ask_for_locks(h->rep, gi_fop_xdata(fop), domain);
+  ask_for_locks(h->rep, gi_fop_xdata(fop));
   rep_view_ask(h, fop, h->rep->up, v);
   if (!v->ok) {
     in->err = nowhere(v) && v->asked == h->rep->all ? ENOENT : ENOTCONN;
@@ -180,8 +176,8 @@ inspect_view(struct rep_heal *h, struct rep_view *v, struct rep_inspection *in)
     return;
   }
   judge(v, in);
-  in->busy = counted(v, domain[0]) || counted(v, "glusterfs.entrylk-count");
-  in->healing = counted(v, domain[1]);
+  in->busy = counted(v, h->rep->writers_key) || counted(v, "glusterfs.entrylk-count");
+  in->healing = counted(v, h->rep->healers_key);
 }
 
 void

@@ -42,19 +42,10 @@ rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
 static char *
 name_on(struct rep_name *n, unsigned child, struct gi_inode *object)
 {
-  static const char key[] = "glusterfs.gfidtopath";
-  struct gi_fop *fop = rep_heal_inode_fop(n->h, GI_FOP_GETXATTR, object);
-  const void *data = NULL;
-  const char *last;
-  char *name = NULL;
-  uint32_t len;
+  GI_CLEANUP_FREE char *path = rep_heal_path(n->h, child, object);
+  const char *last = path ? strrchr(path, '/') : NULL;
 
-  fop->args.name = key;
-  rep_heal_one(n->h, fop, child);
-  if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, key, &data, &len) && (last = memrchr(data, '/', len)))
-    name = gi_asprintf("%.*s", (int)((const char *)data + len - last - 1), last + 1);
-  gi_fop_unref(fop);
-  return name;
+  return last ? gi_strdup(last + 1) : NULL;
 }
 
 static struct gi_inode *

@@ -133,6 +133,23 @@ rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
   return fop;
 }
 
+char *
+rep_heal_path(struct rep_heal *h, unsigned child, struct gi_inode *inode)
+{
+  static const char key[] = "glusterfs.gfidtopath";
+  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, inode);
+  const void *text;
+  uint32_t len;
+  char *path = NULL;
+
+  fop->args.name = key;
+  fop = rep_heal_one(h, fop, child);
+  if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, key, &text, &len))
+    path = gi_strndup(text, len); /* bricks send it without a NUL */
+  gi_fop_unref(fop);
+  return path;
+}
+
 /* ---- a round of different operations ---- */
 
 static void
@@ -329,10 +346,8 @@ lock_fop(struct rep_heal *h, const struct rep_heal_lock *lock, enum how how)
 {
   static const uint32_t entry_cmd[] = {GI_ENTRYLK_NB, GI_ENTRYLK_LOCK, GI_ENTRYLK_UNLOCK};
   struct gi_fop *fop = rep_heal_inode_fop(h, lock->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK, lock->inode);
-  char *domain = lock->self_heal ? gi_asprintf("%s:self-heal", h->rep->x->name) : NULL;
 
-  fop->args.domain = domain ? gi_fop_strdup(fop, domain, strlen(domain)) : h->rep->x->name;
-  gi_free(domain);
+  fop->args.domain = lock->self_heal ? h->rep->heal_domain : h->rep->x->name;
   if (lock->entry) {
     fop->args.cmd = entry_cmd[how];
     fop->args.type = 1;

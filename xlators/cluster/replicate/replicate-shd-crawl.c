@@ -100,23 +100,6 @@ drop_stale(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item)
   return done;
 }
 
-/* Where the object is, for people; NULL if no brick can tell. Owned by the caller. */
-static char *
-path_of(struct rep_heal *h, unsigned child)
-{
-  static const char key[] = "glusterfs.gfidtopath";
-  struct gi_fop *fop = ask(h, child, key);
-  const char *text = NULL;
-
-  if (fop->rsp.ret >= 0)
-    gi_dict_get_str(fop->rsp.dict, key, &text);
-
-  char *path = gi_strdup(text);
-
-  gi_fop_unref(fop);
-  return path;
-}
-
 static bool
 settle(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int result)
 {
@@ -128,7 +111,7 @@ settle(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int
   }
   if (h->split_brain || result == -EIO) {
     c->split_brain++;
-    rep_shd_split(shd, &item->gfid, path_of(h, item->child));
+    rep_shd_split(shd, &item->gfid, rep_heal_path(h, item->child, h->inode));
     return false;
   }
   if (item->index != REP_INDEX_NONE && result == REP_HEAL_CLEAN)

@@ -148,7 +148,7 @@ brick_getxattr(struct gi_fop *fop, void *arg)
     return;
   }
   if (strcmp(key, "glusterfs.gfidtopath") == 0) {
-    gi_dict_set_str(fop->rsp.dict, key, "/some/file");
+    gi_dict_set_bin(fop->rsp.dict, key, "/some/file", 10); /* as bricks do: text without its NUL */
     return;
   }
   refuse(fop, ENODATA);

@@ -169,6 +169,7 @@ void rep_sessions_lost(struct rep *rep, unsigned child); /* it is disconnected: 
 void rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child);
 /* Another client, or a heal, wants a part of the file: for a while writers lock no more than they write. */
 void rep_session_disputed(struct rep *rep, struct gi_inode *inode);
+void rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now); /* meanwhile a brick told whether a heal has the file */
 void rep_session_narrow(struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
 void rep_session_synced(struct rep_txn *t, struct rep_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 

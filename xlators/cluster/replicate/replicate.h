@@ -24,6 +24,7 @@
 #define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
 #define REP_DRAIN_S 10                    /* longest wait for transactions to end before PARENT_DOWN is passed on */
 #define REP_LATE_OPEN_RETRY_S 3           /* a child that refused to open an fd is asked again */
+#define REP_DOMAIN_COUNTS "glusterfs.multi-dom-lk-cnt-req"
 #define REP_MAGIC 0x1d0a4e01u
 #define REP_TXN_MAGIC 0x1d0a4e02u
 
@@ -86,7 +87,9 @@ struct rep {
   bool discovered;          /* the search for it was started */
   struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
-  struct gi_dict *write_xdata, *fsync_xdata, *durable_xdata;
+  struct gi_dict *write_xdata, *narrow_xdata, *fsync_xdata, *durable_xdata;
+  char *heal_domain;   /* of the self-heal lock */
+  char *writers_key, *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
   struct rep_metrics metrics;
   unsigned heals;               /* under way */
   struct rep_shd *shd;          /* replicate-shd.h; NULL unless this is the self-heal daemon */
@@ -121,7 +124,8 @@ struct rep_inode {
   uint64_t choice_until;                 /* …until this time, or until the set of children changes */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
   uint32_t narrow_ns;                    /* for how long writers lock their own bytes only, after others wanted the file… */
-  uint64_t narrow_until;                 /* …until this time */
+  uint64_t narrow_until;                 /* …until this time, or until a heal that was seen is over: */
+  bool healer_seen;
   uint64_t within;                       /* bytes: so long was the shortest copy that took our last write */
   uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
   bool locks_taken;                      /* a posix lock was asked for through this mount */

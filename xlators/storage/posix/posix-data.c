@@ -19,6 +19,27 @@ bulk(const struct gi_fop *fop, uint64_t bytes)
   return fop->caller.pid == GI_PID_HEAL && bytes > HEAL_INLINE_MAX;
 }
 
+/* What a heal wrote goes to the disk as it comes, small pieces together: else all of it would go with one fsync, and applications'
+ * fsyncs wait behind that. */
+static void
+collect(struct posix_op *op, struct posix_fd *pf)
+{
+  uint64_t at = op->fop->args.offset, len = op->fop->payload.len;
+  struct posix_pieces *c = &pf->healed;
+
+  if (op->fop->caller.pid != GI_PID_HEAL || len == 0)
+    return;
+  c->start = c->bytes && c->start < at ? c->start : at;
+  c->end = c->bytes && c->end > at + len ? c->end : at + len;
+  c->bytes += len;
+  if (!bulk(op->fop, c->bytes))
+    return;
+  op->p->metrics.write_outs++;
+  op->write_out = *c;
+  op->slow = true;
+  *c = (struct posix_pieces){0};
+}
+
 /* ---- OPEN ---- */
 
 static int
@@ -228,7 +249,8 @@ posix_prepare_write(struct posix_op *op)
   op->sync = fop->args.flags & O_DSYNC && !pf->sync;
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
   op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
-  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX || bulk(fop, fop->payload.len);
+  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
+  collect(op, pf);
   if (pf->direct)
     align_payload(op);
   return 0;
@@ -327,8 +349,8 @@ posix_run_write(struct posix_op *op)
   op->done += n > 0 ? (uint64_t)n : 0;
   if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
-  if (bulk(op->fop, op->done)) /* else all of it would go to the disk with one fsync, and applications' fsyncs wait behind that */
-    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
+  if (op->write_out.bytes)
+    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start));
   return write_end(op);
 }
 

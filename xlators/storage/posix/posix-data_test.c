@@ -3,6 +3,7 @@
  * Data and directories of storage/posix beyond plain reads and writes.
  */
 #include "xlators/storage/posix/posix-fixture.h"
+#include "xlators/storage/posix/posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -492,6 +493,31 @@ cookies_hold_for_other_descriptors_and_filters_filter(void **state)
   brick_free(b);
 }
 
+/* A heal writes a file in pages: all of them at its fsync would keep applications' fsyncs waiting. */
+static void
+healed_pages_go_to_the_disk_as_they_come(void **state)
+{
+  static const char page[8192];
+  BRICK(b, NULL);
+  struct open_file o = create(b, "f", "");
+  struct posix *p = b->s->x->private;
+  struct gi_fop *f;
+
+  (void)state;
+  for (unsigned i = 0; i < 40; i++)
+    assert_int_equal(brick_write(b, o.fd, i * sizeof(page), page, sizeof(page))->rsp.ret, sizeof(page));
+  assert_int_equal(p->metrics.write_outs, 0);
+  for (unsigned i = 0; i < 20; i++) {
+    f = on_fd(b, GI_FOP_WRITE, o.fd, i * 2 * sizeof(page), sizeof(page));
+    f->caller.pid = -6;
+    gi_payload_add_copy(&f->payload, page, sizeof(page));
+    assert_int_equal(brick_run(b, f)->rsp.ret, sizeof(page));
+    assert_int_equal(p->metrics.write_outs, (i + 1) / 9);
+  }
+  gi_fd_unref(&o.fd);
+  brick_free(b);
+}
+
 /* ---- space ---- */
 
 static void
@@ -554,6 +580,7 @@ main(void)
     cmocka_unit_test(appends_are_noticed),
     cmocka_unit_test(concurrent_appends_see_each_other),
     cmocka_unit_test(large_and_gathered_writes),
+    cmocka_unit_test(healed_pages_go_to_the_disk_as_they_come),
     cmocka_unit_test(direct_io_takes_any_memory),
     cmocka_unit_test(synchronous_writes_and_shared_fsyncs),
     cmocka_unit_test(anonymous_descriptors_read_and_write),

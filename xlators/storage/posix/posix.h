@@ -101,12 +101,18 @@ struct posix_inode { /* inode_bytes */
   bool unlinked; /* the last name is gone: its handle is in unlink/ */
 };
 
+/* Bytes that were written somewhere between start and end. */
+struct posix_pieces {
+  uint64_t start, end, bytes;
+};
+
 struct posix_fd { /* fd_bytes */
   bool open;
   bool sync; /* opened O_SYNC or O_DSYNC: writes wait for the disk */
   bool direct;
   int fd;
   int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
+  struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
 };
 
 enum { OBJ, PARENT, PARENT2, VICTIM, NODES };
@@ -165,6 +171,7 @@ struct posix_op { /* fop_bytes */
   uint64_t done;   /* bytes written or read so far */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
+  struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
   void *scratch;   /* gi_free'd at the end */
@@ -192,7 +199,8 @@ struct posix_kind {
 extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
 struct posix_metrics {
-  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens;
+  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens,
+    write_outs;
 };
 extern const struct gi_metric posix_metric_table[];
 
