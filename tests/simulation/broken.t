@@ -15,7 +15,7 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|350|--workload register --mishaps disk-faults,brick-crash,partition
 bring back what good copies lack|7|--workload names --mishaps cut
-bring data to the disk before its counters|156|--workload register --mishaps power-loss
+bring data to the disk before its counters|68|--workload register --mishaps power-loss,cut
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|391|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
