@@ -213,16 +213,15 @@ retry_names(struct dir_heal *j)
 static struct gi_inode *
 change_list(struct rep_heal *h, unsigned child, int *err)
 {
+  static const char key[] = "glusterfs.xattrop_entry_changes_gfid";
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root), *changes = NULL, *list = NULL;
-  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, root);
+  struct gi_fop *fop = rep_heal_getxattr(h, child, root, key);
   char text[GI_UUID_TEXT];
   struct gi_gfid gfid;
 
   gi_inode_unref(&root);
-  fop->args.name = "glusterfs.xattrop_entry_changes_gfid";
-  rep_heal_one(h, fop, child);
   *err = fop->rsp.ret < 0 ? fop->rsp.err : 0;
-  if (!*err && gi_dict_get_gfid(fop->rsp.dict, fop->args.name, &gfid) && !gi_gfid_is_none(&gfid))
+  if (!*err && gi_dict_get_gfid(fop->rsp.dict, key, &gfid) && !gi_gfid_is_none(&gfid))
     changes = gi_inode_get(h->rep->x->graph, &gfid);
   gi_fop_unref(fop);
   if (!changes) {

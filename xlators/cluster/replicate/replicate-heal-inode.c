@@ -6,7 +6,6 @@
  */
 #include "replicate-heal.h"
 
-
 /* ---- what the copies show ---- */
 
 static bool

@@ -81,9 +81,7 @@ rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_
   memset(set, 0, sizeof(*set));
   if (!((h->rep->regions >> d->source) & 1) || !(d->sinks & ~h->rep->arbiter) || !simple(h, v, d))
     return false;
-  fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, h->inode);
-  fop->args.name = GI_REGIONS_KEY;
-  fop = rep_heal_one(h, fop, (unsigned)d->source);
+  fop = rep_heal_getxattr(h, (unsigned)d->source, h->inode, GI_REGIONS_KEY);
   if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, GI_REGIONS_KEY, &data, &len) && gi_region_log_decode(&log, data, len)) {
     /* Where much was written, asking for checksums sends less. */
     usable = collect(h, v, d, &log, set) && gi_regions_bytes(set, size) < size / 2;

@@ -133,17 +133,24 @@ rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
   return fop;
 }
 
+struct gi_fop *
+rep_heal_getxattr(struct rep_heal *h, unsigned child, struct gi_inode *inode, const char *key)
+{
+  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, inode);
+
+  fop->args.name = key;
+  return rep_heal_one(h, fop, child);
+}
+
 char *
 rep_heal_path(struct rep_heal *h, unsigned child, struct gi_inode *inode)
 {
   static const char key[] = "glusterfs.gfidtopath";
-  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, inode);
+  struct gi_fop *fop = rep_heal_getxattr(h, child, inode, key);
   const void *text;
   uint32_t len;
   char *path = NULL;
 
-  fop->args.name = key;
-  fop = rep_heal_one(h, fop, child);
   if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, key, &text, &len))
     path = gi_strndup(text, len); /* bricks send it without a NUL */
   gi_fop_unref(fop);

@@ -107,6 +107,8 @@ void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct 
 uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
 /* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
 struct gi_fop *rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child);
+/* A GETXATTR of that key; `key` must last until it is answered. The answered fop, owned by the caller. */
+struct gi_fop *rep_heal_getxattr(struct rep_heal *h, unsigned child, struct gi_inode *inode, const char *key);
 /* Where the child has the inode in the volume, several names separated by ':'; NULL if it cannot tell. Owned by the caller. */
 char *rep_heal_path(struct rep_heal *h, unsigned child, struct gi_inode *inode);
 

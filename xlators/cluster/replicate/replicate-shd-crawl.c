@@ -13,16 +13,6 @@ static const char *const index_key[REP_INDEX_DIRS] = {"glusterfs.xattrop_index_g
 
 const struct rep_shd_engine rep_shd_engine = {.inode = rep_heal_inode, .name = rep_heal_name, .clean = rep_shd_clean};
 
-/* The answer to a getxattr on the heal's object at one brick. Owned by the caller. */
-static struct gi_fop *
-ask(struct rep_heal *h, unsigned child, const char *key)
-{
-  struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, h->inode);
-
-  fop->args.name = key;
-  return rep_heal_one(h, fop, child);
-}
-
 void
 rep_shd_locate(struct rep_shd *shd)
 {
@@ -38,7 +28,7 @@ rep_shd_locate(struct rep_shd *shd)
     if (b->asked)
       continue;
 
-    struct gi_fop *fop = ask(&h, i, key);
+    struct gi_fop *fop = rep_heal_getxattr(&h, i, h.inode, key);
 
     if (fop->rsp.ret >= 0) {
       b->asked = true;
@@ -60,7 +50,7 @@ rep_shd_count(struct rep_shd *shd, unsigned child)
 
   rep_heal_begin(&h, shd->rep, &gi_gfid_root, GI_PID_HEAL);
   for (unsigned k = 0; k < GI_ARRAY_LEN(key) && known; k++) {
-    struct gi_fop *fop = ask(&h, child, key[k]);
+    struct gi_fop *fop = rep_heal_getxattr(&h, child, h.inode, key[k]);
 
     known = fop->rsp.ret >= 0 && gi_dict_get_uint(fop->rsp.dict, key[k], &n[k]);
     gi_fop_unref(fop);
@@ -170,7 +160,7 @@ static bool
 find_index(struct rep_shd *shd, struct rep_heal *h, unsigned child, enum rep_index_dir dir)
 {
   struct gi_gfid *gfid = &shd->brick[child].index[dir];
-  struct gi_fop *fop = ask(h, child, index_key[dir]);
+  struct gi_fop *fop = rep_heal_getxattr(h, child, h->inode, index_key[dir]);
   bool found = fop->rsp.ret >= 0 && gi_dict_get_gfid(fop->rsp.dict, index_key[dir], gfid) && !gi_gfid_is_root(gfid);
 
   if (!found)

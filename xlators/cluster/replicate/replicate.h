@@ -124,10 +124,10 @@ struct rep_inode {
   uint64_t choice_until;                 /* …until this time, or until the set of children changes */
   uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
   uint32_t narrow_ns;                    /* for how long writers lock their own bytes only, after others wanted the file… */
-  uint64_t narrow_until;                 /* …until this time, or until a heal that was seen is over: */
-  bool healer_seen;
+  uint64_t narrow_until;                 /* …until this time, or until a heal that was seen is over */
   uint64_t within;                       /* bytes: so long was the shortest copy that took our last write */
   uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
+  bool healer_seen;                      /* the last write that locked its own bytes was told of one */
   bool locks_taken;                      /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh;           /* under way */
   struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
