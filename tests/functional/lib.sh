@@ -80,8 +80,9 @@ ok() {
 
 # must NAME COMMAND...: like ok, but what follows makes no sense without it.
 must() {
+  local failed=$TEST_FAILED
   ok "$@"
-  [ "$TEST_FAILED" -gt 0 ] || return 0
+  [ "$TEST_FAILED" -gt "$failed" ] || return 0
   echo "Bail out! $1"
   exit 1
 }

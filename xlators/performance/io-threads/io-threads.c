@@ -48,6 +48,8 @@ struct iot_private {
   uint64_t watched;
   uint64_t others;                    /* when an operation of another class came last */
   unsigned extra; /* workers the watchdog added */
+  bool least_this_turn; /* one of the least class was let in since the reactor looked for others */
+  struct gi_timer next_turn;
   struct gi_defer serve;
   struct gi_timer watchdog;
   struct iot_metrics metrics;
@@ -103,13 +105,35 @@ alone(struct gi_xlator *x)
   return gi_now(x->reactor) - p->others >= IOT_ALONE_NS;
 }
 
+/* Beside others one at a time, and before the next the reactor looks whether they want something: what is served without a worker
+ * would else go on until a heal's queue is empty. */
+static bool
+has_room_for_least(struct gi_xlator *x)
+{
+  const struct iot_private *p = x->private;
+  const struct iot_options *o = x->options;
+  uint64_t inside = p->metrics.inside[GI_PRIO_LEAST], most = limit(o, GI_PRIO_LEAST), share = (uint64_t)o->threads / GI_LEAST_SHARE;
+  if (alone(x))
+    return inside < (most > share ? most : share);
+  return inside < most && !p->least_this_turn;
+}
+
 static bool
 has_room(struct gi_xlator *x, unsigned prio)
 {
   const struct iot_private *p = x->private;
-  const struct iot_options *o = x->options;
-  uint64_t share = (uint64_t)o->threads / GI_LEAST_SHARE;
-  return p->metrics.inside[prio] < limit(o, prio) || (prio == GI_PRIO_LEAST && p->metrics.inside[prio] < share && alone(x));
+  return prio == GI_PRIO_LEAST ? has_room_for_least(x) : p->metrics.inside[prio] < limit(x->options, prio);
+}
+
+static void
+let_in(struct gi_xlator *x, unsigned prio)
+{
+  struct iot_private *p = x->private;
+  p->metrics.inside[prio]++;
+  if (prio != GI_PRIO_LEAST || p->least_this_turn || alone(x))
+    return;
+  p->least_this_turn = true;
+  gi_timer_set(&p->next_turn, 0);
 }
 
 static void
@@ -152,7 +176,7 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS;
   f->prio = (uint8_t)prio;
   if (gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
-    p->metrics.inside[prio]++;
+    let_in(x, prio);
     return GI_PASS_TELL;
   }
   enqueue(p, prio, fop);
@@ -184,10 +208,20 @@ serve(void *arg)
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
     while (!gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
       struct gi_fop *fop = dequeue(p, prio);
-      p->metrics.inside[prio]++;
+      let_in(x, prio);
       gi_fop_forward_tell(fop, x);
     }
   }
+}
+
+static void
+next_turn(void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct iot_private *p = x->private;
+  p->least_this_turn = false;
+  if (p->waiting)
+    serve(x);
 }
 
 static enum gi_verdict
@@ -319,6 +353,7 @@ iot_init(struct gi_xlator *x, struct gi_error *err)
     gi_list_init(&p->turn[prio]);
   gi_defer_init(&p->serve, serve, x);
   gi_timer_init(&p->watchdog, x->reactor, watchdog, x);
+  gi_timer_init(&p->next_turn, x->reactor, next_turn, x);
   x->private = p;
   x->metrics = &p->metrics;
   x->enabled = !((const struct iot_options *)x->options)->pass_through;
@@ -332,6 +367,7 @@ iot_finish(struct gi_xlator *x)
   struct iot_private *p = x->private;
   gi_defer_cancel(&p->serve);
   gi_timer_finish(&p->watchdog);
+  gi_timer_finish(&p->next_turn);
   gi_free(p);
 }
 

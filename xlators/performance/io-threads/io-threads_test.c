@@ -74,14 +74,46 @@ test_limit_and_turns(void **state)
 }
 
 static struct gi_fop *
-send_as_healer(struct fake_stack *s, enum gi_fop_kind kind)
+healers_fop(struct fake_stack *s, enum gi_fop_kind kind)
 {
   struct gi_fop *f = fake_fop(s, kind);
   gi_fop_set_fd(f, fake_fd(s, 5));
   f->caller.client = &client[1];
   f->caller.pid = -6;
+  return f;
+}
+
+static struct gi_fop *
+send_as_healer(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  struct gi_fop *f = healers_fop(s, kind);
   fake_submit(s, f);
   return f;
+}
+
+static void
+ended(struct gi_fop *fop, void *arg)
+{
+}
+
+/* Eight pages of a heal come in one message, and each is served at once: who asks meanwhile does not wait for all of them. */
+static void
+test_others_come_between(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  struct gi_fop *page[8];
+  send(s, GI_FOP_READ, &client[0], 0);
+  for (int i = 0; i < 8; i++)
+    gi_fop_submit(page[i] = healers_fop(s, GI_FOP_WRITE), s->x, ended, NULL);
+  assert_true(page[0]->answered);
+  assert_false(page[1]->answered);
+  gi_reactor_turn(s->ctx.reactor, 0);
+  assert_true(page[1]->answered);
+  assert_false(page[2]->answered);
+  for (int i = 2; i < 8; i++)
+    gi_reactor_turn(s->ctx.reactor, 0);
+  assert_true(page[7]->answered);
+  fake_stack_free(s);
 }
 
 static void
@@ -169,6 +201,7 @@ main(void)
     cmocka_unit_test(test_transparent), cmocka_unit_test(test_classes),          cmocka_unit_test(test_limit_and_turns),
     cmocka_unit_test(test_least_class_beside_others),
     cmocka_unit_test(test_least_class_alone),
+    cmocka_unit_test(test_others_come_between),
     cmocka_unit_test(test_client_gone), cmocka_unit_test(test_client_gone_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
