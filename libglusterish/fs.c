@@ -5,8 +5,11 @@
 #include "libglusterish/fs.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
+
+#define BOOT_ID 36 /* characters */
 
 int
 gi_fs_kernel_rename(int from, const char *old, int to, const char *new)
@@ -30,6 +33,85 @@ ssize_t
 gi_fs_getdents(struct gi_fs *fs, int fd, void *buf, size_t size)
 {
   GI_FS_CALL(fs, getdents(fs, fd, buf, size), syscall(SYS_getdents64, fd, buf, size));
+}
+
+/* The kernel's name for itself since it was started; false if there is none. */
+static bool
+boot_id(char out[BOOT_ID + 1])
+{
+  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, out, BOOT_ID);
+
+  if (fd >= 0)
+    close(fd);
+  out[BOOT_ID] = '\0';
+  return n == BOOT_ID && strspn(out, "0123456789abcdef-") == BOOT_ID;
+}
+
+static int
+kernel_where(int dir, const char *path, char *out, size_t size)
+{
+  char boot[BOOT_ID + 1];
+  struct stat st;
+  int n;
+
+  if (path[0] != '/' || !boot_id(boot))
+    return ENODATA;
+  if (fstat(dir, &st) < 0)
+    return errno;
+  n = snprintf(out, size, "%s %jx:%jx %s", boot, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, path);
+  return n > 0 && (size_t)n < size ? 0 : ENAMETOOLONG;
+}
+
+static int
+opened_directory(const char *path, uintmax_t dev, uintmax_t ino)
+{
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat st;
+
+  if (fd < 0 || (fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino))
+    return fd;
+  close(fd);
+  errno = ESTALE;
+  return -1;
+}
+
+static int
+kernel_open_where(const char *where)
+{
+  char boot[BOOT_ID + 1];
+  uintmax_t dev, ino;
+  int path = 0;
+
+  if (!boot_id(boot) || !gi_fs_same_machine(where, boot)) {
+    errno = EXDEV;
+    return -1;
+  }
+  if (sscanf(where + BOOT_ID, " %jx:%jx %n", &dev, &ino, &path) != 2 || path == 0 || where[BOOT_ID + path] != '/') {
+    errno = EINVAL;
+    return -1;
+  }
+  return opened_directory(where + BOOT_ID + path, dev, ino);
+}
+
+int
+gi_fs_where(struct gi_fs *fs, int dir, const char *path, char *out, size_t size)
+{
+  GI_FS_CALL(fs, where(fs, dir, path, out, size), kernel_where(dir, path, out, size));
+}
+
+int
+gi_fs_open_where(struct gi_fs *fs, const char *where)
+{
+  GI_FS_CALL(fs, open_where(fs, where), kernel_open_where(where));
+}
+
+bool
+gi_fs_same_machine(const char *where, const char *other)
+{
+  size_t len = strcspn(where, " ");
+
+  return len && len == strcspn(other, " ") && memcmp(where, other, len) == 0;
 }
 
 int

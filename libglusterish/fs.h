@@ -20,6 +20,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -68,6 +70,8 @@ struct gi_fs_ops {
   int (*statvfs)(struct gi_fs *fs, int fd, struct statvfs *v);
   /* Calls made now may wait for the disk: whoever could make them off the reactor should. */
   bool (*busy)(struct gi_fs *fs);
+  int (*where)(struct gi_fs *fs, int dir, const char *path, char *out, size_t size);
+  int (*open_where)(struct gi_fs *fs, const char *where);
 };
 
 /* Every implementation embeds this first. */
@@ -238,6 +242,21 @@ gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len)
     sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
 }
 
+/* The same in two steps: begins, and waits for what was begun. */
+static inline void
+gi_fs_write_begin(struct gi_fs *fs, int fd, off_t at, off_t len)
+{
+  if (!fs)
+    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
+}
+
+static inline void
+gi_fs_write_await(struct gi_fs *fs, int fd, off_t at, off_t len)
+{
+  if (!fs)
+    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE);
+}
+
 static inline int
 gi_fs_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len)
 {
@@ -270,6 +289,18 @@ gi_fs_busy(struct gi_fs *fs)
 {
   return fs && fs->ops->busy(fs);
 }
+
+/* ---- directories of other processes on the same machine ---- */
+
+#define GI_FS_WHERE (PATH_MAX + 96u) /* bytes, with the NUL */
+
+/* Where the open directory `dir` is, which has the absolute path `path`: a first word that no other machine has, then what tells it from
+ * others. 0 or an errno. */
+int gi_fs_where(struct gi_fs *fs, int dir, const char *path, char *out, size_t size);
+/* Opens such a directory: a descriptor, or -1 and errno. EXDEV: the first word is not this machine's; ESTALE: another directory is there
+ * now; EINVAL: the rest is no such text. */
+int gi_fs_open_where(struct gi_fs *fs, const char *where);
+bool gi_fs_same_machine(const char *where, const char *other);
 
 /* ---- reading a directory entry by entry ---- */
 

@@ -74,6 +74,7 @@ rewrite 655 1
 is "$([ "$(logs 1)" -gt 0 ] && echo yes)" yes "the others remember what it lacks"
 ok "it comes back" brick_back
 heals_by $((SIZE * 3 / 100)) "one page in a hundred"
+is "$([ "$(counter bytes_near)" -gt 0 ] && echo yes)" yes "bricks of one machine copied it by themselves"
 is "$(logs 1) $(logs 2)" "0 0" "then they forget it"
 
 # ---- written to while it is healed ----

@@ -162,6 +162,13 @@ sim_disk_count_name(unsigned i)
   return i < SIM_FAULTS ? sim_fault_name((enum sim_fault)i) : losses[i - SIM_FAULTS];
 }
 
+static struct sim_disk *
+neighbour(void *arg, unsigned machine)
+{
+  struct sim_cluster *c = ((struct sim_machine *)arg)->cluster;
+  return machine < c->config.bricks ? c->machine[machine].disk : NULL;
+}
+
 void
 sim_machine_format(struct sim_machine *m)
 {
@@ -170,7 +177,8 @@ sim_machine_format(struct sim_machine *m)
     count_disk(m->disk, m->faults);
   sim_disk_free(&m->disk);
   m->disk = sim_disk_new(&(struct sim_disk_config){
-      .random = disk_random, .now = disk_now, .written = disk_written, .lost = disk_lost, .arg = m});
+      .random = disk_random, .now = disk_now, .written = disk_written, .lost = disk_lost, .arg = m,
+      .neighbour = m->cluster->config.near ? neighbour : NULL, .machine = (unsigned)(m - m->cluster->machine)});
   sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
   sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
   struct gi_fs *fs = sim_disk_view(m->disk);

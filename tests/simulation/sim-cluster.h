@@ -23,6 +23,7 @@ struct sim_cluster_config {
   bool arbiter;     /* the last of three bricks */
   bool dump;        /* the state of all processes to stderr when something does not end or heal */
   bool watch;       /* what bricks are asked and answer, to the log */
+  bool near;        /* bricks can open each other's directories, as if they shared a machine */
   uint32_t foreign; /* bricks that hide what only ours can do */
   unsigned quorum;  /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
   char replicate_options[512]; /* volfile lines */

@@ -57,6 +57,8 @@ struct sim_disk_config {
   void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
   /* … and what an fsync that failed has lost; may be NULL. */
   void (*lost)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
+  struct sim_disk *(*neighbour)(void *arg, unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
+  unsigned machine;              /* the number of this one there */
   void *arg;                     /* of all */
   uint64_t capacity;             /* bytes of data; 0 = 1 GiB */
 };

@@ -156,7 +156,7 @@ view_stat(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags
   if (!i)
     return -1;
   memset(st, 0, sizeof(*st));
-  st->st_dev = 0x5d15c;
+  st->st_dev = 0x5d15c + i->disk->cfg.machine;
   st->st_ino = i->ino;
   st->st_mode = i->attr.mode;
   st->st_nlink = i->nlink;
@@ -266,6 +266,37 @@ view_statvfs(struct gi_fs *fs, int fd, struct statvfs *st)
   return 0;
 }
 
+/* Machines that share one: "simulated", the number, the path. */
+static int
+view_where(struct gi_fs *fs, int dir, const char *path, char *out, size_t size)
+{
+  struct sim_view *v = sim_view_of(fs);
+
+  if (!v->disk->cfg.neighbour || !sim_view_file(v, dir))
+    return ENODATA;
+  return (size_t)snprintf(out, size, "simulated %u %s", v->disk->cfg.machine, path) < size ? 0 : ENAMETOOLONG;
+}
+
+static int
+view_open_where(struct gi_fs *fs, const char *where)
+{
+  struct sim_view *v = sim_view_of(fs);
+  const struct sim_disk_config *cfg = &v->disk->cfg;
+  struct sim_disk *there = NULL;
+  struct sim_inode *i;
+  unsigned machine;
+  int path = 0, err = 0;
+
+  if (sscanf(where, "simulated %u %n", &machine, &path) == 1 && path && cfg->neighbour)
+    there = cfg->neighbour(cfg->arg, machine);
+  if (!there)
+    return sim_fail(EXDEV);
+  if (there->is_stopped || sim_draw(v->disk, SIM_FAULT_READ))
+    return sim_fail(EIO);
+  i = sim_walk(there, there->root, where + path, true, NULL, NULL, &err);
+  return i ? sim_view_open(v, i, O_RDONLY | O_DIRECTORY) : sim_fail(err);
+}
+
 static bool
 view_busy(struct gi_fs *fs)
 {
@@ -302,6 +333,8 @@ const struct gi_fs_ops sim_view_ops = {
   .getdents = view_getdents,
   .statvfs = view_statvfs,
   .busy = view_busy,
+  .where = view_where,
+  .open_where = view_open_where,
 };
 
 /* ---- life ---- */

@@ -47,6 +47,7 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   }
   if (sim_rng_chance(&rng, 400))
     option(c, " option data-self-heal on\n option metadata-self-heal on\n option entry-self-heal on\n");
+  c->near = sim_rng_chance(&rng, 500);
 }
 
 /* ---- bricks ---- */

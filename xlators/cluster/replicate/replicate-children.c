@@ -159,6 +159,7 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
   rep->connected = translate(rep->connected, map);
   rep->preamble = translate(rep->preamble, map);
   rep->regions = translate(rep->regions, map);
+  rep->near = translate(rep->near, map);
   rep->up = translate(rep->up, map);
   rep->heard = translate(rep->heard, map);
   rep->healthy = translate(rep->healthy, map);

@@ -19,6 +19,7 @@
  */
 #include "replicate-heal.h"
 
+#include "libglusterish/near.h"
 #include "libglusterish/rare.h"
 
 #include <fcntl.h>
@@ -27,6 +28,9 @@
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
 #define COST_MIN (16u << 10)   /* of the window: a small block costs the bricks more than its bytes */
+#define NEAR_BLOCK (512u << 10) /* what sinks copy by themselves: as long as an application's sync may wait for it,… */
+#define NEAR_LOCKED (2u << 20)  /* …so much under one lock, for what costs most then are the messages,… */
+#define NEAR_SHARE 16           /* …and it takes this part of the window */
 #define PIECES 8               /* most under one lock, */
 #define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
 #define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
@@ -42,6 +46,8 @@ struct data_heal {
   int sink_err;       /* of the last sink that dropped out */
   uint64_t size, block;
   bool sparse, seek, full;
+  uint32_t near;              /* sinks that copy by themselves… */
+  char *where;                /* …from there; owned */
   bool partial;               /* only… */
   struct gi_regions regions;  /* …these may differ, as the source remembers */
   struct block_job *next; /* being filled */
@@ -199,6 +205,55 @@ clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zero
     write_begin(dh, p, zeros, targets & ~cleared);
 }
 
+/* ---- a sink that shares the source's machine copies by itself ---- */
+
+struct near_result {
+  uint32_t failed;
+  uint64_t bytes[REP_MAX];
+};
+
+static void
+near_begin(struct data_heal *dh, struct piece *p, uint32_t targets)
+{
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_COPY_FILE_RANGE, p->offset, p->len);
+
+  assert_not_good(dh, targets);
+  fop->fd2 = gi_fd_ref(dh->fd);
+  gi_loc_set_inode(&fop->loc2, dh->h->inode);
+  fop->args.offset2 = p->offset;
+  gi_dict_set_str(gi_fop_xdata(fop), GI_NEAR_KEY, dh->where);
+  rep_heal_fan_begin(dh->h, fop, targets, &p->write, &p->written);
+}
+
+static void
+near_end(struct data_heal *dh, struct piece *p, struct near_result *res)
+{
+  rep_heal_fan_await(dh->h, &p->written);
+  res->failed |= p->write.failed;
+  rep_foreach(i, p->write.ok)
+    res->bytes[i] += (uint64_t)p->write.reply[i]->rsp.ret; /* fewer than asked for: a writer cut the file, on all copies */
+  rep_fan_clear(&p->write);
+}
+
+/* Returns those that could not, for whatever reason. */
+static uint32_t
+near_copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
+{
+  struct near_result res = {0};
+
+  for (unsigned i = 0; i < n; i++)
+    near_begin(dh, &piece[i], targets);
+  for (unsigned j = 0; j < n; j++)
+    near_end(dh, &piece[j], &res);
+  rep_foreach(k, targets & ~res.failed) {
+    dh->h->bytes_written += res.bytes[k];
+    dh->h->bytes_near += res.bytes[k];
+  }
+  return res.failed;
+}
+
+/* ---- the others are sent it ---- */
+
 static void
 read_begin(struct data_heal *dh, struct piece *p)
 {
@@ -252,25 +307,36 @@ source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
   return false;
 }
 
-static uint64_t
-cost(const struct piece *p)
+static bool
+all_near(const struct data_heal *dh)
 {
-  return p->len < COST_MIN ? COST_MIN : p->len;
+  return dh->near && !(data_sinks(dh) & ~dh->near);
 }
 
-/* Under the lock, so that no such writer is at work; asked whenever the source is read: it may have been away since the lock was taken. */
-static void
+/* Of the window. What sinks copy by themselves is nowhere under way: a brick works at one at a time beside others, and waits for the disk. */
+static uint64_t
+cost(const struct data_heal *dh, const struct piece *p)
+{
+  uint64_t bytes = all_near(dh) ? p->len / NEAR_SHARE : p->len;
+
+  return bytes < COST_MIN ? COST_MIN : bytes;
+}
+
+/* Under the lock, so that no such writer is at work; asked whenever the source is read: it may have been away since the lock was taken.
+ * Returns the sinks that are still to be sent it, for they did not copy by themselves. */
+static uint32_t
 copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 {
   struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0);
+  uint32_t near = targets & dh->near, far = targets & ~near, failed = 0;
   struct rep_wait wait;
   struct rep_fan fan;
 
   rep_marks_request(dh->h->rep, gi_fop_xdata(ask));
   rep_heal_fan_begin(dh->h, ask, targets, &fan, &wait);
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; far && i < n; i++)
     read_begin(dh, &piece[i]);
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; far && i < n; i++)
     rep_heal_fan_await(dh->h, &piece[i].was_read);
   rep_heal_fan_await(dh->h, &wait);
   rep_foreach(i, fan.failed)
@@ -279,21 +345,26 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
     GI_MARK("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
   } else {
-    store(dh, piece, n, fan.ok);
+    if (far)
+      store(dh, piece, n, fan.ok & far);
+    if (fan.ok & near)
+      failed = near_copy(dh, piece, n, fan.ok & near);
   }
   rep_fan_clear(&fan);
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; far && i < n; i++)
     rep_fan_clear(&piece[i].read);
+  dh->near &= ~failed;
+  return failed;
 }
 
 /* How many, from `first` on, were granted at once. */
 static unsigned
 group(const struct block_job *job, unsigned first)
 {
-  uint64_t sum = cost(&job->piece[first]);
+  uint64_t sum = cost(job->dh, &job->piece[first]);
   unsigned end = first + 1;
 
-  while (job->dh->full && end < job->n && (sum += cost(&job->piece[end])) <= job->granted)
+  while (job->dh->full && end < job->n && (sum += cost(job->dh, &job->piece[end])) <= job->granted)
     end++;
   return end - first;
 }
@@ -305,8 +376,8 @@ heal_group(struct data_heal *dh, struct piece *piece, unsigned n)
 
   if (!dh->full && (ask = with_old_data(dh, targets, piece->offset)))
     targets &= ~compare(dh, piece->offset, piece->len, ask);
-  if (!dh->err && targets)
-    copy(dh, piece, n, targets);
+  while (!dh->err && targets)
+    targets = copy(dh, piece, n, targets) & data_sinks(dh);
 }
 
 static void
@@ -324,6 +395,7 @@ heal_job(struct block_job *job)
     n = group(job, i);
     heal_group(dh, &job->piece[i], n);
   }
+  gi_window_give(&dh->h->rep->heal_window, job->granted); /* the next may be locked while this one is unlocked */
   rep_heal_unlock(dh->h, &lock);
 }
 
@@ -334,7 +406,6 @@ block_task(void *arg)
   struct data_heal *dh = job->dh;
 
   heal_job(job);
-  gi_window_give(&dh->h->rep->heal_window, job->granted);
   gi_free(job);
   dh->running--;
   gi_task_wake(dh->parent);
@@ -377,7 +448,7 @@ grant(const struct block_job *job)
   uint64_t sum = 0;
 
   for (unsigned i = 0; i < job->n && sum < REP_HEAL_BLOCK; i++)
-    sum += cost(&job->piece[i]);
+    sum += cost(job->dh, &job->piece[i]);
   return sum;
 }
 
@@ -398,11 +469,11 @@ start_job(struct data_heal *dh)
 static bool
 has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
-  uint64_t bytes = len;
+  uint64_t bytes = len, most = all_near(job->dh) ? NEAR_LOCKED : LOCKED_MAX;
 
   for (unsigned i = 0; i < job->n; i++)
     bytes += job->piece[i].len;
-  return job->n < PIECES && bytes <= LOCKED_MAX && offset + len - job->piece[0].offset <= SPAN_MAX;
+  return job->n < PIECES && bytes <= most && offset + len - job->piece[0].offset <= SPAN_MAX;
 }
 
 static void
@@ -423,6 +494,8 @@ next_step(const struct data_heal *dh)
 {
   uint64_t quarter = dh->h->rep->heal_window.size / 4 / REP_HEAL_BLOCK * REP_HEAL_BLOCK;
 
+  if (all_near(dh))
+    return NEAR_BLOCK;
   return quarter < REP_HEAL_BLOCK ? REP_HEAL_BLOCK : quarter < dh->block ? quarter : dh->block;
 }
 
@@ -618,6 +691,8 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
   dh->err = open_file(dh);
   if (dh->err)
     return;
+  if (!dh->sparse) /* blocks of zeros stay holes: that is seen by who reads them */
+    dh->near = rep_heal_near(dh->h, dh->source, data_sinks(dh), &dh->where);
   rep_round_begin(dh->h, &round);
   send_truncate(dh, &round);
   finish_round(dh, &round);
@@ -656,6 +731,7 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
   else
     heal_large(&dh, writers);
   gi_fd_unref(&dh.fd);
+  gi_free(dh.where);
   skipped = dh.partial ? dh.size - gi_regions_bytes(&dh.regions, dh.size) : 0;
   gi_regions_clear(&dh.regions);
   if (dh.err)

@@ -197,10 +197,11 @@ rep_heal_account(struct rep_heal *h, int res)
 
   t->bytes_read += h->bytes_read;
   t->bytes_written += h->bytes_written;
+  t->bytes_near += h->bytes_near;
   t->bytes_compared += h->bytes_compared;
   t->bytes_skipped += h->bytes_skipped;
   t->partial += h->bytes_skipped != 0;
-  h->bytes_read = h->bytes_written = h->bytes_compared = h->bytes_skipped = 0;
+  h->bytes_read = h->bytes_written = h->bytes_near = h->bytes_compared = h->bytes_skipped = 0;
   if (h->split_brain)
     t->split_brain++;
   else if (res < 0)

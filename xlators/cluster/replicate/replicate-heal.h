@@ -40,7 +40,7 @@ struct rep_heal {
   int op_child;           /* GI_HEAL_SOURCE_BRICK: the source; else -1 */
   const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
   bool split_brain;
-  uint64_t bytes_read, bytes_written, bytes_compared, bytes_skipped;
+  uint64_t bytes_read, bytes_written, bytes_near, bytes_compared, bytes_skipped;
 };
 
 /* The operation that `xdata` brings (heal-op, child-name), into h->op and h->op_child. False: none, or one that is not known. */
@@ -207,6 +207,12 @@ void rep_heal_touch(struct rep_heal *h);
 /* True if the sinks differ from the source in these regions at most; then the caller clears `set`. Asks the source: to be called
  * while the view is locked. */
 bool rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_direction *d, struct gi_regions *set);
+
+/* ---- who need not be sent the payload (replicate-heal-near.c) ---- */
+
+/* Those of `sinks` that can copy the heal's inode from the source by themselves. *where, owned by the caller, is what they are told
+ * (GI_NEAR_KEY); NULL if there are none. */
+uint32_t rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where);
 
 /* Memory that the block copies of all heals of a replica set may take together. */
 static inline uint64_t

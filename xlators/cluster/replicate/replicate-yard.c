@@ -87,6 +87,7 @@ gate_init(struct gi_xlator *x, struct gi_error *err)
 
   g->id.uid = "yard";
   g->id.address = "127.0.0.1:1";
+  g->abilities = GI_REGIONS_CAPABILITY;
   x->private = g;
   return 0;
 }
@@ -272,7 +273,7 @@ yard_new(const char *options)
     y->gate_x[i] = gi_graph_find(y->graph, name);
     y->gate[i] = y->gate_x[i]->private;
     y->gate[i]->index = i;
-    gi_notify_up(y->gate_x[i], GI_EVENT_CHILD_UP, (void *)GI_REGIONS_CAPABILITY);
+    gi_notify_up(y->gate_x[i], GI_EVENT_CHILD_UP, (void *)(uintptr_t)y->gate[i]->abilities);
   }
   settle(y);
   return y;
@@ -317,7 +318,7 @@ void
 yard_up(struct yard *y, unsigned brick)
 {
   y->gate[brick]->shut = false;
-  gi_notify_up(y->gate_x[brick], GI_EVENT_CHILD_UP, (void *)GI_REGIONS_CAPABILITY);
+  gi_notify_up(y->gate_x[brick], GI_EVENT_CHILD_UP, (void *)(uintptr_t)y->gate[brick]->abilities);
   settle(y);
 }
 

@@ -21,6 +21,7 @@
 struct yard_gate {
   struct gi_client_id id; /* first: what locks are held by */
   unsigned index;
+  const char *abilities;     /* what the brick announces from its next yard_up on; regions, at first */
   bool shut;
   int fail_err[GI_FOP_MAX];  /* errno instead of doing it; 0 = none */
   unsigned fail_after[GI_FOP_MAX]; /* …but not for the first so many */

@@ -15,6 +15,7 @@
 #include "replicate-shd.h"
 #include "replicate-txn.h"
 
+#include "libglusterish/near.h"
 #include "libglusterish/regions.h"
 #include "rpc/preamble.h"
 
@@ -43,6 +44,7 @@ static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write 
                                                     HEALED(skipped, "", "heals left to whoever was at work already"),
                                                     HEALED(bytes_read, "bytes", "read from good copies"),
                                                     HEALED(bytes_written, "bytes", "written to stale copies"),
+                                                    HEALED(bytes_near, "bytes", "of these copied by a sink's brick from a source on the same machine"),
                                                     HEALED(bytes_compared, "bytes", "found equal by checksum"),
                                                     HEALED(partial, "", "files of which only the regions were looked at that had been written"),
                                                     HEALED(bytes_skipped, "bytes", "of such files not looked at"),
@@ -276,6 +278,7 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
   rep->heard |= bit;
   rep->preamble = gi_word_in(abilities, GI_PREAMBLE_CAPABILITY) ? rep->preamble | bit : rep->preamble & ~bit;
   rep->regions = gi_word_in(abilities, GI_REGIONS_CAPABILITY) ? rep->regions | bit : rep->regions & ~bit;
+  rep->near = gi_word_in(abilities, GI_NEAR_CAPABILITY) ? rep->near | bit : rep->near & ~bit;
   rep->connected = up ? rep->connected | bit : rep->connected & ~bit;
   rep->healthy &= ~bit;
   if (!up)

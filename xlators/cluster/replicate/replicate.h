@@ -35,6 +35,7 @@ struct rep_heal_totals {
   uint64_t files, directories, metadata, names;       /* healed */
   uint64_t failed, split_brain, skipped;
   uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
+  uint64_t bytes_near;                                /* written, but not through us */
   uint64_t partial, bytes_skipped;                    /* files healed by regions; bytes that were not even looked at */
 };
 
@@ -66,6 +67,7 @@ struct rep {
   uint32_t arbiter;    /* the child that keeps no data; 0 = there is none */
   uint32_t connected;  /* children that serve now */
   uint32_t regions;    /* children that remember what a copy they blame lacks */
+  uint32_t near;       /* children that copy from a brick on their machine (libglusterish/near.h) */
   uint32_t preamble;   /* children that take locks and marks together with an operation */
   uint32_t up;         /* those of them that are used: all, unless halo leaves some out */
   uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */

@@ -48,6 +48,8 @@ struct iot_private {
   uint64_t watched;
   uint64_t others;                    /* when an operation of another class came last */
   unsigned extra; /* workers the watchdog added */
+  uint64_t syncs; /* of other classes, inside */
+  bool yielded;   /* one of the least class was let in since one of them ended */
   bool least_this_turn; /* one of the least class was let in since the reactor looked for others */
   struct gi_timer next_turn;
   struct gi_defer serve;
@@ -57,6 +59,7 @@ struct iot_private {
 
 struct iot_fop {
   uint8_t prio;
+  bool sync;
 };
 
 static const uint8_t class_of[GI_FOP_MAX] = {
@@ -106,7 +109,8 @@ alone(struct gi_xlator *x)
 }
 
 /* Beside others one at a time, and before the next the reactor looks whether they want something: what is served without a worker
- * would else go on until a heal's queue is empty. */
+ * would else go on until a heal's queue is empty. While others wait for the disk it is theirs; where there is always one that does,
+ * each that ends makes room for one of the least class. */
 static bool
 has_room_for_least(struct gi_xlator *x)
 {
@@ -115,7 +119,7 @@ has_room_for_least(struct gi_xlator *x)
   uint64_t inside = p->metrics.inside[GI_PRIO_LEAST], most = limit(o, GI_PRIO_LEAST), share = (uint64_t)o->threads / GI_LEAST_SHARE;
   if (alone(x))
     return inside < (most > share ? most : share);
-  return inside < most && !p->least_this_turn;
+  return inside < most && !p->least_this_turn && !(p->syncs && p->yielded);
 }
 
 static bool
@@ -126,11 +130,17 @@ has_room(struct gi_xlator *x, unsigned prio)
 }
 
 static void
-let_in(struct gi_xlator *x, unsigned prio)
+let_in(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct iot_private *p = x->private;
-  p->metrics.inside[prio]++;
-  if (prio != GI_PRIO_LEAST || p->least_this_turn || alone(x))
+  struct iot_fop *f = gi_fop_private(fop, x);
+  p->metrics.inside[f->prio]++;
+  f->sync = f->prio != GI_PRIO_LEAST && fop->kind == GI_FOP_FSYNC;
+  p->syncs += f->sync;
+  if (f->prio != GI_PRIO_LEAST || alone(x))
+    return;
+  p->yielded = true;
+  if (p->least_this_turn)
     return;
   p->least_this_turn = true;
   gi_timer_set(&p->next_turn, 0);
@@ -176,7 +186,7 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS;
   f->prio = (uint8_t)prio;
   if (gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
-    let_in(x, prio);
+    let_in(x, fop);
     return GI_PASS_TELL;
   }
   enqueue(p, prio, fop);
@@ -208,7 +218,7 @@ serve(void *arg)
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
     while (!gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
       struct gi_fop *fop = dequeue(p, prio);
-      let_in(x, prio);
+      let_in(x, fop);
       gi_fop_forward_tell(fop, x);
     }
   }
@@ -231,6 +241,10 @@ iot_complete(struct gi_xlator *x, struct gi_fop *fop)
   const struct iot_fop *f = gi_fop_private(fop, x);
   GI_ASSERT(p->metrics.inside[f->prio] > 0);
   p->metrics.inside[f->prio]--;
+  if (f->sync) {
+    p->syncs--;
+    p->yielded = false;
+  }
   p->progress++;
   if (p->waiting)
     gi_defer_add(x->reactor, &p->serve);

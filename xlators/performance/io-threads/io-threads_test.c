@@ -138,6 +138,44 @@ test_least_class_beside_others(void **state)
   fake_stack_free(s);
 }
 
+/* Who waits for the disk has it to itself, but a heal beside somebody who always does goes on with each sync that ends. */
+static void
+test_disk_is_theirs_who_sync(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  send(s, GI_FOP_READ, &client[0], 0);
+  send_as_healer(s, GI_FOP_WRITE);
+  send_as_healer(s, GI_FOP_WRITE);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
+  send(s, GI_FOP_FSYNC, &client[0], 0);
+  send(s, GI_FOP_FSYNC, &client[0], 1);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
+  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
+  send_as_healer(s, GI_FOP_COPY_FILE_RANGE);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_COPY_FILE_RANGE), 0);
+  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_COPY_FILE_RANGE), 1);
+  /* A heal's own sync keeps nobody out. */
+  while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
+    ;
+  send_as_healer(s, GI_FOP_FSYNC);
+  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+  send_as_healer(s, GI_FOP_WRITE);
+  assert_int_equal(fake_held(s, 0), 1);
+  while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
+    ;
+  fake_stack_free(s);
+}
+
 static void
 test_least_class_alone(void **state)
 {
@@ -202,6 +240,7 @@ main(void)
     cmocka_unit_test(test_least_class_beside_others),
     cmocka_unit_test(test_least_class_alone),
     cmocka_unit_test(test_others_come_between),
+    cmocka_unit_test(test_disk_is_theirs_who_sync),
     cmocka_unit_test(test_client_gone), cmocka_unit_test(test_client_gone_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

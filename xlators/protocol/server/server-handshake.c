@@ -4,7 +4,9 @@
  * client and a brick; the rest is small (wire.md 6.3, 7.3).
  */
 #include "xlators/protocol/server/server.h"
+
 #include "rpc/preamble.h"
+#include "libglusterish/near.h"
 #include "libglusterish/rare.h"
 #include "libglusterish/regions.h"
 
@@ -14,7 +16,7 @@
 #define SV_INTRODUCTION_MAX (1u << 20)
 
 /* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY;
+static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY;
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {

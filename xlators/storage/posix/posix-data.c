@@ -10,21 +10,20 @@
 
 #define INLINE_WRITE_MAX (1u << 20)
 #define DIRECT_ALIGN 512u
-#define HEAL_INLINE_MAX (64u << 10)
 
 /* The bulk of a heal is copied by workers, on every processor, and does not keep applications' requests waiting behind it. */
 static bool
 bulk(const struct gi_fop *fop, uint64_t bytes)
 {
-  return fop->caller.pid == GI_PID_HEAL && bytes > HEAL_INLINE_MAX;
+  return fop->caller.pid == GI_PID_HEAL && bytes > POSIX_PIECE;
 }
 
 /* What a heal wrote goes to the disk as it comes, small pieces together: else all of it would go with one fsync, and applications'
  * fsyncs wait behind that. */
-static void
-collect(struct posix_op *op, struct posix_fd *pf)
+void
+posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t len)
 {
-  uint64_t at = op->fop->args.offset, len = op->fop->payload.len;
+  uint64_t at = op->fop->args.offset;
   struct posix_pieces *c = &pf->healed;
 
   if (op->fop->caller.pid != GI_PID_HEAL || len == 0)
@@ -38,6 +37,13 @@ collect(struct posix_op *op, struct posix_fd *pf)
   op->write_out = *c;
   op->slow = true;
   *c = (struct posix_pieces){0};
+}
+
+void
+posix_write_out(struct posix_op *op)
+{
+  if (op->write_out.bytes)
+    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start));
 }
 
 /* ---- OPEN ---- */
@@ -250,7 +256,7 @@ posix_prepare_write(struct posix_op *op)
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
   op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
-  collect(op, pf);
+  posix_collect(op, pf, fop->payload.len);
   if (pf->direct)
     align_payload(op);
   return 0;
@@ -349,8 +355,7 @@ posix_run_write(struct posix_op *op)
   op->done += n > 0 ? (uint64_t)n : 0;
   if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
-  if (op->write_out.bytes)
-    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start));
+  posix_write_out(op);
   return write_end(op);
 }
 

@@ -238,7 +238,7 @@ op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop)
   op->x = x;
   op->p = x->private;
   op->fop = fop;
-  op->kind = &posix_kinds[fop->kind];
+  op->kind = posix_near_wanted(fop) ? &posix_near_kind : &posix_kinds[fop->kind];
   op->fd = op->fd2 = op->new_fd = -1;
   for (int i = 0; i < NODES; i++)
     op->node[i].fd = -1;

@@ -5,6 +5,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/near.h"
 
 static enum posix_run
 answer_text(struct posix_op *op, const char *text)
@@ -176,6 +177,15 @@ acl_text(struct posix_op *op, struct posix_at at, const char *real)
 }
 
 static enum posix_run
+near_where(struct posix_op *op)
+{
+  char where[GI_FS_WHERE];
+  int err = posix_near_where(op, where, sizeof(where));
+
+  return err ? posix_err(op, err) : answer_text(op, where);
+}
+
+static enum posix_run
 open_count(struct posix_op *op)
 {
   op->fop->rsp.dict = gi_dict_new();
@@ -192,6 +202,7 @@ posix_prepare_getxattr(struct posix_op *op)
     struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
 
     op->obj_open = inode && posix_inode_has_fd(op->p, inode);
+    op->losses = inode ? posix_inode_of(op->p, inode)->losses : 0;
     gi_inode_unref(&inode);
   }
   return err;
@@ -218,6 +229,8 @@ posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st
     return real_filename(op, at, name + sizeof(real_name) - 1);
   if (strcmp(name, "glusterfs.open-fd-count") == 0)
     return open_count(op);
+  if (strcmp(name, GI_NEAR_KEY) == 0)
+    return near_where(op);
   if (strcmp(name, "glusterfs.posix.acl") == 0)
     return acl_text(op, at, KEY_ACL_ACCESS);
   if (strcmp(name, "glusterfs.posix.default_acl") == 0)

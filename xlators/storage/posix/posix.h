@@ -30,6 +30,7 @@
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
 #define POSIX_IO_MAX (4u << 20) /* largest READ served */
 #define POSIX_XATTR_MAX 65536
+#define POSIX_PIECE (64u << 10) /* a heal's writes up to here are told to the disk together */
 
 #define KEY_GFID "trusted.gfid"
 #define KEY_VOLUME_ID "trusted.glusterfs.volume-id"
@@ -112,6 +113,7 @@ struct posix_fd { /* fd_bytes */
   bool direct;
   int fd;
   int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
+  struct posix_pieces begun;  /* by heals: the disk was told to begin with it last */
   struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
 };
 
@@ -161,7 +163,7 @@ struct posix_op { /* fop_bytes */
   bool settle;     /* WRITE to the disk itself: counters first */
   bool from_disk;  /* a heal wants to know what the disk has, not what memory has */
   bool dropped;    /* … and memory was dropped */
-  uint16_t losses; /* posix_inode.losses when a heal's operation began */
+  uint16_t losses; /* posix_inode.losses when a heal's operation, or a question for attributes, began */
   bool unsynced;   /* an XATTROP that was to be durable: the sync failed */
   uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
@@ -171,6 +173,7 @@ struct posix_op { /* fop_bytes */
   uint64_t done;   /* bytes written or read so far */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
+  struct posix_pieces await;     /* a heal's copy: what must be on the disk before more is under way; none if there are no bytes */
   struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
@@ -200,7 +203,7 @@ extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
 struct posix_metrics {
   uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens,
-    write_outs;
+    write_outs, near_bytes;
 };
 extern const struct gi_metric posix_metric_table[];
 
@@ -417,6 +420,8 @@ void posix_stamp_copy_range(struct posix_op *op);
 void posix_stamp_setxattr(struct posix_op *op);
 void posix_stamp_read(struct posix_op *op);
 bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
+void posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t len); /* of a heal: has the disk begin with what is written, in time */
+void posix_write_out(struct posix_op *op);                                  /* run: does it, if it is time */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
 enum posix_run posix_read_done(struct posix_op *op);
 enum posix_run posix_write_done(struct posix_op *op);
@@ -444,6 +449,11 @@ void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* a
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
 void posix_batch_timer(void *arg);
+
+/* ---- posix-near.c ---- */
+extern const struct posix_kind posix_near_kind;
+bool posix_near_wanted(const struct gi_fop *fop); /* a COPY_FILE_RANGE from another brick */
+int posix_near_where(const struct posix_op *op, char *where, size_t size); /* run, GETXATTR of GI_NEAR_KEY: 0 or an errno */
 
 /* ---- posix-health.c, posix-janitor.c, posix-statfs ---- */
 void posix_health_start(struct posix *p);

@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Heals whose sinks copy from the source by themselves, over real bricks: the
+ * payload goes through nobody else, whoever cannot is sent it, and after any
+ * history the copies are the same.
+ */
+#include "xlators/cluster/replicate/replicate-yard.h"
+
+#include "libglusterish/near.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define KIB (1u << 10)
+#define MIB (1u << 20)
+#define SIZE (4 * MIB)
+#define AT_ONCE "option post-op-delay-secs 0\noption quorum-type none\n" /* sessions end with their operation */
+#define NEAR GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY
+
+/* ---- operations ---- */
+
+static struct gi_fop *
+data_fop(struct yard *y, enum gi_fop_kind kind, uint64_t offset, uint64_t size)
+{
+  struct gi_gfid gfid = yard_disk_gfid(y, 0, "f");
+  struct gi_inode *inode = gi_inode_get(y->graph, &gfid);
+  struct gi_fop *fop = gi_fop_new(y->graph, kind);
+  struct gi_fd *fd = gi_fd_anonymous(y->graph, inode);
+
+  if (kind == GI_FOP_TRUNCATE)
+    gi_loc_set_inode(&fop->loc, inode);
+  else
+    gi_fop_set_fd(fop, fd);
+  fop->args.offset = offset;
+  fop->args.size = size;
+  gi_fd_unref(&fd);
+  gi_inode_unref(&inode);
+  return fop;
+}
+
+static struct gi_fop *
+write_fop(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
+{
+  struct gi_fop *fop = data_fop(y, GI_FOP_WRITE, offset, size);
+  struct gi_buf *buf = gi_buf_new(size);
+
+  for (uint64_t i = 0; i < size; i++)
+    buf->base[i] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16);
+  gi_payload_add(&fop->payload, buf, buf->base, size);
+  gi_buf_unref(&buf);
+  return fop;
+}
+
+static void
+put(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
+{
+  if (yard_submit(y, write_fop(y, offset, size, seed)))
+    fail_msg("a write at %llu: %s", (unsigned long long)offset, strerror(y->err));
+}
+
+static void
+fill(struct yard *y, uint32_t seed)
+{
+  for (uint64_t at = 0; at < SIZE; at += MIB)
+    put(y, at, MIB, seed + (uint32_t)at);
+}
+
+/* A set over bricks of which those in `near` say that they copy by themselves, and a file. */
+static struct yard *
+with_file(const char *options, uint32_t near)
+{
+  struct yard *y = yard_new(options);
+
+  if (!y)
+    return NULL;
+  rep_foreach(i, near) {
+    yard_down(y, i);
+    y->gate[i]->abilities = NEAR;
+    yard_up(y, i);
+  }
+  assert_int_equal(y->rep->near, near);
+  yard_create(y, "f", "");
+  fill(y, 1);
+  return y;
+}
+
+#define YARD_WITH_FILE(var, options, near)                                                         \
+  struct yard *var = with_file(options, near);                                                     \
+  if (!var) {                                                                                      \
+    print_message("no directory with trusted attributes here: skipped\n");                         \
+    skip();                                                                                        \
+  }
+
+/* ---- contents ---- */
+
+static uint8_t *
+contents(struct yard *y, unsigned brick, size_t *size)
+{
+  char path[PATH_MAX];
+  uint8_t *data;
+  int fd;
+
+  yard_path(y, path, brick, "f");
+  fd = open(path, O_RDONLY);
+  assert_true(fd >= 0);
+  *size = (size_t)lseek(fd, 0, SEEK_END);
+  data = gi_alloc(*size + 1);
+  assert_int_equal(pread(fd, data, *size, 0), *size);
+  close(fd);
+  return data;
+}
+
+static void
+same(struct yard *y)
+{
+  size_t size, other;
+  GI_CLEANUP_FREE uint8_t *data = contents(y, 0, &size);
+
+  for (unsigned i = 1; i < YARD; i++) {
+    GI_CLEANUP_FREE uint8_t *copy = contents(y, i, &other);
+
+    assert_int_equal(size, other);
+    for (size_t at = 0; at < size; at++)
+      if (data[at] != copy[at])
+        fail_msg("brick %u differs at %zu", i, at);
+  }
+}
+
+/* Behind the brick's back. */
+static void
+spoil(struct yard *y, unsigned brick, uint64_t offset, const char *junk)
+{
+  char path[PATH_MAX];
+  int fd;
+
+  yard_path(y, path, brick, "f");
+  fd = open(path, O_WRONLY);
+  assert_int_equal(pwrite(fd, junk, strlen(junk), (off_t)offset), strlen(junk));
+  close(fd);
+}
+
+/* ---- healing ---- */
+
+static void
+count_again(struct yard *y)
+{
+  for (unsigned i = 0; i < YARD; i++)
+    memset(y->gate[i]->count, 0, sizeof(y->gate[i]->count));
+  y->rep->metrics.heal = (struct rep_heal_totals){0};
+}
+
+static unsigned
+counted(const struct yard *y, enum gi_fop_kind kind)
+{
+  unsigned n = 0;
+
+  for (unsigned i = 0; i < YARD; i++)
+    n += y->gate[i]->count[kind];
+  return n;
+}
+
+/* Asked where they are. */
+struct questions {
+  unsigned n[YARD];
+};
+
+static void
+count_questions(struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_GETXATTR && fop->args.name && strcmp(fop->args.name, GI_NEAR_KEY) == 0)
+    ++*(unsigned *)arg;
+}
+
+static void
+watch(struct yard *y, struct questions *q)
+{
+  *q = (struct questions){{0}};
+  for (unsigned i = 0; i < YARD; i++) {
+    y->gate[i]->seen = count_questions;
+    y->gate[i]->arg = &q->n[i];
+  }
+}
+
+/* Heals; then everything is as it should be. */
+static void
+healed(struct yard *y)
+{
+  count_again(y);
+  assert_int_equal(yard_heal(y), 0);
+  yard_no_marks(y);
+  same(y);
+}
+
+struct job {
+  struct yard *y;
+  int result;
+  bool done;
+};
+
+static void
+heal_task(void *arg)
+{
+  struct job *job = arg;
+  struct gi_gfid gfid = yard_disk_gfid(job->y, 0, "f");
+  struct rep_heal h;
+
+  rep_heal_begin(&h, job->y->rep, &gfid, GI_PID_HEAL);
+  h.data = h.metadata = h.entry = true;
+  job->result = rep_heal_inode(&h);
+  rep_heal_end(&h);
+  job->done = true;
+}
+
+/* ---- who copies ---- */
+
+static void
+a_copy_that_was_away(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+  struct questions q;
+
+  yard_down(y, 2);
+  fill(y, 50);
+  yard_up(y, 2);
+  watch(y, &q);
+  healed(y);
+  assert_int_equal(counted(y, GI_FOP_READ), 0);
+  assert_int_equal(counted(y, GI_FOP_WRITE), 0);
+  assert_true(y->gate[2]->count[GI_FOP_COPY_FILE_RANGE] > 0);
+  assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), y->gate[2]->count[GI_FOP_COPY_FILE_RANGE]);
+  assert_int_equal(q.n[0] + q.n[1], 1); /* the source; once for all */
+  assert_int_equal(q.n[2], 1);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, SIZE);
+  assert_int_equal(y->rep->metrics.heal.bytes_written, SIZE);
+  assert_int_equal(y->rep->metrics.heal.bytes_read, 0);
+  assert_int_equal(y->rep->heal_window.used, 0);
+  yard_free(y);
+}
+
+static void
+a_file_it_never_had(void **state)
+{
+  YARD_NEW(y, AT_ONCE);
+
+  for (unsigned i = 0; i < YARD; i++) {
+    y->gate[i]->abilities = NEAR;
+    yard_up(y, i);
+  }
+  yard_down(y, 2);
+  yard_create(y, "f", "");
+  fill(y, 3);
+  put(y, SIZE, 777, 4);
+  yard_up(y, 2);
+  healed(y);
+  assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, SIZE + 777);
+  yard_free(y);
+}
+
+static void
+only_the_regions(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 2);
+  put(y, 12345, 100, 7);
+  put(y, 3 * MIB, 64 * KIB, 9);
+  yard_up(y, 2);
+  healed(y);
+  assert_int_equal(y->rep->metrics.heal.partial, 1);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, 4 * KIB + 64 * KIB);
+  assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+  yard_free(y);
+}
+
+static void
+only_what_differs(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 2);
+  y->rep->regions = 0; /* nobody remembers */
+  put(y, MIB + 5, 10, 8);
+  yard_up(y, 2);
+  healed(y);
+  assert_int_equal(y->rep->metrics.heal.partial, 0);
+  assert_int_equal(y->gate[2]->count[GI_FOP_COPY_FILE_RANGE], 1);
+  assert_int_equal(y->rep->metrics.heal.bytes_near + y->rep->metrics.heal.bytes_compared, SIZE);
+  assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+  yard_free(y);
+}
+
+/* A few bytes are not worth the questions. */
+static void
+a_small_file_is_sent(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+  struct questions q;
+
+  if (yard_submit(y, data_fop(y, GI_FOP_TRUNCATE, 60 * KIB, 0)))
+    fail_msg("truncate: %s", strerror(y->err));
+  yard_down(y, 2);
+  put(y, 0, 50 * KIB, 3);
+  yard_up(y, 2);
+  watch(y, &q);
+  healed(y);
+  assert_int_equal(q.n[0] + q.n[1] + q.n[2], 0);
+  assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), 0);
+  yard_free(y);
+}
+
+static void
+two_sinks(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 1);
+  yard_down(y, 2);
+  fill(y, 60);
+  yard_up(y, 1);
+  yard_up(y, 2);
+  healed(y);
+  assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+  assert_true(y->gate[1]->count[GI_FOP_COPY_FILE_RANGE] && y->gate[2]->count[GI_FOP_COPY_FILE_RANGE]);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, 2 * SIZE);
+  yard_free(y);
+}
+
+static void
+one_of_two_sinks(void **state)
+{
+  for (unsigned near = 1; near < YARD; near++) {
+    unsigned far = YARD - near;
+    YARD_WITH_FILE(y, AT_ONCE, 1u | 1u << near);
+    struct questions q;
+
+    yard_down(y, 1);
+    yard_down(y, 2);
+    fill(y, 60);
+    yard_up(y, 1);
+    yard_up(y, 2);
+    watch(y, &q);
+    healed(y);
+    assert_int_equal(y->gate[near]->count[GI_FOP_WRITE], 0);
+    assert_int_equal(y->gate[far]->count[GI_FOP_COPY_FILE_RANGE], 0);
+    assert_int_equal(q.n[far], 0);
+    assert_true(y->gate[near]->count[GI_FOP_COPY_FILE_RANGE] > 0);
+    assert_true(y->gate[far]->count[GI_FOP_WRITE] > 0);
+    assert_int_equal(y->rep->metrics.heal.bytes_near, SIZE);
+    assert_int_equal(y->rep->metrics.heal.bytes_read, SIZE);
+    assert_int_equal(y->rep->metrics.heal.bytes_written, 2 * SIZE);
+    yard_free(y);
+  }
+}
+
+/* ---- who does not ---- */
+
+static void
+sent_instead(struct yard *y)
+{
+  struct questions q;
+
+  yard_down(y, 2);
+  fill(y, 70);
+  yard_up(y, 2);
+  watch(y, &q);
+  healed(y);
+  assert_int_equal(q.n[0] + q.n[1] + q.n[2], 0);
+  assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_read, SIZE);
+  yard_free(y);
+}
+
+static void
+neither_source_nor_sink_can(void **state)
+{
+  static const uint32_t near[] = {0, 3, 4};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(near); i++) {
+    YARD_WITH_FILE(y, AT_ONCE, near[i]);
+
+    sent_instead(y);
+  }
+}
+
+/* It said so once, but does not after an update that went back. */
+static void
+a_brick_that_cannot_any_more(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  y->gate[2]->abilities = GI_REGIONS_CAPABILITY;
+  sent_instead(y);
+}
+
+/* A brick that may not be read behind its back answers the question with an error. */
+static void
+a_question_that_is_refused(void **state)
+{
+  for (unsigned who = 0; who < YARD; who += 2) {
+    YARD_WITH_FILE(y, AT_ONCE, 7);
+
+    yard_down(y, 2);
+    fill(y, 70);
+    yard_up(y, 2);
+    for (unsigned i = who; i < YARD && (i < 2 || who == 2); i++)
+      y->gate[i]->fail_err[GI_FOP_GETXATTR] = ENODATA;
+    healed(y);
+    assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), 0);
+    assert_int_equal(y->rep->metrics.heal.bytes_near, 0);
+    yard_free(y);
+  }
+}
+
+static void
+a_sparse_file_keeps_its_holes(void **state)
+{
+  YARD_NEW(y, AT_ONCE);
+  struct questions q;
+  char path[PATH_MAX];
+  struct stat st;
+
+  for (unsigned i = 0; i < YARD; i++) {
+    y->gate[i]->abilities = NEAR;
+    yard_up(y, i);
+  }
+  yard_down(y, 2);
+  yard_create(y, "f", "");
+  put(y, 3 * MIB, 64 * KIB, 5);
+  yard_up(y, 2);
+  watch(y, &q);
+  healed(y);
+  assert_int_equal(q.n[0] + q.n[1] + q.n[2], 0);
+  assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), 0);
+  yard_path(y, path, 2, "f");
+  assert_int_equal(stat(path, &st), 0);
+  assert_true(st.st_blocks * 512 < MIB);
+  yard_free(y);
+}
+
+/* ---- failures ---- */
+
+static void
+a_copy_that_fails(void **state)
+{
+  static const int errs[] = {EXDEV, ESTALE, EPERM, EIO, EOPNOTSUPP};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(errs); i++) {
+    YARD_WITH_FILE(y, AT_ONCE, 7);
+
+    yard_down(y, 2);
+    fill(y, 70 + (uint32_t)i);
+    yard_up(y, 2);
+    y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = errs[i];
+    healed(y);
+    assert_true(y->gate[2]->count[GI_FOP_COPY_FILE_RANGE] > 0);
+    assert_true(y->gate[2]->count[GI_FOP_WRITE] > 0);
+    assert_int_equal(y->rep->metrics.heal.bytes_near, 0);
+    assert_int_equal(y->rep->metrics.heal.bytes_read, SIZE);
+    assert_int_equal(y->rep->metrics.heal.bytes_written, SIZE);
+    yard_free(y);
+  }
+}
+
+static void
+a_copy_that_fails_midway(void **state)
+{
+  for (unsigned after = 1; after < 8; after++) {
+    YARD_WITH_FILE(y, AT_ONCE "option data-self-heal-window-size 1\n", 7);
+
+    yard_down(y, 2);
+    fill(y, 70 + after);
+    yard_up(y, 2);
+    y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = ESTALE;
+    y->gate[2]->fail_after[GI_FOP_COPY_FILE_RANGE] = after;
+    healed(y);
+    assert_true(y->rep->metrics.heal.bytes_near > 0);
+    assert_true(y->gate[2]->count[GI_FOP_WRITE] > 0);
+    yard_free(y);
+  }
+}
+
+/* The other sink goes on by itself. */
+static void
+one_of_two_copies_fails(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 1);
+  yard_down(y, 2);
+  fill(y, 60);
+  yard_up(y, 1);
+  yard_up(y, 2);
+  y->gate[1]->fail_err[GI_FOP_COPY_FILE_RANGE] = EXDEV;
+  healed(y);
+  assert_int_equal(y->gate[2]->count[GI_FOP_WRITE], 0);
+  assert_true(y->gate[1]->count[GI_FOP_WRITE] > 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, SIZE);
+  yard_free(y);
+}
+
+static void
+neither_way_works(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 2);
+  fill(y, 60);
+  yard_up(y, 2);
+  y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = EXDEV;
+  y->gate[2]->fail_err[GI_FOP_WRITE] = EIO;
+  assert_true(yard_heal(y) > 0);
+  assert_true(yard_mark(y, 0, "f", 2, REP_DATA) > 0);
+  y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = y->gate[2]->fail_err[GI_FOP_WRITE] = 0;
+  healed(y);
+  yard_free(y);
+}
+
+/* ---- the source is not what it was ---- */
+
+struct behind {
+  struct yard *y;
+  bool done;
+};
+
+/* A client that does not reach the source writes to the others, before anything is copied. */
+static void
+write_behind_its_back(struct gi_fop *fop, void *arg)
+{
+  struct behind *b = arg;
+
+  if (fop->kind != GI_FOP_FSTAT || b->done)
+    return;
+  b->done = true;
+  for (unsigned i = 1; i < YARD; i++) {
+    yard_set_mark(b->y, i, "f", 0, (const int32_t[]){1, 0, 0});
+    spoil(b->y, i, 3 * MIB, "written behind");
+  }
+}
+
+static void
+a_source_that_was_blamed_meanwhile(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+  struct behind b = {.y = y};
+  struct job job = {.y = y};
+
+  yard_down(y, 2);
+  fill(y, 60);
+  yard_up(y, 2);
+  count_again(y);
+  y->gate[2]->seen = write_behind_its_back;
+  y->gate[2]->arg = &b;
+  yard_task(y, heal_task, &job);
+  assert_true(b.done);
+  assert_int_equal(job.result, -EAGAIN);
+  assert_int_equal(counted(y, GI_FOP_COPY_FILE_RANGE), 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, 0);
+  assert_true(yard_mark(y, 0, "f", 2, REP_DATA) > 0);
+  for (unsigned i = 0; i < YARD; i++) {
+    size_t size;
+    GI_CLEANUP_FREE uint8_t *data = contents(y, i, &size);
+
+    assert_int_equal(memcmp(data + 3 * MIB, "written behind", 14) == 0, i > 0);
+  }
+  yard_free(y);
+}
+
+/* ---- writers meanwhile ---- */
+
+static void
+answered(struct gi_fop *fop, void *arg)
+{
+  assert_true(fop->rsp.ret > 0);
+  --*(unsigned *)arg;
+}
+
+static void
+writers_meanwhile(void **state)
+{
+  for (uint32_t seed = 1; seed < 6; seed++) {
+    YARD_WITH_FILE(y, AT_ONCE, 7);
+    struct job job = {.y = y};
+    struct gi_fop *fop[40];
+    unsigned under_way = GI_ARRAY_LEN(fop);
+
+    yard_down(y, 2);
+    fill(y, 60);
+    yard_up(y, 2);
+    count_again(y);
+    gi_task_start(y->ctx.reactor, heal_task, &job);
+    for (uint32_t i = 0; i < GI_ARRAY_LEN(fop); i++) {
+      fop[i] = write_fop(y, (uint64_t)(i * 2654435761u * seed) % (SIZE - 70000), 1 + i * 1777 % 70000, seed + i);
+      fop[i]->caller.pid = 100;
+      fop[i]->caller.owner.len = 8;
+      gi_fop_submit(fop[i], y->x, answered, &under_way);
+      for (uint32_t turns = i % 5; turns; turns--)
+        gi_reactor_turn(y->ctx.reactor, 0);
+    }
+    yard_until(y, &job.done);
+    for (int turns = 0; turns < 100000 && under_way; turns++)
+      gi_reactor_turn(y->ctx.reactor, 1000000);
+    assert_int_equal(under_way, 0);
+    for (uint32_t i = 0; i < GI_ARRAY_LEN(fop); i++)
+      gi_fop_unref(fop[i]);
+    assert_int_equal(job.result, REP_HEALED);
+    assert_true(y->rep->metrics.heal.bytes_near > 0);
+    assert_int_equal(yard_heal(y), 0);
+    yard_no_marks(y);
+    same(y);
+    yard_free(y);
+  }
+}
+
+/* ---- any history ---- */
+
+static uint32_t
+draw(uint64_t *seed, uint32_t below)
+{
+  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(*seed >> 33) % below;
+}
+
+static void
+random_change(struct yard *y, uint64_t *seed)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_TRUNCATE, GI_FOP_ZEROFILL, GI_FOP_FALLOCATE, GI_FOP_FSYNC};
+  uint32_t what = draw(seed, 16);
+  uint64_t offset = draw(seed, SIZE + SIZE / 8), size = 1 + draw(seed, 90000);
+  struct gi_fop *fop;
+
+  if (what < GI_ARRAY_LEN(kinds))
+    fop = data_fop(y, kinds[what], kinds[what] == GI_FOP_TRUNCATE ? SIZE - offset / 16 : offset, size);
+  else
+    fop = write_fop(y, what == 15 ? SIZE : offset, size, draw(seed, 1u << 30));
+  yard_submit(y, fop); /* may fail: then nothing is promised */
+}
+
+static void
+any_history(void **state)
+{
+  uint64_t near = 0;
+
+  for (uint64_t run = 1; run <= 12; run++) {
+    uint64_t seed = run * 977;
+    YARD_WITH_FILE(y, run % 3 ? AT_ONCE : "option post-op-delay-secs 90\noption quorum-type auto\n", 7);
+
+    for (int round = 0; round < 4; round++) {
+      unsigned away = draw(&seed, YARD);
+
+      yard_down(y, away);
+      for (uint32_t n = 1 + draw(&seed, 8); n; n--)
+        random_change(y, &seed);
+      yard_up(y, away);
+      if (draw(&seed, 3) == 0)
+        y->rep->regions = 0; /* what was remembered is not asked for */
+      for (uint32_t n = draw(&seed, 3); n; n--)
+        random_change(y, &seed);
+      y->gate[away]->fail_err[GI_FOP_COPY_FILE_RANGE] = draw(&seed, 3) ? 0 : EIO;
+      y->gate[away]->fail_after[GI_FOP_COPY_FILE_RANGE] = draw(&seed, 4);
+      assert_int_equal(yard_heal(y), 0);
+      y->gate[away]->fail_err[GI_FOP_COPY_FILE_RANGE] = 0;
+      yard_no_marks(y);
+      same(y);
+      y->rep->regions = 7;
+    }
+    near += y->rep->metrics.heal.bytes_near;
+    yard_free(y);
+  }
+  assert_true(near > 0);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_copy_that_was_away),
+      cmocka_unit_test(a_file_it_never_had),
+      cmocka_unit_test(only_the_regions),
+      cmocka_unit_test(only_what_differs),
+      cmocka_unit_test(a_small_file_is_sent),
+      cmocka_unit_test(two_sinks),
+      cmocka_unit_test(one_of_two_sinks),
+      cmocka_unit_test(neither_source_nor_sink_can),
+      cmocka_unit_test(a_brick_that_cannot_any_more),
+      cmocka_unit_test(a_question_that_is_refused),
+      cmocka_unit_test(a_sparse_file_keeps_its_holes),
+      cmocka_unit_test(a_copy_that_fails),
+      cmocka_unit_test(a_copy_that_fails_midway),
+      cmocka_unit_test(one_of_two_copies_fails),
+      cmocka_unit_test(neither_way_works),
+      cmocka_unit_test(a_source_that_was_blamed_meanwhile),
+      cmocka_unit_test(writers_meanwhile),
+      cmocka_unit_test(any_history),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copying a range of a file from another brick on the same machine
+ * (libglusterish/near.h): where this brick is, and the copy on the side of the
+ * sink. Read and written, not cloned: two replicas that share blocks are one.
+ */
+#include "xlators/storage/posix/posix.h"
+
+#include "libglusterish/near.h"
+#include "libglusterish/rare.h"
+
+#define CHUNK (256u << 10)
+
+int
+posix_near_where(const struct posix_op *op, char *where, size_t size)
+{
+  const struct posix *p = op->p;
+
+  if (op->fop->caller.pid != GI_PID_HEAL)
+    return ENODATA;
+  if (op->losses || !p->have_volume_id || p->cfg.o_direct)
+    return ENODATA; /* what a heal may read is on the disk, and whoever copies would read what is in memory */
+  return gi_fs_where(p->fs, p->root_fd, p->brick, where, size);
+}
+
+bool
+posix_near_wanted(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_COPY_FILE_RANGE && gi_dict_get(fop->xdata, GI_NEAR_KEY);
+}
+
+static int
+prepare(struct posix_op *op)
+{
+  const struct gi_fop *fop = op->fop;
+  const struct gi_args *a = &fop->args;
+  struct posix_fd *pf;
+  int err;
+
+  if (fop->caller.pid != GI_PID_HEAL)
+    return EPERM;
+  err = posix_prepare_fd(op);
+  if (err)
+    return err;
+  if (fop->fd->anonymous || !fop->fd2 || fop->fd2->inode != fop->fd->inode || a->offset2 != a->offset || a->size == 0 ||
+      a->size > POSIX_IO_MAX || a->offset > INT64_MAX - POSIX_IO_MAX)
+    return EINVAL;
+  pf = gi_fd_private(fop->fd, op->x);
+  if (pf->sync || pf->direct)
+    return EOPNOTSUPP;
+  op->want = (size_t)a->size;
+  op->buf = gi_buf_new(op->want < CHUNK ? op->want : CHUNK);
+  if (op->want <= POSIX_PIECE) {
+    posix_collect(op, pf, op->want);
+    return 0;
+  }
+  op->await = pf->begun;
+  pf->begun = (struct posix_pieces){a->offset, a->offset + a->size, a->size};
+  return 0;
+}
+
+static bool
+same_volume(const struct posix *p, int root)
+{
+  struct gi_gfid id;
+
+  return gi_fs_fgetxattr(p->fs, root, KEY_VOLUME_ID, id.b, sizeof(id.b)) == sizeof(id.b) && gi_gfid_equal(&id, &p->volume_id);
+}
+
+static bool
+is_own_root(const struct posix *p, int root)
+{
+  struct stat own, other;
+
+  return gi_fs_fstat(p->fs, p->root_fd, &own) < 0 || gi_fs_fstat(p->fs, root, &other) < 0 ||
+         (own.st_dev == other.st_dev && own.st_ino == other.st_ino);
+}
+
+/* The file of the same gfid below the root of the other brick: a descriptor or -errno. */
+static int
+open_there(const struct posix_op *op, int root)
+{
+  const struct posix *p = op->p;
+  char path[sizeof(".glusterfs/") + POSIX_HPATH] = ".glusterfs/";
+  struct stat st;
+  int fd;
+
+  if (!p->have_volume_id || !same_volume(p, root) || is_own_root(p, root))
+    return -EPERM;
+  posix_hpath(path + strlen(path), &op->node[OBJ].gfid);
+  fd = gi_fs_openat(p->fs, root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+  if (fd < 0)
+    return -errno;
+  if (gi_fs_fstat(p->fs, fd, &st) == 0 && S_ISREG(st.st_mode))
+    return fd;
+  gi_fs_close(p->fs, fd);
+  return -EINVAL;
+}
+
+/* Opened for each range: nothing of another brick is held on to that might be replaced meanwhile. */
+static int
+open_source(const struct posix_op *op)
+{
+  const char *where;
+  int root, fd;
+
+  if (!gi_dict_get_str(op->fop->xdata, GI_NEAR_KEY, &where))
+    return -EINVAL;
+  root = gi_fs_open_where(op->p->fs, where);
+  if (root < 0)
+    return -errno;
+  fd = open_there(op, root);
+  gi_fs_close(op->p->fs, root);
+  return fd;
+}
+
+static int
+write_chunk(struct posix_op *op, size_t len)
+{
+  size_t done = 0;
+
+  while (done < len) {
+    ssize_t n = gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + done, len - done, (off_t)(op->fop->args.offset + op->done));
+
+    if (n <= 0)
+      return n < 0 ? errno : ENOSPC;
+    done += (size_t)n;
+    op->done += (size_t)n;
+  }
+  return 0;
+}
+
+/* Copying takes so little time that nothing but the disk would hold it up, and applications' syncs would wait behind what is queued
+ * there: so while one range is copied the one before is on its way, and no more. */
+static void
+begin_to_sync(struct posix_op *op)
+{
+  gi_fs_write_begin(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
+  if (op->await.bytes)
+    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->await.start, (off_t)op->await.bytes);
+}
+
+static int
+copy_from(struct posix_op *op, int source)
+{
+  int err = 0;
+
+  while (!err && op->done < op->want) {
+    size_t left = op->want - op->done;
+    ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, left < CHUNK ? left : CHUNK, (off_t)(op->fop->args.offset + op->done));
+
+    if (n <= 0)
+      return n < 0 ? errno : 0;
+    err = write_chunk(op, (size_t)n);
+  }
+  return err;
+}
+
+static enum posix_run
+run(struct posix_op *op)
+{
+  int err = posix_obj_open(op, O_WRONLY), source;
+
+  if (err)
+    return posix_err(op, err);
+  source = open_source(op);
+  if (source < 0)
+    return posix_err(op, -source);
+  err = copy_from(op, source);
+  gi_fs_close(op->p->fs, source);
+  if (err)
+    return posix_err(op, err);
+  GI_MARK("posix: copied from a brick on the same machine");
+  if (op->want > POSIX_PIECE)
+    begin_to_sync(op);
+  else
+    posix_write_out(op);
+  return posix_ok(op, (int64_t)op->done);
+}
+
+static void
+finish(struct posix_op *op)
+{
+  op->p->metrics.near_bytes += op->fop->rsp.ret > 0 ? (uint64_t)op->fop->rsp.ret : 0;
+}
+
+const struct posix_kind posix_near_kind = {prepare, run, .finish = finish, .stat_of = NO, .pre_of = NO, .post_of = NO, .pre2_of = NO,
+                                           .post2_of = NO, .blocking = true};
