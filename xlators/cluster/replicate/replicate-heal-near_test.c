@@ -9,8 +9,7 @@
 #include "libglusterish/near.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define KIB (1u << 10)
 #define MIB (1u << 20)
@@ -18,126 +17,32 @@
 #define AT_ONCE "option post-op-delay-secs 0\noption quorum-type none\n" /* sessions end with their operation */
 #define NEAR GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY
 
-/* ---- operations ---- */
-
-static struct gi_fop *
-data_fop(struct yard *y, enum gi_fop_kind kind, uint64_t offset, uint64_t size)
-{
-  struct gi_gfid gfid = yard_disk_gfid(y, 0, "f");
-  struct gi_inode *inode = gi_inode_get(y->graph, &gfid);
-  struct gi_fop *fop = gi_fop_new(y->graph, kind);
-  struct gi_fd *fd = gi_fd_anonymous(y->graph, inode);
-
-  if (kind == GI_FOP_TRUNCATE)
-    gi_loc_set_inode(&fop->loc, inode);
-  else
-    gi_fop_set_fd(fop, fd);
-  fop->args.offset = offset;
-  fop->args.size = size;
-  gi_fd_unref(&fd);
-  gi_inode_unref(&inode);
-  return fop;
-}
-
-static struct gi_fop *
-write_fop(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
-{
-  struct gi_fop *fop = data_fop(y, GI_FOP_WRITE, offset, size);
-  struct gi_buf *buf = gi_buf_new(size);
-
-  for (uint64_t i = 0; i < size; i++)
-    buf->base[i] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16);
-  gi_payload_add(&fop->payload, buf, buf->base, size);
-  gi_buf_unref(&buf);
-  return fop;
-}
-
+/* A file over bricks of which those in `near` say that they copy by themselves. */
 static void
-put(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
+with_file(struct yard *y, uint32_t near)
 {
-  if (yard_submit(y, write_fop(y, offset, size, seed)))
-    fail_msg("a write at %llu: %s", (unsigned long long)offset, strerror(y->err));
-}
-
-static void
-fill(struct yard *y, uint32_t seed)
-{
-  for (uint64_t at = 0; at < SIZE; at += MIB)
-    put(y, at, MIB, seed + (uint32_t)at);
-}
-
-/* A set over bricks of which those in `near` say that they copy by themselves, and a file. */
-static struct yard *
-with_file(const char *options, uint32_t near)
-{
-  struct yard *y = yard_new(options);
-
-  if (!y)
-    return NULL;
   rep_foreach(i, near) {
     yard_down(y, i);
     y->gate[i]->abilities = NEAR;
     yard_up(y, i);
   }
   assert_int_equal(y->rep->near, near);
-  yard_create(y, "f", "");
-  fill(y, 1);
-  return y;
+  yard_file(y, SIZE);
 }
 
 #define YARD_WITH_FILE(var, options, near)                                                         \
-  struct yard *var = with_file(options, near);                                                     \
-  if (!var) {                                                                                      \
-    print_message("no directory with trusted attributes here: skipped\n");                         \
-    skip();                                                                                        \
-  }
+  YARD_NEW(var, options);                                                                          \
+  with_file(var, near)
 
-/* ---- contents ---- */
-
-static uint8_t *
-contents(struct yard *y, unsigned brick, size_t *size)
-{
-  char path[PATH_MAX];
-  uint8_t *data;
-  int fd;
-
-  yard_path(y, path, brick, "f");
-  fd = open(path, O_RDONLY);
-  assert_true(fd >= 0);
-  *size = (size_t)lseek(fd, 0, SEEK_END);
-  data = gi_alloc(*size + 1);
-  assert_int_equal(pread(fd, data, *size, 0), *size);
-  close(fd);
-  return data;
-}
-
+/* The whole file is written while the bricks in `away` are. */
 static void
-same(struct yard *y)
+missed(struct yard *y, uint32_t away, uint32_t seed)
 {
-  size_t size, other;
-  GI_CLEANUP_FREE uint8_t *data = contents(y, 0, &size);
-
-  for (unsigned i = 1; i < YARD; i++) {
-    GI_CLEANUP_FREE uint8_t *copy = contents(y, i, &other);
-
-    assert_int_equal(size, other);
-    for (size_t at = 0; at < size; at++)
-      if (data[at] != copy[at])
-        fail_msg("brick %u differs at %zu", i, at);
-  }
-}
-
-/* Behind the brick's back. */
-static void
-spoil(struct yard *y, unsigned brick, uint64_t offset, const char *junk)
-{
-  char path[PATH_MAX];
-  int fd;
-
-  yard_path(y, path, brick, "f");
-  fd = open(path, O_WRONLY);
-  assert_int_equal(pwrite(fd, junk, strlen(junk), (off_t)offset), strlen(junk));
-  close(fd);
+  rep_foreach(i, away)
+    yard_down(y, i);
+  yard_fill(y, SIZE, seed);
+  rep_foreach(i, away)
+    yard_up(y, i);
 }
 
 /* ---- healing ---- */
@@ -189,7 +94,7 @@ healed(struct yard *y)
   count_again(y);
   assert_int_equal(yard_heal(y), 0);
   yard_no_marks(y);
-  same(y);
+  yard_assert_same(y);
 }
 
 struct job {
@@ -220,9 +125,7 @@ a_copy_that_was_away(void **state)
   YARD_WITH_FILE(y, AT_ONCE, 7);
   struct questions q;
 
-  yard_down(y, 2);
-  fill(y, 50);
-  yard_up(y, 2);
+  missed(y, 4, 50);
   watch(y, &q);
   healed(y);
   assert_int_equal(counted(y, GI_FOP_READ), 0);
@@ -249,8 +152,8 @@ a_file_it_never_had(void **state)
   }
   yard_down(y, 2);
   yard_create(y, "f", "");
-  fill(y, 3);
-  put(y, SIZE, 777, 4);
+  yard_fill(y, SIZE, 3);
+  yard_put(y, SIZE, 777, 4);
   yard_up(y, 2);
   healed(y);
   assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
@@ -264,8 +167,8 @@ only_the_regions(void **state)
   YARD_WITH_FILE(y, AT_ONCE, 7);
 
   yard_down(y, 2);
-  put(y, 12345, 100, 7);
-  put(y, 3 * MIB, 64 * KIB, 9);
+  yard_put(y, 12345, 100, 7);
+  yard_put(y, 3 * MIB, 64 * KIB, 9);
   yard_up(y, 2);
   healed(y);
   assert_int_equal(y->rep->metrics.heal.partial, 1);
@@ -281,7 +184,7 @@ only_what_differs(void **state)
 
   yard_down(y, 2);
   y->rep->regions = 0; /* nobody remembers */
-  put(y, MIB + 5, 10, 8);
+  yard_put(y, MIB + 5, 10, 8);
   yard_up(y, 2);
   healed(y);
   assert_int_equal(y->rep->metrics.heal.partial, 0);
@@ -298,10 +201,10 @@ a_small_file_is_sent(void **state)
   YARD_WITH_FILE(y, AT_ONCE, 7);
   struct questions q;
 
-  if (yard_submit(y, data_fop(y, GI_FOP_TRUNCATE, 60 * KIB, 0)))
+  if (yard_submit(y, yard_data_fop(y, GI_FOP_TRUNCATE, 60 * KIB, 0)))
     fail_msg("truncate: %s", strerror(y->err));
   yard_down(y, 2);
-  put(y, 0, 50 * KIB, 3);
+  yard_put(y, 0, 50 * KIB, 3);
   yard_up(y, 2);
   watch(y, &q);
   healed(y);
@@ -315,11 +218,7 @@ two_sinks(void **state)
 {
   YARD_WITH_FILE(y, AT_ONCE, 7);
 
-  yard_down(y, 1);
-  yard_down(y, 2);
-  fill(y, 60);
-  yard_up(y, 1);
-  yard_up(y, 2);
+  missed(y, 6, 60);
   healed(y);
   assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
   assert_true(y->gate[1]->count[GI_FOP_COPY_FILE_RANGE] && y->gate[2]->count[GI_FOP_COPY_FILE_RANGE]);
@@ -335,11 +234,7 @@ one_of_two_sinks(void **state)
     YARD_WITH_FILE(y, AT_ONCE, 1u | 1u << near);
     struct questions q;
 
-    yard_down(y, 1);
-    yard_down(y, 2);
-    fill(y, 60);
-    yard_up(y, 1);
-    yard_up(y, 2);
+    missed(y, 6, 60);
     watch(y, &q);
     healed(y);
     assert_int_equal(y->gate[near]->count[GI_FOP_WRITE], 0);
@@ -361,9 +256,7 @@ sent_instead(struct yard *y)
 {
   struct questions q;
 
-  yard_down(y, 2);
-  fill(y, 70);
-  yard_up(y, 2);
+  missed(y, 4, 70);
   watch(y, &q);
   healed(y);
   assert_int_equal(q.n[0] + q.n[1] + q.n[2], 0);
@@ -402,9 +295,7 @@ a_question_that_is_refused(void **state)
   for (unsigned who = 0; who < YARD; who += 2) {
     YARD_WITH_FILE(y, AT_ONCE, 7);
 
-    yard_down(y, 2);
-    fill(y, 70);
-    yard_up(y, 2);
+    missed(y, 4, 70);
     for (unsigned i = who; i < YARD && (i < 2 || who == 2); i++)
       y->gate[i]->fail_err[GI_FOP_GETXATTR] = ENODATA;
     healed(y);
@@ -428,7 +319,7 @@ a_sparse_file_keeps_its_holes(void **state)
   }
   yard_down(y, 2);
   yard_create(y, "f", "");
-  put(y, 3 * MIB, 64 * KIB, 5);
+  yard_put(y, 3 * MIB, 64 * KIB, 5);
   yard_up(y, 2);
   watch(y, &q);
   healed(y);
@@ -450,9 +341,7 @@ a_copy_that_fails(void **state)
   for (size_t i = 0; i < GI_ARRAY_LEN(errs); i++) {
     YARD_WITH_FILE(y, AT_ONCE, 7);
 
-    yard_down(y, 2);
-    fill(y, 70 + (uint32_t)i);
-    yard_up(y, 2);
+    missed(y, 4, 70 + (uint32_t)i);
     y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = errs[i];
     healed(y);
     assert_true(y->gate[2]->count[GI_FOP_COPY_FILE_RANGE] > 0);
@@ -470,9 +359,7 @@ a_copy_that_fails_midway(void **state)
   for (unsigned after = 1; after < 8; after++) {
     YARD_WITH_FILE(y, AT_ONCE "option data-self-heal-window-size 1\n", 7);
 
-    yard_down(y, 2);
-    fill(y, 70 + after);
-    yard_up(y, 2);
+    missed(y, 4, 70 + after);
     y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = ESTALE;
     y->gate[2]->fail_after[GI_FOP_COPY_FILE_RANGE] = after;
     healed(y);
@@ -488,11 +375,7 @@ one_of_two_copies_fails(void **state)
 {
   YARD_WITH_FILE(y, AT_ONCE, 7);
 
-  yard_down(y, 1);
-  yard_down(y, 2);
-  fill(y, 60);
-  yard_up(y, 1);
-  yard_up(y, 2);
+  missed(y, 6, 60);
   y->gate[1]->fail_err[GI_FOP_COPY_FILE_RANGE] = EXDEV;
   healed(y);
   assert_int_equal(y->gate[2]->count[GI_FOP_WRITE], 0);
@@ -506,9 +389,7 @@ neither_way_works(void **state)
 {
   YARD_WITH_FILE(y, AT_ONCE, 7);
 
-  yard_down(y, 2);
-  fill(y, 60);
-  yard_up(y, 2);
+  missed(y, 4, 60);
   y->gate[2]->fail_err[GI_FOP_COPY_FILE_RANGE] = EXDEV;
   y->gate[2]->fail_err[GI_FOP_WRITE] = EIO;
   assert_true(yard_heal(y) > 0);
@@ -536,7 +417,7 @@ write_behind_its_back(struct gi_fop *fop, void *arg)
   b->done = true;
   for (unsigned i = 1; i < YARD; i++) {
     yard_set_mark(b->y, i, "f", 0, (const int32_t[]){1, 0, 0});
-    spoil(b->y, i, 3 * MIB, "written behind");
+    yard_spoil(b->y, i, 3 * MIB, "written behind", 14);
   }
 }
 
@@ -547,9 +428,7 @@ a_source_that_was_blamed_meanwhile(void **state)
   struct behind b = {.y = y};
   struct job job = {.y = y};
 
-  yard_down(y, 2);
-  fill(y, 60);
-  yard_up(y, 2);
+  missed(y, 4, 60);
   count_again(y);
   y->gate[2]->seen = write_behind_its_back;
   y->gate[2]->arg = &b;
@@ -561,7 +440,7 @@ a_source_that_was_blamed_meanwhile(void **state)
   assert_true(yard_mark(y, 0, "f", 2, REP_DATA) > 0);
   for (unsigned i = 0; i < YARD; i++) {
     size_t size;
-    GI_CLEANUP_FREE uint8_t *data = contents(y, i, &size);
+    GI_CLEANUP_FREE uint8_t *data = yard_contents(y, i, &size);
 
     assert_int_equal(memcmp(data + 3 * MIB, "written behind", 14) == 0, i > 0);
   }
@@ -586,13 +465,11 @@ writers_meanwhile(void **state)
     struct gi_fop *fop[40];
     unsigned under_way = GI_ARRAY_LEN(fop);
 
-    yard_down(y, 2);
-    fill(y, 60);
-    yard_up(y, 2);
+    missed(y, 4, 60);
     count_again(y);
     gi_task_start(y->ctx.reactor, heal_task, &job);
     for (uint32_t i = 0; i < GI_ARRAY_LEN(fop); i++) {
-      fop[i] = write_fop(y, (uint64_t)(i * 2654435761u * seed) % (SIZE - 70000), 1 + i * 1777 % 70000, seed + i);
+      fop[i] = yard_write_fop(y, (uint64_t)(i * 2654435761u * seed) % (SIZE - 70000), 1 + i * 1777 % 70000, seed + i);
       fop[i]->caller.pid = 100;
       fop[i]->caller.owner.len = 8;
       gi_fop_submit(fop[i], y->x, answered, &under_way);
@@ -609,32 +486,25 @@ writers_meanwhile(void **state)
     assert_true(y->rep->metrics.heal.bytes_near > 0);
     assert_int_equal(yard_heal(y), 0);
     yard_no_marks(y);
-    same(y);
+    yard_assert_same(y);
     yard_free(y);
   }
 }
 
 /* ---- any history ---- */
 
-static uint32_t
-draw(uint64_t *seed, uint32_t below)
-{
-  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(*seed >> 33) % below;
-}
-
 static void
 random_change(struct yard *y, uint64_t *seed)
 {
   static const enum gi_fop_kind kinds[] = {GI_FOP_TRUNCATE, GI_FOP_ZEROFILL, GI_FOP_FALLOCATE, GI_FOP_FSYNC};
-  uint32_t what = draw(seed, 16);
-  uint64_t offset = draw(seed, SIZE + SIZE / 8), size = 1 + draw(seed, 90000);
+  uint32_t what = yard_draw(seed, 16);
+  uint64_t offset = yard_draw(seed, SIZE + SIZE / 8), size = 1 + yard_draw(seed, 90000);
   struct gi_fop *fop;
 
   if (what < GI_ARRAY_LEN(kinds))
-    fop = data_fop(y, kinds[what], kinds[what] == GI_FOP_TRUNCATE ? SIZE - offset / 16 : offset, size);
+    fop = yard_data_fop(y, kinds[what], kinds[what] == GI_FOP_TRUNCATE ? SIZE - offset / 16 : offset, size);
   else
-    fop = write_fop(y, what == 15 ? SIZE : offset, size, draw(seed, 1u << 30));
+    fop = yard_write_fop(y, what == 15 ? SIZE : offset, size, yard_draw(seed, 1u << 30));
   yard_submit(y, fop); /* may fail: then nothing is promised */
 }
 
@@ -648,22 +518,22 @@ any_history(void **state)
     YARD_WITH_FILE(y, run % 3 ? AT_ONCE : "option post-op-delay-secs 90\noption quorum-type auto\n", 7);
 
     for (int round = 0; round < 4; round++) {
-      unsigned away = draw(&seed, YARD);
+      unsigned away = yard_draw(&seed, YARD);
 
       yard_down(y, away);
-      for (uint32_t n = 1 + draw(&seed, 8); n; n--)
+      for (uint32_t n = 1 + yard_draw(&seed, 8); n; n--)
         random_change(y, &seed);
       yard_up(y, away);
-      if (draw(&seed, 3) == 0)
+      if (yard_draw(&seed, 3) == 0)
         y->rep->regions = 0; /* what was remembered is not asked for */
-      for (uint32_t n = draw(&seed, 3); n; n--)
+      for (uint32_t n = yard_draw(&seed, 3); n; n--)
         random_change(y, &seed);
-      y->gate[away]->fail_err[GI_FOP_COPY_FILE_RANGE] = draw(&seed, 3) ? 0 : EIO;
-      y->gate[away]->fail_after[GI_FOP_COPY_FILE_RANGE] = draw(&seed, 4);
+      y->gate[away]->fail_err[GI_FOP_COPY_FILE_RANGE] = yard_draw(&seed, 3) ? 0 : EIO;
+      y->gate[away]->fail_after[GI_FOP_COPY_FILE_RANGE] = yard_draw(&seed, 4);
       assert_int_equal(yard_heal(y), 0);
       y->gate[away]->fail_err[GI_FOP_COPY_FILE_RANGE] = 0;
       yard_no_marks(y);
-      same(y);
+      yard_assert_same(y);
       y->rep->regions = 7;
     }
     near += y->rep->metrics.heal.bytes_near;

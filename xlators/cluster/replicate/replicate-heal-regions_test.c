@@ -16,121 +16,15 @@
 #define AT_ONCE "option post-op-delay-secs 0\noption quorum-type auto\n" /* sessions end with their operation */
 #define LONG "option post-op-delay-secs 90\noption quorum-type auto\n"
 
-/* ---- operations ---- */
-
-static struct gi_fop *
-data_fop(struct yard *y, enum gi_fop_kind kind, uint64_t offset, uint64_t size)
-{
-  struct gi_gfid gfid = yard_disk_gfid(y, 0, "f");
-  struct gi_inode *inode = gi_inode_get(y->graph, &gfid);
-  struct gi_fop *fop = gi_fop_new(y->graph, kind);
-  struct gi_fd *fd = gi_fd_anonymous(y->graph, inode);
-
-  if (kind == GI_FOP_TRUNCATE)
-    gi_loc_set_inode(&fop->loc, inode);
-  else
-    gi_fop_set_fd(fop, fd);
-  fop->args.offset = offset;
-  fop->args.size = size;
-  gi_fd_unref(&fd);
-  gi_inode_unref(&inode);
-  return fop;
-}
+#define YARD_WITH_FILE(var, options)                                                               \
+  YARD_NEW(var, options);                                                                          \
+  yard_file(var, SIZE)
 
 static void
 change(struct yard *y, enum gi_fop_kind kind, uint64_t offset, uint64_t size)
 {
-  if (yard_submit(y, data_fop(y, kind, offset, size)))
+  if (yard_submit(y, yard_data_fop(y, kind, offset, size)))
     fail_msg("operation %d at %llu: %s", kind, (unsigned long long)offset, strerror(y->err));
-}
-
-static struct gi_fop *
-write_fop(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
-{
-  struct gi_fop *fop = data_fop(y, GI_FOP_WRITE, offset, size);
-  struct gi_buf *buf = gi_buf_new(size);
-
-  for (uint64_t i = 0; i < size; i++)
-    buf->base[i] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16);
-  gi_payload_add(&fop->payload, buf, buf->base, size);
-  gi_buf_unref(&buf);
-  return fop;
-}
-
-static void
-put(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed)
-{
-  if (yard_submit(y, write_fop(y, offset, size, seed)))
-    fail_msg("a write at %llu: %s", (unsigned long long)offset, strerror(y->err));
-}
-
-static struct yard *
-with_file(const char *options)
-{
-  struct yard *y = yard_new(options);
-
-  if (!y)
-    return NULL;
-  yard_create(y, "f", "");
-  for (uint64_t at = 0; at < SIZE; at += MIB)
-    put(y, at, MIB, 1 + (uint32_t)at);
-  return y;
-}
-
-#define YARD_WITH_FILE(var, options)                                                               \
-  struct yard *var = with_file(options);                                                           \
-  if (!var) {                                                                                      \
-    print_message("no directory with trusted attributes here: skipped\n");                         \
-    skip();                                                                                        \
-  }
-
-/* ---- contents ---- */
-
-static uint8_t *
-contents(struct yard *y, unsigned brick, size_t *size)
-{
-  char path[PATH_MAX];
-  uint8_t *data;
-  int fd;
-
-  yard_path(y, path, brick, "f");
-  fd = open(path, O_RDONLY);
-  assert_true(fd >= 0);
-  *size = (size_t)lseek(fd, 0, SEEK_END);
-  data = gi_alloc(*size + 1);
-  assert_int_equal(pread(fd, data, *size, 0), *size);
-  close(fd);
-  return data;
-}
-
-static void
-same(struct yard *y)
-{
-  size_t size, other;
-  GI_CLEANUP_FREE uint8_t *data = contents(y, 0, &size);
-
-  for (unsigned i = 1; i < YARD; i++) {
-    GI_CLEANUP_FREE uint8_t *copy = contents(y, i, &other);
-
-    assert_int_equal(size, other);
-    for (size_t at = 0; at < size; at++)
-      if (data[at] != copy[at])
-        fail_msg("brick %u differs at %zu", i, at);
-  }
-}
-
-/* Behind the brick's back: what a power failure does to bytes that were not synced. */
-static void
-spoil(struct yard *y, unsigned brick, uint64_t offset, size_t size)
-{
-  GI_CLEANUP_FREE uint8_t *junk = gi_zalloc(size);
-  char path[PATH_MAX];
-  int fd;
-
-  yard_path(y, path, brick, "f");
-  fd = open(path, O_WRONLY);
-  assert_int_equal(pwrite(fd, junk, size, (off_t)offset), size);
-  close(fd);
 }
 
 /* Heals; then everything is as it should be. The bytes that were read for it. */
@@ -141,7 +35,7 @@ healed(struct yard *y, bool in_part)
 
   assert_int_equal(yard_heal(y), 0);
   yard_no_marks(y);
-  same(y);
+  yard_assert_same(y);
   assert_int_equal(y->rep->metrics.heal.partial - part, in_part);
   return y->rep->metrics.heal.bytes_read - bytes;
 }
@@ -173,9 +67,9 @@ only_what_was_written(void **state)
   YARD_WITH_FILE(y, AT_ONCE);
 
   yard_down(y, 2);
-  put(y, 12345, 100, 7);
-  put(y, 2 * MIB - 1, 2, 8);
-  put(y, 3 * MIB, 64 * KIB, 9);
+  yard_put(y, 12345, 100, 7);
+  yard_put(y, 2 * MIB - 1, 2, 8);
+  yard_put(y, 3 * MIB, 64 * KIB, 9);
   assert_true(remembered(y, 0) && remembered(y, 1));
   assert_int_equal(yard_mark(y, 0, "f", 2, REP_DATA), 6); /* before each write, and with what it wrote */
   yard_up(y, 2);
@@ -193,13 +87,13 @@ the_end_of_the_file(void **state)
 
   yard_down(y, 2);
   change(y, GI_FOP_TRUNCATE, SIZE - 100 * KIB, 0);
-  put(y, SIZE - 50 * KIB, 10 * KIB, 3);
+  yard_put(y, SIZE - 50 * KIB, 10 * KIB, 3);
   change(y, GI_FOP_ZEROFILL, MIB, 10000);
   change(y, GI_FOP_DISCARD, MIB + 30000, 10000);
   yard_up(y, 2);
   assert_true(healed(y, true) < 150 * KIB);
   yard_down(y, 1);
-  put(y, SIZE + 70 * KIB, 10, 4);
+  yard_put(y, SIZE + 70 * KIB, 10, 4);
   yard_up(y, 1);
   assert_true(healed(y, true) < 200 * KIB);
   yard_free(y);
@@ -211,9 +105,9 @@ two_copies_are_behind(void **state)
   YARD_WITH_FILE(y, "option post-op-delay-secs 0\noption quorum-type none\n");
 
   yard_down(y, 2);
-  put(y, 0, 10, 1);
+  yard_put(y, 0, 10, 1);
   yard_down(y, 1);
-  put(y, 3 * MIB, 10, 1);
+  yard_put(y, 3 * MIB, 10, 1);
   yard_up(y, 2);
   yard_up(y, 1);
   assert_int_equal(healed(y, true), 8 * KIB);
@@ -228,11 +122,11 @@ unsynced_writes_are_told(void **state)
   YARD_WITH_FILE(y, LONG);
 
   change(y, GI_FOP_FSYNC, 0, 0);
-  put(y, MIB, 10, 1);
+  yard_put(y, MIB, 10, 1);
   yard_down(y, 2);
-  put(y, 2 * MIB, 10, 2);
+  yard_put(y, 2 * MIB, 10, 2);
   yard_up(y, 2);
-  spoil(y, 2, MIB, 4 * KIB);
+  yard_spoil(y, 2, MIB, NULL, 4 * KIB);
   assert_int_equal(yard_mark(y, 2, "f", YARD, REP_DATA), 1); /* its session never ended there */
   assert_int_equal(healed(y, true), 8 * KIB);
   yard_free(y);
@@ -245,11 +139,11 @@ synced_writes_are_not_told(void **state)
 
   change(y, GI_FOP_FSYNC, 0, 0);
   for (uint64_t i = 0; i < 20; i++)
-    put(y, i * 100 * KIB, 10, 1);
+    yard_put(y, i * 100 * KIB, 10, 1);
   change(y, GI_FOP_FSYNC, 0, 0);
-  put(y, 3 * MIB, 10, 1);
+  yard_put(y, 3 * MIB, 10, 1);
   yard_down(y, 2);
-  put(y, 3 * MIB + 500 * KIB, 10, 2);
+  yard_put(y, 3 * MIB + 500 * KIB, 10, 2);
   yard_up(y, 2);
   assert_int_equal(healed(y, true), 8 * KIB);
   yard_free(y);
@@ -261,10 +155,10 @@ a_failed_fsync_tells_nothing(void **state)
 {
   YARD_WITH_FILE(y, AT_ONCE);
 
-  put(y, 0, 10, 1);
-  spoil(y, 2, MIB, 4 * KIB);
+  yard_put(y, 0, 10, 1);
+  yard_spoil(y, 2, MIB, NULL, 4 * KIB);
   y->gate[2]->fail_err[GI_FOP_FSYNC] = EIO;
-  put(y, 2 * MIB, 10, 2);
+  yard_put(y, 2 * MIB, 10, 2);
   y->gate[2]->fail_err[GI_FOP_FSYNC] = 0;
   assert_false(remembered(y, 0));
   healed(y, false);
@@ -277,7 +171,7 @@ a_write_that_fails_on_one(void **state)
   YARD_WITH_FILE(y, AT_ONCE);
 
   y->gate[1]->fail_err[GI_FOP_WRITE] = ENOSPC;
-  put(y, MIB, 10, 2);
+  yard_put(y, MIB, 10, 2);
   y->gate[1]->fail_err[GI_FOP_WRITE] = 0;
   assert_int_equal(healed(y, true), 4 * KIB);
   yard_free(y);
@@ -293,12 +187,12 @@ a_blame_without_regions(void **state)
   for (int before = 0; before < 2; before++) {
     yard_down(y, 2);
     if (before)
-      put(y, 10, 10, 7);
+      yard_put(y, 10, 10, 7);
     y->rep->regions = 0; /* a client that knows nothing of them */
-    put(y, MIB, 10, 8 + (uint32_t)before);
+    yard_put(y, MIB, 10, 8 + (uint32_t)before);
     y->rep->regions = 3;
     assert_false(remembered(y, 0));
-    put(y, 2 * MIB, 10, 9 + (uint32_t)before);
+    yard_put(y, 2 * MIB, 10, 9 + (uint32_t)before);
     assert_false(remembered(y, 0));
     yard_up(y, 2);
     healed(y, false);
@@ -312,10 +206,10 @@ a_counter_changed_by_another_brick_process(void **state)
   YARD_WITH_FILE(y, AT_ONCE);
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
+  yard_put(y, 10, 10, 7);
   yard_set_mark(y, 0, "f", 2, (const int32_t[]){3, 0, 0});
   yard_set_mark(y, 1, "f", 2, (const int32_t[]){3, 0, 0});
-  spoil(y, 2, MIB, 10);
+  yard_spoil(y, 2, MIB, NULL, 10);
   yard_up(y, 2);
   healed(y, false);
   yard_free(y);
@@ -328,7 +222,7 @@ a_damaged_log(void **state)
 
   for (int kind = 0; kind < 3; kind++) {
     yard_down(y, 2);
-    put(y, 10, 10, 7 + (uint32_t)kind);
+    yard_put(y, 10, 10, 7 + (uint32_t)kind);
     for (unsigned i = 0; i < 2; i++) {
       char path[PATH_MAX];
       int fd;
@@ -354,8 +248,8 @@ a_stale_copy_with_changes_of_its_own(void **state)
   YARD_WITH_FILE(y, AT_ONCE);
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
-  spoil(y, 2, MIB, 10);
+  yard_put(y, 10, 10, 7);
+  yard_spoil(y, 2, MIB, NULL, 10);
   yard_set_mark(y, 2, "f", YARD, (const int32_t[]){1, 0, 0}); /* somebody began to write to it alone, and died */
   yard_up(y, 2);
   healed(y, false);
@@ -368,8 +262,8 @@ a_dirty_source(void **state)
   YARD_WITH_FILE(y, AT_ONCE);
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
-  spoil(y, 2, MIB, 10);
+  yard_put(y, 10, 10, 7);
+  yard_spoil(y, 2, MIB, NULL, 10);
   yard_set_mark(y, 0, "f", YARD, (const int32_t[]){1, 0, 0});
   yard_up(y, 2);
   healed(y, false);
@@ -383,13 +277,13 @@ a_size_that_nobody_explains(void **state)
   char path[PATH_MAX];
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
+  yard_put(y, 10, 10, 7);
   yard_path(y, path, 2, "f");
   assert_int_equal(truncate(path, SIZE + 5), 0);
   yard_up(y, 2);
   healed(y, false);
   yard_down(y, 2);
-  put(y, 10, 10, 8);
+  yard_put(y, 10, 10, 8);
   assert_int_equal(truncate(path, SIZE - 10 * KIB), 0); /* an append lost */
   yard_up(y, 2);
   assert_int_equal(healed(y, true), 14 * KIB + 2 * KIB);
@@ -402,7 +296,7 @@ without_durability(void **state)
   YARD_WITH_FILE(y, AT_ONCE "option ensure-durability off\n");
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
+  yard_put(y, 10, 10, 7);
   assert_false(remembered(y, 0));
   yard_up(y, 2);
   healed(y, false);
@@ -434,18 +328,18 @@ a_sink_that_fails_again(void **state)
   struct meanwhile m = {.y = y};
 
   yard_down(y, 2);
-  put(y, 10, 10, 7);
-  put(y, MIB, 200 * KIB, 7);
+  yard_put(y, 10, 10, 7);
+  yard_put(y, MIB, 200 * KIB, 7);
   yard_up(y, 2);
   y->gate[2]->seen = fail_once;
   y->gate[2]->arg = &m;
   assert_true(yard_heal(y) > 0);
   assert_true(m.done);
-  put(y, 2 * MIB, 10, 3);
+  yard_put(y, 2 * MIB, 10, 3);
   y->gate[2]->fail_err[GI_FOP_WRITE] = 0;
   assert_int_equal(yard_heal(y), 0);
   yard_no_marks(y);
-  same(y);
+  yard_assert_same(y);
   yard_free(y);
 }
 
@@ -456,35 +350,28 @@ more_ranges_than_a_session_tells(void **state)
 
   yard_down(y, 2);
   for (uint64_t i = 0; i < 600; i++)
-    put(y, (i * 7919 % 1024) * 4 * KIB, 10, (uint32_t)i);
+    yard_put(y, (i * 7919 % 1024) * 4 * KIB, 10, (uint32_t)i);
   yard_up(y, 2);
   assert_int_equal(yard_heal(y), 0);
-  same(y);
+  yard_assert_same(y);
   yard_free(y);
 }
 
 /* ---- any history ---- */
-
-static uint32_t
-draw(uint64_t *seed, uint32_t below)
-{
-  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(*seed >> 33) % below;
-}
 
 static void
 random_change(struct yard *y, uint64_t *seed)
 {
   static const enum gi_fop_kind kinds[] = {GI_FOP_TRUNCATE, GI_FOP_FTRUNCATE, GI_FOP_DISCARD, GI_FOP_ZEROFILL, GI_FOP_FALLOCATE,
                                            GI_FOP_FSYNC};
-  uint32_t what = draw(seed, 24);
-  uint64_t offset = draw(seed, SIZE + SIZE / 8), size = 1 + draw(seed, 20000);
+  uint32_t what = yard_draw(seed, 24);
+  uint64_t offset = yard_draw(seed, SIZE + SIZE / 8), size = 1 + yard_draw(seed, 20000);
   struct gi_fop *fop;
 
   if (what < GI_ARRAY_LEN(kinds)) {
-    fop = data_fop(y, kinds[what], what < 2 ? SIZE - offset / 16 : offset, size);
+    fop = yard_data_fop(y, kinds[what], what < 2 ? SIZE - offset / 16 : offset, size);
   } else {
-    fop = write_fop(y, offset, size, draw(seed, 1u << 30));
+    fop = yard_write_fop(y, offset, size, yard_draw(seed, 1u << 30));
     if (what > 21)
       fop->args.flags = O_APPEND;
   }
@@ -500,31 +387,31 @@ any_history(void **state)
     uint64_t seed = run * 977;
     YARD_WITH_FILE(y, run % 3 ? AT_ONCE : LONG);
 
-    unsigned away = draw(&seed, YARD);
+    unsigned away = yard_draw(&seed, YARD);
 
     for (int round = 0; round < 6; round++) {
-      for (uint32_t n = draw(&seed, 4); n; n--)
+      for (uint32_t n = yard_draw(&seed, 4); n; n--)
         random_change(y, &seed);
-      if (draw(&seed, 4))
+      if (yard_draw(&seed, 4))
         yard_down(y, away);
       else
         y->gate[away]->fail_err[GI_FOP_WRITE] = EIO;
-      for (uint32_t n = 1 + draw(&seed, 8); n; n--)
+      for (uint32_t n = 1 + yard_draw(&seed, 8); n; n--)
         random_change(y, &seed);
       y->gate[away]->fail_err[GI_FOP_WRITE] = 0;
       if (y->gate[away]->shut)
         yard_up(y, away);
-      for (uint32_t n = draw(&seed, 3); n; n--)
+      for (uint32_t n = yard_draw(&seed, 3); n; n--)
         random_change(y, &seed); /* it takes part, and is behind */
-      if (draw(&seed, 3) == 0)
+      if (yard_draw(&seed, 3) == 0)
         continue; /* it goes again before it is healed */
       assert_int_equal(yard_heal(y), 0);
-      same(y);
-      away = draw(&seed, YARD);
+      yard_assert_same(y);
+      away = yard_draw(&seed, YARD);
     }
     assert_int_equal(yard_heal(y), 0);
     yard_no_marks(y);
-    same(y);
+    yard_assert_same(y);
     partial += y->rep->metrics.heal.partial;
     yard_free(y);
   }

@@ -97,4 +97,18 @@ void yard_no_marks(const struct yard *y); /* fails the test if any counter of an
 /* Names in the list of changed names of a directory on a brick. */
 unsigned yard_changes(const struct yard *y, unsigned brick, const char *path);
 
+/* ---- the content of a file "f" (replicate-yard-data.c) ---- */
+
+void yard_file(struct yard *y, uint64_t size); /* creates and fills it */
+/* An operation on it, not yet submitted; truncate by its inode, the rest by a descriptor. */
+struct gi_fop *yard_data_fop(struct yard *y, enum gi_fop_kind kind, uint64_t offset, uint64_t size);
+struct gi_fop *yard_write_fop(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed); /* of what the seed makes */
+void yard_put(struct yard *y, uint64_t offset, uint64_t size, uint32_t seed); /* writes; fails the test if that fails */
+void yard_fill(struct yard *y, uint64_t size, uint32_t seed);                 /* writes all of it, a MiB at a time */
+uint8_t *yard_contents(const struct yard *y, unsigned brick, size_t *size);   /* on the brick; to be freed */
+void yard_assert_same(const struct yard *y);                                  /* on all bricks, whatever its size */
+/* Overwrites it behind the brick's back. `junk` NULL: with zeros, as a power failure does to bytes that were not synced. */
+void yard_spoil(const struct yard *y, unsigned brick, uint64_t offset, const void *junk, size_t size);
+uint32_t yard_draw(uint64_t *seed, uint32_t below); /* the next number at random, the same for the same seed */
+
 #endif

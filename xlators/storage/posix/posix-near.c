@@ -135,7 +135,8 @@ write_chunk(struct posix_op *op, size_t len)
 static void
 begin_to_sync(struct posix_op *op)
 {
-  gi_fs_write_begin(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
+  if (op->done) /* none would be all up to the end */
+    gi_fs_write_begin(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
   if (op->await.bytes)
     gi_fs_write_await(op->p->fs, op->fd, (off_t)op->await.start, (off_t)op->await.bytes);
 }
