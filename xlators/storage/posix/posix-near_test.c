@@ -228,6 +228,7 @@ a_brick_tells_where_it_is(void **state)
 static void
 a_brick_that_does_not_tell(void **state)
 {
+  brick_on_disk = true; /* O_DIRECT */
   PAIR(p, 10, 10);
   BRICK(plain, NULL);
   struct brick *direct = brick_of(VOLUME, "option o-direct on\n");
@@ -243,6 +244,7 @@ a_brick_that_does_not_tell(void **state)
   brick_free(plain);
   brick_free(direct);
   pair_free(&p);
+  brick_on_disk = false;
 }
 
 /* ---- copies ---- */
@@ -413,6 +415,7 @@ descriptors_that_will_not_do(void **state)
 static void
 synchronous_and_direct_descriptors(void **state)
 {
+  brick_on_disk = true;
   PAIR(p, MIB, MIB);
   static const int flags[] = {O_SYNC, O_DSYNC, O_DIRECT};
 
@@ -427,6 +430,7 @@ synchronous_and_direct_descriptors(void **state)
     gi_fd_unref(&fd);
   }
   pair_free(&p);
+  brick_on_disk = false;
 }
 
 static void
@@ -552,6 +556,5 @@ main(void)
     cmocka_unit_test(the_source_lacks_the_file),
   };
 
-  brick_on_disk = true;
   return BRICK_RUN_ENGINES(tests);
 }
