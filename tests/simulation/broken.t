@@ -15,9 +15,9 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|350|--workload register --mishaps disk-faults,brick-crash,partition
 bring back what good copies lack|7|--workload names --mishaps cut
-bring data to the disk before its counters|134|--workload register --mishaps power-loss,cut
+bring data to the disk before its counters|209|--workload register --mishaps power-loss,cut
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|103|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|97|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1

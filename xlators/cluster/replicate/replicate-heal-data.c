@@ -329,14 +329,15 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 {
   struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0);
   uint32_t near = targets & dh->near, far = targets & ~near, failed = 0;
+  unsigned reads = far ? n : 0;
   struct rep_wait wait;
   struct rep_fan fan;
 
   rep_marks_request(dh->h->rep, gi_fop_xdata(ask));
   rep_heal_fan_begin(dh->h, ask, targets, &fan, &wait);
-  for (unsigned i = 0; far && i < n; i++)
+  for (unsigned i = 0; i < reads; i++)
     read_begin(dh, &piece[i]);
-  for (unsigned i = 0; far && i < n; i++)
+  for (unsigned i = 0; i < reads; i++)
     rep_heal_fan_await(dh->h, &piece[i].was_read);
   rep_heal_fan_await(dh->h, &wait);
   rep_foreach(i, fan.failed)
@@ -345,13 +346,12 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
     GI_MARK("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
   } else {
-    if (far)
-      store(dh, piece, n, fan.ok & far);
+    store(dh, piece, reads, fan.ok & far);
     if (fan.ok & near)
       failed = near_copy(dh, piece, n, fan.ok & near);
   }
   rep_fan_clear(&fan);
-  for (unsigned i = 0; far && i < n; i++)
+  for (unsigned i = 0; i < reads; i++)
     rep_fan_clear(&piece[i].read);
   dh->near &= ~failed;
   return failed;
@@ -395,7 +395,6 @@ heal_job(struct block_job *job)
     n = group(job, i);
     heal_group(dh, &job->piece[i], n);
   }
-  gi_window_give(&dh->h->rep->heal_window, job->granted); /* the next may be locked while this one is unlocked */
   rep_heal_unlock(dh->h, &lock);
 }
 
@@ -406,6 +405,7 @@ block_task(void *arg)
   struct data_heal *dh = job->dh;
 
   heal_job(job);
+  gi_window_give(&dh->h->rep->heal_window, job->granted);
   gi_free(job);
   dh->running--;
   gi_task_wake(dh->parent);
@@ -691,12 +691,12 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
   dh->err = open_file(dh);
   if (dh->err)
     return;
-  if (!dh->sparse) /* blocks of zeros stay holes: that is seen by who reads them */
-    dh->near = rep_heal_near(dh->h, dh->source, data_sinks(dh), &dh->where);
   rep_round_begin(dh->h, &round);
   send_truncate(dh, &round);
   finish_round(dh, &round);
   rep_heal_unlock(dh->h, writers);
+  if (may_go_on(dh) && !dh->sparse) /* blocks of zeros stay holes: that is seen by who reads them */
+    dh->near = rep_heal_near(dh->h, dh->source, data_sinks(dh), &dh->where);
   walk(dh);
   if (dh->h->rep->draining && !dh->err)
     dh->err = ENOTCONN;

@@ -138,6 +138,14 @@ test_least_class_beside_others(void **state)
   fake_stack_free(s);
 }
 
+/* One is answered, and the reactor looks who is next. */
+static void
+release_and_turn(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  assert_true(fake_release(s, 0, kind, 0, 0));
+  gi_reactor_turn(s->ctx.reactor, 0);
+}
+
 /* Who waits for the disk has it to itself, but a heal beside somebody who always does goes on with each sync that ends. */
 static void
 test_disk_is_theirs_who_sync(void **state)
@@ -150,25 +158,20 @@ test_disk_is_theirs_who_sync(void **state)
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
   send(s, GI_FOP_FSYNC, &client[0], 0);
   send(s, GI_FOP_FSYNC, &client[0], 1);
-  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
-  gi_reactor_turn(s->ctx.reactor, 0);
+  release_and_turn(s, GI_FOP_WRITE);
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
-  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
-  gi_reactor_turn(s->ctx.reactor, 0);
+  release_and_turn(s, GI_FOP_FSYNC);
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
   send_as_healer(s, GI_FOP_COPY_FILE_RANGE);
-  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
-  gi_reactor_turn(s->ctx.reactor, 0);
+  release_and_turn(s, GI_FOP_WRITE);
   assert_int_equal(fake_count(s, 0, GI_FOP_COPY_FILE_RANGE), 0);
-  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
-  gi_reactor_turn(s->ctx.reactor, 0);
+  release_and_turn(s, GI_FOP_FSYNC);
   assert_int_equal(fake_count(s, 0, GI_FOP_COPY_FILE_RANGE), 1);
   /* A heal's own sync keeps nobody out. */
   while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
     ;
   send_as_healer(s, GI_FOP_FSYNC);
-  assert_true(fake_release(s, 0, GI_FOP_FSYNC, 0, 0));
-  gi_reactor_turn(s->ctx.reactor, 0);
+  release_and_turn(s, GI_FOP_FSYNC);
   send_as_healer(s, GI_FOP_WRITE);
   assert_int_equal(fake_held(s, 0), 1);
   while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
