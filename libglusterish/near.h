@@ -10,8 +10,10 @@
  * behind its back. A COPY_FILE_RANGE of an open file onto itself, at one offset,
  * from a healer (GI_PID_HEAL), with that text under GI_NEAR_KEY in xdata, copies
  * the range from the file of the same gfid in that brick. The reply tells how
- * many bytes the source had there, without attributes. Whoever asks holds locks
- * on the range on both bricks. Any error means: copy it through the network.
+ * many bytes it copied, without attributes: all, or fewer if the brick gave way
+ * to others or the source ends there; none is the end of the source. Whoever
+ * asks holds locks on the range on both bricks. Any error means: copy it
+ * through the network.
  */
 #ifndef GI_NEAR_H
 #define GI_NEAR_H

@@ -19,6 +19,7 @@
 #define BUCKETS 1024                 /* xids count up, so a power of two spreads them evenly */
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next call */
 #define BACKOFF_JITTER 4             /* the delay varies by 1/4 to either side */
+#define SOON (20 * GI_NSEC_PER_MSEC)
 
 struct call {
   struct gi_list link;
@@ -607,20 +608,33 @@ gi_rpc_client_disconnect(struct gi_rpc_client *c, const char *why)
     gi_conn_close(c->conn, ENOTCONN, why);
 }
 
+/* Somewhere between: so that many clients do not come back in one instant. */
+static void
+retry_between(struct gi_rpc_client *c, uint64_t from, uint64_t to, void (*fn)(struct gi_rpc_client *c, void *arg))
+{
+  uint32_t chance;
+  GI_CHECK(c, CLIENT_MAGIC);
+  gi_random(c->r, &chance, sizeof(chance));
+  c->retry_fn = fn;
+  gi_timer_set(&c->retry, from + (to - from) / 1000 * (chance % 1000));
+}
+
 void
 gi_rpc_client_retry_later(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg))
 {
-  uint32_t chance;
   uint64_t min = c->cfg.reconnect_min_ms ? c->cfg.reconnect_min_ms : 1;
   uint64_t max = c->cfg.reconnect_max_ms > min ? c->cfg.reconnect_max_ms : min;
-  GI_CHECK(c, CLIENT_MAGIC);
   uint64_t ms = c->backoff_ms < min ? min : c->backoff_ms > max ? max : c->backoff_ms;
+  uint64_t delay = ms * GI_NSEC_PER_MSEC, spread = delay / BACKOFF_JITTER;
   c->backoff_ms = ms * 2;
-  gi_random(c->r, &chance, sizeof(chance));
-  uint64_t spread = ms * GI_NSEC_PER_MSEC / BACKOFF_JITTER; /* so that many clients do not come back in one instant */
-  uint64_t delay = ms * GI_NSEC_PER_MSEC - spread + 2 * spread / 1000 * (chance % 1000);
-  c->retry_fn = fn;
-  gi_timer_set(&c->retry, delay);
+  retry_between(c, delay - spread, delay + spread, fn);
+}
+
+void
+gi_rpc_client_retry_soon(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg))
+{
+  gi_rpc_client_reset_backoff(c);
+  retry_between(c, 0, SOON, fn);
 }
 
 void

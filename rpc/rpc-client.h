@@ -59,6 +59,8 @@ void gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port);
 /* Calls fn after the current backoff delay: the owner then decides where to connect (portmap first). Connecting by hand before
  * that cancels it. */
 void gi_rpc_client_retry_later(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg));
+/* The same within 20 ms, and the backoff begins anew: whoever calls has heard that it may work now, and others hear it at once. */
+void gi_rpc_client_retry_soon(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg));
 void gi_rpc_client_reset_backoff(struct gi_rpc_client *c); /* after a successful handshake */
 void gi_rpc_client_disconnect(struct gi_rpc_client *c, const char *why);
 /* Sends a ping now unless one is under way; only while connected. */

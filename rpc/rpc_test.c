@@ -536,6 +536,29 @@ test_reconnect(void **state)
   bench_free(b);
 }
 
+/* Whoever has news does not wait as long as the configuration says, and those who fail then wait the shortest time again. */
+static void
+test_reconnect_soon(void **state)
+{
+  static const struct gi_rpc_client_config patient = {.name = "c", .reconnect_min_ms = 60000, .reconnect_max_ms = 60000};
+  struct gi_rpc_client_config hasty = {.name = "c", .reconnect_min_ms = 1, .reconnect_max_ms = 60000};
+  struct bench *b = bench_new(&patient);
+  gi_rpc_server_free(&b->server);
+  until(b, &b->downs, 1);
+  gi_rpc_client_retry_later(b->client, reconnect);
+  gi_rpc_client_retry_soon(b->client, reconnect);
+  until(b, &b->downs, 2);
+  assert_int_equal(b->retries, 1);
+  gi_rpc_client_set_config(b->client, &hasty);
+  gi_rpc_client_retry_later(b->client, reconnect); /* 1 ms, not 60 s */
+  until(b, &b->downs, 3);
+  start_server(b);
+  gi_rpc_client_set_config(b->client, &patient);
+  gi_rpc_client_retry_soon(b->client, reconnect);
+  until(b, &b->ups, 2);
+  bench_free(b);
+}
+
 static void
 test_replacing_connection(void **state)
 {
@@ -890,6 +913,7 @@ main(void)
       cmocka_unit_test(test_callback),
       cmocka_unit_test(test_not_connected),
       cmocka_unit_test(test_reconnect),
+      cmocka_unit_test(test_reconnect_soon),
       cmocka_unit_test(test_replacing_connection),
       cmocka_unit_test(test_connect_refused),
       cmocka_unit_test(test_call_timeout),

@@ -145,6 +145,34 @@ test_atomic_write(void **state)
   gd_kvs_free(&kvs);
 }
 
+/* What is there already is not written again; what only looks like it is. */
+static void
+test_same_text_is_left_alone(void **state)
+{
+  struct place *p = *state;
+  GI_CLEANUP_FREE char *path = in(p, "file"), *tmp = in(p, "file.tmp"), *other = in(p, "other");
+  struct stat st;
+  struct gi_error err = { 0 };
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(mkdir(tmp, 0700), 0); /* a write would fail */
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=2\n", 4, &err), -1);
+  assert_int_equal(gd_write_file(path, "k=1\nk=2\n", 8, &err), -1);
+  assert_int_equal(gd_write_file(path, "", 0, &err), -1);
+  assert_int_equal(rmdir(tmp), 0);
+  assert_int_equal(chmod(path, 0644), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0600);
+  assert_int_equal(rename(path, other), 0);
+  assert_int_equal(symlink(other, path), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(lstat(path, &st), 0);
+  assert_true(S_ISREG(st.st_mode));
+  assert_int_equal(gd_write_file(path, "", 0, &err), 0);
+  assert_int_equal(gd_write_file(path, "", 0, &err), 0);
+}
+
 static void
 expect_bad(struct place *p, const char *text, size_t len)
 {
@@ -301,6 +329,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_atomic_write, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_same_text_is_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(test_damaged_lines, setup, teardown),
     cmocka_unit_test_setup_teardown(test_volume_round_trip, setup, teardown),
     cmocka_unit_test_setup_teardown(test_every_cut, setup, teardown),

@@ -28,9 +28,10 @@
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32      /* each has a task */
 #define COST_MIN (16u << 10)   /* of the window: a small block costs the bricks more than its bytes */
-#define NEAR_BLOCK (512u << 10) /* what sinks copy by themselves: as long as an application's sync may wait for it,… */
-#define NEAR_LOCKED (2u << 20)  /* …so much under one lock, for what costs most then are the messages,… */
-#define NEAR_SHARE 16           /* …and it takes this part of the window */
+#define NEAR_LOCKED (2u << 20) /* what sinks copy by themselves: so much in one request, for what costs most then are the messages,… */
+#define NEAR_COMPARED (512u << 10) /* …and of what they may have so much… */
+#define NEAR_SHARE 32          /* …for this part of the window;… */
+#define NEAR_AT_ONCE 2         /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
 #define PIECES 8               /* most under one lock, */
 #define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
 #define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
@@ -207,49 +208,53 @@ clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zero
 
 /* ---- a sink that shares the source's machine copies by itself ---- */
 
-struct near_result {
-  uint32_t failed;
-  uint64_t bytes[REP_MAX];
-};
-
 static void
-near_begin(struct data_heal *dh, struct piece *p, uint32_t targets)
+near_begin(struct data_heal *dh, struct piece *p, uint64_t done, uint32_t targets)
 {
-  struct gi_fop *fop = fd_fop(dh, GI_FOP_COPY_FILE_RANGE, p->offset, p->len);
+  struct gi_fop *fop = fd_fop(dh, GI_FOP_COPY_FILE_RANGE, p->offset + done, p->len - done);
 
   assert_not_good(dh, targets);
   fop->fd2 = gi_fd_ref(dh->fd);
   gi_loc_set_inode(&fop->loc2, dh->h->inode);
-  fop->args.offset2 = p->offset;
+  fop->args.offset2 = fop->args.offset;
   gi_dict_set_str(gi_fop_xdata(fop), GI_NEAR_KEY, dh->where);
   rep_heal_fan_begin(dh->h, fop, targets, &p->write, &p->written);
 }
 
-static void
-near_end(struct data_heal *dh, struct piece *p, struct near_result *res)
+/* Returns how much each of those that could has copied; the others join `failed`. */
+static uint64_t
+near_end(struct data_heal *dh, struct piece *p, uint32_t *failed)
 {
+  uint64_t least = p->len, bytes;
+
   rep_heal_fan_await(dh->h, &p->written);
-  res->failed |= p->write.failed;
+  *failed |= p->write.failed;
   rep_foreach(i, p->write.ok)
-    res->bytes[i] += (uint64_t)p->write.reply[i]->rsp.ret; /* fewer than asked for: a writer cut the file, on all copies */
+    if ((bytes = (uint64_t)p->write.reply[i]->rsp.ret) < least)
+      least = bytes;
+  bytes = least * (unsigned)__builtin_popcount(p->write.ok);
+  dh->h->bytes_written += bytes;
+  dh->h->bytes_near += bytes;
   rep_fan_clear(&p->write);
+  return least;
 }
 
-/* Returns those that could not, for whatever reason. */
+/* A brick may copy less than it was asked for, and nothing only where a writer has cut the file, on all copies. Returns those that could
+ * not, for whatever reason. */
 static uint32_t
 near_copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 {
-  struct near_result res = {0};
+  uint32_t failed = 0;
 
   for (unsigned i = 0; i < n; i++)
-    near_begin(dh, &piece[i], targets);
-  for (unsigned j = 0; j < n; j++)
-    near_end(dh, &piece[j], &res);
-  rep_foreach(k, targets & ~res.failed) {
-    dh->h->bytes_written += res.bytes[k];
-    dh->h->bytes_near += res.bytes[k];
+    near_begin(dh, &piece[i], 0, targets);
+  for (unsigned j = 0; j < n; j++) {
+    uint64_t done = 0, step;
+
+    while ((step = near_end(dh, &piece[j], &failed)) && (done += step) < piece[j].len && (targets & ~failed))
+      near_begin(dh, &piece[j], done, targets & ~failed);
   }
-  return res.failed;
+  return failed;
 }
 
 /* ---- the others are sent it ---- */
@@ -459,7 +464,7 @@ start_job(struct data_heal *dh)
 
   dh->next = NULL;
   job->granted = grant(job);
-  while (dh->running >= BLOCKS_AT_ONCE)
+  while (dh->running >= (all_near(dh) ? NEAR_AT_ONCE : BLOCKS_AT_ONCE))
     gi_task_wait(dh->h->r);
   gi_window_take(&dh->h->rep->heal_window, dh->h->r, job->granted);
   dh->running++;
@@ -490,12 +495,12 @@ add_piece(struct data_heal *dh, uint64_t offset, uint64_t len)
 
 /* A narrow window is used in more and smaller pieces: what is in work at a brick is what an application may have to wait for. */
 static uint64_t
-next_step(const struct data_heal *dh)
+next_step(const struct data_heal *dh, uint64_t at)
 {
   uint64_t quarter = dh->h->rep->heal_window.size / 4 / REP_HEAL_BLOCK * REP_HEAL_BLOCK;
 
   if (all_near(dh))
-    return NEAR_BLOCK;
+    return dh->full || !with_old_data(dh, dh->near, at) ? NEAR_LOCKED : NEAR_COMPARED;
   return quarter < REP_HEAL_BLOCK ? REP_HEAL_BLOCK : quarter < dh->block ? quarter : dh->block;
 }
 
@@ -508,7 +513,7 @@ walk_range(struct data_heal *dh, uint64_t start, uint64_t end)
   uint64_t step;
 
   for (uint64_t at = start - start % grain; at < end && may_go_on(dh); at += step) {
-    step = next_step(dh);
+    step = next_step(dh, at);
     if (seek && dh->seek && at >= known) {
       uint64_t data = next_data(dh, at);
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define KIB (1u << 10)
 #define MIB (1u << 20)
@@ -247,6 +248,65 @@ one_of_two_sinks(void **state)
     assert_int_equal(y->rep->metrics.heal.bytes_written, 2 * SIZE);
     yard_free(y);
   }
+}
+
+/* ---- copies that are not all that was asked for ---- */
+
+static void
+copy_less(struct gi_fop *fop, void *arg)
+{
+  const uint64_t *most = arg;
+
+  if (fop->kind == GI_FOP_COPY_FILE_RANGE && fop->args.size > *most)
+    fop->args.size = *most;
+}
+
+static void
+bricks_that_give_way(void **state)
+{
+  uint64_t most[] = {0, 300 * KIB, 77777};
+
+  for (uint32_t away = 2; away <= 6; away += 2) {
+    YARD_WITH_FILE(y, AT_ONCE, 7);
+
+    missed(y, away, 80 + away);
+    rep_foreach(i, away) {
+      y->gate[i]->seen = copy_less;
+      y->gate[i]->arg = &most[i];
+    }
+    healed(y);
+    assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+    assert_in_range(counted(y, GI_FOP_COPY_FILE_RANGE), SIZE / most[1], 2 * (SIZE / most[2] + 4));
+    assert_int_equal(y->rep->metrics.heal.bytes_near, (unsigned)__builtin_popcount(away) * SIZE);
+    yard_free(y);
+  }
+}
+
+static void
+cut_at_the_first(struct gi_fop *fop, void *arg)
+{
+  struct yard *y = arg;
+  char path[PATH_MAX];
+
+  for (unsigned i = 0; i < YARD && fop->kind == GI_FOP_COPY_FILE_RANGE; i++) {
+    yard_path(y, path, i, "f");
+    assert_int_equal(truncate(path, MIB + 12345), 0);
+  }
+}
+
+/* By a writer, on all copies. */
+static void
+a_source_that_is_cut_meanwhile(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  missed(y, 4, 60);
+  y->gate[2]->seen = cut_at_the_first;
+  y->gate[2]->arg = y;
+  healed(y);
+  assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, MIB + 12345);
+  yard_free(y);
 }
 
 /* ---- who does not ---- */
@@ -553,6 +613,8 @@ main(void)
       cmocka_unit_test(a_small_file_is_sent),
       cmocka_unit_test(two_sinks),
       cmocka_unit_test(one_of_two_sinks),
+      cmocka_unit_test(bricks_that_give_way),
+      cmocka_unit_test(a_source_that_is_cut_meanwhile),
       cmocka_unit_test(neither_source_nor_sink_can),
       cmocka_unit_test(a_brick_that_cannot_any_more),
       cmocka_unit_test(a_question_that_is_refused),

@@ -102,15 +102,13 @@ cl_lost(struct client *c, const char *why)
   gi_rpc_client_retry_later(c->mgmt, cl_retry);
 }
 
-/* Delays begin anew with the shortest one, and not with none: many hear this at once. An attempt under way may still fail. */
 void
 cl_hurry(struct client *c)
 {
-  if (c->state == CL_IDLE || c->state == CL_READY)
-    return;
-  gi_rpc_client_reset_backoff(c->mgmt);
   if (c->state == CL_WAIT)
-    gi_rpc_client_retry_later(c->mgmt, cl_retry);
+    gi_rpc_client_retry_soon(c->mgmt, cl_retry);
+  else if (c->state != CL_IDLE && c->state != CL_READY)
+    gi_rpc_client_reset_backoff(c->mgmt); /* the attempt under way may still fail */
 }
 
 void

@@ -113,10 +113,17 @@ posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
 
 /* ---- sharing on one inode ---- */
 
+static void
+count_sync(struct posix_op *op, int by)
+{
+  if (op->fop->caller.pid != GI_PID_HEAL)
+    atomic_fetch_add_explicit(&op->p->syncs, by, memory_order_relaxed);
+}
+
 static bool
 batched(struct posix_op *op)
 {
-  return op->fop->kind == GI_FOP_FSYNC && op->p->cfg.batch_mode != BATCH_NONE && gi_dict_get(op->fop->xdata, "batch-fsync");
+  return op->p->cfg.batch_mode != BATCH_NONE && gi_dict_get(op->fop->xdata, "batch-fsync");
 }
 
 bool
@@ -126,14 +133,15 @@ posix_fsync_join(struct posix_op *op)
   struct posix_inode *pi = posix_inode_of(p, op->fop->fd->inode);
 
   op->datasync = !posix_settling(op, pi) && op->fop->args.datasync != 0;
+  if (op->fop->kind != GI_FOP_FSYNC)
+    return false;
+  count_sync(op, 1);
   if (batched(op)) {
     gi_list_add_tail(&p->batch, &op->wait);
     if (!p->batch_timer.armed && !p->batching)
       gi_timer_set(&p->batch_timer, (uint64_t)((struct posix_options *)p->x->options)->batch_delay * 1000);
     return true;
   }
-  if (op->fop->kind != GI_FOP_FSYNC)
-    return false;
   if (pi->fsync) {
     gi_list_add_tail(&pi->fsyncs, &op->wait);
     p->metrics.fsync_joined++;
@@ -186,6 +194,7 @@ posix_finish_fsync(struct posix_op *op)
   struct gi_inode *inode = gi_inode_ref(op->fop->fd->inode);
   struct posix_inode *pi = posix_inode_of(p, inode);
 
+  count_sync(op, -1);
   if (op->fop->rsp.ret >= 0 && !op->datasync)
     posix_settled(op, pi);
   posix_lost_account(op, pi);

@@ -9,7 +9,8 @@
 #include "libglusterish/near.h"
 #include "libglusterish/rare.h"
 
-#define CHUNK (256u << 10)
+#define CHUNK (256u << 10) /* read and written at once */
+#define RANGE (512u << 10) /* goes to the disk at once: what an application's sync may find before it */
 
 int
 posix_near_where(const struct posix_op *op, char *where, size_t size)
@@ -54,8 +55,7 @@ prepare(struct posix_op *op)
     posix_collect(op, pf, op->want);
     return 0;
   }
-  op->await = pf->begun;
-  pf->begun = (struct posix_pieces){a->offset, a->offset + a->size, a->size};
+  op->begun = pf->begun;
   return 0;
 }
 
@@ -131,29 +131,68 @@ write_chunk(struct posix_op *op, size_t len)
 }
 
 /* Copying takes so little time that nothing but the disk would hold it up, and applications' syncs would wait behind what is queued
- * there: so while one range is copied the one before is on its way, and no more. */
+ * there: so while one range is copied the one before is on its way, and no more. Nobody waits at the end: until the next request
+ * comes the disk is done with most of it. */
 static void
-begin_to_sync(struct posix_op *op)
+begin_to_sync(struct posix_op *op, uint64_t from)
 {
-  if (op->done) /* none would be all up to the end */
-    gi_fs_write_begin(op->p->fs, op->fd, (off_t)op->fop->args.offset, (off_t)op->done);
-  if (op->await.bytes)
-    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->await.start, (off_t)op->await.bytes);
+  uint64_t at = op->fop->args.offset;
+  struct posix_pieces range = {at + from, at + op->done, op->done - from};
+  bool last = from && op->done == op->want;
+
+  if (!range.bytes)
+    return; /* none would be all up to the end */
+  gi_fs_write_begin(op->p->fs, op->fd, (off_t)range.start, (off_t)range.bytes);
+  if (last) {
+    op->begun.end = range.end;
+    op->begun.bytes += range.bytes;
+    return;
+  }
+  if (op->begun.bytes)
+    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->begun.start, (off_t)op->begun.bytes);
+  op->begun = range;
 }
 
+/* Up to `end` of what was asked for. */
 static int
-copy_from(struct posix_op *op, int source)
+copy_range(struct posix_op *op, int source, uint64_t end)
 {
   int err = 0;
 
-  while (!err && op->done < op->want) {
-    size_t left = op->want - op->done;
+  while (!err && op->done < end) {
+    size_t left = end - op->done;
     ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, left < CHUNK ? left : CHUNK, (off_t)(op->fop->args.offset + op->done));
 
     if (n <= 0)
       return n < 0 ? errno : 0;
     err = write_chunk(op, (size_t)n);
   }
+  return err;
+}
+
+/* An application waits for the disk: whoever asked for the copy asks for the rest later. */
+static bool
+give_way(struct posix_op *op)
+{
+  if (!atomic_load_explicit(&op->p->syncs, memory_order_relaxed))
+    return false;
+  GI_MARK("posix: a copy for a heal gave way to an fsync");
+  return true;
+}
+
+static int
+copy_from(struct posix_op *op, int source)
+{
+  uint64_t from, end;
+  int err;
+
+  do {
+    from = op->done;
+    end = op->want - from < RANGE ? op->want : from + RANGE;
+    err = copy_range(op, source, end);
+    if (op->want > POSIX_PIECE)
+      begin_to_sync(op, from);
+  } while (!err && op->done == end && end < op->want && !give_way(op));
   return err;
 }
 
@@ -172,16 +211,17 @@ run(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   GI_MARK("posix: copied from a brick on the same machine");
-  if (op->want > POSIX_PIECE)
-    begin_to_sync(op);
-  else
-    posix_write_out(op);
+  posix_write_out(op);
   return posix_ok(op, (int64_t)op->done);
 }
 
 static void
 finish(struct posix_op *op)
 {
+  struct posix_fd *pf = gi_fd_private(op->fop->fd, op->x);
+
+  if (op->begun.bytes)
+    pf->begun = op->begun;
   op->p->metrics.near_bytes += op->fop->rsp.ret > 0 ? (uint64_t)op->fop->rsp.ret : 0;
 }
 

@@ -311,6 +311,58 @@ several_at_once(void **state)
   pair_free(&p);
 }
 
+static struct gi_fop *
+fsync_of(struct pair *p, int32_t pid)
+{
+  struct gi_fop *f = brick_fop(p->sink, GI_FOP_FSYNC);
+
+  f->caller.pid = pid;
+  set_fd(f, p->to);
+  return f;
+}
+
+/* What an application waits for is not held up by more than one range, and whoever asked hears how far it got. */
+static void
+an_fsync_goes_first(void **state)
+{
+  PAIR(p, 4 * MIB, 4 * MIB);
+  struct posix *sink = p.sink->s->x->private;
+  struct gi_fop *f[3];
+
+  sink->syncs++;
+  assert_int_equal(copy(&p, MIB, 2 * MIB), 512 * KIB);
+  assert_has_only(&p, MIB, MIB + 512 * KIB);
+  assert_int_equal(copy(&p, MIB + 512 * KIB, 512 * KIB), 512 * KIB);
+  sink->syncs--;
+  assert_int_equal(copy(&p, 2 * MIB, 2 * MIB), 2 * MIB);
+  assert_has_only(&p, MIB, 4 * MIB);
+  for (size_t i = 0; i < GI_ARRAY_LEN(f); i++)
+    brick_submit(p.sink, f[i] = fsync_of(&p, i ? 100 : GI_PID_HEAL));
+  for (size_t i = 0; i < GI_ARRAY_LEN(f); i++) {
+    brick_wait(p.sink, f[i]);
+    assert_int_equal(f[i]->rsp.ret, 0);
+  }
+  assert_int_equal(sink->syncs, 0);
+  pair_free(&p);
+}
+
+static void
+who_counts_as_an_application(void **state)
+{
+  PAIR(p, 10, 10);
+  struct posix *sink = p.sink->s->x->private;
+  struct gi_fop *heal = fsync_of(&p, GI_PID_HEAL), *own = fsync_of(&p, 100);
+
+  brick_submit(p.sink, heal);
+  assert_int_equal(sink->syncs, 0);
+  brick_submit(p.sink, own);
+  assert_int_equal(sink->syncs, !own->answered);
+  brick_wait(p.sink, heal);
+  brick_wait(p.sink, own);
+  assert_int_equal(sink->syncs, 0);
+  pair_free(&p);
+}
+
 /* A heal sets times at its end; until then the copy must not look newer. */
 static void
 times_stay(void **state)
@@ -544,6 +596,8 @@ main(void)
     cmocka_unit_test(the_source_ends_before),
     cmocka_unit_test(the_sink_gets_longer),
     cmocka_unit_test(several_at_once),
+    cmocka_unit_test(an_fsync_goes_first),
+    cmocka_unit_test(who_counts_as_an_application),
     cmocka_unit_test(times_stay),
     cmocka_unit_test(a_source_that_goes),
     cmocka_unit_test(only_healers),

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,7 +114,7 @@ struct posix_fd { /* fd_bytes */
   bool direct;
   int fd;
   int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
-  struct posix_pieces begun;  /* by heals: the disk was told to begin with it last */
+  struct posix_pieces begun;  /* by a heal's copy: the disk was told to begin with it, and nobody has waited */
   struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
 };
 
@@ -173,7 +174,7 @@ struct posix_op { /* fop_bytes */
   uint64_t done;   /* bytes written or read so far */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
-  struct posix_pieces await;     /* a heal's copy: what must be on the disk before more is under way; none if there are no bytes */
+  struct posix_pieces begun;     /* a heal's copy: the disk was told to begin with it, and nobody has waited; none if there are no bytes */
   struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
@@ -235,6 +236,7 @@ struct posix {
   struct gi_list batch;      /* struct posix_op.wait: batch-fsync */
   struct gi_timer batch_timer;
   bool batching;             /* a batch is on a worker */
+  atomic_int syncs;          /* fsyncs of applications under way: who copies for a heal gives way to them */
 
   bool disk_full;
   struct gi_timer reserve_timer;
