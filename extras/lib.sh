@@ -30,17 +30,19 @@ install_packages() {
     die "apt-get install failed"
 }
 
-# build_tree DIR [configure options]: configures once and brings the build up to date; of `targets`, if that is set, not of all.
+# build_tree DIR [configure options]: configures once and brings the build up to date; of `targets`, if that is set, not of all. A build of
+# another source tree, which may be gone, is begun anew: what it made depends on that tree's files.
 build_tree() {
   local dir=$1
   shift
   [ -x "$top/configure" ] && [ "$top/configure" -nt "$top/configure.ac" ] || (cd "$top" && ./autogen.sh >/dev/null 2>&1) ||
     die "autogen.sh failed"
+  [ ! -f "$dir/.configured-with" ] || [ "$(head -n 1 "$dir/.configured-with")" = "$top" ] || rm -rf --one-file-system "$dir"
   mkdir -p "$dir"
   (
     cd "$dir" || exit 1
-    [ -f Makefile ] && [ "$(cat .configured-with 2>/dev/null)" = "$*" ] || {
-      "$top/configure" -q "$@" && printf '%s' "$*" >.configured-with
+    [ -f Makefile ] && [ "$(cat .configured-with 2>/dev/null)" = "$top"$'\n'"$*" ] || {
+      "$top/configure" -q "$@" && printf '%s\n%s' "$top" "$*" >.configured-with
     } || exit 1
     # shellcheck disable=SC2086
     make -s -j"$(nproc)" ${targets:-} >make.log 2>&1 || { tail -n 30 make.log >&2; exit 1; }
