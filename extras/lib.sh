@@ -41,8 +41,8 @@ build_tree() {
   mkdir -p "$dir"
   (
     cd "$dir" || exit 1
-    [ -f Makefile ] && [ "$(cat .configured-with 2>/dev/null)" = "$top"$'\n'"$*" ] || {
-      "$top/configure" -q "$@" && printf '%s\n%s' "$top" "$*" >.configured-with
+    [ -f Makefile ] && [ "$(cat .configured-with 2>/dev/null)" = "$top"$'\n'"with $*" ] || {
+      "$top/configure" -q "$@" && printf '%s\nwith %s' "$top" "$*" >.configured-with
     } || exit 1
     # shellcheck disable=SC2086
     make -s -j"$(nproc)" ${targets:-} >make.log 2>&1 || { tail -n 30 make.log >&2; exit 1; }
