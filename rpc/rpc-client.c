@@ -19,7 +19,7 @@
 #define BUCKETS 1024                 /* xids count up, so a power of two spreads them evenly */
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next call */
 #define BACKOFF_JITTER 4             /* the delay varies by 1/4 to either side */
-#define SOON (20 * GI_NSEC_PER_MSEC)
+#define SOON (20 * GI_NSEC_PER_MSEC) /* whoever heard that it may work now tries within this */
 
 struct call {
   struct gi_list link;

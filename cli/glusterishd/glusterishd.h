@@ -150,7 +150,8 @@ bool gd_volume_bool(const struct gd_volume *v, const char *key, bool def);
 
 /* ---- store.c ---- */
 
-/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600; leaves it alone if it is that already. */
+/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600. A file that is
+ * that already is left alone, but for the fsync of its directory. */
 int gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err);
 
 struct gd_kvs { /* lines of a file, in order */

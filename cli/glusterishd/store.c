@@ -49,45 +49,6 @@ write_all(int fd, const char *text, size_t len)
   return fsync(fd);
 }
 
-/* A regular file with just this text. */
-static bool
-has_text(const char *path, const char *text, size_t len)
-{
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  struct stat st;
-  if (fd < 0)
-    return false;
-  bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0600 && st.st_size == (off_t)len;
-  if (same && len > 0) {
-    GI_CLEANUP_FREE char *had = gi_alloc(len);
-    same = read(fd, had, len) == (ssize_t)len && memcmp(had, text, len) == 0;
-  }
-  close(fd);
-  return same;
-}
-
-/* A volume that starts writes what it wrote before, a dozen files. Syncing them would hold up applications on the same disk. */
-int
-gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err)
-{
-  if (has_text(path, text, len))
-    return 0;
-  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s.tmp", path);
-  int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0)
-    return gi_error_set(err, errno, "cannot create %s: %s", tmp, strerror(errno));
-  int code = write_all(fd, text, len) ? errno : 0;
-  if (close(fd) && !code)
-    code = errno;
-  if (!code && rename(tmp, path))
-    code = errno;
-  if (code) {
-    unlink(tmp);
-    return gi_error_set(err, code, "cannot write %s: %s", path, strerror(code));
-  }
-  return sync_dir_of(path, err);
-}
-
 static char *
 read_file(const char *path, size_t *len, struct gi_error *err)
 {
@@ -111,6 +72,42 @@ read_file(const char *path, size_t *len, struct gi_error *err)
   text[got] = '\0';
   *len = got;
   return text;
+}
+
+/* A regular file with just this text. */
+static bool
+has_text(const char *path, const char *text, size_t len)
+{
+  struct gi_error none = { 0 };
+  struct stat st;
+  size_t n;
+  if (lstat(path, &st) || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 0600 || st.st_size != (off_t)len)
+    return false;
+  GI_CLEANUP_FREE char *had = read_file(path, &n, &none);
+  return had && n == len && memcmp(had, text, len) == 0;
+}
+
+/* A volume that starts writes what it wrote before, a dozen files. Syncing them would hold up applications on the same disk; that the
+ * name is on the disk is not known, if we failed or were killed before. */
+int
+gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err)
+{
+  if (has_text(path, text, len))
+    return sync_dir_of(path, err);
+  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s.tmp", path);
+  int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0)
+    return gi_error_set(err, errno, "cannot create %s: %s", tmp, strerror(errno));
+  int code = write_all(fd, text, len) ? errno : 0;
+  if (close(fd) && !code)
+    code = errno;
+  if (!code && rename(tmp, path))
+    code = errno;
+  if (code) {
+    unlink(tmp);
+    return gi_error_set(err, code, "cannot write %s: %s", path, strerror(code));
+  }
+  return sync_dir_of(path, err);
 }
 
 static int
