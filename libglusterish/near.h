@@ -9,16 +9,30 @@
  * where it is (gi_fs_where), or with ENODATA if what it has in memory must not be read
  * behind its back. A COPY_FILE_RANGE of an open file onto itself, at one offset,
  * from a healer (GI_PID_HEAL), with that text under GI_NEAR_KEY in xdata, copies
- * the range from the file of the same gfid in that brick. The reply tells how
- * many bytes it copied, without attributes: all, or fewer if the brick gave way
- * to others or the source ends there; none is the end of the source. Whoever
+ * the range, or the pieces of it that are listed under GI_NEAR_PIECES_KEY, from the file of the same
+ * gfid in that brick. The reply tells how many bytes it copied, in that order and without attributes: all, or
+ * fewer if the brick gave way to others or the source ends there; none is the end of the source. Whoever
  * asks holds locks on the range on both bricks. Any error means: copy it
  * through the network.
  */
 #ifndef GI_NEAR_H
 #define GI_NEAR_H
 
+#include "libglusterish/dict.h"
+
 #define GI_NEAR_KEY "glusterish.near"
-#define GI_NEAR_CAPABILITY "near"
+#define GI_NEAR_PIECES_KEY "glusterish.near.pieces"
+#define GI_NEAR_CAPABILITY "near-pieces"
+#define GI_NEAR_PIECES 16u /* most in one request */
+
+struct gi_near_piece { /* bytes */
+  uint64_t offset, len;
+};
+
+/* Lists n pieces in xdata: two big-endian 64-bit numbers each. 1 <= n <= GI_NEAR_PIECES; ascending, without overlap, none of them empty. */
+void gi_near_pieces_put(struct gi_dict *xdata, const struct gi_near_piece *piece, unsigned n);
+/* Those listed in xdata, or the range offset..offset+size where there is no list. Returns how many; 0 if the list breaks a rule of
+ * gi_near_pieces_put or has a piece that is not in the range, whose end must not wrap. */
+unsigned gi_near_pieces_get(const struct gi_dict *xdata, uint64_t offset, uint64_t size, struct gi_near_piece piece[GI_NEAR_PIECES]);
 
 #endif

@@ -411,6 +411,13 @@ rep_sessions_flush(struct rep *rep)
   close_all(rep, true);
 }
 
+/* Nothing joins them any more: who writes next is not to wait until they have ended. */
+void
+rep_sessions_outgrown(struct rep *rep)
+{
+  close_all(rep, false);
+}
+
 void
 rep_sessions_lost(struct rep *rep, unsigned child)
 {

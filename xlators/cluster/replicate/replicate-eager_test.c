@@ -259,10 +259,11 @@ generation_change_closes_a_session(void **state)
   rig_done(f, BRICK_PAGE, 0);
   rig_log(r, 0, "L:0 X:2d+1,d+1 WRITE"); /* the first ended when the child went */
   rig_up(r, 2);
+  rig_log(r, 0, "X:d-1 U:0"); /* and the second when it came, before anybody has to wait for that */
   rig_forget(r);
   rig_run(r, f = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
   rig_done(f, BRICK_PAGE, 0);
-  rig_log(r, 0, "X:d-1 U:0 L:0 X:d+1 WRITE");
+  rig_log(r, 0, "L:0 X:d+1 WRITE");
   rig_log(r, 2, "L:0 X:d+1 WRITE");
   rig_marks(r, 0, 5, "2d1,D:d1");
   rig_free_clean(r);

@@ -32,7 +32,7 @@
 #define NEAR_COMPARED (512u << 10) /* …and of what they may have so much… */
 #define NEAR_SHARE 32          /* …for this part of the window;… */
 #define NEAR_AT_ONCE 2         /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
-#define PIECES 8               /* most under one lock, */
+#define PIECES GI_NEAR_PIECES  /* most under one lock, */
 #define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
 #define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
 
@@ -208,52 +208,65 @@ clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zero
 
 /* ---- a sink that shares the source's machine copies by itself ---- */
 
-static void
-near_begin(struct data_heal *dh, struct piece *p, uint64_t done, uint32_t targets)
+/* What is left of the pieces after `done` bytes of them, in one request. */
+static struct gi_fop *
+near_fop(struct data_heal *dh, const struct piece *piece, unsigned n, uint64_t done)
 {
-  struct gi_fop *fop = fd_fop(dh, GI_FOP_COPY_FILE_RANGE, p->offset + done, p->len - done);
+  struct gi_near_piece left[PIECES], *last;
+  struct gi_fop *fop;
+  unsigned m = 0;
 
-  assert_not_good(dh, targets);
+  for (unsigned i = 0; i < n; i++) {
+    uint64_t skip = done < piece[i].len ? done : piece[i].len;
+
+    if (skip < piece[i].len)
+      left[m++] = (struct gi_near_piece){piece[i].offset + skip, piece[i].len - skip};
+    done -= skip;
+  }
+  last = &left[m - 1];
+  fop = fd_fop(dh, GI_FOP_COPY_FILE_RANGE, left[0].offset, last->offset + last->len - left[0].offset);
   fop->fd2 = gi_fd_ref(dh->fd);
   gi_loc_set_inode(&fop->loc2, dh->h->inode);
   fop->args.offset2 = fop->args.offset;
   gi_dict_set_str(gi_fop_xdata(fop), GI_NEAR_KEY, dh->where);
-  rep_heal_fan_begin(dh->h, fop, targets, &p->write, &p->written);
+  if (m > 1)
+    gi_near_pieces_put(fop->xdata, left, m);
+  return fop;
 }
 
-/* Returns how much each of those that could has copied; the others join `failed`. */
+/* Returns how many bytes each of those that could has copied, `most` at most; the others join `failed`. */
 static uint64_t
-near_end(struct data_heal *dh, struct piece *p, uint32_t *failed)
+near_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targets, uint32_t *failed)
 {
-  uint64_t least = p->len, bytes;
+  uint64_t least = most, bytes;
+  struct rep_fan fan;
 
-  rep_heal_fan_await(dh->h, &p->written);
-  *failed |= p->write.failed;
-  rep_foreach(i, p->write.ok)
-    if ((bytes = (uint64_t)p->write.reply[i]->rsp.ret) < least)
+  assert_not_good(dh, targets);
+  rep_heal_fan(dh->h, fop, targets, &fan);
+  *failed |= fan.failed;
+  rep_foreach(i, fan.ok)
+    if ((bytes = (uint64_t)fan.reply[i]->rsp.ret) < least)
       least = bytes;
-  bytes = least * (unsigned)__builtin_popcount(p->write.ok);
+  bytes = least * (unsigned)__builtin_popcount(fan.ok);
   dh->h->bytes_written += bytes;
   dh->h->bytes_near += bytes;
-  rep_fan_clear(&p->write);
+  rep_fan_clear(&fan);
   return least;
 }
 
 /* A brick may copy less than it was asked for, and nothing only where a writer has cut the file, on all copies. Returns those that could
  * not, for whatever reason. */
 static uint32_t
-near_copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
+near_copy(struct data_heal *dh, const struct piece *piece, unsigned n, uint32_t targets)
 {
+  uint64_t all = 0, step = 0;
   uint32_t failed = 0;
 
   for (unsigned i = 0; i < n; i++)
-    near_begin(dh, &piece[i], 0, targets);
-  for (unsigned j = 0; j < n; j++) {
-    uint64_t done = 0, step;
-
-    while ((step = near_end(dh, &piece[j], &failed)) && (done += step) < piece[j].len && (targets & ~failed))
-      near_begin(dh, &piece[j], done, targets & ~failed);
-  }
+    all += piece[i].len;
+  for (uint64_t done = 0; done < all && (targets & ~failed); done += step)
+    if (!(step = near_step(dh, near_fop(dh, piece, n, done), all - done, targets & ~failed, &failed)))
+      break;
   return failed;
 }
 
@@ -369,6 +382,8 @@ group(const struct block_job *job, unsigned first)
   uint64_t sum = cost(job->dh, &job->piece[first]);
   unsigned end = first + 1;
 
+  if (job->dh->full && all_near(job->dh))
+    return job->n - first;
   while (job->dh->full && end < job->n && (sum += cost(job->dh, &job->piece[end])) <= job->granted)
     end++;
   return end - first;
@@ -446,6 +461,16 @@ may_go_on(const struct data_heal *dh)
   return data_sinks(dh) != 0;
 }
 
+static uint64_t
+bytes_of(const struct block_job *job)
+{
+  uint64_t sum = 0;
+
+  for (unsigned i = 0; i < job->n; i++)
+    sum += job->piece[i].len;
+  return sum;
+}
+
 /* What is granted is what a block takes, however many it is used for one after the other; small ones go together. */
 static uint64_t
 grant(const struct block_job *job)
@@ -474,11 +499,9 @@ start_job(struct data_heal *dh)
 static bool
 has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
-  uint64_t bytes = len, most = all_near(job->dh) ? NEAR_LOCKED : LOCKED_MAX;
+  uint64_t most = all_near(job->dh) ? NEAR_LOCKED : LOCKED_MAX;
 
-  for (unsigned i = 0; i < job->n; i++)
-    bytes += job->piece[i].len;
-  return job->n < PIECES && bytes <= most && offset + len - job->piece[0].offset <= SPAN_MAX;
+  return job->n < PIECES && bytes_of(job) + len <= most && offset + len - job->piece[0].offset <= SPAN_MAX;
 }
 
 static void
@@ -693,13 +716,12 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
 
   dh->partial = rep_heal_regions(dh->h, dh->v, dh->d, &dh->regions);
   choose_walk(dh);
-  dh->err = open_file(dh);
-  if (dh->err)
-    return;
   rep_round_begin(dh->h, &round);
   send_truncate(dh, &round);
   finish_round(dh, &round);
   rep_heal_unlock(dh->h, writers);
+  if (!dh->err)
+    dh->err = open_file(dh);
   if (may_go_on(dh) && !dh->sparse) /* blocks of zeros stay holes: that is seen by who reads them */
     dh->near = rep_heal_near(dh->h, dh->source, data_sinks(dh), &dh->where);
   walk(dh);

@@ -178,6 +178,24 @@ only_the_regions(void **state)
   yard_free(y);
 }
 
+/* Scattered pages travel in one request, as many as a lock is taken for. */
+static void
+many_regions(void **state)
+{
+  enum { PAGES = 40 };
+  YARD_WITH_FILE(y, AT_ONCE, 7);
+
+  yard_down(y, 2);
+  for (uint32_t i = 0; i < PAGES; i++)
+    yard_put(y, (uint64_t)i * 100 * KIB, 8 * KIB, 20 + i);
+  yard_up(y, 2);
+  healed(y);
+  assert_int_equal(y->rep->metrics.heal.partial, 1);
+  assert_int_equal(y->rep->metrics.heal.bytes_near, PAGES * 8 * KIB);
+  assert_int_equal(y->gate[2]->count[GI_FOP_COPY_FILE_RANGE], (PAGES + GI_NEAR_PIECES - 1) / GI_NEAR_PIECES);
+  yard_free(y);
+}
+
 static void
 only_what_differs(void **state)
 {
@@ -278,6 +296,44 @@ bricks_that_give_way(void **state)
     assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
     assert_in_range(counted(y, GI_FOP_COPY_FILE_RANGE), SIZE / most[1], 2 * (SIZE / most[2] + 4));
     assert_int_equal(y->rep->metrics.heal.bytes_near, (unsigned)__builtin_popcount(away) * SIZE);
+    yard_free(y);
+  }
+}
+
+/* Answers as if it had given way after `most` bytes of the pieces. */
+static void
+copy_fewer_pieces(struct gi_fop *fop, void *arg)
+{
+  struct gi_near_piece piece[GI_NEAR_PIECES];
+  uint64_t left = *(const uint64_t *)arg;
+  unsigned n = 0, all;
+
+  if (fop->kind != GI_FOP_COPY_FILE_RANGE)
+    return;
+  all = gi_near_pieces_get(fop->xdata, fop->args.offset, fop->args.size, piece);
+  for (; n < all && left; left -= piece[n++].len)
+    if (piece[n].len > left)
+      piece[n].len = left;
+  gi_near_pieces_put(gi_fop_xdata(fop), piece, n);
+}
+
+static void
+bricks_that_give_way_among_pieces(void **state)
+{
+  enum { PAGES = 24 };
+
+  for (uint64_t most = 1000; most < 200 * KIB; most = most * 3 - 777) {
+    YARD_WITH_FILE(y, AT_ONCE, 7);
+
+    yard_down(y, 2);
+    for (uint32_t i = 0; i < PAGES; i++)
+      yard_put(y, (uint64_t)i * 152 * KIB, 4 * KIB * (1 + i % 3), 20 + i);
+    yard_up(y, 2);
+    y->gate[2]->seen = copy_fewer_pieces;
+    y->gate[2]->arg = &most;
+    healed(y);
+    assert_int_equal(y->rep->metrics.heal.bytes_near, PAGES * 8 * KIB);
+    assert_int_equal(counted(y, GI_FOP_READ) + counted(y, GI_FOP_WRITE), 0);
     yard_free(y);
   }
 }
@@ -609,11 +665,13 @@ main(void)
       cmocka_unit_test(a_copy_that_was_away),
       cmocka_unit_test(a_file_it_never_had),
       cmocka_unit_test(only_the_regions),
+      cmocka_unit_test(many_regions),
       cmocka_unit_test(only_what_differs),
       cmocka_unit_test(a_small_file_is_sent),
       cmocka_unit_test(two_sinks),
       cmocka_unit_test(one_of_two_sinks),
       cmocka_unit_test(bricks_that_give_way),
+      cmocka_unit_test(bricks_that_give_way_among_pieces),
       cmocka_unit_test(a_source_that_is_cut_meanwhile),
       cmocka_unit_test(neither_source_nor_sink_can),
       cmocka_unit_test(a_brick_that_cannot_any_more),

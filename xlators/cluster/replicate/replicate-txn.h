@@ -164,6 +164,7 @@ void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
 void rep_sessions_flush(struct rep *rep); /* closes all */
+void rep_sessions_outgrown(struct rep *rep); /* a child came up: data sessions are over, for they do without it */
 void rep_sessions_lost(struct rep *rep, unsigned child); /* it is disconnected: data sessions are over, and what it had not synced is in doubt */
 /* Sends an fsync to a child, or lets it fail there: what a brick has lost with its power no fsync afterwards brings back. */
 void rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child);

@@ -284,7 +284,9 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
   if (!up)
     rep->latency[child] = 0;
   rep_children_changed(rep);
-  if (!up)
+  if (up)
+    rep_sessions_outgrown(rep);
+  else
     rep_sessions_lost(rep, child);
 }
 

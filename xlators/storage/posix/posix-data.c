@@ -21,16 +21,15 @@ bulk(const struct gi_fop *fop, uint64_t bytes)
 /* What a heal wrote goes to the disk as it comes, small pieces together: else all of it would go with one fsync, and applications'
  * fsyncs wait behind that. */
 void
-posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t len)
+posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t start, uint64_t end, uint64_t bytes)
 {
-  uint64_t at = op->fop->args.offset;
   struct posix_pieces *c = &pf->healed;
 
-  if (op->fop->caller.pid != GI_PID_HEAL || len == 0)
+  if (op->fop->caller.pid != GI_PID_HEAL || bytes == 0)
     return;
-  c->start = c->bytes && c->start < at ? c->start : at;
-  c->end = c->bytes && c->end > at + len ? c->end : at + len;
-  c->bytes += len;
+  c->start = c->bytes && c->start < start ? c->start : start;
+  c->end = c->bytes && c->end > end ? c->end : end;
+  c->bytes += bytes;
   if (!bulk(op->fop, c->bytes))
     return;
   op->p->metrics.write_outs++;
@@ -256,7 +255,7 @@ posix_prepare_write(struct posix_op *op)
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
   op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
-  posix_collect(op, pf, fop->payload.len);
+  posix_collect(op, pf, fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len);
   if (pf->direct)
     align_payload(op);
   return 0;

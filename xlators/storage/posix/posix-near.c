@@ -35,7 +35,9 @@ prepare(struct posix_op *op)
 {
   const struct gi_fop *fop = op->fop;
   const struct gi_args *a = &fop->args;
+  struct gi_near_piece piece[GI_NEAR_PIECES];
   struct posix_fd *pf;
+  unsigned n;
   int err;
 
   if (fop->caller.pid != GI_PID_HEAL)
@@ -43,19 +45,22 @@ prepare(struct posix_op *op)
   err = posix_prepare_fd(op);
   if (err)
     return err;
-  if (fop->fd->anonymous || !fop->fd2 || fop->fd2->inode != fop->fd->inode || a->offset2 != a->offset || a->size == 0 ||
-      a->size > POSIX_IO_MAX || a->offset > INT64_MAX - POSIX_IO_MAX)
+  if (fop->fd->anonymous || !fop->fd2 || fop->fd2->inode != fop->fd->inode || a->offset2 != a->offset ||
+      a->offset > INT64_MAX - POSIX_IO_MAX || a->size > INT64_MAX - a->offset)
+    return EINVAL;
+  n = gi_near_pieces_get(fop->xdata, a->offset, a->size, piece);
+  for (unsigned i = 0; i < n; i++)
+    op->want += piece[i].len;
+  if (op->want == 0 || op->want > POSIX_IO_MAX)
     return EINVAL;
   pf = gi_fd_private(fop->fd, op->x);
   if (pf->sync || pf->direct)
     return EOPNOTSUPP;
-  op->want = (size_t)a->size;
   op->buf = gi_buf_new(op->want < CHUNK ? op->want : CHUNK);
-  if (op->want <= POSIX_PIECE) {
-    posix_collect(op, pf, op->want);
-    return 0;
-  }
-  op->begun = pf->begun;
+  if (op->want > POSIX_PIECE)
+    op->begun = pf->begun;
+  else
+    posix_collect(op, pf, piece[0].offset, piece[n - 1].offset + piece[n - 1].len, op->want);
   return 0;
 }
 
@@ -115,17 +120,16 @@ open_source(const struct posix_op *op)
 }
 
 static int
-write_chunk(struct posix_op *op, size_t len)
+write_chunk(struct posix_op *op, uint64_t at, size_t len)
 {
   size_t done = 0;
 
   while (done < len) {
-    ssize_t n = gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + done, len - done, (off_t)(op->fop->args.offset + op->done));
+    ssize_t n = gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + done, len - done, (off_t)(at + done));
 
     if (n <= 0)
       return n < 0 ? errno : ENOSPC;
     done += (size_t)n;
-    op->done += (size_t)n;
   }
   return 0;
 }
@@ -134,40 +138,45 @@ write_chunk(struct posix_op *op, size_t len)
  * there: so while one range is copied the one before is on its way, and no more. Nobody waits at the end: until the next request
  * comes the disk is done with most of it. */
 static void
-begin_to_sync(struct posix_op *op, uint64_t from)
+begin_to_sync(struct posix_op *op, const struct posix_pieces *range)
 {
-  uint64_t at = op->fop->args.offset;
-  struct posix_pieces range = {at + from, at + op->done, op->done - from};
-  bool last = from && op->done == op->want;
+  bool last = op->done > range->bytes && op->done == op->want;
 
-  if (!range.bytes)
-    return; /* none would be all up to the end */
-  gi_fs_write_begin(op->p->fs, op->fd, (off_t)range.start, (off_t)range.bytes);
+  if (!range->bytes || op->want <= POSIX_PIECE) /* none would be all up to the end; what is little is collected */
+    return;
+  gi_fs_write_begin(op->p->fs, op->fd, (off_t)range->start, (off_t)(range->end - range->start));
   if (last) {
-    op->begun.end = range.end;
-    op->begun.bytes += range.bytes;
+    op->begun.end = range->end;
+    op->begun.bytes += range->bytes;
     return;
   }
   if (op->begun.bytes)
-    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->begun.start, (off_t)op->begun.bytes);
-  op->begun = range;
+    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->begun.start, (off_t)(op->begun.end - op->begun.start));
+  op->begun = *range;
 }
 
-/* Up to `end` of what was asked for. */
+/* What fits into the range; the piece becomes what is left of it. 0, also where the source ends, or an errno. */
 static int
-copy_range(struct posix_op *op, int source, uint64_t end)
+copy_part(struct posix_op *op, int source, struct gi_near_piece *piece, struct posix_pieces *range)
 {
-  int err = 0;
-
-  while (!err && op->done < end) {
-    size_t left = end - op->done;
-    ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, left < CHUNK ? left : CHUNK, (off_t)(op->fop->args.offset + op->done));
+  while (piece->len && range->bytes < RANGE) {
+    size_t room = RANGE - range->bytes, most = room < CHUNK ? room : CHUNK;
+    ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, piece->len < most ? (size_t)piece->len : most, (off_t)piece->offset);
+    int err;
 
     if (n <= 0)
       return n < 0 ? errno : 0;
-    err = write_chunk(op, (size_t)n);
+    if ((err = write_chunk(op, piece->offset, (size_t)n)))
+      return err;
+    if (!range->bytes)
+      range->start = piece->offset;
+    piece->offset += (uint64_t)n;
+    piece->len -= (uint64_t)n;
+    range->end = piece->offset;
+    range->bytes += (uint64_t)n;
+    op->done += (size_t)n;
   }
-  return err;
+  return 0;
 }
 
 /* An application waits for the disk: whoever asked for the copy asks for the rest later. */
@@ -183,16 +192,21 @@ give_way(struct posix_op *op)
 static int
 copy_from(struct posix_op *op, int source)
 {
-  uint64_t from, end;
-  int err;
+  struct gi_near_piece piece[GI_NEAR_PIECES];
+  unsigned n = gi_near_pieces_get(op->fop->xdata, op->fop->args.offset, op->fop->args.size, piece), i = 0;
+  struct posix_pieces range;
+  int err = 0;
 
   do {
-    from = op->done;
-    end = op->want - from < RANGE ? op->want : from + RANGE;
-    err = copy_range(op, source, end);
-    if (op->want > POSIX_PIECE)
-      begin_to_sync(op, from);
-  } while (!err && op->done == end && end < op->want && !give_way(op));
+    range = (struct posix_pieces){0};
+    while (!err && i < n && range.bytes < RANGE) {
+      err = copy_part(op, source, &piece[i], &range);
+      if (piece[i].len)
+        break;
+      i++;
+    }
+    begin_to_sync(op, &range);
+  } while (!err && range.bytes == RANGE && op->done < op->want && !give_way(op));
   return err;
 }
 

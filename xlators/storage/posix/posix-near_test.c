@@ -363,6 +363,102 @@ who_counts_as_an_application(void **state)
   pair_free(&p);
 }
 
+/* ---- pieces ---- */
+
+static struct gi_fop *
+pieces_of(struct pair *p, const struct gi_near_piece *piece, unsigned n)
+{
+  uint64_t end = piece[n - 1].offset + piece[n - 1].len;
+  struct gi_fop *f = copy_of(p, piece[0].offset, end - piece[0].offset);
+
+  gi_near_pieces_put(f->xdata, piece, n);
+  return f;
+}
+
+/* The sink is as it was, but has these pieces of the source as far as `most` bytes of them go. */
+static void
+assert_has_pieces(const struct pair *p, const struct gi_near_piece *piece, unsigned n, size_t most)
+{
+  size_t there, here;
+  GI_CLEANUP_FREE uint8_t *source = contents(p->source, &there), *sink = contents(p->sink, &here), *want = gi_alloc(p->size);
+
+  memcpy(want, p->old, p->size);
+  for (unsigned i = 0; i < n; i++) {
+    size_t len = piece[i].len < most ? piece[i].len : most;
+
+    memcpy(want + piece[i].offset, source + piece[i].offset, len);
+    most -= len;
+  }
+  assert_int_equal(here, p->size);
+  assert_memory_equal(sink, want, here);
+}
+
+static void
+the_pieces_and_nothing_else(void **state)
+{
+  static const struct {
+    unsigned n;
+    uint64_t at, len, apart;
+  } lists[] = {{1, 777, 5, 1}, {8, 0, 8 * KIB, 300 * KIB}, {8, 12345, 8 * KIB + 1, 200 * KIB}, {16, 4095, 100 * KIB, 150 * KIB},
+               {16, 0, 1, 2}, {3, 0, 600 * KIB, 700 * KIB}, {2, MIB, 512 * KIB, 512 * KIB}};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(lists); i++) {
+    PAIR(p, 4 * MIB, 4 * MIB);
+    struct gi_near_piece piece[GI_NEAR_PIECES];
+    uint64_t sum = lists[i].n * lists[i].len;
+    struct gi_fop *f;
+
+    for (unsigned j = 0; j < lists[i].n; j++)
+      piece[j] = (struct gi_near_piece){lists[i].at + j * lists[i].apart, lists[i].len};
+    f = brick_run(p.sink, pieces_of(&p, piece, lists[i].n));
+    assert_int_equal(f->rsp.ret, sum);
+    assert_has_pieces(&p, piece, lists[i].n, sum);
+    assert_int_equal(((struct posix *)p.sink->s->x->private)->metrics.near_bytes, sum);
+    pair_free(&p);
+  }
+}
+
+static void
+the_source_ends_among_the_pieces(void **state)
+{
+  static const struct gi_near_piece piece[] = {{0, 300}, {MIB - 100, 8192}, {MIB + 8192, 4096}};
+  PAIR(p, MIB, 2 * MIB);
+
+  assert_int_equal(brick_run(p.sink, pieces_of(&p, piece, 3))->rsp.ret, 400);
+  assert_has_pieces(&p, piece, 3, 400);
+  pair_free(&p);
+}
+
+static void
+an_fsync_goes_first_among_the_pieces(void **state)
+{
+  static const struct gi_near_piece piece[] = {{0, 400 * KIB}, {MIB, 400 * KIB}, {2 * MIB, 400 * KIB}};
+  PAIR(p, 4 * MIB, 4 * MIB);
+  struct posix *sink = p.sink->s->x->private;
+
+  sink->syncs++;
+  assert_int_equal(brick_run(p.sink, pieces_of(&p, piece, 3))->rsp.ret, 512 * KIB);
+  assert_has_pieces(&p, piece, 3, 512 * KIB);
+  sink->syncs--;
+  pair_free(&p);
+}
+
+/* Nothing that a heal wrote is left to the fsync at its end for long. */
+static void
+small_pieces_are_told_to_the_disk_together(void **state)
+{
+  static const struct gi_near_piece piece[] = {{0, 8 * KIB}, {MIB, 8 * KIB}, {2 * MIB, 8 * KIB}};
+  PAIR(p, 4 * MIB, 4 * MIB);
+  struct posix *sink = p.sink->s->x->private;
+  uint64_t before = sink->metrics.write_outs;
+
+  for (int i = 0; i < 6; i++)
+    assert_int_equal(brick_run(p.sink, pieces_of(&p, piece, 3))->rsp.ret, 24 * KIB);
+  assert_int_equal(sink->metrics.write_outs - before, 2);
+  assert_has_pieces(&p, piece, 3, 24 * KIB);
+  pair_free(&p);
+}
+
 /* A heal sets times at its end; until then the copy must not look newer. */
 static void
 times_stay(void **state)
@@ -432,6 +528,31 @@ ranges_that_are_none(void **state)
   assert_refused(&p, copy_of(&p, UINT64_MAX, 1), EINVAL);
   assert_int_equal(copy(&p, INT64_MAX - POSIX_IO_MAX, POSIX_IO_MAX), 0);
   assert_unchanged(&p);
+  pair_free(&p);
+}
+
+static void
+pieces_that_are_none(void **state)
+{
+  static const struct gi_near_piece bad[][2] = {
+    {{0, 100}, {200, 0}}, {{100, 10}, {0, 10}}, {{0, 100}, {50, 100}}, {{0, 100}, {POSIX_IO_MAX, POSIX_IO_MAX}}, {{0, UINT64_MAX}, {5, 5}}};
+  PAIR(p, MIB, MIB);
+  struct gi_fop *f;
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
+    f = copy_of(&p, 0, 3 * POSIX_IO_MAX);
+    gi_near_pieces_put(f->xdata, bad[i], 2);
+    assert_refused(&p, f, EINVAL);
+  }
+  f = copy_of(&p, 0, 100);
+  gi_dict_set_bin(f->xdata, GI_NEAR_PIECES_KEY, "12345678", 8);
+  assert_refused(&p, f, EINVAL);
+  f = copy_of(&p, 0, 100);
+  gi_dict_set_bin(f->xdata, GI_NEAR_PIECES_KEY, "", 0);
+  assert_refused(&p, f, EINVAL);
+  f = copy_of(&p, 100, 100);
+  gi_near_pieces_put(f->xdata, bad[0], 1);
+  assert_refused(&p, f, EINVAL);
   pair_free(&p);
 }
 
@@ -598,10 +719,15 @@ main(void)
     cmocka_unit_test(several_at_once),
     cmocka_unit_test(an_fsync_goes_first),
     cmocka_unit_test(who_counts_as_an_application),
+    cmocka_unit_test(the_pieces_and_nothing_else),
+    cmocka_unit_test(the_source_ends_among_the_pieces),
+    cmocka_unit_test(an_fsync_goes_first_among_the_pieces),
+    cmocka_unit_test(small_pieces_are_told_to_the_disk_together),
     cmocka_unit_test(times_stay),
     cmocka_unit_test(a_source_that_goes),
     cmocka_unit_test(only_healers),
     cmocka_unit_test(ranges_that_are_none),
+    cmocka_unit_test(pieces_that_are_none),
     cmocka_unit_test(descriptors_that_will_not_do),
     cmocka_unit_test(synchronous_and_direct_descriptors),
     cmocka_unit_test(a_directory_is_no_file),
