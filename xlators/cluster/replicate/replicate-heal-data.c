@@ -32,7 +32,7 @@
 #define NEAR_COMPARED (512u << 10) /* …and of what they may have so much… */
 #define NEAR_SHARE 32          /* …for this part of the window;… */
 #define NEAR_AT_ONCE 2         /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
-#define PIECES GI_NEAR_PIECES  /* most under one lock, */
+#define PIECES 8               /* most under one lock, if they are sent, */
 #define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
 #define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
 
@@ -68,7 +68,7 @@ struct block_job {
   struct data_heal *dh;
   uint64_t granted; /* of the window: how much is under way at a time */
   unsigned n;
-  struct piece piece[PIECES]; /* ascending */
+  struct piece piece[GI_NEAR_PIECES]; /* ascending */
 };
 
 /* ---- who is to be written ---- */
@@ -212,7 +212,7 @@ clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zero
 static struct gi_fop *
 near_fop(struct data_heal *dh, const struct piece *piece, unsigned n, uint64_t done)
 {
-  struct gi_near_piece left[PIECES], *last;
+  struct gi_near_piece left[GI_NEAR_PIECES], *last;
   struct gi_fop *fop;
   unsigned m = 0;
 
@@ -499,9 +499,10 @@ start_job(struct data_heal *dh)
 static bool
 has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
-  uint64_t most = all_near(job->dh) ? NEAR_LOCKED : LOCKED_MAX;
+  bool near = all_near(job->dh);
 
-  return job->n < PIECES && bytes_of(job) + len <= most && offset + len - job->piece[0].offset <= SPAN_MAX;
+  return job->n < (near ? GI_NEAR_PIECES : PIECES) && bytes_of(job) + len <= (near ? NEAR_LOCKED : LOCKED_MAX) &&
+         offset + len - job->piece[0].offset <= SPAN_MAX;
 }
 
 static void
