@@ -111,6 +111,21 @@ rep_txn_unlock(struct rep_txn *t)
   release_all(t, unlocked);
 }
 
+/* Who comes back before the last lock is granted would count as locked, and be waited for with locks that come later. */
+void
+rep_txn_locks_lost(struct rep *rep, unsigned child)
+{
+  uint32_t bit = 1u << child;
+
+  gi_list_foreach(t, &rep->txns, struct rep_txn, link)
+    for (unsigned g = 0; g < t->ntargets; g++) {
+      if (!(t->target[g].held & bit))
+        continue;
+      t->target[g].held &= ~bit;
+      GI_MARK("replicate: a lock went with its connection");
+    }
+}
+
 /* ---- blocking, one after another ---- */
 
 static void serial_next(struct rep_txn *t);

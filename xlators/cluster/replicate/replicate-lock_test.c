@@ -150,6 +150,36 @@ failing_child_is_passed_over(void **state)
   }
 }
 
+/* Restarted while the others are waited for: its locks are gone, so it is asked for no later one, though it is up again. Else who waits
+ * for all names of the directory, child by child, could have got hold of it meanwhile, and wait for us at the next. */
+static void
+child_that_lost_a_lock_is_passed_over(void **state)
+{
+  struct rig *r = fresh();
+  struct gi_fop *f = make(r, &rows[4]), *held;
+  unsigned waited = 0;
+
+  rig_hold_always(r, 1, GI_FOP_ENTRYLK);
+  rig_run(r, f);
+  while ((held = rig_held(r, 1, GI_FOP_ENTRYLK))) {
+    bool wait = held->args.cmd == GI_ENTRYLK_LOCK;
+
+    if (wait && waited++ == 0) {
+      assert_int_equal(r->brick[0].locks, 1);
+      rig_down(r, 0);
+      rig_up(r, 0);
+    }
+    rig_answer(r, 1, GI_FOP_ENTRYLK, held->args.cmd == GI_ENTRYLK_NB ? EAGAIN : 0);
+    fake_settle(r->s);
+  }
+  assert_int_equal(waited, 2);
+  rig_done(f, 0, 0);
+  assert_null(strstr(r->brick[0].log, "RENAME"));
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_ENTRYLK), 5); /* tried and given back, and the first waited for */
+  rig_marks(r, 1, 1, "0e2");
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -157,6 +187,7 @@ main(void)
       cmocka_unit_test(waits_in_order),
       cmocka_unit_test(partial_sets_are_given_back),
       cmocka_unit_test(failing_child_is_passed_over),
+      cmocka_unit_test(child_that_lost_a_lock_is_passed_over),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,7 @@ void rep_txn_met(struct rep_txn *t);    /* a lock was refused: counts it; writer
 
 /* Gives back what is held, then waits for the locks one after another; continues with rep_txn_locked. */
 void rep_txn_lock_in_turn(struct rep_txn *t);
+void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected: no transaction holds a lock there any more */
 
 /* ---- replicate-rush.c ---- */
 bool rep_rush_may(struct rep_txn *t);

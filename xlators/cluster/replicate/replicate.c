@@ -284,10 +284,12 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
   if (!up)
     rep->latency[child] = 0;
   rep_children_changed(rep);
-  if (up)
+  if (up) {
     rep_sessions_outgrown(rep);
-  else
+  } else {
+    rep_txn_locks_lost(rep, child);
     rep_sessions_lost(rep, child);
+  }
 }
 
 static int
