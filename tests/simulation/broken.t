@@ -13,11 +13,11 @@ n=0
 table() {
   cat <<'END'
 acknowledge before quorum|1|--workload register --mishaps none
-answer before those who failed are blamed|350|--workload register --mishaps disk-faults,brick-crash,partition
+answer before those who failed are blamed|402|--workload register --mishaps disk-faults,brick-crash,partition
 bring back what good copies lack|7|--workload names --mishaps cut
-bring data to the disk before its counters|209|--workload register --mishaps power-loss,cut
+bring data to the disk before its counters|38|--workload register --mishaps power-loss,cut
 clear dirty without fsync|1|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|97|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|14|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|1|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
@@ -38,8 +38,8 @@ success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
 take back marks without sync of the names|210|--workload names --mishaps power-loss,cut
-take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition
+take what memory has for what the disk has|169|--workload register --mishaps disk-faults,power-loss
+tell who is away only in the post-op|30|--workload register --mishaps brick-crash,cut,partition
 END
 }
 
