@@ -9,11 +9,12 @@
  * where it is (gi_fs_where), or with ENODATA if what it has in memory must not be read
  * behind its back. A COPY_FILE_RANGE of an open file onto itself, at one offset,
  * from a healer (GI_PID_HEAL), with that text under GI_NEAR_KEY in xdata, copies
- * the range, or the pieces of it that are listed under GI_NEAR_PIECES_KEY, from the file of the same
- * gfid in that brick. The reply tells how many bytes it copied, in that order and without attributes: all, or
- * fewer if the brick gave way to others or the source ends there; none is the end of the source. Whoever
- * asks holds locks on the range on both bricks. Any error means: copy it
- * through the network.
+ * the range, or those pieces of it that GI_NEAR_PIECES_KEY lists, from the file
+ * of the same gfid in that brick. The reply tells how many bytes it copied, in
+ * that order and without attributes: all, or fewer if the brick gave way to
+ * others or the source ends there; none is the end of the source. Whoever asks
+ * holds locks on the range on both bricks. Any error means: copy it through the
+ * network.
  */
 #ifndef GI_NEAR_H
 #define GI_NEAR_H

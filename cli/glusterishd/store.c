@@ -78,12 +78,11 @@ read_file(const char *path, size_t *len, struct gi_error *err)
 static bool
 has_text(const char *path, const char *text, size_t len)
 {
-  struct gi_error none = { 0 };
   struct stat st;
   size_t n;
   if (lstat(path, &st) || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 0600 || st.st_size != (off_t)len)
     return false;
-  GI_CLEANUP_FREE char *had = read_file(path, &n, &none);
+  GI_CLEANUP_FREE char *had = read_file(path, &n, NULL);
   return had && n == len && memcmp(had, text, len) == 0;
 }
 

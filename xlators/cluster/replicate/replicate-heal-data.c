@@ -71,6 +71,16 @@ struct block_job {
   struct piece piece[GI_NEAR_PIECES]; /* ascending */
 };
 
+static uint64_t
+bytes_of(const struct piece *piece, unsigned n)
+{
+  uint64_t sum = 0;
+
+  for (unsigned i = 0; i < n; i++)
+    sum += piece[i].len;
+  return sum;
+}
+
 /* ---- who is to be written ---- */
 
 static uint32_t
@@ -259,11 +269,9 @@ near_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targ
 static uint32_t
 near_copy(struct data_heal *dh, const struct piece *piece, unsigned n, uint32_t targets)
 {
-  uint64_t all = 0, step = 0;
+  uint64_t all = bytes_of(piece, n), step = 0;
   uint32_t failed = 0;
 
-  for (unsigned i = 0; i < n; i++)
-    all += piece[i].len;
   for (uint64_t done = 0; done < all && (targets & ~failed); done += step)
     if (!(step = near_step(dh, near_fop(dh, piece, n, done), all - done, targets & ~failed, &failed)))
       break;
@@ -461,16 +469,6 @@ may_go_on(const struct data_heal *dh)
   return data_sinks(dh) != 0;
 }
 
-static uint64_t
-bytes_of(const struct block_job *job)
-{
-  uint64_t sum = 0;
-
-  for (unsigned i = 0; i < job->n; i++)
-    sum += job->piece[i].len;
-  return sum;
-}
-
 /* What is granted is what a block takes, however many it is used for one after the other; small ones go together. */
 static uint64_t
 grant(const struct block_job *job)
@@ -501,7 +499,7 @@ has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
   bool near = all_near(job->dh);
 
-  return job->n < (near ? GI_NEAR_PIECES : PIECES) && bytes_of(job) + len <= (near ? NEAR_LOCKED : LOCKED_MAX) &&
+  return job->n < (near ? GI_NEAR_PIECES : PIECES) && bytes_of(job->piece, job->n) + len <= (near ? NEAR_LOCKED : LOCKED_MAX) &&
          offset + len - job->piece[0].offset <= SPAN_MAX;
 }
 

@@ -18,18 +18,24 @@ bulk(const struct gi_fop *fop, uint64_t bytes)
   return fop->caller.pid == GI_PID_HEAL && bytes > POSIX_PIECE;
 }
 
+void
+posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more)
+{
+  to->start = to->bytes && to->start < more->start ? to->start : more->start;
+  to->end = to->bytes && to->end > more->end ? to->end : more->end;
+  to->bytes += more->bytes;
+}
+
 /* What a heal wrote goes to the disk as it comes, small pieces together: else all of it would go with one fsync, and applications'
  * fsyncs wait behind that. */
 void
-posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t start, uint64_t end, uint64_t bytes)
+posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_pieces *written)
 {
   struct posix_pieces *c = &pf->healed;
 
-  if (op->fop->caller.pid != GI_PID_HEAL || bytes == 0)
+  if (op->fop->caller.pid != GI_PID_HEAL || written->bytes == 0)
     return;
-  c->start = c->bytes && c->start < start ? c->start : start;
-  c->end = c->bytes && c->end > end ? c->end : end;
-  c->bytes += bytes;
+  posix_pieces_add(c, written);
   if (!bulk(op->fop, c->bytes))
     return;
   op->p->metrics.write_outs++;
@@ -255,7 +261,7 @@ posix_prepare_write(struct posix_op *op)
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
   op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
-  posix_collect(op, pf, fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len);
+  posix_collect(op, pf, &(struct posix_pieces){fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len});
   if (pf->direct)
     align_payload(op);
   return 0;

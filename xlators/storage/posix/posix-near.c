@@ -60,7 +60,7 @@ prepare(struct posix_op *op)
   if (op->want > POSIX_PIECE)
     op->begun = pf->begun;
   else
-    posix_collect(op, pf, piece[0].offset, piece[n - 1].offset + piece[n - 1].len, op->want);
+    posix_collect(op, pf, &(struct posix_pieces){piece[0].offset, piece[n - 1].offset + piece[n - 1].len, op->want});
   return 0;
 }
 
@@ -146,8 +146,7 @@ begin_to_sync(struct posix_op *op, const struct posix_pieces *range)
     return;
   gi_fs_write_begin(op->p->fs, op->fd, (off_t)range->start, (off_t)(range->end - range->start));
   if (last) {
-    op->begun.end = range->end;
-    op->begun.bytes += range->bytes;
+    posix_pieces_add(&op->begun, range);
     return;
   }
   if (op->begun.bytes)
@@ -168,12 +167,9 @@ copy_part(struct posix_op *op, int source, struct gi_near_piece *piece, struct p
       return n < 0 ? errno : 0;
     if ((err = write_chunk(op, piece->offset, (size_t)n)))
       return err;
-    if (!range->bytes)
-      range->start = piece->offset;
+    posix_pieces_add(range, &(struct posix_pieces){piece->offset, piece->offset + (uint64_t)n, (uint64_t)n});
     piece->offset += (uint64_t)n;
     piece->len -= (uint64_t)n;
-    range->end = piece->offset;
-    range->bytes += (uint64_t)n;
     op->done += (size_t)n;
   }
   return 0;

@@ -422,9 +422,10 @@ void posix_stamp_copy_range(struct posix_op *op);
 void posix_stamp_setxattr(struct posix_op *op);
 void posix_stamp_read(struct posix_op *op);
 bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
-/* Of a heal, which writes so many bytes between start and end: has the disk begin with what is written, in time; run does it. */
-void posix_collect(struct posix_op *op, struct posix_fd *pf, uint64_t start, uint64_t end, uint64_t bytes);
+/* Of a heal: has the disk begin with what is written, in time; run does it. */
+void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_pieces *written);
 void posix_write_out(struct posix_op *op);
+void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
 enum posix_run posix_read_done(struct posix_op *op);
 enum posix_run posix_write_done(struct posix_op *op);
