@@ -230,17 +230,30 @@ signin_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
     gi_log(GI_LOG_INFO, "mgmt", GI_MSG_MGMT + 3, "signed in: %s on port %d", m->brick, m->brick_port);
 }
 
+/* SIGNIN or SIGNOUT: `last` is the pid or the port for RDMA, of which there is none. */
 static void
-sign_in(struct gi_mgmt *m)
+tell_port(struct gi_mgmt *m, uint32_t proc, uint32_t last, gi_rpc_reply_fn *fn)
 {
   struct gi_xdr_out out = {0};
   if (m->brick == NULL || !gi_rpc_client_connected(m->rpc))
     return;
-  uint32_t xid = gi_rpc_call_begin(m->rpc, &out, GI_PROG_PORTMAP, GI_VERS_PORTMAP, GI_PMAP_SIGNIN, GI_AUTH_V2, NULL);
+  uint32_t xid = gi_rpc_call_begin(m->rpc, &out, GI_PROG_PORTMAP, GI_VERS_PORTMAP, proc, GI_AUTH_V2, NULL);
   gi_xdr_put_string(&out, m->brick);
   gi_xdr_put_u32(&out, (uint32_t)m->brick_port);
-  gi_xdr_put_u32(&out, (uint32_t)getpid());
-  gi_rpc_call_send(m->rpc, xid, &out, NULL, false, signin_answered, m);
+  gi_xdr_put_u32(&out, last);
+  gi_rpc_call_send(m->rpc, xid, &out, NULL, false, fn, m);
+}
+
+static void
+sign_in(struct gi_mgmt *m)
+{
+  tell_port(m, GI_PMAP_SIGNIN, (uint32_t)getpid(), signin_answered);
+}
+
+static void
+signout_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
+{
+  /* Nobody waits for it. */
 }
 
 void
@@ -338,6 +351,7 @@ gi_mgmt_free(struct gi_mgmt **mp)
   GI_CHECK(m, MGMT_MAGIC);
   m->dead = true;
   enter(m);
+  tell_port(m, GI_PMAP_SIGNOUT, 0, signout_answered); /* what is queued still leaves at an orderly close */
   gi_rpc_client_free(&m->rpc);
   leave(m);
 }

@@ -21,7 +21,8 @@ struct gi_mgmt_ops {
 };
 struct gi_mgmt *gi_mgmt_new(struct gi_ctx *ctx, const char *const *hosts, unsigned nhosts, int port, const char *key,
                             const struct gi_mgmt_ops *ops, void *arg);
-/* Bricks: SIGNIN (name, port) now and after every reconnect. */
+/* Bricks: SIGNIN (name, port) now and after every reconnect. gi_mgmt_free sends SIGNOUT: from then on nobody is sent to a port that
+ * is about to close, and the daemon knows that the process is on its way out. */
 void gi_mgmt_signin(struct gi_mgmt *m, const char *brick, int port);
 void gi_mgmt_free(struct gi_mgmt **m);
 

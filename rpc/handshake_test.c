@@ -21,7 +21,7 @@ struct bench {
   const char *text; /* what the daemon serves; NULL: refuses with ENOENT */
   const char *servers;
   /* what the daemon saw */
-  unsigned specs, signins;
+  unsigned specs, signins, signouts;
   uint32_t flags;
   char key[64], brick[64], brick_name[64];
   int brick_port, brick_pid;
@@ -90,8 +90,21 @@ signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
+static void
+signout(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct bench *b = arg;
+  struct gi_xdr_out out = {0};
+  b->signouts++;
+  take_text(&req->in, b->brick, sizeof(b->brick));
+  b->brick_port = (int)gi_xdr_get_u32(&req->in);
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u64(&out, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
 static gi_rpc_handler *const handshake[] = {[GI_HNDSK_GETSPEC] = getspec};
-static gi_rpc_handler *const portmap[] = {[GI_PMAP_SIGNIN] = signin};
+static gi_rpc_handler *const portmap[] = {[GI_PMAP_SIGNIN] = signin, [GI_PMAP_SIGNOUT] = signout};
 static const struct gi_rpc_program handshake_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, 2, GI_ARRAY_LEN(handshake),
                                                         handshake};
 static const struct gi_rpc_program portmap_program = {"Gluster Portmap", GI_PROG_PORTMAP, 1, GI_ARRAY_LEN(portmap), portmap};
@@ -273,6 +286,13 @@ test_brick(void **state)
   until(b, &b->specs, 2);
   assert_int_equal(b->volfiles, 1);
   assert_int_equal(b->failures, 0);
+  assert_int_equal(b->signouts, 0);
+  b->brick[0] = 0;
+  b->brick_port = 0;
+  gi_mgmt_free(&b->m); /* the last thing that is heard of it */
+  until(b, &b->signouts, 1);
+  assert_string_equal(b->brick, "/srv/brick");
+  assert_int_equal(b->brick_port, 49153);
   bench_free(b);
 }
 

@@ -11,6 +11,11 @@
  *                     is online once it has signed in at the port mapper
  *        -> STOPPING  SIGTERM was sent; SIGKILL follows if it does not go
  *        -> DOWN      the pidfd says it is gone
+ *
+ * An administrator who kills a brick and starts the volume with force means a
+ * new process, though the old one may still be going down. So a process that
+ * is UP is asked whether it serves; if it has signed out, its end is waited
+ * for, and if it is only silent, for a while.
  */
 #include "cli/glusterishd/glusterishd.h"
 
@@ -24,6 +29,7 @@
 
 #define START_TIMEOUT (60 * GI_NSEC_PER_SEC)
 #define STOP_TIMEOUT (15 * GI_NSEC_PER_SEC)
+#define SILENCE_TIMEOUT (2 * GI_NSEC_PER_SEC) /* a killed process has gone by then; one that is frozen runs */
 #define PORT_TRIES 2000 /* random ports tested before giving up */
 #define MSG (GI_MSG_MGMT + 20)
 
@@ -33,6 +39,7 @@ struct gd_proc {
   struct gi_timer timer;
   struct gi_defer answer;
   struct gi_error result;
+  bool again;     /* a start waits for an answer or the end of the process that is UP */
   gd_proc_fn *fn; /* who waits for a start or stop */
   void *arg;
 };
@@ -63,6 +70,7 @@ gd_brick_socket(const struct gd_brick *b)
 
 static void answer_now(void *arg);
 static void start_failed(struct gd_brick *b, int code, const char *why);
+static void launch(struct gd_brick *b);
 
 static struct gd_proc *
 proc_of(struct gd_brick *b)
@@ -107,6 +115,7 @@ gd_brick_move(struct gd_brick *to, struct gd_brick *from)
 {
   to->state = from->state;
   to->signed_in = from->signed_in;
+  to->leaving = from->leaving;
   to->pid = from->pid;
   to->port = from->port;
   to->proc = from->proc;
@@ -136,6 +145,16 @@ answer(struct gd_proc *p, int code, const char *text)
   gi_defer_add(p->brick->volume->gd->reactor, &p->answer);
 }
 
+/* A start is over. */
+static void
+it_runs(void *arg)
+{
+  struct gd_proc *p = arg;
+  p->again = false;
+  gi_timer_cancel(&p->timer);
+  answer(p, 0, NULL);
+}
+
 /* ---- a running brick ---- */
 
 /* The pid in the brick's pid file, if that process is this brick; else 0. */
@@ -151,17 +170,22 @@ brick_gone(void *arg, unsigned events)
 {
   struct gd_proc *p = arg;
   struct gd_brick *b = p->brick;
-  bool expected = b->state == GD_PROC_STOPPING, starting = p->fn && !expected;
+  bool expected = b->state == GD_PROC_STOPPING, again = p->again && !expected, starting = p->fn && !expected;
   unwatch(p);
-  gi_log(expected ? GI_LOG_INFO : GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s (pid %d) %s", b->host, b->path, (int)b->pid,
-         expected ? "was stopped" : "ended unexpectedly: \"volume start force\" starts it again");
+  gi_log(expected || again ? GI_LOG_INFO : GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s (pid %d) %s", b->host, b->path, (int)b->pid,
+         expected      ? "was stopped"
+         : again       ? "has gone and is started again"
+         : b->leaving  ? "was ended from outside: \"volume start force\" starts it again"
+                       : "ended unexpectedly: \"volume start force\" starts it again");
   b->state = GD_PROC_DOWN;
-  b->signed_in = false;
+  b->signed_in = b->leaving = p->again = false;
   b->pid = 0;
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
   unlink(pidfile);
   if (expected)
     answer(p, 0, NULL);
+  else if (again)
+    launch(b);
   else if (starting)
     start_failed(b, EIO, "the process ended before it had signed in");
 }
@@ -175,6 +199,7 @@ watch_brick(struct gd_brick *b)
     return false;
   b->pid = pid;
   b->state = GD_PROC_UP;
+  b->leaving = false;
   return true;
 }
 
@@ -311,7 +336,7 @@ parent_gone(void *arg, unsigned events)
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 3, "brick %s:%s runs on port %d (pid %d)", b->host, b->path, b->port, (int)b->pid);
   if (b->signed_in)
-    answer(p, 0, NULL);
+    it_runs(p);
   else
     gi_timer_set(&p->timer, START_TIMEOUT);
 }
@@ -322,14 +347,13 @@ gd_brick_signed_in(struct gd_brick *b, int port)
   bool moved = b->port != port;
   b->port = port;
   b->signed_in = true;
+  b->leaving = false;
   if (moved)
     gd_store_brick(b, NULL);
   if (b->state == GD_PROC_DOWN) /* started by hand, or while nobody looked */
     gd_brick_adopt(b);
-  if (b->state == GD_PROC_UP && b->proc->fn) { /* a start waits for this */
-    gi_timer_cancel(&b->proc->timer);
-    answer(b->proc, 0, NULL);
-  }
+  if (b->state == GD_PROC_UP && b->proc->fn) /* a start waits for this */
+    it_runs(b->proc);
 }
 
 static void
@@ -351,18 +375,20 @@ prepare_directories(struct gd_brick *b, struct gi_error *err)
   return gd_mkdir_all(run, 0755, err) || gd_mkdir_all(logs, 0755, err) ? -1 : 0;
 }
 
-void
-gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
+static void
+patience(struct gd_proc *p, void (*expired)(void *arg), uint64_t ns)
 {
-  struct gd_proc *p = proc_of(b);
+  gi_timer_finish(&p->timer);
+  gi_timer_init(&p->timer, p->brick->volume->gd->reactor, expired, p);
+  gi_timer_set(&p->timer, ns);
+}
+
+static void
+launch(struct gd_brick *b)
+{
+  struct gd_proc *p = b->proc;
   struct gi_error err = { 0 };
   pid_t pid;
-  p->fn = fn;
-  p->arg = arg;
-  if (b->state == GD_PROC_UP || (b->state == GD_PROC_DOWN && gd_brick_adopt(b))) {
-    answer(p, 0, NULL);
-    return;
-  }
   b->state = GD_PROC_STARTING;
   b->signed_in = false;
   b->port = choose_port(b);
@@ -379,12 +405,10 @@ gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
     start_failed(b, ret ? ret : errno, why);
     return;
   }
-  gi_timer_finish(&p->timer);
-  gi_timer_init(&p->timer, b->volume->gd->reactor, start_too_slow, p);
-  gi_timer_set(&p->timer, START_TIMEOUT);
+  patience(p, start_too_slow, START_TIMEOUT);
 }
 
-/* ---- stop ---- */
+/* ---- stop, and start after an end ---- */
 
 static void
 stop_too_slow(void *arg)
@@ -392,6 +416,44 @@ stop_too_slow(void *arg)
   struct gd_proc *p = arg;
   gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4, "brick %s:%s does not stop and is killed", p->brick->host, p->brick->path);
   gd_brick_signal(p->brick, SIGKILL);
+}
+
+static void
+asked(int err, const struct gi_dict *dict, void *arg)
+{
+  struct gd_proc *p = arg;
+  if (!p->again || p->brick->leaving)
+    return; /* it has gone, or is going */
+  if (err)
+    patience(p, it_runs, SILENCE_TIMEOUT);
+  else
+    it_runs(p);
+}
+
+void
+gd_brick_signed_out(struct gd_brick *b)
+{
+  b->signed_in = false;
+  b->leaving = b->state == GD_PROC_UP;
+  if (b->leaving && b->proc->again)
+    patience(b->proc, stop_too_slow, STOP_TIMEOUT);
+}
+
+void
+gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
+{
+  struct gd_proc *p = proc_of(b);
+  p->fn = fn;
+  p->arg = arg;
+  if (b->state == GD_PROC_DOWN && !gd_brick_adopt(b)) {
+    launch(b);
+    return;
+  }
+  p->again = true;
+  if (b->leaving)
+    patience(p, stop_too_slow, STOP_TIMEOUT);
+  else
+    gd_brick_ask_status(b, 0, asked, p);
 }
 
 void
@@ -407,7 +469,5 @@ gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg)
   b->state = GD_PROC_STOPPING;
   b->signed_in = false;
   gd_brick_signal(b, SIGTERM);
-  gi_timer_finish(&p->timer);
-  gi_timer_init(&p->timer, b->volume->gd->reactor, stop_too_slow, p);
-  gi_timer_set(&p->timer, STOP_TIMEOUT);
+  patience(p, stop_too_slow, STOP_TIMEOUT);
 }

@@ -65,6 +65,7 @@ struct gd_brick {
   bool decommissioned;
   enum gd_proc_state state;
   bool signed_in;  /* told its port to the port mapper */
+  bool leaving;    /* signed out: its process is about to end */
   pid_t pid;       /* of the running process, 0 = none */
   struct gd_proc *proc;
 };
@@ -230,13 +231,15 @@ int gd_watch_signal(const struct gd_watch *w, int signo); /* 0 or -errno */
 
 typedef void gd_proc_fn(struct gd_brick *b, const struct gi_error *err, void *arg); /* err->code 0 = success */
 
-/* Starts the brick's process unless it runs; fn (may be NULL) is called once it serves or failed, never from inside. */
+/* Starts the brick's process unless it runs, one that is leaving once that is gone; fn (may be NULL) is called once it serves or
+ * failed, never from inside. */
 void gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg);
 /* Ends it; fn is called when the process is gone, never from inside. */
 void gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg);
 /* Takes over a process that outlived an earlier daemon. */
 bool gd_brick_adopt(struct gd_brick *b);
 void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mapper where it listens */
+void gd_brick_signed_out(struct gd_brick *b);          /* and that it will do so no longer */
 bool gd_brick_online(const struct gd_brick *b);
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
 void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */

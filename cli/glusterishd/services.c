@@ -245,7 +245,7 @@ sign_out(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   struct gd_brick *b = brick_by_path(arg, path);
   bool mine = b && b->port == (int)port && is_trusted(req);
   if (mine)
-    b->signed_in = false;
+    gd_brick_signed_out(b);
   answer_two(req, mine ? 0 : -1, mine ? 0 : ENOENT);
 }
 

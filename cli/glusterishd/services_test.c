@@ -9,7 +9,9 @@
 #include "rpc/rpc-client.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -291,6 +293,99 @@ test_portmap(void **state)
   assert_int_equal(ask_port(f, "/nonexistent/b"), -1);
 }
 
+/* ---- a brick that ends and is started ---- */
+
+/* Does what the daemon waits for: a process that names the brick, its pid in the pid file, and the starter gone. */
+static const char fake_brick[] = "#!/bin/sh\n"
+                                 "while [ \"$1\" != -p ]; do shift; done\n"
+                                 "while :; do sleep 0.1; done &\n"
+                                 "echo $! >\"$2\"\n";
+
+static void
+use_fake_brick(struct fixture *f)
+{
+  char *program = gi_asprintf("%s/brick", f->dir);
+  FILE *out = fopen(program, "we");
+  assert_non_null(out);
+  assert_true(fputs(fake_brick, out) >= 0 && fchmod(fileno(out), 0755) == 0 && fclose(out) == 0);
+  gi_free(f->gd->brick_program);
+  f->gd->brick_program = program;
+}
+
+static void
+started(struct gd_brick *b, const struct gi_error *err, void *arg)
+{
+  if (err->code)
+    fail_msg("%s", err->text);
+  (*(unsigned *)arg)++;
+}
+
+/* Starts it and signs in for it; what the start says is counted in *answers. */
+static void
+start_fake(struct fixture *f, struct gd_brick *b, unsigned *answers)
+{
+  gd_brick_start(b, started, answers);
+  for (int i = 0; i < 1000 && b->state != GD_PROC_UP; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(b->state, GD_PROC_UP);
+  assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, (uint32_t)b->port), 0);
+  gi_reactor_turn(f->r, 0);
+}
+
+static void
+start_after_end(struct fixture *f, bool killed)
+{
+  struct gd_brick *b = &add_volume(f)->bricks[0];
+  unsigned first = 0, running = 0, second = 0;
+  use_fake_brick(f);
+  connect_to(f, "127.0.0.1", f->gd->config.port);
+  start_fake(f, b, &first);
+  assert_int_equal(first, 1);
+  pid_t old = b->pid;
+  gd_brick_start(b, started, &running); /* it does not answer, but runs: nothing is to be done */
+  for (int i = 0; i < 1000 && !running; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(running, 1);
+  assert_int_equal(b->pid, old);
+
+  if (killed) { /* nobody has noticed yet */
+    assert_int_equal(kill(old, SIGKILL), 0);
+  } else {
+    assert_int_equal(sign(f, GI_PMAP_SIGNOUT, b->path, (uint32_t)b->port), 0);
+    assert_false(gd_brick_online(b));
+  }
+  gd_brick_start(b, started, &second);
+  assert_int_equal(b->pid, old);
+  if (!killed) {
+    for (int i = 0; i < 300; i++) /* longer than one is waited for that is only silent */
+      gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+    assert_int_equal(second, 0);
+    assert_int_equal(kill(old, SIGKILL), 0);
+  }
+  for (int i = 0; i < 1000 && (b->pid == old || b->state != GD_PROC_UP); i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(b->state, GD_PROC_UP);
+  assert_int_not_equal(b->pid, old);
+  assert_int_equal(second, 0); /* it has not signed in */
+  assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, (uint32_t)b->port), 0);
+  gi_reactor_turn(f->r, 0);
+  assert_int_equal(second, 1);
+  assert_true(gd_brick_online(b));
+  assert_int_equal(kill(b->pid, SIGKILL), 0);
+}
+
+static void
+test_start_after_leaving(void **state)
+{
+  start_after_end(*state, false);
+}
+
+static void
+test_start_after_kill(void **state)
+{
+  start_after_end(*state, true);
+}
+
 /* ---- the command line ---- */
 
 static void
@@ -417,6 +512,8 @@ main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
     cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
     cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),
     cmocka_unit_test_setup_teardown(test_remote_is_read_only, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hostile_json, setup, teardown),

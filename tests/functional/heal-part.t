@@ -97,7 +97,7 @@ ok "a brick is killed under load" kill_brick 2
 wait $writer
 ok "the writer has seen nothing" test $? = 0
 for n in 1 3; do
-  ok "brick $n is stopped" kill "$(brick_pid h "$B/h-$n")"
+  ok "brick $n is stopped" end_brick "$n"
 done
 gi volume start h force >/dev/null
 ok "the volume is in use" within 30 sh -c "echo again >'$M/probe' && grep -q again '$B/h-1/probe' '$B/h-2/probe'"

@@ -17,6 +17,13 @@ kill_brick() {
   kill -9 "$pid" && within 10 not_running "$pid" && gone_for_mount "$1"
 }
 
+# end_brick N: as an administrator does, and it has gone.
+end_brick() {
+  local pid
+  pid=$(brick_pid h "$B/h-$1")
+  kill "$pid" && within 20 not_running "$pid"
+}
+
 PROBE=0
 gone_for_mount() {
   PROBE=$((PROBE + 1))

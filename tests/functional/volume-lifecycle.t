@@ -67,6 +67,14 @@ like "$(gi volume status v "$HOST:$B/2")" 'N/A +N/A +N +N/A' "its row says offli
 ok "start force starts it again" gi volume start v force
 is "$(online v)" 3 "three bricks are online again"
 
+# ---- an administrator ends a brick ----
+victim=$(brick_pid v "$B/2")
+ok "a brick is asked to end" kill "$victim"
+ok "it signs out" within 10 online_is 2
+ok "start force waits for its end" gi volume start v force
+ok "a new one runs" test "$(brick_pid v "$B/2")" != "$victim"
+is "$(online v)" 3 "three bricks are online"
+
 # ---- the daemon goes and comes ----
 before=$(brick_pid v "$B/1")
 stop_glusterishd

@@ -416,6 +416,21 @@ times_follow_the_clients_stamps(void **state)
   assert_int_equal(m, 2000);
   assert_int_equal(a, 1000);
 
+  f = brick_fop(b, GI_FOP_WRITE);
+  set_fd(f, fd);
+  f->caller.stamps = GI_STAMP_MTIME | GI_STAMP_CTIME;
+  f->caller.time = (struct gi_time){2100, 0};
+  gi_payload_add_copy(&f->payload, "x", 1);
+  brick_run(b, f);
+  const uint8_t one[12] = {0, 0, 0, 1}, minus[12] = {0xff, 0xff, 0xff, 0xff};
+  assert_ok(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", one, 12));
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(m, 2000);
+  assert_ok(brick_xattrop(b, &g, GI_XATTROP_ADD32, "trusted.afr.dirty", minus, 12)); /* from now on nobody would heal it */
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(c, 2100);
+  assert_int_equal(m, 2100);
+
   f = brick_fop(b, GI_FOP_SETATTR); /* utimes may go back; ctime may not */
   set_object(f, &g);
   f->args.valid = GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW;

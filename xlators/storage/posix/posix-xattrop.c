@@ -8,6 +8,41 @@
 
 #include <fcntl.h>
 
+static bool
+is_bytes(const struct gi_pair *pair)
+{
+  return pair->type != GI_VALUE_INT && pair->type != GI_VALUE_UINT && pair->type != GI_VALUE_DOUBLE && pair->type != GI_VALUE_IATT;
+}
+
+/* Does it subtract from replication's counters? */
+static bool
+takes_back(const struct gi_fop *fop)
+{
+  const struct gi_dict *dict = fop->args.dict;
+
+  if (fop->args.flags != GI_XATTROP_ADD32)
+    return false;
+  for (uint32_t i = 0; i < gi_dict_count(dict); i++) {
+    const struct gi_pair *pair = gi_dict_at(dict, i);
+
+    for (uint32_t k = 0; is_bytes(pair) && k + 4 <= pair->len; k += 4)
+      if (pair->data[k] & 0x80)
+        return true;
+  }
+  return false;
+}
+
+/* A copy without a mark is one that nobody heals: its times are to survive the process, as its data do. */
+static void
+flush_times(struct posix_op *op)
+{
+  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+
+  if (inode)
+    posix_md_flush(op->p, posix_inode_of(op->p, inode), op->fd);
+  gi_inode_unref(&inode);
+}
+
 int
 posix_prepare_xattrop(struct posix_op *op)
 {
@@ -17,6 +52,8 @@ posix_prepare_xattrop(struct posix_op *op)
   op->exclusive = true;
   if (err)
     return err;
+  if (takes_back(op->fop))
+    flush_times(op);
   return flags == GI_XATTROP_ADD32 || flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_GET_AND_SET ||
              flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
            ? 0
@@ -86,7 +123,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   GI_CLEANUP_FREE uint8_t *have = NULL;
   ssize_t n;
 
-  if (pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT || pair->type == GI_VALUE_DOUBLE || pair->type == GI_VALUE_IATT)
+  if (!is_bytes(pair))
     return EINVAL;
   if (pair->len == 0 || pair->len > POSIX_XATTR_MAX || (!a.replace && (len % a.width || (a.with_default && pair->len % 2))))
     return EINVAL;
