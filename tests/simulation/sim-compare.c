@@ -12,12 +12,15 @@
 #include <string.h>
 
 #define KEY_GFID "trusted.gfid"
+#define KEY_TIMES "trusted.glusterfs.mdata"
+#define MTIME_AT 25 /* brick.md 3.1: version, flags, ctime, mtime, atime */
+#define MTIME_LEN 16
 #define ANONYMOUS ".glusterfs-anonymous-inode-"
 
-/* What replicas may differ in: their counters, what the kernel or a daemon of one host keeps, and the times, which reach the disk
- * late and which every brick takes the maximum of. */
+/* What replicas may differ in: their counters, what the kernel or a daemon of one host keeps, and the times, which are looked at by
+ * themselves: of access and of a change of attributes every brick has its own. */
 static const char *const ignored[] = {"trusted.afr.",        "security.selinux",       "trusted.glusterfs.quota.size",
-                                      "trusted.gfs.squota.", "trusted.glusterfs.mdata"};
+                                      "trusted.gfs.squota.", KEY_TIMES};
 
 /* A brick's own note of an object's names, in the object and so not made durable with the directory. Power lost between the two, or an
  * attribute that cannot be changed when the name has been, leaves a note too many or too few; nothing marks it, nobody heals it, and the
@@ -27,7 +30,8 @@ static const char *const ignored[] = {"trusted.afr.",        "security.selinux",
 struct look {
   char *why;
   size_t len;
-  bool crashed, no_content, no_notes;
+  bool crashed, no_notes;
+  unsigned but;
   struct gi_gfid *gfid; /* of everything found, for the handles */
   unsigned count, room;
 };
@@ -266,6 +270,18 @@ xattrs_within(struct look *l, const char *path, const struct sim_inode *a, const
 }
 
 static bool
+same_mtime(struct look *l, const char *path, const struct sim_inode *a, const struct sim_inode *b)
+{
+  const struct sim_xattr *x = sim_xattr_find(a, KEY_TIMES), *y = sim_xattr_find(b, KEY_TIMES);
+
+  if (!x || !y || x->len != y->len)
+    return x == y || differ(l, "%s/: only one has times", path);
+  if (x->len >= MTIME_AT + MTIME_LEN && memcmp(x->value + MTIME_AT, y->value + MTIME_AT, MTIME_LEN) != 0)
+    return differ(l, "%s/: changed at another time", path);
+  return true;
+}
+
+static bool
 same_content(struct look *l, const char *path, const struct sim_inode *a, const struct sim_inode *b)
 {
   uint8_t x[SIM_PAGE], y[SIM_PAGE];
@@ -310,7 +326,9 @@ same_object(struct look *l, const char *path, const struct sim_inode *a, const s
     return differ(l, "%s: a link to %s on the first, to %s on the second", path, a->text, b->text);
   if (!xattrs_within(l, path, a, b, "first") || !xattrs_within(l, path, b, a, "second"))
     return false;
-  return !S_ISREG(a->attr.mode) || l->no_content || same_content(l, path, a, b);
+  if (!(l->but & SIM_BUT_MTIME) && !same_mtime(l, path, a, b))
+    return false;
+  return !S_ISREG(a->attr.mode) || l->but & SIM_BUT_CONTENT || same_content(l, path, a, b);
 }
 
 static bool
@@ -348,14 +366,14 @@ wrong_notes(const struct sim_disk *d)
 bool
 sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len)
 {
-  return sim_disk_same_but(a, a_path, b, b_path, false, why, len);
+  return sim_disk_same_but(a, a_path, b, b_path, 0, why, len);
 }
 
 bool
-sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, bool no_content, char *why,
+sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but, char *why,
                   size_t len)
 {
-  struct look l = {.why = why, .len = len, .no_content = no_content, .no_notes = wrong_notes(a) || wrong_notes(b)};
+  struct look l = {.why = why, .len = len, .but = but, .no_notes = wrong_notes(a) || wrong_notes(b)};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
   return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) &&

@@ -110,8 +110,12 @@ void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
  * xattrs except those replicas may differ in (replicate.md 7.4); and in each every object with a gfid has its handle and every
  * handle its names. Else the first difference in words is in `why`. */
 bool sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len);
-/* The same; `no_content`: one of them is an arbiter's. */
-bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, bool no_content, char *why,
+/* The same but for what `but` says. */
+enum {
+  SIM_BUT_CONTENT = 1, /* one of them is an arbiter's */
+  SIM_BUT_MTIME = 2,   /* nor the times of the last change */
+};
+bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but, char *why,
                        size_t len);
 /* The second half alone: handles and names of one brick are one to one. */
 bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len);

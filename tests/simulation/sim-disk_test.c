@@ -520,6 +520,7 @@ static void
 differences_are_named(void **state)
 {
   struct world a, b;
+  uint8_t times[57] = {1};
   char why[256] = "";
   int fd;
 
@@ -538,6 +539,19 @@ differences_are_named(void **state)
   assert_false(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
   assert_string_equal(why, "/f/: only the second has attribute user.x");
   assert_int_equal(b.fs->ops->removexattr(b.fs, fd, "", "user.x"), 0);
+  gi_fs_fsetxattr(a.fs, gi_fs_openat(a.fs, a.root, "f", O_RDWR, 0), "trusted.glusterfs.mdata", times, sizeof(times), 0);
+  assert_false(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
+  assert_string_equal(why, "/f/: only one has times");
+  times[9] = times[41] = 1; /* the ctime and the atime */
+  gi_fs_fsetxattr(b.fs, fd, "trusted.glusterfs.mdata", times, sizeof(times), 0);
+  assert_true(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
+  times[40] = 1;
+  gi_fs_fsetxattr(b.fs, fd, "trusted.glusterfs.mdata", times, sizeof(times), 0);
+  assert_false(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
+  assert_string_equal(why, "/f/: changed at another time");
+  assert_true(sim_disk_same_but(a.d, "/b", b.d, "/b", SIM_BUT_MTIME, why, sizeof(why)));
+  times[40] = 0;
+  gi_fs_fsetxattr(b.fs, fd, "trusted.glusterfs.mdata", times, sizeof(times), 0);
   gi_fs_pwrite(b.fs, fd, "X", 1, 3);
   assert_false(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
   assert_string_equal(why, "/f: content differs at byte 3");

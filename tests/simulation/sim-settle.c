@@ -54,13 +54,27 @@ all_clean(struct sim_cluster *c, char *why, size_t len)
   return true;
 }
 
+/* The power or a fault took an attribute apart from the name it was set with, on this disk or one before. */
+static bool
+lost_attributes(const struct sim_machine *m)
+{
+  uint64_t count[SIM_DISK_COUNTS] = {0};
+  sim_machine_count(m, count);
+  return count[SIM_FAULTS] || count[SIM_FAULT_ATTR] || count[SIM_FAULT_ATTR_SPACE];
+}
+
 static bool
 all_same(struct sim_cluster *c, char *why, size_t len)
 {
   char what[256];
+  unsigned but = 0;
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (lost_attributes(&c->machine[i])) /* an object without its times has others, and gives them to those it heals */
+      but = SIM_BUT_MTIME;
   for (unsigned i = 1; i < c->config.bricks; i++) {
-    bool arbiter = c->config.arbiter && i == c->config.bricks - 1;
-    if (!sim_disk_same_but(c->machine[0].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, arbiter, what, sizeof(what))) {
+    if (c->config.arbiter && i == c->config.bricks - 1)
+      but = SIM_BUT_CONTENT | SIM_BUT_MTIME;
+    if (!sim_disk_same_but(c->machine[0].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, but, what, sizeof(what))) {
       snprintf(why, len, "brick-0 and brick-%u: %s", i, what);
       return false;
     }

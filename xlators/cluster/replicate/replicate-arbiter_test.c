@@ -184,6 +184,10 @@ stale_and_arbiter(void **state)
   assert_int_equal(fake_count(r->s, 0, GI_FOP_READ) + fake_count(r->s, 2, GI_FOP_READ), 0);
   rig_marks(r, 0, 5, "");
   rig_marks(r, 2, 5, "0d1"); /* nothing was changed, and nothing is left dirty */
+  rig_forget(r);
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, -1, ENOTCONN);
+  rig_log(r, 2, "L:0 X:0 U:0"); /* the copy that is away was not blamed: who knows whether that could be taken back */
   rig_up(r, 1);
   rig_run(r, f = rig_write(r, fd, 0, 10));
   rig_done(f, 10, 0);

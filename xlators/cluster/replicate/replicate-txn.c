@@ -236,52 +236,63 @@ pre_op(struct rep_txn *t)
   send_pre_op(t);
 }
 
-/* ---- names: is there a copy that has missed nothing? ---- */
+/* ---- is there a copy that has missed nothing? ---- */
 
 static void
 asked_first(struct rep_fan *fan)
 {
   struct rep_txn *t = fan->arg;
+  int err = 0;
 
-  t->locked &= ~fan->failed;
-  t->active = 0;
+  t->active = t->locked &= ~fan->failed;
+  t->good = t->active & ~t->accused;
   if (!rep_quorum(t->rep, t->locked))
-    refuse(t, fan->err ? fan->err : ENOTCONN);
-  else if (!rep_account_has_wholly_good(t, t->locked)) {
-    GI_MARK("replicate: no good copy to change names on");
-    refuse(t, rep_unreadable(t->rep));
-  } else {
+    err = fan->err ? fan->err : ENOTCONN;
+  else if (t->type != REP_ENTRY && only_arbiter_knows(t))
+    err = ENOTCONN;
+  else if (!rep_account_has_wholly_good(t, t->locked))
+    err = t->type == REP_ENTRY ? rep_unreadable(t->rep) : EIO;
+  t->active = t->good = 0;
+  if (!err) {
     pre_op(t);
     return;
   }
+  GI_MARK("replicate: no good copy to change");
+  refuse(t, err);
   rep_txn_unlock(t);
 }
 
 /* The pre-op will blame those that take no part. Where only they may be good, that must not even be said for a moment: should we be
- * gone in it, there would be no good copy any more. */
+ * gone in it, or a disk refuse to take it back, there would be no good copy any more. */
 static bool
 good_one_known(const struct rep_txn *t)
 {
   uint32_t good = t->locked;
 
-  for (unsigned l = 0; l < t->nlogs; l++)
-    good &= rep_inode_fresh(t->rep, t->log[l].inode) ? rep_inode(t->rep, t->log[l].inode)->data_readable : 0;
+  for (unsigned l = 0; l < t->nlogs; l++) {
+    const struct rep_inode *ri = rep_inode(t->rep, t->log[l].inode);
+
+    good &= !rep_inode_fresh(t->rep, t->log[l].inode) ? 0 : t->type == REP_META ? ri->meta_readable : ri->data_readable;
+  }
   return good != 0;
 }
 
-/* With all children there is a good copy of every directory, but it need not be the same one. */
+/* With all children there is a good copy of every directory, but it need not be the same one. Of files without an arbiter every quorum
+ * has a good copy, if there is one at all; an arbiter and a copy that has missed something are a quorum, too. */
 static bool
 has_good_one(const struct rep_txn *t)
 {
   bool two = t->nlogs == 2 && t->log[0].inode != t->log[1].inode;
 
+  if (t->type != REP_ENTRY && !t->rep->arbiter)
+    return true;
   return (t->locked == t->rep->all && !two) || !rep_quorums_meet(t->rep) || good_one_known(t);
 }
 
 static void
 prepare(struct rep_txn *t)
 {
-  if (t->type != REP_ENTRY || has_good_one(t)) {
+  if (has_good_one(t)) {
     pre_op(t);
     return;
   }

@@ -125,7 +125,7 @@ posix_stamp_setattr(struct posix_op *op)
   if (op->fop->caller.stamps & GI_STAMP_CTIME && posix_time_newer(&op->fop->caller.time, &t.c))
     t.c = op->fop->caller.time;
   inode = gi_inode_get(op->fop->graph, &n->gfid);
-  posix_md_set(op->p, inode, &t);
+  posix_md_set(op, inode, &t);
   gi_inode_unref(&inode);
   n->times = t;
 }

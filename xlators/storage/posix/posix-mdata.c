@@ -5,9 +5,13 @@
  * disk with fsync, when the last descriptor closes, when the inode is
  * forgotten, and otherwise within half a second. A crash loses only stamps
  * younger than that, which is what POSIX promises for times without fsync.
- * New objects get theirs on disk before the reply.
+ * New objects get theirs on disk before the reply. A copy without a mark of
+ * replication is healed by nobody: so they are written before a mark is taken
+ * back, and by a healer at once.
  */
 #include "xlators/storage/posix/posix.h"
+
+#include "libglusterish/rare.h"
 
 #include <sys/xattr.h>
 
@@ -189,13 +193,15 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
 }
 
 void
-posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t)
+posix_md_set(struct posix_op *op, struct gi_inode *inode, const struct posix_times *t)
 {
-  struct posix_inode *pi = posix_inode_of(p, inode);
+  struct posix_inode *pi = posix_inode_of(op->p, inode);
 
   pi->times = *t;
   pi->md_state = MD_PRESENT;
-  mark_dirty(p, pi);
+  mark_dirty(op->p, pi);
+  if (op->fop->caller.pid == GI_PID_HEAL && !GI_BROKEN("leave the times of a heal in memory"))
+    posix_md_flush(op->p, pi, -1);
 }
 
 void

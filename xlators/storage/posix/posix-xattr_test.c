@@ -304,6 +304,34 @@ xattrop_leaves_alone_what_has_another_length(void **state)
 }
 
 static void
+xattrop_does_all_or_nothing(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  const uint8_t one[12] = {0, 0, 0, 1}, two[12] = {0, 0, 0, 2}, zero[12] = {0};
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_int_equal(lsetxattr(path, "trusted.afr.v-client-1", one, 12, 0), 0);
+  assert_int_equal(lsetxattr(path, "trusted.afr.v-client-2", "garbage", 7, 0), 0);
+  f = brick_fop(b, GI_FOP_XATTROP);
+  set_object(f, &g);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", one, 12);
+  gi_dict_set_bin(f->args.dict, "trusted.afr.v-client-0", zero, 12);
+  gi_dict_set_bin(f->args.dict, "trusted.afr.v-client-1", two, 12);
+  gi_dict_set_bin(f->args.dict, "trusted.afr.v-client-2", one, 12);
+  assert_fails(brick_run(b, f), EIO);
+  assert_xattr(path, "trusted.afr.dirty", zero, 12);
+  assert_no_xattr(path, "trusted.afr.v-client-0");
+  assert_xattr(path, "trusted.afr.v-client-1", one, 12);
+  brick_free(b);
+}
+
+static void
 xattrop_knows_its_other_operations(void **state)
 {
   BRICK(b, NULL);
@@ -596,6 +624,7 @@ main(void)
     cmocka_unit_test(xattrop_adds_and_wraps),
     cmocka_unit_test(xattrop_syncs_what_can_be_synced),
     cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
+    cmocka_unit_test(xattrop_does_all_or_nothing),
     cmocka_unit_test(xattrop_knows_its_other_operations),
     cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
     cmocka_unit_test(times_follow_the_clients_stamps),

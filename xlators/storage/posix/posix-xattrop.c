@@ -2,7 +2,8 @@
  *
  * XATTROP and FXATTROP: arithmetic on arrays of big-endian counters, one
  * operation at a time per inode (brick.md 5.4). An all-zero request reads and
- * never creates: replication's pre-op relies on that.
+ * never creates: replication's pre-op relies on that. A sum that fails at one
+ * counter leaves the others as they were.
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -32,6 +33,12 @@ takes_back(const struct gi_fop *fop)
   return false;
 }
 
+static bool
+to_the_disk(const struct posix_op *op)
+{
+  return op->fop->xdata && gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
+}
+
 /* A copy without a mark is one that nobody heals: its times are to survive the process, as its data do. */
 static void
 flush_times(struct posix_op *op)
@@ -52,7 +59,7 @@ posix_prepare_xattrop(struct posix_op *op)
   op->exclusive = true;
   if (err)
     return err;
-  if (takes_back(op->fop))
+  if (takes_back(op->fop) || to_the_disk(op))
     flush_times(op);
   return flags == GI_XATTROP_ADD32 || flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_GET_AND_SET ||
              flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
@@ -151,10 +158,24 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   return 0;
 }
 
-static bool
-to_the_disk(const struct posix_op *op)
+/* Half an operation that failed would accuse copies, and who asked for it does not know which half to take back. */
+static void
+undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
 {
-  return op->fop->xdata && gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
+  if (a.replace || a.with_default)
+    return;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct gi_pair *pair = gi_dict_at(op->fop->args.dict, i);
+    GI_CLEANUP_FREE uint8_t *have = gi_zalloc(pair->len);
+
+    if (all_zero(pair->data, pair->len) || posix_at_get(op->p, at, pair->key, have, pair->len) != (ssize_t)pair->len)
+      continue;
+    for (size_t k = 0; k < pair->len; k += a.width)
+      store(have + k, a.width, load(have + k, a.width) - load(pair->data + k, a.width));
+    if (posix_at_set(op->p, at, pair->key, have, pair->len, 0) < 0)
+      gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 15, "a failed change of counters is left half done: %s of %s: %s", pair->key,
+             gi_gfid_text(&op->node[OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
+  }
 }
 
 /* What is neither a file nor a directory cannot be synced by itself. */
@@ -192,8 +213,11 @@ posix_run_xattrop(struct posix_op *op)
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
   fop->rsp.dict = gi_dict_new();
-  for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++)
+  for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++) {
     err = one_key(op, at, gi_dict_at(dict, i), a);
+    if (err)
+      undo(op, at, i, a);
+  }
   if (!err && to_the_disk(op))
     err = sync_object(op, at, &st);
   if (err) {

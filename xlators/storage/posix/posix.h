@@ -324,7 +324,8 @@ uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_ti
 void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
 void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: the newer-only rule */
-void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t); /* finish: as is */
+/* finish: as is. What a healer sets is on the disk at once: the mark that told of it is at other bricks, and goes next. */
+void posix_md_set(struct posix_op *op, struct gi_inode *inode, const struct posix_times *t);
 void posix_md_overlay(const struct posix_node *n, struct gi_iatt *iatt);
 void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_iatt *iatt, struct gi_dict *xdata);
 int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
