@@ -37,8 +37,8 @@ skip the post-op|5|--workload names --mishaps brick-crash
 success without quorum|2|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|210|--workload names --mishaps power-loss,cut
-take what memory has for what the disk has|169|--workload register --mishaps disk-faults,power-loss
+take back marks without sync of the names|76|--workload names --mishaps power-loss,cut
+take what memory has for what the disk has|2|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|30|--workload register --mishaps brick-crash,cut,partition
 END
 }

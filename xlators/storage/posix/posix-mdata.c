@@ -11,8 +11,6 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
-
 #include <sys/xattr.h>
 
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
@@ -200,7 +198,7 @@ posix_md_set(struct posix_op *op, struct gi_inode *inode, const struct posix_tim
   pi->times = *t;
   pi->md_state = MD_PRESENT;
   mark_dirty(op->p, pi);
-  if (op->fop->caller.pid == GI_PID_HEAL && !GI_BROKEN("leave the times of a heal in memory"))
+  if (op->fop->caller.pid == GI_PID_HEAL)
     posix_md_flush(op->p, pi, -1);
 }
 

@@ -467,9 +467,19 @@ times_follow_the_clients_stamps(void **state)
   f->caller.stamps = GI_STAMP_CTIME;
   f->caller.time.sec = 3000;
   assert_ok(brick_run(b, f));
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(m, 2100); /* later */
   assert_int_equal(f->rsp.post.atime.sec, 50);
   assert_int_equal(f->rsp.post.mtime.sec, 60);
   assert_int_equal(f->rsp.post.ctime.sec, 3000);
+  f = brick_fop(b, GI_FOP_SETATTR);
+  set_object(f, &g);
+  f->caller.pid = GI_PID_HEAL;
+  f->args.valid = GI_SET_MTIME;
+  f->args.iatt.mtime.sec = 60;
+  assert_ok(brick_run(b, f));
+  mdata_on_disk(path, &c, &m, &a);
+  assert_int_equal(m, 60); /* the mark that told of it goes next, elsewhere */
   gi_fd_unref(&fd);
   brick_restart(b);
   f = brick_nameless(b, &g);
