@@ -76,31 +76,36 @@ getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
+/* What SIGNIN and SIGNOUT have in common, and the answer. */
 static void
-signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+take_port(struct bench *b, struct gi_rpc_request *req, uint32_t *last)
 {
-  struct bench *b = arg;
   struct gi_xdr_out out = {0};
-  b->signins++;
   take_text(&req->in, b->brick, sizeof(b->brick));
   b->brick_port = (int)gi_xdr_get_u32(&req->in);
-  b->brick_pid = (int)gi_xdr_get_u32(&req->in);
+  *last = gi_xdr_get_u32(&req->in);
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u64(&out, 0);
   gi_rpc_answer_send(req, &out, NULL);
 }
 
 static void
+signin(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct bench *b = arg;
+  uint32_t pid;
+  take_port(b, req, &pid);
+  b->brick_pid = (int)pid;
+  b->signins++;
+}
+
+static void
 signout(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct bench *b = arg;
-  struct gi_xdr_out out = {0};
+  uint32_t rdma_port;
+  take_port(b, req, &rdma_port);
   b->signouts++;
-  take_text(&req->in, b->brick, sizeof(b->brick));
-  b->brick_port = (int)gi_xdr_get_u32(&req->in);
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u64(&out, 0);
-  gi_rpc_answer_send(req, &out, NULL);
 }
 
 static gi_rpc_handler *const handshake[] = {[GI_HNDSK_GETSPEC] = getspec};
