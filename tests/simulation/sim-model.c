@@ -17,6 +17,7 @@ struct write {
   bool done;   /* answered with success */
   bool synced; /* and a sync that began later succeeded */
   bool weak;   /* a machine lost power before that, or too many disks could not sync it */
+  bool told;   /* a sync failed after it: no later one promises it */
   uint32_t lost; /* bricks whose disks could not sync it */
   uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
 };
@@ -212,7 +213,7 @@ sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTO
     if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
       continue;
     w->lost |= 1u << brick;
-    if (!enough(arg, left(m, n)))
+    if (w->told || !enough(arg, left(m, n)))
       excuse(w);
   }
 }
@@ -256,9 +257,14 @@ sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
 void
 sim_model_sync_failed(struct sim_model *m, unsigned file)
 {
-  for (uint64_t i = m->first_unsynced; i < m->count; i++)
-    if (m->write[i].file == file && m->write[i].lost)
-      excuse(&m->write[i]);
+  for (uint64_t i = m->first_unsynced; i < m->count; i++) {
+    struct write *w = &m->write[i];
+    if (w->file != file)
+      continue;
+    w->told |= w->done;
+    if (w->lost)
+      excuse(w);
+  }
 }
 
 void

@@ -52,13 +52,13 @@ uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
 /* A sync of a file that began at that moment succeeded. */
 void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
 
-/* A sync of a file failed: what some disk could not sync may be gone. */
+/* A sync of a file failed, and the application was told: what some disk could not sync, or cannot later, may be gone. */
 void sim_model_sync_failed(struct sim_model *m, unsigned file);
 
 /* A machine lost its power: what was written and not synced may be gone. */
 void sim_model_power_loss(struct sim_model *m);
-/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced or the bricks
- * that still have it are `enough`. */
+/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or the bricks
+ * that still have it are `enough` and no sync of it has failed. */
 void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], bool (*enough)(void *arg, uint32_t left),
                     void *arg);
 
