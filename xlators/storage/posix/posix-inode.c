@@ -69,6 +69,38 @@ set_times(struct posix_op *op, struct posix_at at)
 
 #define TIME_BITS (GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)
 
+/* Given times are stored as they are; only ctime may not go back (brick.md 3.2). */
+static struct posix_times
+given_times(const struct posix_op *op, const struct gi_time *now)
+{
+  const struct gi_args *a = &op->fop->args;
+  struct posix_times t = op->node[OBJ].times;
+
+  if (a->valid & (GI_SET_ATIME | GI_SET_ATIME_NOW))
+    t.a = a->valid & GI_SET_ATIME ? a->iatt.atime : *now;
+  if (a->valid & (GI_SET_MTIME | GI_SET_MTIME_NOW))
+    t.m = a->valid & GI_SET_MTIME ? a->iatt.mtime : *now;
+  if (a->valid & GI_SET_CTIME && posix_time_newer(&a->iatt.ctime, &t.c))
+    t.c = a->iatt.ctime;
+  if (op->fop->caller.stamps & GI_STAMP_CTIME && posix_time_newer(&op->fop->caller.time, &t.c))
+    t.c = op->fop->caller.time;
+  return t;
+}
+
+/* The mark that told a healer of them is at other bricks, and goes next. */
+static void
+write_healed_times(struct posix_op *op, struct posix_at at)
+{
+  int32_t valid = op->fop->args.valid;
+
+  if (op->fop->caller.pid == GI_PID_HEAL && valid & (TIME_BITS | GI_SET_CTIME) && !(valid & (GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)) &&
+      op->node[OBJ].md_state == MD_PRESENT) {
+    struct posix_times t = given_times(op, NULL);
+
+    posix_md_write(op, at, &t);
+  }
+}
+
 enum posix_run
 posix_run_setattr(struct posix_op *op)
 {
@@ -96,38 +128,30 @@ posix_run_setattr(struct posix_op *op)
   if (!err && a->valid & TIME_BITS)
     err = set_times(op, at);
   if (!err)
+    write_healed_times(op, at);
+  if (!err)
     err = posix_node_stat(op, OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
-/* Given times are stored as they are; only ctime may not go back (brick.md 3.2). */
 void
 posix_stamp_setattr(struct posix_op *op)
 {
-  const struct gi_args *a = &op->fop->args;
   struct posix_node *n = &op->node[OBJ];
   struct gi_time now = gi_wall(op->x->reactor);
-  struct posix_times t = n->times;
   struct gi_inode *inode;
 
-  if (!(a->valid & (TIME_BITS | GI_SET_CTIME))) {
+  if (!(op->fop->args.valid & (TIME_BITS | GI_SET_CTIME))) {
     posix_md_stamp(op, OBJ, op->fop->caller.stamps & 7);
     return;
   }
   if (n->md_state != MD_PRESENT)
     return;
-  if (a->valid & (GI_SET_ATIME | GI_SET_ATIME_NOW))
-    t.a = a->valid & GI_SET_ATIME ? a->iatt.atime : now;
-  if (a->valid & (GI_SET_MTIME | GI_SET_MTIME_NOW))
-    t.m = a->valid & GI_SET_MTIME ? a->iatt.mtime : now;
-  if (a->valid & GI_SET_CTIME && posix_time_newer(&a->iatt.ctime, &t.c))
-    t.c = a->iatt.ctime;
-  if (op->fop->caller.stamps & GI_STAMP_CTIME && posix_time_newer(&op->fop->caller.time, &t.c))
-    t.c = op->fop->caller.time;
+  n->times = given_times(op, &now);
   inode = gi_inode_get(op->fop->graph, &n->gfid);
-  posix_md_set(op, inode, &t);
+  posix_md_set(op->p, inode, &n->times);
+  posix_md_wrote(op, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
-  n->times = t;
 }
 
 /* ---- TRUNCATE ---- */

@@ -84,6 +84,16 @@ posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t)
 }
 
 void
+posix_md_write(struct posix_op *op, struct posix_at at, const struct posix_times *t)
+{
+  uint8_t raw[MDATA_DISK];
+
+  posix_md_encode(t, raw);
+  op->times = *t;
+  op->wrote = posix_at_set(op->p, at, KEY_MDATA, raw, sizeof(raw), 0) == 0;
+}
+
+void
 posix_md_create(struct posix_op *op, int which, struct posix_at at)
 {
   struct posix_node *n = &op->node[which];
@@ -191,15 +201,35 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
 }
 
 void
-posix_md_set(struct posix_op *op, struct gi_inode *inode, const struct posix_times *t)
+posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t)
 {
-  struct posix_inode *pi = posix_inode_of(op->p, inode);
+  struct posix_inode *pi = posix_inode_of(p, inode);
 
   pi->times = *t;
   pi->md_state = MD_PRESENT;
-  mark_dirty(op->p, pi);
-  if (op->fop->caller.pid == GI_PID_HEAL)
-    posix_md_flush(op->p, pi, -1);
+  mark_dirty(p, pi);
+}
+
+static bool
+same_times(const struct posix_times *a, const struct posix_times *b)
+{
+  uint8_t x[MDATA_DISK], y[MDATA_DISK];
+
+  posix_md_encode(a, x);
+  posix_md_encode(b, y);
+  return memcmp(x, y, sizeof(x)) == 0;
+}
+
+/* If there are others meanwhile, they may have been on the disk and not be there any more. */
+void
+posix_md_wrote(struct posix_op *op, struct posix_inode *pi)
+{
+  if (!op->wrote)
+    return;
+  if (same_times(&op->times, &pi->times))
+    mark_clean(pi);
+  else
+    mark_dirty(op->p, pi);
 }
 
 void

@@ -41,12 +41,14 @@ to_the_disk(const struct posix_op *op)
 
 /* A copy without a mark is one that nobody heals: its times are to survive the process, as its data do. */
 static void
-flush_times(struct posix_op *op)
+prepare_times(struct posix_op *op)
 {
   struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
 
-  if (inode)
-    posix_md_flush(op->p, posix_inode_of(op->p, inode), op->fd);
+  if (inode && posix_inode_of(op->p, inode)->md_dirty) {
+    op->flush = true;
+    op->times = posix_inode_of(op->p, inode)->times;
+  }
   gi_inode_unref(&inode);
 }
 
@@ -60,7 +62,7 @@ posix_prepare_xattrop(struct posix_op *op)
   if (err)
     return err;
   if (takes_back(op->fop) || to_the_disk(op))
-    flush_times(op);
+    prepare_times(op);
   return flags == GI_XATTROP_ADD32 || flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_GET_AND_SET ||
              flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
            ? 0
@@ -212,6 +214,8 @@ posix_run_xattrop(struct posix_op *op)
   err = posix_obj_at(op, &at, &st);
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
+  if (op->flush)
+    posix_md_write(op, at, &op->times);
   fop->rsp.dict = gi_dict_new();
   for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++) {
     err = one_key(op, at, gi_dict_at(dict, i), a);
@@ -237,6 +241,7 @@ posix_finish_xattrop(struct posix_op *op)
   if (inode) {
     posix_inode_of(op->p, inode)->counted++;
     posix_inode_of(op->p, inode)->losses += op->unsynced;
+    posix_md_wrote(op, posix_inode_of(op->p, inode));
   }
   gi_inode_unref(&inode);
   posix_finish_counts(op);

@@ -166,6 +166,9 @@ struct posix_op { /* fop_bytes */
   bool dropped;    /* … and memory was dropped */
   uint16_t losses; /* posix_inode.losses when a heal's operation, or a question for attributes, began */
   bool unsynced;   /* an XATTROP that was to be durable: the sync failed */
+  bool flush;      /* XATTROP: `times` are to be on the disk first */
+  bool wrote;      /* run wrote `times` to the object */
+  struct posix_times times;
   uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
   struct gi_inode *busy; /* whose `busy` we hold; referenced */
@@ -324,8 +327,10 @@ uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_ti
 void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
 void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: the newer-only rule */
-/* finish: as is. What a healer sets is on the disk at once: the mark that told of it is at other bricks, and goes next. */
-void posix_md_set(struct posix_op *op, struct gi_inode *inode, const struct posix_times *t);
+void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t); /* finish: as is */
+/* run: to the disk now, where the object is about to be changed anyway; posix_md_wrote in finish. */
+void posix_md_write(struct posix_op *op, struct posix_at at, const struct posix_times *t);
+void posix_md_wrote(struct posix_op *op, struct posix_inode *pi);
 void posix_md_overlay(const struct posix_node *n, struct gi_iatt *iatt);
 void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_iatt *iatt, struct gi_dict *xdata);
 int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
