@@ -47,4 +47,47 @@ for b in 1 2 3; do
   ok "the handles of brick $b are complete" handles_complete "$WORK/bricks/tree-$b"
   is "$(marks "$WORK/bricks/tree-$b")" "" "no mark is left on brick $b"
 done
+
+# A client that believes a name is missing makes a file that another one has made meanwhile: it opens that one.
+must "it mounts once more" mount_volume tree "$WORK/mnt"
+must "another client that keeps what is missing mounts it" mount_volume tree "$WORK/mnt2" --negative-timeout=600
+none_there() { ! ls "$@"; }
+mkdir "$WORK/mnt/all" && chmod 777 "$WORK/mnt/all"
+ok "that one has looked for some names" none_there "$WORK"/mnt2/{opened,truncated,all/private,all/readable}
+for f in opened truncated all/private all/readable; do
+  echo first >"$WORK/mnt/$f" && touch -d '2001-02-03 04:05:06' "$WORK/mnt/$f"
+done
+chmod 600 "$WORK/mnt/all/private"
+# create FILE FLAG [UID]: nothing is written.
+create() {
+  python3 - "$@" <<'END'
+import os, sys
+path, flag, *uid = sys.argv[1:]
+os.chdir(os.path.dirname(path))
+if uid:
+    os.setgroups([])
+    os.setgid(int(uid[0]))
+    os.setuid(int(uid[0]))
+os.close(os.open(os.path.basename(path), os.O_CREAT | getattr(os, flag) | (0 if flag == 'O_RDONLY' else os.O_RDWR)))
+END
+}
+fails() { ! "$@"; }
+ok "it makes the first, as it believes" create "$WORK/mnt2/opened" O_RDWR
+is "$(cat "$WORK/mnt2/opened")" first "which has its contents still"
+is "$(stat -c %y "$WORK/mnt2/opened" | cut -d. -f1)" "2001-02-03 04:05:06" "and the time of its last change"
+ok "it makes the second and truncates it" create "$WORK/mnt2/truncated" O_TRUNC
+is "$(stat -c %s "$WORK/mnt2/truncated")" 0 "which is empty"
+ok "and changed just now" test "$WORK/mnt2/truncated" -nt "$WORK/mnt2/opened"
+ok "somebody else cannot make one that only root may open" fails create "$WORK/mnt2/all/private" O_RDWR 1234
+like "$OUTPUT" "Permission denied" "he is told why"
+ok "nor one to write to that he may only read" fails create "$WORK/mnt2/all/readable" O_TRUNC 1234
+is "$(cat "$WORK"/mnt/all/{private,readable})" "$(printf 'first\nfirst')" "nothing has happened to them"
+ok "he makes one to read" create "$WORK/mnt2/all/readable" O_RDONLY 1234
+ok "and one that nobody has made" create "$WORK/mnt2/all/own" O_TRUNC 1234
+ok "the other client sees the truncated one empty" within 5 test ! -s "$WORK/mnt/truncated"
+touch -d '2001-02-03 04:05:06' "$WORK/mnt/all/own" "$WORK/mnt/all" # bricks' own clocks made them
+ok "both unmount" eval 'umount "$WORK/mnt" && umount "$WORK/mnt2"'
+sleep 1.5
+ok "bricks 1 and 2 are identical still" same_bricks "$WORK/bricks/tree-1" "$WORK/bricks/tree-2"
+ok "bricks 1 and 3 are identical still" same_bricks "$WORK/bricks/tree-1" "$WORK/bricks/tree-3"
 done_testing

@@ -59,6 +59,7 @@ dir_name(struct sim_client *c, char name[16])
 static struct gi_fd *
 some_file(struct sim_client *c, struct gi_inode *dir)
 {
+  static const int how[] = {O_EXCL, O_TRUNC, 0}; /* another client may have made it meanwhile */
   char name[16];
   struct gi_inode *inode = NULL;
   struct gi_fd *fd = NULL;
@@ -67,7 +68,7 @@ some_file(struct sim_client *c, struct gi_inode *dir)
   if (ret >= 0 && inode)
     sim_op_open(c, inode, O_RDWR, &fd);
   else if (ret == -ENOENT)
-    sim_op_create(c, dir, name, O_RDWR | (sim_rng_chance(&c->rng, 300) ? O_EXCL : 0), &fd);
+    sim_op_create(c, dir, name, O_RDWR | how[sim_rng_below(&c->rng, GI_ARRAY_LEN(how))], &fd);
   gi_inode_unref(&inode);
   return fd;
 }

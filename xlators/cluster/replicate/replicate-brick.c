@@ -5,6 +5,7 @@
 #include "replicate-brick.h"
 #include "rpc/preamble.h"
 
+#include <fcntl.h>
 #include <endian.h>
 
 struct gi_gfid
@@ -270,8 +271,18 @@ create(struct brick *b, struct gi_fop *fop)
 {
   struct gi_gfid gfid;
   uint32_t type = fop->kind == GI_FOP_MKDIR ? S_IFDIR : fop->kind == GI_FOP_SYMLINK ? S_IFLNK : S_IFREG;
+  const struct brick_name *name = find_name(b, &fop->loc.pargfid, fop->loc.name);
 
-  if (find_name(b, &fop->loc.pargfid, fop->loc.name)) {
+  if (name && fop->kind == GI_FOP_CREATE && (fop->args.flags & (O_CREAT | O_EXCL)) == O_CREAT) {
+    struct brick_object *o = brick_find_object(b, &name->gfid);
+
+    if (fop->args.flags & O_TRUNC)
+      brick_resize(o, 0);
+    fop->rsp.stat = o->stat;
+    gi_fd_bind(fop->fd, &name->gfid);
+    return;
+  }
+  if (name) {
     refuse(fop, EEXIST);
     return;
   }

@@ -101,8 +101,8 @@ set_targets(struct rep_txn *t, struct gi_fop *fop)
 
 /* ---- the operation ---- */
 
-static struct gi_gfid
-requested_gfid(const struct gi_fop *fop)
+struct gi_gfid
+rep_requested_gfid(const struct gi_fop *fop)
 {
   struct gi_gfid gfid = gi_gfid_none;
 
@@ -168,7 +168,7 @@ static void
 learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struct gi_iatt *st)
 {
   struct rep_verdict v = {.data_readable = ok, .meta_readable = ok};
-  struct gi_gfid wanted = requested_gfid(fop);
+  struct gi_gfid wanted = rep_requested_gfid(fop);
   struct rep_fop *rf = rep_fop(t->rep, fop);
   struct gi_inode *inode;
 
@@ -371,6 +371,8 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
   unknown = unknown_directory(fop);
   if (unknown)
     find_directory(rep, fop, unknown);
+  else if (fop->kind == GI_FOP_CREATE && (fop->args.flags & (O_TRUNC | O_EXCL)) == O_TRUNC && !GI_BROKEN("let each brick truncate"))
+    rep_create_truncating(rep, fop);
   else
     start(rep, fop);
   return GI_HELD;

@@ -14,7 +14,7 @@ rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask)
   return fd && !fd->anonymous ? rep_fd(rep, fd)->opened & mask : mask;
 }
 
-/* ---- open and opendir ---- */
+/* ---- open, opendir, and a create that truncates ---- */
 
 static void
 truncated(struct gi_fop *trunc, void *arg)
@@ -25,18 +25,26 @@ truncated(struct gi_fop *trunc, void *arg)
   if (trunc->rsp.ret < 0) {
     fop->rsp.ret = -1;
     fop->rsp.err = trunc->rsp.err;
+  } else if (fop->kind == GI_FOP_CREATE) {
+    fop->rsp.stat = trunc->rsp.post;
   }
   gi_fop_unref(trunc);
   gi_fop_answer(fop, rep->x);
 }
 
-/* O_TRUNC is a data transaction of its own: no brick may truncate on its own account. */
+/* O_TRUNC is a data transaction of its own: no brick may truncate on its own account. Who opens for reading only has not been
+ * asked whether he may write, which TRUNCATE is. */
 static void
 truncate_opened(struct rep *rep, struct gi_fop *fop)
 {
-  struct gi_fop *trunc = gi_fop_helper(fop, GI_FOP_FTRUNCATE);
+  bool writes = (fop->args.flags & O_ACCMODE) != O_RDONLY;
+  struct gi_fop *trunc = gi_fop_helper(fop, writes ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
 
-  gi_fop_set_fd(trunc, fop->fd);
+  if (writes)
+    gi_fop_set_fd(trunc, fop->fd);
+  else
+    gi_loc_set_inode(&trunc->loc, fop->fd->inode);
+  trunc->caller.stamps &= GI_STAMP_CTIME | GI_STAMP_MTIME;
   rep_submit_inside(rep, trunc, truncated, fop);
 }
 
@@ -126,6 +134,33 @@ rep_on_open(struct gi_xlator *x, struct gi_fop *fop)
   else
     rep_refresh(rep, fop, inode, open_checked);
   return GI_HELD;
+}
+
+static void
+created(struct gi_fop *create, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct gi_gfid wanted = rep_requested_gfid(fop);
+  bool existed;
+
+  gi_reply_move(fop, create);
+  gi_fop_unref(create);
+  existed = fop->rsp.ret >= 0 && !gi_gfid_equal(&fop->rsp.stat.gfid, &wanted);
+  if (existed)
+    truncate_opened(rep, fop);
+  else
+    gi_fop_answer(fop, rep->x);
+}
+
+/* Somebody else may have made the file since it was looked up. */
+void
+rep_create_truncating(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_fop *create = gi_fop_child(fop);
+
+  create->args.flags &= ~(uint32_t)O_TRUNC;
+  rep_submit_inside(rep, create, created, fop);
 }
 
 enum gi_verdict

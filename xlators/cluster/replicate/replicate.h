@@ -375,6 +375,8 @@ gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_
 /* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
 void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
 uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask);
+/* A CREATE with O_TRUNC: one without it, and a data transaction if the file turns out to have existed. Answers the fop. */
+void rep_create_truncating(struct rep *rep, struct gi_fop *fop);
 
 /* ---- replicate-lk.c ---- */
 gi_fop_fn rep_on_lk, rep_on_internal_lock;
@@ -387,6 +389,7 @@ bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
 
 /* ---- bindings: replicate-data.c, replicate-inode.c, replicate-entry.c ---- */
 gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry, rep_on_copy;
+struct gi_gfid rep_requested_gfid(const struct gi_fop *fop); /* what is to be made; none: the client does not say */
 
 /* Merges the replies of the fop's fan-out into its own reply: the choice of replicate.md 6.4 among `ok`. */
 void rep_merge_reply(struct rep *rep, struct gi_fop *fop, uint32_t ok);

@@ -5,6 +5,7 @@
  */
 #include "replicate-brick.h"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
 
 static void
@@ -441,10 +442,67 @@ o_trunc_is_a_transaction(void **state)
   rig_forget(r);
   fd = fake_fd(r->s, 5);
   f = rig_fd(r, GI_FOP_OPEN, fd);
-  f->args.flags = 01002;
+  f->args.flags = O_RDWR | O_TRUNC;
   rig_run(r, f);
   assert_ok(f);
   rig_log_all(r, "OPEN L:0 X:d+1 FTRUNCATE X:d-1 U:0");
+  f = rig_fd(r, GI_FOP_OPEN, fd);
+  f->args.flags = O_RDONLY | O_TRUNC;
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "OPEN L:0 X:d+1 TRUNCATE X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+/* Two clients at the same time: the bricks open the file that is there, and none truncates it on its own account. */
+static void
+creating_what_exists_with_o_trunc_is_one_too(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_data(r, 0, 5, "abc", 3);
+  rig_data(r, 1, 5, "abc", 3);
+  rig_data(r, 2, 5, "abc", 3);
+  f = rig_entry(r, GI_FOP_CREATE, 1, "f5", 20);
+  f->args.flags = O_RDWR | O_CREAT | O_TRUNC;
+  f->caller.stamps = 63;
+  rig_run(r, f);
+  assert_ok(f);
+  assert_int_equal(f->rsp.stat.size, 0);
+  rig_log_all(r, "E:f5 CREATE L:0 X:d+1 FTRUNCATE X:d-1 U:0 EU:f5");
+  for (unsigned i = 0; i < BRICKS; i++)
+    assert_int_equal(brick_object(&r->brick[i], 5)->stat.size, 0);
+  rig_free_clean(r);
+}
+
+static void
+creating_with_o_trunc_truncates_nothing_new(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f = rig_entry(r, GI_FOP_CREATE, 1, "new", 20);
+
+  f->args.flags = O_RDWR | O_CREAT | O_TRUNC;
+  rig_run(r, f);
+  assert_ok(f);
+  rig_log_all(r, "E:new CREATE EU:new");
+  rig_free_clean(r);
+}
+
+static void
+truncating_fails_a_create_that_opened(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].fail_err[GI_FOP_FTRUNCATE] = EFBIG;
+  f = rig_entry(r, GI_FOP_CREATE, 1, "f5", 20);
+  f->args.flags = O_RDWR | O_CREAT | O_TRUNC;
+  rig_run(r, f);
+  rig_done(f, -1, EFBIG);
   rig_free_clean(r);
 }
 
@@ -531,6 +589,9 @@ main(void)
       cmocka_unit_test(stale_views_are_not_listed),
       cmocka_unit_test(local_brick_is_preferred),
       cmocka_unit_test(o_trunc_is_a_transaction),
+      cmocka_unit_test(creating_what_exists_with_o_trunc_is_one_too),
+      cmocka_unit_test(creating_with_o_trunc_truncates_nothing_new),
+      cmocka_unit_test(truncating_fails_a_create_that_opened),
       cmocka_unit_test(flush_is_local_without_locks),
       cmocka_unit_test(posix_lock_is_all_or_nothing),
       cmocka_unit_test(unsupported_kinds_say_so),

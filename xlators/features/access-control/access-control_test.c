@@ -208,6 +208,39 @@ check_inherited(struct gi_fop *fop, void *arg)
   assert_memory_equal(data, acl_named, sizeof(acl_named));
 }
 
+static int
+create_as(struct fake_stack *s, uint32_t uid, int flags)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_CREATE);
+  f->caller.uid = f->caller.gid = uid;
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 9), "name");
+  f->args.flags = (uint32_t)flags;
+  return result(s, f);
+}
+
+/* Somebody else has made it since the client looked: it is opened, and who may not open it may not make it, either. */
+static void
+test_create_opens(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  struct object there = { .n = 5, .mode = S_IFREG | 0644, .uid = OWNER };
+  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 0777 });
+  fake_forget_seen(s);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = ENOENT });
+  assert_int_equal(create_as(s, 7, O_CREAT | O_RDWR), 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &there, .deferred = true });
+  assert_int_equal(create_as(s, 7, O_CREAT | O_RDONLY), 0);
+  assert_int_equal(create_as(s, 7, O_CREAT | O_RDONLY | O_TRUNC), EACCES);
+  assert_int_equal(create_as(s, 7, O_CREAT | O_RDWR), EACCES);
+  assert_int_equal(create_as(s, OWNER, O_CREAT | O_RDWR | O_TRUNC), 0);
+  fake_forget_seen(s);
+  assert_int_equal(create_as(s, 0, O_CREAT | O_RDWR), 0);
+  assert_int_equal(create_as(s, 7, O_CREAT | O_RDWR | O_EXCL), 0); /* storage tells that it is there */
+  assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 0);
+  fake_stack_free(s);
+}
+
 static void
 test_create(void **state)
 {
@@ -268,6 +301,7 @@ main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_transparent), cmocka_unit_test(test_mode),  cmocka_unit_test(test_acl),
     cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names), cmocka_unit_test(test_create),
+    cmocka_unit_test(test_create_opens),
     cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,17 +70,18 @@ ac_lookup(struct gi_xlator *x, struct gi_fop *fop)
   return GI_PASS_TELL;
 }
 
+static unsigned
+wanted_by(uint32_t open_flags)
+{
+  static const unsigned by_mode[] = { AC_R, AC_W, AC_R | AC_W, AC_R | AC_W };
+  unsigned want = open_flags & AC_OPEN_EXEC ? AC_X : by_mode[open_flags & O_ACCMODE];
+  return open_flags & (O_TRUNC | O_APPEND) ? want | AC_W : want;
+}
+
 enum gi_verdict
 ac_open(struct gi_xlator *x, struct gi_fop *fop)
 {
-  static const unsigned by_mode[] = { AC_R, AC_W, AC_R | AC_W, AC_R | AC_W };
-  uint32_t flags = fop->args.flags;
-  unsigned want = by_mode[flags & O_ACCMODE];
-  if (flags & AC_OPEN_EXEC)
-    want = AC_X;
-  if (flags & (O_TRUNC | O_APPEND))
-    want |= AC_W;
-  return check_target(x, fop, want, ac_open);
+  return check_target(x, fop, wanted_by(fop->args.flags), ac_open);
 }
 
 enum gi_verdict
@@ -163,6 +164,13 @@ inherit(struct gi_xlator *x, struct gi_fop *fop, const struct ac_inode *parent)
   ac_count(x)->inherited++;
 }
 
+/* A CREATE that may find the name there and open it (no flags at all mean O_EXCL, brick.md 2.5). */
+static bool
+may_open(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_CREATE && fop->args.flags && !(fop->args.flags & O_EXCL);
+}
+
 enum gi_verdict
 ac_create(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -171,6 +179,12 @@ ac_create(struct gi_xlator *x, struct gi_fop *fop)
     return GI_HELD;
   if (!ac_super(&fop->caller)) {
     int err = check(x, fop, parent, AC_W | AC_X);
+    if (!err && may_open(fop)) {
+      if (!ac_need_name(x, fop, &fop->loc, ac_create))
+        return GI_HELD;
+      if (fop->loc.inode && ac_inode(x, fop->loc.inode)->known)
+        err = check(x, fop, fop->loc.inode, wanted_by(fop->args.flags));
+    }
     if (err)
       return gi_fop_fail(fop, err);
   }

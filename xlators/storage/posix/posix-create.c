@@ -358,6 +358,7 @@ open_existing(struct making *m, int flags)
   if (fd < 0)
     return posix_err(op, errno);
   op->new_fd = fd;
+  op->existed = op->fop->kind == GI_FOP_CREATE;
   err = posix_gfid_read(op->p, (struct posix_at){fd, ""}, &op->node[OBJ].gfid);
   if (!err)
     err = posix_handle_add_file(op->p, m->dirfd, m->name, &op->node[OBJ].gfid, &st);

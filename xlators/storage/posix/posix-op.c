@@ -300,6 +300,10 @@ stamp(struct posix_op *op)
     op->kind->stamp(op);
     return;
   }
+  if (op->existed) { /* nothing was made; at most it was truncated */
+    own &= op->fop->args.flags & O_TRUNC ? GI_STAMP_CTIME | GI_STAMP_MTIME : 0;
+    parents = 0;
+  }
   if (op->kind->stamps & STAMP_OBJ)
     posix_md_stamp(op, OBJ, own);
   if (op->kind->stamps & STAMP_PARENT)

@@ -402,6 +402,43 @@ mdata_on_disk(const char *path, int64_t *c, int64_t *m, int64_t *a)
   }
 }
 
+/* Two clients make a file at the same time: for the second it is an open, and what it brings are not the times of a change. */
+static void
+creating_what_exists_leaves_its_times(void **state)
+{
+  for (int trunc = 0; trunc <= 1; trunc++) {
+    BRICK(b, NULL);
+    struct gi_gfid d = brick_gfid(b), g = brick_gfid(b), other = brick_gfid(b);
+    struct gi_fd *fd, *fd2;
+    struct gi_fop *f;
+
+    (void)state;
+    assert_ok(brick_mkdir(b, ROOT, "d", &d));
+    assert_ok(brick_create(b, &d, "f", &g, &fd)); /* stamped 1000 */
+    f = brick_fop(b, GI_FOP_CREATE);
+    set_entry(f, &d, "f");
+    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &other);
+    set_stamp(f, 2000);
+    fd2 = gi_fd_new(b->s->graph, NULL, O_RDWR, 100);
+    f->fd = gi_fd_ref(fd2);
+    f->args.flags = O_RDWR | O_CREAT | (trunc ? O_TRUNC : 0);
+    assert_ok(brick_run(b, f));
+    assert_true(gi_gfid_equal(&f->rsp.stat.gfid, &g));
+    for (int again = 0; again <= 1; again++) {
+      assert_int_equal(f->rsp.stat.mtime.sec, trunc ? 2000 : 1000);
+      assert_int_equal(f->rsp.stat.ctime.sec, trunc ? 2000 : 1000);
+      assert_int_equal(f->rsp.stat.atime.sec, 1000);
+      f = brick_nameless(b, &g);
+    }
+    f = brick_nameless(b, &d);
+    assert_int_equal(f->rsp.stat.mtime.sec, 1000);
+    assert_int_equal(f->rsp.stat.ctime.sec, 1000);
+    gi_fd_unref(&fd);
+    gi_fd_unref(&fd2);
+    brick_free(b);
+  }
+}
+
 static void
 times_follow_the_clients_stamps(void **state)
 {
@@ -637,6 +674,7 @@ main(void)
     cmocka_unit_test(xattrop_does_all_or_nothing),
     cmocka_unit_test(xattrop_knows_its_other_operations),
     cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
+    cmocka_unit_test(creating_what_exists_leaves_its_times),
     cmocka_unit_test(times_follow_the_clients_stamps),
     cmocka_unit_test(without_ctime_the_kernels_times_count),
     cmocka_unit_test(whole_times_can_be_given),

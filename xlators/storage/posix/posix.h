@@ -168,6 +168,7 @@ struct posix_op { /* fop_bytes */
   bool unsynced;   /* an XATTROP that was to be durable: the sync failed */
   bool flush;      /* XATTROP: `times` are to be on the disk first */
   bool wrote;      /* run wrote `times` to the object */
+  bool existed;    /* CREATE opened what was there */
   struct posix_times times;
   uint32_t counted; /* posix_inode.counted when the sync began */
   struct gi_list followers; /* FSYNC: get this one's result */
