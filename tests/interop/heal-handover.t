@@ -48,19 +48,17 @@ os.close(fd)
 P
 )
 
-# kill_in_the_middle WHO: as soon as a part of the index is healed. Prints what is left of how many names: some more than that, for what
-# the healer was at is in the index again.
+# kill_in_the_middle WHO: as soon as a third of the index is healed: some names come back, for what the healer was at is in the index again.
+# Prints what is left of how many names.
 kill_in_the_middle() {
-  local all now middle='' end=$((SECONDS + 60))
+  local all now end=$((SECONDS + 60))
   all=$(index_count)
   interop_shd "$1"
-  while [ -z "$middle" ] && [ $SECONDS -lt $end ]; do
-    now=$(index_count) && [ "$now" -le $((all * 3 / 4)) ] && middle=1
-  done
+  while now=$(index_count) && [ "$now" -gt $((all * 2 / 3)) ] && [ $SECONDS -lt $end ]; do :; done
   shd_stop "$1" KILL
   now=$(index_count)
   echo "$now of $all"
-  [ -n "$middle" ] && [ "$now" -gt 0 ] && [ "$now" -lt "$all" ]
+  [ "$now" -gt 0 ] && [ "$now" -le $((all * 3 / 4)) ]
 }
 
 nonzero_marks() {
