@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How much healing may be under way: additive increase while the bricks'
- * foreground is as fast as without heals, halving when it is not. Decides only
- * when answers come, at most once per measuring window of the bricks: what was
- * sent must show before more is (doc/decisions/0007). What was not used has
- * proved nothing: only what heals were short of grows, and nothing is left of
- * it when they begin again later.
+ * foreground is as fast as without heals, of objects more slowly than of bytes,
+ * halving when it is not. Decides only when answers come, at most once per
+ * measuring window of the bricks: what was sent must show before more is
+ * (doc/decisions/0007). What was not used has proved nothing: only what heals
+ * were short of grows, and nothing is left of it when they begin again later.
  */
 #include "replicate-shd.h"
 
@@ -17,6 +17,7 @@
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define IDLE_GROWTH 8
 #define WINDOW_STEP REP_PACE_BLOCK
+#define GOOD_BEFORE_MORE 8 /* windows without a cut before there is one object more: the mean of a few operations is mostly chance */
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
 static void
@@ -24,6 +25,7 @@ take_the_least(struct rep_pace *p)
 {
   p->window = REP_PACE_BLOCK;
   p->parallel = 1;
+  p->good = 0;
 }
 
 void
@@ -95,13 +97,30 @@ worst(struct rep_pace *p)
   return most;
 }
 
-/* By a factor and a step, whatever there was too little of. */
+/* Whatever there was too little of: by a factor when nobody is there, else by a step. */
 static bool
-grow(struct rep_pace *p, unsigned factor, unsigned step)
+grow_alone(struct rep_pace *p)
 {
   bool window = p->short_of & REP_PACE_WINDOW, parallel = p->short_of & REP_PACE_PARALLEL;
 
-  return set(p, window ? p->window * factor + step * WINDOW_STEP : p->window, parallel ? p->parallel * factor + step : p->parallel);
+  return set(p, window ? p->window * IDLE_GROWTH : p->window, parallel ? p->parallel * IDLE_GROWTH : p->parallel);
+}
+
+static bool
+grow_beside_others(struct rep_pace *p)
+{
+  bool window = p->short_of & REP_PACE_WINDOW, parallel = (p->short_of & REP_PACE_PARALLEL) && ++p->good >= GOOD_BEFORE_MORE;
+
+  if (parallel)
+    p->good = 0;
+  return set(p, window ? p->window + WINDOW_STEP : p->window, p->parallel + parallel);
+}
+
+static bool
+cut(struct rep_pace *p)
+{
+  p->good = 0;
+  return set(p, p->window / 2, p->parallel / 2);
 }
 
 static bool
@@ -117,11 +136,11 @@ decide(struct rep_pace *p, uint64_t now)
   if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
     return false;
   if (stretch == 0)
-    moved = grow(p, IDLE_GROWTH, 0);
+    moved = grow_alone(p);
   else if (stretch <= STRETCH_GROW)
-    moved = grow(p, 1, 1);
+    moved = grow_beside_others(p);
   else if (stretch > STRETCH_CUT)
-    moved = set(p, p->window / 2, p->parallel / 2);
+    moved = cut(p);
   else
     return false;
   p->grown += moved && stretch <= STRETCH_GROW;

@@ -314,7 +314,32 @@ the_foreground_decides(void **state)
   assert_false(window(&p, 3, &bearable, &now));
   assert_true(window(&p, 3, &fast, &now));
   assert_int_equal(p.window, 2 * REP_PACE_BLOCK); /* step by step */
+  assert_int_equal(p.parallel, 1);
+}
+
+/* One window proves little about a few operations: objects are added slowly, and what was felt starts the count anew. */
+static void
+one_object_more_after_a_while(void **state)
+{
+  uint64_t now = 1000 * MS;
+  struct rep_pace p = after_a_while(&felt, &now);
+
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 7; i++) {
+      window(&p, 3, &fast, &now);
+      window(&p, 3, &bearable, &now);
+    }
+    assert_int_equal(p.parallel, 1);
+    if (round == 0)
+      window(&p, 3, &felt, &now);
+  }
+  window(&p, 3, &fast, &now);
   assert_int_equal(p.parallel, 2);
+  for (int i = 0; i < 7; i++)
+    window(&p, 3, &fast, &now);
+  assert_int_equal(p.parallel, 2);
+  window(&p, 3, &fast, &now);
+  assert_int_equal(p.parallel, 3);
 }
 
 /* Everything stands still for a moment: that is no reason to take more. */
@@ -340,7 +365,7 @@ only_what_was_short_grows(void **state)
 
   rep_pace_init(&p);
   p.children = 1;
-  for (int i = 0; i < 20; i++)
+  for (int i = 0; i < 8 * REP_PACE_PARALLEL_MAX; i++)
     window_of(&p, 1, &fast, 1, true, &now);
   assert_int_equal(p.window, REP_PACE_BLOCK);
   assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
@@ -440,7 +465,7 @@ main(void)
       cmocka_unit_test(thousands),
       cmocka_unit_test(each_object_once),
       cmocka_unit_test(nobody_there_heals_run_freely),
-      cmocka_unit_test(the_foreground_decides),
+      cmocka_unit_test(the_foreground_decides), cmocka_unit_test(one_object_more_after_a_while),
       cmocka_unit_test(stuck_is_not_idle),
       cmocka_unit_test(only_what_was_short_grows),
       cmocka_unit_test(later_heals_begin_with_the_least),

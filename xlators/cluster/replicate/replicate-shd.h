@@ -81,7 +81,8 @@ struct rep_pace {
   uint64_t busy;                /* when a report told of operations last; 0: never */
   struct gi_load load[REP_MAX]; /* the latest report of each */
   struct gi_load worst;         /* the one that decided last */
-  uint64_t grown, cut;  /* decisions so far */
+  unsigned good;                /* windows since a cut, or one object more, in which heals were not felt and objects were short */
+  uint64_t grown, cut;          /* decisions so far */
 };
 
 void rep_pace_init(struct rep_pace *p);

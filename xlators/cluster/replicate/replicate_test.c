@@ -454,23 +454,35 @@ o_trunc_is_a_transaction(void **state)
   rig_free_clean(r);
 }
 
+static void
+stamps_of_truncation(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  (void)b;
+  if (fop->kind == GI_FOP_FTRUNCATE)
+    *(uint32_t *)arg |= fop->caller.stamps;
+}
+
 /* Two clients at the same time: the bricks open the file that is there, and none truncates it on its own account. */
 static void
 creating_what_exists_with_o_trunc_is_one_too(void **state)
 {
   struct rig *r = rig_new(NULL);
+  uint32_t stamps = 0;
   struct gi_fop *f;
 
   rig_object(r, 5, S_IFREG | 0644);
-  rig_data(r, 0, 5, "abc", 3);
-  rig_data(r, 1, 5, "abc", 3);
-  rig_data(r, 2, 5, "abc", 3);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    rig_data(r, i, 5, "abc", 3);
+    r->brick[i].hook = stamps_of_truncation;
+    r->brick[i].hook_arg = &stamps;
+  }
   f = rig_entry(r, GI_FOP_CREATE, 1, "f5", 20);
   f->args.flags = O_RDWR | O_CREAT | O_TRUNC;
-  f->caller.stamps = 63;
+  f->caller.stamps = 63; /* a new object's and its parent's */
   rig_run(r, f);
   assert_ok(f);
   assert_int_equal(f->rsp.stat.size, 0);
+  assert_int_equal(stamps, GI_STAMP_CTIME | GI_STAMP_MTIME);
   rig_log_all(r, "E:f5 CREATE L:0 X:d+1 FTRUNCATE X:d-1 U:0 EU:f5");
   for (unsigned i = 0; i < BRICKS; i++)
     assert_int_equal(brick_object(&r->brick[i], 5)->stat.size, 0);

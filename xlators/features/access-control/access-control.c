@@ -46,7 +46,7 @@ complete_create(struct gi_xlator *x, struct gi_fop *fop)
     ac_learn_iatt(ai, st);
     ai->access = af->access;
     ai->dflt = af->dflt;
-    ai->known = fop->kind != GI_FOP_CREATE || (fop->args.flags & 0200); /* without O_EXCL it may have been there before */
+    ai->known = !ac_may_open(fop);
     gi_inode_unref(&inode);
   }
   af->access = af->dflt = NULL;

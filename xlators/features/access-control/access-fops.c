@@ -164,9 +164,8 @@ inherit(struct gi_xlator *x, struct gi_fop *fop, const struct ac_inode *parent)
   ac_count(x)->inherited++;
 }
 
-/* A CREATE that may find the name there and open it (no flags at all mean O_EXCL, brick.md 2.5). */
-static bool
-may_open(const struct gi_fop *fop)
+bool
+ac_may_open(const struct gi_fop *fop)
 {
   return fop->kind == GI_FOP_CREATE && fop->args.flags && !(fop->args.flags & O_EXCL);
 }
@@ -179,7 +178,7 @@ ac_create(struct gi_xlator *x, struct gi_fop *fop)
     return GI_HELD;
   if (!ac_super(&fop->caller)) {
     int err = check(x, fop, parent, AC_W | AC_X);
-    if (!err && may_open(fop)) {
+    if (!err && ac_may_open(fop)) {
       if (!ac_need_name(x, fop, &fop->loc, ac_create))
         return GI_HELD;
       if (fop->loc.inode && ac_inode(x, fop->loc.inode)->known)

@@ -261,11 +261,19 @@ brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, c
 struct gi_fop *
 brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, struct gi_fd **fd)
 {
+  return brick_create_at(b, parent, name, gfid, 0, 1000, fd);
+}
+
+struct gi_fop *
+brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, uint32_t flags, int64_t sec,
+                struct gi_fd **fd)
+{
   struct gi_fop *f = creator(b, GI_FOP_CREATE, parent, name, gfid);
 
   *fd = gi_fd_new(b->s->graph, NULL, O_RDWR, 100);
   f->fd = gi_fd_ref(*fd);
-  f->args.flags = O_RDWR | O_CREAT;
+  set_stamp(f, sec);
+  f->args.flags = O_RDWR | O_CREAT | flags;
   f->args.mode = S_IFREG | 0644;
   return brick_run(b, f);
 }

@@ -74,6 +74,9 @@ struct gi_fop *brick_mknod(struct brick *b, const struct gi_gfid *parent, const 
 struct gi_fop *brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to, const struct gi_gfid *gfid);
 /* *fd: a new descriptor, unref it. */
 struct gi_fop *brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, struct gi_fd **fd);
+/* With more flags, and made at another time than 1000. */
+struct gi_fop *brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, uint32_t flags,
+                               int64_t sec, struct gi_fd **fd);
 struct gi_fop *brick_open(struct brick *b, const struct gi_gfid *gfid, int flags, struct gi_fd **fd);
 struct gi_fop *brick_opendir(struct brick *b, const struct gi_gfid *gfid, struct gi_fd **fd);
 struct gi_fop *brick_unlink(struct brick *b, const struct gi_gfid *parent, const char *name);

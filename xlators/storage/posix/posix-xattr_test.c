@@ -415,14 +415,8 @@ creating_what_exists_leaves_its_times(void **state)
     (void)state;
     assert_ok(brick_mkdir(b, ROOT, "d", &d));
     assert_ok(brick_create(b, &d, "f", &g, &fd)); /* stamped 1000 */
-    f = brick_fop(b, GI_FOP_CREATE);
-    set_entry(f, &d, "f");
-    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &other);
-    set_stamp(f, 2000);
-    fd2 = gi_fd_new(b->s->graph, NULL, O_RDWR, 100);
-    f->fd = gi_fd_ref(fd2);
-    f->args.flags = O_RDWR | O_CREAT | (trunc ? O_TRUNC : 0);
-    assert_ok(brick_run(b, f));
+    f = brick_create_at(b, &d, "f", &other, trunc ? O_TRUNC : 0, 2000, &fd2);
+    assert_ok(f);
     assert_true(gi_gfid_equal(&f->rsp.stat.gfid, &g));
     for (int again = 0; again <= 1; again++) {
       assert_int_equal(f->rsp.stat.mtime.sec, trunc ? 2000 : 1000);
