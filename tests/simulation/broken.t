@@ -15,9 +15,9 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|50|--workload register --mishaps disk-faults,brick-crash,partition
 bring back what good copies lack|14|--workload names --mishaps cut
-bring data to the disk before its counters|395|--workload register --mishaps power-loss,cut
-clear dirty without fsync|3|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|54|--workload register --mishaps brick-freeze,cut
+bring data to the disk before its counters|282|--workload register --mishaps power-loss
+clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
+copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
@@ -27,7 +27,7 @@ keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
 let each brick truncate|30|--workload mixed --mishaps cut
 let outdated copies change names|9|--workload names --mishaps brick-crash
-list what outdated copies show|68|--workload names --mishaps cut
+list what outdated copies show|76|--workload names --mishaps cut
 lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze
 mark one directory of two|95|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash
@@ -38,9 +38,9 @@ skip the post-op|72|--workload names --mishaps brick-crash
 success without quorum|28|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|76|--workload names --mishaps power-loss,cut
+take back marks without sync of the names|210|--workload names --mishaps power-loss,cut
 take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|30|--workload register --mishaps brick-crash,cut,partition
+tell who is away only in the post-op|1|--workload register --mishaps brick-crash,cut,partition
 END
 }
 
