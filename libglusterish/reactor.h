@@ -94,7 +94,6 @@ void gi_io_finish(struct gi_io *io);                 /* does not close the fd; a
 /* Priority classes, high first; a lower class never starves a higher one (brick.md 7). */
 enum gi_priority { GI_PRIO_HIGH, GI_PRIO_NORMAL, GI_PRIO_LOW, GI_PRIO_LEAST, GI_PRIO_COUNT };
 #define GI_LEAST_SHARE 4u /* the least class takes one worker in so many at most */
-#define GI_LEAST_NICE 10 /* how much nicer to other processes and threads the least class is: a tenth of a processor that all want */
 
 struct gi_work {
   struct gi_list link;

@@ -2,6 +2,7 @@
  *
  * Unit test of the real reactor and its worker pool.
  */
+#include "libglusterish/priority.h"
 #include "libglusterish/reactor.h"
 #include "libglusterish/worker.h"
 

@@ -6,6 +6,7 @@
  */
 #include "libglusterish/worker.h"
 #include "libglusterish/log.h"
+#include "libglusterish/priority.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -88,6 +89,7 @@ be_nice(bool least)
     usual = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
   if (setpriority(PRIO_PROCESS, 0, usual + (least ? GI_LEAST_NICE : 0)) != 0)
     atomic_store(&stuck, true);
+  gi_be_patient(least);
   is_least = least;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/glusterish/cli.h"
 #include "libglusterish/log.h"
 #include "libglusterish/options.h"
+#include "libglusterish/priority.h"
 
 #include <ctype.h>
 #include <signal.h>
@@ -182,6 +183,7 @@ open_log(const struct cli *c)
 int
 main(int argc, char **argv)
 {
+  gi_be_patient(true);
   struct cli c = { .in = stdin, .out = stdout, .err = stderr, .remote_port = GLUSTERD_PORT, .timeout_s = TIMEOUT_S,
                    .level = GI_LOG_INFO, .call = cli_call_daemon };
   int status = CLI_OK;

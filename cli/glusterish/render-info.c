@@ -53,19 +53,17 @@ cli_render_info(struct cli *c, const json_t *doc)
     render_volume(c, json_array_get(volumes, i));
 }
 
-/* Text and elements on one line, as the original has it: the writer would indent the elements, so they are written raw. */
+/* Text and elements on one line, as the original has it. */
 static void
 brick_xml(struct cli_xml *x, const json_t *b)
 {
-  xmlChar *name = xmlEncodeSpecialChars(NULL, (const xmlChar *)cli_str(b, "name"));
-  xmlChar *host = xmlEncodeSpecialChars(NULL, (const xmlChar *)cli_str(b, "hostUuid"));
   cli_xml_open(x, "brick");
-  xmlTextWriterWriteAttribute(x->w, (const xmlChar *)"uuid", (const xmlChar *)cli_str(b, "hostUuid"));
-  xmlTextWriterWriteFormatRaw(x->w, "%s<name>%s</name><hostUuid>%s</hostUuid><isArbiter>%d</isArbiter>", name, name, host,
-                              cli_true(b, "isArbiter"));
+  cli_xml_attribute(x, "uuid", cli_str(b, "hostUuid"));
+  cli_xml_inline(x, NULL, cli_str(b, "name"));
+  cli_xml_inline(x, "name", cli_str(b, "name"));
+  cli_xml_inline(x, "hostUuid", cli_str(b, "hostUuid"));
+  cli_xml_inline(x, "isArbiter", cli_true(b, "isArbiter") ? "1" : "0");
   cli_xml_close(x);
-  xmlFree(name);
-  xmlFree(host);
 }
 
 static void

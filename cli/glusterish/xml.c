@@ -1,8 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The XML envelope of every result (cli.md 4).
+ *
+ * libxml2 brings ICU and others along, and loading them is a third of what a
+ * command costs the machine; so it is loaded when somebody wants XML.
  */
 #include "cli/glusterish/cli.h"
+
+#include <dlfcn.h>
+
+#define LIBRARY "libxml2.so.2"
+#define FUNCTIONS(X) \
+  X(xmlBufferContent) X(xmlBufferCreate) X(xmlBufferFree) X(xmlBufferLength) X(xmlEncodeSpecialChars) X(xmlFree) \
+  X(xmlFreeTextWriter) X(xmlNewTextWriterMemory) X(xmlTextWriterEndDocument) X(xmlTextWriterEndElement) \
+  X(xmlTextWriterSetIndent) X(xmlTextWriterSetIndentString) X(xmlTextWriterStartDocument) X(xmlTextWriterStartElement) \
+  X(xmlTextWriterWriteAttribute) X(xmlTextWriterWriteFormatElement) X(xmlTextWriterWriteFormatRaw) X(xmlTextWriterWriteRaw) \
+  X(xmlTextWriterWriteString)
+
+static struct {
+  void *handle;
+#define FIELD(f) __typeof__(&f) f;
+  FUNCTIONS(FIELD)
+} lib;
+
+static void *
+must(void *found)
+{
+  if (found)
+    return found;
+  fprintf(stderr, "glusterish: no XML without " LIBRARY ": %s\n", dlerror());
+  exit(1);
+}
+
+static void
+load_library(void)
+{
+  if (lib.handle)
+    return;
+  lib.handle = must(dlopen(LIBRARY, RTLD_NOW));
+#define LOAD(f) lib.f = (__typeof__(&f))must(dlsym(lib.handle, #f));
+  FUNCTIONS(LOAD)
+}
 
 static const xmlChar *
 xs(const char *s)
@@ -13,13 +51,32 @@ xs(const char *s)
 void
 cli_xml_open(struct cli_xml *x, const char *name)
 {
-  xmlTextWriterStartElement(x->w, xs(name));
+  lib.xmlTextWriterStartElement(x->w, xs(name));
+}
+
+void
+cli_xml_attribute(struct cli_xml *x, const char *name, const char *value)
+{
+  lib.xmlTextWriterWriteAttribute(x->w, xs(name), xs(value));
+}
+
+/* The writer puts elements on lines of their own, so this is written raw. */
+void
+cli_xml_inline(struct cli_xml *x, const char *name, const char *text)
+{
+  xmlChar *safe = lib.xmlEncodeSpecialChars(NULL, xs(text));
+  GI_ASSERT(safe);
+  if (name)
+    lib.xmlTextWriterWriteFormatRaw(x->w, "<%s>%s</%s>", name, safe, name);
+  else
+    lib.xmlTextWriterWriteRaw(x->w, safe);
+  (*lib.xmlFree)(safe);
 }
 
 void
 cli_xml_close(struct cli_xml *x)
 {
-  xmlTextWriterEndElement(x->w);
+  lib.xmlTextWriterEndElement(x->w);
 }
 
 void
@@ -27,25 +84,26 @@ cli_xml_text(struct cli_xml *x, const char *name, const char *text)
 {
   cli_xml_open(x, name);
   if (*text)
-    xmlTextWriterWriteString(x->w, xs(text));
+    lib.xmlTextWriterWriteString(x->w, xs(text));
   cli_xml_close(x);
 }
 
 void
 cli_xml_int(struct cli_xml *x, const char *name, long long value)
 {
-  xmlTextWriterWriteFormatElement(x->w, xs(name), "%lld", value);
+  lib.xmlTextWriterWriteFormatElement(x->w, xs(name), "%lld", value);
 }
 
 void
 cli_xml_start(struct cli_xml *x, const char *root)
 {
-  x->buf = xmlBufferCreate();
-  x->w = xmlNewTextWriterMemory(x->buf, 0);
+  load_library();
+  x->buf = lib.xmlBufferCreate();
+  x->w = lib.xmlNewTextWriterMemory(x->buf, 0);
   GI_ASSERT(x->buf && x->w);
-  xmlTextWriterSetIndent(x->w, 1);
-  xmlTextWriterSetIndentString(x->w, xs("  "));
-  xmlTextWriterStartDocument(x->w, "1.0", "UTF-8", "yes");
+  lib.xmlTextWriterSetIndent(x->w, 1);
+  lib.xmlTextWriterSetIndentString(x->w, xs("  "));
+  lib.xmlTextWriterStartDocument(x->w, "1.0", "UTF-8", "yes");
   cli_xml_open(x, root);
 }
 
@@ -67,10 +125,10 @@ cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply)
 void
 cli_xml_end(struct cli_xml *x, FILE *out)
 {
-  xmlTextWriterEndDocument(x->w);
-  xmlFreeTextWriter(x->w);
-  fwrite(xmlBufferContent(x->buf), 1, (size_t)xmlBufferLength(x->buf), out);
-  xmlBufferFree(x->buf);
+  lib.xmlTextWriterEndDocument(x->w);
+  lib.xmlFreeTextWriter(x->w);
+  fwrite(lib.xmlBufferContent(x->buf), 1, (size_t)lib.xmlBufferLength(x->buf), out);
+  lib.xmlBufferFree(x->buf);
 }
 
 void

@@ -93,7 +93,7 @@ write_volfile(const struct gd_volume *v, const char *path, struct gi_error *err)
     return -1;
   GI_CLEANUP_FREE char *text = gi_volfile_write(vf);
   gi_volfile_free(&vf);
-  return gd_write_file(path, text, strlen(text), err);
+  return gd_write_file(path, text, strlen(text), false, err);
 }
 
 static int

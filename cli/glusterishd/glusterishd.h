@@ -83,13 +83,14 @@ struct gd_volume {
   enum gd_volume_type type;
   enum gd_volume_status status;
   unsigned replica, arbiter; /* replica 1 = none */
-  unsigned version;          /* bumped by every change */
+  unsigned version;          /* bumped by every change of the info file */
   unsigned op_version, client_op_version;
   char *username, *password;
   struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;
   struct gd_shd *shd; /* NULL: never wanted so far */
+  bool stored; /* all its files were written and synced by this process, and no write has failed since */
   bool busy; /* a start or stop is under way: other changes are refused */
 };
 
@@ -151,9 +152,11 @@ bool gd_volume_bool(const struct gd_volume *v, const char *key, bool def);
 
 /* ---- store.c ---- */
 
-/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600. A file that is
- * that already is left alone, but for the fsync of its directory. */
-int gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err);
+/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600. A file that is that already is left
+ * alone, but for the fsync of its directory: a write that failed or was killed may have left its name only in memory. That is done
+ * without if `synced`: this process knows that it did not. */
+int gd_write_file(const char *path, const char *text, size_t len, bool synced, struct gi_error *err);
+bool gd_file_has(const char *path, const char *text, size_t len); /* a regular file, mode 0600, with just this text */
 
 struct gd_kvs { /* lines of a file, in order */
   unsigned count;

@@ -6,6 +6,7 @@
  * table lists them all.
  */
 #include "cli/glusterishd/glusterishd.h"
+#include "libglusterish/priority.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -248,7 +249,7 @@ static int
 write_pidfile(const struct gd_config *c, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *text = gi_asprintf("%d\n", (int)getpid());
-  return gd_write_file(c->pidfile, text, strlen(text), err);
+  return gd_write_file(c->pidfile, text, strlen(text), false, err);
 }
 
 /* In the child returns the descriptor to report to; the parent waits for the report and exits with it. */
@@ -349,6 +350,7 @@ main(int argc, char **argv)
   argp_parse(&argp, argc, argv, 0, NULL, &args);
   signal(SIGPIPE, SIG_IGN);
   umask(022);
+  gi_be_patient(true);
   int ret = read_config_file(&args, &err) || make_config(&args, &config, &err) || prepare(&config, &lock_fd, &err);
   if (!ret && !config.foreground && (report_fd = background()) < 0)
     ret = gi_error_set(&err, errno, "cannot go to the background: %s", strerror(errno));

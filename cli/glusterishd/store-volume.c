@@ -61,11 +61,27 @@ text_open(struct text *t)
   GI_ASSERT(t->f != NULL);
 }
 
-static int
-text_save(struct text *t, const char *path, struct gi_error *err)
+static void
+text_close(struct text *t)
 {
   GI_ASSERT(fclose(t->f) == 0);
-  int ret = gd_write_file(path, t->base, t->len, err);
+}
+
+/* A file of volume `v`, or NULL: of the node. */
+static int
+save(struct gd_volume *v, const char *path, const char *text, size_t len, struct gi_error *err)
+{
+  int ret = gd_write_file(path, text, len, v && v->stored, err);
+  if (ret && v)
+    v->stored = false;
+  return ret;
+}
+
+static int
+text_save(struct gd_volume *v, struct text *t, const char *path, struct gi_error *err)
+{
+  text_close(t);
+  int ret = save(v, path, t->base, t->len, err);
   free(t->base);
   return ret;
 }
@@ -89,59 +105,72 @@ gd_store_brick(const struct gd_brick *b, struct gi_error *err)
   fprintf(t.f, "uuid=%s\nhostname=%s\npath=%s\nreal_path=%s\nlisten-port=%d\nrdma.listen-port=0\ndecommissioned=%d\n",
           gi_gfid_text(&b->node, uuid), b->host, b->path, b->path, b->port, b->decommissioned);
   fprintf(t.f, "brick-id=%s\nmount_dir=%s\nsnap-status=0\nbrick-fsid=0\n", b->id, b->path);
-  return text_save(&t, path, err);
+  return text_save(b->volume, &t, path, err);
 }
 
-static int
-store_info(const struct gd_volume *v, const char *dir, struct gi_error *err)
+static void
+print_info(const struct gd_volume *v, FILE *f)
 {
-  GI_CLEANUP_FREE char *path = gi_asprintf("%s/info", dir);
   char id[GI_UUID_TEXT];
-  struct text t;
-  text_open(&t);
-  fprintf(t.f, "type=%d\ncount=%u\nstatus=%d\nsub_count=%u\nreplica_count=%u\n", v->type, v->nbricks, v->status,
+  fprintf(f, "type=%d\ncount=%u\nstatus=%d\nsub_count=%u\nreplica_count=%u\n", v->type, v->nbricks, v->status,
           v->type == GD_DISTRIBUTE ? 0 : gd_volume_set_size(v), v->replica);
   if (v->arbiter)
-    fprintf(t.f, "arbiter_count=%u\n", v->arbiter);
-  fprintf(t.f, "disperse_count=0\nredundancy_count=0\nversion=%u\ntransport-type=0\nvolume-id=%s\n", v->version,
+    fprintf(f, "arbiter_count=%u\n", v->arbiter);
+  fprintf(f, "disperse_count=0\nredundancy_count=0\nversion=%u\ntransport-type=0\nvolume-id=%s\n", v->version,
           gi_gfid_text(&v->id, id));
-  fprintf(t.f, "username=%s\npassword=%s\nop-version=%u\nclient-op-version=%u\n", v->username, v->password, v->op_version,
+  fprintf(f, "username=%s\npassword=%s\nop-version=%u\nclient-op-version=%u\n", v->username, v->password, v->op_version,
           v->client_op_version);
   fputs("quota-version=0\ntier-enabled=0\nparent_volname=N/A\n"
         "restored_from_snap=00000000-0000-0000-0000-000000000000\nsnap-max-hard-limit=256\n",
-        t.f);
+        f);
   gi_list_foreach(o, &v->options, struct gd_option, link)
-    fprintf(t.f, "%s=%s\n", o->key, o->value);
+    fprintf(f, "%s=%s\n", o->key, o->value);
   for (unsigned i = 0; i < v->nbricks; i++) {
     GI_CLEANUP_FREE char *file = brick_file(&v->bricks[i]);
-    fprintf(t.f, "brick-%u=%s\n", i, file);
+    fprintf(f, "brick-%u=%s\n", i, file);
   }
-  return text_save(&t, path, err);
+}
+
+/* A volume that is as it was keeps its version. */
+static int
+store_info(struct gd_volume *v, const char *dir, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/info", dir);
+  struct text t;
+  text_open(&t);
+  print_info(v, t.f);
+  fflush(t.f);
+  if (!gd_file_has(path, t.base, t.len)) {
+    v->version++;
+    rewind(t.f);
+    print_info(v, t.f);
+  }
+  return text_save(v, &t, path, err);
 }
 
 static int
-store_volfile(struct gi_volfile *vf, const char *dir, const char *file, struct gi_error *err)
+store_volfile(struct gd_volume *v, struct gi_volfile *vf, const char *dir, const char *file, struct gi_error *err)
 {
   if (!vf)
     return -1;
   GI_CLEANUP_FREE char *text = gi_volfile_write(vf);
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", dir, file);
   gi_volfile_free(&vf);
-  return gd_write_file(path, text, strlen(text), err);
+  return save(v, path, text, strlen(text), err);
 }
 
 static int
-store_volfiles(const struct gd_volume *v, const char *dir, struct gi_error *err)
+store_volfiles(struct gd_volume *v, const char *dir, struct gi_error *err)
 {
   for (int trusted = 0; trusted < 2; trusted++) {
     GI_CLEANUP_FREE char *file = gi_asprintf("%s%s.tcp-fuse.vol", trusted ? "trusted-" : "", v->name);
-    if (store_volfile(gd_volgen_client(v, trusted, err), dir, file, err))
+    if (store_volfile(v, gd_volgen_client(v, trusted, err), dir, file, err))
       return -1;
   }
   for (unsigned i = 0; i < v->nbricks; i++) {
     GI_CLEANUP_FREE char *dashed = gd_brick_dashed(&v->bricks[i]);
     GI_CLEANUP_FREE char *file = gi_asprintf("%s.%s.%s.vol", v->name, v->bricks[i].host, dashed);
-    if (store_volfile(gd_volgen_brick(&v->bricks[i], err), dir, file, err))
+    if (store_volfile(v, gd_volgen_brick(&v->bricks[i], err), dir, file, err))
       return -1;
   }
   return 0;
@@ -154,14 +183,16 @@ gd_store_volume(struct gd_volume *v, struct gi_error *err)
   GI_CLEANUP_FREE char *bricks = gi_asprintf("%s/bricks", dir);
   if (gd_mkdir_all(bricks, 0755, err))
     return -1;
-  v->version++;
   for (unsigned i = 0; i < v->nbricks; i++)
     if (gd_store_brick(&v->bricks[i], err))
       return -1;
   if (store_volfiles(v, dir, err))
     return -1;
   /* Last: with the info file the volume exists. */
-  return store_info(v, dir, err);
+  if (store_info(v, dir, err))
+    return -1;
+  v->stored = true;
+  return 0;
 }
 
 void
@@ -199,7 +230,7 @@ store_node(const struct gd *gd, struct gi_error *err)
   struct text t;
   text_open(&t);
   fprintf(t.f, "UUID=%s\noperating-version=%d\n", gi_gfid_text(&gd->uuid, uuid), GD_OP_VERSION);
-  return text_save(&t, path, err);
+  return text_save(NULL, &t, path, err);
 }
 
 int
@@ -211,7 +242,7 @@ gd_store_pool_options(struct gd *gd, struct gi_error *err)
   fprintf(t.f, "global-option-version=%u\n", ++gd->pool_version);
   gi_list_foreach(o, &gd->pool_options, struct gd_option, link)
     fprintf(t.f, "%s=%s\n", o->key, o->value);
-  return text_save(&t, path, err);
+  return text_save(NULL, &t, path, err);
 }
 
 /* ---- reading ---- */

@@ -74,9 +74,8 @@ read_file(const char *path, size_t *len, struct gi_error *err)
   return text;
 }
 
-/* A regular file with just this text. */
-static bool
-has_text(const char *path, const char *text, size_t len)
+bool
+gd_file_has(const char *path, const char *text, size_t len)
 {
   struct stat st;
   size_t n;
@@ -86,13 +85,12 @@ has_text(const char *path, const char *text, size_t len)
   return had && n == len && memcmp(had, text, len) == 0;
 }
 
-/* A volume that starts writes what it wrote before, a dozen files. Syncing them would hold up applications on the same disk; that the
- * name is on the disk is not known, if we failed or were killed before. */
+/* A volume that starts writes what it wrote before, a dozen files: syncing them would hold up applications on the same disk. */
 int
-gd_write_file(const char *path, const char *text, size_t len, struct gi_error *err)
+gd_write_file(const char *path, const char *text, size_t len, bool synced, struct gi_error *err)
 {
-  if (has_text(path, text, len))
-    return sync_dir_of(path, err);
+  if (gd_file_has(path, text, len))
+    return synced ? 0 : sync_dir_of(path, err);
   GI_CLEANUP_FREE char *tmp = gi_asprintf("%s.tmp", path);
   int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0)

@@ -10,11 +10,26 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+
+static unsigned syncs;
+static bool sync_fails;
+
+/* Instead of libc's. */
+int
+fsync(int fd)
+{
+  syncs++;
+  if (!sync_fails)
+    return (int)syscall(SYS_fsync, fd);
+  errno = EIO;
+  return -1;
+}
 
 /* Just enough of translators for volfiles to be written. */
 #define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
@@ -128,8 +143,8 @@ test_atomic_write(void **state)
   GI_CLEANUP_FREE char *path = in(p, "file"), *tmp = in(p, "file.tmp");
   struct stat st;
   struct gi_error err = { 0 };
-  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
-  assert_int_equal(gd_write_file(path, "k=2\n", 4, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=2\n", 4, false, &err), 0);
   struct gd_kvs kvs;
   assert_int_equal(gd_kvs_load(path, &kvs, &err), 0);
   assert_string_equal(gd_kvs_get(&kvs, "k"), "2");
@@ -139,7 +154,7 @@ test_atomic_write(void **state)
   assert_int_equal(stat(tmp, &st), -1);
   /* A failed write leaves the old content. */
   assert_int_equal(mkdir(tmp, 0700), 0);
-  assert_int_equal(gd_write_file(path, "k=3\n", 4, &err), -1);
+  assert_int_equal(gd_write_file(path, "k=3\n", 4, false, &err), -1);
   assert_int_equal(gd_kvs_load(path, &kvs, &err), 0);
   assert_string_equal(gd_kvs_get(&kvs, "k"), "2");
   gd_kvs_free(&kvs);
@@ -153,24 +168,25 @@ test_same_text_is_left_alone(void **state)
   GI_CLEANUP_FREE char *path = in(p, "file"), *tmp = in(p, "file.tmp"), *other = in(p, "other");
   struct stat st;
   struct gi_error err = { 0 };
-  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
   assert_int_equal(mkdir(tmp, 0700), 0); /* a write would fail */
-  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
-  assert_int_equal(gd_write_file(path, "k=2\n", 4, &err), -1);
-  assert_int_equal(gd_write_file(path, "k=1\nk=2\n", 8, &err), -1);
-  assert_int_equal(gd_write_file(path, "", 0, &err), -1);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, true, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=2\n", 4, true, &err), -1);
+  assert_int_equal(gd_write_file(path, "k=1\nk=2\n", 8, false, &err), -1);
+  assert_int_equal(gd_write_file(path, "", 0, false, &err), -1);
   assert_int_equal(rmdir(tmp), 0);
   assert_int_equal(chmod(path, 0644), 0);
-  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_mode & 0777, 0600);
   assert_int_equal(rename(path, other), 0);
   assert_int_equal(symlink(other, path), 0);
-  assert_int_equal(gd_write_file(path, "k=1\n", 4, &err), 0);
+  assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
   assert_int_equal(lstat(path, &st), 0);
   assert_true(S_ISREG(st.st_mode));
-  assert_int_equal(gd_write_file(path, "", 0, &err), 0);
-  assert_int_equal(gd_write_file(path, "", 0, &err), 0);
+  assert_int_equal(gd_write_file(path, "", 0, false, &err), 0);
+  assert_int_equal(gd_write_file(path, "", 0, false, &err), 0);
 }
 
 static void
@@ -229,6 +245,51 @@ test_volume_round_trip(void **state)
   assert_int_equal(gd_store_delete(&p->gd, "vol", &err), 0);
   GI_CLEANUP_FREE char *dir = gd_volume_dir(&p->gd, "vol");
   assert_int_equal(access(dir, F_OK), -1);
+}
+
+static unsigned
+syncs_to_store(struct gd_volume *v)
+{
+  struct gi_error err = { 0 };
+  syncs = 0;
+  assert_int_equal(gd_store_volume(v, &err), 0);
+  return syncs;
+}
+
+/* What this process has written and synced is not synced again; what it only found, or failed to write, is. */
+static void
+test_what_is_stored_is_not_synced(void **state)
+{
+  enum { FILES = 3 + 3 + 2 + 1 }; /* bricks, their volfiles, volfiles of clients, info */
+  struct place *p = *state;
+  struct gi_error err = { 0 };
+  assert_int_equal(gd_store_load(&p->gd, &err), 0);
+  struct gd_volume *v = make_volume(&p->gd, "vol");
+  assert_int_equal(syncs_to_store(v), 2 * FILES);
+  assert_int_equal(v->version, 1);
+  assert_int_equal(syncs_to_store(v), 0);
+  assert_int_equal(v->version, 1);
+  v->bricks[1].port++;
+  assert_int_equal(syncs_to_store(v), 2);
+  assert_int_equal(v->version, 1); /* a port is not in the info file */
+  v->status = GD_STOPPED;
+  assert_int_equal(syncs_to_store(v), 2);
+  assert_int_equal(v->version, 2);
+
+  v->bricks[1].port++;
+  sync_fails = true;
+  assert_int_equal(gd_store_brick(&v->bricks[1], &err), -1);
+  sync_fails = false;
+  assert_int_equal(syncs_to_store(v), FILES + 1);
+  assert_int_equal(syncs_to_store(v), 0);
+
+  end_daemon(p);
+  new_daemon(p);
+  assert_int_equal(gd_store_load(&p->gd, &err), 0);
+  v = gd_volume_find(&p->gd, "vol");
+  assert_int_equal(syncs_to_store(v), FILES); /* an earlier process may have been killed between rename and sync */
+  assert_int_equal(syncs_to_store(v), 0);
+  assert_int_equal(v->version, 2);
 }
 
 /* Every cut of an info file is refused or complete; nothing crashes. */
@@ -332,6 +393,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_same_text_is_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(test_damaged_lines, setup, teardown),
     cmocka_unit_test_setup_teardown(test_volume_round_trip, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_what_is_stored_is_not_synced, setup, teardown),
     cmocka_unit_test_setup_teardown(test_every_cut, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hostile_brick_lines, setup, teardown),
     cmocka_unit_test_setup_teardown(test_damaged_identity, setup, teardown),

@@ -34,8 +34,29 @@ wait_for_child(pid_t child, int fd)
   _exit(1);
 }
 
+static bool
+has_terminal(void)
+{
+  int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return false;
+  close(fd);
+  return true;
+}
+
+/* A service stays in a session without a terminal, which is the management daemon's: where the kernel divides the processors among sessions
+ * first (sched_autogroup), priorities of services count against each other only there. */
+static void
+leave_terminal(bool service)
+{
+  if (service && !has_terminal())
+    setpgid(0, 0);
+  else
+    setsid();
+}
+
 void
-fs_daemonize(void)
+fs_daemonize(bool service)
 {
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) < 0) {
@@ -54,7 +75,7 @@ fs_daemonize(void)
   }
   close(fd[0]);
   ready_fd = fd[1];
-  setsid();
+  leave_terminal(service);
 }
 
 void

@@ -67,6 +67,7 @@ struct fs_process {
   struct gi_timer finish_start;
   int port;      /* of the brick; 0 = not a brick or not yet */
   bool ready;    /* the starter was told */
+  bool nice;     /* since fs_be_nice */
   bool leaving;  /* a signal came; the mount is being given up in order */
   int status;    /* exit status */
   int pid_fd;
@@ -77,8 +78,9 @@ struct fs_process {
 void fs_arguments(struct fs_config *cfg, int argc, char **argv); /* exits on a wrong command line */
 
 /* daemon.c */
-/* Forks. In the parent waits for the child's fs_daemon_ready or death and exits accordingly; returns in the child. */
-void fs_daemonize(void);
+/* Forks. In the parent waits for the child's fs_daemon_ready or death and exits accordingly; returns in the child.
+ * A service stays in its starter's session if that has no terminal. */
+void fs_daemonize(bool service);
 void fs_daemon_ready(int status); /* once; harmless when not daemonised */
 int fs_pid_file(const char *path); /* writes and locks it: its fd, or -1 with a message on stderr */
 

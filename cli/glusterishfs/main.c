@@ -45,7 +45,7 @@ main(int argc, char **argv)
     close_range(3, ~0u, 0); /* what the starter has open would stay open, and a mount busy, for the life of the service */
   open_log(&cfg);
   if (!cfg.no_daemon)
-    fs_daemonize();
+    fs_daemonize(!cfg.mountpoint);
   int status = fs_run(&cfg);
   fs_daemon_ready(status);
   return status;

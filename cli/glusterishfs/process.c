@@ -4,6 +4,7 @@
  * ready, follow changes of the volfile, obey signals, go down in order.
  */
 #include "cli/glusterishfs/glusterishfs.h"
+#include "libglusterish/priority.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -56,6 +57,38 @@ fs_stop(struct fs_process *p, const char *why)
   gi_reactor_stop(p->reactor);
 }
 
+/* ---- priority ---- */
+
+static void
+fs_nicer(int by)
+{
+  if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + by) < 0)
+    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(errno));
+}
+
+/* A self-heal daemon gets the processor after the bricks and mounts of this machine, and so does a brick until it listens: applications
+ * go on without it and should not feel its start (doc/decisions/0007). */
+static void
+fs_be_nice(struct fs_process *p)
+{
+  bool heals = p->cfg->volfile_id && strncmp(p->cfg->volfile_id, "shd/", 4) == 0;
+  if (!heals && !p->cfg->brick_name)
+    return;
+  gi_be_patient(true);
+  p->nice = heals || geteuid() == 0; /* who is not root may not take it back */
+  if (p->nice)
+    fs_nicer(GI_LEAST_NICE);
+}
+
+static void
+fs_be_usual(struct fs_process *p)
+{
+  gi_be_patient(false);
+  if (p->nice)
+    fs_nicer(-GI_LEAST_NICE);
+  p->nice = false;
+}
+
 /* ---- what the graph tells ---- */
 
 static void
@@ -63,6 +96,7 @@ fs_on_listen(struct gi_ctx *ctx, int port)
 {
   struct fs_process *p = ctx->app;
   p->port = port;
+  fs_be_usual(p);
   gi_log(GI_LOG_INFO, FS_DOMAIN, GI_MSG_CLI + 13, "listening on port %d", port);
   if (p->mgmt && ctx->brick_name)
     gi_mgmt_signin(p->mgmt, ctx->brick_name, port);
@@ -297,14 +331,6 @@ fs_go_down(struct fs_process *p)
   gi_log(GI_LOG_INFO, FS_DOMAIN, GI_MSG_CLI + 19, "down");
 }
 
-/* A self-heal daemon gets the processor after the bricks and mounts of this machine (doc/decisions/0007). */
-static void
-fs_be_nice(const struct fs_config *cfg)
-{
-  if (cfg->volfile_id && strncmp(cfg->volfile_id, "shd/", 4) == 0)
-    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + GI_LEAST_NICE);
-}
-
 int
 fs_run(const struct fs_config *cfg)
 {
@@ -316,7 +342,7 @@ fs_run(const struct fs_config *cfg)
     gi_free(p);
     return 1;
   }
-  fs_be_nice(cfg);
+  fs_be_nice(p);
   p->reactor = gi_reactor_new(FS_WORKERS);
   fs_context(p);
   fs_watch_signals(p);

@@ -87,7 +87,7 @@ heal_report_brick(struct heal_report *r, const char *name, const char *uuid)
     break;
   case HEAL_XML:
     cli_xml_open(&r->xml, "brick");
-    xmlTextWriterWriteAttribute(r->xml.w, (const xmlChar *)"hostUuid", (const xmlChar *)(uuid ? uuid : "-"));
+    cli_xml_attribute(&r->xml, "hostUuid", uuid ? uuid : "-");
     cli_xml_text(&r->xml, "name", name);
     break;
   case HEAL_JSON:
@@ -112,8 +112,8 @@ static void
 entry_xml(struct heal_report *r, const char *gfid, const char *name)
 {
   cli_xml_open(&r->xml, "file");
-  xmlTextWriterWriteAttribute(r->xml.w, (const xmlChar *)"gfid", (const xmlChar *)gfid);
-  xmlTextWriterWriteString(r->xml.w, (const xmlChar *)name);
+  cli_xml_attribute(&r->xml, "gfid", gfid);
+  cli_xml_inline(&r->xml, NULL, name);
   cli_xml_close(&r->xml);
 }
 

@@ -66,6 +66,8 @@ ok "the death of a brick is noticed" within 10 online_is 2
 like "$(gi volume status v "$HOST:$B/2")" 'N/A +N/A +N +N/A' "its row says offline"
 ok "start force starts it again" gi volume start v force
 is "$(online v)" 3 "three bricks are online again"
+is "$(ps -o sess= -p "$(brick_pid v "$B/2")")" "$(ps -o sess= -p "$DAEMON_PID")" "in the daemon's session, so that priorities count"
+is "$(ps -L -o nice= -p "$(brick_pid v "$B/2")" | sort -u | tr -d ' ')" "$(ps -o nice= -p "$DAEMON_PID" | tr -d ' ')" "and not nice any more"
 
 # ---- an administrator ends a brick ----
 victim=$(brick_pid v "$B/2")
