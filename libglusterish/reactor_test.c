@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -348,9 +349,21 @@ struct job {
   pthread_t ran_on;
   char name;
   int nice; /* of the thread while it ran */
+  uint64_t slice; /* the same; ns, 0 where the kernel does not tell */
   atomic_int *gate; /* blocks until it is set */
   atomic_int *running;
 };
+
+/* Of the calling thread: sched_runtime of sched_getattr(2). */
+static uint64_t
+slice(void)
+{
+  struct {
+    uint32_t size, policy;
+    uint64_t flags, nice_and_priority, runtime, deadline, period;
+  } a = {.size = sizeof(a)};
+  return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) ? 0 : a.runtime;
+}
 
 static void
 job_run(struct gi_work *w)
@@ -358,6 +371,7 @@ job_run(struct gi_work *w)
   struct job *j = GI_CONTAINER(w, struct job, w);
   j->ran_on = pthread_self();
   j->nice = getpriority(PRIO_PROCESS, 0);
+  j->slice = slice();
   if (j->running)
     atomic_fetch_add(j->running, 1);
   while (j->gate && !atomic_load(j->gate))
@@ -440,6 +454,11 @@ test_least_is_nice(void **state)
   if (b.nice == usual || setpriority(PRIO_PROCESS, 0, usual) == 0) /* where root may not either, the thread stays as it is */
     assert_int_equal(c.nice, usual);
   assert_int_equal(getpriority(PRIO_PROCESS, 0), usual);
+  if (a.slice && geteuid() == 0) {
+    assert_true(b.slice > a.slice);
+    assert_true(b.slice >= 10 * GI_NSEC_PER_MSEC);
+    assert_int_equal(c.slice, a.slice);
+  }
 }
 
 static void

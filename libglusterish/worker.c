@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define WORKER_PATIENCE 16u
@@ -85,11 +84,8 @@ be_nice(bool least)
   static _Thread_local int usual;
   if (least == is_least || geteuid() != 0 || atomic_load(&stuck))
     return;
-  if (least)
-    usual = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
-  if (setpriority(PRIO_PROCESS, 0, usual + (least ? GI_LEAST_NICE : 0)) != 0)
+  if (gi_be_least(least, &usual))
     atomic_store(&stuck, true);
-  gi_be_patient(least);
   is_least = least;
 }
 

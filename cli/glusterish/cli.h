@@ -94,7 +94,8 @@ void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply); /* up to o
 void cli_xml_end(struct cli_xml *x, FILE *out);
 void cli_xml_open(struct cli_xml *x, const char *name);
 void cli_xml_attribute(struct cli_xml *x, const char *name, const char *value); /* of what was opened last and is empty so far */
-void cli_xml_inline(struct cli_xml *x, const char *name, const char *text);     /* <name>text</name> on the same line; NULL = the text alone */
+void cli_xml_write(struct cli_xml *x, const char *text);                        /* within what is open */
+void cli_xml_inline(struct cli_xml *x, const char *name, const char *text);     /* <name>text</name> on the same line */
 void cli_xml_close(struct cli_xml *x);
 void cli_xml_text(struct cli_xml *x, const char *name, const char *text); /* "" gives <name/> */
 void cli_xml_int(struct cli_xml *x, const char *name, long long value);

@@ -183,7 +183,7 @@ open_log(const struct cli *c)
 int
 main(int argc, char **argv)
 {
-  gi_be_patient(true);
+  gi_be_patient(true); /* whoever runs the tool would feel it otherwise (doc/decisions/0007) */
   struct cli c = { .in = stdin, .out = stdout, .err = stderr, .remote_port = GLUSTERD_PORT, .timeout_s = TIMEOUT_S,
                    .level = GI_LOG_INFO, .call = cli_call_daemon };
   int status = CLI_OK;

@@ -59,7 +59,7 @@ brick_xml(struct cli_xml *x, const json_t *b)
 {
   cli_xml_open(x, "brick");
   cli_xml_attribute(x, "uuid", cli_str(b, "hostUuid"));
-  cli_xml_inline(x, NULL, cli_str(b, "name"));
+  cli_xml_write(x, cli_str(b, "name"));
   cli_xml_inline(x, "name", cli_str(b, "name"));
   cli_xml_inline(x, "hostUuid", cli_str(b, "hostUuid"));
   cli_xml_inline(x, "isArbiter", cli_true(b, "isArbiter") ? "1" : "0");

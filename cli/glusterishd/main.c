@@ -350,7 +350,7 @@ main(int argc, char **argv)
   argp_parse(&argp, argc, argv, 0, NULL, &args);
   signal(SIGPIPE, SIG_IGN);
   umask(022);
-  gi_be_patient(true);
+  gi_be_patient(true); /* and so is what it starts, until it listens */
   int ret = read_config_file(&args, &err) || make_config(&args, &config, &err) || prepare(&config, &lock_fd, &err);
   if (!ret && !config.foreground && (report_fd = background()) < 0)
     ret = gi_error_set(&err, errno, "cannot go to the background: %s", strerror(errno));

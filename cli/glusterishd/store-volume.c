@@ -61,12 +61,6 @@ text_open(struct text *t)
   GI_ASSERT(t->f != NULL);
 }
 
-static void
-text_close(struct text *t)
-{
-  GI_ASSERT(fclose(t->f) == 0);
-}
-
 /* A file of volume `v`, or NULL: of the node. */
 static int
 save(struct gd_volume *v, const char *path, const char *text, size_t len, struct gi_error *err)
@@ -80,7 +74,7 @@ save(struct gd_volume *v, const char *path, const char *text, size_t len, struct
 static int
 text_save(struct gd_volume *v, struct text *t, const char *path, struct gi_error *err)
 {
-  text_close(t);
+  GI_ASSERT(fclose(t->f) == 0);
   int ret = save(v, path, t->base, t->len, err);
   free(t->base);
   return ret;

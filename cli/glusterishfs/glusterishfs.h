@@ -67,7 +67,8 @@ struct fs_process {
   struct gi_timer finish_start;
   int port;      /* of the brick; 0 = not a brick or not yet */
   bool ready;    /* the starter was told */
-  bool nice;     /* since fs_be_nice */
+  bool least;    /* gi_be_least, until it listens */
+  int usual_nice;
   bool leaving;  /* a signal came; the mount is being given up in order */
   int status;    /* exit status */
   int pid_fd;

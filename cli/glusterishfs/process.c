@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define FS_WORKERS 16
@@ -60,10 +59,12 @@ fs_stop(struct fs_process *p, const char *why)
 /* ---- priority ---- */
 
 static void
-fs_nicer(int by)
+fs_be_least(struct fs_process *p, bool least)
 {
-  if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + by) < 0)
-    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(errno));
+  int ret = gi_be_least(least, &p->usual_nice);
+  if (ret)
+    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(-ret));
+  p->least = least;
 }
 
 /* A self-heal daemon gets the processor after the bricks and mounts of this machine, and so does a brick until it listens: applications
@@ -72,21 +73,17 @@ static void
 fs_be_nice(struct fs_process *p)
 {
   bool heals = p->cfg->volfile_id && strncmp(p->cfg->volfile_id, "shd/", 4) == 0;
-  if (!heals && !p->cfg->brick_name)
-    return;
-  gi_be_patient(true);
-  p->nice = heals || geteuid() == 0; /* who is not root may not take it back */
-  if (p->nice)
-    fs_nicer(GI_LEAST_NICE);
+  if (heals || (p->cfg->brick_name && geteuid() == 0))
+    fs_be_least(p, true);
 }
 
 static void
 fs_be_usual(struct fs_process *p)
 {
-  gi_be_patient(false);
-  if (p->nice)
-    fs_nicer(-GI_LEAST_NICE);
-  p->nice = false;
+  if (p->least)
+    fs_be_least(p, false);
+  else
+    gi_be_patient(false); /* as the management daemon is, who may have started it */
 }
 
 /* ---- what the graph tells ---- */

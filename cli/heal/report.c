@@ -113,7 +113,7 @@ entry_xml(struct heal_report *r, const char *gfid, const char *name)
 {
   cli_xml_open(&r->xml, "file");
   cli_xml_attribute(&r->xml, "gfid", gfid);
-  cli_xml_inline(&r->xml, NULL, name);
+  cli_xml_write(&r->xml, name);
   cli_xml_close(&r->xml);
 }
 

@@ -73,7 +73,11 @@ is "$(ps -L -o nice= -p "$(brick_pid v "$B/2")" | sort -u | tr -d ' ')" "$(ps -o
 victim=$(brick_pid v "$B/2")
 ok "a brick is asked to end" kill "$victim"
 ok "it signs out" within 10 online_is 2
+usual=$(ps -o nice= -p "$DAEMON_PID" | tr -d ' ')
+renice -n 15 -p "$DAEMON_PID" >/dev/null
 ok "start force waits for its end" gi volume start v force
+is "$(ps -o nice= -p "$(brick_pid v "$B/2")" | tr -d ' ')" 15 "it is as nice as the daemon, and no less"
+renice -n "$usual" -p "$DAEMON_PID" >/dev/null
 ok "a new one runs" test "$(brick_pid v "$B/2")" != "$victim"
 is "$(online v)" 3 "three bricks are online"
 
