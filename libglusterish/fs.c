@@ -17,6 +17,15 @@ gi_fs_kernel_rename(int from, const char *old, int to, const char *new)
   return renameat(from, old, to, new);
 }
 
+int
+gi_fs_kernel_open_direct(int fd)
+{
+  char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+  return open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+}
+
 ssize_t
 gi_fs_fgetxattr(struct gi_fs *fs, int fd, const char *name, void *value, size_t size)
 {

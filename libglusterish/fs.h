@@ -27,6 +27,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define GI_FS_DIRECT 4096u /* bytes: no disk wants more */
+
 struct gi_fs;
 
 /* One entry of gi_fs_getdents: the kernel's struct linux_dirent64. */
@@ -42,6 +44,7 @@ struct gi_fs_dirent {
 struct gi_fs_ops {
   int (*openat)(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode);
   int (*close)(struct gi_fs *fs, int fd);
+  int (*open_direct)(struct gi_fs *fs, int fd);
   int (*stat)(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags);
   int (*link)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
   int (*unlink)(struct gi_fs *fs, int at, const char *path, int flags);
@@ -98,6 +101,16 @@ static inline int
 gi_fs_reopen(struct gi_fs *fs, int fd)
 {
   return gi_fs_openat(fs, fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+int gi_fs_kernel_open_direct(int fd);
+
+/* A second descriptor of an open file, for writes that go past the kernel's memory to the disk (O_DIRECT: place, length and buffer are
+ * aligned to GI_FS_DIRECT). EINVAL, also at the first write: the file system has no such thing. */
+static inline int
+gi_fs_open_direct(struct gi_fs *fs, int fd)
+{
+  GI_FS_CALL(fs, open_direct(fs, fd), gi_fs_kernel_open_direct(fd));
 }
 
 static inline int
@@ -242,19 +255,12 @@ gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len)
     sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
 }
 
-/* The same in two steps: begins, and waits for what was begun. */
+/* The same, and waits until it is there. */
 static inline void
-gi_fs_write_begin(struct gi_fs *fs, int fd, off_t at, off_t len)
+gi_fs_write_through(struct gi_fs *fs, int fd, off_t at, off_t len)
 {
   if (!fs)
-    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
-}
-
-static inline void
-gi_fs_write_await(struct gi_fs *fs, int fd, off_t at, off_t len)
-{
-  if (!fs)
-    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE);
+    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 }
 
 static inline int

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories of other processes on this machine, on the kernel's file system:
- * what one of them tells leads to its directory, and to no other.
+ * What fs.h adds to the calls of the kernel's file system: a file a second
+ * time, past memory; and directories of other processes on this machine: what
+ * one of them tells leads to its directory, and to no other.
  */
 #include "libglusterish/fs.h"
 #include "libglusterish/mem.h"
@@ -233,10 +234,41 @@ same_machine(void **state)
   assert_false(gi_fs_same_machine("x", ""));
 }
 
+/* It is the same file, also when that has no name any more, and the first descriptor is as it was. */
+static void
+past_memory(void **state)
+{
+  _Alignas(GI_FS_DIRECT) static char page[GI_FS_DIRECT], back[2 * GI_FS_DIRECT];
+  char path[PATH_MAX];
+  int fd, direct;
+
+  path_of(path, "file");
+  fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(unlink(path), 0);
+  direct = gi_fs_open_direct(NULL, fd);
+  if (direct < 0) {
+    assert_int_equal(errno, EINVAL);
+    close(fd);
+    print_message("no O_DIRECT on this file system\n");
+    skip();
+  }
+  memset(page, 'd', sizeof(page));
+  assert_int_equal(gi_fs_pwrite(NULL, direct, page, sizeof(page), GI_FS_DIRECT), sizeof(page));
+  assert_int_equal(gi_fs_pwrite(NULL, fd, "m", 1, GI_FS_DIRECT - 1), 1);
+  assert_int_equal(gi_fs_pread(NULL, fd, back, sizeof(back), 0), sizeof(back));
+  assert_memory_equal(back + GI_FS_DIRECT - 1, "md", 2);
+  assert_memory_equal(back + GI_FS_DIRECT, page, sizeof(page));
+  assert_int_equal(gi_fs_close(NULL, direct), 0);
+  assert_int_equal(gi_fs_close(NULL, fd), 0);
+  assert_int_equal(gi_fs_open_direct(NULL, fd), -1);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(past_memory),
       cmocka_unit_test(leads_back),
       cmocka_unit_test(another_machine),
       cmocka_unit_test(another_directory_in_its_place),

@@ -9,8 +9,7 @@
 #include "libglusterish/near.h"
 #include "libglusterish/rare.h"
 
-#define CHUNK (256u << 10) /* read and written at once */
-#define RANGE (512u << 10) /* goes to the disk at once: what an application's sync may find before it */
+#define RANGE (1u << 20) /* read at once, and written to the disk at once: what an application's sync may find before it */
 
 int
 posix_near_where(const struct posix_op *op, char *where, size_t size)
@@ -30,12 +29,20 @@ posix_near_wanted(const struct gi_fop *fop)
   return fop->kind == GI_FOP_COPY_FILE_RANGE && gi_dict_get(fop->xdata, GI_NEAR_KEY);
 }
 
+/* Goes to the disk as it is copied; the rest is collected. */
+static bool
+is_bulk(const struct gi_near_piece *piece)
+{
+  return piece->len > POSIX_PIECE;
+}
+
 static int
 prepare(struct posix_op *op)
 {
   const struct gi_fop *fop = op->fop;
   const struct gi_args *a = &fop->args;
   struct gi_near_piece piece[GI_NEAR_PIECES];
+  struct posix_pieces small = {0};
   struct posix_fd *pf;
   unsigned n;
   int err;
@@ -49,18 +56,18 @@ prepare(struct posix_op *op)
       a->offset > INT64_MAX - POSIX_IO_MAX || a->size > INT64_MAX - a->offset)
     return EINVAL;
   n = gi_near_pieces_get(fop->xdata, a->offset, a->size, piece);
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; i < n; i++) {
     op->want += piece[i].len;
+    if (!is_bulk(&piece[i]))
+      posix_pieces_add(&small, &(struct posix_pieces){piece[i].offset, piece[i].offset + piece[i].len, piece[i].len});
+  }
   if (op->want == 0 || op->want > POSIX_IO_MAX)
     return EINVAL;
   pf = gi_fd_private(fop->fd, op->x);
   if (pf->sync || pf->direct)
     return EOPNOTSUPP;
-  op->buf = gi_buf_new(op->want < CHUNK ? op->want : CHUNK);
-  if (op->want > POSIX_PIECE)
-    op->begun = pf->begun;
-  else
-    posix_collect(op, pf, &(struct posix_pieces){piece[0].offset, piece[n - 1].offset + piece[n - 1].len, op->want});
+  op->buf = gi_buf_new(op->want < RANGE ? op->want : RANGE);
+  posix_collect(op, pf, &small);
   return 0;
 }
 
@@ -119,65 +126,40 @@ open_source(const struct posix_op *op)
   return fd;
 }
 
+/* What the buffer has between these two goes to the place that begins at `at`. */
 static int
-write_chunk(struct posix_op *op, uint64_t at, size_t len)
+write_all(const struct posix_op *op, int fd, uint64_t at, size_t from, size_t to)
 {
-  size_t done = 0;
-
-  while (done < len) {
-    ssize_t n = gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + done, len - done, (off_t)(at + done));
+  while (from < to) {
+    ssize_t n = gi_fs_pwrite(op->p->fs, fd, op->buf->base + from, to - from, (off_t)(at + from));
 
     if (n <= 0)
       return n < 0 ? errno : ENOSPC;
-    done += (size_t)n;
+    from += (size_t)n;
   }
   return 0;
 }
 
-/* Copying takes so little time that nothing but the disk would hold it up, and applications' syncs would wait behind what is queued
- * there: so while one range is copied the one before is on its way, and no more. Nobody waits at the end: until the next request
- * comes the disk is done with most of it. */
-static void
-begin_to_sync(struct posix_op *op, const struct posix_pieces *range)
-{
-  bool last = op->done > range->bytes && op->done == op->want;
-
-  if (!range->bytes || op->want <= POSIX_PIECE) /* none would be all up to the end; what is little is collected */
-    return;
-  gi_fs_write_begin(op->p->fs, op->fd, (off_t)range->start, (off_t)(range->end - range->start));
-  if (last) {
-    posix_pieces_add(&op->begun, range);
-    return;
-  }
-  if (op->begun.bytes)
-    gi_fs_write_await(op->p->fs, op->fd, (off_t)op->begun.start, (off_t)(op->begun.end - op->begun.start));
-  op->begun = *range;
-}
-
-/* What fits into the range; the piece becomes what is left of it. 0, also where the source ends, or an errno. */
+/* Straight from the buffer to the disk: no processor for a second copy and for what keeps account of it, memory is left to those who
+ * read, and whoever copies sleeps while the disk works. What is not aligned, or not on such a file system, goes through memory. */
 static int
-copy_part(struct posix_op *op, int source, struct gi_near_piece *piece, struct posix_pieces *range)
+write_bulk(const struct posix_op *op, int direct, uint64_t at, size_t len)
 {
-  while (piece->len && range->bytes < RANGE) {
-    size_t room = RANGE - range->bytes, most = room < CHUNK ? room : CHUNK;
-    ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, piece->len < most ? (size_t)piece->len : most, (off_t)piece->offset);
-    int err;
+  size_t past = direct >= 0 && at % GI_FS_DIRECT == 0 ? len - len % GI_FS_DIRECT : 0;
+  int err = write_all(op, direct, at, 0, past);
 
-    if (n <= 0)
-      return n < 0 ? errno : 0;
-    if ((err = write_chunk(op, piece->offset, (size_t)n)))
-      return err;
-    posix_pieces_add(range, &(struct posix_pieces){piece->offset, piece->offset + (uint64_t)n, (uint64_t)n});
-    piece->offset += (uint64_t)n;
-    piece->len -= (uint64_t)n;
-    op->done += (size_t)n;
-  }
-  return 0;
+  if (err == EINVAL)
+    past = 0;
+  else if (err || past == len)
+    return err;
+  err = write_all(op, op->fd, at, past, len);
+  gi_fs_write_through(op->p->fs, op->fd, (off_t)(at + past), (off_t)(len - past));
+  return err;
 }
 
 /* An application waits for the disk: whoever asked for the copy asks for the rest later. */
 static bool
-give_way(struct posix_op *op)
+give_way(const struct posix_op *op)
 {
   if (!atomic_load_explicit(&op->p->syncs, memory_order_relaxed))
     return false;
@@ -185,24 +167,54 @@ give_way(struct posix_op *op)
   return true;
 }
 
+/* Up to a range of the piece, which becomes what is left of it. 0, also where the source ends, or an errno. */
+static int
+copy_range(struct posix_op *op, int source, int direct, struct gi_near_piece *piece, bool bulk)
+{
+  size_t most = piece->len < RANGE ? (size_t)piece->len : RANGE;
+  ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, most, (off_t)piece->offset);
+  int err;
+
+  if (n <= 0)
+    return n < 0 ? errno : 0;
+  err = bulk ? write_bulk(op, direct, piece->offset, (size_t)n) : write_all(op, op->fd, piece->offset, 0, (size_t)n);
+  if (err)
+    return err;
+  piece->offset += (uint64_t)n;
+  piece->len -= (uint64_t)n;
+  op->done += (size_t)n;
+  return 0;
+}
+
+static int
+copy_piece(struct posix_op *op, int source, struct gi_near_piece *piece, bool bulk)
+{
+  int direct = bulk ? gi_fs_open_direct(op->p->fs, op->fd) : -1, err;
+  uint64_t left;
+
+  do {
+    left = piece->len;
+    err = copy_range(op, source, direct, piece, bulk);
+  } while (!err && piece->len && piece->len < left && !(bulk && give_way(op)));
+  if (direct >= 0)
+    gi_fs_close(op->p->fs, direct);
+  return err;
+}
+
 static int
 copy_from(struct posix_op *op, int source)
 {
   struct gi_near_piece piece[GI_NEAR_PIECES];
-  unsigned n = gi_near_pieces_get(op->fop->xdata, op->fop->args.offset, op->fop->args.size, piece), i = 0;
-  struct posix_pieces range;
+  unsigned n = gi_near_pieces_get(op->fop->xdata, op->fop->args.offset, op->fop->args.size, piece);
   int err = 0;
 
-  do {
-    range = (struct posix_pieces){0};
-    while (!err && i < n && range.bytes < RANGE) {
-      err = copy_part(op, source, &piece[i], &range);
-      if (piece[i].len)
-        break;
-      i++;
-    }
-    begin_to_sync(op, &range);
-  } while (!err && range.bytes == RANGE && op->done < op->want && !give_way(op));
+  for (unsigned i = 0; !err && i < n; i++) {
+    bool bulk = is_bulk(&piece[i]);
+
+    err = copy_piece(op, source, &piece[i], bulk);
+    if (piece[i].len || (bulk && i + 1 < n && give_way(op)))
+      break;
+  }
   return err;
 }
 
@@ -228,10 +240,6 @@ run(struct posix_op *op)
 static void
 finish(struct posix_op *op)
 {
-  struct posix_fd *pf = gi_fd_private(op->fop->fd, op->x);
-
-  if (op->begun.bytes)
-    pf->begun = op->begun;
   op->p->metrics.near_bytes += op->fop->rsp.ret > 0 ? (uint64_t)op->fop->rsp.ret : 0;
 }
 

@@ -114,7 +114,6 @@ struct posix_fd { /* fd_bytes */
   bool direct;
   int fd;
   int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
-  struct posix_pieces begun;  /* by a heal's copy: the disk was told to begin with it, and nobody has waited */
   struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
 };
 
@@ -178,7 +177,6 @@ struct posix_op { /* fop_bytes */
   uint64_t done;   /* bytes written or read so far */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
-  struct posix_pieces begun;     /* a heal's copy: the disk was told to begin with it, and nobody has waited; none if there are no bytes */
   struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
