@@ -10,20 +10,12 @@
 #include <sys/xattr.h>
 
 #define BOOT_ID 36 /* characters */
+#define DIRECT 4096 /* bytes: no disk wants writes past memory to be aligned to more */
 
 int
 gi_fs_kernel_rename(int from, const char *old, int to, const char *new)
 {
   return renameat(from, old, to, new);
-}
-
-int
-gi_fs_kernel_open_direct(int fd)
-{
-  char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
-
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-  return open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
 }
 
 ssize_t
@@ -43,6 +35,80 @@ gi_fs_getdents(struct gi_fs *fs, int fd, void *buf, size_t size)
 {
   GI_FS_CALL(fs, getdents(fs, fd, buf, size), syscall(SYS_getdents64, fd, buf, size));
 }
+
+/* ---- copying ---- */
+
+/* A second descriptor of an open file, for writes past the kernel's memory. */
+static int
+open_direct(int fd)
+{
+  char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+  return open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+}
+
+/* Empties len bytes of a pipe into the file. How much, or -1 and errno if nothing. */
+static ssize_t
+drain(int pipe, int out, off_t at, size_t len)
+{
+  size_t done = 0;
+
+  while (done < len) {
+    ssize_t n = splice(pipe, NULL, out, &at, len - done, 0);
+
+    if (n <= 0) {
+      errno = n < 0 ? errno : ENOSPC;
+      return done ? (ssize_t)done : -1;
+    }
+    done += (size_t)n;
+  }
+  return (ssize_t)done;
+}
+
+/* Whole pages only; what is left of one waits for the next call. */
+static ssize_t
+drain_to_disk(int pipe, int out, off_t at, size_t len)
+{
+  int direct = at % DIRECT || len < DIRECT ? -1 : open_direct(out), err;
+  ssize_t n;
+
+  if (direct >= 0) {
+    n = drain(pipe, direct, at, len - len % DIRECT);
+    err = errno;
+    close(direct);
+    errno = err;
+    if (n >= 0 || err != EINVAL)
+      return n;
+  }
+  n = drain(pipe, out, at, len);
+  if (n > 0)
+    sync_file_range(out, at, n, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  return n;
+}
+
+/* A pipe holds pages of the one file's memory while they are written to the other file's disk: nobody copies anything. */
+ssize_t
+gi_fs_kernel_copy_to_disk(int in, int out, off_t at, size_t len)
+{
+  off_t from = at;
+  int pipe[2], err;
+  ssize_t n;
+
+  if (pipe2(pipe, O_CLOEXEC) < 0)
+    return -1;
+  fcntl(pipe[1], F_SETPIPE_SZ, (int)len); /* else it holds less at a time */
+  n = splice(in, &from, pipe[1], NULL, len, 0);
+  if (n > 0)
+    n = drain_to_disk(pipe[0], out, at, (size_t)n);
+  err = errno;
+  close(pipe[0]);
+  close(pipe[1]);
+  errno = err;
+  return n;
+}
+
+/* ---- directories of other processes ---- */
 
 /* The kernel's name for itself since it was started; false if there is none. */
 static bool

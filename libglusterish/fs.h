@@ -27,8 +27,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define GI_FS_DIRECT 4096u /* bytes: no disk wants more */
-
 struct gi_fs;
 
 /* One entry of gi_fs_getdents: the kernel's struct linux_dirent64. */
@@ -44,7 +42,6 @@ struct gi_fs_dirent {
 struct gi_fs_ops {
   int (*openat)(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode);
   int (*close)(struct gi_fs *fs, int fd);
-  int (*open_direct)(struct gi_fs *fs, int fd);
   int (*stat)(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags);
   int (*link)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
   int (*unlink)(struct gi_fs *fs, int at, const char *path, int flags);
@@ -101,16 +98,6 @@ static inline int
 gi_fs_reopen(struct gi_fs *fs, int fd)
 {
   return gi_fs_openat(fs, fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-}
-
-int gi_fs_kernel_open_direct(int fd);
-
-/* A second descriptor of an open file, for writes that go past the kernel's memory to the disk (O_DIRECT: place, length and buffer are
- * aligned to GI_FS_DIRECT). EINVAL, also at the first write: the file system has no such thing. */
-static inline int
-gi_fs_open_direct(struct gi_fs *fs, int fd)
-{
-  GI_FS_CALL(fs, open_direct(fs, fd), gi_fs_kernel_open_direct(fd));
 }
 
 static inline int
@@ -255,14 +242,6 @@ gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len)
     sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
 }
 
-/* The same, and waits until it is there. */
-static inline void
-gi_fs_write_through(struct gi_fs *fs, int fd, off_t at, off_t len)
-{
-  if (!fs)
-    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-}
-
 static inline int
 gi_fs_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len)
 {
@@ -273,6 +252,19 @@ static inline off_t
 gi_fs_lseek(struct gi_fs *fs, int fd, off_t at, int whence)
 {
   GI_FS_CALL(fs, lseek(fs, fd, at, whence), lseek(fd, at, whence));
+}
+
+ssize_t gi_fs_kernel_copy_to_disk(int in, int out, off_t at, size_t len);
+
+/* Copies up to len bytes from `at` of one open file to the same place of another, where the disk has them when this returns, and memory
+ * does not, if the file system can do that (O_DIRECT); an fsync must follow all the same. Nothing is shared between the two files.
+ * How much, which may be less than there is; 0 at the end of `in`; -1 and errno. */
+static inline ssize_t
+gi_fs_copy_to_disk(struct gi_fs *fs, int in, int out, off_t at, size_t len)
+{
+  off_t to = at;
+
+  GI_FS_CALL(fs, copy_range(fs, in, &at, out, &to, len), gi_fs_kernel_copy_to_disk(in, out, at, len));
 }
 
 static inline ssize_t

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What fs.h adds to the calls of the kernel's file system: a file a second
- * time, past memory; and directories of other processes on this machine: what
- * one of them tells leads to its directory, and to no other.
+ * What fs.h adds to the calls of the kernel's file system: copies that go to the
+ * disk; and directories of other processes on this machine: what one of them
+ * tells leads to its directory, and to no other.
  */
 #include "libglusterish/fs.h"
 #include "libglusterish/mem.h"
@@ -234,41 +234,96 @@ same_machine(void **state)
   assert_false(gi_fs_same_machine("x", ""));
 }
 
-/* It is the same file, also when that has no name any more, and the first descriptor is as it was. */
-static void
-past_memory(void **state)
+/* ---- copies that go to the disk ---- */
+
+#define FILE_SIZE (1300000u)
+
+static int
+file_of(char byte, size_t size)
 {
-  _Alignas(GI_FS_DIRECT) static char page[GI_FS_DIRECT], back[2 * GI_FS_DIRECT];
-  char path[PATH_MAX];
-  int fd, direct;
+  char path[PATH_MAX], *data = gi_alloc(size + 1);
+  int fd;
 
   path_of(path, "file");
   fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
   assert_true(fd >= 0);
   assert_int_equal(unlink(path), 0);
-  direct = gi_fs_open_direct(NULL, fd);
-  if (direct < 0) {
-    assert_int_equal(errno, EINVAL);
-    close(fd);
-    print_message("no O_DIRECT on this file system\n");
-    skip();
+  for (size_t i = 0; i < size; i++)
+    data[i] = (char)(byte + (char)(i * i % 251));
+  assert_int_equal(gi_fs_pwrite(NULL, fd, data, size, 0), size);
+  gi_free(data);
+  return fd;
+}
+
+/* `to` is as file_of(byte, size) made it, but has what `from` has between the two places. */
+static void
+assert_has(int to, char byte, size_t size, int from, off_t start, off_t end)
+{
+  GI_CLEANUP_FREE char *old = gi_alloc(FILE_SIZE), *new = gi_alloc(FILE_SIZE), *there = gi_alloc(FILE_SIZE);
+  int was = file_of(byte, size);
+
+  memset(old, 0, FILE_SIZE);
+  assert_int_equal(gi_fs_pread(NULL, was, old, FILE_SIZE, 0), size);
+  assert_true(gi_fs_pread(NULL, from, new, FILE_SIZE, 0) >= end);
+  memcpy(old + start, new + start, (size_t)(end - start));
+  size = size > (size_t)end ? size : (size_t)end;
+  assert_int_equal(gi_fs_pread(NULL, to, there, FILE_SIZE, 0), size);
+  assert_memory_equal(there, old, size);
+  close(was);
+}
+
+static void
+copies_to_the_disk(void **state)
+{
+  static const struct {
+    off_t at;
+    size_t len, size;
+  } copies[] = {{0, 4096, 0}, {0, 1, 10}, {0, 524288, FILE_SIZE}, {4096, 700001, 100}, {77, 70000, FILE_SIZE}, {8192, FILE_SIZE, 8192}};
+  int in = file_of('a', FILE_SIZE);
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(copies); i++) {
+    off_t end = copies[i].at + (off_t)copies[i].len < FILE_SIZE ? copies[i].at + (off_t)copies[i].len : (off_t)FILE_SIZE, at = copies[i].at;
+    int out = file_of('b', copies[i].size);
+
+    while (at < end) {
+      ssize_t n = gi_fs_copy_to_disk(NULL, in, out, at, (size_t)(end - at));
+
+      assert_true(n > 0 && n <= end - at);
+      assert_has(out, 'b', copies[i].size, in, copies[i].at, at += n);
+    }
+    close(out);
   }
-  memset(page, 'd', sizeof(page));
-  assert_int_equal(gi_fs_pwrite(NULL, direct, page, sizeof(page), GI_FS_DIRECT), sizeof(page));
-  assert_int_equal(gi_fs_pwrite(NULL, fd, "m", 1, GI_FS_DIRECT - 1), 1);
-  assert_int_equal(gi_fs_pread(NULL, fd, back, sizeof(back), 0), sizeof(back));
-  assert_memory_equal(back + GI_FS_DIRECT - 1, "md", 2);
-  assert_memory_equal(back + GI_FS_DIRECT, page, sizeof(page));
-  assert_int_equal(gi_fs_close(NULL, direct), 0);
-  assert_int_equal(gi_fs_close(NULL, fd), 0);
-  assert_int_equal(gi_fs_open_direct(NULL, fd), -1);
+  close(in);
+}
+
+static void
+copies_that_end_or_fail(void **state)
+{
+  char path[PATH_MAX];
+  int in = file_of('a', 5000), out = file_of('b', 100), only_reads;
+
+  assert_int_equal(gi_fs_copy_to_disk(NULL, in, out, 5000, 4096), 0);
+  assert_int_equal(gi_fs_copy_to_disk(NULL, in, out, 1 << 30, 4096), 0);
+  assert_int_equal(gi_fs_copy_to_disk(NULL, -1, out, 0, 4096), -1);
+  assert_int_equal(errno, EBADF);
+  assert_int_equal(gi_fs_copy_to_disk(NULL, in, -1, 0, 100), -1);
+  assert_int_equal(errno, EBADF);
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", out);
+  only_reads = open(path, O_RDONLY);
+  assert_int_equal(gi_fs_copy_to_disk(NULL, in, only_reads, 0, 100), -1);
+  assert_int_equal(errno, EBADF);
+  assert_has(out, 'b', 100, in, 0, 0);
+  close(only_reads);
+  close(out);
+  close(in);
 }
 
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(past_memory),
+      cmocka_unit_test(copies_to_the_disk),
+      cmocka_unit_test(copies_that_end_or_fail),
       cmocka_unit_test(leads_back),
       cmocka_unit_test(another_machine),
       cmocka_unit_test(another_directory_in_its_place),

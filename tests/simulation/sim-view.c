@@ -149,19 +149,6 @@ view_openat(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode)
 }
 
 static int
-view_open_direct(struct gi_fs *fs, int fd)
-{
-  struct sim_view *v = sim_view_of(fs);
-  struct sim_file *f = sim_view_file(v, fd);
-
-  if (!f)
-    return -1;
-  if (v->disk->is_stopped)
-    return sim_fail(EIO);
-  return open_existing(v, f->inode, O_WRONLY | O_DIRECT);
-}
-
-static int
 view_stat(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags)
 {
   struct sim_inode *i = sim_view_object(sim_view_of(fs), at, path, !(flags & AT_SYMLINK_NOFOLLOW));
@@ -319,7 +306,6 @@ view_busy(struct gi_fs *fs)
 const struct gi_fs_ops sim_view_ops = {
   .openat = view_openat,
   .close = view_close,
-  .open_direct = view_open_direct,
   .stat = view_stat,
   .link = sim_view_link,
   .unlink = sim_view_unlink,

@@ -9,7 +9,7 @@
 #include "libglusterish/near.h"
 #include "libglusterish/rare.h"
 
-#define RANGE (1u << 20) /* read at once, and written to the disk at once: what an application's sync may find before it */
+#define RANGE (512u << 10) /* goes to the disk at once: what an application's sync may find before it */
 
 int
 posix_near_where(const struct posix_op *op, char *where, size_t size)
@@ -66,7 +66,7 @@ prepare(struct posix_op *op)
   pf = gi_fd_private(fop->fd, op->x);
   if (pf->sync || pf->direct)
     return EOPNOTSUPP;
-  op->buf = gi_buf_new(op->want < RANGE ? op->want : RANGE);
+  op->buf = gi_buf_new(POSIX_PIECE);
   posix_collect(op, pf, &small);
   return 0;
 }
@@ -126,37 +126,6 @@ open_source(const struct posix_op *op)
   return fd;
 }
 
-/* What the buffer has between these two goes to the place that begins at `at`. */
-static int
-write_all(const struct posix_op *op, int fd, uint64_t at, size_t from, size_t to)
-{
-  while (from < to) {
-    ssize_t n = gi_fs_pwrite(op->p->fs, fd, op->buf->base + from, to - from, (off_t)(at + from));
-
-    if (n <= 0)
-      return n < 0 ? errno : ENOSPC;
-    from += (size_t)n;
-  }
-  return 0;
-}
-
-/* Straight from the buffer to the disk: no processor for a second copy and for what keeps account of it, memory is left to those who
- * read, and whoever copies sleeps while the disk works. What is not aligned, or not on such a file system, goes through memory. */
-static int
-write_bulk(const struct posix_op *op, int direct, uint64_t at, size_t len)
-{
-  size_t past = direct >= 0 && at % GI_FS_DIRECT == 0 ? len - len % GI_FS_DIRECT : 0;
-  int err = write_all(op, direct, at, 0, past);
-
-  if (err == EINVAL)
-    past = 0;
-  else if (err || past == len)
-    return err;
-  err = write_all(op, op->fd, at, past, len);
-  gi_fs_write_through(op->p->fs, op->fd, (off_t)(at + past), (off_t)(len - past));
-  return err;
-}
-
 /* An application waits for the disk: whoever asked for the copy asks for the rest later. */
 static bool
 give_way(const struct posix_op *op)
@@ -167,38 +136,54 @@ give_way(const struct posix_op *op)
   return true;
 }
 
-/* Up to a range of the piece, which becomes what is left of it. 0, also where the source ends, or an errno. */
+/* Straight from the source's memory to the disk: no processor for copies and for what keeps account of them, memory is left to those who
+ * read, and whoever copies sleeps while the disk works. 0, also where the source ends, or an errno. */
 static int
-copy_range(struct posix_op *op, int source, int direct, struct gi_near_piece *piece, bool bulk)
+copy_bulk(struct posix_op *op, int source, struct gi_near_piece *piece)
 {
-  size_t most = piece->len < RANGE ? (size_t)piece->len : RANGE;
-  ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, most, (off_t)piece->offset);
-  int err;
+  ssize_t n;
 
-  if (n <= 0)
-    return n < 0 ? errno : 0;
-  err = bulk ? write_bulk(op, direct, piece->offset, (size_t)n) : write_all(op, op->fd, piece->offset, 0, (size_t)n);
-  if (err)
-    return err;
-  piece->offset += (uint64_t)n;
-  piece->len -= (uint64_t)n;
-  op->done += (size_t)n;
+  do {
+    n = gi_fs_copy_to_disk(op->p->fs, source, op->fd, (off_t)piece->offset, piece->len < RANGE ? (size_t)piece->len : RANGE);
+    if (n <= 0)
+      return n < 0 ? errno : 0;
+    piece->offset += (uint64_t)n;
+    piece->len -= (uint64_t)n;
+    op->done += (size_t)n;
+  } while (piece->len && !give_way(op));
   return 0;
 }
 
 static int
-copy_piece(struct posix_op *op, int source, struct gi_near_piece *piece, bool bulk)
+write_all(const struct posix_op *op, uint64_t at, size_t len)
 {
-  int direct = bulk ? gi_fs_open_direct(op->p->fs, op->fd) : -1, err;
-  uint64_t left;
+  for (size_t done = 0; done < len;) {
+    ssize_t n = gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + done, len - done, (off_t)(at + done));
 
-  do {
-    left = piece->len;
-    err = copy_range(op, source, direct, piece, bulk);
-  } while (!err && piece->len && piece->len < left && !(bulk && give_way(op)));
-  if (direct >= 0)
-    gi_fs_close(op->p->fs, direct);
-  return err;
+    if (n <= 0)
+      return n < 0 ? errno : ENOSPC;
+    done += (size_t)n;
+  }
+  return 0;
+}
+
+static int
+copy_small(struct posix_op *op, int source, struct gi_near_piece *piece)
+{
+  while (piece->len) {
+    ssize_t n = gi_fs_pread(op->p->fs, source, op->buf->base, (size_t)piece->len, (off_t)piece->offset);
+    int err;
+
+    if (n <= 0)
+      return n < 0 ? errno : 0;
+    err = write_all(op, piece->offset, (size_t)n);
+    if (err)
+      return err;
+    piece->offset += (uint64_t)n;
+    piece->len -= (uint64_t)n;
+    op->done += (size_t)n;
+  }
+  return 0;
 }
 
 static int
@@ -211,7 +196,7 @@ copy_from(struct posix_op *op, int source)
   for (unsigned i = 0; !err && i < n; i++) {
     bool bulk = is_bulk(&piece[i]);
 
-    err = copy_piece(op, source, &piece[i], bulk);
+    err = bulk ? copy_bulk(op, source, &piece[i]) : copy_small(op, source, &piece[i]);
     if (piece[i].len || (bulk && i + 1 < n && give_way(op)))
       break;
   }

@@ -367,9 +367,9 @@ an_fsync_goes_first(void **state)
   struct gi_fop *f[3];
 
   sink->syncs++;
-  assert_int_equal(copy(&p, MIB, 2 * MIB), MIB);
-  assert_has_only(&p, MIB, 2 * MIB);
-  assert_int_equal(copy(&p, 2 * MIB, MIB), MIB);
+  assert_int_equal(copy(&p, MIB, 2 * MIB), 512 * KIB);
+  assert_has_only(&p, MIB, MIB + 512 * KIB);
+  assert_int_equal(copy(&p, MIB + 512 * KIB, 512 * KIB), 512 * KIB);
   sink->syncs--;
   assert_int_equal(copy(&p, 2 * MIB, 2 * MIB), 2 * MIB);
   assert_has_only(&p, MIB, 4 * MIB);
