@@ -83,7 +83,7 @@ drain_to_disk(int pipe, int out, off_t at, size_t len)
   }
   n = drain(pipe, out, at, len);
   if (n > 0)
-    sync_file_range(out, at, n, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    gi_fs_write_out(NULL, out, at, n, true);
   return n;
 }
 

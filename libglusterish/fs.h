@@ -232,14 +232,14 @@ gi_fs_ftruncate(struct gi_fs *fs, int fd, off_t size)
   GI_FS_CALL(fs, ftruncate(fs, fd, size), ftruncate(fd, size));
 }
 
-/* Has the disk begin with what was written there, so that an fsync has less to wait for, and others less to wait behind it. May wait
- * for what is on its way already: the kernel passes over pages that share a folio with such. Promises nothing; a simulated disk has
- * its own times. */
+/* Has the disk begin with what was written there, so that an fsync has less to wait for, and others less to wait behind it; and, with
+ * `wait`, waits until it is there. May wait for what is on its way already in any case: the kernel passes over pages that share a folio
+ * with such. Promises nothing; a simulated disk has its own times. */
 static inline void
-gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len)
+gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
 {
   if (!fs)
-    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
+    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_AFTER : 0));
 }
 
 static inline int

@@ -45,10 +45,10 @@ posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_piece
 }
 
 void
-posix_write_out(struct posix_op *op)
+posix_write_out(struct posix_op *op, bool wait)
 {
   if (op->write_out.bytes)
-    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start));
+    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start), wait);
 }
 
 /* ---- OPEN ---- */
@@ -360,7 +360,7 @@ posix_run_write(struct posix_op *op)
   op->done += n > 0 ? (uint64_t)n : 0;
   if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
-  posix_write_out(op);
+  posix_write_out(op, false);
   return write_end(op);
 }
 

@@ -218,7 +218,7 @@ run(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   GI_MARK("posix: copied from a brick on the same machine");
-  posix_write_out(op);
+  posix_write_out(op, true); /* so no more than one request's pieces stand before an application's sync */
   return posix_ok(op, (int64_t)op->done);
 }
 

@@ -429,7 +429,7 @@ void posix_stamp_read(struct posix_op *op);
 bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
 /* Of a heal: has the disk begin with what is written, in time; run does it. */
 void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_pieces *written);
-void posix_write_out(struct posix_op *op);
+void posix_write_out(struct posix_op *op, bool wait);
 void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
 enum posix_run posix_read_done(struct posix_op *op);
