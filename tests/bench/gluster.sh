@@ -12,8 +12,9 @@ gluster_pid() {
 gg() { gluster --mode=script --glusterd-sock="$gdir/glusterd.socket" "$@"; }
 
 gluster_up() { # VOLUME
-  mkdir -p "$gdir"/{work,run,log,bricks,mnt}
   [ -n "$(gluster_pid)" ] && return 0
+  rm -rf --one-file-system "$gdir" # of a run that was killed
+  mkdir -p "$gdir"/{work,run,log,bricks,mnt}
   cat >"$gdir/glusterd.vol" <<VOL
 volume management
     type mgmt/glusterd
