@@ -66,7 +66,8 @@ prepare(struct posix_op *op)
   pf = gi_fd_private(fop->fd, op->x);
   if (pf->sync || pf->direct)
     return EOPNOTSUPP;
-  op->buf = gi_buf_new(POSIX_PIECE);
+  if (small.bytes)
+    op->buf = gi_buf_new(POSIX_PIECE);
   posix_collect(op, pf, &small);
   return 0;
 }
@@ -136,6 +137,15 @@ give_way(const struct posix_op *op)
   return true;
 }
 
+/* The piece becomes what is left of it. */
+static void
+copied(struct posix_op *op, struct gi_near_piece *piece, size_t n)
+{
+  piece->offset += n;
+  piece->len -= n;
+  op->done += n;
+}
+
 /* Straight from the source's memory to the disk: no processor for copies and for what keeps account of them, memory is left to those who
  * read, and whoever copies sleeps while the disk works. 0, also where the source ends, or an errno. */
 static int
@@ -147,9 +157,7 @@ copy_bulk(struct posix_op *op, int source, struct gi_near_piece *piece)
     n = gi_fs_copy_to_disk(op->p->fs, source, op->fd, (off_t)piece->offset, piece->len < RANGE ? (size_t)piece->len : RANGE);
     if (n <= 0)
       return n < 0 ? errno : 0;
-    piece->offset += (uint64_t)n;
-    piece->len -= (uint64_t)n;
-    op->done += (size_t)n;
+    copied(op, piece, (size_t)n);
   } while (piece->len && !give_way(op));
   return 0;
 }
@@ -179,9 +187,7 @@ copy_small(struct posix_op *op, int source, struct gi_near_piece *piece)
     err = write_all(op, piece->offset, (size_t)n);
     if (err)
       return err;
-    piece->offset += (uint64_t)n;
-    piece->len -= (uint64_t)n;
-    op->done += (size_t)n;
+    copied(op, piece, (size_t)n);
   }
   return 0;
 }

@@ -427,7 +427,7 @@ void posix_stamp_copy_range(struct posix_op *op);
 void posix_stamp_setxattr(struct posix_op *op);
 void posix_stamp_read(struct posix_op *op);
 bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
-/* Of a heal: has the disk begin with what is written, in time; run does it. */
+/* Of a heal: has the disk begin with what is written, in time; run does it, and with `wait` is back when that is on the disk. */
 void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_pieces *written);
 void posix_write_out(struct posix_op *op, bool wait);
 void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
