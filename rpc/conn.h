@@ -88,7 +88,8 @@ bool gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 bool gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 
 /* A listening socket: host NULL or "" = every address; a host that starts with '/' is a unix path (a stale socket there is
- * removed, as is ours by gi_listener_free). port 0 = any. `fn` gets each accepted fd, which it owns. */
+ * removed, as is ours by gi_listener_free) of mode 0600, and whoever is neither root nor the user of this process is refused.
+ * port 0 = any. `fn` gets each accepted fd, which it owns. */
 struct gi_listener;
 struct gi_listener *gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int backlog,
                                     void (*fn)(void *arg, int fd), void *arg, struct gi_error *err);

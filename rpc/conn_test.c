@@ -13,7 +13,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define KEEP 64
@@ -254,6 +256,53 @@ test_unix(void **state)
   snprintf(path, sizeof(path), "/tmp/gi-conn-test-%d", (int)getpid());
   both_ways(path);
   assert_int_equal(access(path, F_OK), -1); /* the listener removed it */
+}
+
+/* In a process of another user: connects, and its exit status says what it met. */
+static pid_t
+stranger(const char *path)
+{
+  struct sockaddr_un un = {.sun_family = AF_UNIX};
+  pid_t pid = fork();
+  char byte;
+  if (pid)
+    return pid;
+  snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
+  int fd = setuid(65534) == 0 ? socket(AF_UNIX, SOCK_STREAM, 0) : -1;
+  if (fd < 0)
+    _exit(99);
+  if (connect(fd, (struct sockaddr *)&un, sizeof(un)) < 0)
+    _exit(errno);
+  _exit(read(fd, &byte, 1) == 0 ? 0 : 98);
+}
+
+static int
+status_of(struct bench *b, pid_t pid)
+{
+  int status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0)
+    turns(b, 1);
+  return WEXITSTATUS(status);
+}
+
+static void
+test_unix_is_of_its_owner(void **state)
+{
+  char path[64];
+  struct stat st;
+  if (geteuid() != 0)
+    skip();
+  snprintf(path, sizeof(path), "/tmp/gi-conn-test-%d", (int)getpid());
+  mode_t mask = umask(0); /* as every brick has it */
+  struct bench *b = bench_new(path);
+  umask(mask);
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0600);
+  assert_int_equal(status_of(b, stranger(path)), EACCES);
+  assert_int_equal(chmod(path, 0777), 0);
+  assert_int_equal(status_of(b, stranger(path)), 0); /* the stream ended at once */
+  assert_null(b->server.conn);
+  bench_free(b);
 }
 
 static void
@@ -564,6 +613,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tcp),
       cmocka_unit_test(test_unix),
+      cmocka_unit_test(test_unix_is_of_its_owner),
       cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_one_send_per_turn),
       cmocka_unit_test(test_stream_8k),

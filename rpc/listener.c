@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "rpc/conn-private.h"
+#include "libglusterish/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define ACCEPT_BATCH 16        /* of one wake-up: others must have their turn */
+#define REFUSALS_NS GI_NSEC_PER_SEC /* one line of the log in this time */
 #define ACCEPT_RETRY_MS 100ull /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
 
 struct gi_listener {
@@ -25,6 +27,8 @@ struct gi_listener {
   int fd;
   int port;
   char *path; /* unix: removed at the end */
+  uint64_t told;     /* when a refusal was last logged, gi_now; 0 = never */
+  uint64_t untold;   /* refusals since */
   void (*fn)(void *arg, int fd);
   void *arg;
 };
@@ -37,12 +41,45 @@ retry(void *arg)
 }
 
 static void
+tell_refused(struct gi_listener *l, const char *why)
+{
+  uint64_t now = gi_now(l->r);
+  if (l->told && now - l->told < REFUSALS_NS) {
+    l->untold++;
+    return;
+  }
+  gi_log(GI_LOG_WARNING, "rpc", GI_MSG_RPC_SERVER + 20, "a connection to %s is refused: %s (%llu more before it)", l->path, why,
+         (unsigned long long)l->untold);
+  l->told = now;
+  l->untold = 0;
+}
+
+/* The mode of the file already keeps others out; a directory on a file system without modes, or a chmod, does not get past this. */
+static bool
+admitted(struct gi_listener *l, int fd)
+{
+  struct ucred peer;
+  socklen_t len = sizeof(peer);
+  char why[96];
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+    snprintf(why, sizeof(why), "its user is not known: %s", strerror(errno));
+  else if (peer.uid == 0 || peer.uid == geteuid())
+    return true;
+  else
+    snprintf(why, sizeof(why), "process %ld is user %lu, not root", (long)peer.pid, (unsigned long)peer.uid);
+  tell_refused(l, why);
+  return false;
+}
+
+static void
 ready(void *arg, unsigned events)
 {
   struct gi_listener *l = arg;
   for (int i = 0; i < ACCEPT_BATCH; i++) {
     int fd = l->net->accept(l->r, l->fd);
-    if (fd >= 0) {
+    if (fd >= 0 && l->path && !admitted(l, fd)) {
+      l->net->close(l->r, fd);
+    } else if (fd >= 0) {
       l->fn(l->arg, fd);
     } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
       gi_io_watch(&l->io, 0);

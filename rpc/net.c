@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -163,6 +164,8 @@ kernel_listen(struct gi_reactor *r, const struct gi_net_address *at, int backlog
     return -errno;
   set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   tune(fd, at->sa.ss_family); /* buffer sizes are inherited, and must be known before the handshake */
+  if (at->sa.ss_family == AF_UNIX)
+    (void)fchmod(fd, 0600); /* bind makes the file with the mode of the socket: nobody finds it open for a moment */
   if (bind(fd, (const struct sockaddr *)&at->sa, at->len) < 0 || listen(fd, backlog) < 0) {
     int err = errno;
     close(fd);
