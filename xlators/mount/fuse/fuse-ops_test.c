@@ -747,6 +747,69 @@ test_setxattr_refusals(void **state)
   rig_free(r);
 }
 
+static int
+setxattr_as(struct rig *r, uint64_t id, uint32_t uid, const char *name)
+{
+  uint8_t head[FUSE_COMPAT_SETXATTR_IN_SIZE] = {0};
+
+  r->uid = uid;
+  return reply(r, request_names(r, FUSE_SETXATTR, id, head, sizeof(head), name, NULL));
+}
+
+static void
+test_xattr_who_may_ask(void **state)
+{
+  static const char *const of_root[] = {"glusterfs.clrlk.tposix.kall", "glusterfs.intrlk.tposix.kblocked", "glusterfs.heal-sbrain",
+                                        "replica.split-brain-choice-timeout", "inode-invalidate", "glusterish.regions"};
+  static const char *const of_owner[] = {"replica.split-brain-choice", "replica.split-brain-heal-finalize"};
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+
+  fake_forget_seen(r->s);
+  for (size_t i = 0; i < GI_ARRAY_LEN(of_root); i++) {
+    assert_int_equal(setxattr_as(r, id, 7, of_root[i]), EPERM); /* 7 owns the file */
+    assert_int_equal(getxattr(r, id, of_root[i], 0), EPERM);
+    assert_int_equal(getxattr(r, id, of_root[i], 65536), EPERM);
+    assert_int_equal(reply(r, request_names(r, FUSE_REMOVEXATTR, id, NULL, 0, of_root[i], NULL)), EPERM);
+  }
+  for (size_t i = 0; i < GI_ARRAY_LEN(of_owner); i++)
+    assert_int_equal(setxattr_as(r, id, 9, of_owner[i]), EPERM);
+  assert_int_equal(r->s->nseen, 0);
+  for (size_t i = 0; i < GI_ARRAY_LEN(of_owner); i++) {
+    assert_int_equal(setxattr_as(r, id, 7, of_owner[i]), 0);
+    assert_int_equal(setxattr_as(r, id, 0, of_owner[i]), 0);
+  }
+  assert_int_equal(setxattr_as(r, id, 0, "replica.split-brain-choice-timeout"), 0);
+  assert_int_equal(r->s->nseen, 5);
+  rig_free(r);
+}
+
+static void
+fill_cleared(struct gi_fop *fop, void *arg)
+{
+  gi_dict_set_str(fop->rsp.dict = gi_dict_new(), "glusterfs.clrlk.tposix.kall", "posix granted locks=1");
+}
+
+/* Reading it does something: only what can take any answer reaches the bricks. */
+static void
+test_xattr_that_acts(void **state)
+{
+  static const char name[] = "glusterfs.clrlk.tposix.kall";
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.fill = fill_cleared});
+  fake_forget_seen(r->s);
+  assert_int_equal(getxattr(r, id, name, 0), 0);
+  assert_int_equal(((const struct fuse_getxattr_out *)body(r))->size, 65536);
+  assert_int_equal(getxattr(r, id, name, 128), ERANGE);
+  assert_int_equal(r->s->nseen, 0);
+  assert_int_equal(getxattr(r, id, name, 65536), 0);
+  assert_int_equal(r->s->nseen, 1);
+  assert_memory_equal(body(r), "posix granted locks=1", 21);
+  rig_free(r);
+}
+
 /* ---- locks ---- */
 
 static void
@@ -945,6 +1008,8 @@ main(void)
       cmocka_unit_test(test_capability_is_remembered),
       cmocka_unit_test(test_listxattr),
       cmocka_unit_test(test_setxattr_refusals),
+      cmocka_unit_test(test_xattr_who_may_ask),
+      cmocka_unit_test(test_xattr_that_acts),
       cmocka_unit_test(test_locks),
       cmocka_unit_test(test_flock),
       cmocka_unit_test(test_blocking_lock_is_cancelled),

@@ -27,6 +27,48 @@ begins(const char *name, const char *prefix)
   return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* Names that ask something of the machinery, and who may: nobody below asks who comes. */
+enum who { WHO_OWNER, WHO_ROOT };
+
+static const struct virtual {
+  const char *name; /* up to a '*' */
+  enum who who;
+  bool acts; /* reading it changes something */
+} virtual_names[] = {
+    {"glusterfs.clrlk.*", WHO_ROOT, true},
+    {"glusterfs.intrlk.*", WHO_ROOT, true},
+    {"glusterfs.heal-sbrain", WHO_ROOT, true},
+    {"glusterfs.heal-info", WHO_ROOT, false},
+    {"glusterfs.xattrop_*", WHO_ROOT, false},
+    {"glusterish.*", WHO_ROOT, false},
+    {"replica.split-brain-choice", WHO_OWNER, false},
+    {"replica.split-brain-heal-finalize", WHO_OWNER, false},
+    {"replica.split-brain-choice-timeout", WHO_ROOT, false}, /* of all files */
+    {"inode-invalidate", WHO_ROOT, false},
+};
+
+static const struct virtual *
+virtual_name(const char *name)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(virtual_names); i++) {
+    const char *v = virtual_names[i].name;
+    size_t len = strcspn(v, "*");
+
+    if (v[len] ? strncmp(name, v, len) == 0 : strcmp(name, v) == 0)
+      return &virtual_names[i];
+  }
+  return NULL;
+}
+
+static bool
+may_ask(struct bridge *b, fuse_req_t req, const struct gi_inode *inode, const struct virtual *v)
+{
+  uint32_t uid = fuse_req_ctx(req)->uid;
+  const struct node *n = node_of(b, inode);
+
+  return !v || uid == 0 || (v->who == WHO_OWNER && n->known && n->attr.uid == uid);
+}
+
 static bool
 is_hidden(const char *name)
 {
@@ -138,6 +180,23 @@ send_getxattr(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const ch
   op_submit(b, fop, done);
 }
 
+/* True: answered. What acts is asked once, with room for any answer: neither to learn the length, nor to find it too long. */
+static bool
+guard_get(struct bridge *b, fuse_req_t req, const struct gi_inode *inode, const char *name, size_t room)
+{
+  const struct virtual *v = virtual_name(name);
+
+  if (!may_ask(b, req, inode, v))
+    reply_err(b, req, EPERM);
+  else if (v && v->acts && room == 0)
+    reply_result(b, fuse_reply_xattr(req, VALUE_MAX));
+  else if (v && v->acts && room < VALUE_MAX)
+    reply_err(b, req, ERANGE);
+  else
+    return false;
+  return true;
+}
+
 void
 do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
@@ -176,6 +235,8 @@ do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
     reply_err(b, req, err);
     return;
   }
+  if (guard_get(b, req, inode, name, size))
+    return;
   send_getxattr(b, req, inode, name, size, getxattr_done);
 }
 
@@ -242,12 +303,14 @@ do_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 /* ---- set and remove ---- */
 
-/* The error of changing a name of this class; 0 = allowed. */
+/* The error of changing the name; 0 = allowed. */
 static int
-change_error(const struct bridge *b, const char *name)
+change_error(struct bridge *b, fuse_req_t req, const struct gi_inode *inode, const char *name)
 {
   const struct bridge_options *o = bridge_options(b);
 
+  if (!may_ask(b, req, inode, virtual_name(name)))
+    return EPERM;
   switch (classify(name)) {
   case NAME_GFID:
   case NAME_GFID_STRING:
@@ -269,14 +332,12 @@ change_error(const struct bridge *b, const char *name)
 static bool
 command(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const char *name, const char *value, size_t size)
 {
-  bool root = fuse_req_ctx(req)->uid == 0;
   enum gi_log_level level;
   char word[16];
 
   if (strcmp(name, "inode-invalidate") == 0) {
-    if (root)
-      inval_inode(b, inode, true);
-    reply_err(b, req, root ? 0 : EPERM);
+    inval_inode(b, inode, true);
+    reply_err(b, req, 0);
     return true;
   }
   if (strcmp(name, "trusted.glusterfs.set-log-level") != 0)
@@ -296,7 +357,7 @@ do_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_inode *inode = node_inode(b, req, ino);
-  int err = inode ? change_error(b, name) : 0;
+  int err = inode ? change_error(b, req, inode, name) : 0;
 
   if (!inode)
     return;
@@ -323,7 +384,7 @@ do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_inode *inode = node_inode(b, req, ino);
-  int err = inode ? change_error(b, name) : 0;
+  int err = inode ? change_error(b, req, inode, name) : 0;
 
   if (!inode)
     return;
