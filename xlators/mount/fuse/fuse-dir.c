@@ -60,13 +60,23 @@ is_dot(const struct gi_dirent *d)
   return d->name[0] == '.' && (d->name_len == 1 || (d->name_len == 2 && d->name[1] == '.'));
 }
 
+/* What stat(2) says of the entry. A brick gives its own number where it does not know the object: the dots of its root. */
+static uint64_t
+entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d)
+{
+  struct gi_inode *parent = d->name_len == 2 && dir != b->root ? node_find(b, node_of(b, dir)->parent_id) : NULL;
+  const struct node *n = node_of(b, parent ? parent : dir);
+
+  return node_ino(b, is_dot(d) && n->known ? n->attr.ino : d->ino);
+}
+
 /* An entry without attributes gets no node: the kernel then looks it up. */
 static struct gi_inode *
-plus_entry(struct bridge *b, const struct gi_dirent *d, struct fuse_entry_param *e)
+plus_entry(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d, struct fuse_entry_param *e)
 {
   memset(e, 0, sizeof(*e));
   if (is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
-    e->attr.st_ino = node_ino(b, d->ino);
+    e->attr.st_ino = entry_ino(b, dir, d);
     e->attr.st_mode = DTTOIF(d->type);
     return NULL;
   }
@@ -79,6 +89,7 @@ plus_entry(struct bridge *b, const struct gi_dirent *d, struct fuse_entry_param 
 }
 
 struct listing {
+  const struct gi_inode *dir;
   char *buf;
   size_t used, size;
   struct gi_inode **inode; /* one per entry, NULL where none is counted */
@@ -90,7 +101,7 @@ struct listing {
 static bool
 add_plain(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
 {
-  struct stat st = {.st_ino = node_ino(b, d->ino), .st_mode = DTTOIF(d->type)};
+  struct stat st = {.st_ino = entry_ino(b, l->dir, d), .st_mode = DTTOIF(d->type)};
   size_t n = fuse_add_direntry(req, l->buf + l->used, l->size - l->used, d->name, &st, (off_t)d->off);
 
   if (n > l->size - l->used)
@@ -103,7 +114,7 @@ static bool
 add_plus(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
 {
   struct fuse_entry_param e;
-  struct gi_inode *inode = plus_entry(b, d, &e);
+  struct gi_inode *inode = plus_entry(b, l->dir, d, &e);
   size_t n = fuse_add_direntry_plus(req, l->buf + l->used, l->size - l->used, d->name, &e, (off_t)d->off);
 
   if (n > l->size - l->used) {
@@ -142,10 +153,9 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   const struct gi_dirents *entries = &fop->rsp.entries;
-  struct listing l = {.size = op->size, .buf = gi_alloc(op->size ? op->size : 1)};
-  bool plus = fop->kind == GI_FOP_READDIRP;
+  struct listing l = {.dir = fop->fd->inode, .size = op->size, .buf = gi_alloc(op->size ? op->size : 1)};
 
-  if (plus) {
+  if (op->plus) {
     l.inode = gi_zalloc((entries->count + 1) * sizeof(*l.inode));
     l.name = gi_zalloc((entries->count + 1) * sizeof(*l.name));
   }
@@ -154,7 +164,7 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
 
     if (!usable(d))
       gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 40, "a directory entry with an impossible name is left out");
-    else if (!(plus ? add_plus : add_plain)(b, op->req, &l, d))
+    else if (!(op->plus ? add_plus : add_plain)(b, op->req, &l, d))
       break;
   }
   if (entries->count && l.used == 0) { /* an empty answer would mean the end */
@@ -181,8 +191,9 @@ readdir_done(struct gi_fop *fop, void *arg)
   op_end(b, fop);
 }
 
+/* READDIRP in any case: the inode numbers of READDIR are the brick's own, those of stat(2) are made of the gfid. */
 static void
-list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, enum gi_fop_kind kind)
+list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, bool plus)
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_fd *fd = handle_fd(b, req, fi);
@@ -192,26 +203,27 @@ list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, enum gi_
   if (size > BRIDGE_MAX_WRITE)
     size = BRIDGE_MAX_WRITE;
 
-  struct gi_fop *fop = op_new(b, req, kind);
-  size_t ask = kind == GI_FOP_READDIR ? size * 4 : size; /* a brick reckons 200 bytes per entry, a plain one needs 24 and its name */
+  struct gi_fop *fop = op_new(b, req, GI_FOP_READDIRP);
+  size_t ask = plus ? size : size * 4; /* a brick reckons 200 bytes per entry, a plain one needs 24 and its name */
 
   gi_fop_set_fd(fop, fd);
   fop->args.offset = (uint64_t)off;
   fop->args.size = ask > LIST_MAX ? LIST_MAX : ask;
   op_of(b, fop)->size = (uint32_t)size;
+  op_of(b, fop)->plus = plus;
   op_submit(b, fop, readdir_done);
 }
 
 void
 do_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-  list(req, size, off, fi, GI_FOP_READDIR);
+  list(req, size, off, fi, false);
 }
 
 void
 do_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-  list(req, size, off, fi, GI_FOP_READDIRP);
+  list(req, size, off, fi, true);
 }
 
 void

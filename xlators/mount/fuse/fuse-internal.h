@@ -103,6 +103,7 @@ struct op {
   uint32_t seq;             /* node.seq when submitted */
   uint32_t size;            /* room in the reply */
   bool retried, kill; /* OPEN: second try; TRUNCATE: setuid and setgid bits must fall */
+  bool plus;          /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
   struct gi_defer cancel;   /* a blocking lock that was interrupted */
   bool cancellable;

@@ -536,7 +536,7 @@ static void
 fill_entries(struct gi_fop *fop, void *arg)
 {
   unsigned n = *(unsigned *)arg;
-  struct gi_dirent dot = {.ino = 1, .off = 1, .type = 4, .name = ".", .name_len = 1};
+  struct gi_dirent dot = {.ino = 77, .off = 1, .type = 4, .name = ".", .name_len = 1};
   struct gi_dirent bad = {.ino = 1, .off = 2, .type = 8, .name = "a/b", .name_len = 3};
   struct gi_dirent bare = {.ino = 9, .off = 3, .type = 8, .name = "bare", .name_len = 4};
 
@@ -603,6 +603,20 @@ test_readdirplus(void **state)
   rig_free(r);
 }
 
+/* The inode number of an entry of the plain listing in the reply; 0: it is not there. */
+static uint64_t
+ino_listed(struct rig *r, const char *name)
+{
+  const uint8_t *p = body(r), *end = r->out + r->out_len;
+
+  for (const struct fuse_dirent *d; p < end; p += FUSE_DIRENT_SIZE(d)) {
+    d = (const void *)p;
+    if (d->namelen == strlen(name) && memcmp(d->name, name, d->namelen) == 0)
+      return d->ino;
+  }
+  return 0;
+}
+
 static void
 test_readdir(void **state)
 {
@@ -610,20 +624,28 @@ test_readdir(void **state)
   struct fuse_read_in in = {.fh = open_root(r), .size = 4096};
   unsigned n = 10;
 
-  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.fill = fill_entries, .arg = &n});
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_entries, .arg = &n});
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), 0);
 
   const struct fuse_dirent *d = body(r);
 
   assert_int_equal(d->off, 1);
   assert_int_equal(d->type, 4);
+  assert_int_equal(ino_listed(r, "."), gi_gfid_ino(&gi_gfid_root));
+  for (uint8_t i = 0; i < 10; i++) {
+    struct gi_gfid gfid = iatt_of((uint8_t)(0x40 + i), 0).gfid;
+    char name[16];
+
+    snprintf(name, sizeof(name), "entry%02u", i);
+    assert_int_equal(ino_listed(r, name), gi_gfid_ino(&gfid));
+  }
   assert_int_equal(lookups_of(r, 0x40), 0);
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), 0); /* the end */
   assert_int_equal(r->out_len, sizeof(struct fuse_out_header));
   in.size = 8; /* no room for anything must not look like the end */
-  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.fill = fill_entries, .arg = &n});
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_entries, .arg = &n});
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), EINVAL);
-  fake_script(r->s, 0, GI_FOP_READDIR, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), ENOTCONN);
   assert_int_equal(reply(r, request(r, FUSE_FSYNCDIR, FUSE_ROOT_ID, &(struct fuse_fsync_in){.fh = in.fh},
                                     sizeof(struct fuse_fsync_in))), 0);

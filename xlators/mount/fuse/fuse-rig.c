@@ -17,6 +17,7 @@ iatt_of(uint8_t n, uint32_t mode)
     a.gfid = gi_gfid_root;
   else
     memset(a.gfid.b, n, sizeof(a.gfid.b));
+  a.ino = gi_gfid_ino(&a.gfid);
   a.mtime = a.ctime = (struct gi_time){.sec = 1000, .nsec = n};
   return a;
 }
