@@ -56,6 +56,8 @@ sed "s|option directory .*|option directory $WORK/missing|" "$WORK/brick.vol" >"
 fails_with "$WORK/missing" "a missing brick directory is named" -f "$WORK/missing.vol"
 fails_with 'management daemon' "an unreachable daemon is told" -s 127.0.0.1 --volfile-server-port 1 --volfile-id v
 fails_with 'no-such-dir' "a missing mount point is named" -f "$WORK/brick.vol" "$WORK/no-such-dir"
+"$GLUSTERISHFS" -l "$WORK/of/new/machine.log" -f "$WORK/no-such-file" 2>/dev/null
+like "$(cat "$WORK/of/new/machine.log")" 'no-such-file' "directories of the log are made"
 fails_with 'volfile' "nothing to load is an error"
 
 # ---- a brick ----

@@ -4,6 +4,7 @@
  */
 #include "cli/glusterishfs/glusterishfs.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -23,10 +24,28 @@ raise_limits(void)
   }
 }
 
+/* A machine that only mounts has no directory for logs yet, and a service without a log is told nothing of. */
+static void
+make_directories_of(const char *file)
+{
+  char *path = gi_strdup(file);
+  for (char *c = path[0] ? strchr(path + 1, '/') : NULL; c; c = strchr(c + 1, '/')) {
+    *c = 0;
+    mkdir(path, 0755);
+    *c = '/';
+  }
+  gi_free(path);
+}
+
 static void
 open_log(const struct fs_config *cfg)
 {
-  int rc = gi_log_open(cfg->log_to_stderr ? "-" : cfg->log_file, cfg->log_level, cfg->log_json);
+  const char *file = cfg->log_to_stderr ? "-" : cfg->log_file;
+  int rc = gi_log_open(file, cfg->log_level, cfg->log_json);
+  if (rc == -ENOENT) {
+    make_directories_of(file);
+    rc = gi_log_open(file, cfg->log_level, cfg->log_json);
+  }
   if (rc == 0)
     return;
   fprintf(stderr, "glusterishfs: cannot open log file %s: %s; logging to standard error\n", cfg->log_file, strerror(-rc));
