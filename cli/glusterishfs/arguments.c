@@ -59,6 +59,8 @@ static const struct {
   { "background-qlen", "background-qlen", NULL },
   { "congestion-threshold", "congestion-threshold", NULL },
   { "fuse-mountopts", "fuse-mountopts", NULL },
+  { "enable-ino32", "enable-ino32", "on" },
+  { "attr-times-granularity", "attr-times-granularity", NULL },
 };
 
 #define MOUNT(i, o, a, f, text) { o, A_FUSE + i, a, f, text, 3 }
@@ -109,6 +111,8 @@ static const struct argp_option options[] = {
   MOUNT(14, "background-qlen", "N", 0, "most background requests of the kernel"),
   MOUNT(15, "congestion-threshold", "N", 0, "background requests at which the kernel holds back"),
   MOUNT(16, "fuse-mountopts", "LIST", 0, "further mount options"),
+  MOUNT(17, "enable-ino32", "BOOL", SWITCH, "inode numbers of 32 bits, for old programs"),
+  MOUNT(18, "attr-times-granularity", "NS", 0, "what times of files are kept to"),
   { NULL, 0, NULL, 0, "Read past:", 5 },
   IGNORE("logger", "X", 0),
   IGNORE("log-buf-size", "N", 0),
@@ -131,10 +135,8 @@ static const struct argp_option options[] = {
   IGNORE("aux-gfid-mount", NULL, 0),
   IGNORE("secure-mgmt", "BOOL", SWITCH),
   IGNORE("resolve-gids", NULL, 0),
-  IGNORE("enable-ino32", "BOOL", SWITCH),
   IGNORE("invalidate-limit", "N", 0),
   IGNORE("reader-thread-count", "N", 0),
-  IGNORE("attr-times-granularity", "NS", 0),
   IGNORE("dump-fuse", "FILE", 0),
   IGNORE("event-history", "BOOL", SWITCH),
   IGNORE("no-root-squash", "BOOL", SWITCH),
