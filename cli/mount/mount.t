@@ -92,15 +92,44 @@ opt 'xlator-option=*-md-cache.timeout=5' '--xlator-option=*-md-cache.timeout=5'
 opt halo-max-latency=10 '--xlator-option=*replicate*.halo-max-latency=10'
 opt noatime,nosuid,nodev '--fuse-mountopts=noatime,nosuid,nodev'
 opt 'context="system_u:object_r:x_t:s0:c1,c2",noatime' '--fuse-mountopts=context="system_u:object_r:x_t:s0:c1,c2",noatime'
+opt sync,noexec '--fuse-mountopts=sync,noexec'
+opt ro,rw,noatime --fuse-mountopts=noatime
+hasnt read-only
+result "the last of ro and rw counts" $?
 opt ro,acl,selinux,enable-ino32,resolve-gids --read-only --acl --selinux --enable-ino32 --resolve-gids
 opt "log-file=/x/it's here.log" "--log-file=/x/it's here.log"
-run h:/v "$work/mnt" -o root-squash=yes,no-root-squash=off,async
-hasnt root-squash && [ "$rc" -eq 0 ] && grep -q async "$work/err"
-result "root squash stays; async warns" $?
+run h:/v "$work/mnt" -o root-squash=yes,no-root-squash=off
+hasnt root-squash && [ "$rc" -eq 0 ]
+result "root squash stays" $?
+words=atime,diratime,relatime,nostrictatime,nolazytime,auto,noauto,_netdev,nofail,defaults,user,nouser,users,owner,group,comment
+run h:/v "$work/mnt" -o "$words,user=joe,comment=x y,X-mount.mkdir,uhelper=x,silent,auto_unmount,lazyatime"
+[ "$rc" -eq 0 ] && [ ! -s "$work/err" ] && ! printf '%s\n' "$out" | grep -qE 'mountopts|remount|joe|comment'
+result "words of fstab and mount(8) that ask nothing of us" $?
+opt nodiratime,lazytime,nosuid --fuse-mountopts=nosuid mount -i remount,rw,nosuid,nodiratime,lazytime h:/v "$work/mnt"
 mkdir "$work/my mnt"
 run h:/v "$work/my mnt"
 has "$work/my mnt"
 result "mount point with a blank" $?
+
+# mounted POINT: /proc/mounts as the kernel writes it.
+mounted() { printf 'h:/v %s fuse.glusterish rw,relatime 0 0\n' "$1" >"$work/mounts"; }
+export MOUNT_GLUSTERISH_MOUNTS=$work/mounts
+mounted "$work/mnt"
+run h:/v "$work/mnt" -o remount,ro,nosuid,relatime,attribute-timeout=5,user_id=0,group_id=0,default_permissions,allow_other
+[ "$rc" -eq 0 ] && has mount -i fuse.glusterish remount,ro,nosuid,relatime h:/v "$work/mnt" && hasnt sbin
+result "a remount is the kernel's" $?
+run h:/v "$work/mnt" -o rw,remount
+has remount,rw
+result "remount read-write" $?
+refused 1 'Invalid option nonsense' h:/v "$work/mnt" -o remount,nonsense
+refused 32 'already mounted' h:/v "$work/mnt"
+mkdir "$work/a  b\\040" && mounted "$work/a\\040\\040b\\134040"
+refused 32 'already mounted' h:/v "$work/a  b\\040"
+mounted "$work/my\\040mnt"
+refused 32 'already mounted' h:/v "$work/my mnt"
+refused 32 'is not mounted' h:/v "$work/mnt" -o remount,ro
+refused 1 "'dirsync' is not available" h:/v "$work/mnt" -o dirsync
+refused 1 'Invalid option: user_id' h:/v "$work/mnt" -o user_id=0
 
 refused 1 'Invalid option nonsense' h:/v "$work/mnt" -o nonsense
 refused 1 'Invalid option: nonsense' h:/v "$work/mnt" -o nonsense=1

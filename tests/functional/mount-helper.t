@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What mount(8) and fstab want of a mount, by mount.glusterish on a real volume: options that act, remounts, the inode numbers of
+# listings.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+HELPER=$GLUSTERISH_BUILDDIR/cli/mount/mount.glusterish
+must "the management daemon starts" start_glusterishd
+must "a volume is started" start_volume v 3
+M="$WORK/my mnt"
+mkdir "$M"
+chmod 755 "$WORK"
+MOUNTS+=("$M")
+
+# helper OPTIONS: mounts, or mounts again.
+helper() { timeout 60 "$HELPER" "$HOST:/v" "$M" -o "server-port=$PORT,log-file=$WORK/mount.log,$1"; }
+options() { awk -v p="${M// /\\\\040}" '$2 == p { print $4 }' /proc/mounts; }
+lists_as_stat() {
+  python3 - "$1" <<'P'
+import os, sys
+d = sys.argv[1]
+bad = [e.name for e in os.scandir(d) if e.inode() != os.lstat(e.path).st_ino]
+sys.exit("wrong: %s" % bad[:5] if bad else 0)
+P
+}
+
+must "a mount with words of fstab" helper nodiratime,nosuid,_netdev,nofail,user=joe,comment=x,x-systemd.automount,lazytime,defaults
+like "$(options)" '^rw,.*nosuid' "nosuid acts"
+like "$(options)" 'nodiratime' "nodiratime acts"
+like "$(options)" 'lazytime' "lazytime is taken"
+touch "$M/f"
+nok "a second mount on a mount point with a blank is refused" helper ro
+ok "remount read-only" helper remount,ro,attribute-timeout=3
+like "$(options)" '^ro,' "the kernel knows it"
+nok "nothing can be written" touch "$M/g"
+ok "remount read-write with noatime" helper remount,rw,noatime,user_id=0
+like "$(options)" '^rw,noatime' "the kernel knows that"
+ok "it can be written again" touch "$M/g"
+
+mkdir "$M/many" && (cd "$M/many" && seq 2500 | xargs touch)
+echo 2 >/proc/sys/vm/drop_caches
+ok "every inode number of a listing is that of stat" lists_as_stat "$M/many"
+done_testing
