@@ -166,10 +166,13 @@ write_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   else
     reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
+
+  struct gi_inode *changed = op->changes; /* for a copy the destination, while fop->loc is the source */
+
   gi_fop_ref(fop);
   op_end(b, fop);
   if (fop->rsp.ret >= 0)
-    node_remember(b, fop->loc.inode, &fop->rsp.post, fop->start_ns);
+    node_remember(b, changed, &fop->rsp.post, fop->start_ns);
   gi_fop_unref(fop);
 }
 

@@ -316,12 +316,19 @@ same_version(const struct node *n, const struct gi_iatt *a)
   return n->attr.size == a->size && same_time(&n->attr.mtime, &a->mtime) && same_time(&n->attr.ctime, &a->ctime);
 }
 
+/* A reply about two files names in each attribute block the one it describes: no other ever gets it. */
+static bool
+are_of(const struct gi_inode *inode, const struct gi_iatt *a)
+{
+  return gi_iatt_valid(a) && gi_gfid_equal(&inode->gfid, &a->gfid);
+}
+
 void
 node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint32_t seq)
 {
   struct node *n = node_of(b, inode);
 
-  if (!gi_iatt_valid(a))
+  if (!are_of(inode, a))
     return;
   inode->mode = a->mode & S_IFMT;
   if (n->known && !n->own && S_ISREG(a->mode) && !same_version(n, a)) {
@@ -351,7 +358,7 @@ node_remember(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a,
   struct node *n = node_of(b, inode);
 
   n->answer_until = 0;
-  if (!gi_iatt_valid(a) || n->inflight > 0 || n->stale)
+  if (!are_of(inode, a) || n->inflight > 0 || n->stale)
     return;
   n->answer = *a;
   n->answer_until = sent_ns + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC);

@@ -309,6 +309,31 @@ test_seek_and_copy(void **state)
 }
 
 static void
+fill_copied(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = iatt_of(0xaa, S_IFREG | 0644);
+  fop->rsp.pre = fop->rsp.post = iatt_of(0xbb, S_IFREG | 0600);
+  fop->rsp.post.size = 3000;
+}
+
+/* A copy leaves the source as it was, in the attributes too. */
+static void
+test_copy_is_of_the_destination(void **state)
+{
+  struct answer file_b = {0xbb, S_IFREG | 0600, 2000, 2000};
+  struct rig *r = rig_new(NULL);
+  uint64_t from = lookup(r, "a", &file_a), to = lookup(r, "b", &file_b);
+  struct fuse_copy_file_range_in cp = {.fh_in = open_file(r, from, O_RDONLY), .nodeid_out = to, .fh_out = open_file(r, to, O_RDWR),
+                                       .len = 3000};
+
+  fake_script(r->s, 0, GI_FOP_COPY_FILE_RANGE, (struct fake_reply){.ret = 3000, .fill = fill_copied});
+  assert_int_equal(reply(r, request(r, FUSE_COPY_FILE_RANGE, from, &cp, sizeof(cp))), 0);
+  assert_int_equal(remembered_size(r, from), -1);
+  assert_int_equal(remembered_size(r, to), 3000);
+  rig_free(r);
+}
+
+static void
 test_ioctl_and_unknown(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -840,6 +865,7 @@ main(void)
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_fallocate_modes),
       cmocka_unit_test(test_seek_and_copy),
+      cmocka_unit_test(test_copy_is_of_the_destination),
       cmocka_unit_test(test_ioctl_and_unknown),
       cmocka_unit_test(test_setattr_both),
       cmocka_unit_test(test_setattr_now),
