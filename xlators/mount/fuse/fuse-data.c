@@ -16,8 +16,9 @@ open_flags(const struct bridge *b, int flags)
   flags &= ~(O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC | 0100000 /* O_LARGEFILE as the kernel means it */);
   if (!bridge_options(b)->kernel_writeback_cache)
     return flags;
-  /* The kernel completes partial pages by reading and appends at its own size (fuse.md 6). */
-  flags &= ~O_APPEND;
+  /* The kernel completes partial pages by reading and appends at its own size (fuse.md 6). Through whatever handle is at hand it
+   * writes pages that need not fill blocks, which a file opened O_DIRECT on a brick would refuse. */
+  flags &= ~(O_APPEND | O_DIRECT);
   if ((flags & O_ACCMODE) == O_WRONLY)
     flags = (flags & ~O_ACCMODE) | O_RDWR;
   return flags;
@@ -176,6 +177,20 @@ write_done(struct gi_fop *fop, void *arg)
   gi_fop_unref(fop);
 }
 
+/* Pages of a mapping are written back through any handle that may write, with offsets of their own and up to the end of the file,
+ * which one opened O_APPEND or O_DIRECT on a brick misplaces or refuses. The mapping's own handle is open still. */
+static struct gi_fd *
+fd_for_pages(const struct bridge *b, struct gi_fd *fd)
+{
+  if (!(fd->flags & (O_APPEND | O_DIRECT)))
+    return fd;
+  gi_list_foreach(other, &fd->inode->fds, struct gi_fd, inode_link) {
+    if (handle_of(b, other)->id && (other->flags & O_ACCMODE) != O_RDONLY && !(other->flags & (O_APPEND | O_DIRECT)))
+      return other;
+  }
+  return fd;
+}
+
 void
 do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off, struct fuse_file_info *fi)
 {
@@ -193,6 +208,8 @@ do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off
     op_end(b, fop);
     return;
   }
+  if (flags & FUSE_WRITE_CACHE)
+    fd = fd_for_pages(b, fd);
   gi_fop_set_fd(fop, fd);
   if (flags & FUSE_WRITE_LOCKOWNER)
     op_set_owner(fop, fi->lock_owner);

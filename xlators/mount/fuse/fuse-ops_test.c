@@ -196,6 +196,35 @@ test_attribute_timeout_zero_asks(void **state)
   rig_free(r);
 }
 
+static void
+check_fd_flags(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(fop->fd->flags & (O_ACCMODE | O_APPEND | O_DIRECT), *(const uint32_t *)arg);
+}
+
+/* Pages of a mapping come with any handle and are no appends, nor do they fill blocks. */
+static void
+test_pages_go_through_a_plain_handle(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), mapped = open_file(r, id, O_RDWR), fh[2];
+  uint32_t plain = O_RDWR, direct = O_RDWR | O_DIRECT;
+
+  open_file(r, id, O_RDONLY);
+  fh[0] = open_file(r, id, O_RDWR | O_DIRECT);
+  fh[1] = open_file(r, id, O_WRONLY | O_APPEND);
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_fd_flags, .arg = &plain});
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(reply(r, write_file(r, id, fh[i], 0, 100, FUSE_WRITE_CACHE)), 0);
+  assert_int_equal(reply(r, write_file(r, id, mapped, 0, 100, FUSE_WRITE_CACHE)), 0);
+
+  /* What a program writes goes through its own. */
+  fake_script_clear(r->s);
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_fd_flags, .arg = &direct});
+  assert_int_equal(reply(r, write_file(r, id, fh[0], 0, 100, 0)), 0);
+  rig_free(r);
+}
+
 /* Writes that stay under way share one receive buffer, each with its own pages. */
 static void
 test_writes_in_flight(void **state)
@@ -802,9 +831,9 @@ test_writeback(void **state)
   fake_script(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.ret = -1, .err = EACCES});
   fake_script(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = check_root_caller});
 
-  uint64_t fh = open_file(r, id, O_WRONLY | O_APPEND);
+  uint64_t fh = open_file(r, id, O_WRONLY | O_APPEND | O_DIRECT);
 
-  assert_int_equal(r->s->seen[1].flags, O_RDWR);
+  assert_int_equal(r->s->seen[1].flags, O_RDWR); /* and no brick gets rules for what are the kernel's pages */
   fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_root_caller});
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_CACHE)), 0);
 
@@ -860,6 +889,7 @@ main(void)
       cmocka_unit_test(test_link_and_symlink),
       cmocka_unit_test(test_write_is_not_copied),
       cmocka_unit_test(test_writes_in_flight),
+      cmocka_unit_test(test_pages_go_through_a_plain_handle),
       cmocka_unit_test(test_getattr_after_our_write),
       cmocka_unit_test(test_attribute_timeout_zero_asks),
       cmocka_unit_test(test_read),
