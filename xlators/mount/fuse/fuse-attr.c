@@ -241,7 +241,6 @@ keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struc
   n->lazy_mtime = n->attr.mtime = time_of(&attr->st_mtim);
   n->lazy_ctime = n->attr.ctime = time_of(&attr->st_ctim);
   n->lazy_times = true;
-  n->own = true;
   b->m.local_setattr++;
   reply_attr(b, req, &n->attr, b->attr_timeout);
   return true;

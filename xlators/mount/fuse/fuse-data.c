@@ -167,14 +167,7 @@ write_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   else
     reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
-
-  struct gi_inode *changed = op->changes; /* for a copy the destination, while fop->loc is the source */
-
-  gi_fop_ref(fop);
   op_end(b, fop);
-  if (fop->rsp.ret >= 0)
-    node_remember(b, changed, &fop->rsp.post, fop->start_ns);
-  gi_fop_unref(fop);
 }
 
 /* Pages of a mapping are written back through any handle that may write, with offsets of their own and up to the end of the file,

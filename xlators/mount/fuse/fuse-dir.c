@@ -72,7 +72,7 @@ entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *
 
 /* An entry without attributes gets no node: the kernel then looks it up. */
 static struct gi_inode *
-plus_entry(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d, struct fuse_entry_param *e)
+plus_entry(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
 {
   memset(e, 0, sizeof(*e));
   if (is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
@@ -83,7 +83,7 @@ plus_entry(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent 
 
   struct gi_inode *inode = gi_inode_get(b->x->graph, &d->stat.gfid);
 
-  node_attributes(b, inode, &d->stat, node_of(b, inode)->seq);
+  node_attributes(b, inode, &d->stat, seq);
   node_entry(b, inode, &d->stat, e);
   return inode;
 }
@@ -95,6 +95,7 @@ struct listing {
   struct gi_inode **inode; /* one per entry, NULL where none is counted */
   const char **name;
   uint32_t count;
+  uint64_t seq; /* of the op */
 };
 
 /* False: no more room. */
@@ -114,7 +115,7 @@ static bool
 add_plus(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
 {
   struct fuse_entry_param e;
-  struct gi_inode *inode = plus_entry(b, l->dir, d, &e);
+  struct gi_inode *inode = plus_entry(b, l->dir, d, l->seq, &e);
   size_t n = fuse_add_direntry_plus(req, l->buf + l->used, l->size - l->used, d->name, &e, (off_t)d->off);
 
   if (n > l->size - l->used) {
@@ -153,7 +154,7 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   const struct gi_dirents *entries = &fop->rsp.entries;
-  struct listing l = {.dir = fop->fd->inode, .size = op->size, .buf = gi_alloc(op->size ? op->size : 1)};
+  struct listing l = {.dir = fop->fd->inode, .size = op->size, .buf = gi_alloc(op->size ? op->size : 1), .seq = op->seq};
 
   if (op->plus) {
     l.inode = gi_zalloc((entries->count + 1) * sizeof(*l.inode));

@@ -92,7 +92,7 @@ entry_done(struct gi_fop *fop, void *arg)
   }
   if (fop->kind == GI_FOP_LINK)
     node_changed(b, inode);
-  node_attributes(b, inode, &fop->rsp.stat, node_of(b, inode)->seq);
+  node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
   node_entry(b, inode, &fop->rsp.stat, &e);
@@ -229,7 +229,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   struct fuse_entry_param e;
 
   gi_fd_bind(fop->fd, &inode->gfid);
-  node_attributes(b, inode, &fop->rsp.stat, node_of(b, inode)->seq);
+  node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
   node_entry(b, inode, &fop->rsp.stat, &e);

@@ -63,18 +63,29 @@ extern const struct gi_metric bridge_metric_table[];
 
 /* ---- per inode ---- */
 
+/* What size and times of a file are, as numbers that add up (fuse-change.c). */
+struct version {
+  uint64_t data;   /* size and mtime */
+  uint64_t change; /* ctime */
+};
+
+/* What our own doing moved in a way that was not told: not judged by the next attributes. */
+enum { OUR_CTIME = 1, OUR_DATA = 2 };
+
 struct node {
   uint64_t id;            /* 0 = the kernel does not know it */
   struct gi_inode *inode; /* back pointer while id != 0 */
-  struct gi_iatt attr;    /* as last seen; the kernel's pages belong to this version */
+  struct gi_iatt attr;    /* as last seen */
+  struct version version; /* what the bricks hold if only we change it; the kernel's pages belong to it */
   uint32_t inflight; /* changes of ours under way */
-  uint32_t seq;      /* moves when a change of ours begins and ends */
+  uint64_t seq;      /* bridge.clock when one of them last began or ended */
   struct gi_iatt answer; /* what our last write left, good for GETATTR while … (node_answer) */
   uint64_t answer_until; /* … the clock says so, gi_now; 0 = none */
-  uint32_t answer_seq;   /* … nothing of ours has begun or ended since */
+  uint64_t answer_seq;   /* … nothing of ours has begun or ended since */
   uint64_t answer_names; /* … and no name was removed or replaced: that changes link counts */
-  bool known;        /* attr is set */
-  bool own;          /* changed by us since then */
+  bool known;        /* version is set */
+  bool emptied;      /* by us, through OPEN, which does not tell the version it left */
+  uint8_t ours;      /* OUR_* */
   bool dirty;        /* written by us and not yet known to be on the bricks */
   bool stale;        /* somebody else changed it: the next open must not keep pages */
   bool queued;       /* an invalidation is waiting */
@@ -100,7 +111,8 @@ struct op {
   fuse_req_t req;
   struct session *session;  /* referenced while req is set */
   struct gi_inode *changes; /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
-  uint32_t seq;             /* node.seq when submitted */
+  uint64_t began;           /* node.seq since then */
+  uint64_t seq;             /* bridge.clock when submitted */
   uint32_t size;            /* room in the reply */
   bool retried, kill; /* OPEN: second try; TRUNCATE: setuid and setgid bits must fall */
   bool plus;          /* READDIRP: the kernel wants attributes */
@@ -162,6 +174,7 @@ struct bridge {
   struct gi_list lru;    /* struct node.lru */
   uint32_t node_count;
   uint64_t named[BRIDGE_NAMES]; /* by parent and name: the id of the node last seen there; the node itself confirms it */
+  uint64_t clock; /* counts beginnings and ends of our changes */
   uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct gi_list inval;  /* struct inval_item */
@@ -265,19 +278,21 @@ void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 void node_find_named(struct bridge *b, struct gi_loc *loc);
 void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
 void node_forget_all(struct bridge *b);
-/* Attributes arrived for an inode; `seq` is that of the op that asked. */
-void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint32_t seq);
-void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once */
-/* A change of ours under way in `fop` (the only one) left the attributes `a`: they answer GETATTR until attribute-timeout after
- * the change was sent, as if the kernel had kept them. After every write(2) it drops what it knows and asks again. Call after op_end. */
-void node_remember(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t sent_ns);
-/* The remembered attributes and for how many seconds more they hold; NULL: ask. */
-const struct gi_iatt *node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds);
-void node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq); /* a flush or fsync begun at `seq` succeeded */
 /* True if setuid/setgid bits must go before a write by somebody without CAP_FSETID; *mode is the mode without them. */
 bool node_kill_mode(const struct node *n, uint32_t *mode);
 void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st);
 uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as programs see it */
+
+/* ---- fuse-change.c ---- */
+/* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages. */
+void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, and no more than its ctime */
+/* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */
+void node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
+void node_change_ended(struct bridge *b, struct gi_fop *fop);
+/* What our last change left, and for how many seconds more it holds; NULL: ask. */
+const struct gi_iatt *node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds);
+void node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq); /* a flush or fsync begun at `seq` succeeded */
 
 /* ---- fuse-inval.c ---- */
 void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel knows: node ids and lookup counts, file handles, and per
- * inode the attributes its cached pages belong to.
+ * What the kernel knows: node ids and lookup counts, file handles.
  *
  * An inode the kernel knows (nlookup > 0) holds one reference and one slot. A
  * lookup is counted after its reply was accepted by the device, so a reply
  * that nobody waited for leaves no trace.
- *
- * Whose change is it? Attributes that differ from the known ones mean that
- * somebody else changed the file, unless we changed it ourselves since. Our
- * own write may be replied to before it is on the bricks (write-behind), so
- * the time stamps of such a file are not judged until a flush or fsync begun
- * after the last write has succeeded.
  */
 #include "fuse-internal.h"
 
@@ -300,95 +293,6 @@ node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt,
   node_stat(b, iatt, &e->attr);
   e->attr_timeout = b->attr_timeout;
   e->entry_timeout = b->entry_timeout;
-}
-
-/* ---- whose change ---- */
-
-static bool
-same_time(const struct gi_time *x, const struct gi_time *y)
-{
-  return x->sec == y->sec && x->nsec == y->nsec;
-}
-
-static bool
-same_version(const struct node *n, const struct gi_iatt *a)
-{
-  return n->attr.size == a->size && same_time(&n->attr.mtime, &a->mtime) && same_time(&n->attr.ctime, &a->ctime);
-}
-
-/* A reply about two files names in each attribute block the one it describes: no other ever gets it. */
-static bool
-are_of(const struct gi_inode *inode, const struct gi_iatt *a)
-{
-  return gi_iatt_valid(a) && gi_gfid_equal(&inode->gfid, &a->gfid);
-}
-
-void
-node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint32_t seq)
-{
-  struct node *n = node_of(b, inode);
-
-  if (!are_of(inode, a))
-    return;
-  inode->mode = a->mode & S_IFMT;
-  if (n->known && !n->own && S_ISREG(a->mode) && !same_version(n, a)) {
-    b->m.foreign_changes++;
-    n->no_capability = false;
-    n->stale = true;
-    inval_inode(b, inode, true);
-  }
-  n->known = true;
-  n->attr = *a;
-  if (n->own && !n->dirty && n->inflight == 0 && n->seq == seq)
-    n->own = false;
-}
-
-void
-node_changed(struct bridge *b, struct gi_inode *inode)
-{
-  struct node *n = node_of(b, inode);
-
-  n->own = true;
-  n->seq++;
-}
-
-void
-node_remember(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t sent_ns)
-{
-  struct node *n = node_of(b, inode);
-
-  n->answer_until = 0;
-  if (!are_of(inode, a) || n->inflight > 0 || n->stale)
-    return;
-  n->answer = *a;
-  n->answer_until = sent_ns + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC);
-  n->answer_seq = n->seq;
-  n->answer_names = b->names;
-}
-
-const struct gi_iatt *
-node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds)
-{
-  const struct node *n = node_of(b, inode);
-
-  if (!n->answer_until || n->answer_seq != n->seq || n->inflight > 0 || n->answer_names != b->names || n->stale)
-    return NULL;
-
-  uint64_t now = gi_now(b->x->reactor);
-
-  if (now >= n->answer_until)
-    return NULL;
-  *seconds = (double)(n->answer_until - now) / GI_NSEC_PER_SEC;
-  return &n->answer;
-}
-
-void
-node_settled(struct bridge *b, struct gi_inode *inode, uint32_t seq)
-{
-  struct node *n = node_of(b, inode);
-
-  if (n->seq == seq && n->inflight == 0)
-    n->dirty = false;
 }
 
 bool

@@ -112,11 +112,19 @@ test_write_is_not_copied(void **state)
   rig_free(r);
 }
 
+/* Nobody else writes: what a write finds is what the last one left. */
+struct written {
+  uint64_t before, size;
+};
+
 static void
 fill_written(struct gi_fop *fop, void *arg)
 {
-  fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
-  fop->rsp.post.size = *(uint64_t *)arg;
+  struct written *w = arg;
+
+  fop->rsp.pre = fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
+  fop->rsp.pre.size = w->before;
+  fop->rsp.post.size = w->before = w->size;
 }
 
 /* Size of the file as GETATTR says; -1 if a brick was asked. */
@@ -144,13 +152,13 @@ test_getattr_after_our_write(void **state)
   struct rig *r = rig_new(NULL);
   uint64_t id = lookup(r, "f", &file_a);
   uint64_t fh = open_file(r, id, O_RDWR);
-  uint64_t size = 8192;
+  struct written w = {1000, 8192};
 
-  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &w});
   assert_int_equal(remembered_size(r, id), -1);
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
   assert_int_equal(remembered_size(r, id), 8192);
-  size = 16384;
+  w.size = 16384;
   assert_int_equal(reply(r, write_file(r, id, fh, 8192, 8192, 0)), 0);
   assert_int_equal(remembered_size(r, id), 16384);
 
@@ -170,7 +178,7 @@ test_getattr_after_our_write(void **state)
   assert_int_equal(reply(r, unique), 0);
 
   /* Somebody else's change. */
-  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &w});
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
   assert_int_equal(remembered_size(r, id), 16384);
 
@@ -188,9 +196,9 @@ test_attribute_timeout_zero_asks(void **state)
   struct rig *r = rig_new("option attribute-timeout 0\n");
   uint64_t id = lookup(r, "f", &file_a);
   uint64_t fh = open_file(r, id, O_RDWR);
-  uint64_t size = 8192;
+  struct written w = {1000, 8192};
 
-  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &size});
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &w});
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
   assert_int_equal(remembered_size(r, id), -1);
   rig_free(r);
@@ -342,6 +350,7 @@ fill_copied(struct gi_fop *fop, void *arg)
 {
   fop->rsp.stat = iatt_of(0xaa, S_IFREG | 0644);
   fop->rsp.pre = fop->rsp.post = iatt_of(0xbb, S_IFREG | 0600);
+  fop->rsp.pre.size = fop->rsp.pre.mtime.sec = fop->rsp.pre.ctime.sec = 2000;
   fop->rsp.post.size = 3000;
 }
 

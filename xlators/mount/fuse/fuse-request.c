@@ -106,14 +106,7 @@ op_new_gfid(struct bridge *b, struct gi_fop *fop)
 void
 op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 {
-  struct node *n = node_of(b, inode);
-
-  op_of(b, fop)->changes = inode;
-  n->inflight++;
-  n->seq++;
-  n->own = true;
-  if (fop->kind == GI_FOP_WRITE)
-    n->dirty = true;
+  node_change_begins(b, fop, inode);
 }
 
 #define NAME_KINDS (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME))
@@ -123,8 +116,7 @@ op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop,
 {
   if (NAME_KINDS & GI_KIND(fop->kind))
     b->names++;
-  if (fop->loc.inode)
-    op_of(b, fop)->seq = node_of(b, fop->loc.inode)->seq;
+  op_of(b, fop)->seq = b->clock;
   gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
 }
 
@@ -137,12 +129,8 @@ op_end(struct bridge *b, struct gi_fop *fop)
     gi_defer_cancel(&op->cancel);
   if (NAME_KINDS & GI_KIND(fop->kind))
     b->names++;
-  if (op->changes) {
-    struct node *n = node_of(b, op->changes);
-
-    n->inflight--;
-    n->seq++;
-  }
+  if (op->changes)
+    node_change_ended(b, fop);
   session_unref(&op->session);
   gi_fop_unref(fop);
 }

@@ -292,35 +292,191 @@ test_foreign_change_drops_pages(void **state)
   rig_free(r);
 }
 
+/* ---- our own changes beside those of others ---- */
+
+/* The file on the bricks: what each change finds and leaves. */
+static struct gi_iatt bricks;
+
+static void
+fill_now(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = fop->rsp.post = bricks;
+}
+
+static void
+fill_change(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.pre = bricks;
+  bricks.mtime.sec++;
+  bricks.ctime.sec++;
+  if (fop->kind == GI_FOP_WRITE && fop->args.offset + fop->args.size > bricks.size)
+    bricks.size = fop->args.offset + fop->args.size;
+  fop->rsp.post = bricks;
+}
+
+static struct rig *
+shared_file(const char *options, uint64_t *id, uint64_t *fh)
+{
+  static const enum gi_fop_kind changes[] = {GI_FOP_WRITE, GI_FOP_SETATTR, GI_FOP_FSETATTR, GI_FOP_FTRUNCATE, GI_FOP_FALLOCATE};
+  struct rig *r = rig_new(options);
+
+  *id = lookup(r, "f", &file_a);
+  bricks = iatt_of(0xaa, S_IFREG | 0644);
+  bricks.mtime.sec = bricks.ctime.sec = 1000;
+  *fh = open_file(r, *id, O_RDWR);
+  for (size_t i = 0; i < GI_ARRAY_LEN(changes); i++)
+    fake_script_always(r->s, 0, changes[i], (struct fake_reply){.fill = fill_change});
+  fake_script_always(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_now});
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now});
+  return r;
+}
+
+static void
+somebody_else_writes(void)
+{
+  bricks.mtime.sec += 10;
+  bricks.ctime.sec += 10;
+}
+
+/* How many invalidations there were since the last call, after attributes that the bricks were asked for. */
+static unsigned
+dropped(struct rig *r, uint64_t id)
+{
+  struct fuse_getattr_in in = {0};
+  unsigned n;
+
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "other", 6)), 0); /* nothing remembered answers */
+  assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &in, sizeof(in))), 0);
+  wait_notifications(r);
+  n = r->notifications;
+  r->notifications = 0;
+  return n;
+}
+
 static void
 test_own_changes_keep_pages(void **state)
 {
-  struct rig *r = rig_new(NULL);
-  uint64_t id = lookup(r, "f", &file_a);
-  uint64_t fh = open_file(r, id, O_RDWR);
-  struct fuse_fsync_in sync = {.fh = fh};
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600}, size = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh, .size = 5};
+  struct fuse_fallocate_in space = {.fh = fh, .length = 100};
+  struct fuse_link_in l = {.oldnodeid = id};
 
-  for (uint64_t i = 1; i <= 5; i++) {
-    struct answer now = {0xaa, S_IFREG | 0644, 1000 + i * 8192, 2000 + i}, flushed = now;
-
-    flushed.mtime += 100; /* write-behind told a time of its own first */
-    assert_int_equal(reply(r, write_file(r, id, fh, 1000, 8192, 0)), 0);
-    assert_int_equal(getattr(r, id, &now), 0);
-    assert_int_equal(getattr(r, id, &flushed), 0);
+  for (uint64_t i = 0; i < 5; i++) {
+    assert_int_equal(reply(r, write_file(r, id, fh, i * 8192, 8192, 0)), 0);
+    assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
+    assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &size, sizeof(size))), 0);
+    assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &space, sizeof(space))), 0);
+    assert_int_equal(dropped(r, id), 0);
   }
-  wait_notifications(r);
-  assert_int_equal(r->notifications, 0);
+  /* A name more moves the ctime. */
+  bricks.ctime.sec++;
+  fake_script(r->s, 0, GI_FOP_LINK, (struct fake_reply){.fill = fill_now});
+  assert_int_equal(reply(r, request_names(r, FUSE_LINK, FUSE_ROOT_ID, &l, sizeof(l), "l", NULL)), 0);
+  assert_int_equal(dropped(r, id), 0);
+  bricks.ctime.sec++; /* and the next time it was not us */
+  assert_int_equal(dropped(r, id), 1);
+  rig_free(r);
+}
 
-  /* Once synced, the next attributes are the truth, and what differs from them is foreign. */
-  struct answer ours = {0xaa, S_IFREG | 0644, 9999, 4000}, theirs = {0xaa, S_IFREG | 0644, 9999, 5000};
+static void
+test_own_changes_hide_no_others(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600};
+  struct fuse_open_in in = {.flags = O_RDWR};
+  struct fuse_link_in l = {.oldnodeid = id};
 
-  assert_int_equal(reply(r, request(r, FUSE_FSYNC, id, &sync, sizeof(sync))), 0);
-  assert_int_equal(getattr(r, id, &ours), 0);
-  wait_notifications(r);
-  assert_int_equal(r->notifications, 0);
-  assert_int_equal(getattr(r, id, &theirs), 0);
-  wait_notifications(r);
-  assert_int_equal(r->notifications, 1);
+  somebody_else_writes();
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, 0)), 0);
+  assert_int_equal(dropped(r, id), 1);
+  assert_int_equal(reply(r, request(r, FUSE_OPEN, id, &in, sizeof(in))), 0);
+  assert_false(((const struct fuse_open_out *)body(r))->open_flags & FOPEN_KEEP_CACHE);
+
+  somebody_else_writes();
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
+  assert_int_equal(dropped(r, id), 1);
+
+  /* Not told by the reply of a LINK, but by what follows it. */
+  somebody_else_writes();
+  fake_script(r->s, 0, GI_FOP_LINK, (struct fake_reply){.fill = fill_now});
+  assert_int_equal(reply(r, request_names(r, FUSE_LINK, FUSE_ROOT_ID, &l, sizeof(l), "l", NULL)), 0);
+  assert_int_equal(dropped(r, id), 1);
+
+  /* Nor by one without attributes: ours or not, the pages go. */
+  fake_script_clear(r->s);
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, 0)), 0);
+  somebody_else_writes();
+  assert_int_equal(dropped(r, id), 1);
+  assert_int_equal(dropped(r, id), 0);
+  rig_free(r);
+}
+
+/* Two writes under way at once: found and left come in the order of the bricks, not of the replies. */
+static void
+two_writes(struct rig *r, uint64_t id, uint64_t fh, bool disturbed)
+{
+  struct gi_iatt found[2], left[2];
+  uint64_t unique[2];
+
+  fake_script_clear(r->s);
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now});
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  for (int i = 0; i < 2; i++)
+    unique[i] = write_file(r, id, fh, (uint64_t)i * 4096, 4096, 0);
+  for (int i = 1; i >= 0; i--) { /* the bricks do the second first */
+    found[i] = bricks;
+    bricks.mtime.sec++;
+    left[i] = bricks;
+    if (disturbed)
+      somebody_else_writes();
+  }
+  for (int i = 0; i < 2; i++) {
+    struct gi_reply *rsp = &r->s->seen[i].fop->rsp;
+
+    rsp->pre = found[i];
+    rsp->post = left[i];
+    assert_true(fake_release(r->s, 0, GI_FOP_WRITE, 4096, 0));
+    assert_int_equal(reply(r, unique[i]), 0);
+  }
+}
+
+static void
+test_own_changes_at_once(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  two_writes(r, id, fh, false);
+  fake_forget_seen(r->s);
+  assert_int_equal(getattr(r, id, NULL), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 1); /* whichever ended last, it is not remembered */
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now});
+  assert_int_equal(dropped(r, id), 0);
+  two_writes(r, id, fh, true);
+  assert_int_equal(dropped(r, id), 1);
+  rig_free(r);
+}
+
+/* Attributes asked for before our change tell nothing about what followed it. */
+static void
+test_late_attributes(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+  uint64_t unique;
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  unique = request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", NULL);
+  r->s->seen[0].fop->rsp.stat = bricks;
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, 0)), 0);
+  assert_true(fake_release(r->s, 0, GI_FOP_LOOKUP, 0, 0));
+  assert_int_equal(reply(r, unique), 0);
+  assert_int_equal(dropped(r, id), 0);
   rig_free(r);
 }
 
@@ -427,6 +583,9 @@ main(void)
       cmocka_unit_test(test_replies_without_attributes),
       cmocka_unit_test(test_foreign_change_drops_pages),
       cmocka_unit_test(test_own_changes_keep_pages),
+      cmocka_unit_test(test_own_changes_hide_no_others),
+      cmocka_unit_test(test_own_changes_at_once),
+      cmocka_unit_test(test_late_attributes),
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_lru_limit),
       cmocka_unit_test(test_truncated_requests),
