@@ -449,13 +449,17 @@ pool_run(struct gi_work *w)
 static void
 pool_done(struct gi_work *w)
 {
-  posix_op_end(GI_CONTAINER(w, struct posix_op, work));
+  struct posix_op *op = GI_CONTAINER(w, struct posix_op, work);
+
+  op->p->away--;
+  posix_op_end(op);
 }
 
 void
 posix_op_to_pool(struct posix_op *op)
 {
   op->p->metrics.runs_pool++;
+  op->p->away++;
   op->work.priority = op->fop->priority;
   op->work.run = pool_run;
   op->work.done = pool_done;

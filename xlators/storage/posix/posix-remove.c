@@ -108,15 +108,81 @@ retire_handle(struct posix_op *op, const struct entry *e, bool park, bool *parke
   return *parked ? 0 : posix_handle_remove(op->p, &e->gfid);
 }
 
-/* The name has stayed after all. */
+/* Others may be at the same file, on workers. */
+static bool
+in_company(const struct posix_op *op)
+{
+  return op->on_worker || op->p->away > 0;
+}
+
+/* How many links the file of `e` has as it is found at dirfd/name; 0: it is not there. */
+static nlink_t
+links_at(const struct posix_op *op, int dirfd, const char *name, const struct entry *e)
+{
+  struct stat st;
+
+  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != e->st.st_dev || st.st_ino != e->st.st_ino)
+    return 0;
+  return st.st_nlink;
+}
+
+static bool
+nameless(const struct posix_op *op, const struct entry *e)
+{
+  char path[POSIX_HPATH];
+
+  return has_handle(e) && links_at(op, op->p->gl_fd, posix_hpath(path, &e->gfid), e) == 1;
+}
+
+/* The name has stayed after all, unless somebody else took it away meanwhile. */
 static void
 take_back_handle(struct posix_op *op, const struct entry *e, bool parked)
 {
-  if (!has_handle(e) || (parked && posix_handle_unretire(op->p, &e->gfid) == 0))
+  if (!has_handle(e))
     return;
-  posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
-  if (parked)
-    posix_unpark(op->p, &e->gfid);
+  if (!parked || posix_handle_unretire(op->p, &e->gfid)) {
+    posix_handle_add_file(op->p, e->dirfd, e->name, &e->gfid, &e->st);
+    if (parked)
+      posix_unpark(op->p, &e->gfid);
+  }
+  if (in_company(op) && nameless(op, e))
+    posix_handle_remove(op->p, &e->gfid);
+}
+
+/* True: the name is the file's last one, and the handle was retired. A LINK begins at the handle: what came before that is seen now, and
+ * nothing comes after. */
+static int
+retire_last(struct posix_op *op, const struct entry *e, bool park, bool *gone, bool *parked)
+{
+  int err;
+
+  *gone = false;
+  if (!last_name(e))
+    return 0;
+  err = retire_handle(op, e, park, parked);
+  *gone = !err;
+  if (*gone && in_company(op) && links_at(op, e->dirfd, e->name, e) > (*parked ? 2u : 1u)) {
+    take_back_handle(op, e, *parked);
+    *gone = *parked = false;
+  }
+  return err;
+}
+
+/* Of two who take away a file's last two names at once each sees the other's name: whoever is later looks again. The handle is parked
+ * before it is judged, since a LINK begins there. */
+static void
+retire_nameless(struct posix_op *op, const struct entry *e, bool *gone, bool *parked)
+{
+  char text[GI_UUID_TEXT];
+
+  if (*gone || !in_company(op) || !nameless(op, e) || posix_handle_park(op->p, &e->gfid))
+    return;
+  if (links_at(op, op->p->unlink_fd, gi_gfid_text(&e->gfid, text), e) > 1) {
+    posix_handle_unretire(op->p, &e->gfid);
+    return;
+  }
+  GI_MARK("posix: the last two names of a file went at once");
+  *gone = *parked = true; /* `finish` deletes it if nobody has it open */
 }
 
 static uint32_t
@@ -201,23 +267,20 @@ remove_name(struct posix_op *op, const struct entry *e, bool open)
 {
   const struct gi_gfid *parent = &op->node[PARENT].gfid;
   struct posix_at at = {e->dirfd, e->name};
-  int err;
+  int err = retire_last(op, e, open, &op->gone, &op->parked);
 
-  op->gone = last_name(e);
-  if (op->gone) {
-    err = retire_handle(op, e, open, &op->parked);
-    if (err) {
-      op->gone = false;
-      return err;
-    }
-  } else {
+  if (err)
+    return err;
+  if (!op->gone) {
     if (op->p->cfg.pgfid)
       posix_pgfid_change(op->p, at, parent, -1);
     if (op->p->cfg.gfid2path)
       posix_gfid2path_remove(op->p, at, parent, e->name);
   }
-  if (gi_fs_unlink(op->p->fs, e->dirfd, e->name, 0) == 0)
+  if (gi_fs_unlink(op->p->fs, e->dirfd, e->name, 0) == 0) {
+    retire_nameless(op, e, &op->gone, &op->parked);
     return 0;
+  }
   err = errno;
   if (op->gone)
     take_back_handle(op, e, op->parked);
@@ -383,13 +446,9 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
 static int
 rename_onto(struct posix_op *op, const struct entry *to)
 {
-  int err;
-
-  if (!to->there || gi_gfid_is_none(&to->gfid) || !last_name(to))
+  if (!to->there || gi_gfid_is_none(&to->gfid))
     return 0;
-  err = retire_handle(op, to, true, &op->victim_parked);
-  op->victim_gone = !err;
-  return err;
+  return retire_last(op, to, true, &op->victim_gone, &op->victim_parked);
 }
 
 /* A replaced file that has other names. It can only be reached by its handle now. */
@@ -406,6 +465,7 @@ rename_over(struct posix_op *op, const struct entry *to)
     posix_pgfid_change(op->p, at, &op->node[PARENT2].gfid, -1);
   if (op->p->cfg.gfid2path)
     posix_gfid2path_remove(op->p, at, &op->node[PARENT2].gfid, to->name);
+  retire_nameless(op, to, &op->victim_gone, &op->victim_parked);
 }
 
 static int
@@ -508,7 +568,7 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
   if (parked && !open)
     posix_unpark(op->p, gfid);
   if (pi) {
-    pi->unlinked = parked && open;
+    pi->unlinked |= parked && open; /* two may have taken the last names at once, and one parked it */
     posix_dir_drop(op->p, pi);
     if (!open)
       posix_md_forget(op->p, pi);
