@@ -62,7 +62,7 @@ making_begin(struct posix_op *op, struct making *m)
   *m = (struct making){.op = op, .fop = fop, .p = op->p, .name = fop->loc.name};
   if (err)
     return err == EINVAL && fop->loc.name && fop->loc.name[0] ? EEXIST : err; /* "." and ".." exist */
-  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &m->gfid) || gi_gfid_is_none(&m->gfid))
+  if (!posix_gfid_requested(fop, &m->gfid))
     return EINVAL;
   m->dirfd = posix_node_dir(op, PARENT);
   if (m->dirfd < 0)

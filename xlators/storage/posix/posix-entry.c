@@ -47,7 +47,7 @@ heal_gfid(struct posix_op *op, int dirfd, const char *name, const struct stat *s
   struct posix_at at = {dirfd, name};
   int err;
 
-  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", gfid) || gi_gfid_is_none(gfid)) {
+  if (!posix_gfid_requested(fop, gfid)) {
     *gfid = gi_gfid_none;
     return gi_dict_get(fop->xdata, "gfidless-lookup") ? 0 : ENODATA;
   }

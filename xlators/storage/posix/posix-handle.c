@@ -39,6 +39,12 @@ posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid)
 }
 
 bool
+posix_gfid_requested(const struct gi_fop *fop, struct gi_gfid *gfid)
+{
+  return gi_dict_get_gfid(fop->xdata, "gfid-req", gfid) && !gi_gfid_is_none(gfid) && !gi_gfid_is_root(gfid);
+}
+
+bool
 posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1])
 {
   char uuid[GI_UUID_TEXT];

@@ -469,6 +469,42 @@ of_two_files_with_one_gfid_the_second_keeps_the_handle(void **state)
   brick_free(b);
 }
 
+static void
+no_second_object_gets_the_gfid_of_the_root(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_CREATE, GI_FOP_PUT};
+  BRICK(b, NULL);
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  for (unsigned i = 0; i < 2 * GI_ARRAY_LEN(kinds); i++) {
+    struct gi_fd *fd = gi_fd_new(b->s->graph, NULL, O_RDWR, 100);
+
+    f = brick_fop(b, kinds[i / 2]);
+    set_entry(f, ROOT, "new");
+    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gi_gfid_root);
+    if (i % 2)
+      gi_dict_set_int(gi_fop_xdata(f), "glusterfs-internal-fop", 1);
+    f->args.mode = S_IFREG | 0600;
+    f->args.link = "x";
+    f->fd = gi_fd_ref(fd);
+    assert_fails(brick_run(b, f), EINVAL);
+    gi_fd_unref(&fd);
+  }
+  brick_path(b, path, "new");
+  assert_gone(path);
+  brick_path(b, path, "foreign");
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  f = brick_fop(b, GI_FOP_LOOKUP);
+  set_entry(f, ROOT, "foreign");
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gi_gfid_root);
+  assert_fails(brick_run(b, f), ENODATA);
+  brick_restart(b);
+  assert_ok(brick_nameless(b, ROOT));
+  brick_free(b);
+}
+
 int
 main(void)
 {
@@ -482,6 +518,7 @@ main(void)
     cmocka_unit_test(absurd_numbers_are_refused),
     cmocka_unit_test(kinds_of_other_layers_are_refused),
     cmocka_unit_test(empty_requests_are_survived),
+    cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
     cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
     cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
     cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),

@@ -283,6 +283,8 @@ ssize_t posix_at_list_alloc(const struct posix *p, struct posix_at at, char **li
 /* ---- posix-handle.c ---- */
 char *posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid);
 int posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid); /* 0 or errno; ENODATA = none */
+/* The gfid that a request has for a new object; false: none, or one that no object but the root may have. */
+bool posix_gfid_requested(const struct gi_fop *fop, struct gi_gfid *gfid);
 /* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged. */
 int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
 /* The handle leads to an object, but not to the one that `st` is of. */
