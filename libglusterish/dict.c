@@ -231,6 +231,8 @@ check_length(enum gi_value_type type, uint32_t len)
   }
 }
 
+static const uint8_t no_bytes[8]; /* of a number */
+
 void
 gi_dict_set_raw(struct gi_dict *dict, const char *key, uint32_t key_len, enum gi_value_type type, const void *data,
                 uint32_t len)
@@ -248,7 +250,8 @@ gi_dict_set_raw(struct gi_dict *dict, const char *key, uint32_t key_len, enum gi
   case GI_VALUE_UINT:
   case GI_VALUE_DOUBLE:
     memcpy(&s->pair.u, data, 8);
-    s->pair.len = 8;
+    s->pair.data = no_bytes;
+    s->pair.len = sizeof(no_bytes);
     break;
   case GI_VALUE_IATT:
     slot_set_bytes(dict, s, data, sizeof(struct gi_iatt));
@@ -423,18 +426,11 @@ gi_dict_get_str(const struct gi_dict *dict, const char *key, const char **value)
   return text != NULL;
 }
 
-static bool
-pair_is_bytes(const struct gi_pair *p)
-{
-  return p->type == GI_VALUE_STR || p->type == GI_VALUE_STR_OLD || p->type == GI_VALUE_PTR || p->type == GI_VALUE_GFUUID ||
-         p->type == GI_VALUE_MDATA;
-}
-
 bool
-gi_dict_get_bin(const struct gi_dict *dict, const char *key, const void **data, uint32_t *len)
+gi_pair_bytes(const struct gi_pair *p, const uint8_t **data, uint32_t *len)
 {
-  const struct gi_pair *p = gi_dict_get(dict, key);
-  if (!p || !pair_is_bytes(p))
+  if (p->type != GI_VALUE_STR && p->type != GI_VALUE_STR_OLD && p->type != GI_VALUE_PTR && p->type != GI_VALUE_GFUUID &&
+      p->type != GI_VALUE_MDATA)
     return false;
   *data = p->data;
   *len = p->len;
@@ -442,12 +438,24 @@ gi_dict_get_bin(const struct gi_dict *dict, const char *key, const void **data, 
 }
 
 bool
-gi_dict_get_gfid(const struct gi_dict *dict, const char *key, struct gi_gfid *gfid)
+gi_dict_get_bin(const struct gi_dict *dict, const char *key, const void **data, uint32_t *len)
 {
   const struct gi_pair *p = gi_dict_get(dict, key);
-  if (!p || !pair_is_bytes(p) || p->len != sizeof(*gfid))
+  const uint8_t *bytes;
+  if (!p || !gi_pair_bytes(p, &bytes, len))
     return false;
-  memcpy(gfid, p->data, sizeof(*gfid));
+  *data = bytes;
+  return true;
+}
+
+bool
+gi_dict_get_gfid(const struct gi_dict *dict, const char *key, struct gi_gfid *gfid)
+{
+  const void *bytes;
+  uint32_t len;
+  if (!gi_dict_get_bin(dict, key, &bytes, &len) || len != sizeof(*gfid))
+    return false;
+  memcpy(gfid, bytes, sizeof(*gfid));
   return true;
 }
 

@@ -40,10 +40,16 @@ struct gi_pair {
     int64_t i;
     uint64_t u;
     double d;
-    const uint8_t *data; /* STR_OLD, STR, PTR, GFUUID, MDATA: owned by the dict, aligned to 8, and followed by a NUL */
+  };
+  union {
+    const uint8_t *data; /* to be read through gi_pair_bytes: for numbers it points at zeros */
     const struct gi_iatt *iatt;
   };
 };
+
+/* The bytes of a value that is bytes or text (STR_OLD, STR, PTR, GFUUID, MDATA): owned by the dict, aligned to 8 and followed by
+ * a NUL. False, and nothing set, for a number or attributes: the type is the sender's choice, whatever the key. */
+bool gi_pair_bytes(const struct gi_pair *p, const uint8_t **data, uint32_t *len);
 
 struct gi_dict *gi_dict_new(void);
 struct gi_dict *gi_dict_ref(struct gi_dict *dict);     /* NULL passes through */

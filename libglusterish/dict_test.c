@@ -184,12 +184,38 @@ test_shared(void **state)
   gi_dict_unref(&other);
 }
 
+static void
+test_numbers_have_no_bytes(void **state)
+{
+  struct gi_dict *d = gi_dict_new();
+  struct gi_iatt st = {.size = 5};
+  const uint8_t *data = NULL;
+  const double pi = 3.14;
+  uint32_t len = 7;
+  gi_dict_set_int(d, "i", -1);
+  gi_dict_set_uint(d, "u", 1);
+  gi_dict_set_raw(d, "d", 1, GI_VALUE_DOUBLE, &pi, 8);
+  gi_dict_set_iatt(d, "s", &st);
+  for (uint32_t i = 0; i < gi_dict_count(d); i++)
+    assert_false(gi_pair_bytes(gi_dict_at(d, i), &data, &len));
+  assert_null(data);
+  assert_int_equal(len, 7);
+  for (uint32_t k = 0; k < 8; k++)
+    assert_int_equal(gi_dict_get(d, "d")->data[k], 0); /* who forgets to ask reads nothing that a sender chose */
+  gi_dict_set_bin(d, "d", "abc", 3);
+  assert_true(gi_pair_bytes(gi_dict_get(d, "d"), &data, &len));
+  assert_int_equal(len, 3);
+  assert_memory_equal(data, "abc", 4);
+  gi_dict_unref(&d);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_null_reads_as_empty), cmocka_unit_test(test_types), cmocka_unit_test(test_lenient_getters),
       cmocka_unit_test(test_replace_and_delete),  cmocka_unit_test(test_many),  cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_numbers_have_no_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

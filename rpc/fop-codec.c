@@ -14,7 +14,8 @@
 #include <sys/sysmacros.h>
 
 #define WIRE_NAME_MAX 1024  /* longer basenames are malformed; 256 … 1024 is the brick's ENAMETOOLONG */
-#define WIRE_LINK_MAX 65536 /* a link text, an xattr name, a lock domain */
+#define WIRE_LINK_MAX 65536 /* a link text, a lock domain */
+#define WIRE_XATTR_NAME_MAX 8192 /* room for a path in a virtual name; it comes back as the key of a dictionary */
 #define WIRE_UID_MAX 4096   /* a client's process-uuid in a lock item */
 
 enum form {
@@ -376,10 +377,10 @@ get_text(struct gi_xdr_in *in, struct gi_fop *fop, uint32_t max, uint32_t *len)
 
 /* A string that counts only if the flag before it is set. */
 static const char *
-get_optional(struct gi_xdr_in *in, struct gi_fop *fop, uint64_t present)
+get_optional(struct gi_xdr_in *in, struct gi_fop *fop, uint64_t present, uint32_t max)
 {
   uint32_t len;
-  const char *s = get_text(in, fop, WIRE_LINK_MAX, &len);
+  const char *s = get_text(in, fop, max, &len);
   return present && len > 0 ? s : NULL;
 }
 
@@ -500,10 +501,10 @@ get_field(struct gi_xdr_in *in, const struct field *f, struct gi_fop *fop, struc
     *text = get_text(in, fop, WIRE_LINK_MAX, &len);
     break;
   case F_XNAME:
-    *text = get_optional(in, fop, gi_xdr_get_u32(in));
+    *text = get_optional(in, fop, gi_xdr_get_u32(in), WIRE_XATTR_NAME_MAX);
     break;
   case F_ENTRY:
-    *text = get_optional(in, fop, gi_xdr_get_u64(in));
+    *text = get_optional(in, fop, gi_xdr_get_u64(in), WIRE_LINK_MAX);
     break;
   case F_RDEV: {
     uint64_t dev = gi_xdr_get_u64(in);

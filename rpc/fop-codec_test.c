@@ -404,6 +404,24 @@ test_hostile_names(void **state)
   gi_xdr_out_finish(&out);
 }
 
+static void
+test_hostile_attribute_names(void **state)
+{
+  static char name[65536];
+  static const uint32_t length[] = {8192, 8193, 65536};
+  struct gi_xdr_out out = {0};
+  memset(name, 'n', sizeof(name));
+  for (size_t i = 0; i < GI_ARRAY_LEN(length); i++) {
+    out.len = 0;
+    gi_xdr_put_gfid(&out, &gi_gfid_root);
+    gi_xdr_put_u32(&out, 1);
+    gi_xdr_put_opaque(&out, name, length[i]);
+    gi_xdr_put_dict(&out, NULL);
+    assert_int_equal(decodes(GI_FOP_GETXATTR, &out), i == 0);
+  }
+  gi_xdr_out_finish(&out);
+}
+
 static int
 setup(void **state)
 {
@@ -430,6 +448,7 @@ main(void)
       cmocka_unit_test(test_failed_reply_is_zero),
       cmocka_unit_test(test_setactivelk),
       cmocka_unit_test(test_hostile_names),
+      cmocka_unit_test(test_hostile_attribute_names),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

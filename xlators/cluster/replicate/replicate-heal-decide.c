@@ -294,12 +294,13 @@ rep_heal_ignores_xattr(const char *name)
 bool
 rep_heal_same_xattr(const struct gi_dict *d, const struct gi_pair *want)
 {
-  const struct gi_pair *have = d ? gi_dict_get(d, want->key) : NULL;
-  const void *a, *b;
+  const uint8_t *b;
+  const void *a;
   uint32_t la, lb;
 
-  return have && gi_dict_get_bin(d, want->key, &a, &la) && want->len == la && have->len == la &&
-         (b = want->data, lb = want->len, lb == 0 || memcmp(a, b, lb) == 0);
+  if (!gi_pair_bytes(want, &b, &lb))
+    return true; /* no attribute of the disk: nothing to be equal to */
+  return d && gi_dict_get_bin(d, want->key, &a, &la) && la == lb && (lb == 0 || memcmp(a, b, lb) == 0);
 }
 
 /* Times of bricks converge to the newest by themselves (they are kept in an xattr of their own): no difference to heal. */

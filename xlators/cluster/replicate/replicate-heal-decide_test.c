@@ -260,6 +260,26 @@ decide(struct fixture *f, enum rep_type type)
 }
 
 static void
+values_that_are_no_attributes_do_not_differ(void **state)
+{
+  struct fixture *f = begin(NULL);
+  static const struct row row = {0};
+  struct rep_direction d;
+  const double pi = 3.14;
+
+  (void)state;
+  fill(f, &row, REP_META, S_IFREG | 0644);
+  gi_dict_set_raw(f->v.xdata[0], "user.a", 6, GI_VALUE_DOUBLE, &pi, sizeof(pi));
+  gi_dict_set_iatt(f->v.xdata[1], "user.b", &f->v.stat[1]);
+  d = decide(f, REP_META);
+  assert_int_equal(d.sinks, 0);
+  gi_dict_set_bin(f->v.xdata[2], "user.a", "12345678", 8); /* against a number */
+  d = decide(f, REP_META);
+  assert_int_not_equal(d.sinks, 0);
+  end(f);
+}
+
+static void
 unmarked_differences(void **state)
 {
   struct fixture *f = begin(NULL);
@@ -493,6 +513,7 @@ main(void)
       cmocka_unit_test(arbiter_has_no_data),
       cmocka_unit_test(every_matrix),
       cmocka_unit_test(metadata_directions),
+      cmocka_unit_test(values_that_are_no_attributes_do_not_differ),
       cmocka_unit_test(unmarked_differences),
       cmocka_unit_test(local_copy_is_preferred),
       cmocka_unit_test(entry_directions),

@@ -59,9 +59,11 @@ difference(const struct gi_dict *of, const struct gi_dict *in, bool values)
   for (uint32_t k = 0; of && k < gi_dict_count(of); k++) {
     const struct gi_pair *p = gi_dict_at(of, k);
     bool wanted = values ? !rep_heal_same_xattr(in, p) : !in || !gi_dict_get(in, p->key);
+    const uint8_t *value;
+    uint32_t len;
 
-    if (wanted && !rep_heal_ignores_xattr(p->key))
-      gi_dict_set_raw(d, p->key, p->key_len, p->type, values ? (const void *)p->data : "", values ? p->len : 0);
+    if (wanted && gi_pair_bytes(p, &value, &len) && !rep_heal_ignores_xattr(p->key))
+      gi_dict_set_bin(d, p->key, value, values ? len : 0);
   }
   return d;
 }

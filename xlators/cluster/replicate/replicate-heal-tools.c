@@ -196,7 +196,10 @@ malformed(const struct gi_dict *d, const char *key)
 {
   const struct gi_pair *p = d ? gi_dict_get(d, key) : NULL;
 
-  return p && p->len != 4 * REP_TYPES;
+  const uint8_t *data;
+  uint32_t len;
+
+  return p && (!gi_pair_bytes(p, &data, &len) || len != 4 * REP_TYPES);
 }
 
 static void

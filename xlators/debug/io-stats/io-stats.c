@@ -107,11 +107,12 @@ pass(const struct gi_xlator *x)
 static enum gi_verdict
 ios_setxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
-  const struct gi_pair *pair = gi_dict_get(fop->args.dict, IOS_DUMP_KEY);
-  if (pair && pair->type != GI_VALUE_INT && pair->type != GI_VALUE_UINT && pair->len && pair->len < 200) {
+  const void *value;
+  uint32_t len;
+  if (gi_dict_get_bin(fop->args.dict, IOS_DUMP_KEY, &value, &len) && len && len < 200) {
     bool brick = fop->caller.client != NULL;
     GI_CLEANUP_FREE char *name =
-        gi_asprintf("%.*s%s%s", (int)pair->len, (const char *)pair->data, brick ? "." : "", brick ? x->name : "");
+        gi_asprintf("%.*s%s%s", (int)len, (const char *)value, brick ? "." : "", brick ? x->name : "");
     ios_write_file(x, name);
   }
   return pass(x);

@@ -228,15 +228,16 @@ ix_regions_step(struct ix_job *job)
 static void
 note_change(struct ix_told *t, const struct gi_pair *pair)
 {
-  uint32_t slot;
+  const uint8_t *data;
+  uint32_t slot, len;
 
   if ((pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT) && pair->u == 0)
     return;
-  if (pair->len < sizeof(slot) || pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT) {
+  if (!gi_pair_bytes(pair, &data, &len) || len < sizeof(slot)) {
     t->unclear = true; /* not how a counter is added to */
     return;
   }
-  memcpy(&slot, pair->data, sizeof(slot));
+  memcpy(&slot, data, sizeof(slot));
   if (!slot)
     return;
   if (t->n == GI_REGION_KEYS || strlen(pair->key) > GI_REGION_KEY) {

@@ -14,10 +14,14 @@
 static bool
 all_zero(const struct gi_pair *pair)
 {
+  const uint8_t *data;
+  uint32_t len;
   if (pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT)
     return pair->u == 0;
-  for (uint32_t i = 0; i < pair->len; i++) {
-    if (pair->data[i])
+  if (!gi_pair_bytes(pair, &data, &len))
+    return false;
+  for (uint32_t i = 0; i < len; i++) {
+    if (data[i])
       return false;
   }
   return true;

@@ -533,6 +533,23 @@ test_regions_are_never_too_small(void **state)
 }
 
 static void
+test_a_counter_of_another_type_adds_nothing(void **state)
+{
+  struct test t;
+  struct gi_iatt st = { .size = 5 };
+  const double pi = 3.14;
+  setup_file(&t);
+  blame(&t, 0, 1, 0);
+  struct gi_fop *f = xattrop(&t, 1, 0);
+  gi_dict_set_raw(f->args.dict, PENDING "0", sizeof(PENDING), GI_VALUE_DOUBLE, &pi, sizeof(pi));
+  gi_dict_set_iatt(f->args.dict, PENDING "1", &st);
+  run(&t, f, &(struct values){ 2, 0 });
+  set_counter(&t, 2);
+  assert_int_equal(told(&t, 2, NULL), -1);
+  finish(&t);
+}
+
+static void
 test_regions_without_a_future_go(void **state)
 {
   struct test t;
@@ -601,7 +618,7 @@ main(void)
     cmocka_unit_test(test_entry_changes),  cmocka_unit_test(test_link_count_and_restart),
     cmocka_unit_test(test_over_the_wire),  cmocka_unit_test(test_old_base_goes),
     cmocka_unit_test(test_regions_follow_the_counter), cmocka_unit_test(test_regions_are_never_too_small),
-    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
+    cmocka_unit_test(test_a_counter_of_another_type_adds_nothing), cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
     cmocka_unit_test(test_damaged_regions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

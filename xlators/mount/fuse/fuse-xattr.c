@@ -122,18 +122,16 @@ reply_value(struct bridge *b, fuse_req_t req, size_t room, const void *value, si
 static void
 reply_pair(struct bridge *b, fuse_req_t req, size_t room, const struct gi_pair *p)
 {
+  const uint8_t *value;
+  uint32_t len;
   char text[32];
 
+  if (gi_pair_bytes(p, &value, &len)) {
+    bool nul = p->type == GI_VALUE_STR && len; /* virtual ones come as text; its NUL is no part of the value */
+    reply_value(b, req, room, value, len - nul);
+    return;
+  }
   switch (p->type) {
-  case GI_VALUE_STR: /* virtual ones come as text; its NUL is no part of the value */
-    reply_value(b, req, room, p->data, p->len ? p->len - 1 : 0);
-    return;
-  case GI_VALUE_STR_OLD:
-  case GI_VALUE_PTR:
-  case GI_VALUE_GFUUID:
-  case GI_VALUE_MDATA:
-    reply_value(b, req, room, p->data, p->len);
-    return;
   case GI_VALUE_INT:
     snprintf(text, sizeof(text), "%lld", (long long)p->i);
     break;

@@ -402,7 +402,7 @@ posix_run_put(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   enum posix_run r = posix_run_create(op);
-  char text[32];
+  char text[POSIX_NUMBER_TEXT];
 
   if (fop->rsp.ret < 0)
     return r;
@@ -417,6 +417,8 @@ posix_run_put(struct posix_op *op)
 
     if (!posix_key_is_xattr(pair->key) || posix_key_internal(pair->key))
       continue;
+    if (!value)
+      return posix_err(op, EINVAL);
     if (posix_at_set(op->p, (struct posix_at){op->new_fd, ""}, pair->key, value, len, 0) < 0)
       return posix_err(op, errno);
   }

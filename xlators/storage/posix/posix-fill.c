@@ -218,22 +218,17 @@ posix_fill_counts(struct posix_op *op, struct gi_inode *inode)
 
 /* ---- new objects ---- */
 
-static bool
-bytes_type(const struct gi_pair *pair)
-{
-  return pair->type == GI_VALUE_PTR || pair->type == GI_VALUE_STR || pair->type == GI_VALUE_STR_OLD ||
-         pair->type == GI_VALUE_GFUUID;
-}
-
 int
 posix_acl_initial(struct posix_op *op, struct posix_at at)
 {
   static const char *const keys[] = {KEY_ACL_ACCESS, KEY_ACL_DEFAULT};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
-    const struct gi_pair *pair = gi_dict_get(op->fop->xdata, keys[i]);
+    const void *value;
+    uint32_t len;
 
-    if (pair && bytes_type(pair) && posix_at_set(op->p, at, keys[i], pair->data, pair->len, 0) < 0 && errno != EOPNOTSUPP)
+    if (gi_dict_get_bin(op->fop->xdata, keys[i], &value, &len) && posix_at_set(op->p, at, keys[i], value, len, 0) < 0 &&
+        errno != EOPNOTSUPP)
       return errno;
   }
   return 0;
@@ -248,14 +243,16 @@ posix_xattr_initial(struct posix_op *op, struct posix_at at)
   gi_dict_get_str(xdata, "glusterfs.preop.parent.key", &guard);
   for (uint32_t i = 0; i < gi_dict_count(xdata); i++) {
     const struct gi_pair *pair = gi_dict_at(xdata, i);
+    const uint8_t *value;
+    uint32_t len;
 
-    if (!posix_key_is_xattr(pair->key) || posix_key_internal(pair->key) || !bytes_type(pair))
+    if (!posix_key_is_xattr(pair->key) || posix_key_internal(pair->key) || !gi_pair_bytes(pair, &value, &len))
       continue;
     if (strcmp(pair->key, KEY_ACL_ACCESS) == 0 || strcmp(pair->key, KEY_ACL_DEFAULT) == 0)
       continue;
     if (guard && strcmp(pair->key, guard) == 0)
       continue; /* it described the parent and was used up */
-    if (posix_at_set(op->p, at, pair->key, pair->data, pair->len, 1 /* create */) < 0)
+    if (posix_at_set(op->p, at, pair->key, value, len, 1 /* create */) < 0)
       return errno;
   }
   return 0;

@@ -22,24 +22,22 @@ posix_key_internal(const char *key)
 }
 
 const void *
-posix_value(const struct gi_pair *pair, char text[32], uint32_t *len)
+posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT], uint32_t *len)
 {
+  const uint8_t *bytes;
+
   switch (pair->type) {
   case GI_VALUE_INT:
-    *len = (uint32_t)snprintf(text, 32, "%lld", (long long)pair->i) + 1;
+    *len = (uint32_t)snprintf(text, POSIX_NUMBER_TEXT, "%lld", (long long)pair->i) + 1;
     return text;
   case GI_VALUE_UINT:
-    *len = (uint32_t)snprintf(text, 32, "%llu", (unsigned long long)pair->u) + 1;
+    *len = (uint32_t)snprintf(text, POSIX_NUMBER_TEXT, "%llu", (unsigned long long)pair->u) + 1;
     return text;
   case GI_VALUE_DOUBLE:
-    *len = (uint32_t)snprintf(text, 32, "%f", pair->d) + 1;
-    return text;
-  case GI_VALUE_IATT:
-    *len = 0;
+    *len = (uint32_t)snprintf(text, POSIX_NUMBER_TEXT, "%f", pair->d) + 1;
     return text;
   default:
-    *len = pair->len;
-    return pair->data;
+    return gi_pair_bytes(pair, &bytes, len) ? bytes : NULL;
   }
 }
 
@@ -184,13 +182,15 @@ ignored(const char *key)
 static int
 set_one(struct posix_op *op, struct posix_at at, const struct stat *st, const struct gi_pair *pair)
 {
-  char text[32];
+  char text[POSIX_NUMBER_TEXT];
   uint32_t len;
-  const void *value = posix_value(pair, text, &len); /* always followed by a NUL */
+  const void *value = posix_value(pair, text, &len);
   size_t klen = strlen(pair->key);
 
   if (ignored(pair->key))
     return 0;
+  if (!value)
+    return EINVAL;
   if (klen >= 8 && strcmp(pair->key + klen - 8, "pathinfo") == 0)
     return EACCES;
   if (strncmp(pair->key, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) == 0)
@@ -273,11 +273,14 @@ be64(const uint8_t *b)
 static bool
 mdata_value(const struct gi_pair *pair, struct posix_times *t)
 {
-  if (pair->type != GI_VALUE_MDATA || pair->len != GI_MDATA_BYTES)
+  const uint8_t *b;
+  uint32_t len;
+
+  if (pair->type != GI_VALUE_MDATA || !gi_pair_bytes(pair, &b, &len) || len != GI_MDATA_BYTES)
     return false;
-  t->a = (struct gi_time){be64(pair->data), (uint32_t)be32(pair->data + 24)};
-  t->m = (struct gi_time){be64(pair->data + 8), (uint32_t)be32(pair->data + 28)};
-  t->c = (struct gi_time){be64(pair->data + 16), (uint32_t)be32(pair->data + 32)};
+  t->a = (struct gi_time){be64(b), (uint32_t)be32(b + 24)};
+  t->m = (struct gi_time){be64(b + 8), (uint32_t)be32(b + 28)};
+  t->c = (struct gi_time){be64(b + 16), (uint32_t)be32(b + 32)};
   return t->a.nsec < GI_NSEC_PER_SEC && t->m.nsec < GI_NSEC_PER_SEC && t->c.nsec < GI_NSEC_PER_SEC;
 }
 
@@ -286,11 +289,12 @@ static bool
 given_times(const struct gi_dict *dict, struct posix_times *t)
 {
   const struct gi_pair *pair = gi_dict_get(dict, "set-ctime-mdata");
+  const void *value;
+  uint32_t len;
 
   if (pair)
     return mdata_value(pair, t);
-  pair = gi_dict_get(dict, KEY_MDATA);
-  return pair && (pair->type == GI_VALUE_PTR || pair->type == GI_VALUE_STR_OLD) && posix_md_decode(pair->data, pair->len, t);
+  return gi_dict_get_bin(dict, KEY_MDATA, &value, &len) && posix_md_decode(value, len, t);
 }
 
 void

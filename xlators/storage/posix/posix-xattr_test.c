@@ -100,6 +100,43 @@ values_are_stored_by_their_type(void **state)
 }
 
 static void
+values_of_other_types_are_no_attributes(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  static const char *const names[] = {"user.a", "glusterfs.posix.acl", "glusterfs.posix.default_acl", "system.posix_acl_access"};
+  struct gi_iatt st = {.size = 5};
+  const double huge = 1.7e308;
+  char path[PATH_MAX], text[400];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  for (size_t i = 0; i < GI_ARRAY_LEN(names); i++) {
+    f = brick_fop(b, GI_FOP_SETXATTR);
+    set_object(f, &g);
+    f->args.dict = gi_dict_new();
+    gi_dict_set_iatt(f->args.dict, names[i], &st);
+    assert_fails(brick_run(b, f), EINVAL);
+  }
+  f = brick_fop(b, GI_FOP_XATTROP);
+  set_object(f, &g);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", "\0\0\0\1", 4);
+  gi_dict_set_raw(f->args.dict, "trusted.afr.v-client-1", 22, GI_VALUE_DOUBLE, &huge, 8);
+  assert_fails(brick_run(b, f), EINVAL);
+  assert_xattr(path, "trusted.afr.dirty", "\0\0\0\0", 4);
+  f = brick_fop(b, GI_FOP_SETXATTR);
+  set_object(f, &g);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_raw(f->args.dict, "user.d", 6, GI_VALUE_DOUBLE, &huge, 8);
+  assert_ok(brick_run(b, f));
+  assert_xattr(path, "user.d", text, (size_t)snprintf(text, sizeof(text), "%f", huge) + 1);
+  brick_free(b);
+}
+
+static void
 protected_names_stay_as_they_are(void **state)
 {
   BRICK(b, NULL);
@@ -658,6 +695,7 @@ main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(attributes_are_set_read_and_removed),
     cmocka_unit_test(values_are_stored_by_their_type),
+    cmocka_unit_test(values_of_other_types_are_no_attributes),
     cmocka_unit_test(protected_names_stay_as_they_are),
     cmocka_unit_test(many_are_removed_at_once),
     cmocka_unit_test(acls_have_a_text_form),

@@ -9,12 +9,6 @@
 
 #include <fcntl.h>
 
-static bool
-is_bytes(const struct gi_pair *pair)
-{
-  return pair->type != GI_VALUE_INT && pair->type != GI_VALUE_UINT && pair->type != GI_VALUE_DOUBLE && pair->type != GI_VALUE_IATT;
-}
-
 /* Does it subtract from replication's counters? */
 static bool
 takes_back(const struct gi_fop *fop)
@@ -24,10 +18,13 @@ takes_back(const struct gi_fop *fop)
   if (fop->args.flags != GI_XATTROP_ADD32)
     return false;
   for (uint32_t i = 0; i < gi_dict_count(dict); i++) {
-    const struct gi_pair *pair = gi_dict_at(dict, i);
+    const uint8_t *add;
+    uint32_t len;
 
-    for (uint32_t k = 0; is_bytes(pair) && k + 4 <= pair->len; k += 4)
-      if (pair->data[k] & 0x80)
+    if (!gi_pair_bytes(gi_dict_at(dict, i), &add, &len))
+      continue;
+    for (uint32_t k = 0; k + 4 <= len; k += 4)
+      if (add[k] & 0x80)
         return true;
   }
   return false;
@@ -127,14 +124,15 @@ decode_flags(uint32_t flags)
 static int
 one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, struct array_op a)
 {
-  const uint8_t *req = pair->data;
-  size_t len = a.with_default ? pair->len / 2 : pair->len;
+  const uint8_t *req;
+  uint32_t given;
   GI_CLEANUP_FREE uint8_t *have = NULL;
   ssize_t n;
 
-  if (!is_bytes(pair))
+  if (!gi_pair_bytes(pair, &req, &given))
     return EINVAL;
-  if (pair->len == 0 || pair->len > POSIX_XATTR_MAX || (!a.replace && (len % a.width || (a.with_default && pair->len % 2))))
+  size_t len = a.with_default ? given / 2 : given;
+  if (given == 0 || given > POSIX_XATTR_MAX || (!a.replace && (len % a.width || (a.with_default && given % 2))))
     return EINVAL;
   if (posix_key_internal(pair->key))
     return EPERM;
@@ -151,7 +149,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
       gi_dict_set_bin(op->fop->rsp.dict, pair->key, have, (uint32_t)n);
     return 0;
   }
-  if (!all_zero(req, pair->len)) {
+  if (!all_zero(req, given)) {
     add_array(have, req, a.with_default ? req + len : NULL, len, a.width);
     if (posix_at_set(op->p, at, pair->key, have, len, 0) < 0)
       return errno;
@@ -168,13 +166,18 @@ undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
     return;
   for (uint32_t i = 0; i < count; i++) {
     const struct gi_pair *pair = gi_dict_at(op->fop->args.dict, i);
-    GI_CLEANUP_FREE uint8_t *have = gi_zalloc(pair->len);
+    const uint8_t *added;
+    uint32_t len;
+    bool bytes = gi_pair_bytes(pair, &added, &len); /* or it had been refused */
 
-    if (all_zero(pair->data, pair->len) || posix_at_get(op->p, at, pair->key, have, pair->len) != (ssize_t)pair->len)
+    GI_ASSERT(bytes);
+    GI_CLEANUP_FREE uint8_t *have = gi_zalloc(len);
+
+    if (all_zero(added, len) || posix_at_get(op->p, at, pair->key, have, len) != (ssize_t)len)
       continue;
-    for (size_t k = 0; k < pair->len; k += a.width)
-      store(have + k, a.width, load(have + k, a.width) - load(pair->data + k, a.width));
-    if (posix_at_set(op->p, at, pair->key, have, pair->len, 0) < 0)
+    for (size_t k = 0; k < len; k += a.width)
+      store(have + k, a.width, load(have + k, a.width) - load(added + k, a.width));
+    if (posix_at_set(op->p, at, pair->key, have, len, 0) < 0)
       gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 15, "a failed change of counters is left half done: %s of %s: %s", pair->key,
              gi_gfid_text(&op->node[OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
   }

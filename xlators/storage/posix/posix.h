@@ -348,8 +348,9 @@ void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at 
 void posix_fill_counts(struct posix_op *op, struct gi_inode *inode);
 bool posix_key_is_xattr(const char *key);  /* has one of the four prefixes */
 bool posix_key_internal(const char *key);  /* never stored or removed by clients */
-/* The bytes a dict value is stored as (wire.md 3.4); numbers go to `text`. */
-const void *posix_value(const struct gi_pair *pair, char text[32], uint32_t *len);
+#define POSIX_NUMBER_TEXT 320 /* a double in full */
+/* The bytes a dict value is stored as (wire.md 3.4), followed by a NUL; numbers go to `text`. NULL: it has none. */
+const void *posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT], uint32_t *len);
 /* run: the request's initial xattrs on a new object; 0 or errno. */
 int posix_xattr_initial(struct posix_op *op, struct posix_at at);
 int posix_acl_initial(struct posix_op *op, struct posix_at at);
