@@ -35,6 +35,7 @@ struct conn_rx {
   struct gi_buf *gather; /* earlier fragments of a record of several */
   size_t gather_len;
   bool gathering;
+  bool held; /* the connection was paused before all that had arrived was handed up */
 };
 
 struct conn_tx_item {
@@ -66,6 +67,7 @@ struct gi_conn {
   int fd;
   struct gi_io io;
   bool paused;
+  struct gi_defer resume; /* hands up what was held */
   bool free_pending;
   unsigned busy; /* callbacks on the stack */
   struct conn_rx rx;
@@ -89,7 +91,8 @@ void conn_fail(struct gi_conn *c, int code, const char *what);
 
 /* conn-rx.c */
 void conn_rx_ready(struct gi_conn *c); /* inside conn_enter */
-void conn_rx_clear(struct conn_rx *rx);
+void conn_rx_init(struct gi_conn *c);
+void conn_rx_clear(struct gi_conn *c);
 
 /* conn-tx.c */
 void conn_tx_init(struct gi_conn *c);

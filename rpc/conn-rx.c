@@ -255,13 +255,15 @@ static void
 parse(struct gi_conn *c)
 {
   struct conn_rx *rx = &c->rx;
+  rx->held = false;
   if (rx->big.active) {
     if (big_missing(&rx->big) > 0)
       return;
     big_end(c);
   }
-  while (c->state == CONN_UP && !c->free_pending && rx->buf && parse_one(c))
+  while (c->state == CONN_UP && !c->free_pending && !c->paused && rx->buf && parse_one(c))
     ;
+  rx->held = c->paused && rx->buf && rx->start != rx->end;
   /* An idle connection holds no buffer; the pool hands the same warm one to whoever receives next. */
   if (rx->buf && rx->start == rx->end && rx->buf->refs == 1)
     gi_buf_unref(&rx->buf);
@@ -330,6 +332,10 @@ void
 conn_rx_ready(struct gi_conn *c)
 {
   int rounds = 0;
+  if (c->rx.held)
+    parse(c);
+  if (c->state != CONN_UP || c->paused || c->free_pending)
+    return;
   while (receive(c) && c->state == CONN_UP && !c->paused && !c->free_pending && ++rounds < RX_ROUNDS)
     ;
   if (c->state != CONN_UP || c->free_pending || !c->rx.big.active)
@@ -341,9 +347,28 @@ conn_rx_ready(struct gi_conn *c)
     set_lowat(c, 1);
 }
 
-void
-conn_rx_clear(struct conn_rx *rx)
+static void
+resume_deferred(void *arg)
 {
+  struct gi_conn *c = arg;
+  if (c->state != CONN_UP || c->paused || !c->rx.held)
+    return;
+  conn_enter(c);
+  parse(c);
+  conn_leave(c);
+}
+
+void
+conn_rx_init(struct gi_conn *c)
+{
+  gi_defer_init(&c->resume, resume_deferred, c);
+}
+
+void
+conn_rx_clear(struct gi_conn *c)
+{
+  struct conn_rx *rx = &c->rx;
+  gi_defer_cancel(&c->resume);
   gi_buf_unref(&rx->buf);
   gi_buf_unref(&rx->big.part);
   gi_buf_unref(&rx->big.rest);

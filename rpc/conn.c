@@ -128,7 +128,7 @@ shut(struct gi_conn *c)
   c->resolve = NULL;
   drop_socket(c);
   conn_tx_clear(&c->tx);
-  conn_rx_clear(&c->rx);
+  conn_rx_clear(c);
 }
 
 void
@@ -314,6 +314,7 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
   c->arg = arg;
   c->fd = -1;
   conn_tx_init(c);
+  conn_rx_init(c);
   gi_defer_init(&c->closing, closed_deferred, c);
   gi_timer_init(&c->connect_timer, r, connect_timed_out, c);
   return c;
@@ -371,8 +372,11 @@ gi_conn_pause(struct gi_conn *c, bool paused)
   if (c->paused == paused)
     return;
   c->paused = paused;
-  if (c->state == CONN_UP)
-    conn_watch(c);
+  if (c->state != CONN_UP)
+    return;
+  conn_watch(c);
+  if (!paused && c->rx.held)
+    gi_defer_add(c->r, &c->resume);
 }
 
 uint64_t

@@ -78,7 +78,8 @@ void gi_conn_send(struct gi_conn *c, const void *head, size_t head_len, const st
 /* Closes now (what is queued is given one last chance to leave); `closed` is called from a deferred call with `why`. */
 void gi_conn_close(struct gi_conn *c, int code, const char *why);
 void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; NULL is fine */
-void gi_conn_pause(struct gi_conn *c, bool paused); /* stop reading: back pressure */
+/* Stops reading: back pressure. Records that have arrived already are not handed up either, until it is over. */
+void gi_conn_pause(struct gi_conn *c, bool paused);
 uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
 bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */

@@ -25,7 +25,7 @@ struct side { /* what one end saw */
   unsigned records, connected, closed, drained;
   uint64_t bytes;
   struct gi_error why;
-  bool free_on_record, close_on_record, check;
+  bool free_on_record, close_on_record, pause_on_record, check;
   uint32_t next; /* expected record number */
   struct gi_payload kept[KEEP];
 };
@@ -78,6 +78,8 @@ on_record(struct gi_conn *c, struct gi_record *rec, void *arg)
   }
   s->records++;
   s->bytes += rec->record.len;
+  if (s->pause_on_record)
+    gi_conn_pause(c, true);
   if (s->close_on_record)
     gi_conn_close(c, ECANCELED, "enough");
   if (s->free_on_record)
@@ -538,6 +540,26 @@ test_pause_and_drain(void **state)
   bench_free(b);
 }
 
+/* Many small records arrive at once; whoever says stop at one gets no further one. */
+static void
+test_pause_in_callback(void **state)
+{
+  struct bench *b = pair(NULL);
+  b->server.pause_on_record = b->server.check = true;
+  for (uint32_t n = 0; n < 5000; n++)
+    send_record(b->client.conn, n, 50, 0);
+  for (unsigned n = 1; n <= 5000; n++) {
+    until(b, &b->server.records, n);
+    if (n % 500 == 0)
+      turns(b, 2);
+    assert_int_equal(b->server.records, n);
+    gi_conn_pause(b->server.conn, false);
+  }
+  turns(b, 5);
+  assert_int_equal(b->server.records, 5000);
+  bench_free(b);
+}
+
 static void
 test_connect_fails(void **state)
 {
@@ -627,7 +649,7 @@ main(void)
       cmocka_unit_test(test_peer_closes),
       cmocka_unit_test(test_free_in_callback),
       cmocka_unit_test(test_close_in_callback),
-      cmocka_unit_test(test_pause_and_drain),
+      cmocka_unit_test(test_pause_in_callback), cmocka_unit_test(test_pause_and_drain),
       cmocka_unit_test(test_connect_fails),
       cmocka_unit_test(test_resolving),
       cmocka_unit_test(test_linearize),

@@ -120,6 +120,15 @@ update_pause(struct gi_rpc_peer *p)
   gi_conn_pause(p->conn, p->busy || p->lagging);
 }
 
+/* Something was queued for the peer, or a request of it ended: may it be read? */
+static void
+settle(struct gi_rpc_peer *p)
+{
+  p->busy = p->busy && p->inflight > p->s->inflight_max / 2;
+  p->lagging = gi_conn_full(p->conn);
+  update_pause(p);
+}
+
 /* The request is over: lets the peer send again if it was held back. */
 static void
 request_done(struct gi_rpc_request *req)
@@ -127,9 +136,7 @@ request_done(struct gi_rpc_request *req)
   struct gi_rpc_peer *p = req->peer;
   if (p) {
     p->inflight -= req->bytes;
-    p->busy = p->busy && p->inflight > p->s->inflight_max / 2;
-    p->lagging = gi_conn_full(p->conn);
-    update_pause(p);
+    settle(p);
   }
   request_free(req);
 }
@@ -168,6 +175,7 @@ refuse(struct gi_rpc_peer *p, uint32_t xid, uint32_t status)
     gi_xdr_put_u64(&out, 0); /* lowest and highest version: real servers say 0, 0 */
   gi_conn_send(p->conn, out.base, out.len, NULL);
   give_buffer(p->s, &out);
+  settle(p);
 }
 
 static void
@@ -177,6 +185,7 @@ deny(struct gi_rpc_peer *p, uint32_t xid, uint32_t auth_status)
   gi_reply_encode_denied(&out, xid, auth_status);
   gi_conn_send(p->conn, out.base, out.len, NULL);
   gi_xdr_out_finish(&out);
+  settle(p);
 }
 
 void
