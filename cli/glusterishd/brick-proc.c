@@ -157,9 +157,8 @@ it_runs(void *arg)
 
 /* ---- a running brick ---- */
 
-/* The pid in the brick's pid file, if that process is this brick; else 0. */
-static pid_t
-running_pid(const struct gd_brick *b)
+pid_t
+gd_brick_running_pid(const struct gd_brick *b)
 {
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
   return gd_pidfile_running(pidfile, b->path); /* the value of --brick-name */
@@ -193,7 +192,7 @@ brick_gone(void *arg, unsigned events)
 static bool
 watch_brick(struct gd_brick *b)
 {
-  pid_t pid = running_pid(b);
+  pid_t pid = gd_brick_running_pid(b);
   struct gd_proc *p = proc_of(b);
   if (!pid || !watch(p, pid, brick_gone))
     return false;
@@ -360,7 +359,7 @@ static void
 start_too_slow(void *arg)
 {
   struct gd_proc *p = arg;
-  pid_t brick = running_pid(p->brick);
+  pid_t brick = gd_brick_running_pid(p->brick);
   if (brick)
     kill(brick, SIGKILL);
   gd_watch_signal(&p->watch, SIGKILL); /* parent_gone or brick_gone follows */

@@ -16,6 +16,7 @@
  *   announce.c      telling bricks that one of them is new and empty
  *   host.c          which host names are this machine
  *   services.c      DUMP, HANDSHAKE, PORTMAP and CLI programs
+ *   doors.c         who may ask them for what; peer.c knows who asks
  *   op*.c           one command of the CLI each
  *
  * One reactor; nothing here is shared with another thread. All state hangs off
@@ -47,6 +48,20 @@ enum gd_volume_status { GD_CREATED, GD_STARTED, GD_STOPPED };                 /*
 
 /* Life of a brick's process as far as this daemon saw it. */
 enum gd_proc_state { GD_PROC_DOWN, GD_PROC_STARTING, GD_PROC_UP, GD_PROC_STOPPING };
+
+/* What can be asked of it; doors.c says by whom. */
+enum gd_ask {
+  GD_ASK_VOLFILE,
+  GD_ASK_PASSWORD,
+  GD_ASK_SERVICE,
+  GD_ASK_VOLUME_ID,
+  GD_ASK_EVENT,
+  GD_ASK_PORT,
+  GD_ASK_SIGN,
+  GD_ASK_SHOW,
+  GD_ASK_COMMAND,
+  GD_ASKS,
+};
 
 struct gd;
 struct gd_volume;
@@ -103,6 +118,10 @@ struct gd_config {
   bool foreground;
 };
 
+struct gd_refusals { /* of one thing asked */
+  uint64_t told, untold; /* when the last was logged, gi_now, 0 = none; how many since */
+};
+
 struct gd {
   struct gi_reactor *reactor;
   struct gd_config config;
@@ -116,6 +135,8 @@ struct gd {
   struct gi_list ops;       /* struct gd_op under way */
   struct gi_list questions; /* to bricks, brick-ops.c */
   char *brick_program; /* the glusterishfs to start bricks and self-heal daemons with */
+  struct gd_refusals refusals[GD_ASKS];
+  bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
 };
 
@@ -190,8 +211,11 @@ char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
 /* Caller frees the result. NULL and err when a translator that is needed cannot be loaded. */
 struct gi_volfile *gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err);
 struct gi_volfile *gd_volgen_brick(const struct gd_brick *b, struct gi_error *err);
-/* The text for a GETSPEC key (volfile.md 5), caller frees; *volume is set when the key names one. code ENOENT if unknown. */
+/* The text for a GETSPEC key (volfile.md 5), caller frees; *volume is set when the key names one. code ENOENT if unknown.
+ * trusted: a client's has the volume's password in it, as those of bricks and self-heal daemons always have. */
 char *gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **volume, struct gi_error *err);
+/* Is it a key of a brick's or self-heal daemon's volfile? */
+bool gd_volgen_is_service(struct gd *gd, const char *key);
 
 /* ---- host.c ---- */
 
@@ -249,6 +273,7 @@ void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on
 /* Another object stands for the brick from now on: its process, if any, is watched for `to`. */
 void gd_brick_move(struct gd_brick *to, struct gd_brick *from);
 char *gd_brick_pidfile(const struct gd_brick *b);
+pid_t gd_brick_running_pid(const struct gd_brick *b); /* in its pid file, if that process is this brick; else 0 */
 char *gd_brick_logfile(const struct gd_brick *b);
 char *gd_brick_socket(const struct gd_brick *b); /* where it answers brick operations */
 

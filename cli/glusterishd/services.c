@@ -3,12 +3,13 @@
  * What the daemon answers: on TCP to clients, bricks and daemons (HANDSHAKE,
  * PORTMAP, the read-only part of CLI), on its unix socket to the CLI. DUMP is
  * built into the RPC server. Everything that arrives is hostile until decoded:
- * a call that cannot be decoded is answered GARBAGE_ARGS.
+ * a call that cannot be decoded is answered GARBAGE_ARGS. Who may ask for what
+ * is in doors.c.
  */
+#include "cli/glusterishd/doors.h"
 #include "cli/glusterishd/op.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,24 +58,14 @@ put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
   gi_xdr_out_finish(&bytes);
 }
 
-/* A process on this machine may know the volume's password: the unix socket, loopback, or our own address. */
+/* Answers who may not ask for that as if it did not exist. */
 static bool
-is_trusted(const struct gi_rpc_request *req)
+closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask)
 {
-  struct sockaddr_storage peer, own;
-  struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
-  if (!c || !gi_conn_peer_address(c, &peer))
-    return c && strncmp(gi_conn_peer(c), "unix:", 5) == 0;
-  if (peer.ss_family == AF_UNIX)
-    return true;
-  if (!gi_conn_local_address(c, &own) || own.ss_family != peer.ss_family)
+  if (gd_door_open(gd, req, ask, NULL, false))
     return false;
-  if (peer.ss_family == AF_INET) {
-    uint32_t a = ((struct sockaddr_in *)&peer)->sin_addr.s_addr, b = ((struct sockaddr_in *)&own)->sin_addr.s_addr;
-    return a == b || ntohl(a) >> 24 == 127;
-  }
-  const struct in6_addr *a = &((struct sockaddr_in6 *)&peer)->sin6_addr, *b = &((struct sockaddr_in6 *)&own)->sin6_addr;
-  return peer.ss_family == AF_INET6 && (memcmp(a, b, sizeof(*a)) == 0 || IN6_IS_ADDR_LOOPBACK(a));
+  gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
+  return true;
 }
 
 /* ---- HANDSHAKE ---- */
@@ -107,7 +98,11 @@ getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   int64_t max_op_version = 1;
   gi_dict_get_int(xdata, "max-op-version", &max_op_version);
   gi_dict_unref(&xdata);
-  GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, is_trusted(req), &v, &err);
+  if (!gd_door_open(gd, req, gd_volgen_is_service(gd, key) ? GD_ASK_SERVICE : GD_ASK_VOLFILE, NULL, false)) {
+    answer_spec(req, EACCES, NULL);
+    return;
+  }
+  GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, gd_door_open(gd, req, GD_ASK_PASSWORD, NULL, true), &v, &err);
   if (text && v && max_op_version < (int64_t)v->client_op_version) {
     answer_spec(req, EOPNOTSUPP, NULL);
     return;
@@ -122,6 +117,8 @@ static void
 event_notify(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gi_dict *dict = NULL;
+  if (closed(arg, req, GD_ASK_EVENT))
+    return;
   uint32_t op = gi_xdr_get_u32(&req->in);
   if (!get_dict(&req->in, &dict)) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
@@ -147,6 +144,8 @@ get_volume_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   struct gi_dict *in = NULL, *reply = NULL;
   const char *name = NULL;
   char id[GI_UUID_TEXT];
+  if (closed(gd, req, GD_ASK_VOLUME_ID))
+    return;
   if (!get_dict(&req->in, &in)) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
@@ -194,6 +193,8 @@ static void
 port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
+  if (closed(gd, req, GD_ASK_PORT))
+    return;
   GI_CLEANUP_FREE char *path = get_string(&req->in);
   if (!path) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
@@ -210,7 +211,6 @@ port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
-/* Only processes of this machine may say where its bricks listen. */
 static void
 sign_in(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
@@ -222,10 +222,12 @@ sign_in(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   struct gd_brick *b = brick_by_path(gd, path);
-  if (!b || port == 0 || port > 65535 || !is_trusted(req)) {
-    answer_two(req, -1, b ? EINVAL : ENOENT);
+  bool mine = b && gd_door_open(gd, req, GD_ASK_SIGN, b, false);
+  if (!mine || port == 0 || port > 65535) {
+    answer_two(req, -1, mine ? EINVAL : b ? EACCES : ENOENT);
     return;
   }
+  gd_door_remember(req, b);
   if (!b->signed_in && !gd->news.armed)
     gi_timer_set(&gd->news, NEWS_DELAY);
   gd_brick_signed_in(b, (int)port);
@@ -243,7 +245,7 @@ sign_out(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   struct gd_brick *b = brick_by_path(arg, path);
-  bool mine = b && b->port == (int)port && is_trusted(req);
+  bool mine = b && b->port == (int)port && gd_door_open(arg, req, GD_ASK_SIGN, b, false);
   if (mine)
     gd_brick_signed_out(b);
   answer_two(req, mine ? 0 : -1, mine ? 0 : ENOENT);
@@ -284,16 +286,12 @@ cli_call(struct gd *gd, struct gi_rpc_request *req, bool remote)
 }
 
 static void
-cli_local(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+cli(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  cli_call(arg, req, false);
-}
-
-static void
-cli_remote(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  if (gd_op_proc_is_remote(req->header.proc))
-    cli_call(arg, req, true);
+  bool shows = gd_op_proc_is_remote(req->header.proc);
+  bool all = gd_door_open(arg, req, GD_ASK_COMMAND, NULL, shows);
+  if (all || (shows && gd_door_open(arg, req, GD_ASK_SHOW, NULL, false)))
+    cli_call(arg, req, !all);
   else
     gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
 }
@@ -301,8 +299,7 @@ cli_remote(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- programs ---- */
 
 #define EVERY_PROC(fn) [1 ... GD_CLI_PROCS - 1] = fn
-static gi_rpc_handler *const cli_local_procs[GD_CLI_PROCS] = { EVERY_PROC(cli_local) };
-static gi_rpc_handler *const cli_remote_procs[GD_CLI_PROCS] = { EVERY_PROC(cli_remote) };
+static gi_rpc_handler *const cli_procs[GD_CLI_PROCS] = { EVERY_PROC(cli) };
 static gi_rpc_handler *const handshake_procs[] = { [GI_HNDSK_GETSPEC] = getspec, [GI_HNDSK_EVENT_NOTIFY] = event_notify,
                                                    [GI_HNDSK_GET_VOLUME_INFO] = get_volume_info };
 static gi_rpc_handler *const getspec_procs[] = { [GI_HNDSK_GETSPEC] = getspec };
@@ -310,17 +307,15 @@ static gi_rpc_handler *const portmap_procs[] = { [GI_PMAP_PORTBYBRICK] = port_by
                                                  [GI_PMAP_SIGNOUT] = sign_out };
 
 static const struct gi_rpc_program cli_remote_program = { "GlusterD svc cli read-only", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
-                                                          cli_remote_procs };
+                                                          cli_procs };
 static const struct gi_rpc_program cli_program = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
-                                                   cli_local_procs };
+                                                   cli_procs };
 static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, GI_VERS_PORTMAP,
                                                        GI_ARRAY_LEN(portmap_procs), portmap_procs };
 static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
                                                          GI_ARRAY_LEN(handshake_procs), handshake_procs };
 static const struct gi_rpc_program getspec_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
                                                        GI_ARRAY_LEN(getspec_procs), getspec_procs };
-
-static const struct gi_rpc_server_ops server_ops = { 0 };
 
 static void
 tell_changed(struct gi_rpc_peer *p, void *arg)
@@ -348,11 +343,11 @@ gd_services_start(struct gd *gd, struct gi_error *err)
 {
   const struct gd_config *c = &gd->config;
   gi_timer_init(&gd->news, gd->reactor, news, gd);
-  gd->tcp = gi_rpc_server_new(gd->reactor, GD_NAME, &server_ops, gd);
+  gd->tcp = gi_rpc_server_new(gd->reactor, GD_NAME, &gd_door_ops, gd);
   gi_rpc_server_add_program(gd->tcp, &cli_remote_program);
   gi_rpc_server_add_program(gd->tcp, &portmap_program);
   gi_rpc_server_add_program(gd->tcp, &handshake_program);
-  gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &server_ops, gd);
+  gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &gd_door_ops, gd);
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);
   if (gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))

@@ -24,6 +24,8 @@ static const struct gi_xlator_class fakes[] = {
   FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
 };
 
+static const char *own_argument; /* a word of our command line */
+
 struct fixture {
   char dir[64];
   struct gi_reactor *r;
@@ -225,6 +227,17 @@ getspec(struct fixture *f, const char *key, bool op_version, char **text)
   return ret < 0 ? -err : 0;
 }
 
+/* Connects as another user of this machine. */
+static void
+connect_as(struct fixture *f, uid_t uid)
+{
+  f->up = false;
+  assert_int_equal(seteuid(uid), 0);
+  gi_rpc_client_free(&f->rpc);
+  connect_to(f, "127.0.0.1", f->gd->config.port);
+  assert_int_equal(seteuid(0), 0);
+}
+
 static void
 test_getspec(void **state)
 {
@@ -234,11 +247,31 @@ test_getspec(void **state)
   GI_CLEANUP_FREE char *client = NULL, *brick = NULL;
   assert_int_equal(getspec(f, "/vol", true, &client), 0);
   assert_non_null(strstr(client, "volume vol-client-0\n"));
-  assert_non_null(strstr(client, "option password P\n")); /* loopback is trusted */
+  assert_non_null(strstr(client, "option password P\n")); /* our own user is trusted */
   assert_int_equal(getspec(f, "vol.127.0.0.1.nonexistent-b", true, &brick), 0);
   assert_non_null(strstr(brick, "type protocol/server\n"));
   assert_int_equal(getspec(f, "nosuch", true, NULL), -ENOENT);
   assert_int_equal(getspec(f, "vol", false, NULL), -EOPNOTSUPP);
+}
+
+/* The password of a volume goes to nobody but root. */
+static void
+test_getspec_of_a_user(void **state)
+{
+  struct fixture *f = *state;
+  GI_CLEANUP_FREE char *client = NULL, *other = NULL;
+  if (geteuid() != 0)
+    skip();
+  add_volume(f)->type = GD_REPLICATE;
+  connect_as(f, 65534);
+  assert_int_equal(getspec(f, "vol.127.0.0.1.nonexistent-b", true, &other), -EACCES);
+  assert_string_equal(other, "");
+  assert_int_equal(getspec(f, "shd/vol", true, NULL), -EACCES);
+  assert_int_equal(getspec(f, "shd/nosuch", true, NULL), -EACCES);
+  gd_volume_find(f->gd, "vol")->type = GD_DISTRIBUTE;
+  assert_int_equal(getspec(f, "vol", true, &client), 0);
+  assert_non_null(strstr(client, "volume vol-client-0\n"));
+  assert_null(strstr(client, "password"));
 }
 
 static int
@@ -274,11 +307,59 @@ sign(struct fixture *f, uint32_t proc, const char *brick, uint32_t port)
   return (int32_t)gi_xdr_get_u32(&in);
 }
 
+static bool
+anything(const struct gd_brick *b)
+{
+  return true;
+}
+
+/* Nobody but the brick's process says where it listens. */
+static void
+test_portmap_of_others(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_brick *b = &add_volume(f)->bricks[0];
+  connect_to(f, "127.0.0.1", f->gd->config.port);
+  assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, 49200), -1); /* root, but no brick */
+  b->port = 49200;
+  b->signed_in = true;
+  assert_int_equal(sign(f, GI_PMAP_SIGNOUT, b->path, 49200), -1);
+  if (geteuid() == 0) {
+    connect_as(f, 65534);
+    assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, 31337), -1);
+    assert_int_equal(sign(f, GI_PMAP_SIGNOUT, b->path, 49200), -1);
+  }
+  assert_int_equal(ask_port(f, b->path), 49200);
+}
+
+/* A connection is found again among the descriptors of the process that holds it. */
+static void
+test_portmap_of_the_process(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_brick *b = &add_volume(f)->bricks[0];
+  gi_free(b->path);
+  b->path = gi_strdup(own_argument);
+  GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b), *text = gi_asprintf("%d\n", (int)getpid());
+  GI_CLEANUP_FREE char *dir = gi_strndup(pidfile, (size_t)(strrchr(pidfile, '/') - pidfile));
+  assert_int_equal(gd_mkdir_all(dir, 0755, NULL), 0);
+  assert_int_equal(gd_write_file(pidfile, text, strlen(text), true, NULL), 0);
+  connect_to(f, "127.0.0.1", f->gd->config.port);
+  assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, 49200), 0);
+  assert_int_equal(ask_port(f, b->path), 49200);
+  assert_int_equal(unlink(pidfile), 0); /* the process is about to end */
+  assert_int_equal(sign(f, GI_PMAP_SIGNOUT, b->path, 49200), 0);
+  assert_int_equal(ask_port(f, b->path), -1);
+  assert_int_equal(sign(f, GI_PMAP_SIGNIN, b->path, 49200), 0); /* it is known by now */
+  gd_brick_forget(b);
+}
+
 static void
 test_portmap(void **state)
 {
   struct fixture *f = *state;
   add_volume(f);
+  f->gd->is_brick = anything;
   connect_to(f, "127.0.0.1", f->gd->config.port);
   assert_int_equal(ask_port(f, "/nonexistent/b"), -1);
   assert_int_equal(sign(f, GI_PMAP_SIGNIN, "/nosuch", 49200), -1);
@@ -338,6 +419,7 @@ start_after_end(struct fixture *f, bool killed)
   struct gd_brick *b = &add_volume(f)->bricks[0];
   unsigned first = 0, running = 0, second = 0;
   use_fake_brick(f);
+  f->gd->is_brick = anything;
   connect_to(f, "127.0.0.1", f->gd->config.port);
   start_fake(f, b, &first);
   assert_int_equal(first, 1);
@@ -507,11 +589,15 @@ test_random_arguments(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+  own_argument = argv[0];
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
     cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),
     cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),
     cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
     cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),

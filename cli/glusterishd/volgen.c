@@ -346,6 +346,18 @@ brick_of_key(struct gd *gd, const char *key)
   return NULL;
 }
 
+static bool
+is_shd(const char *key)
+{
+  return strncmp(key, "shd/", 4) == 0;
+}
+
+bool
+gd_volgen_is_service(struct gd *gd, const char *key)
+{
+  return is_shd(key) || brick_of_key(gd, key) != NULL;
+}
+
 char *
 gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **volume, struct gi_error *err)
 {
@@ -355,7 +367,7 @@ gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **
   }
   struct gi_volfile *vf = NULL;
   struct gd_brick *b = brick_of_key(gd, key);
-  bool shd = strncmp(key, "shd/", 4) == 0;
+  bool shd = is_shd(key);
   GI_CLEANUP_FREE char *name = gi_strdup(shd ? key + 4 : *key == '/' ? key + 1 : key);
   size_t len = strlen(name);
   if (len > 4 && strcmp(name + len - 4, ".tcp") == 0)
