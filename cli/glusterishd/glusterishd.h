@@ -159,6 +159,8 @@ int gd_brick_parse(const char *text, char **host, char **path, struct gi_error *
 struct gd_brick *gd_volume_find_brick(struct gd_volume *v, const char *text); /* "HOST:/PATH" */
 /* A brick's path with the leading slash dropped and "/" replaced by "-"; caller frees. */
 char *gd_brick_dashed(const struct gd_brick *b);
+/* Would the files of both (definition, volfile, pid file) have the same names? Paths that differ only in "/" and "-" do that. */
+bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
 bool gd_brick_is_arbiter(const struct gd_brick *b); /* it keeps names but no data */
 unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
 unsigned gd_volume_sets(const struct gd_volume *v);

@@ -318,6 +318,8 @@ begin_replacing(struct gd_op *op, const struct gd_brick *source, char *host, cha
   b->port = 0;
   c->stopped = (int)source->index;
   c->fresh[c->nfresh++] = source->index;
+  if (!same_place(c, b) && gd_check_neighbours(c->v, c->v->nbricks, b, err)) /* the files of the old one go last */
+    return refuse(c, err);
   return prepare(c, force, err) ? refuse(c, err) : begin(c);
 }
 
@@ -408,16 +410,11 @@ draft_brick(struct change *c, const char *text, struct gi_error *err)
     return -1;
   int ret = 0;
   if (!gd_host_is_local(c->op->gd, b.host))
-    ret = gi_error_set(err, GD_ERR_MGMT, "Host %s is not in 'Peer in Cluster' state", b.host);
-  for (unsigned i = 0; !ret && i < d->nbricks; i++) {
-    size_t a = strlen(d->bricks[i].path), len = strlen(b.path), n = a < len ? a : len;
-    const char *longer = a < len ? b.path : d->bricks[i].path;
-    if (strncmp(d->bricks[i].path, b.path, n) == 0 && (longer[n] == '/' || longer[n] == '\0'))
-      ret = gi_error_set(err, GD_ERR_MGMT,
-                         "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", b.host,
-                         b.path);
-  }
+    ret = gi_error_set(err, EINVAL, "Host %s is not in 'Peer in Cluster' state", b.host);
+  else
+    ret = gd_check_neighbours(d, d->nbricks, &b, err);
   if (ret) {
+    err->code = GD_ERR_MGMT;
     gi_free(b.host);
     gi_free(b.path);
     return -1;

@@ -58,19 +58,39 @@ check_shape(struct draft *d, struct gi_error *err)
   return 0;
 }
 
-/* Bricks of the new volume must not contain each other. */
+static bool
+contains(const char *a, const char *b)
+{
+  size_t len = strlen(b);
+  return strncmp(a, b, len) == 0 && (a[len] == '/' || a[len] == '\0');
+}
+
+int
+gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err)
+{
+  for (unsigned i = 0; i < n; i++) {
+    const struct gd_brick *o = &v->bricks[i];
+    if (o == b)
+      continue;
+    if (contains(o->path, b->path) || contains(b->path, o->path))
+      return gi_error_set(err, EINVAL,
+                          "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", b->host,
+                          b->path);
+    if (gd_brick_same_files(o, b))
+      return gi_error_set(err, EINVAL,
+                          "Brick: %s:%s not available. Its path differs from that of %s:%s only in / and -, so that their files of "
+                          "the management daemon would have the same names.",
+                          b->host, b->path, o->host, o->path);
+  }
+  return 0;
+}
+
 static int
 check_nesting(const struct gd_volume *v, struct gi_error *err)
 {
   for (unsigned i = 0; i < v->nbricks; i++)
-    for (unsigned j = 0; j < v->nbricks; j++) {
-      const char *a = v->bricks[i].path, *b = v->bricks[j].path;
-      size_t len = strlen(a);
-      if (i != j && strncmp(a, b, len) == 0 && (b[len] == '/' || b[len] == '\0'))
-        return gi_error_set(err, EINVAL,
-                            "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.",
-                            v->bricks[j].host, b);
-    }
+    if (gd_check_neighbours(v, i, &v->bricks[i], err))
+      return -1;
   return 0;
 }
 

@@ -66,6 +66,9 @@ bool gd_op_flag(const struct gd_op *op, const char *member);
 long gd_op_int(const struct gd_op *op, const char *member, long def);
 const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a list of strings only; NULL otherwise */
 
+/* op-create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
+int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
+
 /* op-options.c: sets one option of a volume, key and value known to be good, in the running processes too. */
 int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
 

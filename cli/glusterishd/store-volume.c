@@ -315,6 +315,31 @@ load_numbers(struct gd_volume *v, const struct gd_kvs *kvs, unsigned *count, str
   return 0;
 }
 
+/* The name of a client volume: nothing else in a volfile may have it. */
+static bool
+is_brick_id(const char *id)
+{
+  const char *number = strrchr(id, '-');
+  size_t len = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.");
+  return number && number - id > 7 && strncmp(number - 7, "-client-", 8) == 0 && number[1] &&
+         number[1 + strspn(number + 1, "0123456789")] == '\0' && id[len] == '\0';
+}
+
+/* What a volfile could not be written with, or two bricks would do as one. */
+static int
+check_bricks(const struct gd_volume *v, struct gi_error *err)
+{
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    const struct gd_brick *b = &v->bricks[i];
+    if (!is_brick_id(b->id))
+      return gi_error_set(err, EILSEQ, "brick-%u has the impossible id %.64s", i, b->id);
+    for (unsigned j = 0; j < i; j++)
+      if (strcmp(v->bricks[j].id, b->id) == 0 || gd_brick_same_files(&v->bricks[j], b))
+        return gi_error_set(err, EILSEQ, "brick-%u and brick-%u are one: %s:%s, id %s", j, i, b->host, b->path, b->id);
+  }
+  return 0;
+}
+
 static int
 load_info(struct gd_volume *v, const struct gd_kvs *kvs, const char *dir, struct gi_error *err)
 {
@@ -341,7 +366,7 @@ load_info(struct gd_volume *v, const struct gd_kvs *kvs, const char *dir, struct
     if (load_brick(b, dir, file, err))
       return -1;
   }
-  return 0;
+  return check_bricks(v, err);
 }
 
 static int

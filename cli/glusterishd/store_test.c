@@ -344,6 +344,41 @@ test_hostile_brick_lines(void **state)
   }
 }
 
+/* Two bricks that are one, or a name that something else has, would be the end of whoever asked for a volfile. */
+static void
+test_bricks_that_are_one(void **state)
+{
+  static const struct {
+    const char *path, *id;
+  } second[] = { { "/bricks/vol/b1", NULL },        { "/bricks/vol-b1", NULL }, { NULL, "vol-client-0" }, { NULL, "vol-dht" },
+                 { NULL, "vol-replicate-0" },       { NULL, "vol-client-" },    { NULL, "-client-1" },    { NULL, "vol-client-1 x" },
+                 { NULL, "vol-client-1\"x-client-7" } };
+  struct place *p = *state;
+  struct gi_error err = { 0 };
+  gi_log_set_level(GI_LOG_NONE);
+  for (size_t i = 0; i < GI_ARRAY_LEN(second); i++) {
+    end_daemon(p);
+    new_daemon(p);
+    assert_int_equal(gd_store_load(&p->gd, &err), 0);
+    struct gd_volume *v = make_volume(&p->gd, "vol");
+    GI_CLEANUP_FREE char *good = gi_asprintf("%s/vols/good", p->dir);
+    if (access(good, F_OK))
+      assert_int_equal(gd_store_volume(make_volume(&p->gd, "good"), &err), 0);
+    assert_int_equal(gd_store_volume(v, &err), 0);
+    GI_CLEANUP_FREE char *file = gi_asprintf("%s/vols/vol/bricks/node1:-bricks-vol-b2", p->dir);
+    char id[GI_UUID_TEXT];
+    GI_CLEANUP_FREE char *text =
+        gi_asprintf("uuid=%s\nhostname=node1\npath=%s\nbrick-id=%s\n", gi_gfid_text(&p->gd.uuid, id),
+                    second[i].path ? second[i].path : "/bricks/vol/b2", second[i].id ? second[i].id : "vol-client-3");
+    put(file, text, strlen(text));
+    end_daemon(p);
+    new_daemon(p);
+    assert_int_equal(gd_store_load(&p->gd, &err), 0);
+    assert_null(gd_volume_find(&p->gd, "vol"));
+    assert_non_null(gd_volume_find(&p->gd, "good"));
+  }
+}
+
 static void
 test_damaged_identity(void **state)
 {
@@ -396,6 +431,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_what_is_stored_is_not_synced, setup, teardown),
     cmocka_unit_test_setup_teardown(test_every_cut, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hostile_brick_lines, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_bricks_that_are_one, setup, teardown),
     cmocka_unit_test_setup_teardown(test_damaged_identity, setup, teardown),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_bricks),

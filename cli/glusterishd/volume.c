@@ -257,6 +257,14 @@ gd_brick_dashed(const struct gd_brick *b)
 }
 
 bool
+gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b)
+{
+  GI_CLEANUP_FREE char *first = gd_brick_dashed(a), *second = gd_brick_dashed(b);
+  GI_CLEANUP_FREE char *one = gi_asprintf("%s-%s", a->host, first), *other = gi_asprintf("%s-%s", b->host, second);
+  return strcmp(one, other) == 0;
+}
+
+bool
 gd_brick_is_arbiter(const struct gd_brick *b)
 {
   const struct gd_volume *v = b->volume;

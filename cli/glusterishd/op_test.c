@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of the commands inside the daemon, without sockets: real directories
+ * for bricks, and a script in place of the brick program. What a brick says to
+ * the daemon is said by the test.
+ */
+#include "cli/glusterishd/op.h"
+#include "libglusterish/graph.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define VOLUME_ID "trusted.glusterfs.volume-id"
+
+#define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
+static const struct gi_xlator_class fakes[] = {
+  FAKE("protocol/client"), FAKE("cluster/replicate"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
+  FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
+};
+
+/* A brick that serves; one of a path with "bad" in it does not, and what is no brick has done its work at once. */
+static const char fake_brick[] = "#!/bin/sh\n"
+                                 "case \"$*\" in *bad*) exit 1;; *--no-daemon*) exit 0;; esac\n"
+                                 "while [ \"$1\" != -p ]; do shift; done\n"
+                                 "while :; do sleep 0.1; done &\n"
+                                 "echo $! >\"$2\"\n";
+
+struct fixture {
+  char dir[64];
+  struct gi_reactor *r;
+  struct gd *gd;
+  unsigned answers;
+  struct gi_error err; /* of the last command */
+  char *out;           /* its reply document */
+};
+
+static int
+setup(void **state)
+{
+  struct fixture *f = gi_new(struct fixture);
+  strcpy(f->dir, "/tmp/gd-op-test.XXXXXX");
+  assert_non_null(mkdtemp(f->dir));
+  GI_CLEANUP_FREE char *run = gi_asprintf("%s/run", f->dir), *work = gi_asprintf("%s/work", f->dir);
+  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
+    gi_class_register(&fakes[i]);
+  f->r = gi_reactor_new(0);
+  struct gd_config config = { .workdir = work, .rundir = run, .logdir = f->dir, .bind = (char *)"127.0.0.1",
+                              .base_port = 49152, .max_port = 60999 };
+  gi_log_set_level(GI_LOG_NONE);
+  f->gd = gd_new(f->r, &config);
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
+    types[i] = fakes[i].type;
+  gd_map_free(&f->gd->map);
+  f->gd->map = gd_map_new_of(types);
+  gi_free(f->gd->brick_program);
+  f->gd->brick_program = gi_asprintf("%s/program", f->dir);
+  FILE *out = fopen(f->gd->brick_program, "we");
+  assert_non_null(out);
+  assert_true(fputs(fake_brick, out) >= 0 && fchmod(fileno(out), 0755) == 0 && fclose(out) == 0);
+  struct gi_error err = { 0 };
+  if (gd_store_load(f->gd, &err))
+    fail_msg("%s", err.text);
+  *state = f;
+  return 0;
+}
+
+static int
+teardown(void **state)
+{
+  struct fixture *f = *state;
+  gi_list_foreach(v, &f->gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (v->bricks[i].pid)
+        kill(v->bricks[i].pid, SIGKILL);
+  gd_free(&f->gd);
+  gi_reactor_free(f->r);
+  assert_int_equal(gd_remove_tree(f->dir, NULL), 0);
+  gi_free(f->out);
+  gi_free(f);
+  return 0;
+}
+
+/* ---- commands ---- */
+
+static void
+answered(struct gd_op *op, const struct gi_error *err)
+{
+  struct fixture *f = op->arg;
+  f->answers++;
+  f->err = err ? *err : (struct gi_error){ 0 };
+  gi_free(f->out);
+  char *text = json_dumps(op->out, JSON_COMPACT);
+  f->out = gi_strdup(text);
+  free(text);
+}
+
+/* What a brick does once it runs. */
+static void
+sign_in_all(struct fixture *f)
+{
+  gi_list_foreach(v, &f->gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (v->bricks[i].state == GD_PROC_UP && !v->bricks[i].signed_in)
+        gd_brick_signed_in(&v->bricks[i], v->bricks[i].port);
+}
+
+/* Runs a command to its end; returns the code it is answered with. DIR in the text stands for the directory of the test. */
+static int __attribute__((format(printf, 3, 4)))
+run(struct fixture *f, uint32_t proc, const char *fmt, ...)
+{
+  char text[4096], request[8192];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof(text), fmt, ap);
+  va_end(ap);
+  char *to = request;
+  for (const char *p = text; *p; to += strlen(to)) {
+    bool dir = strncmp(p, "DIR", 3) == 0;
+    snprintf(to, sizeof(request) - (size_t)(to - request), "%.*s", dir ? 64 : 1, dir ? f->dir : p);
+    p += dir ? 3 : 1;
+  }
+  f->answers = 0;
+  gd_op_begin(f->gd, request, proc, false, NULL, answered, f);
+  for (int i = 0; i < 2000 && !f->answers; i++) {
+    sign_in_all(f);
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  }
+  assert_int_equal(f->answers, 1);
+  return f->err.code;
+}
+
+static void
+succeeds(struct fixture *f, int code)
+{
+  if (code)
+    fail_msg("%d: %s", f->err.code, f->err.text);
+}
+
+#define assert_says(f, part) \
+  do {                       \
+    if (!strstr((f)->err.text, part)) \
+      fail_msg("%s", (f)->err.text);  \
+  } while (0)
+
+static struct gd_volume *
+create(struct fixture *f, const char *one, const char *two)
+{
+  succeeds(f, run(f, 4,
+                  "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":2,\"force\":true,"
+                  "\"bricks\":[\"127.0.0.1:DIR/%s\",\"127.0.0.1:DIR/%s\"]}",
+                  one, two));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  assert_non_null(v);
+  return v;
+}
+
+/* ---- bricks whose files would have one name ---- */
+
+static void
+test_paths_that_differ_in_dashes(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  assert_int_equal(run(f, 4,
+                       "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":2,\"force\":true,"
+                       "\"bricks\":[\"127.0.0.1:DIR/x-1\",\"127.0.0.1:DIR/x/1\"]}"),
+                   EINVAL);
+  assert_says(f, "only in / and -");
+  assert_null(gd_volume_find(f->gd, "vol"));
+  struct gd_volume *v = create(f, "a-1", "b");
+  assert_int_equal(run(f, 13,
+                       "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,"
+                       "\"bricks\":[\"127.0.0.1:DIR/a/1\"]}"),
+                   GD_ERR_MGMT);
+  assert_says(f, "only in / and -");
+  assert_int_equal(v->nbricks, 2);
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  for (int i = 0; i < 2; i++) { /* not the one it replaces either: that leaves last */
+    assert_int_equal(run(f, 15,
+                         "{\"command\":\"volume replace-brick\",\"volume\":\"vol\",\"source\":\"127.0.0.1:DIR/%s\","
+                         "\"target\":\"127.0.0.1:DIR/a/1\"}",
+                         i ? "a-1" : "b"),
+                     GD_ERR_MGMT);
+    assert_says(f, "only in / and -");
+  }
+  assert_false(v->busy);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/a", f->dir);
+  assert_int_equal(access(dir, F_OK), -1);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
