@@ -181,6 +181,8 @@ bool gd_volume_bool(const struct gd_volume *v, const char *key, bool def);
 int gd_write_file(const char *path, const char *text, size_t len, bool synced, struct gi_error *err);
 bool gd_file_has(const char *path, const char *text, size_t len); /* a regular file, mode 0600, with just this text */
 
+#define GD_KVS_MAX (1u << 20) /* bytes of a file of key=value lines */
+
 struct gd_kvs { /* lines of a file, in order */
   unsigned count;
   struct gd_kv {

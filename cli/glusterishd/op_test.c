@@ -198,11 +198,46 @@ test_paths_that_differ_in_dashes(void **state)
   assert_int_equal(access(dir, F_OK), -1);
 }
 
+/* ---- more than can be read back ---- */
+
+static void
+test_too_many_options(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  char value[3500], key[32];
+  GI_CLEANUP_FREE char *most = gi_alloc(GD_KVS_MAX - 9000);
+  memset(most, 'y', GD_KVS_MAX - 9001);
+  most[GD_KVS_MAX - 9001] = '\0';
+  gd_options_set(&v->options, "user.most", most);
+  memset(value, 'x', sizeof(value) - 1);
+  value[sizeof(value) - 1] = '\0';
+  unsigned set = 0;
+  for (; set < 5; set++)
+    if (run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.k%u\",\"%s\"]}", set, value))
+      break;
+  assert_int_equal(set, 2);
+  assert_int_equal(f->err.code, EFBIG);
+  assert_says(f, "nothing was changed");
+  snprintf(key, sizeof(key), "user.k%u", set);
+  assert_null(gd_options_get(&v->options, key));
+  gd_volume_free(v);
+  assert_int_equal(gd_store_load(f->gd, &f->err), 0);
+  v = gd_volume_find(f->gd, "vol");
+  assert_non_null(v);
+  snprintf(key, sizeof(key), "user.k%u", set - 1);
+  assert_string_equal(gd_options_get(&v->options, key), value);
+  succeeds(f, run(f, 20, "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%s\"}", key));
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

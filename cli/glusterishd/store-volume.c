@@ -75,7 +75,11 @@ static int
 text_save(struct gd_volume *v, struct text *t, const char *path, struct gi_error *err)
 {
   GI_ASSERT(fclose(t->f) == 0);
-  int ret = save(v, path, t->base, t->len, err);
+  int ret = t->len <= GD_KVS_MAX ? save(v, path, t->base, t->len, err)
+                                 : gi_error_set(err, EFBIG,
+                                                "%s would have %zu bytes, but no more than %u are read back: use fewer or shorter "
+                                                "options; nothing was changed",
+                                                path, t->len, GD_KVS_MAX);
   free(t->base);
   return ret;
 }

@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KVS_MAX (1u << 20) /* bytes of a file of key=value lines */
-
 static int
 sync_dir_of(const char *path, struct gi_error *err)
 {
@@ -57,14 +55,14 @@ read_file(const char *path, size_t *len, struct gi_error *err)
     gi_error_set(err, errno, "cannot open %s: %s", path, strerror(errno));
     return NULL;
   }
-  char *text = gi_alloc(KVS_MAX + 1);
+  char *text = gi_alloc(GD_KVS_MAX + 1);
   size_t got = 0;
   ssize_t n;
-  while ((n = read(fd, text + got, KVS_MAX + 1 - got)) > 0)
+  while ((n = read(fd, text + got, GD_KVS_MAX + 1 - got)) > 0)
     got += (size_t)n;
   int code = n < 0 ? errno : 0;
   close(fd);
-  if (code || got > KVS_MAX) {
+  if (code || got > GD_KVS_MAX) {
     gi_error_set(err, code ? code : EFBIG, "cannot read %s: %s", path, code ? strerror(code) : "it is too long");
     gi_free(text);
     return NULL;
