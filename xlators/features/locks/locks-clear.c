@@ -8,6 +8,9 @@
  *   glusterfs.clrlk.tinode.kKIND[.whence,start-len]   likewise tposix
  *   glusterfs.clrlk.tentry.kKIND[.basename]
  * glusterfs.intrlk.… is the same, restricted to the caller's client and pid.
+ *
+ * Only root clears locks, and a client whose root is squashed has none. Anybody
+ * may take back the POSIX requests he himself waits with.
  */
 #include "xlators/features/locks/locks.h"
 
@@ -17,6 +20,7 @@
 
 #define LK_CLEAR_PREFIX "glusterfs.clrlk."
 #define LK_INTR_PREFIX "glusterfs.intrlk."
+#define LK_CLEAR_NAME_MAX 512 /* bytes of such a name: it also is the key of the answer */
 
 enum clear_type { CLEAR_INODE, CLEAR_ENTRY, CLEAR_POSIX, CLEAR_NONE };
 
@@ -173,6 +177,12 @@ clear_type(struct gi_xlator *x, struct gi_inode *inode, enum clear_type type, co
   return c;
 }
 
+static bool
+may_clear(const struct gi_fop *fop, enum clear_type type, const struct lk_filter *f)
+{
+  return fop->caller.uid == 0 || (f->by_client && type == CLEAR_POSIX && !f->granted);
+}
+
 enum gi_verdict
 lk_clear_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -189,10 +199,12 @@ lk_clear_getxattr(struct gi_xlator *x, struct gi_fop *fop)
   } else {
     return lk_counts(x, fop);
   }
-  enum clear_type type = parse_clear(name, &f);
+  enum clear_type type = strlen(name) <= LK_CLEAR_NAME_MAX ? parse_clear(name, &f) : CLEAR_NONE;
   if (type == CLEAR_NONE)
     return gi_fop_fail(fop, EINVAL);
   f.by_client = f.by_pid = own;
+  if (!may_clear(fop, type, &f))
+    return gi_fop_fail(fop, EPERM);
   f.client = fop->caller.client;
   f.pid = fop->caller.pid;
   struct lk_cleared c = clear_type(x, lk_target(fop), type, &f);

@@ -366,7 +366,44 @@ test_clear(void **state)
   failed(w, EAGAIN);
   failed(clear(s, 2, "glusterfs.clrlk.tbogus.kall"), EINVAL);
   failed(clear(s, 2, "glusterfs.clrlk.tinode.kall.0,x-0"), EINVAL);
+  char endless[4096];
+  snprintf(endless, sizeof(endless), "glusterfs.clrlk.tentry.kall.%0*d", 4000, 0);
+  failed(clear(s, 2, endless), EINVAL);
   assert_int_equal(fake_count(s, 0, GI_FOP_GETXATTR), 0);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+clear_as(struct fake_stack *s, unsigned who, uint32_t uid, int32_t pid, const char *name)
+{
+  struct gi_fop *f = owned(s, GI_FOP_GETXATTR, who);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  f->caller.uid = uid;
+  f->caller.pid = pid;
+  f->args.name = name;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_who_clears(void **state)
+{
+  static const char *const names[] = { "glusterfs.clrlk.tposix.kall", "glusterfs.clrlk.tinode.kall", "glusterfs.clrlk.tentry.kblocked",
+                                       "glusterfs.intrlk.tposix.kall", "glusterfs.intrlk.tinode.kblocked" };
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  struct gi_fop *w = lk(s, fake_fd(s, 5), 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(names); i++) {
+    failed(clear_as(s, 0, 65534, 7, names[i]), EPERM);
+    failed(clear_as(s, 0, 65534, -1, names[i]), EPERM); /* squashed: what it says of itself does not count */
+  }
+  failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0), EAGAIN);
+  assert_false(w->answered);
+  clear_as(s, 1, 65534, w->caller.pid, "glusterfs.intrlk.tposix.kblocked.0,0-0"); /* one's own request may be taken back */
+  failed(w, EINTR);
+  assert_true(clear_as(s, 2, 0, 7, "glusterfs.clrlk.tposix.kall")->rsp.ret > 0);
+  ok(lk(s, fake_fd(s, 5), 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
   fake_stack_free(s);
 }
 
@@ -454,6 +491,7 @@ main(void)
     cmocka_unit_test(test_mandatory),
     cmocka_unit_test(test_fence),
     cmocka_unit_test(test_clear),
+    cmocka_unit_test(test_who_clears),
     cmocka_unit_test(test_remove_waits),
     cmocka_unit_test(test_revocation),
     cmocka_unit_test(test_statedump),
