@@ -82,14 +82,12 @@ drain_to_disk(int pipe, int out, off_t at, size_t len)
       return n;
   }
   n = drain(pipe, out, at, len);
-  if (n > 0)
-    gi_fs_write_out(NULL, out, at, n, true);
-  return n;
+  return n > 0 && gi_fs_write_out(NULL, out, at, n, true) < 0 ? -1 : n;
 }
 
 /* A pipe holds pages of the one file's memory while they are written to the other file's disk: nobody copies anything. */
-ssize_t
-gi_fs_kernel_copy_to_disk(int in, int out, off_t at, size_t len)
+static ssize_t
+kernel_copy_to_disk(int in, int out, off_t at, size_t len)
 {
   off_t from = at;
   int pipe[2], err;
@@ -106,6 +104,18 @@ gi_fs_kernel_copy_to_disk(int in, int out, off_t at, size_t len)
   close(pipe[1]);
   errno = err;
   return n;
+}
+
+ssize_t
+gi_fs_copy_to_disk(struct gi_fs *fs, int in, int out, off_t at, size_t len)
+{
+  off_t from = at, to = at;
+  ssize_t n;
+
+  if (!fs)
+    return kernel_copy_to_disk(in, out, at, len);
+  n = fs->ops->copy_range(fs, in, &from, out, &to, len);
+  return n > 0 && gi_fs_write_out(fs, out, at, n, true) < 0 ? -1 : n;
 }
 
 /* ---- directories of other processes ---- */

@@ -60,6 +60,7 @@ struct gi_fs_ops {
   ssize_t (*preadv)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
   ssize_t (*pwritev)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
   int (*fsync)(struct gi_fs *fs, int fd, bool datasync);
+  int (*write_out)(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait);
   int (*forget)(struct gi_fs *fs, int fd); /* 0 or an errno, as posix_fadvise */
   int (*syncfs)(struct gi_fs *fs, int fd);
   int (*ftruncate)(struct gi_fs *fs, int fd, off_t size);
@@ -234,12 +235,13 @@ gi_fs_ftruncate(struct gi_fs *fs, int fd, off_t size)
 
 /* Has the disk begin with what was written there, so that an fsync has less to wait for, and others less to wait behind it; and, with
  * `wait`, waits until it is there. May wait for what is on its way already in any case: the kernel passes over pages that share a folio
- * with such. Promises nothing; a simulated disk has its own times. */
-static inline void
+ * with such. 0 promises nothing; -1 and errno: the disk did not take something of the file, which an fsync of this descriptor would have
+ * told, and now will not: it counts as a failed one. */
+static inline int
 gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
 {
-  if (!fs)
-    sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_AFTER : 0));
+  GI_FS_CALL(fs, write_out(fs, fd, at, len, wait),
+             sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_AFTER : 0)));
 }
 
 static inline int
@@ -254,18 +256,10 @@ gi_fs_lseek(struct gi_fs *fs, int fd, off_t at, int whence)
   GI_FS_CALL(fs, lseek(fs, fd, at, whence), lseek(fd, at, whence));
 }
 
-ssize_t gi_fs_kernel_copy_to_disk(int in, int out, off_t at, size_t len);
-
 /* Copies up to len bytes from `at` of one open file to the same place of another, where the disk has them when this returns, and memory
  * does not, if the file system can do that (O_DIRECT); an fsync must follow all the same. Nothing is shared between the two files.
- * How much, which may be less than there is; 0 at the end of `in`; -1 and errno. */
-static inline ssize_t
-gi_fs_copy_to_disk(struct gi_fs *fs, int in, int out, off_t at, size_t len)
-{
-  off_t to = at;
-
-  GI_FS_CALL(fs, copy_range(fs, in, &at, out, &to, len), gi_fs_kernel_copy_to_disk(in, out, at, len));
-}
+ * How much, which may be less than there is; 0 at the end of `in`; -1 and errno, which may be gi_fs_write_out's. */
+ssize_t gi_fs_copy_to_disk(struct gi_fs *fs, int in, int out, off_t at, size_t len);
 
 static inline ssize_t
 gi_fs_copy_range(struct gi_fs *fs, int in, off_t *in_at, int out, off_t *out_at, size_t len)

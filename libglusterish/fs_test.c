@@ -318,12 +318,34 @@ copies_that_end_or_fail(void **state)
   close(in);
 }
 
+/* An fsync of the same descriptor would not tell of it any more. */
+static void
+a_write_out_tells_of_its_failure(void **state)
+{
+  int pipe_fds[2], fd;
+  char path[PATH_MAX];
+
+  (void)state;
+  path_of(path, "out");
+  fd = open(path, O_RDWR | O_CREAT, 0600);
+  assert_int_equal(gi_fs_pwrite(NULL, fd, "x", 1, 0), 1);
+  assert_int_equal(gi_fs_write_out(NULL, fd, 0, 1, true), 0);
+  close(fd);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(pipe(pipe_fds), 0);
+  assert_int_equal(gi_fs_write_out(NULL, pipe_fds[1], 0, 1, true), -1);
+  assert_int_equal(errno, ESPIPE);
+  close(pipe_fds[0]);
+  close(pipe_fds[1]);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(copies_to_the_disk),
       cmocka_unit_test(copies_that_end_or_fail),
+      cmocka_unit_test(a_write_out_tells_of_its_failure),
       cmocka_unit_test(leads_back),
       cmocka_unit_test(another_machine),
       cmocka_unit_test(another_directory_in_its_place),

@@ -39,6 +39,7 @@ success without quorum|28|--workload register --mishaps partition,brick-crash,cu
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
 take back marks without sync of the names|210|--workload names --mishaps power-loss,cut
+take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|1|--workload register --mishaps brick-crash,cut,partition
 END

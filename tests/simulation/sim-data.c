@@ -301,17 +301,21 @@ sim_data_flush(struct sim_inode *i)
   }
 }
 
-void
-sim_data_doom(struct sim_inode *i)
+bool
+sim_data_doom(struct sim_inode *i, uint64_t first, uint64_t last)
 {
   const struct sim_disk_config *cfg = &i->disk->cfg;
+  bool any = false;
 
   gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link) {
-    p->doomed = true;
+    if (p->index < first || p->index > last)
+      continue;
+    any = p->doomed = true;
     for (unsigned s = 0; cfg->lost && s < SIM_PAGE / SIM_SECTOR; s++)
       if (p->dirty & 1u << s)
         cfg->lost(cfg->arg, p->data + s * SIM_SECTOR);
   }
+  return any;
 }
 
 static void

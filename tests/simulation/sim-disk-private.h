@@ -73,6 +73,8 @@ struct sim_inode {
   unsigned npages, page_room;
   struct sim_page **page; /* by index */
   struct gi_list dirty;
+  uint32_t refusals;     /* times the disk refused a write-out … */
+  uint32_t refusal_told; /* … and the last that somebody was told of */
   char *text; /* symlinks */
 };
 
@@ -156,7 +158,8 @@ int64_t sim_data_seek(const struct sim_inode *i, uint64_t at, bool hole);
 void sim_data_set_size(struct sim_inode *i, uint64_t size);
 void sim_data_extend(struct sim_inode *i, uint64_t size); /* on request, not by a write */
 void sim_data_flush(struct sim_inode *i);
-void sim_data_doom(struct sim_inode *i);
+/* The disk does not take what is dirty of these pages; false: nothing is. */
+bool sim_data_doom(struct sim_inode *i, uint64_t first, uint64_t last);
 void sim_data_forget(struct sim_inode *i); /* memory forgets what is doomed */
 void sim_data_undo(struct sim_inode *i, struct sim_undo *u);
 /* After a power loss: what is dirty is kept, lost or torn; lost if it is younger than `seq`, the youngest record that survived. */

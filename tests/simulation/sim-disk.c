@@ -21,6 +21,7 @@ static const char *const fault_names[SIM_FAULTS] = {
   [SIM_FAULT_ATTR_SPACE] = "no-space-for-attribute",
   [SIM_FAULT_COLD] = "cold-read",
   [SIM_FAULT_SLOW] = "slow",
+  [SIM_FAULT_WRITE_OUT] = "write-out-error",
 };
 
 const char *

@@ -45,6 +45,7 @@ enum sim_fault {
   SIM_FAULT_ATTR_SPACE, /* ENOSPC from setxattr */
   SIM_FAULT_COLD,       /* a read that must not wait finds nothing in memory */
   SIM_FAULT_SLOW,       /* gi_fs_busy says yes: the caller hands over to a worker */
+  SIM_FAULT_WRITE_OUT,  /* the disk refuses a write-out: lost like with a failed fsync; who has the file open is told once each */
   SIM_FAULTS,
 };
 
@@ -55,7 +56,7 @@ struct sim_disk_config {
   uint64_t (*now)(void *arg);    /* virtual wall clock in ns: the times of files, and the age of the journal */
   /* Whoever wants to know what is written: each whole sector of 512 bytes, by its beginning; may be NULL. */
   void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
-  /* … and what an fsync that failed has lost; may be NULL. */
+  /* … and what an fsync or write-out that failed has lost; may be NULL. */
   void (*lost)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
   struct sim_disk *(*neighbour)(void *arg, unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
   unsigned machine;              /* the number of this one there */
@@ -94,7 +95,7 @@ uint64_t sim_disk_changes(const struct sim_disk *d); /* changing calls so far */
 
 const char *sim_fault_name(enum sim_fault fault);
 void sim_disk_set_fault(struct sim_disk *d, enum sim_fault fault, uint32_t per_million);
-void sim_disk_set_faults(struct sim_disk *d, uint32_t per_million); /* all that make calls fail */
+void sim_disk_set_faults(struct sim_disk *d, uint32_t per_million); /* all up to SIM_FAULT_ATTR_SPACE */
 uint64_t sim_disk_fault_count(const struct sim_disk *d, enum sim_fault fault);
 /* What power losses took: calls on names, attributes and sizes; pages that are as they were, or mixed. */
 struct sim_losses {

@@ -422,6 +422,38 @@ a_failed_fsync_is_not_made_good(void **state)
   teardown(&w);
 }
 
+/* As a kernel tells of a failed write-back: each open file once, and later ones only if nobody was told. */
+static void
+a_refused_write_out_is_told_once_to_each(void **state)
+{
+  struct world w;
+  char back[8];
+  int fd, other, third;
+
+  (void)state;
+  setup(&w, 5);
+  fd = make_file(&w, "f");
+  other = gi_fs_openat(w.fs, w.root, "f", O_RDWR, 0);
+  write_all(&w, fd, 'o', 8, 0);
+  sim_disk_sync(w.d);
+  sim_disk_set_fault(w.d, SIM_FAULT_WRITE_OUT, 1000000);
+  assert_int_equal(gi_fs_write_out(w.fs, fd, 0, 8, true), 0); /* there is nothing to refuse */
+  write_all(&w, fd, 'n', 8, 0);
+  assert_int_equal(gi_fs_write_out(w.fs, fd, 4096, 8, true), 0); /* nor there */
+  assert_int_equal(gi_fs_write_out(w.fs, fd, 0, 8, true), -1);
+  assert_int_equal(errno, EIO);
+  sim_disk_set_fault(w.d, SIM_FAULT_WRITE_OUT, 0);
+  third = gi_fs_openat(w.fs, w.root, "f", O_RDWR, 0);
+  assert_int_equal(gi_fs_fsync(w.fs, fd, false), 0);
+  assert_int_equal(gi_fs_fsync(w.fs, third, false), 0);
+  assert_int_equal(gi_fs_fsync(w.fs, other, false), -1);
+  assert_int_equal(gi_fs_fsync(w.fs, other, false), 0);
+  power_loss(&w);
+  assert_int_equal(content(&w, "f", back, 8), 8);
+  assert_int_equal(back[0], 'o');
+  teardown(&w);
+}
+
 static void
 an_unlinked_open_file_goes_with_its_descriptor(void **state)
 {
@@ -585,6 +617,7 @@ main(void)
     cmocka_unit_test(fdatasync_leaves_names_and_attributes),
     cmocka_unit_test(the_journal_commits_by_itself),
     cmocka_unit_test(a_failed_fsync_is_not_made_good),
+    cmocka_unit_test(a_refused_write_out_is_told_once_to_each),
     cmocka_unit_test(an_unlinked_open_file_goes_with_its_descriptor),
     cmocka_unit_test(a_stopped_disk_does_nothing),
     cmocka_unit_test(a_full_disk_says_so),

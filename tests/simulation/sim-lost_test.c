@@ -4,6 +4,7 @@
  * a page cache do: storage/posix does not believe it before a heal has looked
  * at what the disk has and synced what it made of that.
  */
+#include "libglusterish/mem.h"
 #include "tests/simulation/sim-lone.h"
 
 #include <string.h>
@@ -140,6 +141,55 @@ a_heal_that_fails_to_sync_must_look_again(void **state)
   free_file(t);
 }
 
+/* ---- what a heal has the disk begin with before it syncs ---- */
+
+#define BULK (100u << 10) /* more than a heal collects */
+
+static int
+put_bulk(struct file *t, int pid, int byte)
+{
+  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
+  char *data = gi_alloc(BULK);
+
+  memset(data, byte, BULK);
+  f->args.size = BULK;
+  gi_payload_add_copy(&f->payload, data, BULK);
+  gi_free(data);
+  return sim_lone_run(&t->b, f);
+}
+
+static int
+first_byte(struct file *t, int pid)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_READ, pid));
+  char byte = 0;
+
+  f->args.size = 1;
+  assert_int_equal(sim_lone_run(&t->b, f), 1);
+  gi_payload_read(&f->rsp.payload, 0, &byte, 1);
+  gi_fop_unref(f);
+  return byte;
+}
+
+static void
+a_refused_write_out_is_a_loss(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  assert_int_equal(put_bulk(t, APPLICATION, 'o'), BULK);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_WRITE_OUT, 1000000);
+  assert_int_equal(put_bulk(t, HEALER, 'n'), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_WRITE_OUT, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  assert_int_equal(first_byte(t, HEALER), 'o'); /* what the disk has */
+  assert_int_equal(put_bulk(t, HEALER, 'n'), BULK);
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
 /* ---- counters that must be on the disk when they are answered ---- */
 
 static int
@@ -206,6 +256,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
       cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+      cmocka_unit_test(a_refused_write_out_is_a_loss),
       cmocka_unit_test(durable_counters_survive),
       cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),
   };

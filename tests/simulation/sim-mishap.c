@@ -12,6 +12,8 @@
 #define KINDS_MAX 32
 #define DISK_FAULTS_PER_MILLION 3500
 #define RARE_FAULTS_PER_MILLION 20000 /* of calls there are few of: fsync, and writes long enough to be cut short */
+#define REFUSED_PER_MILLION 300000
+#define NAMED_WEIGHT 3
 
 /* ---- whom ---- */
 
@@ -185,6 +187,21 @@ disk_mend(struct sim_cluster *c, const struct sim_mishap_state *s)
   sim_disk_set_faults(c->machine[s->a].disk, 0);
 }
 
+static bool
+disk_refuses(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *s)
+{
+  struct sim_machine *m = any_machine(c, rng, &s->a);
+  m->scarred = true;
+  sim_disk_set_fault(m->disk, SIM_FAULT_WRITE_OUT, REFUSED_PER_MILLION);
+  return true;
+}
+
+static void
+disk_refuses_mend(struct sim_cluster *c, const struct sim_mishap_state *s)
+{
+  sim_disk_set_fault(c->machine[s->a].disk, SIM_FAULT_WRITE_OUT, 0);
+}
+
 /* ---- healers ---- */
 
 static bool
@@ -272,6 +289,7 @@ const struct sim_mishap sim_mishaps[] = {
     {"healer-freeze", "a self-heal daemon does not run for a while", 3, healer_freeze, healer_thaw},
     {"client-crash", "a client is killed, or its machine loses power", 4, client_crash, client_mend},
     {"client-freeze", "a client does not run for a while", 4, client_freeze, client_thaw},
+    {"disk-refuses", "a brick's disk refuses what is to be written out", 0, disk_refuses, disk_refuses_mend},
 };
 const unsigned sim_mishaps_count = GI_ARRAY_LEN(sim_mishaps);
 
@@ -304,15 +322,25 @@ ended(void *arg)
   sim_quorum_look(u->run->c);
 }
 
+static unsigned
+weight_of(const struct sim_mishaps_run *run, unsigned i)
+{
+  if (!run->plan.only)
+    return sim_mishaps[i].weight;
+  if (!(run->plan.only >> i & 1))
+    return 0;
+  return sim_mishaps[i].weight ? sim_mishaps[i].weight : NAMED_WEIGHT;
+}
+
 static const struct sim_mishap *
 draw(struct sim_mishaps_run *run)
 {
   unsigned total = 0;
   for (unsigned i = 0; i < sim_mishaps_count; i++)
-    total += run->plan.only && !(run->plan.only >> i & 1) ? 0 : sim_mishaps[i].weight;
+    total += weight_of(run, i);
   uint64_t at = sim_rng_below(&run->rng, total);
   for (unsigned i = 0;; i++) {
-    unsigned weight = run->plan.only && !(run->plan.only >> i & 1) ? 0 : sim_mishaps[i].weight;
+    unsigned weight = weight_of(run, i);
     if (at < weight)
       return &sim_mishaps[i];
     at -= weight;

@@ -15,7 +15,7 @@ struct sim_mishap_state { /* one that is under way */
 
 struct sim_mishap {
   const char *name, *summary;
-  unsigned weight; /* how often it is drawn among all */
+  unsigned weight; /* how often it is drawn among all; 0: only if it is named */
   /* Strikes, and writes down whom. False: not possible now. */
   bool (*strike)(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *s);
   void (*mend)(struct sim_cluster *c, const struct sim_mishap_state *s); /* NULL: nothing to mend */

@@ -161,6 +161,35 @@ sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t
   return (ssize_t)done;
 }
 
+/* Each open file is told once that the disk refused something, and who opens it later only if nobody was. 0 or errno. */
+static int
+refused(struct sim_file *f)
+{
+  if (f->refusals == f->inode->refusals)
+    return 0;
+  f->refusals = f->inode->refusal_told = f->inode->refusals;
+  return EIO;
+}
+
+/* What the disk takes has its own times. */
+int
+sim_view_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
+{
+  struct sim_view *v = sim_view_of(fs);
+  struct sim_file *f = data_file(v, fd, true);
+  int err;
+
+  (void)wait;
+  if (!f)
+    return -1;
+  if (at < 0 || len <= 0)
+    return sim_fail(EINVAL);
+  if (sim_draw(v->disk, SIM_FAULT_WRITE_OUT))
+    f->inode->refusals += sim_data_doom(f->inode, (uint64_t)at / SIM_PAGE, (uint64_t)(at + len - 1) / SIM_PAGE);
+  err = refused(f);
+  return err ? sim_fail(err) : 0;
+}
+
 int
 sim_view_forget(struct gi_fs *fs, int fd)
 {
@@ -187,13 +216,14 @@ sim_view_fsync(struct gi_fs *fs, int fd, bool datasync)
   if (err && err != EROFS)
     return sim_fail(err);
   if (sim_draw(v->disk, SIM_FAULT_FSYNC)) {
-    sim_data_doom(f->inode);
+    sim_data_doom(f->inode, 0, UINT64_MAX);
     return sim_fail(EIO);
   }
   sync_data(f->inode);
   if (!datasync && f->inode->seq > v->disk->committed)
     sim_commit(v->disk);
-  return 0;
+  err = refused(f);
+  return err ? sim_fail(err) : 0;
 }
 
 int

@@ -31,7 +31,7 @@ sim_view_open(struct sim_view *v, struct sim_inode *i, int flags)
     v->file = gi_realloc(v->file, v->nfiles * sizeof(struct sim_file));
     memset(v->file + n, 0, (v->nfiles - n) * sizeof(struct sim_file));
   }
-  v->file[n] = (struct sim_file){.inode = sim_inode_ref(i), .flags = flags};
+  v->file[n] = (struct sim_file){.inode = sim_inode_ref(i), .flags = flags, .refusals = i->refusal_told};
   return SIM_FD_BASE + (int)n;
 }
 
@@ -324,6 +324,7 @@ const struct gi_fs_ops sim_view_ops = {
   .preadv = sim_view_preadv,
   .pwritev = sim_view_pwritev,
   .fsync = sim_view_fsync,
+  .write_out = sim_view_write_out,
   .forget = sim_view_forget,
   .syncfs = sim_view_syncfs,
   .ftruncate = sim_view_ftruncate,

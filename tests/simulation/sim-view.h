@@ -16,6 +16,7 @@ struct sim_file {
   struct sim_inode *inode; /* NULL: free */
   int flags;               /* of open */
   uint64_t pos;            /* directories: the last cookie given */
+  uint32_t refusals;       /* of sim_inode.refusals, those it was told of */
 };
 
 struct sim_view {
@@ -72,6 +73,7 @@ int sim_view_removexattr(struct gi_fs *fs, int at, const char *path, const char 
 ssize_t sim_view_preadv(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
 ssize_t sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
 int sim_view_fsync(struct gi_fs *fs, int fd, bool datasync);
+int sim_view_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait);
 int sim_view_forget(struct gi_fs *fs, int fd);
 int sim_view_syncfs(struct gi_fs *fs, int fd);
 int sim_view_ftruncate(struct gi_fs *fs, int fd, off_t size);

@@ -6,6 +6,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/rare.h"
+
 #include <sys/uio.h>
 
 #define INLINE_WRITE_MAX (1u << 20)
@@ -44,11 +46,21 @@ posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_piece
   *c = (struct posix_pieces){0};
 }
 
-void
+/* The kernel tells the descriptor of a failure now and not again: the sync at the end would succeed. */
+int
 posix_write_out(struct posix_op *op, bool wait)
 {
-  if (op->write_out.bytes)
-    gi_fs_write_out(op->p->fs, op->fd, (off_t)op->write_out.start, (off_t)(op->write_out.end - op->write_out.start), wait);
+  const struct posix_pieces *w = &op->write_out;
+  int err;
+
+  if (w->bytes == 0 || gi_fs_write_out(op->p->fs, op->fd, (off_t)w->start, (off_t)(w->end - w->start), wait) == 0)
+    return 0;
+  err = errno;
+  if (GI_BROKEN("take the word of a write-out"))
+    return 0;
+  GI_MARK("posix: the disk refused what a heal wrote before its fsync");
+  op->unsynced = true;
+  return err;
 }
 
 /* ---- OPEN ---- */
@@ -360,8 +372,8 @@ posix_run_write(struct posix_op *op)
   op->done += n > 0 ? (uint64_t)n : 0;
   if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
     return posix_err(op, errno);
-  posix_write_out(op, false);
-  return write_end(op);
+  err = posix_write_out(op, false);
+  return err ? posix_err(op, err) : write_end(op);
 }
 
 bool

@@ -111,6 +111,18 @@ posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
   }
 }
 
+void
+posix_lost_note(struct posix_op *op)
+{
+  struct gi_inode *inode;
+
+  if (!op->unsynced)
+    return;
+  inode = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+  posix_inode_of(op->p, inode)->losses++;
+  gi_inode_unref(&inode);
+}
+
 /* ---- sharing on one inode ---- */
 
 static void

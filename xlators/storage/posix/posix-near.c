@@ -155,6 +155,7 @@ copy_bulk(struct posix_op *op, int source, struct gi_near_piece *piece)
 
   do {
     n = gi_fs_copy_to_disk(op->p->fs, source, op->fd, (off_t)piece->offset, piece->len < RANGE ? (size_t)piece->len : RANGE);
+    op->unsynced = n < 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT); /* or the source's disk could not be read */
     if (n <= 0)
       return n < 0 ? errno : 0;
     copied(op, piece, (size_t)n);
@@ -221,10 +222,11 @@ run(struct posix_op *op)
     return posix_err(op, -source);
   err = copy_from(op, source);
   gi_fs_close(op->p->fs, source);
+  if (!err)
+    err = posix_write_out(op, true); /* so no more than one request's pieces stand before an application's sync */
   if (err)
     return posix_err(op, err);
   GI_MARK("posix: copied from a brick on the same machine");
-  posix_write_out(op, true); /* so no more than one request's pieces stand before an application's sync */
   return posix_ok(op, (int64_t)op->done);
 }
 

@@ -359,6 +359,7 @@ op_finish(struct posix_op *op)
   }
   if (op->dropped)
     posix_inode_of(op->p, fop->fd->inode)->read_back = op->losses;
+  posix_lost_note(op);
   if (op->kind->finish)
     op->kind->finish(op);
   if (fop->rsp.ret < 0)

@@ -243,7 +243,6 @@ posix_finish_xattrop(struct posix_op *op)
 
   if (inode) {
     posix_inode_of(op->p, inode)->counted++;
-    posix_inode_of(op->p, inode)->losses += op->unsynced;
     posix_md_wrote(op, posix_inode_of(op->p, inode));
   }
   gi_inode_unref(&inode);

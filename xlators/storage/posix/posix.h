@@ -164,7 +164,7 @@ struct posix_op { /* fop_bytes */
   bool from_disk;  /* a heal wants to know what the disk has, not what memory has */
   bool dropped;    /* … and memory was dropped */
   uint16_t losses; /* posix_inode.losses when a heal's operation, or a question for attributes, began */
-  bool unsynced;   /* an XATTROP that was to be durable: the sync failed */
+  bool unsynced;   /* the disk refused what was to be brought there: counts as a failed sync */
   bool flush;      /* XATTROP: `times` are to be on the disk first */
   bool wrote;      /* run wrote `times` to the object */
   bool existed;    /* CREATE opened what was there */
@@ -431,9 +431,10 @@ void posix_stamp_copy_range(struct posix_op *op);
 void posix_stamp_setxattr(struct posix_op *op);
 void posix_stamp_read(struct posix_op *op);
 bool posix_uring_read(struct posix_op *op, struct posix_uring *u);
-/* Of a heal: has the disk begin with what is written, in time; run does it, and with `wait` is back when that is on the disk. */
+/* Of a heal: has the disk begin with what is written, in time; run does it, and with `wait` is back when that is on the disk. 0 or an
+ * errno: the disk refused something. */
 void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_pieces *written);
-void posix_write_out(struct posix_op *op, bool wait);
+int posix_write_out(struct posix_op *op, bool wait);
 void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
 enum posix_run posix_read_done(struct posix_op *op);
@@ -459,6 +460,7 @@ bool posix_lost(const struct posix_op *op); /* an fsync must fail */
 void posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi); /* of a heal's operation on an fd */
 void posix_lost_drop(struct posix_op *op);                                  /* on a worker: op->fd is open */
 void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* an fsync ended */
+void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsynced counts */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
 void posix_batch_timer(void *arg);
