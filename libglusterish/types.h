@@ -128,6 +128,8 @@ struct gi_flock {
 
 enum { GI_LK_READ = 0, GI_LK_WRITE = 1, GI_LK_UNLOCK = 2 };
 enum { GI_LKCMD_GET = 0, GI_LKCMD_SET = 1, GI_LKCMD_SETW = 2 };       /* lk, (f)inodelk `cmd` */
+/* LK, between our own translators and never on the wire: this lock was granted elsewhere, take it when the brick can. */
+#define GI_LKCMD_REMEMBER 0x100
 enum { GI_ENTRYLK_LOCK = 0, GI_ENTRYLK_UNLOCK = 1, GI_ENTRYLK_NB = 2 }; /* (f)entrylk `cmd` */
 
 /* XATTROP `flags` (wire.md 3.11). */

@@ -51,6 +51,7 @@ enum gi_event {
   GI_EVENT_MEASURE,     /* down: have a GI_EVENT_LATENCY come soon */
   GI_EVENT_RETRY,       /* to a translator without children, never forwarded: what could not be reached may be there now */
   GI_EVENT_DRAIN,       /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
+  GI_EVENT_LOCKS,       /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
 };
 
 struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
@@ -70,6 +71,19 @@ struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
   struct gi_flock flock;
   struct gi_dict *xdata;
   void *client; /* on a brick: whom to tell */
+};
+
+enum gi_locks_state {
+  GI_LOCKS_HELD, /* all that were taken; what each descriptor begins with */
+  GI_LOCKS_AWAY, /* the connection went, and the brick drops them; perhaps they can be taken again */
+  GI_LOCKS_LOST, /* not all could be: another client has one */
+};
+
+struct gi_lock_news {
+  struct gi_fd *fd;
+  enum gi_locks_state state;
+  bool unbroken; /* HELD: nobody else can have had them meanwhile */
+  bool judged;   /* set by who decides what follows; else the descriptor is bad on the brick when they are lost */
 };
 
 /* A question or order of the management daemon to one translator (brick-op program, mgmt-protocol.md 5). */

@@ -36,6 +36,12 @@ rep_submit(struct gi_xlator *x, struct gi_fop *fop)
     hold(rep, fop);
     return GI_HELD;
   }
+  if (__builtin_expect(rep->locks_doubted, 0) && !rep_fop(rep, fop)->inside) {
+    int err = rep_held_errno(rep, fop);
+
+    if (err)
+      return gi_fop_fail(fop, err);
+  }
   return rep_handlers[fop->kind] ? rep_handlers[fop->kind](x, fop) : GI_PASS;
 }
 
@@ -120,6 +126,9 @@ rep_fd_translate(const struct rep *rep, struct rep_fd *rf)
 
     rf->opened = translate(rf->opened, map);
     rf->refused = translate(rf->refused, map);
+    rf->away = (uint16_t)translate(rf->away, map);
+    rf->lost = (uint16_t)translate(rf->lost, map);
+    rf->safe = (uint16_t)translate(rf->safe, map);
     if (rf->reader > 0)
       rf->reader = map[rf->reader - 1] >= 0 ? (int8_t)(map[rf->reader - 1] + 1) : REP_READER_GONE;
   }

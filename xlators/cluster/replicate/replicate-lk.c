@@ -61,7 +61,7 @@ static void
 give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_fop *fop, int err))
 {
   struct rep_fop *rf = rep_fop(rep, fop);
-  uint32_t granted = rf->granted & rep->connected;
+  uint32_t granted = rf->granted; /* also who is away by now: it would take the lock again */
 
   rf->granted = 0;
   rf->err = err;
@@ -122,14 +122,38 @@ serial_reply(struct rep_fan *fan)
 }
 
 static void
+granted(struct rep_fan *fan)
+{
+  rep_answer(fan->rep, fan->arg, 0, 0);
+}
+
+/* Who could not be asked for a POSIX lock that was granted takes it later. */
+static void
+remember(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, granted, fop);
+  fan->each = drop_reply;
+  rep_foreach(i, fop->kind == GI_FOP_LK ? rep->all & ~rep_fop(rep, fop)->granted : 0) {
+    struct gi_fop *child = gi_fop_child(fop);
+
+    child->args.cmd = GI_LKCMD_REMEMBER;
+    rep_fan_send(fan, child, i, 0);
+  }
+  rep_fan_finish(fan);
+}
+
+static void
 serial_end(struct rep *rep, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
   if (rep_quorum(rep, rf->granted)) {
-    fop->rsp.ret = 0;
-    fop->rsp.err = 0;
-    gi_fop_answer(fop, rep->x);
+    if (is_posix_get(fop))
+      rep_answer(rep, fop, 0, 0);
+    else
+      remember(rep, fop);
   } else {
     give_back(rep, fop, rf->err ? rf->err : ENOTCONN, fail_lock);
   }
@@ -195,7 +219,7 @@ to_all(struct rep *rep, struct gi_fop *fop)
   struct rep_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, any_done, fop);
-  rep_fan_copy(fan, fop, rep->connected); /* also where it was taken before halo left the child out */
+  rep_fan_copy(fan, fop, rep->all); /* also who was left out since, or is away and would take the lock again */
 }
 
 enum gi_verdict
@@ -205,14 +229,14 @@ rep_on_lk(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_inode *inode = rep_fop_inode(fop);
   int64_t mode;
 
-  if (!rep_ready(rep))
-    return gi_fop_fail(fop, ENOTCONN);
-  if ((gi_dict_get_int(fop->xdata, "lkmode", &mode) || gi_dict_get_int(fop->xdata, "glusterfs.lk.lkmode", &mode)) && mode == 1)
-    return gi_fop_fail(fop, ENOTSUP); /* mandatory locks would have to survive a reconnect, which is not offered */
   if (is_unlock(fop)) {
     to_all(rep, fop);
     return GI_HELD;
   }
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  if ((gi_dict_get_int(fop->xdata, "lkmode", &mode) || gi_dict_get_int(fop->xdata, "glusterfs.lk.lkmode", &mode)) && mode == 1)
+    return gi_fop_fail(fop, ENOTSUP); /* mandatory locks would have to survive a reconnect, which is not offered */
   if (inode && !is_posix_get(fop))
     rep_inode(rep, inode)->locks_taken = true;
   serial_next(rep, fop, 0);

@@ -252,17 +252,22 @@ everywhere_done(struct rep_fan *fan)
   rep_answer(rep, fop, -1, err ? err : ENOTCONN);
 }
 
+static enum gi_verdict
+everywhere(struct rep *rep, struct gi_fop *fop, uint32_t mask)
+{
+  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, everywhere_done, fop);
+  rep_fan_copy(fan, fop, mask);
+  return GI_HELD;
+}
+
 enum gi_verdict
 rep_on_everywhere(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
 
-  if (!rep_ready(rep))
-    return gi_fop_fail(fop, ENOTCONN);
-  rep_fan_start(fan, rep, everywhere_done, fop);
-  rep_fan_copy(fan, fop, rep->up);
-  return GI_HELD;
+  return rep_ready(rep) ? everywhere(rep, fop, rep->up) : gi_fop_fail(fop, ENOTCONN);
 }
 
 enum gi_verdict
@@ -281,7 +286,8 @@ rep_on_unsupported(struct gi_xlator *x, struct gi_fop *fop)
 
 /* A brick does nothing at a flush but drop the posix locks of the caller. If none was ever asked for on this inode through this
  * mount there is nothing to drop, and closing a file costs no round trip. The delayed post-op of the fd is sent now so that no
- * other client finds the file locked; the caller need not wait for it, as its writes are stored and marked dirty already. */
+ * other client finds the file locked; the caller need not wait for it, as its writes are stored and marked dirty already. A child
+ * that is away must not take the locks again when it is back, so it is told as well. */
 enum gi_verdict
 rep_on_flush(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -294,5 +300,5 @@ rep_on_flush(struct gi_xlator *x, struct gi_fop *fop)
     rep_session_close(t);
   if (ri && !ri->locks_taken)
     return gi_fop_ok(fop, 0);
-  return rep_on_everywhere(x, fop);
+  return everywhere(rep, fop, rep->all);
 }

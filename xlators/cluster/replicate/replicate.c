@@ -369,6 +369,10 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     GI_ASSERT(child >= 0);
     invalidated(rep, data, 1u << child);
     break;
+  case GI_EVENT_LOCKS:
+    GI_ASSERT(child >= 0);
+    rep_held_news(rep, (unsigned)child, data);
+    break;
   case GI_EVENT_CONTENTION:
     rep_session_contended(rep, data);
     gi_notify_up(x, event, data);

@@ -86,6 +86,7 @@ struct rep {
   uint32_t healthy;         /* children whose last answer said that their heal index is empty */
   unsigned reads[REP_MAX];  /* outstanding reads per child */
   int local;                /* child on this host, -1 = none known */
+  bool locks_doubted;       /* some fd was ever in doubt about its locks */
   bool discovered;          /* the search for it was started */
   struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
@@ -143,6 +144,10 @@ struct rep_fd {
   uint32_t opened;  /* children where it is open */
   uint32_t refused; /* children that refused a late open… */
   uint64_t retry_ns; /* …and are asked again after this time */
+  /* POSIX locks taken through it (replicate-held.c). */
+  uint16_t away, lost; /* children that dropped them with a connection; that do not have all of them */
+  uint16_t safe;       /* in doubt: children where nobody else can have had them */
+  bool doubt, dead;    /* too few have them to tell that nobody else does; somebody else may have had them */
   int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
 };
 
@@ -295,6 +300,10 @@ void rep_children_finish(struct rep *rep);
 int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
                   struct gi_error *err);
 void rep_keys_finish(struct rep *rep);
+
+/* ---- replicate-held.c ---- */
+void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
+int rep_held_errno(const struct rep *rep, const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
 
 /* ---- replicate-halo.c ---- */
 uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */

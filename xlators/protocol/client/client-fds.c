@@ -74,6 +74,7 @@ cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
   struct client *c = x->private;
   struct cl_fd *f = bytes;
+  cl_locks_released(c, fd);
   if (f->state == CL_FD_NONE)
     return;
   gi_list_del(&f->link);
@@ -86,6 +87,10 @@ void
 cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle)
 {
   struct cl_fd *f = gi_fd_private(fd, c->x);
+  if (f->state == CL_FD_OPEN && f->handle != handle && f->nlocks) {
+    cl_send_release(c, fd, handle); /* opened twice: the locks are those of the older one */
+    return;
+  }
   if (f->state == CL_FD_NONE)
     gi_list_add_tail(&c->fds, &f->link);
   else if (f->state == CL_FD_OPEN && f->handle != handle)
@@ -93,6 +98,7 @@ cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle)
   f->fd = fd;
   f->handle = handle;
   f->state = CL_FD_OPEN;
+  cl_locks_take(c, fd);
 }
 
 void
@@ -101,6 +107,7 @@ cl_fds_lost(struct client *c)
   gi_list_foreach(f, &c->fds, struct cl_fd, link)
     if (f->state == CL_FD_OPEN)
       f->state = CL_FD_LOST;
+  cl_locks_away(c);
 }
 
 void
@@ -118,10 +125,12 @@ struct cl_reopen {
   uint32_t generation;
 };
 
-static void
+void
 cl_fd_bad(struct client *c, struct cl_fd *f, const char *why)
 {
   char gfid[GI_UUID_TEXT];
+  if (f->state == CL_FD_OPEN)
+    cl_send_release(c, f->fd, f->handle);
   f->state = CL_FD_BAD;
   c->metrics.bad_fds++;
   GI_MARK("client: an fd cannot be opened again");
@@ -150,7 +159,15 @@ cl_reopen_result(struct client *c, struct gi_fd *fd, struct gi_rpc_reply *reply)
     f->state = CL_FD_OPEN;
     c->metrics.reopened_fds++;
     GI_MARK("client: an fd opened again after a reconnect");
+    cl_locks_take(c, fd);
   }
+}
+
+void
+cl_reopen_step(struct client *c)
+{
+  if (--c->reopening == 0)
+    cl_reopened(c);
 }
 
 static void
@@ -167,8 +184,8 @@ cl_reopen_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg
   }
   gi_fd_unref(&r->fd);
   gi_free(r);
-  if (current && --c->reopening == 0)
-    cl_reopened(c);
+  if (current)
+    cl_reopen_step(c);
 }
 
 static void
@@ -201,11 +218,10 @@ cl_fds_reopen(struct client *c)
       continue;
     if (!f->fd->inode)
       cl_fd_bad(c, f, "its gfid is unknown");
-    else if (f->locked && cl_opts(c)->strict_locks)
+    else if (f->nlocks && cl_opts(c)->strict_locks)
       cl_fd_bad(c, f, "its locks were lost with the connection (strict-locks)");
     else
       cl_send_reopen(c, f->fd);
-    f->locked = false;
   }
   if (c->reopening == 0)
     cl_reopened(c);

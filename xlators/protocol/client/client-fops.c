@@ -125,22 +125,6 @@ cl_errno_of_accept(uint32_t accept)
   }
 }
 
-static void
-cl_note_locks(struct client *c, struct gi_fop *fop)
-{
-  if (!fop->fd || fop->fd->anonymous)
-    return;
-  struct cl_fd *f = gi_fd_private(fop->fd, c->x);
-  if (fop->kind == GI_FOP_FLUSH)
-    f->locked = false;
-  else if (fop->kind != GI_FOP_LK || fop->args.cmd == GI_LKCMD_GET)
-    return;
-  else if (fop->args.type != GI_LK_UNLOCK)
-    f->locked = true;
-  else if (fop->args.flock.start == 0 && fop->args.flock.len == 0)
-    f->locked = false;
-}
-
 /* What a successful reply changes in our own books. False: the reply contradicts itself. */
 static bool
 cl_take_reply(struct client *c, struct gi_fop *fop, int64_t handle, const struct gi_rpc_reply *reply, size_t offset)
@@ -161,7 +145,7 @@ cl_take_reply(struct client *c, struct gi_fop *fop, int64_t handle, const struct
       return false;
     gi_payload_slice(record, at, len, &fop->rsp.payload);
   } else {
-    cl_note_locks(c, fop);
+    cl_locks_answered(c, fop);
   }
   return true;
 }
@@ -225,7 +209,7 @@ cl_ordering_gfid(const struct gi_fop *fop)
 }
 
 /* The credentials on the wire: without an owner the pid stands in, and groups only go if the volume wants them. */
-static struct gi_caller
+struct gi_caller
 cl_credentials(const struct client *c, const struct gi_fop *fop)
 {
   struct gi_caller who = fop->caller;
@@ -270,6 +254,9 @@ enum gi_verdict
 cl_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct client *c = x->private;
+  if (fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_REMEMBER)
+    return cl_locks_remember(c, fop);
+  cl_locks_submitted(c, fop);
   if (!c->usable)
     return gi_fop_fail(fop, ENOTCONN);
   if (GI_KIND(fop->kind) & CL_NEVER_SENT)

@@ -41,7 +41,7 @@ const struct gi_option cl_option_table[] = {
     .text = "Send the caller's supplementary groups with each request. Off when the bricks look groups up themselves." },
   { .name = "strict-locks", .key = "client.strict-locks", .type = GI_OPT_BOOL, OPT(strict_locks), .def = "off", .live = true,
     .side = GI_SIDE_CLIENT, .level = 3, .op_version = 80000,
-    .text = "After a reconnect fail the descriptors that held posix locks instead of going on without the locks." },
+    .text = "After a reconnect fail the descriptors that held posix locks instead of taking the locks again." },
   { .name = "filter-O_DIRECT", .key = "network.remote-dio", .type = GI_OPT_BOOL, OPT(filter_o_direct), .def = "disable",
     .live = true, .side = GI_SIDE_CLIENT, .level = 2, .op_version = 2,
     .text = "Strip O_DIRECT before sending opens, reads and writes to bricks." },
@@ -112,6 +112,8 @@ static const struct gi_metric cl_metric_table[] = {
   M(reopened_fds, "", "descriptors opened again after a reconnect"),
   M(bad_fds, "", "descriptors that could not be opened again"),
   M(late_grants_undone, "", "locks granted after nobody waited for them any more"),
+  M(retaken_locks, "", "posix locks taken again after a reconnect"),
+  M(lost_locks, "", "posix locks that another client had got by then"),
   M(recv_calls, "", "receive system calls of the process"),
   M(send_calls, "", "send system calls of the process"),
   M(messages, "", "records received by the process"),
@@ -252,6 +254,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   struct client *c = gi_new(struct client);
   c->x = x;
   gi_list_init(&c->fds);
+  cl_locks_init(c);
   x->private = c;
   x->metrics = &c->metrics;
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
@@ -263,6 +266,7 @@ cl_finish(struct gi_xlator *x)
 {
   struct client *c = x->private;
   cl_stop(c);
+  gi_timer_finish(&c->retake);
   x->private = x->metrics = NULL;
   gi_free(c);
 }
@@ -357,6 +361,7 @@ GI_XLATOR_EXPORT = {
   .options_bytes = sizeof(struct cl_options),
   .metrics = cl_metric_table,
   .fop_bytes = sizeof(struct cl_fop),
+  .inode_bytes = sizeof(struct cl_inode),
   .fd_bytes = sizeof(struct cl_fd),
   .submit = cl_submit,
   .init = cl_init,

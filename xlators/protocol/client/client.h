@@ -2,8 +2,8 @@
  *
  * protocol/client: what its files share. client.c has the table and the life
  * of the translator, client-handshake.c the way to a usable connection,
- * client-fops.c the operations, client-fds.c the handles, client-events.c what
- * a brick tells by itself.
+ * client-fops.c the operations, client-fds.c the handles, client-locks.c the
+ * POSIX locks, client-events.c what a brick tells by itself.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -15,6 +15,7 @@
 
 #define CL_CONNECTIONS_MAX 16
 #define CL_OPEN_FLAGS 0xfffffu /* the bits that exist on the wire (wire.md 3.8) */
+#define CL_RETAKE_S 1 /* a lock that somebody else has got is asked for again */
 #define CL_PING_OWN_S 5 /* a brick of ours answers pings on its reactor, so silence means trouble soon */
 
 struct cl_options {
@@ -50,7 +51,14 @@ struct cl_fd { /* our bytes in a gi_fd */
   struct gi_fd *fd;
   int64_t handle;
   enum cl_fd_state state;
-  bool locked; /* posix locks were granted through it */
+  uint32_t nlocks, nmissing; /* posix locks taken through it; those of them that are not held on this brick */
+  uint32_t taking;           /* of them: asked for, not answered */
+  bool refused;              /* what is missing is not just away with the connection */
+  enum gi_locks_state told;  /* to the layer above */
+};
+
+struct cl_inode { /* our bytes in a gi_inode */
+  struct gi_list locks; /* client-locks.c; not initialised before the first */
 };
 
 struct client;
@@ -79,7 +87,7 @@ enum cl_state {
 };
 
 struct cl_metrics {
-  uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone;
+  uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone, retaken_locks, lost_locks;
   /* of the whole process */
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
 };
@@ -98,13 +106,14 @@ struct client {
   uint32_t generation; /* of the connections: replies of an older one mean nothing */
   int port;            /* of the brick, this generation */
   unsigned joining;    /* SETVOLUMEs outstanding in CL_JOIN */
-  unsigned reopening;  /* re-opens outstanding in CL_REOPEN */
+  unsigned reopening;  /* re-opens and locks outstanding in CL_REOPEN */
   bool peer_is_ours;
   char peer_version[64];
   char capabilities[256];
   char volume_id[GI_UUID_TEXT];
   char identity[1024];
   struct gi_list fds; /* struct cl_fd */
+  struct gi_timer retake;
   struct cl_metrics metrics;
 };
 
@@ -127,6 +136,7 @@ void cl_shut(struct client *c);                    /* to CL_IDLE; outstanding ca
 extern const struct gi_rpc_client_ops cl_mgmt_ops, cl_conn_ops;
 
 /* client-fops.c */
+struct gi_caller cl_credentials(const struct client *c, const struct gi_fop *fop); /* as they are on the wire */
 gi_fop_fn cl_submit;
 void cl_cancel(struct client *c, struct gi_fop *fop);
 
@@ -137,9 +147,20 @@ void cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle);
 void cl_fds_lost(struct client *c);
 void cl_fds_spoil(struct client *c); /* for good: the files they stand for are elsewhere */
 void cl_fds_reopen(struct client *c); /* ends in cl_reopened, perhaps before it returns */
+void cl_reopen_step(struct client *c); /* one of client.reopening is done */
 void cl_reopened(struct client *c);   /* client-handshake.c */
+void cl_fd_bad(struct client *c, struct cl_fd *f, const char *why);
 void cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 struct cl_conn *cl_conn_of(struct client *c, const struct gi_gfid *gfid);
+
+/* client-locks.c */
+void cl_locks_init(struct client *c);
+void cl_locks_submitted(struct client *c, const struct gi_fop *fop); /* LK and FLUSH: asked for, sent or not */
+void cl_locks_answered(struct client *c, const struct gi_fop *fop);  /* the same, when they have succeeded */
+enum gi_verdict cl_locks_remember(struct client *c, struct gi_fop *fop); /* GI_LKCMD_REMEMBER */
+void cl_locks_released(struct client *c, struct gi_fd *fd);
+void cl_locks_away(struct client *c);                   /* the connection went */
+void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that are missing, if it is open */
 
 /* client-events.c */
 void cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in);

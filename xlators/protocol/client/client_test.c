@@ -366,6 +366,153 @@ test_strict_locks(void **state)
   bench_free(b);
 }
 
+/* ---- locks that outlive a connection ---- */
+
+static struct gi_fop *
+posix_lock(struct bench *b, struct gi_fd *fd, uint32_t type, uint64_t start, uint64_t len)
+{
+  struct gi_fop *f = request(b, GI_FOP_LK, fd);
+  f->args.type = type;
+  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  return f;
+}
+
+static void
+locked(struct bench *b, struct gi_fd *fd, uint32_t type, uint64_t start, uint64_t len)
+{
+  struct gi_fop *f = posix_lock(b, fd, type, start, len);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+}
+
+struct ranges {
+  char text[256];
+};
+
+static void
+note_range(struct gi_fop *fop, void *arg)
+{
+  struct ranges *r = arg;
+  size_t len = strlen(r->text);
+  assert_int_equal(fop->args.cmd, GI_LKCMD_SET);
+  assert_int_equal(fop->caller.owner.data[0], 0xab);
+  assert_false(fop->fd->anonymous);
+  snprintf(r->text + len, sizeof(r->text) - len, "%c%llu+%llu ", "rwu"[fop->args.type], (unsigned long long)fop->args.flock.start,
+           (unsigned long long)fop->args.flock.len);
+}
+
+static void
+restart_noting(struct bench *b, struct ranges *r)
+{
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_start_server(b, NULL);
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = r });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+}
+
+static void
+test_locks_are_taken_again(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_WRITE, 0, 10);
+  locked(b, fd, GI_LK_WRITE, 10, 10);
+  locked(b, fd, GI_LK_UNLOCK, 5, 2);
+  locked(b, fd, GI_LK_READ, 100, 0);
+  restart_noting(b, &r);
+  assert_string_equal(r.text, "w7+13 w0+5 r100+0 ");
+  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 2); /* away, held */
+  bench_free(b);
+}
+
+static void
+test_locks_given_up_while_away(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR), *other = opened(b, 8, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_WRITE, 0, 10);
+  locked(b, other, GI_LK_WRITE, 0, 10);
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_UNLOCK, 0, 4);
+  bench_send(b, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  bench_send(b, request(b, GI_FOP_FLUSH, other));
+  bench_start_server(b, NULL);
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  assert_string_equal(r.text, "w4+6 ");
+  bench_free(b);
+}
+
+/* The brick is being asked for it already. */
+static void
+test_lock_given_up_while_it_is_taken(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_WRITE, 0, 10);
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_start_server(b, NULL);
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  for (int i = 0; i < 2000 && !fake_held(b->server, 0); i++)
+    bench_turn(b, 1);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
+  bench_send(b, posix_lock(b, fd, GI_LK_UNLOCK, 0, 4));
+  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  assert_string_equal(r.text, "u0+10 w4+6 ");
+  bench_free(b);
+}
+
+static void
+test_lock_that_another_has_got(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR), *other = opened(b, 9, O_RDWR);
+  locked(b, fd, GI_LK_WRITE, 0, 10);
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_start_server(b, NULL);
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EAGAIN });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  struct gi_fop *f = request(b, GI_FOP_FSTAT, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EBADFD); /* nobody above makes up for it */
+  f = request(b, GI_FOP_FSTAT, other);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  bench_free(b);
+}
+
+/* Granted by others while this brick was away. */
+static void
+test_lock_to_be_remembered(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = fake_fd(b->client, 9);
+  struct ranges r = { "" };
+  bench_stop_server(b);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 0, 10);
+  f->args.cmd = GI_LKCMD_REMEMBER;
+  bench_send(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 1);
+  bench_start_server(b, NULL);
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  assert_string_equal(r.text, "w0+10 ");
+  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 2);
+  bench_free(b);
+}
+
 /* ---- locks that are given up ---- */
 
 static void
@@ -578,6 +725,11 @@ main(void)
     cmocka_unit_test(test_news_hurries),
     cmocka_unit_test(test_failed_reopen_is_bad),
     cmocka_unit_test(test_strict_locks),
+    cmocka_unit_test(test_locks_are_taken_again),
+    cmocka_unit_test(test_locks_given_up_while_away),
+    cmocka_unit_test(test_lock_given_up_while_it_is_taken),
+    cmocka_unit_test(test_lock_that_another_has_got),
+    cmocka_unit_test(test_lock_to_be_remembered),
     cmocka_unit_test(test_cancelled_lock),
     cmocka_unit_test(test_cancelled_lock_that_was_refused),
     cmocka_unit_test(test_callbacks),
