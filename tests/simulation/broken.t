@@ -14,10 +14,12 @@ table() {
   cat <<'END'
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|50|--workload register --mishaps disk-faults,brick-crash,partition
+believe in locks that a majority dropped|10|--workload locks --mishaps cut
 bring back what good copies lack|14|--workload names --mishaps cut
 bring data to the disk before its counters|282|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
+do not take locks again after a reconnect|1|--workload locks --mishaps cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1

@@ -224,6 +224,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   log_world = NULL;
   sim_model_free(&c->model);
   sim_namespace_free(&c->names);
+  sim_claims_free(&c->claims);
   sim_cluster_free(&c);
   sim_net_free(w);
   sim_world_free(&w);

@@ -70,6 +70,7 @@ struct sim_cluster {
   struct sim_cluster_config config;
   struct sim_model *model; /* what the workload did; NULL: nobody wants to know */
   struct sim_namespace *names; /* the same of names */
+  struct sim_claims *claims;   /* the same of locks; NULL: none was taken */
   unsigned replaced; /* the brick that the administrator announces as new */
   bool announced;
   struct sim_machine machine[SIM_BRICKS];

@@ -315,6 +315,16 @@ sim_op_flush(struct sim_client *c, struct gi_fd *fd)
 }
 
 int
+sim_op_lock(struct sim_client *c, struct gi_fd *fd, uint32_t type)
+{
+  struct gi_fop *fop = op_new(c, GI_FOP_LK);
+  gi_fop_set_fd(fop, fd);
+  fop->args.cmd = GI_LKCMD_SET;
+  fop->args.type = fop->args.flock.type = type;
+  return op_end(c, fop);
+}
+
+int
 sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size)
 {
   return on_fd(c, fd, GI_FOP_FTRUNCATE, size);

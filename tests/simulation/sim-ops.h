@@ -25,6 +25,7 @@ ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, co
 ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len, uint64_t *size);
 int sim_op_fsync(struct sim_client *c, struct gi_fd *fd);
 int sim_op_flush(struct sim_client *c, struct gi_fd *fd);
+int sim_op_lock(struct sim_client *c, struct gi_fd *fd, uint32_t type); /* GI_LK_*, of the whole file, without waiting; one owner a client */
 int sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size);
 int sim_op_chmod(struct sim_client *c, struct gi_inode *inode, uint32_t mode);
 int sim_op_setxattr(struct sim_client *c, struct gi_inode *inode, const char *name, const void *value, uint32_t len);

@@ -32,4 +32,9 @@ void sim_names_setup(struct sim_client *c);
 void sim_names_session(struct sim_client *c);
 void sim_names_check_disk(struct sim_cluster *c, unsigned brick);
 
+/* sim-locks.c: the same of the workload "locks". */
+void sim_locks_setup(struct sim_client *c);
+void sim_locks_session(struct sim_client *c);
+void sim_claims_free(struct sim_claims **claims);
+
 #endif

@@ -43,6 +43,7 @@ hold "names while bricks crash, seeds 1 to 25, hold every invariant" --workload 
 hold "names while connections are cut, seeds 17 to 30, hold every invariant" --workload names --mishaps cut --seeds 17..30
 hold "names while bricks are cut off, seeds 9 to 20, hold every invariant" --workload names --mishaps partition --seeds 9..20
 hold "a little of everything with every fault, seeds 1 to $some, ends healed" --workload mixed --seeds "1..$some"
+hold "locks, seeds 1 to $some, are exclusive" --workload locks --seeds "1..$some"
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
 result "nonsense is refused" $?

@@ -52,7 +52,7 @@ rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news)
     rf->lost |= bit;
   if (news->state == GI_LOCKS_LOST || (news->state == GI_LOCKS_HELD && !news->unbroken))
     rf->safe &= (uint16_t)~bit;
-  if (!rf->doubt && !rep_quorum(rep, holders(rep, rf))) {
+  if (!rf->doubt && !rep_quorum(rep, holders(rep, rf)) && !GI_BROKEN("believe in locks that a majority dropped")) {
     rep->locks_doubted = rf->doubt = true;
     rf->safe = (uint16_t)(rep->all & ~(uint32_t)rf->lost);
   }

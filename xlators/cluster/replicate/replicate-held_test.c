@@ -114,7 +114,7 @@ who_is_away_is_told(void **state)
   rig_log(r, 2, "FLUSH");
   rig_down(r, 1); /* no quorum, and what is given up is given up all the same */
   rig_forget(r);
-  lk(r, fd, GI_LK_UNLOCK);
+  assert_int_equal(lk(r, fd, GI_LK_UNLOCK)->rsp.err, ENOTCONN);
   rig_log_all(r, "LK");
   rig_free_clean(r);
 }

@@ -203,7 +203,7 @@ any_done(struct rep_fan *fan)
   struct rep *rep = fan->rep;
   int err = fan->err;
 
-  if (fan->ok) {
+  if (fan->ok && rep_ready(rep)) {
     gi_reply_move(fop, fan->reply[rep_first(fan->ok)]);
     rep_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
@@ -229,7 +229,7 @@ rep_on_lk(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_inode *inode = rep_fop_inode(fop);
   int64_t mode;
 
-  if (is_unlock(fop)) {
+  if (is_unlock(fop)) { /* without quorum as well: nobody shall take it again */
     to_all(rep, fop);
     return GI_HELD;
   }
