@@ -76,8 +76,8 @@ rep_account_claims(int err)
   return err == ENOENT || err == EEXIST || err == ENOTEMPTY || err == ESTALE || err == EISDIR || err == ENOTDIR;
 }
 
-static uint32_t
-saying(const struct rep_fan *fan, int err)
+uint32_t
+rep_account_saying(const struct rep_fan *fan, int err)
 {
   uint32_t set = 0;
 
@@ -87,15 +87,35 @@ saying(const struct rep_fan *fan, int err)
   return set;
 }
 
-/* A few copies, who may be those that missed something, cannot tell what is there and what is not. */
+/* What good copies agree on, or a quorum says about the names; 0: nothing. */
+static int
+claimed(const struct rep_txn *t, const struct rep_fan *fan)
+{
+  uint32_t good = t->asked || t->dirty_owed ? t->active & ~t->accused : 0;
+  int err = good && (good & fan->failed) == good ? rep_fan_same_errno(fan, good) : 0;
+
+  if (err && rep_account_claims(err))
+    return err;
+  rep_foreach(i, fan->failed) {
+    err = fan->reply[i]->rsp.err;
+    if (rep_account_claims(err) && rep_quorum(t->rep, rep_account_saying(fan, err)))
+      return err;
+  }
+  return 0;
+}
+
+/* A few copies, who may be those that missed something, cannot tell what is there and what is not. If nobody is away, nobody can. */
 static int
 some_errno(const struct rep_txn *t, const struct rep_fop *rf)
 {
-  int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN;
+  int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN, said;
 
-  if (t->type == REP_ENTRY && rep_account_claims(err) && rf->fan.sent && !rep_quorum(t->rep, saying(&rf->fan, err)))
-    return ENOTCONN;
-  return err;
+  if (t->type != REP_ENTRY || !rep_account_claims(err) || !rf->fan.sent)
+    return err;
+  said = claimed(t, &rf->fan);
+  if (said)
+    return said;
+  return rf->fan.sent == t->rep->all && !rep_account_saying(&rf->fan, ENOTCONN) ? EIO : ENOTCONN;
 }
 
 /* Those that nobody accuses have missed no acknowledged change: what they agree on is so. The others, who have done it, lack what
@@ -110,7 +130,7 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
 
   if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
     return false;
-  if (!good || !stale || (saying(fan, err) & good) != good || !rep_account_claims(err))
+  if (!good || !stale || (rep_account_saying(fan, err) & good) != good || !rep_account_claims(err))
     return false;
   GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
   t->rep->metrics.blames++;
@@ -387,7 +407,7 @@ rep_account_answer_held(struct rep_txn *t)
     gi_list_del(&fop->link);
     /* A success without a durable record of who missed it would be a lie. */
     if (!rf->err && !rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
-      rf->err = ENOTCONN;
+      rf->err = rf->ok & ~t->post_ok & ~t->post_gone ? ENOTCONN : ESTALE; /* what was changed has been removed meanwhile */
     if (rf->refused && (rf->fan.ok & ~t->post_ok) && !rep_quorum(t->rep, rf->refused & t->post_ok))
       rf->err = ENOTCONN; /* not every copy where it was done is known to be wrong, by itself or by a quorum */
     rep_account_reply(t, fop);

@@ -205,14 +205,26 @@ index_after(const struct rep_txn *t, const struct rep_fop *rf)
   return REP_INDEX_KEEP;
 }
 
+static bool
+makes_object(const struct gi_fop *fop)
+{
+  return (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
+}
+
+uint32_t
+rep_entry_same(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
+{
+  return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
+}
+
 static void
 judge(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
-  bool makes = (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
+  bool makes = makes_object(fop);
 
-  rf->ok = makes ? same_object(t, &rf->fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, &rf->fan) : ~0u;
+  rf->ok = rep_entry_same(t, fop, &rf->fan);
   if (rep_account_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;
     gi_list_add_tail(&t->held, &fop->link);
@@ -245,13 +257,15 @@ asked(struct rep_fan *fan)
   judge(t, t->fop);
 }
 
-/* Not all copies did it: only those that have missed nothing can tell what comes of it. */
+/* Not all copies did it, or they refuse it for different reasons: only those that have missed nothing can tell what comes of it. */
 static bool
 decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
 {
   uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
 
-  return fan->ok && (fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok));
+  if (!fan->ok)
+    return rep_account_claims(fan->err) && !rep_fan_same_errno(fan, fan->sent);
+  return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
 }
 
 void
@@ -260,6 +274,7 @@ rep_entry_done(struct rep_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
 
+  rep_rush_recall(t, fan);
   if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
     rep_txn_ask(t, asked);
   else

@@ -10,11 +10,18 @@
  * of that could destroy the good copy; then the children are asked again. What
  * is known to be missing on a stale child is left to the self-heal daemon:
  * nobody waits for it.
+ *
+ * Children are asked at the same time but do not answer for the same moment:
+ * while somebody renames over the name each may show another object. What makes
+ * no answer is therefore asked for once more with the name locked.
  */
 #include "replicate-heal.h"
 
+#include "libglusterish/rare.h"
+
 #define GFID_REQ "gfid-req"
 #define LIST_XATTR "list-xattr"
+#define LOCKED_LOOKS 3 /* a heal of the name may be followed by another change */
 #define HEAL_INFO_PID (-7)
 #define NEW_BRICK_PID (-12)
 
@@ -22,10 +29,12 @@
 struct lookup_view {
   uint32_t ok;     /* usable successes */
   uint32_t absent; /* said ENOENT */
+  uint32_t gone;   /* …or ESTALE */
   uint32_t parent; /* children whose view of the parent's names is good */
   uint32_t stale;  /* …accused: what they lack may have been there for long. The arbiter too, which is never `parent` */
   uint32_t nameless; /* have an object without gfid */
   bool named, name_locked, inode_locked;
+  bool torn; /* the replies make no answer, but may be of different moments */
   int err;
 };
 
@@ -87,8 +96,10 @@ look_at_parent(const struct rep *rep, const struct gi_loc *loc, struct lookup_vi
 }
 
 static void
-look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struct lookup_view *v)
+look(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, struct lookup_view *v)
 {
+  bool name_held = rep_fop(rep, fop)->name_held; /* then the lock is ours */
+
   memset(v, 0, sizeof(*v));
   v->named = fop->loc.name != NULL && fop->loc.name[0] != '\0';
   v->parent = rep->all;
@@ -98,10 +109,11 @@ look(struct rep *rep, const struct gi_fop *fop, const struct rep_fan *fan, struc
   rep_foreach(i, fan->sent) {
     const struct gi_reply *r = &fan->reply[i]->rsp;
 
-    if (positive(r->xdata, "glusterfs.parent-entrylk"))
+    if (positive(r->xdata, "glusterfs.parent-entrylk") && !name_held)
       v->name_locked = true;
     if (r->ret < 0) {
       v->absent |= r->err == ENOENT ? 1u << i : 0;
+      v->gone |= r->err == ENOENT || r->err == ESTALE ? 1u << i : 0;
       v->nameless |= r->err == ENODATA ? 1u << i : 0;
     } else if (gi_gfid_is_none(&r->stat.gfid) || !gi_iatt_valid(&r->stat)) {
       v->err = rep_errno_merge(v->err, EIO);
@@ -145,7 +157,7 @@ agreeing(const struct rep_fan *fan, const struct lookup_view *v)
 
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
-choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, int *err)
+choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, struct lookup_view *v, int *err)
 {
   const struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t same = agreeing(fan, v);
@@ -153,6 +165,7 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lo
   int child = -1;
 
   *err = EIO;
+  v->torn = v->named && (!same || !rep_quorum(rep, same));
   if (!same)
     return -1;
 
@@ -233,7 +246,9 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
 }
 
 static void judge(struct rep_fan *fan);
+static void lookup_done(struct rep_fan *fan);
 static void lookup_send(struct rep *rep, struct gi_fop *fop);
+static void lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct rep_fan *fan), void *arg);
 
 static void
 look_again(struct gi_fop *fop, int err)
@@ -324,16 +339,74 @@ name_first(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struc
 
 /* A few that say that there is no such name may be those that missed it. */
 static int
-no_success(const struct rep *rep, const struct rep_fan *fan, const struct lookup_view *v)
+no_success(const struct rep *rep, struct lookup_view *v)
 {
-  uint32_t gone = v->absent;
-
-  rep_foreach(i, fan->failed)
-    if (fan->reply[i]->rsp.err == ESTALE)
-      gone |= 1u << i;
-  if (v->err == ENOENT && v->named && !rep_quorum(rep, gone))
+  v->torn = v->err == ENOENT && v->named && !rep_quorum(rep, v->gone);
+  if (v->torn)
     return ENOTCONN;
   return v->err ? v->err : ENOTCONN;
+}
+
+/* What was asked for by its gfid has been removed, and the last children are about to learn it. */
+static bool
+is_removed(const struct rep *rep, const struct lookup_view *v)
+{
+  return !v->named && rep_quorum(rep, v->gone) && !rep_quorum(rep, v->ok);
+}
+
+/* ---- looking with the name locked ---- */
+
+static void
+looked(struct rep_fan *fan)
+{
+  struct rep_wait *wait = fan->arg;
+
+  wait->done = true;
+  gi_task_wake(wait->task);
+}
+
+static void
+look_locked(void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct rep_wait wait = {.task = gi_task_self(rep->x->reactor)};
+  struct rep_heal_lock lock;
+  struct rep_heal h;
+
+  rep_heal_begin(&h, rep, &fop->loc.pargfid, GI_PID_HEAL);
+  lock = (struct rep_heal_lock){.entry = true, .inode = h.inode, .name = fop->loc.name};
+  rf->name_held = rep_quorum(rep, rep_heal_lock(&h, &lock, REP_LOCK_WAIT, rep->up));
+  rf->refreshed = false; /* who is accused may be another by now */
+  lookup_send_to(rep, fop, looked, &wait);
+  rep_heal_fan_await(&h, &wait);
+  rep_heal_unlock(&h, &lock);
+  rep_heal_end(&h);
+  rf->fan.arg = fop;
+  lookup_done(&rf->fan);
+}
+
+/* Whoever works on the name is waited for. Not where a child could not answer: it would not tell more. */
+static bool
+look_again_locked(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v)
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (!v->torn || (v->ok | v->gone) != fan->sent || rf->locked_looks == LOCKED_LOOKS)
+    return false;
+  GI_MARK("replicate: looked again with the name locked");
+  rf->locked_looks++;
+  rep_fan_clear(fan);
+  gi_task_start(rep->x->reactor, look_locked, fop);
+  return true;
+}
+
+/* Nobody works on the name, and everybody has been heard: then nobody is missing. */
+static int
+lasting(const struct rep *rep, const struct lookup_view *v, int err)
+{
+  return err == ENOTCONN && v->torn && (v->ok | v->gone) == rep->all ? EIO : err;
 }
 
 static void
@@ -357,19 +430,21 @@ judge(struct rep_fan *fan)
   }
   if (name_first(rep, fop, fan, &v) || metadata_first(rep, fop, fan, &v))
     return;
-  if (!v.ok)
-    err = no_success(rep, fan, &v);
+  if (!v.ok || is_removed(rep, &v))
+    err = no_success(rep, &v);
   else if (is_absent(rep, &v))
     err = ENOENT;
   else
     child = choose(rep, fop, fan, &v, &err);
+  if (child < 0 && look_again_locked(rep, fop, fan, &v))
+    return;
   if (child >= 0)
     answer_from(rep, fop, fan, &v, (unsigned)child);
   rep_fan_clear(fan);
   if (child >= 0)
     gi_fop_answer(fop, rep->x);
   else
-    rep_answer(rep, fop, -1, err);
+    rep_answer(rep, fop, -1, lasting(rep, &v, err));
 }
 
 static void
@@ -380,16 +455,23 @@ lookup_done(struct rep_fan *fan)
 }
 
 static void
-lookup_send(struct rep *rep, struct gi_fop *fop)
+lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct rep_fan *fan), void *arg)
 {
   struct gi_dict *xdata = lookup_xdata(rep, fop);
   struct rep_fop *rf = rep_fop(rep, fop);
 
   rf->generation = rep->generation;
   rf->distrusts = rep->distrusts;
-  rep_fan_start(&rf->fan, rep, lookup_done, fop);
+  rep_fan_start(&rf->fan, rep, done, arg);
   rep_fan_copy_with(&rf->fan, fop, xdata, rep->up);
   gi_dict_unref(&xdata);
+}
+
+static void
+lookup_send(struct rep *rep, struct gi_fop *fop)
+{
+  rep_fop(rep, fop)->name_held = false;
+  lookup_send_to(rep, fop, lookup_done, fop);
 }
 
 enum gi_verdict

@@ -6,11 +6,18 @@
  */
 #include "replicate.h"
 
+#include "libglusterish/rare.h"
+
+#define REFRESH_ATTEMPTS 4 /* and so often again, after… */
+#define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
+
 struct rep_refresh {
   struct rep_fan fan;
   struct gi_inode *inode;
   struct gi_fd *fd;       /* asked through it where it is open, so that an unlinked file is still found */
   uint32_t generation, distrusts;
+  struct gi_timer timer;
+  unsigned attempts;
   struct gi_list waiting; /* struct gi_fop.link */
 };
 
@@ -156,6 +163,56 @@ wake_all(struct rep *rep, struct gi_list *waiting, int err)
   }
 }
 
+/* Children that say that there is no such object. */
+static uint32_t
+gone(const struct rep_fan *fan)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->failed)
+    if (fan->reply[i]->rsp.err == ENOENT || fan->reply[i]->rsp.err == ESTALE)
+      set |= 1u << i;
+  return set;
+}
+
+/* Too few have it. */
+static int
+refusal(const struct rep *rep, const struct rep_fan *fan)
+{
+  if (fan->err && (fan->ok == 0 || rep_quorum(rep, gone(fan))))
+    return fan->err;
+  return (fan->ok | gone(fan)) == rep->all ? ESTALE : ENOTCONN;
+}
+
+static void refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop);
+
+static void
+ask_again(void *arg)
+{
+  struct rep_refresh *r = arg;
+  struct rep *rep = r->fan.rep;
+
+  refresh_start(rep, r, gi_list_first(&r->waiting, struct gi_fop, link));
+  rep->outstanding--;
+}
+
+/* Children are asked at the same time but do not answer for the same moment: some may have removed it, others be about to. Who has it
+ * and who has not is asked for again when that must be over. */
+static bool
+again(struct rep_refresh *r)
+{
+  struct rep_fan *fan = &r->fan;
+
+  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok || rep_quorum(fan->rep, gone(fan)) ||
+      !rep_quorum(fan->rep, fan->sent))
+    return false;
+  GI_MARK("replicate: copies asked for again, some had the object and some had not");
+  rep_fan_clear(fan);
+  fan->rep->outstanding++; /* the pause counts as a question */
+  gi_timer_set(&r->timer, REFRESH_PAUSE_NS << r->attempts++);
+  return true;
+}
+
 static void
 refresh_done(struct rep_fan *fan)
 {
@@ -166,7 +223,9 @@ refresh_done(struct rep_fan *fan)
   int err = 0;
 
   if (!rep_quorum(rep, fan->ok)) {
-    err = fan->ok == 0 && fan->err ? fan->err : ENOTCONN;
+    if (again(r))
+      return;
+    err = refusal(rep, fan);
   } else {
     rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
     rep_inode_type(r->inode, fan->reply[rep_first(fan->ok)]->rsp.stat.mode);
@@ -180,6 +239,7 @@ refresh_done(struct rep_fan *fan)
   rep_fan_clear(fan);
   gi_inode_unref(&r->inode);
   gi_fd_unref(&r->fd);
+  gi_timer_finish(&r->timer);
   gi_free(r);
   wake_all(rep, &waiting, err);
 }
@@ -194,10 +254,13 @@ open_fd_of(const struct rep *rep, struct gi_inode *inode)
 }
 
 static void
-refresh_send(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
+refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
 {
   struct gi_dict *xdata = gi_dict_new();
 
+  r->generation = rep->generation;
+  r->distrusts = rep->distrusts;
+  rep_fan_start(&r->fan, rep, refresh_done, r);
   rep_marks_request(rep, xdata);
   gi_dict_set_str(xdata, "glusterfs.inodelk-dom-count", rep->x->name);
   rep_foreach(i, rep->up) {
@@ -235,11 +298,9 @@ rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*
   rep->metrics.refreshes++;
   r->inode = gi_inode_ref(inode);
   r->fd = open_fd_of(rep, inode);
-  r->generation = rep->generation;
-  r->distrusts = rep->distrusts;
+  gi_timer_init(&r->timer, rep->x->reactor, ask_again, r);
   gi_list_init(&r->waiting);
   gi_list_add_tail(&r->waiting, &fop->link);
   ri->refresh = r;
-  rep_fan_start(&r->fan, rep, refresh_done, r);
-  refresh_send(rep, r, fop);
+  refresh_start(rep, r, fop);
 }

@@ -11,7 +11,11 @@
  * was granted by a majority has won and goes on as if the others had failed, so
  * the self-heal brings them what they lack; nobody waits while holding a lock.
  * Who has not won takes back what can be taken back, still under the locks it
- * got, and starts over. After a meeting the inode does without this for a while.
+ * got, and starts over. So does who has won, but finds that those who granted it
+ * do not agree: somebody who has not may have begun there. A removal or rename
+ * that cannot be taken back counts as done when it is found done afterwards, so
+ * that of several who are after one name one is told of success. After a meeting
+ * the inode does without this for a while.
  */
 #include "replicate-txn.h"
 
@@ -249,6 +253,35 @@ reverse(struct rep_txn *t, unsigned i)
   return undo;
 }
 
+/* What the child did stays done. */
+static bool
+lasts(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR || fop->kind == GI_FOP_RENAME;
+}
+
+void
+rep_rush_recall(struct rep_txn *t, struct rep_fan *fan)
+{
+  rep_foreach(i, fan->failed) {
+    if (!t->did[i] || fan->reply[i]->rsp.err != ENOENT)
+      continue;
+    GI_MARK("replicate: found done what a first attempt had done");
+    gi_fop_unref(fan->reply[i]);
+    fan->reply[i] = t->did[i];
+    t->did[i] = NULL;
+    fan->failed &= ~(1u << i);
+    fan->ok |= 1u << i;
+  }
+}
+
+void
+rep_rush_forget(struct rep_txn *t)
+{
+  for (unsigned i = 0; i < REP_MAX; i++)
+    gi_fop_unref(t->did[i]);
+}
+
 static void
 take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
 {
@@ -264,9 +297,25 @@ take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
 
     if (undo)
       rep_fan_send(&t->fan, undo, i, 0);
+    if (lasts(t->fop)) {
+      t->did[i] = fan->reply[i];
+      fan->reply[i] = NULL;
+    }
   }
   rep_fan_clear(fan);
   rep_fan_finish(&t->fan);
+}
+
+/* Those who granted it agree on what came of it, as far as a quorum goes. */
+static bool
+agreed(const struct rep_txn *t, const struct rep_fan *fan, uint32_t granted)
+{
+  if (rep_quorum(t->rep, fan->ok & granted & rep_entry_same(t, t->fop, fan)))
+    return true;
+  rep_foreach(i, fan->failed & granted)
+    if (rep_quorum(t->rep, rep_account_saying(fan, fan->reply[i]->rsp.err) & granted))
+      return true;
+  return false;
 }
 
 static void
@@ -278,7 +327,7 @@ entry_rush_done(struct rep_fan *fan)
 
   if (o.refused)
     met_somebody(t);
-  if (!o.refused || rep_majority(t->rep, o.granted)) {
+  if (!o.refused || (rep_majority(t->rep, o.granted) && agreed(t, fan, o.granted))) {
     opened(t, fan, &o);
     rep_entry_done(fan);
     return;

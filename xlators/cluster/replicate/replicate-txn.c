@@ -108,8 +108,10 @@ note_accused(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *r
 {
   struct rep_txn *t = fan->arg;
 
-  if (reply->rsp.ret < 0)
+  if (reply->rsp.ret < 0) {
+    t->post_gone |= reply->rsp.err == ENOENT || reply->rsp.err == ESTALE ? 1u << child : 0;
     return;
+  }
   t->log[tag].accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
   t->accused |= t->log[tag].accused;
 }
@@ -119,6 +121,7 @@ start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
 {
   rep_fan_start(&t->fan, t->rep, done, t);
   t->fan.each = note_accused;
+  t->post_gone = 0;
 }
 
 void
@@ -333,6 +336,7 @@ post_op_done(struct rep_fan *fan)
   struct rep_txn *t = fan->arg;
 
   t->post_ok = t->active & ~fan->failed;
+  t->post_gone &= fan->failed;
   rep_account_distrust(t);
   rep_account_answer_held(t);
   rep_txn_unlock(t);
@@ -475,6 +479,7 @@ rep_txn_end(struct rep_txn *t)
   gi_list_del(&t->link);
   gi_timer_finish(&t->delay);
   rep_regions_forget(t);
+  rep_rush_forget(t);
   gi_fd_unref(&t->fd);
   for (unsigned g = 0; g < t->ntargets; g++)
     gi_inode_unref(&t->target[g].inode);

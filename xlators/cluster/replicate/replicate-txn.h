@@ -70,9 +70,11 @@ struct rep_txn {
   uint32_t telling;    /* those of them that the round under way blames */
   uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */
   uint32_t post_ok;    /* children whose marks are right after the post-op */
+  uint32_t post_gone;  /* …and where there is nothing to mark any more */
   int lock_err;
   bool dirty_owed;     /* a pre-op raised dirty */
   bool again;          /* entry: a first attempt may have done it on some children */
+  struct gi_fop *did[REP_MAX]; /* …and could not be taken back: what those answered, owned */
   bool asked;          /* …or the counters were asked for: `accused` is known */
   uint32_t dirtied;    /* children where a rush did, before it was refused elsewhere */
   bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
@@ -125,6 +127,9 @@ void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected:
 /* ---- replicate-rush.c ---- */
 bool rep_rush_may(struct rep_txn *t);
 void rep_rush(struct rep_txn *t); /* instead of rep_txn_lock */
+/* The answers of a second attempt are in: where the first one left nothing to do, what it did counts. */
+void rep_rush_recall(struct rep_txn *t, struct rep_fan *fan);
+void rep_rush_forget(struct rep_txn *t);
 /* A copy of an operation's xdata with the transaction's preamble. */
 struct gi_dict *rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
 
@@ -141,6 +146,7 @@ bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
 void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
 bool rep_account_claims(int err); /* an errno about what names there are */
+uint32_t rep_account_saying(const struct rep_fan *fan, int err); /* the children that failed with it */
 /* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
 bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
 /* The same of a single copy that is good in all of them: an operation may only begin where there is one. A rename by copies that are good
@@ -202,6 +208,8 @@ void rep_data_watch(struct rep_txn *t, struct gi_fop *fop); /* stability and con
 void rep_entry_open(struct rep_txn *t);
 void rep_entry_done(struct rep_fan *fan); /* the replies are in; fan->arg is the fop */
 void rep_entry_refused(struct rep_txn *t, int err);
+/* Children that did it with the outcome that counts: they made the same object, or moved it. */
+uint32_t rep_entry_same(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan);
 struct gi_dict *rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid); /* NULL: none are due */
 
 #endif

@@ -197,6 +197,8 @@ struct rep_fop {
   int must_err;
   uint32_t distrusts;       /* of the replica set, when it was sent */
   bool refreshed, read_entries, policy_asked, healed, name_healed;
+  bool name_held;           /* LOOKUP: the name was locked by ourselves when the children were asked… */
+  uint8_t locked_looks;     /* …so many times */
   void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
   struct {
     struct gi_gfid gfid;
