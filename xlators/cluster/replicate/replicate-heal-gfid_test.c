@@ -336,6 +336,35 @@ wait_a_little(void *arg)
   gi_task_sleep(y->ctx.reactor, 50 * GI_NSEC_PER_MSEC);
 }
 
+/* Somebody has put it on the bricks, or on some of them: whoever looks at it gives it a gfid, everywhere the same. */
+static void
+what_was_put_there_gets_a_gfid(void **state)
+{
+  for (unsigned on = 1; on <= YARD; on++) {
+    struct gi_gfid gfid;
+    char path[PATH_MAX];
+
+    YARD_NEW(y, OPTIONS);
+    for (unsigned i = 0; i < on; i++) {
+      yard_path(y, path, i, "found");
+      FILE *f = fopen(path, "w");
+      assert_non_null(f);
+      assert_true(fputs("content", f) >= 0 && fclose(f) == 0);
+    }
+    gfid = yard_gfid(y, "found");
+    for (unsigned tries = 0; gi_gfid_is_none(&gfid); tries++) { /* it may still be in the making */
+      assert_true(tries < 200);
+      yard_task(y, wait_a_little, y);
+      gfid = yard_gfid(y, "found");
+    }
+    assert_int_equal(y->err, 0);
+    everywhere(y, "found", &gfid);
+    yard_heal(y);
+    yard_same(y, true);
+    yard_free(y);
+  }
+}
+
 /* A brick that lost its power in a MKDIR: what else the directory has lost there is not known, so all of it is healed. */
 static void
 who_lost_the_gfid_may_have_lost_more(void **state)
@@ -563,6 +592,7 @@ main(void)
       cmocka_unit_test(a_move_that_failed_removes_nothing),
       cmocka_unit_test(a_move_that_only_the_good_copy_did_is_completed),
       cmocka_unit_test(what_has_no_gfid_is_no_object),
+      cmocka_unit_test(what_was_put_there_gets_a_gfid),
       cmocka_unit_test(what_has_no_gfid_follows_a_quorum),
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),

@@ -48,6 +48,7 @@ heal_for_lookup(void *arg)
 
   gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid_req);
   rep_heal_begin(&h, rep, &fop->loc.pargfid, GI_PID_HEAL);
+  h.adopts = true;
   rep_heal_read_op(&h, fop->xdata); /* the split-brain tool says which copy shall win */
   err = rep_heal_name(&h, h.inode, fop->loc.name, &gfid_req);
   if (h.split_brain)

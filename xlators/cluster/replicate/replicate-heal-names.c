@@ -289,19 +289,27 @@ settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
   return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
 }
 
-/* Nobody of `present` has a gfid for it: everybody gets the one that was asked for, unless a quorum has one. */
+/* Nobody of `present` has a gfid for it: everybody gets the one that was asked for, or a new one, unless a quorum has one. Then whoever
+ * lacks it is given it. */
 static int
 adopt(struct rep_name *n, uint32_t present)
 {
+  struct gi_gfid gfid = n->gfid_req;
+  int err;
+
   if (rep_quorums_meet(n->h->rep) && present == rep_name_unborn(n, present) && quorum_has_one(n))
     return settle_contradiction(n, n->view.ok, n->d.locked);
-  if (gi_gfid_is_none(&n->gfid_req) && unfinished(n, present)) {
+  if (gi_gfid_is_none(&gfid) && unfinished(n, present)) {
     GI_MARK("replicate: an object without gfid that few have is removed");
     return rep_name_remove_empty(n, present);
   }
-  if (gi_gfid_is_none(&n->gfid_req) || !agree(n, present))
+  if (gi_gfid_is_none(&gfid) && n->h->adopts)
+    gfid = gi_gfid_new(n->h->r);
+  if (gi_gfid_is_none(&gfid) || !agree(n, present))
     return refuse(n, -EIO, present);
-  return rep_name_assign(n, &n->gfid_req, present);
+  err = rep_name_assign(n, &gfid, present);
+  n->again = !err && n->view.ok != n->d.locked;
+  return err;
 }
 
 static int

@@ -36,6 +36,7 @@ struct rep_heal {
   struct gi_inode *inode; /* referenced */
   struct gi_caller caller; /* pid and a lock owner of its own */
   bool data, metadata, entry; /* what may be healed */
+  bool adopts;            /* what has no gfid on any copy gets one: somebody asks for it */
   enum gi_heal_op op;
   int op_child;           /* GI_HEAL_SOURCE_BRICK: the source; else -1 */
   const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
