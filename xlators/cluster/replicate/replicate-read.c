@@ -30,6 +30,14 @@ child_failed(int err)
   }
 }
 
+int
+rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among)
+{
+  uint32_t good = rep_inode(rep, inode)->meta_readable & among;
+
+  return rep_first(good ? good : among & ~rep->arbiter);
+}
+
 static void read_step(struct rep *rep, struct gi_fop *fop);
 
 static void
@@ -122,6 +130,9 @@ read_step(struct rep *rep, struct gi_fop *fop)
     readable = rep_accused_views(rep, inode);
 
   if (!readable && (choice = rep_split_choice(rep, inode)) >= 0)
+    readable = 1u << choice;
+  if (!readable && (fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) && (rep->up == rep->all || rep_no_quorum_configured(rep)) &&
+      (choice = rep_any_attributes(rep, inode, rep->up & ~rf->tried)) >= 0)
     readable = 1u << choice;
   if (!readable && !rf->policy_asked) {
     rf->policy_asked = true;

@@ -194,9 +194,32 @@ everyone_accused(void **state)
   rig_object(r, 5, S_IFREG | 0644);
   for (unsigned i = 0; i < BRICKS; i++)
     rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
+  /* It is there, whatever is in it: so the tools that choose a copy reach it. */
+  rig_done(lookup(r, "f5"), 0, 0);
+  rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
+  rig_done(f, 0, 0);
+  rig_run(r, f = rig_loc(r, GI_FOP_READLINK, 5));
+  rig_done(f, -1, EIO);
+  /* While one is away it may be the one that is good. */
+  rig_blame(r, 1, 5, 0, 0);
+  rig_down(r, 2);
   rig_done(lookup(r, "f5"), -1, ENOTCONN);
   rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
   rig_done(f, -1, EIO);
+  rig_free_clean(r);
+
+  /* Attributes that nobody accuses, if there are any. */
+  r = rig_new(NULL);
+  rig_object(r, 5, S_IFREG | 0644);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
+    brick_object(&r->brick[i], 5)->stat.uid = i;
+  }
+  rig_blame(r, 1, 5, 0, 1);
+  rig_blame(r, 2, 5, 1, 1);
+  f = lookup(r, "f5");
+  rig_done(f, 0, 0);
+  assert_int_equal(f->rsp.stat.uid, 2);
   rig_free_clean(r);
 
   r = rig_new("option quorum-type none\n");

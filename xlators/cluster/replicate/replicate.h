@@ -358,6 +358,9 @@ void rep_local_discover(struct rep *rep);
 /* Whether the answer to a pathinfo getxattr names this host (or this host's management daemon). */
 bool rep_local_is(const struct rep *rep, const char *pathinfo);
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
+/* Whose attributes are told while the copies are in split brain and no choice was made, so that whoever is to make it can reach the
+ * object: one of `among` whose attributes nobody accuses, or any; -1: none. */
+int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
 /* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
 void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
 /* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
