@@ -22,6 +22,7 @@ static const char *const fault_names[SIM_FAULTS] = {
   [SIM_FAULT_COLD] = "cold-read",
   [SIM_FAULT_SLOW] = "slow",
   [SIM_FAULT_WRITE_OUT] = "write-out-error",
+  [SIM_FAULT_DSYNC] = "sync-write-error",
 };
 
 const char *

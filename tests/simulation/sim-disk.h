@@ -46,6 +46,7 @@ enum sim_fault {
   SIM_FAULT_COLD,       /* a read that must not wait finds nothing in memory */
   SIM_FAULT_SLOW,       /* gi_fs_busy says yes: the caller hands over to a worker */
   SIM_FAULT_WRITE_OUT,  /* the disk refuses a write-out: lost like with a failed fsync; who has the file open is told once each */
+  SIM_FAULT_DSYNC,      /* … or a write through a descriptor opened O_DSYNC: memory has it, EIO */
   SIM_FAULTS,
 };
 

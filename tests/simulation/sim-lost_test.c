@@ -18,7 +18,7 @@ struct file {
 };
 
 static struct file *
-new_file(void)
+new_file_opened(int flags)
 {
   static const struct gi_gfid gfid = {{0xa0, 1, 2, 3, 4, 5, 0x46, 7, 0x88}};
   struct file *t = gi_new(struct file);
@@ -26,16 +26,22 @@ new_file(void)
 
   sim_lone_setup(&t->b, 7);
   assert_true(sim_lone_boot(&t->b));
-  t->fd = gi_fd_new(t->b.graph, NULL, O_RDWR, 1);
+  t->fd = gi_fd_new(t->b.graph, NULL, O_RDWR | flags, 1);
   f = gi_fop_new(t->b.graph, GI_FOP_CREATE);
   f->loc.pargfid = gi_gfid_root;
   f->loc.name = gi_fop_strdup(f, "f", 1);
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
   f->args.mode = S_IFREG | 0644;
-  f->args.flags = O_RDWR | O_CREAT | O_EXCL;
+  f->args.flags = (uint32_t)(O_RDWR | O_CREAT | O_EXCL | flags);
   f->fd = gi_fd_ref(t->fd);
   assert_true(sim_lone_run(&t->b, f) >= 0);
   return t;
+}
+
+static struct file *
+new_file(void)
+{
+  return new_file_opened(0);
 }
 
 static void
@@ -57,14 +63,20 @@ file_fop(struct file *t, enum gi_fop_kind kind, int pid)
   return f;
 }
 
-static void
-put(struct file *t, int pid, const char *text)
+static int
+try_put(struct file *t, int pid, const char *text)
 {
   struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
 
   f->args.size = strlen(text);
   gi_payload_add_copy(&f->payload, text, strlen(text));
-  assert_int_equal(sim_lone_run(&t->b, f), strlen(text));
+  return sim_lone_run(&t->b, f);
+}
+
+static void
+put(struct file *t, int pid, const char *text)
+{
+  assert_int_equal(try_put(t, pid, text), strlen(text));
 }
 
 static void
@@ -138,6 +150,96 @@ a_heal_that_fails_to_sync_must_look_again(void **state)
   put(t, HEALER, "new");
   assert_int_equal(sync_file(t, HEALER), 0);
   assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+/* ---- operations that sync by themselves ---- */
+
+static void
+with_fault(struct file *t, enum sim_fault fault, uint32_t rate)
+{
+  sim_disk_set_fault(t->b.disk, fault, rate);
+}
+
+static void
+a_synchronous_write_that_is_refused_is_a_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  with_fault(t, SIM_FAULT_DSYNC, 1000000);
+  assert_int_equal(try_put(t, APPLICATION, "new"), -EIO);
+  with_fault(t, SIM_FAULT_DSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, APPLICATION, "new");
+  expect(t, HEALER, "old"); /* what the disk has */
+  free_file(t);
+}
+
+static void
+no_room_for_a_synchronous_write_is_no_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  with_fault(t, SIM_FAULT_SPACE, 1000000);
+  assert_int_equal(try_put(t, APPLICATION, "new"), -ENOSPC);
+  with_fault(t, SIM_FAULT_SPACE, 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+/* The first write after a counter changed syncs before it, and an O_DSYNC of the write alone after it. */
+static void
+syncs_around_a_write_count(void **state)
+{
+  struct file *t = new_file();
+  struct gi_fop *f;
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  f = file_fop(t, GI_FOP_WRITE, APPLICATION);
+  f->args.flags = O_DSYNC;
+  f->args.size = 3;
+  gi_payload_add_copy(&f->payload, "new", 3);
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  free_file(t);
+}
+
+static void
+zeroes_that_are_not_synced_are_a_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+  struct gi_fop *f = file_fop(t, GI_FOP_ZEROFILL, APPLICATION);
+
+  (void)state;
+  f->args.size = 3;
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  free_file(t);
+}
+
+static void
+an_attribute_that_is_not_synced_is_a_loss(void **state)
+{
+  struct file *t = new_file();
+  struct gi_fop *f = file_fop(t, GI_FOP_FSETXATTR, APPLICATION);
+
+  (void)state;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "user.a", "b", 1);
+  gi_dict_set_int(gi_fop_xdata(f), "trusted.glusterfs.durable-op", 1);
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
   free_file(t);
 }
 
@@ -256,6 +358,11 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
       cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+      cmocka_unit_test(a_synchronous_write_that_is_refused_is_a_loss),
+      cmocka_unit_test(no_room_for_a_synchronous_write_is_no_loss),
+      cmocka_unit_test(syncs_around_a_write_count),
+      cmocka_unit_test(zeroes_that_are_not_synced_are_a_loss),
+      cmocka_unit_test(an_attribute_that_is_not_synced_is_a_loss),
       cmocka_unit_test(a_refused_write_out_is_a_loss),
       cmocka_unit_test(durable_counters_survive),
       cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),

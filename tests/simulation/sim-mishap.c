@@ -193,6 +193,7 @@ disk_refuses(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state
   struct sim_machine *m = any_machine(c, rng, &s->a);
   m->scarred = true;
   sim_disk_set_fault(m->disk, SIM_FAULT_WRITE_OUT, REFUSED_PER_MILLION);
+  sim_disk_set_fault(m->disk, SIM_FAULT_DSYNC, REFUSED_PER_MILLION);
   return true;
 }
 
@@ -200,6 +201,7 @@ static void
 disk_refuses_mend(struct sim_cluster *c, const struct sim_mishap_state *s)
 {
   sim_disk_set_fault(c->machine[s->a].disk, SIM_FAULT_WRITE_OUT, 0);
+  sim_disk_set_fault(c->machine[s->a].disk, SIM_FAULT_DSYNC, 0);
 }
 
 /* ---- healers ---- */
@@ -289,7 +291,7 @@ const struct sim_mishap sim_mishaps[] = {
     {"healer-freeze", "a self-heal daemon does not run for a while", 3, healer_freeze, healer_thaw},
     {"client-crash", "a client is killed, or its machine loses power", 4, client_crash, client_mend},
     {"client-freeze", "a client does not run for a while", 4, client_freeze, client_thaw},
-    {"disk-refuses", "a brick's disk refuses what is to be written out", 0, disk_refuses, disk_refuses_mend},
+    {"disk-refuses", "a brick's disk refuses what is to be written out, or written and synced", 0, disk_refuses, disk_refuses_mend},
 };
 const unsigned sim_mishaps_count = GI_ARRAY_LEN(sim_mishaps);
 

@@ -241,6 +241,22 @@ settled(const struct write *w)
   return w->synced || w->weak;
 }
 
+static void
+pass_settled(struct sim_model *m)
+{
+  while (m->first_unsynced < m->count && settled(&m->write[m->first_unsynced]))
+    m->first_unsynced++;
+}
+
+void
+sim_model_written_synced(struct sim_model *m, uint64_t number)
+{
+  struct write *w = &m->write[number - 1];
+  m->stats.syncs++;
+  w->synced = w->done && !w->weak;
+  pass_settled(m);
+}
+
 void
 sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
 {
@@ -250,8 +266,7 @@ sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
     if (w->file == file && w->done && w->end < begin && !w->weak)
       w->synced = true;
   }
-  while (m->first_unsynced < m->count && settled(&m->write[m->first_unsynced]))
-    m->first_unsynced++;
+  pass_settled(m);
 }
 
 void

@@ -52,6 +52,9 @@ uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
 /* A sync of a file that began at that moment succeeded. */
 void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
 
+/* A write that was answered with success was to be synced with it. */
+void sim_model_written_synced(struct sim_model *m, uint64_t number);
+
 /* A sync of a file failed, and the application was told: what some disk could not sync, or cannot later, may be gone. */
 void sim_model_sync_failed(struct sim_model *m, unsigned file);
 

@@ -53,6 +53,8 @@ put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, 
   if (size != SIM_NO_SIZE)
     sim_model_check_size(m, &reader, file, size);
   sim_model_written(m, number, ret == (ssize_t)(n * SIM_SECTOR_BYTES) ? 0 : ret < 0 ? (int)-ret : EIO);
+  if (ret == (ssize_t)(n * SIM_SECTOR_BYTES) && fd->flags & O_DSYNC)
+    sim_model_written_synced(m, number);
   gi_free(data);
 }
 
@@ -90,14 +92,14 @@ file_name(unsigned file, char name[16])
 }
 
 static struct gi_fd *
-open_file(struct sim_client *c, unsigned file)
+open_file(struct sim_client *c, unsigned file, int flags)
 {
   char name[16];
   struct gi_inode *root = sim_op_root(c), *inode = NULL;
   struct gi_fd *fd = NULL;
   int ret = sim_op_lookup(c, root, file_name(file, name), &inode, NULL);
   if (ret >= 0 && inode)
-    sim_op_open(c, inode, O_RDWR, &fd);
+    sim_op_open(c, inode, O_RDWR | flags, &fd);
   else if (ret == -ENOENT)
     sim_violation(c->cluster->w, "%s: %s is said not to exist", c->process->name, name);
   gi_inode_unref(&inode);
@@ -123,7 +125,7 @@ use(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, 
 }
 
 static void
-register_task(struct sim_client *c)
+use_files(struct sim_client *c, bool synced)
 {
   struct sim_model *m = c->cluster->model;
   while (!c->leave) {
@@ -133,13 +135,33 @@ register_task(struct sim_client *c)
       file = SHARED + c->number * PRIVATE + (unsigned)sim_rng_below(&c->rng, PRIVATE);
     uint64_t opened = sim_model_now(m);
     if (c->up)
-      fd = open_file(c, file);
+      fd = open_file(c, file, synced && sim_rng_chance(&c->rng, 500) ? O_SYNC : 0);
     if (fd)
       use(c, m, file, fd, opened);
     gi_fd_unref(&fd);
     if (!c->leave)
       sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 400 * SIM_MS));
   }
+}
+
+static void
+register_task(struct sim_client *c)
+{
+  use_files(c, false);
+}
+
+static void
+synced_task(struct sim_client *c)
+{
+  use_files(c, true);
+}
+
+void
+sim_register_synced_session(struct sim_client *c)
+{
+  for (unsigned i = 1; i < TASKS; i++)
+    sim_client_task(c, synced_task);
+  synced_task(c);
 }
 
 void

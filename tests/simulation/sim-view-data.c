@@ -122,6 +122,26 @@ tell_written(const struct sim_inode *i, uint64_t at, size_t len)
   }
 }
 
+/* Each open file is told once that the disk refused something, and who opens it later only if nobody was. 0 or errno. */
+static int
+refused(struct sim_file *f)
+{
+  if (f->refusals == f->inode->refusals)
+    return 0;
+  f->refusals = f->inode->refusal_told = f->inode->refusals;
+  return EIO;
+}
+
+/* What was written through a descriptor opened O_DSYNC goes to the disk. 0 or errno. */
+static int
+sync_written(struct sim_file *f, uint64_t at, size_t len)
+{
+  if (sim_draw(f->inode->disk, SIM_FAULT_DSYNC))
+    f->inode->refusals += sim_data_doom(f->inode, at / SIM_PAGE, (at + len - 1) / SIM_PAGE);
+  sync_data(f->inode);
+  return refused(f);
+}
+
 ssize_t
 sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at)
 {
@@ -156,19 +176,8 @@ sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t
   }
   tell_written(f->inode, pos, done);
   stamp(f->inode);
-  if (f->flags & O_DSYNC)
-    sync_data(f->inode);
-  return (ssize_t)done;
-}
-
-/* Each open file is told once that the disk refused something, and who opens it later only if nobody was. 0 or errno. */
-static int
-refused(struct sim_file *f)
-{
-  if (f->refusals == f->inode->refusals)
-    return 0;
-  f->refusals = f->inode->refusal_told = f->inode->refusals;
-  return EIO;
+  err = f->flags & O_DSYNC ? sync_written(f, pos, done) : 0;
+  return err ? sim_fail(err) : (ssize_t)done;
 }
 
 /* What the disk takes has its own times. */

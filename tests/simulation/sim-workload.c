@@ -201,6 +201,8 @@ const struct sim_workload sim_workloads[] = {
     {"mixed", "a little of everything on a few shared names", mixed, NULL, NULL},
     {"register", "records in shared files and own ones, read back and judged", sim_register_session, sim_register_setup,
      sim_register_check_disk},
+    {"synced", "the same, half of it through descriptors opened O_SYNC", sim_register_synced_session, sim_register_setup,
+     sim_register_check_disk},
     {"names", "names made, linked, renamed and removed, in shared directories and own ones, and judged", sim_names_session, sim_names_setup,
      sim_names_check_disk},
     {"locks", "exclusive locks taken, held and given back, and judged", sim_locks_session, sim_locks_setup, NULL},

@@ -25,6 +25,7 @@ void sim_client_task(struct sim_client *c, void (*fn)(struct sim_client *c));
 /* sim-register.c: the files of the workload "register", made before anything goes wrong; and what a brick holds of them in the end. */
 void sim_register_setup(struct sim_client *c);
 void sim_register_session(struct sim_client *c);
+void sim_register_synced_session(struct sim_client *c); /* half of them opened O_SYNC */
 void sim_register_check_disk(struct sim_cluster *c, unsigned brick);
 
 /* sim-names.c: the same of the workload "names". */

@@ -269,10 +269,11 @@ posix_prepare_write(struct posix_op *op)
     return EFBIG;
   pf = gi_fd_private(fop->fd, op->x);
   op->append = fop->fd->flags & O_APPEND;
-  op->sync = fop->args.flags & O_DSYNC && !pf->sync;
+  op->dsync = pf->sync;
+  op->sync = fop->args.flags & O_DSYNC && !op->dsync;
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
-  op->settle = (op->sync || pf->sync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
-  op->slow = op->sync || pf->sync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
+  op->settle = (op->sync || op->dsync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
+  op->slow = op->sync || op->dsync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
   posix_collect(op, pf, &(struct posix_pieces){fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len});
   if (pf->direct)
     align_payload(op);
@@ -354,6 +355,46 @@ write_rest(struct posix_op *op)
   return posix_write_all(op->p->fs, op->fd, payload, op->done, at);
 }
 
+#define LOOK 512 /* bytes that tell one write from another */
+
+/* The file has what comes next of a write that failed. One without a name is of no interest: no heal will read it. */
+static bool
+memory_has_it(const struct posix_op *op)
+{
+  const struct gi_fop *fop = op->fop;
+  size_t len = fop->payload.len - op->done < LOOK ? fop->payload.len - op->done : LOOK;
+  char path[POSIX_HPATH], want[LOOK], have[LOOK];
+  int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[OBJ].gfid), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+  ssize_t n;
+
+  if (fd < 0)
+    return false;
+  n = gi_fs_pread(op->p->fs, fd, have, len, (off_t)(fop->args.offset + op->done));
+  gi_fs_close(op->p->fs, fd);
+  gi_payload_read(&fop->payload, op->done, want, len);
+  return n > 0 && memcmp(have, want, (size_t)n) == 0;
+}
+
+/* Errors of a write that the kernel syncs itself come from either half. Memory keeps what the disk refused, and nobody is told again;
+ * what the file system had no room for is nowhere. */
+static bool
+sync_failed(const struct posix_op *op, int err)
+{
+  if (!op->dsync || err == 0 || err == EFBIG || err == EINVAL || err == ENOMEM || GI_BROKEN("forget failed synchronous writes"))
+    return false;
+  return (err != ENOSPC && err != EDQUOT) || (op->on_worker && memory_has_it(op));
+}
+
+/* 0 or errno: the disk refused what was there before, or is there now. */
+static int
+sync_here(struct posix_op *op, bool datasync)
+{
+  if (gi_fs_fsync(op->p->fs, op->fd, datasync) == 0)
+    return 0;
+  op->unsynced = !GI_BROKEN("forget failed synchronous writes");
+  return errno;
+}
+
 enum posix_run
 posix_run_write(struct posix_op *op)
 {
@@ -362,16 +403,22 @@ posix_run_write(struct posix_op *op)
 
   if (!err)
     err = write_begin(op);
+  if (!err && op->settle)
+    err = sync_here(op, false);
   if (err)
     return posix_err(op, err);
-  if (op->settle && gi_fs_fsync(op->p->fs, op->fd, false) < 0)
-    return posix_err(op, errno);
+  errno = 0;
   n = write_rest(op);
-  if (n < 0 && !op->done)
-    return posix_err(op, errno);
+  err = errno;
   op->done += n > 0 ? (uint64_t)n : 0;
-  if (op->sync && gi_fs_fsync(op->p->fs, op->fd, true) < 0)
-    return posix_err(op, errno);
+  op->unsynced = op->done < op->fop->payload.len && sync_failed(op, err);
+  if (n < 0 && !op->done)
+    return posix_err(op, err);
+  if (op->sync) {
+    err = sync_here(op, true);
+    if (err)
+      return posix_err(op, err);
+  }
   err = posix_write_out(op, false);
   return err ? posix_err(op, err) : write_end(op);
 }
@@ -397,8 +444,11 @@ posix_uring_write(struct posix_op *op, struct posix_uring *u)
 enum posix_run
 posix_write_done(struct posix_op *op)
 {
+  if (op->uring_res == -EAGAIN || op->uring_res == -EINTR)
+    return RUN_MOVE;
+  op->unsynced = op->uring_res < 0 && sync_failed(op, -op->uring_res);
   if (op->uring_res < 0)
-    return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
+    return posix_err(op, -op->uring_res);
   op->done += (uint64_t)op->uring_res;
   return op->done < op->fop->payload.len ? RUN_MOVE : write_end(op);
 }
@@ -410,7 +460,6 @@ posix_finish_write(struct posix_op *op)
 
   if (op->settle && op->fop->rsp.ret >= 0)
     posix_settled(op, pi);
-  pi->losses += (op->sync || op->settle) && op->fop->rsp.ret < 0;
   posix_finish_counts(op);
 }
 

@@ -118,7 +118,7 @@ posix_lost_note(struct posix_op *op)
 
   if (!op->unsynced)
     return;
-  inode = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_get(op->fop->graph, &op->node[op->kind->post_of == VICTIM ? VICTIM : OBJ].gfid); /* what was written to */
   posix_inode_of(op->p, inode)->losses++;
   gi_inode_unref(&inode);
 }

@@ -83,8 +83,10 @@ posix_run_fallocate(struct posix_op *op)
   posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
   err = change_range(op);
-  if (!err && op->sync && fop->kind == GI_FOP_ZEROFILL && gi_fs_fsync(op->p->fs, op->fd, false) < 0)
+  if (!err && op->sync && fop->kind == GI_FOP_ZEROFILL && gi_fs_fsync(op->p->fs, op->fd, false) < 0) {
     err = errno;
+    op->unsynced = true;
+  }
   if (!err)
     err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
@@ -112,6 +114,7 @@ posix_prepare_copy_range(struct posix_op *op)
   if (!pf->open)
     return EBADF;
   op->fd2 = pf->fd;
+  op->dsync = pf->sync;
   return 0;
 }
 
@@ -142,8 +145,10 @@ posix_run_copy_range(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   n = gi_fs_copy_range(op->p->fs, op->fd, &in, op->fd2, &out, fop->args.size < INT32_MAX ? (size_t)fop->args.size : INT32_MAX);
-  if (n < 0)
+  if (n < 0) {
+    op->unsynced = op->dsync && errno == EIO;
     return posix_err(op, errno);
+  }
   err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.stat);
   if (!err)
     err = posix_node_stat(op, VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.post);

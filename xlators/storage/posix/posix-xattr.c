@@ -243,8 +243,10 @@ posix_run_setxattr(struct posix_op *op)
     for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++)
       err = set_one(op, at, &st, gi_dict_at(dict, i));
   }
-  if (!err && durable && op->fd >= 0 && gi_fs_fsync(op->p->fs, op->fd, false) < 0)
+  if (!err && durable && op->fd >= 0 && gi_fs_fsync(op->p->fs, op->fd, false) < 0) {
     err = errno;
+    op->unsynced = true;
+  }
   if (!err)
     err = posix_node_stat(op, OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);

@@ -177,6 +177,7 @@ struct posix_op { /* fop_bytes */
   uint64_t done;   /* bytes written or read so far */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
+  bool dsync;      /* … through a descriptor that the kernel syncs itself */
   struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
