@@ -153,6 +153,83 @@ a_heal_that_fails_to_sync_must_look_again(void **state)
   free_file(t);
 }
 
+/* ---- what is not known any more, or would be ---- */
+
+static struct gi_fop *
+open_again(struct file *t, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_get(t->b.graph, gfid);
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_OPEN);
+
+  t->fd = gi_fd_new(t->b.graph, inode, O_RDWR, 1);
+  gi_loc_set_inode(&f->loc, inode);
+  f->args.flags = O_RDWR;
+  f->fd = gi_fd_ref(t->fd);
+  gi_inode_unref(&inode);
+  return f;
+}
+
+static void
+a_loss_is_not_forgotten_with_the_inode(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+  struct gi_gfid gfid = t->fd->inode->gfid;
+
+  (void)state;
+  gi_fd_unref(&t->fd);
+  gi_inode_set_lru_limit(t->b.graph, 1);
+  for (uint8_t n = 1; n < 5; n++) {
+    struct gi_inode *other = gi_inode_get(t->b.graph, &(struct gi_gfid){{0xb0, n}});
+
+    gi_inode_unref(&other);
+  }
+  assert_true(sim_lone_run(&t->b, open_again(t, &gfid)) >= 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  free_file(t);
+}
+
+static uint32_t
+checksum(struct file *t)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_RCHECKSUM, HEALER));
+  uint32_t sum;
+
+  f->args.size = 3;
+  assert_int_equal(sim_lone_run(&t->b, f), 0);
+  sum = f->rsp.weak_checksum;
+  gi_fop_unref(f);
+  return sum;
+}
+
+/* The process that knew of the loss is gone, what the kernel keeps in memory is not. */
+static void
+a_heal_compares_with_the_disk_after_a_restart(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+  struct gi_gfid gfid = t->fd->inode->gfid;
+  uint32_t new, old;
+
+  (void)state;
+  free_file(t);
+  t = new_file();
+  put(t, APPLICATION, "new");
+  new = checksum(t);
+  free_file(t);
+  t = new_file_with_a_loss();
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  assert_true(sim_lone_boot(&t->b));
+  assert_true(sim_lone_run(&t->b, open_again(t, &gfid)) >= 0);
+  expect(t, HEALER, "new"); /* it reads what it brings to others: better than what the disk has */
+  old = checksum(t);
+  assert_int_not_equal(old, new);
+  expect(t, APPLICATION, "old");
+  put(t, APPLICATION, "new");
+  assert_int_equal(checksum(t), new); /* what came since is known */
+  free_file(t);
+}
+
 /* ---- operations that sync by themselves ---- */
 
 static void
@@ -358,6 +435,8 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
       cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+      cmocka_unit_test(a_loss_is_not_forgotten_with_the_inode),
+      cmocka_unit_test(a_heal_compares_with_the_disk_after_a_restart),
       cmocka_unit_test(a_synchronous_write_that_is_refused_is_a_loss),
       cmocka_unit_test(no_room_for_a_synchronous_write_is_no_loss),
       cmocka_unit_test(syncs_around_a_write_count),

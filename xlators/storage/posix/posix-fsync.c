@@ -89,7 +89,8 @@ void
 posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi)
 {
   op->losses = pi->losses;
-  op->from_disk = pi->read_back != pi->losses;
+  /* A process before this one may have lost what memory still has. */
+  op->from_disk = pi->read_back != pi->losses || (op->fop->kind == GI_FOP_RCHECKSUM && !pi->looked);
 }
 
 void
@@ -100,14 +101,45 @@ posix_lost_drop(struct posix_op *op)
   op->from_disk = false;
 }
 
+static void
+lose(struct posix *p, struct posix_inode *pi)
+{
+  pi->losses++;
+  if (p->ending || !gi_list_empty(&pi->lost))
+    return;
+  gi_inode_ref(pi->self);
+  gi_list_add_tail(&p->lost, &pi->lost);
+}
+
+void
+posix_lost_let_go(struct posix_inode *pi)
+{
+  struct gi_inode *inode = pi->self;
+
+  if (gi_list_empty(&pi->lost))
+    return;
+  gi_list_del(&pi->lost);
+  gi_inode_unref(&inode);
+}
+
+void
+posix_lost_end(struct posix *p)
+{
+  p->ending = true;
+  while (!gi_list_empty(&p->lost))
+    posix_lost_let_go(gi_list_first(&p->lost, struct posix_inode, lost));
+}
+
 void
 posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
 {
   if (op->fop->rsp.ret < 0) {
     if (!GI_BROKEN("take what memory has for what the disk has"))
-      pi->losses++;
+      lose(op->p, pi);
   } else if (op->fop->caller.pid == GI_PID_HEAL && pi->read_back == op->losses) {
     pi->healed = op->losses;
+    if (pi->healed == pi->losses)
+      posix_lost_let_go(pi);
   }
 }
 
@@ -119,7 +151,7 @@ posix_lost_note(struct posix_op *op)
   if (!op->unsynced)
     return;
   inode = gi_inode_get(op->fop->graph, &op->node[op->kind->post_of == VICTIM ? VICTIM : OBJ].gfid); /* what was written to */
-  posix_inode_of(op->p, inode)->losses++;
+  lose(op->p, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
 }
 

@@ -121,6 +121,7 @@ posix_inode_of(struct posix *p, struct gi_inode *inode)
   if (!pi->self) {
     pi->self = inode;
     gi_list_init(&pi->dirty);
+    gi_list_init(&pi->lost);
     gi_list_init(&pi->waiting);
     gi_list_init(&pi->fsyncs);
   }
@@ -357,8 +358,10 @@ op_finish(struct posix_op *op)
       stamp(op);
     overlay_times(op, 2, 4);
   }
-  if (op->dropped)
+  if (op->dropped) {
     posix_inode_of(op->p, fop->fd->inode)->read_back = op->losses;
+    posix_inode_of(op->p, fop->fd->inode)->looked = true;
+  }
   posix_lost_note(op);
   if (op->kind->finish)
     op->kind->finish(op);

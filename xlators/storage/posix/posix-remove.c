@@ -570,8 +570,10 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
   if (pi) {
     pi->unlinked |= parked && open; /* two may have taken the last names at once, and one parked it */
     posix_dir_drop(op->p, pi);
-    if (!open)
+    if (!open) {
       posix_md_forget(op->p, pi);
+      posix_lost_let_go(pi);
+    }
   }
   gi_inode_unref(&inode);
 }

@@ -183,6 +183,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = -1;
   gi_list_init(&p->dirs);
   gi_list_init(&p->dirty);
+  gi_list_init(&p->lost);
   gi_list_init(&p->batch);
   gethostname(host, sizeof(host) - 1);
   p->hostname = gi_strdup(o->hostname ? o->hostname : host);
@@ -250,10 +251,12 @@ posix_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, v
 
   (void)from;
   (void)data;
-  if (event == GI_EVENT_PARENT_UP)
+  if (event == GI_EVENT_PARENT_UP) {
     gi_notify_up(x, p->failed ? GI_EVENT_CHILD_DOWN : GI_EVENT_CHILD_UP, NULL);
-  else if (event == GI_EVENT_PARENT_DOWN)
+  } else if (event == GI_EVENT_PARENT_DOWN) {
     posix_md_flush_all(p);
+    posix_lost_end(p);
+  }
 }
 
 static void
@@ -346,6 +349,7 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     posix_unpark(p, &fd->inode->gfid);
     pi->unlinked = false;
     posix_md_forget(p, pi);
+    posix_lost_let_go(pi);
   }
   close_fd(p, pf->fd);
 }

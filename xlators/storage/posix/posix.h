@@ -97,10 +97,12 @@ struct posix_inode { /* inode_bytes */
   uint16_t losses;    /* failed syncs: memory may hold what will never be on the disk, and the next sync would succeed all the same; … */
   uint16_t read_back; /* …when memory was dropped last, … */
   uint16_t healed;    /* …and as of when a heal has synced what it made of the rest */
+  struct gi_list lost; /* in posix.lost while healed != losses: nobody else knows, so the inode is kept */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool busy;     /* an exclusive operation is on a worker */
   bool unlinked; /* the last name is gone: its handle is in unlink/ */
+  bool looked;   /* a heal has compared with the disk: memory has nothing of a process before this one */
 };
 
 /* Bytes that were written somewhere between start and end. */
@@ -233,6 +235,8 @@ struct posix {
   unsigned ndirs, dirs_max;
   struct posix_dir *root_dir;
 
+  struct gi_list lost;  /* struct posix_inode.lost */
+  bool ending;          /* nothing is kept any more */
   struct gi_list dirty; /* struct posix_inode.dirty */
   struct gi_timer flush_timer;
 
@@ -461,6 +465,8 @@ bool posix_lost(const struct posix_op *op); /* an fsync must fail */
 void posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi); /* of a heal's operation on an fd */
 void posix_lost_drop(struct posix_op *op);                                  /* on a worker: op->fd is open */
 void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* an fsync ended */
+void posix_lost_let_go(struct posix_inode *pi); /* the file is gone, or this process */
+void posix_lost_end(struct posix *p);
 void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsynced counts */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
