@@ -66,6 +66,7 @@ struct gi_conn {
   void *arg;
   int fd;
   struct gi_io io;
+  uint32_t record_max;
   bool paused;
   struct gi_defer resume; /* hands up what was held */
   bool free_pending;

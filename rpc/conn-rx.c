@@ -232,9 +232,9 @@ parse_one(struct gi_conn *c)
   mark = ntohl(mark);
   size_t len = mark & ~MARK_LAST;
   bool last = (mark & MARK_LAST) != 0;
-  if (len > GI_RECORD_MAX || rx->gather_len + len > GI_RECORD_MAX) {
+  if (len > c->record_max || rx->gather_len + len > c->record_max) {
     char why[96];
-    snprintf(why, sizeof(why), "record mark 0x%08x: longer than %u bytes", mark, GI_RECORD_MAX);
+    snprintf(why, sizeof(why), "record mark 0x%08x: longer than %u bytes", mark, c->record_max);
     gi_conn_close(c, EPROTO, why);
     return false;
   }

@@ -313,6 +313,7 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
   c->ops = ops;
   c->arg = arg;
   c->fd = -1;
+  c->record_max = GI_RECORD_MAX;
   conn_tx_init(c);
   conn_rx_init(c);
   gi_defer_init(&c->closing, closed_deferred, c);
@@ -377,6 +378,14 @@ gi_conn_pause(struct gi_conn *c, bool paused)
   conn_watch(c);
   if (!paused && c->rx.held)
     gi_defer_add(c->r, &c->resume);
+}
+
+void
+gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  GI_ASSERT(bytes <= GI_RECORD_MAX);
+  c->record_max = bytes;
 }
 
 uint64_t

@@ -24,6 +24,8 @@
 #define INFLIGHT_DEFAULT (64ull << 20)
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next answer */
 #define SPARE_REQUESTS_MAX 1024
+#define STRANGER_QUEUED_MAX (256u << 10) /* answers that a stranger has not read */
+#define STRANGER_REFUSED_MAX 1024u       /* calls of a stranger that were refused */
 #define AUTH_TOO_WEAK 2 /* status of the denial when a privileged port is demanded */
 #define PORT_RESERVED 1024
 
@@ -38,6 +40,9 @@ struct gi_rpc_server {
   struct gi_listener *listener[LISTENERS_MAX];
   unsigned nlisteners;
   struct gi_list peers; /* struct gi_rpc_peer */
+  struct gi_list strangers; /* those not admitted, oldest first */
+  struct gi_rpc_limits limits;
+  struct gi_timer strangers_due;
   unsigned npeers;
   struct gi_list orphans; /* requests whose peer is gone */
   struct gi_list spares;  /* requests for reuse */
@@ -52,11 +57,16 @@ struct gi_rpc_peer {
   struct gi_rpc_server *s;
   struct gi_conn *conn;
   struct gi_list link;
+  struct gi_list stranger; /* in strangers, while not admitted */
   struct gi_list requests; /* being served */
   uint64_t inflight;       /* bytes of them */
   bool busy;               /* too many bytes being served */
   bool lagging;            /* it does not read its answers */
   bool privileged;         /* source port below 1024, or a unix socket */
+  bool admitted;
+  unsigned refused;        /* calls, while not admitted */
+  uint64_t since;          /* when it came */
+  struct sockaddr_storage address;
   uint32_t callback_xid;
   void *private_;
 };
@@ -127,6 +137,16 @@ settle(struct gi_rpc_peer *p)
   p->busy = p->busy && p->inflight > p->s->inflight_max / 2;
   p->lagging = gi_conn_full(p->conn);
   update_pause(p);
+  if (!p->admitted && gi_conn_queued(p->conn) > STRANGER_QUEUED_MAX)
+    gi_conn_close(p->conn, EPROTO, "a stranger that does not read its answers");
+}
+
+static void
+refused(struct gi_rpc_peer *p)
+{
+  settle(p);
+  if (!p->admitted && ++p->refused > STRANGER_REFUSED_MAX)
+    gi_conn_close(p->conn, EPROTO, "a stranger whose calls are all refused");
 }
 
 /* The request is over: lets the peer send again if it was held back. */
@@ -175,7 +195,7 @@ refuse(struct gi_rpc_peer *p, uint32_t xid, uint32_t status)
     gi_xdr_put_u64(&out, 0); /* lowest and highest version: real servers say 0, 0 */
   gi_conn_send(p->conn, out.base, out.len, NULL);
   give_buffer(p->s, &out);
-  settle(p);
+  refused(p);
 }
 
 static void
@@ -185,7 +205,7 @@ deny(struct gi_rpc_peer *p, uint32_t xid, uint32_t auth_status)
   gi_reply_encode_denied(&out, xid, auth_status);
   gi_conn_send(p->conn, out.base, out.len, NULL);
   gi_xdr_out_finish(&out);
-  settle(p);
+  refused(p);
 }
 
 void
@@ -335,6 +355,8 @@ got_call(struct gi_rpc_peer *p, struct gi_record *rec, struct gi_xdr_in *in)
     return;
   }
   gi_rpc_handler *handler = find_handler(p->s, &h, &status);
+  if (handler && p->s->limits.admit_callers && h.prog != GI_PROG_DUMP)
+    gi_rpc_peer_admit(p);
   if (handler)
     serve(p, &h, handler, rec, (size_t)(in->p - rec->head));
   else
@@ -362,6 +384,7 @@ peer_free(struct gi_rpc_peer *p)
 {
   struct gi_rpc_server *s = p->s;
   gi_list_del(&p->link);
+  gi_list_del(&p->stranger);
   s->npeers--;
   gi_list_foreach (req, &p->requests, struct gi_rpc_request, link)
     req->peer = NULL;
@@ -389,22 +412,114 @@ static const struct gi_conn_ops peer_ops = {
 };
 
 static bool
-is_privileged(const struct gi_conn *conn)
+is_privileged(const struct sockaddr_storage *sa)
 {
-  struct sockaddr_storage sa;
-  if (!gi_conn_peer_address(conn, &sa))
-    return false;
-  if (sa.ss_family == AF_UNIX)
+  if (sa->ss_family == AF_UNIX)
     return true;
-  return ntohs(((struct sockaddr_in *)&sa)->sin_port) < PORT_RESERVED; /* same place in sockaddr_in6 */
+  return sa->ss_family && ntohs(((const struct sockaddr_in *)sa)->sin_port) < PORT_RESERVED; /* same place in sockaddr_in6 */
+}
+
+static bool
+same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+  const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+  const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+  if (a->ss_family != b->ss_family)
+    return false;
+  if (a->ss_family == AF_INET)
+    return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+  return a->ss_family != AF_INET6 || memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+}
+
+/* ---- strangers ---- */
+
+void
+gi_rpc_peer_admit(struct gi_rpc_peer *p)
+{
+  GI_CHECK(p, PEER_MAGIC);
+  if (p->admitted)
+    return;
+  p->admitted = true;
+  gi_list_del(&p->stranger);
+  if (p->s->limits.record)
+    gi_conn_set_record_max(p->conn, p->s->limits.record);
+}
+
+static void
+begin_as_stranger(struct gi_rpc_peer *p)
+{
+  struct gi_rpc_server *s = p->s;
+  p->since = gi_now(s->r);
+  gi_conn_set_record_max(p->conn, s->limits.stranger_record);
+  gi_list_add_tail(&s->strangers, &p->stranger);
+  if (s->limits.stranger_ns && !s->strangers_due.armed)
+    gi_timer_set(&s->strangers_due, s->limits.stranger_ns);
+}
+
+static void
+turn_out(struct gi_rpc_peer *p, const char *why)
+{
+  gi_log(GI_LOG_INFO, p->s->name, GI_MSG_RPC_SERVER + 3, "%s closed: %s", gi_conn_peer(p->conn), why);
+  peer_free(p);
+}
+
+/* Closes the strangers whose time is over. Who waits for an answer of ours gets as long again. */
+static void
+strangers_due(void *arg)
+{
+  struct gi_rpc_server *s = arg;
+  uint64_t now = gi_now(s->r), age = 0;
+  while (!gi_list_empty(&s->strangers)) {
+    struct gi_rpc_peer *p = gi_list_first(&s->strangers, struct gi_rpc_peer, stranger);
+    age = now - p->since;
+    if (age < s->limits.stranger_ns)
+      break;
+    if (gi_list_empty(&p->requests)) {
+      turn_out(p, "it did not say in time who it is");
+    } else {
+      p->since = now;
+      gi_list_del(&p->stranger);
+      gi_list_add_tail(&s->strangers, &p->stranger);
+    }
+  }
+  if (!gi_list_empty(&s->strangers))
+    gi_timer_set(&s->strangers_due, s->limits.stranger_ns - age);
+}
+
+/* Whether one more connection from there may be, after somebody has gone to make room perhaps. */
+static bool
+make_room(struct gi_rpc_server *s, const struct sockaddr_storage *from)
+{
+  unsigned same = 0, strangers = 0;
+  struct gi_rpc_peer *oldest = NULL;
+  gi_list_foreach (p, &s->peers, struct gi_rpc_peer, link)
+    same += same_address(&p->address, from);
+  gi_list_foreach (p, &s->strangers, struct gi_rpc_peer, stranger) {
+    if (!same_address(&p->address, from))
+      continue;
+    oldest = oldest ? oldest : p;
+    strangers++;
+  }
+  if (strangers >= GI_STRANGERS_OF_ADDRESS)
+    turn_out(oldest, "too many strangers from its address");
+  else if (same >= GI_PEERS_OF_ADDRESS && oldest)
+    turn_out(oldest, "too many connections from its address");
+  else if (same >= GI_PEERS_OF_ADDRESS)
+    return false;
+  else if (s->npeers >= GI_PEERS_MAX && !gi_list_empty(&s->strangers))
+    turn_out(gi_list_first(&s->strangers, struct gi_rpc_peer, stranger), "too many connections");
+  return s->npeers < GI_PEERS_MAX;
 }
 
 static void
 accepted(void *arg, int fd)
 {
   struct gi_rpc_server *s = arg;
-  if (s->npeers >= GI_PEERS_MAX) {
-    gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections: refused", GI_PEERS_MAX);
+  struct sockaddr_storage from = {0};
+  gi_net_of(s->r)->peer(s->r, fd, &from); /* it may be gone already: that is noticed later */
+  if (!make_room(s, &from)) {
+    gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections, or %d from one address: refused", GI_PEERS_MAX,
+           GI_PEERS_OF_ADDRESS);
     gi_net_of(s->r)->close(s->r, fd);
     return;
   }
@@ -412,10 +527,15 @@ accepted(void *arg, int fd)
   p->magic = PEER_MAGIC;
   p->s = s;
   gi_list_init(&p->requests);
+  gi_list_init(&p->stranger);
   gi_list_add_tail(&s->peers, &p->link);
   s->npeers++;
+  p->address = from;
   p->conn = gi_conn_accept(s->r, fd, &peer_ops, p);
-  p->privileged = is_privileged(p->conn);
+  p->privileged = is_privileged(&from);
+  p->admitted = s->limits.stranger_record == 0;
+  if (!p->admitted)
+    begin_as_stranger(p);
   if (s->ops && s->ops->peer_up)
     s->ops->peer_up(s, p, s->arg);
 }
@@ -469,6 +589,8 @@ gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_se
   s->name = gi_strdup(name);
   s->inflight_max = INFLIGHT_DEFAULT;
   gi_list_init(&s->peers);
+  gi_list_init(&s->strangers);
+  gi_timer_init(&s->strangers_due, r, strangers_due, s);
   gi_list_init(&s->orphans);
   gi_list_init(&s->spares);
   gi_rpc_server_add_program(s, &dump_program);
@@ -498,6 +620,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
   gi_list_foreach_safe (req, &s->orphans, struct gi_rpc_request, link)
     gi_list_del(&req->link); /* each is freed by whoever answers it */
   free_spares(s);
+  gi_timer_finish(&s->strangers_due);
   s->magic = 0;
   gi_free(s->name);
   gi_free(s);
@@ -538,6 +661,12 @@ void
 gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes)
 {
   s->inflight_max = bytes;
+}
+
+void
+gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits)
+{
+  s->limits = *limits;
 }
 
 void

@@ -43,7 +43,17 @@ struct gi_rpc_server_ops {
   void (*peer_down)(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg); /* p is freed when this returns */
 };
 
-#define GI_PEERS_MAX 4096 /* connections of one server; further ones are closed at once */
+#define GI_PEERS_MAX 4096                          /* connections of one server; further ones are closed at once */
+#define GI_PEERS_OF_ADDRESS (GI_PEERS_MAX / 2)     /* and of one address */
+#define GI_STRANGERS_OF_ADDRESS 256                /* of them not admitted yet: another one takes the place of the oldest */
+
+/* What a connection may do before gi_rpc_peer_admit, and after. Without them everybody is admitted at once. */
+struct gi_rpc_limits {
+  uint32_t stranger_record; /* bytes of its longest record */
+  uint32_t record;          /* the same once it is admitted */
+  uint64_t stranger_ns;     /* then it is closed; 0 = never */
+  bool admit_callers;       /* whoever is served a call, other than of DUMP, is admitted */
+};
 
 /* The server stops reading a peer that has more than the allowed bytes of requests being served, or that does not read its
  * answers. Freeing it drops
@@ -56,6 +66,9 @@ int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int 
 int gi_rpc_server_port(const struct gi_rpc_server *s); /* of the first TCP listener; 0 = none */
 /* Bounded: bytes of requests being served per peer above which its connection is not read (default 64 MiB). */
 void gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes);
+/* For the connections to come. When there are too many the oldest stranger goes first. */
+void gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits);
+void gi_rpc_peer_admit(struct gi_rpc_peer *p); /* no stranger any more; again is fine */
 void gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on); /* deny source ports >= 1024 */
 void gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg);
 

@@ -317,6 +317,14 @@ static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI
 static const struct gi_rpc_program getspec_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
                                                        GI_ARRAY_LEN(getspec_procs), getspec_procs };
 
+/* Nothing that anybody asks for needs a large record. */
+static const struct gi_rpc_limits limits = {
+  .stranger_record = 1u << 20,
+  .record = 1u << 20,
+  .stranger_ns = 10 * GI_NSEC_PER_SEC,
+  .admit_callers = true,
+};
+
 static void
 tell_changed(struct gi_rpc_peer *p, void *arg)
 {
@@ -347,6 +355,7 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   gi_rpc_server_add_program(gd->tcp, &cli_remote_program);
   gi_rpc_server_add_program(gd->tcp, &portmap_program);
   gi_rpc_server_add_program(gd->tcp, &handshake_program);
+  gi_rpc_server_set_limits(gd->tcp, &limits);
   gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &gd_door_ops, gd);
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);

@@ -110,6 +110,7 @@ sv_client_attach(struct sv_client *c, struct sv_peer *p)
 {
   GI_ASSERT(!p->client && !c->gone);
   p->client = c;
+  gi_rpc_peer_admit(p->rpc);
   gi_list_add_tail(&c->peers, &p->link);
 }
 

@@ -165,6 +165,13 @@ sv_peer_down(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
   sv->metrics.peers--;
 }
 
+/* Until SETVOLUME was accepted. */
+static const struct gi_rpc_limits sv_limits = {
+  .stranger_record = 64u << 10,
+  .record = GI_RECORD_MAX,
+  .stranger_ns = 10 * GI_NSEC_PER_SEC,
+};
+
 static const struct gi_rpc_server_ops sv_rpc_ops = { .peer_up = sv_peer_up, .peer_down = sv_peer_down };
 
 static int
@@ -334,6 +341,7 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   sv->rpc = gi_rpc_server_new(x->reactor, x->name, &sv_rpc_ops, sv);
   gi_rpc_server_add_program(sv->rpc, &sv_fop_program);
   gi_rpc_server_add_program(sv->rpc, &sv_handshake_program);
+  gi_rpc_server_set_limits(sv->rpc, &sv_limits);
   gi_rpc_server_set_inflight_max(sv->rpc, sv_opts(sv)->inflight_bytes);
   gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
   if (sv_listen(sv, &why) < 0) {
