@@ -388,6 +388,14 @@ gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes)
   c->record_max = bytes;
 }
 
+void
+gi_conn_set_user_timeout(struct gi_conn *c, unsigned seconds)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  if (seconds && c->fd >= 0 && c->net->user_timeout)
+    c->net->user_timeout(c->r, c->fd, seconds);
+}
+
 uint64_t
 gi_conn_queued(const struct gi_conn *c)
 {

@@ -81,6 +81,9 @@ void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; N
 /* Stops reading: back pressure. Records that have arrived already are not handed up either, until it is over. */
 void gi_conn_pause(struct gi_conn *c, bool paused);
 void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer records close it; at first GI_RECORD_MAX */
+/* A TCP connection that is up ends when sent data stay unacknowledged, or unread behind a full window, for so long; 0 = as the system
+ * has it. */
+void gi_conn_set_user_timeout(struct gi_conn *c, unsigned seconds);
 uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
 bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */

@@ -207,6 +207,12 @@ kernel_low_water(struct gi_reactor *r, int fd, size_t bytes)
   set_int(fd, SOL_SOCKET, SO_RCVLOWAT, (int)bytes);
 }
 
+static void
+kernel_user_timeout(struct gi_reactor *r, int fd, unsigned seconds)
+{
+  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)seconds * 1000);
+}
+
 static int
 kernel_peer(struct gi_reactor *r, int fd, struct sockaddr_storage *sa)
 {
@@ -236,6 +242,7 @@ const struct gi_net_ops gi_net_kernel = {
     .recv = kernel_recv,
     .send = kernel_send,
     .low_water = kernel_low_water,
+    .user_timeout = kernel_user_timeout,
     .peer = kernel_peer,
     .local = kernel_local,
     .close = kernel_close,

@@ -34,6 +34,7 @@ struct gi_net_ops {
   ssize_t (*recv)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);     /* 0: the peer has ended the stream */
   ssize_t (*send)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);
   void (*low_water)(struct gi_reactor *r, int fd, size_t bytes); /* a hint: fewer received bytes need not wake */
+  void (*user_timeout)(struct gi_reactor *r, int fd, unsigned seconds); /* NULL: there is none */
   int (*peer)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);
   int (*local)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);
   void (*close)(struct gi_reactor *r, int fd);

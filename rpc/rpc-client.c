@@ -534,6 +534,7 @@ conn_connected(struct gi_conn *conn, void *arg)
   enter(c);
   c->up = true;
   c->ping_outstanding = false;
+  gi_conn_set_user_timeout(conn, c->cfg.user_timeout_s);
   if (c->ops->up)
     c->ops->up(c, c->arg);
   leave(c);

@@ -26,6 +26,8 @@
 #define SPARE_REQUESTS_MAX 1024
 #define STRANGER_QUEUED_MAX (256u << 10) /* answers that a stranger has not read */
 #define STRANGER_REFUSED_MAX 1024u       /* calls of a stranger that were refused */
+#define CALLBACKS_UNREAD_MAX (8u << 20)  /* bytes of callbacks behind a full queue */
+#define PATIENCE (2 * GI_NSEC_PER_SEC)   /* of a peer that is held back only for the number of its calls */
 #define AUTH_TOO_WEAK 2 /* status of the denial when a privileged port is demanded */
 #define PORT_RESERVED 1024
 
@@ -49,6 +51,8 @@ struct gi_rpc_server {
   unsigned nspares;
   struct gi_xdr_out spare_out;
   uint64_t inflight_max;
+  unsigned outstanding_max;
+  struct gi_timer patience;
   bool require_privileged;
 };
 
@@ -60,7 +64,10 @@ struct gi_rpc_peer {
   struct gi_list stranger; /* in strangers, while not admitted */
   struct gi_list requests; /* being served */
   uint64_t inflight;       /* bytes of them */
-  bool busy;               /* too many bytes being served */
+  unsigned calls;          /* of them, those that count */
+  bool busy;               /* too many bytes or calls being served */
+  bool slow;               /* they stay many for long: how many no longer matters */
+  uint64_t callbacks;      /* bytes of those queued since it began to lag */
   bool lagging;            /* it does not read its answers */
   bool privileged;         /* source port below 1024, or a unix socket */
   bool admitted;
@@ -130,11 +137,22 @@ update_pause(struct gi_rpc_peer *p)
   gi_conn_pause(p->conn, p->busy || p->lagging);
 }
 
+/* More than a share of what it may have. */
+static bool
+above(const struct gi_rpc_peer *p, unsigned share)
+{
+  const struct gi_rpc_server *s = p->s;
+  bool many = share == 1 ? p->calls >= s->outstanding_max : p->calls > s->outstanding_max / share;
+  return p->inflight > s->inflight_max / share || (s->outstanding_max && !p->slow && many);
+}
+
 /* Something was queued for the peer, or a request of it ended: may it be read? */
 static void
 settle(struct gi_rpc_peer *p)
 {
-  p->busy = p->busy && p->inflight > p->s->inflight_max / 2;
+  if (p->slow && p->calls <= p->s->outstanding_max / 2)
+    p->slow = false;
+  p->busy = p->busy && above(p, 2);
   p->lagging = gi_conn_full(p->conn);
   update_pause(p);
   if (!p->admitted && gi_conn_queued(p->conn) > STRANGER_QUEUED_MAX)
@@ -156,33 +174,13 @@ request_done(struct gi_rpc_request *req)
   struct gi_rpc_peer *p = req->peer;
   if (p) {
     p->inflight -= req->bytes;
+    p->calls -= req->counted;
     settle(p);
   }
   request_free(req);
 }
 
 /* ---- answers ---- */
-
-void
-gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out)
-{
-  if (req->peer)
-    take_buffer(req->peer->s, out);
-  gi_reply_encode(out, req->header.xid, GI_RPC_SUCCESS);
-}
-
-void
-gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload)
-{
-  struct gi_rpc_peer *p = req->peer;
-  if (p) {
-    gi_conn_send(p->conn, out->base, out->len, payload);
-    give_buffer(p->s, out);
-  } else {
-    gi_xdr_out_finish(out);
-  }
-  request_done(req);
-}
 
 /* An answer that has no results, to a call that has no request. */
 static void
@@ -206,6 +204,33 @@ deny(struct gi_rpc_peer *p, uint32_t xid, uint32_t auth_status)
   gi_conn_send(p->conn, out.base, out.len, NULL);
   gi_xdr_out_finish(&out);
   refused(p);
+}
+
+void
+gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out)
+{
+  if (req->peer)
+    take_buffer(req->peer->s, out);
+  gi_reply_encode(out, req->header.xid, GI_RPC_SUCCESS);
+}
+
+void
+gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload)
+{
+  struct gi_rpc_peer *p = req->peer;
+  size_t len = out->len + (payload ? payload->len : 0);
+  if (p && len > GI_RECORD_MAX) {
+    gi_log(GI_LOG_ERROR, p->s->name, GI_MSG_RPC_SERVER + 4, "an answer of %zu bytes to procedure %u of program %u is not sent: too long", len,
+           req->header.proc, req->header.prog);
+    gi_xdr_out_finish(out);
+    refuse(p, req->header.xid, GI_RPC_SYSTEM);
+  } else if (p) {
+    gi_conn_send(p->conn, out->base, out->len, payload);
+    give_buffer(p->s, out);
+  } else {
+    gi_xdr_out_finish(out);
+  }
+  request_done(req);
 }
 
 void
@@ -312,8 +337,35 @@ prepare_arguments(struct gi_rpc_request *req, struct gi_record *rec, size_t body
 static void
 hold_back(struct gi_rpc_peer *p)
 {
-  p->busy = p->busy || p->inflight > p->s->inflight_max;
+  p->busy = p->busy || above(p, 1);
   update_pause(p);
+  if (p->busy && p->s->outstanding_max && !p->s->patience.armed)
+    gi_timer_set(&p->s->patience, PATIENCE);
+}
+
+/* What is under way may wait for something that cannot be read, and pings are to be answered while a disk sleeps. */
+static void
+patience_ends(void *arg)
+{
+  struct gi_rpc_server *s = arg;
+  gi_list_foreach (p, &s->peers, struct gi_rpc_peer, link) {
+    if (!p->busy)
+      continue;
+    p->slow = true;
+    settle(p);
+  }
+}
+
+void
+gi_rpc_charge(struct gi_rpc_request *req, uint64_t answer_bytes)
+{
+  struct gi_rpc_peer *p = req->peer;
+  GI_ASSERT(p && !req->counted);
+  req->counted = true;
+  req->bytes += answer_bytes;
+  p->calls++;
+  p->inflight += answer_bytes;
+  hold_back(p);
 }
 
 static void
@@ -330,6 +382,7 @@ serve(struct gi_rpc_peer *p, const struct gi_call_header *h, gi_rpc_handler *han
   struct gi_rpc_request *req = request_new(p);
   req->header = *h;
   req->bytes = rec->record.len;
+  req->counted = false;
   if (gi_cred_decode(h->flavour, h->cred, h->cred_len, &req->caller, req->groups) < 0) {
     deny(p, h->xid, 0);
     request_free(req);
@@ -572,8 +625,11 @@ void
 gi_rpc_callback_send(struct gi_rpc_peer *p, struct gi_xdr_out *out)
 {
   GI_CHECK(p, PEER_MAGIC);
+  p->callbacks = gi_conn_full(p->conn) ? p->callbacks + out->len : 0;
   gi_conn_send(p->conn, out->base, out->len, NULL);
   give_buffer(p->s, out);
+  if (p->callbacks > CALLBACKS_UNREAD_MAX)
+    gi_conn_close(p->conn, EPROTO, "it does not read what it is told");
 }
 
 /* ---- the server ---- */
@@ -591,6 +647,7 @@ gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_se
   gi_list_init(&s->peers);
   gi_list_init(&s->strangers);
   gi_timer_init(&s->strangers_due, r, strangers_due, s);
+  gi_timer_init(&s->patience, r, patience_ends, s);
   gi_list_init(&s->orphans);
   gi_list_init(&s->spares);
   gi_rpc_server_add_program(s, &dump_program);
@@ -621,6 +678,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
     gi_list_del(&req->link); /* each is freed by whoever answers it */
   free_spares(s);
   gi_timer_finish(&s->strangers_due);
+  gi_timer_finish(&s->patience);
   s->magic = 0;
   gi_free(s->name);
   gi_free(s);
@@ -661,6 +719,12 @@ void
 gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes)
 {
   s->inflight_max = bytes;
+}
+
+void
+gi_rpc_server_set_outstanding_max(struct gi_rpc_server *s, unsigned calls)
+{
+  s->outstanding_max = calls;
 }
 
 void

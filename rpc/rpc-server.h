@@ -25,7 +25,8 @@ struct gi_rpc_request {
   struct gi_record *rec;    /* only valid inside the handler */
   size_t body_offset;       /* of the arguments in rec */
   struct gi_list link;      /* the server's */
-  uint64_t bytes;           /* the server's: of the record, for back pressure */
+  uint64_t bytes;           /* the server's: of the record, and what the answer may need, for back pressure */
+  bool counted;             /* the server's: among the calls that may be outstanding */
 };
 
 /* `arg` is that of gi_rpc_server_new. */
@@ -66,6 +67,11 @@ int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int 
 int gi_rpc_server_port(const struct gi_rpc_server *s); /* of the first TCP listener; 0 = none */
 /* Bounded: bytes of requests being served per peer above which its connection is not read (default 64 MiB). */
 void gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes);
+/* The same for calls that were charged: their number; 0 (the start) = no limit. It does not hold while nothing moves. */
+void gi_rpc_server_set_outstanding_max(struct gi_rpc_server *s, unsigned calls);
+/* By the handler of `req`, before it answers: what the answer may take in bytes. Once for each request at most. Calls that may wait
+ * for others of the same peer are not charged. */
+void gi_rpc_charge(struct gi_rpc_request *req, uint64_t answer_bytes);
 /* For the connections to come. When there are too many the oldest stranger goes first. */
 void gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits);
 void gi_rpc_peer_admit(struct gi_rpc_peer *p); /* no stranger any more; again is fine */
@@ -79,11 +85,12 @@ struct gi_conn *gi_rpc_peer_conn(struct gi_rpc_peer *p);
 /* Answers and frees `req`. The results were encoded behind the header:
  *   struct gi_xdr_out out = {0}; gi_rpc_answer_begin(req, &out); …; gi_rpc_answer_send(req, &out, payload); */
 void gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out);
+/* An answer longer than GI_RECORD_MAX is replaced by a system error. */
 void gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload);
 void gi_rpc_answer_status(struct gi_rpc_request *req, uint32_t accept_status); /* GI_RPC_GARBAGE … */
 void gi_rpc_drop(struct gi_rpc_request *req); /* no answer */
 
-/* A callback (CALL message without answer) on the peer's connection; consumes out's arguments, which were encoded after
+/* A callback (CALL message without answer) on the peer's connection, which is closed if it does not read them; consumes out's arguments, which were encoded after
  * gi_rpc_callback_begin. */
 void gi_rpc_callback_begin(struct gi_rpc_peer *p, struct gi_xdr_out *out, uint32_t proc);
 void gi_rpc_callback_send(struct gi_rpc_peer *p, struct gi_xdr_out *out);

@@ -148,6 +148,7 @@ cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg)
     .inflight_bytes_max = cl_opts(c)->inflight_bytes,
     .reconnect_min_ms = 100,
     .reconnect_max_ms = 3000,
+    .user_timeout_s = (unsigned)cl_opts(c)->tcp_user_timeout,
   };
 }
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 
 #define SV_READ_MAX (16u << 20) /* bytes; more than any client asks for in one call */
+#define SV_XATTRS_GUESS (64u << 10) /* bytes of the answer to a GETXATTR */
 #define SV_OPVERSION_OWNERS 70000 /* clients since then must show a lock owner */
 
 #define SV_LOCK_KINDS \
@@ -63,8 +64,17 @@ sv_answer(struct sv_client *c, struct gi_rpc_request *req, struct gi_fop *fop, i
 {
   struct gi_xdr_out out = { 0 };
   gi_rpc_answer_begin(req, &out);
+  size_t head = out.len;
   gi_fop_encode_reply(&out, fop, handle);
   bool data = fop->kind == GI_FOP_READ && fop->rsp.ret > 0;
+  if (out.len + (data ? fop->rsp.payload.len : 0) > GI_RECORD_MAX) {
+    /* The peer would close the connection, and ask the next brick. */
+    gi_reply_clear(&fop->rsp);
+    gi_fop_fail(fop, E2BIG);
+    out.len = head;
+    gi_fop_encode_reply(&out, fop, 0);
+    data = false;
+  }
   c->bytes_out += out.len + (data ? fop->rsp.payload.len : 0);
   gi_rpc_answer_send(req, &out, data ? &fop->rsp.payload : NULL);
 }
@@ -236,6 +246,20 @@ sv_adapt(struct gi_fop *fop)
   }
 }
 
+/* What it may need counts against what its connection may have under way. */
+static void
+sv_charge(const struct gi_fop *fop, struct gi_rpc_request *req)
+{
+  uint64_t bytes = 0;
+  if (gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT)
+    return; /* for an unlock, which is to be read */
+  if (fop->kind == GI_FOP_READ || fop->kind == GI_FOP_READDIR || fop->kind == GI_FOP_READDIRP)
+    bytes = fop->args.size < SV_READ_MAX ? fop->args.size : SV_READ_MAX;
+  else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)
+    bytes = SV_XATTRS_GUESS;
+  gi_rpc_charge(req, bytes);
+}
+
 static int
 sv_prepare(struct server *sv, struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds *fds)
 {
@@ -259,6 +283,7 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   sv->metrics.calls++;
   c->bytes_in += req->bytes;
   sv->metrics.inflight_calls++;
+  sv_charge(fop, req);
   sv_load_begin(sv, fop);
   sv_squash(sv, c, &fop->caller);
   int err = sv_prepare(sv, c, fop, fds);

@@ -65,10 +65,10 @@ static const struct gi_option sv_option_table[] = {
     .text = "Inodes a brick keeps cached beyond those in use; 0 is no limit." },
   { .name = "rpc.outstanding-rpc-limit", .key = "server.outstanding-rpc-limit", .type = GI_OPT_INT, OPT(outstanding), .def = "64",
     .min = 0, .max = 65536, .live = true, .level = 2, .op_version = 3,
-    .text = "Accepted for compatibility: what a client may have outstanding is bounded in bytes, see inflight-bytes." },
+    .text = "Operations of one connection that may be under way, apart from locks; beyond them it is not read. 0 is no limit." },
   { .name = "inflight-bytes", .type = GI_OPT_SIZE, OPT(inflight_bytes), .def = "64MB", .min = 1048576,
     .max = 1073741824.0 * 16, .live = true, .level = 2,
-    .text = "Bytes of requests of one connection that may be under way; beyond them it is not read." },
+    .text = "Bytes of requests of one connection, and of their answers, that may be under way; beyond them it is not read." },
   { .name = "statedump-path", .key = "server.statedump-path", .type = GI_OPT_PATH, OPT(statedump_path), .def = "/var/run/gluster",
     .live = true, .level = 2, .op_version = 1, .text = "Directory for state dumps of bricks." },
   { .name = "event-threads", .key = "server.event-threads", .type = GI_OPT_INT, OPT(event_threads), .def = "2", .min = 1,
@@ -89,7 +89,8 @@ static const struct gi_option sv_option_table[] = {
   { .name = "transport.socket.keepalive-time", .key = "server.keepalive-time", .type = GI_OPT_INT, OPT(keepalive_time),
     .def = "20", .min = 0, .max = 32767, .level = 2, .op_version = 31002, .text = "Idle seconds before TCP keepalive probes." },
   { .name = "transport.tcp-user-timeout", .key = "server.tcp-user-timeout", .type = GI_OPT_TIME, OPT(tcp_user_timeout),
-    .def = "42", .min = 0, .max = 1013, .level = 3, .op_version = 31002, .text = "TCP user timeout of brick sockets." },
+    .def = "42", .min = 0, .max = 1013, .level = 3, .op_version = 31002,
+    .text = "Seconds that sent data may stay unacknowledged, or unread by the client, before its connection is dropped; 0 is the system's." },
   { .name = "tcp-window-size", .key = "network.tcp-window-size", .type = GI_OPT_SIZE, OPT(tcp_window), .min = 0, .max = 1048576,
     .level = 3, .op_version = 1, .text = "Socket buffer size; the kernel tunes it when unset." },
   { .name = "transport.socket.own-thread", .key = "server.own-thread", .type = GI_OPT_BOOL, OPT(own_thread), .level = 3,
@@ -149,6 +150,7 @@ sv_peer_up(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
   gi_list_init(&peer->link);
   peer->rpc = p;
   gi_rpc_peer_set_private(p, peer);
+  gi_conn_set_user_timeout(gi_rpc_peer_conn(p), (unsigned)sv_opts(sv)->tcp_user_timeout);
   sv->metrics.peers++;
 }
 
@@ -343,6 +345,7 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   gi_rpc_server_add_program(sv->rpc, &sv_handshake_program);
   gi_rpc_server_set_limits(sv->rpc, &sv_limits);
   gi_rpc_server_set_inflight_max(sv->rpc, sv_opts(sv)->inflight_bytes);
+  gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)sv_opts(sv)->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
   if (sv_listen(sv, &why) < 0) {
     gi_error_set(err, why.code, "cannot listen: %s", why.text);
@@ -401,6 +404,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
   if (!sv->rpc)
     return;
   gi_rpc_server_set_inflight_max(sv->rpc, o->inflight_bytes);
+  gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)o->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
   if (o->dynamic_auth)
     gi_rpc_server_foreach_peer(sv->rpc, sv_recheck_peer, sv);

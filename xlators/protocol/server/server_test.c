@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -623,6 +624,154 @@ test_short_write(void **state)
   bench_free(b);
 }
 
+/* ---- a client that asks for more than it takes ---- */
+
+static struct wire *
+attached(struct bench *b)
+{
+  struct wire *w = wire_new(b);
+  GI_CLEANUP_FREE char *text = NULL;
+  assert_int_equal(setvolume(w, introduction(NULL), &text), 0);
+  return w;
+}
+
+static void
+send_many(struct wire *w, enum gi_fop_kind kind, uint32_t size, unsigned n)
+{
+  struct gi_xdr_out all = { 0 };
+  for (unsigned i = 0; i < n; i++) {
+    struct gi_xdr_out out = call(GI_PROG_FOP, GI_VERS_FOP, kind);
+    gi_xdr_put_gfid(&out, &gi_gfid_root);
+    if (kind == GI_FOP_READ) {
+      gi_xdr_put_u64(&out, (uint64_t)-2);
+      gi_xdr_put_u64(&out, 0);
+      gi_xdr_put_u32(&out, size);
+      gi_xdr_put_u32(&out, 0);
+    }
+    gi_xdr_put_dict(&out, NULL);
+    gi_xdr_put_u32(&all, 0x80000000u | (uint32_t)out.len);
+    gi_xdr_put_bytes(&all, out.base, out.len);
+    gi_xdr_out_finish(&out);
+  }
+  assert_int_equal(send(w->fd, all.base, all.len, MSG_NOSIGNAL), all.len);
+  gi_xdr_out_finish(&all);
+  bench_turn(w->b, 20);
+}
+
+static void
+test_operations_under_way_are_few(void **state)
+{
+  struct bench *b = bench_new("option rpc.outstanding-rpc-limit 10\n", NULL, true);
+  struct wire *w = attached(b);
+  fake_script_always(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .hold = true });
+  send_many(w, GI_FOP_STAT, 0, 100);
+  assert_int_equal(fake_held(b->server, 0), 10);
+  for (unsigned i = 0; i < 5; i++)
+    assert_true(fake_release(b->server, 0, GI_FOP_STAT, 0, 0));
+  bench_turn(b, 10);
+  assert_int_equal(fake_held(b->server, 0), 10);
+  bench_turn(b, 2500); /* nothing moves: what could make it move is perhaps among those that were not read */
+  assert_int_equal(fake_held(b->server, 0), 95);
+  while (fake_release(b->server, 0, GI_FOP_STAT, 0, 0))
+    ;
+  bench_turn(b, 10);
+  send_many(w, GI_FOP_STAT, 0, 100);
+  assert_int_equal(fake_held(b->server, 0), 10);
+  while (fake_release(b->server, 0, GI_FOP_STAT, 0, 0))
+    bench_turn(b, 0);
+  wire_free(w);
+  bench_free(b);
+}
+
+static void
+test_answers_to_come_count(void **state)
+{
+  struct bench *b = bench_new("option inflight-bytes 1MB\n", NULL, true);
+  struct wire *w = attached(b);
+  fake_script_always(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  send_many(w, GI_FOP_READ, 300000, 40);
+  assert_int_equal(fake_held(b->server, 0), 4);
+  for (unsigned i = 0; i < 40; i++) {
+    assert_true(fake_release(b->server, 0, GI_FOP_READ, -1, EIO));
+    bench_turn(b, 1);
+    assert_true(fake_held(b->server, 0) <= 4);
+  }
+  wire_free(w);
+  bench_free(b);
+}
+
+static void
+fill_much(struct gi_fop *fop, void *arg)
+{
+  GI_CLEANUP_FREE char *value = gi_zalloc(1 << 20);
+  char key[32];
+  fop->rsp.dict = gi_dict_new();
+  for (unsigned i = 0; i < 65; i++) {
+    snprintf(key, sizeof(key), "user.%u", i);
+    gi_dict_set_bin(fop->rsp.dict, key, value, 1 << 20);
+  }
+}
+
+static void
+test_an_answer_nobody_accepts_is_an_error(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_GETXATTR);
+  gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  fake_script(b->server, 0, GI_FOP_GETXATTR, (struct fake_reply){ .fill = fill_much });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, -1);
+  assert_int_equal(f->rsp.err, E2BIG);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  bench_free(b);
+}
+
+static void
+test_who_does_not_listen_goes(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct wire *w = attached(b);
+  struct gi_invalidation inv = { .flags = 1 };
+  ssize_t n;
+  memset(&inv.gfid, 3, 16);
+  for (unsigned i = 0; i < 200000; i++) {
+    gi_notify_up(b->server->x->children[0], GI_EVENT_INVALIDATE, &inv);
+    if (i % 256 == 0)
+      bench_turn(b, 0);
+  }
+  bench_turn(b, 10);
+  while ((n = recv(w->fd, w->reply, sizeof(w->reply), 0)) > 0)
+    ;
+  assert_true(n == 0 || errno == ECONNRESET);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0); /* the other one listens */
+  wire_free(w);
+  bench_free(b);
+}
+
+static unsigned
+sockets_with_timeout(int ms)
+{
+  unsigned found = 0;
+  for (int fd = 0; fd < 256; fd++) {
+    int value = 0;
+    socklen_t len = sizeof(value);
+    found += getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &len) == 0 && value == ms;
+  }
+  return found;
+}
+
+static void
+test_tcp_user_timeout(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  assert_int_equal(sockets_with_timeout(42000), 1);
+  bench_free(b);
+  b = bench_new("option transport.tcp-user-timeout 11\n", "option transport.tcp-user-timeout 7\n", true);
+  assert_int_equal(sockets_with_timeout(11000), 1);
+  assert_int_equal(sockets_with_timeout(7000), 1);
+  bench_free(b);
+}
+
 static void
 test_noise_on_the_socket(void **state)
 {
@@ -712,6 +861,11 @@ main(void)
     cmocka_unit_test(test_handles),
     cmocka_unit_test(test_garbage_arguments),
     cmocka_unit_test(test_short_write),
+    cmocka_unit_test(test_operations_under_way_are_few),
+    cmocka_unit_test(test_answers_to_come_count),
+    cmocka_unit_test(test_an_answer_nobody_accepts_is_an_error),
+    cmocka_unit_test(test_who_does_not_listen_goes),
+    cmocka_unit_test(test_tcp_user_timeout),
     cmocka_unit_test(test_noise_on_the_socket),
     cmocka_unit_test(test_callback_bodies),
     cmocka_unit_test(test_port_in_use),
