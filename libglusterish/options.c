@@ -587,7 +587,7 @@ gi_option_doc(const struct gi_option *opt, FILE *out)
   else
     fprintf(out, "- Default: none\n");
   doc_range(opt, out);
-  fprintf(out, "- Applied: %s\n", opt->live ? "live, to a running graph" : "when the process starts");
+  fprintf(out, "- Applied: %s\n", opt->unread ? "not in this version" : opt->live ? "live, to a running graph" : "when the process starts");
   if (opt->op_version)
     fprintf(out, "- Needs cluster.op-version: %u\n", opt->op_version);
   if (opt->since)

@@ -266,9 +266,11 @@ gd_op_reset(struct gd_op *op, struct gi_error *err)
 static void
 put_option(struct gd_op *op, const struct gi_list *options, const struct gd_key *k)
 {
-  const char *set = gd_options_get(options, k->key), *def = k->opt->def ? k->opt->def : "(null)";
+  const char *set = gd_options_get(options, k->key), *def = gd_map_default(op->gd->map, k->key);
   bool plain = set || strcmp(k->key, "cluster.op-version") == 0 || strcmp(k->key, "cluster.max-op-version") == 0;
-  GI_CLEANUP_FREE char *value = gi_asprintf("%s%s", set ? set : def, plain ? "" : " (DEFAULT)");
+  bool idle = !gd_map_acts(op->gd->map, k->key) && !(set && gd_map_check(op->gd->map, k->key, set, NULL) == 0);
+  const char *mark = idle ? " (not in this version)" : plain ? "" : " (DEFAULT)";
+  GI_CLEANUP_FREE char *value = gi_asprintf("%s%s", set ? set : def ? def : "(null)", mark);
   json_array_append_new(json_object_get(op->out, "options"), json_pack("{s:s,s:s}", "key", k->key, "value", value));
 }
 
@@ -321,7 +323,7 @@ gd_op_set_help(struct gd_op *op, struct gi_error *err)
   const char *last = "";
   for (unsigned i = 0; i < gd_map_count(op->gd->map); i++) {
     const struct gd_key *k = gd_map_at(op->gd->map, i);
-    if (strcmp(last, k->key) != 0)
+    if (strcmp(last, k->key) != 0 && gd_map_acts(op->gd->map, k->key))
       json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", k->key, "default", k->opt->def ? k->opt->def : "(null)",
                                             "description", k->opt->text ? k->opt->text : ""));
     last = k->key;

@@ -232,12 +232,48 @@ test_too_many_options(void **state)
   succeeds(f, run(f, 20, "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%s\"}", key));
 }
 
+/* ---- options that nothing acts on ---- */
+
+static void
+test_options_that_wait(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  assert_int_not_equal(
+      run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.io-cache\",\"on\"]}"), 0);
+  assert_says(f, "features not in this version");
+  succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.io-cache\",\"off\"]}"));
+  succeeds(f, run(f, 12, "{\"command\":\"volume set help\"}"));
+  assert_null(strstr(f->out, "io-cache"));
+  assert_non_null(strstr(f->out, "cluster.daemon-log-level"));
+
+  /* A volume of an earlier version or of GlusterFS has it all the same. */
+  gd_options_set(&v->options, "performance.io-cache", "on");
+  assert_int_equal(gd_store_volume(v, NULL), 0);
+  gd_volume_free(v);
+  assert_int_equal(gd_store_load(f->gd, &f->err), 0);
+  v = gd_volume_find(f->gd, "vol");
+  assert_non_null(v);
+  succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"performance.io-cache\"}"));
+  assert_non_null(strstr(f->out, "\"on (not in this version)\""));
+  succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}"));
+  succeeds(f, run(f, 20, "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"performance.io-cache\"}"));
+  assert_null(gd_options_get(&v->options, "performance.io-cache"));
+  succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"performance.quick-read\"}"));
+  assert_non_null(strstr(f->out, "\"off (not in this version)\""));
+  succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"nfs.disable\"}"));
+  assert_non_null(strstr(f->out, "\"on\""));
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
     cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,10 +54,10 @@ static const struct own_key {
   DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
   DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
   { GD_KEY_SWITCH,
-    { .name = "", .key = "performance.nfs.io-threads", .type = GI_OPT_BOOL, .def = "off", .level = 3, .live = true,
+    { .name = "", .key = "performance.nfs.io-threads", .type = GI_OPT_BOOL, .def = "off", .level = 3, .live = true, .unread = true,
       .op_version = 1, .since = "0.1", .text = "Belonged to the NFS server that was retired; kept with the volume, no effect." } },
   { GD_KEY_SWITCH,
-    { .name = "", .key = "nfs.disable", .type = GI_OPT_BOOL, .def = "on", .level = 1, .live = true,
+    { .name = "", .key = "nfs.disable", .type = GI_OPT_BOOL, .def = "on", .level = 1, .live = true, .unread = true,
       .since = "0.1", .text = "Kept for compatibility: there is no built-in NFS server." } },
   { GD_KEY_POOL,
     { .name = "", .key = "cluster.daemon-log-level", .type = GI_OPT_ENUM, .def = "INFO", .words = log_levels, .level = 2,
@@ -274,13 +274,43 @@ gd_map_suggest(const struct gd_options_map *map, const char *typed, char *buf, s
     snprintf(buf, len, "%s", near[0] ? near[0] : "");
 }
 
+static bool
+same_key(const struct gd_options_map *map, const struct gd_key *k, const char *key)
+{
+  return k && k < map->keys + map->nkeys && strcmp(k->key, key) == 0;
+}
+
+static bool
+acts(const struct gd_options_map *map, const struct gd_key *k)
+{
+  return k->kind == GD_KEY_SWITCH && k->type ? gd_map_class(map, k->type) != NULL : !k->opt->unread;
+}
+
+bool
+gd_map_acts(const struct gd_options_map *map, const char *key)
+{
+  for (const struct gd_key *k = gd_map_find(map, key); same_key(map, k, key); k++)
+    if (acts(map, k))
+      return true;
+  return false;
+}
+
+/* Is that what happens without being set? Only asked where nothing acts on the key. */
+static bool
+happens_anyway(const struct gd_options_map *map, const char *key, const char *value)
+{
+  const char *def = gd_map_default(map, key);
+  bool a, b;
+  return def && (strcmp(def, value) == 0 || (gi_parse_bool(def, &a) && gi_parse_bool(value, &b) && a == b));
+}
+
 int
 gd_map_check(const struct gd_options_map *map, const char *key, const char *value, struct gi_error *err)
 {
   const struct gd_key *k = gd_map_find(map, key);
   if (!k)
     return gi_error_set(err, EINVAL, "option : %s does not exist", key);
-  for (const struct gd_key *end = map->keys + map->nkeys; k < end && strcmp(k->key, key) == 0; k++)
+  for (; same_key(map, k, key); k++)
     if (gi_option_check(k->opt, value, err)) {
       char allowed[256];
       gi_option_type_text(k->opt, allowed, sizeof(allowed));
@@ -288,6 +318,9 @@ gd_map_check(const struct gd_options_map *map, const char *key, const char *valu
       /* The first line is what scripts know; the second says it in terms of what the user typed. */
       return gi_error_set(err, EINVAL, "%.256s\n%s cannot be \"%.64s\": it takes %.96s", why.text, key, value, allowed);
     }
+  if (!gd_map_acts(map, key) && !happens_anyway(map, key, value))
+    return gi_error_set(err, EOPNOTSUPP, "option : %s cannot be set to %.64s: it is one of the features not in this version", key,
+                        value);
   return 0;
 }
 
@@ -295,5 +328,5 @@ const char *
 gd_map_default(const struct gd_options_map *map, const char *key)
 {
   const struct gd_key *k = gd_map_find(map, key);
-  return k ? k->opt->def : NULL;
+  return k && k->kind == GD_KEY_SWITCH && !k->opt->unread && !acts(map, k) ? "off" : k ? k->opt->def : NULL;
 }

@@ -43,9 +43,12 @@ const struct gd_key *gd_map_find(const struct gd_options_map *map, const char *k
 const char *gd_map_complete(const struct gd_options_map *map, const char *typed, struct gi_error *err);
 /* Up to two nearest keys: "a" or "a or b". */
 void gd_map_suggest(const struct gd_options_map *map, const char *typed, char *buf, size_t len);
-/* Checks a value against every option the key feeds; the message names key, value and what is allowed. */
+/* Does anything in this version act on the key? Keys that wait for their feature are known, so that volumes with them load. */
+bool gd_map_acts(const struct gd_options_map *map, const char *key);
+/* Checks a value against every option the key feeds; the message names key, value and what is allowed. Where nothing acts on the
+ * key, only what happens anyway can be set. */
 int gd_map_check(const struct gd_options_map *map, const char *key, const char *value, struct gi_error *err);
-/* The default as text, NULL = none. */
+/* The default as text, NULL = none; "off" for a switch whose translator is not there. */
 const char *gd_map_default(const struct gd_options_map *map, const char *key);
 
 #endif

@@ -23,6 +23,8 @@ struct values {
 
 static const struct gi_option client_options[] = {
   { .name = "ping-timeout", .key = "network.ping-timeout", .type = GI_OPT_TIME, AT(size), .def = "42", .text = "." },
+  { .name = "event-threads", .key = "client.event-threads", .type = GI_OPT_INT, AT(size), .def = "2", .unread = true, .text = "." },
+  { .name = "ssl", .key = "client.ssl", .type = GI_OPT_BOOL, AT(size), .def = "off", .unread = true, .text = "." },
   GI_OPTION_END,
 };
 static const struct gi_option stats_options[] = {
@@ -322,6 +324,32 @@ test_keys(void **state)
   assert_non_null(strstr(err.text, "maybe"));
 }
 
+/* What nothing acts on can only be set to what happens anyway. */
+static void
+test_keys_that_wait(void **state)
+{
+  static const struct {
+    const char *key, *good, *bad;
+  } idle[] = { { "client.event-threads", "2", "4" },     { "client.ssl", "off", "on" },
+               { "client.ssl", "no", "true" },           { "performance.io-cache", "off", "on" },
+               { "performance.quick-read", "0", "yes" }, { "nfs.disable", "on", "off" } };
+  struct fixture *f = *state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(idle); i++) {
+    struct gi_error err = { 0 };
+    assert_false(gd_map_acts(f->gd.map, idle[i].key));
+    assert_int_equal(gd_map_check(f->gd.map, idle[i].key, idle[i].good, &err), 0);
+    assert_int_equal(gd_map_check(f->gd.map, idle[i].key, idle[i].bad, &err), -1);
+    assert_non_null(strstr(err.text, "features not in this version"));
+    assert_non_null(strstr(err.text, idle[i].key));
+  }
+  assert_int_equal(gd_map_check(f->gd.map, "client.event-threads", "many", NULL), -1);
+  assert_true(gd_map_acts(f->gd.map, "performance.write-behind"));
+  assert_true(gd_map_acts(f->gd.map, "network.ping-timeout"));
+  assert_false(gd_map_acts(f->gd.map, "nosuch"));
+  assert_string_equal(gd_map_default(f->gd.map, "performance.quick-read"), "off");
+  assert_string_equal(gd_map_default(f->gd.map, "performance.write-behind"), "on");
+}
+
 /* Every key of every class that is built accepts its own default, and has a text. */
 static void
 test_real_classes(void **state)
@@ -330,7 +358,8 @@ test_real_classes(void **state)
   for (unsigned i = 0; i < gd_map_count(map); i++) {
     const struct gd_key *k = gd_map_at(map, i);
     struct gi_error err = { 0 };
-    if (k->opt->def && gd_map_check(map, k->key, k->opt->def, &err))
+    const char *def = gd_map_default(map, k->key);
+    if (def && gd_map_check(map, k->key, def, &err))
       fail_msg("%s does not accept its default: %s", k->key, err.text);
     if (!k->opt->text || !*k->opt->text)
       fail_msg("%s has no text", k->key);
@@ -350,6 +379,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
     cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
     cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_keys_that_wait, setup, teardown),
     cmocka_unit_test(test_real_classes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

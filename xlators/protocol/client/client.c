@@ -11,7 +11,7 @@
 /* ---- options ---- */
 
 #define OPT(m) .offset = offsetof(struct cl_options, m), .since = "0.1"
-#define TRANSPORT(n, k, t, m, ...) { .name = n, .key = k, .type = t, OPT(m), .level = 3, __VA_ARGS__ }
+#define TRANSPORT(n, k, t, m, ...) { .name = n, .key = k, .type = t, OPT(m), .level = 3, .unread = true, __VA_ARGS__ }
 
 static const char *const families[] = { "inet", "inet6", NULL };
 
@@ -56,9 +56,9 @@ const struct gi_option cl_option_table[] = {
             "Waking up costs more than most replies take. 0 sleeps at once." },
   { .name = "event-threads", .key = "client.event-threads", .type = GI_OPT_INT, OPT(event_threads), .def = "2", .min = 1,
     .max = 32, .live = true, .side = GI_SIDE_CLIENT, .level = 1, .op_version = 30700,
-    .text = "Accepted for compatibility; one reactor serves all connections of a process." },
+    .unread = true, .text = "Accepted for compatibility; one reactor serves all connections of a process." },
   { .name = "client-bind-insecure", .key = "client.bind-insecure", .type = GI_OPT_BOOL, OPT(bind_insecure), .live = true,
-    .side = GI_SIDE_CLIENT, .level = 3, .op_version = 30700, .text = "Use source ports above 1023, as is always done." },
+    .side = GI_SIDE_CLIENT, .level = 3, .op_version = 30700, .unread = true, .text = "Use source ports above 1023, as is always done." },
   { .name = "transport-type", .type = GI_OPT_STR, OPT(transport_type), .def = "tcp", .level = 3,
     .text = "Transport to the brick: tcp, or unix when remote-host is a path." },
   { .name = "transport.address-family", .type = GI_OPT_ENUM, OPT(address_family), .def = "inet", .words = families, .level = 1,

@@ -36,9 +36,9 @@ static const struct gi_option posix_option_table[] = {
   {.name = "o-direct", .type = GI_OPT_BOOL, OPT(o_direct), .def = "off", .live = true, .level = 3,
    .text = "Open every file with O_DIRECT, past the page cache."},
   {.name = "linux-aio", .key = "storage.linux-aio", .type = GI_OPT_BOOL, OPT(aio), .def = "off", .level = 2, .op_version = 1,
-   .text = "Accepted for compatibility: the engine is chosen by itself (io_uring where the kernel allows it)."},
+   .unread = true, .text = "Accepted for compatibility: the engine is chosen by itself (io_uring where the kernel allows it)."},
   {.name = "linux-io_uring", .key = "storage.linux-io_uring", .type = GI_OPT_BOOL, OPT(uring), .def = "off", .level = 2,
-   .op_version = 90000, .text = "Accepted for compatibility: io_uring is used for cold reads and direct I/O whenever the kernel allows it."},
+   .op_version = 90000, .unread = true, .text = "Accepted for compatibility: io_uring is used for cold reads and direct I/O whenever the kernel allows it."},
   {.name = "io-engine", .type = GI_OPT_ENUM, OPT(engine), .def = "auto", .words = engine_words, .level = 3,
    .text = "Where system calls run: auto picks per call; the others force one way, for tests and for fault finding."},
   {.name = "xattr-at", .type = GI_OPT_BOOL, OPT(xattr_at), .def = "on", .level = 3,
@@ -78,7 +78,7 @@ static const struct gi_option posix_option_table[] = {
   {.name = "disable-landfill-purge", .type = GI_OPT_BOOL, OPT(no_landfill_purge), .def = "off", .live = true, .level = 3,
    .text = "Keep removed directory trees in .glusterfs/landfill instead of deleting them."},
   {.name = "xattr-user-namespace-mode", .key = "storage.xattr-user-namespace-mode", .type = GI_OPT_STR, OPT(user_mode),
-   .live = true, .level = 3, .op_version = 30600, .text = "Only for systems other than Linux; accepted and without effect here."},
+   .live = true, .level = 3, .op_version = 30600, .unread = true, .text = "Only for systems other than Linux; accepted and without effect here."},
   GI_OPTION_END};
 
 const struct gi_metric posix_metric_table[] = {
