@@ -101,6 +101,12 @@ void fs_root_xattr_adapt(struct gi_volfile *vf); /* puts the translator on top t
 /* Leaves out what this build does not have and nobody misses. 0, or -1 and err. */
 int fs_volfile_skip(struct gi_volfile *vf, struct gi_error *err);
 
+/* other-bricks.c */
+/* Are there bricks that only one of them has? */
+bool fs_other_bricks(const struct gi_volfile *running, const struct gi_volfile *vf);
+/* From now on every operation of the mount fails with EIO; a volfile the running graph can take ends that. */
+void fs_stop_serving(struct fs_process *p);
+
 /* brick-ops.c */
 int fs_brick_ops_start(struct fs_process *p, struct gi_error *err);
 

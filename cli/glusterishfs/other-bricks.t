@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A mount follows its volume or stops: a plain volume that gets a second brick, which this version cannot spread files over, must not
+# be served from the first one alone. The management daemon is a few lines that hand out a file.
+. "$(dirname "$0")/../../tests/functional/lib.sh"
+require_root
+require_fuse
+make_work
+pick_ports 2
+PIDS=()
+end_all() {
+  local p
+  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
+  return 0
+}
+trap 'end_all; cleanup' EXIT
+mkdir -p "$WORK"/b1 "$WORK"/b2 "$WORK/mnt"
+
+# brick N PORT
+brick() {
+  cat >"$WORK/b$1.vol" <<VOL
+volume t-posix
+    type storage/posix
+    option directory $WORK/b$1
+end-volume
+volume $WORK/b$1
+    type features/locks
+    subvolumes t-posix
+end-volume
+volume t-server
+    type protocol/server
+    option transport.socket.bind-address $HOST
+    option listen-port $2
+    subvolumes $WORK/b$1
+end-volume
+VOL
+  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick || return 1
+  PIDS+=("$(cat "$WORK/b$1.pid")")
+}
+
+# client BRICKS...: a volfile as a daemon writes it.
+client() {
+  local n=0 b names=
+  for b in "$@"; do
+    printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
+      $n "$HOST" $((BASE_PORT + b - 1)) "$WORK/b$b"
+    names="$names t-client-$n"
+    n=$((n + 1))
+  done
+  printf 'volume t-dht\n    type cluster/distribute\n    subvolumes%s\nend-volume\n' "$names"
+  printf 'volume t\n    type debug/io-stats\n    option log-level %s\n    subvolumes t-dht\nend-volume\n' "${LEVEL:-INFO}"
+}
+
+cat >"$WORK/daemon.py" <<'PY'
+import os, select, socket, struct, sys
+listener = socket.create_server((sys.argv[1], 0))
+print(listener.getsockname()[1], flush=True)
+peers, buf, shown = [], {}, 0
+def opaque(b):
+    return struct.pack(">I", len(b)) + b + b"\0" * (-len(b) % 4)
+def send(s, msg):
+    s.sendall(struct.pack(">I", 0x80000000 | len(msg)) + msg)
+while True:
+    for s in select.select([listener] + peers, [], [], 0.1)[0]:
+        if s is listener:
+            c = listener.accept()[0]
+            peers.append(c)
+            buf[c] = b""
+            continue
+        data = s.recv(65536)
+        if not data:
+            peers.remove(s)
+            continue
+        buf[s] += data
+        while len(buf[s]) >= 4 and len(buf[s]) >= 4 + (struct.unpack(">I", buf[s][:4])[0] & 0x7fffffff):
+            n = struct.unpack(">I", buf[s][:4])[0] & 0x7fffffff
+            xid, text = buf[s][4:8], open(sys.argv[2], "rb").read()
+            buf[s] = buf[s][4 + n:]
+            send(s, xid + struct.pack(">IIIII", 1, 0, 0, 0, 0) + struct.pack(">II", len(text), 0) + opaque(text) + opaque(b""))
+    now = os.stat(sys.argv[2]).st_mtime_ns
+    if shown and now != shown:
+        for s in peers:
+            send(s, struct.pack(">IIIIII", 1, 0, 2, 52743234, 1, 1) + struct.pack(">IIII", 0, 0, 0, 0))
+    shown = now
+PY
+
+ok "a brick serves" brick 1 "$BASE_PORT"
+ok "another one too" brick 2 $((BASE_PORT + 1))
+client 1 >"$WORK/client.vol"
+python3 "$WORK/daemon.py" "$HOST" "$WORK/client.vol" >"$WORK/port" 2>"$WORK/daemon.err" &
+PIDS+=($!)
+within 10 test -s "$WORK/port"
+PORT=$(cat "$WORK/port")
+offer() {
+  "$@" >"$WORK/new.vol"
+  mv "$WORK/new.vol" "$WORK/client.vol"
+}
+must "the volume of one brick is mounted" mount_volume t "$WORK/mnt"
+echo hello >"$WORK/mnt/file"
+is "$(cat "$WORK/b1/file")" hello "and used"
+LOG=$WORK/mount-mnt.log
+
+LEVEL=DEBUG offer client 1
+ok "an option is followed" within 10 grep -q 'options of the new volfile are in force' "$LOG"
+is "$(cat "$WORK/mnt/file")" hello "and the mount goes on"
+
+exec 7>>"$WORK/mnt/file"
+offer client 1 2
+eio() { LC_ALL=C ls "$WORK/mnt/" 2>&1 | grep -q 'Input/output error'; }
+ok "with a second brick that it cannot follow everything fails" within 10 eio
+nok "no file is made that others would not see" touch "$WORK/mnt/new"
+nok "nor on what is open" sh -c 'echo more >&7'
+is "$(ls "$WORK/b1" "$WORK/b2" | grep -c '^new$')" 0 "neither brick has it"
+ok "the log says why" grep -q "the volume has other bricks now, which this version cannot follow: everything on $WORK/mnt fails with EIO" "$LOG"
+ok "it is still mounted" grep -q " $WORK/mnt fuse" /proc/mounts
+offer client 1 2
+sleep 0.5
+ok "and goes on to refuse" eio
+
+offer client 1
+ok "when the volume is as it was, so is the mount" within 10 touch "$WORK/mnt/again"
+is "$(cat "$WORK/mnt/file")" hello "and what it shows"
+exec 7>&-
+unmount "$WORK/mnt"
+done_testing
