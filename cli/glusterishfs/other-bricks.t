@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A mount follows its volume or stops: a plain volume that gets a second brick, which this version cannot spread files over, must not
+# A mount does what its volume is, or says that it cannot and stops: a plain volume that gets a second brick, which this version cannot spread files over, must not
 # be served from the first one alone. The management daemon is a few lines that hand out a file.
 . "$(dirname "$0")/../../tests/functional/lib.sh"
 require_root
@@ -122,4 +122,15 @@ ok "when the volume is as it was, so is the mount" within 10 touch "$WORK/mnt/ag
 is "$(cat "$WORK/mnt/file")" hello "and what it shows"
 exec 7>&-
 unmount "$WORK/mnt"
+
+# ---- what is never mounted ----
+
+{
+  client 1 2 | sed '/^volume t-dht/,$d'
+  printf 'volume t-ta-2\n    type protocol/client\n    option remote-host %s\n    option remote-subvolume /ta\nend-volume\n' "$HOST"
+  printf 'volume t-replicate-0\n    type cluster/replicate\n    option thin-arbiter %s:/ta\n' "$HOST"
+  printf '    option afr-pending-xattr t-client-0,t-client-1,t-ta-2.x\n    subvolumes t-client-0 t-client-1 t-ta-2\nend-volume\n'
+} >"$WORK/ta.vol"
+like "$("$GLUSTERISHFS" -l "$WORK/ta.log" -f "$WORK/ta.vol" "$WORK/mnt" 2>&1)" \
+  "volume t-replicate-0 has a thin arbiter \($HOST:/ta\), which this version does not have" "a volume with a thin arbiter is refused"
 done_testing

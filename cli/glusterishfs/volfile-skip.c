@@ -42,6 +42,16 @@ available(const char *type)
   return found;
 }
 
+/* A replica set of two with a third brick that only notes who is behind: as an ordinary set it would lose what that one knows. */
+static int
+check_arbiter(const struct gi_vol_node *n, struct gi_error *err)
+{
+  if (strcmp(n->type, "cluster/replicate") != 0 || !gi_vol_node_get(n, "thin-arbiter"))
+    return 0;
+  return gi_error_set(err, EOPNOTSUPP, "volume %s has a thin arbiter (%s), which this version does not have", n->name,
+                      gi_vol_node_get(n, "thin-arbiter"));
+}
+
 /* 0 = needed, 1 = can be left out, -1 = can not, and is missing. */
 static int
 judge(const struct gi_vol_node *n, struct gi_error *err)
@@ -85,7 +95,7 @@ int
 fs_volfile_skip(struct gi_volfile *vf, struct gi_error *err)
 {
   gi_list_foreach_safe(n, &vf->nodes, struct gi_vol_node, link) {
-    int verdict = judge(n, err);
+    int verdict = check_arbiter(n, err) ? -1 : judge(n, err);
     if (verdict < 0)
       return -1;
     if (verdict > 0)
