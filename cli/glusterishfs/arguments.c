@@ -30,6 +30,11 @@ enum { /* keys of options without a letter */
   A_BRICK_PORT,
   A_PROCESS_NAME,
   A_STATEDUMP_DIR,
+  A_FETCH_ATTEMPTS,
+  A_WORM,
+  A_AUX_GFID,
+  A_NO_ROOT_SQUASH,
+  A_SECURE_MGMT,
   A_IGNORED,
   A_PRINT_STATEDUMPDIR,
   A_PRINT_XLATORDIR,
@@ -64,6 +69,7 @@ static const struct {
 };
 
 #define MOUNT(i, o, a, f, text) { o, A_FUSE + i, a, f, text, 3 }
+#define REFUSE(o, key, a, f) { o, key, a, f, "refused: what it asks for is not in this version", 4 }
 #define IGNORE(o, a, f) { o, A_IGNORED, a, f, "accepted for compatibility", 5 }
 
 static const struct argp_option options[] = {
@@ -71,6 +77,8 @@ static const struct argp_option options[] = {
   { "volfile-server", 's', "HOST", 0, "management daemon to fetch the volfile from; repeat for further ones", 1 },
   { "volfile-server-port", A_SERVER_PORT, "N", 0, "port of the management daemon (24007)", 1 },
   { "volfile-server-transport", A_SERVER_TRANSPORT, "T", 0, "tcp, or unix (then HOST is a socket path)", 1 },
+  { "volfile-max-fetch-attempts", A_FETCH_ATTEMPTS, "N", 0, "how often all hosts are tried before it is given up (1)", 1 },
+  { "fetch-attempts", A_FETCH_ATTEMPTS, NULL, OPTION_ALIAS, NULL, 1 },
   { "volfile-id", A_VOLFILE_ID, "KEY", 0, "which volfile", 1 },
   { "volfile", 'f', "FILE", 0, "read the volfile from FILE instead", 1 },
   { "volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1 },
@@ -113,6 +121,11 @@ static const struct argp_option options[] = {
   MOUNT(16, "fuse-mountopts", "LIST", 0, "further mount options"),
   MOUNT(17, "enable-ino32", "BOOL", SWITCH, "inode numbers of 32 bits, for old programs"),
   MOUNT(18, "attr-times-granularity", "NS", 0, "what times of files are kept to"),
+  { NULL, 0, NULL, 0, "Refused:", 4 },
+  REFUSE("worm", A_WORM, NULL, 0),
+  REFUSE("aux-gfid-mount", A_AUX_GFID, NULL, 0),
+  REFUSE("no-root-squash", A_NO_ROOT_SQUASH, "BOOL", SWITCH),
+  REFUSE("secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH),
   { NULL, 0, NULL, 0, "Read past:", 5 },
   IGNORE("logger", "X", 0),
   IGNORE("log-buf-size", "N", 0),
@@ -120,8 +133,6 @@ static const struct argp_option options[] = {
   IGNORE("localtime-logging", NULL, 0),
   IGNORE("client-pid", "N", 0),
   IGNORE("volfile-check", NULL, 0),
-  IGNORE("volfile-max-fetch-attempts", "N", 0),
-  IGNORE("fetch-attempts", "N", 0),
   IGNORE("mem-accounting", NULL, 0),
   IGNORE("no-mem-accounting", NULL, 0),
   IGNORE("global-threading", NULL, 0),
@@ -130,16 +141,12 @@ static const struct argp_option options[] = {
   IGNORE("oom-score-adj", "N", 0),
   IGNORE("io-engine", "E", 0),
   IGNORE("thin-client", NULL, 0),
-  IGNORE("worm", NULL, 0),
   IGNORE("mac-compat", "BOOL", SWITCH),
-  IGNORE("aux-gfid-mount", NULL, 0),
-  IGNORE("secure-mgmt", "BOOL", SWITCH),
   IGNORE("resolve-gids", NULL, 0),
   IGNORE("invalidate-limit", "N", 0),
   IGNORE("reader-thread-count", "N", 0),
   IGNORE("dump-fuse", "FILE", 0),
   IGNORE("event-history", "BOOL", SWITCH),
-  IGNORE("no-root-squash", "BOOL", SWITCH),
   IGNORE("fuse-flush-handle-interrupt", "BOOL", SWITCH),
   IGNORE("fuse-dev-eperm-ratelimit-ns", "NS", 0),
   { 0 },
@@ -184,6 +191,37 @@ mount_point(struct argp_state *state, struct fs_config *cfg, const char *arg)
   if (!realpath(arg, cfg->mount_path))
     argp_failure(state, 1, errno, "mount point %s", arg);
   cfg->mountpoint = cfg->mount_path;
+}
+
+/* Whoever asks for one of these relies on it: better no mount than one without. Off is what there is. */
+static void
+refuse(struct argp_state *state, const char *option, const char *arg, const char *why)
+{
+  bool on = true;
+  if (!arg || !gi_parse_bool(arg, &on) || on)
+    argp_failure(state, 1, 0, "option %s is not available: %s", option, why);
+}
+
+static error_t
+parse_refused(int key, const char *arg, struct argp_state *state)
+{
+  switch (key) {
+  case A_WORM:
+    refuse(state, "worm", arg, "nothing here keeps files from being changed once they are written");
+    break;
+  case A_AUX_GFID:
+    refuse(state, "aux-gfid-mount", arg, "files cannot be named by .gfid/UUID");
+    break;
+  case A_NO_ROOT_SQUASH:
+    refuse(state, "no-root-squash", arg, "the volume decides who is squashed, by server.root-squash");
+    break;
+  case A_SECURE_MGMT:
+    refuse(state, "secure-mgmt", arg, "connections are not encrypted in this version");
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
 }
 
 static _Noreturn void
@@ -240,7 +278,7 @@ parse_process(int key, char *arg, struct argp_state *state, struct fs_config *cf
   case A_PRINT_XLATORDIR:
     print_and_exit(gi_xlator_dir());
   default:
-    return ARGP_ERR_UNKNOWN;
+    return parse_refused(key, arg, state);
   }
   return 0;
 }
@@ -274,6 +312,9 @@ parse(int key, char *arg, struct argp_state *state)
     break;
   case A_SERVER_PORT:
     cfg->server_port = number(state, arg, 65535);
+    break;
+  case A_FETCH_ATTEMPTS:
+    cfg->fetch_attempts = number(state, arg, INT_MAX);
     break;
   case A_SERVER_TRANSPORT:
     if (strcmp(arg, "tcp") && strcmp(arg, "socket") && strcmp(arg, "unix"))

@@ -47,6 +47,7 @@ struct fs_config {
   struct fs_pair fuse[FS_LIST_MAX];
   unsigned nfuse;
   int server_port;
+  int fetch_attempts; /* rounds over all servers for the first volfile; 0 as 1 */
   const char *volfile_id, *volfile, *volume_name, *subdir;
   const char *mountpoint; /* absolute; NULL = no mount */
   char mount_path[PATH_MAX], log_path[PATH_MAX];
@@ -65,6 +66,7 @@ struct fs_process {
   struct gi_rpc_server *ops; /* on the -S socket */
   struct gi_signal *signal[6];
   struct gi_timer finish_start;
+  int fetches;   /* rounds over all servers that brought no volfile */
   int port;      /* of the brick; 0 = not a brick or not yet */
   bool ready;    /* the starter was told */
   bool least;    /* gi_be_least, until it listens */

@@ -55,6 +55,13 @@ fails_with 'worm is switched on' "a missing translator that is switched on is re
 sed "s|option directory .*|option directory $WORK/missing|" "$WORK/brick.vol" >"$WORK/missing.vol"
 fails_with "$WORK/missing" "a missing brick directory is named" -f "$WORK/missing.vol"
 fails_with 'management daemon' "an unreachable daemon is told" -s 127.0.0.1 --volfile-server-port 1 --volfile-id v
+fails_with 'management daemon' "after as many attempts as were asked for" -s 127.0.0.1 --volfile-server-port 1 --volfile-id v \
+  --volfile-max-fetch-attempts=2
+is "$(grep -c 'attempt 1 of 2' "$WORK/log")" 1 "each but the last is logged"
+fails_with 'worm is not available' "worm is refused" -f "$WORK/brick.vol" --worm "$WORK/mnt"
+fails_with 'aux-gfid-mount is not available' "so are names by gfid" -f "$WORK/brick.vol" --aux-gfid-mount "$WORK/mnt"
+fails_with 'no-root-squash is not available' "and what only the volume decides" -f "$WORK/brick.vol" --no-root-squash "$WORK/mnt"
+fails_with 'no-such-dir' "what is off is not refused" -f "$WORK/brick.vol" --no-root-squash=off --secure-mgmt=no "$WORK/no-such-dir"
 fails_with 'no-such-dir' "a missing mount point is named" -f "$WORK/brick.vol" "$WORK/no-such-dir"
 "$GLUSTERISHFS" -l "$WORK/of/new/machine.log" -f "$WORK/no-such-file" 2>/dev/null
 like "$(cat "$WORK/of/new/machine.log")" 'no-such-file' "directories of the log are made"

@@ -203,7 +203,10 @@ static void
 fs_no_volfile(void *arg, int err, const char *text)
 {
   struct fs_process *p = arg;
-  if (!p->ctx.graph)
+  if (!p->ctx.graph && err == ENOTCONN && ++p->fetches < p->cfg->fetch_attempts) /* the next round begins by itself */
+    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 9, "no management daemon could be reached, attempt %d of %d", p->fetches,
+           p->cfg->fetch_attempts);
+  else if (!p->ctx.graph)
     fs_fail(p, "cannot fetch volfile %s: %s", p->cfg->volfile_id, text && text[0] ? text : strerror(err));
   else
     gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 17, "the management daemon refused volfile %s: %s", p->cfg->volfile_id,

@@ -78,6 +78,7 @@ opt volume-name=x,volume-id=y --volume-name=x --volfile-id=y
 opt subdir-mount=/d --subdir-mount=/d
 opt process-name=me --process-name=fuse.me
 opt fetch-attempts=3 --volfile-max-fetch-attempts=3
+opt volfile-max-fetch-attempts=4 --volfile-max-fetch-attempts=4
 opt attribute-timeout=0.5,entry-timeout=2,negative-timeout=3,gid-timeout=4 --attribute-timeout=0.5 --entry-timeout=2 \
   --negative-timeout=3 --gid-timeout=4
 opt direct-io-mode=enable --direct-io-mode=enable
