@@ -157,6 +157,7 @@ struct bridge {
 
   struct session *session; /* NULL while there is no mount */
   struct gi_io io;
+  struct gi_timer read_timer; /* reading failed for a moment */
   int fd;
   uint8_t *request;      /* the request being handled: header and arguments */
   size_t request_len;

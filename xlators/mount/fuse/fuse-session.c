@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define RX_CAPACITY (2u * BRIDGE_MAX_WRITE)
+#define READ_AGAIN_NS (100 * GI_NSEC_PER_MSEC) /* after an error that passes: the device stays readable, waiting for it would spin */
 #define CALM_TURNS 8 /* turns with a single read after one that found the device empty */
 
 /* ---- what libfuse does not pass on ---- */
@@ -167,7 +168,23 @@ make_room(struct bridge *b)
   }
 }
 
-/* Bytes of one request; 0 = none waiting; -1 = the session has ended. */
+static void
+read_again(void *arg)
+{
+  struct bridge *b = arg;
+
+  if (b->state == BRIDGE_SERVING || b->state == BRIDGE_MOUNTING)
+    gi_io_watch(&b->io, GI_IO_READ);
+}
+
+/* The kernel took the device away. Anything else passes: no memory, a security module that says no. */
+static bool
+is_end(int err)
+{
+  return err == ENODEV || err == ENOTCONN || err == ECONNABORTED || err == EBADF;
+}
+
+/* Bytes of one request; 0 = none waiting, or none can be had now; -1 = the session has ended. */
 static ssize_t
 read_request(struct bridge *b)
 {
@@ -185,9 +202,12 @@ read_request(struct bridge *b)
       b->m.device_empty++;
       return 0;
     }
-    if (n < 0 && errno != ENODEV && errno != ECONNABORTED)
-      gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 11, "reading /dev/fuse: %s", strerror(errno));
-    return -1;
+    if (n == 0 || is_end(errno))
+      return -1;
+    gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 11, "reading /dev/fuse: %s; it is tried again", strerror(errno));
+    gi_io_watch(&b->io, 0);
+    gi_timer_set(&b->read_timer, READ_AGAIN_NS);
+    return 0;
   }
 }
 
@@ -353,6 +373,7 @@ session_start(struct bridge *b, struct gi_error *err)
   }
   b->request = gi_alloc(BRIDGE_HEADER + BRIDGE_MAX_WRITE + 1);
   b->burst = 1;
+  gi_timer_init(&b->read_timer, b->x->reactor, read_again, b);
   gi_io_init(&b->io, b->x->reactor, b->fd, device_readable, b);
   gi_io_watch(&b->io, GI_IO_READ);
   tune_mount(b);
@@ -366,8 +387,10 @@ session_stop(struct bridge *b)
     b->x->ctx->leave = NULL;
     b->x->ctx->mount = NULL;
   }
-  if (b->io.r)
+  if (b->io.r) {
+    gi_timer_finish(&b->read_timer);
     gi_io_finish(&b->io);
+  }
   memset(&b->io, 0, sizeof(b->io));
   if (b->session) {
     fuse_session_exit(b->session->se);

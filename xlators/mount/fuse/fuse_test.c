@@ -62,6 +62,23 @@ test_unmount_is_noticed(void **state)
   rig_free(r);
 }
 
+/* A reply nobody read makes the socket say ECONNRESET once, which is no end; what follows is. */
+static void
+test_read_error_passes(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fuse_getattr_in in = {0};
+
+  request(r, FUSE_GETATTR, FUSE_ROOT_ID, &in, sizeof(in));
+  close(r->fd);
+  pump(r);
+  assert_int_equal(r->unmounted, 0);
+  fake_wait(r->s, 200 * GI_NSEC_PER_MSEC);
+  assert_int_equal(r->unmounted, 1);
+  r->fd = open("/dev/null", O_RDONLY);
+  rig_free(r);
+}
+
 /* ---- lookups ---- */
 
 static void
@@ -574,6 +591,7 @@ main(void)
       cmocka_unit_test(test_init_flags),
       cmocka_unit_test(test_bad_options),
       cmocka_unit_test(test_unmount_is_noticed),
+      cmocka_unit_test(test_read_error_passes),
       cmocka_unit_test(test_lookup_counts),
       cmocka_unit_test(test_forget_many),
       cmocka_unit_test(test_undelivered_reply_is_not_counted),
