@@ -138,6 +138,10 @@ struct gi_client_id {
 #define GI_TWIN_KEY "glusterish.twin"
 /* In the xdata of XATTROP: the counters, and whatever was done to the object before, are on the disk when it succeeds. */
 #define GI_DURABLE_KEY "glusterish.durable"
+/* In the xdata of any operation, between a client and a brick that has the capability: the supplementary groups that the credential has
+ * no room for, 32 bits big-endian each. */
+#define GI_GROUPS_KEY "glusterish.groups"
+#define GI_GROUPS_CAPABILITY "groups"
 
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */

@@ -15,7 +15,8 @@
 
 #define GI_NAME_MAX 255  /* longest basename, bytes */
 #define GI_OWNER_MAX 91  /* longest lock owner a credential can carry (wire.md 1.5) */
-#define GI_GROUPS_MAX 91 /* most supplementary groups a credential can carry */
+#define GI_GROUPS_MAX 91        /* most supplementary groups a credential can carry */
+#define GI_CALLER_GROUPS 65536u /* most that a caller can have, as for Linux */
 #define GI_UUID_TEXT 37  /* canonical text form of a gfid, with its NUL */
 
 /* A GlusterFS file id: an RFC 4122 UUID in canonical byte order (wire.md 3.1). */

@@ -68,12 +68,24 @@ put_owner(struct gi_xdr_out *out, const struct gi_caller *caller)
     gi_xdr_put_opaque(out, &pid, sizeof(pid)); /* what real clients send when nobody named an owner */
 }
 
-static void
-put_groups(struct gi_xdr_out *out, const struct gi_caller *caller, uint32_t rule)
+static uint32_t
+groups_fit(const struct gi_caller *caller, uint32_t rule)
 {
   uint32_t owner = caller->owner.len ? caller->owner.len : 4;
   uint32_t room = rule > owner ? rule - owner : 0;
-  uint32_t n = caller->ngroups < room ? caller->ngroups : room;
+  return caller->ngroups < room ? caller->ngroups : room;
+}
+
+uint32_t
+gi_cred_groups_fit(const struct gi_caller *caller)
+{
+  return groups_fit(caller, CRED_RULE_V3);
+}
+
+static void
+put_groups(struct gi_xdr_out *out, const struct gi_caller *caller, uint32_t rule)
+{
+  uint32_t n = groups_fit(caller, rule);
   gi_xdr_put_u32(out, n);
   for (uint32_t i = 0; i < n; i++)
     gi_xdr_put_u32(out, caller->groups[i]);

@@ -57,6 +57,9 @@ void gi_call_encode(struct gi_xdr_out *out, uint32_t xid, uint32_t prog, uint32_
 void gi_reply_encode(struct gi_xdr_out *out, uint32_t xid, uint32_t accept_status);
 void gi_reply_encode_denied(struct gi_xdr_out *out, uint32_t xid, uint32_t auth_status);
 
+/* How many groups of `caller` a credential of flavour v3 has room for: the longer the owner, the fewer. */
+uint32_t gi_cred_groups_fit(const struct gi_caller *caller);
+
 /* Credentials to caller; groups are stored in `groups` (room for GI_GROUPS_MAX) and caller->groups points there. 0, or -1: deny
  * with auth status 0 (wire.md 1.3). Flavours unknown to us count as none, like on real servers. */
 int gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_caller *caller, uint32_t *groups);

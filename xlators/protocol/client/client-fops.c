@@ -222,6 +222,20 @@ cl_credentials(const struct client *c, const struct gi_fop *fop)
   return who;
 }
 
+/* The groups that the credential has no room for; a brick that cannot take them goes without (server.manage-gids helps there). */
+static void
+cl_more_groups(const struct client *c, struct gi_fop *fop, const struct gi_caller *who)
+{
+  uint32_t fit = gi_cred_groups_fit(who), more = who->ngroups - fit;
+  if (more == 0 || !c->peer_is_ours || !gi_word_in(c->capabilities, GI_GROUPS_CAPABILITY))
+    return;
+  struct gi_xdr_out out = { 0 };
+  for (uint32_t i = fit; i < who->ngroups; i++)
+    gi_xdr_put_u32(&out, who->groups[i]);
+  gi_dict_set_bin(gi_fop_xdata(fop), GI_GROUPS_KEY, out.base, (uint32_t)out.len);
+  gi_xdr_out_finish(&out);
+}
+
 static int
 cl_wire_handles(struct client *c, struct gi_fop *fop, struct gi_wire_fds *fds)
 {
@@ -273,6 +287,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
   struct gi_caller who = cl_credentials(c, fop);
   struct gi_xdr_out out = { 0 };
+  cl_more_groups(c, fop, &who);
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
   gi_fop_encode_request(&out, fop, &fds);
   c->metrics.calls++;

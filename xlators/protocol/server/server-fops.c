@@ -194,6 +194,30 @@ sv_set_groups(struct gi_fop *fop, const uint32_t *groups, uint32_t n)
   fop->caller.groups = copy;
 }
 
+/* The groups of the credential and, if that is full, those in xdata. False: these are malformed. */
+static bool
+sv_take_groups(struct gi_fop *fop, const struct gi_caller *from)
+{
+  const void *more;
+  uint32_t len, n = from->ngroups;
+  bool full = gi_cred_groups_fit(&(struct gi_caller){ .ngroups = n + 1, .owner = from->owner }) <= n;
+  if (!full || !gi_dict_get_bin(fop->xdata, GI_GROUPS_KEY, &more, &len)) {
+    sv_set_groups(fop, from->groups, n);
+    return true;
+  }
+  if (len % sizeof(uint32_t) != 0 || len / sizeof(uint32_t) > GI_CALLER_GROUPS - n)
+    return false;
+  struct gi_xdr_in in = { more, (const uint8_t *)more + len, false };
+  uint32_t *all = gi_fop_alloc(fop, n * sizeof(*all) + len);
+  memcpy(all, from->groups, n * sizeof(*all));
+  while (in.p < in.end)
+    all[n++] = gi_xdr_get_u32(&in);
+  gi_dict_del(gi_fop_xdata(fop), GI_GROUPS_KEY);
+  fop->caller.groups = all;
+  fop->caller.ngroups = n;
+  return true;
+}
+
 /* ---- requests ---- */
 
 static void
@@ -310,8 +334,8 @@ sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   size_t offset = 0;
   fop->caller = req->caller;
   fop->caller.client = c;
-  sv_set_groups(fop, req->caller.groups, req->caller.ngroups);
-  if (!gi_fop_decode_request(&req->in, fop, &fds, &offset) || !sv_take_payload(fop, req, offset)) {
+  if (!gi_fop_decode_request(&req->in, fop, &fds, &offset) || !sv_take_payload(fop, req, offset) ||
+      !sv_take_groups(fop, &req->caller)) {
     sv->metrics.garbage_calls++;
     gi_fop_unref(fop);
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);

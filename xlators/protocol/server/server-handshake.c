@@ -16,7 +16,8 @@
 #define SV_INTRODUCTION_MAX (1u << 20)
 
 /* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY;
+static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY
+                                   " " GI_GROUPS_CAPABILITY;
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {

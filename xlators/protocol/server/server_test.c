@@ -120,6 +120,48 @@ test_squash(void **state)
   bench_free(b);
 }
 
+static uint32_t groups_of[700];
+
+/* A reply tells how many groups arrived, and that they are the ones sent. */
+static void
+count_groups(struct gi_fop *fop, void *arg)
+{
+  *(uint32_t *)arg = fop->caller.ngroups;
+  assert_memory_equal(fop->caller.groups, groups_of, fop->caller.ngroups * sizeof(groups_of[0]));
+  assert_null(gi_dict_get(fop->xdata, GI_GROUPS_KEY));
+}
+
+static uint32_t
+groups_arrived(struct bench *b, uint32_t n, uint32_t owner)
+{
+  uint32_t got = 0;
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
+  gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  f->caller.uid = 5;
+  f->caller.groups = groups_of;
+  f->caller.ngroups = n;
+  f->caller.owner.len = owner;
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = count_groups, .arg = &got });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  return got;
+}
+
+static void
+test_any_number_of_groups(void **state)
+{
+  static const uint32_t numbers[] = { 0, 1, 82, 83, 84, 86, 87, 88, 91, 92, 93, 200, 700 };
+  struct bench *b = bench_new(NULL, NULL, true);
+  for (uint32_t i = 0; i < GI_ARRAY_LEN(groups_of); i++)
+    groups_of[i] = 1000 + i;
+  for (size_t i = 0; i < GI_ARRAY_LEN(numbers); i++) {
+    assert_int_equal(groups_arrived(b, numbers[i], 0), numbers[i]);
+    assert_int_equal(groups_arrived(b, numbers[i], 8), numbers[i]);
+    assert_int_equal(groups_arrived(b, numbers[i], 91), numbers[i]);
+  }
+  bench_free(b);
+}
+
 static void
 test_manage_gids(void **state)
 {
@@ -850,6 +892,7 @@ main(void)
     cmocka_unit_test(test_login),
     cmocka_unit_test(test_addresses),
     cmocka_unit_test(test_squash),
+    cmocka_unit_test(test_any_number_of_groups),
     cmocka_unit_test(test_manage_gids),
     cmocka_unit_test(test_healers_learn_how_the_foreground_does),
     cmocka_unit_test(test_names),
