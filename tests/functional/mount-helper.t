@@ -41,4 +41,11 @@ ok "it can be written again" touch "$M/g"
 mkdir "$M/many" && (cd "$M/many" && seq 2500 | xargs touch)
 echo 2 >/proc/sys/vm/drop_caches
 ok "every inode number of a listing is that of stat" lists_as_stat "$M/many"
+groups=$(seq -s, 70001 70300)
+for g in 70001 70085 70092 70300; do
+  mkdir "$M/of-$g" && chgrp "$g" "$M/of-$g" && chmod 770 "$M/of-$g"
+  ok "a user with 300 groups writes as one of $g" setpriv --reuid 71000 --regid 71000 --groups "$groups" touch "$M/of-$g/f"
+done
+mkdir "$M/of-another" && chgrp 70301 "$M/of-another" && chmod 770 "$M/of-another"
+nok "but not as one of another" setpriv --reuid 71000 --regid 71000 --groups "$groups" touch "$M/of-another/f"
 done_testing

@@ -126,7 +126,7 @@ struct group_slot {
   uint32_t pid, uid, gid;
   uint32_t count;
   uint64_t until_ns; /* 0 = empty */
-  uint32_t group[GI_GROUPS_MAX];
+  uint32_t *group; /* owned; NULL if there are none */
 };
 
 enum bridge_state {
@@ -239,6 +239,7 @@ bool session_setattr_kill(const struct bridge *b);
 bool request_is_sound(const uint8_t *data, size_t len);
 
 /* ---- fuse-request.c ---- */
+void groups_free(struct bridge *b);
 /* A fop for `req`, caller filled in. */
 struct gi_fop *op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind);
 void op_set_owner(struct gi_fop *fop, uint64_t owner);

@@ -5,6 +5,8 @@
  */
 #include "fuse-internal.h"
 
+#define GROUPS_USUAL 64 /* most that are asked for at first */
+
 /* ---- the caller ---- */
 
 static struct group_slot *
@@ -15,25 +17,46 @@ group_slot(struct bridge *b, const struct fuse_ctx *c)
   return &b->groups[h % GROUP_SLOTS];
 }
 
+void
+groups_free(struct bridge *b)
+{
+  for (unsigned i = 0; i < GROUP_SLOTS; i++)
+    gi_free(b->groups[i].group);
+  gi_free(b->groups);
+}
+
+/* Fills in the groups of whoever sent `req`; they may change while they are read. */
+static void
+read_groups(fuse_req_t req, struct group_slot *s)
+{
+  uint32_t room = GROUPS_USUAL, n = 0;
+
+  for (;;) {
+    gi_free(s->group);
+    s->group = gi_alloc(room * sizeof(*s->group));
+
+    int got = fuse_req_getgroups(req, (int)room, s->group);
+
+    n = got < 0 ? 0 : got > (int)GI_CALLER_GROUPS ? GI_CALLER_GROUPS : (uint32_t)got;
+    if (n <= room)
+      break;
+    room = n;
+  }
+  s->count = n;
+}
+
 /* The kernel does not send supplementary groups; they are read from /proc and remembered per process (fuse.md 4). */
 static const struct group_slot *
 groups_of(struct bridge *b, fuse_req_t req, const struct fuse_ctx *c)
 {
   struct group_slot *s = group_slot(b, c);
   uint64_t now = gi_now(b->x->reactor);
-  gid_t list[GI_GROUPS_MAX];
 
   if (s->until_ns > now && s->pid == (uint32_t)c->pid && s->uid == c->uid && s->gid == c->gid)
     return s;
-
-  int n = fuse_req_getgroups(req, GI_GROUPS_MAX, list);
-
-  *s = (struct group_slot){.pid = (uint32_t)c->pid, .uid = c->uid, .gid = c->gid};
+  *s = (struct group_slot){.pid = (uint32_t)c->pid, .uid = c->uid, .gid = c->gid, .group = s->group};
   s->until_ns = now + bridge_options(b)->gid_timeout * GI_NSEC_PER_SEC;
-  if (n > GI_GROUPS_MAX)
-    n = GI_GROUPS_MAX;
-  for (int i = 0; i < n; i++)
-    s->group[s->count++] = list[i];
+  read_groups(req, s);
   return s;
 }
 

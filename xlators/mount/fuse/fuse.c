@@ -303,7 +303,7 @@ bridge_finish(struct gi_xlator *x)
   gi_timer_finish(&b->ready_timer);
   id_table_free(&b->nodes);
   id_table_free(&b->fds);
-  gi_free(b->groups);
+  groups_free(b);
   gi_free(b->real_path);
   gi_free(b);
   x->private = NULL;
