@@ -99,6 +99,12 @@ node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
     inval_inode(b, inode, true);
 }
 
+bool
+node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+{
+  return judge(b, inode, a, seq) == OURS && node_of(b, inode)->dropping == 0;
+}
+
 void
 node_changed(struct bridge *b, struct gi_inode *inode)
 {

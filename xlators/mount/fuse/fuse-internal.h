@@ -88,9 +88,12 @@ struct node {
   uint8_t ours;      /* OUR_* */
   bool dirty;        /* written by us and not yet known to be on the bricks */
   bool stale;        /* somebody else changed it: the next open must not keep pages */
-  bool queued;       /* an invalidation is waiting */
+  bool queued;       /* an invalidation is waiting that nobody waits for */
+  uint32_t dropping; /* invalidations waiting or with a worker */
+  uint64_t looked;   /* bridge.locks of the last lock for which it was looked at */
   bool no_capability; /* security.capability is known to be absent */
-  bool locked;       /* has had a POSIX lock through this mount */
+  bool locked;       /* has had a lock through this mount */
+  bool wrote_locked; /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
@@ -119,6 +122,7 @@ struct op {
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
   struct gi_defer cancel;   /* a blocking lock that was interrupted */
   bool cancellable;
+  uint32_t looks; /* a lock: files that are looked at before the kernel is told */
 };
 
 #define GROUP_SLOTS 256
@@ -176,6 +180,7 @@ struct bridge {
   uint32_t node_count;
   uint64_t named[BRIDGE_NAMES]; /* by parent and name: the id of the node last seen there; the node itself confirms it */
   uint64_t clock; /* counts beginnings and ends of our changes */
+  uint64_t locks; /* granted so far */
   uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct gi_list inval;  /* struct inval_item */
@@ -288,6 +293,8 @@ uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as 
 /* ---- fuse-change.c ---- */
 /* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages. */
 void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+/* The same for one who sees to the pages himself: false if the kernel may hold something older than these attributes. */
+bool node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
 void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, and no more than its ctime */
 /* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */
 void node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
@@ -298,6 +305,9 @@ void node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq); /* a 
 
 /* ---- fuse-inval.c ---- */
 void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);
+/* Data and attributes, and calls `done` on the reactor once the kernel has dropped them (or the session has ended). What waits for
+ * this must not be a request under which the kernel holds pages of the inode: READ, WRITE. */
+void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);
 void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
 void inval_event(struct bridge *b, const struct gi_invalidation *inv);
 void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */

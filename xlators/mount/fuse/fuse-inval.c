@@ -17,6 +17,8 @@ struct inval_item {
   enum inval_kind kind;
   uint64_t id; /* of the inode, or of the parent */
   char *name;
+  void (*done)(struct bridge *b, void *arg); /* NULL: nobody waits */
+  void *arg;
 };
 
 /* Belongs to the worker while it runs. */
@@ -28,9 +30,11 @@ struct inval_job {
 };
 
 static void
-item_free(struct inval_item *it)
+item_free(struct bridge *b, struct inval_item *it)
 {
   gi_list_del(&it->link);
+  if (it->done)
+    it->done(b, it->arg);
   gi_free(it->name);
   gi_free(it);
 }
@@ -57,8 +61,13 @@ job_done(struct gi_work *w)
   struct inval_job *job = GI_CONTAINER(w, struct inval_job, work);
   struct bridge *b = job->b;
 
-  gi_list_foreach_safe(it, &job->items, struct inval_item, link)
-    item_free(it);
+  gi_list_foreach_safe(it, &job->items, struct inval_item, link) {
+    struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
+
+    if (inode)
+      node_of(b, inode)->dropping--;
+    item_free(b, it);
+  }
   session_unref(&job->session);
   gi_free(job);
   b->inval_busy = false;
@@ -84,7 +93,7 @@ start_job(struct bridge *b)
     gi_list_del(&it->link);
     gi_list_add_tail(&job->items, &it->link);
     b->inval_count--;
-    if (inode)
+    if (inode && !it->done)
       node_of(b, inode)->queued = false;
     if (it->kind == INVAL_NAME)
       b->m.inval_entry++;
@@ -101,16 +110,29 @@ start_job(struct bridge *b)
 }
 
 static void
-add_item(struct bridge *b, enum inval_kind kind, uint64_t id, const char *name)
+add_item(struct bridge *b, const struct inval_item *item)
 {
   struct inval_item *it = gi_new(struct inval_item);
 
-  it->kind = kind;
-  it->id = id;
-  it->name = gi_strdup(name);
+  *it = *item;
   gi_list_add_tail(&b->inval, &it->link);
   b->inval_count++;
   start_job(b);
+}
+
+static void
+add_inode(struct bridge *b, struct gi_inode *inode, const struct inval_item *item)
+{
+  node_of(b, inode)->dropping++;
+  add_item(b, item);
+}
+
+static uint64_t
+id_to_tell(const struct bridge *b, const struct gi_inode *inode)
+{
+  if (b->state != BRIDGE_SERVING || !b->session)
+    return 0;
+  return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
 }
 
 /* Data of an inode that waits for its attributes only is upgraded. */
@@ -118,7 +140,7 @@ static void
 upgrade(struct bridge *b, uint64_t id)
 {
   gi_list_foreach(it, &b->inval, struct inval_item, link) {
-    if (it->kind == INVAL_ATTR && it->id == id) {
+    if (it->kind == INVAL_ATTR && it->id == id && !it->done) {
       it->kind = INVAL_DATA;
       return;
     }
@@ -129,9 +151,9 @@ void
 inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
 {
   struct node *n = node_of(b, inode);
-  uint64_t id = inode == b->root ? FUSE_ROOT_ID : n->id;
+  uint64_t id = id_to_tell(b, inode);
 
-  if (b->state != BRIDGE_SERVING || id == 0)
+  if (id == 0)
     return;
   if (n->queued) {
     if (data)
@@ -140,14 +162,25 @@ inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
   }
   /* Set first: the item may be taken at once, which clears it. */
   n->queued = true;
-  add_item(b, data ? INVAL_DATA : INVAL_ATTR, id, NULL);
+  add_inode(b, inode, &(struct inval_item){.kind = data ? INVAL_DATA : INVAL_ATTR, .id = id});
+}
+
+void
+inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg)
+{
+  uint64_t id = id_to_tell(b, inode);
+
+  if (id == 0)
+    done(b, arg);
+  else
+    add_inode(b, inode, &(struct inval_item){.kind = INVAL_DATA, .id = id, .done = done, .arg = arg});
 }
 
 void
 inval_entry(struct bridge *b, uint64_t parent_id, const char *name)
 {
   if (b->state == BRIDGE_SERVING && parent_id && b->inval_count < INVAL_NAMES_MAX)
-    add_item(b, INVAL_NAME, parent_id, name);
+    add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = gi_strdup(name)});
 }
 
 /* Somebody else changed the inode, says a brick (wire.md 10). */
@@ -196,6 +229,6 @@ void
 inval_stop(struct bridge *b)
 {
   gi_list_foreach_safe(it, &b->inval, struct inval_item, link)
-    item_free(it);
+    item_free(b, it);
   b->inval_count = 0;
 }

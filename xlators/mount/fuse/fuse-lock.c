@@ -2,10 +2,18 @@
  *
  * Locks: fcntl and flock. A blocking one that waits in a queue on the bricks
  * can be interrupted: the interruption is passed on as a cancellation.
+ *
+ * Who gets a lock sees all that was written under it before, in the locked
+ * file and in what else the process has open: the grant is told to the kernel
+ * after their attributes were looked at, and after the kernel has dropped
+ * what they show to be old. With kernel write-back, what was written under a
+ * lock goes to the bricks before the lock is let go.
  */
 #include "fuse-internal.h"
 
+#include <stdio.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 static void
 fill_flock(struct gi_fop *fop, const struct flock *lock)
@@ -89,36 +97,133 @@ interrupted(fuse_req_t req, void *arg)
 }
 
 static void
+one_looked_at(struct bridge *b, void *arg)
+{
+  struct gi_fop *lock = arg;
+  struct op *op = op_of(b, lock);
+
+  if (--op->looks > 0)
+    return;
+  reply_err(b, op->req, 0);
+  op_end(b, lock);
+}
+
+static void
+looked_at(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *lock = fop->parent;
+
+  if (fop->rsp.ret >= 0 && node_is_current(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
+    one_looked_at(b, lock);
+  else
+    inval_inode_then(b, fop->fd->inode, one_looked_at, lock);
+  op_end(b, fop);
+}
+
+static void
+look_at(struct bridge *b, struct gi_fop *lock, struct gi_fd *fd)
+{
+  struct node *n = node_of(b, fd->inode);
+  struct gi_fop *look;
+
+  if (n->looked == b->locks)
+    return;
+  n->looked = b->locks;
+  op_of(b, lock)->looks++;
+  look = gi_fop_helper(lock, GI_FOP_FSTAT);
+  gi_fop_set_fd(look, fd);
+  op_submit(b, look, looked_at);
+}
+
+/* Requests name the thread: whether it is one of the locker's process. */
+static bool
+is_of_process(int32_t thread, int32_t locker)
+{
+  char path[64];
+
+  if (thread == locker)
+    return true;
+  snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)locker, (int)thread);
+  return access(path, F_OK) == 0;
+}
+
+/* What a lock protects need not be in the file that is locked. */
+static void
+look_at_all(struct bridge *b, struct gi_fop *lock)
+{
+  int32_t locker = lock->caller.pid, thread = locker;
+  bool same = true;
+  uint32_t pos = 0;
+  struct gi_fd *fd;
+
+  b->locks++;
+  op_of(b, lock)->looks = 1; /* until all are sent */
+  look_at(b, lock, lock->fd);
+  while (!bridge_options(b)->kernel_writeback_cache && (fd = id_next(&b->fds, &pos))) {
+    if (fd->directory)
+      continue;
+    if (fd->pid != thread)
+      same = is_of_process(thread = fd->pid, locker);
+    if (same)
+      look_at(b, lock, fd);
+  }
+  one_looked_at(b, lock);
+}
+
+static void
 setlk_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
+  struct node *n = node_of(b, fop->fd->inode);
 
-  if (fop->rsp.ret >= 0 && fop->args.type != GI_LK_UNLOCK)
-    node_of(b, fop->fd->inode)->locked = true;
-  if (op->cancellable)
+  if (op->cancellable) {
     fuse_req_interrupt_func(op->req, NULL, NULL);
-  done_status_node(fop, arg);
+    gi_defer_cancel(&op->cancel);
+    op->cancellable = false;
+  }
+  if (fop->rsp.ret < 0 || fop->args.type == GI_LK_UNLOCK) {
+    done_status_node(fop, arg);
+    return;
+  }
+  n->locked = true;
+  n->wrote_locked |= bridge_options(b)->kernel_writeback_cache && fop->args.type == GI_LK_WRITE;
+  look_at_all(b, fop);
+}
+
+static void
+send_lock(struct bridge *b, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct op *op = op_of(b, fop);
+
+  if (fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK) {
+    gi_defer_init(&op->cancel, cancel_now, fop);
+    op->cancellable = true;
+    fuse_req_interrupt_func(op->req, interrupted, fop);
+  }
+  op_submit(b, fop, setlk_done);
 }
 
 static void
 set_lock(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, bool wait)
 {
   struct bridge *b = bridge_of_req(req);
-  bool unlock = lock->l_type == F_UNLCK;
-  struct gi_fop *fop = lock_fop(req, fi, lock, wait || unlock ? GI_LKCMD_SETW : GI_LKCMD_SET);
+  struct gi_fop *fop = lock_fop(req, fi, lock, wait || lock->l_type == F_UNLCK ? GI_LKCMD_SETW : GI_LKCMD_SET);
+  struct node *n;
 
   if (!fop)
     return;
-  if (wait && !unlock) {
-    struct op *op = op_of(b, fop);
-
-    gi_defer_init(&op->cancel, cancel_now, fop);
-    op->cancellable = true;
-    fuse_req_interrupt_func(req, interrupted, fop);
+  n = node_of(b, fop->fd->inode);
+  if (!n->wrote_locked || fop->args.type == GI_LK_WRITE) {
+    send_lock(b, fop);
+    return;
   }
-  op_submit(b, fop, setlk_done);
+  n->wrote_locked = false; /* the kernel writes pages back before it drops them */
+  inval_inode_then(b, fop->fd->inode, send_lock, fop);
 }
 
 void

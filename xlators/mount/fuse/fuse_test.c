@@ -497,6 +497,119 @@ test_late_attributes(void **state)
   rig_free(r);
 }
 
+/* ---- locks ---- */
+
+static uint64_t
+lock_file(struct rig *r, uint64_t id, uint64_t fh, uint32_t type)
+{
+  struct fuse_lk_in in = {.fh = fh, .owner = 7, .lk = {.start = 0, .end = INT64_MAX, .type = type, .pid = 1}};
+
+  return request(r, FUSE_SETLK, id, &in, sizeof(in));
+}
+
+static void
+test_lock_brings_what_others_wrote(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 1);
+  assert_int_equal(r->notifications, 0); /* nothing has changed */
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_UNLCK)), 0);
+  assert_int_equal(r->s->nseen, 1);
+
+  /* The kernel drops its pages before it hears that the lock is held. */
+  somebody_else_writes();
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_RDLCK)), 0);
+  assert_int_equal(r->notifications, 1);
+  assert_int_equal(r->last_id, id);
+
+  /* One that is refused brings nothing, and one whose file cannot be looked at everything. */
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EAGAIN});
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), EAGAIN);
+  assert_int_equal(r->s->nseen, 1);
+  fake_script_clear(r->s);
+  fake_script(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  assert_int_equal(r->notifications, 2);
+  rig_free(r);
+}
+
+/* A change found a moment before is told to the kernel before the lock is. */
+static void
+test_lock_waits_for_what_was_found(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+  struct fuse_getattr_in in = {0};
+  struct {
+    struct fuse_in_header h;
+    struct fuse_lk_in l;
+  } m = {{.len = sizeof(m), .opcode = FUSE_SETLK, .nodeid = id}, {.fh = fh, .lk = {.end = INT64_MAX, .type = F_WRLCK}}};
+  struct {
+    struct fuse_in_header h;
+    struct fuse_getattr_in a;
+  } g = {{.len = sizeof(g), .opcode = FUSE_GETATTR, .nodeid = id}, in};
+
+  somebody_else_writes();
+  g.h.unique = ++r->unique;
+  m.h.unique = ++r->unique;
+  assert_int_equal(write(r->fd, &g, sizeof(g)), sizeof(g)); /* both are here before anything is answered */
+  assert_int_equal(write(r->fd, &m, sizeof(m)), sizeof(m));
+  pump(r);
+  assert_int_equal(reply(r, g.h.unique), 0);
+  assert_int_equal(reply(r, m.h.unique), 0);
+  assert_in_range(r->notifications, 1, 2);
+  rig_free(r);
+}
+
+static void
+test_lock_covers_what_the_process_has_open(void **state)
+{
+  struct answer file_b = {0xbb, S_IFREG | 0644, 5, 5}, changed = {0xbb, S_IFREG | 0644, 6, 6};
+  uint64_t id, fh, other;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  other = lookup(r, "b", &file_b);
+  open_file(r, other, O_RDWR);
+  open_file(r, other, O_RDONLY);
+  fake_script_clear(r->s);
+  fake_script(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now});
+  fake_script(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_stat, .arg = &changed});
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 2); /* once a file */
+  assert_int_equal(r->notifications, 1);
+  assert_int_equal(r->last_id, other);
+  rig_free(r);
+}
+
+/* With kernel write-back the pages written under a lock go out before it does. */
+static void
+test_unlock_writes_back(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file("option kernel-writeback-cache yes\n", &id, &fh);
+
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  assert_int_equal(r->notifications, 0);
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
+
+  uint64_t unique = lock_file(r, id, fh, F_UNLCK);
+
+  assert_false(next_reply(r));
+  assert_int_equal(r->notifications, 1);
+  assert_true(fake_release(r->s, 0, GI_FOP_LK, 0, 0));
+  assert_int_equal(reply(r, unique), 0);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_UNLCK)), 0);
+  assert_int_equal(r->notifications, 1); /* nothing was locked any more */
+  rig_free(r);
+}
+
 static void
 test_upcall(void **state)
 {
@@ -604,6 +717,10 @@ main(void)
       cmocka_unit_test(test_own_changes_hide_no_others),
       cmocka_unit_test(test_own_changes_at_once),
       cmocka_unit_test(test_late_attributes),
+      cmocka_unit_test(test_lock_brings_what_others_wrote),
+      cmocka_unit_test(test_lock_waits_for_what_was_found),
+      cmocka_unit_test(test_lock_covers_what_the_process_has_open),
+      cmocka_unit_test(test_unlock_writes_back),
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_lru_limit),
       cmocka_unit_test(test_truncated_requests),
