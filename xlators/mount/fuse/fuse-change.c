@@ -139,13 +139,25 @@ remember(struct bridge *b, struct node *n, const struct gi_fop *fop)
   n->answer_names = b->names;
 }
 
+/* The kernel has the bytes where it believed the end of the file to be. */
+static bool
+appended_elsewhere(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_WRITE && (fop->args.flags & O_APPEND) && fop->rsp.pre.size != fop->args.offset;
+}
+
+static void
+found_foreign(struct bridge *b, struct node *n, struct gi_fop *fop)
+{
+  foreign(b, n);
+  inval_inode(b, op_of(b, fop)->changes, true);
+}
+
 static void
 ended_alone(struct bridge *b, struct node *n, struct gi_fop *fop)
 {
-  if (n->known && !matches(n, &fop->rsp.pre)) {
-    foreign(b, n);
-    inval_inode(b, op_of(b, fop)->changes, true);
-  }
+  if (appended_elsewhere(fop) || (n->known && !matches(n, &fop->rsp.pre)))
+    found_foreign(b, n, fop);
   take(n, &fop->rsp.post);
   if (!n->stale)
     remember(b, n, fop);
@@ -156,6 +168,8 @@ ended_among_others(struct bridge *b, struct node *n, struct gi_fop *fop)
 {
   struct version found = version_of(&fop->rsp.pre), left = version_of(&fop->rsp.post);
 
+  if (appended_elsewhere(fop))
+    found_foreign(b, n, fop);
   n->version.data += left.data - found.data;
   n->version.change += left.change - found.change;
   if (bridge_options(b)->kernel_writeback_cache) /* the only client by declaration: bricks need not order what nobody else sees */

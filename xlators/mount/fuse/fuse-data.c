@@ -24,12 +24,21 @@ open_flags(const struct bridge *b, int flags)
   return flags;
 }
 
+/* A record appended must reach the bricks in one WRITE, for each is appended for itself there. Through its page cache the kernel makes
+ * two of a record that crosses the end of a page. Where a file opened past the cache cannot be mapped shared, one that may be
+ * read keeps the cache. */
+static bool
+appends_whole(const struct bridge *b, int flags)
+{
+  return (flags & O_APPEND) && ((flags & O_ACCMODE) == O_WRONLY || (b->init_offered & COMPAT_DIRECT_IO_ALLOW_MMAP));
+}
+
 void
 open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct fuse_file_info *fi)
 {
   struct node *n = node_of(b, inode);
 
-  fi->direct_io = b->direct_io;
+  fi->direct_io = b->direct_io || appends_whole(b, flags);
   fi->keep_cache = b->keep_cache && !n->stale;
   n->stale = false;
 }

@@ -319,6 +319,87 @@ test_fallocate_modes(void **state)
   rig_free(r);
 }
 
+/* ---- appending ---- */
+
+static uint32_t
+open_answer(struct rig *r, uint64_t id, uint32_t flags)
+{
+  open_file(r, id, flags);
+  return ((const struct fuse_open_out *)body(r))->open_flags & (FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+}
+
+/* One write(2) is one WRITE, which the page cache does not promise. */
+static void
+test_append_passes_the_page_cache(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+
+  assert_int_equal(open_answer(r, id, O_WRONLY), FOPEN_KEEP_CACHE);
+  assert_int_equal(open_answer(r, id, O_WRONLY | O_APPEND), FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_APPEND), FOPEN_KEEP_CACHE); /* it could not be mapped */
+  rig_free(r);
+
+  offered2 = 1u << 4; /* FUSE_DIRECT_IO_ALLOW_MMAP */
+  r = rig_new(NULL);
+  id = lookup(r, "f", &file_a);
+  assert_int_equal(open_answer(r, id, O_RDWR), FOPEN_KEEP_CACHE);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_APPEND), FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+  rig_free(r);
+
+  r = rig_new("option kernel-writeback-cache yes\n"); /* the kernel appends */
+  id = lookup(r, "f", &file_a);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_APPEND), FOPEN_KEEP_CACHE);
+  rig_free(r);
+  offered2 = 0;
+}
+
+static void
+check_write_flags(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(fop->args.flags & O_APPEND, *(const uint32_t *)arg);
+}
+
+/* fcntl(2) may set and clear O_APPEND: each WRITE says how it is now. */
+static void
+test_each_write_says_whether_it_appends(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), fh = open_file(r, id, O_RDWR | O_APPEND);
+  uint32_t wanted;
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_write_flags, .arg = &wanted});
+  for (int i = 0; i < 4; i++) {
+    wanted = i % 2 ? 0 : O_APPEND;
+    file_flags = O_RDWR | wanted;
+    assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, 0)), 0);
+  }
+  file_flags = O_RDWR;
+  rig_free(r);
+}
+
+/* Somebody else appended first, so the record is not where the kernel believes it to be. */
+static void
+test_append_elsewhere_drops_pages(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), fh = open_file(r, id, O_WRONLY | O_APPEND);
+  struct written w = {1000, 1100};
+
+  file_flags = O_WRONLY | O_APPEND;
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = fill_written, .arg = &w});
+  assert_int_equal(reply(r, write_file(r, id, fh, 1000, 100, 0)), 0);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 0);
+  w.size = 1200;
+  assert_int_equal(reply(r, write_file(r, id, fh, 1050, 100, 0)), 0);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 1);
+  assert_false(open_answer(r, id, O_RDWR) & FOPEN_KEEP_CACHE);
+  file_flags = O_RDWR;
+  rig_free(r);
+}
+
 static void
 fill_seek(struct gi_fop *fop, void *arg)
 {
@@ -903,6 +984,9 @@ main(void)
       cmocka_unit_test(test_attribute_timeout_zero_asks),
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_fallocate_modes),
+      cmocka_unit_test(test_append_passes_the_page_cache),
+      cmocka_unit_test(test_each_write_says_whether_it_appends),
+      cmocka_unit_test(test_append_elsewhere_drops_pages),
       cmocka_unit_test(test_seek_and_copy),
       cmocka_unit_test(test_copy_is_of_the_destination),
       cmocka_unit_test(test_ioctl_and_unknown),

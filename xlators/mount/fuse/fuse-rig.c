@@ -147,10 +147,12 @@ on_unmount(struct gi_ctx *ctx)
    FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV | FUSE_POSIX_ACL | FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS |                 \
    FUSE_EXPLICIT_INVAL_DATA | FUSE_HANDLE_KILLPRIV_V2 | FUSE_INIT_EXT)
 
+uint32_t offered2;
+
 void
 send_init(struct rig *r)
 {
-  struct fuse_init_in in = {.major = 7, .minor = 38, .max_readahead = 1 << 20, .flags = OFFERED};
+  struct fuse_init_in in = {.major = 7, .minor = 38, .max_readahead = 1 << 20, .flags = OFFERED, .flags2 = offered2};
 
   assert_int_equal(reply(r, request(r, FUSE_INIT, 0, &in, sizeof(in))), 0);
 }
@@ -233,12 +235,14 @@ getattr(struct rig *r, uint64_t nodeid, struct answer *a)
   return err;
 }
 
+uint32_t file_flags = O_RDWR;
+
 uint64_t
 write_file(struct rig *r, uint64_t nodeid, uint64_t fh, uint64_t off, uint32_t size, uint32_t flags)
 {
   uint8_t *m = calloc(1, sizeof(struct fuse_write_in) + size);
 
-  *(struct fuse_write_in *)m = (struct fuse_write_in){.fh = fh, .offset = off, .size = size, .write_flags = flags};
+  *(struct fuse_write_in *)m = (struct fuse_write_in){.fh = fh, .offset = off, .size = size, .write_flags = flags, .flags = file_flags};
   memset(m + sizeof(struct fuse_write_in), 'w', size);
 
   uint64_t unique = request(r, FUSE_WRITE, nodeid, m, sizeof(struct fuse_write_in) + size);

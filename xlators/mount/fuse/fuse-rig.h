@@ -36,6 +36,8 @@ struct answer { /* what a scripted reply fills in */
 };
 
 extern struct answer file_a;
+extern uint32_t offered2;   /* what the kernel offers beyond 32 capabilities */
+extern uint32_t file_flags; /* of the file that write_file writes to, as fcntl(2) has them by now */
 
 void fill_stat(struct gi_fop *fop, void *arg);
 void pump(struct rig *r);
