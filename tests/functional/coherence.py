@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What two mounts of one volume see of each other: coherence.py SUBJECT DIR-A DIR-B. Prints what is wrong; nothing if all is right."""
+import fcntl
+import os
+import sqlite3
+import struct
+import sys
+import time
+
+
+def beside(a, b, jobs):
+    """Runs jobs(dir, name) in a process per mount and waits for both."""
+    pids = []
+    for who, top in (("a", a), ("b", b)):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                jobs(top, who)
+                status = 0
+            finally:
+                os._exit(status)
+        pids.append(pid)
+    for pid in pids:
+        if os.waitpid(pid, 0)[1] != 0:
+            print("a process failed")
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def make(path, data=b""):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def locked(lock, rounds):
+    """A counter and a log, changed under one lock that is on the counter."""
+
+    def run(a, b):
+        make(a + "/counter", b"%08d" % 0)
+        make(a + "/log")
+
+        def count(top, who):
+            f = os.open(top + "/counter", os.O_RDWR)
+            g = os.open(top + "/log", os.O_RDWR)
+            for i in range(rounds):
+                lock(f, fcntl.LOCK_EX)
+                os.pwrite(f, b"%08d" % (int(os.pread(f, 8, 0)) + 1), 0)
+                os.lseek(g, 0, os.SEEK_END)
+                os.write(g, ("%s%06d" % (who, i)).ljust(15).encode() + b"\n")
+                lock(f, fcntl.LOCK_UN)
+
+        beside(a, b, count)
+        for top in (a, b):
+            f = os.open(top + "/counter", os.O_RDWR)
+            g = os.open(top + "/log", os.O_RDWR)
+            lock(f, fcntl.LOCK_EX)
+            if int(os.pread(f, 8, 0)) != 2 * rounds:
+                print("the counter is", os.pread(f, 8, 0))
+            if len(set(os.pread(g, 1 << 20, 0).split(b"\n"))) != 2 * rounds + 1:
+                print("records of the log are lost")
+            os.close(f)
+            os.close(g)
+
+    return run
+
+
+def ofd_lock(f, how):
+    kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
+    fcntl.fcntl(f, 38, struct.pack("hhqqi4x", kind, 0, 0, 0, 0))  # F_OFD_SETLKW
+
+
+def database(a, b):
+    c = sqlite3.connect(a + "/db")
+    c.execute("create table t(who text, i int)")
+    c.commit()
+    c.close()
+
+    def insert(top, who):
+        c = sqlite3.connect(top + "/db", timeout=60, isolation_level=None)
+        for i in range(15):
+            c.execute("begin immediate")
+            c.execute("insert into t values(?,?)", (who, i))
+            c.execute("commit")
+
+    beside(a, b, insert)
+    c = sqlite3.connect(b + "/db")
+    if c.execute("pragma integrity_check").fetchall() != [("ok",)]:
+        print("the database is damaged")
+    if c.execute("select who, count(*) from t group by who order by who").fetchall() != [("a", 15), ("b", 15)]:
+        print("rows are lost:", c.execute("select who, count(*) from t group by who").fetchall())
+
+
+def appended(a, b):
+    make(a + "/records")
+
+    def append(top, who):
+        f = os.open(top + "/records", os.O_RDWR | os.O_APPEND)
+        for i in range(300):
+            os.write(f, ("%s%05d" % (who, i)).ljust(99, who).encode() + b"\n")
+            if i % 10 == 0:
+                os.pread(f, 1 << 20, 0)
+
+    beside(a, b, append)
+    time.sleep(1.2)
+    views = [read(top + "/records") for top in (a, b)]
+    if views[0] != views[1]:
+        print("the mounts see different bytes")
+    lines = views[0].split(b"\n")[:-1]
+    if len(lines) != 600 or any(len(line) != 99 or len(set(line[6:])) != 1 for line in lines):
+        print("records are cut")
+
+
+def own_changes(a, b):
+    """B writes, then A changes something of the file itself: the next open of A must see B's bytes."""
+    changes = {
+        "write": lambda p, f: os.pwrite(f, b"a", 8000),
+        "chmod": lambda p, f: os.chmod(p, 0o600),
+        "rename": lambda p, f: (os.rename(p, p + ".new"), os.rename(p + ".new", p)),
+        "link": lambda p, f: os.link(p, p + ".link"),
+        "setxattr": lambda p, f: os.setxattr(p, "user.x", b"1"),
+        "truncate": lambda p, f: os.truncate(p, 9000),
+    }
+    files = {}
+    for name in changes:
+        make(a + "/own-" + name, b"A" * 8192)
+        files[name] = os.open(a + "/own-" + name, os.O_RDWR)
+        os.pread(files[name], 8192, 0)
+    time.sleep(1.2)
+    for name, change in changes.items():
+        f = os.open(b + "/own-" + name, os.O_RDWR)
+        os.pwrite(f, b"B" * 4096, 0)
+        os.close(f)
+        change(a + "/own-" + name, files[name])
+    time.sleep(1.2)
+    for name in changes:
+        if read(a + "/own-" + name)[:4096] != b"B" * 4096:
+            print("hidden by a", name)
+        if os.pread(files[name], 4096, 0) != b"B" * 4096:
+            print("hidden by a", name, "in the open file")
+
+
+def reopened(a, b):
+    """A file closed by one and opened by the other a second later, of the same size and of another."""
+    make(a + "/re", b"1111\n")
+    for data in (b"2222\n", b"33333333\n", b"4\n"):
+        read(b + "/re")
+        make(a + "/re", data)
+        time.sleep(1.2)
+        if read(b + "/re") != data:
+            print("not seen:", data, "but", read(b + "/re"))
+
+
+SUBJECTS = {
+    "fcntl": locked(fcntl.lockf, 200),
+    "flock": locked(fcntl.flock, 50),
+    "ofd": locked(ofd_lock, 50),
+    "sqlite": database,
+    "append": appended,
+    "own": own_changes,
+    "reopen": reopened,
+}
+
+SUBJECTS[sys.argv[1]](sys.argv[2], sys.argv[3])
