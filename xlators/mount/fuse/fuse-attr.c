@@ -27,6 +27,16 @@ open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
   return NULL;
 }
 
+/* What is left of a removed object. */
+static void
+reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode)
+{
+  struct gi_iatt left = node_of(b, inode)->attr;
+
+  left.nlink = 0;
+  reply_attr(b, req, &left, b->attr_timeout);
+}
+
 /* ---- getattr ---- */
 
 static void
@@ -36,7 +46,9 @@ getattr_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
-  if (fop->rsp.ret < 0) {
+  if (is_removed(b, fop)) {
+    reply_unlinked(b, op->req, fop->loc.inode);
+  } else if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.stat)) {
     reply_err(b, op->req, EIO);
@@ -127,6 +139,14 @@ fill_setattr(struct bridge *b, struct gi_args *args, const struct stat *attr, in
   fill_times(b, args, attr, to_set);
 }
 
+/* With kernel write-back the times of a file are written back when it is long removed; nobody is there to be told. */
+static bool
+came_too_late(const struct bridge *b, const struct gi_fop *fop)
+{
+  return bridge_options(b)->kernel_writeback_cache && fop->rsp.ret < 0 && err_of_node(fop) == ESTALE &&
+         fop->args.valid == (GI_SET_MTIME | GI_SET_CTIME);
+}
+
 static void
 setattr_done(struct gi_fop *fop, void *arg)
 {
@@ -134,7 +154,9 @@ setattr_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
-  if (fop->rsp.ret < 0) {
+  if (came_too_late(b, fop)) {
+    reply_unlinked(b, op->req, fop->loc.inode);
+  } else if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.post)) {
     reply_err(b, op->req, EIO);

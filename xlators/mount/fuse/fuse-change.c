@@ -106,6 +106,18 @@ node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
 }
 
 void
+node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a)
+{
+  struct node *n = node_of(b, inode);
+
+  if (!are_of(inode, a) || !gi_iatt_valid(&n->attr) || n->attr.mode == a->mode)
+    return;
+  n->attr.mode = a->mode;
+  n->answer_until = 0;
+  inval_attributes(b, inode);
+}
+
+void
 node_changed(struct bridge *b, struct gi_inode *inode)
 {
   struct node *n = node_of(b, inode);

@@ -172,10 +172,12 @@ write_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
-  if (fop->rsp.ret < 0)
+  if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
-  else
+  } else {
+    node_mode_fell(b, op->changes, &fop->rsp.post);
     reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
+  }
   op_end(b, fop);
 }
 
@@ -315,6 +317,10 @@ sync_file(fuse_req_t req, struct fuse_file_info *fi, int datasync, enum gi_fop_k
 
   if (!fd)
     return;
+  if (handle_of(b, fd)->gone) {
+    reply_err(b, req, 0);
+    return;
+  }
   if (kind == GI_FOP_FSYNC && !datasync)
     send_lazy_times(b, fd->inode, fd);
 
@@ -352,6 +358,16 @@ space_fop(struct bridge *b, fuse_req_t req, struct gi_fd *fd, enum gi_fop_kind k
   return fop;
 }
 
+/* Of FALLOCATE and COPY_FILE_RANGE the kernel does not say whether setuid and setgid bits must fall; only root may keep them. */
+static void
+submit_space(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
+{
+  if (fop->caller.uid == 0)
+    op_submit(b, fop, done);
+  else
+    op_submit_unprivileged(b, fop, op_of(b, fop)->changes, done);
+}
+
 /* ZEROFILL grows the file, so zeroing that must not grow it stops at the size; what lies behind needs no zeroes. */
 static void
 zero_size_known(struct gi_fop *fop, void *arg)
@@ -373,7 +389,7 @@ zero_size_known(struct gi_fop *fop, void *arg)
     next = space_fop(b, op->req, fop->fd, GI_FOP_ZEROFILL, offset, length < size - offset ? length : size - offset);
   }
   op_end(b, fop);
-  op_submit(b, next, done_status_node);
+  submit_space(b, next, done_status_node);
 }
 
 static void
@@ -417,7 +433,7 @@ do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t lengt
   struct gi_fop *fop = space_fop(b, req, fd, kind, (uint64_t)offset, (uint64_t)length);
 
   fop->args.flags = mode == FALLOC_FL_KEEP_SIZE;
-  op_submit(b, fop, done_status_node);
+  submit_space(b, fop, done_status_node);
 }
 
 static void
@@ -484,7 +500,7 @@ do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_
   fop->args.flags = (uint32_t)flags;
   handle_of(b, out)->dirty = true;
   op_changes(b, fop, out->inode);
-  op_submit(b, fop, write_done);
+  submit_space(b, fop, write_done);
 }
 
 void

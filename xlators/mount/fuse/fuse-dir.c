@@ -17,9 +17,10 @@ opendir_done(struct gi_fop *fop, void *arg)
   struct op *op = op_of(b, fop);
   struct fuse_file_info fi = {0};
 
-  if (fop->rsp.ret < 0) {
+  if (fop->rsp.ret < 0 && !is_removed(b, fop)) {
     reply_err(b, op->req, err_of_node(fop));
   } else {
+    handle_of(b, fop->fd)->gone = fop->rsp.ret < 0;
     handle_open(b, fop->fd);
     fi.fh = handle_of(b, fop->fd)->id;
     if (reply_result(b, fuse_reply_open(op->req, &fi)) != 0)
@@ -185,7 +186,9 @@ readdir_done(struct gi_fop *fop, void *arg)
   struct gi_xlator *x = arg;
   struct bridge *b = x->private;
 
-  if (fop->rsp.ret < 0)
+  if (is_removed(b, fop))
+    reply_result(b, fuse_reply_buf(op_of(b, fop)->req, NULL, 0));
+  else if (fop->rsp.ret < 0)
     reply_err(b, op_of(b, fop)->req, err_of_node(fop));
   else
     reply_listing(b, fop);
@@ -201,6 +204,10 @@ list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, bool plu
 
   if (!fd)
     return;
+  if (handle_of(b, fd)->gone) {
+    reply_result(b, fuse_reply_buf(req, NULL, 0));
+    return;
+  }
   if (size > BRIDGE_MAX_WRITE)
     size = BRIDGE_MAX_WRITE;
 

@@ -190,6 +190,16 @@ do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
     op_submit(bridge_of_req(req), fop, done_status);
 }
 
+static void
+rmdir_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+
+  if (fop->rsp.ret >= 0 && fop->loc.inode)
+    node_of(x->private, fop->loc.inode)->removed = true;
+  done_status(fop, arg);
+}
+
 void
 do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
@@ -198,7 +208,7 @@ do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
   if (!fop)
     return;
   node_find_named(bridge_of_req(req), &fop->loc); /* spares the layers below the question which directory goes */
-  op_submit(bridge_of_req(req), fop, done_status);
+  op_submit(bridge_of_req(req), fop, rmdir_done);
 }
 
 void
@@ -288,6 +298,11 @@ rename_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct gi_inode *inode = NULL;
 
+  if (fop->rsp.ret >= 0 && fop->loc2.inode) { /* if it has links left, their ctime and count moved */
+    node_changed(b, fop->loc2.inode);
+    node_of(b, fop->loc2.inode)->removed = S_ISDIR(fop->loc2.inode->mode);
+    inval_inode(b, fop->loc2.inode, false);
+  }
   if (fop->rsp.ret >= 0 && !gi_gfid_is_none(&fop->rsp.stat.gfid))
     inode = gi_inode_find(x->graph, &fop->rsp.stat.gfid);
   if (inode) { /* its ctime moved, and that was us */

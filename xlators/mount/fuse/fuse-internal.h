@@ -92,6 +92,7 @@ struct node {
   uint32_t dropping; /* invalidations waiting or with a worker */
   uint64_t looked;   /* bridge.locks of the last lock for which it was looked at */
   bool no_capability; /* security.capability is known to be absent */
+  bool removed;      /* a directory, by us: there may be processes in it */
   bool locked;       /* has had a lock through this mount */
   bool wrote_locked; /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
@@ -106,6 +107,7 @@ struct node {
 struct handle {
   uint64_t id;
   bool dirty; /* something was written through it since its last flush or fsync */
+  bool gone;  /* a removed directory: open for the kernel only, and empty */
 };
 
 /* ---- per operation ---- */
@@ -264,6 +266,8 @@ int reply_result(struct bridge *b, int res);
 void reply_err(struct bridge *b, fuse_req_t req, int err);
 /* The error of a failed fop on an existing node: ENOENT means that the node is stale (fuse.md 3). */
 int err_of_node(const struct gi_fop *fop);
+/* True if `fop` failed because its directory is not there any more, and that was us. */
+bool is_removed(const struct bridge *b, const struct gi_fop *fop);
 /* done handlers for fops whose reply is only success or failure: of an entry (errors as they are), of a node. */
 void done_status(struct gi_fop *fop, void *x);
 void done_status_node(struct gi_fop *fop, void *x);
@@ -291,6 +295,8 @@ void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *
 uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as programs see it */
 
 /* ---- fuse-change.c ---- */
+/* A reply that does not carry `iatt` to the kernel is about to go: should the permissions have changed, the kernel asks for them. */
+void node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt);
 /* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages. */
 void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
 /* The same for one who sees to the pages himself: false if the kernel may hold something older than these attributes. */
@@ -305,6 +311,8 @@ void node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq); /* a 
 
 /* ---- fuse-inval.c ---- */
 void inval_inode(struct bridge *b, struct gi_inode *inode, bool data);
+/* Attributes at once, of an inode for which a request is under way: the kernel has dropped them when this returns. */
+void inval_attributes(struct bridge *b, struct gi_inode *inode);
 /* Data and attributes, and calls `done` on the reactor once the kernel has dropped them (or the session has ended). What waits for
  * this must not be a request under which the kernel holds pages of the inode: READ, WRITE. */
 void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);

@@ -3,7 +3,8 @@
  * Telling the kernel what it must no longer believe. A notification may wait
  * for page and inode locks that belong to requests we have yet to answer, so
  * it is never sent by the reactor: one worker at a time sends what has
- * gathered. An inode waits in the queue at most once.
+ * gathered. An inode waits in the queue at most once. The exception are
+ * attributes alone of an inode that a request holds: they wait for nothing.
  */
 #include "fuse-internal.h"
 
@@ -163,6 +164,17 @@ inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
   /* Set first: the item may be taken at once, which clears it. */
   n->queued = true;
   add_inode(b, inode, &(struct inval_item){.kind = data ? INVAL_DATA : INVAL_ATTR, .id = id});
+}
+
+void
+inval_attributes(struct bridge *b, struct gi_inode *inode)
+{
+  uint64_t id = id_to_tell(b, inode);
+
+  if (id == 0)
+    return;
+  b->m.inval_inode++;
+  fuse_lowlevel_notify_inval_inode(b->session->se, id, -1, 0);
 }
 
 void

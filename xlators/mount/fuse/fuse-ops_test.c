@@ -514,6 +514,12 @@ test_setattr_now(void **state)
 }
 
 static void
+fill_iatt(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = fop->rsp.post = *(const struct gi_iatt *)arg;
+}
+
+static void
 check_kill(struct gi_fop *fop, void *arg)
 {
   assert_int_equal(fop->caller.uid, 0);
@@ -542,6 +548,110 @@ test_write_drops_setuid(void **state)
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), 0);
   assert_int_equal(fake_count(r->s, 0, GI_FOP_SETATTR), 1);
   assert_int_equal(fake_count(r->s, 0, GI_FOP_WRITE), 2);
+  rig_free(r);
+}
+
+/* The kernel honours the bits it remembers, so it hears that they fell before the write has succeeded. */
+static void
+test_kernel_hears_of_lost_setuid(void **state)
+{
+  struct answer suid = {0xaa, S_IFREG | 06755, 0, 0}, plain = {0xbb, S_IFREG | 0755, 0, 0};
+
+  for (int wb = 0; wb < 2; wb++) {
+    struct rig *r = rig_new(wb ? "option kernel-writeback-cache yes\n" : NULL);
+    uint64_t id = lookup(r, "f", &suid), from = lookup(r, "g", &plain), fh;
+    struct fuse_fallocate_in space = {.length = 100};
+    struct fuse_copy_file_range_in cp = {.fh_in = open_file(r, from, O_RDONLY), .nodeid_out = id, .len = 3};
+
+    space.fh = cp.fh_out = fh = open_file(r, id, O_RDWR);
+    fake_forget_seen(r->s);
+    assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &space, sizeof(space))), 0);
+    assert_int_equal(r->s->nseen, 1); /* root keeps them */
+    fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_kill});
+    r->uid = 1000;
+    for (unsigned i = 0; i < 3; i++) {
+      lookup(r, "f", &suid);
+      fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_kill});
+      fake_forget_seen(r->s);
+      r->notifications = 0;
+      if (i == 0)
+        assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), 0);
+      else if (i == 1)
+        assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &space, sizeof(space))), 0);
+      else
+        assert_int_equal(reply(r, request(r, FUSE_COPY_FILE_RANGE, from, &cp, sizeof(cp))), 0);
+      assert_int_equal(fake_count(r->s, 0, GI_FOP_SETATTR), 1);
+      assert_true(r->notifications >= 1);
+      assert_int_equal(r->last_code, FUSE_NOTIFY_INVAL_INODE);
+      assert_int_equal(r->last_id, id);
+    }
+    rig_free(r);
+  }
+}
+
+/* A process may stay in a directory that it removes. */
+static void
+test_removed_directory(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  uint64_t id = lookup(r, "d", &dir);
+  struct fuse_open_in open = {0};
+  struct fuse_read_in list = {.size = 4096};
+  struct fuse_getattr_in get = {0};
+  static const enum gi_fop_kind asked[] = {GI_FOP_STAT, GI_FOP_OPENDIR};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(asked); i++)
+    fake_script_always(r->s, 0, asked[i], (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &get, sizeof(get))), ESTALE); /* somebody else may have: look it up */
+  assert_int_equal(reply(r, request(r, FUSE_OPENDIR, id, &open, sizeof(open))), ESTALE);
+  assert_int_equal(reply(r, request(r, FUSE_RMDIR, FUSE_ROOT_ID, "d", 2)), 0);
+  assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &get, sizeof(get))), 0);
+  assert_int_equal(((const struct fuse_attr_out *)body(r))->attr.nlink, 0);
+  assert_int_equal(((const struct fuse_attr_out *)body(r))->attr.mode, S_IFDIR | 0755);
+  assert_int_equal(reply(r, request(r, FUSE_OPENDIR, id, &open, sizeof(open))), 0);
+  list.fh = ((const struct fuse_open_out *)body(r))->fh;
+  assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, id, &list, sizeof(list))), 0);
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header));
+  rig_free(r);
+}
+
+/* The kernel writes back the times of a file when it likes, which may be after its end. */
+static void
+test_times_of_a_removed_file(void **state)
+{
+  struct rig *r = rig_new("option kernel-writeback-cache yes\n");
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_setattr_in times = {.valid = FATTR_MTIME | FATTR_CTIME}, mode = {.valid = FATTR_MODE, .mode = 0600};
+
+  fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = ENOENT});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &times, sizeof(times))), 0);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), ESTALE);
+  rig_free(r);
+}
+
+/* What is left of a file whose name was taken has another ctime, which nobody else changed. */
+static void
+test_rename_over_one_of_two_links(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer victim = {0xbb, S_IFREG | 0644, 1000, 1000};
+  struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID};
+  struct fuse_getattr_in get = {0};
+  struct gi_iatt left = iatt_of(0xbb, S_IFREG | 0644);
+  uint64_t id = lookup(r, "v", &victim);
+
+  lookup(r, "f", &file_a);
+  assert_int_equal(reply(r, request_names(r, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), "f", "v")), 0);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 1);
+  assert_int_equal(r->last_id, id);
+  left.mtime.sec = 1000;
+  left.ctime.sec = 1001;
+  fake_script(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_iatt, .arg = &left});
+  assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &get, sizeof(get))), 0);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 1);
   rig_free(r);
 }
 
@@ -993,6 +1103,10 @@ main(void)
       cmocka_unit_test(test_setattr_both),
       cmocka_unit_test(test_setattr_now),
       cmocka_unit_test(test_write_drops_setuid),
+      cmocka_unit_test(test_kernel_hears_of_lost_setuid),
+      cmocka_unit_test(test_removed_directory),
+      cmocka_unit_test(test_times_of_a_removed_file),
+      cmocka_unit_test(test_rename_over_one_of_two_links),
       cmocka_unit_test(test_small_ones),
       cmocka_unit_test(test_rename), cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_readdirplus),

@@ -172,7 +172,7 @@ privilege_gone(struct gi_fop *fop, void *arg)
     op_end(b, main);
     return;
   }
-  node_attributes(b, fop->loc.inode, &fop->rsp.post, 0);
+  node_mode_fell(b, fop->loc.inode, &fop->rsp.post);
 
   void (*done)(struct gi_fop *, void *) = op->next_done;
 
@@ -226,6 +226,12 @@ err_of_node(const struct gi_fop *fop)
   int err = fop->rsp.err ? fop->rsp.err : EIO;
 
   return err == ENOENT ? ESTALE : err;
+}
+
+bool
+is_removed(const struct bridge *b, const struct gi_fop *fop)
+{
+  return fop->rsp.ret < 0 && err_of_node(fop) == ESTALE && node_of(b, fop->loc.inode)->removed;
 }
 
 void
