@@ -461,6 +461,7 @@ rename_over(struct posix_op *op, const struct entry *to)
   if (gi_gfid_is_none(&to->gfid) || op->victim_gone)
     return;
   posix_hpath(path, &to->gfid);
+  posix_node_known(op, VICTIM, at);
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, at, &op->node[PARENT2].gfid, -1);
   if (op->p->cfg.gfid2path)
@@ -499,6 +500,18 @@ rename_file(struct posix_op *op, const struct entry *from, const struct entry *t
   if (to->there)
     rename_over(op, to);
   return 0;
+}
+
+void
+posix_stamp_rename(struct posix_op *op)
+{
+  unsigned stamps = op->fop->caller.stamps;
+
+  posix_md_stamp(op, OBJ, stamps & GI_STAMP_CTIME);
+  if (!op->victim_gone)
+    posix_md_stamp(op, VICTIM, stamps & GI_STAMP_CTIME);
+  posix_md_stamp(op, PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
+  posix_md_stamp(op, PARENT2, stamps / GI_STAMP_PARENT_CTIME & 7);
 }
 
 static enum posix_run

@@ -558,6 +558,38 @@ times_follow_the_clients_stamps(void **state)
   brick_free(b);
 }
 
+/* What is left of a file loses a link with the name that is taken, as by UNLINK. */
+static void
+a_replaced_name_moves_the_ctime_of_the_others(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid v = brick_gfid(b), n = brick_gfid(b);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "v", &v, &fd)); /* stamped 1000 */
+  gi_fd_unref(&fd);
+  assert_ok(brick_create(b, ROOT, "n", &n, &fd));
+  gi_fd_unref(&fd);
+  f = brick_fop(b, GI_FOP_LINK);
+  set_object(f, &v);
+  set_entry2(f, ROOT, "other");
+  assert_ok(brick_run(b, f));
+  f = brick_fop(b, GI_FOP_RENAME);
+  set_entry(f, ROOT, "n");
+  set_entry2(f, ROOT, "v");
+  f->caller.stamps = GI_STAMP_CTIME | GI_STAMP_PARENT_CTIME | GI_STAMP_PARENT_MTIME;
+  f->caller.time = (struct gi_time){2000, 0};
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.stat.ctime.sec, 2000);
+  assert_int_equal(f->rsp.post.mtime.sec, 2000);
+  assert_int_equal(brick_nameless(b, &v)->rsp.stat.ctime.sec, 2000);
+  assert_int_equal(brick_nameless(b, &v)->rsp.stat.mtime.sec, 1000);
+  assert_int_equal(brick_nameless(b, &v)->rsp.stat.nlink, 1);
+  brick_free(b);
+}
+
 static void
 times_reach_the_disk_within_a_second(void **state)
 {
@@ -708,6 +740,7 @@ main(void)
     cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
     cmocka_unit_test(creating_what_exists_leaves_its_times),
     cmocka_unit_test(times_follow_the_clients_stamps),
+    cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
     cmocka_unit_test(without_ctime_the_kernels_times_count),
     cmocka_unit_test(whole_times_can_be_given),
     cmocka_unit_test(attributes_change_in_order),

@@ -432,6 +432,7 @@ void posix_finish_readdir(struct posix_op *op);
 void posix_finish_fsync(struct posix_op *op);
 void posix_stamp_setattr(struct posix_op *op);
 void posix_stamp_unlink(struct posix_op *op);
+void posix_stamp_rename(struct posix_op *op);
 void posix_stamp_copy_range(struct posix_op *op);
 void posix_stamp_setxattr(struct posix_op *op);
 void posix_stamp_read(struct posix_op *op);
