@@ -534,19 +534,38 @@ rep_reconfigure_commit(struct gi_xlator *x)
   rep_shd_reconfigure(rep);
 }
 
+/* The lines and the order in which GlusterFS tells of a child: scripts look for its key and take the line before. */
+static void
+dump_child(struct rep *rep, unsigned i, struct gi_dump *d)
+{
+  const struct {
+    const char *key;
+    long long value;
+  } number[] = {{"child_up", (rep->up >> i) & 1},
+                {"pending_reads", rep->reads[i]},
+                {"child_latency", rep->latency[i] ? (long long)(rep->latency[i] / GI_NSEC_PER_MSEC) : -1},
+                {"child_connected", (rep->connected >> i) & 1},
+                {"round_trip_ns", (long long)rep->latency[i]}};
+  char key[32];
+
+  for (size_t k = 0; k < GI_ARRAY_LEN(number); k++) {
+    snprintf(key, sizeof(key), "%s[%u]", number[k].key, i);
+    gi_dump_kv(d, key, "%lld", number[k].value);
+    if (k > 0)
+      continue;
+    snprintf(key, sizeof(key), "pending_key[%u]", i);
+    gi_dump_kv(d, key, "%s", rep->pending_key[i]);
+  }
+}
+
 static void
 rep_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
   struct rep *rep = rep_of(x);
 
   gi_dump_kv(d, "child_count", "%u", rep->n);
-  for (unsigned i = 0; i < rep->n; i++) {
-    gi_dump_kv(d, "child", "%s %s", x->children[i]->name,
-               (rep->up >> i) & 1 ? "up" : (rep->connected >> i) & 1 ? "too far away" : "down");
-    gi_dump_kv(d, "round_trip_ns", "%llu", (unsigned long long)rep->latency[i]);
-    gi_dump_kv(d, "pending_key", "%s", rep->pending_key[i]);
-    gi_dump_kv(d, "reads_under_way", "%u", rep->reads[i]);
-  }
+  for (unsigned i = 0; i < rep->n; i++)
+    dump_child(rep, i, d);
   gi_dump_kv(d, "event_generation", "%u", rep->generation);
   gi_dump_kv(d, "quorum", "%s", rep_ready(rep) ? "yes" : "no");
   gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));

@@ -583,6 +583,26 @@ pending_names_must_fit(void **state)
   assert_non_null(strstr(err.text, "afr-pending-xattr"));
 }
 
+/* Scripts for GlusterFS look for the key of a child and take the line before. */
+static void
+statedump_tells_who_is_up(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  char *text = NULL;
+  size_t len;
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
+
+  (void)state;
+  rig_down(r, 1);
+  r->s->x->cls->statedump(r->s->x, &d);
+  fclose(d.out);
+  assert_non_null(strstr(text, "child_up[0]=1\npending_key[0]=trusted.afr.v-client-0\npending_reads[0]=0\nchild_latency[0]=-1\n"));
+  assert_non_null(strstr(text, "child_up[1]=0\npending_key[1]=trusted.afr.v-client-1\n"));
+  assert_non_null(strstr(text, "child_up[2]=1\npending_key[2]=trusted.afr.v-client-2\n"));
+  free(text);
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -608,6 +628,7 @@ main(void)
       cmocka_unit_test(posix_lock_is_all_or_nothing),
       cmocka_unit_test(unsupported_kinds_say_so),
       cmocka_unit_test(pending_names_must_fit),
+      cmocka_unit_test(statedump_tells_who_is_up),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
