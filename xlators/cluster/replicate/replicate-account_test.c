@@ -458,6 +458,62 @@ quorum_of_lookup(void **state)
   rig_free_clean(r);
 }
 
+static void
+stores_four(struct gi_fop *fop, void *arg)
+{
+  (void)arg;
+  fop->rsp.ret = 4;
+}
+
+/* Nobody failed, but most stored less than the best copy: that is no quorum, and nobody gave an errno. */
+static void
+quorum_of_whole_writes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = fresh(NULL, &fd);
+  struct gi_fop *f;
+
+  (void)state;
+  rig_first(r, 1, GI_FOP_WRITE, stores_four, NULL);
+  rig_first(r, 2, GI_FOP_WRITE, stores_four, NULL);
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, -1, ENOTCONN);
+  rig_free_clean(r);
+}
+
+static void
+fails_with_a_word(struct gi_fop *fop, void *arg)
+{
+  int err = *(const int *)arg;
+
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "word", err);
+}
+
+/* Of several failures one is told, with what that child had to say. */
+static void
+failure_and_its_words_are_of_one_child(void **state)
+{
+  static const int err[2] = {ENOSPC, EIO};
+
+  (void)state;
+  for (unsigned full = 0; full < BRICKS; full++) {
+    struct gi_fd *fd;
+    struct rig *r = fresh(NULL, &fd);
+    struct gi_fop *f = rig_loc(r, GI_FOP_SETATTR, FILE_A);
+    int64_t word = 0;
+
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_first(r, i, GI_FOP_SETATTR, fails_with_a_word, (void *)&err[i != full]);
+    rig_run(r, f);
+    rig_done(f, -1, ENOSPC);
+    assert_true(gi_dict_get_int(f->rsp.xdata, "word", &word));
+    assert_int_equal(word, ENOSPC);
+    rig_free_clean(r);
+  }
+}
+
 /* 7: locks of users. What a minority granted is given back. */
 static void
 quorum_of_user_locks(void **state)
@@ -487,6 +543,7 @@ main(void)
       cmocka_unit_test(quorum_of_pre_op),    cmocka_unit_test(quorum_of_operations),
       cmocka_unit_test(quorum_of_post_op),   cmocka_unit_test(quorum_of_post_op_of_data),
       cmocka_unit_test(quorum_of_lookup),    cmocka_unit_test(quorum_of_user_locks),
+      cmocka_unit_test(quorum_of_whole_writes), cmocka_unit_test(failure_and_its_words_are_of_one_child),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

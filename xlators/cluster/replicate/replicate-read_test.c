@@ -303,6 +303,33 @@ shorter_copies_are_not_read(void **state)
 }
 
 static void
+nobody_has_it_locked(struct gi_fop *fop, void *arg)
+{
+  brick_serve(fop, arg);
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.inodelk-count", 0);
+}
+
+/* Bricks tell of no lock with a count of 0: that is not a change under way. */
+static void
+shorter_copies_are_seen_by_a_lookup(void **state)
+{
+  struct rig *r = rig_new("option read-subvolume-index 0\n");
+  struct gi_fop *f;
+
+  (void)state;
+  rig_object(r, 5, S_IFREG | 0644);
+  brick_object(&r->brick[1], 5)->stat.size = brick_object(&r->brick[2], 5)->stat.size = 100;
+  for (unsigned i = 0; i < BRICKS; i++) {
+    rig_blame(r, i, 5, BRICKS, 0);
+    rig_first(r, i, GI_FOP_LOOKUP, nobody_has_it_locked, &r->brick[i]);
+  }
+  f = lookup(r, "f5");
+  rig_done(f, 0, 0);
+  assert_int_equal(f->rsp.stat.size, 100);
+  rig_free_clean(r);
+}
+
+static void
 failed_read_goes_to_the_next(void **state)
 {
   struct rig *r = rig_new("option read-subvolume-index 0\n");
@@ -513,6 +540,7 @@ main(void)
       cmocka_unit_test(accused_copies_are_not_read),
       cmocka_unit_test(dirty_alone_accuses_nobody),
       cmocka_unit_test(shorter_copies_are_not_read),
+      cmocka_unit_test(shorter_copies_are_seen_by_a_lookup),
       cmocka_unit_test(failed_read_goes_to_the_next),
       cmocka_unit_test(frozen_brick_is_replaced_when_it_goes_down),
       cmocka_unit_test(refreshes_are_shared),

@@ -186,6 +186,15 @@ private_names_are_hidden(void **state)
   f->caller.pid = -1;
   rig_run(r, f);
   assert_int_equal(f->rsp.err, ENOENT);
+  /* A user's name may begin nearly like it. */
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, ".glusterfs-anonymous-inod", 0));
+  assert_int_equal(f->rsp.err, ENOENT);
+  rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, ".glusterfs-anonymous-inodX", 0));
+  assert_int_equal(f->rsp.err, ENOENT);
+  f = rig_entry(r, GI_FOP_LOOKUP, 1, ".glusterfs-anonymous-inodX-8306d860-0000-0000-0000-000000000000", 0);
+  f->caller.pid = -6;
+  rig_run(r, f);
+  assert_int_equal(f->rsp.err, ENOENT);
   rig_free_clean(r);
 }
 
