@@ -133,6 +133,8 @@ struct gi_client_id {
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 /* In the xdata of the answer to a RENAME: both names were one file, so nothing was done (POSIX), and the old name is still there. */
 #define GI_SAME_FILE_KEY "glusterish.same-file"
+/* In the xdata of OPEN: the caller has come to the file by a name; ESTALE if it has none any more and is only kept for those who have it open. */
+#define GI_NAMED_KEY "glusterish.named"
 /* In the xdata of a LOOKUP by name, and of its answer if the object there shares its gfid with another one of the brick, which is the one
  * that the gfid leads to. */
 #define GI_TWIN_KEY "glusterish.twin"

@@ -102,5 +102,33 @@ PY
 is "$(contend replaced 3 2>&1)" "" "a name that is renamed over can be looked at, opened and changed all the time"
 is "$(contend churned 3 2>&1)" "" "names that are made and removed all the time are there or not"
 is "$(contend locked 2 2>&1)" "" "a lock file that is opened, compared and removed"
+# anew FLAG: a file that one mount has open (or not) and the other has removed is made anew by open with O_CREAT and that flag.
+anew() {
+  python3 - "$WORK/a" "$WORK/b" "$1" <<'PY'
+import os, sys
+a, b = (d + "/anew" + sys.argv[3] for d in sys.argv[1:3])
+for opened in range(4): # by nobody, the one, the other, both
+    with open(a, "w") as f:
+        f.write("old")
+    with open(b) as f:
+        assert f.read() == "old"
+    fds = [os.open(p, os.O_RDWR) for i, p in enumerate((a, b)) if opened >> i & 1]
+    os.unlink(b)
+    fd = os.open(a, os.O_CREAT | os.O_WRONLY | getattr(os, sys.argv[3]), 0o644)
+    os.write(fd, b"new")
+    os.close(fd)
+    for fd in fds:
+        assert os.pread(fd, 9, 0) == b"old", "the removed file was written to"
+    assert os.listdir(os.path.dirname(b)).count(os.path.basename(b)) == 1, "it is not there"
+    if fds and opened != 2: # the removed one is still to be opened by whoever has it
+        with open("/proc/self/fd/%d" % fds[0]) as f:
+            assert f.read() == "old"
+    os.unlink(a)
+    for fd in fds:
+        os.close(fd)
+PY
+}
+ok "a file that another mount has removed is made anew" anew O_TRUNC
+ok "and so without truncation" anew O_APPEND
 ok "nothing waits to be healed" within 20 sh -c "! '$GLUSTERISH' --mode=script '--glusterd-sock=$SOCK' volume heal names info | grep -q '^Number of entries: [^0]'"
 done_testing

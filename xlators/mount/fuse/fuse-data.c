@@ -57,6 +57,30 @@ open_reply(struct bridge *b, struct gi_fop *fop)
 
 static void open_done(struct gi_fop *fop, void *arg);
 
+/* The kernel opens what it believes a name to be, which another mount may have removed while somebody has the file open: then the caller
+ * is to get what has the name now, or to make it. ESTALE has the kernel look again. Who comes back to the same file after that has come
+ * by no name (/proc/self/fd) and means it. */
+static bool
+comes_by_name(struct bridge *b, struct gi_inode *inode, uint32_t pid)
+{
+  struct node *n = node_of(b, inode);
+  bool told = n->nameless_pid == pid && gi_now(b->x->reactor) < n->nameless_until;
+
+  n->nameless_pid = told ? 0 : n->nameless_pid;
+  return !told;
+}
+
+static void
+told_nameless(struct bridge *b, const struct gi_fop *fop)
+{
+  struct node *n = node_of(b, fop->fd->inode);
+
+  if (err_of_node(fop) != ESTALE || !gi_dict_get(fop->xdata, GI_NAMED_KEY))
+    return;
+  n->nameless_pid = (uint32_t)fop->caller.pid;
+  n->nameless_until = gi_now(b->x->reactor) + GI_NSEC_PER_SEC;
+}
+
 static struct gi_fop *
 open_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, int flags)
 {
@@ -66,6 +90,8 @@ open_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, int flags)
   gi_fop_set_fd(fop, fd);
   gi_fd_unref(&fd);
   fop->args.flags = (uint32_t)flags;
+  if (comes_by_name(b, inode, (uint32_t)fop->caller.pid))
+    gi_dict_set_int(gi_fop_xdata(fop), GI_NAMED_KEY, 1);
   if (flags & O_TRUNC)
     op_changes(b, fop, inode);
   return fop;
@@ -101,8 +127,10 @@ open_done(struct gi_fop *fop, void *arg)
     open_reply(b, fop);
   else if (retry_upgraded(b, fop))
     return;
-  else
+  else {
+    told_nameless(b, fop);
     reply_err(b, op_of(b, fop)->req, err_of_node(fop));
+  }
   op_end(b, fop);
 }
 

@@ -97,6 +97,8 @@ struct node {
   bool wrote_locked; /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
+  uint32_t nameless_pid;   /* who was told that it has no name any more, so that the kernel looks at the name again… */
+  uint64_t nameless_until; /* …and until when the same caller means the file itself, gi_now */
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
   struct gi_list lru; /* bridge.lru, oldest first */

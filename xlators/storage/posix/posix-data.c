@@ -87,6 +87,8 @@ posix_run_open(struct posix_op *op)
 
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
+  if (op->parked && gi_dict_get(op->fop->xdata, GI_NAMED_KEY))
+    return posix_err(op, ESTALE);
   if (S_ISLNK(st.st_mode))
     return posix_err(op, ELOOP);
   if (S_ISDIR(st.st_mode)) {

@@ -534,7 +534,7 @@ an_open_file_outlives_its_last_name(void **state)
   BRICK(b, NULL);
   struct gi_gfid g = brick_gfid(b);
   char handle[PATH_MAX], parked[PATH_MAX], text[GI_UUID_TEXT];
-  struct gi_fd *fd, *anon;
+  struct gi_fd *fd, *anon, *again;
   struct gi_fop *f;
 
   (void)state;
@@ -561,6 +561,17 @@ an_open_file_outlives_its_last_name(void **state)
   anon = gi_fd_anonymous(b->s->graph, fd->inode);
   assert_int_equal(brick_read(b, anon, 0, 100)->rsp.ret, 10);
   gi_fd_unref(&anon);
+  /* It can be opened again, but not by a name that it had. */
+  f = brick_fop(b, GI_FOP_OPEN);
+  again = gi_fd_new(b->s->graph, fd->inode, O_RDWR, 100);
+  gi_fop_set_fd(f, again);
+  gi_fd_unref(&again);
+  f->args.flags = O_RDWR | O_TRUNC;
+  gi_dict_set_int(gi_fop_xdata(f), GI_NAMED_KEY, 1);
+  assert_fails(brick_run(b, f), ESTALE);
+  assert_int_equal(stat_of(parked).st_size, 10);
+  assert_ok(brick_open(b, &g, O_RDWR, &again));
+  gi_fd_unref(&again);
   gi_fd_unref(&fd);
   fake_settle(b->s); /* requests still refer to it */
   brick_stop(b);
