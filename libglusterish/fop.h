@@ -145,6 +145,9 @@ struct gi_client_id {
 #define GI_GROUPS_KEY "glusterish.groups"
 #define GI_GROUPS_CAPABILITY "groups"
 
+/* In the xdata of LK: a lock that this process had before its connection ended. In the answer: and nobody else had it meanwhile. */
+#define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
+
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */
   uint32_t uid, gid;

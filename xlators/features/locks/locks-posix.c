@@ -97,6 +97,7 @@ posix_set(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *want)
   }
   subtract(x, li, &want->who, start, last);
   posix_insert(x, li, want, start, last);
+  lk_past_granted(li, want);
   lk_count(x)->posix_granted++;
 }
 
@@ -215,6 +216,8 @@ set_lock(struct gi_xlator *x, struct gi_fop *fop, struct lk_posix *want)
     preempt(x, li, want, &ready);
   if (!find_conflict(li, want)) {
     want->wall = gi_wall(x->reactor);
+    if (gi_dict_get(fop->xdata, GI_LOCK_AGAIN_KEY) && lk_past_unbroken(li, want))
+      gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LOCK_AGAIN_KEY, 1);
     posix_set(x, li, want);
     lk_posix_retry(x, li, &ready); /* a downgrade may let others in */
     reply_granted(fop);
@@ -335,6 +338,8 @@ lk_posix_clear(struct gi_xlator *x, struct lk_inode *li, const struct lk_filter 
   {
     if (!f->granted || !selected(l, f))
       continue;
+    if (f->remember)
+      lk_past_note(li, l);
     posix_remove(x, li, l);
     n.granted++;
   }

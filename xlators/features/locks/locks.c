@@ -69,6 +69,7 @@ lk_inode_get(struct gi_xlator *x, struct gi_inode *inode)
   gi_list_init(&li->domains);
   gi_list_init(&li->posix);
   gi_list_init(&li->posix_blocked);
+  gi_list_init(&li->past);
   gi_list_init(&li->io_waiting);
   gi_list_init(&li->removes);
   *slot = li;
@@ -235,7 +236,7 @@ lk_cancel(struct gi_xlator *x, struct gi_fop *fop)
 static void
 lk_drop_client(struct gi_xlator *x, void *client)
 {
-  struct lk_filter f = { .granted = true, .blocked = true, .by_client = true, .client = client };
+  struct lk_filter f = { .granted = true, .blocked = true, .by_client = true, .client = client, .remember = true };
   struct lk_who who = { .client = client };
   unsigned n = lk_drop(x, &f, EAGAIN);
   if (!n)
@@ -281,6 +282,7 @@ lk_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
     return;
   GI_ASSERT(li->users == 0);
   gi_list_foreach_safe(d, &li->domains, struct lk_domain, link) domain_free(li, d);
+  lk_past_free(li);
   gi_free(li);
   *(struct lk_inode **)bytes = NULL;
 }

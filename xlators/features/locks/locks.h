@@ -111,6 +111,8 @@ struct lk_inode {
   struct gi_list domains;    /* struct lk_domain */
   struct gi_list posix;      /* struct lk_posix, granted */
   struct gi_list posix_blocked;
+  struct gi_list past;       /* locks-again.c */
+  uint32_t npast;
   struct gi_list io_waiting; /* struct gi_fop.link: I/O that waits for a mandatory lock */
   struct gi_list removes;    /* struct gi_fop.link: removes that wait for inode locks */
 };
@@ -142,6 +144,7 @@ struct lk_fop {
 struct lk_filter {
   bool granted, blocked;
   bool by_client, by_pid;
+  bool remember; /* POSIX locks: their client may come back */
   void *client;
   int32_t pid;
   bool by_range;
@@ -224,6 +227,12 @@ struct lk_cleared lk_posix_clear(struct gi_xlator *x, struct lk_inode *li, const
 void lk_posix_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready);
 void lk_posix_cancel(struct gi_xlator *x, struct gi_fop *fop);
 unsigned lk_posix_count(const struct lk_inode *li);
+
+/* ---- locks-again.c ---- */
+void lk_past_note(struct lk_inode *li, const struct lk_posix *l);           /* its client went away */
+void lk_past_granted(struct lk_inode *li, const struct lk_posix *l);        /* another lock was */
+bool lk_past_unbroken(const struct lk_inode *li, const struct lk_posix *l); /* its owner had it, and nobody has had it since */
+void lk_past_free(struct lk_inode *li);
 
 /* ---- locks-mandatory.c ---- */
 gi_fop_fn lk_mandatory_io, lk_mandatory_open, lk_mandatory_mark;

@@ -285,6 +285,48 @@ test_posix_wait_and_release(void **state)
   fake_stack_free(s);
 }
 
+/* The next connection of the process behind client[0]. */
+static struct gi_client_id anew = { "client-a-RECON_NO:-7", "a:2" };
+
+static bool
+again(struct fake_stack *s, uint32_t type, uint64_t start, uint64_t len)
+{
+  struct gi_fop *f = owned(s, GI_FOP_LK, 0);
+  int64_t v;
+  gi_fop_set_fd(f, fake_fd(s, 5));
+  f->caller.client = &anew;
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  gi_dict_set_uint(gi_fop_xdata(f), GI_LOCK_AGAIN_KEY, 1);
+  fake_submit(s, f);
+  ok(f);
+  return gi_dict_get_int(f->rsp.xdata, GI_LOCK_AGAIN_KEY, &v);
+}
+
+static void
+test_posix_taken_again(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fd *fd = fake_fd(s, 5);
+  assert_false(again(s, GI_LK_WRITE, 0, 10)); /* never was its own */
+  ok(lk(s, fd, 2, GI_LKCMD_SET, GI_LK_WRITE, 1000, 1));
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &anew);
+  assert_true(again(s, GI_LK_WRITE, 0, 4));
+  assert_true(again(s, GI_LK_WRITE, 6, 4));
+  assert_false(again(s, GI_LK_WRITE, 0, 11));
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &anew);
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_READ, 2, 1)); /* in between somebody had a byte of it */
+  ok(lk(s, fd, 1, GI_LKCMD_SET, GI_LK_UNLOCK, 2, 1));
+  assert_false(again(s, GI_LK_WRITE, 0, 10));
+  for (unsigned i = 0; i < 200; i++) { /* no more is kept than there is room for */
+    again(s, GI_LK_WRITE, 2000 + 2 * i, 1);
+    gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &anew);
+  }
+  assert_false(again(s, GI_LK_WRITE, 2000, 1));
+  assert_true(again(s, GI_LK_WRITE, 2398, 1));
+  fake_stack_free(s);
+}
+
 static struct gi_fop *
 io(struct fake_stack *s, struct gi_fd *fd, unsigned who, enum gi_fop_kind kind)
 {
@@ -488,6 +530,7 @@ main(void)
     cmocka_unit_test(test_counts),
     cmocka_unit_test(test_posix_split_merge),
     cmocka_unit_test(test_posix_wait_and_release),
+    cmocka_unit_test(test_posix_taken_again),
     cmocka_unit_test(test_mandatory),
     cmocka_unit_test(test_fence),
     cmocka_unit_test(test_clear),

@@ -91,8 +91,9 @@ tell(struct client *c, struct cl_fd *f)
   enum gi_locks_state now = f->nmissing == 0 ? GI_LOCKS_HELD : f->refused ? GI_LOCKS_LOST : GI_LOCKS_AWAY;
   if (now == f->told || f->taking)
     return true;
-  struct gi_lock_news news = { .fd = f->fd, .state = now, .unbroken = f->nlocks == 0 };
+  struct gi_lock_news news = { .fd = f->fd, .state = now, .unbroken = f->nlocks == 0 || !f->broken };
   f->told = now;
+  f->broken = f->broken && now != GI_LOCKS_HELD;
   gi_notify_up(c->x, GI_EVENT_LOCKS, &news);
   return now != GI_LOCKS_LOST || news.judged;
 }
@@ -296,6 +297,7 @@ take_result(struct client *c, struct gi_fop *fop, int err)
     missed(c, l, err);
   } else if (l) {
     l->held = true;
+    f->broken |= !gi_dict_get(fop->rsp.xdata, GI_LOCK_AGAIN_KEY);
     l->asked = l->missed = false;
     f->nmissing--;
     c->metrics.retaken_locks++;
@@ -360,7 +362,9 @@ cl_locks_take(struct client *c, struct gi_fd *fd)
     struct gi_fop *ask = gi_fop_new(c->x->graph, GI_FOP_LK);
     gi_fop_set_fd(ask, fd);
     ask->caller = l->who;
-    ask->xdata = gi_dict_ref(l->xdata);
+    ask->xdata = l->xdata ? gi_dict_copy(l->xdata) : NULL;
+    if (c->peer_is_ours)
+      gi_dict_set_uint(gi_fop_xdata(ask), GI_LOCK_AGAIN_KEY, 1);
     ask->args.type = l->type;
     ask->args.flock = (struct gi_flock){ .type = l->type,
                                          .start = l->start,

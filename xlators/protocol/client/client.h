@@ -53,6 +53,7 @@ struct cl_fd { /* our bytes in a gi_fd */
   enum cl_fd_state state;
   uint32_t nlocks, nmissing; /* posix locks taken through it; those of them that are not held on this brick */
   uint32_t taking;           /* of them: asked for, not answered */
+  bool broken;               /* one of them was dropped, and somebody else may have had it since */
   bool refused;              /* what is missing is not just away with the connection */
   enum gi_locks_state told;  /* to the layer above */
 };
