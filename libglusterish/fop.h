@@ -148,6 +148,9 @@ struct gi_client_id {
 /* In the xdata of LK: a lock that this process had before its connection ended. In the answer: and nobody else had it meanwhile. */
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 
+/* In the xdata of LK: which kind of lock it is, enum gi_lock_space. */
+#define GI_LOCK_SPACE_KEY "glusterish.lock-space"
+
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */
   uint32_t uid, gid;

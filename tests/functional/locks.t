@@ -74,6 +74,8 @@ for how in lockf flock; do
   is "$(try $how)" locked "$how: it is free when its holder has ended"
 done
 
+is "$(python3 "$WORK/holder.py" lockf "$WORK/b/flock" </dev/null)" locked "a lock of flock keeps nobody from one of fcntl"
+
 chmod 711 "$WORK"
 chmod 644 "$WORK/a/flock"
 nok "who is not root clears no locks" python3 -c '

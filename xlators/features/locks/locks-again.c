@@ -15,6 +15,7 @@ struct lk_past {
   struct gi_owner owner;
   uint32_t type;
   uint64_t start, last;
+  uint8_t space;
 };
 
 static size_t
@@ -51,6 +52,7 @@ lk_past_note(struct lk_inode *li, const struct lk_posix *l)
   p->type = l->type;
   p->start = l->start;
   p->last = l->last;
+  p->space = l->space;
   gi_list_add_tail(&li->past, &p->link);
   if (++li->npast > LK_PAST_MAX)
     past_free(li, gi_list_first(&li->past, struct lk_past, link));
@@ -61,7 +63,7 @@ lk_past_granted(struct lk_inode *li, const struct lk_posix *l)
 {
   gi_list_foreach_safe(p, &li->past, struct lk_past, link)
   {
-    if (p->start <= l->last && l->start <= p->last && (p->type == GI_LK_WRITE || l->type == GI_LK_WRITE) && !of(p, &l->who))
+    if (p->start <= l->last && l->start <= p->last && lk_spaces_meet(p->space, l->space) && (p->type == GI_LK_WRITE || l->type == GI_LK_WRITE) && !of(p, &l->who))
       past_free(li, p);
   }
 }

@@ -20,7 +20,7 @@ fd_count(struct gi_xlator *x, const struct gi_fd *fd)
 static bool
 overlap(const struct lk_posix *a, const struct lk_posix *b)
 {
-  return a->start <= b->last && b->start <= a->last;
+  return a->start <= b->last && b->start <= a->last && lk_spaces_meet(a->space, b->space);
 }
 
 static struct lk_posix *
@@ -233,6 +233,13 @@ set_lock(struct gi_xlator *x, struct gi_fop *fop, struct lk_posix *want)
   return v;
 }
 
+static uint8_t
+space_of(const struct gi_fop *fop)
+{
+  uint64_t v;
+  return gi_dict_get_uint(fop->xdata, GI_LOCK_SPACE_KEY, &v) && v <= GI_LOCK_FLOCK ? (uint8_t)v : GI_LOCK_ANY;
+}
+
 enum gi_verdict
 lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -247,6 +254,7 @@ lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
   if (!lk_range(f, true, &want.start, &want.last))
     return gi_fop_fail(fop, EINVAL);
   lk_who_set(&want.who, fop);
+  want.space = space_of(fop);
   want.fd = fop->fd && !fop->fd->anonymous ? fop->fd : NULL;
   struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
   if (fop->args.cmd == GI_LKCMD_GET)

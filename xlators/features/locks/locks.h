@@ -96,6 +96,7 @@ struct lk_posix {
   uint32_t type;
   uint64_t start, last;
   bool mandatory; /* taken with glusterfs.lk.lkmode = 1 */
+  uint8_t space;  /* enum gi_lock_space */
   struct gi_time wall;
 };
 
@@ -176,6 +177,11 @@ static inline bool
 lk_same(const struct lk_who *a, const struct lk_who *b)
 {
   return a->client == b->client && gi_owner_equal(&a->owner, &b->owner);
+}
+static inline bool
+lk_spaces_meet(unsigned a, unsigned b)
+{
+  return a == b || a == GI_LOCK_ANY || b == GI_LOCK_ANY;
 }
 void lk_who_set(struct lk_who *who, const struct gi_fop *fop);
 /* EINVAL for an owner that identifies nobody (brick.md 9.1), else 0. */

@@ -285,6 +285,38 @@ test_posix_wait_and_release(void **state)
   fake_stack_free(s);
 }
 
+static struct gi_fop *
+lk_in(struct fake_stack *s, unsigned who, enum gi_lock_space space, uint32_t type)
+{
+  struct gi_fop *f = owned(s, GI_FOP_LK, who);
+  gi_fop_set_fd(f, fake_fd(s, 5));
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.flock.type = type;
+  if (space)
+    gi_dict_set_uint(gi_fop_xdata(f), GI_LOCK_SPACE_KEY, space);
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_posix_spaces(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(lk_in(s, 0, GI_LOCK_FLOCK, GI_LK_WRITE));
+  ok(lk_in(s, 1, GI_LOCK_FCNTL, GI_LK_WRITE));
+  failed(lk_in(s, 2, GI_LOCK_FLOCK, GI_LK_WRITE), EAGAIN);
+  failed(lk_in(s, 2, GI_LOCK_FCNTL, GI_LK_READ), EAGAIN);
+  failed(lk_in(s, 2, GI_LOCK_ANY, GI_LK_WRITE), EAGAIN);
+  ok(lk_in(s, 0, GI_LOCK_FLOCK, GI_LK_UNLOCK));
+  failed(lk_in(s, 2, GI_LOCK_ANY, GI_LK_WRITE), EAGAIN); /* who does not tell meets both */
+  ok(lk_in(s, 1, GI_LOCK_FCNTL, GI_LK_UNLOCK));
+  ok(lk_in(s, 2, GI_LOCK_ANY, GI_LK_WRITE));
+  failed(lk_in(s, 0, GI_LOCK_FLOCK, GI_LK_WRITE), EAGAIN);
+  failed(lk_in(s, 1, GI_LOCK_FCNTL, GI_LK_WRITE), EAGAIN);
+  failed(lk_in(s, 1, 7, GI_LK_WRITE), EAGAIN);
+  fake_stack_free(s);
+}
+
 /* The next connection of the process behind client[0]. */
 static struct gi_client_id anew = { "client-a-RECON_NO:-7", "a:2" };
 
@@ -531,6 +563,7 @@ main(void)
     cmocka_unit_test(test_posix_split_merge),
     cmocka_unit_test(test_posix_wait_and_release),
     cmocka_unit_test(test_posix_taken_again),
+    cmocka_unit_test(test_posix_spaces),
     cmocka_unit_test(test_mandatory),
     cmocka_unit_test(test_fence),
     cmocka_unit_test(test_clear),

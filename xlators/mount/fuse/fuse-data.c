@@ -317,6 +317,7 @@ release_flock(struct bridge *b, fuse_req_t req, struct gi_fd *fd, uint64_t owner
   gi_fop_set_fd(fop, fd);
   op_set_owner(fop, owner);
   fop->args.cmd = GI_LKCMD_SETW;
+  fop->args.flags = GI_LOCK_FLOCK;
   fop->args.type = GI_LK_UNLOCK;
   fop->args.flock = (struct gi_flock){.type = GI_LK_UNLOCK, .pid = (uint32_t)fop->caller.pid, .owner = fop->caller.owner};
   op_submit(b, fop, unlocked_done);

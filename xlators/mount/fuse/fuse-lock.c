@@ -29,7 +29,7 @@ fill_flock(struct gi_fop *fop, const struct flock *lock)
 }
 
 static struct gi_fop *
-lock_fop(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, uint32_t cmd)
+lock_fop(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, uint32_t cmd, enum gi_lock_space space)
 {
   struct bridge *b = bridge_of_req(req);
   struct gi_fd *fd = handle_fd(b, req, fi);
@@ -42,6 +42,7 @@ lock_fop(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, ui
   gi_fop_set_fd(fop, fd);
   op_set_owner(fop, fi->lock_owner);
   fop->args.cmd = cmd;
+  fop->args.flags = space;
   fill_flock(fop, lock);
   return fop;
 }
@@ -71,7 +72,7 @@ getlk_done(struct gi_fop *fop, void *arg)
 void
 do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
-  struct gi_fop *fop = lock_fop(req, fi, lock, GI_LKCMD_GET);
+  struct gi_fop *fop = lock_fop(req, fi, lock, GI_LKCMD_GET, GI_LOCK_FCNTL);
 
   if (fop)
     op_submit(bridge_of_req(req), fop, getlk_done);
@@ -209,10 +210,11 @@ send_lock(struct bridge *b, void *arg)
 }
 
 static void
-set_lock(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, bool wait)
+set_lock(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, bool wait, enum gi_lock_space space)
 {
   struct bridge *b = bridge_of_req(req);
-  struct gi_fop *fop = lock_fop(req, fi, lock, wait || lock->l_type == F_UNLCK ? GI_LKCMD_SETW : GI_LKCMD_SET);
+  bool unlock = lock->l_type == F_UNLCK;
+  struct gi_fop *fop = lock_fop(req, fi, lock, wait || unlock ? GI_LKCMD_SETW : GI_LKCMD_SET, space);
   struct node *n;
 
   if (!fop)
@@ -229,7 +231,7 @@ set_lock(fuse_req_t req, struct fuse_file_info *fi, const struct flock *lock, bo
 void
 do_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep)
 {
-  set_lock(req, fi, lock, sleep != 0);
+  set_lock(req, fi, lock, sleep != 0, GI_LOCK_FCNTL);
 }
 
 void
@@ -251,5 +253,5 @@ do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int cmd)
     reply_err(bridge_of_req(req), req, EINVAL);
     return;
   }
-  set_lock(req, fi, &lock, !(cmd & LOCK_NB));
+  set_lock(req, fi, &lock, !(cmd & LOCK_NB), GI_LOCK_FLOCK);
 }

@@ -280,6 +280,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (err)
     return gi_fop_fail(fop, err);
   cl_adapt(c, fop);
+  cl_locks_mark(c, fop);
   struct cl_fop *call = gi_fop_private(fop, x);
   call->fop = fop;
   call->c = c;

@@ -26,7 +26,7 @@ struct cl_lock {
   struct gi_fd *fd; /* not a reference: the lock goes with it */
   struct gi_caller who;
   struct gi_dict *xdata; /* of the request; NULL = none */
-  uint32_t type;
+  uint32_t type, space;
   uint64_t start, last;
   bool held;  /* on the present connection */
   bool asked; /* for it, the answer is due */
@@ -120,7 +120,8 @@ forget(struct client *c, struct gi_inode *inode, const struct gi_owner *owner, u
 static void
 keep(struct client *c, const struct gi_fop *fop, bool held)
 {
-  struct cl_lock want = { .fd = fop->fd, .who = cl_credentials(c, fop), .xdata = fop->xdata, .type = fop->args.type, .held = held };
+  struct cl_lock want = { .fd = fop->fd, .who = cl_credentials(c, fop), .xdata = fop->xdata, .type = fop->args.type,
+                          .space = fop->args.flags, .held = held };
   uint64_t start, last;
   range_of(&fop->args.flock, &start, &last);
   want.who.ngroups = 0;
@@ -139,6 +140,14 @@ keep(struct client *c, const struct gi_fop *fop, bool held)
     lock_remove(c, l);
   }
   lock_insert(c, &want, start, last);
+}
+
+/* Only a brick of ours knows what it means. */
+void
+cl_locks_mark(struct client *c, struct gi_fop *fop)
+{
+  if (fop->kind == GI_FOP_LK && fop->args.flags && c->peer_is_ours)
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_LOCK_SPACE_KEY, fop->args.flags);
 }
 
 static bool
@@ -363,6 +372,8 @@ cl_locks_take(struct client *c, struct gi_fd *fd)
     gi_fop_set_fd(ask, fd);
     ask->caller = l->who;
     ask->xdata = l->xdata ? gi_dict_copy(l->xdata) : NULL;
+    ask->args.flags = l->space;
+    cl_locks_mark(c, ask);
     if (c->peer_is_ours)
       gi_dict_set_uint(gi_fop_xdata(ask), GI_LOCK_AGAIN_KEY, 1);
     ask->args.type = l->type;

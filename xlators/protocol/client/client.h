@@ -159,6 +159,7 @@ void cl_locks_init(struct client *c);
 void cl_locks_submitted(struct client *c, const struct gi_fop *fop); /* LK and FLUSH: asked for, sent or not */
 void cl_locks_answered(struct client *c, const struct gi_fop *fop);  /* the same, when they have succeeded */
 enum gi_verdict cl_locks_remember(struct client *c, struct gi_fop *fop); /* GI_LKCMD_REMEMBER */
+void cl_locks_mark(struct client *c, struct gi_fop *fop); /* LK: which kind of lock it is, if the brick understands that */
 void cl_locks_released(struct client *c, struct gi_fd *fd);
 void cl_locks_away(struct client *c);                   /* the connection went */
 void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that are missing, if it is open */
