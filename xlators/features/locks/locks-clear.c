@@ -101,6 +101,7 @@ retry_all(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
   }
   lk_posix_retry(x, li, ready);
   lk_remove_retry(x, li, ready);
+  gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link) lk_domain_settle(li, dom);
 }
 
 static struct lk_cleared

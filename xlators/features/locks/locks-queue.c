@@ -382,6 +382,7 @@ lk_queue_cancel(struct gi_xlator *x, struct gi_fop *fop)
       lk_queue_retry(x, li, dom, k, &ready);
       l = NULL;
     }
+    lk_domain_settle(li, dom);
   }
   GI_ASSERT(l == NULL);
   lk_inode_unuse(x, li);

@@ -47,6 +47,8 @@ entrylk(struct fake_stack *s, unsigned who, uint32_t cmd, const char *name)
   return f;
 }
 
+static struct gi_fop *clear(struct fake_stack *s, unsigned who, const char *name);
+
 static struct gi_fop *
 lk(struct fake_stack *s, struct gi_fd *fd, unsigned who, uint32_t cmd, uint32_t type, uint64_t start, uint64_t len)
 {
@@ -317,6 +319,73 @@ test_posix_spaces(void **state)
   fake_stack_free(s);
 }
 
+static unsigned
+domains_dumped(struct fake_stack *s)
+{
+  char *text = NULL;
+  size_t len;
+  unsigned n = 0;
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  gi_graph_statedump(s->graph, &d);
+  fclose(d.out);
+  for (const char *p = text; (p = strstr(p, "lock-dump.domain.domain=")); p++)
+    n++;
+  free(text);
+  return n;
+}
+
+static void
+test_domains_go_with_their_client(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0)); /* keeps the inode in the dump */
+  for (unsigned i = 0; i < 100; i++) {
+    char name[16];
+    struct gi_fop *f = owned(s, GI_FOP_INODELK, 0);
+    snprintf(name, sizeof(name), "domain-%u", i);
+    gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+    f->args.cmd = GI_LKCMD_SET;
+    f->args.flock.type = GI_LK_WRITE;
+    f->args.domain = name;
+    fake_submit(s, f);
+    ok(f);
+  }
+  assert_int_equal(domains_dumped(s), 101);
+  gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
+  assert_true(domains_dumped(s) <= 5);
+  ok(inodelk(s, 1, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  fake_stack_free(s);
+}
+
+/* A request that was taken out of the queue is no more, whatever happens to the lock later. */
+static void
+test_posix_cleared_while_waiting(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fd *fd = fake_fd(s, 5);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  struct gi_fop *f = lk(s, fd, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  clear(s, 2, "glusterfs.clrlk.tposix.kblocked");
+  failed(f, EINTR);
+  fake_fop_free(f);
+  assert_int_equal(asked(s, "glusterfs.posixlk-count", NULL), 1);
+  f = lk(s, fd, 2, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  ok(f);
+  assert_int_equal(asked(s, "glusterfs.posixlk-count", NULL), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_posix_unknown_command(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  failed(lk(s, fake_fd(s, 5), 0, 6, GI_LK_READ, 0, 0), EOPNOTSUPP);
+  failed(lk(s, fake_fd(s, 5), 0, GI_LKCMD_REMEMBER, GI_LK_READ, 0, 0), EOPNOTSUPP);
+  failed(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, 3, 0, 0), EINVAL);
+  fake_stack_free(s);
+}
+
 /* The next connection of the process behind client[0]. */
 static struct gi_client_id anew = { "client-a-RECON_NO:-7", "a:2" };
 
@@ -564,6 +633,9 @@ main(void)
     cmocka_unit_test(test_posix_wait_and_release),
     cmocka_unit_test(test_posix_taken_again),
     cmocka_unit_test(test_posix_spaces),
+    cmocka_unit_test(test_posix_cleared_while_waiting),
+    cmocka_unit_test(test_posix_unknown_command),
+    cmocka_unit_test(test_domains_go_with_their_client),
     cmocka_unit_test(test_mandatory),
     cmocka_unit_test(test_fence),
     cmocka_unit_test(test_clear),
