@@ -115,6 +115,12 @@ test_mode(void **state)
   f = as(s, GI_FOP_ACCESS, 5, GROUP);
   f->args.mode = R_OK | X_OK;
   assert_int_equal(result(s, f), EACCES);
+  f = as(s, GI_FOP_ACCESS, 5, GROUP);
+  f->args.mode = W_OK;
+  assert_int_equal(result(s, f), EACCES);
+  f = as(s, GI_FOP_ACCESS, 5, OWNER);
+  f->args.mode = R_OK | W_OK;
+  assert_int_equal(result(s, f), 0);
   uint32_t groups[] = { 1, GROUP };
   f = as(s, GI_FOP_TRUNCATE, 5, 7);
   assert_int_equal(result(s, f), EACCES);
@@ -284,6 +290,25 @@ test_setattr(void **state)
   fake_stack_free(s);
 }
 
+/* Who asks for an ACL himself gets it; what only the translator wanted to know stays with it. */
+static void
+test_acl_is_asked_for(void **state)
+{
+  static const char *const keys[] = { "system.posix_acl_access", "system.posix_acl_default" };
+  for (int k = 0; k < 2; k++) {
+    struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+    struct object o = { .n = 8, .mode = S_IFDIR | 0755, .access = acl_named, .access_len = sizeof(acl_named),
+                        .dflt = acl_named, .dflt_len = sizeof(acl_named) };
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o });
+    struct gi_fop *f = as(s, GI_FOP_LOOKUP, 8, 0);
+    gi_dict_set_uint(gi_fop_xdata(f), keys[k], 0);
+    assert_int_equal(result(s, f), 0);
+    assert_non_null(gi_dict_get(f->rsp.xdata, keys[k]));
+    assert_null(gi_dict_get(f->rsp.xdata, keys[!k]));
+    fake_stack_free(s);
+  }
+}
+
 static void
 test_bad_acl(void **state)
 {
@@ -303,6 +328,7 @@ main(void)
     cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names), cmocka_unit_test(test_create),
     cmocka_unit_test(test_create_opens),
     cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),
+    cmocka_unit_test(test_acl_is_asked_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,8 @@ fill_values(struct gi_fop *fop, void *arg)
     put(fop->rsp.dict, DIRTY, (uint32_t)v->dirty);
 }
 
+static struct gi_gfid virtual_gfid(struct test *t, const char *key);
+
 static struct gi_fop *
 xattrop(struct test *t, int pending, int dirty)
 {
@@ -256,6 +258,86 @@ test_entry_changes(void **state)
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "../evil");
   fake_submit(t.s, f);
   assert_int_equal(f->rsp.err, EINVAL);
+  finish(&t);
+}
+
+/* How many directories of changed names there are beside base files, and whether one of them has the name. */
+static unsigned
+changed_directories(struct test *t, const char *name, bool *has)
+{
+  char path[512];
+  unsigned n = 0;
+  *has = false;
+  snprintf(path, sizeof(path), "%s/.glusterfs/indices/entry-changes", t->dir);
+  DIR *d = opendir(path);
+  assert_non_null(d);
+  for (struct dirent *e; (e = readdir(d));) {
+    char inner[900];
+    struct stat st;
+    snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
+    if (e->d_name[0] == '.' || stat(inner, &st) != 0 || !S_ISDIR(st.st_mode))
+      continue;
+    n++;
+    snprintf(inner, sizeof(inner), "%s/%s/%s", path, e->d_name, name);
+    *has = *has || access(inner, F_OK) == 0;
+  }
+  closedir(d);
+  return n;
+}
+
+static void
+note_changed_name(struct test *t, int pending)
+{
+  struct gi_fop *f = xattrop(t, pending, 0);
+  gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "file");
+  run(t, f, &(struct values){ 1, 0 });
+}
+
+/* Whose directory is clean may lose it while names are in it: they are kept under another name until a healer deletes them. */
+static void
+test_purge_keeps_names_and_delete_does_not(void **state)
+{
+  struct test t;
+  bool has;
+  setup(&t);
+  note_changed_name(&t, 1);
+  struct gi_fop *f = xattrop(&t, -1, 0);
+  gi_dict_set_int(gi_fop_xdata(f), "glusterfs.xattrop-purge-index", 1);
+  run(&t, f, &(struct values){ 0, 0 });
+  assert_false(there(&t, "entry-changes/" GFID5));
+  assert_int_equal(changed_directories(&t, "file", &has), 1);
+  assert_true(has);
+  finish(&t);
+
+  setup(&t);
+  note_changed_name(&t, 1);
+  struct gi_gfid changes = virtual_gfid(&t, "glusterfs.xattrop_entry_changes_gfid");
+  f = fake_fop(t.s, GI_FOP_RMDIR);
+  f->loc.pargfid = changes;
+  f->loc.name = GFID5;
+  f->args.flags = 1;
+  fake_submit(t.s, f);
+  wait_for(&t, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(changed_directories(&t, "file", &has), 0);
+  finish(&t);
+}
+
+static void
+test_statedump_names_every_base(void **state)
+{
+  struct test t;
+  char *text = NULL;
+  size_t len;
+  unsigned n = 0;
+  setup(&t);
+  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  t.s->x->cls->statedump(t.s->x, &d);
+  fclose(d.out);
+  for (const char *p = text; (p = strstr(p, "base-file=")); p++)
+    n++;
+  assert_int_equal(n, 3);
+  free(text);
   finish(&t);
 }
 
@@ -618,8 +700,10 @@ main(void)
     cmocka_unit_test(test_entry_changes),  cmocka_unit_test(test_link_count_and_restart),
     cmocka_unit_test(test_over_the_wire),  cmocka_unit_test(test_old_base_goes),
     cmocka_unit_test(test_regions_follow_the_counter), cmocka_unit_test(test_regions_are_never_too_small),
-    cmocka_unit_test(test_a_counter_of_another_type_adds_nothing), cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
-    cmocka_unit_test(test_damaged_regions),
+    cmocka_unit_test(test_a_counter_of_another_type_adds_nothing),
+    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
+    cmocka_unit_test(test_damaged_regions), cmocka_unit_test(test_purge_keeps_names_and_delete_does_not),
+    cmocka_unit_test(test_statedump_names_every_base),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
