@@ -4,7 +4,7 @@
  *
  * Replicas must store identical times, so the client decides them: on the way
  * down each operation that changes times gets the wall clock and the set of
- * times it moves (wire.md 1.5). The bricks keep the later of stored and given.
+ * times it moves (wire.md 1.5). What bricks make of them stands in storage/posix.
  *
  * Objects from before this feature have no stored times. A LOOKUP that shows so
  * makes them: one internal SETXATTR per object, which nobody waits for.

@@ -69,7 +69,7 @@ set_times(struct posix_op *op, struct posix_at at)
 
 #define TIME_BITS (GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)
 
-/* Given times are stored as they are; only ctime may not go back (brick.md 3.2). */
+/* Given times are stored as they are; only ctime moves as with any change (brick.md 3.2). */
 static struct posix_times
 given_times(const struct posix_op *op, const struct gi_time *now)
 {
@@ -82,8 +82,8 @@ given_times(const struct posix_op *op, const struct gi_time *now)
     t.m = a->valid & GI_SET_MTIME ? a->iatt.mtime : *now;
   if (a->valid & GI_SET_CTIME && posix_time_newer(&a->iatt.ctime, &t.c))
     t.c = a->iatt.ctime;
-  if (op->fop->caller.stamps & GI_STAMP_CTIME && posix_time_newer(&op->fop->caller.time, &t.c))
-    t.c = op->fop->caller.time;
+  if (op->fop->caller.stamps & GI_STAMP_CTIME)
+    posix_time_advance(&t.c, &op->fop->caller.time);
   return t;
 }
 

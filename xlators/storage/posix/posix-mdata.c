@@ -8,6 +8,20 @@
  * New objects get theirs on disk before the reply. A copy without a mark of
  * replication is healed by nobody: so they are written before a mark is taken
  * back, and by a healer at once.
+ *
+ * A change carries the clock of its client, and clocks differ. Every brick
+ * computes from what it has stored and what the change carries:
+ *
+ *   ctime   the change's time, or, if that is not later, what is stored and a
+ *           nanosecond: no change leaves it as it is;
+ *   mtime   the change's time if that is later. One that lies ahead of ctime
+ *           was set by somebody (utimens): the change's time replaces it;
+ *   atime   the later one.
+ *
+ * utimens stores what it is given; ctime moves as with any change. Two changes
+ * that reach two bricks in different orders end in the same mtime and atime,
+ * and in ctimes that differ by nanoseconds until the next later change
+ * (doc/decisions/0016).
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -169,6 +183,44 @@ raise(struct gi_time *have, const struct gi_time *stamp)
 }
 
 void
+posix_time_advance(struct gi_time *have, const struct gi_time *stamp)
+{
+  if (raise(have, stamp) || have->sec == INT64_MAX)
+    return;
+  if (++have->nsec >= GI_NSEC_PER_SEC)
+    *have = (struct gi_time){have->sec + 1, 0};
+}
+
+static bool
+advance(struct posix_times *t, const struct gi_time *now, unsigned stamps)
+{
+  bool changed = stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME);
+
+  if (stamps & GI_STAMP_MTIME) {
+    if (posix_time_newer(&t->m, &t->c))
+      t->m = *now;
+    else
+      raise(&t->m, now);
+  }
+  if (changed)
+    posix_time_advance(&t->c, now);
+  if (stamps & GI_STAMP_ATIME)
+    changed |= raise(&t->a, now);
+  return changed;
+}
+
+/* A rename within one directory stamps it once. */
+static bool
+stamped_already(const struct posix_op *op, int which)
+{
+  for (int i = 0; i < which; i++) {
+    if (op->node[i].changed && gi_gfid_equal(&op->node[i].gfid, &op->node[which].gfid))
+      return true;
+  }
+  return false;
+}
+
+void
 posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
 {
   struct posix_node *n = &op->node[which];
@@ -179,18 +231,16 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
 
   if (!op->p->cfg.ctime || !stamps || n->md_state == MD_UNKNOWN || gi_gfid_is_none(&n->gfid))
     return;
+  if (stamped_already(op, which))
+    stamps &= GI_STAMP_ATIME;
+  n->changed = stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME);
   inode = gi_inode_get(op->fop->graph, &n->gfid);
   pi = posix_inode_of(op->p, inode);
   if (pi->md_state != MD_PRESENT) {
     pi->times = (struct posix_times){*now, *now, *now};
     changed = true;
   } else {
-    if (stamps & GI_STAMP_CTIME)
-      changed |= raise(&pi->times.c, now);
-    if (stamps & GI_STAMP_MTIME)
-      changed |= raise(&pi->times.m, now);
-    if (stamps & GI_STAMP_ATIME)
-      changed |= raise(&pi->times.a, now);
+    changed = advance(&pi->times, now, stamps);
   }
   pi->md_state = MD_PRESENT;
   if (changed)

@@ -483,7 +483,7 @@ times_follow_the_clients_stamps(void **state)
   (void)state;
   brick_path(b, path, "f");
   assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
-  for (int64_t sec = 2000; sec >= 1500; sec -= 500) { /* the second one is older: no effect */
+  for (int64_t sec = 2000; sec >= 1500; sec -= 500) { /* the second one is older: only ctime moves */
     f = brick_fop(b, GI_FOP_WRITE);
     set_fd(f, fd);
     f->caller.stamps = GI_STAMP_MTIME | GI_STAMP_CTIME;
@@ -494,6 +494,7 @@ times_follow_the_clients_stamps(void **state)
     assert_int_equal(f->rsp.post.mtime.sec, 2000);
     assert_int_equal(f->rsp.post.ctime.sec, 2000);
     assert_int_equal(f->rsp.post.atime.sec, 1000);
+    assert_int_equal(f->rsp.post.ctime.nsec, sec == 2000 ? 0 : 1);
     assert_int_equal(f->rsp.pre.mtime.sec, sec == 2000 ? 1000 : 2000);
   }
   /* Visible at once, on disk with fsync. */
@@ -632,6 +633,99 @@ without_ctime_the_kernels_times_count(void **state)
   brick_free(b);
 }
 
+static struct gi_fop *
+stamped_write(struct brick *b, struct gi_fd *fd, int64_t sec)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_WRITE);
+
+  set_fd(f, fd);
+  f->caller.stamps = GI_STAMP_MTIME | GI_STAMP_CTIME;
+  f->caller.time = (struct gi_time){sec, 999999999};
+  gi_payload_add_copy(&f->payload, "x", 1);
+  brick_run(b, f);
+  assert_int_equal(f->rsp.ret, 1);
+  return f;
+}
+
+static struct gi_fop *
+set_mtime(struct brick *b, const struct gi_gfid *g, int64_t mtime, int64_t now)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
+
+  set_object(f, g);
+  f->args.valid = GI_SET_MTIME;
+  f->args.iatt.mtime = (struct gi_time){mtime, 7};
+  f->caller.stamps = GI_STAMP_CTIME;
+  f->caller.time = (struct gi_time){now, 0};
+  assert_ok(brick_run(b, f));
+  return f;
+}
+
+static void
+no_change_leaves_ctime_as_it_is(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b), d = brick_gfid(b);
+  struct gi_time last = {0};
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
+  assert_ok(brick_mkdir(b, ROOT, "d", &d));
+  stamped_write(b, fd, 3000);
+  for (int64_t sec = 3000; sec > 2000; sec -= 250) {
+    f = stamped_write(b, fd, sec);
+    assert_int_equal(f->rsp.post.ctime.sec, 3001); /* the nanosecond carries */
+    assert_true(f->rsp.post.ctime.nsec > last.nsec || sec == 3000);
+    assert_int_equal(f->rsp.post.mtime.sec, 3000);
+    last = f->rsp.post.ctime;
+    f = set_mtime(b, &g, 3000, sec);
+    assert_int_equal(f->rsp.post.ctime.nsec, last.nsec + 1);
+    last = f->rsp.post.ctime;
+  }
+  f = brick_fop(b, GI_FOP_RENAME); /* one change of one directory */
+  set_entry(f, &d, "x");
+  set_entry2(f, &d, "y");
+  assert_ok(brick_rename(b, ROOT, "f", &d, "x"));
+  set_stamp(f, 5000);
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.post.ctime.sec, 5000);
+  assert_int_equal(f->rsp.post.ctime.nsec, 5);
+  assert_int_equal(f->rsp.post2.ctime.nsec, 5);
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
+static void
+an_mtime_in_the_future_lasts_until_the_next_write(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
+  f = set_mtime(b, &g, 9000, 2000);
+  assert_int_equal(f->rsp.post.mtime.sec, 9000);
+  assert_int_equal(f->rsp.post.mtime.nsec, 7);
+  assert_int_equal(f->rsp.post.ctime.sec, 2000);
+  f = stamped_write(b, fd, 2001);
+  assert_int_equal(f->rsp.post.mtime.sec, 2001);
+  assert_int_equal(f->rsp.post.ctime.sec, 2001);
+  f = set_mtime(b, &g, 500, 2002); /* and one in the past */
+  assert_int_equal(f->rsp.post.mtime.sec, 500);
+  assert_int_equal(stamped_write(b, fd, 2003)->rsp.post.mtime.sec, 2003);
+  f = set_mtime(b, &g, 9000, 3000); /* by one whose clock is ahead of the writer's */
+  f = stamped_write(b, fd, 2500);
+  assert_int_equal(f->rsp.post.mtime.sec, 2500);
+  assert_int_equal(f->rsp.post.ctime.sec, 3000);
+  assert_int_equal(f->rsp.post.ctime.nsec, 1);
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
 static void
 whole_times_can_be_given(void **state)
 {
@@ -742,6 +836,8 @@ main(void)
     cmocka_unit_test(times_follow_the_clients_stamps),
     cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
     cmocka_unit_test(without_ctime_the_kernels_times_count),
+    cmocka_unit_test(no_change_leaves_ctime_as_it_is),
+    cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
     cmocka_unit_test(whole_times_can_be_given),
     cmocka_unit_test(attributes_change_in_order),
     cmocka_unit_test(a_note_of_a_name_that_leads_elsewhere_is_not_believed),

@@ -128,6 +128,7 @@ struct posix_node {
   int fd;                /* a directory `run` had to open, else -1: goes to the cache */
   uint8_t md_state;
   bool md_loaded; /* by `run`, so the cache does not know it yet */
+  bool changed;   /* its ctime has moved for this operation */
   struct posix_times times;
 };
 
@@ -333,7 +334,8 @@ bool posix_time_newer(const struct gi_time *a, const struct gi_time *b);
 uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
 void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
-void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: the newer-only rule */
+void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: a change moves them */
+void posix_time_advance(struct gi_time *have, const struct gi_time *stamp); /* of ctime: always later than before */
 void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t); /* finish: as is */
 /* run: to the disk now, where the object is about to be changed anyway; posix_md_wrote in finish. */
 void posix_md_write(struct posix_op *op, struct posix_at at, const struct posix_times *t);
