@@ -58,8 +58,11 @@ sv_fd_close(struct sv_client *c, int64_t handle)
 void
 sv_fds_close_all(struct sv_client *c)
 {
-  for (uint32_t i = 0; i < c->fd_size; i++)
+  for (uint32_t i = 0; i < c->fd_size; i++) {
+    if (c->fd[i])
+      c->fd[i]->abandoned = true;
     sv_fd_close(c, i);
+  }
   gi_free(c->fd);
   c->fd = NULL;
   c->fd_size = c->fd_lowest = 0;

@@ -116,6 +116,8 @@ posix_finish_open(struct posix_op *op)
   if (fop->rsp.ret < 0 || !fop->fd || op->new_fd < 0)
     return;
   gi_fd_bind(fop->fd, &op->node[OBJ].gfid);
+  if (op->parked)
+    posix_inode_of(op->p, fop->fd->inode)->unlinked = true; /* opened again after a restart: it goes with its last descriptor */
   pf = gi_fd_private(fop->fd, op->x);
   if (pf->open)
     return;

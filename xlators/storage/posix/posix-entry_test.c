@@ -579,6 +579,44 @@ an_open_file_outlives_its_last_name(void **state)
   brick_free(b);
 }
 
+/* A client comes back for what it had open, again and again. */
+static void
+a_removed_file_outlives_restarts_while_its_client_comes_back(void **state)
+{
+  BRICK(b, "option unlinked-file-wait 1\n");
+  struct gi_gfid g = brick_gfid(b), h = file(b, ROOT, "h");
+  char parked[PATH_MAX], other[PATH_MAX], text[GI_UUID_TEXT];
+  struct gi_fd *fd, *lost;
+
+  (void)state;
+  brick_path(b, parked, ".glusterfs/unlink/%s", gi_gfid_text(&g, text));
+  brick_path(b, other, ".glusterfs/unlink/%s", gi_gfid_text(&h, text));
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  assert_int_equal(brick_write(b, fd, 0, "still here", 10)->rsp.ret, 10);
+  assert_ok(brick_open(b, &h, O_RDWR, &lost)); /* this one's does not */
+  assert_ok(brick_unlink(b, ROOT, "f"));
+  assert_ok(brick_unlink(b, ROOT, "h"));
+  for (int i = 0; i < 3; i++) {
+    fd->abandoned = true;
+    gi_fd_unref(&fd);
+    if (lost)
+      lost->abandoned = true;
+    gi_fd_unref(&lost);
+    brick_restart(b);
+    assert_ok(brick_open(b, &g, O_RDWR, &fd));
+    assert_int_equal(brick_read(b, fd, 0, 100)->rsp.ret, 10);
+  }
+  assert_int_equal(stat_of(other).st_nlink, 1);
+  fake_wait(b->s, 1500 * GI_NSEC_PER_MSEC);
+  assert_gone(other);
+  assert_int_equal(stat_of(parked).st_nlink, 1);
+  assert_int_equal(brick_read(b, fd, 0, 100)->rsp.ret, 10);
+  gi_fd_unref(&fd); /* closed as it should be */
+  brick_stop(b);
+  assert_gone(parked);
+  brick_free(b);
+}
+
 static void
 rename_moves_records_and_replaces(void **state)
 {
@@ -775,6 +813,7 @@ main(void)
     cmocka_unit_test(lookup_repairs_a_missing_gfid),
     cmocka_unit_test(lookup_repairs_lost_handles),
     cmocka_unit_test(whole_trees_go_to_the_landfill_and_away),
+    cmocka_unit_test(a_removed_file_outlives_restarts_while_its_client_comes_back),
   };
 
   return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(slow, NULL, NULL);

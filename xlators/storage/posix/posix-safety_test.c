@@ -318,7 +318,7 @@ wrong_directories_are_refused_with_a_sentence(void **state)
 static void
 a_start_cleans_up_behind_a_crash(void **state)
 {
-  BRICK(b, NULL);
+  BRICK(b, "option unlinked-file-wait 1\n");
   char path[PATH_MAX];
 
   (void)state;
@@ -326,6 +326,7 @@ a_start_cleans_up_behind_a_crash(void **state)
   brick_path(b, path, ".glusterfs/unlink/01020304-0000-0000-0000-000000000000");
   close(open(path, O_CREAT | O_WRONLY, 0600));
   brick_start(b);
+  fake_wait(b->s, 1500 * GI_NSEC_PER_MSEC);
   assert_gone(path);
   brick_free(b);
 }

@@ -137,19 +137,20 @@ handle_is_absent(const struct posix *p, const struct gi_gfid *gfid)
 }
 
 /* A crash between the steps of a rename over a file, which still has its name: its handle goes back. */
-static bool
-gets_handle_back(const struct posix *p, const char *name)
+static void
+give_handle_back(const struct posix *p, const char *name)
 {
   struct gi_gfid gfid;
   struct stat st;
 
-  return gi_gfid_parse(name, &gfid) && gi_fs_stat(p->fs, p->unlink_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2 &&
-         handle_is_absent(p, &gfid) && posix_handle_unretire(p, &gfid) == 0;
+  if (gi_gfid_parse(name, &gfid) && gi_fs_stat(p->fs, p->unlink_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2 &&
+      handle_is_absent(p, &gfid))
+    posix_handle_unretire(p, &gfid);
 }
 
-/* Descriptors of an earlier life are gone, so nobody needs what they kept. */
+/* The others are kept for clients that have them open, for a while (posix-parked.c). */
 static void
-empty_unlink(struct posix *p)
+give_handles_back(struct posix *p)
 {
   struct gi_fs_dir dir;
   const struct gi_fs_dirent *d;
@@ -157,8 +158,8 @@ empty_unlink(struct posix *p)
   if (gi_fs_dir_open(&dir, p->fs, p->unlink_fd, "."))
     return;
   while ((d = gi_fs_dir_next(&dir))) {
-    if (d->name[0] != '.' && !gets_handle_back(p, d->name))
-      gi_fs_unlink(p->fs, p->unlink_fd, d->name, 0);
+    if (d->name[0] != '.')
+      give_handle_back(p, d->name);
   }
   gi_fs_dir_close(&dir);
 }
@@ -209,7 +210,7 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
       make_housekeeping(p, err) < 0 || check_root_handle(p, err) < 0 || set_owner(p, o, err) < 0)
     return -1;
   move_old_landfill(p);
-  empty_unlink(p);
+  give_handles_back(p);
   posix_at_probe(p, o->xattr_at);
   size_dir_cache(p);
   p->root_dir = gi_new(struct posix_dir);

@@ -75,6 +75,8 @@ static const struct gi_option posix_option_table[] = {
    .text = "Seconds after which a write test without answer counts as failed."},
   {.name = "janitor-sleep-duration", .type = GI_OPT_TIME, OPT(janitor_sleep), .def = "10", .live = true, .level = 3,
    .text = "Seconds between two looks for removed directory trees to delete."},
+  {.name = "unlinked-file-wait", .type = GI_OPT_TIME, OPT(unlinked_wait), .def = "120", .live = true, .level = 3,
+   .text = "Seconds for which removed files stay that a client had open when it or the brick went, so that it can go on."},
   {.name = "disable-landfill-purge", .type = GI_OPT_BOOL, OPT(no_landfill_purge), .def = "off", .live = true, .level = 3,
    .text = "Keep removed directory trees in .glusterfs/landfill instead of deleting them."},
   {.name = "xattr-user-namespace-mode", .key = "storage.xattr-user-namespace-mode", .type = GI_OPT_STR, OPT(user_mode),
@@ -149,6 +151,7 @@ posix_destroy(struct posix *p)
 {
   posix_health_stop(p);
   posix_janitor_stop(p);
+  posix_parked_stop(p);
   gi_timer_finish(&p->flush_timer);
   gi_timer_finish(&p->reserve_timer);
   gi_timer_finish(&p->batch_timer);
@@ -202,6 +205,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   posix_reserve_timer(p);
   posix_health_start(p);
   posix_janitor_start(p);
+  posix_parked_wait(p);
   return 0;
 }
 
@@ -343,6 +347,10 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     return;
   pf->open = false;
   pi = posix_inode_of(p, fd->inode);
+  if (pi->unlinked && fd->abandoned) { /* its client may come back for it */
+    pi->unlinked = false;
+    posix_parked_wait(p);
+  }
   if (!pi->unlinked) {
     posix_md_flush(p, pi, pf->fd);
   } else if (!posix_inode_has_fd(p, fd->inode)) {

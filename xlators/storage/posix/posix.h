@@ -51,7 +51,7 @@ struct posix_options {
   bool ctime, gfid2path, pgfid, fips, node_uuid_pathinfo, o_direct, aio, uring, export_size, no_landfill_purge, xattr_at;
   int64_t health_interval, health_timeout, uid, gid, max_hardlinks, batch_delay, shared_bricks;
   int64_t create_mask, create_dir_mask, force_create, force_dir;
-  uint64_t janitor_sleep;
+  uint64_t janitor_sleep, unlinked_wait;
   int batch_mode;
   int engine;
   struct gi_percent_or_size reserve;
@@ -255,6 +255,8 @@ struct posix {
   unsigned deaths;
   struct gi_timer janitor_timer;
   struct posix_janitor *janitor;
+  struct gi_timer parked_timer;
+  struct posix_parked *parked; /* the look under way */
 };
 
 /* ---- posix-op.c ---- */
@@ -485,6 +487,10 @@ void posix_health_start(struct posix *p);
 void posix_health_stop(struct posix *p);
 void posix_janitor_start(struct posix *p);
 void posix_janitor_stop(struct posix *p);
+/* ---- posix-parked.c ---- */
+void posix_parked_wait(struct posix *p); /* files without name are there that a client may open again: a look in a while */
+void posix_parked_stop(struct posix *p);
+
 void posix_reserve_poll(struct posix *p);
 void posix_reserve_timer(void *arg);
 uint64_t posix_reserve_blocks(const struct posix_config *cfg, uint64_t blocks, uint64_t bsize);
