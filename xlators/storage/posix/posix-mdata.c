@@ -7,7 +7,9 @@
  * younger than that, which is what POSIX promises for times without fsync.
  * New objects get theirs on disk before the reply. A copy without a mark of
  * replication is healed by nobody: so they are written before a mark is taken
- * back, and by a healer at once.
+ * back, and by a healer at once. Changes of names and attributes have no mark
+ * while all copies are there (replicate.md 6.3): theirs are written within
+ * 20 ms, many changes of one directory with one call.
  *
  * A change carries the clock of its client, and clocks differ. Every brick
  * computes from what it has stored and what the change carries:
@@ -28,6 +30,7 @@
 #include <sys/xattr.h>
 
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
+#define FLUSH_SOON (20 * GI_NSEC_PER_MSEC)
 #define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
 #define FLUSH_BATCH 256 /* written in one turn */
 
@@ -130,23 +133,33 @@ posix_md_create(struct posix_op *op, int which, struct posix_at at)
 /* ---- reactor ---- */
 
 static void
-mark_dirty(struct posix *p, struct posix_inode *pi)
-{
-  if (pi->md_dirty)
-    return;
-  pi->md_dirty = true;
-  gi_list_add_tail(&p->dirty, &pi->dirty);
-  if (!p->flush_timer.armed)
-    gi_timer_set(&p->flush_timer, FLUSH_DELAY);
-}
-
-static void
 mark_clean(struct posix_inode *pi)
 {
   if (!pi->md_dirty)
     return;
-  pi->md_dirty = false;
+  pi->md_dirty = pi->md_soon = false;
   gi_list_del(&pi->dirty);
+}
+
+static void
+mark_dirty(struct posix *p, struct posix_inode *pi, bool soon)
+{
+  struct posix_dirty *d = soon ? &p->dirty_soon : &p->dirty;
+
+  if (pi->md_dirty && (pi->md_soon || !soon))
+    return;
+  mark_clean(pi);
+  pi->md_dirty = true;
+  pi->md_soon = soon;
+  gi_list_add_tail(&d->inodes, &pi->dirty);
+  if (!d->timer.armed)
+    gi_timer_set(&d->timer, soon ? FLUSH_SOON : FLUSH_DELAY);
+}
+
+static bool
+has_no_mark(const struct posix_op *op)
+{
+  return gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE && gi_fop_table[op->fop->kind].classes & (GI_CLASS_ENTRY | GI_CLASS_META);
 }
 
 void
@@ -244,7 +257,7 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
   }
   pi->md_state = MD_PRESENT;
   if (changed)
-    mark_dirty(op->p, pi);
+    mark_dirty(op->p, pi, has_no_mark(op));
   n->md_state = MD_PRESENT;
   n->times = pi->times;
   gi_inode_unref(&inode);
@@ -257,7 +270,7 @@ posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *
 
   pi->times = *t;
   pi->md_state = MD_PRESENT;
-  mark_dirty(p, pi);
+  mark_dirty(p, pi, true);
 }
 
 static bool
@@ -279,7 +292,7 @@ posix_md_wrote(struct posix_op *op, struct posix_inode *pi)
   if (same_times(&op->times, &pi->times))
     mark_clean(pi);
   else
-    mark_dirty(op->p, pi);
+    mark_dirty(op->p, pi, false);
 }
 
 void
@@ -370,26 +383,46 @@ posix_md_forget(struct posix *p, struct posix_inode *pi)
   pi->md_state = MD_UNKNOWN;
 }
 
+static struct posix_inode *
+first_dirty(const struct posix_dirty *d)
+{
+  return gi_list_empty(&d->inodes) ? NULL : gi_list_first(&d->inodes, struct posix_inode, dirty);
+}
+
 void
 posix_md_flush_all(struct posix *p)
 {
-  while (!gi_list_empty(&p->dirty))
-    posix_md_flush(p, gi_list_first(&p->dirty, struct posix_inode, dirty), -1);
+  struct posix_inode *pi;
+
+  while ((pi = first_dirty(&p->dirty_soon)) || (pi = first_dirty(&p->dirty)))
+    posix_md_flush(p, pi, -1);
 }
 
 /* A slow disk may hold the reactor for one attribute per second, no longer. */
-void
-posix_md_timer(void *arg)
+static void
+flush_some(void *arg)
 {
-  struct posix *p = arg;
-  struct gi_reactor *r = p->x->reactor;
+  struct posix_dirty *d = arg;
+  struct gi_reactor *r = d->p->x->reactor;
   uint64_t start = gi_now(r);
+  struct posix_inode *pi;
 
-  for (unsigned i = 0; i < FLUSH_BATCH && !gi_list_empty(&p->dirty); i++) {
-    posix_md_flush(p, gi_list_first(&p->dirty, struct posix_inode, dirty), -1);
+  for (unsigned i = 0; i < FLUSH_BATCH && (pi = first_dirty(d)); i++) {
+    posix_md_flush(d->p, pi, -1);
     if (gi_now(r) - start > FLUSH_SLOW)
       break;
   }
-  if (!gi_list_empty(&p->dirty))
-    gi_timer_set(&p->flush_timer, gi_now(r) - start > FLUSH_SLOW ? GI_NSEC_PER_SEC : GI_NSEC_PER_MSEC);
+  if (first_dirty(d))
+    gi_timer_set(&d->timer, gi_now(r) - start > FLUSH_SLOW ? GI_NSEC_PER_SEC : GI_NSEC_PER_MSEC);
+}
+
+void
+posix_md_init(struct posix *p)
+{
+  struct posix_dirty *const all[] = {&p->dirty, &p->dirty_soon};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(all); i++) {
+    all[i]->p = p;
+    gi_timer_init(&all[i]->timer, p->x->reactor, flush_some, all[i]);
+  }
 }

@@ -152,7 +152,8 @@ posix_destroy(struct posix *p)
   posix_health_stop(p);
   posix_janitor_stop(p);
   posix_parked_stop(p);
-  gi_timer_finish(&p->flush_timer);
+  gi_timer_finish(&p->dirty.timer);
+  gi_timer_finish(&p->dirty_soon.timer);
   gi_timer_finish(&p->reserve_timer);
   gi_timer_finish(&p->batch_timer);
   posix_uring_free(&p->uring);
@@ -185,7 +186,8 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->brick = gi_strdup(o->directory);
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = -1;
   gi_list_init(&p->dirs);
-  gi_list_init(&p->dirty);
+  gi_list_init(&p->dirty.inodes);
+  gi_list_init(&p->dirty_soon.inodes);
   gi_list_init(&p->lost);
   gi_list_init(&p->batch);
   gethostname(host, sizeof(host) - 1);
@@ -198,7 +200,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   }
   x->private = p;
   x->metrics = &p->metrics;
-  gi_timer_init(&p->flush_timer, x->reactor, posix_md_timer, p);
+  posix_md_init(p);
   gi_timer_init(&p->reserve_timer, x->reactor, posix_reserve_timer, p);
   gi_timer_init(&p->batch_timer, x->reactor, posix_batch_timer, p);
   choose_engine(p);

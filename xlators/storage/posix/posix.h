@@ -86,7 +86,7 @@ struct posix_dir {
 
 struct posix_inode { /* inode_bytes */
   struct gi_inode *self;
-  struct gi_list dirty;   /* in posix.dirty while md_dirty */
+  struct gi_list dirty;   /* in posix.dirty or dirty_soon while md_dirty */
   struct gi_list waiting; /* struct posix_op.wait: want the inode for themselves */
   struct gi_list fsyncs;  /* struct posix_op.wait: joined the next fsync */
   struct posix_op *fsync; /* the one under way */
@@ -100,6 +100,7 @@ struct posix_inode { /* inode_bytes */
   struct gi_list lost; /* in posix.lost while healed != losses: nobody else knows, so the inode is kept */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
+  bool md_soon;  /* … and to be written within moments */
   bool busy;     /* an exclusive operation is on a worker */
   bool unlinked; /* the last name is gone: its handle is in unlink/ */
   bool looked;   /* a heal has compared with the disk: memory has nothing of a process before this one */
@@ -214,6 +215,12 @@ struct posix_metrics {
 };
 extern const struct gi_metric posix_metric_table[];
 
+struct posix_dirty { /* times to be written, oldest first */
+  struct posix *p;
+  struct gi_list inodes; /* struct posix_inode.dirty */
+  struct gi_timer timer;
+};
+
 struct posix {
   struct gi_xlator *x;
   struct gi_fs *fs; /* of the process; NULL = the kernel's */
@@ -238,8 +245,7 @@ struct posix {
 
   struct gi_list lost;  /* struct posix_inode.lost */
   bool ending;          /* nothing is kept any more */
-  struct gi_list dirty; /* struct posix_inode.dirty */
-  struct gi_timer flush_timer;
+  struct posix_dirty dirty, dirty_soon;
 
   struct posix_uring *uring; /* NULL: not available */
   struct gi_list batch;      /* struct posix_op.wait: batch-fsync */
@@ -347,7 +353,7 @@ void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_i
 int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
 void posix_md_flush_all(struct posix *p);
 void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached no longer describes the disk */
-void posix_md_timer(void *arg);
+void posix_md_init(struct posix *p); /* the timers */
 
 /* ---- posix-xattr*.c ---- */
 /* run: adds what the request's xdata asks for. `dirfd`/`name` may be -1/NULL. */
