@@ -276,7 +276,22 @@ posix_gfid2path_add(const struct posix *p, struct posix_at at, const struct gi_g
   char key[64], value[GI_UUID_TEXT + GI_NAME_MAX + 1];
   size_t len = gfid2path_pair(parent, name, key, value);
 
-  return posix_at_set(p, at, key, value, len, 1) < 0 && errno != EEXIST ? errno : 0;
+  if (posix_at_set(p, at, key, value, len, 1) == 0 || errno == EEXIST)
+    return 0;
+  return errno == ENOSPC || errno == E2BIG ? 0 : errno; /* a path less is told; the name counts */
+}
+
+bool
+posix_gfid2path_give_way(const struct posix *p, struct posix_at at)
+{
+  GI_CLEANUP_FREE char *list = NULL;
+  ssize_t len = posix_at_list_alloc(p, at, &list);
+
+  for (const char *name = list; len > 0 && name < list + len; name += strlen(name) + 1) {
+    if (strncmp(name, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) == 0)
+      return posix_at_remove(p, at, name) == 0;
+  }
+  return false;
 }
 
 void

@@ -705,6 +705,49 @@ no_change_leaves_ctime_as_it_is(void **state)
   brick_free(b);
 }
 
+/* ext4 has 4 KiB for all attributes of a file. */
+static void
+a_file_full_of_attributes_is_still_linked_moved_and_counted(void **state)
+{
+  char path[PATH_MAX], handle[PATH_MAX], name[64], value[4096] = "";
+  static const uint8_t one[12] = {0, 0, 0, 1};
+  struct gi_fop *f;
+
+  (void)state;
+  brick_on_disk = true;
+  BRICK(b, NULL);
+  brick_on_disk = false;
+  struct gi_gfid g = file(b, "f"), h = file(b, "h");
+
+  brick_path(b, path, "f");
+  brick_handle(b, handle, &g);
+  if (setxattr(path, "user.probe", value, sizeof(value), 0) == 0) {
+    print_message("any number of attributes fits here: skipped\n");
+    brick_free(b);
+    skip();
+  }
+  for (int i = 2; i <= 100; i++) {
+    snprintf(name, sizeof(name), "a name of forty-two characters, number %03d", i);
+    assert_ok(brick_link(b, &g, ROOT, name));
+  }
+  assert_fails(brick_link(b, &g, ROOT, "one more"), EMLINK);
+  assert_ok(brick_xattrop(b, &g, 0, "trusted.afr.dirty", one, 12));
+  assert_ok(brick_rename(b, ROOT, name, ROOT, "another name"));
+
+  for (size_t len = 4000; len > 0; len /= 2) { /* as full as it gets */
+    snprintf(name, sizeof(name), "user.%zu", len);
+    f = brick_setxattr(b, &h, name, value, (uint32_t)len, 0);
+    assert_true(f->rsp.ret >= 0 || f->rsp.err == ENOSPC);
+  }
+  assert_ok(brick_xattrop(b, &h, 0, "trusted.afr.dirty", one, 12));
+  assert_ok(brick_xattrop(b, &h, 0, "trusted.afr.v-client-0", one, 12));
+  brick_path(b, path, "h");
+  assert_xattr(path, "trusted.afr.dirty", one, 12);
+  assert_ok(brick_rename(b, ROOT, "h", ROOT, "i"));
+  assert_ok(brick_link(b, &h, ROOT, "j"));
+  brick_free(b);
+}
+
 static void
 an_mtime_in_the_future_lasts_until_the_next_write(void **state)
 {
@@ -845,6 +888,7 @@ main(void)
     cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
     cmocka_unit_test(without_ctime_the_kernels_times_count),
     cmocka_unit_test(no_change_leaves_ctime_as_it_is),
+    cmocka_unit_test(a_file_full_of_attributes_is_still_linked_moved_and_counted),
     cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
     cmocka_unit_test(whole_times_can_be_given),
     cmocka_unit_test(attributes_change_in_order),

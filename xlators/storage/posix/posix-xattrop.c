@@ -121,6 +121,21 @@ decode_flags(uint32_t flags)
   };
 }
 
+/* A file system may have little room for attributes (ext4: 4 KiB), and whoever may write the file can fill it. The records of its names
+ * are the room that is kept for counters. */
+static int
+put(const struct posix_op *op, struct posix_at at, const char *key, const void *value, size_t len)
+{
+  int ret, err;
+
+  do {
+    ret = posix_at_set(op->p, at, key, value, len, 0);
+    err = errno;
+  } while (ret < 0 && err == ENOSPC && posix_gfid2path_give_way(op->p, at));
+  errno = err;
+  return ret;
+}
+
 static int
 one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, struct array_op a)
 {
@@ -143,7 +158,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   if (!a.replace && (n >= 0 ? (size_t)n != len : errno == ERANGE))
     return EIO; /* it holds something else: nobody can say what that was to count */
   if (a.replace) {
-    if (posix_at_set(op->p, at, pair->key, req, len, 0) < 0)
+    if (put(op, at, pair->key, req, len) < 0)
       return errno;
     if (n >= 0)
       gi_dict_set_bin(op->fop->rsp.dict, pair->key, have, (uint32_t)n);
@@ -151,7 +166,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   }
   if (!all_zero(req, given)) {
     add_array(have, req, a.with_default ? req + len : NULL, len, a.width);
-    if (posix_at_set(op->p, at, pair->key, have, len, 0) < 0)
+    if (put(op, at, pair->key, have, len) < 0)
       return errno;
   }
   gi_dict_set_bin(op->fop->rsp.dict, pair->key, have, (uint32_t)len);

@@ -369,8 +369,11 @@ const void *posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT]
 /* run: the request's initial xattrs on a new object; 0 or errno. */
 int posix_xattr_initial(struct posix_op *op, struct posix_at at);
 int posix_acl_initial(struct posix_op *op, struct posix_at at);
+/* Without room for it there is no record, and that is no error. */
 int posix_gfid2path_add(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, const char *name);
 void posix_gfid2path_remove(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, const char *name);
+/* Removes one record where there is no room for something that matters more; false: there is none. */
+bool posix_gfid2path_give_way(const struct posix *p, struct posix_at at);
 int posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, int by);
 enum posix_run posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine);
 bool posix_acl_to_text(const void *data, size_t len, char **text);
