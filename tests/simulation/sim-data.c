@@ -295,10 +295,17 @@ make_clean(struct sim_page *p)
 void
 sim_data_flush(struct sim_inode *i)
 {
+  uint64_t reached = 0;
+
   gi_list_foreach_safe(p, &i->dirty, struct sim_page, dirty_link) {
-    if (!p->doomed)
-      make_clean(p);
+    if (p->doomed)
+      continue;
+    reached = p->index > reached ? p->index : reached;
+    make_clean(p);
   }
+  /* The file is durably as long as what came after a page that was refused. */
+  gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link)
+    p->tail &= p->index > reached;
 }
 
 bool

@@ -454,6 +454,30 @@ a_refused_write_out_is_told_once_to_each(void **state)
   teardown(&w);
 }
 
+/* A page that was refused does not take with it what was synced after it. */
+static void
+a_file_is_as_long_as_what_was_synced(void **state)
+{
+  struct world w;
+  char back[8200];
+  int fd;
+
+  (void)state;
+  setup(&w, 5);
+  fd = make_file(&w, "f");
+  write_all(&w, fd, 'a', 4096, 0);
+  sim_disk_set_fault(w.d, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(gi_fs_fsync(w.fs, fd, true), -1);
+  sim_disk_set_faults(w.d, 0);
+  write_all(&w, fd, 'b', 8, 8192);
+  assert_int_equal(gi_fs_fsync(w.fs, fd, true), 0);
+  power_loss(&w);
+  assert_int_equal(content(&w, "f", back, sizeof(back)), 8200);
+  assert_int_equal(back[0], 0);
+  assert_int_equal(back[8192], 'b');
+  teardown(&w);
+}
+
 static void
 an_unlinked_open_file_goes_with_its_descriptor(void **state)
 {
@@ -618,6 +642,7 @@ main(void)
     cmocka_unit_test(the_journal_commits_by_itself),
     cmocka_unit_test(a_failed_fsync_is_not_made_good),
     cmocka_unit_test(a_refused_write_out_is_told_once_to_each),
+    cmocka_unit_test(a_file_is_as_long_as_what_was_synced),
     cmocka_unit_test(an_unlinked_open_file_goes_with_its_descriptor),
     cmocka_unit_test(a_stopped_disk_does_nothing),
     cmocka_unit_test(a_full_disk_says_so),
