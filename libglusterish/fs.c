@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #define BOOT_ID 36 /* characters */
@@ -131,6 +133,41 @@ boot_id(char out[BOOT_ID + 1])
     close(fd);
   out[BOOT_ID] = '\0';
   return n == BOOT_ID && strspn(out, "0123456789abcdef-") == BOOT_ID;
+}
+
+static pid_t
+lock_holder(int dir)
+{
+  FILE *locks = fopen("/proc/locks", "re");
+  char line[256];
+  struct stat st;
+  pid_t found = 0;
+
+  if (!locks)
+    return 0;
+  if (fstat(dir, &st) < 0)
+    st = (struct stat){0};
+  while (!found && fgets(line, sizeof(line), locks)) {
+    unsigned major, minor;
+    uintmax_t ino;
+    int pid;
+
+    if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%ju", &pid, &major, &minor, &ino) == 4 && ino == st.st_ino &&
+        makedev(major, minor) == st.st_dev)
+      found = pid;
+  }
+  fclose(locks);
+  return found;
+}
+
+int
+gi_fs_lock_directory(struct gi_fs *fs, int dir, pid_t *holder)
+{
+  *holder = 0;
+  if (fs || flock(dir, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    return 0;
+  *holder = lock_holder(dir);
+  return EWOULDBLOCK;
 }
 
 static int

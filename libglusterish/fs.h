@@ -284,6 +284,10 @@ gi_fs_busy(struct gi_fs *fs)
 
 /* ---- directories of other processes on the same machine ---- */
 
+/* Takes the one lock (flock) of an open directory, which goes with the last descriptor of this open. 0, also where there is no such thing;
+ * else EWOULDBLOCK, and the process that has it in *holder, 0 if that is not known. A simulated one is never taken. */
+int gi_fs_lock_directory(struct gi_fs *fs, int dir, pid_t *holder);
+
 #define GI_FS_WHERE (PATH_MAX + 96u) /* bytes, with the NUL */
 
 /* Where the open directory `dir` is, which has the absolute path `path`: a first word that no other machine has, then what tells it from

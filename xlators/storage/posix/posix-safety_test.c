@@ -355,6 +355,23 @@ health_is_checked(void **state)
   brick_free(b);
 }
 
+static void
+one_process_serves_a_brick(void **state)
+{
+  BRICK(b, NULL);
+  char parked[PATH_MAX], word[64];
+
+  (void)state;
+  brick_path(b, parked, ".glusterfs/unlink/00000000-0000-0000-0000-0000000000aa");
+  close(open(parked, O_CREAT | O_WRONLY, 0600));
+  snprintf(word, sizeof(word), "served by another process already, %d", getpid());
+  refuses(b->dir, "", EBUSY, b->dir);
+  refuses(b->dir, "", EBUSY, word);
+  assert_int_equal(access(parked, F_OK), 0); /* what the other keeps there stays */
+  brick_restart(b); /* the lock goes with who had it */
+  brick_free(b);
+}
+
 /* What is not the object that a healer means stays where it is. */
 static struct gi_fop *
 meaning(struct brick *b, enum gi_fop_kind kind, const char *name, const struct gi_gfid *gfid)
@@ -528,6 +545,7 @@ main(void)
     cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),
     cmocka_unit_test(a_start_cleans_up_behind_a_crash),
     cmocka_unit_test(health_is_checked),
+    cmocka_unit_test(one_process_serves_a_brick),
   };
 
   return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(once, NULL, NULL);

@@ -127,6 +127,19 @@ check_root_handle(struct posix *p, struct gi_error *err)
   return 0;
 }
 
+/* Two processes on one brick would not know of each other's locks and open files. GlusterFS bricks take no such lock. */
+static int
+lock_brick(struct posix *p, struct gi_error *err)
+{
+  pid_t holder;
+
+  if (gi_fs_lock_directory(p->fs, p->root_fd, &holder) == 0)
+    return 0;
+  if (holder > 0)
+    return gi_error_set(err, EBUSY, "brick %s is served by another process already, %d", p->brick, (int)holder);
+  return gi_error_set(err, EBUSY, "brick %s is served by another process already", p->brick);
+}
+
 static bool
 handle_is_absent(const struct posix *p, const struct gi_gfid *gfid)
 {
@@ -207,7 +220,7 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
   if (!p->fs)
     umask(0); /* the client applied its own already */
   if (open_brick(p, err) < 0 || check_volume_id(p, o->volume_id, err) < 0 || check_root_gfid(p, err) < 0 ||
-      make_housekeeping(p, err) < 0 || check_root_handle(p, err) < 0 || set_owner(p, o, err) < 0)
+      make_housekeeping(p, err) < 0 || check_root_handle(p, err) < 0 || lock_brick(p, err) < 0 || set_owner(p, o, err) < 0)
     return -1;
   move_old_landfill(p);
   give_handles_back(p);
