@@ -3,7 +3,8 @@
  * Health check (brick.md 5.9): write the time into .glusterfs/health_check and
  * read it back, on a worker. An error or no answer in time means that the disk
  * is gone: clients are told at once, and the process ends after a while so
- * that it does not linger with a dead disk.
+ * that it does not linger with a dead disk. A process or disk that is full is
+ * none that is gone.
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -16,10 +17,17 @@ struct posix_health { /* lives until its work is done, even if the translator is
   struct gi_work work;
   struct gi_fs *fs;
   struct posix *p; /* NULL: nobody waits any more */
-  int gl_fd;       /* its own */
+  int dir, file;   /* of posix, while this runs: .glusterfs, and the file as it was opened last; -1 */
   char text[64];
   int err;
 };
+
+/* Says nothing about whether the disk works. */
+static bool
+is_full(int err)
+{
+  return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOSPC || err == EDQUOT;
+}
 
 static void
 health_run(struct gi_work *w)
@@ -27,17 +35,22 @@ health_run(struct gi_work *w)
   struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
   char back[sizeof(h->text)] = "";
   ssize_t len = (ssize_t)strlen(h->text);
-  int fd = gi_fs_openat(h->fs, h->gl_fd, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  int fd = gi_fs_openat(h->fs, h->dir, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 
   if (fd < 0) {
     h->err = errno;
-    return;
+    if (!is_full(h->err) || h->file < 0)
+      return;
+    fd = h->file;
+  } else if (h->file >= 0) {
+    gi_fs_close(h->fs, h->file);
   }
+  h->file = fd;
+  errno = h->err = 0;
   if (gi_fs_pwrite(h->fs, fd, h->text, (size_t)len, 0) != len || gi_fs_fsync(h->fs, fd, true) < 0 || gi_fs_pread(h->fs, fd, back, sizeof(back), 0) != len)
     h->err = errno ? errno : EIO;
   else if (strcmp(back, h->text) != 0)
     h->err = EIO;
-  gi_fs_close(h->fs, fd);
 }
 
 /* The timer now counts down to the end of the process. */
@@ -61,16 +74,22 @@ health_done(struct gi_work *w)
 
   if (p) {
     p->health = NULL;
+    p->health_dir = h->dir;
+    p->health_file = h->file;
     interval = ((struct posix_options *)p->x->options)->health_interval;
-    if (h->err && h->err != EAGAIN)
+    if (h->err && h->err != EAGAIN && !is_full(h->err))
       declare_dead(p, strerror(h->err));
     else if (!p->failed && interval > 0)
       gi_timer_set(&p->health_timer, (uint64_t)interval * GI_NSEC_PER_SEC);
+  } else {
+    gi_fs_close(h->fs, h->dir);
+    if (h->file >= 0)
+      gi_fs_close(h->fs, h->file);
   }
-  gi_fs_close(h->fs, h->gl_fd);
   gi_free(h);
 }
 
+/* The check has the descriptors while it runs: it may end later than the translator. */
 static void
 begin_check(struct posix *p)
 {
@@ -81,7 +100,9 @@ begin_check(struct posix *p)
 
   h->p = p;
   h->fs = p->fs;
-  h->gl_fd = gi_fs_reopen(p->fs, p->gl_fd);
+  h->dir = p->health_dir;
+  h->file = p->health_file;
+  p->health_dir = p->health_file = -1;
   gmtime_r(&now, &tm);
   strftime(h->text, sizeof(h->text), "%Y-%m-%d %H:%M:%S +0000", &tm);
   h->work.priority = GI_PRIO_HIGH;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -372,6 +373,44 @@ one_process_serves_a_brick(void **state)
   brick_free(b);
 }
 
+/* Leaves the process no descriptor to open; undone by setting `was` again. */
+static void
+no_more_descriptors(struct rlimit *was)
+{
+  struct rlimit none;
+  int next = dup(0);
+
+  assert_true(next >= 0);
+  close(next);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, was), 0);
+  none = (struct rlimit){(rlim_t)next, was->rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+static void
+a_process_that_is_full_has_no_dead_disk(void **state)
+{
+  struct rlimit was;
+  BRICK(b, "option health-check-interval 1\n");
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, ".glusterfs/health_check");
+  no_more_descriptors(&was);
+  fake_wait(b->s, 1300 * GI_NSEC_PER_MSEC); /* it was never opened yet */
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+  assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 0);
+  fake_wait(b->s, 1000 * GI_NSEC_PER_MSEC);
+  assert_int_equal(stat_of(path).st_size, 25);
+  assert_int_equal(truncate(path, 0), 0);
+  no_more_descriptors(&was);
+  fake_wait(b->s, 1200 * GI_NSEC_PER_MSEC);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+  assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 0);
+  assert_int_equal(stat_of(path).st_size, 25); /* it looked all the same */
+  brick_free(b);
+}
+
 /* What is not the object that a healer means stays where it is. */
 static struct gi_fop *
 meaning(struct brick *b, enum gi_fop_kind kind, const char *name, const struct gi_gfid *gfid)
@@ -546,6 +585,7 @@ main(void)
     cmocka_unit_test(a_start_cleans_up_behind_a_crash),
     cmocka_unit_test(health_is_checked),
     cmocka_unit_test(one_process_serves_a_brick),
+    cmocka_unit_test(a_process_that_is_full_has_no_dead_disk),
   };
 
   return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(once, NULL, NULL);

@@ -104,6 +104,9 @@ make_housekeeping(struct posix *p, struct gi_error *err)
   }
   if (open_dir(p, p->gl_fd, "landfill", 0755, &p->landfill_fd) < 0 || open_dir(p, p->gl_fd, "unlink", 0600, &p->unlink_fd) < 0)
     return gi_error_set(err, errno, "cannot make %s/.glusterfs/landfill or unlink: %s", p->brick, strerror(errno));
+  p->health_dir = gi_fs_reopen(p->fs, p->gl_fd);
+  if (p->health_dir < 0)
+    return gi_error_set(err, errno, "cannot keep %s/.glusterfs open: %s", p->brick, strerror(errno));
   return 0;
 }
 

@@ -160,7 +160,7 @@ posix_destroy(struct posix *p)
   while (!gi_list_empty(&p->dirs))
     posix_dir_drop(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
   posix_dir_unref(p, p->root_dir);
-  for (int *fd = &p->root_fd; fd <= &p->landfill_fd; fd++) {
+  for (int *fd = &p->root_fd; fd <= &p->health_file; fd++) {
     if (*fd >= 0)
       gi_fs_close(p->fs, *fd);
   }
@@ -184,7 +184,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->fs = x->ctx->fs;
   p->name = x->name;
   p->brick = gi_strdup(o->directory);
-  p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = -1;
+  p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = p->health_dir = p->health_file = -1;
   gi_list_init(&p->dirs);
   gi_list_init(&p->dirty.inodes);
   gi_list_init(&p->dirty_soon.inodes);

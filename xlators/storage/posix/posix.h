@@ -228,6 +228,7 @@ struct posix {
   char *brick;      /* absolute path */
   char *hostname, *node_uuid;
   int root_fd, gl_fd, unlink_fd, landfill_fd;
+  int health_dir, health_file; /* while no check is under way: its own descriptors, for when there are no more to be had */
   dev_t gl_dev;
   ino_t gl_ino;
   struct gi_gfid volume_id;
