@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 
 #define ENTRIES 256
+#define RETRY_AFTER GI_NSEC_PER_MSEC
 
 struct posix_uring {
   struct io_uring ring;
@@ -18,6 +19,7 @@ struct posix_uring {
   int event;
   struct gi_io io;
   struct gi_defer submit;
+  struct gi_timer retry;
   unsigned queued, flying;
 };
 
@@ -48,21 +50,23 @@ on_event(void *arg, unsigned events)
   reap(u);
 }
 
+/* What the kernel does not take now stays queued. If it takes nothing it may want its completions to be fetched first, or be short of
+ * memory: it is asked again a little later and not in this turn. */
 static void
 submit_all(void *arg)
 {
   struct posix_uring *u = arg;
   int n = io_uring_submit(&u->ring);
 
-  if (n < 0) { /* the entries stay queued */
+  if (n < 0)
     gi_log(GI_LOG_DEBUG, u->p->name, GI_MSG_POSIX + 22, "io_uring submit: %s", strerror(-n));
-    gi_defer_add(u->p->x->reactor, &u->submit);
-    return;
-  }
-  u->queued -= (unsigned)n < u->queued ? (unsigned)n : u->queued;
-  if (u->queued)
-    gi_defer_add(u->p->x->reactor, &u->submit);
+  else
+    u->queued -= (unsigned)n < u->queued ? (unsigned)n : u->queued;
   reap(u);
+  if (u->queued && n > 0)
+    gi_defer_add(u->p->x->reactor, &u->submit);
+  else if (u->queued && !u->retry.armed)
+    gi_timer_set(&u->retry, RETRY_AFTER);
 }
 
 struct posix_uring *
@@ -90,6 +94,7 @@ posix_uring_new(struct posix *p)
   gi_io_init(&u->io, p->x->reactor, u->event, on_event, u);
   gi_io_watch(&u->io, GI_IO_READ);
   gi_defer_init(&u->submit, submit_all, u);
+  gi_timer_init(&u->retry, p->x->reactor, submit_all, u);
   return u;
 }
 
@@ -103,6 +108,7 @@ posix_uring_free(struct posix_uring **ref)
   GI_ASSERT(u->flying == 0);
   *ref = NULL;
   gi_defer_cancel(&u->submit);
+  gi_timer_finish(&u->retry);
   gi_io_finish(&u->io);
   io_uring_queue_exit(&u->ring);
   close(u->event);
