@@ -27,7 +27,7 @@
 #define STRANGER_QUEUED_MAX (256u << 10) /* answers that a stranger has not read */
 #define STRANGER_REFUSED_MAX 1024u       /* calls of a stranger that were refused */
 #define CALLBACKS_UNREAD_MAX (8u << 20)  /* bytes of callbacks behind a full queue */
-#define PATIENCE (2 * GI_NSEC_PER_SEC)   /* of a peer that is held back only for the number of its calls */
+#define PATIENCE (5 * GI_NSEC_PER_SEC)   /* of a peer that is held back only for the number of its calls */
 #define AUTH_TOO_WEAK 2 /* status of the denial when a privileged port is demanded */
 #define PORT_RESERVED 1024
 

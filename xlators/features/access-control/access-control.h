@@ -102,6 +102,6 @@ struct gi_inode *ac_parent(struct gi_fop *fop, struct gi_loc *loc);
 /* A CREATE that may find the name there and open it (no flags at all mean O_EXCL, brick.md 2.5). */
 bool ac_may_open(const struct gi_fop *fop);
 gi_fop_fn ac_lookup, ac_open, ac_opendir, ac_truncate, ac_fd_io, ac_create, ac_remove, ac_rename, ac_link, ac_access, ac_setattr,
-    ac_setxattr, ac_getxattr;
+    ac_setxattr, ac_getxattr, ac_copy, ac_xattrop;
 
 #endif

@@ -162,6 +162,58 @@ test_acl(void **state)
   fake_stack_free(s);
 }
 
+static int
+copy_as(struct fake_stack *s, uint8_t from, uint8_t to, uint32_t uid)
+{
+  struct gi_fop *f = as(s, GI_FOP_COPY_FILE_RANGE, from, uid);
+  struct gi_fd *fd = gi_fd_anonymous(s->graph, fake_inode(s, from));
+  gi_fop_set_fd(f, fd);
+  gi_fd_unref(&fd);
+  f->fd2 = gi_fd_anonymous(s->graph, fake_inode(s, to));
+  return result(s, f);
+}
+
+static void
+test_copies_without_an_open_descriptor(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0604, .uid = OWNER });
+  know(s, &(struct object){ .n = 6, .mode = S_IFREG | 0602, .uid = OWNER });
+  assert_int_equal(copy_as(s, 5, 6, 7), 0);
+  assert_int_equal(copy_as(s, 6, 5, 7), EACCES);
+  assert_int_equal(copy_as(s, 5, 5, 7), EACCES);
+  assert_int_equal(copy_as(s, 6, 6, 7), EACCES);
+  assert_int_equal(copy_as(s, 6, 5, OWNER), 0);
+  fake_stack_free(s);
+}
+
+static int
+xattrop_as(struct fake_stack *s, uint32_t uid, uint32_t flags, const char *key)
+{
+  struct gi_fop *f = as(s, GI_FOP_XATTROP, 5, uid);
+  f->args.flags = flags;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, key, "\0\0\0\1", 4);
+  return result(s, f);
+}
+
+static void
+test_xattrop(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0642, .uid = OWNER });
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "trusted.afr.dirty"), 0);
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "system.posix_acl_access"), EPERM);
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "system.posix_acl_access"), EPERM);
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "user.a"), 0);
+  struct object readable = { .n = 5, .mode = S_IFREG | 0644, .uid = OWNER };
+  assert_int_equal(xattrop_as(s, OWNER, GI_XATTROP_GET_AND_SET, "system.posix_acl_access"), 0);
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &readable });
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "user.a"), EACCES);
+  assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "user.a"), EACCES);
+  fake_stack_free(s);
+}
+
 static void
 test_looks_by_itself(void **state)
 {
@@ -325,6 +377,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_transparent), cmocka_unit_test(test_mode),  cmocka_unit_test(test_acl),
+    cmocka_unit_test(test_copies_without_an_open_descriptor), cmocka_unit_test(test_xattrop),
     cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names), cmocka_unit_test(test_create),
     cmocka_unit_test(test_create_opens),
     cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),

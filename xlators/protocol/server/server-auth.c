@@ -34,12 +34,26 @@ struct sv_rules { /* of one brick */
 
 /* ---- loading ---- */
 
+/* "/a/b" for all the ways to write it, "/" for the top. */
+static char *
+normal_path(const char *path)
+{
+  GI_CLEANUP_FREE char *copy = gi_strdup(path);
+  char *normal = gi_alloc(strlen(path) + 2), *at = normal, *save = NULL;
+  *at = 0;
+  for (const char *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save))
+    at += sprintf(at, "/%s", name);
+  if (at == normal)
+    strcpy(normal, "/");
+  return normal;
+}
+
 static void
 add_pattern(struct gi_list *list, const char *text, const char *subdir, bool negated)
 {
   struct sv_pattern *p = gi_new(struct sv_pattern);
   p->text = gi_strdup(text);
-  p->subdir = gi_strdup(subdir);
+  p->subdir = subdir ? normal_path(subdir) : NULL;
   p->negated = negated;
   gi_list_add_tail(list, &p->link);
 }
@@ -240,6 +254,7 @@ match_list(const struct gi_list *list, const char *address, const char *subdir)
 static enum verdict
 check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir)
 {
+  GI_CLEANUP_FREE char *path = normal_path(subdir ? subdir : "");
   char address[INET6_ADDRSTRLEN];
   int port;
   peer_text(p, address, &port);
@@ -248,9 +263,9 @@ check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
   gi_list_foreach(r, &sv->rules, struct sv_rules, link) {
     if (r->brick != brick)
       continue;
-    if (match_list(&r->reject, address, subdir))
+    if (match_list(&r->reject, address, path))
       return SV_REJECT;
-    return match_list(&r->allow, address, subdir) ? SV_ACCEPT : SV_DONT_CARE;
+    return match_list(&r->allow, address, path) ? SV_ACCEPT : SV_DONT_CARE;
   }
   return SV_DONT_CARE;
 }
@@ -258,7 +273,7 @@ check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
 bool
 sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir, bool *accepted)
 {
-  enum verdict v = check_address(sv, p, brick, subdir && subdir[0] ? subdir : "/");
+  enum verdict v = check_address(sv, p, brick, subdir);
   *accepted = v == SV_ACCEPT;
   return v != SV_REJECT;
 }
@@ -308,7 +323,7 @@ sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
   const char *subdir = NULL;
   gi_dict_get_str(intro, "subdir-mount", &subdir);
   enum verdict by_login = check_login(sv, brick, intro);
-  enum verdict by_address = check_address(sv, p, brick, subdir && subdir[0] ? subdir : "/");
+  enum verdict by_address = check_address(sv, p, brick, subdir);
   *login = by_login == SV_ACCEPT;
   if (by_login == SV_REJECT || by_address == SV_REJECT)
     return false;

@@ -156,15 +156,22 @@ sv_done(struct gi_fop *fop, void *arg)
 
 /* ---- the caller ---- */
 
+static bool
+sv_squashes(const struct server *sv, const struct sv_client *c, const struct gi_caller *who)
+{
+  const struct sv_options *o = sv_opts(sv);
+  bool internal = who->pid == -1 || (who->pid <= -3 && who->pid >= -6);
+  return o->all_squash || (o->root_squash && !(c->trusted && internal));
+}
+
 static void
 sv_squash(const struct server *sv, const struct sv_client *c, struct gi_caller *who)
 {
   const struct sv_options *o = sv_opts(sv);
-  bool internal = who->pid == -1 || (who->pid <= -3 && who->pid >= -6);
-  if (!o->all_squash && !o->root_squash)
+  if (!sv_squashes(sv, c, who))
     return;
-  if (!o->all_squash && c->trusted && internal)
-    return;
+  if (who->pid < 0 && !c->trusted)
+    who->pid = 0; /* it may say that it is internal, but that is no privilege of a stranger */
   if (o->all_squash || who->uid == 0)
     who->uid = (uint32_t)o->anonuid;
   if (o->all_squash || who->gid == 0)
@@ -183,26 +190,28 @@ sv_owner_is_null(const struct gi_owner *o)
 }
 
 static void
-sv_set_groups(struct gi_fop *fop, const uint32_t *groups, uint32_t n)
+sv_set_groups(const struct server *sv, struct gi_fop *fop, const uint32_t *groups, uint32_t n)
 {
+  bool squash = sv_squashes(sv, fop->caller.client, &fop->caller);
   fop->caller.ngroups = n;
   fop->caller.groups = NULL;
   if (n == 0)
     return;
   uint32_t *copy = gi_fop_alloc(fop, n * sizeof(*copy));
-  memcpy(copy, groups, n * sizeof(*copy));
+  for (uint32_t i = 0; i < n; i++)
+    copy[i] = squash && groups[i] == 0 ? (uint32_t)sv_opts(sv)->anongid : groups[i];
   fop->caller.groups = copy;
 }
 
 /* The groups of the credential and, if that is full, those in xdata. False: these are malformed. */
 static bool
-sv_take_groups(struct gi_fop *fop, const struct gi_caller *from)
+sv_take_groups(const struct server *sv, struct gi_fop *fop, const struct gi_caller *from)
 {
   const void *more;
   uint32_t len, n = from->ngroups;
   bool full = gi_cred_groups_fit(&(struct gi_caller){ .ngroups = n + 1, .owner = from->owner }) <= n;
   if (!full || !gi_dict_get_bin(fop->xdata, GI_GROUPS_KEY, &more, &len)) {
-    sv_set_groups(fop, from->groups, n);
+    sv_set_groups(sv, fop, from->groups, n);
     return true;
   }
   if (len % sizeof(uint32_t) != 0 || len / sizeof(uint32_t) > GI_CALLER_GROUPS - n)
@@ -213,8 +222,7 @@ sv_take_groups(struct gi_fop *fop, const struct gi_caller *from)
   while (in.p < in.end)
     all[n++] = gi_xdr_get_u32(&in);
   gi_dict_del(gi_fop_xdata(fop), GI_GROUPS_KEY);
-  fop->caller.groups = all;
-  fop->caller.ngroups = n;
+  sv_set_groups(sv, fop, all, n);
   return true;
 }
 
@@ -234,7 +242,7 @@ sv_groups_known(void *arg, const uint32_t *groups, uint32_t n)
 {
   struct gi_fop *fop = arg;
   struct sv_client *c = fop->caller.client;
-  sv_set_groups(fop, groups, n);
+  sv_set_groups(c->sv, fop, groups, n);
   sv_submit(c->sv, fop);
 }
 
@@ -335,7 +343,7 @@ sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   fop->caller = req->caller;
   fop->caller.client = c;
   if (!gi_fop_decode_request(&req->in, fop, &fds, &offset) || !sv_take_payload(fop, req, offset) ||
-      !sv_take_groups(fop, &req->caller)) {
+      !sv_take_groups(sv, fop, &req->caller)) {
     sv->metrics.garbage_calls++;
     gi_fop_unref(fop);
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);

@@ -104,6 +104,24 @@ sv_root_out(const struct sv_client *c, struct gi_iatt *a)
   a->ino = 1;
 }
 
+/* Above it is nothing that this client should know. */
+static void
+sv_hide_parent(struct gi_dirent *e)
+{
+  if (e->name_len != 2 || memcmp(e->name, "..", 2) != 0)
+    return;
+  e->ino = UINT64_MAX;
+  e->stat = (struct gi_iatt){ 0 };
+  gi_dict_unref(&e->xdata);
+}
+
+static bool
+sv_lists_top(const struct sv_client *c, const struct gi_fop *fop)
+{
+  return (fop->kind == GI_FOP_READDIR || fop->kind == GI_FOP_READDIRP) && fop->fd && fop->fd->inode &&
+         gi_gfid_equal(&fop->fd->inode->gfid, &c->subdir);
+}
+
 void
 sv_subdir_reply(const struct sv_client *c, struct gi_fop *fop)
 {
@@ -115,6 +133,10 @@ sv_subdir_reply(const struct sv_client *c, struct gi_fop *fop)
   sv_root_out(c, &r->post);
   sv_root_out(c, &r->pre2);
   sv_root_out(c, &r->post2);
-  for (uint32_t i = 0; i < r->entries.count; i++)
+  bool top = sv_lists_top(c, fop);
+  for (uint32_t i = 0; i < r->entries.count; i++) {
+    if (top)
+      sv_hide_parent(&r->entries.entry[i]);
     sv_root_out(c, &r->entries.entry[i].stat);
+  }
 }
