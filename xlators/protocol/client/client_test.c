@@ -93,6 +93,30 @@ look(struct gi_fop *fop, void *arg)
   }
 }
 
+/* ---- handles ---- */
+
+/* The brick gave another handle for the same descriptor: the older one is of no use to anybody. */
+static void
+test_opened_twice(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct seen seen = { 0 };
+  bench_turn(b, 5);
+  assert_int_equal(b->server->graph->fds_live, 1);
+  struct gi_fop *f = request(b, GI_FOP_OPEN, fd);
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  bench_turn(b, 5);
+  assert_int_equal(b->server->graph->fds_live, 1);
+  f = request(b, GI_FOP_FSTAT, fd);
+  fake_script(b->server, 0, GI_FOP_FSTAT, (struct fake_reply){ .fill = look, .arg = &seen });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_false(seen.anonymous);
+  bench_free(b);
+}
+
 /* ---- round trips ---- */
 
 static void
@@ -714,6 +738,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_opened_twice),
     cmocka_unit_test(test_every_kind),
     cmocka_unit_test(test_errno_passes),
     cmocka_unit_test(test_large_payload_is_not_copied),

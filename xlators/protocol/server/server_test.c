@@ -248,6 +248,37 @@ test_names(void **state)
   bench_free(b);
 }
 
+static int
+dots(struct bench *b, enum gi_fop_kind kind, const char *name)
+{
+  struct gi_fop *f = fake_fop(b->client, kind);
+  if (kind == GI_FOP_LINK)
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 4));
+  gi_fop_set_entry(f, kind == GI_FOP_LINK ? &f->loc2 : &f->loc, fake_inode(b->client, 3), name);
+  if (kind == GI_FOP_RENAME)
+    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 3), "fine");
+  if (kind == GI_FOP_SYMLINK)
+    f->args.name = "target";
+  bench_submit(b, f);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+static void
+test_dots(void **state)
+{
+  static const enum gi_fop_kind creating[] = { GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_LINK };
+  struct bench *b = bench_new(NULL, NULL, true);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(creating); i++) {
+    assert_int_equal(dots(b, creating[i], "."), EEXIST);
+    assert_int_equal(dots(b, creating[i], ".."), EEXIST);
+    assert_int_equal(dots(b, creating[i], "..."), 0);
+  }
+  assert_int_equal(dots(b, GI_FOP_UNLINK, "."), EINVAL);
+  assert_int_equal(dots(b, GI_FOP_RMDIR, ".."), EINVAL);
+  assert_int_equal(dots(b, GI_FOP_RENAME, ".."), EBUSY);
+  bench_free(b);
+}
+
 static void
 fill_directory(struct gi_fop *fop, void *arg)
 {
@@ -962,6 +993,7 @@ main(void)
     cmocka_unit_test(test_manage_gids),
     cmocka_unit_test(test_healers_learn_how_the_foreground_does),
     cmocka_unit_test(test_names),
+    cmocka_unit_test(test_dots),
     cmocka_unit_test(test_rules_of_directories),
     cmocka_unit_test(test_subdir_mount),
     cmocka_unit_test(test_client_goes_with_work_under_way),
