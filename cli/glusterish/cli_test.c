@@ -4,9 +4,12 @@
  * is printed for a canned answer, byte by byte.
  */
 #include "cli/glusterish/cli.h"
+#include "rpc/rpc-server.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -643,10 +646,92 @@ test_help(void **state)
   done(&r);
 }
 
+/* ---- who answers ---- */
+
+static void
+say_nothing_known(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  for (int i = 0; i < 4; i++)
+    gi_xdr_put_u32(&out, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static void
+say_nothing(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  gi_rpc_drop(req);
+}
+
+/* A daemon in a process of its own; `mark`: it is ours. */
+static pid_t
+daemon_with(const char *path, gi_rpc_handler *list, bool mark)
+{
+  static const struct gi_rpc_server_ops no_ops = { 0 };
+  static gi_rpc_handler *procs[34];
+  static const struct gi_rpc_program cli = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, 34, procs };
+  static const struct gi_rpc_program ours = { "glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL };
+  pid_t pid = fork();
+  if (pid)
+    return pid;
+  struct gi_error err = { 0 };
+  struct gi_reactor *r = gi_reactor_new(0);
+  struct gi_rpc_server *s = gi_rpc_server_new(r, "test", &no_ops, NULL);
+  procs[33] = list;
+  gi_rpc_server_add_program(s, &cli);
+  if (mark)
+    gi_rpc_server_add_program(s, &ours);
+  if (gi_rpc_server_listen(s, path, 0, 8, &err) == 0)
+    gi_reactor_run(r);
+  _exit(1);
+}
+
+static void
+ask_daemon(struct run *r, gi_rpc_handler *list, bool mark, int timeout)
+{
+  GI_CLEANUP_FREE char *path = gi_asprintf("/tmp/gi-cli-test-%d", (int)getpid());
+  static const char *words[] = { "volume", "list" };
+  pid_t pid = daemon_with(path, list, mark);
+  for (int i = 0; i < 500 && access(path, F_OK); i++)
+    usleep(10000);
+  done(r);
+  r->c.call = cli_call_daemon;
+  r->c.sock = path;
+  r->c.timeout_s = timeout;
+  r->c.out = open_memstream(&r->out, &r->out_len);
+  r->c.err = open_memstream(&r->err, &r->err_len);
+  r->status = cli_run(&r->c, 2, (char **)words);
+  fclose(r->c.out);
+  fclose(r->c.err);
+  kill(pid, SIGKILL);
+  waitpid(pid, NULL, 0);
+  unlink(path);
+  r->c.sock = NULL;
+}
+
+static void
+test_foreign_daemon(void **state)
+{
+  struct run r = { 0 };
+  gi_rpc_handler *const answers[] = { say_nothing_known, say_nothing };
+  for (size_t i = 0; i < GI_ARRAY_LEN(answers); i++) {
+    ask_daemon(&r, answers[i], false, 100);
+    assert_int_equal(r.status, CLI_FAILED);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, "is not a glusterish daemon"));
+  }
+  ask_daemon(&r, say_nothing_known, true, 100);
+  assert_int_equal(r.status, CLI_OK);
+  assert_string_equal(r.err, "No volumes present in cluster\n");
+  done(&r);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_foreign_daemon),
     cmocka_unit_test(test_words),   cmocka_unit_test(test_create_request),        cmocka_unit_test(test_create_refused),
     cmocka_unit_test(test_brick_commands), cmocka_unit_test(test_brick_commands_refused),
     cmocka_unit_test(test_info),    cmocka_unit_test(test_failure_and_questions), cmocka_unit_test(test_status),

@@ -2,6 +2,8 @@
  *
  * One call to the daemon: the request document travels as the member "json" of
  * a legacy dictionary (wire.md 3.5) in the CLI program, and so does the reply.
+ * The daemon of GlusterFS has that program too and would misunderstand it, or
+ * never answer: so the first question is which programs there are.
  */
 #include "cli/glusterish/cli.h"
 #include "rpc/rpc-client.h"
@@ -10,6 +12,7 @@
 #include <string.h>
 
 #define REPLY_MAX (32u << 20) /* bytes of a reply document */
+#define PROGRAM_NAME_MAX 1024
 
 struct call {
   struct cli *cli;
@@ -69,9 +72,8 @@ answered(struct gi_rpc_client *rpc, struct gi_rpc_reply *r, void *arg)
 }
 
 static void
-up(struct gi_rpc_client *rpc, void *arg)
+send_request(struct gi_rpc_client *rpc, struct call *call)
 {
-  struct call *call = arg;
   struct gi_xdr_out out = { 0 }, bytes = { 0 };
   struct gi_dict *dict = gi_dict_new();
   gi_dict_set_str(dict, "json", call->json);
@@ -81,6 +83,43 @@ up(struct gi_rpc_client *rpc, void *arg)
   gi_xdr_out_finish(&bytes);
   gi_dict_unref(&dict);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, answered, call);
+}
+
+/* The list of programs (wire.md 6.1). */
+static bool
+is_ours(struct gi_xdr_in *in)
+{
+  uint32_t len;
+  bool ours = false;
+  gi_xdr_get_u64(in);
+  gi_xdr_get_u64(in); /* op_ret, op_errno */
+  while (!in->failed && gi_xdr_get_u32(in) == 1) {
+    gi_xdr_get_opaque(in, PROGRAM_NAME_MAX, &len);
+    uint64_t program = gi_xdr_get_u64(in), version = gi_xdr_get_u64(in);
+    ours = ours || (program == GI_PROG_MARK && version == GI_VERS_MARK);
+  }
+  return ours && !in->failed;
+}
+
+static void
+programs(struct gi_rpc_client *rpc, struct gi_rpc_reply *r, void *arg)
+{
+  struct call *call = arg;
+  if (r->status)
+    end(call, r->status);
+  else if (r->accept == GI_RPC_SUCCESS && is_ours(&r->in))
+    send_request(rpc, call);
+  else
+    end(call, -EPROTONOSUPPORT);
+}
+
+static void
+up(struct gi_rpc_client *rpc, void *arg)
+{
+  struct gi_xdr_out out = { 0 };
+  uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_DUMP, GI_AUTH_V2, NULL);
+  gi_xdr_put_u64(&out, 0);
+  gi_rpc_call_send(rpc, xid, &out, NULL, false, programs, arg);
 }
 
 static void
@@ -94,6 +133,9 @@ no_answer(struct cli *c, int status)
 {
   if (status == -ETIMEDOUT)
     fprintf(c->out, "Error : Request timed out\n");
+  else if (status == -EPROTONOSUPPORT)
+    fprintf(c->err, "%s is not a glusterish daemon. If it is one of GlusterFS, use its command: gluster\n",
+            c->remote ? c->remote : c->sock);
   else if (status != -EPROTO) /* a refused procedure is silent, like the original over TCP */
     fprintf(c->out, "Connection failed. Please check if gluster daemon is operational.\n");
   return -1;

@@ -333,6 +333,9 @@ tell_changed(struct gi_rpc_peer *p, void *arg)
   gi_rpc_callback_send(p, &out);
 }
 
+/* The tool asks for it before anything else: GlusterFS's daemon has the same programs and other words. */
+static const struct gi_rpc_program mark_program = { "glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL };
+
 void
 gd_services_changed(struct gd *gd)
 {
@@ -356,9 +359,11 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   gi_rpc_server_add_program(gd->tcp, &portmap_program);
   gi_rpc_server_add_program(gd->tcp, &handshake_program);
   gi_rpc_server_set_limits(gd->tcp, &limits);
+  gi_rpc_server_add_program(gd->tcp, &mark_program);
   gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &gd_door_ops, gd);
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);
+  gi_rpc_server_add_program(gd->local, &mark_program);
   if (gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
     return -1;
   gd->config.port = gi_rpc_server_port(gd->tcp);
