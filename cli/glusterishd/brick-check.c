@@ -147,9 +147,27 @@ gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *
   return check(gd, b->host, b->path, b, force, created, err);
 }
 
-int
-gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err)
+static void
+remember(const char *path, const char *name, struct gd_xattr_was *was)
 {
+  ssize_t n = lgetxattr(path, name, was->value, sizeof(was->value));
+  was->len = n > 0 ? (size_t)n : 0;
+  was->set = true;
+}
+
+static void
+give_back(const char *path, const char *name, const struct gd_xattr_was *was)
+{
+  if (was->set && !was->len)
+    lremovexattr(path, name);
+  else if (was->set && lsetxattr(path, name, was->value, was->len, 0))
+    gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 15, "cannot give %s its old %s back: %s", path, name, strerror(errno));
+}
+
+int
+gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was, struct gi_error *err)
+{
+  remember(path, XATTR_VOLUME_ID, &was->id);
   if (lsetxattr(path, XATTR_VOLUME_ID, volume->b, sizeof(volume->b), 0))
     return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_VOLUME_ID " on brick %s:%s. Reason : %s", host,
                         path, strerror(errno));
@@ -157,9 +175,10 @@ gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, 
 }
 
 int
-gd_brick_mark_dirty(const char *host, const char *path, struct gi_error *err)
+gd_brick_mark_dirty(const char *host, const char *path, struct gd_brick_was *was, struct gi_error *err)
 {
   static const uint8_t entry_one[12] = { [11] = 1 }; /* data, metadata, entry, big endian (replicate.md 2.1) */
+  remember(path, XATTR_DIRTY, &was->dirty);
   if (lsetxattr(path, XATTR_DIRTY, entry_one, sizeof(entry_one), 0))
     return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_DIRTY " on brick %s:%s. Reason : %s", host, path,
                         strerror(errno));
@@ -167,9 +186,10 @@ gd_brick_mark_dirty(const char *host, const char *path, struct gi_error *err)
 }
 
 void
-gd_brick_unmark(const char *path)
+gd_brick_unmark(const char *path, const struct gd_brick_was *was)
 {
-  lremovexattr(path, XATTR_VOLUME_ID);
+  give_back(path, XATTR_VOLUME_ID, &was->id);
+  give_back(path, XATTR_DIRTY, &was->dirty);
 }
 
 int

@@ -232,11 +232,18 @@ bool gd_host_is_local(const struct gd *gd, const char *host);
 int gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err);
 /* The same of a brick's own directory, emptied or made anew by the administrator. */
 int gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *created, struct gi_error *err);
-/* Marks it with the volume's id, or takes the mark away again. */
-int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gi_error *err);
+struct gd_brick_was { /* the marks of a directory before ours */
+  struct gd_xattr_was {
+    bool set; /* ours was written */
+    size_t len; /* 0 = there was none */
+    uint8_t value[64];
+  } id, dirty;
+};
+/* Marks it with the volume's id; what was there before goes to *was. */
+int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was, struct gi_error *err);
 /* Marks its root as one whose names need a heal: it joins a replica set that has data. */
-int gd_brick_mark_dirty(const char *host, const char *path, struct gi_error *err);
-void gd_brick_unmark(const char *path);
+int gd_brick_mark_dirty(const char *host, const char *path, struct gd_brick_was *was, struct gi_error *err);
+void gd_brick_unmark(const char *path, const struct gd_brick_was *was); /* as it was before gd_brick_mark */
 /* Is the directory there and does it belong to the volume? */
 int gd_brick_check_start(const struct gd_brick *b, struct gi_error *err);
 

@@ -27,6 +27,7 @@ struct change {
   const char *attribute;       /* trusted.add-brick, trusted.replace-brick; NULL: nothing new is announced */
   unsigned *fresh, nfresh;     /* positions of the new bricks in the draft */
   bool *created;               /* per new brick: the directory is ours */
+  struct gd_brick_was *was;    /* per new brick: its marks before ours */
   unsigned prepared;           /* new bricks whose directory is made and marked */
   int stopped;                 /* position of the brick that was stopped for this; -1 = none */
   bool resized;                /* the volume has more or fewer bricks than before */
@@ -47,6 +48,7 @@ change_free(struct change *c)
   gd_bricks_free(c->gone, c->ngone);
   gi_free(c->fresh);
   gi_free(c->created);
+  gi_free(c->was);
   gi_free(c);
 }
 
@@ -66,6 +68,7 @@ change_new(struct gd_op *op, const char *attribute, unsigned room)
   c->attribute = attribute;
   c->fresh = gi_zalloc((room + 1) * sizeof(*c->fresh));
   c->created = gi_zalloc((room + 1) * sizeof(*c->created));
+  c->was = gi_zalloc((room + 1) * sizeof(*c->was));
   c->stopped = -1;
   op->state = c;
   op->release = release;
@@ -115,7 +118,7 @@ unprepare(struct change *c)
   while (c->prepared > 0) {
     const struct gd_brick *b = &c->draft->bricks[c->fresh[--c->prepared]];
     if (!same_place(c, b))
-      gd_brick_unmark(b->path);
+      gd_brick_unmark(b->path, &c->was[c->prepared]);
     if (c->created[c->prepared])
       rmdir(b->path);
   }
@@ -237,7 +240,8 @@ prepare(struct change *c, bool force, struct gi_error *err)
     if (ret)
       return -1;
     c->prepared++;
-    if (gd_brick_mark(b->host, b->path, &c->v->id, err) || (c->attribute && gd_brick_mark_dirty(b->host, b->path, err)))
+    if (gd_brick_mark(b->host, b->path, &c->v->id, &c->was[i], err) ||
+        (c->attribute && gd_brick_mark_dirty(b->host, b->path, &c->was[i], err)))
       return -1;
   }
   return 0;

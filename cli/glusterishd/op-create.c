@@ -15,6 +15,7 @@ struct draft {
   struct gd_op *op;
   struct gd_volume *v;
   bool *created; /* per brick: the directory is ours */
+  struct gd_brick_was *was; /* per brick: its marks before ours */
   unsigned checked, marked;
 };
 
@@ -115,6 +116,7 @@ read_request(struct draft *d, struct gi_error *err)
   d->v->type = replica > 1 ? GD_REPLICATE : GD_DISTRIBUTE;
   d->v->bricks = gi_zalloc(count * sizeof(*d->v->bricks));
   d->created = gi_zalloc(count * sizeof(*d->created));
+  d->was = gi_zalloc(count * sizeof(*d->was));
   for (size_t i = 0; i < count; i++)
     if (add_brick(d, json_string_value(json_array_get(bricks, i)), err))
       return -1;
@@ -149,7 +151,7 @@ prepare_bricks(struct draft *d, struct gi_error *err)
       return -1;
   }
   for (; d->marked < v->nbricks; d->marked++)
-    if (gd_brick_mark(v->bricks[d->marked].host, v->bricks[d->marked].path, &v->id, err))
+    if (gd_brick_mark(v->bricks[d->marked].host, v->bricks[d->marked].path, &v->id, &d->was[d->marked], err))
       return -1;
   return 0;
 }
@@ -157,8 +159,8 @@ prepare_bricks(struct draft *d, struct gi_error *err)
 static void
 undo(struct draft *d)
 {
-  while (d->marked > 0)
-    gd_brick_unmark(d->v->bricks[--d->marked].path);
+  for (; d->marked > 0; d->marked--)
+    gd_brick_unmark(d->v->bricks[d->marked - 1].path, &d->was[d->marked - 1]);
   while (d->checked > 0)
     if (d->created[--d->checked])
       rmdir(d->v->bricks[d->checked].path);
@@ -194,6 +196,7 @@ gd_op_create(struct gd_op *op, struct gi_error *err)
       undo(&d);
   }
   gi_free(d.created);
+  gi_free(d.was);
   if (ret) {
     gd_volume_free(d.v);
     return GD_OP_FAILED;

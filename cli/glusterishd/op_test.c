@@ -267,6 +267,89 @@ test_options_that_wait(void **state)
   assert_non_null(strstr(f->out, "\"on\""));
 }
 
+/* ---- what is taken back ---- */
+
+/* A directory that belongs to another volume. */
+static char *
+somebodys(struct fixture *f, const char *name)
+{
+  char *path = gi_asprintf("%s/%s", f->dir, name);
+  assert_int_equal(mkdir(path, 0755), 0);
+  assert_int_equal(setxattr(path, VOLUME_ID, "0123456789abcdef", 16, 0), 0);
+  return path;
+}
+
+static bool
+is_still_theirs(const char *path)
+{
+  char id[64];
+  return getxattr(path, VOLUME_ID, id, sizeof(id)) == 16 && memcmp(id, "0123456789abcdef", 16) == 0;
+}
+
+/* From now on, or no longer, no definition of the volume can be stored: a directory stands where it is written. */
+static void
+break_store(struct fixture *f, bool broken)
+{
+  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/work/vols/vol/info.tmp", f->dir);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/work/vols/vol", f->dir);
+  assert_int_equal(gd_mkdir_all(dir, 0755, NULL), 0);
+  assert_int_equal(broken ? mkdir(tmp, 0755) : rmdir(tmp), 0);
+}
+
+static void
+test_failed_create_leaves_marks(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  GI_CLEANUP_FREE char *theirs = somebodys(f, "theirs"), *file = gi_asprintf("%s/file", f->dir);
+  GI_CLEANUP_FREE char *fresh = gi_asprintf("%s/fresh", f->dir);
+  assert_int_equal(gd_write_file(file, "x", 1, true, NULL), 0);
+  assert_int_equal(run(f, 4,
+                       "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"127.0.0.1:DIR/theirs\"],"
+                       "\"arbiter\":7}"),
+                   EINVAL); /* a request that makes no sense has an errno of its own */
+  assert_int_not_equal(run(f, 4,
+                           "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":3,\"force\":true,\"bricks\":["
+                           "\"127.0.0.1:DIR/theirs\",\"127.0.0.1:DIR/fresh\",\"127.0.0.1:DIR/file\"]}"),
+                       0);
+  assert_true(is_still_theirs(theirs));
+  assert_int_equal(access(fresh, F_OK), -1);
+  GI_CLEANUP_FREE char *vols = gi_asprintf("%s/work/vols", f->dir);
+  assert_int_equal(rmdir(vols), 0); /* nothing can be stored, once all directories have been marked */
+  assert_int_equal(gd_write_file(vols, "", 0, true, NULL), 0);
+  assert_int_not_equal(run(f, 4,
+                           "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":2,\"force\":true,\"bricks\":["
+                           "\"127.0.0.1:DIR/theirs\",\"127.0.0.1:DIR/fresh\"]}"),
+                       0);
+  assert_true(is_still_theirs(theirs));
+  assert_int_equal(access(fresh, F_OK), -1);
+  assert_null(gd_volume_find(f->gd, "vol"));
+}
+
+/* The old brick is started again, and the directory that was to replace it is as it was. */
+static void
+test_failed_replace_leaves_marks(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  GI_CLEANUP_FREE char *theirs = somebodys(f, "theirs");
+  struct gd_volume *v = create(f, "a", "b");
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  break_store(f, true);
+  assert_int_equal(run(f, 15,
+                       "{\"command\":\"volume replace-brick\",\"volume\":\"vol\",\"source\":\"127.0.0.1:DIR/a\","
+                       "\"target\":\"127.0.0.1:DIR/theirs\"}"),
+                   GD_ERR_MGMT);
+  break_store(f, false);
+  assert_true(is_still_theirs(theirs));
+  assert_int_equal(getxattr(theirs, "trusted.afr.dirty", NULL, 0), -1);
+  assert_false(v->busy);
+  assert_true(gd_brick_online(&v->bricks[0]));
+  assert_int_equal(v->nbricks, 2);
+}
+
 int
 main(void)
 {
@@ -274,6 +357,8 @@ main(void)
     cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
     cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
     cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
