@@ -143,6 +143,18 @@ set_op_version(const char *value, struct gi_error *err)
                       (long long)n, GD_OP_VERSION);
 }
 
+/* Makes `changed` the options of all volumes; on failure they are as they were. Clears `changed` either way. */
+static int
+commit_pool(struct gd *gd, struct gi_list *changed, struct gi_error *err)
+{
+  swap_options(&gd->pool_options, changed);
+  int ret = gd_store_pool_options(gd, err);
+  if (ret)
+    swap_options(&gd->pool_options, changed);
+  gd_options_clear(changed);
+  return ret;
+}
+
 static int
 set_pool(struct gd_op *op, const json_t *pairs, struct gi_error *err)
 {
@@ -154,12 +166,8 @@ set_pool(struct gd_op *op, const json_t *pairs, struct gi_error *err)
     ret = gi_error_set(err, EINVAL, "cluster.max-op-version cannot be set");
   if (!ret && version)
     ret = set_op_version(version, err);
-  if (!ret) {
-    swap_options(&op->gd->pool_options, &changed);
-    ret = gd_store_pool_options(op->gd, err);
-    if (ret)
-      swap_options(&op->gd->pool_options, &changed);
-  }
+  if (!ret)
+    ret = commit_pool(op->gd, &changed, err);
   const char *level = gd_options_get(&op->gd->pool_options, "cluster.daemon-log-level");
   enum gi_log_level l;
   if (!ret && level && gi_log_level_parse(level, &l))
@@ -235,11 +243,12 @@ reset_pool(struct gd_op *op, const char *key, struct gi_error *err)
 {
   if (key && gd_map_find(op->gd->map, key) == NULL)
     return gi_error_set(err, GD_ERR_MGMT, "Option %.64s does not exist", key);
+  struct gi_list changed = GI_LIST_INIT(changed);
   if (key)
-    gd_options_del(&op->gd->pool_options, key);
-  else
-    gd_options_clear(&op->gd->pool_options);
-  return gd_store_pool_options(op->gd, err) ? GD_OP_FAILED : GD_OP_DONE;
+    copy_options(&changed, &op->gd->pool_options);
+  if (key)
+    gd_options_del(&changed, key);
+  return commit_pool(op->gd, &changed, err) ? GD_OP_FAILED : GD_OP_DONE;
 }
 
 int
