@@ -350,6 +350,159 @@ test_failed_replace_leaves_marks(void **state)
   assert_int_equal(v->nbricks, 2);
 }
 
+static void
+test_failed_add_is_undone(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  GI_CLEANUP_FREE char *fresh = gi_asprintf("%s/c", f->dir);
+  struct gd_volume *v = create(f, "a", "b");
+  for (int started = 0; started < 2; started++) {
+    if (started)
+      succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+    break_store(f, true);
+    assert_int_equal(run(f, 13,
+                         "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,"
+                         "\"bricks\":[\"127.0.0.1:DIR/c\"]}"),
+                     GD_ERR_MGMT);
+    break_store(f, false);
+    assert_int_equal(access(fresh, F_OK), -1);
+    assert_int_equal(v->nbricks, 2);
+    assert_int_equal(v->replica, 2);
+    assert_false(v->busy);
+  }
+  succeeds(f, run(f, 13,
+                  "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,"
+                  "\"bricks\":[\"127.0.0.1:DIR/c\"]}"));
+  assert_int_equal(v->nbricks, 3);
+  assert_true(gd_brick_online(&v->bricks[2]));
+}
+
+/* A start that fails half-way leaves nothing running; with force what can run, runs. */
+static void
+test_failed_start_is_undone(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "good", "bad");
+  assert_int_not_equal(run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"), 0);
+  assert_says(f, "Unable to start brick");
+  assert_int_equal(v->status, GD_CREATED);
+  assert_false(v->busy);
+  for (unsigned i = 0; i < 2; i++) {
+    assert_int_equal(v->bricks[i].state, GD_PROC_DOWN);
+    assert_int_equal(v->bricks[i].pid, 0);
+  }
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\",\"force\":true}"));
+  assert_int_equal(v->status, GD_STARTED);
+  assert_true(gd_brick_online(&v->bricks[0]));
+  assert_false(gd_brick_online(&v->bricks[1]));
+  succeeds(f, run(f, 9, "{\"command\":\"volume stop\",\"volume\":\"vol\"}"));
+  assert_int_equal(v->bricks[0].state, GD_PROC_DOWN);
+  succeeds(f, run(f, 7, "{\"command\":\"volume delete\",\"volume\":\"vol\"}"));
+  assert_null(gd_volume_find(f->gd, "vol"));
+}
+
+/* ---- a brick is asked whether it serves ---- */
+
+static char asked_cmd[16];
+
+static void
+status_of_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  uint32_t len;
+  const char *cmd = NULL;
+  gi_xdr_get_opaque(&req->in, 4096, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (gi_dict_get_str(in, "cmd", &cmd))
+    snprintf(asked_cmd, sizeof(asked_cmd), "%s", cmd);
+  gi_dict_unref(&in);
+  struct gi_xdr_out out = { 0 };
+  gi_rpc_answer_begin(req, &out);
+  for (int i = 0; i < 4; i++)
+    gi_xdr_put_u32(&out, 0);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* The second start asks a brick that runs for as little as it can tell. */
+static void
+test_start_of_what_runs(void **state)
+{
+  static const struct gi_rpc_server_ops no_ops = { 0 };
+  static gi_rpc_handler *const procs[] = { [GI_BRICK_STATUS] = status_of_brick };
+  static const struct gi_rpc_program bricks = { "Gluster Brick operations", GI_PROG_BRICK, GI_VERS_BRICK, GI_ARRAY_LEN(procs),
+                                                procs };
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  pid_t first = v->bricks[0].pid, second = v->bricks[1].pid;
+  struct gi_rpc_server *s = gi_rpc_server_new(f->r, "brick", &no_ops, NULL);
+  gi_rpc_server_add_program(s, &bricks);
+  for (unsigned i = 0; i < 2; i++) {
+    GI_CLEANUP_FREE char *sock = gd_brick_socket(&v->bricks[i]);
+    assert_int_equal(gi_rpc_server_listen(s, sock, 0, 8, NULL), 0);
+  }
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\",\"force\":true}"));
+  gi_rpc_server_free(&s);
+  assert_string_equal(asked_cmd, "0");
+  assert_int_equal(v->bricks[0].pid, first);
+  assert_int_equal(v->bricks[1].pid, second);
+}
+
+/* ---- what is shown ---- */
+
+static void
+test_status_detail(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  create(f, "a", "b");
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  succeeds(f, run(f, 27, "{\"command\":\"volume status\",\"volume\":\"vol\",\"what\":\"detail\"}"));
+  static const char *const members[] = { "device", "fsName", "mntOptions", "sizeTotal", "sizeFree", "blockSize", "inodesTotal" };
+  for (size_t i = 0; i < GI_ARRAY_LEN(members); i++) {
+    GI_CLEANUP_FREE char *member = gi_asprintf("\"%s\":", members[i]);
+    if (!strstr(f->out, member))
+      fail_msg("no %s in %s", member, f->out);
+  }
+  succeeds(f, run(f, 27, "{\"command\":\"volume status\",\"volume\":\"vol\"}"));
+  assert_null(strstr(f->out, "\"device\":"));
+}
+
+/* ---- options of all volumes ---- */
+
+static void
+test_options_of_all(void **state)
+{
+  static const char set[] = "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.daemon-log-level\",\"%s\"]}";
+  static const char *const resets[] = { "{\"command\":\"volume reset\",\"volume\":\"all\"}",
+                                        "{\"command\":\"volume reset\",\"volume\":\"all\",\"key\":\"cluster.daemon-log-level\"}" };
+  struct fixture *f = *state;
+  struct gi_list *options = &f->gd->pool_options;
+  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/work/options.tmp", f->dir);
+  succeeds(f, run(f, 12, set, "NONE"));
+  assert_string_equal(gd_options_get(options, "cluster.daemon-log-level"), "NONE");
+  assert_int_equal(mkdir(tmp, 0755), 0); /* nothing can be stored */
+  assert_int_not_equal(run(f, 12, set, "CRITICAL"), 0);
+  assert_string_equal(gd_options_get(options, "cluster.daemon-log-level"), "NONE");
+  for (size_t i = 0; i < GI_ARRAY_LEN(resets); i++) {
+    assert_int_not_equal(run(f, 20, "%s", resets[i]), 0);
+    assert_string_equal(gd_options_get(options, "cluster.daemon-log-level"), "NONE");
+  }
+  assert_int_equal(rmdir(tmp), 0);
+  for (size_t i = 0; i < GI_ARRAY_LEN(resets); i++) {
+    succeeds(f, run(f, 20, "%s", resets[i]));
+    assert_null(gd_options_get(options, "cluster.daemon-log-level"));
+    succeeds(f, run(f, 12, set, "NONE"));
+  }
+}
+
 int
 main(void)
 {
@@ -359,6 +512,11 @@ main(void)
     cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
     cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
     cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_failed_add_is_undone, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_failed_start_is_undone, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_start_of_what_runs, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,17 @@ test_brick(void **state)
          "end-volume\n");
 }
 
+/* Unless somebody says who may come, everybody may. */
+static void
+test_brick_of_everybody(void **state)
+{
+  struct fixture *f = *state;
+  struct gi_error err = { 0 };
+  struct gd_volume *v;
+  GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, "r2.node2.nonexistent-b", true, &v, &err);
+  assert_non_null(strstr(text, "    option auth.addr./nonexistent/b.allow *\n"));
+}
+
 /* The last brick of each set gets the layer that discards data; clients are told that there is one. */
 static void
 test_arbiter(void **state)
@@ -376,6 +387,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_client, setup, teardown),
     cmocka_unit_test_setup_teardown(test_client_options, setup, teardown),
     cmocka_unit_test_setup_teardown(test_brick, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_brick_of_everybody, setup, teardown),
     cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
     cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
     cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
