@@ -120,7 +120,7 @@ const struct gi_option rep_option_table[] = {
      .def = "on", .live = true, .side = GI_SIDE_SHD, .level = 1, .op_version = 1, .since = "0.1",
      .text = "Whether the self-heal daemon heals this volume."},
     {.name = "heal-timeout", .key = "cluster.heal-timeout", .type = GI_OPT_INT, OPT(heal.heal_timeout), .def = "600",
-     .min = 60, .max = 2147483647, .live = true, .side = GI_SIDE_SHD, .level = 2, .op_version = 30703, .since = "0.1",
+     .min = 5, .max = 2147483647, .live = true, .side = GI_SIDE_SHD, .level = 2, .op_version = 30703, .since = "0.1",
      .text = "Seconds between two crawls of the heal index by the self-heal daemon."},
     {.name = "shd-max-threads", .key = "cluster.shd-max-threads", .type = GI_OPT_INT, OPT(heal.shd_max_threads), .def = "1",
      .min = 1, .max = 64, .live = true, .side = GI_SIDE_SHD, .level = 1, .op_version = 30712, .since = "0.1",
