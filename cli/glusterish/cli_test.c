@@ -396,6 +396,11 @@ test_status(void **state)
                                 "Total Disk Space     : 1.9GB               \n"
                                 "Inode Count          : 1048576             \n"
                                 "Free Inodes          : 1047159             \n"));
+  r.doc = "{\"volumes\":[{\"name\":\"v\",\"started\":true,\"tasks\":[],\"nodes\":["
+          "{\"kind\":\"brick\",\"hostname\":\"vm\",\"path\":\"/d/1/b\",\"online\":false}]}]}";
+  run(&r, "volume status v detail");
+  assert_non_null(strstr(r.out, "Brick                : Brick vm:/d/1/b     \n"));
+  r.doc = status_doc;
   run(&r, "volume status rep3 node1:/b tasks");
   assert_string_equal(sent(&r, "target"), "node1:/b");
   run(&r, "volume status rep3 node1:/b nonsense");

@@ -90,7 +90,9 @@ render_detail(struct cli *c, const json_t *n)
 {
   char buf[32];
   bool online = cli_true(n, "online");
-  fprintf(c->out, DASHES "\n%-20s : Brick %s:%s\n", "Brick", cli_str(n, "hostname"), cli_str(n, "path"));
+  GI_CLEANUP_FREE char *name = gi_asprintf("Brick %s:%s", cli_str(n, "hostname"), cli_str(n, "path"));
+  fprintf(c->out, DASHES "\n");
+  fact(c, "Brick", name);
   fact(c, "TCP Port", online ? number(n, "port", buf) : "");
   fact(c, "RDMA Port", online ? "0" : "");
   fact(c, "Online", online ? "Y" : "N");
