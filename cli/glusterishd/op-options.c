@@ -272,11 +272,24 @@ gd_op_reset(struct gd_op *op, struct gi_error *err)
 
 /* ---- get ---- */
 
+/* What is in force where the table has no default, because it depends on the volume. *set: it is told like a value that was set. */
+static const char *
+by_shape(const struct gd_volume *v, const char *key, bool *set)
+{
+  if (!v || strcmp(key, "cluster.quorum-type") != 0)
+    return NULL;
+  *set = v->type == GD_REPLICATE && v->replica > 2;
+  return *set ? "auto" : "none";
+}
+
 static void
 put_option(struct gd_op *op, const struct gi_list *options, const struct gd_key *k)
 {
   const char *set = gd_options_get(options, k->key), *def = gd_map_default(op->gd->map, k->key);
-  bool plain = set || strcmp(k->key, "cluster.op-version") == 0 || strcmp(k->key, "cluster.max-op-version") == 0;
+  bool told = false, plain;
+  if (!set && !def)
+    def = by_shape(op->volume, k->key, &told);
+  plain = set || told || strcmp(k->key, "cluster.op-version") == 0 || strcmp(k->key, "cluster.max-op-version") == 0;
   bool idle = !gd_map_acts(op->gd->map, k->key) && !(set && gd_map_check(op->gd->map, k->key, set, NULL) == 0);
   const char *mark = idle ? " (not in this version)" : plain ? "" : " (DEFAULT)";
   GI_CLEANUP_FREE char *value = gi_asprintf("%s%s", set ? set : def ? def : "(null)", mark);

@@ -20,9 +20,18 @@
 
 #define VOLUME_ID "trusted.glusterfs.volume-id"
 
+struct values {
+  char *text;
+};
+static const struct gi_option replicate_options[] = {
+  { .name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_STR, .offset = offsetof(struct values, text), .text = "." },
+  GI_OPTION_END,
+};
 #define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
 static const struct gi_xlator_class fakes[] = {
-  FAKE("protocol/client"), FAKE("cluster/replicate"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
+  { .abi = GI_XLATOR_ABI, .type = "cluster/replicate", .version = "0", .options = replicate_options,
+    .options_bytes = sizeof(struct values) },
+  FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
   FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
 };
 
@@ -475,6 +484,27 @@ test_status_detail(void **state)
   assert_null(strstr(f->out, "\"device\":"));
 }
 
+/* What is in force on a volume without being set. */
+static void
+test_get_of_quorum(void **state)
+{
+  static const char get[] = "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"cluster.quorum-type\"}";
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  succeeds(f, run(f, 41, get));
+  assert_non_null(strstr(f->out, "\"none (DEFAULT)\""));
+  succeeds(f, run(f, 13,
+                  "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,"
+                  "\"bricks\":[\"127.0.0.1:DIR/c\"]}"));
+  succeeds(f, run(f, 41, get));
+  assert_non_null(strstr(f->out, "\"auto\""));
+  gd_options_set(&v->options, "cluster.quorum-type", "fixed");
+  succeeds(f, run(f, 41, get));
+  assert_non_null(strstr(f->out, "\"fixed\""));
+}
+
 /* ---- options of all volumes ---- */
 
 static void
@@ -516,6 +546,7 @@ main(void)
     cmocka_unit_test_setup_teardown(test_failed_start_is_undone, setup, teardown),
     cmocka_unit_test_setup_teardown(test_start_of_what_runs, setup, teardown),
     cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
     cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

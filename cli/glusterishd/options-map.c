@@ -49,7 +49,7 @@ static const struct own_key {
   SWITCH("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
   SWITCH("performance/io-threads", "performance.client-io-threads", "on", "Spread requests of a client over several queues."),
   SWITCH("features/utime", "features.ctime", "on", "Keep one set of timestamps per file, equal on all bricks."),
-  SWITCH("features/access-control", "features.acl", "on", "Check POSIX access control lists on the bricks."),
+  SWITCH("features/access-control", "features.acl", "enable", "Check POSIX access control lists on the bricks."),
   DEBUGGER("debug/trace", "debug.trace", "Translator above which operations are traced (or client, off)."),
   DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
   DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
