@@ -488,6 +488,8 @@ test_split_file(void **state)
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/3/2"), 0, "GFID split-brain resolved for file /3/2\n");
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1,
          "Healing /9 failed: GFID split-brain resolved for file 2.\nVolume heal failed.\n"); /* whatever it says is passed on */
+  fake.settled = "No bigger file";
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1, "Healing /9 failed: No bigger file for file /9.\nVolume heal failed.\n");
   fake.settled = NULL;
   fake.object[1].failure_err = ENOTCONN;
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/1"), ENOTCONN,

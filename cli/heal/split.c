@@ -147,8 +147,9 @@ static int
 not_found(struct heal *h, const struct object *o, int err)
 {
   bool by_gfid = strncmp(h->file, "gfid:", 5) == 0;
-  if (o->settled) {
-    heal_report_line(&h->report, "Healing %s failed: %s.", h->file, o->settled);
+  if (o->settled) { /* "No bigger file", "No difference in mtime": of the name, which the set does not know as the user does */
+    bool none = strncmp(o->settled, "No ", 3) == 0;
+    heal_report_line(&h->report, "Healing %s failed: %s%s%s.", h->file, o->settled, none ? " for file " : "", none ? h->file : "");
     err = 1;
   } else {
     heal_report_line(&h->report, "Lookup failed on %s:%s.", h->file, strerror(err));

@@ -210,12 +210,14 @@ rep_name_resolve(struct rep_name *n, uint32_t among)
   char parent[GI_UUID_TEXT];
   int winner = -1;
 
+  bool decided = n->h->op != GI_HEAL_NONE && (n->h->op == GI_HEAL_SOURCE_BRICK || may_choose(n, among));
+
   fold_copies(&folded);
-  if (n->h->op == GI_HEAL_SOURCE_BRICK || may_choose(n, among))
+  if (decided) /* who says how does not want it otherwise */
     winner = rep_heal_op_winner(n->h, &folded, REP_DATA);
-  if (winner < 0)
+  else
     winner = proven_winner(n, among);
-  if (winner < 0 && may_choose(n, among))
+  if (winner < 0 && !decided && may_choose(n, among))
     winner = policy_winner(n, &folded);
   if (winner >= 0 && ((among >> winner) & 1)) {
     gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 11, "%s/%s is a different object on each brick: the one of %s is kept",

@@ -6,6 +6,7 @@
 #include "xlators/cluster/replicate/replicate-heal-names.h"
 #include "xlators/cluster/replicate/replicate-shd.h"
 #include "xlators/cluster/replicate/replicate-yard.h"
+#include "libglusterish/heal-op.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -164,6 +165,33 @@ who_shares_a_copy_with_every_quorum_is_right(void **state)
   right = left_behind(y, 1, "twin", GI_FOP_MKNOD);
   left_behind(y, 2, "twin", GI_FOP_MKNOD);
   a_lookup_settles(y, &right);
+  yard_free(y);
+}
+
+/* Who asks for the bigger file does not get another one, even where one is proven right. */
+static void
+who_says_how_gets_that_or_nothing(void **state)
+{
+  struct gi_gfid was[YARD];
+
+  YARD_NEW(y, "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
+  for (unsigned i = 0; i < YARD; i++)
+    was[i] = left_behind(y, i, "twin", GI_FOP_MKNOD);
+
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_LOOKUP);
+
+  gi_fop_set_entry(fop, &fop->loc, root, "twin");
+  gi_inode_unref(&root);
+  gi_dict_set_int(gi_fop_xdata(fop), "heal-op", GI_HEAL_BIGGER_FILE);
+  assert_int_equal(yard_submit(y, fop), EIO);
+  for (unsigned i = 0; i < YARD; i++) {
+    struct gi_gfid now = yard_disk_gfid(y, i, "twin");
+
+    assert_true(gi_gfid_equal(&now, &was[i]));
+  }
+  yard_gfid(y, "twin"); /* nobody says how */
+  assert_int_equal(y->err, 0);
   yard_free(y);
 }
 
@@ -597,6 +625,7 @@ main(void)
       cmocka_unit_test(without_any_mark_most_are_right),
       cmocka_unit_test(without_mark_or_majority_nobody_is_right),
       cmocka_unit_test(who_shares_a_copy_with_every_quorum_is_right),
+      cmocka_unit_test(who_says_how_gets_that_or_nothing),
       cmocka_unit_test(whom_no_quorum_accuses_is_right),
       cmocka_unit_test(what_has_no_gfid_gives_way),
       cmocka_unit_test(what_was_made_twice_leaves_the_anonymous_directory),
