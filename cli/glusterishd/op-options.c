@@ -282,16 +282,39 @@ by_shape(const struct gd_volume *v, const char *key, bool *set)
   return *set ? "auto" : "none";
 }
 
+/* Defaults that GlusterFS shows as if they were set: those of its own daemon, not of a translator. */
+static bool
+shown_bare(const struct gd_key *k)
+{
+  static const char *const keys[] = {
+    "auth.allow",
+    "client.strict-locks",
+    "cluster.max-op-version",
+    "cluster.op-version",
+    "cluster.use-anonymous-inode",
+    "ctime.noatime",
+    "diagnostics.brick-log-level",
+    "diagnostics.client-log-level",
+    "diagnostics.count-fop-hits",
+    "diagnostics.latency-measurement",
+    "features.enforce-mandatory-lock",
+    "transport.listen-backlog",
+  };
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    if (strcmp(k->key, keys[i]) == 0)
+      return true;
+  return k->kind == GD_KEY_SWITCH;
+}
+
 static void
 put_option(struct gd_op *op, const struct gi_list *options, const struct gd_key *k)
 {
   const char *set = gd_options_get(options, k->key), *def = gd_map_default(op->gd->map, k->key);
-  bool told = false, plain;
+  bool told = false;
   if (!set && !def)
     def = by_shape(op->volume, k->key, &told);
-  plain = set || told || strcmp(k->key, "cluster.op-version") == 0 || strcmp(k->key, "cluster.max-op-version") == 0;
   bool idle = !gd_map_acts(op->gd->map, k->key) && !(set && gd_map_check(op->gd->map, k->key, set, NULL) == 0);
-  const char *mark = idle ? " (not in this version)" : plain ? "" : " (DEFAULT)";
+  const char *mark = idle ? " (not in this version)" : set || told || shown_bare(k) ? "" : " (DEFAULT)";
   GI_CLEANUP_FREE char *value = gi_asprintf("%s%s", set ? set : def ? def : "(null)", mark);
   json_array_append_new(json_object_get(op->out, "options"), json_pack("{s:s,s:s}", "key", k->key, "value", value));
 }

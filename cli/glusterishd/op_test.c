@@ -31,7 +31,7 @@ static const struct gi_option replicate_options[] = {
 static const struct gi_xlator_class fakes[] = {
   { .abi = GI_XLATOR_ABI, .type = "cluster/replicate", .version = "0", .options = replicate_options,
     .options_bytes = sizeof(struct values) },
-  FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
+  FAKE("debug/trace"), FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
   FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
 };
 
@@ -500,6 +500,8 @@ test_get_of_quorum(void **state)
                   "\"bricks\":[\"127.0.0.1:DIR/c\"]}"));
   succeeds(f, run(f, 41, get));
   assert_non_null(strstr(f->out, "\"auto\""));
+  succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"debug.trace\"}"));
+  assert_non_null(strstr(f->out, "\"off\"")); /* a switch of the daemon, not an option of a translator */
   gd_options_set(&v->options, "cluster.quorum-type", "fixed");
   succeeds(f, run(f, 41, get));
   assert_non_null(strstr(f->out, "\"fixed\""));
