@@ -332,14 +332,6 @@ err_of(const struct gi_fop *fop)
   return fop->rsp.ret >= 0 ? 0 : fop->rsp.err ? fop->rsp.err : EIO;
 }
 
-static void
-noreplace_unlinked(struct gi_fop *fop, void *arg)
-{
-  struct gi_xlator *x = arg;
-
-  noreplace_answer(x->private, fop, err_of(fop));
-}
-
 /* The kernel has checked that the caller may rename. LINK asks more of one who does not own the file, so the steps run as root;
  * where the bricks do the checking (acl) their answer stands. */
 static void
@@ -348,6 +340,48 @@ noreplace_as_root(const struct bridge *b, struct gi_fop *step)
   if (bridge_options(b)->acl)
     return;
   step->caller.uid = step->caller.gid = 0;
+}
+
+static void
+noreplace_rolled_back(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct gi_fop *main = fop->parent;
+
+  noreplace_answer(x->private, fop, err_of(main));
+}
+
+/* Removes a name of the file `gfid`, not of what somebody has put there since. */
+static void
+noreplace_unlink(struct bridge *b, struct gi_fop *main, const struct gi_loc *at, const struct gi_gfid *gfid,
+                 void (*done)(struct gi_fop *fop, void *x))
+{
+  struct gi_fop *fop = gi_fop_helper(main, GI_FOP_UNLINK);
+
+  noreplace_as_root(b, fop);
+  gi_loc_copy(&fop->loc, at);
+  gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
+  op_submit(b, fop, done);
+}
+
+static void
+noreplace_unlinked(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *main = fop->parent;
+  struct gi_gfid gfid;
+  int err = err_of(fop);
+
+  if (err == ENOENT && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid)) { /* somebody else took the old name away: theirs counts */
+    main->rsp.ret = -1;
+    main->rsp.err = ENOENT;
+    noreplace_unlink(b, main, &main->loc2, &gfid, noreplace_rolled_back);
+    op_end(b, fop);
+    return;
+  }
+  /* ESTALE: somebody has put another object there since, which came after us. */
+  noreplace_answer(b, fop, err == ESTALE ? 0 : err);
 }
 
 static void
@@ -360,24 +394,9 @@ noreplace_linked(struct gi_fop *fop, void *arg)
     noreplace_answer(b, fop, err_of(fop));
     return;
   }
-
-  struct gi_fop *next = gi_fop_helper(fop->parent, GI_FOP_UNLINK);
-
-  noreplace_as_root(b, next);
-  gi_loc_copy(&next->loc, &fop->parent->loc);
-  if (fop->loc.inode)
-    node_changed(b, fop->loc.inode);
+  node_changed(b, fop->loc.inode);
+  noreplace_unlink(b, fop->parent, &fop->parent->loc, &fop->loc.inode->gfid, noreplace_unlinked);
   op_end(b, fop);
-  op_submit(b, next, noreplace_unlinked);
-}
-
-static void
-noreplace_rolled_back(struct gi_fop *fop, void *arg)
-{
-  struct gi_xlator *x = arg;
-  struct gi_fop *main = fop->parent;
-
-  noreplace_answer(x->private, fop, err_of(main));
 }
 
 static void

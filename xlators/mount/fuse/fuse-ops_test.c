@@ -745,6 +745,40 @@ rename2(struct rig *r, uint32_t flags, int expect)
   fake_script_clear(r->s);
 }
 
+/* An UNLINK that fails with *arg, after a look at which file it means. */
+static void
+unlink_expects(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid gfid, want = iatt_of(0xaa, 0).gfid;
+
+  assert_true(gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid));
+  assert_true(gi_gfid_equal(&gfid, &want));
+  fop->rsp.err = *(int *)arg;
+  fop->rsp.ret = fop->rsp.err ? -1 : 0;
+}
+
+/* Between the two steps of a rename that must not replace, somebody else may use the old name. */
+static void
+test_rename_noreplace_races(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fake_reply is_file = {.fill = fill_stat, .arg = &file_a};
+  int another = ESTALE, gone = ENOENT, none = 0;
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
+  fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &another});
+  rename2(r, RENAME_NOREPLACE, 0);
+  assert_int_equal(r->s->nseen, 3);
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
+  fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &gone});
+  fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &none});
+  rename2(r, RENAME_NOREPLACE, ENOENT);
+  assert_int_equal(r->s->nseen, 4);
+  assert_string_equal(r->s->seen[3].name, "new");
+  rig_free(r);
+}
+
 static void
 test_rename(void **state)
 {
@@ -1108,6 +1142,7 @@ main(void)
       cmocka_unit_test(test_times_of_a_removed_file),
       cmocka_unit_test(test_rename_over_one_of_two_links),
       cmocka_unit_test(test_small_ones),
+      cmocka_unit_test(test_rename_noreplace_races),
       cmocka_unit_test(test_rename), cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_readdirplus),
       cmocka_unit_test(test_readdir),
