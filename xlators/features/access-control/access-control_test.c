@@ -248,6 +248,21 @@ test_names(void **state)
 }
 
 static void
+test_link_asks_the_directory_only(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0600, .uid = OWNER });
+  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755, .uid = OWNER });
+  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 0777, .uid = OWNER });
+  for (uint8_t dir = 8; dir <= 9; dir++) {
+    struct gi_fop *f = as(s, GI_FOP_LINK, 5, 7);
+    gi_fop_set_entry(f, &f->loc2, fake_inode(s, dir), "name");
+    assert_int_equal(result(s, f), dir == 8 ? EACCES : 0);
+  }
+  fake_stack_free(s);
+}
+
+static void
 check_mode(struct gi_fop *fop, void *arg)
 {
   *(uint32_t *)arg = fop->args.mode;
@@ -378,7 +393,8 @@ main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_transparent), cmocka_unit_test(test_mode),  cmocka_unit_test(test_acl),
     cmocka_unit_test(test_copies_without_an_open_descriptor), cmocka_unit_test(test_xattrop),
-    cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names), cmocka_unit_test(test_create),
+    cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names),
+    cmocka_unit_test(test_link_asks_the_directory_only), cmocka_unit_test(test_create),
     cmocka_unit_test(test_create_opens),
     cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),
     cmocka_unit_test(test_acl_is_asked_for),
