@@ -493,6 +493,10 @@ do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file
     reply_err(b, req, EINVAL);
     return;
   }
+  if (off < 0) { /* as local file systems say; a brick takes it for a mistake */
+    reply_err(b, req, ENXIO);
+    return;
+  }
   /* With write-back the kernel asks without having sent its dirty pages. ENOSYS makes it take the whole file as data. */
   if (bridge_options(b)->kernel_writeback_cache) {
     reply_err(b, req, ENOSYS);

@@ -418,6 +418,9 @@ test_seek_and_copy(void **state)
   fake_script(r->s, 0, GI_FOP_SEEK, (struct fake_reply){.fill = fill_seek});
   assert_int_equal(reply(r, request(r, FUSE_LSEEK, id, &in, sizeof(in))), 0);
   assert_int_equal(((const struct fuse_lseek_out *)body(r))->offset, 12345);
+  in.offset = (uint64_t)-1;
+  assert_int_equal(reply(r, request(r, FUSE_LSEEK, id, &in, sizeof(in))), ENXIO);
+  in.offset = 5;
   fake_script(r->s, 0, GI_FOP_SEEK, (struct fake_reply){.ret = -1, .err = EOPNOTSUPP});
   assert_int_equal(reply(r, request(r, FUSE_LSEEK, id, &in, sizeof(in))), ENOSYS);
   fake_script(r->s, 0, GI_FOP_COPY_FILE_RANGE, (struct fake_reply){.ret = 3});
