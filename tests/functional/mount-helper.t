@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What mount(8) and fstab want of a mount, by mount.glusterish on a real volume: options that act, remounts, the inode numbers of
-# listings.
+# listings, users of many groups, an end in order.
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
@@ -48,4 +48,19 @@ for g in 70001 70085 70092 70300; do
 done
 mkdir "$M/of-another" && chgrp 70301 "$M/of-another" && chmod 770 "$M/of-another"
 nok "but not as one of another" setpriv --reuid 71000 --regid 71000 --groups "$groups" touch "$M/of-another/f"
+mount_volume v "$WORK/wb" --kernel-writeback-cache=yes -p "$WORK/wb.pid"
+head -c 100M /dev/urandom >"$WORK/data"
+python3 - "$WORK/data" "$WORK/wb/dirty" "$(cat "$WORK/wb.pid")" <<'P'
+import os, signal, sys, time
+data = open(sys.argv[1], "rb").read()
+fd = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
+os.write(fd, data)
+os.kill(int(sys.argv[3]), signal.SIGTERM)
+end = time.time() + 60
+while os.path.exists("/proc/" + sys.argv[3]) and time.time() < end:
+    time.sleep(0.1)
+P
+for b in 1 2 3; do
+  ok "a mount that is ended leaves nothing unwritten of a file that is open, brick $b" cmp "$WORK/data" "$WORK/bricks/v-$b/dirty"
+done
 done_testing

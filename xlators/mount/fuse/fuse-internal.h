@@ -175,6 +175,7 @@ struct bridge {
   bool in_init;
   bool told_ready;
   bool leaving;
+  uint64_t left_bytes; /* write_bytes when it was last seen whether the kernel still writes back */
   char *real_path; /* of the mount point, taken before anything was mounted there */
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 

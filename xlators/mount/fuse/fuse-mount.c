@@ -187,12 +187,15 @@ tune_mount(struct bridge *b)
 
 /* ---- leaving ---- */
 
-#define LEAVE_NS (20 * GI_NSEC_PER_SEC) /* for the kernel to write back; then it is cut off */
+#define LEAVE_NS (20 * GI_NSEC_PER_SEC) /* in which the kernel must have written something back; else it is cut off */
 
 struct leave_job {
   struct gi_work work;
   struct bridge *b;
+  struct session *session;
   char *path;
+  uint64_t *node; /* ids of the files that are open for writing */
+  uint32_t nodes;
 };
 
 static void
@@ -203,13 +206,28 @@ leave_run(struct gi_work *w)
 
   if (umount2(job->path, 0) == 0)
     return; /* a whole unmount writes everything back by itself */
-  /* Busy: the dirty pages of the open files are ours to save, the rest is theirs. */
+  /* Busy: the dirty pages of the open files are ours to save, the rest is theirs. syncfs begins to write them back, all at once, and
+   * current kernels do not wait for a FUSE mount; dropping the pages of a file waits. */
   fd = open(job->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) {
     syncfs(fd);
     close(fd);
   }
+  for (uint32_t i = 0; i < job->nodes; i++)
+    fuse_lowlevel_notify_inval_inode(job->session->se, job->node[i], 0, 0);
   umount2(job->path, MNT_DETACH);
+}
+
+static void
+note_open_files(struct bridge *b, struct leave_job *job)
+{
+  uint32_t pos = 0;
+  struct gi_fd *fd;
+
+  job->node = gi_alloc((b->fds.count + 1) * sizeof(*job->node));
+  while ((fd = id_next(&b->fds, &pos)))
+    if (!fd->directory && (fd->flags & O_ACCMODE) != O_RDONLY && node_of(b, fd->inode)->id)
+      job->node[job->nodes++] = node_of(b, fd->inode)->id;
 }
 
 static void
@@ -218,6 +236,8 @@ leave_done(struct gi_work *w)
   struct leave_job *job = GI_CONTAINER(w, struct leave_job, work);
   struct bridge *b = job->b;
 
+  session_unref(&job->session);
+  gi_free(job->node);
   gi_free(job->path);
   gi_free(job);
   b->jobs--;
@@ -230,6 +250,11 @@ leave_late(void *arg)
 {
   struct bridge *b = arg;
 
+  if (b->m.write_bytes != b->left_bytes && b->state == BRIDGE_SERVING) {
+    b->left_bytes = b->m.write_bytes;
+    gi_timer_set(&b->ready_timer, LEAVE_NS);
+    return;
+  }
   gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 50, "the kernel did not finish writing back; what it still holds is lost");
   if (b->state == BRIDGE_SERVING)
     session_ended(b);
@@ -251,13 +276,16 @@ mount_leave(struct gi_ctx *ctx)
   struct leave_job *job = gi_new(struct leave_job);
 
   job->b = b;
+  job->session = session_ref(b->session);
   job->path = gi_strdup(b->real_path);
+  note_open_files(b, job);
   gi_list_init(&job->work.link);
   job->work.priority = GI_PRIO_HIGH;
   job->work.run = leave_run;
   job->work.done = leave_done;
   b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
+  b->left_bytes = b->m.write_bytes;
   b->ready_timer.fn = leave_late;
   gi_timer_set(&b->ready_timer, LEAVE_NS);
 }
