@@ -90,8 +90,6 @@ entry_done(struct gi_fop *fop, void *arg)
     op_end(b, fop);
     return;
   }
-  if (fop->kind == GI_FOP_LINK)
-    node_changed(b, inode);
   node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;

@@ -592,6 +592,32 @@ test_kernel_hears_of_lost_setuid(void **state)
   }
 }
 
+/* Privilege falls with a truncation that the kernel says to do so, not with an open. */
+static void
+test_open_leaves_setuid_alone(void **state)
+{
+  static const struct {
+    uint32_t flags, open_flags;
+    unsigned falls;
+  } opens[] = {{O_RDWR, FUSE_OPEN_KILL_SUIDGID, 0}, {O_RDWR | O_TRUNC, 0, 0}, {O_RDWR | O_TRUNC, FUSE_OPEN_KILL_SUIDGID, 1}};
+  struct answer suid = {0xaa, S_IFREG | 06755, 0, 0};
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &suid);
+
+  r->uid = 1000;
+  for (size_t i = 0; i < GI_ARRAY_LEN(opens); i++) {
+    struct fuse_open_in in = {.flags = opens[i].flags, .open_flags = opens[i].open_flags};
+
+    fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_kill});
+    fake_forget_seen(r->s);
+    assert_int_equal(reply(r, request(r, FUSE_OPEN, id, &in, sizeof(in))), 0);
+    assert_int_equal(fake_count(r->s, 0, GI_FOP_SETATTR), opens[i].falls);
+    assert_int_equal(fake_count(r->s, 0, GI_FOP_OPEN), 1);
+    fake_script_clear(r->s);
+  }
+  rig_free(r);
+}
+
 /* A process may stay in a directory that it removes. */
 static void
 test_removed_directory(void **state)
@@ -616,6 +642,27 @@ test_removed_directory(void **state)
   list.fh = ((const struct fuse_open_out *)body(r))->fh;
   assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, id, &list, sizeof(list))), 0);
   assert_int_equal(r->out_len, sizeof(struct fuse_out_header));
+  rig_free(r);
+}
+
+/* What somebody else changed is not known well enough to keep times for it. */
+static void
+test_times_of_a_file_changed_by_others(void **state)
+{
+  struct rig *r = rig_new("option kernel-writeback-cache yes\n");
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_setattr_in times = {.valid = FATTR_MTIME | FATTR_CTIME};
+  struct gi_invalidation inv = {.gfid = iatt_of(0xaa, 0).gfid, .flags = 0x8};
+
+  open_file(r, id, O_RDWR);
+  fake_script_always(r->s, 0, GI_FOP_FSETATTR, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
+  fake_forget_seen(r->s);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &times, sizeof(times))), 0);
+  assert_int_equal(r->s->nseen, 0);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  wait_notifications(r);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &times, sizeof(times))), 0);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSETATTR), 1);
   rig_free(r);
 }
 
@@ -1118,6 +1165,39 @@ test_lazy_times(void **state)
   rig_free(r);
 }
 
+/* That a file has no capabilities is known from the answer to that question, unless it was changed meanwhile. */
+static void
+test_absent_capability(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), unique;
+  struct fuse_getxattr_in in = {.size = 100};
+  uint8_t set[FUSE_COMPAT_SETXATTR_IN_SIZE + 32] = {[0] = 1}; /* size 1 */
+
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  fake_forget_seen(r->s);
+  assert_int_equal(getxattr(r, id, "user.x", 100), ENODATA);
+  assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_GETXATTR), 2);
+  assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_GETXATTR), 2); /* known now */
+  rig_free(r);
+
+  r = rig_new(NULL);
+  id = lookup(r, "f", &file_a);
+  fake_script(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.hold = true});
+  unique = request_names(r, FUSE_GETXATTR, id, &in, sizeof(in), "security.capability", NULL);
+  memcpy(set + FUSE_COMPAT_SETXATTR_IN_SIZE, "security.capability\0c", 21);
+  assert_int_equal(reply(r, request(r, FUSE_SETXATTR, id, set, FUSE_COMPAT_SETXATTR_IN_SIZE + 21)), 0);
+  assert_true(fake_release(r->s, 0, GI_FOP_GETXATTR, -1, ENODATA));
+  assert_int_equal(reply(r, unique), ENODATA);
+  fake_script(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  fake_forget_seen(r->s);
+  assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_GETXATTR), 1);
+  rig_free(r);
+}
+
 int
 main(void)
 {
@@ -1141,6 +1221,9 @@ main(void)
       cmocka_unit_test(test_setattr_now),
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_kernel_hears_of_lost_setuid),
+      cmocka_unit_test(test_open_leaves_setuid_alone),
+      cmocka_unit_test(test_times_of_a_file_changed_by_others),
+      cmocka_unit_test(test_absent_capability),
       cmocka_unit_test(test_removed_directory),
       cmocka_unit_test(test_times_of_a_removed_file),
       cmocka_unit_test(test_rename_over_one_of_two_links),

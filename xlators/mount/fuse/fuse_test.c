@@ -630,6 +630,33 @@ test_upcall(void **state)
   rig_free(r);
 }
 
+/* A name whose directory the kernel has forgotten is none to tell it of. */
+static void
+test_name_without_a_directory(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  struct gi_invalidation inv = {.gfid = iatt_of(0xaa, 0).gfid, .flags = 0x80};
+  uint64_t id = lookup(r, "d", &dir), unique;
+
+  fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  unique = request_names(r, FUSE_LOOKUP, id, NULL, 0, "f", NULL);
+  forget(r, id, 1);
+  r->s->seen[0].fop->rsp.stat = iatt_of(0xaa, S_IFREG | 0644);
+  assert_true(fake_release(r->s, 0, GI_FOP_LOOKUP, 0, 0));
+  assert_int_equal(reply(r, unique), 0);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 1); /* of the inode alone */
+  assert_int_equal(r->last_code, FUSE_NOTIFY_INVAL_INODE);
+  lookup(r, "f", &file_a);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 3);
+  rig_free(r);
+}
+
 static void
 test_lru_limit(void **state)
 {
@@ -722,6 +749,7 @@ main(void)
       cmocka_unit_test(test_lock_covers_what_the_process_has_open),
       cmocka_unit_test(test_unlock_writes_back),
       cmocka_unit_test(test_upcall),
+      cmocka_unit_test(test_name_without_a_directory),
       cmocka_unit_test(test_lru_limit),
       cmocka_unit_test(test_truncated_requests),
       cmocka_unit_test(test_down_with_requests_under_way),
