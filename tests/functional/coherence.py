@@ -69,6 +69,50 @@ def locked(lock, rounds):
     return run
 
 
+def opened(a, b):
+    """A lock file beside the data, which is opened under the lock only."""
+    make(a + "/lockfile")
+    make(a + "/data", b"0\n")
+
+    def count(top, who):
+        f = os.open(top + "/lockfile", os.O_RDWR)
+        for _ in range(50):
+            fcntl.flock(f, fcntl.LOCK_EX)
+            n = int(read(top + "/data"))
+            make(top + "/data", b"%d\n" % (n + 1))
+            fcntl.flock(f, fcntl.LOCK_UN)
+
+    beside(a, b, count)
+    f = os.open(a + "/lockfile", os.O_RDWR)
+    fcntl.flock(f, fcntl.LOCK_EX)
+    if int(read(a + "/data")) != 100:
+        print("the counter is", read(a + "/data"))
+    os.close(f)
+
+
+def followed(a, b):
+    """B reads on at the end of a file that A appends to: late perhaps, but never what was not written."""
+    make(a + "/tail")
+    f = os.open(a + "/tail", os.O_WRONLY | os.O_APPEND)
+    g = os.open(b + "/tail", os.O_RDONLY)
+    seen, written = b"", b""
+    for i in range(60):
+        line = b"%06d\n" % i
+        os.write(f, line)
+        written += line
+        os.fstat(g)
+        os.pread(g, 4096, 0)
+        seen += os.read(g, 4096)
+        if not written.startswith(seen):
+            print("read what was not written:", seen[-20:])
+            break
+        time.sleep(0.03)
+    time.sleep(1.2)
+    seen += os.read(g, 4096)
+    if seen != written:
+        print("the end was not seen:", seen[-20:])
+
+
 def ofd_lock(f, how):
     kind = fcntl.F_UNLCK if how == fcntl.LOCK_UN else fcntl.F_WRLCK
     fcntl.fcntl(f, 38, struct.pack("hhqqi4x", kind, 0, 0, 0, 0))  # F_OFD_SETLKW
@@ -159,6 +203,8 @@ SUBJECTS = {
     "fcntl": locked(fcntl.lockf, 200),
     "flock": locked(fcntl.flock, 50),
     "ofd": locked(ofd_lock, 50),
+    "opened": opened,
+    "tail": followed,
     "sqlite": database,
     "append": appended,
     "own": own_changes,

@@ -40,6 +40,15 @@ reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode)
 /* ---- getattr ---- */
 
 static void
+answer_getattr(struct bridge *b, void *arg)
+{
+  struct gi_fop *fop = arg;
+
+  reply_attr(b, op_of(b, fop)->req, &fop->rsp.stat, b->attr_timeout);
+  op_end(b, fop);
+}
+
+static void
 getattr_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
@@ -52,8 +61,10 @@ getattr_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.stat)) {
     reply_err(b, op->req, EIO);
+  } else if (node_must_drop(b, fop->loc.inode, &fop->rsp.stat, op->seq)) {
+    inval_inode_then(b, fop->loc.inode, answer_getattr, fop); /* or the kernel has a new size and the end of an old page */
+    return;
   } else {
-    node_attributes(b, fop->loc.inode, &fop->rsp.stat, op->seq);
     reply_attr(b, op->req, &fop->rsp.stat, b->attr_timeout);
   }
   op_end(b, fop);

@@ -89,6 +89,7 @@ judge(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_
     verdict = FOREIGN;
   }
   take(n, a);
+  n->judged = b->locks;
   return verdict;
 }
 
@@ -97,6 +98,12 @@ node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
 {
   if (judge(b, inode, a, seq) == FOREIGN)
     inval_inode(b, inode, true);
+}
+
+bool
+node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+{
+  return judge(b, inode, a, seq) == FOREIGN || node_of(b, inode)->dropping > 0;
 }
 
 bool

@@ -41,6 +41,7 @@ open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct f
   fi->direct_io = b->direct_io || appends_whole(b, flags);
   fi->keep_cache = b->keep_cache && !n->stale;
   n->stale = false;
+  n->opened = true;
 }
 
 static void
@@ -118,11 +119,50 @@ retry_upgraded(struct bridge *b, struct gi_fop *fop)
 }
 
 static void
+open_answer(struct bridge *b, void *arg)
+{
+  open_reply(b, arg);
+  op_end(b, arg);
+}
+
+static void
+open_looked_at(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *open = fop->parent;
+
+  if (fop->rsp.ret >= 0 && !node_must_drop(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
+    open_answer(b, open);
+  else
+    inval_inode_then(b, fop->fd->inode, open_answer, open);
+  op_end(b, fop);
+}
+
+/* What was read before a lock was got is looked at when it is opened after it: the lock may be for this file. */
+static bool
+look_first(struct bridge *b, struct gi_fop *fop)
+{
+  const struct node *n = node_of(b, fop->fd->inode);
+
+  if (!n->opened || n->judged == b->locks || bridge_options(b)->kernel_writeback_cache || (fop->fd->flags & O_TRUNC))
+    return false;
+
+  struct gi_fop *look = gi_fop_helper(fop, GI_FOP_FSTAT);
+
+  gi_fop_set_fd(look, fop->fd);
+  op_submit(b, look, open_looked_at);
+  return true;
+}
+
+static void
 open_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
   struct bridge *b = x->private;
 
+  if (fop->rsp.ret >= 0 && look_first(b, fop))
+    return;
   if (fop->rsp.ret >= 0)
     open_reply(b, fop);
   else if (retry_upgraded(b, fop))

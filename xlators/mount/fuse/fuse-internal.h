@@ -91,6 +91,8 @@ struct node {
   bool queued;       /* an invalidation is waiting that nobody waits for */
   uint32_t dropping; /* invalidations waiting or with a worker */
   uint64_t looked;   /* bridge.locks of the last lock for which it was looked at */
+  uint64_t judged;   /* bridge.locks when attributes were last seen that tell whose changes there were */
+  bool opened;       /* the kernel may have pages */
   bool no_capability; /* security.capability is known to be absent */
   bool removed;      /* a directory, by us: there may be processes in it */
   bool locked;       /* has had a lock through this mount */
@@ -302,7 +304,9 @@ uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as 
 void node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt);
 /* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages. */
 void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
-/* The same for one who sees to the pages himself: false if the kernel may hold something older than these attributes. */
+/* The same for one who sees to the pages himself: true if the kernel holds some of an older version. */
+bool node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+/* The same, stricter: false also if that cannot be told. */
 bool node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
 void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, and no more than its ctime */
 /* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */

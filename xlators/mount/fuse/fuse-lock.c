@@ -4,10 +4,10 @@
  * can be interrupted: the interruption is passed on as a cancellation.
  *
  * Who gets a lock sees all that was written under it before, in the locked
- * file and in what else the process has open: the grant is told to the kernel
- * after their attributes were looked at, and after the kernel has dropped
- * what they show to be old. With kernel write-back, what was written under a
- * lock goes to the bricks before the lock is let go.
+ * file, in what else the process has open and in what is opened after it: the
+ * grant is told to the kernel after their attributes were looked at, and after
+ * the kernel has dropped what they show to be old. With kernel write-back,
+ * what was written under a lock goes to the bricks before the lock is let go.
  */
 #include "fuse-internal.h"
 

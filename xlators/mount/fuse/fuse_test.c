@@ -298,8 +298,7 @@ test_foreign_change_drops_pages(void **state)
   wait_notifications(r);
   assert_int_equal(r->notifications, 0);
   assert_int_equal(getattr(r, id, &later), 0);
-  wait_notifications(r);
-  assert_int_equal(r->notifications, 1);
+  assert_int_equal(r->notifications, 1); /* before the new size is told */
   assert_int_equal(r->last_code, FUSE_NOTIFY_INVAL_INODE);
   assert_int_equal(r->last_id, id);
   assert_int_equal(reply(r, request(r, FUSE_OPEN, id, &in, sizeof(in))), 0);
@@ -588,6 +587,34 @@ test_lock_covers_what_the_process_has_open(void **state)
   rig_free(r);
 }
 
+/* Or opens afterwards. */
+static void
+test_open_after_a_lock_looks(void **state)
+{
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+  struct answer file_b = {0xbb, S_IFREG | 0644, 5, 5}, changed = {0xbb, S_IFREG | 0644, 6, 6};
+  struct fuse_open_in in = {.flags = O_RDONLY};
+  uint64_t other = lookup(r, "b", &file_b), first = lookup(r, "c", &(struct answer){0xcc, S_IFREG | 0644, 5, 5});
+  struct fuse_release_in rel = {.fh = open_file(r, other, O_RDONLY)};
+
+  assert_int_equal(reply(r, request(r, FUSE_RELEASE, other, &rel, sizeof(rel))), 0);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  fake_script_clear(r->s);
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_stat, .arg = &changed});
+  fake_forget_seen(r->s);
+  open_file(r, first, O_RDONLY); /* nothing of it is in the cache */
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 0);
+  assert_int_equal(reply(r, request(r, FUSE_OPEN, other, &in, sizeof(in))), 0);
+  assert_false(((const struct fuse_open_out *)body(r))->open_flags & FOPEN_KEEP_CACHE);
+  assert_int_equal(r->notifications, 1); /* before the open is answered */
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 1);
+  assert_int_equal(reply(r, request(r, FUSE_OPEN, other, &in, sizeof(in))), 0);
+  assert_true(((const struct fuse_open_out *)body(r))->open_flags & FOPEN_KEEP_CACHE);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 1); /* once a lock */
+  rig_free(r);
+}
+
 /* With kernel write-back the pages written under a lock go out before it does. */
 static void
 test_unlock_writes_back(void **state)
@@ -747,6 +774,7 @@ main(void)
       cmocka_unit_test(test_lock_brings_what_others_wrote),
       cmocka_unit_test(test_lock_waits_for_what_was_found),
       cmocka_unit_test(test_lock_covers_what_the_process_has_open),
+      cmocka_unit_test(test_open_after_a_lock_looks),
       cmocka_unit_test(test_unlock_writes_back),
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_name_without_a_directory),
