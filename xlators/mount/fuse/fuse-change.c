@@ -14,6 +14,8 @@
  */
 #include "fuse-internal.h"
 
+#include <sys/stat.h>
+
 /* Sums of these mean something only if they do not come out equal by the structure of sizes and times. */
 static uint64_t
 mix(uint64_t v)
@@ -178,7 +180,7 @@ ended_alone(struct bridge *b, struct node *n, struct gi_fop *fop)
   if (appended_elsewhere(fop) || (n->known && !matches(n, &fop->rsp.pre)))
     found_foreign(b, n, fop);
   take(n, &fop->rsp.post);
-  if (!n->stale)
+  if (!n->stale && S_ISREG(fop->rsp.post.mode)) /* a directory changes with its entries */
     remember(b, n, fop);
 }
 

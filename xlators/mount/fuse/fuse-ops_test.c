@@ -112,6 +112,12 @@ test_write_is_not_copied(void **state)
   rig_free(r);
 }
 
+static void
+fill_iatt(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = fop->rsp.pre = fop->rsp.post = *(const struct gi_iatt *)arg;
+}
+
 /* Nobody else writes: what a write finds is what the last one left. */
 struct written {
   uint64_t before, size;
@@ -187,6 +193,22 @@ test_getattr_after_our_write(void **state)
   fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
   assert_int_equal(remembered_size(r, id), -1);
   wait_notifications(r);
+  rig_free(r);
+}
+
+/* What an entry more or less makes of a directory is not told. */
+static void
+test_getattr_of_a_directory_asks(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  uint64_t id = lookup(r, "d", &dir);
+  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0700};
+  struct gi_iatt left = iatt_of(0xdd, S_IFDIR | 0700);
+
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = fill_iatt, .arg = &left});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
+  assert_int_equal(remembered_size(r, id), -1);
   rig_free(r);
 }
 
@@ -514,12 +536,6 @@ test_setattr_now(void **state)
   assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
   assert_int_equal(valid, 0x1b0);
   rig_free(r);
-}
-
-static void
-fill_iatt(struct gi_fop *fop, void *arg)
-{
-  fop->rsp.stat = fop->rsp.post = *(const struct gi_iatt *)arg;
 }
 
 static void
@@ -1208,6 +1224,7 @@ main(void)
       cmocka_unit_test(test_writes_in_flight),
       cmocka_unit_test(test_pages_go_through_a_plain_handle),
       cmocka_unit_test(test_getattr_after_our_write),
+      cmocka_unit_test(test_getattr_of_a_directory_asks),
       cmocka_unit_test(test_attribute_timeout_zero_asks),
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_fallocate_modes),
