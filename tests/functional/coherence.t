@@ -8,8 +8,9 @@ start_glusterishd >/dev/null
 must "a volume is there" start_volume coherence 3
 must "it is mounted" mount_volume coherence "$WORK/a"
 must "it is mounted a second time" mount_volume coherence "$WORK/b"
+must "and with the write-back of the kernel" mount_volume coherence "$WORK/w" --kernel-writeback-cache=yes
 
-look() { timeout 60 python3 "$(dirname "$0")/coherence.py" "$1" "$WORK/a" "$WORK/b" >"$WORK/$1.out" 2>&1 || echo "status $?" >>"$WORK/$1.out"; }
+look() { timeout 60 python3 "$(dirname "$0")/coherence.py" "$1" "$WORK/a" "$WORK/${2:-b}" >"$WORK/$1.out" 2>&1 || echo "status $?" >>"$WORK/$1.out"; }
 
 # right NAME SUBJECT: coherence.py found nothing wrong.
 right() { is "$(cat "$WORK/$2.out")" "" "$1"; }
@@ -23,9 +24,11 @@ right "a reader of a growing file reads nothing that was not written" tail
 right "appended records stay whole, and both see the same" append
 
 for subject in fcntl flock ofd opened sqlite; do look "$subject"; done
+look writeback w
 right "a counter and a log under fcntl locks lose nothing" fcntl
 right "under flock neither" flock
 right "under locks of open file descriptions neither" ofd
 right "nor what is opened under a lock of another file" opened
+right "a counter under locks, written back by one of two, neither" writeback
 right "two writers of an SQLite database lose no row" sqlite
 done_testing
