@@ -43,7 +43,7 @@ client() {
   local n=0 b names=
   for b in "$@"; do
     printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
-      $n "$HOST" $((BASE_PORT + b - 1)) "$WORK/b$b"
+      $n "${REMOTE:-$HOST}" $((BASE_PORT + b - 1)) "$WORK/b$b"
     names="$names t-client-$n"
     n=$((n + 1))
   done
@@ -121,6 +121,15 @@ offer client 1
 ok "when the volume is as it was, so is the mount" within 10 touch "$WORK/mnt/again"
 is "$(cat "$WORK/mnt/file")" hello "and what it shows"
 exec 7>&-
+unmount "$WORK/mnt"
+
+# ---- what is refused for another reason ----
+
+offer env REMOTE=192.0.2.1 bash -c "$(declare -f client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; client 1"
+must "a mount may say where its brick is" mount_volume t "$WORK/mnt" "--xlator-option=t-client-0.remote-host=$HOST"
+offer env REMOTE=192.0.2.1 LEVEL=nonsense bash -c "$(declare -f client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; client 1"
+ok "a bad option is refused" within 10 grep -q 'new volfile refused, nothing was changed' "$LOG"
+ok "and the mount goes on, its bricks are the same" touch "$WORK/mnt/on"
 unmount "$WORK/mnt"
 
 # ---- what is never mounted ----

@@ -148,17 +148,16 @@ fs_finish_start(void *arg)
   fs_ready(arg);
 }
 
-/* 0: the running graph is as the volfile wants it. */
+/* 0: the running graph is as the volfile, which is consumed, wants it. */
 static int
-fs_follow(struct fs_process *p, struct gi_volfile *vf)
+fs_follow(struct fs_process *p, struct gi_volfile **vf)
 {
   struct gi_error err = { 0 };
-  if (fs_adapt(p, vf, &err) < 0) {
+  if (fs_adapt(p, *vf, &err) < 0) {
     gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 14, "new volfile refused: %s", err.text);
-    gi_volfile_free(&vf);
     return -1;
   }
-  int ret = gi_graph_reconfigure(p->ctx.graph, &vf, &err);
+  int ret = gi_graph_reconfigure(p->ctx.graph, vf, &err);
   switch (ret) {
   case 0:
     gi_log(GI_LOG_INFO, FS_DOMAIN, GI_MSG_CLI + 15, "options of the new volfile are in force");
@@ -170,16 +169,16 @@ fs_follow(struct fs_process *p, struct gi_volfile *vf)
   default:
     gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 14, "new volfile refused, nothing was changed: %s", err.text);
   }
-  gi_volfile_free(&vf);
   return ret;
 }
 
 static void
 fs_change(struct fs_process *p, struct gi_volfile *vf)
 {
-  bool other = p->cfg->mountpoint && fs_other_bricks(p->ctx.graph->volfile, vf);
-  if (fs_follow(p, vf) != 0 && other)
+  /* Compared when the command line's settings are in it, as they are in the running one. */
+  if (fs_follow(p, &vf) != 0 && p->cfg->mountpoint && fs_other_bricks(p->ctx.graph->volfile, vf))
     fs_stop_serving(p);
+  gi_volfile_free(&vf);
 }
 
 
