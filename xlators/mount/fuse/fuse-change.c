@@ -105,7 +105,7 @@ node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
 bool
 node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
 {
-  return judge(b, inode, a, seq) == FOREIGN || node_of(b, inode)->dropping > 0;
+  return judge(b, inode, a, seq) == FOREIGN || (S_ISREG(inode->mode) && node_of(b, inode)->dropping > 0);
 }
 
 bool

@@ -154,6 +154,13 @@ struct session {
   unsigned refs;
 };
 
+/* What the kernel is to drop. Requests wait for what is said of inodes and may hold up what is said of names, so each goes its own way. */
+struct inval_lane {
+  struct gi_list items; /* struct inval_item */
+  uint32_t count;
+  bool busy; /* one batch is with a worker */
+};
+
 #define BRIDGE_NAMES 512 /* slots; a power of two */
 
 struct bridge {
@@ -190,9 +197,7 @@ struct bridge {
   uint64_t locks; /* granted so far */
   uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
-  struct gi_list inval;  /* struct inval_item */
-  uint32_t inval_count;
-  bool inval_busy; /* one batch is with a worker */
+  struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs;   /* of any kind, with a worker */
 
   struct group_slot *groups;

@@ -2,9 +2,13 @@
  *
  * Telling the kernel what it must no longer believe. A notification may wait
  * for page and inode locks that belong to requests we have yet to answer, so
- * it is never sent by the reactor: one worker at a time sends what has
- * gathered. An inode waits in the queue at most once. The exception are
- * attributes alone of an inode that a request holds: they wait for nothing.
+ * it is never sent by the reactor: a worker sends what has gathered. An inode
+ * waits in the queue at most once. The exception are attributes alone of an
+ * inode that a request holds: they wait for nothing.
+ *
+ * Names have a queue and a worker of their own. One of them waits for the lock
+ * of its directory, whose holder may wait for that of a file; and who holds
+ * that of a file (SEEK_END) may wait here until the file's pages are dropped.
  */
 #include "fuse-internal.h"
 
@@ -26,6 +30,7 @@ struct inval_item {
 struct inval_job {
   struct gi_work work;
   struct bridge *b;
+  struct inval_lane *lane;
   struct session *session; /* referenced */
   struct gi_list items;
 };
@@ -54,13 +59,14 @@ job_run(struct gi_work *w)
   }
 }
 
-static void start_job(struct bridge *b);
+static void start_job(struct bridge *b, struct inval_lane *lane);
 
 static void
 job_done(struct gi_work *w)
 {
   struct inval_job *job = GI_CONTAINER(w, struct inval_job, work);
   struct bridge *b = job->b;
+  struct inval_lane *lane = job->lane;
 
   gi_list_foreach_safe(it, &job->items, struct inval_item, link) {
     struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
@@ -71,29 +77,30 @@ job_done(struct gi_work *w)
   }
   session_unref(&job->session);
   gi_free(job);
-  b->inval_busy = false;
+  lane->busy = false;
   b->jobs--;
-  start_job(b);
+  start_job(b, lane);
 }
 
 static void
-start_job(struct bridge *b)
+start_job(struct bridge *b, struct inval_lane *lane)
 {
-  if (b->inval_busy || gi_list_empty(&b->inval) || !b->session)
+  if (lane->busy || gi_list_empty(&lane->items) || !b->session)
     return;
 
   struct inval_job *job = gi_new(struct inval_job);
 
   job->b = b;
+  job->lane = lane;
   job->session = session_ref(b->session);
   gi_list_init(&job->items);
-  for (unsigned i = 0; i < INVAL_BATCH && !gi_list_empty(&b->inval); i++) {
-    struct inval_item *it = gi_list_first(&b->inval, struct inval_item, link);
+  for (unsigned i = 0; i < INVAL_BATCH && !gi_list_empty(&lane->items); i++) {
+    struct inval_item *it = gi_list_first(&lane->items, struct inval_item, link);
     struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
 
     gi_list_del(&it->link);
     gi_list_add_tail(&job->items, &it->link);
-    b->inval_count--;
+    lane->count--;
     if (inode && !it->done)
       node_of(b, inode)->queued = false;
     if (it->kind == INVAL_NAME)
@@ -105,7 +112,7 @@ start_job(struct bridge *b)
   job->work.priority = GI_PRIO_NORMAL;
   job->work.run = job_run;
   job->work.done = job_done;
-  b->inval_busy = true;
+  lane->busy = true;
   b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
 }
@@ -114,11 +121,12 @@ static void
 add_item(struct bridge *b, const struct inval_item *item)
 {
   struct inval_item *it = gi_new(struct inval_item);
+  struct inval_lane *lane = item->kind == INVAL_NAME ? &b->names_to_drop : &b->inodes_to_drop;
 
   *it = *item;
-  gi_list_add_tail(&b->inval, &it->link);
-  b->inval_count++;
-  start_job(b);
+  gi_list_add_tail(&lane->items, &it->link);
+  lane->count++;
+  start_job(b, lane);
 }
 
 static void
@@ -140,7 +148,7 @@ id_to_tell(const struct bridge *b, const struct gi_inode *inode)
 static void
 upgrade(struct bridge *b, uint64_t id)
 {
-  gi_list_foreach(it, &b->inval, struct inval_item, link) {
+  gi_list_foreach(it, &b->inodes_to_drop.items, struct inval_item, link) {
     if (it->kind == INVAL_ATTR && it->id == id && !it->done) {
       it->kind = INVAL_DATA;
       return;
@@ -191,7 +199,7 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
 void
 inval_entry(struct bridge *b, uint64_t parent_id, const char *name)
 {
-  if (b->state == BRIDGE_SERVING && parent_id && b->inval_count < INVAL_NAMES_MAX)
+  if (b->state == BRIDGE_SERVING && parent_id && b->names_to_drop.count < INVAL_NAMES_MAX)
     add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = gi_strdup(name)});
 }
 
@@ -237,10 +245,17 @@ inval_event(struct bridge *b, const struct gi_invalidation *inv)
     inval_gfid(b, &inv->old_parent.gfid, true);
 }
 
+static void
+stop_lane(struct bridge *b, struct inval_lane *lane)
+{
+  gi_list_foreach_safe(it, &lane->items, struct inval_item, link)
+    item_free(b, it);
+  lane->count = 0;
+}
+
 void
 inval_stop(struct bridge *b)
 {
-  gi_list_foreach_safe(it, &b->inval, struct inval_item, link)
-    item_free(b, it);
-  b->inval_count = 0;
+  stop_lane(b, &b->inodes_to_drop);
+  stop_lane(b, &b->names_to_drop);
 }

@@ -284,7 +284,8 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   }
   choose_timeouts(b);
   gi_list_init(&b->lru);
-  gi_list_init(&b->inval);
+  gi_list_init(&b->inodes_to_drop.items);
+  gi_list_init(&b->names_to_drop.items);
   b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
   gi_timer_init(&b->ready_timer, x->reactor, not_ready_in_time, b);
   x->private = b;
@@ -327,7 +328,7 @@ bridge_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "entry-timeout", "%g", b->entry_timeout);
   gi_dump_kv(d, "nodes", "%u", b->nodes.count);
   gi_dump_kv(d, "open-fds", "%u", b->fds.count);
-  gi_dump_kv(d, "invalidations-waiting", "%u", b->inval_count);
+  gi_dump_kv(d, "invalidations-waiting", "%u", b->inodes_to_drop.count + b->names_to_drop.count);
 }
 
 GI_XLATOR_EXPORT = {
