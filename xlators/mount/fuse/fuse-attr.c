@@ -165,6 +165,8 @@ setattr_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
+  if (op_still_privileged(b, fop, setattr_done))
+    return;
   if (came_too_late(b, fop)) {
     reply_unlinked(b, op->req, fop->loc.inode);
   } else if (fop->rsp.ret < 0) {

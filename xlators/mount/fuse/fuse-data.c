@@ -240,6 +240,8 @@ write_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
+  if (op_still_privileged(b, fop, write_done))
+    return;
   if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else {
@@ -427,6 +429,15 @@ space_fop(struct bridge *b, fuse_req_t req, struct gi_fd *fd, enum gi_fop_kind k
   return fop;
 }
 
+static void
+space_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+
+  if (!op_still_privileged(x->private, fop, space_done))
+    done_status_node(fop, arg);
+}
+
 /* Of FALLOCATE and COPY_FILE_RANGE the kernel does not say whether setuid and setgid bits must fall; only root may keep them. */
 static void
 submit_space(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
@@ -458,7 +469,7 @@ zero_size_known(struct gi_fop *fop, void *arg)
     next = space_fop(b, op->req, fop->fd, GI_FOP_ZEROFILL, offset, length < size - offset ? length : size - offset);
   }
   op_end(b, fop);
-  submit_space(b, next, done_status_node);
+  submit_space(b, next, space_done);
 }
 
 static void
@@ -502,7 +513,7 @@ do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t lengt
   struct gi_fop *fop = space_fop(b, req, fd, kind, (uint64_t)offset, (uint64_t)length);
 
   fop->args.flags = mode == FALLOC_FL_KEEP_SIZE;
-  submit_space(b, fop, done_status_node);
+  submit_space(b, fop, space_done);
 }
 
 static void

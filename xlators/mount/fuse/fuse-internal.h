@@ -123,7 +123,7 @@ struct op {
   uint64_t began;           /* node.seq since then */
   uint64_t seq;             /* bridge.clock when submitted */
   uint32_t size;            /* room in the reply */
-  bool retried, kill; /* OPEN: second try; TRUNCATE: setuid and setgid bits must fall */
+  bool retried, kill; /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;          /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
   struct gi_defer cancel;   /* a blocking lock that was interrupted */
@@ -271,6 +271,9 @@ void op_end(struct bridge *b, struct gi_fop *fop);
  * to us). If that fails the request is answered with the error and the fop dropped. */
 void op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode,
                             void (*done)(struct gi_fop *fop, void *x));
+/* For a `done` of such an operation, before it answers: true if the reply shows bits that were not known and still must fall. They are
+ * taken off, and `done` is called again. */
+bool op_still_privileged(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x));
 /* Finishes a request that was answered by fuse_reply_*: counts errors. Returns `res`. */
 int reply_result(struct bridge *b, int res);
 void reply_err(struct bridge *b, fuse_req_t req, int err);
@@ -299,8 +302,9 @@ void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 void node_find_named(struct bridge *b, struct gi_loc *loc);
 void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
 void node_forget_all(struct bridge *b);
-/* True if setuid/setgid bits must go before a write by somebody without CAP_FSETID; *mode is the mode without them. */
-bool node_kill_mode(const struct node *n, uint32_t *mode);
+/* True if a file of this mode must lose setuid/setgid bits to a write by somebody without CAP_FSETID; *mode becomes the permissions
+ * without them. */
+bool kills_mode(uint32_t *mode);
 void node_stat(const struct bridge *b, const struct gi_iatt *iatt, struct stat *st);
 uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as programs see it */
 

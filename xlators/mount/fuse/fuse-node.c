@@ -297,14 +297,16 @@ node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt,
 }
 
 bool
-node_kill_mode(const struct node *n, uint32_t *mode)
+kills_mode(uint32_t *mode)
 {
-  uint32_t drop = n->attr.mode & S_ISUID;
+  uint32_t drop = *mode & S_ISUID;
 
-  if ((n->attr.mode & S_ISGID) && (n->attr.mode & S_IXGRP)) /* without group execution it marks mandatory locking, not privilege */
+  if ((*mode & S_ISGID) && (*mode & S_IXGRP)) /* without group execution it marks mandatory locking, not privilege */
     drop |= S_ISGID;
-  *mode = n->attr.mode & ~drop & 07777;
-  return S_ISREG(n->attr.mode) && drop;
+  if (!S_ISREG(*mode) || !drop)
+    return false;
+  *mode &= ~drop & 07777;
+  return true;
 }
 
 /* ---- handles ---- */

@@ -158,6 +158,22 @@ op_end(struct bridge *b, struct gi_fop *fop)
   gi_fop_unref(fop);
 }
 
+/* Takes them off on behalf of `main`; `gone` hears of it. */
+static void
+take_privilege(struct bridge *b, struct gi_fop *main, struct gi_inode *inode, uint32_t mode,
+               void (*gone)(struct gi_fop *fop, void *x), void (*done)(struct gi_fop *fop, void *x))
+{
+  struct gi_fop *fop = gi_fop_helper(main, GI_FOP_SETATTR);
+
+  op_set_root(fop);
+  gi_loc_set_inode(&fop->loc, inode);
+  fop->args.valid = GI_SET_MODE;
+  fop->args.iatt.mode = mode;
+  op_of(b, fop)->next_done = done;
+  op_changes(b, fop, inode);
+  op_submit(b, fop, gone);
+}
+
 static void
 privilege_gone(struct gi_fop *fop, void *arg)
 {
@@ -183,22 +199,45 @@ privilege_gone(struct gi_fop *fop, void *arg)
 void
 op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode, void (*done)(struct gi_fop *fop, void *x))
 {
-  uint32_t mode;
+  uint32_t mode = node_of(b, inode)->attr.mode;
 
-  if (!node_kill_mode(node_of(b, inode), &mode)) {
+  op_of(b, fop)->kill = true;
+  if (kills_mode(&mode))
+    take_privilege(b, fop, inode, mode, privilege_gone, done);
+  else
     op_submit(b, fop, done);
-    return;
+}
+
+static void
+privilege_gone_after(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_fop *main = fop->parent;
+  void (*done)(struct gi_fop *, void *) = op_of(b, fop)->next_done;
+
+  if (fop->rsp.ret < 0) {
+    main->rsp.ret = -1;
+    main->rsp.err = fop->rsp.err;
+  } else {
+    node_mode_fell(b, fop->loc.inode, &fop->rsp.post);
+    main->rsp.post.mode = node_of(b, fop->loc.inode)->attr.mode;
   }
+  op_end(b, fop);
+  done(main, arg);
+}
 
-  struct gi_fop *first = gi_fop_helper(fop, GI_FOP_SETATTR);
+bool
+op_still_privileged(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
+{
+  struct op *op = op_of(b, fop);
+  uint32_t mode = fop->rsp.post.mode;
 
-  op_set_root(first);
-  gi_loc_set_inode(&first->loc, inode);
-  first->args.valid = GI_SET_MODE;
-  first->args.iatt.mode = mode;
-  op_of(b, first)->next_done = done;
-  op_changes(b, first, inode);
-  op_submit(b, first, privilege_gone);
+  if (!op->kill || fop->rsp.ret < 0 || !kills_mode(&mode))
+    return false;
+  op->kill = false;
+  take_privilege(b, fop, op->changes, mode, privilege_gone_after, done);
+  return true;
 }
 
 /* ---- answers ---- */

@@ -339,6 +339,40 @@ test_kernel_hears_of_lost_setuid(void **state)
   }
 }
 
+/* Somebody else has given the file privilege since it was looked at. */
+static void
+test_privilege_not_known_falls_too(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), fh = open_file(r, id, O_RDWR);
+  struct fuse_fallocate_in space = {.fh = fh, .length = 100};
+  struct gi_iatt suid = iatt_of(0xaa, S_IFREG | 06755);
+
+  for (unsigned i = 0; i < 3; i++) {
+    r->uid = 1000;
+    lookup(r, "f", &file_a);
+    fake_script_clear(r->s);
+    fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = fill_iatt, .arg = &suid});
+    fake_script(r->s, 0, GI_FOP_FALLOCATE, (struct fake_reply){.fill = fill_iatt, .arg = &suid});
+    fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = check_kill});
+    fake_forget_seen(r->s);
+    if (i == 0) {
+      assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), 0);
+      assert_int_equal(((const struct fuse_write_out *)body(r))->size, 100);
+    } else if (i == 1) {
+      assert_int_equal(reply(r, request(r, FUSE_FALLOCATE, id, &space, sizeof(space))), 0);
+    } else {
+      fake_script_clear(r->s);
+      fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = fill_iatt, .arg = &suid});
+      fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = EIO});
+      assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_KILL_SUIDGID)), EIO);
+    }
+    assert_int_equal(r->s->nseen, 2);
+    assert_int_equal(r->s->seen[1].kind, GI_FOP_SETATTR);
+  }
+  rig_free(r);
+}
+
 /* Privilege falls with a truncation that the kernel says to do so, not with an open. */
 static void
 test_open_leaves_setuid_alone(void **state)
@@ -468,6 +502,7 @@ main(void)
       cmocka_unit_test(test_each_write_says_whether_it_appends),
       cmocka_unit_test(test_append_elsewhere_drops_pages),
       cmocka_unit_test(test_kernel_hears_of_lost_setuid),
+      cmocka_unit_test(test_privilege_not_known_falls_too),
       cmocka_unit_test(test_open_leaves_setuid_alone),
       cmocka_unit_test(test_removed_directory),
       cmocka_unit_test(test_times_of_a_file_changed_by_others),
