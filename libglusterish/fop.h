@@ -140,6 +140,10 @@ struct gi_client_id {
 #define GI_TWIN_KEY "glusterish.twin"
 /* In the xdata of XATTROP: the counters, and whatever was done to the object before, are on the disk when it succeeds. */
 #define GI_DURABLE_KEY "glusterish.durable"
+/* Prefix of the name of a virtual attribute of the root: what follows are the first 8 bytes of a gfid as text, 18 characters; the value is
+ * the gfid of an object of the brick that begins so, as text. A brick that has none, or does not know the name, has no such attribute. */
+#define GI_GFID_KEY "glusterish.gfid:"
+#define GI_GFID_BEGINNING 18u
 /* In the xdata of any operation, between a client and a brick that has the capability: the supplementary groups that the credential has
  * no room for, 32 bits big-endian each. */
 #define GI_GROUPS_KEY "glusterish.groups"

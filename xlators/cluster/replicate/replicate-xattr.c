@@ -20,6 +20,7 @@ static const struct {
     {"trusted.glusterfs.list-node-uuids", MERGE_WORDS},
     {"glusterfs.clrlk.", MERGE_WORDS},
     {"trusted.glusterfs.node-uuid", MERGE_FIRST},
+    {GI_GFID_KEY, MERGE_FIRST}, /* one of them may not have the object yet */
     {"trusted.glusterfs.quota.size", MERGE_LARGEST},
 };
 

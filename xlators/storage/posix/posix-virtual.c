@@ -165,6 +165,34 @@ real_filename(struct posix_op *op, struct posix_at at, const char *want)
   return r;
 }
 
+/* The handles of all gfids with the same first two bytes are in one directory. */
+static enum posix_run
+gfid_beginning(struct posix_op *op, const char *text)
+{
+  char path[6] = {text[0], text[1], '/', text[2], text[3]};
+  const struct gi_fs_dirent *d;
+  enum posix_run r = RUN_DONE;
+  struct gi_gfid gfid;
+  struct gi_fs_dir dir;
+
+  if (strlen(text) != GI_GFID_BEGINNING || strspn(text, "0123456789abcdef") != 8)
+    return posix_err(op, EINVAL);
+
+  int err = gi_fs_dir_open(&dir, op->p->fs, op->p->gl_fd, path);
+
+  if (err)
+    return posix_err(op, err == -ENOENT ? ENODATA : -err);
+  posix_err(op, ENODATA);
+  while ((d = gi_fs_dir_next(&dir))) {
+    if (strncmp(d->name, text, GI_GFID_BEGINNING) == 0 && gi_gfid_parse(d->name, &gfid)) {
+      r = answer_text(op, d->name);
+      break;
+    }
+  }
+  gi_fs_dir_close(&dir);
+  return r;
+}
+
 static enum posix_run
 acl_text(struct posix_op *op, struct posix_at at, const char *real)
 {
@@ -227,6 +255,8 @@ posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st
     return ancestry_path(op, at, st);
   if (strncmp(name, real_name, sizeof(real_name) - 1) == 0)
     return real_filename(op, at, name + sizeof(real_name) - 1);
+  if (strncmp(name, GI_GFID_KEY, sizeof(GI_GFID_KEY) - 1) == 0)
+    return gfid_beginning(op, name + sizeof(GI_GFID_KEY) - 1);
   if (strcmp(name, "glusterfs.open-fd-count") == 0)
     return open_count(op);
   if (strcmp(name, GI_NEAR_KEY) == 0)

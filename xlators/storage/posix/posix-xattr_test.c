@@ -233,6 +233,38 @@ acls_have_a_text_form(void **state)
 }
 
 static void
+a_gfid_is_found_by_its_beginning(void **state)
+{
+  static const char prefix[] = GI_GFID_KEY;
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f"), unknown = g;
+  char text[GI_UUID_TEXT], name[sizeof(prefix) + GI_UUID_TEXT];
+  const char *found;
+  struct gi_fop *f;
+
+  (void)state;
+  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&g, text));
+  f = brick_getxattr(b, ROOT, name);
+  assert_ok(f);
+  assert_true(gi_dict_get_str(f->rsp.dict, name, &found));
+  assert_string_equal(found, text);
+  unknown.b[7] ^= 1; /* a neighbour in the same directory */
+  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&unknown, text));
+  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
+  unknown.b[1] ^= 1; /* no such directory */
+  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&unknown, text));
+  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
+  snprintf(name, sizeof(name), "%s%.17s", prefix, text);
+  assert_fails(brick_getxattr(b, ROOT, name), EINVAL);
+  snprintf(name, sizeof(name), "%s../..%.13s", prefix, text);
+  assert_fails(brick_getxattr(b, ROOT, name), EINVAL);
+  assert_ok(brick_unlink(b, ROOT, "f"));
+  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&g, text));
+  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
+  brick_free(b);
+}
+
+static void
 virtual_names_tell_paths(void **state)
 {
   BRICK(b, "option hostname brickhost\noption glusterd-uuid 01234567-89ab-cdef-0123-456789abcdef\n");
@@ -877,6 +909,7 @@ main(void)
     cmocka_unit_test(many_are_removed_at_once),
     cmocka_unit_test(acls_have_a_text_form),
     cmocka_unit_test(virtual_names_tell_paths),
+    cmocka_unit_test(a_gfid_is_found_by_its_beginning),
     cmocka_unit_test(xattrop_adds_and_wraps),
     cmocka_unit_test(xattrop_syncs_what_can_be_synced),
     cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
