@@ -59,6 +59,7 @@ struct gi_fs_ops {
   int (*removexattr)(struct gi_fs *fs, int at, const char *path, const char *name);
   ssize_t (*preadv)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
   ssize_t (*pwritev)(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
+  ssize_t (*append)(struct gi_fs *fs, int fd, const struct iovec *iov, int n);
   int (*fsync)(struct gi_fs *fs, int fd, bool datasync);
   int (*write_out)(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait);
   int (*forget)(struct gi_fs *fs, int fd); /* 0 or an errno, as posix_fadvise */
@@ -198,6 +199,13 @@ static inline ssize_t
 gi_fs_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at)
 {
   GI_FS_CALL(fs, pwritev(fs, fd, iov, n, at), pwritev(fd, iov, n, at));
+}
+
+/* At the end of the file, wherever that is by then: of several at a time each is whole. */
+static inline ssize_t
+gi_fs_append(struct gi_fs *fs, int fd, const struct iovec *iov, int n)
+{
+  GI_FS_CALL(fs, append(fs, fd, iov, n), pwritev2(fd, iov, n, 0, RWF_APPEND));
 }
 
 static inline ssize_t

@@ -199,6 +199,14 @@ sim_view_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
   return err ? sim_fail(err) : 0;
 }
 
+ssize_t
+sim_view_append(struct gi_fs *fs, int fd, const struct iovec *iov, int n)
+{
+  struct sim_file *f = data_file(sim_view_of(fs), fd, true);
+
+  return f ? sim_view_pwritev(fs, fd, iov, n, (off_t)f->inode->size) : -1;
+}
+
 int
 sim_view_forget(struct gi_fs *fs, int fd)
 {

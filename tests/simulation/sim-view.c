@@ -323,6 +323,7 @@ const struct gi_fs_ops sim_view_ops = {
   .removexattr = sim_view_removexattr,
   .preadv = sim_view_preadv,
   .pwritev = sim_view_pwritev,
+  .append = sim_view_append,
   .fsync = sim_view_fsync,
   .write_out = sim_view_write_out,
   .forget = sim_view_forget,

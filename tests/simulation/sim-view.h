@@ -72,6 +72,7 @@ ssize_t sim_view_listxattr(struct gi_fs *fs, int at, const char *path, char *lis
 int sim_view_removexattr(struct gi_fs *fs, int at, const char *path, const char *name);
 ssize_t sim_view_preadv(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at, int flags);
 ssize_t sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t at);
+ssize_t sim_view_append(struct gi_fs *fs, int fd, const struct iovec *iov, int n);
 int sim_view_fsync(struct gi_fs *fs, int fd, bool datasync);
 int sim_view_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait);
 int sim_view_forget(struct gi_fs *fs, int fd);

@@ -327,9 +327,10 @@ posix_run_symlink(struct posix_op *op)
 
 /* ---- CREATE ---- */
 
-#define OPEN_KEEP (O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_DSYNC)
+#define OPEN_KEEP (O_ACCMODE | O_DIRECT | O_NOATIME | O_DSYNC)
 
-/* Client flags to ours: what is not known to be harmless is dropped. The wire has one bit for O_SYNC and O_DSYNC. */
+/* Client flags to ours: what is not known to be harmless is dropped, and O_APPEND is each WRITE's own matter. The wire has one bit for O_SYNC
+ * and O_DSYNC. */
 static int
 open_flags(const struct posix_op *op, int flags)
 {

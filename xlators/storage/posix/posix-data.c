@@ -69,7 +69,7 @@ static int
 open_flags(const struct posix_op *op)
 {
   int want = (int)op->fop->args.flags;
-  int f = want & (O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_DSYNC | O_TRUNC);
+  int f = want & (O_ACCMODE | O_DIRECT | O_NOATIME | O_DSYNC | O_TRUNC);
 
   if (want & O_DSYNC)
     f |= O_SYNC; /* the wire has one bit for both (wire.md 3.8) */
@@ -260,6 +260,14 @@ align_payload(struct posix_op *op)
   gi_payload_read(in, 0, op->buf->base, in->len);
 }
 
+/* An application can change O_APPEND of an open file, so the request's word counts, if it is one: those that say nothing at all (the access
+ * to the file is part of it) leave it to how the file was opened. */
+static bool
+appends(const struct gi_fop *fop)
+{
+  return (fop->args.flags & O_ACCMODE ? fop->args.flags : fop->args.flags | (uint32_t)fop->fd->flags) & O_APPEND;
+}
+
 int
 posix_prepare_write(struct posix_op *op)
 {
@@ -272,7 +280,7 @@ posix_prepare_write(struct posix_op *op)
   if (fop->args.offset > INT64_MAX - fop->payload.len)
     return EFBIG;
   pf = gi_fd_private(fop->fd, op->x);
-  op->append = fop->fd->flags & O_APPEND;
+  op->at_end = appends(fop);
   op->dsync = pf->sync;
   op->sync = fop->args.flags & O_DSYNC && !op->dsync;
   op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
@@ -295,10 +303,10 @@ write_begin(struct posix_op *op)
     return 0;
   if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return errno;
-  if (op->full && fop->args.offset + fop->payload.len > (uint64_t)st.st_size)
+  if (op->full && (op->at_end || fop->args.offset + fop->payload.len > (uint64_t)st.st_size))
     return ENOSPC;
   op->began = true;
-  op->append = op->append || fop->args.offset == (uint64_t)st.st_size;
+  op->append = op->at_end || fop->args.offset == (uint64_t)st.st_size;
   posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
   return 0;
@@ -339,7 +347,8 @@ posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint
   while (done < len) {
     struct iovec iov[GI_PAYLOAD_SLICES];
     int n = gi_payload_iov(payload, iov), first = skip_iov(iov, n, skip + done);
-    ssize_t w = gi_fs_pwritev(fs, fd, iov + first, n - first, (off_t)(offset + done));
+    ssize_t w = offset == POSIX_AT_END ? gi_fs_append(fs, fd, iov + first, n - first)
+                                       : gi_fs_pwritev(fs, fd, iov + first, n - first, (off_t)(offset + done));
 
     if (w <= 0)
       return done ? (ssize_t)done : w;
@@ -352,10 +361,13 @@ static ssize_t
 write_rest(struct posix_op *op)
 {
   const struct gi_payload *payload = &op->fop->payload;
-  uint64_t at = op->fop->args.offset + op->done;
+  uint64_t at = op->at_end ? POSIX_AT_END : op->fop->args.offset + op->done;
 
-  if (op->buf)
-    return gi_fs_pwrite(op->p->fs, op->fd, op->buf->base + op->done, payload->len - op->done, (off_t)at);
+  if (op->buf) {
+    struct iovec iov = {op->buf->base + op->done, payload->len - op->done};
+
+    return op->at_end ? gi_fs_append(op->p->fs, op->fd, &iov, 1) : gi_fs_pwritev(op->p->fs, op->fd, &iov, 1, (off_t)at);
+  }
   return posix_write_all(op->p->fs, op->fd, payload, op->done, at);
 }
 
@@ -366,14 +378,18 @@ static bool
 memory_has_it(const struct posix_op *op)
 {
   const struct gi_fop *fop = op->fop;
-  size_t len = fop->payload.len - op->done < LOOK ? fop->payload.len - op->done : LOOK;
+  size_t rest = fop->payload.len - op->done, len = rest < LOOK ? rest : LOOK;
+  off_t at = (off_t)(fop->args.offset + op->done);
   char path[POSIX_HPATH], want[LOOK], have[LOOK];
+  struct stat st;
   int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[OBJ].gfid), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   ssize_t n;
 
   if (fd < 0)
     return false;
-  n = gi_fs_pread(op->p->fs, fd, have, len, (off_t)(fop->args.offset + op->done));
+  if (op->at_end)
+    at = gi_fs_fstat(op->p->fs, fd, &st) == 0 ? st.st_size - (off_t)rest : -1;
+  n = gi_fs_pread(op->p->fs, fd, have, len, at);
   gi_fs_close(op->p->fs, fd);
   gi_payload_read(&fop->payload, op->done, want, len);
   return n > 0 && memcmp(have, want, (size_t)n) == 0;
@@ -442,7 +458,7 @@ posix_uring_write(struct posix_op *op, struct posix_uring *u)
     op->iov[0] = (struct iovec){op->buf->base, op->fop->payload.len};
   else
     n = gi_payload_iov(&op->fop->payload, op->iov);
-  return posix_uring_rw(u, op, true, op->iov, (unsigned)n, op->fop->args.offset);
+  return posix_uring_rw(u, op, true, op->iov, (unsigned)n, op->at_end ? POSIX_AT_END : op->fop->args.offset);
 }
 
 enum posix_run

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/sha.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -86,6 +88,70 @@ concurrent_appends_see_each_other(void **state)
     assert_true(gi_dict_get_uint(f[i]->rsp.xdata, "glusterfs.write-is-append", &is));
     assert_int_equal(is, 1); /* in the order of arrival */
   }
+  gi_fd_unref(&o.fd);
+  brick_free(b);
+}
+
+static struct gi_fop *
+write_saying(struct brick *b, struct gi_fd *fd, uint64_t offset, uint32_t flags, const char *text)
+{
+  struct gi_fop *f = on_fd(b, GI_FOP_WRITE, fd, offset, strlen(text));
+
+  f->args.flags = flags;
+  gi_payload_add_copy(&f->payload, text, strlen(text));
+  return brick_run(b, f);
+}
+
+static void
+assert_content(struct brick *b, struct gi_fd *fd, const char *text)
+{
+  struct gi_fop *f = brick_read(b, fd, 0, 100);
+  char back[100] = "";
+
+  assert_int_equal(f->rsp.ret, strlen(text));
+  gi_payload_read(&f->rsp.payload, 0, back, strlen(text));
+  assert_string_equal(back, text);
+}
+
+/* fcntl(F_SETFL) changes O_APPEND of an open file: each request says what it is. */
+static void
+a_write_appends_if_it_says_so(void **state)
+{
+  BRICK(b, NULL);
+  struct open_file o = create(b, "f", "0123");
+  struct gi_fd *append;
+
+  (void)state;
+  assert_ok(brick_open(b, &o.g, O_RDWR | O_APPEND, &append));
+  assert_int_equal(write_saying(b, append, 0, O_RDWR | O_APPEND, "4")->rsp.ret, 1);
+  assert_int_equal(write_saying(b, append, 0, O_RDWR, "X")->rsp.ret, 1); /* not any more */
+  assert_int_equal(write_saying(b, append, 1, 0, "5")->rsp.ret, 1); /* says nothing */
+  assert_int_equal(write_saying(b, o.fd, 2, O_WRONLY | O_APPEND | O_DSYNC, "6")->rsp.ret, 1);
+  assert_int_equal(write_saying(b, o.fd, 1, 0, "Y")->rsp.ret, 1);
+  assert_content(b, o.fd, "XY23456");
+  gi_fd_unref(&append);
+  gi_fd_unref(&o.fd);
+  brick_free(b);
+}
+
+/* What io_uring writes only in part goes on where it ended. */
+static void
+a_write_that_ends_short_is_told(void **state)
+{
+  struct rlimit was, less = {10, RLIM_INFINITY};
+  BRICK(b, NULL);
+  struct open_file o = create(b, "f", NULL);
+
+  (void)state;
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+  less.rlim_max = was.rlim_max;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+  assert_int_equal(write_saying(b, o.fd, 4, 0, "abcdefghij")->rsp.ret, 6);
+  assert_fails(write_saying(b, o.fd, 10, 0, "k"), EFBIG);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+  signal(SIGXFSZ, SIG_DFL);
+  assert_int_equal(brick_read(b, o.fd, 0, 100)->rsp.ret, 10);
   gi_fd_unref(&o.fd);
   brick_free(b);
 }
@@ -579,6 +645,8 @@ main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(appends_are_noticed),
     cmocka_unit_test(concurrent_appends_see_each_other),
+    cmocka_unit_test(a_write_appends_if_it_says_so),
+    cmocka_unit_test(a_write_that_ends_short_is_told),
     cmocka_unit_test(large_and_gathered_writes),
     cmocka_unit_test(healed_pages_go_to_the_disk_as_they_come),
     cmocka_unit_test(direct_io_takes_any_memory),

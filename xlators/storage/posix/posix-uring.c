@@ -123,7 +123,7 @@ posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const str
   if (!sqe)
     return false; /* full: the worker pool takes it */
   if (write)
-    io_uring_prep_writev(sqe, op->fd, iov, n, offset);
+    io_uring_prep_writev2(sqe, op->fd, iov, n, offset == POSIX_AT_END ? 0 : offset, offset == POSIX_AT_END ? RWF_APPEND : 0);
   else
     io_uring_prep_readv(sqe, op->fd, iov, n, offset);
   io_uring_sqe_set_data(sqe, op);

@@ -182,6 +182,7 @@ struct posix_op { /* fop_bytes */
   size_t want;     /* READ: bytes to read at most */
   bool began, append, sync; /* WRITE */
   bool dsync;      /* … through a descriptor that the kernel syncs itself */
+  bool at_end;     /* … and to the end of the file, wherever that is */
   struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
@@ -464,13 +465,14 @@ enum posix_run posix_write_done(struct posix_op *op);
 int posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const char *name, bool dots);
 void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
 int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
+#define POSIX_AT_END UINT64_MAX /* an offset */
 /* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
 ssize_t posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
 
 /* ---- posix-uring.c ---- */
 struct posix_uring *posix_uring_new(struct posix *p); /* NULL when the kernel refuses */
 void posix_uring_free(struct posix_uring **u);
-bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset);
+bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset); /* may be POSIX_AT_END */
 
 /* ---- posix-fsync.c ---- */
 /* After a failed sync the kernel takes what it could not write for written: it tells nobody any more, but has it in memory only. From
