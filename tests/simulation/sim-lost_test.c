@@ -153,6 +153,22 @@ a_heal_that_fails_to_sync_must_look_again(void **state)
   free_file(t);
 }
 
+static int
+count(struct file *t, bool durable)
+{
+  static const uint8_t one[12] = {[3] = 1};
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_XATTROP);
+
+  f->caller.pid = HEALER;
+  gi_loc_set_inode(&f->loc, t->fd->inode);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.vol-client-1", one, sizeof(one));
+  if (durable)
+    gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+  return sim_lone_run(&t->b, f);
+}
+
 /* ---- what is not known any more, or would be ---- */
 
 static struct gi_fop *
@@ -288,6 +304,30 @@ syncs_around_a_write_count(void **state)
   free_file(t);
 }
 
+/* Counters go to the disk before data that go there by themselves, and a counter that cannot is a loss. */
+static void
+counters_go_before_synced_data(void **state)
+{
+  static const int flags[] = {O_SYNC, O_DIRECT};
+  static const char sector[513] = {[0 ... 511] = 'x'};
+
+  (void)state;
+  for (size_t n = 0; n < GI_ARRAY_LEN(flags); n++) {
+    struct file *t = new_file_opened(flags[n]);
+
+    assert_int_equal(try_put(t, APPLICATION, sector), 512);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(try_put(t, APPLICATION, sector), 512); /* they are there */
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(count(t, false), 0);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(try_put(t, APPLICATION, sector), -EIO);
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(sync_file(t, APPLICATION), -EIO);
+    free_file(t);
+  }
+}
+
 static void
 zeroes_that_are_not_synced_are_a_loss(void **state)
 {
@@ -371,22 +411,6 @@ a_refused_write_out_is_a_loss(void **state)
 
 /* ---- counters that must be on the disk when they are answered ---- */
 
-static int
-count(struct file *t, bool durable)
-{
-  static const uint8_t one[12] = {[3] = 1};
-  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_XATTROP);
-
-  f->caller.pid = HEALER;
-  gi_loc_set_inode(&f->loc, t->fd->inode);
-  f->args.flags = GI_XATTROP_ADD32;
-  f->args.dict = gi_dict_new();
-  gi_dict_set_bin(f->args.dict, "trusted.afr.vol-client-1", one, sizeof(one));
-  if (durable)
-    gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
-  return sim_lone_run(&t->b, f);
-}
-
 static void
 stopped(void *arg)
 {
@@ -440,6 +464,7 @@ main(void)
       cmocka_unit_test(a_synchronous_write_that_is_refused_is_a_loss),
       cmocka_unit_test(no_room_for_a_synchronous_write_is_no_loss),
       cmocka_unit_test(syncs_around_a_write_count),
+      cmocka_unit_test(counters_go_before_synced_data),
       cmocka_unit_test(zeroes_that_are_not_synced_are_a_loss),
       cmocka_unit_test(an_attribute_that_is_not_synced_is_a_loss),
       cmocka_unit_test(a_refused_write_out_is_a_loss),
