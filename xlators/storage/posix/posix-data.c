@@ -292,6 +292,19 @@ posix_prepare_write(struct posix_op *op)
   return 0;
 }
 
+bool
+posix_needs_room(const struct posix_op *op, const struct stat *st, uint64_t offset, uint64_t len)
+{
+  off_t hole;
+
+  if (offset + len > (uint64_t)st->st_size)
+    return true;
+  if ((uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size)
+    return false;
+  hole = gi_fs_lseek(op->p->fs, op->fd, (off_t)offset, SEEK_HOLE);
+  return hole >= 0 && (uint64_t)hole < offset + len;
+}
+
 /* Attributes before the write, and what can only be told before it. 0 or errno. */
 static int
 write_begin(struct posix_op *op)
@@ -303,7 +316,7 @@ write_begin(struct posix_op *op)
     return 0;
   if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return errno;
-  if (op->full && (op->at_end || fop->args.offset + fop->payload.len > (uint64_t)st.st_size))
+  if (op->full && (op->at_end || posix_needs_room(op, &st, fop->args.offset, fop->payload.len)))
     return ENOSPC;
   op->began = true;
   op->append = op->at_end || fop->args.offset == (uint64_t)st.st_size;

@@ -614,6 +614,11 @@ the_reserve_is_kept(void **state)
   assert_int_equal(brick_write(b, fd, 0, "over", 4)->rsp.ret, 4); /* nothing new is needed */
   assert_fails(brick_write(b, fd, 1, "over", 4), ENOSPC);
   assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 0, 100)), ENOSPC);
+  f = on_fd(b, GI_FOP_FTRUNCATE, fd, 1u << 20, 0);
+  assert_ok(brick_run(b, f));
+  assert_int_equal(brick_write(b, fd, 0, "over", 4)->rsp.ret, 4);
+  assert_fails(brick_write(b, fd, 100000, "hole", 4), ENOSPC);
+  assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 100000, 100)), ENOSPC);
   assert_ok(brick_rename(b, ROOT, "f", ROOT, "g"));
   f = brick_fop(b, GI_FOP_STATFS);
   set_object(f, ROOT);

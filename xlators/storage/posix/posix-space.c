@@ -76,7 +76,7 @@ posix_run_fallocate(struct posix_op *op)
 
   if (!err && gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     err = errno;
-  if (!err && op->full && fop->args.offset + fop->args.size > (uint64_t)st.st_size)
+  if (!err && op->full && posix_needs_room(op, &st, fop->args.offset, fop->args.size))
     err = ENOSPC;
   if (err)
     return posix_err(op, err);

@@ -458,6 +458,7 @@ void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_
 int posix_write_out(struct posix_op *op, bool wait);
 void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
+bool posix_needs_room(const struct posix_op *op, const struct stat *st, uint64_t offset, uint64_t len); /* beyond the end, or in a hole */
 enum posix_run posix_read_done(struct posix_op *op);
 enum posix_run posix_write_done(struct posix_op *op);
 
