@@ -299,7 +299,7 @@ ranges_are_allocated_punched_and_zeroed(void **state)
 {
   BRICK(b, NULL);
   struct open_file o = create(b, "f", "0123456789");
-  char back[16] = "";
+  char back[16] = "", path[PATH_MAX];
   struct gi_fop *f = on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 100000);
 
   (void)state;
@@ -319,6 +319,12 @@ ranges_are_allocated_punched_and_zeroed(void **state)
   assert_int_equal(f->rsp.stat.size, 200007);
   assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 0)), EINVAL);
   assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, UINT64_MAX, 10)), EFBIG);
+  f = brick_fop(b, GI_FOP_FALLOCATE); /* more than any disk has: nothing is left behind of it */
+  set_fd(f, o.fd);
+  f->args.size = 1ull << 43;
+  assert_fails(brick_run(b, f), ENOSPC);
+  brick_path(b, path, "f");
+  assert_true(stat_of(path).st_blocks * 512 <= 1 << 20);
   f = brick_fop(b, GI_FOP_TRUNCATE);
   set_object(f, &o.g);
   f->args.offset = 4;

@@ -67,6 +67,16 @@ change_range(struct posix_op *op)
   }
 }
 
+/* More than the file has and the disk has left. To try would fill the disk, and what came of it stays behind the end of the file. */
+static bool
+cannot_fit(const struct posix_op *op, const struct stat *st)
+{
+  struct statvfs v;
+
+  return gi_fs_statvfs(op->p->fs, op->fd, &v) == 0 &&
+         op->fop->args.size > (uint64_t)v.f_bfree * v.f_frsize + (uint64_t)st->st_blocks * 512;
+}
+
 enum posix_run
 posix_run_fallocate(struct posix_op *op)
 {
@@ -77,6 +87,8 @@ posix_run_fallocate(struct posix_op *op)
   if (!err && gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     err = errno;
   if (!err && op->full && posix_needs_room(op, &st, fop->args.offset, fop->args.size))
+    err = ENOSPC;
+  if (!err && fop->kind != GI_FOP_DISCARD && cannot_fit(op, &st))
     err = ENOSPC;
   if (err)
     return posix_err(op, err);
