@@ -20,7 +20,7 @@ bring data to the disk before its counters|282|--workload register --mishaps pow
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
-forget failed synchronous writes|3|--workload synced --mishaps disk-refuses,power-loss
+forget failed synchronous writes|243|--workload synced --mishaps disk-refuses,power-loss
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
