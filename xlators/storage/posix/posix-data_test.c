@@ -592,6 +592,30 @@ healed_pages_go_to_the_disk_as_they_come(void **state)
 
 /* ---- space ---- */
 
+/* Freeing many blocks takes long: it is left to a worker, except where there is none. */
+static void
+a_big_file_is_removed_by_a_worker(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  const struct posix *p = b->s->x->private;
+  struct gi_inode *inode;
+  struct gi_fd *fd;
+  uint64_t moved;
+
+  (void)state;
+  assert_ok(brick_mknod(b, ROOT, "big", S_IFREG | 0600, &g));
+  inode = gi_inode_get(b->s->graph, &g);
+  fd = gi_fd_anonymous(b->s->graph, inode); /* an open one would keep the blocks */
+  assert_ok(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 0, 65u << 20)));
+  gi_fd_unref(&fd);
+  gi_inode_unref(&inode);
+  moved = p->metrics.moved;
+  assert_ok(brick_unlink(b, ROOT, "big"));
+  assert_int_equal(p->metrics.moved - moved, strcmp(b->engine, "auto") == 0 || strcmp(b->engine, "io_uring") == 0);
+  brick_free(b);
+}
+
 static void
 the_reserve_is_kept(void **state)
 {
@@ -669,6 +693,7 @@ main(void)
     cmocka_unit_test(checksums_without_fips_are_md5),
     cmocka_unit_test(listings_are_complete),
     cmocka_unit_test(cookies_hold_for_other_descriptors_and_filters_filter),
+    cmocka_unit_test(a_big_file_is_removed_by_a_worker),
     cmocka_unit_test(the_reserve_is_kept),
     cmocka_unit_test(statfs_is_shared_between_bricks),
   };
