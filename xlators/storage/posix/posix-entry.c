@@ -79,7 +79,7 @@ found(struct posix_op *op, struct posix_at at, const struct stat *st)
   posix_iatt(st, &op->node[OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
     posix_fill(op, fop->xdata, at, st, &op->node[OBJ].gfid, &fop->rsp.xdata);
-  return posix_ok(op, 0);
+  return op->too_long ? posix_err(op, E2BIG) : posix_ok(op, 0);
 }
 
 /* ".." of a directory, by handle: the entry on disk would lead out of the brick at its root. */

@@ -22,6 +22,7 @@ struct filling {
   struct gi_dict **out;
   char *list; /* the object's names, if listed */
   ssize_t list_len;
+  size_t bytes; /* of names and values found */
 };
 
 static struct gi_dict *
@@ -68,8 +69,16 @@ fill_one(struct filling *f, const char *name)
   if (!listed(f, name))
     return;
   len = posix_at_get_alloc(f->op->p, f->at, name, &value);
-  if (len >= 0)
-    gi_dict_set_bin(out(f), name, value, (uint32_t)len);
+  if (len < 0)
+    return;
+  gi_dict_set_bin(out(f), name, value, (uint32_t)len);
+  f->bytes += (size_t)len + strlen(name);
+}
+
+static bool
+too_long(const struct filling *f)
+{
+  return f->bytes > (f->op->fop->caller.pid < 0 ? POSIX_LIST_MAX_HEAL : POSIX_LIST_MAX);
 }
 
 static bool
@@ -87,8 +96,20 @@ fill_matching(struct filling *f, const char *pattern)
 {
   read_list(f);
   for (const char *s = f->list; f->list_len > 0 && s < f->list + f->list_len; s += strlen(s) + 1) {
-    if (pattern ? fnmatch(pattern, s, 0) == 0 : !left_out_of_list(s))
+    if (pattern ? fnmatch(pattern, s, 0) != 0 : left_out_of_list(s))
+      continue;
+    if (too_long(f) && strncmp(s, "user.", 5) == 0)
+      gi_dict_set_bin(out(f), s, "", 0);
+    else
       fill_one(f, s);
+  }
+  if (!too_long(f))
+    return;
+  f->op->too_long = f->op->fop->caller.pid < 0;
+  /* Replicas are compared by this, and list in orders of their own: all of them empty, or none. */
+  for (const char *s = f->list; s < f->list + f->list_len; s += strlen(s) + 1) {
+    if (strncmp(s, "user.", 5) == 0 && gi_dict_get(*f->out, s))
+      gi_dict_set_bin(*f->out, s, "", 0);
   }
 }
 

@@ -77,27 +77,50 @@ object(struct posix_op *op, struct posix_at *at, struct stat *st)
 
 /* ---- GETXATTR ---- */
 
-static enum posix_run
-get_all(struct posix_op *op, struct posix_at at)
+/* Adds what `list` names to the answer. How many bytes that is, as far as it went: it stops beyond `max`. `values` no: names only. */
+static size_t
+add_listed(struct posix_op *op, struct posix_at at, const char *list, ssize_t len, bool values, size_t max)
 {
   struct gi_fop *fop = op->fop;
-  GI_CLEANUP_FREE char *list = NULL;
-  ssize_t len = posix_at_list_alloc(op->p, at, &list);
+  size_t bytes = 0;
 
-  if (len < 0)
-    return posix_err(op, errno);
+  gi_dict_unref(&fop->rsp.dict);
   fop->rsp.dict = gi_dict_new();
-  for (const char *name = list; name < list + len; name += strlen(name) + 1) {
+  for (const char *name = list; name < list + len && bytes <= max; name += strlen(name) + 1) {
     GI_CLEANUP_FREE char *value = NULL;
-    ssize_t n;
+    ssize_t n = 0;
 
     if (strcmp(name, KEY_GFID) == 0 || strcmp(name, KEY_VOLUME_ID) == 0)
       continue;
     if (fop->kind == GI_FOP_GETXATTR && hidden(fop, name))
       continue;
-    n = posix_at_get_alloc(op->p, at, name, &value);
+    if (values || strncmp(name, "user.", 5) != 0)
+      n = posix_at_get_alloc(op->p, at, name, &value);
     if (n >= 0)
-      gi_dict_set_bin(fop->rsp.dict, name, value, (uint32_t)n);
+      gi_dict_set_bin(fop->rsp.dict, name, value ? value : "", (uint32_t)n);
+    bytes += strlen(name) + (n > 0 ? (size_t)n : 0);
+  }
+  return bytes;
+}
+
+/* All names and values; of a user who set more than peers would take, the names. */
+static enum posix_run
+get_all(struct posix_op *op, struct posix_at at)
+{
+  size_t max = op->fop->caller.pid < 0 ? POSIX_LIST_MAX_HEAL : POSIX_LIST_MAX;
+  bool moves = !op->on_worker && op->p->cfg.engine != ENGINE_INLINE;
+  GI_CLEANUP_FREE char *list = NULL;
+  ssize_t len = posix_at_list_alloc(op->p, at, &list);
+
+  if (len < 0)
+    return posix_err(op, errno);
+  if (add_listed(op, at, list, len, true, moves ? POSIX_LIST_INLINE : max) > (moves ? POSIX_LIST_INLINE : max)) {
+    if (moves)
+      return RUN_MOVE;
+    if (op->fop->caller.pid < 0 || add_listed(op, at, list, len, false, max) > max) {
+      gi_dict_unref(&op->fop->rsp.dict);
+      return posix_err(op, E2BIG);
+    }
   }
   return posix_ok(op, len);
 }

@@ -737,6 +737,53 @@ no_change_leaves_ctime_as_it_is(void **state)
   brick_free(b);
 }
 
+/* A record that is too long for a peer would cost the client its connection. */
+static void
+a_list_of_many_large_attributes_is_bounded(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = file(b, "f");
+  GI_CLEANUP_FREE char *value = gi_zalloc(40000);
+  char path[PATH_MAX], name[32];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  for (int large = 0; large < 2; large++) {
+    for (int i = 0; i < 40; i++) {
+      snprintf(name, sizeof(name), "user.%d", i);
+      if (setxattr(path, name, value, large ? 40000 : 10000, 0) < 0) {
+        print_message("not so many attributes fit here: skipped\n");
+        brick_free(b);
+        skip();
+      }
+    }
+    for (int pid = 0; pid >= -6; pid -= 6) {
+      uint32_t want = large && pid == 0 ? 0 : large ? 40000 : 10000;
+      const void *data;
+      uint32_t len;
+
+      f = brick_fop(b, GI_FOP_GETXATTR);
+      set_object(f, &g);
+      f->caller.pid = pid;
+      assert_ok(brick_run(b, f));
+      assert_true(gi_dict_get_bin(f->rsp.dict, "user.39", &data, &len));
+      assert_int_equal(len, want);
+      f = brick_fop(b, GI_FOP_LOOKUP);
+      set_object(f, &g);
+      f->caller.pid = pid;
+      gi_dict_set_int(gi_fop_xdata(f), "list-xattr", 1);
+      assert_ok(brick_run(b, f));
+      for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "user.%d", i);
+        assert_true(gi_dict_get_bin(f->rsp.xdata, name, &data, &len));
+        assert_int_equal(len, want);
+      }
+    }
+  }
+  brick_free(b);
+}
+
 /* ext4 has 4 KiB for all attributes of a file. */
 static void
 a_file_full_of_attributes_is_still_linked_moved_and_counted(void **state)
@@ -921,6 +968,7 @@ main(void)
     cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
     cmocka_unit_test(without_ctime_the_kernels_times_count),
     cmocka_unit_test(no_change_leaves_ctime_as_it_is),
+    cmocka_unit_test(a_list_of_many_large_attributes_is_bounded),
     cmocka_unit_test(a_file_full_of_attributes_is_still_linked_moved_and_counted),
     cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
     cmocka_unit_test(whole_times_can_be_given),

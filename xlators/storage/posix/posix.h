@@ -31,6 +31,9 @@
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
 #define POSIX_IO_MAX (4u << 20) /* largest READ served */
 #define POSIX_XATTR_MAX 65536
+#define POSIX_LIST_MAX (1u << 20) /* bytes of names and values in a list of attributes; beyond it users' values are left empty, … */
+#define POSIX_LIST_MAX_HEAL (32u << 20) /* …but not for healers, who would copy that: E2BIG */
+#define POSIX_LIST_INLINE (128u << 10)  /* more is read by a worker */
 #define POSIX_PIECE (64u << 10) /* a heal's writes up to here are told to the disk together */
 
 #define KEY_GFID "trusted.gfid"
@@ -169,6 +172,7 @@ struct posix_op { /* fop_bytes */
   bool dropped;    /* … and memory was dropped */
   uint16_t losses; /* posix_inode.losses when a heal's operation, or a question for attributes, began */
   bool unsynced;   /* the disk refused what was to be brought there: counts as a failed sync */
+  bool too_long;   /* more attributes than a healer is told at once */
   bool flush;      /* XATTROP: `times` are to be on the disk first */
   bool wrote;      /* run wrote `times` to the object */
   bool existed;    /* CREATE opened what was there */
