@@ -221,10 +221,19 @@ open_count(struct posix_op *op)
   return posix_ok(op, 0);
 }
 
+static const char real_name[] = "glusterfs.get_real_filename:";
+
 int
 posix_prepare_getxattr(struct posix_op *op)
 {
   int err = op->fop->kind == GI_FOP_FGETXATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
+  const char *name = op->fop->args.name;
+
+  if (name && strncmp(name, real_name, sizeof(real_name) - 1) == 0) { /* reads a whole directory */
+    op->slow = true;
+    if (op->fop->priority < GI_PRIO_LOW)
+      op->fop->priority = GI_PRIO_LOW;
+  }
 
   if (!err) {
     struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
@@ -239,7 +248,6 @@ posix_prepare_getxattr(struct posix_op *op)
 enum posix_run
 posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine)
 {
-  static const char real_name[] = "glusterfs.get_real_filename:";
   const char *name = op->fop->args.name;
 
   *mine = true;
