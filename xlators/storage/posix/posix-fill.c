@@ -144,12 +144,11 @@ fill_content(struct filling *f, const struct gi_pair *pair)
 }
 
 static void
-fill_acl_text(struct filling *f, const char *key, const char *real)
+fill_acl_text(struct filling *f, const char *key, bool access)
 {
-  GI_CLEANUP_FREE char *acl = NULL, *text = NULL;
-  ssize_t n = S_ISLNK(f->st->st_mode) ? -1 : posix_at_get_alloc(f->op->p, f->at, real, &acl);
+  GI_CLEANUP_FREE char *text = NULL;
 
-  if (n >= 0 && posix_acl_to_text(acl, (size_t)n, &text))
+  if (posix_acl_text(f->op->p, f->at, f->st, access, &text) == 0)
     gi_dict_set_str(out(f), key, text);
 }
 
@@ -192,10 +191,9 @@ fill_key(struct filling *f, const struct gi_pair *pair)
   } else if (strcmp(key, "list-xattr") == 0) {
     fill_matching(f, NULL);
   } else if (strcmp(key, "glusterfs.posix.acl") == 0) {
-    fill_acl_text(f, key, KEY_ACL_ACCESS);
+    fill_acl_text(f, key, true);
   } else if (strcmp(key, "glusterfs.posix.default_acl") == 0) {
-    if (S_ISDIR(f->st->st_mode))
-      fill_acl_text(f, key, KEY_ACL_DEFAULT);
+    fill_acl_text(f, key, false);
   } else if (strcmp(key, "glusterfs.ancestry.path") == 0) {
     fill_path(f, key);
   } else {

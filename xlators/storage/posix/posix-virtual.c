@@ -193,15 +193,35 @@ gfid_beginning(struct posix_op *op, const char *text)
   return r;
 }
 
-static enum posix_run
-acl_text(struct posix_op *op, struct posix_at at, const char *real)
+/* Without an ACL it is what the mode says; no default ACL is an empty one. */
+int
+posix_acl_text(const struct posix *p, struct posix_at at, const struct stat *st, bool access, char **text)
 {
-  GI_CLEANUP_FREE char *acl = NULL, *text = NULL;
-  ssize_t n = posix_at_get_alloc(op->p, at, real, &acl);
+  GI_CLEANUP_FREE char *acl = NULL;
+  mode_t m = st->st_mode;
+  ssize_t n;
 
-  if (n < 0)
-    return posix_err(op, errno);
-  return posix_acl_to_text(acl, (size_t)n, &text) ? answer_text(op, text) : posix_err(op, EIO);
+  if (S_ISLNK(m) || (!access && !S_ISDIR(m)))
+    return ENODATA;
+  n = posix_at_get_alloc(p, at, access ? KEY_ACL_ACCESS : KEY_ACL_DEFAULT, &acl);
+  if (n >= 0)
+    return posix_acl_to_text(acl, (size_t)n, text) ? 0 : EIO;
+  if (errno != ENODATA)
+    return errno;
+  *text = !access ? gi_strdup("")
+                  : gi_asprintf("u::%c%c%c,g::%c%c%c,o::%c%c%c", m & 0400 ? 'r' : '-', m & 0200 ? 'w' : '-', m & 0100 ? 'x' : '-',
+                                m & 040 ? 'r' : '-', m & 020 ? 'w' : '-', m & 010 ? 'x' : '-', m & 04 ? 'r' : '-', m & 02 ? 'w' : '-',
+                                m & 01 ? 'x' : '-');
+  return 0;
+}
+
+static enum posix_run
+acl_text(struct posix_op *op, struct posix_at at, const struct stat *st, bool access)
+{
+  GI_CLEANUP_FREE char *text = NULL;
+  int err = posix_acl_text(op->p, at, st, access, &text);
+
+  return err ? posix_err(op, err) : answer_text(op, text);
 }
 
 static enum posix_run
@@ -270,14 +290,14 @@ posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st
   if (strcmp(name, GI_NEAR_KEY) == 0)
     return near_where(op);
   if (strcmp(name, "glusterfs.posix.acl") == 0)
-    return acl_text(op, at, KEY_ACL_ACCESS);
+    return acl_text(op, at, st, true);
   if (strcmp(name, "glusterfs.posix.default_acl") == 0)
-    return acl_text(op, at, KEY_ACL_DEFAULT);
+    return acl_text(op, at, st, false);
   *mine = false;
   return RUN_DONE;
 }
 
-/* ---- ACLs as text: "user::rw-,user:1000:r--,mask::r--,…" and the kernel's little-endian form ---- */
+/* ---- ACLs as text: "u::rw-,u:1000:r--,m::r--,…" (words in full are understood) and the kernel's little-endian form ---- */
 
 #define ACL_VERSION 2
 #define ACL_ENTRIES_MAX 512
@@ -335,7 +355,7 @@ posix_acl_to_text(const void *data, size_t len, char **text)
     }
     if (acl_tags[i].named)
       snprintf(id, sizeof(id), "%u", le(e + 4, 4));
-    sum = join(sum, ",", gi_asprintf("%s:%s:%c%c%c", acl_tags[i].word, id, perm & 4 ? 'r' : '-', perm & 2 ? 'w' : '-',
+    sum = join(sum, ",", gi_asprintf("%c:%s:%c%c%c", acl_tags[i].word[0], id, perm & 4 ? 'r' : '-', perm & 2 ? 'w' : '-',
                                      perm & 1 ? 'x' : '-'));
   }
   *text = sum ? sum : gi_strdup("");

@@ -173,13 +173,14 @@ posix_finish_getxattr(struct posix_op *op)
 /* ---- SETXATTR ---- */
 
 static int
-set_acl_text(struct posix_op *op, struct posix_at at, const char *real, const char *text)
+set_acl_text(struct posix_op *op, struct posix_at at, const char *real, const struct gi_pair *pair)
 {
+  bool is_text = pair->type == GI_VALUE_PTR || pair->type == GI_VALUE_STR || pair->type == GI_VALUE_STR_OLD;
   void *acl;
   size_t len;
   int err;
 
-  if (!posix_acl_from_text(text, &acl, &len))
+  if (!is_text || !posix_acl_from_text((const char *)pair->data, &acl, &len))
     return EINVAL;
   err = posix_at_set(op->p, at, real, acl, len, 0) < 0 ? errno : 0;
   if (!err)
@@ -219,9 +220,9 @@ set_one(struct posix_op *op, struct posix_at at, const struct stat *st, const st
   if (strncmp(pair->key, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) == 0)
     return ENOTSUP;
   if (strcmp(pair->key, "glusterfs.posix.acl") == 0)
-    return set_acl_text(op, at, KEY_ACL_ACCESS, value);
+    return set_acl_text(op, at, KEY_ACL_ACCESS, pair);
   if (strcmp(pair->key, "glusterfs.posix.default_acl") == 0)
-    return set_acl_text(op, at, KEY_ACL_DEFAULT, value);
+    return set_acl_text(op, at, KEY_ACL_DEFAULT, pair);
   if (is_acl(pair->key) && S_ISREG(st->st_mode) && (st->st_mode & 07777) == 01000)
     return 0;
   return posix_at_set(op->p, at, pair->key, value, len, (int)(op->fop->args.flags & 3)) < 0 ? errno : 0;

@@ -225,7 +225,14 @@ acls_have_a_text_form(void **state)
   f = brick_getxattr(b, &g, "glusterfs.posix.acl");
   assert_ok(f);
   assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.acl", &back));
-  assert_string_equal(back, text);
+  assert_string_equal(back, "u::rw-,u:1000:r--,g::r--,m::r--,o::---");
+  assert_ok(brick_setxattr(b, &g, "glusterfs.posix.acl", back, (uint32_t)strlen(back) + 1, 0));
+  assert_fails(brick_getxattr(b, &g, "glusterfs.posix.default_acl"), ENODATA);
+  f = brick_fop(b, GI_FOP_SETXATTR); /* something else than text */
+  set_object(f, &g);
+  f->args.dict = gi_dict_new();
+  gi_dict_set_iatt(f->args.dict, "glusterfs.posix.acl", &(struct gi_iatt){.size = 1});
+  assert_fails(brick_run(b, f), EINVAL);
   assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "u:x", 4, 0), EINVAL);
   assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "", 1, 0), EINVAL);
   assert_fails(brick_setxattr(b, &g, "system.posix_acl_access", "xx", 2, 0), EINVAL);
@@ -261,6 +268,29 @@ a_gfid_is_found_by_its_beginning(void **state)
   assert_ok(brick_unlink(b, ROOT, "f"));
   snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&g, text));
   assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
+  brick_free(b);
+}
+
+static void
+without_an_acl_its_text_is_the_mode(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_gfid(b), s = brick_gfid(b);
+  struct gi_fop *f;
+  const char *text;
+
+  (void)state;
+  assert_ok(brick_mkdir(b, ROOT, "d", &d)); /* 0755 */
+  assert_ok(brick_symlink(b, ROOT, "s", "d", &s));
+  f = brick_getxattr(b, &d, "glusterfs.posix.acl");
+  assert_ok(f);
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.acl", &text));
+  assert_string_equal(text, "u::rwx,g::r-x,o::r-x");
+  f = brick_getxattr(b, &d, "glusterfs.posix.default_acl");
+  assert_ok(f);
+  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.default_acl", &text));
+  assert_string_equal(text, "");
+  assert_fails(brick_getxattr(b, &s, "glusterfs.posix.acl"), ENODATA);
   brick_free(b);
 }
 
@@ -956,6 +986,7 @@ main(void)
     cmocka_unit_test(protected_names_stay_as_they_are),
     cmocka_unit_test(many_are_removed_at_once),
     cmocka_unit_test(acls_have_a_text_form),
+    cmocka_unit_test(without_an_acl_its_text_is_the_mode),
     cmocka_unit_test(virtual_names_tell_paths),
     cmocka_unit_test(a_gfid_is_found_by_its_beginning),
     cmocka_unit_test(xattrop_adds_and_wraps),

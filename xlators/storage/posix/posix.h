@@ -382,6 +382,8 @@ void posix_gfid2path_remove(const struct posix *p, struct posix_at at, const str
 bool posix_gfid2path_give_way(const struct posix *p, struct posix_at at);
 int posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, int by);
 enum posix_run posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine);
+/* An object's ACL as a fresh text; 0 or errno (ENODATA: such objects have none). */
+int posix_acl_text(const struct posix *p, struct posix_at at, const struct stat *st, bool access, char **text);
 bool posix_acl_to_text(const void *data, size_t len, char **text);
 bool posix_acl_from_text(const char *text, void **data, size_t *len);
 
