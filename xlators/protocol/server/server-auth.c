@@ -38,13 +38,14 @@ struct sv_rules { /* of one brick */
 static char *
 normal_path(const char *path)
 {
-  GI_CLEANUP_FREE char *copy = gi_strdup(path);
-  char *normal = gi_alloc(strlen(path) + 2), *at = normal, *save = NULL;
+  char *normal = gi_alloc(strlen(path) + 2), *at = normal;
+  *at++ = '/';
+  for (; *path; path++)
+    if (*path != '/' || at[-1] != '/')
+      *at++ = *path;
+  if (at[-1] == '/' && at - 1 > normal)
+    at--;
   *at = 0;
-  for (const char *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save))
-    at += sprintf(at, "/%s", name);
-  if (at == normal)
-    strcpy(normal, "/");
   return normal;
 }
 
