@@ -131,7 +131,7 @@ enum { GI_LK_READ = 0, GI_LK_WRITE = 1, GI_LK_UNLOCK = 2 };
 enum { GI_LKCMD_GET = 0, GI_LKCMD_SET = 1, GI_LKCMD_SETW = 2 };       /* lk, (f)inodelk `cmd` */
 /* LK `flags`: locks of two kinds do not meet, as on a local disk. A lock of a client that does not tell may be of either kind. */
 enum gi_lock_space { GI_LOCK_ANY = 0, GI_LOCK_FCNTL = 1, GI_LOCK_FLOCK = 2 };
-/* LK, between our own translators and never on the wire: this lock was granted elsewhere, take it when the brick can. */
+/* LK, between our own translators, never on the wire: granted elsewhere, take it when the brick can. Unlock: restore what was before. */
 #define GI_LKCMD_REMEMBER 0x100
 enum { GI_ENTRYLK_LOCK = 0, GI_ENTRYLK_UNLOCK = 1, GI_ENTRYLK_NB = 2 }; /* (f)entrylk `cmd` */
 

@@ -72,6 +72,8 @@ give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_f
     struct gi_fop *child = gi_fop_child(fop);
 
     make_unlock(child);
+    if (fop->kind == GI_FOP_LK)
+      child->args.cmd = GI_LKCMD_REMEMBER; /* an older lock that it changed shall be as it was */
     rep_fan_send(&rf->fan, child, i, 0);
   }
   rep_fan_finish(&rf->fan);

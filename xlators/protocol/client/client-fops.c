@@ -50,6 +50,10 @@ cl_undo_done(struct gi_fop *fop, void *arg)
 static void
 cl_undo_grant(struct client *c, struct gi_fop *lock)
 {
+  c->metrics.late_grants_undone++;
+  GI_MARK("client: a lock granted after it was given up is undone");
+  if (cl_locks_undo_grant(c, lock))
+    return;
   struct gi_fop *undo = gi_fop_helper(lock, lock->kind);
   gi_loc_copy(&undo->loc, &lock->loc);
   if (lock->fd)
@@ -62,8 +66,6 @@ cl_undo_grant(struct client *c, struct gi_fop *lock)
     undo->args.cmd = GI_LKCMD_SET;
     undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;
   }
-  c->metrics.late_grants_undone++;
-  GI_MARK("client: a lock granted after it was given up is undone");
   gi_fop_submit(undo, c->x, cl_undo_done, NULL);
 }
 
@@ -104,6 +106,8 @@ cl_late_reply(struct client *c, struct gi_fop *fop, struct gi_rpc_reply *reply)
     int32_t ret = (int32_t)gi_xdr_get_u32(&reply->in);
     if (!reply->in.failed && ret >= 0 && c->usable)
       cl_undo_grant(c, fop);
+    else if (c->usable)
+      cl_locks_waited(c, fop);
   }
   gi_fop_unref(fop);
 }
@@ -191,8 +195,11 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
       gi_fop_fail(fop, EIO);
     }
   }
-  if (fop->rsp.ret < 0)
+  if (fop->rsp.ret < 0) {
     c->metrics.failed_calls++;
+    if (c->usable)
+      cl_locks_waited(c, fop);
+  }
   gi_fop_answer(fop, c->x);
 }
 
@@ -268,8 +275,13 @@ enum gi_verdict
 cl_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct client *c = x->private;
-  if (fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_REMEMBER)
-    return cl_locks_remember(c, fop);
+  if (fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_REMEMBER) {
+    if (fop->args.type != GI_LK_UNLOCK)
+      return cl_locks_remember(c, fop);
+    if (cl_locks_restore(c, fop))
+      return gi_fop_ok(fop, 0);
+    fop->args.cmd = GI_LKCMD_SET;
+  }
   cl_locks_submitted(c, fop);
   if (!c->usable)
     return gi_fop_fail(fop, ENOTCONN);

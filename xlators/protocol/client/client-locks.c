@@ -33,6 +33,14 @@ struct cl_lock {
   bool missed; /* it was refused, and that was logged */
 };
 
+struct cl_before { /* what the last lock of an owner took the place of, should it not be wanted after all */
+  struct gi_list link;  /* cl_inode.before */
+  struct gi_list locks; /* struct cl_lock.link, in no books */
+  struct gi_fd *fd;
+  struct gi_owner owner;
+  uint64_t start, last; /* of the new lock */
+};
+
 struct cl_take { /* a lock being asked for again */
   struct client *c;
   struct gi_fop *fop;
@@ -40,13 +48,21 @@ struct cl_take { /* a lock being asked for again */
   bool counted; /* in client.reopening */
 };
 
+static struct cl_inode *
+books(const struct client *c, struct gi_inode *inode)
+{
+  struct cl_inode *ci = gi_inode_private(inode, c->x);
+  if (!ci->locks.next) {
+    gi_list_init(&ci->locks);
+    gi_list_init(&ci->before);
+  }
+  return ci;
+}
+
 static struct gi_list *
 locks_of(const struct client *c, struct gi_inode *inode)
 {
-  struct cl_inode *ci = gi_inode_private(inode, c->x);
-  if (!ci->locks.next)
-    gi_list_init(&ci->locks);
-  return &ci->locks;
+  return &books(c, inode)->locks;
 }
 
 static void
@@ -58,14 +74,20 @@ range_of(const struct gi_flock *f, uint64_t *start, uint64_t *last)
 }
 
 static void
+lock_free(struct cl_lock *l)
+{
+  gi_list_del(&l->link);
+  gi_dict_unref(&l->xdata);
+  gi_free(l);
+}
+
+static void
 lock_remove(struct client *c, struct cl_lock *l)
 {
   struct cl_fd *f = gi_fd_private(l->fd, c->x);
   f->nlocks--;
   f->nmissing -= !l->held;
-  gi_list_del(&l->link);
-  gi_dict_unref(&l->xdata);
-  gi_free(l);
+  lock_free(l);
 }
 
 static void
@@ -116,6 +138,52 @@ forget(struct client *c, struct gi_inode *inode, const struct gi_owner *owner, u
   }
 }
 
+static void
+before_free(struct cl_before *b)
+{
+  gi_list_foreach_safe(l, &b->locks, struct cl_lock, link) lock_free(l);
+  gi_list_del(&b->link);
+  gi_free(b);
+}
+
+static struct cl_before *
+find_before(struct client *c, struct gi_fd *fd, const struct gi_owner *owner)
+{
+  gi_list_foreach(b, &books(c, fd->inode)->before, struct cl_before, link)
+  {
+    if (b->fd == fd && gi_owner_equal(&b->owner, owner))
+      return b;
+  }
+  return NULL;
+}
+
+/* Keeps what the lock `want` on [start, last] takes the place of; of an owner only the latest. */
+static void
+note_before(struct client *c, const struct cl_lock *want, uint64_t start, uint64_t last)
+{
+  struct cl_before *b = find_before(c, want->fd, &want->who.owner);
+  if (b)
+    before_free(b);
+  b = NULL;
+  gi_list_foreach(l, locks_of(c, want->fd->inode), struct cl_lock, link)
+  {
+    if (l->start > last || l->last < start || !gi_owner_equal(&l->who.owner, &want->who.owner))
+      continue;
+    if (!b) {
+      b = gi_new(struct cl_before);
+      *b = (struct cl_before){ .fd = want->fd, .owner = want->who.owner, .start = start, .last = last };
+      gi_list_init(&b->locks);
+      gi_list_add_tail(&books(c, want->fd->inode)->before, &b->link);
+    }
+    struct cl_lock *copy = gi_alloc(sizeof(*copy));
+    *copy = *l;
+    gi_dict_ref(copy->xdata);
+    copy->start = l->start > start ? l->start : start;
+    copy->last = l->last < last ? l->last : last;
+    gi_list_add_tail(&b->locks, &copy->link);
+  }
+}
+
 /* Neighbours of one kind are one lock, as on the brick. */
 static void
 keep(struct client *c, const struct gi_fop *fop, bool held)
@@ -126,6 +194,7 @@ keep(struct client *c, const struct gi_fop *fop, bool held)
   range_of(&fop->args.flock, &start, &last);
   want.who.ngroups = 0;
   want.who.groups = NULL;
+  note_before(c, &want, start, last);
   forget(c, fop->fd->inode, &want.who.owner, start, last);
   gi_list_foreach_safe(l, locks_of(c, fop->fd->inode), struct cl_lock, link)
   {
@@ -191,7 +260,7 @@ cl_locks_answered(struct client *c, const struct gi_fop *fop)
 enum gi_verdict
 cl_locks_remember(struct client *c, struct gi_fop *fop)
 {
-  if (!names_locks(fop) || fop->args.type == GI_LK_UNLOCK)
+  if (!names_locks(fop))
     return gi_fop_fail(fop, EINVAL);
   struct cl_fd *f = gi_fd_private(fop->fd, c->x);
   keep(c, fop, false);
@@ -209,6 +278,11 @@ void
 cl_locks_released(struct client *c, struct gi_fd *fd)
 {
   struct cl_fd *f = gi_fd_private(fd, c->x);
+  if (!fd->inode)
+    return;
+  gi_list_foreach_safe(b, &books(c, fd->inode)->before, struct cl_before, link)
+    if (b->fd == fd)
+      before_free(b);
   if (f->nlocks == 0)
     return;
   gi_list_foreach_safe(l, locks_of(c, fd->inode), struct cl_lock, link)
@@ -225,7 +299,7 @@ cl_locks_away(struct client *c)
     if (f->nlocks == 0 || GI_BROKEN("do not take locks again after a reconnect"))
       continue;
     if (f->nmissing == 0)
-      f->refused = false;
+      f->refused = f->broken = false;
     gi_list_foreach(l, locks_of(c, f->fd->inode), struct cl_lock, link)
       if (l->fd == f->fd)
         l->held = l->asked = false;
@@ -282,15 +356,123 @@ find_asked(struct client *c, const struct gi_fop *ask)
 
 static void send_lock(struct client *c, struct gi_fop *fop);
 
+/* Nobody wants [start, last] of what was given. */
+static void
+send_unlock(struct client *c, struct gi_fop *given, uint64_t start, uint64_t last)
+{
+  struct gi_fop *undo = gi_fop_new(c->x->graph, GI_FOP_LK);
+  gi_fop_set_fd(undo, given->fd);
+  undo->caller = cl_credentials(c, given);
+  undo->caller.ngroups = 0;
+  undo->caller.groups = NULL;
+  undo->args = given->args;
+  undo->args.dict = NULL;
+  undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;
+  undo->args.flock.start = start;
+  undo->args.flock.len = last == CL_LOCK_LAST ? 0 : last - start + 1;
+  send_lock(c, undo);
+}
+
 /* Nobody wants it as it was given: the unlock could not be sent then, so it is now, and what is left is asked for again. */
 static void
 give_back(struct client *c, struct gi_fop *given)
 {
-  struct gi_fop *undo = gi_fop_helper(given, GI_FOP_LK);
-  gi_fop_set_fd(undo, given->fd);
-  undo->args = given->args;
-  undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;
-  send_lock(c, undo);
+  uint64_t start, last;
+  range_of(&given->args.flock, &start, &last);
+  send_unlock(c, given, start, last);
+}
+
+/* The owner's locks that touch the range of `fop` are to be set on the brick once more. Its first one from `at` on, or NULL. */
+static struct cl_lock *
+doubt(struct client *c, const struct gi_fop *fop, uint64_t at, uint64_t last)
+{
+  struct gi_caller who = cl_credentials(c, fop);
+  struct cl_lock *first = NULL;
+  gi_list_foreach(l, locks_of(c, fop->fd->inode), struct cl_lock, link)
+  {
+    if (l->start > last || l->last < at || !gi_owner_equal(&l->who.owner, &who.owner))
+      continue;
+    struct cl_fd *f = gi_fd_private(l->fd, c->x);
+    f->nmissing += l->held;
+    l->held = false;
+    if (!first || l->start < first->start)
+      first = l;
+  }
+  return first;
+}
+
+static void
+take_missing(struct client *c, struct gi_inode *inode)
+{
+  gi_list_foreach(l, locks_of(c, inode), struct cl_lock, link) cl_locks_take(c, l->fd);
+}
+
+static bool
+is_open(struct client *c, struct gi_fd *fd)
+{
+  return ((struct cl_fd *)gi_fd_private(fd, c->x))->state == CL_FD_OPEN;
+}
+
+/* The brick has the lock of `fop`, which is not wanted, instead of those in the books: they are set again first, so that nobody gets in
+ * between, and what none of them covers is unlocked. */
+static void
+set_right(struct client *c, struct gi_fop *fop)
+{
+  uint64_t at, last;
+  range_of(&fop->args.flock, &at, &last);
+  doubt(c, fop, at, last);
+  take_missing(c, fop->fd->inode);
+  for (struct cl_lock *l; at <= last && (l = doubt(c, fop, at, last)); at = l->last + 1)
+    if (l->start > at)
+      send_unlock(c, fop, at, l->start - 1);
+  if (at <= last)
+    send_unlock(c, fop, at, last);
+}
+
+bool
+cl_locks_undo_grant(struct client *c, struct gi_fop *fop)
+{
+  uint64_t start, last;
+  if (!names_locks(fop) || !is_open(c, fop->fd))
+    return false;
+  range_of(&fop->args.flock, &start, &last);
+  if (!doubt(c, fop, start, last))
+    return false;
+  set_right(c, fop);
+  return true;
+}
+
+void
+cl_locks_waited(struct client *c, struct gi_fop *fop)
+{
+  uint64_t start, last;
+  if (!names_locks(fop) || fop->args.cmd != GI_LKCMD_SETW || fop->args.type == GI_LK_UNLOCK)
+    return;
+  range_of(&fop->args.flock, &start, &last);
+  if (doubt(c, fop, start, last))
+    take_missing(c, fop->fd->inode);
+}
+
+bool
+cl_locks_restore(struct client *c, struct gi_fop *fop)
+{
+  struct gi_caller who = cl_credentials(c, fop);
+  struct cl_before *b = names_locks(fop) ? find_before(c, fop->fd, &who.owner) : NULL;
+  uint64_t start, last;
+  range_of(&fop->args.flock, &start, &last);
+  if (!b || b->start != start || b->last != last || (c->usable && !is_open(c, fop->fd)))
+    return false;
+  forget(c, fop->fd->inode, &who.owner, start, last);
+  gi_list_foreach(l, &b->locks, struct cl_lock, link)
+  {
+    l->held = false;
+    lock_insert(c, l, l->start, l->last);
+  }
+  before_free(b);
+  if (c->usable)
+    set_right(c, fop);
+  tell(c, gi_fd_private(fop->fd, c->x));
+  return true;
 }
 
 static void

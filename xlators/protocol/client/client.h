@@ -59,7 +59,7 @@ struct cl_fd { /* our bytes in a gi_fd */
 };
 
 struct cl_inode { /* our bytes in a gi_inode */
-  struct gi_list locks; /* client-locks.c; not initialised before the first */
+  struct gi_list locks, before; /* client-locks.c; not initialised before the first */
 };
 
 struct client;
@@ -160,6 +160,11 @@ void cl_locks_submitted(struct client *c, const struct gi_fop *fop); /* LK and F
 void cl_locks_answered(struct client *c, const struct gi_fop *fop);  /* the same, when they have succeeded */
 enum gi_verdict cl_locks_remember(struct client *c, struct gi_fop *fop); /* GI_LKCMD_REMEMBER */
 void cl_locks_mark(struct client *c, struct gi_fop *fop); /* LK: which kind of lock it is, if the brick understands that */
+/* The lock of `fop` was granted here and is not wanted: what the books had before is set again. False: nothing, so it is to be unlocked.
+ * For a grant that was not noted, and for one that was. */
+bool cl_locks_undo_grant(struct client *c, struct gi_fop *fop);
+bool cl_locks_restore(struct client *c, struct gi_fop *fop);
+void cl_locks_waited(struct client *c, struct gi_fop *fop); /* …for a lock, in vain: the brick gave up what the owner had there */
 void cl_locks_released(struct client *c, struct gi_fd *fd);
 void cl_locks_away(struct client *c);                   /* the connection went */
 void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that are missing, if it is open */

@@ -563,6 +563,72 @@ test_cancelled_lock(void **state)
   bench_free(b);
 }
 
+/* What the owner had before is set again before the rest is unlocked. */
+static void
+test_cancelled_upgrade(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_READ, 2, 8);
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
+  f->args.cmd = GI_LKCMD_SETW;
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  bench_send(b, f);
+  bench_turn(b, 5);
+  gi_fop_cancel(f);
+  assert_int_equal(f->rsp.err, EINTR);
+  fake_fop_free(f);
+  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
+  bench_turn(b, 10);
+  assert_string_equal(r.text, "r2+8 u10+5 ");
+  bench_free(b);
+}
+
+/* The brick gave the older lock up while the request waited. */
+static void
+test_refused_upgrade(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_READ, 2, 8);
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
+  f->args.cmd = GI_LKCMD_SETW;
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EINTR });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EINTR);
+  bench_turn(b, 10);
+  assert_string_equal(r.text, "r2+8 ");
+  bench_free(b);
+}
+
+/* Granted here, refused by another brick. */
+static void
+test_upgrade_that_is_taken_back(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_READ, 2, 8);
+  locked(b, fd, GI_LK_WRITE, 5, 10);
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_UNLOCK, 5, 10);
+  f->args.cmd = GI_LKCMD_REMEMBER;
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  bench_turn(b, 10);
+  assert_string_equal(r.text, "r5+5 u10+5 ");
+  r.text[0] = '\0';
+  f = posix_lock(b, fd, GI_LK_UNLOCK, 5, 10); /* nothing was before */
+  f->args.cmd = GI_LKCMD_REMEMBER;
+  bench_submit(b, f);
+  assert_string_equal(r.text, "u5+10 ");
+  bench_free(b);
+}
+
 static void
 test_cancelled_lock_that_was_refused(void **state)
 {
@@ -756,6 +822,9 @@ main(void)
     cmocka_unit_test(test_lock_that_another_has_got),
     cmocka_unit_test(test_lock_to_be_remembered),
     cmocka_unit_test(test_cancelled_lock),
+    cmocka_unit_test(test_cancelled_upgrade),
+    cmocka_unit_test(test_refused_upgrade),
+    cmocka_unit_test(test_upgrade_that_is_taken_back),
     cmocka_unit_test(test_cancelled_lock_that_was_refused),
     cmocka_unit_test(test_callbacks),
     cmocka_unit_test(test_storage_down_and_up),
