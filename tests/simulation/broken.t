@@ -28,7 +28,7 @@ heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
-let each brick truncate|30|--workload mixed --mishaps cut
+let each brick truncate|2|--workload mixed --mishaps none --until 1
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|76|--workload names --mishaps cut
 lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze

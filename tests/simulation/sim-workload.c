@@ -15,6 +15,7 @@
 #define SPAN 100000
 #define LARGE_BYTES 400000 /* does not fit into one receive buffer */
 #define LARGE_PERMILLE 15
+#define LAST_FILES 40
 
 struct sim_client_call {
   struct sim_client *c;
@@ -178,6 +179,26 @@ one_round(struct sim_client *c)
   gi_inode_unref(&root);
 }
 
+/* What comes last nobody writes over: all clients at once empty and fill the same files, which must then be the same everywhere. */
+static void
+last_words(struct sim_client *c)
+{
+  uint8_t data[BYTES];
+  struct gi_inode *root = sim_op_root(c);
+  for (unsigned i = 0; c->up && i < LAST_FILES; i++) {
+    struct gi_fd *fd = NULL;
+    char name[16];
+    snprintf(name, sizeof(name), "last%u", i);
+    memset(data, (int)sim_rng_below(&c->rng, 256), sizeof(data));
+    if (sim_op_create(c, root, name, O_RDWR | O_TRUNC, &fd) >= 0) {
+      sim_op_write(c, fd, sim_rng_below(&c->rng, SPAN), data, (size_t)sim_rng_between(&c->rng, 1, BYTES), NULL);
+      sim_op_flush(c, fd);
+    }
+    gi_fd_unref(&fd);
+  }
+  gi_inode_unref(&root);
+}
+
 static void
 mixed_task(struct sim_client *c)
 {
@@ -187,6 +208,7 @@ mixed_task(struct sim_client *c)
     if (!c->leave)
       sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 200 * SIM_MS));
   }
+  last_words(c);
 }
 
 static void
