@@ -179,13 +179,31 @@ do_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name
   op_submit(b, fop, entry_done);
 }
 
+/* If the file has other names, its ctime moved, and that was us. */
+static void
+unlink_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = x->private;
+  struct gi_loc was = {0};
+
+  if (fop->rsp.ret >= 0) {
+    gi_loc_copy(&was, &fop->loc);
+    node_find_named(b, &was);
+    if (was.inode)
+      node_changed(b, was.inode);
+    gi_loc_clear(&was);
+  }
+  done_status(fop, arg);
+}
+
 void
 do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
   struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_UNLINK);
 
   if (fop)
-    op_submit(bridge_of_req(req), fop, done_status);
+    op_submit(bridge_of_req(req), fop, unlink_done);
 }
 
 static void
