@@ -65,7 +65,7 @@ is_new(const struct gi_fop *fop)
   return gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) && gi_gfid_equal(&gfid, &fop->rsp.stat.gfid);
 }
 
-static void
+void
 entry_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
@@ -95,7 +95,8 @@ entry_done(struct gi_fop *fop, void *arg)
     node_of(b, inode)->no_capability = true;
   node_entry(b, inode, &fop->rsp.stat, &e);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
-    node_named(b, inode, at->parent, at->name);
+    if (at->name)
+      node_named(b, inode, at->parent, at->name);
     node_count(b, inode);
   } else {
     node_uncount(b, inode);
@@ -107,6 +108,11 @@ entry_done(struct gi_fop *fop, void *arg)
 void
 do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+  if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+    lookup_dots(req, parent, name[1] == '.');
+    return;
+  }
+
   struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_LOOKUP);
 
   if (fop)

@@ -42,6 +42,23 @@ void id_del(struct id_table *t, uint64_t id);
 /* Objects one after the other: *pos starts at 0; NULL at the end. */
 void *id_next(const struct id_table *t, uint32_t *pos);
 
+/* ---- nodes by id ---- */
+
+struct node;
+struct gi_gfid;
+struct node_map {
+  struct node **slot;
+  uint32_t count, capacity;
+};
+
+uint64_t node_id_of(const struct gi_gfid *gfid); /* the id that node_map_add gives it, if no other has it */
+void node_map_add(struct node_map *m, struct node *n); /* n->inode is set; gives n->id */
+struct node *node_map_get(const struct node_map *m, uint64_t id); /* NULL: none */
+void node_map_del(struct node_map *m, const struct node *n);
+/* The first node from *pos on, which starts at 0; NULL at the end. To be called again only after it was deleted. */
+struct node *node_map_first(const struct node_map *m, uint32_t *pos);
+void node_map_free(struct node_map *m);
+
 /* ---- options ---- */
 
 struct bridge_options {
@@ -123,6 +140,7 @@ struct op {
   uint64_t began;           /* node.seq since then */
   uint64_t seq;             /* bridge.clock when submitted */
   uint32_t size;            /* room in the reply */
+  uint64_t wanted;          /* the id of a node that is looked for */
   bool retried, kill; /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;          /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
@@ -188,7 +206,7 @@ struct bridge {
   char *real_path; /* of the mount point, taken before anything was mounted there */
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 
-  struct id_table nodes; /* struct node */
+  struct node_map nodes;
   struct id_table fds;   /* struct gi_fd */
   struct gi_list lru;    /* struct node.lru */
   uint32_t node_count;
@@ -345,7 +363,11 @@ void tune_mount(struct bridge *b);
 void mount_leave(struct gi_ctx *ctx);
 bool mount_is_inherited(const struct bridge *b); /* the session is an fd we were given: nothing to unmount */
 
+/* ---- fuse-handle.c ---- */
+void lookup_dots(fuse_req_t req, fuse_ino_t ino, bool parent); /* LOOKUP of "." or "..", for file handles */
+
 /* ---- operations, by subject ---- */
+void entry_done(struct gi_fop *fop, void *x); /* answers a fop that brings an entry */
 void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup);
 void do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);

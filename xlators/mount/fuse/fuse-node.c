@@ -103,7 +103,7 @@ node_find(struct bridge *b, fuse_ino_t ino)
   if (ino == FUSE_ROOT_ID)
     return b->root;
 
-  struct node *n = id_get(&b->nodes, ino);
+  struct node *n = node_map_get(&b->nodes, ino);
 
   return n ? n->inode : NULL;
 }
@@ -125,7 +125,7 @@ node_release(struct bridge *b, struct node *n)
 {
   struct gi_inode *inode = n->inode;
 
-  id_del(&b->nodes, n->id);
+  node_map_del(&b->nodes, n);
   gi_list_del(&n->lru);
   gi_free(n->name);
   n->name = NULL;
@@ -147,7 +147,7 @@ node_assign(struct bridge *b, struct gi_inode *inode)
   if (n->id)
     return;
   n->inode = gi_inode_ref(inode);
-  n->id = id_add(&b->nodes, n);
+  node_map_add(&b->nodes, n);
   gi_list_init(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
   b->node_count++;
@@ -228,7 +228,7 @@ void
 node_find_named(struct bridge *b, struct gi_loc *loc)
 {
   uint64_t parent_id = id_of(b, loc->parent);
-  struct node *n = id_get(&b->nodes, *name_slot(b, parent_id, loc->name));
+  struct node *n = node_map_get(&b->nodes, *name_slot(b, parent_id, loc->name));
 
   if (n && n->parent_id == parent_id && n->name && strcmp(n->name, loc->name) == 0)
     gi_loc_set_inode(loc, n->inode);
@@ -261,7 +261,7 @@ node_forget_all(struct bridge *b)
   while ((fd = id_next(&b->fds, &pos)))
     handle_close(b, fd);
   pos = 0;
-  while ((n = id_next(&b->nodes, &pos)))
+  while ((n = node_map_first(&b->nodes, &pos)))
     node_release(b, n);
 }
 
@@ -289,7 +289,7 @@ node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt,
   } else {
     node_assign(b, inode);
     e->ino = node_of(b, inode)->id;
-    e->generation = e->ino >> 32;
+    memcpy(&e->generation, inode->gfid.b + sizeof(e->ino), sizeof(uint32_t)); /* what the id has no room for */
   }
   node_stat(b, iatt, &e->attr);
   e->attr_timeout = b->attr_timeout;

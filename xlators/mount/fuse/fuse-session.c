@@ -130,6 +130,7 @@ do_init(void *userdata, struct fuse_conn_info *conn)
   static const uint64_t wanted[] = {
       FUSE_CAP_ASYNC_READ,     FUSE_CAP_ASYNC_DIO,      FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_ATOMIC_O_TRUNC,
       FUSE_CAP_CACHE_SYMLINKS, FUSE_CAP_POSIX_LOCKS,    FUSE_CAP_FLOCK_LOCKS,     FUSE_CAP_DONT_MASK,
+      FUSE_CAP_EXPORT_SUPPORT,
   };
 
   /* Nothing is wanted that is not named here; splice costs two more system calls per request (fuse.md 11). */

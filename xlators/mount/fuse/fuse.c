@@ -302,7 +302,7 @@ bridge_finish(struct gi_xlator *x)
   while (b->jobs > 0) /* the device is closed, so they come back at once */
     gi_reactor_turn(x->reactor, 10 * GI_NSEC_PER_MSEC);
   gi_timer_finish(&b->ready_timer);
-  id_table_free(&b->nodes);
+  node_map_free(&b->nodes);
   id_table_free(&b->fds);
   groups_free(b);
   gi_free(b->real_path);
