@@ -5,8 +5,10 @@
 #include "xlators/storage/posix/posix-fixture.h"
 #include "xlators/storage/posix/posix.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <openssl/sha.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -590,6 +592,55 @@ healed_pages_go_to_the_disk_as_they_come(void **state)
   brick_free(b);
 }
 
+/* ---- io_uring that takes nothing for a while ---- */
+
+static bool uring_refuses;
+static unsigned uring_refusals;
+
+/* Instead of the library's, for the translator too. */
+int
+io_uring_submit(struct io_uring *ring)
+{
+  static int (*submit)(struct io_uring *ring);
+
+  if (uring_refuses) {
+    uring_refusals++;
+    return -EAGAIN;
+  }
+  if (!submit) {
+    void *library = dlopen("liburing.so.2", RTLD_NOW | RTLD_NOLOAD), *symbol = library ? dlsym(library, "io_uring_submit") : NULL;
+
+    assert_non_null(symbol);
+    memcpy(&submit, &symbol, sizeof(submit));
+  }
+  return submit(ring);
+}
+
+static void
+a_ring_that_takes_nothing_is_asked_again(void **state)
+{
+  BRICK(b, NULL);
+  struct open_file o = create(b, "f", "hello");
+  struct gi_fop *f = on_fd(b, GI_FOP_READ, o.fd, 0, 5);
+
+  (void)state;
+  if (strcmp(b->engine, "io_uring") == 0 && ((const struct posix *)b->s->x->private)->uring) {
+    uring_refuses = true;
+    uring_refusals = 0;
+    brick_submit(b, f);
+    fake_wait(b->s, 20 * GI_NSEC_PER_MSEC);
+    assert_false(f->answered);
+    assert_in_range(uring_refusals, 1, 30); /* not in a loop that keeps everybody else waiting */
+    uring_refuses = false;
+    brick_wait(b, f);
+  } else {
+    brick_run(b, f);
+  }
+  assert_int_equal(f->rsp.ret, 5);
+  gi_fd_unref(&o.fd);
+  brick_free(b);
+}
+
 /* ---- space ---- */
 
 /* Freeing many blocks takes long: it is left to a worker, except where there is none. */
@@ -693,6 +744,7 @@ main(void)
     cmocka_unit_test(checksums_without_fips_are_md5),
     cmocka_unit_test(listings_are_complete),
     cmocka_unit_test(cookies_hold_for_other_descriptors_and_filters_filter),
+    cmocka_unit_test(a_ring_that_takes_nothing_is_asked_again),
     cmocka_unit_test(a_big_file_is_removed_by_a_worker),
     cmocka_unit_test(the_reserve_is_kept),
     cmocka_unit_test(statfs_is_shared_between_bricks),
