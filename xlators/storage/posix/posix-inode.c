@@ -69,6 +69,15 @@ set_times(struct posix_op *op, struct posix_at at)
 
 #define TIME_BITS (GI_SET_ATIME | GI_SET_MTIME | GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)
 
+/* The kernel has meanings of its own for some that are not. */
+static bool
+are_times(const struct gi_args *a)
+{
+  return (!(a->valid & GI_SET_ATIME) || a->iatt.atime.nsec < GI_NSEC_PER_SEC) &&
+         (!(a->valid & GI_SET_MTIME) || a->iatt.mtime.nsec < GI_NSEC_PER_SEC) &&
+         (!(a->valid & GI_SET_CTIME) || a->iatt.ctime.nsec < GI_NSEC_PER_SEC);
+}
+
 /* Given times are stored as they are; only ctime moves as with any change (brick.md 3.2). */
 static struct posix_times
 given_times(const struct posix_op *op, const struct gi_time *now)
@@ -108,7 +117,7 @@ posix_run_setattr(struct posix_op *op)
   const struct gi_args *a = &fop->args;
   struct posix_at at;
   struct stat st;
-  int err = object(op, &at, &st);
+  int err = are_times(a) ? object(op, &at, &st) : EINVAL;
 
   if (err)
     return posix_err(op, err);

@@ -569,6 +569,8 @@ posix_submit(struct gi_xlator *x, struct gi_fop *fop)
   op_init(op, x, fop);
   if (!op->kind->run)
     return gi_fop_fail(fop, op->kind->unsupported ? op->kind->unsupported : EOPNOTSUPP);
+  if (fop->caller.time.nsec >= GI_NSEC_PER_SEC) /* it would be stored, and not be read again */
+    return gi_fop_fail(fop, EINVAL);
   op->full = op->p->disk_full && bound_by_reserve(fop);
   err = op->full && op->kind->reserved ? ENOSPC : op->kind->prepare(op);
   if (err) {

@@ -527,6 +527,36 @@ of_two_files_with_one_gfid_the_second_keeps_the_handle(void **state)
 }
 
 static void
+times_that_are_none_are_refused(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
+  for (int i = 0; i < 4; i++) {
+    struct gi_time t = {2000, i % 2 ? 1000000000 : 0x3fffffff /* UTIME_NOW */};
+
+    f = brick_fop(b, GI_FOP_SETATTR);
+    set_object(f, &g);
+    f->args.valid = i < 2 ? GI_SET_MTIME : GI_SET_CTIME;
+    f->args.iatt.mtime = f->args.iatt.ctime = t;
+    assert_fails(brick_run(b, f), EINVAL);
+  }
+  f = brick_fop(b, GI_FOP_SETATTR);
+  set_object(f, &g);
+  f->caller.stamps = GI_STAMP_CTIME;
+  f->caller.time = (struct gi_time){2000, 1000000000};
+  assert_fails(brick_run(b, f), EINVAL);
+  gi_fd_unref(&fd);
+  brick_restart(b);
+  assert_int_equal(brick_nameless(b, &g)->rsp.stat.ctime.sec, 1000);
+  brick_free(b);
+}
+
+static void
 no_second_object_gets_the_gfid_of_the_root(void **state)
 {
   static const enum gi_fop_kind kinds[] = {GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_CREATE, GI_FOP_PUT};
@@ -576,6 +606,7 @@ main(void)
     cmocka_unit_test(kinds_of_other_layers_are_refused),
     cmocka_unit_test(empty_requests_are_survived),
     cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
+    cmocka_unit_test(times_that_are_none_are_refused),
     cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
     cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
     cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
