@@ -20,6 +20,7 @@ static struct {
   struct gi_fs_ops ops;
   const char *call, *name; /* before this call on this last component … */
   void (*act)(void);       /* … this happens, once */
+  char path[128];
   uint64_t rng;
 } t;
 
@@ -65,6 +66,13 @@ hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *n
   return sim_view_ops.rename(fs, from, old, to, new);
 }
 
+static ssize_t
+hooked_getxattr(struct gi_fs *fs, int at, const char *path, const char *name, void *value, size_t size)
+{
+  before("getxattr", path);
+  return sim_view_ops.getxattr(fs, at, path, name, value, size);
+}
+
 static void
 happens(const char *call, const char *name, void (*act)(void))
 {
@@ -87,6 +95,7 @@ begin(void **state)
   t.ops = sim_view_ops;
   t.ops.unlink = hooked_unlink;
   t.ops.rename = hooked_rename;
+  t.ops.getxattr = hooked_getxattr;
   t.fs->ops = &t.ops;
   brick_engine = "pool";
   t.b = brick_new_on(t.fs, DIR, "option disable-landfill-purge on\n");
@@ -141,6 +150,13 @@ static void
 unlink_a(void)
 {
   assert_int_equal(other_unlink(DIR "/a"), 0);
+}
+
+static void
+rename_x_to_a(void)
+{
+  assert_int_equal(sim_view_ops.rename(t.fs, AT_FDCWD, DIR "/x", AT_FDCWD, DIR "/a"), 0);
+  assert_int_equal(other_unlink(t.path), 0); /* the handle of what was there */
 }
 
 static void
@@ -223,6 +239,49 @@ one_name_is_taken_away_twice(void **state)
   gi_fd_unref(&fd);
 }
 
+/* What is told of a name is of one object. */
+static void
+a_name_is_renamed_over_while_it_is_looked_at(void **state)
+{
+  struct gi_gfid g = brick_gfid(t.b);
+  const struct gi_dirent *e = NULL;
+  struct gi_fd *dir, *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  for (int listing = 0; listing < 2; listing++) {
+    file.b[15]++;
+    g.b[15] += 60;
+    gi_gfid_text(&file, handle);
+    snprintf(t.path, sizeof(t.path), DIR "/.glusterfs/%.2s/%.2s/%s", handle, handle + 2, handle);
+    if (listing)
+      assert_ok(brick_unlink(t.b, ROOT, "a"));
+    assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+    assert_ok(brick_create(t.b, ROOT, "x", &g, &fd));
+    assert_int_equal(brick_write(t.b, fd, 0, "seven..", 7)->rsp.ret, 7);
+    happens("getxattr", "a", rename_x_to_a);
+    if (!listing) {
+      f = brick_lookup(t.b, ROOT, "a");
+      assert_ok(f);
+      assert_true(gi_gfid_equal(&f->rsp.stat.gfid, &g));
+      assert_int_equal(f->rsp.stat.size, 7);
+    } else {
+      assert_ok(brick_opendir(t.b, ROOT, &dir));
+      f = brick_fop(t.b, GI_FOP_READDIRP);
+      set_fd(f, dir);
+      f->args.size = 65536;
+      brick_run(t.b, f);
+      for (uint32_t i = 0; i < f->rsp.entries.count && !e; i++)
+        e = strcmp(f->rsp.entries.entry[i].name, "a") == 0 ? &f->rsp.entries.entry[i] : NULL;
+      assert_non_null(e);
+      assert_true(gi_gfid_equal(&e->stat.gfid, &g));
+      assert_int_equal(e->stat.size, 7);
+      gi_fd_unref(&dir);
+    }
+    gi_fd_unref(&fd);
+  }
+}
+
 int
 main(void)
 {
@@ -234,6 +293,7 @@ main(void)
     RACE(a_name_given_while_the_last_one_goes_keeps_the_handle),
     RACE(a_name_given_while_the_last_one_is_replaced_keeps_the_handle),
     RACE(one_name_is_taken_away_twice),
+    RACE(a_name_is_renamed_over_while_it_is_looked_at),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

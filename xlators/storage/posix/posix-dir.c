@@ -72,13 +72,12 @@ describe(struct posix_op *op, struct gi_dirent *e)
   struct gi_gfid gfid;
   struct stat st;
 
-  if (posix_at_stat(op->p, at, &st) < 0)
-    return;
   if (strcmp(e->name, "..") == 0 && gi_gfid_is_root(&op->node[OBJ].gfid)) {
-    describe_outside(e, &st);
+    if (posix_at_stat(op->p, at, &st) == 0)
+      describe_outside(e, &st);
     return;
   }
-  if (posix_gfid_read(op->p, at, &gfid))
+  if (posix_entry_read(op, at, &st, &gfid))
     return;
   posix_iatt(&st, &gfid, &e->stat);
   e->ino = e->stat.ino;

@@ -171,9 +171,7 @@ lookup_name(struct posix_op *op, int dirfd, const char *name)
 
   if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
     return lookup_dots(op, name);
-  if (posix_at_stat(op->p, at, &st) < 0)
-    return posix_err(op, errno);
-  err = posix_gfid_read(op->p, at, &gfid);
+  err = posix_entry_read(op, at, &st, &gfid);
   if (!err)
     heal_handle(op, dirfd, name, &st, &gfid);
   else if (err == ENODATA)

@@ -39,6 +39,32 @@ posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid)
 }
 
 bool
+posix_in_company(const struct posix_op *op)
+{
+  return op->on_worker || op->p->away > 0;
+}
+
+int
+posix_entry_read(const struct posix_op *op, struct posix_at at, struct stat *st, struct gi_gfid *gfid)
+{
+  struct stat again;
+
+  *gfid = gi_gfid_none;
+  for (int tries = 0; tries < 100; tries++) {
+    if (posix_at_stat(op->p, at, st) < 0)
+      return errno;
+
+    int err = posix_gfid_read(op->p, at, gfid);
+
+    if ((err && err != ENOENT && err != ENODATA) || !posix_in_company(op))
+      return err;
+    if (posix_at_stat(op->p, at, &again) == 0 && again.st_dev == st->st_dev && again.st_ino == st->st_ino)
+      return err;
+  }
+  return EAGAIN;
+}
+
+bool
 posix_gfid_requested(const struct gi_fop *fop, struct gi_gfid *gfid)
 {
   return gi_dict_get_gfid(fop->xdata, "gfid-req", gfid) && !gi_gfid_is_none(gfid) && !gi_gfid_is_root(gfid);

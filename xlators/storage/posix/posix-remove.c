@@ -44,10 +44,8 @@ read_entry(struct posix_op *op, int dirfd, const char *name, struct entry *e)
   int err;
 
   *e = (struct entry){.dirfd = dirfd, .name = name};
-  if (posix_at_stat(op->p, at, &e->st) < 0)
-    return errno;
-  e->there = true;
-  err = posix_gfid_read(op->p, at, &e->gfid);
+  err = posix_entry_read(op, at, &e->st, &e->gfid);
+  e->there = !err || err == ENODATA;
   return err == ENODATA ? 0 : err;
 }
 
@@ -108,13 +106,6 @@ retire_handle(struct posix_op *op, const struct entry *e, bool park, bool *parke
   return *parked ? 0 : posix_handle_remove(op->p, &e->gfid);
 }
 
-/* Others may be at the same file, on workers. */
-static bool
-in_company(const struct posix_op *op)
-{
-  return op->on_worker || op->p->away > 0;
-}
-
 /* How many links the file of `e` has as it is found at dirfd/name; 0: it is not there. */
 static nlink_t
 links_at(const struct posix_op *op, int dirfd, const char *name, const struct entry *e)
@@ -145,7 +136,7 @@ take_back_handle(struct posix_op *op, const struct entry *e, bool parked)
     if (parked)
       posix_unpark(op->p, &e->gfid);
   }
-  if (in_company(op) && nameless(op, e))
+  if (posix_in_company(op) && nameless(op, e))
     posix_handle_remove(op->p, &e->gfid);
 }
 
@@ -161,7 +152,7 @@ retire_last(struct posix_op *op, const struct entry *e, bool park, bool *gone, b
     return 0;
   err = retire_handle(op, e, park, parked);
   *gone = !err;
-  if (*gone && in_company(op) && links_at(op, e->dirfd, e->name, e) > (*parked ? 2u : 1u)) {
+  if (*gone && posix_in_company(op) && links_at(op, e->dirfd, e->name, e) > (*parked ? 2u : 1u)) {
     take_back_handle(op, e, *parked);
     *gone = *parked = false;
   }
@@ -175,7 +166,7 @@ retire_nameless(struct posix_op *op, const struct entry *e, bool *gone, bool *pa
 {
   char text[GI_UUID_TEXT];
 
-  if (*gone || !in_company(op) || !nameless(op, e) || posix_handle_park(op->p, &e->gfid))
+  if (*gone || !posix_in_company(op) || !nameless(op, e) || posix_handle_park(op->p, &e->gfid))
     return;
   if (links_at(op, op->p->unlink_fd, gi_gfid_text(&e->gfid, text), e) > 1) {
     posix_handle_unretire(op->p, &e->gfid);

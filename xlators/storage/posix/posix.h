@@ -303,6 +303,11 @@ ssize_t posix_at_list_alloc(const struct posix *p, struct posix_at at, char **li
 /* ---- posix-handle.c ---- */
 char *posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid);
 int posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid); /* 0 or errno; ENODATA = none */
+/* run: others may be changing names on workers. */
+bool posix_in_company(const struct posix_op *op);
+/* run: attributes and gfid of what one name leads to, both of one object, also while the name changes; 0 or errno, ENODATA: it has no
+ * gfid, but attributes. */
+int posix_entry_read(const struct posix_op *op, struct posix_at at, struct stat *st, struct gi_gfid *gfid);
 /* The gfid that a request has for a new object; false: none, or one that no object but the root may have. */
 bool posix_gfid_requested(const struct gi_fop *fop, struct gi_gfid *gfid);
 /* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged. */
