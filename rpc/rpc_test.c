@@ -399,6 +399,21 @@ read_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
   res->done++;
 }
 
+/* No peer would accept it. */
+static void
+test_too_big_an_answer(void **state)
+{
+  struct bench *b = bench_new(NULL);
+  struct result res[2] = {{0}};
+  call(b, BIG, GI_RECORD_MAX / 4, &res[0]);
+  call(b, ECHO, 1, &res[1]);
+  until(b, &res[1].done, 1);
+  assert_int_equal(res[0].done, 1);
+  assert_int_equal(res[0].accept, GI_RPC_SYSTEM);
+  assert_int_equal(b->downs, 0);
+  bench_free(b);
+}
+
 static void
 test_read_payload_is_not_copied(void **state)
 {
@@ -908,6 +923,7 @@ main(void)
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_dump),
       cmocka_unit_test(test_big_answer_is_contiguous),
+      cmocka_unit_test(test_too_big_an_answer),
       cmocka_unit_test(test_read_payload_is_not_copied),
       cmocka_unit_test(test_write),
       cmocka_unit_test(test_callback),
