@@ -119,6 +119,31 @@ who_is_away_is_told(void **state)
   rig_free_clean(r);
 }
 
+static void
+waiting_goes_on_where_bricks_are(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f = rig_fd(r, GI_FOP_LK, fd);
+
+  f->args.cmd = GI_LKCMD_SETW;
+  f->args.type = f->args.flock.type = GI_LK_WRITE;
+  rig_hold_always(r, 0, GI_FOP_LK);
+  rig_run(r, f);
+  assert_false(f->answered);
+  r->brick[1].fail_once[GI_FOP_LK] = r->brick[2].fail_once[GI_FOP_LK] = ENOTCONN;
+  rig_answer(r, 0, GI_FOP_LK, ENOTCONN); /* each was restarted while it waited there */
+  fake_settle(r->s);
+  assert_false(f->answered);
+  rig_answer(r, 0, GI_FOP_LK, 0);
+  fake_settle(r->s);
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.ret, 0);
+  for (unsigned i = 0; i < BRICKS; i++)
+    assert_int_equal(fake_count(r->s, i, GI_FOP_LK), 2);
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -127,6 +152,7 @@ main(void)
       cmocka_unit_test(lost_on_a_majority),
       cmocka_unit_test(dropped_by_a_majority_at_once),
       cmocka_unit_test(who_is_away_is_told),
+      cmocka_unit_test(waiting_goes_on_where_bricks_are),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
  */
 #include "replicate.h"
 
+#include "libglusterish/rare.h"
+
 static bool
 is_unlock(const struct gi_fop *fop)
 {
@@ -146,8 +148,16 @@ remember(struct rep *rep, struct gi_fop *fop)
   rep_fan_finish(fan);
 }
 
+/* Who may wait has been waiting at children that went away, one after the other, and those that are there would do. `last` may be
+ * about to go. */
+static bool
+may_begin_anew(const struct rep *rep, const struct gi_fop *fop, int err, unsigned last)
+{
+  return fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_SETW && err == ENOTCONN && rep_quorum(rep, rep->up & ~(1u << last));
+}
+
 static void
-serial_end(struct rep *rep, struct gi_fop *fop)
+serial_end(struct rep *rep, struct gi_fop *fop, unsigned last)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
@@ -156,6 +166,9 @@ serial_end(struct rep *rep, struct gi_fop *fop)
       rep_answer(rep, fop, 0, 0);
     else
       remember(rep, fop);
+  } else if (may_begin_anew(rep, fop, rf->err, last)) {
+    GI_MARK("replicate: a lock waited at children that went away, and is asked for anew");
+    give_back(rep, fop, 0, rep_door_again);
   } else {
     give_back(rep, fop, rf->err ? rf->err : ENOTCONN, fail_lock);
   }
@@ -165,11 +178,12 @@ static void
 serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
+  unsigned last = child ? child - 1 : 0;
 
   while (child < rep->n && !((rep->up >> child) & 1))
     child++;
   if (child == rep->n) {
-    serial_end(rep, fop);
+    serial_end(rep, fop, last);
     return;
   }
   if (fop->cancelled) {
