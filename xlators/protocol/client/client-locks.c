@@ -494,9 +494,13 @@ take_result(struct client *c, struct gi_fop *fop, int err)
     c->metrics.retaken_locks++;
     GI_MARK("client: a lock is taken again after a reconnect");
   } else {
+    uint64_t start, last;
+    range_of(&fop->args.flock, &start, &last);
     if (!err && !c->usable)
       give_back(c, fop);
-    cl_locks_take(c, fop->fd);
+    else if (!err)
+      doubt(c, fop, start, last); /* it may have taken the place of what its owner got meanwhile */
+    take_missing(c, fop->fd->inode);
   }
   if (!tell(c, f))
     cl_fd_bad(c, f, "another client has its locks");

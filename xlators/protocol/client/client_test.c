@@ -605,6 +605,30 @@ test_refused_upgrade(void **state)
   bench_free(b);
 }
 
+/* It waits again, and gets the lock, while the older one is being set. */
+static void
+test_upgrade_that_is_tried_again(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct ranges r = { "" };
+  locked(b, fd, GI_LK_READ, 2, 8);
+  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 2, 8);
+  f->args.cmd = GI_LKCMD_SETW;
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EINTR });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.err, EINTR);
+  for (int i = 0; i < 1000 && !fake_held(b->server, 0); i++)
+    bench_turn(b, 1);
+  locked(b, fd, GI_LK_WRITE, 2, 8);
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
+  bench_turn(b, 10);
+  assert_string_equal(r.text, "w2+8 ");
+  bench_free(b);
+}
+
 /* Granted here, refused by another brick. */
 static void
 test_upgrade_that_is_taken_back(void **state)
@@ -824,6 +848,7 @@ main(void)
     cmocka_unit_test(test_cancelled_lock),
     cmocka_unit_test(test_cancelled_upgrade),
     cmocka_unit_test(test_refused_upgrade),
+    cmocka_unit_test(test_upgrade_that_is_tried_again),
     cmocka_unit_test(test_upgrade_that_is_taken_back),
     cmocka_unit_test(test_cancelled_lock_that_was_refused),
     cmocka_unit_test(test_callbacks),
