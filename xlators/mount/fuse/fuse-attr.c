@@ -29,15 +29,27 @@ open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
 
 /* What is left of a removed object. */
 static void
-reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode)
+reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode, double timeout)
 {
   struct gi_iatt left = node_of(b, inode)->attr;
 
   left.nlink = 0;
-  reply_attr(b, req, &left, b->attr_timeout);
+  reply_attr(b, req, &left, timeout);
 }
 
 /* ---- getattr ---- */
+
+/* A stat of the kernel is a LOOKUP and, where that one's attributes are not to be kept, a GETATTR right after it. Its name may be renamed over
+ * in between, again and again, while a stat on a local disk always finds one or the other. */
+static bool
+just_looked(struct bridge *b, struct gi_inode *inode, uint32_t pid)
+{
+  struct node *n = node_of(b, inode);
+  bool just = n->known && n->looked_pid == pid && gi_now(b->x->reactor) < n->looked_until;
+
+  n->looked_until = 0;
+  return just;
+}
 
 static void
 answer_getattr(struct bridge *b, void *arg)
@@ -56,7 +68,10 @@ getattr_done(struct gi_fop *fop, void *arg)
   struct op *op = op_of(b, fop);
 
   if (is_removed(b, fop)) {
-    reply_unlinked(b, op->req, fop->loc.inode);
+    reply_unlinked(b, op->req, fop->loc.inode, b->attr_timeout);
+  } else if (fop->rsp.ret < 0 && op->looked && err_of_node(fop) == ESTALE) {
+    /* it was there when the call looked for it, and has been replaced since */
+    reply_unlinked(b, op->req, fop->loc.inode, 0);
   } else if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.stat)) {
@@ -96,6 +111,7 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     gi_fop_set_fd(fop, fd);
   else
     gi_loc_set_inode(&fop->loc, inode);
+  op_of(b, fop)->looked = !fd && just_looked(b, inode, (uint32_t)fop->caller.pid);
   op_submit(b, fop, getattr_done);
 }
 
@@ -168,7 +184,7 @@ setattr_done(struct gi_fop *fop, void *arg)
   if (op_still_privileged(b, fop, setattr_done))
     return;
   if (came_too_late(b, fop)) {
-    reply_unlinked(b, op->req, fop->loc.inode);
+    reply_unlinked(b, op->req, fop->loc.inode, b->attr_timeout);
   } else if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.post)) {

@@ -57,6 +57,8 @@ replied_inode(struct bridge *b, struct gi_fop *fop)
   return gi_inode_get(b->x->graph, &st->gfid);
 }
 
+#define LOOKED_NS (100 * GI_NSEC_PER_MSEC)
+
 static bool
 is_new(const struct gi_fop *fop)
 {
@@ -93,6 +95,10 @@ entry_done(struct gi_fop *fop, void *arg)
   node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
+  if (fop->kind == GI_FOP_LOOKUP) {
+    node_of(b, inode)->looked_pid = (uint32_t)fop->caller.pid;
+    node_of(b, inode)->looked_until = gi_now(b->x->reactor) + LOOKED_NS;
+  }
   node_entry(b, inode, &fop->rsp.stat, &e);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)

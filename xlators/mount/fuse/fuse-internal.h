@@ -116,6 +116,8 @@ struct node {
   bool wrote_locked; /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
+  uint32_t looked_pid;   /* who was told of it by the last LOOKUP… */
+  uint64_t looked_until; /* …and until when a GETATTR that comes next belongs to the same call, gi_now */
   uint32_t nameless_pid;   /* who was told that it has no name any more, so that the kernel looks at the name again… */
   uint64_t nameless_until; /* …and until when the same caller means the file itself, gi_now */
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
@@ -141,6 +143,7 @@ struct op {
   uint64_t seq;             /* bridge.clock when submitted */
   uint32_t size;            /* room in the reply */
   uint64_t wanted;          /* the id of a node that is looked for */
+  bool looked;        /* GETATTR: right after the caller's LOOKUP */
   bool retried, kill; /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;          /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */

@@ -111,6 +111,32 @@ test_lookup_counts(void **state)
   rig_free(r);
 }
 
+/* The name was renamed over between the two halves of a stat: that is no reason to say that there is nothing. */
+static void
+test_stat_of_a_name_that_is_replaced(void **state)
+{
+  static const int err[] = {ENOENT, ESTALE};
+  struct rig *r = rig_new("option attribute-timeout 0\noption entry-timeout 0\n");
+  struct fuse_getattr_in in = {0};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(err); i++) {
+    uint64_t id = lookup(r, "f", &file_a);
+
+    fake_script(r->s, 0, GI_FOP_STAT, (struct fake_reply){.ret = -1, .err = err[i]});
+    assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &in, sizeof(in))), 0);
+    const struct fuse_attr_out *out = body(r);
+    assert_int_equal(out->attr.size, 1000);
+    assert_int_equal(out->attr.nlink, 0);
+    assert_int_equal(out->attr_valid, 0);
+    /* Whoever asks again without having looked for it is told. */
+    fake_script_clear(r->s);
+    fake_script(r->s, 0, GI_FOP_STAT, (struct fake_reply){.ret = -1, .err = err[i]});
+    assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &in, sizeof(in))), ESTALE);
+    fake_script_clear(r->s);
+  }
+  rig_free(r);
+}
+
 static void
 test_forget_many(void **state)
 {
@@ -764,6 +790,7 @@ main(void)
       cmocka_unit_test(test_unmount_is_noticed),
       cmocka_unit_test(test_read_error_passes),
       cmocka_unit_test(test_lookup_counts),
+      cmocka_unit_test(test_stat_of_a_name_that_is_replaced),
       cmocka_unit_test(test_forget_many),
       cmocka_unit_test(test_undelivered_reply_is_not_counted),
       cmocka_unit_test(test_negative_entry),
