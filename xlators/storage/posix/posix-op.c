@@ -439,6 +439,14 @@ run_inline(struct posix_op *op)
   return r;
 }
 
+static bool
+changes_names(const struct posix_op *op)
+{
+  unsigned classes = gi_fop_table[op->fop->kind].classes;
+
+  return classes & GI_CLASS_ENTRY && classes & GI_CLASS_WRITE;
+}
+
 static void
 pool_run(struct gi_work *w)
 {
@@ -454,7 +462,7 @@ pool_done(struct gi_work *w)
 {
   struct posix_op *op = GI_CONTAINER(w, struct posix_op, work);
 
-  op->p->away--;
+  op->p->away -= changes_names(op);
   posix_op_end(op);
 }
 
@@ -462,7 +470,7 @@ void
 posix_op_to_pool(struct posix_op *op)
 {
   op->p->metrics.runs_pool++;
-  op->p->away++;
+  op->p->away += changes_names(op);
   op->work.priority = op->fop->priority;
   op->work.run = pool_run;
   op->work.done = pool_done;

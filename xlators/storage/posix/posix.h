@@ -243,7 +243,7 @@ struct posix {
   struct posix_metrics metrics;
   uint64_t slow_until[GI_FOP_MAX], suspect_until[GI_FOP_MAX];
   bool any_slow;
-  unsigned away; /* operations on workers */
+  unsigned away; /* operations on workers that change names */
 
   struct gi_list dirs; /* struct posix_dir.lru, least recent first */
   unsigned ndirs, dirs_max;
