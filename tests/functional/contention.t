@@ -102,6 +102,39 @@ PY
 is "$(contend replaced 3 2>&1)" "" "a name that is renamed over can be looked at, opened and changed all the time"
 is "$(contend churned 3 2>&1)" "" "names that are made and removed all the time are there or not"
 is "$(contend locked 2 2>&1)" "" "a lock file that is opened, compared and removed"
+# moved: of two mounts that move one name to another at the same time one is told of success each time.
+moved() {
+  timeout 60 python3 - "$WORK/a" "$WORK/b" "$WORK/sync" <<'PY'
+import os, sys
+mounts, sync, rounds = sys.argv[1:3], sys.argv[3], 40
+os.makedirs(sync)
+for i in range(rounds):
+    open("%s/s%d" % (mounts[0], i), "w").close()
+os.listdir(mounts[1])
+def one(me):
+    done = ""
+    for i in range(rounds):
+        open("%s/%d.%d" % (sync, me, i), "w").close()
+        while not os.path.exists("%s/%d.%d" % (sync, 1 - me, i)):
+            pass
+        try:
+            os.rename("%s/s%d" % (mounts[me], i), "%s/t%d" % (mounts[me], i))
+            done += "1"
+        except FileNotFoundError:
+            done += "0"
+    return done
+r, w = os.pipe()
+if os.fork() == 0:
+    os.write(w, one(1).encode())
+    os._exit(0)
+mine = one(0)
+other = os.read(r, rounds).decode()
+wrong = [i for i in range(rounds) if mine[i] == other[i]]
+assert not wrong, "%s\n%s" % (mine, other)
+PY
+}
+ok "of two that move one name one is told of success" moved
+
 # anew FLAG: a file that one mount has open (or not) and the other has removed is made anew by open with O_CREAT and that flag.
 anew() {
   python3 - "$WORK/a" "$WORK/b" "$1" <<'PY'

@@ -67,6 +67,18 @@ is_new(const struct gi_fop *fop)
   return gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) && gi_gfid_equal(&gfid, &fop->rsp.stat.gfid);
 }
 
+/* Found under another name than the kernel knows, and that is its only one: another mount has moved it, and the kernel may still believe in
+ * the old name for a while. A rename from there would find one file under both names and call that done. */
+static bool
+moved_by_another(struct bridge *b, struct gi_inode *inode, const struct gi_fop *fop)
+{
+  const struct gi_iatt *st = &fop->rsp.stat;
+  char *name = node_of(b, inode)->name;
+
+  return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && node_of(b, inode)->id && name && fop->loc.name && S_ISREG(st->mode) &&
+         st->nlink == 1 && strcmp(name, fop->loc.name) != 0;
+}
+
 void
 entry_done(struct gi_fop *fop, void *arg)
 {
@@ -89,6 +101,13 @@ entry_done(struct gi_fop *fop, void *arg)
 
   if (!inode) {
     reply_err(b, op->req, EIO);
+    op_end(b, fop);
+    return;
+  }
+  if (moved_by_another(b, inode, fop)) {
+    node_named(b, inode, at->parent, at->name);
+    gi_inode_unref(&inode);
+    reply_err(b, op->req, ESTALE); /* then it looks at both once more */
     op_end(b, fop);
     return;
   }

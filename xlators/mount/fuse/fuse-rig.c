@@ -11,7 +11,7 @@
 struct gi_iatt
 iatt_of(uint8_t n, uint32_t mode)
 {
-  struct gi_iatt a = {.flags = GI_IATT_BASIC, .mode = mode, .nlink = 1, .size = 1000, .blksize = 4096, .uid = 7, .gid = 8};
+  struct gi_iatt a = {.flags = GI_IATT_BASIC, .mode = mode, .nlink = 2, .size = 1000, .blksize = 4096, .uid = 7, .gid = 8};
 
   if (n == 0)
     a.gfid = gi_gfid_root;

@@ -138,6 +138,29 @@ test_stat_of_a_name_that_is_replaced(void **state)
 }
 
 static void
+fill_only_name(struct gi_fop *fop, void *arg)
+{
+  fill_stat(fop, arg);
+  fop->rsp.stat.nlink = 1;
+}
+
+/* The only name of a file is another than the kernel knows: it is to look once more, also at the old one. */
+static void
+test_name_moved_by_another_mount(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "old", &file_a);
+
+  fake_script_always(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_only_name, .arg = &file_a});
+  assert_int_equal(reply(r, request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "old", NULL)), 0);
+  assert_int_equal(reply(r, request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "new", NULL)), ESTALE);
+  assert_int_equal(reply(r, request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "new", NULL)), 0);
+  forget(r, id, 3);
+  fake_script_clear(r->s);
+  rig_free(r);
+}
+
+static void
 test_forget_many(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -791,6 +814,7 @@ main(void)
       cmocka_unit_test(test_read_error_passes),
       cmocka_unit_test(test_lookup_counts),
       cmocka_unit_test(test_stat_of_a_name_that_is_replaced),
+      cmocka_unit_test(test_name_moved_by_another_mount),
       cmocka_unit_test(test_forget_many),
       cmocka_unit_test(test_undelivered_reply_is_not_counted),
       cmocka_unit_test(test_negative_entry),
