@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protocol/server: authentication, what clients may name, their handles and
- * their end (through protocol/client), and hostile records (through a bare
- * socket).
+ * protocol/server: what clients may name, their handles and their end (through
+ * protocol/client), and hostile records (through a bare socket).
  */
 #include "libglusterish/load.h"
 #include "rpc/callback.h"
@@ -17,53 +16,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define LOGIN                                                                                                        \
-  "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.reject 127.*\n"
-#define LOGIN_ONLY                                                                                                   \
-  "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.allow 10.0.0.1\n"
-
-/* ---- who may connect ---- */
-
-static bool
-connects(const char *server_options, const char *client_options)
-{
-  struct bench *b = bench_new(server_options, client_options, false);
-  for (unsigned i = 0; i < 2000 && !b->client->events[GI_EVENT_CHILD_UP] && !b->client->events[GI_EVENT_CHILD_DOWN]; i++)
-    bench_turn(b, 0);
-  bool up = b->client->events[GI_EVENT_CHILD_UP] > 0;
-  assert_true(up || b->client->events[GI_EVENT_CHILD_DOWN]);
-  bench_free(b);
-  return up;
-}
-
-static void
-test_login(void **state)
-{
-  assert_true(connects(LOGIN_ONLY, "option username joe\noption password secret\n"));
-  assert_false(connects(LOGIN_ONLY, "option username joe\noption password wrong\n"));
-  assert_false(connects(LOGIN_ONLY, "option username joe\noption password secretive\n"));
-  assert_false(connects(LOGIN_ONLY, "option username jim\noption password secret\n"));
-  assert_false(connects(LOGIN_ONLY, NULL));
-  assert_false(connects(LOGIN, "option username joe\noption password secret\n")); /* any reject wins */
-  assert_true(connects("option auth.login.child-0.allow joe\noption auth.login.joe.password secret\n", NULL));
-  assert_false(connects("option auth.login.child-0.allow joe\noption strict-auth-accept on\n", NULL));
-}
-
-static void
-test_addresses(void **state)
-{
-  assert_true(connects("option auth.addr.child-0.allow 127.0.0.*\n", NULL));
-  assert_true(connects("option auth.addr.child-0.allow 10.0.0.0/8,127.0.0.0/30\n", NULL));
-  assert_false(connects("option auth.addr.child-0.allow 127.0.0.2/31\n", NULL));
-  assert_true(connects("option auth.addr.child-0.allow localhost\n", NULL));
-  assert_false(connects("option auth.addr.child-0.allow 10.1.1.1\n", NULL));
-  assert_false(connects("option auth.addr.child-0.allow !127.0.0.1\n", NULL));
-  assert_false(connects("option auth.addr.child-0.reject 127.0.0.1\n", NULL));
-  assert_true(connects("option auth.addr.child-0.allow /\n", NULL));
-  assert_true(connects("option auth.addr.child-0.allow /(127.0.0.1|10.0.0.1)\n", NULL));
-  assert_false(connects("option auth.addr.child-0.allow /dir(127.0.0.1)\n", NULL));
-}
 
 /* ---- the caller ---- */
 
@@ -321,19 +273,6 @@ list_top(struct bench *b)
   assert_int_equal(gi_dict_count(e[1].xdata), 0);
   assert_int_equal(e[2].stat.gfid.b[0], 0x78);
   assert_int_equal(gi_dict_count(e[2].xdata), 1);
-}
-
-static void
-test_rules_of_directories(void **state)
-{
-  static const char *const ways[] = { "/secret", "//secret", "/secret/", "secret" };
-  for (unsigned i = 0; i < GI_ARRAY_LEN(ways); i++) {
-    GI_CLEANUP_FREE char *mount = gi_asprintf("option subdir-mount %s\n", ways[i]);
-    assert_false(connects("option auth.addr.child-0.reject /secret(127.0.0.1)\n", mount));
-    assert_false(connects("option auth.addr.child-0.reject //secret/(127.0.0.1)\n", mount));
-    assert_false(connects("option auth.addr.child-0.allow /other(127.0.0.1)\n", mount));
-  }
-  assert_false(connects("option auth.addr.child-0.reject /\n", NULL));
 }
 
 static void
@@ -986,15 +925,12 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_login),
-    cmocka_unit_test(test_addresses),
     cmocka_unit_test(test_squash),
     cmocka_unit_test(test_any_number_of_groups),
     cmocka_unit_test(test_manage_gids),
     cmocka_unit_test(test_healers_learn_how_the_foreground_does),
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_dots),
-    cmocka_unit_test(test_rules_of_directories),
     cmocka_unit_test(test_subdir_mount),
     cmocka_unit_test(test_client_goes_with_work_under_way),
     cmocka_unit_test(test_connecting_anew),
