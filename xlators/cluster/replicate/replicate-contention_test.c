@@ -214,22 +214,6 @@ rename_f5(struct rig *r)
   return f;
 }
 
-/* One of three has moved it; that is no reason to say afterwards that it is not there. */
-static void
-moved_on_one_at_first(void **state)
-{
-  struct rig *r = ours();
-  struct gi_fop *f = rename_f5(r);
-
-  (void)state;
-  r->brick[1].fail_once[GI_FOP_ENTRYLK] = r->brick[2].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
-  rig_run(r, f);
-  rig_done(f, 0, 0);
-  for (unsigned i = 0; i < BRICKS; i++)
-    rig_marks(r, i, 1, "");
-  rig_free_clean(r);
-}
-
 static void
 moved_before_we_get_the_lock(struct brick *b, struct gi_fop *fop, void *arg)
 {
@@ -269,7 +253,6 @@ main(void)
     cmocka_unit_test(removed_before_the_marks),
     cmocka_unit_test(refused_for_different_reasons),
     cmocka_unit_test(won_but_not_agreed),
-    cmocka_unit_test(moved_on_one_at_first),
     cmocka_unit_test(moved_by_another_on_most),
   };
 

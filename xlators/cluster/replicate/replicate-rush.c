@@ -12,7 +12,7 @@
  * the self-heal brings them what they lack; nobody waits while holding a lock.
  * Who has not won takes back what can be taken back, still under the locks it
  * got, and starts over. So does who has won, but finds that those who granted it
- * do not agree: somebody who has not may have begun there. A removal or rename
+ * do not agree: somebody who has not may have begun there. A removal
  * that cannot be taken back counts as done when it is found done afterwards, so
  * that of several who are after one name one is told of success. After a meeting
  * the inode does without this for a while.
@@ -253,11 +253,11 @@ reverse(struct rep_txn *t, unsigned i)
   return undo;
 }
 
-/* What the child did stays done. */
+/* What the child did stays done, whatever came after it. Not so a rename: the new name may be another object again by now. */
 static bool
 lasts(const struct gi_fop *fop)
 {
-  return fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR || fop->kind == GI_FOP_RENAME;
+  return fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR;
 }
 
 void
