@@ -11,15 +11,6 @@
 #include <unistd.h>
 
 static struct gi_gfid
-file(struct brick *b, const struct gi_gfid *parent, const char *name)
-{
-  struct gi_gfid g = brick_gfid(b);
-
-  assert_ok(brick_mknod(b, parent, name, S_IFREG | 0640, &g));
-  return g;
-}
-
-static struct gi_gfid
 dir(struct brick *b, const struct gi_gfid *parent, const char *name)
 {
   struct gi_gfid g = brick_gfid(b);
@@ -46,7 +37,7 @@ static void
 lookup_finds_by_name_and_by_gfid(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid d = dir(b, ROOT, "d"), g = file(b, &d, "f");
+  struct gi_gfid d = dir(b, ROOT, "d"), g = brick_file(b, &d, "f");
   struct gi_fop *f = brick_lookup(b, &d, "f");
 
   (void)state;
@@ -77,7 +68,7 @@ static void
 lookup_misses_with_the_right_error(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid d = dir(b, ROOT, "d"), g = file(b, &d, "f"), none = {{0}}, unknown = {{9, 9}};
+  struct gi_gfid d = dir(b, ROOT, "d"), g = brick_file(b, &d, "f"), none = {{0}}, unknown = {{9, 9}};
   struct gi_fop *f = brick_lookup(b, &d, "nothing");
 
   (void)state;
@@ -132,7 +123,7 @@ static void
 lookup_repairs_lost_handles(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, ROOT, "f"), d = dir(b, ROOT, "d"), e = dir(b, ROOT, "e");
+  struct gi_gfid g = brick_file(b, ROOT, "f"), d = dir(b, ROOT, "d"), e = dir(b, ROOT, "e");
   char handle[PATH_MAX], path[PATH_MAX];
   struct stat st;
 
@@ -235,7 +226,7 @@ static void
 creators_want_a_gfid_and_a_free_name(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, ROOT, "f"), none = {{0}}, n = brick_gfid(b);
+  struct gi_gfid g = brick_file(b, ROOT, "f"), none = {{0}}, n = brick_gfid(b);
   static const enum gi_fop_kind kinds[] = {GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_CREATE};
   char path[PATH_MAX];
 
@@ -465,7 +456,7 @@ static void
 links_are_counted_and_recorded(void **state)
 {
   BRICK(b, "option update-link-count-parent on\noption max-hardlinks 3\n");
-  struct gi_gfid d = dir(b, ROOT, "d"), g = file(b, ROOT, "a");
+  struct gi_gfid d = dir(b, ROOT, "d"), g = brick_file(b, ROOT, "a");
   uint8_t one[4] = {0, 0, 0, 1}, two[4] = {0, 0, 0, 2};
   char path[PATH_MAX], text[64] = "trusted.pgfid.";
   struct gi_fop *f = brick_link(b, &g, &d, "b");
@@ -496,7 +487,7 @@ static void
 unlink_removes_the_handle_and_answers_counts(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid d = dir(b, ROOT, "d"), g = file(b, &d, "f"), g2 = file(b, &d, "f2");
+  struct gi_gfid d = dir(b, ROOT, "d"), g = brick_file(b, &d, "f"), g2 = brick_file(b, &d, "f2");
   char handle[PATH_MAX];
   uint64_t n;
   struct gi_fop *f = brick_fop(b, GI_FOP_UNLINK);
@@ -584,7 +575,7 @@ static void
 a_removed_file_outlives_restarts_while_its_client_comes_back(void **state)
 {
   BRICK(b, "option unlinked-file-wait 1\n");
-  struct gi_gfid g = brick_gfid(b), h = file(b, ROOT, "h");
+  struct gi_gfid g = brick_gfid(b), h = brick_file(b, ROOT, "h");
   char parked[PATH_MAX], other[PATH_MAX], text[GI_UUID_TEXT];
   struct gi_fd *fd, *lost;
 
@@ -621,7 +612,7 @@ static void
 rename_moves_records_and_replaces(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid d = dir(b, ROOT, "d"), a = file(b, ROOT, "a"), v = file(b, &d, "v");
+  struct gi_gfid d = dir(b, ROOT, "d"), a = brick_file(b, ROOT, "a"), v = brick_file(b, &d, "v");
   char path[PATH_MAX], handle[PATH_MAX];
   struct gi_fop *f = brick_rename(b, ROOT, "a", &d, "b");
 
@@ -658,7 +649,7 @@ static void
 rename_replaces_an_open_file(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid v = brick_gfid(b), a = file(b, ROOT, "a");
+  struct gi_gfid v = brick_gfid(b), a = brick_file(b, ROOT, "a");
   char parked[PATH_MAX], text[GI_UUID_TEXT];
   struct gi_fd *fd;
 
@@ -680,7 +671,7 @@ static void
 rename_of_directories(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid d = dir(b, ROOT, "d"), e = dir(b, &d, "e"), t = dir(b, ROOT, "t"), g = file(b, &e, "f"), other = {{7}};
+  struct gi_gfid d = dir(b, ROOT, "d"), e = dir(b, &d, "e"), t = dir(b, ROOT, "t"), g = brick_file(b, &e, "f"), other = {{7}};
   char handle[PATH_MAX];
   struct gi_fop *f;
 
@@ -709,7 +700,7 @@ static void
 two_names_of_one_file_survive_a_rename_between_them(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, ROOT, "a");
+  struct gi_gfid g = brick_file(b, ROOT, "a");
   char path[PATH_MAX];
   struct gi_fop *f;
 
@@ -742,7 +733,7 @@ static void
 whole_trees_go_to_the_landfill_and_away(void **state)
 {
   BRICK(b, "option janitor-sleep-duration 1\n");
-  struct gi_gfid d = dir(b, ROOT, "d"), e = dir(b, &d, "e"), g = file(b, &e, "f"), keep = file(b, ROOT, "keep");
+  struct gi_gfid d = dir(b, ROOT, "d"), e = dir(b, &d, "e"), g = brick_file(b, &e, "f"), keep = brick_file(b, ROOT, "keep");
   char path[PATH_MAX], text[GI_UUID_TEXT];
   struct gi_gfid s = brick_gfid(b);
 
@@ -768,7 +759,7 @@ static void
 mknod_gives_an_existing_object_another_name(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, ROOT, "a");
+  struct gi_gfid g = brick_file(b, ROOT, "a");
   struct gi_fop *f = brick_fop(b, GI_FOP_MKNOD);
   char path[PATH_MAX];
 

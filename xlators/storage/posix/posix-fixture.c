@@ -249,6 +249,15 @@ brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mod
   return brick_run(b, f);
 }
 
+struct gi_gfid
+brick_file(struct brick *b, const struct gi_gfid *parent, const char *name)
+{
+  struct gi_gfid g = brick_gfid(b);
+
+  assert_ok(brick_mknod(b, parent, name, S_IFREG | 0640, &g));
+  return g;
+}
+
 struct gi_fop *
 brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to, const struct gi_gfid *gfid)
 {

@@ -71,6 +71,7 @@ struct gi_fop *brick_lookup(struct brick *b, const struct gi_gfid *parent, const
 struct gi_fop *brick_nameless(struct brick *b, const struct gi_gfid *gfid);
 struct gi_fop *brick_mkdir(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
 struct gi_fop *brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mode_t mode, const struct gi_gfid *gfid);
+struct gi_gfid brick_file(struct brick *b, const struct gi_gfid *parent, const char *name); /* made there, empty */
 struct gi_fop *brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to, const struct gi_gfid *gfid);
 /* *fd: a new descriptor, unref it. */
 struct gi_fop *brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, struct gi_fd **fd);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes of storage/posix: xattrs, counters, times, and what is asked for
- * by virtual names.
+ * Attributes of storage/posix: xattrs, counters and times.
  */
 #include "xlators/storage/posix/posix-fixture.h"
 
@@ -9,15 +8,6 @@
 #include <fcntl.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-static struct gi_gfid
-file(struct brick *b, const char *name)
-{
-  struct gi_gfid g = brick_gfid(b);
-
-  assert_ok(brick_mknod(b, ROOT, name, S_IFREG | 0640, &g));
-  return g;
-}
 
 static void
 assert_value(struct gi_fop *f, const char *name, const void *want, uint32_t len)
@@ -46,7 +36,7 @@ static void
 attributes_are_set_read_and_removed(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f"), unknown = {{3}};
+  struct gi_gfid g = brick_file(b, ROOT, "f"), unknown = {{3}};
   struct gi_fop *f = brick_setxattr(b, &g, "user.a", "1", 1, 0);
   const struct gi_pair *pair;
   char path[PATH_MAX];
@@ -81,7 +71,7 @@ static void
 values_are_stored_by_their_type(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   struct gi_fop *f = brick_fop(b, GI_FOP_SETXATTR);
   char path[PATH_MAX];
 
@@ -103,7 +93,7 @@ static void
 values_of_other_types_are_no_attributes(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   static const char *const names[] = {"user.a", "glusterfs.posix.acl", "glusterfs.posix.default_acl", "system.posix_acl_access"};
   struct gi_iatt st = {.size = 5};
   const double huge = 1.7e308;
@@ -140,7 +130,7 @@ static void
 protected_names_stay_as_they_are(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f"), evil = {{6, 6, 6}};
+  struct gi_gfid g = brick_file(b, ROOT, "f"), evil = {{6, 6, 6}};
   char path[PATH_MAX];
   struct gi_fop *f;
 
@@ -173,7 +163,7 @@ static void
 many_are_removed_at_once(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   struct gi_fop *f;
   char path[PATH_MAX];
 
@@ -204,142 +194,13 @@ many_are_removed_at_once(void **state)
   brick_free(b);
 }
 
-static void
-acls_have_a_text_form(void **state)
-{
-  BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
-  const char *text = "user::rw-,user:1000:r--,group::r--,mask::r--,other::---";
-  struct gi_fop *f;
-  const char *back;
-
-  (void)state;
-  f = brick_setxattr(b, &g, "glusterfs.posix.acl", text, (uint32_t)strlen(text) + 1, 0);
-  if (f->rsp.ret < 0 && f->rsp.err == EOPNOTSUPP) {
-    brick_free(b);
-    print_message("no ACLs on this file system: skipped\n");
-    skip();
-  }
-  assert_ok(f);
-  assert_non_null(gi_dict_get(f->rsp.xdata, "system.posix_acl_access"));
-  f = brick_getxattr(b, &g, "glusterfs.posix.acl");
-  assert_ok(f);
-  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.acl", &back));
-  assert_string_equal(back, "u::rw-,u:1000:r--,g::r--,m::r--,o::---");
-  assert_ok(brick_setxattr(b, &g, "glusterfs.posix.acl", back, (uint32_t)strlen(back) + 1, 0));
-  assert_fails(brick_getxattr(b, &g, "glusterfs.posix.default_acl"), ENODATA);
-  f = brick_fop(b, GI_FOP_SETXATTR); /* something else than text */
-  set_object(f, &g);
-  f->args.dict = gi_dict_new();
-  gi_dict_set_iatt(f->args.dict, "glusterfs.posix.acl", &(struct gi_iatt){.size = 1});
-  assert_fails(brick_run(b, f), EINVAL);
-  assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "u:x", 4, 0), EINVAL);
-  assert_fails(brick_setxattr(b, &g, "glusterfs.posix.acl", "", 1, 0), EINVAL);
-  assert_fails(brick_setxattr(b, &g, "system.posix_acl_access", "xx", 2, 0), EINVAL);
-  brick_free(b);
-}
-
-static void
-a_gfid_is_found_by_its_beginning(void **state)
-{
-  static const char prefix[] = GI_GFID_KEY;
-  BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f"), unknown = g;
-  char text[GI_UUID_TEXT], name[sizeof(prefix) + GI_UUID_TEXT];
-  const char *found;
-  struct gi_fop *f;
-
-  (void)state;
-  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&g, text));
-  f = brick_getxattr(b, ROOT, name);
-  assert_ok(f);
-  assert_true(gi_dict_get_str(f->rsp.dict, name, &found));
-  assert_string_equal(found, text);
-  unknown.b[7] ^= 1; /* a neighbour in the same directory */
-  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&unknown, text));
-  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
-  unknown.b[1] ^= 1; /* no such directory */
-  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&unknown, text));
-  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
-  snprintf(name, sizeof(name), "%s%.17s", prefix, text);
-  assert_fails(brick_getxattr(b, ROOT, name), EINVAL);
-  snprintf(name, sizeof(name), "%s../..%.13s", prefix, text);
-  assert_fails(brick_getxattr(b, ROOT, name), EINVAL);
-  assert_ok(brick_unlink(b, ROOT, "f"));
-  snprintf(name, sizeof(name), "%s%.18s", prefix, gi_gfid_text(&g, text));
-  assert_fails(brick_getxattr(b, ROOT, name), ENODATA);
-  brick_free(b);
-}
-
-static void
-without_an_acl_its_text_is_the_mode(void **state)
-{
-  BRICK(b, NULL);
-  struct gi_gfid d = brick_gfid(b), s = brick_gfid(b);
-  struct gi_fop *f;
-  const char *text;
-
-  (void)state;
-  assert_ok(brick_mkdir(b, ROOT, "d", &d)); /* 0755 */
-  assert_ok(brick_symlink(b, ROOT, "s", "d", &s));
-  f = brick_getxattr(b, &d, "glusterfs.posix.acl");
-  assert_ok(f);
-  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.acl", &text));
-  assert_string_equal(text, "u::rwx,g::r-x,o::r-x");
-  f = brick_getxattr(b, &d, "glusterfs.posix.default_acl");
-  assert_ok(f);
-  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.posix.default_acl", &text));
-  assert_string_equal(text, "");
-  assert_fails(brick_getxattr(b, &s, "glusterfs.posix.acl"), ENODATA);
-  brick_free(b);
-}
-
-static void
-virtual_names_tell_paths(void **state)
-{
-  BRICK(b, "option hostname brickhost\noption glusterd-uuid 01234567-89ab-cdef-0123-456789abcdef\n");
-  struct gi_gfid d = brick_gfid(b), g;
-  char want[3 * PATH_MAX];
-  const char *s;
-  struct gi_fop *f;
-
-  (void)state;
-  g = file(b, "f");
-  assert_ok(brick_mkdir(b, ROOT, "d", &d));
-  assert_ok(brick_link(b, &g, &d, "Hard.Link"));
-  f = brick_getxattr(b, &d, "trusted.glusterfs.pathinfo");
-  assert_true(gi_dict_get_str(f->rsp.dict, "trusted.glusterfs.pathinfo", &s));
-  snprintf(want, sizeof(want), "<POSIX(%s):brickhost:%s/d>", b->dir, b->dir);
-  assert_string_equal(s, want);
-  f = brick_getxattr(b, ROOT, "glusterfs.pathinfo");
-  assert_true(gi_dict_get_str(f->rsp.dict, "glusterfs.pathinfo", &s));
-  snprintf(want, sizeof(want), "<POSIX(%s):brickhost:%s>", b->dir, b->dir);
-  assert_string_equal(s, want);
-  f = brick_getxattr(b, &g, "glusterfs.gfidtopath");
-  assert_int_equal(f->rsp.ret, 15);
-  s = (const char *)gi_dict_at(f->rsp.dict, 0)->data;
-  assert_true(memcmp(s, "/f:/d/Hard.Link", 15) == 0 || memcmp(s, "/d/Hard.Link:/f", 15) == 0);
-  f = brick_getxattr(b, &d, "glusterfs.gfidtopath");
-  assert_value(f, "glusterfs.gfidtopath", "/d", 2);
-  f = brick_getxattr(b, &d, "glusterfs.get_real_filename:hard.link");
-  assert_ok(f);
-  assert_memory_equal(gi_dict_at(f->rsp.dict, 0)->data, "Hard.Link", 10);
-  assert_int_equal(f->priority, GI_PRIO_LOW); /* it may read a large directory */
-  assert_fails(brick_getxattr(b, &d, "glusterfs.get_real_filename:soft.link"), ENODATA);
-  assert_fails(brick_getxattr(b, &g, "glusterfs.ancestry.path"), ENODATA);
-  f = brick_getxattr(b, &g, "trusted.glusterfs.node-uuid");
-  assert_true(gi_dict_get_str(f->rsp.dict, "trusted.glusterfs.node-uuid", &s));
-  assert_string_equal(s, "01234567-89ab-cdef-0123-456789abcdef");
-  brick_free(b);
-}
-
 /* ---- counters ---- */
 
 static void
 xattrop_adds_and_wraps(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, minus[12] = {0xff, 0xff, 0xff, 0xff}, mixed[12] = {0, 0, 0, 1, 0, 0, 0, 2, 0x7f};
   char path[PATH_MAX];
   struct gi_fop *f;
@@ -364,7 +225,7 @@ static void
 xattrop_syncs_what_can_be_synced(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid gfid[4] = {gi_gfid_root, file(b, "f"), brick_gfid(b), brick_gfid(b)};
+  struct gi_gfid gfid[4] = {gi_gfid_root, brick_file(b, ROOT, "f"), brick_gfid(b), brick_gfid(b)};
   const uint8_t one[12] = {0, 0, 0, 1};
 
   (void)state;
@@ -389,7 +250,7 @@ xattrop_leaves_alone_what_has_another_length(void **state)
   static const uint8_t odd[13] = {1}, zero[12];
   static const uint32_t lengths[] = {0, 1, 11, 13};
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   char path[PATH_MAX];
 
   (void)state;
@@ -407,7 +268,7 @@ static void
 xattrop_does_all_or_nothing(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   const uint8_t one[12] = {0, 0, 0, 1}, two[12] = {0, 0, 0, 2}, zero[12] = {0};
   char path[PATH_MAX];
   struct gi_fop *f;
@@ -435,7 +296,7 @@ static void
 xattrop_knows_its_other_operations(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   const uint8_t max64[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, one64[8] = {[7] = 1}, zero64[8] = {0};
   const uint8_t def[16] = {[7] = 2, [15] = 40}, forty_two[8] = {[7] = 42}, forty_four[8] = {[7] = 44};
   const uint8_t def32[8] = {0, 0, 0, 1, 0, 0, 0, 9}, ten[4] = {0, 0, 0, 10};
@@ -463,7 +324,7 @@ static void
 xattrops_on_one_inode_do_not_lose_each_other(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   const uint8_t one[12] = {0, 0, 0, 1}, all[12] = {0, 0, 0, 200};
   struct gi_fop *f[200];
   char path[PATH_MAX];
@@ -706,7 +567,7 @@ static void
 without_ctime_the_kernels_times_count(void **state)
 {
   BRICK(b, "option ctime off\n");
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   char path[PATH_MAX];
   struct stat st;
 
@@ -773,7 +634,7 @@ static void
 a_list_of_many_large_attributes_is_bounded(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   GI_CLEANUP_FREE char *value = gi_zalloc(40000);
   char path[PATH_MAX], name[32];
   struct gi_fop *f;
@@ -827,7 +688,7 @@ a_file_full_of_attributes_is_still_linked_moved_and_counted(void **state)
   brick_on_disk = true;
   BRICK(b, NULL);
   brick_on_disk = false;
-  struct gi_gfid g = file(b, "f"), h = file(b, "h");
+  struct gi_gfid g = brick_file(b, ROOT, "f"), h = brick_file(b, ROOT, "h");
 
   brick_path(b, path, "f");
   brick_handle(b, handle, &g);
@@ -891,7 +752,7 @@ static void
 whole_times_can_be_given(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   uint8_t mdata[57] = {1}, legacy[36] = {0};
   struct gi_fop *f;
 
@@ -921,7 +782,7 @@ static void
 attributes_change_in_order(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f"), s = brick_gfid(b);
+  struct gi_gfid g = brick_file(b, ROOT, "f"), s = brick_gfid(b);
   struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
   char path[PATH_MAX];
 
@@ -959,12 +820,12 @@ a_note_of_a_name_that_leads_elsewhere_is_not_believed(void **state)
   static const char notes[][60] = {"00000000-0000-0000-0000-000000000001/other", "00000000-0000-0000-0000-000000000001/none",
                                    "00000000-0000-0000-0000-0000000000aa/f"};
   BRICK(b, NULL);
-  struct gi_gfid g = file(b, "f");
+  struct gi_gfid g = brick_file(b, ROOT, "f");
   char path[PATH_MAX], key[64];
   struct gi_fop *f;
 
   (void)state;
-  file(b, "other");
+  brick_file(b, ROOT, "other");
   brick_path(b, path, "f");
   for (size_t i = 0; i < GI_ARRAY_LEN(notes); i++) {
     snprintf(key, sizeof(key), "trusted.gfid2path.%016zx", i);
@@ -985,10 +846,6 @@ main(void)
     cmocka_unit_test(values_of_other_types_are_no_attributes),
     cmocka_unit_test(protected_names_stay_as_they_are),
     cmocka_unit_test(many_are_removed_at_once),
-    cmocka_unit_test(acls_have_a_text_form),
-    cmocka_unit_test(without_an_acl_its_text_is_the_mode),
-    cmocka_unit_test(virtual_names_tell_paths),
-    cmocka_unit_test(a_gfid_is_found_by_its_beginning),
     cmocka_unit_test(xattrop_adds_and_wraps),
     cmocka_unit_test(xattrop_syncs_what_can_be_synced),
     cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
