@@ -15,7 +15,7 @@ contend() {
 import collections, errno, fcntl, os, random, sys, time
 A, B, what, seconds = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
 FINE = {"chmod": "ESTALE", "open": "ESTALE", "stat": "ESTALE", "make": "EEXIST", "symlink": "EEXIST", "link": "EEXIST ENOENT",
-        "unlink": "ENOENT", "lstat": "ENOENT", "lock's stat": "ENOENT ESTALE", "lock's unlink": "ENOENT", "move": "ENOENT"}
+        "unlink": "ENOENT", "lstat": "ENOENT", "lock's open": "ESTALE", "lock's stat": "ENOENT ESTALE", "lock's unlink": "ENOENT", "move": "ENOENT"}
 end = time.time() + seconds
 told = collections.Counter()
 
