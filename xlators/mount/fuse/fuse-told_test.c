@@ -415,6 +415,7 @@ test_removed_directory(void **state)
 
   for (size_t i = 0; i < GI_ARRAY_LEN(asked); i++)
     fake_script_always(r->s, 0, asked[i], (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &get, sizeof(get))), 0);      /* it was there when the caller looked */
   assert_int_equal(reply(r, request(r, FUSE_GETATTR, id, &get, sizeof(get))), ESTALE); /* somebody else may have: look it up */
   assert_int_equal(reply(r, request(r, FUSE_OPENDIR, id, &open, sizeof(open))), ESTALE);
   assert_int_equal(reply(r, request(r, FUSE_RMDIR, FUSE_ROOT_ID, "d", 2)), 0);
