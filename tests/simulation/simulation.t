@@ -13,7 +13,7 @@ result() {
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 
-echo "1..11"
+echo "1..13"
 first=$(hash_of "$RUN")
 [ -n "$first" ]
 result "a run tells its hash" $?
@@ -44,6 +44,8 @@ hold "names while connections are cut, seeds 17 to 30, hold every invariant" --w
 hold "names while bricks are cut off, seeds 9 to 20, hold every invariant" --workload names --mishaps partition --seeds 9..20
 hold "a little of everything with every fault, seeds 1 to $some, ends healed" --workload mixed --seeds "1..$some"
 hold "locks, seeds 1 to $some, are exclusive" --workload locks --seeds "1..$some"
+hold "synchronous writes to disks that refuse, seeds 1 to $some, are where they were promised" --workload synced --seeds "1..$some" \
+  --mishaps disk-refuses,brick-crash,cut
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
 result "nonsense is refused" $?
