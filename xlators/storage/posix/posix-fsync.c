@@ -77,6 +77,12 @@ posix_settled(const struct posix_op *op, struct posix_inode *pi)
 
 /* ---- what a disk has lost ---- */
 
+static bool
+believes_memory(void)
+{
+  return GI_BROKEN("take what memory has for what the disk has");
+}
+
 bool
 posix_lost(const struct posix_op *op)
 {
@@ -90,7 +96,7 @@ posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi)
 {
   op->losses = pi->losses;
   /* A process before this one may have lost what memory still has. */
-  op->from_disk = pi->read_back != pi->losses || (op->fop->kind == GI_FOP_RCHECKSUM && !pi->looked);
+  op->from_disk = (pi->read_back != pi->losses || (op->fop->kind == GI_FOP_RCHECKSUM && !pi->looked)) && !believes_memory();
 }
 
 void
@@ -134,7 +140,7 @@ void
 posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
 {
   if (op->fop->rsp.ret < 0) {
-    if (!GI_BROKEN("take what memory has for what the disk has"))
+    if (!believes_memory())
       lose(op->p, pi);
   } else if (op->fop->caller.pid == GI_PID_HEAL && pi->read_back == op->losses) {
     pi->healed = op->losses;
