@@ -13,14 +13,14 @@ n=0
 table() {
   cat <<'END'
 acknowledge before quorum|1|--workload register --mishaps none
-answer before those who failed are blamed|50|--workload register --mishaps disk-faults,brick-crash,partition
-believe in locks that a majority dropped|10|--workload locks --mishaps cut
-bring back what good copies lack|14|--workload names --mishaps cut
-bring data to the disk before its counters|282|--workload register --mishaps power-loss
+answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
+believe in locks that a majority dropped|187|--workload locks --mishaps cut
+bring back what good copies lack|15|--workload names --mishaps cut
+bring data to the disk before its counters|176|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|302|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
-forget failed synchronous writes|243|--workload synced --mishaps disk-refuses,power-loss
+forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
@@ -28,23 +28,23 @@ heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
-let each brick truncate|2|--workload mixed --mishaps none --until 1
+let each brick truncate|7|--workload mixed --mishaps none --until 1
 let outdated copies change names|9|--workload names --mishaps brick-crash
-list what outdated copies show|76|--workload names --mishaps cut
-lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze
-mark one directory of two|95|--workload names --mishaps cut --until 1
+list what outdated copies show|81|--workload names --mishaps cut
+lose the dirty marks at restart|10|--workload register --mishaps power-loss,client-crash,healer-freeze
+mark one directory of two|36|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash
 remove what a sink lacks|4|--workload register --mishaps brick-crash
-say that it is on the disk|6|--workload register --mishaps power-loss,cut,brick-crash
+say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|72|--workload names --mishaps brick-crash
+skip the post-op|20|--workload names --mishaps brick-crash
 success without quorum|28|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
-take back marks without fsync of the sinks|20|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|210|--workload names --mishaps power-loss,cut
+take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
+take back marks without sync of the names|118|--workload names --mishaps power-loss,cut
 take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
-take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|1|--workload register --mishaps brick-crash,cut,partition
+take what memory has for what the disk has|169|--workload register --mishaps disk-faults,power-loss
+tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition
 END
 }
 
