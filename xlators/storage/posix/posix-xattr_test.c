@@ -635,7 +635,7 @@ a_list_of_many_large_attributes_is_bounded(void **state)
 {
   BRICK(b, NULL);
   struct gi_gfid g = brick_file(b, ROOT, "f");
-  GI_CLEANUP_FREE char *value = gi_zalloc(40000);
+  static const char value[40000];
   char path[PATH_MAX], name[32];
   struct gi_fop *f;
 
