@@ -123,6 +123,31 @@ settled(const struct posix_op *op, const struct stat *st)
   return st->st_ctim.tv_sec + 1 < op->now.sec;
 }
 
+/* A brick that lost the handle of a file with its power was told that there is none, and made the file again: what has the handle, and
+ * a name, is what everybody means by the gfid. The name that was left leads there from now on. */
+static void
+join_twin(struct posix_op *op, int dirfd, const char *name, struct stat *st, const struct gi_gfid *gfid)
+{
+  struct posix_at at = {dirfd, name};
+  char path[POSIX_HPATH], text[GI_UUID_TEXT], aside[GI_UUID_TEXT + 8];
+  struct stat twin;
+
+  posix_hpath(path, gfid);
+  snprintf(aside, sizeof(aside), "joins-%s", gi_gfid_text(gfid, text));
+  if (gi_fs_stat(op->p->fs, op->p->gl_fd, path, &twin, AT_SYMLINK_NOFOLLOW) < 0 || twin.st_nlink < 2 || (twin.st_mode ^ st->st_mode) & S_IFMT)
+    return;
+  if (gi_fs_link(op->p->fs, op->p->gl_fd, path, op->p->unlink_fd, aside) < 0)
+    return;
+  if (gi_fs_rename(op->p->fs, op->p->unlink_fd, aside, dirfd, name) < 0) {
+    gi_fs_unlink(op->p->fs, op->p->unlink_fd, aside, 0);
+    return;
+  }
+  GI_MARK("posix: a name of a file that was made twice leads to the second one");
+  if (op->p->cfg.gfid2path)
+    posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+  gi_fs_stat(op->p->fs, dirfd, name, st, AT_SYMLINK_NOFOLLOW);
+}
+
 /* A crash between the steps of a create or rename can leave an object without handle, or a directory with one that leads
  * nowhere. What is only a second old may be under way and is left alone. */
 static void
@@ -133,8 +158,13 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
   int fd, err;
 
   if (!S_ISDIR(st->st_mode)) {
-    if (st->st_nlink == 1 && settled(op, st) && posix_handle_add_file(op->p, dirfd, name, gfid, st) == 0)
+    if (st->st_nlink > 1 || !settled(op, st))
+      return;
+    err = posix_handle_add_file(op->p, dirfd, name, gfid, st);
+    if (!err)
       st->st_nlink++;
+    else if (err == EEXIST && !gi_dict_get(op->fop->xdata, GI_TWIN_KEY))
+      join_twin(op, dirfd, name, st, gfid);
     return;
   }
   if (op->node[OBJ].dir && gi_gfid_equal(&op->expect, gfid))

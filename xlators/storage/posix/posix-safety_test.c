@@ -527,6 +527,34 @@ of_two_files_with_one_gfid_the_second_keeps_the_handle(void **state)
 }
 
 static void
+the_name_of_the_first_comes_to_lead_to_the_second(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_file(b, ROOT, "first");
+  char first[PATH_MAX], second[PATH_MAX];
+
+  (void)state;
+  brick_path(b, first, "first");
+  brick_path(b, second, "second");
+  brick_stop(b);
+  lose_handle(b, &g);
+  brick_start(b);
+  assert_ok(brick_mknod(b, ROOT, "second", S_IFREG | 0644, &g));
+  assert_ok(brick_lookup(b, ROOT, "first")); /* too young: it may be under way */
+  assert_int_not_equal(stat_of(first).st_ino, stat_of(second).st_ino);
+  fake_wait(b->s, 2100 * GI_NSEC_PER_MSEC);
+  assert_true(is_twin(b, "first")); /* a healer that asks is told */
+  assert_int_equal(brick_lookup(b, ROOT, "first")->rsp.stat.nlink, 2);
+  assert_int_equal(stat_of(first).st_ino, stat_of(second).st_ino);
+  assert_false(is_twin(b, "first"));
+  assert_ok(brick_unlink(b, ROOT, "first"));
+  assert_ok(brick_nameless(b, &g));
+  assert_ok(brick_unlink(b, ROOT, "second"));
+  assert_fails(brick_nameless(b, &g), ENOENT);
+  brick_free(b);
+}
+
+static void
 times_that_are_none_are_refused(void **state)
 {
   BRICK(b, NULL);
@@ -610,6 +638,7 @@ main(void)
     cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
     cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
     cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
+    cmocka_unit_test(the_name_of_the_first_comes_to_lead_to_the_second),
   };
   const struct CMUnitTest once[] = {
     cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),
