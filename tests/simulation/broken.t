@@ -14,11 +14,11 @@ table() {
   cat <<'END'
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
-believe in locks that a majority dropped|187|--workload locks --mishaps cut
+believe in locks that a majority dropped|10|--workload locks --mishaps cut
 bring back what good copies lack|15|--workload names --mishaps cut
 bring data to the disk before its counters|176|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|302|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss
 forget to blame who failed|2|--workload register --mishaps brick-crash
@@ -41,9 +41,9 @@ skip the post-op|20|--workload names --mishaps brick-crash
 success without quorum|28|--workload register --mishaps partition,brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|118|--workload names --mishaps power-loss,cut
+take back marks without sync of the names|7|--workload names --mishaps power-loss,cut
 take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
-take what memory has for what the disk has|169|--workload register --mishaps disk-faults,power-loss
+take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition
 END
 }

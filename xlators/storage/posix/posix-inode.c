@@ -148,6 +148,7 @@ posix_stamp_setattr(struct posix_op *op)
 {
   struct posix_node *n = &op->node[OBJ];
   struct gi_time now = gi_wall(op->x->reactor);
+  bool more = S_ISDIR(op->fop->rsp.post.mode) || op->fop->args.valid & (GI_SET_MODE | GI_SET_UID | GI_SET_GID);
   struct gi_inode *inode;
 
   if (!(op->fop->args.valid & (TIME_BITS | GI_SET_CTIME))) {
@@ -158,7 +159,7 @@ posix_stamp_setattr(struct posix_op *op)
     return;
   n->times = given_times(op, &now);
   inode = gi_inode_get(op->fop->graph, &n->gfid);
-  posix_md_set(op->p, inode, &n->times);
+  posix_md_set(op->p, inode, &n->times, more);
   posix_md_wrote(op, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
 }

@@ -9,7 +9,9 @@
  * replication is healed by nobody: so they are written before a mark is taken
  * back, and by a healer at once. Changes of names and attributes have no mark
  * while all copies are there (replicate.md 6.3): theirs are written within
- * 20 ms, many changes of one directory with one call.
+ * 20 ms, many changes of one directory with one call. Times that are set on a
+ * file and nothing else wait as those of writes do: a client that caches writes
+ * sends them with every fsync, while the file has its mark.
  *
  * A change carries the clock of its client, and clocks differ. Every brick
  * computes from what it has stored and what the change carries:
@@ -264,13 +266,13 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
 }
 
 void
-posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t)
+posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t, bool soon)
 {
   struct posix_inode *pi = posix_inode_of(p, inode);
 
   pi->times = *t;
   pi->md_state = MD_PRESENT;
-  mark_dirty(p, pi, true);
+  mark_dirty(p, pi, soon);
 }
 
 static bool

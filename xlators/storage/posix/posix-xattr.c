@@ -346,7 +346,7 @@ posix_stamp_setxattr(struct posix_op *op)
       raise(&t.m, &n->times.m);
       raise(&t.a, &n->times.a);
     }
-    posix_md_set(op->p, inode, &t);
+    posix_md_set(op->p, inode, &t, true);
     n->md_state = MD_PRESENT;
     n->times = t;
     gi_inode_unref(&inode);

@@ -355,7 +355,7 @@ void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run
 void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
 void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: a change moves them */
 void posix_time_advance(struct gi_time *have, const struct gi_time *stamp); /* of ctime: always later than before */
-void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t); /* finish: as is */
+void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t, bool soon); /* finish: as is */
 /* run: to the disk now, where the object is about to be changed anyway; posix_md_wrote in finish. */
 void posix_md_write(struct posix_op *op, struct posix_at at, const struct posix_times *t);
 void posix_md_wrote(struct posix_op *op, struct posix_inode *pi);
