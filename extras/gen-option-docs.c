@@ -31,7 +31,7 @@ problem(const char *type, const struct gi_option *o, const char *fmt, ...)
 static void
 check_option(const char *type, const struct gi_option *o)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (!o->text || !*o->text)
     problem(type, o, "has no text");
   else if (strlen(o->text) < TEXT_MIN)
@@ -50,7 +50,7 @@ static const struct gi_xlator_class *
 load(const char *type)
 {
   void *dl;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   const struct gi_xlator_class *cls = gi_class_load(type, &dl, &err);
   if (!cls) {
     fprintf(stderr, "gen-option-docs: %s\n", err.text);

@@ -164,7 +164,7 @@ scan_kind(struct type_list *list, const char *kind)
 int
 gi_class_scan(void (*fn)(const char *type, void *arg), void *arg)
 {
-  struct type_list list = { 0 };
+  struct type_list list = {0};
   DIR *d = opendir(gi_xlator_dir());
 
   if (!d)

@@ -19,16 +19,16 @@
 struct slot {
   struct gi_pair pair;
   uint32_t hash;
-  uint32_t room;  /* bytes at pair.data, NUL included; 0 for numbers never held as bytes */
-  void *bytes;    /* value memory, NULL = none yet */
+  uint32_t room;                 /* bytes at pair.data, NUL included; 0 for numbers never held as bytes */
+  void *bytes;                   /* value memory, NULL = none yet */
   bool key_inside, bytes_inside; /* in the arena: not freed one by one */
 };
 
 struct gi_dict {
   uint32_t magic, refs;
   uint32_t count, capacity;
-  struct slot *slots; /* == first while they fit */
-  uint32_t *index;    /* open addressing, slot number + 1; NULL while small */
+  struct slot *slots;  /* == first while they fit */
+  uint32_t *index;     /* open addressing, slot number + 1; NULL while small */
   uint32_t index_size; /* power of two */
   uint32_t arena_used;
   struct slot first[SLOTS_INSIDE];

@@ -17,7 +17,8 @@
 #define GI_DICT_KEY_MAX 65535
 #define GI_MDATA_BYTES 36
 
-enum gi_value_type { /* numbers are the wire tags */
+/* numbers are the wire tags */
+enum gi_value_type {
   GI_VALUE_STR_OLD = 1, /* bytes of unknown kind */
   GI_VALUE_INT = 2,
   GI_VALUE_UINT = 3,
@@ -52,8 +53,8 @@ struct gi_pair {
 bool gi_pair_bytes(const struct gi_pair *p, const uint8_t **data, uint32_t *len);
 
 struct gi_dict *gi_dict_new(void);
-struct gi_dict *gi_dict_ref(struct gi_dict *dict);     /* NULL passes through */
-void gi_dict_unref(struct gi_dict **dict);             /* clears *dict; NULL is fine */
+struct gi_dict *gi_dict_ref(struct gi_dict *dict);        /* NULL passes through */
+void gi_dict_unref(struct gi_dict **dict);                /* clears *dict; NULL is fine */
 struct gi_dict *gi_dict_copy(const struct gi_dict *dict); /* deep; NULL gives a new empty one */
 uint32_t gi_dict_count(const struct gi_dict *dict);
 
@@ -65,8 +66,8 @@ void gi_dict_set_gfid(struct gi_dict *dict, const char *key, const struct gi_gfi
 void gi_dict_set_iatt(struct gi_dict *dict, const char *key, const struct gi_iatt *iatt);
 /* Any type from raw parts, for decoders: `key` need not be NUL terminated. `data` points at an int64/uint64/double for
  * numbers, at a struct gi_iatt for IATT, else at `len` bytes. Everything is copied. */
-void gi_dict_set_raw(struct gi_dict *dict, const char *key, uint32_t key_len, enum gi_value_type type,
-                     const void *data, uint32_t len);
+void gi_dict_set_raw(struct gi_dict *dict, const char *key, uint32_t key_len, enum gi_value_type type, const void *data,
+                     uint32_t len);
 bool gi_dict_del(struct gi_dict *dict, const char *key); /* true if it was there */
 
 /* Getters return false (out untouched) if the key is absent or cannot be read as that type. Integers accept INT, UINT and

@@ -213,8 +213,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_null_reads_as_empty), cmocka_unit_test(test_types), cmocka_unit_test(test_lenient_getters),
-      cmocka_unit_test(test_replace_and_delete),  cmocka_unit_test(test_many),  cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_null_reads_as_empty),   cmocka_unit_test(test_types), cmocka_unit_test(test_lenient_getters),
+      cmocka_unit_test(test_replace_and_delete),    cmocka_unit_test(test_many),  cmocka_unit_test(test_shared),
       cmocka_unit_test(test_numbers_have_no_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@
 #include "libglusterish/reactor.h"
 #include "libglusterish/types.h"
 
-enum gi_fop_kind { /* numbers are the wire procedures (wire.md 2) */
+/* numbers are the wire procedures (wire.md 2) */
+enum gi_fop_kind {
   GI_FOP_NULL = 0,
   GI_FOP_STAT = 1,
   GI_FOP_READLINK = 2,
@@ -88,7 +89,8 @@ enum gi_fop_kind { /* numbers are the wire procedures (wire.md 2) */
 
 enum gi_fop_target { GI_TARGET_NONE, GI_TARGET_LOC, GI_TARGET_FD, GI_TARGET_ENTRY /* parent + name */ };
 
-enum { /* class bits */
+/* class bits */
+enum {
   GI_CLASS_READ = 1,
   GI_CLASS_WRITE = 2,
   GI_CLASS_DATA = 4,
@@ -163,10 +165,11 @@ struct gi_caller {
   uint32_t stamps;        /* which timestamps change: GI_STAMP_* */
   struct gi_time time;    /* the client's clock when the operation began */
   struct gi_owner owner;
-  void *client;           /* on a brick: struct gi_client_id * of the client it came from; NULL elsewhere */
+  void *client; /* on a brick: struct gi_client_id * of the client it came from; NULL elsewhere */
 };
 
-enum { /* credential flags (wire.md 1.5) */
+/* credential flags (wire.md 1.5) */
+enum {
   GI_STAMP_CTIME = 1,
   GI_STAMP_MTIME = 2,
   GI_STAMP_ATIME = 4,
@@ -178,7 +181,7 @@ enum { /* credential flags (wire.md 1.5) */
 /* One directory entry of READDIR/READDIRP. */
 struct gi_dirent {
   uint64_t ino;
-  uint64_t off; /* cookie: continue after this entry */
+  uint64_t off;  /* cookie: continue after this entry */
   uint32_t type; /* DT_* */
   const char *name;
   uint32_t name_len;
@@ -191,7 +194,8 @@ struct gi_dirents {
   struct gi_dirent *entry; /* gi_dirents_free */
 };
 
-struct gi_lock_item { /* GETACTIVELK */
+/* GETACTIVELK */
+struct gi_lock_item {
   struct gi_flock flock;
   const char *client_uid;
   uint32_t flags;
@@ -212,31 +216,31 @@ struct gi_args {
   uint32_t flags;   /* OPEN CREATE READ WRITE SETXATTR XATTROP FALLOCATE(1 = keep size) UNLINK/RMDIR xflags LOOKUP CFR … */
   uint32_t mode;    /* CREATE MKNOD MKDIR ICREATE PUT; ACCESS: mask */
   uint32_t umask;
-  int32_t datasync; /* FSYNC FSYNCDIR: non-zero = data only */
-  int32_t what;     /* SEEK: 0 data, 1 hole; IPC: op */
-  int32_t valid;    /* SETATTR: GI_SET_* */
-  uint32_t cmd;     /* LK INODELK ENTRYLK … */
-  uint32_t type;    /* LK INODELK ENTRYLK … */
-  const char *name;   /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
-  const char *domain; /* INODELK/ENTRYLK `volume` */
-  const char *link;   /* SYMLINK target */
+  int32_t datasync;     /* FSYNC FSYNCDIR: non-zero = data only */
+  int32_t what;         /* SEEK: 0 data, 1 hole; IPC: op */
+  int32_t valid;        /* SETATTR: GI_SET_* */
+  uint32_t cmd;         /* LK INODELK ENTRYLK … */
+  uint32_t type;        /* LK INODELK ENTRYLK … */
+  const char *name;     /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
+  const char *domain;   /* INODELK/ENTRYLK `volume` */
+  const char *link;     /* SYMLINK target */
   struct gi_dict *dict; /* SETXATTR XATTROP: the attributes; owned reference */
   struct gi_iatt iatt;  /* SETATTR */
   struct gi_flock flock;
   struct gi_lease lease;
-  uint32_t nlocks; /* SETACTIVELK */
+  uint32_t nlocks;            /* SETACTIVELK */
   struct gi_lock_item *locks; /* in the arena */
 };
 
 struct gi_reply {
-  int32_t ret; /* >= 0 success (bytes, entries), -1 failure */
-  int32_t err; /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
-  struct gi_iatt stat; /* the object */
+  int32_t ret;                /* >= 0 success (bytes, entries), -1 failure */
+  int32_t err;                /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
+  struct gi_iatt stat;        /* the object */
   struct gi_iatt pre, post;   /* before/after: of the object, or of the (old) parent for entry kinds */
   struct gi_iatt pre2, post2; /* RENAME: new parent */
-  struct gi_dict *dict;  /* GETXATTR XATTROP: owned reference */
-  struct gi_dict *xdata; /* owned reference; NULL = none */
-  struct gi_payload payload; /* READ */
+  struct gi_dict *dict;       /* GETXATTR XATTROP: owned reference */
+  struct gi_dict *xdata;      /* owned reference; NULL = none */
+  struct gi_payload payload;  /* READ */
   struct gi_statfs statfs;
   struct gi_dirents entries; /* READDIR(P) */
   struct gi_flock flock;     /* LK */
@@ -245,8 +249,8 @@ struct gi_reply {
   uint32_t weak_checksum;    /* RCHECKSUM */
   uint8_t strong_checksum[32];
   uint32_t strong_len;
-  uint32_t flags;            /* RCHECKSUM */
-  uint32_t nlocks;           /* GETACTIVELK */
+  uint32_t flags;             /* RCHECKSUM */
+  uint32_t nlocks;            /* GETACTIVELK */
   struct gi_lock_item *locks; /* in the arena */
   struct gi_lease lease;
 };
@@ -313,7 +317,7 @@ void *gi_fop_alloc(struct gi_fop *fop, size_t size); /* aligned to 16, uninitial
 /* Request fillers: copy names into the arena, take references. */
 void gi_loc_set_inode(struct gi_loc *loc, struct gi_inode *inode);
 void gi_fop_set_entry(struct gi_fop *fop, struct gi_loc *loc, struct gi_inode *parent, const char *name);
-void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd); /* sets loc to the fd's inode too, if it has one */
+void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd);       /* sets loc to the fd's inode too, if it has one */
 void gi_loc_copy(struct gi_loc *to, const struct gi_loc *from); /* references; the name is borrowed */
 void gi_loc_clear(struct gi_loc *loc);
 

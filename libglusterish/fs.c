@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define BOOT_ID 36 /* characters */
+#define BOOT_ID 36  /* characters */
 #define DIRECT 4096 /* bytes: no disk wants writes past memory to be aligned to more */
 
 int

@@ -249,7 +249,8 @@ static inline int
 gi_fs_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
 {
   GI_FS_CALL(fs, write_out(fs, fd, at, len, wait),
-             sync_file_range(fd, at, len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_AFTER : 0)));
+             sync_file_range(fd, at, len,
+                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_AFTER : 0)));
 }
 
 static inline int
@@ -310,7 +311,7 @@ bool gi_fs_same_machine(const char *where, const char *other);
 
 struct gi_fs_dir {
   struct gi_fs *fs;
-  int fd; /* its own */
+  int fd;  /* its own */
   int err; /* -errno where reading failed */
   ssize_t len, next;
   _Alignas(8) char buf[4096];

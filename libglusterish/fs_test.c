@@ -97,7 +97,8 @@ refused(const char *where, int err)
 static void
 leads_back(void **state)
 {
-  static const char *const names[] = {"a", "with a space", " 1:2 ", " 1:2 /x", "line\nbreak", "%n%s"}; /* whatever a path may have in it */
+  static const char *const names[] = {"a",       "with a space", " 1:2 ",
+                                      " 1:2 /x", "line\nbreak",  "%n%s"}; /* whatever a path may have in it */
 
   for (size_t i = 0; i < GI_ARRAY_LEN(names); i++) {
     char where[GI_FS_WHERE], path[PATH_MAX];
@@ -173,8 +174,10 @@ static void
 no_such_text(void **state)
 {
   static const char *const garbage[] = {"", " ", "/", "/tmp", "1:2 /tmp", "nonsense", "- 1:2 /tmp", " 1:2 /tmp", "\t"};
-  static const char *const rest[] = {"", " ", " /tmp", " 1", " 1:", " 1:2", " 1:2 ", " :2 /tmp", " 1: /tmp", " x:y /tmp", " 1:2 tmp",
-                                     " 1:2 ./tmp", " 1:2 ..", " 1:2/tmp/x y", " 1:2 /", " ffffffffffffffffffff:2 /tmp", " -1:-1 /tmp"};
+  static const char *const rest[] = {
+      "",           " ",         " /tmp",    " 1",         " 1:",     " 1:2",         " 1:2 ",  " :2 /tmp",
+      " 1: /tmp",   " x:y /tmp", " 1:2 tmp", " 1:2 ./tmp", " 1:2 ..", " 1:2/tmp/x y", " 1:2 /", " ffffffffffffffffffff:2 /tmp",
+      " -1:-1 /tmp"};
   char where[GI_FS_WHERE], text[GI_FS_WHERE];
 
   for (size_t i = 0; i < GI_ARRAY_LEN(garbage); i++)
@@ -278,11 +281,13 @@ copies_to_the_disk(void **state)
   static const struct {
     off_t at;
     size_t len, size;
-  } copies[] = {{0, 4096, 0}, {0, 1, 10}, {0, 524288, FILE_SIZE}, {4096, 700001, 100}, {77, 70000, FILE_SIZE}, {8192, FILE_SIZE, 8192}};
+  } copies[] = {{0, 4096, 0},           {0, 1, 10}, {0, 524288, FILE_SIZE}, {4096, 700001, 100}, {77, 70000, FILE_SIZE},
+                {8192, FILE_SIZE, 8192}};
   int in = file_of('a', FILE_SIZE);
 
   for (size_t i = 0; i < GI_ARRAY_LEN(copies); i++) {
-    off_t end = copies[i].at + (off_t)copies[i].len < FILE_SIZE ? copies[i].at + (off_t)copies[i].len : (off_t)FILE_SIZE, at = copies[i].at;
+    off_t end = copies[i].at + (off_t)copies[i].len < FILE_SIZE ? copies[i].at + (off_t)copies[i].len : (off_t)FILE_SIZE,
+          at = copies[i].at;
     int out = file_of('b', copies[i].size);
 
     while (at < end) {

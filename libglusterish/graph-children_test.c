@@ -30,7 +30,8 @@ leaf_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, vo
   set.down[number(x)] += event == GI_EVENT_PARENT_DOWN;
 }
 
-static const struct gi_xlator_class leaf_class = {.abi = GI_XLATOR_ABI, .type = "test/leaf", .notify = leaf_notify, .fd_bytes = LEAF_BYTES};
+static const struct gi_xlator_class leaf_class = {
+    .abi = GI_XLATOR_ABI, .type = "test/leaf", .notify = leaf_notify, .fd_bytes = LEAF_BYTES};
 
 static int
 set_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
@@ -54,7 +55,8 @@ static const struct gi_xlator_class set_class = {.abi = GI_XLATOR_ABI,
                                                  .max_children = 4,
                                                  .reconfigure_prepare = set_prepare,
                                                  .children_changed = set_children};
-static const struct gi_xlator_class fixed_class = {.abi = GI_XLATOR_ABI, .type = "test/fixed", .min_children = 1, .max_children = 4};
+static const struct gi_xlator_class fixed_class = {
+    .abi = GI_XLATOR_ABI, .type = "test/fixed", .min_children = 1, .max_children = 4};
 
 /* "0 2" becomes a volfile of leaves 0 and 2 below one of `type` and a top; "1+2": leaf 1 below another of that type, and 2. */
 static char *
@@ -256,14 +258,14 @@ refused_as_another_topology(void **state)
 {
   struct gi_graph *g = build("test/set", "0 1 2");
 
-  assert_int_equal(apply(g, "test/set", "0 1 2 3 4"), 1);   /* more than the class takes */
-  assert_int_equal(apply(g, "test/set", "0+ 1"), 1);        /* a kept one elsewhere, and another gone: too much at once */
-  assert_int_equal(apply(g, "test/fixed", "0 1 2"), 1);     /* another type */
+  assert_int_equal(apply(g, "test/set", "0 1 2 3 4"), 1); /* more than the class takes */
+  assert_int_equal(apply(g, "test/set", "0+ 1"), 1);      /* a kept one elsewhere, and another gone: too much at once */
+  assert_int_equal(apply(g, "test/fixed", "0 1 2"), 1);   /* another type */
   assert_children(g, "0 1 2");
   assert_int_equal(set.offers, 0);
   gi_graph_free(&g);
   g = build("test/fixed", "0 1");
-  assert_int_equal(apply(g, "test/fixed", "0 1 2"), 1);     /* does not allow it */
+  assert_int_equal(apply(g, "test/fixed", "0 1 2"), 1); /* does not allow it */
   assert_int_equal(apply(g, "test/fixed", "0"), 1);
   assert_children(g, "0 1");
   gi_graph_free(&g);

@@ -15,12 +15,13 @@
 
 #include <errno.h>
 
-struct change { /* one kept translator */
+/* one kept translator */
+struct change {
   struct gi_xlator *x;
   const struct gi_vol_node *node;
   void *values; /* new ones, until committed */
   bool prepared;
-  bool children;              /* x->incoming is not what it was */
+  bool children;               /* x->incoming is not what it was */
   struct gi_xlator **incoming; /* what it was */
   unsigned nincoming;
 };
@@ -244,7 +245,8 @@ keep_fixed_options(const struct change *c, const struct gi_vol_node *old, struct
     now = now ? now : opt->def;
     if (!was || !now || strcmp(was, now) == 0)
       continue;
-    gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_GRAPH + 1, "option %s %s takes effect when the process is restarted", opt->name, now);
+    gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_GRAPH + 1, "option %s %s takes effect when the process is restarted", opt->name,
+           now);
     if (gi_option_parse(opt, was, c->values, err) < 0)
       return -1;
   }

@@ -13,23 +13,23 @@ struct gi_ctx {
   struct gi_reactor *reactor;
   const char *process_name; /* "glusterishfs" */
   struct gi_gfid process_uuid;
-  char process_id[256];     /* the client identity sent in SETVOLUME: uuid text + host, pid, time */
+  char process_id[256];       /* the client identity sent in SETVOLUME: uuid text + host, pid, time */
   const char *volfile_server; /* host of the management daemon, NULL if the volfile is a file */
   int volfile_server_port;
   const char *volfile_id;
-  struct gi_graph *graph;   /* the active graph */
-  int brick_port;           /* --brick-port / listen-port for protocol/server; 0 = from options */
-  const char *brick_name;   /* --brick-name: the brick's path */
+  struct gi_graph *graph;                          /* the active graph */
+  int brick_port;                                  /* --brick-port / listen-port for protocol/server; 0 = from options */
+  const char *brick_name;                          /* --brick-name: the brick's path */
   void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
   void (*on_ready)(struct gi_ctx *ctx, int err);   /* mount/fuse: the mount serves (0), or never will (errno); at most once */
   void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
   /* Set by mount/fuse while it serves: lets the kernel write back what it holds, unmounts (lazily if busy), then on_unmount. The
    * reactor must go on turning. Calling it again, or after the end, does nothing. */
   void (*leave)(struct gi_ctx *ctx);
-  struct gi_xlator *mount; /* the mount/fuse translator, while `leave` is set */
-  struct gi_fs *fs; /* where bricks keep files (fs.h); NULL = the kernel's file systems */
+  struct gi_xlator *mount;                  /* the mount/fuse translator, while `leave` is set */
+  struct gi_fs *fs;                         /* where bricks keep files (fs.h); NULL = the kernel's file systems */
   void (*on_dead_disk)(struct gi_ctx *ctx); /* the disk of a brick failed; NULL: the process ends itself by a signal */
-  void *app; /* the program's own */
+  void *app;                                /* the program's own */
 };
 
 /* Room kept in every fop, inode and fd for translators that join the running graph. */
@@ -69,7 +69,7 @@ void gi_graph_activate(struct gi_graph *g); /* sends PARENT_UP from the top */
 /* Sends PARENT_DOWN: translators finish what is delayed; turn the reactor until g->fops_live and g->fds_live are 0, then free. */
 void gi_graph_deactivate(struct gi_graph *g);
 void gi_graph_retry(struct gi_graph *g); /* sends RETRY to the translators at the bottom */
-void gi_graph_free(struct gi_graph **g);    /* deactivates first if that was not done; no fop may be under way */
+void gi_graph_free(struct gi_graph **g); /* deactivates first if that was not done; no fop may be under way */
 
 /* Applies a new volfile to the running graph, all or nothing. Options are changed in place; translators with one child that are
  * only in the new file are inserted, those only in the running graph are drained and parked off the path. A translator that can do

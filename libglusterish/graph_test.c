@@ -19,9 +19,19 @@ struct probe_options {
 };
 
 static const struct gi_option probe_table[] = {
-    {.name = "level", .type = GI_OPT_INT, .offset = offsetof(struct probe_options, level), .def = "3", .min = 1, .max = 9, .live = true,
+    {.name = "level",
+     .type = GI_OPT_INT,
+     .offset = offsetof(struct probe_options, level),
+     .def = "3",
+     .min = 1,
+     .max = 9,
+     .live = true,
      .text = "A number."},
-    {.name = "fixed", .type = GI_OPT_BOOL, .offset = offsetof(struct probe_options, fixed), .def = "off", .text = "Only at start."},
+    {.name = "fixed",
+     .type = GI_OPT_BOOL,
+     .offset = offsetof(struct probe_options, fixed),
+     .def = "off",
+     .text = "Only at start."},
     {.name = "word", .type = GI_OPT_STR, .offset = offsetof(struct probe_options, word), .live = true, .text = "A word."},
     GI_OPTION_END};
 
@@ -398,7 +408,8 @@ test_live_option(void **state)
   struct fake_stack *s = *state;
   struct gi_error err = {0};
 
-  assert_int_equal(apply(s, CHILD PROBE("under-test", "option level 5\n option word hello\n", "child-0") TOP("under-test"), &err), 0);
+  assert_int_equal(
+      apply(s, CHILD PROBE("under-test", "option level 5\n option word hello\n", "child-0") TOP("under-test"), &err), 0);
   assert_int_equal(((struct probe_options *)s->x->options)->level, 5);
   assert_string_equal(((struct probe_options *)s->x->options)->word, "hello");
   assert_int_equal(probe.commits, 1);
@@ -474,8 +485,10 @@ test_failed_insert_leaves_nothing(void **state)
   struct gi_error err = {0};
   unsigned count = s->graph->count;
 
-  assert_int_equal(apply(s, CHILD PROBE("under-test", "", "child-0") PROBE("second", "option word refuse\n", "under-test") TOP("second"),
-                         &err), -1);
+  assert_int_equal(
+      apply(s, CHILD PROBE("under-test", "", "child-0") PROBE("second", "option word refuse\n", "under-test") TOP("second"),
+            &err),
+      -1);
   assert_int_equal(s->graph->count, count);
   assert_non_null(strstr(err.text, "refused"));
   probe.inits--; /* the refused one was never initialised */
@@ -487,8 +500,10 @@ test_other_topology(void **state)
   struct fake_stack *s = *state;
   struct gi_error err = {0};
 
-  assert_int_equal(apply(s, CHILD "volume child-1\n type test/fake\nend-volume\n" PROBE("under-test", "", "child-1") TOP("under-test"),
-                         &err), 1);
+  assert_int_equal(
+      apply(s, CHILD "volume child-1\n type test/fake\nend-volume\n" PROBE("under-test", "", "child-1") TOP("under-test"),
+            &err),
+      1);
   assert_int_equal(apply(s, CHILD PROBE("under-test", "", "child-0"), &err), 1);
 }
 
@@ -551,8 +566,8 @@ static void
 test_scan(void **state)
 {
   static const char *const dirs[] = {"", "/b", "/a", "/a/two", "/a/two/.libs", "/a/three", "/a/.hidden"};
-  static const char *const files[] = {"/b/one.so", "/a/two.so", "/a/two/.libs/two.so", "/a/one.so", "/a/one.la", "/a/.x.so",
-                                      "/a/Bad name.so", "/top.so"};
+  static const char *const files[] = {"/b/one.so", "/a/two.so", "/a/two/.libs/two.so", "/a/one.so",
+                                      "/a/one.la", "/a/.x.so",  "/a/Bad name.so",      "/top.so"};
   GI_CLEANUP_FREE char *was = gi_strdup(getenv("GLUSTERISH_XLATOR_DIR"));
   char root[] = "/tmp/graph-test-XXXXXX";
   char *all = gi_strdup("");

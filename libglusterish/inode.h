@@ -34,12 +34,12 @@ struct gi_inode {
   uint32_t refs;
   struct gi_graph *graph;
   struct gi_gfid gfid;
-  uint32_t mode;          /* S_IFMT bits; 0 while unknown */
-  uint64_t nlookup;       /* the FUSE bridge's count; it holds one ref while > 0 */
-  struct gi_list fds;     /* struct gi_fd.inode_link: open descriptors */
-  struct gi_list lru;     /* when refs == 0 */
+  uint32_t mode;      /* S_IFMT bits; 0 while unknown */
+  uint64_t nlookup;   /* the FUSE bridge's count; it holds one ref while > 0 */
+  struct gi_list fds; /* struct gi_fd.inode_link: open descriptors */
+  struct gi_list lru; /* when refs == 0 */
   struct gi_inode *hash_next;
-  bool hashed;            /* still found by gfid (gi_inode_drop takes it out) */
+  bool hashed;                        /* still found by gfid (gi_inode_drop takes it out) */
   _Alignas(16) unsigned char bytes[]; /* every translator's inode_bytes, zeroed */
 };
 
@@ -49,11 +49,11 @@ struct gi_fd {
   struct gi_graph *graph;
   struct gi_inode *inode; /* NULL until CREATE learns the gfid (gi_fd_bind) */
   struct gi_list inode_link;
-  int32_t flags;          /* open(2) flags of the opener */
-  int32_t pid;            /* of the opener */
+  int32_t flags; /* open(2) flags of the opener */
+  int32_t pid;   /* of the opener */
   bool directory;
-  bool abandoned;         /* its client went without closing it, and may come back */
-  bool anonymous;         /* stands for "open the gfid for this one operation" (wire.md 3.9) */
+  bool abandoned;                     /* its client went without closing it, and may come back */
+  bool anonymous;                     /* stands for "open the gfid for this one operation" (wire.md 3.9) */
   _Alignas(16) unsigned char bytes[]; /* every translator's fd_bytes, zeroed */
 };
 

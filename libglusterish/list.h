@@ -13,7 +13,10 @@ struct gi_list {
   struct gi_list *next, *prev;
 };
 
-#define GI_LIST_INIT(head) { &(head), &(head) }
+#define GI_LIST_INIT(head) \
+  { \
+    &(head), &(head) \
+  }
 
 static inline void
 gi_list_init(struct gi_list *l)
@@ -77,15 +80,15 @@ gi_list_splice_tail(struct gi_list *to, struct gi_list *from)
  * must not be touched through it. */
 #define gi_list_link(it, type, member) ((struct gi_list *)(void *)((char *)(it) + offsetof(type, member)))
 
-#define gi_list_foreach(it, head, type, member)                                                    \
+#define gi_list_foreach(it, head, type, member) \
   for (type *it = gi_list_item((head)->next, type, member); gi_list_link(it, type, member) != (head); \
        it = gi_list_item(gi_list_link(it, type, member)->next, type, member))
 
 /* The current member may be removed. */
-#define gi_list_foreach_safe(it, head, type, member)                                               \
-  for (type *it = gi_list_item((head)->next, type, member),                                       \
-            *it##_next = gi_list_item(gi_list_link(it, type, member)->next, type, member);        \
-       gi_list_link(it, type, member) != (head);                                                   \
+#define gi_list_foreach_safe(it, head, type, member) \
+  for (type *it = gi_list_item((head)->next, type, member), \
+            *it##_next = gi_list_item(gi_list_link(it, type, member)->next, type, member); \
+       gi_list_link(it, type, member) != (head); \
        it = it##_next, it##_next = gi_list_item(gi_list_link(it, type, member)->next, type, member))
 
 #endif

@@ -25,10 +25,11 @@ struct gi_load {
   uint32_t worst_us;
 };
 
-struct gi_load_meter { /* all zero is the start */
+/* all zero is the start */
+struct gi_load_meter {
   struct {
     uint64_t since, ops, took, expected, worst; /* ns */
-  } part[2]; /* this half of the window and the one before */
+  } part[2];                                    /* this half of the window and the one before */
   uint64_t baseline[GI_FOP_MAX][GI_LOAD_SIZES]; /* ns */
   uint64_t background;                          /* requests under way */
   uint64_t background_ended;                    /* when there was last one; 0: never */

@@ -25,7 +25,7 @@
 #define FOLDED_TEXT 256     /* of the last suppressed text */
 
 struct limit {
-  unsigned msgid; /* 0 = free */
+  unsigned msgid;        /* 0 = free */
   struct timespec start; /* of the window */
   unsigned lines;        /* written in this window */
   unsigned repeats;      /* suppressed since */
@@ -66,16 +66,15 @@ static const struct {
   char letter;
   const char *word;
 } levels[] = {
-    [GI_LOG_NONE] = {'M', "NONE"},     [GI_LOG_EMERG] = {'M', "EMERG"},     [GI_LOG_ALERT] = {'A', "ALERT"},
+    [GI_LOG_NONE] = {'M', "NONE"},         [GI_LOG_EMERG] = {'M', "EMERG"}, [GI_LOG_ALERT] = {'A', "ALERT"},
     [GI_LOG_CRITICAL] = {'C', "CRITICAL"}, [GI_LOG_ERROR] = {'E', "ERROR"}, [GI_LOG_WARNING] = {'W', "WARNING"},
-    [GI_LOG_NOTICE] = {'N', "NOTICE"}, [GI_LOG_INFO] = {'I', "INFO"},       [GI_LOG_DEBUG] = {'D', "DEBUG"},
+    [GI_LOG_NOTICE] = {'N', "NOTICE"},     [GI_LOG_INFO] = {'I', "INFO"},   [GI_LOG_DEBUG] = {'D', "DEBUG"},
     [GI_LOG_TRACE] = {'T', "TRACE"},
 };
 
 /* ---- putting text together ---- */
 
-static void __attribute__((format(printf, 2, 3)))
-out_printf(struct out *o, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) out_printf(struct out *o, const char *fmt, ...)
 {
   size_t room = sizeof(o->buf) - o->len;
   va_list ap;
@@ -103,8 +102,11 @@ out_plain(struct out *o, const char *text)
 static unsigned
 utf8_len(const unsigned char *s)
 {
-  unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+  unsigned n = s[0] < 0x80                   ? 1
+               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                             : 0;
   for (unsigned i = 1; i < n; i++) {
     if ((s[i] & 0xc0) != 0x80)
       return 0;
@@ -305,8 +307,13 @@ gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const 
   vsnprintf(text, sizeof(text), fmt, ap);
   va_end(ap);
 
-  struct line l = {.level = level, .domain = domain ? domain : "glusterish", .file = file, .func = func, .line = line,
-                   .msgid = msgid, .text = text};
+  struct line l = {.level = level,
+                   .domain = domain ? domain : "glusterish",
+                   .file = file,
+                   .func = func,
+                   .line = line,
+                   .msgid = msgid,
+                   .text = text};
   pthread_mutex_lock(&state.lock);
   read_clock(&l.when);
   if (limit_pass(&l)) {

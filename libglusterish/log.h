@@ -12,7 +12,8 @@
 
 #include <stdbool.h>
 
-enum gi_log_level { /* letters in the line: M A C E W N I D T */
+/* letters in the line: M A C E W N I D T */
+enum gi_log_level {
   GI_LOG_NONE,
   GI_LOG_EMERG,
   GI_LOG_ALERT,
@@ -38,10 +39,10 @@ bool gi_log_level_parse(const char *word, enum gi_log_level *level);
 bool gi_log_enabled(enum gi_log_level level);
 
 /* `msgid` is any stable number, unique per call site family; use the enum below or a translator's own base + n. */
-#define gi_log(level, domain, msgid, ...)                                                          \
-  do {                                                                                             \
-    if (gi_log_enabled(level))                                                                     \
-      gi_log_write(level, domain, msgid, __FILE__, __LINE__, __func__, __VA_ARGS__);               \
+#define gi_log(level, domain, msgid, ...) \
+  do { \
+    if (gi_log_enabled(level)) \
+      gi_log_write(level, domain, msgid, __FILE__, __LINE__, __func__, __VA_ARGS__); \
   } while (0)
 
 void gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,

@@ -73,8 +73,10 @@ test_line(void **state)
   gi_log(GI_LOG_EMERG, NULL, 1, "no domain");
   char *text = content(path);
   int y, line, end = 0;
-  assert_int_equal(sscanf(text, "[%d-%*d-%*d %*d:%*d:%*d.%*6d +0000] I [MSGID: 1] [log_test.c:%d:test_line] 0-rep3-client-0: %n", &y,
-                          &line, &end), 2);
+  assert_int_equal(sscanf(text,
+                          "[%d-%*d-%*d %*d:%*d:%*d.%*6d +0000] I [MSGID: 1] [log_test.c:%d:test_line] 0-rep3-client-0: %n", &y,
+                          &line, &end),
+                   2);
   assert_true(y > 2000);
   const char *rest = "hello [{a=7}]\\012forged\n";
   assert_memory_equal(text + end, rest, strlen(rest));
@@ -189,8 +191,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_line),     cmocka_unit_test(test_json),   cmocka_unit_test(test_limit),
-      cmocka_unit_test(test_debug_is_not_limited), cmocka_unit_test(test_rotation), cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_line),     cmocka_unit_test(test_json),
+      cmocka_unit_test(test_limit),    cmocka_unit_test(test_debug_is_not_limited),
+      cmocka_unit_test(test_rotation), cmocka_unit_test(test_levels),
       cmocka_unit_test(test_threads),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -13,16 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void *gi_alloc(size_t size);                /* uninitialised */
-void *gi_zalloc(size_t size);               /* zeroed */
+void *gi_alloc(size_t size);  /* uninitialised */
+void *gi_zalloc(size_t size); /* zeroed */
 void *gi_realloc(void *p, size_t size);
-char *gi_strdup(const char *s);             /* NULL gives NULL */
+char *gi_strdup(const char *s); /* NULL gives NULL */
 char *gi_strndup(const char *s, size_t len);
 char *gi_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define gi_new(type) ((type *)gi_zalloc(sizeof(type)))
 #define gi_free(p) free(p)
 
-#define GI_CONTAINER(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define GI_CONTAINER(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define GI_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Checks that stay on in production: a wrong pointer is caught at once (style: magic numbers). */

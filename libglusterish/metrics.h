@@ -17,8 +17,14 @@ struct gi_metric {
   size_t offset; /* of the uint64_t in the module's struct */
 };
 
-#define GI_METRIC(type, member, unit, help) { #member, unit, help, offsetof(type, member) }
-#define GI_METRIC_END { NULL, NULL, NULL, 0 }
+#define GI_METRIC(type, member, unit, help) \
+  { \
+#member, unit, help, offsetof(type, member) \
+  }
+#define GI_METRIC_END \
+  { \
+    NULL, NULL, NULL, 0 \
+  }
 
 static inline uint64_t
 gi_metric_value(const struct gi_metric *m, const void *base)

@@ -88,7 +88,7 @@ test_memory_is_accounted(void **state)
   size_t len;
   uint64_t before = gi_buf_bytes_live;
   struct gi_buf *buf = gi_buf_new(100000);
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   (void)state;
   assert_int_equal(gi_buf_bytes_live, before + buf->capacity);
   gi_dump_memory(&d);

@@ -26,7 +26,8 @@
 #define GI_NEAR_CAPABILITY "near-pieces"
 #define GI_NEAR_PIECES 16u /* most in one request */
 
-struct gi_near_piece { /* bytes */
+/* bytes */
+struct gi_near_piece {
   uint64_t offset, len;
 };
 
@@ -34,6 +35,7 @@ struct gi_near_piece { /* bytes */
 void gi_near_pieces_put(struct gi_dict *xdata, const struct gi_near_piece *piece, unsigned n);
 /* Those listed in xdata, or the range offset..offset+size where there is no list. Returns how many; 0 if the list breaks a rule of
  * gi_near_pieces_put or has a piece that is not in the range, whose end must not wrap. */
-unsigned gi_near_pieces_get(const struct gi_dict *xdata, uint64_t offset, uint64_t size, struct gi_near_piece piece[GI_NEAR_PIECES]);
+unsigned gi_near_pieces_get(const struct gi_dict *xdata, uint64_t offset, uint64_t size,
+                            struct gi_near_piece piece[GI_NEAR_PIECES]);
 
 #endif

@@ -57,8 +57,17 @@ static void
 lists_that_break_a_rule(void **state)
 {
   static const struct gi_near_piece bad[][2] = {
-    {{0, 0}, {8, 8}}, {{0, 8}, {8, 0}}, {{8, 8}, {0, 8}}, {{0, 8}, {7, 1}}, {{0, 8}, {0, 8}}, {{0, UINT64_MAX}, {8, 8}},
-    {{0, 8}, {100, 1}}, {{0, 8}, {99, 2}}, {{0, 8}, {99, UINT64_MAX}}, {{0, 8}, {UINT64_MAX, 1}}, {{8, UINT64_MAX - 7}, {16, 1}},
+      {{0, 0}, {8, 8}},
+      {{0, 8}, {8, 0}},
+      {{8, 8}, {0, 8}},
+      {{0, 8}, {7, 1}},
+      {{0, 8}, {0, 8}},
+      {{0, UINT64_MAX}, {8, 8}},
+      {{0, 8}, {100, 1}},
+      {{0, 8}, {99, 2}},
+      {{0, 8}, {99, UINT64_MAX}},
+      {{0, 8}, {UINT64_MAX, 1}},
+      {{8, UINT64_MAX - 7}, {16, 1}},
   };
 
   for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
@@ -103,10 +112,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(without_a_list_it_is_the_range),
-    cmocka_unit_test(what_is_put_is_got),
-    cmocka_unit_test(lists_that_break_a_rule),
-    cmocka_unit_test(what_is_no_list),
+      cmocka_unit_test(without_a_list_it_is_the_range),
+      cmocka_unit_test(what_is_put_is_got),
+      cmocka_unit_test(lists_that_break_a_rule),
+      cmocka_unit_test(what_is_no_list),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

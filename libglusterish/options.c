@@ -102,8 +102,9 @@ take_decimal(const char **text, uint64_t *whole, double *fraction)
 bool
 gi_parse_size(const char *text, uint64_t *bytes)
 {
-  static const struct unit units[] = {{"", 1},          {"B", 1},           {"KB", 1ull << 10}, {"MB", 1ull << 20},
-                                      {"GB", 1ull << 30}, {"TB", 1ull << 40}, {"PB", 1ull << 50}, {NULL, 0}};
+  static const struct unit units[] = {
+      {"", 1},  {"B", 1}, {"KB", 1ull << 10}, {"MB", 1ull << 20}, {"GB", 1ull << 30}, {"TB", 1ull << 40}, {"PB", 1ull << 50},
+      {NULL, 0}};
   uint64_t whole;
   double fraction;
   if (*text == '+')
@@ -119,7 +120,7 @@ gi_parse_size(const char *text, uint64_t *bytes)
 bool
 gi_parse_time(const char *text, uint64_t *seconds)
 {
-  static const struct unit units[] = {{"", 1},     {"s", 1},     {"sec", 1},      {"m", 60},     {"min", 60},    {"h", 3600},
+  static const struct unit units[] = {{"", 1},      {"s", 1},     {"sec", 1},      {"m", 60},     {"min", 60},    {"h", 3600},
                                       {"hr", 3600}, {"d", 86400}, {"days", 86400}, {"w", 604800}, {"wk", 604800}, {NULL, 0}};
   uint64_t n;
   if (*text == '+')
@@ -305,7 +306,8 @@ check_range(const struct gi_option *opt, const char *text, double value, const c
   if (max <= min || isinf(max)) {
     if (value >= min)
       return 0;
-    return gi_error_set(err, EINVAL, "'%s' in 'option %s %s' is smaller than minimum value '%.0f'", shown, opt->name, text, min);
+    return gi_error_set(err, EINVAL, "'%s' in 'option %s %s' is smaller than minimum value '%.0f'", shown, opt->name, text,
+                        min);
   }
   if (value >= min && value <= max)
     return 0;
@@ -385,8 +387,9 @@ value_percent_or_size(const struct gi_option *opt, const char *text, union value
   bool bare = strspn(text, "0123456789.") == len;
   if (parse_percent(text, &percent) && (has_sign || (bare && percent <= 100))) {
     if (percent != floor(percent))
-      return gi_error_set(err, EINVAL, "'%f' in 'option %s %s' should not be fractional value. Use valid unsigned integer value.",
-                          percent, opt->name, text);
+      return gi_error_set(err, EINVAL,
+                          "'%f' in 'option %s %s' should not be fractional value. Use valid unsigned integer value.", percent,
+                          opt->name, text);
     v->ps = (struct gi_percent_or_size){.is_percent = true, .value = percent};
     return check_percent(opt, text, percent, err);
   }
@@ -587,7 +590,10 @@ gi_option_doc(const struct gi_option *opt, FILE *out)
   else
     fprintf(out, "- Default: none\n");
   doc_range(opt, out);
-  fprintf(out, "- Applied: %s\n", opt->unread ? "not in this version" : opt->live ? "live, to a running graph" : "when the process starts");
+  fprintf(out, "- Applied: %s\n",
+          opt->unread ? "not in this version"
+          : opt->live ? "live, to a running graph"
+                      : "when the process starts");
   if (opt->op_version)
     fprintf(out, "- Needs cluster.op-version: %u\n", opt->op_version);
   if (opt->since)

@@ -24,18 +24,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum gi_option_type {      /* C type in the values struct */
-  GI_OPT_BOOL,             /* bool */
-  GI_OPT_INT,              /* int64_t */
-  GI_OPT_SIZE,             /* uint64_t, bytes */
-  GI_OPT_PERCENT,          /* double, 0..100 */
-  GI_OPT_PERCENT_OR_SIZE,  /* struct gi_percent_or_size */
-  GI_OPT_TIME,             /* uint64_t, seconds */
-  GI_OPT_DOUBLE,           /* double */
-  GI_OPT_STR,              /* char *, owned by the struct; NULL if unset without default */
-  GI_OPT_ENUM,             /* int: index into `words`; -1 if unset without default */
-  GI_OPT_PATH,             /* char *, absolute */
-  GI_OPT_ADDRESS_LIST,     /* char * */
+/* C type in the values struct */
+enum gi_option_type {
+  GI_OPT_BOOL,            /* bool */
+  GI_OPT_INT,             /* int64_t */
+  GI_OPT_SIZE,            /* uint64_t, bytes */
+  GI_OPT_PERCENT,         /* double, 0..100 */
+  GI_OPT_PERCENT_OR_SIZE, /* struct gi_percent_or_size */
+  GI_OPT_TIME,            /* uint64_t, seconds */
+  GI_OPT_DOUBLE,          /* double */
+  GI_OPT_STR,             /* char *, owned by the struct; NULL if unset without default */
+  GI_OPT_ENUM,            /* int: index into `words`; -1 if unset without default */
+  GI_OPT_PATH,            /* char *, absolute */
+  GI_OPT_ADDRESS_LIST,    /* char * */
 };
 
 struct gi_percent_or_size {
@@ -46,25 +47,28 @@ struct gi_percent_or_size {
 enum gi_option_side { GI_SIDE_CLIENT = 1, GI_SIDE_BRICK = 2, GI_SIDE_SHD = 4, GI_SIDE_MGMT = 8 };
 
 struct gi_option {
-  const char *name; /* as in the volfile; NULL ends the table */
+  const char *name;  /* as in the volfile; NULL ends the table */
   const char *alias; /* older volfile name accepted too, or NULL */
-  const char *key;  /* of `volume set`, or NULL: not settable per volume */
+  const char *key;   /* of `volume set`, or NULL: not settable per volume */
   enum gi_option_type type;
-  size_t offset;    /* in the values struct */
-  const char *def;  /* default as text, NULL = none */
-  double min, max;  /* inclusive; both 0 = no limits, max INFINITY = only a minimum; for SIZE bytes, for TIME seconds */
+  size_t offset;            /* in the values struct */
+  const char *def;          /* default as text, NULL = none */
+  double min, max;          /* inclusive; both 0 = no limits, max INFINITY = only a minimum; for SIZE bytes, for TIME seconds */
   const char *const *words; /* GI_OPT_ENUM (and GI_OPT_STR with a closed list): NULL-terminated */
-  bool live;        /* applied to a running graph */
-  bool unread;      /* taken from volfiles, but nothing in this version acts on it: `volume set` refuses all but the default */
-  bool wildcard;    /* `name` is an fnmatch pattern; values are only checked, read them with gi_xlator_option */
-  unsigned side;    /* GI_SIDE_*; where a key's value is written; 0 = follows the translator's usual graph */
-  unsigned level;   /* importance 1..3 */
+  bool live;                /* applied to a running graph */
+  bool unread;    /* taken from volfiles, but nothing in this version acts on it: `volume set` refuses all but the default */
+  bool wildcard;  /* `name` is an fnmatch pattern; values are only checked, read them with gi_xlator_option */
+  unsigned side;  /* GI_SIDE_*; where a key's value is written; 0 = follows the translator's usual graph */
+  unsigned level; /* importance 1..3 */
   unsigned op_version; /* cluster level needed, e.g. 30702 */
-  const char *since; /* version of this project */
-  const char *text; /* one or two sentences for users; tests/tidy insists */
+  const char *since;   /* version of this project */
+  const char *text;    /* one or two sentences for users; tests/tidy insists */
 };
 
-#define GI_OPTION_END { .name = NULL }
+#define GI_OPTION_END \
+  { \
+    .name = NULL \
+  }
 
 /* Finds by volfile name, alias or pattern; NULL if unknown. */
 const struct gi_option *gi_option_find(const struct gi_option *table, const char *name);

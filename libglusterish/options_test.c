@@ -26,10 +26,21 @@ static const char *const policies[] = {"none", "size", "ctime", "mtime", "majori
 static const char *const patterns[] = {"DEBUG", "WARN*", NULL};
 
 static const struct gi_option table[] = {
-    {.name = "flush-behind", .key = "performance.flush-behind", .type = GI_OPT_BOOL, .offset = AT(flag), .def = "on",
-     .live = true, .since = "0.1", .text = "Answer flush early."},
+    {.name = "flush-behind",
+     .key = "performance.flush-behind",
+     .type = GI_OPT_BOOL,
+     .offset = AT(flag),
+     .def = "on",
+     .live = true,
+     .since = "0.1",
+     .text = "Answer flush early."},
     {.name = "thread-count", .type = GI_OPT_INT, .offset = AT(number), .def = "16", .min = 1, .max = 64},
-    {.name = "shard-block-size", .alias = "block-size", .type = GI_OPT_SIZE, .offset = AT(size), .def = "64MB", .min = 4194304,
+    {.name = "shard-block-size",
+     .alias = "block-size",
+     .type = GI_OPT_SIZE,
+     .offset = AT(size),
+     .def = "64MB",
+     .min = 4194304,
      .max = 4398046511104},
     {.name = "frame-timeout", .type = GI_OPT_TIME, .offset = AT(time), .def = "30min", .min = 0, .max = 86400},
     {.name = "at-least", .type = GI_OPT_SIZE, .offset = AT(count), .min = 10, .max = INFINITY},
@@ -83,7 +94,8 @@ test_messages(void **state)
   refused("min-free-disk", "200%", "'200.000000' in 'option min-free-disk 200%' is out of range [0 - 100]");
   refused("min-free-disk", "abc", "invalid number format \"abc\" in \"option min-free-disk\"");
   refused("min-free-disk", "-5", "invalid number format \"-5\" in \"option min-free-disk\"");
-  refused("min-free-disk", "1.5", "'1.500000' in 'option min-free-disk 1.5' should not be fractional value. Use valid unsigned integer value.");
+  refused("min-free-disk", "1.5",
+          "'1.500000' in 'option min-free-disk 1.5' should not be fractional value. Use valid unsigned integer value.");
   refused("min-free-inodes", "-1%", "invalid percent format \"-1%\" in \"option min-free-inodes\"");
   refused("ratio", "2", "'2.000000' in 'option ratio 2' is out of range [0 - 1]");
   refused("ratio", "nan", "invalid number format \"nan\" in option \"ratio\"");
@@ -166,27 +178,54 @@ test_numbers(void **state)
   static const struct {
     const char *text;
     uint64_t value;
-  } sizes[] = {{"0", 0}, {"7", 7}, {"7b", 7}, {"1KB", 1024}, {"2mb", 2 << 20}, {"3Gb", 3ull << 30}, {"1TB", 1ull << 40},
-               {"1PB", 1ull << 50}, {"1.5KB", 1536}, {"0.5GB", 1 << 29}, {".5GB", 1 << 29}, {"1.GB", 1 << 30}, {"+1MB", 1 << 20}, {"18446744073709551615", UINT64_MAX}};
+  } sizes[] = {{"0", 0},
+               {"7", 7},
+               {"7b", 7},
+               {"1KB", 1024},
+               {"2mb", 2 << 20},
+               {"3Gb", 3ull << 30},
+               {"1TB", 1ull << 40},
+               {"1PB", 1ull << 50},
+               {"1.5KB", 1536},
+               {"0.5GB", 1 << 29},
+               {".5GB", 1 << 29},
+               {"1.GB", 1 << 30},
+               {"+1MB", 1 << 20},
+               {"18446744073709551615", UINT64_MAX}};
   for (unsigned i = 0; i < GI_ARRAY_LEN(sizes); i++) {
     assert_true(gi_parse_size(sizes[i].text, &u));
     assert_true(u == sizes[i].value);
   }
-  static const char *const bad_sizes[] = {"", "KB", "64M", "64k", "64MiB", "0x10", "-1", "+", ".", "++1", "1 KB", " 1", "1e3",
-                                          "18446744073709551616", "16384PB", "1.5.5", "1EB"};
+  static const char *const bad_sizes[] = {"",        "KB",    "64M", "64k",  "64MiB", "0x10", "-1",
+                                          "+",       ".",     "++1", "1 KB", " 1",    "1e3",  "18446744073709551616",
+                                          "16384PB", "1.5.5", "1EB"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad_sizes); i++)
     assert_false(gi_parse_size(bad_sizes[i], &u));
 
   static const struct {
     const char *text;
     uint64_t value;
-  } times[] = {{"90", 90}, {"90s", 90}, {"9sec", 9}, {"+5", 5}, {"5m", 300}, {"5min", 300}, {"1hr", 3600}, {"1h", 3600}, {"1d", 86400}, {"2days", 172800},
-               {"1w", 604800}, {"1wk", 604800}};
+  } times[] = {{"90", 90},    {"90s", 90},  {"9sec", 9},   {"+5", 5},         {"5m", 300},    {"5min", 300},
+               {"1hr", 3600}, {"1h", 3600}, {"1d", 86400}, {"2days", 172800}, {"1w", 604800}, {"1wk", 604800}};
   for (unsigned i = 0; i < GI_ARRAY_LEN(times); i++) {
     assert_true(gi_parse_time(times[i].text, &u));
     assert_true(u == times[i].value);
   }
-  static const char *const bad_times[] = {"", "s", "1.5", "-1", "1y", "1 h", "5S", "5day", "5mins", "1hrs", "1Min", "1week", "0.5wk", "99999999999999999999", "9999999999999999999wk"};
+  static const char *const bad_times[] = {"",
+                                          "s",
+                                          "1.5",
+                                          "-1",
+                                          "1y",
+                                          "1 h",
+                                          "5S",
+                                          "5day",
+                                          "5mins",
+                                          "1hrs",
+                                          "1Min",
+                                          "1week",
+                                          "0.5wk",
+                                          "99999999999999999999",
+                                          "9999999999999999999wk"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad_times); i++)
     assert_false(gi_parse_time(bad_times[i], &u));
 
@@ -202,12 +241,14 @@ test_numbers(void **state)
 static void
 test_addresses(void **state)
 {
-  static const char *const good[] = {"*", "10.0.0.1", "10.*", "192.168.1.*", "10.*.1", "10.*.*.*", "10.0.0.0/8", "fe80::/10", "::1",
-                                     "fe80::*", "node1", "a,b,10.1.2.3", "host-1.example.com", "/sub(10.1.1.1|node2),/(*)",
-                                     "10.0.0.256", "a,,b", "a,", ",", "1.2.3.4.5"};
-  static const char *const bad[] = {"", "10.**", "**", "10.0.0.0/33", "a/b", "a b", "fe80::/129", "a..b", ":::", "gg::1", "/sub(",
-                                    "/sub()", "/sub(a", "/sub(a_b)", "/sub", "10..1", "!x", "@x", "/", "a_b", "*a", "a*b", "*.a.b", "10.1*",
-                                    "-a", "a-", "a.", "10.", "1.2.3.4.*", "10.0.0.1/", "[::1]", "a.-b"};
+  static const char *const good[] = {
+      "*",          "10.0.0.1", "10.*",    "192.168.1.*", "10.*.1",       "10.*.*.*",           "10.0.0.0/8",
+      "fe80::/10",  "::1",      "fe80::*", "node1",       "a,b,10.1.2.3", "host-1.example.com", "/sub(10.1.1.1|node2),/(*)",
+      "10.0.0.256", "a,,b",     "a,",      ",",           "1.2.3.4.5"};
+  static const char *const bad[] = {"",    "10.**", "**",    "10.0.0.0/33", "a/b",       "a b",       "fe80::/129", "a..b",
+                                    ":::", "gg::1", "/sub(", "/sub()",      "/sub(a",    "/sub(a_b)", "/sub",       "10..1",
+                                    "!x",  "@x",    "/",     "a_b",         "*a",        "a*b",       "*.a.b",      "10.1*",
+                                    "-a",  "a-",    "a.",    "10.",         "1.2.3.4.*", "10.0.0.1/", "[::1]",      "a.-b"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(good); i++) {
     if (gi_option_check(opt("allow"), good[i], NULL) != 0)
       fail_msg("refused: %s", good[i]);
@@ -224,15 +265,17 @@ test_help(void **state)
   char buf[128], *text;
   size_t len;
   assert_string_equal(gi_option_type_text(opt("flush-behind"), buf, sizeof(buf)), "boolean");
-  assert_string_equal(gi_option_type_text(opt("favorite-child-policy"), buf, sizeof(buf)), "one of none|size|ctime|mtime|majority");
+  assert_string_equal(gi_option_type_text(opt("favorite-child-policy"), buf, sizeof(buf)),
+                      "one of none|size|ctime|mtime|majority");
   for (const struct gi_option *o = table; o->name; o++)
     assert_true(strlen(gi_option_type_text(o, buf, 12)) > 0);
   FILE *out = open_memstream(&text, &len);
   gi_option_doc(opt("flush-behind"), out);
   gi_option_doc(opt("thread-count"), out);
   fclose(out);
-  assert_non_null(strstr(text, "### flush-behind\n\nAnswer flush early.\n\n- Volume option: `performance.flush-behind`\n- Type: boolean\n"
-                               "- Default: `on`\n- Applied: live, to a running graph\n- Since: 0.1\n\n"));
+  assert_non_null(
+      strstr(text, "### flush-behind\n\nAnswer flush early.\n\n- Volume option: `performance.flush-behind`\n- Type: boolean\n"
+                   "- Default: `on`\n- Applied: live, to a running graph\n- Since: 0.1\n\n"));
   assert_non_null(strstr(text, "- Range: 1 to 64\n"));
   free(text);
 }
@@ -241,8 +284,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_messages), cmocka_unit_test(test_parse),     cmocka_unit_test(test_find),
-      cmocka_unit_test(test_bool),     cmocka_unit_test(test_numbers),   cmocka_unit_test(test_addresses),
+      cmocka_unit_test(test_messages), cmocka_unit_test(test_parse),   cmocka_unit_test(test_find),
+      cmocka_unit_test(test_bool),     cmocka_unit_test(test_numbers), cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_help),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,9 @@ test_buffers(void **state)
 {
   static const struct {
     size_t want, capacity;
-  } cases[] = {{0, 4096}, {1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}, {131072, 131072}, {135168, 262144},
-               {2 << 20, 2 << 20}, {(2 << 20) + 1, (2 << 20) + 4096}};
+  } cases[] = {{0, 4096},        {1, 4096},          {4096, 4096},
+               {4097, 8192},     {8193, 16384},      {131072, 131072},
+               {135168, 262144}, {2 << 20, 2 << 20}, {(2 << 20) + 1, (2 << 20) + 4096}};
   for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
     struct gi_buf *b = gi_buf_new(cases[i].want);
     assert_int_equal(b->capacity, cases[i].capacity);

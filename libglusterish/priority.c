@@ -7,7 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATIENT_SLICE 20000000 /* ns; who wakes and has a shorter slice does not wait for the end of this one. The usual one is 0.7 to 3 ms */
+#define PATIENT_SLICE \
+  20000000 /* ns; who wakes and has a shorter slice does not wait for the end of this one. The usual one is 0.7 to 3 ms */
 #define KEEP_POLICY 8
 
 /* As sched_setattr(2) wants it; the C library has no name for it yet. */
@@ -22,7 +23,7 @@ struct attributes {
 void
 gi_be_patient(bool patient)
 {
-  struct attributes a = { .size = sizeof(a), .flags = KEEP_POLICY };
+  struct attributes a = {.size = sizeof(a), .flags = KEEP_POLICY};
   a.nice = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
   a.runtime = patient ? PATIENT_SLICE : 0;
   syscall(SYS_sched_setattr, 0, &a, 0);

@@ -24,18 +24,22 @@ struct gi_mark {
 };
 
 /* Every shared object has a section of pointers to its marks, and tells the core where it is when it is loaded. */
-#define GI_MARK(text)                                                                              \
-  do {                                                                                             \
-    static struct gi_mark gi_mark_ = {text, 0};                                                    \
+#define GI_MARK(text) \
+  do { \
+    static struct gi_mark gi_mark_ = {text, 0}; \
     static struct gi_mark *const gi_mark_entry_ __attribute__((section("gi_marks"), used)) = &gi_mark_; \
-    __atomic_fetch_add(&gi_mark_.hits, 1, __ATOMIC_RELAXED);                                       \
+    __atomic_fetch_add(&gi_mark_.hits, 1, __ATOMIC_RELAXED); \
   } while (0)
 
 /* A bug on purpose, to see whether the simulator finds it (tests/simulation/broken.t): false, but in a run that names it. Costs one
  * branch on a variable that is never written; stands where that does not matter. Listed among the marks. */
 #define GI_BROKEN_PREFIX "broken: "
 #define GI_BROKEN(text) (__builtin_expect(gi_broken != NULL, 0) && gi_broken_is(text) && GI_BROKEN_MARK_(text))
-#define GI_BROKEN_MARK_(text) ({ GI_MARK(GI_BROKEN_PREFIX text); true; })
+#define GI_BROKEN_MARK_(text) \
+  ({ \
+    GI_MARK(GI_BROKEN_PREFIX text); \
+    true; \
+  })
 extern const char *gi_broken; /* which one; only the simulator sets it, before any graph is built */
 bool gi_broken_is(const char *text);
 

@@ -50,8 +50,8 @@ struct real {
   int timer_fd;
   struct event timer_event;
 
-  uint64_t poll_ns;   /* how long to look before waiting, since the last event */
-  uint64_t handled;   /* events of descriptors */
+  uint64_t poll_ns; /* how long to look before waiting, since the last event */
+  uint64_t handled; /* events of descriptors */
   uint64_t last_event;
 
   unsigned workers; /* 0: inline */

@@ -39,8 +39,8 @@ void gi_reactor_set_poll(struct gi_reactor *r, uint64_t ns);
 
 /* ---- clocks and chance ---- */
 
-uint64_t gi_now(struct gi_reactor *r);          /* monotonic, ns, read fresh */
-struct gi_time gi_wall(struct gi_reactor *r);   /* wall clock */
+uint64_t gi_now(struct gi_reactor *r);        /* monotonic, ns, read fresh */
+struct gi_time gi_wall(struct gi_reactor *r); /* wall clock */
 void gi_random(struct gi_reactor *r, void *out, size_t len);
 struct gi_gfid gi_gfid_new(struct gi_reactor *r); /* random version-4 UUID */
 
@@ -137,8 +137,8 @@ struct gi_net_ops;
 struct gi_reactor {
   const struct gi_reactor_ops *ops;
   const struct gi_net_ops *net; /* what carries connections (rpc/net.h); NULL: the kernel's sockets */
-  struct gi_list deferred; /* struct gi_defer */
-  struct gi_task *task;    /* that runs now (task.h); NULL in an ordinary handler */
+  struct gi_list deferred;      /* struct gi_defer */
+  struct gi_task *task;         /* that runs now (task.h); NULL in an ordinary handler */
 };
 
 /* For implementations: runs everything deferred, including what that defers. */

@@ -348,8 +348,8 @@ struct job {
   struct gi_reactor *r;
   pthread_t ran_on;
   char name;
-  int nice; /* of the thread while it ran */
-  uint64_t slice; /* the same; ns, 0 where the kernel does not tell */
+  int nice;         /* of the thread while it ran */
+  uint64_t slice;   /* the same; ns, 0 where the kernel does not tell */
   atomic_int *gate; /* blocks until it is set */
   atomic_int *running;
 };
@@ -611,7 +611,10 @@ test_free_waits_for_work(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 /* Whatever wakes a sleeping reactor must also be seen by one that looks before it sleeps. */
-#define POLLING(fn) { "polling: " #fn, fn, setup_polling, teardown, NULL }
+#define POLLING(fn) \
+  { \
+    "polling: " #fn, fn, setup_polling, teardown, NULL \
+  }
 
 int
 main(void)

@@ -19,14 +19,15 @@
 #define GI_REGIONS_CAPABILITY "regions"
 #define GI_REGION_BLOCK 4096u
 #define GI_REGION_END (UINT64_MAX / GI_REGION_BLOCK) /* as an end: that of the file, wherever it is */
-#define GI_REGIONS_SESSION 4096u /* most ranges that one session tells */
-#define GI_REGIONS_LOG 16384u    /* most ranges kept against one copy */
+#define GI_REGIONS_SESSION 4096u                     /* most ranges that one session tells */
+#define GI_REGIONS_LOG 16384u                        /* most ranges kept against one copy */
 #define GI_REGIONS_SMALL (64u << 10) /* bytes: a file up to here is healed as a whole, so nothing is remembered */
-#define GI_REGION_KEYS 16u       /* most copies of a log */
-#define GI_REGION_LOG_HEAD 16u    /* bytes of magic and checksum */
-#define GI_REGION_KEY 255u       /* longest name of a counter */
+#define GI_REGION_KEYS 16u           /* most copies of a log */
+#define GI_REGION_LOG_HEAD 16u       /* bytes of magic and checksum */
+#define GI_REGION_KEY 255u           /* longest name of a counter */
 
-struct gi_region { /* blocks; `end` exclusive */
+/* blocks; `end` exclusive */
+struct gi_region {
   uint64_t start, end;
 };
 

@@ -36,7 +36,7 @@ void gi_task_fop(struct gi_fop *fop, struct gi_xlator *top);
 /* So many units (bytes, as a rule) may be out at once. Who wants more waits in a queue and is resumed by whoever gives back:
  * first come, first served, never by a timer. All zero but `size` is the start. */
 struct gi_window {
-  uint64_t size;    /* may be changed at any time with gi_window_resize */
+  uint64_t size; /* may be changed at any time with gi_window_resize */
   uint64_t used;
   uint64_t paused_ns; /* time tasks spent waiting here, summed */
   uint64_t pauses;

@@ -190,10 +190,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_early_wake, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_sleep_and_many, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_window, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_early_wake, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_sleep_and_many, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_window, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define GI_NAME_MAX 255  /* longest basename, bytes */
-#define GI_OWNER_MAX 91  /* longest lock owner a credential can carry (wire.md 1.5) */
+#define GI_NAME_MAX 255         /* longest basename, bytes */
+#define GI_OWNER_MAX 91         /* longest lock owner a credential can carry (wire.md 1.5) */
 #define GI_GROUPS_MAX 91        /* most supplementary groups a credential can carry */
 #define GI_CALLER_GROUPS 65536u /* most that a caller can have, as for Linux */
-#define GI_UUID_TEXT 37  /* canonical text form of a gfid, with its NUL */
+#define GI_UUID_TEXT 37         /* canonical text form of a gfid, with its NUL */
 
 /* A GlusterFS file id: an RFC 4122 UUID in canonical byte order (wire.md 3.1). */
 struct gi_gfid {
@@ -65,8 +65,8 @@ struct gi_iatt {
   uint64_t flags; /* GI_IATT_*: which members are valid */
   uint64_t ino;
   uint64_t dev;
-  uint64_t rdev; /* major << 32 | minor */
-  uint64_t size; /* bytes */
+  uint64_t rdev;   /* major << 32 | minor */
+  uint64_t size;   /* bytes */
   uint64_t blocks; /* of 512 bytes */
   uint64_t attributes;
   uint64_t attributes_mask;
@@ -128,7 +128,7 @@ struct gi_flock {
 };
 
 enum { GI_LK_READ = 0, GI_LK_WRITE = 1, GI_LK_UNLOCK = 2 };
-enum { GI_LKCMD_GET = 0, GI_LKCMD_SET = 1, GI_LKCMD_SETW = 2 };       /* lk, (f)inodelk `cmd` */
+enum { GI_LKCMD_GET = 0, GI_LKCMD_SET = 1, GI_LKCMD_SETW = 2 }; /* lk, (f)inodelk `cmd` */
 /* LK `flags`: locks of two kinds do not meet, as on a local disk. A lock of a client that does not tell may be of either kind. */
 enum gi_lock_space { GI_LOCK_ANY = 0, GI_LOCK_FCNTL = 1, GI_LOCK_FLOCK = 2 };
 /* LK, between our own translators, never on the wire: granted elsewhere, take it when the brick can. Unlock: restore what was before. */

@@ -21,8 +21,12 @@ test_gfid(void **state)
   assert_string_equal(gi_gfid_text(&g, text), "65200ff4-f710-4c74-aeae-2176295f5b65");
   assert_int_equal(gi_gfid_ino(&gi_gfid_root), 1);
   assert_true(gi_gfid_is_root(&gi_gfid_root) && gi_gfid_is_none(&gi_gfid_none));
-  static const char *const bad[] = {"", "65200ff4", "65200ff4-f710-4c74-aeae-2176295f5b6", "65200ff4-f710-4c74-aeae-2176295f5b655",
-                                    "65200ff4-f710-4c74-aeae-2176295f5b6g", "65200ff4xf710-4c74-aeae-2176295f5b65"};
+  static const char *const bad[] = {"",
+                                    "65200ff4",
+                                    "65200ff4-f710-4c74-aeae-2176295f5b6",
+                                    "65200ff4-f710-4c74-aeae-2176295f5b655",
+                                    "65200ff4-f710-4c74-aeae-2176295f5b6g",
+                                    "65200ff4xf710-4c74-aeae-2176295f5b65"};
   struct gi_gfid same = g;
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad); i++)
     assert_false(gi_gfid_parse(bad[i], &g));
@@ -32,8 +36,16 @@ test_gfid(void **state)
 static void
 test_iatt(void **state)
 {
-  struct stat st = {.st_mode = S_IFBLK | 0640, .st_rdev = makedev(8, 17), .st_size = 5, .st_uid = 3, .st_nlink = 2,
-                    .st_ino = 99, .st_mtim = {.tv_sec = -7, .tv_nsec = 8}, .st_blksize = 4096, .st_blocks = 1}, back;
+  struct stat st = {.st_mode = S_IFBLK | 0640,
+                    .st_rdev = makedev(8, 17),
+                    .st_size = 5,
+                    .st_uid = 3,
+                    .st_nlink = 2,
+                    .st_ino = 99,
+                    .st_mtim = {.tv_sec = -7, .tv_nsec = 8},
+                    .st_blksize = 4096,
+                    .st_blocks = 1},
+              back;
   struct gi_iatt iatt;
   gi_iatt_from_stat(&iatt, &st, &gi_gfid_root);
   assert_true(gi_iatt_valid(&iatt));

@@ -25,8 +25,8 @@
 enum token { TOK_END, TOK_WORD, TOK_VOLUME, TOK_TYPE, TOK_OPTION, TOK_SUBVOLUMES, TOK_END_VOLUME, TOK_ERROR };
 
 static const char *const keywords[] = {
-    [TOK_VOLUME] = "volume",         [TOK_TYPE] = "type",           [TOK_OPTION] = "option",
-    [TOK_SUBVOLUMES] = "subvolumes", [TOK_END_VOLUME] = "end-volume",
+    [TOK_VOLUME] = "volume",         [TOK_TYPE] = "type", [TOK_OPTION] = "option", [TOK_SUBVOLUMES] = "subvolumes",
+    [TOK_END_VOLUME] = "end-volume",
 };
 
 struct name_slot {
@@ -39,7 +39,7 @@ struct parser {
   unsigned line;       /* of `at` */
   unsigned token_line; /* of the token in `word` */
   enum token token;
-  char *word;          /* the token's text, owned */
+  char *word; /* the token's text, owned */
   size_t word_room;
   char shown[SHOWN + 4]; /* the word, fit for a message */
   struct gi_volfile *vf;
@@ -315,9 +315,10 @@ unknown_subvolume(struct parser *p)
   p->err = NULL; /* what is wrong further down does not matter now */
   while (scan(p) != TOK_END && p->token != TOK_ERROR) {
     if (p->token == TOK_VOLUME && scan(p) == TOK_WORD && strcmp(p->word, wanted) == 0) {
-      gi_error_set(err, EINVAL,
-                   "line %u: volume '%s' lists '%s', which is defined only later, on line %u: a volume can use only volumes above it",
-                   line, name, shown_name, p->token_line);
+      gi_error_set(
+          err, EINVAL,
+          "line %u: volume '%s' lists '%s', which is defined only later, on line %u: a volume can use only volumes above it",
+          line, name, shown_name, p->token_line);
       break;
     }
   }

@@ -79,8 +79,9 @@ test_grammar(void **state)
   assert_string_equal(gi_vol_node_get(a, "k2"), "again");
   assert_string_equal(gi_volfile_top(vf)->name, "type");
   char *text = gi_volfile_write(vf);
-  assert_string_equal(text, "volume a\n    type x/y#z\n    option k \"v # \\\"w\\\\\"\n    option k2 again\n    option k3 1\nend-volume\n\n"
-                            "volume \"type\"\n    type t\n    subvolumes a\nend-volume\n");
+  assert_string_equal(
+      text, "volume a\n    type x/y#z\n    option k \"v # \\\"w\\\\\"\n    option k2 again\n    option k3 1\nend-volume\n\n"
+            "volume \"type\"\n    type t\n    subvolumes a\nend-volume\n");
   struct gi_volfile *again = parse(text);
   char *text2 = gi_volfile_write(again);
   assert_string_equal(text, text2);
@@ -107,7 +108,8 @@ test_build(void **state)
   for (int i = 0; i < 3; i++)
     gi_vol_node_sub(top, n[i]);
   char *text = gi_volfile_write(vf);
-  const char *head = "volume v-client-0\n    type protocol/client\n    option remote-host node0\n    option ping-timeout 10\nend-volume\n\nvolume";
+  const char *head = "volume v-client-0\n    type protocol/client\n    option remote-host node0\n    option ping-timeout "
+                     "10\nend-volume\n\nvolume";
   const char *tail = "\n\nvolume v\n    type cluster/replicate\n    option odd \"two words and a line\"\n"
                      "    subvolumes v-client-0 v-client-1 v-client-2\nend-volume\n";
   assert_memory_equal(text, head, strlen(head));
@@ -127,8 +129,10 @@ test_errors(void **state)
       {"type x", "line 1: 'type' found where 'volume' was expected"},
       {"volume", "line 1: the text ends where the name of a volume was expected"},
       {"volume end-volume", "line 1: 'end-volume' found where the name of a volume was expected"},
-      {"volume a", "line 1: the text ends where 'type', 'option', 'subvolumes' or 'end-volume' was expected (volume 'a' is not closed)"},
-      {"volume a\ntype t\nfoo bar\nend-volume", "line 3: 'foo' found where 'type', 'option', 'subvolumes' or 'end-volume' was expected"},
+      {"volume a",
+       "line 1: the text ends where 'type', 'option', 'subvolumes' or 'end-volume' was expected (volume 'a' is not closed)"},
+      {"volume a\ntype t\nfoo bar\nend-volume",
+       "line 3: 'foo' found where 'type', 'option', 'subvolumes' or 'end-volume' was expected"},
       {"volume a\nend-volume", "line 2: volume 'a' has no 'type' before 'end-volume'"},
       {"volume a\noption x y", "line 2: volume 'a' has no 'type' before 'option'"},
       {"volume a type t\ntype t end-volume", "line 2: volume 'a' has a second 'type'"},
@@ -141,7 +145,8 @@ test_errors(void **state)
       {"volume a type t\nsubvolumes b\nend-volume\nvolume b type t end-volume",
        "line 2: volume 'a' lists 'b', which is defined only later, on line 4: a volume can use only volumes above it"},
       {"volume a type t end-volume volume b type t subvolumes a a end-volume", "line 1: volume 'b' lists subvolume 'a' twice"},
-      {"volume a type t end-volume volume b type t subvolumes a subvolumes a end-volume", "line 1: volume 'b' has a second 'subvolumes'"},
+      {"volume a type t end-volume volume b type t subvolumes a subvolumes a end-volume",
+       "line 1: volume 'b' has a second 'subvolumes'"},
       {"volume a type \"t", "line 1: a quoted word has no closing quote"},
       {"volume a\ntype \"t\nend-volume\"", "line 2: a quoted word has no closing quote"},
       {"volume a type \"t\\", "line 1: a quoted word has no closing quote"},
@@ -253,8 +258,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_grammar), cmocka_unit_test(test_build), cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_limits),     cmocka_unit_test(test_damaged), cmocka_unit_test(test_load),
+      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_grammar), cmocka_unit_test(test_build),
+      cmocka_unit_test(test_errors),     cmocka_unit_test(test_limits),  cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,21 +40,22 @@ typedef enum gi_verdict gi_fop_fn(struct gi_xlator *x, struct gi_fop *fop);
 enum gi_event {
   GI_EVENT_PARENT_UP,   /* down: the graph is complete, start working (connect) */
   GI_EVENT_PARENT_DOWN, /* down: the graph is about to go; finish what is delayed, close connections */
-  GI_EVENT_CHILD_UP,    /* up: `from` can serve; data = const char *: what a brick of ours can do beyond the protocol, words; or NULL */
-  GI_EVENT_CHILD_DOWN,  /* up: `from` cannot */
+  GI_EVENT_CHILD_UP, /* up: `from` can serve; data = const char *: what a brick of ours can do beyond the protocol, words; or NULL */
+  GI_EVENT_CHILD_DOWN,    /* up: `from` cannot */
   GI_EVENT_CHILD_CHANGED, /* up: some descendant came or went, `from` still serves */
-  GI_EVENT_INVALIDATE,  /* up: data = struct gi_invalidation *: somebody else changed an inode */
-  GI_EVENT_CONTENTION,  /* up: data = struct gi_contention *: somebody else waits for a lock of ours */
-  GI_EVENT_CANCEL,      /* down: data = struct gi_fop *: answer it EINTR if you hold it in a wait queue */
-  GI_EVENT_CLIENT_GONE, /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
-  GI_EVENT_LATENCY,     /* up: data = uint64_t *: nanoseconds of the last round trip to the brick that `from` stands for */
-  GI_EVENT_MEASURE,     /* down: have a GI_EVENT_LATENCY come soon */
-  GI_EVENT_RETRY,       /* to a translator without children, never forwarded: what could not be reached may be there now */
-  GI_EVENT_DRAIN,       /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
-  GI_EVENT_LOCKS,       /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
+  GI_EVENT_INVALIDATE,    /* up: data = struct gi_invalidation *: somebody else changed an inode */
+  GI_EVENT_CONTENTION,    /* up: data = struct gi_contention *: somebody else waits for a lock of ours */
+  GI_EVENT_CANCEL,        /* down: data = struct gi_fop *: answer it EINTR if you hold it in a wait queue */
+  GI_EVENT_CLIENT_GONE,   /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
+  GI_EVENT_LATENCY,       /* up: data = uint64_t *: nanoseconds of the last round trip to the brick that `from` stands for */
+  GI_EVENT_MEASURE,       /* down: have a GI_EVENT_LATENCY come soon */
+  GI_EVENT_RETRY,         /* to a translator without children, never forwarded: what could not be reached may be there now */
+  GI_EVENT_DRAIN,         /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
+  GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
 };
 
-struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
+/* CACHE_INVALIDATION callback (wire.md 10) */
+struct gi_invalidation {
   struct gi_gfid gfid;
   uint32_t flags;
   uint32_t expire_s;
@@ -63,11 +64,12 @@ struct gi_invalidation { /* CACHE_INVALIDATION callback (wire.md 10) */
   void *client; /* on a brick: whom to tell (a gi_caller.client); NULL = every client */
 };
 
-struct gi_contention { /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
+/* INODELK_CONTENTION / ENTRYLK_CONTENTION */
+struct gi_contention {
   bool entry;
   struct gi_gfid gfid;
   const char *domain;
-  const char *name;    /* entry only */
+  const char *name; /* entry only */
   struct gi_flock flock;
   struct gi_dict *xdata;
   void *client; /* on a brick: whom to tell */
@@ -88,27 +90,27 @@ struct gi_lock_news {
 
 /* A question or order of the management daemon to one translator (brick-op program, mgmt-protocol.md 5). */
 struct gi_manage {
-  int op;                  /* the number of mgmt-protocol.md 5.2 */
-  unsigned index;          /* of the translator in the request: keys of the answer carry it */
+  int op;                   /* the number of mgmt-protocol.md 5.2 */
+  unsigned index;           /* of the translator in the request: keys of the answer carry it */
   const struct gi_dict *in; /* the whole request; valid until `done` */
-  struct gi_dict *out;     /* the answer of all translators addressed: add to it */
+  struct gi_dict *out;      /* the answer of all translators addressed: add to it */
   void (*done)(struct gi_manage *m, int err);
 };
 
 #define GI_XLATOR_ABI 1
 
 struct gi_xlator_class {
-  unsigned abi;        /* GI_XLATOR_ABI: every class writes .abi = GI_XLATOR_ABI */
-  const char *type;    /* "kind/name"; the file is xlators/kind/name.so */
+  unsigned abi;     /* GI_XLATOR_ABI: every class writes .abi = GI_XLATOR_ABI */
+  const char *type; /* "kind/name"; the file is xlators/kind/name.so */
   const char *version;
   const char *summary; /* one line */
   unsigned min_children, max_children;
   const struct gi_option *options;
-  size_t options_bytes; /* size of the values struct */
-  const struct gi_metric *metrics; /* over the struct at x->metrics, or NULL */
+  size_t options_bytes;                      /* size of the values struct */
+  const struct gi_metric *metrics;           /* over the struct at x->metrics, or NULL */
   uint32_t fop_bytes, inode_bytes, fd_bytes; /* zeroed memory per fop / inode / fd */
-  gi_fop_fn *submit;   /* for the kinds in submit_kinds without an on[] entry */
-  uint64_t submit_kinds; /* set of GI_KIND(); 0 with submit set = all */
+  gi_fop_fn *submit;                         /* for the kinds in submit_kinds without an on[] entry */
+  uint64_t submit_kinds;                     /* set of GI_KIND(); 0 with submit set = all */
   gi_fop_fn *on[GI_FOP_MAX];
   gi_fop_fn *complete;
   /* init: x->options holds parsed values; children are initialised. 0, or -1 with err set. */
@@ -135,8 +137,8 @@ struct gi_xlator_class {
 
 /* The one symbol a translator exports. */
 #define GI_XLATOR_SYMBOL "gi_xlator_export"
-#define GI_XLATOR_EXPORT                                                                           \
-  extern const struct gi_xlator_class gi_xlator_export;                                            \
+#define GI_XLATOR_EXPORT \
+  extern const struct gi_xlator_class gi_xlator_export; \
   const struct gi_xlator_class gi_xlator_export __attribute__((visibility("default")))
 
 #define GI_XLATOR_MAGIC 0x1d0a1a01u
@@ -153,15 +155,15 @@ struct gi_xlator {
   struct gi_xlator **children, **parents;
   unsigned nincoming;
   struct gi_xlator **incoming; /* the children it shall have (children_changed); NULL = those it has */
-  void *options;     /* the class's values struct */
-  void *old_options; /* during reconfigure_commit only */
-  void *private;     /* the translator's own */
-  void *metrics;     /* struct described by cls->metrics, set in init */
-  bool enabled;      /* off: on no kind's path (gi_xlator_enable) */
+  void *options;               /* the class's values struct */
+  void *old_options;           /* during reconfigure_commit only */
+  void *private;               /* the translator's own */
+  void *metrics;               /* struct described by cls->metrics, set in init */
+  bool enabled;                /* off: on no kind's path (gi_xlator_enable) */
   bool initialised;
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
-  void *dl; /* dlopen handle; NULL for built-in or test classes */
+  void *dl;                           /* dlopen handle; NULL for built-in or test classes */
 };
 
 /* This translator's bytes in a fop. The class must have fop_bytes > 0. */

@@ -25,7 +25,7 @@ put_old_iatt(struct gi_xdr_out *out, const struct gi_iatt *a)
   gi_xdr_put_u64(out, a->size);
   gi_xdr_put_u32(out, a->blksize);
   gi_xdr_put_u64(out, a->blocks);
-  const struct gi_time *times[] = { &a->atime, &a->mtime, &a->ctime };
+  const struct gi_time *times[] = {&a->atime, &a->mtime, &a->ctime};
   for (int i = 0; i < 3; i++) {
     gi_xdr_put_u32(out, (uint32_t)times[i]->sec);
     gi_xdr_put_u32(out, times[i]->nsec);
@@ -35,7 +35,7 @@ put_old_iatt(struct gi_xdr_out *out, const struct gi_iatt *a)
 static void
 get_old_iatt(struct gi_xdr_in *in, struct gi_iatt *a)
 {
-  *a = (struct gi_iatt){ 0 };
+  *a = (struct gi_iatt){0};
   gi_xdr_get_gfid(in, &a->gfid);
   a->ino = gi_xdr_get_u64(in);
   a->dev = gi_xdr_get_u64(in);
@@ -47,7 +47,7 @@ get_old_iatt(struct gi_xdr_in *in, struct gi_iatt *a)
   a->size = gi_xdr_get_u64(in);
   a->blksize = gi_xdr_get_u32(in);
   a->blocks = gi_xdr_get_u64(in);
-  struct gi_time *times[] = { &a->atime, &a->mtime, &a->ctime };
+  struct gi_time *times[] = {&a->atime, &a->mtime, &a->ctime};
   for (int i = 0; i < 3; i++) {
     times[i]->sec = gi_xdr_get_u32(in);
     times[i]->nsec = gi_xdr_get_u32(in);
@@ -65,7 +65,7 @@ put_old_dict(struct gi_xdr_out *out, const struct gi_dict *d)
     gi_xdr_put_opaque(out, NULL, 0);
     return;
   }
-  struct gi_xdr_out bytes = { 0 };
+  struct gi_xdr_out bytes = {0};
   gi_legacy_dict_encode(&bytes, d);
   gi_xdr_put_opaque(out, bytes.base, (uint32_t)bytes.len);
   gi_xdr_out_finish(&bytes);
@@ -119,7 +119,7 @@ bool
 gi_callback_get_invalidation(struct gi_xdr_in *in, struct gi_invalidation *inv)
 {
   char text[64];
-  *inv = (struct gi_invalidation){ 0 };
+  *inv = (struct gi_invalidation){0};
   if (!get_text(in, text, sizeof(text)) || !gi_gfid_parse(text, &inv->gfid))
     return false;
   gi_xdr_get_u32(in); /* event type */
@@ -178,7 +178,7 @@ gi_callback_put_contention(struct gi_xdr_out *out, const struct gi_contention *c
 bool
 gi_callback_get_contention(struct gi_xdr_in *in, bool entry, struct gi_contention *con, char *domain, char *name, size_t size)
 {
-  *con = (struct gi_contention){ .entry = entry, .domain = domain };
+  *con = (struct gi_contention){.entry = entry, .domain = domain};
   gi_xdr_get_gfid(in, &con->gfid);
   if (entry)
     con->flock.type = gi_xdr_get_u32(in);

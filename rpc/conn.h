@@ -56,14 +56,15 @@ struct gi_conn_ops {
   void (*drained)(struct gi_conn *c, void *arg);
 };
 
-struct gi_conn_stats { /* exported as the counters of the same names */
+/* exported as the counters of the same names */
+struct gi_conn_stats {
   uint64_t recv_calls;    /* recv/readv system calls that returned data */
   uint64_t messages;      /* records received */
   uint64_t payload_bytes; /* payload received */
   uint64_t send_calls;
   uint64_t bytes_in, bytes_out;
 };
-extern struct gi_conn_stats gi_conn_totals;       /* of the process */
+extern struct gi_conn_stats gi_conn_totals;      /* of the process */
 extern const struct gi_metric gi_conn_metrics[]; /* names its members */
 
 /* Starts a non-blocking connect to HOST:PORT (numeric, or a name; a name is resolved with getaddrinfo, loopback names at once)
@@ -84,11 +85,11 @@ void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer record
 /* A TCP connection that is up ends when sent data stay unacknowledged, or unread behind a full window, for so long; 0 = as the system
  * has it. */
 void gi_conn_set_user_timeout(struct gi_conn *c, unsigned seconds);
-uint64_t gi_conn_queued(const struct gi_conn *c);   /* bytes waiting to be sent */
-bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
+uint64_t gi_conn_queued(const struct gi_conn *c); /* bytes waiting to be sent */
+bool gi_conn_full(const struct gi_conn *c);       /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */
 uint64_t gi_conn_last_received(const struct gi_conn *c); /* of the last byte received, or of the connect */
-const char *gi_conn_peer(const struct gi_conn *c);  /* "127.0.0.1:49152" or "unix:PATH" */
+const char *gi_conn_peer(const struct gi_conn *c);       /* "127.0.0.1:49152" or "unix:PATH" */
 bool gi_conn_peer_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 bool gi_conn_local_address(const struct gi_conn *c, struct sockaddr_storage *sa);
 

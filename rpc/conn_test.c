@@ -20,7 +20,8 @@
 
 #define KEEP 64
 
-struct side { /* what one end saw */
+/* what one end saw */
+struct side {
   struct gi_conn *conn;
   unsigned records, connected, closed, drained;
   uint64_t bytes;
@@ -649,7 +650,8 @@ main(void)
       cmocka_unit_test(test_peer_closes),
       cmocka_unit_test(test_free_in_callback),
       cmocka_unit_test(test_close_in_callback),
-      cmocka_unit_test(test_pause_in_callback), cmocka_unit_test(test_pause_and_drain),
+      cmocka_unit_test(test_pause_in_callback),
+      cmocka_unit_test(test_pause_and_drain),
       cmocka_unit_test(test_connect_fails),
       cmocka_unit_test(test_resolving),
       cmocka_unit_test(test_linearize),

@@ -13,10 +13,10 @@
 #include <errno.h>
 #include <sys/sysmacros.h>
 
-#define WIRE_NAME_MAX 1024  /* longer basenames are malformed; 256 … 1024 is the brick's ENAMETOOLONG */
-#define WIRE_LINK_MAX 65536 /* a link text, a lock domain */
+#define WIRE_NAME_MAX 1024       /* longer basenames are malformed; 256 … 1024 is the brick's ENAMETOOLONG */
+#define WIRE_LINK_MAX 65536      /* a link text, a lock domain */
 #define WIRE_XATTR_NAME_MAX 8192 /* room for a path in a virtual name; it comes back as the key of a dictionary */
-#define WIRE_UID_MAX 4096   /* a client's process-uuid in a lock item */
+#define WIRE_UID_MAX 4096        /* a client's process-uuid in a lock item */
 
 enum form {
   F_END,

@@ -15,9 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ACCEPT_BATCH 16        /* of one wake-up: others must have their turn */
+#define ACCEPT_BATCH 16             /* of one wake-up: others must have their turn */
 #define REFUSALS_NS GI_NSEC_PER_SEC /* one line of the log in this time */
-#define ACCEPT_RETRY_MS 100ull /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
+#define ACCEPT_RETRY_MS 100ull      /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
 
 struct gi_listener {
   struct gi_reactor *r;
@@ -26,9 +26,9 @@ struct gi_listener {
   struct gi_timer retry;
   int fd;
   int port;
-  char *path; /* unix: removed at the end */
-  uint64_t told;     /* when a refusal was last logged, gi_now; 0 = never */
-  uint64_t untold;   /* refusals since */
+  char *path;      /* unix: removed at the end */
+  uint64_t told;   /* when a refusal was last logged, gi_now; 0 = never */
+  uint64_t untold; /* refusals since */
   void (*fn)(void *arg, int fd);
   void *arg;
 };

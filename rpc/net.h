@@ -25,7 +25,8 @@ struct gi_net_address {
 /* Errors are -errno. */
 struct gi_net_ops {
   /* The addresses of a name, at most `max`: their count, or -1 and err. On a worker. */
-  int (*resolve)(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err);
+  int (*resolve)(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max,
+                 struct gi_error *err);
   /* Begins to connect: the socket. It becomes writable when that has ended, and connect_result says how (0 or -errno). */
   int (*connect)(struct gi_reactor *r, const struct gi_net_address *to);
   int (*connect_result)(struct gi_reactor *r, int fd);
@@ -33,7 +34,7 @@ struct gi_net_ops {
   int (*accept)(struct gi_reactor *r, int fd);                                       /* the socket; -EAGAIN: nobody waits */
   ssize_t (*recv)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);     /* 0: the peer has ended the stream */
   ssize_t (*send)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);
-  void (*low_water)(struct gi_reactor *r, int fd, size_t bytes); /* a hint: fewer received bytes need not wake */
+  void (*low_water)(struct gi_reactor *r, int fd, size_t bytes);        /* a hint: fewer received bytes need not wake */
   void (*user_timeout)(struct gi_reactor *r, int fd, unsigned seconds); /* NULL: there is none */
   int (*peer)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);
   int (*local)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);

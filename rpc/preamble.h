@@ -19,7 +19,8 @@
 #define GI_PREAMBLE_LOCKS 3 /* rename onto a directory */
 #define GI_PREAMBLE_DOMAIN 255
 
-struct gi_preamble_lock { /* for writing; non-blocking */
+/* for writing; non-blocking */
+struct gi_preamble_lock {
   bool entry;
   struct gi_gfid gfid;
   const char *name;    /* entry: NULL = the whole directory */

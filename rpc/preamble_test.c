@@ -113,9 +113,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_there_and_back),
-    cmocka_unit_test(test_damaged),
-    cmocka_unit_test(test_outcome),
+      cmocka_unit_test(test_there_and_back),
+      cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_outcome),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

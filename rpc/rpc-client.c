@@ -569,8 +569,10 @@ conn_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
   struct gi_rpc_client *c = arg;
   enter(c);
   bool wanted = why->code == ENOTCONN; /* gi_rpc_client_disconnect */
-  gi_log(wanted ? GI_LOG_DEBUG : c->up ? GI_LOG_WARNING : GI_LOG_INFO, c->cfg.name, GI_MSG_RPC_CLIENT + 5, "%s %s",
-         c->up ? "disconnected:" : "cannot connect:", why->text);
+  gi_log(wanted  ? GI_LOG_DEBUG
+         : c->up ? GI_LOG_WARNING
+                 : GI_LOG_INFO,
+         c->cfg.name, GI_MSG_RPC_CLIENT + 5, "%s %s", c->up ? "disconnected:" : "cannot connect:", why->text);
   lose_connection(c);
   fail_list(c, &c->failed);
   if (!c->dead && c->conn == NULL && c->ops->down)

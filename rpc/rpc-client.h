@@ -27,9 +27,11 @@ struct gi_rpc_reply {
 typedef void gi_rpc_reply_fn(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg);
 
 struct gi_rpc_client_ops {
-  void (*up)(struct gi_rpc_client *c, void *arg);   /* connected; nothing but `handshake` calls may be sent yet */
-  void (*down)(struct gi_rpc_client *c, void *arg); /* connection lost or connect failed; outstanding calls were answered before */
-  void (*callback)(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_xdr_in *in, void *arg); /* CALLBACK program */
+  void (*up)(struct gi_rpc_client *c, void *arg); /* connected; nothing but `handshake` calls may be sent yet */
+  void (*down)(struct gi_rpc_client *c,
+               void *arg); /* connection lost or connect failed; outstanding calls were answered before */
+  void (*callback)(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_xdr_in *in,
+                   void *arg);                                   /* CALLBACK program */
   void (*pong)(struct gi_rpc_client *c, uint64_t ns, void *arg); /* a ping was answered after that long; may be NULL */
 };
 
@@ -40,12 +42,12 @@ struct gi_rpc_client_stats {
 extern const struct gi_metric gi_rpc_client_metrics[]; /* names its members */
 
 struct gi_rpc_client_config {
-  const char *name;             /* log domain */
-  uint64_t ping_timeout_s;      /* 0 = no pings; one goes every ping_timeout/4 while calls are outstanding */
-  uint64_t call_timeout_s;      /* frame-timeout; 0 = none. Calls marked may_wait are exempt */
-  uint64_t inflight_bytes_max;  /* further calls wait in order; 0 = unlimited */
+  const char *name;                            /* log domain */
+  uint64_t ping_timeout_s;                     /* 0 = no pings; one goes every ping_timeout/4 while calls are outstanding */
+  uint64_t call_timeout_s;                     /* frame-timeout; 0 = none. Calls marked may_wait are exempt */
+  uint64_t inflight_bytes_max;                 /* further calls wait in order; 0 = unlimited */
   uint64_t reconnect_min_ms, reconnect_max_ms; /* backoff, doubled each failure, with jitter */
-  unsigned user_timeout_s;      /* see gi_conn_set_user_timeout */
+  unsigned user_timeout_s;                     /* see gi_conn_set_user_timeout */
 };
 
 struct gi_rpc_client *gi_rpc_client_new(struct gi_reactor *r, const struct gi_rpc_client_config *cfg,

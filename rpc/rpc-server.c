@@ -28,7 +28,7 @@
 #define STRANGER_REFUSED_MAX 1024u       /* calls of a stranger that were refused */
 #define CALLBACKS_UNREAD_MAX (8u << 20)  /* bytes of callbacks behind a full queue */
 #define PATIENCE (5 * GI_NSEC_PER_SEC)   /* of a peer that is held back only for the number of its calls */
-#define AUTH_TOO_WEAK 2 /* status of the denial when a privileged port is demanded */
+#define AUTH_TOO_WEAK 2                  /* status of the denial when a privileged port is demanded */
 #define PORT_RESERVED 1024
 
 struct gi_rpc_server {
@@ -41,7 +41,7 @@ struct gi_rpc_server {
   unsigned nprograms;
   struct gi_listener *listener[LISTENERS_MAX];
   unsigned nlisteners;
-  struct gi_list peers; /* struct gi_rpc_peer */
+  struct gi_list peers;     /* struct gi_rpc_peer */
   struct gi_list strangers; /* those not admitted, oldest first */
   struct gi_rpc_limits limits;
   struct gi_timer strangers_due;
@@ -71,8 +71,8 @@ struct gi_rpc_peer {
   bool lagging;            /* it does not read its answers */
   bool privileged;         /* source port below 1024, or a unix socket */
   bool admitted;
-  unsigned refused;        /* calls, while not admitted */
-  uint64_t since;          /* when it came */
+  unsigned refused; /* calls, while not admitted */
+  uint64_t since;   /* when it came */
   struct sockaddr_storage address;
   uint32_t callback_xid;
   void *private_;
@@ -220,8 +220,9 @@ gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const str
   struct gi_rpc_peer *p = req->peer;
   size_t len = out->len + (payload ? payload->len : 0);
   if (p && len > GI_RECORD_MAX) {
-    gi_log(GI_LOG_ERROR, p->s->name, GI_MSG_RPC_SERVER + 4, "an answer of %zu bytes to procedure %u of program %u is not sent: too long", len,
-           req->header.proc, req->header.prog);
+    gi_log(GI_LOG_ERROR, p->s->name, GI_MSG_RPC_SERVER + 4,
+           "an answer of %zu bytes to procedure %u of program %u is not sent: too long", len, req->header.proc,
+           req->header.prog);
     gi_xdr_out_finish(out);
     refuse(p, req->header.xid, GI_RPC_SYSTEM);
   } else if (p) {
@@ -348,7 +349,7 @@ static void
 patience_ends(void *arg)
 {
   struct gi_rpc_server *s = arg;
-  gi_list_foreach (p, &s->peers, struct gi_rpc_peer, link) {
+  gi_list_foreach(p, &s->peers, struct gi_rpc_peer, link) {
     if (!p->busy)
       continue;
     p->slow = true;
@@ -439,7 +440,7 @@ peer_free(struct gi_rpc_peer *p)
   gi_list_del(&p->link);
   gi_list_del(&p->stranger);
   s->npeers--;
-  gi_list_foreach (req, &p->requests, struct gi_rpc_request, link)
+  gi_list_foreach(req, &p->requests, struct gi_rpc_request, link)
     req->peer = NULL;
   gi_list_splice_tail(&s->orphans, &p->requests);
   if (s->ops && s->ops->peer_down)
@@ -545,9 +546,9 @@ make_room(struct gi_rpc_server *s, const struct sockaddr_storage *from)
 {
   unsigned same = 0, strangers = 0;
   struct gi_rpc_peer *oldest = NULL;
-  gi_list_foreach (p, &s->peers, struct gi_rpc_peer, link)
+  gi_list_foreach(p, &s->peers, struct gi_rpc_peer, link)
     same += same_address(&p->address, from);
-  gi_list_foreach (p, &s->strangers, struct gi_rpc_peer, stranger) {
+  gi_list_foreach(p, &s->strangers, struct gi_rpc_peer, stranger) {
     if (!same_address(&p->address, from))
       continue;
     oldest = oldest ? oldest : p;
@@ -571,8 +572,8 @@ accepted(void *arg, int fd)
   struct sockaddr_storage from = {0};
   gi_net_of(s->r)->peer(s->r, fd, &from); /* it may be gone already: that is noticed later */
   if (!make_room(s, &from)) {
-    gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections, or %d from one address: refused", GI_PEERS_MAX,
-           GI_PEERS_OF_ADDRESS);
+    gi_log(GI_LOG_WARNING, s->name, GI_MSG_RPC_SERVER + 2, "more than %d connections, or %d from one address: refused",
+           GI_PEERS_MAX, GI_PEERS_OF_ADDRESS);
     gi_net_of(s->r)->close(s->r, fd);
     return;
   }
@@ -657,7 +658,7 @@ gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_se
 static void
 free_spares(struct gi_rpc_server *s)
 {
-  gi_list_foreach_safe (req, &s->spares, struct gi_rpc_request, link)
+  gi_list_foreach_safe(req, &s->spares, struct gi_rpc_request, link)
     gi_free(req);
   gi_xdr_out_finish(&s->spare_out);
 }
@@ -674,7 +675,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
     gi_listener_free(&s->listener[i]);
   while (!gi_list_empty(&s->peers))
     peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
-  gi_list_foreach_safe (req, &s->orphans, struct gi_rpc_request, link)
+  gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link)
     gi_list_del(&req->link); /* each is freed by whoever answers it */
   free_spares(s);
   gi_timer_finish(&s->strangers_due);
@@ -742,6 +743,6 @@ gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on)
 void
 gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg)
 {
-  gi_list_foreach_safe (p, &s->peers, struct gi_rpc_peer, link)
+  gi_list_foreach_safe(p, &s->peers, struct gi_rpc_peer, link)
     fn(p, arg);
 }

@@ -16,17 +16,17 @@ struct gi_rpc_peer; /* one accepted connection */
 /* A call being served. Owned by the handler, which answers it exactly once with one of the gi_rpc_answer functions, or drops
  * it. Stays valid after the peer is gone (the answer is then discarded). */
 struct gi_rpc_request {
-  struct gi_rpc_peer *peer; /* NULL once the connection is gone */
+  struct gi_rpc_peer *peer;     /* NULL once the connection is gone */
   struct gi_call_header header; /* header.cred only inside the handler */
-  struct gi_caller caller;  /* decoded credentials */
+  struct gi_caller caller;      /* decoded credentials */
   uint32_t groups[GI_GROUPS_MAX];
-  struct gi_xdr_in in;      /* at the arguments; only valid inside the handler. Covers the whole record, or for WRITE at least the
+  struct gi_xdr_in in;   /* at the arguments; only valid inside the handler. Covers the whole record, or for WRITE at least the
                                XDR part: the payload is sliced out of rec */
-  struct gi_record *rec;    /* only valid inside the handler */
-  size_t body_offset;       /* of the arguments in rec */
-  struct gi_list link;      /* the server's */
-  uint64_t bytes;           /* the server's: of the record, and what the answer may need, for back pressure */
-  bool counted;             /* the server's: among the calls that may be outstanding */
+  struct gi_record *rec; /* only valid inside the handler */
+  size_t body_offset;    /* of the arguments in rec */
+  struct gi_list link;   /* the server's */
+  uint64_t bytes;        /* the server's: of the record, and what the answer may need, for back pressure */
+  bool counted;          /* the server's: among the calls that may be outstanding */
 };
 
 /* `arg` is that of gi_rpc_server_new. */
@@ -44,9 +44,9 @@ struct gi_rpc_server_ops {
   void (*peer_down)(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg); /* p is freed when this returns */
 };
 
-#define GI_PEERS_MAX 4096                          /* connections of one server; further ones are closed at once */
-#define GI_PEERS_OF_ADDRESS (GI_PEERS_MAX / 2)     /* and of one address */
-#define GI_STRANGERS_OF_ADDRESS 256                /* of them not admitted yet: another one takes the place of the oldest */
+#define GI_PEERS_MAX 4096                      /* connections of one server; further ones are closed at once */
+#define GI_PEERS_OF_ADDRESS (GI_PEERS_MAX / 2) /* and of one address */
+#define GI_STRANGERS_OF_ADDRESS 256            /* of them not admitted yet: another one takes the place of the oldest */
 
 /* What a connection may do before gi_rpc_peer_admit, and after. Without them everybody is admitted at once. */
 struct gi_rpc_limits {
@@ -74,7 +74,7 @@ void gi_rpc_server_set_outstanding_max(struct gi_rpc_server *s, unsigned calls);
 void gi_rpc_charge(struct gi_rpc_request *req, uint64_t answer_bytes);
 /* For the connections to come. When there are too many the oldest stranger goes first. */
 void gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits);
-void gi_rpc_peer_admit(struct gi_rpc_peer *p); /* no stranger any more; again is fine */
+void gi_rpc_peer_admit(struct gi_rpc_peer *p);                           /* no stranger any more; again is fine */
 void gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on); /* deny source ports >= 1024 */
 void gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg);
 
@@ -88,7 +88,7 @@ void gi_rpc_answer_begin(struct gi_rpc_request *req, struct gi_xdr_out *out);
 /* An answer longer than GI_RECORD_MAX is replaced by a system error. */
 void gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const struct gi_payload *payload);
 void gi_rpc_answer_status(struct gi_rpc_request *req, uint32_t accept_status); /* GI_RPC_GARBAGE … */
-void gi_rpc_drop(struct gi_rpc_request *req); /* no answer */
+void gi_rpc_drop(struct gi_rpc_request *req);                                  /* no answer */
 
 /* A callback (CALL message without answer) on the peer's connection, which is closed if it does not read them; consumes out's arguments, which were encoded after
  * gi_rpc_callback_begin. */

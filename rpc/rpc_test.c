@@ -36,7 +36,8 @@ struct bench {
   bool free_on_down;
 };
 
-struct result { /* of one call */
+/* of one call */
+struct result {
   struct bench *b;
   unsigned done;
   int status;
@@ -148,7 +149,8 @@ fop_write(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_rpc_answer_send(req, &out, NULL);
 }
 
-static gi_rpc_handler *const test_handlers[] = {[ECHO] = echo, [HOLD] = hold, [BIG] = big, [DROP] = drop, [VAST] = huge, [9] = NULL};
+static gi_rpc_handler *const test_handlers[] = {
+    [ECHO] = echo, [HOLD] = hold, [BIG] = big, [DROP] = drop, [VAST] = huge, [9] = NULL};
 static gi_rpc_handler *const fop_handlers[] = {[GI_FOP_READ] = fop_read, [GI_FOP_WRITE] = fop_write};
 static const struct gi_rpc_program test_program = {"test", PROG, 3, GI_ARRAY_LEN(test_handlers), test_handlers};
 static const struct gi_rpc_program fop_program = {"GlusterFS 4.x v1", GI_PROG_FOP, GI_VERS_FOP, GI_ARRAY_LEN(fop_handlers),

@@ -264,10 +264,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_refused_and_never_read),
-      cmocka_unit_test(test_strangers_have_little_time),
-      cmocka_unit_test(test_strangers_send_small_records),
-      cmocka_unit_test(test_strangers_are_served_or_go),
+      cmocka_unit_test(test_refused_and_never_read),         cmocka_unit_test(test_strangers_have_little_time),
+      cmocka_unit_test(test_strangers_send_small_records),   cmocka_unit_test(test_strangers_are_served_or_go),
       cmocka_unit_test(test_the_oldest_stranger_makes_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

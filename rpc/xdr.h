@@ -14,7 +14,8 @@ struct gi_xdr_in {
   bool failed;
 };
 
-struct gi_xdr_out { /* growable; gi_xdr_out_finish frees */
+/* growable; gi_xdr_out_finish frees */
+struct gi_xdr_out {
   uint8_t *base;
   size_t len, capacity;
 };
@@ -32,7 +33,7 @@ const uint8_t *gi_xdr_get_bytes(struct gi_xdr_in *in, size_t len);
 /* u32 length, bytes in place, padding. Longer than `max` fails. Padding missing at the very end of the data fails too. */
 const uint8_t *gi_xdr_get_opaque(struct gi_xdr_in *in, uint32_t max, uint32_t *len);
 void gi_xdr_get_gfid(struct gi_xdr_in *in, struct gi_gfid *gfid);
-void gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt);   /* wire.md 3.3, 148 bytes */
+void gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt); /* wire.md 3.3, 148 bytes */
 /* wire.md 3.4. *dict: NULL for the NULL dictionary, else a new one. Unknown tags and bad lengths fail (nothing leaks). */
 void gi_xdr_get_dict(struct gi_xdr_in *in, struct gi_dict **dict);
 
@@ -44,7 +45,7 @@ void gi_xdr_put_string(struct gi_xdr_out *out, const char *s); /* without NUL; N
 void gi_xdr_put_gfid(struct gi_xdr_out *out, const struct gi_gfid *gfid);
 void gi_xdr_put_iatt(struct gi_xdr_out *out, const struct gi_iatt *iatt);
 void gi_xdr_put_dict(struct gi_xdr_out *out, const struct gi_dict *dict); /* NULL = NULL dictionary */
-void gi_xdr_set_u32(struct gi_xdr_out *out, size_t at, uint32_t v); /* patches an earlier word */
+void gi_xdr_set_u32(struct gi_xdr_out *out, size_t at, uint32_t v);       /* patches an earlier word */
 void gi_xdr_out_finish(struct gi_xdr_out *out);
 
 /* Legacy dictionary inside an opaque (wire.md 3.5). All values become STR_OLD. NULL on malformed input. */

@@ -25,9 +25,9 @@
 struct cli;
 
 struct cli_reply {
-  int ret;    /* 0 or -1 (op_ret) */
-  int err;    /* op_errno */
-  char *text; /* op_errstr, never NULL */
+  int ret;     /* 0 or -1 (op_ret) */
+  int err;     /* op_errno */
+  char *text;  /* op_errstr, never NULL */
   json_t *doc; /* an object */
 };
 
@@ -39,7 +39,7 @@ struct cli {
   int timeout_s;
   char *log_file;
   bool no_log; /* --nolog */
-  int level; /* enum gi_log_level */
+  int level;   /* enum gi_log_level */
   /* Sends `request` (consumed) for procedure `proc` and fills *reply. -1 after telling the user when no answer came. */
   int (*call)(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
   void *arg; /* of `call`, for tests */
@@ -88,14 +88,15 @@ struct cli_xml {
   xmlTextWriterPtr w;
   xmlBufferPtr buf;
 };
-void cli_xml_start(struct cli_xml *x, const char *root); /* the document and its outermost element */
+void cli_xml_start(struct cli_xml *x, const char *root);                    /* the document and its outermost element */
 void cli_xml_result(struct cli_xml *x, int ret, int err, const char *text); /* opRet, opErrno, opErrstr */
-void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply); /* up to opErrstr */
+void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply);       /* up to opErrstr */
 void cli_xml_end(struct cli_xml *x, FILE *out);
 void cli_xml_open(struct cli_xml *x, const char *name);
-void cli_xml_attribute(struct cli_xml *x, const char *name, const char *value); /* of what was opened last and is empty so far */
-void cli_xml_write(struct cli_xml *x, const char *text);                        /* within what is open */
-void cli_xml_inline(struct cli_xml *x, const char *name, const char *text);     /* <name>text</name> on the same line */
+void cli_xml_attribute(struct cli_xml *x, const char *name,
+                       const char *value);                                  /* of what was opened last and is empty so far */
+void cli_xml_write(struct cli_xml *x, const char *text);                    /* within what is open */
+void cli_xml_inline(struct cli_xml *x, const char *name, const char *text); /* <name>text</name> on the same line */
 void cli_xml_close(struct cli_xml *x);
 void cli_xml_text(struct cli_xml *x, const char *name, const char *text); /* "" gives <name/> */
 void cli_xml_int(struct cli_xml *x, const char *name, long long value);
@@ -129,7 +130,8 @@ cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_
 bool cli_brick(const char *word, char **host, char **path);
 /* Appends the canonical brick to `bricks`; false after saying what is wrong with it. `duplicate` is the sentence, with one %s, for
  * a brick that is in the list already. */
-bool cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate) __attribute__((format(printf, 4, 0)));
+bool cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)
+    __attribute__((format(printf, 4, 0)));
 /* Asks whether two copies shall be all, unless forced. */
 bool cli_replica_two_is_wanted(struct cli *c, bool force);
 /* Is it a usable volume name? If not, prints why. */

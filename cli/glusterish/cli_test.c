@@ -20,9 +20,9 @@ struct run {
   struct cli c;
   char *out, *err;
   size_t out_len, err_len;
-  int ret, code;         /* the canned answer */
+  int ret, code; /* the canned answer */
   const char *text, *doc;
-  json_t *request;       /* the last one sent */
+  json_t *request; /* the last one sent */
   unsigned proc, calls;
   int status;
 };
@@ -35,8 +35,10 @@ canned(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply)
   r->request = request;
   r->proc = proc;
   r->calls++;
-  *reply = (struct cli_reply){ .ret = r->ret, .err = r->code, .text = gi_strdup(r->text ? r->text : ""),
-                               .doc = json_loads(r->doc ? r->doc : "{}", 0, NULL) };
+  *reply = (struct cli_reply){.ret = r->ret,
+                              .err = r->code,
+                              .text = gi_strdup(r->text ? r->text : ""),
+                              .doc = json_loads(r->doc ? r->doc : "{}", 0, NULL)};
   assert_non_null(reply->doc);
   return 0;
 }
@@ -93,18 +95,18 @@ sent(const struct run *r, const char *member)
   return cli_str(r->request, member);
 }
 
-#define USAGE                                                                                                                  \
-  " Usage: gluster [options] <help> <peer> <pool> <volume>\n"                                                                  \
-  " Options:\n"                                                                                                                \
-  " --help  Shows the help information\n"                                                                                      \
-  " --version  Shows the version\n"                                                                                            \
-  " --print-logdir  Shows the log directory\n"                                                                                 \
+#define USAGE \
+  " Usage: gluster [options] <help> <peer> <pool> <volume>\n" \
+  " Options:\n" \
+  " --help  Shows the help information\n" \
+  " --version  Shows the version\n" \
+  " --print-logdir  Shows the log directory\n" \
   " --print-statedumpdir Shows the state dump directory\n\n"
 
 static void
 test_words(void **state)
 {
-  struct run r = { 0 };
+  struct run r = {0};
   run(&r, "vol lis");
   assert_string_equal(sent(&r, "command"), "volume list");
   assert_string_equal(sent(&r, "words"), "vol lis");
@@ -134,7 +136,7 @@ test_words(void **state)
 static void
 test_create_request(void **state)
 {
-  struct run r = { .doc = "{\"name\":\"v\",\"id\":\"bee7a393-1982-4171-bfca-81f57fca57d9\"}" };
+  struct run r = {.doc = "{\"name\":\"v\",\"id\":\"bee7a393-1982-4171-bfca-81f57fca57d9\"}"};
   run(&r, "volume create v rep 3 trans tcp n1:/b//x/ n2:/b/x n3:/b/x force");
   assert_int_equal(r.proc, 4);
   assert_string_equal(sent(&r, "volume"), "v");
@@ -165,25 +167,25 @@ test_brick_commands(void **state)
     unsigned proc;
     const char *command, *member, *value, *out, *xml;
   } cases[] = {
-    { "volume replace-brick v n1:/a/ n2:/b commit force", 15, "volume replace-brick", "target", "n2:/b",
-      "volume replace-brick: success: replace-brick commit force operation successful\n",
-      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>replace-brick commit force operation successful</opErrstr>\n" },
-    { "volume reset-brick v n1:/a start", 47, "volume reset-brick", "source", "n1:/a",
-      "volume reset-brick: success: reset-brick start operation successful\n",
-      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick start operation successful</opErrstr>\n" },
-    { "volume reset-brick v n1:/a n1:/a commit", 47, "volume reset-brick", "target", "n1:/a",
-      "volume reset-brick: success: reset-brick commit operation successful\n",
-      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick commit operation successful</opErrstr>\n" },
-    { "volume add-brick v rep 4 n1:/a force", 13, "volume add-brick", "volume", "v", "volume add-brick: success\n",
-      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr/>\n  <cliOp>volAddBrick</cliOp>\n"
-      "  <output>Add Brick successful</output>\n" },
-    { "volume remove-brick v replica 2 n1:/a fo", 14, "volume remove-brick", "action", "force",
-      "volume remove-brick commit force: success\n",
-      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>Remove Brick commit force successful</opErrstr>\n"
-      "  <volRemoveBrick/>\n" },
+      {"volume replace-brick v n1:/a/ n2:/b commit force", 15, "volume replace-brick", "target", "n2:/b",
+       "volume replace-brick: success: replace-brick commit force operation successful\n",
+       "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>replace-brick commit force operation successful</opErrstr>\n"},
+      {"volume reset-brick v n1:/a start", 47, "volume reset-brick", "source", "n1:/a",
+       "volume reset-brick: success: reset-brick start operation successful\n",
+       "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick start operation successful</opErrstr>\n"},
+      {"volume reset-brick v n1:/a n1:/a commit", 47, "volume reset-brick", "target", "n1:/a",
+       "volume reset-brick: success: reset-brick commit operation successful\n",
+       "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>reset-brick commit operation successful</opErrstr>\n"},
+      {"volume add-brick v rep 4 n1:/a force", 13, "volume add-brick", "volume", "v", "volume add-brick: success\n",
+       "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr/>\n  <cliOp>volAddBrick</cliOp>\n"
+       "  <output>Add Brick successful</output>\n"},
+      {"volume remove-brick v replica 2 n1:/a fo", 14, "volume remove-brick", "action", "force",
+       "volume remove-brick commit force: success\n",
+       "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr>Remove Brick commit force successful</opErrstr>\n"
+       "  <volRemoveBrick/>\n"},
   };
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    struct run r = { 0 };
+    struct run r = {0};
     run(&r, cases[i].line);
     assert_int_equal(r.proc, cases[i].proc);
     assert_string_equal(sent(&r, "command"), cases[i].command);
@@ -210,27 +212,27 @@ test_brick_commands_refused(void **state)
   static const struct {
     const char *line, *err;
   } cases[] = {
-    { "volume replace-brick v n1:/a n1:/b commit", "\nUsage:\nvolume replace-brick" },
-    { "volume replace-brick v n1:/a n1:/b commit now",
-      "Invalid option 'commit' 'now' for replace-brick. Please enter valid replace-brick command\n\nUsage:\n" },
-    { "volume reset-brick v n1:/a", "\nUsage:\nvolume reset-brick" },
-    { "volume reset-brick v n1:/a n1:/a", "Invalid option" },
-    { "volume reset-brick v n1:/a n1:/a commit now", "Invalid option 'commit now' for reset-brick." },
-    { "volume add-brick v replica 4", "Wrong brick type: replica, use <HOSTNAME>:<export-dir-abs-path>\n\nUsage:\n" },
-    { "volume add-brick v replica x n1:/a force", "replica count should be greater than 1\n\nUsage:\n" },
-    { "volume add-brick v replica 4 arbiter 1 n1:/a force", "For arbiter configuration, replica count must be 3" },
-    { "volume add-brick v replica 4 n1:/a n1:/a force", "Found duplicate exports n1:/a\n\nUsage:\n" },
-    { "volume add-brick v replica 3 localhost:/a force", "Please provide a valid hostname/ip other than localhost" },
-    { "volume remove-brick v replica 3 n1:/a", "\nUsage:\nvolume remove-brick" },
-    { "volume remove-brick v replica 3 n1:/a bogus", "\nUsage:\nvolume remove-brick" },
-    { "volume remove-brick v replica 3 n1:/a st", "\nUsage:\nvolume remove-brick" }, /* start, stop, status */
-    { "volume remove-brick v replica 3 force", "No bricks specified\n\nUsage:\n" },
-    { "volume remove-brick v replica 0 n1:/a force",
-      "replica count should be greater than 0 in case of remove-brick\n\nUsage:\n" },
-    { "volume remove-brick v replica 3 n1:/a n1:/a force", "Duplicate bricks found n1:/a\n\nUsage:\n" },
+      {"volume replace-brick v n1:/a n1:/b commit", "\nUsage:\nvolume replace-brick"},
+      {"volume replace-brick v n1:/a n1:/b commit now",
+       "Invalid option 'commit' 'now' for replace-brick. Please enter valid replace-brick command\n\nUsage:\n"},
+      {"volume reset-brick v n1:/a", "\nUsage:\nvolume reset-brick"},
+      {"volume reset-brick v n1:/a n1:/a", "Invalid option"},
+      {"volume reset-brick v n1:/a n1:/a commit now", "Invalid option 'commit now' for reset-brick."},
+      {"volume add-brick v replica 4", "Wrong brick type: replica, use <HOSTNAME>:<export-dir-abs-path>\n\nUsage:\n"},
+      {"volume add-brick v replica x n1:/a force", "replica count should be greater than 1\n\nUsage:\n"},
+      {"volume add-brick v replica 4 arbiter 1 n1:/a force", "For arbiter configuration, replica count must be 3"},
+      {"volume add-brick v replica 4 n1:/a n1:/a force", "Found duplicate exports n1:/a\n\nUsage:\n"},
+      {"volume add-brick v replica 3 localhost:/a force", "Please provide a valid hostname/ip other than localhost"},
+      {"volume remove-brick v replica 3 n1:/a", "\nUsage:\nvolume remove-brick"},
+      {"volume remove-brick v replica 3 n1:/a bogus", "\nUsage:\nvolume remove-brick"},
+      {"volume remove-brick v replica 3 n1:/a st", "\nUsage:\nvolume remove-brick"}, /* start, stop, status */
+      {"volume remove-brick v replica 3 force", "No bricks specified\n\nUsage:\n"},
+      {"volume remove-brick v replica 0 n1:/a force",
+       "replica count should be greater than 0 in case of remove-brick\n\nUsage:\n"},
+      {"volume remove-brick v replica 3 n1:/a n1:/a force", "Duplicate bricks found n1:/a\n\nUsage:\n"},
   };
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    struct run r = { 0 };
+    struct run r = {0};
     run(&r, cases[i].line);
     if (!begins(r.err, cases[i].err))
       fail_msg("%s: %s", cases[i].line, r.err);
@@ -238,7 +240,7 @@ test_brick_commands_refused(void **state)
     assert_int_equal(r.calls, 0);
     done(&r);
   }
-  struct run r = { 0 };
+  struct run r = {0};
   run_with(&r, "volume remove-brick v replica 2 n1:/a force", "n\n");
   assert_true(begins(r.out, "Remove-brick force will not migrate files from the removed bricks"));
   assert_int_equal(r.status, 0);
@@ -255,20 +257,20 @@ test_create_refused(void **state)
   static const struct {
     const char *line, *err;
   } cases[] = {
-    { "volume create all n1:/b", "\"all\" cannot be the name of a volume.\n" },
-    { "volume create a.b n1:/b",
-      "Volume name should not contain \".\" character.\nVolume names can onlycontain alphanumeric, '-' and '_' characters.\n" },
-    { "volume create v replica 1 n1:/b", "replica count should be greater than 1\n" },
-    { "volume create v replica 3 n1:/a n1:/b", "number of bricks is not a multiple of replica count\n" },
-    { "volume create v replica 3 replica 3 n1:/a", "replica option given twice\n" },
-    { "volume create v arbiter 1 n1:/a", "arbiter option must be preceded by replica option.\n" },
-    { "volume create v /a", "Wrong brick type: /a, use <HOSTNAME>:<export-dir-abs-path>\n" },
-    { "volume create v localhost:/a",
-      "Please provide a valid hostname/ip other than localhost, 127.0.0.1 or loopback address (0.0.0.0 to 0.255.255.255).\n" },
-    { "volume create v n1:/a n1:/a/", "Found duplicate exports n1:/a\n" },
-    { "volume create v disperse 2 n1:/a n1:/b", "disperse count must be greater than 2\n" },
+      {"volume create all n1:/b", "\"all\" cannot be the name of a volume.\n"},
+      {"volume create a.b n1:/b",
+       "Volume name should not contain \".\" character.\nVolume names can onlycontain alphanumeric, '-' and '_' characters.\n"},
+      {"volume create v replica 1 n1:/b", "replica count should be greater than 1\n"},
+      {"volume create v replica 3 n1:/a n1:/b", "number of bricks is not a multiple of replica count\n"},
+      {"volume create v replica 3 replica 3 n1:/a", "replica option given twice\n"},
+      {"volume create v arbiter 1 n1:/a", "arbiter option must be preceded by replica option.\n"},
+      {"volume create v /a", "Wrong brick type: /a, use <HOSTNAME>:<export-dir-abs-path>\n"},
+      {"volume create v localhost:/a",
+       "Please provide a valid hostname/ip other than localhost, 127.0.0.1 or loopback address (0.0.0.0 to 0.255.255.255).\n"},
+      {"volume create v n1:/a n1:/a/", "Found duplicate exports n1:/a\n"},
+      {"volume create v disperse 2 n1:/a n1:/b", "disperse count must be greater than 2\n"},
   };
-  struct run r = { 0 };
+  struct run r = {0};
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
     run(&r, cases[i].line);
     assert_int_equal(r.calls, 0);
@@ -283,7 +285,7 @@ test_create_refused(void **state)
 static void
 test_failure_and_questions(void **state)
 {
-  struct run r = { .ret = -1, .code = 30800, .text = "Volume v already started" };
+  struct run r = {.ret = -1, .code = 30800, .text = "Volume v already started"};
   run(&r, "volume start v");
   assert_string_equal(r.err, "volume start: v: failed: Volume v already started\n");
   assert_int_equal(r.status, 1);
@@ -316,7 +318,7 @@ static const char info_doc[] =
 static void
 test_info(void **state)
 {
-  struct run r = { .doc = info_doc };
+  struct run r = {.doc = info_doc};
   run(&r, "volume info");
   assert_string_equal(r.out, " \nVolume Name: rep3\nType: Replicate\nVolume ID: 580a0e74-e286-420d-b55a-e941cc49b2b0\n"
                              "Status: Started\nSnapshot Count: 0\nNumber of Bricks: 1 x 3 = 3\nTransport-type: tcp\nBricks:\n"
@@ -338,13 +340,13 @@ test_info(void **state)
       "        <optCount>1</optCount>\n        <options>\n          <option>\n            <name>nfs.disable</name>\n"
       "            <value>on</value>\n          </option>\n        </options>\n      </volume>\n      <count>1</count>\n"
       "    </volumes>\n  </volInfo>\n</cliOutput>\n");
-  r = (struct run){ .ret = -1,
-                    .code = 30806,
-                    .text = "Volume x does not exist",
-                    .doc = "{\"volumes\":[]}",
-                    .out = r.out,
-                    .err = r.err,
-                    .request = r.request };
+  r = (struct run){.ret = -1,
+                   .code = 30806,
+                   .text = "Volume x does not exist",
+                   .doc = "{\"volumes\":[]}",
+                   .out = r.out,
+                   .err = r.err,
+                   .request = r.request};
   run(&r, "volume info x");
   assert_string_equal(r.err, "Volume x does not exist\n");
   assert_int_equal(r.status, 1);
@@ -372,7 +374,7 @@ static const char status_doc[] =
 static void
 test_status(void **state)
 {
-  struct run r = { .doc = status_doc };
+  struct run r = {.doc = status_doc};
   run(&r, "volume status");
   assert_string_equal(r.out, "Status of volume: rep3\n"
                              "Gluster process                             TCP Port  RDMA Port  Online  Pid\n" DASHES
@@ -421,7 +423,7 @@ test_status(void **state)
 static void
 test_options(void **state)
 {
-  struct run r = { .doc = "{\"options\":[{\"key\":\"performance.cache-size\",\"value\":\"128MB\"}]}" };
+  struct run r = {.doc = "{\"options\":[{\"key\":\"performance.cache-size\",\"value\":\"128MB\"}]}"};
   run(&r, "volume get v cache-size");
   assert_string_equal(r.out, "Option                                   Value                                  \n"
                              "------                                   -----                                  \n"
@@ -459,9 +461,8 @@ static void
 test_peers(void **state)
 {
   struct run r = {
-    .doc = "{\"uuid\":\"U0\",\"peers\":[{\"uuid\":\"U1\",\"hostname\":\"node2\",\"hostnames\":[\"node2\",\"10.0.0.2\"],"
-           "\"state\":3,\"connected\":true}]}"
-  };
+      .doc = "{\"uuid\":\"U0\",\"peers\":[{\"uuid\":\"U1\",\"hostname\":\"node2\",\"hostnames\":[\"node2\",\"10.0.0.2\"],"
+             "\"state\":3,\"connected\":true}]}"};
   run(&r, "peer status");
   assert_string_equal(r.out,
                       "Number of Peers: 1\n\nHostname: node2\nUuid: U1\nState: Peer in Cluster (Connected)\nOther names:\n"
@@ -478,14 +479,14 @@ test_peers(void **state)
   done(&r);
 }
 
-static const char shd_status_doc[] =
-    "{\"volumes\":[{\"name\":\"v\",\"started\":true,\"nodes\":["
-    "{\"kind\":\"daemon\",\"hostname\":\"Self-heal Daemon\",\"path\":\"localhost\",\"peerid\":\"P\",\"online\":true,\"pid\":306}]}]}";
+static const char shd_status_doc[] = "{\"volumes\":[{\"name\":\"v\",\"started\":true,\"nodes\":["
+                                     "{\"kind\":\"daemon\",\"hostname\":\"Self-heal "
+                                     "Daemon\",\"path\":\"localhost\",\"peerid\":\"P\",\"online\":true,\"pid\":306}]}]}";
 
 static void
 test_status_of_daemons(void **state)
 {
-  struct run r = { .doc = shd_status_doc };
+  struct run r = {.doc = shd_status_doc};
   run(&r, "volume status v shd");
   assert_string_equal(sent(&r, "target"), "shd");
   assert_string_equal(r.out, "Status of volume: v\n"
@@ -504,7 +505,7 @@ test_status_of_daemons(void **state)
 static void
 test_heal_launch(void **state)
 {
-  struct run r = { 0 };
+  struct run r = {0};
   run(&r, "volume heal v");
   assert_int_equal(r.proc, 31);
   assert_string_equal(sent(&r, "op"), "index");
@@ -536,13 +537,23 @@ static void
 test_heal_words(void **state)
 {
   static const char *const wrong[] = {
-    "volume heal", "volume heal v ful", "volume heal v full x", "volume heal v info x", "volume heal v info summary x",
-    "volume heal v split-brain", "volume heal v split-brain bigger-file", "volume heal v split-brain bigger-file /x y",
-    "volume heal v split-brain smaller-file /x", "volume heal v split-brain source-brick h:/b /x y",
-    "volume heal v granular-entry-heal", "volume heal v granular-entry-heal on", "volume heal v statistics x",
-    "volume heal v statistics heal-count replica", "volume heal v statistics heal-count brick h:/b",
+      "volume heal",
+      "volume heal v ful",
+      "volume heal v full x",
+      "volume heal v info x",
+      "volume heal v info summary x",
+      "volume heal v split-brain",
+      "volume heal v split-brain bigger-file",
+      "volume heal v split-brain bigger-file /x y",
+      "volume heal v split-brain smaller-file /x",
+      "volume heal v split-brain source-brick h:/b /x y",
+      "volume heal v granular-entry-heal",
+      "volume heal v granular-entry-heal on",
+      "volume heal v statistics x",
+      "volume heal v statistics heal-count replica",
+      "volume heal v statistics heal-count brick h:/b",
   };
-  struct run r = { 0 };
+  struct run r = {0};
   setenv("GLUSTERISH_HEAL", "/nonexistent/heal", 1);
   for (size_t i = 0; i < GI_ARRAY_LEN(wrong); i++) {
     run(&r, wrong[i]);
@@ -564,7 +575,7 @@ static void
 test_heal_helper(void **state)
 {
   char path[] = "/tmp/cli-test-heal.XXXXXX";
-  struct run r = { 0 };
+  struct run r = {0};
   int fd = mkstemp(path);
   FILE *f = fdopen(fd, "w");
   fputs("#!/bin/sh\nfor w; do echo \"[$w]\"; done\nexit 234\n", f);
@@ -591,14 +602,14 @@ test_heal_helper(void **state)
   done(&r);
 }
 
-#define HEAL_BRICKS                                                                                                            \
-  "{\"answered\":true,\"bricks\":[{\"hostname\":\"n1\",\"path\":\"/b1\",\"set\":0,\"child\":0,\"online\":true},"            \
+#define HEAL_BRICKS \
+  "{\"answered\":true,\"bricks\":[{\"hostname\":\"n1\",\"path\":\"/b1\",\"set\":0,\"child\":0,\"online\":true}," \
   "{\"hostname\":\"n2\",\"path\":\"/b2\",\"set\":0,\"child\":1,\"online\":false}],"
 
 static void
 test_heal_statistics(void **state)
 {
-  struct run r = { 0 };
+  struct run r = {0};
   r.doc = HEAL_BRICKS "\"facts\":{\"0-0-hardlinks\":\"7\",\"0-1-status\":\"Brick is not connected\"}}";
   run(&r, "volume heal v statistics heal-count");
   assert_string_equal(sent(&r, "op"), "heal-count");
@@ -640,7 +651,7 @@ test_heal_statistics(void **state)
 static void
 test_help(void **state)
 {
-  struct run r = { 0 };
+  struct run r = {0};
   run(&r, "volume help");
   assert_true(begins(r.out, "\ngluster volume commands\n========================\n\nvolume add-brick <VOLNAME>"));
   run(&r, "peer help");
@@ -656,7 +667,7 @@ test_help(void **state)
 static void
 say_nothing_known(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   for (int i = 0; i < 4; i++)
     gi_xdr_put_u32(&out, 0);
@@ -673,14 +684,14 @@ say_nothing(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static pid_t
 daemon_with(const char *path, gi_rpc_handler *list, bool mark)
 {
-  static const struct gi_rpc_server_ops no_ops = { 0 };
+  static const struct gi_rpc_server_ops no_ops = {0};
   static gi_rpc_handler *procs[34];
-  static const struct gi_rpc_program cli = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, 34, procs };
-  static const struct gi_rpc_program ours = { "glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL };
+  static const struct gi_rpc_program cli = {"GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, 34, procs};
+  static const struct gi_rpc_program ours = {"glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL};
   pid_t pid = fork();
   if (pid)
     return pid;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gi_reactor *r = gi_reactor_new(0);
   struct gi_rpc_server *s = gi_rpc_server_new(r, "test", &no_ops, NULL);
   procs[33] = list;
@@ -696,7 +707,7 @@ static void
 ask_daemon(struct run *r, gi_rpc_handler *list, bool mark, int timeout)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("/tmp/gi-cli-test-%d", (int)getpid());
-  static const char *words[] = { "volume", "list" };
+  static const char *words[] = {"volume", "list"};
   pid_t pid = daemon_with(path, list, mark);
   for (int i = 0; i < 500 && access(path, F_OK); i++)
     usleep(10000);
@@ -718,8 +729,8 @@ ask_daemon(struct run *r, gi_rpc_handler *list, bool mark, int timeout)
 static void
 test_foreign_daemon(void **state)
 {
-  struct run r = { 0 };
-  gi_rpc_handler *const answers[] = { say_nothing_known, say_nothing };
+  struct run r = {0};
+  gi_rpc_handler *const answers[] = {say_nothing_known, say_nothing};
   for (size_t i = 0; i < GI_ARRAY_LEN(answers); i++) {
     ask_daemon(&r, answers[i], false, 100);
     assert_int_equal(r.status, CLI_FAILED);
@@ -736,13 +747,23 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_foreign_daemon),
-    cmocka_unit_test(test_words),   cmocka_unit_test(test_create_request),        cmocka_unit_test(test_create_refused),
-    cmocka_unit_test(test_brick_commands), cmocka_unit_test(test_brick_commands_refused),
-    cmocka_unit_test(test_info),    cmocka_unit_test(test_failure_and_questions), cmocka_unit_test(test_status),
-    cmocka_unit_test(test_options), cmocka_unit_test(test_peers),                 cmocka_unit_test(test_help),
-    cmocka_unit_test(test_status_of_daemons), cmocka_unit_test(test_heal_launch), cmocka_unit_test(test_heal_words),
-    cmocka_unit_test(test_heal_helper), cmocka_unit_test(test_heal_statistics),
+      cmocka_unit_test(test_foreign_daemon),
+      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_create_request),
+      cmocka_unit_test(test_create_refused),
+      cmocka_unit_test(test_brick_commands),
+      cmocka_unit_test(test_brick_commands_refused),
+      cmocka_unit_test(test_info),
+      cmocka_unit_test(test_failure_and_questions),
+      cmocka_unit_test(test_status),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_peers),
+      cmocka_unit_test(test_help),
+      cmocka_unit_test(test_status_of_daemons),
+      cmocka_unit_test(test_heal_launch),
+      cmocka_unit_test(test_heal_words),
+      cmocka_unit_test(test_heal_helper),
+      cmocka_unit_test(test_heal_statistics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,7 +170,7 @@ cli_volume_add_brick(struct cli *c, const struct cli_command *cmd, int n, char *
 static const char *
 remove_action(const char *word)
 {
-  static const char *const actions[] = { "start", "stop", "status", "commit", "force" };
+  static const char *const actions[] = {"start", "stop", "status", "commit", "force"};
   const char *found = NULL;
   for (size_t i = 0; i < GI_ARRAY_LEN(actions); i++) {
     if (strcmp(word, actions[i]) == 0)
@@ -230,8 +230,9 @@ cli_volume_remove_brick(struct cli *c, const struct cli_command *cmd, int n, cha
       return cli_usage(c, cmd);
     }
   if (strcmp(action, "force") == 0 &&
-      !cli_confirm(c, "Remove-brick force will not migrate files from the removed bricks, so they will no longer be available on "
-                      "the volume.\nDo you want to continue?")) {
+      !cli_confirm(c,
+                   "Remove-brick force will not migrate files from the removed bricks, so they will no longer be available on "
+                   "the volume.\nDo you want to continue?")) {
     json_decref(bricks);
     return CLI_OK;
   }

@@ -18,8 +18,20 @@ struct shape {
 };
 
 static const char *const reserved[] = {
-  "volume", "type", "help", "subvolumes", "option", "end-volume", "all", "volume_not_in_ring", "description", "force",
-  "snap-max-hard-limit", "snap-max-soft-limit", "auto-delete", "activate-on-create",
+    "volume",
+    "type",
+    "help",
+    "subvolumes",
+    "option",
+    "end-volume",
+    "all",
+    "volume_not_in_ring",
+    "description",
+    "force",
+    "snap-max-hard-limit",
+    "snap-max-soft-limit",
+    "auto-delete",
+    "activate-on-create",
 };
 
 bool
@@ -256,7 +268,7 @@ print_created(struct cli *c, struct cli_reply *reply, const char *name)
 int
 cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
-  struct shape s = { .next = 3 };
+  struct shape s = {.next = 3};
   struct cli_reply reply;
   int status;
   if (n < 4 || !cli_volume_name_ok(c, words[2]))

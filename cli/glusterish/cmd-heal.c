@@ -73,7 +73,7 @@ run_helper(struct cli *c, const char *volume, int n, const char *const *words)
   GI_CLEANUP_FREE char *program = find_helper();
   GI_CLEANUP_FREE char *sock = gi_asprintf("--glusterd-sock=%s", c->sock ? c->sock : "");
   GI_CLEANUP_FREE char *remote = gi_asprintf("--remote-host=%s", c->remote ? c->remote : "");
-  const char *argv[ARGS_MAX] = { program, c->remote ? remote : sock };
+  const char *argv[ARGS_MAX] = {program, c->remote ? remote : sock};
   int k = 2, out = -1, status;
   pid_t pid;
   char buf[65536];
@@ -179,7 +179,7 @@ statistics(struct cli *c, const struct cli_command *cmd, int n, char **words)
 static int
 granular(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
-  static const char *const pending[] = { "pending" };
+  static const char *const pending[] = {"pending"};
   if (n != 5 || (!is(words[4], "enable") && !is(words[4], "disable")))
     return cli_usage(c, cmd);
   if (is(words[4], "disable"))
@@ -196,7 +196,7 @@ info(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
   if (n > 5 || (n == 5 && !is(words[4], "summary") && !is(words[4], "split-brain")))
     return cli_usage(c, cmd);
-  const char *what[] = { n == 4 ? "info" : words[4] };
+  const char *what[] = {n == 4 ? "info" : words[4]};
   return run_helper(c, words[2], 1, what);
 }
 
@@ -210,7 +210,7 @@ split_brain(struct cli *c, const struct cli_command *cmd, int n, char **words)
   GI_CLEANUP_FREE char *brick = by_brick ? brick_word(c, cmd, words[5]) : gi_strdup(words[5]);
   if (!brick)
     return CLI_FAILED;
-  const char *args[] = { words[4], brick, n == 7 ? words[6] : NULL };
+  const char *args[] = {words[4], brick, n == 7 ? words[6] : NULL};
   return run_helper(c, words[2], n - 4, args);
 }
 
@@ -220,9 +220,11 @@ cli_volume_heal(struct cli *c, const struct cli_command *cmd, int n, char **word
   if (n < 3)
     return cli_usage(c, cmd);
   if (n == 3)
-    return send(c, "volume heal", "index", NULL, "Launching heal operation to perform index self heal", render_launched, n, words);
+    return send(c, "volume heal", "index", NULL, "Launching heal operation to perform index self heal", render_launched, n,
+                words);
   if (n == 4 && is(words[3], "full"))
-    return send(c, "volume heal", "full", NULL, "Launching heal operation to perform full self heal", render_launched, n, words);
+    return send(c, "volume heal", "full", NULL, "Launching heal operation to perform full self heal", render_launched, n,
+                words);
   if (n == 4 && is(words[3], "enable"))
     return send(c, "volume heal", "enable", NULL, "Enable heal", NULL, n, words);
   if (n == 4 && is(words[3], "disable"))

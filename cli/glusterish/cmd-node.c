@@ -12,17 +12,17 @@
 static const char *
 state_text(long long state)
 {
-  static const char *const text[] = { "Establishing Connection",
-                                      "Probe Sent to Peer",
-                                      "Probe Received from Peer",
-                                      "Peer in Cluster",
-                                      "Accepted peer request",
-                                      "Sent and Received peer request",
-                                      "Peer Rejected",
-                                      "Peer detach in progress",
-                                      "Probe Received from peer",
-                                      "Connected to Peer",
-                                      "Peer is connected and Accepted" };
+  static const char *const text[] = {"Establishing Connection",
+                                     "Probe Sent to Peer",
+                                     "Probe Received from Peer",
+                                     "Peer in Cluster",
+                                     "Accepted peer request",
+                                     "Sent and Received peer request",
+                                     "Peer Rejected",
+                                     "Peer detach in progress",
+                                     "Probe Received from peer",
+                                     "Connected to Peer",
+                                     "Peer is connected and Accepted"};
   return state >= 0 && state < (long long)GI_ARRAY_LEN(text) ? text[state] : "Invalid State";
 }
 

@@ -131,7 +131,7 @@ set_help(struct cli *c, bool as_xml, int n, char **words)
   if (cli_ask(c, 12, cli_request("volume set help", NULL, n, words), &reply, &status))
     return status;
   const json_t *list = json_object_get(reply.doc, "options");
-  struct cli_xml x = { 0 };
+  struct cli_xml x = {0};
   if (as_xml)
     cli_xml_start(&x, "options");
   for (size_t i = 0; i < json_array_size(list); i++) {

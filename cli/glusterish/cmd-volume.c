@@ -146,7 +146,7 @@ cli_volume_info(struct cli *c, const struct cli_command *cmd, int n, char **word
 static const char *
 status_word(const char *word)
 {
-  static const char *const words[] = { "detail", "clients", "mem", "inode", "fd", "callpool", "tasks", "client-list" };
+  static const char *const words[] = {"detail", "clients", "mem", "inode", "fd", "callpool", "tasks", "client-list"};
   const char *found = NULL;
   for (size_t i = 0; i < GI_ARRAY_LEN(words); i++) {
     if (strcmp(word, words[i]) == 0)
@@ -163,7 +163,7 @@ status_word(const char *word)
 static bool
 is_daemon(const char *word)
 {
-  static const char *const daemons[] = { "nfs", "shd", "quotad", "snapd", "bitd", "scrub" };
+  static const char *const daemons[] = {"nfs", "shd", "quotad", "snapd", "bitd", "scrub"};
   for (size_t i = 0; i < GI_ARRAY_LEN(daemons); i++)
     if (strcmp(word, daemons[i]) == 0)
       return true;

@@ -184,8 +184,13 @@ int
 main(int argc, char **argv)
 {
   gi_be_patient(true); /* whoever runs the tool would feel it otherwise (doc/decisions/0007) */
-  struct cli c = { .in = stdin, .out = stdout, .err = stderr, .remote_port = GLUSTERD_PORT, .timeout_s = TIMEOUT_S,
-                   .level = GI_LOG_INFO, .call = cli_call_daemon };
+  struct cli c = {.in = stdin,
+                  .out = stdout,
+                  .err = stderr,
+                  .remote_port = GLUSTERD_PORT,
+                  .timeout_s = TIMEOUT_S,
+                  .level = GI_LOG_INFO,
+                  .call = cli_call_daemon};
   int status = CLI_OK;
   signal(SIGPIPE, SIG_IGN);
   c.sock = gi_strdup(GI_RUN_DIR "/glusterishd.socket");

@@ -12,9 +12,9 @@
 #define ROWS_MAX 100000 /* of one table: a count that a brick tells */
 
 static const char *const malloc_facts[][2] = {
-  { "Arena", "arena" },       { "Ordblks", "ordblks" },   { "Smblks", "smblks" },   { "Hblks", "hblks" },
-  { "Hblkhd", "hblkhd" },     { "Usmblks", "usmblks" },   { "Fsmblks", "fsmblks" }, { "Uordblks", "uordblks" },
-  { "Fordblks", "fordblks" }, { "Keepcost", "keepcost" },
+    {"Arena", "arena"},       {"Ordblks", "ordblks"},   {"Smblks", "smblks"},   {"Hblks", "hblks"},
+    {"Hblkhd", "hblkhd"},     {"Usmblks", "usmblks"},   {"Fsmblks", "fsmblks"}, {"Uordblks", "uordblks"},
+    {"Fordblks", "fordblks"}, {"Keepcost", "keepcost"},
 };
 
 static const char *
@@ -66,8 +66,10 @@ render_mem(struct cli *c, const json_t *n)
 static void
 render_inode(struct cli *c, const json_t *n)
 {
-  static const char *const facts[][2] = { { "LRU limit     ", "lru_limit" }, { "Active Inodes ", "active_size" },
-                                          { "LRU Inodes    ", "lru_size" },  { "Purge Inodes  ", "purge_size" } };
+  static const char *const facts[][2] = {{"LRU limit     ", "lru_limit"},
+                                         {"Active Inodes ", "active_size"},
+                                         {"LRU Inodes    ", "lru_size"},
+                                         {"Purge Inodes  ", "purge_size"}};
   for (unsigned i = 0; i < count(n, "conncount"); i++) {
     fprintf(c->out, "Connection %u:\n", i + 1);
     for (size_t k = 0; k < GI_ARRAY_LEN(facts); k++)
@@ -89,8 +91,7 @@ static void
 render_callpool(struct cli *c, const json_t *n)
 {
   static const char *const facts[][2] = {
-    { "UID    ", "uid" }, { "GID    ", "gid" }, { "PID    ", "pid" }, { "Unique ", "unique" }, { "Frames ", "count" }
-  };
+      {"UID    ", "uid"}, {"GID    ", "gid"}, {"PID    ", "pid"}, {"Unique ", "unique"}, {"Frames ", "count"}};
   fprintf(c->out, "Pending calls: %u\n", count(n, "callpool.count"));
   for (unsigned i = 0; *fact(n, "callpool.stack%u.%s", i, "uid"); i++) {
     fprintf(c->out, "Call Stack%u\n", i + 1);
@@ -103,11 +104,9 @@ static const struct {
   const char *what, *title;
   void (*render)(struct cli *c, const json_t *node);
 } forms[] = {
-  { "clients", "Client connections for volume %s\n", render_clients },
-  { "mem", "Memory status for volume : %s\n", render_mem },
-  { "inode", "Inode tables for volume %s\n", render_inode },
-  { "fd", "FD tables for volume %s\n", render_fd },
-  { "callpool", "Pending calls for volume %s\n", render_callpool },
+    {"clients", "Client connections for volume %s\n", render_clients}, {"mem", "Memory status for volume : %s\n", render_mem},
+    {"inode", "Inode tables for volume %s\n", render_inode},           {"fd", "FD tables for volume %s\n", render_fd},
+    {"callpool", "Pending calls for volume %s\n", render_callpool},
 };
 
 /* How often each kind of client is connected: of the brick that most are connected to. */
@@ -128,8 +127,7 @@ render_client_list(struct cli *c, const json_t *v)
   }
   fprintf(c->out, "Client connections for volume %s\n%-48s %15s\n%-48s %15s\n", cli_str(v, "name"), "Name", "count", "-----",
           "------");
-  json_object_foreach(kinds, kind, number)
-    fprintf(c->out, "%-48s %15lld\n", kind, (long long)json_integer_value(number));
+  json_object_foreach(kinds, kind, number) fprintf(c->out, "%-48s %15lld\n", kind, (long long)json_integer_value(number));
   fprintf(c->out, "\ntotal clients for volume %s : %u \n", cli_str(v, "name"), clients);
   fprintf(c->out, "-----------------------------------------------------------------\n\n");
   json_decref(kinds);

@@ -76,7 +76,8 @@ render_brick_crawls(struct cli *c, const json_t *doc, const json_t *brick, size_
   snprintf(key, sizeof(key), "statistics-%lld-%lld-count", cli_int(brick, "set"), cli_int(brick, "child"));
   const char *count = fact(doc, key, buf);
   long n = strtol(count, NULL, 10);
-  fprintf(c->out, "%s\n\nCrawl statistics for brick no %zu\nHostname of brick %s\n", DASHES, number, cli_str(brick, "hostname"));
+  fprintf(c->out, "%s\n\nCrawl statistics for brick no %zu\nHostname of brick %s\n", DASHES, number,
+          cli_str(brick, "hostname"));
   if (!*count)
     fprintf(c->out, "\nNo gathered input for this brick\n");
   for (long i = 0; i < n && i < CRAWLS_MAX; i++)

@@ -24,7 +24,7 @@ brick_count(struct cli *c, const json_t *v)
 static void
 render_volume(struct cli *c, const json_t *v)
 {
-  static const char *const transports[] = { "tcp", "rdma", "tcp,rdma" };
+  static const char *const transports[] = {"tcp", "rdma", "tcp,rdma"};
   const json_t *bricks = json_object_get(v, "bricks"), *options = json_object_get(v, "options");
   long long transport = cli_int(v, "transport");
   fprintf(c->out, " \nVolume Name: %s\nType: %s\nVolume ID: %s\nStatus: %s\nSnapshot Count: %lld\n", cli_str(v, "name"),
@@ -69,9 +69,9 @@ brick_xml(struct cli_xml *x, const json_t *b)
 static void
 volume_xml(struct cli_xml *x, const json_t *v)
 {
-  static const char *const members[] = { "name", "id", "status", "statusStr", "snapshotCount", "brickCount", "distCount",
-                                         "replicaCount", "arbiterCount", "disperseCount", "redundancyCount", "type", "typeStr",
-                                         "transport" };
+  static const char *const members[] = {
+      "name",         "id",           "status",        "statusStr",       "snapshotCount", "brickCount", "distCount",
+      "replicaCount", "arbiterCount", "disperseCount", "redundancyCount", "type",          "typeStr",    "transport"};
   const json_t *bricks = json_object_get(v, "bricks"), *options = json_object_get(v, "options");
   cli_xml_open(x, "volume");
   for (size_t i = 0; i < GI_ARRAY_LEN(members); i++) {

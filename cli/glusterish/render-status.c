@@ -12,7 +12,7 @@
 char *
 cli_size_text(unsigned long long bytes, char buf[32])
 {
-  static const char *const units[] = { "KB", "MB", "GB", "TB", "PB" };
+  static const char *const units[] = {"KB", "MB", "GB", "TB", "PB"};
   double value = (double)bytes / 1024;
   size_t unit = 0;
   if (bytes < 1024) {
@@ -155,8 +155,8 @@ cli_render_status(struct cli *c, const json_t *doc, const char *what)
 static void
 detail_xml(struct cli_xml *x, const json_t *n)
 {
-  static const char *const members[] = { "sizeTotal", "sizeFree", "device", "blockSize", "mntOptions", "fsName", "inodeSize",
-                                         "inodesTotal", "inodesFree" };
+  static const char *const members[] = {"sizeTotal", "sizeFree",  "device",      "blockSize", "mntOptions",
+                                        "fsName",    "inodeSize", "inodesTotal", "inodesFree"};
   for (size_t i = 0; i < GI_ARRAY_LEN(members); i++) {
     const json_t *m = json_object_get(n, members[i]);
     if (json_is_integer(m))

@@ -74,7 +74,7 @@ answered(struct gi_rpc_client *rpc, struct gi_rpc_reply *r, void *arg)
 static void
 send_request(struct gi_rpc_client *rpc, struct call *call)
 {
-  struct gi_xdr_out out = { 0 }, bytes = { 0 };
+  struct gi_xdr_out out = {0}, bytes = {0};
   struct gi_dict *dict = gi_dict_new();
   gi_dict_set_str(dict, "json", call->json);
   gi_legacy_dict_encode(&bytes, dict);
@@ -116,7 +116,7 @@ programs(struct gi_rpc_client *rpc, struct gi_rpc_reply *r, void *arg)
 static void
 up(struct gi_rpc_client *rpc, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_DUMP, GI_AUTH_V2, NULL);
   gi_xdr_put_u64(&out, 0);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, programs, arg);
@@ -144,10 +144,10 @@ no_answer(struct cli *c, int status)
 int
 cli_call_daemon(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply)
 {
-  static const struct gi_rpc_client_ops ops = { .up = up, .down = down };
-  struct gi_rpc_client_config cfg = { .name = "cli", .call_timeout_s = (uint64_t)c->timeout_s, .reconnect_min_ms = 1000,
-                                      .reconnect_max_ms = 1000 };
-  struct call call = { .cli = c, .r = gi_reactor_new(0), .proc = proc, .reply = reply };
+  static const struct gi_rpc_client_ops ops = {.up = up, .down = down};
+  struct gi_rpc_client_config cfg = {
+      .name = "cli", .call_timeout_s = (uint64_t)c->timeout_s, .reconnect_min_ms = 1000, .reconnect_max_ms = 1000};
+  struct call call = {.cli = c, .r = gi_reactor_new(0), .proc = proc, .reply = reply};
   memset(reply, 0, sizeof(*reply));
   call.json = json_dumps(request, JSON_COMPACT);
   json_decref(request);

@@ -9,56 +9,56 @@
 #include <string.h>
 #include <strings.h>
 
-#define CREATE_PATTERN                                                                                                         \
-  "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] "         \
+#define CREATE_PATTERN \
+  "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] " \
   "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] <NEW-BRICK> <TA-BRICK>... [force]"
 
-#define HEAL_PATTERN                                                                                                           \
-  "volume heal <VOLNAME> [enable | disable | full |statistics [heal-count [replica <HOSTNAME:BRICKNAME>]] "                    \
-  "|info [summary | split-brain] |split-brain {bigger-file <FILE> | latest-mtime <FILE> "                                      \
+#define HEAL_PATTERN \
+  "volume heal <VOLNAME> [enable | disable | full |statistics [heal-count [replica <HOSTNAME:BRICKNAME>]] " \
+  "|info [summary | split-brain] |split-brain {bigger-file <FILE> | latest-mtime <FILE> " \
   "|source-brick <HOSTNAME:BRICKNAME> [<FILE>]} |granular-entry-heal {enable | disable}]"
 
 /* Sorted by pattern: help prints them in this order. */
 static const struct cli_command commands[] = {
-  { "exit", NULL, NULL },
-  { "global help", "list global commands", cli_global_help },
-  { "help [all]", NULL, cli_help },
-  { "peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach },
-  { "peer help", "display help for peer commands", cli_peer_help },
-  { "peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe },
-  { "peer status", "list status of peers", cli_peer_status },
-  { "pool list", "list all the nodes in the pool (including localhost)", cli_pool_list },
-  { "quit", NULL, NULL },
-  { "system:: getspec <VOLNAME>", "print the volfile of a volume", cli_system_getspec },
-  { "system:: getwd", "print the daemon's working directory", cli_system_getwd },
-  { "system:: help", "display help for system commands", cli_system_help },
-  { "system:: uuid get", "print the uuid of this node", cli_system_uuid },
-  { "volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
-    "add brick to volume <VOLNAME>", cli_volume_add_brick },
-  { CREATE_PATTERN, "create a new volume from the given bricks", cli_volume_create },
-  { "volume delete <VOLNAME>", "delete volume specified by <VOLNAME>", cli_volume_delete },
-  { "volume get <VOLNAME|all> <key|all>", "print the value of one option or of all of them", cli_volume_get },
-  { HEAL_PATTERN, "heal the replicas of volume <VOLNAME>, or tell what needs it", cli_volume_heal },
-  { "volume help", "display help for volume commands", cli_volume_help },
-  { "volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info },
-  { "volume list", "list all volumes in cluster", cli_volume_list },
-  { "volume remove-brick <VOLNAME> [replica <COUNT>] <BRICK> ... <start|stop|status|commit|force>",
-    "remove brick from volume <VOLNAME>", cli_volume_remove_brick },
-  { "volume replace-brick <VOLNAME> <SOURCE-BRICK> <NEW-BRICK> {commit force}", "replace a brick by a new, empty one",
-    cli_volume_replace_brick },
-  { "volume reset <VOLNAME> [option] [force]", "set one option, or all, back to the default", cli_volume_reset },
-  { "volume reset-brick <VOLNAME> <SOURCE-BRICK> {{start} | {<NEW-BRICK> commit}}",
-    "stop a brick, and start it again on emptied storage", cli_volume_reset_brick },
-  { "volume set <VOLNAME> <KEY> <VALUE>", "set options for volume <VOLNAME>", cli_volume_set },
-  { "volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory",
-    cli_volume_set },
-  { "volume start <VOLNAME> [force]", "start volume specified by <VOLNAME>", cli_volume_start },
-  { "volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | "
-    "[client <hostname:process-id>]]",
-    "have the bricks write down their state", cli_volume_statedump },
-  { "volume status [all | <VOLNAME> [nfs|shd|<BRICK>|quotad]] [detail|clients|mem|inode|fd|callpool|tasks|client-list]",
-    "display status of all or specified volume(s)/brick", cli_volume_status },
-  { "volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop },
+    {"exit", NULL, NULL},
+    {"global help", "list global commands", cli_global_help},
+    {"help [all]", NULL, cli_help},
+    {"peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach},
+    {"peer help", "display help for peer commands", cli_peer_help},
+    {"peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe},
+    {"peer status", "list status of peers", cli_peer_status},
+    {"pool list", "list all the nodes in the pool (including localhost)", cli_pool_list},
+    {"quit", NULL, NULL},
+    {"system:: getspec <VOLNAME>", "print the volfile of a volume", cli_system_getspec},
+    {"system:: getwd", "print the daemon's working directory", cli_system_getwd},
+    {"system:: help", "display help for system commands", cli_system_help},
+    {"system:: uuid get", "print the uuid of this node", cli_system_uuid},
+    {"volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
+     "add brick to volume <VOLNAME>", cli_volume_add_brick},
+    {CREATE_PATTERN, "create a new volume from the given bricks", cli_volume_create},
+    {"volume delete <VOLNAME>", "delete volume specified by <VOLNAME>", cli_volume_delete},
+    {"volume get <VOLNAME|all> <key|all>", "print the value of one option or of all of them", cli_volume_get},
+    {HEAL_PATTERN, "heal the replicas of volume <VOLNAME>, or tell what needs it", cli_volume_heal},
+    {"volume help", "display help for volume commands", cli_volume_help},
+    {"volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info},
+    {"volume list", "list all volumes in cluster", cli_volume_list},
+    {"volume remove-brick <VOLNAME> [replica <COUNT>] <BRICK> ... <start|stop|status|commit|force>",
+     "remove brick from volume <VOLNAME>", cli_volume_remove_brick},
+    {"volume replace-brick <VOLNAME> <SOURCE-BRICK> <NEW-BRICK> {commit force}", "replace a brick by a new, empty one",
+     cli_volume_replace_brick},
+    {"volume reset <VOLNAME> [option] [force]", "set one option, or all, back to the default", cli_volume_reset},
+    {"volume reset-brick <VOLNAME> <SOURCE-BRICK> {{start} | {<NEW-BRICK> commit}}",
+     "stop a brick, and start it again on emptied storage", cli_volume_reset_brick},
+    {"volume set <VOLNAME> <KEY> <VALUE>", "set options for volume <VOLNAME>", cli_volume_set},
+    {"volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory",
+     cli_volume_set},
+    {"volume start <VOLNAME> [force]", "start volume specified by <VOLNAME>", cli_volume_start},
+    {"volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | "
+     "[client <hostname:process-id>]]",
+     "have the bricks write down their state", cli_volume_statedump},
+    {"volume status [all | <VOLNAME> [nfs|shd|<BRICK>|quotad]] [detail|clients|mem|inode|fd|callpool|tasks|client-list]",
+     "display status of all or specified volume(s)/brick", cli_volume_status},
+    {"volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop},
 };
 
 bool

@@ -11,10 +11,12 @@
 
 #define LIBRARY "libxml2.so.2"
 #define FUNCTIONS(X) \
-  X(xmlBufferContent) X(xmlBufferCreate) X(xmlBufferFree) X(xmlBufferLength) X(xmlEncodeSpecialChars) X(xmlFree) \
-  X(xmlFreeTextWriter) X(xmlNewTextWriterMemory) X(xmlTextWriterEndDocument) X(xmlTextWriterEndElement) \
-  X(xmlTextWriterSetIndent) X(xmlTextWriterSetIndentString) X(xmlTextWriterStartDocument) X(xmlTextWriterStartElement) \
-  X(xmlTextWriterWriteAttribute) X(xmlTextWriterWriteFormatElement) X(xmlTextWriterWriteFormatRaw) X(xmlTextWriterWriteString)
+  X(xmlBufferContent) \
+  X(xmlBufferCreate) \
+  X(xmlBufferFree) X(xmlBufferLength) X(xmlEncodeSpecialChars) X(xmlFree) X(xmlFreeTextWriter) X(xmlNewTextWriterMemory) \
+      X(xmlTextWriterEndDocument) X(xmlTextWriterEndElement) X(xmlTextWriterSetIndent) X(xmlTextWriterSetIndentString) \
+          X(xmlTextWriterStartDocument) X(xmlTextWriterStartElement) X(xmlTextWriterWriteAttribute) \
+              X(xmlTextWriterWriteFormatElement) X(xmlTextWriterWriteFormatRaw) X(xmlTextWriterWriteString)
 
 static struct {
   void *handle;

@@ -38,7 +38,7 @@ gd_announce_cancel(struct gd_announce **ref)
   gi_defer_cancel(&a->end);
   if (a->watch.fd >= 0) {
     gd_watch_signal(&a->watch, SIGKILL);
-    waitid(P_PID, (id_t)a->watch.pid, &(siginfo_t){ 0 }, WEXITED);
+    waitid(P_PID, (id_t)a->watch.pid, &(siginfo_t){0}, WEXITED);
     gd_unwatch(&a->watch);
   }
   unlink(a->volfile);
@@ -60,7 +60,8 @@ end_now(void *arg)
 static void
 failed(struct gd_announce *a, const char *why)
 {
-  gi_error_set(&a->result, EIO, "the other bricks could not be told that this one is empty: %s. The log file is %s", why, a->log);
+  gi_error_set(&a->result, EIO, "the other bricks could not be told that this one is empty: %s. The log file is %s", why,
+               a->log);
   gi_defer_add(a->gd->reactor, &a->end);
 }
 
@@ -68,7 +69,7 @@ static void
 ended(void *arg, unsigned events)
 {
   struct gd_announce *a = arg;
-  siginfo_t info = { 0 };
+  siginfo_t info = {0};
   waitid(P_PID, (id_t)a->watch.pid, &info, WEXITED);
   gi_timer_cancel(&a->timer);
   gd_unwatch(&a->watch);
@@ -140,7 +141,7 @@ gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_br
     failed(a, "too many bricks");
     return a;
   }
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (write_volfile(v, a->volfile, &err)) {
     failed(a, err.text);
     return a;

@@ -177,7 +177,7 @@ gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, 
 int
 gd_brick_mark_dirty(const char *host, const char *path, struct gd_brick_was *was, struct gi_error *err)
 {
-  static const uint8_t entry_one[12] = { [11] = 1 }; /* data, metadata, entry, big endian (replicate.md 2.1) */
+  static const uint8_t entry_one[12] = {[11] = 1}; /* data, metadata, entry, big endian (replicate.md 2.1) */
   remember(path, XATTR_DIRTY, &was->dirty);
   if (lsetxattr(path, XATTR_DIRTY, entry_one, sizeof(entry_one), 0))
     return gi_error_set(err, errno, "Failed to set extended attribute " XATTR_DIRTY " on brick %s:%s. Reason : %s", host, path,

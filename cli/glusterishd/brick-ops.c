@@ -76,7 +76,7 @@ static void
 up(struct gi_rpc_client *c, void *arg)
 {
   struct question *q = arg;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(c, &out, GI_PROG_BRICK, GI_VERS_BRICK, q->proc, GI_AUTH_V2, NULL);
   gi_xdr_put_string(&out, q->name);
   gi_xdr_put_u32(&out, q->proc);
@@ -94,9 +94,9 @@ down(struct gi_rpc_client *c, void *arg)
 void
 gd_ask(struct gd *gd, const char *sock, uint32_t proc, const char *name, struct gi_dict *in, gd_answer_fn *fn, void *arg)
 {
-  static const struct gi_rpc_client_ops ops = { .up = up, .down = down };
-  static const struct gi_rpc_client_config config = { .name = GD_NAME, .call_timeout_s = TIMEOUT_S, .reconnect_min_ms = 1000,
-                                                      .reconnect_max_ms = 1000 };
+  static const struct gi_rpc_client_ops ops = {.up = up, .down = down};
+  static const struct gi_rpc_client_config config = {
+      .name = GD_NAME, .call_timeout_s = TIMEOUT_S, .reconnect_min_ms = 1000, .reconnect_max_ms = 1000};
   struct question *q = gi_new(struct question);
   q->reactor = gd->reactor;
   q->name = gi_strdup(name);

@@ -30,7 +30,7 @@
 #define START_TIMEOUT (60 * GI_NSEC_PER_SEC)
 #define STOP_TIMEOUT (15 * GI_NSEC_PER_SEC)
 #define SILENCE_TIMEOUT (2 * GI_NSEC_PER_SEC) /* a killed process has gone by then; one that is frozen runs */
-#define PORT_TRIES 2000 /* random ports tested before giving up */
+#define PORT_TRIES 2000                       /* random ports tested before giving up */
 #define MSG (GI_MSG_MGMT + 20)
 
 struct gd_proc {
@@ -172,10 +172,10 @@ brick_gone(void *arg, unsigned events)
   bool expected = b->state == GD_PROC_STOPPING, again = p->again && !expected, starting = p->fn && !expected;
   unwatch(p);
   gi_log(expected || again ? GI_LOG_INFO : GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s (pid %d) %s", b->host, b->path, (int)b->pid,
-         expected      ? "was stopped"
-         : again       ? "has gone and is started again"
-         : b->leaving  ? "was ended from outside: \"volume start force\" starts it again"
-                       : "ended unexpectedly: \"volume start force\" starts it again");
+         expected     ? "was stopped"
+         : again      ? "has gone and is started again"
+         : b->leaving ? "was ended from outside: \"volume start force\" starts it again"
+                      : "ended unexpectedly: \"volume start force\" starts it again");
   b->state = GD_PROC_DOWN;
   b->signed_in = b->leaving = p->again = false;
   b->pid = 0;
@@ -232,8 +232,8 @@ gd_brick_signal(const struct gd_brick *b, int signo)
 static bool
 port_is_free(const struct gd *gd, int port)
 {
-  struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-  struct sockaddr_in sa4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+  struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+  struct sockaddr_in sa4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
   bool v6 = fd >= 0;
   if (!v6)
@@ -293,10 +293,32 @@ spawn(struct gd_brick *b, pid_t *pid)
   GI_CLEANUP_FREE char *node = gi_asprintf("*-posix.glusterd-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   GI_CLEANUP_FREE char *listen_port = gi_asprintf("%s-server.listen-port=%d", b->volume->name, b->port);
   const char *server = gd->config.bind ? gd->config.bind : b->host;
-  const char *argv[] = { gd->brick_program, "-s", server, "--volfile-id", id, "--volfile-server-port", daemon_port,
-                         "-p", pidfile, "-S", sock, "--brick-name", b->path, "-l", log,
-                         "--statedump-dir", gd->config.rundir, "--xlator-option", node, "--process-name", "brick",
-                         "--brick-port", port, "--xlator-option", listen_port, NULL };
+  const char *argv[] = {gd->brick_program,
+                        "-s",
+                        server,
+                        "--volfile-id",
+                        id,
+                        "--volfile-server-port",
+                        daemon_port,
+                        "-p",
+                        pidfile,
+                        "-S",
+                        sock,
+                        "--brick-name",
+                        b->path,
+                        "-l",
+                        log,
+                        "--statedump-dir",
+                        gd->config.rundir,
+                        "--xlator-option",
+                        node,
+                        "--process-name",
+                        "brick",
+                        "--brick-port",
+                        port,
+                        "--xlator-option",
+                        listen_port,
+                        NULL};
   unlink(sock);
   unlink(pidfile);
   return gd_spawn(gd->brick_program, argv, pid);
@@ -320,7 +342,7 @@ parent_gone(void *arg, unsigned events)
 {
   struct gd_proc *p = arg;
   struct gd_brick *b = p->brick;
-  siginfo_t info = { 0 };
+  siginfo_t info = {0};
   waitid(P_PID, (id_t)p->watch.pid, &info, WEXITED);
   unwatch(p);
   if (info.si_code != CLD_EXITED || info.si_status != 0) {
@@ -386,7 +408,7 @@ static void
 launch(struct gd_brick *b)
 {
   struct gd_proc *p = b->proc;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   pid_t pid;
   b->state = GD_PROC_STARTING;
   b->signed_in = false;

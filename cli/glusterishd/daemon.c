@@ -46,7 +46,7 @@ find_brick_program(void)
   if (env && *env)
     return gi_strdup(env);
   self[n > 0 ? n : 0] = '\0';
-  static const char *const beside[] = { "glusterishfs", "../../glusterishfs/glusterishfs" /* from .libs of a build tree */ };
+  static const char *const beside[] = {"glusterishfs", "../../glusterishfs/glusterishfs" /* from .libs of a build tree */};
   for (size_t i = 0; i < GI_ARRAY_LEN(beside) && n > 0; i++) {
     char *slash = strrchr(self, '/');
     char *path = gi_asprintf("%.*s/%s", (int)(slash - self), self, beside[i]);

@@ -22,22 +22,22 @@ enum who {
   SOCKET,    /* root, over the unix socket */
 };
 
-static const char *const who_text[] = { "anybody", "root on this machine", "the brick's own process",
-                                        "root on this machine, over the daemon's unix socket" };
+static const char *const who_text[] = {"anybody", "root on this machine", "the brick's own process",
+                                       "root on this machine, over the daemon's unix socket"};
 
 static const struct door {
   const char *what;
   enum who who;
 } doors[] = {
-  [GD_ASK_VOLFILE] = { "GETSPEC of a client's volfile", ANYBODY },
-  [GD_ASK_PASSWORD] = { "GETSPEC of a client's volfile with the volume's password", ROOT }, /* others get it without */
-  [GD_ASK_SERVICE] = { "GETSPEC of the volfile of a brick or self-heal daemon", ROOT },
-  [GD_ASK_VOLUME_ID] = { "GET_VOLUME_INFO", ANYBODY },
-  [GD_ASK_EVENT] = { "EVENT_NOTIFY", ANYBODY }, /* is answered, and nothing comes of it */
-  [GD_ASK_PORT] = { "PORTBYBRICK", ANYBODY },
-  [GD_ASK_SIGN] = { "SIGNIN or SIGNOUT", THE_BRICK },
-  [GD_ASK_SHOW] = { "a command that only shows", ANYBODY },
-  [GD_ASK_COMMAND] = { "a command", SOCKET },
+    [GD_ASK_VOLFILE] = {"GETSPEC of a client's volfile", ANYBODY},
+    [GD_ASK_PASSWORD] = {"GETSPEC of a client's volfile with the volume's password", ROOT}, /* others get it without */
+    [GD_ASK_SERVICE] = {"GETSPEC of the volfile of a brick or self-heal daemon", ROOT},
+    [GD_ASK_VOLUME_ID] = {"GET_VOLUME_INFO", ANYBODY},
+    [GD_ASK_EVENT] = {"EVENT_NOTIFY", ANYBODY}, /* is answered, and nothing comes of it */
+    [GD_ASK_PORT] = {"PORTBYBRICK", ANYBODY},
+    [GD_ASK_SIGN] = {"SIGNIN or SIGNOUT", THE_BRICK},
+    [GD_ASK_SHOW] = {"a command that only shows", ANYBODY},
+    [GD_ASK_COMMAND] = {"a command", SOCKET},
 };
 
 /* ---- what is known of a peer ---- */
@@ -62,7 +62,7 @@ peer_down(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
   gi_free(k);
 }
 
-const struct gi_rpc_server_ops gd_door_ops = { .peer_up = peer_up, .peer_down = peer_down };
+const struct gi_rpc_server_ops gd_door_ops = {.peer_up = peer_up, .peer_down = peer_down};
 
 void
 gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b)

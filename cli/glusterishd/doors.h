@@ -10,7 +10,8 @@
 
 /* ---- peer.c ---- */
 
-struct gd_peer { /* the other end of a connection from this machine */
+/* the other end of a connection from this machine */
+struct gd_peer {
   unsigned uid;
   unsigned long inode; /* of its socket */
 };
@@ -20,7 +21,8 @@ bool gd_peer_is_process(const struct gd_peer *p, pid_t pid); /* does that proces
 
 /* ---- doors.c ---- */
 
-extern const struct gi_rpc_server_ops gd_door_ops; /* for every server of the daemon: what is known of a peer, once per connection */
+extern const struct gi_rpc_server_ops
+    gd_door_ops; /* for every server of the daemon: what is known of a peer, once per connection */
 
 /* May `req` ask for that? A refusal that the asker is told about is logged, once a second at most; whoever merely gets less passes
  * quiet. `b`: the brick it is about, or NULL. */

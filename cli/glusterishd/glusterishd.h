@@ -37,11 +37,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define GD_OP_VERSION 100000     /* cluster level announced and stored */
-#define GD_CLIENT_OP_VERSION 2   /* what a client must reach to be given a volfile */
-#define GD_VOLNAME_MAX 256       /* longest volume name, bytes */
-#define GD_BRICKS_MAX 4096       /* most bricks of one volume */
-#define GD_NAME "management"     /* log domain */
+#define GD_OP_VERSION 100000   /* cluster level announced and stored */
+#define GD_CLIENT_OP_VERSION 2 /* what a client must reach to be given a volfile */
+#define GD_VOLNAME_MAX 256     /* longest volume name, bytes */
+#define GD_BRICKS_MAX 4096     /* most bricks of one volume */
+#define GD_NAME "management"   /* log domain */
 
 enum gd_volume_type { GD_DISTRIBUTE = 0, GD_REPLICATE = 2, GD_DISPERSE = 4 }; /* numbers as stored */
 enum gd_volume_status { GD_CREATED, GD_STARTED, GD_STOPPED };                 /* numbers as stored */
@@ -79,9 +79,9 @@ struct gd_brick {
   int port;            /* last listening port, 0 = none yet */
   bool decommissioned;
   enum gd_proc_state state;
-  bool signed_in;  /* told its port to the port mapper */
-  bool leaving;    /* signed out: its process is about to end */
-  pid_t pid;       /* of the running process, 0 = none */
+  bool signed_in; /* told its port to the port mapper */
+  bool leaving;   /* signed out: its process is about to end */
+  pid_t pid;      /* of the running process, 0 = none */
   struct gd_proc *proc;
 };
 
@@ -105,20 +105,21 @@ struct gd_volume {
   unsigned nbricks;
   struct gd_brick *bricks;
   struct gd_shd *shd; /* NULL: never wanted so far */
-  bool stored; /* all its files were written and synced by this process, and no write has failed since */
-  bool busy; /* a start or stop is under way: other changes are refused */
+  bool stored;        /* all its files were written and synced by this process, and no write has failed since */
+  bool busy;          /* a start or stop is under way: other changes are refused */
 };
 
 struct gd_config {
   char *workdir, *rundir, *logdir, *sockfile, *pidfile, *logfile;
-  char *bind; /* address to listen on; NULL = all */
-  int port;   /* 0 = any free one */
+  char *bind;              /* address to listen on; NULL = all */
+  int port;                /* 0 = any free one */
   int base_port, max_port; /* range for bricks */
   enum gi_log_level level;
   bool foreground;
 };
 
-struct gd_refusals { /* of one thing asked */
+/* of one thing asked */
+struct gd_refusals {
   uint64_t told, untold; /* when the last was logged, gi_now, 0 = none; how many since */
 };
 
@@ -134,7 +135,7 @@ struct gd {
   struct gi_timer news;     /* a brick has come: whoever waits for one is told soon */
   struct gi_list ops;       /* struct gd_op under way */
   struct gi_list questions; /* to bricks, brick-ops.c */
-  char *brick_program; /* the glusterishfs to start bricks and self-heal daemons with */
+  char *brick_program;      /* the glusterishfs to start bricks and self-heal daemons with */
   struct gd_refusals refusals[GD_ASKS];
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
@@ -152,7 +153,7 @@ struct gd_volume *gd_volume_draft(const struct gd_volume *v);
  * process; those that leave are handed to the caller in *gone, to be stopped and freed with gd_bricks_free. */
 void gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone);
 void gd_bricks_free(struct gd_brick *bricks, unsigned n);
-void gd_volume_link(struct gd_volume *v); /* into gd->volumes, in order */
+void gd_volume_link(struct gd_volume *v);                          /* into gd->volumes, in order */
 struct gd_volume *gd_volume_find(struct gd *gd, const char *name); /* NULL name is fine */
 /* Splits "HOST:/PATH", canonicalises the path (no doubled or trailing slashes; "." and ".." are refused). Caller frees both. */
 int gd_brick_parse(const char *text, char **host, char **path, struct gi_error *err);
@@ -161,12 +162,12 @@ struct gd_brick *gd_volume_find_brick(struct gd_volume *v, const char *text); /*
 char *gd_brick_dashed(const struct gd_brick *b);
 /* Would the files of both (definition, volfile, pid file) have the same names? Paths that differ only in "/" and "-" do that. */
 bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
-bool gd_brick_is_arbiter(const struct gd_brick *b); /* it keeps names but no data */
+bool gd_brick_is_arbiter(const struct gd_brick *b);     /* it keeps names but no data */
 unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
 unsigned gd_volume_sets(const struct gd_volume *v);
 const char *gd_volume_type_text(const struct gd_volume *v); /* "Distributed-Replicate" … */
 const char *gd_volume_status_text(const struct gd_volume *v);
-const char *gd_options_get(const struct gi_list *options, const char *key); /* NULL if not set */
+const char *gd_options_get(const struct gi_list *options, const char *key);       /* NULL if not set */
 void gd_options_set(struct gi_list *options, const char *key, const char *value); /* a new key becomes the first */
 bool gd_options_del(struct gi_list *options, const char *key);
 void gd_options_clear(struct gi_list *options);
@@ -183,7 +184,8 @@ bool gd_file_has(const char *path, const char *text, size_t len); /* a regular f
 
 #define GD_KVS_MAX (1u << 20) /* bytes of a file of key=value lines */
 
-struct gd_kvs { /* lines of a file, in order */
+/* lines of a file, in order */
+struct gd_kvs {
   unsigned count;
   struct gd_kv {
     char *key, *value;
@@ -232,15 +234,17 @@ bool gd_host_is_local(const struct gd *gd, const char *host);
 int gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err);
 /* The same of a brick's own directory, emptied or made anew by the administrator. */
 int gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *created, struct gi_error *err);
-struct gd_brick_was { /* the marks of a directory before ours */
+/* the marks of a directory before ours */
+struct gd_brick_was {
   struct gd_xattr_was {
-    bool set; /* ours was written */
+    bool set;   /* ours was written */
     size_t len; /* 0 = there was none */
     uint8_t value[64];
   } id, dirty;
 };
 /* Marks it with the volume's id; what was there before goes to *was. */
-int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was, struct gi_error *err);
+int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was,
+                  struct gi_error *err);
 /* Marks its root as one whose names need a heal: it joins a replica set that has data. */
 int gd_brick_mark_dirty(const char *host, const char *path, struct gd_brick_was *was, struct gi_error *err);
 void gd_brick_unmark(const char *path, const struct gd_brick_was *was); /* as it was before gd_brick_mark */
@@ -256,8 +260,9 @@ pid_t gd_pidfile_running(const char *pidfile, const char *word);
 /* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
 char *gd_socket_name(const struct gd_volume *v, const char *what);
 
-struct gd_watch { /* a process whose end is noticed; fd -1: none */
-  int fd;         /* its pidfd */
+/* a process whose end is noticed; fd -1: none */
+struct gd_watch {
+  int fd; /* its pidfd */
   pid_t pid;
   struct gi_io io;
 };
@@ -280,7 +285,7 @@ void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mappe
 void gd_brick_signed_out(struct gd_brick *b);          /* and that it will do so no longer */
 bool gd_brick_online(const struct gd_brick *b);
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
-void gd_brick_forget(struct gd_brick *b); /* stops watching; the process goes on */
+void gd_brick_forget(struct gd_brick *b);                 /* stops watching; the process goes on */
 /* Another object stands for the brick from now on: its process, if any, is watched for `to`. */
 void gd_brick_move(struct gd_brick *to, struct gd_brick *from);
 char *gd_brick_pidfile(const struct gd_brick *b);
@@ -294,24 +299,25 @@ bool gd_shd_compatible(const struct gd_volume *v); /* a type of volume that heal
 bool gd_shd_enabled(const struct gd_volume *v);    /* and it is not switched off */
 /* Starts or stops it as the volume's state and options want it; returns at once. */
 void gd_shd_sync(struct gd_volume *v);
-void gd_shd_restart(struct gd_volume *v); /* the volume has other bricks */
-pid_t gd_shd_pid(const struct gd_volume *v); /* 0: does not run */
+void gd_shd_restart(struct gd_volume *v);                /* the volume has other bricks */
+pid_t gd_shd_pid(const struct gd_volume *v);             /* 0: does not run */
 int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or -errno */
-char *gd_shd_socket(const struct gd_volume *v); /* where it answers brick operations */
-void gd_shd_forget(struct gd_volume *v); /* stops watching; the process goes on */
+char *gd_shd_socket(const struct gd_volume *v);          /* where it answers brick operations */
+void gd_shd_forget(struct gd_volume *v);                 /* stops watching; the process goes on */
 
 /* ---- announce.c ---- */
 
 struct gd_announce;
 /* Sets `attribute` (trusted.add-brick, trusted.replace-brick) of the root of the volume `v`, which need not be the one in force,
  * to the id of each of the `n` bricks. fn is called once, never from inside, and has to cancel it. */
-struct gd_announce *gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_brick *const *bricks, unsigned n,
-                                void (*fn)(const struct gi_error *err, void *arg), void *arg);
+struct gd_announce *gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_brick *const *bricks,
+                                unsigned n, void (*fn)(const struct gi_error *err, void *arg), void *arg);
 void gd_announce_cancel(struct gd_announce **a); /* ends the process, if it still runs; NULL is fine */
 
 /* ---- brick-ops.c ---- */
 
-enum { /* what STATUS is asked for (mgmt-protocol.md 5.3) */
+/* what STATUS is asked for (mgmt-protocol.md 5.3) */
+enum {
   GD_STATUS_MEM = 0x1,
   GD_STATUS_CLIENTS = 0x2,
   GD_STATUS_INODE = 0x4,
@@ -339,7 +345,7 @@ void gd_services_changed(struct gd *gd);
 
 /* The file name "<dir>/<fmt>", caller frees. */
 struct gd *gd_new(struct gi_reactor *r, const struct gd_config *config); /* copies config */
-int gd_start(struct gd *gd, struct gi_error *err); /* loads the state, listens, looks after bricks */
+int gd_start(struct gd *gd, struct gi_error *err);                       /* loads the state, listens, looks after bricks */
 void gd_free(struct gd **gd);
 
 #endif

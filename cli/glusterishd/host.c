@@ -49,7 +49,7 @@ on_an_interface(const struct sockaddr *a)
 static struct addrinfo *
 resolve(const char *host)
 {
-  struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
   return getaddrinfo(host, NULL, &hints, &list) == 0 ? list : NULL;
 }
 

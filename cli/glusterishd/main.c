@@ -20,10 +20,22 @@
 #define MSG (GI_MSG_MGMT + 90)
 
 enum setting {
-  S_WORKDIR, S_RUNDIR, S_LOGDIR, S_SOCKET, S_BIND, S_PORT, S_BASE_PORT, S_MAX_PORT, S_PIDFILE, S_LOGFILE, S_LEVEL, S_COUNT
+  S_WORKDIR,
+  S_RUNDIR,
+  S_LOGDIR,
+  S_SOCKET,
+  S_BIND,
+  S_PORT,
+  S_BASE_PORT,
+  S_MAX_PORT,
+  S_PIDFILE,
+  S_LOGFILE,
+  S_LEVEL,
+  S_COUNT
 };
 
-enum { /* argp keys of options without a letter */
+/* argp keys of options without a letter */
+enum {
   K_FIRST = 256,
   K_CONFIG = K_FIRST + S_COUNT,
   K_XLATOR_OPTION,
@@ -32,40 +44,40 @@ enum { /* argp keys of options without a letter */
 
 /* The option of the configuration file's volume; NULL = only on the command line. */
 static const char *const file_names[S_COUNT] = {
-  [S_WORKDIR] = "working-directory",
-  [S_RUNDIR] = "run-directory",
-  [S_LOGDIR] = "logging-directory",
-  [S_SOCKET] = "glusterd-sockfile",
-  [S_BIND] = "transport.socket.bind-address",
-  [S_PORT] = "transport.socket.listen-port",
-  [S_BASE_PORT] = "base-port",
-  [S_MAX_PORT] = "max-port",
+    [S_WORKDIR] = "working-directory",
+    [S_RUNDIR] = "run-directory",
+    [S_LOGDIR] = "logging-directory",
+    [S_SOCKET] = "glusterd-sockfile",
+    [S_BIND] = "transport.socket.bind-address",
+    [S_PORT] = "transport.socket.listen-port",
+    [S_BASE_PORT] = "base-port",
+    [S_MAX_PORT] = "max-port",
 };
 
 static const struct argp_option options[] = {
-  { "no-daemon", 'N', NULL, 0, "Stay in the foreground", 1 },
-  { "debug", K_DEBUG, NULL, 0, "Stay in the foreground and log everything to standard error", 1 },
-  { "working-directory", K_FIRST + S_WORKDIR, "DIR", 0, "Where volumes are defined (" GI_STATE_DIR ")", 2 },
-  { "run-directory", K_FIRST + S_RUNDIR, "DIR", 0, "Pid files and sockets (" GI_RUN_DIR ", or WORKING-DIRECTORY/run)", 2 },
-  { "log-directory", K_FIRST + S_LOGDIR, "DIR", 0,
-    "Logs of the daemon and of bricks (" GI_LOG_DIR ", or WORKING-DIRECTORY/log)", 2 },
-  { "socket-file", K_FIRST + S_SOCKET, "PATH", 0, "Where the command line tool connects", 2 },
-  { "pid-file", 'p', "PATH", 0, "Where the process id is written", 2 },
-  { "log-file", 'l', "PATH", 0, "Log here; - is standard error", 2 },
-  { "log-level", 'L', "LEVEL", 0, "CRITICAL, ERROR, WARNING, INFO (default), DEBUG, TRACE or NONE", 2 },
-  { "bind", K_FIRST + S_BIND, "ADDRESS", 0, "Listen only there; bricks then have to be on this address too", 3 },
-  { "port", K_FIRST + S_PORT, "N", 0, "TCP port (24007)", 3 },
-  { "base-port", K_FIRST + S_BASE_PORT, "N", 0, "First port for bricks (49152)", 3 },
-  { "max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3 },
-  { "volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4 },
-  { "xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4 },
-  { 0 },
+    {"no-daemon", 'N', NULL, 0, "Stay in the foreground", 1},
+    {"debug", K_DEBUG, NULL, 0, "Stay in the foreground and log everything to standard error", 1},
+    {"working-directory", K_FIRST + S_WORKDIR, "DIR", 0, "Where volumes are defined (" GI_STATE_DIR ")", 2},
+    {"run-directory", K_FIRST + S_RUNDIR, "DIR", 0, "Pid files and sockets (" GI_RUN_DIR ", or WORKING-DIRECTORY/run)", 2},
+    {"log-directory", K_FIRST + S_LOGDIR, "DIR", 0,
+     "Logs of the daemon and of bricks (" GI_LOG_DIR ", or WORKING-DIRECTORY/log)", 2},
+    {"socket-file", K_FIRST + S_SOCKET, "PATH", 0, "Where the command line tool connects", 2},
+    {"pid-file", 'p', "PATH", 0, "Where the process id is written", 2},
+    {"log-file", 'l', "PATH", 0, "Log here; - is standard error", 2},
+    {"log-level", 'L', "LEVEL", 0, "CRITICAL, ERROR, WARNING, INFO (default), DEBUG, TRACE or NONE", 2},
+    {"bind", K_FIRST + S_BIND, "ADDRESS", 0, "Listen only there; bricks then have to be on this address too", 3},
+    {"port", K_FIRST + S_PORT, "N", 0, "TCP port (24007)", 3},
+    {"base-port", K_FIRST + S_BASE_PORT, "N", 0, "First port for bricks (49152)", 3},
+    {"max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3},
+    {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
+    {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},
+    {0},
 };
 
 struct args {
-  const char *value[S_COUNT];      /* from the command line */
-  char *from_options[S_COUNT];     /* from --xlator-option; owned */
-  char *from_file[S_COUNT];        /* owned */
+  const char *value[S_COUNT];  /* from the command line */
+  char *from_options[S_COUNT]; /* from --xlator-option; owned */
+  char *from_file[S_COUNT];    /* owned */
   const char *config_file;
   bool foreground, debug;
 };
@@ -214,7 +226,7 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
 static void
 free_config(struct gd_config *c)
 {
-  char **strings[] = { &c->workdir, &c->rundir, &c->logdir, &c->sockfile, &c->pidfile, &c->logfile, &c->bind };
+  char **strings[] = {&c->workdir, &c->rundir, &c->logdir, &c->sockfile, &c->pidfile, &c->logfile, &c->bind};
   for (size_t i = 0; i < GI_ARRAY_LEN(strings); i++)
     gi_free(*strings[i]);
 }
@@ -341,10 +353,10 @@ prepare(const struct gd_config *c, int *lock_fd, struct gi_error *err)
 int
 main(int argc, char **argv)
 {
-  static const struct argp argp = { .options = options, .parser = parse_opt, .doc = "The glusterish management daemon." };
-  struct args args = { 0 };
-  struct gd_config config = { 0 };
-  struct gi_error err = { 0 };
+  static const struct argp argp = {.options = options, .parser = parse_opt, .doc = "The glusterish management daemon."};
+  struct args args = {0};
+  struct gd_config config = {0};
+  struct gi_error err = {0};
   int lock_fd = -1, report_fd = -1;
   argp_program_version = "glusterishd " GI_VERSION;
   argp_parse(&argp, argc, argv, 0, NULL, &args);

@@ -200,7 +200,7 @@ start_fresh(struct change *c)
 static void
 adopt(struct change *c)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (gd_store_volume(c->draft, &err)) {
     gd_store_volume(c->v, NULL); /* what was written of the draft is undone as far as that works */
     take_back(c, &err);
@@ -409,7 +409,7 @@ static int
 draft_brick(struct change *c, const char *text, struct gi_error *err)
 {
   struct gd_volume *d = c->draft;
-  struct gd_brick b = { .volume = d, .index = d->nbricks, .node = c->op->gd->uuid };
+  struct gd_brick b = {.volume = d, .index = d->nbricks, .node = c->op->gd->uuid};
   if (gd_brick_parse(text, &b.host, &b.path, err))
     return -1;
   int ret = 0;
@@ -445,7 +445,8 @@ check_counts_added(const struct gd_op *op, long replica, long arbiter, size_t co
   if (arbiter && v->replica != 2)
     return gi_error_set(err, GD_ERR_MGMT, "Cannot convert replica %u volume to arbiter volume.", v->replica);
   if (replica <= (long)v->replica)
-    return gi_error_set(err, GD_ERR_MGMT, "Incorrect replica count (%ld) supplied. Volume already has (%u)", replica, v->replica);
+    return gi_error_set(err, GD_ERR_MGMT, "Incorrect replica count (%ld) supplied. Volume already has (%u)", replica,
+                        v->replica);
   if (v->arbiter)
     return gi_error_set(err, GD_ERR_MGMT, "Increasing replica count for arbiter volumes is not supported.");
   if (arbiter && (arbiter != 1 || replica != 3))
@@ -509,11 +510,12 @@ check_counts_removed(const struct gd_volume *v, long replica, size_t count, stru
   if (v->type != GD_REPLICATE)
     return gi_error_set(err, GD_ERR_MGMT, "Deleting all the bricks of the volume is not allowed");
   if (!replica)
-    return gi_error_set(err, GD_ERR_MGMT,
-                        "Removing bricks from replicate configuration is not allowed without reducing replica count explicitly.");
+    return gi_error_set(
+        err, GD_ERR_MGMT,
+        "Removing bricks from replicate configuration is not allowed without reducing replica count explicitly.");
   if (replica > (long)v->replica)
-    return gi_error_set(err, GD_ERR_MGMT, "given replica count (%ld) option is more than volume %s's replica count (%u)", replica,
-                        v->name, v->replica);
+    return gi_error_set(err, GD_ERR_MGMT, "given replica count (%ld) option is more than volume %s's replica count (%u)",
+                        replica, v->name, v->replica);
   if (replica == (long)v->replica)
     return gi_error_set(err, GD_ERR_MGMT, "number of bricks provided (%zu) is not valid. need at least %u (or %uxN)", count,
                         v->replica, v->replica);

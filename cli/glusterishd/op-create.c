@@ -14,7 +14,7 @@
 struct draft {
   struct gd_op *op;
   struct gd_volume *v;
-  bool *created; /* per brick: the directory is ours */
+  bool *created;            /* per brick: the directory is ours */
   struct gd_brick_was *was; /* per brick: its marks before ours */
   unsigned checked, marked;
 };
@@ -78,10 +78,11 @@ gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick
                           "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", b->host,
                           b->path);
     if (gd_brick_same_files(o, b))
-      return gi_error_set(err, EINVAL,
-                          "Brick: %s:%s not available. Its path differs from that of %s:%s only in / and -, so that their files of "
-                          "the management daemon would have the same names.",
-                          b->host, b->path, o->host, o->path);
+      return gi_error_set(
+          err, EINVAL,
+          "Brick: %s:%s not available. Its path differs from that of %s:%s only in / and -, so that their files of "
+          "the management daemon would have the same names.",
+          b->host, b->path, o->host, o->path);
   }
   return 0;
 }
@@ -187,7 +188,7 @@ gd_op_create(struct gd_op *op, struct gi_error *err)
   char id[GI_UUID_TEXT];
   if (check_name(op, name, err))
     return GD_OP_FAILED;
-  struct draft d = { .op = op, .v = gd_volume_new(op->gd, name) };
+  struct draft d = {.op = op, .v = gd_volume_new(op->gd, name)};
   int ret = read_request(&d, err);
   if (!ret) {
     set_identity(d.v);

@@ -75,7 +75,7 @@ static void
 launched(int code, const struct gi_dict *dict, void *arg)
 {
   struct gd_op *op = arg;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   unsigned started = 0, refused = 0;
   count(dict, &started, &refused);
   /* As in GlusterFS, a full crawl of the bricks that are there is a success, an index crawl without all of them is not. */

@@ -13,9 +13,9 @@
 static const struct {
   const char *key, *value;
 } kept_options[] = {
-  { "nfs.disable", "on" },
-  { "transport.address-family", "inet" },
-  { "storage.fips-mode-rchecksum", "on" },
+    {"nfs.disable", "on"},
+    {"transport.address-family", "inet"},
+    {"storage.fips-mode-rchecksum", "on"},
 };
 
 static void
@@ -68,8 +68,8 @@ check_quorum_count(const struct gd_volume *v, const char *key, const char *value
 static int
 check_debugger(const char *key, const char *value, struct gi_error *err)
 {
-  static const char *const places[] = { "off",    "client", "posix",      "access-control", "locks",
-                                        "leases", "upcall", "io-threads", "index" };
+  static const char *const places[] = {"off",    "client", "posix",      "access-control", "locks",
+                                       "leases", "upcall", "io-threads", "index"};
   if (strcmp(key, "debug.trace") != 0 && strcmp(key, "debug.error-gen") != 0 && strcmp(key, "debug.delay-gen") != 0)
     return 0;
   for (size_t i = 0; i < GI_ARRAY_LEN(places); i++)
@@ -287,18 +287,18 @@ static bool
 shown_bare(const struct gd_key *k)
 {
   static const char *const keys[] = {
-    "auth.allow",
-    "client.strict-locks",
-    "cluster.max-op-version",
-    "cluster.op-version",
-    "cluster.use-anonymous-inode",
-    "ctime.noatime",
-    "diagnostics.brick-log-level",
-    "diagnostics.client-log-level",
-    "diagnostics.count-fop-hits",
-    "diagnostics.latency-measurement",
-    "features.enforce-mandatory-lock",
-    "transport.listen-backlog",
+      "auth.allow",
+      "client.strict-locks",
+      "cluster.max-op-version",
+      "cluster.op-version",
+      "cluster.use-anonymous-inode",
+      "ctime.noatime",
+      "diagnostics.brick-log-level",
+      "diagnostics.client-log-level",
+      "diagnostics.count-fop-hits",
+      "diagnostics.latency-measurement",
+      "features.enforce-mandatory-lock",
+      "transport.listen-backlog",
   };
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
     if (strcmp(k->key, keys[i]) == 0)

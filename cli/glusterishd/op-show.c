@@ -135,8 +135,8 @@ status_shd(const struct gd_volume *v)
 {
   char node[GI_UUID_TEXT];
   pid_t pid = gd_shd_pid(v);
-  json_t *n = json_pack("{s:s,s:s,s:s,s:s,s:b}", "kind", "daemon", "hostname", "Self-heal Daemon", "path", "localhost", "peerid",
-                        gi_gfid_text(&v->gd->uuid, node), "online", pid != 0);
+  json_t *n = json_pack("{s:s,s:s,s:s,s:s,s:b}", "kind", "daemon", "hostname", "Self-heal Daemon", "path", "localhost",
+                        "peerid", gi_gfid_text(&v->gd->uuid, node), "online", pid != 0);
   if (pid)
     json_object_set_new(n, "pid", json_integer(pid));
   return n;
@@ -175,7 +175,7 @@ status_volume(const struct gd_volume *v, struct target only, const char *what)
 static int
 find_target(struct gd_volume *v, const char *target, struct target *only, struct gi_error *err)
 {
-  *only = (struct target){ 0 };
+  *only = (struct target){0};
   if (!target)
     return 0;
   if (strcmp(target, "shd") == 0) {
@@ -206,8 +206,8 @@ status_mask(const char *what)
   static const struct {
     const char *what;
     unsigned mask;
-  } table[] = { { "mem", GD_STATUS_MEM },     { "clients", GD_STATUS_CLIENTS },   { "client-list", GD_STATUS_CLIENT_LIST },
-                { "inode", GD_STATUS_INODE }, { "callpool", GD_STATUS_CALLPOOL }, { "fd", GD_STATUS_FD } };
+  } table[] = {{"mem", GD_STATUS_MEM},     {"clients", GD_STATUS_CLIENTS},   {"client-list", GD_STATUS_CLIENT_LIST},
+               {"inode", GD_STATUS_INODE}, {"callpool", GD_STATUS_CALLPOOL}, {"fd", GD_STATUS_FD}};
   for (size_t i = 0; what && i < GI_ARRAY_LEN(table); i++)
     if (strcmp(what, table[i].what) == 0)
       return table[i].mask;
@@ -242,7 +242,7 @@ ask_node(struct gd_op *op, struct gd_volume *v, json_t *n, unsigned mask)
   if (shd ? !gd_shd_pid(v) : !b || !gd_brick_online(b))
     return;
   struct ask *ask = gi_new(struct ask);
-  *ask = (struct ask){ op, n };
+  *ask = (struct ask){op, n};
   op->waiting++;
   if (shd)
     gd_shd_ask_status(v, mask, process_said, ask);
@@ -256,8 +256,7 @@ ask_processes(struct gd_op *op, unsigned mask)
 {
   json_t *volumes = json_object_get(op->out, "volumes"), *v, *n;
   size_t i, k;
-  json_array_foreach(volumes, i, v)
-    json_array_foreach(json_object_get(v, "nodes"), k, n)
+  json_array_foreach(volumes, i, v) json_array_foreach(json_object_get(v, "nodes"), k, n)
       ask_node(op, gd_volume_find(op->gd, json_string_value(json_object_get(v, "name"))), n, mask);
   return op->waiting ? GD_OP_LATER : GD_OP_DONE;
 }
@@ -266,7 +265,7 @@ static int
 put_status(struct gd_op *op, const char *name, const char *target, const char *what, struct gi_error *err)
 {
   json_t *list = json_array();
-  struct target only = { 0 };
+  struct target only = {0};
   json_object_set_new(op->out, "volumes", list);
   if (!name || strcmp(name, "all") == 0) {
     gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)

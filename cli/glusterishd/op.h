@@ -20,7 +20,8 @@
 
 struct gd_op;
 
-enum { /* flags of a command */
+/* flags of a command */
+enum {
   GD_CMD_VOLUME = 1,  /* "volume" must exist; it is in op->volume */
   GD_CMD_CHANGES = 2, /* goes to the history; refused while another change of the volume is under way */
   GD_CMD_REMOTE = 4,  /* read only: served on the TCP port too */
@@ -41,10 +42,10 @@ struct gd_op {
   struct gd *gd;
   const struct gd_command *command;
   struct gd_volume *volume;
-  json_t *in;  /* the request; an object */
-  json_t *out; /* the reply document; an object */
-  unsigned waiting; /* bricks still being started or stopped */
-  struct gi_error problem; /* the first thing that went wrong while waiting */
+  json_t *in;                                                   /* the request; an object */
+  json_t *out;                                                  /* the reply document; an object */
+  unsigned waiting;                                             /* bricks still being started or stopped */
+  struct gi_error problem;                                      /* the first thing that went wrong while waiting */
   void (*answer)(struct gd_op *op, const struct gi_error *err); /* sends the answer; set by whoever began the op */
   struct gi_rpc_request *req;
   void *arg;
@@ -56,7 +57,7 @@ struct gd_op {
 void gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct gi_rpc_request *req,
                  void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg);
 void gd_op_finish(struct gd_op *op, const struct gi_error *err); /* err->code 0 or err NULL: success */
-void gd_ops_abort(struct gd *gd); /* the daemon ends */
+void gd_ops_abort(struct gd *gd);                                /* the daemon ends */
 bool gd_op_proc_is_remote(uint32_t proc);
 #define GD_CLI_PROCS 50
 

@@ -24,15 +24,31 @@ struct values {
   char *text;
 };
 static const struct gi_option replicate_options[] = {
-  { .name = "quorum-type", .key = "cluster.quorum-type", .type = GI_OPT_STR, .offset = offsetof(struct values, text), .text = "." },
-  GI_OPTION_END,
+    {.name = "quorum-type",
+     .key = "cluster.quorum-type",
+     .type = GI_OPT_STR,
+     .offset = offsetof(struct values, text),
+     .text = "."},
+    GI_OPTION_END,
 };
-#define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
+#define FAKE(t) \
+  { \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+  }
 static const struct gi_xlator_class fakes[] = {
-  { .abi = GI_XLATOR_ABI, .type = "cluster/replicate", .version = "0", .options = replicate_options,
-    .options_bytes = sizeof(struct values) },
-  FAKE("debug/trace"), FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
-  FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
+    {.abi = GI_XLATOR_ABI,
+     .type = "cluster/replicate",
+     .version = "0",
+     .options = replicate_options,
+     .options_bytes = sizeof(struct values)},
+    FAKE("debug/trace"),
+    FAKE("protocol/client"),
+    FAKE("cluster/distribute"),
+    FAKE("debug/io-stats"),
+    FAKE("storage/posix"),
+    FAKE("features/locks"),
+    FAKE("features/index"),
+    FAKE("protocol/server"),
 };
 
 /* A brick that serves; one of a path with "bad" in it does not, and what is no brick has done its work at once. */
@@ -61,11 +77,11 @@ setup(void **state)
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     gi_class_register(&fakes[i]);
   f->r = gi_reactor_new(0);
-  struct gd_config config = { .workdir = work, .rundir = run, .logdir = f->dir, .bind = (char *)"127.0.0.1",
-                              .base_port = 49152, .max_port = 60999 };
+  struct gd_config config = {
+      .workdir = work, .rundir = run, .logdir = f->dir, .bind = (char *)"127.0.0.1", .base_port = 49152, .max_port = 60999};
   gi_log_set_level(GI_LOG_NONE);
   f->gd = gd_new(f->r, &config);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     types[i] = fakes[i].type;
   gd_map_free(&f->gd->map);
@@ -75,7 +91,7 @@ setup(void **state)
   FILE *out = fopen(f->gd->brick_program, "we");
   assert_non_null(out);
   assert_true(fputs(fake_brick, out) >= 0 && fchmod(fileno(out), 0755) == 0 && fclose(out) == 0);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (gd_store_load(f->gd, &err))
     fail_msg("%s", err.text);
   *state = f;
@@ -105,7 +121,7 @@ answered(struct gd_op *op, const struct gi_error *err)
 {
   struct fixture *f = op->arg;
   f->answers++;
-  f->err = err ? *err : (struct gi_error){ 0 };
+  f->err = err ? *err : (struct gi_error){0};
   gi_free(f->out);
   char *text = json_dumps(op->out, JSON_COMPACT);
   f->out = gi_strdup(text);
@@ -123,8 +139,7 @@ sign_in_all(struct fixture *f)
 }
 
 /* Runs a command to its end; returns the code it is answered with. DIR in the text stands for the directory of the test. */
-static int __attribute__((format(printf, 3, 4)))
-run(struct fixture *f, uint32_t proc, const char *fmt, ...)
+static int __attribute__((format(printf, 3, 4))) run(struct fixture *f, uint32_t proc, const char *fmt, ...)
 {
   char text[4096], request[8192];
   va_list ap;
@@ -155,9 +170,9 @@ succeeds(struct fixture *f, int code)
 }
 
 #define assert_says(f, part) \
-  do {                       \
+  do { \
     if (!strstr((f)->err.text, part)) \
-      fail_msg("%s", (f)->err.text);  \
+      fail_msg("%s", (f)->err.text); \
   } while (0)
 
 static struct gd_volume *
@@ -429,7 +444,7 @@ status_of_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   if (gi_dict_get_str(in, "cmd", &cmd))
     snprintf(asked_cmd, sizeof(asked_cmd), "%s", cmd);
   gi_dict_unref(&in);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   for (int i = 0; i < 4; i++)
     gi_xdr_put_u32(&out, 0);
@@ -440,10 +455,10 @@ status_of_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 test_start_of_what_runs(void **state)
 {
-  static const struct gi_rpc_server_ops no_ops = { 0 };
-  static gi_rpc_handler *const procs[] = { [GI_BRICK_STATUS] = status_of_brick };
-  static const struct gi_rpc_program bricks = { "Gluster Brick operations", GI_PROG_BRICK, GI_VERS_BRICK, GI_ARRAY_LEN(procs),
-                                                procs };
+  static const struct gi_rpc_server_ops no_ops = {0};
+  static gi_rpc_handler *const procs[] = {[GI_BRICK_STATUS] = status_of_brick};
+  static const struct gi_rpc_program bricks = {"Gluster Brick operations", GI_PROG_BRICK, GI_VERS_BRICK, GI_ARRAY_LEN(procs),
+                                               procs};
   struct fixture *f = *state;
   if (geteuid() != 0)
     skip();
@@ -474,7 +489,7 @@ test_status_detail(void **state)
   create(f, "a", "b");
   succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
   succeeds(f, run(f, 27, "{\"command\":\"volume status\",\"volume\":\"vol\",\"what\":\"detail\"}"));
-  static const char *const members[] = { "device", "fsName", "mntOptions", "sizeTotal", "sizeFree", "blockSize", "inodesTotal" };
+  static const char *const members[] = {"device", "fsName", "mntOptions", "sizeTotal", "sizeFree", "blockSize", "inodesTotal"};
   for (size_t i = 0; i < GI_ARRAY_LEN(members); i++) {
     GI_CLEANUP_FREE char *member = gi_asprintf("\"%s\":", members[i]);
     if (!strstr(f->out, member))
@@ -513,8 +528,9 @@ static void
 test_options_of_all(void **state)
 {
   static const char set[] = "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.daemon-log-level\",\"%s\"]}";
-  static const char *const resets[] = { "{\"command\":\"volume reset\",\"volume\":\"all\"}",
-                                        "{\"command\":\"volume reset\",\"volume\":\"all\",\"key\":\"cluster.daemon-log-level\"}" };
+  static const char *const resets[] = {
+      "{\"command\":\"volume reset\",\"volume\":\"all\"}",
+      "{\"command\":\"volume reset\",\"volume\":\"all\",\"key\":\"cluster.daemon-log-level\"}"};
   struct fixture *f = *state;
   struct gi_list *options = &f->gd->pool_options;
   GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/work/options.tmp", f->dir);
@@ -539,17 +555,17 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_failed_add_is_undone, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_failed_start_is_undone, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_start_of_what_runs, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_failed_add_is_undone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_failed_start_is_undone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_start_of_what_runs, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

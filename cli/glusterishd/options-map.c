@@ -27,47 +27,90 @@ struct gd_options_map {
 
 /* ---- the daemon's own keys ---- */
 
-static const char *const log_levels[] = { "DEBUG", "WARNING", "ERROR", "CRITICAL", "NONE", "TRACE", "INFO", NULL };
+static const char *const log_levels[] = {"DEBUG", "WARNING", "ERROR", "CRITICAL", "NONE", "TRACE", "INFO", NULL};
 
-#define SWITCH(translator, k, d, t)                                                                                    \
-  { GD_KEY_SWITCH,                                                                                                      \
-    { .name = translator, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .since = "0.1", .text = t } }
-#define DEBUGGER(translator, k, t)                                                                                     \
-  { GD_KEY_SWITCH, { .name = translator, .key = k, .type = GI_OPT_STR, .def = "off", .level = 3, .since = "0.1", .text = t } }
+#define SWITCH(translator, k, d, t) \
+  { \
+    GD_KEY_SWITCH, \
+    { \
+      .name = translator, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .since = "0.1", .text = t \
+    } \
+  }
+#define DEBUGGER(translator, k, t) \
+  { \
+    GD_KEY_SWITCH, \
+    { \
+      .name = translator, .key = k, .type = GI_OPT_STR, .def = "off", .level = 3, .since = "0.1", .text = t \
+    } \
+  }
 
 static const struct own_key {
   enum gd_key_kind kind;
   struct gi_option opt; /* name = the translator it loads, "" = none */
 } own_keys[] = {
-  SWITCH("performance/write-behind", "performance.write-behind", "on", "Answer writes before the bricks have them."),
-  SWITCH("performance/read-ahead", "performance.read-ahead", "off", "Read ahead of sequential readers."),
-  SWITCH("performance/readdir-ahead", "performance.readdir-ahead", "off", "Read directories ahead of their readers."),
-  SWITCH("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
-  SWITCH("performance/open-behind", "performance.open-behind", "on", "Open files on the bricks only when it is needed."),
-  SWITCH("performance/quick-read", "performance.quick-read", "on", "Fetch small files together with their lookup."),
-  SWITCH("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
-  SWITCH("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
-  SWITCH("performance/io-threads", "performance.client-io-threads", "on", "Spread requests of a client over several queues."),
-  SWITCH("features/utime", "features.ctime", "on", "Keep one set of timestamps per file, equal on all bricks."),
-  SWITCH("features/access-control", "features.acl", "enable", "Check POSIX access control lists on the bricks."),
-  DEBUGGER("debug/trace", "debug.trace", "Translator above which operations are traced (or client, off)."),
-  DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
-  DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
-  { GD_KEY_SWITCH,
-    { .name = "", .key = "performance.nfs.io-threads", .type = GI_OPT_BOOL, .def = "off", .level = 3, .live = true, .unread = true,
-      .op_version = 1, .since = "0.1", .text = "Belonged to the NFS server that was retired; kept with the volume, no effect." } },
-  { GD_KEY_SWITCH,
-    { .name = "", .key = "nfs.disable", .type = GI_OPT_BOOL, .def = "on", .level = 1, .live = true, .unread = true,
-      .since = "0.1", .text = "Kept for compatibility: there is no built-in NFS server." } },
-  { GD_KEY_POOL,
-    { .name = "", .key = "cluster.daemon-log-level", .type = GI_OPT_ENUM, .def = "INFO", .words = log_levels, .level = 2,
-      .live = true, .since = "0.1", .text = "Log level of the management daemon." } },
-  { GD_KEY_POOL,
-    { .name = "", .key = "cluster.op-version", .type = GI_OPT_INT, .def = "100000", .level = 1, .live = true,
-      .since = "0.1", .text = "Level of features the pool may use." } },
-  { GD_KEY_POOL,
-    { .name = "", .key = "cluster.max-op-version", .type = GI_OPT_INT, .def = "100000", .level = 1, .live = true,
-      .since = "0.1", .text = "Highest level of features all nodes know; cannot be set." } },
+    SWITCH("performance/write-behind", "performance.write-behind", "on", "Answer writes before the bricks have them."),
+    SWITCH("performance/read-ahead", "performance.read-ahead", "off", "Read ahead of sequential readers."),
+    SWITCH("performance/readdir-ahead", "performance.readdir-ahead", "off", "Read directories ahead of their readers."),
+    SWITCH("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
+    SWITCH("performance/open-behind", "performance.open-behind", "on", "Open files on the bricks only when it is needed."),
+    SWITCH("performance/quick-read", "performance.quick-read", "on", "Fetch small files together with their lookup."),
+    SWITCH("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
+    SWITCH("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
+    SWITCH("performance/io-threads", "performance.client-io-threads", "on", "Spread requests of a client over several queues."),
+    SWITCH("features/utime", "features.ctime", "on", "Keep one set of timestamps per file, equal on all bricks."),
+    SWITCH("features/access-control", "features.acl", "enable", "Check POSIX access control lists on the bricks."),
+    DEBUGGER("debug/trace", "debug.trace", "Translator above which operations are traced (or client, off)."),
+    DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
+    DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
+    {GD_KEY_SWITCH,
+     {.name = "",
+      .key = "performance.nfs.io-threads",
+      .type = GI_OPT_BOOL,
+      .def = "off",
+      .level = 3,
+      .live = true,
+      .unread = true,
+      .op_version = 1,
+      .since = "0.1",
+      .text = "Belonged to the NFS server that was retired; kept with the volume, no effect."}},
+    {GD_KEY_SWITCH,
+     {.name = "",
+      .key = "nfs.disable",
+      .type = GI_OPT_BOOL,
+      .def = "on",
+      .level = 1,
+      .live = true,
+      .unread = true,
+      .since = "0.1",
+      .text = "Kept for compatibility: there is no built-in NFS server."}},
+    {GD_KEY_POOL,
+     {.name = "",
+      .key = "cluster.daemon-log-level",
+      .type = GI_OPT_ENUM,
+      .def = "INFO",
+      .words = log_levels,
+      .level = 2,
+      .live = true,
+      .since = "0.1",
+      .text = "Log level of the management daemon."}},
+    {GD_KEY_POOL,
+     {.name = "",
+      .key = "cluster.op-version",
+      .type = GI_OPT_INT,
+      .def = "100000",
+      .level = 1,
+      .live = true,
+      .since = "0.1",
+      .text = "Level of features the pool may use."}},
+    {GD_KEY_POOL,
+     {.name = "",
+      .key = "cluster.max-op-version",
+      .type = GI_OPT_INT,
+      .def = "100000",
+      .level = 1,
+      .live = true,
+      .since = "0.1",
+      .text = "Highest level of features all nodes know; cannot be set."}},
 };
 
 /* ---- building ---- */
@@ -97,7 +140,7 @@ own_key_exists(const char *key)
 static void
 add_class(struct gd_options_map *m, const char *type)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   void *dl = NULL;
   if (gd_map_class(m, type))
     return;
@@ -107,10 +150,10 @@ add_class(struct gd_options_map *m, const char *type)
     return;
   }
   m->classes = gi_realloc(m->classes, (m->nclasses + 1) * sizeof(*m->classes));
-  m->classes[m->nclasses++] = (struct loaded_class){ cls, dl };
+  m->classes[m->nclasses++] = (struct loaded_class){cls, dl};
   for (const struct gi_option *o = cls->options; o && o->name; o++)
     if (o->key && !own_key_exists(o->key))
-      add_key(m, (struct gd_key){ o->key, GD_KEY_OPTION, cls->type, o });
+      add_key(m, (struct gd_key){o->key, GD_KEY_OPTION, cls->type, o});
 }
 
 static struct gd_options_map *
@@ -118,7 +161,7 @@ finish(struct gd_options_map *m)
 {
   for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++) {
     const struct own_key *o = &own_keys[i];
-    add_key(m, (struct gd_key){ o->opt.key, o->kind, *o->opt.name ? o->opt.name : NULL, &o->opt });
+    add_key(m, (struct gd_key){o->opt.key, o->kind, *o->opt.name ? o->opt.name : NULL, &o->opt});
   }
   qsort(m->keys, m->nkeys, sizeof(*m->keys), compare_keys);
   return m;
@@ -249,8 +292,8 @@ distance(const char *a, const char *b)
 void
 gd_map_suggest(const struct gd_options_map *map, const char *typed, char *buf, size_t len)
 {
-  const char *near[2] = { NULL, NULL };
-  unsigned dist[2] = { ~0u, ~0u };
+  const char *near[2] = {NULL, NULL};
+  unsigned dist[2] = {~0u, ~0u};
   for (unsigned i = 0; i < map->nkeys; i++) {
     const char *key = map->keys[i].key;
     const char *dot = strchr(key, '.');
@@ -314,13 +357,13 @@ gd_map_check(const struct gd_options_map *map, const char *key, const char *valu
     if (gi_option_check(k->opt, value, err)) {
       char allowed[256];
       gi_option_type_text(k->opt, allowed, sizeof(allowed));
-      struct gi_error why = err ? *err : (struct gi_error){ 0 };
+      struct gi_error why = err ? *err : (struct gi_error){0};
       /* The first line is what scripts know; the second says it in terms of what the user typed. */
       return gi_error_set(err, EINVAL, "%.256s\n%s cannot be \"%.64s\": it takes %.96s", why.text, key, value, allowed);
     }
   if (!gd_map_acts(map, key) && !happens_anyway(map, key, value))
-    return gi_error_set(err, EOPNOTSUPP, "option : %s cannot be set to %.64s: it is one of the features not in this version", key,
-                        value);
+    return gi_error_set(err, EOPNOTSUPP, "option : %s cannot be set to %.64s: it is one of the features not in this version",
+                        key, value);
   return 0;
 }
 

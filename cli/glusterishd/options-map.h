@@ -22,7 +22,7 @@ enum gd_key_kind {
 struct gd_key {
   const char *key;
   enum gd_key_kind kind;
-  const char *type;             /* translator; NULL = the daemon */
+  const char *type; /* translator; NULL = the daemon */
   const struct gi_option *opt;
 };
 

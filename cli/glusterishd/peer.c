@@ -47,7 +47,7 @@ as_in_table(const struct sockaddr_storage *sa, bool six, char *buf, size_t size)
   int family;
   const uint8_t *a = plain(sa, &family);
   uint16_t port = ntohs(((const struct sockaddr_in *)sa)->sin_port); /* where an IPv6 address has it too */
-  uint32_t w[4] = { 0, 0, htonl(0xffff), 0 };
+  uint32_t w[4] = {0, 0, htonl(0xffff), 0};
   memcpy(family == AF_INET ? &w[3] : w, a, family == AF_INET ? 4 : 16);
   if (six)
     snprintf(buf, size, "%08X%08X%08X%08X:%04X", w[0], w[1], w[2], w[3], port);

@@ -63,7 +63,7 @@ pair_new(struct pair *p, const char *listen_at, const char *connect_to)
     return false;
   int fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   assert_true(fd >= 0);
-  static const struct gi_conn_ops ops = { .record = nothing, .closed = closed };
+  static const struct gi_conn_ops ops = {.record = nothing, .closed = closed};
   p->conn = gi_conn_accept(p->r, fd, &ops, NULL);
   return true;
 }
@@ -82,12 +82,12 @@ static void
 test_own_process(void **state)
 {
   static const char *const ways[][2] = {
-    { "127.0.0.1", "127.0.0.1" }, { "127.0.0.2", "127.0.0.2" }, { "0.0.0.0", "127.0.0.1" },        { "::1", "::1" },
-    { "::", "::1" },              { "::", "127.0.0.1" },        { "0.0.0.0", "::ffff:127.0.0.1" },
+      {"127.0.0.1", "127.0.0.1"}, {"127.0.0.2", "127.0.0.2"},      {"0.0.0.0", "127.0.0.1"}, {"::1", "::1"}, {"::", "::1"},
+      {"::", "127.0.0.1"},        {"0.0.0.0", "::ffff:127.0.0.1"},
   };
   for (size_t i = 0; i < GI_ARRAY_LEN(ways); i++) {
-    struct pair p = { .peer = -1 };
-    struct gd_peer who = { .uid = 4711 };
+    struct pair p = {.peer = -1};
+    struct gd_peer who = {.uid = 4711};
     if (pair_new(&p, ways[i][0], ways[i][1])) {
       if (!gd_peer_look(p.conn, &who))
         fail_msg("%s to %s is not found", ways[i][1], ways[i][0]);
@@ -102,7 +102,7 @@ test_own_process(void **state)
 static void
 test_another_user(void **state)
 {
-  struct pair p = { .peer = -1 };
+  struct pair p = {.peer = -1};
   struct gd_peer who;
   if (geteuid() != 0)
     skip();
@@ -119,7 +119,7 @@ test_another_user(void **state)
 static void
 test_closed(void **state)
 {
-  struct pair p = { .peer = -1 };
+  struct pair p = {.peer = -1};
   struct gd_peer who;
   assert_true(pair_new(&p, "127.0.0.1", "127.0.0.1"));
   assert_int_equal(close(p.peer), 0);
@@ -132,7 +132,7 @@ test_closed(void **state)
 static void
 test_handed_on(void **state)
 {
-  struct pair p = { .peer = -1 };
+  struct pair p = {.peer = -1};
   struct gd_peer who;
   assert_true(pair_new(&p, "127.0.0.1", "127.0.0.1"));
   pid_t child = fork();
@@ -155,10 +155,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_own_process),
-    cmocka_unit_test(test_another_user),
-    cmocka_unit_test(test_closed),
-    cmocka_unit_test(test_handed_on),
+      cmocka_unit_test(test_own_process),
+      cmocka_unit_test(test_another_user),
+      cmocka_unit_test(test_closed),
+      cmocka_unit_test(test_handed_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ get_dict(struct gi_xdr_in *in, struct gi_dict **dict)
 static void
 put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
 {
-  struct gi_xdr_out bytes = { 0 };
+  struct gi_xdr_out bytes = {0};
   if (dict)
     gi_legacy_dict_encode(&bytes, dict);
   gi_xdr_put_opaque(out, bytes.base, (uint32_t)bytes.len);
@@ -73,7 +73,7 @@ closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask)
 static void
 answer_spec(struct gi_rpc_request *req, int code, const char *text)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, text ? (uint32_t)strlen(text) : (uint32_t)-1);
   gi_xdr_put_u32(&out, (uint32_t)code);
@@ -86,7 +86,7 @@ static void
 getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gi_dict *xdata = NULL;
   struct gd_volume *v = NULL;
   gi_xdr_get_u32(&req->in); /* flags: whether a list of servers is wanted; this pool is one node */
@@ -129,7 +129,7 @@ event_notify(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     gi_rpc_drop(req);
     return;
   }
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 0);
   gi_xdr_put_u32(&out, 0);
@@ -157,7 +157,7 @@ get_volume_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     gi_dict_set_str(reply, "volume_id", gi_gfid_text(&v->id, id));
   }
   gi_dict_unref(&in);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, v ? 0 : (uint32_t)-1);
   gi_xdr_put_u32(&out, v ? 0 : EINVAL);
@@ -182,7 +182,7 @@ brick_by_path(struct gd *gd, const char *path)
 static void
 answer_two(struct gi_rpc_request *req, int ret, int code)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, (uint32_t)ret);
   gi_xdr_put_u32(&out, (uint32_t)code);
@@ -202,7 +202,7 @@ port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   }
   const struct gd_brick *b = brick_by_path(gd, path);
   bool known = b && b->signed_in && b->port;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, known ? 0 : (uint32_t)-1);
   gi_xdr_put_u32(&out, 0);
@@ -259,7 +259,7 @@ answer_cli(struct gd_op *op, const struct gi_error *err)
   bool bad = err && err->code;
   char *text = json_dumps(op->out, JSON_COMPACT);
   struct gi_dict *dict = gi_dict_new();
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_dict_set_str(dict, "json", text ? text : "{}");
   free(text);
   gi_rpc_answer_begin(op->req, &out);
@@ -299,42 +299,41 @@ cli(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- programs ---- */
 
 #define EVERY_PROC(fn) [1 ... GD_CLI_PROCS - 1] = fn
-static gi_rpc_handler *const cli_procs[GD_CLI_PROCS] = { EVERY_PROC(cli) };
-static gi_rpc_handler *const handshake_procs[] = { [GI_HNDSK_GETSPEC] = getspec, [GI_HNDSK_EVENT_NOTIFY] = event_notify,
-                                                   [GI_HNDSK_GET_VOLUME_INFO] = get_volume_info };
-static gi_rpc_handler *const getspec_procs[] = { [GI_HNDSK_GETSPEC] = getspec };
-static gi_rpc_handler *const portmap_procs[] = { [GI_PMAP_PORTBYBRICK] = port_by_brick, [GI_PMAP_SIGNIN] = sign_in,
-                                                 [GI_PMAP_SIGNOUT] = sign_out };
+static gi_rpc_handler *const cli_procs[GD_CLI_PROCS] = {EVERY_PROC(cli)};
+static gi_rpc_handler *const handshake_procs[] = {
+    [GI_HNDSK_GETSPEC] = getspec, [GI_HNDSK_EVENT_NOTIFY] = event_notify, [GI_HNDSK_GET_VOLUME_INFO] = get_volume_info};
+static gi_rpc_handler *const getspec_procs[] = {[GI_HNDSK_GETSPEC] = getspec};
+static gi_rpc_handler *const portmap_procs[] = {
+    [GI_PMAP_PORTBYBRICK] = port_by_brick, [GI_PMAP_SIGNIN] = sign_in, [GI_PMAP_SIGNOUT] = sign_out};
 
-static const struct gi_rpc_program cli_remote_program = { "GlusterD svc cli read-only", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
-                                                          cli_procs };
-static const struct gi_rpc_program cli_program = { "GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
-                                                   cli_procs };
-static const struct gi_rpc_program portmap_program = { "Gluster Portmap", GI_PROG_PORTMAP, GI_VERS_PORTMAP,
-                                                       GI_ARRAY_LEN(portmap_procs), portmap_procs };
-static const struct gi_rpc_program handshake_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
-                                                         GI_ARRAY_LEN(handshake_procs), handshake_procs };
-static const struct gi_rpc_program getspec_program = { "Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
-                                                       GI_ARRAY_LEN(getspec_procs), getspec_procs };
+static const struct gi_rpc_program cli_remote_program = {"GlusterD svc cli read-only", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS,
+                                                         cli_procs};
+static const struct gi_rpc_program cli_program = {"GlusterD svc cli", GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS, cli_procs};
+static const struct gi_rpc_program portmap_program = {"Gluster Portmap", GI_PROG_PORTMAP, GI_VERS_PORTMAP,
+                                                      GI_ARRAY_LEN(portmap_procs), portmap_procs};
+static const struct gi_rpc_program handshake_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
+                                                        GI_ARRAY_LEN(handshake_procs), handshake_procs};
+static const struct gi_rpc_program getspec_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
+                                                      GI_ARRAY_LEN(getspec_procs), getspec_procs};
 
 /* Nothing that anybody asks for needs a large record. */
 static const struct gi_rpc_limits limits = {
-  .stranger_record = 1u << 20,
-  .record = 1u << 20,
-  .stranger_ns = 10 * GI_NSEC_PER_SEC,
-  .admit_callers = true,
+    .stranger_record = 1u << 20,
+    .record = 1u << 20,
+    .stranger_ns = 10 * GI_NSEC_PER_SEC,
+    .admit_callers = true,
 };
 
 static void
 tell_changed(struct gi_rpc_peer *p, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_callback_begin(p, &out, GI_CBK_FETCHSPEC);
   gi_rpc_callback_send(p, &out);
 }
 
 /* The tool asks for it before anything else: GlusterFS's daemon has the same programs and other words. */
-static const struct gi_rpc_program mark_program = { "glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL };
+static const struct gi_rpc_program mark_program = {"glusterish", GI_PROG_MARK, GI_VERS_MARK, 0, NULL};
 
 void
 gd_services_changed(struct gd *gd)
@@ -367,7 +366,7 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   if (gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
     return -1;
   gd->config.port = gi_rpc_server_port(gd->tcp);
-  unlink(c->sockfile); /* of an earlier daemon: the lock on the working directory says it is gone */
+  unlink(c->sockfile);      /* of an earlier daemon: the lock on the working directory says it is gone */
   mode_t old = umask(0177); /* who can connect can do everything: root only */
   int ret = gi_rpc_server_listen(gd->local, c->sockfile, 0, BACKLOG, err);
   umask(old);

@@ -18,10 +18,13 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
+#define FAKE(t) \
+  { \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+  }
 static const struct gi_xlator_class fakes[] = {
-  FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),  FAKE("storage/posix"),
-  FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
+    FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),  FAKE("storage/posix"),
+    FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
 };
 
 static const char *own_argument; /* a word of our command line */
@@ -61,9 +64,9 @@ on_callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_x
 static void
 connect_to(struct fixture *f, const char *host, int port)
 {
-  static const struct gi_rpc_client_ops ops = { .up = on_up, .down = on_down, .callback = on_callback };
-  static const struct gi_rpc_client_config cfg = { .name = "test", .call_timeout_s = 10, .reconnect_min_ms = 100,
-                                                   .reconnect_max_ms = 100 };
+  static const struct gi_rpc_client_ops ops = {.up = on_up, .down = on_down, .callback = on_callback};
+  static const struct gi_rpc_client_config cfg = {
+      .name = "test", .call_timeout_s = 10, .reconnect_min_ms = 100, .reconnect_max_ms = 100};
   gi_rpc_client_free(&f->rpc);
   f->rpc = gi_rpc_client_new(f->r, &cfg, &ops, f);
   gi_rpc_client_connect(f->rpc, host, port);
@@ -84,23 +87,23 @@ setup(void **state)
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     gi_class_register(&fakes[i]);
   f->r = gi_reactor_new(0);
-  struct gd_config config = { .workdir = f->dir,
-                              .rundir = run,
-                              .logdir = f->dir,
-                              .sockfile = sock,
-                              .pidfile = sock,
-                              .logfile = sock,
-                              .bind = (char *)"127.0.0.1",
-                              .base_port = 49152,
-                              .max_port = 60999 };
+  struct gd_config config = {.workdir = f->dir,
+                             .rundir = run,
+                             .logdir = f->dir,
+                             .sockfile = sock,
+                             .pidfile = sock,
+                             .logfile = sock,
+                             .bind = (char *)"127.0.0.1",
+                             .base_port = 49152,
+                             .max_port = 60999};
   gi_log_set_level(GI_LOG_NONE);
   f->gd = gd_new(f->r, &config);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     types[i] = fakes[i].type;
   gd_map_free(&f->gd->map);
   f->gd->map = gd_map_new_of(types);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (gd_start(f->gd, &err))
     fail_msg("%s", err.text);
   *state = f;
@@ -130,10 +133,13 @@ add_volume(struct fixture *f)
   v->status = GD_STARTED;
   v->nbricks = 1;
   v->bricks = gi_zalloc(sizeof(*v->bricks));
-  v->bricks[0] = (struct gd_brick){ .volume = v, .host = gi_strdup("127.0.0.1"), .path = gi_strdup("/nonexistent/b"),
-                                    .id = gi_strdup("vol-client-0"), .node = f->gd->uuid };
+  v->bricks[0] = (struct gd_brick){.volume = v,
+                                   .host = gi_strdup("127.0.0.1"),
+                                   .path = gi_strdup("/nonexistent/b"),
+                                   .id = gi_strdup("vol-client-0"),
+                                   .node = f->gd->uuid};
   gd_volume_link(v);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_int_equal(gd_store_volume(v, &err), 0);
   return v;
 }
@@ -154,7 +160,7 @@ answered(struct gi_rpc_client *c, struct gi_rpc_reply *r, void *arg)
 static struct gi_xdr_in
 call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc, struct gi_xdr_out *args)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(f->rpc, &out, prog, vers, proc, GI_AUTH_V2, NULL);
   gi_xdr_put_bytes(&out, args->base, args->len);
   gi_xdr_out_finish(args);
@@ -163,7 +169,7 @@ call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc, struct gi_x
   for (int i = 0; i < 1000 && !f->over; i++)
     gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
   assert_true(f->over);
-  return (struct gi_xdr_in){ f->body, f->body + f->len, false };
+  return (struct gi_xdr_in){f->body, f->body + f->len, false};
 }
 
 static void
@@ -179,7 +185,7 @@ put_json(struct gi_xdr_out *args, const char *json)
 static int
 command(struct fixture *f, uint32_t proc, const char *json, json_t **doc)
 {
-  struct gi_xdr_out args = { 0 };
+  struct gi_xdr_out args = {0};
   put_json(&args, json);
   struct gi_xdr_in in = call(f, GI_PROG_CLI, GI_VERS_CLI, proc, &args);
   assert_int_equal(f->accept, GI_RPC_SUCCESS);
@@ -205,7 +211,7 @@ command(struct fixture *f, uint32_t proc, const char *json, json_t **doc)
 static int
 getspec(struct fixture *f, const char *key, bool op_version, char **text)
 {
-  struct gi_xdr_out args = { 0 };
+  struct gi_xdr_out args = {0};
   struct gi_dict *d = gi_dict_new();
   gi_dict_set_str(d, "max-op-version", "100000");
   gi_xdr_put_u32(&args, 1);
@@ -277,7 +283,7 @@ test_getspec_of_a_user(void **state)
 static int
 ask_port(struct fixture *f, const char *brick)
 {
-  struct gi_xdr_out args = { 0 };
+  struct gi_xdr_out args = {0};
   gi_xdr_put_string(&args, brick);
   struct gi_xdr_in in = call(f, GI_PROG_PORTMAP, GI_VERS_PORTMAP, GI_PMAP_PORTBYBRICK, &args);
   int ret = (int32_t)gi_xdr_get_u32(&in);
@@ -299,7 +305,7 @@ await_callback(struct fixture *f)
 static int
 sign(struct fixture *f, uint32_t proc, const char *brick, uint32_t port)
 {
-  struct gi_xdr_out args = { 0 };
+  struct gi_xdr_out args = {0};
   gi_xdr_put_string(&args, brick);
   gi_xdr_put_u32(&args, port);
   gi_xdr_put_u32(&args, 0);
@@ -501,7 +507,7 @@ test_remote_is_read_only(void **state)
   assert_int_equal(command(f, 33, "{\"command\":\"volume list\"}", &doc), 0);
   assert_int_equal(json_array_size(json_object_get(doc, "volumes")), 1);
   json_decref(doc);
-  struct gi_xdr_out args = { 0 };
+  struct gi_xdr_out args = {0};
   put_json(&args, "{\"command\":\"volume delete\",\"volume\":\"vol\"}");
   call(f, GI_PROG_CLI, GI_VERS_CLI, 7, &args);
   assert_int_equal(f->accept, GI_RPC_PROC_UNAVAIL);
@@ -514,34 +520,34 @@ static void
 test_hostile_json(void **state)
 {
   static const char *const texts[] = {
-    "",
-    "[]",
-    "null",
-    "{",
-    "{}",
-    "{\"command\":1}",
-    "{\"command\":\"nosuch\"}",
-    "{\"command\":\"volume start\"}",
-    "{\"command\":\"volume create\"}",
-    "{\"command\":\"volume create\",\"volume\":\"../../x\",\"bricks\":[\"h:/a\"]}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[1,2]}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":{}}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"nosuch.invalid:/../../etc\"]}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":-1}",
-    "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":99999999999}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\"}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"a\"]}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\\nb\",\"c\"]}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\\nstatus=0\"]}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a=b\",\"c\"]}",
-    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"\",\"\"]}",
-    "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.op-version\",\"999999999999\"]}",
-    "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%n%s\"}",
-    "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"%s\"}",
-    "{\"command\":\"volume status\",\"volume\":\"vol\",\"target\":\"\\u0001\"}",
-    "{\"command\":\"system getspec\",\"volume\":\"../../../etc/passwd\"}",
-    "{\"command\":\"peer probe\",\"host\":\"-x;rm\"}",
-    "{\"command\":\"volume list\",\"command\":\"volume delete\"}",
+      "",
+      "[]",
+      "null",
+      "{",
+      "{}",
+      "{\"command\":1}",
+      "{\"command\":\"nosuch\"}",
+      "{\"command\":\"volume start\"}",
+      "{\"command\":\"volume create\"}",
+      "{\"command\":\"volume create\",\"volume\":\"../../x\",\"bricks\":[\"h:/a\"]}",
+      "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[1,2]}",
+      "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":{}}",
+      "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"nosuch.invalid:/../../etc\"]}",
+      "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":-1}",
+      "{\"command\":\"volume create\",\"volume\":\"x\",\"bricks\":[\"127.0.0.1:/a\"],\"replica\":99999999999}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\"}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"a\"]}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\\nb\",\"c\"]}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\\nstatus=0\"]}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a=b\",\"c\"]}",
+      "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"\",\"\"]}",
+      "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.op-version\",\"999999999999\"]}",
+      "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"%n%s\"}",
+      "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"%s\"}",
+      "{\"command\":\"volume status\",\"volume\":\"vol\",\"target\":\"\\u0001\"}",
+      "{\"command\":\"system getspec\",\"volume\":\"../../../etc/passwd\"}",
+      "{\"command\":\"peer probe\",\"host\":\"-x;rm\"}",
+      "{\"command\":\"volume list\",\"command\":\"volume delete\"}",
   };
   struct fixture *f = *state;
   struct gd_volume *v = add_volume(f);
@@ -557,9 +563,11 @@ test_hostile_json(void **state)
 static void
 test_random_arguments(void **state)
 {
-  static const uint32_t programs[][3] = { { GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, 9 }, { GI_PROG_PORTMAP, GI_VERS_PORTMAP, 7 },
-                                          { GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS + 1 }, { GI_PROG_DUMP, GI_VERS_DUMP, 3 },
-                                          { 4711, 1, 2 } };
+  static const uint32_t programs[][3] = {{GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, 9},
+                                         {GI_PROG_PORTMAP, GI_VERS_PORTMAP, 7},
+                                         {GI_PROG_CLI, GI_VERS_CLI, GD_CLI_PROCS + 1},
+                                         {GI_PROG_DUMP, GI_VERS_DUMP, 3},
+                                         {4711, 1, 2}};
   struct fixture *f = *state;
   add_volume(f);
   uint64_t seed = 88172645463325252ull;
@@ -576,7 +584,7 @@ test_random_arguments(void **state)
           }
           if (programs[p][0] == GI_PROG_HANDSHAKE && proc == GI_HNDSK_EVENT_NOTIFY)
             words[0] = 1; /* 0 is never answered */
-          struct gi_xdr_out args = { 0 };
+          struct gi_xdr_out args = {0};
           gi_xdr_put_bytes(&args, words, (seed >> 33) % sizeof(words) & ~3ul);
           if (args.len < 4 && programs[p][0] == GI_PROG_HANDSHAKE && proc == GI_HNDSK_EVENT_NOTIFY)
             gi_xdr_put_u32(&args, 1);
@@ -593,17 +601,17 @@ main(int argc, char **argv)
 {
   own_argument = argv[0];
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_remote_is_read_only, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_hostile_json, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_random_arguments, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_remote_is_read_only, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_hostile_json, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_random_arguments, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ struct gd_shd {
   struct gd_volume *volume;
   enum gd_proc_state state;
   bool wanted;
-  pid_t pid;          /* UP: of the service */
+  pid_t pid; /* UP: of the service */
   struct gd_watch watch;
   struct gi_timer timer; /* STARTING, STOPPING: patience; DOWN: the pause before the next start */
   uint64_t pause, started;
@@ -137,7 +137,7 @@ static void
 parent_gone(void *arg, unsigned events)
 {
   struct gd_shd *s = arg;
-  siginfo_t info = { 0 };
+  siginfo_t info = {0};
   waitid(P_PID, (id_t)s->watch.pid, &info, WEXITED);
   gi_timer_cancel(&s->timer);
   gd_unwatch(&s->watch);
@@ -163,10 +163,28 @@ spawn(const struct gd_volume *v, pid_t *pid)
   GI_CLEANUP_FREE char *port = gi_asprintf("%d", gd->config.port);
   GI_CLEANUP_FREE char *node = gi_asprintf("*replicate*.node-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   const char *server = gd->config.bind ? gd->config.bind : "localhost";
-  const char *argv[] = { gd->brick_program, "-s", server, "--volfile-id", id, "--volfile-server-port", port, "-p", pidfile, "-S",
-                         sock, "-l", log, "--statedump-dir", gd->config.rundir, "--xlator-option", node, "--process-name",
-                         "glustershd", "--client-pid=-6", NULL };
-  struct gi_error err = { 0 };
+  const char *argv[] = {gd->brick_program,
+                        "-s",
+                        server,
+                        "--volfile-id",
+                        id,
+                        "--volfile-server-port",
+                        port,
+                        "-p",
+                        pidfile,
+                        "-S",
+                        sock,
+                        "-l",
+                        log,
+                        "--statedump-dir",
+                        gd->config.rundir,
+                        "--xlator-option",
+                        node,
+                        "--process-name",
+                        "glustershd",
+                        "--client-pid=-6",
+                        NULL};
+  struct gi_error err = {0};
   unlink(sock);
   if (gd_mkdir_all(dir, 0755, &err))
     return err.code;

@@ -15,29 +15,29 @@
 
 /* Keys of vols/V/info that are not volume options. */
 static const char *const info_keys[] = {
-  "type",
-  "count",
-  "status",
-  "sub_count",
-  "stripe_count",
-  "replica_count",
-  "arbiter_count",
-  "thin_arbiter_count",
-  "disperse_count",
-  "redundancy_count",
-  "version",
-  "transport-type",
-  "volume-id",
-  "username",
-  "password",
-  "op-version",
-  "client-op-version",
-  "quota-version",
-  "tier-enabled",
-  "parent_volname",
-  "restored_from_snap",
-  "snap-max-hard-limit",
-  "caps",
+    "type",
+    "count",
+    "status",
+    "sub_count",
+    "stripe_count",
+    "replica_count",
+    "arbiter_count",
+    "thin_arbiter_count",
+    "disperse_count",
+    "redundancy_count",
+    "version",
+    "transport-type",
+    "volume-id",
+    "username",
+    "password",
+    "op-version",
+    "client-op-version",
+    "quota-version",
+    "tier-enabled",
+    "parent_volname",
+    "restored_from_snap",
+    "snap-max-hard-limit",
+    "caps",
 };
 
 char *
@@ -75,11 +75,12 @@ static int
 text_save(struct gd_volume *v, struct text *t, const char *path, struct gi_error *err)
 {
   GI_ASSERT(fclose(t->f) == 0);
-  int ret = t->len <= GD_KVS_MAX ? save(v, path, t->base, t->len, err)
-                                 : gi_error_set(err, EFBIG,
-                                                "%s would have %zu bytes, but no more than %u are read back: use fewer or shorter "
-                                                "options; nothing was changed",
-                                                path, t->len, GD_KVS_MAX);
+  int ret = t->len <= GD_KVS_MAX
+                ? save(v, path, t->base, t->len, err)
+                : gi_error_set(err, EFBIG,
+                               "%s would have %zu bytes, but no more than %u are read back: use fewer or shorter "
+                               "options; nothing was changed",
+                               path, t->len, GD_KVS_MAX);
   free(t->base);
   return ret;
 }
@@ -397,7 +398,7 @@ static int
 load_node(struct gd *gd, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/glusterd.info", gd->config.workdir);
-  struct gi_error why = { 0 };
+  struct gi_error why = {0};
   struct gd_kvs kvs;
   if (gd_kvs_load(path, &kvs, &why)) {
     if (why.code == ENOENT) {
@@ -417,7 +418,7 @@ static void
 load_pool_options(struct gd *gd)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/options", gd->config.workdir);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gd_kvs kvs;
   if (gd_kvs_load(path, &kvs, &err)) {
     if (err.code != ENOENT)
@@ -442,7 +443,7 @@ gd_store_load(struct gd *gd, struct gi_error *err)
   if (!d)
     return gi_error_set(err, errno, "cannot read %s: %s", vols, strerror(errno));
   for (struct dirent *e; (e = readdir(d)) != NULL;) {
-    struct gi_error why = { 0 };
+    struct gi_error why = {0};
     if (e->d_name[0] != '.' && load_volume(gd, e->d_name, &why))
       gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 2, "volume %s is left out: %s", e->d_name, why.text);
   }

@@ -124,7 +124,7 @@ kvs_parse(char *text, size_t len, const char *path, struct gd_kvs *kvs, struct g
       return gi_error_set(err, EILSEQ, "%s is damaged: line %u is not key=value", path, line_no);
     *eq = '\0';
     kvs->kv = gi_realloc(kvs->kv, (kvs->count + 1) * sizeof(*kvs->kv));
-    kvs->kv[kvs->count++] = (struct gd_kv){ gi_strdup(line), gi_strdup(eq + 1) };
+    kvs->kv[kvs->count++] = (struct gd_kv){gi_strdup(line), gi_strdup(eq + 1)};
   }
   return 0;
 }

@@ -32,10 +32,13 @@ fsync(int fd)
 }
 
 /* Just enough of translators for volfiles to be written. */
-#define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
+#define FAKE(t) \
+  { \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+  }
 static const struct gi_xlator_class fakes[] = {
-  FAKE("protocol/client"), FAKE("cluster/replicate"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
-  FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
+    FAKE("protocol/client"), FAKE("cluster/replicate"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
+    FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
 };
 
 struct place {
@@ -53,7 +56,7 @@ new_daemon(struct place *p)
   p->gd.config.port = 24007;
   gi_list_init(&p->gd.volumes);
   gi_list_init(&p->gd.pool_options);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
     types[i] = fakes[i].type;
   p->gd.map = gd_map_new_of(types);
@@ -142,7 +145,7 @@ test_atomic_write(void **state)
   struct place *p = *state;
   GI_CLEANUP_FREE char *path = in(p, "file"), *tmp = in(p, "file.tmp");
   struct stat st;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
   assert_int_equal(gd_write_file(path, "k=2\n", 4, false, &err), 0);
   struct gd_kvs kvs;
@@ -167,7 +170,7 @@ test_same_text_is_left_alone(void **state)
   struct place *p = *state;
   GI_CLEANUP_FREE char *path = in(p, "file"), *tmp = in(p, "file.tmp"), *other = in(p, "other");
   struct stat st;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
   assert_int_equal(mkdir(tmp, 0700), 0); /* a write would fail */
   assert_int_equal(gd_write_file(path, "k=1\n", 4, false, &err), 0);
@@ -193,7 +196,7 @@ static void
 expect_bad(struct place *p, const char *text, size_t len)
 {
   GI_CLEANUP_FREE char *path = in(p, "bad");
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gd_kvs kvs;
   put(path, text, len);
   assert_int_equal(gd_kvs_load(path, &kvs, &err), -1);
@@ -215,7 +218,7 @@ static void
 test_volume_round_trip(void **state)
 {
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_int_equal(gd_store_load(&p->gd, &err), 0); /* makes the node's identity */
   struct gi_gfid node = p->gd.uuid;
   struct gd_volume *v = make_volume(&p->gd, "vol");
@@ -250,7 +253,7 @@ test_volume_round_trip(void **state)
 static unsigned
 syncs_to_store(struct gd_volume *v)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   syncs = 0;
   assert_int_equal(gd_store_volume(v, &err), 0);
   return syncs;
@@ -262,7 +265,7 @@ test_what_is_stored_is_not_synced(void **state)
 {
   enum { FILES = 3 + 3 + 2 + 1 }; /* bricks, their volfiles, volfiles of clients, info */
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_int_equal(gd_store_load(&p->gd, &err), 0);
   struct gd_volume *v = make_volume(&p->gd, "vol");
   assert_int_equal(syncs_to_store(v), 2 * FILES);
@@ -297,7 +300,7 @@ static void
 test_every_cut(void **state)
 {
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   char text[4096];
   assert_int_equal(gd_store_load(&p->gd, &err), 0);
   assert_int_equal(gd_store_volume(make_volume(&p->gd, "vol"), &err), 0);
@@ -319,11 +322,17 @@ test_every_cut(void **state)
 static void
 test_hostile_brick_lines(void **state)
 {
-  static const char *const lines[] = { "brick-0=../../../etc/passwd\n", "count=99999\n", "replica_count=0\n", "type=77\n",
-                                       "volume-id=zzz\n", "status=9\n", "count=-3\n", "replica_count=2\n",
-                                       "arbiter_count=2\n" };
+  static const char *const lines[] = {"brick-0=../../../etc/passwd\n",
+                                      "count=99999\n",
+                                      "replica_count=0\n",
+                                      "type=77\n",
+                                      "volume-id=zzz\n",
+                                      "status=9\n",
+                                      "count=-3\n",
+                                      "replica_count=2\n",
+                                      "arbiter_count=2\n"};
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   char text[4096];
   assert_int_equal(gd_store_load(&p->gd, &err), 0);
   assert_int_equal(gd_store_volume(make_volume(&p->gd, "vol"), &err), 0);
@@ -350,11 +359,11 @@ test_bricks_that_are_one(void **state)
 {
   static const struct {
     const char *path, *id;
-  } second[] = { { "/bricks/vol/b1", NULL },        { "/bricks/vol-b1", NULL }, { NULL, "vol-client-0" }, { NULL, "vol-dht" },
-                 { NULL, "vol-replicate-0" },       { NULL, "vol-client-" },    { NULL, "-client-1" },    { NULL, "vol-client-1 x" },
-                 { NULL, "vol-client-1\"x-client-7" } };
+  } second[] = {{"/bricks/vol/b1", NULL}, {"/bricks/vol-b1", NULL},  {NULL, "vol-client-0"},
+                {NULL, "vol-dht"},        {NULL, "vol-replicate-0"}, {NULL, "vol-client-"},
+                {NULL, "-client-1"},      {NULL, "vol-client-1 x"},  {NULL, "vol-client-1\"x-client-7"}};
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   gi_log_set_level(GI_LOG_NONE);
   for (size_t i = 0; i < GI_ARRAY_LEN(second); i++) {
     end_daemon(p);
@@ -383,7 +392,7 @@ static void
 test_damaged_identity(void **state)
 {
   struct place *p = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   GI_CLEANUP_FREE char *path = in(p, "glusterd.info");
   put(path, "UUID=nonsense\n", 14);
   assert_int_equal(gd_store_load(&p->gd, &err), -1);
@@ -394,7 +403,7 @@ test_damaged_identity(void **state)
 static void
 test_names(void **state)
 {
-  static const char *const bad[] = { "", "all", "volume", "-x", "a/b", "..", "a b", "a.b", "\xc3\xa4", "a\nb", "help" };
+  static const char *const bad[] = {"", "all", "volume", "-x", "a/b", "..", "a b", "a.b", "\xc3\xa4", "a\nb", "help"};
   char long_name[GD_VOLNAME_MAX + 2];
   memset(long_name, 'a', sizeof(long_name) - 1);
   long_name[sizeof(long_name) - 1] = '\0';
@@ -408,8 +417,8 @@ test_names(void **state)
 static void
 test_bricks(void **state)
 {
-  static const char *const bad[] = { "",       "host",    "host:", "host:path", ":/path",  "h:/",     "h:///",  "h:/a/../b",
-                                     "h:/./x", "h:/a/..", "-h:/a", "h/x:/a",    "h:/a\nb", "h:/a\"b", "a b:/x", "h:/a\\b" };
+  static const char *const bad[] = {"",       "host",    "host:", "host:path", ":/path",  "h:/",     "h:///",  "h:/a/../b",
+                                    "h:/./x", "h:/a/..", "-h:/a", "h/x:/a",    "h:/a\nb", "h:/a\"b", "a b:/x", "h:/a\\b"};
   char *host, *path;
   for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++)
     assert_int_equal(gd_brick_parse(bad[i], &host, &path, NULL), -1);
@@ -424,17 +433,17 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_atomic_write, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_same_text_is_left_alone, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_damaged_lines, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_volume_round_trip, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_what_is_stored_is_not_synced, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_every_cut, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_hostile_brick_lines, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_bricks_that_are_one, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_damaged_identity, setup, teardown),
-    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_bricks),
+      cmocka_unit_test_setup_teardown(test_atomic_write, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_same_text_is_left_alone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_damaged_lines, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_volume_round_trip, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_what_is_stored_is_not_synced, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_every_cut, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_hostile_brick_lines, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_bricks_that_are_one, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_damaged_identity, setup, teardown),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_bricks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

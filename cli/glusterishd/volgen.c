@@ -28,7 +28,7 @@ struct layer {
   const char *key;           /* `volume set` switch, NULL = always there */
   bool on;                   /* the switch's default */
   bool required;
-  bool arbiter;            /* only on a brick that is one */
+  bool arbiter;                                          /* only on a brick that is one */
   void (*options)(struct gen *g, struct gi_vol_node *n); /* may be NULL */
 };
 
@@ -79,7 +79,7 @@ add_node(struct gen *g, const char *type, const char *name, void (*options)(stru
 static int
 add_debuggers(struct gen *g, const char *where)
 {
-  static const char *const debuggers[] = { "trace", "error-gen", "delay-gen" };
+  static const char *const debuggers[] = {"trace", "error-gen", "delay-gen"};
   for (size_t i = 0; i < GI_ARRAY_LEN(debuggers); i++) {
     GI_CLEANUP_FREE char *key = gi_asprintf("debug.%s", debuggers[i]);
     const char *value = gd_options_get(&g->v->options, key);
@@ -195,18 +195,19 @@ add_sets(struct gen *g, struct gi_vol_node **subs)
   return v->nbricks / size;
 }
 
-static const struct layer client_layers[] = { /* bottom up, volfile.md 2 */
-  { .type = "features/shard", .suffix = "shard", .key = "features.shard" },
-  { .type = "features/utime", .suffix = "utime", .key = "features.ctime", .on = true },
-  { .type = "performance/write-behind", .suffix = "write-behind", .key = "performance.write-behind", .on = true },
-  { .type = "performance/read-ahead", .suffix = "read-ahead", .key = "performance.read-ahead" },
-  { .type = "performance/readdir-ahead", .suffix = "readdir-ahead", .key = "performance.readdir-ahead" },
-  { .type = "performance/io-cache", .suffix = "io-cache", .key = "performance.io-cache" },
-  { .type = "performance/open-behind", .suffix = "open-behind", .key = "performance.open-behind", .on = true },
-  { .type = "performance/quick-read", .suffix = "quick-read", .key = "performance.quick-read", .on = true },
-  { .type = "performance/nl-cache", .suffix = "nl-cache", .key = "performance.nl-cache" },
-  { .type = "performance/md-cache", .suffix = "md-cache", .key = "performance.stat-prefetch", .on = true },
-  { .type = "performance/io-threads", .suffix = "io-threads", .key = "performance.client-io-threads", .on = true },
+static const struct layer client_layers[] = {
+    /* bottom up, volfile.md 2 */
+    {.type = "features/shard", .suffix = "shard", .key = "features.shard"},
+    {.type = "features/utime", .suffix = "utime", .key = "features.ctime", .on = true},
+    {.type = "performance/write-behind", .suffix = "write-behind", .key = "performance.write-behind", .on = true},
+    {.type = "performance/read-ahead", .suffix = "read-ahead", .key = "performance.read-ahead"},
+    {.type = "performance/readdir-ahead", .suffix = "readdir-ahead", .key = "performance.readdir-ahead"},
+    {.type = "performance/io-cache", .suffix = "io-cache", .key = "performance.io-cache"},
+    {.type = "performance/open-behind", .suffix = "open-behind", .key = "performance.open-behind", .on = true},
+    {.type = "performance/quick-read", .suffix = "quick-read", .key = "performance.quick-read", .on = true},
+    {.type = "performance/nl-cache", .suffix = "nl-cache", .key = "performance.nl-cache"},
+    {.type = "performance/md-cache", .suffix = "md-cache", .key = "performance.stat-prefetch", .on = true},
+    {.type = "performance/io-threads", .suffix = "io-threads", .key = "performance.client-io-threads", .on = true},
 };
 
 static struct gi_volfile *
@@ -220,7 +221,7 @@ finish(struct gen *g, bool ok)
 struct gi_volfile *
 gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err)
 {
-  struct gen g = { .v = v, .vf = gi_volfile_new(), .side = GI_SIDE_CLIENT, .trusted = trusted, .err = err };
+  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_CLIENT, .trusted = trusted, .err = err};
   GI_CLEANUP_FREE struct gi_vol_node **subs = gi_zalloc(v->nbricks * sizeof(*subs));
   GI_CLEANUP_FREE char *dht = gi_asprintf("%s-dht", v->name);
   unsigned nsubs = add_sets(&g, subs);
@@ -237,7 +238,7 @@ gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err)
 static struct gi_volfile *
 volgen_shd(const struct gd_volume *v, struct gi_error *err)
 {
-  struct gen g = { .v = v, .vf = gi_volfile_new(), .side = GI_SIDE_SHD, .trusted = true, .err = err };
+  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_SHD, .trusted = true, .err = err};
   GI_CLEANUP_FREE struct gi_vol_node **subs = gi_zalloc(v->nbricks * sizeof(*subs));
   unsigned nsubs = add_sets(&g, subs);
   g.top = NULL;
@@ -309,22 +310,23 @@ server_options(struct gen *g, struct gi_vol_node *n)
   gi_vol_node_option(n, allow_name, "*");
 }
 
-static const struct layer brick_layers[] = { /* bottom up, volfile.md 3 */
-  { .type = "storage/posix", .suffix = "posix", .required = true, .options = posix_options },
-  { .type = "features/arbiter", .suffix = "arbiter", .required = true, .arbiter = true },
-  { .type = "features/access-control", .suffix = "access-control", .key = "features.acl", .on = true },
-  { .type = "features/locks", .suffix = "locks", .required = true },
-  { .type = "features/leases", .suffix = "leases" },
-  { .type = "features/upcall", .suffix = "upcall" },
-  { .type = "performance/io-threads", .suffix = "io-threads" },
-  { .type = "features/index", .suffix = "index", .required = true, .options = index_options },
+static const struct layer brick_layers[] = {
+    /* bottom up, volfile.md 3 */
+    {.type = "storage/posix", .suffix = "posix", .required = true, .options = posix_options},
+    {.type = "features/arbiter", .suffix = "arbiter", .required = true, .arbiter = true},
+    {.type = "features/access-control", .suffix = "access-control", .key = "features.acl", .on = true},
+    {.type = "features/locks", .suffix = "locks", .required = true},
+    {.type = "features/leases", .suffix = "leases"},
+    {.type = "features/upcall", .suffix = "upcall"},
+    {.type = "performance/io-threads", .suffix = "io-threads"},
+    {.type = "features/index", .suffix = "index", .required = true, .options = index_options},
 };
 
 struct gi_volfile *
 gd_volgen_brick(const struct gd_brick *b, struct gi_error *err)
 {
   const struct gd_volume *v = b->volume;
-  struct gen g = { .v = v, .brick = b, .vf = gi_volfile_new(), .side = GI_SIDE_BRICK, .err = err };
+  struct gen g = {.v = v, .brick = b, .vf = gi_volfile_new(), .side = GI_SIDE_BRICK, .err = err};
   GI_CLEANUP_FREE char *server = gi_asprintf("%s-server", v->name);
   bool ok = !add_layers(&g, brick_layers, GI_ARRAY_LEN(brick_layers)) &&
             add_node(&g, "debug/io-stats", b->path, stats_options) && add_node(&g, "protocol/server", server, server_options);

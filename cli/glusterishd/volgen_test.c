@@ -22,57 +22,71 @@ struct values {
 #define AT(m) .offset = offsetof(struct values, m)
 
 static const struct gi_option client_options[] = {
-  { .name = "ping-timeout", .key = "network.ping-timeout", .type = GI_OPT_TIME, AT(size), .def = "42", .text = "." },
-  { .name = "event-threads", .key = "client.event-threads", .type = GI_OPT_INT, AT(size), .def = "2", .unread = true, .text = "." },
-  { .name = "ssl", .key = "client.ssl", .type = GI_OPT_BOOL, AT(size), .def = "off", .unread = true, .text = "." },
-  GI_OPTION_END,
+    {.name = "ping-timeout", .key = "network.ping-timeout", .type = GI_OPT_TIME, AT(size), .def = "42", .text = "."},
+    {.name = "event-threads",
+     .key = "client.event-threads",
+     .type = GI_OPT_INT,
+     AT(size),
+     .def = "2",
+     .unread = true,
+     .text = "."},
+    {.name = "ssl", .key = "client.ssl", .type = GI_OPT_BOOL, AT(size), .def = "off", .unread = true, .text = "."},
+    GI_OPTION_END,
 };
 static const struct gi_option stats_options[] = {
-  { .name = "log-level",
-    .key = "diagnostics.client-log-level",
-    .type = GI_OPT_STR,
-    AT(text),
-    .side = GI_SIDE_CLIENT,
-    .text = "." },
-  { .name = "log-level",
-    .key = "diagnostics.brick-log-level",
-    .type = GI_OPT_STR,
-    AT(text),
-    .side = GI_SIDE_BRICK,
-    .text = "." },
-  GI_OPTION_END,
+    {.name = "log-level",
+     .key = "diagnostics.client-log-level",
+     .type = GI_OPT_STR,
+     AT(text),
+     .side = GI_SIDE_CLIENT,
+     .text = "."},
+    {.name = "log-level",
+     .key = "diagnostics.brick-log-level",
+     .type = GI_OPT_STR,
+     AT(text),
+     .side = GI_SIDE_BRICK,
+     .text = "."},
+    GI_OPTION_END,
 };
 static const struct gi_option behind_options[] = {
-  { .name = "cache-size",
-    .key = "performance.write-behind-window-size",
-    .type = GI_OPT_SIZE,
-    AT(size),
-    .def = "1MB",
-    .min = 524288,
-    .max = 1073741824,
-    .text = "." },
-  GI_OPTION_END,
+    {.name = "cache-size",
+     .key = "performance.write-behind-window-size",
+     .type = GI_OPT_SIZE,
+     AT(size),
+     .def = "1MB",
+     .min = 524288,
+     .max = 1073741824,
+     .text = "."},
+    GI_OPTION_END,
 };
 static const struct gi_option server_options[] = {
-  { .name = "auth.addr.*.allow", .key = "auth.allow", .type = GI_OPT_STR, .wildcard = true, .def = "*", .side = GI_SIDE_BRICK,
-    .text = "." },
-  GI_OPTION_END,
+    {.name = "auth.addr.*.allow",
+     .key = "auth.allow",
+     .type = GI_OPT_STR,
+     .wildcard = true,
+     .def = "*",
+     .side = GI_SIDE_BRICK,
+     .text = "."},
+    GI_OPTION_END,
 };
 
-#define FAKE(t, o) { .abi = GI_XLATOR_ABI, .type = t, .version = "0", .options = o, .options_bytes = sizeof(struct values) }
+#define FAKE(t, o) \
+  { \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0", .options = o, .options_bytes = sizeof(struct values) \
+  }
 static const struct gi_xlator_class fakes[] = {
-  FAKE("protocol/client", client_options),
-  FAKE("cluster/replicate", NULL),
-  FAKE("features/arbiter", NULL),
-  FAKE("cluster/distribute", NULL),
-  FAKE("features/utime", NULL),
-  FAKE("performance/write-behind", behind_options),
-  FAKE("debug/io-stats", stats_options),
-  FAKE("debug/trace", NULL),
-  FAKE("storage/posix", NULL),
-  FAKE("features/locks", NULL),
-  FAKE("features/index", NULL),
-  FAKE("protocol/server", server_options),
+    FAKE("protocol/client", client_options),
+    FAKE("cluster/replicate", NULL),
+    FAKE("features/arbiter", NULL),
+    FAKE("cluster/distribute", NULL),
+    FAKE("features/utime", NULL),
+    FAKE("performance/write-behind", behind_options),
+    FAKE("debug/io-stats", stats_options),
+    FAKE("debug/trace", NULL),
+    FAKE("storage/posix", NULL),
+    FAKE("features/locks", NULL),
+    FAKE("features/index", NULL),
+    FAKE("protocol/server", server_options),
 };
 
 struct fixture {
@@ -84,7 +98,7 @@ static int
 setup(void **state)
 {
   struct fixture *f = gi_new(struct fixture);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
   for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++) {
     gi_class_register(&fakes[i]);
     types[i] = fakes[i].type;
@@ -102,8 +116,11 @@ setup(void **state)
   v->nbricks = 2;
   v->bricks = gi_zalloc(2 * sizeof(*v->bricks));
   for (unsigned i = 0; i < 2; i++)
-    v->bricks[i] = (struct gd_brick){ .volume = v, .index = i, .host = gi_asprintf("node%u", i + 1),
-                                      .path = gi_strdup("/nonexistent/b"), .id = gi_asprintf("r2-client-%u", i) };
+    v->bricks[i] = (struct gd_brick){.volume = v,
+                                     .index = i,
+                                     .host = gi_asprintf("node%u", i + 1),
+                                     .path = gi_strdup("/nonexistent/b"),
+                                     .id = gi_asprintf("r2-client-%u", i)};
   gd_volume_link(v);
   *state = f;
   return 0;
@@ -122,7 +139,7 @@ teardown(void **state)
 static void
 expect(struct fixture *f, const char *key, bool trusted, const char *wanted)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gd_volume *v;
   GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, key, trusted, &v, &err);
   assert_string_equal(err.text, "");
@@ -131,32 +148,32 @@ expect(struct fixture *f, const char *key, bool trusted, const char *wanted)
   assert_ptr_equal(v, f->v);
 }
 
-#define CLIENTS(extra)                                                                                                         \
-  "volume r2-client-0\n"                                                                                                       \
-  "    type protocol/client\n"                                                                                                 \
-  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                             \
-  "    option transport-type tcp\n"                                                                                            \
-  "    option remote-subvolume /nonexistent/b\n"                                                                               \
-  "    option remote-host node1\n"                                                                                             \
-  "end-volume\n\n"                                                                                                             \
-  "volume r2-client-1\n"                                                                                                       \
-  "    type protocol/client\n"                                                                                                 \
-  "    option send-gids true\n" extra "    option transport.address-family inet\n"                                             \
-  "    option transport-type tcp\n"                                                                                            \
-  "    option remote-subvolume /nonexistent/b\n"                                                                               \
-  "    option remote-host node2\n"                                                                                             \
+#define CLIENTS(extra) \
+  "volume r2-client-0\n" \
+  "    type protocol/client\n" \
+  "    option send-gids true\n" extra "    option transport.address-family inet\n" \
+  "    option transport-type tcp\n" \
+  "    option remote-subvolume /nonexistent/b\n" \
+  "    option remote-host node1\n" \
+  "end-volume\n\n" \
+  "volume r2-client-1\n" \
+  "    type protocol/client\n" \
+  "    option send-gids true\n" extra "    option transport.address-family inet\n" \
+  "    option transport-type tcp\n" \
+  "    option remote-subvolume /nonexistent/b\n" \
+  "    option remote-host node2\n" \
   "end-volume\n\n"
 
-#define SET                                                                                                                    \
-  "volume r2-replicate-0\n"                                                                                                    \
-  "    type cluster/replicate\n"                                                                                               \
-  "    option volume-id ab000000-0000-0000-0000-000000000000\n"                                                                \
-  "    option afr-pending-xattr r2-client-0,r2-client-1\n"                                                                     \
-  "    subvolumes r2-client-0 r2-client-1\n"                                                                                   \
-  "end-volume\n\n"                                                                                                             \
-  "volume r2-dht\n"                                                                                                            \
-  "    type cluster/distribute\n"                                                                                              \
-  "    subvolumes r2-replicate-0\n"                                                                                            \
+#define SET \
+  "volume r2-replicate-0\n" \
+  "    type cluster/replicate\n" \
+  "    option volume-id ab000000-0000-0000-0000-000000000000\n" \
+  "    option afr-pending-xattr r2-client-0,r2-client-1\n" \
+  "    subvolumes r2-client-0 r2-client-1\n" \
+  "end-volume\n\n" \
+  "volume r2-dht\n" \
+  "    type cluster/distribute\n" \
+  "    subvolumes r2-replicate-0\n" \
   "end-volume\n\n"
 
 static void
@@ -259,7 +276,7 @@ static void
 test_brick_of_everybody(void **state)
 {
   struct fixture *f = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gd_volume *v;
   GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, "r2.node2.nonexistent-b", true, &v, &err);
   assert_non_null(strstr(text, "    option auth.addr./nonexistent/b.allow *\n"));
@@ -272,12 +289,12 @@ test_arbiter(void **state)
   struct fixture *f = *state;
   struct gd_volume *v = f->v;
   v->bricks = gi_realloc(v->bricks, 3 * sizeof(*v->bricks));
-  v->bricks[2] = (struct gd_brick){ .volume = v, .index = 2, .host = gi_strdup("node3"), .path = gi_strdup("/nonexistent/b"),
-                                    .id = gi_strdup("r2-client-2") };
+  v->bricks[2] = (struct gd_brick){
+      .volume = v, .index = 2, .host = gi_strdup("node3"), .path = gi_strdup("/nonexistent/b"), .id = gi_strdup("r2-client-2")};
   v->nbricks = v->replica = 3;
   v->arbiter = 1;
   for (int i = 1; i <= 3; i++) {
-    struct gi_error err = { 0 };
+    struct gi_error err = {0};
     struct gd_volume *found;
     GI_CLEANUP_FREE char *key = gi_asprintf("r2.node%d.nonexistent-b", i);
     GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, key, false, &found, &err);
@@ -294,7 +311,7 @@ test_arbiter(void **state)
                                    "    type features/locks\n"
                                    "    subvolumes r2-arbiter\n"));
   }
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gd_volume *found;
   GI_CLEANUP_FREE char *client = gd_volgen_spec(&f->gd, "r2", false, &found, &err);
   assert_non_null(strstr(client, "    option arbiter-count 1\n"
@@ -306,13 +323,12 @@ test_arbiter(void **state)
 static void
 test_unknown_keys(void **state)
 {
-  static const char *const keys[] = {
-    "", "/", "nosuch", "shd/", "shd/nosuch", "r2.node3.nonexistent-b", "../r2", "rebalance/r2"
-  };
+  static const char *const keys[] = {"",      "/",           "nosuch", "shd/", "shd/nosuch", "r2.node3.nonexistent-b",
+                                     "../r2", "rebalance/r2"};
   struct fixture *f = *state;
   struct gd_volume *v;
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
-    struct gi_error err = { 0 };
+    struct gi_error err = {0};
     assert_null(gd_volgen_spec(&f->gd, keys[i], true, &v, &err));
     assert_int_equal(err.code, ENOENT);
   }
@@ -322,7 +338,7 @@ static void
 test_keys(void **state)
 {
   struct fixture *f = *state;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_string_equal(gd_map_complete(f->gd.map, "write-behind-window-size", &err), "performance.write-behind-window-size");
   assert_string_equal(gd_map_complete(f->gd.map, "write-behind", &err), "performance.write-behind");
   assert_null(gd_map_complete(f->gd.map, "performance.write-behnd", &err));
@@ -341,12 +357,12 @@ test_keys_that_wait(void **state)
 {
   static const struct {
     const char *key, *good, *bad;
-  } idle[] = { { "client.event-threads", "2", "4" },     { "client.ssl", "off", "on" },
-               { "client.ssl", "no", "true" },           { "performance.io-cache", "off", "on" },
-               { "performance.quick-read", "0", "yes" }, { "nfs.disable", "on", "off" } };
+  } idle[] = {{"client.event-threads", "2", "4"},     {"client.ssl", "off", "on"},
+              {"client.ssl", "no", "true"},           {"performance.io-cache", "off", "on"},
+              {"performance.quick-read", "0", "yes"}, {"nfs.disable", "on", "off"}};
   struct fixture *f = *state;
   for (size_t i = 0; i < GI_ARRAY_LEN(idle); i++) {
-    struct gi_error err = { 0 };
+    struct gi_error err = {0};
     assert_false(gd_map_acts(f->gd.map, idle[i].key));
     assert_int_equal(gd_map_check(f->gd.map, idle[i].key, idle[i].good, &err), 0);
     assert_int_equal(gd_map_check(f->gd.map, idle[i].key, idle[i].bad, &err), -1);
@@ -368,7 +384,7 @@ test_real_classes(void **state)
   struct gd_options_map *map = gd_map_new();
   for (unsigned i = 0; i < gd_map_count(map); i++) {
     const struct gd_key *k = gd_map_at(map, i);
-    struct gi_error err = { 0 };
+    struct gi_error err = {0};
     const char *def = gd_map_default(map, k->key);
     if (def && gd_map_check(map, k->key, def, &err))
       fail_msg("%s does not accept its default: %s", k->key, err.text);
@@ -384,15 +400,15 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_client, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_client_options, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_brick, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_brick_of_everybody, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_keys_that_wait, setup, teardown),
-    cmocka_unit_test(test_real_classes),
+      cmocka_unit_test_setup_teardown(test_client, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_client_options, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_brick, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_brick_of_everybody, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_keys_that_wait, setup, teardown),
+      cmocka_unit_test(test_real_classes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,20 @@
 #include <string.h>
 
 static const char *const reserved[] = {
-  "volume", "type", "help", "subvolumes", "option", "end-volume", "all", "volume_not_in_ring", "description", "force",
-  "snap-max-hard-limit", "snap-max-soft-limit", "auto-delete", "activate-on-create",
+    "volume",
+    "type",
+    "help",
+    "subvolumes",
+    "option",
+    "end-volume",
+    "all",
+    "volume_not_in_ring",
+    "description",
+    "force",
+    "snap-max-hard-limit",
+    "snap-max-soft-limit",
+    "auto-delete",
+    "activate-on-create",
 };
 
 int
@@ -98,9 +110,14 @@ gd_volume_draft(const struct gd_volume *v)
   d->bricks = gi_zalloc(v->nbricks * sizeof(*d->bricks));
   for (unsigned i = 0; i < v->nbricks; i++) {
     const struct gd_brick *b = &v->bricks[i];
-    d->bricks[i] = (struct gd_brick){ .volume = d, .index = i, .host = gi_strdup(b->host), .path = gi_strdup(b->path),
-                                      .id = gi_strdup(b->id), .node = b->node, .port = b->port,
-                                      .decommissioned = b->decommissioned };
+    d->bricks[i] = (struct gd_brick){.volume = d,
+                                     .index = i,
+                                     .host = gi_strdup(b->host),
+                                     .path = gi_strdup(b->path),
+                                     .id = gi_strdup(b->id),
+                                     .node = b->node,
+                                     .port = b->port,
+                                     .decommissioned = b->decommissioned};
   }
   return d;
 }
@@ -109,7 +126,8 @@ static struct gd_brick *
 same_brick(struct gd_volume *v, const struct gd_brick *b)
 {
   for (unsigned i = 0; i < v->nbricks; i++)
-    if (strcmp(v->bricks[i].id, b->id) == 0 && strcmp(v->bricks[i].path, b->path) == 0 && strcmp(v->bricks[i].host, b->host) == 0)
+    if (strcmp(v->bricks[i].id, b->id) == 0 && strcmp(v->bricks[i].path, b->path) == 0 &&
+        strcmp(v->bricks[i].host, b->host) == 0)
       return &v->bricks[i];
   return NULL;
 }
@@ -300,7 +318,7 @@ gd_volume_type_text(const struct gd_volume *v)
 const char *
 gd_volume_status_text(const struct gd_volume *v)
 {
-  static const char *const text[] = { "Created", "Started", "Stopped" };
+  static const char *const text[] = {"Created", "Started", "Stopped"};
   return text[v->status];
 }
 

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { /* keys of options without a letter */
+/* keys of options without a letter */
+enum {
   A_FUSE = 1000, /* .. A_FUSE_END: index into fuse_option */
   A_FUSE_END = 1099,
   A_VOLFILE_ID,
@@ -47,109 +48,118 @@ enum { /* keys of options without a letter */
 static const struct {
   const char *option, *name, *fixed;
 } fuse_option[] = {
-  { "attribute-timeout", "attribute-timeout", NULL },
-  { "entry-timeout", "entry-timeout", NULL },
-  { "negative-timeout", "negative-timeout", NULL },
-  { "gid-timeout", "gid-timeout", NULL },
-  { "direct-io-mode", "direct-io-mode", "on" },
-  { "fopen-keep-cache", "fopen-keep-cache", "on" },
-  { "auto-invalidation", "auto-invalidation", "on" },
-  { "kernel-writeback-cache", "kernel-writeback-cache", "on" },
-  { "use-readdirp", "use-readdirp", "on" },
-  { "acl", "acl", "on" },
-  { "selinux", "selinux", "on" },
-  { "capability", "capability", "on" },
-  { "read-only", "read-only", "on" },
-  { "lru-limit", "lru-limit", NULL },
-  { "background-qlen", "background-qlen", NULL },
-  { "congestion-threshold", "congestion-threshold", NULL },
-  { "fuse-mountopts", "fuse-mountopts", NULL },
-  { "enable-ino32", "enable-ino32", "on" },
-  { "attr-times-granularity", "attr-times-granularity", NULL },
+    {"attribute-timeout", "attribute-timeout", NULL},
+    {"entry-timeout", "entry-timeout", NULL},
+    {"negative-timeout", "negative-timeout", NULL},
+    {"gid-timeout", "gid-timeout", NULL},
+    {"direct-io-mode", "direct-io-mode", "on"},
+    {"fopen-keep-cache", "fopen-keep-cache", "on"},
+    {"auto-invalidation", "auto-invalidation", "on"},
+    {"kernel-writeback-cache", "kernel-writeback-cache", "on"},
+    {"use-readdirp", "use-readdirp", "on"},
+    {"acl", "acl", "on"},
+    {"selinux", "selinux", "on"},
+    {"capability", "capability", "on"},
+    {"read-only", "read-only", "on"},
+    {"lru-limit", "lru-limit", NULL},
+    {"background-qlen", "background-qlen", NULL},
+    {"congestion-threshold", "congestion-threshold", NULL},
+    {"fuse-mountopts", "fuse-mountopts", NULL},
+    {"enable-ino32", "enable-ino32", "on"},
+    {"attr-times-granularity", "attr-times-granularity", NULL},
 };
 
-#define MOUNT(i, o, a, f, text) { o, A_FUSE + i, a, f, text, 3 }
-#define REFUSE(o, key, a, f) { o, key, a, f, "refused: what it asks for is not in this version", 4 }
-#define IGNORE(o, a, f) { o, A_IGNORED, a, f, "accepted for compatibility", 5 }
+#define MOUNT(i, o, a, f, text) \
+  { \
+    o, A_FUSE + i, a, f, text, 3 \
+  }
+#define REFUSE(o, key, a, f) \
+  { \
+    o, key, a, f, "refused: what it asks for is not in this version", 4 \
+  }
+#define IGNORE(o, a, f) \
+  { \
+    o, A_IGNORED, a, f, "accepted for compatibility", 5 \
+  }
 
 static const struct argp_option options[] = {
-  { NULL, 0, NULL, 0, "Volume:", 1 },
-  { "volfile-server", 's', "HOST", 0, "management daemon to fetch the volfile from; repeat for further ones", 1 },
-  { "volfile-server-port", A_SERVER_PORT, "N", 0, "port of the management daemon (24007)", 1 },
-  { "volfile-server-transport", A_SERVER_TRANSPORT, "T", 0, "tcp, or unix (then HOST is a socket path)", 1 },
-  { "volfile-max-fetch-attempts", A_FETCH_ATTEMPTS, "N", 0, "how often all hosts are tried before it is given up (1)", 1 },
-  { "fetch-attempts", A_FETCH_ATTEMPTS, NULL, OPTION_ALIAS, NULL, 1 },
-  { "volfile-id", A_VOLFILE_ID, "KEY", 0, "which volfile", 1 },
-  { "volfile", 'f', "FILE", 0, "read the volfile from FILE instead", 1 },
-  { "volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1 },
-  { "subdir-mount", A_SUBDIR, "/DIR", 0, "mount only this directory of the volume", 1 },
-  { "xlator-option", A_XLATOR_OPTION, "PATTERN.KEY=VALUE", 0, "set an option of the matching volumes", 1 },
-  { "set-root-xattr", A_SET_ROOT_XATTR, "NAME=VALUE", 0,
-    "instead of mounting set an attribute of the root as the management daemon does, and end", 1 },
-  { NULL, 0, NULL, 0, "Process:", 2 },
-  { "no-daemon", 'N', NULL, 0, "stay in the foreground", 2 },
-  { "debug", A_DEBUG, NULL, 0, "foreground, level DEBUG, log to standard error", 2 },
-  { "log-file", 'l', "FILE", 0, "log to FILE; - is standard error", 2 },
-  { "log-level", 'L', "LEVEL", 0, "NONE CRITICAL ERROR WARNING INFO DEBUG TRACE", 2 },
-  { "log-format", A_LOG_FORMAT, "FORMAT", 0, "text or json", 2 },
-  { "pid-file", 'p', "FILE", 0, "write the process id to FILE", 2 },
-  { "socket-file", 'S', "SOCKET", 0, "unix socket for the management daemon's brick operations", 2 },
-  { "brick-name", A_BRICK_NAME, "PATH", 0, "brick to sign in at the portmapper", 2 },
-  { "brick-port", A_BRICK_PORT, "N", 0, "port to listen on", 2 },
-  { "process-name", A_PROCESS_NAME, "NAME", 0, "name shown to bricks and in dumps", 2 },
-  { "statedump-dir", A_STATEDUMP_DIR, "DIR", 0, "directory for state dumps", 2 },
-  { "print-logdir", A_PRINT_LOGDIR, NULL, 0, "print the log directory", 2 },
-  { "print-statedumpdir", A_PRINT_STATEDUMPDIR, NULL, 0, "print the directory for state dumps", 2 },
-  { "print-xlatordir", A_PRINT_XLATORDIR, NULL, 0, "print the directory of the translators", 2 },
-  { NULL, 0, NULL, 0, "Mount (with MOUNTPOINT):", 3 },
-  MOUNT(0, "attribute-timeout", "SECONDS", 0, "how long the kernel may keep attributes"),
-  MOUNT(1, "entry-timeout", "SECONDS", 0, "how long the kernel may keep names"),
-  MOUNT(2, "negative-timeout", "SECONDS", 0, "how long the kernel may keep that a name is missing"),
-  MOUNT(3, "gid-timeout", "SECONDS", 0, "how long groups of a process are kept"),
-  MOUNT(4, "direct-io-mode", "BOOL|auto", SWITCH, "bypass the kernel's page cache"),
-  MOUNT(5, "fopen-keep-cache", "BOOL", SWITCH, "keep the page cache of a file at open"),
-  MOUNT(6, "auto-invalidation", "BOOL", SWITCH, "let the kernel drop pages when the attributes change"),
-  MOUNT(7, "kernel-writeback-cache", "BOOL", SWITCH, "let the kernel gather writes"),
-  MOUNT(8, "use-readdirp", "BOOL", SWITCH, "read attributes together with names"),
-  MOUNT(9, "acl", NULL, 0, "POSIX access control lists"),
-  MOUNT(10, "selinux", NULL, 0, "SELinux labels"),
-  MOUNT(11, "capability", NULL, 0, "file capabilities"),
-  MOUNT(12, "read-only", NULL, 0, "mount read-only"),
-  MOUNT(13, "lru-limit", "N", 0, "most inodes kept that the kernel does not reference"),
-  MOUNT(14, "background-qlen", "N", 0, "most background requests of the kernel"),
-  MOUNT(15, "congestion-threshold", "N", 0, "background requests at which the kernel holds back"),
-  MOUNT(16, "fuse-mountopts", "LIST", 0, "further mount options"),
-  MOUNT(17, "enable-ino32", "BOOL", SWITCH, "inode numbers of 32 bits, for old programs"),
-  MOUNT(18, "attr-times-granularity", "NS", 0, "what times of files are kept to"),
-  { NULL, 0, NULL, 0, "Refused:", 4 },
-  REFUSE("worm", A_WORM, NULL, 0),
-  REFUSE("aux-gfid-mount", A_AUX_GFID, NULL, 0),
-  REFUSE("no-root-squash", A_NO_ROOT_SQUASH, "BOOL", SWITCH),
-  REFUSE("secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH),
-  { NULL, 0, NULL, 0, "Read past:", 5 },
-  IGNORE("logger", "X", 0),
-  IGNORE("log-buf-size", "N", 0),
-  IGNORE("log-flush-timeout", "N", 0),
-  IGNORE("localtime-logging", NULL, 0),
-  IGNORE("client-pid", "N", 0),
-  IGNORE("volfile-check", NULL, 0),
-  IGNORE("mem-accounting", NULL, 0),
-  IGNORE("no-mem-accounting", NULL, 0),
-  IGNORE("global-threading", NULL, 0),
-  IGNORE("global-timer-wheel", NULL, 0),
-  IGNORE("brick-mux", NULL, 0),
-  IGNORE("oom-score-adj", "N", 0),
-  IGNORE("io-engine", "E", 0),
-  IGNORE("thin-client", NULL, 0),
-  IGNORE("mac-compat", "BOOL", SWITCH),
-  IGNORE("resolve-gids", NULL, 0),
-  IGNORE("invalidate-limit", "N", 0),
-  IGNORE("reader-thread-count", "N", 0),
-  IGNORE("dump-fuse", "FILE", 0),
-  IGNORE("event-history", "BOOL", SWITCH),
-  IGNORE("fuse-flush-handle-interrupt", "BOOL", SWITCH),
-  IGNORE("fuse-dev-eperm-ratelimit-ns", "NS", 0),
-  { 0 },
+    {NULL, 0, NULL, 0, "Volume:", 1},
+    {"volfile-server", 's', "HOST", 0, "management daemon to fetch the volfile from; repeat for further ones", 1},
+    {"volfile-server-port", A_SERVER_PORT, "N", 0, "port of the management daemon (24007)", 1},
+    {"volfile-server-transport", A_SERVER_TRANSPORT, "T", 0, "tcp, or unix (then HOST is a socket path)", 1},
+    {"volfile-max-fetch-attempts", A_FETCH_ATTEMPTS, "N", 0, "how often all hosts are tried before it is given up (1)", 1},
+    {"fetch-attempts", A_FETCH_ATTEMPTS, NULL, OPTION_ALIAS, NULL, 1},
+    {"volfile-id", A_VOLFILE_ID, "KEY", 0, "which volfile", 1},
+    {"volfile", 'f', "FILE", 0, "read the volfile from FILE instead", 1},
+    {"volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1},
+    {"subdir-mount", A_SUBDIR, "/DIR", 0, "mount only this directory of the volume", 1},
+    {"xlator-option", A_XLATOR_OPTION, "PATTERN.KEY=VALUE", 0, "set an option of the matching volumes", 1},
+    {"set-root-xattr", A_SET_ROOT_XATTR, "NAME=VALUE", 0,
+     "instead of mounting set an attribute of the root as the management daemon does, and end", 1},
+    {NULL, 0, NULL, 0, "Process:", 2},
+    {"no-daemon", 'N', NULL, 0, "stay in the foreground", 2},
+    {"debug", A_DEBUG, NULL, 0, "foreground, level DEBUG, log to standard error", 2},
+    {"log-file", 'l', "FILE", 0, "log to FILE; - is standard error", 2},
+    {"log-level", 'L', "LEVEL", 0, "NONE CRITICAL ERROR WARNING INFO DEBUG TRACE", 2},
+    {"log-format", A_LOG_FORMAT, "FORMAT", 0, "text or json", 2},
+    {"pid-file", 'p', "FILE", 0, "write the process id to FILE", 2},
+    {"socket-file", 'S', "SOCKET", 0, "unix socket for the management daemon's brick operations", 2},
+    {"brick-name", A_BRICK_NAME, "PATH", 0, "brick to sign in at the portmapper", 2},
+    {"brick-port", A_BRICK_PORT, "N", 0, "port to listen on", 2},
+    {"process-name", A_PROCESS_NAME, "NAME", 0, "name shown to bricks and in dumps", 2},
+    {"statedump-dir", A_STATEDUMP_DIR, "DIR", 0, "directory for state dumps", 2},
+    {"print-logdir", A_PRINT_LOGDIR, NULL, 0, "print the log directory", 2},
+    {"print-statedumpdir", A_PRINT_STATEDUMPDIR, NULL, 0, "print the directory for state dumps", 2},
+    {"print-xlatordir", A_PRINT_XLATORDIR, NULL, 0, "print the directory of the translators", 2},
+    {NULL, 0, NULL, 0, "Mount (with MOUNTPOINT):", 3},
+    MOUNT(0, "attribute-timeout", "SECONDS", 0, "how long the kernel may keep attributes"),
+    MOUNT(1, "entry-timeout", "SECONDS", 0, "how long the kernel may keep names"),
+    MOUNT(2, "negative-timeout", "SECONDS", 0, "how long the kernel may keep that a name is missing"),
+    MOUNT(3, "gid-timeout", "SECONDS", 0, "how long groups of a process are kept"),
+    MOUNT(4, "direct-io-mode", "BOOL|auto", SWITCH, "bypass the kernel's page cache"),
+    MOUNT(5, "fopen-keep-cache", "BOOL", SWITCH, "keep the page cache of a file at open"),
+    MOUNT(6, "auto-invalidation", "BOOL", SWITCH, "let the kernel drop pages when the attributes change"),
+    MOUNT(7, "kernel-writeback-cache", "BOOL", SWITCH, "let the kernel gather writes"),
+    MOUNT(8, "use-readdirp", "BOOL", SWITCH, "read attributes together with names"),
+    MOUNT(9, "acl", NULL, 0, "POSIX access control lists"),
+    MOUNT(10, "selinux", NULL, 0, "SELinux labels"),
+    MOUNT(11, "capability", NULL, 0, "file capabilities"),
+    MOUNT(12, "read-only", NULL, 0, "mount read-only"),
+    MOUNT(13, "lru-limit", "N", 0, "most inodes kept that the kernel does not reference"),
+    MOUNT(14, "background-qlen", "N", 0, "most background requests of the kernel"),
+    MOUNT(15, "congestion-threshold", "N", 0, "background requests at which the kernel holds back"),
+    MOUNT(16, "fuse-mountopts", "LIST", 0, "further mount options"),
+    MOUNT(17, "enable-ino32", "BOOL", SWITCH, "inode numbers of 32 bits, for old programs"),
+    MOUNT(18, "attr-times-granularity", "NS", 0, "what times of files are kept to"),
+    {NULL, 0, NULL, 0, "Refused:", 4},
+    REFUSE("worm", A_WORM, NULL, 0),
+    REFUSE("aux-gfid-mount", A_AUX_GFID, NULL, 0),
+    REFUSE("no-root-squash", A_NO_ROOT_SQUASH, "BOOL", SWITCH),
+    REFUSE("secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH),
+    {NULL, 0, NULL, 0, "Read past:", 5},
+    IGNORE("logger", "X", 0),
+    IGNORE("log-buf-size", "N", 0),
+    IGNORE("log-flush-timeout", "N", 0),
+    IGNORE("localtime-logging", NULL, 0),
+    IGNORE("client-pid", "N", 0),
+    IGNORE("volfile-check", NULL, 0),
+    IGNORE("mem-accounting", NULL, 0),
+    IGNORE("no-mem-accounting", NULL, 0),
+    IGNORE("global-threading", NULL, 0),
+    IGNORE("global-timer-wheel", NULL, 0),
+    IGNORE("brick-mux", NULL, 0),
+    IGNORE("oom-score-adj", "N", 0),
+    IGNORE("io-engine", "E", 0),
+    IGNORE("thin-client", NULL, 0),
+    IGNORE("mac-compat", "BOOL", SWITCH),
+    IGNORE("resolve-gids", NULL, 0),
+    IGNORE("invalidate-limit", "N", 0),
+    IGNORE("reader-thread-count", "N", 0),
+    IGNORE("dump-fuse", "FILE", 0),
+    IGNORE("event-history", "BOOL", SWITCH),
+    IGNORE("fuse-flush-handle-interrupt", "BOOL", SWITCH),
+    IGNORE("fuse-dev-eperm-ratelimit-ns", "NS", 0),
+    {0},
 };
 
 static int
@@ -180,7 +190,7 @@ fuse_setting(struct argp_state *state, struct fs_config *cfg, unsigned i, const 
       cfg->fuse[k].value = value;
       return;
     }
-  cfg->fuse[cfg->nfuse++] = (struct fs_pair){ fuse_option[i].name, value };
+  cfg->fuse[cfg->nfuse++] = (struct fs_pair){fuse_option[i].name, value};
 }
 
 static void
@@ -378,13 +388,13 @@ void
 fs_arguments(struct fs_config *cfg, int argc, char **argv)
 {
   static const struct argp argp = {
-    .options = options,
-    .parser = parse,
-    .args_doc = "[MOUNTPOINT]",
-    .doc = "Loads a volfile, builds its graph and runs it: mounts a volume on MOUNTPOINT, or serves a brick.",
+      .options = options,
+      .parser = parse,
+      .args_doc = "[MOUNTPOINT]",
+      .doc = "Loads a volfile, builds its graph and runs it: mounts a volume on MOUNTPOINT, or serves a brick.",
   };
   argp_program_version_hook = show_version;
-  *cfg = (struct fs_config){ .server_port = 24007, .log_level = GI_LOG_INFO };
+  *cfg = (struct fs_config){.server_port = 24007, .log_level = GI_LOG_INFO};
   argp_parse(&argp, argc, argv, 0, NULL, cfg);
   if (!cfg->process_name)
     cfg->process_name = cfg->mountpoint ? "fuse" : "glusterishfs";

@@ -14,7 +14,8 @@
 
 #define OPS_COUNT 16
 
-enum { /* bits of `cmd` in a status request */
+/* bits of `cmd` in a status request */
+enum {
   OPS_STATUS_MEM = 0x1,
   OPS_STATUS_CLIENTS = 0x2,
   OPS_STATUS_CALLPOOL = 0x10,
@@ -26,7 +27,7 @@ enum { /* bits of `cmd` in a status request */
 static void
 ops_answer(struct gi_rpc_request *req, int err, const struct gi_dict *d, const char *text)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, err ? (uint32_t)-1 : 0);
   gi_xdr_put_u32(&out, (uint32_t)err);
@@ -87,7 +88,8 @@ status_memory(struct gi_dict *d)
 
 /* Lines of a conn.N section and what the answer calls them; `name` is the last that is looked at. */
 static const char *const client_keys[][2] = {
-  { "address", "hostname" }, { "bytesread", "bytesread" }, { "byteswrite", "byteswrite" }, { "opversion", "opversion" }, { "name", "name" },
+    {"address", "hostname"},    {"bytesread", "bytesread"}, {"byteswrite", "byteswrite"},
+    {"opversion", "opversion"}, {"name", "name"},
 };
 
 /* True when the section is complete. */
@@ -115,7 +117,7 @@ status_clients(struct fs_process *p, struct gi_dict *d)
   unsigned n = 0;
   bool inside = false;
   struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
-  struct gi_dump dump = { .out = open_memstream(&text, &size) };
+  struct gi_dump dump = {.out = open_memstream(&text, &size)};
   if (dump.out && top && strcmp(top->cls->type, "protocol/server") == 0 && top->cls->statedump)
     top->cls->statedump(top, &dump);
   if (!dump.out || fclose(dump.out) != 0)
@@ -208,7 +210,7 @@ ask_translator(struct fs_process *p, struct ops_call *c, unsigned i, int op)
   int64_t index = i;
   gi_dict_get_int(c->in, name, &index); /* the daemon numbers the sets of the volume, we may be asked for some of them */
   c->part[i].call = c;
-  c->part[i].m = (struct gi_manage){ .op = op, .index = (unsigned)index, .in = c->in, .out = c->out, .done = part_done };
+  c->part[i].m = (struct gi_manage){.op = op, .index = (unsigned)index, .in = c->in, .out = c->out, .done = part_done};
   if (!x)
     part_done(&c->part[i].m, ENOENT);
   else if (!x->cls->manage)
@@ -226,7 +228,8 @@ ops_translators(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
   gi_xdr_get_u32(&req->in);
   struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
-  if (!in || !gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 || count > OPS_XLATORS_MAX) {
+  if (!in || !gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 ||
+      count > OPS_XLATORS_MAX) {
     gi_dict_unref(&in);
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
@@ -250,19 +253,16 @@ ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- the program ---- */
 
 static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
-  [GI_BRICK_TERMINATE] = ops_terminate,
-  [GI_BRICK_XLATOR_INFO] = ops_other,
-  [GI_BRICK_XLATOR_OP] = ops_translators,
-  [GI_BRICK_STATUS] = ops_status,
-  [GI_BRICK_NODE_STATUS] = ops_status,
+    [GI_BRICK_TERMINATE] = ops_terminate, [GI_BRICK_XLATOR_INFO] = ops_other,  [GI_BRICK_XLATOR_OP] = ops_translators,
+    [GI_BRICK_STATUS] = ops_status,       [GI_BRICK_NODE_STATUS] = ops_status,
 };
 
 static const struct gi_rpc_program ops_program = {
-  .name = "Gluster Brick operations",
-  .prog = GI_PROG_BRICK,
-  .vers = GI_VERS_BRICK,
-  .nprocs = OPS_COUNT,
-  .handler = ops_handlers,
+    .name = "Gluster Brick operations",
+    .prog = GI_PROG_BRICK,
+    .vers = GI_VERS_BRICK,
+    .nprocs = OPS_COUNT,
+    .handler = ops_handlers,
 };
 
 int

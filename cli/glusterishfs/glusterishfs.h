@@ -20,12 +20,14 @@
 
 #define FS_LIST_MAX 64
 
-struct fs_list { /* repeated options; NULL-terminated */
+/* repeated options; NULL-terminated */
+struct fs_list {
   const char *item[FS_LIST_MAX + 1];
   unsigned count;
 };
 
-struct fs_pair { /* an option of the mount/fuse translator */
+/* an option of the mount/fuse translator */
+struct fs_pair {
   const char *name, *value;
 };
 
@@ -66,13 +68,13 @@ struct fs_process {
   struct gi_rpc_server *ops; /* on the -S socket */
   struct gi_signal *signal[6];
   struct gi_timer finish_start;
-  int fetches;   /* rounds over all servers that brought no volfile */
-  int port;      /* of the brick; 0 = not a brick or not yet */
-  bool ready;    /* the starter was told */
-  bool least;    /* gi_be_least, until it listens */
+  int fetches; /* rounds over all servers that brought no volfile */
+  int port;    /* of the brick; 0 = not a brick or not yet */
+  bool ready;  /* the starter was told */
+  bool least;  /* gi_be_least, until it listens */
   int usual_nice;
-  bool leaving;  /* a signal came; the mount is being given up in order */
-  int status;    /* exit status */
+  bool leaving; /* a signal came; the mount is being given up in order */
+  int status;   /* exit status */
   int pid_fd;
   char host[256];
 };
@@ -84,7 +86,7 @@ void fs_arguments(struct fs_config *cfg, int argc, char **argv); /* exits on a w
 /* Forks. In the parent waits for the child's fs_daemon_ready or death and exits accordingly; returns in the child.
  * A service stays in its starter's session if that has no terminal. */
 void fs_daemonize(bool service);
-void fs_daemon_ready(int status); /* once; harmless when not daemonised */
+void fs_daemon_ready(int status);  /* once; harmless when not daemonised */
 int fs_pid_file(const char *path); /* writes and locks it: its fd, or -1 with a message on stderr */
 
 /* process.c */
@@ -97,7 +99,8 @@ void fs_stop(struct fs_process *p, const char *why);
 int fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err);
 
 /* root-xattr.c */
-void fs_root_xattr_adapt(struct gi_volfile *vf); /* puts the translator on top that sets cfg->root_xattrs and ends the process */
+void
+fs_root_xattr_adapt(struct gi_volfile *vf); /* puts the translator on top that sets cfg->root_xattrs and ends the process */
 
 /* volfile-skip.c */
 /* Leaves out what this build does not have and nobody misses. 0, or -1 and err. */

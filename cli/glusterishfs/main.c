@@ -15,7 +15,7 @@
 static void
 raise_limits(void)
 {
-  struct rlimit want = { 1048576, 1048576 }, now;
+  struct rlimit want = {1048576, 1048576}, now;
   if (setrlimit(RLIMIT_NOFILE, &want) == 0)
     return;
   if (getrlimit(RLIMIT_NOFILE, &now) == 0) {

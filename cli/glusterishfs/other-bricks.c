@@ -20,13 +20,13 @@ refuse(struct gi_xlator *x, struct gi_fop *fop)
 }
 
 static const struct gi_xlator_class bar_class = {
-  .abi = GI_XLATOR_ABI,
-  .type = TYPE,
-  .version = GI_VERSION,
-  .summary = "Answers everything with EIO",
-  .min_children = 1,
-  .max_children = 1,
-  .submit = refuse,
+    .abi = GI_XLATOR_ABI,
+    .type = TYPE,
+    .version = GI_VERSION,
+    .summary = "Answers everything with EIO",
+    .min_children = 1,
+    .max_children = 1,
+    .submit = refuse,
 };
 
 static bool
@@ -66,7 +66,7 @@ void
 fs_stop_serving(struct fs_process *p)
 {
   struct gi_graph *g = p->ctx.graph;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (gi_volfile_find(g->volfile, NAME))
     return;
   GI_CLEANUP_FREE char *text = gi_volfile_write(g->volfile);
@@ -87,7 +87,8 @@ fs_stop_serving(struct fs_process *p)
     return;
   }
   gi_log(GI_LOG_CRITICAL, "glusterishfs", GI_MSG_CLI + 40,
-         "the volume has other bricks now, which this version cannot follow: everything on %s fails with EIO from now on, until the "
+         "the volume has other bricks now, which this version cannot follow: everything on %s fails with EIO from now on, "
+         "until the "
          "volume is as it was or is mounted again",
          p->cfg->mountpoint);
 }

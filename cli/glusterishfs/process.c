@@ -126,7 +126,7 @@ fs_adapt(struct fs_process *p, struct gi_volfile *vf, struct gi_error *err)
 static void
 fs_build(struct fs_process *p, struct gi_volfile *vf)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (fs_adapt(p, vf, &err) < 0) {
     gi_volfile_free(&vf);
     fs_fail(p, "%s", err.text);
@@ -152,7 +152,7 @@ fs_finish_start(void *arg)
 static int
 fs_follow(struct fs_process *p, struct gi_volfile **vf)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (fs_adapt(p, *vf, &err) < 0) {
     gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 14, "new volfile refused: %s", err.text);
     return -1;
@@ -181,12 +181,11 @@ fs_change(struct fs_process *p, struct gi_volfile *vf)
   gi_volfile_free(&vf);
 }
 
-
 static void
 fs_got_volfile(void *arg, const char *text, size_t len)
 {
   struct fs_process *p = arg;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gi_volfile *vf = gi_volfile_parse(text, len, &err);
   if (vf && p->ctx.graph)
     fs_change(p, vf);
@@ -226,8 +225,8 @@ fs_news(void *arg)
     gi_graph_retry(p->ctx.graph);
 }
 
-static const struct gi_mgmt_ops mgmt_ops = { .volfile = fs_got_volfile, .failed = fs_no_volfile, .statedump = fs_dump_asked,
-                                             .news = fs_news };
+static const struct gi_mgmt_ops mgmt_ops = {
+    .volfile = fs_got_volfile, .failed = fs_no_volfile, .statedump = fs_dump_asked, .news = fs_news};
 
 static void
 fs_load(struct fs_process *p)
@@ -237,7 +236,7 @@ fs_load(struct fs_process *p)
     p->mgmt = gi_mgmt_new(&p->ctx, cfg->servers.item, cfg->servers.count, cfg->server_port, cfg->volfile_id, &mgmt_ops, p);
     return;
   }
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gi_volfile *vf = gi_volfile_load(cfg->volfile, &err);
   if (vf)
     fs_build(p, vf);
@@ -271,7 +270,7 @@ fs_signal(void *arg, int signo)
 static void
 fs_watch_signals(struct fs_process *p)
 {
-  static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+  static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
   for (unsigned i = 0; i < GI_ARRAY_LEN(signals); i++)
     p->signal[i] = gi_signal_watch(p->reactor, signals[i], fs_signal, p);
 }
@@ -286,18 +285,18 @@ fs_context(struct fs_process *p)
   gethostname(p->host, sizeof(p->host) - 1);
   struct gi_gfid id = gi_gfid_new(p->reactor);
   p->ctx = (struct gi_ctx){
-    .reactor = p->reactor,
-    .process_name = cfg->process_name,
-    .process_uuid = id,
-    .volfile_server = cfg->servers.item[0],
-    .volfile_server_port = cfg->server_port,
-    .volfile_id = cfg->volfile_id,
-    .brick_port = cfg->brick_port,
-    .brick_name = cfg->brick_name,
-    .on_listen = fs_on_listen,
-    .on_ready = fs_on_ready,
-    .on_unmount = fs_on_unmount,
-    .app = p,
+      .reactor = p->reactor,
+      .process_name = cfg->process_name,
+      .process_uuid = id,
+      .volfile_server = cfg->servers.item[0],
+      .volfile_server_port = cfg->server_port,
+      .volfile_id = cfg->volfile_id,
+      .brick_port = cfg->brick_port,
+      .brick_name = cfg->brick_name,
+      .on_listen = fs_on_listen,
+      .on_ready = fs_on_ready,
+      .on_unmount = fs_on_unmount,
+      .app = p,
   };
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "CTX_ID:%s-GRAPH_ID:0-PID:%d-HOST:%.128s", gi_gfid_text(&id, uuid),
            (int)getpid(), p->host);
@@ -346,7 +345,7 @@ int
 fs_run(const struct fs_config *cfg)
 {
   struct fs_process *p = gi_new(struct fs_process);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   p->cfg = cfg;
   p->pid_fd = -1;
   if (cfg->pid_file && (p->pid_fd = fs_pid_file(cfg->pid_file)) < 0) {

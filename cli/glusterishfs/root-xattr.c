@@ -122,15 +122,15 @@ finish(struct gi_xlator *x)
 }
 
 static const struct gi_xlator_class setter_class = {
-  .abi = GI_XLATOR_ABI,
-  .type = TYPE,
-  .version = GI_VERSION,
-  .summary = "Sets attributes of the root once",
-  .min_children = 1,
-  .max_children = 1,
-  .init = init,
-  .finish = finish,
-  .notify = notify,
+    .abi = GI_XLATOR_ABI,
+    .type = TYPE,
+    .version = GI_VERSION,
+    .summary = "Sets attributes of the root once",
+    .min_children = 1,
+    .max_children = 1,
+    .init = init,
+    .finish = finish,
+    .notify = notify,
 };
 
 void

@@ -76,7 +76,7 @@ fs_statedump(struct fs_process *p)
   }
   if (fchmod(fileno(out), 0600) < 0)
     gi_log(GI_LOG_WARNING, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
-  struct gi_dump d = { .out = out };
+  struct gi_dump d = {.out = out};
   stamp(out, "DUMP-START-TIME", now);
   dump_process(p, &d);
   gi_dump_memory(&d);

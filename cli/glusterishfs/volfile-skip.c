@@ -15,27 +15,27 @@ static const struct {
   const char *type;
   const char *active[3]; /* boolean options; any that is on makes the translator indispensable */
 } dispensable[] = {
-  { "performance/*", { NULL } },
-  { "debug/io-stats", { NULL } },
-  { "features/selinux", { NULL } }, /* labels pass as plain attributes */
-  { "features/trash", { "trash" } },
-  { "features/changelog", { "changelog" } },
-  { "features/bitrot-stub", { "bitrot" } },
-  { "features/worm", { "worm", "worm-file-level" } },
-  { "features/read-only", { "read-only" } },
-  { "features/leases", { "leases" } },
-  { "features/upcall", { "cache-invalidation" } },
-  { "features/marker", { "xtime", "quota", "inode-quota" } },
-  { "features/barrier", { "barrier" } },
-  { "features/quota", { "server-quota" } },
-  { "features/sdfs", { NULL } },
+    {"performance/*", {NULL}},
+    {"debug/io-stats", {NULL}},
+    {"features/selinux", {NULL}}, /* labels pass as plain attributes */
+    {"features/trash", {"trash"}},
+    {"features/changelog", {"changelog"}},
+    {"features/bitrot-stub", {"bitrot"}},
+    {"features/worm", {"worm", "worm-file-level"}},
+    {"features/read-only", {"read-only"}},
+    {"features/leases", {"leases"}},
+    {"features/upcall", {"cache-invalidation"}},
+    {"features/marker", {"xtime", "quota", "inode-quota"}},
+    {"features/barrier", {"barrier"}},
+    {"features/quota", {"server-quota"}},
+    {"features/sdfs", {NULL}},
 };
 
 static bool
 available(const char *type)
 {
   void *dl = NULL;
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   bool found = gi_class_load(type, &dl, &err) != NULL;
   if (dl)
     dlclose(dl);
@@ -76,7 +76,8 @@ static void
 take_out(struct gi_volfile *vf, struct gi_vol_node *n)
 {
   struct gi_vol_node *child = n->sub[0];
-  gi_log(GI_LOG_INFO, "glusterishfs", GI_MSG_CLI + 30, "volume %s: %s is not in this version and is left out", n->name, n->type);
+  gi_log(GI_LOG_INFO, "glusterishfs", GI_MSG_CLI + 30, "volume %s: %s is not in this version and is left out", n->name,
+         n->type);
   gi_list_foreach(m, &vf->nodes, struct gi_vol_node, link)
     for (unsigned i = 0; i < m->nsub; i++)
       if (m->sub[i] == n)

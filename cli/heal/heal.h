@@ -46,7 +46,7 @@ struct heal_report {
   enum heal_command command;
   struct heal_counts counts; /* of the brick being reported */
   struct cli_xml xml;
-  json_t *output, *brick;    /* HEAL_JSON; brick: borrowed, being filled */
+  json_t *output, *brick; /* HEAL_JSON; brick: borrowed, being filled */
 };
 
 void heal_report_begin(struct heal_report *r);
@@ -123,7 +123,8 @@ enum heal_index { HEAL_INDEX_PENDING, HEAL_INDEX_DIRTY };
 
 /* Calls fn for every gfid of an index of the brick. 0 or an errno; a brick without that index has an empty one. */
 int heal_index_list(struct heal *h, struct heal_brick *b, enum heal_index index,
-                    void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid, void *arg),
+                    void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid,
+                               void *arg),
                     void *arg);
 /* Removes a name that leads nowhere from the index `dir`. */
 void heal_index_drop(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid);

@@ -14,7 +14,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define GFID(n) ((struct gi_gfid){ { [0] = 0xaa, [15] = (n) } })
+#define GFID(n) ((struct gi_gfid){{[0] = 0xaa, [15] = (n)}})
 #define UUID(n) "aa000000-0000-0000-0000-0000000000" n
 
 /* ---- the output ---- */
@@ -28,7 +28,7 @@ struct printed {
 static struct printed
 begin(enum heal_form form, enum heal_command command)
 {
-  struct printed p = { .r = { .form = form, .command = command } };
+  struct printed p = {.r = {.form = form, .command = command}};
   return p;
 }
 
@@ -55,14 +55,17 @@ test_text(void **state)
 {
   struct printed p = begin(HEAL_TEXT, HEAL_INFO);
   report_two_bricks(&p);
-  assert_string_equal(p.text, "Brick n1:/b\n/n1 \n<gfid:" UUID("02") "> \n/f<&> - Is in split-brain\n"
-                              "/big\\x0aStatus: \xff - Possibly undergoing heal\nStatus: Connected\nNumber of entries: 4\n\n"
-                              "Brick n2:/b\nStatus: Transport endpoint is not connected\nNumber of entries: -\n\n");
+  assert_string_equal(p.text,
+                      "Brick n1:/b\n/n1 \n<gfid:" UUID(
+                          "02") "> \n/f<&> - Is in split-brain\n"
+                                "/big\\x0aStatus: \xff - Possibly undergoing heal\nStatus: Connected\nNumber of entries: 4\n\n"
+                                "Brick n2:/b\nStatus: Transport endpoint is not connected\nNumber of entries: -\n\n");
   free(p.text);
   p = begin(HEAL_TEXT, HEAL_SPLITS);
   report_two_bricks(&p);
-  assert_string_equal(p.text, "Brick n1:/b\n/f<&>\nStatus: Connected\nNumber of entries in split-brain: 1\n\n"
-                              "Brick n2:/b\nStatus: Transport endpoint is not connected\nNumber of entries in split-brain: -\n\n");
+  assert_string_equal(p.text,
+                      "Brick n1:/b\n/f<&>\nStatus: Connected\nNumber of entries in split-brain: 1\n\n"
+                      "Brick n2:/b\nStatus: Transport endpoint is not connected\nNumber of entries in split-brain: -\n\n");
   free(p.text);
   p = begin(HEAL_TEXT, HEAL_SUMMARY);
   report_two_bricks(&p);
@@ -82,17 +85,24 @@ test_xml(void **state)
 {
   struct printed p = begin(HEAL_XML, HEAL_INFO);
   report_two_bricks(&p);
-  assert_string_equal(p.text, XML_HEAD
-                      "    <bricks>\n      <brick hostUuid=\"U1\">\n        <name>n1:/b</name>\n"
-                      "        <file gfid=\"" UUID("01") "\">/n1</file>\n"
-                      "        <file gfid=\"" UUID("02") "\">&lt;gfid:" UUID("02") "&gt;</file>\n"
-                      "        <file gfid=\"" UUID("03") "\">/f&lt;&amp;&gt;</file>\n"
-                      "        <file gfid=\"" UUID("04") "\">/big\\x0aStatus: \\xff</file>\n"
-                      "        <status>Connected</status>\n        <numberOfEntries>4</numberOfEntries>\n      </brick>\n"
-                      "      <brick hostUuid=\"-\">\n        <name>n2:/b</name>\n"
-                      "        <status>Transport endpoint is not connected</status>\n"
-                      "        <numberOfEntries>-</numberOfEntries>\n      </brick>\n    </bricks>\n  </healInfo>\n"
-                      "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr/>\n</cliOutput>\n");
+  assert_string_equal(
+      p.text, XML_HEAD
+      "    <bricks>\n      <brick hostUuid=\"U1\">\n        <name>n1:/b</name>\n"
+      "        <file gfid=\"" UUID(
+          "01") "\">/n1</file>\n"
+                "        <file gfid=\"" UUID("02") "\">&lt;gfid:" UUID(
+                    "02") "&gt;</file>\n"
+                          "        <file gfid=\"" UUID(
+                              "03") "\">/f&lt;&amp;&gt;</file>\n"
+                                    "        <file gfid=\"" UUID(
+                                        "04") "\">/big\\x0aStatus: \\xff</file>\n"
+                                              "        <status>Connected</status>\n        "
+                                              "<numberOfEntries>4</numberOfEntries>\n      </brick>\n"
+                                              "      <brick hostUuid=\"-\">\n        <name>n2:/b</name>\n"
+                                              "        <status>Transport endpoint is not connected</status>\n"
+                                              "        <numberOfEntries>-</numberOfEntries>\n      </brick>\n    </bricks>\n  "
+                                              "</healInfo>\n"
+                                              "  <opRet>0</opRet>\n  <opErrno>0</opErrno>\n  <opErrstr/>\n</cliOutput>\n");
   free(p.text);
   p = begin(HEAL_XML, HEAL_SUMMARY);
   report_two_bricks(&p);
@@ -134,18 +144,19 @@ static void
 test_progress(void **state)
 {
   struct printed p = begin(HEAL_TEXT, HEAL_SUMMARY);
-  json_t *facts = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:s}", "glusterish.0-files_per_s", "5", "glusterish.1-files_per_s",
-                            "7", "glusterish.0-bytes_per_s", "1048576", "glusterish.0-remaining", "30", "glusterish.1-remaining",
-                            "70", "glusterish.0-eta_s", "8", "glusterish.1-eta_s", "20", "glusterish.0-paused_ms", 2500,
-                            "glusterish.x-files_per_s", "1000");
+  json_t *facts = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:s}", "glusterish.0-files_per_s", "5",
+                            "glusterish.1-files_per_s", "7", "glusterish.0-bytes_per_s", "1048576", "glusterish.0-remaining",
+                            "30", "glusterish.1-remaining", "70", "glusterish.0-eta_s", "8", "glusterish.1-eta_s", "20",
+                            "glusterish.0-paused_ms", 2500, "glusterish.x-files_per_s", "1000");
   p.r.out = open_memstream(&p.text, &p.len);
   heal_report_begin(&p.r);
   heal_report_progress(&p.r, facts, true);
   heal_report_progress(&p.r, NULL, true);
   heal_report_progress(&p.r, NULL, false);
   fclose(p.r.out);
-  assert_string_equal(p.text, "Self-heal daemon: running\nHealing: 12 files/s, 1.0MB/s\nRemaining: 100 entries, 20 s at this rate\n"
-                              "Paused for the foreground: 2.5 s\nSelf-heal daemon: not running\nSelf-heal daemon: disabled\n");
+  assert_string_equal(p.text,
+                      "Self-heal daemon: running\nHealing: 12 files/s, 1.0MB/s\nRemaining: 100 entries, 20 s at this rate\n"
+                      "Paused for the foreground: 2.5 s\nSelf-heal daemon: not running\nSelf-heal daemon: disabled\n");
   free(p.text);
   json_decref(facts);
 }
@@ -154,12 +165,13 @@ static void
 test_printable(void **state)
 {
   static const char *const rows[][3] = {
-    { "/plain", "/plain", "/plain" },
-    { "/\x1b[2J\x7f", "/\\x1b[2J\\x7f", "/\\x1b[2J\\x7f" },
-    { "/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
-    { "/\xc3", "/\xc3", "/\\xc3" },
-    { "/\xc0\xaf\xed\xa0\x80", "/\xc0\xaf\xed\xa0\x80", "/\\xc0\\xaf\\xed\\xa0\\x80" },
-    { "/\xef\xbf\xbe", "/\xef\xbf\xbe", "/\\xef\\xbf\\xbe" },
+      {"/plain", "/plain", "/plain"},
+      {"/\x1b[2J\x7f", "/\\x1b[2J\\x7f", "/\\x1b[2J\\x7f"},
+      {"/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
+       "/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+      {"/\xc3", "/\xc3", "/\\xc3"},
+      {"/\xc0\xaf\xed\xa0\x80", "/\xc0\xaf\xed\xa0\x80", "/\\xc0\\xaf\\xed\\xa0\\x80"},
+      {"/\xef\xbf\xbe", "/\xef\xbf\xbe", "/\\xef\\xbf\\xbe"},
   };
   for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++) {
     GI_CLEANUP_FREE char *plain = heal_printable(rows[i][0], false), *utf8 = heal_printable(rows[i][0], true);
@@ -192,7 +204,7 @@ static struct {
   unsigned lists;
 } fake;
 
-static const struct gi_gfid index_dir[] = { { { [0] = 0xbb, [15] = 1 } }, { { [0] = 0xbb, [15] = 2 } } };
+static const struct gi_gfid index_dir[] = {{{[0] = 0xbb, [15] = 1}}, {{[0] = 0xbb, [15] = 2}}};
 
 static struct fake_object *
 object_of(const struct gi_fop *fop)
@@ -246,7 +258,7 @@ client_readdir(struct gi_xlator *x, struct gi_fop *fop)
     if (i > 0 && !(dirty ? fake.object[i].dirty : fake.object[i].pending))
       continue;
     const char *name = i == 0 ? "xattrop-base" : gi_gfid_text(&g, text);
-    struct gi_dirent e = { .off = i + 1, .name = name, .name_len = (uint32_t)strlen(name) };
+    struct gi_dirent e = {.off = i + 1, .name = name, .name_len = (uint32_t)strlen(name)};
     gi_dirents_add(&fop->rsp.entries, &e, fop);
   }
   gi_fop_ok(fop, (int)fop->rsp.entries.count);
@@ -329,19 +341,31 @@ client_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
 }
 
 static const struct gi_option any_option[] = {
-  { .name = "*", .type = GI_OPT_STR, .wildcard = true, .level = 3, .text = "Whatever a volfile says." },
-  GI_OPTION_END,
+    {.name = "*", .type = GI_OPT_STR, .wildcard = true, .level = 3, .text = "Whatever a volfile says."},
+    GI_OPTION_END,
 };
 
 static const struct gi_xlator_class client_class = {
-  .abi = GI_XLATOR_ABI, .type = "protocol/client", .version = "0", .options = any_option, .notify = client_notify,
-  .on = { [GI_FOP_GETXATTR] = client_getxattr, [GI_FOP_OPENDIR] = client_opendir, [GI_FOP_READDIR] = client_readdir,
-          [GI_FOP_UNLINK] = client_unlink, [GI_FOP_LOOKUP] = client_lookup },
+    .abi = GI_XLATOR_ABI,
+    .type = "protocol/client",
+    .version = "0",
+    .options = any_option,
+    .notify = client_notify,
+    .on = {[GI_FOP_GETXATTR] = client_getxattr,
+           [GI_FOP_OPENDIR] = client_opendir,
+           [GI_FOP_READDIR] = client_readdir,
+           [GI_FOP_UNLINK] = client_unlink,
+           [GI_FOP_LOOKUP] = client_lookup},
 };
 
 static const struct gi_xlator_class set_class = {
-  .abi = GI_XLATOR_ABI, .type = "cluster/replicate", .version = "0", .options = any_option, .min_children = 1, .max_children = 9,
-  .on = { [GI_FOP_GETXATTR] = set_getxattr, [GI_FOP_LOOKUP] = set_lookup },
+    .abi = GI_XLATOR_ABI,
+    .type = "cluster/replicate",
+    .version = "0",
+    .options = any_option,
+    .min_children = 1,
+    .max_children = 9,
+    .on = {[GI_FOP_GETXATTR] = set_getxattr, [GI_FOP_LOOKUP] = set_lookup},
 };
 
 static const char volfile[] =
@@ -362,13 +386,13 @@ struct ran {
 static struct ran
 run(enum heal_command command, enum heal_form form, const char *brick, const char *file)
 {
-  struct ran ran = { 0 };
-  struct heal h = { .command = command, .brick = brick, .file = file, .report = { .form = form, .command = command } };
-  struct heal_brick bricks[] = { { .name = (char *)"h:/b0", .uuid = (char *)"U" }, { .name = (char *)"h:/b1", .uuid = (char *)"U" } };
-  struct fs_role role = { .arg = &h };
-  struct fs_config cfg = { .role = &role };
-  struct fs_process p = { .cfg = &cfg };
-  struct gi_error err = { 0 };
+  struct ran ran = {0};
+  struct heal h = {.command = command, .brick = brick, .file = file, .report = {.form = form, .command = command}};
+  struct heal_brick bricks[] = {{.name = (char *)"h:/b0", .uuid = (char *)"U"}, {.name = (char *)"h:/b1", .uuid = (char *)"U"}};
+  struct fs_role role = {.arg = &h};
+  struct fs_config cfg = {.role = &role};
+  struct fs_process p = {.cfg = &cfg};
+  struct gi_error err = {0};
   gi_log_set_level(GI_LOG_NONE);
   gi_class_register(&client_class);
   gi_class_register(&set_class);
@@ -378,7 +402,7 @@ run(enum heal_command command, enum heal_form form, const char *brick, const cha
   h.process = &p;
   h.report.out = open_memstream(&ran.text, &ran.len);
   p.reactor = gi_reactor_new(0);
-  p.ctx = (struct gi_ctx){ .reactor = p.reactor, .process_name = "test", .app = &p };
+  p.ctx = (struct gi_ctx){.reactor = p.reactor, .process_name = "test", .app = &p};
   struct gi_volfile *vf = gi_volfile_parse(volfile, strlen(volfile), &err);
   assert_non_null(vf);
   assert_int_equal(heal_volume_adapt(&p, vf, &err), 0);
@@ -418,19 +442,19 @@ fresh(void **state)
 static void
 test_verdicts(void **state)
 {
-  fake.object[1] = (struct fake_object){ .verdict = "heal-pending", .path = "/a", .pending = true, .dirty = true };
-  fake.object[2] = (struct fake_object){ .verdict = "split-brain-pending", .path = "/b", .pending = true };
-  fake.object[3] = (struct fake_object){ .verdict = "possibly-healing-pending", .path = "/c", .pending = true };
-  fake.object[4] = (struct fake_object){ .verdict = "no-heal", .path = "/d", .pending = true, .dirty = true };
-  fake.object[5] = (struct fake_object){ .verdict = "heal", .path = "/e", .dirty = true };
-  fake.object[6] = (struct fake_object){ .verdict_err = ENOENT, .pending = true };
-  fake.object[7] = (struct fake_object){ .verdict_err = EIO, .path = "/f:/link", .pending = true };
-  fake.object[8] = (struct fake_object){ .verdict = "heal-pending", .path = "/g:/h", .pending = true };
-  fake.object[9] = (struct fake_object){ .verdict = "heal-pending", .pending = true };
-  fake.object[10] = (struct fake_object){ .verdict = "heal-pending", .path = "relative", .pending = true };
-#define LIST                                                                                                                   \
-  "/a \n/b - Is in split-brain\n/c - Possibly undergoing heal\n/f \n/g:/h \n<gfid:" UUID("09") "> \n<gfid:" UUID("0a")         \
-  "> \n/e \nStatus: Connected\nNumber of entries: 8\n\n"
+  fake.object[1] = (struct fake_object){.verdict = "heal-pending", .path = "/a", .pending = true, .dirty = true};
+  fake.object[2] = (struct fake_object){.verdict = "split-brain-pending", .path = "/b", .pending = true};
+  fake.object[3] = (struct fake_object){.verdict = "possibly-healing-pending", .path = "/c", .pending = true};
+  fake.object[4] = (struct fake_object){.verdict = "no-heal", .path = "/d", .pending = true, .dirty = true};
+  fake.object[5] = (struct fake_object){.verdict = "heal", .path = "/e", .dirty = true};
+  fake.object[6] = (struct fake_object){.verdict_err = ENOENT, .pending = true};
+  fake.object[7] = (struct fake_object){.verdict_err = EIO, .path = "/f:/link", .pending = true};
+  fake.object[8] = (struct fake_object){.verdict = "heal-pending", .path = "/g:/h", .pending = true};
+  fake.object[9] = (struct fake_object){.verdict = "heal-pending", .pending = true};
+  fake.object[10] = (struct fake_object){.verdict = "heal-pending", .path = "relative", .pending = true};
+#define LIST \
+  "/a \n/b - Is in split-brain\n/c - Possibly undergoing heal\n/f \n/g:/h \n<gfid:" UUID("09") "> \n<gfid:" UUID( \
+      "0a") "> \n/e \nStatus: Connected\nNumber of entries: 8\n\n"
   expect(run(HEAL_INFO, HEAL_TEXT, NULL, NULL), 0, "Brick h:/b0\n" LIST "Brick h:/b1\n" LIST);
   assert_true(fake.object[6].dropped); /* a stale name */
   for (int i = 1; i < OBJECTS; i++)
@@ -440,8 +464,8 @@ test_verdicts(void **state)
 static void
 test_brick_down(void **state)
 {
-  fake.object[1] = (struct fake_object){ .verdict = "heal-pending", .path = "/a", .pending = true };
-  fake.object[2] = (struct fake_object){ .verdict_err = ENOENT, .pending = true };
+  fake.object[1] = (struct fake_object){.verdict = "heal-pending", .path = "/a", .pending = true};
+  fake.object[2] = (struct fake_object){.verdict_err = ENOENT, .pending = true};
   fake.down[1] = true;
   expect(run(HEAL_INFO, HEAL_TEXT, NULL, NULL), 0,
          "Brick h:/b0\n/a \nStatus: Connected\nNumber of entries: 1\n\n"
@@ -453,7 +477,7 @@ static void
 test_pending(void **state)
 {
   expect(run(HEAL_PENDING, HEAL_TEXT, NULL, NULL), 0, "");
-  fake.object[3] = (struct fake_object){ .verdict = "heal-pending", .pending = true };
+  fake.object[3] = (struct fake_object){.verdict = "heal-pending", .pending = true};
   expect(run(HEAL_PENDING, HEAL_TEXT, NULL, NULL), EAGAIN,
          "One or more entries need heal. Please execute the command again after there are no entries to be healed\n"
          "Volume heal failed.\n");
@@ -469,9 +493,9 @@ test_pending(void **state)
 static void
 test_split_file(void **state)
 {
-  fake.object[1] = (struct fake_object){ .mode = S_IFREG };
-  fake.object[2] = (struct fake_object){ .mode = S_IFREG, .failure = "File not in split-brain" };
-  fake.object[3] = (struct fake_object){ .mode = S_IFDIR };
+  fake.object[1] = (struct fake_object){.mode = S_IFREG};
+  fake.object[2] = (struct fake_object){.mode = S_IFREG, .failure = "File not in split-brain"};
+  fake.object[3] = (struct fake_object){.mode = S_IFDIR};
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/3/1"), 0, "Healed /3/1.\n");
   assert_int_equal(fake.heal_op, 10);
   expect(run(HEAL_LATEST_MTIME, HEAL_TEXT, NULL, "gfid:" UUID("01")), 0, "Healed gfid:" UUID("01") ".\n");
@@ -489,7 +513,8 @@ test_split_file(void **state)
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1,
          "Healing /9 failed: GFID split-brain resolved for file 2.\nVolume heal failed.\n"); /* whatever it says is passed on */
   fake.settled = "No bigger file";
-  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1, "Healing /9 failed: No bigger file for file /9.\nVolume heal failed.\n");
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), 1,
+         "Healing /9 failed: No bigger file for file /9.\nVolume heal failed.\n");
   fake.settled = NULL;
   fake.object[1].failure_err = ENOTCONN;
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/1"), ENOTCONN,
@@ -499,12 +524,13 @@ test_split_file(void **state)
 static void
 test_split_refused(void **state)
 {
-  fake.object[1] = (struct fake_object){ .mode = S_IFREG };
+  fake.object[1] = (struct fake_object){.mode = S_IFREG};
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "1"), 1,
          "<FILE> must be absolute path w.r.t. the volume, starting with '/'\nVolume heal failed.\n");
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/9"), EINVAL,
          "Lookup failed on /9:No such file or directory.\nVolume heal failed.\n");
-  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/1/1"), EINVAL, "Lookup failed on /1/1:Not a directory.\nVolume heal failed.\n");
+  expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/1/1"), EINVAL,
+         "Lookup failed on /1/1:Not a directory.\nVolume heal failed.\n");
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "/../1"), EINVAL,
          "Lookup failed on /../1:Invalid argument.\nVolume heal failed.\n");
   expect(run(HEAL_BIGGER_FILE, HEAL_TEXT, NULL, "gfid:x\n"), EINVAL,
@@ -518,12 +544,12 @@ test_split_refused(void **state)
 static void
 test_split_whole_brick(void **state)
 {
-  fake.object[1] = (struct fake_object){ .pending = true };
-  fake.object[2] = (struct fake_object){ .pending = true, .failure = "File not in split-brain" };
-  fake.object[3] = (struct fake_object){ .pending = true, .failure = "No bigger file" };
+  fake.object[1] = (struct fake_object){.pending = true};
+  fake.object[2] = (struct fake_object){.pending = true, .failure = "File not in split-brain"};
+  fake.object[3] = (struct fake_object){.pending = true, .failure = "No bigger file"};
   expect(run(HEAL_SOURCE_BRICK, HEAL_TEXT, "h:/b1", NULL), 0,
          "Healed gfid:" UUID("01") ".\nHealing gfid:" UUID("03") " failed: No bigger file.\nStatus: Connected\n"
-         "Number of healed entries: 1\n\n");
+                                                                 "Number of healed entries: 1\n\n");
   expect(run(HEAL_SOURCE_BRICK, HEAL_TEXT, "h:/b9", NULL), 1,
          "\"h:/b9\"- No such brick available in the volume.\nStatus: Operation not permitted\nNumber of healed entries: -\n\n"
          "Volume heal failed.\n");
@@ -536,17 +562,17 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_text),
-    cmocka_unit_test(test_xml),
-    cmocka_unit_test(test_json),
-    cmocka_unit_test(test_progress),
-    cmocka_unit_test(test_printable),
-    cmocka_unit_test_setup(test_verdicts, fresh),
-    cmocka_unit_test_setup(test_brick_down, fresh),
-    cmocka_unit_test_setup(test_pending, fresh),
-    cmocka_unit_test_setup(test_split_file, fresh),
-    cmocka_unit_test_setup(test_split_refused, fresh),
-    cmocka_unit_test_setup(test_split_whole_brick, fresh),
+      cmocka_unit_test(test_text),
+      cmocka_unit_test(test_xml),
+      cmocka_unit_test(test_json),
+      cmocka_unit_test(test_progress),
+      cmocka_unit_test(test_printable),
+      cmocka_unit_test_setup(test_verdicts, fresh),
+      cmocka_unit_test_setup(test_brick_down, fresh),
+      cmocka_unit_test_setup(test_pending, fresh),
+      cmocka_unit_test_setup(test_split_file, fresh),
+      cmocka_unit_test_setup(test_split_refused, fresh),
+      cmocka_unit_test_setup(test_split_whole_brick, fresh),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

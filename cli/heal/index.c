@@ -16,8 +16,8 @@
 static int
 find_directory(struct heal *h, struct heal_brick *b, enum heal_index index, struct gi_gfid *dir)
 {
-  static const char *const key[] = { [HEAL_INDEX_PENDING] = "glusterfs.xattrop_index_gfid",
-                                     [HEAL_INDEX_DIRTY] = "glusterfs.xattrop_dirty_gfid" };
+  static const char *const key[] = {
+      [HEAL_INDEX_PENDING] = "glusterfs.xattrop_index_gfid", [HEAL_INDEX_DIRTY] = "glusterfs.xattrop_dirty_gfid"};
   struct gi_fop *reply;
   int err = heal_getxattr(h, b->client, &gi_gfid_root, key[index], NULL, &reply);
   if (!err && !gi_dict_get_gfid(reply->rsp.dict, key[index], dir))
@@ -46,7 +46,8 @@ open_directory(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, 
 /* One answer's worth of names; *offset goes on, *more says whether there are others. */
 static int
 list_some(struct heal *h, struct heal_brick *b, struct gi_fd *fd, uint64_t *offset, bool *more,
-          void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid, void *arg), void *arg)
+          void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid, void *arg),
+          void *arg)
 {
   struct gi_fop *fop = heal_fop(h, GI_FOP_READDIR, NULL);
   uint64_t before = *offset;
@@ -69,7 +70,8 @@ list_some(struct heal *h, struct heal_brick *b, struct gi_fd *fd, uint64_t *offs
 
 int
 heal_index_list(struct heal *h, struct heal_brick *b, enum heal_index index,
-                void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid, void *arg),
+                void (*fn)(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, const struct gi_gfid *gfid,
+                           void *arg),
                 void *arg)
 {
   struct gi_gfid dir;

@@ -13,7 +13,7 @@ struct pass {
   enum heal_index index;
   bool all_connected; /* every brick of the set: only then is "does not exist" certain */
   uint64_t found;
-  bool any;           /* one is enough (heal_pending) */
+  bool any; /* one is enough (heal_pending) */
 };
 
 static bool
@@ -105,7 +105,7 @@ heal_info(struct heal *h)
 {
   for (unsigned i = 0; i < h->nbricks; i++) {
     struct heal_brick *b = &h->bricks[i];
-    struct pass pass = { 0 };
+    struct pass pass = {0};
     bool connected = heal_connected(h, b);
     heal_report_brick(&h->report, b->name, connected ? b->uuid : NULL);
     heal_report_brick_end(&h->report, connected ? both_indices(h, b, &pass) : ENOTCONN);
@@ -119,7 +119,7 @@ heal_info(struct heal *h)
 int
 heal_pending(struct heal *h)
 {
-  struct pass pass = { .any = true };
+  struct pass pass = {.any = true};
   int err = 0;
   for (unsigned i = 0; i < h->nbricks && !pass.found; i++) {
     int e = both_indices(h, &h->bricks[i], &pass);

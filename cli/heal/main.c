@@ -14,13 +14,13 @@
 enum { A_XML = 1000, A_JSON, A_SOCK, A_REMOTE, A_NOLOG, A_LOG };
 
 static const struct argp_option options[] = {
-  { "xml", A_XML, NULL, 0, "XML output", 0 },
-  { "json", A_JSON, NULL, 0, "JSON output", 0 },
-  { "glusterd-sock", A_SOCK, "PATH", 0, "unix socket of the management daemon", 0 },
-  { "remote-host", A_REMOTE, "HOST", 0, "ask the management daemon of HOST", 0 },
-  { "log-file", A_LOG, "PATH", 0, "log file", 0 },
-  { "nolog", A_NOLOG, NULL, 0, "no log file", 0 },
-  { 0 },
+    {"xml", A_XML, NULL, 0, "XML output", 0},
+    {"json", A_JSON, NULL, 0, "JSON output", 0},
+    {"glusterd-sock", A_SOCK, "PATH", 0, "unix socket of the management daemon", 0},
+    {"remote-host", A_REMOTE, "HOST", 0, "ask the management daemon of HOST", 0},
+    {"log-file", A_LOG, "PATH", 0, "log file", 0},
+    {"nolog", A_NOLOG, NULL, 0, "no log file", 0},
+    {0},
 };
 
 static const struct {
@@ -28,13 +28,13 @@ static const struct {
   enum heal_command command;
   unsigned min, max; /* words that follow */
 } commands[] = {
-  { "info", HEAL_INFO, 0, 0 },
-  { "summary", HEAL_SUMMARY, 0, 0 },
-  { "split-brain", HEAL_SPLITS, 0, 0 },
-  { "pending", HEAL_PENDING, 0, 0 },
-  { "bigger-file", HEAL_BIGGER_FILE, 1, 1 },
-  { "latest-mtime", HEAL_LATEST_MTIME, 1, 1 },
-  { "source-brick", HEAL_SOURCE_BRICK, 1, 2 },
+    {"info", HEAL_INFO, 0, 0},
+    {"summary", HEAL_SUMMARY, 0, 0},
+    {"split-brain", HEAL_SPLITS, 0, 0},
+    {"pending", HEAL_PENDING, 0, 0},
+    {"bigger-file", HEAL_BIGGER_FILE, 1, 1},
+    {"latest-mtime", HEAL_LATEST_MTIME, 1, 1},
+    {"source-brick", HEAL_SOURCE_BRICK, 1, 2},
 };
 
 #define WORDS_MAX 4
@@ -115,11 +115,12 @@ static void
 take_arguments(struct arguments *a, int argc, char **argv)
 {
   static const struct argp argp = {
-    .options = options,
-    .parser = parse,
-    .args_doc = "VOLUME [info | summary | split-brain | pending | bigger-file FILE | latest-mtime FILE | source-brick HOST:PATH "
-                "[FILE]]",
-    .doc = "Tells what a replicated volume has to heal, and resolves its split brains. Run by glusterish volume heal.",
+      .options = options,
+      .parser = parse,
+      .args_doc =
+          "VOLUME [info | summary | split-brain | pending | bigger-file FILE | latest-mtime FILE | source-brick HOST:PATH "
+          "[FILE]]",
+      .doc = "Tells what a replicated volume has to heal, and resolves its split brains. Run by glusterish volume heal.",
   };
   argp_program_version_hook = show_version;
   argp_parse(&argp, argc, argv, 0, NULL, a);
@@ -129,7 +130,8 @@ take_arguments(struct arguments *a, int argc, char **argv)
 static void
 open_log(const struct arguments *a)
 {
-  GI_CLEANUP_FREE char *path = a->log_file ? gi_strdup(a->log_file) : gi_asprintf(GI_LOG_DIR "/glfsheal-%s.log", a->heal->volume);
+  GI_CLEANUP_FREE char *path =
+      a->log_file ? gi_strdup(a->log_file) : gi_asprintf(GI_LOG_DIR "/glfsheal-%s.log", a->heal->volume);
   if (a->no_log || strchr(a->heal->volume, '/') || gi_log_open(path, GI_LOG_INFO, false))
     gi_log_set_level(GI_LOG_NONE); /* no log is no reason not to tell */
 }
@@ -166,15 +168,15 @@ adapt(struct fs_process *p, struct gi_volfile *vf, struct gi_error *err)
 static int
 run(struct heal *h)
 {
-  struct fs_role role = { .adapt = adapt, .failed = failed, .arg = h };
+  struct fs_role role = {.adapt = adapt, .failed = failed, .arg = h};
   const char *server = h->cli.remote ? h->cli.remote : h->cli.sock;
   struct fs_config cfg = {
-    .role = &role,
-    .servers = { .item = { server }, .count = 1 },
-    .server_port = h->cli.remote ? h->cli.remote_port : 0,
-    .volfile_id = h->volume,
-    .process_name = "glfsheal",
-    .no_daemon = true,
+      .role = &role,
+      .servers = {.item = {server}, .count = 1},
+      .server_port = h->cli.remote ? h->cli.remote_port : 0,
+      .volfile_id = h->volume,
+      .process_name = "glfsheal",
+      .no_daemon = true,
   };
   int status = fs_run(&cfg);
   return h->ended ? status : CLI_FAILED; /* interrupted: the output is not complete */
@@ -183,13 +185,18 @@ run(struct heal *h)
 int
 main(int argc, char **argv)
 {
-  struct heal h = { .report = { .out = stdout } };
-  struct arguments a = { .heal = &h };
-  struct gi_error err = { 0 };
+  struct heal h = {.report = {.out = stdout}};
+  struct arguments a = {.heal = &h};
+  struct gi_error err = {0};
   GI_CLEANUP_FREE char *sock = gi_strdup(GI_RUN_DIR "/glusterishd.socket");
   FILE *nowhere = fopen("/dev/null", "we"); /* what the daemon's silence means is said in the report */
-  h.cli = (struct cli){ .in = stdin, .out = nowhere, .err = nowhere, .sock = sock, .remote_port = 24007, .timeout_s = 120,
-                        .call = cli_call_daemon };
+  h.cli = (struct cli){.in = stdin,
+                       .out = nowhere,
+                       .err = nowhere,
+                       .sock = sock,
+                       .remote_port = 24007,
+                       .timeout_s = 120,
+                       .call = cli_call_daemon};
   signal(SIGPIPE, SIG_IGN);
   take_arguments(&a, argc, argv);
   open_log(&a);

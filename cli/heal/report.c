@@ -17,11 +17,16 @@ static size_t
 utf8_len(const char *s)
 {
   const unsigned char *u = (const unsigned char *)s;
-  size_t n = u[0] < 0x80 ? 1 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xf0 && u[0] < 0xf5 ? 4 : 0;
+  size_t n = u[0] < 0x80                   ? 1
+             : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
+             : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
+             : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
+                                           : 0;
   for (size_t i = 1; i < n; i++)
     if ((u[i] & 0xc0) != 0x80)
       return 0;
-  if (n == 3 && ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0) || (u[0] == 0xef && u[1] == 0xbf && u[2] >= 0xbe)))
+  if (n == 3 &&
+      ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0) || (u[0] == 0xef && u[1] == 0xbf && u[2] >= 0xbe)))
     return 0; /* too long, a surrogate, no character */
   if (n == 4 && ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] >= 0x90)))
     return 0;
@@ -80,7 +85,7 @@ heal_report_begin(struct heal_report *r)
 void
 heal_report_brick(struct heal_report *r, const char *name, const char *uuid)
 {
-  r->counts = (struct heal_counts){ 0 };
+  r->counts = (struct heal_counts){0};
   switch (r->form) {
   case HEAL_TEXT:
     fprintf(r->out, "Brick %s\n", name);
@@ -103,8 +108,9 @@ heal_report_brick(struct heal_report *r, const char *name, const char *uuid)
 static void
 entry_text(struct heal_report *r, const char *name, enum heal_state state)
 {
-  static const char *const suffix[] = { [HEAL_STATE_PENDING] = " ", [HEAL_STATE_SPLIT] = " - Is in split-brain",
-                                        [HEAL_STATE_HEALING] = " - Possibly undergoing heal" };
+  static const char *const suffix[] = {[HEAL_STATE_PENDING] = " ",
+                                       [HEAL_STATE_SPLIT] = " - Is in split-brain",
+                                       [HEAL_STATE_HEALING] = " - Possibly undergoing heal"};
   fprintf(r->out, "%s%s\n", name, splits_only(r) ? "" : suffix[state]);
 }
 
@@ -120,8 +126,8 @@ entry_xml(struct heal_report *r, const char *gfid, const char *name)
 static void
 entry_json(struct heal_report *r, const char *gfid, const char *path, enum heal_state state)
 {
-  static const char *const text[] = { [HEAL_STATE_PENDING] = "pending", [HEAL_STATE_SPLIT] = "split-brain",
-                                      [HEAL_STATE_HEALING] = "possibly-healing" };
+  static const char *const text[] = {
+      [HEAL_STATE_PENDING] = "pending", [HEAL_STATE_SPLIT] = "split-brain", [HEAL_STATE_HEALING] = "possibly-healing"};
   json_t *e = json_pack("{s:s,s:s}", "gfid", gfid, "state", text[state]);
   if (path)
     json_object_set_new(e, "path", json_string(path));
@@ -157,12 +163,14 @@ static const struct {
   bool summary;
   size_t offset;
 } numbers[] = {
-  { "Number of entries", "numberOfEntries", "numberOfEntries", false, offsetof(struct heal_counts, total) },
-  { "Total Number of entries", "totalNumberOfEntries", "numberOfEntries", true, offsetof(struct heal_counts, total) },
-  { "Number of entries in heal pending", "numberOfEntriesInHealPending", "pending", true, offsetof(struct heal_counts, pending) },
-  { "Number of entries in split-brain", "numberOfEntriesInSplitBrain", "splitBrain", true, offsetof(struct heal_counts, split) },
-  { "Number of entries possibly healing", "numberOfEntriesPossiblyHealing", "possiblyHealing", true,
-    offsetof(struct heal_counts, healing) },
+    {"Number of entries", "numberOfEntries", "numberOfEntries", false, offsetof(struct heal_counts, total)},
+    {"Total Number of entries", "totalNumberOfEntries", "numberOfEntries", true, offsetof(struct heal_counts, total)},
+    {"Number of entries in heal pending", "numberOfEntriesInHealPending", "pending", true,
+     offsetof(struct heal_counts, pending)},
+    {"Number of entries in split-brain", "numberOfEntriesInSplitBrain", "splitBrain", true,
+     offsetof(struct heal_counts, split)},
+    {"Number of entries possibly healing", "numberOfEntriesPossiblyHealing", "possiblyHealing", true,
+     offsetof(struct heal_counts, healing)},
 };
 
 static void
@@ -218,13 +226,14 @@ over_sets(const json_t *facts, const char *name, bool sum)
   unsigned long long total = 0;
   const char *key;
   json_t *value;
-  json_object_foreach((json_t *)facts, key, value) {
+  json_object_foreach((json_t *)facts, key, value)
+  {
     unsigned set;
     int end = 0;
     if (sscanf(key, "glusterish.%u-%n", &set, &end) != 1 || !end || strcmp(key + end, name) != 0)
       continue;
-    unsigned long long n = json_is_string(value) ? strtoull(json_string_value(value), NULL, 10)
-                                                 : (unsigned long long)json_integer_value(value);
+    unsigned long long n =
+        json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : (unsigned long long)json_integer_value(value);
     total = sum ? total + n : n > total ? n : total;
   }
   return total;
@@ -241,8 +250,8 @@ heal_report_progress(struct heal_report *r, const json_t *facts, bool enabled)
     json_t *d = json_pack("{s:b,s:b}", "enabled", enabled, "running", facts != NULL);
     if (facts)
       json_object_update_new(d, json_pack("{s:I,s:I,s:I,s:I,s:f}", "filesPerSecond", (json_int_t)files, "bytesPerSecond",
-                                          (json_int_t)bytes, "remainingEntries", (json_int_t)left, "etaSeconds", (json_int_t)eta,
-                                          "pausedSeconds", (double)paused / 1000));
+                                          (json_int_t)bytes, "remainingEntries", (json_int_t)left, "etaSeconds",
+                                          (json_int_t)eta, "pausedSeconds", (double)paused / 1000));
     json_object_set_new(r->output, "selfHealDaemon", d);
   }
   if (r->form != HEAL_TEXT)

@@ -25,9 +25,10 @@ static struct gi_dict *
 decision(const struct heal *h, const struct heal_brick *source)
 {
   struct gi_dict *d = gi_dict_new();
-  gi_dict_set_int(d, "heal-op", h->command == HEAL_BIGGER_FILE    ? GI_HEAL_BIGGER_FILE
-                                : h->command == HEAL_LATEST_MTIME ? GI_HEAL_LATEST_MTIME
-                                                                  : GI_HEAL_SOURCE_BRICK);
+  gi_dict_set_int(d, "heal-op",
+                  h->command == HEAL_BIGGER_FILE    ? GI_HEAL_BIGGER_FILE
+                  : h->command == HEAL_LATEST_MTIME ? GI_HEAL_LATEST_MTIME
+                                                    : GI_HEAL_SOURCE_BRICK);
   if (source)
     gi_dict_set_str(d, "child-name", source->client->name);
   return d;
@@ -82,7 +83,8 @@ not_split(const char *why)
 /* ---- finding it ---- */
 
 static int
-lookup(struct heal *h, struct heal_set *set, const struct gi_gfid *parent, const char *name, struct gi_dict *how, struct object *o)
+lookup(struct heal *h, struct heal_set *set, const struct gi_gfid *parent, const char *name, struct gi_dict *how,
+       struct object *o)
 {
   struct gi_fop *fop = heal_fop(h, GI_FOP_LOOKUP, name ? NULL : &o->gfid);
   if (name) {
@@ -149,7 +151,8 @@ not_found(struct heal *h, const struct object *o, int err)
   bool by_gfid = strncmp(h->file, "gfid:", 5) == 0;
   if (o->settled) { /* "No bigger file", "No difference in mtime": of the name, which the set does not know as the user does */
     bool none = strncmp(o->settled, "No ", 3) == 0;
-    heal_report_line(&h->report, "Healing %s failed: %s%s%s.", h->file, o->settled, none ? " for file " : "", none ? h->file : "");
+    heal_report_line(&h->report, "Healing %s failed: %s%s%s.", h->file, o->settled, none ? " for file " : "",
+                     none ? h->file : "");
     err = 1;
   } else {
     heal_report_line(&h->report, "Lookup failed on %s:%s.", h->file, strerror(err));
@@ -237,7 +240,7 @@ end_whole(struct heal *h, int err, uint64_t healed)
 static int
 heal_whole(struct heal *h, struct heal_brick *source, struct gi_dict *how)
 {
-  struct whole w = { .how = how };
+  struct whole w = {.how = how};
   int err = heal_connected(h, source) ? heal_index_list(h, source, HEAL_INDEX_PENDING, heal_one, &w) : ENOTCONN;
   return end_whole(h, err, w.healed);
 }
@@ -246,7 +249,7 @@ int
 heal_split(struct heal *h)
 {
   struct heal_brick *source = h->brick ? heal_find_brick(h, h->brick) : NULL;
-  struct object o = { 0 };
+  struct object o = {0};
   if (h->brick && !source) {
     heal_report_line(&h->report, "\"%s\"- No such brick available in the volume.", h->brick);
     return h->file ? finish(h, EPERM) : end_whole(h, EPERM, 0);

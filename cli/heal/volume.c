@@ -89,7 +89,7 @@ heal_volume_ask(struct heal *h, struct gi_error *err)
 void
 heal_volume_progress(struct heal *h)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   json_t *request = cli_request("volume heal status", h->volume, 0, NULL);
   json_object_set_new(request, "op", json_string("statistics"));
   json_t *doc = h->enabled ? ask_daemon(h, HEAL_PROC, request, &err) : NULL;
@@ -210,15 +210,15 @@ finish(struct gi_xlator *x)
 }
 
 static const struct gi_xlator_class heal_class = {
-  .abi = GI_XLATOR_ABI,
-  .type = TYPE,
-  .version = GI_VERSION,
-  .summary = "Stands above the replica sets while what needs healing is found out",
-  .min_children = 1,
-  .max_children = ~0u,
-  .init = init,
-  .finish = finish,
-  .notify = notify,
+    .abi = GI_XLATOR_ABI,
+    .type = TYPE,
+    .version = GI_VERSION,
+    .summary = "Stands above the replica sets while what needs healing is found out",
+    .min_children = 1,
+    .max_children = ~0u,
+    .init = init,
+    .finish = finish,
+    .notify = notify,
 };
 
 /* ---- the volfile ---- */

@@ -25,12 +25,12 @@
 
 #define FILES 2
 #define FDS 4
-#define REACH 300000            /* offsets begin below this */
-#define LENGTH 100000           /* longest piece */
-#define ROOM (4u << 20)         /* of the model: larger than a file gets */
-#define GROWN (2 * REACH)       /* a file that large is not appended to */
+#define REACH 300000      /* offsets begin below this */
+#define LENGTH 100000     /* longest piece */
+#define ROOM (4u << 20)   /* of the model: larger than a file gets */
+#define GROWN (2 * REACH) /* a file that large is not appended to */
 #define BLOCK 4096
-#define LAST 16                 /* operations that are told after a failure */
+#define LAST 16 /* operations that are told after a failure */
 
 struct file {
   char path[4096];
@@ -387,10 +387,11 @@ static struct kind {
   void (*run)(struct file *f);
   unsigned weight;
 } kinds[] = {
-    {"write", op_write, 8},   {"append", op_append, 3}, {"end", op_end, 3},     {"read", op_read, 8},
-    {"dread", op_direct_read, 2}, {"dwrite", op_direct_write, 2}, {"truncate", op_truncate, 4}, {"empty", op_empty, 1},
-    {"stat", op_stat, 6},     {"map", op_map, 4},       {"space", op_space, 5}, {"copy", op_copy, 3},
-    {"sync", op_sync, 2},     {"reopen", op_reopen, 5}, {"data", op_data, 1},
+    {"write", op_write, 8},       {"append", op_append, 3},     {"end", op_end, 3},
+    {"read", op_read, 8},         {"dread", op_direct_read, 2}, {"dwrite", op_direct_write, 2},
+    {"truncate", op_truncate, 4}, {"empty", op_empty, 1},       {"stat", op_stat, 6},
+    {"map", op_map, 4},           {"space", op_space, 5},       {"copy", op_copy, 3},
+    {"sync", op_sync, 2},         {"reopen", op_reopen, 5},     {"data", op_data, 1},
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 

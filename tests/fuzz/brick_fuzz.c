@@ -21,37 +21,109 @@
 #define TURNS_MAX 100000
 
 static const char *const keys[] = {
-  "trusted.afr.dirty", "trusted.afr.v-client-0", "trusted.afr.v-client-1", "trusted.gfid", "trusted.glusterfs.mdata",
-  "trusted.glusterfs.volume-id", "trusted.glusterfs.dht", "trusted.io-stats-dump", "trusted.glusterfs.pathinfo", "trusted.gfid2path.0",
-  "trusted.glusterfs.durable-op", "trusted.on-link", "trusted.pgfid.", "trusted.SGI_x", "user.a", "user.b", "user.", "security.selinux",
-  "security.capability", "system.posix_acl_access", "system.posix_acl_default", "system.x", "glusterfs.posix.acl",
-  "glusterfs.posix.default_acl", "glusterfs.content", "glusterfs.open-fd-count", "glusterfs.open-active-fd-count",
-  "glusterfs.inodelk-count", "glusterfs.entrylk-count", "glusterfs.posixlk-count", "glusterfs.parent-entrylk",
-  "glusterfs.inodelk-dom-count", "glusterfs.inodelk-dom-prefix:v", "glusterfs.multi-dom-lk-cnt-req", "glusterfs.write-is-append",
-  "glusterfs.write-update-atomic", "glusterfs.gfidtopath", "glusterfs.gfid2path", "glusterfs.gfid.string", "glusterfs.pathinfo",
-  "glusterfs.ancestry.path", "glusterfs.get_real_filename:f0", "glusterfs.clrlk.tinode.kall", "glusterfs.clrlk.tentry.kall",
-  "glusterfs.clrlk.tposix.kblocked", "glusterfs.intrlk.tposix.kall", "glusterfs.lk.lkmode", "glusterfs.preop.parent.key",
-  "glusterfs.xattrop_index_gfid", "glusterfs.xattrop_dirty_gfid", "glusterfs.xattrop_entry_changes_gfid",
-  "glusterfs.xattrop_index_count", "glusterfs.xattrop-purge-index", "glusterfs.xattrop-entry-create", "glusterfs.xattrop-entry-delete",
-  "glusterfs.index-ia-type-get-req", "glusterfs.internal-ctx", "glusterfs-internal-fop", "glusterish.regions", "glusterish.durable",
-  "glusterish.near", "gfid-req", "set-ctime-mdata", "get-link-count", "link-count", "gf_request_link_count", "gf_get_file_block_count",
-  "get-gfid-type", "get-size", "list-xattr", "force-replace", "unlinked-lookup", "unlink-only-if-dht-linkto-file", "sync_backend_xattrs",
-  "batch-fsync", "umask", "mode", "dht-get-iatt-in-xattr", "dht-get-mode-in-xattr", "trusted.*", "",
+    "trusted.afr.dirty",
+    "trusted.afr.v-client-0",
+    "trusted.afr.v-client-1",
+    "trusted.gfid",
+    "trusted.glusterfs.mdata",
+    "trusted.glusterfs.volume-id",
+    "trusted.glusterfs.dht",
+    "trusted.io-stats-dump",
+    "trusted.glusterfs.pathinfo",
+    "trusted.gfid2path.0",
+    "trusted.glusterfs.durable-op",
+    "trusted.on-link",
+    "trusted.pgfid.",
+    "trusted.SGI_x",
+    "user.a",
+    "user.b",
+    "user.",
+    "security.selinux",
+    "security.capability",
+    "system.posix_acl_access",
+    "system.posix_acl_default",
+    "system.x",
+    "glusterfs.posix.acl",
+    "glusterfs.posix.default_acl",
+    "glusterfs.content",
+    "glusterfs.open-fd-count",
+    "glusterfs.open-active-fd-count",
+    "glusterfs.inodelk-count",
+    "glusterfs.entrylk-count",
+    "glusterfs.posixlk-count",
+    "glusterfs.parent-entrylk",
+    "glusterfs.inodelk-dom-count",
+    "glusterfs.inodelk-dom-prefix:v",
+    "glusterfs.multi-dom-lk-cnt-req",
+    "glusterfs.write-is-append",
+    "glusterfs.write-update-atomic",
+    "glusterfs.gfidtopath",
+    "glusterfs.gfid2path",
+    "glusterfs.gfid.string",
+    "glusterfs.pathinfo",
+    "glusterfs.ancestry.path",
+    "glusterfs.get_real_filename:f0",
+    "glusterfs.clrlk.tinode.kall",
+    "glusterfs.clrlk.tentry.kall",
+    "glusterfs.clrlk.tposix.kblocked",
+    "glusterfs.intrlk.tposix.kall",
+    "glusterfs.lk.lkmode",
+    "glusterfs.preop.parent.key",
+    "glusterfs.xattrop_index_gfid",
+    "glusterfs.xattrop_dirty_gfid",
+    "glusterfs.xattrop_entry_changes_gfid",
+    "glusterfs.xattrop_index_count",
+    "glusterfs.xattrop-purge-index",
+    "glusterfs.xattrop-entry-create",
+    "glusterfs.xattrop-entry-delete",
+    "glusterfs.index-ia-type-get-req",
+    "glusterfs.internal-ctx",
+    "glusterfs-internal-fop",
+    "glusterish.regions",
+    "glusterish.durable",
+    "glusterish.near",
+    "gfid-req",
+    "set-ctime-mdata",
+    "get-link-count",
+    "link-count",
+    "gf_request_link_count",
+    "gf_get_file_block_count",
+    "get-gfid-type",
+    "get-size",
+    "list-xattr",
+    "force-replace",
+    "unlinked-lookup",
+    "unlink-only-if-dht-linkto-file",
+    "sync_backend_xattrs",
+    "batch-fsync",
+    "umask",
+    "mode",
+    "dht-get-iatt-in-xattr",
+    "dht-get-mode-in-xattr",
+    "trusted.*",
+    "",
 };
 
-static const char *const names[] = { "f0", "f1", "d0", "d1", "new0", "new1", "link", "x" };
+static const char *const names[] = {"f0", "f1", "d0", "d1", "new0", "new1", "link", "x"};
 
 static const enum gi_fop_kind kinds[] = {
-  GI_FOP_CREATE, GI_FOP_LOOKUP, GI_FOP_STAT, GI_FOP_GETXATTR, GI_FOP_FGETXATTR, GI_FOP_SETXATTR, GI_FOP_SETXATTR, GI_FOP_FSETXATTR,
-  GI_FOP_REMOVEXATTR, GI_FOP_XATTROP, GI_FOP_XATTROP, GI_FOP_XATTROP, GI_FOP_FXATTROP, GI_FOP_MKDIR, GI_FOP_MKNOD,
-  GI_FOP_UNLINK, GI_FOP_RMDIR, GI_FOP_RENAME, GI_FOP_LINK, GI_FOP_SYMLINK, GI_FOP_READ, GI_FOP_WRITE, GI_FOP_TRUNCATE, GI_FOP_READDIRP,
-  GI_FOP_INODELK, GI_FOP_ENTRYLK, GI_FOP_LK, GI_FOP_SETATTR, GI_FOP_FSYNC, GI_FOP_RCHECKSUM, GI_FOP_ZEROFILL, GI_FOP_SEEK,
-  GI_FOP_COPY_FILE_RANGE, GI_FOP_ACCESS, GI_FOP_READLINK, GI_FOP_OPEN,
+    GI_FOP_CREATE,   GI_FOP_LOOKUP,    GI_FOP_STAT,
+    GI_FOP_GETXATTR, GI_FOP_FGETXATTR, GI_FOP_SETXATTR,
+    GI_FOP_SETXATTR, GI_FOP_FSETXATTR, GI_FOP_REMOVEXATTR,
+    GI_FOP_XATTROP,  GI_FOP_XATTROP,   GI_FOP_XATTROP,
+    GI_FOP_FXATTROP, GI_FOP_MKDIR,     GI_FOP_MKNOD,
+    GI_FOP_UNLINK,   GI_FOP_RMDIR,     GI_FOP_RENAME,
+    GI_FOP_LINK,     GI_FOP_SYMLINK,   GI_FOP_READ,
+    GI_FOP_WRITE,    GI_FOP_TRUNCATE,  GI_FOP_READDIRP,
+    GI_FOP_INODELK,  GI_FOP_ENTRYLK,   GI_FOP_LK,
+    GI_FOP_SETATTR,  GI_FOP_FSYNC,     GI_FOP_RCHECKSUM,
+    GI_FOP_ZEROFILL, GI_FOP_SEEK,      GI_FOP_COPY_FILE_RANGE,
+    GI_FOP_ACCESS,   GI_FOP_READLINK,  GI_FOP_OPEN,
 };
 
 static struct gi_ctx ctx;
 static char dir[64];
-static struct gi_client_id client = { "fuzz", "127.0.0.1:1023" };
+static struct gi_client_id client = {"fuzz", "127.0.0.1:1023"};
 static unsigned under_way;
 
 struct bytes {
@@ -67,7 +139,7 @@ next(struct bytes *b)
 static uint64_t
 next_number(struct bytes *b)
 {
-  static const uint64_t odd[] = { 0, 1, 4, 4096, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+  static const uint64_t odd[] = {0, 1, 4, 4096, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
   uint8_t how = next(b);
   return how < 128 ? how : odd[how % GI_ARRAY_LEN(odd)];
 }
@@ -77,17 +149,18 @@ next_number(struct bytes *b)
 static char *
 volfile(void)
 {
-  return gi_asprintf("volume posix\n type storage/posix\n option directory %s\n option io-engine inline\nend-volume\n"
-                     "volume ac\n type features/access-control\n subvolumes posix\nend-volume\n"
-                     "volume locks\n type features/locks\n subvolumes ac\nend-volume\n"
-                     "volume utime\n type features/utime\n subvolumes locks\nend-volume\n"
-                     "volume index\n type features/index\n option index-base %s/.glusterfs/indices\n"
-                     " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
-                     " subvolumes utime\nend-volume\n"
-                     "volume trace\n type debug/trace\n option log-history on\n option log-file off\n subvolumes index\nend-volume\n"
-                     "volume io-stats\n type debug/io-stats\n option count-fop-hits on\n option latency-measurement on\n"
-                     " subvolumes trace\nend-volume\n",
-                     dir, dir);
+  return gi_asprintf(
+      "volume posix\n type storage/posix\n option directory %s\n option io-engine inline\nend-volume\n"
+      "volume ac\n type features/access-control\n subvolumes posix\nend-volume\n"
+      "volume locks\n type features/locks\n subvolumes ac\nend-volume\n"
+      "volume utime\n type features/utime\n subvolumes locks\nend-volume\n"
+      "volume index\n type features/index\n option index-base %s/.glusterfs/indices\n"
+      " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
+      " subvolumes utime\nend-volume\n"
+      "volume trace\n type debug/trace\n option log-history on\n option log-file off\n subvolumes index\nend-volume\n"
+      "volume io-stats\n type debug/io-stats\n option count-fop-hits on\n option latency-measurement on\n"
+      " subvolumes trace\nend-volume\n",
+      dir, dir);
 }
 
 static void
@@ -100,7 +173,7 @@ settle(void)
 static void
 start(void)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   if (ctx.reactor)
     return;
   gi_log_set_level(GI_LOG_NONE);
@@ -164,8 +237,8 @@ fuzz_seed(unsigned n, uint8_t *input, size_t room)
 static void
 put_value(struct bytes *b, struct gi_dict *d, const char *key, uint32_t key_len)
 {
-  uint8_t bytes[256] = { 0 };
-  struct gi_iatt st = { .mode = S_IFREG | 0644, .size = 7 };
+  uint8_t bytes[256] = {0};
+  struct gi_iatt st = {.mode = S_IFREG | 0644, .size = 7};
   enum gi_value_type type = 1 + next(b) % 9;
   uint64_t n = next_number(b);
   uint32_t len = type == GI_VALUE_GFUUID ? 16 : type == GI_VALUE_MDATA ? GI_MDATA_BYTES : (uint32_t)n % 64;
@@ -244,14 +317,15 @@ set_arguments(struct bytes *b, struct gi_fop *fop)
   a->cmd = how % 16;
   a->type = how % 3;
   a->valid = how;
-  a->flock = (struct gi_flock){ .type = how % 3, .start = a->offset, .len = a->size };
+  a->flock = (struct gi_flock){.type = how % 3, .start = a->offset, .len = a->size};
   if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR || fop->kind == GI_FOP_REMOVEXATTR)
     a->name = keys[next(b) % GI_ARRAY_LEN(keys)];
   if (fop->kind == GI_FOP_SYMLINK)
     a->link = "target";
   if (fop->kind == GI_FOP_INODELK || fop->kind == GI_FOP_ENTRYLK)
     a->domain = "v";
-  if (fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR || fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP)
+  if (fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR || fop->kind == GI_FOP_XATTROP ||
+      fop->kind == GI_FOP_FXATTROP)
     a->dict = dictionary(b);
   if (fop->kind == GI_FOP_WRITE) {
     struct gi_buf *buf = gi_buf_new(100);
@@ -280,7 +354,8 @@ operate(struct bytes *b)
 {
   struct gi_fop *fop = gi_fop_new(ctx.graph, kinds[next(b) % GI_ARRAY_LEN(kinds)]);
   uint8_t who = next(b);
-  fop->caller = (struct gi_caller){ .client = &client, .uid = who & 1 ? 1000 : 0, .gid = who & 1 ? 1000 : 0, .pid = who & 2 ? -6 : 1 };
+  fop->caller =
+      (struct gi_caller){.client = &client, .uid = who & 1 ? 1000 : 0, .gid = who & 1 ? 1000 : 0, .pid = who & 2 ? -6 : 1};
   fop->caller.owner.len = 8;
   fop->caller.owner.data[0] = 1 + (who >> 2 & 1);
   fop->xdata = dictionary(b);
@@ -306,7 +381,7 @@ operate(struct bytes *b)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  struct bytes b = { data, data + size };
+  struct bytes b = {data, data + size};
   start();
   if (!ctx.graph)
     return 0;

@@ -159,7 +159,8 @@ check_undo(const struct rep_view *v, enum rep_type type, const struct rep_direct
 {
   uint32_t good = d->locked & ~failed;
 
-  rep_foreach(i, d->locked) {
+  rep_foreach(i, d->locked)
+  {
     struct gi_dict *undo = rep_marks_undo(v, i, type, good, failed, full);
     int32_t dirty = slot(undo, v->rep->dirty_key, type);
 

@@ -19,14 +19,27 @@ extern const struct gi_xlator_class gi_xlator_export;
 #define OPERATIONS_MAX 8
 
 static const char *const keys[] = {
-  "trusted.afr.dirty", "trusted.afr.v-client-0", "trusted.afr.v-client-1", "trusted.afr.v-client-2", "trusted.glusterfs.mdata",
-  "glusterfs.inodelk-count", "glusterfs.open-fd-count", "glusterfs.open-active-fd-count", "glusterfs.write-is-append", "user.a",
-  "trusted.x", "system.posix_acl_access", "glusterfs.parent-entrylk", "glusterish.regions", "glusterish.preamble", "link-count",
+    "trusted.afr.dirty",
+    "trusted.afr.v-client-0",
+    "trusted.afr.v-client-1",
+    "trusted.afr.v-client-2",
+    "trusted.glusterfs.mdata",
+    "glusterfs.inodelk-count",
+    "glusterfs.open-fd-count",
+    "glusterfs.open-active-fd-count",
+    "glusterfs.write-is-append",
+    "user.a",
+    "trusted.x",
+    "system.posix_acl_access",
+    "glusterfs.parent-entrylk",
+    "glusterish.regions",
+    "glusterish.preamble",
+    "link-count",
 };
 
 static const enum gi_fop_kind kinds[] = {
-  GI_FOP_LOOKUP, GI_FOP_STAT, GI_FOP_GETXATTR, GI_FOP_SETXATTR, GI_FOP_SETATTR, GI_FOP_READ, GI_FOP_WRITE, GI_FOP_FSYNC,
-  GI_FOP_TRUNCATE, GI_FOP_FSTAT, GI_FOP_ACCESS, GI_FOP_REMOVEXATTR,
+    GI_FOP_LOOKUP, GI_FOP_STAT,  GI_FOP_GETXATTR, GI_FOP_SETXATTR, GI_FOP_SETATTR, GI_FOP_READ,
+    GI_FOP_WRITE,  GI_FOP_FSYNC, GI_FOP_TRUNCATE, GI_FOP_FSTAT,    GI_FOP_ACCESS,  GI_FOP_REMOVEXATTR,
 };
 
 struct liar {
@@ -70,7 +83,7 @@ spoil_dict(struct liar *l, struct gi_dict **dict)
     const char *key = keys[next(l->p, l->end) % GI_ARRAY_LEN(keys)];
     enum gi_value_type type = 1 + next(l->p, l->end) % 9;
     uint32_t len = type == GI_VALUE_GFUUID ? 16 : type == GI_VALUE_MDATA ? GI_MDATA_BYTES : next(l->p, l->end) % sizeof(bytes);
-    struct gi_iatt st = { .size = len };
+    struct gi_iatt st = {.size = len};
     for (uint32_t i = 0; i < sizeof(bytes); i++)
       bytes[i] = next(l->p, l->end);
     gi_dict_set_raw(*dict, key, (uint32_t)strlen(key), type, type == GI_VALUE_IATT ? (void *)&st : bytes, len);
@@ -80,7 +93,7 @@ spoil_dict(struct liar *l, struct gi_dict **dict)
 static void
 spoil_stat(struct liar *l, struct gi_iatt *st)
 {
-  static const uint32_t modes[] = { 0, S_IFREG | 0644, S_IFDIR | 0755, S_IFLNK | 0777, 0xffffffff };
+  static const uint32_t modes[] = {0, S_IFREG | 0644, S_IFDIR | 0755, S_IFLNK | 0777, 0xffffffff};
   uint8_t how = next(l->p, l->end);
   if (how & 1)
     memset(&st->gfid, next(l->p, l->end) % 8, sizeof(st->gfid));
@@ -105,7 +118,7 @@ spoil_payload(struct gi_fop *fop, uint8_t how)
 static void
 lie(struct gi_fop *fop, void *arg)
 {
-  static const int errors[] = { ENOENT, ESTALE, EIO, ENOTCONN, ENOSPC, EAGAIN, EINVAL, 12345 };
+  static const int errors[] = {ENOENT, ESTALE, EIO, ENOTCONN, ENOSPC, EAGAIN, EINVAL, 12345};
   struct liar *l = arg;
   l->rig->s->nseen = 0; /* nobody looks at it */
   brick_serve(fop, l->brick);
@@ -172,8 +185,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
   fake_script_clear(r->s);
   for (unsigned i = 0; i < BRICKS; i++) {
-    liars[i] = (struct liar){ &r->brick[i], r, &p, data + size };
-    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){ .fill = lie, .arg = &liars[i] });
+    liars[i] = (struct liar){&r->brick[i], r, &p, data + size};
+    fake_script_always(r->s, i, GI_FOP_MAX, (struct fake_reply){.fill = lie, .arg = &liars[i]});
   }
   for (unsigned i = 0; i < OPERATIONS_MAX && p < data + size; i++)
     operate(r, fd, &liars[0]);

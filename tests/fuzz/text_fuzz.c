@@ -18,32 +18,36 @@
 #define TURNS_MAX 100000
 #define SEEDS 1600 /* several times what is recorded of the wire, which is no text */
 
-#define FAKE(t) { .abi = GI_XLATOR_ABI, .type = t, .version = "0" }
+#define FAKE(t) \
+  { \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+  }
 static const struct gi_xlator_class fakes[] = {
-  FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"), FAKE("storage/posix"),
-  FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
+    FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),  FAKE("storage/posix"),
+    FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
 };
 
 /* Those that touch nothing but the daemon's own files. */
-static const uint8_t procs[] = { 3, 5, 12, 20, 26, 27, 33, 36 };
+static const uint8_t procs[] = {3, 5, 12, 20, 26, 27, 33, 36};
 
 static const char *const requests[] = {
-  "{\"command\":\"peer status\"}",
-  "{\"command\":\"volume info\",\"volume\":\"vol\"}",
-  "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b c\",\"auth.allow\",\"1.*\"]}",
-  "{\"command\":\"volume reset\",\"volume\":\"vol\",\"option\":\"user.a\",\"force\":true}",
-  "{\"command\":\"system getwd\"}",
-  "{\"command\":\"volume status\",\"volume\":\"vol\",\"what\":\"clients\",\"detail\":[1,2.5,null]}",
-  "{\"command\":\"volume list\"}",
-  "{\"command\":\"system uuid get\"}",
+    "{\"command\":\"peer status\"}",
+    "{\"command\":\"volume info\",\"volume\":\"vol\"}",
+    "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b c\",\"auth.allow\",\"1.*\"]}",
+    "{\"command\":\"volume reset\",\"volume\":\"vol\",\"option\":\"user.a\",\"force\":true}",
+    "{\"command\":\"system getwd\"}",
+    "{\"command\":\"volume status\",\"volume\":\"vol\",\"what\":\"clients\",\"detail\":[1,2.5,null]}",
+    "{\"command\":\"volume list\"}",
+    "{\"command\":\"system uuid get\"}",
 };
 
 static const char *const volfiles[] = {
-  "volume a\n  type storage/posix\n  option directory /x\nend-volume\n\nvolume b\n  type features/locks\n"
-  "  option \"a b\" \"c \\\" d\"\n  subvolumes a\nend-volume\n",
-  "# comment\nvolume a\n type x/y\nend-volume\nvolume b\n type x/y\nend-volume\nvolume c\n type d/e\n option k 1\n option k 2\n"
-  " subvolumes a b\nend-volume\n",
-  "volume a\n type \"x/y\"\n option k `echo`\nend-volume",
+    "volume a\n  type storage/posix\n  option directory /x\nend-volume\n\nvolume b\n  type features/locks\n"
+    "  option \"a b\" \"c \\\" d\"\n  subvolumes a\nend-volume\n",
+    "# comment\nvolume a\n type x/y\nend-volume\nvolume b\n type x/y\nend-volume\nvolume c\n type d/e\n option k 1\n option k "
+    "2\n"
+    " subvolumes a b\nend-volume\n",
+    "volume a\n type \"x/y\"\n option k `echo`\nend-volume",
 };
 
 static struct gi_reactor *reactor;
@@ -54,8 +58,8 @@ static unsigned answers;
 static void
 start(void)
 {
-  struct gi_error err = { 0 };
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = { NULL };
+  struct gi_error err = {0};
+  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
   if (reactor)
     return;
   gi_log_set_level(GI_LOG_NONE);
@@ -69,8 +73,15 @@ start(void)
     gi_class_register(&fakes[i]);
     types[i] = fakes[i].type;
   }
-  struct gd_config config = { .workdir = dir, .rundir = run, .logdir = dir, .sockfile = sock, .pidfile = sock, .logfile = sock,
-                              .bind = (char *)"127.0.0.1", .base_port = 49152, .max_port = 60999 };
+  struct gd_config config = {.workdir = dir,
+                             .rundir = run,
+                             .logdir = dir,
+                             .sockfile = sock,
+                             .pidfile = sock,
+                             .logfile = sock,
+                             .bind = (char *)"127.0.0.1",
+                             .base_port = 49152,
+                             .max_port = 60999};
   reactor = gi_reactor_new(0);
   daemon_ = gd_new(reactor, &config);
   gd_map_free(&daemon_->map);
@@ -85,8 +96,11 @@ start(void)
   v->password = gi_strdup("P");
   v->nbricks = 1;
   v->bricks = gi_zalloc(sizeof(*v->bricks));
-  v->bricks[0] = (struct gd_brick){ .volume = v, .host = gi_strdup("127.0.0.1"), .path = gi_strdup("/nonexistent/b"),
-                                    .id = gi_strdup("vol-client-0"), .node = daemon_->uuid };
+  v->bricks[0] = (struct gd_brick){.volume = v,
+                                   .host = gi_strdup("127.0.0.1"),
+                                   .path = gi_strdup("/nonexistent/b"),
+                                   .id = gi_strdup("vol-client-0"),
+                                   .node = daemon_->uuid};
   gd_volume_link(v);
 }
 
@@ -120,7 +134,7 @@ fuzz_seed(unsigned n, uint8_t *input, size_t room)
 static void
 volfile(const char *text, size_t len)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   struct gi_volfile *vf = gi_volfile_parse(text, len, &err);
   if (!vf) {
     GI_ASSERT(err.text[0]);

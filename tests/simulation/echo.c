@@ -16,8 +16,8 @@ notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *d
 static void
 fill_stat(struct gi_iatt *stat, const struct gi_gfid *gfid)
 {
-  *stat = (struct gi_iatt){.gfid = *gfid, .flags = GI_IATT_BASIC, .ino = gi_gfid_ino(gfid), .nlink = 1, .blksize = 4096,
-                           .mode = S_IFDIR | 0755};
+  *stat = (struct gi_iatt){
+      .gfid = *gfid, .flags = GI_IATT_BASIC, .ino = gi_gfid_ino(gfid), .nlink = 1, .blksize = 4096, .mode = S_IFDIR | 0755};
 }
 
 static enum gi_verdict

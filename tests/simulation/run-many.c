@@ -16,7 +16,8 @@
 #define FAILED_MAX 1000
 #define MARKS_MAX 512
 
-struct report { /* what a child tells its parent */
+/* what a child tells its parent */
+struct report {
   struct sim_outcome outcome;
   uint64_t mark[MARKS_MAX]; /* hits, in the order of gi_marks_foreach */
 };
@@ -193,8 +194,8 @@ print_summary(struct many *m)
   for (const struct gi_metric *metric = sim_net_metrics; metric->name; metric++)
     printf("net %11" PRIu64 "  %s\n", gi_metric_value(metric, &m->net), metric->help);
   gi_marks_foreach(print_mark, m);
-  printf("%" PRIu64 " seeds, %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n", m->done,
-         m->events, m->virtual_ns / SIM_S, m->ops, m->failures);
+  printf("%" PRIu64 " seeds, %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n",
+         m->done, m->events, m->virtual_ns / SIM_S, m->ops, m->failures);
   if (m->nfailed == 0) {
     printf("all seeds held every invariant\n");
     return;

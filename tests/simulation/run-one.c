@@ -18,8 +18,8 @@
 #define START_NS (5 * SIM_S)
 #define EVERY_NS (700 * SIM_MS) /* a mishap, on average */
 #define LASTS_NS (15 * SIM_S)
-#define QUIET_NS (30 * SIM_S)   /* by then everything has found together again */
-#define HEAL_NS (600 * SIM_S)   /* by then everything is healed */
+#define QUIET_NS (30 * SIM_S) /* by then everything has found together again */
+#define HEAL_NS (600 * SIM_S) /* by then everything is healed */
 #define SETUP_NS (60 * SIM_S)
 #define REPLACE_PERMILLE 300    /* of the runs: the administrator replaces a brick when all is healed */
 #define ANSWER_NS (100 * SIM_S) /* how long an operation may take without trouble */
@@ -38,9 +38,9 @@ void
 sim_preload(void)
 {
   static const char *const types[] = {
-      "protocol/client",         "protocol/server", "cluster/replicate", "cluster/distribute",     "features/utime", "debug/io-stats",
-      "features/access-control", "features/locks",  "features/index",    "performance/io-threads", "storage/posix",
-      "features/arbiter",
+      "protocol/client", "protocol/server",        "cluster/replicate",       "cluster/distribute",
+      "features/utime",  "debug/io-stats",         "features/access-control", "features/locks",
+      "features/index",  "performance/io-threads", "storage/posix",           "features/arbiter",
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(types); i++) {
     struct gi_error err = {0};
@@ -194,7 +194,10 @@ void
 sim_run(const struct sim_plan *plan, struct sim_outcome *out)
 {
   struct sim_world *w = sim_world_new(plan->seed);
-  struct sim_cluster_config config = {.bricks = plan->bricks, .clients = plan->clients, .healers = true, .dump = plan->log != GI_LOG_NONE,
+  struct sim_cluster_config config = {.bricks = plan->bricks,
+                                      .clients = plan->clients,
+                                      .healers = true,
+                                      .dump = plan->log != GI_LOG_NONE,
                                       .watch = plan->log >= GI_LOG_TRACE};
   *out = (struct sim_outcome){0};
   log_world = w;
@@ -235,8 +238,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
 void
 sim_print_command(FILE *out, const struct sim_plan *plan, uint64_t seed)
 {
-  fprintf(out, "tests/simulation/run --seed %" PRIu64 " --until %" PRIu64 " --workload %s", seed,
-          plan->seconds, plan->workload->name);
+  fprintf(out, "tests/simulation/run --seed %" PRIu64 " --until %" PRIu64 " --workload %s", seed, plan->seconds,
+          plan->workload->name);
   if (plan->bricks)
     fprintf(out, " --bricks %u", plan->bricks);
   if (plan->clients)
@@ -267,8 +270,8 @@ print_mark(const struct gi_mark *m, void *arg)
 static void
 print_outcome(const struct sim_plan *plan, const struct sim_outcome *out)
 {
-  printf("seed %" PRIu64 ": %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n", plan->seed,
-         out->events, out->virtual_ns / SIM_S, out->ops, out->failures);
+  printf("seed %" PRIu64 ": %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n",
+         plan->seed, out->events, out->virtual_ns / SIM_S, out->ops, out->failures);
   for (unsigned i = 0; i < sim_mishaps_count; i++)
     if (out->struck[i])
       printf("mishap %6" PRIu64 "  %s\n", out->struck[i], sim_mishaps[i].name);

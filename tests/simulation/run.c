@@ -143,19 +143,43 @@ list(void)
   return 0;
 }
 
-enum { OPT_SEED = 256, OPT_SEEDS, OPT_JOBS, OPT_UNTIL, OPT_WORKLOAD, OPT_MISHAPS, OPT_BRICKS, OPT_CLIENTS, OPT_TRACE, OPT_LOG, OPT_HISTORY,
-       OPT_MARKS, OPT_BROKEN, OPT_FIRST, OPT_LIST, OPT_HELP };
+enum {
+  OPT_SEED = 256,
+  OPT_SEEDS,
+  OPT_JOBS,
+  OPT_UNTIL,
+  OPT_WORKLOAD,
+  OPT_MISHAPS,
+  OPT_BRICKS,
+  OPT_CLIENTS,
+  OPT_TRACE,
+  OPT_LOG,
+  OPT_HISTORY,
+  OPT_MARKS,
+  OPT_BROKEN,
+  OPT_FIRST,
+  OPT_LIST,
+  OPT_HELP
+};
 
 static const struct option options[] = {
-    {"seed", required_argument, NULL, OPT_SEED},       {"seeds", required_argument, NULL, OPT_SEEDS},
-    {"jobs", required_argument, NULL, OPT_JOBS},       {"until", required_argument, NULL, OPT_UNTIL},
-    {"workload", required_argument, NULL, OPT_WORKLOAD}, {"mishaps", required_argument, NULL, OPT_MISHAPS},
-    {"bricks", required_argument, NULL, OPT_BRICKS},   {"clients", required_argument, NULL, OPT_CLIENTS},
-    {"trace", required_argument, NULL, OPT_TRACE},     {"log", required_argument, NULL, OPT_LOG},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"seeds", required_argument, NULL, OPT_SEEDS},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"until", required_argument, NULL, OPT_UNTIL},
+    {"workload", required_argument, NULL, OPT_WORKLOAD},
+    {"mishaps", required_argument, NULL, OPT_MISHAPS},
+    {"bricks", required_argument, NULL, OPT_BRICKS},
+    {"clients", required_argument, NULL, OPT_CLIENTS},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"log", required_argument, NULL, OPT_LOG},
     {"history", required_argument, NULL, OPT_HISTORY},
-    {"broken", required_argument, NULL, OPT_BROKEN},   {"first", no_argument, NULL, OPT_FIRST},
-    {"marks", no_argument, NULL, OPT_MARKS},           {"list", no_argument, NULL, OPT_LIST},
-    {"help", no_argument, NULL, OPT_HELP},             {0},
+    {"broken", required_argument, NULL, OPT_BROKEN},
+    {"first", no_argument, NULL, OPT_FIRST},
+    {"marks", no_argument, NULL, OPT_MARKS},
+    {"list", no_argument, NULL, OPT_LIST},
+    {"help", no_argument, NULL, OPT_HELP},
+    {0},
 };
 
 struct command {

@@ -14,10 +14,10 @@
 
 struct sim_plan {
   uint64_t seed;
-  uint64_t seconds; /* of trouble, virtual */
+  uint64_t seconds;         /* of trouble, virtual */
   unsigned bricks, clients; /* 0: drawn from the seed */
   const struct sim_workload *workload;
-  uint64_t mishaps; /* sim_mishaps_plan.only, or SIM_NO_MISHAPS */
+  uint64_t mishaps;            /* sim_mishaps_plan.only, or SIM_NO_MISHAPS */
   const char *trace, *history; /* files or NULL */
   enum gi_log_level log;
   bool marks;

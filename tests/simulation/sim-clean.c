@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool __attribute__((format(printf, 3, 4)))
-no(char *why, size_t len, const char *fmt, ...)
+static bool __attribute__((format(printf, 3, 4))) no(char *why, size_t len, const char *fmt, ...)
 {
   va_list ap;
 

@@ -56,7 +56,8 @@ foreign_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from,
 {
   if (event == GI_EVENT_CHILD_UP)
     gi_notify_up(x, event, NULL);
-  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL || event == GI_EVENT_MEASURE)
+  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL ||
+           event == GI_EVENT_MEASURE)
     gi_notify_down(x, event, data);
   else
     gi_notify_up(x, event, data);
@@ -176,9 +177,13 @@ sim_machine_format(struct sim_machine *m)
   if (m->disk)
     count_disk(m->disk, m->faults);
   sim_disk_free(&m->disk);
-  m->disk = sim_disk_new(&(struct sim_disk_config){
-      .random = disk_random, .now = disk_now, .written = disk_written, .lost = disk_lost, .arg = m,
-      .neighbour = m->cluster->config.near ? neighbour : NULL, .machine = (unsigned)(m - m->cluster->machine)});
+  m->disk = sim_disk_new(&(struct sim_disk_config){.random = disk_random,
+                                                   .now = disk_now,
+                                                   .written = disk_written,
+                                                   .lost = disk_lost,
+                                                   .arg = m,
+                                                   .neighbour = m->cluster->config.near ? neighbour : NULL,
+                                                   .machine = (unsigned)(m - m->cluster->machine)});
   sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
   sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
   struct gi_fs *fs = sim_disk_view(m->disk);

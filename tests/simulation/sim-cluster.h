@@ -19,13 +19,13 @@
 
 struct sim_cluster_config {
   unsigned bricks, clients;
-  bool healers;     /* a self-heal daemon on every machine */
-  bool arbiter;     /* the last of three bricks */
-  bool dump;        /* the state of all processes to stderr when something does not end or heal */
-  bool watch;       /* what bricks are asked and answer, to the log */
-  bool near;        /* bricks can open each other's directories, as if they shared a machine */
-  uint32_t foreign; /* bricks that hide what only ours can do */
-  unsigned quorum;  /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
+  bool healers;                /* a self-heal daemon on every machine */
+  bool arbiter;                /* the last of three bricks */
+  bool dump;                   /* the state of all processes to stderr when something does not end or heal */
+  bool watch;                  /* what bricks are asked and answer, to the log */
+  bool near;                   /* bricks can open each other's directories, as if they shared a machine */
+  uint32_t foreign;            /* bricks that hide what only ours can do */
+  unsigned quorum;             /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
   char replicate_options[512]; /* volfile lines */
 };
 
@@ -49,15 +49,16 @@ struct sim_client {
   struct sim_cluster *cluster;
   unsigned number; /* from 0 */
   struct sim_process *process;
-  struct gi_xlator *top; /* operations are submitted to its child; NULL while down */
-  bool up;               /* the graph serves */
-  struct sim_rng rng;    /* the workload's */
-  unsigned tasks;        /* of the workload, that run */
-  unsigned next_task;    /* for a workload that numbers them */
-  bool leave;            /* they are to end */
+  struct gi_xlator *top;  /* operations are submitted to its child; NULL while down */
+  bool up;                /* the graph serves */
+  struct sim_rng rng;     /* the workload's */
+  unsigned tasks;         /* of the workload, that run */
+  unsigned next_task;     /* for a workload that numbers them */
+  bool leave;             /* they are to end */
   uint64_t ops, failures; /* answered; with an error */
   uint64_t op_sequence;
-  uint64_t lost_by[SIM_BRICKS]; /* when it must know that it does not reach the brick; UINT64_MAX: it may reach it (sim-quorum.h) */
+  uint64_t
+      lost_by[SIM_BRICKS]; /* when it must know that it does not reach the brick; UINT64_MAX: it may reach it (sim-quorum.h) */
   bool was_deaf;
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);
@@ -68,10 +69,10 @@ struct sim_client {
 struct sim_cluster {
   struct sim_world *w;
   struct sim_cluster_config config;
-  struct sim_model *model; /* what the workload did; NULL: nobody wants to know */
+  struct sim_model *model;     /* what the workload did; NULL: nobody wants to know */
   struct sim_namespace *names; /* the same of names */
   struct sim_claims *claims;   /* the same of locks; NULL: none was taken */
-  unsigned replaced; /* the brick that the administrator announces as new */
+  unsigned replaced;           /* the brick that the administrator announces as new */
   bool announced;
   struct sim_machine machine[SIM_BRICKS];
   struct sim_client client[SIM_CLIENTS];

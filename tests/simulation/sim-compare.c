@@ -19,8 +19,8 @@
 
 /* What replicas may differ in: their counters, what the kernel or a daemon of one host keeps, and the times, which are looked at by
  * themselves: of access and of a change of attributes every brick has its own. */
-static const char *const ignored[] = {"trusted.afr.",        "security.selinux",       "trusted.glusterfs.quota.size",
-                                      "trusted.gfs.squota.", KEY_TIMES};
+static const char *const ignored[] = {"trusted.afr.", "security.selinux", "trusted.glusterfs.quota.size", "trusted.gfs.squota.",
+                                      KEY_TIMES};
 
 /* A brick's own note of an object's names, in the object and so not made durable with the directory. Power lost between the two, or an
  * attribute that cannot be changed when the name has been, leaves a note too many or too few; nothing marks it, nobody heals it, and the
@@ -36,8 +36,7 @@ struct look {
   unsigned count, room;
 };
 
-static bool __attribute__((format(printf, 2, 3)))
-differ(struct look *l, const char *fmt, ...)
+static bool __attribute__((format(printf, 2, 3))) differ(struct look *l, const char *fmt, ...)
 {
   va_list ap;
 
@@ -121,14 +120,15 @@ handle_fits(struct look *l, const struct sim_inode *store, const struct gi_gfid 
   gi_gfid_text(parent, p);
   snprintf(want, sizeof(want), "../../%.2s/%.2s/%s/%s", p, p + 2, p, name);
   if (!S_ISLNK(h->attr.mode) || strcmp(h->text, want) != 0)
-    return differ(l, "%s/%s: the handle of directory %s says %s, not %s", path, name, text, h->text ? h->text : "(not a link)", want);
+    return differ(l, "%s/%s: the handle of directory %s says %s, not %s", path, name, text, h->text ? h->text : "(not a link)",
+                  want);
   return true;
 }
 
 /* `strict`: handles must fit; else what is below is only remembered. */
 static bool
-sound_below(struct look *l, const struct sim_inode *store, const struct sim_inode *dir, const struct gi_gfid *gfid, const char *path,
-            bool strict)
+sound_below(struct look *l, const struct sim_inode *store, const struct sim_inode *dir, const struct gi_gfid *gfid,
+            const char *path, bool strict)
 {
   for (unsigned n = 0; n < dir->nentries; n++) {
     const struct sim_dirent *e = &dir->entry[n];
@@ -290,7 +290,8 @@ same_content(struct look *l, const char *path, const struct sim_inode *a, const 
     return differ(l, "%s: %llu bytes on the first, %llu on the second", path, (unsigned long long)a->size,
                   (unsigned long long)b->size);
   for (uint64_t pos = 0; pos < a->size; pos += SIM_PAGE) {
-    int64_t na = sim_data_seek(a, pos, false), nb = sim_data_seek(b, pos, false), next = na < 0 || (nb >= 0 && nb < na) ? nb : na;
+    int64_t na = sim_data_seek(a, pos, false), nb = sim_data_seek(b, pos, false),
+            next = na < 0 || (nb >= 0 && nb < na) ? nb : na;
     size_t n;
 
     if (next < 0)
@@ -319,7 +320,8 @@ same_object(struct look *l, const char *path, const struct sim_inode *a, const s
   if (a->attr.mode != b->attr.mode)
     return differ(l, "%s/: mode 0%o on the first, 0%o on the second", path, a->attr.mode, b->attr.mode);
   if (a->attr.uid != b->attr.uid || a->attr.gid != b->attr.gid)
-    return differ(l, "%s/: owner %u:%u on the first, %u:%u on the second", path, a->attr.uid, a->attr.gid, b->attr.uid, b->attr.gid);
+    return differ(l, "%s/: owner %u:%u on the first, %u:%u on the second", path, a->attr.uid, a->attr.gid, b->attr.uid,
+                  b->attr.gid);
   if (a->rdev != b->rdev)
     return differ(l, "%s: another device", path);
   if (a->text && strcmp(a->text, b->text) != 0)
@@ -376,8 +378,7 @@ sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, co
   struct look l = {.why = why, .len = len, .but = but, .no_notes = wrong_notes(a) || wrong_notes(b)};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
-  return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) &&
-         is_sound(b, b_path, true, why, len);
+  return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) && is_sound(b, b_path, true, why, len);
 }
 
 /* ---- dump ---- */
@@ -385,8 +386,8 @@ sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, co
 static void
 dump_one(const char *path, const struct sim_inode *i, FILE *out)
 {
-  fprintf(out, "%s ino %llu mode 0%o links %u owner %u:%u size %llu%s%s\n", path, (unsigned long long)i->ino, i->attr.mode, i->nlink,
-          i->attr.uid, i->attr.gid, (unsigned long long)i->size, i->text ? " -> " : "", i->text ? i->text : "");
+  fprintf(out, "%s ino %llu mode 0%o links %u owner %u:%u size %llu%s%s\n", path, (unsigned long long)i->ino, i->attr.mode,
+          i->nlink, i->attr.uid, i->attr.gid, (unsigned long long)i->size, i->text ? " -> " : "", i->text ? i->text : "");
   for (unsigned n = 0; n < i->nxattrs; n++) {
     fprintf(out, "  %s=0x", i->xattr[n].name);
     for (size_t k = 0; k < i->xattr[n].len; k++)

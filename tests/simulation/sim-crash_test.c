@@ -24,7 +24,7 @@
 struct machine {
   struct sim_lone b;
   struct gi_gfid gfid[GFIDS]; /* 0 = root */
-  unsigned kept; /* files kept-0 … that were written, synced and acknowledged */
+  unsigned kept;              /* files kept-0 … that were written, synced and acknowledged */
 };
 
 /* ---- the machine ---- */
@@ -130,7 +130,8 @@ static void
 random_step(struct machine *m)
 {
   uint64_t r = sim_mix(&m->b.rng);
-  const struct gi_gfid *obj = &m->gfid[DIRS + r % (GFIDS - DIRS)], *p1 = &m->gfid[(r >> 8) % DIRS], *p2 = &m->gfid[(r >> 16) % DIRS];
+  const struct gi_gfid *obj = &m->gfid[DIRS + r % (GFIDS - DIRS)], *p1 = &m->gfid[(r >> 8) % DIRS],
+                       *p2 = &m->gfid[(r >> 16) % DIRS];
   const char *n1 = names[(r >> 24) % NAMES], *n2 = names[(r >> 32) % NAMES];
   struct gi_fop *f = NULL;
 
@@ -228,8 +229,8 @@ check_index(struct machine *m, uint64_t seed, uint64_t crash)
       gi_gfid_text((const struct gi_gfid *)(const void *)gfid->value, text);
       snprintf(path, sizeof(path), "/b/.glusterfs/indices/%s/%s", class[c].dir, text);
       if (!sim_lone_at(&m->b, path))
-        fail_msg("seed %llu crash %llu: %s of %s is set and %s is not there", (unsigned long long)seed, (unsigned long long)crash,
-                 class[c].key, text, path);
+        fail_msg("seed %llu crash %llu: %s of %s is set and %s is not there", (unsigned long long)seed,
+                 (unsigned long long)crash, class[c].key, text, path);
     }
   }
 }
@@ -291,7 +292,8 @@ history(uint64_t seed, uint64_t crash, bool power)
   check_kept(&m, seed, crash);
   check_index(&m, seed, crash);
   if (!(crash || power ? sim_disk_sound_after_crash : sim_disk_sound)(m.b.disk, "/b", why, sizeof(why)))
-    fail_msg("seed %llu crash %llu %s: %s", (unsigned long long)seed, (unsigned long long)crash, power ? "power" : "process", why);
+    fail_msg("seed %llu crash %llu %s: %s", (unsigned long long)seed, (unsigned long long)crash, power ? "power" : "process",
+             why);
   sim_disk_free(&m.b.disk);
   return changes;
 }
@@ -433,8 +435,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {cmocka_unit_test(no_data_without_its_counter),
-                                     cmocka_unit_test(a_process_dies_at_every_call), cmocka_unit_test(power_fails_at_every_call),
-                                     cmocka_unit_test(faults_are_answered)};
+                                     cmocka_unit_test(a_process_dies_at_every_call),
+                                     cmocka_unit_test(power_fails_at_every_call), cmocka_unit_test(faults_are_answered)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

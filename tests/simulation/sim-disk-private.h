@@ -24,13 +24,13 @@ struct sim_inode;
 struct sim_page {
   struct gi_list dirty_link; /* in sim_inode.dirty while dirty or doomed */
   uint64_t index;
-  uint8_t dirty;   /* a bit per sector that is not durable */
-  bool doomed;     /* its write-back failed: what is dirty is lost */
-  bool unwritten;  /* allocated, but a hole to who asks */
-  bool tail;       /* the file grew by it, and not durably: if it is lost the size is at most `without` */
+  uint8_t dirty;  /* a bit per sector that is not durable */
+  bool doomed;    /* its write-back failed: what is dirty is lost */
+  bool unwritten; /* allocated, but a hole to who asks */
+  bool tail;      /* the file grew by it, and not durably: if it is lost the size is at most `without` */
   uint64_t without;
-  uint64_t seq;    /* the youngest record of the journal when it was last written to */
-  uint8_t *clean;  /* durable content, if any sector is dirty; NULL = zeroes */
+  uint64_t seq;   /* the youngest record of the journal when it was last written to */
+  uint8_t *clean; /* durable content, if any sector is dirty; NULL = zeroes */
   uint8_t data[SIM_PAGE];
 };
 
@@ -75,7 +75,7 @@ struct sim_inode {
   struct gi_list dirty;
   uint32_t refusals;     /* times the disk refused a write-out … */
   uint32_t refusal_told; /* … and the last that somebody was told of */
-  char *text; /* symlinks */
+  char *text;            /* symlinks */
 };
 
 enum sim_undo_what { UNDO_ADD, UNDO_DEL, UNDO_XATTR, UNDO_ATTR, UNDO_SIZE, UNDO_PAGES };
@@ -100,7 +100,7 @@ struct sim_disk {
   uint64_t salt; /* of the cookies */
   uint64_t last_ino, used;
   struct sim_inode *root;
-  struct gi_list inodes; /* struct sim_inode.link: all */
+  struct gi_list inodes;  /* struct sim_inode.link: all */
   struct gi_list journal; /* struct sim_undo, oldest first */
   unsigned njournal;
   uint64_t seq, call, committed;
@@ -148,10 +148,10 @@ struct sim_inode *sim_walk(struct sim_disk *d, struct sim_inode *start, const ch
 /* ---- sim-data.c ---- */
 size_t sim_data_read(const struct sim_inode *i, uint64_t at, void *out, size_t len);
 void sim_data_write(struct sim_inode *i, uint64_t at, const void *data, size_t len); /* extends the file */
-void sim_data_zero(struct sim_inode *i, uint64_t at, uint64_t len); /* within the pages that are there */
+void sim_data_zero(struct sim_inode *i, uint64_t at, uint64_t len);                  /* within the pages that are there */
 void sim_data_truncate(struct sim_inode *i, uint64_t size);
-void sim_data_cut(struct sim_inode *i, uint64_t first, uint64_t last); /* pages first..last become a hole */
-void sim_data_allocate(struct sim_inode *i, uint64_t at, uint64_t len); /* unwritten pages where there are none */
+void sim_data_cut(struct sim_inode *i, uint64_t first, uint64_t last);         /* pages first..last become a hole */
+void sim_data_allocate(struct sim_inode *i, uint64_t at, uint64_t len);        /* unwritten pages where there are none */
 uint64_t sim_data_needs(const struct sim_inode *i, uint64_t at, uint64_t len); /* bytes of pages not there yet */
 /* Where data (or a hole) is at or after `at`; size for the hole at the end; -1: none. */
 int64_t sim_data_seek(const struct sim_inode *i, uint64_t at, bool hole);

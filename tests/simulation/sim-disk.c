@@ -6,23 +6,23 @@
 
 #include <string.h>
 
-#define JOURNAL_MAX 16384u           /* records; then it commits */
-#define COMMIT_EVERY 5000000000ull   /* ns, at most */
+#define JOURNAL_MAX 16384u         /* records; then it commits */
+#define COMMIT_EVERY 5000000000ull /* ns, at most */
 
 static const char *const fault_names[SIM_FAULTS] = {
-  [SIM_FAULT_READ] = "read-error",
-  [SIM_FAULT_WRITE] = "write-error",
-  [SIM_FAULT_SHORT] = "short-write",
-  [SIM_FAULT_FSYNC] = "fsync-error",
-  [SIM_FAULT_SPACE] = "no-space",
-  [SIM_FAULT_NAME] = "name-error",
-  [SIM_FAULT_NAME_SPACE] = "no-space-for-name",
-  [SIM_FAULT_ATTR] = "attribute-error",
-  [SIM_FAULT_ATTR_SPACE] = "no-space-for-attribute",
-  [SIM_FAULT_COLD] = "cold-read",
-  [SIM_FAULT_SLOW] = "slow",
-  [SIM_FAULT_WRITE_OUT] = "write-out-error",
-  [SIM_FAULT_DSYNC] = "sync-write-error",
+    [SIM_FAULT_READ] = "read-error",
+    [SIM_FAULT_WRITE] = "write-error",
+    [SIM_FAULT_SHORT] = "short-write",
+    [SIM_FAULT_FSYNC] = "fsync-error",
+    [SIM_FAULT_SPACE] = "no-space",
+    [SIM_FAULT_NAME] = "name-error",
+    [SIM_FAULT_NAME_SPACE] = "no-space-for-name",
+    [SIM_FAULT_ATTR] = "attribute-error",
+    [SIM_FAULT_ATTR_SPACE] = "no-space-for-attribute",
+    [SIM_FAULT_COLD] = "cold-read",
+    [SIM_FAULT_SLOW] = "slow",
+    [SIM_FAULT_WRITE_OUT] = "write-out-error",
+    [SIM_FAULT_DSYNC] = "sync-write-error",
 };
 
 const char *

@@ -45,8 +45,8 @@ enum sim_fault {
   SIM_FAULT_ATTR_SPACE, /* ENOSPC from setxattr */
   SIM_FAULT_COLD,       /* a read that must not wait finds nothing in memory */
   SIM_FAULT_SLOW,       /* gi_fs_busy says yes: the caller hands over to a worker */
-  SIM_FAULT_WRITE_OUT,  /* the disk refuses a write-out: lost like with a failed fsync; who has the file open is told once each */
-  SIM_FAULT_DSYNC,      /* … or a write through a descriptor opened O_DSYNC: memory has it, EIO */
+  SIM_FAULT_WRITE_OUT, /* the disk refuses a write-out: lost like with a failed fsync; who has the file open is told once each */
+  SIM_FAULT_DSYNC,     /* … or a write through a descriptor opened O_DSYNC: memory has it, EIO */
   SIM_FAULTS,
 };
 
@@ -59,10 +59,11 @@ struct sim_disk_config {
   void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
   /* … and what an fsync or write-out that failed has lost; may be NULL. */
   void (*lost)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
-  struct sim_disk *(*neighbour)(void *arg, unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
-  unsigned machine;              /* the number of this one there */
-  void *arg;                     /* of all */
-  uint64_t capacity;             /* bytes of data; 0 = 1 GiB */
+  struct sim_disk *(*neighbour)(void *arg,
+                                unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
+  unsigned machine;                                /* the number of this one there */
+  void *arg;                                       /* of all */
+  uint64_t capacity;                               /* bytes of data; 0 = 1 GiB */
 };
 
 /* An empty disk with a root directory. */
@@ -89,7 +90,7 @@ void sim_disk_sync(struct sim_disk *d);
  * and change nothing. `stopped` is told once, from inside the call: it notes that the process is dead, and no more. 0 = never. */
 void sim_disk_stop_after(struct sim_disk *d, uint64_t calls, void (*stopped)(void *arg), void *arg);
 bool sim_disk_stopped(const struct sim_disk *d);
-void sim_disk_resume(struct sim_disk *d); /* for the next process */
+void sim_disk_resume(struct sim_disk *d);            /* for the next process */
 uint64_t sim_disk_changes(const struct sim_disk *d); /* changing calls so far */
 
 /* ---- faults ---- */

@@ -5,10 +5,11 @@
 #include "tests/simulation/sim-lone.h"
 #include "tests/simulation/sim-rng.h"
 
-static const char volfile[] = "volume p\n type storage/posix\n option directory /b\n option health-check-interval 0\nend-volume\n"
-                              "volume i\n type features/index\n option index-base /b/.glusterfs/indices\n"
-                              " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
-                              " subvolumes p\nend-volume\n";
+static const char volfile[] =
+    "volume p\n type storage/posix\n option directory /b\n option health-check-interval 0\nend-volume\n"
+    "volume i\n type features/index\n option index-base /b/.glusterfs/indices\n"
+    " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
+    " subvolumes p\nend-volume\n";
 
 static uint64_t
 disk_random(void *arg)

@@ -291,7 +291,8 @@ const struct sim_mishap sim_mishaps[] = {
     {"healer-freeze", "a self-heal daemon does not run for a while", 3, healer_freeze, healer_thaw},
     {"client-crash", "a client is killed, or its machine loses power", 4, client_crash, client_mend},
     {"client-freeze", "a client does not run for a while", 4, client_freeze, client_thaw},
-    {"disk-refuses", "a brick's disk refuses what is to be written out, or written and synced", 0, disk_refuses, disk_refuses_mend},
+    {"disk-refuses", "a brick's disk refuses what is to be written out, or written and synced", 0, disk_refuses,
+     disk_refuses_mend},
 };
 const unsigned sim_mishaps_count = GI_ARRAY_LEN(sim_mishaps);
 

@@ -9,7 +9,8 @@
 
 #include "tests/simulation/sim-cluster.h"
 
-struct sim_mishap_state { /* one that is under way */
+/* one that is under way */
+struct sim_mishap_state {
   uint32_t a, b; /* whom it struck: machines, hosts, a set of them */
 };
 
@@ -31,8 +32,8 @@ struct sim_mishaps_plan {
 };
 struct sim_mishaps_run;
 struct sim_mishaps_run *sim_mishaps_start(struct sim_cluster *c, const struct sim_mishaps_plan *plan);
-void sim_mishaps_stop(struct sim_mishaps_run *run); /* and mends everything */
+void sim_mishaps_stop(struct sim_mishaps_run *run);                    /* and mends everything */
 const uint64_t *sim_mishaps_struck(const struct sim_mishaps_run *run); /* by kind */
-void sim_mishaps_free(struct sim_mishaps_run **run); /* stopped */
+void sim_mishaps_free(struct sim_mishaps_run **run);                   /* stopped */
 
 #endif

@@ -14,10 +14,10 @@ struct write {
   uint64_t begin, end; /* moments; NEVER: not answered, or in doubt */
   uint8_t file, writer;
   uint16_t sector, n;
-  bool done;   /* answered with success */
-  bool synced; /* and a sync that began later succeeded */
-  bool weak;   /* a machine lost power before that, or too many disks could not sync it */
-  bool told;   /* a sync failed after it: no later one promises it */
+  bool done;     /* answered with success */
+  bool synced;   /* and a sync that began later succeeded */
+  bool weak;     /* a machine lost power before that, or too many disks could not sync it */
+  bool told;     /* a sync failed after it: no later one promises it */
   uint32_t lost; /* bricks whose disks could not sync it */
   uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
 };
@@ -37,7 +37,8 @@ struct sim_model {
   struct sector sector[SIM_MODEL_FILES][SIM_MODEL_SECTORS];
 };
 
-struct record { /* the beginning of a sector; all of it is filled from `number` */
+/* the beginning of a sector; all of it is filled from `number` */
+struct record {
   uint64_t magic, number, sum;
   uint32_t file, sector;
 };
@@ -124,8 +125,12 @@ sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned se
     m->room = m->room ? 2 * m->room : 1024;
     m->write = gi_realloc(m->write, m->room * sizeof(*m->write));
   }
-  m->write[m->count++] = (struct write){.begin = ++m->moment, .end = NEVER, .file = (uint8_t)file, .writer = (uint8_t)writer,
-                                        .sector = (uint16_t)sector, .n = (uint16_t)n};
+  m->write[m->count++] = (struct write){.begin = ++m->moment,
+                                        .end = NEVER,
+                                        .file = (uint8_t)file,
+                                        .writer = (uint8_t)writer,
+                                        .sector = (uint16_t)sector,
+                                        .n = (uint16_t)n};
   m->stats.writes++;
   for (unsigned i = 0; i < n; i++)
     fill(data + i * SIM_SECTOR_BYTES, m->count, file, sector + i);
@@ -199,8 +204,8 @@ excuse(struct write *w)
 
 /* With it goes what it had overwritten and what was no more synced than it. */
 void
-sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], bool (*enough)(void *arg, uint32_t left),
-               void *arg)
+sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
+               bool (*enough)(void *arg, uint32_t left), void *arg)
 {
   unsigned nth;
   const struct write *last = write_of(m, head, &nth);
@@ -323,14 +328,15 @@ check_sector(struct sim_model *m, const struct sim_reader *reader, unsigned file
   }
   uint64_t better = newer(m, &m->sector[file][sector], number, reader);
   if (better)
-    sim_violation(m->w, "%s: sector %u of register file %u is of write %llu, though write %llu of client-%u%s had succeeded before", reader->name,
-                  sector, file, (unsigned long long)number, (unsigned long long)better, m->write[better - 1].writer,
-                  m->write[better - 1].synced ? " (synced)" : "");
+    sim_violation(m->w,
+                  "%s: sector %u of register file %u is of write %llu, though write %llu of client-%u%s had succeeded before",
+                  reader->name, sector, file, (unsigned long long)number, (unsigned long long)better,
+                  m->write[better - 1].writer, m->write[better - 1].synced ? " (synced)" : "");
 }
 
 void
-sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, unsigned n, const uint8_t *data,
-                size_t len)
+sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, unsigned n,
+                const uint8_t *data, size_t len)
 {
   static const uint8_t hole[SIM_SECTOR_BYTES];
   m->stats.reads++;
@@ -344,8 +350,10 @@ sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsig
   for (unsigned i = SIM_MODEL_SECTORS; i-- > 0 && (uint64_t)(i + 1) * SIM_SECTOR_BYTES > size;) {
     uint64_t better = newer(m, &m->sector[file][i], 0, reader);
     if (better) {
-      sim_violation(m->w, "%s: register file %u is told to have %llu bytes, though write %llu of client-%u to sector %u had succeeded before",
-                    reader->name, file, (unsigned long long)size, (unsigned long long)better, m->write[better - 1].writer, i);
+      sim_violation(
+          m->w,
+          "%s: register file %u is told to have %llu bytes, though write %llu of client-%u to sector %u had succeeded before",
+          reader->name, file, (unsigned long long)size, (unsigned long long)better, m->write[better - 1].writer, i);
       return;
     }
   }

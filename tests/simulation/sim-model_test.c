@@ -237,9 +237,16 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(test_read), T(test_lost_while_enough_have_it), T(test_lost_by_too_many), T(test_synced),
-      T(test_lost_with_what_is_below), T(test_sync_failed_after_the_loss), T(test_lost_after_a_sync_failed),
-      T(test_a_sync_failed_and_nothing_is_lost), T(test_a_sync_of_another_file_failed), T(test_synced_after_a_sync_failed),
+      T(test_read),
+      T(test_lost_while_enough_have_it),
+      T(test_lost_by_too_many),
+      T(test_synced),
+      T(test_lost_with_what_is_below),
+      T(test_sync_failed_after_the_loss),
+      T(test_lost_after_a_sync_failed),
+      T(test_a_sync_failed_and_nothing_is_lost),
+      T(test_a_sync_of_another_file_failed),
+      T(test_synced_after_a_sync_failed),
       T(test_power_loss),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

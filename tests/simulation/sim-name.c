@@ -165,8 +165,7 @@ struct walk {
   unsigned followed;
 };
 
-static int
-step(struct walk *w, const char *name, size_t len, bool final, bool follow);
+static int step(struct walk *w, const char *name, size_t len, bool final, bool follow);
 
 static int
 walk_text(struct sim_disk *d, struct walk *w, const char *path, bool follow)

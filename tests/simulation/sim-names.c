@@ -14,13 +14,14 @@
 #include <errno.h>
 
 #define TASKS 3
-#define SHARED 2       /* directories; then OWN of each task of each client */
+#define SHARED 2 /* directories; then OWN of each task of each client */
 #define OWN 2
 #define FIRST_DIR 15   /* names below are files, the others directories */
 #define LIST_BYTES 600 /* so that a list takes several requests */
 #define PAUSE_NS (100 * SIM_MS)
 
-struct visit { /* a task in a directory */
+/* a task in a directory */
+struct visit {
   struct sim_client *c;
   unsigned dir, own; /* `own`: the first directory of the task */
   struct gi_inode *inode;
@@ -91,7 +92,8 @@ check_done(const struct visit *v, const char *what, struct sim_place_of at, unsi
 static void
 tell(const struct visit *v, const char *what, struct sim_place_of at, int ret)
 {
-  gi_log(GI_LOG_DEBUG, v->c->process->name, 1, "%s of name %u in directory %u: %s", what, at.name, at.dir, ret < 0 ? strerror(-ret) : "ok");
+  gi_log(GI_LOG_DEBUG, v->c->process->name, 1, "%s of name %u in directory %u: %s", what, at.name, at.dir,
+         ret < 0 ? strerror(-ret) : "ok");
 }
 
 /* ---- changes ---- */
@@ -99,7 +101,8 @@ tell(const struct visit *v, const char *what, struct sim_place_of at, int ret)
 static unsigned
 any_name(struct sim_client *c, bool directory)
 {
-  return directory ? (unsigned)sim_rng_between(&c->rng, FIRST_DIR, SIM_NAMES_PER_DIR - 1) : (unsigned)sim_rng_below(&c->rng, FIRST_DIR);
+  return directory ? (unsigned)sim_rng_between(&c->rng, FIRST_DIR, SIM_NAMES_PER_DIR - 1)
+                   : (unsigned)sim_rng_below(&c->rng, FIRST_DIR);
 }
 
 static unsigned

@@ -407,7 +407,8 @@ sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, str
   char text[GI_UUID_TEXT];
   m->stats.lookups++;
   if (!none && !has(&s->ever, gfid))
-    sim_violation(m->w, "%s: name %u of directory %u is %s, which it never was", who, at.name, at.dir, gi_gfid_text(gfid, text));
+    sim_violation(m->w, "%s: name %u of directory %u is %s, which it never was", who, at.name, at.dir,
+                  gi_gfid_text(gfid, text));
   else if (undisturbed(s, since) && !may_be(s, gfid))
     sim_violation(m->w, "%s: name %u of directory %u is %s, which it is not", who, at.name, at.dir,
                   none ? "said not to exist" : gi_gfid_text(gfid, text));

@@ -35,7 +35,8 @@ struct sim_namespace_stats {
   uint64_t changes, lookups, lists, names; /* `names`: judged in lists */
 };
 
-struct sim_place_of { /* a name of the model */
+/* a name of the model */
+struct sim_place_of {
   unsigned dir, name;
 };
 
@@ -48,9 +49,11 @@ bool sim_namespace_find(const char *text, unsigned *name);
 
 /* ---- changes; each begins, and ends with 0 or an errno ---- */
 
-struct sim_naming *sim_namespace_make(struct sim_namespace *m, unsigned client, struct sim_place_of at, const struct gi_gfid *gfid);
+struct sim_naming *sim_namespace_make(struct sim_namespace *m, unsigned client, struct sim_place_of at,
+                                      const struct gi_gfid *gfid);
 struct sim_naming *sim_namespace_remove(struct sim_namespace *m, unsigned client, struct sim_place_of at);
-struct sim_naming *sim_namespace_rename(struct sim_namespace *m, unsigned client, struct sim_place_of from, struct sim_place_of to);
+struct sim_naming *sim_namespace_rename(struct sim_namespace *m, unsigned client, struct sim_place_of from,
+                                        struct sim_place_of to);
 void sim_namespace_done(struct sim_namespace *m, struct sim_naming **op, int err);
 /* A client is gone: what it was about will not be answered. */
 void sim_namespace_abandon(struct sim_namespace *m, unsigned client);
@@ -63,12 +66,14 @@ bool sim_namespace_certain(const struct sim_namespace *m, struct sim_place_of at
 
 uint64_t sim_namespace_now(struct sim_namespace *m);
 /* A name was looked up: `gfid` none if it was not there. */
-void sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, struct sim_place_of at, const struct gi_gfid *gfid);
+void sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, struct sim_place_of at,
+                        const struct gi_gfid *gfid);
 
-struct sim_listing { /* a directory being listed */
+/* a directory being listed */
+struct sim_listing {
   unsigned dir;
   uint64_t since;
-  unsigned strange;                     /* names nobody ever made */
+  unsigned strange; /* names nobody ever made */
   unsigned times[SIM_NAMES_PER_DIR];
   struct gi_gfid gfid[SIM_NAMES_PER_DIR]; /* none: not told */
 };

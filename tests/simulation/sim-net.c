@@ -40,7 +40,8 @@ usual_link(bool local)
 {
   if (local)
     return (struct sim_link){.min_ns = LATENCY_LOCAL * SIM_US, .max_ns = 2 * LATENCY_LOCAL * SIM_US};
-  return (struct sim_link){.min_ns = LATENCY_MIN, .max_ns = LATENCY_MAX, .spike_permille = SPIKE_PERMILLE, .spike_ns = SPIKE_NS};
+  return (struct sim_link){
+      .min_ns = LATENCY_MIN, .max_ns = LATENCY_MAX, .spike_permille = SPIKE_PERMILLE, .spike_ns = SPIKE_NS};
 }
 
 unsigned

@@ -21,14 +21,16 @@
 
 #define SIM_HOSTS 32
 
-struct sim_link { /* from one host to another; each direction its own */
-  uint64_t min_ns, max_ns;  /* latency */
-  unsigned spike_permille;  /* of messages that take… */
-  uint64_t spike_ns;        /* …up to this long */
-  unsigned down;            /* how many faults hold it down: nothing arrives */
+/* from one host to another; each direction its own */
+struct sim_link {
+  uint64_t min_ns, max_ns; /* latency */
+  unsigned spike_permille; /* of messages that take… */
+  uint64_t spike_ns;       /* …up to this long */
+  unsigned down;           /* how many faults hold it down: nothing arrives */
 };
 
-struct sim_net_stats { /* what happened to streams, counted; names in sim_net_metrics */
+/* what happened to streams, counted; names in sim_net_metrics */
+struct sim_net_stats {
   uint64_t connects, refused, connect_timeouts, resets, timeouts, ends, segments, bytes, held, short_reads, slow_reads, full,
       spikes, overtaken, half_open;
 };
@@ -42,7 +44,7 @@ struct sim_net {
   unsigned nhosts;
   struct {
     char name[32];
-    bool off;       /* no power: it neither answers nor says goodbye */
+    bool off;        /* no power: it neither answers nor says goodbye */
     unsigned refuse; /* how many faults make it refuse connections */
     unsigned slow;   /* …make its processes read slowly */
   } host[SIM_HOSTS];

@@ -94,7 +94,8 @@ sim_op_create(struct sim_client *c, struct gi_inode *dir, const char *name, int 
 }
 
 int
-sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid, struct gi_fd **out)
+sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid,
+                 struct gi_fd **out)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_CREATE);
   struct gi_fd *fd = gi_fd_new(c->top->graph, NULL, flags, fop->caller.pid);
@@ -121,7 +122,8 @@ sim_op_mkdir(struct sim_client *c, struct gi_inode *dir, const char *name, struc
 }
 
 int
-sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid, struct gi_inode **inode)
+sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid,
+                struct gi_inode **inode)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_MKDIR);
   gi_fop_set_entry(fop, &fop->loc, dir, name);
@@ -333,7 +335,8 @@ sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size)
 /* ---- directories ---- */
 
 static int
-list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset, void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
+list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset,
+          void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_READDIRP);
   gi_fop_set_fd(fop, fd);

@@ -16,8 +16,10 @@ int sim_op_stat(struct sim_client *c, struct gi_inode *inode, struct gi_iatt *st
 int sim_op_create(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, struct gi_fd **fd);
 int sim_op_mkdir(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode **inode);
 /* With this gfid, if it is made. */
-int sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid, struct gi_fd **fd);
-int sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid, struct gi_inode **inode);
+int sim_op_create_as(struct sim_client *c, struct gi_inode *dir, const char *name, int flags, const struct gi_gfid *gfid,
+                     struct gi_fd **fd);
+int sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name, const struct gi_gfid *gfid,
+                    struct gi_inode **inode);
 int sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_fd **fd);
 /* `size` (may be NULL): the file's, as the answer tells it; SIM_NO_SIZE if it does not. */
 #define SIM_NO_SIZE UINT64_MAX
@@ -25,7 +27,8 @@ ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, co
 ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len, uint64_t *size);
 int sim_op_fsync(struct sim_client *c, struct gi_fd *fd);
 int sim_op_flush(struct sim_client *c, struct gi_fd *fd);
-int sim_op_lock(struct sim_client *c, struct gi_fd *fd, uint32_t type); /* GI_LK_*, of the whole file, without waiting; one owner a client */
+int sim_op_lock(struct sim_client *c, struct gi_fd *fd,
+                uint32_t type); /* GI_LK_*, of the whole file, without waiting; one owner a client */
 int sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size);
 int sim_op_chmod(struct sim_client *c, struct gi_inode *inode, uint32_t mode);
 int sim_op_setxattr(struct sim_client *c, struct gi_inode *inode, const char *name, const void *value, uint32_t len);

@@ -287,13 +287,13 @@ main(void)
 {
 #define RACE(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-    RACE(the_last_two_names_of_a_file_go_at_once),
-    RACE(one_of_the_last_two_names_is_replaced_while_the_other_goes),
-    RACE(a_file_that_is_open_keeps_its_data_when_its_last_two_names_go_at_once),
-    RACE(a_name_given_while_the_last_one_goes_keeps_the_handle),
-    RACE(a_name_given_while_the_last_one_is_replaced_keeps_the_handle),
-    RACE(one_name_is_taken_away_twice),
-    RACE(a_name_is_renamed_over_while_it_is_looked_at),
+      RACE(the_last_two_names_of_a_file_go_at_once),
+      RACE(one_of_the_last_two_names_is_replaced_while_the_other_goes),
+      RACE(a_file_that_is_open_keeps_its_data_when_its_last_two_names_go_at_once),
+      RACE(a_name_given_while_the_last_one_goes_keeps_the_handle),
+      RACE(a_name_given_while_the_last_one_is_replaced_keeps_the_handle),
+      RACE(one_name_is_taken_away_twice),
+      RACE(a_name_is_renamed_over_while_it_is_looked_at),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ struct twin {
   struct gi_gfid gfid[GFIDS]; /* 0 = root */
   char type[GFIDS];           /* 'd', 'f', 'l' as last made; 0 = never */
   struct gi_fd *fd[SLOTS][2];
-  bool unwritten[GFIDS];  /* had space allocated: what of that is a hole depends on the page cache */
+  bool unwritten[GFIDS]; /* had space allocated: what of that is a hole depends on the page cache */
 };
 
 /* One request, the same for both. */
@@ -77,8 +77,8 @@ say_iatt(FILE *out, const char *what, const struct gi_iatt *a)
 
   if (!a->mode)
     return;
-  fprintf(out, "%s: %s mode 0%o links %u owner %u:%u rdev %llu flags %llx", what, gi_gfid_text(&a->gfid, text), a->mode, a->nlink, a->uid,
-          a->gid, (unsigned long long)a->rdev, (unsigned long long)a->flags);
+  fprintf(out, "%s: %s mode 0%o links %u owner %u:%u rdev %llu flags %llx", what, gi_gfid_text(&a->gfid, text), a->mode,
+          a->nlink, a->uid, a->gid, (unsigned long long)a->rdev, (unsigned long long)a->flags);
   if (!S_ISDIR(a->mode))
     fprintf(out, " size %llu", (unsigned long long)a->size);
   fputc('\n', out);
@@ -210,8 +210,15 @@ entry_text(const struct gi_dirent *e)
 
 /* ---- requests ---- */
 
-static const char *const keys[] = {"user.one", "user.two", "trusted.afr.v-client-0", "trusted.afr.dirty", "trusted.glusterfs.dht",
-                                   "security.thing", "trusted.gfid", "nonsense", "user."};
+static const char *const keys[] = {"user.one",
+                                   "user.two",
+                                   "trusted.afr.v-client-0",
+                                   "trusted.afr.dirty",
+                                   "trusted.glusterfs.dht",
+                                   "security.thing",
+                                   "trusted.gfid",
+                                   "nonsense",
+                                   "user."};
 
 static struct gi_fop *
 base_fop(struct twin *t, int which, const struct step *s)
@@ -295,7 +302,8 @@ attr_request(struct twin *t, int which, const struct step *s, struct gi_fop *f)
   case GI_FOP_SETATTR:
   case GI_FOP_FSETATTR:
     f->args.valid = (int32_t)(s->r >> 3) & 0x1f7;
-    f->args.iatt = (struct gi_iatt){.mode = s->mode, .uid = s->r % 3, .gid = s->r % 4, .atime = {s->r, 1}, .mtime = {s->r, 2}, .ctime = {s->r, 3}};
+    f->args.iatt = (struct gi_iatt){
+        .mode = s->mode, .uid = s->r % 3, .gid = s->r % 4, .atime = {s->r, 1}, .mtime = {s->r, 2}, .ctime = {s->r, 3}};
     break;
   case GI_FOP_SETXATTR:
   case GI_FOP_FSETXATTR:
@@ -437,14 +445,14 @@ static const struct {
   enum gi_fop_kind kind;
   unsigned weight;
 } menu[] = {
-  {GI_FOP_LOOKUP, 12}, {GI_FOP_CREATE, 10}, {GI_FOP_MKNOD, 6},     {GI_FOP_MKDIR, 8},       {GI_FOP_SYMLINK, 3},
-  {GI_FOP_UNLINK, 6},  {GI_FOP_RMDIR, 4},   {GI_FOP_RENAME, 8},    {GI_FOP_LINK, 5},        {GI_FOP_OPEN, 6},
-  {GI_FOP_OPENDIR, 3}, {GI_FOP_READ, 8},    {GI_FOP_WRITE, 12},    {GI_FOP_TRUNCATE, 2},    {GI_FOP_FTRUNCATE, 3},
-  {GI_FOP_FSYNC, 2},   {GI_FOP_FLUSH, 1},   {GI_FOP_FSYNCDIR, 1},  {GI_FOP_FALLOCATE, 2},   {GI_FOP_DISCARD, 3},
-  {GI_FOP_ZEROFILL, 3}, {GI_FOP_SEEK, 4},   {GI_FOP_RCHECKSUM, 4}, {GI_FOP_STAT, 3},        {GI_FOP_FSTAT, 3},
-  {GI_FOP_SETATTR, 4}, {GI_FOP_FSETATTR, 3}, {GI_FOP_ACCESS, 1},   {GI_FOP_READLINK, 2},    {GI_FOP_SETXATTR, 5},
-  {GI_FOP_FSETXATTR, 3}, {GI_FOP_GETXATTR, 6}, {GI_FOP_FGETXATTR, 3}, {GI_FOP_REMOVEXATTR, 3}, {GI_FOP_FREMOVEXATTR, 2},
-  {GI_FOP_XATTROP, 5}, {GI_FOP_FXATTROP, 4}, {GI_FOP_READDIR, 3},  {GI_FOP_READDIRP, 4},
+    {GI_FOP_LOOKUP, 12},   {GI_FOP_CREATE, 10},  {GI_FOP_MKNOD, 6},     {GI_FOP_MKDIR, 8},       {GI_FOP_SYMLINK, 3},
+    {GI_FOP_UNLINK, 6},    {GI_FOP_RMDIR, 4},    {GI_FOP_RENAME, 8},    {GI_FOP_LINK, 5},        {GI_FOP_OPEN, 6},
+    {GI_FOP_OPENDIR, 3},   {GI_FOP_READ, 8},     {GI_FOP_WRITE, 12},    {GI_FOP_TRUNCATE, 2},    {GI_FOP_FTRUNCATE, 3},
+    {GI_FOP_FSYNC, 2},     {GI_FOP_FLUSH, 1},    {GI_FOP_FSYNCDIR, 1},  {GI_FOP_FALLOCATE, 2},   {GI_FOP_DISCARD, 3},
+    {GI_FOP_ZEROFILL, 3},  {GI_FOP_SEEK, 4},     {GI_FOP_RCHECKSUM, 4}, {GI_FOP_STAT, 3},        {GI_FOP_FSTAT, 3},
+    {GI_FOP_SETATTR, 4},   {GI_FOP_FSETATTR, 3}, {GI_FOP_ACCESS, 1},    {GI_FOP_READLINK, 2},    {GI_FOP_SETXATTR, 5},
+    {GI_FOP_FSETXATTR, 3}, {GI_FOP_GETXATTR, 6}, {GI_FOP_FGETXATTR, 3}, {GI_FOP_REMOVEXATTR, 3}, {GI_FOP_FREMOVEXATTR, 2},
+    {GI_FOP_XATTROP, 5},   {GI_FOP_FXATTROP, 4}, {GI_FOP_READDIR, 3},   {GI_FOP_READDIRP, 4},
 };
 
 static enum gi_fop_kind
@@ -512,8 +520,8 @@ fresh_fds(struct twin *t, const struct step *s)
 
     gi_fd_unref(&t->fd[s->slot][w]);
     t->fd[s->slot][w] = s->kind != GI_FOP_CREATE && s->r % 4 == 0 && t->type[s->obj] == 'f'
-                          ? gi_fd_anonymous(t->b[w]->s->graph, inode)
-                          : gi_fd_new(t->b[w]->s->graph, inode, (int32_t)s->flags, 100);
+                            ? gi_fd_anonymous(t->b[w]->s->graph, inode)
+                            : gi_fd_new(t->b[w]->s->graph, inode, (int32_t)s->flags, 100);
     gi_inode_unref(&inode);
   }
 }
@@ -579,11 +587,13 @@ compare(struct twin *t, const struct step *s, unsigned number, uint64_t seed)
     char gfid[GI_UUID_TEXT];
 
     /* Longer than fail_msg takes. */
-    fprintf(stderr, "seed %llu step %u: %s obj %s (%c) parent %u name '%s' parent2 %u name2 '%s' key %s slot %u offset %llu size %llu flags %x "
+    fprintf(stderr,
+            "seed %llu step %u: %s obj %s (%c) parent %u name '%s' parent2 %u name2 '%s' key %s slot %u offset %llu size %llu "
+            "flags %x "
             "mode 0%o r %u\n--- kernel\n%s--- simulated\n%s",
-             (unsigned long long)seed, number, gi_fop_name(s->kind), gi_gfid_text(&t->gfid[s->obj], gfid), t->type[s->obj] ? t->type[s->obj] : '?',
-             s->parent, s->name, s->parent2, s->name2, s->key, s->slot, (unsigned long long)s->offset, (unsigned long long)s->size,
-             s->flags, s->mode, s->r, text[0], text[1]);
+            (unsigned long long)seed, number, gi_fop_name(s->kind), gi_gfid_text(&t->gfid[s->obj], gfid),
+            t->type[s->obj] ? t->type[s->obj] : '?', s->parent, s->name, s->parent2, s->name2, s->key, s->slot,
+            (unsigned long long)s->offset, (unsigned long long)s->size, s->flags, s->mode, s->r, text[0], text[1]);
     fail();
   }
   learn(t, s, ok);

@@ -24,7 +24,7 @@ struct sim_process {
   char *brick_name; /* NULL: not a brick */
   enum sim_process_state state;
   unsigned incarnation;
-  int64_t skew_ns; /* of its wall clock */
+  int64_t skew_ns;             /* of its wall clock */
   struct sim_reactor *reactor; /* NULL while down */
   struct gi_ctx ctx;           /* of the present incarnation */
   struct sim_event stopping;   /* looks whether it has ended */

@@ -11,7 +11,7 @@
 
 #include <stdarg.h>
 
-#define RESET_NS (2 * SIM_S)   /* from the end of a process to the client's knowing it */
+#define RESET_NS (2 * SIM_S)    /* from the end of a process to the client's knowing it */
 #define SILENCE_NS (60 * SIM_S) /* the same for a link or a machine; longer than any ping timeout */
 
 bool
@@ -40,7 +40,8 @@ sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...)
   va_start(ap, fmt);
   vsnprintf(what, sizeof(what), fmt, ap);
   va_end(ap);
-  sim_violation(c->cluster->w, "%s: %s was acknowledged, but done on bricks 0x%x only: no quorum", c->process->name, what, bricks);
+  sim_violation(c->cluster->w, "%s: %s was acknowledged, but done on bricks 0x%x only: no quorum", c->process->name, what,
+                bricks);
 }
 
 /* ---- who reaches whom ---- */
@@ -97,5 +98,6 @@ sim_quorum_answered(struct sim_client *c, const char *what, uint64_t begin)
     if (c->lost_by[i] > begin)
       reached |= 1u << i;
   if (!sim_quorum_met(&c->cluster->config, reached))
-    sim_violation(c->cluster->w, "%s: %s succeeded, though only bricks 0x%x can be reached: no quorum", c->process->name, what, reached);
+    sim_violation(c->cluster->w, "%s: %s succeeded, though only bricks 0x%x can be reached: no quorum", c->process->name, what,
+                  reached);
 }

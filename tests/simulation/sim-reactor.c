@@ -13,7 +13,8 @@ struct sim_timer {
   struct gi_timer *t;
 };
 
-struct sim_work { /* one that has a worker */
+/* one that has a worker */
+struct sim_work {
   struct sim_event event;
   struct gi_work *work;
 };

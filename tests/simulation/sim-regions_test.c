@@ -22,7 +22,8 @@
 
 static const struct gi_gfid gfid = {{0xab, 0xcd, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 15}};
 
-struct state { /* the increments that the counter holds: for each the block that was written */
+/* the increments that the counter holds: for each the block that was written */
+struct state {
   uint32_t n;
   uint32_t block[STATES];
 };
@@ -101,8 +102,8 @@ check(struct machine *m, uint64_t seed, uint64_t crash)
     m->logs++;
     for (uint32_t n = 0; n < s->n; n++)
       if (s->block[n] == UNKNOWN || !has(&note->set, s->block[n]))
-        fail_msg("seed %llu crash %llu: the log explains %u, but not block %u", (unsigned long long)seed, (unsigned long long)crash, s->n,
-                 s->block[n]);
+        fail_msg("seed %llu crash %llu: the log explains %u, but not block %u", (unsigned long long)seed,
+                 (unsigned long long)crash, s->n, s->block[n]);
   }
   gi_region_log_clear(&log);
 }
@@ -123,7 +124,8 @@ xattrop(struct machine *m, int32_t delta, uint32_t block)
     struct gi_region_log log = {0};
     uint32_t len;
 
-    gi_regions_add(&gi_region_log_add(&log, PENDING)->set, (uint64_t)block * GI_REGION_BLOCK, (uint64_t)(block + 1) * GI_REGION_BLOCK, 100);
+    gi_regions_add(&gi_region_log_add(&log, PENDING)->set, (uint64_t)block * GI_REGION_BLOCK,
+                   (uint64_t)(block + 1) * GI_REGION_BLOCK, 100);
     log.note[0].count = delta;
     GI_CLEANUP_FREE void *data = gi_region_log_encode(&log, &len);
     gi_dict_set_bin(gi_fop_xdata(f), GI_REGIONS_KEY, data, len);
@@ -263,8 +265,8 @@ a_disk_that_fails_calls(void **state)
 int
 main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_process_dies_at_every_call), cmocka_unit_test(power_fails_at_every_call),
-                                     cmocka_unit_test(a_disk_that_fails_calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_process_dies_at_every_call),
+                                     cmocka_unit_test(power_fails_at_every_call), cmocka_unit_test(a_disk_that_fails_calls)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,8 @@ put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, 
   struct sim_reader reader = {.name = c->process->name, .number = c->number, .opened = opened, .begin = sim_model_now(m)};
   uint64_t size;
   ssize_t ret = sim_op_write(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
-  gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd", (unsigned long long)number, file, at, n, ret);
+  gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd", (unsigned long long)number, file, at,
+         n, ret);
   if (ret == (ssize_t)(n * SIM_SECTOR_BYTES))
     sim_quorum_done(c, sim_model_copies(m, number), "write %llu", (unsigned long long)number);
   if (size != SIM_NO_SIZE)
@@ -204,7 +205,8 @@ sim_register_check_disk(struct sim_cluster *c, unsigned brick)
   uint8_t *data = gi_alloc(SIM_MODEL_SECTORS * SIM_SECTOR_BYTES);
   char name[16], path[64], who[32];
   snprintf(who, sizeof(who), "brick-%u", brick);
-  struct sim_reader reader = {.name = who, .number = SIM_CLIENTS, .opened = sim_model_now(c->model), .begin = sim_model_now(c->model)};
+  struct sim_reader reader = {
+      .name = who, .number = SIM_CLIENTS, .opened = sim_model_now(c->model), .begin = sim_model_now(c->model)};
   for (unsigned i = 0; i < files(c); i++) {
     snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(i, name));
     int fd = gi_fs_openat(fs, AT_FDCWD, path, O_RDONLY, 0);

@@ -98,7 +98,8 @@ no_locks(struct sim_cluster *c, char *why, size_t len)
     const struct gi_xlator *x = gi_graph_find(c->machine[i].process->ctx.graph, "vol-locks");
     uint64_t held = metric(x, "held"), waiting = metric(x, "waiting");
     if (held || waiting) {
-      snprintf(why, len, "brick-%u: %llu locks are held and %llu waited for", i, (unsigned long long)held, (unsigned long long)waiting);
+      snprintf(why, len, "brick-%u: %llu locks are held and %llu waited for", i, (unsigned long long)held,
+               (unsigned long long)waiting);
       return false;
     }
   }

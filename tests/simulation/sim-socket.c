@@ -8,11 +8,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#define SHORT_READ_PERMILLE 60   /* reads that get a part of what is there */
-#define SPLIT_PERMILLE 60        /* sends that travel in two messages */
-#define SLOW_READ_BYTES 700      /* most a slow reader takes at once… */
+#define SHORT_READ_PERMILLE 60    /* reads that get a part of what is there */
+#define SPLIT_PERMILLE 60         /* sends that travel in two messages */
+#define SLOW_READ_BYTES 700       /* most a slow reader takes at once… */
 #define SLOW_READ_NS (4 * SIM_MS) /* …and how often */
-#define GIVE_UP_MIN (25 * SIM_S) /* unanswered for so long: ETIMEDOUT */
+#define GIVE_UP_MIN (25 * SIM_S)  /* unanswered for so long: ETIMEDOUT */
 #define GIVE_UP_MAX (45 * SIM_S)
 #define RESEND_MIN (5 * SIM_MS) /* what waited for a link arrives so long after it was mended */
 #define RESEND_MAX (400 * SIM_MS)

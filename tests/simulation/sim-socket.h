@@ -13,7 +13,8 @@
 
 enum sim_socket_state { SIM_LISTENING, SIM_CONNECTING, SIM_UP };
 
-struct sim_segment { /* bytes on their way, or the end of the stream */
+/* bytes on their way, or the end of the stream */
+struct sim_segment {
   struct gi_list link;
   uint64_t when;
   uint64_t number; /* of all that were sent */
@@ -45,7 +46,7 @@ struct sim_socket {
   size_t rx_at, rx_len, rx_room;
   bool ended; /* the far end's stream has ended behind these bytes */
   /* sent */
-  struct gi_list flight; /* struct sim_segment */
+  struct gi_list flight;   /* struct sim_segment */
   struct sim_event arrive; /* the world's: the first of them */
   uint64_t last_arrival;
   size_t window, unread; /* most bytes sent and not yet read; how many there are */

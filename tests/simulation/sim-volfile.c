@@ -11,8 +11,7 @@
 
 /* ---- what the seed draws ---- */
 
-static void __attribute__((format(printf, 2, 3)))
-option(struct sim_cluster_config *c, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) option(struct sim_cluster_config *c, const char *fmt, ...)
 {
   size_t len = strlen(c->replicate_options);
   va_list ap;
@@ -56,7 +55,8 @@ char *
 sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
 {
   bool arbiter = c->arbiter && i == c->bricks - 1;
-  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " SIM_VOLUME_ID
+  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR
+                     "\n option volume-id " SIM_VOLUME_ID
                      "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n"
                      "%s"
                      "volume vol-access-control\n type features/access-control\n subvolumes %s\nend-volume\n"
@@ -93,14 +93,17 @@ put_client(FILE *out, const struct sim_cluster *c, unsigned i)
 static void
 put_replicate(FILE *out, const struct sim_cluster *c, int healer)
 {
-  fprintf(out, "volume vol-replicate-0\n type cluster/replicate\n option volume-id " SIM_VOLUME_ID "\n option afr-pending-xattr ");
+  fprintf(out,
+          "volume vol-replicate-0\n type cluster/replicate\n option volume-id " SIM_VOLUME_ID "\n option afr-pending-xattr ");
   for (unsigned i = 0; i < c->config.bricks; i++)
     fprintf(out, "%svol-client-%u", i ? "," : "", i);
   fprintf(out, "\n%s", c->config.replicate_options);
   if (c->config.arbiter)
     fprintf(out, " option arbiter-count 1\n");
   if (healer >= 0)
-    fprintf(out, " option iam-self-heal-daemon yes\n option self-heal-daemon enable\n option heal-timeout 60\n option node-uuid brick-%d\n",
+    fprintf(out,
+            " option iam-self-heal-daemon yes\n option self-heal-daemon enable\n option heal-timeout 60\n option node-uuid "
+            "brick-%d\n",
             healer);
   fprintf(out, " subvolumes");
   for (unsigned i = 0; i < c->config.bricks; i++)

@@ -26,8 +26,8 @@ struct sim_net;
 
 struct sim_event {
   uint64_t when, sequence;
-  unsigned at;               /* place in the heap */
-  bool queued;               /* in the heap, or parked with a frozen owner */
+  unsigned at; /* place in the heap */
+  bool queued; /* in the heap, or parked with a frozen owner */
   bool parked;
   struct gi_list link;       /* while parked */
   struct sim_reactor *owner; /* NULL: the world itself */
@@ -44,7 +44,7 @@ struct sim_world {
   uint64_t hash;
   struct sim_event **heap;
   unsigned count, room;
-  struct sim_rng rng; /* the script's */
+  struct sim_rng rng;          /* the script's */
   struct sim_reactor *current; /* whose event is running; NULL: the world's */
   struct sim_net *net;
   struct sim_trace *trace; /* NULL: none is written */

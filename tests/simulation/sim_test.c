@@ -42,17 +42,25 @@ top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
 }
 
 static const struct gi_xlator_class top_class = {
-    .abi = GI_XLATOR_ABI, .type = "test/top", .version = "0", .summary = "Counts events.", .min_children = 1, .max_children = 1,
-    .init = top_init, .notify = top_notify,
+    .abi = GI_XLATOR_ABI,
+    .type = "test/top",
+    .version = "0",
+    .summary = "Counts events.",
+    .min_children = 1,
+    .max_children = 1,
+    .init = top_init,
+    .notify = top_notify,
 };
 
 /* ---- the bench ---- */
 
-static const char brick_volfile[] = "volume echo\n type test/echo\nend-volume\n"
-                                    "volume server\n type protocol/server\n option listen-port 49152\n subvolumes echo\nend-volume\n";
-static const char client_volfile[] = "volume client\n type protocol/client\n option remote-host brick\n option remote-port 49152\n"
-                                     " option remote-subvolume echo\nend-volume\n"
-                                     "volume top\n type test/top\n subvolumes client\nend-volume\n";
+static const char brick_volfile[] =
+    "volume echo\n type test/echo\nend-volume\n"
+    "volume server\n type protocol/server\n option listen-port 49152\n subvolumes echo\nend-volume\n";
+static const char client_volfile[] =
+    "volume client\n type protocol/client\n option remote-host brick\n option remote-port 49152\n"
+    " option remote-subvolume echo\nend-volume\n"
+    "volume top\n type test/top\n subvolumes client\nend-volume\n";
 
 static void
 run(struct bench *b, uint64_t ns)

@@ -16,10 +16,11 @@ result() {
   fi
 }
 
-sources() { find libglusterish rpc xlators cli api tests -name '*.[ch]' 2>/dev/null | sort; }
+sources() { find libglusterish rpc xlators cli tests -name '*.[ch]' 2>/dev/null | sort; }
 product() { sources | grep -vE '^tests/|_test\.c$'; }
 
-echo "1..11"
+echo "1..12"
+result "every file is formatted as .clang-format says" "$(sources | xargs clang-format-14 --dry-run 2>&1 | grep -E 'warning|not found' | cut -d: -f1,2 | sort -u)"
 result "no file has more than 1000 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 1000 {print $2 ": " $1}')"
 result "every file names its licence" "$(sources | while read -r f; do head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"; done)"
 result "no function has more than 150 lines" "$(product | grep '\.c$' | xargs awk 'FNR == 1 {start = 0} /^{/ {start = FNR} /^}/ {if (start && FNR - start > 150) print FILENAME ":" start ": " FNR - start " lines"; start = 0}')"

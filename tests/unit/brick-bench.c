@@ -18,7 +18,7 @@ port_of(struct fake_stack *s)
   char *text = NULL;
   size_t len;
   int port = 0;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   s->ctx.on_listen = learn_port;
   s->x->cls->statedump(s->x, &d);
   fclose(d.out);
@@ -55,8 +55,8 @@ bench_until(struct bench *b, const unsigned *flag, unsigned want)
 void
 bench_start_server(struct bench *b, const char *options)
 {
-  GI_CLEANUP_FREE char *text = gi_asprintf("option transport.socket.bind-address 127.0.0.1\noption listen-port %d\n%s", b->port,
-                                           options ? options : "");
+  GI_CLEANUP_FREE char *text =
+      gi_asprintf("option transport.socket.bind-address 127.0.0.1\noption listen-port %d\n%s", b->port, options ? options : "");
   b->server = fake_stack_new("protocol/server", text, 1);
   b->port = port_of(b->server);
 }
@@ -73,11 +73,10 @@ bench_new(const char *server_options, const char *client_options, bool wait)
 {
   struct bench *b = gi_new(struct bench);
   bench_start_server(b, server_options);
-  GI_CLEANUP_FREE char *text = gi_asprintf("option remote-host 127.0.0.1\noption remote-port %d\n%s%s", b->port,
-                                           client_options && strstr(client_options, "remote-subvolume")
-                                               ? ""
-                                               : "option remote-subvolume " BENCH_BRICK "\n",
-                                           client_options ? client_options : "");
+  GI_CLEANUP_FREE char *text = gi_asprintf(
+      "option remote-host 127.0.0.1\noption remote-port %d\n%s%s", b->port,
+      client_options && strstr(client_options, "remote-subvolume") ? "" : "option remote-subvolume " BENCH_BRICK "\n",
+      client_options ? client_options : "");
   b->client = fake_stack_new("protocol/client", text, 0);
   if (wait)
     assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 1));

@@ -35,7 +35,8 @@ struct later {
   struct gi_list link;
 };
 
-struct owned { /* what the stack frees: test fops, inodes, fds */
+/* what the stack frees: test fops, inodes, fds */
+struct owned {
   struct gi_list link;
   struct gi_fop *fop;
   struct gi_inode *inode;

@@ -26,13 +26,14 @@
 
 struct fake_reply {
   int32_t ret, err;
-  bool hold;     /* keep the fop until fake_release, or answer it EINTR when it is cancelled */
-  bool deferred; /* answer at the end of the turn instead of inline */
+  bool hold;                                   /* keep the fop until fake_release, or answer it EINTR when it is cancelled */
+  bool deferred;                               /* answer at the end of the turn instead of inline */
   void (*fill)(struct gi_fop *fop, void *arg); /* may fill more of fop->rsp; may be NULL */
   void *arg;
 };
 
-struct fake_seen { /* what a child saw */
+/* what a child saw */
+struct fake_seen {
   unsigned child;
   enum gi_fop_kind kind;
   struct gi_fop *fop; /* valid until it is answered and freed: inspect it in a script's fill, or while held */
@@ -49,7 +50,7 @@ struct fake_stack {
   unsigned nchildren;
   unsigned nseen;
   struct fake_seen seen[FAKE_LOG_MAX];
-  unsigned events[16];      /* count by enum gi_event that reached the top */
+  unsigned events[16]; /* count by enum gi_event that reached the top */
   void *last_event_data;
 };
 
@@ -81,8 +82,8 @@ void fake_script_always(struct fake_stack *s, unsigned child, enum gi_fop_kind k
 void fake_script_clear(struct fake_stack *s);
 void fake_submit(struct fake_stack *s, struct gi_fop *f); /* submits at x and settles */
 void fake_submit_at(struct fake_stack *s, struct gi_fop *f, struct gi_xlator *at);
-void fake_settle(struct fake_stack *s);                   /* turns until no worker works and nothing is due; timers are not waited for */
-void fake_wait(struct fake_stack *s, uint64_t ns);        /* turns for that long */
+void fake_settle(struct fake_stack *s); /* turns until no worker works and nothing is due; timers are not waited for */
+void fake_wait(struct fake_stack *s, uint64_t ns); /* turns for that long */
 /* Answers the oldest held fop of `kind` at `child` (GI_FOP_MAX = any); false if none. */
 bool fake_release(struct fake_stack *s, unsigned child, enum gi_fop_kind kind, int32_t ret, int32_t err);
 unsigned fake_held(struct fake_stack *s, unsigned child);

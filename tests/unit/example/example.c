@@ -54,30 +54,36 @@ ex_finish(struct gi_xlator *x)
 }
 
 static const struct gi_option ex_table[] = {
-  { .name = "largest-write", .type = GI_OPT_SIZE, .offset = offsetof(struct ex_options, largest), .def = "0", .live = true,
-    .level = 3, .since = "0.1", .text = "Refuse writes of more bytes than this; 0 lets all through." },
-  GI_OPTION_END,
+    {.name = "largest-write",
+     .type = GI_OPT_SIZE,
+     .offset = offsetof(struct ex_options, largest),
+     .def = "0",
+     .live = true,
+     .level = 3,
+     .since = "0.1",
+     .text = "Refuse writes of more bytes than this; 0 lets all through."},
+    GI_OPTION_END,
 };
 
 static const struct gi_metric ex_metrics_table[] = {
-  GI_METRIC(struct ex_metrics, writes, "", "writes that went through"),
-  GI_METRIC(struct ex_metrics, bytes, "bytes", "bytes they wrote"),
-  GI_METRIC(struct ex_metrics, refused, "", "writes refused for their size"),
-  GI_METRIC_END,
+    GI_METRIC(struct ex_metrics, writes, "", "writes that went through"),
+    GI_METRIC(struct ex_metrics, bytes, "bytes", "bytes they wrote"),
+    GI_METRIC(struct ex_metrics, refused, "", "writes refused for their size"),
+    GI_METRIC_END,
 };
 
 GI_XLATOR_EXPORT = {
-  .abi = GI_XLATOR_ABI,
-  .type = "debug/example",
-  .version = GI_VERSION,
-  .summary = "Counts writes",
-  .min_children = 1,
-  .max_children = 1,
-  .options = ex_table,
-  .options_bytes = sizeof(struct ex_options),
-  .metrics = ex_metrics_table,
-  .on = { [GI_FOP_WRITE] = ex_write },
-  .complete = ex_complete,
-  .init = ex_init,
-  .finish = ex_finish,
+    .abi = GI_XLATOR_ABI,
+    .type = "debug/example",
+    .version = GI_VERSION,
+    .summary = "Counts writes",
+    .min_children = 1,
+    .max_children = 1,
+    .options = ex_table,
+    .options_bytes = sizeof(struct ex_options),
+    .metrics = ex_metrics_table,
+    .on = {[GI_FOP_WRITE] = ex_write},
+    .complete = ex_complete,
+    .init = ex_init,
+    .finish = ex_finish,
 };

@@ -37,7 +37,7 @@ static void
 test_counts(void **state)
 {
   struct fake_stack *s = fake_stack_new("debug/example", NULL, 1);
-  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){ .ret = 100 }); /* a short write */
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100}); /* a short write */
   assert_int_equal(write_bytes(s, 4096)->rsp.ret, 100);
   assert_int_equal(write_bytes(s, 4096)->rsp.ret, 4096);
   assert_int_equal(metric(s, 0), 2);
@@ -61,9 +61,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_counts),
-    cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_refuses),
   };
   gi_class_register(&gi_xlator_export);
   return cmocka_run_group_tests(tests, NULL, NULL);

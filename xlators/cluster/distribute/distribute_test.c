@@ -32,7 +32,7 @@ test_layout(void **state)
   int seen = 0;
   struct gi_fop *f = fake_fop(s, GI_FOP_MKDIR);
   gi_fop_set_entry(f, &f->loc, fake_inode(s, 5), "dir");
-  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){ .fill = see_layout, .arg = &seen });
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = see_layout, .arg = &seen});
   fake_submit(s, f);
   assert_int_equal(seen, 1);
   fake_stack_free(s);
@@ -52,7 +52,7 @@ test_hidden(void **state)
   struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
   struct gi_fop *f = fake_fop(s, GI_FOP_GETXATTR);
   gi_loc_set_inode(&f->loc, fake_inode(s, 5));
-  fake_script(s, 0, GI_FOP_GETXATTR, (struct fake_reply){ .fill = list });
+  fake_script(s, 0, GI_FOP_GETXATTR, (struct fake_reply){.fill = list});
   fake_submit(s, f);
   assert_int_equal(gi_dict_count(f->rsp.dict), 1);
   assert_non_null(gi_dict_get(f->rsp.dict, "user.a"));
@@ -62,7 +62,7 @@ test_hidden(void **state)
 static void
 test_refuses_two(void **state)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_null(fake_stack_try("cluster/distribute", NULL, 2, &err));
   assert_non_null(strstr(err.text, "2 subvolumes: a distributed volume needs"));
 }
@@ -71,10 +71,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_layout),
-    cmocka_unit_test(test_hidden),
-    cmocka_unit_test(test_refuses_two),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_layout),
+      cmocka_unit_test(test_hidden),
+      cmocka_unit_test(test_refuses_two),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

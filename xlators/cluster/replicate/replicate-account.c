@@ -16,12 +16,8 @@ succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
 
   if (fop->kind != GI_FOP_WRITE && fop->kind != GI_FOP_COPY_FILE_RANGE)
     return ok;
-  rep_foreach(i, fan->ok & ~arbiter)
-    if (fan->reply[i]->rsp.ret > best)
-      best = fan->reply[i]->rsp.ret;
-  rep_foreach(j, fan->ok)
-    if (fan->reply[j]->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best))
-      ok &= ~(1u << j);
+  rep_foreach(i, fan->ok & ~arbiter) if (fan->reply[i]->rsp.ret > best) best = fan->reply[i]->rsp.ret;
+  rep_foreach(j, fan->ok) if (fan->reply[j]->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best)) ok &= ~(1u << j);
   return ok;
 }
 
@@ -32,9 +28,7 @@ not_empty(const struct rep_txn *t, const struct rep_fan *fan)
   uint32_t mask = 0;
 
   if (t->type == REP_ENTRY)
-    rep_foreach(i, fan->failed)
-      if (fan->reply[i]->rsp.err == ENOTEMPTY)
-        mask |= 1u << i;
+    rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == ENOTEMPTY) mask |= 1u << i;
   return mask;
 }
 
@@ -51,8 +45,7 @@ rep_account_distrust(struct rep_txn *t)
 {
   uint32_t bad = 0;
 
-  rep_foreach(i, t->active)
-    bad |= t->blame[i];
+  rep_foreach(i, t->active) bad |= t->blame[i];
   if (bad)
     distrust(t, bad);
 }
@@ -65,8 +58,7 @@ accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
   distrust(t, whom);
   if (!rep_quorum(t->rep, by))
     by |= whom;
-  rep_foreach(i, by)
-    t->blame[i] |= whom;
+  rep_foreach(i, by) t->blame[i] |= whom;
 }
 
 /* What a copy says about names, as opposed to about itself. */
@@ -81,9 +73,7 @@ rep_account_saying(const struct rep_fan *fan, int err)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->failed)
-    if (fan->reply[i]->rsp.err == err)
-      set |= 1u << i;
+  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == err) set |= 1u << i;
   return set;
 }
 
@@ -96,7 +86,8 @@ claimed(const struct rep_txn *t, const struct rep_fan *fan)
 
   if (err && rep_account_claims(err))
     return err;
-  rep_foreach(i, fan->failed) {
+  rep_foreach(i, fan->failed)
+  {
     err = fan->reply[i]->rsp.err;
     if (rep_account_claims(err) && rep_quorum(t->rep, rep_account_saying(fan, err)))
       return err;
@@ -201,8 +192,7 @@ rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
     return;
   t->failed |= failed;
   t->good &= ~failed; /* so that operations of one session that fail on different children cannot blame every good copy */
-  rep_foreach(i, ok)
-    t->blame[i] |= failed | missing;
+  rep_foreach(i, ok) t->blame[i] |= failed | missing;
 }
 
 /* Below the quorum too: a disk tells of a loss only once, and whoever syncs next would be told a success. Should others who reach the
@@ -222,9 +212,8 @@ rep_account_lost(const struct rep_fan *fan)
 {
   uint32_t lost = 0;
 
-  rep_foreach(i, fan->failed)
-    if (fan->reply[i] && fan->reply[i]->rsp.ret < 0 && fan->reply[i]->rsp.err != ENOTCONN)
-      lost |= 1u << i;
+  rep_foreach(i, fan->failed) if (fan->reply[i] && fan->reply[i]->rsp.ret < 0 && fan->reply[i]->rsp.err != ENOTCONN) lost |=
+      1u << i;
   return lost;
 }
 
@@ -308,7 +297,8 @@ largest(const struct rep_fan *fan, uint32_t ok)
 {
   uint32_t best = 0;
 
-  rep_foreach(i, ok) {
+  rep_foreach(i, ok)
+  {
     int32_t ret = fan->reply[i]->rsp.ret;
 
     if (best && ret < fan->reply[rep_first(best)]->rsp.ret)
@@ -340,7 +330,8 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, ui
 
   if (!entry && (data & good)) /* nor are those of a copy that lacks something: which one does is known best under the lock */
     data &= good;
-  child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode, largest(fan, data), false);
+  child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode,
+                 largest(fan, data), false);
 
   if (entry) {
     int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
@@ -366,9 +357,7 @@ reply_failure(struct gi_fop *fop, struct rep_fan *fan, int err)
 {
   int child = -1;
 
-  rep_foreach(i, fan->failed)
-    if (child < 0 || fan->reply[i]->rsp.err == err)
-      child = (int)i;
+  rep_foreach(i, fan->failed) if (child < 0 || fan->reply[i]->rsp.err == err) child = (int)i;
   if (child >= 0)
     gi_reply_move(fop, fan->reply[child]);
   else

@@ -12,36 +12,36 @@ enum { FILE_A = 5, DIR_A = 6, DIR_B = 7, FILE_B = 8, NEW = 9 };
 struct kind {
   const char *name;
   enum gi_fop_kind kind;
-  char slot;          /* d, m, e */
+  char slot; /* d, m, e */
   bool by_fd;
-  uint8_t from, to;   /* entry kinds: the objects named, 0 = a new name */
+  uint8_t from, to;      /* entry kinds: the objects named, 0 = a new name */
   const char *new_marks; /* of the new object when one child lacks it, with # for that child; NULL: there is none */
 };
 
 static const struct kind kinds[] = {
-  {"write", GI_FOP_WRITE, 'd', true, 0, 0, NULL},
-  {"truncate", GI_FOP_TRUNCATE, 'd', false, 0, 0, NULL},
-  {"ftruncate", GI_FOP_FTRUNCATE, 'd', true, 0, 0, NULL},
-  {"fallocate", GI_FOP_FALLOCATE, 'd', true, 0, 0, NULL},
-  {"discard", GI_FOP_DISCARD, 'd', true, 0, 0, NULL},
-  {"zerofill", GI_FOP_ZEROFILL, 'd', true, 0, 0, NULL},
-  {"fsync", GI_FOP_FSYNC, 'd', true, 0, 0, NULL},
-  {"setattr", GI_FOP_SETATTR, 'm', false, 0, 0, NULL},
-  {"fsetattr", GI_FOP_FSETATTR, 'm', true, 0, 0, NULL},
-  {"setxattr", GI_FOP_SETXATTR, 'm', false, 0, 0, NULL},
-  {"fsetxattr", GI_FOP_FSETXATTR, 'm', true, 0, 0, NULL},
-  {"removexattr", GI_FOP_REMOVEXATTR, 'm', false, 0, 0, NULL},
-  {"fremovexattr", GI_FOP_FREMOVEXATTR, 'm', true, 0, 0, NULL},
-  {"create", GI_FOP_CREATE, 'e', false, 0, 0, "#d1,#m1"},
-  {"mknod", GI_FOP_MKNOD, 'e', false, 0, 0, "#d1,#m1"},
-  {"mkdir", GI_FOP_MKDIR, 'e', false, 0, 0, "#m1,#e1"},
-  {"symlink", GI_FOP_SYMLINK, 'e', false, 0, 0, NULL},
-  {"link", GI_FOP_LINK, 'e', false, FILE_A, 0, NULL},
-  {"unlink", GI_FOP_UNLINK, 'e', false, FILE_B, 0, NULL},
-  {"rmdir", GI_FOP_RMDIR, 'e', false, DIR_A, 0, NULL},
-  {"rename to a new name", GI_FOP_RENAME, 'e', false, FILE_B, 0, NULL},
-  {"rename onto a file", GI_FOP_RENAME, 'e', false, FILE_B, FILE_A, NULL},
-  {"rename onto a directory", GI_FOP_RENAME, 'e', false, DIR_A, DIR_B, NULL},
+    {"write", GI_FOP_WRITE, 'd', true, 0, 0, NULL},
+    {"truncate", GI_FOP_TRUNCATE, 'd', false, 0, 0, NULL},
+    {"ftruncate", GI_FOP_FTRUNCATE, 'd', true, 0, 0, NULL},
+    {"fallocate", GI_FOP_FALLOCATE, 'd', true, 0, 0, NULL},
+    {"discard", GI_FOP_DISCARD, 'd', true, 0, 0, NULL},
+    {"zerofill", GI_FOP_ZEROFILL, 'd', true, 0, 0, NULL},
+    {"fsync", GI_FOP_FSYNC, 'd', true, 0, 0, NULL},
+    {"setattr", GI_FOP_SETATTR, 'm', false, 0, 0, NULL},
+    {"fsetattr", GI_FOP_FSETATTR, 'm', true, 0, 0, NULL},
+    {"setxattr", GI_FOP_SETXATTR, 'm', false, 0, 0, NULL},
+    {"fsetxattr", GI_FOP_FSETXATTR, 'm', true, 0, 0, NULL},
+    {"removexattr", GI_FOP_REMOVEXATTR, 'm', false, 0, 0, NULL},
+    {"fremovexattr", GI_FOP_FREMOVEXATTR, 'm', true, 0, 0, NULL},
+    {"create", GI_FOP_CREATE, 'e', false, 0, 0, "#d1,#m1"},
+    {"mknod", GI_FOP_MKNOD, 'e', false, 0, 0, "#d1,#m1"},
+    {"mkdir", GI_FOP_MKDIR, 'e', false, 0, 0, "#m1,#e1"},
+    {"symlink", GI_FOP_SYMLINK, 'e', false, 0, 0, NULL},
+    {"link", GI_FOP_LINK, 'e', false, FILE_A, 0, NULL},
+    {"unlink", GI_FOP_UNLINK, 'e', false, FILE_B, 0, NULL},
+    {"rmdir", GI_FOP_RMDIR, 'e', false, DIR_A, 0, NULL},
+    {"rename to a new name", GI_FOP_RENAME, 'e', false, FILE_B, 0, NULL},
+    {"rename onto a file", GI_FOP_RENAME, 'e', false, FILE_B, FILE_A, NULL},
+    {"rename onto a directory", GI_FOP_RENAME, 'e', false, DIR_A, DIR_B, NULL},
 };
 
 static struct gi_fop *
@@ -536,14 +536,22 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(symmetric),           cmocka_unit_test(symmetric_but_unknown),
-      cmocka_unit_test(asymmetric),          cmocka_unit_test(one_is_down),
-      cmocka_unit_test(last_good_copy),      cmocka_unit_test(one_of_two_good_copies),
-      cmocka_unit_test(quorum_at_start),     cmocka_unit_test(quorum_of_locks),
-      cmocka_unit_test(quorum_of_pre_op),    cmocka_unit_test(quorum_of_operations),
-      cmocka_unit_test(quorum_of_post_op),   cmocka_unit_test(quorum_of_post_op_of_data),
-      cmocka_unit_test(quorum_of_lookup),    cmocka_unit_test(quorum_of_user_locks),
-      cmocka_unit_test(quorum_of_whole_writes), cmocka_unit_test(failure_and_its_words_are_of_one_child),
+      cmocka_unit_test(symmetric),
+      cmocka_unit_test(symmetric_but_unknown),
+      cmocka_unit_test(asymmetric),
+      cmocka_unit_test(one_is_down),
+      cmocka_unit_test(last_good_copy),
+      cmocka_unit_test(one_of_two_good_copies),
+      cmocka_unit_test(quorum_at_start),
+      cmocka_unit_test(quorum_of_locks),
+      cmocka_unit_test(quorum_of_pre_op),
+      cmocka_unit_test(quorum_of_operations),
+      cmocka_unit_test(quorum_of_post_op),
+      cmocka_unit_test(quorum_of_post_op_of_data),
+      cmocka_unit_test(quorum_of_lookup),
+      cmocka_unit_test(quorum_of_user_locks),
+      cmocka_unit_test(quorum_of_whole_writes),
+      cmocka_unit_test(failure_and_its_words_are_of_one_child),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

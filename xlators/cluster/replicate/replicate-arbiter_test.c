@@ -91,7 +91,9 @@ never_read(void **state)
       rig_run(r, f);
       rig_done(f, reads[k] == GI_FOP_READ ? 10 : 0, 0);
       assert_null(strstr(r->brick[2].log, gi_fop_name(reads[k] == GI_FOP_FSTAT ? GI_FOP_STAT : reads[k])) &&
-                  reads[k] != GI_FOP_FSTAT ? r->brick[2].log : NULL);
+                          reads[k] != GI_FOP_FSTAT
+                      ? r->brick[2].log
+                      : NULL);
     }
     rig_run(r, f = rig_loc(r, GI_FOP_STAT, 5));
     rig_done(f, 0, 0);
@@ -157,7 +159,8 @@ static void
 stale_and_arbiter(void **state)
 {
   static const enum gi_fop_kind by_loc[] = {GI_FOP_LOOKUP, GI_FOP_STAT, GI_FOP_TRUNCATE, GI_FOP_GETXATTR};
-  static const enum gi_fop_kind by_fd[] = {GI_FOP_READ, GI_FOP_WRITE, GI_FOP_FSTAT, GI_FOP_FTRUNCATE, GI_FOP_FALLOCATE, GI_FOP_OPEN};
+  static const enum gi_fop_kind by_fd[] = {GI_FOP_READ,      GI_FOP_WRITE,     GI_FOP_FSTAT,
+                                           GI_FOP_FTRUNCATE, GI_FOP_FALLOCATE, GI_FOP_OPEN};
   struct gi_fd *fd;
   struct rig *r = with_file(&fd);
   struct gi_fop *f;
@@ -284,10 +287,8 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(configuration),     cmocka_unit_test(write_of_one_byte),
       cmocka_unit_test(short_writes),      cmocka_unit_test(never_read),
-      cmocka_unit_test(listing),
-      cmocka_unit_test(listing_of_outdated_copies),
-      cmocka_unit_test(stale_and_arbiter),
-      cmocka_unit_test(stale_directory_and_arbiter),
+      cmocka_unit_test(listing),           cmocka_unit_test(listing_of_outdated_copies),
+      cmocka_unit_test(stale_and_arbiter), cmocka_unit_test(stale_directory_and_arbiter),
       cmocka_unit_test(last_good_data),    cmocka_unit_test(arbiter_down),
       cmocka_unit_test(message),
   };

@@ -118,7 +118,7 @@ start_waiting(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void 
 static void
 end_waiting(struct waiting *w)
 {
-  void (*resume)(struct gi_fop *fop, int err) = w->resume;
+  void (*resume)(struct gi_fop * fop, int err) = w->resume;
   struct gi_fop *fop = w->fop;
 
   rep_inode(w->rep, w->inode)->need_refresh = true;
@@ -152,15 +152,14 @@ metadata_differs(const struct rep *rep, const struct rep_fan *fan, uint32_t same
 
   if (same != rep->all)
     return false;
-  rep_foreach(i, same) {
+  rep_foreach(i, same)
+  {
     if (rep_marks_accused(rep, fan->reply[i]->rsp.xdata, REP_META))
       return false;
     v.stat[i] = fan->reply[i]->rsp.stat;
     v.xdata[i] = fan->reply[i]->rsp.xdata;
   }
-  rep_foreach(j, same)
-    if (!rep_heal_same_metadata(&v, (unsigned)first, j))
-      return true;
+  rep_foreach(j, same) if (!rep_heal_same_metadata(&v, (unsigned)first, j)) return true;
   return false;
 }
 

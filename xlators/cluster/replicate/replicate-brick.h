@@ -28,9 +28,9 @@
 struct brick_object {
   bool used;
   struct gi_iatt stat;
-  uint8_t *data;        /* contents, stat.size bytes; NULL: reads and writes only count */
-  uint8_t *there;       /* one per page: not a hole */
-  struct gi_dict *xattr; /* NULL: none */
+  uint8_t *data;               /* contents, stat.size bytes; NULL: reads and writes only count */
+  uint8_t *there;              /* one per page: not a hole */
+  struct gi_dict *xattr;       /* NULL: none */
   int32_t mark[BRICKS + 1][3]; /* the last is dirty */
 };
 
@@ -48,20 +48,20 @@ struct brick {
   int locks;          /* held now */
   bool lock_owner_ok; /* every unlock came from an owner that held a lock */
   struct gi_owner owner[64];
-  int fail_err[GI_FOP_MAX];   /* errno for every operation of that kind; 0 = none */
-  int fail_once[GI_FOP_MAX];  /* errno for the next one */
+  int fail_err[GI_FOP_MAX];      /* errno for every operation of that kind; 0 = none */
+  int fail_once[GI_FOP_MAX];     /* errno for the next one */
   unsigned fail_nth[GI_FOP_MAX]; /* counts down; the operation that reaches 0 fails with EIO */
-  unsigned busy, busy_heal;   /* so many attempts at a lock (of the self-heal) are refused: somebody else holds it */
+  unsigned busy, busy_heal;      /* so many attempts at a lock (of the self-heal) are refused: somebody else holds it */
   void (*hook)(struct brick *b, struct gi_fop *fop, void *arg); /* sees every operation first: a writer between two of a heal */
   void *hook_arg;
-  uint8_t raw_mark[20];       /* returned instead of the counter for child 2, if raw_len is not 0 */
+  uint8_t raw_mark[20]; /* returned instead of the counter for child 2, if raw_len is not 0 */
   uint32_t raw_len;
   int healer_locks, txn_locks; /* that lookups count in the two domains, and writes in the first; -1: writes do not tell */
-  bool append;                /* writes say that they appended */
-  bool arbiter;               /* stores no data, and insists on being sent none */
-  int64_t lock_count;         /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
-  bool left_out[BRICKS];      /* children that are not in the set: nobody names their counters */
-  char index_names[1024];     /* granular keys seen: "+name" created, "-name" deleted */
+  bool append;                 /* writes say that they appended */
+  bool arbiter;                /* stores no data, and insists on being sent none */
+  int64_t lock_count;          /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
+  bool left_out[BRICKS];       /* children that are not in the set: nobody names their counters */
+  char index_names[1024];      /* granular keys seen: "+name" created, "-name" deleted */
 };
 
 struct rig {
@@ -89,7 +89,7 @@ void rig_free(struct rig *r);
 /* Asserts that all locks are given back, then rig_free. */
 void rig_free_clean(struct rig *r);
 void rig_set(struct rig *r, const char *name, const char *value); /* changes an option of the running translator */
-void rig_down(struct rig *r, unsigned child); /* everything fails ENOTCONN and CHILD_DOWN comes */
+void rig_down(struct rig *r, unsigned child);                     /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
 void rig_ours(struct rig *r); /* every child takes locks and marks together with operations; objects 1 to 9 are looked up */
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
@@ -103,7 +103,7 @@ void rig_release(struct rig *r, unsigned child, enum gi_fop_kind kind); /* serve
 /* A regular file (or directory) with gfid byte n on all bricks, named after it in the root. */
 void rig_object(struct rig *r, uint8_t n, uint32_t mode);
 struct brick_object *brick_object(struct brick *b, uint8_t n);
-void rig_forget(struct rig *r); /* empties the logs */
+void rig_forget(struct rig *r);                                /* empties the logs */
 void rig_log(struct rig *r, unsigned child, const char *want); /* asserts the log and empties it */
 void rig_log_all(struct rig *r, const char *want);
 /* The counters of an object: "0d1" style, e.g. "2d1,D:d1" = blames child 2 data 1, dirty data 1; "" = all zero. */
@@ -121,8 +121,8 @@ struct gi_fop *rig_fd(struct rig *r, enum gi_fop_kind kind, struct gi_fd *fd);
 struct gi_fop *rig_entry(struct rig *r, enum gi_fop_kind kind, uint8_t parent, const char *name, uint8_t gfid_req);
 /* Object n under its name in the root, with its inode; 0: a new name. */
 void rig_name(struct rig *r, struct gi_fop *f, struct gi_loc *loc, uint8_t n);
-struct gi_fd *rig_open(struct rig *r, uint8_t n); /* opened on all children that are up; logs forgotten */
-void rig_run(struct rig *r, struct gi_fop *f);    /* submits and settles */
+struct gi_fd *rig_open(struct rig *r, uint8_t n);                  /* opened on all children that are up; logs forgotten */
+void rig_run(struct rig *r, struct gi_fop *f);                     /* submits and settles */
 struct rig *rig_with_file(const char *options, struct gi_fd **fd); /* object 5, opened */
 void rig_done(const struct gi_fop *f, int ret, int err);           /* asserts how it was answered */
 /* Brick `child` blames brick `blamed` (BRICKS: is dirty) in slot 0 data, 1 metadata, 2 entry of object n. */

@@ -112,9 +112,7 @@ translate(uint32_t mask, const int8_t map[REP_MAX])
 {
   uint32_t out = 0;
 
-  rep_foreach(i, mask)
-    if (map[i] >= 0)
-      out |= 1u << map[i];
+  rep_foreach(i, mask) if (map[i] >= 0) out |= 1u << map[i];
   return out;
 }
 

@@ -150,11 +150,10 @@ static void
 refused_for_different_reasons(void **state)
 {
   static const struct refusal cases[] = {
-    {{ENOENT, EISDIR, EISDIR}, -1, EISDIR}, /* not what ranks highest: what most say */
-    {{ENOENT, EISDIR, ENOTDIR}, -1, EIO},   /* nobody is away who could know */
-    {{EISDIR, ENOENT, ENOTDIR}, 0, EISDIR}, /* who has missed nothing knows */
-    {{EISDIR, ENOENT, ENOENT}, 0, EISDIR},
-    {{ENOENT, EISDIR, ENOTCONN}, -1, ENOTCONN},
+      {{ENOENT, EISDIR, EISDIR}, -1, EISDIR}, /* not what ranks highest: what most say */
+      {{ENOENT, EISDIR, ENOTDIR}, -1, EIO},   /* nobody is away who could know */
+      {{EISDIR, ENOENT, ENOTDIR}, 0, EISDIR}, /* who has missed nothing knows */
+      {{EISDIR, ENOENT, ENOENT}, 0, EISDIR},  {{ENOENT, EISDIR, ENOTCONN}, -1, ENOTCONN},
   };
 
   for (const struct refusal *c = cases; c < cases + GI_ARRAY_LEN(cases); c++) {
@@ -246,14 +245,14 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_copy_shows_another_object),
-    cmocka_unit_test(gone_on_one_of_two),
-    cmocka_unit_test(removed_on_some),
-    cmocka_unit_test(removed_before_anybody_asks_by_gfid),
-    cmocka_unit_test(removed_before_the_marks),
-    cmocka_unit_test(refused_for_different_reasons),
-    cmocka_unit_test(won_but_not_agreed),
-    cmocka_unit_test(moved_by_another_on_most),
+      cmocka_unit_test(every_copy_shows_another_object),
+      cmocka_unit_test(gone_on_one_of_two),
+      cmocka_unit_test(removed_on_some),
+      cmocka_unit_test(removed_before_anybody_asks_by_gfid),
+      cmocka_unit_test(removed_before_the_marks),
+      cmocka_unit_test(refused_for_different_reasons),
+      cmocka_unit_test(won_but_not_agreed),
+      cmocka_unit_test(moved_by_another_on_most),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

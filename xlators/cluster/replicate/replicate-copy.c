@@ -69,8 +69,7 @@ source_seen(struct rep_fan *fan)
     rf->must_err = EOPNOTSUPP;
     active = 0;
   }
-  rep_foreach(i, active)
-    rep_fan_send(fan, (rep->arbiter >> i) & 1 ? tell_arbiter(rep, fop) : gi_fop_child(fop), i, 0);
+  rep_foreach(i, active) rep_fan_send(fan, (rep->arbiter >> i) & 1 ? tell_arbiter(rep, fop) : gi_fop_child(fop), i, 0);
   rep_fan_finish(fan);
 }
 
@@ -84,7 +83,8 @@ rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan
   rf->copied = done;
   rep_marks_request(rep, xdata);
   rep_fan_start(&rf->fan, rep, source_seen, fop);
-  rep_foreach(i, t->active) {
+  rep_foreach(i, t->active)
+  {
     bool by_fd = rep_fd_opened(rep, fop->fd, 1u << i) != 0;
     struct gi_fop *ask = gi_fop_helper(fop, by_fd ? GI_FOP_FSTAT : GI_FOP_LOOKUP);
 

@@ -99,7 +99,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
     xdata = more;
   }
   rep_fan_start(&rf->fan, rep, done, fop);
-  rep_foreach(i, t->active) {
+  rep_foreach(i, t->active)
+  {
     struct gi_fop *child = rep_fan_child(fop, xdata);
 
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
@@ -120,7 +121,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
 static bool
 size_tells(const struct rep_fan *fan)
 {
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     int64_t n;
 
     if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
@@ -134,9 +136,7 @@ size_tells(const struct rep_fan *fan)
 static bool
 size_changed(const struct rep_fan *fan)
 {
-  rep_foreach(i, fan->ok)
-    if (fan->reply[i]->rsp.pre.size != fan->reply[i]->rsp.post.size)
-      return true;
+  rep_foreach(i, fan->ok) if (fan->reply[i]->rsp.pre.size != fan->reply[i]->rsp.post.size) return true;
   return false;
 }
 
@@ -159,7 +159,8 @@ unstable(const struct gi_fop *fop, const struct rep_fan *fan)
 static bool
 others_wait(const struct rep_fan *fan)
 {
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     int64_t n;
 
     if (gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.inodelk-count", &n) && n > 1)
@@ -174,7 +175,8 @@ look_for_healers(struct rep_txn *t, const struct rep_fan *fan)
 {
   bool healed = false;
 
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     int64_t n;
 
     if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, t->rep->healers_key, &n))
@@ -204,17 +206,12 @@ compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 
   if (t->sent != 1 || t->alone || fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_COPY_FILE_RANGE)
     return;
-  rep_foreach(i, told)
-    if (fan->reply[i]->rsp.pre.size > largest)
-      largest = fan->reply[i]->rsp.pre.size;
-  rep_foreach(j, told)
-    if (gi_iatt_valid(&fan->reply[j]->rsp.pre) && fan->reply[j]->rsp.pre.size < largest)
-      shorter |= 1u << j;
+  rep_foreach(i, told) if (fan->reply[i]->rsp.pre.size > largest) largest = fan->reply[i]->rsp.pre.size;
+  rep_foreach(j, told) if (gi_iatt_valid(&fan->reply[j]->rsp.pre) && fan->reply[j]->rsp.pre.size < largest) shorter |= 1u << j;
   if (!shorter)
     return;
   GI_MARK("replicate: a copy lost an append and is blamed for it");
-  rep_foreach(k, fan->ok & ~shorter)
-    t->blame[k] |= shorter;
+  rep_foreach(k, fan->ok & ~shorter) t->blame[k] |= shorter;
   t->good &= ~shorter;
   t->wrote.unknown = true;
   t->closing = true; /* the marks are due now */
@@ -227,9 +224,8 @@ note_within(struct rep_txn *t, const struct rep_fan *fan)
   struct rep_inode *ri = rep_inode(t->rep, t->inode);
 
   ri->within = fan->ok & ~t->rep->arbiter ? UINT64_MAX : 0;
-  rep_foreach(i, fan->ok & ~t->rep->arbiter)
-    if (fan->reply[i]->rsp.post.size < ri->within)
-      ri->within = fan->reply[i]->rsp.post.size;
+  rep_foreach(i, fan->ok & ~t->rep->arbiter) if (fan->reply[i]->rsp.post.size < ri->within) ri->within =
+      fan->reply[i]->rsp.post.size;
 }
 
 void
@@ -300,7 +296,8 @@ fsync_refreshed(struct gi_fop *fop, int err)
   struct rep_inode *ri = rep_inode(rep, fop->fd->inode);
   uint32_t opened = rep_fd_opened(rep, fop->fd, rep->up);
 
-  if (!err && !ri->session[REP_DATA] && !ri->data_dirty && rep_quorum(rep, opened) && (opened & rep_readable(rep, fop->fd->inode, false)))
+  if (!err && !ri->session[REP_DATA] && !ri->data_dirty && rep_quorum(rep, opened) &&
+      (opened & rep_readable(rep, fop->fd->inode, false)))
     fsync_everywhere(rep, fop);
   else
     rep_session_submit(rep, fop, REP_DATA);

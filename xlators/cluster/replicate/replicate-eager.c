@@ -64,8 +64,9 @@ delay_ns(const struct rep_txn *t)
 static bool
 may_delay(const struct rep_txn *t)
 {
-  return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && !t->rep->changing && rep_opts(t->rep)->eager_lock && delay_ns(t) &&
-         t->generation == t->rep->generation && (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
+  return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && !t->rep->changing &&
+         rep_opts(t->rep)->eager_lock && delay_ns(t) && t->generation == t->rep->generation &&
+         (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
 }
 
 static bool
@@ -250,7 +251,8 @@ rep_session_narrow(struct rep_txn *t)
 {
   struct gi_fop *fop = gi_list_first(&t->queue, struct gi_fop, link);
 
-  if (t->type == REP_DATA && !t->alone && !gi_list_empty(&t->queue) && t->queue.next == t->queue.prev && fop->kind != GI_FOP_COPY_FILE_RANGE)
+  if (t->type == REP_DATA && !t->alone && !gi_list_empty(&t->queue) && t->queue.next == t->queue.prev &&
+      fop->kind != GI_FOP_COPY_FILE_RANGE)
     set_lock_range(t, fop);
 }
 

@@ -124,15 +124,14 @@ same_object(const struct rep_txn *t, const struct rep_fan *fan)
 {
   uint32_t best = 0;
 
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     const struct gi_gfid *gfid = &fan->reply[i]->rsp.stat.gfid;
     uint32_t same = 0;
 
     if (gi_gfid_is_none(gfid))
       continue;
-    rep_foreach(j, fan->ok)
-      if (gi_gfid_equal(gfid, &fan->reply[j]->rsp.stat.gfid))
-        same |= 1u << j;
+    rep_foreach(j, fan->ok) if (gi_gfid_equal(gfid, &fan->reply[j]->rsp.stat.gfid)) same |= 1u << j;
     if (weighs_more(same, best, ~t->accused))
       best = same;
   }
@@ -145,9 +144,7 @@ moved_nothing(const struct rep_fan *fan)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->ok)
-    if (gi_dict_get(fan->reply[i]->rsp.xdata, GI_SAME_FILE_KEY))
-      set |= 1u << i;
+  rep_foreach(i, fan->ok) if (gi_dict_get(fan->reply[i]->rsp.xdata, GI_SAME_FILE_KEY)) set |= 1u << i;
   return set;
 }
 
@@ -302,8 +299,7 @@ rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
 {
   struct rep_fop *rf = rep_fop(t->rep, t->fop);
 
-  if (!(entry_rule[t->fop->kind] & CREATES) || rf->err || !rf->ok || rf->ok == t->rep->all ||
-      gi_gfid_is_none(&rf->made.gfid))
+  if (!(entry_rule[t->fop->kind] & CREATES) || rf->err || !rf->ok || rf->ok == t->rep->all || gi_gfid_is_none(&rf->made.gfid))
     return NULL;
   *gfid = rf->made.gfid;
   return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
@@ -386,7 +382,8 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
   unknown = unknown_directory(fop);
   if (unknown)
     find_directory(rep, fop, unknown);
-  else if (fop->kind == GI_FOP_CREATE && (fop->args.flags & (O_TRUNC | O_EXCL)) == O_TRUNC && !GI_BROKEN("let each brick truncate"))
+  else if (fop->kind == GI_FOP_CREATE && (fop->args.flags & (O_TRUNC | O_EXCL)) == O_TRUNC &&
+           !GI_BROKEN("let each brick truncate"))
     rep_create_truncating(rep, fop);
   else
     start(rep, fop);

@@ -134,8 +134,7 @@ rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask)
 void
 rep_fan_copy_with(struct rep_fan *fan, struct gi_fop *fop, struct gi_dict *xdata, uint32_t mask)
 {
-  rep_foreach(i, mask)
-    rep_fan_send(fan, rep_fan_child(fop, xdata), i, 0);
+  rep_foreach(i, mask) rep_fan_send(fan, rep_fan_child(fop, xdata), i, 0);
   rep_fan_finish(fan);
 }
 
@@ -156,7 +155,8 @@ rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask)
 {
   int err = 0;
 
-  rep_foreach(i, mask) {
+  rep_foreach(i, mask)
+  {
     const struct gi_fop *r = fan->reply[i];
 
     if (!r || r->rsp.ret >= 0 || (err && r->rsp.err != err))

@@ -28,9 +28,7 @@ nearest(const struct rep *rep, uint32_t mask)
 {
   unsigned best = (unsigned)rep_first(mask);
 
-  rep_foreach(i, mask)
-    if (rep->latency[i] < rep->latency[best])
-      best = i;
+  rep_foreach(i, mask) if (rep->latency[i] < rep->latency[best]) best = i;
   return best;
 }
 

@@ -50,12 +50,8 @@ look(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t 
   gi_dict_set_gfid(xdata, "gfid-req", gfid);
   rep_view_name(h, root, name, xdata, mask, &v);
   gi_dict_unref(&xdata);
-  rep_foreach(i, v.ok)
-    if (gi_gfid_equal(&v.stat[i].gfid, gfid) && S_ISDIR(v.stat[i].mode))
-      there |= 1u << i;
-  rep_foreach(j, mask & ~v.ok)
-    if (v.err[j] == ENOENT)
-      *missing |= 1u << j;
+  rep_foreach(i, v.ok) if (gi_gfid_equal(&v.stat[i].gfid, gfid) && S_ISDIR(v.stat[i].mode)) there |= 1u << i;
+  rep_foreach(j, mask & ~v.ok) if (v.err[j] == ENOENT) *missing |= 1u << j;
   rep_view_clear(&v);
   gi_inode_unref(&root);
   return there;

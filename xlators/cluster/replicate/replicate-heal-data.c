@@ -26,15 +26,17 @@
 
 #define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
 #define BLOCK_MAX (1u << 20)
-#define BLOCKS_AT_ONCE 32      /* each has a task */
-#define COST_MIN (16u << 10)   /* of the window: a small block costs the bricks more than its bytes */
-#define NEAR_LOCKED (2u << 20) /* what sinks copy by themselves: so much in one request, for what costs most then are the messages,… */
+#define BLOCKS_AT_ONCE 32    /* each has a task */
+#define COST_MIN (16u << 10) /* of the window: a small block costs the bricks more than its bytes */
+#define NEAR_LOCKED \
+  (2u << 20) /* what sinks copy by themselves: so much in one request, for what costs most then are the messages,… */
 #define NEAR_COMPARED (512u << 10) /* …and of what they may have so much… */
-#define NEAR_SHARE 32          /* …for this part of the window;… */
-#define NEAR_AT_ONCE 2         /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
-#define PIECES 8               /* most under one lock, if they are sent, */
+#define NEAR_SHARE 32              /* …for this part of the window;… */
+#define NEAR_AT_ONCE \
+  2 /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
+#define PIECES 8                /* most under one lock, if they are sent, */
 #define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
-#define SPAN_MAX (8u << 20)    /* …so far apart: what writers are kept from meanwhile */
+#define SPAN_MAX (8u << 20)     /* …so far apart: what writers are kept from meanwhile */
 
 struct data_heal {
   struct rep_heal *h;
@@ -42,17 +44,17 @@ struct data_heal {
   struct rep_direction *d;
   struct gi_fd *fd;
   unsigned source;
-  uint32_t sinks;     /* healed so far; the arbiter among them */
-  int err;            /* the source failed: nothing is healed */
-  int sink_err;       /* of the last sink that dropped out */
+  uint32_t sinks; /* healed so far; the arbiter among them */
+  int err;        /* the source failed: nothing is healed */
+  int sink_err;   /* of the last sink that dropped out */
   uint64_t size, block;
   bool sparse, seek, full;
-  uint32_t near;              /* sinks that copy by themselves… */
-  char *where;                /* …from there; owned */
-  bool partial;               /* only… */
-  struct gi_regions regions;  /* …these may differ, as the source remembers */
-  struct block_job *next; /* being filled */
-  unsigned running;   /* block tasks */
+  uint32_t near;             /* sinks that copy by themselves… */
+  char *where;               /* …from there; owned */
+  bool partial;              /* only… */
+  struct gi_regions regions; /* …these may differ, as the source remembers */
+  struct block_job *next;    /* being filled */
+  unsigned running;          /* block tasks */
   struct gi_task *parent;
 };
 
@@ -111,9 +113,7 @@ with_old_data(const struct data_heal *dh, uint32_t sinks, uint64_t offset)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, sinks)
-    if (old_end(dh, i) > offset)
-      set |= 1u << i;
+  rep_foreach(i, sinks) if (old_end(dh, i) > offset) set |= 1u << i;
   return set;
 }
 
@@ -167,9 +167,7 @@ compare(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t sinks)
   gi_dict_set_int(gi_fop_xdata(fop), "check-zero-filled", 1);
   rep_heal_fan(dh->h, fop, sinks | 1u << dh->source, &fan);
   if ((fan.ok >> dh->source) & 1)
-    rep_foreach(i, fan.ok & sinks)
-      if (same_checksum(&fan.reply[i]->rsp, &fan.reply[dh->source]->rsp))
-        same |= 1u << i;
+    rep_foreach(i, fan.ok & sinks) if (same_checksum(&fan.reply[i]->rsp, &fan.reply[dh->source]->rsp)) same |= 1u << i;
   rep_fan_clear(&fan);
   dh->h->bytes_compared += same ? len : 0;
   return same;
@@ -192,9 +190,9 @@ write_end(struct data_heal *dh, struct piece *p)
   if (!p->writing)
     return;
   rep_heal_fan_await(dh->h, &p->written);
-  rep_foreach(i, p->write.failed)
-    drop(dh, 1u << i, p->write.reply[i]->rsp.err);
-  rep_foreach(j, p->write.ok) {
+  rep_foreach(i, p->write.failed) drop(dh, 1u << i, p->write.reply[i]->rsp.err);
+  rep_foreach(j, p->write.ok)
+  {
     if ((size_t)p->write.reply[j]->rsp.ret == p->writing)
       dh->h->bytes_written += p->writing;
     else
@@ -254,9 +252,7 @@ near_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targ
   assert_not_good(dh, targets);
   rep_heal_fan(dh->h, fop, targets, &fan);
   *failed |= fan.failed;
-  rep_foreach(i, fan.ok)
-    if ((bytes = (uint64_t)fan.reply[i]->rsp.ret) < least)
-      least = bytes;
+  rep_foreach(i, fan.ok) if ((bytes = (uint64_t)fan.reply[i]->rsp.ret) < least) least = bytes;
   bytes = least * (unsigned)__builtin_popcount(fan.ok);
   dh->h->bytes_written += bytes;
   dh->h->bytes_near += bytes;
@@ -323,7 +319,8 @@ source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
 {
   const char *key = dh->h->rep->pending_key[dh->source];
 
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     int32_t now = 0;
 
     rep_marks_slot(fan->reply[i]->rsp.xdata, key, REP_DATA, &now);
@@ -366,8 +363,7 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
   for (unsigned i = 0; i < reads; i++)
     rep_heal_fan_await(dh->h, &piece[i].was_read);
   rep_heal_fan_await(dh->h, &wait);
-  rep_foreach(i, fan.failed)
-    drop(dh, 1u << i, fan.reply[i]->rsp.err);
+  rep_foreach(i, fan.failed) drop(dh, 1u << i, fan.reply[i]->rsp.err);
   if (source_blamed_since(dh, &fan) && !GI_BROKEN("copy from a source that was blamed meanwhile")) {
     GI_MARK("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
@@ -451,11 +447,8 @@ next_data(struct data_heal *dh, uint64_t at)
   struct rep_fan fan;
 
   rep_heal_fan(dh->h, fop, 1u << dh->source | with_old_data(dh, data_sinks(dh), at), &fan);
-  rep_foreach(i, fan.ok)
-    if (fan.reply[i]->rsp.offset < next)
-      next = fan.reply[i]->rsp.offset;
-  rep_foreach(j, fan.failed)
-    if (fan.reply[j]->rsp.err != ENXIO) /* that says: only a hole up to the end */
+  rep_foreach(i, fan.ok) if (fan.reply[i]->rsp.offset < next) next = fan.reply[i]->rsp.offset;
+  rep_foreach(j, fan.failed) if (fan.reply[j]->rsp.err != ENXIO) /* that says: only a hole up to the end */
       dh->seek = false;
   rep_fan_clear(&fan);
   return dh->seek && next > at ? next : at;
@@ -570,7 +563,8 @@ walk(struct data_heal *dh)
 static void
 send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *model)
 {
-  rep_foreach(i, dh->sinks) {
+  rep_foreach(i, dh->sinks)
+  {
     struct gi_fop *fop = rep_heal_inode_fop(dh->h, GI_FOP_SETATTR, dh->h->inode);
 
     fop->args.valid = REP_HEAL_TIMES;
@@ -585,7 +579,8 @@ send_fsync_of_sources(struct data_heal *dh, struct rep_round *round)
 {
   struct gi_fd *fd = gi_fd_anonymous(dh->h->rep->x->graph, dh->h->inode);
 
-  rep_foreach(i, dh->d->sources & ~dh->h->rep->arbiter) {
+  rep_foreach(i, dh->d->sources & ~dh->h->rep->arbiter)
+  {
     struct gi_fop *fop;
 
     if (!dh->v->dirty[REP_DATA][i])
@@ -602,8 +597,7 @@ send_fsync(struct data_heal *dh, struct rep_round *round)
 {
   if (!rep_opts(dh->h->rep)->ensure_durability || GI_BROKEN("take back marks without fsync of the sinks"))
     return;
-  rep_foreach(i, data_sinks(dh))
-    rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
+  rep_foreach(i, data_sinks(dh)) rep_round_send(round, fd_fop(dh, GI_FOP_FSYNC, 0, 0), i);
   send_fsync_of_sources(dh, round);
 }
 
@@ -621,7 +615,8 @@ static void
 send_truncate(struct data_heal *dh, struct rep_round *round)
 {
   assert_not_good(dh, dh->sinks);
-  rep_foreach(i, data_sinks(dh)) {
+  rep_foreach(i, data_sinks(dh))
+  {
     struct gi_fop *fop;
 
     if (dh->v->stat[i].size == dh->size)

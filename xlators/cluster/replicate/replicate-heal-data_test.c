@@ -121,9 +121,7 @@ rig_with(const char *options, uint64_t size)
 static void
 blame_all(struct rig *r, uint32_t good, uint32_t bad, unsigned slot)
 {
-  rep_foreach(i, good)
-    rep_foreach(j, bad)
-      rig_blame(r, i, 5, j, slot);
+  rep_foreach(i, good) rep_foreach(j, bad) rig_blame(r, i, 5, j, slot);
 }
 
 /* ---- every combination of stale copies ---- */
@@ -134,8 +132,7 @@ stale_sets(uint64_t size, uint64_t stale_size)
   for (uint32_t bad = 1; bad < 7; bad++) {
     struct rig *r = rig_with(NULL, size);
 
-    rep_foreach(i, bad)
-      contents(r, i, stale_size, 99);
+    rep_foreach(i, bad) contents(r, i, stale_size, 99);
     blame_all(r, 7 & ~bad, bad, 0);
     assert_int_equal(heal(r), REP_HEALED);
     for (unsigned i = 0; i < BRICKS; i++)
@@ -227,8 +224,9 @@ a_new_file_needs_no_checksums(void **state)
   assert_int_equal(fake_count(r->s, 0, GI_FOP_RCHECKSUM), 0);
   assert_int_equal(fake_count(r->s, 0, GI_FOP_READ), 3);
   assert_int_equal(fake_count(r->s, 2, GI_FOP_WRITE), 3);
-  rig_log(r, 1, "LOOKUP LH:0 L:0 LOOKUP U:0 L:0+1048576 U:0+1048576 L:1048576+1048576 U:1048576+1048576 L:2097152+10 "
-                "U:2097152+10 L:0 X:2d-1 U:0 UH:0");
+  rig_log(r, 1,
+          "LOOKUP LH:0 L:0 LOOKUP U:0 L:0+1048576 U:0+1048576 L:1048576+1048576 U:1048576+1048576 L:2097152+10 "
+          "U:2097152+10 L:0 X:2d-1 U:0 UH:0");
   rig_free_clean(r);
 }
 

@@ -37,11 +37,8 @@ static void
 read_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct marks *m)
 {
   memset(m, 0, sizeof(*m));
-  rep_foreach(i, locked)
-    if (v->pending[type][i][i])
-      m->self_accused |= 1u << i;
-  rep_foreach(i, locked & ~m->self_accused)
-    add_accuser(v, type, i, m);
+  rep_foreach(i, locked) if (v->pending[type][i][i]) m->self_accused |= 1u << i;
+  rep_foreach(i, locked & ~m->self_accused) add_accuser(v, type, i, m);
 }
 
 static uint32_t
@@ -55,7 +52,8 @@ add_magnitude(uint32_t sum, int32_t count)
 static void
 read_witness(const struct rep_view *v, enum rep_type type, const struct marks *m, struct rep_direction *d)
 {
-  rep_foreach(i, d->locked) {
+  rep_foreach(i, d->locked)
+  {
     d->witness[i] = add_magnitude(0, v->dirty[type][i]);
     if ((m->self_accused >> i) & 1)
       for (unsigned j = 0; j < v->rep->n; j++)
@@ -68,9 +66,7 @@ accused_by(const struct marks *m, uint32_t who, uint32_t locked)
 {
   uint32_t set = 0;
 
-  rep_foreach(j, locked)
-    if (m->accusers[j] & who)
-      set |= 1u << j;
+  rep_foreach(j, locked) if (m->accusers[j] & who) set |= 1u << j;
   return set;
 }
 
@@ -90,9 +86,7 @@ least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
 {
   uint32_t set = 0;
 
-  rep_foreach(j, locked)
-    if (!rep_quorum(rep, m->accusers[j]))
-      set |= 1u << j;
+  rep_foreach(j, locked) if (!rep_quorum(rep, m->accusers[j])) set |= 1u << j;
   return set;
 }
 
@@ -105,8 +99,7 @@ arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direct
 
   if (!arbiter || d->sources != arbiter || (m->self_accused & arbiter))
     return 0;
-  rep_foreach(j, d->locked & ~arbiter)
-    if (!(m->accusers[j] & arbiter) && !rep_quorum(rep, rep->all & ~arbiter & ~(1u << j)))
+  rep_foreach(j, d->locked & ~arbiter) if (!(m->accusers[j] & arbiter) && !rep_quorum(rep, rep->all & ~arbiter & ~(1u << j)))
       set |= 1u << j;
   return set;
 }
@@ -131,9 +124,7 @@ rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t lo
   d->locked = locked;
   read_marks(v, type, locked, &m);
   read_witness(v, type, &m, d);
-  rep_foreach(j, locked)
-    if (!m.accusers[j])
-      d->sources |= 1u << j;
+  rep_foreach(j, locked) if (!m.accusers[j]) d->sources |= 1u << j;
   if (!d->sources && type != REP_ENTRY) {
     d->sources = least_accused(v->rep, &m, locked);
     d->contested = d->sources != 0;
@@ -177,9 +168,7 @@ preferred(const struct rep *rep, uint32_t sources)
 static bool
 any_witness(const struct rep_direction *d, uint32_t mask)
 {
-  rep_foreach(i, mask)
-    if (d->witness[i])
-      return true;
+  rep_foreach(i, mask) if (d->witness[i]) return true;
   return false;
 }
 
@@ -198,18 +187,14 @@ same_size(const struct rep_view *v, uint32_t mask)
 {
   int first = rep_first(mask);
 
-  rep_foreach(i, mask)
-    if (v->stat[i].size != v->stat[first].size)
-      return false;
+  rep_foreach(i, mask) if (v->stat[i].size != v->stat[first].size) return false;
   return true;
 }
 
 static bool
 all_empty(const struct rep_view *v, uint32_t mask)
 {
-  rep_foreach(i, mask)
-    if (v->stat[i].size)
-      return false;
+  rep_foreach(i, mask) if (v->stat[i].size) return false;
   return mask != 0;
 }
 
@@ -219,12 +204,8 @@ largest(const struct rep_view *v, uint32_t mask)
   uint64_t size = 0;
   uint32_t set = 0;
 
-  rep_foreach(i, mask)
-    if (v->stat[i].size > size)
-      size = v->stat[i].size;
-  rep_foreach(j, mask)
-    if (v->stat[j].size == size)
-      set |= 1u << j;
+  rep_foreach(i, mask) if (v->stat[i].size > size) size = v->stat[i].size;
+  rep_foreach(j, mask) if (v->stat[j].size == size) set |= 1u << j;
   return set;
 }
 
@@ -233,12 +214,8 @@ best_witnessed(const struct rep_direction *d, uint32_t mask)
 {
   uint32_t most = 0, set = 0;
 
-  rep_foreach(i, mask)
-    if (d->witness[i] > most)
-      most = d->witness[i];
-  rep_foreach(j, mask)
-    if (d->witness[j] == most)
-      set |= 1u << j;
+  rep_foreach(i, mask) if (d->witness[i] > most) most = d->witness[i];
+  rep_foreach(j, mask) if (d->witness[j] == most) set |= 1u << j;
   return set;
 }
 
@@ -248,9 +225,7 @@ newest_ctime(const struct rep_view *v, uint32_t mask)
 {
   unsigned best = (unsigned)rep_first(mask);
 
-  rep_foreach(i, mask)
-    if (v->stat[i].ctime.sec >= v->stat[best].ctime.sec)
-      best = i;
+  rep_foreach(i, mask) if (v->stat[i].ctime.sec >= v->stat[best].ctime.sec) best = i;
   return best;
 }
 
@@ -340,9 +315,7 @@ like(const struct rep_view *v, unsigned model, uint32_t mask)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, mask)
-    if (rep_heal_same_metadata(v, model, i))
-      set |= 1u << i;
+  rep_foreach(i, mask) if (rep_heal_same_metadata(v, model, i)) set |= 1u << i;
   return set;
 }
 
@@ -351,7 +324,8 @@ choose_metadata(const struct rep_view *v, struct rep_direction *d)
 {
   bool all_good = d->sources == d->locked;
 
-  rep_foreach(i, d->sources) {
+  rep_foreach(i, d->sources)
+  {
     if (!d->witness[i])
       continue;
     keep(d, 1u << i);
@@ -383,10 +357,7 @@ merge(struct rep_direction *d, uint32_t stale)
 static bool
 blame_nobody(const struct rep_view *v, uint32_t mask)
 {
-  rep_foreach(i, mask)
-    for (unsigned j = 0; j < v->rep->n; j++)
-      if (v->pending[REP_ENTRY][i][j])
-        return false;
+  rep_foreach(i, mask) for (unsigned j = 0; j < v->rep->n; j++) if (v->pending[REP_ENTRY][i][j]) return false;
   return true;
 }
 
@@ -402,8 +373,7 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
   if (!rep_quorums_meet(v->rep))
     return 0;
   read_marks(v, REP_ENTRY, d->locked, &m);
-  rep_foreach(i, m.self_accused)
-    add_accuser(v, REP_ENTRY, i, &m);
+  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, &m);
   set = (d->locked & ~least_accused(v->rep, &m, d->locked)) | m.self_accused;
   return set == d->locked ? 0 : set;
 }
@@ -419,8 +389,7 @@ outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
   read_marks(v, REP_ENTRY, d->locked, &m);
   if (!(d->sources & m.self_accused))
     return d->sinks;
-  rep_foreach(i, m.self_accused)
-    add_accuser(v, REP_ENTRY, i, &m);
+  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, &m);
   accused = accused_by(&m, d->locked, d->locked);
   return accused == d->locked || !rep_quorums_meet(v->rep) ? 0 : accused;
 }
@@ -458,7 +427,8 @@ unique_newest(const struct rep_view *v, uint32_t mask, bool by_ctime)
   int best = -1;
   bool tie = false;
 
-  rep_foreach(i, mask) {
+  rep_foreach(i, mask)
+  {
     const struct gi_iatt *a = &v->stat[i], *b = best < 0 ? NULL : &v->stat[best];
     int order = b ? compare_time(by_ctime ? &a->ctime : &a->mtime, by_ctime ? &b->ctime : &b->mtime) : 1;
 
@@ -473,11 +443,11 @@ unique_newest(const struct rep_view *v, uint32_t mask, bool by_ctime)
 static int
 majority(const struct rep_view *v, uint32_t mask)
 {
-  rep_foreach(i, mask) {
+  rep_foreach(i, mask)
+  {
     unsigned same = 0;
 
-    rep_foreach(j, mask)
-      same += v->stat[i].size == v->stat[j].size && compare_time(&v->stat[i].mtime, &v->stat[j].mtime) == 0;
+    rep_foreach(j, mask) same += v->stat[i].size == v->stat[j].size && compare_time(&v->stat[i].mtime, &v->stat[j].mtime) == 0;
     if (2 * same > v->rep->n)
       return (int)i;
   }
@@ -560,7 +530,8 @@ reset_losers(struct rep_heal *h, const struct rep_view *v, enum rep_type type, s
   struct rep_round round;
 
   rep_round_begin(h, &round);
-  rep_foreach(i, losers) {
+  rep_foreach(i, losers)
+  {
     struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_XATTROP, h->inode);
 
     fop->args.flags = GI_XATTROP_ADD32;
@@ -584,9 +555,8 @@ harmless(const struct rep_view *v, enum rep_type type, uint32_t locked)
   if (like(v, (unsigned)first, locked) != locked)
     return -1;
   if (S_ISDIR(v->stat[first].mode))
-    rep_foreach(i, locked)
-      if (compare_time(&v->stat[i].mtime, &v->stat[first].mtime) != 0)
-        return -1; /* the newest one wins, but only if nobody decided otherwise */
+    rep_foreach(i, locked) if (compare_time(&v->stat[i].mtime, &v->stat[first].mtime) !=
+                               0) return -1; /* the newest one wins, but only if nobody decided otherwise */
   return first;
 }
 
@@ -600,9 +570,7 @@ by_times(const struct rep *rep, const struct rep_view *v, enum rep_type type, ui
   if (S_ISDIR(v->stat[first].mode) && like(v, (unsigned)first, locked) == locked) {
     int best = first;
 
-    rep_foreach(i, locked)
-      if (compare_time(&v->stat[i].mtime, &v->stat[best].mtime) > 0)
-        best = (int)i;
+    rep_foreach(i, locked) if (compare_time(&v->stat[i].mtime, &v->stat[best].mtime) > 0) best = (int)i;
     return best;
   }
   return rep_opts(rep)->heal.metadata_splitbrain_forced_heal ? (int)newest_ctime(v, locked) : -1;

@@ -33,17 +33,17 @@ struct put_off {
 
 struct dir_heal {
   struct rep_heal *h;
-  struct rep_view start;     /* the directory, when the direction was decided */
+  struct rep_view start; /* the directory, when the direction was decided */
   struct rep_direction d;
-  bool full;                 /* the names come from the directories, not from the lists of changes */
-  unsigned child;            /* being scanned */
-  struct gi_inode *index;    /* its list of changed names; NULL in a full crawl */
-  unsigned running;          /* names in work */
-  bool stopped;              /* no more names: a child went away */
-  uint32_t failed;           /* children where some name failed */
+  bool full;              /* the names come from the directories, not from the lists of changes */
+  unsigned child;         /* being scanned */
+  struct gi_inode *index; /* its list of changed names; NULL in a full crawl */
+  unsigned running;       /* names in work */
+  bool stopped;           /* no more names: a child went away */
+  uint32_t failed;        /* children where some name failed */
   int err;
   struct gi_list put_off;
-  unsigned settled;          /* names done */
+  unsigned settled; /* names done */
   struct gi_task *task;
 };
 
@@ -70,9 +70,8 @@ same_everywhere(struct rep_heal *h, const char *name)
 
   rep_view_name(h, h->inode, name, NULL, h->rep->all, &v);
   same = v.ok == h->rep->all;
-  rep_foreach(i, v.ok)
-    same = same && gi_gfid_equal(&v.stat[i].gfid, &v.stat[0].gfid) && !gi_gfid_is_none(&v.stat[i].gfid) &&
-           (v.stat[i].mode & S_IFMT) == (v.stat[0].mode & S_IFMT);
+  rep_foreach(i, v.ok) same = same && gi_gfid_equal(&v.stat[i].gfid, &v.stat[0].gfid) && !gi_gfid_is_none(&v.stat[i].gfid) &&
+                              (v.stat[i].mode & S_IFMT) == (v.stat[0].mode & S_IFMT);
   rep_view_clear(&v);
   return same;
 }
@@ -300,7 +299,8 @@ scan_all(struct dir_heal *j)
   for (unsigned pass = 0; pass < 2; pass++) {
     uint32_t set = pass == 0 ? first : j->d.source >= 0 ? 1u << j->d.source : 0;
 
-    rep_foreach(i, set) {
+    rep_foreach(i, set)
+    {
       bool full = j->full;
 
       j->child = i;
@@ -323,10 +323,7 @@ needs_full_crawl(const struct dir_heal *j)
 
   if (!rep_opts(j->h->rep)->granular_entry_heal)
     return true;
-  rep_foreach(i, who)
-    for (unsigned k = 0; k < j->h->rep->n; k++)
-      if (j->start.pending[REP_DATA][i][k])
-        return true;
+  rep_foreach(i, who) for (unsigned k = 0; k < j->h->rep->n; k++) if (j->start.pending[REP_DATA][i][k]) return true;
   return false;
 }
 

@@ -559,7 +559,7 @@ names_are_in_work_side_by_side(void **state)
 /* ---- marks before objects ---- */
 
 struct order {
-  unsigned durable[YARD]; /* XATTROPs that had to come to the disk, by brick */
+  unsigned durable[YARD];  /* XATTROPs that had to come to the disk, by brick */
   unsigned durable_before; /* …on bricks 0 and 1 when brick 2 made the object */
   unsigned undone;         /* XATTROPs on brick 0 after brick 2 had its attributes, and before these were on its disk */
   bool attributes;

@@ -22,9 +22,7 @@ may_choose(const struct rep_name *n, uint32_t among)
 
   if (type == S_IFDIR)
     return false;
-  rep_foreach(i, among)
-    if ((n->view.stat[i].mode & S_IFMT) != type || gi_gfid_is_none(&n->view.stat[i].gfid))
-      return false;
+  rep_foreach(i, among) if ((n->view.stat[i].mode & S_IFMT) != type || gi_gfid_is_none(&n->view.stat[i].gfid)) return false;
   return true;
 }
 
@@ -38,19 +36,19 @@ later(const struct gi_time *a, const struct gi_time *b)
 static void
 fold_copies(struct rep_view *v)
 {
-  rep_foreach(i, v->ok)
-    for (unsigned j = 0; j < i; j++) {
-      struct gi_iatt *a = &v->stat[j], *b = &v->stat[i];
+  rep_foreach(i, v->ok) for (unsigned j = 0; j < i; j++)
+  {
+    struct gi_iatt *a = &v->stat[j], *b = &v->stat[i];
 
-      if (!((v->ok >> j) & 1) || !gi_gfid_equal(&a->gfid, &b->gfid))
-        continue;
-      a->size = b->size > a->size ? b->size : a->size;
-      a->mtime = later(&b->mtime, &a->mtime) ? b->mtime : a->mtime;
-      a->ctime = later(&b->ctime, &a->ctime) ? b->ctime : a->ctime;
-      b->size = 0;
-      b->mtime = b->ctime = (struct gi_time){0};
-      break;
-    }
+    if (!((v->ok >> j) & 1) || !gi_gfid_equal(&a->gfid, &b->gfid))
+      continue;
+    a->size = b->size > a->size ? b->size : a->size;
+    a->mtime = later(&b->mtime, &a->mtime) ? b->mtime : a->mtime;
+    a->ctime = later(&b->ctime, &a->ctime) ? b->ctime : a->ctime;
+    b->size = 0;
+    b->mtime = b->ctime = (struct gi_time){0};
+    break;
+  }
 }
 
 static int
@@ -69,9 +67,8 @@ same_as(const struct rep_name *n, unsigned model, uint32_t among)
   const struct gi_iatt *ref = &n->view.stat[model];
   uint32_t set = 0;
 
-  rep_foreach(i, among)
-    if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) && (n->view.stat[i].mode & S_IFMT) == (ref->mode & S_IFMT))
-      set |= 1u << i;
+  rep_foreach(i, among) if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) &&
+                            (n->view.stat[i].mode & S_IFMT) == (ref->mode & S_IFMT)) set |= 1u << i;
   return set;
 }
 
@@ -80,9 +77,8 @@ rep_name_unborn(const struct rep_name *n, uint32_t among)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, rep_quorums_meet(n->h->rep) ? among : 0)
-    if (gi_gfid_is_none(&n->view.stat[i].gfid) && rep_name_empty(&n->view.stat[i]))
-      set |= 1u << i;
+  rep_foreach(i, rep_quorums_meet(n->h->rep) ? among : 0) if (gi_gfid_is_none(&n->view.stat[i].gfid) &&
+                                                              rep_name_empty(&n->view.stat[i])) set |= 1u << i;
   return set;
 }
 
@@ -105,7 +101,8 @@ quorum_winner(const struct rep_name *n, uint32_t among)
 
   if (rep_no_quorum_configured(rep))
     return -1;
-  rep_foreach(i, among) {
+  rep_foreach(i, among)
+  {
     uint32_t same = same_as(n, i, among);
 
     if ((rep_quorum(rep, same) || rep_majority(rep, same)) && !rep_quorum(rep, rep->all & ~same))
@@ -121,7 +118,8 @@ most_shown(const struct rep_name *n, uint32_t who, uint32_t among)
   uint32_t most = 0;
   int winner = -1;
 
-  rep_foreach(i, who) {
+  rep_foreach(i, who)
+  {
     uint32_t same = same_as(n, i, among);
 
     if (__builtin_popcount(same) <= __builtin_popcount(most))
@@ -138,9 +136,7 @@ unacknowledged_winner(const struct rep_name *n, uint32_t among)
 {
   uint32_t good = n->h->rep->all & ~rep_direction_accused(&n->dir, n->dir.ok, REP_ENTRY);
 
-  rep_foreach(i, good)
-    if (((n->view.ok >> i) & 1) || n->view.err[i] != ENOENT)
-      return -1;
+  rep_foreach(i, good) if (((n->view.ok >> i) & 1) || n->view.err[i] != ENOENT) return -1;
   return most_shown(n, good ? among : 0, among);
 }
 
@@ -173,10 +169,12 @@ shared_winner(const struct rep_name *n, uint32_t among)
 
   if (rep_no_quorum_configured(rep))
     return -1;
-  rep_foreach(i, among & ~rep->arbiter) {
+  rep_foreach(i, among & ~rep->arbiter)
+  {
     uint32_t same = same_as(n, i, among);
 
-    if (!gi_gfid_is_none(&n->view.stat[i].gfid) && !rep_quorum(rep, rep->all & ~same) && __builtin_popcount(same) > __builtin_popcount(most))
+    if (!gi_gfid_is_none(&n->view.stat[i].gfid) && !rep_quorum(rep, rep->all & ~same) &&
+        __builtin_popcount(same) > __builtin_popcount(most))
       most = same;
   }
   return rep_first(most & ~rep->arbiter);
@@ -220,11 +218,13 @@ rep_name_resolve(struct rep_name *n, uint32_t among)
   if (winner < 0 && !decided && may_choose(n, among))
     winner = policy_winner(n, &folded);
   if (winner >= 0 && ((among >> winner) & 1)) {
-    gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 11, "%s/%s is a different object on each brick: the one of %s is kept",
-           gi_gfid_text(&n->parent->gfid, parent), n->name, rep->x->children[winner]->name);
+    gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 11,
+           "%s/%s is a different object on each brick: the one of %s is kept", gi_gfid_text(&n->parent->gfid, parent), n->name,
+           rep->x->children[winner]->name);
     return winner;
   }
-  gi_log(GI_LOG_ERROR, rep->x->name, GI_MSG_REPLICATE + 12, "%s/%s is a different object on each brick and nothing says which is right",
-         gi_gfid_text(&n->parent->gfid, parent), n->name);
+  gi_log(GI_LOG_ERROR, rep->x->name, GI_MSG_REPLICATE + 12,
+         "%s/%s is a different object on each brick and nothing says which is right", gi_gfid_text(&n->parent->gfid, parent),
+         n->name);
   return -1;
 }

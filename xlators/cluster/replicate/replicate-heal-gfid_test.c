@@ -161,7 +161,8 @@ who_shares_a_copy_with_every_quorum_is_right(void **state)
 {
   struct gi_gfid right;
 
-  YARD_NEW(y, "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
+  YARD_NEW(y,
+           "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
   right = left_behind(y, 1, "twin", GI_FOP_MKNOD);
   left_behind(y, 2, "twin", GI_FOP_MKNOD);
   a_lookup_settles(y, &right);
@@ -174,7 +175,8 @@ who_says_how_gets_that_or_nothing(void **state)
 {
   struct gi_gfid was[YARD];
 
-  YARD_NEW(y, "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
+  YARD_NEW(y,
+           "option quorum-type fixed\noption quorum-count 3\noption granular-entry-heal on\noption use-anonymous-inode on\n");
   for (unsigned i = 0; i < YARD; i++)
     was[i] = left_behind(y, i, "twin", GI_FOP_MKNOD);
 
@@ -575,7 +577,8 @@ what_has_no_gfid_gives_way(void **state)
     assert_true(fd >= 0 && write(fd, "somebody's", content ? 10 : 0) >= 0);
     close(fd);
     yard_up(y, 0);
-    for (unsigned tries = 0; tries < 40 && yard_heal(y) != 0; tries++) /* what is younger than a second may still be in the making */
+    for (unsigned tries = 0; tries < 40 && yard_heal(y) != 0;
+         tries++) /* what is younger than a second may still be in the making */
       yard_task(y, wait_a_little, y);
     if (content) {
       assert_true(yard_heal(y) > 0);

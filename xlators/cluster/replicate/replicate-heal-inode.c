@@ -13,9 +13,7 @@ types_agree(const struct rep_view *v)
 {
   int first = rep_first(v->ok);
 
-  rep_foreach(i, v->ok)
-    if ((v->stat[i].mode & S_IFMT) != (v->stat[first].mode & S_IFMT))
-      return false;
+  rep_foreach(i, v->ok) if ((v->stat[i].mode & S_IFMT) != (v->stat[first].mode & S_IFMT)) return false;
   return true;
 }
 
@@ -25,9 +23,7 @@ sizes_agree(const struct rep_view *v)
   uint32_t holders = v->ok & ~v->rep->arbiter;
   int first = rep_first(holders);
 
-  rep_foreach(i, holders)
-    if (v->stat[i].size != v->stat[first].size)
-      return false;
+  rep_foreach(i, holders) if (v->stat[i].size != v->stat[first].size) return false;
   return true;
 }
 
@@ -36,18 +32,14 @@ attributes_agree(const struct rep_view *v)
 {
   int first = rep_first(v->ok);
 
-  rep_foreach(i, v->ok)
-    if (!rep_heal_same_owner_mode(&v->stat[i], &v->stat[first]))
-      return false;
+  rep_foreach(i, v->ok) if (!rep_heal_same_owner_mode(&v->stat[i], &v->stat[first])) return false;
   return true;
 }
 
 static bool
 nowhere(const struct rep_view *v)
 {
-  rep_foreach(i, v->asked)
-    if (((v->ok >> i) & 1) || (v->err[i] != ENOENT && v->err[i] != ESTALE))
-      return false;
+  rep_foreach(i, v->asked) if (((v->ok >> i) & 1) || (v->err[i] != ENOENT && v->err[i] != ESTALE)) return false;
   return true;
 }
 
@@ -64,9 +56,7 @@ rep_view_check(struct rep_heal *h, const struct rep_view *v)
   }
   if (nowhere(v))
     return -ENOENT;
-  rep_foreach(i, all & ~v->ok)
-    if (v->err[i] != ENOENT && v->err[i] != ESTALE)
-      return -ENOTCONN;
+  rep_foreach(i, all & ~v->ok) if (v->err[i] != ENOENT && v->err[i] != ESTALE) return -ENOTCONN;
   return -EAGAIN;
 }
 
@@ -107,9 +97,7 @@ counted(const struct rep_view *v, const char *key)
 {
   int64_t n;
 
-  rep_foreach(i, v->ok)
-    if (gi_dict_get_int(v->xdata[i], key, &n) && n > 0)
-      return true;
+  rep_foreach(i, v->ok) if (gi_dict_get_int(v->xdata[i], key, &n) && n > 0) return true;
   return false;
 }
 
@@ -119,7 +107,8 @@ static void
 look_at_marks(const struct rep_view *v, struct rep_inspection *in)
 {
   for (enum rep_type type = 0; type < REP_TYPES; type++)
-    rep_foreach(i, v->ok) {
+    rep_foreach(i, v->ok)
+    {
       in->dirty |= v->dirty[type][i] != 0;
       in->dirty_many |= v->dirty[type][i] > 1 || v->dirty[type][i] < 0;
       for (unsigned j = 0; j < v->rep->n; j++)

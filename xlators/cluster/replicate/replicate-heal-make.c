@@ -87,11 +87,8 @@ note_replies(struct rep_name *n, const struct rep_fan *fan, const struct gi_gfid
 {
   int err = 0;
 
-  rep_foreach(i, fan->failed)
-    err = child_error(n, i, fan->reply[i]->rsp.err);
-  rep_foreach(i, fan->ok)
-    if (want && !gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, want))
-      err = child_error(n, i, EIO);
+  rep_foreach(i, fan->failed) err = child_error(n, i, fan->reply[i]->rsp.err);
+  rep_foreach(i, fan->ok) if (want && !gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, want)) err = child_error(n, i, EIO);
   return err;
 }
 
@@ -132,10 +129,7 @@ blamed_by_all(const struct rep_name *n, const struct making *m, uint32_t on)
 {
   uint32_t set = on;
 
-  rep_foreach(j, on)
-    rep_foreach(i, m->owners)
-      if (!says_missing(n, i, j, m->st->mode))
-        set &= ~(1u << j);
+  rep_foreach(j, on) rep_foreach(i, m->owners) if (!says_missing(n, i, j, m->st->mode)) set &= ~(1u << j);
   return set;
 }
 
@@ -150,9 +144,7 @@ find_known(struct rep_name *n, struct making *m, uint32_t ask)
     return 0;
   rep_view_gfid(n->h, &m->st->gfid, ask, &v);
   m->known = v.ok;
-  rep_foreach(i, ask & ~v.ok)
-    if (v.err[i] != ENOENT && v.err[i] != ESTALE)
-      err = child_error(n, i, v.err[i]);
+  rep_foreach(i, ask & ~v.ok) if (v.err[i] != ENOENT && v.err[i] != ESTALE) err = child_error(n, i, v.err[i]);
   rep_view_clear(&v);
   return err;
 }
@@ -203,7 +195,8 @@ move_directory(struct rep_name *n, const struct making *m, uint32_t on)
   int err = 0;
 
   gi_gfid_text(&m->st->gfid, text);
-  rep_foreach(i, on) {
+  rep_foreach(i, on)
+  {
     struct gi_fop *fop = rep_heal_fop(n->h, GI_FOP_RENAME);
 
     gi_fop_set_entry(fop, &fop->loc, anon, text);
@@ -290,9 +283,7 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs-internal-fop", 1);
   rep_heal_fan(n->h, fop, on, &fan);
   err = note_replies(n, &fan, &m->st->gfid);
-  rep_foreach(i, fan.ok)
-    if (fan.reply[i]->rsp.stat.nlink > 1)
-      linked |= 1u << i;
+  rep_foreach(i, fan.ok) if (fan.reply[i]->rsp.stat.nlink > 1) linked |= 1u << i;
   empty = fan.ok & m->known & ~m->blamed & ~linked;
   rep_fan_clear(&fan);
   leave_anonymous(n, m, linked & ~n->failed);
@@ -453,7 +444,8 @@ rep_name_expunge(struct rep_name *n, uint32_t on)
 {
   int err, last = 0;
 
-  rep_foreach(i, on) {
+  rep_foreach(i, on)
+  {
     struct turn turn;
 
     turn_take(n->h, &turn, &n->view.stat[i].gfid);
@@ -470,7 +462,8 @@ rep_name_remove_empty(struct rep_name *n, uint32_t on)
 {
   int err, last = 0;
 
-  rep_foreach(i, on) {
+  rep_foreach(i, on)
+  {
     err = remove_name(n, i, false);
     if (err)
       last = err;

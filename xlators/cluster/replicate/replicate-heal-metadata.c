@@ -44,8 +44,7 @@ heal_owner_mode(struct meta_heal *mh)
   struct rep_round round;
 
   rep_round_begin(mh->h, &round);
-  rep_foreach(i, mh->sinks)
-    if (!rep_heal_same_owner_mode(&st[i], &st[mh->source]))
+  rep_foreach(i, mh->sinks) if (!rep_heal_same_owner_mode(&st[i], &st[mh->source]))
       rep_round_send(&round, setattr(mh, valid), i);
   finish_round(mh, &round);
 }
@@ -105,8 +104,7 @@ each_sink(struct meta_heal *mh, void (*send)(struct meta_heal *mh, struct rep_ro
   struct rep_round round;
 
   rep_round_begin(mh->h, &round);
-  rep_foreach(i, mh->sinks)
-    send(mh, &round, i);
+  rep_foreach(i, mh->sinks) send(mh, &round, i);
   finish_round(mh, &round);
 }
 
@@ -127,9 +125,7 @@ mark_losers(struct meta_heal *mh)
   fop->args.flags = GI_XATTROP_ADD32;
   fop->args.dict = rep_marks_dict(mh->h->rep, mh->d->sinks, REP_META, 0);
   ok = rep_heal_all(mh->h, fop, mh->d->sources);
-  rep_foreach(i, ok)
-    rep_foreach(j, mh->d->sinks)
-      mh->v->pending[REP_META][i][j]++;
+  rep_foreach(i, ok) rep_foreach(j, mh->d->sinks) mh->v->pending[REP_META][i][j]++;
   return ok == mh->d->sources;
 }
 

@@ -36,9 +36,7 @@ having_errno(const struct rep_view *v, int err)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, v->asked & ~v->ok)
-    if (v->err[i] == err)
-      set |= 1u << i;
+  rep_foreach(i, v->asked & ~v->ok) if (v->err[i] == err) set |= 1u << i;
   return set;
 }
 
@@ -54,9 +52,7 @@ same_type(const struct gi_iatt *a, const struct gi_iatt *b)
 static bool
 may_be_under_way(const struct rep_name *n)
 {
-  rep_foreach(i, n->dir.ok)
-    if (n->dir.dirty[REP_ENTRY][i] != (n->quiet ? n->quiet->dirty[REP_ENTRY][i] : 0))
-      return true;
+  rep_foreach(i, n->dir.ok) if (n->dir.dirty[REP_ENTRY][i] != (n->quiet ? n->quiet->dirty[REP_ENTRY][i] : 0)) return true;
   return false;
 }
 
@@ -118,9 +114,8 @@ owners_of(const struct rep_name *n, unsigned from)
   const struct gi_iatt *ref = &n->view.stat[from];
   uint32_t set = 0;
 
-  rep_foreach(i, n->view.ok)
-    if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) && same_type(&n->view.stat[i], ref))
-      set |= 1u << i;
+  rep_foreach(i, n->view.ok) if (gi_gfid_equal(&n->view.stat[i].gfid, &ref->gfid) && same_type(&n->view.stat[i], ref)) set |=
+      1u << i;
   return set;
 }
 
@@ -130,18 +125,15 @@ nameless_like(const struct rep_name *n, unsigned from, uint32_t among)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, n->view.ok & among)
-    if (gi_gfid_is_none(&n->view.stat[i].gfid) && same_type(&n->view.stat[i], &n->view.stat[from]))
-      set |= 1u << i;
+  rep_foreach(i, n->view.ok & among) if (gi_gfid_is_none(&n->view.stat[i].gfid) &&
+                                         same_type(&n->view.stat[i], &n->view.stat[from])) set |= 1u << i;
   return set;
 }
 
 static int
 first_with_gfid(const struct rep_name *n, uint32_t among)
 {
-  rep_foreach(i, n->view.ok & among)
-    if (!gi_gfid_is_none(&n->view.stat[i].gfid))
-      return (int)i;
+  rep_foreach(i, n->view.ok & among) if (!gi_gfid_is_none(&n->view.stat[i].gfid)) return (int)i;
   return -1;
 }
 
@@ -210,7 +202,8 @@ complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, 
 {
   int err = 0, one;
 
-  rep_foreach(i, nameless) {
+  rep_foreach(i, nameless)
+  {
     one = rep_name_complete(n, from, owners, 1u << i);
     if (one == -EEXIST && rep_name_empty(&n->view.stat[i])) {
       GI_MARK("replicate: something without gfid gives way to an object that is elsewhere on the brick");
@@ -267,15 +260,14 @@ refuse(struct rep_name *n, int err, uint32_t failed)
 static bool
 unfinished(const struct rep_name *n, uint32_t present)
 {
-  return present == n->view.ok && present == rep_name_unborn(n, present) && rep_quorums_meet(n->h->rep) && !rep_quorum(n->h->rep, present);
+  return present == n->view.ok && present == rep_name_unborn(n, present) && rep_quorums_meet(n->h->rep) &&
+         !rep_quorum(n->h->rep, present);
 }
 
 static bool
 quorum_has_one(const struct rep_name *n)
 {
-  rep_foreach(i, n->view.ok)
-    if (!gi_gfid_is_none(&n->view.stat[i].gfid) && rep_quorum(n->h->rep, owners_of(n, i)))
-      return true;
+  rep_foreach(i, n->view.ok) if (!gi_gfid_is_none(&n->view.stat[i].gfid) && rep_quorum(n->h->rep, owners_of(n, i))) return true;
   return false;
 }
 

@@ -11,20 +11,20 @@
 
 /* Lives on a task's stack, filled by rep_name_lock. */
 struct rep_name {
-  struct rep_heal *h;      /* with a lock owner nobody else uses meanwhile */
+  struct rep_heal *h; /* with a lock owner nobody else uses meanwhile */
   struct gi_inode *parent;
   const char *name;
-  struct gi_gfid gfid_req; /* for an object that has no gfid on any child; none: it stays so */
+  struct gi_gfid gfid_req;      /* for an object that has no gfid on any child; none: it stays so */
   const struct rep_view *quiet; /* what the parent said when all its names were locked; NULL: they were not */
   struct rep_heal_lock lock;
-  struct rep_direction d;  /* of the parent's names, decided under the lock */
-  struct rep_view dir;     /* of the parent */
-  struct rep_view view;    /* of the name */
-  uint32_t failed;         /* children where it could not be brought in line */
-  uint32_t elsewhere;      /* …where the directory has another name */
-  bool later;              /* …because a directory still stands in its old place there: worth another try */
-  bool again;              /* something was taken away that hid what belongs here: look once more */
-  bool mismatch;           /* the copies are different objects and nothing says which is right */
+  struct rep_direction d; /* of the parent's names, decided under the lock */
+  struct rep_view dir;    /* of the parent */
+  struct rep_view view;   /* of the name */
+  uint32_t failed;        /* children where it could not be brought in line */
+  uint32_t elsewhere;     /* …where the directory has another name */
+  bool later;             /* …because a directory still stands in its old place there: worth another try */
+  bool again;             /* something was taken away that hid what belongs here: look once more */
+  bool mismatch;          /* the copies are different objects and nothing says which is right */
 };
 
 /* Locks the name on all children, or with `whole` all names of the directory (the head of replicate-heal-names.c says why), looks

@@ -29,9 +29,7 @@ rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
   fop->args.name = GI_NEAR_KEY;
   rep_heal_fan(h, fop, able | 1u << source, &fan);
   if (told(&fan, source, &there)) {
-    rep_foreach(i, able)
-      if (told(&fan, i, &here) && gi_fs_same_machine(there, here))
-        near |= 1u << i;
+    rep_foreach(i, able) if (told(&fan, i, &here) && gi_fs_same_machine(there, here)) near |= 1u << i;
     if (near)
       *where = gi_strdup(there);
   }

@@ -22,7 +22,8 @@
 static void
 with_file(struct yard *y, uint32_t near)
 {
-  rep_foreach(i, near) {
+  rep_foreach(i, near)
+  {
     yard_down(y, i);
     y->gate[i]->abilities = NEAR;
     yard_up(y, i);
@@ -31,19 +32,17 @@ with_file(struct yard *y, uint32_t near)
   yard_file(y, SIZE);
 }
 
-#define YARD_WITH_FILE(var, options, near)                                                         \
-  YARD_NEW(var, options);                                                                          \
+#define YARD_WITH_FILE(var, options, near) \
+  YARD_NEW(var, options); \
   with_file(var, near)
 
 /* The whole file is written while the bricks in `away` are. */
 static void
 missed(struct yard *y, uint32_t away, uint32_t seed)
 {
-  rep_foreach(i, away)
-    yard_down(y, i);
+  rep_foreach(i, away) yard_down(y, i);
   yard_fill(y, SIZE, seed);
-  rep_foreach(i, away)
-    yard_up(y, i);
+  rep_foreach(i, away) yard_up(y, i);
 }
 
 /* ---- healing ---- */
@@ -288,7 +287,8 @@ bricks_that_give_way(void **state)
     YARD_WITH_FILE(y, AT_ONCE, 7);
 
     missed(y, away, 80 + away);
-    rep_foreach(i, away) {
+    rep_foreach(i, away)
+    {
       y->gate[i]->seen = copy_less;
       y->gate[i]->arg = &most[i];
     }

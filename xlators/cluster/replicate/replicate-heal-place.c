@@ -30,9 +30,7 @@ rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
     return 0;
   anon = gi_inode_get(n->h->rep->x->graph, &gfid);
   rep_view_name(n->h, anon, gi_gfid_text(object, text), NULL, known, &v);
-  rep_foreach(i, known & ~v.ok)
-    if (v.err[i] == ENOENT || v.err[i] == ESTALE)
-      set |= 1u << i;
+  rep_foreach(i, known & ~v.ok) if (v.err[i] == ENOENT || v.err[i] == ESTALE) set |= 1u << i;
   rep_view_clear(&v);
   gi_inode_unref(&anon);
   return set;
@@ -84,9 +82,7 @@ kept(struct rep_name *n, const struct gi_gfid *object, const struct place *p)
   bool keeps = true;
 
   rep_view_parent_and_name(n->h, p->parent, p->name, NULL, rep->all, &dir, &v);
-  rep_foreach(i, v.ok)
-    if (gi_gfid_equal(&v.stat[i].gfid, object))
-      owners |= 1u << i;
+  rep_foreach(i, v.ok) if (gi_gfid_equal(&v.stat[i].gfid, object)) owners |= 1u << i;
   if (dir.ok == rep->all) {
     rep_decide(n->h, &dir, REP_ENTRY, rep->all, &d);
     keeps = (owners & ~(d.merge ? d.stale : d.sinks)) || (d.merge && rep_quorum(rep, owners));
@@ -111,7 +107,8 @@ rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
   const struct gi_gfid gfid = n->view.stat[from].gfid;
   bool keeps = false;
 
-  rep_foreach(i, on) {
+  rep_foreach(i, on)
+  {
     struct place p = {0};
 
     keeps = keeps || !find_place(n, i, &gfid, &p) || (!waits(n->h->rep, &p) && kept(n, &gfid, &p));

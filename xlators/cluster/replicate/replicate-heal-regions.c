@@ -16,9 +16,7 @@ beyond_doubt(const struct rep_view *v, uint32_t locked, unsigned i)
 {
   if (v->dirty[REP_DATA][i])
     return false;
-  rep_foreach(k, locked)
-    if (v->pending[REP_DATA][k][i])
-      return false;
+  rep_foreach(k, locked) if (v->pending[REP_DATA][k][i]) return false;
   return true;
 }
 
@@ -27,12 +25,8 @@ simple(const struct rep_heal *h, const struct rep_view *v, const struct rep_dire
 {
   if (h->op != GI_HEAL_NONE || d->contested || d->reset || d->locked != h->rep->all || (v->corrupt & d->locked))
     return false;
-  rep_foreach(i, d->locked & ~d->sinks)
-    if (!beyond_doubt(v, d->locked, i))
-      return false;
-  rep_foreach(j, d->sinks)
-    if (v->pending[REP_DATA][d->source][j] <= 0 || v->pending[REP_DATA][j][j])
-      return false;
+  rep_foreach(i, d->locked & ~d->sinks) if (!beyond_doubt(v, d->locked, i)) return false;
+  rep_foreach(j, d->sinks) if (v->pending[REP_DATA][d->source][j] <= 0 || v->pending[REP_DATA][j][j]) return false;
   return true;
 }
 
@@ -54,7 +48,8 @@ collect(const struct rep_heal *h, const struct rep_view *v, const struct rep_dir
 {
   unsigned source = (unsigned)d->source;
 
-  rep_foreach(j, d->sinks & ~h->rep->arbiter) {
+  rep_foreach(j, d->sinks & ~h->rep->arbiter)
+  {
     const struct gi_region_note *note = gi_region_log_find(log, h->rep->pending_key[j]);
     int32_t dirty = v->dirty[REP_DATA][j];
 
@@ -62,9 +57,7 @@ collect(const struct rep_heal *h, const struct rep_view *v, const struct rep_dir
       return false;
     gi_regions_merge(set, &note->set, GI_REGIONS_LOG);
   }
-  rep_foreach(i, d->sinks & ~h->rep->arbiter)
-    if (!add_end(set, v->stat[i].size, v->stat[source].size))
-      return false;
+  rep_foreach(i, d->sinks & ~h->rep->arbiter) if (!add_end(set, v->stat[i].size, v->stat[source].size)) return false;
   return true;
 }
 
@@ -82,7 +75,8 @@ rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_
   if (!((h->rep->regions >> d->source) & 1) || !(d->sinks & ~h->rep->arbiter) || !simple(h, v, d))
     return false;
   fop = rep_heal_getxattr(h, (unsigned)d->source, h->inode, GI_REGIONS_KEY);
-  if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, GI_REGIONS_KEY, &data, &len) && gi_region_log_decode(&log, data, len)) {
+  if (fop->rsp.ret >= 0 && gi_dict_get_bin(fop->rsp.dict, GI_REGIONS_KEY, &data, &len) &&
+      gi_region_log_decode(&log, data, len)) {
     /* Where much was written, asking for checksums sends less. */
     usable = collect(h, v, d, &log, set) && gi_regions_bytes(set, size) < size / 2;
     gi_region_log_clear(&log);

@@ -16,8 +16,8 @@
 #define AT_ONCE "option post-op-delay-secs 0\noption quorum-type auto\n" /* sessions end with their operation */
 #define LONG "option post-op-delay-secs 90\noption quorum-type auto\n"
 
-#define YARD_WITH_FILE(var, options)                                                               \
-  YARD_NEW(var, options);                                                                          \
+#define YARD_WITH_FILE(var, options) \
+  YARD_NEW(var, options); \
   yard_file(var, SIZE)
 
 static void
@@ -362,8 +362,8 @@ more_ranges_than_a_session_tells(void **state)
 static void
 random_change(struct yard *y, uint64_t *seed)
 {
-  static const enum gi_fop_kind kinds[] = {GI_FOP_TRUNCATE, GI_FOP_FTRUNCATE, GI_FOP_DISCARD, GI_FOP_ZEROFILL, GI_FOP_FALLOCATE,
-                                           GI_FOP_FSYNC};
+  static const enum gi_fop_kind kinds[] = {GI_FOP_TRUNCATE, GI_FOP_FTRUNCATE, GI_FOP_DISCARD,
+                                           GI_FOP_ZEROFILL, GI_FOP_FALLOCATE, GI_FOP_FSYNC};
   uint32_t what = yard_draw(seed, 24);
   uint64_t offset = yard_draw(seed, SIZE + SIZE / 8), size = 1 + yard_draw(seed, 20000);
   struct gi_fop *fop;

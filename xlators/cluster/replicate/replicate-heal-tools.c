@@ -246,13 +246,13 @@ view_read(struct rep_heal *h, struct rep_fan *fan, struct rep_view *v)
   v->rep = h->rep;
   v->asked = fan->sent;
   v->ok = fan->ok;
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     v->stat[i] = fan->reply[i]->rsp.stat;
     v->xdata[i] = gi_dict_ref(fan->reply[i]->rsp.xdata);
     rep_view_counters(v, i);
   }
-  rep_foreach(i, fan->failed)
-    v->err[i] = fan->reply[i]->rsp.err;
+  rep_foreach(i, fan->failed) v->err[i] = fan->reply[i]->rsp.err;
   rep_fan_clear(fan);
 }
 
@@ -322,7 +322,8 @@ rep_view_clear(struct rep_view *v)
 bool
 rep_view_marked(const struct rep_view *v, enum rep_type type)
 {
-  rep_foreach(i, v->ok) {
+  rep_foreach(i, v->ok)
+  {
     if (v->dirty[type][i])
       return true;
     for (unsigned j = 0; j < v->rep->n; j++)
@@ -339,7 +340,8 @@ rep_view_errno(const struct rep_view *v)
 
   if (v->ok)
     return 0;
-  rep_foreach(i, v->asked) {
+  rep_foreach(i, v->asked)
+  {
     if (err && v->err[i] != err)
       return 0;
     err = v->err[i];
@@ -386,7 +388,8 @@ rep_heal_unlock(struct rep_heal *h, struct rep_heal_lock *lock)
 static void
 lock_serially(struct rep_heal *h, struct rep_heal_lock *lock, uint32_t mask)
 {
-  rep_foreach(i, mask & h->rep->up) {
+  rep_foreach(i, mask & h->rep->up)
+  {
     struct gi_fop *fop = rep_heal_one(h, lock_fop(h, lock, WAIT), i);
 
     if (fop->rsp.ret >= 0)
@@ -402,9 +405,7 @@ lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mo
   uint32_t busy = 0;
 
   lock->held = fan->ok;
-  rep_foreach(i, fan->failed)
-    if (fan->reply[i]->rsp.err == EAGAIN)
-      busy |= 1u << i;
+  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == EAGAIN) busy |= 1u << i;
   rep_fan_clear(fan);
   if (!busy)
     return lock->held;
@@ -440,7 +441,8 @@ rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep
   second->held = fan[1].ok; /* nobody may be kept waiting while it is found out who heals */
   rep_fan_clear(&fan[1]);
   rep_heal_unlock(h, second);
-  return lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]) == mask && rep_heal_lock(h, second, REP_LOCK_WAIT, mask) == mask;
+  return lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]) == mask &&
+         rep_heal_lock(h, second, REP_LOCK_WAIT, mask) == mask;
 }
 
 void
@@ -514,7 +516,8 @@ rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, 
 
   good &= d->locked;
   rep_round_begin(h, &round);
-  rep_foreach(i, d->locked) {
+  rep_foreach(i, d->locked)
+  {
     struct gi_fop *fop = rep_heal_inode_fop(h, GI_FOP_XATTROP, h->inode);
 
     fop->args.flags = GI_XATTROP_ADD32;

@@ -33,13 +33,13 @@ struct rep_heal {
   struct rep *rep;
   struct gi_reactor *r;
   struct gi_gfid gfid;
-  struct gi_inode *inode; /* referenced */
-  struct gi_caller caller; /* pid and a lock owner of its own */
+  struct gi_inode *inode;     /* referenced */
+  struct gi_caller caller;    /* pid and a lock owner of its own */
   bool data, metadata, entry; /* what may be healed */
-  bool adopts;            /* what has no gfid on any copy gets one: somebody asks for it */
+  bool adopts;                /* what has no gfid on any copy gets one: somebody asks for it */
   enum gi_heal_op op;
-  int op_child;           /* GI_HEAL_SOURCE_BRICK: the source; else -1 */
-  const char *refusal;    /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
+  int op_child;        /* GI_HEAL_SOURCE_BRICK: the source; else -1 */
+  const char *refusal; /* why `op` did not decide it, in the words of replicate.md 7.11; NULL: it was not asked or did */
   bool split_brain;
   uint64_t bytes_read, bytes_written, bytes_near, bytes_compared, bytes_skipped;
 };
@@ -57,11 +57,11 @@ void rep_heal_end(struct rep_heal *h);
 /* What every child says about one object, and its counters as a matrix. */
 struct rep_view {
   const struct rep *rep;
-  uint32_t asked, ok;     /* children */
-  uint32_t corrupt;       /* those of ok with a counter that is not one: nothing can be decided */
-  int err[REP_MAX];       /* of those asked and not ok */
+  uint32_t asked, ok; /* children */
+  uint32_t corrupt;   /* those of ok with a counter that is not one: nothing can be decided */
+  int err[REP_MAX];   /* of those asked and not ok */
   struct gi_iatt stat[REP_MAX];
-  struct gi_dict *xdata[REP_MAX]; /* owned; NULL where not ok */
+  struct gi_dict *xdata[REP_MAX];               /* owned; NULL where not ok */
   int32_t pending[REP_TYPES][REP_MAX][REP_MAX]; /* [type][i][j]: what i holds against j */
   int32_t dirty[REP_TYPES][REP_MAX];
 };
@@ -74,12 +74,12 @@ void rep_view_gfid(struct rep_heal *h, const struct gi_gfid *gfid, uint32_t mask
 void rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
                    struct rep_view *v);
 /* A directory and a name in it, asked in one round. */
-void rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata, uint32_t mask,
-                              struct rep_view *dir, struct rep_view *v);
+void rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata,
+                              uint32_t mask, struct rep_view *dir, struct rep_view *v);
 /* The general form: `fop` is any LOOKUP made by rep_heal_fop; consumed. */
 void rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v);
 void rep_view_counters(struct rep_view *v, unsigned i); /* reads them from v->xdata[i], and whether they are counters at all */
-void rep_view_clear(struct rep_view *v); /* all-zero is fine */
+void rep_view_clear(struct rep_view *v);                /* all-zero is fine */
 bool rep_view_marked(const struct rep_view *v, enum rep_type type); /* any pending or dirty counter of that type */
 /* 0 if every child has the object, with one type. Else -ENOENT: none has it; -EAGAIN: some lack it, until the directory is healed;
  * -ENOTCONN: some did not answer; -EIO: the types differ, also noted in h->split_brain. */
@@ -132,11 +132,11 @@ uint32_t rep_anon_remove(struct rep_heal *h, struct gi_inode *anon, const char *
 /* ---- locks ---- */
 
 struct rep_heal_lock {
-  bool entry;             /* an entry lock on the directory `inode`; else an inode lock */
-  bool self_heal;         /* in the self-heal domain; else where transactions lock */
+  bool entry;     /* an entry lock on the directory `inode`; else an inode lock */
+  bool self_heal; /* in the self-heal domain; else where transactions lock */
   struct gi_inode *inode;
-  const char *name;       /* entry: NULL = the whole directory */
-  uint64_t start, len;    /* inode lock; len 0 = to the end */
+  const char *name;    /* entry: NULL = the whole directory */
+  uint64_t start, len; /* inode lock; len 0 = to the end */
   uint32_t held;
 };
 
@@ -157,16 +157,17 @@ void rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, str
 /* ---- direction (replicate-heal-decide.c, replicate.md 7.2) ---- */
 
 struct rep_direction {
-  uint32_t locked;        /* the children the decision is about */
+  uint32_t locked; /* the children the decision is about */
   uint32_t sources, sinks;
-  int source;             /* the chosen one; -1: none (merge, or split brain) */
+  int source; /* the chosen one; -1: none (merge, or split brain) */
   uint32_t witness[REP_MAX];
-  bool split_brain;       /* and nothing resolved it */
-  bool merge;             /* entry: conservative merge */
-  uint32_t stale;         /* of a merge: copies accused by those that nobody accuses, by themselves, or, if all are accused, by a quorum */
-  bool unmarked;          /* metadata: no marks at all, but the copies differ */
-  bool contested;         /* every copy is accused; the sources are those accused by less than a quorum */
-  uint32_t reset;         /* children whose counters a policy has taken back already */
+  bool split_brain; /* and nothing resolved it */
+  bool merge;       /* entry: conservative merge */
+  uint32_t
+      stale; /* of a merge: copies accused by those that nobody accuses, by themselves, or, if all are accused, by a quorum */
+  bool unmarked;  /* metadata: no marks at all, but the copies differ */
+  bool contested; /* every copy is accused; the sources are those accused by less than a quorum */
+  uint32_t reset; /* children whose counters a policy has taken back already */
 };
 
 /* Decides from a view taken under the locks of `type`. Pure but for split-brain policies, which may take counters back (waits). */
@@ -198,8 +199,8 @@ struct gi_dict *rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_ty
 
 /* Subtracts what the view held when the direction was decided. `good`: locked children that are healed or healthy; sinks that
  * are not in it get +1. `xdata` (may be NULL, borrowed) goes with every request. Returns the children where it succeeded. */
-uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, const struct rep_direction *d, uint32_t good,
-                       bool full_crawl, struct gi_dict *xdata);
+uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, const struct rep_direction *d,
+                       uint32_t good, bool full_crawl, struct gi_dict *xdata);
 /* Adds zero to every counter everywhere, so that stale index names go. */
 void rep_heal_touch(struct rep_heal *h);
 
@@ -228,13 +229,13 @@ rep_heal_window_bytes(const struct rep *rep)
 struct rep_walk {
   struct rep_heal *h;
   unsigned child;
-  bool attributes;     /* every entry with its attributes */
+  bool attributes; /* every entry with its attributes */
   struct gi_fd *fd;
   struct gi_fop *page; /* the answered READDIR(P) */
   uint32_t at;         /* next entry of the page */
   uint64_t offset;
   bool end;
-  int err;             /* errno that ended it; 0 = it is complete so far */
+  int err; /* errno that ended it; 0 = it is complete so far */
 };
 
 /* Opens directory `dir` on a child. 0 or errno. Close it in any case. */
@@ -250,24 +251,24 @@ bool rep_walk_skips(const struct rep_heal *h, const struct gi_gfid *dir, const c
 int rep_heal_data(struct rep_heal *h);     /* replicate-heal-data.c */
 int rep_heal_metadata(struct rep_heal *h); /* replicate-heal-metadata.c */
 /* -EAGAIN: some names wait for another directory to be healed first. */
-int rep_heal_entry(struct rep_heal *h);    /* replicate-heal-entry.c */
+int rep_heal_entry(struct rep_heal *h); /* replicate-heal-entry.c */
 /* One name (replicate.md 7.6); `gfid_req` none: an object nobody has a gfid for stays so. 0, or a negative errno. */
 int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);
 /* Inspection, then data, metadata, entry as needed and enabled in `h` (replicate.md 7.1). */
-int rep_heal_inode(struct rep_heal *h); /* replicate-heal-inode.c */
+int rep_heal_inode(struct rep_heal *h);             /* replicate-heal-inode.c */
 void rep_heal_account(struct rep_heal *h, int res); /* adds what a heal did to the counters; rep_heal_inode does it itself */
 
 /* ---- inspection without locks (replicate-heal-inode.c, replicate.md 7.1, 7.10) ---- */
 
 struct rep_inspection {
-  int err;                        /* nothing else is valid if non-zero */
-  bool data, metadata, entry;     /* needs a locked look */
-  bool pending, dirty;            /* any counter of that kind */
-  bool dirty_many;                /* …that a single transaction under way does not explain */
-  bool partial;                   /* not all children answered: nothing is said about split brain */
+  int err;                    /* nothing else is valid if non-zero */
+  bool data, metadata, entry; /* needs a locked look */
+  bool pending, dirty;        /* any counter of that kind */
+  bool dirty_many;            /* …that a single transaction under way does not explain */
+  bool partial;               /* not all children answered: nothing is said about split brain */
   bool split_data, split_metadata, split_entry;
-  bool healing, busy;             /* somebody holds the self-heal lock, or the lock of a transaction */
-  uint32_t mode;                  /* of the object; 0: unknown */
+  bool healing, busy; /* somebody holds the self-heal lock, or the lock of a transaction */
+  uint32_t mode;      /* of the object; 0: unknown */
 };
 
 void rep_inspect(struct rep_heal *h, struct rep_inspection *in);

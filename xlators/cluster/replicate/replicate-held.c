@@ -32,7 +32,8 @@ judge(struct rep *rep, struct rep_fd *rf, const struct gi_fd *fd)
     rf->dead = true;
     GI_MARK("replicate: a descriptor is dead because another client may have had its locks");
     gi_log(GI_LOG_ERROR, rep->x->name, GI_MSG_REPLICATE + 7,
-           "descriptor of %s is bad from now on: too many bricks dropped its locks at the same time, another client may have had them",
+           "descriptor of %s is bad from now on: too many bricks dropped its locks at the same time, another client may have "
+           "had them",
            gi_gfid_text(&fd->inode->gfid, gfid));
   }
 }
@@ -71,7 +72,8 @@ said_by(const struct rep *rep, const struct gi_fd *fd)
 int
 rep_held_errno(const struct rep *rep, const struct gi_fop *fop)
 {
-  bool ends = fop->kind == GI_FOP_FLUSH || (fop->kind == GI_FOP_LK && fop->args.type == GI_LK_UNLOCK && fop->args.cmd != GI_LKCMD_GET);
+  bool ends =
+      fop->kind == GI_FOP_FLUSH || (fop->kind == GI_FOP_LK && fop->args.type == GI_LK_UNLOCK && fop->args.cmd != GI_LKCMD_GET);
   int err = ends ? 0 : said_by(rep, fop->fd);
 
   return err || ends ? err : said_by(rep, fop->fd2);

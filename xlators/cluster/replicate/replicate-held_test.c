@@ -148,10 +148,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_brick_after_the_other),
-      cmocka_unit_test(lost_on_a_majority),
-      cmocka_unit_test(dropped_by_a_majority_at_once),
-      cmocka_unit_test(who_is_away_is_told),
+      cmocka_unit_test(one_brick_after_the_other),        cmocka_unit_test(lost_on_a_majority),
+      cmocka_unit_test(dropped_by_a_majority_at_once),    cmocka_unit_test(who_is_away_is_told),
       cmocka_unit_test(waiting_goes_on_where_bricks_are),
   };
 

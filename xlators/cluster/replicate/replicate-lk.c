@@ -70,7 +70,8 @@ give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_f
   rf->resume = then;
   rep_fan_start(&rf->fan, rep, given_back, fop);
   rf->fan.each = drop_reply;
-  rep_foreach(i, granted) {
+  rep_foreach(i, granted)
+  {
     struct gi_fop *child = gi_fop_child(fop);
 
     make_unlock(child);
@@ -139,7 +140,8 @@ remember(struct rep *rep, struct gi_fop *fop)
 
   rep_fan_start(fan, rep, granted, fop);
   fan->each = drop_reply;
-  rep_foreach(i, fop->kind == GI_FOP_LK ? rep->all & ~rep_fop(rep, fop)->granted : 0) {
+  rep_foreach(i, fop->kind == GI_FOP_LK ? rep->all & ~rep_fop(rep, fop)->granted : 0)
+  {
     struct gi_fop *child = gi_fop_child(fop);
 
     child->args.cmd = GI_LKCMD_REMEMBER;
@@ -153,7 +155,8 @@ remember(struct rep *rep, struct gi_fop *fop)
 static bool
 may_begin_anew(const struct rep *rep, const struct gi_fop *fop, int err, unsigned last)
 {
-  return fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_SETW && err == ENOTCONN && rep_quorum(rep, rep->up & ~(1u << last));
+  return fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_SETW && err == ENOTCONN &&
+         rep_quorum(rep, rep->up & ~(1u << last));
 }
 
 static void
@@ -278,8 +281,7 @@ parallel_done(struct rep_fan *fan)
   bool busy = false;
   int err = fan->err;
 
-  rep_foreach(i, fan->failed)
-    busy |= fan->reply[i]->rsp.err == EAGAIN;
+  rep_foreach(i, fan->failed) busy |= fan->reply[i]->rsp.err == EAGAIN;
   rf->granted = fan->ok;
   if (!busy && rep_quorum(rep, fan->ok)) {
     gi_reply_move(fop, fan->reply[rep_first(fan->ok)]);
@@ -307,7 +309,8 @@ rep_on_internal_lock(struct gi_xlator *x, struct gi_fop *fop)
     return GI_HELD;
   }
   rep_fan_start(fan, rep, parallel_done, fop);
-  rep_foreach(i, rep->up) {
+  rep_foreach(i, rep->up)
+  {
     struct gi_fop *child = gi_fop_child(fop);
 
     make_nonblocking(child);

@@ -51,7 +51,8 @@ rep_local_discover(struct rep *rep)
   if (!rep_opts(rep)->choose_local)
     return; /* it may be set later */
   rep->discovered = true;
-  rep_foreach(i, rep->up) {
+  rep_foreach(i, rep->up)
+  {
     struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_GETXATTR);
 
     rep_fop(rep, fop)->child = (uint8_t)i;

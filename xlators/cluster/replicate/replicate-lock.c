@@ -92,8 +92,7 @@ release_all(struct rep_txn *t, void (*done)(struct rep_fan *fan))
     uint32_t held = t->target[g].held;
 
     t->target[g].held = 0;
-    rep_foreach(i, held & t->rep->connected)
-      rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
+    rep_foreach(i, held & t->rep->connected) rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
   }
   rep_fan_finish(&t->fan);
 }
@@ -221,7 +220,6 @@ rep_txn_lock(struct rep_txn *t)
   rep_fan_start(&t->fan, t->rep, tried, t);
   t->fan.each = granted;
   for (unsigned g = 0; g < t->ntargets; g++)
-    rep_foreach(i, t->up)
-      rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_TRY), i, g);
+    rep_foreach(i, t->up) rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_TRY), i, g);
   rep_fan_finish(&t->fan);
 }

@@ -17,13 +17,13 @@ struct row {
 
 /* The root has the lowest gfid. */
 static const struct row rows[] = {
-  {"create", GI_FOP_CREATE, 0, 0, {"new"}},
-  {"link", GI_FOP_LINK, FILE_A, 0, {"new"}},
-  {"unlink", GI_FOP_UNLINK, FILE_A, 0, {"f8"}},
-  {"rmdir", GI_FOP_RMDIR, DIR_A, 0, {"f6", "*"}},
-  {"rename", GI_FOP_RENAME, FILE_A, 0, {"f8", "new"}},
-  {"rename of a directory", GI_FOP_RENAME, DIR_B, 0, {"f7", "new"}},
-  {"rename onto a directory", GI_FOP_RENAME, DIR_B, DIR_A, {"f6", "f7", "*"}},
+    {"create", GI_FOP_CREATE, 0, 0, {"new"}},
+    {"link", GI_FOP_LINK, FILE_A, 0, {"new"}},
+    {"unlink", GI_FOP_UNLINK, FILE_A, 0, {"f8"}},
+    {"rmdir", GI_FOP_RMDIR, DIR_A, 0, {"f6", "*"}},
+    {"rename", GI_FOP_RENAME, FILE_A, 0, {"f8", "new"}},
+    {"rename of a directory", GI_FOP_RENAME, DIR_B, 0, {"f7", "new"}},
+    {"rename onto a directory", GI_FOP_RENAME, DIR_B, DIR_A, {"f6", "f7", "*"}},
 };
 
 static struct gi_fop *

@@ -27,11 +27,11 @@
 
 /* What the replies of one lookup amount to. */
 struct lookup_view {
-  uint32_t ok;     /* usable successes */
-  uint32_t absent; /* said ENOENT */
-  uint32_t gone;   /* …or ESTALE */
-  uint32_t parent; /* children whose view of the parent's names is good */
-  uint32_t stale;  /* …accused: what they lack may have been there for long. The arbiter too, which is never `parent` */
+  uint32_t ok;       /* usable successes */
+  uint32_t absent;   /* said ENOENT */
+  uint32_t gone;     /* …or ESTALE */
+  uint32_t parent;   /* children whose view of the parent's names is good */
+  uint32_t stale;    /* …accused: what they lack may have been there for long. The arbiter too, which is never `parent` */
   uint32_t nameless; /* have an object without gfid */
   bool named, name_locked, inode_locked;
   bool torn; /* the replies make no answer, but may be of different moments */
@@ -73,7 +73,8 @@ positive(const struct gi_dict *d, const char *key)
 static void
 note_health(struct rep *rep, const struct rep_fan *fan)
 {
-  rep_foreach(i, fan->sent) {
+  rep_foreach(i, fan->sent)
+  {
     int64_t n;
     bool clean = gi_dict_get_int(fan->reply[i]->rsp.xdata, "link-count", &n) && n == 0;
 
@@ -106,7 +107,8 @@ look(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, struct look
   if (v->named)
     look_at_parent(rep, &fop->loc, v);
   v->err = fan->err;
-  rep_foreach(i, fan->sent) {
+  rep_foreach(i, fan->sent)
+  {
     const struct gi_reply *r = &fan->reply[i]->rsp;
 
     if (positive(r->xdata, "glusterfs.parent-entrylk") && !name_held)
@@ -143,7 +145,8 @@ agreeing(const struct rep_fan *fan, const struct lookup_view *v)
   const struct gi_iatt *chosen = &fan->reply[first]->rsp.stat;
   uint32_t same = 0;
 
-  rep_foreach(i, v->ok) {
+  rep_foreach(i, v->ok)
+  {
     const struct gi_iatt *st = &fan->reply[i]->rsp.stat;
     bool doubtful = !((v->parent >> i) & 1) && ((v->parent >> first) & 1);
 
@@ -298,9 +301,7 @@ same_gfids(const struct rep_fan *fan, uint32_t ok)
 {
   const struct gi_gfid *first = ok ? &fan->reply[rep_first(ok)]->rsp.stat.gfid : NULL;
 
-  rep_foreach(i, ok)
-    if (!gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, first))
-      return false;
+  rep_foreach(i, ok) if (!gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, first)) return false;
   return true;
 }
 

@@ -55,12 +55,8 @@ short_copies(const struct rep *rep, struct gi_fop *const *reply, uint32_t candid
   uint64_t largest = 0;
   uint32_t set = 0;
 
-  rep_foreach(i, candidates)
-    if (reply[i]->rsp.stat.size > largest)
-      largest = reply[i]->rsp.stat.size;
-  rep_foreach(j, candidates)
-    if (reply[j]->rsp.stat.size < largest)
-      set |= 1u << j;
+  rep_foreach(i, candidates) if (reply[i]->rsp.stat.size > largest) largest = reply[i]->rsp.stat.size;
+  rep_foreach(j, candidates) if (reply[j]->rsp.stat.size < largest) set |= 1u << j;
   return set;
 }
 
@@ -80,15 +76,13 @@ outdated(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok)
 
   if (ok != rep->all || !rep_quorums_meet(rep))
     return 0;
-  rep_foreach(i, ok) {
+  rep_foreach(i, ok)
+  {
     uint32_t accused = rep_marks_accused(rep, reply[i]->rsp.xdata, REP_ENTRY);
 
-    rep_foreach(j, accused)
-      accusers[j] |= 1u << i;
+    rep_foreach(j, accused) accusers[j] |= 1u << i;
   }
-  rep_foreach(k, ok)
-    if (rep_quorum(rep, accusers[k]) || ((accusers[k] >> k) & 1))
-      set |= 1u << k;
+  rep_foreach(k, ok) if (rep_quorum(rep, accusers[k]) || ((accusers[k] >> k) & 1)) set |= 1u << k;
   return set == ok ? 0 : set;
 }
 
@@ -99,7 +93,8 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
   bool directory = false;
 
   memset(v, 0, sizeof(*v));
-  rep_foreach(i, ok) {
+  rep_foreach(i, ok)
+  {
     int32_t dirty;
 
     directory = S_ISDIR(reply[i]->rsp.stat.mode);

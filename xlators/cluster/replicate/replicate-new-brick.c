@@ -66,7 +66,8 @@ announce(void *arg)
     err = mark(&h, (unsigned)child, REP_META);
     err = err ? err : mark(&h, (unsigned)child, REP_ENTRY);
     gi_log(err ? GI_LOG_ERROR : GI_LOG_INFO, rep->x->name, GI_MSG_REPLICATE + 4, "%s has a new brick: %s",
-           rep->x->children[child]->name, err ? "not all other bricks could be told" : "the other bricks know that it lacks everything");
+           rep->x->children[child]->name,
+           err ? "not all other bricks could be told" : "the other bricks know that it lacks everything");
     rep_heal_end(&h);
   }
   rep_answer(rep, fop, err ? -1 : 0, err);

@@ -75,7 +75,8 @@ open_send(struct rep *rep, struct gi_fop *fop)
   struct rep_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, open_done, fop);
-  rep_foreach(i, rep->up) {
+  rep_foreach(i, rep->up)
+  {
     struct gi_fop *child = gi_fop_child(fop);
 
     child->args.flags &= ~(uint32_t)O_TRUNC;
@@ -222,7 +223,8 @@ rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop 
   }
   rf->resume = resume;
   rep_fan_start(&rf->fan, rep, late_done, fop);
-  rep_foreach(i, mask) {
+  rep_foreach(i, mask)
+  {
     struct gi_fop *open = gi_fop_helper(fop, GI_FOP_OPEN);
 
     gi_fop_set_fd(open, fd);

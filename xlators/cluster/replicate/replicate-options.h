@@ -20,7 +20,8 @@ enum rep_locking { REP_LOCKING_FULL, REP_LOCKING_GRANULAR };
 #define REP_DATA_HEAL_FIRST_OFF 5
 #define REP_DATA_HEAL_OPEN 10
 
-enum rep_hash_mode { /* read-hash-mode */
+/* read-hash-mode */
+enum rep_hash_mode {
   REP_HASH_FIRST,
   REP_HASH_GFID,
   REP_HASH_GFID_PID,
@@ -36,7 +37,7 @@ struct rep_heal_options {
   int64_t heal_timeout; /* seconds between crawls */
   int64_t shd_max_threads, shd_wait_qlength;
   int64_t background_self_heal_count, heal_wait_queue_length; /* of a client */
-  int data_self_heal; /* rep_heals_data */
+  int data_self_heal;                                         /* rep_heals_data */
   bool metadata_self_heal, entry_self_heal;
   int data_self_heal_algorithm;       /* enum rep_heal_algorithm or REP_UNSET */
   int64_t data_self_heal_window_size; /* blocks of 128 KiB */
@@ -75,7 +76,8 @@ struct rep_options {
   bool inodelk_trace, entrylk_trace;
   struct rep_halo_options halo;
   struct rep_heal_options heal;
-  struct { /* obsolete: read by nobody */
+  /* obsolete: read by nobody */
+  struct {
     bool data_change_log, metadata_change_log, entry_change_log, quorum_reads, use_compound_fops;
     char *strict_readdir, *readdir_failover;
   } gone;

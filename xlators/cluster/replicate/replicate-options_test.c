@@ -274,13 +274,17 @@ setxattr_is_refused(void **state)
     int32_t pid;
     int err;
   } row[] = {
-    {"trusted.afr.v-client-0", 100, EPERM},      {"trusted.afr.dirty", 100, EPERM},
-    {"trusted.afr.other", -6, EPERM},            {"trusted.glusterfs.afr.x", 100, EPERM},
-    {"trusted.afrx", 100, 0},                    {"user.trusted.afr.dirty", 100, 0},
-    {"trusted.add-brick", 100, EPERM},           {"trusted.replace-brick", 100, EPERM},
+      {"trusted.afr.v-client-0", 100, EPERM},
+      {"trusted.afr.dirty", 100, EPERM},
+      {"trusted.afr.other", -6, EPERM},
+      {"trusted.glusterfs.afr.x", 100, EPERM},
+      {"trusted.afrx", 100, 0},
+      {"user.trusted.afr.dirty", 100, 0},
+      {"trusted.add-brick", 100, EPERM},
+      {"trusted.replace-brick", 100, EPERM},
   };
-  static const enum gi_fop_kind kind[] = {GI_FOP_SETXATTR, GI_FOP_FSETXATTR, GI_FOP_XATTROP, GI_FOP_FXATTROP, GI_FOP_REMOVEXATTR,
-                                          GI_FOP_FREMOVEXATTR};
+  static const enum gi_fop_kind kind[] = {GI_FOP_SETXATTR, GI_FOP_FSETXATTR,   GI_FOP_XATTROP,
+                                          GI_FOP_FXATTROP, GI_FOP_REMOVEXATTR, GI_FOP_FREMOVEXATTR};
   struct gi_fd *fd;
   struct rig *r = rig_with_file(NULL, &fd);
 
@@ -315,10 +319,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(quorum_follows_the_options),   cmocka_unit_test(ranges_are_locked),
-      cmocka_unit_test(a_range_is_not_joined),        cmocka_unit_test(consistent_io),
-      cmocka_unit_test(nearest_child_is_read),        cmocka_unit_test(halo_leaves_far_children_out),
-      cmocka_unit_test(halo_gives_locks_back),        cmocka_unit_test(mandatory_locks_are_refused),
+      cmocka_unit_test(quorum_follows_the_options), cmocka_unit_test(ranges_are_locked),
+      cmocka_unit_test(a_range_is_not_joined),      cmocka_unit_test(consistent_io),
+      cmocka_unit_test(nearest_child_is_read),      cmocka_unit_test(halo_leaves_far_children_out),
+      cmocka_unit_test(halo_gives_locks_back),      cmocka_unit_test(mandatory_locks_are_refused),
       cmocka_unit_test(setxattr_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,8 @@
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define IDLE_GROWTH 8
 #define WINDOW_STEP REP_PACE_BLOCK
-#define GOOD_BEFORE_MORE 8 /* windows without a cut before there is one object more: the mean of a few operations is mostly chance */
+#define GOOD_BEFORE_MORE \
+  8 /* windows without a cut before there is one object more: the mean of a few operations is mostly chance */
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
 static void
@@ -86,7 +87,8 @@ worst(struct rep_pace *p)
 {
   uint32_t most = 0;
 
-  rep_foreach(i, p->told & p->children) {
+  rep_foreach(i, p->told & p->children)
+  {
     uint32_t s = stretch_of(&p->load[i]);
 
     if (s < most)

@@ -131,7 +131,8 @@ read_step(struct rep *rep, struct gi_fop *fop)
 
   if (!readable && (choice = rep_split_choice(rep, inode)) >= 0)
     readable = 1u << choice;
-  if (!readable && (fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) && (rep->up == rep->all || rep_no_quorum_configured(rep)) &&
+  if (!readable && (fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) &&
+      (rep->up == rep->all || rep_no_quorum_configured(rep)) &&
       (choice = rep_any_attributes(rep, inode, rep->up & ~rf->tried)) >= 0)
     readable = 1u << choice;
   if (!readable && !rf->policy_asked) {
@@ -177,9 +178,7 @@ statfs_done(struct rep_fan *fan)
   struct rep *rep = fan->rep;
   int best = -1;
 
-  rep_foreach(i, fan->ok)
-    if (best < 0 || fan->reply[i]->rsp.statfs.bavail < fan->reply[best]->rsp.statfs.bavail)
-      best = (int)i;
+  rep_foreach(i, fan->ok) if (best < 0 || fan->reply[i]->rsp.statfs.bavail < fan->reply[best]->rsp.statfs.bavail) best = (int)i;
   if (best < 0) {
     rep_fan_clear(fan);
     rep_answer(rep, fop, -1, fan->err ? fan->err : ENOTCONN);

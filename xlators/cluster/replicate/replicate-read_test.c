@@ -67,8 +67,11 @@ error_priority(void **state)
 {
   static const struct {
     int err[BRICKS], want;
-  } t[] = {{{ENOENT, ENODATA, ESTALE}, ENODATA}, {{ENOENT, ESTALE, EIO}, ENOENT}, {{ESTALE, EIO, ENOSPC}, ESTALE},
-           {{ENOSPC, EIO, EIO}, ENOSPC},         {{EIO, EPERM, EACCES}, EACCES}};
+  } t[] = {{{ENOENT, ENODATA, ESTALE}, ENODATA},
+           {{ENOENT, ESTALE, EIO}, ENOENT},
+           {{ESTALE, EIO, ENOSPC}, ESTALE},
+           {{ENOSPC, EIO, EIO}, ENOSPC},
+           {{EIO, EPERM, EACCES}, EACCES}};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(t); i++) {
     struct rig *r = rig_new(NULL);

@@ -8,13 +8,13 @@
 
 #include "libglusterish/rare.h"
 
-#define REFRESH_ATTEMPTS 4 /* and so often again, after… */
+#define REFRESH_ATTEMPTS 4          /* and so often again, after… */
 #define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
 
 struct rep_refresh {
   struct rep_fan fan;
   struct gi_inode *inode;
-  struct gi_fd *fd;       /* asked through it where it is open, so that an unlinked file is still found */
+  struct gi_fd *fd; /* asked through it where it is open, so that an unlinked file is still found */
   uint32_t generation, distrusts;
   struct gi_timer timer;
   unsigned attempts;
@@ -122,9 +122,7 @@ cheapest(const struct rep *rep, uint32_t candidates)
 {
   int best = -1;
 
-  rep_foreach(i, candidates)
-    if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best))
-      best = (int)i;
+  rep_foreach(i, candidates) if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best)) best = (int)i;
   return best;
 }
 
@@ -169,9 +167,7 @@ gone(const struct rep_fan *fan)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->failed)
-    if (fan->reply[i]->rsp.err == ENOENT || fan->reply[i]->rsp.err == ESTALE)
-      set |= 1u << i;
+  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == ENOENT || fan->reply[i]->rsp.err == ESTALE) set |= 1u << i;
   return set;
 }
 
@@ -263,7 +259,8 @@ refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
   rep_fan_start(&r->fan, rep, refresh_done, r);
   rep_marks_request(rep, xdata);
   gi_dict_set_str(xdata, "glusterfs.inodelk-dom-count", rep->x->name);
-  rep_foreach(i, rep->up) {
+  rep_foreach(i, rep->up)
+  {
     bool by_fd = r->fd && ((rep_fd(rep, r->fd)->opened >> i) & 1);
     struct gi_fop *ask = gi_fop_new(rep->x->graph, by_fd ? GI_FOP_FSTAT : GI_FOP_LOOKUP);
 

@@ -34,9 +34,7 @@ old_end(const struct rep *rep, const struct rep_fan *fan)
 {
   uint64_t end = UINT64_MAX;
 
-  rep_foreach(i, fan->ok & ~rep->arbiter)
-    if (fan->reply[i]->rsp.pre.size < end)
-      end = fan->reply[i]->rsp.pre.size;
+  rep_foreach(i, fan->ok & ~rep->arbiter) if (fan->reply[i]->rsp.pre.size < end) end = fan->reply[i]->rsp.pre.size;
   return end == UINT64_MAX ? 0 : end;
 }
 
@@ -97,9 +95,7 @@ rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync)
 static void
 look_for_losses(struct rep_txn *t, const struct rep_fan *fan)
 {
-  rep_foreach(i, fan->failed)
-    if (!fan->reply[i] || fan->reply[i]->rsp.err != ENOTCONN)
-      t->wrote.unknown = true;
+  rep_foreach(i, fan->failed) if (!fan->reply[i] || fan->reply[i]->rsp.err != ENOTCONN) t->wrote.unknown = true;
 }
 
 static void
@@ -158,7 +154,8 @@ rep_regions_announce(struct rep_txn *t, unsigned i, uint32_t blame, struct gi_fo
 
   if (!rep_regions_told_to(t, i))
     return;
-  rep_foreach(j, blame) {
+  rep_foreach(j, blame)
+  {
     struct gi_region_note *note = gi_region_log_add(&log, t->rep->pending_key[j]);
 
     if (note)
@@ -180,7 +177,8 @@ rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop)
     GI_MARK("replicate: a session that cannot tell what a copy lacks");
     return;
   }
-  rep_foreach(j, t->blame[i]) {
+  rep_foreach(j, t->blame[i])
+  {
     struct gi_region_note *note = gi_region_log_add(&log, rep->pending_key[j]);
 
     if (!note)

@@ -229,7 +229,7 @@ rig_marks(struct rig *r, unsigned child, uint8_t n, const char *want)
       char who[4] = {j == BRICKS ? 'D' : (char)('0' + j), j == BRICKS ? ':' : '\0', 0};
 
       if (o->mark[j][s])
-        snprintf(text + at, sizeof(text) - at, "%s%s%c%d", at ? "," : "", who, "dme"[s], o->mark[j][s]);
+        snprintf(text + at, sizeof(text) - at, "%s%s%c%d", at ? "," : "", who, "dme"[s], o -> mark[j][s]);
     }
   if (strcmp(text, want) != 0)
     fail_msg("brick %u has marks \"%s\" instead of \"%s\"", child, text, want);

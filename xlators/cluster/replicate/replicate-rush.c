@@ -92,8 +92,11 @@ rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
   for (unsigned g = 0; g < t->ntargets; g++) {
     const struct rep_target *target = &t->target[g];
 
-    p.lock[g] = (struct gi_preamble_lock){.entry = t->type == REP_ENTRY, .gfid = target->inode->gfid, .name = target->name,
-                                          .start = target->start, .len = target->len};
+    p.lock[g] = (struct gi_preamble_lock){.entry = t->type == REP_ENTRY,
+                                          .gfid = target->inode->gfid,
+                                          .name = target->name,
+                                          .start = target->start,
+                                          .len = target->len};
   }
   p.counters = t->type == REP_DATA ? t->rep->pre_op[REP_DATA] : NULL;
   gi_preamble_put(d, &p);
@@ -118,7 +121,8 @@ read_outcome(struct rep_txn *t, struct rep_fan *fan)
 {
   struct outcome o = {0};
 
-  rep_foreach(i, fan->sent) {
+  rep_foreach(i, fan->sent)
+  {
     struct gi_fop *reply = fan->reply[i];
     struct gi_dict *counters;
     int err;
@@ -150,15 +154,15 @@ opened(struct rep_txn *t, struct rep_fan *fan, const struct outcome *o)
     t->dirty_owed = true;
     t->rep->metrics.pre_ops++;
   }
-  rep_foreach(i, o->refused) {
+  rep_foreach(i, o->refused)
+  {
     gi_fop_unref(fan->reply[i]);
     fan->reply[i] = NULL;
   }
   fan->sent &= ~o->refused;
   fan->failed &= ~o->refused;
   fan->err = 0;
-  rep_foreach(j, fan->failed)
-    fan->err = rep_errno_merge(fan->err, fan->reply[j]->rsp.err);
+  rep_foreach(j, fan->failed) fan->err = rep_errno_merge(fan->err, fan->reply[j]->rsp.err);
   fan->ok &= o->granted; /* a success without its locks is none */
   fan->failed |= fan->sent & ~fan->ok;
 }
@@ -263,7 +267,8 @@ lasts(const struct gi_fop *fop)
 void
 rep_rush_recall(struct rep_txn *t, struct rep_fan *fan)
 {
-  rep_foreach(i, fan->failed) {
+  rep_foreach(i, fan->failed)
+  {
     if (!t->did[i] || fan->reply[i]->rsp.err != ENOENT)
       continue;
     GI_MARK("replicate: found done what a first attempt had done");
@@ -292,7 +297,8 @@ take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
   lock_everywhere(t, granted);
   rep_fan_start(&t->fan, t->rep, taken_back, t);
   t->fan.each = take_back_result;
-  rep_foreach(i, done) {
+  rep_foreach(i, done)
+  {
     struct gi_fop *undo = reverse(t, i);
 
     if (undo)
@@ -312,9 +318,8 @@ agreed(const struct rep_txn *t, const struct rep_fan *fan, uint32_t granted)
 {
   if (rep_quorum(t->rep, fan->ok & granted & rep_entry_same(t, t->fop, fan)))
     return true;
-  rep_foreach(i, fan->failed & granted)
-    if (rep_quorum(t->rep, rep_account_saying(fan, fan->reply[i]->rsp.err) & granted))
-      return true;
+  rep_foreach(i, fan->failed &
+                     granted) if (rep_quorum(t->rep, rep_account_saying(fan, fan->reply[i]->rsp.err) & granted)) return true;
   return false;
 }
 

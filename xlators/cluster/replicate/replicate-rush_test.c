@@ -95,9 +95,9 @@ test_names(void **state)
     enum gi_fop_kind kind;
     const char *name, *want;
   } cases[] = {
-    {GI_FOP_CREATE, "new", "( E:new ) CREATE EU:new"},    {GI_FOP_MKDIR, "dir", "( E:dir ) MKDIR EU:dir"},
-    {GI_FOP_MKNOD, "nod", "( E:nod ) MKNOD EU:nod"},      {GI_FOP_SYMLINK, "sym", "( E:sym ) SYMLINK EU:sym"},
-    {GI_FOP_UNLINK, "f5", "( E:f5 ) UNLINK EU:f5"},
+      {GI_FOP_CREATE, "new", "( E:new ) CREATE EU:new"}, {GI_FOP_MKDIR, "dir", "( E:dir ) MKDIR EU:dir"},
+      {GI_FOP_MKNOD, "nod", "( E:nod ) MKNOD EU:nod"},   {GI_FOP_SYMLINK, "sym", "( E:sym ) SYMLINK EU:sym"},
+      {GI_FOP_UNLINK, "f5", "( E:f5 ) UNLINK EU:f5"},
   };
 
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
@@ -350,10 +350,10 @@ test_lost(void **state)
     enum gi_fop_kind kind;
     const char *name, *winner;
   } cases[] = {
-    {GI_FOP_CREATE, "new", "( E:new ) CREATE UNLINK EU:new EW:new CREATE EU:new"},
-    {GI_FOP_MKNOD, "new", "( E:new ) MKNOD UNLINK EU:new EW:new MKNOD EU:new"},
-    {GI_FOP_MKDIR, "new", "( E:new ) MKDIR RMDIR EU:new EW:new MKDIR EU:new"},
-    {GI_FOP_SYMLINK, "new", "( E:new ) SYMLINK UNLINK EU:new EW:new SYMLINK EU:new"},
+      {GI_FOP_CREATE, "new", "( E:new ) CREATE UNLINK EU:new EW:new CREATE EU:new"},
+      {GI_FOP_MKNOD, "new", "( E:new ) MKNOD UNLINK EU:new EW:new MKNOD EU:new"},
+      {GI_FOP_MKDIR, "new", "( E:new ) MKDIR RMDIR EU:new EW:new MKDIR EU:new"},
+      {GI_FOP_SYMLINK, "new", "( E:new ) SYMLINK UNLINK EU:new EW:new SYMLINK EU:new"},
   };
 
   for (size_t c = 0; c < GI_ARRAY_LEN(cases); c++)
@@ -437,27 +437,27 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_write),
-    cmocka_unit_test(test_write_and_fsync_under_way),
-    cmocka_unit_test(test_attributes),
-    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_rename),
-    cmocka_unit_test(test_symmetric_failure),
-    cmocka_unit_test(test_not_tried),
-    cmocka_unit_test(test_not_when_a_copy_is_bad),
-    cmocka_unit_test(test_write_meets),
-    cmocka_unit_test(test_pause_after_meeting),
-    cmocka_unit_test(test_write_brick_goes),
-    cmocka_unit_test(test_write_two_bricks_go),
-    cmocka_unit_test(test_write_to_split_brain),
-    cmocka_unit_test(test_create_won),
-    cmocka_unit_test(test_won_records_the_name),
-    cmocka_unit_test(test_won_but_failed),
-    cmocka_unit_test(test_lost),
-    cmocka_unit_test(test_lost_open_of_existing),
-    cmocka_unit_test(test_lost_unlink),
-    cmocka_unit_test(test_refused_everywhere),
-    cmocka_unit_test(test_create_brick_goes),
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_write_and_fsync_under_way),
+      cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_symmetric_failure),
+      cmocka_unit_test(test_not_tried),
+      cmocka_unit_test(test_not_when_a_copy_is_bad),
+      cmocka_unit_test(test_write_meets),
+      cmocka_unit_test(test_pause_after_meeting),
+      cmocka_unit_test(test_write_brick_goes),
+      cmocka_unit_test(test_write_two_bricks_go),
+      cmocka_unit_test(test_write_to_split_brain),
+      cmocka_unit_test(test_create_won),
+      cmocka_unit_test(test_won_records_the_name),
+      cmocka_unit_test(test_won_but_failed),
+      cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_lost_open_of_existing),
+      cmocka_unit_test(test_lost_unlink),
+      cmocka_unit_test(test_refused_everywhere),
+      cmocka_unit_test(test_create_brick_goes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,7 @@ remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const cha
 static bool
 all_sure(const struct rep_view *v)
 {
-  rep_foreach(i, v->asked & ~v->ok)
-    if (v->err[i] != ENOENT && v->err[i] != ESTALE)
-      return false;
+  rep_foreach(i, v->asked & ~v->ok) if (v->err[i] != ENOENT && v->err[i] != ESTALE) return false;
   return v->asked == v->rep->all && v->ok;
 }
 
@@ -59,7 +57,8 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
   uint32_t here = 1u << child;
   struct rep_view v;
 
-  if (remove_twin(h, anon, child, name)) /* asked first, also because a brick that lost its power may find it by its gfid only after that */
+  if (remove_twin(h, anon, child,
+                  name)) /* asked first, also because a brick that lost its power may find it by its gfid only after that */
     return;
   rep_view_gfid(h, gfid, h->rep->all, &v);
   if ((v.ok & here) && all_sure(&v)) {
@@ -76,9 +75,7 @@ judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *nam
 static bool
 has_other_names(const struct rep_view *v)
 {
-  rep_foreach(i, v->ok)
-    if (!S_ISDIR(v->stat[i].mode) && v->stat[i].nlink > 1)
-      return true;
+  rep_foreach(i, v->ok) if (!S_ISDIR(v->stat[i].mode) && v->stat[i].nlink > 1) return true;
   return false;
 }
 
@@ -129,7 +126,6 @@ rep_shd_clean(struct rep_heal *h, uint32_t children)
     return;
   rep_anon_repair(h);
   anon = gi_inode_get(h->rep->x->graph, &gfid);
-  rep_foreach(i, children)
-    clean(h, anon, i);
+  rep_foreach(i, children) clean(h, anon, i);
   gi_inode_unref(&anon);
 }

@@ -21,7 +21,8 @@ rep_shd_locate(struct rep_shd *shd)
   struct rep_heal h;
 
   rep_heal_begin(&h, rep, &gi_gfid_root, GI_PID_HEAL);
-  rep_foreach(i, rep->up) {
+  rep_foreach(i, rep->up)
+  {
     struct rep_shd_brick *b = &shd->brick[i];
     const char *text;
 
@@ -205,7 +206,8 @@ sweep_indices(struct rep_shd *shd, struct rep_heal *h, unsigned child)
 
 /* ---- full crawl ---- */
 
-struct todo { /* directories yet to be listed */
+/* directories yet to be listed */
+struct todo {
   struct gi_gfid *gfid;
   unsigned n, room;
 };
@@ -246,7 +248,8 @@ list_directory(struct rep_shd *shd, struct rep_heal *h, unsigned child, const st
 
   rep_walk_open(&w, h, dir, child, true);
   while (rep_shd_crawls(shd) && (e = rep_walk_next(&w))) {
-    struct rep_item item = {.child = (uint8_t)child, .index = REP_INDEX_NONE, .parent = *gfid, .name = (char *)(uintptr_t)e->name};
+    struct rep_item item = {
+        .child = (uint8_t)child, .index = REP_INDEX_NONE, .parent = *gfid, .name = (char *)(uintptr_t)e->name};
 
     if (rep_walk_skips(h, gfid, e->name) || gi_gfid_is_none(&e->stat.gfid))
       continue;
@@ -288,9 +291,7 @@ rep_shd_local(const struct rep_shd *shd)
 {
   uint32_t mask = 0;
 
-  rep_foreach(i, shd->rep->up)
-    if (shd->brick[i].local)
-      mask |= 1u << i;
+  rep_foreach(i, shd->rep->up) if (shd->brick[i].local) mask |= 1u << i;
   return mask;
 }
 
@@ -298,7 +299,8 @@ static void
 count_all(struct rep_shd *shd)
 {
   shd->remaining = 0;
-  rep_foreach(i, rep_shd_local(shd)) {
+  rep_foreach(i, rep_shd_local(shd))
+  {
     const struct rep_shd_brick *b = &shd->brick[i];
 
     if (rep_shd_count(shd, i) && b->pending + b->dirty > shd->remaining)
@@ -316,7 +318,8 @@ pass(struct rep_shd *shd, bool full)
 
   count_all(shd);
   rep_heal_begin(&h, shd->rep, &gi_gfid_root, GI_PID_HEAL);
-  rep_foreach(i, rep_shd_local(shd)) {
+  rep_foreach(i, rep_shd_local(shd))
+  {
     if (!rep_shd_crawls(shd))
       break;
 

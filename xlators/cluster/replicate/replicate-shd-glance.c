@@ -19,9 +19,7 @@ indexed(struct rep_shd *shd)
   uint64_t n = 0;
 
   rep_shd_locate(shd);
-  rep_foreach(i, rep_shd_local(shd))
-    if (rep_shd_count(shd, i))
-      n += shd->brick[i].pending + shd->brick[i].dirty;
+  rep_foreach(i, rep_shd_local(shd)) if (rep_shd_count(shd, i)) n += shd->brick[i].pending + shd->brick[i].dirty;
   return n;
 }
 

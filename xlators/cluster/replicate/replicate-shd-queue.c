@@ -63,8 +63,7 @@ item_free(struct rep_queue *q, struct rep_item *item)
 static void
 free_all(struct rep_queue *q, struct gi_list *list)
 {
-  gi_list_foreach_safe(i, list, struct rep_item, link)
-  {
+  gi_list_foreach_safe(i, list, struct rep_item, link) {
     gi_list_del(&i->link);
     item_free(q, i);
   }

@@ -17,7 +17,7 @@ struct rig {
   unsigned now, most;        /* heals under way, and the greatest number of them */
   struct gi_task *held[ITEMS];
   unsigned nheld;
-  bool open;   /* heals end at once */
+  bool open; /* heals end at once */
   bool result;
   unsigned put, refused; /* of the producer */
   unsigned first, last;

@@ -56,7 +56,8 @@ forget_split(struct rep_shd *shd, struct rep_split *s)
 void
 rep_shd_forget_splits(struct rep_shd *shd)
 {
-  gi_list_foreach_safe(s, &shd->splits, struct rep_split, link) forget_split(shd, s);
+  gi_list_foreach_safe(s, &shd->splits, struct rep_split, link)
+    forget_split(shd, s);
 }
 
 /* Each object once, the latest sighting last. */
@@ -65,8 +66,7 @@ rep_shd_split(struct rep_shd *shd, const struct gi_gfid *gfid, char *path)
 {
   struct rep_split *s;
 
-  gi_list_foreach_safe(old, &shd->splits, struct rep_split, link)
-  {
+  gi_list_foreach_safe(old, &shd->splits, struct rep_split, link) {
     if (gi_gfid_equal(&old->gfid, gfid))
       forget_split(shd, old);
   }
@@ -190,7 +190,8 @@ rep_shd_dump(struct rep_shd *shd, struct gi_dump *d)
 {
   char text[GI_UUID_TEXT];
 
-  rep_foreach(i, shd->rep->all) {
+  rep_foreach(i, shd->rep->all)
+  {
     const struct rep_shd_brick *b = &shd->brick[i];
     const struct rep_crawl *c = rep_shd_crawl_of(shd, i);
 
@@ -248,7 +249,8 @@ order(struct rep_shd *shd, struct gi_manage *m)
 {
   bool any = false;
 
-  rep_foreach(i, shd->rep->all) {
+  rep_foreach(i, shd->rep->all)
+  {
     const char *no = refusal(shd, i);
 
     any |= !no;
@@ -303,7 +305,8 @@ put_metrics(struct rep_shd *shd, struct gi_manage *m)
 static void
 statistics(struct rep_shd *shd, struct gi_manage *m)
 {
-  rep_foreach(i, shd->rep->all) {
+  rep_foreach(i, shd->rep->all)
+  {
     const struct rep_shd_brick *b = &shd->brick[i];
     unsigned n = b->crawls < REP_SHD_HISTORY ? b->crawls : REP_SHD_HISTORY;
 
@@ -319,7 +322,8 @@ statistics(struct rep_shd *shd, struct gi_manage *m)
 static void
 counts(struct rep_shd *shd, struct gi_manage *m)
 {
-  rep_foreach(i, shd->rep->all) {
+  rep_foreach(i, shd->rep->all)
+  {
     const char *no = refusal(shd, i);
 
     if (no && strncmp(no, "Brick", 5) == 0)
@@ -337,8 +341,7 @@ splits(struct rep_shd *shd, struct gi_manage *m)
 {
   unsigned n = 0;
 
-  gi_list_foreach(s, &shd->splits, struct rep_split, link)
-  {
+  gi_list_foreach(s, &shd->splits, struct rep_split, link) {
     GI_CLEANUP_FREE char *key = gi_asprintf("glusterish.%u-split-brain-%u", m->index, n++);
     char gfid[GI_UUID_TEXT];
     GI_CLEANUP_FREE char *text = s->path ? gi_strdup(s->path) : gi_asprintf("<gfid:%s>", gi_gfid_text(&s->gfid, gfid));

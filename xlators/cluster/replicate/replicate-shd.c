@@ -117,8 +117,7 @@ rep_shd_children(struct rep *rep, uint32_t before)
 {
   struct rep_shd *shd = rep->shd;
 
-  rep_foreach(i, before ^ rep->up)
-    shd->brick[i].asked = false; /* it may come back from another host */
+  rep_foreach(i, before ^ rep->up) shd->brick[i].asked = false; /* it may come back from another host */
   rep_pace_forget(&shd->pace, ~rep->up);
   if (!rep_shd_crawls(shd))
     rep_queue_stop(&shd->queue);

@@ -21,7 +21,7 @@ struct model {
   bool listed[REP_INDEX_DIRS][OBJECTS]; /* in an index */
   bool lacks[OBJECTS];                  /* the object is not on the brick */
   unsigned touched, removed;
-  bool trees;             /* the root lists objects 1… as files, 40 as a directory with 41 */
+  bool trees; /* the root lists objects 1… as files, 40 as a directory with 41 */
 };
 
 struct rig {
@@ -516,8 +516,8 @@ glances_find_what_nobody_tells(void **state)
     settle(r);
     crawls += engine.heals[2] != before;
   }
-  assert_in_range(crawls, 4, 6); /* after 1, 2, 4, 8, 16 in vain */
-  crawls = engine.cleaned; /* not while something was left to heal */
+  assert_in_range(crawls, 4, 6);                  /* after 1, 2, 4, 8, 16 in vain */
+  crawls = engine.cleaned;                        /* not while something was left to heal */
   r->brick[1].listed[REP_INDEX_DIRTY][2] = false; /* healed by somebody else */
   for (int i = 0; i < 2; i++) {
     rep_shd_glance(r->rep->shd);

@@ -193,7 +193,8 @@ status_text(const struct rep *rep, const struct rep_inspection *in)
     return gi_strdup("The file is not under data or metadata split-brain");
   text = gi_asprintf("data-split-brain:%s    metadata-split-brain:%s    Choices:", in->split_data ? "yes" : "no",
                      in->split_metadata ? "yes" : "no");
-  rep_foreach(i, rep->up & ~(in->split_data ? rep->arbiter : 0)) {
+  rep_foreach(i, rep->up & ~(in->split_data ? rep->arbiter : 0))
+  {
     longer = gi_asprintf("%s%s%s", text, first ? "" : ",", rep->x->children[i]->name);
     gi_free(text);
     text = longer;

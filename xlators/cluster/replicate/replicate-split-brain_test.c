@@ -168,7 +168,8 @@ tools_resolve_data(void **state)
     const char *child;
     uint64_t size;
     char first;
-  } rows[] = {{GI_HEAL_BIGGER_FILE, NULL, 30, '2'}, {GI_HEAL_SOURCE_BRICK, "child-1", 20, '1'}, {GI_HEAL_LATEST_MTIME, NULL, 10, '0'}};
+  } rows[] = {
+      {GI_HEAL_BIGGER_FILE, NULL, 30, '2'}, {GI_HEAL_SOURCE_BRICK, "child-1", 20, '1'}, {GI_HEAL_LATEST_MTIME, NULL, 10, '0'}};
 
   (void)state;
   for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++) {

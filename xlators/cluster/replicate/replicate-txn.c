@@ -131,8 +131,7 @@ rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan))
 
   start_marks(t, done);
   for (unsigned l = 0; l < t->nlogs; l++)
-    rep_foreach(i, t->active)
-      send_marks(t, i, l, zeros, NULL);
+    rep_foreach(i, t->active) send_marks(t, i, l, zeros, NULL);
   gi_dict_unref(&zeros);
   rep_fan_finish(&t->fan);
 }
@@ -180,8 +179,7 @@ send_pre_op(struct rep_txn *t)
   t->telling = blame;
   start_marks(t, pre_op_done);
   for (unsigned l = 0; l < t->nlogs; l++)
-    rep_foreach(i, t->locked)
-      send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : first, index_key);
+    rep_foreach(i, t->locked) send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : first, index_key);
   t->dirtied |= t->locked;
   gi_dict_unref(&first);
   gi_dict_unref(&again);
@@ -351,7 +349,8 @@ post_op_dict(const struct rep_txn *t, uint32_t blame, uint32_t told, int32_t dir
   if (!blame && !told && dirty < 0)
     return gi_dict_ref(t->rep->post_op[t->type]);
   d = rep_marks_dict(t->rep, blame, t->type, dirty);
-  rep_foreach(j, told) {
+  rep_foreach(j, told)
+  {
     int32_t slot[REP_TYPES] = {0};
 
     slot[t->type] = -1;
@@ -369,7 +368,8 @@ send_new_marks(struct rep_txn *t)
 
   if (!dict)
     return;
-  rep_foreach(i, rep_fop(t->rep, t->fop)->ok) {
+  rep_foreach(i, rep_fop(t->rep, t->fop)->ok)
+  {
     struct gi_fop *fop = rep_txn_helper(t, GI_FOP_XATTROP);
 
     fop->args.flags = GI_XATTROP_ADD32;
@@ -390,7 +390,8 @@ post_op(struct rep_txn *t)
 
   t->state = REP_POST_OP;
   start_marks(t, post_op_done);
-  rep_foreach(i, t->active) {
+  rep_foreach(i, t->active)
+  {
     int32_t dirty = dirty_delta(t, i);
     /* Who keeps regions is told of them with an increment of their own. */
     uint32_t blame = rep_regions_told_to(t, i) ? t->blame[i] : t->blame[i] & ~t->told, back = t->told & ~t->blame[i];
@@ -454,7 +455,8 @@ rep_txn_finish(struct rep_txn *t)
     t->fd = gi_fd_anonymous(t->rep->x->graph, t->inode);
   t->state = REP_DURABLE;
   rep_fan_start(&t->fan, t->rep, durable_done, t);
-  rep_foreach(i, t->active & ~t->failed) {
+  rep_foreach(i, t->active & ~t->failed)
+  {
     struct gi_fop *fop = rep_txn_helper(t, GI_FOP_FSYNC);
 
     gi_fop_set_fd(fop, t->fd);

@@ -27,14 +27,16 @@ enum rep_state {
 #define REP_TARGETS 3 /* most locks of one transaction: rename onto a directory */
 #define REP_LOGS 2    /* most inodes that carry its marks: both parents of a rename */
 
-struct rep_target { /* one lock: an inode range, or a name (NULL: all names) of a directory */
+/* one lock: an inode range, or a name (NULL: all names) of a directory */
+struct rep_target {
   struct gi_inode *inode;
   const char *name;
   uint64_t start, len; /* the range; len 0 = to the end */
-  uint32_t held; /* children that granted it */
+  uint32_t held;       /* children that granted it */
 };
 
-struct rep_changelog { /* one inode that carries the marks */
+/* one inode that carries the marks */
+struct rep_changelog {
   struct gi_inode *inode;
   const char *name; /* entry: the name changed in it */
   uint32_t accused; /* children that the counters in replies to our marks blame */
@@ -69,15 +71,15 @@ struct rep_txn {
   uint32_t told;       /* whom the pre-op has blamed: those who take no part */
   uint32_t telling;    /* those of them that the round under way blames */
   uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */
-  uint32_t post_ok;    /* children whose marks are right after the post-op */
-  uint32_t post_gone;  /* …and where there is nothing to mark any more */
+  uint32_t post_ok;        /* children whose marks are right after the post-op */
+  uint32_t post_gone;      /* …and where there is nothing to mark any more */
   int lock_err;
-  bool dirty_owed;     /* a pre-op raised dirty */
-  bool again;          /* entry: a first attempt may have done it on some children */
+  bool dirty_owed;             /* a pre-op raised dirty */
+  bool again;                  /* entry: a first attempt may have done it on some children */
   struct gi_fop *did[REP_MAX]; /* …and could not be taken back: what those answered, owned */
-  bool asked;          /* …or the counters were asked for: `accused` is known */
-  uint32_t dirtied;    /* children where a rush did, before it was refused elsewhere */
-  bool keep_dirty;     /* an operation failed asymmetrically: a healer must look */
+  bool asked;                  /* …or the counters were asked for: `accused` is known */
+  uint32_t dirtied;            /* children where a rush did, before it was refused elsewhere */
+  bool keep_dirty;             /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty on these, which did something, afterwards */
   bool closing;        /* nobody may join any more, and the post-op is not delayed */
   bool alone;          /* the lock covers one operation's range only: nobody may join */
@@ -85,16 +87,17 @@ struct rep_txn {
   enum rep_index index;
   enum gi_fop_kind last_kind;
   uint64_t idle_since;
-  unsigned sent;         /* data operations so far */
+  unsigned sent;             /* data operations so far */
   uint64_t unstable, stable; /* unstable writes complete; those an fsync has covered since */
-  uint32_t marking;       /* children that may have been made dirty by this session */
-  bool cut_by_name;       /* a truncate to a size of more than nothing without an fd: it has to be made durable too */
-  struct {                /* what a child that fails may have lost (replicate-regions.c) */
+  uint32_t marking;          /* children that may have been made dirty by this session */
+  bool cut_by_name;          /* a truncate to a size of more than nothing without an fd: it has to be made durable too */
+  /* what a child that fails may have lost (replicate-regions.c) */
+  struct {
     struct gi_regions fresh, settling; /* since the last fsync; before the fsync under way */
     const struct gi_fop *settler;      /* that one */
     bool unknown;                      /* it may be more than that */
   } wrote;
-  struct gi_list queue;   /* struct gi_fop.link: wait for the lock or for an overlapping operation */
+  struct gi_list queue; /* struct gi_fop.link: wait for the lock or for an overlapping operation */
   struct gi_list running;
   struct gi_list held;    /* done, to be answered after the post-op */
   struct gi_list syncing; /* REP_DURABLE: fsyncs of applications that this one does for them */
@@ -145,7 +148,7 @@ void rep_account_answer_held(struct rep_txn *t);
 bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
 void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
-bool rep_account_claims(int err); /* an errno about what names there are */
+bool rep_account_claims(int err);                                /* an errno about what names there are */
 uint32_t rep_account_saying(const struct rep_fan *fan, int err); /* the children that failed with it */
 /* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
 bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
@@ -165,25 +168,29 @@ uint32_t rep_account_lost(const struct rep_fan *fan); /* of an fsync: children t
 void rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type);
 /* Nobody joins any more; as soon as what runs is done the post-op is sent and the lock given back. */
 void rep_session_close(struct rep_txn *t);
-void rep_session_pump(struct rep_txn *t); /* REP_OPEN: starts what may start */
+void rep_session_pump(struct rep_txn *t);      /* REP_OPEN: starts what may start */
 void rep_session_op_done(struct rep_fan *fan); /* the replies of an operation are in; fan->arg is the fop */
 void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
-void rep_sessions_flush(struct rep *rep); /* closes all */
+void rep_sessions_flush(struct rep *rep);    /* closes all */
 void rep_sessions_outgrown(struct rep *rep); /* a child came up: data sessions are over, for they do without it */
-void rep_sessions_lost(struct rep *rep, unsigned child); /* it is disconnected: data sessions are over, and what it had not synced is in doubt */
+void rep_sessions_lost(struct rep *rep,
+                       unsigned child); /* it is disconnected: data sessions are over, and what it had not synced is in doubt */
 /* Sends an fsync to a child, or lets it fail there: what a brick has lost with its power no fsync afterwards brings back. */
 void rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child);
 /* Another client, or a heal, wants a part of the file: for a while writers lock no more than they write. */
 void rep_session_disputed(struct rep *rep, struct gi_inode *inode);
-void rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now); /* meanwhile a brick told whether a heal has the file */
-void rep_session_narrow(struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
-void rep_session_synced(struct rep_txn *t, struct rep_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
+void rep_session_healed(struct rep *rep, struct gi_inode *inode,
+                        bool now); /* meanwhile a brick told whether a heal has the file */
+void rep_session_narrow(
+    struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
+void rep_session_synced(struct rep_txn *t,
+                        struct rep_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 
 /* ---- replicate-regions.c ---- */
-void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync); /* it is about to be sent */
-void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop); /* the replies of a data operation are in its fan */
+void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync);    /* it is about to be sent */
+void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop);              /* the replies of a data operation are in its fan */
 void rep_regions_sync_failed(struct rep_txn *t, const struct rep_fan *fan); /* the fsync at the end of the session */
 /* Adds to the xattrop by which child `i` blames t->blame[i] what those lack, if it is one of ours that keeps that. */
 void rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop);

@@ -43,7 +43,8 @@ merge_text(const struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan,
 
   if (pathinfo)
     fprintf(out, "(<REPLICATE:%s>", rep->x->name);
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     const char *word;
 
     if (!gi_dict_get_str(fan->reply[i]->rsp.dict, fop->args.name, &word))
@@ -68,7 +69,8 @@ largest(const struct gi_fop *fop, const struct rep_fan *fan)
   const void *have = NULL;
   uint32_t have_len = 0;
 
-  rep_foreach(i, fan->ok) {
+  rep_foreach(i, fan->ok)
+  {
     const void *value;
     uint32_t len;
 

@@ -100,7 +100,8 @@ compare_objects(const struct yard *y, unsigned brick, const char *path, bool con
       (!S_ISDIR(sa.st_mode) && links_of(y, 0, &ga, &sa) != links_of(y, brick, &gb, &sb)))
     fail_msg("%s differs on brick %u: mode %o/%o links %u/%u", path, brick, sa.st_mode, sb.st_mode, links_of(y, 0, &ga, &sa),
              links_of(y, brick, &gb, &sb));
-  if (S_ISLNK(sa.st_mode) && (readlink(a, la, sizeof(la) - 1) < 0 || readlink(b, lb, sizeof(lb) - 1) < 0 || strcmp(la, lb) != 0))
+  if (S_ISLNK(sa.st_mode) &&
+      (readlink(a, la, sizeof(la) - 1) < 0 || readlink(b, lb, sizeof(lb) - 1) < 0 || strcmp(la, lb) != 0))
     fail_msg("%s leads to %s on one brick and to %s on another", path, la, lb);
   if (!contents)
     return;
@@ -213,7 +214,8 @@ static const char *const index_dir[] = {".glusterfs/indices/xattrop", ".glusterf
 
 /* Calls fn for every gfid in a heal index; the number of them. */
 static unsigned
-each_index_name(const struct yard *y, void (*fn)(unsigned brick, const char *path, const struct gi_gfid *gfid, void *arg), void *arg)
+each_index_name(const struct yard *y, void (*fn)(unsigned brick, const char *path, const struct gi_gfid *gfid, void *arg),
+                void *arg)
 {
   unsigned n = 0;
 

@@ -154,16 +154,22 @@ volfile_text(const struct yard *y, const char *options)
   FILE *f = open_memstream(&text, &len);
 
   for (unsigned i = 0; i < YARD; i++) {
-    fprintf(f, "volume p%u\n type storage/posix\n option directory %s/%u\n option volume-id " YARD_VOLUME "\n"
-               " option janitor-sleep-duration 1\nend-volume\n", i, y->dir, i);
+    fprintf(f,
+            "volume p%u\n type storage/posix\n option directory %s/%u\n option volume-id " YARD_VOLUME "\n"
+            " option janitor-sleep-duration 1\nend-volume\n",
+            i, y->dir, i);
     fprintf(f, "volume l%u\n type features/locks\n subvolumes p%u\nend-volume\n", i, i);
-    fprintf(f, "volume i%u\n type features/index\n option index-base %s/%u/.glusterfs/indices\n"
-               " option xattrop-pending-watchlist trusted.afr.v-\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
-               " subvolumes l%u\nend-volume\n", i, y->dir, i, i);
+    fprintf(f,
+            "volume i%u\n type features/index\n option index-base %s/%u/.glusterfs/indices\n"
+            " option xattrop-pending-watchlist trusted.afr.v-\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
+            " subvolumes l%u\nend-volume\n",
+            i, y->dir, i, i);
     fprintf(f, "volume gate-%u\n type test/gate\n subvolumes i%u\nend-volume\n", i, i);
   }
-  fprintf(f, "volume v-replicate-0\n type cluster/replicate\n option afr-pending-xattr v-client-0,v-client-1,v-client-2\n"
-             " option volume-id " YARD_VOLUME "\n%s\n subvolumes", options ? options : "");
+  fprintf(f,
+          "volume v-replicate-0\n type cluster/replicate\n option afr-pending-xattr v-client-0,v-client-1,v-client-2\n"
+          " option volume-id " YARD_VOLUME "\n%s\n subvolumes",
+          options ? options : "");
   for (unsigned i = 0; i < YARD; i++)
     fprintf(f, " gate-%u", i);
   fprintf(f, "\nend-volume\nvolume top\n type test/yard\n subvolumes v-replicate-0\nend-volume\n");

@@ -15,17 +15,17 @@
 
 #include <limits.h>
 
-#define YARD 3 /* bricks */
+#define YARD 3                                             /* bricks */
 #define YARD_VOLUME "8306d860-aaaa-bbbb-cccc-0123456789ab" /* its id */
 
 struct yard_gate {
   struct gi_client_id id; /* first: what locks are held by */
   unsigned index;
-  const char *abilities;     /* what the brick announces from its next yard_up on; regions, at first */
+  const char *abilities; /* what the brick announces from its next yard_up on; regions, at first */
   bool shut;
-  int fail_err[GI_FOP_MAX];  /* errno instead of doing it; 0 = none */
+  int fail_err[GI_FOP_MAX];        /* errno instead of doing it; 0 = none */
   unsigned fail_after[GI_FOP_MAX]; /* …but not for the first so many */
-  bool fail_heal_only;       /* only for the self-heal's requests */
+  bool fail_heal_only;             /* only for the self-heal's requests */
   unsigned count[GI_FOP_MAX];
   unsigned in_flight, most_in_flight;
   void (*seen)(struct gi_fop *fop, void *arg); /* every request, before it is done */
@@ -39,18 +39,18 @@ struct yard {
   struct rep *rep;
   struct gi_xlator *gate_x[YARD];
   struct yard_gate *gate[YARD];
-  char dir[PATH_MAX];  /* brick i is dir/i */
-  int err;             /* of the last change, 0 = it succeeded */
+  char dir[PATH_MAX]; /* brick i is dir/i */
+  int err;            /* of the last change, 0 = it succeeded */
 };
 
 /* `options`: of cluster/replicate, volfile lines. NULL where no directory with trusted attributes can be made. */
 struct yard *yard_new(const char *options);
 void yard_free(struct yard *y); /* asserts that nothing is left: no fop, no descriptor, no lock */
-#define YARD_NEW(var, options)                                                                     \
-  struct yard *var = yard_new(options);                                                            \
-  if (!var) {                                                                                      \
-    print_message("no directory with trusted attributes here: skipped\n");                         \
-    skip();                                                                                        \
+#define YARD_NEW(var, options) \
+  struct yard *var = yard_new(options); \
+  if (!var) { \
+    print_message("no directory with trusted attributes here: skipped\n"); \
+    skip(); \
   }
 
 void yard_down(struct yard *y, unsigned brick); /* its connection is lost */

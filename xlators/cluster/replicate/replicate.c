@@ -20,36 +20,40 @@
 #include "rpc/preamble.h"
 
 /* Flags of an invalidation (brick.md 11.3). */
-#define UPCALL_ATTRIBUTES 0x27f /* nlink mode owner size times atime perm, times of the parent */
+#define UPCALL_ATTRIBUTES 0x27f  /* nlink mode owner size times atime perm, times of the parent */
 #define UPCALL_LOOK_AGAIN 0x2000 /* name and attributes must be looked up again */
 
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
-#define HEALED(member, unit, help) {"heal_" #member, unit, help, offsetof(struct rep_metrics, heal.member)}
-static const struct gi_metric rep_metric_table[] = {METRIC(transactions, "write transactions begun"),
-                                                    METRIC(rushes, "of them with locks, marks and operation in one message"),
-                                                    METRIC(sessions_joined, "operations that found the lock held already"),
-                                                    METRIC(lock_conflicts, "transactions that had to wait for a lock"),
-                                                    METRIC(pre_ops, "rounds of dirty marks set"),
-                                                    METRIC(post_ops, "rounds of marks written after operations"),
-                                                    METRIC(contentions, "locks given up because another client waited"),
-                                                    METRIC(refreshes, "inodes whose copies were compared again"),
-                                                    METRIC(read_failovers, "reads repeated on another child"),
-                                                    METRIC(blames, "transactions that recorded a missed change"),
-                                                    HEALED(files, "", "files whose data was healed"),
-                                                    HEALED(directories, "", "directories whose names were healed"),
-                                                    HEALED(metadata, "", "objects whose attributes were healed"),
-                                                    HEALED(names, "", "single names healed"),
-                                                    HEALED(failed, "", "heals that could not be finished"),
-                                                    HEALED(split_brain, "", "heals refused: the copies contradict each other"),
-                                                    HEALED(skipped, "", "heals left to whoever was at work already"),
-                                                    HEALED(bytes_read, "bytes", "read from good copies"),
-                                                    HEALED(bytes_written, "bytes", "written to stale copies"),
-                                                    HEALED(bytes_near, "bytes", "of these copied by a sink's brick from a source on the same machine"),
-                                                    HEALED(bytes_compared, "bytes", "found equal by checksum"),
-                                                    HEALED(partial, "", "files of which only the regions were looked at that had been written"),
-                                                    HEALED(bytes_skipped, "bytes", "of such files not looked at"),
-                                                    REP_SHD_METRICS,
-                                                    GI_METRIC_END};
+#define HEALED(member, unit, help) \
+  { \
+    "heal_" #member, unit, help, offsetof(struct rep_metrics, heal.member) \
+  }
+static const struct gi_metric rep_metric_table[] = {
+    METRIC(transactions, "write transactions begun"),
+    METRIC(rushes, "of them with locks, marks and operation in one message"),
+    METRIC(sessions_joined, "operations that found the lock held already"),
+    METRIC(lock_conflicts, "transactions that had to wait for a lock"),
+    METRIC(pre_ops, "rounds of dirty marks set"),
+    METRIC(post_ops, "rounds of marks written after operations"),
+    METRIC(contentions, "locks given up because another client waited"),
+    METRIC(refreshes, "inodes whose copies were compared again"),
+    METRIC(read_failovers, "reads repeated on another child"),
+    METRIC(blames, "transactions that recorded a missed change"),
+    HEALED(files, "", "files whose data was healed"),
+    HEALED(directories, "", "directories whose names were healed"),
+    HEALED(metadata, "", "objects whose attributes were healed"),
+    HEALED(names, "", "single names healed"),
+    HEALED(failed, "", "heals that could not be finished"),
+    HEALED(split_brain, "", "heals refused: the copies contradict each other"),
+    HEALED(skipped, "", "heals left to whoever was at work already"),
+    HEALED(bytes_read, "bytes", "read from good copies"),
+    HEALED(bytes_written, "bytes", "written to stale copies"),
+    HEALED(bytes_near, "bytes", "of these copied by a sink's brick from a source on the same machine"),
+    HEALED(bytes_compared, "bytes", "found equal by checksum"),
+    HEALED(partial, "", "files of which only the regions were looked at that had been written"),
+    HEALED(bytes_skipped, "bytes", "of such files not looked at"),
+    REP_SHD_METRICS,
+    GI_METRIC_END};
 
 /* ---- quorum ---- */
 

@@ -19,11 +19,11 @@
 
 #include <errno.h>
 
-#define REP_MAX 16                        /* children; readable sets are 16 bit (replicate.md 1) */
+#define REP_MAX 16                           /* children; readable sets are 16 bit (replicate.md 1) */
 #define REP_META_START 0x7ffffffffffffffeull /* start of the metadata lock (replicate.md 1) */
-#define REP_FIRST_UP_S 10                 /* longest wait for all children before the first "up" */
-#define REP_DRAIN_S 10                    /* longest wait for transactions to end before PARENT_DOWN is passed on */
-#define REP_LATE_OPEN_RETRY_S 3           /* a child that refused to open an fd is asked again */
+#define REP_FIRST_UP_S 10                    /* longest wait for all children before the first "up" */
+#define REP_DRAIN_S 10                       /* longest wait for transactions to end before PARENT_DOWN is passed on */
+#define REP_LATE_OPEN_RETRY_S 3              /* a child that refused to open an fd is asked again */
 #define REP_DOMAIN_COUNTS "glusterfs.multi-dom-lk-cnt-req"
 #define REP_MAGIC 0x1d0a4e01u
 #define REP_TXN_MAGIC 0x1d0a4e02u
@@ -32,7 +32,7 @@ enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
 
 /* Counters of a replica set's heals. */
 struct rep_heal_totals {
-  uint64_t files, directories, metadata, names;       /* healed */
+  uint64_t files, directories, metadata, names; /* healed */
   uint64_t failed, split_brain, skipped;
   uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
   uint64_t bytes_near;                                /* written, but not through us */
@@ -50,7 +50,8 @@ struct rep_shd_metrics {
 };
 
 struct rep_metrics {
-  uint64_t transactions, rushes, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers, blames;
+  uint64_t transactions, rushes, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers,
+      blames;
   struct rep_heal_totals heal;
   struct rep_shd_metrics shd;
 };
@@ -63,55 +64,57 @@ struct rep {
   uint32_t magic;
   struct gi_xlator *x;
   unsigned n;
-  uint32_t all;        /* every child */
-  uint32_t arbiter;    /* the child that keeps no data; 0 = there is none */
-  uint32_t connected;  /* children that serve now */
-  uint32_t regions;    /* children that remember what a copy they blame lacks */
-  uint32_t near;       /* children that copy from a brick on their machine (libglusterish/near.h) */
-  uint32_t preamble;   /* children that take locks and marks together with an operation */
-  uint32_t up;         /* those of them that are used: all, unless halo leaves some out */
+  uint32_t all;              /* every child */
+  uint32_t arbiter;          /* the child that keeps no data; 0 = there is none */
+  uint32_t connected;        /* children that serve now */
+  uint32_t regions;          /* children that remember what a copy they blame lacks */
+  uint32_t near;             /* children that copy from a brick on their machine (libglusterish/near.h) */
+  uint32_t preamble;         /* children that take locks and marks together with an operation */
+  uint32_t up;               /* those of them that are used: all, unless halo leaves some out */
   uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */
   struct gi_timer measure;   /* halo: when children that are left out are measured again */
-  uint32_t heard;      /* children that reported up or down at least once */
-  uint32_t generation; /* counts transitions of `up`; never 0 */
-  bool announced;      /* the layers above know whether we are up */
-  bool draining;       /* PARENT_DOWN came: nothing is delayed any more */
-  bool drained;        /* …and was passed on, all transactions having ended */
+  uint32_t heard;            /* children that reported up or down at least once */
+  uint32_t generation;       /* counts transitions of `up`; never 0 */
+  bool announced;            /* the layers above know whether we are up */
+  bool draining;             /* PARENT_DOWN came: nothing is delayed any more */
+  bool drained;              /* …and was passed on, all transactions having ended */
   struct gi_timer first_up;
   char *pending_key[REP_MAX];
   char *dirty_key;
-  struct gi_list txns;      /* struct rep_txn.link: all that live */
-  uint64_t owners;          /* lock owners handed out */
-  uint32_t distrusts;       /* counts changes of readable sets by failed writes */
-  uint32_t healthy;         /* children whose last answer said that their heal index is empty */
-  unsigned reads[REP_MAX];  /* outstanding reads per child */
-  int local;                /* child on this host, -1 = none known */
-  bool locks_doubted;       /* some fd was ever in doubt about its locks */
-  bool discovered;          /* the search for it was started */
+  struct gi_list txns;                /* struct rep_txn.link: all that live */
+  uint64_t owners;                    /* lock owners handed out */
+  uint32_t distrusts;                 /* counts changes of readable sets by failed writes */
+  uint32_t healthy;                   /* children whose last answer said that their heal index is empty */
+  unsigned reads[REP_MAX];            /* outstanding reads per child */
+  int local;                          /* child on this host, -1 = none known */
+  bool locks_doubted;                 /* some fd was ever in doubt about its locks */
+  bool discovered;                    /* the search for it was started */
   struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
   struct gi_dict *write_xdata, *narrow_xdata, *fsync_xdata, *durable_xdata;
-  char *heal_domain;   /* of the self-heal lock */
-  char *writers_key, *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
+  char *heal_domain; /* of the self-heal lock */
+  char *writers_key,
+      *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
   struct rep_metrics metrics;
-  unsigned heals;               /* under way */
-  struct rep_shd *shd;          /* replicate-shd.h; NULL unless this is the self-heal daemon */
-  struct gi_list heal_turns;    /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
+  unsigned heals;                       /* under way */
+  struct rep_shd *shd;                  /* replicate-shd.h; NULL unless this is the self-heal daemon */
+  struct gi_list heal_turns;            /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
   uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
-  unsigned background, nwishes; /* heals of our own accord: tasks, and objects that wait for one */
-  struct gi_list wishes;        /* struct wish.link (replicate-background.c) */
-  uint64_t choice_minutes;      /* how long a split-brain choice is good */
+  unsigned background, nwishes;         /* heals of our own accord: tasks, and objects that wait for one */
+  struct gi_list wishes;                /* struct wish.link (replicate-background.c) */
+  uint64_t choice_minutes;              /* how long a split-brain choice is good */
   /* Another set of children is waited for or taken (replicate-children.c). */
-  bool changing;            /* new operations wait at the door until those under way have ended */
-  bool healing;             /* the end of the heals is waited for first */
-  struct gi_list door;      /* struct gi_fop.link */
-  struct gi_list locks;     /* struct gi_fop.link: locks for others that wait at a child */
-  unsigned outstanding;     /* operations sent to children and not answered */
-  uint32_t epoch;           /* sets of children there have been */
-  int8_t (*maps)[REP_MAX];  /* per epoch: where each child of it was in the next; -1 = nowhere */
+  bool changing;           /* new operations wait at the door until those under way have ended */
+  bool healing;            /* the end of the heals is waited for first */
+  struct gi_list door;     /* struct gi_fop.link */
+  struct gi_list locks;    /* struct gi_fop.link: locks for others that wait at a child */
+  unsigned outstanding;    /* operations sent to children and not answered */
+  uint32_t epoch;          /* sets of children there have been */
+  int8_t (*maps)[REP_MAX]; /* per epoch: where each child of it was in the next; -1 = nowhere */
   struct gi_defer settle;
   struct gi_timer change;
-  struct gi_window heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
+  struct gi_window
+      heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
 /* What is kept per inode. */
@@ -121,34 +124,34 @@ struct rep_inode {
   uint32_t generation;                   /* when they were learnt; 0 = never */
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
-  bool data_dirty;                       /* some copy was when this was learnt */
-  bool wished;                           /* waits for a background heal, or is being healed */
-  int8_t choice;                         /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
-  uint64_t choice_until;                 /* …until this time, or until the set of children changes */
-  uint8_t met;                           /* transactions that still lock in the classic way, after another client was met */
-  uint32_t narrow_ns;                    /* for how long writers lock their own bytes only, after others wanted the file… */
-  uint64_t narrow_until;                 /* …until this time, or until a heal that was seen is over */
-  uint64_t within;                       /* bytes: so long was the shortest copy that took our last write */
-  uint16_t unsynced;                     /* children that may have lost writes nobody blames them for: the next fsync tells */
-  bool healer_seen;                      /* the last write that locked its own bytes was told of one */
-  bool locks_taken;                      /* a posix lock was asked for through this mount */
-  struct rep_refresh *refresh;           /* under way */
-  struct rep_txn *session[2];            /* REP_DATA, REP_META: who holds or is getting the lock */
-  struct gi_list frozen[2];              /* struct gi_fop.link: wait for the end of that session */
+  bool data_dirty;             /* some copy was when this was learnt */
+  bool wished;                 /* waits for a background heal, or is being healed */
+  int8_t choice;               /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
+  uint64_t choice_until;       /* …until this time, or until the set of children changes */
+  uint8_t met;                 /* transactions that still lock in the classic way, after another client was met */
+  uint32_t narrow_ns;          /* for how long writers lock their own bytes only, after others wanted the file… */
+  uint64_t narrow_until;       /* …until this time, or until a heal that was seen is over */
+  uint64_t within;             /* bytes: so long was the shortest copy that took our last write */
+  uint16_t unsynced;           /* children that may have lost writes nobody blames them for: the next fsync tells */
+  bool healer_seen;            /* the last write that locked its own bytes was told of one */
+  bool locks_taken;            /* a posix lock was asked for through this mount */
+  struct rep_refresh *refresh; /* under way */
+  struct rep_txn *session[2];  /* REP_DATA, REP_META: who holds or is getting the lock */
+  struct gi_list frozen[2];    /* struct gi_fop.link: wait for the end of that session */
 };
 
 #define REP_READER_GONE (-1)
 
 struct rep_fd {
-  uint32_t epoch;   /* of which set of children */
-  uint32_t opened;  /* children where it is open */
-  uint32_t refused; /* children that refused a late open… */
+  uint32_t epoch;    /* of which set of children */
+  uint32_t opened;   /* children where it is open */
+  uint32_t refused;  /* children that refused a late open… */
   uint64_t retry_ns; /* …and are asked again after this time */
   /* POSIX locks taken through it (replicate-held.c). */
   uint16_t away, lost; /* children that dropped them with a connection; that do not have all of them */
   uint16_t safe;       /* in doubt: children where nobody else can have had them */
   bool doubt, dead;    /* too few have them to tell that nobody else does; somebody else may have had them */
-  int8_t reader;    /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
+  int8_t reader;       /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
 };
 
 /* ---- fan-out (replicate-fanout.c) ---- */
@@ -156,7 +159,8 @@ struct rep_fd {
 struct rep_fan {
   struct rep *rep;
   void (*done)(struct rep_fan *fan); /* all have answered; may free what holds the fan */
-  void (*each)(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply); /* optional: then replies are not kept */
+  void (*each)(struct rep_fan *fan, unsigned child, unsigned tag,
+               struct gi_fop *reply); /* optional: then replies are not kept */
   void *arg;
   uint32_t outstanding;
   uint32_t sent, ok, failed;     /* children: asked / gave at least one success / at least one failure */
@@ -166,7 +170,8 @@ struct rep_fan {
 
 void rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg);
 void rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned tag); /* consumes fop */
-void rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child, int err); /* as if sent, and answered with that error */
+void rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child,
+                    int err);             /* as if sent, and answered with that error */
 void rep_fan_finish(struct rep_fan *fan); /* all sent: `done` runs now or later, exactly once */
 void rep_fan_clear(struct rep_fan *fan);  /* drops the kept replies */
 /* Sends a copy of the fop itself to every child of `mask` and finishes. */
@@ -186,26 +191,26 @@ struct rep_fop {
   bool again;         /* LK: taken back from a child; goes to the door */
   struct rep_fan fan; /* our caller's fop: its own fan-out */
   struct rep_txn *txn;
-  uint64_t start, end; /* byte range of a data operation, end exclusive */
+  uint64_t start, end;      /* byte range of a data operation, end exclusive */
   uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
   uint32_t generation;      /* when it was sent */
   uint32_t tried;           /* reads: children that failed it */
   uint32_t ok;              /* transactions: children where it succeeded */
   int err;
-  uint32_t refused;         /* names: children that say that it cannot be, though others did it */
-  uint32_t must_fail;       /* FSYNC: children that failed it outside a transaction */
+  uint32_t refused;   /* names: children that say that it cannot be, though others did it */
+  uint32_t must_fail; /* FSYNC: children that failed it outside a transaction */
   int must_err;
-  uint32_t distrusts;       /* of the replica set, when it was sent */
+  uint32_t distrusts; /* of the replica set, when it was sent */
   bool refreshed, read_entries, policy_asked, healed, name_healed;
-  bool name_held;           /* LOOKUP: the name was locked by ourselves when the children were asked… */
-  uint8_t locked_looks;     /* …so many times */
+  bool name_held;                              /* LOOKUP: the name was locked by ourselves when the children were asked… */
+  uint8_t locked_looks;                        /* …so many times */
   void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
   struct {
     struct gi_gfid gfid;
     uint32_t mode;
-  } made;                   /* entry: the new object, none if there is none of our making */
+  } made;                              /* entry: the new object, none if there is none of our making */
   void (*copied)(struct rep_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
-  struct gi_fop *current;   /* LK: the child fop under way */
+  struct gi_fop *current;              /* LK: the child fop under way */
   uint32_t granted;
 };
 
@@ -266,8 +271,8 @@ struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
 /* ---- replicate.c ---- */
 int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
-bool rep_majority(const struct rep *rep, uint32_t mask); /* more than half of the children, whatever the options say */
-bool rep_quorum(const struct rep *rep, uint32_t mask); /* false: ENOTCONN (replicate.md 3.2) */
+bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */
+bool rep_quorum(const struct rep *rep, uint32_t mask);        /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
 /* Any two quorums share a child: who has missed what was acknowledged is accused by somebody in every quorum. */
 bool rep_quorums_meet(const struct rep *rep);
@@ -287,15 +292,15 @@ void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
 void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
 
 /* ---- replicate-children.c ---- */
-gi_fop_fn rep_submit;                           /* every operation comes through here to its handler */
+gi_fop_fn rep_submit;                             /* every operation comes through here to its handler */
 extern gi_fop_fn *const rep_handlers[GI_FOP_MAX]; /* replicate.c */
 /* An operation of our own to ourselves on behalf of one that is under way. */
 void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
 bool rep_door_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it waits at the door */
 void rep_door_again(struct gi_fop *fop, int err);          /* a lock taken back from a child begins anew behind the door */
-void rep_children_settle(struct rep *rep);     /* something has ended: perhaps all has */
-void rep_children_called_off(struct rep *rep); /* the present children stay */
-void rep_on_children(struct gi_xlator *x);     /* of the class */
+void rep_children_settle(struct rep *rep);                 /* something has ended: perhaps all has */
+void rep_children_called_off(struct rep *rep);             /* the present children stay */
+void rep_on_children(struct gi_xlator *x);                 /* of the class */
 void rep_children_init(struct rep *rep);
 void rep_children_finish(struct rep *rep);
 /* What follows from names and number of the children: all, arbiter, keys, dictionaries (replicate.c). */
@@ -305,7 +310,8 @@ void rep_keys_finish(struct rep *rep);
 
 /* ---- replicate-held.c ---- */
 void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
-int rep_held_errno(const struct rep *rep, const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
+int rep_held_errno(const struct rep *rep,
+                   const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
 
 /* ---- replicate-halo.c ---- */
 uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */
@@ -315,11 +321,12 @@ void rep_halo_init(struct rep *rep);
 void rep_halo_finish(struct rep *rep);
 
 /* ---- replicate-marks.c ---- */
-struct rep_verdict { /* what a set of replies says about the copies (replicate.md 5.1) */
+/* what a set of replies says about the copies (replicate.md 5.1) */
+struct rep_verdict {
   uint32_t data_accused, meta_accused;
   uint32_t data_readable, meta_readable;
   uint32_t outdated; /* directories: copies that may have missed what was acknowledged; 0: that is not known */
-  bool data_dirty; /* a data session is not over yet, or ended without telling what came of it */
+  bool data_dirty;   /* a data session is not over yet, or ended without telling what came of it */
 };
 /* Sets one counter xattr: its three slots. */
 void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
@@ -331,7 +338,7 @@ void rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_
 struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);
 struct gi_dict *rep_marks_new_object(const struct rep *rep, uint32_t blame, uint32_t mode, bool granular);
 void rep_marks_request(const struct rep *rep, struct gi_dict *xdata); /* asks for every counter in a lookup or fstat */
-bool rep_marks_private_xattr(const char *name); /* trusted.afr.*: never shown nor set from above */
+bool rep_marks_private_xattr(const char *name);                       /* trusted.afr.*: never shown nor set from above */
 void rep_marks_strip(const struct rep *rep, struct gi_dict *dict);
 void rep_marks_init(struct rep *rep);
 void rep_marks_finish(struct rep *rep);
@@ -370,7 +377,7 @@ void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
 
 /* Queues a heal of an object some copy of which is accused, if the options want that. */
 void rep_background_heal(struct rep *rep, struct gi_inode *inode);
-void rep_background_drop(struct rep *rep); /* forgets the queue */
+void rep_background_drop(struct rep *rep);               /* forgets the queue */
 bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
 /* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
 bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, uint32_t same,

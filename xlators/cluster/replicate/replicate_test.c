@@ -53,8 +53,8 @@ entry_sequences(void **state)
     uint8_t gfid;
     const char *log;
   } step[] = {
-      {GI_FOP_CREATE, "new", 7, "E:new CREATE EU:new"},     {GI_FOP_MKDIR, "dir", 8, "E:dir MKDIR EU:dir"},
-      {GI_FOP_MKNOD, "fifo", 9, "E:fifo MKNOD EU:fifo"},    {GI_FOP_SYMLINK, "ln", 10, "E:ln SYMLINK EU:ln"},
+      {GI_FOP_CREATE, "new", 7, "E:new CREATE EU:new"},  {GI_FOP_MKDIR, "dir", 8, "E:dir MKDIR EU:dir"},
+      {GI_FOP_MKNOD, "fifo", 9, "E:fifo MKNOD EU:fifo"}, {GI_FOP_SYMLINK, "ln", 10, "E:ln SYMLINK EU:ln"},
       {GI_FOP_UNLINK, "new", 0, "E:new UNLINK EU:new"},
   };
   struct rig *r = rig_new(NULL);
@@ -605,7 +605,8 @@ statedump_tells_who_is_up(void **state)
   rig_down(r, 1);
   r->s->x->cls->statedump(r->s->x, &d);
   fclose(d.out);
-  assert_non_null(strstr(text, "child_up[0]=1\npending_key[0]=trusted.afr.v-client-0\npending_reads[0]=0\nchild_latency[0]=-1\n"));
+  assert_non_null(
+      strstr(text, "child_up[0]=1\npending_key[0]=trusted.afr.v-client-0\npending_reads[0]=0\nchild_latency[0]=-1\n"));
   assert_non_null(strstr(text, "child_up[1]=0\npending_key[1]=trusted.afr.v-client-1\n"));
   assert_non_null(strstr(text, "child_up[2]=1\npending_key[2]=trusted.afr.v-client-2\n"));
   free(text);

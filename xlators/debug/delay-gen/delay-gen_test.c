@@ -24,8 +24,8 @@ test_transparent(void **state)
 static void
 test_delay(void **state)
 {
-  struct fake_stack *s = fake_stack_new("debug/delay-gen",
-                                        "option delay-percentage 100\noption delay-duration 3000\noption enable stat,Open\n", 1);
+  struct fake_stack *s = fake_stack_new(
+      "debug/delay-gen", "option delay-percentage 100\noption delay-duration 3000\noption enable stat,Open\n", 1);
   struct gi_fop *slow = send(s, GI_FOP_STAT), *fast = send(s, GI_FOP_LOOKUP);
   assert_true(fast->answered);
   assert_false(slow->answered);
@@ -50,7 +50,7 @@ test_let_go(void **state)
 static void
 test_bad_name(void **state)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_null(fake_stack_try("debug/delay-gen", "option enable STAT,BOGUS\n", 1, &err));
   assert_non_null(strstr(err.text, "BOGUS"));
 }
@@ -59,10 +59,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_delay),
-    cmocka_unit_test(test_let_go),
-    cmocka_unit_test(test_bad_name),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_delay),
+      cmocka_unit_test(test_let_go),
+      cmocka_unit_test(test_bad_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

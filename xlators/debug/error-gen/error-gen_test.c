@@ -28,7 +28,8 @@ test_transparent(void **state)
 static void
 test_share(void **state)
 {
-  struct fake_stack *s = fake_stack_new("debug/error-gen", "option failure 25%\noption error-no ENOSPC\noption enable STAT\n", 1);
+  struct fake_stack *s =
+      fake_stack_new("debug/error-gen", "option failure 25%\noption error-no ENOSPC\noption enable STAT\n", 1);
   unsigned failed = 0;
   for (int i = 0; i < 40; i++) {
     struct gi_fop *f = send(s, GI_FOP_STAT);
@@ -62,7 +63,7 @@ test_random(void **state)
 static void
 test_refuses(void **state)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_null(fake_stack_try("debug/error-gen", "option error-no EBOGUS\n", 1, &err));
   assert_null(fake_stack_try("debug/error-gen", "option enable NOTHING\n", 1, &err));
   assert_non_null(strstr(err.text, "NOTHING"));
@@ -72,8 +73,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent), cmocka_unit_test(test_share),   cmocka_unit_test(test_short_write),
-    cmocka_unit_test(test_random),      cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_transparent), cmocka_unit_test(test_share),   cmocka_unit_test(test_short_write),
+      cmocka_unit_test(test_random),      cmocka_unit_test(test_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,10 +15,10 @@ static unsigned
 profile_number(enum gi_fop_kind kind)
 {
   static const uint8_t moved[GI_FOP_MAX] = {
-    [GI_FOP_RELEASE] = 42,   [GI_FOP_RELEASEDIR] = 43, [GI_FOP_FREMOVEXATTR] = 45, [GI_FOP_FALLOCATE] = 46,
-    [GI_FOP_DISCARD] = 47,   [GI_FOP_ZEROFILL] = 48,   [GI_FOP_IPC] = 49,          [GI_FOP_SEEK] = 50,
-    [GI_FOP_LEASE] = 51,     [GI_FOP_COMPOUND] = 52,   [GI_FOP_GETACTIVELK] = 53,  [GI_FOP_SETACTIVELK] = 54,
-    [GI_FOP_PUT] = 55,       [GI_FOP_ICREATE] = 56,    [GI_FOP_NAMELINK] = 57,     [GI_FOP_COPY_FILE_RANGE] = 58,
+      [GI_FOP_RELEASE] = 42, [GI_FOP_RELEASEDIR] = 43, [GI_FOP_FREMOVEXATTR] = 45, [GI_FOP_FALLOCATE] = 46,
+      [GI_FOP_DISCARD] = 47, [GI_FOP_ZEROFILL] = 48,   [GI_FOP_IPC] = 49,          [GI_FOP_SEEK] = 50,
+      [GI_FOP_LEASE] = 51,   [GI_FOP_COMPOUND] = 52,   [GI_FOP_GETACTIVELK] = 53,  [GI_FOP_SETACTIVELK] = 54,
+      [GI_FOP_PUT] = 55,     [GI_FOP_ICREATE] = 56,    [GI_FOP_NAMELINK] = 57,     [GI_FOP_COPY_FILE_RANGE] = 58,
   };
   return moved[kind] ? moved[kind] : (unsigned)kind;
 }
@@ -28,7 +28,7 @@ ios_set_clear(struct gi_xlator *x, struct ios_set *s)
 {
   for (unsigned k = 0; k < GI_FOP_MAX; k++)
     gi_free(s->kind[k].latency);
-  *s = (struct ios_set){ .since_ns = gi_now(x->reactor) };
+  *s = (struct ios_set){.since_ns = gi_now(x->reactor)};
 }
 
 static uint64_t
@@ -257,6 +257,7 @@ ios_statedump(struct gi_xlator *x, struct gi_dump *d)
       continue;
     snprintf(key, sizeof(key), "%s.latency.%s", x->name, gi_fop_name(k));
     gi_dump_kv(d, key, "AVG:%f CNT:%llu TOTAL:%llu MIN:%llu MAX:%llu", average(h), (unsigned long long)ik->hits,
-               (unsigned long long)(h ? h->sum : 0), (unsigned long long)(h ? h->min : 0), (unsigned long long)(h ? h->max : 0));
+               (unsigned long long)(h ? h->sum : 0), (unsigned long long)(h ? h->min : 0),
+               (unsigned long long)(h ? h->max : 0));
   }
 }

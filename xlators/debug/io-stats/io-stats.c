@@ -51,12 +51,12 @@ sample(struct gi_xlator *x, const struct gi_fop *fop, uint64_t latency)
     return;
   p->skipped = 0;
   p->sample[p->samples++ % p->sample_size] = (struct ios_sample){
-    .kind = fop->kind,
-    .uid = fop->caller.uid,
-    .gid = fop->caller.gid,
-    .err = fop->rsp.ret < 0 ? fop->rsp.err : 0,
-    .latency_ns = latency,
-    .when = gi_wall(x->reactor),
+      .kind = fop->kind,
+      .uid = fop->caller.uid,
+      .gid = fop->caller.gid,
+      .err = fop->rsp.ret < 0 ? fop->rsp.err : 0,
+      .latency_ns = latency,
+      .when = gi_wall(x->reactor),
   };
 }
 
@@ -111,8 +111,7 @@ ios_setxattr(struct gi_xlator *x, struct gi_fop *fop)
   uint32_t len;
   if (gi_dict_get_bin(fop->args.dict, IOS_DUMP_KEY, &value, &len) && len && len < 200) {
     bool brick = fop->caller.client != NULL;
-    GI_CLEANUP_FREE char *name =
-        gi_asprintf("%.*s%s%s", (int)len, (const char *)value, brick ? "." : "", brick ? x->name : "");
+    GI_CLEANUP_FREE char *name = gi_asprintf("%.*s%s%s", (int)len, (const char *)value, brick ? "." : "", brick ? x->name : "");
     ios_write_file(x, name);
   }
   return pass(x);
@@ -229,84 +228,178 @@ ios_commit(struct gi_xlator *x)
 #define IOS_OPT(member) .offset = offsetof(struct ios_options, member), .live = true, .since = "0.1"
 #define IOS_BOTH .side = GI_SIDE_CLIENT | GI_SIDE_BRICK
 
-static const char *const level_words[] = { "DEBUG", "WARNING", "ERROR", "INFO", "CRITICAL", "NONE", "TRACE", NULL };
-static const char *const sys_level_words[] = { "WARNING", "INFO", "ERROR", "CRITICAL", NULL };
-static const char *const format_words[] = { "no-msg-id", "with-msg-id", NULL };
-static const char *const logger_words[] = { "gluster-log", "syslog", NULL };
-static const char *const dump_words[] = { "text", "json", "dict", "samples", NULL };
+static const char *const level_words[] = {"DEBUG", "WARNING", "ERROR", "INFO", "CRITICAL", "NONE", "TRACE", NULL};
+static const char *const sys_level_words[] = {"WARNING", "INFO", "ERROR", "CRITICAL", NULL};
+static const char *const format_words[] = {"no-msg-id", "with-msg-id", NULL};
+static const char *const logger_words[] = {"gluster-log", "syslog", NULL};
+static const char *const dump_words[] = {"text", "json", "dict", "samples", NULL};
 
 /* An option that has one key for clients and one for bricks is two records over one member. */
-#define IOS_TWICE(what, KEY, ...)                                                                                                  \
-  { .name = what, .key = "diagnostics.client-" KEY, .side = GI_SIDE_CLIENT, __VA_ARGS__ },                                         \
-  { .name = what, .key = "diagnostics.brick-" KEY, .side = GI_SIDE_BRICK, __VA_ARGS__ }
+#define IOS_TWICE(what, KEY, ...) \
+  {.name = what, .key = "diagnostics.client-" KEY, .side = GI_SIDE_CLIENT, __VA_ARGS__}, \
+  { \
+    .name = what, .key = "diagnostics.brick-" KEY, .side = GI_SIDE_BRICK, __VA_ARGS__ \
+  }
 
 static const struct gi_option ios_table[] = {
-  { .name = "latency-measurement", .key = "diagnostics.latency-measurement", .type = GI_OPT_BOOL, IOS_OPT(latency), IOS_BOTH,
-    .def = "off", .level = 1, .op_version = 1, .text = "Measure how long operations take; volume profile start sets it." },
-  { .name = "count-fop-hits", .key = "diagnostics.count-fop-hits", .type = GI_OPT_BOOL, IOS_OPT(count), IOS_BOTH, .def = "off",
-    .level = 1, .op_version = 1, .text = "Count operations by kind; volume profile start sets it." },
-  { .name = "dump-fd-stats", .key = "diagnostics.dump-fd-stats", .type = GI_OPT_BOOL, IOS_OPT(dump_fd), IOS_BOTH, .def = "off",
-    .level = 3, .op_version = 1, .text = "Log reads and writes of every file when it is closed." },
-  IOS_TWICE("log-level", "log-level", .type = GI_OPT_STR, IOS_OPT(log_level), .def = "INFO", .words = level_words, .level = 1,
-            .op_version = 1, .text = "Messages less important than this are not logged."),
-  IOS_TWICE("sys-log-level", "sys-log-level", .type = GI_OPT_STR, IOS_OPT(sys_log_level), .def = "CRITICAL",
-            .words = sys_level_words, .level = 3, .op_version = 1,
-            .unread = true, .text = "Accepted for old volfiles: messages go to the log file only."),
-  IOS_TWICE("logger", "logger", .type = GI_OPT_STR, IOS_OPT(logger), .words = logger_words, .level = 3, .op_version = 30600,
-            .unread = true, .text = "Accepted for old volfiles: messages go to the log file only."),
-  IOS_TWICE("log-format", "log-format", .type = GI_OPT_STR, IOS_OPT(log_format), .words = format_words, .level = 3,
-            .op_version = 30600, .unread = true, .text = "Accepted for old volfiles: lines always carry their message id."),
-  IOS_TWICE("log-buf-size", "log-buf-size", .type = GI_OPT_INT, IOS_OPT(log_buf), .def = "5", .min = 0, .max = 20, .level = 3,
-            .op_version = 30600, .unread = true, .text = "Accepted for old volfiles: repeated messages are limited per message id instead."),
-  IOS_TWICE("log-flush-timeout", "log-flush-timeout", .type = GI_OPT_TIME, IOS_OPT(log_flush), .def = "120", .min = 30, .max = 300,
-            .level = 3, .op_version = 30600,
-            .unread = true, .text = "Accepted for old volfiles: repeated messages are limited per message id instead."),
-  { .name = "threads", .key = "config.client-threads", .type = GI_OPT_INT, IOS_OPT(threads), .side = GI_SIDE_CLIENT, .def = "16",
-    .min = 1, .max = 128, .level = 3, .op_version = 60000,
-    .unread = true, .text = "Accepted for old volfiles: performance.io-thread-count is the size of the worker pool." },
-  { .name = "threads", .key = "config.brick-threads", .type = GI_OPT_INT, IOS_OPT(threads), .side = GI_SIDE_BRICK, .def = "16",
-    .min = 1, .max = 128, .level = 3, .op_version = 60000,
-    .unread = true, .text = "Accepted for old volfiles: performance.io-thread-count is the size of the worker pool." },
-  { .name = "global-threading", .key = "config.global-threading", .type = GI_OPT_BOOL, IOS_OPT(global_threading), IOS_BOTH,
-    .def = "off", .level = 3, .op_version = 60000, .unread = true, .text = "Accepted for old volfiles: a process has one worker pool in any case." },
-  { .name = "ios-dump-interval", .key = "diagnostics.stats-dump-interval", .type = GI_OPT_INT, IOS_OPT(dump_interval), IOS_BOTH,
-    .def = "0", .min = 0, .max = 3600, .level = 2, .op_version = 1,
-    .text = "Write the statistics to a file in the run directory every so many seconds; 0 never does." },
-  { .name = "ios-dump-format", .key = "diagnostics.stats-dump-format", .type = GI_OPT_STR, IOS_OPT(dump_format), IOS_BOTH,
-    .def = "json", .words = dump_words, .level = 3, .op_version = 31200,
-    .text = "Form of that file: json, text, or samples (one line per sampled operation); dict is written as json." },
-  { .name = "ios-sample-interval", .key = "diagnostics.fop-sample-interval", .type = GI_OPT_INT, IOS_OPT(sample_interval),
-    IOS_BOTH, .def = "0", .min = 0, .max = 65535, .level = 3, .op_version = 1,
-    .text = "Keep one operation in so many as a sample; 0 keeps none." },
-  { .name = "ios-sample-buf-size", .key = "diagnostics.fop-sample-buf-size", .type = GI_OPT_INT, IOS_OPT(sample_size), IOS_BOTH,
-    .def = "65535", .min = 1024, .max = 1048576, .level = 3, .op_version = 1, .text = "How many samples are kept." },
-  { .name = "ios-dnscache-ttl-sec", .key = "diagnostics.stats-dnscache-ttl-sec", .type = GI_OPT_INT, IOS_OPT(dns_ttl), IOS_BOTH,
-    .def = "86400", .min = 1, .max = 259200, .level = 3, .op_version = 1,
-    .unread = true, .text = "Accepted for old volfiles: samples carry no host names." },
-  { .name = "unique-id", .type = GI_OPT_STR, IOS_OPT(unique_id), .text = "The brick this graph serves; written by the manager." },
-  { .name = "volume-id", .type = GI_OPT_STR, IOS_OPT(volume_id), .text = "The id of the volume; written by the manager." },
-  GI_OPTION_END,
+    {.name = "latency-measurement",
+     .key = "diagnostics.latency-measurement",
+     .type = GI_OPT_BOOL,
+     IOS_OPT(latency),
+     IOS_BOTH,
+     .def = "off",
+     .level = 1,
+     .op_version = 1,
+     .text = "Measure how long operations take; volume profile start sets it."},
+    {.name = "count-fop-hits",
+     .key = "diagnostics.count-fop-hits",
+     .type = GI_OPT_BOOL,
+     IOS_OPT(count),
+     IOS_BOTH,
+     .def = "off",
+     .level = 1,
+     .op_version = 1,
+     .text = "Count operations by kind; volume profile start sets it."},
+    {.name = "dump-fd-stats",
+     .key = "diagnostics.dump-fd-stats",
+     .type = GI_OPT_BOOL,
+     IOS_OPT(dump_fd),
+     IOS_BOTH,
+     .def = "off",
+     .level = 3,
+     .op_version = 1,
+     .text = "Log reads and writes of every file when it is closed."},
+    IOS_TWICE("log-level", "log-level", .type = GI_OPT_STR, IOS_OPT(log_level), .def = "INFO", .words = level_words, .level = 1,
+              .op_version = 1, .text = "Messages less important than this are not logged."),
+    IOS_TWICE("sys-log-level", "sys-log-level", .type = GI_OPT_STR, IOS_OPT(sys_log_level), .def = "CRITICAL",
+              .words = sys_level_words, .level = 3, .op_version = 1, .unread = true,
+              .text = "Accepted for old volfiles: messages go to the log file only."),
+    IOS_TWICE("logger", "logger", .type = GI_OPT_STR, IOS_OPT(logger), .words = logger_words, .level = 3, .op_version = 30600,
+              .unread = true, .text = "Accepted for old volfiles: messages go to the log file only."),
+    IOS_TWICE("log-format", "log-format", .type = GI_OPT_STR, IOS_OPT(log_format), .words = format_words, .level = 3,
+              .op_version = 30600, .unread = true, .text = "Accepted for old volfiles: lines always carry their message id."),
+    IOS_TWICE("log-buf-size", "log-buf-size", .type = GI_OPT_INT, IOS_OPT(log_buf), .def = "5", .min = 0, .max = 20, .level = 3,
+              .op_version = 30600, .unread = true,
+              .text = "Accepted for old volfiles: repeated messages are limited per message id instead."),
+    IOS_TWICE("log-flush-timeout", "log-flush-timeout", .type = GI_OPT_TIME, IOS_OPT(log_flush), .def = "120", .min = 30,
+              .max = 300, .level = 3, .op_version = 30600, .unread = true,
+              .text = "Accepted for old volfiles: repeated messages are limited per message id instead."),
+    {.name = "threads",
+     .key = "config.client-threads",
+     .type = GI_OPT_INT,
+     IOS_OPT(threads),
+     .side = GI_SIDE_CLIENT,
+     .def = "16",
+     .min = 1,
+     .max = 128,
+     .level = 3,
+     .op_version = 60000,
+     .unread = true,
+     .text = "Accepted for old volfiles: performance.io-thread-count is the size of the worker pool."},
+    {.name = "threads",
+     .key = "config.brick-threads",
+     .type = GI_OPT_INT,
+     IOS_OPT(threads),
+     .side = GI_SIDE_BRICK,
+     .def = "16",
+     .min = 1,
+     .max = 128,
+     .level = 3,
+     .op_version = 60000,
+     .unread = true,
+     .text = "Accepted for old volfiles: performance.io-thread-count is the size of the worker pool."},
+    {.name = "global-threading",
+     .key = "config.global-threading",
+     .type = GI_OPT_BOOL,
+     IOS_OPT(global_threading),
+     IOS_BOTH,
+     .def = "off",
+     .level = 3,
+     .op_version = 60000,
+     .unread = true,
+     .text = "Accepted for old volfiles: a process has one worker pool in any case."},
+    {.name = "ios-dump-interval",
+     .key = "diagnostics.stats-dump-interval",
+     .type = GI_OPT_INT,
+     IOS_OPT(dump_interval),
+     IOS_BOTH,
+     .def = "0",
+     .min = 0,
+     .max = 3600,
+     .level = 2,
+     .op_version = 1,
+     .text = "Write the statistics to a file in the run directory every so many seconds; 0 never does."},
+    {.name = "ios-dump-format",
+     .key = "diagnostics.stats-dump-format",
+     .type = GI_OPT_STR,
+     IOS_OPT(dump_format),
+     IOS_BOTH,
+     .def = "json",
+     .words = dump_words,
+     .level = 3,
+     .op_version = 31200,
+     .text = "Form of that file: json, text, or samples (one line per sampled operation); dict is written as json."},
+    {.name = "ios-sample-interval",
+     .key = "diagnostics.fop-sample-interval",
+     .type = GI_OPT_INT,
+     IOS_OPT(sample_interval),
+     IOS_BOTH,
+     .def = "0",
+     .min = 0,
+     .max = 65535,
+     .level = 3,
+     .op_version = 1,
+     .text = "Keep one operation in so many as a sample; 0 keeps none."},
+    {.name = "ios-sample-buf-size",
+     .key = "diagnostics.fop-sample-buf-size",
+     .type = GI_OPT_INT,
+     IOS_OPT(sample_size),
+     IOS_BOTH,
+     .def = "65535",
+     .min = 1024,
+     .max = 1048576,
+     .level = 3,
+     .op_version = 1,
+     .text = "How many samples are kept."},
+    {.name = "ios-dnscache-ttl-sec",
+     .key = "diagnostics.stats-dnscache-ttl-sec",
+     .type = GI_OPT_INT,
+     IOS_OPT(dns_ttl),
+     IOS_BOTH,
+     .def = "86400",
+     .min = 1,
+     .max = 259200,
+     .level = 3,
+     .op_version = 1,
+     .unread = true,
+     .text = "Accepted for old volfiles: samples carry no host names."},
+    {.name = "unique-id",
+     .type = GI_OPT_STR,
+     IOS_OPT(unique_id),
+     .text = "The brick this graph serves; written by the manager."},
+    {.name = "volume-id", .type = GI_OPT_STR, IOS_OPT(volume_id), .text = "The id of the volume; written by the manager."},
+    GI_OPTION_END,
 };
 
 static const struct gi_metric ios_metrics_table[] = {
-  GI_METRIC(struct ios_metrics, operations, "", "operations counted"),
-  GI_METRIC(struct ios_metrics, errors, "", "of them failed"),
-  GI_METRIC(struct ios_metrics, read_bytes, "bytes", "bytes read"),
-  GI_METRIC(struct ios_metrics, write_bytes, "bytes", "bytes written"),
-  GI_METRIC_END,
+    GI_METRIC(struct ios_metrics, operations, "", "operations counted"),
+    GI_METRIC(struct ios_metrics, errors, "", "of them failed"),
+    GI_METRIC(struct ios_metrics, read_bytes, "bytes", "bytes read"),
+    GI_METRIC(struct ios_metrics, write_bytes, "bytes", "bytes written"),
+    GI_METRIC_END,
 };
 
-#define IOS_CLASS                                                                                                                  \
-  .abi = GI_XLATOR_ABI, .type = "debug/io-stats", .version = GI_VERSION, .summary = "Statistics of operations",                    \
-  .min_children = 1, .max_children = 1024, .options = ios_table, .options_bytes = sizeof(struct ios_options),                      \
-  .metrics = ios_metrics_table, .fd_bytes = sizeof(struct ios_fd), .complete = ios_complete, .init = ios_init,                     \
-  .finish = ios_finish, .reconfigure_commit = ios_commit, .statedump = ios_statedump, .fd_release = ios_fd_release,                \
-  .on = {                                                                                                                          \
-    [GI_FOP_SETXATTR] = ios_setxattr,                                                                                              \
-    [GI_FOP_FSETXATTR] = ios_setxattr,                                                                                             \
-    [GI_FOP_GETXATTR] = ios_getxattr,                                                                                              \
+#define IOS_CLASS \
+  .abi = GI_XLATOR_ABI, .type = "debug/io-stats", .version = GI_VERSION, .summary = "Statistics of operations", \
+  .min_children = 1, .max_children = 1024, .options = ios_table, .options_bytes = sizeof(struct ios_options), \
+  .metrics = ios_metrics_table, .fd_bytes = sizeof(struct ios_fd), .complete = ios_complete, .init = ios_init, \
+  .finish = ios_finish, .reconfigure_commit = ios_commit, .statedump = ios_statedump, .fd_release = ios_fd_release, \
+  .on = { \
+      [GI_FOP_SETXATTR] = ios_setxattr, \
+      [GI_FOP_FSETXATTR] = ios_setxattr, \
+      [GI_FOP_GETXATTR] = ios_getxattr, \
   }
 
-static const struct gi_xlator_class ios_quiet = { IOS_CLASS };
+static const struct gi_xlator_class ios_quiet = {IOS_CLASS};
 
-GI_XLATOR_EXPORT = { IOS_CLASS, .submit = ios_submit };
+GI_XLATOR_EXPORT = {IOS_CLASS, .submit = ios_submit};

@@ -56,7 +56,8 @@ struct ios_private {
   struct ios_metrics metrics;
 };
 
-struct ios_fd { /* our bytes in an fd */
+/* our bytes in an fd */
+struct ios_fd {
   uint64_t reads, writes, read_bytes, write_bytes;
 };
 

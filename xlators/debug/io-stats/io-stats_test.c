@@ -53,7 +53,7 @@ test_counts(void **state)
   struct fake_stack *s = fake_stack_new("debug/io-stats", "option latency-measurement on\noption count-fop-hits on\n", 1);
   send(s, GI_FOP_READ, 4096);
   send(s, GI_FOP_READ, 5000);
-  fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){ .ret = -1, .err = EIO });
+  fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){.ret = -1, .err = EIO});
   send(s, GI_FOP_FSTAT, 0);
   struct gi_dict *d = profile(s, "glusterish.io-stats.all");
   assert_int_equal(number(d, "-1-12-hits"), 2);
@@ -120,7 +120,7 @@ test_statedump_and_samples(void **state)
     send(s, GI_FOP_FSTAT, 0);
   char *text = NULL;
   size_t len;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   s->x->cls->statedump(s->x, &d);
   fclose(d.out);
   assert_non_null(strstr(text, "under-test.latency.FSTAT=AVG:"));
@@ -133,10 +133,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_counts),
-    cmocka_unit_test(test_dump),
-    cmocka_unit_test(test_statedump_and_samples),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_statedump_and_samples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

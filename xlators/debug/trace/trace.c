@@ -65,7 +65,8 @@ describe_counters(const struct gi_dict *d, char *out, size_t len)
       continue;
     memcpy(word, data, sizeof(word));
     if (word[0] | word[1] | word[2])
-      n += (size_t)snprintf(out + n, len - n, " %s=%d,%d,%d", pair->key, (int)be32toh(word[0]), (int)be32toh(word[1]), (int)be32toh(word[2]));
+      n += (size_t)snprintf(out + n, len - n, " %s=%d,%d,%d", pair->key, (int)be32toh(word[0]), (int)be32toh(word[1]),
+                            (int)be32toh(word[2]));
   }
   return n;
 }
@@ -77,10 +78,10 @@ describe(const struct gi_fop *fop, char *out, size_t len)
   char gfid[GI_UUID_TEXT];
   size_t n = 0;
   const struct gi_args *a = &fop->args;
-#define ADD(cond, ...)                                                                                                             \
-  do {                                                                                                                             \
-    if ((cond) && n < len)                                                                                                         \
-      n += (size_t)snprintf(out + n, len - n, __VA_ARGS__);                                                                        \
+#define ADD(cond, ...) \
+  do { \
+    if ((cond) && n < len) \
+      n += (size_t)snprintf(out + n, len - n, __VA_ARGS__); \
   } while (0)
   out[0] = '\0';
   const struct gi_gfid *g = fop->fd && fop->fd->inode ? &fop->fd->inode->gfid
@@ -144,8 +145,8 @@ tr_complete(struct gi_xlator *x, struct gi_fop *fop)
     emit(x, "%llu: %s = %d%s after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, counters, us);
   } else if (gi_iatt_valid(st)) {
     char gfid[GI_UUID_TEXT];
-    emit(x, "%llu: %s = %d gfid=%s mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret,
-         gi_gfid_text(&st->gfid, gfid), st->mode, (unsigned long long)st->size, us);
+    emit(x, "%llu: %s = %d gfid=%s mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind),
+         fop->rsp.ret, gi_gfid_text(&st->gfid, gfid), st->mode, (unsigned long long)st->size, us);
   } else {
     emit(x, "%llu: %s = %d after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, us);
   }
@@ -237,41 +238,60 @@ tr_statedump(struct gi_xlator *x, struct gi_dump *d)
 #define TR_OPT(member) .offset = offsetof(struct tr_options, member), .live = true, .level = 3, .op_version = 2, .since = "0.1"
 
 static const struct gi_option tr_table[] = {
-  { .name = "log-file", .key = "debug.log-file", .type = GI_OPT_BOOL, TR_OPT(log_file), .def = "no",
-    .text = "Write traced operations to the log." },
-  { .name = "log-history", .key = "debug.log-history", .type = GI_OPT_BOOL, TR_OPT(log_history), .def = "no",
-    .text = "Keep traced operations in memory; a statedump shows them." },
-  { .name = "include-ops", .key = "debug.include-ops", .type = GI_OPT_STR, TR_OPT(include),
-    .text = "Trace only these operations, such as WRITE,FSYNC; all if empty." },
-  { .name = "exclude-ops", .key = "debug.exclude-ops", .type = GI_OPT_STR, TR_OPT(exclude),
-    .text = "Operations that are not traced." },
-  { .name = "history-size", .type = GI_OPT_INT, TR_OPT(history_size), .def = "1024", .min = 1, .max = 1048576,
-    .text = "Lines kept by log-history." },
-  GI_OPTION_END,
+    {.name = "log-file",
+     .key = "debug.log-file",
+     .type = GI_OPT_BOOL,
+     TR_OPT(log_file),
+     .def = "no",
+     .text = "Write traced operations to the log."},
+    {.name = "log-history",
+     .key = "debug.log-history",
+     .type = GI_OPT_BOOL,
+     TR_OPT(log_history),
+     .def = "no",
+     .text = "Keep traced operations in memory; a statedump shows them."},
+    {.name = "include-ops",
+     .key = "debug.include-ops",
+     .type = GI_OPT_STR,
+     TR_OPT(include),
+     .text = "Trace only these operations, such as WRITE,FSYNC; all if empty."},
+    {.name = "exclude-ops",
+     .key = "debug.exclude-ops",
+     .type = GI_OPT_STR,
+     TR_OPT(exclude),
+     .text = "Operations that are not traced."},
+    {.name = "history-size",
+     .type = GI_OPT_INT,
+     TR_OPT(history_size),
+     .def = "1024",
+     .min = 1,
+     .max = 1048576,
+     .text = "Lines kept by log-history."},
+    GI_OPTION_END,
 };
 
 static const struct gi_metric tr_metrics[] = {
-  { "traced", "", "operations traced", 0 },
-  { "failed", "", "of them failed", sizeof(uint64_t) },
-  GI_METRIC_END,
+    {"traced", "", "operations traced", 0},
+    {"failed", "", "of them failed", sizeof(uint64_t)},
+    GI_METRIC_END,
 };
 
 GI_XLATOR_EXPORT = {
-  .abi = GI_XLATOR_ABI,
-  .type = "debug/trace",
-  .version = GI_VERSION,
-  .summary = "Logs operations on their way down and up",
-  .min_children = 1,
-  .max_children = 1,
-  .options = tr_table,
-  .options_bytes = sizeof(struct tr_options),
-  .metrics = tr_metrics,
-  .fop_bytes = sizeof(struct tr_fop),
-  .submit = tr_submit,
-  .complete = tr_complete,
-  .init = tr_init,
-  .finish = tr_finish,
-  .reconfigure_prepare = tr_prepare,
-  .reconfigure_commit = tr_commit,
-  .statedump = tr_statedump,
+    .abi = GI_XLATOR_ABI,
+    .type = "debug/trace",
+    .version = GI_VERSION,
+    .summary = "Logs operations on their way down and up",
+    .min_children = 1,
+    .max_children = 1,
+    .options = tr_table,
+    .options_bytes = sizeof(struct tr_options),
+    .metrics = tr_metrics,
+    .fop_bytes = sizeof(struct tr_fop),
+    .submit = tr_submit,
+    .complete = tr_complete,
+    .init = tr_init,
+    .finish = tr_finish,
+    .reconfigure_prepare = tr_prepare,
+    .reconfigure_commit = tr_commit,
+    .statedump = tr_statedump,
 };

@@ -20,7 +20,7 @@ dump(struct fake_stack *s)
 {
   char *text = NULL;
   size_t len;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   s->x->cls->statedump(s->x, &d);
   fclose(d.out);
   return text;
@@ -39,7 +39,7 @@ test_history(void **state)
 {
   struct fake_stack *s =
       fake_stack_new("debug/trace", "option log-history on\noption include-ops stat,fstat\noption exclude-ops STAT\n", 1);
-  fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){ .ret = -1, .err = EIO });
+  fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){.ret = -1, .err = EIO});
   send(s, GI_FOP_FSTAT);
   send(s, GI_FOP_STAT);
   char *text = dump(s);
@@ -70,7 +70,7 @@ test_off(void **state)
 {
   struct fake_stack *s = fake_stack_new("debug/trace", NULL, 1);
   assert_false(s->x->enabled);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_null(fake_stack_try("debug/trace", "option include-ops WHAT\n", 1, &err));
   assert_non_null(strstr(err.text, "WHAT"));
   fake_stack_free(s);
@@ -80,10 +80,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_history),
-    cmocka_unit_test(test_ring),
-    cmocka_unit_test(test_off),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_history),
+      cmocka_unit_test(test_ring),
+      cmocka_unit_test(test_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ ac_acl_parse(const void *data, uint32_t len)
   acl->count = n;
   p += 4;
   for (unsigned i = 0; i < n; i++, p += 8)
-    acl->entry[i] = (struct ac_entry){ .tag = (uint16_t)(p[0] | p[1] << 8), .perm = (uint16_t)(p[2] | p[3] << 8), .id = le32(p + 4) };
+    acl->entry[i] =
+        (struct ac_entry){.tag = (uint16_t)(p[0] | p[1] << 8), .perm = (uint16_t)(p[2] | p[3] << 8), .id = le32(p + 4)};
   return acl;
 }
 

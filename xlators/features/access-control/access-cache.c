@@ -18,7 +18,7 @@ ac_forget(struct ac_inode *ai)
 {
   gi_free(ai->access);
   gi_free(ai->dflt);
-  *ai = (struct ac_inode){ 0 };
+  *ai = (struct ac_inode){0};
 }
 
 void
@@ -127,7 +127,7 @@ fetch(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode, struct gi
 {
   struct fetch *f = gi_new(struct fetch);
   struct gi_fop *lookup = gi_fop_helper(fop, GI_FOP_LOOKUP);
-  *f = (struct fetch){ .x = x, .fop = fop, .loc = loc, .retry = retry };
+  *f = (struct fetch){.x = x, .fop = fop, .loc = loc, .retry = retry};
   lookup->caller.uid = lookup->caller.gid = 0;
   lookup->caller.stamps = 0;
   if (inode)

@@ -20,7 +20,8 @@
 
 enum { AC_X = 1, AC_W = 2, AC_R = 4 };
 
-enum { /* tags of the kernel's format */
+/* tags of the kernel's format */
+enum {
   AC_USER_OBJ = 0x01,
   AC_USER = 0x02,
   AC_GROUP_OBJ = 0x04,
@@ -39,15 +40,17 @@ struct ac_acl {
   struct ac_entry entry[];
 };
 
-struct ac_inode { /* our bytes in an inode */
+/* our bytes in an inode */
+struct ac_inode {
   bool known;
   uint32_t mode, uid, gid;
   struct ac_acl *access, *dflt; /* NULL = none */
 };
 
-struct ac_fop { /* our bytes in a fop */
-  uint8_t fetches;       /* attempts to learn what is needed */
-  bool missing;          /* what is needed does not exist: storage says so better */
+/* our bytes in a fop */
+struct ac_fop {
+  uint8_t fetches;                  /* attempts to learn what is needed */
+  bool missing;                     /* what is needed does not exist: storage says so better */
   bool asked_access, asked_default; /* LOOKUP: the client wants the ACLs itself */
   struct ac_acl *access, *dflt;     /* a creation: what the new object gets; owned */
 };
@@ -101,7 +104,7 @@ struct gi_inode *ac_parent(struct gi_fop *fop, struct gi_loc *loc);
 /* ---- access-fops.c ---- */
 /* A CREATE that may find the name there and open it (no flags at all mean O_EXCL, brick.md 2.5). */
 bool ac_may_open(const struct gi_fop *fop);
-gi_fop_fn ac_lookup, ac_open, ac_opendir, ac_truncate, ac_fd_io, ac_create, ac_remove, ac_rename, ac_link, ac_access, ac_setattr,
-    ac_setxattr, ac_getxattr, ac_copy, ac_xattrop;
+gi_fop_fn ac_lookup, ac_open, ac_opendir, ac_truncate, ac_fd_io, ac_create, ac_remove, ac_rename, ac_link, ac_access,
+    ac_setattr, ac_setxattr, ac_getxattr, ac_copy, ac_xattrop;
 
 #endif

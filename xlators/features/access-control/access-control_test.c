@@ -12,7 +12,8 @@
 #define OWNER 1000
 #define GROUP 500
 
-struct object { /* what the child answers to LOOKUP */
+/* what the child answers to LOOKUP */
+struct object {
   uint8_t n;
   uint32_t mode, uid, gid;
   const uint8_t *access, *dflt;
@@ -20,8 +21,9 @@ struct object { /* what the child answers to LOOKUP */
 };
 
 /* user::rw- user:2000:r-- group::--- mask::rw- other::--- */
-static const uint8_t acl_named[] = { 2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xd0, 7, 0, 0, 4, 0, 0, 0,
-                                     255, 255, 255, 255, 0x10, 0, 6, 0, 255, 255, 255, 255, 0x20, 0, 0, 0, 255, 255, 255, 255 };
+static const uint8_t acl_named[] = {2, 0,    0,   0,   1,   0,   6,    0, 255, 255, 255, 255, 2,   0,    4,
+                                    0, 0xd0, 7,   0,   0,   4,   0,    0, 0,   255, 255, 255, 255, 0x10, 0,
+                                    6, 0,    255, 255, 255, 255, 0x20, 0, 0,   0,   255, 255, 255, 255};
 
 static void
 fill(struct gi_fop *fop, void *arg)
@@ -41,7 +43,7 @@ fill(struct gi_fop *fop, void *arg)
 static void
 know(struct fake_stack *s, struct object *o)
 {
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = o });
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = o});
   struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
   gi_loc_set_inode(&f->loc, fake_inode(s, o->n));
   fake_submit(s, f);
@@ -91,7 +93,7 @@ static void
 test_transparent(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755 });
+  know(s, &(struct object){.n = 8, .mode = S_IFDIR | 0755});
   fake_check_transparent(s, 0);
   fake_stack_free(s);
   s = fake_stack_new("features/access-control", "option acl off\n", 1);
@@ -103,7 +105,7 @@ static void
 test_mode(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0640, .uid = OWNER, .gid = GROUP });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0640, .uid = OWNER, .gid = GROUP});
   assert_int_equal(open_as(s, 5, OWNER, O_RDWR), 0);
   assert_int_equal(open_as(s, 5, GROUP, O_RDONLY), 0);
   assert_int_equal(open_as(s, 5, GROUP, O_WRONLY), EACCES);
@@ -121,7 +123,7 @@ test_mode(void **state)
   f = as(s, GI_FOP_ACCESS, 5, OWNER);
   f->args.mode = R_OK | W_OK;
   assert_int_equal(result(s, f), 0);
-  uint32_t groups[] = { 1, GROUP };
+  uint32_t groups[] = {1, GROUP};
   f = as(s, GI_FOP_TRUNCATE, 5, 7);
   assert_int_equal(result(s, f), EACCES);
   f = as(s, GI_FOP_ACCESS, 5, 7);
@@ -139,7 +141,8 @@ static void
 test_acl(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  struct object o = { .n = 5, .mode = S_IFREG | 0660, .uid = OWNER, .gid = GROUP, .access = acl_named, .access_len = sizeof(acl_named) };
+  struct object o = {
+      .n = 5, .mode = S_IFREG | 0660, .uid = OWNER, .gid = GROUP, .access = acl_named, .access_len = sizeof(acl_named)};
   know(s, &o);
   assert_int_equal(open_as(s, 5, 2000, O_RDONLY), 0);
   assert_int_equal(open_as(s, 5, 2000, O_RDWR), EACCES);
@@ -156,7 +159,7 @@ test_acl(void **state)
   assert_int_equal(result(s, f), 0);
   fake_forget_seen(s);
   o.access = NULL;
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o });
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &o});
   assert_int_equal(open_as(s, 5, GROUP, O_RDWR), 0);
   assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
   fake_stack_free(s);
@@ -177,8 +180,8 @@ static void
 test_copies_without_an_open_descriptor(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0604, .uid = OWNER });
-  know(s, &(struct object){ .n = 6, .mode = S_IFREG | 0602, .uid = OWNER });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0604, .uid = OWNER});
+  know(s, &(struct object){.n = 6, .mode = S_IFREG | 0602, .uid = OWNER});
   assert_int_equal(copy_as(s, 5, 6, 7), 0);
   assert_int_equal(copy_as(s, 6, 5, 7), EACCES);
   assert_int_equal(copy_as(s, 5, 5, 7), EACCES);
@@ -201,14 +204,14 @@ static void
 test_xattrop(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0642, .uid = OWNER });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0642, .uid = OWNER});
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "trusted.afr.dirty"), 0);
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "system.posix_acl_access"), EPERM);
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "system.posix_acl_access"), EPERM);
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "user.a"), 0);
-  struct object readable = { .n = 5, .mode = S_IFREG | 0644, .uid = OWNER };
+  struct object readable = {.n = 5, .mode = S_IFREG | 0644, .uid = OWNER};
   assert_int_equal(xattrop_as(s, OWNER, GI_XATTROP_GET_AND_SET, "system.posix_acl_access"), 0);
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &readable });
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &readable});
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_GET_AND_SET, "user.a"), EACCES);
   assert_int_equal(xattrop_as(s, 7, GI_XATTROP_ADD32, "user.a"), EACCES);
   fake_stack_free(s);
@@ -218,14 +221,14 @@ static void
 test_looks_by_itself(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  struct object o = { .n = 5, .mode = S_IFREG | 0600, .uid = OWNER };
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o, .deferred = true });
+  struct object o = {.n = 5, .mode = S_IFREG | 0600, .uid = OWNER};
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &o, .deferred = true});
   assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
   assert_int_equal(open_as(s, 5, OWNER, O_RDONLY), 0);
   assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = ENOENT });
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   assert_int_equal(open_as(s, 6, 7, O_RDONLY), ESTALE);
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = EIO });
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = EIO});
   assert_int_equal(open_as(s, 7, 7, O_RDONLY), EIO);
   fake_stack_free(s);
 }
@@ -234,14 +237,14 @@ static void
 test_names(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755, .uid = OWNER });
+  know(s, &(struct object){.n = 8, .mode = S_IFDIR | 0755, .uid = OWNER});
   assert_int_equal(name_as(s, GI_FOP_LOOKUP, 8, 7), 0);
   assert_int_equal(name_as(s, GI_FOP_UNLINK, 8, 7), EACCES);
   assert_int_equal(name_as(s, GI_FOP_MKDIR, 8, 7), EACCES);
   assert_int_equal(name_as(s, GI_FOP_MKDIR, 8, OWNER), 0);
-  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 01777 });
-  struct object victim = { .n = 5, .mode = S_IFREG | 0600, .uid = OWNER };
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &victim });
+  know(s, &(struct object){.n = 9, .mode = S_IFDIR | 01777});
+  struct object victim = {.n = 5, .mode = S_IFREG | 0600, .uid = OWNER};
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &victim});
   assert_int_equal(name_as(s, GI_FOP_UNLINK, 9, 7), EACCES);
   assert_int_equal(name_as(s, GI_FOP_UNLINK, 9, OWNER), 0);
   fake_stack_free(s);
@@ -251,9 +254,9 @@ static void
 test_link_asks_the_directory_only(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0600, .uid = OWNER });
-  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755, .uid = OWNER });
-  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 0777, .uid = OWNER });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0600, .uid = OWNER});
+  know(s, &(struct object){.n = 8, .mode = S_IFDIR | 0755, .uid = OWNER});
+  know(s, &(struct object){.n = 9, .mode = S_IFDIR | 0777, .uid = OWNER});
   for (uint8_t dir = 8; dir <= 9; dir++) {
     struct gi_fop *f = as(s, GI_FOP_LINK, 5, 7);
     gi_fop_set_entry(f, &f->loc2, fake_inode(s, dir), "name");
@@ -296,13 +299,13 @@ static void
 test_create_opens(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  struct object there = { .n = 5, .mode = S_IFREG | 0644, .uid = OWNER };
-  know(s, &(struct object){ .n = 9, .mode = S_IFDIR | 0777 });
+  struct object there = {.n = 5, .mode = S_IFREG | 0644, .uid = OWNER};
+  know(s, &(struct object){.n = 9, .mode = S_IFDIR | 0777});
   fake_forget_seen(s);
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = ENOENT });
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   assert_int_equal(create_as(s, 7, O_CREAT | O_RDWR), 0);
   assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &there, .deferred = true });
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &there, .deferred = true});
   assert_int_equal(create_as(s, 7, O_CREAT | O_RDONLY), 0);
   assert_int_equal(create_as(s, 7, O_CREAT | O_RDONLY | O_TRUNC), EACCES);
   assert_int_equal(create_as(s, 7, O_CREAT | O_RDWR), EACCES);
@@ -319,13 +322,13 @@ test_create(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
   uint32_t mode = 0;
-  know(s, &(struct object){ .n = 8, .mode = S_IFDIR | 0755 });
-  fake_script(s, 0, GI_FOP_MKNOD, (struct fake_reply){ .fill = check_mode, .arg = &mode });
+  know(s, &(struct object){.n = 8, .mode = S_IFDIR | 0755});
+  fake_script(s, 0, GI_FOP_MKNOD, (struct fake_reply){.fill = check_mode, .arg = &mode});
   assert_int_equal(name_as(s, GI_FOP_MKNOD, 8, 0), 0);
   assert_int_equal(mode, 0644);
-  struct object o = { .n = 9, .mode = S_IFDIR | 0755, .dflt = acl_named, .dflt_len = sizeof(acl_named) };
+  struct object o = {.n = 9, .mode = S_IFDIR | 0755, .dflt = acl_named, .dflt_len = sizeof(acl_named)};
   know(s, &o);
-  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){ .fill = check_inherited, .arg = &mode });
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = check_inherited, .arg = &mode});
   assert_int_equal(name_as(s, GI_FOP_MKDIR, 9, 0), 0);
   assert_int_equal(mode, 0660); /* no umask: the ACL decides */
   fake_stack_free(s);
@@ -338,7 +341,7 @@ setattr_as(struct fake_stack *s, uint32_t uid, int32_t valid, uint32_t value)
   f->args.valid = valid;
   f->args.iatt.mode = f->args.iatt.uid = f->args.iatt.gid = value;
   int err = result(s, f);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP});
   return err;
 }
 
@@ -346,7 +349,7 @@ static void
 test_setattr(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP });
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0666, .uid = OWNER, .gid = GROUP});
   assert_int_equal(setattr_as(s, 7, GI_SET_MODE, 0777), EPERM);
   assert_int_equal(setattr_as(s, OWNER, GI_SET_MODE, 0777), 0);
   assert_int_equal(setattr_as(s, OWNER, GI_SET_UID, 7), EPERM);
@@ -361,12 +364,16 @@ test_setattr(void **state)
 static void
 test_acl_is_asked_for(void **state)
 {
-  static const char *const keys[] = { "system.posix_acl_access", "system.posix_acl_default" };
+  static const char *const keys[] = {"system.posix_acl_access", "system.posix_acl_default"};
   for (int k = 0; k < 2; k++) {
     struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-    struct object o = { .n = 8, .mode = S_IFDIR | 0755, .access = acl_named, .access_len = sizeof(acl_named),
-                        .dflt = acl_named, .dflt_len = sizeof(acl_named) };
-    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill, .arg = &o });
+    struct object o = {.n = 8,
+                       .mode = S_IFDIR | 0755,
+                       .access = acl_named,
+                       .access_len = sizeof(acl_named),
+                       .dflt = acl_named,
+                       .dflt_len = sizeof(acl_named)};
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &o});
     struct gi_fop *f = as(s, GI_FOP_LOOKUP, 8, 0);
     gi_dict_set_uint(gi_fop_xdata(f), keys[k], 0);
     assert_int_equal(result(s, f), 0);
@@ -380,8 +387,8 @@ static void
 test_bad_acl(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
-  static const uint8_t junk[] = { 9, 0, 0, 0, 1 };
-  know(s, &(struct object){ .n = 5, .mode = S_IFREG | 0600, .uid = OWNER, .access = junk, .access_len = sizeof(junk) });
+  static const uint8_t junk[] = {9, 0, 0, 0, 1};
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0600, .uid = OWNER, .access = junk, .access_len = sizeof(junk)});
   assert_int_equal(open_as(s, 5, OWNER, O_RDONLY), 0);
   assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
   fake_stack_free(s);
@@ -391,13 +398,19 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent), cmocka_unit_test(test_mode),  cmocka_unit_test(test_acl),
-    cmocka_unit_test(test_copies_without_an_open_descriptor), cmocka_unit_test(test_xattrop),
-    cmocka_unit_test(test_looks_by_itself), cmocka_unit_test(test_names),
-    cmocka_unit_test(test_link_asks_the_directory_only), cmocka_unit_test(test_create),
-    cmocka_unit_test(test_create_opens),
-    cmocka_unit_test(test_setattr), cmocka_unit_test(test_bad_acl),
-    cmocka_unit_test(test_acl_is_asked_for),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_mode),
+      cmocka_unit_test(test_acl),
+      cmocka_unit_test(test_copies_without_an_open_descriptor),
+      cmocka_unit_test(test_xattrop),
+      cmocka_unit_test(test_looks_by_itself),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_link_asks_the_directory_only),
+      cmocka_unit_test(test_create),
+      cmocka_unit_test(test_create_opens),
+      cmocka_unit_test(test_setattr),
+      cmocka_unit_test(test_bad_acl),
+      cmocka_unit_test(test_acl_is_asked_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ ac_lookup(struct gi_xlator *x, struct gi_fop *fop)
 static unsigned
 wanted_by(uint32_t open_flags)
 {
-  static const unsigned by_mode[] = { AC_R, AC_W, AC_R | AC_W, AC_R | AC_W };
+  static const unsigned by_mode[] = {AC_R, AC_W, AC_R | AC_W, AC_R | AC_W};
   unsigned want = open_flags & AC_OPEN_EXEC ? AC_X : by_mode[open_flags & O_ACCMODE];
   return open_flags & (O_TRUNC | O_APPEND) ? want | AC_W : want;
 }
@@ -111,7 +111,7 @@ ac_fd_io(struct gi_xlator *x, struct gi_fop *fop)
 enum gi_verdict
 ac_copy(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct gi_fd *fd[] = { fop->fd, fop->fd2 };
+  struct gi_fd *fd[] = {fop->fd, fop->fd2};
   if (ac_super(&fop->caller))
     return GI_PASS;
   for (int i = 0; i < 2; i++) {

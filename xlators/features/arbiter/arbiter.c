@@ -18,9 +18,9 @@ struct arb_metrics {
 };
 
 static const struct gi_metric arb_metric_table[] = {
-  GI_METRIC(struct arb_metrics, discarded, "", "changes of data answered without making them"),
-  GI_METRIC(struct arb_metrics, asked, "", "attributes asked of the storage because none were remembered"),
-  GI_METRIC_END,
+    GI_METRIC(struct arb_metrics, discarded, "", "changes of data answered without making them"),
+    GI_METRIC(struct arb_metrics, asked, "", "attributes asked of the storage because none were remembered"),
+    GI_METRIC_END,
 };
 
 /* ---- attributes ---- */
@@ -154,33 +154,34 @@ arb_finish(struct gi_xlator *x)
 }
 
 GI_XLATOR_EXPORT = {
-  .abi = GI_XLATOR_ABI,
-  .type = "features/arbiter",
-  .version = GI_VERSION,
-  .summary = "Keeps names and attributes of files but no data",
-  .min_children = 1,
-  .max_children = 1,
-  .metrics = arb_metric_table,
-  .inode_bytes = sizeof(struct arb_inode),
-  .on = {
-    [GI_FOP_LOOKUP] = arb_tell,
-    [GI_FOP_STAT] = arb_tell,
-    [GI_FOP_FSTAT] = arb_tell,
-    [GI_FOP_CREATE] = arb_tell,
-    [GI_FOP_MKNOD] = arb_tell,
-    [GI_FOP_LINK] = arb_tell,
-    [GI_FOP_SETATTR] = arb_tell,
-    [GI_FOP_FSETATTR] = arb_tell,
-    [GI_FOP_WRITE] = arb_discard,
-    [GI_FOP_TRUNCATE] = arb_discard,
-    [GI_FOP_FTRUNCATE] = arb_discard,
-    [GI_FOP_FALLOCATE] = arb_discard,
-    [GI_FOP_DISCARD] = arb_discard,
-    [GI_FOP_ZEROFILL] = arb_discard,
-    [GI_FOP_READ] = arb_refuse,
-    [GI_FOP_SEEK] = arb_refuse,
-  },
-  .complete = arb_complete,
-  .init = arb_init,
-  .finish = arb_finish,
+    .abi = GI_XLATOR_ABI,
+    .type = "features/arbiter",
+    .version = GI_VERSION,
+    .summary = "Keeps names and attributes of files but no data",
+    .min_children = 1,
+    .max_children = 1,
+    .metrics = arb_metric_table,
+    .inode_bytes = sizeof(struct arb_inode),
+    .on =
+        {
+            [GI_FOP_LOOKUP] = arb_tell,
+            [GI_FOP_STAT] = arb_tell,
+            [GI_FOP_FSTAT] = arb_tell,
+            [GI_FOP_CREATE] = arb_tell,
+            [GI_FOP_MKNOD] = arb_tell,
+            [GI_FOP_LINK] = arb_tell,
+            [GI_FOP_SETATTR] = arb_tell,
+            [GI_FOP_FSETATTR] = arb_tell,
+            [GI_FOP_WRITE] = arb_discard,
+            [GI_FOP_TRUNCATE] = arb_discard,
+            [GI_FOP_FTRUNCATE] = arb_discard,
+            [GI_FOP_FALLOCATE] = arb_discard,
+            [GI_FOP_DISCARD] = arb_discard,
+            [GI_FOP_ZEROFILL] = arb_discard,
+            [GI_FOP_READ] = arb_refuse,
+            [GI_FOP_SEEK] = arb_refuse,
+        },
+    .complete = arb_complete,
+    .init = arb_init,
+    .finish = arb_finish,
 };

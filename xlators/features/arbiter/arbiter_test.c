@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-#define DISCARDED                                                                                                              \
-  (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) |                   \
+#define DISCARDED \
+  (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
    GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL))
 #define REFUSED (GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_SEEK))
 
@@ -49,7 +49,8 @@ request(struct fake_stack *s, enum gi_fop_kind kind, bool by_fd)
 static void
 test_remembered(void **state)
 {
-  static const enum gi_fop_kind shows[] = {GI_FOP_LOOKUP, GI_FOP_STAT, GI_FOP_FSTAT, GI_FOP_CREATE, GI_FOP_MKNOD, GI_FOP_FSETATTR};
+  static const enum gi_fop_kind shows[] = {GI_FOP_LOOKUP, GI_FOP_STAT,  GI_FOP_FSTAT,
+                                           GI_FOP_CREATE, GI_FOP_MKNOD, GI_FOP_FSETATTR};
   struct fake_stack *s = fake_stack_new("features/arbiter", NULL, 1);
 
   for (size_t i = 0; i < GI_ARRAY_LEN(shows); i++) {

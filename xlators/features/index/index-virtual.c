@@ -15,9 +15,9 @@
 #define IX_DIRENT_FIXED 200 /* what an entry counts besides its name (wire.md 3.10) */
 #define IX_READDIR_MAX (128u << 10)
 
-static const char *const root_key[IX_CLASSES] = { "glusterfs.xattrop_index_gfid", "glusterfs.xattrop_dirty_gfid",
-                                                  "glusterfs.xattrop_entry_changes_gfid" };
-static const char *const count_key[IX_TRACKED] = { "glusterfs.xattrop_index_count", "glusterfs.xattrop_dirty_count" };
+static const char *const root_key[IX_CLASSES] = {"glusterfs.xattrop_index_gfid", "glusterfs.xattrop_dirty_gfid",
+                                                 "glusterfs.xattrop_entry_changes_gfid"};
+static const char *const count_key[IX_TRACKED] = {"glusterfs.xattrop_index_count", "glusterfs.xattrop_dirty_count"};
 
 static void
 made_up(struct ix_private *p, struct gi_gfid *gfid)
@@ -52,7 +52,8 @@ void
 ix_virtual_finish(struct gi_xlator *x)
 {
   struct ix_private *p = ix_private(x);
-  gi_list_foreach_safe(v, &p->generated, struct ix_virtual, link) generated_free(p, v);
+  gi_list_foreach_safe(v, &p->generated, struct ix_virtual, link)
+    generated_free(p, v);
 }
 
 static bool
@@ -71,8 +72,7 @@ ix_virtual_find(const struct gi_xlator *x, const struct gi_gfid *gfid)
     if (gi_gfid_equal(gfid, &p->root[c].gfid))
       return &p->root[c];
   }
-  gi_list_foreach(v, &p->generated, struct ix_virtual, link)
-  {
+  gi_list_foreach(v, &p->generated, struct ix_virtual, link) {
     if (gi_gfid_equal(gfid, &v->gfid))
       return v;
   }
@@ -84,8 +84,7 @@ static const struct ix_virtual *
 generate(struct gi_xlator *x, const struct gi_gfid *dir)
 {
   struct ix_private *p = ix_private(x);
-  gi_list_foreach(v, &p->generated, struct ix_virtual, link)
-  {
+  gi_list_foreach(v, &p->generated, struct ix_virtual, link) {
     if (gi_gfid_equal(&v->dir, dir))
       return v;
   }
@@ -322,10 +321,10 @@ listing_add(struct listing *l, const struct gi_fs_dirent *e)
     l->item = gi_realloc(l->item, l->capacity * sizeof(*l->item));
   }
   l->item[l->count++] = (struct listed){
-    .name = gi_strdup(e->name),
-    .ino = e->ino,
-    .off = (uint64_t)e->off,
-    .type = l->want_type && gi_gfid_parse(e->name, &gfid) ? type_of(l->fs, l->store, e->name) : e->type,
+      .name = gi_strdup(e->name),
+      .ino = e->ino,
+      .off = (uint64_t)e->off,
+      .type = l->want_type && gi_gfid_parse(e->name, &gfid) ? type_of(l->fs, l->store, e->name) : e->type,
   };
 }
 
@@ -368,8 +367,8 @@ listing_done(struct gi_work *w)
   struct gi_fop *fop = l->fop;
   for (unsigned i = 0; i < l->count; i++) {
     struct listed *it = &l->item[i];
-    struct gi_dirent e = { .ino = it->ino, .off = it->off, .type = it->type, .name = it->name,
-                           .name_len = (uint32_t)strlen(it->name) };
+    struct gi_dirent e = {
+        .ino = it->ino, .off = it->off, .type = it->type, .name = it->name, .name_len = (uint32_t)strlen(it->name)};
     if (!l->err)
       gi_dirents_add(&fop->rsp.entries, &e, fop);
     gi_free(it->name);

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-static const char *const class_dir[IX_CLASSES] = { "xattrop", "dirty", "entry-changes" };
+static const char *const class_dir[IX_CLASSES] = {"xattrop", "dirty", "entry-changes"};
 
 bool
 ix_name_ok(const char *name)

@@ -63,15 +63,17 @@ struct ix_private {
   struct ix_metrics metrics;
 };
 
-struct ix_inode { /* our bytes in an inode */
+/* our bytes in an inode */
+struct ix_inode {
   struct gi_list queue; /* struct gi_fop.link; all zero until the first use */
   uint8_t state[IX_TRACKED];
   uint8_t log; /* enum ix_state of its log of regions */
-  bool busy; /* somebody has the turn */
+  bool busy;   /* somebody has the turn */
 };
 
-struct ix_fop { /* our bytes in a fop */
-  struct gi_inode *inode; /* whose turn it wants or has; borrowed: the fop keeps it */
+/* our bytes in a fop */
+struct ix_fop {
+  struct gi_inode *inode;   /* whose turn it wants or has; borrowed: the fop keeps it */
   uint8_t present, nonzero; /* classes (bits) in the request */
   bool purge;
   bool link_count;
@@ -79,13 +81,13 @@ struct ix_fop { /* our bytes in a fop */
 };
 
 enum ix_what {
-  IX_LINK,         /* <class>/<gfid> */
+  IX_LINK, /* <class>/<gfid> */
   IX_UNLINK,
-  IX_ENTRY_LINK,   /* entry-changes/<gfid>/<name> */
+  IX_ENTRY_LINK, /* entry-changes/<gfid>/<name> */
   IX_ENTRY_UNLINK,
-  IX_PURGE,        /* entry-changes/<gfid> as a whole: rmdir, or out of the way if it is not empty */
-  IX_DELETE,       /* the same with everything in it */
-  IX_REGIONS,      /* the log of regions follows the counters, or goes */
+  IX_PURGE,   /* entry-changes/<gfid> as a whole: rmdir, or out of the way if it is not empty */
+  IX_DELETE,  /* the same with everything in it */
+  IX_REGIONS, /* the log of regions follows the counters, or goes */
 };
 
 struct ix_step {
@@ -165,7 +167,8 @@ void ix_regions_start(struct ix_private *p);
 struct ix_told *ix_regions_told(struct gi_xlator *x, const struct gi_fop *fop, const struct gi_inode *inode, uint8_t state);
 void ix_regions_drop(struct ix_job *job); /* adds the step: the inode is gone, so its log goes */
 void ix_told_free(struct ix_told *t);
-void ix_regions_change(struct gi_region_log *log, const char *key, int64_t before, int32_t delta, const struct gi_region_note *told);
+void ix_regions_change(struct gi_region_log *log, const char *key, int64_t before, int32_t delta,
+                       const struct gi_region_note *told);
 int ix_regions_step(struct ix_job *job); /* on a worker; errno */
 void ix_regions_learn(struct ix_private *p, const struct ix_job *job, struct ix_inode *ii, int err);
 /* Answers GI_REGIONS_KEY about a gfid: the coded log, or ENODATA. */

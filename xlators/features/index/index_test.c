@@ -103,7 +103,7 @@ struct values {
 static void
 put(struct gi_dict *d, const char *key, uint32_t value)
 {
-  uint32_t v[3] = { htonl(value), 0, 0 };
+  uint32_t v[3] = {htonl(value), 0, 0};
   gi_dict_set_bin(d, key, v, sizeof(v));
 }
 
@@ -135,7 +135,7 @@ xattrop(struct test *t, int pending, int dirty)
 static void
 run(struct test *t, struct gi_fop *f, struct values *reply)
 {
-  fake_script(t->s, 0, GI_FOP_XATTROP, (struct fake_reply){ .fill = fill_values, .arg = reply });
+  fake_script(t->s, 0, GI_FOP_XATTROP, (struct fake_reply){.fill = fill_values, .arg = reply});
   fake_submit(t->s, f);
   wait_for(t, f);
   assert_int_equal(f->rsp.ret, 0);
@@ -170,7 +170,7 @@ test_link_before_mark(void **state)
 {
   struct test t;
   setup(&t);
-  fake_script(t.s, 0, GI_FOP_XATTROP, (struct fake_reply){ .hold = true });
+  fake_script(t.s, 0, GI_FOP_XATTROP, (struct fake_reply){.hold = true});
   struct gi_fop *f = xattrop(&t, 0, 1);
   fake_submit(t.s, f);
   wait_until(&t, "dirty/" GFID5, true);
@@ -190,24 +190,24 @@ test_transitions(void **state)
 {
   struct test t;
   setup(&t);
-  run(&t, xattrop(&t, 1, 0), &(struct values){ 1, 0 });
+  run(&t, xattrop(&t, 1, 0), &(struct values){1, 0});
   assert_true(there(&t, "xattrop/" GFID5));
   wait_until(&t, "dirty/" GFID5, false);
   uint64_t links = metric(&t, "links"), unlinks = metric(&t, "unlinks");
   assert_int_equal(links, 1);
   /* More of the same: no system call. */
   for (int i = 0; i < 5; i++)
-    run(&t, xattrop(&t, 1, 0), &(struct values){ 2 + i, 0 });
-  run(&t, xattrop(&t, 0, 0), &(struct values){ 6, 0 });
+    run(&t, xattrop(&t, 1, 0), &(struct values){2 + i, 0});
+  run(&t, xattrop(&t, 0, 0), &(struct values){6, 0});
   assert_int_equal(metric(&t, "links"), links);
   assert_int_equal(metric(&t, "unlinks"), unlinks);
-  run(&t, xattrop(&t, -6, 0), &(struct values){ 0, 0 });
+  run(&t, xattrop(&t, -6, 0), &(struct values){0, 0});
   wait_until(&t, "xattrop/" GFID5, false);
   unlinks = metric(&t, "unlinks");
-  run(&t, xattrop(&t, 0, 0), &(struct values){ 0, 0 });
+  run(&t, xattrop(&t, 0, 0), &(struct values){0, 0});
   assert_int_equal(metric(&t, "unlinks"), unlinks);
   /* A reply that shows a mark nobody announced. */
-  run(&t, xattrop(&t, 0, 0), &(struct values){ 3, -1 });
+  run(&t, xattrop(&t, 0, 0), &(struct values){3, -1});
   assert_true(there(&t, "xattrop/" GFID5));
   finish(&t);
 }
@@ -217,9 +217,9 @@ test_serialised(void **state)
 {
   struct test t;
   setup(&t);
-  struct values v = { 0, 0 };
+  struct values v = {0, 0};
   struct gi_fop *f[4];
-  fake_script_always(t.s, 0, GI_FOP_XATTROP, (struct fake_reply){ .hold = true });
+  fake_script_always(t.s, 0, GI_FOP_XATTROP, (struct fake_reply){.hold = true});
   for (int i = 0; i < 4; i++) {
     f[i] = xattrop(&t, 0, 0);
     fake_submit(t.s, f[i]);
@@ -244,15 +244,15 @@ test_entry_changes(void **state)
   setup(&t);
   struct gi_fop *f = xattrop(&t, 1, 0);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "file");
-  run(&t, f, &(struct values){ 1, 0 });
+  run(&t, f, &(struct values){1, 0});
   assert_true(there(&t, "entry-changes/" GFID5 "/file"));
   f = xattrop(&t, 0, 0);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-delete", "file");
-  run(&t, f, &(struct values){ 1, 0 });
+  run(&t, f, &(struct values){1, 0});
   assert_false(there(&t, "entry-changes/" GFID5 "/file"));
   f = xattrop(&t, -1, 0);
   gi_dict_set_int(gi_fop_xdata(f), "glusterfs.xattrop-purge-index", 1);
-  run(&t, f, &(struct values){ 0, 0 });
+  run(&t, f, &(struct values){0, 0});
   assert_false(there(&t, "entry-changes/" GFID5));
   f = xattrop(&t, 1, 0);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "../evil");
@@ -290,7 +290,7 @@ note_changed_name(struct test *t, int pending)
 {
   struct gi_fop *f = xattrop(t, pending, 0);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "file");
-  run(t, f, &(struct values){ 1, 0 });
+  run(t, f, &(struct values){1, 0});
 }
 
 /* Whose directory is clean may lose it while names are in it: they are kept under another name until a healer deletes them. */
@@ -303,7 +303,7 @@ test_purge_keeps_names_and_delete_does_not(void **state)
   note_changed_name(&t, 1);
   struct gi_fop *f = xattrop(&t, -1, 0);
   gi_dict_set_int(gi_fop_xdata(f), "glusterfs.xattrop-purge-index", 1);
-  run(&t, f, &(struct values){ 0, 0 });
+  run(&t, f, &(struct values){0, 0});
   assert_false(there(&t, "entry-changes/" GFID5));
   assert_int_equal(changed_directories(&t, "file", &has), 1);
   assert_true(has);
@@ -331,7 +331,7 @@ test_statedump_names_every_base(void **state)
   size_t len;
   unsigned n = 0;
   setup(&t);
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   t.s->x->cls->statedump(t.s->x, &d);
   fclose(d.out);
   for (const char *p = text; (p = strstr(p, "base-file=")); p++)
@@ -359,12 +359,12 @@ test_link_count_and_restart(void **state)
   struct test t;
   setup(&t);
   assert_int_equal(link_count(&t), 0);
-  run(&t, xattrop(&t, 1, 0), &(struct values){ 1, 0 });
+  run(&t, xattrop(&t, 1, 0), &(struct values){1, 0});
   assert_int_equal(link_count(&t), 1);
   fake_stack_free(t.s);
   start(&t);
   assert_int_equal(link_count(&t), 1);
-  run(&t, xattrop(&t, -1, 0), &(struct values){ 0, 0 }); /* unknown to this process: found by unlinking */
+  run(&t, xattrop(&t, -1, 0), &(struct values){0, 0}); /* unknown to this process: found by unlinking */
   wait_until(&t, "xattrop/" GFID5, false);
   assert_int_equal(link_count(&t), 0);
   finish(&t);
@@ -419,7 +419,7 @@ test_over_the_wire(void **state)
   setup(&t);
   struct gi_fop *f = xattrop(&t, 1, 0);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs.xattrop-entry-create", "name");
-  run(&t, f, &(struct values){ 1, 0 });
+  run(&t, f, &(struct values){1, 0});
   struct gi_gfid index = virtual_gfid(&t, "glusterfs.xattrop_index_gfid");
   f = fake_fop(t.s, GI_FOP_LOOKUP);
   f->loc.gfid = index;
@@ -437,7 +437,7 @@ test_over_the_wire(void **state)
   assert_false(there(&t, "xattrop/" GFID5));
   assert_int_equal(by_name(&t, GI_FOP_UNLINK, &index, GFID5)->rsp.err, ENOENT);
   /* The state in memory followed: the next mark links again. */
-  run(&t, xattrop(&t, 1, 0), &(struct values){ 2, 0 });
+  run(&t, xattrop(&t, 1, 0), &(struct values){2, 0});
   assert_true(there(&t, "xattrop/" GFID5));
 
   struct gi_gfid changes = virtual_gfid(&t, "glusterfs.xattrop_entry_changes_gfid");
@@ -483,7 +483,7 @@ handle_path(struct test *t, char path[512])
 static void
 set_counter(struct test *t, int32_t n)
 {
-  uint32_t slot[3] = { htonl((uint32_t)n), 0, 0 };
+  uint32_t slot[3] = {htonl((uint32_t)n), 0, 0};
   char path[512];
   handle_path(t, path);
   if (setxattr(path, PENDING, slot, sizeof(slot), 0) != 0) {
@@ -510,7 +510,7 @@ setup_file(struct test *t)
 static void
 add_regions(struct gi_fop *f, uint64_t start, uint64_t end)
 {
-  struct gi_region_log log = { 0 };
+  struct gi_region_log log = {0};
   uint32_t len;
   gi_regions_add(&gi_region_log_add(&log, PENDING)->set, start, end, 100);
   log.note[0].count = log.note[0].dirty = 1;
@@ -527,7 +527,7 @@ blame(struct test *t, int32_t before, int32_t delta, int64_t start)
   set_counter(t, before);
   if (start >= 0)
     add_regions(f, (uint64_t)start, (uint64_t)start + 1);
-  run(t, f, &(struct values){ before + delta, 0 });
+  run(t, f, &(struct values){before + delta, 0});
   set_counter(t, before + delta);
 }
 
@@ -618,14 +618,14 @@ static void
 test_a_counter_of_another_type_adds_nothing(void **state)
 {
   struct test t;
-  struct gi_iatt st = { .size = 5 };
+  struct gi_iatt st = {.size = 5};
   const double pi = 3.14;
   setup_file(&t);
   blame(&t, 0, 1, 0);
   struct gi_fop *f = xattrop(&t, 1, 0);
   gi_dict_set_raw(f->args.dict, PENDING "0", sizeof(PENDING), GI_VALUE_DOUBLE, &pi, sizeof(pi));
   gi_dict_set_iatt(f->args.dict, PENDING "1", &st);
-  run(&t, f, &(struct values){ 2, 0 });
+  run(&t, f, &(struct values){2, 0});
   set_counter(&t, 2);
   assert_int_equal(told(&t, 2, NULL), -1);
   finish(&t);
@@ -685,7 +685,7 @@ test_damaged_regions(void **state)
   struct gi_fop *f = xattrop(&t, 1, 0);
   gi_dict_set_bin(gi_fop_xdata(f), GI_REGIONS_KEY, "rubbish", 7);
   set_counter(&t, 0);
-  run(&t, f, &(struct values){ 1, 0 });
+  run(&t, f, &(struct values){1, 0});
   assert_int_equal(told(&t, 1, NULL), -1);
   assert_false(there(&t, LOG));
   finish(&t);
@@ -695,15 +695,22 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),    cmocka_unit_test(test_link_before_mark),
-    cmocka_unit_test(test_transitions),    cmocka_unit_test(test_serialised),
-    cmocka_unit_test(test_entry_changes),  cmocka_unit_test(test_link_count_and_restart),
-    cmocka_unit_test(test_over_the_wire),  cmocka_unit_test(test_old_base_goes),
-    cmocka_unit_test(test_regions_follow_the_counter), cmocka_unit_test(test_regions_are_never_too_small),
-    cmocka_unit_test(test_a_counter_of_another_type_adds_nothing),
-    cmocka_unit_test(test_regions_without_a_future_go), cmocka_unit_test(test_small_files_are_not_worth_it),
-    cmocka_unit_test(test_damaged_regions), cmocka_unit_test(test_purge_keeps_names_and_delete_does_not),
-    cmocka_unit_test(test_statedump_names_every_base),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_link_before_mark),
+      cmocka_unit_test(test_transitions),
+      cmocka_unit_test(test_serialised),
+      cmocka_unit_test(test_entry_changes),
+      cmocka_unit_test(test_link_count_and_restart),
+      cmocka_unit_test(test_over_the_wire),
+      cmocka_unit_test(test_old_base_goes),
+      cmocka_unit_test(test_regions_follow_the_counter),
+      cmocka_unit_test(test_regions_are_never_too_small),
+      cmocka_unit_test(test_a_counter_of_another_type_adds_nothing),
+      cmocka_unit_test(test_regions_without_a_future_go),
+      cmocka_unit_test(test_small_files_are_not_worth_it),
+      cmocka_unit_test(test_damaged_regions),
+      cmocka_unit_test(test_purge_keeps_names_and_delete_does_not),
+      cmocka_unit_test(test_statedump_names_every_base),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

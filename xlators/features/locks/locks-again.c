@@ -61,9 +61,9 @@ lk_past_note(struct lk_inode *li, const struct lk_posix *l)
 void
 lk_past_granted(struct lk_inode *li, const struct lk_posix *l)
 {
-  gi_list_foreach_safe(p, &li->past, struct lk_past, link)
-  {
-    if (p->start <= l->last && l->start <= p->last && lk_spaces_meet(p->space, l->space) && (p->type == GI_LK_WRITE || l->type == GI_LK_WRITE) && !of(p, &l->who))
+  gi_list_foreach_safe(p, &li->past, struct lk_past, link) {
+    if (p->start <= l->last && l->start <= p->last && lk_spaces_meet(p->space, l->space) &&
+        (p->type == GI_LK_WRITE || l->type == GI_LK_WRITE) && !of(p, &l->who))
       past_free(li, p);
   }
 }
@@ -71,8 +71,7 @@ lk_past_granted(struct lk_inode *li, const struct lk_posix *l)
 bool
 lk_past_unbroken(const struct lk_inode *li, const struct lk_posix *l)
 {
-  gi_list_foreach(p, &li->past, struct lk_past, link)
-  {
+  gi_list_foreach(p, &li->past, struct lk_past, link) {
     if (p->start <= l->start && l->last <= p->last && (p->type == l->type || p->type == GI_LK_WRITE) && of(p, &l->who))
       return true;
   }
@@ -82,5 +81,6 @@ lk_past_unbroken(const struct lk_inode *li, const struct lk_posix *l)
 void
 lk_past_free(struct lk_inode *li)
 {
-  gi_list_foreach_safe(p, &li->past, struct lk_past, link) past_free(li, p);
+  gi_list_foreach_safe(p, &li->past, struct lk_past, link)
+    past_free(li, p);
 }

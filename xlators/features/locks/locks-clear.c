@@ -24,7 +24,7 @@
 
 enum clear_type { CLEAR_INODE, CLEAR_ENTRY, CLEAR_POSIX, CLEAR_NONE };
 
-static const char *const type_word[] = { "inode", "entry", "posix" };
+static const char *const type_word[] = {"inode", "entry", "posix"};
 
 /* Skips `word` followed by '.' or the end; NULL if it is something else. */
 static const char *
@@ -39,7 +39,7 @@ skip_word(const char *s, const char *word)
 static bool
 parse_range(const char *s, struct lk_filter *f)
 {
-  struct gi_flock flock = { 0 };
+  struct gi_flock flock = {0};
   char *end;
   errno = 0;
   flock.whence = (uint32_t)strtoul(s, &end, 10);
@@ -92,8 +92,7 @@ parse_clear(const char *s, struct lk_filter *f)
 static void
 retry_all(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
     for (int k = 0; k < LK_KINDS; k++) {
       if (dom->queue[k].nblocked)
         lk_queue_retry(x, li, dom, k, ready);
@@ -101,16 +100,16 @@ retry_all(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
   }
   lk_posix_retry(x, li, ready);
   lk_remove_retry(x, li, ready);
-  gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link) lk_domain_settle(li, dom);
+  gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link)
+    lk_domain_settle(li, dom);
 }
 
 static struct lk_cleared
 clear_queues(struct gi_xlator *x, struct lk_inode *li, enum lk_kind kind, const struct lk_filter *f, int err,
              struct gi_list *ready)
 {
-  struct lk_cleared sum = { 0 };
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
+  struct lk_cleared sum = {0};
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
     struct lk_cleared c = lk_queue_clear(x, li, dom, kind, f, err, ready);
     sum.granted += c.granted;
     sum.blocked += c.blocked;
@@ -123,8 +122,7 @@ drop_waiting_fops(struct gi_xlator *x, struct lk_inode *li, struct gi_list *list
                   struct gi_list *ready)
 {
   unsigned n = 0;
-  gi_list_foreach_safe(fop, list, struct gi_fop, link)
-  {
+  gi_list_foreach_safe(fop, list, struct gi_fop, link) {
     if (f->by_client && fop->caller.client != f->client)
       continue;
     gi_list_del(&fop->link);
@@ -140,8 +138,7 @@ lk_drop(struct gi_xlator *x, const struct lk_filter *f, int err)
 {
   struct gi_list ready = GI_LIST_INIT(ready);
   unsigned dropped = 0;
-  gi_list_foreach_safe(li, &lk_private(x)->busy, struct lk_inode, link)
-  {
+  gi_list_foreach_safe(li, &lk_private(x)->busy, struct lk_inode, link) {
     lk_inode_use(x, li);
     for (int k = 0; k < LK_KINDS; k++) {
       struct lk_cleared c = clear_queues(x, li, k, f, err, &ready);
@@ -162,7 +159,7 @@ static struct lk_cleared
 clear_type(struct gi_xlator *x, struct gi_inode *inode, enum clear_type type, const struct lk_filter *f)
 {
   struct lk_inode *li = lk_inode_peek(x, inode);
-  struct lk_cleared c = { 0 };
+  struct lk_cleared c = {0};
   if (!li || !li->users)
     return c;
   struct gi_list ready = GI_LIST_INIT(ready);
@@ -188,7 +185,7 @@ enum gi_verdict
 lk_clear_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   const char *name = fop->args.name;
-  struct lk_filter f = { 0 };
+  struct lk_filter f = {0};
   bool own = false;
   if (!name || strncmp(name, "glusterfs.", 10) != 0)
     return lk_counts(x, fop);
@@ -266,8 +263,10 @@ dump_domain(struct gi_dump *d, const struct lk_domain *dom)
   gi_dump_kv(d, "lock-dump.domain.domain", "%s", dom->name);
   for (int k = 0; k < LK_KINDS; k++) {
     unsigned i = 0;
-    gi_list_foreach(l, &dom->queue[k].granted, struct lk_lock, link) dump_lock(d, k, i++, l);
-    gi_list_foreach(l, &dom->queue[k].blocked, struct lk_lock, link) dump_lock(d, k, i++, l);
+    gi_list_foreach(l, &dom->queue[k].granted, struct lk_lock, link)
+      dump_lock(d, k, i++, l);
+    gi_list_foreach(l, &dom->queue[k].blocked, struct lk_lock, link)
+      dump_lock(d, k, i++, l);
   }
 }
 
@@ -279,17 +278,16 @@ dump_posix(struct gi_dump *d, unsigned i, const struct lk_posix *l)
   gi_dump_kv(d, key, "type=%s, whence=0, start=%llu, len=%llu, pid = %d, owner=%s, client=%p, connection-id=%s, %s at %s",
              l->type == GI_LK_WRITE ? "WRITE" : "READ", (unsigned long long)l->start,
              l->last == LK_LAST ? 0ull : (unsigned long long)(l->last - l->start + 1), l->who.pid,
-             owner_text(&l->who.owner, owner), l->who.client, lk_peer(&l->who),
-             l->fop ? "blocked" : "granted", time_text(&l->wall, when));
+             owner_text(&l->who.owner, owner), l->who.client, lk_peer(&l->who), l->fop ? "blocked" : "granted",
+             time_text(&l->wall, when));
 }
 
 static void
 dump_inode(struct gi_xlator *x, struct gi_dump *d, const struct lk_inode *li)
 {
   char gfid[GI_UUID_TEXT];
-  unsigned n[LK_KINDS] = { 0 }, i = 0;
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
+  unsigned n[LK_KINDS] = {0}, i = 0;
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
     for (int k = 0; k < LK_KINDS; k++)
       n[k] += dom->queue[k].ngranted + dom->queue[k].nblocked;
   }
@@ -301,15 +299,19 @@ dump_inode(struct gi_xlator *x, struct gi_dump *d, const struct lk_inode *li)
   if (n[LK_INODE])
     gi_dump_kv(d, "inodelk-count", "%u", n[LK_INODE]);
   if (n[LK_ENTRY] || n[LK_INODE])
-    gi_list_foreach(dom, &li->domains, struct lk_domain, link) dump_domain(d, dom);
+    gi_list_foreach(dom, &li->domains, struct lk_domain, link)
+      dump_domain(d, dom);
   if (lk_posix_count(li))
     gi_dump_kv(d, "posixlk-count", "%u", lk_posix_count(li));
-  gi_list_foreach(l, &li->posix, struct lk_posix, link) dump_posix(d, i++, l);
-  gi_list_foreach(l, &li->posix_blocked, struct lk_posix, link) dump_posix(d, i++, l);
+  gi_list_foreach(l, &li->posix, struct lk_posix, link)
+    dump_posix(d, i++, l);
+  gi_list_foreach(l, &li->posix_blocked, struct lk_posix, link)
+    dump_posix(d, i++, l);
 }
 
 void
 lk_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  gi_list_foreach(li, &lk_private(x)->busy, struct lk_inode, link) dump_inode(x, d, li);
+  gi_list_foreach(li, &lk_private(x)->busy, struct lk_inode, link)
+    dump_inode(x, d, li);
 }

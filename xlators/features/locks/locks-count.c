@@ -51,7 +51,8 @@ static int64_t
 count_kind(const struct lk_inode *li, enum lk_kind kind)
 {
   int64_t n = 0;
-  gi_list_foreach(d, &li->domains, struct lk_domain, link) n += d->queue[kind].ngranted + d->queue[kind].nblocked;
+  gi_list_foreach(d, &li->domains, struct lk_domain, link)
+    n += d->queue[kind].ngranted + d->queue[kind].nblocked;
   return n;
 }
 
@@ -103,17 +104,15 @@ parent_locked(struct gi_xlator *x, const struct gi_fop *fop)
 {
   if (!fop->loc.name)
     return false;
-  struct gi_inode *parent =
-      fop->loc.parent ? gi_inode_ref(fop->loc.parent)
-      : gi_gfid_is_none(&fop->loc.pargfid) ? NULL
-                                           : gi_inode_find(fop->graph, &fop->loc.pargfid);
+  struct gi_inode *parent = fop->loc.parent                      ? gi_inode_ref(fop->loc.parent)
+                            : gi_gfid_is_none(&fop->loc.pargfid) ? NULL
+                                                                 : gi_inode_find(fop->graph, &fop->loc.pargfid);
   const struct lk_inode *li = lk_inode_peek(x, parent);
   bool found = false;
   if (li && li->users) {
-    gi_list_foreach(d, &li->domains, struct lk_domain, link)
-    {
-      gi_list_foreach(l, &d->queue[LK_ENTRY].granted, struct lk_lock, link) found =
-          found || (l->name && strcmp(l->name, fop->loc.name) == 0);
+    gi_list_foreach(d, &li->domains, struct lk_domain, link) {
+      gi_list_foreach(l, &d->queue[LK_ENTRY].granted, struct lk_lock, link)
+        found = found || (l->name && strcmp(l->name, fop->loc.name) == 0);
     }
   }
   gi_inode_unref(&parent);

@@ -18,7 +18,7 @@ lk_entrylk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EINVAL);
   if (!lk_target(fop))
     return gi_fop_fail(fop, ESTALE);
-  struct lk_lock proto = { .type = fop->args.type, .name = (char *)fop->args.name };
+  struct lk_lock proto = {.type = fop->args.type, .name = (char *)fop->args.name};
   lk_who_set(&proto.who, fop);
   if (fop->args.cmd == GI_ENTRYLK_UNLOCK)
     return lk_queue_unlock(x, fop, LK_ENTRY, fop->args.domain, &proto);

@@ -57,7 +57,7 @@ lk_inodelk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EINVAL);
   if (!lk_target(fop))
     return gi_fop_fail(fop, ESTALE);
-  struct lk_lock proto = { .type = f->type, .len = f->len };
+  struct lk_lock proto = {.type = f->type, .len = f->len};
   if (!lk_range(f, false, &proto.start, &proto.last))
     return gi_fop_fail(fop, EINVAL);
   lk_who_set(&proto.who, fop);

@@ -52,8 +52,7 @@ region(const struct gi_fop *fop, uint64_t *start, uint64_t *last)
 static bool
 covered(const struct lk_inode *li, const struct lk_who *who, bool write, uint64_t start, uint64_t last)
 {
-  gi_list_foreach(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach(l, &li->posix, struct lk_posix, link) {
     if (lk_same(&l->who, who) && (!write || l->type == GI_LK_WRITE) && l->start <= start && last <= l->last)
       return true;
   }
@@ -72,8 +71,7 @@ check(const struct gi_xlator *x, const struct lk_inode *li, const struct gi_fop 
   bool write = fop->kind != GI_FOP_READ;
   if (li->fenced && fencing(x))
     return covered(li, &who, write, start, last) ? 0 : write ? EBUSY : EAGAIN;
-  gi_list_foreach(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach(l, &li->posix, struct lk_posix, link) {
     if (binds(x, li, l) && (write || l->type == GI_LK_WRITE) && l->start <= last && start <= l->last && !lk_same(&l->who, &who))
       return EAGAIN;
   }
@@ -103,8 +101,7 @@ lk_mandatory_io(struct gi_xlator *x, struct gi_fop *fop)
 void
 lk_mandatory_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
-  gi_list_foreach_safe(fop, &li->io_waiting, struct gi_fop, link)
-  {
+  gi_list_foreach_safe(fop, &li->io_waiting, struct gi_fop, link) {
     if (check(x, li, fop) != 0)
       continue;
     gi_list_del(&fop->link);
@@ -132,8 +129,7 @@ lk_mandatory_open(struct gi_xlator *x, struct gi_fop *fop)
     return lk_counts(x, fop);
   const struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
   if (li) {
-    gi_list_foreach(l, &li->posix, struct lk_posix, link)
-    {
+    gi_list_foreach(l, &li->posix, struct lk_posix, link) {
       if (binds(x, li, l))
         return gi_fop_fail(fop, EAGAIN);
     }
@@ -145,8 +141,8 @@ enum gi_verdict
 lk_mandatory_mark(struct gi_xlator *x, struct gi_fop *fop)
 {
   bool set = fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR;
-  bool ours = set ? gi_dict_get(fop->args.dict, LK_FENCE_KEY) != NULL
-                  : fop->args.name && strcmp(fop->args.name, LK_FENCE_KEY) == 0;
+  bool ours =
+      set ? gi_dict_get(fop->args.dict, LK_FENCE_KEY) != NULL : fop->args.name && strcmp(fop->args.name, LK_FENCE_KEY) == 0;
   if (!ours)
     return lk_counts(x, fop);
   if (!fencing(x))

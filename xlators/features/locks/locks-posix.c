@@ -26,8 +26,7 @@ overlap(const struct lk_posix *a, const struct lk_posix *b)
 static struct lk_posix *
 find_conflict(const struct lk_inode *li, const struct lk_posix *want)
 {
-  gi_list_foreach(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach(l, &li->posix, struct lk_posix, link) {
     if (overlap(l, want) && (l->type == GI_LK_WRITE || want->type == GI_LK_WRITE) && !lk_same(&l->who, &want->who))
       return l;
   }
@@ -69,8 +68,7 @@ posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
 static void
 subtract(struct gi_xlator *x, struct lk_inode *li, const struct lk_who *who, uint64_t start, uint64_t last)
 {
-  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     if (!lk_same(&l->who, who) || l->start > last || l->last < start)
       continue;
     if (l->last > last)
@@ -86,8 +84,7 @@ static void
 posix_set(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *want)
 {
   uint64_t start = want->start, last = want->last;
-  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     bool touches = l->start <= (last == LK_LAST ? last : last + 1) && start <= (l->last == LK_LAST ? l->last : l->last + 1);
     if (!touches || l->type != want->type || l->mandatory != want->mandatory || !lk_same(&l->who, &want->who))
       continue;
@@ -114,8 +111,7 @@ reply_granted(struct gi_fop *fop)
 void
 lk_posix_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
-  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link) {
     if (find_conflict(li, l))
       continue;
     posix_set(x, li, l);
@@ -137,11 +133,11 @@ get_lock(struct gi_fop *fop, const struct lk_inode *li, const struct lk_posix *w
     return gi_fop_ok(fop, 0);
   }
   *out = (struct gi_flock){
-    .type = l->type,
-    .start = l->start,
-    .len = l->last == LK_LAST ? 0 : l->last - l->start + 1,
-    .pid = (uint32_t)l->who.pid,
-    .owner = l->who.owner,
+      .type = l->type,
+      .start = l->start,
+      .len = l->last == LK_LAST ? 0 : l->last - l->start + 1,
+      .pid = (uint32_t)l->who.pid,
+      .owner = l->who.owner,
   };
   return gi_fop_ok(fop, 0);
 }
@@ -187,18 +183,15 @@ posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const s
 static void
 preempt(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *want, struct gi_list *ready)
 {
-  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     if (overlap(l, want) && !lk_same(&l->who, &want->who))
       posix_remove(x, li, l);
   }
-  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link) {
     lk_ready_answer(ready, l->fop, x, -1, EBUSY);
     posix_remove(x, li, l);
   }
-  gi_list_foreach_safe(f, &li->io_waiting, struct gi_fop, link)
-  {
+  gi_list_foreach_safe(f, &li->io_waiting, struct gi_fop, link) {
     gi_list_del(&f->link);
     lk_ready_answer(ready, f, x, -1, EBUSY);
     lk_inode_unuse(x, li);
@@ -250,7 +243,7 @@ lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EINVAL);
   if (!lk_target(fop))
     return gi_fop_fail(fop, ESTALE);
-  struct lk_posix want = { .type = f->type };
+  struct lk_posix want = {.type = f->type};
   if (!lk_range(f, true, &want.start, &want.last))
     return gi_fop_fail(fop, EINVAL);
   lk_who_set(&want.who, fop);
@@ -271,8 +264,7 @@ lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
 static void
 drop_fd(struct gi_xlator *x, struct lk_inode *li, const struct gi_fd *fd)
 {
-  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     if (l->fd == fd)
       posix_remove(x, li, l);
   }
@@ -292,8 +284,7 @@ lk_posix_flush(struct gi_xlator *x, struct gi_fop *fop)
     subtract(x, li, &who, 0, LK_LAST);
   } else if (fop->fd) { /* the clean-up signal: everything of this fd goes */
     drop_fd(x, li, fop->fd);
-    gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link)
-    {
+    gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link) {
       if (l->fd != fop->fd)
         continue;
       lk_ready_answer(&ready, l->fop, x, -1, EAGAIN);
@@ -333,17 +324,15 @@ selected(const struct lk_posix *l, const struct lk_filter *f)
 struct lk_cleared
 lk_posix_clear(struct gi_xlator *x, struct lk_inode *li, const struct lk_filter *f, int err, struct gi_list *ready)
 {
-  struct lk_cleared n = { 0 };
-  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link)
-  {
+  struct lk_cleared n = {0};
+  gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link) {
     if (!f->blocked || !selected(l, f))
       continue;
     lk_ready_answer(ready, l->fop, x, -1, err);
     posix_remove(x, li, l);
     n.blocked++;
   }
-  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link)
-  {
+  gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     if (!f->granted || !selected(l, f))
       continue;
     if (f->remember)
@@ -370,8 +359,10 @@ unsigned
 lk_posix_count(const struct lk_inode *li)
 {
   unsigned n = 0;
-  gi_list_foreach(l, &li->posix, struct lk_posix, link) n++;
-  gi_list_foreach(l, &li->posix_blocked, struct lk_posix, link) n++;
+  gi_list_foreach(l, &li->posix, struct lk_posix, link)
+    n++;
+  gi_list_foreach(l, &li->posix_blocked, struct lk_posix, link)
+    n++;
   return n;
 }
 
@@ -381,20 +372,20 @@ lk_posix_active(struct gi_xlator *x, struct gi_fop *fop)
   const struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
   unsigned n = 0;
   if (li) {
-    gi_list_foreach(l, &li->posix, struct lk_posix, link) n++;
+    gi_list_foreach(l, &li->posix, struct lk_posix, link)
+      n++;
     fop->rsp.locks = gi_fop_alloc(fop, n * sizeof(*fop->rsp.locks) + 1);
     struct gi_lock_item *it = fop->rsp.locks;
-    gi_list_foreach(l, &li->posix, struct lk_posix, link)
-    {
+    gi_list_foreach(l, &li->posix, struct lk_posix, link) {
       const char *peer = lk_peer(&l->who);
       *it++ = (struct gi_lock_item){
-        .flock = { .type = l->type,
-                   .start = l->start,
-                   .len = l->last == LK_LAST ? 0 : l->last - l->start + 1,
-                   .pid = (uint32_t)l->who.pid,
-                   .owner = l->who.owner },
-        .client_uid = gi_fop_strdup(fop, peer, strlen(peer)),
-        .flags = l->mandatory,
+          .flock = {.type = l->type,
+                    .start = l->start,
+                    .len = l->last == LK_LAST ? 0 : l->last - l->start + 1,
+                    .pid = (uint32_t)l->who.pid,
+                    .owner = l->who.owner},
+          .client_uid = gi_fop_strdup(fop, peer, strlen(peer)),
+          .flags = l->mandatory,
       };
     }
   }

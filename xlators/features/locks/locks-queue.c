@@ -24,8 +24,7 @@ static bool
 must_wait(const struct lk_inode *li, const struct lk_queue *q, enum lk_kind kind, const struct lk_lock *want)
 {
   bool known = false;
-  gi_list_foreach(g, &q->granted, struct lk_lock, link)
-  {
+  gi_list_foreach(g, &q->granted, struct lk_lock, link) {
     if (lk_same(&g->who, &want->who))
       known = true;
     else if (overlap(kind, g, want))
@@ -36,8 +35,7 @@ must_wait(const struct lk_inode *li, const struct lk_queue *q, enum lk_kind kind
   if (known || gi_list_empty(&q->blocked))
     return false;
   bool conflict = false;
-  gi_list_foreach(b, &q->blocked, struct lk_lock, link)
-  {
+  gi_list_foreach(b, &q->blocked, struct lk_lock, link) {
     if (lk_same(&b->who, &want->who))
       return false;
     conflict = conflict || overlap(kind, b, want);
@@ -51,8 +49,8 @@ trace(struct gi_xlator *x, enum lk_kind kind, const char *what, const char *dom,
   if (!lk_options(x)->trace)
     return;
   if (kind == LK_INODE)
-    gi_log(GI_LOG_INFO, x->name, GI_MSG_LOCKS + 1, "inodelk %s: domain %s type %u start %llu len %llu pid %d", what, dom, l->type,
-           (unsigned long long)l->start, (unsigned long long)l->len, l->who.pid);
+    gi_log(GI_LOG_INFO, x->name, GI_MSG_LOCKS + 1, "inodelk %s: domain %s type %u start %llu len %llu pid %d", what, dom,
+           l->type, (unsigned long long)l->start, (unsigned long long)l->len, l->who.pid);
   else
     gi_log(GI_LOG_INFO, x->name, GI_MSG_LOCKS + 2, "entrylk %s: domain %s type %u name %s pid %d", what, dom, l->type,
            l->name ? l->name : "(all)", l->who.pid);
@@ -110,11 +108,11 @@ static void
 contention_fill(struct gi_contention *c, enum lk_kind kind, struct gi_fop *fop, const char *dom_name, const struct lk_lock *l)
 {
   *c = (struct gi_contention){
-    .entry = kind == LK_ENTRY,
-    .domain = dom_name,
-    .name = l->name ? gi_fop_strdup(fop, l->name, strlen(l->name)) : NULL,
-    .flock = { .type = l->type, .start = l->start, .len = l->len, .pid = (uint32_t)l->who.pid, .owner = l->who.owner },
-    .client = l->who.client,
+      .entry = kind == LK_ENTRY,
+      .domain = dom_name,
+      .name = l->name ? gi_fop_strdup(fop, l->name, strlen(l->name)) : NULL,
+      .flock = {.type = l->type, .start = l->start, .len = l->len, .pid = (uint32_t)l->who.pid, .owner = l->who.owner},
+      .client = l->who.client,
   };
 }
 
@@ -129,8 +127,7 @@ lk_contention(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfi
   unsigned n = 0;
   uint64_t now = gi_now(x->reactor);
   uint64_t gap = (uint64_t)lk_options(x)->notify_delay_s * GI_NSEC_PER_SEC;
-  gi_list_foreach(g, &q->granted, struct lk_lock, link)
-  {
+  gi_list_foreach(g, &q->granted, struct lk_lock, link) {
     if (n == LK_NOTICES)
       break;
     if (lk_same(&g->who, &proto->who) || !overlap(kind, g, proto) || (g->told_ns && now - g->told_ns < gap))
@@ -156,8 +153,7 @@ revocation_due(struct gi_xlator *x, struct lk_queue *q, enum lk_kind kind, const
   if (!o->revocation_secs)
     return false;
   uint64_t now = gi_now(x->reactor), limit = (uint64_t)o->revocation_secs * GI_NSEC_PER_SEC;
-  gi_list_foreach(g, &q->granted, struct lk_lock, link)
-  {
+  gi_list_foreach(g, &q->granted, struct lk_lock, link) {
     if (!lk_same(&g->who, &want->who) && overlap(kind, g, want) && now - g->since_ns >= limit)
       return true;
   }
@@ -168,11 +164,11 @@ static void
 revoke(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, enum lk_kind kind)
 {
   struct gi_list ready = GI_LIST_INIT(ready);
-  struct lk_filter f = { .granted = true, .blocked = lk_options(x)->revocation_clear_all };
+  struct lk_filter f = {.granted = true, .blocked = lk_options(x)->revocation_clear_all};
   struct lk_cleared c = lk_queue_clear(x, li, dom, kind, &f, EAGAIN, &ready);
   lk_count(x)->revoked += c.granted + c.blocked;
-  gi_log(GI_LOG_WARNING, x->name, GI_MSG_LOCKS + 3, "revoked %u granted and %u waiting locks of domain %s", c.granted, c.blocked,
-         dom->name);
+  gi_log(GI_LOG_WARNING, x->name, GI_MSG_LOCKS + 3, "revoked %u granted and %u waiting locks of domain %s", c.granted,
+         c.blocked, dom->name);
   lk_queue_retry(x, li, dom, kind, &ready);
   lk_ready_run(x, &ready);
 }
@@ -251,8 +247,7 @@ names_lock(enum lk_kind kind, const struct lk_lock *l, const struct lk_lock *wan
 static struct lk_lock *
 find_granted(struct lk_queue *q, enum lk_kind kind, const struct lk_lock *want)
 {
-  gi_list_foreach(l, &q->granted, struct lk_lock, link)
-  {
+  gi_list_foreach(l, &q->granted, struct lk_lock, link) {
     if (names_lock(kind, l, want))
       return l;
   }
@@ -299,8 +294,7 @@ lk_queue_retry(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
   struct lk_queue *q = &dom->queue[kind];
   struct gi_list waiting = GI_LIST_INIT(waiting);
   gi_list_splice_tail(&waiting, &q->blocked);
-  gi_list_foreach_safe(l, &waiting, struct lk_lock, link)
-  {
+  gi_list_foreach_safe(l, &waiting, struct lk_lock, link) {
     gi_list_del(&l->link);
     if (must_wait(li, q, kind, l)) {
       gi_list_add_tail(&q->blocked, &l->link);
@@ -334,10 +328,9 @@ lk_queue_clear(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
                int err, struct gi_list *ready)
 {
   struct lk_queue *q = &dom->queue[kind];
-  struct lk_cleared n = { 0 };
+  struct lk_cleared n = {0};
   if (f->blocked) {
-    gi_list_foreach_safe(l, &q->blocked, struct lk_lock, link)
-    {
+    gi_list_foreach_safe(l, &q->blocked, struct lk_lock, link) {
       if (!selected(l, kind, f))
         continue;
       lk_ready_answer(ready, l->fop, x, -1, err);
@@ -347,8 +340,7 @@ lk_queue_clear(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
     }
   }
   if (f->granted) {
-    gi_list_foreach_safe(l, &q->granted, struct lk_lock, link)
-    {
+    gi_list_foreach_safe(l, &q->granted, struct lk_lock, link) {
       if (!selected(l, kind, f))
         continue;
       lock_remove(x, q, l);
@@ -367,12 +359,12 @@ lk_queue_cancel(struct gi_xlator *x, struct gi_fop *fop)
   struct lk_lock *l = lf->lock;
   struct gi_list ready = GI_LIST_INIT(ready);
   lk_inode_use(x, li);
-  gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link)
-  {
+  gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link) {
     for (int k = 0; k < LK_KINDS; k++) {
       struct lk_queue *q = &dom->queue[k];
       bool here = false;
-      gi_list_foreach(b, &q->blocked, struct lk_lock, link) here = here || b == l;
+      gi_list_foreach(b, &q->blocked, struct lk_lock, link)
+        here = here || b == l;
       if (!here)
         continue;
       lk_ready_answer(&ready, fop, x, -1, EINTR);

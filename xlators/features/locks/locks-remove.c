@@ -16,10 +16,8 @@ victim(const struct gi_fop *fop)
 static bool
 held_by_others(const struct lk_inode *li, const void *client)
 {
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
-    gi_list_foreach(l, &dom->queue[LK_INODE].granted, struct lk_lock, link)
-    {
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
+    gi_list_foreach(l, &dom->queue[LK_INODE].granted, struct lk_lock, link) {
       if (l->who.client != client && l->who.pid >= 0)
         return true;
     }
@@ -30,10 +28,8 @@ held_by_others(const struct lk_inode *li, const void *client)
 static bool
 holds_any(const struct lk_inode *li, const void *client)
 {
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
-    gi_list_foreach(l, &dom->queue[LK_INODE].granted, struct lk_lock, link)
-    {
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
+    gi_list_foreach(l, &dom->queue[LK_INODE].granted, struct lk_lock, link) {
       if (l->who.client == client)
         return true;
     }
@@ -54,10 +50,9 @@ lk_remove_blocks(const struct lk_inode *li, const struct lk_who *who)
 static void
 tell_holders(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li)
 {
-  struct lk_lock everything = { .type = GI_LK_WRITE, .last = LK_LAST, .who = { .client = fop->caller.client } };
+  struct lk_lock everything = {.type = GI_LK_WRITE, .last = LK_LAST, .who = {.client = fop->caller.client}};
   li->walking++;
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
     size_t len = strlen(dom->name), slen = strlen(LK_METADATA_SUFFIX);
     if (len > slen && strcmp(dom->name + len - slen, LK_METADATA_SUFFIX) == 0)
       len -= slen;
@@ -103,8 +98,7 @@ lk_remove(struct gi_xlator *x, struct gi_fop *fop)
 static void
 retry_inode_locks(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
-  gi_list_foreach(dom, &li->domains, struct lk_domain, link)
-  {
+  gi_list_foreach(dom, &li->domains, struct lk_domain, link) {
     if (dom->queue[LK_INODE].nblocked)
       lk_queue_retry(x, li, dom, LK_INODE, ready);
   }
@@ -113,8 +107,7 @@ retry_inode_locks(struct gi_xlator *x, struct lk_inode *li, struct gi_list *read
 void
 lk_remove_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
-  gi_list_foreach_safe(fop, &li->removes, struct gi_fop, link)
-  {
+  gi_list_foreach_safe(fop, &li->removes, struct gi_fop, link) {
     if (held_by_others(li, fop->caller.client))
       continue;
     gi_list_del(&fop->link);

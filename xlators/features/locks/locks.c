@@ -99,8 +99,7 @@ lk_inode_unuse(struct gi_xlator *x, struct lk_inode *li)
 struct lk_domain *
 lk_domain_find(const struct lk_inode *li, const char *name)
 {
-  gi_list_foreach(d, &li->domains, struct lk_domain, link)
-  {
+  gi_list_foreach(d, &li->domains, struct lk_domain, link) {
     if (strcmp(d->name, name) == 0)
       return d;
   }
@@ -236,8 +235,8 @@ lk_cancel(struct gi_xlator *x, struct gi_fop *fop)
 static void
 lk_drop_client(struct gi_xlator *x, void *client)
 {
-  struct lk_filter f = { .granted = true, .blocked = true, .by_client = true, .client = client, .remember = true };
-  struct lk_who who = { .client = client };
+  struct lk_filter f = {.granted = true, .blocked = true, .by_client = true, .client = client, .remember = true};
+  struct lk_who who = {.client = client};
   unsigned n = lk_drop(x, &f, EAGAIN);
   if (!n)
     return;
@@ -265,7 +264,7 @@ lk_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     gi_notify_down(x, event, data);
     break;
   case GI_EVENT_PARENT_DOWN: /* nobody is left to wait for anything */
-    lk_drop(x, &(struct lk_filter){ .granted = true, .blocked = true }, ENOTCONN);
+    lk_drop(x, &(struct lk_filter){.granted = true, .blocked = true}, ENOTCONN);
     gi_notify_down(x, event, data);
     break;
   default:
@@ -281,7 +280,8 @@ lk_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   if (!li)
     return;
   GI_ASSERT(li->users == 0);
-  gi_list_foreach_safe(d, &li->domains, struct lk_domain, link) domain_free(li, d);
+  gi_list_foreach_safe(d, &li->domains, struct lk_domain, link)
+    domain_free(li, d);
   lk_past_free(li);
   gi_free(li);
   *(struct lk_inode **)bytes = NULL;
@@ -316,112 +316,174 @@ lk_setactive(struct gi_xlator *x, struct gi_fop *fop)
   return gi_fop_fail(fop, EOPNOTSUPP);
 }
 
-static const char *const mandatory_words[] = { "off", "file", "forced", "optimal", NULL };
+static const char *const mandatory_words[] = {"off", "file", "forced", "optimal", NULL};
 
 #define LK_OPT(member) .offset = offsetof(struct lk_options, member), .live = true, .since = "0.1"
 
 static const struct gi_option lk_table[] = {
-  { .name = "mandatory-locking", .key = "locks.mandatory-locking", .type = GI_OPT_ENUM, LK_OPT(mandatory), .def = "off",
-    .words = mandatory_words, .level = 2, .op_version = 30800, .side = GI_SIDE_BRICK,
-    .text = "Which POSIX locks also bind reads and writes: off, those on set-gid files without group execute (file), all "
-            "(forced), or those the client marked (optimal)." },
-  { .name = "enforce-mandatory-lock", .key = "features.enforce-mandatory-lock", .type = GI_OPT_BOOL, LK_OPT(enforce),
-    .def = "off", .level = 3, .op_version = 60000, .side = GI_SIDE_BRICK,
-    .text = "Honour the marker xattr trusted.glusterfs.enforce-mandatory-lock: only the holder of a covering lock may do I/O, "
-            "and a new lock request takes the lock away from others." },
-  { .name = "notify-contention", .key = "features.locks-notify-contention", .type = GI_OPT_BOOL, LK_OPT(notify_contention),
-    .def = "yes", .level = 2, .op_version = 40000, .side = GI_SIDE_BRICK,
-    .text = "Tell the holder of an internal lock that somebody else waits for it, so that a lock kept for speed is given "
-            "back at once." },
-  { .name = "notify-contention-delay", .key = "features.locks-notify-contention-delay", .type = GI_OPT_INT,
-    LK_OPT(notify_delay_s), .def = "5", .min = 0, .max = 60, .level = 3, .op_version = 40000, .side = GI_SIDE_BRICK,
-    .text = "Shortest time in seconds between two such notices for one lock." },
-  { .name = "revocation-secs", .key = "features.locks-revocation-secs", .type = GI_OPT_INT, LK_OPT(revocation_secs),
-    .def = "0", .min = 0, .max = 2147483647, .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
-    .text = "Take an internal lock away when it has blocked others for this many seconds; 0 never does." },
-  { .name = "revocation-max-blocked", .key = "features.locks-revocation-max-blocked", .type = GI_OPT_INT,
-    LK_OPT(revocation_max_blocked), .def = "0", .min = 0, .max = 2147483647, .level = 3, .op_version = 30900,
-    .side = GI_SIDE_BRICK,
-    .text = "Take internal locks away when this many requests wait for them; 0 never does." },
-  { .name = "revocation-clear-all", .key = "features.locks-revocation-clear-all", .type = GI_OPT_BOOL,
-    LK_OPT(revocation_clear_all), .def = "false", .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
-    .text = "When locks are revoked, fail the waiting requests too instead of granting them." },
-  { .name = "monkey-unlocking", .key = "features.locks-monkey-unlocking", .type = GI_OPT_BOOL, LK_OPT(monkey),
-    .def = "false", .level = 3, .op_version = 30900, .side = GI_SIDE_BRICK,
-    .text = "For tests only: lose about one in a hundred unlock requests." },
-  { .name = "trace", .key = "locks.trace", .type = GI_OPT_BOOL, LK_OPT(trace), .def = "off", .level = 3,
-    .op_version = 30700, .side = GI_SIDE_BRICK, .text = "Log every lock request and how it ended." },
-  GI_OPTION_END,
+    {.name = "mandatory-locking",
+     .key = "locks.mandatory-locking",
+     .type = GI_OPT_ENUM,
+     LK_OPT(mandatory),
+     .def = "off",
+     .words = mandatory_words,
+     .level = 2,
+     .op_version = 30800,
+     .side = GI_SIDE_BRICK,
+     .text = "Which POSIX locks also bind reads and writes: off, those on set-gid files without group execute (file), all "
+             "(forced), or those the client marked (optimal)."},
+    {.name = "enforce-mandatory-lock",
+     .key = "features.enforce-mandatory-lock",
+     .type = GI_OPT_BOOL,
+     LK_OPT(enforce),
+     .def = "off",
+     .level = 3,
+     .op_version = 60000,
+     .side = GI_SIDE_BRICK,
+     .text = "Honour the marker xattr trusted.glusterfs.enforce-mandatory-lock: only the holder of a covering lock may do I/O, "
+             "and a new lock request takes the lock away from others."},
+    {.name = "notify-contention",
+     .key = "features.locks-notify-contention",
+     .type = GI_OPT_BOOL,
+     LK_OPT(notify_contention),
+     .def = "yes",
+     .level = 2,
+     .op_version = 40000,
+     .side = GI_SIDE_BRICK,
+     .text = "Tell the holder of an internal lock that somebody else waits for it, so that a lock kept for speed is given "
+             "back at once."},
+    {.name = "notify-contention-delay",
+     .key = "features.locks-notify-contention-delay",
+     .type = GI_OPT_INT,
+     LK_OPT(notify_delay_s),
+     .def = "5",
+     .min = 0,
+     .max = 60,
+     .level = 3,
+     .op_version = 40000,
+     .side = GI_SIDE_BRICK,
+     .text = "Shortest time in seconds between two such notices for one lock."},
+    {.name = "revocation-secs",
+     .key = "features.locks-revocation-secs",
+     .type = GI_OPT_INT,
+     LK_OPT(revocation_secs),
+     .def = "0",
+     .min = 0,
+     .max = 2147483647,
+     .level = 3,
+     .op_version = 30900,
+     .side = GI_SIDE_BRICK,
+     .text = "Take an internal lock away when it has blocked others for this many seconds; 0 never does."},
+    {.name = "revocation-max-blocked",
+     .key = "features.locks-revocation-max-blocked",
+     .type = GI_OPT_INT,
+     LK_OPT(revocation_max_blocked),
+     .def = "0",
+     .min = 0,
+     .max = 2147483647,
+     .level = 3,
+     .op_version = 30900,
+     .side = GI_SIDE_BRICK,
+     .text = "Take internal locks away when this many requests wait for them; 0 never does."},
+    {.name = "revocation-clear-all",
+     .key = "features.locks-revocation-clear-all",
+     .type = GI_OPT_BOOL,
+     LK_OPT(revocation_clear_all),
+     .def = "false",
+     .level = 3,
+     .op_version = 30900,
+     .side = GI_SIDE_BRICK,
+     .text = "When locks are revoked, fail the waiting requests too instead of granting them."},
+    {.name = "monkey-unlocking",
+     .key = "features.locks-monkey-unlocking",
+     .type = GI_OPT_BOOL,
+     LK_OPT(monkey),
+     .def = "false",
+     .level = 3,
+     .op_version = 30900,
+     .side = GI_SIDE_BRICK,
+     .text = "For tests only: lose about one in a hundred unlock requests."},
+    {.name = "trace",
+     .key = "locks.trace",
+     .type = GI_OPT_BOOL,
+     LK_OPT(trace),
+     .def = "off",
+     .level = 3,
+     .op_version = 30700,
+     .side = GI_SIDE_BRICK,
+     .text = "Log every lock request and how it ended."},
+    GI_OPTION_END,
 };
 
 #define LK_METRIC(member, help) GI_METRIC(struct lk_metrics, member, "", help)
 
 static const struct gi_metric lk_metrics_table[] = {
-  LK_METRIC(inode_granted, "inode locks granted"),
-  LK_METRIC(inode_waited, "inode lock requests that had to wait"),
-  LK_METRIC(inode_refused, "non-blocking inode lock requests refused"),
-  LK_METRIC(entry_granted, "entry locks granted"),
-  LK_METRIC(entry_waited, "entry lock requests that had to wait"),
-  LK_METRIC(entry_refused, "non-blocking entry lock requests refused"),
-  LK_METRIC(posix_granted, "POSIX locks granted"),
-  LK_METRIC(posix_waited, "POSIX lock requests that had to wait"),
-  LK_METRIC(posix_refused, "non-blocking POSIX lock requests refused"),
-  LK_METRIC(contention_notices, "contention notices sent to lock holders"),
-  LK_METRIC(revoked, "internal locks taken away by revocation"),
-  LK_METRIC(cleared, "locks removed by clear-locks"),
-  LK_METRIC(dropped_clients, "clients whose locks were dropped because they went away"),
-  LK_METRIC(io_waited, "reads and writes that waited for a mandatory lock"),
-  LK_METRIC(removes_waited, "removes that waited for an inode lock of another client"),
-  LK_METRIC(held, "locks held now"),
-  LK_METRIC(waiting, "lock requests waiting now"),
-  GI_METRIC_END,
+    LK_METRIC(inode_granted, "inode locks granted"),
+    LK_METRIC(inode_waited, "inode lock requests that had to wait"),
+    LK_METRIC(inode_refused, "non-blocking inode lock requests refused"),
+    LK_METRIC(entry_granted, "entry locks granted"),
+    LK_METRIC(entry_waited, "entry lock requests that had to wait"),
+    LK_METRIC(entry_refused, "non-blocking entry lock requests refused"),
+    LK_METRIC(posix_granted, "POSIX locks granted"),
+    LK_METRIC(posix_waited, "POSIX lock requests that had to wait"),
+    LK_METRIC(posix_refused, "non-blocking POSIX lock requests refused"),
+    LK_METRIC(contention_notices, "contention notices sent to lock holders"),
+    LK_METRIC(revoked, "internal locks taken away by revocation"),
+    LK_METRIC(cleared, "locks removed by clear-locks"),
+    LK_METRIC(dropped_clients, "clients whose locks were dropped because they went away"),
+    LK_METRIC(io_waited, "reads and writes that waited for a mandatory lock"),
+    LK_METRIC(removes_waited, "removes that waited for an inode lock of another client"),
+    LK_METRIC(held, "locks held now"),
+    LK_METRIC(waiting, "lock requests waiting now"),
+    GI_METRIC_END,
 };
 
 GI_XLATOR_EXPORT = {
-  .abi = GI_XLATOR_ABI,
-  .type = "features/locks",
-  .version = GI_VERSION,
-  .summary = "Inode, entry and POSIX locks of a brick",
-  .min_children = 1,
-  .max_children = 1,
-  .options = lk_table,
-  .options_bytes = sizeof(struct lk_options),
-  .metrics = lk_metrics_table,
-  .fop_bytes = sizeof(struct lk_fop),
-  .inode_bytes = sizeof(struct lk_inode *),
-  .fd_bytes = sizeof(uint32_t), /* POSIX locks held through this fd */
-  .submit = lk_counts,
-  .on = {
-    [GI_FOP_INODELK] = lk_inodelk,
-    [GI_FOP_FINODELK] = lk_inodelk,
-    [GI_FOP_ENTRYLK] = lk_entrylk,
-    [GI_FOP_FENTRYLK] = lk_entrylk,
-    [GI_FOP_LK] = lk_posix_lk,
-    [GI_FOP_FLUSH] = lk_posix_flush,
-    [GI_FOP_GETACTIVELK] = lk_posix_active,
-    [GI_FOP_SETACTIVELK] = lk_setactive,
-    [GI_FOP_GETXATTR] = lk_clear_getxattr,
-    [GI_FOP_FGETXATTR] = lk_clear_getxattr,
-    [GI_FOP_UNLINK] = lk_remove,
-    [GI_FOP_RMDIR] = lk_remove,
-    [GI_FOP_RENAME] = lk_remove,
-    [GI_FOP_OPEN] = lk_mandatory_open,
-    [GI_FOP_READ] = lk_mandatory_io,
-    [GI_FOP_WRITE] = lk_mandatory_io,
-    [GI_FOP_TRUNCATE] = lk_mandatory_io,
-    [GI_FOP_FTRUNCATE] = lk_mandatory_io,
-    [GI_FOP_DISCARD] = lk_mandatory_io,
-    [GI_FOP_ZEROFILL] = lk_mandatory_io,
-    [GI_FOP_SETXATTR] = lk_mandatory_mark,
-    [GI_FOP_FSETXATTR] = lk_mandatory_mark,
-    [GI_FOP_REMOVEXATTR] = lk_mandatory_mark,
-    [GI_FOP_FREMOVEXATTR] = lk_mandatory_mark,
-  },
-  .complete = lk_complete,
-  .init = lk_init,
-  .finish = lk_finish,
-  .notify = lk_notify,
-  .statedump = lk_statedump,
-  .inode_forget = lk_inode_forget,
-  .fd_release = lk_fd_release,
+    .abi = GI_XLATOR_ABI,
+    .type = "features/locks",
+    .version = GI_VERSION,
+    .summary = "Inode, entry and POSIX locks of a brick",
+    .min_children = 1,
+    .max_children = 1,
+    .options = lk_table,
+    .options_bytes = sizeof(struct lk_options),
+    .metrics = lk_metrics_table,
+    .fop_bytes = sizeof(struct lk_fop),
+    .inode_bytes = sizeof(struct lk_inode *),
+    .fd_bytes = sizeof(uint32_t), /* POSIX locks held through this fd */
+    .submit = lk_counts,
+    .on =
+        {
+            [GI_FOP_INODELK] = lk_inodelk,
+            [GI_FOP_FINODELK] = lk_inodelk,
+            [GI_FOP_ENTRYLK] = lk_entrylk,
+            [GI_FOP_FENTRYLK] = lk_entrylk,
+            [GI_FOP_LK] = lk_posix_lk,
+            [GI_FOP_FLUSH] = lk_posix_flush,
+            [GI_FOP_GETACTIVELK] = lk_posix_active,
+            [GI_FOP_SETACTIVELK] = lk_setactive,
+            [GI_FOP_GETXATTR] = lk_clear_getxattr,
+            [GI_FOP_FGETXATTR] = lk_clear_getxattr,
+            [GI_FOP_UNLINK] = lk_remove,
+            [GI_FOP_RMDIR] = lk_remove,
+            [GI_FOP_RENAME] = lk_remove,
+            [GI_FOP_OPEN] = lk_mandatory_open,
+            [GI_FOP_READ] = lk_mandatory_io,
+            [GI_FOP_WRITE] = lk_mandatory_io,
+            [GI_FOP_TRUNCATE] = lk_mandatory_io,
+            [GI_FOP_FTRUNCATE] = lk_mandatory_io,
+            [GI_FOP_DISCARD] = lk_mandatory_io,
+            [GI_FOP_ZEROFILL] = lk_mandatory_io,
+            [GI_FOP_SETXATTR] = lk_mandatory_mark,
+            [GI_FOP_FSETXATTR] = lk_mandatory_mark,
+            [GI_FOP_REMOVEXATTR] = lk_mandatory_mark,
+            [GI_FOP_FREMOVEXATTR] = lk_mandatory_mark,
+        },
+    .complete = lk_complete,
+    .init = lk_init,
+    .finish = lk_finish,
+    .notify = lk_notify,
+    .statedump = lk_statedump,
+    .inode_forget = lk_inode_forget,
+    .fd_release = lk_fd_release,
 };

@@ -105,14 +105,14 @@ struct lk_inode {
   struct gi_list link;    /* lk_private.busy while users > 0 */
   uint32_t users;         /* locks, waiting fops, removes under way */
   uint32_t ndomains;
-  uint32_t walking;          /* somebody walks the domains and calls out: none may be freed */
-  uint32_t removing;         /* unlink, rmdir, rename-over being executed below */
-  bool setgid_mandatory;     /* set-gid without group execute: the mark of mandatory mode `file` */
-  bool fenced;               /* carries the enforcement marker */
-  struct gi_list domains;    /* struct lk_domain */
-  struct gi_list posix;      /* struct lk_posix, granted */
+  uint32_t walking;       /* somebody walks the domains and calls out: none may be freed */
+  uint32_t removing;      /* unlink, rmdir, rename-over being executed below */
+  bool setgid_mandatory;  /* set-gid without group execute: the mark of mandatory mode `file` */
+  bool fenced;            /* carries the enforcement marker */
+  struct gi_list domains; /* struct lk_domain */
+  struct gi_list posix;   /* struct lk_posix, granted */
   struct gi_list posix_blocked;
-  struct gi_list past;       /* locks-again.c */
+  struct gi_list past; /* locks-again.c */
   uint32_t npast;
   struct gi_list io_waiting; /* struct gi_fop.link: I/O that waits for a mandatory lock */
   struct gi_list removes;    /* struct gi_fop.link: removes that wait for inode locks */
@@ -121,7 +121,8 @@ struct lk_inode {
 enum lk_wait { LK_WAIT_NONE, LK_WAIT_QUEUE, LK_WAIT_POSIX, LK_WAIT_IO, LK_WAIT_REMOVE };
 enum lk_act { LK_ACT_ANSWER, LK_ACT_FORWARD, LK_ACT_FORWARD_TELL };
 
-enum { /* counters asked for in xdata */
+/* counters asked for in xdata */
+enum {
   LK_COUNT_INODE = 1,
   LK_COUNT_DOMAIN = 2,
   LK_COUNT_ENTRY = 4,

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static struct gi_client_id client[3] = { { "client-a", "a:1" }, { "client-b", "b:1" }, { "client-c", "c:1" } };
+static struct gi_client_id client[3] = {{"client-a", "a:1"}, {"client-b", "b:1"}, {"client-c", "c:1"}};
 
 #define META ((uint64_t)INT64_MAX - 1)
 
@@ -28,7 +28,7 @@ inodelk(struct fake_stack *s, unsigned who, uint32_t cmd, uint32_t type, uint64_
   struct gi_fop *f = owned(s, GI_FOP_INODELK, who);
   gi_loc_set_inode(&f->loc, fake_inode(s, 5));
   f->args.cmd = cmd;
-  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  f->args.flock = (struct gi_flock){.type = type, .start = start, .len = len};
   f->args.domain = "vol-replicate-0";
   fake_submit(s, f);
   return f;
@@ -55,7 +55,7 @@ lk(struct fake_stack *s, struct gi_fd *fd, unsigned who, uint32_t cmd, uint32_t 
   struct gi_fop *f = owned(s, GI_FOP_LK, who);
   gi_fop_set_fd(f, fd);
   f->args.cmd = cmd;
-  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  f->args.flock = (struct gi_flock){.type = type, .start = start, .len = len};
   fake_submit(s, f);
   return f;
 }
@@ -99,8 +99,8 @@ test_inode_conflict(void **state)
   failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_READ, 100, 10), EAGAIN);
   assert_int_equal(s->events[GI_EVENT_CONTENTION], 1);
   failed(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, 0, 0), EAGAIN);
-  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1); /* not again within the delay */
-  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));  /* nested: a second lock of its own */
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1);   /* not again within the delay */
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));    /* nested: a second lock of its own */
   ok(inodelk(s, 1, GI_LKCMD_SET, GI_LK_WRITE, META, 0)); /* another domain */
   struct gi_fop *w = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 0, 10);
   assert_false(w->answered);
@@ -325,7 +325,7 @@ domains_dumped(struct fake_stack *s)
   char *text = NULL;
   size_t len;
   unsigned n = 0;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   gi_graph_statedump(s->graph, &d);
   fclose(d.out);
   for (const char *p = text; (p = strstr(p, "lock-dump.domain.domain=")); p++)
@@ -387,7 +387,7 @@ test_posix_unknown_command(void **state)
 }
 
 /* The next connection of the process behind client[0]. */
-static struct gi_client_id anew = { "client-a-RECON_NO:-7", "a:2" };
+static struct gi_client_id anew = {"client-a-RECON_NO:-7", "a:2"};
 
 static bool
 again(struct fake_stack *s, uint32_t type, uint64_t start, uint64_t len)
@@ -397,7 +397,7 @@ again(struct fake_stack *s, uint32_t type, uint64_t start, uint64_t len)
   gi_fop_set_fd(f, fake_fd(s, 5));
   f->caller.client = &anew;
   f->args.cmd = GI_LKCMD_SET;
-  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  f->args.flock = (struct gi_flock){.type = type, .start = start, .len = len};
   gi_dict_set_uint(gi_fop_xdata(f), GI_LOCK_AGAIN_KEY, 1);
   fake_submit(s, f);
   ok(f);
@@ -531,8 +531,9 @@ clear_as(struct fake_stack *s, unsigned who, uint32_t uid, int32_t pid, const ch
 static void
 test_who_clears(void **state)
 {
-  static const char *const names[] = { "glusterfs.clrlk.tposix.kall", "glusterfs.clrlk.tinode.kall", "glusterfs.clrlk.tentry.kblocked",
-                                       "glusterfs.intrlk.tposix.kall", "glusterfs.intrlk.tinode.kblocked" };
+  static const char *const names[] = {"glusterfs.clrlk.tposix.kall", "glusterfs.clrlk.tinode.kall",
+                                      "glusterfs.clrlk.tentry.kblocked", "glusterfs.intrlk.tposix.kall",
+                                      "glusterfs.intrlk.tinode.kblocked"};
   struct fake_stack *s = setup(NULL);
   ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
   ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
@@ -571,7 +572,7 @@ test_remove_waits(void **state)
   ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, META, 0)); /* its holder goes on */
   failed(inodelk(s, 2, GI_LKCMD_SET, GI_LK_READ, META, 0), EAGAIN);
   ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, META, 0));
-  fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){ .hold = true });
+  fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.hold = true});
   ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
   assert_int_equal(fake_held(s, 0), 1);
   struct gi_fop *w = inodelk(s, 2, GI_LKCMD_SETW, GI_LK_WRITE, 0, 0);
@@ -607,7 +608,7 @@ test_statedump(void **state)
   assert_false(w->answered);
   char *text = NULL;
   size_t len;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   gi_graph_statedump(s->graph, &d);
   fclose(d.out);
   assert_non_null(strstr(text, "lock-dump.domain.domain=vol-replicate-0"));
@@ -622,27 +623,27 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_inode_conflict),
-    cmocka_unit_test(test_fairness),
-    cmocka_unit_test(test_cancel_and_leave),
-    cmocka_unit_test(test_entry),
-    cmocka_unit_test(test_owner),
-    cmocka_unit_test(test_counts),
-    cmocka_unit_test(test_posix_split_merge),
-    cmocka_unit_test(test_posix_wait_and_release),
-    cmocka_unit_test(test_posix_taken_again),
-    cmocka_unit_test(test_posix_spaces),
-    cmocka_unit_test(test_posix_cleared_while_waiting),
-    cmocka_unit_test(test_posix_unknown_command),
-    cmocka_unit_test(test_domains_go_with_their_client),
-    cmocka_unit_test(test_mandatory),
-    cmocka_unit_test(test_fence),
-    cmocka_unit_test(test_clear),
-    cmocka_unit_test(test_who_clears),
-    cmocka_unit_test(test_remove_waits),
-    cmocka_unit_test(test_revocation),
-    cmocka_unit_test(test_statedump),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_inode_conflict),
+      cmocka_unit_test(test_fairness),
+      cmocka_unit_test(test_cancel_and_leave),
+      cmocka_unit_test(test_entry),
+      cmocka_unit_test(test_owner),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_posix_split_merge),
+      cmocka_unit_test(test_posix_wait_and_release),
+      cmocka_unit_test(test_posix_taken_again),
+      cmocka_unit_test(test_posix_spaces),
+      cmocka_unit_test(test_posix_cleared_while_waiting),
+      cmocka_unit_test(test_posix_unknown_command),
+      cmocka_unit_test(test_domains_go_with_their_client),
+      cmocka_unit_test(test_mandatory),
+      cmocka_unit_test(test_fence),
+      cmocka_unit_test(test_clear),
+      cmocka_unit_test(test_who_clears),
+      cmocka_unit_test(test_remove_waits),
+      cmocka_unit_test(test_revocation),
+      cmocka_unit_test(test_statedump),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

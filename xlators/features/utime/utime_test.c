@@ -82,11 +82,11 @@ test_heal_once(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/utime", NULL, 1);
   int healed = 0;
-  fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){ .fill = check_heal, .arg = &healed });
+  fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = check_heal, .arg = &healed});
   for (int i = 0; i < 4; i++) {
     struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
     gi_fop_set_entry(f, &f->loc, fake_inode(s, 8), "old");
-    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = found, .arg = i == 0 ? s : NULL });
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = found, .arg = i == 0 ? s : NULL});
     fake_submit(s, f);
     assert_int_equal(f->rsp.ret, 0);
     assert_int_equal(healed, i > 0);
@@ -98,10 +98,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent),
-    cmocka_unit_test(test_table),
-    cmocka_unit_test(test_atime),
-    cmocka_unit_test(test_heal_once),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_table),
+      cmocka_unit_test(test_atime),
+      cmocka_unit_test(test_heal_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

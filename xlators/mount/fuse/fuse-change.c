@@ -193,7 +193,8 @@ ended_among_others(struct bridge *b, struct node *n, struct gi_fop *fop)
     found_foreign(b, n, fop);
   n->version.data += left.data - found.data;
   n->version.change += left.change - found.change;
-  if (bridge_options(b)->kernel_writeback_cache) /* the only client by declaration: bricks need not order what nobody else sees */
+  if (bridge_options(b)
+          ->kernel_writeback_cache) /* the only client by declaration: bricks need not order what nobody else sees */
     n->ours |= OUR_DATA | OUR_CTIME;
 }
 

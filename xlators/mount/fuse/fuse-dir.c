@@ -51,8 +51,7 @@ do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static bool
 usable(const struct gi_dirent *d)
 {
-  return d->name_len > 0 && d->name_len <= GI_NAME_MAX && !memchr(d->name, '/', d->name_len) &&
-         strlen(d->name) == d->name_len;
+  return d->name_len > 0 && d->name_len <= GI_NAME_MAX && !memchr(d->name, '/', d->name_len) && strlen(d->name) == d->name_len;
 }
 
 static bool

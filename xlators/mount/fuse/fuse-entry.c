@@ -75,8 +75,8 @@ moved_by_another(struct bridge *b, struct gi_inode *inode, const struct gi_fop *
   const struct gi_iatt *st = &fop->rsp.stat;
   char *name = node_of(b, inode)->name;
 
-  return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && node_of(b, inode)->id && name && fop->loc.name && S_ISREG(st->mode) &&
-         st->nlink == 1 && strcmp(name, fop->loc.name) != 0;
+  return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && node_of(b, inode)->id && name && fop->loc.name &&
+         S_ISREG(st->mode) && st->nlink == 1 && strcmp(name, fop->loc.name) != 0;
 }
 
 void
@@ -420,7 +420,8 @@ noreplace_unlinked(struct gi_fop *fop, void *arg)
   struct gi_gfid gfid;
   int err = err_of(fop);
 
-  if (err == ENOENT && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid)) { /* somebody else took the old name away: theirs counts */
+  if (err == ENOENT &&
+      gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid)) { /* somebody else took the old name away: theirs counts */
     main->rsp.ret = -1;
     main->rsp.err = ENOENT;
     noreplace_unlink(b, main, &main->loc2, &gfid, noreplace_rolled_back);

@@ -80,7 +80,8 @@ test_unknown_handle_is_stale(void **state)
 
   fake_script(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
   assert_int_equal(dots(r, id, "."), ESTALE);
-  fake_script(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = EOPNOTSUPP}); /* as a brick of GlusterFS may say */
+  fake_script(r->s, 0, GI_FOP_GETXATTR,
+              (struct fake_reply){.ret = -1, .err = EOPNOTSUPP}); /* as a brick of GlusterFS may say */
   assert_int_equal(dots(r, id, "."), ESTALE);
   fake_script(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENOTCONN});
   assert_int_equal(dots(r, id, "."), ENOTCONN);
@@ -99,7 +100,8 @@ static void
 fill_dots(struct gi_fop *fop, void *arg)
 {
   struct gi_dirent dot = {.off = 1, .type = 4, .name = ".", .name_len = 1, .stat = iatt_of(0xdd, S_IFDIR | 0755)};
-  struct gi_dirent dotdot = {.off = 2, .type = 4, .name = "..", .name_len = 2, .stat = iatt_of(*(uint8_t *)arg, S_IFDIR | 0755)};
+  struct gi_dirent dotdot = {
+      .off = 2, .type = 4, .name = "..", .name_len = 2, .stat = iatt_of(*(uint8_t *)arg, S_IFDIR | 0755)};
 
   gi_dirents_add(&fop->rsp.entries, &dot, fop);
   gi_dirents_add(&fop->rsp.entries, &dotdot, fop);

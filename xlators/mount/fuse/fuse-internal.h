@@ -15,10 +15,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define BRIDGE_MAX_WRITE (1u << 20)      /* largest WRITE and READ, bytes */
-#define BRIDGE_HEADER 80                 /* fuse_in_header + fuse_write_in: what precedes the data of a WRITE */
-#define BRIDGE_BURST 16                  /* most requests read in one turn */
-#define BRIDGE_BLKSIZE 131072            /* st_blksize shown to programs (fuse.md 3) */
+#define BRIDGE_MAX_WRITE (1u << 20)            /* largest WRITE and READ, bytes */
+#define BRIDGE_HEADER 80                       /* fuse_in_header + fuse_write_in: what precedes the data of a WRITE */
+#define BRIDGE_BURST 16                        /* most requests read in one turn */
+#define BRIDGE_BLKSIZE 131072                  /* st_blksize shown to programs (fuse.md 3) */
 #define BRIDGE_READY_NS (30 * GI_NSEC_PER_SEC) /* a mount whose bricks do not answer by then has failed */
 #define BRIDGE_DOWN_NS (8 * GI_NSEC_PER_SEC)   /* the same, once the child has said that it is down */
 
@@ -36,7 +36,7 @@ struct id_table {
 };
 
 void id_table_free(struct id_table *t);
-uint64_t id_add(struct id_table *t, void *object); /* never 0 or 1 */
+uint64_t id_add(struct id_table *t, void *object);   /* never 0 or 1 */
 void *id_get(const struct id_table *t, uint64_t id); /* NULL if it names nothing (any more) */
 void id_del(struct id_table *t, uint64_t id);
 /* Objects one after the other: *pos starts at 0; NULL at the end. */
@@ -51,8 +51,8 @@ struct node_map {
   uint32_t count, capacity;
 };
 
-uint64_t node_id_of(const struct gi_gfid *gfid); /* the id that node_map_add gives it, if no other has it */
-void node_map_add(struct node_map *m, struct node *n); /* n->inode is set; gives n->id */
+uint64_t node_id_of(const struct gi_gfid *gfid);                  /* the id that node_map_add gives it, if no other has it */
+void node_map_add(struct node_map *m, struct node *n);            /* n->inode is set; gives n->id */
 struct node *node_map_get(const struct node_map *m, uint64_t id); /* NULL: none */
 void node_map_del(struct node_map *m, const struct node *n);
 /* The first node from *pos on, which starts at 0; NULL at the end. To be called again only after it was deleted. */
@@ -94,33 +94,33 @@ struct node {
   struct gi_inode *inode; /* back pointer while id != 0 */
   struct gi_iatt attr;    /* as last seen */
   struct version version; /* what the bricks hold if only we change it; the kernel's pages belong to it */
-  uint32_t inflight; /* changes of ours under way */
-  uint64_t seq;      /* bridge.clock when one of them last began or ended */
-  struct gi_iatt answer; /* what our last write left, good for GETATTR while … (node_answer) */
-  uint64_t answer_until; /* … the clock says so, gi_now; 0 = none */
-  uint64_t answer_seq;   /* … nothing of ours has begun or ended since */
-  uint64_t answer_names; /* … and no name was removed or replaced: that changes link counts */
-  bool known;        /* version is set */
-  bool emptied;      /* by us, through OPEN, which does not tell the version it left */
-  uint8_t ours;      /* OUR_* */
-  bool dirty;        /* written by us and not yet known to be on the bricks */
-  bool stale;        /* somebody else changed it: the next open must not keep pages */
-  bool queued;       /* an invalidation is waiting that nobody waits for */
-  uint32_t dropping; /* invalidations waiting or with a worker */
-  uint64_t looked;   /* bridge.locks of the last lock for which it was looked at */
-  uint64_t judged;   /* bridge.locks when attributes were last seen that tell whose changes there were */
-  bool opened;       /* the kernel may have pages */
-  bool no_capability; /* security.capability is known to be absent */
-  bool removed;      /* a directory, by us: there may be processes in it */
-  bool locked;       /* has had a lock through this mount */
-  bool wrote_locked; /* kernel write-back: its pages may hold what was written under a lock */
-  bool lazy_times;   /* kernel write-back: times the kernel gave and we have not sent */
+  uint32_t inflight;      /* changes of ours under way */
+  uint64_t seq;           /* bridge.clock when one of them last began or ended */
+  struct gi_iatt answer;  /* what our last write left, good for GETATTR while … (node_answer) */
+  uint64_t answer_until;  /* … the clock says so, gi_now; 0 = none */
+  uint64_t answer_seq;    /* … nothing of ours has begun or ended since */
+  uint64_t answer_names;  /* … and no name was removed or replaced: that changes link counts */
+  bool known;             /* version is set */
+  bool emptied;           /* by us, through OPEN, which does not tell the version it left */
+  uint8_t ours;           /* OUR_* */
+  bool dirty;             /* written by us and not yet known to be on the bricks */
+  bool stale;             /* somebody else changed it: the next open must not keep pages */
+  bool queued;            /* an invalidation is waiting that nobody waits for */
+  uint32_t dropping;      /* invalidations waiting or with a worker */
+  uint64_t looked;        /* bridge.locks of the last lock for which it was looked at */
+  uint64_t judged;        /* bridge.locks when attributes were last seen that tell whose changes there were */
+  bool opened;            /* the kernel may have pages */
+  bool no_capability;     /* security.capability is known to be absent */
+  bool removed;           /* a directory, by us: there may be processes in it */
+  bool locked;            /* has had a lock through this mount */
+  bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
+  bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
-  uint32_t looked_pid;   /* who was told of it by the last LOOKUP… */
-  uint64_t looked_until; /* …and until when a GETATTR that comes next belongs to the same call, gi_now */
+  uint32_t looked_pid;     /* who was told of it by the last LOOKUP… */
+  uint64_t looked_until;   /* …and until when a GETATTR that comes next belongs to the same call, gi_now */
   uint32_t nameless_pid;   /* who was told that it has no name any more, so that the kernel looks at the name again… */
   uint64_t nameless_until; /* …and until when the same caller means the file itself, gi_now */
-  uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
+  uint64_t parent_id;      /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
   struct gi_list lru; /* bridge.lru, oldest first */
 };
@@ -137,17 +137,17 @@ struct handle {
 
 struct op {
   fuse_req_t req;
-  struct session *session;  /* referenced while req is set */
-  struct gi_inode *changes; /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
-  uint64_t began;           /* node.seq since then */
-  uint64_t seq;             /* bridge.clock when submitted */
-  uint32_t size;            /* room in the reply */
-  uint64_t wanted;          /* the id of a node that is looked for */
-  bool looked;        /* GETATTR: right after the caller's LOOKUP */
-  bool retried, kill; /* OPEN: second try; setuid and setgid bits must fall */
-  bool plus;          /* READDIRP: the kernel wants attributes */
+  struct session *session;                        /* referenced while req is set */
+  struct gi_inode *changes;                       /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
+  uint64_t began;                                 /* node.seq since then */
+  uint64_t seq;                                   /* bridge.clock when submitted */
+  uint32_t size;                                  /* room in the reply */
+  uint64_t wanted;                                /* the id of a node that is looked for */
+  bool looked;                                    /* GETATTR: right after the caller's LOOKUP */
+  bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
+  bool plus;                                      /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
-  struct gi_defer cancel;   /* a blocking lock that was interrupted */
+  struct gi_defer cancel;                         /* a blocking lock that was interrupted */
   bool cancellable;
   uint32_t looks; /* a lock: files that are looked at before the kernel is told */
 };
@@ -157,7 +157,7 @@ struct group_slot {
   uint32_t pid, uid, gid;
   uint32_t count;
   uint64_t until_ns; /* 0 = empty */
-  uint32_t *group; /* owned; NULL if there are none */
+  uint32_t *group;   /* owned; NULL if there are none */
 };
 
 enum bridge_state {
@@ -197,29 +197,29 @@ struct bridge {
   struct gi_io io;
   struct gi_timer read_timer; /* reading failed for a moment */
   int fd;
-  uint8_t *request;      /* the request being handled: header and arguments */
+  uint8_t *request; /* the request being handled: header and arguments */
   size_t request_len;
-  struct gi_buf *rx;     /* where the data of the next WRITE lands, page aligned */
+  struct gi_buf *rx; /* where the data of the next WRITE lands, page aligned */
   size_t rx_used;
-  unsigned burst, calm;  /* how many requests to try per turn; turns until it may grow */
+  unsigned burst, calm; /* how many requests to try per turn; turns until it may grow */
   bool in_init;
   bool told_ready;
   bool leaving;
-  uint64_t left_bytes; /* write_bytes when it was last seen whether the kernel still writes back */
-  char *real_path; /* of the mount point, taken before anything was mounted there */
+  uint64_t left_bytes;   /* write_bytes when it was last seen whether the kernel still writes back */
+  char *real_path;       /* of the mount point, taken before anything was mounted there */
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 
   struct node_map nodes;
-  struct id_table fds;   /* struct gi_fd */
-  struct gi_list lru;    /* struct node.lru */
+  struct id_table fds; /* struct gi_fd */
+  struct gi_list lru;  /* struct node.lru */
   uint32_t node_count;
   uint64_t named[BRIDGE_NAMES]; /* by parent and name: the id of the node last seen there; the node itself confirms it */
-  uint64_t clock; /* counts beginnings and ends of our changes */
-  uint64_t locks; /* granted so far */
-  uint64_t names; /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
+  uint64_t clock;               /* counts beginnings and ends of our changes */
+  uint64_t locks;               /* granted so far */
+  uint64_t names;               /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct inval_lane inodes_to_drop, names_to_drop;
-  unsigned jobs;   /* of any kind, with a worker */
+  unsigned jobs; /* of any kind, with a worker */
 
   struct group_slot *groups;
 };
@@ -281,7 +281,7 @@ void groups_free(struct bridge *b);
 /* A fop for `req`, caller filled in. */
 struct gi_fop *op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind);
 void op_set_owner(struct gi_fop *fop, uint64_t owner);
-void op_set_root(struct gi_fop *fop); /* caller := root, for what the bridge does on its own account */
+void op_set_root(struct gi_fop *fop);                   /* caller := root, for what the bridge does on its own account */
 void op_new_gfid(struct bridge *b, struct gi_fop *fop); /* xdata gfid-req for a creating fop */
 /* Says that `fop` will change `inode` (held by fop's loc or fd). */
 void op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
@@ -309,7 +309,7 @@ void done_status_node(struct gi_fop *fop, void *x);
 /* ---- fuse-node.c ---- */
 /* The inode of a node id, borrowed; NULL (the request was answered ESTALE) if the id is stale. */
 struct gi_inode *node_inode(struct bridge *b, fuse_req_t req, fuse_ino_t ino);
-struct gi_inode *node_find(struct bridge *b, fuse_ino_t ino); /* likewise without answering */
+struct gi_inode *node_find(struct bridge *b, fuse_ino_t ino);                               /* likewise without answering */
 struct gi_fd *handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file_info *fi); /* borrowed; NULL: answered EBADF */
 struct gi_fd *handle_find(struct bridge *b, const struct fuse_file_info *fi);
 void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and takes a reference */

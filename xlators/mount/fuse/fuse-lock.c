@@ -55,7 +55,9 @@ getlk_done(struct gi_fop *fop, void *arg)
   struct op *op = op_of(b, fop);
   const struct gi_flock *f = &fop->rsp.flock;
   struct flock lock = {
-      .l_type = f->type == GI_LK_READ ? F_RDLCK : f->type == GI_LK_WRITE ? F_WRLCK : F_UNLCK,
+      .l_type = f->type == GI_LK_READ    ? F_RDLCK
+                : f->type == GI_LK_WRITE ? F_WRLCK
+                                         : F_UNLCK,
       .l_whence = SEEK_SET,
       .l_start = (off_t)f->start,
       .l_len = (off_t)f->len,

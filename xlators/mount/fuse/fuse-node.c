@@ -132,7 +132,8 @@ node_release(struct bridge *b, struct node *n)
   n->id = 0;
   n->inode = NULL;
   n->parent_id = 0;
-  n->known = n->stale = n->locked = n->wrote_locked = n->queued = n->removed = n->opened = false; /* the kernel has dropped its pages */
+  n->known = n->stale = n->locked = n->wrote_locked = n->queued = n->removed = n->opened =
+      false; /* the kernel has dropped its pages */
   n->dropping = 0;
   b->node_count--;
   inode->nlookup = 0;

@@ -43,7 +43,8 @@ test_create(void **state)
   struct fuse_getxattr_in gx = {.size = 0};
 
   fake_forget_seen(r->s);
-  assert_int_equal(reply(r, request_names(r, FUSE_GETXATTR, out.e.nodeid, &gx, sizeof(gx), "security.capability", NULL)), ENODATA);
+  assert_int_equal(reply(r, request_names(r, FUSE_GETXATTR, out.e.nodeid, &gx, sizeof(gx), "security.capability", NULL)),
+                   ENODATA);
   assert_int_equal(r->s->nseen, 0);
 
   /* Nothing written: flush is local. Something written: it is not. */
@@ -600,10 +601,11 @@ test_readdir(void **state)
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), EINVAL);
   fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
   assert_int_equal(reply(r, request(r, FUSE_READDIR, FUSE_ROOT_ID, &in, sizeof(in))), ENOTCONN);
-  assert_int_equal(reply(r, request(r, FUSE_FSYNCDIR, FUSE_ROOT_ID, &(struct fuse_fsync_in){.fh = in.fh},
-                                    sizeof(struct fuse_fsync_in))), 0);
+  assert_int_equal(
+      reply(r, request(r, FUSE_FSYNCDIR, FUSE_ROOT_ID, &(struct fuse_fsync_in){.fh = in.fh}, sizeof(struct fuse_fsync_in))), 0);
   assert_int_equal(reply(r, request(r, FUSE_RELEASEDIR, FUSE_ROOT_ID, &(struct fuse_release_in){.fh = in.fh},
-                                    sizeof(struct fuse_release_in))), 0);
+                                    sizeof(struct fuse_release_in))),
+                   0);
   rig_free(r);
 }
 
@@ -797,7 +799,8 @@ main(void)
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_small_ones),
       cmocka_unit_test(test_rename_noreplace_races),
-      cmocka_unit_test(test_rename), cmocka_unit_test(test_victims_are_named),
+      cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_readdirplus),
       cmocka_unit_test(test_readdir),
       cmocka_unit_test(test_locks),

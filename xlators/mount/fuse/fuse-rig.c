@@ -62,8 +62,13 @@ request(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_
   } *m = malloc(sizeof(*m));
   uint64_t unique = ++r->unique;
 
-  m->h = (struct fuse_in_header){.len = (uint32_t)(sizeof(m->h) + len), .opcode = opcode, .unique = unique, .nodeid = nodeid,
-                                 .uid = r->uid, .gid = r->uid, .pid = 0};
+  m->h = (struct fuse_in_header){.len = (uint32_t)(sizeof(m->h) + len),
+                                 .opcode = opcode,
+                                 .unique = unique,
+                                 .nodeid = nodeid,
+                                 .uid = r->uid,
+                                 .gid = r->uid,
+                                 .pid = 0};
   if (len)
     memcpy(m->args, args, len);
   send_raw(r, m, sizeof(m->h) + len);
@@ -141,10 +146,10 @@ on_unmount(struct gi_ctx *ctx)
   ((struct rig *)ctx->app)->unmounted++;
 }
 
-#define OFFERED                                                                                                          \
-  (FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES | FUSE_DONT_MASK | FUSE_FLOCK_LOCKS |      \
-   FUSE_AUTO_INVAL_DATA | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_WRITEBACK_CACHE |          \
-   FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV | FUSE_POSIX_ACL | FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS |                 \
+#define OFFERED \
+  (FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES | FUSE_DONT_MASK | FUSE_FLOCK_LOCKS | \
+   FUSE_AUTO_INVAL_DATA | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_WRITEBACK_CACHE | \
+   FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV | FUSE_POSIX_ACL | FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS | \
    FUSE_EXPLICIT_INVAL_DATA | FUSE_HANDLE_KILLPRIV_V2 | FUSE_INIT_EXT)
 
 uint32_t offered2;
@@ -242,7 +247,8 @@ write_file(struct rig *r, uint64_t nodeid, uint64_t fh, uint64_t off, uint32_t s
 {
   uint8_t *m = calloc(1, sizeof(struct fuse_write_in) + size);
 
-  *(struct fuse_write_in *)m = (struct fuse_write_in){.fh = fh, .offset = off, .size = size, .write_flags = flags, .flags = file_flags};
+  *(struct fuse_write_in *)m =
+      (struct fuse_write_in){.fh = fh, .offset = off, .size = size, .write_flags = flags, .flags = file_flags};
   memset(m + sizeof(struct fuse_write_in), 'w', size);
 
   uint64_t unique = request(r, FUSE_WRITE, nodeid, m, sizeof(struct fuse_write_in) + size);

@@ -29,7 +29,8 @@ struct rig {
   int ready, ready_err, unmounted;
 };
 
-struct answer { /* what a scripted reply fills in */
+/* what a scripted reply fills in */
+struct answer {
   uint8_t n;
   uint32_t mode;
   uint64_t size, mtime;
@@ -43,7 +44,8 @@ void fill_stat(struct gi_fop *fop, void *arg);
 void pump(struct rig *r);
 void send_raw(struct rig *r, const void *data, size_t len);
 uint64_t request(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len);
-uint64_t request_names(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len, const char *n1, const char *n2);
+uint64_t request_names(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len, const char *n1,
+                       const char *n2);
 bool next_reply(struct rig *r);
 int reply(struct rig *r, uint64_t unique);
 const void *body(const struct rig *r);

@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #define RX_CAPACITY (2u * BRIDGE_MAX_WRITE)
-#define READ_AGAIN_NS (100 * GI_NSEC_PER_MSEC) /* after an error that passes: the device stays readable, waiting for it would spin */
-#define CALM_TURNS 8 /* turns with a single read after one that found the device empty */
+#define READ_AGAIN_NS \
+  (100 * GI_NSEC_PER_MSEC) /* after an error that passes: the device stays readable, waiting for it would spin */
+#define CALM_TURNS 8       /* turns with a single read after one that found the device empty */
 
 /* ---- what libfuse does not pass on ---- */
 
@@ -128,9 +129,8 @@ do_init(void *userdata, struct fuse_conn_info *conn)
   struct bridge *b = userdata;
   const struct bridge_options *o = bridge_options(b);
   static const uint64_t wanted[] = {
-      FUSE_CAP_ASYNC_READ,     FUSE_CAP_ASYNC_DIO,      FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_ATOMIC_O_TRUNC,
-      FUSE_CAP_CACHE_SYMLINKS, FUSE_CAP_POSIX_LOCKS,    FUSE_CAP_FLOCK_LOCKS,     FUSE_CAP_DONT_MASK,
-      FUSE_CAP_EXPORT_SUPPORT,
+      FUSE_CAP_ASYNC_READ,  FUSE_CAP_ASYNC_DIO,   FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_ATOMIC_O_TRUNC, FUSE_CAP_CACHE_SYMLINKS,
+      FUSE_CAP_POSIX_LOCKS, FUSE_CAP_FLOCK_LOCKS, FUSE_CAP_DONT_MASK,       FUSE_CAP_EXPORT_SUPPORT,
   };
 
   /* Nothing is wanted that is not named here; splice costs two more system calls per request (fuse.md 11). */

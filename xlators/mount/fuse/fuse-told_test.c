@@ -43,7 +43,8 @@ remembered_size(struct rig *r, uint64_t id)
 
   const struct fuse_attr_out *out = body(r);
 
-  assert_true(out->attr_valid == 0 || (out->attr_valid == 1 && out->attr_valid_nsec == 0)); /* never longer than from the write on */
+  assert_true(out->attr_valid == 0 ||
+              (out->attr_valid == 1 && out->attr_valid_nsec == 0)); /* never longer than from the write on */
   return (int64_t)out->attr.size;
 }
 
@@ -137,8 +138,8 @@ test_copy_is_of_the_destination(void **state)
   struct answer file_b = {0xbb, S_IFREG | 0600, 2000, 2000};
   struct rig *r = rig_new(NULL);
   uint64_t from = lookup(r, "a", &file_a), to = lookup(r, "b", &file_b);
-  struct fuse_copy_file_range_in cp = {.fh_in = open_file(r, from, O_RDONLY), .nodeid_out = to, .fh_out = open_file(r, to, O_RDWR),
-                                       .len = 3000};
+  struct fuse_copy_file_range_in cp = {
+      .fh_in = open_file(r, from, O_RDONLY), .nodeid_out = to, .fh_out = open_file(r, to, O_RDWR), .len = 3000};
 
   fake_script(r->s, 0, GI_FOP_COPY_FILE_RANGE, (struct fake_reply){.ret = 3000, .fill = fill_copied});
   assert_int_equal(reply(r, request(r, FUSE_COPY_FILE_RANGE, from, &cp, sizeof(cp))), 0);

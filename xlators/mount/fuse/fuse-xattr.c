@@ -30,11 +30,13 @@ begins(const char *name, const char *prefix)
 /* Names that ask something of the machinery, and who may: nobody below asks who comes. */
 enum who { WHO_OWNER, WHO_ROOT };
 
-static const struct virtual {
+static const struct virtual
+{
   const char *name; /* up to a '*' */
   enum who who;
   bool acts; /* reading it changes something */
-} virtual_names[] = {
+}
+virtual_names[] = {
     {"glusterfs.clrlk.*", WHO_ROOT, true},
     {"glusterfs.intrlk.*", WHO_ROOT, true},
     {"glusterfs.heal-sbrain", WHO_ROOT, true},

@@ -130,8 +130,12 @@ setxattr_as(struct rig *r, uint64_t id, uint32_t uid, const char *name)
 static void
 test_xattr_who_may_ask(void **state)
 {
-  static const char *const of_root[] = {"glusterfs.clrlk.tposix.kall", "glusterfs.intrlk.tposix.kblocked", "glusterfs.heal-sbrain",
-                                        "replica.split-brain-choice-timeout", "inode-invalidate", "glusterish.regions"};
+  static const char *const of_root[] = {"glusterfs.clrlk.tposix.kall",
+                                        "glusterfs.intrlk.tposix.kblocked",
+                                        "glusterfs.heal-sbrain",
+                                        "replica.split-brain-choice-timeout",
+                                        "inode-invalidate",
+                                        "glusterish.regions"};
   static const char *const of_owner[] = {"replica.split-brain-choice", "replica.split-brain-heal-finalize"};
   struct rig *r = rig_new(NULL);
   uint64_t id = lookup(r, "f", &file_a);
@@ -185,12 +189,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_getxattr),
-      cmocka_unit_test(test_capability_is_remembered),
-      cmocka_unit_test(test_listxattr),
-      cmocka_unit_test(test_setxattr_refusals),
-      cmocka_unit_test(test_xattr_who_may_ask),
-      cmocka_unit_test(test_xattr_that_acts),
+      cmocka_unit_test(test_getxattr),          cmocka_unit_test(test_capability_is_remembered),
+      cmocka_unit_test(test_listxattr),         cmocka_unit_test(test_setxattr_refusals),
+      cmocka_unit_test(test_xattr_who_may_ask), cmocka_unit_test(test_xattr_that_acts),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,8 +297,8 @@ case_args(const struct op_case *c, uint64_t fh, uint8_t *args)
 static void
 test_errors_arrive(void **state)
 {
-  static const int errors[] = {EPERM, ENOENT, EIO, EACCES, EEXIST, ENOTDIR, EISDIR, EINVAL, EFBIG, ENOSPC, EROFS, EMLINK, ERANGE,
-                               ENAMETOOLONG, ENOTEMPTY, ENODATA, ENOTCONN, ESTALE, EDQUOT, ETIMEDOUT};
+  static const int errors[] = {EPERM, ENOENT, EIO,    EACCES,       EEXIST,    ENOTDIR, EISDIR,   EINVAL, EFBIG,  ENOSPC,
+                               EROFS, EMLINK, ERANGE, ENAMETOOLONG, ENOTEMPTY, ENODATA, ENOTCONN, ESTALE, EDQUOT, ETIMEDOUT};
   struct rig *r = rig_new(NULL);
   uint64_t id = lookup(r, "f", &file_a);
   uint64_t fh = open_file(r, id, O_RDWR);
@@ -423,7 +423,8 @@ test_own_changes_keep_pages(void **state)
 {
   uint64_t id, fh;
   struct rig *r = shared_file(NULL, &id, &fh);
-  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600}, size = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh, .size = 5};
+  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600},
+                         size = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh, .size = 5};
   struct fuse_fallocate_in space = {.fh = fh, .length = 100};
   struct fuse_link_in l = {.oldnodeid = id};
 

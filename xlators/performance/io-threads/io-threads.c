@@ -22,7 +22,7 @@
 #include <errno.h>
 
 #define IOT_ALONE_NS (100 * GI_NSEC_PER_MSEC) /* nobody else for so long: the least class is alone */
-#define IOT_TRUSTED_PID -4 /* a mount trusted as root: not a background daemon */
+#define IOT_TRUSTED_PID -4                    /* a mount trusted as root: not a background daemon */
 
 struct iot_options {
   int64_t threads, limit[GI_PRIO_COUNT], watchdog_secs;
@@ -46,10 +46,10 @@ struct iot_private {
   uint64_t waiting;                   /* in all classes */
   uint64_t progress;                  /* operations that came back; the watchdog compares */
   uint64_t watched;
-  uint64_t others;                    /* when an operation of another class came last */
-  unsigned extra; /* workers the watchdog added */
-  uint64_t syncs; /* of other classes, inside */
-  bool yielded;   /* one of the least class was let in since one of them ended */
+  uint64_t others;      /* when an operation of another class came last */
+  unsigned extra;       /* workers the watchdog added */
+  uint64_t syncs;       /* of other classes, inside */
+  bool yielded;         /* one of the least class was let in since one of them ended */
   bool least_this_turn; /* one of the least class was let in since the reactor looked for others */
   struct gi_timer next_turn;
   struct gi_defer serve;
@@ -63,31 +63,41 @@ struct iot_fop {
 };
 
 static const uint8_t class_of[GI_FOP_MAX] = {
-  [GI_FOP_OPEN] = GI_PRIO_HIGH,     [GI_FOP_STAT] = GI_PRIO_HIGH,     [GI_FOP_FSTAT] = GI_PRIO_HIGH,
-  [GI_FOP_LOOKUP] = GI_PRIO_HIGH,   [GI_FOP_ACCESS] = GI_PRIO_HIGH,   [GI_FOP_READLINK] = GI_PRIO_HIGH,
-  [GI_FOP_OPENDIR] = GI_PRIO_HIGH,  [GI_FOP_STATFS] = GI_PRIO_HIGH,   [GI_FOP_READDIR] = GI_PRIO_HIGH,
-  [GI_FOP_READDIRP] = GI_PRIO_HIGH, [GI_FOP_LEASE] = GI_PRIO_HIGH,    [GI_FOP_IPC] = GI_PRIO_HIGH,
-  [GI_FOP_CREATE] = GI_PRIO_NORMAL, [GI_FOP_FLUSH] = GI_PRIO_NORMAL,  [GI_FOP_LK] = GI_PRIO_NORMAL,
-  [GI_FOP_INODELK] = GI_PRIO_NORMAL, [GI_FOP_FINODELK] = GI_PRIO_NORMAL, [GI_FOP_ENTRYLK] = GI_PRIO_NORMAL,
-  [GI_FOP_FENTRYLK] = GI_PRIO_NORMAL, [GI_FOP_UNLINK] = GI_PRIO_NORMAL, [GI_FOP_SETATTR] = GI_PRIO_NORMAL,
-  [GI_FOP_FSETATTR] = GI_PRIO_NORMAL, [GI_FOP_MKNOD] = GI_PRIO_NORMAL, [GI_FOP_MKDIR] = GI_PRIO_NORMAL,
-  [GI_FOP_RMDIR] = GI_PRIO_NORMAL,  [GI_FOP_SYMLINK] = GI_PRIO_NORMAL, [GI_FOP_RENAME] = GI_PRIO_NORMAL,
-  [GI_FOP_LINK] = GI_PRIO_NORMAL,   [GI_FOP_SETXATTR] = GI_PRIO_NORMAL, [GI_FOP_GETXATTR] = GI_PRIO_NORMAL,
-  [GI_FOP_REMOVEXATTR] = GI_PRIO_NORMAL, [GI_FOP_FSETXATTR] = GI_PRIO_NORMAL, [GI_FOP_FGETXATTR] = GI_PRIO_NORMAL,
-  [GI_FOP_FREMOVEXATTR] = GI_PRIO_NORMAL, [GI_FOP_ICREATE] = GI_PRIO_NORMAL, [GI_FOP_NAMELINK] = GI_PRIO_NORMAL,
-  [GI_FOP_PUT] = GI_PRIO_NORMAL,    [GI_FOP_GETACTIVELK] = GI_PRIO_NORMAL, [GI_FOP_SETACTIVELK] = GI_PRIO_NORMAL,
-  [GI_FOP_READ] = GI_PRIO_LOW,      [GI_FOP_WRITE] = GI_PRIO_LOW,     [GI_FOP_FSYNC] = GI_PRIO_LOW,
-  [GI_FOP_TRUNCATE] = GI_PRIO_LOW,  [GI_FOP_FTRUNCATE] = GI_PRIO_LOW, [GI_FOP_FSYNCDIR] = GI_PRIO_LOW,
-  [GI_FOP_XATTROP] = GI_PRIO_LOW,   [GI_FOP_FXATTROP] = GI_PRIO_LOW,  [GI_FOP_RCHECKSUM] = GI_PRIO_LOW,
-  [GI_FOP_FALLOCATE] = GI_PRIO_LOW, [GI_FOP_DISCARD] = GI_PRIO_LOW,   [GI_FOP_ZEROFILL] = GI_PRIO_LOW,
-  [GI_FOP_SEEK] = GI_PRIO_LOW,      [GI_FOP_COPY_FILE_RANGE] = GI_PRIO_LOW,
+    [GI_FOP_OPEN] = GI_PRIO_HIGH,           [GI_FOP_STAT] = GI_PRIO_HIGH,
+    [GI_FOP_FSTAT] = GI_PRIO_HIGH,          [GI_FOP_LOOKUP] = GI_PRIO_HIGH,
+    [GI_FOP_ACCESS] = GI_PRIO_HIGH,         [GI_FOP_READLINK] = GI_PRIO_HIGH,
+    [GI_FOP_OPENDIR] = GI_PRIO_HIGH,        [GI_FOP_STATFS] = GI_PRIO_HIGH,
+    [GI_FOP_READDIR] = GI_PRIO_HIGH,        [GI_FOP_READDIRP] = GI_PRIO_HIGH,
+    [GI_FOP_LEASE] = GI_PRIO_HIGH,          [GI_FOP_IPC] = GI_PRIO_HIGH,
+    [GI_FOP_CREATE] = GI_PRIO_NORMAL,       [GI_FOP_FLUSH] = GI_PRIO_NORMAL,
+    [GI_FOP_LK] = GI_PRIO_NORMAL,           [GI_FOP_INODELK] = GI_PRIO_NORMAL,
+    [GI_FOP_FINODELK] = GI_PRIO_NORMAL,     [GI_FOP_ENTRYLK] = GI_PRIO_NORMAL,
+    [GI_FOP_FENTRYLK] = GI_PRIO_NORMAL,     [GI_FOP_UNLINK] = GI_PRIO_NORMAL,
+    [GI_FOP_SETATTR] = GI_PRIO_NORMAL,      [GI_FOP_FSETATTR] = GI_PRIO_NORMAL,
+    [GI_FOP_MKNOD] = GI_PRIO_NORMAL,        [GI_FOP_MKDIR] = GI_PRIO_NORMAL,
+    [GI_FOP_RMDIR] = GI_PRIO_NORMAL,        [GI_FOP_SYMLINK] = GI_PRIO_NORMAL,
+    [GI_FOP_RENAME] = GI_PRIO_NORMAL,       [GI_FOP_LINK] = GI_PRIO_NORMAL,
+    [GI_FOP_SETXATTR] = GI_PRIO_NORMAL,     [GI_FOP_GETXATTR] = GI_PRIO_NORMAL,
+    [GI_FOP_REMOVEXATTR] = GI_PRIO_NORMAL,  [GI_FOP_FSETXATTR] = GI_PRIO_NORMAL,
+    [GI_FOP_FGETXATTR] = GI_PRIO_NORMAL,    [GI_FOP_FREMOVEXATTR] = GI_PRIO_NORMAL,
+    [GI_FOP_ICREATE] = GI_PRIO_NORMAL,      [GI_FOP_NAMELINK] = GI_PRIO_NORMAL,
+    [GI_FOP_PUT] = GI_PRIO_NORMAL,          [GI_FOP_GETACTIVELK] = GI_PRIO_NORMAL,
+    [GI_FOP_SETACTIVELK] = GI_PRIO_NORMAL,  [GI_FOP_READ] = GI_PRIO_LOW,
+    [GI_FOP_WRITE] = GI_PRIO_LOW,           [GI_FOP_FSYNC] = GI_PRIO_LOW,
+    [GI_FOP_TRUNCATE] = GI_PRIO_LOW,        [GI_FOP_FTRUNCATE] = GI_PRIO_LOW,
+    [GI_FOP_FSYNCDIR] = GI_PRIO_LOW,        [GI_FOP_XATTROP] = GI_PRIO_LOW,
+    [GI_FOP_FXATTROP] = GI_PRIO_LOW,        [GI_FOP_RCHECKSUM] = GI_PRIO_LOW,
+    [GI_FOP_FALLOCATE] = GI_PRIO_LOW,       [GI_FOP_DISCARD] = GI_PRIO_LOW,
+    [GI_FOP_ZEROFILL] = GI_PRIO_LOW,        [GI_FOP_SEEK] = GI_PRIO_LOW,
+    [GI_FOP_COPY_FILE_RANGE] = GI_PRIO_LOW,
 };
 
 /* What may take a worker's time; of the least class the rest passes. */
-#define IOT_BULK                                                                                                                   \
-  (GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_FSYNCDIR) | GI_KIND(GI_FOP_RCHECKSUM) |    \
-   GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | GI_KIND(GI_FOP_DISCARD) |                     \
-   GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_COPY_FILE_RANGE) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR))
+#define IOT_BULK \
+  (GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_FSYNCDIR) | \
+   GI_KIND(GI_FOP_RCHECKSUM) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
+   GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_COPY_FILE_RANGE) | GI_KIND(GI_FOP_UNLINK) | \
+   GI_KIND(GI_FOP_RMDIR))
 
 static uint64_t
 limit(const struct iot_options *o, unsigned prio)
@@ -116,7 +126,8 @@ has_room_for_least(struct gi_xlator *x)
 {
   const struct iot_private *p = x->private;
   const struct iot_options *o = x->options;
-  uint64_t inside = p->metrics.inside[GI_PRIO_LEAST], most = limit(o, GI_PRIO_LEAST), share = (uint64_t)o->threads / GI_LEAST_SHARE;
+  uint64_t inside = p->metrics.inside[GI_PRIO_LEAST], most = limit(o, GI_PRIO_LEAST),
+           share = (uint64_t)o->threads / GI_LEAST_SHARE;
   if (alone(x))
     return inside < (most > share ? most : share);
   return inside < most && !p->least_this_turn && !(p->syncs && p->yielded);
@@ -150,8 +161,7 @@ static void
 enqueue(struct iot_private *p, unsigned prio, struct gi_fop *fop)
 {
   struct iot_client *c = NULL;
-  gi_list_foreach(it, &p->turn[prio], struct iot_client, link)
-  {
+  gi_list_foreach(it, &p->turn[prio], struct iot_client, link) {
     if (it->client == fop->caller.client)
       c = it;
   }
@@ -272,12 +282,10 @@ client_gone(struct gi_xlator *x, const void *client)
   struct iot_private *p = x->private;
   struct gi_list gone = GI_LIST_INIT(gone);
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
-    gi_list_foreach_safe(c, &p->turn[prio], struct iot_client, link)
-    {
+    gi_list_foreach_safe(c, &p->turn[prio], struct iot_client, link) {
       if (c->client != client)
         continue;
-      gi_list_foreach(fop, &c->fops, struct gi_fop, link)
-      {
+      gi_list_foreach(fop, &c->fops, struct gi_fop, link) {
         p->waiting--;
         p->metrics.waiting[prio]--;
         p->metrics.inside[prio]++; /* taken back in complete, or below */
@@ -401,7 +409,7 @@ iot_commit(struct gi_xlator *x)
 static void
 iot_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  static const char *const word[GI_PRIO_COUNT] = { "high", "normal", "low", "least" };
+  static const char *const word[GI_PRIO_COUNT] = {"high", "normal", "low", "least"};
   const struct iot_private *p = x->private;
   const struct iot_options *o = x->options;
   gi_dump_section(d, "xlator.performance.io-threads.%s.priv", x->name);
@@ -417,72 +425,117 @@ iot_statedump(struct gi_xlator *x, struct gi_dump *d)
   }
 }
 
-#define IOT_OPT(member)                                                                                                            \
+#define IOT_OPT(member) \
   .offset = offsetof(struct iot_options, member), .live = true, .since = "0.1", .side = GI_SIDE_CLIENT | GI_SIDE_BRICK
 #define IOT_LIMIT(prio) IOT_OPT(limit[prio]), .type = GI_OPT_INT, .min = 1, .max = 64, .level = 2, .op_version = 1
 
 static const struct gi_option iot_table[] = {
-  { .name = "thread-count", .key = "performance.io-thread-count", .type = GI_OPT_INT, IOT_OPT(threads), .def = "16", .min = 1,
-    .max = 64, .level = 1, .op_version = 1,
-    .text = "Most workers that run blocking system calls at the same time." },
-  { .name = "high-prio-threads", .key = "performance.high-prio-threads", IOT_LIMIT(GI_PRIO_HIGH), .def = "16",
-    .text = "Most operations of high priority (open, stat, lookup, listing) let in at a time." },
-  { .name = "normal-prio-threads", .key = "performance.normal-prio-threads", IOT_LIMIT(GI_PRIO_NORMAL), .def = "16",
-    .text = "Most operations of normal priority (create, rename, unlink, attributes) let in at a time." },
-  { .name = "low-prio-threads", .key = "performance.low-prio-threads", IOT_LIMIT(GI_PRIO_LOW), .def = "16",
-    .text = "Most operations of low priority (read, write, fsync) let in at a time." },
-  { .name = "least-prio-threads", .key = "performance.least-prio-threads", IOT_LIMIT(GI_PRIO_LEAST), .def = "1",
-    .text = "Most reads, writes, fsyncs, checksums and removals of background daemons (rebalance, self-heal) let in at a time while "
-            "others are served; alone they may have a quarter of thread-count." },
-  { .name = "enable-least-priority", .key = "performance.enable-least-priority", .type = GI_OPT_BOOL, IOT_OPT(least), .def = "on",
-    .level = 2, .op_version = 1,
-    .text = "Give the operations of internal daemons the least priority." },
-  { .name = "watchdog-secs", .key = "performance.iot-watchdog-secs", .type = GI_OPT_INT, IOT_OPT(watchdog_secs), .def = "0",
-    .min = 0, .max = 86400, .level = 3, .op_version = 40100,
-    .text = "Add a worker when operations wait and none came back for this many seconds; 0 never does." },
-  { .name = "cleanup-disconnected-reqs", .key = "performance.iot-cleanup-disconnected-reqs", .type = GI_OPT_BOOL,
-    IOT_OPT(cleanup), .def = "off", .level = 3, .op_version = 40100,
-    .text = "Drop waiting operations of a client that went away instead of running them." },
-  { .name = "pass-through", .key = "performance.iot-pass-through", .type = GI_OPT_BOOL, IOT_OPT(pass_through), .def = "false",
-    .level = 3, .op_version = 40100,
-    .text = "Let everything through: no classes, no limits." },
-  GI_OPTION_END,
+    {.name = "thread-count",
+     .key = "performance.io-thread-count",
+     .type = GI_OPT_INT,
+     IOT_OPT(threads),
+     .def = "16",
+     .min = 1,
+     .max = 64,
+     .level = 1,
+     .op_version = 1,
+     .text = "Most workers that run blocking system calls at the same time."},
+    {.name = "high-prio-threads",
+     .key = "performance.high-prio-threads",
+     IOT_LIMIT(GI_PRIO_HIGH),
+     .def = "16",
+     .text = "Most operations of high priority (open, stat, lookup, listing) let in at a time."},
+    {.name = "normal-prio-threads",
+     .key = "performance.normal-prio-threads",
+     IOT_LIMIT(GI_PRIO_NORMAL),
+     .def = "16",
+     .text = "Most operations of normal priority (create, rename, unlink, attributes) let in at a time."},
+    {.name = "low-prio-threads",
+     .key = "performance.low-prio-threads",
+     IOT_LIMIT(GI_PRIO_LOW),
+     .def = "16",
+     .text = "Most operations of low priority (read, write, fsync) let in at a time."},
+    {.name = "least-prio-threads",
+     .key = "performance.least-prio-threads",
+     IOT_LIMIT(GI_PRIO_LEAST),
+     .def = "1",
+     .text = "Most reads, writes, fsyncs, checksums and removals of background daemons (rebalance, self-heal) let in at a time "
+             "while "
+             "others are served; alone they may have a quarter of thread-count."},
+    {.name = "enable-least-priority",
+     .key = "performance.enable-least-priority",
+     .type = GI_OPT_BOOL,
+     IOT_OPT(least),
+     .def = "on",
+     .level = 2,
+     .op_version = 1,
+     .text = "Give the operations of internal daemons the least priority."},
+    {.name = "watchdog-secs",
+     .key = "performance.iot-watchdog-secs",
+     .type = GI_OPT_INT,
+     IOT_OPT(watchdog_secs),
+     .def = "0",
+     .min = 0,
+     .max = 86400,
+     .level = 3,
+     .op_version = 40100,
+     .text = "Add a worker when operations wait and none came back for this many seconds; 0 never does."},
+    {.name = "cleanup-disconnected-reqs",
+     .key = "performance.iot-cleanup-disconnected-reqs",
+     .type = GI_OPT_BOOL,
+     IOT_OPT(cleanup),
+     .def = "off",
+     .level = 3,
+     .op_version = 40100,
+     .text = "Drop waiting operations of a client that went away instead of running them."},
+    {.name = "pass-through",
+     .key = "performance.iot-pass-through",
+     .type = GI_OPT_BOOL,
+     IOT_OPT(pass_through),
+     .def = "false",
+     .level = 3,
+     .op_version = 40100,
+     .text = "Let everything through: no classes, no limits."},
+    GI_OPTION_END,
 };
 
-#define IOT_METRIC(member, help) { #member, "", help, offsetof(struct iot_metrics, member) }
+#define IOT_METRIC(member, help) \
+  { \
+#member, "", help, offsetof(struct iot_metrics, member) \
+  }
 
 static const struct gi_metric iot_metrics_table[] = {
-  IOT_METRIC(passed, "operations seen"),
-  IOT_METRIC(queued, "operations that had to wait for others of their class"),
-  IOT_METRIC(dropped, "waiting operations dropped because their client went away"),
-  IOT_METRIC(watchdog, "times the watchdog added a worker"),
-  { "inside_high", "", "operations of high priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_HIGH]) },
-  { "inside_normal", "", "operations of normal priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_NORMAL]) },
-  { "inside_low", "", "operations of low priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_LOW]) },
-  { "inside_least", "", "operations of least priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_LEAST]) },
-  { "waiting_high", "", "operations of high priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_HIGH]) },
-  { "waiting_normal", "", "operations of normal priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_NORMAL]) },
-  { "waiting_low", "", "operations of low priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_LOW]) },
-  { "waiting_least", "", "operations of least priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_LEAST]) },
-  GI_METRIC_END,
+    IOT_METRIC(passed, "operations seen"),
+    IOT_METRIC(queued, "operations that had to wait for others of their class"),
+    IOT_METRIC(dropped, "waiting operations dropped because their client went away"),
+    IOT_METRIC(watchdog, "times the watchdog added a worker"),
+    {"inside_high", "", "operations of high priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_HIGH])},
+    {"inside_normal", "", "operations of normal priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_NORMAL])},
+    {"inside_low", "", "operations of low priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_LOW])},
+    {"inside_least", "", "operations of least priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_LEAST])},
+    {"waiting_high", "", "operations of high priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_HIGH])},
+    {"waiting_normal", "", "operations of normal priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_NORMAL])},
+    {"waiting_low", "", "operations of low priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_LOW])},
+    {"waiting_least", "", "operations of least priority waiting", offsetof(struct iot_metrics, waiting[GI_PRIO_LEAST])},
+    GI_METRIC_END,
 };
 
 GI_XLATOR_EXPORT = {
-  .abi = GI_XLATOR_ABI,
-  .type = "performance/io-threads",
-  .version = GI_VERSION,
-  .summary = "Priorities, limits and fairness for a brick's workers",
-  .min_children = 1,
-  .max_children = 1,
-  .options = iot_table,
-  .options_bytes = sizeof(struct iot_options),
-  .metrics = iot_metrics_table,
-  .fop_bytes = sizeof(struct iot_fop),
-  .submit = iot_submit,
-  .complete = iot_complete,
-  .init = iot_init,
-  .finish = iot_finish,
-  .reconfigure_commit = iot_commit,
-  .notify = iot_notify,
-  .statedump = iot_statedump,
+    .abi = GI_XLATOR_ABI,
+    .type = "performance/io-threads",
+    .version = GI_VERSION,
+    .summary = "Priorities, limits and fairness for a brick's workers",
+    .min_children = 1,
+    .max_children = 1,
+    .options = iot_table,
+    .options_bytes = sizeof(struct iot_options),
+    .metrics = iot_metrics_table,
+    .fop_bytes = sizeof(struct iot_fop),
+    .submit = iot_submit,
+    .complete = iot_complete,
+    .init = iot_init,
+    .finish = iot_finish,
+    .reconfigure_commit = iot_commit,
+    .notify = iot_notify,
+    .statedump = iot_statedump,
 };

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static struct gi_client_id client[2] = { { "a", "a:1" }, { "b", "b:1" } };
+static struct gi_client_id client[2] = {{"a", "a:1"}, {"b", "b:1"}};
 
 static struct gi_fop *
 send(struct fake_stack *s, enum gi_fop_kind kind, void *from, uint64_t offset)
@@ -49,7 +49,7 @@ static void
 test_limit_and_turns(void **state)
 {
   struct fake_stack *s = fake_stack_new("performance/io-threads", "option low-prio-threads 2\n", 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   struct gi_fop *f[6];
   for (unsigned i = 0; i < 5; i++)
     f[i] = send(s, GI_FOP_READ, &client[0], i);
@@ -120,7 +120,7 @@ static void
 test_least_class_beside_others(void **state)
 {
   struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   send(s, GI_FOP_READ, &client[0], 0);
   for (int i = 0; i < 3; i++)
     send_as_healer(s, GI_FOP_WRITE);
@@ -151,7 +151,7 @@ static void
 test_disk_is_theirs_who_sync(void **state)
 {
   struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   send(s, GI_FOP_READ, &client[0], 0);
   send_as_healer(s, GI_FOP_WRITE);
   send_as_healer(s, GI_FOP_WRITE);
@@ -183,7 +183,7 @@ static void
 test_least_class_alone(void **state)
 {
   struct fake_stack *s = fake_stack_new("performance/io-threads", NULL, 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   send(s, GI_FOP_READ, &client[0], 0);
   assert_true(fake_release(s, 0, GI_FOP_READ, 0, 0));
   for (int i = 0; i < 6; i++)
@@ -205,7 +205,7 @@ test_client_gone(void **state)
 {
   struct fake_stack *s =
       fake_stack_new("performance/io-threads", "option low-prio-threads 1\noption cleanup-disconnected-reqs on\n", 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   struct gi_fop *in = send(s, GI_FOP_READ, &client[0], 0);
   struct gi_fop *a = send(s, GI_FOP_READ, &client[0], 1), *b = send(s, GI_FOP_READ, &client[1], 2);
   gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
@@ -223,7 +223,7 @@ static void
 test_client_gone_runs(void **state)
 {
   struct fake_stack *s = fake_stack_new("performance/io-threads", "option low-prio-threads 1\n", 1);
-  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){ .hold = true });
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
   send(s, GI_FOP_READ, &client[0], 0);
   struct gi_fop *a = send(s, GI_FOP_READ, &client[0], 1);
   gi_notify_down(s->parent, GI_EVENT_CLIENT_GONE, &client[0]);
@@ -239,12 +239,15 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_transparent), cmocka_unit_test(test_classes),          cmocka_unit_test(test_limit_and_turns),
-    cmocka_unit_test(test_least_class_beside_others),
-    cmocka_unit_test(test_least_class_alone),
-    cmocka_unit_test(test_others_come_between),
-    cmocka_unit_test(test_disk_is_theirs_who_sync),
-    cmocka_unit_test(test_client_gone), cmocka_unit_test(test_client_gone_runs),
+      cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_classes),
+      cmocka_unit_test(test_limit_and_turns),
+      cmocka_unit_test(test_least_class_beside_others),
+      cmocka_unit_test(test_least_class_alone),
+      cmocka_unit_test(test_others_come_between),
+      cmocka_unit_test(test_disk_is_theirs_who_sync),
+      cmocka_unit_test(test_client_gone),
+      cmocka_unit_test(test_client_gone_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void
 cl_send_release(struct client *c, struct gi_fd *fd, int64_t handle)
 {
   struct gi_rpc_client *rpc = cl_conn_of(c, &fd->inode->gfid)->rpc;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_dict *empty = gi_dict_new();
   uint32_t proc = fd->directory ? GI_FOP_RELEASEDIR : GI_FOP_RELEASE;
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, proc, GI_AUTH_V3, &cl_nobody);
@@ -196,7 +196,7 @@ cl_send_reopen(struct client *c, struct gi_fd *fd)
   r->fd = gi_fd_ref(fd);
   r->generation = c->generation;
   struct gi_rpc_client *rpc = cl_conn_of(c, &fd->inode->gfid)->rpc;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_dict *empty = gi_dict_new();
   uint32_t proc = fd->directory ? GI_FOP_OPENDIR : GI_FOP_OPEN;
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, proc, GI_AUTH_V3, &cl_nobody);

@@ -182,7 +182,8 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   int64_t handle = -1;
   size_t offset = 0;
   if (reply->status != 0) {
-    gi_fop_fail(fop, reply->status == -EACCES ? EACCES : ENOTCONN); /* ENOTCONN also when only this call timed out (wire.md 1.9) */
+    gi_fop_fail(fop,
+                reply->status == -EACCES ? EACCES : ENOTCONN); /* ENOTCONN also when only this call timed out (wire.md 1.9) */
   } else if (reply->accept != GI_RPC_SUCCESS) {
     gi_fop_fail(fop, cl_errno_of_accept(reply->accept));
   } else {
@@ -236,7 +237,7 @@ cl_more_groups(const struct client *c, struct gi_fop *fop, const struct gi_calle
   uint32_t fit = gi_cred_groups_fit(who), more = who->ngroups - fit;
   if (more == 0 || !c->peer_is_ours || !gi_word_in(c->capabilities, GI_GROUPS_CAPABILITY))
     return;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   for (uint32_t i = fit; i < who->ngroups; i++)
     gi_xdr_put_u32(&out, who->groups[i]);
   gi_dict_set_bin(gi_fop_xdata(fop), GI_GROUPS_KEY, out.base, (uint32_t)out.len);
@@ -299,7 +300,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   call->gave_up = false;
   struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
   struct gi_caller who = cl_credentials(c, fop);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   cl_more_groups(c, fop, &who);
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
   gi_fop_encode_request(&out, fop, &fds);

@@ -19,7 +19,7 @@
 #define CL_MGMT_PORT 24007
 #define CL_PROGRAMS_MAX 64 /* a longer list is nonsense */
 
-const struct gi_caller cl_nobody = { .owner = { .len = 4 } };
+const struct gi_caller cl_nobody = {.owner = {.len = 4}};
 
 static const char *
 cl_host(const struct client *c)
@@ -93,8 +93,8 @@ cl_lost(struct client *c, const char *why)
     GI_MARK("client: lost a brick in use");
     gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 1, "disconnected from %s:%d: %s", cl_host(c), c->port, why);
   } else {
-    gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 2, "cannot use brick %s on %s: %s; trying again", cl_opts(c)->remote_subvolume,
-           cl_host(c), why);
+    gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 2, "cannot use brick %s on %s: %s; trying again",
+           cl_opts(c)->remote_subvolume, cl_host(c), why);
   }
   c->state = CL_WAIT;
   cl_drop_connections(c, why);
@@ -161,7 +161,7 @@ cl_mgmt_up(struct gi_rpc_client *rpc, void *arg)
   struct client *c = arg;
   if (c->state != CL_PORTMAP)
     return;
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_PORTMAP, GI_VERS_PORTMAP, GI_PMAP_PORTBYBRICK, GI_AUTH_V2, &cl_nobody);
   gi_xdr_put_string(&out, cl_opts(c)->remote_subvolume);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, cl_port_reply, c);
@@ -175,7 +175,7 @@ cl_mgmt_down(struct gi_rpc_client *rpc, void *arg)
     cl_lost(c, "no connection to the management daemon");
 }
 
-const struct gi_rpc_client_ops cl_mgmt_ops = { .up = cl_mgmt_up, .down = cl_mgmt_down };
+const struct gi_rpc_client_ops cl_mgmt_ops = {.up = cl_mgmt_up, .down = cl_mgmt_down};
 
 /* ---- SETVOLUME ---- */
 
@@ -242,8 +242,9 @@ cl_refused(struct client *c, int err, const struct gi_dict *d)
   const char *text = "no reason given";
   GI_MARK("client: SETVOLUME refused");
   gi_dict_get_str(d, "ERROR", &text);
-  gi_log(err == EAGAIN ? GI_LOG_INFO : GI_LOG_ERROR, c->x->name, GI_MSG_CLIENT + 3, "brick %s on %s:%d refused SETVOLUME: %s (%s)",
-         cl_opts(c)->remote_subvolume, cl_host(c), c->port, text, strerror(err));
+  gi_log(err == EAGAIN ? GI_LOG_INFO : GI_LOG_ERROR, c->x->name, GI_MSG_CLIENT + 3,
+         "brick %s on %s:%d refused SETVOLUME: %s (%s)", cl_opts(c)->remote_subvolume, cl_host(c), c->port, text,
+         strerror(err));
   cl_lost(c, err == EACCES ? "authentication failed" : text);
 }
 
@@ -284,7 +285,7 @@ static void
 cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc)
 {
   struct gi_dict *d = cl_introduction(c);
-  struct gi_xdr_out bytes = { 0 }, out = { 0 };
+  struct gi_xdr_out bytes = {0}, out = {0};
   gi_legacy_dict_encode(&bytes, d);
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, GI_HNDSK_SETVOLUME, GI_AUTH_V3, &cl_nobody);
   gi_xdr_put_opaque(&out, bytes.base, (uint32_t)bytes.len);
@@ -370,7 +371,7 @@ cl_conn_up(struct gi_rpc_client *rpc, void *arg)
   if (c->state != CL_GREET)
     return;
   c->greeted = gi_now(c->x->reactor);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_DUMP, GI_VERS_DUMP, GI_DUMP_DUMP, GI_AUTH_V2, &cl_nobody);
   gi_xdr_put_u64(&out, 0xcaed);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, cl_dump_reply, c);
@@ -401,5 +402,5 @@ cl_conn_pong(struct gi_rpc_client *rpc, uint64_t ns, void *arg)
     cl_round_trip(conn->c, ns);
 }
 
-const struct gi_rpc_client_ops cl_conn_ops = { .up = cl_conn_up, .down = cl_conn_down, .callback = cl_conn_callback,
-                                               .pong = cl_conn_pong };
+const struct gi_rpc_client_ops cl_conn_ops = {
+    .up = cl_conn_up, .down = cl_conn_down, .callback = cl_conn_callback, .pong = cl_conn_pong};

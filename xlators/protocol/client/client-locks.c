@@ -28,12 +28,13 @@ struct cl_lock {
   struct gi_dict *xdata; /* of the request; NULL = none */
   uint32_t type, space;
   uint64_t start, last;
-  bool held;  /* on the present connection */
-  bool asked; /* for it, the answer is due */
+  bool held;   /* on the present connection */
+  bool asked;  /* for it, the answer is due */
   bool missed; /* it was refused, and that was logged */
 };
 
-struct cl_before { /* what the last lock of an owner took the place of, should it not be wanted after all */
+/* what the last lock of an owner took the place of, should it not be wanted after all */
+struct cl_before {
   struct gi_list link;  /* cl_inode.before */
   struct gi_list locks; /* struct cl_lock.link, in no books */
   struct gi_fd *fd;
@@ -41,7 +42,8 @@ struct cl_before { /* what the last lock of an owner took the place of, should i
   uint64_t start, last; /* of the new lock */
 };
 
-struct cl_take { /* a lock being asked for again */
+/* a lock being asked for again */
+struct cl_take {
   struct client *c;
   struct gi_fop *fop;
   uint32_t generation;
@@ -113,7 +115,7 @@ tell(struct client *c, struct cl_fd *f)
   enum gi_locks_state now = f->nmissing == 0 ? GI_LOCKS_HELD : f->refused ? GI_LOCKS_LOST : GI_LOCKS_AWAY;
   if (now == f->told || f->taking)
     return true;
-  struct gi_lock_news news = { .fd = f->fd, .state = now, .unbroken = f->nlocks == 0 || !f->broken };
+  struct gi_lock_news news = {.fd = f->fd, .state = now, .unbroken = f->nlocks == 0 || !f->broken};
   f->told = now;
   f->broken = f->broken && now != GI_LOCKS_HELD;
   gi_notify_up(c->x, GI_EVENT_LOCKS, &news);
@@ -123,8 +125,7 @@ tell(struct client *c, struct cl_fd *f)
 static void
 forget(struct client *c, struct gi_inode *inode, const struct gi_owner *owner, uint64_t start, uint64_t last)
 {
-  gi_list_foreach_safe(l, locks_of(c, inode), struct cl_lock, link)
-  {
+  gi_list_foreach_safe(l, locks_of(c, inode), struct cl_lock, link) {
     if (l->start > last || l->last < start || !gi_owner_equal(&l->who.owner, owner))
       continue;
     struct cl_fd *f = gi_fd_private(l->fd, c->x);
@@ -141,7 +142,8 @@ forget(struct client *c, struct gi_inode *inode, const struct gi_owner *owner, u
 static void
 before_free(struct cl_before *b)
 {
-  gi_list_foreach_safe(l, &b->locks, struct cl_lock, link) lock_free(l);
+  gi_list_foreach_safe(l, &b->locks, struct cl_lock, link)
+    lock_free(l);
   gi_list_del(&b->link);
   gi_free(b);
 }
@@ -149,8 +151,7 @@ before_free(struct cl_before *b)
 static struct cl_before *
 find_before(struct client *c, struct gi_fd *fd, const struct gi_owner *owner)
 {
-  gi_list_foreach(b, &books(c, fd->inode)->before, struct cl_before, link)
-  {
+  gi_list_foreach(b, &books(c, fd->inode)->before, struct cl_before, link) {
     if (b->fd == fd && gi_owner_equal(&b->owner, owner))
       return b;
   }
@@ -165,13 +166,12 @@ note_before(struct client *c, const struct cl_lock *want, uint64_t start, uint64
   if (b)
     before_free(b);
   b = NULL;
-  gi_list_foreach(l, locks_of(c, want->fd->inode), struct cl_lock, link)
-  {
+  gi_list_foreach(l, locks_of(c, want->fd->inode), struct cl_lock, link) {
     if (l->start > last || l->last < start || !gi_owner_equal(&l->who.owner, &want->who.owner))
       continue;
     if (!b) {
       b = gi_new(struct cl_before);
-      *b = (struct cl_before){ .fd = want->fd, .owner = want->who.owner, .start = start, .last = last };
+      *b = (struct cl_before){.fd = want->fd, .owner = want->who.owner, .start = start, .last = last};
       gi_list_init(&b->locks);
       gi_list_add_tail(&books(c, want->fd->inode)->before, &b->link);
     }
@@ -188,17 +188,21 @@ note_before(struct client *c, const struct cl_lock *want, uint64_t start, uint64
 static void
 keep(struct client *c, const struct gi_fop *fop, bool held)
 {
-  struct cl_lock want = { .fd = fop->fd, .who = cl_credentials(c, fop), .xdata = fop->xdata, .type = fop->args.type,
-                          .space = fop->args.flags, .held = held };
+  struct cl_lock want = {.fd = fop->fd,
+                         .who = cl_credentials(c, fop),
+                         .xdata = fop->xdata,
+                         .type = fop->args.type,
+                         .space = fop->args.flags,
+                         .held = held};
   uint64_t start, last;
   range_of(&fop->args.flock, &start, &last);
   want.who.ngroups = 0;
   want.who.groups = NULL;
   note_before(c, &want, start, last);
   forget(c, fop->fd->inode, &want.who.owner, start, last);
-  gi_list_foreach_safe(l, locks_of(c, fop->fd->inode), struct cl_lock, link)
-  {
-    if (l->fd != want.fd || l->type != want.type || l->held != held || l->asked || !gi_owner_equal(&l->who.owner, &want.who.owner))
+  gi_list_foreach_safe(l, locks_of(c, fop->fd->inode), struct cl_lock, link) {
+    if (l->fd != want.fd || l->type != want.type || l->held != held || l->asked ||
+        !gi_owner_equal(&l->who.owner, &want.who.owner))
       continue;
     if (l->last + 1 == start)
       start = l->start;
@@ -314,7 +318,8 @@ static void
 retry_lost(void *arg)
 {
   struct client *c = arg;
-  gi_list_foreach_safe(f, &c->fds, struct cl_fd, link) cl_locks_take(c, f->fd);
+  gi_list_foreach_safe(f, &c->fds, struct cl_fd, link)
+    cl_locks_take(c, f->fd);
 }
 
 void
@@ -335,7 +340,8 @@ missed(struct client *c, struct cl_lock *l, int err)
   l->missed = true;
   c->metrics.lost_locks++;
   GI_MARK("client: a lock is not given again after a reconnect");
-  gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 6, "the %s lock of process %d on bytes %llu to %llu of %s is lost on this brick: %s",
+  gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 6,
+         "the %s lock of process %d on bytes %llu to %llu of %s is lost on this brick: %s",
          l->type == GI_LK_WRITE ? "write" : "read", l->who.pid, (unsigned long long)l->start, (unsigned long long)l->last,
          gi_gfid_text(&l->fd->inode->gfid, gfid), err == EAGAIN ? "another client has it" : strerror(err));
 }
@@ -345,8 +351,7 @@ find_asked(struct client *c, const struct gi_fop *ask)
 {
   uint64_t start, last;
   range_of(&ask->args.flock, &start, &last);
-  gi_list_foreach(l, locks_of(c, ask->fd->inode), struct cl_lock, link)
-  {
+  gi_list_foreach(l, locks_of(c, ask->fd->inode), struct cl_lock, link) {
     if (l->asked && l->fd == ask->fd && l->start == start && l->last == last && l->type == ask->args.type &&
         gi_owner_equal(&l->who.owner, &ask->caller.owner))
       return l;
@@ -388,8 +393,7 @@ doubt(struct client *c, const struct gi_fop *fop, uint64_t at, uint64_t last)
 {
   struct gi_caller who = cl_credentials(c, fop);
   struct cl_lock *first = NULL;
-  gi_list_foreach(l, locks_of(c, fop->fd->inode), struct cl_lock, link)
-  {
+  gi_list_foreach(l, locks_of(c, fop->fd->inode), struct cl_lock, link) {
     if (l->start > last || l->last < at || !gi_owner_equal(&l->who.owner, &who.owner))
       continue;
     struct cl_fd *f = gi_fd_private(l->fd, c->x);
@@ -404,7 +408,8 @@ doubt(struct client *c, const struct gi_fop *fop, uint64_t at, uint64_t last)
 static void
 take_missing(struct client *c, struct gi_inode *inode)
 {
-  gi_list_foreach(l, locks_of(c, inode), struct cl_lock, link) cl_locks_take(c, l->fd);
+  gi_list_foreach(l, locks_of(c, inode), struct cl_lock, link)
+    cl_locks_take(c, l->fd);
 }
 
 static bool
@@ -463,8 +468,7 @@ cl_locks_restore(struct client *c, struct gi_fop *fop)
   if (!b || b->start != start || b->last != last || (c->usable && !is_open(c, fop->fd)))
     return false;
   forget(c, fop->fd->inode, &who.owner, start, last);
-  gi_list_foreach(l, &b->locks, struct cl_lock, link)
-  {
+  gi_list_foreach(l, &b->locks, struct cl_lock, link) {
     l->held = false;
     lock_insert(c, l, l->start, l->last);
   }
@@ -532,11 +536,11 @@ send_lock(struct client *c, struct gi_fop *fop)
 {
   struct cl_fd *f = gi_fd_private(fop->fd, c->x);
   struct cl_take *t = gi_new(struct cl_take);
-  *t = (struct cl_take){ .c = c, .fop = fop, .generation = c->generation, .counted = c->state == CL_REOPEN };
+  *t = (struct cl_take){.c = c, .fop = fop, .generation = c->generation, .counted = c->state == CL_REOPEN};
   c->reopening += t->counted;
   struct gi_rpc_client *rpc = cl_conn_of(c, &fop->fd->inode->gfid)->rpc;
-  struct gi_wire_fds fds = { .fd = f->handle, .fd2 = GI_FD_ANONYMOUS };
-  struct gi_xdr_out out = { 0 };
+  struct gi_wire_fds fds = {.fd = f->handle, .fd2 = GI_FD_ANONYMOUS};
+  struct gi_xdr_out out = {0};
   fop->loc.gfid = fop->fd->inode->gfid;
   fop->args.cmd = GI_LKCMD_SET;
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, GI_FOP_LK, GI_AUTH_V3, &fop->caller);
@@ -550,8 +554,7 @@ cl_locks_take(struct client *c, struct gi_fd *fd)
   struct cl_fd *f = gi_fd_private(fd, c->x);
   if (f->state != CL_FD_OPEN || f->nmissing == 0)
     return;
-  gi_list_foreach_safe(l, locks_of(c, fd->inode), struct cl_lock, link)
-  {
+  gi_list_foreach_safe(l, locks_of(c, fd->inode), struct cl_lock, link) {
     if (l->fd != fd || l->held || l->asked)
       continue;
     struct gi_fop *ask = gi_fop_new(c->x->graph, GI_FOP_LK);
@@ -563,11 +566,11 @@ cl_locks_take(struct client *c, struct gi_fd *fd)
     if (c->peer_is_ours)
       gi_dict_set_uint(gi_fop_xdata(ask), GI_LOCK_AGAIN_KEY, 1);
     ask->args.type = l->type;
-    ask->args.flock = (struct gi_flock){ .type = l->type,
-                                         .start = l->start,
-                                         .len = l->last == CL_LOCK_LAST ? 0 : l->last - l->start + 1,
-                                         .pid = (uint32_t)l->who.pid,
-                                         .owner = l->who.owner };
+    ask->args.flock = (struct gi_flock){.type = l->type,
+                                        .start = l->start,
+                                        .len = l->last == CL_LOCK_LAST ? 0 : l->last - l->start + 1,
+                                        .pid = (uint32_t)l->who.pid,
+                                        .owner = l->who.owner};
     l->asked = true;
     f->taking++;
     send_lock(c, ask);

@@ -15,8 +15,8 @@
 
 #define CL_CONNECTIONS_MAX 16
 #define CL_OPEN_FLAGS 0xfffffu /* the bits that exist on the wire (wire.md 3.8) */
-#define CL_RETAKE_S 1 /* a lock that somebody else has got is asked for again */
-#define CL_PING_OWN_S 5 /* a brick of ours answers pings on its reactor, so silence means trouble soon */
+#define CL_RETAKE_S 1          /* a lock that somebody else has got is asked for again */
+#define CL_PING_OWN_S 5        /* a brick of ours answers pings on its reactor, so silence means trouble soon */
 
 struct cl_options {
   char *remote_host;
@@ -46,7 +46,8 @@ enum cl_fd_state {
   CL_FD_BAD,  /* could not be opened again, or its locks are gone under strict-locks */
 };
 
-struct cl_fd { /* our bytes in a gi_fd */
+/* our bytes in a gi_fd */
+struct cl_fd {
   struct gi_list link; /* client.fds, unless CL_FD_NONE */
   struct gi_fd *fd;
   int64_t handle;
@@ -58,13 +59,15 @@ struct cl_fd { /* our bytes in a gi_fd */
   enum gi_locks_state told;  /* to the layer above */
 };
 
-struct cl_inode { /* our bytes in a gi_inode */
+/* our bytes in a gi_inode */
+struct cl_inode {
   struct gi_list locks, before; /* client-locks.c; not initialised before the first */
 };
 
 struct client;
 
-struct cl_fop { /* our bytes in a gi_fop */
+/* our bytes in a gi_fop */
+struct cl_fop {
   struct gi_fop *fop;
   struct client *c;
   uint64_t start; /* gi_now when sent */
@@ -88,7 +91,8 @@ enum cl_state {
 };
 
 struct cl_metrics {
-  uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone, retaken_locks, lost_locks;
+  uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone, retaken_locks,
+      lost_locks;
   /* of the whole process */
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
 };
@@ -99,15 +103,15 @@ struct client {
   struct cl_conn conn[CL_CONNECTIONS_MAX];
   unsigned nconns;
   enum cl_state state;
-  bool usable;     /* state is CL_READY, and the brick did not say its storage is down */
-  bool told;       /* parents know whether we are up */
+  bool usable; /* state is CL_READY, and the brick did not say its storage is down */
+  bool told;   /* parents know whether we are up */
   bool told_up;
   uint64_t greeted, round_trip; /* ns: when DUMP was sent; how long the last answer to it, or to a ping, took */
-  uint32_t attempt;    /* RECON_NO: attempts that reached SETVOLUME */
-  uint32_t generation; /* of the connections: replies of an older one mean nothing */
-  int port;            /* of the brick, this generation */
-  unsigned joining;    /* SETVOLUMEs outstanding in CL_JOIN */
-  unsigned reopening;  /* re-opens and locks outstanding in CL_REOPEN */
+  uint32_t attempt;             /* RECON_NO: attempts that reached SETVOLUME */
+  uint32_t generation;          /* of the connections: replies of an older one mean nothing */
+  int port;                     /* of the brick, this generation */
+  unsigned joining;             /* SETVOLUMEs outstanding in CL_JOIN */
+  unsigned reopening;           /* re-opens and locks outstanding in CL_REOPEN */
   bool peer_is_ours;
   char peer_version[64];
   char capabilities[256];
@@ -126,14 +130,14 @@ const struct cl_options *cl_opts(const struct client *c);
 void cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg);
 void cl_apply_config(struct client *c);
 void cl_round_trip(struct client *c, uint64_t ns); /* it was measured: parents are told */
-void cl_tell_parents(struct client *c); /* CHILD_UP or CHILD_DOWN if it is news */
+void cl_tell_parents(struct client *c);            /* CHILD_UP or CHILD_DOWN if it is news */
 
 /* client-handshake.c */
-void cl_connect(struct client *c);                 /* from CL_IDLE */
-void cl_lost(struct client *c, const char *why);   /* any state: give the connections up and try again later */
-void cl_move(struct client *c);                    /* the options name another brick: leave this one, descriptors are bad */
-void cl_hurry(struct client *c);                   /* the brick may be there now: what waits for the next attempt waits no longer */
-void cl_shut(struct client *c);                    /* to CL_IDLE; outstanding calls are answered */
+void cl_connect(struct client *c);               /* from CL_IDLE */
+void cl_lost(struct client *c, const char *why); /* any state: give the connections up and try again later */
+void cl_move(struct client *c);                  /* the options name another brick: leave this one, descriptors are bad */
+void cl_hurry(struct client *c); /* the brick may be there now: what waits for the next attempt waits no longer */
+void cl_shut(struct client *c);  /* to CL_IDLE; outstanding calls are answered */
 extern const struct gi_rpc_client_ops cl_mgmt_ops, cl_conn_ops;
 
 /* client-fops.c */
@@ -146,25 +150,26 @@ void cl_cancel(struct client *c, struct gi_fop *fop);
 int cl_handle(struct client *c, enum gi_fop_kind kind, struct gi_fd *fd, int64_t *handle);
 void cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle);
 void cl_fds_lost(struct client *c);
-void cl_fds_spoil(struct client *c); /* for good: the files they stand for are elsewhere */
-void cl_fds_reopen(struct client *c); /* ends in cl_reopened, perhaps before it returns */
+void cl_fds_spoil(struct client *c);   /* for good: the files they stand for are elsewhere */
+void cl_fds_reopen(struct client *c);  /* ends in cl_reopened, perhaps before it returns */
 void cl_reopen_step(struct client *c); /* one of client.reopening is done */
-void cl_reopened(struct client *c);   /* client-handshake.c */
+void cl_reopened(struct client *c);    /* client-handshake.c */
 void cl_fd_bad(struct client *c, struct cl_fd *f, const char *why);
 void cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 struct cl_conn *cl_conn_of(struct client *c, const struct gi_gfid *gfid);
 
 /* client-locks.c */
 void cl_locks_init(struct client *c);
-void cl_locks_submitted(struct client *c, const struct gi_fop *fop); /* LK and FLUSH: asked for, sent or not */
-void cl_locks_answered(struct client *c, const struct gi_fop *fop);  /* the same, when they have succeeded */
+void cl_locks_submitted(struct client *c, const struct gi_fop *fop);     /* LK and FLUSH: asked for, sent or not */
+void cl_locks_answered(struct client *c, const struct gi_fop *fop);      /* the same, when they have succeeded */
 enum gi_verdict cl_locks_remember(struct client *c, struct gi_fop *fop); /* GI_LKCMD_REMEMBER */
 void cl_locks_mark(struct client *c, struct gi_fop *fop); /* LK: which kind of lock it is, if the brick understands that */
 /* The lock of `fop` was granted here and is not wanted: what the books had before is set again. False: nothing, so it is to be unlocked.
  * For a grant that was not noted, and for one that was. */
 bool cl_locks_undo_grant(struct client *c, struct gi_fop *fop);
 bool cl_locks_restore(struct client *c, struct gi_fop *fop);
-void cl_locks_waited(struct client *c, struct gi_fop *fop); /* …for a lock, in vain: the brick gave up what the owner had there */
+void cl_locks_waited(struct client *c,
+                     struct gi_fop *fop); /* …for a lock, in vain: the brick gave up what the owner had there */
 void cl_locks_released(struct client *c, struct gi_fd *fd);
 void cl_locks_away(struct client *c);                   /* the connection went */
 void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that are missing, if it is open */

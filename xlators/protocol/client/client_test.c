@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define NOT_SENT                                                                                                     \
-  (GI_KIND(GI_FOP_NULL) | GI_KIND(GI_FOP_COMPOUND) | GI_KIND(GI_FOP_SETACTIVELK) | GI_KIND(GI_FOP_NAMELINK) |      \
+#define NOT_SENT \
+  (GI_KIND(GI_FOP_NULL) | GI_KIND(GI_FOP_COMPOUND) | GI_KIND(GI_FOP_SETACTIVELK) | GI_KIND(GI_FOP_NAMELINK) | \
    GI_KIND(GI_FOP_PUT) | GI_KIND(GI_FOP_RELEASE) | GI_KIND(GI_FOP_RELEASEDIR))
 
 /* ---- requests ---- */
@@ -101,7 +101,7 @@ test_opened_twice(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct seen seen = { 0 };
+  struct seen seen = {0};
   bench_turn(b, 5);
   assert_int_equal(b->server->graph->fds_live, 1);
   struct gi_fop *f = request(b, GI_FOP_OPEN, fd);
@@ -110,7 +110,7 @@ test_opened_twice(void **state)
   bench_turn(b, 5);
   assert_int_equal(b->server->graph->fds_live, 1);
   f = request(b, GI_FOP_FSTAT, fd);
-  fake_script(b->server, 0, GI_FOP_FSTAT, (struct fake_reply){ .fill = look, .arg = &seen });
+  fake_script(b->server, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_false(seen.anonymous);
@@ -127,9 +127,9 @@ test_every_kind(void **state)
   for (unsigned k = 1; k < GI_FOP_MAX; k++) {
     if (!gi_fop_table[k].name || (NOT_SENT & GI_KIND(k)))
       continue;
-    struct seen seen = { 0 };
+    struct seen seen = {0};
     struct gi_fop *f = request(b, k, fd);
-    fake_script(b->server, 0, k, (struct fake_reply){ .ret = k == GI_FOP_READ ? 5 : 0, .fill = look, .arg = &seen });
+    fake_script(b->server, 0, k, (struct fake_reply){.ret = k == GI_FOP_READ ? 5 : 0, .fill = look, .arg = &seen});
     bench_submit(b, f);
     if (f->rsp.ret < 0)
       fail_msg("%s: errno %d", gi_fop_name(k), f->rsp.err);
@@ -156,7 +156,7 @@ static void
 check_errno(struct bench *b, enum gi_fop_kind k, struct gi_fd *fd, int err)
 {
   struct gi_fop *f = request(b, k, fd);
-  fake_script(b->server, 0, k, (struct fake_reply){ .ret = -1, .err = err });
+  fake_script(b->server, 0, k, (struct fake_reply){.ret = -1, .err = err});
   bench_submit(b, f);
   if (f->rsp.ret != -1 || f->rsp.err != err)
     fail_msg("%s: %d/%d instead of -1/%d", gi_fop_name(k), f->rsp.ret, f->rsp.err, err);
@@ -167,7 +167,7 @@ check_errno(struct bench *b, enum gi_fop_kind k, struct gi_fd *fd, int err)
 static void
 test_errno_passes(void **state)
 {
-  static const int some[] = { EPERM, ENOENT, EIO, EAGAIN, ENOSPC, EROFS, ENAMETOOLONG, ENODATA, ESTALE, EDQUOT };
+  static const int some[] = {EPERM, ENOENT, EIO, EAGAIN, ENOSPC, EROFS, ENAMETOOLONG, ENODATA, ESTALE, EDQUOT};
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
   for (unsigned k = 1; k < GI_FOP_MAX; k++)
@@ -195,7 +195,7 @@ test_large_payload_is_not_copied(void **state)
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fop *f = request(b, GI_FOP_READ, opened(b, 9, O_RDONLY));
   f->args.size = 1u << 20;
-  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .ret = 1 << 20, .fill = fill_large });
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.ret = 1 << 20, .fill = fill_large});
   uint64_t copied = gi_payload_copied;
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 1 << 20);
@@ -234,7 +234,7 @@ test_several_connections(void **state)
   assert_int_equal(fake_count(b->server, 0, GI_FOP_STAT), 32);
   /* One connection's end is the end of all, and they come back together. */
   struct gi_fop *held = request(b, GI_FOP_STAT, NULL);
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
   bench_stop_server(b);
@@ -267,10 +267,10 @@ static void
 test_anonymous_when_not_open(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct seen seen = { 0 };
+  struct seen seen = {0};
   struct gi_fd *fd = fake_fd(b->client, 9); /* never opened here */
   struct gi_fop *f = request(b, GI_FOP_WRITE, fd);
-  fake_script(b->server, 0, GI_FOP_WRITE, (struct fake_reply){ .ret = 5, .fill = look, .arg = &seen });
+  fake_script(b->server, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 5, .fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 5);
   assert_true(seen.anonymous);
@@ -284,10 +284,10 @@ static void
 test_reconnect_reopens(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct seen seen = { 0 };
+  struct seen seen = {0};
   struct gi_fd *fd = opened(b, 9, O_RDWR | O_TRUNC | O_CREAT);
   struct gi_fop *held = request(b, GI_FOP_READ, fd);
-  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
   assert_int_equal(fake_held(b->server, 0), 1);
@@ -302,12 +302,12 @@ test_reconnect_reopens(void **state)
   assert_int_equal(f->rsp.err, ENOTCONN);
 
   bench_start_server(b, NULL);
-  fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){ .fill = look, .arg = &seen });
+  fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){.fill = look, .arg = &seen});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
   assert_int_equal(seen.calls, 1);
   assert_int_equal(seen.flags, O_RDWR);
   f = request(b, GI_FOP_READ, fd);
-  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .ret = 5, .fill = look, .arg = &seen });
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.ret = 5, .fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 5);
   assert_false(seen.anonymous);
@@ -350,7 +350,7 @@ restart_server(struct bench *b, int32_t open_err)
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   bench_start_server(b, NULL);
   if (open_err)
-    fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){ .ret = -1, .err = open_err });
+    fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){.ret = -1, .err = open_err});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
 }
 
@@ -397,7 +397,7 @@ posix_lock(struct bench *b, struct gi_fd *fd, uint32_t type, uint64_t start, uin
 {
   struct gi_fop *f = request(b, GI_FOP_LK, fd);
   f->args.type = type;
-  f->args.flock = (struct gi_flock){ .type = type, .start = start, .len = len };
+  f->args.flock = (struct gi_flock){.type = type, .start = start, .len = len};
   return f;
 }
 
@@ -421,8 +421,8 @@ note_range(struct gi_fop *fop, void *arg)
   assert_int_equal(fop->args.cmd, GI_LKCMD_SET);
   assert_int_equal(fop->caller.owner.data[0], 0xab);
   assert_false(fop->fd->anonymous);
-  snprintf(r->text + len, sizeof(r->text) - len, "%c%llu+%llu ", "rwu"[fop->args.type], (unsigned long long)fop->args.flock.start,
-           (unsigned long long)fop->args.flock.len);
+  snprintf(r->text + len, sizeof(r->text) - len, "%c%llu+%llu ", "rwu"[fop->args.type],
+           (unsigned long long)fop -> args.flock.start, (unsigned long long)fop->args.flock.len);
 }
 
 static void
@@ -431,7 +431,7 @@ restart_noting(struct bench *b, struct ranges *r)
   bench_stop_server(b);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = r });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = r});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
 }
 
@@ -440,7 +440,7 @@ test_locks_are_taken_again(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_WRITE, 0, 10);
   locked(b, fd, GI_LK_WRITE, 10, 10);
   locked(b, fd, GI_LK_UNLOCK, 5, 2);
@@ -456,7 +456,7 @@ test_locks_given_up_while_away(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR), *other = opened(b, 8, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_WRITE, 0, 10);
   locked(b, other, GI_LK_WRITE, 0, 10);
   bench_stop_server(b);
@@ -466,7 +466,7 @@ test_locks_given_up_while_away(void **state)
   assert_int_equal(f->rsp.err, ENOTCONN);
   bench_send(b, request(b, GI_FOP_FLUSH, other));
   bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
   assert_string_equal(r.text, "w4+6 ");
   bench_free(b);
@@ -478,13 +478,13 @@ test_lock_given_up_while_it_is_taken(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_WRITE, 0, 10);
   bench_stop_server(b);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   bench_start_server(b, NULL);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   for (int i = 0; i < 2000 && !fake_held(b->server, 0); i++)
     bench_turn(b, 1);
   assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
@@ -504,7 +504,7 @@ test_lock_that_another_has_got(void **state)
   bench_stop_server(b);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   bench_start_server(b, NULL);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EAGAIN });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EAGAIN});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
   struct gi_fop *f = request(b, GI_FOP_FSTAT, fd);
   bench_submit(b, f);
@@ -521,7 +521,7 @@ test_lock_to_be_remembered(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = fake_fd(b->client, 9);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   bench_stop_server(b);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 0, 10);
@@ -530,7 +530,7 @@ test_lock_to_be_remembered(void **state)
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(b->client->events[GI_EVENT_LOCKS], 1);
   bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
   assert_string_equal(r.text, "w0+10 ");
   assert_int_equal(b->client->events[GI_EVENT_LOCKS], 2);
@@ -546,7 +546,7 @@ test_cancelled_lock(void **state)
   struct gi_fd *fd = opened(b, 9, O_RDWR);
   struct gi_fop *f = request(b, GI_FOP_LK, fd);
   f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
   bench_send(b, f);
   bench_turn(b, 5);
   assert_int_equal(fake_held(b->server, 0), 1);
@@ -569,12 +569,12 @@ test_cancelled_upgrade(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_READ, 2, 8);
   struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
   f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   bench_send(b, f);
   bench_turn(b, 5);
   gi_fop_cancel(f);
@@ -592,12 +592,12 @@ test_refused_upgrade(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_READ, 2, 8);
   struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
   f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EINTR });
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EINTR);
   bench_turn(b, 10);
@@ -611,18 +611,18 @@ test_upgrade_that_is_tried_again(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_READ, 2, 8);
   struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 2, 8);
   f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .ret = -1, .err = EINTR });
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
+  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EINTR);
   for (int i = 0; i < 1000 && !fake_held(b->server, 0); i++)
     bench_turn(b, 1);
   locked(b, fd, GI_LK_WRITE, 2, 8);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
   bench_turn(b, 10);
   assert_string_equal(r.text, "w2+8 ");
@@ -635,10 +635,10 @@ test_upgrade_that_is_taken_back(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = { "" };
+  struct ranges r = {""};
   locked(b, fd, GI_LK_READ, 2, 8);
   locked(b, fd, GI_LK_WRITE, 5, 10);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){ .fill = note_range, .arg = &r });
+  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   struct gi_fop *f = posix_lock(b, fd, GI_LK_UNLOCK, 5, 10);
   f->args.cmd = GI_LKCMD_REMEMBER;
   bench_submit(b, f);
@@ -659,7 +659,7 @@ test_cancelled_lock_that_was_refused(void **state)
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fop *f = request(b, GI_FOP_INODELK, NULL);
   f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_INODELK, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_INODELK, (struct fake_reply){.hold = true});
   bench_send(b, f);
   bench_turn(b, 5);
   gi_fop_cancel(f);
@@ -676,17 +676,17 @@ static void
 test_callbacks(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_invalidation inv = { .flags = 0x18, .expire_s = 60, .stat = { .mode = S_IFREG } };
+  struct gi_invalidation inv = {.flags = 0x18, .expire_s = 60, .stat = {.mode = S_IFREG}};
   memset(&inv.gfid, 9, 16);
   fake_event(b->server, 0, GI_EVENT_INVALIDATE, &inv);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_INVALIDATE], 1));
 
   /* Contention names its client: learn it from an operation. */
-  struct seen seen = { 0 };
+  struct seen seen = {0};
   struct gi_fop *f = request(b, GI_FOP_STAT, NULL);
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = look, .arg = &seen });
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.fill = look, .arg = &seen});
   bench_submit(b, f);
-  struct gi_contention con = { .gfid = inv.gfid, .domain = "d", .client = seen.caller.client };
+  struct gi_contention con = {.gfid = inv.gfid, .domain = "d", .client = seen.caller.client};
   fake_event(b->server, 0, GI_EVENT_CONTENTION, &con);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CONTENTION], 1));
   con.client = &con; /* a client that is gone */
@@ -731,7 +731,7 @@ dump_has(struct bench *b, const char *line)
 {
   char *text = NULL;
   size_t len;
-  struct gi_dump d = { .out = open_memstream(&text, &len) };
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
   b->client->x->cls->statedump(b->client->x, &d);
   fclose(d.out);
   bool found = strstr(text, line) != NULL;
@@ -775,13 +775,13 @@ test_moves_to_another_brick(void **state)
   struct gi_fd *fd = opened(b, 9, O_RDWR);
   struct gi_graph *g = b->client->graph;
   struct gi_volfile *vf;
-  struct gi_error err = { 0 };
-  struct seen seen = { 0 };
+  struct gi_error err = {0};
+  struct seen seen = {0};
   GI_CLEANUP_FREE char *text = gi_volfile_write(g->volfile);
   vf = gi_volfile_parse(text, strlen(text), &err);
   gi_vol_node_option(gi_volfile_find(vf, b->client->x->name), "remote-port", "%d", other->port);
   struct gi_fop *held = request(b, GI_FOP_READ, fd);
-  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
   assert_int_equal(gi_graph_reconfigure(g, &vf, &err), 0);
@@ -798,7 +798,7 @@ test_moves_to_another_brick(void **state)
   bench_send(b, f);
   assert_true(f->answered);
   assert_int_equal(f->rsp.err, EBADFD);
-  fake_script(other->server, 0, GI_FOP_OPEN, (struct fake_reply){ .fill = look, .arg = &seen });
+  fake_script(other->server, 0, GI_FOP_OPEN, (struct fake_reply){.fill = look, .arg = &seen});
   f = fake_fop(b->client, GI_FOP_OPEN);
   gi_fop_set_fd(f, fd);
   bench_send(b, f);
@@ -817,10 +817,11 @@ test_moves_to_another_brick(void **state)
 static void
 test_options_are_checked(void **state)
 {
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   assert_null(fake_stack_try("protocol/client", "option remote-host h\n", 0, &err));
   assert_non_null(strstr(err.text, "remote-subvolume"));
-  assert_null(fake_stack_try("protocol/client", "option remote-subvolume /b\noption transport.socket.ssl-enabled on\n", 0, &err));
+  assert_null(
+      fake_stack_try("protocol/client", "option remote-subvolume /b\noption transport.socket.ssl-enabled on\n", 0, &err));
   assert_null(fake_stack_try("protocol/client", "option remote-subvolume /b\noption ping-timeout 5000\n", 0, &err));
 }
 
@@ -828,36 +829,36 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_opened_twice),
-    cmocka_unit_test(test_every_kind),
-    cmocka_unit_test(test_errno_passes),
-    cmocka_unit_test(test_large_payload_is_not_copied),
-    cmocka_unit_test(test_dead_kinds_are_refused),
-    cmocka_unit_test(test_several_connections),
-    cmocka_unit_test(test_release),
-    cmocka_unit_test(test_anonymous_when_not_open),
-    cmocka_unit_test(test_reconnect_reopens),
-    cmocka_unit_test(test_news_hurries),
-    cmocka_unit_test(test_failed_reopen_is_bad),
-    cmocka_unit_test(test_strict_locks),
-    cmocka_unit_test(test_locks_are_taken_again),
-    cmocka_unit_test(test_locks_given_up_while_away),
-    cmocka_unit_test(test_lock_given_up_while_it_is_taken),
-    cmocka_unit_test(test_lock_that_another_has_got),
-    cmocka_unit_test(test_lock_to_be_remembered),
-    cmocka_unit_test(test_cancelled_lock),
-    cmocka_unit_test(test_cancelled_upgrade),
-    cmocka_unit_test(test_refused_upgrade),
-    cmocka_unit_test(test_upgrade_that_is_tried_again),
-    cmocka_unit_test(test_upgrade_that_is_taken_back),
-    cmocka_unit_test(test_cancelled_lock_that_was_refused),
-    cmocka_unit_test(test_callbacks),
-    cmocka_unit_test(test_storage_down_and_up),
-    cmocka_unit_test(test_wrong_subvolume),
-    cmocka_unit_test(test_ping_timeout_fits_the_peer),
-    cmocka_unit_test(test_round_trip_is_told),
-    cmocka_unit_test(test_moves_to_another_brick),
-    cmocka_unit_test(test_options_are_checked),
+      cmocka_unit_test(test_opened_twice),
+      cmocka_unit_test(test_every_kind),
+      cmocka_unit_test(test_errno_passes),
+      cmocka_unit_test(test_large_payload_is_not_copied),
+      cmocka_unit_test(test_dead_kinds_are_refused),
+      cmocka_unit_test(test_several_connections),
+      cmocka_unit_test(test_release),
+      cmocka_unit_test(test_anonymous_when_not_open),
+      cmocka_unit_test(test_reconnect_reopens),
+      cmocka_unit_test(test_news_hurries),
+      cmocka_unit_test(test_failed_reopen_is_bad),
+      cmocka_unit_test(test_strict_locks),
+      cmocka_unit_test(test_locks_are_taken_again),
+      cmocka_unit_test(test_locks_given_up_while_away),
+      cmocka_unit_test(test_lock_given_up_while_it_is_taken),
+      cmocka_unit_test(test_lock_that_another_has_got),
+      cmocka_unit_test(test_lock_to_be_remembered),
+      cmocka_unit_test(test_cancelled_lock),
+      cmocka_unit_test(test_cancelled_upgrade),
+      cmocka_unit_test(test_refused_upgrade),
+      cmocka_unit_test(test_upgrade_that_is_tried_again),
+      cmocka_unit_test(test_upgrade_that_is_taken_back),
+      cmocka_unit_test(test_cancelled_lock_that_was_refused),
+      cmocka_unit_test(test_callbacks),
+      cmocka_unit_test(test_storage_down_and_up),
+      cmocka_unit_test(test_wrong_subvolume),
+      cmocka_unit_test(test_ping_timeout_fits_the_peer),
+      cmocka_unit_test(test_round_trip_is_told),
+      cmocka_unit_test(test_moves_to_another_brick),
+      cmocka_unit_test(test_options_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ struct sv_pattern {
   bool negated;
 };
 
-struct sv_rules { /* of one brick */
+/* of one brick */
+struct sv_rules {
   struct gi_list link;
   const struct gi_xlator *brick;
   struct gi_list allow, reject;
@@ -73,7 +74,7 @@ looks_like_host_name(const char *text)
 static void
 add_host(struct gi_list *list, const char *name, const char *subdir, bool negated)
 {
-  struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
   if (getaddrinfo(name, NULL, &hints, &found) != 0) {
     gi_log(GI_LOG_WARNING, "server", GI_MSG_SERVER + 30, "address list names the unknown host %s", name);
     return;
@@ -135,7 +136,7 @@ load_list(struct gi_list *list, const char *text)
 static const char *
 brick_option(const struct server *sv, const struct gi_xlator *brick, const char *module, const char *what)
 {
-  const char *names[] = { brick->name, sv_opts(sv)->auth_path };
+  const char *names[] = {brick->name, sv_opts(sv)->auth_path};
   for (unsigned i = 0; i < GI_ARRAY_LEN(names); i++) {
     if (!names[i])
       continue;

@@ -4,9 +4,9 @@
  */
 #include "tests/unit/brick-bench.h"
 
-#define LOGIN                                                                                                        \
+#define LOGIN \
   "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.reject 127.*\n"
-#define LOGIN_ONLY                                                                                                   \
+#define LOGIN_ONLY \
   "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.allow 10.0.0.1\n"
 
 static bool
@@ -52,7 +52,7 @@ test_addresses(void **state)
 static void
 test_rules_of_directories(void **state)
 {
-  static const char *const ways[] = { "/secret", "//secret", "/secret/", "secret" };
+  static const char *const ways[] = {"/secret", "//secret", "/secret/", "secret"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(ways); i++) {
     GI_CLEANUP_FREE char *mount = gi_asprintf("option subdir-mount %s\n", ways[i]);
     assert_false(connects("option auth.addr.child-0.reject /secret(127.0.0.1)\n", mount));
@@ -66,9 +66,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_login),
-    cmocka_unit_test(test_addresses),
-    cmocka_unit_test(test_rules_of_directories),
+      cmocka_unit_test(test_login),
+      cmocka_unit_test(test_addresses),
+      cmocka_unit_test(test_rules_of_directories),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

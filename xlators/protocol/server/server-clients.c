@@ -14,7 +14,8 @@
 static bool
 sv_same_credentials(const struct sv_client *c, const struct gi_call_header *h)
 {
-  return c->flavour == h->flavour && c->cred_len == h->cred_len && (h->cred_len == 0 || memcmp(c->cred, h->cred, h->cred_len) == 0);
+  return c->flavour == h->flavour && c->cred_len == h->cred_len &&
+         (h->cred_len == 0 || memcmp(c->cred, h->cred, h->cred_len) == 0);
 }
 
 struct sv_client *
@@ -98,8 +99,8 @@ sv_client_supersede(struct sv_client *c)
     if (!mine || !its || old == c || old->bound != c->bound || mine - c->uid != its - old->uid ||
         memcmp(c->uid, old->uid, (size_t)(mine - c->uid)) != 0 || strtoull(its, NULL, 10) >= strtoull(mine, NULL, 10))
       continue;
-    gi_log(GI_LOG_INFO, c->sv->x->name, GI_MSG_SERVER + 11, "client %s has connected anew: what its old connection still holds is not done",
-           old->uid);
+    gi_log(GI_LOG_INFO, c->sv->x->name, GI_MSG_SERVER + 11,
+           "client %s has connected anew: what its old connection still holds is not done", old->uid);
     gi_list_foreach(p, &old->peers, struct sv_peer, link)
       gi_conn_close(gi_rpc_peer_conn(p->rpc), ECONNRESET, "the client has connected anew");
   }

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define SV_READ_MAX (16u << 20) /* bytes; more than any client asks for in one call */
+#define SV_READ_MAX (16u << 20)     /* bytes; more than any client asks for in one call */
 #define SV_XATTRS_GUESS (64u << 10) /* bytes of the answer to a GETXATTR */
-#define SV_OPVERSION_OWNERS 70000 /* clients since then must show a lock owner */
+#define SV_OPVERSION_OWNERS 70000   /* clients since then must show a lock owner */
 
 #define SV_LOCK_KINDS \
   (GI_KIND(GI_FOP_LK) | GI_KIND(GI_FOP_INODELK) | GI_KIND(GI_FOP_FINODELK) | GI_KIND(GI_FOP_ENTRYLK) | GI_KIND(GI_FOP_FENTRYLK))
@@ -62,7 +62,7 @@ sv_fix_read(struct gi_fop *fop)
 static void
 sv_answer(struct sv_client *c, struct gi_rpc_request *req, struct gi_fop *fop, int64_t handle)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   size_t head = out.len;
   gi_fop_encode_reply(&out, fop, handle);
@@ -209,14 +209,14 @@ sv_take_groups(const struct server *sv, struct gi_fop *fop, const struct gi_call
 {
   const void *more;
   uint32_t len, n = from->ngroups;
-  bool full = gi_cred_groups_fit(&(struct gi_caller){ .ngroups = n + 1, .owner = from->owner }) <= n;
+  bool full = gi_cred_groups_fit(&(struct gi_caller){.ngroups = n + 1, .owner = from->owner}) <= n;
   if (!full || !gi_dict_get_bin(fop->xdata, GI_GROUPS_KEY, &more, &len)) {
     sv_set_groups(sv, fop, from->groups, n);
     return true;
   }
   if (len % sizeof(uint32_t) != 0 || len / sizeof(uint32_t) > GI_CALLER_GROUPS - n)
     return false;
-  struct gi_xdr_in in = { more, (const uint8_t *)more + len, false };
+  struct gi_xdr_in in = {more, (const uint8_t *)more + len, false};
   uint32_t *all = gi_fop_alloc(fop, n * sizeof(*all) + len);
   memcpy(all, from->groups, n * sizeof(*all));
   while (in.p < in.end)
@@ -338,7 +338,7 @@ sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   struct gi_fop *fop = gi_fop_new(sv->x->graph, (enum gi_fop_kind)req->header.proc);
-  struct gi_wire_fds fds = { GI_FD_ANONYMOUS, GI_FD_ANONYMOUS };
+  struct gi_wire_fds fds = {GI_FD_ANONYMOUS, GI_FD_ANONYMOUS};
   size_t offset = 0;
   fop->caller = req->caller;
   fop->caller.client = c;
@@ -357,7 +357,7 @@ sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 sv_handle_null(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 0);
   gi_xdr_put_u32(&out, 0);
@@ -386,7 +386,7 @@ sv_handle_release(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg
     return;
   }
   sv_fd_close(c, handle);
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   struct gi_dict *empty = gi_dict_new();
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 0);
@@ -408,21 +408,21 @@ sv_handle_garbage(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static gi_rpc_handler *const sv_fop_handlers[GI_FOP_MAX] = {
-  F,
-  [GI_FOP_NULL] = sv_handle_null,
-  [GI_FOP_RELEASE] = sv_handle_release,
-  [GI_FOP_RELEASEDIR] = sv_handle_release,
-  [GI_FOP_COMPOUND] = sv_handle_garbage,
-  [GI_FOP_SETACTIVELK] = NULL,
-  [GI_FOP_NAMELINK] = NULL,
-  [GI_FOP_PUT] = NULL,
+    F,
+    [GI_FOP_NULL] = sv_handle_null,
+    [GI_FOP_RELEASE] = sv_handle_release,
+    [GI_FOP_RELEASEDIR] = sv_handle_release,
+    [GI_FOP_COMPOUND] = sv_handle_garbage,
+    [GI_FOP_SETACTIVELK] = NULL,
+    [GI_FOP_NAMELINK] = NULL,
+    [GI_FOP_PUT] = NULL,
 };
 #pragma GCC diagnostic pop
 
 const struct gi_rpc_program sv_fop_program = {
-  .name = "GlusterFS 4.x v1",
-  .prog = GI_PROG_FOP,
-  .vers = GI_VERS_FOP,
-  .nprocs = GI_FOP_MAX,
-  .handler = sv_fop_handlers,
+    .name = "GlusterFS 4.x v1",
+    .prog = GI_PROG_FOP,
+    .vers = GI_VERS_FOP,
+    .nprocs = GI_FOP_MAX,
+    .handler = sv_fop_handlers,
 };

@@ -9,7 +9,7 @@
 #include <grp.h>
 #include <pwd.h>
 
-#define SG_MAX 1024     /* groups of one user that are looked at */
+#define SG_MAX 1024 /* groups of one user that are looked at */
 #define SG_BUCKETS 256
 #define SG_USERS_MAX 65536 /* users remembered; beyond it the cache starts afresh */
 
@@ -158,6 +158,6 @@ sv_groups_get(struct sv_groups *g, uint32_t uid, uint64_t ttl_s, void (*fn)(void
     return;
   u->busy = true;
   u->ttl_s = ttl_s;
-  u->work = (struct gi_work){ .priority = GI_PRIO_NORMAL, .run = sg_lookup, .done = sg_done };
+  u->work = (struct gi_work){.priority = GI_PRIO_NORMAL, .run = sg_lookup, .done = sg_done};
   gi_work_submit(g->r, &u->work);
 }

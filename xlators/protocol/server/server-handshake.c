@@ -16,8 +16,8 @@
 #define SV_INTRODUCTION_MAX (1u << 20)
 
 /* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY " " GI_NEAR_CAPABILITY
-                                   " " GI_GROUPS_CAPABILITY;
+static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY
+                                   " " GI_NEAR_CAPABILITY " " GI_GROUPS_CAPABILITY;
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {
@@ -32,7 +32,7 @@ struct sv_setvolume {
 static void
 sv_put_legacy(struct gi_xdr_out *out, const struct gi_dict *d)
 {
-  struct gi_xdr_out bytes = { 0 };
+  struct gi_xdr_out bytes = {0};
   gi_legacy_dict_encode(&bytes, d);
   gi_xdr_put_opaque(out, bytes.base, (uint32_t)bytes.len);
   gi_xdr_out_finish(&bytes);
@@ -41,7 +41,7 @@ sv_put_legacy(struct gi_xdr_out *out, const struct gi_dict *d)
 static void
 sv_setvolume_answer(struct sv_setvolume *s, int32_t ret, int32_t err, struct gi_dict *d)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(s->req, &out);
   gi_xdr_put_u32(&out, (uint32_t)ret);
   gi_xdr_put_u32(&out, (uint32_t)err);
@@ -246,7 +246,7 @@ sv_setvolume(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 static void
 sv_ping(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 0);
   gi_xdr_put_u32(&out, 0);
@@ -257,7 +257,7 @@ sv_ping(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 static void
 sv_getspec(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 {
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, (uint32_t)-1);
   gi_xdr_put_u32(&out, ENOSYS);
@@ -276,7 +276,7 @@ sv_set_lk_ver(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
   }
-  struct gi_xdr_out out = { 0 };
+  struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, 0);
   gi_xdr_put_u32(&out, 0);
@@ -285,17 +285,14 @@ sv_set_lk_ver(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 }
 
 static gi_rpc_handler *const sv_handshake_handlers[] = {
-  [GI_HNDSK_NULL] = sv_ping,
-  [GI_HNDSK_SETVOLUME] = sv_setvolume,
-  [GI_HNDSK_GETSPEC] = sv_getspec,
-  [GI_HNDSK_PING] = sv_ping,
-  [GI_HNDSK_SET_LK_VER] = sv_set_lk_ver,
+    [GI_HNDSK_NULL] = sv_ping, [GI_HNDSK_SETVOLUME] = sv_setvolume,   [GI_HNDSK_GETSPEC] = sv_getspec,
+    [GI_HNDSK_PING] = sv_ping, [GI_HNDSK_SET_LK_VER] = sv_set_lk_ver,
 };
 
 const struct gi_rpc_program sv_handshake_program = {
-  .name = "GlusterFS Handshake",
-  .prog = GI_PROG_HANDSHAKE,
-  .vers = GI_VERS_HANDSHAKE,
-  .nprocs = GI_ARRAY_LEN(sv_handshake_handlers),
-  .handler = sv_handshake_handlers,
+    .name = "GlusterFS Handshake",
+    .prog = GI_PROG_HANDSHAKE,
+    .vers = GI_VERS_HANDSHAKE,
+    .nprocs = GI_ARRAY_LEN(sv_handshake_handlers),
+    .handler = sv_handshake_handlers,
 };

@@ -40,7 +40,7 @@ lock_fop(struct sv_preamble *sp, const struct gi_preamble_lock *l, bool unlock)
   } else {
     f->args.cmd = GI_LKCMD_SET;
     f->args.type = unlock ? GI_LK_UNLOCK : GI_LK_WRITE;
-    f->args.flock = (struct gi_flock){ .type = f->args.type, .start = l->start, .len = l->len };
+    f->args.flock = (struct gi_flock){.type = f->args.type, .start = l->start, .len = l->len};
   }
   return f;
 }

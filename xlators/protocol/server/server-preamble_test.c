@@ -216,13 +216,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_order),
-    cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_operation_fails),
-    cmocka_unit_test(test_counters),
-    cmocka_unit_test(test_counters_fail),
-    cmocka_unit_test(test_malformed),
-    cmocka_unit_test(test_client_goes),
+      cmocka_unit_test(test_order),       cmocka_unit_test(test_refused),       cmocka_unit_test(test_operation_fails),
+      cmocka_unit_test(test_counters),    cmocka_unit_test(test_counters_fail), cmocka_unit_test(test_malformed),
+      cmocka_unit_test(test_client_goes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

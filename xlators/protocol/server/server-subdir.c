@@ -111,7 +111,7 @@ sv_hide_parent(struct gi_dirent *e)
   if (e->name_len != 2 || memcmp(e->name, "..", 2) != 0)
     return;
   e->ino = UINT64_MAX;
-  e->stat = (struct gi_iatt){ 0 };
+  e->stat = (struct gi_iatt){0};
   gi_dict_unref(&e->xdata);
 }
 

@@ -55,7 +55,7 @@ struct sv_client {
   bool trusted; /* authenticated by login: squashing exempts its internal processes */
   bool ours;    /* a glusterish client */
   bool gone;
-  bool late; /* operations were under way when it went */
+  bool late;     /* operations were under way when it went */
   unsigned refs; /* one while connected, one per operation under way */
   struct gi_list peers;
   struct gi_xlator *bound; /* the brick it asked for */
@@ -68,7 +68,8 @@ struct sv_client {
 
 struct sv_preamble;
 
-struct sv_fop { /* our bytes in a gi_fop */
+/* our bytes in a gi_fop */
+struct sv_fop {
   struct sv_client *client; /* referenced */
   struct gi_rpc_request *req;
   struct sv_preamble *preamble; /* what goes before it; owned */
@@ -106,7 +107,8 @@ void sv_auth_free(struct server *sv);
 bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
                    bool *login);
 /* The address part alone, for rules that changed under a connected client. */
-bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir, bool *accepted);
+bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir,
+                     bool *accepted);
 
 /* server-clients.c */
 struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);

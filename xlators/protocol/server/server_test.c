@@ -46,15 +46,15 @@ look(struct gi_fop *fop, void *arg)
 static struct seen
 stat_as(struct bench *b, uint32_t uid, int32_t pid)
 {
-  struct seen s = { 0 };
+  struct seen s = {0};
   struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
   gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
-  static const uint32_t groups[] = { 4, 0, 7 };
+  static const uint32_t groups[] = {4, 0, 7};
   f->caller.uid = f->caller.gid = uid;
   f->caller.pid = pid;
   f->caller.groups = groups;
   f->caller.ngroups = uid == 5 ? 3 : 0;
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = look, .arg = &s });
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.fill = look, .arg = &s});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(s.calls, 1);
@@ -107,7 +107,7 @@ groups_arrived(struct bench *b, uint32_t n, uint32_t owner)
   f->caller.groups = groups_of;
   f->caller.ngroups = n;
   f->caller.owner.len = owner;
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = count_groups, .arg = &got });
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.fill = count_groups, .arg = &got});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   return got;
@@ -116,7 +116,7 @@ groups_arrived(struct bench *b, uint32_t n, uint32_t owner)
 static void
 test_any_number_of_groups(void **state)
 {
-  static const uint32_t numbers[] = { 0, 1, 82, 83, 84, 86, 87, 88, 91, 92, 93, 200, 700 };
+  static const uint32_t numbers[] = {0, 1, 82, 83, 84, 86, 87, 88, 91, 92, 93, 200, 700};
   struct bench *b = bench_new(NULL, NULL, true);
   for (uint32_t i = 0; i < GI_ARRAY_LEN(groups_of); i++)
     groups_of[i] = 1000 + i;
@@ -144,7 +144,7 @@ static void
 test_healers_learn_how_the_foreground_does(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_load load = { 0 };
+  struct gi_load load = {0};
   for (int i = 0; i < 3; i++)
     stat_as(b, 0, 100);
   struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
@@ -171,7 +171,7 @@ lookup(struct bench *b, const struct gi_gfid *parent, const char *name, struct s
   gi_fop_set_entry(f, &f->loc, inode, name);
   gi_inode_unref(&inode);
   fake_script_clear(b->server);
-  fake_script(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = look, .arg = s });
+  fake_script(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = look, .arg = s});
   bench_submit(b, f);
   return f->rsp.ret < 0 ? f->rsp.err : 0;
 }
@@ -180,7 +180,7 @@ static void
 test_names(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct seen s = { 0 };
+  struct seen s = {0};
   char too_long[300];
   memset(too_long, 'x', 256);
   too_long[256] = 0;
@@ -218,7 +218,7 @@ dots(struct bench *b, enum gi_fop_kind kind, const char *name)
 static void
 test_dots(void **state)
 {
-  static const enum gi_fop_kind creating[] = { GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_LINK };
+  static const enum gi_fop_kind creating[] = {GI_FOP_MKNOD, GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_LINK};
   struct bench *b = bench_new(NULL, NULL, true);
   for (unsigned i = 0; i < GI_ARRAY_LEN(creating); i++) {
     assert_int_equal(dots(b, creating[i], "."), EEXIST);
@@ -241,10 +241,10 @@ fill_directory(struct gi_fop *fop, void *arg)
 static void
 fill_entries(struct gi_fop *fop, void *arg)
 {
-  static const char *const names[] = { ".", "..", "..x" };
+  static const char *const names[] = {".", "..", "..x"};
   for (unsigned i = 0; i < 3; i++) {
-    struct gi_dirent e = { .ino = 5, .off = i + 1, .type = DT_DIR, .name = names[i], .name_len = (uint32_t)strlen(names[i]) };
-    e.stat = (struct gi_iatt){ .flags = 0x17ff, .mode = S_IFDIR | 0755 };
+    struct gi_dirent e = {.ino = 5, .off = i + 1, .type = DT_DIR, .name = names[i], .name_len = (uint32_t)strlen(names[i])};
+    e.stat = (struct gi_iatt){.flags = 0x17ff, .mode = S_IFDIR | 0755};
     memset(&e.stat.gfid, i == 0 ? 0x77 : 0x78, 16);
     e.xdata = gi_dict_new();
     gi_dict_set_str(e.xdata, "k", "v");
@@ -263,7 +263,7 @@ list_top(struct bench *b)
   gi_fd_unref(&fd);
   gi_inode_unref(&root);
   f->args.size = 4096;
-  fake_script(b->server, 0, GI_FOP_READDIRP, (struct fake_reply){ .ret = 3, .fill = fill_entries });
+  fake_script(b->server, 0, GI_FOP_READDIRP, (struct fake_reply){.ret = 3, .fill = fill_entries});
   bench_submit(b, f);
   assert_int_equal(f->rsp.entries.count, 3);
   const struct gi_dirent *e = f->rsp.entries.entry;
@@ -281,15 +281,15 @@ test_subdir_mount(void **state)
   struct bench *b = bench_new(NULL, "option subdir-mount /some/dir\n", false);
   struct gi_gfid dir;
   memset(&dir, 0x77, sizeof(dir));
-  fake_script_always(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){ .fill = fill_directory });
+  fake_script_always(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_directory});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 1));
   assert_int_equal(fake_count(b->server, 0, GI_FOP_LOOKUP), 2);
   struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
   struct gi_inode *root = gi_inode_get(b->client->graph, &gi_gfid_root);
-  struct seen s = { 0 };
+  struct seen s = {0};
   gi_loc_set_inode(&f->loc, root);
   gi_inode_unref(&root);
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .fill = look, .arg = &s });
+  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.fill = look, .arg = &s});
   bench_submit(b, f);
   assert_true(gi_gfid_equal(&s.gfid, &dir));
   assert_int_equal(lookup(b, &dir, "..", &s), 0);
@@ -298,7 +298,7 @@ test_subdir_mount(void **state)
   bench_free(b);
 
   b = bench_new(NULL, "option subdir-mount /missing\n", false);
-  fake_script_always(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){ .ret = -1, .err = ENOENT });
+  fake_script_always(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
   bench_free(b);
 }
@@ -314,7 +314,7 @@ test_client_goes_with_work_under_way(void **state)
   bench_submit(b, open);
   struct gi_fop *late = fake_fop(b->client, GI_FOP_OPEN);
   gi_fop_set_fd(late, fake_fd(b->client, 8));
-  fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){ .hold = true });
+  fake_script(b->server, 0, GI_FOP_OPEN, (struct fake_reply){.hold = true});
   bench_send(b, late);
   bench_turn(b, 5);
   assert_int_equal(b->server->graph->fds_live, 2);
@@ -341,7 +341,7 @@ static struct wire *
 wire_new(struct bench *b)
 {
   struct wire *w = gi_new(struct wire);
-  struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)b->port) };
+  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)b->port)};
   inet_pton(AF_INET, "127.0.0.1", &sa.sin_addr);
   w->b = b;
   w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -401,8 +401,8 @@ wire_record(struct wire *w, struct gi_xdr_out *out)
 static struct gi_xdr_out
 call(uint32_t prog, uint32_t vers, uint32_t proc)
 {
-  struct gi_xdr_out out = { 0 };
-  struct gi_caller who = { .owner = { .len = 4 } };
+  struct gi_xdr_out out = {0};
+  struct gi_caller who = {.owner = {.len = 4}};
   gi_call_encode(&out, 77, prog, vers, proc, GI_AUTH_V3, &who);
   return out;
 }
@@ -413,7 +413,7 @@ accept_status(struct wire *w, struct gi_xdr_in *in)
 {
   struct gi_reply_header h;
   assert_true(w->len > 4);
-  *in = (struct gi_xdr_in){ w->reply + 4, w->reply + w->len, false };
+  *in = (struct gi_xdr_in){w->reply + 4, w->reply + w->len, false};
   assert_true(gi_reply_decode(in, &h));
   assert_int_equal(h.reply_status, 0);
   assert_int_equal(h.xid, 77);
@@ -424,7 +424,10 @@ static struct gi_dict *
 introduction(const char *skip)
 {
   static const char *const pairs[][2] = {
-    { "remote-subvolume", BENCH_BRICK }, { "process-uuid", "bare-socket" }, { "fops-version", "1298437" }, { "opversion", "100000" },
+      {"remote-subvolume", BENCH_BRICK},
+      {"process-uuid", "bare-socket"},
+      {"fops-version", "1298437"},
+      {"opversion", "100000"},
   };
   struct gi_dict *d = gi_dict_new();
   for (unsigned i = 0; i < GI_ARRAY_LEN(pairs); i++)
@@ -535,7 +538,6 @@ test_connecting_anew(void **state)
   bench_free(b);
 }
 
-
 static void
 test_before_setvolume(void **state)
 {
@@ -622,7 +624,7 @@ test_handles(void **state)
   assert_int_equal(wire_open(w, 3), 3);
   assert_int_equal(wire_open(w, 3), 7);
   assert_int_equal(wire_open(w, 3), 100);
-  static const int64_t bad[] = { -1, -3, INT64_MIN, INT64_MAX, 101, 4096, 1ll << 32 };
+  static const int64_t bad[] = {-1, -3, INT64_MIN, INT64_MAX, 101, 4096, 1ll << 32};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad); i++) {
     assert_int_equal(wire_handle(w, GI_FOP_FSTAT, bad[i], &gi_gfid_root), -EBADF);
     assert_int_equal(wire_handle(w, GI_FOP_RELEASE, bad[i], &gi_gfid_root), 0);
@@ -667,7 +669,9 @@ test_garbage_arguments(void **state)
       struct gi_xdr_out out = call(GI_PROG_FOP, GI_VERS_FOP, proc);
       unsigned words = noise(&seed) % 40;
       for (unsigned i = 0; i < words; i++)
-        gi_xdr_put_u32(&out, round % 3 == 0 ? noise(&seed) : round % 3 == 1 ? noise(&seed) % 5 : 0xfffffffeu + noise(&seed) % 3);
+        gi_xdr_put_u32(&out, round % 3 == 0   ? noise(&seed)
+                             : round % 3 == 1 ? noise(&seed) % 5
+                                              : 0xfffffffeu + noise(&seed) % 3);
       assert_true(wire_record(w, &out));
       fake_forget_seen(b->server);
     }
@@ -715,7 +719,7 @@ attached(struct bench *b)
 static void
 send_many(struct wire *w, enum gi_fop_kind kind, uint32_t size, unsigned n)
 {
-  struct gi_xdr_out all = { 0 };
+  struct gi_xdr_out all = {0};
   for (unsigned i = 0; i < n; i++) {
     struct gi_xdr_out out = call(GI_PROG_FOP, GI_VERS_FOP, kind);
     gi_xdr_put_gfid(&out, &gi_gfid_root);
@@ -740,7 +744,7 @@ test_operations_under_way_are_few(void **state)
 {
   struct bench *b = bench_new("option rpc.outstanding-rpc-limit 10\n", NULL, true);
   struct wire *w = attached(b);
-  fake_script_always(b->server, 0, GI_FOP_STAT, (struct fake_reply){ .hold = true });
+  fake_script_always(b->server, 0, GI_FOP_STAT, (struct fake_reply){.hold = true});
   send_many(w, GI_FOP_STAT, 0, 100);
   assert_int_equal(fake_held(b->server, 0), 10);
   for (unsigned i = 0; i < 5; i++)
@@ -766,7 +770,7 @@ test_answers_to_come_count(void **state)
 {
   struct bench *b = bench_new("option inflight-bytes 1MB\n", NULL, true);
   struct wire *w = attached(b);
-  fake_script_always(b->server, 0, GI_FOP_READ, (struct fake_reply){ .hold = true });
+  fake_script_always(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   send_many(w, GI_FOP_READ, 300000, 40);
   assert_int_equal(fake_held(b->server, 0), 4);
   for (unsigned i = 0; i < 40; i++) {
@@ -796,7 +800,7 @@ test_an_answer_nobody_accepts_is_an_error(void **state)
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fop *f = fake_fop(b->client, GI_FOP_GETXATTR);
   gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
-  fake_script(b->server, 0, GI_FOP_GETXATTR, (struct fake_reply){ .fill = fill_much });
+  fake_script(b->server, 0, GI_FOP_GETXATTR, (struct fake_reply){.fill = fill_much});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, -1);
   assert_int_equal(f->rsp.err, E2BIG);
@@ -809,7 +813,7 @@ test_who_does_not_listen_goes(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct wire *w = attached(b);
-  struct gi_invalidation inv = { .flags = 1 };
+  struct gi_invalidation inv = {.flags = 1};
   ssize_t n;
   memset(&inv.gfid, 3, 16);
   for (unsigned i = 0; i < 100000; i++) {
@@ -879,32 +883,32 @@ test_noise_on_the_socket(void **state)
 static void
 test_callback_bodies(void **state)
 {
-  struct gi_invalidation a = { .flags = 0x45e, .expire_s = 60, .stat = { .mode = S_IFREG | 0600, .size = 12, .mtime = { 5, 6 } } }, z;
-  struct gi_xdr_out out = { 0 };
+  struct gi_invalidation a = {.flags = 0x45e, .expire_s = 60, .stat = {.mode = S_IFREG | 0600, .size = 12, .mtime = {5, 6}}}, z;
+  struct gi_xdr_out out = {0};
   memset(&a.gfid, 3, 16);
   gi_callback_put_invalidation(&out, &a);
   assert_int_equal(out.len, 4 + 36 + 12 + 300 + 4);
-  struct gi_xdr_in in = { out.base, out.base + out.len, false };
+  struct gi_xdr_in in = {out.base, out.base + out.len, false};
   assert_true(gi_callback_get_invalidation(&in, &z));
   assert_true(gi_gfid_equal(&a.gfid, &z.gfid));
   assert_int_equal(z.stat.size, 12);
   assert_int_equal(z.stat.mtime.nsec, 6);
   for (size_t cut = 0; cut < out.len; cut++) {
-    in = (struct gi_xdr_in){ out.base, out.base + cut, false };
+    in = (struct gi_xdr_in){out.base, out.base + cut, false};
     assert_false(gi_callback_get_invalidation(&in, &z));
   }
   gi_xdr_out_finish(&out);
 
-  struct gi_contention c = { .entry = true, .domain = "dom", .name = "n", .flock = { .type = 1, .pid = 4 } }, d;
+  struct gi_contention c = {.entry = true, .domain = "dom", .name = "n", .flock = {.type = 1, .pid = 4}}, d;
   char domain[64], name[64];
-  out = (struct gi_xdr_out){ 0 };
+  out = (struct gi_xdr_out){0};
   gi_callback_put_contention(&out, &c);
-  in = (struct gi_xdr_in){ out.base, out.base + out.len, false };
+  in = (struct gi_xdr_in){out.base, out.base + out.len, false};
   assert_true(gi_callback_get_contention(&in, true, &d, domain, name, sizeof(name)));
   assert_string_equal(d.domain, "dom");
   assert_string_equal(d.name, "n");
   for (size_t cut = 0; cut < out.len; cut++) {
-    in = (struct gi_xdr_in){ out.base, out.base + cut, false };
+    in = (struct gi_xdr_in){out.base, out.base + cut, false};
     assert_false(gi_callback_get_contention(&in, true, &d, domain, name, sizeof(name)));
   }
   gi_xdr_out_finish(&out);
@@ -914,7 +918,7 @@ static void
 test_port_in_use(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_error err = { 0 };
+  struct gi_error err = {0};
   GI_CLEANUP_FREE char *text = gi_asprintf("option transport.socket.bind-address 127.0.0.1\noption listen-port %d\n", b->port);
   assert_null(fake_stack_try("protocol/server", text, 1, &err));
   assert_non_null(strstr(err.text, "cannot listen"));
@@ -925,28 +929,28 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_squash),
-    cmocka_unit_test(test_any_number_of_groups),
-    cmocka_unit_test(test_manage_gids),
-    cmocka_unit_test(test_healers_learn_how_the_foreground_does),
-    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_dots),
-    cmocka_unit_test(test_subdir_mount),
-    cmocka_unit_test(test_client_goes_with_work_under_way),
-    cmocka_unit_test(test_connecting_anew),
-    cmocka_unit_test(test_setvolume_refusals),
-    cmocka_unit_test(test_before_setvolume),
-    cmocka_unit_test(test_handles),
-    cmocka_unit_test(test_garbage_arguments),
-    cmocka_unit_test(test_short_write),
-    cmocka_unit_test(test_operations_under_way_are_few),
-    cmocka_unit_test(test_answers_to_come_count),
-    cmocka_unit_test(test_an_answer_nobody_accepts_is_an_error),
-    cmocka_unit_test(test_who_does_not_listen_goes),
-    cmocka_unit_test(test_tcp_user_timeout),
-    cmocka_unit_test(test_noise_on_the_socket),
-    cmocka_unit_test(test_callback_bodies),
-    cmocka_unit_test(test_port_in_use),
+      cmocka_unit_test(test_squash),
+      cmocka_unit_test(test_any_number_of_groups),
+      cmocka_unit_test(test_manage_gids),
+      cmocka_unit_test(test_healers_learn_how_the_foreground_does),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_dots),
+      cmocka_unit_test(test_subdir_mount),
+      cmocka_unit_test(test_client_goes_with_work_under_way),
+      cmocka_unit_test(test_connecting_anew),
+      cmocka_unit_test(test_setvolume_refusals),
+      cmocka_unit_test(test_before_setvolume),
+      cmocka_unit_test(test_handles),
+      cmocka_unit_test(test_garbage_arguments),
+      cmocka_unit_test(test_short_write),
+      cmocka_unit_test(test_operations_under_way_are_few),
+      cmocka_unit_test(test_answers_to_come_count),
+      cmocka_unit_test(test_an_answer_nobody_accepts_is_an_error),
+      cmocka_unit_test(test_who_does_not_listen_goes),
+      cmocka_unit_test(test_tcp_user_timeout),
+      cmocka_unit_test(test_noise_on_the_socket),
+      cmocka_unit_test(test_callback_bodies),
+      cmocka_unit_test(test_port_in_use),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,8 +226,9 @@ measure(struct bench *n, const char *what, void (*op)(struct bench *n, unsigned 
 static void
 prepare(struct bench *n)
 {
-  static const char *const names[] = {"trusted.afr.dirty",   "trusted.afr.v-client-0", "trusted.afr.v-client-1", "trusted.afr.v-client-2",
-                                      "security.ima",        "security.capability",    "trusted.glusterfs.mdata"};
+  static const char *const names[] = {"trusted.afr.dirty",      "trusted.afr.v-client-0", "trusted.afr.v-client-1",
+                                      "trusted.afr.v-client-2", "security.ima",           "security.capability",
+                                      "trusted.glusterfs.mdata"};
   const uint8_t one[12] = {0, 0, 0, 1};
   struct gi_gfid g = gi_gfid_new(n->x->reactor);
   struct gi_fop *f = fop(n, GI_FOP_CREATE);

@@ -89,8 +89,7 @@ check_layout(struct making *m)
   ssize_t n;
   bool same;
 
-  if (!gi_dict_get_str(m->fop->xdata, "glusterfs.preop.parent.key", &key) ||
-      !gi_dict_get_bin(m->fop->xdata, key, &want, &len))
+  if (!gi_dict_get_str(m->fop->xdata, "glusterfs.preop.parent.key", &key) || !gi_dict_get_bin(m->fop->xdata, key, &want, &len))
     return 0;
   n = posix_at_get_alloc(m->p, (struct posix_at){m->dirfd, ""}, key, &have);
   same = n >= 0 && (uint32_t)n == len && memcmp(have, want, len) == 0;
@@ -114,7 +113,8 @@ masked_mode(const struct posix *p, mode_t mode, bool dir)
 static int
 set_owner(struct making *m, struct posix_at at, mode_t mode)
 {
-  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) && posix_at_chown(m->p, at, m->uid, m->gid) < 0)
+  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) &&
+      posix_at_chown(m->p, at, m->uid, m->gid) < 0)
     return errno;
   if (!S_ISLNK(mode) && mode & (S_ISUID | S_ISGID) && posix_at_chmod(m->p, at, mode & 07777) < 0)
     return errno;
@@ -225,8 +225,9 @@ replace_linkto(struct making *m)
 {
   struct stat st;
 
-  return gi_dict_get(m->fop->xdata, "force-replace") && gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(st.st_mode) && (st.st_mode & 07777) == 01000 && gi_fs_unlink(m->p->fs, m->dirfd, m->name, 0) == 0;
+  return gi_dict_get(m->fop->xdata, "force-replace") &&
+         gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+         (st.st_mode & 07777) == 01000 && gi_fs_unlink(m->p->fs, m->dirfd, m->name, 0) == 0;
 }
 
 enum posix_run
@@ -379,7 +380,8 @@ posix_run_create(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   mode = masked_mode(op->p, op->fop->args.mode & 07777, false);
-  if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") && gi_fs_stat(m.p->fs, m.dirfd, m.name, &there, AT_SYMLINK_NOFOLLOW) < 0) {
+  if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") &&
+      gi_fs_stat(m.p->fs, m.dirfd, m.name, &there, AT_SYMLINK_NOFOLLOW) < 0) {
     err = check_layout(&m);
     if (err)
       return posix_err(op, err);

@@ -283,7 +283,8 @@ posix_prepare_write(struct posix_op *op)
   op->at_end = appends(fop);
   op->dsync = pf->sync;
   op->sync = fop->args.flags & O_DSYNC && !op->dsync;
-  op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
+  op->exclusive =
+      gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
   op->settle = (op->sync || op->dsync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || op->dsync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
   posix_collect(op, pf, &(struct posix_pieces){fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len});
@@ -395,7 +396,8 @@ memory_has_it(const struct posix_op *op)
   off_t at = (off_t)(fop->args.offset + op->done);
   char path[POSIX_HPATH], want[LOOK], have[LOOK];
   struct stat st;
-  int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[OBJ].gfid), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+  int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[OBJ].gfid),
+                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   ssize_t n;
 
   if (fd < 0)

@@ -127,7 +127,7 @@ a_write_appends_if_it_says_so(void **state)
   assert_ok(brick_open(b, &o.g, O_RDWR | O_APPEND, &append));
   assert_int_equal(write_saying(b, append, 0, O_RDWR | O_APPEND, "4")->rsp.ret, 1);
   assert_int_equal(write_saying(b, append, 0, O_RDWR, "X")->rsp.ret, 1); /* not any more */
-  assert_int_equal(write_saying(b, append, 1, 0, "5")->rsp.ret, 1); /* says nothing */
+  assert_int_equal(write_saying(b, append, 1, 0, "5")->rsp.ret, 1);      /* says nothing */
   assert_int_equal(write_saying(b, o.fd, 2, O_WRONLY | O_APPEND | O_DSYNC, "6")->rsp.ret, 1);
   assert_int_equal(write_saying(b, o.fd, 1, 0, "Y")->rsp.ret, 1);
   assert_content(b, o.fd, "XY23456");
@@ -317,7 +317,10 @@ ranges_are_allocated_punched_and_zeroed(void **state)
   assert_ok(brick_run(b, on_fd(b, GI_FOP_ZEROFILL, o.fd, 7, 200000)));
   f = brick_read(b, o.fd, 0, 10);
   gi_payload_read(&f->rsp.payload, 0, back, 10);
-  assert_memory_equal(back, "01\0\0\0" "56\0\0\0", 10);
+  assert_memory_equal(back,
+                      "01\0\0\0"
+                      "56\0\0\0",
+                      10);
   assert_int_equal(f->rsp.stat.size, 200007);
   assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 0)), EINVAL);
   assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, UINT64_MAX, 10)), EFBIG);
@@ -437,7 +440,8 @@ checksums_without_fips_are_md5(void **state)
 {
   BRICK(b, "option fips-mode-rchecksum off\n");
   struct open_file o = create(b, "f", "abc");
-  static const uint8_t md5[32] = {0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2, 0x4f, 0xb0, 0xd6, 0x96, 0x3f, 0x7d, 0x28, 0xe1, 0x7f, 0x72};
+  static const uint8_t md5[32] = {0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2, 0x4f, 0xb0,
+                                  0xd6, 0x96, 0x3f, 0x7d, 0x28, 0xe1, 0x7f, 0x72};
   struct gi_fop *f = on_fd(b, GI_FOP_RCHECKSUM, o.fd, 0, 3);
 
   (void)state;
@@ -601,14 +605,15 @@ static unsigned uring_refusals;
 int
 io_uring_submit(struct io_uring *ring)
 {
-  static int (*submit)(struct io_uring *ring);
+  static int (*submit)(struct io_uring * ring);
 
   if (uring_refuses) {
     uring_refusals++;
     return -EAGAIN;
   }
   if (!submit) {
-    void *library = dlopen("liburing.so.2", RTLD_NOW | RTLD_NOLOAD), *symbol = library ? dlsym(library, "io_uring_submit") : NULL;
+    void *library = dlopen("liburing.so.2", RTLD_NOW | RTLD_NOLOAD),
+         *symbol = library ? dlsym(library, "io_uring_submit") : NULL;
 
     assert_non_null(symbol);
     memcpy(&submit, &symbol, sizeof(submit));
@@ -729,25 +734,25 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(appends_are_noticed),
-    cmocka_unit_test(concurrent_appends_see_each_other),
-    cmocka_unit_test(a_write_appends_if_it_says_so),
-    cmocka_unit_test(a_write_that_ends_short_is_told),
-    cmocka_unit_test(large_and_gathered_writes),
-    cmocka_unit_test(healed_pages_go_to_the_disk_as_they_come),
-    cmocka_unit_test(direct_io_takes_any_memory),
-    cmocka_unit_test(synchronous_writes_and_shared_fsyncs),
-    cmocka_unit_test(anonymous_descriptors_read_and_write),
-    cmocka_unit_test(ranges_are_allocated_punched_and_zeroed),
-    cmocka_unit_test(ranges_are_copied),
-    cmocka_unit_test(checksums_are_those_of_the_field),
-    cmocka_unit_test(checksums_without_fips_are_md5),
-    cmocka_unit_test(listings_are_complete),
-    cmocka_unit_test(cookies_hold_for_other_descriptors_and_filters_filter),
-    cmocka_unit_test(a_ring_that_takes_nothing_is_asked_again),
-    cmocka_unit_test(a_big_file_is_removed_by_a_worker),
-    cmocka_unit_test(the_reserve_is_kept),
-    cmocka_unit_test(statfs_is_shared_between_bricks),
+      cmocka_unit_test(appends_are_noticed),
+      cmocka_unit_test(concurrent_appends_see_each_other),
+      cmocka_unit_test(a_write_appends_if_it_says_so),
+      cmocka_unit_test(a_write_that_ends_short_is_told),
+      cmocka_unit_test(large_and_gathered_writes),
+      cmocka_unit_test(healed_pages_go_to_the_disk_as_they_come),
+      cmocka_unit_test(direct_io_takes_any_memory),
+      cmocka_unit_test(synchronous_writes_and_shared_fsyncs),
+      cmocka_unit_test(anonymous_descriptors_read_and_write),
+      cmocka_unit_test(ranges_are_allocated_punched_and_zeroed),
+      cmocka_unit_test(ranges_are_copied),
+      cmocka_unit_test(checksums_are_those_of_the_field),
+      cmocka_unit_test(checksums_without_fips_are_md5),
+      cmocka_unit_test(listings_are_complete),
+      cmocka_unit_test(cookies_hold_for_other_descriptors_and_filters_filter),
+      cmocka_unit_test(a_ring_that_takes_nothing_is_asked_again),
+      cmocka_unit_test(a_big_file_is_removed_by_a_worker),
+      cmocka_unit_test(the_reserve_is_kept),
+      cmocka_unit_test(statfs_is_shared_between_bricks),
   };
 
   brick_on_disk = true;

@@ -93,8 +93,8 @@ describe(struct posix_op *op, struct gi_dirent *e)
 static void
 add_entry(struct posix_op *op, const struct gi_fs_dirent *d)
 {
-  struct gi_dirent e = {.ino = d->ino, .off = (uint64_t)d->off, .type = d->type, .name = d->name,
-                        .name_len = (uint32_t)strlen(d->name)};
+  struct gi_dirent e = {
+      .ino = d->ino, .off = (uint64_t)d->off, .type = d->type, .name = d->name, .name_len = (uint32_t)strlen(d->name)};
 
   if (op->fop->kind == GI_FOP_READDIRP)
     describe(op, &e);

@@ -134,7 +134,8 @@ join_twin(struct posix_op *op, int dirfd, const char *name, struct stat *st, con
 
   posix_hpath(path, gfid);
   snprintf(aside, sizeof(aside), "joins-%s", gi_gfid_text(gfid, text));
-  if (gi_fs_stat(op->p->fs, op->p->gl_fd, path, &twin, AT_SYMLINK_NOFOLLOW) < 0 || twin.st_nlink < 2 || (twin.st_mode ^ st->st_mode) & S_IFMT)
+  if (gi_fs_stat(op->p->fs, op->p->gl_fd, path, &twin, AT_SYMLINK_NOFOLLOW) < 0 || twin.st_nlink < 2 ||
+      (twin.st_mode ^ st->st_mode) & S_IFMT)
     return;
   if (gi_fs_link(op->p->fs, op->p->gl_fd, path, op->p->unlink_fd, aside) < 0)
     return;

@@ -779,32 +779,33 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(lookup_finds_by_name_and_by_gfid),
-    cmocka_unit_test(lookup_misses_with_the_right_error),
-    cmocka_unit_test(lookup_answers_what_is_asked),
-    cmocka_unit_test(creators_want_a_gfid_and_a_free_name),
-    cmocka_unit_test(a_directory_made_again_is_where_things_go),
-    cmocka_unit_test(owner_mode_and_group_follow_the_rules),
-    cmocka_unit_test(set_id_bits_survive_the_change_of_owner),
-    cmocka_unit_test(initial_attributes_are_stored),
-    cmocka_unit_test(create_opens_what_is_there),
-    cmocka_unit_test(symlinks_and_devices),
-    cmocka_unit_test(links_are_counted_and_recorded),
-    cmocka_unit_test(unlink_removes_the_handle_and_answers_counts),
-    cmocka_unit_test(an_open_file_outlives_its_last_name),
-    cmocka_unit_test(rename_moves_records_and_replaces),
-    cmocka_unit_test(rename_replaces_an_open_file),
-    cmocka_unit_test(rename_of_directories),
-    cmocka_unit_test(two_names_of_one_file_survive_a_rename_between_them),
-    cmocka_unit_test(entries_under_a_removed_directory_are_stale),
-    cmocka_unit_test(mknod_gives_an_existing_object_another_name),
+      cmocka_unit_test(lookup_finds_by_name_and_by_gfid),
+      cmocka_unit_test(lookup_misses_with_the_right_error),
+      cmocka_unit_test(lookup_answers_what_is_asked),
+      cmocka_unit_test(creators_want_a_gfid_and_a_free_name),
+      cmocka_unit_test(a_directory_made_again_is_where_things_go),
+      cmocka_unit_test(owner_mode_and_group_follow_the_rules),
+      cmocka_unit_test(set_id_bits_survive_the_change_of_owner),
+      cmocka_unit_test(initial_attributes_are_stored),
+      cmocka_unit_test(create_opens_what_is_there),
+      cmocka_unit_test(symlinks_and_devices),
+      cmocka_unit_test(links_are_counted_and_recorded),
+      cmocka_unit_test(unlink_removes_the_handle_and_answers_counts),
+      cmocka_unit_test(an_open_file_outlives_its_last_name),
+      cmocka_unit_test(rename_moves_records_and_replaces),
+      cmocka_unit_test(rename_replaces_an_open_file),
+      cmocka_unit_test(rename_of_directories),
+      cmocka_unit_test(two_names_of_one_file_survive_a_rename_between_them),
+      cmocka_unit_test(entries_under_a_removed_directory_are_stale),
+      cmocka_unit_test(mknod_gives_an_existing_object_another_name),
   };
 
-  const struct CMUnitTest slow[] = { /* they wait for a clock: once is enough */
-    cmocka_unit_test(lookup_repairs_a_missing_gfid),
-    cmocka_unit_test(lookup_repairs_lost_handles),
-    cmocka_unit_test(whole_trees_go_to_the_landfill_and_away),
-    cmocka_unit_test(a_removed_file_outlives_restarts_while_its_client_comes_back),
+  const struct CMUnitTest slow[] = {
+      /* they wait for a clock: once is enough */
+      cmocka_unit_test(lookup_repairs_a_missing_gfid),
+      cmocka_unit_test(lookup_repairs_lost_handles),
+      cmocka_unit_test(whole_trees_go_to_the_landfill_and_away),
+      cmocka_unit_test(a_removed_file_outlives_restarts_while_its_client_comes_back),
   };
 
   return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(slow, NULL, NULL);

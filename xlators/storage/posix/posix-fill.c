@@ -202,8 +202,8 @@ fill_key(struct filling *f, const struct gi_pair *pair)
 }
 
 void
-posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st, const struct gi_gfid *gfid,
-           struct gi_dict **reply)
+posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st,
+           const struct gi_gfid *gfid, struct gi_dict **reply)
 {
   struct filling f = {.op = op, .at = at, .st = st, .gfid = gfid, .out = reply};
   unsigned names = 0;

@@ -35,7 +35,8 @@ make_dir(struct brick *b)
     snprintf(b->dir, sizeof(b->dir), "%s/glusterish-brick-XXXXXX", places[i]);
     if (!mkdtemp(b->dir))
       continue;
-    if (setxattr(b->dir, "trusted.glusterish.probe", "1", 1, 0) == 0 && setxattr(b->dir, "user.glusterish.probe", "1", 1, 0) == 0) {
+    if (setxattr(b->dir, "trusted.glusterish.probe", "1", 1, 0) == 0 &&
+        setxattr(b->dir, "user.glusterish.probe", "1", 1, 0) == 0) {
       removexattr(b->dir, "trusted.glusterish.probe");
       removexattr(b->dir, "user.glusterish.probe");
       return true;
@@ -274,8 +275,8 @@ brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, co
 }
 
 struct gi_fop *
-brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, uint32_t flags, int64_t sec,
-                struct gi_fd **fd)
+brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, uint32_t flags,
+                int64_t sec, struct gi_fd **fd)
 {
   struct gi_fop *f = creator(b, GI_FOP_CREATE, parent, name, gfid);
 

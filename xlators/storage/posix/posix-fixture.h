@@ -32,11 +32,11 @@ void brick_restart(struct brick *b); /* same directory, new graph */
 void brick_stop(struct brick *b);
 void brick_start(struct brick *b);
 /* skip() with the reason when brick_new has none. */
-#define BRICK(var, options)                                                                        \
-  struct brick *var = brick_new(options);                                                          \
-  if (!var) {                                                                                      \
-    print_message("no directory with trusted attributes here: skipped\n");                         \
-    skip();                                                                                        \
+#define BRICK(var, options) \
+  struct brick *var = brick_new(options); \
+  if (!var) { \
+    print_message("no directory with trusted attributes here: skipped\n"); \
+    skip(); \
   }
 
 /* For main: the group once per engine; the number of failures. */
@@ -70,37 +70,43 @@ void set_stamp(struct gi_fop *f, int64_t sec); /* all own and parent times */
 struct gi_fop *brick_lookup(struct brick *b, const struct gi_gfid *parent, const char *name);
 struct gi_fop *brick_nameless(struct brick *b, const struct gi_gfid *gfid);
 struct gi_fop *brick_mkdir(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
-struct gi_fop *brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mode_t mode, const struct gi_gfid *gfid);
+struct gi_fop *brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mode_t mode,
+                           const struct gi_gfid *gfid);
 struct gi_gfid brick_file(struct brick *b, const struct gi_gfid *parent, const char *name); /* made there, empty */
-struct gi_fop *brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to, const struct gi_gfid *gfid);
+struct gi_fop *brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to,
+                             const struct gi_gfid *gfid);
 /* *fd: a new descriptor, unref it. */
-struct gi_fop *brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, struct gi_fd **fd);
+struct gi_fop *brick_create(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid,
+                            struct gi_fd **fd);
 /* With more flags, and made at another time than 1000. */
-struct gi_fop *brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid, uint32_t flags,
-                               int64_t sec, struct gi_fd **fd);
+struct gi_fop *brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid,
+                               uint32_t flags, int64_t sec, struct gi_fd **fd);
 struct gi_fop *brick_open(struct brick *b, const struct gi_gfid *gfid, int flags, struct gi_fd **fd);
 struct gi_fop *brick_opendir(struct brick *b, const struct gi_gfid *gfid, struct gi_fd **fd);
 struct gi_fop *brick_unlink(struct brick *b, const struct gi_gfid *parent, const char *name);
 struct gi_fop *brick_rmdir(struct brick *b, const struct gi_gfid *parent, const char *name, int flags);
-struct gi_fop *brick_rename(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2, const char *n2);
+struct gi_fop *brick_rename(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2,
+                            const char *n2);
 struct gi_fop *brick_link(struct brick *b, const struct gi_gfid *gfid, const struct gi_gfid *parent, const char *name);
 struct gi_fop *brick_write(struct brick *b, struct gi_fd *fd, uint64_t offset, const void *data, size_t len);
 struct gi_fop *brick_read(struct brick *b, struct gi_fd *fd, uint64_t offset, size_t size);
-struct gi_fop *brick_xattrop(struct brick *b, const struct gi_gfid *gfid, uint32_t flags, const char *name, const void *v, uint32_t len);
+struct gi_fop *brick_xattrop(struct brick *b, const struct gi_gfid *gfid, uint32_t flags, const char *name, const void *v,
+                             uint32_t len);
 struct gi_fop *brick_getxattr(struct brick *b, const struct gi_gfid *gfid, const char *name);
-struct gi_fop *brick_setxattr(struct brick *b, const struct gi_gfid *gfid, const char *name, const void *v, uint32_t len, uint32_t flags);
+struct gi_fop *brick_setxattr(struct brick *b, const struct gi_gfid *gfid, const char *name, const void *v, uint32_t len,
+                              uint32_t flags);
 
-#define assert_ok(f)                                                                               \
-  do {                                                                                             \
-    struct gi_fop *f_ = (f);                                                                       \
-    if (f_->rsp.ret < 0)                                                                           \
-      fail_msg("%s: %s", gi_fop_name(f_->kind), strerror(f_->rsp.err));                            \
+#define assert_ok(f) \
+  do { \
+    struct gi_fop *f_ = (f); \
+    if (f_->rsp.ret < 0) \
+      fail_msg("%s: %s", gi_fop_name(f_->kind), strerror(f_->rsp.err)); \
   } while (0)
-#define assert_fails(f, e)                                                                         \
-  do {                                                                                             \
-    struct gi_fop *f_ = (f);                                                                       \
-    assert_int_equal(f_->rsp.ret, -1);                                                             \
-    assert_int_equal(f_->rsp.err, e);                                                              \
+#define assert_fails(f, e) \
+  do { \
+    struct gi_fop *f_ = (f); \
+    assert_int_equal(f_->rsp.ret, -1); \
+    assert_int_equal(f_->rsp.err, e); \
   } while (0)
 
 #endif

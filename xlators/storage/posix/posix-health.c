@@ -13,7 +13,8 @@
 
 #define END_AFTER (30 * GI_NSEC_PER_SEC)
 
-struct posix_health { /* lives until its work is done, even if the translator is gone by then */
+/* lives until its work is done, even if the translator is gone by then */
+struct posix_health {
   struct gi_work work;
   struct gi_fs *fs;
   struct posix *p; /* NULL: nobody waits any more */
@@ -47,7 +48,8 @@ health_run(struct gi_work *w)
   }
   h->file = fd;
   errno = h->err = 0;
-  if (gi_fs_pwrite(h->fs, fd, h->text, (size_t)len, 0) != len || gi_fs_fsync(h->fs, fd, true) < 0 || gi_fs_pread(h->fs, fd, back, sizeof(back), 0) != len)
+  if (gi_fs_pwrite(h->fs, fd, h->text, (size_t)len, 0) != len || gi_fs_fsync(h->fs, fd, true) < 0 ||
+      gi_fs_pread(h->fs, fd, back, sizeof(back), 0) != len)
     h->err = errno ? errno : EIO;
   else if (strcmp(back, h->text) != 0)
     h->err = EIO;

@@ -60,8 +60,8 @@ set_times(struct posix_op *op, struct posix_at at)
 {
   const struct gi_args *a = &op->fop->args;
   struct timespec ts[2] = {
-    one_time(a->valid, GI_SET_ATIME, GI_SET_ATIME_NOW, &a->iatt.atime),
-    one_time(a->valid, GI_SET_MTIME, GI_SET_MTIME_NOW, &a->iatt.mtime),
+      one_time(a->valid, GI_SET_ATIME, GI_SET_ATIME_NOW, &a->iatt.atime),
+      one_time(a->valid, GI_SET_MTIME, GI_SET_MTIME_NOW, &a->iatt.mtime),
   };
 
   return posix_at_times(op->p, at, ts) < 0 ? errno : 0;
@@ -102,8 +102,8 @@ write_healed_times(struct posix_op *op, struct posix_at at)
 {
   int32_t valid = op->fop->args.valid;
 
-  if (op->fop->caller.pid == GI_PID_HEAL && valid & (TIME_BITS | GI_SET_CTIME) && !(valid & (GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)) &&
-      op->node[OBJ].md_state == MD_PRESENT) {
+  if (op->fop->caller.pid == GI_PID_HEAL && valid & (TIME_BITS | GI_SET_CTIME) &&
+      !(valid & (GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)) && op->node[OBJ].md_state == MD_PRESENT) {
     struct posix_times t = given_times(op, NULL);
 
     posix_md_write(op, at, &t);
@@ -253,8 +253,8 @@ posix_reserve_poll(struct posix *p)
     return;
   full = p->cfg.reserve.value > 0 && v.f_bfree <= posix_reserve_blocks(&p->cfg, v.f_blocks, v.f_frsize ? v.f_frsize : 1);
   if (full != p->disk_full)
-    gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 14, full ? "%s has reached the storage.reserve limit: no new data is accepted"
-                                                            : "%s has space again", p->brick);
+    gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 14,
+           full ? "%s has reached the storage.reserve limit: no new data is accepted" : "%s has space again", p->brick);
   p->disk_full = full;
 }
 
@@ -288,7 +288,8 @@ posix_run_statfs(struct posix_op *op)
   v.f_bfree = v.f_bfree > reserve ? v.f_bfree - reserve : 0;
   if (v.f_bavail > v.f_bfree)
     v.f_bavail = v.f_bfree;
-  *out = (struct gi_statfs){.bsize = v.f_bsize, .frsize = v.f_frsize, .fsid = v.f_fsid, .flag = v.f_flag, .namemax = v.f_namemax};
+  *out =
+      (struct gi_statfs){.bsize = v.f_bsize, .frsize = v.f_frsize, .fsid = v.f_fsid, .flag = v.f_flag, .namemax = v.f_namemax};
   if (!cfg->export_size)
     return posix_ok(op, 0);
   out->blocks = v.f_blocks / share;

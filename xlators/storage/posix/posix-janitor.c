@@ -8,9 +8,10 @@
 
 #define DEPTH_MAX 256 /* directories open at once; what lies deeper is lifted into the landfill first */
 
-struct posix_janitor { /* lives until its work is done, even if the translator is gone by then */
+/* lives until its work is done, even if the translator is gone by then */
+struct posix_janitor {
   struct gi_work work;
-  struct posix *p; /* NULL: nobody waits any more */
+  struct posix *p;   /* NULL: nobody waits any more */
   struct posix disk; /* only what the handle functions need: fs, gl_fd, name, have_xattrat */
   int landfill_fd;
   bool stop; /* atomic */
@@ -34,8 +35,8 @@ delete_file(struct posix_janitor *j, int dirfd, const char *name)
     char path[POSIX_HPATH];
     struct stat h;
 
-    if (gi_fs_stat(j->disk.fs, j->disk.gl_fd, posix_hpath(path, &gfid), &h, AT_SYMLINK_NOFOLLOW) == 0 && h.st_dev == st.st_dev &&
-        h.st_ino == st.st_ino)
+    if (gi_fs_stat(j->disk.fs, j->disk.gl_fd, posix_hpath(path, &gfid), &h, AT_SYMLINK_NOFOLLOW) == 0 &&
+        h.st_dev == st.st_dev && h.st_ino == st.st_ino)
       gi_fs_unlink(j->disk.fs, j->disk.gl_fd, path, 0);
   }
   gi_fs_unlink(j->disk.fs, dirfd, name, 0);

@@ -161,7 +161,8 @@ mark_dirty(struct posix *p, struct posix_inode *pi, bool soon)
 static bool
 has_no_mark(const struct posix_op *op)
 {
-  return gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE && gi_fop_table[op->fop->kind].classes & (GI_CLASS_ENTRY | GI_CLASS_META);
+  return gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE &&
+         gi_fop_table[op->fop->kind].classes & (GI_CLASS_ENTRY | GI_CLASS_META);
 }
 
 void

@@ -123,9 +123,9 @@ pair_free(struct pair *p)
   gi_free(p->old);
 }
 
-#define PAIR(var, source_size, sink_size)                                                          \
-  struct pair var;                                                                                 \
-  if (!pair_new(&var, source_size, sink_size))                                                     \
+#define PAIR(var, source_size, sink_size) \
+  struct pair var; \
+  if (!pair_new(&var, source_size, sink_size)) \
     skip();
 
 /* ---- requests and contents ---- */
@@ -257,7 +257,7 @@ the_range_and_nothing_else(void **state)
 {
   static const struct {
     uint64_t at, size;
-  } ranges[] = {{0, 1},           {0, 2 * MIB},         {4095, 2},        {777, 700001}, {256 * KIB, 256 * KIB},
+  } ranges[] = {{0, 1},           {0, 2 * MIB},          {4095, 2},         {777, 700001}, {256 * KIB, 256 * KIB},
                 {2 * MIB - 1, 1}, {8 * KIB, MIB + 4097}, {64 * KIB, 65537}, {MIB, MIB}};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(ranges); i++) {
@@ -436,8 +436,9 @@ the_pieces_and_nothing_else(void **state)
   static const struct {
     unsigned n;
     uint64_t at, len, apart;
-  } lists[] = {{1, 777, 5, 1}, {8, 0, 8 * KIB, 300 * KIB}, {8, 12345, 8 * KIB + 1, 200 * KIB}, {16, 4095, 100 * KIB, 150 * KIB},
-               {16, 0, 1, 2}, {3, 0, 600 * KIB, 700 * KIB}, {2, MIB, 512 * KIB, 512 * KIB}};
+  } lists[] = {
+      {1, 777, 5, 1}, {8, 0, 8 * KIB, 300 * KIB},   {8, 12345, 8 * KIB + 1, 200 * KIB}, {16, 4095, 100 * KIB, 150 * KIB},
+      {16, 0, 1, 2},  {3, 0, 600 * KIB, 700 * KIB}, {2, MIB, 512 * KIB, 512 * KIB}};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(lists); i++) {
     PAIR(p, 4 * MIB, 4 * MIB);
@@ -571,8 +572,11 @@ ranges_that_are_none(void **state)
 static void
 pieces_that_are_none(void **state)
 {
-  static const struct gi_near_piece bad[][2] = {
-    {{0, 100}, {200, 0}}, {{100, 10}, {0, 10}}, {{0, 100}, {50, 100}}, {{0, 100}, {POSIX_IO_MAX, POSIX_IO_MAX}}, {{0, UINT64_MAX}, {5, 5}}};
+  static const struct gi_near_piece bad[][2] = {{{0, 100}, {200, 0}},
+                                                {{100, 10}, {0, 10}},
+                                                {{0, 100}, {50, 100}},
+                                                {{0, 100}, {POSIX_IO_MAX, POSIX_IO_MAX}},
+                                                {{0, UINT64_MAX}, {5, 5}}};
   PAIR(p, MIB, MIB);
   struct gi_fop *f;
 
@@ -748,30 +752,30 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_brick_tells_where_it_is),
-    cmocka_unit_test(a_brick_that_does_not_tell),
-    cmocka_unit_test(the_range_and_nothing_else),
-    cmocka_unit_test(the_source_ends_before),
-    cmocka_unit_test(the_sink_gets_longer),
-    cmocka_unit_test(the_bulk_goes_past_memory),
-    cmocka_unit_test(several_at_once),
-    cmocka_unit_test(an_fsync_goes_first),
-    cmocka_unit_test(who_counts_as_an_application),
-    cmocka_unit_test(the_pieces_and_nothing_else),
-    cmocka_unit_test(the_source_ends_among_the_pieces),
-    cmocka_unit_test(an_fsync_goes_first_among_the_pieces),
-    cmocka_unit_test(small_pieces_are_told_to_the_disk_together),
-    cmocka_unit_test(times_stay),
-    cmocka_unit_test(a_source_that_goes),
-    cmocka_unit_test(only_healers),
-    cmocka_unit_test(ranges_that_are_none),
-    cmocka_unit_test(pieces_that_are_none),
-    cmocka_unit_test(descriptors_that_will_not_do),
-    cmocka_unit_test(synchronous_and_direct_descriptors),
-    cmocka_unit_test(a_directory_is_no_file),
-    cmocka_unit_test(other_machines_and_garbage),
-    cmocka_unit_test(directories_that_are_no_such_brick),
-    cmocka_unit_test(the_source_lacks_the_file),
+      cmocka_unit_test(a_brick_tells_where_it_is),
+      cmocka_unit_test(a_brick_that_does_not_tell),
+      cmocka_unit_test(the_range_and_nothing_else),
+      cmocka_unit_test(the_source_ends_before),
+      cmocka_unit_test(the_sink_gets_longer),
+      cmocka_unit_test(the_bulk_goes_past_memory),
+      cmocka_unit_test(several_at_once),
+      cmocka_unit_test(an_fsync_goes_first),
+      cmocka_unit_test(who_counts_as_an_application),
+      cmocka_unit_test(the_pieces_and_nothing_else),
+      cmocka_unit_test(the_source_ends_among_the_pieces),
+      cmocka_unit_test(an_fsync_goes_first_among_the_pieces),
+      cmocka_unit_test(small_pieces_are_told_to_the_disk_together),
+      cmocka_unit_test(times_stay),
+      cmocka_unit_test(a_source_that_goes),
+      cmocka_unit_test(only_healers),
+      cmocka_unit_test(ranges_that_are_none),
+      cmocka_unit_test(pieces_that_are_none),
+      cmocka_unit_test(descriptors_that_will_not_do),
+      cmocka_unit_test(synchronous_and_direct_descriptors),
+      cmocka_unit_test(a_directory_is_no_file),
+      cmocka_unit_test(other_machines_and_garbage),
+      cmocka_unit_test(directories_that_are_no_such_brick),
+      cmocka_unit_test(the_source_lacks_the_file),
   };
 
   return BRICK_RUN_ENGINES(tests);

@@ -8,9 +8,10 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-struct posix_parked { /* lives until its work is done, even if the translator is gone by then */
+/* lives until its work is done, even if the translator is gone by then */
+struct posix_parked {
   struct gi_work work;
-  struct posix *p; /* NULL: nobody waits any more */
+  struct posix *p;   /* NULL: nobody waits any more */
   struct posix disk; /* only what the handle functions need */
   struct gi_gfid *gfid;
   size_t n;

@@ -11,7 +11,8 @@
 
 #include "libglusterish/rare.h"
 
-struct entry { /* one name as found on disk */
+/* one name as found on disk */
+struct entry {
   int dirfd;
   const char *name;
   struct stat st;
@@ -112,7 +113,8 @@ links_at(const struct posix_op *op, int dirfd, const char *name, const struct en
 {
   struct stat st;
 
-  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != e->st.st_dev || st.st_ino != e->st.st_ino)
+  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != e->st.st_dev ||
+      st.st_ino != e->st.st_ino)
     return 0;
   return st.st_nlink;
 }

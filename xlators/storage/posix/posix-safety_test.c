@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static const enum gi_fop_kind entry_kinds[] = {GI_FOP_LOOKUP, GI_FOP_MKNOD,   GI_FOP_MKDIR, GI_FOP_SYMLINK, GI_FOP_CREATE,
+static const enum gi_fop_kind entry_kinds[] = {GI_FOP_LOOKUP, GI_FOP_MKNOD, GI_FOP_MKDIR,  GI_FOP_SYMLINK, GI_FOP_CREATE,
                                                GI_FOP_UNLINK, GI_FOP_RMDIR, GI_FOP_RENAME, GI_FOP_LINK};
 
 static int
@@ -65,9 +65,12 @@ static void
 a_symlink_is_no_directory(void **state)
 {
   BRICK(b, NULL);
-  static const char *const targets[] = {
-    "/etc", "../../..", "../../../..", "../../00/00/00000000-0000-0000-0000-000000000001/../../..",
-    "../../00/00/00000000-0000-0000-0000-000000000001/.glusterfs", "../../00/00/00000000-0000-0000-0000-000000000001/d"};
+  static const char *const targets[] = {"/etc",
+                                        "../../..",
+                                        "../../../..",
+                                        "../../00/00/00000000-0000-0000-0000-000000000001/../../..",
+                                        "../../00/00/00000000-0000-0000-0000-000000000001/.glusterfs",
+                                        "../../00/00/00000000-0000-0000-0000-000000000001/d"};
   struct gi_gfid d = brick_gfid(b), g = brick_gfid(b);
 
   (void)state;
@@ -130,12 +133,13 @@ static void
 unknown_gfids_are_stale_everywhere(void **state)
 {
   BRICK(b, NULL);
-  static const enum gi_fop_kind kinds[] = {GI_FOP_STAT,     GI_FOP_SETATTR,  GI_FOP_TRUNCATE, GI_FOP_ACCESS,      GI_FOP_READLINK,
-                                           GI_FOP_GETXATTR, GI_FOP_SETXATTR, GI_FOP_XATTROP,  GI_FOP_REMOVEXATTR, GI_FOP_OPEN,
-                                           GI_FOP_OPENDIR,  GI_FOP_LINK};
+  static const enum gi_fop_kind kinds[] = {GI_FOP_STAT,        GI_FOP_SETATTR,  GI_FOP_TRUNCATE, GI_FOP_ACCESS,
+                                           GI_FOP_READLINK,    GI_FOP_GETXATTR, GI_FOP_SETXATTR, GI_FOP_XATTROP,
+                                           GI_FOP_REMOVEXATTR, GI_FOP_OPEN,     GI_FOP_OPENDIR,  GI_FOP_LINK};
   static const struct gi_gfid gfids[] = {
-    {{1}}, {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
-    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}};
+      {{1}},
+      {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+      {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}};
   struct gi_gfid none = {{0}};
 
   (void)state;
@@ -157,8 +161,12 @@ static void
 damaged_handles_do_not_lead_astray(void **state)
 {
   BRICK(b, NULL);
-  static const char *const texts[] = {"../../..", "../../../etc", "/etc", "../../00/00/00000000-0000-0000-0000-000000000001/..",
-                                      "../../00/00/00000000-0000-0000-0000-000000000001/", "../../00/01/00000000-0000-0000-0000-000000000001/d",
+  static const char *const texts[] = {"../../..",
+                                      "../../../etc",
+                                      "/etc",
+                                      "../../00/00/00000000-0000-0000-0000-000000000001/..",
+                                      "../../00/00/00000000-0000-0000-0000-000000000001/",
+                                      "../../00/01/00000000-0000-0000-0000-000000000001/d",
                                       "../../00/00/00000000x0000-0000-0000-000000000001/d"};
   struct gi_gfid d = brick_gfid(b), loop = brick_gfid(b);
   char handle[PATH_MAX], text[128], uuid[GI_UUID_TEXT];
@@ -237,7 +245,8 @@ static void
 kinds_of_other_layers_are_refused(void **state)
 {
   BRICK(b, NULL);
-  static const enum gi_fop_kind locks[] = {GI_FOP_LK, GI_FOP_INODELK, GI_FOP_FINODELK, GI_FOP_ENTRYLK, GI_FOP_FENTRYLK, GI_FOP_LEASE};
+  static const enum gi_fop_kind locks[] = {GI_FOP_LK,      GI_FOP_INODELK,  GI_FOP_FINODELK,
+                                           GI_FOP_ENTRYLK, GI_FOP_FENTRYLK, GI_FOP_LEASE};
 
   (void)state;
   for (size_t i = 0; i < GI_ARRAY_LEN(locks); i++)
@@ -369,7 +378,7 @@ one_process_serves_a_brick(void **state)
   refuses(b->dir, "", EBUSY, b->dir);
   refuses(b->dir, "", EBUSY, word);
   assert_int_equal(access(parked, F_OK), 0); /* what the other keeps there stays */
-  brick_restart(b); /* the lock goes with who had it */
+  brick_restart(b);                          /* the lock goes with who had it */
   brick_free(b);
 }
 
@@ -624,28 +633,28 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(bad_names_are_refused_everywhere),
-    cmocka_unit_test(a_symlink_is_no_directory),
-    cmocka_unit_test(a_symlink_in_the_way_is_not_followed),
-    cmocka_unit_test(unknown_gfids_are_stale_everywhere),
-    cmocka_unit_test(damaged_handles_do_not_lead_astray),
-    cmocka_unit_test(a_stale_handle_is_noticed),
-    cmocka_unit_test(absurd_numbers_are_refused),
-    cmocka_unit_test(kinds_of_other_layers_are_refused),
-    cmocka_unit_test(empty_requests_are_survived),
-    cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
-    cmocka_unit_test(times_that_are_none_are_refused),
-    cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
-    cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
-    cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
-    cmocka_unit_test(the_name_of_the_first_comes_to_lead_to_the_second),
+      cmocka_unit_test(bad_names_are_refused_everywhere),
+      cmocka_unit_test(a_symlink_is_no_directory),
+      cmocka_unit_test(a_symlink_in_the_way_is_not_followed),
+      cmocka_unit_test(unknown_gfids_are_stale_everywhere),
+      cmocka_unit_test(damaged_handles_do_not_lead_astray),
+      cmocka_unit_test(a_stale_handle_is_noticed),
+      cmocka_unit_test(absurd_numbers_are_refused),
+      cmocka_unit_test(kinds_of_other_layers_are_refused),
+      cmocka_unit_test(empty_requests_are_survived),
+      cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
+      cmocka_unit_test(times_that_are_none_are_refused),
+      cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
+      cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
+      cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
+      cmocka_unit_test(the_name_of_the_first_comes_to_lead_to_the_second),
   };
   const struct CMUnitTest once[] = {
-    cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),
-    cmocka_unit_test(a_start_cleans_up_behind_a_crash),
-    cmocka_unit_test(health_is_checked),
-    cmocka_unit_test(one_process_serves_a_brick),
-    cmocka_unit_test(a_process_that_is_full_has_no_dead_disk),
+      cmocka_unit_test(wrong_directories_are_refused_with_a_sentence),
+      cmocka_unit_test(a_start_cleans_up_behind_a_crash),
+      cmocka_unit_test(health_is_checked),
+      cmocka_unit_test(one_process_serves_a_brick),
+      cmocka_unit_test(a_process_that_is_full_has_no_dead_disk),
   };
 
   return BRICK_RUN_ENGINES(tests) + cmocka_run_group_tests(once, NULL, NULL);

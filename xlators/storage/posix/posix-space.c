@@ -137,7 +137,8 @@ open_destination(struct posix_op *op)
 
   if (op->fd2 >= 0)
     return 0;
-  op->fd2 = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[VICTIM].gfid), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+  op->fd2 = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[VICTIM].gfid),
+                         O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   op->fd2_own = op->fd2 >= 0;
   return op->fd2 >= 0 ? 0 : errno == ENOENT ? ESTALE : errno;
 }

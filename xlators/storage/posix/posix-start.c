@@ -65,8 +65,8 @@ check_root_gfid(struct posix *p, struct gi_error *err)
 
   if (n < 0 && errno == ENODATA) {
     if (gi_fs_fsetxattr(p->fs, p->root_fd, KEY_GFID, gi_gfid_root.b, 16, XATTR_CREATE) < 0)
-      return gi_error_set(err, errno, "cannot set %s on brick %s: %s (trusted attributes need CAP_SYS_ADMIN)", KEY_GFID, p->brick,
-                          strerror(errno));
+      return gi_error_set(err, errno, "cannot set %s on brick %s: %s (trusted attributes need CAP_SYS_ADMIN)", KEY_GFID,
+                          p->brick, strerror(errno));
     return 0;
   }
   if (n < 0)
@@ -123,10 +123,10 @@ check_root_handle(struct posix *p, struct gi_error *err)
     return 0;
   if (errno != EEXIST)
     return gi_error_set(err, errno, "cannot make the root handle of brick %s: %s", p->brick, strerror(errno));
-  if (gi_fs_fstat(p->fs, p->root_fd, &root) < 0 || gi_fs_stat(p->fs, p->gl_fd, path, &there, 0) < 0 || root.st_dev != there.st_dev ||
-      root.st_ino != there.st_ino)
-    return gi_error_set(err, EINVAL, "the root handle %s/.glusterfs/%s does not lead to the brick: was the brick copied?", p->brick,
-                        path);
+  if (gi_fs_fstat(p->fs, p->root_fd, &root) < 0 || gi_fs_stat(p->fs, p->gl_fd, path, &there, 0) < 0 ||
+      root.st_dev != there.st_dev || root.st_ino != there.st_ino)
+    return gi_error_set(err, EINVAL, "the root handle %s/.glusterfs/%s does not lead to the brick: was the brick copied?",
+                        p->brick, path);
   return 0;
 }
 
@@ -202,8 +202,8 @@ set_owner(struct posix *p, const struct posix_options *o, struct gi_error *err)
   if ((o->uid < 0 || st.st_uid == uid) && (o->gid < 0 || st.st_gid == gid))
     return 0;
   if (gi_fs_chown(p->fs, p->root_fd, "", uid, gid) < 0)
-    return gi_error_set(err, errno, "cannot give brick %s to uid %lld gid %lld: %s", p->brick, (long long)o->uid, (long long)o->gid,
-                        strerror(errno));
+    return gi_error_set(err, errno, "cannot give brick %s to uid %lld gid %lld: %s", p->brick, (long long)o->uid,
+                        (long long)o->gid, strerror(errno));
   return 0;
 }
 

@@ -209,9 +209,9 @@ posix_acl_text(const struct posix *p, struct posix_at at, const struct stat *st,
   if (errno != ENODATA)
     return errno;
   *text = !access ? gi_strdup("")
-                  : gi_asprintf("u::%c%c%c,g::%c%c%c,o::%c%c%c", m & 0400 ? 'r' : '-', m & 0200 ? 'w' : '-', m & 0100 ? 'x' : '-',
-                                m & 040 ? 'r' : '-', m & 020 ? 'w' : '-', m & 010 ? 'x' : '-', m & 04 ? 'r' : '-', m & 02 ? 'w' : '-',
-                                m & 01 ? 'x' : '-');
+                  : gi_asprintf("u::%c%c%c,g::%c%c%c,o::%c%c%c", m & 0400 ? 'r' : '-', m & 0200 ? 'w' : '-',
+                                m & 0100 ? 'x' : '-', m & 040 ? 'r' : '-', m & 020 ? 'w' : '-', m & 010 ? 'x' : '-',
+                                m & 04 ? 'r' : '-', m & 02 ? 'w' : '-', m & 01 ? 'x' : '-');
   return 0;
 }
 
@@ -355,8 +355,9 @@ posix_acl_to_text(const void *data, size_t len, char **text)
     }
     if (acl_tags[i].named)
       snprintf(id, sizeof(id), "%u", le(e + 4, 4));
-    sum = join(sum, ",", gi_asprintf("%c:%s:%c%c%c", acl_tags[i].word[0], id, perm & 4 ? 'r' : '-', perm & 2 ? 'w' : '-',
-                                     perm & 1 ? 'x' : '-'));
+    sum = join(
+        sum, ",",
+        gi_asprintf("%c:%s:%c%c%c", acl_tags[i].word[0], id, perm & 4 ? 'r' : '-', perm & 2 ? 'w' : '-', perm & 1 ? 'x' : '-'));
   }
   *text = sum ? sum : gi_strdup("");
   return true;

@@ -141,10 +141,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(acls_have_a_text_form),
-    cmocka_unit_test(without_an_acl_its_text_is_the_mode),
-    cmocka_unit_test(virtual_names_tell_paths),
-    cmocka_unit_test(a_gfid_is_found_by_its_beginning),
+      cmocka_unit_test(acls_have_a_text_form),
+      cmocka_unit_test(without_an_acl_its_text_is_the_mode),
+      cmocka_unit_test(virtual_names_tell_paths),
+      cmocka_unit_test(a_gfid_is_found_by_its_beginning),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,8 @@ posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT], uint32_t *
 static bool
 georep_name(const char *name)
 {
-  static const char *const patterns[] = {"*.glusterfs.*.stime",       "*.glusterfs.*.xtime",         "*.glusterfs.lockinfo",
-                                         "*.glusterfs.*.entry_stime", "*.glusterfs.volume-mark.*",   "trusted.SGI_*"};
+  static const char *const patterns[] = {"*.glusterfs.*.stime",       "*.glusterfs.*.xtime",       "*.glusterfs.lockinfo",
+                                         "*.glusterfs.*.entry_stime", "*.glusterfs.volume-mark.*", "trusted.SGI_*"};
 
   if (strncmp(name, "user.", 5) == 0)
     return false;

@@ -94,7 +94,8 @@ values_of_other_types_are_no_attributes(void **state)
 {
   BRICK(b, NULL);
   struct gi_gfid g = brick_file(b, ROOT, "f");
-  static const char *const names[] = {"user.a", "glusterfs.posix.acl", "glusterfs.posix.default_acl", "system.posix_acl_access"};
+  static const char *const names[] = {"user.a", "glusterfs.posix.acl", "glusterfs.posix.default_acl",
+                                      "system.posix_acl_access"};
   struct gi_iatt st = {.size = 5};
   const double huge = 1.7e308;
   char path[PATH_MAX], text[400];
@@ -201,7 +202,8 @@ xattrop_adds_and_wraps(void **state)
 {
   BRICK(b, NULL);
   struct gi_gfid g = brick_file(b, ROOT, "f");
-  const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, minus[12] = {0xff, 0xff, 0xff, 0xff}, mixed[12] = {0, 0, 0, 1, 0, 0, 0, 2, 0x7f};
+  const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, minus[12] = {0xff, 0xff, 0xff, 0xff},
+                mixed[12] = {0, 0, 0, 1, 0, 0, 0, 2, 0x7f};
   char path[PATH_MAX];
   struct gi_fop *f;
 
@@ -406,7 +408,7 @@ times_follow_the_clients_stamps(void **state)
 
   (void)state;
   brick_path(b, path, "f");
-  assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));     /* stamped 1000 */
   for (int64_t sec = 2000; sec >= 1500; sec -= 500) { /* the second one is older: only ctime moves */
     f = brick_fop(b, GI_FOP_WRITE);
     set_fd(f, fd);
@@ -757,7 +759,7 @@ whole_times_can_be_given(void **state)
   struct gi_fop *f;
 
   (void)state;
-  mdata[15] = 4; /* ctime 1024: newer */
+  mdata[15] = 4;      /* ctime 1024: newer */
   mdata[15 + 16] = 1; /* mtime 256: older */
   mdata[15 + 32] = 8; /* atime 2048: newer */
   assert_ok(brick_setxattr(b, &g, "trusted.glusterfs.mdata", mdata, 57, 0));
@@ -768,7 +770,7 @@ whole_times_can_be_given(void **state)
   f = brick_fop(b, GI_FOP_SETXATTR);
   set_object(f, &g);
   f->args.dict = gi_dict_new();
-  legacy[7 + 8] = 1; /* mtime, bytes 8 to 15 */
+  legacy[7 + 8] = 1;    /* mtime, bytes 8 to 15 */
   legacy[6 + 8] = 0x10; /* 4097 */
   gi_dict_set_raw(f->args.dict, "set-ctime-mdata", 15, GI_VALUE_MDATA, legacy, 36);
   assert_ok(brick_run(b, f));
@@ -841,28 +843,28 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(attributes_are_set_read_and_removed),
-    cmocka_unit_test(values_are_stored_by_their_type),
-    cmocka_unit_test(values_of_other_types_are_no_attributes),
-    cmocka_unit_test(protected_names_stay_as_they_are),
-    cmocka_unit_test(many_are_removed_at_once),
-    cmocka_unit_test(xattrop_adds_and_wraps),
-    cmocka_unit_test(xattrop_syncs_what_can_be_synced),
-    cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
-    cmocka_unit_test(xattrop_does_all_or_nothing),
-    cmocka_unit_test(xattrop_knows_its_other_operations),
-    cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
-    cmocka_unit_test(creating_what_exists_leaves_its_times),
-    cmocka_unit_test(times_follow_the_clients_stamps),
-    cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
-    cmocka_unit_test(without_ctime_the_kernels_times_count),
-    cmocka_unit_test(no_change_leaves_ctime_as_it_is),
-    cmocka_unit_test(a_list_of_many_large_attributes_is_bounded),
-    cmocka_unit_test(a_file_full_of_attributes_is_still_linked_moved_and_counted),
-    cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
-    cmocka_unit_test(whole_times_can_be_given),
-    cmocka_unit_test(attributes_change_in_order),
-    cmocka_unit_test(a_note_of_a_name_that_leads_elsewhere_is_not_believed),
+      cmocka_unit_test(attributes_are_set_read_and_removed),
+      cmocka_unit_test(values_are_stored_by_their_type),
+      cmocka_unit_test(values_of_other_types_are_no_attributes),
+      cmocka_unit_test(protected_names_stay_as_they_are),
+      cmocka_unit_test(many_are_removed_at_once),
+      cmocka_unit_test(xattrop_adds_and_wraps),
+      cmocka_unit_test(xattrop_syncs_what_can_be_synced),
+      cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
+      cmocka_unit_test(xattrop_does_all_or_nothing),
+      cmocka_unit_test(xattrop_knows_its_other_operations),
+      cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
+      cmocka_unit_test(creating_what_exists_leaves_its_times),
+      cmocka_unit_test(times_follow_the_clients_stamps),
+      cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
+      cmocka_unit_test(without_ctime_the_kernels_times_count),
+      cmocka_unit_test(no_change_leaves_ctime_as_it_is),
+      cmocka_unit_test(a_list_of_many_large_attributes_is_bounded),
+      cmocka_unit_test(a_file_full_of_attributes_is_still_linked_moved_and_counted),
+      cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
+      cmocka_unit_test(whole_times_can_be_given),
+      cmocka_unit_test(attributes_change_in_order),
+      cmocka_unit_test(a_note_of_a_name_that_leads_elsewhere_is_not_believed),
   };
   const struct CMUnitTest slow[] = {cmocka_unit_test(times_reach_the_disk_within_a_second)};
 

@@ -61,9 +61,9 @@ posix_prepare_xattrop(struct posix_op *op)
   if (takes_back(op->fop) || to_the_disk(op))
     prepare_times(op);
   return flags == GI_XATTROP_ADD32 || flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_GET_AND_SET ||
-             flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
-           ? 0
-           : EINVAL;
+                 flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
+             ? 0
+             : EINVAL;
 }
 
 static bool
@@ -115,9 +115,9 @@ static struct array_op
 decode_flags(uint32_t flags)
 {
   return (struct array_op){
-    .width = flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_ADD64_DEFAULT ? 8 : 4,
-    .with_default = flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT,
-    .replace = flags == GI_XATTROP_GET_AND_SET,
+      .width = flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_ADD64_DEFAULT ? 8 : 4,
+      .with_default = flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT,
+      .replace = flags == GI_XATTROP_GET_AND_SET,
   };
 }
 
@@ -193,8 +193,8 @@ undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
     for (size_t k = 0; k < len; k += a.width)
       store(have + k, a.width, load(have + k, a.width) - load(added + k, a.width));
     if (posix_at_set(op->p, at, pair->key, have, len, 0) < 0)
-      gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 15, "a failed change of counters is left half done: %s of %s: %s", pair->key,
-             gi_gfid_text(&op->node[OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
+      gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 15, "a failed change of counters is left half done: %s of %s: %s",
+             pair->key, gi_gfid_text(&op->node[OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
   }
 }
 

@@ -26,15 +26,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POSIX_HPATH 48          /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
-#define POSIX_LINK_MAX 512      /* longest text of a directory handle (brick.md 2.3) */
+#define POSIX_HPATH 48             /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
+#define POSIX_LINK_MAX 512         /* longest text of a directory handle (brick.md 2.3) */
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
-#define POSIX_IO_MAX (4u << 20) /* largest READ served */
+#define POSIX_IO_MAX (4u << 20)    /* largest READ served */
 #define POSIX_XATTR_MAX 65536
-#define POSIX_LIST_MAX (1u << 20) /* bytes of names and values in a list of attributes; beyond it users' values are left empty, … */
+#define POSIX_LIST_MAX \
+  (1u << 20) /* bytes of names and values in a list of attributes; beyond it users' values are left empty, … */
 #define POSIX_LIST_MAX_HEAL (32u << 20) /* …but not for healers, who would copy that: E2BIG */
 #define POSIX_LIST_INLINE (128u << 10)  /* more is read by a worker */
-#define POSIX_PIECE (64u << 10) /* a heal's writes up to here are told to the disk together */
+#define POSIX_PIECE (64u << 10)         /* a heal's writes up to here are told to the disk together */
 
 #define KEY_GFID "trusted.gfid"
 #define KEY_VOLUME_ID "trusted.glusterfs.volume-id"
@@ -87,7 +88,8 @@ struct posix_dir {
   struct posix_inode *owner; /* NULL: no longer cached */
 };
 
-struct posix_inode { /* inode_bytes */
+/* inode_bytes */
+struct posix_inode {
   struct gi_inode *self;
   struct gi_list dirty;   /* in posix.dirty or dirty_soon while md_dirty */
   struct gi_list waiting; /* struct posix_op.wait: want the inode for themselves */
@@ -97,9 +99,10 @@ struct posix_inode { /* inode_bytes */
   struct posix_times times;
   uint32_t counted; /* changes of changelog counters; … */
   uint32_t settled; /* …that reached the disk, plus one; 0: not known */
-  uint16_t losses;    /* failed syncs: memory may hold what will never be on the disk, and the next sync would succeed all the same; … */
-  uint16_t read_back; /* …when memory was dropped last, … */
-  uint16_t healed;    /* …and as of when a heal has synced what it made of the rest */
+  uint16_t
+      losses; /* failed syncs: memory may hold what will never be on the disk, and the next sync would succeed all the same; … */
+  uint16_t read_back;  /* …when memory was dropped last, … */
+  uint16_t healed;     /* …and as of when a heal has synced what it made of the rest */
   struct gi_list lost; /* in posix.lost while healed != losses: nobody else knows, so the inode is kept */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
@@ -114,12 +117,13 @@ struct posix_pieces {
   uint64_t start, end, bytes;
 };
 
-struct posix_fd { /* fd_bytes */
+/* fd_bytes */
+struct posix_fd {
   bool open;
   bool sync; /* opened O_SYNC or O_DSYNC: writes wait for the disk */
   bool direct;
   int fd;
-  int64_t pos; /* directories: where the kernel's offset stands; -1 = unknown */
+  int64_t pos;                /* directories: where the kernel's offset stands; -1 = unknown */
   struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
 };
 
@@ -145,7 +149,8 @@ enum posix_run { RUN_DONE, RUN_MOVE /* would block: again on a worker or through
 
 struct posix_uring;
 
-struct posix_op { /* fop_bytes */
+/* fop_bytes */
+struct posix_op {
   struct gi_work work;
   struct gi_list wait;
   struct gi_xlator *x;
@@ -158,11 +163,11 @@ struct posix_op { /* fop_bytes */
   int new_fd; /* OPEN, CREATE, OPENDIR: what was opened */
   bool fd_own, fd2_own;
   bool on_worker;
-  bool exclusive;  /* alone on the inode while on a worker */
-  bool full;       /* the reserve is reached and this caller is bound by it */
-  bool slow;       /* prepare knows that it may block */
-  bool gone;       /* the object lost its last name */
-  bool parked;     /* … and its handle was moved to unlink/ */
+  bool exclusive; /* alone on the inode while on a worker */
+  bool full;      /* the reserve is reached and this caller is bound by it */
+  bool slow;      /* prepare knows that it may block */
+  bool gone;      /* the object lost its last name */
+  bool parked;    /* … and its handle was moved to unlink/ */
   bool victim_gone, victim_parked;
   bool obj_open;   /* as far as the reactor knew */
   bool dir_gone;   /* OBJ is a removed directory */
@@ -177,20 +182,20 @@ struct posix_op { /* fop_bytes */
   bool wrote;      /* run wrote `times` to the object */
   bool existed;    /* CREATE opened what was there */
   struct posix_times times;
-  uint32_t counted; /* posix_inode.counted when the sync began */
-  struct gi_list followers; /* FSYNC: get this one's result */
-  struct gi_inode *busy; /* whose `busy` we hold; referenced */
-  struct gi_gfid expect; /* of loc.inode, to check a cached answer against */
-  struct gi_time now;    /* LOOKUP: the wall clock when it began */
-  uint64_t done;   /* bytes written or read so far */
-  size_t want;     /* READ: bytes to read at most */
-  bool began, append, sync; /* WRITE */
-  bool dsync;      /* … through a descriptor that the kernel syncs itself */
-  bool at_end;     /* … and to the end of the file, wherever that is */
-  struct posix_pieces write_out; /* WRITE: the disk is to begin with these; none if there are no bytes */
+  uint32_t counted;                    /* posix_inode.counted when the sync began */
+  struct gi_list followers;            /* FSYNC: get this one's result */
+  struct gi_inode *busy;               /* whose `busy` we hold; referenced */
+  struct gi_gfid expect;               /* of loc.inode, to check a cached answer against */
+  struct gi_time now;                  /* LOOKUP: the wall clock when it began */
+  uint64_t done;                       /* bytes written or read so far */
+  size_t want;                         /* READ: bytes to read at most */
+  bool began, append, sync;            /* WRITE */
+  bool dsync;                          /* … through a descriptor that the kernel syncs itself */
+  bool at_end;                         /* … and to the end of the file, wherever that is */
+  struct posix_pieces write_out;       /* WRITE: the disk is to begin with these; none if there are no bytes */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
-  void *scratch;   /* gi_free'd at the end */
+  void *scratch; /* gi_free'd at the end */
   size_t scratch_len;
   int32_t uring_res;
   char hpath[POSIX_HPATH];
@@ -200,27 +205,28 @@ enum { STAMP_OBJ = 1, STAMP_PARENT = 2, STAMP_PARENT2 = 4 };
 enum { NO = -1 };
 
 struct posix_kind {
-  int (*prepare)(struct posix_op *op);              /* 0 or an errno */
-  enum posix_run (*run)(struct posix_op *op);       /* sets rsp.ret/err through posix_ok/posix_err */
-  void (*stamp)(struct posix_op *op);               /* instead of the stamps below, after success */
-  void (*finish)(struct posix_op *op);              /* reactor, success or not */
+  int (*prepare)(struct posix_op *op);                       /* 0 or an errno */
+  enum posix_run (*run)(struct posix_op *op);                /* sets rsp.ret/err through posix_ok/posix_err */
+  void (*stamp)(struct posix_op *op);                        /* instead of the stamps below, after success */
+  void (*finish)(struct posix_op *op);                       /* reactor, success or not */
   bool (*uring)(struct posix_op *op, struct posix_uring *u); /* queue the blocking call; false = no */
   enum posix_run (*uring_done)(struct posix_op *op);
-  bool blocking;  /* always on a worker */
-  bool reserved;  /* refused when the disk is full */
+  bool blocking; /* always on a worker */
+  bool reserved; /* refused when the disk is full */
   unsigned stamps;
   int8_t stat_of, pre_of, post_of, pre2_of, post2_of; /* whose times the reply's attributes carry; NO */
-  int unsupported; /* errno of kinds without run */
+  int unsupported;                                    /* errno of kinds without run */
 };
 extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
 struct posix_metrics {
-  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined, dir_opens,
-    write_outs, near_bytes;
+  uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined,
+      dir_opens, write_outs, near_bytes;
 };
 extern const struct gi_metric posix_metric_table[];
 
-struct posix_dirty { /* times to be written, oldest first */
+/* times to be written, oldest first */
+struct posix_dirty {
   struct posix *p;
   struct gi_list inodes; /* struct posix_inode.dirty */
   struct gi_timer timer;
@@ -249,15 +255,15 @@ struct posix {
   unsigned ndirs, dirs_max;
   struct posix_dir *root_dir;
 
-  struct gi_list lost;  /* struct posix_inode.lost */
-  bool ending;          /* nothing is kept any more */
+  struct gi_list lost; /* struct posix_inode.lost */
+  bool ending;         /* nothing is kept any more */
   struct posix_dirty dirty, dirty_soon;
 
   struct posix_uring *uring; /* NULL: not available */
   struct gi_list batch;      /* struct posix_op.wait: batch-fsync */
   struct gi_timer batch_timer;
-  bool batching;             /* a batch is on a worker */
-  atomic_int syncs;          /* fsyncs of applications under way: who copies for a heal gives way to them */
+  bool batching;    /* a batch is on a worker */
+  atomic_int syncs; /* fsyncs of applications under way: who copies for a heal gives way to them */
 
   bool disk_full;
   struct gi_timer reserve_timer;
@@ -315,14 +321,16 @@ int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
 /* The handle leads to an object, but not to the one that `st` is of. */
 bool posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const struct stat *st);
 bool posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
-int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
+int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent,
+                           char base[GI_NAME_MAX + 1]);
 /* The handle of the object at dirfd/name; 0 or errno. EEXIST: another object has this gfid. */
-int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid, const struct stat *st);
+int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid,
+                          const struct stat *st);
 int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
 int posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid); /* 0 or errno; there being none is no error */
 /* Removes a directory's handle if it (still) names parent/name. */
 void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
-int posix_handle_park(const struct posix *p, const struct gi_gfid *gfid); /* to unlink/; 0 or errno */
+int posix_handle_park(const struct posix *p, const struct gi_gfid *gfid);     /* to unlink/; 0 or errno */
 int posix_handle_unretire(const struct posix *p, const struct gi_gfid *gfid); /* back from unlink/ */
 void posix_unpark(const struct posix *p, const struct gi_gfid *gfid);
 /* Volume path of an object ("/a/b") into a fresh string, NULL and errno. */
@@ -351,9 +359,9 @@ void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
 bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
 bool posix_time_newer(const struct gi_time *a, const struct gi_time *b);
 uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
-void posix_md_create(struct posix_op *op, int which, struct posix_at at); /* run: a new object gets its first times */
-void posix_md_install(struct posix_op *op, int which);                    /* finish: cache what run loaded */
-void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);     /* finish: a change moves them */
+void posix_md_create(struct posix_op *op, int which, struct posix_at at);   /* run: a new object gets its first times */
+void posix_md_install(struct posix_op *op, int which);                      /* finish: cache what run loaded */
+void posix_md_stamp(struct posix_op *op, int which, unsigned stamps);       /* finish: a change moves them */
 void posix_time_advance(struct gi_time *have, const struct gi_time *stamp); /* of ctime: always later than before */
 void posix_md_set(struct posix *p, struct gi_inode *inode, const struct posix_times *t, bool soon); /* finish: as is */
 /* run: to the disk now, where the object is about to be changed anyway; posix_md_wrote in finish. */
@@ -364,17 +372,17 @@ void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_i
 int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
 void posix_md_flush_all(struct posix *p);
 void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached no longer describes the disk */
-void posix_md_init(struct posix *p); /* the timers */
+void posix_md_init(struct posix *p);                           /* the timers */
 
 /* ---- posix-xattr*.c ---- */
 /* run: adds what the request's xdata asks for. `dirfd`/`name` may be -1/NULL. */
-void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st, const struct gi_gfid *gfid,
-                struct gi_dict **out);
+void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st,
+                const struct gi_gfid *gfid, struct gi_dict **out);
 /* finish: the counts only the reactor knows. */
 void posix_fill_counts(struct posix_op *op, struct gi_inode *inode);
-bool posix_key_is_xattr(const char *key);  /* has one of the four prefixes */
-bool posix_key_internal(const char *key);  /* never stored or removed by clients */
-#define POSIX_NUMBER_TEXT 320 /* a double in full */
+bool posix_key_is_xattr(const char *key); /* has one of the four prefixes */
+bool posix_key_internal(const char *key); /* never stored or removed by clients */
+#define POSIX_NUMBER_TEXT 320             /* a double in full */
 /* The bytes a dict value is stored as (wire.md 3.4), followed by a NUL; numbers go to `text`. NULL: it has none. */
 const void *posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT], uint32_t *len);
 /* run: the request's initial xattrs on a new object; 0 or errno. */
@@ -469,7 +477,8 @@ void posix_collect(struct posix_op *op, struct posix_fd *pf, const struct posix_
 int posix_write_out(struct posix_op *op, bool wait);
 void posix_pieces_add(struct posix_pieces *to, const struct posix_pieces *more); /* none may be empty but `to` */
 bool posix_uring_write(struct posix_op *op, struct posix_uring *u);
-bool posix_needs_room(const struct posix_op *op, const struct stat *st, uint64_t offset, uint64_t len); /* beyond the end, or in a hole */
+bool posix_needs_room(const struct posix_op *op, const struct stat *st, uint64_t offset,
+                      uint64_t len); /* beyond the end, or in a hole */
 enum posix_run posix_read_done(struct posix_op *op);
 enum posix_run posix_write_done(struct posix_op *op);
 
@@ -477,33 +486,34 @@ enum posix_run posix_write_done(struct posix_op *op);
 int posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const char *name, bool dots);
 void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
 int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
-#define POSIX_AT_END UINT64_MAX /* an offset */
+#define POSIX_AT_END UINT64_MAX                                                                /* an offset */
 /* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
 ssize_t posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
 
 /* ---- posix-uring.c ---- */
 struct posix_uring *posix_uring_new(struct posix *p); /* NULL when the kernel refuses */
 void posix_uring_free(struct posix_uring **u);
-bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n, uint64_t offset); /* may be POSIX_AT_END */
+bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n,
+                    uint64_t offset); /* may be POSIX_AT_END */
 
 /* ---- posix-fsync.c ---- */
 /* After a failed sync the kernel takes what it could not write for written: it tells nobody any more, but has it in memory only. From
  * then on the brick fails every sync of that file, so that those who go on are the other copies; a heal is told what the disk has;
  * and what it has synced then counts again. */
-bool posix_lost(const struct posix_op *op); /* an fsync must fail */
+bool posix_lost(const struct posix_op *op);                                 /* an fsync must fail */
 void posix_lost_prepare(struct posix_op *op, const struct posix_inode *pi); /* of a heal's operation on an fd */
 void posix_lost_drop(struct posix_op *op);                                  /* on a worker: op->fd is open */
 void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* an fsync ended */
-void posix_lost_let_go(struct posix_inode *pi); /* the file is gone, or this process */
+void posix_lost_let_go(struct posix_inode *pi);                             /* the file is gone, or this process */
 void posix_lost_end(struct posix *p);
-void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsynced counts */
+void posix_lost_note(struct posix_op *op);  /* finish of any operation: op->unsynced counts */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
 void posix_batch_timer(void *arg);
 
 /* ---- posix-near.c ---- */
 extern const struct posix_kind posix_near_kind;
-bool posix_near_wanted(const struct gi_fop *fop); /* a COPY_FILE_RANGE from another brick */
+bool posix_near_wanted(const struct gi_fop *fop);                          /* a COPY_FILE_RANGE from another brick */
 int posix_near_where(const struct posix_op *op, char *where, size_t size); /* run, GETXATTR of GI_NEAR_KEY: 0 or an errno */
 
 /* ---- posix-health.c, posix-janitor.c, posix-statfs ---- */

@@ -170,10 +170,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(housekeeping_is_there),
-    cmocka_unit_test(a_new_file_is_complete_on_disk),
-    cmocka_unit_test(a_directory_has_a_symlink_for_handle),
-    cmocka_unit_test(data_goes_in_and_out),
+      cmocka_unit_test(housekeeping_is_there),
+      cmocka_unit_test(a_new_file_is_complete_on_disk),
+      cmocka_unit_test(a_directory_has_a_symlink_for_handle),
+      cmocka_unit_test(data_goes_in_and_out),
   };
   return BRICK_RUN_ENGINES(tests);
 }
