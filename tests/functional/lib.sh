@@ -14,9 +14,9 @@
 
 : "${GLUSTERISH_BUILDDIR:=$PWD}" "${GLUSTERISH_SRCDIR:=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}"
 : "${GLUSTERISH_XLATOR_DIR:=$GLUSTERISH_BUILDDIR/xlators}"
-: "${GLUSTERISHD:=$GLUSTERISH_BUILDDIR/cli/glusterishd/glusterishd}"
-: "${GLUSTERISH:=$GLUSTERISH_BUILDDIR/cli/glusterish/glusterish}"
-: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/cli/glusterishfs/glusterishfs}"
+: "${GLUSTERISHD:=$GLUSTERISH_BUILDDIR/programs/glusterishd/glusterishd}"
+: "${GLUSTERISH:=$GLUSTERISH_BUILDDIR/programs/glusterish/glusterish}"
+: "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/programs/glusterishfs/glusterishfs}"
 export GLUSTERISH_XLATOR_DIR GLUSTERISHFS
 
 HOST=${HOST:-127.1.1.1} # an address of this machine that no other daemon is bound to

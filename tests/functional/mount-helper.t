@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
-HELPER=$GLUSTERISH_BUILDDIR/cli/mount/mount.glusterish
+HELPER=$GLUSTERISH_BUILDDIR/programs/mount/mount.glusterish
 must "the management daemon starts" start_glusterishd
 must "a volume is started" start_volume v 3
 M="$WORK/my mnt"

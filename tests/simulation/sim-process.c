@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The life of a simulated process. See sim-process.h; the real one is in
- * cli/glusterishfs/process.c.
+ * programs/glusterishfs/process.c.
  */
 #include "tests/simulation/sim-process.h"
 #include "tests/simulation/sim-trace.h"

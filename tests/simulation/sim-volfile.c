@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The volfiles of a simulated replica set, as cli/glusterishd/volgen.c writes
+ * The volfiles of a simulated replica set, as programs/glusterishd/volgen.c writes
  * them, and the options a seed draws for them.
  */
 #include "tests/simulation/sim-cluster.h"

@@ -3,7 +3,7 @@
 # Completion of the command line: real commands, made-up volumes and keys.
 set -u
 n=0
-real=${GLUSTERISH_BUILDDIR:?}/cli/glusterish/glusterish
+real=${GLUSTERISH_BUILDDIR:?}/programs/glusterish/glusterish
 
 # Stands in for the tool: the daemon's answers are made up, and say where they were asked for.
 glusterish() {

@@ -45,18 +45,18 @@ with_help() {
 
 # The command line tool has no list of its options to print, as the original has none.
 command_line_tool() {
-  grep -oE '"--[a-z0-9-]+[="]' "$src/cli/glusterish/main.c" | tr -d '"=' | sort -u >"$work/known"
-  grep -oE '"--mode=' "$src/cli/glusterish/main.c" >/dev/null && echo --mode | sort -u - "$work/known" -o "$work/known"
+  grep -oE '"--[a-z0-9-]+[="]' "$src/programs/glusterish/main.c" | tr -d '"=' | sort -u >"$work/known"
+  grep -oE '"--mode=' "$src/programs/glusterish/main.c" >/dev/null && echo --mode | sort -u - "$work/known" -o "$work/known"
   result "glusterish.8: options" "$(same glusterish "$work/known")"
   plain glusterish >"$work/plain"
-  result "glusterish.8: commands" "$("$build/cli/glusterish/glusterish" help all |
+  result "glusterish.8: commands" "$("$build/programs/glusterish/glusterish" help all |
     sed -nE 's/^((volume|peer|pool|system::|global)( [a-z]+)+).*/\1/p' | sort -u | while read -r command; do
     grep -qF "$command" "$work/plain" || echo "$command is not in the page"
   done)"
 }
 
 mount_helper() {
-  helper=$build/cli/mount/mount.glusterish
+  helper=$build/programs/mount/mount.glusterish
   if [ ! -x "$helper" ]; then
     skip "mount.glusterish.8: options of the helper" "not built"
     skip "mount.glusterish.8: nothing invented" "not built"
@@ -80,8 +80,8 @@ echo "1..8"
 result "pages are well-formed" "$(command -v man >/dev/null && for f in "$src"/doc/*.8; do
   man --warnings=all -l "$f" 2>&1 >/dev/null
 done)"
-with_help glusterishfs cli/glusterishfs/glusterishfs
-with_help glusterishd cli/glusterishd/glusterishd
-with_help glusterish-heal cli/heal/glusterish-heal
+with_help glusterishfs programs/glusterishfs/glusterishfs
+with_help glusterishd programs/glusterishd/glusterishd
+with_help glusterish-heal programs/heal/glusterish-heal
 command_line_tool
 mount_helper

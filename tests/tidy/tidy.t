@@ -16,7 +16,7 @@ result() {
   fi
 }
 
-sources() { find libglusterish rpc xlators cli tests -name '*.[ch]' 2>/dev/null | sort; }
+sources() { find libglusterish rpc xlators programs tests -name '*.[ch]' 2>/dev/null | sort; }
 product() { sources | grep -vE '^tests/|_test\.c$'; }
 
 echo "1..12"
@@ -26,13 +26,13 @@ result "every file names its licence" "$(sources | while read -r f; do head -n 3
 result "no function has more than 150 lines" "$(product | grep '\.c$' | xargs awk 'FNR == 1 {start = 0} /^{/ {start = FNR} /^}/ {if (start && FNR - start > 150) print FILENAME ":" start ": " FNR - start " lines"; start = 0}')"
 result "nothing is left to do" "$(product | xargs grep -nE '\b(TODO|FIXME|XXX)\b')"
 result "only the reactor and the log ask the clock, sleep or draw random numbers" "$(product |
-  grep -vE '^libglusterish/(reactor|worker)|^cli/' | xargs grep -nE '\b(clock_gettime|gettimeofday|time\(NULL\)|nanosleep|usleep|sleep\(|getrandom|rand\(|random\(|uuid_generate)' | grep -vE 'gi_random\(')"
+  grep -vE '^libglusterish/(reactor|worker)|^programs/' | xargs grep -nE '\b(clock_gettime|gettimeofday|time\(NULL\)|nanosleep|usleep|sleep\(|getrandom|rand\(|random\(|uuid_generate)' | grep -vE 'gi_random\(')"
 result "only the reactor makes threads" "$(product | grep -vE '^libglusterish/(reactor|worker|payload|log)' | xargs grep -nE '\bpthread_(create|mutex|cond|rwlock)')"
 result "no unbounded string functions" "$(product | xargs grep -nE '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)\(')"
-result "the core includes nothing above it" "$(grep -nE '#include "(rpc|xlators|cli|tests)/' libglusterish/*.[ch] | grep -v _test.c)"
-result "rpc includes only the core" "$(grep -nE '#include "(xlators|cli|tests)/' rpc/*.[ch] | grep -v _test.c)"
+result "the core includes nothing above it" "$(grep -nE '#include "(rpc|xlators|programs|tests)/' libglusterish/*.[ch] | grep -v _test.c)"
+result "rpc includes only the core" "$(grep -nE '#include "(xlators|programs|tests)/' rpc/*.[ch] | grep -v _test.c)"
 result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
-  grep -nE '#include "(xlators|cli)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
+  grep -nE '#include "(xlators|programs)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
 done)"
 result "every translator has a README, a test and a line in the list" "$(for d in xlators/*/*/; do
   d=${d%/}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * volume create: the words after the name are up to three pairs in any order,
+ * then bricks, then perhaps "force" (cli.md 5.1). What can be judged from the
+ * words alone is judged here, in the original's sentences.
+ */
+#include "programs/glusterish/cli.h"
+#include "libglusterish/options.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+struct shape {
+  long replica, arbiter, thin_arbiter, disperse, data, redundancy; /* 0 = not given; disperse -1 = without a count */
+  bool transport;
+  int next; /* the first word that is no option */
+};
+
+static const char *const reserved[] = {
+    "volume",
+    "type",
+    "help",
+    "subvolumes",
+    "option",
+    "end-volume",
+    "all",
+    "volume_not_in_ring",
+    "description",
+    "force",
+    "snap-max-hard-limit",
+    "snap-max-soft-limit",
+    "auto-delete",
+    "activate-on-create",
+};
+
+bool
+cli_volume_name_ok(struct cli *c, const char *name)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(reserved); i++)
+    if (strcmp(name, reserved[i]) == 0) {
+      fprintf(c->err, "\"%s\" cannot be the name of a volume.\n", name);
+      return false;
+    }
+  if (*name == '\0' || *name == '-' || strchr(name, '/'))
+    return false;
+  for (const char *p = name; *p; p++)
+    if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_') {
+      fprintf(c->err,
+              "Volume name should not contain \"%c\" character.\n"
+              "Volume names can onlycontain alphanumeric, '-' and '_' characters.\n",
+              *p);
+      return false;
+    }
+  if (strlen(name) > 256) {
+    fprintf(c->err, "Volume name exceeds 256 characters.\n");
+    return false;
+  }
+  return true;
+}
+
+/* ---- the pairs ---- */
+
+static bool
+count_word(int n, char **words, int i, long *value)
+{
+  int64_t v;
+  if (i >= n || !isdigit((unsigned char)words[i][0]) || !gi_parse_int(words[i], &v) || v > 4096)
+    return false;
+  *value = (long)v;
+  return true;
+}
+
+static const char *
+parse_replica(struct shape *s, int n, char **words)
+{
+  if (s->replica)
+    return "replica option given twice";
+  if (s->disperse || s->data || s->redundancy)
+    return "replicated-dispersed volume is not supported";
+  if (!count_word(n, words, s->next + 1, &s->replica) || s->replica < 2)
+    return "replica count should be greater than 1";
+  s->next += 2;
+  if (s->next < n && strcmp(words[s->next], "arbiter") == 0) {
+    if (!count_word(n, words, s->next + 1, &s->arbiter) || s->arbiter != 1 || s->replica > 3)
+      return "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the replica "
+             "will be the arbiter";
+    s->next += 2;
+    s->replica = 3;
+  } else if (s->next < n && strcmp(words[s->next], "thin-arbiter") == 0) {
+    if (!count_word(n, words, s->next + 1, &s->thin_arbiter) || s->thin_arbiter != 1 || s->replica != 2)
+      return "For thin-arbiter configuration, replica count must be 2 and thin-arbiter count must be 1. The 3rd brick of the "
+             "replica will be the thin-arbiter brick";
+    s->next += 2;
+  }
+  return NULL;
+}
+
+static const char *
+parse_disperse(struct shape *s, int n, char **words)
+{
+  const char *word = words[s->next];
+  if (s->replica)
+    return "replicated-dispersed volume is not supported";
+  if (cli_prefix(word, "disperse")) {
+    bool counted = count_word(n, words, s->next + 1, &s->disperse);
+    if (!counted)
+      s->disperse = -1;
+    if (counted && s->disperse < 3)
+      return "disperse count must be greater than 2";
+    s->next += counted ? 2 : 1;
+  } else if (cli_prefix(word, "disperse-data")) {
+    if (!count_word(n, words, s->next + 1, &s->data) || s->data < 2)
+      return "disperse-data must be greater than 1";
+    s->next += 2;
+  } else {
+    if (!count_word(n, words, s->next + 1, &s->redundancy) || s->redundancy < 1)
+      return "redundancy must be greater than 0";
+    s->next += 2;
+  }
+  return NULL;
+}
+
+/* "" = a usage error without words. */
+static const char *
+parse_transport(struct shape *s, int n, char **words)
+{
+  if (s->transport)
+    return "'transport' option given more than one time";
+  s->transport = true;
+  if (s->next + 1 >= n || (strcasecmp(words[s->next + 1], "tcp") && strcasecmp(words[s->next + 1], "rdma") &&
+                           strcasecmp(words[s->next + 1], "tcp,rdma")))
+    return "";
+  s->next += 2;
+  return NULL;
+}
+
+static const char *
+parse_pairs(struct shape *s, int n, char **words)
+{
+  const char *bad = NULL;
+  for (int pair = 0; pair < 3 && s->next < n && !bad; pair++) {
+    const char *word = words[s->next];
+    if (cli_prefix(word, "replica"))
+      bad = parse_replica(s, n, words);
+    else if (cli_prefix(word, "transport"))
+      bad = parse_transport(s, n, words);
+    else if (cli_prefix(word, "disperse-data") || cli_prefix(word, "redundancy"))
+      bad = parse_disperse(s, n, words);
+    else if (strcmp(word, "arbiter") == 0)
+      bad = "arbiter option must be preceded by replica option.";
+    else if (strcmp(word, "thin-arbiter") == 0)
+      bad = "thin-arbiter option must be preceded by replica option.";
+    else
+      break;
+  }
+  return bad;
+}
+
+/* ---- bricks ---- */
+
+bool
+cli_brick(const char *word, char **host, char **path)
+{
+  const char *colon = NULL;
+  for (const char *p = word; (p = strstr(p, ":/")) != NULL; p++)
+    colon = p;
+  if (!colon || colon == word)
+    return false;
+  char *out = gi_alloc(strlen(colon) + 2);
+  size_t n = 0;
+  for (const char *p = colon + 1; *p; p++)
+    if (*p != '/' || (p[1] != '/' && p[1] != '\0'))
+      out[n++] = *p;
+  if (n == 0)
+    out[n++] = '/';
+  out[n] = '\0';
+  *path = out;
+  *host = gi_strndup(word, (size_t)(colon - word));
+  return true;
+}
+
+static bool
+host_is_loopback_name(const char *host)
+{
+  return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strncmp(host, "0.", 2) == 0;
+}
+
+bool
+cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)
+{
+  char *host, *path;
+  if (!cli_brick(word, &host, &path)) {
+    fprintf(c->err, "Wrong brick type: %s, use <HOSTNAME>:<export-dir-abs-path>\n", word);
+    return false;
+  }
+  GI_CLEANUP_FREE char *brick = gi_asprintf("%s:%s", host, path);
+  bool ok = !host_is_loopback_name(host);
+  if (!ok)
+    fprintf(c->err, "Please provide a valid hostname/ip other than localhost, 127.0.0.1 or loopback address (0.0.0.0 to "
+                    "0.255.255.255).\n");
+  for (size_t i = 0; ok && i < json_array_size(bricks); i++)
+    if (strcmp(json_string_value(json_array_get(bricks, i)), brick) == 0) {
+      fprintf(c->err, duplicate, brick);
+      ok = false;
+    }
+  gi_free(host);
+  gi_free(path);
+  if (ok && json_array_append_new(bricks, json_string(brick))) {
+    fprintf(c->err, "Wrong brick type: the path is not UTF-8\n");
+    ok = false;
+  }
+  return ok;
+}
+
+static bool
+counts_fit(struct cli *c, const struct shape *s, size_t bricks)
+{
+  const char *bad = NULL;
+  if (s->replica && bricks % (size_t)(s->replica + s->thin_arbiter))
+    bad = "number of bricks is not a multiple of replica count";
+  else if ((s->disperse || s->data || s->redundancy) && bricks < 3)
+    bad = "number of bricks must be greater than 2";
+  else if (s->disperse > 0 && bricks % (size_t)s->disperse)
+    bad = "number of bricks is not a multiple of disperse count";
+  if (bad)
+    fprintf(c->err, "%s\n", bad);
+  else if (s->disperse > 0 && s->data && s->redundancy && s->disperse != s->data + s->redundancy)
+    fprintf(c->err, "Disperse count(%ld) should be equal to sum of disperse-data count(%ld) and redundancy count(%ld)\n",
+            s->disperse, s->data, s->redundancy);
+  else
+    return true;
+  return false;
+}
+
+bool
+cli_replica_two_is_wanted(struct cli *c, bool force)
+{
+  return force ||
+         cli_confirm(c, "Replica 2 volumes are prone to split-brain. Use Arbiter or Replica 3 to avoid this. See: "
+                        "http://docs.gluster.org/en/latest/Administrator-Guide/Split-brain-and-ways-to-deal-with-it/.\n"
+                        "Do you still want to continue?\n");
+}
+
+static int
+print_created(struct cli *c, struct cli_reply *reply, const char *name)
+{
+  struct cli_xml x;
+  int status = reply->ret && !c->xml ? CLI_FAILED : CLI_OK;
+  if (c->xml) {
+    cli_xml_begin(&x, reply);
+    if (!reply->ret) {
+      cli_xml_open(&x, "volCreate");
+      cli_xml_open(&x, "volume");
+      cli_xml_text(&x, "name", cli_str(reply->doc, "name"));
+      cli_xml_text(&x, "id", cli_str(reply->doc, "id"));
+    }
+    cli_xml_end(&x, c->out);
+  } else if (reply->ret) {
+    fprintf(c->err, "volume create: %s: failed: %s\n", name, reply->text);
+  } else {
+    fprintf(c->out, "volume create: %s: success: please start the volume to access data\n", name);
+  }
+  cli_reply_clear(reply);
+  return status;
+}
+
+int
+cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  struct shape s = {.next = 3};
+  struct cli_reply reply;
+  int status;
+  if (n < 4 || !cli_volume_name_ok(c, words[2]))
+    return cli_usage(c, cmd);
+  const char *bad = parse_pairs(&s, n, words);
+  if (bad)
+    return *bad ? cli_bad(c, cmd, "%s", bad) : cli_usage(c, cmd);
+  bool force = s.next < n && strcmp(words[n - 1], "force") == 0;
+  json_t *bricks = json_array();
+  bool ok = s.next < n - force;
+  for (int i = s.next; ok && i < n - force; i++)
+    ok = cli_add_brick(c, bricks, words[i], "Found duplicate exports %s\n");
+  ok = ok && counts_fit(c, &s, json_array_size(bricks)) &&
+       (s.replica != 2 || s.thin_arbiter || cli_replica_two_is_wanted(c, force));
+  if (!ok) {
+    json_decref(bricks);
+    return cli_usage(c, cmd);
+  }
+  json_t *request = cli_request("volume create", words[2], n, words);
+  json_object_set_new(request, "bricks", bricks);
+  json_object_set_new(request, "replica", json_integer(s.replica ? s.replica : 1));
+  json_object_set_new(request, "arbiter", json_integer(s.arbiter));
+  json_object_set_new(request, "thin-arbiter", json_integer(s.thin_arbiter));
+  json_object_set_new(request, "disperse", json_integer(s.disperse ? s.disperse : s.data ? s.data : s.redundancy));
+  json_object_set_new(request, "force", json_boolean(force || c->wignore));
+  if (cli_ask(c, 4, request, &reply, &status))
+    return status;
+  return print_created(c, &reply, words[2]);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands, and how words find them: each word may be cut to a prefix that
+ * is not ambiguous, and an exact word beats prefixes (cli.md 2).
+ */
+#include "programs/glusterish/cli.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+#define CREATE_PATTERN \
+  "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] " \
+  "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] <NEW-BRICK> <TA-BRICK>... [force]"
+
+#define HEAL_PATTERN \
+  "volume heal <VOLNAME> [enable | disable | full |statistics [heal-count [replica <HOSTNAME:BRICKNAME>]] " \
+  "|info [summary | split-brain] |split-brain {bigger-file <FILE> | latest-mtime <FILE> " \
+  "|source-brick <HOSTNAME:BRICKNAME> [<FILE>]} |granular-entry-heal {enable | disable}]"
+
+/* Sorted by pattern: help prints them in this order. */
+static const struct cli_command commands[] = {
+    {"exit", NULL, NULL},
+    {"global help", "list global commands", cli_global_help},
+    {"help [all]", NULL, cli_help},
+    {"peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach},
+    {"peer help", "display help for peer commands", cli_peer_help},
+    {"peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe},
+    {"peer status", "list status of peers", cli_peer_status},
+    {"pool list", "list all the nodes in the pool (including localhost)", cli_pool_list},
+    {"quit", NULL, NULL},
+    {"system:: getspec <VOLNAME>", "print the volfile of a volume", cli_system_getspec},
+    {"system:: getwd", "print the daemon's working directory", cli_system_getwd},
+    {"system:: help", "display help for system commands", cli_system_help},
+    {"system:: uuid get", "print the uuid of this node", cli_system_uuid},
+    {"volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
+     "add brick to volume <VOLNAME>", cli_volume_add_brick},
+    {CREATE_PATTERN, "create a new volume from the given bricks", cli_volume_create},
+    {"volume delete <VOLNAME>", "delete volume specified by <VOLNAME>", cli_volume_delete},
+    {"volume get <VOLNAME|all> <key|all>", "print the value of one option or of all of them", cli_volume_get},
+    {HEAL_PATTERN, "heal the replicas of volume <VOLNAME>, or tell what needs it", cli_volume_heal},
+    {"volume help", "display help for volume commands", cli_volume_help},
+    {"volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info},
+    {"volume list", "list all volumes in cluster", cli_volume_list},
+    {"volume remove-brick <VOLNAME> [replica <COUNT>] <BRICK> ... <start|stop|status|commit|force>",
+     "remove brick from volume <VOLNAME>", cli_volume_remove_brick},
+    {"volume replace-brick <VOLNAME> <SOURCE-BRICK> <NEW-BRICK> {commit force}", "replace a brick by a new, empty one",
+     cli_volume_replace_brick},
+    {"volume reset <VOLNAME> [option] [force]", "set one option, or all, back to the default", cli_volume_reset},
+    {"volume reset-brick <VOLNAME> <SOURCE-BRICK> {{start} | {<NEW-BRICK> commit}}",
+     "stop a brick, and start it again on emptied storage", cli_volume_reset_brick},
+    {"volume set <VOLNAME> <KEY> <VALUE>", "set options for volume <VOLNAME>", cli_volume_set},
+    {"volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory",
+     cli_volume_set},
+    {"volume start <VOLNAME> [force]", "start volume specified by <VOLNAME>", cli_volume_start},
+    {"volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | "
+     "[client <hostname:process-id>]]",
+     "have the bricks write down their state", cli_volume_statedump},
+    {"volume status [all | <VOLNAME> [nfs|shd|<BRICK>|quotad]] [detail|clients|mem|inode|fd|callpool|tasks|client-list]",
+     "display status of all or specified volume(s)/brick", cli_volume_status},
+    {"volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop},
+};
+
+bool
+cli_prefix(const char *word, const char *full)
+{
+  return *word && strncmp(word, full, strlen(word)) == 0;
+}
+
+/* ---- patterns ---- */
+
+/* The i-th plain word of a pattern: its start and length; false where placeholders begin or it ends. */
+static bool
+literal(const char *pattern, int i, const char **start, size_t *len)
+{
+  for (;; i--) {
+    *len = strcspn(pattern, " ");
+    if (*len == 0 || strchr("<[{", *pattern))
+      return false;
+    if (i == 0) {
+      *start = pattern;
+      return true;
+    }
+    pattern += *len;
+    pattern += *pattern == ' ';
+  }
+}
+
+static bool
+literal_is(const char *pattern, int i, const char *word, bool exact)
+{
+  const char *start;
+  size_t len, n = strlen(word);
+  if (!literal(pattern, i, &start, &len))
+    return false;
+  return n > 0 && (exact ? n == len : n <= len) && strncmp(word, start, n) == 0;
+}
+
+static bool
+same_literal(const char *a, const char *b, int i)
+{
+  const char *sa, *sb;
+  size_t la, lb;
+  return literal(a, i, &sa, &la) && literal(b, i, &sb, &lb) && la == lb && strncmp(sa, sb, la) == 0;
+}
+
+/* Narrows `alive` to the commands whose i-th literal is `word`. False if none, or if a prefix is ambiguous. */
+static bool
+narrow(bool *alive, int i, const char *word)
+{
+  bool exact = false, ambiguous = false;
+  const struct cli_command *first = NULL;
+  for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++)
+    exact = exact || (alive[k] && literal_is(commands[k].pattern, i, word, true));
+  for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++) {
+    if (!alive[k] || !literal_is(commands[k].pattern, i, word, exact))
+      continue;
+    ambiguous = ambiguous || (first && !same_literal(first->pattern, commands[k].pattern, i));
+    first = first ? first : &commands[k];
+  }
+  if (!first || ambiguous)
+    return false;
+  for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++)
+    alive[k] = alive[k] && same_literal(first->pattern, commands[k].pattern, i);
+  return true;
+}
+
+/* A command all of whose literals are used up after i words. */
+static const struct cli_command *
+complete(const bool *alive, int i)
+{
+  const char *start;
+  size_t len;
+  for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++)
+    if (alive[k] && !literal(commands[k].pattern, i, &start, &len))
+      return &commands[k];
+  return NULL;
+}
+
+int
+cli_run(struct cli *c, int n, char **words)
+{
+  bool alive[GI_ARRAY_LEN(commands)];
+  int i = 0;
+  memset(alive, true, sizeof(alive));
+  while (i < n && narrow(alive, i, words[i]))
+    i++;
+  const struct cli_command *cmd = i > 0 ? complete(alive, i) : NULL;
+  if (cmd && cmd->run)
+    return cmd->run(c, cmd, n, words);
+  if (i < n)
+    fprintf(c->out, "unrecognized word: %s (position %d)\n\n", words[i], i);
+  else
+    fprintf(c->out, "unrecognized command\n\n");
+  cli_print_usage(c);
+  return CLI_FAILED;
+}
+
+/* ---- usage and help ---- */
+
+void
+cli_print_usage(struct cli *c)
+{
+  fputs(" Usage: gluster [options] <help> <peer> <pool> <volume>\n"
+        " Options:\n"
+        " --help  Shows the help information\n"
+        " --version  Shows the version\n"
+        " --print-logdir  Shows the log directory\n"
+        " --print-statedumpdir Shows the state dump directory\n\n",
+        c->out);
+}
+
+int
+cli_usage(struct cli *c, const struct cli_command *cmd)
+{
+  fprintf(c->err, "\nUsage:\n%s\n\n", cmd->pattern);
+  return CLI_FAILED;
+}
+
+int
+cli_bad(struct cli *c, const struct cli_command *cmd, const char *fmt, ...)
+{
+  va_list ap;
+  va_start(ap, fmt);
+  vfprintf(c->err, fmt, ap);
+  va_end(ap);
+  fputc('\n', c->err);
+  return cli_usage(c, cmd);
+}
+
+int
+cli_help_for(struct cli *c, const char *class_, const char *title)
+{
+  size_t len = strlen(class_);
+  fprintf(c->out, "\ngluster %s commands\n", title);
+  for (size_t i = 0; i < strlen(title) + 18; i++)
+    fputc('=', c->out);
+  fputs("\n\n", c->out);
+  for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++) {
+    const struct cli_command *cmd = &commands[k];
+    bool pool = strcmp(class_, "peer") == 0 && strncmp(cmd->pattern, "pool ", 5) == 0;
+    if (cmd->description && (pool || (strncmp(cmd->pattern, class_, len) == 0 && cmd->pattern[len] == ' ')))
+      fprintf(c->out, "%s - %s\n", cmd->pattern, cmd->description);
+  }
+  fputs("\n\n", c->out);
+  return CLI_OK;
+}
+
+int
+cli_volume_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  return cli_help_for(c, "volume", "volume");
+}
+
+int
+cli_peer_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  return cli_help_for(c, "peer", "peer");
+}
+
+int
+cli_global_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  return cli_help_for(c, "global", "global");
+}
+
+int
+cli_system_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  return cli_help_for(c, "system::", "system::");
+}
+
+int
+cli_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  if (n > 1 && strcmp(words[1], "all") == 0) {
+    cli_help_for(c, "volume", "volume");
+    cli_help_for(c, "peer", "peer");
+    return cli_help_for(c, "global", "global");
+  }
+  fprintf(c->out, " %-24s - %s\n", "peer help", "display help for peer commands");
+  fprintf(c->out, " %-24s - %s\n", "volume help", "display help for volume commands");
+  fprintf(c->out, " %-24s - %s\n\n\n", "global help", "list global commands");
+  return CLI_OK;
+}
+
+/* ---- questions ---- */
+
+bool
+cli_confirm(struct cli *c, const char *question)
+{
+  char line[64];
+  if (c->script)
+    return true;
+  fprintf(c->out, "%s (y/n) ", question);
+  fflush(c->out);
+  if (!fgets(line, sizeof(line), c->in)) {
+    fprintf(c->out, "gluster cli read error\n");
+    return false;
+  }
+  line[strcspn(line, "\r\n")] = '\0';
+  if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
+    return true;
+  if (strcasecmp(line, "n") != 0 && strcasecmp(line, "no") != 0)
+    fprintf(c->out, "Invalid input, please enter y/n\n");
+  return false;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The doors of the daemon: one table says who may ask for what. It is about
+ * the daemon alone; who may use a brick is decided there, by auth.allow,
+ * auth.reject and the volume's user name and password, which is why the
+ * password goes to nobody but root of this machine.
+ *
+ * The unix socket is root's: whoever could open it is let in. On TCP everybody
+ * may knock, and root is known by the kernel's table of sockets (peer.c).
+ */
+#include "programs/glusterishd/doors.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define MSG (GI_MSG_MGMT + 65)
+
+enum who {
+  ANYBODY,   /* hosts that no volume lists, users of this machine, clients with and without the password */
+  ROOT,      /* a process of root (or of the daemon's own user) on this machine */
+  THE_BRICK, /* the one in the brick's pid file, which is root's */
+  SOCKET,    /* root, over the unix socket */
+};
+
+static const char *const who_text[] = {"anybody", "root on this machine", "the brick's own process",
+                                       "root on this machine, over the daemon's unix socket"};
+
+static const struct door {
+  const char *what;
+  enum who who;
+} doors[] = {
+    [GD_ASK_VOLFILE] = {"GETSPEC of a client's volfile", ANYBODY},
+    [GD_ASK_PASSWORD] = {"GETSPEC of a client's volfile with the volume's password", ROOT}, /* others get it without */
+    [GD_ASK_SERVICE] = {"GETSPEC of the volfile of a brick or self-heal daemon", ROOT},
+    [GD_ASK_VOLUME_ID] = {"GET_VOLUME_INFO", ANYBODY},
+    [GD_ASK_EVENT] = {"EVENT_NOTIFY", ANYBODY}, /* is answered, and nothing comes of it */
+    [GD_ASK_PORT] = {"PORTBYBRICK", ANYBODY},
+    [GD_ASK_SIGN] = {"SIGNIN or SIGNOUT", THE_BRICK},
+    [GD_ASK_SHOW] = {"a command that only shows", ANYBODY},
+    [GD_ASK_COMMAND] = {"a command", SOCKET},
+};
+
+/* ---- what is known of a peer ---- */
+
+struct known {
+  bool looked;
+  struct gd_peer peer;
+  char *brick; /* it signed this one in */
+};
+
+static void
+peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
+{
+  gi_rpc_peer_set_private(p, gi_new(struct known));
+}
+
+static void
+peer_down(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
+{
+  struct known *k = gi_rpc_peer_private(p);
+  gi_free(k->brick);
+  gi_free(k);
+}
+
+const struct gi_rpc_server_ops gd_door_ops = {.peer_up = peer_up, .peer_down = peer_down};
+
+void
+gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b)
+{
+  struct known *k = gi_rpc_peer_private(req->peer);
+  gi_free(k->brick);
+  k->brick = gi_strdup(b->path);
+}
+
+static bool
+is_unix(struct gi_conn *c)
+{
+  return strncmp(gi_conn_peer(c), "unix:", 5) == 0;
+}
+
+static bool
+is_root(struct gi_conn *c, struct known *k)
+{
+  if (is_unix(c))
+    return true;
+  if (!k->looked)
+    k->looked = gd_peer_look(c, &k->peer);
+  return k->looked && (k->peer.uid == 0 || k->peer.uid == geteuid());
+}
+
+static bool
+is_brick(struct gi_conn *c, struct known *k, const struct gd_brick *b)
+{
+  if (!b || is_unix(c) || !is_root(c, k))
+    return false;
+  if (k->brick && strcmp(k->brick, b->path) == 0)
+    return true;
+  pid_t pid = gd_brick_running_pid(b);
+  return pid && gd_peer_is_process(&k->peer, pid);
+}
+
+/* ---- asking ---- */
+
+static void
+refused(struct gd *gd, enum gd_ask ask, struct gi_conn *c)
+{
+  uint64_t now = gi_now(gd->reactor);
+  struct gd_refusals *r = &gd->refusals[ask];
+  if (r->told && now - r->told < GI_NSEC_PER_SEC) {
+    r->untold++;
+    return;
+  }
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: it is for %s (%llu more before it)", doors[ask].what,
+         gi_conn_peer(c), who_text[doors[ask].who], (unsigned long long)r->untold);
+  r->told = now;
+  r->untold = 0;
+}
+
+bool
+gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, const struct gd_brick *b, bool quiet)
+{
+  struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
+  if (!c)
+    return false;
+  struct known *k = gi_rpc_peer_private(req->peer);
+  bool open = false;
+  switch (doors[ask].who) {
+  case ANYBODY:
+    open = true;
+    break;
+  case ROOT:
+    open = is_root(c, k);
+    break;
+  case THE_BRICK:
+    open = gd->is_brick ? gd->is_brick(b) : is_brick(c, k, b);
+    break;
+  case SOCKET:
+    open = is_unix(c);
+    break;
+  }
+  if (!open && !quiet)
+    refused(gd, ask, c);
+  return open;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may ask the daemon for what, and how it knows who asks.
+ */
+#ifndef GD_DOORS_H
+#define GD_DOORS_H
+
+#include "programs/glusterishd/glusterishd.h"
+#include "rpc/rpc-server.h"
+
+/* ---- peer.c ---- */
+
+/* the other end of a connection from this machine */
+struct gd_peer {
+  unsigned uid;
+  unsigned long inode; /* of its socket */
+};
+/* Looks it up; false when it is another machine's, or has been closed meanwhile. */
+bool gd_peer_look(const struct gi_conn *c, struct gd_peer *p);
+bool gd_peer_is_process(const struct gd_peer *p, pid_t pid); /* does that process hold it? */
+
+/* ---- doors.c ---- */
+
+extern const struct gi_rpc_server_ops
+    gd_door_ops; /* for every server of the daemon: what is known of a peer, once per connection */
+
+/* May `req` ask for that? A refusal that the asker is told about is logged, once a second at most; whoever merely gets less passes
+ * quiet. `b`: the brick it is about, or NULL. */
+bool gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, const struct gd_brick *b, bool quiet);
+/* The peer spoke for the brick: it may sign it out although nobody can see any more, at its end, which process it is. */
+void gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * volume create (cli.md 5.1). All is checked before anything is changed, and
+ * what a failed attempt left behind (directories, marks) is taken away again.
+ */
+#include "programs/glusterishd/op.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUBVOLUMES_MAX 1 /* of cluster/distribute as it is today */
+
+struct draft {
+  struct gd_op *op;
+  struct gd_volume *v;
+  bool *created;            /* per brick: the directory is ours */
+  struct gd_brick_was *was; /* per brick: its marks before ours */
+  unsigned checked, marked;
+};
+
+static int
+add_brick(struct draft *d, const char *text, struct gi_error *err)
+{
+  struct gd_volume *v = d->v;
+  struct gd_brick *b = &v->bricks[v->nbricks];
+  if (gd_brick_parse(text, &b->host, &b->path, err))
+    return -1;
+  b->volume = v;
+  b->index = v->nbricks++;
+  b->id = gi_asprintf("%s-client-%u", v->name, b->index);
+  if (!gd_host_is_local(d->op->gd, b->host))
+    return gi_error_set(err, EINVAL, "Host %s is not in 'Peer in Cluster' state", b->host);
+  b->node = d->op->gd->uuid;
+  for (unsigned i = 0; i < b->index; i++)
+    if (strcmp(v->bricks[i].path, b->path) == 0 && strcasecmp(v->bricks[i].host, b->host) == 0)
+      return gi_error_set(err, EINVAL, "Found duplicate exports %s", text);
+  return 0;
+}
+
+static int
+check_shape(struct draft *d, struct gi_error *err)
+{
+  const struct gd_volume *v = d->v;
+  unsigned sets = gd_volume_sets(v);
+  if (v->nbricks % gd_volume_set_size(v))
+    return gi_error_set(err, EINVAL, "number of bricks is not a multiple of replica count");
+  if (sets > SUBVOLUMES_MAX)
+    return gi_error_set(
+        err, EOPNOTSUPP,
+        "%u bricks make up %u subvolumes, but this version cannot distribute files over more than %d. Give %u brick(s).",
+        v->nbricks, sets, SUBVOLUMES_MAX, SUBVOLUMES_MAX * gd_volume_set_size(v));
+  if (v->type == GD_REPLICATE && !gd_op_flag(d->op, "force"))
+    return gi_error_set(
+        err, EINVAL,
+        "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks "
+        "should be on different nodes to have best fault tolerant configuration. Use 'force' at the end of the "
+        "command if you want to override this behavior. ");
+  return 0;
+}
+
+static bool
+contains(const char *a, const char *b)
+{
+  size_t len = strlen(b);
+  return strncmp(a, b, len) == 0 && (a[len] == '/' || a[len] == '\0');
+}
+
+int
+gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err)
+{
+  for (unsigned i = 0; i < n; i++) {
+    const struct gd_brick *o = &v->bricks[i];
+    if (o == b)
+      continue;
+    if (contains(o->path, b->path) || contains(b->path, o->path))
+      return gi_error_set(err, EINVAL,
+                          "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", b->host,
+                          b->path);
+    if (gd_brick_same_files(o, b))
+      return gi_error_set(
+          err, EINVAL,
+          "Brick: %s:%s not available. Its path differs from that of %s:%s only in / and -, so that their files of "
+          "the management daemon would have the same names.",
+          b->host, b->path, o->host, o->path);
+  }
+  return 0;
+}
+
+static int
+check_nesting(const struct gd_volume *v, struct gi_error *err)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (gd_check_neighbours(v, i, &v->bricks[i], err))
+      return -1;
+  return 0;
+}
+
+static int
+read_request(struct draft *d, struct gi_error *err)
+{
+  struct gd_op *op = d->op;
+  const json_t *bricks = gd_op_strings(op, "bricks");
+  long replica = gd_op_int(op, "replica", 1);
+  size_t count = json_array_size(bricks);
+  long arbiter = gd_op_int(op, "arbiter", 0);
+  if (gd_op_int(op, "disperse", 0) || gd_op_int(op, "thin-arbiter", 0))
+    return gi_error_set(err, EOPNOTSUPP, "dispersed and thin-arbiter volumes are not supported by this version");
+  if (!bricks || count == 0 || count > GD_BRICKS_MAX || replica < 1 || replica > GD_BRICKS_MAX)
+    return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
+  if (arbiter < 0 || arbiter > 1 || (arbiter && replica != 3))
+    return gi_error_set(err, EINVAL,
+                        "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the "
+                        "replica will be the arbiter");
+  d->v->replica = (unsigned)replica;
+  d->v->arbiter = (unsigned)arbiter;
+  d->v->type = replica > 1 ? GD_REPLICATE : GD_DISTRIBUTE;
+  d->v->bricks = gi_zalloc(count * sizeof(*d->v->bricks));
+  d->created = gi_zalloc(count * sizeof(*d->created));
+  d->was = gi_zalloc(count * sizeof(*d->was));
+  for (size_t i = 0; i < count; i++)
+    if (add_brick(d, json_string_value(json_array_get(bricks, i)), err))
+      return -1;
+  return check_shape(d, err) || check_nesting(d->v, err) ? -1 : 0;
+}
+
+static void
+set_identity(struct gd_volume *v)
+{
+  struct gi_reactor *r = v->gd->reactor;
+  char text[GI_UUID_TEXT];
+  struct gi_gfid user = gi_gfid_new(r), password = gi_gfid_new(r);
+  v->id = gi_gfid_new(r);
+  v->username = gi_strdup(gi_gfid_text(&user, text));
+  v->password = gi_strdup(gi_gfid_text(&password, text));
+  if (v->type == GD_REPLICATE)
+    gd_options_set(&v->options, "performance.client-io-threads", "off");
+  gd_options_set(&v->options, "nfs.disable", "on");
+  gd_options_set(&v->options, "transport.address-family", "inet");
+  gd_options_set(&v->options, "storage.fips-mode-rchecksum", "on");
+  if (v->type == GD_REPLICATE)
+    gd_options_set(&v->options, "cluster.granular-entry-heal", "on");
+}
+
+static int
+prepare_bricks(struct draft *d, struct gi_error *err)
+{
+  struct gd_volume *v = d->v;
+  for (; d->checked < v->nbricks; d->checked++) {
+    struct gd_brick *b = &v->bricks[d->checked];
+    if (gd_brick_check_new(d->op->gd, b->host, b->path, gd_op_flag(d->op, "force"), &d->created[d->checked], err))
+      return -1;
+  }
+  for (; d->marked < v->nbricks; d->marked++)
+    if (gd_brick_mark(v->bricks[d->marked].host, v->bricks[d->marked].path, &v->id, &d->was[d->marked], err))
+      return -1;
+  return 0;
+}
+
+static void
+undo(struct draft *d)
+{
+  for (; d->marked > 0; d->marked--)
+    gd_brick_unmark(d->v->bricks[d->marked - 1].path, &d->was[d->marked - 1]);
+  while (d->checked > 0)
+    if (d->created[--d->checked])
+      rmdir(d->v->bricks[d->checked].path);
+  gd_store_delete(d->op->gd, d->v->name, NULL);
+}
+
+static int
+check_name(struct gd_op *op, const char *name, struct gi_error *err)
+{
+  if (!name)
+    return gi_error_set(err, EINVAL, "the request names no volume");
+  if (gd_volume_name_check(name, err))
+    return -1;
+  GI_CLEANUP_FREE char *dir = gd_volume_dir(op->gd, name);
+  if (op->volume || access(dir, F_OK) == 0) /* also one whose definition could not be read */
+    return gi_error_set(err, GD_ERR_MGMT, "Volume %s already exists", name);
+  return 0;
+}
+
+int
+gd_op_create(struct gd_op *op, struct gi_error *err)
+{
+  const char *name = gd_op_str(op, "volume");
+  char id[GI_UUID_TEXT];
+  if (check_name(op, name, err))
+    return GD_OP_FAILED;
+  struct draft d = {.op = op, .v = gd_volume_new(op->gd, name)};
+  int ret = read_request(&d, err);
+  if (!ret) {
+    set_identity(d.v);
+    ret = prepare_bricks(&d, err) || gd_store_volume(d.v, err) ? -1 : 0;
+    if (ret)
+      undo(&d);
+  }
+  gi_free(d.created);
+  gi_free(d.was);
+  if (ret) {
+    gd_volume_free(d.v);
+    return GD_OP_FAILED;
+  }
+  gd_volume_link(d.v);
+  json_object_set_new(op->out, "name", json_string(d.v->name));
+  json_object_set_new(op->out, "id", json_string(gi_gfid_text(&d.v->id, id)));
+  gd_services_changed(op->gd);
+  return GD_OP_DONE;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of commands, and what they have in common: finding the volume,
+ * keeping changes of one volume apart, the history of commands.
+ */
+#include "programs/glusterishd/op.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct gd_command commands[] = {
+    {"peer probe", 1, GD_CMD_CHANGES, gd_op_probe},
+    {"peer detach", 2, GD_CMD_CHANGES, gd_op_detach},
+    {"peer status", 3, GD_CMD_REMOTE, gd_op_peers},
+    {"pool list", 3, GD_CMD_REMOTE, gd_op_peers},
+    {"volume create", 4, GD_CMD_CHANGES, gd_op_create},
+    {"volume info", 5, GD_CMD_REMOTE, gd_op_info},
+    {"volume delete", 7, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_delete},
+    {"volume start", 8, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_start},
+    {"volume stop", 9, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_stop},
+    {"volume set", 12, GD_CMD_CHANGES, gd_op_set},
+    {"volume set help", 12, 0, gd_op_set_help},
+    {"volume add-brick", 13, GD_CMD_CHANGES, gd_op_add_brick},
+    {"volume remove-brick", 14, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_remove_brick},
+    {"volume replace-brick", 15, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_replace_brick},
+    {"system getspec", 17, 0, gd_op_getspec},
+    {"volume reset", 20, GD_CMD_CHANGES, gd_op_reset},
+    {"system getwd", 26, GD_CMD_REMOTE, gd_op_getwd},
+    {"volume status", 27, GD_CMD_REMOTE, gd_op_status},
+    {"volume heal", 31, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_heal},
+    {"volume heal status", 31, GD_CMD_VOLUME, gd_op_heal_status},
+    {"volume statedump", 32, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_statedump},
+    {"volume list", 33, GD_CMD_REMOTE, gd_op_list},
+    {"system uuid get", 36, GD_CMD_REMOTE, gd_op_uuid},
+    {"volume get", 41, 0, gd_op_get},
+    {"volume reset-brick", 47, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_reset_brick},
+};
+
+bool
+gd_op_proc_is_remote(uint32_t proc)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(commands); i++)
+    if (commands[i].proc == proc && commands[i].flags & GD_CMD_REMOTE)
+      return true;
+  return false;
+}
+
+static const struct gd_command *
+find_command(const char *name, uint32_t proc, bool remote)
+{
+  for (size_t i = 0; name && i < GI_ARRAY_LEN(commands); i++)
+    if (strcmp(commands[i].name, name) == 0 && commands[i].proc == proc && (!remote || commands[i].flags & GD_CMD_REMOTE))
+      return &commands[i];
+  return NULL;
+}
+
+/* ---- the request ---- */
+
+const char *
+gd_op_str(const struct gd_op *op, const char *member)
+{
+  return json_string_value(json_object_get(op->in, member));
+}
+
+bool
+gd_op_flag(const struct gd_op *op, const char *member)
+{
+  return json_is_true(json_object_get(op->in, member));
+}
+
+long
+gd_op_int(const struct gd_op *op, const char *member, long def)
+{
+  const json_t *j = json_object_get(op->in, member);
+  return json_is_integer(j) ? (long)json_integer_value(j) : def;
+}
+
+const json_t *
+gd_op_strings(const struct gd_op *op, const char *member)
+{
+  const json_t *list = json_object_get(op->in, member);
+  if (!json_is_array(list))
+    return NULL;
+  for (size_t i = 0; i < json_array_size(list); i++)
+    if (!json_is_string(json_array_get(list, i)))
+      return NULL;
+  return list;
+}
+
+/* ---- history ---- */
+
+static void
+history(const struct gd_op *op, const struct gi_error *err)
+{
+  const char *words = gd_op_str(op, "words");
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/cmd_history.log", op->gd->config.logdir);
+  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return;
+  struct gi_time now = gi_wall(op->gd->reactor);
+  time_t sec = (time_t)now.sec;
+  struct tm tm;
+  char when[64];
+  strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", gmtime_r(&sec, &tm));
+  bool bad = err && err->code;
+  GI_CLEANUP_FREE char *line =
+      gi_asprintf("[%s.%06u +0000]  : %s : %s%s\n", when, now.nsec / 1000, words ? words : op->command->name,
+                  bad ? "FAILED : " : "SUCCESS", bad ? err->text : "");
+  for (char *p = line; *p; p++) /* one command is one line, whatever was typed */
+    if (*p == '\n' && p[1])
+      *p = ' ';
+  if (write(fd, line, strlen(line)) < 0)
+    gi_log(GI_LOG_WARNING, GD_NAME, GI_MSG_MGMT + 40, "cannot write %s: %s", path, strerror(errno));
+  close(fd);
+}
+
+/* ---- life ---- */
+
+static void
+op_free(struct gd_op *op)
+{
+  gi_list_del(&op->link);
+  if (op->release)
+    op->release(op);
+  json_decref(op->in);
+  json_decref(op->out);
+  gi_free(op);
+}
+
+void
+gd_op_finish(struct gd_op *op, const struct gi_error *err)
+{
+  if (op->command && op->command->flags & GD_CMD_CHANGES)
+    history(op, err);
+  op->answer(op, err);
+  op_free(op);
+}
+
+static int
+op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
+{
+  if (!json_is_object(op->in))
+    return gi_error_set(err, EINVAL, "the request is not a JSON object");
+  const char *name = gd_op_str(op, "command"), *volume = gd_op_str(op, "volume");
+  const struct gd_command *c = find_command(name, proc, remote);
+  if (!c)
+    return gi_error_set(err, EOPNOTSUPP, "unknown command %.64s", name ? name : "(none)");
+  op->command = c;
+  op->volume = gd_volume_find(op->gd, volume);
+  if (c->flags & GD_CMD_VOLUME && !op->volume)
+    return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", volume ? volume : "");
+  if (c->flags & GD_CMD_CHANGES && op->volume && op->volume->busy)
+    return gi_error_set(err, GD_ERR_MGMT, "Another transaction is in progress for %s. Please try again after some time.",
+                        volume);
+  return c->run(op, err);
+}
+
+void
+gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct gi_rpc_request *req,
+            void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
+{
+  struct gi_error err = {0};
+  struct gd_op *op = gi_new(struct gd_op);
+  op->gd = gd;
+  op->req = req;
+  op->answer = answer;
+  op->arg = arg;
+  op->in = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+  op->out = json_object();
+  gi_list_add_tail(&gd->ops, &op->link);
+  int ret = op_run(op, proc, remote, &err);
+  if (ret != GD_OP_LATER)
+    gd_op_finish(op, ret == GD_OP_FAILED ? &err : NULL);
+}
+
+void
+gd_ops_abort(struct gd *gd)
+{
+  struct gi_error err = {.code = ECANCELED, .text = "the management daemon is ending"};
+  gi_list_foreach_safe(op, &gd->ops, struct gd_op, link)
+    gd_op_finish(op, &err);
+}

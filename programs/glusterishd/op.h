@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands of the CLI inside the daemon.
+ *
+ * A command arrives as a JSON document and is answered with op_ret, op_errno,
+ * op_errstr and another JSON document; the CLI renders that. Request members
+ * common to all: "command" (a name of the table in op.c), "words" (what the
+ * user typed, for the history), and, where it applies, "volume" and "force".
+ */
+#ifndef GD_OP_H
+#define GD_OP_H
+
+#include "programs/glusterishd/glusterishd.h"
+#include "rpc/rpc-server.h"
+
+#include <jansson.h>
+
+#define GD_ERR_MGMT 30800      /* op_errno: general management error */
+#define GD_ERR_NO_VOLUME 30806 /* `volume info` of an unknown volume */
+
+struct gd_op;
+
+/* flags of a command */
+enum {
+  GD_CMD_VOLUME = 1,  /* "volume" must exist; it is in op->volume */
+  GD_CMD_CHANGES = 2, /* goes to the history; refused while another change of the volume is under way */
+  GD_CMD_REMOTE = 4,  /* read only: served on the TCP port too */
+};
+
+enum { GD_OP_DONE = 0, GD_OP_FAILED = -1, GD_OP_LATER = 1 };
+
+struct gd_command {
+  const char *name;
+  uint32_t proc; /* procedure of the CLI program */
+  unsigned flags;
+  /* GD_OP_DONE; GD_OP_FAILED with err; GD_OP_LATER: gd_op_finish will be called. */
+  int (*run)(struct gd_op *op, struct gi_error *err);
+};
+
+struct gd_op {
+  struct gi_list link;
+  struct gd *gd;
+  const struct gd_command *command;
+  struct gd_volume *volume;
+  json_t *in;                                                   /* the request; an object */
+  json_t *out;                                                  /* the reply document; an object */
+  unsigned waiting;                                             /* bricks still being started or stopped */
+  struct gi_error problem;                                      /* the first thing that went wrong while waiting */
+  void (*answer)(struct gd_op *op, const struct gi_error *err); /* sends the answer; set by whoever began the op */
+  struct gi_rpc_request *req;
+  void *arg;
+  void (*release)(struct gd_op *op); /* of the command: frees `state`, also when the daemon ends in the middle; may be NULL */
+  void *state;
+};
+
+/* Runs the request `text`; `answer` is called exactly once, perhaps before this returns, and must not free the op. */
+void gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct gi_rpc_request *req,
+                 void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg);
+void gd_op_finish(struct gd_op *op, const struct gi_error *err); /* err->code 0 or err NULL: success */
+void gd_ops_abort(struct gd *gd);                                /* the daemon ends */
+bool gd_op_proc_is_remote(uint32_t proc);
+#define GD_CLI_PROCS 50
+
+/* Members of the request; strings are NULL, lists empty, flags false and numbers `def` when absent or of another type. */
+const char *gd_op_str(const struct gd_op *op, const char *member);
+bool gd_op_flag(const struct gd_op *op, const char *member);
+long gd_op_int(const struct gd_op *op, const char *member, long def);
+const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a list of strings only; NULL otherwise */
+
+/* op-create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
+int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
+
+/* op-options.c: sets one option of a volume, key and value known to be good, in the running processes too. */
+int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
+
+/* op-*.c */
+int gd_op_create(struct gd_op *op, struct gi_error *err);
+int gd_op_add_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_remove_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_replace_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_reset_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_start(struct gd_op *op, struct gi_error *err);
+int gd_op_stop(struct gd_op *op, struct gi_error *err);
+int gd_op_delete(struct gd_op *op, struct gi_error *err);
+int gd_op_set(struct gd_op *op, struct gi_error *err);
+int gd_op_reset(struct gd_op *op, struct gi_error *err);
+int gd_op_get(struct gd_op *op, struct gi_error *err);
+int gd_op_set_help(struct gd_op *op, struct gi_error *err);
+int gd_op_list(struct gd_op *op, struct gi_error *err);
+int gd_op_info(struct gd_op *op, struct gi_error *err);
+int gd_op_status(struct gd_op *op, struct gi_error *err);
+int gd_op_statedump(struct gd_op *op, struct gi_error *err);
+int gd_op_heal(struct gd_op *op, struct gi_error *err);
+int gd_op_heal_status(struct gd_op *op, struct gi_error *err);
+int gd_op_peers(struct gd_op *op, struct gi_error *err);
+int gd_op_probe(struct gd_op *op, struct gi_error *err);
+int gd_op_detach(struct gd_op *op, struct gi_error *err);
+int gd_op_uuid(struct gd_op *op, struct gi_error *err);
+int gd_op_getwd(struct gd_op *op, struct gi_error *err);
+int gd_op_getspec(struct gd_op *op, struct gi_error *err);
+
+#endif

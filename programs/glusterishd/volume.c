@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Volumes, bricks and option lists in memory, and the rules for their names.
+ * Names and paths end up in file names and volfiles, so nothing that came from
+ * outside is used before it passed the checks here.
+ */
+#include "programs/glusterishd/glusterishd.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+static const char *const reserved[] = {
+    "volume",
+    "type",
+    "help",
+    "subvolumes",
+    "option",
+    "end-volume",
+    "all",
+    "volume_not_in_ring",
+    "description",
+    "force",
+    "snap-max-hard-limit",
+    "snap-max-soft-limit",
+    "auto-delete",
+    "activate-on-create",
+};
+
+int
+gd_volume_name_check(const char *name, struct gi_error *err)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(reserved); i++)
+    if (strcmp(name, reserved[i]) == 0)
+      return gi_error_set(err, EINVAL, "\"%s\" cannot be the name of a volume.", name);
+  if (*name == '\0' || *name == '-')
+    return gi_error_set(err, EINVAL, "Invalid volume name");
+  for (const char *p = name; *p; p++)
+    if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_')
+      return gi_error_set(err, EINVAL,
+                          "Volume name should not contain \"%c\" character.\n"
+                          "Volume names can onlycontain alphanumeric, '-' and '_' characters.",
+                          isprint((unsigned char)*p) ? *p : '?');
+  if (strlen(name) > GD_VOLNAME_MAX)
+    return gi_error_set(err, EINVAL, "Volume name exceeds %d characters.", GD_VOLNAME_MAX);
+  return 0;
+}
+
+struct gd_volume *
+gd_volume_new(struct gd *gd, const char *name)
+{
+  struct gd_volume *v = gi_new(struct gd_volume);
+  v->gd = gd;
+  v->name = gi_strdup(name);
+  v->replica = 1;
+  v->op_version = GD_OP_VERSION;
+  v->client_op_version = GD_CLIENT_OP_VERSION;
+  gi_list_init(&v->link);
+  gi_list_init(&v->options);
+  return v;
+}
+
+void
+gd_bricks_free(struct gd_brick *bricks, unsigned n)
+{
+  for (unsigned i = 0; i < n; i++) {
+    gd_brick_forget(&bricks[i]);
+    gi_free(bricks[i].host);
+    gi_free(bricks[i].path);
+    gi_free(bricks[i].id);
+  }
+  gi_free(bricks);
+}
+
+void
+gd_volume_free(struct gd_volume *v)
+{
+  if (!v)
+    return;
+  gi_list_del(&v->link);
+  gd_shd_forget(v);
+  gd_bricks_free(v->bricks, v->nbricks);
+  gd_options_clear(&v->options);
+  gi_free(v->username);
+  gi_free(v->password);
+  gi_free(v->name);
+  gi_free(v);
+}
+
+struct gd_volume *
+gd_volume_draft(const struct gd_volume *v)
+{
+  struct gd_volume *d = gd_volume_new(v->gd, v->name);
+  d->id = v->id;
+  d->type = v->type;
+  d->status = v->status;
+  d->replica = v->replica;
+  d->arbiter = v->arbiter;
+  d->version = v->version;
+  d->op_version = v->op_version;
+  d->client_op_version = v->client_op_version;
+  d->username = gi_strdup(v->username);
+  d->password = gi_strdup(v->password);
+  for (struct gi_list *l = v->options.prev; l != &v->options; l = l->prev) { /* backwards: setting puts it first */
+    const struct gd_option *o = gi_list_item(l, struct gd_option, link);
+    gd_options_set(&d->options, o->key, o->value);
+  }
+  d->nbricks = v->nbricks;
+  d->bricks = gi_zalloc(v->nbricks * sizeof(*d->bricks));
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    const struct gd_brick *b = &v->bricks[i];
+    d->bricks[i] = (struct gd_brick){.volume = d,
+                                     .index = i,
+                                     .host = gi_strdup(b->host),
+                                     .path = gi_strdup(b->path),
+                                     .id = gi_strdup(b->id),
+                                     .node = b->node,
+                                     .port = b->port,
+                                     .decommissioned = b->decommissioned};
+  }
+  return d;
+}
+
+static struct gd_brick *
+same_brick(struct gd_volume *v, const struct gd_brick *b)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (strcmp(v->bricks[i].id, b->id) == 0 && strcmp(v->bricks[i].path, b->path) == 0 &&
+        strcmp(v->bricks[i].host, b->host) == 0)
+      return &v->bricks[i];
+  return NULL;
+}
+
+void
+gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone)
+{
+  struct gd_brick *old = v->bricks, *left = gi_zalloc(v->nbricks * sizeof(*left));
+  unsigned nold = v->nbricks, n = 0;
+  for (unsigned i = 0; i < nold; i++) {
+    struct gd_brick *b = same_brick(draft, &old[i]);
+    if (b) {
+      gd_brick_move(b, &old[i]);
+      continue;
+    }
+    left[n] = old[i];
+    left[n].proc = NULL;
+    gd_brick_move(&left[n++], &old[i]);
+    old[i].host = old[i].path = old[i].id = NULL;
+  }
+  gd_bricks_free(old, nold);
+  v->bricks = draft->bricks;
+  v->nbricks = draft->nbricks;
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    v->bricks[i].volume = v;
+    v->bricks[i].index = i;
+  }
+  v->type = draft->type;
+  v->replica = draft->replica;
+  v->arbiter = draft->arbiter;
+  v->version = draft->version;
+  gd_options_clear(&v->options);
+  gi_list_splice_tail(&v->options, &draft->options);
+  draft->bricks = NULL;
+  draft->nbricks = 0;
+  gd_volume_free(draft);
+  *gone = left;
+  *ngone = n;
+}
+
+void
+gd_volume_link(struct gd_volume *v)
+{
+  struct gi_list *at = &v->gd->volumes;
+  gi_list_foreach(o, &v->gd->volumes, struct gd_volume, link) {
+    if (strcmp(o->name, v->name) > 0) {
+      at = &o->link;
+      break;
+    }
+  }
+  gi_list_add_tail(at, &v->link);
+}
+
+struct gd_volume *
+gd_volume_find(struct gd *gd, const char *name)
+{
+  if (name)
+    gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+      if (strcmp(v->name, name) == 0)
+        return v;
+  return NULL;
+}
+
+/* The path without doubled and trailing slashes; NULL if it has "." or ".." or control characters. */
+static char *
+canonical_path(const char *path)
+{
+  char *out = gi_alloc(strlen(path) + 2);
+  size_t n = 0;
+  for (const char *p = path; *p;) {
+    while (*p == '/')
+      p++;
+    size_t len = strcspn(p, "/");
+    if (len == 0)
+      break;
+    bool dots = (len == 1 && p[0] == '.') || (len == 2 && p[0] == '.' && p[1] == '.');
+    for (size_t i = 0; i < len; i++)
+      dots = dots || iscntrl((unsigned char)p[i]) || p[i] == '"' || p[i] == '\\';
+    if (dots) {
+      gi_free(out);
+      return NULL;
+    }
+    out[n++] = '/';
+    memcpy(out + n, p, len);
+    n += len;
+    p += len;
+  }
+  if (n == 0)
+    out[n++] = '/';
+  out[n] = '\0';
+  return out;
+}
+
+static bool
+host_ok(const char *host, size_t len)
+{
+  if (len == 0 || len > 255 || host[0] == '-')
+    return false;
+  for (size_t i = 0; i < len; i++)
+    if (!isalnum((unsigned char)host[i]) && !strchr("-_.:%", host[i]))
+      return false;
+  return true;
+}
+
+int
+gd_brick_parse(const char *text, char **host, char **path, struct gi_error *err)
+{
+  /* The host ends at the last ":" that a "/" follows, so that bare IPv6 addresses work. */
+  const char *colon = NULL;
+  for (const char *p = text; (p = strstr(p, ":/")) != NULL; p++)
+    colon = p;
+  char *canonical = colon && host_ok(text, (size_t)(colon - text)) ? canonical_path(colon + 1) : NULL;
+  if (!canonical || strcmp(canonical, "/") == 0) {
+    gi_free(canonical);
+    return gi_error_set(err, EINVAL, "Wrong brick type: %s, use <HOSTNAME>:<export-dir-abs-path>", text);
+  }
+  *path = canonical;
+  *host = gi_strndup(text, (size_t)(colon - text));
+  return 0;
+}
+
+struct gd_brick *
+gd_volume_find_brick(struct gd_volume *v, const char *text)
+{
+  char *host, *path;
+  struct gd_brick *found = NULL;
+  if (gd_brick_parse(text, &host, &path, NULL))
+    return NULL;
+  for (unsigned i = 0; i < v->nbricks && !found; i++)
+    if (strcmp(v->bricks[i].path, path) == 0 && strcasecmp(v->bricks[i].host, host) == 0)
+      found = &v->bricks[i];
+  gi_free(host);
+  gi_free(path);
+  return found;
+}
+
+char *
+gd_brick_dashed(const struct gd_brick *b)
+{
+  char *s = gi_strdup(b->path + 1);
+  for (char *p = s; *p; p++)
+    if (*p == '/')
+      *p = '-';
+  return s;
+}
+
+bool
+gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b)
+{
+  GI_CLEANUP_FREE char *first = gd_brick_dashed(a), *second = gd_brick_dashed(b);
+  GI_CLEANUP_FREE char *one = gi_asprintf("%s-%s", a->host, first), *other = gi_asprintf("%s-%s", b->host, second);
+  return strcmp(one, other) == 0;
+}
+
+bool
+gd_brick_is_arbiter(const struct gd_brick *b)
+{
+  const struct gd_volume *v = b->volume;
+  return v->arbiter && b->index % v->replica == v->replica - 1;
+}
+
+unsigned
+gd_volume_set_size(const struct gd_volume *v)
+{
+  return v->type == GD_REPLICATE ? v->replica : 1;
+}
+
+unsigned
+gd_volume_sets(const struct gd_volume *v)
+{
+  return v->nbricks / gd_volume_set_size(v);
+}
+
+const char *
+gd_volume_type_text(const struct gd_volume *v)
+{
+  bool many = v->nbricks > gd_volume_set_size(v);
+  switch (v->type) {
+  case GD_REPLICATE:
+    return many ? "Distributed-Replicate" : "Replicate";
+  case GD_DISPERSE:
+    return many ? "Distributed-Disperse" : "Disperse";
+  default:
+    return "Distribute";
+  }
+}
+
+const char *
+gd_volume_status_text(const struct gd_volume *v)
+{
+  static const char *const text[] = {"Created", "Started", "Stopped"};
+  return text[v->status];
+}
+
+static struct gd_option *
+find_option(const struct gi_list *options, const char *key)
+{
+  gi_list_foreach(o, options, struct gd_option, link)
+    if (strcmp(o->key, key) == 0)
+      return o;
+  return NULL;
+}
+
+const char *
+gd_options_get(const struct gi_list *options, const char *key)
+{
+  const struct gd_option *o = find_option(options, key);
+  return o ? o->value : NULL;
+}
+
+bool
+gd_options_del(struct gi_list *options, const char *key)
+{
+  struct gd_option *o = find_option(options, key);
+  if (!o)
+    return false;
+  gi_list_del(&o->link);
+  gi_free(o->key);
+  gi_free(o->value);
+  gi_free(o);
+  return true;
+}
+
+void
+gd_options_set(struct gi_list *options, const char *key, const char *value)
+{
+  struct gd_option *o = find_option(options, key);
+  char *copy = gi_strdup(value);
+  if (!o) {
+    o = gi_new(struct gd_option);
+    o->key = gi_strdup(key);
+    gi_list_add_head(options, &o->link);
+  }
+  gi_free(o->value);
+  o->value = copy;
+}
+
+void
+gd_options_clear(struct gi_list *options)
+{
+  while (!gi_list_empty(options))
+    gd_options_del(options, gi_list_first(options, struct gd_option, link)->key);
+}
+
+bool
+gd_volume_bool(const struct gd_volume *v, const char *key, bool def)
+{
+  const char *value = gd_options_get(&v->options, key);
+  bool b;
+  return value && gi_parse_bool(value, &b) ? b : def;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The brick-op program on the process's unix socket: the management daemon
+ * ends the process through it and asks how it does (mgmt-protocol.md 5).
+ */
+#include "programs/glusterishfs/glusterishfs.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#define OPS_NAME_MAX 4096
+#define OPS_XLATORS_MAX 4096 /* translators addressed by one call */
+
+#define OPS_COUNT 16
+
+/* bits of `cmd` in a status request */
+enum {
+  OPS_STATUS_MEM = 0x1,
+  OPS_STATUS_CLIENTS = 0x2,
+  OPS_STATUS_CALLPOOL = 0x10,
+  OPS_STATUS_CLIENT_LIST = 0x80,
+};
+
+/* ---- answers ---- */
+
+static void
+ops_answer(struct gi_rpc_request *req, int err, const struct gi_dict *d, const char *text)
+{
+  struct gi_xdr_out out = {0};
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, err ? (uint32_t)-1 : 0);
+  gi_xdr_put_u32(&out, (uint32_t)err);
+  if (gi_dict_count(d))
+    gi_xdr_put_legacy_dict(&out, d);
+  else
+    gi_xdr_put_opaque(&out, NULL, 0);
+  gi_xdr_put_string(&out, text);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* ---- TERMINATE ---- */
+
+static void
+ops_terminate(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  char name[OPS_NAME_MAX];
+  uint32_t len = 0;
+  const uint8_t *bytes = gi_xdr_get_opaque(&req->in, OPS_NAME_MAX - 1, &len);
+  if (req->in.failed) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  memcpy(name, bytes ? (const char *)bytes : "", len);
+  name[len] = 0;
+  ops_answer(req, 0, NULL, "");
+  /* Another brick's name is no error: it is not here, as was wished. */
+  if (!p->cfg->brick_name || !name[0] || strcmp(name, p->cfg->brick_name) == 0)
+    fs_stop(p, "the management daemon ends this process");
+}
+
+/* ---- STATUS ---- */
+
+static void
+set_number(struct gi_dict *d, const char *key, uint64_t value)
+{
+  char text[32];
+  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  gi_dict_set_str(d, key, text);
+}
+
+static void
+status_memory(struct gi_dict *d)
+{
+  struct mallinfo2 m = mallinfo2();
+  set_number(d, "mallinfo.arena", m.arena);
+  set_number(d, "mallinfo.ordblks", m.ordblks);
+  set_number(d, "mallinfo.smblks", m.smblks);
+  set_number(d, "mallinfo.hblks", m.hblks);
+  set_number(d, "mallinfo.hblkhd", m.hblkhd);
+  set_number(d, "mallinfo.usmblks", m.usmblks);
+  set_number(d, "mallinfo.fsmblks", m.fsmblks);
+  set_number(d, "mallinfo.uordblks", m.uordblks);
+  set_number(d, "mallinfo.fordblks", m.fordblks);
+  set_number(d, "mallinfo.keepcost", m.keepcost);
+}
+
+/* Lines of a conn.N section and what the answer calls them; `name` is the last that is looked at. */
+static const char *const client_keys[][2] = {
+    {"address", "hostname"},    {"bytesread", "bytesread"}, {"byteswrite", "byteswrite"},
+    {"opversion", "opversion"}, {"name", "name"},
+};
+
+/* True when the section is complete. */
+static bool
+client_line(struct gi_dict *d, unsigned i, const char *line)
+{
+  for (unsigned k = 0; k < GI_ARRAY_LEN(client_keys); k++) {
+    size_t len = strlen(client_keys[k][0]);
+    if (strncmp(line, client_keys[k][0], len) != 0 || line[len] != '=')
+      continue;
+    char key[64];
+    snprintf(key, sizeof(key), "client%u.%s", i, client_keys[k][1]);
+    gi_dict_set_str(d, key, line + len + 1);
+    return k == GI_ARRAY_LEN(client_keys) - 1;
+  }
+  return false;
+}
+
+/* The clients are known to protocol/server, and what it knows it shows in its state dump: that is read here. */
+static void
+status_clients(struct fs_process *p, struct gi_dict *d)
+{
+  char *text = NULL, *save = NULL;
+  size_t size = 0;
+  unsigned n = 0;
+  bool inside = false;
+  struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
+  struct gi_dump dump = {.out = open_memstream(&text, &size)};
+  if (dump.out && top && strcmp(top->cls->type, "protocol/server") == 0 && top->cls->statedump)
+    top->cls->statedump(top, &dump);
+  if (!dump.out || fclose(dump.out) != 0)
+    return;
+  for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    if (line[0] == '[')
+      inside = strncmp(line, "[conn.", 6) == 0;
+    else if (inside)
+      n += client_line(d, n, line);
+  }
+  set_number(d, "clientcount", n);
+  free(text);
+}
+
+static void
+ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  uint32_t len;
+  int64_t cmd = 0;
+  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (!in) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  gi_dict_get_int(in, "cmd", &cmd);
+  gi_dict_unref(&in);
+  struct gi_dict *out = gi_dict_new();
+  if (cmd & OPS_STATUS_MEM)
+    status_memory(out);
+  if (cmd & (OPS_STATUS_CLIENTS | OPS_STATUS_CLIENT_LIST))
+    status_clients(p, out);
+  if (cmd & OPS_STATUS_CALLPOOL)
+    set_number(out, "callpool.count", p->ctx.graph ? p->ctx.graph->fops_live : 0);
+  ops_answer(req, 0, out, "");
+  gi_dict_unref(&out);
+}
+
+/* ---- XLATOR_OP: translators are asked by name and answer into one dictionary ---- */
+
+struct ops_call;
+
+struct ops_part {
+  struct gi_manage m;
+  struct ops_call *call;
+};
+
+struct ops_call {
+  struct gi_rpc_request *req;
+  struct gi_dict *in, *out;
+  unsigned outstanding; /* parts, and one while they are handed out */
+  int err;
+  struct ops_part part[];
+};
+
+static void
+call_put(struct ops_call *c)
+{
+  if (--c->outstanding)
+    return;
+  if (!c->req->peer)
+    gi_rpc_drop(c->req);
+  else
+    ops_answer(c->req, c->err, c->out, c->err ? strerror(c->err) : "");
+  gi_dict_unref(&c->in);
+  gi_dict_unref(&c->out);
+  gi_free(c);
+}
+
+static void
+part_done(struct gi_manage *m, int err)
+{
+  struct ops_call *c = GI_CONTAINER(m, struct ops_part, m)->call;
+  if (err)
+    c->err = err;
+  call_put(c);
+}
+
+static void
+ask_translator(struct fs_process *p, struct ops_call *c, unsigned i, int op)
+{
+  char key[32];
+  const char *name = "";
+  struct gi_xlator *x = NULL;
+  snprintf(key, sizeof(key), "xl-%u", i);
+  if (gi_dict_get_str(c->in, key, &name) && p->ctx.graph)
+    x = gi_graph_find(p->ctx.graph, name);
+  int64_t index = i;
+  gi_dict_get_int(c->in, name, &index); /* the daemon numbers the sets of the volume, we may be asked for some of them */
+  c->part[i].call = c;
+  c->part[i].m = (struct gi_manage){.op = op, .index = (unsigned)index, .in = c->in, .out = c->out, .done = part_done};
+  if (!x)
+    part_done(&c->part[i].m, ENOENT);
+  else if (!x->cls->manage)
+    part_done(&c->part[i].m, EOPNOTSUPP);
+  else
+    x->cls->manage(x, &c->part[i].m);
+}
+
+static void
+ops_translators(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  uint32_t len;
+  int64_t op = 0, count = 0;
+  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (!in || !gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 ||
+      count > OPS_XLATORS_MAX) {
+    gi_dict_unref(&in);
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return;
+  }
+  struct ops_call *c = gi_zalloc(sizeof(*c) + (size_t)count * sizeof(c->part[0]));
+  c->req = req;
+  c->in = in;
+  c->out = gi_dict_new();
+  c->outstanding = 1 + (unsigned)count;
+  for (unsigned i = 0; i < count; i++)
+    ask_translator(p, c, i, (int)op);
+  call_put(c);
+}
+
+static void
+ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  ops_answer(req, EOPNOTSUPP, NULL, "this process does not offer the operation");
+}
+
+/* ---- the program ---- */
+
+static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
+    [GI_BRICK_TERMINATE] = ops_terminate, [GI_BRICK_XLATOR_INFO] = ops_other,  [GI_BRICK_XLATOR_OP] = ops_translators,
+    [GI_BRICK_STATUS] = ops_status,       [GI_BRICK_NODE_STATUS] = ops_status,
+};
+
+static const struct gi_rpc_program ops_program = {
+    .name = "Gluster Brick operations",
+    .prog = GI_PROG_BRICK,
+    .vers = GI_VERS_BRICK,
+    .nprocs = OPS_COUNT,
+    .handler = ops_handlers,
+};
+
+int
+fs_brick_ops_start(struct fs_process *p, struct gi_error *err)
+{
+  static const struct gi_rpc_server_ops none;
+  p->ops = gi_rpc_server_new(p->reactor, "brick-ops", &none, p);
+  gi_rpc_server_add_program(p->ops, &ops_program);
+  return gi_rpc_server_listen(p->ops, p->cfg->socket_file, 0, 16, err);
+}

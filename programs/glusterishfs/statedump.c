@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * State dumps: on USR1 everything the process knows of itself goes to a file,
+ * in the form support tools read (volfile.md 12).
+ */
+#include "programs/glusterishfs/glusterishfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where: the command line, the environment, the brick's option, the place of installation. */
+static const char *
+dump_dir(const struct fs_process *p)
+{
+  const char *env = getenv("GLUSTERISH_STATEDUMP_DIR"), *option = NULL;
+  if (p->cfg->statedump_dir)
+    return p->cfg->statedump_dir;
+  if (env && env[0])
+    return env;
+  if (p->ctx.graph)
+    option = gi_xlator_option(p->ctx.graph->top, "statedump-path");
+  return option ? option : GI_RUN_DIR;
+}
+
+static void
+dump_name(const struct fs_process *p, char *buf, size_t size, int64_t now)
+{
+  char who[512] = "glusterdump";
+  if (p->cfg->brick_name) {
+    const char *brick = p->cfg->brick_name;
+    snprintf(who, sizeof(who), "%s", brick + (brick[0] == '/'));
+    for (char *c = who; *c; c++)
+      if (*c == '/')
+        *c = '-';
+  }
+  snprintf(buf, size, "%s/%s.%d.dump.%lld", dump_dir(p), who, (int)getpid(), (long long)now);
+}
+
+static void
+stamp(FILE *out, const char *what, struct gi_time now)
+{
+  char text[64];
+  struct tm tm;
+  time_t sec = now.sec;
+  strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", gmtime_r(&sec, &tm));
+  fprintf(out, "%s: %s.%06u +0000\n", what, text, now.nsec / 1000);
+}
+
+static void
+dump_process(struct fs_process *p, struct gi_dump *d)
+{
+  gi_dump_section(d, "global");
+  gi_dump_kv(d, "process-name", "%s", p->ctx.process_name);
+  gi_dump_kv(d, "version", "%s", GI_VERSION);
+  gi_dump_kv(d, "volfile-id", "%s", p->ctx.volfile_id ? p->ctx.volfile_id : "");
+  gi_dump_kv(d, "recv_calls", "%llu", (unsigned long long)gi_conn_totals.recv_calls);
+  gi_dump_kv(d, "send_calls", "%llu", (unsigned long long)gi_conn_totals.send_calls);
+  gi_dump_kv(d, "messages", "%llu", (unsigned long long)gi_conn_totals.messages);
+  gi_dump_kv(d, "payload_bytes", "%llu", (unsigned long long)gi_conn_totals.payload_bytes);
+  gi_dump_kv(d, "payload_bytes_copied", "%llu", (unsigned long long)gi_payload_copied);
+}
+
+void
+fs_statedump(struct fs_process *p)
+{
+  char path[1024];
+  struct gi_time now = gi_wall(p->reactor);
+  dump_name(p, path, sizeof(path), now.sec);
+  mkdir(dump_dir(p), 0755);
+  FILE *out = fopen(path, "we");
+  if (!out) {
+    gi_log(GI_LOG_ERROR, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
+    return;
+  }
+  if (fchmod(fileno(out), 0600) < 0)
+    gi_log(GI_LOG_WARNING, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
+  struct gi_dump d = {.out = out};
+  stamp(out, "DUMP-START-TIME", now);
+  dump_process(p, &d);
+  gi_dump_memory(&d);
+  if (p->ctx.graph)
+    gi_graph_statedump(p->ctx.graph, &d);
+  stamp(out, "\nDUMP-END-TIME", gi_wall(p->reactor));
+  if (fclose(out) != 0)
+    gi_log(GI_LOG_ERROR, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
+  else
+    gi_log(GI_LOG_INFO, "glusterishfs", GI_MSG_CLI + 3, "state dump written to %s", path);
+}

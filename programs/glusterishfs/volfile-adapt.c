@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the command line adds to a volfile: the mount on top of a client graph,
+ * the sub-directory in every connection.
+ */
+#include "programs/glusterishfs/glusterishfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* The device of the mount, as df and /proc/mounts show it: "host:/volume/dir". */
+static void
+device_name(const struct fs_config *cfg, char *buf, size_t size)
+{
+  if (cfg->servers.count)
+    snprintf(buf, size, "%s:%s%s", cfg->servers.item[0], cfg->volfile_id, cfg->subdir ? cfg->subdir : "");
+  else
+    snprintf(buf, size, "%s", cfg->volfile);
+}
+
+static struct gi_vol_node *
+mounted_volume(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err)
+{
+  struct gi_vol_node *n = cfg->volume_name ? gi_volfile_find(vf, cfg->volume_name) : gi_volfile_top(vf);
+  if (!n)
+    gi_error_set(err, ENOENT, cfg->volume_name ? "the volfile has no volume %s" : "the volfile is empty", cfg->volume_name);
+  return n;
+}
+
+static int
+add_mount(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err)
+{
+  struct gi_vol_node *below = mounted_volume(cfg, vf, err);
+  if (!below)
+    return -1;
+  char device[4096];
+  struct gi_vol_node *mount = below;
+  if (strcmp(below->type, "mount/fuse") != 0) {
+    mount = gi_vol_node_add(vf, "mount/fuse", "%s", gi_volfile_find(vf, "fuse") ? "glusterish-fuse" : "fuse");
+    gi_vol_node_sub(mount, below);
+    gi_vol_node_option(mount, "volume-name", "%s", below->name);
+  }
+  device_name(cfg, device, sizeof(device));
+  gi_vol_node_option(mount, "mountpoint", "%s", cfg->mountpoint);
+  gi_vol_node_option(mount, "fsname", "%s", device);
+  for (unsigned i = 0; i < cfg->nfuse; i++)
+    gi_vol_node_option(mount, cfg->fuse[i].name, "%s", cfg->fuse[i].value);
+  return 0;
+}
+
+int
+fs_volfile_adapt(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err)
+{
+  if (fs_volfile_skip(vf, err) < 0)
+    return -1;
+  if (cfg->subdir)
+    gi_list_foreach(n, &vf->nodes, struct gi_vol_node, link)
+      if (strcmp(n->type, "protocol/client") == 0)
+        gi_vol_node_option(n, "subdir-mount", "%s", cfg->subdir);
+  if (cfg->root_xattrs.count && gi_volfile_top(vf))
+    fs_root_xattr_adapt(vf);
+  return cfg->mountpoint ? add_mount(cfg, vf, err) : 0;
+}
