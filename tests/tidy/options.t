@@ -29,7 +29,7 @@ for folder in sorted(glob.glob(sys.argv[1] + "/xlators/*/*/")):
     code = re.sub(r"OPT\([^)]*\)", "", code)
     marked = {m.group(1) for t in texts for m in re.finditer(r"#define (\w+)\((?:[^\n]*\\\n)*[^\n]*\.unread = true", t)}
     for table in (t for text in texts for t in re.findall(r"struct gi_option \w+\[\] = \{\n(.*?)GI_OPTION_END", text, re.S)):
-        for row in re.split(r"\n(?=\s+(?:\{ ?\.name|[A-Z_]+\())", "\n" + table):
+        for row in re.split(r"\n(?=\s+(?:\{\.name|(?!OPT\b|IOS_OPT\b)[A-Z_]+\())", "\n" + table):
             head = row.strip()
             macro = re.match(r"[A-Z_]+", head)
             member = re.search(r"(?:OPT|offsetof)\((?:struct \w+, )?([\w.]+)\)|GI_OPT_\w+, (\w+),", row)
