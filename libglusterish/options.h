@@ -12,7 +12,7 @@
  *       .live = true, .level = 1, .since = "1.0", .text = "Bytes of unacknowledged writes kept per file." },
  *     GI_OPTION_END };
  *
- * Value syntax and messages: spec/volume-options.md.
+ * Value syntax and messages: doc/spec/volume-options.md.
  */
 #ifndef GI_OPTIONS_H
 #define GI_OPTIONS_H
@@ -73,7 +73,7 @@ struct gi_option {
 /* Finds by volfile name, alias or pattern; NULL if unknown. */
 const struct gi_option *gi_option_find(const struct gi_option *table, const char *name);
 
-/* Checks one value; on failure -1 and the message of spec/volume-options.md ("option NAME VALUE: …"). */
+/* Checks one value; on failure -1 and the message of volume-options.md ("option NAME VALUE: …"). */
 int gi_option_check(const struct gi_option *opt, const char *value, struct gi_error *err);
 
 /* Parses one value into `values` (at opt->offset, freeing an earlier string). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Volfiles: the text that describes a graph (spec/volfile.md 1). Parser and
+ * Volfiles: the text that describes a graph (volfile.md 1). Parser and
  * writer only; loading translators is graph.h.
  */
 #ifndef GI_VOLFILE_H

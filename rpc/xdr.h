@@ -33,7 +33,7 @@ const uint8_t *gi_xdr_get_bytes(struct gi_xdr_in *in, size_t len);
 /* u32 length, bytes in place, padding. Longer than `max` fails. Padding missing at the very end of the data fails too. */
 const uint8_t *gi_xdr_get_opaque(struct gi_xdr_in *in, uint32_t max, uint32_t *len);
 void gi_xdr_get_gfid(struct gi_xdr_in *in, struct gi_gfid *gfid);
-void gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt); /* wire.md 3.3, 148 bytes */
+void gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt); /* 148 bytes (wire.md 3.3) */
 /* wire.md 3.4. *dict: NULL for the NULL dictionary, else a new one. Unknown tags and bad lengths fail (nothing leaks). */
 void gi_xdr_get_dict(struct gi_xdr_in *in, struct gi_dict **dict);
 

@@ -54,7 +54,7 @@ wanted(struct posix_op *op, const struct gi_fs_dirent *d)
   return d->type != DT_DIR || !gi_dict_get_int(op->fop->xdata, "readdir-filter-directories", &no_dirs) || !no_dirs;
 }
 
-/* ".." of the volume root lies outside of the volume: no identity (wire.md 40). */
+/* ".." of the volume root lies outside of the volume: no identity (wire.md 4, READDIRP). */
 static void
 describe_outside(struct gi_dirent *e, const struct stat *st)
 {
