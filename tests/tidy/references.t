@@ -22,7 +22,7 @@ texts() {
   ls ./*.md
 }
 
-echo "1..4"
+echo "1..5"
 # "wire.md 3.6", also with "section", several after one name ("brick.md 5.1, 5.4 and 9.2 to 9.4"), or broken over two lines of a comment;
 # within a file of doc/spec also "§3.6".
 result "every section that is named exists in doc/spec" "$(texts | xargs perl -e '
@@ -62,4 +62,7 @@ result "every file of doc that is named exists" "$(texts | xargs grep -noE '\bdo
 done)"
 result "every link between documents leads to a file" "$(texts | grep '\.md$' | xargs grep -noE '\]\([A-Za-z0-9_-]*[./][A-Za-z0-9._/-]*' | while IFS=: read -r file line ref; do
   [ -e "$(dirname "$file")/${ref#](}" ] || echo "$file:$line: ${ref#](}"
+done)"
+result "every function that the architecture names exists" "$(grep -oE '`[a-z_]+\(\)`' doc/architecture.md | tr -d '`()' | sort -u | while read -r name; do
+  grep -rqE "^([a-z].* \**)?$name\(" --include='*.c' libglusterish rpc xlators tests || echo "$name"
 done)"
