@@ -5,7 +5,7 @@
  * failing brick cannot flood a disk: after GI_LOG_BURST lines of one id in
  * GI_LOG_WINDOW_S seconds the rest is counted and reported as one line.
  *
- *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_QUORUM, "only %u of %u children are up", up, n);
+ *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_REPLICATE + 3, "only %u of %u children are up", up, n);
  */
 #ifndef GI_LOG_H
 #define GI_LOG_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who gets the processor first. Programs and worker threads say what they are; the reactor does not need to know.
+ * Priorities of threads. Programs and worker threads set their own; the reactor does not know of them.
  */
 #ifndef GLUSTERISH_PRIORITY_H
 #define GLUSTERISH_PRIORITY_H
 
 #include <stdbool.h>
 
-#define GI_LEAST_NICE 10 /* how much nicer to others what can wait is: a tenth of a processor that all want */
+#define GI_LEAST_NICE 10 /* added to the nice value of background work: a tenth of a contended processor is left for it */
 
-/* The calling thread, and the threads and processes that it makes from then on, give the processor up as soon as somebody else wakes who
- * wants it; or, with false, after the kernel's usual slice (sched_setattr(2); Linux 6.12 or later, nothing happens before). */
+/* Sets the time slice of the calling thread, and of the threads and processes that it makes from then on. True: any other thread that
+ * wakes runs at once. False: the kernel's usual slice. Needs Linux 6.12 (sched_setattr(2)); does nothing on an older kernel. */
 void gi_be_patient(bool patient);
-/* The same for what can wait, which is GI_LEAST_NICE nicer as well than it was, which is stored in *usual; or, with false, as nice as *usual
- * again. 0, or -errno and as nice as before: only root may take it back. */
+/* Makes the calling thread background work, or ends that. True: stores the nice value in *usual, adds GI_LEAST_NICE to it, and calls
+ * gi_be_patient(true). False: restores *usual and the usual slice. 0, or -errno with an unchanged nice value: only root may lower it. */
 int gi_be_least(bool least, int *usual);
 
 #endif

@@ -399,8 +399,7 @@ real_set_poll(struct gi_reactor *base, uint64_t ns)
   real_of(base)->poll_ns = ns;
 }
 
-/* One wait, until `until` at the latest (0 = just look), and everything that came with it. */
-/* Looks for events for a while instead of sleeping at once; others that want the CPU get it. True: some were handled. */
+/* Polls for events for poll_ns after the last one, and yields the processor between two looks. True: events were handled. */
 static bool
 poll_events(struct real *r)
 {
@@ -417,6 +416,7 @@ poll_events(struct real *r)
   return false;
 }
 
+/* Waits once, until `until` at the latest (0: does not wait), and handles the events and the finished works. */
 static void
 wait_and_handle(struct real *r, uint64_t until)
 {
