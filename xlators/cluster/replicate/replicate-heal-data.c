@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Healing the data of a file (replicate.md 7.3). Held all the time: the
- * self-heal lock, so that one healer works on the file. Held while it is decided
- * what to do and while the marks are taken back: the lock that writers take. In
- * between, blocks are locked one by one: writers go on, and write to the sinks
- * as well, which stay blamed until the end.
+ * The heal of a file's data (replicate.md 7.3).
  *
- * The walk asks for as little as it can: a block that is a hole everywhere is
- * passed by SEEK, one that lies behind the old end of a sink needs no checksum,
- * and zeros are not written where there is a hole. Several blocks are under way
- * at once, as many as the replica set's window has room for; the payload goes
- * from the read reply to the writes by reference.
+ * The healer holds the self-heal lock from begin to end, so no other healer
+ * works on the file. It holds the writers' lock while it decides, and while it
+ * takes the counters back. In between it locks single blocks: writers go on, and
+ * write to the sinks as well, which stay blamed until the end.
  *
- * Several blocks share a lock, for most of what a small one costs are the messages: a database leaves thousands of pages.
+ * The walk over the file skips what it can. SEEK passes holes. A block behind
+ * the old end of a sink is copied without a checksum. Zeros are not written into
+ * holes. Several blocks are under way at a time, bounded by the window of the
+ * replica set; the payload goes from the read reply to the writes by reference.
  *
- * A small file is healed under the first lock altogether: three rounds of
- * operations between locking and unlocking instead of a walk.
+ * Small blocks share a lock and its messages: a database changes thousands of
+ * single pages.
+ *
+ * A small file is healed under the first lock, in three rounds of operations and
+ * without a walk.
  */
 #include "replicate-heal.h"
 
@@ -27,16 +28,18 @@
 #define SMALL GI_REGIONS_SMALL /* bytes: healed without giving the writers' lock back */
 #define BLOCK_MAX (1u << 20)
 #define BLOCKS_AT_ONCE 32    /* each has a task */
-#define COST_MIN (16u << 10) /* of the window: a small block costs the bricks more than its bytes */
-#define NEAR_LOCKED \
-  (2u << 20) /* what sinks copy by themselves: so much in one request, for what costs most then are the messages,… */
-#define NEAR_COMPARED (512u << 10) /* …and of what they may have so much… */
-#define NEAR_SHARE 32              /* …for this part of the window;… */
-#define NEAR_AT_ONCE \
-  2 /* …one is locked while another is copied: more only keep writers waiting, for beside others a brick does one */
-#define PIECES 8                /* most under one lock, if they are sent, */
-#define LOCKED_MAX (512u << 10) /* …of so many bytes together… */
-#define SPAN_MAX (8u << 20)     /* …so far apart: what writers are kept from meanwhile */
+#define COST_MIN (16u << 10) /* bytes of the window that a block takes at least: a page costs more than its bytes */
+
+/* Sinks that copy by themselves, from a source on their machine. */
+#define NEAR_LOCKED (2u << 20)     /* bytes of one request, under one lock: messages are the main cost */
+#define NEAR_COMPARED (512u << 10) /* the same where the sink may have the data already and checksums are compared */
+#define NEAR_SHARE 32              /* a request takes this fraction of its bytes from the window */
+#define NEAR_AT_ONCE 2             /* requests under way: one is copied, the next one is locked. More only block writers */
+
+/* Sinks that are written to: limits of what shares one lock, and writers wait for. */
+#define PIECES 8
+#define LOCKED_MAX (512u << 10) /* bytes of all pieces */
+#define SPAN_MAX (8u << 20)     /* bytes from the first to the last */
 
 struct data_heal {
   struct rep_heal *h;

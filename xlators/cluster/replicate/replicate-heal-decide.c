@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which copies are good and which are to be made like them (replicate.md 7.2).
- * Every healer of a volume must come to the same answer from the same counters,
- * so the rules stand here and nowhere else, in the order of that chapter.
+ * The direction of a heal: which copies are sources and which are sinks
+ * (replicate.md 7.2). All healers of a volume must decide alike from the same
+ * counters. This file holds all the rules, in the order of that section.
  *
- * One thing goes beyond it: a state from which its rules find nothing to heal,
- * though copies are accused, would stay for ever. There (`settle` and
- * `contested` below) a heal goes on in a direction no rule contradicts.
+ * It goes beyond them in one case. From some states the rules find nothing to
+ * heal although copies are accused, and such a state would last for ever. There
+ * (`settle` and `contested` below) the heal takes a direction that no rule
+ * contradicts.
  */
 #include "replicate-heal.h"
 
@@ -79,8 +80,8 @@ rep_direction_accused(const struct rep_view *v, uint32_t locked, enum rep_type t
   return accused_by(&m, locked, locked) | m.self_accused;
 }
 
-/* Rule 4: nobody is free of accusations, but some are accused by fewer than a quorum (which may be half of the children, with the
- * first): whatever was acknowledged without them has accusers that are one. */
+/* Rule 4, for a set in which every copy is accused: the copies whose accusers are no quorum. A change that was acknowledged without a copy
+ * is on a quorum, and that quorum accuses the copy. (Half of the children with the first one is a quorum, too.) */
 static uint32_t
 least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
 {
@@ -90,8 +91,8 @@ least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
   return set;
 }
 
-/* Both data copies are accused, and an arbiter has no data to settle that with. But where one of them is no quorum it took part in all
- * that was acknowledged without the other: whom it does not accuse lacks nothing of that. */
+/* Both data copies are accused, and the arbiter has no data. Where one data copy alone is no quorum, the arbiter took part in every change
+ * that was acknowledged without the other copy. So a copy that the arbiter does not accuse has missed no such change. */
 static uint32_t
 arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direction *d)
 {
@@ -104,8 +105,8 @@ arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direct
   return set;
 }
 
-/* A good copy exists and others accuse only each other: they all lack nothing that it has, and are healed from it. In a directory
- * also if it accuses one of them and that one another: with the first one's marks its list of changed names would go. */
+/* A good copy exists, and the other copies accuse only each other: all of them are healed from the good one. In a directory also where the
+ * good copy accuses one of them, and that one accuses a third: taking back the first accusation removes the list of changed names. */
 static void
 settle(const struct marks *m, enum rep_type type, struct rep_direction *d)
 {
@@ -219,7 +220,7 @@ best_witnessed(const struct rep_direction *d, uint32_t mask)
   return set;
 }
 
-/* In whole seconds, the last of equals: so do the healers of GlusterFS, who must come to the same answer. */
+/* Compares whole seconds and takes the last of equals, as the healers of GlusterFS do. */
 static unsigned
 newest_ctime(const struct rep_view *v, uint32_t mask)
 {
@@ -278,7 +279,7 @@ rep_heal_same_xattr(const struct gi_dict *d, const struct gi_pair *want)
   return d && gi_dict_get_bin(d, want->key, &a, &la) && la == lb && (lb == 0 || memcmp(a, b, lb) == 0);
 }
 
-/* Times of bricks converge to the newest by themselves (they are kept in an xattr of their own): no difference to heal. */
+/* The attribute with the times is no difference to heal: each brick keeps the newest times by itself. */
 static bool
 counts_as_difference(const char *name)
 {
@@ -361,9 +362,9 @@ blame_nobody(const struct rep_view *v, uint32_t mask)
   return true;
 }
 
-/* Nobody is free of accusations. What was acknowledged is on a quorum, which accuses whoever missed it: who has fewer accusers missed
- * nothing but what was never acknowledged, or was lost with the power. One that accuses itself counts as an accuser: it has missed
- * something, but was part of the quorum of what it accuses others of. */
+/* The outdated copies where every copy is accused. An acknowledged change is on a quorum, and that quorum accuses every copy that missed
+ * it. So a copy with fewer accusers has missed no acknowledged change, unless the accusations were lost with the power. A self-accused copy
+ * counts as an accuser: it was part of the quorum of every change that it accuses others of missing. */
 static uint32_t
 stale_copies(const struct rep_view *v, const struct rep_direction *d)
 {
@@ -378,8 +379,8 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
   return set == d->locked ? 0 : set;
 }
 
-/* Some are free of accusations by others. Who accuses itself has missed something all the same, and who is free of that too has missed
- * nothing; but where quorums need not share a copy it may be a relic that says nothing about what others have. */
+/* The outdated copies where some copy is not accused by others. A self-accused copy has missed something; a copy that is not even
+ * self-accused is good. Where two quorums need not share a copy nothing follows from that: a self-accusation may be old. */
 static uint32_t
 outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
 {
@@ -397,7 +398,7 @@ outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
 static void
 choose_entry(const struct rep_view *v, struct rep_direction *d)
 {
-  /* Good copies that know nothing of what the others missed: names that only the others have must not be lost. */
+  /* The good copies accuse nobody, so they do not know what the sinks missed. Names that only the sinks have must not be lost. */
   bool ignorant = d->sinks && blame_nobody(v, d->sources);
 
   if (d->split_brain)
@@ -461,7 +462,7 @@ refuse(struct rep_heal *h, const char *why)
   return -1;
 }
 
-/* Who holds what is asked about: the arbiter has no data. */
+/* The copies that a policy chooses from. The arbiter has no data. */
 static uint32_t
 contenders(const struct rep_view *v, enum rep_type type)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One name, different objects: which of them is right (replicate.md 7.5, 7.6).
+ * Different objects under one name: which of them is right (replicate.md 7.5,
+ * 7.6).
  *
- * Two things prove it. A copy of the directory that nobody accuses has missed
- * no change that was acknowledged. And what a quorum shows may have been
- * acknowledged, so what others show cannot: it is what is left of an operation
- * that failed, or was done there before or behind what the quorum knows. Where
- * nothing is proven only the administrator can: by the operation of the
- * split-brain tool, or by favorite-child-policy.
+ * Two facts prove an object right. A good copy of the directory has missed no
+ * acknowledged change, so it shows the right object. An object that a quorum
+ * shows may have been acknowledged; then the others cannot have been, and are
+ * left over from operations that failed or came earlier. Where neither fact
+ * holds the administrator decides, with the split-brain tool or with
+ * favorite-child-policy.
  */
 #include "replicate-heal-names.h"
 
 #include "libglusterish/rare.h"
 
-/* Directories are never chosen among by size, time or number: what is below the loser would be lost with it. An administrator who
- * names the brick means just that. */
+/* Size, time and number never decide between directories: everything below the loser would be lost. The administrator may name the brick. */
 static bool
 may_choose(const struct rep_name *n, uint32_t among)
 {
@@ -32,7 +32,7 @@ later(const struct gi_time *a, const struct gi_time *b)
   return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
 }
 
-/* Copies of one object are one contender: the first stands for them with the most that any of them has. */
+/* Copies of one object count as one candidate: the first of them, with the largest size and the newest times of all. */
 static void
 fold_copies(struct rep_view *v)
 {
@@ -140,7 +140,8 @@ unacknowledged_winner(const struct rep_name *n, uint32_t among)
   return most_shown(n, good ? among : 0, among);
 }
 
-/* Whom nobody accuses. Where everybody is accused, those whom no quorum does: whoever missed what was acknowledged is accused by one. */
+/* The copies of the directory that have missed no acknowledged change: those that nobody accuses or, where all are accused, those that
+ * are not outdated. */
 static uint32_t
 missed_nothing(const struct rep_name *n)
 {
@@ -149,8 +150,8 @@ missed_nothing(const struct rep_name *n)
   return good || !n->d.stale ? good : n->dir.ok & ~n->d.stale;
 }
 
-/* Those that missed nothing show different objects: what made them differ was never acknowledged, and each of them may be what came of
- * it. */
+/* The copies that have missed nothing show different objects. The change that made them differ was never acknowledged, so each of them may
+ * be its result: the object that most of them show wins. */
 static int
 disputed_winner(const struct rep_name *n, uint32_t among)
 {
@@ -159,8 +160,9 @@ disputed_winner(const struct rep_name *n, uint32_t among)
   return most_shown(n, among & missed_nothing(n), among);
 }
 
-/* Without any mark: bricks that lost their power show what was there at different times. Those of a quorum on whose disks a change was,
- * when that was promised, show it or what came after it. So does whoever shares a copy with every quorum. */
+/* No counter tells anything: bricks that lost their power show objects of different moments. A change that was promised to be durable was on
+ * the disks of a quorum, so those copies show its result or that of a later change. So does a set of copies that shares a copy with
+ * every quorum. */
 static int
 shared_winner(const struct rep_name *n, uint32_t among)
 {
