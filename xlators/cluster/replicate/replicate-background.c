@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Heals that a client starts by itself (replicate.md 4.2, 5.2, 7.1), all off by
- * default: in the background of objects whose copies it found accused, each
- * once, a few at a time; and those an operation waits for: attributes that
- * differ without a mark, and a split brain that favorite-child-policy decides.
+ * Heals that a client starts by itself (replicate.md 4.2, 5.2, 7.1); all are off
+ * by default. Objects with accused copies are healed in the background, each once
+ * and a few at a time. Two heals hold up an operation: attributes that differ
+ * without a counter, and a split brain that favorite-child-policy decides.
  */
 #include "replicate-heal.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * COPY_FILE_RANGE: a change of the destination's data that every brick makes
- * from its own copy of the source. It is only right if those copies are equal,
- * so the source is locked together with the destination and its counters are
- * read under that lock. Unless every child that keeps data has a good copy of
- * the source the answer is EOPNOTSUPP: the kernel then reads and writes, which
- * gives all children the same bytes.
+ * COPY_FILE_RANGE: a change of the destination's data that every brick makes from
+ * its own copy of the source. That is right only if those copies are equal. So the
+ * source is locked together with the destination, and its counters are read under
+ * that lock. Unless every child that keeps data has a good copy of the source the
+ * answer is EOPNOTSUPP: the kernel then reads and writes, and all children get the
+ * same bytes.
  */
 #include "replicate-txn.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Halo: children with a long round trip are treated as down (replicate.md 3.1,
- * 10), so that writes wait only for what is near; the self-heal catches up with
- * the rest. How long the round trip is the connections tell (GI_EVENT_LATENCY);
- * a child that is not used has no calls that would be measured by the way, so it
- * is asked for every few seconds.
+ * Halo: children with a long round trip count as down (replicate.md 3.1, 10).
+ * Writes wait for near children only, and the self-heal catches up with the
+ * others. Connections measure the round trip (GI_EVENT_LATENCY). A child that is
+ * out makes no calls that could be measured, so halo asks for a measurement every
+ * few seconds.
  */
 #include "replicate.h"
 

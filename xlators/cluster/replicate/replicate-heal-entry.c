@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The heal of a directory's names (replicate.md 7.5): the direction is decided
- * under a lock on all names, then each name that may differ is brought in line
- * under a lock of its own, then the marks are taken back.
+ * The heal of a directory's names (replicate.md 7.5). The healer decides the
+ * direction under a lock on all names, then heals each name that may differ under
+ * a lock of its own, then takes the counters back.
  *
- * Which names may differ is told by the bricks' lists of changed names, or, when
- * those are not to be trusted, by the directories themselves. A name that is
- * done is taken off the list at once, so an interrupted heal goes on where it
- * was; of a full crawl nothing is noted, but names that are the same everywhere
- * are passed with one look and no lock.
+ * The bricks' lists of changed names say which names may differ. Where a list
+ * cannot be trusted the directories themselves are read (full crawl). A healed
+ * name leaves the list at once, so an interrupted heal goes on where it was. A
+ * full crawl remembers nothing, but a name that is the same everywhere costs one
+ * look and no lock.
  *
- * Names are in work side by side, each on a task of its own: as many as the
- * window of all heals of the replica set lets through, counted with the memory
- * a task takes. A name costs five rounds: lock, look, act, note, unlock; two
- * more for an object that nobody has marked as missing yet.
+ * Names are healed side by side, each on its own task, as many as the window of
+ * the replica set admits. A name costs five rounds: lock, look, act, note, unlock;
+ * two more for an object that no copy has marked as missing yet.
  *
- * Contents and attributes of what is made here are healed by the object's own
- * entry in the heal index, which its marks have put there: doing it here would
- * do it twice, and without the locks of those heals.
+ * Contents and attributes of a new object are not healed here. Its counters put it
+ * into the heal index, and the heal of that entry takes the locks for them.
  */
 #include "replicate-heal-names.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at an object without locks, for a healer that asks what is to be done
- * and for those who only want to know (replicate.md 7.1, 7.10), and healing all
- * of it.
+ * Inspecting an object without locks (replicate.md 7.1, 7.10), for healers and
+ * for those who only ask, and the heal of one object: data, metadata, entries.
  */
 #include "replicate-heal.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and removing one name on the children that need it: a healer's
- * version of mkdir, mknod, link, rename and unlink (replicate.md 7.5, 7.8).
+ * Making and removing one name on the children that need it: a healer's version
+ * of mkdir, mknod, link, rename and unlink (replicate.md 7.5, 7.8).
  *
- * The order is what makes it safe to be interrupted. An object that a child
- * does not have is first marked as missing there by those who have it, then
- * made: an empty copy is never taken for a good one. What a child has to lose
- * is moved to the anonymous directory while others have it too.
+ * The order of steps makes an interruption safe. Before an object is made on a
+ * child, those who have it mark it as missing there, so an empty copy is never
+ * taken for a good one. An object that a child has to lose goes to the anonymous
+ * directory as long as other children have it.
  */
 #include "replicate-heal-names.h"
 

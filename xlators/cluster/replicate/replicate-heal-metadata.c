@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Healing owner, mode and extended attributes (replicate.md 7.4), under the lock
- * of metadata operations. What the sinks have is known from the view taken under
- * that lock, so only what differs is removed and set.
+ * The heal of owner, mode and extended attributes (replicate.md 7.4), under the
+ * lock of metadata operations. The view taken under that lock shows what the sinks
+ * have, so only differences are removed and set.
  */
 #include "replicate-heal.h"
 

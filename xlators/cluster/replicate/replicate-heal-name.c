@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The heal of a single name (replicate.md 7.6): for a lookup that found good
- * copies contradicting each other, and for a full crawl.
+ * The heal of a single name (replicate.md 7.6): for a lookup whose good copies
+ * contradict each other, and for a full crawl.
  */
 #include "replicate-heal-names.h"
 

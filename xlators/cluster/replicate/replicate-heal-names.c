@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is to become of one name of a directory: looked at, decided and done
- * under a lock on it.
+ * One name of a directory: looked at, decided and healed under a lock on it.
  *
- * Which lock. The healers of GlusterFS lock all names of the directory (NULL)
- * for each name. We lock the name alone, as every client does to change it, so
- * that many names can be in work at once:
- *   - another healer of this directory is kept out by the self-heal domain; one
- *     that heals a single name takes the name, one that takes NULL conflicts
- *     with us as with a client;
- *   - a client that changes this name takes its lock, so what we see of it is
- *     the result of whole transactions, and its marks are written. Renames and
- *     links lock every name they touch; removing the directory takes NULL;
- *   - what changes beside us is the directory's counters, by transactions on
- *     other names. A pending counter is written before the lock of its name is
- *     given back, so for our name it is complete. A dirty counter is not like
- *     that: under NULL it means an interrupted change, under the lock of a name
- *     it may just be a change of another name under way. It would turn the
- *     decision into a merge, and a merge may bring removed names back.
- * So a decision under the lock of a name counts only if no dirty counter moved
- * since NULL was held; else NULL is taken and it is decided again. Different
- * names of one heal have different lock owners, and who waits for a lock holds
- * none.
+ * Which lock. The healers of GlusterFS lock all names of the directory (NULL) for
+ * each name. This healer locks the name alone, as every client does to change it,
+ * so that many names can be healed at a time:
+ *   - other healers of this directory are kept out by the self-heal domain. A
+ *     healer of a single name locks that name. A healer that locks NULL conflicts
+ *     with this one as it does with a client;
+ *   - a client that changes this name locks it. So the healer sees the results of
+ *     whole transactions, with their counters. Renames and links lock every name
+ *     they touch; removing the directory locks NULL;
+ *   - transactions on other names change the counters of the directory meanwhile.
+ *     A pending counter is written before the lock of its name is given back, so
+ *     it is complete for this name. A dirty counter is not: under NULL it means an
+ *     interrupted change, under the lock of a name it may belong to a change of
+ *     another name that is under way. It would turn the decision into a merge, and
+ *     a merge may bring removed names back.
+ * So a decision under the lock of a name counts only if no dirty counter has moved
+ * since NULL was held. Otherwise the healer locks NULL and decides again. The
+ * names of one heal have different lock owners, and a healer that waits for a lock
+ * holds none.
  *
- * Two names may be one object (hard links, a rename under way through the
- * heal): whoever makes or removes an object first takes its gfid, in this
- * process, so that nothing is created twice.
+ * Two names may be one object (hard links, a rename that passes through the heal).
+ * Within this process the task that makes or removes an object takes its gfid
+ * first, so nothing is created twice.
  */
 #include "replicate-heal-names.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A directory has one name. Where children have it under different ones: who
- * has it elsewhere, and whether the heal of that place leaves it there. Each
- * place is healed by itself; if both gave it away nothing would be left.
+ * A directory has one name. Children may have it under different names; then this
+ * file tells which of them have it elsewhere, and whether the heal of that other
+ * place keeps it there. Each place is healed by itself: if both gave the directory
+ * away nothing would be left of it.
  */
 #include "replicate-heal-names.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which part of a file a data heal has to look at, as the source remembers it
- * (replicate-regions.c, features/index). It may only be asked, and believed, if
- * the counters say that nothing else can differ: every sink is blamed by the
- * source, nobody doubts anybody else, and no session is unaccounted for except
- * those that left the sinks behind.
+ * The parts of a file that a data heal has to look at, as the source remembers
+ * them (replicate-regions.c, features/index). The healer asks for them, and
+ * believes them, only if the counters prove that nothing else can differ: the
+ * source blames every sink, no other copy is accused or dirty, and every session
+ * is accounted for except those that went on without the sinks.
  */
 #include "replicate-heal.h"
 

@@ -2,13 +2,13 @@
  *
  * Whether the POSIX locks of a descriptor still keep others out.
  *
- * A brick drops them with the connection; the connection layer takes them again
- * and tells how that went (GI_EVENT_LOCKS). As long as a quorum of children has
- * them without a break nobody else can have got a quorum. When fewer have them
- * the descriptor is in doubt: what is done through it is answered ENOTCONN.
- * The doubt ends when children come back that know that nobody else had the
- * locks meanwhile (they are safe). If those who may be safe are no quorum, the
- * descriptor is dead: EBADFD until it is closed, for its locks kept nobody out.
+ * A brick drops the locks with the connection. The connection layer takes them
+ * again and tells the result (GI_EVENT_LOCKS). While a quorum of children has held
+ * them without a break, no other client can have got a quorum. With fewer the
+ * descriptor is in doubt, and operations through it are answered ENOTCONN. The
+ * doubt ends when children return that know that nobody else had the locks
+ * meanwhile (safe children). If the children that may be safe are no quorum, the
+ * descriptor is dead: EBADFD until it is closed, because its locks kept nobody out.
  */
 #include "replicate.h"
 

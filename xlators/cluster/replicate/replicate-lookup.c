@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lookup: every child is asked, always, for the object and for the counters on
- * it; the copies are compared and one answer is chosen (replicate.md 4).
+ * Lookup: every child is asked, always, for the object and for its counters. The
+ * copies are compared and one answer is chosen (replicate.md 4).
  *
- * A name that only children know whose view of the parent is accused, or that a
- * quorum of good children lacks, does not exist: it was removed, or its creation
- * was never acknowledged. One that good children contradict each other about is
- * healed before it is answered (replicate.md 4.2), because a change made on top
- * of that could destroy the good copy; then the children are asked again. What
- * is known to be missing on a stale child is left to the self-heal daemon:
- * nobody waits for it.
+ * A name does not exist if only children with an accused copy of the parent have
+ * it, or if a quorum of good children lacks it: it was removed, or its creation was
+ * never acknowledged. If good children contradict each other the name is healed
+ * first (replicate.md 4.2), because a change on top of that could destroy the good
+ * copy; then the children are asked again. A name that is missing on an outdated
+ * child is left to the self-heal daemon, and the lookup does not wait.
  *
- * Children are asked at the same time but do not answer for the same moment:
- * while somebody renames over the name each may show another object. What makes
- * no answer is therefore asked for once more with the name locked.
+ * Children are asked at the same time but answer for different moments. While a
+ * client renames over the name, each of them may show another object. Replies that
+ * make no answer together are therefore asked for once more with the name locked.
  */
 #include "replicate-heal.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading: an operation goes to one child whose copy nobody accuses; if that
- * child fails it the others are tried, each at most once (replicate.md 5.2).
+ * Reading: an operation goes to one child with a good copy. If that child fails
+ * it the others are tried, each at most once (replicate.md 5.2).
  *
- * An answer such as "no such attribute" from a good copy is the truth and is
- * not asked for again elsewhere; only errors that say something about the child
- * are.
+ * An error such as "no such attribute" from a good copy is the answer. Only errors
+ * that are about the child itself make another child be asked.
  */
 #include "replicate.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which copies of an inode may be read, and how that is learnt: a refresh asks
- * every child for its counters (replicate.md 5.1, 5.2). Refreshes of one inode
- * are shared by all operations that wait for one.
+ * The readable copies of an inode. A refresh asks every child for its counters
+ * (replicate.md 5.1, 5.2); operations that wait for the same inode share it.
  */
 #include "replicate.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which regions of a file a data session has written, for the bricks that blame
- * somebody at its end: they keep it for the healer, so that it need not compare
- * the whole file.
+ * The regions of a file that a data session has written. At its end the session
+ * tells them to the bricks that blame a child, and the healer then need not
+ * compare the whole file.
  *
- * A child that fails in the middle may lose what it had acknowledged, back to
- * the last fsync that succeeded everywhere; a child that was not there lacks the
- * whole session. Sessions end durable, so nothing before them is lost, with one
- * exception: appends are not synced, and show in the size. Whenever more may be
- * lost than that, nothing is told, and the healer compares everything.
+ * A child that fails in the middle may lose what it acknowledged since the last
+ * fsync that succeeded everywhere. A child that was away lacks the whole session.
+ * Sessions end durable, so nothing older is lost, with one exception: appends are
+ * not synced, and a lost one shows in the size. Where more than that may be lost
+ * the session tells nothing, and the healer compares everything.
  */
 #include "replicate-txn.h"
 

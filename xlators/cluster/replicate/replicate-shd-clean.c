@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning the anonymous directory (replicate.md 7.8) once nothing is left to
- * heal: what lies there waited for a new name that no heal brought. It goes
- * unless some brick still has the object under a name of its own.
+ * Cleaning the anonymous directory (replicate.md 7.8) when nothing is left to
+ * heal. An object there waited for a new name that no heal brought. It is removed
+ * unless some brick still has it under a name of its own.
  *
- * An object there may carry marks itself, and then something is left to heal
- * as long as it lies there: it goes at once if it is reachable nowhere. Whatever
- * heals are still to come, none of them can give it a name.
+ * An object there may have counters itself, and then something is left to heal as
+ * long as it lies there. So it is removed at once if no brick can reach it: no heal
+ * that is still to come can give it a name.
  */
 #include "replicate-shd.h"
 

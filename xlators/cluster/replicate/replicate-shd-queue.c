@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ready queue of the self-heal daemon: every object at most once, several
- * healed at a time, each on a task; who adds waits for room.
+ * The ready queue of the self-heal daemon. It holds each object at most once.
+ * Several objects are healed at a time, each on a task; a crawler that adds to a
+ * full queue waits for room.
  */
 #include "replicate-shd.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tools and users ask about a split brain and do about it, as extended
- * attributes that no brick has (replicate.md 7.10, 7.11):
+ * Questions of tools and users about a split brain, and their decisions, as
+ * extended attributes that no brick has (replicate.md 7.10, 7.11):
  *
  *   get glusterfs.heal-info               whether the object needs a heal, for `heal info`
  *   get glusterfs.heal-sbrain             heal it by the operation in xdata, for `heal split-brain`
- *   get replica.split-brain-status        for users: what is split, and which copies there are
- *   set replica.split-brain-choice        read this child's copy for a while; "none": do not
+ *   get replica.split-brain-status        what is split, and which copies there are
+ *   set replica.split-brain-choice        read this child's copy for a while; "none": end that
  *   set replica.split-brain-choice-timeout  for how long, minutes
  *   set replica.split-brain-heal-finalize   heal from this child's copy
  */

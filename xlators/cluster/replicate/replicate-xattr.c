@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading extended attributes: the changelog counters are nobody's business,
- * ordinary names are read from one good copy, and names that describe the
- * bricks are asked of all and merged (replicate.md 5.3).
+ * Reading extended attributes. Changelog counters are hidden, ordinary names are
+ * read from one good copy, and names that describe the bricks are asked of all
+ * children and merged (replicate.md 5.3).
  */
 #include "replicate.h"
 
