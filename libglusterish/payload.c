@@ -102,18 +102,25 @@ page_round(size_t size)
   return (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
 }
 
+/* The capacity gi_buf_new gives. */
+static size_t
+capacity_for(size_t size)
+{
+  unsigned class = class_of(size);
+  return class == CLASS_NONE ? page_round(size) : (size_t)GI_PAGE << class;
+}
+
 static struct pool_buf *
 buf_create(unsigned class, size_t size)
 {
   struct pool_buf *p = gi_alloc(sizeof(*p));
   p->class = class;
   p->next = NULL;
+  p->buf.capacity = capacity_for(size);
   if (class == CLASS_NONE) {
-    p->buf.capacity = page_round(size);
     p->buf.base = mmap(NULL, p->buf.capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     GI_ASSERT(p->buf.base != MAP_FAILED);
   } else {
-    p->buf.capacity = (size_t)GI_PAGE << class;
     p->buf.base = aligned_alloc(GI_PAGE, p->buf.capacity);
     GI_ASSERT(p->buf.base != NULL);
   }
@@ -358,4 +365,33 @@ gi_payload_add_copy(struct gi_payload *p, const void *data, size_t len)
   gi_payload_copied += len;
   gi_payload_add(p, buf, buf->base, len);
   gi_buf_unref(&buf);
+}
+
+size_t
+gi_payload_pinned(const struct gi_payload *p)
+{
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < p->count; i++) {
+    uint32_t first = 0;
+    while (p->slice[first].buf != p->slice[i].buf)
+      first++;
+    if (first == i && p->slice[i].buf)
+      bytes += p->slice[i].buf->capacity;
+  }
+  return bytes;
+}
+
+bool
+gi_payload_compact(struct gi_payload *p)
+{
+  if (gi_payload_pinned(p) <= 2 * capacity_for(p->len))
+    return false;
+  struct gi_payload own = {0};
+  struct gi_buf *buf = gi_buf_new(p->len);
+  size_t len = gi_payload_read(p, 0, buf->base, p->len);
+  gi_payload_add(&own, buf, buf->base, len);
+  gi_buf_unref(&buf);
+  gi_payload_clear(p);
+  *p = own;
+  return true;
 }

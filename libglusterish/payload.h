@@ -10,6 +10,7 @@
 #ifndef GI_PAYLOAD_H
 #define GI_PAYLOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 #include <sys/uio.h>
@@ -59,6 +60,13 @@ int gi_payload_iov(const struct gi_payload *p, struct iovec *iov);
 size_t gi_payload_read(const struct gi_payload *p, size_t offset, void *out, size_t len);
 /* Appends a copy of `len` bytes. Counted. */
 void gi_payload_add_copy(struct gi_payload *p, const void *data, size_t len);
+
+/* Bytes of memory that cannot be freed while this payload is kept: the whole of each buffer it has a slice of. This is what a cached
+ * payload costs; a 4 KiB slice of a receive buffer of 2 MiB costs 2 MiB. */
+size_t gi_payload_pinned(const struct gi_payload *p);
+/* Copies the bytes into one buffer of their own if that frees more than half of what is pinned (counted in gi_payload_copied).
+ * True if it did: slices taken from `p` before then refer to other memory. For what is to be kept long. */
+bool gi_payload_compact(struct gi_payload *p);
 
 /* Bytes of payload memcpy'd in user space since start: the counter payload_bytes_copied. */
 extern uint64_t gi_payload_copied;

@@ -158,12 +158,56 @@ test_copies(void **state)
   gi_payload_clear(&p);
 }
 
+/* What a payload keeps from being freed is whole buffers, each once. */
+static void
+test_pinned_and_compact(void **state)
+{
+  uint8_t pattern[1 << 17];
+  struct gi_buf *large = filled(pattern, sizeof(pattern)), *small = gi_buf_new(GI_PAGE);
+  struct gi_payload p = {0}, whole = {0};
+  static const uint8_t zeroes[16];
+  uint8_t want[3000];
+
+  assert_int_equal(gi_payload_pinned(&p), 0);
+  assert_false(gi_payload_compact(&p));
+  gi_payload_add(&p, NULL, zeroes, sizeof(zeroes));
+  assert_int_equal(gi_payload_pinned(&p), 0);
+  gi_payload_clear(&p);
+
+  gi_payload_add(&p, large, large->base + 5000, 1000);
+  gi_payload_add(&p, small, small->base, 1000);
+  gi_payload_add(&p, large, large->base + 9000, 1000);
+  memset(small->base, 7, 1000);
+  memcpy(want, pattern + 5000, 1000);
+  memset(want + 1000, 7, 1000);
+  memcpy(want + 2000, pattern + 9000, 1000);
+  assert_int_equal(gi_payload_pinned(&p), (1 << 17) + GI_PAGE);
+  uint64_t copied = gi_payload_copied;
+  assert_true(gi_payload_compact(&p));
+  assert_int_equal(gi_payload_copied - copied, 3000);
+  assert_int_equal(p.count, 1);
+  assert_int_equal(gi_payload_pinned(&p), GI_PAGE);
+  assert_int_equal(large->refs, 1);
+  assert_int_equal(small->refs, 1);
+  check_content(&p, want, sizeof(want));
+  assert_false(gi_payload_compact(&p));
+  gi_payload_clear(&p);
+
+  /* Half of a buffer is not worth a copy. */
+  gi_payload_add(&whole, large, large->base, sizeof(pattern) / 2);
+  assert_false(gi_payload_compact(&whole));
+  assert_int_equal(gi_payload_pinned(&whole), 1 << 17);
+  gi_payload_clear(&whole);
+  gi_buf_unref(&large);
+  gi_buf_unref(&small);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_buffers),          cmocka_unit_test(test_many_buffers), cmocka_unit_test(test_by_reference),
-      cmocka_unit_test(test_gather_when_full), cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_gather_when_full), cmocka_unit_test(test_copies),       cmocka_unit_test(test_pinned_and_compact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
