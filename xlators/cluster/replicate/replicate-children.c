@@ -105,43 +105,7 @@ rep_door_again(struct gi_fop *fop, int err)
     open_door(rep);
 }
 
-/* ---- translation ---- */
-
-static uint32_t
-translate(uint32_t mask, const int8_t map[REP_MAX])
-{
-  uint32_t out = 0;
-
-  rep_foreach(i, mask) if (map[i] >= 0) out |= 1u << map[i];
-  return out;
-}
-
-void
-rep_fd_translate(const struct rep *rep, struct rep_fd *rf)
-{
-  for (; rf->epoch < rep->epoch; rf->epoch++) {
-    const int8_t *map = rep->maps[rf->epoch];
-
-    rf->opened = translate(rf->opened, map);
-    rf->refused = translate(rf->refused, map);
-    rf->away = (uint16_t)translate(rf->away, map);
-    rf->lost = (uint16_t)translate(rf->lost, map);
-    rf->safe = (uint16_t)translate(rf->safe, map);
-    if (rf->reader > 0)
-      rf->reader = map[rf->reader - 1] >= 0 ? (int8_t)(map[rf->reader - 1] + 1) : REP_READER_GONE;
-  }
-}
-
-/* What was learnt by asking the children is asked again; what only we know moves with them. */
-void
-rep_inode_translate(const struct rep *rep, struct rep_inode *ri)
-{
-  for (; ri->epoch < rep->epoch; ri->epoch++)
-    ri->unsynced = (uint16_t)translate(ri->unsynced, rep->maps[ri->epoch]);
-  ri->data_readable = ri->meta_readable = ri->outdated = ri->data_accused = 0;
-  ri->choice = 0;
-  ri->generation = 0;
-}
+/* ---- the exchange ---- */
 
 static void
 make_map(const struct gi_xlator *x, int8_t map[REP_MAX])
@@ -163,13 +127,13 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
       latency[map[i]] = rep->latency[i];
   memcpy(rep->latency, latency, sizeof(latency));
   memset(rep->reads, 0, sizeof(rep->reads)); /* none is under way */
-  rep->connected = translate(rep->connected, map);
-  rep->preamble = translate(rep->preamble, map);
-  rep->regions = translate(rep->regions, map);
-  rep->near = translate(rep->near, map);
-  rep->up = translate(rep->up, map);
-  rep->heard = translate(rep->heard, map);
-  rep->healthy = translate(rep->healthy, map);
+  rep->connected = rep_translate(rep->connected, map);
+  rep->preamble = rep_translate(rep->preamble, map);
+  rep->regions = rep_translate(rep->regions, map);
+  rep->near = rep_translate(rep->near, map);
+  rep->up = rep_translate(rep->up, map);
+  rep->heard = rep_translate(rep->heard, map);
+  rep->healthy = rep_translate(rep->healthy, map);
   rep->local = rep->local >= 0 ? map[rep->local] : -1;
   rep->discovered = false;
 }
@@ -183,8 +147,10 @@ take(struct rep *rep)
   make_map(x, map);
   move_state(rep, map);
   rep->n = x->nincoming;
+  rep_marks_finish(rep);
   rep_keys_finish(rep);
   GI_ASSERT(rep_keys_init(rep, x->options, x->incoming, x->nincoming, NULL) == 0); /* was tried before it was accepted */
+  rep_marks_init(rep);
   rep->maps = gi_realloc(rep->maps, (rep->epoch + 1) * sizeof(*rep->maps));
   memcpy(rep->maps[rep->epoch++], map, sizeof(map));
   if (++rep->generation == 0)

@@ -8,12 +8,6 @@
 
 #include <fcntl.h>
 
-uint32_t
-rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask)
-{
-  return fd && !fd->anonymous ? rep_fd(rep, fd)->opened & mask : mask;
-}
-
 /* ---- open, opendir, and a create that truncates ---- */
 
 static void

@@ -4,8 +4,7 @@
  * way AFR does (replicate.md), so that bricks, clients and self-heal daemons of
  * both kinds can share a volume.
  *
- * This file: the class, which children are up, quorum, and what
- * the layers above are told. Reads are replicate-read.c, writes are
+ * This file: the class, and what happens when a child comes or goes. Reads are replicate-read.c, writes are
  * replicate-txn.c with a binding per type, and the README draws how they work.
  */
 #include "replicate.h"
@@ -55,155 +54,6 @@ static const struct gi_metric rep_metric_table[] = {
     REP_SHD_METRICS,
     GI_METRIC_END};
 
-/* ---- quorum ---- */
-
-static enum rep_quorum_type
-quorum_type(const struct rep *rep)
-{
-  int type = rep_opts(rep)->quorum_type;
-
-  if (type == REP_UNSET)
-    return rep->n > 2 ? REP_QUORUM_AUTO : REP_QUORUM_NONE;
-  return (enum rep_quorum_type)type;
-}
-
-bool
-rep_majority(const struct rep *rep, uint32_t mask)
-{
-  return 2 * (unsigned)__builtin_popcount(mask) > rep->n;
-}
-
-bool
-rep_quorum(const struct rep *rep, uint32_t mask)
-{
-  unsigned have = (unsigned)__builtin_popcount(mask);
-
-  if (GI_BROKEN("ignore quorum"))
-    return have >= 1;
-  switch (quorum_type(rep)) {
-  case REP_QUORUM_AUTO:
-    return rep_majority(rep, mask) || (2 * have == rep->n && (mask & 1));
-  case REP_QUORUM_FIXED:
-    return have >= (unsigned)rep_opts(rep)->quorum_count && have >= 1;
-  default:
-    return have >= 1;
-  }
-}
-
-bool
-rep_no_quorum_configured(const struct rep *rep)
-{
-  return quorum_type(rep) == REP_QUORUM_NONE;
-}
-
-bool
-rep_quorums_meet(const struct rep *rep)
-{
-  switch (quorum_type(rep)) {
-  case REP_QUORUM_AUTO:
-    return true;
-  case REP_QUORUM_FIXED:
-    return 2 * (unsigned)rep_opts(rep)->quorum_count > rep->n;
-  default:
-    return false;
-  }
-}
-
-bool
-rep_ready(const struct rep *rep)
-{
-  return rep_quorum(rep, rep->up) && (!rep_opts(rep)->consistent_io || rep->up == rep->all);
-}
-
-bool
-rep_undisturbed(const struct rep *rep, uint32_t generation)
-{
-  return !rep_opts(rep)->consistent_io || generation == rep->generation;
-}
-
-/* Split-brain of names: healing is a merge, so any view is as good, but of those that a quorum accuses. But while a child is away it may
- * be the one that is good, and what the others show then is what they have missed. So it is where only the arbiter is not accused by a
- * quorum: what it knows is what they are healed from, but it is never read. */
-uint32_t
-rep_accused_views(const struct rep *rep, struct gi_inode *dir)
-{
-  bool any = rep->up == rep->all || rep_no_quorum_configured(rep) || GI_BROKEN("list what outdated copies show");
-
-  return any ? rep->up & ~rep->arbiter & ~rep_inode(rep, dir)->outdated : 0;
-}
-
-int
-rep_unreadable(const struct rep *rep)
-{
-  return rep->arbiter && rep->up != rep->all ? ENOTCONN : EIO;
-}
-
-int
-rep_first_data(const struct rep *rep, uint32_t mask)
-{
-  return rep_first(mask & ~rep->arbiter ? mask & ~rep->arbiter : mask);
-}
-
-/* ---- small helpers every part uses ---- */
-
-int
-rep_child_named(const struct rep *rep, const char *name)
-{
-  for (unsigned i = 0; i < rep->n; i++)
-    if (strcmp(rep->x->children[i]->name, name) == 0)
-      return (int)i;
-  return -1;
-}
-
-struct rep_inode *
-rep_inode(const struct rep *rep, struct gi_inode *inode)
-{
-  struct rep_inode *ri = gi_inode_private(inode, rep->x);
-
-  if (!ri->frozen[0].next)
-    for (int i = 0; i < 2; i++)
-      gi_list_init(&ri->frozen[i]);
-  if (ri->epoch != rep->epoch)
-    rep_inode_translate(rep, ri);
-  return ri;
-}
-
-struct gi_inode *
-rep_fop_inode(struct gi_fop *fop)
-{
-  struct gi_fd *fd = rep_fop_fd(fop);
-
-  if (fd && fd->inode)
-    return fd->inode;
-  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
-    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-  return fop->loc.inode;
-}
-
-void
-rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err)
-{
-  fop->rsp.ret = ret;
-  fop->rsp.err = err;
-  gi_fop_answer(fop, rep->x);
-}
-
-bool
-rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name)
-{
-  static const char prefix[] = ".glusterfs-anonymous-inode";
-  const char *id = rep_opts(rep)->volume_id;
-
-  if (!name || name[0] != '.' || !gi_gfid_is_root(parent))
-    return false;
-  if (strcmp(name, ".landfill") == 0)
-    return true;
-  if (pid == -1 || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
-    return false;
-  name += sizeof(prefix) - 1;
-  return pid != -6 || (id && name[0] == '-' && strcmp(name + 1, id) == 0);
-}
-
 /* ---- children come and go ---- */
 
 static void
@@ -218,16 +68,6 @@ pass_parent_down(struct rep *rep)
 }
 
 static void
-tell_above(struct rep *rep)
-{
-  enum gi_event ev = rep->up ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN;
-
-  gi_timer_cancel(&rep->first_up);
-  rep->announced = true;
-  gi_notify_up(rep->x, ev, NULL);
-}
-
-static void
 first_up_expired(void *arg)
 {
   struct rep *rep = arg;
@@ -235,43 +75,7 @@ first_up_expired(void *arg)
   if (rep->draining)
     pass_parent_down(rep); /* somebody keeps us waiting for a lock or a brick: closing the connections ends that */
   else if (!rep->announced && rep->up)
-    tell_above(rep);
-}
-
-static void
-log_quorum(const struct rep *rep, bool before)
-{
-  bool now = rep_quorum(rep, rep->up);
-
-  if (before && !now)
-    gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 1, "client quorum is lost: %d of %u children are up",
-           __builtin_popcount(rep->up), rep->n);
-  else if (!before && now)
-    gi_log(GI_LOG_INFO, rep->x->name, GI_MSG_REPLICATE + 3, "client quorum is met: %d of %u children are up",
-           __builtin_popcount(rep->up), rep->n);
-}
-
-void
-rep_children_changed(struct rep *rep)
-{
-  uint32_t before = rep->up;
-  bool ready = rep_quorum(rep, rep->up);
-
-  rep->up = rep_halo(rep);
-  rep->healthy &= rep->up;
-  if (rep->up != before && ++rep->generation == 0)
-    rep->generation = 1;
-  log_quorum(rep, ready);
-  if (!rep->announced) {
-    if (rep->heard == rep->all)
-      tell_above(rep);
-  } else if (!before != !rep->up) {
-    tell_above(rep);
-  } else if (rep->up != before) {
-    gi_notify_up(rep->x, GI_EVENT_CHILD_CHANGED, NULL);
-  }
-  if (rep->shd)
-    rep_shd_children(rep, before);
+    rep_announce(rep);
 }
 
 static void
@@ -397,71 +201,6 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
 
 /* ---- life cycle ---- */
 
-/* The changelog attributes of `n` children; on failure none is left. */
-static int
-parse_pending(char *key[REP_MAX], const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
-              struct gi_error *err)
-{
-  const char *p = o->pending_xattr;
-  unsigned i = 0;
-
-  for (; p && *p && i < n; i++) {
-    size_t len = strcspn(p, ",");
-
-    if (len == 0)
-      break;
-    key[i] = gi_asprintf("trusted.afr.%.*s", (int)len, p);
-    p += len + (p[len] == ',');
-  }
-  if (o->pending_xattr && (i != n || *p)) {
-    while (i > 0)
-      gi_free(key[--i]), key[i] = NULL;
-    return gi_error_set(err, EINVAL, "afr-pending-xattr must name each of the %u subvolumes", n);
-  }
-  for (; i < n; i++)
-    key[i] = gi_asprintf("trusted.afr.%s", children[i]->name);
-  return 0;
-}
-
-int
-rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n, struct gi_error *err)
-{
-  rep->all = (1u << n) - 1;
-  rep->arbiter = o->arbiter_count > 0 ? 1u << 2 : 0;
-  if (parse_pending(rep->pending_key, o, children, n, err) < 0)
-    return -1;
-  rep_marks_init(rep);
-  return 0;
-}
-
-void
-rep_keys_finish(struct rep *rep)
-{
-  rep_marks_finish(rep);
-  for (unsigned i = 0; i < REP_MAX; i++) {
-    gi_free(rep->pending_key[i]);
-    rep->pending_key[i] = NULL;
-  }
-}
-
-static int
-check_options(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err)
-{
-  struct gi_xlator *const *children = x->incoming ? x->incoming : x->children;
-  unsigned n = x->incoming ? x->nincoming : x->nchildren;
-  char *key[REP_MAX] = {NULL};
-
-  if (o->quorum_type == REP_QUORUM_FIXED && o->quorum_count > (int64_t)n)
-    return gi_error_set(err, EINVAL, "quorum-count %lld is more than the %u subvolumes", (long long)o->quorum_count, n);
-  if (o->arbiter_count > 0 && n != 3)
-    return gi_error_set(err, EINVAL, "arbiter-count 1 needs 3 subvolumes, not %u", n);
-  if (parse_pending(key, o, children, n, err) < 0)
-    return -1;
-  for (unsigned i = 0; i < n; i++)
-    gi_free(key[i]);
-  return 0;
-}
-
 static void
 rep_free(struct gi_xlator *x)
 {
@@ -470,6 +209,7 @@ rep_free(struct gi_xlator *x)
   gi_timer_finish(&rep->first_up);
   rep_halo_finish(rep);
   rep_children_finish(rep);
+  rep_marks_finish(rep);
   rep_keys_finish(rep);
   gi_free(rep->dirty_key);
   rep->magic = 0;
@@ -499,7 +239,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   gi_timer_init(&rep->first_up, x->reactor, first_up_expired, rep);
   rep_halo_init(rep);
   rep_children_init(rep);
-  if (check_options(x, x->options, err) < 0) {
+  if (rep_options_check(x, x->options, err) < 0) {
     rep_free(x);
     return -1;
   }
@@ -507,6 +247,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
     rep_free(x);
     return -1;
   }
+  rep_marks_init(rep);
   rep_shd_init(rep);
   return 0;
 }
@@ -524,7 +265,7 @@ rep_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error
 {
   if (x->incoming && rep_of(x)->shd)
     return gi_error_set(err, EBUSY, "a self-heal daemon keeps its bricks: it is started again for others");
-  return check_options(x, values, err);
+  return rep_options_check(x, values, err);
 }
 
 static void

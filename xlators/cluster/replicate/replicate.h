@@ -214,9 +214,10 @@ struct rep_fop {
   uint32_t granted;
 };
 
-/* To the present set of children (replicate-children.c). */
+/* To the present set of children (replicate-state.c). */
 void rep_fd_translate(const struct rep *rep, struct rep_fd *rf);
 void rep_inode_translate(const struct rep *rep, struct rep_inode *ri);
+uint32_t rep_translate(uint32_t mask, const int8_t map[REP_MAX]); /* who is left of `mask`, where they are now */
 
 static inline struct rep *
 rep_of(const struct gi_xlator *x)
@@ -269,7 +270,7 @@ rep_fop_fd(const struct gi_fop *fop)
 /* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
 struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
-/* ---- replicate.c ---- */
+/* ---- replicate-members.c ---- */
 int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
 bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */
 bool rep_quorum(const struct rep *rep, uint32_t mask);        /* false: ENOTCONN (replicate.md 3.2) */
@@ -284,12 +285,25 @@ int rep_unreadable(const struct rep *rep);
 /* Where a directory may be listed of which every copy that is up is accused. */
 uint32_t rep_accused_views(const struct rep *rep, struct gi_inode *dir);
 int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
+void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
+void rep_announce(struct rep *rep);         /* tells the layers above whether any child is up */
+
+/* ---- replicate-keys.c ---- */
+/* What follows from names and number of the children: all, arbiter, names of the changelog attributes. 0, or -1 and err. */
+int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
+                  struct gi_error *err);
+void rep_keys_finish(struct rep *rep);
+/* Whether these options fit the children, present or coming. 0, or -1 and err. */
+int rep_options_check(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err);
+
+/* ---- replicate-state.c ---- */
+void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
-void rep_drained(struct rep *rep); /* a transaction ended */
-void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
+uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask); /* those of `mask` where it is open */
 
-void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
+/* ---- replicate.c ---- */
+void rep_drained(struct rep *rep); /* a transaction ended */
 
 /* ---- replicate-children.c ---- */
 gi_fop_fn rep_submit;                             /* every operation comes through here to its handler */
@@ -303,10 +317,6 @@ void rep_children_called_off(struct rep *rep);             /* the present childr
 void rep_on_children(struct gi_xlator *x);                 /* of the class */
 void rep_children_init(struct rep *rep);
 void rep_children_finish(struct rep *rep);
-/* What follows from names and number of the children: all, arbiter, keys, dictionaries (replicate.c). */
-int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
-                  struct gi_error *err);
-void rep_keys_finish(struct rep *rep);
 
 /* ---- replicate-held.c ---- */
 void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
@@ -395,7 +405,6 @@ int rep_split_choice(const struct rep *rep, struct gi_inode *inode); /* the chil
 gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_unsupported;
 /* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
 void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
-uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask);
 /* A CREATE with O_TRUNC: one without it, and a data transaction if the file turns out to have existed. Answers the fop. */
 void rep_create_truncating(struct rep *rep, struct gi_fop *fop);
 
