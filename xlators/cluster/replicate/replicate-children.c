@@ -165,7 +165,7 @@ take(struct rep *rep)
 static bool
 idle(const struct rep *rep)
 {
-  return gi_list_empty(&rep->txns) && rep->outstanding == 0 && rep->heals == 0;
+  return !rep->busy[REP_WORK_MESSAGES] && !rep->busy[REP_WORK_TXNS] && !rep->busy[REP_WORK_HEALS];
 }
 
 static void attempt(struct rep *rep);
@@ -177,7 +177,7 @@ settle(void *arg)
   struct rep *rep = arg;
 
   if (!rep->changing) {
-    if (rep->x->incoming && rep->healing && !rep->heals && !rep->draining)
+    if (rep->x->incoming && rep->healing && !rep->busy[REP_WORK_HEALS] && !rep->draining)
       attempt(rep);
     return;
   }
@@ -219,7 +219,7 @@ take_back_locks(struct rep *rep)
 static void
 attempt(struct rep *rep)
 {
-  rep->healing = rep->heals > 0;
+  rep->healing = rep->busy[REP_WORK_HEALS] > 0;
   if (rep->healing)
     return; /* its end comes to `settle` */
   rep->changing = true;

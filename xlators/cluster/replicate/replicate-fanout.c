@@ -80,8 +80,7 @@ fan_reply(struct gi_fop *fop, void *arg)
     fan->reply[child] = fop;
   }
   fan_put(fan); /* it may be gone now */
-  rep->outstanding--;
-  rep_children_settle(rep);
+  rep_busy_put(rep, REP_WORK_MESSAGES);
 }
 
 void
@@ -93,7 +92,7 @@ rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned t
   call->child = (uint8_t)child;
   call->tag = (uint8_t)tag;
   fan->outstanding++;
-  fan->rep->outstanding++;
+  rep_busy_get(fan->rep, REP_WORK_MESSAGES);
   fan->sent |= 1u << child;
   gi_fop_submit(fop, fan->rep->x->children[child], fan_reply, fan);
 }
@@ -103,7 +102,7 @@ rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child, int err)
 {
   rep_fop(fan->rep, fop)->child = (uint8_t)child;
   fan->outstanding++;
-  fan->rep->outstanding++;
+  rep_busy_get(fan->rep, REP_WORK_MESSAGES);
   fan->sent |= 1u << child;
   fop->rsp.ret = -1;
   fop->rsp.err = err;

@@ -10,7 +10,7 @@ rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, 
   uint64_t owner;
 
   memset(h, 0, sizeof(*h));
-  rep->heals++;
+  rep_busy_get(rep, REP_WORK_HEALS);
   h->rep = rep;
   h->r = rep->x->reactor;
   h->gfid = *gfid;
@@ -34,9 +34,7 @@ void
 rep_heal_end(struct rep_heal *h)
 {
   gi_inode_unref(&h->inode);
-  h->rep->heals--;
-  rep_drained(h->rep);
-  rep_children_settle(h->rep);
+  rep_busy_put(h->rep, REP_WORK_HEALS);
 }
 
 bool

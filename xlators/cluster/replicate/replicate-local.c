@@ -41,8 +41,7 @@ discovered(struct gi_fop *fop, void *arg)
       (rep->local < 0 || child < rep->local))
     rep->local = child;
   gi_fop_unref(fop);
-  rep->outstanding--;
-  rep_children_settle(rep);
+  rep_busy_put(rep, REP_WORK_MESSAGES);
 }
 
 void
@@ -59,7 +58,7 @@ rep_local_discover(struct rep *rep)
     fop->loc.gfid = gi_gfid_root;
     fop->loc.inode = gi_inode_get(rep->x->graph, &gi_gfid_root);
     fop->args.name = "trusted.glusterfs.pathinfo";
-    rep->outstanding++;
+    rep_busy_get(rep, REP_WORK_MESSAGES);
     gi_fop_submit(fop, rep->x->children[i], discovered, rep);
   }
 }

@@ -188,7 +188,7 @@ ask_again(void *arg)
   struct rep *rep = r->fan.rep;
 
   refresh_start(rep, r, gi_list_first(&r->waiting, struct gi_fop, link));
-  rep->outstanding--;
+  rep_busy_put(rep, REP_WORK_MESSAGES);
 }
 
 /* Children are asked at the same time but do not answer for the same moment: some may have removed it, others be about to. Who has it
@@ -203,7 +203,7 @@ again(struct rep_refresh *r)
     return false;
   GI_MARK("replicate: copies asked for again, some had the object and some had not");
   rep_fan_clear(fan);
-  fan->rep->outstanding++; /* the pause counts as a question */
+  rep_busy_get(fan->rep, REP_WORK_MESSAGES); /* the pause counts as a question */
   gi_timer_set(&r->timer, REFRESH_PAUSE_NS << r->attempts++);
   return true;
 }

@@ -329,7 +329,7 @@ lookups_start_heals(void **state)
   assert_int_equal(object(r, 2)->stat.size, 4);
   rig_marks(r, 0, 5, "");
   assert_int_equal(rep_of(r->s->x)->metrics.heal.files, 1);
-  assert_int_equal(rep_of(r->s->x)->heals, 0);
+  assert_int_equal(rep_of(r->s->x)->busy[REP_WORK_HEALS], 0);
   rig_free_clean(r);
 }
 

@@ -41,6 +41,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
   gi_list_init(&t->held);
   gi_list_init(&t->syncing);
   gi_list_add_tail(&rep->txns, &t->link);
+  rep_busy_get(rep, REP_WORK_TXNS);
   rep->metrics.transactions++;
   return t;
 }
@@ -493,6 +494,5 @@ rep_txn_end(struct rep_txn *t)
     rep_session_ended(rep, inode, type);
   gi_inode_unref(&inode);
   gi_fop_unref(fop);
-  rep_drained(rep);
-  rep_children_settle(rep);
+  rep_busy_put(rep, REP_WORK_TXNS);
 }

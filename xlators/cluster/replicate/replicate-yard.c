@@ -302,7 +302,7 @@ yard_free(struct yard *y)
     gi_reactor_turn(y->ctx.reactor, 1000000);
   assert_int_equal(y->graph->fops_live, 0);
   assert_int_equal(y->graph->fds_live, 0);
-  assert_int_equal(y->rep->heals, 0);
+  assert_int_equal(y->rep->busy[REP_WORK_HEALS], 0);
   gi_graph_free(&y->graph);
   gi_reactor_free(y->ctx.reactor);
   nftw(y->dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);

@@ -130,11 +130,19 @@ invalidated(struct rep *rep, struct gi_invalidation *inv, uint32_t from)
   gi_notify_up(rep->x, GI_EVENT_INVALIDATE, inv);
 }
 
-void
-rep_drained(struct rep *rep)
+static void
+drain(struct rep *rep)
 {
-  if (rep->draining && gi_list_empty(&rep->txns) && !rep->heals)
+  if (rep->draining && !rep->busy[REP_WORK_TXNS] && !rep->busy[REP_WORK_HEALS])
     pass_parent_down(rep);
+}
+
+static void
+became_idle(struct rep *rep, enum rep_work work)
+{
+  if (work != REP_WORK_MESSAGES)
+    drain(rep);
+  rep_children_settle(rep);
 }
 
 static void
@@ -146,7 +154,7 @@ parent_down(struct rep *rep)
   gi_timer_set(&rep->first_up, REP_DRAIN_S * GI_NSEC_PER_SEC);
   rep_background_drop(rep);
   rep_sessions_flush(rep);
-  rep_drained(rep); /* nothing was under way; else the end of the last transaction tells the children */
+  drain(rep); /* nothing was under way; else the end of the last transaction tells the children */
 }
 
 static void
@@ -228,6 +236,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->n = x->nchildren;
   rep->generation = 1;
   rep->local = -1;
+  rep->on_idle = became_idle;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
   gi_list_init(&rep->heal_turns);
@@ -315,7 +324,7 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "quorum", "%s", rep_ready(rep) ? "yes" : "no");
   gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));
   gi_dump_kv(d, "local_child", "%d", rep->local);
-  gi_dump_kv(d, "heals_under_way", "%u", rep->heals);
+  gi_dump_kv(d, "heals_under_way", "%u", rep->busy[REP_WORK_HEALS]);
   gi_dump_kv(d, "heals_queued", "%u", rep->nwishes);
   gi_dump_kv(d, "heal_window", "%llu of %llu bytes", (unsigned long long)rep->heal_window.used,
              (unsigned long long)rep->heal_window.size);

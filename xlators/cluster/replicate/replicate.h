@@ -56,6 +56,14 @@ struct rep_metrics {
   struct rep_shd_metrics shd;
 };
 
+/* What a replica set waits for before it does without its children or takes others. */
+enum rep_work {
+  REP_WORK_MESSAGES, /* sent to children and not answered */
+  REP_WORK_TXNS,
+  REP_WORK_HEALS,
+  REP_WORKS,
+};
+
 struct rep_txn;
 struct rep_shd;
 struct rep_refresh;
@@ -96,8 +104,9 @@ struct rep {
   char *writers_key,
       *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
   struct rep_metrics metrics;
-  unsigned heals;                       /* under way */
-  struct rep_shd *shd;                  /* replicate-shd.h; NULL unless this is the self-heal daemon */
+  unsigned busy[REP_WORKS];                             /* how much of each is under way */
+  void (*on_idle)(struct rep *rep, enum rep_work work); /* the last of a kind has ended */
+  struct rep_shd *shd;                                  /* replicate-shd.h; NULL unless this is the self-heal daemon */
   struct gi_list heal_turns;            /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
   uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
   unsigned background, nwishes;         /* heals of our own accord: tasks, and objects that wait for one */
@@ -108,7 +117,6 @@ struct rep {
   bool healing;            /* the end of the heals is waited for first */
   struct gi_list door;     /* struct gi_fop.link */
   struct gi_list locks;    /* struct gi_fop.link: locks for others that wait at a child */
-  unsigned outstanding;    /* operations sent to children and not answered */
   uint32_t epoch;          /* sets of children there have been */
   int8_t (*maps)[REP_MAX]; /* per epoch: where each child of it was in the next; -1 = nowhere */
   struct gi_defer settle;
@@ -256,6 +264,21 @@ rep_first(uint32_t mask)
   return mask ? __builtin_ctz(mask) : -1;
 }
 
+static inline void
+rep_busy_get(struct rep *rep, enum rep_work work)
+{
+  rep->busy[work]++;
+}
+
+/* Whoever got it must not use the set's children any more; `on_idle` may run. */
+static inline void
+rep_busy_put(struct rep *rep, enum rep_work work)
+{
+  GI_ASSERT(rep->busy[work] > 0);
+  if (--rep->busy[work] == 0 && rep->on_idle)
+    rep->on_idle(rep, work);
+}
+
 #define rep_foreach(i, mask) \
   for (uint32_t rest_##i = (mask), i; rest_##i && ((i = (uint32_t)__builtin_ctz(rest_##i)), 1); rest_##i &= rest_##i - 1)
 
@@ -301,9 +324,6 @@ void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
 uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask); /* those of `mask` where it is open */
-
-/* ---- replicate.c ---- */
-void rep_drained(struct rep *rep); /* a transaction ended */
 
 /* ---- replicate-children.c ---- */
 gi_fop_fn rep_submit;                             /* every operation comes through here to its handler */
