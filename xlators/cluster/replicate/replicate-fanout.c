@@ -7,7 +7,7 @@
  * children may answer from inside rep_fan_send. A frozen brick does not hold a
  * fan for ever: the connection layer fails its calls after the ping timeout.
  */
-#include "replicate-shd.h"
+#include "replicate.h"
 
 void
 rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg)
@@ -60,8 +60,8 @@ fan_reply(struct gi_fop *fop, void *arg)
   struct rep_fop *call = rep_fop(fan->rep, fop);
   unsigned child = call->child;
 
-  if (fan->rep->shd)
-    rep_shd_answer(fan->rep, child, fop);
+  if (rep->on_answer)
+    rep->on_answer(rep, child, fop);
   if (fop->rsp.ret >= 0) {
     fan->ok |= 1u << child;
   } else {

@@ -3,7 +3,8 @@
  * What every heal is made of: asking all children and waiting for them, views
  * of an object, locks with the healers' tie-breaker, and the undo of marks.
  */
-#include "replicate-shd.h"
+#include "replicate-heal.h"
+
 void
 rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, int32_t pid)
 {
@@ -126,8 +127,8 @@ struct gi_fop *
 rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
 {
   gi_task_fop(fop, h->rep->x->children[child]);
-  if (h->rep->shd)
-    rep_shd_answer(h->rep, child, fop);
+  if (h->rep->on_answer)
+    h->rep->on_answer(h->rep, child, fop);
   return fop;
 }
 

@@ -7,8 +7,6 @@
 
 #include "libglusterish/rare.h"
 
-#include "replicate-shd.h"
-
 /* ---- quorum ---- */
 
 static enum rep_quorum_type
@@ -151,6 +149,6 @@ rep_children_changed(struct rep *rep)
   } else if (rep->up != before) {
     gi_notify_up(rep->x, GI_EVENT_CHILD_CHANGED, NULL);
   }
-  if (rep->shd)
-    rep_shd_children(rep, before);
+  if (rep->on_members)
+    rep->on_members(rep, before);
 }

@@ -225,8 +225,8 @@ refresh_done(struct rep_fan *fan)
     rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
     rep_inode_type(r->inode, fan->reply[rep_first(fan->ok)]->rsp.stat.mode);
     rep_inode_learn(rep, r->inode, &v, r->generation, r->distrusts);
-    if ((v.data_accused | v.meta_accused) & rep->up)
-      rep_background_heal(rep, r->inode);
+    if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
+      rep->on_accused(rep, r->inode);
   }
   rep_inode(rep, r->inode)->refresh = NULL;
   gi_list_init(&waiting);

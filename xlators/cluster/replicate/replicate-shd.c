@@ -168,6 +168,8 @@ rep_shd_init(struct rep *rep)
   shd->rep = rep;
   shd->engine = &rep_shd_engine;
   rep->shd = shd;
+  rep->on_answer = rep_shd_answer;
+  rep->on_members = rep_shd_children;
   gi_list_init(&shd->splits);
   rep_queue_init(&shd->queue, rep->x->reactor, rep_shd_heal, shd);
   rep_pace_init(&shd->pace);
@@ -192,5 +194,7 @@ rep_shd_finish(struct rep *rep)
   rep_queue_finish(&shd->queue);
   rep_shd_forget_splits(shd);
   gi_free(shd);
+  rep->on_answer = NULL;
+  rep->on_members = NULL;
   rep->shd = NULL;
 }

@@ -237,6 +237,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->generation = 1;
   rep->local = -1;
   rep->on_idle = became_idle;
+  rep->on_accused = rep_background_heal;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
   gi_list_init(&rep->heal_turns);

@@ -104,9 +104,13 @@ struct rep {
   char *writers_key,
       *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
   struct rep_metrics metrics;
-  unsigned busy[REP_WORKS];                             /* how much of each is under way */
-  void (*on_idle)(struct rep *rep, enum rep_work work); /* the last of a kind has ended */
-  struct rep_shd *shd;                                  /* replicate-shd.h; NULL unless this is the self-heal daemon */
+  unsigned busy[REP_WORKS]; /* how much of each is under way */
+  /* Observers above; NULL: there is none. */
+  void (*on_idle)(struct rep *rep, enum rep_work work);                           /* the last of a kind has ended */
+  void (*on_answer)(struct rep *rep, unsigned child, const struct gi_fop *reply); /* a child has answered us */
+  void (*on_members)(struct rep *rep, uint32_t before);                           /* `up` was that, or `heard` has changed */
+  void (*on_accused)(struct rep *rep, struct gi_inode *inode); /* a refresh found a copy accused that is up */
+  struct rep_shd *shd;                                         /* replicate-shd.h; NULL unless this is the self-heal daemon */
   struct gi_list heal_turns;            /* tasks that work on names of an object, or wait to (replicate-heal-make.c) */
   uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
   unsigned background, nwishes;         /* heals of our own accord: tasks, and objects that wait for one */
