@@ -4,106 +4,19 @@
  *
  * Sets of children are bit masks everywhere, and removing one in the middle
  * moves all that follow. So nothing that remembers a child may live on when the
- * sets are exchanged: new operations wait at the door, sessions are closed,
+ * sets are exchanged: new operations are held back, sessions are closed,
  * locks that wait at a brick are taken back (they are asked for again
  * afterwards), and when the last operation has ended the new children are
  * taken. What inodes and fds know is translated when they are next looked at.
  *
- * Somebody else's lock can hold a transaction up for long. Then the door opens
- * again after a while, and another attempt is made later. While a heal runs the
- * door is not shut at all.
+ * Somebody else's lock can hold a transaction up for long. Then operations go on
+ * after a while, and another attempt is made later. While a heal runs none is
+ * held back at all.
  */
 #include "replicate-txn.h"
 
-#define PATIENCE_S 3 /* how long new operations wait at the door */
+#define PATIENCE_S 3 /* how long new operations are held back */
 #define PAUSE_S 5    /* until the next attempt */
-
-/* ---- the door ---- */
-
-static void
-hold(struct rep *rep, struct gi_fop *fop)
-{
-  rep_fop(rep, fop)->at_door = true;
-  gi_list_add_tail(&rep->door, &fop->link);
-}
-
-enum gi_verdict
-rep_submit(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct rep *rep = rep_of(x);
-
-  if (__builtin_expect(rep->changing, 0) && !rep_fop(rep, fop)->inside) {
-    hold(rep, fop);
-    return GI_HELD;
-  }
-  if (__builtin_expect(rep->locks_doubted, 0) && !rep_fop(rep, fop)->inside) {
-    int err = rep_held_errno(rep, fop);
-
-    if (err)
-      return gi_fop_fail(fop, err);
-  }
-  return rep_handlers[fop->kind] ? rep_handlers[fop->kind](x, fop) : GI_PASS;
-}
-
-void
-rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg)
-{
-  rep_fop(rep, fop)->inside = true;
-  gi_fop_submit(fop, rep->x, done, arg);
-}
-
-static void
-open_door(struct rep *rep)
-{
-  struct gi_list waiting;
-
-  rep->changing = false;
-  gi_list_init(&waiting);
-  gi_list_splice_tail(&waiting, &rep->door);
-  while (!gi_list_empty(&waiting)) {
-    struct gi_fop *fop = gi_list_first(&waiting, struct gi_fop, link);
-
-    gi_list_del(&fop->link);
-    rep_fop(rep, fop)->at_door = false;
-    switch (rep_submit(rep->x, fop)) {
-    case GI_PASS:
-      gi_fop_forward(fop, rep->x);
-      break;
-    case GI_ANSWERED:
-      gi_fop_answer(fop, rep->x);
-      break;
-    default:
-      break;
-    }
-  }
-}
-
-bool
-rep_door_cancel(struct rep *rep, struct gi_fop *fop)
-{
-  if (!rep_fop(rep, fop)->at_door)
-    return false;
-  gi_list_del(&fop->link);
-  rep_fop(rep, fop)->at_door = false;
-  rep_answer(rep, fop, -1, EINTR);
-  return true;
-}
-
-void
-rep_door_again(struct gi_fop *fop, int err)
-{
-  struct rep *rep = rep_of(fop->at);
-  struct rep_fop *rf = rep_fop(rep, fop);
-
-  gi_reply_clear(&fop->rsp);
-  rf->err = 0;
-  rf->again = false;
-  hold(rep, fop);
-  if (fop->cancelled)
-    rep_door_cancel(rep, fop);
-  else if (!rep->changing) /* it has opened in the meantime */
-    open_door(rep);
-}
 
 /* ---- the exchange ---- */
 
@@ -176,7 +89,7 @@ settle(void *arg)
 {
   struct rep *rep = arg;
 
-  if (!rep->changing) {
+  if (!rep->quiescing) {
     if (rep->x->incoming && rep->healing && !rep->busy[REP_WORK_HEALS] && !rep->draining)
       attempt(rep);
     return;
@@ -185,7 +98,7 @@ settle(void *arg)
     return;
   gi_timer_cancel(&rep->change);
   take(rep);
-  open_door(rep);
+  rep_quiesce_end(rep);
 }
 
 void
@@ -195,7 +108,7 @@ rep_children_settle(struct rep *rep)
     gi_defer_add(rep->x->reactor, &rep->settle);
 }
 
-/* Locks that wait for their holder, who may be behind the door. */
+/* Locks that wait for their holder, who may be held back. */
 static void
 take_back_locks(struct rep *rep)
 {
@@ -222,7 +135,7 @@ attempt(struct rep *rep)
   rep->healing = rep->busy[REP_WORK_HEALS] > 0;
   if (rep->healing)
     return; /* its end comes to `settle` */
-  rep->changing = true;
+  rep->quiescing = true;
   gi_timer_set(&rep->change, PATIENCE_S * GI_NSEC_PER_SEC);
   rep_sessions_flush(rep);
   take_back_locks(rep);
@@ -234,22 +147,22 @@ change_expired(void *arg)
 {
   struct rep *rep = arg;
 
-  if (!rep->changing) {
+  if (!rep->quiescing) {
     attempt(rep);
     return;
   }
   gi_log(GI_LOG_WARNING, rep->x->name, GI_MSG_REPLICATE + 6,
          "operations do not end, so the old children are kept for now; another attempt follows in %d seconds", PAUSE_S);
   gi_timer_set(&rep->change, PAUSE_S * GI_NSEC_PER_SEC);
-  open_door(rep);
+  rep_quiesce_end(rep);
 }
 
 void
 rep_children_called_off(struct rep *rep)
 {
   gi_timer_cancel(&rep->change);
-  if (rep->changing)
-    open_door(rep);
+  if (rep->quiescing)
+    rep_quiesce_end(rep);
 }
 
 void
@@ -259,14 +172,14 @@ rep_on_children(struct gi_xlator *x)
 
   if (!x->incoming || rep->draining)
     rep_children_called_off(rep);
-  else if (!rep->changing)
+  else if (!rep->quiescing)
     attempt(rep); /* perhaps another set than in the last one */
 }
 
 void
 rep_children_init(struct rep *rep)
 {
-  gi_list_init(&rep->door);
+  gi_list_init(&rep->held_back);
   gi_list_init(&rep->locks);
   gi_defer_init(&rep->settle, settle, rep);
   gi_timer_init(&rep->change, rep->x->reactor, change_expired, rep);
@@ -275,7 +188,7 @@ rep_children_init(struct rep *rep)
 void
 rep_children_finish(struct rep *rep)
 {
-  GI_ASSERT(gi_list_empty(&rep->door) && gi_list_empty(&rep->locks));
+  GI_ASSERT(gi_list_empty(&rep->held_back) && gi_list_empty(&rep->locks));
   gi_defer_cancel(&rep->settle);
   gi_timer_finish(&rep->change);
   gi_free(rep->maps);

@@ -64,7 +64,7 @@ delay_ns(const struct rep_txn *t)
 static bool
 may_delay(const struct rep_txn *t)
 {
-  return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && !t->rep->changing &&
+  return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && !t->rep->quiescing &&
          rep_opts(t->rep)->eager_lock && delay_ns(t) && t->generation == t->rep->generation &&
          (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
 }

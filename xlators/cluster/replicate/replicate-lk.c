@@ -114,7 +114,7 @@ serial_reply(struct rep_fan *fan)
   }
   rep_fan_clear(fan);
   if (err == EINTR && rf->again) {
-    give_back(rep, fop, 0, rep_door_again);
+    give_back(rep, fop, 0, rep_quiesce_again);
     return;
   }
   if (err == EAGAIN || err == EINTR) {
@@ -171,7 +171,7 @@ serial_end(struct rep *rep, struct gi_fop *fop, unsigned last)
       remember(rep, fop);
   } else if (may_begin_anew(rep, fop, rf->err, last)) {
     GI_MARK("replicate: a lock waited at children that went away, and is asked for anew");
-    give_back(rep, fop, 0, rep_door_again);
+    give_back(rep, fop, 0, rep_quiesce_again);
   } else {
     give_back(rep, fop, rf->err ? rf->err : ENOTCONN, fail_lock);
   }
@@ -193,8 +193,8 @@ serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
     give_back(rep, fop, EINTR, fail_lock);
     return;
   }
-  if (rep->changing) { /* not to wait for somebody who waits at the door */
-    give_back(rep, fop, 0, rep_door_again);
+  if (rep->quiescing) { /* not to wait for somebody who is held back */
+    give_back(rep, fop, 0, rep_quiesce_again);
     return;
   }
   gi_list_add_tail(&rep->locks, &fop->link);

@@ -194,7 +194,7 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     gi_notify_up(x, event, data);
     break;
   case GI_EVENT_CANCEL:
-    if (!rep_door_cancel(rep, data))
+    if (!rep_quiesce_cancel(rep, data))
       rep_lk_cancel(rep, data);
     break;
   case GI_EVENT_MEASURE:
@@ -226,6 +226,8 @@ rep_free(struct gi_xlator *x)
   x->metrics = NULL;
 }
 
+static gi_fop_fn rep_submit;
+
 static int
 rep_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -236,6 +238,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->n = x->nchildren;
   rep->generation = 1;
   rep->local = -1;
+  rep->submit = rep_submit;
   rep->on_idle = became_idle;
   rep->on_accused = rep_background_heal;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
@@ -331,13 +334,13 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
              (unsigned long long)rep->heal_window.size);
   if (rep->shd)
     rep_shd_dump(rep->shd, d);
-  gi_dump_kv(d, "children_changing", "%s", rep->changing ? "yes" : x->incoming ? "later" : "no");
+  gi_dump_kv(d, "children_changing", "%s", rep->quiescing ? "yes" : x->incoming ? "later" : "no");
   gi_list_foreach(t, &rep->txns, struct rep_txn, link)
     gi_dump_kv(d, "transaction", "type=%d state=%d locked=%x active=%x failed=%x", t->type, t->state, t->locked, t->active,
                t->failed);
 }
 
-gi_fop_fn *const rep_handlers[GI_FOP_MAX] = {
+static gi_fop_fn *const handlers[GI_FOP_MAX] = {
     [GI_FOP_LOOKUP] = rep_on_lookup,
     [GI_FOP_STAT] = rep_on_read,
     [GI_FOP_FSTAT] = rep_on_read,
@@ -392,6 +395,25 @@ gi_fop_fn *const rep_handlers[GI_FOP_MAX] = {
     [GI_FOP_PUT] = rep_on_unsupported,
     [GI_FOP_COPY_FILE_RANGE] = rep_on_copy,
 };
+
+/* Every operation comes through here to its handler. */
+static enum gi_verdict
+rep_submit(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  if (__builtin_expect(rep->quiescing, 0) && !rep_fop(rep, fop)->inside) {
+    rep_quiesce_hold(rep, fop);
+    return GI_HELD;
+  }
+  if (__builtin_expect(rep->locks_doubted, 0) && !rep_fop(rep, fop)->inside) {
+    int err = rep_held_errno(rep, fop);
+
+    if (err)
+      return gi_fop_fail(fop, err);
+  }
+  return handlers[fop->kind] ? handlers[fop->kind](x, fop) : GI_PASS;
+}
 
 GI_XLATOR_EXPORT = {
     .abi = GI_XLATOR_ABI,

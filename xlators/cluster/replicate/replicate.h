@@ -117,12 +117,13 @@ struct rep {
   struct gi_list wishes;                /* struct wish.link (replicate-background.c) */
   uint64_t choice_minutes;              /* how long a split-brain choice is good */
   /* Another set of children is waited for or taken (replicate-children.c). */
-  bool changing;           /* new operations wait at the door until those under way have ended */
-  bool healing;            /* the end of the heals is waited for first */
-  struct gi_list door;     /* struct gi_fop.link */
-  struct gi_list locks;    /* struct gi_fop.link: locks for others that wait at a child */
-  uint32_t epoch;          /* sets of children there have been */
-  int8_t (*maps)[REP_MAX]; /* per epoch: where each child of it was in the next; -1 = nowhere */
+  bool quiescing;           /* new operations are held back until those under way have ended */
+  bool healing;             /* the end of the heals is waited for first */
+  struct gi_list held_back; /* struct gi_fop.link */
+  gi_fop_fn *submit;        /* what an operation that was held back goes to */
+  struct gi_list locks;     /* struct gi_fop.link: locks for others that wait at a child */
+  uint32_t epoch;           /* sets of children there have been */
+  int8_t (*maps)[REP_MAX];  /* per epoch: where each child of it was in the next; -1 = nowhere */
   struct gi_defer settle;
   struct gi_timer change;
   struct gi_window
@@ -198,9 +199,9 @@ int rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask);
 /* What is kept per fop: one of our callers' fops, or a child of one. */
 struct rep_fop {
   uint8_t child, tag; /* a fan-out child: where it went */
-  bool inside;        /* sent by ourselves on behalf of one that has passed the door */
-  bool at_door;       /* waits there */
-  bool again;         /* LK: taken back from a child; goes to the door */
+  bool inside;        /* sent by ourselves on behalf of one that is under way: never held back */
+  bool held_back;     /* until the set has quiesced */
+  bool again;         /* LK: taken back from a child; held back */
   struct rep_fan fan; /* our caller's fop: its own fan-out */
   struct rep_txn *txn;
   uint64_t start, end;      /* byte range of a data operation, end exclusive */
@@ -330,17 +331,19 @@ bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *
 uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask); /* those of `mask` where it is open */
 
 /* ---- replicate-children.c ---- */
-gi_fop_fn rep_submit;                             /* every operation comes through here to its handler */
-extern gi_fop_fn *const rep_handlers[GI_FOP_MAX]; /* replicate.c */
-/* An operation of our own to ourselves on behalf of one that is under way. */
-void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
-bool rep_door_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it waits at the door */
-void rep_door_again(struct gi_fop *fop, int err);          /* a lock taken back from a child begins anew behind the door */
-void rep_children_settle(struct rep *rep);                 /* something has ended: perhaps all has */
-void rep_children_called_off(struct rep *rep);             /* the present children stay */
-void rep_on_children(struct gi_xlator *x);                 /* of the class */
+void rep_children_settle(struct rep *rep);     /* something has ended: perhaps all has */
+void rep_children_called_off(struct rep *rep); /* the present children stay */
+void rep_on_children(struct gi_xlator *x);     /* of the class */
 void rep_children_init(struct rep *rep);
 void rep_children_finish(struct rep *rep);
+
+/* ---- replicate-quiesce.c ---- */
+void rep_quiesce_hold(struct rep *rep, struct gi_fop *fop);   /* until rep_quiesce_end */
+void rep_quiesce_end(struct rep *rep);                        /* those held back go on */
+bool rep_quiesce_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it is held back */
+void rep_quiesce_again(struct gi_fop *fop, int err);          /* a lock taken back from a child begins anew when that is over */
+/* An operation of our own to ourselves on behalf of one that is under way. */
+void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
 
 /* ---- replicate-held.c ---- */
 void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
