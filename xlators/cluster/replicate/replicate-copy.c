@@ -17,16 +17,20 @@ source_of(const struct gi_fop *fop)
 
 /* ---- locks ---- */
 
-void
+bool
 rep_copy_targets(struct rep_txn *t, struct gi_fop *fop)
 {
-  struct gi_inode *source = source_of(fop);
-  struct rep_txn *writer = rep_inode(t->rep, source)->session[REP_DATA];
   struct rep_target dest = t->target[0];
+  struct gi_inode *source;
+  struct rep_txn *writer;
 
+  if (fop->kind != GI_FOP_COPY_FILE_RANGE)
+    return false;
   t->alone = true;
+  source = source_of(fop);
+  writer = rep_inode(t->rep, source)->session[REP_DATA];
   if (source == t->inode)
-    return;
+    return true;
   if (writer && !writer->closing)
     rep_session_close(writer); /* ours, idle or not: it holds the lock we need */
   /* Both in the order of all clients. */
@@ -36,6 +40,7 @@ rep_copy_targets(struct rep_txn *t, struct gi_fop *fop)
     t->target[0] = t->target[1];
     t->target[1] = dest;
   }
+  return true;
 }
 
 /* ---- the operation ---- */

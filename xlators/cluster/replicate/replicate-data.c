@@ -228,8 +228,8 @@ note_within(struct rep_txn *t, const struct rep_fan *fan)
       fan->reply[i]->rsp.post.size;
 }
 
-void
-rep_data_watch(struct rep_txn *t, struct gi_fop *fop)
+static void
+watch(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
 
@@ -339,8 +339,8 @@ data_opened(struct gi_fop *fop, int err)
     fsync_without_session(rep, fop);
 }
 
-void
-rep_data_again(struct rep *rep, struct gi_fop *fop)
+static void
+again(struct rep *rep, struct gi_fop *fop)
 {
   if (rep_fop(rep, fop)->must_fail)
     rep_session_submit(rep, fop, REP_DATA);
@@ -354,6 +354,16 @@ rep_data_submit(struct rep *rep, struct gi_fop *fop)
   set_range(rep_fop(rep, fop), fop);
   rep_late_open(rep, fop, data_opened);
 }
+
+const struct rep_txn_ops rep_data_ops = {
+    .open = rep_session_pump,
+    .refused = rep_session_refused,
+    .send = rep_op_send,
+    .done = rep_session_op_done,
+    .watch = watch,
+    .again = again,
+    .targets = rep_copy_targets,
+};
 
 /* A bug on purpose: the application is answered, and what it wrote is on its way, or not. */
 static void

@@ -113,8 +113,8 @@ rep_session_op_done(struct rep_fan *fan)
   bool outer = t->pumping;
 
   gi_list_del(&fop->link);
-  if (t->type == REP_DATA)
-    rep_data_watch(t, fop);
+  if (t->ops->watch)
+    t->ops->watch(t, fop);
   if (rep_account(t, fop)) {
     rep_account_reply(t, fop);
     t->pumping = true; /* the caller may submit more from inside; the session must survive that */
@@ -146,7 +146,7 @@ rep_session_pump(struct rep_txn *t)
     if (fop) {
       gi_list_del(&fop->link);
       gi_list_add_tail(&t->running, &fop->link);
-      rep_op_send(t, fop, rep_session_op_done);
+      t->ops->send(t, fop, t->ops->done);
     }
   } while (fop || t->pump_again);
   t->pumping = false;
@@ -268,9 +268,7 @@ begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type
     t->up = rep_fd_opened(rep, t->fd, t->up);
   t->target[0].inode = gi_inode_ref(inode);
   t->ntargets = 1;
-  if (fop->kind == GI_FOP_COPY_FILE_RANGE)
-    rep_copy_targets(t, fop);
-  else
+  if (!t->ops->targets || !t->ops->targets(t, fop))
     set_lock_range(t, fop);
   t->log[0].inode = gi_inode_ref(inode);
   t->nlogs = 1;
@@ -359,10 +357,7 @@ rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type)
     struct gi_fop *fop = gi_list_first(&again, struct gi_fop, link);
 
     gi_list_del(&fop->link);
-    if (type == REP_DATA)
-      rep_data_again(rep, fop);
-    else
-      rep_session_submit(rep, fop, type);
+    rep->txn_ops[type]->again(rep, fop);
   }
 }
 

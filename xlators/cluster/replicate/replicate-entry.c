@@ -208,8 +208,8 @@ makes_object(const struct gi_fop *fop)
   return (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
 }
 
-uint32_t
-rep_entry_same(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
+static uint32_t
+same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
 {
   return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
 }
@@ -221,7 +221,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
   struct rep_fop *rf = rep_fop(rep, fop);
   bool makes = makes_object(fop);
 
-  rf->ok = rep_entry_same(t, fop, &rf->fan);
+  rf->ok = same_outcome(t, fop, &rf->fan);
   if (rep_account_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;
     gi_list_add_tail(&t->held, &fop->link);
@@ -265,8 +265,8 @@ decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct 
   return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
 }
 
-void
-rep_entry_done(struct rep_fan *fan)
+static void
+entry_done(struct rep_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
@@ -278,24 +278,37 @@ rep_entry_done(struct rep_fan *fan)
     judge(t, fop);
 }
 
-void
-rep_entry_open(struct rep_txn *t)
+static void
+entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
 {
-  struct rep_fop *rf = rep_fop(t->rep, t->fop);
+  struct rep_fan *fan = &rep_fop(t->rep, fop)->fan;
 
-  rep_fan_start(&rf->fan, t->rep, rep_entry_done, t->fop);
-  rep_fan_copy(&rf->fan, t->fop, t->active);
+  rep_fan_start(fan, t->rep, done, fop);
+  if (t->state == REP_RUSH) {
+    struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
+
+    rep_fan_copy_with(fan, fop, xdata, t->up);
+    gi_dict_unref(&xdata);
+  } else {
+    rep_fan_copy(fan, fop, t->active);
+  }
 }
 
-void
-rep_entry_refused(struct rep_txn *t, int err)
+static void
+entry_open(struct rep_txn *t)
+{
+  entry_send(t, t->fop, entry_done);
+}
+
+static void
+entry_refused(struct rep_txn *t, int err)
 {
   rep_fop(t->rep, t->fop)->err = err;
   rep_answer(t->rep, t->fop, -1, err);
 }
 
-struct gi_dict *
-rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
+static struct gi_dict *
+new_marks(struct rep_txn *t, struct gi_gfid *gfid)
 {
   struct rep_fop *rf = rep_fop(t->rep, t->fop);
 
@@ -304,6 +317,15 @@ rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid)
   *gfid = rf->made.gfid;
   return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
 }
+
+const struct rep_txn_ops rep_entry_ops = {
+    .open = entry_open,
+    .refused = entry_refused,
+    .send = entry_send,
+    .done = entry_done,
+    .same = same_outcome,
+    .new_marks = new_marks,
+};
 
 static void
 start(struct rep *rep, struct gi_fop *fop)

@@ -73,6 +73,20 @@ meta_opened(struct gi_fop *fop, int err)
     rep_refresh(rep, fop, inode, meta_checked);
 }
 
+static void
+again(struct rep *rep, struct gi_fop *fop)
+{
+  rep_session_submit(rep, fop, REP_META);
+}
+
+const struct rep_txn_ops rep_meta_ops = {
+    .open = rep_session_pump,
+    .refused = rep_session_refused,
+    .send = rep_op_send,
+    .done = rep_session_op_done,
+    .again = again,
+};
+
 enum gi_verdict
 rep_on_meta(struct gi_xlator *x, struct gi_fop *fop)
 {

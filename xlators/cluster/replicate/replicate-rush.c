@@ -192,7 +192,7 @@ session_done(struct rep_fan *fan)
       rf->ok = 0;
       rf->must_err = EIO;
     }
-    rep_session_op_done(fan);
+    t->ops->done(fan);
     return;
   }
   met_somebody(t);
@@ -211,7 +211,7 @@ session_rush(struct rep_txn *t, struct gi_fop *fop)
   gi_list_del(&fop->link);
   gi_list_add_tail(&t->running, &fop->link);
   t->active = t->marking = t->up;
-  rep_op_send(t, fop, session_done);
+  t->ops->send(t, fop, session_done);
 }
 
 /* ---- names ---- */
@@ -316,7 +316,7 @@ take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
 static bool
 agreed(const struct rep_txn *t, const struct rep_fan *fan, uint32_t granted)
 {
-  if (rep_quorum(t->rep, fan->ok & granted & rep_entry_same(t, t->fop, fan)))
+  if (rep_quorum(t->rep, fan->ok & granted & t->ops->same(t, t->fop, fan)))
     return true;
   rep_foreach(i, fan->failed &
                      granted) if (rep_quorum(t->rep, rep_account_saying(fan, fan->reply[i]->rsp.err) & granted)) return true;
@@ -334,22 +334,11 @@ entry_rush_done(struct rep_fan *fan)
     met_somebody(t);
   if (!o.refused || (rep_majority(t->rep, o.granted) && agreed(t, fan, o.granted))) {
     opened(t, fan, &o);
-    rep_entry_done(fan);
+    t->ops->done(fan);
     return;
   }
   t->active = 0;
   take_back(t, fan, o.granted);
-}
-
-static void
-entry_rush(struct rep_txn *t, struct gi_fop *fop)
-{
-  struct rep_fop *rf = rep_fop(t->rep, fop);
-  struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
-
-  rep_fan_start(&rf->fan, t->rep, entry_rush_done, fop);
-  rep_fan_copy_with(&rf->fan, fop, xdata, t->up);
-  gi_dict_unref(&xdata);
 }
 
 void
@@ -360,7 +349,7 @@ rep_rush(struct rep_txn *t)
   t->state = REP_RUSH;
   t->rep->metrics.rushes++;
   if (t->type == REP_ENTRY)
-    entry_rush(t, fop);
+    t->ops->send(t, fop, entry_rush_done);
   else
     session_rush(t, fop);
 }

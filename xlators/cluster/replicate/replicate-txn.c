@@ -30,6 +30,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
   t->magic = REP_TXN_MAGIC;
   t->rep = rep;
   t->type = type;
+  t->ops = rep->txn_ops[type];
   t->up = rep->up;
   t->generation = rep->generation;
   t->caller = fop->caller;
@@ -74,10 +75,7 @@ static void
 refuse(struct rep_txn *t, int err)
 {
   t->closing = true;
-  if (t->type == REP_ENTRY)
-    rep_entry_refused(t, err);
-  else
-    rep_session_refused(t, err);
+  t->ops->refused(t, err);
 }
 
 /* ---- marks ---- */
@@ -143,10 +141,7 @@ static void
 open_gate(struct rep_txn *t)
 {
   t->state = REP_OPEN;
-  if (t->type == REP_ENTRY)
-    rep_entry_open(t);
-  else
-    rep_session_pump(t);
+  t->ops->open(t);
 }
 
 /* No copy but the arbiter's is good: it would be the only one left that knows what the others lack (replicate.md 8). */
@@ -365,7 +360,7 @@ static void
 send_new_marks(struct rep_txn *t)
 {
   struct gi_gfid gfid;
-  struct gi_dict *dict = rep_entry_new_marks(t, &gfid);
+  struct gi_dict *dict = t->ops->new_marks(t, &gfid);
 
   if (!dict)
     return;
@@ -408,7 +403,7 @@ post_op(struct rep_txn *t)
       send_marks(t, i, l, dict, index_key);
     gi_dict_unref(&dict);
   }
-  if (t->type == REP_ENTRY)
+  if (t->ops->new_marks)
     send_new_marks(t);
   t->rep->metrics.post_ops += sent;
   rep_fan_finish(&t->fan);

@@ -44,10 +44,37 @@ struct rep_changelog {
 
 enum rep_index { REP_INDEX_KEEP, REP_INDEX_CREATE, REP_INDEX_DELETE }; /* the granular index name in the post-op */
 
+struct rep_txn;
+
+/* What is different between the types of transactions. */
+struct rep_txn_ops {
+  /* Locks and marks are in place: operations may be sent. */
+  void (*open)(struct rep_txn *t);
+  /* Nothing was sent, and nothing will be: answers who waits. */
+  void (*refused)(struct rep_txn *t, int err);
+  /* Sends an operation to the active children; done(fan) runs when all have answered, fan->arg is the fop. */
+  void (*send)(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan));
+  /* The replies of an operation are in; fan->arg is the fop. */
+  void (*done)(struct rep_fan *fan);
+
+  /* Of sessions. The replies of an operation are looked at before they are judged; NULL: they tell nothing. */
+  void (*watch)(struct rep_txn *t, struct gi_fop *fop);
+  /* An operation that waited for the end of a session begins anew. */
+  void (*again)(struct rep *rep, struct gi_fop *fop);
+  /* Sets other locks than that of the inode's own range; false: there are none. NULL: never. */
+  bool (*targets)(struct rep_txn *t, struct gi_fop *fop);
+
+  /* Of names. Children that did it with the outcome that counts: they made the same object, or moved it. */
+  uint32_t (*same)(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan);
+  /* The marks of the new object itself, owned by the caller, and its gfid; NULL: none are due. */
+  struct gi_dict *(*new_marks)(struct rep_txn *t, struct gi_gfid *gfid);
+};
+
 struct rep_txn {
   uint32_t magic;
   struct rep *rep;
   enum rep_type type;
+  const struct rep_txn_ops *ops;
   enum rep_state state;
   struct gi_list link;
   struct gi_caller caller; /* of the operation that began it, with the transaction's lock owner */
@@ -203,20 +230,13 @@ void rep_regions_forget(struct rep_txn *t);
 /* ---- replicate-copy.c ---- */
 
 void rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan));
-void rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is locked too */
+bool rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is locked too; false: it is another kind */
 
 /* ---- the bindings ---- */
+extern const struct rep_txn_ops rep_data_ops, rep_meta_ops, rep_entry_ops;
 void rep_data_submit(struct rep *rep, struct gi_fop *fop); /* opens the fd where it is missing, then rep_session_submit */
-void rep_data_again(struct rep *rep, struct gi_fop *fop);  /* it waited for the end of a session */
 /* The copy of a WRITE for the arbiter: one byte stands for the data (replicate.md 8). */
 void rep_data_shorten(struct gi_fop *write);
 void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */
-void rep_data_watch(struct rep_txn *t, struct gi_fop *fop); /* stability and contention seen in the replies */
-void rep_entry_open(struct rep_txn *t);
-void rep_entry_done(struct rep_fan *fan); /* the replies are in; fan->arg is the fop */
-void rep_entry_refused(struct rep_txn *t, int err);
-/* Children that did it with the outcome that counts: they made the same object, or moved it. */
-uint32_t rep_entry_same(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan);
-struct gi_dict *rep_entry_new_marks(struct rep_txn *t, struct gi_gfid *gfid); /* NULL: none are due */
 
 #endif

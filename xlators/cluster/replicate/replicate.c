@@ -239,6 +239,9 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->generation = 1;
   rep->local = -1;
   rep->submit = rep_submit;
+  rep->txn_ops[REP_DATA] = &rep_data_ops;
+  rep->txn_ops[REP_META] = &rep_meta_ops;
+  rep->txn_ops[REP_ENTRY] = &rep_entry_ops;
   rep->on_idle = became_idle;
   rep->on_accused = rep_background_heal;
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);

@@ -65,6 +65,7 @@ enum rep_work {
 };
 
 struct rep_txn;
+struct rep_txn_ops;
 struct rep_shd;
 struct rep_refresh;
 
@@ -89,6 +90,7 @@ struct rep {
   struct gi_timer first_up;
   char *pending_key[REP_MAX];
   char *dirty_key;
+  const struct rep_txn_ops *txn_ops[REP_TYPES];
   struct gi_list txns;                /* struct rep_txn.link: all that live */
   uint64_t owners;                    /* lock owners handed out */
   uint32_t distrusts;                 /* counts changes of readable sets by failed writes */
