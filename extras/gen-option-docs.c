@@ -59,6 +59,20 @@ load(const char *type)
   return cls; /* stays loaded */
 }
 
+/* Every translator has at least ten numbers for messages to itself. */
+static void
+check_messages(const struct gi_xlator_class *cls)
+{
+  static unsigned bases[64], count;
+  for (unsigned i = 0; cls->messages && i < count; i++)
+    if (cls->messages < bases[i] + 10 && bases[i] < cls->messages + 10) {
+      printf("%s: its message ids from %u on are another translator's\n", cls->type, cls->messages);
+      problems++;
+    }
+  if (cls->messages && count < GI_ARRAY_LEN(bases))
+    bases[count++] = cls->messages;
+}
+
 static void
 check_class(const char *type, void *arg)
 {
@@ -69,6 +83,7 @@ check_class(const char *type, void *arg)
   }
   for (const struct gi_option *o = cls->options; o && o->name; o++)
     check_option(type, o);
+  check_messages(cls);
 }
 
 /* The two ends of a connection read the same settings of the transport; nobody else shares a key. */

@@ -5,7 +5,7 @@
  * failing brick cannot flood a disk: after GI_LOG_BURST lines of one id in
  * GI_LOG_WINDOW_S seconds the rest is counted and reported as one line.
  *
- *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_REPLICATE + 3, "only %u of %u children are up", up, n);
+ *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_EXAMPLE + 1, "only %u of %u children are up", up, n);
  */
 #ifndef GI_LOG_H
 #define GI_LOG_H
@@ -38,7 +38,7 @@ void gi_log_set_json(bool json);
 bool gi_log_level_parse(const char *word, enum gi_log_level *level);
 bool gi_log_enabled(enum gi_log_level level);
 
-/* `msgid` is any stable number, unique per call site family; use the enum below or a translator's own base + n. */
+/* `msgid` is any stable number, unique per call site family; use the enum below, or the translator's own base, + n. */
 #define gi_log(level, domain, msgid, ...) \
   do { \
     if (gi_log_enabled(level)) \
@@ -57,7 +57,7 @@ void gi_log_clock(struct timespec *now);
 /* Another clock for the lines from now on (a simulator's); NULL: gi_log_clock again. */
 void gi_log_set_clock(void (*clock)(struct timespec *now));
 
-/* Message id bases: base + small number, each module its own hundred. */
+/* Message id bases: base + small number, each module its own hundred. A translator's is in its class (xlator.h). */
 enum {
   GI_MSG_CORE = 100100,
   GI_MSG_GRAPH = 100200,
@@ -65,16 +65,6 @@ enum {
   GI_MSG_RPC = 101000,
   GI_MSG_RPC_CLIENT = 101100,
   GI_MSG_RPC_SERVER = 101200,
-  GI_MSG_CLIENT = 102000,
-  GI_MSG_SERVER = 103000,
-  GI_MSG_POSIX = 104000,
-  GI_MSG_LOCKS = 105000,
-  GI_MSG_INDEX = 106000,
-  GI_MSG_ACCESS = 107000,
-  GI_MSG_IOT = 107500,
-  GI_MSG_REPLICATE = 108000,
-  GI_MSG_FUSE = 109000,
-  GI_MSG_DEBUG = 110000,
   GI_MSG_MGMT = 111000,
   GI_MSG_CLI = 112000,
 };

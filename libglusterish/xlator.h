@@ -104,6 +104,7 @@ struct gi_xlator_class {
   const char *type; /* "kind/name"; the file is xlators/kind/name.so */
   const char *version;
   const char *summary; /* one line */
+  unsigned messages;   /* base of the ids of its log messages, which no other translator has; 0: it logs nothing */
   unsigned min_children, max_children;
   const struct gi_option *options;
   size_t options_bytes;                      /* size of the values struct */

@@ -423,6 +423,7 @@ GI_XLATOR_EXPORT = {
     .type = "cluster/replicate",
     .version = GI_VERSION,
     .summary = "Keeps a copy of every file on each child",
+    .messages = GI_MSG_REPLICATE,
     .min_children = 1,
     .max_children = REP_MAX,
     .options = rep_option_table,

@@ -19,6 +19,8 @@
 
 #include <errno.h>
 
+#define GI_MSG_REPLICATE 108000 /* base of message ids */
+
 #define REP_MAX 16                           /* children; readable sets are 16 bit (replicate.md 1) */
 #define REP_META_START 0x7ffffffffffffffeull /* start of the metadata lock (replicate.md 1) */
 #define REP_FIRST_UP_S 10                    /* longest wait for all children before the first "up" */

@@ -156,7 +156,7 @@ ios_write_file(struct gi_xlator *x, const char *name)
   unlink(path); /* never write through a link somebody put there */
   FILE *out = fopen(path, "wxe");
   if (!out) {
-    gi_log(GI_LOG_WARNING, x->name, GI_MSG_DEBUG + 21, "cannot write the statistics to %s: %s", path, strerror(errno));
+    gi_log(GI_LOG_WARNING, x->name, GI_MSG_IO_STATS + 1, "cannot write the statistics to %s: %s", path, strerror(errno));
     return;
   }
   ios_write(x, out);

@@ -139,7 +139,7 @@ ios_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     p->set[i].kind[fd->directory ? GI_FOP_RELEASEDIR : GI_FOP_RELEASE].hits++;
   if (ios_options(x)->dump_fd && f->reads + f->writes) {
     char gfid[GI_UUID_TEXT] = "";
-    gi_log(GI_LOG_INFO, x->name, GI_MSG_DEBUG + 20, "%s: %llu reads of %llu bytes, %llu writes of %llu bytes",
+    gi_log(GI_LOG_INFO, x->name, GI_MSG_IO_STATS, "%s: %llu reads of %llu bytes, %llu writes of %llu bytes",
            fd->inode ? gi_gfid_text(&fd->inode->gfid, gfid) : gfid, (unsigned long long)f->reads,
            (unsigned long long)f->read_bytes, (unsigned long long)f->writes, (unsigned long long)f->write_bytes);
   }
@@ -391,9 +391,10 @@ static const struct gi_metric ios_metrics_table[] = {
 
 #define IOS_CLASS \
   .abi = GI_XLATOR_ABI, .type = "debug/io-stats", .version = GI_VERSION, .summary = "Statistics of operations", \
-  .min_children = 1, .max_children = 1024, .options = ios_table, .options_bytes = sizeof(struct ios_options), \
-  .metrics = ios_metrics_table, .fd_bytes = sizeof(struct ios_fd), .complete = ios_complete, .init = ios_init, \
-  .finish = ios_finish, .reconfigure_commit = ios_commit, .statedump = ios_statedump, .fd_release = ios_fd_release, \
+  .messages = GI_MSG_IO_STATS, .min_children = 1, .max_children = 1024, .options = ios_table, \
+  .options_bytes = sizeof(struct ios_options), .metrics = ios_metrics_table, .fd_bytes = sizeof(struct ios_fd), \
+  .complete = ios_complete, .init = ios_init, .finish = ios_finish, .reconfigure_commit = ios_commit, \
+  .statedump = ios_statedump, .fd_release = ios_fd_release, \
   .on = { \
       [GI_FOP_SETXATTR] = ios_setxattr, \
       [GI_FOP_FSETXATTR] = ios_setxattr, \

@@ -9,6 +9,8 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 
+#define GI_MSG_IO_STATS 110020 /* base of message ids */
+
 #define IOS_BLOCKS 32 /* sizes of READ and WRITE by power of two */
 
 enum { IOS_CUMULATIVE, IOS_INTERVAL, IOS_SETS };

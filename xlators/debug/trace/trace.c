@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#define GI_MSG_TRACE 110000 /* base of message ids */
+
 #define TR_LINE 320 /* bytes kept of one line */
 
 struct tr_options {
@@ -47,7 +49,7 @@ emit(struct gi_xlator *x, const char *fmt, ...)
   vsnprintf(line, sizeof(line), fmt, ap);
   va_end(ap);
   if (o->log_file) /* whoever asks for TRACE wants all of it; INFO is limited */
-    gi_log(gi_log_enabled(GI_LOG_TRACE) ? GI_LOG_TRACE : GI_LOG_INFO, x->name, GI_MSG_DEBUG + 1, "%s", line);
+    gi_log(gi_log_enabled(GI_LOG_TRACE) ? GI_LOG_TRACE : GI_LOG_INFO, x->name, GI_MSG_TRACE + 1, "%s", line);
   if (o->log_history && p->ring)
     memcpy(p->ring[p->lines++ % p->ring_size], line, sizeof(line));
 }
@@ -281,6 +283,7 @@ GI_XLATOR_EXPORT = {
     .type = "debug/trace",
     .version = GI_VERSION,
     .summary = "Logs operations on their way down and up",
+    .messages = GI_MSG_TRACE,
     .min_children = 1,
     .max_children = 1,
     .options = tr_table,

@@ -158,6 +158,7 @@ GI_XLATOR_EXPORT = {
     .type = "features/index",
     .version = GI_VERSION,
     .summary = "Index of the inodes that need healing",
+    .messages = GI_MSG_INDEX,
     .min_children = 1,
     .max_children = 1,
     .options = ix_table,

@@ -17,6 +17,8 @@
 
 #include <errno.h>
 
+#define GI_MSG_INDEX 106000 /* base of message ids */
+
 enum ix_class { IX_PENDING, IX_DIRTY, IX_CHANGES, IX_CLASSES };
 #define IX_TRACKED 2 /* classes with one link per inode: pending and dirty */
 

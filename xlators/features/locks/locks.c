@@ -443,6 +443,7 @@ GI_XLATOR_EXPORT = {
     .type = "features/locks",
     .version = GI_VERSION,
     .summary = "Inode, entry and POSIX locks of a brick",
+    .messages = GI_MSG_LOCKS,
     .min_children = 1,
     .max_children = 1,
     .options = lk_table,

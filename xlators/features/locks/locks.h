@@ -23,6 +23,8 @@
 
 #include <errno.h>
 
+#define GI_MSG_LOCKS 105000 /* base of message ids */
+
 #define LK_LAST ((uint64_t)INT64_MAX)               /* last byte a lock can cover */
 #define LK_METADATA_START ((uint64_t)INT64_MAX - 1) /* the range that names the metadata domain (brick.md 9.1) */
 #define LK_METADATA_SUFFIX ":metadata"

@@ -14,6 +14,8 @@
 
 #include <fcntl.h>
 
+#define GI_MSG_UTIME 110090 /* base of message ids */
+
 #define UT_MDATA_KEY "trusted.glusterfs.mdata"
 #define UT_HEAL_KEY "set-ctime-mdata"
 #define UT_HEAL_PID -13
@@ -109,7 +111,7 @@ heal_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
   if (fop->rsp.ret < 0)
-    gi_log(GI_LOG_DEBUG, x->name, GI_MSG_DEBUG + 90, "cannot store times: %s", strerror(fop->rsp.err));
+    gi_log(GI_LOG_DEBUG, x->name, GI_MSG_UTIME, "cannot store times: %s", strerror(fop->rsp.err));
   gi_fop_unref(fop);
 }
 
@@ -197,6 +199,7 @@ GI_XLATOR_EXPORT = {
     .type = "features/utime",
     .version = GI_VERSION,
     .summary = "Puts the client's clock on operations",
+    .messages = GI_MSG_UTIME,
     .min_children = 1,
     .max_children = 1,
     .options = ut_table,

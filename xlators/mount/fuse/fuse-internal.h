@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#define GI_MSG_FUSE 109000 /* base of message ids */
+
 #define BRIDGE_MAX_WRITE (1u << 20)            /* largest WRITE and READ, bytes */
 #define BRIDGE_HEADER 80                       /* fuse_in_header + fuse_write_in: what precedes the data of a WRITE */
 #define BRIDGE_BURST 16                        /* most requests read in one turn */

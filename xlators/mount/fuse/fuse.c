@@ -452,6 +452,7 @@ GI_XLATOR_EXPORT = {
     .type = "mount/fuse",
     .version = "1",
     .summary = "Serves the volume to the kernel through /dev/fuse",
+    .messages = GI_MSG_FUSE,
     .min_children = 1,
     .max_children = 1,
     .options = option_table,

@@ -21,6 +21,8 @@
 
 #include <errno.h>
 
+#define GI_MSG_IOT 107500 /* base of message ids */
+
 #define IOT_ALONE_NS (100 * GI_NSEC_PER_MSEC) /* nobody else for so long: the least class is alone */
 #define IOT_TRUSTED_PID -4                    /* a mount trusted as root: not a background daemon */
 
@@ -525,6 +527,7 @@ GI_XLATOR_EXPORT = {
     .type = "performance/io-threads",
     .version = GI_VERSION,
     .summary = "Priorities, limits and fairness for a brick's workers",
+    .messages = GI_MSG_IOT,
     .min_children = 1,
     .max_children = 1,
     .options = iot_table,

@@ -489,6 +489,7 @@ GI_XLATOR_EXPORT = {
     .type = "protocol/client",
     .version = GI_VERSION,
     .summary = "Reaches one brick over the network.",
+    .messages = GI_MSG_CLIENT,
     .options = cl_option_table,
     .options_bytes = sizeof(struct cl_options),
     .metrics = cl_metric_table,

@@ -13,6 +13,8 @@
 #include "rpc/fop-codec.h"
 #include "rpc/rpc-client.h"
 
+#define GI_MSG_CLIENT 102000 /* base of message ids */
+
 #define CL_CONNECTIONS_MAX 16
 #define CL_OPEN_FLAGS 0xfffffu /* the bits that exist on the wire (wire.md 3.8) */
 #define CL_RETAKE_S 1          /* a lock that somebody else has got is asked for again */

@@ -679,6 +679,7 @@ GI_XLATOR_EXPORT = {
     .type = "protocol/server",
     .version = GI_VERSION,
     .summary = "Offers bricks to clients over the network.",
+    .messages = GI_MSG_SERVER,
     .min_children = 1,
     .max_children = 64,
     .options = sv_option_table,

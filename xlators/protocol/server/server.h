@@ -16,6 +16,8 @@
 #include "rpc/fop-codec.h"
 #include "rpc/rpc-server.h"
 
+#define GI_MSG_SERVER 103000 /* base of message ids */
+
 struct sv_options {
   int64_t listen_port;
   char *bind_address;

@@ -551,6 +551,7 @@ GI_XLATOR_EXPORT = {
     .type = "storage/posix",
     .version = GI_VERSION,
     .summary = "Stores a brick in a directory of a local file system.",
+    .messages = GI_MSG_POSIX,
     .options = posix_option_table,
     .options_bytes = sizeof(struct posix_options),
     .metrics = posix_metric_table,

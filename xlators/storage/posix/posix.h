@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define GI_MSG_POSIX 104000 /* base of message ids */
+
 #define POSIX_HPATH 48             /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
 #define POSIX_LINK_MAX 512         /* longest text of a directory handle (brick.md 2.3) */
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
