@@ -7,6 +7,8 @@
 
 #include <sys/statvfs.h>
 
+#define LINK_TEXT_MAX 4096 /* PATH_MAX: with its NUL */
+
 static void
 reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt, double timeout)
 {
@@ -337,6 +339,13 @@ do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct
 
 /* ---- the small ones ---- */
 
+/* The kernel has no room for a longer one, and no link is empty. */
+static bool
+usable_link(const char *text)
+{
+  return text && text[0] && strlen(text) < LINK_TEXT_MAX;
+}
+
 static void
 readlink_done(struct gi_fop *fop, void *arg)
 {
@@ -344,7 +353,7 @@ readlink_done(struct gi_fop *fop, void *arg)
   struct bridge *b = x->private;
   struct op *op = op_of(b, fop);
 
-  if (fop->rsp.ret < 0 || !fop->rsp.link)
+  if (fop->rsp.ret < 0 || !usable_link(fop->rsp.link))
     reply_err(b, op->req, fop->rsp.ret < 0 ? err_of_node(fop) : EIO);
   else
     reply_result(b, fuse_reply_readlink(op->req, fop->rsp.link));
@@ -363,7 +372,7 @@ do_readlink(fuse_req_t req, fuse_ino_t ino)
   struct gi_fop *fop = op_new(b, req, GI_FOP_READLINK);
 
   gi_loc_set_inode(&fop->loc, inode);
-  fop->args.size = 4096;
+  fop->args.size = LINK_TEXT_MAX;
   op_submit(b, fop, readlink_done);
 }
 

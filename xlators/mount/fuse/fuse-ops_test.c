@@ -335,6 +335,35 @@ fill_link(struct gi_fop *fop, void *arg)
 }
 
 static void
+fill_long_link(struct gi_fop *fop, void *arg)
+{
+  size_t len = *(const size_t *)arg;
+  char text[5000];
+
+  memset(text, 't', len);
+  fop->rsp.ret = (int32_t)len;
+  fop->rsp.link = gi_fop_strdup(fop, text, len);
+}
+
+/* What the kernel has no room for, and what cannot be, is an error of the brick. */
+static void
+test_impossible_links(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  static size_t impossible[] = {0, 4096, 4999}, longest = 4095;
+
+  for (unsigned i = 0; i < GI_ARRAY_LEN(impossible); i++) {
+    fake_script(r->s, 0, GI_FOP_READLINK, (struct fake_reply){.fill = fill_long_link, .arg = &impossible[i]});
+    assert_int_equal(reply(r, request(r, FUSE_READLINK, id, NULL, 0)), EIO);
+  }
+  fake_script(r->s, 0, GI_FOP_READLINK, (struct fake_reply){.fill = fill_long_link, .arg = &longest});
+  assert_int_equal(reply(r, request(r, FUSE_READLINK, id, NULL, 0)), 0);
+  assert_int_equal(r->out_len, sizeof(struct fuse_out_header) + 4095);
+  rig_free(r);
+}
+
+static void
 test_small_ones(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -798,6 +827,7 @@ main(void)
       cmocka_unit_test(test_setattr_now),
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_small_ones),
+      cmocka_unit_test(test_impossible_links),
       cmocka_unit_test(test_rename_noreplace_races),
       cmocka_unit_test(test_rename),
       cmocka_unit_test(test_victims_are_named),
