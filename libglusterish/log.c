@@ -296,6 +296,19 @@ gi_log_enabled(enum gi_log_level level)
   return (int)level <= atomic_load_explicit(&current_level, memory_order_relaxed);
 }
 
+bool
+gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold)
+{
+  if (s->told && now - s->told < GI_LOG_SELDOM_NS) {
+    s->untold++;
+    return false;
+  }
+  *untold = s->untold;
+  s->told = now;
+  s->untold = 0;
+  return true;
+}
+
 void
 gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
              const char *fmt, ...)

@@ -11,6 +11,7 @@
 #define GI_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* letters in the line: M A C E W N I D T */
 enum gi_log_level {
@@ -47,6 +48,16 @@ bool gi_log_enabled(enum gi_log_level level);
 
 void gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
                   const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+
+/* Something that strangers can bring about as often as they like is told once a second, with the number of those that were not told.
+ * All-zero at first. */
+#define GI_LOG_SELDOM_NS 1000000000ull
+struct gi_log_seldom {
+  uint64_t told;   /* when the last one was, gi_now; 0 = none */
+  uint64_t untold; /* since */
+};
+/* One more at `now` (gi_now). True: it is to be logged, and *untold were not since the last one that was. */
+bool gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold);
 
 /* Writes `text` as it is (it ends with a newline): for blocks of many lines such as the final graph. Not rate limited. */
 void gi_log_block(const char *text);

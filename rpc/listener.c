@@ -15,9 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ACCEPT_BATCH 16             /* of one wake-up: others must have their turn */
-#define REFUSALS_NS GI_NSEC_PER_SEC /* one line of the log in this time */
-#define ACCEPT_RETRY_MS 100ull      /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
+#define ACCEPT_BATCH 16        /* of one wake-up: others must have their turn */
+#define ACCEPT_RETRY_MS 100ull /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
 
 struct gi_listener {
   struct gi_reactor *r;
@@ -26,9 +25,8 @@ struct gi_listener {
   struct gi_timer retry;
   int fd;
   int port;
-  char *path;      /* unix: removed at the end */
-  uint64_t told;   /* when a refusal was last logged, gi_now; 0 = never */
-  uint64_t untold; /* refusals since */
+  char *path; /* unix: removed at the end */
+  struct gi_log_seldom refusals;
   void (*fn)(void *arg, int fd);
   void *arg;
 };
@@ -43,15 +41,10 @@ retry(void *arg)
 static void
 tell_refused(struct gi_listener *l, const char *why)
 {
-  uint64_t now = gi_now(l->r);
-  if (l->told && now - l->told < REFUSALS_NS) {
-    l->untold++;
-    return;
-  }
-  gi_log(GI_LOG_WARNING, "rpc", GI_MSG_RPC_SERVER + 20, "a connection to %s is refused: %s (%llu more before it)", l->path, why,
-         (unsigned long long)l->untold);
-  l->told = now;
-  l->untold = 0;
+  uint64_t untold;
+  if (gi_log_seldom(&l->refusals, gi_now(l->r), &untold))
+    gi_log(GI_LOG_WARNING, "rpc", GI_MSG_RPC_SERVER + 20, "a connection to %s is refused: %s (%llu more before it)", l->path,
+           why, (unsigned long long)untold);
 }
 
 /* The mode of the file already keeps others out; a directory on a file system without modes, or a chmod, does not get past this. */

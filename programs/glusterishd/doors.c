@@ -104,16 +104,10 @@ is_brick(struct gi_conn *c, struct known *k, const struct gd_brick *b)
 static void
 refused(struct gd *gd, enum gd_ask ask, struct gi_conn *c)
 {
-  uint64_t now = gi_now(gd->reactor);
-  struct gd_refusals *r = &gd->refusals[ask];
-  if (r->told && now - r->told < GI_NSEC_PER_SEC) {
-    r->untold++;
-    return;
-  }
-  gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: it is for %s (%llu more before it)", doors[ask].what,
-         gi_conn_peer(c), who_text[doors[ask].who], (unsigned long long)r->untold);
-  r->told = now;
-  r->untold = 0;
+  uint64_t untold;
+  if (gi_log_seldom(&gd->refusals[ask], gi_now(gd->reactor), &untold))
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: it is for %s (%llu more before it)", doors[ask].what,
+           gi_conn_peer(c), who_text[doors[ask].who], (unsigned long long)untold);
 }
 
 bool
