@@ -148,6 +148,31 @@ fsync_failure_before_the_mark_goes_is_blamed(void **state)
   rig_free_clean(r);
 }
 
+/* What only copies synced that are to be healed from the one that could not may be gone, whichever are good by the time somebody asks. */
+static void
+fsync_failure_on_the_only_good_copy_is_told(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  rig_blame(r, 2, 5, 0, 0);
+  rig_blame(r, 2, 5, 1, 0);
+  r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, 10, 0);
+  rig_marks(r, 2, 5, "0d1,1d1,D:d1");
+  for (unsigned i = 0; i < BRICKS; i++) /* as a heal leaves them */
+    memset(brick_object(&r->brick[i], 5)->mark, 0, sizeof(brick_object(&r->brick[i], 5)->mark));
+  rig_down(r, 0);
+  rig_up(r, 0);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, -1, EIO);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_free_clean(r);
+}
+
 static void
 lock_is_given_up_when_others_wait(void **state)
 {
@@ -569,6 +594,7 @@ main(void)
       cmocka_unit_test(append_within_a_block_is_made_durable),
       cmocka_unit_test(durability_before_the_mark_goes),
       cmocka_unit_test(fsync_failure_before_the_mark_goes_is_blamed),
+      cmocka_unit_test(fsync_failure_on_the_only_good_copy_is_told),
       cmocka_unit_test(lock_is_given_up_when_others_wait),
       cmocka_unit_test(operations_wait_while_a_session_ends),
       cmocka_unit_test(without_eager_lock_each_write_locks),

@@ -416,13 +416,15 @@ durable_done(struct rep_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   uint32_t ok = fan->ok, failed = fan->failed, lost = rep_account_lost(fan);
+  bool splits = rep_account_splits(t, ok, failed); /* those who synced will be healed from one that may have lost it */
 
   rep_regions_sync_failed(t, fan);
   rep_session_synced(t, fan);
   rep_fan_clear(fan);
-  if (!rep_quorum(t->rep, ok) || rep_account_splits(t, ok, failed)) {
+  if (!rep_quorum(t->rep, ok) || splits) {
     GI_MARK("replicate: the fsync of a session failed, the next one will tell");
-    rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)failed; /* its disk may answer the next fsync as if nothing had been */
+    /* Its disk may answer the next fsync as if nothing had been. */
+    rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)(splits ? t->rep->all : failed);
     t->keep_dirty = true;
     rep_account_unsynced(t, ok, lost);
   } else if (failed)
