@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which regions of a file were written while a copy was away: one small file per
- * inode, .glusterfs/glusterish-regions/<gfid>, that only bricks of ours know.
+ * Regions of files that were written while a copy was away: one small file per
+ * inode, .glusterfs/glusterish-regions/<gfid>, which only our own bricks know.
  *
- * A note about counter K counts the increments it explains. It is of use while
+ * A note about counter K counts the increments that it explains. It is valid while
  * that is the value of K on disk: then every increment since zero came with
- * regions. The note is brought up to date before the counter changes, by whoever
- * has the inode's turn, from the counter as it is on disk; so whatever is lost
- * in a crash, the two differ, and a note that differs is dropped by the next
- * change. An increment without regions drops it at once.
+ * regions. The holder of the inode's turn updates the note before the counter
+ * changes, from the counter as it is on disk. So whatever a crash loses, note and
+ * counter differ, and the next change drops a note that differs. An increment
+ * without regions drops it at once.
  */
 #include "xlators/features/index/index.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POSIX locks of a client whose connection ended, kept in mind for when it
- * comes back and asks for them again (GI_LOCK_AGAIN_KEY). They bind nobody:
- * whoever gets a conflicting lock ends the memory. So if there still is one,
- * nobody else had the lock meanwhile, and the answer says so.
+ * POSIX locks of a client whose connection ended, remembered until the client is
+ * back and asks for them again (GI_LOCK_AGAIN_KEY). They bind nobody: the first
+ * conflicting lock ends the memory. So if the memory still exists, no other client
+ * had the lock meanwhile, and the answer says so.
  */
 #include "xlators/features/locks/locks.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose change was it? The kernel's pages of a file stay through our own
- * changes and go with those of others, so the two must be told apart.
+ * Our own change, or that of another client? The kernel's pages of a file stay
+ * through our own changes and are dropped after those of others.
  *
- * A version is size and times. Each of our changes says in its reply which
- * version it found and which it left. One that was alone must have found the
- * version the node holds. Of several under way at once nobody knows the
- * order, but versions found and left cancel out in it except for the first
- * and the last: the node's version is kept as a number to which what was left
- * is added and from which what was found is taken, and the next attributes
- * must come to that number. Where a reply does not tell, or a change failed,
- * it does not: then the pages go, as for a change of others.
+ * A version is size and times. The reply to each of our changes tells the version
+ * it found and the version it left. A change that was alone must have found the
+ * version that the node holds. The order of several changes under way is unknown.
+ * But all versions they found and left cancel out, except for the first found and
+ * the last left. So the node keeps a number: the version left is added to it, the
+ * version found is subtracted, and the next attributes must give that number. If a
+ * reply does not tell its versions, or a change failed, they do not; then the pages
+ * are dropped, as after a change of another client.
  */
 #include "fuse-internal.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Telling the kernel what it must no longer believe. A notification may wait
- * for page and inode locks that belong to requests we have yet to answer, so
- * it is never sent by the reactor: a worker sends what has gathered. An inode
- * waits in the queue at most once. The exception are attributes alone of an
- * inode that a request holds: they wait for nothing.
+ * Invalidations for the kernel. A notification may wait for page and inode locks
+ * that belong to requests we have not answered yet. So the reactor never sends
+ * one; a worker sends what has gathered. An inode is in the queue at most once.
+ * There is one exception: attributes alone, of an inode that a request holds, wait
+ * for nothing.
  *
- * Names have a queue and a worker of their own. One of them waits for the lock
- * of its directory, whose holder may wait for that of a file; and who holds
- * that of a file (SEEK_END) may wait here until the file's pages are dropped.
+ * Names have a queue and a worker of their own. The invalidation of a name waits for
+ * the lock of its directory, and the holder of that lock may wait for the lock of a
+ * file. A request that holds the lock of a file (SEEK_END) may wait here until the
+ * file's pages are dropped.
  */
 #include "fuse-internal.h"
 

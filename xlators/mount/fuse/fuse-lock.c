@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locks: fcntl and flock. A blocking one that waits in a queue on the bricks
- * can be interrupted: the interruption is passed on as a cancellation.
+ * Locks: fcntl and flock. A blocking lock that waits in a queue on the bricks can
+ * be interrupted: the interruption is passed on as a cancellation.
  *
- * Who gets a lock sees all that was written under it before, in the locked
- * file, in what else the process has open and in what is opened after it: the
- * grant is told to the kernel after their attributes were looked at, and after
- * the kernel has dropped what they show to be old. With kernel write-back,
- * what was written under a lock goes to the bricks before the lock is let go.
+ * The holder of a lock sees everything that was written under it before: in the
+ * locked file, in the other files that the process has open, and in those it opens
+ * later. So before the kernel hears of the grant, the attributes of these files
+ * are looked at, and the kernel has dropped the pages that they show to be old. With
+ * kernel write-back, what was written under a lock is on the bricks before the
+ * lock is released.
  */
 #include "fuse-internal.h"
 

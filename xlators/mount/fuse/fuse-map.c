@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes by id. The id is the beginning of the gfid, so that it leads to the
- * object also when the kernel has forgotten it: file handles (NFS,
- * open_by_handle_at) carry nothing else. Open addressing; what follows a freed
- * slot moves up, so a search ends at the first free one.
+ * Nodes by id. The id is the beginning of the gfid, so it leads to the object also
+ * when the kernel has forgotten it: file handles (NFS, open_by_handle_at) carry
+ * nothing else. Open addressing. When a slot is freed the nodes behind it move up,
+ * so a search ends at the first free slot.
  */
 #include "fuse-internal.h"
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * performance/io-threads: who may use the brick's workers, and when.
+ * performance/io-threads: which operations may use the brick's workers, and when.
  *
- * Handlers here run on the reactor; what blocks is done by storage/posix on the
- * worker pool. So this translator makes no threads. It gives each operation a
- * priority class (brick.md 7), which the pool obeys, lets at most so many
- * operations of a class in at a time, and queues the rest fairly: clients take
- * turns, whoever sends most. `thread-count` is the size of the pool.
+ * Handlers run on the reactor, and storage/posix gives calls that block to the
+ * worker pool, so this translator makes no threads. It gives each operation a
+ * priority class (brick.md 7), which the pool obeys. It admits a limited number of
+ * operations per class and queues the others fairly: clients take turns.
+ * `thread-count` is the size of the pool.
  *
- * Of the least class only what may keep a worker busy is counted: the heal that waits behind its own blocks with a question of one
- * system call holds a lock that applications wait for. And while nobody else is there, it may have all the workers the pool gives it.
+ * Of the least class only operations that may keep a worker busy are counted. A
+ * heal's question is one system call; behind the heal's own blocks it would hold a
+ * lock that applications wait for. While no application uses the brick the least
+ * class may have all the workers that the pool gives it.
  *
- * Uncontended an operation costs a table look-up and a counter. Lock requests
- * are not counted: one that waits would keep a place and the unlock that frees
- * it might never get one. On a client, where nothing uses the pool for long,
- * only the class is set.
+ * Without contention an operation costs a table look-up and a counter. Lock
+ * requests are not counted: a waiting one would keep a place, and the unlock that
+ * ends its waiting might never get one. On a client, where no operation uses the
+ * pool for long, only the class is set.
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
