@@ -2,9 +2,15 @@
  *
  * An error that explains itself: an errno for programs and a sentence for
  * people. Callers own the struct (usually on the stack) and may pass NULL.
+ * CONTRIBUTING.md says how functions fail.
  */
 #ifndef GI_ERROR_H
 #define GI_ERROR_H
+
+/* On the declaration of a function that can fail: the compiler warns where its result is ignored. */
+#define GI_MUST_CHECK __attribute__((warn_unused_result))
+/* A result that does not matter. */
+#define GI_IGNORE(call) ((void)!(call))
 
 struct gi_error {
   int code; /* errno; 0 = no error */

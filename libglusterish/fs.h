@@ -295,16 +295,16 @@ gi_fs_busy(struct gi_fs *fs)
 
 /* Takes the one lock (flock) of an open directory, which goes with the last descriptor of this open. 0, also where there is no such thing;
  * else EWOULDBLOCK, and the process that has it in *holder, 0 if that is not known. A simulated one is never taken. */
-int gi_fs_lock_directory(struct gi_fs *fs, int dir, pid_t *holder);
+GI_MUST_CHECK int gi_fs_lock_directory(struct gi_fs *fs, int dir, pid_t *holder);
 
 #define GI_FS_WHERE (PATH_MAX + 96u) /* bytes, with the NUL */
 
 /* Where the open directory `dir` is, which has the absolute path `path`: a first word that no other machine has, then what tells it from
  * others. 0 or an errno. */
-int gi_fs_where(struct gi_fs *fs, int dir, const char *path, char *out, size_t size);
+GI_MUST_CHECK int gi_fs_where(struct gi_fs *fs, int dir, const char *path, char *out, size_t size);
 /* Opens such a directory: a descriptor, or -1 and errno. EXDEV: the first word is not this machine's; ESTALE: another directory is there
  * now; EINVAL: the rest is no such text. */
-int gi_fs_open_where(struct gi_fs *fs, const char *where);
+GI_MUST_CHECK int gi_fs_open_where(struct gi_fs *fs, const char *where);
 bool gi_fs_same_machine(const char *where, const char *other);
 
 /* ---- reading a directory entry by entry ---- */
@@ -318,7 +318,7 @@ struct gi_fs_dir {
 };
 
 /* Opens directory `path` in `at` ("." = itself, not following a symlink). 0 or -errno; gi_fs_dir_close after success. */
-int gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path);
+GI_MUST_CHECK int gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path);
 /* The next entry, including "." and ".."; valid until the next call. NULL = the end, or an error, and then d->err says so. */
 const struct gi_fs_dirent *gi_fs_dir_next(struct gi_fs_dir *d);
 void gi_fs_dir_close(struct gi_fs_dir *d);

@@ -53,18 +53,19 @@ struct gi_graph {
 };
 
 /* A class by its type; NULL and err (naming the file) when it cannot be loaded. */
-const struct gi_xlator_class *gi_class_load(const char *type, void **dl, struct gi_error *err);
+GI_MUST_CHECK const struct gi_xlator_class *gi_class_load(const char *type, void **dl, struct gi_error *err);
 /* Directory searched for KIND/NAME.so: $GLUSTERISH_XLATOR_DIR, else the installed one. */
 const char *gi_xlator_dir(void);
 /* Calls fn with the type of every translator file below gi_xlator_dir(), sorted, each once; whether it loads is for the caller
  * to find out. 0, or -errno when the directory cannot be read. */
-int gi_class_scan(void (*fn)(const char *type, void *arg), void *arg);
+GI_MUST_CHECK int gi_class_scan(void (*fn)(const char *type, void *arg), void *arg);
 /* Makes a class available without a file, before any load: tests and fake neighbours. */
 void gi_class_register(const struct gi_xlator_class *cls);
 
 /* Loads, parses options, initialises bottom up, compiles. Takes ownership of *vf (cleared) whatever happens. `overrides` are
  * --xlator-option settings ("NAME.option=value", NAME may be a pattern), or NULL. NULL and err on failure, nothing left. */
-struct gi_graph *gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *overrides, struct gi_error *err);
+GI_MUST_CHECK struct gi_graph *gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *overrides,
+                                              struct gi_error *err);
 void gi_graph_activate(struct gi_graph *g); /* sends PARENT_UP from the top */
 /* Sends PARENT_DOWN: translators finish what is delayed; turn the reactor until g->fops_live and g->fds_live are 0, then free. */
 void gi_graph_deactivate(struct gi_graph *g);

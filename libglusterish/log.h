@@ -10,6 +10,8 @@
 #ifndef GI_LOG_H
 #define GI_LOG_H
 
+#include "libglusterish/error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +33,7 @@ enum gi_log_level {
 #define GI_LOG_WINDOW_S 10
 
 /* Opens the log. `path` "-" = stderr. Returns 0 or -errno. May be called again (reopen after rotation: gi_log_reopen). */
-int gi_log_open(const char *path, enum gi_log_level level, bool json);
+GI_MUST_CHECK int gi_log_open(const char *path, enum gi_log_level level, bool json);
 void gi_log_reopen(void);
 void gi_log_set_level(enum gi_log_level level);
 void gi_log_set_json(bool json);

@@ -74,10 +74,10 @@ struct gi_option {
 const struct gi_option *gi_option_find(const struct gi_option *table, const char *name);
 
 /* Checks one value; on failure -1 and the message of volume-options.md ("option NAME VALUE: …"). */
-int gi_option_check(const struct gi_option *opt, const char *value, struct gi_error *err);
+GI_MUST_CHECK int gi_option_check(const struct gi_option *opt, const char *value, struct gi_error *err);
 
 /* Parses one value into `values` (at opt->offset, freeing an earlier string). */
-int gi_option_parse(const struct gi_option *opt, const char *value, void *values, struct gi_error *err);
+GI_MUST_CHECK int gi_option_parse(const struct gi_option *opt, const char *value, void *values, struct gi_error *err);
 
 /* Writes every default into the zeroed struct `values`. Table defaults are trusted: a bad one panics. */
 void gi_options_default(const struct gi_option *table, void *values);

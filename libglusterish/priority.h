@@ -5,6 +5,8 @@
 #ifndef GLUSTERISH_PRIORITY_H
 #define GLUSTERISH_PRIORITY_H
 
+#include "libglusterish/error.h"
+
 #include <stdbool.h>
 
 #define GI_LEAST_NICE 10 /* added to the nice value of background work: a tenth of a contended processor is left for it */
@@ -14,6 +16,6 @@
 void gi_be_patient(bool patient);
 /* Makes the calling thread background work, or ends that. True: stores the nice value in *usual, adds GI_LEAST_NICE to it, and calls
  * gi_be_patient(true). False: restores *usual and the usual slice. 0, or -errno with an unchanged nice value: only root may lower it. */
-int gi_be_least(bool least, int *usual);
+GI_MUST_CHECK int gi_be_least(bool least, int *usual);
 
 #endif

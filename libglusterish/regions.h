@@ -68,6 +68,6 @@ void *gi_region_log_encode(const struct gi_region_log *log, uint32_t *len);
 /* Makes magic and checksum of a coded log right, whatever stands behind them; len >= GI_REGION_LOG_HEAD. */
 void gi_region_log_seal(void *log, uint32_t len);
 /* False, and the log empty, unless it is exactly what gi_region_log_encode makes. */
-bool gi_region_log_decode(struct gi_region_log *log, const void *data, uint32_t len);
+GI_MUST_CHECK bool gi_region_log_decode(struct gi_region_log *log, const void *data, uint32_t len);
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef GI_TYPES_H
 #define GI_TYPES_H
 
+#include "libglusterish/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

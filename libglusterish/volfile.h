@@ -31,8 +31,8 @@ struct gi_volfile {
 
 /* Parses `len` bytes (need not be NUL terminated; NUL bytes are an error). NULL and err ("line N: …", naming the word) on
  * failure: unknown or self-referring subvolume, duplicate name, missing type, unterminated volume or string … */
-struct gi_volfile *gi_volfile_parse(const char *text, size_t len, struct gi_error *err);
-struct gi_volfile *gi_volfile_load(const char *path, struct gi_error *err);
+GI_MUST_CHECK struct gi_volfile *gi_volfile_parse(const char *text, size_t len, struct gi_error *err);
+GI_MUST_CHECK struct gi_volfile *gi_volfile_load(const char *path, struct gi_error *err);
 void gi_volfile_free(struct gi_volfile **vf);
 
 /* Building one, for the management daemon. */

@@ -81,10 +81,10 @@ struct gi_reply_header {
 };
 
 /* Peeks the message type: 0 call, 1 reply, -1 too short or anything else. */
-int gi_message_type(const struct gi_xdr_in *in);
+GI_MUST_CHECK int gi_message_type(const struct gi_xdr_in *in);
 /* Decode after which `in` stands at the arguments/results. False = malformed (see wire.md 1.3 for the answer due). */
-bool gi_call_decode(struct gi_xdr_in *in, struct gi_call_header *h);
-bool gi_reply_decode(struct gi_xdr_in *in, struct gi_reply_header *h);
+GI_MUST_CHECK bool gi_call_decode(struct gi_xdr_in *in, struct gi_call_header *h);
+GI_MUST_CHECK bool gi_reply_decode(struct gi_xdr_in *in, struct gi_reply_header *h);
 
 /* Encode a call header with the credentials of `caller` (NULL: all zero) in `flavour`. Surplus groups are dropped. */
 void gi_call_encode(struct gi_xdr_out *out, uint32_t xid, uint32_t prog, uint32_t vers, uint32_t proc, uint32_t flavour,
@@ -97,7 +97,8 @@ uint32_t gi_cred_groups_fit(const struct gi_caller *caller);
 
 /* Credentials to caller; groups are stored in `groups` (room for GI_GROUPS_MAX) and caller->groups points there. 0, or -1: deny
  * with auth status 0 (wire.md 1.3). Flavours unknown to us count as none, like on real servers. */
-int gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_caller *caller, uint32_t *groups);
+GI_MUST_CHECK int gi_cred_decode(uint32_t flavour, const uint8_t *body, uint32_t len, struct gi_caller *caller,
+                                 uint32_t *groups);
 
 /* Payload placement (wire.md 1.6): how many bytes from the record's start must be contiguous to decode the message. For the
  * messages that carry a payload (READ replies, WRITE calls) that is where the payload begins, read from the dict's size, and

@@ -41,13 +41,13 @@ struct gi_preamble {
 /* Sets GI_PREAMBLE_KEY in `xdata`. */
 void gi_preamble_put(struct gi_dict *xdata, const struct gi_preamble *p);
 /* Decodes it from a request; false if it is malformed, then nothing is held. `p` must not be moved: it points into itself. */
-bool gi_preamble_get(const struct gi_dict *xdata, struct gi_preamble *p);
+GI_MUST_CHECK bool gi_preamble_get(const struct gi_dict *xdata, struct gi_preamble *p);
 void gi_preamble_clear(struct gi_preamble *p); /* drops the counters; all-zero is fine */
 
 /* The outcome, in a reply: err 0 = the locks are held, the counters added (`counters`: their values now), and the operation was
  * tried; otherwise nothing was done. */
 void gi_preamble_put_outcome(struct gi_dict *xdata, int err, const struct gi_dict *counters);
 /* False if the reply carries none. *counters: owned by the caller, NULL if there are none. */
-bool gi_preamble_get_outcome(const struct gi_dict *xdata, int *err, struct gi_dict **counters);
+GI_MUST_CHECK bool gi_preamble_get_outcome(const struct gi_dict *xdata, int *err, struct gi_dict **counters);
 
 #endif

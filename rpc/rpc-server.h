@@ -63,7 +63,8 @@ struct gi_rpc_limits {
 struct gi_rpc_server *gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_server_ops *ops, void *arg);
 void gi_rpc_server_free(struct gi_rpc_server **s);
 void gi_rpc_server_add_program(struct gi_rpc_server *s, const struct gi_rpc_program *prog);
-int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int port, int backlog, struct gi_error *err);
+GI_MUST_CHECK int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host_or_path, int port, int backlog,
+                                       struct gi_error *err);
 int gi_rpc_server_port(const struct gi_rpc_server *s); /* of the first TCP listener; 0 = none */
 /* Bounded: bytes of requests being served per peer above which its connection is not read (default 64 MiB). */
 void gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes);

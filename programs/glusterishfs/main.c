@@ -49,7 +49,7 @@ open_log(const struct fs_config *cfg)
   if (rc == 0)
     return;
   fprintf(stderr, "glusterishfs: cannot open log file %s: %s; logging to standard error\n", cfg->log_file, strerror(-rc));
-  gi_log_open("-", cfg->log_level, cfg->log_json);
+  GI_IGNORE(gi_log_open("-", cfg->log_level, cfg->log_json)); /* standard error is always there */
 }
 
 int
