@@ -33,11 +33,12 @@
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
 #define POSIX_IO_MAX (4u << 20)    /* largest READ served */
 #define POSIX_XATTR_MAX 65536
-#define POSIX_LIST_MAX \
-  (1u << 20) /* bytes of names and values in a list of attributes; beyond it users' values are left empty, … */
-#define POSIX_LIST_MAX_HEAL (32u << 20) /* …but not for healers, who would copy that: E2BIG */
-#define POSIX_LIST_INLINE (128u << 10)  /* more is read by a worker */
-#define POSIX_PIECE (64u << 10)         /* a heal's writes up to here are told to the disk together */
+/* Bytes of names and values in a list of attributes. A longer list leaves users' values empty. A healer would copy the empty values, so it
+ * gets E2BIG instead, beyond a larger limit. */
+#define POSIX_LIST_MAX (1u << 20)
+#define POSIX_LIST_MAX_HEAL (32u << 20)
+#define POSIX_LIST_INLINE (128u << 10) /* more is read by a worker */
+#define POSIX_PIECE (64u << 10)        /* bytes: smaller writes of a heal are handed to the disk together */
 
 #define KEY_GFID "trusted.gfid"
 #define KEY_VOLUME_ID "trusted.glusterfs.volume-id"
@@ -99,19 +100,19 @@ struct posix_inode {
   struct posix_op *fsync; /* the one under way */
   struct posix_dir *dir;
   struct posix_times times;
-  uint32_t counted; /* changes of changelog counters; … */
-  uint32_t settled; /* …that reached the disk, plus one; 0: not known */
-  uint16_t
-      losses; /* failed syncs: memory may hold what will never be on the disk, and the next sync would succeed all the same; … */
-  uint16_t read_back;  /* …when memory was dropped last, … */
-  uint16_t healed;     /* …and as of when a heal has synced what it made of the rest */
-  struct gi_list lost; /* in posix.lost while healed != losses: nobody else knows, so the inode is kept */
+  uint32_t counted; /* changes of changelog counters */
+  uint32_t settled; /* 1 + the value of `counted` that has reached the disk; 0: unknown */
+  /* After a failed sync memory may hold data that will never reach the disk, although the next sync succeeds. */
+  uint16_t losses;     /* failed syncs */
+  uint16_t read_back;  /* value of `losses` when the page cache was dropped last */
+  uint16_t healed;     /* value of `losses` up to which a heal has written and synced the file */
+  struct gi_list lost; /* in posix.lost while healed != losses: the inode must not be forgotten */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
-  bool md_soon;  /* … and to be written within moments */
+  bool md_soon;  /* md_dirty, to be written within 20 ms: in posix.dirty_soon */
   bool busy;     /* an exclusive operation is on a worker */
-  bool unlinked; /* the last name is gone: its handle is in unlink/ */
-  bool looked;   /* a heal has compared with the disk: memory has nothing of a process before this one */
+  bool unlinked; /* the last name is gone: the handle is in unlink/ */
+  bool looked;   /* a heal has read the file from the disk in the life of this process */
 };
 
 /* Bytes that were written somewhere between start and end. */
@@ -126,7 +127,7 @@ struct posix_fd {
   bool direct;
   int fd;
   int64_t pos;                /* directories: where the kernel's offset stands; -1 = unknown */
-  struct posix_pieces healed; /* by heals, and the disk was not told to begin with it */
+  struct posix_pieces healed; /* written by heals and not handed to the disk yet */
 };
 
 enum { OBJ, PARENT, PARENT2, VICTIM, NODES };
@@ -166,23 +167,25 @@ struct posix_op {
   bool fd_own, fd2_own;
   bool on_worker;
   bool exclusive; /* alone on the inode while on a worker */
-  bool full;      /* the reserve is reached and this caller is bound by it */
-  bool slow;      /* prepare knows that it may block */
-  bool gone;      /* the object lost its last name */
-  bool parked;    /* … and its handle was moved to unlink/ */
+  /* set by `prepare` */
+  bool full;       /* the reserve is reached, and binds this caller */
+  bool slow;       /* the calls may block: begin on a worker */
+  bool obj_open;   /* the object is open, as far as the reactor knows */
+  bool datasync;   /* FSYNC: all who share it want data only */
+  bool settle;     /* WRITE past the page cache: changed counters reach the disk first */
+  bool from_disk;  /* a heal asks for what the disk has, not the page cache */
+  bool flush;      /* XATTROP: `times` reach the disk first */
+  uint16_t losses; /* heals and questions for attributes: posix_inode.losses at the beginning */
+  /* set by `run` */
+  bool gone;   /* the object has lost its last name */
+  bool parked; /* the object has no name: it is in unlink/ */
   bool victim_gone, victim_parked;
-  bool obj_open;   /* as far as the reactor knew */
-  bool dir_gone;   /* OBJ is a removed directory */
-  bool datasync;   /* FSYNC: of everyone who shares it */
-  bool settle;     /* WRITE to the disk itself: counters first */
-  bool from_disk;  /* a heal wants to know what the disk has, not what memory has */
-  bool dropped;    /* … and memory was dropped */
-  uint16_t losses; /* posix_inode.losses when a heal's operation, or a question for attributes, began */
-  bool unsynced;   /* the disk refused what was to be brought there: counts as a failed sync */
-  bool too_long;   /* more attributes than a healer is told at once */
-  bool flush;      /* XATTROP: `times` are to be on the disk first */
-  bool wrote;      /* run wrote `times` to the object */
-  bool existed;    /* CREATE opened what was there */
+  bool dir_gone; /* the object is a removed directory */
+  bool dropped;  /* from_disk: the page cache was dropped */
+  bool unsynced; /* the disk refused data: counts as a failed sync */
+  bool too_long; /* more attributes than a healer gets in one answer */
+  bool wrote;    /* `times` are in the object's xattr */
+  bool existed;  /* CREATE opened an existing object */
   struct posix_times times;
   uint32_t counted;                    /* posix_inode.counted when the sync began */
   struct gi_list followers;            /* FSYNC: get this one's result */
@@ -192,9 +195,9 @@ struct posix_op {
   uint64_t done;                       /* bytes written or read so far */
   size_t want;                         /* READ: bytes to read at most */
   bool began, append, sync;            /* WRITE */
-  bool dsync;                          /* … through a descriptor that the kernel syncs itself */
-  bool at_end;                         /* … and to the end of the file, wherever that is */
-  struct posix_pieces write_out;       /* WRITE: the disk is to begin with these; none if there are no bytes */
+  bool dsync;                          /* WRITE through a descriptor that the kernel syncs itself */
+  bool at_end;                         /* WRITE at the end of the file, whatever the offset */
+  struct posix_pieces write_out;       /* WRITE: hand these to the disk; no bytes: nothing */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
   void *scratch; /* gi_free'd at the end */
