@@ -5,12 +5,15 @@
 #ifndef GI_GRAPH_H
 #define GI_GRAPH_H
 
+#include "libglusterish/budget.h"
 #include "libglusterish/volfile.h"
 #include "libglusterish/xlator.h"
 
 /* What a process is: one per process in production, many in the simulator. No other global state exists. */
 struct gi_ctx {
   struct gi_reactor *reactor;
+  struct gi_budget budget;  /* of memory, for all caches; unlimited until somebody sets a limit */
+  uint64_t memory;          /* this process can have, bytes: the machine's or the container's; 0 = not known */
   const char *process_name; /* "glusterishfs" */
   struct gi_gfid process_uuid;
   char process_id[256];       /* the client identity sent in SETVOLUME: uuid text + host, pid, time */

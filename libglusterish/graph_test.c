@@ -339,6 +339,36 @@ test_inode_table(void **state)
   assert_int_equal(s->graph->inodes_live, 101);
 }
 
+/* Idle inodes are a cache under the budget; those somebody refers to are not. */
+static void
+test_idle_inodes_and_the_budget(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_inode *kept = fake_inode(s, 1);
+  uint64_t cost = sizeof(*kept) + s->graph->inode_bytes;
+
+  gi_budget_set_limit(&s->ctx.budget, 64 * cost);
+  for (uint8_t i = 1; i <= 64; i++) {
+    struct gi_gfid gfid = {{9, 9, i}};
+    struct gi_inode *a = gi_inode_get(s->graph, &gfid);
+
+    gi_inode_unref(&a);
+  }
+  fake_settle(s);
+  assert_int_equal(s->ctx.budget.used, 64 * cost);
+  assert_int_equal(probe.forgets, 0);
+
+  struct gi_gfid gfid = {{9, 9, 65}}, oldest = {{9, 9, 1}};
+  struct gi_inode *a = gi_inode_get(s->graph, &gfid);
+
+  gi_inode_unref(&a);
+  assert_int_equal(probe.forgets, 0); /* not from inside */
+  fake_settle(s);
+  assert_int_equal(probe.forgets, 5); /* the limit and a sixteenth */
+  assert_null(gi_inode_find(s->graph, &oldest));
+  assert_int_equal(s->ctx.budget.used, 60 * cost);
+}
+
 static void
 test_drop(void **state)
 {
@@ -617,6 +647,7 @@ main(void)
       WITH_STACK(test_arena),
       WITH_STACK(test_child_keeps_parent),
       WITH_STACK(test_inode_table),
+      WITH_STACK(test_idle_inodes_and_the_budget),
       WITH_STACK(test_drop),
       WITH_STACK(test_fd_binds_late),
       WITH_STACK(test_events_pass_through),

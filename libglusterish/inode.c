@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inode and fd tables. Inodes hash by gfid; those nobody references wait on an
- * LRU list and are forgotten beyond its limit.
+ * LRU list and are forgotten beyond its bound or for the memory budget.
  */
 #include "libglusterish/inode.h"
 
@@ -14,22 +14,8 @@ struct gi_inode_table {
   struct gi_inode **bucket;
   uint32_t nbuckets; /* power of two */
   uint32_t count;    /* hashed inodes */
-  struct gi_list lru;
-  uint32_t lru_count, lru_limit;
+  struct gi_lru lru; /* of those nobody references */
 };
-
-struct gi_inode_table *
-gi_inode_table_new(struct gi_graph *g)
-{
-  struct gi_inode_table *t = gi_new(struct gi_inode_table);
-
-  t->graph = g;
-  t->nbuckets = HASH_MIN;
-  t->bucket = gi_zalloc(t->nbuckets * sizeof(*t->bucket));
-  t->lru_limit = GI_INODE_LRU;
-  gi_list_init(&t->lru);
-  return t;
-}
 
 static struct gi_inode **
 bucket_of(struct gi_inode_table *t, const struct gi_gfid *gfid)
@@ -105,22 +91,27 @@ destroy(struct gi_inode *inode)
 }
 
 static void
-lru_remove(struct gi_inode_table *t, struct gi_inode *inode)
+forget(void *arg, struct gi_lru_item *item)
 {
-  gi_list_del(&inode->lru);
-  t->lru_count--;
+  struct gi_inode *inode = GI_CONTAINER(item, struct gi_inode, lru);
+
+  GI_CHECK(inode, GI_INODE_MAGIC);
+  GI_ASSERT(inode->refs == 0);
+  hash_remove(arg, inode);
+  destroy(inode);
 }
 
-static void
-prune(struct gi_inode_table *t)
+struct gi_inode_table *
+gi_inode_table_new(struct gi_graph *g)
 {
-  while (t->lru_limit && t->lru_count > t->lru_limit) {
-    struct gi_inode *inode = gi_list_first(&t->lru, struct gi_inode, lru);
+  struct gi_inode_table *t = gi_new(struct gi_inode_table);
 
-    lru_remove(t, inode);
-    hash_remove(t, inode);
-    destroy(inode);
-  }
+  t->graph = g;
+  t->nbuckets = HASH_MIN;
+  t->bucket = gi_zalloc(t->nbuckets * sizeof(*t->bucket));
+  gi_lru_init(&t->lru, &g->ctx->budget, g->ctx->reactor, "inodes", forget, t);
+  gi_lru_set_bounds(&t->lru, GI_INODE_LRU, 0);
+  return t;
 }
 
 void
@@ -130,13 +121,7 @@ gi_inode_table_free(struct gi_inode_table **table)
 
   if (!t)
     return;
-  while (!gi_list_empty(&t->lru)) {
-    struct gi_inode *inode = gi_list_first(&t->lru, struct gi_inode, lru);
-
-    lru_remove(t, inode);
-    hash_remove(t, inode);
-    destroy(inode);
-  }
+  gi_lru_finish(&t->lru);
   GI_ASSERT(t->count == 0);
   gi_free(t->bucket);
   gi_free(t);
@@ -170,7 +155,6 @@ gi_inode_get(struct gi_graph *g, const struct gi_gfid *gfid)
   inode->graph = g;
   inode->gfid = *gfid;
   gi_list_init(&inode->fds);
-  gi_list_init(&inode->lru);
   hash_insert(t, inode);
   g->inodes_live++;
   return inode;
@@ -183,7 +167,7 @@ gi_inode_ref(struct gi_inode *inode)
     return NULL;
   GI_CHECK(inode, GI_INODE_MAGIC);
   if (inode->refs++ == 0)
-    lru_remove(inode->graph->inodes, inode);
+    gi_lru_remove(&inode->graph->inodes->lru, &inode->lru);
   return inode;
 }
 
@@ -204,11 +188,7 @@ gi_inode_unref(struct gi_inode **ref)
     return;
   }
 
-  struct gi_inode_table *t = inode->graph->inodes;
-
-  gi_list_add_tail(&t->lru, &inode->lru);
-  t->lru_count++;
-  prune(t);
+  gi_lru_add(&inode->graph->inodes->lru, &inode->lru, sizeof(*inode) + inode->graph->inode_bytes);
 }
 
 void
@@ -220,7 +200,7 @@ gi_inode_drop(struct gi_inode *inode)
     return;
   hash_remove(t, inode);
   if (inode->refs == 0) {
-    lru_remove(t, inode);
+    gi_lru_remove(&t->lru, &inode->lru);
     destroy(inode);
   }
 }
@@ -234,8 +214,7 @@ gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x)
 void
 gi_inode_set_lru_limit(struct gi_graph *g, uint32_t limit)
 {
-  g->inodes->lru_limit = limit;
-  prune(g->inodes);
+  gi_lru_set_bounds(&g->inodes->lru, limit, 0);
 }
 
 /* ---- fds ---- */

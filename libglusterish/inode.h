@@ -5,8 +5,8 @@
  * An inode object is the one canonical home for per-inode state of every
  * translator, found by gfid. Anyone who learns a gfid may take the object with
  * gi_inode_get. References keep it; objects nobody references stay on an LRU
- * list of bounded length and are then forgotten (each translator with
- * inode_bytes gets inode_forget).
+ * list and are forgotten beyond its bound, or when the process's budget wants
+ * their memory (each translator with inode_bytes gets inode_forget).
  *
  * An fd object is one open file or directory. Its creator (FUSE bridge,
  * protocol/server, a heal) makes it before OPEN/CREATE/OPENDIR is submitted;
@@ -18,7 +18,7 @@
 #ifndef GI_INODE_H
 #define GI_INODE_H
 
-#include "libglusterish/list.h"
+#include "libglusterish/lru.h"
 #include "libglusterish/types.h"
 
 struct gi_graph;
@@ -34,10 +34,10 @@ struct gi_inode {
   uint32_t refs;
   struct gi_graph *graph;
   struct gi_gfid gfid;
-  uint32_t mode;      /* S_IFMT bits; 0 while unknown */
-  uint64_t nlookup;   /* the FUSE bridge's count; it holds one ref while > 0 */
-  struct gi_list fds; /* struct gi_fd.inode_link: open descriptors */
-  struct gi_list lru; /* when refs == 0 */
+  uint32_t mode;          /* S_IFMT bits; 0 while unknown */
+  uint64_t nlookup;       /* the FUSE bridge's count; it holds one ref while > 0 */
+  struct gi_list fds;     /* struct gi_fd.inode_link: open descriptors */
+  struct gi_lru_item lru; /* when refs == 0 */
   struct gi_inode *hash_next;
   bool hashed;                        /* still found by gfid (gi_inode_drop takes it out) */
   _Alignas(16) unsigned char bytes[]; /* every translator's inode_bytes, zeroed */
