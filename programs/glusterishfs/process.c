@@ -277,6 +277,21 @@ fs_watch_signals(struct fs_process *p)
 
 /* ---- up and down ---- */
 
+/* What the machine has, or less if this process runs in a container that may have less; 0 when it cannot be found out. */
+static uint64_t
+fs_memory(void)
+{
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  uint64_t memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+  unsigned long long most; /* "max" is no limit */
+  FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
+  if (f && fscanf(f, "%llu", &most) == 1 && most < memory)
+    memory = most;
+  if (f)
+    fclose(f);
+  return memory;
+}
+
 static void
 fs_context(struct fs_process *p)
 {
@@ -286,6 +301,7 @@ fs_context(struct fs_process *p)
   struct gi_gfid id = gi_gfid_new(p->reactor);
   p->ctx = (struct gi_ctx){
       .reactor = p->reactor,
+      .memory = fs_memory(),
       .process_name = cfg->process_name,
       .process_uuid = id,
       .volfile_server = cfg->servers.item[0],

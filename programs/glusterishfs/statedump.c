@@ -80,6 +80,7 @@ fs_statedump(struct fs_process *p)
   stamp(out, "DUMP-START-TIME", now);
   dump_process(p, &d);
   gi_dump_memory(&d);
+  gi_budget_dump(&p->ctx.budget, &d);
   if (p->ctx.graph)
     gi_graph_statedump(p->ctx.graph, &d);
   stamp(out, "\nDUMP-END-TIME", gi_wall(p->reactor));

@@ -13,7 +13,9 @@
 #include "xlators/debug/io-stats/io-stats.h"
 
 #include <errno.h>
+#include <math.h>
 
+#define IOS_SHARE_MIN (64ull << 20)
 #define IOS_DUMP_KEY "trusted.io-stats-dump"
 #define IOS_PROFILE_PREFIX "glusterish.io-stats."
 
@@ -170,7 +172,15 @@ resize_samples(struct gi_xlator *x)
   p->samples = p->skipped = 0;
 }
 
-/* The process-wide options this translator carries: only what the volfile says, so that the command line counts else. */
+/* What the caches of a process may hold when nobody says: 0, no limit, where the memory is not known. */
+static uint64_t
+memory_share(uint64_t memory)
+{
+  uint64_t share = memory / 8;
+  return memory && share < IOS_SHARE_MIN ? IOS_SHARE_MIN : share;
+}
+
+/* The process-wide options this translator carries: of the log only what the volfile says, so that the command line counts else. */
 static void
 apply_process(const struct gi_xlator *x)
 {
@@ -178,6 +188,7 @@ apply_process(const struct gi_xlator *x)
   enum gi_log_level level;
   if (gi_xlator_option(x, "log-level") && o->log_level && gi_log_level_parse(o->log_level, &level))
     gi_log_set_level(level);
+  gi_budget_set_limit(&x->ctx->budget, o->memory_limit ? o->memory_limit : memory_share(x->ctx->memory));
 }
 
 static void
@@ -284,6 +295,18 @@ static const struct gi_option ios_table[] = {
     IOS_TWICE("log-flush-timeout", "log-flush-timeout", .type = GI_OPT_TIME, IOS_OPT(log_flush), .def = "120", .min = 30,
               .max = 300, .level = 3, .op_version = 30600, .unread = true,
               .text = "Accepted for old volfiles: repeated messages are limited per message id instead."),
+    {.name = "memory-limit",
+     .key = "client.memory-limit",
+     .type = GI_OPT_SIZE,
+     IOS_OPT(memory_limit),
+     .side = GI_SIDE_CLIENT,
+     .def = "0",
+     .min = 0,
+     .max = INFINITY,
+     .level = 2,
+     .text = "What all caches of a client together may hold; 0 is an eighth of the memory it can have, at least 64 MB. Files "
+             "in use "
+             "and data not yet written are no cache and do not count."},
     {.name = "threads",
      .key = "config.client-threads",
      .type = GI_OPT_INT,

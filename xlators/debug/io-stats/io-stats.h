@@ -39,7 +39,7 @@ struct ios_options {
   bool latency, count, dump_fd, global_threading;
   char *log_level, *log_format, *logger, *sys_log_level, *dump_format, *unique_id, *volume_id;
   int64_t log_buf, threads, sample_interval, sample_size, dump_interval, dns_ttl;
-  uint64_t log_flush;
+  uint64_t log_flush, memory_limit;
 };
 
 struct ios_metrics {

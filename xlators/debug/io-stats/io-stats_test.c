@@ -129,14 +129,35 @@ test_statedump_and_samples(void **state)
   fake_stack_free(s);
 }
 
+/* The limit of the process's caches: what the option says, live, else a share of the memory where that is known. */
+static void
+test_memory_limit(void **state)
+{
+  static const struct {
+    const char *options;
+    uint64_t memory, limit;
+  } cases[] = {{"", 0, 0},
+               {"", 16ull << 30, 2ull << 30},
+               {"", 256 << 20, 64 << 20},
+               {"option memory-limit 100MB\n", 16ull << 30, 100 << 20}};
+  const unsigned set[] = {0};
+  struct gi_error err = {0};
+
+  for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct fake_stack *s = fake_stack_new("debug/io-stats", NULL, 1);
+    s->ctx.memory = cases[i].memory;
+    assert_int_equal(fake_stack_children(s, cases[i].options, set, 1, &err), 0);
+    assert_true(s->ctx.budget.limit == cases[i].limit);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_transparent),
-      cmocka_unit_test(test_counts),
-      cmocka_unit_test(test_dump),
-      cmocka_unit_test(test_statedump_and_samples),
+      cmocka_unit_test(test_transparent),           cmocka_unit_test(test_counts),       cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_statedump_and_samples), cmocka_unit_test(test_memory_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
