@@ -6,10 +6,10 @@
 #include "libglusterish/rare.h"
 #include "libglusterish/task.h"
 #include "tests/simulation/run.h"
-#include "tests/simulation/sim-model.h"
-#include "tests/simulation/sim-namespace.h"
-#include "tests/simulation/sim-settle.h"
-#include "tests/simulation/sim-trace.h"
+#include "tests/simulation/model/registers.h"
+#include "tests/simulation/model/namespace.h"
+#include "tests/simulation/cluster/settle.h"
+#include "tests/simulation/world/trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

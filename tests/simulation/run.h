@@ -7,8 +7,8 @@
 #define SIM_RUN_H
 
 #include "libglusterish/log.h"
-#include "tests/simulation/sim-mishap.h"
-#include "tests/simulation/sim-workload.h"
+#include "tests/simulation/fault/mishap.h"
+#include "tests/simulation/workload/workload.h"
 
 #define SIM_NO_MISHAPS (1ull << 63)
 

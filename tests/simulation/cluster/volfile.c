@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The volfiles of a simulated replica set, as programs/glusterishd/volgen.c writes
+ * them, and the options a seed draws for them.
+ */
+#include "tests/simulation/cluster/cluster.h"
+
+#include <stdarg.h>
+
+#define BRICK_PORT 49152
+
+/* ---- what the seed draws ---- */
+
+static void __attribute__((format(printf, 2, 3))) option(struct sim_cluster_config *c, const char *fmt, ...)
+{
+  size_t len = strlen(c->replicate_options);
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(c->replicate_options + len, sizeof(c->replicate_options) - len, fmt, ap);
+  va_end(ap);
+}
+
+void
+sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
+{
+  static const uint8_t replica[] = {3, 3, 3, 3, 3, 3, 3, 4, 5, 6};
+  static const uint8_t post_op_delay[] = {0, 1, 1, 2};
+  struct sim_rng rng = sim_rng_new(seed, 5ull << 32);
+  unsigned bricks = replica[sim_rng_below(&rng, GI_ARRAY_LEN(replica))], clients = 2 + sim_rng_chance(&rng, 300);
+  bool arbiter = sim_rng_chance(&rng, 150);
+  c->bricks = c->bricks ? c->bricks : bricks;
+  c->clients = c->clients ? c->clients : clients;
+  c->arbiter = c->bricks == 3 && arbiter;
+  if (sim_rng_chance(&rng, 400)) /* half of the volumes with bricks of GlusterFS have no other */
+    c->foreign = sim_rng_chance(&rng, 500) ? (1u << c->bricks) - 1 : (uint32_t)sim_rng_below(&rng, 1u << c->bricks);
+  option(c, " option eager-lock %s\n", sim_rng_chance(&rng, 800) ? "on" : "off");
+  option(c, " option post-op-delay-secs %u\n", post_op_delay[sim_rng_below(&rng, GI_ARRAY_LEN(post_op_delay))]);
+  option(c, " option granular-entry-heal %s\n", sim_rng_chance(&rng, 500) ? "on" : "off");
+  option(c, " option data-self-heal-algorithm %s\n", sim_rng_chance(&rng, 500) ? "full" : "diff");
+  option(c, " option read-hash-mode %u\n", (unsigned)sim_rng_below(&rng, 6));
+  if (sim_rng_chance(&rng, 250)) { /* never so few that two sets of clients could both go on */
+    c->quorum = c->bricks / 2 + 1 + (unsigned)sim_rng_below(&rng, 2);
+    option(c, " option quorum-type fixed\n option quorum-count %u\n", c->quorum);
+  } else {
+    option(c, " option quorum-type auto\n");
+  }
+  if (sim_rng_chance(&rng, 400))
+    option(c, " option data-self-heal on\n option metadata-self-heal on\n option entry-self-heal on\n");
+  c->near = sim_rng_chance(&rng, 500);
+}
+
+/* ---- bricks ---- */
+
+char *
+sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
+{
+  bool arbiter = c->arbiter && i == c->bricks - 1;
+  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR
+                     "\n option volume-id " SIM_VOLUME_ID
+                     "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n"
+                     "%s"
+                     "volume vol-access-control\n type features/access-control\n subvolumes %s\nend-volume\n"
+                     "volume vol-locks\n type features/locks\n subvolumes vol-access-control\nend-volume\n"
+                     "volume vol-io-threads\n type performance/io-threads\n subvolumes vol-locks\nend-volume\n"
+                     "volume vol-index\n type features/index\n option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n"
+                     " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.vol-\n"
+                     " subvolumes vol-io-threads\nend-volume\n"
+                     "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes vol-index\nend-volume\n"
+                     "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR "\n"
+                     " option volume-id " SIM_VOLUME_ID "\n subvolumes brick-%u\nend-volume\n"
+                     "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
+                     " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR "\n"
+                     "end-volume\n",
+                     i, arbiter ? "volume vol-arbiter\n type features/arbiter\n subvolumes vol-posix\nend-volume\n" : "",
+                     arbiter ? "vol-arbiter" : "vol-posix", i, c->watch ? "yes" : "no", i, BRICK_PORT);
+}
+
+/* ---- clients and healers ---- */
+
+static void
+put_client(FILE *out, const struct sim_cluster *c, unsigned i)
+{
+  char address[16];
+  bool foreign = c->config.foreign >> i & 1;
+  fprintf(out,
+          "volume vol-client-%u%s\n type protocol/client\n option remote-host %s\n option remote-port %d\n"
+          " option remote-subvolume " SIM_BRICK_DIR "\n option transport-type tcp\n option send-gids true\nend-volume\n",
+          i, foreign ? "-wire" : "", sim_net_host_address(c->machine[i].process->host, address), BRICK_PORT);
+  if (foreign)
+    fprintf(out, "volume vol-client-%u\n type sim/foreign\n subvolumes vol-client-%u-wire\nend-volume\n", i, i);
+}
+
+static void
+put_replicate(FILE *out, const struct sim_cluster *c, int healer)
+{
+  fprintf(out,
+          "volume vol-replicate-0\n type cluster/replicate\n option volume-id " SIM_VOLUME_ID "\n option afr-pending-xattr ");
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    fprintf(out, "%svol-client-%u", i ? "," : "", i);
+  fprintf(out, "\n%s", c->config.replicate_options);
+  if (c->config.arbiter)
+    fprintf(out, " option arbiter-count 1\n");
+  if (healer >= 0)
+    fprintf(out,
+            " option iam-self-heal-daemon yes\n option self-heal-daemon enable\n option heal-timeout 60\n option node-uuid "
+            "brick-%d\n",
+            healer);
+  fprintf(out, " subvolumes");
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    fprintf(out, " vol-client-%u", i);
+  fprintf(out, "\nend-volume\n");
+}
+
+char *
+sim_client_volfile(const struct sim_cluster *c, int healer)
+{
+  char *text = NULL;
+  size_t len;
+  FILE *out = open_memstream(&text, &len);
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    put_client(out, c, i);
+  put_replicate(out, c, healer);
+  if (healer >= 0)
+    fprintf(out, "volume glustershd\n type debug/io-stats\n subvolumes vol-replicate-0\nend-volume\n");
+  else
+    fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n"
+                 "volume vol-utime\n type features/utime\n subvolumes vol-dht\nend-volume\n"
+                 "volume vol\n type debug/io-stats\n subvolumes vol-utime\nend-volume\n"
+                 "volume top\n type sim/top\n subvolumes vol\nend-volume\n");
+  fclose(out);
+  return text;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storage/posix on a simulated disk where others act between two of its calls,
+ * as operations on other workers do.
+ */
+#include "tests/simulation/disk/disk.h"
+#include "tests/simulation/world/rng.h"
+#include "tests/simulation/disk/view.h"
+#include "xlators/storage/posix/posix-fixture.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define DIR "/bricks/b1"
+
+static struct {
+  struct sim_disk *disk;
+  struct gi_fs *fs;
+  struct brick *b;
+  struct gi_fs_ops ops;
+  const char *call, *name; /* before this call on this last component … */
+  void (*act)(void);       /* … this happens, once */
+  char path[128];
+  uint64_t rng;
+} t;
+
+static struct gi_gfid file = {{0xa0, 0x1b, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 99}};
+static char handle[GI_UUID_TEXT];
+
+static uint64_t
+next_random(void *arg)
+{
+  return sim_mix(arg);
+}
+
+static uint64_t
+wall(void *arg)
+{
+  (void)arg;
+  return 5000000000u;
+}
+
+static void
+before(const char *call, const char *path)
+{
+  const char *last = strrchr(path, '/');
+  void (*act)(void) = t.act;
+
+  if (!act || strcmp(call, t.call) != 0 || strcmp(last ? last + 1 : path, t.name) != 0)
+    return;
+  t.act = NULL;
+  act();
+}
+
+static int
+hooked_unlink(struct gi_fs *fs, int at, const char *path, int flags)
+{
+  before("unlink", path);
+  return sim_view_ops.unlink(fs, at, path, flags);
+}
+
+static int
+hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new)
+{
+  before("rename", old);
+  return sim_view_ops.rename(fs, from, old, to, new);
+}
+
+static ssize_t
+hooked_getxattr(struct gi_fs *fs, int at, const char *path, const char *name, void *value, size_t size)
+{
+  before("getxattr", path);
+  return sim_view_ops.getxattr(fs, at, path, name, value, size);
+}
+
+static void
+happens(const char *call, const char *name, void (*act)(void))
+{
+  t.call = call;
+  t.name = name;
+  t.act = act;
+}
+
+static int
+begin(void **state)
+{
+  struct sim_disk_config c = {.random = next_random, .now = wall, .arg = &t.rng};
+
+  (void)state;
+  t.rng = 1;
+  t.act = NULL;
+  t.disk = sim_disk_new(&c);
+  assert_int_equal(sim_disk_make_dir(t.disk, DIR), 0);
+  t.fs = sim_disk_view(t.disk);
+  t.ops = sim_view_ops;
+  t.ops.unlink = hooked_unlink;
+  t.ops.rename = hooked_rename;
+  t.ops.getxattr = hooked_getxattr;
+  t.fs->ops = &t.ops;
+  brick_engine = "pool";
+  t.b = brick_new_on(t.fs, DIR, "option disable-landfill-purge on\n");
+  gi_gfid_text(&file, handle);
+  return 0;
+}
+
+static int
+end(void **state)
+{
+  char why[512];
+
+  (void)state;
+  assert_null(t.act); /* it did happen; a LOOKUP by gfid would collect what must not be there */
+  if (!sim_disk_sound(t.disk, DIR, why, sizeof(why)))
+    fail_msg("%s", why);
+  brick_stop(t.b);
+  assert_int_equal(sim_view_open_files(t.fs), 0);
+  brick_free(t.b);
+  sim_view_free(&t.fs);
+  sim_disk_free(&t.disk);
+  return 0;
+}
+
+/* ---- what the other worker does ---- */
+
+static int
+other_unlink(const char *path)
+{
+  return sim_view_ops.unlink(t.fs, AT_FDCWD, path, 0);
+}
+
+/* An UNLINK that saw other names, and so left the handle alone. */
+static void
+unlink_b(void)
+{
+  assert_int_equal(other_unlink(DIR "/b"), 0);
+}
+
+/* A LINK by the handle. */
+static void
+link_c(void)
+{
+  char from[256];
+
+  snprintf(from, sizeof(from), DIR "/.glusterfs/%.2s/%.2s/%s", handle, handle + 2, handle);
+  assert_int_equal(sim_view_ops.link(t.fs, AT_FDCWD, from, AT_FDCWD, DIR "/c"), 0);
+}
+
+/* The same name, taken away by one that parked the handle too late. */
+static void
+unlink_a(void)
+{
+  assert_int_equal(other_unlink(DIR "/a"), 0);
+}
+
+static void
+rename_x_to_a(void)
+{
+  assert_int_equal(sim_view_ops.rename(t.fs, AT_FDCWD, DIR "/x", AT_FDCWD, DIR "/a"), 0);
+  assert_int_equal(other_unlink(t.path), 0); /* the handle of what was there */
+}
+
+static void
+two_names(void)
+{
+  assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+  assert_ok(brick_link(t.b, &file, ROOT, "b"));
+}
+
+static void
+the_last_two_names_of_a_file_go_at_once(void **state)
+{
+  (void)state;
+  two_names();
+  happens("unlink", "a", unlink_b);
+  assert_ok(brick_unlink(t.b, ROOT, "a"));
+}
+
+static void
+one_of_the_last_two_names_is_replaced_while_the_other_goes(void **state)
+{
+  struct gi_gfid g = brick_gfid(t.b);
+
+  (void)state;
+  two_names();
+  assert_ok(brick_mknod(t.b, ROOT, "x", S_IFREG | 0600, &g));
+  happens("rename", "x", unlink_b);
+  assert_ok(brick_rename(t.b, ROOT, "x", ROOT, "a"));
+  assert_ok(brick_nameless(t.b, &g));
+}
+
+static void
+a_file_that_is_open_keeps_its_data_when_its_last_two_names_go_at_once(void **state)
+{
+  struct gi_fd *fd;
+
+  (void)state;
+  two_names();
+  assert_ok(brick_open(t.b, &file, O_RDWR, &fd));
+  happens("unlink", "a", unlink_b);
+  assert_ok(brick_unlink(t.b, ROOT, "a"));
+  assert_int_equal(brick_write(t.b, fd, 0, "x", 1)->rsp.ret, 1);
+  gi_fd_unref(&fd);
+}
+
+static void
+a_name_given_while_the_last_one_goes_keeps_the_handle(void **state)
+{
+  (void)state;
+  assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+  happens("rename", handle, link_c); /* a worker does not know whether it is open, and parks it */
+  assert_ok(brick_unlink(t.b, ROOT, "a"));
+  assert_ok(brick_nameless(t.b, &file));
+  assert_ok(brick_lookup(t.b, ROOT, "c"));
+}
+
+static void
+a_name_given_while_the_last_one_is_replaced_keeps_the_handle(void **state)
+{
+  struct gi_gfid g = brick_gfid(t.b);
+
+  (void)state;
+  assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+  assert_ok(brick_mknod(t.b, ROOT, "x", S_IFREG | 0600, &g));
+  happens("rename", handle, link_c);
+  assert_ok(brick_rename(t.b, ROOT, "x", ROOT, "a"));
+  assert_ok(brick_nameless(t.b, &file));
+}
+
+static void
+one_name_is_taken_away_twice(void **state)
+{
+  struct gi_fd *fd;
+
+  (void)state;
+  assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+  assert_ok(brick_open(t.b, &file, O_RDWR, &fd));
+  happens("unlink", "a", unlink_a);
+  assert_fails(brick_unlink(t.b, ROOT, "a"), ENOENT);
+  gi_fd_unref(&fd);
+}
+
+/* What is told of a name is of one object. */
+static void
+a_name_is_renamed_over_while_it_is_looked_at(void **state)
+{
+  struct gi_gfid g = brick_gfid(t.b);
+  const struct gi_dirent *e = NULL;
+  struct gi_fd *dir, *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  for (int listing = 0; listing < 2; listing++) {
+    file.b[15]++;
+    g.b[15] += 60;
+    gi_gfid_text(&file, handle);
+    snprintf(t.path, sizeof(t.path), DIR "/.glusterfs/%.2s/%.2s/%s", handle, handle + 2, handle);
+    if (listing)
+      assert_ok(brick_unlink(t.b, ROOT, "a"));
+    assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
+    assert_ok(brick_create(t.b, ROOT, "x", &g, &fd));
+    assert_int_equal(brick_write(t.b, fd, 0, "seven..", 7)->rsp.ret, 7);
+    happens("getxattr", "a", rename_x_to_a);
+    if (!listing) {
+      f = brick_lookup(t.b, ROOT, "a");
+      assert_ok(f);
+      assert_true(gi_gfid_equal(&f->rsp.stat.gfid, &g));
+      assert_int_equal(f->rsp.stat.size, 7);
+    } else {
+      assert_ok(brick_opendir(t.b, ROOT, &dir));
+      f = brick_fop(t.b, GI_FOP_READDIRP);
+      set_fd(f, dir);
+      f->args.size = 65536;
+      brick_run(t.b, f);
+      for (uint32_t i = 0; i < f->rsp.entries.count && !e; i++)
+        e = strcmp(f->rsp.entries.entry[i].name, "a") == 0 ? &f->rsp.entries.entry[i] : NULL;
+      assert_non_null(e);
+      assert_true(gi_gfid_equal(&e->stat.gfid, &g));
+      assert_int_equal(e->stat.size, 7);
+      gi_fd_unref(&dir);
+    }
+    gi_fd_unref(&fd);
+  }
+}
+
+int
+main(void)
+{
+#define RACE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+  const struct CMUnitTest tests[] = {
+      RACE(the_last_two_names_of_a_file_go_at_once),
+      RACE(one_of_the_last_two_names_is_replaced_while_the_other_goes),
+      RACE(a_file_that_is_open_keeps_its_data_when_its_last_two_names_go_at_once),
+      RACE(a_name_given_while_the_last_one_goes_keeps_the_handle),
+      RACE(a_name_given_while_the_last_one_is_replaced_keeps_the_handle),
+      RACE(one_name_is_taken_away_twice),
+      RACE(a_name_is_renamed_over_while_it_is_looked_at),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

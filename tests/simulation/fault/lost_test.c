@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A disk that fails a sync once and then says that all is well, as disks below
+ * a page cache do: storage/posix does not believe it before a heal has looked
+ * at what the disk has and synced what it made of that.
+ */
+#include "libglusterish/mem.h"
+#include "tests/simulation/fault/lone-brick.h"
+
+#include <string.h>
+
+#define HEALER (-6)
+#define APPLICATION 1000
+
+struct file {
+  struct sim_lone b;
+  struct gi_fd *fd;
+};
+
+static struct file *
+new_file_opened(int flags)
+{
+  static const struct gi_gfid gfid = {{0xa0, 1, 2, 3, 4, 5, 0x46, 7, 0x88}};
+  struct file *t = gi_new(struct file);
+  struct gi_fop *f;
+
+  sim_lone_setup(&t->b, 7);
+  assert_true(sim_lone_boot(&t->b));
+  t->fd = gi_fd_new(t->b.graph, NULL, O_RDWR | flags, 1);
+  f = gi_fop_new(t->b.graph, GI_FOP_CREATE);
+  f->loc.pargfid = gi_gfid_root;
+  f->loc.name = gi_fop_strdup(f, "f", 1);
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
+  f->args.mode = S_IFREG | 0644;
+  f->args.flags = (uint32_t)(O_RDWR | O_CREAT | O_EXCL | flags);
+  f->fd = gi_fd_ref(t->fd);
+  assert_true(sim_lone_run(&t->b, f) >= 0);
+  return t;
+}
+
+static struct file *
+new_file(void)
+{
+  return new_file_opened(0);
+}
+
+static void
+free_file(struct file *t)
+{
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  sim_disk_free(&t->b.disk);
+  gi_free(t);
+}
+
+static struct gi_fop *
+file_fop(struct file *t, enum gi_fop_kind kind, int pid)
+{
+  struct gi_fop *f = gi_fop_new(t->b.graph, kind);
+
+  f->caller.pid = pid;
+  gi_fop_set_fd(f, t->fd);
+  return f;
+}
+
+static int
+try_put(struct file *t, int pid, const char *text)
+{
+  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
+
+  f->args.size = strlen(text);
+  gi_payload_add_copy(&f->payload, text, strlen(text));
+  return sim_lone_run(&t->b, f);
+}
+
+static void
+put(struct file *t, int pid, const char *text)
+{
+  assert_int_equal(try_put(t, pid, text), strlen(text));
+}
+
+static void
+expect(struct file *t, int pid, const char *text)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_READ, pid));
+  char back[16] = "";
+
+  f->args.size = sizeof(back) - 1;
+  assert_int_equal(sim_lone_run(&t->b, f), strlen(text));
+  gi_payload_read(&f->rsp.payload, 0, back, strlen(text));
+  assert_string_equal(back, text);
+  gi_fop_unref(f);
+}
+
+static int
+sync_file(struct file *t, int pid)
+{
+  return sim_lone_run(&t->b, file_fop(t, GI_FOP_FSYNC, pid));
+}
+
+static void
+fail_a_sync(struct file *t, int pid)
+{
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sync_file(t, pid), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 0);
+}
+
+/* The disk has "old", memory "new". */
+static struct file *
+new_file_with_a_loss(void)
+{
+  struct file *t = new_file();
+
+  put(t, APPLICATION, "old");
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  put(t, APPLICATION, "new");
+  fail_a_sync(t, APPLICATION);
+  return t;
+}
+
+static void
+what_was_lost_stays_lost_until_it_is_healed(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+
+  (void)state;
+  assert_int_equal(sync_file(t, APPLICATION), -EIO); /* the disk says yes */
+  expect(t, APPLICATION, "new");
+  expect(t, HEALER, "old"); /* what the disk has */
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  put(t, HEALER, "new");
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  expect(t, HEALER, "new");
+  free_file(t);
+}
+
+static void
+a_heal_that_fails_to_sync_must_look_again(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+
+  (void)state;
+  expect(t, HEALER, "old");
+  put(t, HEALER, "new");
+  fail_a_sync(t, HEALER);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  put(t, HEALER, "new");
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+static int
+count(struct file *t, bool durable)
+{
+  static const uint8_t one[12] = {[3] = 1};
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_XATTROP);
+
+  f->caller.pid = HEALER;
+  gi_loc_set_inode(&f->loc, t->fd->inode);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.vol-client-1", one, sizeof(one));
+  if (durable)
+    gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+  return sim_lone_run(&t->b, f);
+}
+
+/* ---- what is not known any more, or would be ---- */
+
+static struct gi_fop *
+open_again(struct file *t, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_get(t->b.graph, gfid);
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_OPEN);
+
+  t->fd = gi_fd_new(t->b.graph, inode, O_RDWR, 1);
+  gi_loc_set_inode(&f->loc, inode);
+  f->args.flags = O_RDWR;
+  f->fd = gi_fd_ref(t->fd);
+  gi_inode_unref(&inode);
+  return f;
+}
+
+static void
+a_loss_is_not_forgotten_with_the_inode(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+  struct gi_gfid gfid = t->fd->inode->gfid;
+
+  (void)state;
+  gi_fd_unref(&t->fd);
+  gi_inode_set_lru_limit(t->b.graph, 1);
+  for (uint8_t n = 1; n < 5; n++) {
+    struct gi_inode *other = gi_inode_get(t->b.graph, &(struct gi_gfid){{0xb0, n}});
+
+    gi_inode_unref(&other);
+  }
+  assert_true(sim_lone_run(&t->b, open_again(t, &gfid)) >= 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  free_file(t);
+}
+
+static uint32_t
+checksum(struct file *t)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_RCHECKSUM, HEALER));
+  uint32_t sum;
+
+  f->args.size = 3;
+  assert_int_equal(sim_lone_run(&t->b, f), 0);
+  sum = f->rsp.weak_checksum;
+  gi_fop_unref(f);
+  return sum;
+}
+
+/* The process that knew of the loss is gone, what the kernel keeps in memory is not. */
+static void
+a_heal_compares_with_the_disk_after_a_restart(void **state)
+{
+  struct file *t = new_file_with_a_loss();
+  struct gi_gfid gfid = t->fd->inode->gfid;
+  uint32_t new, old;
+
+  (void)state;
+  free_file(t);
+  t = new_file();
+  put(t, APPLICATION, "new");
+  new = checksum(t);
+  free_file(t);
+  t = new_file_with_a_loss();
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  assert_true(sim_lone_boot(&t->b));
+  assert_true(sim_lone_run(&t->b, open_again(t, &gfid)) >= 0);
+  expect(t, HEALER, "new"); /* it reads what it brings to others: better than what the disk has */
+  old = checksum(t);
+  assert_int_not_equal(old, new);
+  expect(t, APPLICATION, "old");
+  put(t, APPLICATION, "new");
+  assert_int_equal(checksum(t), new); /* what came since is known */
+  free_file(t);
+}
+
+/* ---- operations that sync by themselves ---- */
+
+static void
+with_fault(struct file *t, enum sim_fault fault, uint32_t rate)
+{
+  sim_disk_set_fault(t->b.disk, fault, rate);
+}
+
+static void
+a_synchronous_write_that_is_refused_is_a_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  with_fault(t, SIM_FAULT_DSYNC, 1000000);
+  assert_int_equal(try_put(t, APPLICATION, "new"), -EIO);
+  with_fault(t, SIM_FAULT_DSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, APPLICATION, "new");
+  expect(t, HEALER, "old"); /* what the disk has */
+  free_file(t);
+}
+
+static void
+no_room_for_a_synchronous_write_is_no_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  with_fault(t, SIM_FAULT_SPACE, 1000000);
+  assert_int_equal(try_put(t, APPLICATION, "new"), -ENOSPC);
+  with_fault(t, SIM_FAULT_SPACE, 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+/* The first write after a counter changed syncs before it, and an O_DSYNC of the write alone after it. */
+static void
+syncs_around_a_write_count(void **state)
+{
+  struct file *t = new_file();
+  struct gi_fop *f;
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  f = file_fop(t, GI_FOP_WRITE, APPLICATION);
+  f->args.flags = O_DSYNC;
+  f->args.size = 3;
+  gi_payload_add_copy(&f->payload, "new", 3);
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  free_file(t);
+}
+
+/* Counters go to the disk before data that go there by themselves, and a counter that cannot is a loss. */
+static void
+counters_go_before_synced_data(void **state)
+{
+  static const int flags[] = {O_SYNC, O_DIRECT};
+  static const char sector[513] = {[0 ... 511] = 'x'};
+
+  (void)state;
+  for (size_t n = 0; n < GI_ARRAY_LEN(flags); n++) {
+    struct file *t = new_file_opened(flags[n]);
+
+    assert_int_equal(try_put(t, APPLICATION, sector), 512);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(try_put(t, APPLICATION, sector), 512); /* they are there */
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(count(t, false), 0);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(try_put(t, APPLICATION, sector), -EIO);
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(sync_file(t, APPLICATION), -EIO);
+    free_file(t);
+  }
+}
+
+static void
+zeroes_that_are_not_synced_are_a_loss(void **state)
+{
+  struct file *t = new_file_opened(O_SYNC);
+  struct gi_fop *f = file_fop(t, GI_FOP_ZEROFILL, APPLICATION);
+
+  (void)state;
+  f->args.size = 3;
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  free_file(t);
+}
+
+static void
+an_attribute_that_is_not_synced_is_a_loss(void **state)
+{
+  struct file *t = new_file();
+  struct gi_fop *f = file_fop(t, GI_FOP_FSETXATTR, APPLICATION);
+
+  (void)state;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "user.a", "b", 1);
+  gi_dict_set_int(gi_fop_xdata(f), "trusted.glusterfs.durable-op", 1);
+  with_fault(t, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+  with_fault(t, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  free_file(t);
+}
+
+/* ---- what a heal has the disk begin with before it syncs ---- */
+
+#define BULK (100u << 10) /* more than a heal collects */
+
+static int
+put_bulk(struct file *t, int pid, int byte)
+{
+  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
+  char *data = gi_alloc(BULK);
+
+  memset(data, byte, BULK);
+  f->args.size = BULK;
+  gi_payload_add_copy(&f->payload, data, BULK);
+  gi_free(data);
+  return sim_lone_run(&t->b, f);
+}
+
+static int
+first_byte(struct file *t, int pid)
+{
+  struct gi_fop *f = gi_fop_ref(file_fop(t, GI_FOP_READ, pid));
+  char byte = 0;
+
+  f->args.size = 1;
+  assert_int_equal(sim_lone_run(&t->b, f), 1);
+  gi_payload_read(&f->rsp.payload, 0, &byte, 1);
+  gi_fop_unref(f);
+  return byte;
+}
+
+static void
+a_refused_write_out_is_a_loss(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  assert_int_equal(put_bulk(t, APPLICATION, 'o'), BULK);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_WRITE_OUT, 1000000);
+  assert_int_equal(put_bulk(t, HEALER, 'n'), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_WRITE_OUT, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  assert_int_equal(first_byte(t, HEALER), 'o'); /* what the disk has */
+  assert_int_equal(put_bulk(t, HEALER, 'n'), BULK);
+  assert_int_equal(sync_file(t, HEALER), 0);
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  free_file(t);
+}
+
+/* ---- counters that must be on the disk when they are answered ---- */
+
+static void
+stopped(void *arg)
+{
+  (void)arg;
+}
+
+static void
+durable_counters_survive(void **state)
+{
+  struct file *t = new_file();
+  struct sim_losses before = sim_disk_losses(t->b.disk);
+
+  (void)state;
+  assert_int_equal(count(t, false), 0);
+  assert_int_equal(count(t, true), 0);
+  sim_disk_stop_after(t->b.disk, 1, stopped, NULL);
+  gi_fd_unref(&t->fd);
+  sim_lone_halt(&t->b);
+  sim_disk_power_loss(t->b.disk);
+  assert_int_equal(sim_disk_losses(t->b.disk).calls, before.calls);
+  sim_disk_free(&t->b.disk);
+  gi_free(t);
+}
+
+static void
+who_cannot_make_them_durable_has_lost_something(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  put(t, APPLICATION, "old");
+  assert_int_equal(sync_file(t, APPLICATION), 0);
+  put(t, APPLICATION, "new");
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(count(t, false), 0);
+  assert_int_equal(count(t, true), -EIO);
+  sim_disk_set_fault(t->b.disk, SIM_FAULT_FSYNC, 0);
+  assert_int_equal(sync_file(t, APPLICATION), -EIO);
+  expect(t, HEALER, "old");
+  free_file(t);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_was_lost_stays_lost_until_it_is_healed),
+      cmocka_unit_test(a_heal_that_fails_to_sync_must_look_again),
+      cmocka_unit_test(a_loss_is_not_forgotten_with_the_inode),
+      cmocka_unit_test(a_heal_compares_with_the_disk_after_a_restart),
+      cmocka_unit_test(a_synchronous_write_that_is_refused_is_a_loss),
+      cmocka_unit_test(no_room_for_a_synchronous_write_is_no_loss),
+      cmocka_unit_test(syncs_around_a_write_count),
+      cmocka_unit_test(counters_go_before_synced_data),
+      cmocka_unit_test(zeroes_that_are_not_synced_are_a_loss),
+      cmocka_unit_test(an_attribute_that_is_not_synced_is_a_loss),
+      cmocka_unit_test(a_refused_write_out_is_a_loss),
+      cmocka_unit_test(durable_counters_survive),
+      cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See registers.h.
+ */
+#include "tests/simulation/model/registers.h"
+
+#include <string.h>
+
+#define MAGIC UINT64_C(0x676c697374657273)
+#define NEVER UINT64_MAX
+#define WORDS (SIM_SECTOR_BYTES / 8)
+
+struct write {
+  uint64_t begin, end; /* moments; NEVER: not answered, or in doubt */
+  uint8_t file, writer;
+  uint16_t sector, n;
+  bool done;     /* answered with success */
+  bool synced;   /* and a sync that began later succeeded */
+  bool weak;     /* a machine lost power before that, or too many disks could not sync it */
+  bool told;     /* a sync failed after it: no later one promises it */
+  uint32_t lost; /* bricks whose disks could not sync it */
+  uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
+};
+
+struct sector {
+  uint32_t *number; /* writes to it that succeeded and still count, oldest first */
+  uint32_t count, room;
+};
+
+struct sim_model {
+  struct sim_world *w;
+  uint64_t moment;
+  struct write *write; /* by number - 1 */
+  uint64_t count, room;
+  uint64_t first_unsynced; /* all below are synced, weak or in doubt */
+  struct sim_model_stats stats;
+  struct sector sector[SIM_MODEL_FILES][SIM_MODEL_SECTORS];
+};
+
+/* the beginning of a sector; all of it is filled from `number` */
+struct record {
+  uint64_t magic, number, sum;
+  uint32_t file, sector;
+};
+
+struct sim_model *
+sim_model_new(struct sim_world *w)
+{
+  struct sim_model *m = gi_new(struct sim_model);
+  m->w = w;
+  return m;
+}
+
+void
+sim_model_free(struct sim_model **mp)
+{
+  struct sim_model *m = *mp;
+  *mp = NULL;
+  if (m == NULL)
+    return;
+  for (unsigned f = 0; f < SIM_MODEL_FILES; f++)
+    for (unsigned s = 0; s < SIM_MODEL_SECTORS; s++)
+      gi_free(m->sector[f][s].number);
+  gi_free(m->write);
+  gi_free(m);
+}
+
+const struct sim_model_stats *
+sim_model_stats(const struct sim_model *m)
+{
+  return &m->stats;
+}
+
+/* ---- sectors as bytes ---- */
+
+static uint64_t
+word(uint64_t number, unsigned file, unsigned sector, unsigned i)
+{
+  uint64_t z = number * 0x9e3779b97f4a7c15ull + ((uint64_t)file << 48 | (uint64_t)sector << 16 | i);
+  return (z ^ z >> 29) * 0xbf58476d1ce4e5b9ull;
+}
+
+static void
+fill(uint8_t *data, uint64_t number, unsigned file, unsigned sector)
+{
+  uint64_t w[WORDS];
+  struct record r = {MAGIC, number, word(number, file, sector, 0), file, sector};
+  for (unsigned i = 0; i < WORDS; i++)
+    w[i] = word(number, file, sector, i);
+  memcpy(w, &r, sizeof(r));
+  memcpy(data, w, sizeof(w));
+}
+
+static bool
+zeroes(const uint8_t *data)
+{
+  return data[0] == 0 && memcmp(data, data + 1, SIM_SECTOR_BYTES - 1) == 0;
+}
+
+/* The number of the write it came from; 0: never written; NEVER: nobody wrote this. */
+static uint64_t
+origin(const struct sim_model *m, const uint8_t *data, unsigned file, unsigned sector)
+{
+  struct record r;
+  uint8_t want[SIM_SECTOR_BYTES];
+  memcpy(&r, data, sizeof(r));
+  if (r.magic != MAGIC)
+    return zeroes(data) ? 0 : NEVER;
+  if (r.number == 0 || r.number > m->count)
+    return NEVER;
+  const struct write *w = &m->write[r.number - 1];
+  if (w->file != file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
+    return NEVER;
+  fill(want, r.number, file, sector);
+  return memcmp(data, want, sizeof(want)) == 0 ? r.number : NEVER;
+}
+
+/* ---- writes ---- */
+
+uint64_t
+sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned sector, unsigned n, uint8_t *data)
+{
+  GI_ASSERT(file < SIM_MODEL_FILES && n > 0 && n <= SIM_WRITE_SECTORS && sector + n <= SIM_MODEL_SECTORS);
+  if (m->count == m->room) {
+    m->room = m->room ? 2 * m->room : 1024;
+    m->write = gi_realloc(m->write, m->room * sizeof(*m->write));
+  }
+  m->write[m->count++] = (struct write){.begin = ++m->moment,
+                                        .end = NEVER,
+                                        .file = (uint8_t)file,
+                                        .writer = (uint8_t)writer,
+                                        .sector = (uint16_t)sector,
+                                        .n = (uint16_t)n};
+  m->stats.writes++;
+  for (unsigned i = 0; i < n; i++)
+    fill(data + i * SIM_SECTOR_BYTES, m->count, file, sector + i);
+  return m->count;
+}
+
+static void
+sector_add(struct sector *s, uint64_t number)
+{
+  if (s->count == s->room) {
+    s->room = s->room ? 2 * s->room : 8;
+    s->number = gi_realloc(s->number, s->room * sizeof(*s->number));
+  }
+  s->number[s->count++] = (uint32_t)number;
+}
+
+void
+sim_model_written(struct sim_model *m, uint64_t number, int error)
+{
+  struct write *w = &m->write[number - 1];
+  uint64_t now = ++m->moment;
+  if (error)
+    return; /* it may have happened somewhere */
+  w->end = now;
+  w->done = true;
+  for (unsigned i = 0; i < w->n; i++)
+    sector_add(&m->sector[w->file][w->sector + i], number);
+}
+
+/* ---- what bricks store ---- */
+
+/* The write that a sector is of, and which of its sectors; NULL: none. */
+static struct write *
+write_of(struct sim_model *m, const uint8_t head[SIM_SECTOR_HEAD], unsigned *nth)
+{
+  struct record r;
+  _Static_assert(sizeof(r) == SIM_SECTOR_HEAD, "a record is what a disk tells");
+  memcpy(&r, head, sizeof(r));
+  if (r.magic != MAGIC || r.number == 0 || r.number > m->count)
+    return NULL;
+  struct write *w = &m->write[r.number - 1];
+  if (r.file != w->file || r.sector < w->sector || r.sector - w->sector >= w->n)
+    return NULL;
+  *nth = r.sector - w->sector;
+  return w;
+}
+
+void
+sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  unsigned nth;
+  struct write *w = write_of(m, head, &nth);
+  if (!w)
+    return;
+  w->stored[brick][nth / 64] |= 1ull << nth % 64;
+  w->lost &= ~(1u << brick);
+}
+
+static uint32_t
+left(const struct sim_model *m, uint64_t number)
+{
+  return sim_model_copies(m, number) & ~m->write[number - 1].lost;
+}
+
+/* It may be gone, unless it was synced. */
+static void
+excuse(struct write *w)
+{
+  w->weak |= !w->synced;
+}
+
+/* With it goes what it had overwritten and what was no more synced than it. */
+void
+sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
+               bool (*enough)(void *arg, uint32_t left), void *arg)
+{
+  unsigned nth;
+  const struct write *last = write_of(m, head, &nth);
+  if (!last)
+    return;
+  uint64_t number = (uint64_t)(last - m->write) + 1;
+  unsigned sector = last->sector + nth;
+  for (uint64_t n = m->first_unsynced < number ? m->first_unsynced + 1 : number; n <= number; n++) {
+    struct write *w = &m->write[n - 1];
+    if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
+      continue;
+    w->lost |= 1u << brick;
+    if (w->told || !enough(arg, left(m, n)))
+      excuse(w);
+  }
+}
+
+uint32_t
+sim_model_copies(const struct sim_model *m, uint64_t number)
+{
+  const struct write *w = &m->write[number - 1];
+  uint32_t bricks = 0;
+  for (unsigned b = 0; b < SIM_BRICKS; b++) {
+    unsigned have = 0;
+    for (unsigned k = 0; k < GI_ARRAY_LEN(w->stored[b]); k++)
+      have += (unsigned)__builtin_popcountll(w->stored[b][k]);
+    if (have == w->n)
+      bricks |= 1u << b;
+  }
+  return bricks;
+}
+
+/* ---- syncs ---- */
+
+static bool
+settled(const struct write *w)
+{
+  return w->synced || w->weak;
+}
+
+static void
+pass_settled(struct sim_model *m)
+{
+  while (m->first_unsynced < m->count && settled(&m->write[m->first_unsynced]))
+    m->first_unsynced++;
+}
+
+void
+sim_model_written_synced(struct sim_model *m, uint64_t number)
+{
+  struct write *w = &m->write[number - 1];
+  m->stats.syncs++;
+  w->synced = w->done && !w->weak;
+  pass_settled(m);
+}
+
+void
+sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
+{
+  m->stats.syncs++;
+  for (uint64_t i = m->first_unsynced; i < m->count; i++) {
+    struct write *w = &m->write[i];
+    if (w->file == file && w->done && w->end < begin && !w->weak)
+      w->synced = true;
+  }
+  pass_settled(m);
+}
+
+void
+sim_model_sync_failed(struct sim_model *m, unsigned file)
+{
+  for (uint64_t i = m->first_unsynced; i < m->count; i++) {
+    struct write *w = &m->write[i];
+    if (w->file != file)
+      continue;
+    w->told |= w->done;
+    if (w->lost)
+      excuse(w);
+  }
+}
+
+void
+sim_model_power_loss(struct sim_model *m)
+{
+  for (uint64_t i = m->first_unsynced; i < m->count; i++)
+    if (!m->write[i].synced)
+      m->write[i].weak = true;
+  m->first_unsynced = m->count;
+}
+
+/* ---- reads ---- */
+
+uint64_t
+sim_model_now(struct sim_model *m)
+{
+  return ++m->moment;
+}
+
+/* A write that makes the value of `number` stale for a read; 0: none. */
+static uint64_t
+newer(const struct sim_model *m, const struct sector *s, uint64_t number, const struct sim_reader *reader)
+{
+  uint64_t end = number ? m->write[number - 1].end : 0;
+  for (uint32_t i = s->count; i-- > 0;) {
+    const struct write *w = &m->write[s->number[i] - 1];
+    if (!w->weak && w->begin > end && w->end < (w->writer == reader->number ? reader->begin : reader->opened))
+      return s->number[i];
+  }
+  return 0;
+}
+
+static void
+check_sector(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, const uint8_t *data)
+{
+  uint64_t number = origin(m, data, file, sector);
+  m->stats.sectors++;
+  if (number == NEVER) {
+    sim_violation(m->w, "%s: sector %u of register file %u is nothing anybody wrote there", reader->name, sector, file);
+    return;
+  }
+  uint64_t better = newer(m, &m->sector[file][sector], number, reader);
+  if (better)
+    sim_violation(m->w,
+                  "%s: sector %u of register file %u is of write %llu, though write %llu of client-%u%s had succeeded before",
+                  reader->name, sector, file, (unsigned long long)number, (unsigned long long)better,
+                  m->write[better - 1].writer, m->write[better - 1].synced ? " (synced)" : "");
+}
+
+void
+sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, unsigned n,
+                const uint8_t *data, size_t len)
+{
+  static const uint8_t hole[SIM_SECTOR_BYTES];
+  m->stats.reads++;
+  for (unsigned i = 0; i < n; i++)
+    check_sector(m, reader, file, sector + i, len >= (i + 1) * SIM_SECTOR_BYTES ? data + i * SIM_SECTOR_BYTES : hole);
+}
+
+void
+sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size)
+{
+  for (unsigned i = SIM_MODEL_SECTORS; i-- > 0 && (uint64_t)(i + 1) * SIM_SECTOR_BYTES > size;) {
+    uint64_t better = newer(m, &m->sector[file][i], 0, reader);
+    if (better) {
+      sim_violation(
+          m->w,
+          "%s: register file %u is told to have %llu bytes, though write %llu of client-%u to sector %u had succeeded before",
+          reader->name, file, (unsigned long long)size, (unsigned long long)better, m->write[better - 1].writer, i);
+      return;
+    }
+  }
+}

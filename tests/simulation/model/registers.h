@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What clients wrote, kept outside of the cluster, to judge what they read.
+ *
+ * A file of the model is a row of sectors of 512 bytes, each a register: every
+ * sector of a write carries file, sector, writer and number of the write, and a
+ * checksum, so that whatever is read names the write it came from. A write has
+ * begun at one moment and was answered at another, or never; an answered
+ * failure may have happened all the same, now or later (a heal may choose it).
+ *
+ * A value is stale if another write began after it was answered, succeeded, and
+ * was answered before the read began: before the file was opened for the read, if
+ * another client wrote it. (Which copies are good is learnt by lookup and stays
+ * valid until a brick comes or goes, replicate.md 5.1; a client that reaches a
+ * brick which the writer does not reach may meanwhile read from that.) What a
+ * machine may lose with its power is what was not synced; a disk when a sync
+ * fails, if too few others have it or an application was told; whatever else
+ * happens excuses nothing.
+ */
+#ifndef SIM_MODEL_H
+#define SIM_MODEL_H
+
+#include "tests/simulation/cluster/cluster.h"
+
+#define SIM_SECTOR_BYTES 512u
+#define SIM_MODEL_FILES 16
+#define SIM_MODEL_SECTORS 256 /* per file */
+
+#define SIM_WRITE_SECTORS 128 /* at most, at a time */
+
+struct sim_model;
+
+struct sim_model_stats {
+  uint64_t writes, syncs, reads, sectors;
+};
+
+struct sim_model *sim_model_new(struct sim_world *w);
+void sim_model_free(struct sim_model **m);
+const struct sim_model_stats *sim_model_stats(const struct sim_model *m);
+
+/* A write of `n` sectors begins: fills `data`, and gives its number. */
+uint64_t sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned sector, unsigned n, uint8_t *data);
+/* It was answered. `error` 0: all of it was stored. */
+void sim_model_written(struct sim_model *m, uint64_t number, int error);
+
+uint64_t sim_model_now(struct sim_model *m); /* a moment of its own */
+
+/* A brick stores a sector that begins with these bytes; on which bricks all of a write has been stored at some time. */
+void sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD]);
+uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
+
+/* A sync of a file that began at that moment succeeded. */
+void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
+
+/* A write that was answered with success was to be synced with it. */
+void sim_model_written_synced(struct sim_model *m, uint64_t number);
+
+/* A sync of a file failed, and the application was told: what some disk could not sync, or cannot later, may be gone. */
+void sim_model_sync_failed(struct sim_model *m, unsigned file);
+
+/* A machine lost its power: what was written and not synced may be gone. */
+void sim_model_power_loss(struct sim_model *m);
+/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or the bricks
+ * that still have it are `enough` and no sync of it has failed. */
+void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
+                    bool (*enough)(void *arg, uint32_t left), void *arg);
+
+struct sim_reader {
+  const char *name; /* for messages */
+  unsigned number;  /* what this writer wrote counts up to `begin`, what others wrote up to `opened` */
+  uint64_t opened;  /* when the file was looked up */
+  uint64_t begin;   /* when the read began */
+};
+
+/* A read ended with `len` bytes from a sector on (short: the file ends there). */
+void sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, unsigned n,
+                     const uint8_t *data, size_t len);
+
+/* An answer told the size of the file, which is never cut: not less than what counts for that reader. */
+void sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model of registers: what it complains about, and what it must not.
+ * Three bricks, of which two are enough.
+ */
+#include "tests/simulation/model/registers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define FILE_NO 3
+#define AT 7 /* its sector */
+
+struct bench {
+  struct sim_world *w;
+  struct sim_model *m;
+  unsigned told;                     /* violations that were expected */
+  uint8_t data[4][SIM_SECTOR_BYTES]; /* of each write, by number */
+};
+
+static int
+setup(void **state)
+{
+  struct bench *t = gi_new(struct bench);
+  t->w = sim_world_new(1);
+  t->m = sim_model_new(t->w);
+  *state = t;
+  return 0;
+}
+
+static int
+teardown(void **state)
+{
+  struct bench *t = *state;
+  sim_model_free(&t->m);
+  sim_world_free(&t->w);
+  gi_free(t);
+  return 0;
+}
+
+/* A write that these bricks store and that is acknowledged. */
+static uint64_t
+put(struct bench *t, uint32_t bricks)
+{
+  uint8_t data[SIM_SECTOR_BYTES];
+  uint64_t number = sim_model_write(t->m, 0, FILE_NO, AT, 1, data);
+  memcpy(t->data[number], data, sizeof(data));
+  for (unsigned b = 0; b < 3; b++)
+    if (bricks & 1u << b)
+      sim_model_stored(t->m, b, data);
+  sim_model_written(t->m, number, 0);
+  return number;
+}
+
+static bool
+two_of_three(void *arg, uint32_t left)
+{
+  (void)arg;
+  return __builtin_popcount(left) >= 2;
+}
+
+static void
+lose(struct bench *t, unsigned brick, uint64_t number)
+{
+  sim_model_lost(t->m, brick, t->data[number], two_of_three, NULL);
+}
+
+static void
+sync_file(struct bench *t)
+{
+  sim_model_synced(t->m, FILE_NO, sim_model_now(t->m));
+}
+
+/* Another client reads what that write left there; 0: what was there before all. */
+static void
+get(struct bench *t, uint64_t number)
+{
+  struct sim_reader reader = {.name = "reader", .number = 1, .opened = sim_model_now(t->m), .begin = sim_model_now(t->m)};
+  sim_model_check(t->m, &reader, FILE_NO, AT, 1, t->data[number], SIM_SECTOR_BYTES);
+}
+
+static void
+expect(const struct bench *t)
+{
+  assert_int_equal(t->w->violations, t->told);
+}
+
+static void
+expect_violation(struct bench *t)
+{
+  t->told++;
+  expect(t);
+}
+
+static void
+test_read(void **state)
+{
+  struct bench *t = *state;
+  get(t, put(t, 7));
+  expect(t);
+  uint64_t newer = put(t, 7);
+  get(t, newer - 1);
+  expect_violation(t);
+  get(t, 0);
+  expect_violation(t);
+  memset(t->data[newer], 1, SIM_SECTOR_BYTES);
+  get(t, newer);
+  expect_violation(t);
+}
+
+static void
+test_lost_while_enough_have_it(void **state)
+{
+  struct bench *t = *state;
+  lose(t, 0, put(t, 7));
+  get(t, 0);
+  expect_violation(t);
+}
+
+static void
+test_lost_by_too_many(void **state)
+{
+  struct bench *t = *state;
+  lose(t, 0, put(t, 3));
+  get(t, 0);
+  expect(t);
+}
+
+/* What is synced must be there whatever disks lose later. */
+static void
+test_synced(void **state)
+{
+  struct bench *t = *state;
+  uint64_t number = put(t, 7);
+  sync_file(t);
+  lose(t, 0, number);
+  lose(t, 1, number);
+  sim_model_sync_failed(t->m, FILE_NO);
+  get(t, 0);
+  expect_violation(t);
+}
+
+/* With the newest goes what it had overwritten, unsynced as well; not what was synced. */
+static void
+test_lost_with_what_is_below(void **state)
+{
+  struct bench *t = *state;
+  uint64_t synced = put(t, 7);
+  sync_file(t);
+  put(t, 3);
+  lose(t, 0, put(t, 3));
+  get(t, synced);
+  expect(t);
+  get(t, 0);
+  expect_violation(t);
+}
+
+static void
+test_sync_failed_after_the_loss(void **state)
+{
+  struct bench *t = *state;
+  lose(t, 0, put(t, 7));
+  sim_model_sync_failed(t->m, FILE_NO);
+  get(t, 0);
+  expect(t);
+}
+
+/* The failure was told, so a disk may lose it after that, and a sync that succeeds later promises nothing of it. */
+static void
+test_lost_after_a_sync_failed(void **state)
+{
+  struct bench *t = *state;
+  uint64_t number = put(t, 7);
+  sim_model_sync_failed(t->m, FILE_NO);
+  lose(t, 0, number);
+  sync_file(t);
+  get(t, 0);
+  expect(t);
+}
+
+/* A failure that was told excuses what a disk loses, not a copy that is out of date, nor what is written later, nor other files. */
+static void
+test_a_sync_failed_and_nothing_is_lost(void **state)
+{
+  struct bench *t = *state;
+  put(t, 7);
+  sim_model_sync_failed(t->m, FILE_NO);
+  get(t, 0);
+  expect_violation(t);
+  lose(t, 0, put(t, 7));
+  get(t, 0);
+  expect_violation(t);
+}
+
+static void
+test_a_sync_of_another_file_failed(void **state)
+{
+  struct bench *t = *state;
+  uint64_t number = put(t, 7);
+  sim_model_sync_failed(t->m, FILE_NO + 1);
+  lose(t, 0, number);
+  get(t, 0);
+  expect_violation(t);
+}
+
+/* It was told, and synced all the same before a disk lost it. */
+static void
+test_synced_after_a_sync_failed(void **state)
+{
+  struct bench *t = *state;
+  uint64_t number = put(t, 7);
+  sim_model_sync_failed(t->m, FILE_NO);
+  sync_file(t);
+  lose(t, 0, number);
+  get(t, 0);
+  expect_violation(t);
+}
+
+static void
+test_power_loss(void **state)
+{
+  struct bench *t = *state;
+  uint64_t synced = put(t, 7);
+  sync_file(t);
+  put(t, 7);
+  sim_model_power_loss(t->m);
+  get(t, synced);
+  expect(t);
+  get(t, 0);
+  expect_violation(t);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      T(test_read),
+      T(test_lost_while_enough_have_it),
+      T(test_lost_by_too_many),
+      T(test_synced),
+      T(test_lost_with_what_is_below),
+      T(test_sync_failed_after_the_loss),
+      T(test_lost_after_a_sync_failed),
+      T(test_a_sync_failed_and_nothing_is_lost),
+      T(test_a_sync_of_another_file_failed),
+      T(test_synced_after_a_sync_failed),
+      T(test_power_loss),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What clients do in a run, as a table.
+ */
+#ifndef SIM_WORKLOAD_H
+#define SIM_WORKLOAD_H
+
+#include "tests/simulation/cluster/ops.h"
+
+struct sim_workload {
+  const char *name, *summary;
+  /* On a task of the client, until c->leave; may start more of them with sim_client_task. */
+  void (*session)(struct sim_client *c);
+  /* On a task of the first client before trouble begins, and when all copies are the same again; may be NULL. */
+  void (*setup)(struct sim_client *c);
+  void (*check_disk)(struct sim_cluster *c, unsigned brick);
+};
+
+extern const struct sim_workload sim_workloads[];
+extern const unsigned sim_workloads_count;
+
+/* A further task of the client, counted: it must end when c->leave is set. */
+void sim_client_task(struct sim_client *c, void (*fn)(struct sim_client *c));
+
+/* register.c: the files of the workload "register", made before anything goes wrong; and what a brick holds of them in the end. */
+void sim_register_setup(struct sim_client *c);
+void sim_register_session(struct sim_client *c);
+void sim_register_synced_session(struct sim_client *c); /* half of them opened O_SYNC */
+void sim_register_check_disk(struct sim_cluster *c, unsigned brick);
+
+/* names.c: the same of the workload "names". */
+void sim_names_setup(struct sim_client *c);
+void sim_names_session(struct sim_client *c);
+void sim_names_check_disk(struct sim_cluster *c, unsigned brick);
+
+/* locks.c: the same of the workload "locks". */
+void sim_locks_setup(struct sim_client *c);
+void sim_locks_session(struct sim_client *c);
+void sim_claims_free(struct sim_claims **claims);
+
+#endif
