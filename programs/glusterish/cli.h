@@ -126,15 +126,11 @@ cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_
     cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
     cli_peer_help, cli_global_help, cli_system_help;
 
-/* Splits a brick word; false if it is not HOST:/PATH. The path in *out is canonical; caller frees. */
-bool cli_brick(const char *word, char **host, char **path);
 /* Appends the canonical brick to `bricks`; false after saying what is wrong with it. `duplicate` is the sentence, with one %s, for
  * a brick that is in the list already. */
 bool cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)
     __attribute__((format(printf, 4, 0)));
 /* Asks whether two copies shall be all, unless forced. */
 bool cli_replica_two_is_wanted(struct cli *c, bool force);
-/* Is it a usable volume name? If not, prints why. */
-bool cli_volume_name_ok(struct cli *c, const char *name);
 
 #endif

@@ -265,6 +265,8 @@ test_create_refused(void **state)
       {"volume create v replica 3 replica 3 n1:/a", "replica option given twice\n"},
       {"volume create v arbiter 1 n1:/a", "arbiter option must be preceded by replica option.\n"},
       {"volume create v /a", "Wrong brick type: /a, use <HOSTNAME>:<export-dir-abs-path>\n"},
+      {"volume create v n1:/a/../b", "Wrong brick type: n1:/a/../b, use <HOSTNAME>:<export-dir-abs-path>\n"},
+      {"volume create v n1:/", "Wrong brick type: n1:/, use <HOSTNAME>:<export-dir-abs-path>\n"},
       {"volume create v localhost:/a",
        "Please provide a valid hostname/ip other than localhost, 127.0.0.1 or loopback address (0.0.0.0 to 0.255.255.255).\n"},
       {"volume create v n1:/a n1:/a/", "Found duplicate exports n1:/a\n"},

@@ -5,6 +5,7 @@
  * words alone is judged here, in the original's sentences.
  */
 #include "programs/glusterish/cli.h"
+#include "programs/common/names.h"
 #include "libglusterish/options.h"
 
 #include <ctype.h>
@@ -17,46 +18,17 @@ struct shape {
   int next; /* the first word that is no option */
 };
 
-static const char *const reserved[] = {
-    "volume",
-    "type",
-    "help",
-    "subvolumes",
-    "option",
-    "end-volume",
-    "all",
-    "volume_not_in_ring",
-    "description",
-    "force",
-    "snap-max-hard-limit",
-    "snap-max-soft-limit",
-    "auto-delete",
-    "activate-on-create",
-};
-
-bool
-cli_volume_name_ok(struct cli *c, const char *name)
+/* The original says nothing but the usage of a name that looks like an option or a path. */
+static bool
+volume_name_ok(struct cli *c, const char *name)
 {
-  for (size_t i = 0; i < GI_ARRAY_LEN(reserved); i++)
-    if (strcmp(name, reserved[i]) == 0) {
-      fprintf(c->err, "\"%s\" cannot be the name of a volume.\n", name);
-      return false;
-    }
+  struct gi_error err = {0};
   if (*name == '\0' || *name == '-' || strchr(name, '/'))
     return false;
-  for (const char *p = name; *p; p++)
-    if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_') {
-      fprintf(c->err,
-              "Volume name should not contain \"%c\" character.\n"
-              "Volume names can onlycontain alphanumeric, '-' and '_' characters.\n",
-              *p);
-      return false;
-    }
-  if (strlen(name) > 256) {
-    fprintf(c->err, "Volume name exceeds 256 characters.\n");
-    return false;
-  }
-  return true;
+  if (prog_volume_name_check(name, &err) == 0)
+    return true;
+  fprintf(c->err, "%s\n", err.text);
+  return false;
 }
 
 /* ---- the pairs ---- */
@@ -159,27 +131,6 @@ parse_pairs(struct shape *s, int n, char **words)
 
 /* ---- bricks ---- */
 
-bool
-cli_brick(const char *word, char **host, char **path)
-{
-  const char *colon = NULL;
-  for (const char *p = word; (p = strstr(p, ":/")) != NULL; p++)
-    colon = p;
-  if (!colon || colon == word)
-    return false;
-  char *out = gi_alloc(strlen(colon) + 2);
-  size_t n = 0;
-  for (const char *p = colon + 1; *p; p++)
-    if (*p != '/' || (p[1] != '/' && p[1] != '\0'))
-      out[n++] = *p;
-  if (n == 0)
-    out[n++] = '/';
-  out[n] = '\0';
-  *path = out;
-  *host = gi_strndup(word, (size_t)(colon - word));
-  return true;
-}
-
 static bool
 host_is_loopback_name(const char *host)
 {
@@ -190,8 +141,9 @@ bool
 cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)
 {
   char *host, *path;
-  if (!cli_brick(word, &host, &path)) {
-    fprintf(c->err, "Wrong brick type: %s, use <HOSTNAME>:<export-dir-abs-path>\n", word);
+  struct gi_error err = {0};
+  if (prog_brick_parse(word, &host, &path, &err)) {
+    fprintf(c->err, "%s\n", err.text);
     return false;
   }
   GI_CLEANUP_FREE char *brick = gi_asprintf("%s:%s", host, path);
@@ -271,7 +223,7 @@ cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **wo
   struct shape s = {.next = 3};
   struct cli_reply reply;
   int status;
-  if (n < 4 || !cli_volume_name_ok(c, words[2]))
+  if (n < 4 || !volume_name_ok(c, words[2]))
     return cli_usage(c, cmd);
   const char *bad = parse_pairs(&s, n, words);
   if (bad)

@@ -6,6 +6,7 @@
  * status are passed on.
  */
 #include "programs/glusterish/cli.h"
+#include "programs/common/names.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -145,8 +146,9 @@ static char *
 brick_word(struct cli *c, const struct cli_command *cmd, const char *word)
 {
   char *host, *path, *brick;
-  if (!cli_brick(word, &host, &path)) {
-    cli_bad(c, cmd, "Wrong brick type: %s, use <HOSTNAME>:<export-dir-abs-path>", word);
+  struct gi_error err = {0};
+  if (prog_brick_parse(word, &host, &path, &err)) {
+    cli_bad(c, cmd, "%s", err.text);
     return NULL;
   }
   brick = gi_asprintf("%s:%s", host, path);

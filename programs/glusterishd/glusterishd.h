@@ -5,7 +5,7 @@
  *   main.c          command line, configuration file, start and end
  *   store.c         atomic files of key=value lines
  *   store-volume.c  volume definitions on disk (volfile.md 13)
- *   volume.c        volumes and their options in memory; names
+ *   volume.c        volumes and their options in memory
  *   options-map.c   `volume set` keys, derived from the translators' option tables
  *   volgen.c        volfiles (volfile.md 2, 3)
  *   brick-check.c   may a directory become, or be started as, a brick?
@@ -25,6 +25,7 @@
 #ifndef GLUSTERISHD_H
 #define GLUSTERISHD_H
 
+#include "programs/common/names.h"
 #include "programs/glusterishd/options-map.h"
 #include "libglusterish/dict.h"
 #include "libglusterish/error.h"
@@ -39,7 +40,6 @@
 
 #define GD_OP_VERSION 100000   /* cluster level announced and stored */
 #define GD_CLIENT_OP_VERSION 2 /* what a client must reach to be given a volfile */
-#define GD_VOLNAME_MAX 256     /* longest volume name, bytes */
 #define GD_BRICKS_MAX 4096     /* most bricks of one volume */
 #define GD_NAME "management"   /* log domain */
 
@@ -138,8 +138,6 @@ struct gd {
 
 /* ---- volume.c ---- */
 
-/* A usable volume name? On failure err has the sentence the CLI prints. */
-int gd_volume_name_check(const char *name, struct gi_error *err);
 struct gd_volume *gd_volume_new(struct gd *gd, const char *name);
 void gd_volume_free(struct gd_volume *v); /* not linked any more, no process watched */
 /* A copy that is not linked, to be changed and then adopted or freed. Its bricks know nothing of processes. */
@@ -148,10 +146,8 @@ struct gd_volume *gd_volume_draft(const struct gd_volume *v);
  * process; those that leave are handed to the caller in *gone, to be stopped and freed with gd_bricks_free. */
 void gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone);
 void gd_bricks_free(struct gd_brick *bricks, unsigned n);
-void gd_volume_link(struct gd_volume *v);                          /* into gd->volumes, in order */
-struct gd_volume *gd_volume_find(struct gd *gd, const char *name); /* NULL name is fine */
-/* Splits "HOST:/PATH", canonicalises the path (no doubled or trailing slashes; "." and ".." are refused). Caller frees both. */
-int gd_brick_parse(const char *text, char **host, char **path, struct gi_error *err);
+void gd_volume_link(struct gd_volume *v);                                     /* into gd->volumes, in order */
+struct gd_volume *gd_volume_find(struct gd *gd, const char *name);            /* NULL name is fine */
 struct gd_brick *gd_volume_find_brick(struct gd_volume *v, const char *text); /* "HOST:/PATH" */
 /* A brick's path with the leading slash dropped and "/" replaced by "-"; caller frees. */
 char *gd_brick_dashed(const struct gd_brick *b);

@@ -337,7 +337,7 @@ gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
   const char *target = gd_op_str(op, "target");
   if (!source)
     return GD_OP_FAILED;
-  if (gd_brick_parse(target ? target : "", &host, &path, err))
+  if (prog_brick_parse(target ? target : "", &host, &path, err))
     return GD_OP_FAILED;
   bool own = strcmp(path, source->path) == 0;
   if (own || !gd_host_is_local(op->gd, host)) {
@@ -375,7 +375,7 @@ gd_op_reset_brick(struct gd_op *op, struct gi_error *err)
     gd_brick_stop(source, reset_stopped, op);
     return GD_OP_LATER;
   }
-  if (gd_brick_parse(target, &host, &path, err))
+  if (prog_brick_parse(target, &host, &path, err))
     return GD_OP_FAILED;
   bool same = strcmp(path, source->path) == 0 && strcasecmp(host, source->host) == 0;
   if (same && source->state == GD_PROC_DOWN)
@@ -410,7 +410,7 @@ draft_brick(struct change *c, const char *text, struct gi_error *err)
 {
   struct gd_volume *d = c->draft;
   struct gd_brick b = {.volume = d, .index = d->nbricks, .node = c->op->gd->uuid};
-  if (gd_brick_parse(text, &b.host, &b.path, err))
+  if (prog_brick_parse(text, &b.host, &b.path, err))
     return -1;
   int ret = 0;
   if (!gd_host_is_local(c->op->gd, b.host))

@@ -24,7 +24,7 @@ add_brick(struct draft *d, const char *text, struct gi_error *err)
 {
   struct gd_volume *v = d->v;
   struct gd_brick *b = &v->bricks[v->nbricks];
-  if (gd_brick_parse(text, &b->host, &b->path, err))
+  if (prog_brick_parse(text, &b->host, &b->path, err))
     return -1;
   b->volume = v;
   b->index = v->nbricks++;
@@ -173,7 +173,7 @@ check_name(struct gd_op *op, const char *name, struct gi_error *err)
 {
   if (!name)
     return gi_error_set(err, EINVAL, "the request names no volume");
-  if (gd_volume_name_check(name, err))
+  if (prog_volume_name_check(name, err))
     return -1;
   GI_CLEANUP_FREE char *dir = gd_volume_dir(op->gd, name);
   if (op->volume || access(dir, F_OK) == 0) /* also one whose definition could not be read */

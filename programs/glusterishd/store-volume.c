@@ -278,7 +278,7 @@ load_brick(struct gd_brick *b, const char *dir, const char *file, struct gi_erro
     ret = gi_error_set(err, EILSEQ, "%s lacks uuid, hostname or path", path);
   if (!ret) {
     GI_CLEANUP_FREE char *text = gi_asprintf("%s:%s", host, brick_path);
-    ret = gd_brick_parse(text, &b->host, &b->path, err);
+    ret = prog_brick_parse(text, &b->host, &b->path, err);
   }
   if (!ret) {
     b->id = id && *id ? gi_strdup(id) : gi_asprintf("%s-client-%u", b->volume->name, b->index);
@@ -380,7 +380,7 @@ load_volume(struct gd *gd, const char *name, struct gi_error *err)
   GI_CLEANUP_FREE char *dir = gd_volume_dir(gd, name);
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/info", dir);
   struct gd_kvs kvs;
-  if (gd_volume_name_check(name, err) || gd_kvs_load(path, &kvs, err))
+  if (prog_volume_name_check(name, err) || gd_kvs_load(path, &kvs, err))
     return -1;
   struct gd_volume *v = gd_volume_new(gd, name);
   int ret = load_info(v, &kvs, dir, err);
