@@ -6,52 +6,25 @@
  *
  *   main.c       global options, interactive mode
  *   words.c      command table, matching of abbreviated words, help
- *   request.c    one call to the daemon
  *   cmd-*.c      one family of commands each: words to request, reply to text
  *   render-*.c   longer outputs
- *   xml.c        the XML envelope
+ *
+ * The call to the daemon and the XML envelope are in programs/common.
  */
 #ifndef CLI_H
 #define CLI_H
 
+#include "programs/common/request.h"
+#include "programs/common/size-text.h"
+#include "programs/common/xml.h"
 #include "libglusterish/error.h"
 #include "libglusterish/mem.h"
-
-#include <jansson.h>
-#include <libxml/xmlwriter.h>
-#include <stdbool.h>
-#include <stdio.h>
-
-struct cli;
-
-struct cli_reply {
-  int ret;     /* 0 or -1 (op_ret) */
-  int err;     /* op_errno */
-  char *text;  /* op_errstr, never NULL */
-  json_t *doc; /* an object */
-};
-
-struct cli {
-  FILE *in, *out, *err;
-  bool script, xml, json, wignore;
-  char *sock, *remote; /* unix socket; host to talk to instead */
-  int remote_port;
-  int timeout_s;
-  char *log_file;
-  bool no_log; /* --nolog */
-  int level;   /* enum gi_log_level */
-  /* Sends `request` (consumed) for procedure `proc` and fills *reply. -1 after telling the user when no answer came. */
-  int (*call)(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
-  void *arg; /* of `call`, for tests */
-};
 
 struct cli_command {
   const char *pattern;     /* usage text; its leading plain words are what is matched */
   const char *description; /* NULL = not in help */
   int (*run)(struct cli *c, const struct cli_command *cmd, int n, char **words); /* exit status */
 };
-
-enum { CLI_OK = 0, CLI_FAILED = 1 };
 
 /* ---- words.c ---- */
 
@@ -68,41 +41,6 @@ bool cli_prefix(const char *word, const char *full);
 bool cli_confirm(struct cli *c, const char *question);
 int cli_help_for(struct cli *c, const char *class_, const char *title);
 
-/* ---- request.c ---- */
-
-int cli_call_daemon(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply);
-void cli_reply_clear(struct cli_reply *reply);
-/* A request document: "command", "words" (what was typed) and, unless NULL, "volume". */
-json_t *cli_request(const char *command, const char *volume, int n, char **words);
-/* Calls and, with --json, prints the answer. Returns -1 when all is said and *status holds the exit status. */
-int cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, int *status);
-
-/* Members of a reply: "" / 0 / false when absent. */
-const char *cli_str(const json_t *doc, const char *member);
-long long cli_int(const json_t *doc, const char *member);
-bool cli_true(const json_t *doc, const char *member);
-
-/* ---- xml.c ---- */
-
-struct cli_xml {
-  xmlTextWriterPtr w;
-  xmlBufferPtr buf;
-};
-void cli_xml_start(struct cli_xml *x, const char *root);                    /* the document and its outermost element */
-void cli_xml_result(struct cli_xml *x, int ret, int err, const char *text); /* opRet, opErrno, opErrstr */
-void cli_xml_begin(struct cli_xml *x, const struct cli_reply *reply);       /* up to opErrstr */
-void cli_xml_end(struct cli_xml *x, FILE *out);
-void cli_xml_open(struct cli_xml *x, const char *name);
-void cli_xml_attribute(struct cli_xml *x, const char *name,
-                       const char *value);                                  /* of what was opened last and is empty so far */
-void cli_xml_write(struct cli_xml *x, const char *text);                    /* within what is open */
-void cli_xml_inline(struct cli_xml *x, const char *name, const char *text); /* <name>text</name> on the same line */
-void cli_xml_close(struct cli_xml *x);
-void cli_xml_text(struct cli_xml *x, const char *name, const char *text); /* "" gives <name/> */
-void cli_xml_int(struct cli_xml *x, const char *name, long long value);
-/* The result of a command that only has a sentence: <cliOp>, <output>. cli_op NULL = output only; output NULL = nothing. */
-void cli_xml_string(struct cli *c, const struct cli_reply *reply, const char *cli_op, const char *output);
-
 /* ---- render-*.c ---- */
 
 void cli_render_info(struct cli *c, const json_t *doc);
@@ -115,7 +53,6 @@ void cli_render_heal_count(struct cli *c, const json_t *doc);
 /* The forms that bricks fill; false if `what` is none of them. */
 bool cli_render_bricks(struct cli *c, const json_t *volume, const char *what);
 void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *what);
-char *cli_size_text(unsigned long long bytes, char buf[32]); /* "1.9GB" */
 
 /* ---- cmd-*.c ---- */
 

@@ -15,8 +15,10 @@
 #ifndef HEAL_H
 #define HEAL_H
 
-#include "programs/glusterish/cli.h"
-#include "programs/glusterishfs/glusterishfs.h"
+#include "programs/common/request.h"
+#include "programs/common/size-text.h"
+#include "programs/common/xml.h"
+#include "programs/glusterishfs/process.h"
 
 #define HEAL_PID (-7)
 

@@ -19,7 +19,7 @@ result() {
 sources() { find libglusterish rpc xlators programs tests -name '*.[ch]' 2>/dev/null | sort; }
 product() { sources | grep -vE '^tests/|_test\.c$'; }
 
-echo "1..12"
+echo "1..13"
 result "every file is formatted as .clang-format says" "$(sources | xargs clang-format-14 --dry-run 2>&1 | grep -E 'warning|not found' | cut -d: -f1,2 | sort -u)"
 result "no file has more than 1000 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 1000 {print $2 ": " $1}')"
 result "every file names its licence" "$(sources | while read -r f; do head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"; done)"
@@ -31,6 +31,9 @@ result "only the reactor makes threads" "$(product | grep -vE '^libglusterish/(r
 result "no unbounded string functions" "$(product | xargs grep -nE '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)\(')"
 result "the core includes nothing above it" "$(grep -nE '#include "(rpc|xlators|programs|tests)/' libglusterish/*.[ch] | grep -v _test.c)"
 result "rpc includes only the core" "$(grep -nE '#include "(xlators|programs|tests)/' rpc/*.[ch] | grep -v _test.c)"
+result "programs share only what is meant to be shared" "$(for d in programs/*/; do
+  grep -nE '#include "programs/' "$d"*.[ch] 2>/dev/null | grep -vE "\"($d|programs/common/|programs/glusterishfs/process\.h)"
+done)"
 result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
   grep -nE '#include "(xlators|programs)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
 done)"

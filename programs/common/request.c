@@ -5,7 +5,7 @@
  * The daemon of GlusterFS has that program too and would misunderstand it, or
  * never answer: so the first question is which programs there are.
  */
-#include "programs/glusterish/cli.h"
+#include "programs/common/request.h"
 #include "rpc/rpc-client.h"
 
 #include <errno.h>

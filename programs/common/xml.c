@@ -5,7 +5,8 @@
  * libxml2 brings ICU and others along, and loading them is a quarter of what
  * starting the tool costs; so it is loaded when somebody wants XML.
  */
-#include "programs/glusterish/cli.h"
+#include "programs/common/xml.h"
+#include "libglusterish/mem.h"
 
 #include <dlfcn.h>
 
