@@ -5,7 +5,7 @@
  * the volume as it shall become and sets an attribute of its root. It must have
  * ended well before any client can reach the new brick.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/proc.h"
 
 #include <errno.h>
 #include <signal.h>

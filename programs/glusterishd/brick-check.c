@@ -4,7 +4,7 @@
  * and sentences are those of cli.md 5.1 and 5.2: they keep people from putting
  * a brick on the root file system, into another brick, or over old data.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <errno.h>
 #include <limits.h>

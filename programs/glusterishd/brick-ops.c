@@ -4,7 +4,7 @@
  * the brick-op program (mgmt-protocol.md 5). One connection per question; who
  * does not answer in time counts as one that knows nothing.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/proc.h"
 #include "rpc/rpc-client.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
  * is UP is asked whether it serves; if it has signed out, its end is waited
  * for, and if it is only silent, for a while.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/proc.h"
 
 #include <errno.h>
 #include <netinet/in.h>

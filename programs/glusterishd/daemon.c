@@ -130,8 +130,10 @@ gd_free(struct gd **gdp)
   gd_questions_abort(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);
-  gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link)
+  gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {
+    gd_volume_let_go(v);
     gd_volume_free(v);
+  }
   gd_options_clear(&gd->pool_options);
   gd_map_free(&gd->map);
   gi_free(gd->brick_program);

@@ -3,7 +3,7 @@
  * Is a host name this machine? A daemon that is bound to one address is only
  * that address, so that several daemons on one machine can form a pool.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -44,7 +44,9 @@ change_free(struct change *c)
 {
   gd_announce_cancel(&c->announce);
   gi_timer_finish(&c->grace);
+  gd_volume_let_go(c->draft);
   gd_volume_free(c->draft);
+  gd_bricks_let_go(c->gone, c->ngone);
   gd_bricks_free(c->gone, c->ngone);
   gi_free(c->fresh);
   gi_free(c->created);

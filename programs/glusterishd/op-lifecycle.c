@@ -142,6 +142,7 @@ gd_op_delete(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   put_volume(op);
   op->volume = NULL;
+  gd_volume_let_go(v);
   gd_volume_free(v);
   return GD_OP_DONE;
 }

@@ -247,6 +247,7 @@ test_too_many_options(void **state)
   assert_says(f, "nothing was changed");
   snprintf(key, sizeof(key), "user.k%u", set);
   assert_null(gd_options_get(&v->options, key));
+  gd_volume_let_go(v);
   gd_volume_free(v);
   assert_int_equal(gd_store_load(f->gd, &f->err), 0);
   v = gd_volume_find(f->gd, "vol");
@@ -276,6 +277,7 @@ test_options_that_wait(void **state)
   /* A volume of an earlier version or of GlusterFS has it all the same. */
   gd_options_set(&v->options, "performance.io-cache", "on");
   assert_int_equal(gd_store_volume(v, NULL), 0);
+  gd_volume_let_go(v);
   gd_volume_free(v);
   assert_int_equal(gd_store_load(f->gd, &f->err), 0);
   v = gd_volume_find(f->gd, "vol");

@@ -12,7 +12,7 @@
  *        -> DOWN      gone; started again if it is wanted (after a pause, if it
  *                     went by itself)
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/proc.h"
 
 #include <errno.h>
 #include <signal.h>

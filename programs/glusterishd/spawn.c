@@ -4,7 +4,7 @@
  * an earlier daemon, noticing its end through a pidfd, which cannot hit a
  * stranger who got the same pid.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * existing directory is imported by reading it: ids, order of bricks and
  * unknown options are kept as they are.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <dirent.h>
 #include <errno.h>

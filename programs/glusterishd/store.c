@@ -4,7 +4,7 @@
  * either the old or the new content, never a torn file: everything is written
  * by one function, and what is read is checked before it is believed.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <errno.h>
 #include <fcntl.h>

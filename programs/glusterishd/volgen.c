@@ -6,7 +6,7 @@
  * needs no line here. A layer whose translator is not installed is left out
  * unless the graph cannot work without it.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <errno.h>
 #include <string.h>

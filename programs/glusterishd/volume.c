@@ -2,7 +2,7 @@
  *
  * Volumes, bricks and option lists in memory.
  */
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/model.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ void
 gd_bricks_free(struct gd_brick *bricks, unsigned n)
 {
   for (unsigned i = 0; i < n; i++) {
-    gd_brick_forget(&bricks[i]);
+    GI_ASSERT(!bricks[i].proc);
     gi_free(bricks[i].host);
     gi_free(bricks[i].path);
     gi_free(bricks[i].id);
@@ -38,7 +38,7 @@ gd_volume_free(struct gd_volume *v)
   if (!v)
     return;
   gi_list_del(&v->link);
-  gd_shd_forget(v);
+  GI_ASSERT(!v->shd);
   gd_bricks_free(v->bricks, v->nbricks);
   gd_options_clear(&v->options);
   gi_free(v->username);
@@ -79,52 +79,6 @@ gd_volume_draft(const struct gd_volume *v)
                                      .decommissioned = b->decommissioned};
   }
   return d;
-}
-
-static struct gd_brick *
-same_brick(struct gd_volume *v, const struct gd_brick *b)
-{
-  for (unsigned i = 0; i < v->nbricks; i++)
-    if (strcmp(v->bricks[i].id, b->id) == 0 && strcmp(v->bricks[i].path, b->path) == 0 &&
-        strcmp(v->bricks[i].host, b->host) == 0)
-      return &v->bricks[i];
-  return NULL;
-}
-
-void
-gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone)
-{
-  struct gd_brick *old = v->bricks, *left = gi_zalloc(v->nbricks * sizeof(*left));
-  unsigned nold = v->nbricks, n = 0;
-  for (unsigned i = 0; i < nold; i++) {
-    struct gd_brick *b = same_brick(draft, &old[i]);
-    if (b) {
-      gd_brick_move(b, &old[i]);
-      continue;
-    }
-    left[n] = old[i];
-    left[n].proc = NULL;
-    gd_brick_move(&left[n++], &old[i]);
-    old[i].host = old[i].path = old[i].id = NULL;
-  }
-  gd_bricks_free(old, nold);
-  v->bricks = draft->bricks;
-  v->nbricks = draft->nbricks;
-  for (unsigned i = 0; i < v->nbricks; i++) {
-    v->bricks[i].volume = v;
-    v->bricks[i].index = i;
-  }
-  v->type = draft->type;
-  v->replica = draft->replica;
-  v->arbiter = draft->arbiter;
-  v->version = draft->version;
-  gd_options_clear(&v->options);
-  gi_list_splice_tail(&v->options, &draft->options);
-  draft->bricks = NULL;
-  draft->nbricks = 0;
-  gd_volume_free(draft);
-  *gone = left;
-  *ngone = n;
 }
 
 void

@@ -19,7 +19,7 @@ result() {
 sources() { find libglusterish rpc xlators programs tests -name '*.[ch]' 2>/dev/null | sort; }
 product() { sources | grep -vE '^tests/|_test\.c$'; }
 
-echo "1..13"
+echo "1..14"
 result "every file is formatted as .clang-format says" "$(sources | xargs clang-format-14 --dry-run 2>&1 | grep -E 'warning|not found' | cut -d: -f1,2 | sort -u)"
 result "no file has more than 1000 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 1000 {print $2 ": " $1}')"
 result "every file names its licence" "$(sources | while read -r f; do head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"; done)"
@@ -34,6 +34,11 @@ result "rpc includes only the core" "$(grep -nE '#include "(xlators|programs|tes
 result "programs share only what is meant to be shared" "$(for d in programs/*/; do
   grep -nE '#include "programs/' "$d"*.[ch] 2>/dev/null | grep -vE "\"($d|programs/common/|programs/glusterishfs/process\.h)"
 done)"
+result "the layers of the management daemon: what is known < processes < operations" "$(cd programs/glusterishd &&
+  grep -n '#include "programs/glusterishd/' options-map.[ch] model.h volume.c store.c store-volume.c volgen.c brick-check.c host.c |
+  grep -vE '/(model|options-map)\.h"'
+  cd "$GLUSTERISH_SRCDIR"/programs/glusterishd &&
+  grep -n '#include "programs/glusterishd/' proc.h spawn.c brick-proc.c shd.c adopt.c brick-ops.c announce.c | grep -vE '/(model|proc)\.h"')"
 result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
   grep -nE '#include "(xlators|programs)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
 done)"

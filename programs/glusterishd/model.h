@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lowest layer of the daemon: what it knows, in memory and on disk, and the
+ * volfiles that follow from it. Nothing here starts, watches or asks a process;
+ * the objects only have room for what the layer above keeps of them.
+ *
+ *   store.c         atomic files of key=value lines
+ *   store-volume.c  volume definitions on disk (volfile.md 13)
+ *   volume.c        volumes and their options in memory
+ *   options-map.c   `volume set` keys, derived from the translators' option tables
+ *   volgen.c        volfiles (volfile.md 2, 3)
+ *   brick-check.c   may a directory become, or be started as, a brick?
+ *   host.c          which host names are this machine
+ */
+#ifndef GD_MODEL_H
+#define GD_MODEL_H
+
+#include "programs/common/names.h"
+#include "programs/glusterishd/options-map.h"
+#include "libglusterish/dict.h"
+#include "libglusterish/error.h"
+#include "libglusterish/list.h"
+#include "libglusterish/log.h"
+#include "libglusterish/reactor.h"
+#include "libglusterish/types.h"
+#include "libglusterish/volfile.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#define GD_OP_VERSION 100000   /* cluster level announced and stored */
+#define GD_CLIENT_OP_VERSION 2 /* what a client must reach to be given a volfile */
+#define GD_BRICKS_MAX 4096     /* most bricks of one volume */
+#define GD_NAME "management"   /* log domain */
+
+enum gd_volume_type { GD_DISTRIBUTE = 0, GD_REPLICATE = 2, GD_DISPERSE = 4 }; /* numbers as stored */
+enum gd_volume_status { GD_CREATED, GD_STARTED, GD_STOPPED };                 /* numbers as stored */
+
+/* Life of a brick's process as far as this daemon saw it. */
+enum gd_proc_state { GD_PROC_DOWN, GD_PROC_STARTING, GD_PROC_UP, GD_PROC_STOPPING };
+
+/* What can be asked of it; doors.c says by whom. */
+enum gd_ask {
+  GD_ASK_VOLFILE,
+  GD_ASK_PASSWORD,
+  GD_ASK_SERVICE,
+  GD_ASK_VOLUME_ID,
+  GD_ASK_EVENT,
+  GD_ASK_PORT,
+  GD_ASK_SIGN,
+  GD_ASK_SHOW,
+  GD_ASK_COMMAND,
+  GD_ASKS,
+};
+
+struct gd;
+struct gd_volume;
+struct gd_brick;
+struct gd_shd;  /* shd.c */
+struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
+struct gi_rpc_server;
+
+struct gd_brick {
+  struct gd_volume *volume;
+  unsigned index;      /* position in the volume */
+  char *host, *path;   /* as given at creation, path canonical */
+  char *id;            /* persistent id: name of the client volume and of the changelog xattr */
+  struct gi_gfid node; /* uuid of the machine */
+  int port;            /* last listening port, 0 = none yet */
+  bool decommissioned;
+  enum gd_proc_state state;
+  bool signed_in; /* told its port to the port mapper */
+  bool leaving;   /* signed out: its process is about to end */
+  pid_t pid;      /* of the running process, 0 = none */
+  struct gd_proc *proc;
+};
+
+struct gd_option {
+  struct gi_list link;
+  char *key, *value;
+};
+
+struct gd_volume {
+  struct gi_list link; /* gd.volumes, sorted by name */
+  struct gd *gd;
+  char *name;
+  struct gi_gfid id;
+  enum gd_volume_type type;
+  enum gd_volume_status status;
+  unsigned replica, arbiter; /* replica 1 = none */
+  unsigned version;          /* bumped by every change of the info file */
+  unsigned op_version, client_op_version;
+  char *username, *password;
+  struct gi_list options; /* struct gd_option, the latest key first */
+  unsigned nbricks;
+  struct gd_brick *bricks;
+  struct gd_shd *shd; /* NULL: never wanted so far */
+  bool stored;        /* all its files were written and synced by this process, and no write has failed since */
+  bool busy;          /* a start or stop is under way: other changes are refused */
+};
+
+struct gd_config {
+  char *workdir, *rundir, *logdir, *sockfile, *pidfile, *logfile;
+  char *bind;              /* address to listen on; NULL = all */
+  int port;                /* 0 = any free one */
+  int base_port, max_port; /* range for bricks */
+  enum gi_log_level level;
+  bool foreground;
+};
+
+struct gd {
+  struct gi_reactor *reactor;
+  struct gd_config config;
+  struct gi_gfid uuid;
+  struct gd_options_map *map;
+  struct gi_list volumes;      /* struct gd_volume by name */
+  struct gi_list pool_options; /* struct gd_option, `volume set all` */
+  unsigned pool_version;
+  struct gi_rpc_server *tcp, *local;
+  struct gi_timer news;     /* a brick has come: whoever waits for one is told soon */
+  struct gi_list ops;       /* struct gd_op under way */
+  struct gi_list questions; /* to bricks, brick-ops.c */
+  char *brick_program;      /* the glusterishfs to start bricks and self-heal daemons with */
+  struct gi_log_seldom refusals[GD_ASKS];
+  bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
+  bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
+};
+
+/* ---- volume.c ---- */
+
+struct gd_volume *gd_volume_new(struct gd *gd, const char *name);
+void gd_volume_free(struct gd_volume *v); /* its processes must have been let go (proc.h); NULL is fine */
+/* A copy that is not linked, to be changed and then adopted or freed. Its bricks know nothing of processes. */
+struct gd_volume *gd_volume_draft(const struct gd_volume *v);
+void gd_bricks_free(struct gd_brick *bricks, unsigned n);
+void gd_volume_link(struct gd_volume *v);                                     /* into gd->volumes, in order */
+struct gd_volume *gd_volume_find(struct gd *gd, const char *name);            /* NULL name is fine */
+struct gd_brick *gd_volume_find_brick(struct gd_volume *v, const char *text); /* "HOST:/PATH" */
+/* A brick's path with the leading slash dropped and "/" replaced by "-"; caller frees. */
+char *gd_brick_dashed(const struct gd_brick *b);
+/* Would the files of both (definition, volfile, pid file) have the same names? Paths that differ only in "/" and "-" do that. */
+bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
+bool gd_brick_is_arbiter(const struct gd_brick *b);     /* it keeps names but no data */
+unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
+unsigned gd_volume_sets(const struct gd_volume *v);
+const char *gd_volume_type_text(const struct gd_volume *v); /* "Distributed-Replicate" … */
+const char *gd_volume_status_text(const struct gd_volume *v);
+const char *gd_options_get(const struct gi_list *options, const char *key);       /* NULL if not set */
+void gd_options_set(struct gi_list *options, const char *key, const char *value); /* a new key becomes the first */
+bool gd_options_del(struct gi_list *options, const char *key);
+void gd_options_clear(struct gi_list *options);
+/* The value of a boolean key, or `def` when it is unset or no boolean. */
+bool gd_volume_bool(const struct gd_volume *v, const char *key, bool def);
+
+/* ---- store.c ---- */
+
+/* Replaces `path` atomically (temporary file, fsync, rename, fsync of the directory), mode 0600. A file that is that already is left
+ * alone, but for the fsync of its directory: a write that failed or was killed may have left its name only in memory. That is done
+ * without if `synced`: this process knows that it did not. */
+int gd_write_file(const char *path, const char *text, size_t len, bool synced, struct gi_error *err);
+bool gd_file_has(const char *path, const char *text, size_t len); /* a regular file, mode 0600, with just this text */
+
+#define GD_KVS_MAX (1u << 20) /* bytes of a file of key=value lines */
+
+/* lines of a file, in order */
+struct gd_kvs {
+  unsigned count;
+  struct gd_kv {
+    char *key, *value;
+  } * kv;
+};
+/* Reads and checks a file of key=value lines: no NUL, no line without "=" or with an empty key, ends in a newline (a torn file
+ * does not). code ENOENT when it does not exist. */
+int gd_kvs_load(const char *path, struct gd_kvs *kvs, struct gi_error *err);
+const char *gd_kvs_get(const struct gd_kvs *kvs, const char *key);
+void gd_kvs_free(struct gd_kvs *kvs);
+int gd_mkdir_all(const char *path, mode_t mode, struct gi_error *err);
+int gd_remove_tree(const char *path, struct gi_error *err);
+
+/* ---- store-volume.c ---- */
+
+/* glusterd.info, the pool's options and every volume. A volume that cannot be read is logged and left out (its directory keeps
+ * the name taken). -1 only when the daemon cannot go on. */
+int gd_store_load(struct gd *gd, struct gi_error *err);
+/* The definition, its bricks and its volfiles; bumps the version. */
+int gd_store_volume(struct gd_volume *v, struct gi_error *err);
+int gd_store_brick(const struct gd_brick *b, struct gi_error *err);
+void gd_store_forget_brick(const struct gd_brick *b); /* it left the volume: its files go */
+int gd_store_delete(struct gd *gd, const char *name, struct gi_error *err);
+int gd_store_pool_options(struct gd *gd, struct gi_error *err);
+char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
+
+/* ---- volgen.c ---- */
+
+/* Caller frees the result. NULL and err when a translator that is needed cannot be loaded. */
+struct gi_volfile *gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err);
+struct gi_volfile *gd_volgen_brick(const struct gd_brick *b, struct gi_error *err);
+/* The text for a GETSPEC key (volfile.md 5), caller frees; *volume is set when the key names one. code ENOENT if unknown.
+ * trusted: a client's has the volume's password in it, as those of bricks and self-heal daemons always have. */
+char *gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **volume, struct gi_error *err);
+/* Is it a key of a brick's or self-heal daemon's volfile? */
+bool gd_volgen_is_service(struct gd *gd, const char *key);
+
+/* ---- host.c ---- */
+
+/* Is `host` this machine? With a bind address only that address counts. */
+bool gd_host_is_local(const struct gd *gd, const char *host);
+
+/* ---- brick-check.c ---- */
+
+/* May `path` become a brick of a new volume? Creates its last component if need be (*created). */
+int gd_brick_check_new(struct gd *gd, const char *host, const char *path, bool force, bool *created, struct gi_error *err);
+/* The same of a brick's own directory, emptied or made anew by the administrator. */
+int gd_brick_check_again(struct gd *gd, const struct gd_brick *b, bool force, bool *created, struct gi_error *err);
+/* the marks of a directory before ours */
+struct gd_brick_was {
+  struct gd_xattr_was {
+    bool set;   /* ours was written */
+    size_t len; /* 0 = there was none */
+    uint8_t value[64];
+  } id, dirty;
+};
+/* Marks it with the volume's id; what was there before goes to *was. */
+int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was,
+                  struct gi_error *err);
+/* Marks its root as one whose names need a heal: it joins a replica set that has data. */
+int gd_brick_mark_dirty(const char *host, const char *path, struct gd_brick_was *was, struct gi_error *err);
+void gd_brick_unmark(const char *path, const struct gd_brick_was *was); /* as it was before gd_brick_mark */
+/* Is the directory there and does it belong to the volume? */
+int gd_brick_check_start(const struct gd_brick *b, struct gi_error *err);
+
+#endif
