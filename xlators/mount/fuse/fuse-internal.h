@@ -215,10 +215,11 @@ struct bridge {
   struct id_table fds; /* struct gi_fd */
   struct gi_list lru;  /* struct node.lru */
   uint32_t node_count;
-  uint64_t named[BRIDGE_NAMES]; /* by parent and name: the id of the node last seen there; the node itself confirms it */
-  uint64_t clock;               /* counts beginnings and ends of our changes */
-  uint64_t locks;               /* granted so far */
-  uint64_t names;               /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
+  struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
+  uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */
+  uint64_t clock;                   /* counts beginnings and ends of our changes */
+  uint64_t locks;                   /* granted so far */
+  uint64_t names;                   /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
 
   struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs; /* of any kind, with a worker */
@@ -318,7 +319,8 @@ void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and take
 void handle_close(struct bridge *b, struct gi_fd *fd);
 /* Fills everything of an entry reply; the inode gets an id if it has none. */
 void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
-void node_count(struct bridge *b, struct gi_inode *inode);   /* one more lookup that the kernel knows of */
+void node_count(struct bridge *b, struct gi_inode *inode); /* one more lookup that the kernel knows of */
+uint64_t node_reclaim(void *bridge, uint64_t want);        /* of bridge.nodes_user (budget.h): the kernel gives it back later */
 void node_uncount(struct bridge *b, struct gi_inode *inode); /* the reply did not arrive: forget an id never told */
 void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 /* Adds to `loc`, which is a name in a directory, the object that was last seen there, if the kernel still holds it. */
@@ -356,6 +358,7 @@ void inval_attributes(struct bridge *b, struct gi_inode *inode);
  * this must not be a request under which the kernel holds pages of the inode: READ, WRITE. */
 void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);
 void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
+bool inval_room(const struct bridge *b); /* else inval_entry does nothing */
 void inval_event(struct bridge *b, const struct gi_invalidation *inv);
 void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */
 

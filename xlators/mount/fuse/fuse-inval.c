@@ -197,10 +197,16 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
     add_inode(b, inode, &(struct inval_item){.kind = INVAL_DATA, .id = id, .done = done, .arg = arg});
 }
 
+bool
+inval_room(const struct bridge *b)
+{
+  return b->state == BRIDGE_SERVING && b->names_to_drop.count < INVAL_NAMES_MAX;
+}
+
 void
 inval_entry(struct bridge *b, uint64_t parent_id, const char *name)
 {
-  if (b->state == BRIDGE_SERVING && parent_id && b->names_to_drop.count < INVAL_NAMES_MAX)
+  if (parent_id && inval_room(b))
     add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = gi_strdup(name)});
 }
 

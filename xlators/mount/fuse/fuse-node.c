@@ -120,6 +120,12 @@ node_inode(struct bridge *b, fuse_req_t req, fuse_ino_t ino)
   return inode;
 }
 
+static uint64_t
+node_cost(const struct bridge *b)
+{
+  return sizeof(struct gi_inode) + b->x->graph->inode_bytes;
+}
+
 static void
 node_release(struct bridge *b, struct node *n)
 {
@@ -136,6 +142,7 @@ node_release(struct bridge *b, struct node *n)
       false; /* the kernel has dropped its pages */
   n->dropping = 0;
   b->node_count--;
+  gi_budget_return(&b->nodes_user, node_cost(b));
   inode->nlookup = 0;
   gi_inode_unref(&inode);
 }
@@ -152,23 +159,46 @@ node_assign(struct bridge *b, struct gi_inode *inode)
   gi_list_init(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
   b->node_count++;
+  gi_budget_draw(&b->nodes_user, node_cost(b));
 }
 
-/* Asks the kernel to let go of the oldest files it does not have open; FORGETs follow. */
+/* Asks the kernel to let go of the oldest file, unless it is open; FORGETs follow. False: there is none, or it is in use. */
+static bool
+ask_for_oldest(struct bridge *b)
+{
+  if (gi_list_empty(&b->lru))
+    return false;
+
+  struct node *n = gi_list_first(&b->lru, struct node, lru);
+
+  gi_list_del(&n->lru);
+  gi_list_add_tail(&b->lru, &n->lru);
+  if (!n->name || !gi_list_empty(&n->inode->fds) || S_ISDIR(n->attr.mode))
+    return false;
+  inval_entry(b, n->parent_id, n->name);
+  return true;
+}
+
 static void
 enforce_limit(struct bridge *b)
 {
   uint64_t limit = (uint64_t)bridge_options(b)->lru_limit;
   unsigned tries = 4; /* per lookup: the list shrinks faster than it grows, and no single lookup pays for all */
 
-  while (limit && b->node_count > limit && tries-- > 0 && !gi_list_empty(&b->lru)) {
-    struct node *n = gi_list_first(&b->lru, struct node, lru);
+  while (limit && b->node_count > limit && tries-- > 0)
+    ask_for_oldest(b);
+}
 
-    gi_list_del(&n->lru);
-    gi_list_add_tail(&b->lru, &n->lru);
-    if (n->name && gi_list_empty(&n->inode->fds) && !S_ISDIR(n->attr.mode))
-      inval_entry(b, n->parent_id, n->name);
-  }
+uint64_t
+node_reclaim(void *arg, uint64_t want)
+{
+  struct bridge *b = arg;
+  uint64_t given = 0;
+
+  for (uint64_t tries = b->node_count; given < want && tries > 0 && inval_room(b); tries--)
+    if (ask_for_oldest(b))
+      given += node_cost(b);
+  return given;
 }
 
 void

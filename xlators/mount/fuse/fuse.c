@@ -399,6 +399,7 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   }
   choose_timeouts(b);
   gi_list_init(&b->lru);
+  gi_budget_join(&x->ctx->budget, x->reactor, &b->nodes_user, "kernel-inodes", node_reclaim, b);
   gi_list_init(&b->inodes_to_drop.items);
   gi_list_init(&b->names_to_drop.items);
   b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
@@ -417,6 +418,7 @@ bridge_finish(struct gi_xlator *x)
   while (b->jobs > 0) /* the device is closed, so they come back at once */
     gi_reactor_turn(x->reactor, 10 * GI_NSEC_PER_MSEC);
   gi_timer_finish(&b->ready_timer);
+  gi_budget_leave(&b->nodes_user);
   node_map_free(&b->nodes);
   id_table_free(&b->fds);
   groups_free(b);

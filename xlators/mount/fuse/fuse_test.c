@@ -757,6 +757,30 @@ test_lru_limit(void **state)
   rig_free(r);
 }
 
+/* When the process's caches may hold no more, the kernel is asked for what it does not have open. */
+static void
+test_memory_limit(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t cost = sizeof(struct gi_inode) + r->s->graph->inode_bytes;
+
+  gi_budget_set_limit(&r->s->ctx.budget, 16 * cost);
+  for (uint8_t i = 1; i <= 16; i++) {
+    struct answer a = {i, S_IFREG | 0644, 1, 1};
+    char name[8];
+
+    snprintf(name, sizeof(name), "f%u", i);
+    lookup(r, name, &a);
+  }
+  assert_int_equal(r->s->ctx.budget.used, 16 * cost);
+  assert_int_equal(r->notifications, 0);
+  lookup(r, "f17", &(struct answer){17, S_IFREG | 0644, 1, 1});
+  wait_notifications(r);
+  assert_int_equal(r->notifications, 2);
+  assert_int_equal(r->last_code, FUSE_NOTIFY_INVAL_ENTRY);
+  rig_free(r);
+}
+
 /* ---- hostile and untimely ---- */
 
 static void
@@ -835,6 +859,7 @@ main(void)
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_name_without_a_directory),
       cmocka_unit_test(test_lru_limit),
+      cmocka_unit_test(test_memory_limit),
       cmocka_unit_test(test_truncated_requests),
       cmocka_unit_test(test_down_with_requests_under_way),
   };
