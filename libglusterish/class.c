@@ -18,6 +18,7 @@ static const struct gi_xlator_class *registered[REGISTERED_MAX];
 void
 gi_class_register(const struct gi_xlator_class *cls)
 {
+  GI_ASSERT(cls->abi == GI_XLATOR_ABI && cls->type && strchr(cls->type, '/'));
   for (unsigned i = 0; i < REGISTERED_MAX; i++) {
     if (registered[i] == cls)
       return;

@@ -81,6 +81,8 @@ gi_fop_new(struct gi_graph *g, enum gi_fop_kind kind)
 struct gi_fop *
 gi_fop_helper(struct gi_fop *parent, enum gi_fop_kind kind)
 {
+  GI_CHECK(parent, GI_FOP_MAGIC);
+
   struct gi_fop *fop = gi_fop_new(parent->graph, kind);
 
   fop->parent = gi_fop_ref(parent);
@@ -130,8 +132,10 @@ gi_fop_unref(struct gi_fop *fop)
   if (!fop)
     return;
   GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(fop->refs > 0);
   if (--fop->refs)
     return;
+  GI_ASSERT(fop->graph->fops_live > 0);
 
   struct gi_graph *g = fop->graph;
   struct gi_fop *parent = fop->parent;
@@ -159,6 +163,7 @@ gi_fop_unref(struct gi_fop *fop)
 void *
 gi_fop_alloc(struct gi_fop *fop, size_t size)
 {
+  GI_CHECK(fop, GI_FOP_MAGIC);
   size = ALIGN16(size);
   if (!fop->arena && fop->arena_used + size <= sizeof(fop->arena_inline)) {
     void *p = fop->arena_inline + fop->arena_used;
@@ -288,6 +293,8 @@ gi_reply_clear(struct gi_reply *rsp)
 void
 gi_reply_move(struct gi_fop *to, struct gi_fop *from)
 {
+  GI_CHECK(from, GI_FOP_MAGIC);
+  GI_ASSERT(to != from);
   gi_reply_clear(&to->rsp);
   to->rsp = from->rsp;
   memset(&from->rsp, 0, sizeof(from->rsp));
@@ -316,6 +323,7 @@ gi_reply_move(struct gi_fop *to, struct gi_fop *from)
 void
 gi_dirents_add(struct gi_dirents *d, const struct gi_dirent *e, struct gi_fop *owner)
 {
+  GI_ASSERT(e->name && d->count <= d->capacity);
   if (d->count == d->capacity) {
     d->capacity = d->capacity ? d->capacity * 2 : 32;
     d->entry = gi_realloc(d->entry, d->capacity * sizeof(*d->entry));

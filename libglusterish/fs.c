@@ -3,6 +3,7 @@
  * See fs.h.
  */
 #include "libglusterish/fs.h"
+#include "libglusterish/mem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -249,6 +250,7 @@ gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path)
 const struct gi_fs_dirent *
 gi_fs_dir_next(struct gi_fs_dir *d)
 {
+  GI_ASSERT(d->fd >= 0);
   if (d->next >= d->len) {
     d->len = gi_fs_getdents(d->fs, d->fd, d->buf, sizeof(d->buf));
     d->next = 0;
@@ -259,6 +261,7 @@ gi_fs_dir_next(struct gi_fs_dir *d)
 
   const struct gi_fs_dirent *e = (const void *)(d->buf + d->next);
 
+  GI_ASSERT(e->reclen > 0 && e->reclen <= d->len - d->next);
   d->next += e->reclen;
   return e;
 }

@@ -367,6 +367,7 @@ commit_options(struct plan *p)
   for (unsigned i = 0; i < p->nchange; i++) {
     struct gi_xlator *x = p->change[i].x;
 
+    GI_ASSERT(!x->old_options && p->change[i].prepared);
     x->old_options = x->options;
     x->options = p->change[i].values;
   }
@@ -392,6 +393,7 @@ commit_children(struct plan *p)
     if (!c->children)
       continue;
     gi_free(c->incoming);
+    GI_ASSERT(c->x->cls->children_changed);
     c->x->cls->children_changed(c->x);
   }
 }
@@ -448,6 +450,7 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   struct plan p = {.g = g, .vf = *vf, .first_new = g->count};
   int rc;
 
+  gi_graph_check(g);
   gi_graph_override(g, *vf);
   if (!same_topology(&p))
     return 1;
@@ -470,6 +473,7 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   }
   if (rc != 0) {
     rollback(&p);
+    gi_graph_check(g);
     return rc;
   }
 
@@ -482,5 +486,6 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   commit_children(&p);
   gi_free(p.change);
   gi_volfile_free(&old);
+  gi_graph_check(g);
   return 0;
 }

@@ -164,6 +164,34 @@ gi_graph_compile(struct gi_graph *g)
   }
 }
 
+static bool
+has_child(const struct gi_xlator *x, const struct gi_xlator *child)
+{
+  for (unsigned i = 0; i < x->nchildren; i++)
+    if (x->children[i] == child)
+      return true;
+  return false;
+}
+
+void
+gi_graph_check(const struct gi_graph *g)
+{
+  GI_CHECK(g, GI_GRAPH_MAGIC);
+  GI_ASSERT(g->ctx && g->volfile && g->top && g->top->graph == g);
+  for (unsigned i = 0; i < g->count; i++) {
+    const struct gi_xlator *x = g->xlators[i];
+
+    GI_CHECK(x, GI_XLATOR_MAGIC);
+    GI_ASSERT(x->index == i && x->graph == g && x->ctx == g->ctx && x->cls && x->name);
+    GI_ASSERT(!x->cls->options_bytes || x->options);
+    GI_ASSERT(!x->old_options); /* only during a commit */
+    for (unsigned p = 0; p < x->nparents; p++)
+      GI_ASSERT(has_child(x->parents[p], x));
+    for (unsigned c = 0; c < x->nchildren; c++)
+      GI_CHECK(x->children[c], GI_XLATOR_MAGIC);
+  }
+}
+
 /* ---- --xlator-option ---- */
 
 /* "NAME.option=value": NAME may be a pattern and both sides may contain dots, so every dot is tried. */
@@ -229,6 +257,8 @@ gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *ov
 {
   struct gi_graph *g = gi_new(struct gi_graph);
 
+  GI_ASSERT(ctx && ctx->reactor && *vf);
+  g->magic = GI_GRAPH_MAGIC;
   g->ctx = ctx;
   g->volfile = *vf;
   *vf = NULL;
@@ -246,6 +276,7 @@ gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *ov
     if (gi_graph_init_xlator(g->xlators[i], err) < 0)
       goto fail;
   gi_graph_compile(g); /* init may have switched translators off */
+  gi_graph_check(g);
   return g;
 fail:
   gi_graph_free(&g);
@@ -255,6 +286,8 @@ fail:
 void
 gi_graph_activate(struct gi_graph *g)
 {
+  GI_CHECK(g, GI_GRAPH_MAGIC);
+  GI_ASSERT(!g->active);
   g->active = true;
   if (g->top->cls->notify)
     g->top->cls->notify(g->top, GI_EVENT_PARENT_UP, NULL, NULL);
@@ -292,6 +325,7 @@ gi_graph_free(struct gi_graph **ref)
 
   if (!g)
     return;
+  GI_CHECK(g, GI_GRAPH_MAGIC);
   gi_graph_deactivate(g);
   GI_ASSERT(g->fops_live == 0);
   /* Inodes go first: forgetting one needs its translators. */
@@ -305,6 +339,7 @@ gi_graph_free(struct gi_graph **ref)
     gi_free(*o);
   gi_free(g->overrides);
   gi_free(g->xlators);
+  g->magic = 0;
   gi_free(g);
   *ref = NULL;
 }

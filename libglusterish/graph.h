@@ -40,7 +40,10 @@ struct gi_ctx {
 #define GI_SLACK_INODE 256
 #define GI_SLACK_FD 512
 
+#define GI_GRAPH_MAGIC 0x1d069a4fu
+
 struct gi_graph {
+  uint32_t magic;
   struct gi_ctx *ctx;
   unsigned count;
   struct gi_xlator **xlators; /* children before parents; the last is the top of the volfile */
@@ -82,6 +85,8 @@ void gi_graph_free(struct gi_graph **g); /* deactivates first if that was not do
  * changed). *vf is consumed on 0. */
 int gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err);
 
+/* Asserts that the graph is whole: every translator in its place, and every parent has it among its children. */
+void gi_graph_check(const struct gi_graph *g);
 struct gi_xlator *gi_graph_find(const struct gi_graph *g, const char *name);
 /* Recomputes dispatch after a change of `enabled`. */
 void gi_graph_compile(struct gi_graph *g);

@@ -22,6 +22,7 @@ bucket_of(struct gi_inode_table *t, const struct gi_gfid *gfid)
 {
   uint64_t h;
 
+  GI_ASSERT((t->nbuckets & (t->nbuckets - 1)) == 0);
   memcpy(&h, gfid->b + 8, sizeof(h)); /* gfids are random: the low half is a hash already */
   h ^= h >> 33;
   h *= 0xff51afd7ed558ccdull;
@@ -45,10 +46,13 @@ hash_remove(struct gi_inode_table *t, struct gi_inode *inode)
 {
   struct gi_inode **p = bucket_of(t, &inode->gfid);
 
-  while (*p != inode)
+  while (*p != inode) {
+    GI_ASSERT(*p);
     p = &(*p)->hash_next;
+  }
   *p = inode->hash_next;
   inode->hashed = false;
+  GI_ASSERT(t->count > 0);
   t->count--;
 }
 
@@ -86,6 +90,7 @@ destroy(struct gi_inode *inode)
       x->cls->inode_forget(x, inode, gi_inode_private(inode, x));
   }
   inode->magic = 0;
+  GI_ASSERT(g->inodes_live > 0);
   g->inodes_live--;
   gi_free(inode);
 }
@@ -194,6 +199,8 @@ gi_inode_unref(struct gi_inode **ref)
 void
 gi_inode_drop(struct gi_inode *inode)
 {
+  GI_CHECK(inode, GI_INODE_MAGIC);
+
   struct gi_inode_table *t = inode->graph->inodes;
 
   if (!inode->hashed)
@@ -208,6 +215,8 @@ gi_inode_drop(struct gi_inode *inode)
 void *
 gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x)
 {
+  GI_CHECK(inode, GI_INODE_MAGIC);
+  GI_ASSERT(inode->graph == x->graph);
   return (void *)(inode->bytes + x->inode_offset);
 }
 
@@ -285,6 +294,7 @@ gi_fd_unref(struct gi_fd **ref)
   gi_list_del(&fd->inode_link);
   gi_inode_unref(&fd->inode);
   fd->magic = 0;
+  GI_ASSERT(g->fds_live > 0);
   g->fds_live--;
   gi_free(fd);
 }
@@ -292,6 +302,7 @@ gi_fd_unref(struct gi_fd **ref)
 void
 gi_fd_bind(struct gi_fd *fd, const struct gi_gfid *gfid)
 {
+  GI_CHECK(fd, GI_FD_MAGIC);
   if (fd->inode)
     return;
   fd->inode = gi_inode_get(fd->graph, gfid);
@@ -312,5 +323,7 @@ gi_fd_rebind(struct gi_fd *fd, const struct gi_gfid *gfid)
 void *
 gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x)
 {
+  GI_CHECK(fd, GI_FD_MAGIC);
+  GI_ASSERT(fd->graph == x->graph);
   return (void *)(fd->bytes + x->fd_offset);
 }

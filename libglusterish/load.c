@@ -26,6 +26,7 @@ gi_load_background_begin(struct gi_load_meter *m)
 void
 gi_load_background_end(struct gi_load_meter *m, uint64_t now)
 {
+  GI_ASSERT(m->background > 0);
   m->background--;
   m->background_ended = now;
 }
@@ -50,6 +51,7 @@ gi_load_foreground(struct gi_load_meter *m, enum gi_fop_kind kind, uint64_t byte
   uint64_t took = now > began ? now - began : 0;
   uint64_t *base = &m->baseline[kind][size_class(kind, bytes)];
 
+  GI_ASSERT((unsigned)kind < GI_FOP_MAX);
   if (gi_fop_table[kind].classes & GI_CLASS_MAY_WAIT)
     return;
   if (*base == 0)

@@ -314,7 +314,8 @@ gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const 
              const char *fmt, ...)
 {
   char text[LINE_MAX_BYTES];
-  int saved = errno; /* callers log first and look at errno after */
+  int saved = errno;                                                      /* callers log first and look at errno after */
+  GI_ASSERT((size_t)level < GI_ARRAY_LEN(levels) && file && func && fmt); /* not below: gi_panic logs */
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof(text), fmt, ap);

@@ -4,6 +4,7 @@
  * power of two is cut into 16, so that a bucket is at most 1/16 wide.
  */
 #include "libglusterish/metrics.h"
+#include "libglusterish/mem.h"
 
 #include <string.h>
 
@@ -36,7 +37,11 @@ gi_hist_add(struct gi_hist *h, uint64_t value)
     h->max = value;
   h->count++;
   h->sum += value;
-  h->bucket[bucket_of(value)]++;
+
+  unsigned at = bucket_of(value);
+
+  GI_ASSERT(at < GI_HIST_BUCKETS && h->min <= h->max);
+  h->bucket[at]++;
 }
 
 uint64_t

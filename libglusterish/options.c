@@ -420,6 +420,7 @@ value_word(const struct gi_option *opt, const char *text, union value *v, struct
 static int
 parse_value(const struct gi_option *opt, const char *text, union value *v, struct gi_error *err)
 {
+  GI_ASSERT(opt->name && text);
   switch (opt->type) {
   case GI_OPT_BOOL:
     if (gi_parse_bool(text, &v->b))
@@ -474,6 +475,7 @@ gi_option_parse(const struct gi_option *opt, const char *value, void *values, st
     return -1;
   if (opt->wildcard)
     return 0;
+  GI_ASSERT(values);
   void *at = (char *)values + opt->offset;
   if (is_string(opt)) {
     char *copy = gi_strdup(value);
@@ -500,6 +502,7 @@ gi_option_parse(const struct gi_option *opt, const char *value, void *values, st
     *(struct gi_percent_or_size *)at = v.ps;
     break;
   default:
+    GI_ASSERT(opt->type == GI_OPT_ENUM && v.word >= 0);
     *(int *)at = v.word;
     break;
   }
@@ -560,6 +563,7 @@ gi_option_type_text(const struct gi_option *opt, char *buf, size_t len)
   };
   if (opt->words)
     return words_text(opt, buf, len);
+  GI_ASSERT((size_t)opt->type < GI_ARRAY_LEN(text) && text[opt->type]);
   snprintf(buf, len, "%s", text[opt->type]);
   return buf;
 }

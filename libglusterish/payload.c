@@ -183,6 +183,7 @@ static void
 buf_release(struct pool_buf *p)
 {
   p->buf.magic = 0;
+  GI_ASSERT(gi_buf_bytes_live >= p->buf.capacity);
   gi_buf_bytes_live -= p->buf.capacity;
   if (p->class == CLASS_NONE) {
     munmap(p->buf.base, p->buf.capacity);
@@ -269,6 +270,7 @@ gi_payload_add(struct gi_payload *p, struct gi_buf *buf, const void *data, size_
     tail_copy(p, data, len);
     return;
   }
+  GI_ASSERT(p->count < GI_PAYLOAD_SLICES);
   p->slice[p->count++] = (struct gi_slice){.buf = gi_buf_ref(buf), .data = data, .len = len};
   p->len += len;
 }
@@ -302,6 +304,7 @@ void
 gi_payload_trim(struct gi_payload *p, size_t len)
 {
   while (p->len > len) {
+    GI_ASSERT(p->count > 0);
     struct gi_slice *s = &p->slice[p->count - 1];
     size_t extra = p->len - len;
     if (extra < s->len) {

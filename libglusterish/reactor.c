@@ -78,6 +78,7 @@ gi_gfid_new(struct gi_reactor *r)
 void
 gi_timer_init(struct gi_timer *t, struct gi_reactor *r, void (*fn)(void *arg), void *arg)
 {
+  GI_ASSERT(r && fn);
   *t = (struct gi_timer){.r = r, .fn = fn, .arg = arg};
 }
 
@@ -101,6 +102,7 @@ gi_timer_finish(struct gi_timer *t)
   if (!t->r)
     return;
   gi_timer_cancel(t);
+  GI_ASSERT(!t->armed);
   if (t->impl)
     t->r->ops->timer_finish(t);
   t->r = NULL;
@@ -122,6 +124,7 @@ gi_defer_add(struct gi_reactor *r, struct gi_defer *d)
 {
   if (d->queued)
     return;
+  GI_ASSERT(d->fn);
   d->queued = true;
   gi_list_add_tail(&r->deferred, &d->link);
 }
@@ -150,6 +153,7 @@ gi_reactor_run_deferred(struct gi_reactor *r)
 void
 gi_io_init(struct gi_io *io, struct gi_reactor *r, int fd, void (*fn)(void *arg, unsigned events), void *arg)
 {
+  GI_ASSERT(r && fd >= 0 && fn);
   *io = (struct gi_io){.r = r, .fd = fd, .fn = fn, .arg = arg};
 }
 

@@ -22,6 +22,7 @@ make_room(struct gi_regions *set)
     return;
   set->room = set->room ? 2 * set->room : 8;
   set->range = gi_realloc(set->range, set->room * sizeof(*set->range));
+  GI_ASSERT(set->n < set->room);
 }
 
 /* Index of the first range that ends at or behind `block`. */
@@ -47,7 +48,9 @@ join(struct gi_regions *set, uint64_t gap)
 {
   uint32_t out = 0;
 
+  GI_ASSERT(set->n > 0);
   for (uint32_t i = 1; i < set->n; i++) {
+    GI_ASSERT(set->range[i].start > set->range[out].end);
     if (set->range[i].start - set->range[out].end <= gap)
       set->range[out].end = set->range[i].end;
     else
@@ -69,6 +72,7 @@ add_blocks(struct gi_regions *set, uint64_t start, uint64_t end, uint32_t max)
 {
   uint32_t at = first_reaching(set, start), last = at;
 
+  GI_ASSERT(start < end && end <= GI_REGION_END && max > 0);
   for (; last < set->n && set->range[last].start <= end; last++) {
     if (set->range[last].start < start)
       start = set->range[last].start;
@@ -84,6 +88,9 @@ add_blocks(struct gi_regions *set, uint64_t start, uint64_t end, uint32_t max)
     set->n -= last - at - 1;
   }
   set->range[at] = (struct gi_region){start, end};
+  /* ascending, and with at least a block between them */
+  GI_ASSERT(at == 0 || set->range[at - 1].end < start);
+  GI_ASSERT(at + 1 == set->n || set->range[at + 1].start > end);
   if (set->n > max)
     shrink(set, max);
 }
@@ -162,6 +169,7 @@ gi_region_log_add(struct gi_region_log *log, const char *key)
 void
 gi_region_log_remove(struct gi_region_log *log, struct gi_region_note *note)
 {
+  GI_ASSERT(log->n > 0 && note >= log->note && note < log->note + log->n);
   gi_regions_clear(&note->set);
   *note = log->note[--log->n];
 }
@@ -239,6 +247,7 @@ gi_region_log_encode(const struct gi_region_log *log, uint32_t *len)
       at = note->set.range[r].end;
     }
   }
+  GI_ASSERT((size_t)(p - base) <= room);
   *len = (uint32_t)(p - base);
   gi_region_log_seal(base, *len);
   return base;
@@ -308,6 +317,7 @@ get_note(struct input *in, struct gi_region_log *log)
     return;
   }
   note = gi_region_log_add(log, key);
+  GI_ASSERT(note);
   note->count = (int32_t)get(in, INT32_MAX);
   note->dirty = (int32_t)get(in, INT32_MAX);
   get_set(in, &note->set);

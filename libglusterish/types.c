@@ -7,6 +7,9 @@
 
 #include <sys/sysmacros.h>
 
+_Static_assert(sizeof(struct gi_gfid) == 16, "a gfid is a UUID, on the wire and on disk");
+_Static_assert(GI_UUID_TEXT == 36 + 1, "its text, and the end of the string");
+
 const struct gi_gfid gi_gfid_none;
 const struct gi_gfid gi_gfid_root = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 

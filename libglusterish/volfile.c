@@ -168,6 +168,7 @@ static struct name_slot *
 name_slot(struct parser *p, const char *name)
 {
   unsigned at = name_hash(name) & (p->name_size - 1);
+  GI_ASSERT(p->name_count < p->name_size && (p->name_size & (p->name_size - 1)) == 0);
   while (p->names[at].node && strcmp(p->names[at].node->name, name) != 0)
     at = (at + 1) & (p->name_size - 1);
   return &p->names[at];
@@ -187,6 +188,7 @@ name_add(struct parser *p, struct gi_vol_node *node)
     }
     gi_free(old);
   }
+  GI_ASSERT(!name_slot(p, node->name)->node);
   name_slot(p, node->name)->node = node;
   p->name_count++;
 }
@@ -533,8 +535,10 @@ void
 gi_vol_node_remove(struct gi_vol_node *n)
 {
   GI_ASSERT(n->nparents == 0);
-  for (unsigned i = 0; i < n->nsub; i++)
+  for (unsigned i = 0; i < n->nsub; i++) {
+    GI_ASSERT(n->sub[i]->nparents > 0);
     n->sub[i]->nparents--;
+  }
   gi_list_del(&n->link);
   node_free(n);
 }

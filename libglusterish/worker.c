@@ -97,8 +97,10 @@ run_one(struct gi_workers *p, struct gi_work *w)
   be_nice(priority == GI_PRIO_LEAST);
   w->run(w);
   pthread_mutex_lock(&p->lock);
-  if (priority == GI_PRIO_LEAST)
+  if (priority == GI_PRIO_LEAST) {
+    GI_ASSERT(p->least_running > 0);
     p->least_running--;
+  }
   gi_list_add_tail(&p->done, &w->link);
   /* Ordered against gi_workers_sleep: either it sees has_done or we see asleep. */
   atomic_store(&p->has_done, true);
@@ -158,6 +160,8 @@ gi_workers_free(struct gi_workers *p)
     return;
   GI_ASSERT(p->outstanding == 0);
   pthread_mutex_lock(&p->lock);
+  for (unsigned c = 0; c < GI_PRIO_COUNT; c++)
+    GI_ASSERT(gi_list_empty(&p->queue[c]));
   p->stopping = true;
   pthread_cond_broadcast(&p->wakeup);
   pthread_mutex_unlock(&p->lock);
@@ -192,6 +196,7 @@ start_thread(struct gi_workers *p)
 static void
 add_hand(struct gi_workers *p)
 {
+  GI_ASSERT(p->idle <= p->nthreads);
   if (p->nthreads - p->idle >= p->limit)
     return;
   if (p->idle > 0) {
@@ -225,6 +230,7 @@ void
 gi_workers_submit(struct gi_workers *p, struct gi_work *w)
 {
   pthread_mutex_lock(&p->lock);
+  GI_ASSERT(!p->stopping);
   p->outstanding++;
   gi_list_add_tail(&p->queue[w->priority], &w->link);
   add_hand(p);
@@ -246,6 +252,7 @@ gi_workers_collect(struct gi_workers *p)
   while (!gi_list_empty(&batch)) {
     struct gi_work *w = gi_list_first(&batch, struct gi_work, link);
     gi_list_del(&w->link);
+    GI_ASSERT(p->outstanding > 0);
     p->outstanding--;
     n++;
     w->done(w);
