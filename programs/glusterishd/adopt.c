@@ -35,6 +35,9 @@ same_brick(struct gd_volume *v, const struct gd_brick *b)
 void
 gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone)
 {
+  gd_volume_check(v);
+  gd_volume_check(draft);
+  GI_ASSERT(gi_list_empty(&draft->link) && strcmp(v->name, draft->name) == 0);
   struct gd_brick *old = v->bricks, *left = gi_zalloc(v->nbricks * sizeof(*left));
   unsigned nold = v->nbricks, n = 0;
   for (unsigned i = 0; i < nold; i++) {
@@ -64,6 +67,7 @@ gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **
   draft->bricks = NULL;
   draft->nbricks = 0;
   gd_volume_free(draft);
+  gd_volume_check(v);
   *gone = left;
   *ngone = n;
 }

@@ -113,6 +113,7 @@ gd_brick_forget(struct gd_brick *b)
 void
 gd_brick_move(struct gd_brick *to, struct gd_brick *from)
 {
+  GI_ASSERT(!to->proc && (!from->proc || from->proc->brick == from));
   to->state = from->state;
   to->signed_in = from->signed_in;
   to->leaving = from->leaving;
@@ -410,6 +411,7 @@ launch(struct gd_brick *b)
   struct gd_proc *p = b->proc;
   struct gi_error err = {0};
   pid_t pid;
+  GI_ASSERT(b->state == GD_PROC_DOWN && p);
   b->state = GD_PROC_STARTING;
   b->signed_in = false;
   b->port = choose_port(b);
@@ -464,6 +466,7 @@ void
 gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
 {
   struct gd_proc *p = proc_of(b);
+  GI_CHECK(b->volume, GD_VOLUME_MAGIC);
   p->fn = fn;
   p->arg = arg;
   if (b->state == GD_PROC_DOWN && !gd_brick_adopt(b)) {
@@ -487,6 +490,7 @@ gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg)
     answer(p, 0, NULL);
     return;
   }
+  GI_ASSERT(b->pid > 0);
   b->state = GD_PROC_STOPPING;
   b->signed_in = false;
   gd_brick_signal(b, SIGTERM);

@@ -61,6 +61,7 @@ struct gd *
 gd_new(struct gi_reactor *r, const struct gd_config *config)
 {
   struct gd *gd = gi_new(struct gd);
+  gd->magic = GD_MAGIC;
   gd->reactor = r;
   copy_config(&gd->config, config);
   gi_list_init(&gd->volumes);
@@ -103,6 +104,7 @@ look_after_bricks(struct gd_volume *v)
 int
 gd_start(struct gd *gd, struct gi_error *err)
 {
+  GI_CHECK(gd, GD_MAGIC);
   if (gd_store_load(gd, err) || gd_services_start(gd, err))
     return -1;
   const char *level = gd_options_get(&gd->pool_options, "cluster.daemon-log-level");
@@ -126,6 +128,7 @@ gd_free(struct gd **gdp)
   struct gd *gd = *gdp;
   if (!gd)
     return;
+  GI_CHECK(gd, GD_MAGIC);
   gd->keeps_services = false;
   gd_questions_abort(gd);
   gd_ops_abort(gd);

@@ -80,7 +80,10 @@ struct gd_option {
   char *key, *value;
 };
 
+#define GD_VOLUME_MAGIC 0x1d0907edu
+
 struct gd_volume {
+  uint32_t magic;
   struct gi_list link; /* gd.volumes, sorted by name */
   struct gd *gd;
   char *name;
@@ -108,7 +111,10 @@ struct gd_config {
   bool foreground;
 };
 
+#define GD_MAGIC 0x1d090de0u
+
 struct gd {
+  uint32_t magic;
   struct gi_reactor *reactor;
   struct gd_config config;
   struct gi_gfid uuid;
@@ -129,6 +135,8 @@ struct gd {
 /* ---- volume.c ---- */
 
 struct gd_volume *gd_volume_new(struct gd *gd, const char *name);
+/* Asserts what holds for every volume that is in force or about to be. */
+void gd_volume_check(const struct gd_volume *v);
 void gd_volume_free(struct gd_volume *v); /* its processes must have been let go (proc.h); NULL is fine */
 /* A copy that is not linked, to be changed and then adopted or freed. Its bricks know nothing of processes. */
 struct gd_volume *gd_volume_draft(const struct gd_volume *v);

@@ -133,6 +133,7 @@ op_free(struct gd_op *op)
 void
 gd_op_finish(struct gd_op *op, const struct gi_error *err)
 {
+  GI_ASSERT(op->answer);
   if (op->command && op->command->flags & GD_CMD_CHANGES)
     history(op, err);
   op->answer(op, err);
@@ -163,6 +164,7 @@ gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct 
             void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
 {
   struct gi_error err = {0};
+  GI_CHECK(gd, GD_MAGIC);
   struct gd_op *op = gi_new(struct gd_op);
   op->gd = gd;
   op->req = req;

@@ -231,6 +231,7 @@ gd_shd_sync(struct gd_volume *v)
     s->watch.fd = -1;
     gi_timer_init(&s->timer, v->gd->reactor, expired, s);
   }
+  GI_ASSERT(s->volume == v);
   s->wanted = wanted;
   if (wanted && s->state == GD_PROC_DOWN) {
     gi_timer_cancel(&s->timer); /* somebody asked for it: the pause is over */

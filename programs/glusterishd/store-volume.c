@@ -178,6 +178,7 @@ store_volfiles(struct gd_volume *v, const char *dir, struct gi_error *err)
 int
 gd_store_volume(struct gd_volume *v, struct gi_error *err)
 {
+  gd_volume_check(v);
   GI_CLEANUP_FREE char *dir = gd_volume_dir(v->gd, v->name);
   GI_CLEANUP_FREE char *bricks = gi_asprintf("%s/bricks", dir);
   if (gd_mkdir_all(bricks, 0755, err))

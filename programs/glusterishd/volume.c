@@ -10,6 +10,7 @@ struct gd_volume *
 gd_volume_new(struct gd *gd, const char *name)
 {
   struct gd_volume *v = gi_new(struct gd_volume);
+  v->magic = GD_VOLUME_MAGIC;
   v->gd = gd;
   v->name = gi_strdup(name);
   v->replica = 1;
@@ -18,6 +19,20 @@ gd_volume_new(struct gd *gd, const char *name)
   gi_list_init(&v->link);
   gi_list_init(&v->options);
   return v;
+}
+
+void
+gd_volume_check(const struct gd_volume *v)
+{
+  GI_CHECK(v, GD_VOLUME_MAGIC);
+  GI_ASSERT(v->gd && v->name[0]);
+  GI_ASSERT(v->nbricks > 0 && v->nbricks <= GD_BRICKS_MAX && v->replica > 0 && v->arbiter < v->replica);
+  GI_ASSERT(v->nbricks % gd_volume_set_size(v) == 0);
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    const struct gd_brick *b = &v->bricks[i];
+    GI_ASSERT(b->volume == v && b->index == i && b->host && b->path && b->id);
+    GI_ASSERT(b->pid >= 0 && (b->state == GD_PROC_DOWN || b->proc));
+  }
 }
 
 void
@@ -37,6 +52,7 @@ gd_volume_free(struct gd_volume *v)
 {
   if (!v)
     return;
+  GI_CHECK(v, GD_VOLUME_MAGIC);
   gi_list_del(&v->link);
   GI_ASSERT(!v->shd);
   gd_bricks_free(v->bricks, v->nbricks);
@@ -44,12 +60,14 @@ gd_volume_free(struct gd_volume *v)
   gi_free(v->username);
   gi_free(v->password);
   gi_free(v->name);
+  v->magic = 0;
   gi_free(v);
 }
 
 struct gd_volume *
 gd_volume_draft(const struct gd_volume *v)
 {
+  gd_volume_check(v);
   struct gd_volume *d = gd_volume_new(v->gd, v->name);
   d->id = v->id;
   d->type = v->type;
@@ -84,6 +102,8 @@ gd_volume_draft(const struct gd_volume *v)
 void
 gd_volume_link(struct gd_volume *v)
 {
+  GI_CHECK(v, GD_VOLUME_MAGIC);
+  GI_ASSERT(gi_list_empty(&v->link));
   struct gi_list *at = &v->gd->volumes;
   gi_list_foreach(o, &v->gd->volumes, struct gd_volume, link) {
     if (strcmp(o->name, v->name) > 0) {
