@@ -284,6 +284,8 @@ struct gi_fop {
   struct gi_reply rsp;
   bool answered;
   bool cancelled; /* the origin no longer wants a blocking lock (gi_fop_cancel) */
+  uint8_t child;  /* for who sent it to one of several children: to which… */
+  uint8_t tag;    /* …and for what */
 
   /* ---- origin ---- */
   void (*done)(struct gi_fop *fop, void *arg);

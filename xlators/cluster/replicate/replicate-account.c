@@ -9,26 +9,26 @@
 
 /* Children that did it. A write that stored less than the best copy failed; an arbiter was sent one byte only. */
 static uint32_t
-succeeded(const struct gi_fop *fop, const struct rep_fan *fan)
+succeeded(const struct gi_fop *fop, const struct gi_fan *fan)
 {
-  uint32_t ok = fan->ok, arbiter = fan->rep->arbiter;
+  uint32_t ok = fan->ok, arbiter = rep_of(fan->x)->arbiter;
   int32_t best = 0;
 
   if (fop->kind != GI_FOP_WRITE && fop->kind != GI_FOP_COPY_FILE_RANGE)
     return ok;
-  rep_foreach(i, fan->ok & ~arbiter) if (fan->reply[i]->rsp.ret > best) best = fan->reply[i]->rsp.ret;
-  rep_foreach(j, fan->ok) if (fan->reply[j]->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best)) ok &= ~(1u << j);
+  rep_foreach(i, fan->ok & ~arbiter) if (gi_fan_reply(fan, i)->rsp.ret > best) best = gi_fan_reply(fan, i)->rsp.ret;
+  rep_foreach(j, fan->ok) if (gi_fan_reply(fan, j)->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best)) ok &= ~(1u << j);
   return ok;
 }
 
 /* A directory that is not empty here may be so elsewhere only because a heal is due: no reason to blame (replicate.md 6.4). */
 static uint32_t
-not_empty(const struct rep_txn *t, const struct rep_fan *fan)
+not_empty(const struct rep_txn *t, const struct gi_fan *fan)
 {
   uint32_t mask = 0;
 
   if (t->type == REP_ENTRY)
-    rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == ENOTEMPTY) mask |= 1u << i;
+    rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOTEMPTY) mask |= 1u << i;
   return mask;
 }
 
@@ -69,26 +69,26 @@ rep_account_claims(int err)
 }
 
 uint32_t
-rep_account_saying(const struct rep_fan *fan, int err)
+rep_account_saying(const struct gi_fan *fan, int err)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == err) set |= 1u << i;
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == err) set |= 1u << i;
   return set;
 }
 
 /* What good copies agree on, or a quorum says about the names; 0: nothing. */
 static int
-claimed(const struct rep_txn *t, const struct rep_fan *fan)
+claimed(const struct rep_txn *t, const struct gi_fan *fan)
 {
   uint32_t good = t->asked || t->dirty_owed ? t->active & ~t->accused : 0;
-  int err = good && (good & fan->failed) == good ? rep_fan_same_errno(fan, good) : 0;
+  int err = good && (good & fan->failed) == good ? gi_fan_same_errno(fan, good) : 0;
 
   if (err && rep_account_claims(err))
     return err;
   rep_foreach(i, fan->failed)
   {
-    err = fan->reply[i]->rsp.err;
+    err = gi_fan_reply(fan, i)->rsp.err;
     if (rep_account_claims(err) && rep_quorum(t->rep, rep_account_saying(fan, err)))
       return err;
   }
@@ -115,9 +115,9 @@ bool
 rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
-  struct rep_fan *fan = &rf->fan;
+  struct gi_fan *fan = &rf->fan;
   uint32_t good = t->active & ~t->accused, stale = fan->ok;
-  int err = good & fan->failed ? fan->reply[rep_first(good & fan->failed)]->rsp.err : 0;
+  int err = good & fan->failed ? gi_fan_reply(fan, rep_first(good & fan->failed))->rsp.err : 0;
 
   if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
     return false;
@@ -137,7 +137,7 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
 static bool
 no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
 {
-  int same = rf->fan.sent ? rep_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
+  int same = rf->fan.sent ? gi_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
 
   if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC) { /* they agree: nothing happened anywhere */
     rf->err = same;
@@ -208,12 +208,12 @@ rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
 }
 
 uint32_t
-rep_account_lost(const struct rep_fan *fan)
+rep_account_lost(const struct gi_fan *fan)
 {
   uint32_t lost = 0;
 
-  rep_foreach(i, fan->failed) if (fan->reply[i] && fan->reply[i]->rsp.ret < 0 && fan->reply[i]->rsp.err != ENOTCONN) lost |=
-      1u << i;
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i) && gi_fan_reply(fan, i)->rsp.ret < 0 &&
+                                  gi_fan_reply(fan, i)->rsp.err != ENOTCONN) lost |= 1u << i;
   return lost;
 }
 
@@ -249,7 +249,7 @@ bool
 rep_account(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
-  struct rep_fan *fan = &rf->fan;
+  struct gi_fan *fan = &rf->fan;
   uint32_t missing = t->rep->all & ~t->active;
   uint32_t failed;
 
@@ -262,7 +262,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   if (rep_account_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
     GI_MARK("replicate: failed on every good copy, refused rather than split");
-    rf->err = fan->reply[rep_first_data(t->rep, failed & t->good)]->rsp.err;
+    rf->err = gi_fan_reply(fan, rep_first_data(t->rep, failed & t->good))->rsp.err;
     if (!rf->err) /* a short write carries none; an FSYNC may have failed before */
       rf->err = rf->must_err ? rf->must_err : EIO;
     rf->ok = 0;
@@ -293,17 +293,17 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
 /* ---- the reply ---- */
 
 static uint32_t
-largest(const struct rep_fan *fan, uint32_t ok)
+largest(const struct gi_fan *fan, uint32_t ok)
 {
   uint32_t best = 0;
 
   rep_foreach(i, ok)
   {
-    int32_t ret = fan->reply[i]->rsp.ret;
+    int32_t ret = gi_fan_reply(fan, i)->rsp.ret;
 
-    if (best && ret < fan->reply[rep_first(best)]->rsp.ret)
+    if (best && ret < gi_fan_reply(fan, rep_first(best))->rsp.ret)
       continue;
-    if (best && ret > fan->reply[rep_first(best)]->rsp.ret)
+    if (best && ret > gi_fan_reply(fan, rep_first(best))->rsp.ret)
       best = 0;
     best |= 1u << i;
   }
@@ -321,7 +321,7 @@ choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, 
 }
 
 static void
-reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, uint32_t ok, uint32_t good)
+reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uint32_t ok, uint32_t good)
 {
   bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
   uint32_t data = ok & ~rep->arbiter ? ok & ~rep->arbiter : ok; /* the arbiter's attributes are not the file's */
@@ -337,12 +337,12 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, ui
     int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
     int parent2 = choose(rep, fop, fop->loc2.parent, ok, true);
 
-    pre = fan->reply[parent]->rsp.pre;
-    post = fan->reply[parent]->rsp.post;
-    pre2 = fan->reply[parent2]->rsp.pre2;
-    post2 = fan->reply[parent2]->rsp.post2;
+    pre = gi_fan_reply(fan, parent)->rsp.pre;
+    post = gi_fan_reply(fan, parent)->rsp.post;
+    pre2 = gi_fan_reply(fan, parent2)->rsp.pre2;
+    post2 = gi_fan_reply(fan, parent2)->rsp.post2;
   }
-  gi_reply_move(fop, fan->reply[child]);
+  gi_reply_move(fop, gi_fan_reply(fan, child));
   if (entry) {
     fop->rsp.pre = pre;
     fop->rsp.post = post;
@@ -353,13 +353,13 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, ui
 
 /* The xdata of a child that gave the errno; better one that was connected. */
 static void
-reply_failure(struct gi_fop *fop, struct rep_fan *fan, int err)
+reply_failure(struct gi_fop *fop, struct gi_fan *fan, int err)
 {
   int child = -1;
 
-  rep_foreach(i, fan->failed) if (child < 0 || fan->reply[i]->rsp.err == err) child = (int)i;
+  rep_foreach(i, fan->failed) if (child < 0 || gi_fan_reply(fan, i)->rsp.err == err) child = (int)i;
   if (child >= 0)
-    gi_reply_move(fop, fan->reply[child]);
+    gi_reply_move(fop, gi_fan_reply(fan, child));
   else
     gi_reply_clear(&fop->rsp);
   fop->rsp.ret = -1;
@@ -383,7 +383,7 @@ rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
   } else {
     reply_failure(fop, &rf->fan, rf->err ? rf->err : ENOTCONN);
   }
-  rep_fan_clear(&rf->fan);
+  gi_fan_clear(&rf->fan);
 }
 
 void

@@ -145,7 +145,7 @@ heal_metadata_now(void *arg)
 
 /* The replies of a lookup show no mark, but other owners, modes or attributes. */
 static bool
-metadata_differs(const struct rep *rep, const struct rep_fan *fan, uint32_t same)
+metadata_differs(const struct rep *rep, const struct gi_fan *fan, uint32_t same)
 {
   int first = rep_first(same);
   struct rep_view v = {.rep = rep};
@@ -154,10 +154,10 @@ metadata_differs(const struct rep *rep, const struct rep_fan *fan, uint32_t same
     return false;
   rep_foreach(i, same)
   {
-    if (rep_marks_accused(rep, fan->reply[i]->rsp.xdata, REP_META))
+    if (rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, REP_META))
       return false;
-    v.stat[i] = fan->reply[i]->rsp.stat;
-    v.xdata[i] = fan->reply[i]->rsp.xdata;
+    v.stat[i] = gi_fan_reply(fan, i)->rsp.stat;
+    v.xdata[i] = gi_fan_reply(fan, i)->rsp.xdata;
   }
   rep_foreach(j, same) if (!rep_heal_same_metadata(&v, (unsigned)first, j)) return true;
   return false;
@@ -170,14 +170,14 @@ rep_background_wants_xattrs(const struct rep *rep)
 }
 
 bool
-rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, uint32_t same,
+rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, uint32_t same,
                         void (*resume)(struct gi_fop *fop, int err))
 {
   struct gi_inode *inode;
 
   if (!rep_background_wants_xattrs(rep) || rep->draining || !metadata_differs(rep, fan, same))
     return false;
-  inode = gi_inode_get(rep->x->graph, &fan->reply[rep_first(same)]->rsp.stat.gfid);
+  inode = gi_inode_get(rep->x->graph, &gi_fan_reply(fan, rep_first(same))->rsp.stat.gfid);
   start_waiting(rep, fop, inode, resume, heal_metadata_now);
   gi_inode_unref(&inode);
   return true;

@@ -59,27 +59,27 @@ tell_arbiter(const struct rep *rep, struct gi_fop *fop)
 }
 
 static void
-source_seen(struct rep_fan *fan)
+source_seen(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t active = rf->txn->active;
   struct rep_verdict v;
 
-  rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
-  rep_fan_clear(fan);
+  rep_marks_judge(rep, fan, fan->ok, false, &v);
+  gi_fan_clear(fan);
   rep_fan_start(fan, rep, rf->copied, fop);
   if (active & ~rep->arbiter & ~v.data_readable) {
     rf->must_err = EOPNOTSUPP;
     active = 0;
   }
-  rep_foreach(i, active) rep_fan_send(fan, (rep->arbiter >> i) & 1 ? tell_arbiter(rep, fop) : gi_fop_child(fop), i, 0);
-  rep_fan_finish(fan);
+  rep_foreach(i, active) gi_fan_send(fan, (rep->arbiter >> i) & 1 ? tell_arbiter(rep, fop) : gi_fop_child(fop), i, 0);
+  gi_fan_finish(fan);
 }
 
 void
-rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
+rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan))
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
@@ -99,10 +99,10 @@ rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan
     else
       gi_loc_set_inode(&ask->loc, source_of(fop));
     ask->xdata = gi_dict_ref(xdata);
-    rep_fan_send(&rf->fan, ask, i, 0);
+    gi_fan_send(&rf->fan, ask, i, 0);
   }
   gi_dict_unref(&xdata);
-  rep_fan_finish(&rf->fan);
+  gi_fan_finish(&rf->fan);
 }
 
 /* ---- the beginning ---- */

@@ -75,7 +75,7 @@ rep_data_shorten(struct gi_fop *write)
 }
 
 void
-rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
+rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan))
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
@@ -101,17 +101,17 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active)
   {
-    struct gi_fop *child = rep_fan_child(fop, xdata);
+    struct gi_fop *child = gi_fan_child(fop, xdata);
 
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
       rep_data_shorten(child);
     if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
       rep_session_send_fsync(t, &rf->fan, child, i);
     else
-      rep_fan_send(&rf->fan, child, i, 0);
+      gi_fan_send(&rf->fan, child, i, 0);
   }
   gi_dict_unref(&xdata);
-  rep_fan_finish(&rf->fan);
+  gi_fan_finish(&rf->fan);
 }
 
 /* ---- what the replies tell ---- */
@@ -119,29 +119,29 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *
 /* A lost append shows as a difference in size, so only other writes need an fsync before their dirty mark goes (replicate.md 6.7).
  * One that begins within a block may be lost and its size survive: that block is allocated already. */
 static bool
-size_tells(const struct rep_fan *fan)
+size_tells(const struct gi_fan *fan)
 {
   rep_foreach(i, fan->ok)
   {
     int64_t n;
 
-    if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
+    if (!gi_dict_get_int(gi_fan_reply(fan, i)->rsp.xdata, "glusterfs.write-is-append", &n) || n == 0)
       return false;
-    if (!((fan->rep->arbiter >> i) & 1) && fan->reply[i]->rsp.pre.size % BLOCK)
+    if (!((rep_of(fan->x)->arbiter >> i) & 1) && gi_fan_reply(fan, i)->rsp.pre.size % BLOCK)
       return false;
   }
   return true;
 }
 
 static bool
-size_changed(const struct rep_fan *fan)
+size_changed(const struct gi_fan *fan)
 {
-  rep_foreach(i, fan->ok) if (fan->reply[i]->rsp.pre.size != fan->reply[i]->rsp.post.size) return true;
+  rep_foreach(i, fan->ok) if (gi_fan_reply(fan, i)->rsp.pre.size != gi_fan_reply(fan, i)->rsp.post.size) return true;
   return false;
 }
 
 static bool
-unstable(const struct gi_fop *fop, const struct rep_fan *fan)
+unstable(const struct gi_fop *fop, const struct gi_fan *fan)
 {
   switch (fop->kind) {
   case GI_FOP_FSYNC:
@@ -157,13 +157,13 @@ unstable(const struct gi_fop *fop, const struct rep_fan *fan)
 }
 
 static bool
-others_wait(const struct rep_fan *fan)
+others_wait(const struct gi_fan *fan)
 {
   rep_foreach(i, fan->ok)
   {
     int64_t n;
 
-    if (gi_dict_get_int(fan->reply[i]->rsp.xdata, "glusterfs.inodelk-count", &n) && n > 1)
+    if (gi_dict_get_int(gi_fan_reply(fan, i)->rsp.xdata, "glusterfs.inodelk-count", &n) && n > 1)
       return true;
   }
   return false;
@@ -171,7 +171,7 @@ others_wait(const struct rep_fan *fan)
 
 /* What the bricks that took a write say of heals of the file; nothing if one of them does not say (GlusterFS'). */
 static void
-look_for_healers(struct rep_txn *t, const struct rep_fan *fan)
+look_for_healers(struct rep_txn *t, const struct gi_fan *fan)
 {
   bool healed = false;
 
@@ -179,7 +179,7 @@ look_for_healers(struct rep_txn *t, const struct rep_fan *fan)
   {
     int64_t n;
 
-    if (!gi_dict_get_int(fan->reply[i]->rsp.xdata, t->rep->healers_key, &n))
+    if (!gi_dict_get_int(gi_fan_reply(fan, i)->rsp.xdata, t->rep->healers_key, &n))
       return;
     healed |= n > 0;
   }
@@ -200,14 +200,15 @@ last_fsync(const struct gi_fop *fop)
 static void
 compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 {
-  const struct rep_fan *fan = &rep_fop(t->rep, fop)->fan;
+  const struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
   uint32_t told = fan->ok & t->good & ~t->rep->arbiter, shorter = 0;
   uint64_t largest = 0;
 
   if (t->sent != 1 || t->alone || fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_COPY_FILE_RANGE)
     return;
-  rep_foreach(i, told) if (fan->reply[i]->rsp.pre.size > largest) largest = fan->reply[i]->rsp.pre.size;
-  rep_foreach(j, told) if (gi_iatt_valid(&fan->reply[j]->rsp.pre) && fan->reply[j]->rsp.pre.size < largest) shorter |= 1u << j;
+  rep_foreach(i, told) if (gi_fan_reply(fan, i)->rsp.pre.size > largest) largest = gi_fan_reply(fan, i)->rsp.pre.size;
+  rep_foreach(j, told) if (gi_iatt_valid(&gi_fan_reply(fan, j)->rsp.pre) && gi_fan_reply(fan, j)->rsp.pre.size < largest)
+      shorter |= 1u << j;
   if (!shorter)
     return;
   GI_MARK("replicate: a copy lost an append and is blamed for it");
@@ -219,13 +220,13 @@ compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 
 /* How far all copies that took a write reach: what lies before that does not change their sizes. */
 static void
-note_within(struct rep_txn *t, const struct rep_fan *fan)
+note_within(struct rep_txn *t, const struct gi_fan *fan)
 {
   struct rep_inode *ri = rep_inode(t->rep, t->inode);
 
   ri->within = fan->ok & ~t->rep->arbiter ? UINT64_MAX : 0;
-  rep_foreach(i, fan->ok & ~t->rep->arbiter) if (fan->reply[i]->rsp.post.size < ri->within) ri->within =
-      fan->reply[i]->rsp.post.size;
+  rep_foreach(i, fan->ok & ~t->rep->arbiter) if (gi_fan_reply(fan, i)->rsp.post.size < ri->within) ri->within =
+      gi_fan_reply(fan, i)->rsp.post.size;
 }
 
 static void
@@ -258,32 +259,32 @@ watch(struct rep_txn *t, struct gi_fop *fop)
 /* ---- fsync of a file nobody writes ---- */
 
 static void
-direct_fsync_done(struct rep_fan *fan)
+direct_fsync_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t good = fan->ok & rep_readable(rep, fop->fd->inode, false);
 
   if (!fan->failed && good) {
-    gi_reply_move(fop, fan->reply[rep_read_child(rep, fop->fd->inode, fop, good)]);
-    rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, rep_read_child(rep, fop->fd->inode, fop, good)));
+    gi_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;
   }
   rf->must_fail = fan->failed;
   rf->must_err = fan->err;
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   rep_session_submit(rep, fop, REP_DATA);
 }
 
 static void
 fsync_everywhere(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, direct_fsync_done, fop);
-  rep_fan_copy(fan, fop, rep_fd_opened(rep, fop->fd, rep->up));
+  gi_fan_copy(fan, fop, rep_fd_opened(rep, fop->fd, rep->up));
 }
 
 /* Some children cannot take part. One that is not blamed yet for what it lost must be, if there is such a thing: only if no copy is

@@ -64,14 +64,14 @@ filter(const struct rep *rep, struct gi_fop *fop, unsigned child)
 }
 
 static void
-readdir_done(struct rep_fan *fan)
+readdir_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   unsigned child = (unsigned)rep_first(fan->sent);
 
-  gi_reply_move(fop, fan->reply[child]);
-  rep_fan_clear(fan);
+  gi_reply_move(fop, gi_fan_reply(fan, child));
+  gi_fan_clear(fan);
   if (fop->rsp.ret >= 0) {
     uint32_t before = fop->rsp.entries.count;
 
@@ -89,7 +89,7 @@ readdir_done(struct rep_fan *fan)
 static void
 readdir_send(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
   int reader = rep_fd(rep, fop->fd)->reader;
   unsigned child = (unsigned)reader - 1;
 
@@ -100,7 +100,7 @@ readdir_send(struct rep *rep, struct gi_fop *fop)
     return;
   }
   rep_fan_start(fan, rep, readdir_done, fop);
-  rep_fan_copy(fan, fop, 1u << child);
+  gi_fan_copy(fan, fop, 1u << child);
 }
 
 static void

@@ -106,10 +106,10 @@ went_quiet(struct rep_txn *t)
 /* ---- running operations ---- */
 
 void
-rep_session_op_done(struct rep_fan *fan)
+rep_session_op_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
+  struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
   bool outer = t->pumping;
 
   gi_list_del(&fop->link);
@@ -288,7 +288,7 @@ is_synced_with(const struct rep_txn *t, struct gi_fop *fop)
 }
 
 void
-rep_session_synced(struct rep_txn *t, struct rep_fan *fan)
+rep_session_synced(struct rep_txn *t, struct gi_fan *fan)
 {
   uint32_t told = fan->ok & t->good & ~t->rep->arbiter;
 
@@ -298,7 +298,7 @@ rep_session_synced(struct rep_txn *t, struct rep_fan *fan)
   }
   while (!gi_list_empty(&t->syncing)) {
     struct gi_fop *fop = gi_list_first(&t->syncing, struct gi_fop, link);
-    const struct gi_reply *reply = &fan->reply[rep_first(told)]->rsp;
+    const struct gi_reply *reply = &gi_fan_reply(fan, rep_first(told))->rsp;
 
     GI_MARK("replicate: the fsync at a session's end was an application's too");
     gi_list_del(&fop->link);
@@ -425,13 +425,13 @@ rep_sessions_lost(struct rep *rep, unsigned child)
 }
 
 void
-rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child)
+rep_session_send_fsync(struct rep_txn *t, struct gi_fan *fan, struct gi_fop *fsync, unsigned child)
 {
   if (!((t->gone >> child) & 1)) {
-    rep_fan_send(fan, fsync, child, 0);
+    gi_fan_send(fan, fsync, child, 0);
     return;
   }
   if ((t->rep->connected >> child) & 1)
     GI_MARK("replicate: not synced by a brick that has been away since the write");
-  rep_fan_refuse(fan, fsync, child, ENOTCONN);
+  gi_fan_refuse(fan, fsync, child, ENOTCONN);
 }

@@ -120,18 +120,18 @@ weighs_more(uint32_t a, uint32_t b, uint32_t good)
 
 /* Children that show the same object as most good ones, or as most: one that has another under this name missed something. */
 static uint32_t
-same_object(const struct rep_txn *t, const struct rep_fan *fan)
+same_object(const struct rep_txn *t, const struct gi_fan *fan)
 {
   uint32_t best = 0;
 
   rep_foreach(i, fan->ok)
   {
-    const struct gi_gfid *gfid = &fan->reply[i]->rsp.stat.gfid;
+    const struct gi_gfid *gfid = &gi_fan_reply(fan, i)->rsp.stat.gfid;
     uint32_t same = 0;
 
     if (gi_gfid_is_none(gfid))
       continue;
-    rep_foreach(j, fan->ok) if (gi_gfid_equal(gfid, &fan->reply[j]->rsp.stat.gfid)) same |= 1u << j;
+    rep_foreach(j, fan->ok) if (gi_gfid_equal(gfid, &gi_fan_reply(fan, j)->rsp.stat.gfid)) same |= 1u << j;
     if (weighs_more(same, best, ~t->accused))
       best = same;
   }
@@ -140,18 +140,18 @@ same_object(const struct rep_txn *t, const struct rep_fan *fan)
 
 /* Children where both names were one file already: there POSIX lets a rename do nothing. */
 static uint32_t
-moved_nothing(const struct rep_fan *fan)
+moved_nothing(const struct gi_fan *fan)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->ok) if (gi_dict_get(fan->reply[i]->rsp.xdata, GI_SAME_FILE_KEY)) set |= 1u << i;
+  rep_foreach(i, fan->ok) if (gi_dict_get(gi_fan_reply(fan, i)->rsp.xdata, GI_SAME_FILE_KEY)) set |= 1u << i;
   return set;
 }
 
 /* The same of what was moved: under the old name some had another object, and now have that one under the new name, or nothing was
  * moved, and the old name is still there. Bricks that do not tell which one it was are believed. */
 static uint32_t
-same_moved(const struct rep_txn *t, const struct rep_fan *fan)
+same_moved(const struct rep_txn *t, const struct gi_fan *fan)
 {
   uint32_t same = same_object(t, fan), idle = same & moved_nothing(fan);
 
@@ -182,7 +182,7 @@ learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struc
 static void
 note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
 {
-  const struct gi_iatt st = rep_fop(t->rep, fop)->fan.reply[rep_first(ok)]->rsp.stat;
+  const struct gi_iatt st = gi_fan_reply(&rep_fop(t->rep, fop)->fan, rep_first(ok))->rsp.stat;
 
   if (fop->kind == GI_FOP_CREATE) {
     rep_fd(t->rep, fop->fd)->opened |= ok;
@@ -209,7 +209,7 @@ makes_object(const struct gi_fop *fop)
 }
 
 static uint32_t
-same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
+same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
   return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
 }
@@ -241,7 +241,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
 }
 
 static void
-asked(struct rep_fan *fan)
+asked(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   bool enough = rep_quorum(t->rep, fan->ok); /* they share a copy with whatever quorum blamed one of them */
@@ -256,20 +256,20 @@ asked(struct rep_fan *fan)
 
 /* Not all copies did it, or they refuse it for different reasons: only those that have missed nothing can tell what comes of it. */
 static bool
-decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
+decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
   uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
 
   if (!fan->ok)
-    return rep_account_claims(fan->err) && !rep_fan_same_errno(fan, fan->sent);
+    return rep_account_claims(fan->err) && !gi_fan_same_errno(fan, fan->sent);
   return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
 }
 
 static void
-entry_done(struct rep_fan *fan)
+entry_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
+  struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
 
   rep_rush_recall(t, fan);
   if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
@@ -279,18 +279,18 @@ entry_done(struct rep_fan *fan)
 }
 
 static void
-entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan))
+entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan))
 {
-  struct rep_fan *fan = &rep_fop(t->rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
 
   rep_fan_start(fan, t->rep, done, fop);
   if (t->state == REP_RUSH) {
     struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
 
-    rep_fan_copy_with(fan, fop, xdata, t->up);
+    gi_fan_copy_with(fan, fop, xdata, t->up);
     gi_dict_unref(&xdata);
   } else {
-    rep_fan_copy(fan, fop, t->active);
+    gi_fan_copy(fan, fop, t->active);
   }
 }
 

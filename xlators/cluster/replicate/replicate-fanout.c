@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fan-out: sends operations to a set of children, counts the answers and calls
- * one function when all are in. It is the only place where answers are counted.
- *
- * A fan holds one reference more than it has sent until rep_fan_finish, so
- * children may answer from inside rep_fan_send. A frozen brick does not hold a
- * fan for ever: the connection layer fails its calls after the ping timeout.
+ * What fans to the children of a replica set have in common.
  */
 #include "replicate.h"
-
-void
-rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg)
-{
-  GI_ASSERT(fan->outstanding == 0);
-  memset(fan, 0, sizeof(*fan));
-  fan->rep = rep;
-  fan->done = done;
-  fan->arg = arg;
-  fan->outstanding = 1;
-}
 
 /* Of several failures one is told to the application: ENODATA, ENOENT, ESTALE, ENOSPC in this order, else the last one. */
 static int
@@ -45,122 +29,32 @@ rep_errno_merge(int have, int next)
 }
 
 static void
-fan_put(struct rep_fan *fan)
+sent(struct gi_xlator *x)
 {
-  GI_ASSERT(fan->outstanding > 0);
-  if (--fan->outstanding == 0)
-    fan->done(fan);
+  rep_busy_get(rep_of(x), REP_WORK_MESSAGES);
 }
 
 static void
-fan_reply(struct gi_fop *fop, void *arg)
+answered(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
 {
-  struct rep_fan *fan = arg;
-  struct rep *rep = fan->rep;
-  struct rep_fop *call = rep_fop(fan->rep, fop);
-  unsigned child = call->child;
+  struct rep *rep = rep_of(x);
 
   if (rep->on_answer)
-    rep->on_answer(rep, child, fop);
-  if (fop->rsp.ret >= 0) {
-    fan->ok |= 1u << child;
-  } else {
-    if (fop->rsp.err == 0)
-      fop->rsp.err = EIO;
-    if (fop->rsp.err == EBADFD && fop->fd && !fop->fd->anonymous)
-      rep_fd(fan->rep, fop->fd)->opened &= ~(1u << child); /* the brick lost it, or is another one: a late open is due */
-    fan->failed |= 1u << child;
-    fan->err = rep_errno_merge(fan->err, fop->rsp.err);
-  }
-  if (fan->each) {
-    fan->each(fan, child, call->tag, fop);
-    gi_fop_unref(fop);
-  } else {
-    GI_ASSERT(!fan->reply[child]);
-    fan->reply[child] = fop;
-  }
-  fan_put(fan); /* it may be gone now */
-  rep_busy_put(rep, REP_WORK_MESSAGES);
+    rep->on_answer(rep, child, reply);
+  if (reply->rsp.ret < 0 && reply->rsp.err == EBADFD && reply->fd && !reply->fd->anonymous)
+    rep_fd(rep, reply->fd)->opened &= ~(1u << child); /* the brick lost it, or is another one: a late open is due */
+}
+
+static void
+ended(struct gi_xlator *x)
+{
+  rep_busy_put(rep_of(x), REP_WORK_MESSAGES);
 }
 
 void
-rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned tag)
+rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg)
 {
-  struct rep_fop *call = rep_fop(fan->rep, fop);
+  static const struct gi_fan_ops ops = {.sent = sent, .answered = answered, .ended = ended, .merge = rep_errno_merge};
 
-  GI_ASSERT(child < fan->rep->n && fan->outstanding > 0);
-  call->child = (uint8_t)child;
-  call->tag = (uint8_t)tag;
-  fan->outstanding++;
-  rep_busy_get(fan->rep, REP_WORK_MESSAGES);
-  fan->sent |= 1u << child;
-  gi_fop_submit(fop, fan->rep->x->children[child], fan_reply, fan);
-}
-
-void
-rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child, int err)
-{
-  rep_fop(fan->rep, fop)->child = (uint8_t)child;
-  fan->outstanding++;
-  rep_busy_get(fan->rep, REP_WORK_MESSAGES);
-  fan->sent |= 1u << child;
-  fop->rsp.ret = -1;
-  fop->rsp.err = err;
-  fan_reply(fop, fan);
-}
-
-void
-rep_fan_finish(struct rep_fan *fan)
-{
-  fan_put(fan);
-}
-
-void
-rep_fan_clear(struct rep_fan *fan)
-{
-  for (unsigned i = 0; fan->rep && i < fan->rep->n; i++) {
-    gi_fop_unref(fan->reply[i]);
-    fan->reply[i] = NULL;
-  }
-}
-
-void
-rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask)
-{
-  rep_fan_copy_with(fan, fop, fop->xdata, mask);
-}
-
-void
-rep_fan_copy_with(struct rep_fan *fan, struct gi_fop *fop, struct gi_dict *xdata, uint32_t mask)
-{
-  rep_foreach(i, mask) rep_fan_send(fan, rep_fan_child(fop, xdata), i, 0);
-  rep_fan_finish(fan);
-}
-
-struct gi_fop *
-rep_fan_child(struct gi_fop *fop, struct gi_dict *xdata)
-{
-  struct gi_fop *child = gi_fop_child(fop);
-
-  if (child->xdata != xdata) {
-    gi_dict_unref(&child->xdata);
-    child->xdata = gi_dict_ref(xdata);
-  }
-  return child;
-}
-
-int
-rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask)
-{
-  int err = 0;
-
-  rep_foreach(i, mask)
-  {
-    const struct gi_fop *r = fan->reply[i];
-
-    if (!r || r->rsp.ret >= 0 || (err && r->rsp.err != err))
-      return 0;
-    err = r->rsp.err;
-  }
-  return err;
+  gi_fan_start(fan, rep->x, &ops, done, arg);
 }

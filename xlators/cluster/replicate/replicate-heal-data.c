@@ -64,7 +64,7 @@ struct data_heal {
 struct piece {
   uint64_t offset, len;
   size_t writing; /* bytes; 0: nothing to wait for */
-  struct rep_fan read, write;
+  struct gi_fan read, write;
   struct rep_wait was_read, written;
 };
 
@@ -164,14 +164,15 @@ static uint32_t
 compare(struct data_heal *dh, uint64_t offset, uint64_t len, uint32_t sinks)
 {
   struct gi_fop *fop = fd_fop(dh, GI_FOP_RCHECKSUM, offset, len);
-  struct rep_fan fan;
+  struct gi_fan fan;
   uint32_t same = 0;
 
   gi_dict_set_int(gi_fop_xdata(fop), "check-zero-filled", 1);
   rep_heal_fan(dh->h, fop, sinks | 1u << dh->source, &fan);
   if ((fan.ok >> dh->source) & 1)
-    rep_foreach(i, fan.ok & sinks) if (same_checksum(&fan.reply[i]->rsp, &fan.reply[dh->source]->rsp)) same |= 1u << i;
-  rep_fan_clear(&fan);
+    rep_foreach(i, fan.ok & sinks) if (same_checksum(&gi_fan_reply(&fan, i)->rsp, &gi_fan_reply(&fan, dh->source)->rsp)) same |=
+        1u << i;
+  gi_fan_clear(&fan);
   dh->h->bytes_compared += same ? len : 0;
   return same;
 }
@@ -193,15 +194,15 @@ write_end(struct data_heal *dh, struct piece *p)
   if (!p->writing)
     return;
   rep_heal_fan_await(dh->h, &p->written);
-  rep_foreach(i, p->write.failed) drop(dh, 1u << i, p->write.reply[i]->rsp.err);
+  rep_foreach(i, p->write.failed) drop(dh, 1u << i, gi_fan_reply(&p->write, i)->rsp.err);
   rep_foreach(j, p->write.ok)
   {
-    if ((size_t)p->write.reply[j]->rsp.ret == p->writing)
+    if ((size_t)gi_fan_reply(&p->write, j)->rsp.ret == p->writing)
       dh->h->bytes_written += p->writing;
     else
       drop(dh, 1u << j, ENOSPC); /* a short write */
   }
-  rep_fan_clear(&p->write);
+  gi_fan_clear(&p->write);
 }
 
 /* Where the source has nothing but zeros: sinks get a hole if the source is sparse, whatever they have there. */
@@ -250,16 +251,16 @@ static uint64_t
 near_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targets, uint32_t *failed)
 {
   uint64_t least = most, bytes;
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   assert_not_good(dh, targets);
   rep_heal_fan(dh->h, fop, targets, &fan);
   *failed |= fan.failed;
-  rep_foreach(i, fan.ok) if ((bytes = (uint64_t)fan.reply[i]->rsp.ret) < least) least = bytes;
+  rep_foreach(i, fan.ok) if ((bytes = (uint64_t)gi_fan_reply(&fan, i)->rsp.ret) < least) least = bytes;
   bytes = least * (unsigned)__builtin_popcount(fan.ok);
   dh->h->bytes_written += bytes;
   dh->h->bytes_near += bytes;
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   return least;
 }
 
@@ -290,7 +291,7 @@ read_begin(struct data_heal *dh, struct piece *p)
 static void
 store_begin(struct data_heal *dh, struct piece *p, uint32_t targets)
 {
-  const struct gi_reply *got = &p->read.reply[dh->source]->rsp;
+  const struct gi_reply *got = &gi_fan_reply(&p->read, dh->source)->rsp;
   const struct gi_payload *data = &got->payload;
 
   if (got->ret < 0) {
@@ -318,7 +319,7 @@ store(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 /* A writer that does not reach the source goes on without it, and every copy it wrote to blames the source: it holds what the
  * source lacks, and what was decided before does not hold any more. */
 static bool
-source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
+source_blamed_since(const struct data_heal *dh, const struct gi_fan *fan)
 {
   const char *key = dh->h->rep->pending_key[dh->source];
 
@@ -326,7 +327,7 @@ source_blamed_since(const struct data_heal *dh, const struct rep_fan *fan)
   {
     int32_t now = 0;
 
-    rep_marks_slot(fan->reply[i]->rsp.xdata, key, REP_DATA, &now);
+    rep_marks_slot(gi_fan_reply(fan, i)->rsp.xdata, key, REP_DATA, &now);
     if (now != dh->v->pending[REP_DATA][i][dh->source])
       return true;
   }
@@ -357,7 +358,7 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
   uint32_t near = targets & dh->near, far = targets & ~near, failed = 0;
   unsigned reads = far ? n : 0;
   struct rep_wait wait;
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   rep_marks_request(dh->h->rep, gi_fop_xdata(ask));
   rep_heal_fan_begin(dh->h, ask, targets, &fan, &wait);
@@ -366,7 +367,7 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
   for (unsigned i = 0; i < reads; i++)
     rep_heal_fan_await(dh->h, &piece[i].was_read);
   rep_heal_fan_await(dh->h, &wait);
-  rep_foreach(i, fan.failed) drop(dh, 1u << i, fan.reply[i]->rsp.err);
+  rep_foreach(i, fan.failed) drop(dh, 1u << i, gi_fan_reply(&fan, i)->rsp.err);
   if (source_blamed_since(dh, &fan) && !GI_BROKEN("copy from a source that was blamed meanwhile")) {
     GI_MARK("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
@@ -375,9 +376,9 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
     if (fan.ok & near)
       failed = near_copy(dh, piece, n, fan.ok & near);
   }
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   for (unsigned i = 0; i < reads; i++)
-    rep_fan_clear(&piece[i].read);
+    gi_fan_clear(&piece[i].read);
   dh->near &= ~failed;
   return failed;
 }
@@ -447,13 +448,13 @@ next_data(struct data_heal *dh, uint64_t at)
 {
   struct gi_fop *fop = fd_fop(dh, GI_FOP_SEEK, at, 0);
   uint64_t next = UINT64_MAX;
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   rep_heal_fan(dh->h, fop, 1u << dh->source | with_old_data(dh, data_sinks(dh), at), &fan);
-  rep_foreach(i, fan.ok) if (fan.reply[i]->rsp.offset < next) next = fan.reply[i]->rsp.offset;
-  rep_foreach(j, fan.failed) if (fan.reply[j]->rsp.err != ENXIO) /* that says: only a hole up to the end */
+  rep_foreach(i, fan.ok) if (gi_fan_reply(&fan, i)->rsp.offset < next) next = gi_fan_reply(&fan, i)->rsp.offset;
+  rep_foreach(j, fan.failed) if (gi_fan_reply(&fan, j)->rsp.err != ENXIO) /* that says: only a hole up to the end */
       dh->seek = false;
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   return dh->seek && next > at ? next : at;
 }
 
@@ -663,7 +664,7 @@ heal_small(struct data_heal *dh)
   if (read) {
     rep_heal_fan_await(dh->h, &all.was_read);
     store(dh, &all, 1, data_sinks(dh));
-    rep_fan_clear(&all.read);
+    gi_fan_clear(&all.read);
   }
   if (dh->err)
     return;

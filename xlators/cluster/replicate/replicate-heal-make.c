@@ -83,24 +83,24 @@ child_error(struct rep_name *n, unsigned i, int err)
 
 /* Takes the answers of a fan in: who failed, and who answers for another object than the one wanted. */
 static int
-note_replies(struct rep_name *n, const struct rep_fan *fan, const struct gi_gfid *want)
+note_replies(struct rep_name *n, const struct gi_fan *fan, const struct gi_gfid *want)
 {
   int err = 0;
 
-  rep_foreach(i, fan->failed) err = child_error(n, i, fan->reply[i]->rsp.err);
-  rep_foreach(i, fan->ok) if (want && !gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, want)) err = child_error(n, i, EIO);
+  rep_foreach(i, fan->failed) err = child_error(n, i, gi_fan_reply(fan, i)->rsp.err);
+  rep_foreach(i, fan->ok) if (want && !gi_gfid_equal(&gi_fan_reply(fan, i)->rsp.stat.gfid, want)) err = child_error(n, i, EIO);
   return err;
 }
 
 static int
 run_on(struct rep_name *n, struct gi_fop *fop, uint32_t mask, const struct gi_gfid *want)
 {
-  struct rep_fan fan;
+  struct gi_fan fan;
   int err;
 
   rep_heal_fan(n->h, fop, mask, &fan);
   err = note_replies(n, &fan, want);
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   return err;
 }
 
@@ -274,7 +274,7 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
 {
   struct gi_fop *fop = name_fop(n, GI_FOP_MKNOD);
   uint32_t linked = 0, empty;
-  struct rep_fan fan;
+  struct gi_fan fan;
   int err;
 
   fop->args.mode = m->st->mode;
@@ -283,9 +283,9 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs-internal-fop", 1);
   rep_heal_fan(n->h, fop, on, &fan);
   err = note_replies(n, &fan, &m->st->gfid);
-  rep_foreach(i, fan.ok) if (fan.reply[i]->rsp.stat.nlink > 1) linked |= 1u << i;
+  rep_foreach(i, fan.ok) if (gi_fan_reply(&fan, i)->rsp.stat.nlink > 1) linked |= 1u << i;
   empty = fan.ok & m->known & ~m->blamed & ~linked;
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   leave_anonymous(n, m, linked & ~n->failed);
   return empty ? mark(n, m, empty) : err;
 }

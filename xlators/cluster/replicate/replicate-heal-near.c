@@ -9,9 +9,9 @@
 #include "libglusterish/near.h"
 
 static bool
-told(const struct rep_fan *fan, unsigned child, const char **where)
+told(const struct gi_fan *fan, unsigned child, const char **where)
 {
-  return ((fan->ok >> child) & 1) && gi_dict_get_str(fan->reply[child]->rsp.dict, GI_NEAR_KEY, where);
+  return ((fan->ok >> child) & 1) && gi_dict_get_str(gi_fan_reply(fan, child)->rsp.dict, GI_NEAR_KEY, where);
 }
 
 uint32_t
@@ -20,7 +20,7 @@ rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
   uint32_t able = sinks & h->rep->near, near = 0;
   const char *there, *here;
   struct gi_fop *fop;
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   *where = NULL;
   if (!able || !((h->rep->near >> source) & 1))
@@ -33,6 +33,6 @@ rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
     if (near)
       *where = gi_strdup(there);
   }
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   return near;
 }

@@ -78,7 +78,7 @@ rep_heal_inode_fop(struct rep_heal *h, enum gi_fop_kind kind, struct gi_inode *i
 }
 
 static void
-fan_done(struct rep_fan *fan)
+fan_done(struct gi_fan *fan)
 {
   struct rep_wait *wait = fan->arg;
 
@@ -88,12 +88,12 @@ fan_done(struct rep_fan *fan)
 
 /* The children are asked with copies of `fop`, which is never submitted itself. */
 void
-rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait)
+rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct gi_fan *fan, struct rep_wait *wait)
 {
   *wait = (struct rep_wait){.task = gi_task_self(h->r)};
   memset(fan, 0, sizeof(*fan));
   rep_fan_start(fan, h->rep, fan_done, wait);
-  rep_fan_copy(fan, fop, mask);
+  gi_fan_copy(fan, fop, mask);
   gi_fop_unref(fop);
 }
 
@@ -105,7 +105,7 @@ rep_heal_fan_await(struct rep_heal *h, const struct rep_wait *wait)
 }
 
 void
-rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan)
+rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct gi_fan *fan)
 {
   struct rep_wait wait;
 
@@ -116,10 +116,10 @@ rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_f
 uint32_t
 rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask)
 {
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   rep_heal_fan(h, fop, mask, &fan);
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
   return fan.ok;
 }
 
@@ -159,7 +159,7 @@ rep_heal_path(struct rep_heal *h, unsigned child, struct gi_inode *inode)
 /* ---- a round of different operations ---- */
 
 static void
-round_each(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+round_each(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   (void)fan, (void)child, (void)tag, (void)reply; /* the fan notes who failed */
 }
@@ -176,13 +176,13 @@ rep_round_begin(struct rep_heal *h, struct rep_round *round)
 void
 rep_round_send(struct rep_round *round, struct gi_fop *fop, unsigned child)
 {
-  rep_fan_send(&round->fan, fop, child, 0);
+  gi_fan_send(&round->fan, fop, child, 0);
 }
 
 uint32_t
 rep_round_wait(struct rep_heal *h, struct rep_round *round)
 {
-  rep_fan_finish(&round->fan);
+  gi_fan_finish(&round->fan);
   rep_heal_fan_await(h, &round->wait);
   return round->fan.sent & ~round->fan.failed;
 }
@@ -239,7 +239,7 @@ view_fop(struct rep_heal *h, struct gi_fop *fop)
 }
 
 static void
-view_read(struct rep_heal *h, struct rep_fan *fan, struct rep_view *v)
+view_read(struct rep_heal *h, struct gi_fan *fan, struct rep_view *v)
 {
   memset(v, 0, sizeof(*v));
   v->rep = h->rep;
@@ -247,18 +247,18 @@ view_read(struct rep_heal *h, struct rep_fan *fan, struct rep_view *v)
   v->ok = fan->ok;
   rep_foreach(i, fan->ok)
   {
-    v->stat[i] = fan->reply[i]->rsp.stat;
-    v->xdata[i] = gi_dict_ref(fan->reply[i]->rsp.xdata);
+    v->stat[i] = gi_fan_reply(fan, i)->rsp.stat;
+    v->xdata[i] = gi_dict_ref(gi_fan_reply(fan, i)->rsp.xdata);
     rep_view_counters(v, i);
   }
-  rep_foreach(i, fan->failed) v->err[i] = fan->reply[i]->rsp.err;
-  rep_fan_clear(fan);
+  rep_foreach(i, fan->failed) v->err[i] = gi_fan_reply(fan, i)->rsp.err;
+  gi_fan_clear(fan);
 }
 
 void
 rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v)
 {
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   rep_heal_fan(h, view_fop(h, fop), mask, &fan);
   view_read(h, &fan, v);
@@ -301,7 +301,7 @@ rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char
                          struct rep_view *dir, struct rep_view *v)
 {
   struct rep_wait wait;
-  struct rep_fan fan[2];
+  struct gi_fan fan[2];
 
   rep_heal_fan_begin(h, view_fop(h, rep_heal_inode_fop(h, GI_FOP_LOOKUP, parent)), mask, &fan[0], &wait);
   rep_heal_fan(h, view_fop(h, name_fop(h, parent, name, xdata)), mask, &fan[1]);
@@ -399,13 +399,13 @@ lock_serially(struct rep_heal *h, struct rep_heal_lock *lock, uint32_t mask)
 
 /* What the answers to an attempt amount to, after waiting if `mode` says so. */
 static uint32_t
-lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask, struct rep_fan *fan)
+lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask, struct gi_fan *fan)
 {
   uint32_t busy = 0;
 
   lock->held = fan->ok;
-  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == EAGAIN) busy |= 1u << i;
-  rep_fan_clear(fan);
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == EAGAIN) busy |= 1u << i;
+  gi_fan_clear(fan);
   if (!busy)
     return lock->held;
   if (mode == REP_LOCK_TIEBREAK && !rep_majority(h->rep, lock->held))
@@ -418,7 +418,7 @@ lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mo
 uint32_t
 rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mode, uint32_t mask)
 {
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   rep_heal_fan(h, lock_fop(h, lock, TRY), mask, &fan);
   return lock_tried(h, lock, mode, mask, &fan);
@@ -428,7 +428,7 @@ bool
 rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second, uint32_t mask)
 {
   struct rep_wait wait;
-  struct rep_fan fan[2];
+  struct gi_fan fan[2];
 
   rep_heal_fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
   rep_heal_fan(h, lock_fop(h, second, TRY), mask, &fan[1]);
@@ -438,7 +438,7 @@ rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep
     return lock_tried(h, second, REP_LOCK_WAIT, mask, &fan[1]) == mask;
   }
   second->held = fan[1].ok; /* nobody may be kept waiting while it is found out who heals */
-  rep_fan_clear(&fan[1]);
+  gi_fan_clear(&fan[1]);
   rep_heal_unlock(h, second);
   return lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]) == mask &&
          rep_heal_lock(h, second, REP_LOCK_WAIT, mask) == mask;
@@ -449,7 +449,7 @@ rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct r
 {
   struct rep_wait wait = {.done = true};
   uint32_t held = second->held & h->rep->up;
-  struct rep_fan fan;
+  struct gi_fan fan;
 
   memset(&fan, 0, sizeof(fan));
   second->held = 0;
@@ -457,7 +457,7 @@ rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct r
     rep_heal_fan_begin(h, lock_fop(h, second, UNLOCK), held, &fan, &wait);
   rep_heal_unlock(h, healers);
   rep_heal_fan_await(h, &wait);
-  rep_fan_clear(&fan);
+  gi_fan_clear(&fan);
 }
 
 /* ---- undo ---- */

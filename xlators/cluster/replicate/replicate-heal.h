@@ -100,10 +100,10 @@ struct rep_wait {
 };
 
 /* Sends copies to every child of `mask`; before the fan is looked at it is waited for. Consumes fop. */
-void rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan, struct rep_wait *wait);
+void rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct gi_fan *fan, struct rep_wait *wait);
 void rep_heal_fan_await(struct rep_heal *h, const struct rep_wait *wait);
-/* Sends copies to every child of `mask` and waits for all. The replies are fan->reply; clear with rep_fan_clear. Consumes fop. */
-void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_fan *fan);
+/* Sends copies to every child of `mask` and waits for all. The replies are fan->reply; clear with gi_fan_clear. Consumes fop. */
+void rep_heal_fan(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct gi_fan *fan);
 /* The same when only success counts: the children that succeeded. */
 uint32_t rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask);
 /* Sends to one child and waits; the answered fop, owned by the caller. Consumes fop. */
@@ -115,7 +115,7 @@ char *rep_heal_path(struct rep_heal *h, unsigned child, struct gi_inode *inode);
 
 /* A round of different operations, several per child if need be, of which only success counts. */
 struct rep_round {
-  struct rep_fan fan;
+  struct gi_fan fan;
   struct rep_wait wait;
 };
 void rep_round_begin(struct rep_heal *h, struct rep_round *round);

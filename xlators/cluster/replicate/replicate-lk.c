@@ -45,18 +45,18 @@ make_nonblocking(struct gi_fop *fop)
 }
 
 static void
-drop_reply(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+drop_reply(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
 }
 
 /* ---- giving back what was granted ---- */
 
 static void
-given_back(struct rep_fan *fan)
+given_back(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
 
-  rep_fop(fan->rep, fop)->resume(fop, rep_fop(fan->rep, fop)->err);
+  rep_fop(rep_of(fan->x), fop)->resume(fop, rep_fop(rep_of(fan->x), fop)->err);
 }
 
 static void
@@ -77,9 +77,9 @@ give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_f
     make_unlock(child);
     if (fop->kind == GI_FOP_LK)
       child->args.cmd = GI_LKCMD_REMEMBER; /* an older lock that it changed shall be as it was */
-    rep_fan_send(&rf->fan, child, i, 0);
+    gi_fan_send(&rf->fan, child, i, 0);
   }
-  rep_fan_finish(&rf->fan);
+  gi_fan_finish(&rf->fan);
 }
 
 static void
@@ -96,13 +96,13 @@ fail_lock(struct gi_fop *fop, int err)
 static void serial_next(struct rep *rep, struct gi_fop *fop, unsigned child);
 
 static void
-serial_reply(struct rep_fan *fan)
+serial_reply(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   unsigned child = (unsigned)rep_first(fan->sent);
-  struct gi_fop *reply = fan->reply[child];
+  struct gi_fop *reply = gi_fan_reply(fan, child);
   int err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
 
   rf->current = NULL;
@@ -112,7 +112,7 @@ serial_reply(struct rep_fan *fan)
       gi_reply_move(fop, reply);
     rf->granted |= 1u << child;
   }
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   if (err == EINTR && rf->again) {
     give_back(rep, fop, 0, rep_quiesce_again);
     return;
@@ -127,16 +127,16 @@ serial_reply(struct rep_fan *fan)
 }
 
 static void
-granted(struct rep_fan *fan)
+granted(struct gi_fan *fan)
 {
-  rep_answer(fan->rep, fan->arg, 0, 0);
+  rep_answer(rep_of(fan->x), fan->arg, 0, 0);
 }
 
 /* Who could not be asked for a POSIX lock that was granted takes it later. */
 static void
 remember(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, granted, fop);
   fan->each = drop_reply;
@@ -145,9 +145,9 @@ remember(struct rep *rep, struct gi_fop *fop)
     struct gi_fop *child = gi_fop_child(fop);
 
     child->args.cmd = GI_LKCMD_REMEMBER;
-    rep_fan_send(fan, child, i, 0);
+    gi_fan_send(fan, child, i, 0);
   }
-  rep_fan_finish(fan);
+  gi_fan_finish(fan);
 }
 
 /* Who may wait has been waiting at children that went away, one after the other, and those that are there would do. `last` may be
@@ -200,8 +200,8 @@ serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
   gi_list_add_tail(&rep->locks, &fop->link);
   rep_fan_start(&rf->fan, rep, serial_reply, fop);
   rf->current = gi_fop_child(fop);
-  rep_fan_send(&rf->fan, rf->current, child, 0);
-  rep_fan_finish(&rf->fan);
+  gi_fan_send(&rf->fan, rf->current, child, 0);
+  gi_fan_finish(&rf->fan);
 }
 
 void
@@ -216,29 +216,29 @@ rep_lk_cancel(struct rep *rep, struct gi_fop *fop)
 /* ---- unlock and test ---- */
 
 static void
-any_done(struct rep_fan *fan)
+any_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   int err = fan->err;
 
   if (fan->ok && rep_ready(rep)) {
-    gi_reply_move(fop, fan->reply[rep_first(fan->ok)]);
-    rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, rep_first(fan->ok)));
+    gi_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;
   }
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   rep_answer(rep, fop, -1, err ? err : ENOTCONN);
 }
 
 static void
 to_all(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, any_done, fop);
-  rep_fan_copy(fan, fop, rep->all); /* also who was left out since, or is away and would take the lock again */
+  gi_fan_copy(fan, fop, rep->all); /* also who was left out since, or is away and would take the lock again */
 }
 
 enum gi_verdict
@@ -273,23 +273,23 @@ wait_for_lock(struct gi_fop *fop, int err)
 }
 
 static void
-parallel_done(struct rep_fan *fan)
+parallel_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   bool busy = false;
   int err = fan->err;
 
-  rep_foreach(i, fan->failed) busy |= fan->reply[i]->rsp.err == EAGAIN;
+  rep_foreach(i, fan->failed) busy |= gi_fan_reply(fan, i)->rsp.err == EAGAIN;
   rf->granted = fan->ok;
   if (!busy && rep_quorum(rep, fan->ok)) {
-    gi_reply_move(fop, fan->reply[rep_first(fan->ok)]);
-    rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, rep_first(fan->ok)));
+    gi_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;
   }
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   if (busy)
     give_back(rep, fop, 0, wait_for_lock);
   else
@@ -300,7 +300,7 @@ enum gi_verdict
 rep_on_internal_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
@@ -314,8 +314,8 @@ rep_on_internal_lock(struct gi_xlator *x, struct gi_fop *fop)
     struct gi_fop *child = gi_fop_child(fop);
 
     make_nonblocking(child);
-    rep_fan_send(fan, child, i, 0);
+    gi_fan_send(fan, child, i, 0);
   }
-  rep_fan_finish(fan);
+  gi_fan_finish(fan);
   return GI_HELD;
 }

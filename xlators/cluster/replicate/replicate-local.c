@@ -34,7 +34,7 @@ static void
 discovered(struct gi_fop *fop, void *arg)
 {
   struct rep *rep = arg;
-  int child = rep_fop(rep, fop)->child;
+  int child = fop->child;
   const char *text;
 
   if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && rep_local_is(rep, text) &&
@@ -54,7 +54,7 @@ rep_local_discover(struct rep *rep)
   {
     struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_GETXATTR);
 
-    rep_fop(rep, fop)->child = (uint8_t)i;
+    fop->child = (uint8_t)i;
     fop->loc.gfid = gi_gfid_root;
     fop->loc.inode = gi_inode_get(rep->x->graph, &gi_gfid_root);
     fop->args.name = "trusted.glusterfs.pathinfo";

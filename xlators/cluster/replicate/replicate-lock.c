@@ -58,7 +58,7 @@ trace(const struct rep_txn *t, unsigned target, unsigned child, const char *what
 }
 
 static void
-granted(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+granted(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   struct rep_txn *t = fan->arg;
 
@@ -72,7 +72,7 @@ granted(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 /* ---- unlock ---- */
 
 static void
-released(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+released(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   struct rep_txn *t = fan->arg;
 
@@ -84,7 +84,7 @@ released(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply
 
 /* A child that went down has dropped our locks with the connection. */
 static void
-release_all(struct rep_txn *t, void (*done)(struct rep_fan *fan))
+release_all(struct rep_txn *t, void (*done)(struct gi_fan *fan))
 {
   rep_fan_start(&t->fan, t->rep, done, t);
   t->fan.each = released;
@@ -92,13 +92,13 @@ release_all(struct rep_txn *t, void (*done)(struct rep_fan *fan))
     uint32_t held = t->target[g].held;
 
     t->target[g].held = 0;
-    rep_foreach(i, held & t->rep->connected) rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
+    rep_foreach(i, held & t->rep->connected) gi_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
   }
-  rep_fan_finish(&t->fan);
+  gi_fan_finish(&t->fan);
 }
 
 static void
-unlocked(struct rep_fan *fan)
+unlocked(struct gi_fan *fan)
 {
   rep_txn_end(fan->arg);
 }
@@ -130,7 +130,7 @@ rep_txn_locks_lost(struct rep *rep, unsigned child)
 static void serial_next(struct rep_txn *t);
 
 static void
-serial_done(struct rep_fan *fan)
+serial_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
@@ -163,8 +163,8 @@ serial_next(struct rep_txn *t)
         continue;
       rep_fan_start(&t->fan, t->rep, serial_done, t);
       t->fan.each = granted;
-      rep_fan_send(&t->fan, lock_fop(t, t->serial_target, t->serial_child, HOW_WAIT), t->serial_child, t->serial_target);
-      rep_fan_finish(&t->fan);
+      gi_fan_send(&t->fan, lock_fop(t, t->serial_target, t->serial_child, HOW_WAIT), t->serial_child, t->serial_target);
+      gi_fan_finish(&t->fan);
       return;
     }
   }
@@ -172,7 +172,7 @@ serial_next(struct rep_txn *t)
 }
 
 static void
-undone(struct rep_fan *fan)
+undone(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
@@ -193,7 +193,7 @@ rep_txn_met(struct rep_txn *t)
 }
 
 static void
-tried(struct rep_fan *fan)
+tried(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
@@ -220,6 +220,6 @@ rep_txn_lock(struct rep_txn *t)
   rep_fan_start(&t->fan, t->rep, tried, t);
   t->fan.each = granted;
   for (unsigned g = 0; g < t->ntargets; g++)
-    rep_foreach(i, t->up) rep_fan_send(&t->fan, lock_fop(t, g, i, HOW_TRY), i, g);
-  rep_fan_finish(&t->fan);
+    rep_foreach(i, t->up) gi_fan_send(&t->fan, lock_fop(t, g, i, HOW_TRY), i, g);
+  gi_fan_finish(&t->fan);
 }

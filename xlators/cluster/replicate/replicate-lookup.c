@@ -70,12 +70,12 @@ positive(const struct gi_dict *d, const char *key)
 
 /* Children whose heal index is known to be empty: their attributes may be trusted in listings. */
 static void
-note_health(struct rep *rep, const struct rep_fan *fan)
+note_health(struct rep *rep, const struct gi_fan *fan)
 {
   rep_foreach(i, fan->sent)
   {
     int64_t n;
-    bool clean = gi_dict_get_int(fan->reply[i]->rsp.xdata, "link-count", &n) && n == 0;
+    bool clean = gi_dict_get_int(gi_fan_reply(fan, i)->rsp.xdata, "link-count", &n) && n == 0;
 
     rep->healthy = clean ? rep->healthy | (1u << i) : rep->healthy & ~(1u << i);
   }
@@ -96,7 +96,7 @@ look_at_parent(const struct rep *rep, const struct gi_loc *loc, struct lookup_vi
 }
 
 static void
-look(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, struct lookup_view *v)
+look(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, struct lookup_view *v)
 {
   bool name_held = rep_fop(rep, fop)->name_held; /* then the lock is ours */
 
@@ -108,7 +108,7 @@ look(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, struct look
   v->err = fan->err;
   rep_foreach(i, fan->sent)
   {
-    const struct gi_reply *r = &fan->reply[i]->rsp;
+    const struct gi_reply *r = &gi_fan_reply(fan, i)->rsp;
 
     if (positive(r->xdata, "glusterfs.parent-entrylk") && !name_held)
       v->name_locked = true;
@@ -137,16 +137,16 @@ is_absent(const struct rep *rep, const struct lookup_view *v)
 
 /* The successes that show the same object as the preliminary choice; 0 = they contradict each other. */
 static uint32_t
-agreeing(const struct rep_fan *fan, const struct lookup_view *v)
+agreeing(const struct gi_fan *fan, const struct lookup_view *v)
 {
   uint32_t trusted = v->ok & v->parent;
   int first = rep_first(trusted ? trusted : v->ok);
-  const struct gi_iatt *chosen = &fan->reply[first]->rsp.stat;
+  const struct gi_iatt *chosen = &gi_fan_reply(fan, first)->rsp.stat;
   uint32_t same = 0;
 
   rep_foreach(i, v->ok)
   {
-    const struct gi_iatt *st = &fan->reply[i]->rsp.stat;
+    const struct gi_iatt *st = &gi_fan_reply(fan, i)->rsp.stat;
     bool doubtful = !((v->parent >> i) & 1) && ((v->parent >> first) & 1);
 
     if (gi_gfid_equal(&st->gfid, &chosen->gfid) && (st->mode & S_IFMT) == (chosen->mode & S_IFMT))
@@ -159,7 +159,7 @@ agreeing(const struct rep_fan *fan, const struct lookup_view *v)
 
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
-choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, struct lookup_view *v, int *err)
+choose(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct lookup_view *v, int *err)
 {
   const struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t same = agreeing(fan, v);
@@ -171,7 +171,7 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, struct lookup_v
   if (!same)
     return -1;
 
-  const struct gi_iatt *st = &fan->reply[rep_first(same)]->rsp.stat;
+  const struct gi_iatt *st = &gi_fan_reply(fan, rep_first(same))->rsp.stat;
 
   *err = ESTALE;
   if (v->named && !gi_gfid_is_none(&fop->loc.gfid) && !gi_gfid_equal(&fop->loc.gfid, &st->gfid))
@@ -181,7 +181,7 @@ choose(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, struct lookup_v
     struct gi_inode *inode = gi_inode_get(rep->x->graph, &st->gfid);
     uint32_t both;
 
-    rep_marks_judge(rep, fan->reply, same, v->inode_locked, &verdict);
+    rep_marks_judge(rep, fan, same, v->inode_locked, &verdict);
     rep_inode_type(inode, st->mode);
     rep_inode_learn(rep, inode, &verdict, rf->generation, rf->distrusts);
     both = verdict.data_readable & verdict.meta_readable;
@@ -220,16 +220,16 @@ strip_unasked(const struct rep *rep, struct gi_fop *fop)
 }
 
 static void
-answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v, unsigned child)
+answer_from(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct lookup_view *v, unsigned child)
 {
-  struct gi_inode *inode = gi_inode_find(rep->x->graph, &fan->reply[child]->rsp.stat.gfid);
-  struct gi_iatt post = fan->reply[child]->rsp.post;
+  struct gi_inode *inode = gi_inode_find(rep->x->graph, &gi_fan_reply(fan, child)->rsp.stat.gfid);
+  struct gi_iatt post = gi_fan_reply(fan, child)->rsp.post;
   struct gi_dict *told = gi_dict_ref(fop->rsp.xdata); /* by the heal of the name */
   uint32_t parents = v->ok & v->parent;
 
   if (v->named && parents && !((parents >> child) & 1))
-    post = fan->reply[rep_first(parents)]->rsp.post; /* the parent's attributes come from a good view of it */
-  gi_reply_move(fop, fan->reply[child]);
+    post = gi_fan_reply(fan, rep_first(parents))->rsp.post; /* the parent's attributes come from a good view of it */
+  gi_reply_move(fop, gi_fan_reply(fan, child));
   fop->rsp.post = post;
   if (told) {
     gi_dict_merge(gi_fop_rsp_xdata(fop), told);
@@ -249,10 +249,10 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const stru
   gi_inode_unref(&inode);
 }
 
-static void judge(struct rep_fan *fan);
-static void lookup_done(struct rep_fan *fan);
+static void judge(struct gi_fan *fan);
+static void lookup_done(struct gi_fan *fan);
 static void lookup_send(struct rep *rep, struct gi_fop *fop);
-static void lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct rep_fan *fan), void *arg);
+static void lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fan *fan), void *arg);
 
 static void
 look_again(struct gi_fop *fop, int err)
@@ -260,13 +260,13 @@ look_again(struct gi_fop *fop, int err)
   struct rep *rep = rep_of(fop->at);
 
   (void)err;
-  rep_fan_clear(&rep_fop(rep, fop)->fan);
+  gi_fan_clear(&rep_fop(rep, fop)->fan);
   lookup_send(rep, fop);
 }
 
 /* Attributes differ and no mark says who is right: healed first, if clients heal metadata (replicate.md 4.2). */
 static bool
-metadata_first(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, const struct lookup_view *v)
+metadata_first(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, const struct lookup_view *v)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
@@ -284,7 +284,7 @@ parent_refreshed(struct gi_fop *fop, int err)
 
 /* The copies disagree about the name and what is known of the parent is old: whose word counts must be learnt first. */
 static bool
-parent_matters(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, const struct lookup_view *v)
+parent_matters(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, const struct lookup_view *v)
 {
   if (!v->named || !v->ok || (!v->absent && agreeing(fan, v) == v->ok))
     return false;
@@ -296,17 +296,17 @@ parent_matters(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, c
 /* ---- healing the name first ---- */
 
 static bool
-same_gfids(const struct rep_fan *fan, uint32_t ok)
+same_gfids(const struct gi_fan *fan, uint32_t ok)
 {
-  const struct gi_gfid *first = ok ? &fan->reply[rep_first(ok)]->rsp.stat.gfid : NULL;
+  const struct gi_gfid *first = ok ? &gi_fan_reply(fan, rep_first(ok))->rsp.stat.gfid : NULL;
 
-  rep_foreach(i, ok) if (!gi_gfid_equal(&fan->reply[i]->rsp.stat.gfid, first)) return false;
+  rep_foreach(i, ok) if (!gi_gfid_equal(&gi_fan_reply(fan, i)->rsp.stat.gfid, first)) return false;
   return true;
 }
 
 /* All children have answered, and what they say is not just a change under way. */
 static bool
-name_heal_due(const struct rep *rep, const struct rep_fan *fan, const struct lookup_view *v)
+name_heal_due(const struct rep *rep, const struct gi_fan *fan, const struct lookup_view *v)
 {
   if (!v->named || fan->sent != rep->all || rep->up != rep->all)
     return false;
@@ -331,14 +331,14 @@ name_healed(struct gi_fop *fop, int err)
 }
 
 static bool
-name_first(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v)
+name_first(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct lookup_view *v)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
   if (rf->name_healed || !name_heal_due(rep, fan, v))
     return false;
   rf->name_healed = true;
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   rep_name_heal(rep, fop, name_healed);
   return true;
 }
@@ -363,7 +363,7 @@ is_removed(const struct rep *rep, const struct lookup_view *v)
 /* ---- looking with the name locked ---- */
 
 static void
-looked(struct rep_fan *fan)
+looked(struct gi_fan *fan)
 {
   struct rep_wait *wait = fan->arg;
 
@@ -395,7 +395,7 @@ look_locked(void *arg)
 
 /* Whoever works on the name is waited for. Not where a child could not answer: it would not tell more. */
 static bool
-look_again_locked(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, const struct lookup_view *v)
+look_again_locked(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct lookup_view *v)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
@@ -403,7 +403,7 @@ look_again_locked(struct rep *rep, struct gi_fop *fop, struct rep_fan *fan, cons
     return false;
   GI_MARK("replicate: looked again with the name locked");
   rf->locked_looks++;
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   gi_task_start(rep->x->reactor, look_locked, fop);
   return true;
 }
@@ -416,15 +416,15 @@ lasting(const struct rep *rep, const struct lookup_view *v, int err)
 }
 
 static void
-judge(struct rep_fan *fan)
+judge(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct lookup_view v;
   int child = -1, err;
 
   if (!rep_undisturbed(rep, rep_fop(rep, fop)->generation)) {
-    rep_fan_clear(fan);
+    gi_fan_clear(fan);
     rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }
@@ -446,7 +446,7 @@ judge(struct rep_fan *fan)
     return;
   if (child >= 0)
     answer_from(rep, fop, fan, &v, (unsigned)child);
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   if (child >= 0)
     gi_fop_answer(fop, rep->x);
   else
@@ -454,14 +454,14 @@ judge(struct rep_fan *fan)
 }
 
 static void
-lookup_done(struct rep_fan *fan)
+lookup_done(struct gi_fan *fan)
 {
-  note_health(fan->rep, fan);
+  note_health(rep_of(fan->x), fan);
   judge(fan);
 }
 
 static void
-lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct rep_fan *fan), void *arg)
+lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fan *fan), void *arg)
 {
   struct gi_dict *xdata = lookup_xdata(rep, fop);
   struct rep_fop *rf = rep_fop(rep, fop);
@@ -469,7 +469,7 @@ lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct rep_fan 
   rf->generation = rep->generation;
   rf->distrusts = rep->distrusts;
   rep_fan_start(&rf->fan, rep, done, arg);
-  rep_fan_copy_with(&rf->fan, fop, xdata, rep->up);
+  gi_fan_copy_with(&rf->fan, fop, xdata, rep->up);
   gi_dict_unref(&xdata);
 }
 

@@ -50,13 +50,13 @@ rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum re
 
 /* Copies that are shorter than the longest one nobody accuses lost an append in a crash (replicate.md 5.1 rule 4). */
 static uint32_t
-short_copies(const struct rep *rep, struct gi_fop *const *reply, uint32_t candidates)
+short_copies(const struct gi_fan *fan, uint32_t candidates)
 {
   uint64_t largest = 0;
   uint32_t set = 0;
 
-  rep_foreach(i, candidates) if (reply[i]->rsp.stat.size > largest) largest = reply[i]->rsp.stat.size;
-  rep_foreach(j, candidates) if (reply[j]->rsp.stat.size < largest) set |= 1u << j;
+  rep_foreach(i, candidates) if (gi_fan_reply(fan, i)->rsp.stat.size > largest) largest = gi_fan_reply(fan, i)->rsp.stat.size;
+  rep_foreach(j, candidates) if (gi_fan_reply(fan, j)->rsp.stat.size < largest) set |= 1u << j;
   return set;
 }
 
@@ -70,7 +70,7 @@ lock_held(const struct gi_fop *reply)
 
 /* Copies of a directory that a quorum accuses: only they can have missed what was acknowledged. Known when all have answered. */
 static uint32_t
-outdated(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok)
+outdated(const struct rep *rep, const struct gi_fan *fan, uint32_t ok)
 {
   uint32_t accusers[REP_MAX] = {0}, set = 0;
 
@@ -78,7 +78,7 @@ outdated(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok)
     return 0;
   rep_foreach(i, ok)
   {
-    uint32_t accused = rep_marks_accused(rep, reply[i]->rsp.xdata, REP_ENTRY);
+    uint32_t accused = rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, REP_ENTRY);
 
     rep_foreach(j, accused) accusers[j] |= 1u << i;
   }
@@ -87,7 +87,7 @@ outdated(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok)
 }
 
 void
-rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, bool locked, struct rep_verdict *v)
+rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bool locked, struct rep_verdict *v)
 {
   uint32_t bad = 0;
   bool directory = false;
@@ -97,18 +97,18 @@ rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok,
   {
     int32_t dirty;
 
-    directory = S_ISDIR(reply[i]->rsp.stat.mode);
-    locked |= lock_held(reply[i]);
-    if (gi_dict_get(reply[i]->rsp.xdata, "glusterfs.bad-inode"))
+    directory = S_ISDIR(gi_fan_reply(fan, i)->rsp.stat.mode);
+    locked |= lock_held(gi_fan_reply(fan, i));
+    if (gi_dict_get(gi_fan_reply(fan, i)->rsp.xdata, "glusterfs.bad-inode"))
       bad |= 1u << i;
-    v->data_dirty |= rep_marks_slot(reply[i]->rsp.xdata, rep->dirty_key, REP_DATA, &dirty) && dirty;
-    v->data_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, directory ? REP_ENTRY : REP_DATA);
-    v->meta_accused |= rep_marks_accused(rep, reply[i]->rsp.xdata, REP_META);
+    v->data_dirty |= rep_marks_slot(gi_fan_reply(fan, i)->rsp.xdata, rep->dirty_key, REP_DATA, &dirty) && dirty;
+    v->data_accused |= rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, directory ? REP_ENTRY : REP_DATA);
+    v->meta_accused |= rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, REP_META);
   }
   if (!directory && !locked)
-    v->data_accused |= short_copies(rep, reply, ok & ~v->data_accused & ~rep->arbiter);
+    v->data_accused |= short_copies(fan, ok & ~v->data_accused & ~rep->arbiter);
   if (directory)
-    v->outdated = outdated(rep, reply, ok);
+    v->outdated = outdated(rep, fan, ok);
   bad |= rep->arbiter; /* never read */
   v->data_readable = ok & ~bad & ~v->data_accused;
   v->meta_readable = ok & ~bad & ~v->meta_accused;

@@ -43,18 +43,18 @@ truncate_opened(struct rep *rep, struct gi_fop *fop)
 }
 
 static void
-open_done(struct rep_fan *fan)
+open_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   uint32_t ok = fan->ok;
   int err = fan->err;
   bool enough = rep_quorum(rep, ok);
 
   rep_fd(rep, fop->fd)->opened |= ok;
   if (enough)
-    gi_reply_move(fop, fan->reply[rep_first(ok)]);
-  rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, rep_first(ok)));
+  gi_fan_clear(fan);
   if (!enough)
     rep_answer(rep, fop, -1, err ? err : ENOTCONN);
   else if (fop->kind == GI_FOP_OPEN && (fop->args.flags & O_TRUNC))
@@ -66,7 +66,7 @@ open_done(struct rep_fan *fan)
 static void
 open_send(struct rep *rep, struct gi_fop *fop)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, open_done, fop);
   rep_foreach(i, rep->up)
@@ -74,9 +74,9 @@ open_send(struct rep *rep, struct gi_fop *fop)
     struct gi_fop *child = gi_fop_child(fop);
 
     child->args.flags &= ~(uint32_t)O_TRUNC;
-    rep_fan_send(fan, child, i, 0);
+    gi_fan_send(fan, child, i, 0);
   }
-  rep_fan_finish(fan);
+  gi_fan_finish(fan);
 }
 
 static void open_checked(struct gi_fop *fop, int err);
@@ -174,16 +174,16 @@ rep_on_opendir(struct gi_xlator *x, struct gi_fop *fop)
 /* ---- late open ---- */
 
 static void
-late_done(struct rep_fan *fan)
+late_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_fd *rf = rep_fd(fan->rep, rep_fop_fd(fop));
+  struct rep_fd *rf = rep_fd(rep_of(fan->x), rep_fop_fd(fop));
 
   rf->opened |= fan->ok;
   rf->refused = fan->sent & ~fan->ok;
-  rf->retry_ns = gi_now(fan->rep->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
-  rep_fan_clear(fan);
-  rep_fop(fan->rep, fop)->resume(fop, 0);
+  rf->retry_ns = gi_now(rep_of(fan->x)->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
+  gi_fan_clear(fan);
+  rep_fop(rep_of(fan->x), fop)->resume(fop, 0);
 }
 
 /* An fd this set never opened (someone above uses it without open) is left to the layer below. */
@@ -223,38 +223,38 @@ rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop 
 
     gi_fop_set_fd(open, fd);
     open->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
-    rep_fan_send(&rf->fan, open, i, 0);
+    gi_fan_send(&rf->fan, open, i, 0);
   }
-  rep_fan_finish(&rf->fan);
+  gi_fan_finish(&rf->fan);
 }
 
 /* ---- to everyone ---- */
 
 static void
-everywhere_done(struct rep_fan *fan)
+everywhere_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   int child = rep_first(fan->ok);
   int err = fan->err;
 
   if (rep_quorum(rep, fan->ok)) {
-    gi_reply_move(fop, fan->reply[child]);
-    rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, child));
+    gi_fan_clear(fan);
     gi_fop_answer(fop, rep->x);
     return;
   }
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   rep_answer(rep, fop, -1, err ? err : ENOTCONN);
 }
 
 static enum gi_verdict
 everywhere(struct rep *rep, struct gi_fop *fop, uint32_t mask)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep_fan_start(fan, rep, everywhere_done, fop);
-  rep_fan_copy(fan, fop, mask);
+  gi_fan_copy(fan, fop, mask);
   return GI_HELD;
 }
 

@@ -51,16 +51,15 @@ read_refreshed(struct gi_fop *fop, int err)
 }
 
 static void
-read_reply(struct rep_fan *fan)
+read_reply(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   int child = rep_first(fan->sent);
-  struct gi_fop *reply = fan->reply[child];
+  struct gi_fop *reply = gi_fan_take(fan, (unsigned)child);
 
   rep->reads[child]--;
-  fan->reply[child] = NULL;
   if (!rep_undisturbed(rep, rf->generation)) {
     gi_fop_unref(reply);
     rep_answer(rep, fop, -1, ENOTCONN);
@@ -85,11 +84,11 @@ read_reply(struct rep_fan *fan)
 static void
 read_send(struct rep *rep, struct gi_fop *fop, unsigned child)
 {
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   rep->reads[child]++;
   rep_fan_start(fan, rep, read_reply, fop);
-  rep_fan_copy(fan, fop, 1u << child);
+  gi_fan_copy(fan, fop, 1u << child);
 }
 
 static bool
@@ -171,20 +170,21 @@ rep_on_read(struct gi_xlator *x, struct gi_fop *fop)
 /* ---- statfs: of the children that keep data the one with the least room answers (replicate.md 5.6) ---- */
 
 static void
-statfs_done(struct rep_fan *fan)
+statfs_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   int best = -1;
 
-  rep_foreach(i, fan->ok) if (best < 0 || fan->reply[i]->rsp.statfs.bavail < fan->reply[best]->rsp.statfs.bavail) best = (int)i;
+  rep_foreach(i, fan->ok) if (best < 0 || gi_fan_reply(fan, i)->rsp.statfs.bavail < gi_fan_reply(fan, best)->rsp.statfs.bavail)
+      best = (int)i;
   if (best < 0) {
-    rep_fan_clear(fan);
+    gi_fan_clear(fan);
     rep_answer(rep, fop, -1, fan->err ? fan->err : ENOTCONN);
     return;
   }
-  gi_reply_move(fop, fan->reply[best]);
-  rep_fan_clear(fan);
+  gi_reply_move(fop, gi_fan_reply(fan, best));
+  gi_fan_clear(fan);
   gi_fop_answer(fop, rep->x);
 }
 
@@ -192,11 +192,11 @@ enum gi_verdict
 rep_on_statfs(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
   rep_fan_start(fan, rep, statfs_done, fop);
-  rep_fan_copy(fan, fop, rep->up & ~rep->arbiter);
+  gi_fan_copy(fan, fop, rep->up & ~rep->arbiter);
   return GI_HELD;
 }

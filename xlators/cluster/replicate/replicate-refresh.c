@@ -11,7 +11,7 @@
 #define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
 
 struct rep_refresh {
-  struct rep_fan fan;
+  struct gi_fan fan;
   struct gi_inode *inode;
   struct gi_fd *fd; /* asked through it where it is open, so that an unlinked file is still found */
   uint32_t generation, distrusts;
@@ -162,17 +162,18 @@ wake_all(struct rep *rep, struct gi_list *waiting, int err)
 
 /* Children that say that there is no such object. */
 static uint32_t
-gone(const struct rep_fan *fan)
+gone(const struct gi_fan *fan)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, fan->failed) if (fan->reply[i]->rsp.err == ENOENT || fan->reply[i]->rsp.err == ESTALE) set |= 1u << i;
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOENT || gi_fan_reply(fan, i)->rsp.err == ESTALE) set |=
+      1u << i;
   return set;
 }
 
 /* Too few have it. */
 static int
-refusal(const struct rep *rep, const struct rep_fan *fan)
+refusal(const struct rep *rep, const struct gi_fan *fan)
 {
   if (fan->err && (fan->ok == 0 || rep_quorum(rep, gone(fan))))
     return fan->err;
@@ -185,7 +186,7 @@ static void
 ask_again(void *arg)
 {
   struct rep_refresh *r = arg;
-  struct rep *rep = r->fan.rep;
+  struct rep *rep = rep_of(r->fan.x);
 
   refresh_start(rep, r, gi_list_first(&r->waiting, struct gi_fop, link));
   rep_busy_put(rep, REP_WORK_MESSAGES);
@@ -196,23 +197,23 @@ ask_again(void *arg)
 static bool
 again(struct rep_refresh *r)
 {
-  struct rep_fan *fan = &r->fan;
+  struct gi_fan *fan = &r->fan;
 
-  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok || rep_quorum(fan->rep, gone(fan)) ||
-      !rep_quorum(fan->rep, fan->sent))
+  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok ||
+      rep_quorum(rep_of(fan->x), gone(fan)) || !rep_quorum(rep_of(fan->x), fan->sent))
     return false;
   GI_MARK("replicate: copies asked for again, some had the object and some had not");
-  rep_fan_clear(fan);
-  rep_busy_get(fan->rep, REP_WORK_MESSAGES); /* the pause counts as a question */
+  gi_fan_clear(fan);
+  rep_busy_get(rep_of(fan->x), REP_WORK_MESSAGES); /* the pause counts as a question */
   gi_timer_set(&r->timer, REFRESH_PAUSE_NS << r->attempts++);
   return true;
 }
 
 static void
-refresh_done(struct rep_fan *fan)
+refresh_done(struct gi_fan *fan)
 {
   struct rep_refresh *r = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   struct rep_verdict v;
   struct gi_list waiting;
   int err = 0;
@@ -222,8 +223,8 @@ refresh_done(struct rep_fan *fan)
       return;
     err = refusal(rep, fan);
   } else {
-    rep_marks_judge(rep, fan->reply, fan->ok, false, &v);
-    rep_inode_type(r->inode, fan->reply[rep_first(fan->ok)]->rsp.stat.mode);
+    rep_marks_judge(rep, fan, fan->ok, false, &v);
+    rep_inode_type(r->inode, gi_fan_reply(fan, rep_first(fan->ok))->rsp.stat.mode);
     rep_inode_learn(rep, r->inode, &v, r->generation, r->distrusts);
     if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
       rep->on_accused(rep, r->inode);
@@ -231,7 +232,7 @@ refresh_done(struct rep_fan *fan)
   rep_inode(rep, r->inode)->refresh = NULL;
   gi_list_init(&waiting);
   gi_list_splice_tail(&waiting, &r->waiting);
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   gi_inode_unref(&r->inode);
   gi_fd_unref(&r->fd);
   gi_timer_finish(&r->timer);
@@ -272,10 +273,10 @@ refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
     else
       gi_loc_set_inode(&ask->loc, r->inode);
     ask->xdata = gi_dict_ref(xdata);
-    rep_fan_send(&r->fan, ask, i, 0);
+    gi_fan_send(&r->fan, ask, i, 0);
   }
   gi_dict_unref(&xdata);
-  rep_fan_finish(&r->fan);
+  gi_fan_finish(&r->fan);
 }
 
 void

@@ -30,11 +30,12 @@ appends(const struct gi_fop *fop)
 
 /* Where the file ended before, as the copies say; 0 if nobody does. */
 static uint64_t
-old_end(const struct rep *rep, const struct rep_fan *fan)
+old_end(const struct rep *rep, const struct gi_fan *fan)
 {
   uint64_t end = UINT64_MAX;
 
-  rep_foreach(i, fan->ok & ~rep->arbiter) if (fan->reply[i]->rsp.pre.size < end) end = fan->reply[i]->rsp.pre.size;
+  rep_foreach(i, fan->ok & ~rep->arbiter) if (gi_fan_reply(fan, i)->rsp.pre.size < end) end =
+      gi_fan_reply(fan, i)->rsp.pre.size;
   return end == UINT64_MAX ? 0 : end;
 }
 
@@ -46,7 +47,7 @@ least(uint64_t a, uint64_t b)
 
 /* What lies behind the old end of a copy need not be told: the healer copies that anyway. */
 static void
-wrote(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan)
+wrote(struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
   uint64_t start = fop->kind == GI_FOP_COPY_FILE_RANGE ? fop->args.offset2 : fop->args.offset;
   uint64_t end = UINT64_MAX;
@@ -93,9 +94,9 @@ rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync)
 
 /* A failed fsync may be about something much older. A child that is gone has not failed in that way. */
 static void
-look_for_losses(struct rep_txn *t, const struct rep_fan *fan)
+look_for_losses(struct rep_txn *t, const struct gi_fan *fan)
 {
-  rep_foreach(i, fan->failed) if (!fan->reply[i] || fan->reply[i]->rsp.err != ENOTCONN) t->wrote.unknown = true;
+  rep_foreach(i, fan->failed) if (!gi_fan_reply(fan, i) || gi_fan_reply(fan, i)->rsp.err != ENOTCONN) t->wrote.unknown = true;
 }
 
 static void
@@ -113,7 +114,7 @@ synced(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fop *rf)
 }
 
 void
-rep_regions_sync_failed(struct rep_txn *t, const struct rep_fan *fan)
+rep_regions_sync_failed(struct rep_txn *t, const struct gi_fan *fan)
 {
   look_for_losses(t, fan);
 }

@@ -117,13 +117,13 @@ struct outcome {
 };
 
 static struct outcome
-read_outcome(struct rep_txn *t, struct rep_fan *fan)
+read_outcome(struct rep_txn *t, struct gi_fan *fan)
 {
   struct outcome o = {0};
 
   rep_foreach(i, fan->sent)
   {
-    struct gi_fop *reply = fan->reply[i];
+    struct gi_fop *reply = gi_fan_reply(fan, i);
     struct gi_dict *counters;
     int err;
 
@@ -144,7 +144,7 @@ read_outcome(struct rep_txn *t, struct rep_fan *fan)
 
 /* The transaction is open at `granted`. What was not granted counts as missing, so the replies of those are taken out. */
 static void
-opened(struct rep_txn *t, struct rep_fan *fan, const struct outcome *o)
+opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
 {
   lock_everywhere(t, o->granted);
   t->locked = t->active = o->granted;
@@ -154,15 +154,11 @@ opened(struct rep_txn *t, struct rep_fan *fan, const struct outcome *o)
     t->dirty_owed = true;
     t->rep->metrics.pre_ops++;
   }
-  rep_foreach(i, o->refused)
-  {
-    gi_fop_unref(fan->reply[i]);
-    fan->reply[i] = NULL;
-  }
+  rep_foreach(i, o->refused) gi_fop_unref(gi_fan_take(fan, i));
   fan->sent &= ~o->refused;
   fan->failed &= ~o->refused;
   fan->err = 0;
-  rep_foreach(j, fan->failed) fan->err = rep_errno_merge(fan->err, fan->reply[j]->rsp.err);
+  rep_foreach(j, fan->failed) fan->err = rep_errno_merge(fan->err, gi_fan_reply(fan, j)->rsp.err);
   fan->ok &= o->granted; /* a success without its locks is none */
   fan->failed |= fan->sent & ~fan->ok;
 }
@@ -179,10 +175,10 @@ met_somebody(struct rep_txn *t)
 /* ---- sessions ---- */
 
 static void
-session_done(struct rep_fan *fan)
+session_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_fop *rf = rep_fop(fan->rep, fop);
+  struct rep_fop *rf = rep_fop(rep_of(fan->x), fop);
   struct rep_txn *t = rf->txn;
   struct outcome o = read_outcome(t, fan);
 
@@ -196,7 +192,7 @@ session_done(struct rep_fan *fan)
     return;
   }
   met_somebody(t);
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   gi_list_del(&fop->link);
   gi_list_add_head(&t->queue, &fop->link);
   t->dirtied = t->type == REP_DATA ? o.granted : 0;
@@ -217,13 +213,13 @@ session_rush(struct rep_txn *t, struct gi_fop *fop)
 /* ---- names ---- */
 
 static void
-taken_back(struct rep_fan *fan)
+taken_back(struct gi_fan *fan)
 {
   rep_txn_lock_in_turn(fan->arg);
 }
 
 static void
-take_back_result(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+take_back_result(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   if (reply->rsp.ret < 0)
     GI_MARK("replicate: a name could not be taken back");
@@ -234,7 +230,7 @@ static struct gi_fop *
 reverse(struct rep_txn *t, unsigned i)
 {
   const struct gi_fop *fop = t->fop;
-  const struct gi_reply *rsp = &rep_fop(t->rep, t->fop)->fan.reply[i]->rsp;
+  const struct gi_reply *rsp = &gi_fan_reply(&rep_fop(t->rep, t->fop)->fan, i)->rsp;
   const struct gi_loc *loc = fop->kind == GI_FOP_LINK ? &fop->loc2 : &fop->loc;
   struct gi_gfid wanted = gi_gfid_none;
   struct gi_fop *undo;
@@ -265,15 +261,15 @@ lasts(const struct gi_fop *fop)
 }
 
 void
-rep_rush_recall(struct rep_txn *t, struct rep_fan *fan)
+rep_rush_recall(struct rep_txn *t, struct gi_fan *fan)
 {
   rep_foreach(i, fan->failed)
   {
-    if (!t->did[i] || fan->reply[i]->rsp.err != ENOENT)
+    if (!t->did[i] || gi_fan_reply(fan, i)->rsp.err != ENOENT)
       continue;
     GI_MARK("replicate: found done what a first attempt had done");
-    gi_fop_unref(fan->reply[i]);
-    fan->reply[i] = t->did[i];
+    gi_fop_unref(gi_fan_take(fan, i));
+    gi_fan_keep(fan, i, t->did[i]);
     t->did[i] = NULL;
     fan->failed &= ~(1u << i);
     fan->ok |= 1u << i;
@@ -288,7 +284,7 @@ rep_rush_forget(struct rep_txn *t)
 }
 
 static void
-take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
+take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
 {
   uint32_t done = fan->ok & granted;
 
@@ -302,32 +298,30 @@ take_back(struct rep_txn *t, struct rep_fan *fan, uint32_t granted)
     struct gi_fop *undo = reverse(t, i);
 
     if (undo)
-      rep_fan_send(&t->fan, undo, i, 0);
-    if (lasts(t->fop)) {
-      t->did[i] = fan->reply[i];
-      fan->reply[i] = NULL;
-    }
+      gi_fan_send(&t->fan, undo, i, 0);
+    if (lasts(t->fop))
+      t->did[i] = gi_fan_take(fan, i);
   }
-  rep_fan_clear(fan);
-  rep_fan_finish(&t->fan);
+  gi_fan_clear(fan);
+  gi_fan_finish(&t->fan);
 }
 
 /* Those who granted it agree on what came of it, as far as a quorum goes. */
 static bool
-agreed(const struct rep_txn *t, const struct rep_fan *fan, uint32_t granted)
+agreed(const struct rep_txn *t, const struct gi_fan *fan, uint32_t granted)
 {
   if (rep_quorum(t->rep, fan->ok & granted & t->ops->same(t, t->fop, fan)))
     return true;
-  rep_foreach(i, fan->failed &
-                     granted) if (rep_quorum(t->rep, rep_account_saying(fan, fan->reply[i]->rsp.err) & granted)) return true;
+  rep_foreach(i, fan->failed & granted) if (rep_quorum(t->rep, rep_account_saying(fan, gi_fan_reply(fan, i)->rsp.err) &
+                                                                   granted)) return true;
   return false;
 }
 
 static void
-entry_rush_done(struct rep_fan *fan)
+entry_rush_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep_txn *t = rep_fop(fan->rep, fop)->txn;
+  struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
   struct outcome o = read_outcome(t, fan);
 
   if (o.refused)

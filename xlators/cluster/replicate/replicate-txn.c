@@ -98,12 +98,12 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
     rep_regions_announce(t, child, t->telling, fop);
   if (t->state == REP_POST_OP && t->blame[child])
     rep_regions_tell(t, child, fop);
-  rep_fan_send(&t->fan, fop, child, log);
+  gi_fan_send(&t->fan, fop, child, log);
 }
 
 /* Every xattrop tells the counters as they are now. */
 static void
-note_accused(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+note_accused(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   struct rep_txn *t = fan->arg;
 
@@ -116,7 +116,7 @@ note_accused(struct rep_fan *fan, unsigned child, unsigned tag, struct gi_fop *r
 }
 
 static void
-start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
+start_marks(struct rep_txn *t, void (*done)(struct gi_fan *fan))
 {
   rep_fan_start(&t->fan, t->rep, done, t);
   t->fan.each = note_accused;
@@ -124,7 +124,7 @@ start_marks(struct rep_txn *t, void (*done)(struct rep_fan *fan))
 }
 
 void
-rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan))
+rep_txn_ask(struct rep_txn *t, void (*done)(struct gi_fan *fan))
 {
   struct gi_dict *zeros = rep_marks_dict(t->rep, 0, t->type, 0);
 
@@ -132,7 +132,7 @@ rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan))
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_foreach(i, t->active) send_marks(t, i, l, zeros, NULL);
   gi_dict_unref(&zeros);
-  rep_fan_finish(&t->fan);
+  gi_fan_finish(&t->fan);
 }
 
 /* ---- pre-op ---- */
@@ -159,7 +159,7 @@ pre_op_dict(const struct rep_txn *t, uint32_t blame, int32_t dirty)
   return !blame && dirty ? gi_dict_ref(t->rep->pre_op[t->type]) : rep_marks_dict(t->rep, blame, t->type, dirty);
 }
 
-static void pre_op_done(struct rep_fan *fan);
+static void pre_op_done(struct gi_fan *fan);
 
 /* Raises dirty at the children of `locked` where that was not done already, and blames those that take no part and nobody has been
  * told of. What follows may be answered before the post-op: by then all others must know, or a copy that missed it could be read
@@ -179,11 +179,11 @@ send_pre_op(struct rep_txn *t)
   t->dirtied |= t->locked;
   gi_dict_unref(&first);
   gi_dict_unref(&again);
-  rep_fan_finish(&t->fan);
+  gi_fan_finish(&t->fan);
 }
 
 static void
-pre_op_done(struct rep_fan *fan)
+pre_op_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   int err = fan->err;
@@ -236,7 +236,7 @@ pre_op(struct rep_txn *t)
 /* ---- is there a copy that has missed nothing? ---- */
 
 static void
-asked_first(struct rep_fan *fan)
+asked_first(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   int err = 0;
@@ -325,7 +325,7 @@ dirty_delta(const struct rep_txn *t, unsigned child)
 }
 
 static void
-post_op_done(struct rep_fan *fan)
+post_op_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
@@ -372,7 +372,7 @@ send_new_marks(struct rep_txn *t)
     fop->args.dict = gi_dict_ref(dict);
     fop->loc.gfid = gfid;
     fop->loc.inode = gi_inode_get(t->rep->x->graph, &gfid);
-    rep_fan_send(&t->fan, fop, i, 0);
+    gi_fan_send(&t->fan, fop, i, 0);
   }
   gi_dict_unref(&dict);
 }
@@ -406,13 +406,13 @@ post_op(struct rep_txn *t)
   if (t->ops->new_marks)
     send_new_marks(t);
   t->rep->metrics.post_ops += sent;
-  rep_fan_finish(&t->fan);
+  gi_fan_finish(&t->fan);
 }
 
 /* ---- durability (replicate.md 6.7) ---- */
 
 static void
-durable_done(struct rep_fan *fan)
+durable_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
   uint32_t ok = fan->ok, failed = fan->failed, lost = rep_account_lost(fan);
@@ -420,7 +420,7 @@ durable_done(struct rep_fan *fan)
 
   rep_regions_sync_failed(t, fan);
   rep_session_synced(t, fan);
-  rep_fan_clear(fan);
+  gi_fan_clear(fan);
   if (!rep_quorum(t->rep, ok) || splits) {
     GI_MARK("replicate: the fsync of a session failed, the next one will tell");
     /* Its disk may answer the next fsync as if nothing had been. */
@@ -462,7 +462,7 @@ rep_txn_finish(struct rep_txn *t)
     fop->xdata = gi_dict_ref(t->rep->durable_xdata);
     rep_session_send_fsync(t, &t->fan, fop, i);
   }
-  rep_fan_finish(&t->fan);
+  gi_fan_finish(&t->fan);
 }
 
 /* ---- the end ---- */

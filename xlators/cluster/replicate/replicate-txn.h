@@ -53,9 +53,9 @@ struct rep_txn_ops {
   /* Nothing was sent, and nothing will be: answers who waits. */
   void (*refused)(struct rep_txn *t, int err);
   /* Sends an operation to the active children; done(fan) runs when all have answered, fan->arg is the fop. */
-  void (*send)(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan));
+  void (*send)(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan));
   /* The replies of an operation are in; fan->arg is the fop. */
-  void (*done)(struct rep_fan *fan);
+  void (*done)(struct gi_fan *fan);
 
   /* Of sessions. The replies of an operation are looked at before they are judged; NULL: they tell nothing. */
   void (*watch)(struct rep_txn *t, struct gi_fop *fop);
@@ -65,7 +65,7 @@ struct rep_txn_ops {
   bool (*targets)(struct rep_txn *t, struct gi_fop *fop);
 
   /* Of names. Children that did it with the outcome that counts: they made the same object, or moved it. */
-  uint32_t (*same)(const struct rep_txn *t, const struct gi_fop *fop, const struct rep_fan *fan);
+  uint32_t (*same)(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan);
   /* The marks of the new object itself, owned by the caller, and its gfid; NULL: none are due. */
   struct gi_dict *(*new_marks)(struct rep_txn *t, struct gi_gfid *gfid);
 };
@@ -81,7 +81,7 @@ struct rep_txn {
   struct gi_inode *inode;  /* sessions: whose; referenced */
   struct gi_fd *fd;        /* sessions: locks and marks go through it where it is open; referenced */
   struct gi_fop *fop;      /* entry: the operation, referenced; names are borrowed from it */
-  struct rep_fan fan;      /* of locks, marks and fsync: one round at a time */
+  struct gi_fan fan;       /* of locks, marks and fsync: one round at a time */
   struct rep_target target[REP_TARGETS];
   unsigned ntargets;
   unsigned serial_target, serial_child; /* where the blocking round stands */
@@ -140,7 +140,7 @@ void rep_txn_locked(struct rep_txn *t); /* the locking phase ended, with success
 void rep_txn_finish(struct rep_txn *t); /* from REP_OPEN: durability, post-op, unlock. The txn may be gone afterwards */
 void rep_txn_end(struct rep_txn *t);    /* everything is unlocked */
 /* Asks the participants for the counters, under the locks: whom they accuse is known when `done` runs, unless some failed to answer. */
-void rep_txn_ask(struct rep_txn *t, void (*done)(struct rep_fan *fan));
+void rep_txn_ask(struct rep_txn *t, void (*done)(struct gi_fan *fan));
 struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 /* Whether locks and marks at this child go through the session's fd. */
 bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
@@ -158,7 +158,7 @@ void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected:
 bool rep_rush_may(struct rep_txn *t);
 void rep_rush(struct rep_txn *t); /* instead of rep_txn_lock */
 /* The answers of a second attempt are in: where the first one left nothing to do, what it did counts. */
-void rep_rush_recall(struct rep_txn *t, struct rep_fan *fan);
+void rep_rush_recall(struct rep_txn *t, struct gi_fan *fan);
 void rep_rush_forget(struct rep_txn *t);
 /* A copy of an operation's xdata with the transaction's preamble. */
 struct gi_dict *rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
@@ -175,8 +175,8 @@ void rep_account_answer_held(struct rep_txn *t);
 bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
 void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
-bool rep_account_claims(int err);                                /* an errno about what names there are */
-uint32_t rep_account_saying(const struct rep_fan *fan, int err); /* the children that failed with it */
+bool rep_account_claims(int err);                               /* an errno about what names there are */
+uint32_t rep_account_saying(const struct gi_fan *fan, int err); /* the children that failed with it */
 /* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
 bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
 /* The same of a single copy that is good in all of them: an operation may only begin where there is one. A rename by copies that are good
@@ -187,7 +187,7 @@ bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_account_distrust(struct rep_txn *t); /* the marks are written */
 /* An fsync succeeded on `ok` only, too few: those it is certain of that they lost something are blamed all the same. */
 void rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
-uint32_t rep_account_lost(const struct rep_fan *fan); /* of an fsync: children that failed, and not because they are gone */
+uint32_t rep_account_lost(const struct gi_fan *fan); /* of an fsync: children that failed, and not because they are gone */
 
 /* ---- replicate-eager.c ---- */
 
@@ -195,8 +195,8 @@ uint32_t rep_account_lost(const struct rep_fan *fan); /* of an fsync: children t
 void rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type);
 /* Nobody joins any more; as soon as what runs is done the post-op is sent and the lock given back. */
 void rep_session_close(struct rep_txn *t);
-void rep_session_pump(struct rep_txn *t);      /* REP_OPEN: starts what may start */
-void rep_session_op_done(struct rep_fan *fan); /* the replies of an operation are in; fan->arg is the fop */
+void rep_session_pump(struct rep_txn *t);     /* REP_OPEN: starts what may start */
+void rep_session_op_done(struct gi_fan *fan); /* the replies of an operation are in; fan->arg is the fop */
 void rep_session_refused(struct rep_txn *t, int err);
 void rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type);
 void rep_session_contended(struct rep *rep, const struct gi_contention *c);
@@ -205,7 +205,7 @@ void rep_sessions_outgrown(struct rep *rep); /* a child came up: data sessions a
 void rep_sessions_lost(struct rep *rep,
                        unsigned child); /* it is disconnected: data sessions are over, and what it had not synced is in doubt */
 /* Sends an fsync to a child, or lets it fail there: what a brick has lost with its power no fsync afterwards brings back. */
-void rep_session_send_fsync(struct rep_txn *t, struct rep_fan *fan, struct gi_fop *fsync, unsigned child);
+void rep_session_send_fsync(struct rep_txn *t, struct gi_fan *fan, struct gi_fop *fsync, unsigned child);
 /* Another client, or a heal, wants a part of the file: for a while writers lock no more than they write. */
 void rep_session_disputed(struct rep *rep, struct gi_inode *inode);
 void rep_session_healed(struct rep *rep, struct gi_inode *inode,
@@ -213,12 +213,12 @@ void rep_session_healed(struct rep *rep, struct gi_inode *inode,
 void rep_session_narrow(
     struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
 void rep_session_synced(struct rep_txn *t,
-                        struct rep_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
+                        struct gi_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 
 /* ---- replicate-regions.c ---- */
-void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync);    /* it is about to be sent */
-void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop);              /* the replies of a data operation are in its fan */
-void rep_regions_sync_failed(struct rep_txn *t, const struct rep_fan *fan); /* the fsync at the end of the session */
+void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync);   /* it is about to be sent */
+void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop);             /* the replies of a data operation are in its fan */
+void rep_regions_sync_failed(struct rep_txn *t, const struct gi_fan *fan); /* the fsync at the end of the session */
 /* Adds to the xattrop by which child `i` blames t->blame[i] what those lack, if it is one of ours that keeps that. */
 void rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop);
 /* Whether a child keeps what it is told there. */
@@ -229,7 +229,7 @@ void rep_regions_forget(struct rep_txn *t);
 
 /* ---- replicate-copy.c ---- */
 
-void rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan));
+void rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan));
 bool rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is locked too; false: it is another kind */
 
 /* ---- the bindings ---- */
@@ -237,6 +237,6 @@ extern const struct rep_txn_ops rep_data_ops, rep_meta_ops, rep_entry_ops;
 void rep_data_submit(struct rep *rep, struct gi_fop *fop); /* opens the fd where it is missing, then rep_session_submit */
 /* The copy of a WRITE for the arbiter: one byte stands for the data (replicate.md 8). */
 void rep_data_shorten(struct gi_fop *write);
-void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct rep_fan *fan)); /* data, metadata */
+void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan)); /* data, metadata */
 
 #endif

@@ -34,7 +34,7 @@ merge_of(const char *name)
 }
 
 static void
-merge_text(const struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, bool pathinfo)
+merge_text(const struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, bool pathinfo)
 {
   char *text = NULL;
   size_t len;
@@ -47,7 +47,7 @@ merge_text(const struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan,
   {
     const char *word;
 
-    if (!gi_dict_get_str(fan->reply[i]->rsp.dict, fop->args.name, &word))
+    if (!gi_dict_get_str(gi_fan_reply(fan, i)->rsp.dict, fop->args.name, &word))
       continue;
     fprintf(out, "%s%s", first && !pathinfo ? "" : " ", word);
     first = false;
@@ -63,7 +63,7 @@ merge_text(const struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan,
 
 /* The counters begin with the size, a big-endian number: the greatest value is the most complete one. */
 static unsigned
-largest(const struct gi_fop *fop, const struct rep_fan *fan)
+largest(const struct gi_fop *fop, const struct gi_fan *fan)
 {
   unsigned best = (unsigned)rep_first(fan->ok);
   const void *have = NULL;
@@ -74,7 +74,7 @@ largest(const struct gi_fop *fop, const struct rep_fan *fan)
     const void *value;
     uint32_t len;
 
-    if (!gi_dict_get_bin(fan->reply[i]->rsp.dict, fop->args.name, &value, &len))
+    if (!gi_dict_get_bin(gi_fan_reply(fan, i)->rsp.dict, fop->args.name, &value, &len))
       continue;
     if (!have || (len == have_len && memcmp(value, have, len) > 0)) {
       have = value;
@@ -86,24 +86,24 @@ largest(const struct gi_fop *fop, const struct rep_fan *fan)
 }
 
 static void
-merged_done(struct rep_fan *fan)
+merged_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
-  struct rep *rep = fan->rep;
+  struct rep *rep = rep_of(fan->x);
   enum merge how = (enum merge)merge_of(fop->args.name);
 
   if (!fan->ok) {
     int err = fan->err;
 
-    rep_fan_clear(fan);
+    gi_fan_clear(fan);
     rep_answer(rep, fop, -1, err ? err : ENOTCONN);
     return;
   }
   if (how == MERGE_PATHINFO || how == MERGE_WORDS)
     merge_text(rep, fop, fan, how == MERGE_PATHINFO);
   else
-    gi_reply_move(fop, fan->reply[how == MERGE_LARGEST ? largest(fop, fan) : (unsigned)rep_first(fan->ok)]);
-  rep_fan_clear(fan);
+    gi_reply_move(fop, gi_fan_reply(fan, how == MERGE_LARGEST ? largest(fop, fan) : (unsigned)rep_first(fan->ok)));
+  gi_fan_clear(fan);
   gi_fop_answer(fop, rep->x);
 }
 
@@ -112,7 +112,7 @@ rep_on_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct rep *rep = rep_of(x);
   const char *name = fop->args.name;
-  struct rep_fan *fan = &rep_fop(rep, fop)->fan;
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
   if (name && rep_marks_private_xattr(name))
     return gi_fop_fail(fop, ENODATA);
@@ -125,6 +125,6 @@ rep_on_getxattr(struct gi_xlator *x, struct gi_fop *fop)
     return GI_HELD;
   }
   rep_fan_start(fan, rep, merged_done, fop);
-  rep_fan_copy(fan, fop, rep->up);
+  gi_fan_copy(fan, fop, rep->up);
   return GI_HELD;
 }

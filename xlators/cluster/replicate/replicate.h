@@ -12,6 +12,7 @@
 
 #include "replicate-options.h"
 
+#include "libglusterish/fan.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/task.h"
@@ -173,40 +174,16 @@ struct rep_fd {
 
 /* ---- fan-out (replicate-fanout.c) ---- */
 
-struct rep_fan {
-  struct rep *rep;
-  void (*done)(struct rep_fan *fan); /* all have answered; may free what holds the fan */
-  void (*each)(struct rep_fan *fan, unsigned child, unsigned tag,
-               struct gi_fop *reply); /* optional: then replies are not kept */
-  void *arg;
-  uint32_t outstanding;
-  uint32_t sent, ok, failed;     /* children: asked / gave at least one success / at least one failure */
-  int err;                       /* final errno of those that failed (replicate.md 4.3) */
-  struct gi_fop *reply[REP_MAX]; /* the answered fops, owned; NULL if not asked */
-};
-
-void rep_fan_start(struct rep_fan *fan, struct rep *rep, void (*done)(struct rep_fan *fan), void *arg);
-void rep_fan_send(struct rep_fan *fan, struct gi_fop *fop, unsigned child, unsigned tag); /* consumes fop */
-void rep_fan_refuse(struct rep_fan *fan, struct gi_fop *fop, unsigned child,
-                    int err);             /* as if sent, and answered with that error */
-void rep_fan_finish(struct rep_fan *fan); /* all sent: `done` runs now or later, exactly once */
-void rep_fan_clear(struct rep_fan *fan);  /* drops the kept replies */
-/* Sends a copy of the fop itself to every child of `mask` and finishes. */
-void rep_fan_copy(struct rep_fan *fan, struct gi_fop *fop, uint32_t mask);
-/* The same with other xdata (borrowed). */
-void rep_fan_copy_with(struct rep_fan *fan, struct gi_fop *fop, struct gi_dict *xdata, uint32_t mask);
-struct gi_fop *rep_fan_child(struct gi_fop *fop, struct gi_dict *xdata); /* one such copy, not sent yet */
-int rep_errno_merge(int have, int next);
-/* The errno that all failed children of `mask` gave, or 0 if they differ. */
-int rep_fan_same_errno(const struct rep_fan *fan, uint32_t mask);
+/* A fan to the set's children: what is sent is work of the set, and a descriptor that a child has lost is noted. */
+void rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg);
+int rep_errno_merge(int have, int next); /* of a fan, and of several (replicate.md 4.3) */
 
 /* What is kept per fop: one of our callers' fops, or a child of one. */
 struct rep_fop {
-  uint8_t child, tag; /* a fan-out child: where it went */
-  bool inside;        /* sent by ourselves on behalf of one that is under way: never held back */
-  bool held_back;     /* until the set has quiesced */
-  bool again;         /* LK: taken back from a child; held back */
-  struct rep_fan fan; /* our caller's fop: its own fan-out */
+  bool inside;       /* sent by ourselves on behalf of one that is under way: never held back */
+  bool held_back;    /* until the set has quiesced */
+  bool again;        /* LK: taken back from a child; held back */
+  struct gi_fan fan; /* our caller's fop: its own fan-out */
   struct rep_txn *txn;
   uint64_t start, end;      /* byte range of a data operation, end exclusive */
   uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
@@ -225,9 +202,9 @@ struct rep_fop {
   struct {
     struct gi_gfid gfid;
     uint32_t mode;
-  } made;                              /* entry: the new object, none if there is none of our making */
-  void (*copied)(struct rep_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
-  struct gi_fop *current;              /* LK: the child fop under way */
+  } made;                             /* entry: the new object, none if there is none of our making */
+  void (*copied)(struct gi_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
+  struct gi_fop *current;             /* LK: the child fop under way */
   uint32_t granted;
 };
 
@@ -374,7 +351,7 @@ void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TY
 bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
 /* Children that the counters of one brick accuse in `type`. */
 uint32_t rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum rep_type type);
-void rep_marks_judge(const struct rep *rep, struct gi_fop *const *reply, uint32_t ok, bool locked, struct rep_verdict *v);
+void rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bool locked, struct rep_verdict *v);
 /* A changelog dict: pending[j] = value in `type` for each j of `blame`, zero for others; dirty += dirty (0: zero value). */
 struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);
 struct gi_dict *rep_marks_new_object(const struct rep *rep, uint32_t blame, uint32_t mode, bool granular);
@@ -421,7 +398,7 @@ void rep_background_heal(struct rep *rep, struct gi_inode *inode);
 void rep_background_drop(struct rep *rep);               /* forgets the queue */
 bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
 /* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
-bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct rep_fan *fan, uint32_t same,
+bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, uint32_t same,
                              void (*resume)(struct gi_fop *fop, int err));
 bool rep_background_policy(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode,
                            void (*resume)(struct gi_fop *fop, int err));
