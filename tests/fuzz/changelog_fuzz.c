@@ -8,8 +8,8 @@
  * The bytes of an input are used up one after the other; at the end come zeros.
  */
 #include "tests/fuzz/fuzz.h"
-#include "xlators/cluster/replicate/replicate-brick.h"
-#include "xlators/cluster/replicate/replicate-heal.h"
+#include "xlators/cluster/replicate/testing/model.h"
+#include "xlators/cluster/replicate/heal/heal.h"
 
 #include <endian.h>
 

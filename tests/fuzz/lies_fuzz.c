@@ -10,7 +10,7 @@
  */
 #include "libglusterish/log.h"
 #include "tests/fuzz/fuzz.h"
-#include "xlators/cluster/replicate/replicate-brick.h"
+#include "xlators/cluster/replicate/testing/model.h"
 
 #include <fcntl.h>
 

@@ -24,7 +24,7 @@ unread() {
 import glob, os, re, sys
 bad = 0
 for folder in sorted(glob.glob(sys.argv[1] + "/xlators/*/*/")):
-    texts = [open(f).read() for f in sorted(glob.glob(folder + "*.[ch]")) if not f.endswith("_test.c")]
+    texts = [open(f).read() for f in sorted(glob.glob(folder + "**/*.[ch]", recursive=True)) if not f.endswith("_test.c")]
     code = "\n".join(re.sub(r'"(\\.|[^"\\])*"', '""', t) for t in texts)  # names of options are no readers
     code = re.sub(r"OPT\([^)]*\)", "", code)
     marked = {m.group(1) for t in texts for m in re.finditer(r"#define (\w+)\((?:[^\n]*\\\n)*[^\n]*\.unread = true", t)}

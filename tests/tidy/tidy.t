@@ -40,7 +40,7 @@ result "the layers of the management daemon: what is known < processes < operati
   cd "$GLUSTERISH_SRCDIR"/programs/glusterishd &&
   grep -n '#include "programs/glusterishd/' proc.h spawn.c brick-proc.c shd.c adopt.c brick-ops.c announce.c | grep -vE '/(model|proc)\.h"')"
 result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
-  grep -nE '#include "(xlators|programs)/' "$d"*.[ch] 2>/dev/null | grep -v "\"$d"
+  find "$d" -name '*.[ch]' -exec grep -HnE '#include "(xlators|programs)/' {} + | grep -v "\"$d"
 done)"
 result "every translator has a README, a test and a line in the list" "$(for d in xlators/*/*/; do
   d=${d%/}

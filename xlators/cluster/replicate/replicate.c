@@ -4,15 +4,15 @@
  * way AFR does (replicate.md), so that bricks, clients and self-heal daemons of
  * both kinds can share a volume.
  *
- * This file: the class, and what happens when a child comes or goes. Reads are replicate-read.c, writes are
- * replicate-txn.c with a binding per type, and the README draws how they work.
+ * This file: the class, and what happens when a child comes or goes. Reads are ops/read.c, writes are
+ * txn/engine.c with a binding per type, and the README draws how they work.
  */
-#include "replicate.h"
+#include "xlators/cluster/replicate/set/set.h"
 
 #include "libglusterish/rare.h"
 
-#include "replicate-shd.h"
-#include "replicate-txn.h"
+#include "xlators/cluster/replicate/shd/shd.h"
+#include "xlators/cluster/replicate/txn/txn.h"
 
 #include "libglusterish/near.h"
 #include "libglusterish/regions.h"

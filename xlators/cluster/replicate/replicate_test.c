@@ -3,7 +3,7 @@
  * cluster/replicate while all is well: what each kind sends to each brick, and
  * what the application is told.
  */
-#include "replicate-brick.h"
+#include "xlators/cluster/replicate/testing/model.h"
 
 #include <fcntl.h>
 #include <sys/utsname.h>

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The readable copies of an inode. A refresh asks every child for its counters
+ * (replicate.md 5.1, 5.2); operations that wait for the same inode share it.
+ */
+#include "xlators/cluster/replicate/set/set.h"
+
+#include "libglusterish/rare.h"
+
+#define REFRESH_ATTEMPTS 4          /* and so often again, after… */
+#define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
+
+struct rep_refresh {
+  struct gi_fan fan;
+  struct gi_inode *inode;
+  struct gi_fd *fd; /* asked through it where it is open, so that an unlinked file is still found */
+  uint32_t generation, distrusts;
+  struct gi_timer timer;
+  unsigned attempts;
+  struct gi_list waiting; /* struct gi_fop.link */
+};
+
+bool
+rep_inode_fresh(const struct rep *rep, struct gi_inode *inode)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  return ri->generation == rep->generation && !ri->need_refresh;
+}
+
+void
+rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
+                uint32_t distrusts)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  ri->data_readable = (uint16_t)(v->data_readable & ~rep->arbiter);
+  ri->meta_readable = (uint16_t)(v->meta_readable & ~rep->arbiter);
+  ri->outdated = (uint16_t)v->outdated;
+  ri->data_accused = (uint16_t)v->data_accused;
+  ri->data_dirty = v->data_dirty;
+  ri->generation = generation;
+  ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */
+}
+
+void
+rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  rep->distrusts++;
+  if (type == REP_META) {
+    ri->meta_readable &= (uint16_t)~bad;
+  } else {
+    ri->data_readable &= (uint16_t)~bad;
+    ri->data_accused |= (uint16_t)bad;
+  }
+}
+
+uint32_t
+rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries)
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  if (S_ISDIR(inode->mode))
+    return entries ? ri->data_readable : ri->meta_readable;
+  return ri->data_readable & ri->meta_readable;
+}
+
+void
+rep_inode_type(struct gi_inode *inode, uint32_t mode)
+{
+  if (mode & S_IFMT)
+    inode->mode = mode & S_IFMT;
+}
+
+/* ---- choice of the child (replicate.md 5.4) ---- */
+
+static uint32_t
+hash_gfid(const struct gi_gfid *gfid, uint32_t salt)
+{
+  uint64_t a, b;
+
+  memcpy(&a, gfid->b, sizeof(a));
+  memcpy(&b, gfid->b + 8, sizeof(b));
+  a = (a ^ salt ^ (b * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
+  return (uint32_t)(a >> 32);
+}
+
+static int
+preferred(const struct rep *rep, uint32_t candidates)
+{
+  const struct rep_options *o = rep_opts(rep);
+
+  for (unsigned i = 0; o->read_subvolume && i < rep->n; i++)
+    if (((candidates >> i) & 1) && strcmp(rep->x->children[i]->name, o->read_subvolume) == 0)
+      return (int)i;
+  if (o->read_subvolume_index >= 0 && o->read_subvolume_index < rep->n && ((candidates >> o->read_subvolume_index) & 1))
+    return (int)o->read_subvolume_index;
+  if (o->choose_local && rep->local >= 0 && ((candidates >> rep->local) & 1))
+    return rep->local;
+  return -1;
+}
+
+/* What reading from a child costs in the modes that weigh them. A round trip that was never measured counts as none at all. */
+static uint64_t
+cost(const struct rep *rep, unsigned child)
+{
+  switch (rep_opts(rep)->read_hash_mode) {
+  case REP_HASH_LEAST_BUSY:
+    return rep->reads[child];
+  case REP_HASH_LATENCY:
+    return rep->latency[child];
+  default:
+    return (rep->reads[child] + 1) * rep->latency[child];
+  }
+}
+
+static int
+cheapest(const struct rep *rep, uint32_t candidates)
+{
+  int best = -1;
+
+  rep_foreach(i, candidates) if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best)) best = (int)i;
+  return best;
+}
+
+int
+rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates)
+{
+  int child = preferred(rep, candidates);
+  uint32_t salt = 0;
+
+  if (child >= 0 || !candidates)
+    return child;
+  switch (rep_opts(rep)->read_hash_mode) {
+  case REP_HASH_FIRST:
+    return rep_first(candidates);
+  case REP_HASH_GFID_PID:
+    salt = !S_ISDIR(inode->mode) && fop ? (uint32_t)fop->caller.pid : 0;
+    /* fall through */
+  case REP_HASH_GFID:
+    child = (int)(hash_gfid(&inode->gfid, salt) % rep->n);
+    return (candidates >> child) & 1 ? child : rep_first(candidates);
+  default:
+    return cheapest(rep, candidates);
+  }
+}
+
+/* ---- the refresh ---- */
+
+static void
+wake_all(struct rep *rep, struct gi_list *waiting, int err)
+{
+  while (!gi_list_empty(waiting)) {
+    struct gi_fop *fop = gi_list_first(waiting, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    rep_fop(rep, fop)->resume(fop, err);
+  }
+}
+
+/* Children that say that there is no such object. */
+static uint32_t
+gone(const struct gi_fan *fan)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOENT || gi_fan_reply(fan, i)->rsp.err == ESTALE) set |=
+      1u << i;
+  return set;
+}
+
+/* Too few have it. */
+static int
+refusal(const struct rep *rep, const struct gi_fan *fan)
+{
+  if (fan->err && (fan->ok == 0 || rep_quorum(rep, gone(fan))))
+    return fan->err;
+  return (fan->ok | gone(fan)) == rep->all ? ESTALE : ENOTCONN;
+}
+
+static void refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop);
+
+static void
+ask_again(void *arg)
+{
+  struct rep_refresh *r = arg;
+  struct rep *rep = rep_of(r->fan.x);
+
+  refresh_start(rep, r, gi_list_first(&r->waiting, struct gi_fop, link));
+  rep_busy_put(rep, REP_WORK_MESSAGES);
+}
+
+/* Children are asked at the same time but do not answer for the same moment: some may have removed it, others be about to. Who has it
+ * and who has not is asked for again when that must be over. */
+static bool
+again(struct rep_refresh *r)
+{
+  struct gi_fan *fan = &r->fan;
+
+  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok ||
+      rep_quorum(rep_of(fan->x), gone(fan)) || !rep_quorum(rep_of(fan->x), fan->sent))
+    return false;
+  GI_MARK("replicate: copies asked for again, some had the object and some had not");
+  gi_fan_clear(fan);
+  rep_busy_get(rep_of(fan->x), REP_WORK_MESSAGES); /* the pause counts as a question */
+  gi_timer_set(&r->timer, REFRESH_PAUSE_NS << r->attempts++);
+  return true;
+}
+
+static void
+refresh_done(struct gi_fan *fan)
+{
+  struct rep_refresh *r = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+  struct rep_verdict v;
+  struct gi_list waiting;
+  int err = 0;
+
+  if (!rep_quorum(rep, fan->ok)) {
+    if (again(r))
+      return;
+    err = refusal(rep, fan);
+  } else {
+    rep_marks_judge(rep, fan, fan->ok, false, &v);
+    rep_inode_type(r->inode, gi_fan_reply(fan, rep_first(fan->ok))->rsp.stat.mode);
+    rep_inode_learn(rep, r->inode, &v, r->generation, r->distrusts);
+    if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
+      rep->on_accused(rep, r->inode);
+  }
+  rep_inode(rep, r->inode)->refresh = NULL;
+  gi_list_init(&waiting);
+  gi_list_splice_tail(&waiting, &r->waiting);
+  gi_fan_clear(fan);
+  gi_inode_unref(&r->inode);
+  gi_fd_unref(&r->fd);
+  gi_timer_finish(&r->timer);
+  gi_free(r);
+  wake_all(rep, &waiting, err);
+}
+
+static struct gi_fd *
+open_fd_of(const struct rep *rep, struct gi_inode *inode)
+{
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link)
+    if (!fd->anonymous && (rep_fd(rep, fd)->opened & rep->up))
+      return gi_fd_ref(fd);
+  return NULL;
+}
+
+static void
+refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
+{
+  struct gi_dict *xdata = gi_dict_new();
+
+  r->generation = rep->generation;
+  r->distrusts = rep->distrusts;
+  rep_fan_start(&r->fan, rep, refresh_done, r);
+  rep_marks_request(rep, xdata);
+  gi_dict_set_str(xdata, "glusterfs.inodelk-dom-count", rep->x->name);
+  rep_foreach(i, rep->up)
+  {
+    bool by_fd = r->fd && ((rep_fd(rep, r->fd)->opened >> i) & 1);
+    struct gi_fop *ask = gi_fop_new(rep->x->graph, by_fd ? GI_FOP_FSTAT : GI_FOP_LOOKUP);
+
+    ask->caller = fop->caller;
+    ask->caller.groups = NULL; /* borrowed from an operation that may end first */
+    ask->caller.ngroups = 0;
+    ask->caller.stamps = 0;
+    if (by_fd)
+      gi_fop_set_fd(ask, r->fd);
+    else
+      gi_loc_set_inode(&ask->loc, r->inode);
+    ask->xdata = gi_dict_ref(xdata);
+    gi_fan_send(&r->fan, ask, i, 0);
+  }
+  gi_dict_unref(&xdata);
+  gi_fan_finish(&r->fan);
+}
+
+void
+rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err))
+{
+  struct rep_inode *ri = rep_inode(rep, inode);
+
+  rep_fop(rep, fop)->resume = resume;
+  if (ri->refresh) {
+    gi_list_add_tail(&ri->refresh->waiting, &fop->link);
+    return;
+  }
+
+  struct rep_refresh *r = gi_new(struct rep_refresh);
+
+  rep->metrics.refreshes++;
+  r->inode = gi_inode_ref(inode);
+  r->fd = open_fd_of(rep, inode);
+  gi_timer_init(&r->timer, rep->x->reactor, ask_again, r);
+  gi_list_init(&r->waiting);
+  gi_list_add_tail(&r->waiting, &fop->link);
+  ri->refresh = r;
+  refresh_start(rep, r, fop);
+}

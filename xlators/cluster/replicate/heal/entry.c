@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The heal of a directory's names (replicate.md 7.5). The healer decides the
+ * direction under a lock on all names, then heals each name that may differ under
+ * a lock of its own, then takes the counters back.
+ *
+ * The bricks' lists of changed names say which names may differ. Where a list
+ * cannot be trusted the directories themselves are read (full crawl). A healed
+ * name leaves the list at once, so an interrupted heal goes on where it was. A
+ * full crawl remembers nothing, but a name that is the same everywhere costs one
+ * look and no lock.
+ *
+ * Names are healed side by side, each on its own task, as many as the window of
+ * the replica set admits. A name costs five rounds: lock, look, act, note, unlock;
+ * two more for an object that no copy has marked as missing yet.
+ *
+ * Contents and attributes of a new object are not healed here. Its counters put it
+ * into the heal index, and the heal of that entry takes the locks for them.
+ */
+#include "xlators/cluster/replicate/heal/names.h"
+
+#include "libglusterish/rare.h"
+
+#define NAME_COST (256u << 10) /* bytes of the heals' window that a name in work takes: a task's stack */
+
+/* A name that is tried again when all others are done. */
+struct put_off {
+  struct gi_list link;
+  char name[GI_NAME_MAX + 1];
+};
+
+struct dir_heal {
+  struct rep_heal *h;
+  struct rep_view start; /* the directory, when the direction was decided */
+  struct rep_direction d;
+  bool full;              /* the names come from the directories, not from the lists of changes */
+  unsigned child;         /* being scanned */
+  struct gi_inode *index; /* its list of changed names; NULL in a full crawl */
+  unsigned running;       /* names in work */
+  bool stopped;           /* no more names: a child went away */
+  uint32_t failed;        /* children where some name failed */
+  int err;
+  struct gi_list put_off;
+  unsigned settled; /* names done */
+  struct gi_task *task;
+};
+
+/* ---- one name ---- */
+
+/* Takes it off the list it came from; errors do not matter: it would be looked at once more. */
+static void
+forget_change(struct dir_heal *j, struct rep_heal *h, const char *name)
+{
+  struct gi_fop *fop;
+
+  if (!j->index)
+    return;
+  fop = rep_heal_fop(h, GI_FOP_UNLINK);
+  gi_fop_set_entry(fop, &fop->loc, j->index, name);
+  gi_fop_unref(rep_heal_one(h, fop, j->child));
+}
+
+static bool
+same_everywhere(struct rep_heal *h, const char *name)
+{
+  struct rep_view v;
+  bool same;
+
+  rep_view_name(h, h->inode, name, NULL, h->rep->all, &v);
+  same = v.ok == h->rep->all;
+  rep_foreach(i, v.ok) same = same && gi_gfid_equal(&v.stat[i].gfid, &v.stat[0].gfid) && !gi_gfid_is_none(&v.stat[i].gfid) &&
+                              (v.stat[i].mode & S_IFMT) == (v.stat[0].mode & S_IFMT);
+  rep_view_clear(&v);
+  return same;
+}
+
+/* -ENOENT would say that the directory itself is gone. */
+static int
+try_again(int err)
+{
+  return err == -ENOENT || err == -ESTALE ? -EAGAIN : err;
+}
+
+static void
+note_failure(struct dir_heal *j, const struct rep_name *n, int err)
+{
+  j->failed |= n->failed ? n->failed : j->h->rep->all;
+  if (!j->err || n->mismatch)
+    j->err = try_again(err);
+  if (n->mismatch)
+    j->h->split_brain = true;
+  if (err == -ENOTCONN || j->h->rep->up != j->h->rep->all)
+    j->stopped = true;
+}
+
+static void
+put_off(struct dir_heal *j, const char *name)
+{
+  struct put_off *p = gi_new(struct put_off);
+
+  snprintf(p->name, sizeof(p->name), "%s", name);
+  gi_list_add_tail(&j->put_off, &p->link);
+}
+
+/* Without the lock: what is the same everywhere at some time needs no healer, and what happens to it later leaves marks. */
+static bool
+needs_no_lock(struct dir_heal *j, struct rep_heal *h, const char *name)
+{
+  return j->full && same_everywhere(h, name);
+}
+
+static void
+heal_name(struct dir_heal *j, const char *name, bool last_try)
+{
+  struct rep_name n = {.parent = j->h->inode, .name = name, .quiet = &j->start};
+  struct rep_heal h;
+  int err;
+
+  rep_heal_fork(&h, j->h);
+  n.h = &h;
+  if (!needs_no_lock(j, &h, name)) {
+    err = rep_name_lock(&n, false);
+    if (!err)
+      err = rep_name_settle(&n);
+    if (!err) {
+      forget_change(j, &h, name);
+      j->settled++;
+    } else if (n.later && !n.mismatch && !last_try) {
+      put_off(j, name);
+    } else {
+      note_failure(j, &n, err);
+    }
+    rep_name_unlock(&n);
+  }
+  rep_heal_end(&h);
+}
+
+/* ---- many names ---- */
+
+struct name_task {
+  struct dir_heal *j;
+  bool last_try;
+  char name[GI_NAME_MAX + 1];
+};
+
+static void
+run_name(void *arg)
+{
+  struct name_task *t = arg;
+  struct dir_heal *j = t->j;
+
+  heal_name(j, t->name, t->last_try);
+  gi_free(t);
+  gi_window_give(&j->h->rep->heal_window, NAME_COST);
+  if (--j->running == 0)
+    gi_task_wake(j->task);
+}
+
+static void
+start_name(struct dir_heal *j, const char *name, bool last_try)
+{
+  struct name_task *t;
+
+  if (strlen(name) > GI_NAME_MAX)
+    return;
+  t = gi_new(struct name_task);
+  t->j = j;
+  t->last_try = last_try;
+  snprintf(t->name, sizeof(t->name), "%s", name);
+  gi_window_take(&j->h->rep->heal_window, j->h->r, NAME_COST);
+  j->running++;
+  gi_task_start(j->h->r, run_name, t);
+}
+
+static void
+wait_for_names(struct dir_heal *j)
+{
+  while (j->running)
+    gi_task_wait(j->h->r);
+}
+
+/* Names that waited for another one; once more, and again as long as that gets some of them done. */
+static void
+retry_names(struct dir_heal *j)
+{
+  bool progress = true;
+
+  while (!gi_list_empty(&j->put_off)) {
+    unsigned before = j->settled;
+    struct gi_list again;
+
+    gi_list_init(&again);
+    gi_list_splice_tail(&again, &j->put_off);
+    while (!gi_list_empty(&again)) {
+      struct put_off *p = gi_list_first(&again, struct put_off, link);
+
+      gi_list_del(&p->link);
+      if (!j->stopped)
+        start_name(j, p->name, !progress);
+      gi_free(p);
+    }
+    wait_for_names(j);
+    progress = j->settled != before;
+  }
+}
+
+/* ---- where the names come from ---- */
+
+/* The virtual directory of this directory's changed names on a child, referenced. NULL and an errno if there is none. */
+static struct gi_inode *
+change_list(struct rep_heal *h, unsigned child, int *err)
+{
+  static const char key[] = "glusterfs.xattrop_entry_changes_gfid";
+  struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root), *changes = NULL, *list = NULL;
+  struct gi_fop *fop = rep_heal_getxattr(h, child, root, key);
+  char text[GI_UUID_TEXT];
+  struct gi_gfid gfid;
+
+  gi_inode_unref(&root);
+  *err = fop->rsp.ret < 0 ? fop->rsp.err : 0;
+  if (!*err && gi_dict_get_gfid(fop->rsp.dict, key, &gfid) && !gi_gfid_is_none(&gfid))
+    changes = gi_inode_get(h->rep->x->graph, &gfid);
+  gi_fop_unref(fop);
+  if (!changes) {
+    *err = *err ? *err : EIO;
+    return NULL;
+  }
+  fop = rep_heal_fop(h, GI_FOP_LOOKUP);
+  gi_fop_set_entry(fop, &fop->loc, changes, gi_gfid_text(&h->gfid, text));
+  rep_heal_one(h, fop, child);
+  *err = fop->rsp.ret < 0 ? (fop->rsp.err ? fop->rsp.err : EIO) : 0;
+  if (!*err && !gi_gfid_is_none(&fop->rsp.stat.gfid))
+    list = gi_inode_get(h->rep->x->graph, &fop->rsp.stat.gfid);
+  gi_fop_unref(fop);
+  gi_inode_unref(&changes);
+  return list;
+}
+
+/* Starts every name that the child's directory, or its list of changes, holds. */
+static int
+scan(struct dir_heal *j, struct gi_inode *dir)
+{
+  struct rep_heal *h = j->h;
+  const struct gi_dirent *e;
+  struct rep_walk walk;
+  int err;
+
+  rep_walk_open(&walk, h, dir, j->child, false);
+  while (!j->stopped && (e = rep_walk_next(&walk)))
+    if (!rep_walk_skips(h, &h->gfid, e->name))
+      start_name(j, e->name, false);
+  wait_for_names(j);
+  err = walk.err;
+  rep_walk_close(&walk);
+  retry_names(j);
+  return -err;
+}
+
+/* Names changed that others missed, and this child's word counts. */
+static bool
+knows_of_changes(const struct dir_heal *j, unsigned child)
+{
+  bool knows = j->start.dirty[REP_ENTRY][child] != 0;
+
+  for (unsigned i = 0; i < j->h->rep->n; i++)
+    knows |= j->start.pending[REP_ENTRY][child][i] != 0;
+  return knows && (j->d.merge || ((j->d.sources >> child) & 1));
+}
+
+static int
+scan_changes(struct dir_heal *j, unsigned child)
+{
+  struct rep_heal *h = j->h;
+  int err;
+
+  j->child = child;
+  j->index = change_list(h, child, &err);
+  if (j->index) {
+    err = -scan(j, j->index);
+    gi_inode_drop(j->index);
+    gi_inode_unref(&j->index);
+  }
+  if (err != ENOENT && err != ESTALE)
+    return -err;
+  if (knows_of_changes(j, child))
+    j->full = true; /* but not which */
+  return 0;
+}
+
+static int
+scan_all(struct dir_heal *j)
+{
+  uint32_t first = j->d.merge ? j->d.locked : j->d.sinks;
+  int err = 0;
+
+  /* What a sink has to lose comes first: a directory must have left its old place before it can get to the new one. */
+  for (unsigned pass = 0; pass < 2; pass++) {
+    uint32_t set = pass == 0 ? first : j->d.source >= 0 ? 1u << j->d.source : 0;
+
+    rep_foreach(i, set)
+    {
+      bool full = j->full;
+
+      j->child = i;
+      if (!err && !j->stopped)
+        err = full ? scan(j, j->h->inode) : scan_changes(j, i);
+      if (!err && !full && j->full)
+        return scan_all(j);
+    }
+  }
+  return err;
+}
+
+/* ---- the directory ---- */
+
+/* Any child that takes part says that the lists of changed names are not complete. */
+static bool
+needs_full_crawl(const struct dir_heal *j)
+{
+  uint32_t who = j->d.merge ? j->d.locked : j->d.sources | j->d.sinks;
+
+  if (!rep_opts(j->h->rep)->granular_entry_heal)
+    return true;
+  rep_foreach(i, who) for (unsigned k = 0; k < j->h->rep->n; k++) if (j->start.pending[REP_DATA][i][k]) return true;
+  return false;
+}
+
+static struct rep_heal_lock
+all_names(struct rep_heal *h, bool self_heal)
+{
+  return (struct rep_heal_lock){.entry = true, .self_heal = self_heal, .inode = h->inode};
+}
+
+static int
+decide(struct dir_heal *j)
+{
+  struct rep_heal *h = j->h;
+  struct rep_heal_lock lock = all_names(h, false);
+  uint32_t all = h->rep->all;
+  int err = -ENOTCONN;
+
+  if (rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all) {
+    rep_view_inode(h, all, &j->start);
+    err = rep_view_check(h, &j->start);
+  }
+  if (!err && !S_ISDIR(j->start.stat[0].mode))
+    err = -ENOTDIR;
+  if (!err)
+    rep_decide(h, &j->start, REP_ENTRY, all, &j->d);
+  rep_heal_unlock(h, &lock);
+  if (!err && j->d.split_brain && !j->d.merge) {
+    h->split_brain = true;
+    err = -EIO;
+  }
+  return err;
+}
+
+static void
+restore_times(struct rep_heal *h, unsigned source, uint32_t healed)
+{
+  struct gi_fop *fop = rep_heal_one(h, rep_heal_inode_fop(h, GI_FOP_STAT, h->inode), source);
+  struct gi_iatt stat = fop->rsp.stat;
+  bool ok = fop->rsp.ret >= 0;
+
+  gi_fop_unref(fop);
+  if (!ok)
+    return;
+  fop = rep_heal_inode_fop(h, GI_FOP_SETATTR, h->inode);
+  fop->args.valid = REP_HEAL_TIMES;
+  fop->args.iatt = stat;
+  rep_heal_all(h, fop, healed);
+}
+
+/* Brings the names to the disks, before it is forgotten who lacked them: the marks of one brick and the names of another do not reach
+ * their disks in any order. Also where nothing is left to be done, for that may be the work of a heal that was interrupted. */
+static void
+sync_names(struct dir_heal *j)
+{
+  struct rep_heal *h = j->h;
+  uint32_t healed = (j->d.merge ? j->d.locked : j->d.sinks) & ~j->failed, ok;
+  struct gi_fop *fop;
+  struct gi_fd *fd;
+
+  if (!rep_opts(h->rep)->ensure_durability || GI_BROKEN("take back marks without sync of the names"))
+    return;
+  fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
+  fd->directory = true;
+  fop = rep_heal_fop(h, GI_FOP_OPENDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, healed);
+  fop = rep_heal_fop(h, GI_FOP_FSYNCDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, ok);
+  gi_fd_unref(&fd);
+  j->failed |= healed & ~ok;
+}
+
+/* Takes the marks back. What came since the direction was decided stays. */
+static int
+finish(struct dir_heal *j)
+{
+  struct rep_heal *h = j->h;
+  struct rep_heal_lock lock = all_names(h, false);
+  uint32_t good = j->d.locked & ~j->failed, all = h->rep->all;
+  struct gi_dict *xdata = gi_dict_new();
+  int err = -ENOTCONN;
+
+  if (h->rep->up == all && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all) {
+    if (j->d.source >= 0 && (j->d.sinks & good))
+      restore_times(h, (unsigned)j->d.source, j->d.sinks & good);
+    if (rep_opts(h->rep)->granular_entry_heal)
+      gi_dict_set_int(xdata, "glusterfs.xattrop-purge-index", 1);
+    err = rep_heal_undo(h, &j->start, REP_ENTRY, &j->d, good, j->full, xdata) == j->d.locked ? 0 : -EIO;
+    rep_inode(h->rep, h->inode)->need_refresh = true;
+  }
+  rep_heal_unlock(h, &lock);
+  gi_dict_unref(&xdata);
+  return err;
+}
+
+/* Whether the marks may be taken back at all: some child that was to be healed is, and no source is in doubt. */
+static bool
+worth_finishing(const struct dir_heal *j)
+{
+  if (j->stopped || (j->failed & (j->d.merge ? j->d.locked : j->d.sources)))
+    return false;
+  return j->d.merge || !j->d.sinks || (j->d.sinks & ~j->failed);
+}
+
+static int
+crawl(struct dir_heal *j)
+{
+  int err = scan_all(j), end;
+
+  if (err)
+    return try_again(err);
+  if (worth_finishing(j))
+    sync_names(j);
+  if (!worth_finishing(j))
+    return j->err ? j->err : -ENOTCONN;
+  end = finish(j);
+  return end ? end : j->err;
+}
+
+/* Nothing is marked. A marker that asks for a full crawl is left over then, and would keep the directory in the index for ever. */
+static int
+drop_markers(struct dir_heal *j)
+{
+  bool marker = false;
+
+  for (unsigned i = 0; i < j->h->rep->n; i++)
+    for (unsigned k = 0; k < j->h->rep->n; k++)
+      marker |= j->start.pending[REP_DATA][i][k] != 0;
+  j->full = true;
+  return marker ? finish(j) : REP_HEAL_CLEAN;
+}
+
+int
+rep_heal_entry(struct rep_heal *h)
+{
+  struct dir_heal j = {.h = h, .task = gi_task_self(h->r)};
+  struct rep_heal_lock healer = all_names(h, true);
+  int result;
+
+  if (h->rep->up != h->rep->all)
+    return -ENOTCONN;
+  gi_list_init(&j.put_off);
+  if (rep_heal_lock(h, &healer, REP_LOCK_TIEBREAK, h->rep->all) != h->rep->all) {
+    rep_heal_unlock(h, &healer);
+    return REP_HEAL_BUSY;
+  }
+  result = decide(&j);
+  if (!result && !j.d.merge && !j.d.sinks && !rep_view_marked(&j.start, REP_ENTRY)) {
+    result = drop_markers(&j);
+  } else if (!result) {
+    j.full = needs_full_crawl(&j);
+    result = crawl(&j);
+  }
+  h->rep->metrics.heal.names += j.settled;
+  rep_heal_unlock(h, &healer);
+  rep_view_clear(&j.start);
+  return result;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A directory has one name. Children may have it under different names; then this
+ * file tells which of them have it elsewhere, and whether the heal of that other
+ * place keeps it there. Each place is healed by itself: if both gave the directory
+ * away nothing would be left of it.
+ */
+#include "xlators/cluster/replicate/heal/names.h"
+
+struct place {
+  struct gi_inode *parent;
+  char *name;
+};
+
+uint32_t
+rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
+{
+  const struct gi_gfid *object = &n->view.stat[from].gfid;
+  struct gi_gfid gfid;
+  char text[GI_UUID_TEXT];
+  struct gi_inode *anon;
+  struct rep_view v;
+  uint32_t known, set = 0;
+
+  if (!rep_anon_gfid(n->h->rep, &gfid))
+    return 0;
+  rep_view_gfid(n->h, object, on, &v);
+  known = v.ok;
+  rep_view_clear(&v);
+  if (!known)
+    return 0;
+  anon = gi_inode_get(n->h->rep->x->graph, &gfid);
+  rep_view_name(n->h, anon, gi_gfid_text(object, text), NULL, known, &v);
+  rep_foreach(i, known & ~v.ok) if (v.err[i] == ENOENT || v.err[i] == ESTALE) set |= 1u << i;
+  rep_view_clear(&v);
+  gi_inode_unref(&anon);
+  return set;
+}
+
+/* The last part of the path that the child tells. NULL: it cannot tell. */
+static char *
+name_on(struct rep_name *n, unsigned child, struct gi_inode *object)
+{
+  GI_CLEANUP_FREE char *path = rep_heal_path(n->h, child, object);
+  const char *last = path ? strrchr(path, '/') : NULL;
+
+  return last ? gi_strdup(last + 1) : NULL;
+}
+
+static struct gi_inode *
+parent_on(struct rep_name *n, unsigned child, struct gi_inode *object)
+{
+  struct gi_inode *parent = NULL;
+  struct rep_view v;
+
+  rep_view_name(n->h, object, "..", NULL, 1u << child, &v);
+  if (v.ok && !gi_gfid_is_none(&v.stat[child].gfid))
+    parent = gi_inode_get(n->h->rep->x->graph, &v.stat[child].gfid);
+  rep_view_clear(&v);
+  return parent;
+}
+
+static bool
+find_place(struct rep_name *n, unsigned child, const struct gi_gfid *gfid, struct place *p)
+{
+  struct gi_inode *object = gi_inode_get(n->h->rep->x->graph, gfid);
+
+  p->parent = parent_on(n, child, object);
+  p->name = p->parent ? name_on(n, child, object) : NULL;
+  gi_inode_unref(&object);
+  return p->name != NULL;
+}
+
+/* Children that have the object in the place, and whether its heal keeps it there: some have missed nothing in that directory, or it is a
+ * merge and they are a quorum. */
+static bool
+kept(struct rep_name *n, const struct gi_gfid *object, const struct place *p)
+{
+  struct rep *rep = n->h->rep;
+  struct rep_direction d;
+  struct rep_view dir, v;
+  uint32_t owners = 0;
+  bool keeps = true;
+
+  rep_view_parent_and_name(n->h, p->parent, p->name, NULL, rep->all, &dir, &v);
+  rep_foreach(i, v.ok) if (gi_gfid_equal(&v.stat[i].gfid, object)) owners |= 1u << i;
+  if (dir.ok == rep->all) {
+    rep_decide(n->h, &dir, REP_ENTRY, rep->all, &d);
+    keeps = (owners & ~(d.merge ? d.stale : d.sinks)) || (d.merge && rep_quorum(rep, owners));
+  }
+  rep_view_clear(&dir);
+  rep_view_clear(&v);
+  return keeps;
+}
+
+/* It has just been put there by the heal of the place that it had. */
+static bool
+waits(const struct rep *rep, const struct place *p)
+{
+  struct gi_gfid anon;
+
+  return rep_anon_gfid(rep, &anon) && gi_gfid_equal(&p->parent->gfid, &anon);
+}
+
+bool
+rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
+{
+  const struct gi_gfid gfid = n->view.stat[from].gfid;
+  bool keeps = false;
+
+  rep_foreach(i, on)
+  {
+    struct place p = {0};
+
+    keeps = keeps || !find_place(n, i, &gfid, &p) || (!waits(n->h->rep, &p) && kept(n, &gfid, &p));
+    gi_inode_unref(&p.parent);
+    gi_free(p.name);
+  }
+  return keeps;
+}

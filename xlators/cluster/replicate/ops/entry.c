@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Entry operations: what changes names. A table says, per kind, which names
+ * are locked and which directories carry the marks (replicate.md 6.2, 6.3).
+ */
+#include "xlators/cluster/replicate/txn/txn.h"
+
+#include "libglusterish/rare.h"
+
+#include <fcntl.h>
+
+enum {
+  FIRST = 1,      /* the name in loc's parent */
+  SECOND = 2,     /* the name in loc2's parent */
+  DIR_ITSELF = 4, /* rmdir: all names of the directory that goes */
+  DIR_TARGET = 8, /* rename: all names of the directory that is replaced */
+  CREATES = 16,   /* makes an inode that carries marks of its own when a child lacks it */
+};
+
+static const uint8_t entry_rule[GI_FOP_MAX] = {
+    [GI_FOP_CREATE] = FIRST | CREATES,
+    [GI_FOP_MKNOD] = FIRST | CREATES,
+    [GI_FOP_MKDIR] = FIRST | CREATES,
+    [GI_FOP_SYMLINK] = FIRST,
+    [GI_FOP_UNLINK] = FIRST,
+    [GI_FOP_LINK] = SECOND,
+    [GI_FOP_RMDIR] = FIRST | DIR_ITSELF,
+    [GI_FOP_RENAME] = FIRST | SECOND | DIR_TARGET,
+};
+
+/* ---- locks and marks ---- */
+
+static void
+add_target(struct rep_txn *t, struct gi_inode *inode, const char *name)
+{
+  for (unsigned g = 0; g < t->ntargets; g++)
+    if (t->target[g].inode == inode && t->target[g].name && name && strcmp(t->target[g].name, name) == 0)
+      return;
+  GI_ASSERT(t->ntargets < REP_TARGETS);
+  t->target[t->ntargets++] = (struct rep_target){.inode = gi_inode_ref(inode), .name = name};
+}
+
+static void
+add_log(struct rep_txn *t, struct gi_inode *inode, const char *name)
+{
+  GI_ASSERT(t->nlogs < REP_LOGS);
+  if (t->nlogs && GI_BROKEN("mark one directory of two"))
+    return;
+  t->log[t->nlogs++] = (struct rep_changelog){.inode = gi_inode_ref(inode), .name = name};
+}
+
+static struct gi_inode *
+parent_of(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->parent && !gi_gfid_is_none(&loc->pargfid))
+    loc->parent = gi_inode_get(fop->graph, &loc->pargfid);
+  return loc->parent;
+}
+
+static struct gi_inode *
+inode_of(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->inode && !gi_gfid_is_none(&loc->gfid))
+    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
+  return loc->inode;
+}
+
+/* All clients lock in the same order: by gfid, whole directory first, then by name. */
+static int
+compare_targets(const void *p, const void *q)
+{
+  const struct rep_target *a = p, *b = q;
+  int order = memcmp(&a->inode->gfid, &b->inode->gfid, sizeof(a->inode->gfid));
+
+  if (order)
+    return order;
+  if (!a->name || !b->name)
+    return (a->name != NULL) - (b->name != NULL);
+  return strcmp(a->name, b->name);
+}
+
+static void
+set_targets(struct rep_txn *t, struct gi_fop *fop)
+{
+  uint8_t rule = entry_rule[fop->kind];
+
+  if (rule & FIRST) {
+    add_target(t, fop->loc.parent, fop->loc.name);
+    add_log(t, fop->loc.parent, fop->loc.name);
+  }
+  if (rule & SECOND) {
+    add_target(t, fop->loc2.parent, fop->loc2.name);
+    add_log(t, fop->loc2.parent, fop->loc2.name);
+  }
+  if ((rule & DIR_ITSELF) && inode_of(fop, &fop->loc))
+    add_target(t, fop->loc.inode, NULL);
+  if ((rule & DIR_TARGET) && inode_of(fop, &fop->loc2) && S_ISDIR(fop->loc2.inode->mode))
+    add_target(t, fop->loc2.inode, NULL);
+  qsort(t->target, t->ntargets, sizeof(t->target[0]), compare_targets);
+}
+
+/* ---- the operation ---- */
+
+struct gi_gfid
+rep_requested_gfid(const struct gi_fop *fop)
+{
+  struct gi_gfid gfid = gi_gfid_none;
+
+  gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid);
+  return gfid;
+}
+
+static bool
+weighs_more(uint32_t a, uint32_t b, uint32_t good)
+{
+  int more = __builtin_popcount(a & good) - __builtin_popcount(b & good);
+
+  return more > 0 || (more == 0 && __builtin_popcount(a) > __builtin_popcount(b));
+}
+
+/* Children that show the same object as most good ones, or as most: one that has another under this name missed something. */
+static uint32_t
+same_object(const struct rep_txn *t, const struct gi_fan *fan)
+{
+  uint32_t best = 0;
+
+  rep_foreach(i, fan->ok)
+  {
+    const struct gi_gfid *gfid = &gi_fan_reply(fan, i)->rsp.stat.gfid;
+    uint32_t same = 0;
+
+    if (gi_gfid_is_none(gfid))
+      continue;
+    rep_foreach(j, fan->ok) if (gi_gfid_equal(gfid, &gi_fan_reply(fan, j)->rsp.stat.gfid)) same |= 1u << j;
+    if (weighs_more(same, best, ~t->accused))
+      best = same;
+  }
+  return best;
+}
+
+/* Children where both names were one file already: there POSIX lets a rename do nothing. */
+static uint32_t
+moved_nothing(const struct gi_fan *fan)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->ok) if (gi_dict_get(gi_fan_reply(fan, i)->rsp.xdata, GI_SAME_FILE_KEY)) set |= 1u << i;
+  return set;
+}
+
+/* The same of what was moved: under the old name some had another object, and now have that one under the new name, or nothing was
+ * moved, and the old name is still there. Bricks that do not tell which one it was are believed. */
+static uint32_t
+same_moved(const struct rep_txn *t, const struct gi_fan *fan)
+{
+  uint32_t same = same_object(t, fan), idle = same & moved_nothing(fan);
+
+  if (!same)
+    return ~0u;
+  return weighs_more(idle, same & ~idle, ~t->accused) ? idle : same & ~idle;
+}
+
+/* The object is new and we know exactly who has it: no need to ask before the first read. */
+static void
+learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struct gi_iatt *st)
+{
+  struct rep_verdict v = {.data_readable = ok, .meta_readable = ok};
+  struct gi_gfid wanted = rep_requested_gfid(fop);
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct gi_inode *inode;
+
+  if (!gi_gfid_equal(&wanted, &st->gfid))
+    return; /* it existed before */
+  rf->made.gfid = st->gfid;
+  rf->made.mode = st->mode;
+  inode = gi_inode_get(t->rep->x->graph, &st->gfid);
+  rep_inode_type(inode, st->mode);
+  rep_inode_learn(t->rep, inode, &v, t->generation, t->rep->distrusts);
+  gi_inode_unref(&inode);
+}
+
+static void
+note_created(struct rep_txn *t, struct gi_fop *fop, uint32_t ok)
+{
+  const struct gi_iatt st = gi_fan_reply(&rep_fop(t->rep, fop)->fan, rep_first(ok))->rsp.stat;
+
+  if (fop->kind == GI_FOP_CREATE) {
+    rep_fd(t->rep, fop->fd)->opened |= ok;
+    gi_fd_rebind(fop->fd, &st.gfid); /* a first attempt that was taken back made another file */
+  }
+  learn_new_object(t, fop, ok, &st);
+}
+
+/* What the post-op does to the name in the granular index (replicate.md 6.5). */
+static enum rep_index
+index_after(const struct rep_txn *t, const struct rep_fop *rf)
+{
+  if (t->failed || t->mark_dirty || (!t->dirty_owed && t->active != t->rep->all)) /* no pre-op has recorded the name */
+    return REP_INDEX_CREATE;
+  if (!rf->err && t->active == t->rep->all)
+    return REP_INDEX_DELETE;
+  return REP_INDEX_KEEP;
+}
+
+static bool
+makes_object(const struct gi_fop *fop)
+{
+  return (entry_rule[fop->kind] & CREATES) || fop->kind == GI_FOP_SYMLINK;
+}
+
+static uint32_t
+same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
+{
+  return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
+}
+
+static void
+judge(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep *rep = t->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+  bool makes = makes_object(fop);
+
+  rf->ok = same_outcome(t, fop, &rf->fan);
+  if (rep_account_by_good(t, fop)) {
+    t->index = REP_INDEX_CREATE;
+    gi_list_add_tail(&t->held, &fop->link);
+  } else if (rep_account(t, fop)) {
+    t->index = index_after(t, rf);
+    if (rf->ok && !rf->err && makes)
+      note_created(t, fop, rf->ok);
+    rep_account_reply(t, fop);
+    gi_fop_answer(fop, rep->x); /* t->fop keeps it for the post-op */
+  } else {
+    t->index = index_after(t, rf);
+    if (makes)
+      note_created(t, fop, rf->ok);
+    gi_list_add_tail(&t->held, &fop->link);
+  }
+  rep_txn_finish(t);
+}
+
+static void
+asked(struct gi_fan *fan)
+{
+  struct rep_txn *t = fan->arg;
+  bool enough = rep_quorum(t->rep, fan->ok); /* they share a copy with whatever quorum blamed one of them */
+
+  for (unsigned l = 0; l < t->nlogs; l++) {
+    t->log[l].accused |= enough ? fan->failed : ~0u;
+    t->accused |= t->log[l].accused;
+  }
+  t->asked = true;
+  judge(t, t->fop);
+}
+
+/* Not all copies did it, or they refuse it for different reasons: only those that have missed nothing can tell what comes of it. */
+static bool
+decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
+{
+  uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
+
+  if (!fan->ok)
+    return rep_account_claims(fan->err) && !gi_fan_same_errno(fan, fan->sent);
+  return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
+}
+
+static void
+entry_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
+
+  rep_rush_recall(t, fan);
+  if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
+    rep_txn_ask(t, asked);
+  else
+    judge(t, fop);
+}
+
+static void
+entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan))
+{
+  struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
+
+  rep_fan_start(fan, t->rep, done, fop);
+  if (t->state == REP_RUSH) {
+    struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
+
+    gi_fan_copy_with(fan, fop, xdata, t->up);
+    gi_dict_unref(&xdata);
+  } else {
+    gi_fan_copy(fan, fop, t->active);
+  }
+}
+
+static void
+entry_open(struct rep_txn *t)
+{
+  entry_send(t, t->fop, entry_done);
+}
+
+static void
+entry_refused(struct rep_txn *t, int err)
+{
+  rep_fop(t->rep, t->fop)->err = err;
+  rep_answer(t->rep, t->fop, -1, err);
+}
+
+static struct gi_dict *
+new_marks(struct rep_txn *t, struct gi_gfid *gfid)
+{
+  struct rep_fop *rf = rep_fop(t->rep, t->fop);
+
+  if (!(entry_rule[t->fop->kind] & CREATES) || rf->err || !rf->ok || rf->ok == t->rep->all || gi_gfid_is_none(&rf->made.gfid))
+    return NULL;
+  *gfid = rf->made.gfid;
+  return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
+}
+
+const struct rep_txn_ops rep_entry_ops = {
+    .open = entry_open,
+    .refused = entry_refused,
+    .send = entry_send,
+    .done = entry_done,
+    .same = same_outcome,
+    .new_marks = new_marks,
+};
+
+static void
+start(struct rep *rep, struct gi_fop *fop)
+{
+  struct rep_txn *t = rep_txn_new(rep, REP_ENTRY, fop);
+
+  t->fop = gi_fop_ref(fop);
+  set_targets(t, fop);
+  rep_fop(rep, fop)->txn = t;
+  rep_txn_start(t);
+}
+
+/* Where the directory that goes or is replaced is expected, if its inode is needed and unknown. */
+static struct gi_loc *
+unknown_directory(struct gi_fop *fop)
+{
+  uint8_t rule = entry_rule[fop->kind];
+
+  if ((rule & DIR_ITSELF) && !inode_of(fop, &fop->loc))
+    return &fop->loc;
+  if (!(rule & DIR_TARGET) || inode_of(fop, &fop->loc2))
+    return NULL;
+  return inode_of(fop, &fop->loc) && fop->loc.inode->mode && !S_ISDIR(fop->loc.inode->mode) ? NULL : &fop->loc2;
+}
+
+static void
+found_directory(struct gi_fop *look, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct gi_loc *loc = entry_rule[fop->kind] & DIR_ITSELF ? &fop->loc : &fop->loc2;
+  int err = look->rsp.ret < 0 ? look->rsp.err : 0;
+
+  if (!err) {
+    loc->gfid = look->rsp.stat.gfid;
+    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
+  }
+  gi_fop_unref(look);
+  if (err && (err != ENOENT || loc == &fop->loc))
+    rep_answer(rep, fop, -1, err);
+  else
+    start(rep, fop);
+}
+
+/* Its own gfid must be locked, so a name alone is looked up first. */
+static void
+find_directory(struct rep *rep, struct gi_fop *fop, const struct gi_loc *loc)
+{
+  struct gi_fop *look = gi_fop_helper(fop, GI_FOP_LOOKUP);
+
+  gi_loc_copy(&look->loc, loc);
+  rep_submit_inside(rep, look, found_directory, fop);
+}
+
+static bool
+touches_private(const struct rep *rep, const struct gi_fop *fop)
+{
+  return rep_private_name(rep, fop->caller.pid, &fop->loc.pargfid, fop->loc.name) ||
+         rep_private_name(rep, fop->caller.pid, &fop->loc2.pargfid, fop->loc2.name);
+}
+
+enum gi_verdict
+rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  uint8_t rule = entry_rule[fop->kind];
+  const struct gi_loc *unknown;
+
+  if (((rule & FIRST) && (!parent_of(fop, &fop->loc) || !fop->loc.name)) ||
+      ((rule & SECOND) && (!parent_of(fop, &fop->loc2) || !fop->loc2.name)))
+    return gi_fop_fail(fop, EINVAL);
+  if (touches_private(rep, fop))
+    return gi_fop_fail(fop, EPERM);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  unknown = unknown_directory(fop);
+  if (unknown)
+    find_directory(rep, fop, unknown);
+  else if (fop->kind == GI_FOP_CREATE && (fop->args.flags & (O_TRUNC | O_EXCL)) == O_TRUNC &&
+           !GI_BROKEN("let each brick truncate"))
+    rep_create_truncating(rep, fop);
+  else
+    start(rep, fop);
+  return GI_HELD;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Descriptors: open on every child that is up, late opens on children that came
+ * back, flush and fsyncdir, and the few kinds that simply go everywhere
+ * (replicate.md 6.9).
+ */
+#include "xlators/cluster/replicate/txn/txn.h"
+
+#include <fcntl.h>
+
+/* ---- open, opendir, and a create that truncates ---- */
+
+static void
+truncated(struct gi_fop *trunc, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+
+  if (trunc->rsp.ret < 0) {
+    fop->rsp.ret = -1;
+    fop->rsp.err = trunc->rsp.err;
+  } else if (fop->kind == GI_FOP_CREATE) {
+    fop->rsp.stat = trunc->rsp.post;
+  }
+  gi_fop_unref(trunc);
+  gi_fop_answer(fop, rep->x);
+}
+
+/* O_TRUNC is a data transaction of its own: no brick may truncate on its own account. Who opens for reading only has not been
+ * asked whether he may write, which TRUNCATE is. */
+static void
+truncate_opened(struct rep *rep, struct gi_fop *fop)
+{
+  bool writes = (fop->args.flags & O_ACCMODE) != O_RDONLY;
+  struct gi_fop *trunc = gi_fop_helper(fop, writes ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
+
+  if (writes)
+    gi_fop_set_fd(trunc, fop->fd);
+  else
+    gi_loc_set_inode(&trunc->loc, fop->fd->inode);
+  trunc->caller.stamps &= GI_STAMP_CTIME | GI_STAMP_MTIME;
+  rep_submit_inside(rep, trunc, truncated, fop);
+}
+
+static void
+open_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+  uint32_t ok = fan->ok;
+  int err = fan->err;
+  bool enough = rep_quorum(rep, ok);
+
+  rep_fd(rep, fop->fd)->opened |= ok;
+  if (enough)
+    gi_reply_move(fop, gi_fan_reply(fan, rep_first(ok)));
+  gi_fan_clear(fan);
+  if (!enough)
+    rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+  else if (fop->kind == GI_FOP_OPEN && (fop->args.flags & O_TRUNC))
+    truncate_opened(rep, fop);
+  else
+    gi_fop_answer(fop, rep->x);
+}
+
+static void
+open_send(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, open_done, fop);
+  rep_foreach(i, rep->up)
+  {
+    struct gi_fop *child = gi_fop_child(fop);
+
+    child->args.flags &= ~(uint32_t)O_TRUNC;
+    gi_fan_send(fan, child, i, 0);
+  }
+  gi_fan_finish(fan);
+}
+
+static void open_checked(struct gi_fop *fop, int err);
+
+static void
+open_decided(struct gi_fop *fop, int err)
+{
+  (void)err;
+  rep_refresh(rep_of(fop->at), fop, rep_fop_inode(fop), open_checked);
+}
+
+static bool
+may_open(struct rep *rep, struct gi_inode *inode)
+{
+  return (rep_readable(rep, inode, false) & rep->up) || rep_split_choice(rep, inode) >= 0;
+}
+
+static void
+open_checked(struct gi_fop *fop, int err)
+{
+  struct rep *rep = rep_of(fop->at);
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (!err && !may_open(rep, rep_fop_inode(fop))) {
+    bool asked = rf->policy_asked;
+
+    rf->policy_asked = true;
+    if (!asked && rep_background_policy(rep, fop, rep_fop_inode(fop), open_decided))
+      return;
+    err = rep_unreadable(rep);
+  }
+  if (err)
+    rep_answer(rep, fop, -1, err);
+  else
+    open_send(rep, fop);
+}
+
+enum gi_verdict
+rep_on_open(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct gi_inode *inode = rep_fop_inode(fop);
+
+  if (!fop->fd || !inode)
+    return gi_fop_fail(fop, EINVAL);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (may_open(rep, inode))
+    open_send(rep, fop);
+  else
+    rep_refresh(rep, fop, inode, open_checked);
+  return GI_HELD;
+}
+
+static void
+created(struct gi_fop *create, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct rep *rep = rep_of(fop->at);
+  struct gi_gfid wanted = rep_requested_gfid(fop);
+  bool existed;
+
+  gi_reply_move(fop, create);
+  gi_fop_unref(create);
+  existed = fop->rsp.ret >= 0 && !gi_gfid_equal(&fop->rsp.stat.gfid, &wanted);
+  if (existed)
+    truncate_opened(rep, fop);
+  else
+    gi_fop_answer(fop, rep->x);
+}
+
+/* Somebody else may have made the file since it was looked up. */
+void
+rep_create_truncating(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_fop *create = gi_fop_child(fop);
+
+  create->args.flags &= ~(uint32_t)O_TRUNC;
+  rep_submit_inside(rep, create, created, fop);
+}
+
+enum gi_verdict
+rep_on_opendir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  if (!fop->fd || !rep_fop_inode(fop))
+    return gi_fop_fail(fop, EINVAL);
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  open_send(rep, fop);
+  return GI_HELD;
+}
+
+/* ---- late open ---- */
+
+static void
+late_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_fd *rf = rep_fd(rep_of(fan->x), rep_fop_fd(fop));
+
+  rf->opened |= fan->ok;
+  rf->refused = fan->sent & ~fan->ok;
+  rf->retry_ns = gi_now(rep_of(fan->x)->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
+  gi_fan_clear(fan);
+  rep_fop(rep_of(fan->x), fop)->resume(fop, 0);
+}
+
+/* An fd this set never opened (someone above uses it without open) is left to the layer below. */
+static uint32_t
+late_mask(const struct rep *rep, const struct gi_fd *fd)
+{
+  const struct rep_fd *rf;
+  uint32_t mask;
+
+  if (!fd || fd->anonymous || fd->directory)
+    return 0;
+  rf = rep_fd(rep, fd);
+  mask = rep->up & ~rf->opened;
+  if (!rf->opened || !mask)
+    return 0;
+  if (!(mask & ~rf->refused) && gi_now(rep->x->reactor) < rf->retry_ns)
+    return 0; /* the file is missing there until it is healed: do not ask with every write */
+  return mask;
+}
+
+void
+rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct gi_fd *fd = rep_fop_fd(fop);
+  uint32_t mask = late_mask(rep, fd);
+
+  if (!mask) {
+    resume(fop, 0);
+    return;
+  }
+  rf->resume = resume;
+  rep_fan_start(&rf->fan, rep, late_done, fop);
+  rep_foreach(i, mask)
+  {
+    struct gi_fop *open = gi_fop_helper(fop, GI_FOP_OPEN);
+
+    gi_fop_set_fd(open, fd);
+    open->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
+    gi_fan_send(&rf->fan, open, i, 0);
+  }
+  gi_fan_finish(&rf->fan);
+}
+
+/* ---- to everyone ---- */
+
+static void
+everywhere_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+  int child = rep_first(fan->ok);
+  int err = fan->err;
+
+  if (rep_quorum(rep, fan->ok)) {
+    gi_reply_move(fop, gi_fan_reply(fan, child));
+    gi_fan_clear(fan);
+    gi_fop_answer(fop, rep->x);
+    return;
+  }
+  gi_fan_clear(fan);
+  rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+}
+
+static enum gi_verdict
+everywhere(struct rep *rep, struct gi_fop *fop, uint32_t mask)
+{
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
+
+  rep_fan_start(fan, rep, everywhere_done, fop);
+  gi_fan_copy(fan, fop, mask);
+  return GI_HELD;
+}
+
+enum gi_verdict
+rep_on_everywhere(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+
+  return rep_ready(rep) ? everywhere(rep, fop, rep->up) : gi_fop_fail(fop, ENOTCONN);
+}
+
+enum gi_verdict
+rep_on_fsyncdir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return rep_on_everywhere(x, fop);
+}
+
+enum gi_verdict
+rep_on_unsupported(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return gi_fop_fail(fop, EOPNOTSUPP);
+}
+
+/* ---- flush ---- */
+
+/* A brick does nothing at a flush but drop the posix locks of the caller. If none was ever asked for on this inode through this
+ * mount there is nothing to drop, and closing a file costs no round trip. The delayed post-op of the fd is sent now so that no
+ * other client finds the file locked; the caller need not wait for it, as its writes are stored and marked dirty already. A child
+ * that is away must not take the locks again when it is back, so it is told as well. */
+enum gi_verdict
+rep_on_flush(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct rep *rep = rep_of(x);
+  struct gi_inode *inode = rep_fop_inode(fop);
+  struct rep_inode *ri = inode ? rep_inode(rep, inode) : NULL;
+  struct rep_txn *t = ri ? ri->session[REP_DATA] : NULL;
+
+  if (t && t->fd == fop->fd && !t->closing)
+    rep_session_close(t);
+  if (ri && !ri->locks_taken)
+    return gi_fop_ok(fop, 0);
+  return everywhere(rep, fop, rep->all);
+}

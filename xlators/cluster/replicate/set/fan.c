@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What fans to the children of a replica set have in common.
+ */
+#include "xlators/cluster/replicate/set/set.h"
+
+/* Of several failures one is told to the application: ENODATA, ENOENT, ESTALE, ENOSPC in this order, else the last one. */
+static int
+errno_rank(int err)
+{
+  switch (err) {
+  case ENODATA:
+    return 4;
+  case ENOENT:
+    return 3;
+  case ESTALE:
+    return 2;
+  case ENOSPC:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+int
+rep_errno_merge(int have, int next)
+{
+  return errno_rank(next) >= errno_rank(have) ? next : have;
+}
+
+static void
+sent(struct gi_xlator *x)
+{
+  rep_busy_get(rep_of(x), REP_WORK_MESSAGES);
+}
+
+static void
+answered(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
+{
+  struct rep *rep = rep_of(x);
+
+  if (rep->on_answer)
+    rep->on_answer(rep, child, reply);
+  if (reply->rsp.ret < 0 && reply->rsp.err == EBADFD && reply->fd && !reply->fd->anonymous)
+    rep_fd(rep, reply->fd)->opened &= ~(1u << child); /* the brick lost it, or is another one: a late open is due */
+}
+
+static void
+ended(struct gi_xlator *x)
+{
+  rep_busy_put(rep_of(x), REP_WORK_MESSAGES);
+}
+
+void
+rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg)
+{
+  static const struct gi_fan_ops ops = {.sent = sent, .answered = answered, .ended = ended, .merge = rep_errno_merge};
+
+  gi_fan_start(fan, rep->x, &ops, done, arg);
+}

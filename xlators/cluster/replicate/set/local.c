@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Local discovery: asks each child once which host its brick is on, and
+ * remembers one that is on ours as the preferred child for reading
+ * (option choose-local).
+ */
+#include "xlators/cluster/replicate/set/set.h"
+
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+/* "<POSIX(PATH):HOST:REALPATH>"; the path may contain colons and parentheses, so the host is what follows the last "):". */
+static bool
+names_host(const char *pathinfo, const char *host)
+{
+  const char *at = NULL;
+  size_t len = strlen(host);
+
+  for (const char *p = strstr(pathinfo, "):"); p; p = strstr(p + 1, "):"))
+    at = p + 2;
+  return at && strncmp(at, host, len) == 0 && at[len] == ':';
+}
+
+bool
+rep_local_is(const struct rep *rep, const char *pathinfo)
+{
+  const char *node = rep_opts(rep)->heal.node_uuid;
+  struct utsname uts;
+
+  return (uname(&uts) == 0 && names_host(pathinfo, uts.nodename)) || (node && names_host(pathinfo, node));
+}
+
+static void
+discovered(struct gi_fop *fop, void *arg)
+{
+  struct rep *rep = arg;
+  int child = fop->child;
+  const char *text;
+
+  if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && rep_local_is(rep, text) &&
+      (rep->local < 0 || child < rep->local))
+    rep->local = child;
+  gi_fop_unref(fop);
+  rep_busy_put(rep, REP_WORK_MESSAGES);
+}
+
+void
+rep_local_discover(struct rep *rep)
+{
+  if (!rep_opts(rep)->choose_local)
+    return; /* it may be set later */
+  rep->discovered = true;
+  rep_foreach(i, rep->up)
+  {
+    struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_GETXATTR);
+
+    fop->child = (uint8_t)i;
+    fop->loc.gfid = gi_gfid_root;
+    fop->loc.inode = gi_inode_get(rep->x->graph, &gi_gfid_root);
+    fop->args.name = "trusted.glusterfs.pathinfo";
+    rep_busy_get(rep, REP_WORK_MESSAGES);
+    gi_fop_submit(fop, rep->x->children[i], discovered, rep);
+  }
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of cluster/replicate share: the state of a replica set, of an
+ * inode, of an fd, and the names of each part. Nothing here is visible outside
+ * this folder.
+ *
+ * Sets of children are bit masks (bit i = child i). "Type" is the slot of the
+ * changelog counters an operation belongs to: data, metadata or entry.
+ */
+#ifndef REP_SET_SET_H
+#define REP_SET_SET_H
+
+#include "xlators/cluster/replicate/set/options.h"
+
+#include "libglusterish/fan.h"
+#include "libglusterish/graph.h"
+#include "libglusterish/log.h"
+#include "libglusterish/task.h"
+#include "libglusterish/xlator.h"
+
+#include <errno.h>
+
+#define GI_MSG_REPLICATE 108000 /* base of message ids */
+
+#define REP_MAX 16                           /* children; readable sets are 16 bit (replicate.md 1) */
+#define REP_META_START 0x7ffffffffffffffeull /* start of the metadata lock (replicate.md 1) */
+#define REP_FIRST_UP_S 10                    /* longest wait for all children before the first "up" */
+#define REP_DRAIN_S 10                       /* longest wait for transactions to end before PARENT_DOWN is passed on */
+#define REP_LATE_OPEN_RETRY_S 3              /* a child that refused to open an fd is asked again */
+#define REP_DOMAIN_COUNTS "glusterfs.multi-dom-lk-cnt-req"
+#define REP_MAGIC 0x1d0a4e01u
+#define REP_TXN_MAGIC 0x1d0a4e02u
+
+enum rep_type { REP_DATA, REP_META, REP_ENTRY, REP_TYPES };
+
+/* Counters of a replica set's heals. */
+struct rep_heal_totals {
+  uint64_t files, directories, metadata, names; /* healed */
+  uint64_t failed, split_brain, skipped;
+  uint64_t bytes_read, bytes_written, bytes_compared; /* payload from sources, to sinks; checksummed instead of sent */
+  uint64_t bytes_near;                                /* written, but not through us */
+  uint64_t partial, bytes_skipped;                    /* files healed by regions; bytes that were not even looked at */
+};
+
+/* Of the self-heal daemon (shd/report.c). */
+struct rep_shd_metrics {
+  uint64_t crawling, crawls, healed, failed, split_brain;
+  uint64_t active, waiting, remaining, eta_s;
+  uint64_t files_per_s, bytes_per_s;             /* over the last ten seconds */
+  uint64_t crawl_files_per_s, crawl_bytes_per_s; /* since the crawl under way began */
+  uint64_t window_bytes, window_used, paused_ms, pauses, parallel, grown, cut;
+  uint64_t foreground_ops, foreground_us, foreground_quiet_us;
+};
+
+struct rep_metrics {
+  uint64_t transactions, rushes, sessions_joined, lock_conflicts, pre_ops, post_ops, contentions, refreshes, read_failovers,
+      blames;
+  struct rep_heal_totals heal;
+  struct rep_shd_metrics shd;
+};
+
+/* What a replica set waits for before it does without its children or takes others. */
+enum rep_work {
+  REP_WORK_MESSAGES, /* sent to children and not answered */
+  REP_WORK_TXNS,
+  REP_WORK_HEALS,
+  REP_WORKS,
+};
+
+struct rep_txn;
+struct rep_txn_ops;
+struct rep_shd;
+struct rep_refresh;
+
+struct rep {
+  uint32_t magic;
+  struct gi_xlator *x;
+  unsigned n;
+  uint32_t all;              /* every child */
+  uint32_t arbiter;          /* the child that keeps no data; 0 = there is none */
+  uint32_t connected;        /* children that serve now */
+  uint32_t regions;          /* children that remember what a copy they blame lacks */
+  uint32_t near;             /* children that copy from a brick on their machine (libglusterish/near.h) */
+  uint32_t preamble;         /* children that take locks and marks together with an operation */
+  uint32_t up;               /* those of them that are used: all, unless halo leaves some out */
+  uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */
+  struct gi_timer measure;   /* halo: when children that are left out are measured again */
+  uint32_t heard;            /* children that reported up or down at least once */
+  uint32_t generation;       /* counts transitions of `up`; never 0 */
+  bool announced;            /* the layers above know whether we are up */
+  bool draining;             /* PARENT_DOWN came: nothing is delayed any more */
+  bool drained;              /* …and was passed on, all transactions having ended */
+  struct gi_timer first_up;
+  char *pending_key[REP_MAX];
+  char *dirty_key;
+  const struct rep_txn_ops *txn_ops[REP_TYPES];
+  struct gi_list txns;                /* struct rep_txn.link: all that live */
+  uint64_t owners;                    /* lock owners handed out */
+  uint32_t distrusts;                 /* counts changes of readable sets by failed writes */
+  uint32_t healthy;                   /* children whose last answer said that their heal index is empty */
+  unsigned reads[REP_MAX];            /* outstanding reads per child */
+  int local;                          /* child on this host, -1 = none known */
+  bool locks_doubted;                 /* some fd was ever in doubt about its locks */
+  bool discovered;                    /* the search for it was started */
+  struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
+  struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
+  struct gi_dict *write_xdata, *narrow_xdata, *fsync_xdata, *durable_xdata;
+  char *heal_domain; /* of the self-heal lock */
+  char *writers_key,
+      *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
+  struct rep_metrics metrics;
+  unsigned busy[REP_WORKS]; /* how much of each is under way */
+  /* Observers above; NULL: there is none. */
+  void (*on_idle)(struct rep *rep, enum rep_work work);                           /* the last of a kind has ended */
+  void (*on_answer)(struct rep *rep, unsigned child, const struct gi_fop *reply); /* a child has answered us */
+  void (*on_members)(struct rep *rep, uint32_t before);                           /* `up` was that, or `heard` has changed */
+  void (*on_accused)(struct rep *rep, struct gi_inode *inode); /* a refresh found a copy accused that is up */
+  struct rep_shd *shd;                                         /* shd/shd.h; NULL unless this is the self-heal daemon */
+  struct gi_list heal_turns;            /* tasks that work on names of an object, or wait to (heal/make.c) */
+  uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
+  unsigned background, nwishes;         /* heals of our own accord: tasks, and objects that wait for one */
+  struct gi_list wishes;                /* struct wish.link (heal/background.c) */
+  uint64_t choice_minutes;              /* how long a split-brain choice is good */
+  /* Another set of children is waited for or taken (change.c). */
+  bool quiescing;           /* new operations are held back until those under way have ended */
+  bool healing;             /* the end of the heals is waited for first */
+  struct gi_list held_back; /* struct gi_fop.link */
+  gi_fop_fn *submit;        /* what an operation that was held back goes to */
+  struct gi_list locks;     /* struct gi_fop.link: locks for others that wait at a child */
+  uint32_t epoch;           /* sets of children there have been */
+  int8_t (*maps)[REP_MAX];  /* per epoch: where each child of it was in the next; -1 = nowhere */
+  struct gi_defer settle;
+  struct gi_timer change;
+  struct gi_window
+      heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
+};
+
+/* What is kept per inode. */
+struct rep_inode {
+  uint16_t data_readable, meta_readable; /* directories: "data" means entries */
+  uint16_t outdated, data_accused;       /* see struct rep_verdict */
+  uint32_t generation;                   /* when they were learnt; 0 = never */
+  uint32_t epoch;                        /* of which set of children */
+  bool need_refresh;
+  bool data_dirty;             /* some copy was when this was learnt */
+  bool wished;                 /* waits for a background heal, or is being healed */
+  int8_t choice;               /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
+  uint64_t choice_until;       /* …until this time, or until the set of children changes */
+  uint8_t met;                 /* transactions that still lock in the classic way, after another client was met */
+  uint32_t narrow_ns;          /* for how long writers lock their own bytes only, after others wanted the file… */
+  uint64_t narrow_until;       /* …until this time, or until a heal that was seen is over */
+  uint64_t within;             /* bytes: so long was the shortest copy that took our last write */
+  uint16_t unsynced;           /* children that may have lost writes nobody blames them for: the next fsync tells */
+  bool healer_seen;            /* the last write that locked its own bytes was told of one */
+  bool locks_taken;            /* a posix lock was asked for through this mount */
+  struct rep_refresh *refresh; /* under way */
+  struct rep_txn *session[2];  /* REP_DATA, REP_META: who holds or is getting the lock */
+  struct gi_list frozen[2];    /* struct gi_fop.link: wait for the end of that session */
+};
+
+#define REP_READER_GONE (-1)
+
+struct rep_fd {
+  uint32_t epoch;    /* of which set of children */
+  uint32_t opened;   /* children where it is open */
+  uint32_t refused;  /* children that refused a late open… */
+  uint64_t retry_ns; /* …and are asked again after this time */
+  /* POSIX locks taken through it (ops/held.c). */
+  uint16_t away, lost; /* children that dropped them with a connection; that do not have all of them */
+  uint16_t safe;       /* in doubt: children where nobody else can have had them */
+  bool doubt, dead;    /* too few have them to tell that nobody else does; somebody else may have had them */
+  int8_t reader;       /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
+};
+
+/* ---- fan-out (set/fan.c) ---- */
+
+/* A fan to the set's children: what is sent is work of the set, and a descriptor that a child has lost is noted. */
+void rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg);
+int rep_errno_merge(int have, int next); /* of a fan, and of several (replicate.md 4.3) */
+
+/* What is kept per fop: one of our callers' fops, or a child of one. */
+struct rep_fop {
+  bool inside;       /* sent by ourselves on behalf of one that is under way: never held back */
+  bool held_back;    /* until the set has quiesced */
+  bool again;        /* LK: taken back from a child; held back */
+  struct gi_fan fan; /* our caller's fop: its own fan-out */
+  struct rep_txn *txn;
+  uint64_t start, end;      /* byte range of a data operation, end exclusive */
+  uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
+  uint32_t generation;      /* when it was sent */
+  uint32_t tried;           /* reads: children that failed it */
+  uint32_t ok;              /* transactions: children where it succeeded */
+  int err;
+  uint32_t refused;   /* names: children that say that it cannot be, though others did it */
+  uint32_t must_fail; /* FSYNC: children that failed it outside a transaction */
+  int must_err;
+  uint32_t distrusts; /* of the replica set, when it was sent */
+  bool refreshed, read_entries, policy_asked, healed, name_healed;
+  bool name_held;                              /* LOOKUP: the name was locked by ourselves when the children were asked… */
+  uint8_t locked_looks;                        /* …so many times */
+  void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
+  struct {
+    struct gi_gfid gfid;
+    uint32_t mode;
+  } made;                             /* entry: the new object, none if there is none of our making */
+  void (*copied)(struct gi_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
+  struct gi_fop *current;             /* LK: the child fop under way */
+  uint32_t granted;
+};
+
+/* To the present set of children (set/state.c). */
+void rep_fd_translate(const struct rep *rep, struct rep_fd *rf);
+void rep_inode_translate(const struct rep *rep, struct rep_inode *ri);
+uint32_t rep_translate(uint32_t mask, const int8_t map[REP_MAX]); /* who is left of `mask`, where they are now */
+
+static inline struct rep *
+rep_of(const struct gi_xlator *x)
+{
+  struct rep *rep = x->private;
+
+  GI_CHECK(rep, REP_MAGIC);
+  return rep;
+}
+
+static inline const struct rep_options *
+rep_opts(const struct rep *rep)
+{
+  return rep->x->options;
+}
+
+static inline struct rep_fop *
+rep_fop(const struct rep *rep, struct gi_fop *fop)
+{
+  return gi_fop_private(fop, rep->x);
+}
+
+static inline struct rep_fd *
+rep_fd(const struct rep *rep, const struct gi_fd *fd)
+{
+  struct rep_fd *rf = gi_fd_private(fd, rep->x);
+
+  if (rf->epoch != rep->epoch)
+    rep_fd_translate(rep, rf);
+  return rf;
+}
+
+static inline int
+rep_first(uint32_t mask)
+{
+  return mask ? __builtin_ctz(mask) : -1;
+}
+
+static inline void
+rep_busy_get(struct rep *rep, enum rep_work work)
+{
+  rep->busy[work]++;
+}
+
+/* Whoever got it must not use the set's children any more; `on_idle` may run. */
+static inline void
+rep_busy_put(struct rep *rep, enum rep_work work)
+{
+  GI_ASSERT(rep->busy[work] > 0);
+  if (--rep->busy[work] == 0 && rep->on_idle)
+    rep->on_idle(rep, work);
+}
+
+#define rep_foreach(i, mask) \
+  for (uint32_t rest_##i = (mask), i; rest_##i && ((i = (uint32_t)__builtin_ctz(rest_##i)), 1); rest_##i &= rest_##i - 1)
+
+struct rep_inode *rep_inode(const struct rep *rep, struct gi_inode *inode);
+/* The fd a fop works on; for COPY_FILE_RANGE that of the destination. */
+static inline struct gi_fd *
+rep_fop_fd(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_COPY_FILE_RANGE ? fop->fd2 : fop->fd;
+}
+
+/* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
+struct gi_inode *rep_fop_inode(struct gi_fop *fop);
+
+/* ---- set/members.c ---- */
+int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
+bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */
+bool rep_quorum(const struct rep *rep, uint32_t mask);        /* false: ENOTCONN (replicate.md 3.2) */
+bool rep_no_quorum_configured(const struct rep *rep);
+/* Any two quorums share a child: who has missed what was acknowledged is accused by somebody in every quorum. */
+bool rep_quorums_meet(const struct rep *rep);
+bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
+/* consistent-io wants that no child came or went since `generation`. */
+bool rep_undisturbed(const struct rep *rep, uint32_t generation);
+/* Why nothing may be read although the set is ready: the copies contradict each other, or (arbiter) the good one is away. */
+int rep_unreadable(const struct rep *rep);
+/* Where a directory may be listed of which every copy that is up is accused. */
+uint32_t rep_accused_views(const struct rep *rep, struct gi_inode *dir);
+int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child that keeps data, else the first; -1 = empty */
+void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
+void rep_announce(struct rep *rep);         /* tells the layers above whether any child is up */
+
+/* ---- set/keys.c ---- */
+/* What follows from names and number of the children: all, arbiter, names of the changelog attributes. 0, or -1 and err. */
+int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
+                  struct gi_error *err);
+void rep_keys_finish(struct rep *rep);
+/* Whether these options fit the children, present or coming. 0, or -1 and err. */
+int rep_options_check(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err);
+
+/* ---- set/state.c ---- */
+void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
+/* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
+bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
+uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask); /* those of `mask` where it is open */
+
+/* ---- change.c ---- */
+void rep_children_settle(struct rep *rep);     /* something has ended: perhaps all has */
+void rep_children_called_off(struct rep *rep); /* the present children stay */
+void rep_on_children(struct gi_xlator *x);     /* of the class */
+void rep_children_init(struct rep *rep);
+void rep_children_finish(struct rep *rep);
+
+/* ---- set/quiesce.c ---- */
+void rep_quiesce_hold(struct rep *rep, struct gi_fop *fop);   /* until rep_quiesce_end */
+void rep_quiesce_end(struct rep *rep);                        /* those held back go on */
+bool rep_quiesce_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it is held back */
+void rep_quiesce_again(struct gi_fop *fop, int err);          /* a lock taken back from a child begins anew when that is over */
+/* An operation of our own to ourselves on behalf of one that is under way. */
+void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
+
+/* ---- ops/held.c ---- */
+void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
+int rep_held_errno(const struct rep *rep,
+                   const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
+
+/* ---- set/halo.c ---- */
+uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */
+void rep_halo_measured(struct rep *rep, unsigned child, uint64_t ns);
+void rep_halo_watch(struct rep *rep); /* has round trips measured as long as halo is on */
+void rep_halo_init(struct rep *rep);
+void rep_halo_finish(struct rep *rep);
+
+/* ---- copies/changelog.c ---- */
+/* what a set of replies says about the copies (replicate.md 5.1) */
+struct rep_verdict {
+  uint32_t data_accused, meta_accused;
+  uint32_t data_readable, meta_readable;
+  uint32_t outdated; /* directories: copies that may have missed what was acknowledged; 0: that is not known */
+  bool data_dirty;   /* a data session is not over yet, or ended without telling what came of it */
+};
+/* Sets one counter xattr: its three slots. */
+void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
+bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
+/* Children that the counters of one brick accuse in `type`. */
+uint32_t rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum rep_type type);
+void rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bool locked, struct rep_verdict *v);
+/* A changelog dict: pending[j] = value in `type` for each j of `blame`, zero for others; dirty += dirty (0: zero value). */
+struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);
+struct gi_dict *rep_marks_new_object(const struct rep *rep, uint32_t blame, uint32_t mode, bool granular);
+void rep_marks_request(const struct rep *rep, struct gi_dict *xdata); /* asks for every counter in a lookup or fstat */
+bool rep_marks_private_xattr(const char *name);                       /* trusted.afr.*: never shown nor set from above */
+void rep_marks_strip(const struct rep *rep, struct gi_dict *dict);
+void rep_marks_init(struct rep *rep);
+void rep_marks_finish(struct rep *rep);
+
+/* ---- ops/lookup.c ---- */
+gi_fop_fn rep_on_lookup;
+/* Heals the name that a lookup is about, on a task; then resume(fop, 0 or errno: EIO = the copies contradict each other). The
+ * fop is held. Its `heal-op` and `child-name` (replicate.md 7.11) decide what marks do not. In heal/name.c. */
+void rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
+
+/* ---- ops/read.c, copies/readable.c ---- */
+gi_fop_fn rep_on_read, rep_on_getxattr, rep_on_statfs, rep_on_readdir, rep_on_opendir;
+/* Readable copies of `inode` for a fop (entries: of a directory's names), without regard to who is up. */
+uint32_t rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries);
+bool rep_inode_fresh(const struct rep *rep, struct gi_inode *inode);
+void rep_inode_type(struct gi_inode *inode, uint32_t mode); /* remembers the S_IFMT bits */
+/* `generation` and `distrusts` are those of the set when the question was sent. */
+void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
+                     uint32_t distrusts);
+/* The copies of `bad` missed a change: they are not read any more. */
+void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
+/* First lookup of the root: finds a child on this host (replicate.md 4.3). */
+void rep_local_discover(struct rep *rep);
+/* Whether the answer to a pathinfo getxattr names this host (or this host's management daemon). */
+bool rep_local_is(const struct rep *rep, const char *pathinfo);
+int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
+/* Whose attributes are told while the copies are in split brain and no choice was made, so that whoever is to make it can reach the
+ * object: one of `among` whose attributes nobody accuses, or any; -1: none. */
+int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
+/* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
+void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
+/* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
+void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
+
+/* ---- heal/background.c ---- */
+
+/* Queues a heal of an object some copy of which is accused, if the options want that. */
+void rep_background_heal(struct rep *rep, struct gi_inode *inode);
+void rep_background_drop(struct rep *rep);               /* forgets the queue */
+bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
+/* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
+bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, uint32_t same,
+                             void (*resume)(struct gi_fop *fop, int err));
+bool rep_background_policy(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode,
+                           void (*resume)(struct gi_fop *fop, int err));
+
+/* ---- ops/split-brain.c ---- */
+void rep_split_init(struct rep *rep);
+bool rep_split_get(struct rep *rep, struct gi_fop *fop); /* true: it was one of these attributes, and is held or answered */
+bool rep_split_set(struct rep *rep, struct gi_fop *fop);
+int rep_split_choice(const struct rep *rep, struct gi_inode *inode); /* the child to read from in spite of all; -1: none */
+
+/* ---- ops/open.c ---- */
+gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_unsupported;
+/* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
+void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
+/* A CREATE with O_TRUNC: one without it, and a data transaction if the file turns out to have existed. Answers the fop. */
+void rep_create_truncating(struct rep *rep, struct gi_fop *fop);
+
+/* ---- ops/lk.c ---- */
+gi_fop_fn rep_on_lk, rep_on_internal_lock;
+void rep_lk_cancel(struct rep *rep, struct gi_fop *fop);
+
+/* ---- ops/new-brick.c ---- */
+
+/* Takes the fop if it is the management's word that a child has a new brick; it is answered later. */
+bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
+
+/* ---- bindings: ops/data.c, ops/metadata.c, ops/entry.c ---- */
+gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry, rep_on_copy;
+struct gi_gfid rep_requested_gfid(const struct gi_fop *fop); /* what is to be made; none: the client does not say */
+
+/* Merges the replies of the fop's fan-out into its own reply: the choice of replicate.md 6.4 among `ok`. */
+void rep_merge_reply(struct rep *rep, struct gi_fop *fop, uint32_t ok);
+
+#endif

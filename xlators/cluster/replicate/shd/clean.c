@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cleaning the anonymous directory (replicate.md 7.8) when nothing is left to
+ * heal. An object there waited for a new name that no heal brought. It is removed
+ * unless some brick still has it under a name of its own.
+ *
+ * An object there may have counters itself, and then something is left to heal as
+ * long as it lies there. So it is removed at once if no brick can reach it: no heal
+ * that is still to come can give it a name.
+ */
+#include "xlators/cluster/replicate/shd/shd.h"
+
+#include "libglusterish/rare.h"
+
+/* The children of `mask` that have the object's name in their anonymous directory. */
+static uint32_t
+kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t mask)
+{
+  struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  return rep_heal_all(h, fop, mask);
+}
+
+/* The child lost the handle of what lies there with its power. A heal asked for the gfid, was told that there is none, and made the object
+ * again: nobody will ever find the first one by its gfid, and what it held was healed to the second. */
+static bool
+remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name)
+{
+  struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
+  bool twin, directory;
+
+  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  gi_dict_set_int(gi_fop_xdata(fop), GI_TWIN_KEY, 1);
+  rep_heal_one(h, fop, child);
+  twin = fop->rsp.ret >= 0 && gi_dict_get(fop->rsp.xdata, GI_TWIN_KEY);
+  directory = twin && S_ISDIR(fop->rsp.stat.mode);
+  gi_fop_unref(fop);
+  if (twin) {
+    GI_MARK("replicate: an object that was made twice goes from the anonymous directory");
+    rep_anon_remove(h, anon, name, directory, 1u << child);
+  }
+  return twin;
+}
+
+/* Every child has answered for the object: those of v->ok have it, the others have not. */
+static bool
+all_sure(const struct rep_view *v)
+{
+  rep_foreach(i, v->asked & ~v->ok) if (v->err[i] != ENOENT && v->err[i] != ESTALE) return false;
+  return v->asked == v->rep->all && v->ok;
+}
+
+static void
+judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name, const struct gi_gfid *gfid)
+{
+  uint32_t here = 1u << child;
+  struct rep_view v;
+
+  if (remove_twin(h, anon, child,
+                  name)) /* asked first, also because a brick that lost its power may find it by its gfid only after that */
+    return;
+  rep_view_gfid(h, gfid, h->rep->all, &v);
+  if ((v.ok & here) && all_sure(&v)) {
+    bool directory = S_ISDIR(v.stat[child].mode);
+
+    if (v.ok == here || (!directory && v.stat[child].nlink > 1))
+      rep_anon_remove(h, anon, name, directory, here);
+    else if (kept_by(h, anon, name, v.ok) == v.ok)
+      rep_anon_remove(h, anon, name, directory, v.ok); /* reachable nowhere */
+  }
+  rep_view_clear(&v);
+}
+
+static bool
+has_other_names(const struct rep_view *v)
+{
+  rep_foreach(i, v->ok) if (!S_ISDIR(v->stat[i].mode) && v->stat[i].nlink > 1) return true;
+  return false;
+}
+
+bool
+rep_shd_purge_unreachable(struct rep_heal *h)
+{
+  char name[GI_UUID_TEXT];
+  struct gi_gfid gfid;
+  struct gi_inode *anon;
+  struct rep_view v;
+  bool purged = false;
+
+  if (!rep_anon_gfid(h->rep, &gfid) || gi_gfid_equal(&gfid, &h->gfid) || h->rep->up != h->rep->all)
+    return false;
+  anon = gi_inode_get(h->rep->x->graph, &gfid);
+  gi_gfid_text(&h->gfid, name);
+  rep_view_gfid(h, &h->gfid, h->rep->all, &v);
+  if (all_sure(&v) && !has_other_names(&v) && kept_by(h, anon, name, v.ok) == v.ok) {
+    GI_MARK("replicate: an object with marks, reachable nowhere, is purged");
+    purged = rep_anon_remove(h, anon, name, S_ISDIR(v.stat[rep_first(v.ok)].mode), v.ok) == v.ok;
+  }
+  rep_view_clear(&v);
+  gi_inode_unref(&anon);
+  return purged;
+}
+
+static void
+clean(struct rep_heal *h, struct gi_inode *anon, unsigned child)
+{
+  struct gi_gfid gfid;
+  struct rep_walk w;
+  const struct gi_dirent *e;
+
+  rep_walk_open(&w, h, anon, child, false);
+  while (rep_shd_crawls(h->rep->shd) && h->rep->up == h->rep->all && (e = rep_walk_next(&w)))
+    if (gi_gfid_parse(e->name, &gfid))
+      judge(h, anon, child, e->name, &gfid);
+  rep_walk_close(&w);
+}
+
+void
+rep_shd_clean(struct rep_heal *h, uint32_t children)
+{
+  struct gi_gfid gfid;
+  struct gi_inode *anon;
+
+  if (!rep_anon_gfid(h->rep, &gfid) || !children)
+    return;
+  rep_anon_repair(h);
+  anon = gi_inode_get(h->rep->x->graph, &gfid);
+  rep_foreach(i, children) clean(h, anon, i);
+  gi_inode_unref(&anon);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Glances: between crawls the self-heal daemon asks its local bricks every few
+ * seconds how many names their heal indices hold, and crawls when there are any, or when
+ * there are none any more and the anonymous directory is still to be cleaned.
+ * For a brick can be away from an application and not from the daemon (a network
+ * that is cut in one direction, a frozen process that nobody here talked to), and
+ * a client that dies leaves marks without anything else happening.
+ *
+ * Two questions per brick are all it costs. While crawls achieve nothing (files
+ * that are being written are dirty all the time) they come ever less often, down
+ * to one per heal-timeout.
+ */
+#include "xlators/cluster/replicate/shd/shd.h"
+
+static uint64_t
+indexed(struct rep_shd *shd)
+{
+  uint64_t n = 0;
+
+  rep_shd_locate(shd);
+  rep_foreach(i, rep_shd_local(shd)) if (rep_shd_count(shd, i)) n += shd->brick[i].pending + shd->brick[i].dirty;
+  return n;
+}
+
+/* Whether this glance may start a crawl: not while the last ones were in vain. */
+static bool
+due(struct rep_shd *shd)
+{
+  struct rep_glance *g = &shd->glance;
+
+  if (g->progress != shd->queue.progress)
+    g->patience = 0;
+  g->progress = shd->queue.progress;
+  if (g->skipped < g->patience) {
+    g->skipped++;
+    return false;
+  }
+  g->skipped = 0;
+  g->patience = g->patience ? 2 * g->patience : 1;
+  return true;
+}
+
+static void
+look(void *arg)
+{
+  struct rep_shd *shd = arg;
+
+  if (!indexed(shd)) {
+    shd->glance.patience = shd->glance.skipped = 0;
+    if (shd->unclean)
+      rep_shd_wake(shd, true, false);
+  } else if (due(shd)) {
+    rep_shd_wake(shd, true, false);
+  }
+  shd->glance.looking = false;
+  rep_shd_glance_later(shd);
+}
+
+void
+rep_shd_glance(struct rep_shd *shd)
+{
+  struct rep *rep = shd->rep;
+
+  if (shd->glance.looking || shd->stopping)
+    return;
+  if (shd->crawling || rep->up != rep->all || !rep_shd_crawls(shd)) { /* nothing can be healed while a brick is missing */
+    rep_shd_glance_later(shd);
+    return;
+  }
+  shd->glance.looking = true;
+  gi_task_start(rep->x->reactor, look, shd);
+}
+
+static void
+timed_out(void *arg)
+{
+  rep_shd_glance(arg);
+}
+
+void
+rep_shd_glance_later(struct rep_shd *shd)
+{
+  if (!shd->stopping)
+    gi_timer_set(&shd->glance.timer, REP_SHD_GLANCE_S * GI_NSEC_PER_SEC);
+}
+
+void
+rep_shd_glance_init(struct rep_shd *shd)
+{
+  gi_timer_init(&shd->glance.timer, shd->rep->x->reactor, timed_out, shd);
+  rep_shd_glance_later(shd);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much healing may be under way: additive increase while the bricks'
+ * foreground is as fast as without heals, of objects more slowly than of bytes,
+ * halving when it is not. Decides only when answers come, at most once per
+ * measuring window of the bricks: what was sent must show before more is
+ * (doc/decisions/0007). What was not used has proved nothing: only what heals
+ * were short of grows, and nothing is left of it when they begin again later.
+ */
+#include "xlators/cluster/replicate/shd/shd.h"
+
+#define STRETCH_GROW 1050 /* permille of what an operation takes undisturbed: not felt */
+#define STRETCH_CUT 1150  /* felt */
+#define AROUND_US 300     /* what it costs besides the brick's share: network, replication, kernel. Applications feel the sum */
+#define OPS_MIN 4         /* fewer operations in a report prove nothing */
+#define ANSWERS_MIN 8     /* between two decisions */
+#define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
+#define IDLE_GROWTH 8
+#define WINDOW_STEP REP_PACE_BLOCK
+#define GOOD_BEFORE_MORE \
+  8 /* windows without a cut before there is one object more: the mean of a few operations is mostly chance */
+#define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
+
+static void
+take_the_least(struct rep_pace *p)
+{
+  p->window = REP_PACE_BLOCK;
+  p->parallel = 1;
+  p->good = 0;
+}
+
+void
+rep_pace_init(struct rep_pace *p)
+{
+  *p = (struct rep_pace){0};
+  take_the_least(p);
+  rep_pace_limit(p, 0);
+}
+
+void
+rep_pace_limit(struct rep_pace *p, unsigned limit)
+{
+  p->limit = limit ? limit : REP_PACE_PARALLEL_MAX;
+  p->blind = limit ? limit : 1;
+  if (p->parallel > p->limit)
+    p->parallel = p->limit;
+}
+
+void
+rep_pace_begin(struct rep_pace *p, uint64_t now)
+{
+  if (now - p->since < IDLE_NS)
+    return;
+  take_the_least(p);
+  p->since = now; /* nothing was measured yet */
+  p->answers = 0;
+}
+
+static bool
+set(struct rep_pace *p, uint64_t window, unsigned parallel)
+{
+  uint64_t had_window = p->window;
+  unsigned had_parallel = p->parallel;
+
+  p->window = window < REP_PACE_BLOCK ? REP_PACE_BLOCK : window > REP_PACE_WINDOW_MAX ? REP_PACE_WINDOW_MAX : window;
+  p->parallel = parallel < 1 ? 1 : parallel > p->limit ? p->limit : parallel;
+  return p->window != had_window || p->parallel != had_parallel;
+}
+
+/* In permille; what is too little to tell anything counts as no stretch. */
+static uint32_t
+stretch_of(const struct gi_load *l)
+{
+  uint64_t s;
+
+  if (l->ops == 0)
+    return 0;
+  if (l->ops < OPS_MIN || l->baseline_us == 0)
+    return 1000;
+  s = ((uint64_t)l->mean_us + AROUND_US) * 1000 / ((uint64_t)l->baseline_us + AROUND_US);
+  return s > 100000 ? 100000 : s < 1 ? 1 : (uint32_t)s;
+}
+
+/* The child whose foreground suffers most. */
+static uint32_t
+worst(struct rep_pace *p)
+{
+  uint32_t most = 0;
+
+  rep_foreach(i, p->told & p->children)
+  {
+    uint32_t s = stretch_of(&p->load[i]);
+
+    if (s < most)
+      continue;
+    most = s;
+    p->worst = p->load[i];
+  }
+  return most;
+}
+
+/* Whatever there was too little of: by a factor when nobody is there, else by a step. */
+static bool
+grow_alone(struct rep_pace *p)
+{
+  bool window = p->short_of & REP_PACE_WINDOW, parallel = p->short_of & REP_PACE_PARALLEL;
+
+  return set(p, window ? p->window * IDLE_GROWTH : p->window, parallel ? p->parallel * IDLE_GROWTH : p->parallel);
+}
+
+static bool
+grow_beside_others(struct rep_pace *p)
+{
+  bool window = p->short_of & REP_PACE_WINDOW, parallel = (p->short_of & REP_PACE_PARALLEL) && ++p->good >= GOOD_BEFORE_MORE;
+
+  if (parallel)
+    p->good = 0;
+  return set(p, window ? p->window + WINDOW_STEP : p->window, p->parallel + parallel);
+}
+
+static bool
+cut(struct rep_pace *p)
+{
+  p->good = 0;
+  return set(p, p->window / 2, p->parallel / 2);
+}
+
+static bool
+decide(struct rep_pace *p, uint64_t now)
+{
+  uint32_t stretch = worst(p);
+  bool moved;
+
+  if (p->silent & p->children) {
+    /* Some brick does not tell: what GlusterFS would do, unless another one complains. */
+    return stretch > STRETCH_CUT ? set(p, p->window / 2, 1) : set(p, WINDOW_BLIND, p->blind);
+  }
+  if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
+    return false;
+  if (stretch == 0)
+    moved = grow_alone(p);
+  else if (stretch <= STRETCH_GROW)
+    moved = grow_beside_others(p);
+  else if (stretch > STRETCH_CUT)
+    moved = cut(p);
+  else
+    return false;
+  p->grown += moved && stretch <= STRETCH_GROW;
+  p->cut += moved && stretch > STRETCH_CUT;
+  return moved;
+}
+
+void
+rep_pace_forget(struct rep_pace *p, uint32_t children)
+{
+  p->told &= ~children;
+  p->silent &= ~children;
+}
+
+bool
+rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now)
+{
+  bool moved;
+
+  p->answers++;
+  p->short_of |= short_of;
+  if (!load) {
+    p->silent |= 1u << child & ~p->told; /* an error tells nothing */
+  } else {
+    p->told |= 1u << child;
+    p->silent &= ~p->told;
+    p->load[child] = *load;
+    if (load->ops)
+      p->busy = now;
+  }
+  if (p->answers < ANSWERS_MIN || now - p->since < GI_LOAD_WINDOW_NS)
+    return false;
+  p->since = now;
+  p->answers = 0;
+  moved = decide(p, now);
+  p->short_of = 0;
+  return moved;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock, mark and operation in one message (rpc/preamble.h), where every child
+ * is a brick of ours and nothing speaks against it: one round instead of three.
+ * Each brick grants all locks and does it, or refuses and does nothing. When
+ * all grant, the transaction is where the classic sequence would have led it.
+ *
+ * When some refuse, another client met us. Data and attributes: what was
+ * written is written again, everywhere, once the locks were waited for in the
+ * classic way; until then the dirty mark stands where it was written. Names: who
+ * was granted by a majority has won and goes on as if the others had failed, so
+ * the self-heal brings them what they lack; nobody waits while holding a lock.
+ * Who has not won takes back what can be taken back, still under the locks it
+ * got, and starts over. So does who has won, but finds that those who granted it
+ * do not agree: somebody who has not may have begun there. A removal
+ * that cannot be taken back counts as done when it is found done afterwards, so
+ * that of several who are after one name one is told of success. After a meeting
+ * the inode does without this for a while.
+ */
+#include "xlators/cluster/replicate/txn/txn.h"
+
+#include "libglusterish/rare.h"
+#include "rpc/preamble.h"
+
+#include <fcntl.h>
+
+#define PAUSE 64 /* transactions of an inode after a meeting */
+
+#define REPEATABLE_DATA \
+  (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
+   GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_FSYNC))
+#define REPEATABLE_META \
+  (GI_KIND(GI_FOP_SETATTR) | GI_KIND(GI_FOP_FSETATTR) | GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR))
+
+/* ---- whether ---- */
+
+static bool
+repeatable(const struct rep_txn *t, const struct gi_fop *fop)
+{
+  switch (t->type) {
+  case REP_DATA:
+    return (REPEATABLE_DATA & GI_KIND(fop->kind)) && !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & O_APPEND);
+  case REP_META: /* the flags of SETXATTR tell a first time from a second */
+    return (REPEATABLE_META & GI_KIND(fop->kind)) && !fop->args.flags;
+  default:
+    return true;
+  }
+}
+
+/* Every copy is known to be good, and nobody was met lately. */
+static bool
+calm(const struct rep_txn *t, struct gi_inode *inode)
+{
+  struct rep_inode *ri = rep_inode(t->rep, inode);
+
+  if (ri->met) {
+    ri->met--;
+    return false;
+  }
+  return rep_inode_fresh(t->rep, inode) && (t->type == REP_META ? ri->meta_readable : ri->data_readable) == t->rep->all;
+}
+
+static struct gi_fop *
+first_operation(struct rep_txn *t)
+{
+  return t->type == REP_ENTRY ? t->fop : gi_list_first(&t->queue, struct gi_fop, link);
+}
+
+bool
+rep_rush_may(struct rep_txn *t)
+{
+  const struct rep *rep = t->rep;
+
+  if (t->up != rep->all || (rep->preamble & rep->all) != rep->all || rep->arbiter || !repeatable(t, first_operation(t)))
+    return false;
+  if (t->type != REP_DATA && !rep_opts(rep)->optimistic_change_log)
+    return false;
+  for (unsigned l = 0; l < t->nlogs; l++)
+    if (!calm(t, t->log[l].inode))
+      return false;
+  return true;
+}
+
+/* ---- sending ---- */
+
+struct gi_dict *
+rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
+{
+  struct gi_preamble p = {.domain = t->rep->x->name, .owner = t->caller.owner, .nlocks = t->ntargets};
+  struct gi_dict *d = gi_dict_copy(xdata);
+
+  for (unsigned g = 0; g < t->ntargets; g++) {
+    const struct rep_target *target = &t->target[g];
+
+    p.lock[g] = (struct gi_preamble_lock){.entry = t->type == REP_ENTRY,
+                                          .gfid = target->inode->gfid,
+                                          .name = target->name,
+                                          .start = target->start,
+                                          .len = target->len};
+  }
+  p.counters = t->type == REP_DATA ? t->rep->pre_op[REP_DATA] : NULL;
+  gi_preamble_put(d, &p);
+  return d;
+}
+
+static void
+lock_everywhere(struct rep_txn *t, uint32_t held)
+{
+  for (unsigned g = 0; g < t->ntargets; g++)
+    t->target[g].held = held;
+}
+
+/* ---- the outcome ---- */
+
+struct outcome {
+  uint32_t granted, refused; /* neither: no answer, the connection is gone */
+};
+
+static struct outcome
+read_outcome(struct rep_txn *t, struct gi_fan *fan)
+{
+  struct outcome o = {0};
+
+  rep_foreach(i, fan->sent)
+  {
+    struct gi_fop *reply = gi_fan_reply(fan, i);
+    struct gi_dict *counters;
+    int err;
+
+    if (!gi_preamble_get_outcome(reply->rsp.xdata, &err, &counters))
+      continue;
+    gi_dict_del(gi_fop_rsp_xdata(reply), GI_PREAMBLE_KEY);
+    if (err) {
+      o.refused |= 1u << i;
+      t->lock_err = rep_errno_merge(t->lock_err, err);
+    } else {
+      o.granted |= 1u << i;
+      t->accused |= rep_marks_accused(t->rep, counters, t->type);
+    }
+    gi_dict_unref(&counters);
+  }
+  return o;
+}
+
+/* The transaction is open at `granted`. What was not granted counts as missing, so the replies of those are taken out. */
+static void
+opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
+{
+  lock_everywhere(t, o->granted);
+  t->locked = t->active = o->granted;
+  t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
+  t->state = REP_OPEN;
+  if (t->type == REP_DATA) {
+    t->dirty_owed = true;
+    t->rep->metrics.pre_ops++;
+  }
+  rep_foreach(i, o->refused) gi_fop_unref(gi_fan_take(fan, i));
+  fan->sent &= ~o->refused;
+  fan->failed &= ~o->refused;
+  fan->err = 0;
+  rep_foreach(j, fan->failed) fan->err = rep_errno_merge(fan->err, gi_fan_reply(fan, j)->rsp.err);
+  fan->ok &= o->granted; /* a success without its locks is none */
+  fan->failed |= fan->sent & ~fan->ok;
+}
+
+static void
+met_somebody(struct rep_txn *t)
+{
+  GI_MARK("replicate: met another client while locking and doing in one message");
+  rep_txn_met(t);
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_inode(t->rep, t->log[l].inode)->met = PAUSE;
+}
+
+/* ---- sessions ---- */
+
+static void
+session_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_fop *rf = rep_fop(rep_of(fan->x), fop);
+  struct rep_txn *t = rf->txn;
+  struct outcome o = read_outcome(t, fan);
+
+  if (!o.refused) {
+    opened(t, fan, &o);
+    if (t->active && !t->good) { /* accused by each other since we looked last */
+      rf->ok = 0;
+      rf->must_err = EIO;
+    }
+    t->ops->done(fan);
+    return;
+  }
+  met_somebody(t);
+  gi_fan_clear(fan);
+  gi_list_del(&fop->link);
+  gi_list_add_head(&t->queue, &fop->link);
+  t->dirtied = t->type == REP_DATA ? o.granted : 0;
+  t->active = 0;
+  lock_everywhere(t, o.granted);
+  rep_txn_lock_in_turn(t);
+}
+
+static void
+session_rush(struct rep_txn *t, struct gi_fop *fop)
+{
+  gi_list_del(&fop->link);
+  gi_list_add_tail(&t->running, &fop->link);
+  t->active = t->marking = t->up;
+  t->ops->send(t, fop, session_done);
+}
+
+/* ---- names ---- */
+
+static void
+taken_back(struct gi_fan *fan)
+{
+  rep_txn_lock_in_turn(fan->arg);
+}
+
+static void
+take_back_result(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+{
+  if (reply->rsp.ret < 0)
+    GI_MARK("replicate: a name could not be taken back");
+}
+
+/* What undoes the operation, which child `i` has done; NULL: nothing does, or it changed nothing. */
+static struct gi_fop *
+reverse(struct rep_txn *t, unsigned i)
+{
+  const struct gi_fop *fop = t->fop;
+  const struct gi_reply *rsp = &gi_fan_reply(&rep_fop(t->rep, t->fop)->fan, i)->rsp;
+  const struct gi_loc *loc = fop->kind == GI_FOP_LINK ? &fop->loc2 : &fop->loc;
+  struct gi_gfid wanted = gi_gfid_none;
+  struct gi_fop *undo;
+
+  switch (fop->kind) {
+  case GI_FOP_CREATE:
+  case GI_FOP_MKNOD:
+  case GI_FOP_MKDIR:
+  case GI_FOP_SYMLINK:
+    if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &wanted) || !gi_gfid_equal(&wanted, &rsp->stat.gfid))
+      return NULL; /* it was there before */
+    break;
+  case GI_FOP_LINK:
+    break;
+  default:
+    return NULL;
+  }
+  undo = rep_txn_helper(t, fop->kind == GI_FOP_MKDIR ? GI_FOP_RMDIR : GI_FOP_UNLINK);
+  gi_fop_set_entry(undo, &undo->loc, loc->parent, loc->name);
+  return undo;
+}
+
+/* What the child did stays done, whatever came after it. Not so a rename: the new name may be another object again by now. */
+static bool
+lasts(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR;
+}
+
+void
+rep_rush_recall(struct rep_txn *t, struct gi_fan *fan)
+{
+  rep_foreach(i, fan->failed)
+  {
+    if (!t->did[i] || gi_fan_reply(fan, i)->rsp.err != ENOENT)
+      continue;
+    GI_MARK("replicate: found done what a first attempt had done");
+    gi_fop_unref(gi_fan_take(fan, i));
+    gi_fan_keep(fan, i, t->did[i]);
+    t->did[i] = NULL;
+    fan->failed &= ~(1u << i);
+    fan->ok |= 1u << i;
+  }
+}
+
+void
+rep_rush_forget(struct rep_txn *t)
+{
+  for (unsigned i = 0; i < REP_MAX; i++)
+    gi_fop_unref(t->did[i]);
+}
+
+static void
+take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
+{
+  uint32_t done = fan->ok & granted;
+
+  GI_MARK("replicate: a name taken back after meeting another client");
+  t->again = true;
+  lock_everywhere(t, granted);
+  rep_fan_start(&t->fan, t->rep, taken_back, t);
+  t->fan.each = take_back_result;
+  rep_foreach(i, done)
+  {
+    struct gi_fop *undo = reverse(t, i);
+
+    if (undo)
+      gi_fan_send(&t->fan, undo, i, 0);
+    if (lasts(t->fop))
+      t->did[i] = gi_fan_take(fan, i);
+  }
+  gi_fan_clear(fan);
+  gi_fan_finish(&t->fan);
+}
+
+/* Those who granted it agree on what came of it, as far as a quorum goes. */
+static bool
+agreed(const struct rep_txn *t, const struct gi_fan *fan, uint32_t granted)
+{
+  if (rep_quorum(t->rep, fan->ok & granted & t->ops->same(t, t->fop, fan)))
+    return true;
+  rep_foreach(i, fan->failed & granted) if (rep_quorum(t->rep, rep_account_saying(fan, gi_fan_reply(fan, i)->rsp.err) &
+                                                                   granted)) return true;
+  return false;
+}
+
+static void
+entry_rush_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
+  struct outcome o = read_outcome(t, fan);
+
+  if (o.refused)
+    met_somebody(t);
+  if (!o.refused || (rep_majority(t->rep, o.granted) && agreed(t, fan, o.granted))) {
+    opened(t, fan, &o);
+    t->ops->done(fan);
+    return;
+  }
+  t->active = 0;
+  take_back(t, fan, o.granted);
+}
+
+void
+rep_rush(struct rep_txn *t)
+{
+  struct gi_fop *fop = first_operation(t);
+
+  t->state = REP_RUSH;
+  t->rep->metrics.rushes++;
+  if (t->type == REP_ENTRY)
+    t->ops->send(t, fop, entry_rush_done);
+  else
+    session_rush(t, fop);
+}

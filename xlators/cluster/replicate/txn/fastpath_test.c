@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock, mark and operation in one message: the rounds it takes when nothing
+ * speaks against it, and what happens when another client is met.
+ */
+#include "xlators/cluster/replicate/testing/model.h"
+
+#include <fcntl.h>
+
+static struct rig *
+ours_with_file(const char *options, struct gi_fd **fd)
+{
+  struct rig *r = rig_with_file(options, fd);
+
+  rig_ours(r);
+  return r;
+}
+
+static struct rig *
+ours(void)
+{
+  struct rig *r = rig_new(NULL);
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_object(r, 6, S_IFDIR | 0755);
+  rig_ours(r);
+  return r;
+}
+
+/* ---- one round ---- */
+
+static void
+test_write(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4096), *g = rig_write(r, fd, 8192, 4096), *s = rig_fd(r, GI_FOP_FSYNC, fd);
+
+  rig_run(r, f);
+  rig_done(f, 4096, 0);
+  assert_null(f->rsp.xdata ? gi_dict_get(f->rsp.xdata, "glusterish.preamble") : NULL);
+  rig_log_all(r, "( L:0 X:d+1 ) WRITE");
+  rig_run(r, g);
+  rig_run(r, s);
+  rig_done(s, 0, 0);
+  rig_log_all(r, "WRITE FSYNC"); /* the lock and the mark are kept; an fsync costs no mark */
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 5, "D:d1");
+  gi_graph_deactivate(r->s->graph);
+  fake_settle(r->s);
+  rig_log_all(r, "X:d-1 U:0");
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 5, "");
+  rig_free_clean(r);
+}
+
+/* An fsync does not wait for the answer of a write that is under way. */
+static void
+test_write_and_fsync_under_way(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4096), *g = rig_write(r, fd, 0, 4096), *s = rig_fd(r, GI_FOP_FSYNC, fd);
+
+  rig_run(r, f);
+  rig_hold(r, 1, GI_FOP_WRITE);
+  rig_run(r, g);
+  rig_forget(r);
+  rig_run(r, s);
+  assert_false(g->answered);
+  rig_log_all(r, "FSYNC");
+  assert_true(fake_release(r->s, 1, GI_FOP_WRITE, 4096, 0));
+  fake_settle(r->s);
+  rig_done(g, 4096, 0);
+  rig_free_clean(r);
+}
+
+static void
+test_attributes(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_loc(r, GI_FOP_SETATTR, 5);
+
+  f->args.valid = GI_SET_MODE;
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_log_all(r, "( L:m ) SETATTR U:m");
+  rig_free_clean(r);
+}
+
+static void
+test_names(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    const char *name, *want;
+  } cases[] = {
+      {GI_FOP_CREATE, "new", "( E:new ) CREATE EU:new"}, {GI_FOP_MKDIR, "dir", "( E:dir ) MKDIR EU:dir"},
+      {GI_FOP_MKNOD, "nod", "( E:nod ) MKNOD EU:nod"},   {GI_FOP_SYMLINK, "sym", "( E:sym ) SYMLINK EU:sym"},
+      {GI_FOP_UNLINK, "f5", "( E:f5 ) UNLINK EU:f5"},
+  };
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct rig *r = ours();
+    struct gi_fop *f = rig_entry(r, cases[i].kind, 1, cases[i].name, cases[i].kind == GI_FOP_UNLINK ? 0 : 20);
+
+    rig_run(r, f);
+    rig_done(f, 0, 0);
+    rig_log_all(r, cases[i].want);
+    rig_free_clean(r);
+  }
+}
+
+static void
+test_rename(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+
+  gi_fop_set_entry(f, &f->loc2, f->loc.parent, "g5");
+  f->loc.inode = gi_inode_get(r->s->graph, &brick_object(&r->brick[0], 5)->stat.gfid);
+  f->loc.inode->mode = S_IFREG;
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_log_all(r, "( E:f5 E:g5 ) RENAME EU:f5 EU:g5");
+  rig_free_clean(r);
+}
+
+/* The operation's own failure everywhere is what the application hears; nobody is blamed. */
+static void
+test_symmetric_failure(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "f6", 20);
+
+  rig_run(r, f);
+  rig_done(f, -1, EEXIST);
+  rig_log_all(r, "( E:f6 ) MKDIR EU:f6");
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 1, "");
+  rig_free_clean(r);
+}
+
+/* ---- when it is not tried ---- */
+
+static void
+test_not_tried(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 10), *g, *h;
+
+  f->args.flags = O_APPEND; /* a second time would append twice */
+  rig_run(r, f);
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  g = rig_loc(r, GI_FOP_SETXATTR, 5);
+  g->args.dict = gi_dict_new();
+  gi_dict_set_str(g->args.dict, "user.a", "b");
+  g->args.flags = 1; /* XATTR_CREATE */
+  rig_run(r, g);
+  rig_log_all(r, "L:m SETXATTR U:m");
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd)); /* a session ends with the connection */
+  fake_event(r->s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  fake_event(r->s, 1, GI_EVENT_CHILD_UP, "something else"); /* one brick that does not understand it */
+  fake_settle(r->s);
+  rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
+  rig_forget(r);
+  h = rig_entry(r, GI_FOP_MKDIR, 1, "dir", 20);
+  rig_run(r, h);
+  rig_log_all(r, "E:dir MKDIR EU:dir");
+  rig_free_clean(r);
+}
+
+static void
+test_not_when_a_copy_is_bad(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 10);
+
+  rig_blame(r, 0, 5, 2, 0);
+  rig_ours(r);
+  rig_run(r, f);
+  rig_done(f, 10, 0);
+  rig_log_all(r, "L:0 X:d+1 WRITE");
+  rig_free_clean(r);
+}
+
+/* ---- meetings: data ---- */
+
+/* Every set of bricks that refuse: the write reaches all of them, once the locks were waited for, and the dirty marks add up. */
+static void
+test_write_meets(void **state)
+{
+  for (unsigned refusing = 1; refusing < 8; refusing++) {
+    struct gi_fd *fd;
+    struct rig *r = ours_with_file(NULL, &fd);
+    struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+    for (unsigned i = 0; i < BRICKS; i++)
+      if ((refusing >> i) & 1)
+        r->brick[i].fail_once[GI_FOP_INODELK] = EAGAIN;
+    rig_run(r, f);
+    rig_done(f, 4096, 0);
+    for (unsigned i = 0; i < BRICKS; i++) {
+      rig_log(r, i, (refusing >> i) & 1 ? "( !L:0 ) W:0 X:d+1 WRITE" : "( L:0 X:d+1 ) WRITE U:0 W:0 X:0 WRITE");
+      rig_marks(r, i, 5, "D:d1");
+    }
+    gi_graph_deactivate(r->s->graph);
+    fake_settle(r->s);
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_marks(r, i, 5, "");
+    rig_free_clean(r);
+  }
+}
+
+static void
+test_pause_after_meeting(void **state)
+{
+  struct rig *r = ours();
+
+  r->brick[2].fail_once[GI_FOP_INODELK] = EAGAIN;
+  for (int i = 0; i < 70; i++) {
+    struct gi_fop *f = rig_loc(r, GI_FOP_SETATTR, 5);
+
+    f->args.valid = GI_SET_MODE;
+    rig_forget(r);
+    rig_run(r, f);
+    rig_done(f, 0, 0);
+    if (i == 0)
+      rig_log(r, 0, "( L:m ) SETATTR U:m W:m SETATTR U:m");
+    else
+      rig_log(r, 0, i <= 64 ? "L:m SETATTR U:m" : "( L:m ) SETATTR U:m");
+  }
+  rig_free_clean(r);
+}
+
+/* A brick that goes while it is asked is one that missed the write. */
+static void
+test_write_brick_goes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+  rig_hold(r, 2, GI_FOP_WRITE);
+  fake_submit(r->s, f);
+  assert_false(f->answered);
+  rig_down(r, 2);
+  rig_done(f, 4096, 0);
+  rig_marks(r, 0, 5, "2d1");
+  rig_marks(r, 1, 5, "2d1");
+  rig_free_clean(r);
+}
+
+static void
+test_write_two_bricks_go(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+  rig_hold(r, 1, GI_FOP_WRITE);
+  fake_submit(r->s, f);
+  rig_down(r, 2);
+  rig_down(r, 1);
+  rig_done(f, -1, ENOTCONN);
+  rig_marks(r, 0, 5, "1d1,D:d1"); /* it is there, and a healer must look */
+  rig_free_clean(r);
+}
+
+/* The copies have come to accuse each other since they were looked at last. */
+static void
+test_write_to_split_brain(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_blame(r, i, 5, (i + 1) % BRICKS, 0);
+  rig_run(r, f);
+  rig_done(f, -1, EIO);
+  rig_free_clean(r);
+}
+
+/* ---- meetings: names ---- */
+
+/* Two of three have done it: the third is told apart, and the self-heal will find it. */
+static void
+test_create_won(void **state)
+{
+  for (unsigned loser = 0; loser < BRICKS; loser++) {
+    struct rig *r = ours();
+    struct gi_fop *f = rig_entry(r, GI_FOP_CREATE, 1, "new", 20);
+
+    r->brick[loser].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+    rig_run(r, f);
+    rig_done(f, 0, 0);
+    rig_log(r, loser, "( !E:new )");
+    for (unsigned i = 0; i < BRICKS; i++) {
+      char want[32];
+
+      if (i == loser)
+        continue;
+      snprintf(want, sizeof(want), "%ue1", loser);
+      rig_marks(r, i, 1, want);
+      snprintf(want, sizeof(want), "%ud1,%um1", loser, loser);
+      rig_marks(r, i, 20, want);
+      assert_string_equal(r->brick[i].index_names, "");
+    }
+    rig_free_clean(r);
+  }
+}
+
+static void
+test_won_records_the_name(void **state)
+{
+  struct rig *r = rig_new("option granular-entry-heal on\n");
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "new", 20);
+
+  rig_ours(r);
+  r->brick[2].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  assert_string_equal(r->brick[0].index_names, "+new");
+  rig_free_clean(r);
+}
+
+/* The majority says EEXIST, one was not asked: that is the answer, and nobody is blamed. */
+static void
+test_won_but_failed(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "f6", 20);
+
+  r->brick[0].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, -1, EEXIST);
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 1, "");
+  rig_free_clean(r);
+}
+
+/* One of three has done it: it is taken back there before the locks are waited for. */
+static void
+test_lost(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    const char *name, *winner;
+  } cases[] = {
+      {GI_FOP_CREATE, "new", "( E:new ) CREATE UNLINK EU:new EW:new CREATE EU:new"},
+      {GI_FOP_MKNOD, "new", "( E:new ) MKNOD UNLINK EU:new EW:new MKNOD EU:new"},
+      {GI_FOP_MKDIR, "new", "( E:new ) MKDIR RMDIR EU:new EW:new MKDIR EU:new"},
+      {GI_FOP_SYMLINK, "new", "( E:new ) SYMLINK UNLINK EU:new EW:new SYMLINK EU:new"},
+  };
+
+  for (size_t c = 0; c < GI_ARRAY_LEN(cases); c++)
+    for (unsigned only = 0; only < BRICKS; only++) {
+      struct rig *r = ours();
+      struct gi_fop *f = rig_entry(r, cases[c].kind, 1, cases[c].name, 20);
+
+      for (unsigned i = 0; i < BRICKS; i++)
+        if (i != only)
+          r->brick[i].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+      rig_run(r, f);
+      rig_done(f, 0, 0);
+      rig_log(r, only, cases[c].winner);
+      for (unsigned i = 0; i < BRICKS; i++)
+        rig_marks(r, i, 1, "");
+      rig_free_clean(r);
+    }
+}
+
+/* What was there before is not taken away. */
+static void
+test_lost_open_of_existing(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "f6", 20);
+
+  r->brick[0].fail_once[GI_FOP_ENTRYLK] = r->brick[1].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, -1, EEXIST);
+  rig_log(r, 2, "( E:f6 ) MKDIR EU:f6 EW:f6 MKDIR EU:f6");
+  rig_free_clean(r);
+}
+
+/* A removal cannot be taken back: that it is found done counts as having done it. */
+static void
+test_lost_unlink(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0);
+
+  r->brick[1].fail_once[GI_FOP_ENTRYLK] = r->brick[2].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_log(r, 0, "( E:f5 ) UNLINK EU:f5 EW:f5 UNLINK EU:f5");
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 1, "");
+  rig_free_clean(r);
+}
+
+static void
+test_refused_everywhere(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0);
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_log_all(r, "( !E:f5 ) EW:f5 UNLINK EU:f5");
+  rig_free_clean(r);
+}
+
+static void
+test_create_brick_goes(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_CREATE, 1, "new", 20);
+
+  rig_hold(r, 1, GI_FOP_CREATE);
+  fake_submit(r->s, f);
+  assert_false(f->answered);
+  rig_down(r, 1);
+  rig_done(f, 0, 0);
+  rig_marks(r, 0, 1, "1e1");
+  rig_marks(r, 2, 20, "1d1,1m1");
+  rig_free_clean(r);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_write_and_fsync_under_way),
+      cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_symmetric_failure),
+      cmocka_unit_test(test_not_tried),
+      cmocka_unit_test(test_not_when_a_copy_is_bad),
+      cmocka_unit_test(test_write_meets),
+      cmocka_unit_test(test_pause_after_meeting),
+      cmocka_unit_test(test_write_brick_goes),
+      cmocka_unit_test(test_write_two_bricks_go),
+      cmocka_unit_test(test_write_to_split_brain),
+      cmocka_unit_test(test_create_won),
+      cmocka_unit_test(test_won_records_the_name),
+      cmocka_unit_test(test_won_but_failed),
+      cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_lost_open_of_existing),
+      cmocka_unit_test(test_lost_unlink),
+      cmocka_unit_test(test_refused_everywhere),
+      cmocka_unit_test(test_create_brick_goes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the answers of an operation mean (replicate.md 6.4): who failed, whether
+ * the application is told success, who is blamed, and which reply is given.
+ */
+#include "xlators/cluster/replicate/txn/txn.h"
+
+#include "libglusterish/rare.h"
+
+/* Children that did it. A write that stored less than the best copy failed; an arbiter was sent one byte only. */
+static uint32_t
+succeeded(const struct gi_fop *fop, const struct gi_fan *fan)
+{
+  uint32_t ok = fan->ok, arbiter = rep_of(fan->x)->arbiter;
+  int32_t best = 0;
+
+  if (fop->kind != GI_FOP_WRITE && fop->kind != GI_FOP_COPY_FILE_RANGE)
+    return ok;
+  rep_foreach(i, fan->ok & ~arbiter) if (gi_fan_reply(fan, i)->rsp.ret > best) best = gi_fan_reply(fan, i)->rsp.ret;
+  rep_foreach(j, fan->ok) if (gi_fan_reply(fan, j)->rsp.ret < ((arbiter >> j) & 1 && best ? 1 : best)) ok &= ~(1u << j);
+  return ok;
+}
+
+/* A directory that is not empty here may be so elsewhere only because a heal is due: no reason to blame (replicate.md 6.4). */
+static uint32_t
+not_empty(const struct rep_txn *t, const struct gi_fan *fan)
+{
+  uint32_t mask = 0;
+
+  if (t->type == REP_ENTRY)
+    rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOTEMPTY) mask |= 1u << i;
+  return mask;
+}
+
+static void
+distrust(struct rep_txn *t, uint32_t bad)
+{
+  for (unsigned l = 0; l < t->nlogs; l++)
+    rep_inode_distrust(t->rep, t->log[l].inode, t->type, bad);
+}
+
+/* Again once the marks are written: a refresh in between could not see them yet. */
+void
+rep_account_distrust(struct rep_txn *t)
+{
+  uint32_t bad = 0;
+
+  rep_foreach(i, t->active) bad |= t->blame[i];
+  if (bad)
+    distrust(t, bad);
+}
+
+/* Those of `by` will tell in the post-op that `whom` did what it should not. If they are no quorum it tells so itself, too: else it and
+ * a third could soon be a quorum that knows of nothing wrong. */
+static void
+accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
+{
+  distrust(t, whom);
+  if (!rep_quorum(t->rep, by))
+    by |= whom;
+  rep_foreach(i, by) t->blame[i] |= whom;
+}
+
+/* What a copy says about names, as opposed to about itself. */
+bool
+rep_account_claims(int err)
+{
+  return err == ENOENT || err == EEXIST || err == ENOTEMPTY || err == ESTALE || err == EISDIR || err == ENOTDIR;
+}
+
+uint32_t
+rep_account_saying(const struct gi_fan *fan, int err)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == err) set |= 1u << i;
+  return set;
+}
+
+/* What good copies agree on, or a quorum says about the names; 0: nothing. */
+static int
+claimed(const struct rep_txn *t, const struct gi_fan *fan)
+{
+  uint32_t good = t->asked || t->dirty_owed ? t->active & ~t->accused : 0;
+  int err = good && (good & fan->failed) == good ? gi_fan_same_errno(fan, good) : 0;
+
+  if (err && rep_account_claims(err))
+    return err;
+  rep_foreach(i, fan->failed)
+  {
+    err = gi_fan_reply(fan, i)->rsp.err;
+    if (rep_account_claims(err) && rep_quorum(t->rep, rep_account_saying(fan, err)))
+      return err;
+  }
+  return 0;
+}
+
+/* A few copies, who may be those that missed something, cannot tell what is there and what is not. If nobody is away, nobody can. */
+static int
+some_errno(const struct rep_txn *t, const struct rep_fop *rf)
+{
+  int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN, said;
+
+  if (t->type != REP_ENTRY || !rep_account_claims(err) || !rf->fan.sent)
+    return err;
+  said = claimed(t, &rf->fan);
+  if (said)
+    return said;
+  return rf->fan.sent == t->rep->all && !rep_account_saying(&rf->fan, ENOTCONN) ? EIO : ENOTCONN;
+}
+
+/* Those that nobody accuses have missed no acknowledged change: what they agree on is so. The others, who have done it, lack what
+ * makes it impossible, and are blamed for this once more: the heal that ends their blame may have passed the name already. */
+bool
+rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct gi_fan *fan = &rf->fan;
+  uint32_t good = t->active & ~t->accused, stale = fan->ok;
+  int err = good & fan->failed ? gi_fan_reply(fan, rep_first(good & fan->failed))->rsp.err : 0;
+
+  if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
+    return false;
+  if (!good || !stale || (rep_account_saying(fan, err) & good) != good || !rep_account_claims(err))
+    return false;
+  GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
+  t->rep->metrics.blames++;
+  t->last_kind = fop->kind;
+  accuse(t, good, stale);
+  t->closing = true;
+  rf->ok = 0;
+  rf->refused = good;
+  rf->err = err;
+  return true;
+}
+
+static bool
+no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
+{
+  int same = rf->fan.sent ? gi_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
+
+  if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC) { /* they agree: nothing happened anywhere */
+    rf->err = same;
+    return true;
+  }
+  GI_MARK("replicate: failed everywhere in different ways, or lost everywhere: dirty stays");
+  rf->err = some_errno(t, rf);
+  t->keep_dirty = true;
+  t->closing = true;
+  return true;
+}
+
+/* Names, where any two quorums share a copy: whom none of those that take part accuses has missed nothing that was ever acknowledged.
+ * Without such a quorum there is no way to find that copy, and every change of names is taken. */
+bool
+rep_account_has_good(const struct rep_txn *t, uint32_t mask)
+{
+  mask &= ~t->rep->arbiter; /* it cannot be what the others are healed from */
+  if (t->type != REP_ENTRY)
+    return (mask & t->good) != 0;
+  if (!rep_quorums_meet(t->rep) || GI_BROKEN("let outdated copies change names"))
+    return true;
+  for (unsigned l = 0; l < t->nlogs; l++)
+    if (!(mask & ~t->log[l].accused))
+      return false;
+  return true;
+}
+
+bool
+rep_account_has_wholly_good(const struct rep_txn *t, uint32_t mask)
+{
+  if (t->type != REP_ENTRY || !rep_quorums_meet(t->rep) || GI_BROKEN("let outdated copies change names"))
+    return rep_account_has_good(t, mask);
+  return (mask & ~t->accused & ~t->rep->arbiter) != 0;
+}
+
+/* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
+bool
+rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
+{
+  uint32_t good = t->good & ~t->rep->arbiter;
+
+  return t->type != REP_ENTRY && (failed & good) && !(ok & good);
+}
+
+void
+rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
+{
+  uint32_t missing = t->rep->all & ~t->active;
+
+  if (GI_BROKEN("forget to blame who failed"))
+    return;
+  t->failed |= failed;
+  t->good &= ~failed; /* so that operations of one session that fail on different children cannot blame every good copy */
+  rep_foreach(i, ok) t->blame[i] |= failed | missing;
+}
+
+/* Below the quorum too: a disk tells of a loss only once, and whoever syncs next would be told a success. Should others who reach the
+ * quorum without us go on and blame us, then there is a split brain, where there would be a loss that nobody sees. */
+void
+rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
+{
+  if (!lost || !(ok & t->good & ~t->rep->arbiter) || rep_account_splits(t, ok, lost))
+    return;
+  GI_MARK("replicate: copies that could not be synced are blamed below the quorum");
+  distrust(t, lost);
+  rep_account_blame(t, ok, lost);
+}
+
+uint32_t
+rep_account_lost(const struct gi_fan *fan)
+{
+  uint32_t lost = 0;
+
+  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i) && gi_fan_reply(fan, i)->rsp.ret < 0 &&
+                                  gi_fan_reply(fan, i)->rsp.err != ENOTCONN) lost |= 1u << i;
+  return lost;
+}
+
+/* Of a directory where it had missed something a copy may have moved another object than the good ones did, to where it had missed
+ * nothing: nobody would know that this is wrong. */
+static void
+blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
+{
+  right &= ~t->accused;
+  if (!right || !strays || !(t->asked || t->dirty_owed))
+    return;
+  GI_MARK("replicate: blamed for having moved another object");
+  accuse(t, right, strays);
+}
+
+static bool
+lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
+{
+  if (fop->kind == GI_FOP_FSYNC)
+    rep_account_unsynced(t, rf->ok, rep_account_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
+  GI_MARK("replicate: done on fewer copies than the quorum");
+  t->closing = true;
+  rf->err = some_errno(t, rf);
+  t->keep_dirty = true;
+  if (t->type == REP_ENTRY)
+    blame_strays(t, rf->ok, rf->fan.ok & ~rf->ok);
+  if (t->type == REP_ENTRY && !t->dirty_owed)
+    t->mark_dirty = rf->fan.ok;
+  return true;
+}
+
+bool
+rep_account(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+  struct gi_fan *fan = &rf->fan;
+  uint32_t missing = t->rep->all & ~t->active;
+  uint32_t failed;
+
+  GI_CHECK(t, REP_TXN_MAGIC);
+  t->last_kind = fop->kind;
+  rf->ok &= succeeded(fop, fan);
+  failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
+  if (!rf->ok)
+    return no_success(t, fop, rf);
+  if (rep_account_splits(t, rf->ok, failed)) {
+    t->closing = t->keep_dirty = true;
+    GI_MARK("replicate: failed on every good copy, refused rather than split");
+    rf->err = gi_fan_reply(fan, rep_first_data(t->rep, failed & t->good))->rsp.err;
+    if (!rf->err) /* a short write carries none; an FSYNC may have failed before */
+      rf->err = rf->must_err ? rf->must_err : EIO;
+    rf->ok = 0;
+    return true;
+  }
+  if (t->type == REP_ENTRY && !rep_account_has_good(t, rf->ok)) {
+    GI_MARK("replicate: names changed on no good copy");
+    lost_quorum(t, fop, rf);
+    rf->ok = 0;
+    return true;
+  }
+  if (!rep_quorum(t->rep, rf->ok) && !GI_BROKEN("success without quorum")) {
+    lost_quorum(t, fop, rf);
+    rf->ok = 0;
+    return true;
+  }
+  if (!(failed | missing))
+    return true;
+  t->rep->metrics.blames++;
+  GI_MARK("replicate: a change some copies missed");
+  distrust(t, failed | missing);
+  rep_account_blame(t, rf->ok, failed);
+  if (failed)
+    t->closing = true;
+  return !failed || GI_BROKEN("answer before those who failed are blamed");
+}
+
+/* ---- the reply ---- */
+
+static uint32_t
+largest(const struct gi_fan *fan, uint32_t ok)
+{
+  uint32_t best = 0;
+
+  rep_foreach(i, ok)
+  {
+    int32_t ret = gi_fan_reply(fan, i)->rsp.ret;
+
+    if (best && ret < gi_fan_reply(fan, rep_first(best))->rsp.ret)
+      continue;
+    if (best && ret > gi_fan_reply(fan, rep_first(best))->rsp.ret)
+      best = 0;
+    best |= 1u << i;
+  }
+  return best;
+}
+
+static int
+choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, uint32_t ok, bool entries)
+{
+  int child = -1;
+
+  if (inode && rep_inode(rep, inode)->generation)
+    child = rep_read_child(rep, inode, fop, ok & rep_readable(rep, inode, entries));
+  return child >= 0 ? child : rep_first_data(rep, ok);
+}
+
+static void
+reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uint32_t ok, uint32_t good)
+{
+  bool entry = (gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY) != 0;
+  uint32_t data = ok & ~rep->arbiter ? ok & ~rep->arbiter : ok; /* the arbiter's attributes are not the file's */
+  struct gi_iatt pre, post, pre2, post2;
+  int child;
+
+  if (!entry && (data & good)) /* nor are those of a copy that lacks something: which one does is known best under the lock */
+    data &= good;
+  child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode,
+                 largest(fan, data), false);
+
+  if (entry) {
+    int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
+    int parent2 = choose(rep, fop, fop->loc2.parent, ok, true);
+
+    pre = gi_fan_reply(fan, parent)->rsp.pre;
+    post = gi_fan_reply(fan, parent)->rsp.post;
+    pre2 = gi_fan_reply(fan, parent2)->rsp.pre2;
+    post2 = gi_fan_reply(fan, parent2)->rsp.post2;
+  }
+  gi_reply_move(fop, gi_fan_reply(fan, child));
+  if (entry) {
+    fop->rsp.pre = pre;
+    fop->rsp.post = post;
+    fop->rsp.pre2 = pre2;
+    fop->rsp.post2 = post2;
+  }
+}
+
+/* The xdata of a child that gave the errno; better one that was connected. */
+static void
+reply_failure(struct gi_fop *fop, struct gi_fan *fan, int err)
+{
+  int child = -1;
+
+  rep_foreach(i, fan->failed) if (child < 0 || gi_fan_reply(fan, i)->rsp.err == err) child = (int)i;
+  if (child >= 0)
+    gi_reply_move(fop, gi_fan_reply(fan, child));
+  else
+    gi_reply_clear(&fop->rsp);
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+}
+
+void
+rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
+{
+  struct rep *rep = t->rep;
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (!rf->err && !rep_undisturbed(rep, t->generation))
+    rf->err = ENOTCONN;
+  if (rf->ok && !rf->err) {
+    reply_success(rep, fop, &rf->fan, rf->ok, t->good);
+    if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {
+      memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre)); /* a later read may go to another child: let nobody remember these */
+      memset(&fop->rsp.post, 0, sizeof(fop->rsp.post));
+    }
+  } else {
+    reply_failure(fop, &rf->fan, rf->err ? rf->err : ENOTCONN);
+  }
+  gi_fan_clear(&rf->fan);
+}
+
+void
+rep_account_answer_held(struct rep_txn *t)
+{
+  while (!gi_list_empty(&t->held)) {
+    struct gi_fop *fop = gi_list_first(&t->held, struct gi_fop, link);
+    struct rep_fop *rf = rep_fop(t->rep, fop);
+
+    gi_list_del(&fop->link);
+    /* A success without a durable record of who missed it would be a lie. */
+    if (!rf->err && !rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
+      rf->err = rf->ok & ~t->post_ok & ~t->post_gone ? ENOTCONN : ESTALE; /* what was changed has been removed meanwhile */
+    if (rf->refused && (rf->fan.ok & ~t->post_ok) && !rep_quorum(t->rep, rf->refused & t->post_ok))
+      rf->err = ENOTCONN; /* not every copy where it was done is known to be wrong, by itself or by a quorum */
+    rep_account_reply(t, fop);
+    gi_fop_answer(fop, t->rep->x);
+  }
+}
