@@ -13,6 +13,7 @@
  * after a while, and another attempt is made later. While a heal runs none is
  * held back at all.
  */
+#include "xlators/cluster/replicate/change.h"
 #include "xlators/cluster/replicate/txn/txn.h"
 
 #define PATIENCE_S 3 /* how long new operations are held back */

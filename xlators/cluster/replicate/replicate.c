@@ -7,12 +7,11 @@
  * This file: the class, and what happens when a child comes or goes. Reads are ops/read.c, writes are
  * txn/engine.c with a binding per type, and the README draws how they work.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/change.h"
+#include "xlators/cluster/replicate/ops/ops.h"
+#include "xlators/cluster/replicate/shd/shd.h"
 
 #include "libglusterish/rare.h"
-
-#include "xlators/cluster/replicate/shd/shd.h"
-#include "xlators/cluster/replicate/txn/txn.h"
 
 #include "libglusterish/near.h"
 #include "libglusterish/regions.h"

@@ -5,7 +5,7 @@
  * child j missed; trusted.afr.dirty counts operations begun there and not yet
  * accounted for (replicate.md 2.1). Only zero or non-zero matters.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/copies/copies.h"
 
 #include "libglusterish/rare.h"
 

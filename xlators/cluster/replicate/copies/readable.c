@@ -3,7 +3,7 @@
  * The readable copies of an inode. A refresh asks every child for its counters
  * (replicate.md 5.1, 5.2); operations that wait for the same inode share it.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/copies/copies.h"
 
 #include "libglusterish/rare.h"
 
@@ -72,79 +72,6 @@ rep_inode_type(struct gi_inode *inode, uint32_t mode)
 {
   if (mode & S_IFMT)
     inode->mode = mode & S_IFMT;
-}
-
-/* ---- choice of the child (replicate.md 5.4) ---- */
-
-static uint32_t
-hash_gfid(const struct gi_gfid *gfid, uint32_t salt)
-{
-  uint64_t a, b;
-
-  memcpy(&a, gfid->b, sizeof(a));
-  memcpy(&b, gfid->b + 8, sizeof(b));
-  a = (a ^ salt ^ (b * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
-  return (uint32_t)(a >> 32);
-}
-
-static int
-preferred(const struct rep *rep, uint32_t candidates)
-{
-  const struct rep_options *o = rep_opts(rep);
-
-  for (unsigned i = 0; o->read_subvolume && i < rep->n; i++)
-    if (((candidates >> i) & 1) && strcmp(rep->x->children[i]->name, o->read_subvolume) == 0)
-      return (int)i;
-  if (o->read_subvolume_index >= 0 && o->read_subvolume_index < rep->n && ((candidates >> o->read_subvolume_index) & 1))
-    return (int)o->read_subvolume_index;
-  if (o->choose_local && rep->local >= 0 && ((candidates >> rep->local) & 1))
-    return rep->local;
-  return -1;
-}
-
-/* What reading from a child costs in the modes that weigh them. A round trip that was never measured counts as none at all. */
-static uint64_t
-cost(const struct rep *rep, unsigned child)
-{
-  switch (rep_opts(rep)->read_hash_mode) {
-  case REP_HASH_LEAST_BUSY:
-    return rep->reads[child];
-  case REP_HASH_LATENCY:
-    return rep->latency[child];
-  default:
-    return (rep->reads[child] + 1) * rep->latency[child];
-  }
-}
-
-static int
-cheapest(const struct rep *rep, uint32_t candidates)
-{
-  int best = -1;
-
-  rep_foreach(i, candidates) if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best)) best = (int)i;
-  return best;
-}
-
-int
-rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates)
-{
-  int child = preferred(rep, candidates);
-  uint32_t salt = 0;
-
-  if (child >= 0 || !candidates)
-    return child;
-  switch (rep_opts(rep)->read_hash_mode) {
-  case REP_HASH_FIRST:
-    return rep_first(candidates);
-  case REP_HASH_GFID_PID:
-    salt = !S_ISDIR(inode->mode) && fop ? (uint32_t)fop->caller.pid : 0;
-    /* fall through */
-  case REP_HASH_GFID:
-    child = (int)(hash_gfid(&inode->gfid, salt) % rep->n);
-    return (candidates >> child) & 1 ? child : rep_first(candidates);
-  default:
-    return cheapest(rep, candidates);
-  }
 }
 
 /* ---- the refresh ---- */

@@ -11,7 +11,7 @@
 #ifndef REP_HEAL_HEAL_H
 #define REP_HEAL_HEAL_H
 
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/copies/copies.h"
 
 #include "libglusterish/heal-op.h"
 #include "libglusterish/regions.h"
@@ -52,7 +52,7 @@ void rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *g
 void rep_heal_fork(struct rep_heal *h, const struct rep_heal *from);
 void rep_heal_end(struct rep_heal *h);
 
-/* ---- views (heal/tools.c) ---- */
+/* ---- views (tools.c) ---- */
 
 /* What every child says about one object, and its counters as a matrix. */
 struct rep_view {
@@ -154,7 +154,7 @@ void rep_heal_unlock(struct rep_heal *h, struct rep_heal_lock *lock); /* nothing
 bool rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second, uint32_t mask);
 void rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep_heal_lock *second);
 
-/* ---- direction (heal/decide.c, replicate.md 7.2) ---- */
+/* ---- direction (decide.c, replicate.md 7.2) ---- */
 
 struct rep_direction {
   uint32_t locked; /* the children the decision is about */
@@ -190,7 +190,7 @@ bool rep_heal_ignores_xattr(const char *name); /* is neither compared nor healed
  * *res is how the heal ends. Clear the view in any case. */
 bool rep_heal_needed(struct rep_heal *h, enum rep_type type, struct rep_view *v, struct rep_direction *d, int *res);
 
-/* ---- undo (heal/tools.c, replicate.md 7.7) ---- */
+/* ---- undo (tools.c, replicate.md 7.7) ---- */
 
 /* What is added to the counters of child i: minus what the view held against the children of `good`, plus one against `failed`;
  * its dirty counter likewise unless it failed itself. Owned by the caller. */
@@ -204,13 +204,13 @@ uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_ty
 /* Adds zero to every counter everywhere, so that stale index names go. */
 void rep_heal_touch(struct rep_heal *h);
 
-/* ---- what the source remembers (heal/regions.c) ---- */
+/* ---- what the source remembers (regions.c) ---- */
 
 /* True if the sinks differ from the source in these regions at most; then the caller clears `set`. Asks the source: to be called
  * while the view is locked. */
 bool rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_direction *d, struct gi_regions *set);
 
-/* ---- who need not be sent the payload (heal/local-copy.c) ---- */
+/* ---- who need not be sent the payload (local-copy.c) ---- */
 
 /* Those of `sinks` that can copy the heal's inode from the source by themselves. *where, owned by the caller, is what they are told
  * (GI_NEAR_KEY); NULL if there are none. */
@@ -223,7 +223,7 @@ rep_heal_window_bytes(const struct rep *rep)
   return (uint64_t)rep_opts(rep)->heal.data_self_heal_window_size * REP_HEAL_BLOCK * 4;
 }
 
-/* ---- walking a directory of one child (heal/walk.c) ---- */
+/* ---- walking a directory of one child (walk.c) ---- */
 
 /* An iterator over its entries, page by page, without "." and "..". Zero it; lives on a task's stack. */
 struct rep_walk {
@@ -258,7 +258,7 @@ int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name,
 int rep_heal_inode(struct rep_heal *h);             /* heal/inode.c */
 void rep_heal_account(struct rep_heal *h, int res); /* adds what a heal did to the counters; rep_heal_inode does it itself */
 
-/* ---- inspection without locks (heal/inode.c, replicate.md 7.1, 7.10) ---- */
+/* ---- inspection without locks (inode.c, replicate.md 7.1, 7.10) ---- */
 
 struct rep_inspection {
   int err;                    /* nothing else is valid if non-zero */
@@ -272,5 +272,23 @@ struct rep_inspection {
 };
 
 void rep_inspect(struct rep_heal *h, struct rep_inspection *in);
+
+/* ---- for a lookup (name.c) ---- */
+
+/* Heals the name that a lookup is about, on a task; then resume(fop, 0 or errno: EIO = the copies contradict each other). The
+ * fop is held. Its `heal-op` and `child-name` (replicate.md 7.11) decide what marks do not. */
+void rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
+
+/* ---- by a client of its own accord (background.c) ---- */
+
+/* Queues a heal of an object some copy of which is accused, if the options want that. */
+void rep_background_heal(struct rep *rep, struct gi_inode *inode);
+void rep_background_drop(struct rep *rep);               /* forgets the queue */
+bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
+/* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
+bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, uint32_t same,
+                             void (*resume)(struct gi_fop *fop, int err));
+bool rep_background_policy(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode,
+                           void (*resume)(struct gi_fop *fop, int err));
 
 #endif

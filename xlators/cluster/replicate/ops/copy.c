@@ -7,7 +7,7 @@
  * answer is EOPNOTSUPP: the kernel then reads and writes, and all children get the
  * same bytes.
  */
-#include "xlators/cluster/replicate/txn/txn.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 static struct gi_inode *
 source_of(const struct gi_fop *fop)

@@ -4,7 +4,7 @@
  * what the answers say about stability and about other clients
  * (replicate.md 6.2, 6.4, 6.7).
  */
-#include "xlators/cluster/replicate/txn/txn.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

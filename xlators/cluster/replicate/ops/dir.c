@@ -7,7 +7,7 @@
  * Private names are hidden. While heals may be due, the attributes of an entry
  * are only shown if the listing child is the one the entry would be read from.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

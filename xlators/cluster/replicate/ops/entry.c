@@ -3,7 +3,7 @@
  * Entry operations: what changes names. A table says, per kind, which names
  * are locked and which directories carry the marks (replicate.md 6.2, 6.3).
  */
-#include "xlators/cluster/replicate/txn/txn.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

@@ -10,7 +10,7 @@
  * meanwhile (safe children). If the children that may be safe are no quorum, the
  * descriptor is dead: EBADFD until it is closed, because its locks kept nobody out.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

@@ -5,7 +5,7 @@
  * the first one. Internal locks go to all at once without waiting, and one
  * after another if somebody else holds one. A quorum of grants is a lock.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

@@ -14,7 +14,7 @@
  * client renames over the name, each of them may show another object. Replies that
  * make no answer together are therefore asked for once more with the name locked.
  */
-#include "xlators/cluster/replicate/heal/heal.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 

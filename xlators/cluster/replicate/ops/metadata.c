@@ -4,7 +4,7 @@
  * metadata lock of the inode, one after another, and need at least one copy
  * whose metadata nobody accuses (replicate.md 6.1, 6.2).
  */
-#include "xlators/cluster/replicate/txn/txn.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 static bool
 names_private(const struct gi_dict *dict)

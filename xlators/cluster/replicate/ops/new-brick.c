@@ -6,7 +6,7 @@
  * against that child that it has missed everything, so that nobody reads from
  * it before the self-heal has filled it.
  */
-#include "xlators/cluster/replicate/heal/heal.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 static const char *
 named_child(const struct gi_fop *fop)

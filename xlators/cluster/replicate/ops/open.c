@@ -4,7 +4,7 @@
  * back, flush and fsyncdir, and the few kinds that simply go everywhere
  * (replicate.md 6.9).
  */
-#include "xlators/cluster/replicate/txn/txn.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include <fcntl.h>
 

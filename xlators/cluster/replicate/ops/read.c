@@ -6,7 +6,7 @@
  * An error such as "no such attribute" from a good copy is the answer. Only errors
  * that are about the child itself make another child be asked.
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/rare.h"
 
@@ -27,14 +27,6 @@ child_failed(int err)
   default:
     return false;
   }
-}
-
-int
-rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among)
-{
-  uint32_t good = rep_inode(rep, inode)->meta_readable & among;
-
-  return rep_first(good ? good : among & ~rep->arbiter);
 }
 
 static void read_step(struct rep *rep, struct gi_fop *fop);

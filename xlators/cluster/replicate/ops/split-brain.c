@@ -10,7 +10,7 @@
  *   set replica.split-brain-choice-timeout  for how long, minutes
  *   set replica.split-brain-heal-finalize   heal from this child's copy
  */
-#include "xlators/cluster/replicate/heal/heal.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * read from one good copy, and names that describe the bricks are asked of all
  * children and merged (replicate.md 5.3).
  */
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/ops/ops.h"
 
 #include <stdio.h>
 

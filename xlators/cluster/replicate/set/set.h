@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of cluster/replicate share: the state of a replica set, of an
- * inode, of an fd, and the names of each part. Nothing here is visible outside
- * this folder.
+ * The lowest layer of cluster/replicate: the state of a replica set, of an inode,
+ * of an fd and of an operation; members and quorum; what is sent to them. It
+ * knows nothing of copies, heals and transactions: those observe it.
  *
  * Sets of children are bit masks (bit i = child i). "Type" is the slot of the
  * changelog counters an operation belongs to: data, metadata or entry.
@@ -172,7 +172,7 @@ struct rep_fd {
   int8_t reader;       /* directories: child + 1 the listing comes from, 0 = not begun; or REP_READER_GONE */
 };
 
-/* ---- fan-out (set/fan.c) ---- */
+/* ---- fan-out (fan.c) ---- */
 
 /* A fan to the set's children: what is sent is work of the set, and a descriptor that a child has lost is noted. */
 void rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg);
@@ -208,7 +208,7 @@ struct rep_fop {
   uint32_t granted;
 };
 
-/* To the present set of children (set/state.c). */
+/* To the present set of children (state.c). */
 void rep_fd_translate(const struct rep *rep, struct rep_fd *rf);
 void rep_inode_translate(const struct rep *rep, struct rep_inode *ri);
 uint32_t rep_translate(uint32_t mask, const int8_t map[REP_MAX]); /* who is left of `mask`, where they are now */
@@ -279,7 +279,7 @@ rep_fop_fd(const struct gi_fop *fop)
 /* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
 struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
-/* ---- set/members.c ---- */
+/* ---- members.c ---- */
 int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
 bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */
 bool rep_quorum(const struct rep *rep, uint32_t mask);        /* false: ENOTCONN (replicate.md 3.2) */
@@ -297,7 +297,7 @@ int rep_first_data(const struct rep *rep, uint32_t mask); /* the first child tha
 void rep_children_changed(struct rep *rep); /* connected or halo's choice may have: updates `up` and tells the layers above */
 void rep_announce(struct rep *rep);         /* tells the layers above whether any child is up */
 
-/* ---- set/keys.c ---- */
+/* ---- keys.c ---- */
 /* What follows from names and number of the children: all, arbiter, names of the changelog attributes. 0, or -1 and err. */
 int rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n,
                   struct gi_error *err);
@@ -305,20 +305,13 @@ void rep_keys_finish(struct rep *rep);
 /* Whether these options fit the children, present or coming. 0, or -1 and err. */
 int rep_options_check(const struct gi_xlator *x, const struct rep_options *o, struct gi_error *err);
 
-/* ---- set/state.c ---- */
+/* ---- state.c ---- */
 void rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err);
 /* Names in the root that belong to the self-heal: hidden from a caller with this pid (replicate.md 4.1). */
 bool rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *parent, const char *name);
 uint32_t rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask); /* those of `mask` where it is open */
 
-/* ---- change.c ---- */
-void rep_children_settle(struct rep *rep);     /* something has ended: perhaps all has */
-void rep_children_called_off(struct rep *rep); /* the present children stay */
-void rep_on_children(struct gi_xlator *x);     /* of the class */
-void rep_children_init(struct rep *rep);
-void rep_children_finish(struct rep *rep);
-
-/* ---- set/quiesce.c ---- */
+/* ---- quiesce.c ---- */
 void rep_quiesce_hold(struct rep *rep, struct gi_fop *fop);   /* until rep_quiesce_end */
 void rep_quiesce_end(struct rep *rep);                        /* those held back go on */
 bool rep_quiesce_cancel(struct rep *rep, struct gi_fop *fop); /* answers it EINTR if it is held back */
@@ -326,110 +319,17 @@ void rep_quiesce_again(struct gi_fop *fop, int err);          /* a lock taken ba
 /* An operation of our own to ourselves on behalf of one that is under way. */
 void rep_submit_inside(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *arg), void *arg);
 
-/* ---- ops/held.c ---- */
-void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
-int rep_held_errno(const struct rep *rep,
-                   const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
+/* ---- local.c ---- */
+/* First lookup of the root: finds a child on this host (replicate.md 4.3). */
+void rep_local_discover(struct rep *rep);
+/* Whether the answer to a pathinfo getxattr names this host (or this host's management daemon). */
+bool rep_local_is(const struct rep *rep, const char *pathinfo);
 
-/* ---- set/halo.c ---- */
+/* ---- halo.c ---- */
 uint32_t rep_halo(const struct rep *rep); /* which of the connected children to use */
 void rep_halo_measured(struct rep *rep, unsigned child, uint64_t ns);
 void rep_halo_watch(struct rep *rep); /* has round trips measured as long as halo is on */
 void rep_halo_init(struct rep *rep);
 void rep_halo_finish(struct rep *rep);
-
-/* ---- copies/changelog.c ---- */
-/* what a set of replies says about the copies (replicate.md 5.1) */
-struct rep_verdict {
-  uint32_t data_accused, meta_accused;
-  uint32_t data_readable, meta_readable;
-  uint32_t outdated; /* directories: copies that may have missed what was acknowledged; 0: that is not known */
-  bool data_dirty;   /* a data session is not over yet, or ended without telling what came of it */
-};
-/* Sets one counter xattr: its three slots. */
-void rep_marks_set(struct gi_dict *d, const char *key, const int32_t slot[REP_TYPES]);
-bool rep_marks_slot(const struct gi_dict *dict, const char *key, enum rep_type type, int32_t *value);
-/* Children that the counters of one brick accuse in `type`. */
-uint32_t rep_marks_accused(const struct rep *rep, const struct gi_dict *counters, enum rep_type type);
-void rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bool locked, struct rep_verdict *v);
-/* A changelog dict: pending[j] = value in `type` for each j of `blame`, zero for others; dirty += dirty (0: zero value). */
-struct gi_dict *rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_t dirty);
-struct gi_dict *rep_marks_new_object(const struct rep *rep, uint32_t blame, uint32_t mode, bool granular);
-void rep_marks_request(const struct rep *rep, struct gi_dict *xdata); /* asks for every counter in a lookup or fstat */
-bool rep_marks_private_xattr(const char *name);                       /* trusted.afr.*: never shown nor set from above */
-void rep_marks_strip(const struct rep *rep, struct gi_dict *dict);
-void rep_marks_init(struct rep *rep);
-void rep_marks_finish(struct rep *rep);
-
-/* ---- ops/lookup.c ---- */
-gi_fop_fn rep_on_lookup;
-/* Heals the name that a lookup is about, on a task; then resume(fop, 0 or errno: EIO = the copies contradict each other). The
- * fop is held. Its `heal-op` and `child-name` (replicate.md 7.11) decide what marks do not. In heal/name.c. */
-void rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
-
-/* ---- ops/read.c, copies/readable.c ---- */
-gi_fop_fn rep_on_read, rep_on_getxattr, rep_on_statfs, rep_on_readdir, rep_on_opendir;
-/* Readable copies of `inode` for a fop (entries: of a directory's names), without regard to who is up. */
-uint32_t rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries);
-bool rep_inode_fresh(const struct rep *rep, struct gi_inode *inode);
-void rep_inode_type(struct gi_inode *inode, uint32_t mode); /* remembers the S_IFMT bits */
-/* `generation` and `distrusts` are those of the set when the question was sent. */
-void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
-                     uint32_t distrusts);
-/* The copies of `bad` missed a change: they are not read any more. */
-void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
-/* First lookup of the root: finds a child on this host (replicate.md 4.3). */
-void rep_local_discover(struct rep *rep);
-/* Whether the answer to a pathinfo getxattr names this host (or this host's management daemon). */
-bool rep_local_is(const struct rep *rep, const char *pathinfo);
-int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
-/* Whose attributes are told while the copies are in split brain and no choice was made, so that whoever is to make it can reach the
- * object: one of `among` whose attributes nobody accuses, or any; -1: none. */
-int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
-/* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
-void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
-/* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
-void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
-
-/* ---- heal/background.c ---- */
-
-/* Queues a heal of an object some copy of which is accused, if the options want that. */
-void rep_background_heal(struct rep *rep, struct gi_inode *inode);
-void rep_background_drop(struct rep *rep);               /* forgets the queue */
-bool rep_background_wants_xattrs(const struct rep *rep); /* lookups must ask for all of them */
-/* The following hold `fop` and return true when something is tried, then call resume(fop, 0): look again. */
-bool rep_background_metadata(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, uint32_t same,
-                             void (*resume)(struct gi_fop *fop, int err));
-bool rep_background_policy(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode,
-                           void (*resume)(struct gi_fop *fop, int err));
-
-/* ---- ops/split-brain.c ---- */
-void rep_split_init(struct rep *rep);
-bool rep_split_get(struct rep *rep, struct gi_fop *fop); /* true: it was one of these attributes, and is held or answered */
-bool rep_split_set(struct rep *rep, struct gi_fop *fop);
-int rep_split_choice(const struct rep *rep, struct gi_inode *inode); /* the child to read from in spite of all; -1: none */
-
-/* ---- ops/open.c ---- */
-gi_fop_fn rep_on_open, rep_on_flush, rep_on_fsyncdir, rep_on_everywhere, rep_on_unsupported;
-/* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
-void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
-/* A CREATE with O_TRUNC: one without it, and a data transaction if the file turns out to have existed. Answers the fop. */
-void rep_create_truncating(struct rep *rep, struct gi_fop *fop);
-
-/* ---- ops/lk.c ---- */
-gi_fop_fn rep_on_lk, rep_on_internal_lock;
-void rep_lk_cancel(struct rep *rep, struct gi_fop *fop);
-
-/* ---- ops/new-brick.c ---- */
-
-/* Takes the fop if it is the management's word that a child has a new brick; it is answered later. */
-bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
-
-/* ---- bindings: ops/data.c, ops/metadata.c, ops/entry.c ---- */
-gi_fop_fn rep_on_data, rep_on_meta, rep_on_entry, rep_on_copy;
-struct gi_gfid rep_requested_gfid(const struct gi_fop *fop); /* what is to be made; none: the client does not say */
-
-/* Merges the replies of the fop's fan-out into its own reply: the choice of replicate.md 6.4 among `ok`. */
-void rep_merge_reply(struct rep *rep, struct gi_fop *fop, uint32_t ok);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef REP_TXN_TXN_H
 #define REP_TXN_TXN_H
 
-#include "xlators/cluster/replicate/set/set.h"
+#include "xlators/cluster/replicate/copies/copies.h"
 
 #include "libglusterish/regions.h"
 
@@ -131,7 +131,7 @@ struct rep_txn {
   struct gi_timer delay;
 };
 
-/* ---- txn/engine.c ---- */
+/* ---- engine.c ---- */
 
 /* Made from the operation that begins it, with a lock owner that no other transaction of the replica set has or had. */
 struct rep_txn *rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop);
@@ -145,7 +145,7 @@ struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 /* Whether locks and marks at this child go through the session's fd. */
 bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
 
-/* ---- txn/lock.c ---- */
+/* ---- lock.c ---- */
 void rep_txn_lock(struct rep_txn *t);   /* continues with rep_txn_locked */
 void rep_txn_unlock(struct rep_txn *t); /* continues with rep_txn_end */
 void rep_txn_met(struct rep_txn *t);    /* a lock was refused: counts it; writers of the file lock less for a while */
@@ -154,7 +154,7 @@ void rep_txn_met(struct rep_txn *t);    /* a lock was refused: counts it; writer
 void rep_txn_lock_in_turn(struct rep_txn *t);
 void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected: no transaction holds a lock there any more */
 
-/* ---- txn/fastpath.c ---- */
+/* ---- fastpath.c ---- */
 bool rep_rush_may(struct rep_txn *t);
 void rep_rush(struct rep_txn *t); /* instead of rep_txn_lock */
 /* The answers of a second attempt are in: where the first one left nothing to do, what it did counts. */
@@ -163,7 +163,7 @@ void rep_rush_forget(struct rep_txn *t);
 /* A copy of an operation's xdata with the transaction's preamble. */
 struct gi_dict *rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
 
-/* ---- txn/outcome.c ---- */
+/* ---- outcome.c ---- */
 
 /* The replies of an operation are complete in its fan: takes them into the transaction's account and sets ok and err of the
  * rep_fop. True if it may be answered at once, false if only after the post-op. */
@@ -189,7 +189,7 @@ void rep_account_distrust(struct rep_txn *t); /* the marks are written */
 void rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
 uint32_t rep_account_lost(const struct gi_fan *fan); /* of an fsync: children that failed, and not because they are gone */
 
-/* ---- txn/session.c ---- */
+/* ---- session.c ---- */
 
 /* Runs a data or metadata operation in a session of its inode, now or when it may. The fop is held. */
 void rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type);
@@ -215,7 +215,7 @@ void rep_session_narrow(
 void rep_session_synced(struct rep_txn *t,
                         struct gi_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 
-/* ---- txn/written-regions.c ---- */
+/* ---- written-regions.c ---- */
 void rep_regions_syncing(struct rep_txn *t, const struct gi_fop *fsync);   /* it is about to be sent */
 void rep_regions_watch(struct rep_txn *t, struct gi_fop *fop);             /* the replies of a data operation are in its fan */
 void rep_regions_sync_failed(struct rep_txn *t, const struct gi_fan *fan); /* the fsync at the end of the session */
@@ -226,17 +226,5 @@ bool rep_regions_told_to(const struct rep_txn *t, unsigned i);
 /* The same before anything is written: those of `blame` lack nothing yet. */
 void rep_regions_announce(struct rep_txn *t, unsigned i, uint32_t blame, struct gi_fop *xattrop);
 void rep_regions_forget(struct rep_txn *t);
-
-/* ---- ops/copy.c ---- */
-
-void rep_copy_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan));
-bool rep_copy_targets(struct rep_txn *t, struct gi_fop *fop); /* the source is locked too; false: it is another kind */
-
-/* ---- the bindings ---- */
-extern const struct rep_txn_ops rep_data_ops, rep_meta_ops, rep_entry_ops;
-void rep_data_submit(struct rep *rep, struct gi_fop *fop); /* opens the fd where it is missing, then rep_session_submit */
-/* The copy of a WRITE for the arbiter: one byte stands for the data (replicate.md 8). */
-void rep_data_shorten(struct gi_fop *write);
-void rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan)); /* data, metadata */
 
 #endif
