@@ -92,8 +92,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
   if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
     rep_regions_syncing(t, fop);
   xdata = op_xdata(t, fop);
-  if (t->state == REP_RUSH) {
-    struct gi_dict *more = rep_rush_xdata(t, xdata);
+  if (t->state == REP_FASTPATH) {
+    struct gi_dict *more = rep_fastpath_xdata(t, xdata);
 
     gi_dict_unref(&xdata);
     xdata = more;

@@ -271,7 +271,7 @@ entry_done(struct gi_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
 
-  rep_rush_recall(t, fan);
+  rep_fastpath_recall(t, fan);
   if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
     rep_txn_ask(t, asked);
   else
@@ -284,8 +284,8 @@ entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fa
   struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
 
   rep_fan_start(fan, t->rep, done, fop);
-  if (t->state == REP_RUSH) {
-    struct gi_dict *xdata = rep_rush_xdata(t, fop->xdata);
+  if (t->state == REP_FASTPATH) {
+    struct gi_dict *xdata = rep_fastpath_xdata(t, fop->xdata);
 
     gi_fan_copy_with(fan, fop, xdata, t->up);
     gi_dict_unref(&xdata);

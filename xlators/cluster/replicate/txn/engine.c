@@ -2,7 +2,7 @@
  *
  * The transaction engine: what follows what, for every type.
  *
- *   start -> RUSH -> OPEN, or
+ *   start -> FASTPATH -> OPEN, or
  *   start -> LOCK [-> LOCK_UNDO -> LOCK_SERIAL] -> PRE_OP -> OPEN -> [DURABLE] -> [POST_OP] -> UNLOCK -> end
  *
  * An operation is only sent while its locks are held and its dirty mark is on
@@ -50,8 +50,8 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
 void
 rep_txn_start(struct rep_txn *t)
 {
-  if (rep_rush_may(t))
-    rep_rush(t);
+  if (rep_fastpath_may(t))
+    rep_fastpath(t);
   else
     rep_txn_lock(t);
 }
@@ -479,7 +479,7 @@ rep_txn_end(struct rep_txn *t)
   gi_list_del(&t->link);
   gi_timer_finish(&t->delay);
   rep_regions_forget(t);
-  rep_rush_forget(t);
+  rep_fastpath_forget(t);
   gi_fd_unref(&t->fd);
   for (unsigned g = 0; g < t->ntargets; g++)
     gi_inode_unref(&t->target[g].inode);

@@ -67,7 +67,7 @@ first_operation(struct rep_txn *t)
 }
 
 bool
-rep_rush_may(struct rep_txn *t)
+rep_fastpath_may(struct rep_txn *t)
 {
   const struct rep *rep = t->rep;
 
@@ -84,7 +84,7 @@ rep_rush_may(struct rep_txn *t)
 /* ---- sending ---- */
 
 struct gi_dict *
-rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
+rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
 {
   struct gi_preamble p = {.domain = t->rep->x->name, .owner = t->caller.owner, .nlocks = t->ntargets};
   struct gi_dict *d = gi_dict_copy(xdata);
@@ -202,7 +202,7 @@ session_done(struct gi_fan *fan)
 }
 
 static void
-session_rush(struct rep_txn *t, struct gi_fop *fop)
+session_fastpath(struct rep_txn *t, struct gi_fop *fop)
 {
   gi_list_del(&fop->link);
   gi_list_add_tail(&t->running, &fop->link);
@@ -261,7 +261,7 @@ lasts(const struct gi_fop *fop)
 }
 
 void
-rep_rush_recall(struct rep_txn *t, struct gi_fan *fan)
+rep_fastpath_recall(struct rep_txn *t, struct gi_fan *fan)
 {
   rep_foreach(i, fan->failed)
   {
@@ -277,7 +277,7 @@ rep_rush_recall(struct rep_txn *t, struct gi_fan *fan)
 }
 
 void
-rep_rush_forget(struct rep_txn *t)
+rep_fastpath_forget(struct rep_txn *t)
 {
   for (unsigned i = 0; i < REP_MAX; i++)
     gi_fop_unref(t->did[i]);
@@ -318,7 +318,7 @@ agreed(const struct rep_txn *t, const struct gi_fan *fan, uint32_t granted)
 }
 
 static void
-entry_rush_done(struct gi_fan *fan)
+entry_fastpath_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
@@ -336,14 +336,14 @@ entry_rush_done(struct gi_fan *fan)
 }
 
 void
-rep_rush(struct rep_txn *t)
+rep_fastpath(struct rep_txn *t)
 {
   struct gi_fop *fop = first_operation(t);
 
-  t->state = REP_RUSH;
+  t->state = REP_FASTPATH;
   t->rep->metrics.rushes++;
   if (t->type == REP_ENTRY)
-    t->ops->send(t, fop, entry_rush_done);
+    t->ops->send(t, fop, entry_fastpath_done);
   else
-    session_rush(t, fop);
+    session_fastpath(t, fop);
 }

@@ -13,7 +13,7 @@
 #include "libglusterish/regions.h"
 
 enum rep_state {
-  REP_RUSH,        /* locks, marks and the first operation in one message */
+  REP_FASTPATH,    /* locks, marks and the first operation in one message */
   REP_LOCK,        /* non-blocking locks on all children at once */
   REP_LOCK_UNDO,   /* some were refused: give back those granted */
   REP_LOCK_SERIAL, /* blocking locks one after another */
@@ -105,7 +105,7 @@ struct rep_txn {
   bool again;                  /* entry: a first attempt may have done it on some children */
   struct gi_fop *did[REP_MAX]; /* …and could not be taken back: what those answered, owned */
   bool asked;                  /* …or the counters were asked for: `accused` is known */
-  uint32_t dirtied;            /* children where a rush did, before it was refused elsewhere */
+  uint32_t dirtied;            /* children where the fast path did, before it was refused elsewhere */
   bool keep_dirty;             /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty on these, which did something, afterwards */
   bool closing;        /* nobody may join any more, and the post-op is not delayed */
@@ -155,13 +155,13 @@ void rep_txn_lock_in_turn(struct rep_txn *t);
 void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected: no transaction holds a lock there any more */
 
 /* ---- fastpath.c ---- */
-bool rep_rush_may(struct rep_txn *t);
-void rep_rush(struct rep_txn *t); /* instead of rep_txn_lock */
+bool rep_fastpath_may(struct rep_txn *t);
+void rep_fastpath(struct rep_txn *t); /* instead of rep_txn_lock */
 /* The answers of a second attempt are in: where the first one left nothing to do, what it did counts. */
-void rep_rush_recall(struct rep_txn *t, struct gi_fan *fan);
-void rep_rush_forget(struct rep_txn *t);
+void rep_fastpath_recall(struct rep_txn *t, struct gi_fan *fan);
+void rep_fastpath_forget(struct rep_txn *t);
 /* A copy of an operation's xdata with the transaction's preamble. */
-struct gi_dict *rep_rush_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
+struct gi_dict *rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
 
 /* ---- outcome.c ---- */
 
