@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The life of the self-heal daemon of a replica set: when it crawls, when it
- * stops, and how the pace reaches the window and the queue.
+ * stops, and how the throttle reaches the window and the queue.
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 
@@ -17,13 +17,13 @@ rep_shd_crawls(const struct rep_shd *shd)
   return !shd->stopping && opts(shd)->self_heal_daemon && __builtin_popcount(shd->rep->up) >= 2;
 }
 
-/* ---- pace ---- */
+/* ---- throttle ---- */
 
 static void
-apply_pace(struct rep_shd *shd)
+apply_throttle(struct rep_shd *shd)
 {
-  gi_window_resize(&shd->rep->heal_window, shd->pace.window);
-  rep_queue_resize(&shd->queue, (unsigned)opts(shd)->shd_wait_qlength, shd->pace.parallel);
+  gi_window_resize(&shd->rep->heal_window, shd->throttle.window);
+  rep_queue_resize(&shd->queue, (unsigned)opts(shd)->shd_wait_qlength, shd->throttle.parallel);
 }
 
 /* Looking at the bricks now and then is no heal, and tells nothing about what heals cost. */
@@ -38,10 +38,11 @@ rep_shd_answer(struct rep *rep, unsigned child, const struct gi_fop *fop)
   if (!shd->queue.running)
     return;
   told = gi_load_get(fop->rsp.xdata, &load);
-  short_of = (gi_list_empty(&rep->heal_window.waiting) ? 0 : REP_PACE_WINDOW) | (shd->queue.waiting ? REP_PACE_PARALLEL : 0);
-  shd->pace.children = rep->up;
-  if (rep_pace_answer(&shd->pace, child, told ? &load : NULL, short_of, gi_now(rep->x->reactor)))
-    apply_pace(shd);
+  short_of =
+      (gi_list_empty(&rep->heal_window.waiting) ? 0 : REP_THROTTLE_WINDOW) | (shd->queue.waiting ? REP_THROTTLE_PARALLEL : 0);
+  shd->throttle.children = rep->up;
+  if (rep_throttle_answer(&shd->throttle, child, told ? &load : NULL, short_of, gi_now(rep->x->reactor)))
+    apply_throttle(shd);
 }
 
 /* The number is a limit only if the administrator set it. */
@@ -50,8 +51,8 @@ apply_options(struct rep_shd *shd)
 {
   bool set = gi_xlator_option(shd->rep->x, "shd-max-threads") != NULL;
 
-  rep_pace_limit(&shd->pace, set ? (unsigned)opts(shd)->shd_max_threads : 0);
-  apply_pace(shd);
+  rep_throttle_limit(&shd->throttle, set ? (unsigned)opts(shd)->shd_max_threads : 0);
+  apply_throttle(shd);
 }
 
 /* ---- crawling ---- */
@@ -68,8 +69,8 @@ crawl(void *arg)
 {
   struct rep_shd *shd = arg;
 
-  rep_pace_begin(&shd->pace, gi_now(shd->rep->x->reactor));
-  apply_pace(shd);
+  rep_throttle_begin(&shd->throttle, gi_now(shd->rep->x->reactor));
+  apply_throttle(shd);
   rep_queue_start(&shd->queue);
   rep_shd_begin(shd);
   rep_shd_crawl(shd);
@@ -118,7 +119,7 @@ rep_shd_children(struct rep *rep, uint32_t before)
   struct rep_shd *shd = rep->shd;
 
   rep_foreach(i, before ^ rep->up) shd->brick[i].asked = false; /* it may come back from another host */
-  rep_pace_forget(&shd->pace, ~rep->up);
+  rep_throttle_forget(&shd->throttle, ~rep->up);
   if (!rep_shd_crawls(shd))
     rep_queue_stop(&shd->queue);
   else
@@ -134,7 +135,7 @@ rep_shd_down(struct rep *rep)
     return;
   shd->stopping = true;
   gi_timer_cancel(&shd->timer);
-  gi_timer_cancel(&shd->glance.timer);
+  gi_timer_cancel(&shd->poll.timer);
   rep_queue_stop(&shd->queue);
 }
 
@@ -172,12 +173,12 @@ rep_shd_init(struct rep *rep)
   rep->on_members = rep_shd_children;
   gi_list_init(&shd->splits);
   rep_queue_init(&shd->queue, rep->x->reactor, rep_shd_heal, shd);
-  rep_pace_init(&shd->pace);
+  rep_throttle_init(&shd->throttle);
   gi_defer_init(&shd->start, start, shd);
   gi_timer_init(&shd->timer, rep->x->reactor, timed_out, shd);
   apply_options(shd);
   wait_for_timeout(shd);
-  rep_shd_glance_init(shd);
+  rep_shd_poll_init(shd);
 }
 
 void
@@ -187,9 +188,9 @@ rep_shd_finish(struct rep *rep)
 
   if (!shd)
     return;
-  GI_ASSERT(!shd->crawling && !shd->glance.looking && !shd->questions);
+  GI_ASSERT(!shd->crawling && !shd->poll.looking && !shd->questions);
   gi_timer_finish(&shd->timer);
-  gi_timer_finish(&shd->glance.timer);
+  gi_timer_finish(&shd->poll.timer);
   gi_defer_cancel(&shd->start);
   rep_queue_finish(&shd->queue);
   rep_shd_forget_splits(shd);

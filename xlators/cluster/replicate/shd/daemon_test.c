@@ -493,18 +493,18 @@ a_child_that_comes_back_starts_it(void **state)
 
 /* Nobody says that there is something: it is found by looking, ever less often while crawls are in vain. */
 static void
-glances_find_what_nobody_tells(void **state)
+polls_find_what_nobody_tells(void **state)
 {
   struct rig *r = rig_prepare();
   unsigned crawls = 0;
 
   rig_start(r, "");
   settle(r);
-  rep_shd_glance(r->rep->shd);
+  rep_shd_poll(r->rep->shd);
   settle(r);
   assert_int_equal(engine.heals[1], 0);
   list(r, 0, REP_INDEX_PENDING, 1);
-  rep_shd_glance(r->rep->shd);
+  rep_shd_poll(r->rep->shd);
   settle(r);
   assert_int_equal(engine.heals[1], 1);
   engine.result[2] = REP_HEAL_BUSY;
@@ -512,7 +512,7 @@ glances_find_what_nobody_tells(void **state)
   for (int i = 0; i < 32; i++) {
     unsigned before = engine.heals[2];
 
-    rep_shd_glance(r->rep->shd);
+    rep_shd_poll(r->rep->shd);
     settle(r);
     crawls += engine.heals[2] != before;
   }
@@ -520,7 +520,7 @@ glances_find_what_nobody_tells(void **state)
   crawls = engine.cleaned;                        /* not while something was left to heal */
   r->brick[1].listed[REP_INDEX_DIRTY][2] = false; /* healed by somebody else */
   for (int i = 0; i < 2; i++) {
-    rep_shd_glance(r->rep->shd);
+    rep_shd_poll(r->rep->shd);
     settle(r);
     assert_int_equal(engine.cleaned, crawls + 1);
   }
@@ -538,8 +538,8 @@ several_at_a_time_unless_limited(void **state)
   for (unsigned n = 1; n < OBJECTS; n++)
     list(r, 0, REP_INDEX_PENDING, n);
   engine.sleeps = true;
-  r->rep->shd->pace.parallel = 8;
-  r->rep->shd->pace.since = gi_now(r->rep->x->reactor); /* in the middle of healing */
+  r->rep->shd->throttle.parallel = 8;
+  r->rep->shd->throttle.since = gi_now(r->rep->x->reactor); /* in the middle of healing */
   rep_shd_reconfigure(r->rep);
   rig_heal(r);
   assert_int_equal(engine.most, 4);
@@ -660,7 +660,7 @@ main(void)
       cmocka_unit_test(stale_names_go),
       cmocka_unit_test(only_local_bricks),
       cmocka_unit_test(a_child_that_comes_back_starts_it),
-      cmocka_unit_test(glances_find_what_nobody_tells),
+      cmocka_unit_test(polls_find_what_nobody_tells),
       cmocka_unit_test(several_at_a_time_unless_limited),
       cmocka_unit_test(off_means_off),
       cmocka_unit_test(a_full_crawl_looks_at_every_name),

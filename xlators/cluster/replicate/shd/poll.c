@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Glances: between crawls the self-heal daemon asks its local bricks every few
+ * Polls: between crawls the self-heal daemon asks its local bricks every few
  * seconds how many names their heal indices hold, and crawls when there are any, or when
  * there are none any more and the anonymous directory is still to be cleaned.
  * For a brick can be away from an application and not from the daemon (a network
@@ -23,21 +23,21 @@ indexed(struct rep_shd *shd)
   return n;
 }
 
-/* Whether this glance may start a crawl: not while the last ones were in vain. */
+/* Whether this poll may start a crawl: not while the last ones were in vain. */
 static bool
 due(struct rep_shd *shd)
 {
-  struct rep_glance *g = &shd->glance;
+  struct rep_poll *g = &shd->poll;
 
   if (g->progress != shd->queue.progress)
-    g->patience = 0;
+    g->skip = 0;
   g->progress = shd->queue.progress;
-  if (g->skipped < g->patience) {
+  if (g->skipped < g->skip) {
     g->skipped++;
     return false;
   }
   g->skipped = 0;
-  g->patience = g->patience ? 2 * g->patience : 1;
+  g->skip = g->skip ? 2 * g->skip : 1;
   return true;
 }
 
@@ -47,47 +47,47 @@ look(void *arg)
   struct rep_shd *shd = arg;
 
   if (!indexed(shd)) {
-    shd->glance.patience = shd->glance.skipped = 0;
+    shd->poll.skip = shd->poll.skipped = 0;
     if (shd->unclean)
       rep_shd_wake(shd, true, false);
   } else if (due(shd)) {
     rep_shd_wake(shd, true, false);
   }
-  shd->glance.looking = false;
-  rep_shd_glance_later(shd);
+  shd->poll.looking = false;
+  rep_shd_poll_later(shd);
 }
 
 void
-rep_shd_glance(struct rep_shd *shd)
+rep_shd_poll(struct rep_shd *shd)
 {
   struct rep *rep = shd->rep;
 
-  if (shd->glance.looking || shd->stopping)
+  if (shd->poll.looking || shd->stopping)
     return;
   if (shd->crawling || rep->up != rep->all || !rep_shd_crawls(shd)) { /* nothing can be healed while a brick is missing */
-    rep_shd_glance_later(shd);
+    rep_shd_poll_later(shd);
     return;
   }
-  shd->glance.looking = true;
+  shd->poll.looking = true;
   gi_task_start(rep->x->reactor, look, shd);
 }
 
 static void
 timed_out(void *arg)
 {
-  rep_shd_glance(arg);
+  rep_shd_poll(arg);
 }
 
 void
-rep_shd_glance_later(struct rep_shd *shd)
+rep_shd_poll_later(struct rep_shd *shd)
 {
   if (!shd->stopping)
-    gi_timer_set(&shd->glance.timer, REP_SHD_GLANCE_S * GI_NSEC_PER_SEC);
+    gi_timer_set(&shd->poll.timer, REP_SHD_POLL_S * GI_NSEC_PER_SEC);
 }
 
 void
-rep_shd_glance_init(struct rep_shd *shd)
+rep_shd_poll_init(struct rep_shd *shd)
 {
-  gi_timer_init(&shd->glance.timer, shd->rep->x->reactor, timed_out, shd);
-  rep_shd_glance_later(shd);
+  gi_timer_init(&shd->poll.timer, shd->rep->x->reactor, timed_out, shd);
+  rep_shd_poll_later(shd);
 }

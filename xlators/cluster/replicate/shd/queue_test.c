@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ready queue and the pace of the self-heal daemon by themselves.
+ * The ready queue and the throttle of the self-heal daemon by themselves.
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 
@@ -236,10 +236,10 @@ thousands(void **state)
   rig_end(&g);
 }
 
-/* ---- the pace ---- */
+/* ---- the throttle ---- */
 
 #define MS 1000000ull
-#define BOTH (REP_PACE_WINDOW | REP_PACE_PARALLEL)
+#define BOTH (REP_THROTTLE_WINDOW | REP_THROTTLE_PARALLEL)
 
 #define ANSWERS 12 /* in a measuring window */
 
@@ -251,32 +251,33 @@ static const struct gi_load bearable = {100, 250, 200, 500};
 /* One measuring window in which `children` answer alike, but for the one that is `slow` (none: `children`). Heals are always short of
  * both, or of the number under way alone, and once. True if something changed. */
 static bool
-window_of(struct rep_pace *p, unsigned children, const struct gi_load *load, unsigned slow, bool parallel_once, uint64_t *now)
+window_of(struct rep_throttle *p, unsigned children, const struct gi_load *load, unsigned slow, bool parallel_once,
+          uint64_t *now)
 {
   bool moved = false;
 
   *now += GI_LOAD_WINDOW_NS;
   for (unsigned i = 0; i < ANSWERS; i++) {
-    unsigned child = i % children, short_of = !parallel_once ? BOTH : i == 3 ? REP_PACE_PARALLEL : 0;
+    unsigned child = i % children, short_of = !parallel_once ? BOTH : i == 3 ? REP_THROTTLE_PARALLEL : 0;
 
-    moved |= rep_pace_answer(p, child, child == slow ? &felt : load, short_of, *now + i);
+    moved |= rep_throttle_answer(p, child, child == slow ? &felt : load, short_of, *now + i);
   }
   return moved;
 }
 
 static bool
-window(struct rep_pace *p, unsigned children, const struct gi_load *load, uint64_t *now)
+window(struct rep_throttle *p, unsigned children, const struct gi_load *load, uint64_t *now)
 {
   return window_of(p, children, load, children, false, now);
 }
 
 /* Three bricks that told `load` twenty times. */
-static struct rep_pace
+static struct rep_throttle
 after_a_while(const struct gi_load *load, uint64_t *now)
 {
-  struct rep_pace p;
+  struct rep_throttle p;
 
-  rep_pace_init(&p);
+  rep_throttle_init(&p);
   p.children = 7;
   for (int i = 0; i < 20; i++)
     window(&p, 3, load, now);
@@ -287,33 +288,33 @@ static void
 nobody_there_heals_run_freely(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&quiet, &now);
+  struct rep_throttle p = after_a_while(&quiet, &now);
 
-  assert_int_equal(p.window, REP_PACE_WINDOW_MAX);
-  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
+  assert_int_equal(p.window, REP_THROTTLE_WINDOW_MAX);
+  assert_int_equal(p.parallel, REP_THROTTLE_PARALLEL_MAX);
 }
 
 static void
 the_foreground_decides(void **state)
 {
-  struct rep_pace p;
+  struct rep_throttle p;
   uint64_t now = 1000 * MS, had;
 
-  rep_pace_init(&p);
+  rep_throttle_init(&p);
   p.children = 7;
   for (int i = 0; i < 20; i++)
     window(&p, 3, &quiet, &now);
   had = p.window;
   assert_true(window(&p, 3, &felt, &now));
   assert_int_equal(p.window, had / 2);
-  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX / 2);
+  assert_int_equal(p.parallel, REP_THROTTLE_PARALLEL_MAX / 2);
   for (int i = 0; i < 20; i++)
     window(&p, 3, &felt, &now);
-  assert_int_equal(p.window, REP_PACE_BLOCK); /* never nothing */
+  assert_int_equal(p.window, REP_THROTTLE_BLOCK); /* never nothing */
   assert_int_equal(p.parallel, 1);
   assert_false(window(&p, 3, &bearable, &now));
   assert_true(window(&p, 3, &fast, &now));
-  assert_int_equal(p.window, 2 * REP_PACE_BLOCK); /* step by step */
+  assert_int_equal(p.window, 2 * REP_THROTTLE_BLOCK); /* step by step */
   assert_int_equal(p.parallel, 1);
 }
 
@@ -322,7 +323,7 @@ static void
 one_object_more_after_a_while(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&felt, &now);
+  struct rep_throttle p = after_a_while(&felt, &now);
 
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < 7; i++) {
@@ -347,40 +348,40 @@ static void
 stuck_is_not_idle(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&felt, &now);
+  struct rep_throttle p = after_a_while(&felt, &now);
 
   for (int i = 0; i < 9; i++)
     assert_false(window(&p, 3, &quiet, &now));
   window(&p, 3, &quiet, &now);
   assert_true(window(&p, 3, &quiet, &now));
-  assert_int_equal(p.window, 8 * REP_PACE_BLOCK);
+  assert_int_equal(p.window, 8 * REP_THROTTLE_BLOCK);
 }
 
 /* What was not used proved nothing. */
 static void
 only_what_was_short_grows(void **state)
 {
-  struct rep_pace p;
+  struct rep_throttle p;
   uint64_t now = 1000 * MS;
 
-  rep_pace_init(&p);
+  rep_throttle_init(&p);
   p.children = 1;
-  for (int i = 0; i < 8 * REP_PACE_PARALLEL_MAX; i++)
+  for (int i = 0; i < 8 * REP_THROTTLE_PARALLEL_MAX; i++)
     window_of(&p, 1, &fast, 1, true, &now);
-  assert_int_equal(p.window, REP_PACE_BLOCK);
-  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
+  assert_int_equal(p.window, REP_THROTTLE_BLOCK);
+  assert_int_equal(p.parallel, REP_THROTTLE_PARALLEL_MAX);
 }
 
 static void
 later_heals_begin_with_the_least(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&quiet, &now);
+  struct rep_throttle p = after_a_while(&quiet, &now);
 
-  rep_pace_begin(&p, now + 900 * MS);
-  assert_int_equal(p.window, REP_PACE_WINDOW_MAX);
-  rep_pace_begin(&p, now + 1100 * MS);
-  assert_int_equal(p.window, REP_PACE_BLOCK);
+  rep_throttle_begin(&p, now + 900 * MS);
+  assert_int_equal(p.window, REP_THROTTLE_WINDOW_MAX);
+  rep_throttle_begin(&p, now + 1100 * MS);
+  assert_int_equal(p.window, REP_THROTTLE_BLOCK);
   assert_int_equal(p.parallel, 1);
 }
 
@@ -388,33 +389,33 @@ static void
 one_slow_brick_is_enough(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&quiet, &now);
+  struct rep_throttle p = after_a_while(&quiet, &now);
 
   window_of(&p, 3, &quiet, 1, false, &now);
-  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX / 2);
+  assert_int_equal(p.parallel, REP_THROTTLE_PARALLEL_MAX / 2);
 }
 
 static void
 one_decision_per_measurement(void **state)
 {
-  struct rep_pace p;
+  struct rep_throttle p;
   uint64_t now = 1000 * MS;
 
-  rep_pace_init(&p);
+  rep_throttle_init(&p);
   p.children = 1;
   window(&p, 1, &quiet, &now);
   for (unsigned i = 0; i < 1000; i++)
-    assert_false(rep_pace_answer(&p, 0, &felt, BOTH, now + 20 * MS));
+    assert_false(rep_throttle_answer(&p, 0, &felt, BOTH, now + 20 * MS));
 }
 
 static void
 bricks_that_do_not_tell(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(NULL, &now);
+  struct rep_throttle p = after_a_while(NULL, &now);
 
   assert_int_equal(p.parallel, 1); /* like GlusterFS */
-  rep_pace_limit(&p, 5);
+  rep_throttle_limit(&p, 5);
   for (int i = 0; i < 20; i++)
     window(&p, 3, NULL, &now);
   assert_int_equal(p.parallel, 5);
@@ -423,19 +424,19 @@ bricks_that_do_not_tell(void **state)
 static void
 not_heard_yet_is_not_silent(void **state)
 {
-  struct rep_pace p;
+  struct rep_throttle p;
   uint64_t now = 1000 * MS;
 
-  rep_pace_init(&p);
+  rep_throttle_init(&p);
   p.children = 7;
   window(&p, 2, &fast, &now); /* the third says nothing so far */
-  assert_int_equal(p.window, 2 * REP_PACE_BLOCK);
-  rep_pace_answer(&p, 1, NULL, BOTH, now); /* an error */
+  assert_int_equal(p.window, 2 * REP_THROTTLE_BLOCK);
+  rep_throttle_answer(&p, 1, NULL, BOTH, now); /* an error */
   window(&p, 1, &fast, &now);
-  assert_int_equal(p.window, 3 * REP_PACE_BLOCK);
-  rep_pace_answer(&p, 2, NULL, BOTH, now);
+  assert_int_equal(p.window, 3 * REP_THROTTLE_BLOCK);
+  rep_throttle_answer(&p, 2, NULL, BOTH, now);
   window(&p, 2, &fast, &now);
-  assert_true(p.window > 3 * REP_PACE_BLOCK + REP_PACE_BLOCK);
+  assert_true(p.window > 3 * REP_THROTTLE_BLOCK + REP_THROTTLE_BLOCK);
   assert_int_equal(p.parallel, 1);
 }
 
@@ -443,15 +444,15 @@ static void
 the_administrator_limits(void **state)
 {
   uint64_t now = 1000 * MS;
-  struct rep_pace p = after_a_while(&quiet, &now);
+  struct rep_throttle p = after_a_while(&quiet, &now);
 
-  rep_pace_limit(&p, 3);
+  rep_throttle_limit(&p, 3);
   assert_int_equal(p.parallel, 3);
   window(&p, 3, &quiet, &now);
   assert_int_equal(p.parallel, 3);
-  rep_pace_limit(&p, 0);
+  rep_throttle_limit(&p, 0);
   window(&p, 3, &quiet, &now);
-  assert_int_equal(p.parallel, REP_PACE_PARALLEL_MAX);
+  assert_int_equal(p.parallel, REP_THROTTLE_PARALLEL_MAX);
 }
 
 int

@@ -172,12 +172,12 @@ rep_shd_refresh(struct rep_shd *shd)
   m->window_used = w->used;
   m->paused_ms = w->paused_ns / GI_NSEC_PER_MSEC;
   m->pauses = w->pauses;
-  m->parallel = shd->pace.parallel;
-  m->grown = shd->pace.grown;
-  m->cut = shd->pace.cut;
-  m->foreground_ops = shd->pace.worst.ops;
-  m->foreground_us = shd->pace.worst.mean_us;
-  m->foreground_quiet_us = shd->pace.worst.baseline_us;
+  m->parallel = shd->throttle.parallel;
+  m->grown = shd->throttle.grown;
+  m->cut = shd->throttle.cut;
+  m->foreground_ops = shd->throttle.worst.ops;
+  m->foreground_us = shd->throttle.worst.mean_us;
+  m->foreground_quiet_us = shd->throttle.worst.baseline_us;
   m->files_per_s = m->bytes_per_s = m->crawl_files_per_s = m->crawl_bytes_per_s = m->eta_s = 0;
   if (shd->began)
     refresh_rates(shd, m);

@@ -2,12 +2,12 @@
  *
  * The self-heal daemon of one replica set (replicate.md 7.9): a crawler that
  * lists what the local bricks want healed, a ready queue that holds every object
- * once, a pace that follows from how the bricks' foreground does, and a report
+ * once, a throttle that follows from how the bricks' foreground does, and a report
  * of all that.
  *
- *   crawler ── lists indices ──► ready queue ──► heals (tasks, as many as the pace lets)
+ *   crawler ── lists indices ──► ready queue ──► heals (tasks, as many as the throttle lets)
  *      ▲  repeats while something was healed          │ every reply of a brick
- *      └────────── results, history ◄─────────────────┴──► pace: window, parallel heals
+ *      └────────── results, history ◄─────────────────┴──► throttle: window, parallel heals
  */
 #ifndef REP_SHD_SHD_H
 #define REP_SHD_SHD_H
@@ -59,16 +59,16 @@ void rep_queue_resize(struct rep_queue *q, unsigned limit, unsigned parallel);
 void rep_queue_stop(struct rep_queue *q);
 void rep_queue_start(struct rep_queue *q);
 
-/* ---- the pace (shd/throttle.c) ---- */
+/* ---- the throttle (shd/throttle.c) ---- */
 
-#define REP_PACE_BLOCK (128u << 10)
-#define REP_PACE_WINDOW_MAX (32u << 20) /* bytes */
-#define REP_PACE_PARALLEL_MAX 16        /* heals at a time while shd-max-threads is not set */
+#define REP_THROTTLE_BLOCK (128u << 10)
+#define REP_THROTTLE_WINDOW_MAX (32u << 20) /* bytes */
+#define REP_THROTTLE_PARALLEL_MAX 16        /* heals at a time while shd-max-threads is not set */
 
-enum { REP_PACE_WINDOW = 1, REP_PACE_PARALLEL = 2 };
+enum { REP_THROTTLE_WINDOW = 1, REP_THROTTLE_PARALLEL = 2 };
 
 /* How much healing may be under way. Pure: told of answers, it says what fits now. */
-struct rep_pace {
+struct rep_throttle {
   uint64_t window;              /* bytes of payload in flight */
   unsigned parallel;            /* objects at a time */
   unsigned limit;               /* of `parallel` */
@@ -77,7 +77,7 @@ struct rep_pace {
   uint32_t silent;              /* that have answered without telling it */
   uint32_t children;            /* that are up */
   uint64_t since, answers;      /* the last decision, and answers since */
-  unsigned short_of;            /* what heals waited for since then: REP_PACE_* */
+  unsigned short_of;            /* what heals waited for since then: REP_THROTTLE_* */
   uint64_t busy;                /* when a report told of operations last; 0: never */
   struct gi_load load[REP_MAX]; /* the latest report of each */
   struct gi_load worst;         /* the one that decided last */
@@ -85,20 +85,21 @@ struct rep_pace {
   uint64_t grown, cut; /* decisions so far */
 };
 
-void rep_pace_init(struct rep_pace *p);
-void rep_pace_limit(struct rep_pace *p, unsigned limit);     /* objects at a time, as set by the administrator; 0: not set */
-void rep_pace_begin(struct rep_pace *p, uint64_t now);       /* heals are about to begin */
-void rep_pace_forget(struct rep_pace *p, uint32_t children); /* who comes back may be another version */
+void rep_throttle_init(struct rep_throttle *p);
+void rep_throttle_limit(struct rep_throttle *p,
+                        unsigned limit);                       /* objects at a time, as set by the administrator; 0: not set */
+void rep_throttle_begin(struct rep_throttle *p, uint64_t now); /* heals are about to begin */
+void rep_throttle_forget(struct rep_throttle *p, uint32_t children); /* who comes back may be another version */
 /* An answer of a child to a heal came; `load` is what it told of its foreground, NULL if it does not; `short_of` what heals are waiting
- * for (REP_PACE_*). True if window or parallel changed. */
-bool rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now);
+ * for (REP_THROTTLE_*). True if window or parallel changed. */
+bool rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now);
 
 /* ---- the daemon ---- */
 
 #define REP_SHD_HISTORY 50  /* crawls remembered per brick */
 #define REP_SHD_SPLITS 1024 /* objects in split brain remembered */
 #define REP_SHD_RATE_S 10   /* seconds that rates are about */
-#define REP_SHD_GLANCE_S 5  /* seconds between glances at the bricks' indices */
+#define REP_SHD_POLL_S 5    /* seconds between polls at the bricks' indices */
 
 enum rep_index_dir { REP_INDEX_PENDING, REP_INDEX_DIRTY, REP_INDEX_CHANGES, REP_INDEX_DIRS, REP_INDEX_NONE = REP_INDEX_DIRS };
 
@@ -135,11 +136,11 @@ struct rep_rate {
   unsigned at, used;
 };
 
-struct rep_glance {
+struct rep_poll {
   struct gi_timer timer;
   bool looking;
-  unsigned patience, skipped; /* glances that start no crawl although there is something; how many of them there were */
-  uint64_t progress;          /* the queue's, at the last glance that found something */
+  unsigned skip, skipped; /* polls that start no crawl although there is something; how many of them there were */
+  uint64_t progress;      /* the queue's, at the last poll that found something */
 };
 
 /* What does the work; tests bring their own. */
@@ -153,7 +154,7 @@ struct rep_shd {
   struct rep *rep;
   const struct rep_shd_engine *engine;
   struct rep_queue queue;
-  struct rep_pace pace;
+  struct rep_throttle throttle;
   struct rep_shd_brick brick[REP_MAX];
   bool crawling, want_index, want_full, stopping;
   bool unclean;       /* the anonymous directory was not looked through after the last crawl: something was left to heal */
@@ -164,7 +165,7 @@ struct rep_shd {
   struct gi_list splits; /* struct rep_split, oldest first */
   unsigned nsplits;
   struct gi_timer timer;
-  struct rep_glance glance;
+  struct rep_poll poll;
   struct gi_defer start;
 };
 
@@ -206,9 +207,9 @@ void rep_shd_answer(struct rep *rep, unsigned child, const struct gi_fop *fop); 
 void rep_shd_wake(struct rep_shd *shd, bool index, bool full);                  /* that is to be crawled, as soon as it may */
 
 /* shd/poll.c */
-void rep_shd_glance_init(struct rep_shd *shd); /* from now on, every few seconds */
-void rep_shd_glance_later(struct rep_shd *shd);
-void rep_shd_glance(struct rep_shd *shd); /* now, unless a crawl runs or nothing could be healed */
+void rep_shd_poll_init(struct rep_shd *shd); /* from now on, every few seconds */
+void rep_shd_poll_later(struct rep_shd *shd);
+void rep_shd_poll(struct rep_shd *shd); /* now, unless a crawl runs or nothing could be healed */
 
 /* shd/crawl.c: on the crawler's task */
 extern const struct rep_shd_engine rep_shd_engine;

@@ -16,38 +16,38 @@
 #define ANSWERS_MIN 8     /* between two decisions */
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define IDLE_GROWTH 8
-#define WINDOW_STEP REP_PACE_BLOCK
+#define WINDOW_STEP REP_THROTTLE_BLOCK
 #define GOOD_BEFORE_MORE \
   8 /* windows without a cut before there is one object more: the mean of a few operations is mostly chance */
 #define WINDOW_BLIND (8u << 20) /* with bricks that tell nothing */
 
 static void
-take_the_least(struct rep_pace *p)
+take_the_least(struct rep_throttle *p)
 {
-  p->window = REP_PACE_BLOCK;
+  p->window = REP_THROTTLE_BLOCK;
   p->parallel = 1;
   p->good = 0;
 }
 
 void
-rep_pace_init(struct rep_pace *p)
+rep_throttle_init(struct rep_throttle *p)
 {
-  *p = (struct rep_pace){0};
+  *p = (struct rep_throttle){0};
   take_the_least(p);
-  rep_pace_limit(p, 0);
+  rep_throttle_limit(p, 0);
 }
 
 void
-rep_pace_limit(struct rep_pace *p, unsigned limit)
+rep_throttle_limit(struct rep_throttle *p, unsigned limit)
 {
-  p->limit = limit ? limit : REP_PACE_PARALLEL_MAX;
+  p->limit = limit ? limit : REP_THROTTLE_PARALLEL_MAX;
   p->blind = limit ? limit : 1;
   if (p->parallel > p->limit)
     p->parallel = p->limit;
 }
 
 void
-rep_pace_begin(struct rep_pace *p, uint64_t now)
+rep_throttle_begin(struct rep_throttle *p, uint64_t now)
 {
   if (now - p->since < IDLE_NS)
     return;
@@ -57,12 +57,14 @@ rep_pace_begin(struct rep_pace *p, uint64_t now)
 }
 
 static bool
-set(struct rep_pace *p, uint64_t window, unsigned parallel)
+set(struct rep_throttle *p, uint64_t window, unsigned parallel)
 {
   uint64_t had_window = p->window;
   unsigned had_parallel = p->parallel;
 
-  p->window = window < REP_PACE_BLOCK ? REP_PACE_BLOCK : window > REP_PACE_WINDOW_MAX ? REP_PACE_WINDOW_MAX : window;
+  p->window = window < REP_THROTTLE_BLOCK        ? REP_THROTTLE_BLOCK
+              : window > REP_THROTTLE_WINDOW_MAX ? REP_THROTTLE_WINDOW_MAX
+                                                 : window;
   p->parallel = parallel < 1 ? 1 : parallel > p->limit ? p->limit : parallel;
   return p->window != had_window || p->parallel != had_parallel;
 }
@@ -83,7 +85,7 @@ stretch_of(const struct gi_load *l)
 
 /* The child whose foreground suffers most. */
 static uint32_t
-worst(struct rep_pace *p)
+worst(struct rep_throttle *p)
 {
   uint32_t most = 0;
 
@@ -101,17 +103,18 @@ worst(struct rep_pace *p)
 
 /* Whatever there was too little of: by a factor when nobody is there, else by a step. */
 static bool
-grow_alone(struct rep_pace *p)
+grow_alone(struct rep_throttle *p)
 {
-  bool window = p->short_of & REP_PACE_WINDOW, parallel = p->short_of & REP_PACE_PARALLEL;
+  bool window = p->short_of & REP_THROTTLE_WINDOW, parallel = p->short_of & REP_THROTTLE_PARALLEL;
 
   return set(p, window ? p->window * IDLE_GROWTH : p->window, parallel ? p->parallel * IDLE_GROWTH : p->parallel);
 }
 
 static bool
-grow_beside_others(struct rep_pace *p)
+grow_beside_others(struct rep_throttle *p)
 {
-  bool window = p->short_of & REP_PACE_WINDOW, parallel = (p->short_of & REP_PACE_PARALLEL) && ++p->good >= GOOD_BEFORE_MORE;
+  bool window = p->short_of & REP_THROTTLE_WINDOW,
+       parallel = (p->short_of & REP_THROTTLE_PARALLEL) && ++p->good >= GOOD_BEFORE_MORE;
 
   if (parallel)
     p->good = 0;
@@ -119,14 +122,14 @@ grow_beside_others(struct rep_pace *p)
 }
 
 static bool
-cut(struct rep_pace *p)
+cut(struct rep_throttle *p)
 {
   p->good = 0;
   return set(p, p->window / 2, p->parallel / 2);
 }
 
 static bool
-decide(struct rep_pace *p, uint64_t now)
+decide(struct rep_throttle *p, uint64_t now)
 {
   uint32_t stretch = worst(p);
   bool moved;
@@ -151,14 +154,14 @@ decide(struct rep_pace *p, uint64_t now)
 }
 
 void
-rep_pace_forget(struct rep_pace *p, uint32_t children)
+rep_throttle_forget(struct rep_throttle *p, uint32_t children)
 {
   p->told &= ~children;
   p->silent &= ~children;
 }
 
 bool
-rep_pace_answer(struct rep_pace *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now)
+rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now)
 {
   bool moved;
 
