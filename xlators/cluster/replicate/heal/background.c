@@ -137,7 +137,7 @@ heal_metadata_now(void *arg)
   rep_heal_begin(&h, w->rep, &w->inode->gfid, GI_PID_HEAL);
   h.metadata = true;
   res = rep_heal_metadata(&h);
-  rep_heal_account(&h, res);
+  rep_heal_count(&h, res);
   w->rep->metrics.heal.metadata += res == REP_HEALED;
   rep_heal_end(&h);
   end_waiting(w);

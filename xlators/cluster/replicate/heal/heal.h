@@ -255,8 +255,8 @@ int rep_heal_entry(struct rep_heal *h); /* heal/entry.c */
 /* One name (replicate.md 7.6); `gfid_req` none: an object nobody has a gfid for stays so. 0, or a negative errno. */
 int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);
 /* Inspection, then data, metadata, entry as needed and enabled in `h` (replicate.md 7.1). */
-int rep_heal_inode(struct rep_heal *h);             /* heal/inode.c */
-void rep_heal_account(struct rep_heal *h, int res); /* adds what a heal did to the counters; rep_heal_inode does it itself */
+int rep_heal_inode(struct rep_heal *h);           /* heal/inode.c */
+void rep_heal_count(struct rep_heal *h, int res); /* adds what a heal did to the counters; rep_heal_inode does it itself */
 
 /* ---- inspection without locks (inode.c, replicate.md 7.1, 7.10) ---- */
 

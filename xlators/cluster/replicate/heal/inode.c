@@ -179,7 +179,7 @@ rep_inspect(struct rep_heal *h, struct rep_inspection *in)
 /* ---- the heal ---- */
 
 void
-rep_heal_account(struct rep_heal *h, int res)
+rep_heal_count(struct rep_heal *h, int res)
 {
   struct rep_heal_totals *t = &h->rep->metrics.heal;
 
@@ -255,6 +255,6 @@ rep_heal_inode(struct rep_heal *h)
 {
   int res = heal(h);
 
-  rep_heal_account(h, res);
+  rep_heal_count(h, res);
   return res;
 }

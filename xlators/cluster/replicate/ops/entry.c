@@ -222,14 +222,14 @@ judge(struct rep_txn *t, struct gi_fop *fop)
   bool makes = makes_object(fop);
 
   rf->ok = same_outcome(t, fop, &rf->fan);
-  if (rep_account_by_good(t, fop)) {
+  if (rep_outcome_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;
     gi_list_add_tail(&t->held, &fop->link);
-  } else if (rep_account(t, fop)) {
+  } else if (rep_outcome_judge(t, fop)) {
     t->index = index_after(t, rf);
     if (rf->ok && !rf->err && makes)
       note_created(t, fop, rf->ok);
-    rep_account_reply(t, fop);
+    rep_outcome_reply(t, fop);
     gi_fop_answer(fop, rep->x); /* t->fop keeps it for the post-op */
   } else {
     t->index = index_after(t, rf);
@@ -261,7 +261,7 @@ decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct 
   uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
 
   if (!fan->ok)
-    return rep_account_claims(fan->err) && !gi_fan_same_errno(fan, fan->sent);
+    return rep_outcome_claims(fan->err) && !gi_fan_same_errno(fan, fan->sent);
   return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
 }
 

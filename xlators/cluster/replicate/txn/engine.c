@@ -195,7 +195,7 @@ pre_op_done(struct gi_fan *fan)
     err = err ? err : ENOTCONN;
   else if (only_arbiter_knows(t))
     err = ENOTCONN;
-  else if (!rep_account_has_wholly_good(t, t->active))
+  else if (!rep_outcome_has_wholly_good(t, t->active))
     err = EIO;
   else if ((t->rep->all & ~t->locked & ~t->told) && !GI_BROKEN("tell who is away only in the post-op")) {
     GI_MARK("replicate: pre-op failed on some copies, the others are told");
@@ -247,7 +247,7 @@ asked_first(struct gi_fan *fan)
     err = fan->err ? fan->err : ENOTCONN;
   else if (t->type != REP_ENTRY && only_arbiter_knows(t))
     err = ENOTCONN;
-  else if (!rep_account_has_wholly_good(t, t->locked))
+  else if (!rep_outcome_has_wholly_good(t, t->locked))
     err = t->type == REP_ENTRY ? rep_unreadable(t->rep) : EIO;
   t->active = t->good = 0;
   if (!err) {
@@ -331,8 +331,8 @@ post_op_done(struct gi_fan *fan)
 
   t->post_ok = t->active & ~fan->failed;
   t->post_gone &= fan->failed;
-  rep_account_distrust(t);
-  rep_account_answer_held(t);
+  rep_outcome_distrust(t);
+  rep_outcome_answer_held(t);
   rep_txn_unlock(t);
 }
 
@@ -415,8 +415,8 @@ static void
 durable_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
-  uint32_t ok = fan->ok, failed = fan->failed, lost = rep_account_lost(fan);
-  bool splits = rep_account_splits(t, ok, failed); /* those who synced will be healed from one that may have lost it */
+  uint32_t ok = fan->ok, failed = fan->failed, lost = rep_outcome_lost(fan);
+  bool splits = rep_outcome_splits(t, ok, failed); /* those who synced will be healed from one that may have lost it */
 
   rep_regions_sync_failed(t, fan);
   rep_session_synced(t, fan);
@@ -426,9 +426,9 @@ durable_done(struct gi_fan *fan)
     /* Its disk may answer the next fsync as if nothing had been. */
     rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)(splits ? t->rep->all : failed);
     t->keep_dirty = true;
-    rep_account_unsynced(t, ok, lost);
+    rep_outcome_unsynced(t, ok, lost);
   } else if (failed)
-    rep_account_blame(t, ok, failed);
+    rep_outcome_blame(t, ok, failed);
   post_op(t);
 }
 

@@ -312,7 +312,7 @@ agreed(const struct rep_txn *t, const struct gi_fan *fan, uint32_t granted)
 {
   if (rep_quorum(t->rep, fan->ok & granted & t->ops->same(t, t->fop, fan)))
     return true;
-  rep_foreach(i, fan->failed & granted) if (rep_quorum(t->rep, rep_account_saying(fan, gi_fan_reply(fan, i)->rsp.err) &
+  rep_foreach(i, fan->failed & granted) if (rep_quorum(t->rep, rep_outcome_saying(fan, gi_fan_reply(fan, i)->rsp.err) &
                                                                    granted)) return true;
   return false;
 }

@@ -41,7 +41,7 @@ distrust(struct rep_txn *t, uint32_t bad)
 
 /* Again once the marks are written: a refresh in between could not see them yet. */
 void
-rep_account_distrust(struct rep_txn *t)
+rep_outcome_distrust(struct rep_txn *t)
 {
   uint32_t bad = 0;
 
@@ -63,13 +63,13 @@ accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
 
 /* What a copy says about names, as opposed to about itself. */
 bool
-rep_account_claims(int err)
+rep_outcome_claims(int err)
 {
   return err == ENOENT || err == EEXIST || err == ENOTEMPTY || err == ESTALE || err == EISDIR || err == ENOTDIR;
 }
 
 uint32_t
-rep_account_saying(const struct gi_fan *fan, int err)
+rep_outcome_saying(const struct gi_fan *fan, int err)
 {
   uint32_t set = 0;
 
@@ -84,12 +84,12 @@ claimed(const struct rep_txn *t, const struct gi_fan *fan)
   uint32_t good = t->asked || t->dirty_owed ? t->active & ~t->accused : 0;
   int err = good && (good & fan->failed) == good ? gi_fan_same_errno(fan, good) : 0;
 
-  if (err && rep_account_claims(err))
+  if (err && rep_outcome_claims(err))
     return err;
   rep_foreach(i, fan->failed)
   {
     err = gi_fan_reply(fan, i)->rsp.err;
-    if (rep_account_claims(err) && rep_quorum(t->rep, rep_account_saying(fan, err)))
+    if (rep_outcome_claims(err) && rep_quorum(t->rep, rep_outcome_saying(fan, err)))
       return err;
   }
   return 0;
@@ -101,18 +101,18 @@ some_errno(const struct rep_txn *t, const struct rep_fop *rf)
 {
   int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN, said;
 
-  if (t->type != REP_ENTRY || !rep_account_claims(err) || !rf->fan.sent)
+  if (t->type != REP_ENTRY || !rep_outcome_claims(err) || !rf->fan.sent)
     return err;
   said = claimed(t, &rf->fan);
   if (said)
     return said;
-  return rf->fan.sent == t->rep->all && !rep_account_saying(&rf->fan, ENOTCONN) ? EIO : ENOTCONN;
+  return rf->fan.sent == t->rep->all && !rep_outcome_saying(&rf->fan, ENOTCONN) ? EIO : ENOTCONN;
 }
 
 /* Those that nobody accuses have missed no acknowledged change: what they agree on is so. The others, who have done it, lack what
  * makes it impossible, and are blamed for this once more: the heal that ends their blame may have passed the name already. */
 bool
-rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
+rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
   struct gi_fan *fan = &rf->fan;
@@ -121,7 +121,7 @@ rep_account_by_good(struct rep_txn *t, struct gi_fop *fop)
 
   if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
     return false;
-  if (!good || !stale || (rep_account_saying(fan, err) & good) != good || !rep_account_claims(err))
+  if (!good || !stale || (rep_outcome_saying(fan, err) & good) != good || !rep_outcome_claims(err))
     return false;
   GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
   t->rep->metrics.blames++;
@@ -153,7 +153,7 @@ no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
 /* Names, where any two quorums share a copy: whom none of those that take part accuses has missed nothing that was ever acknowledged.
  * Without such a quorum there is no way to find that copy, and every change of names is taken. */
 bool
-rep_account_has_good(const struct rep_txn *t, uint32_t mask)
+rep_outcome_has_good(const struct rep_txn *t, uint32_t mask)
 {
   mask &= ~t->rep->arbiter; /* it cannot be what the others are healed from */
   if (t->type != REP_ENTRY)
@@ -167,16 +167,16 @@ rep_account_has_good(const struct rep_txn *t, uint32_t mask)
 }
 
 bool
-rep_account_has_wholly_good(const struct rep_txn *t, uint32_t mask)
+rep_outcome_has_wholly_good(const struct rep_txn *t, uint32_t mask)
 {
   if (t->type != REP_ENTRY || !rep_quorums_meet(t->rep) || GI_BROKEN("let outdated copies change names"))
-    return rep_account_has_good(t, mask);
+    return rep_outcome_has_good(t, mask);
   return (mask & ~t->accused & ~t->rep->arbiter) != 0;
 }
 
 /* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
 bool
-rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
+rep_outcome_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
   uint32_t good = t->good & ~t->rep->arbiter;
 
@@ -184,7 +184,7 @@ rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 }
 
 void
-rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
+rep_outcome_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
   uint32_t missing = t->rep->all & ~t->active;
 
@@ -198,17 +198,17 @@ rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
 /* Below the quorum too: a disk tells of a loss only once, and whoever syncs next would be told a success. Should others who reach the
  * quorum without us go on and blame us, then there is a split brain, where there would be a loss that nobody sees. */
 void
-rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
+rep_outcome_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
 {
-  if (!lost || !(ok & t->good & ~t->rep->arbiter) || rep_account_splits(t, ok, lost))
+  if (!lost || !(ok & t->good & ~t->rep->arbiter) || rep_outcome_splits(t, ok, lost))
     return;
   GI_MARK("replicate: copies that could not be synced are blamed below the quorum");
   distrust(t, lost);
-  rep_account_blame(t, ok, lost);
+  rep_outcome_blame(t, ok, lost);
 }
 
 uint32_t
-rep_account_lost(const struct gi_fan *fan)
+rep_outcome_lost(const struct gi_fan *fan)
 {
   uint32_t lost = 0;
 
@@ -233,7 +233,7 @@ static bool
 lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 {
   if (fop->kind == GI_FOP_FSYNC)
-    rep_account_unsynced(t, rf->ok, rep_account_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
+    rep_outcome_unsynced(t, rf->ok, rep_outcome_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
   GI_MARK("replicate: done on fewer copies than the quorum");
   t->closing = true;
   rf->err = some_errno(t, rf);
@@ -246,7 +246,7 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 }
 
 bool
-rep_account(struct rep_txn *t, struct gi_fop *fop)
+rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
   struct gi_fan *fan = &rf->fan;
@@ -259,7 +259,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
   if (!rf->ok)
     return no_success(t, fop, rf);
-  if (rep_account_splits(t, rf->ok, failed)) {
+  if (rep_outcome_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
     GI_MARK("replicate: failed on every good copy, refused rather than split");
     rf->err = gi_fan_reply(fan, rep_first_data(t->rep, failed & t->good))->rsp.err;
@@ -268,7 +268,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
     rf->ok = 0;
     return true;
   }
-  if (t->type == REP_ENTRY && !rep_account_has_good(t, rf->ok)) {
+  if (t->type == REP_ENTRY && !rep_outcome_has_good(t, rf->ok)) {
     GI_MARK("replicate: names changed on no good copy");
     lost_quorum(t, fop, rf);
     rf->ok = 0;
@@ -284,7 +284,7 @@ rep_account(struct rep_txn *t, struct gi_fop *fop)
   t->rep->metrics.blames++;
   GI_MARK("replicate: a change some copies missed");
   distrust(t, failed | missing);
-  rep_account_blame(t, rf->ok, failed);
+  rep_outcome_blame(t, rf->ok, failed);
   if (failed)
     t->closing = true;
   return !failed || GI_BROKEN("answer before those who failed are blamed");
@@ -367,7 +367,7 @@ reply_failure(struct gi_fop *fop, struct gi_fan *fan, int err)
 }
 
 void
-rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
+rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
@@ -387,7 +387,7 @@ rep_account_reply(struct rep_txn *t, struct gi_fop *fop)
 }
 
 void
-rep_account_answer_held(struct rep_txn *t)
+rep_outcome_answer_held(struct rep_txn *t)
 {
   while (!gi_list_empty(&t->held)) {
     struct gi_fop *fop = gi_list_first(&t->held, struct gi_fop, link);
@@ -399,7 +399,7 @@ rep_account_answer_held(struct rep_txn *t)
       rf->err = rf->ok & ~t->post_ok & ~t->post_gone ? ENOTCONN : ESTALE; /* what was changed has been removed meanwhile */
     if (rf->refused && (rf->fan.ok & ~t->post_ok) && !rep_quorum(t->rep, rf->refused & t->post_ok))
       rf->err = ENOTCONN; /* not every copy where it was done is known to be wrong, by itself or by a quorum */
-    rep_account_reply(t, fop);
+    rep_outcome_reply(t, fop);
     gi_fop_answer(fop, t->rep->x);
   }
 }

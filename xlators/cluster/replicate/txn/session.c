@@ -115,8 +115,8 @@ rep_session_op_done(struct gi_fan *fan)
   gi_list_del(&fop->link);
   if (t->ops->watch)
     t->ops->watch(t, fop);
-  if (rep_account(t, fop)) {
-    rep_account_reply(t, fop);
+  if (rep_outcome_judge(t, fop)) {
+    rep_outcome_reply(t, fop);
     t->pumping = true; /* the caller may submit more from inside; the session must survive that */
     gi_fop_answer(fop, t->rep->x);
     t->pumping = outer;

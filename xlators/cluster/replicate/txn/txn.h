@@ -165,29 +165,29 @@ struct gi_dict *rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict
 
 /* ---- outcome.c ---- */
 
-/* The replies of an operation are complete in its fan: takes them into the transaction's account and sets ok and err of the
+/* The replies of an operation are complete in its fan: judges them for the transaction and sets ok and err of the
  * rep_fop. True if it may be answered at once, false if only after the post-op. */
-bool rep_account(struct rep_txn *t, struct gi_fop *fop);
-/* Fills the reply of an accounted operation from the replies and drops them. */
-void rep_account_reply(struct rep_txn *t, struct gi_fop *fop);
-void rep_account_answer_held(struct rep_txn *t);
+bool rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop);
+/* Fills the reply of an operation that was judged from the replies and drops them. */
+void rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop);
+void rep_outcome_answer_held(struct rep_txn *t);
 /* Blaming `failed` on behalf of `ok` would leave no good copy (replicate.md 6.4 rule 2). */
-bool rep_account_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
+bool rep_outcome_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed);
 /* Those of `ok` will tell in the post-op that `failed`, and whoever takes no part at all, missed something. */
-void rep_account_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
-bool rep_account_claims(int err);                               /* an errno about what names there are */
-uint32_t rep_account_saying(const struct gi_fan *fan, int err); /* the children that failed with it */
+void rep_outcome_blame(struct rep_txn *t, uint32_t ok, uint32_t failed);
+bool rep_outcome_claims(int err);                               /* an errno about what names there are */
+uint32_t rep_outcome_saying(const struct gi_fan *fan, int err); /* the children that failed with it */
 /* Whether among `mask` there is, of each inode that carries the marks, a copy with data that nobody accuses. */
-bool rep_account_has_good(const struct rep_txn *t, uint32_t mask);
+bool rep_outcome_has_good(const struct rep_txn *t, uint32_t mask);
 /* The same of a single copy that is good in all of them: an operation may only begin where there is one. A rename by copies that are good
  * in one of the directories each would put over the good copy of the new name whatever that one has under the old name. */
-bool rep_account_has_wholly_good(const struct rep_txn *t, uint32_t mask);
+bool rep_outcome_has_wholly_good(const struct rep_txn *t, uint32_t mask);
 /* Whether the good copies of a directory agree that the operation cannot be: that is its outcome then, whatever the others did. */
-bool rep_account_by_good(struct rep_txn *t, struct gi_fop *fop);
-void rep_account_distrust(struct rep_txn *t); /* the marks are written */
+bool rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop);
+void rep_outcome_distrust(struct rep_txn *t); /* the marks are written */
 /* An fsync succeeded on `ok` only, too few: those it is certain of that they lost something are blamed all the same. */
-void rep_account_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
-uint32_t rep_account_lost(const struct gi_fan *fan); /* of an fsync: children that failed, and not because they are gone */
+void rep_outcome_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
+uint32_t rep_outcome_lost(const struct gi_fan *fan); /* of an fsync: children that failed, and not because they are gone */
 
 /* ---- session.c ---- */
 
