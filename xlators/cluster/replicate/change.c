@@ -44,7 +44,7 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
   rep->connected = rep_translate(rep->connected, map);
   rep->preamble = rep_translate(rep->preamble, map);
   rep->regions = rep_translate(rep->regions, map);
-  rep->near = rep_translate(rep->near, map);
+  rep->local_copy = rep_translate(rep->local_copy, map);
   rep->up = rep_translate(rep->up, map);
   rep->heard = rep_translate(rep->heard, map);
   rep->healthy = rep_translate(rep->healthy, map);

@@ -85,7 +85,7 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
   rep->heard |= bit;
   rep->preamble = gi_word_in(abilities, GI_PREAMBLE_CAPABILITY) ? rep->preamble | bit : rep->preamble & ~bit;
   rep->regions = gi_word_in(abilities, GI_REGIONS_CAPABILITY) ? rep->regions | bit : rep->regions & ~bit;
-  rep->near = gi_word_in(abilities, GI_NEAR_CAPABILITY) ? rep->near | bit : rep->near & ~bit;
+  rep->local_copy = gi_word_in(abilities, GI_NEAR_CAPABILITY) ? rep->local_copy | bit : rep->local_copy & ~bit;
   rep->connected = up ? rep->connected | bit : rep->connected & ~bit;
   rep->healthy &= ~bit;
   if (!up)

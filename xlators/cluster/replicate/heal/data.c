@@ -31,10 +31,10 @@
 #define COST_MIN (16u << 10) /* bytes of the window that a block takes at least: a page costs more than its bytes */
 
 /* Sinks that copy by themselves, from a source on their machine. */
-#define NEAR_LOCKED (2u << 20)     /* bytes of one request, under one lock: messages are the main cost */
-#define NEAR_COMPARED (512u << 10) /* the same where the sink may have the data already and checksums are compared */
-#define NEAR_SHARE 32              /* a request takes this fraction of its bytes from the window */
-#define NEAR_AT_ONCE 2             /* requests under way: one is copied, the next one is locked. More only block writers */
+#define LOCAL_LOCKED (2u << 20)     /* bytes of one request, under one lock: messages are the main cost */
+#define LOCAL_COMPARED (512u << 10) /* the same where the sink may have the data already and checksums are compared */
+#define LOCAL_SHARE 32              /* a request takes this fraction of its bytes from the window */
+#define LOCAL_AT_ONCE 2             /* requests under way: one is copied, the next one is locked. More only block writers */
 
 /* Sinks that are written to: limits of what shares one lock, and writers wait for. */
 #define PIECES 8
@@ -52,7 +52,7 @@ struct data_heal {
   int sink_err;   /* of the last sink that dropped out */
   uint64_t size, block;
   bool sparse, seek, full;
-  uint32_t near;             /* sinks that copy by themselves… */
+  uint32_t local;            /* sinks that copy by themselves… */
   char *where;               /* …from there; owned */
   bool partial;              /* only… */
   struct gi_regions regions; /* …these may differ, as the source remembers */
@@ -222,7 +222,7 @@ clear_begin(struct data_heal *dh, struct piece *p, const struct gi_payload *zero
 
 /* What is left of the pieces after `done` bytes of them, in one request. */
 static struct gi_fop *
-near_fop(struct data_heal *dh, const struct piece *piece, unsigned n, uint64_t done)
+local_fop(struct data_heal *dh, const struct piece *piece, unsigned n, uint64_t done)
 {
   struct gi_near_piece left[GI_NEAR_PIECES], *last;
   struct gi_fop *fop;
@@ -248,32 +248,32 @@ near_fop(struct data_heal *dh, const struct piece *piece, unsigned n, uint64_t d
 
 /* Returns how many bytes each of those that could has copied, `most` at most; the others join `failed`. */
 static uint64_t
-near_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targets, uint32_t *failed)
+local_step(struct data_heal *dh, struct gi_fop *fop, uint64_t most, uint32_t targets, uint32_t *failed)
 {
-  uint64_t least = most, bytes;
+  uint64_t copied = most, bytes;
   struct gi_fan fan;
 
   assert_not_good(dh, targets);
   rep_heal_fan(dh->h, fop, targets, &fan);
   *failed |= fan.failed;
-  rep_foreach(i, fan.ok) if ((bytes = (uint64_t)gi_fan_reply(&fan, i)->rsp.ret) < least) least = bytes;
-  bytes = least * (unsigned)__builtin_popcount(fan.ok);
+  rep_foreach(i, fan.ok) if ((bytes = (uint64_t)gi_fan_reply(&fan, i)->rsp.ret) < copied) copied = bytes;
+  bytes = copied * (unsigned)__builtin_popcount(fan.ok);
   dh->h->bytes_written += bytes;
   dh->h->bytes_near += bytes;
   gi_fan_clear(&fan);
-  return least;
+  return copied;
 }
 
 /* A brick may copy less than it was asked for, and nothing only where a writer has cut the file, on all copies. Returns those that could
  * not, for whatever reason. */
 static uint32_t
-near_copy(struct data_heal *dh, const struct piece *piece, unsigned n, uint32_t targets)
+copy_locally(struct data_heal *dh, const struct piece *piece, unsigned n, uint32_t targets)
 {
   uint64_t all = bytes_of(piece, n), step = 0;
   uint32_t failed = 0;
 
   for (uint64_t done = 0; done < all && (targets & ~failed); done += step)
-    if (!(step = near_step(dh, near_fop(dh, piece, n, done), all - done, targets & ~failed, &failed)))
+    if (!(step = local_step(dh, local_fop(dh, piece, n, done), all - done, targets & ~failed, &failed)))
       break;
   return failed;
 }
@@ -335,16 +335,16 @@ source_blamed_since(const struct data_heal *dh, const struct gi_fan *fan)
 }
 
 static bool
-all_near(const struct data_heal *dh)
+all_local(const struct data_heal *dh)
 {
-  return dh->near && !(data_sinks(dh) & ~dh->near);
+  return dh->local && !(data_sinks(dh) & ~dh->local);
 }
 
 /* Of the window. What sinks copy by themselves is nowhere under way: a brick works at one at a time beside others, and waits for the disk. */
 static uint64_t
 cost(const struct data_heal *dh, const struct piece *p)
 {
-  uint64_t bytes = all_near(dh) ? p->len / NEAR_SHARE : p->len;
+  uint64_t bytes = all_local(dh) ? p->len / LOCAL_SHARE : p->len;
 
   return bytes < COST_MIN ? COST_MIN : bytes;
 }
@@ -355,7 +355,7 @@ static uint32_t
 copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 {
   struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0);
-  uint32_t near = targets & dh->near, far = targets & ~near, failed = 0;
+  uint32_t local = targets & dh->local, far = targets & ~local, failed = 0;
   unsigned reads = far ? n : 0;
   struct rep_wait wait;
   struct gi_fan fan;
@@ -373,13 +373,13 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
     dh->err = EAGAIN;
   } else {
     store(dh, piece, reads, fan.ok & far);
-    if (fan.ok & near)
-      failed = near_copy(dh, piece, n, fan.ok & near);
+    if (fan.ok & local)
+      failed = copy_locally(dh, piece, n, fan.ok & local);
   }
   gi_fan_clear(&fan);
   for (unsigned i = 0; i < reads; i++)
     gi_fan_clear(&piece[i].read);
-  dh->near &= ~failed;
+  dh->local &= ~failed;
   return failed;
 }
 
@@ -390,7 +390,7 @@ group(const struct block_job *job, unsigned first)
   uint64_t sum = cost(job->dh, &job->piece[first]);
   unsigned end = first + 1;
 
-  if (job->dh->full && all_near(job->dh))
+  if (job->dh->full && all_local(job->dh))
     return job->n - first;
   while (job->dh->full && end < job->n && (sum += cost(job->dh, &job->piece[end])) <= job->granted)
     end++;
@@ -484,7 +484,7 @@ start_job(struct data_heal *dh)
 
   dh->next = NULL;
   job->granted = grant(job);
-  while (dh->running >= (all_near(dh) ? NEAR_AT_ONCE : BLOCKS_AT_ONCE))
+  while (dh->running >= (all_local(dh) ? LOCAL_AT_ONCE : BLOCKS_AT_ONCE))
     gi_task_wait(dh->h->r);
   gi_window_take(&dh->h->rep->heal_window, dh->h->r, job->granted);
   dh->running++;
@@ -494,9 +494,10 @@ start_job(struct data_heal *dh)
 static bool
 has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
-  bool near = all_near(job->dh);
+  bool local = all_local(job->dh);
 
-  return job->n < (near ? GI_NEAR_PIECES : PIECES) && bytes_of(job->piece, job->n) + len <= (near ? NEAR_LOCKED : LOCKED_MAX) &&
+  return job->n < (local ? GI_NEAR_PIECES : PIECES) &&
+         bytes_of(job->piece, job->n) + len <= (local ? LOCAL_LOCKED : LOCKED_MAX) &&
          offset + len - job->piece[0].offset <= SPAN_MAX;
 }
 
@@ -518,8 +519,8 @@ next_step(const struct data_heal *dh, uint64_t at)
 {
   uint64_t quarter = dh->h->rep->heal_window.size / 4 / REP_HEAL_BLOCK * REP_HEAL_BLOCK;
 
-  if (all_near(dh))
-    return dh->full || !with_old_data(dh, dh->near, at) ? NEAR_LOCKED : NEAR_COMPARED;
+  if (all_local(dh))
+    return dh->full || !with_old_data(dh, dh->local, at) ? LOCAL_LOCKED : LOCAL_COMPARED;
   return quarter < REP_HEAL_BLOCK ? REP_HEAL_BLOCK : quarter < dh->block ? quarter : dh->block;
 }
 
@@ -721,7 +722,7 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
   if (!dh->err)
     dh->err = open_file(dh);
   if (may_go_on(dh) && !dh->sparse) /* blocks of zeros stay holes: that is seen by who reads them */
-    dh->near = rep_heal_near(dh->h, dh->source, data_sinks(dh), &dh->where);
+    dh->local = rep_heal_local_copy(dh->h, dh->source, data_sinks(dh), &dh->where);
   walk(dh);
   if (dh->h->rep->draining && !dh->err)
     dh->err = ENOTCONN;

@@ -214,7 +214,7 @@ bool rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct
 
 /* Those of `sinks` that can copy the heal's inode from the source by themselves. *where, owned by the caller, is what they are told
  * (GI_NEAR_KEY); NULL if there are none. */
-uint32_t rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where);
+uint32_t rep_heal_local_copy(struct rep_heal *h, unsigned source, uint32_t sinks, char **where);
 
 /* Memory that the block copies of all heals of a replica set may take together. */
 static inline uint64_t

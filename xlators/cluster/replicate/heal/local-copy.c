@@ -15,15 +15,15 @@ told(const struct gi_fan *fan, unsigned child, const char **where)
 }
 
 uint32_t
-rep_heal_near(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
+rep_heal_local_copy(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
 {
-  uint32_t able = sinks & h->rep->near, near = 0;
+  uint32_t able = sinks & h->rep->local_copy, near = 0;
   const char *there, *here;
   struct gi_fop *fop;
   struct gi_fan fan;
 
   *where = NULL;
-  if (!able || !((h->rep->near >> source) & 1))
+  if (!able || !((h->rep->local_copy >> source) & 1))
     return 0;
   fop = rep_heal_inode_fop(h, GI_FOP_GETXATTR, h->inode);
   fop->args.name = GI_NEAR_KEY;

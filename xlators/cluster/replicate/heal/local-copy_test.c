@@ -28,7 +28,7 @@ with_file(struct yard *y, uint32_t near)
     y->gate[i]->abilities = NEAR;
     yard_up(y, i);
   }
-  assert_int_equal(y->rep->near, near);
+  assert_int_equal(y->rep->local_copy, near);
   yard_file(y, SIZE);
 }
 
