@@ -208,9 +208,9 @@ rep_marks_init(struct rep *rep)
   rep->heal_domain = gi_asprintf("%s:self-heal", rep->x->name);
   rep->writers_key = gi_asprintf("glusterfs.inodelk-dom-prefix:%s", rep->x->name);
   rep->healers_key = gi_asprintf("glusterfs.inodelk-dom-prefix:%s", rep->heal_domain);
-  rep->narrow_xdata = gi_dict_copy(rep->write_xdata);
-  gi_dict_set_uint(rep->narrow_xdata, REP_DOMAIN_COUNTS, 0);
-  gi_dict_set_uint(rep->narrow_xdata, rep->healers_key, 0);
+  rep->range_xdata = gi_dict_copy(rep->write_xdata);
+  gi_dict_set_uint(rep->range_xdata, REP_DOMAIN_COUNTS, 0);
+  gi_dict_set_uint(rep->range_xdata, rep->healers_key, 0);
   rep->fsync_xdata = gi_dict_new();
   gi_dict_set_str(rep->fsync_xdata, "glusterfs.inodelk-dom-count", rep->x->name);
   rep->durable_xdata = gi_dict_new();
@@ -226,7 +226,7 @@ rep_marks_finish(struct rep *rep)
     gi_dict_unref(&rep->post_op[type]);
   }
   gi_dict_unref(&rep->write_xdata);
-  gi_dict_unref(&rep->narrow_xdata);
+  gi_dict_unref(&rep->range_xdata);
   gi_free(rep->heal_domain);
   gi_free(rep->writers_key);
   gi_free(rep->healers_key);

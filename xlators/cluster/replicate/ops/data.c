@@ -49,7 +49,7 @@ op_xdata(const struct rep_txn *t, const struct gi_fop *fop)
   struct gi_dict *ours = NULL;
 
   if (fop->kind == GI_FOP_WRITE)
-    ours = t->alone ? rep->narrow_xdata : rep->write_xdata;
+    ours = t->alone ? rep->range_xdata : rep->write_xdata;
   else if (fop->kind == GI_FOP_FSYNC)
     ours = rep->fsync_xdata;
   if (!ours)
@@ -247,7 +247,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
   if (!t->closing && others_wait(&rf->fan)) {
     t->rep->metrics.contentions++;
     GI_MARK("replicate: a reply tells that others wait for the lock");
-    rep_session_disputed(t->rep, t->inode);
+    rep_session_use_range_locks(t->rep, t->inode);
     t->closing = true;
   }
   if (t->alone && fop->kind == GI_FOP_WRITE && rf->fan.ok)

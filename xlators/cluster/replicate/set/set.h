@@ -104,7 +104,7 @@ struct rep {
   bool discovered;                    /* the search for it was started */
   struct gi_dict *pre_op[REP_TYPES];  /* zero pending, dirty +1 */
   struct gi_dict *post_op[REP_TYPES]; /* zero pending, dirty -1 */
-  struct gi_dict *write_xdata, *narrow_xdata, *fsync_xdata, *durable_xdata;
+  struct gi_dict *write_xdata, *range_xdata, *fsync_xdata, *durable_xdata;
   char *heal_domain; /* of the self-heal lock */
   char *writers_key,
       *healers_key; /* what the locks of a domain are counted under (brick.md 4.1), if REP_DOMAIN_COUNTS asks for it */
@@ -146,9 +146,9 @@ struct rep_inode {
   bool wished;                 /* waits for a background heal, or is being healed */
   int8_t choice;               /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
   uint64_t choice_until;       /* …until this time, or until the set of children changes */
-  uint8_t met;                 /* transactions that still lock in the classic way, after another client was met */
-  uint32_t narrow_ns;          /* for how long writers lock their own bytes only, after others wanted the file… */
-  uint64_t narrow_until;       /* …until this time, or until a heal that was seen is over */
+  uint8_t contended;           /* transactions that still lock in the classic way, after another client was met */
+  uint32_t range_lock_ns;      /* for how long writers lock their own bytes only, after others wanted the file… */
+  uint64_t range_lock_until;   /* …until this time, or until a heal that was seen is over */
   uint64_t within;             /* bytes: so long was the shortest copy that took our last write */
   uint16_t unsynced;           /* children that may have lost writes nobody blames them for: the next fsync tells */
   bool healer_seen;            /* the last write that locked its own bytes was told of one */

@@ -53,8 +53,8 @@ calm(const struct rep_txn *t, struct gi_inode *inode)
 {
   struct rep_inode *ri = rep_inode(t->rep, inode);
 
-  if (ri->met) {
-    ri->met--;
+  if (ri->contended) {
+    ri->contended--;
     return false;
   }
   return rep_inode_fresh(t->rep, inode) && (t->type == REP_META ? ri->meta_readable : ri->data_readable) == t->rep->all;
@@ -164,12 +164,12 @@ opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
 }
 
 static void
-met_somebody(struct rep_txn *t)
+fastpath_contended(struct rep_txn *t)
 {
   GI_MARK("replicate: met another client while locking and doing in one message");
-  rep_txn_met(t);
+  rep_txn_contended(t);
   for (unsigned l = 0; l < t->nlogs; l++)
-    rep_inode(t->rep, t->log[l].inode)->met = PAUSE;
+    rep_inode(t->rep, t->log[l].inode)->contended = PAUSE;
 }
 
 /* ---- sessions ---- */
@@ -191,14 +191,14 @@ session_done(struct gi_fan *fan)
     t->ops->done(fan);
     return;
   }
-  met_somebody(t);
+  fastpath_contended(t);
   gi_fan_clear(fan);
   gi_list_del(&fop->link);
   gi_list_add_head(&t->queue, &fop->link);
   t->dirtied = t->type == REP_DATA ? o.granted : 0;
   t->active = 0;
   lock_everywhere(t, o.granted);
-  rep_txn_lock_in_turn(t);
+  rep_txn_lock_serially(t);
 }
 
 static void
@@ -215,7 +215,7 @@ session_fastpath(struct rep_txn *t, struct gi_fop *fop)
 static void
 taken_back(struct gi_fan *fan)
 {
-  rep_txn_lock_in_turn(fan->arg);
+  rep_txn_lock_serially(fan->arg);
 }
 
 static void
@@ -325,7 +325,7 @@ entry_fastpath_done(struct gi_fan *fan)
   struct outcome o = read_outcome(t, fan);
 
   if (o.refused)
-    met_somebody(t);
+    fastpath_contended(t);
   if (!o.refused || (rep_majority(t->rep, o.granted) && agreed(t, fan, o.granted))) {
     opened(t, fan, &o);
     t->ops->done(fan);

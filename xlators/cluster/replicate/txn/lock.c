@@ -178,18 +178,18 @@ undone(struct gi_fan *fan)
 
   t->state = REP_LOCK_SERIAL;
   t->serial_target = t->serial_child = 0;
-  rep_session_narrow(t);
+  rep_session_lock_range(t);
   serial_next(t);
 }
 
 /* ---- all at once ---- */
 
 void
-rep_txn_met(struct rep_txn *t)
+rep_txn_contended(struct rep_txn *t)
 {
   t->rep->metrics.lock_conflicts++;
   if (t->type == REP_DATA)
-    rep_session_disputed(t->rep, t->inode);
+    rep_session_use_range_locks(t->rep, t->inode);
 }
 
 static void
@@ -201,13 +201,13 @@ tried(struct gi_fan *fan)
     rep_txn_locked(t);
     return;
   }
-  rep_txn_met(t);
+  rep_txn_contended(t);
   GI_MARK("replicate: locks tried together, one refused: one after another");
-  rep_txn_lock_in_turn(t);
+  rep_txn_lock_serially(t);
 }
 
 void
-rep_txn_lock_in_turn(struct rep_txn *t)
+rep_txn_lock_serially(struct rep_txn *t)
 {
   t->state = REP_LOCK_UNDO;
   release_all(t, undone);

@@ -16,8 +16,8 @@
 
 #include "libglusterish/rare.h"
 
-#define NARROW_MIN_NS (64 * GI_NSEC_PER_MSEC)
-#define NARROW_MAX_NS GI_NSEC_PER_SEC
+#define RANGE_LOCK_MIN_NS (64 * GI_NSEC_PER_MSEC)
+#define RANGE_LOCK_MAX_NS GI_NSEC_PER_SEC
 
 static bool
 overlap(const struct rep *rep, struct gi_fop *a, struct gi_fop *b)
@@ -191,18 +191,19 @@ rep_session_refused(struct rep_txn *t, int err)
 /* ---- beginning and joining ---- */
 
 void
-rep_session_disputed(struct rep *rep, struct gi_inode *inode)
+rep_session_use_range_locks(struct rep *rep, struct gi_inode *inode)
 {
   struct rep_inode *ri = rep_inode(rep, inode);
   uint64_t now = gi_now(rep->x->reactor);
 
-  if (now < ri->narrow_until)
+  if (now < ri->range_lock_until)
     return;
   /* It goes on, if the whole file was asked for again and that did not last. */
-  ri->narrow_ns = now - ri->narrow_until < NARROW_MAX_NS && ri->narrow_ns ? 2 * ri->narrow_ns : NARROW_MIN_NS;
-  if (ri->narrow_ns > NARROW_MAX_NS)
-    ri->narrow_ns = NARROW_MAX_NS;
-  ri->narrow_until = now + ri->narrow_ns;
+  ri->range_lock_ns =
+      now - ri->range_lock_until < RANGE_LOCK_MAX_NS && ri->range_lock_ns ? 2 * ri->range_lock_ns : RANGE_LOCK_MIN_NS;
+  if (ri->range_lock_ns > RANGE_LOCK_MAX_NS)
+    ri->range_lock_ns = RANGE_LOCK_MAX_NS;
+  ri->range_lock_until = now + ri->range_lock_ns;
 }
 
 void
@@ -212,7 +213,7 @@ rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now)
 
   if (ri->healer_seen && !now) {
     GI_MARK("replicate: a heal that writers made way for is over");
-    ri->narrow_until = ri->narrow_ns = 0;
+    ri->range_lock_until = ri->range_lock_ns = 0;
   }
   ri->healer_seen = now;
 }
@@ -220,13 +221,14 @@ rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now)
 /* While a heal or another client goes over the file, asking for all of it means to wait for every block that is in work. What changes
  * the size still does: a copy that has lost its end shows when the sizes are compared, under that lock. */
 static bool
-narrow(const struct rep_txn *t, struct gi_fop *fop)
+locks_range(const struct rep_txn *t, struct gi_fop *fop)
 {
   const struct rep_inode *ri = rep_inode(t->rep, t->inode);
 
   if (!rep_opts(t->rep)->eager_lock)
     return !rep_opts(t->rep)->full_lock;
-  return fop->kind == GI_FOP_WRITE && gi_now(t->rep->x->reactor) < ri->narrow_until && rep_fop(t->rep, fop)->end <= ri->within;
+  return fop->kind == GI_FOP_WRITE && gi_now(t->rep->x->reactor) < ri->range_lock_until &&
+         rep_fop(t->rep, fop)->end <= ri->within;
 }
 
 /* The whole file, so that others can join; or only what one operation changes, which nobody joins (replicate.md 6.2). */
@@ -237,7 +239,7 @@ set_lock_range(struct rep_txn *t, struct gi_fop *fop)
 
   if (t->type == REP_META)
     g->start = REP_META_START;
-  else if (!t->rep->arbiter && fop->kind != GI_FOP_FSYNC && narrow(t, fop)) {
+  else if (!t->rep->arbiter && fop->kind != GI_FOP_FSYNC && locks_range(t, fop)) {
     const struct rep_fop *rf = rep_fop(t->rep, fop);
 
     t->alone = true;
@@ -247,7 +249,7 @@ set_lock_range(struct rep_txn *t, struct gi_fop *fop)
 }
 
 void
-rep_session_narrow(struct rep_txn *t)
+rep_session_lock_range(struct rep_txn *t)
 {
   struct gi_fop *fop = gi_list_first(&t->queue, struct gi_fop, link);
 
@@ -375,7 +377,7 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
     struct rep_txn *t = rep_inode(rep, inode)->session[type];
 
     if (t && type == REP_DATA)
-      rep_session_disputed(rep, inode);
+      rep_session_use_range_locks(rep, inode);
     if (t && !t->closing) {
       rep->metrics.contentions++;
       GI_MARK("replicate: told that another client waits for the lock");

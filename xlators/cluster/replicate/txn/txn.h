@@ -146,12 +146,12 @@ struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
 
 /* ---- lock.c ---- */
-void rep_txn_lock(struct rep_txn *t);   /* continues with rep_txn_locked */
-void rep_txn_unlock(struct rep_txn *t); /* continues with rep_txn_end */
-void rep_txn_met(struct rep_txn *t);    /* a lock was refused: counts it; writers of the file lock less for a while */
+void rep_txn_lock(struct rep_txn *t);      /* continues with rep_txn_locked */
+void rep_txn_unlock(struct rep_txn *t);    /* continues with rep_txn_end */
+void rep_txn_contended(struct rep_txn *t); /* a lock was refused: counts it; writers of the file lock less for a while */
 
 /* Gives back what is held, then waits for the locks one after another; continues with rep_txn_locked. */
-void rep_txn_lock_in_turn(struct rep_txn *t);
+void rep_txn_lock_serially(struct rep_txn *t);
 void rep_txn_locks_lost(struct rep *rep, unsigned child); /* it is disconnected: no transaction holds a lock there any more */
 
 /* ---- fastpath.c ---- */
@@ -207,11 +207,11 @@ void rep_sessions_lost(struct rep *rep,
 /* Sends an fsync to a child, or lets it fail there: what a brick has lost with its power no fsync afterwards brings back. */
 void rep_session_send_fsync(struct rep_txn *t, struct gi_fan *fan, struct gi_fop *fsync, unsigned child);
 /* Another client, or a heal, wants a part of the file: for a while writers lock no more than they write. */
-void rep_session_disputed(struct rep *rep, struct gi_inode *inode);
+void rep_session_use_range_locks(struct rep *rep, struct gi_inode *inode);
 void rep_session_healed(struct rep *rep, struct gi_inode *inode,
                         bool now); /* meanwhile a brick told whether a heal has the file */
-void rep_session_narrow(
-    struct rep_txn *t); /* nothing is locked yet, after a dispute: the only operation locks its own bytes where it may */
+void rep_session_lock_range(
+    struct rep_txn *t); /* nothing is locked yet, after contention: the only operation locks its own bytes where it may */
 void rep_session_synced(struct rep_txn *t,
                         struct gi_fan *fan); /* the fsync at the end: answers those that waited for it, if it did all */
 
