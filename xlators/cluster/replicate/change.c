@@ -120,9 +120,9 @@ take_back_locks(struct rep *rep)
     gi_list_foreach(fop, &rep->locks, struct gi_fop, link) {
       struct rep_fop *rf = rep_fop(rep, fop);
 
-      if (rf->again)
+      if (rf->taken_back)
         continue;
-      rf->again = again = true;
+      rf->taken_back = again = true;
       gi_fop_cancel(rf->current);
       break;
     }

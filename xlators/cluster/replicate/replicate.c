@@ -246,7 +246,7 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   rep->dirty_key = gi_strdup(rep_opts(rep)->dirty_xattr);
   gi_list_init(&rep->txns);
   gi_list_init(&rep->heal_turns);
-  gi_list_init(&rep->wishes);
+  gi_list_init(&rep->heal_queue);
   rep_split_init(rep);
   gi_window_init(&rep->heal_window, rep_heal_window_bytes(rep));
   x->private = rep;
@@ -331,7 +331,7 @@ rep_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "arbiter", "%d", rep_first(rep->arbiter));
   gi_dump_kv(d, "local_child", "%d", rep->local);
   gi_dump_kv(d, "heals_under_way", "%u", rep->busy[REP_WORK_HEALS]);
-  gi_dump_kv(d, "heals_queued", "%u", rep->nwishes);
+  gi_dump_kv(d, "heals_queued", "%u", rep->heal_queue_length);
   gi_dump_kv(d, "heal_window", "%llu of %llu bytes", (unsigned long long)rep->heal_window.used,
              (unsigned long long)rep->heal_window.size);
   if (rep->shd)

@@ -7,7 +7,7 @@
  */
 #include "xlators/cluster/replicate/heal/heal.h"
 
-struct wish {
+struct queued_heal {
   struct gi_list link;
   struct rep *rep;
   struct gi_inode *inode; /* referenced */
@@ -24,15 +24,15 @@ heals_something(const struct rep *rep)
 /* ---- in the background ---- */
 
 static void
-free_wish(struct wish *w)
+free_queued(struct queued_heal *w)
 {
-  rep_inode(w->rep, w->inode)->wished = false;
+  rep_inode(w->rep, w->inode)->heal_queued = false;
   gi_inode_unref(&w->inode);
   gi_free(w);
 }
 
 static void
-fulfil(struct wish *w)
+heal_queued(struct queued_heal *w)
 {
   const struct rep_heal_options *o = &rep_opts(w->rep)->heal;
   struct rep_heal h;
@@ -42,7 +42,7 @@ fulfil(struct wish *w)
   h.metadata = rep_heals_metadata(o);
   h.entry = rep_heals_entries(o);
   rep_heal_inode(&h);
-  free_wish(w);
+  free_queued(w);
   rep_heal_end(&h);
 }
 
@@ -53,12 +53,12 @@ work(void *arg)
   struct rep *rep = arg;
 
   rep->background++;
-  while (!gi_list_empty(&rep->wishes) && !rep->draining) {
-    struct wish *w = gi_list_first(&rep->wishes, struct wish, link);
+  while (!gi_list_empty(&rep->heal_queue) && !rep->draining) {
+    struct queued_heal *w = gi_list_first(&rep->heal_queue, struct queued_heal, link);
 
     gi_list_del(&w->link);
-    rep->nwishes--;
-    fulfil(w);
+    rep->heal_queue_length--;
+    heal_queued(w);
   }
   rep->background--;
 }
@@ -68,18 +68,18 @@ rep_background_heal(struct rep *rep, struct gi_inode *inode)
 {
   const struct rep_heal_options *o = &rep_opts(rep)->heal;
   bool room = rep->background < (uint64_t)o->background_self_heal_count;
-  struct wish *w;
+  struct queued_heal *w;
 
-  if (!heals_something(rep) || rep->draining || rep->up != rep->all || rep_inode(rep, inode)->wished)
+  if (!heals_something(rep) || rep->draining || rep->up != rep->all || rep_inode(rep, inode)->heal_queued)
     return;
-  if (o->background_self_heal_count == 0 || (!room && rep->nwishes >= (uint64_t)o->heal_wait_queue_length))
+  if (o->background_self_heal_count == 0 || (!room && rep->heal_queue_length >= (uint64_t)o->heal_wait_queue_length))
     return; /* the self-heal daemon will see to it */
-  w = gi_new(struct wish);
+  w = gi_new(struct queued_heal);
   w->rep = rep;
   w->inode = gi_inode_ref(inode);
-  rep_inode(rep, inode)->wished = true;
-  gi_list_add_tail(&rep->wishes, &w->link);
-  rep->nwishes++;
+  rep_inode(rep, inode)->heal_queued = true;
+  gi_list_add_tail(&rep->heal_queue, &w->link);
+  rep->heal_queue_length++;
   if (room)
     gi_task_start(rep->x->reactor, work, rep);
 }
@@ -87,12 +87,12 @@ rep_background_heal(struct rep *rep, struct gi_inode *inode)
 void
 rep_background_drop(struct rep *rep)
 {
-  while (!gi_list_empty(&rep->wishes)) {
-    struct wish *w = gi_list_first(&rep->wishes, struct wish, link);
+  while (!gi_list_empty(&rep->heal_queue)) {
+    struct queued_heal *w = gi_list_first(&rep->heal_queue, struct queued_heal, link);
 
     gi_list_del(&w->link);
-    rep->nwishes--;
-    free_wish(w);
+    rep->heal_queue_length--;
+    free_queued(w);
   }
 }
 

@@ -73,7 +73,7 @@ same_as(const struct rep_name *n, unsigned model, uint32_t among)
 }
 
 uint32_t
-rep_name_unborn(const struct rep_name *n, uint32_t among)
+rep_name_no_gfid(const struct rep_name *n, uint32_t among)
 {
   uint32_t set = 0;
 
@@ -185,7 +185,7 @@ shared_winner(const struct rep_name *n, uint32_t among)
 static int
 proven_winner(const struct rep_name *n, uint32_t shown)
 {
-  uint32_t among = shown & ~rep_name_unborn(n, shown);
+  uint32_t among = shown & ~rep_name_no_gfid(n, shown);
   int winner = unaccused_winner(n, among);
 
   if (winner < 0)

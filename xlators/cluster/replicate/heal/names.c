@@ -226,7 +226,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   if (wrong && stands_elsewhere(n, from, owners)) {
     GI_MARK("replicate: a directory that most have under another name does not replace what others have here");
     err = rep_name_expunge(n, owners);
-    n->again = !err;
+    n->look_again = !err;
     return err;
   }
   err = complete(n, from, owners, nameless, &absent);
@@ -259,7 +259,7 @@ refuse(struct rep_name *n, int err, uint32_t failed)
 static bool
 unfinished(const struct rep_name *n, uint32_t present)
 {
-  return present == n->view.ok && present == rep_name_unborn(n, present) && rep_quorums_meet(n->h->rep) &&
+  return present == n->view.ok && present == rep_name_no_gfid(n, present) && rep_quorums_meet(n->h->rep) &&
          !rep_quorum(n->h->rep, present);
 }
 
@@ -288,7 +288,7 @@ adopt(struct rep_name *n, uint32_t present)
   struct gi_gfid gfid = n->gfid_req;
   int err;
 
-  if (rep_quorums_meet(n->h->rep) && present == rep_name_unborn(n, present) && quorum_has_one(n))
+  if (rep_quorums_meet(n->h->rep) && present == rep_name_no_gfid(n, present) && quorum_has_one(n))
     return settle_contradiction(n, n->view.ok, n->d.locked);
   if (gi_gfid_is_none(&gfid) && unfinished(n, present)) {
     GI_MARK("replicate: an object without gfid that few have is removed");
@@ -299,7 +299,7 @@ adopt(struct rep_name *n, uint32_t present)
   if (gi_gfid_is_none(&gfid) || !agree(n, present))
     return refuse(n, -EIO, present);
   err = rep_name_assign(n, &gfid, present);
-  n->again = !err && n->view.ok != n->d.locked;
+  n->look_again = !err && n->view.ok != n->d.locked;
   return err;
 }
 
@@ -334,18 +334,18 @@ only_stale_have_it(const struct rep_name *n, uint32_t absent)
 /* Those that missed nothing have nothing there, or no more than a power loss left of a creation: as little as if it had not begun. What
  * others have there is not on a quorum. */
 static bool
-only_unborn(const struct rep_name *n, uint32_t absent, uint32_t unborn)
+only_no_gfid(const struct rep_name *n, uint32_t absent, uint32_t no_gfid)
 {
   uint32_t good = n->d.merge ? n->d.locked & ~n->d.stale : n->d.sources;
 
-  return (unborn & good) && !(good & ~absent & ~unborn) && first_with_gfid(n, n->view.ok) >= 0 && !quorum_has_one(n);
+  return (no_gfid & good) && !(good & ~absent & ~no_gfid) && first_with_gfid(n, n->view.ok) >= 0 && !quorum_has_one(n);
 }
 
 static int
 settle(struct rep_name *n)
 {
   uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
-  uint32_t good = n->d.merge ? n->d.locked : n->d.sources, unborn = rep_name_unborn(n, n->view.ok);
+  uint32_t good = n->d.merge ? n->d.locked : n->d.sources, no_gfid = rep_name_no_gfid(n, n->view.ok);
   int err = 0;
 
   if (unknown) { /* neither "it is there" nor "it is not": no ground to act on, least of all to remove anything */
@@ -356,10 +356,10 @@ settle(struct rep_name *n)
   }
   if (!good)
     return refuse(n, -EIO, n->d.locked);
-  if (only_unborn(n, absent, unborn)) {
+  if (only_no_gfid(n, absent, no_gfid)) {
     GI_MARK("replicate: what good copies have without gfid goes before what others have is judged");
-    err = rep_name_remove_empty(n, unborn);
-    n->again = !err;
+    err = rep_name_remove_empty(n, no_gfid);
+    n->look_again = !err;
     return err;
   }
   if (only_stale_have_it(n, absent)) {
@@ -380,8 +380,8 @@ rep_name_settle(struct rep_name *n)
 {
   int err = settle(n);
 
-  while (!err && n->again) { /* one copy less shows what does not belong here */
-    n->again = false;
+  while (!err && n->look_again) { /* one copy less shows what does not belong here */
+    n->look_again = false;
     n->elsewhere = 0;
     err = look(n);
     if (!err)

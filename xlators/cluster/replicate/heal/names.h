@@ -23,7 +23,7 @@ struct rep_name {
   uint32_t failed;        /* children where it could not be brought in line */
   uint32_t elsewhere;     /* …where the directory has another name */
   bool later;             /* …because a directory still stands in its old place there: worth another try */
-  bool again;             /* something was taken away that hid what belongs here: look once more */
+  bool look_again;        /* something was taken away that hid what belongs here: look once more */
   bool mismatch;          /* the copies are different objects and nothing says which is right */
 };
 
@@ -68,7 +68,7 @@ bool rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 
 /* Those of `among` that have something without gfid there, which their power went too early for: it is no object yet and proves nothing,
  * not even on a copy that nobody accuses. What has content does not count: somebody may have put it there behind our back. */
-uint32_t rep_name_unborn(const struct rep_name *n, uint32_t among);
+uint32_t rep_name_no_gfid(const struct rep_name *n, uint32_t among);
 
 /* Which of the children of `among`, that show different objects, is right: by the heal's operation or the favorite-child policy.
  * -1: nothing says so. */

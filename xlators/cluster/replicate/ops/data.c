@@ -201,13 +201,13 @@ static void
 compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 {
   const struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
-  uint32_t told = fan->ok & t->good & ~t->rep->arbiter, shorter = 0;
+  uint32_t compared = fan->ok & t->good & ~t->rep->arbiter, shorter = 0;
   uint64_t largest = 0;
 
   if (t->sent != 1 || t->alone || fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_COPY_FILE_RANGE)
     return;
-  rep_foreach(i, told) if (gi_fan_reply(fan, i)->rsp.pre.size > largest) largest = gi_fan_reply(fan, i)->rsp.pre.size;
-  rep_foreach(j, told) if (gi_iatt_valid(&gi_fan_reply(fan, j)->rsp.pre) && gi_fan_reply(fan, j)->rsp.pre.size < largest)
+  rep_foreach(i, compared) if (gi_fan_reply(fan, i)->rsp.pre.size > largest) largest = gi_fan_reply(fan, i)->rsp.pre.size;
+  rep_foreach(j, compared) if (gi_iatt_valid(&gi_fan_reply(fan, j)->rsp.pre) && gi_fan_reply(fan, j)->rsp.pre.size < largest)
       shorter |= 1u << j;
   if (!shorter)
     return;

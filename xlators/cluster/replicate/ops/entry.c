@@ -250,7 +250,7 @@ asked(struct gi_fan *fan)
     t->log[l].accused |= enough ? fan->failed : ~0u;
     t->accused |= t->log[l].accused;
   }
-  t->asked = true;
+  t->counters_known = true;
   judge(t, t->fop);
 }
 

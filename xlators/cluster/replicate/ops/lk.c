@@ -113,7 +113,7 @@ serial_reply(struct gi_fan *fan)
     rf->granted |= 1u << child;
   }
   gi_fan_clear(fan);
-  if (err == EINTR && rf->again) {
+  if (err == EINTR && rf->taken_back) {
     give_back(rep, fop, 0, rep_quiesce_again);
     return;
   }

@@ -361,16 +361,16 @@ each_once_and_only_so_many(void **state)
   rep_background_heal(rep, fake_inode(r->s, 5));
   assert_int_equal(rep->background, 1);
   rep_background_heal(rep, fake_inode(r->s, 5));
-  assert_int_equal(rep->nwishes, 0); /* it is being healed */
+  assert_int_equal(rep->heal_queue_length, 0); /* it is being healed */
   rep_background_heal(rep, fake_inode(r->s, 6));
   rep_background_heal(rep, fake_inode(r->s, 6));
-  assert_int_equal(rep->nwishes, 1);
+  assert_int_equal(rep->heal_queue_length, 1);
   rep_background_heal(rep, fake_inode(r->s, 7));
-  assert_int_equal(rep->nwishes, 1); /* no room */
+  assert_int_equal(rep->heal_queue_length, 1); /* no room */
   rig_release(r, 0, GI_FOP_INODELK);
   fake_settle(r->s);
   assert_int_equal(rep->background, 0);
-  assert_int_equal(rep->nwishes, 0);
+  assert_int_equal(rep->heal_queue_length, 0);
   rig_marks(r, 0, 5, "");
   rig_free_clean(r);
 }

@@ -70,7 +70,7 @@ rep_quiesce_again(struct gi_fop *fop, int err)
 
   gi_reply_clear(&fop->rsp);
   rf->err = 0;
-  rf->again = false;
+  rf->taken_back = false;
   rep_quiesce_hold(rep, fop);
   if (fop->cancelled)
     rep_quiesce_cancel(rep, fop);

@@ -116,11 +116,11 @@ struct rep {
   void (*on_members)(struct rep *rep, uint32_t before);                           /* `up` was that, or `heard` has changed */
   void (*on_accused)(struct rep *rep, struct gi_inode *inode); /* a refresh found a copy accused that is up */
   struct rep_shd *shd;                                         /* shd/shd.h; NULL unless this is the self-heal daemon */
-  struct gi_list heal_turns;            /* tasks that work on names of an object, or wait to (heal/make.c) */
-  uint32_t anon_there, anon_generation; /* children that have the anonymous directory, as of that generation */
-  unsigned background, nwishes;         /* heals of our own accord: tasks, and objects that wait for one */
-  struct gi_list wishes;                /* struct wish.link (heal/background.c) */
-  uint64_t choice_minutes;              /* how long a split-brain choice is good */
+  struct gi_list heal_turns;              /* tasks that work on names of an object, or wait to (heal/make.c) */
+  uint32_t anon_there, anon_generation;   /* children that have the anonymous directory, as of that generation */
+  unsigned background, heal_queue_length; /* heals of our own accord: tasks, and objects that wait for one */
+  struct gi_list heal_queue;              /* struct queued_heal.link (heal/background.c) */
+  uint64_t choice_minutes;                /* how long a split-brain choice is good */
   /* Another set of children is waited for or taken (change.c). */
   bool quiescing;           /* new operations are held back until those under way have ended */
   bool healing;             /* the end of the heals is waited for first */
@@ -143,7 +143,7 @@ struct rep_inode {
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
   bool data_dirty;             /* some copy was when this was learnt */
-  bool wished;                 /* waits for a background heal, or is being healed */
+  bool heal_queued;            /* waits for a background heal, or is being healed */
   int8_t choice;               /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
   uint64_t choice_until;       /* …until this time, or until the set of children changes */
   uint8_t contended;           /* transactions that still lock in the classic way, after another client was met */
@@ -182,7 +182,7 @@ int rep_errno_merge(int have, int next); /* of a fan, and of several (replicate.
 struct rep_fop {
   bool inside;       /* sent by ourselves on behalf of one that is under way: never held back */
   bool held_back;    /* until the set has quiesced */
-  bool again;        /* LK: taken back from a child; held back */
+  bool taken_back;   /* LK: taken back from a child; held back */
   struct gi_fan fan; /* our caller's fop: its own fan-out */
   struct rep_txn *txn;
   uint64_t start, end;      /* byte range of a data operation, end exclusive */

@@ -32,16 +32,16 @@ rep_shd_answer(struct rep *rep, unsigned child, const struct gi_fop *fop)
 {
   struct rep_shd *shd = rep->shd;
   struct gi_load load;
-  bool told;
+  bool reported;
   unsigned short_of;
 
   if (!shd->queue.running)
     return;
-  told = gi_load_get(fop->rsp.xdata, &load);
+  reported = gi_load_get(fop->rsp.xdata, &load);
   short_of =
       (gi_list_empty(&rep->heal_window.waiting) ? 0 : REP_THROTTLE_WINDOW) | (shd->queue.waiting ? REP_THROTTLE_PARALLEL : 0);
   shd->throttle.children = rep->up;
-  if (rep_throttle_answer(&shd->throttle, child, told ? &load : NULL, short_of, gi_now(rep->x->reactor)))
+  if (rep_throttle_answer(&shd->throttle, child, reported ? &load : NULL, short_of, gi_now(rep->x->reactor)))
     apply_throttle(shd);
 }
 

@@ -73,7 +73,7 @@ struct rep_throttle {
   unsigned parallel;            /* objects at a time */
   unsigned limit;               /* of `parallel` */
   unsigned blind;               /* objects at a time while some brick does not tell how its foreground does */
-  uint32_t told;                /* children that tell how their foreground does */
+  uint32_t reporting;           /* children that tell how their foreground does */
   uint32_t silent;              /* that have answered without telling it */
   uint32_t children;            /* that are up */
   uint64_t since, answers;      /* the last decision, and answers since */

@@ -89,7 +89,7 @@ worst(struct rep_throttle *p)
 {
   uint32_t most = 0;
 
-  rep_foreach(i, p->told & p->children)
+  rep_foreach(i, p->reporting & p->children)
   {
     uint32_t s = stretch_of(&p->load[i]);
 
@@ -156,7 +156,7 @@ decide(struct rep_throttle *p, uint64_t now)
 void
 rep_throttle_forget(struct rep_throttle *p, uint32_t children)
 {
-  p->told &= ~children;
+  p->reporting &= ~children;
   p->silent &= ~children;
 }
 
@@ -168,10 +168,10 @@ rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load
   p->answers++;
   p->short_of |= short_of;
   if (!load) {
-    p->silent |= 1u << child & ~p->told; /* an error tells nothing */
+    p->silent |= 1u << child & ~p->reporting; /* an error tells nothing */
   } else {
-    p->told |= 1u << child;
-    p->silent &= ~p->told;
+    p->reporting |= 1u << child;
+    p->silent &= ~p->reporting;
     p->load[child] = *load;
     if (load->ops)
       p->busy = now;

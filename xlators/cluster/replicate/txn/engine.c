@@ -94,8 +94,8 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
   gi_loc_set_inode(&fop->loc, l->inode);
   if (index_key && l->name)
     gi_dict_set_str(gi_fop_xdata(fop), index_key, l->name);
-  if (t->state == REP_PRE_OP && t->telling)
-    rep_regions_announce(t, child, t->telling, fop);
+  if (t->state == REP_PRE_OP && t->blaming)
+    rep_regions_announce(t, child, t->blaming, fop);
   if (t->state == REP_POST_OP && t->blame[child])
     rep_regions_tell(t, child, fop);
   gi_fan_send(&t->fan, fop, child, log);
@@ -168,11 +168,11 @@ static void
 send_pre_op(struct rep_txn *t)
 {
   const char *index_key = rep_opts(t->rep)->granular_entry_heal ? "glusterfs.xattrop-entry-create" : NULL;
-  uint32_t blame = GI_BROKEN("tell who is away only in the post-op") ? 0 : t->rep->all & ~t->locked & ~t->told;
+  uint32_t blame = GI_BROKEN("tell who is away only in the post-op") ? 0 : t->rep->all & ~t->locked & ~t->blamed_in_preop;
   struct gi_dict *first = pre_op_dict(t, blame, 1), *again = pre_op_dict(t, blame, 0);
 
-  t->told |= blame;
-  t->telling = blame;
+  t->blamed_in_preop |= blame;
+  t->blaming = blame;
   start_marks(t, pre_op_done);
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_foreach(i, t->locked) send_marks(t, i, l, (t->dirtied >> i) & 1 ? again : first, index_key);
@@ -197,7 +197,7 @@ pre_op_done(struct gi_fan *fan)
     err = ENOTCONN;
   else if (!rep_outcome_has_wholly_good(t, t->active))
     err = EIO;
-  else if ((t->rep->all & ~t->locked & ~t->told) && !GI_BROKEN("tell who is away only in the post-op")) {
+  else if ((t->rep->all & ~t->locked & ~t->blamed_in_preop) && !GI_BROKEN("tell who is away only in the post-op")) {
     GI_MARK("replicate: pre-op failed on some copies, the others are told");
     send_pre_op(t);
     return;
@@ -390,7 +390,8 @@ post_op(struct rep_txn *t)
   {
     int32_t dirty = dirty_delta(t, i);
     /* Who keeps regions is told of them with an increment of their own. */
-    uint32_t blame = rep_regions_told_to(t, i) ? t->blame[i] : t->blame[i] & ~t->told, back = t->told & ~t->blame[i];
+    uint32_t blame = rep_regions_told_to(t, i) ? t->blame[i] : t->blame[i] & ~t->blamed_in_preop,
+             back = t->blamed_in_preop & ~t->blame[i];
     struct gi_dict *dict;
 
     if (t->blame[i])

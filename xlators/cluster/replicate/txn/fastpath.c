@@ -289,7 +289,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
   uint32_t done = fan->ok & granted;
 
   GI_MARK("replicate: a name taken back after meeting another client");
-  t->again = true;
+  t->retried = true;
   lock_everywhere(t, granted);
   rep_fan_start(&t->fan, t->rep, taken_back, t);
   t->fan.each = take_back_result;

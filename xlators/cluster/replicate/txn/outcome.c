@@ -81,7 +81,7 @@ rep_outcome_saying(const struct gi_fan *fan, int err)
 static int
 claimed(const struct rep_txn *t, const struct gi_fan *fan)
 {
-  uint32_t good = t->asked || t->dirty_owed ? t->active & ~t->accused : 0;
+  uint32_t good = t->counters_known || t->dirty_owed ? t->active & ~t->accused : 0;
   int err = good && (good & fan->failed) == good ? gi_fan_same_errno(fan, good) : 0;
 
   if (err && rep_outcome_claims(err))
@@ -119,7 +119,7 @@ rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
   uint32_t good = t->active & ~t->accused, stale = fan->ok;
   int err = good & fan->failed ? gi_fan_reply(fan, rep_first(good & fan->failed))->rsp.err : 0;
 
-  if (t->type != REP_ENTRY || t->again || !(t->asked || t->dirty_owed))
+  if (t->type != REP_ENTRY || t->retried || !(t->counters_known || t->dirty_owed))
     return false;
   if (!good || !stale || (rep_outcome_saying(fan, err) & good) != good || !rep_outcome_claims(err))
     return false;
@@ -223,7 +223,7 @@ static void
 blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
 {
   right &= ~t->accused;
-  if (!right || !strays || !(t->asked || t->dirty_owed))
+  if (!right || !strays || !(t->counters_known || t->dirty_owed))
     return;
   GI_MARK("replicate: blamed for having moved another object");
   accuse(t, right, strays);

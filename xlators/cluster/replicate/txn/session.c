@@ -292,15 +292,15 @@ is_synced_with(const struct rep_txn *t, struct gi_fop *fop)
 void
 rep_session_synced(struct rep_txn *t, struct gi_fan *fan)
 {
-  uint32_t told = fan->ok & t->good & ~t->rep->arbiter;
+  uint32_t good = fan->ok & t->good & ~t->rep->arbiter;
 
-  if (fan->failed || !told || !rep_quorum(t->rep, fan->ok) || !rep_undisturbed(t->rep, t->generation)) {
+  if (fan->failed || !good || !rep_quorum(t->rep, fan->ok) || !rep_undisturbed(t->rep, t->generation)) {
     freeze(t, &t->syncing); /* they are done again, and then told */
     return;
   }
   while (!gi_list_empty(&t->syncing)) {
     struct gi_fop *fop = gi_list_first(&t->syncing, struct gi_fop, link);
-    const struct gi_reply *reply = &gi_fan_reply(fan, rep_first(told))->rsp;
+    const struct gi_reply *reply = &gi_fan_reply(fan, rep_first(good))->rsp;
 
     GI_MARK("replicate: the fsync at a session's end was an application's too");
     gi_list_del(&fop->link);

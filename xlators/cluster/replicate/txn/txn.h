@@ -95,16 +95,16 @@ struct rep_txn {
   uint32_t good;       /* active ones nobody accuses */
   uint32_t gone;       /* data: were disconnected since, when something was not synced yet; whoever is back may have lost it */
   uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
-  uint32_t told;       /* whom the pre-op has blamed: those who take no part */
-  uint32_t telling;    /* those of them that the round under way blames */
-  uint32_t blame[REP_MAX]; /* what each child will be told: whom it saw missing */
-  uint32_t post_ok;        /* children whose marks are right after the post-op */
-  uint32_t post_gone;      /* …and where there is nothing to mark any more */
+  uint32_t blamed_in_preop; /* whom the pre-op has blamed: those who take no part */
+  uint32_t blaming;         /* those of them that the round under way blames */
+  uint32_t blame[REP_MAX];  /* what each child will be told: whom it saw missing */
+  uint32_t post_ok;         /* children whose marks are right after the post-op */
+  uint32_t post_gone;       /* …and where there is nothing to mark any more */
   int lock_err;
   bool dirty_owed;             /* a pre-op raised dirty */
-  bool again;                  /* entry: a first attempt may have done it on some children */
+  bool retried;                /* entry: a first attempt may have done it on some children */
   struct gi_fop *did[REP_MAX]; /* …and could not be taken back: what those answered, owned */
-  bool asked;                  /* …or the counters were asked for: `accused` is known */
+  bool counters_known;         /* …or the counters were asked for: `accused` is known */
   uint32_t dirtied;            /* children where the fast path did, before it was refused elsewhere */
   bool keep_dirty;             /* an operation failed asymmetrically: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty on these, which did something, afterwards */

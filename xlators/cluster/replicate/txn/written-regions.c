@@ -40,7 +40,7 @@ old_end(const struct rep *rep, const struct gi_fan *fan)
 }
 
 static uint64_t
-least(uint64_t a, uint64_t b)
+smaller(uint64_t a, uint64_t b)
 {
   return a < b ? a : b;
 }
@@ -55,7 +55,7 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
   switch (fop->kind) {
   case GI_FOP_WRITE:
     if (appends(fop)) { /* where it lands is the brick's choice */
-      start = least(start, old_end(t->rep, fan));
+      start = smaller(start, old_end(t->rep, fan));
       break;
     }
     /* fall through */
@@ -68,7 +68,7 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
     break;
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
-    start = least(start, old_end(t->rep, fan));
+    start = smaller(start, old_end(t->rep, fan));
     break;
   default:
     start = 0;
