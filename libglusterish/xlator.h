@@ -97,14 +97,28 @@ struct gi_manage {
   void (*done)(struct gi_manage *m, int err);
 };
 
+/* Where a translator stands in the graphs that the management daemon makes for a volume. The layers of a client stand between
+ * cluster/distribute and debug/io-stats, those of a brick between storage/posix and debug/io-stats (layer.h). */
+struct gi_layer {
+  unsigned side;        /* GI_SIDE_CLIENT, GI_SIDE_BRICK or both; 0: no layer */
+  const char *above[4]; /* types: directly above the uppermost of them that is there; "*": above all others */
+  const char *key;      /* of `volume set`: a switch; NULL: the layer is always there */
+  const char *def;      /* of the switch, as text */
+  const char *since;    /* of the switch: version of this project */
+  const char *text;     /* of the switch, for users */
+  bool by_name; /* the switch is "off" or names the layer above which this one goes, "client" at the top of a client's */
+  bool arbiter; /* only on bricks without data */
+};
+
 #define GI_XLATOR_ABI 1
 
 struct gi_xlator_class {
   unsigned abi;     /* GI_XLATOR_ABI: every class writes .abi = GI_XLATOR_ABI */
   const char *type; /* "kind/name"; the file is xlators/kind/name.so */
   const char *version;
-  const char *summary; /* one line */
-  unsigned messages;   /* base of the ids of its log messages, which no other translator has; 0: it logs nothing */
+  const char *summary;      /* one line */
+  unsigned messages;        /* base of the ids of its log messages, which no other translator has; 0: it logs nothing */
+  struct gi_layer layer[2]; /* one for each side; none: the management daemon knows of it by itself, or never uses it */
   unsigned min_children, max_children;
   const struct gi_option *options;
   size_t options_bytes;                      /* size of the values struct */

@@ -31,9 +31,9 @@ static const struct gi_option replicate_options[] = {
      .text = "."},
     GI_OPTION_END,
 };
-#define FAKE(t) \
+#define FAKE(t, ...) \
   { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
   }
 static const struct gi_xlator_class fakes[] = {
     {.abi = GI_XLATOR_ABI,
@@ -41,13 +41,14 @@ static const struct gi_xlator_class fakes[] = {
      .version = "0",
      .options = replicate_options,
      .options_bytes = sizeof(struct values)},
-    FAKE("debug/trace"),
+    FAKE("debug/trace",
+         .layer = {{.side = GI_SIDE_CLIENT | GI_SIDE_BRICK, .by_name = true, .key = "debug.trace", .def = "off"}}),
     FAKE("protocol/client"),
     FAKE("cluster/distribute"),
     FAKE("debug/io-stats"),
     FAKE("storage/posix"),
-    FAKE("features/locks"),
-    FAKE("features/index"),
+    FAKE("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
+    FAKE("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
     FAKE("protocol/server"),
 };
 

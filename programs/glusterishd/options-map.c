@@ -23,45 +23,41 @@ struct gd_options_map {
   struct loaded_class *classes;
   unsigned nkeys;
   struct gd_key *keys;
+  unsigned nswitches;
+  struct gi_option **switches; /* made of what the layers of the classes say */
 };
 
 /* ---- the daemon's own keys ---- */
 
 static const char *const log_levels[] = {"DEBUG", "WARNING", "ERROR", "CRITICAL", "NONE", "TRACE", "INFO", NULL};
 
-#define SWITCH(translator, k, d, t) \
+/* Translators of GlusterFS that are not in this version. Their switches are known, so that volumes with them load, and refused. */
+static const struct absent {
+  const char *type;
+  struct gi_option opt;
+} absent[] = {
+#define ABSENT(t, k, d, x) \
   { \
-    GD_KEY_SWITCH, \
+    t, \
     { \
-      .name = translator, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .since = "0.1", .text = t \
+      .name = t, .key = k, .type = GI_OPT_BOOL, .def = d, .level = 1, .live = true, .since = "0.1", .text = x \
     } \
   }
-#define DEBUGGER(translator, k, t) \
-  { \
-    GD_KEY_SWITCH, \
-    { \
-      .name = translator, .key = k, .type = GI_OPT_STR, .def = "off", .level = 3, .since = "0.1", .text = t \
-    } \
-  }
+    ABSENT("performance/write-behind", "performance.write-behind", "on", "Answer writes before the bricks have them."),
+    ABSENT("performance/read-ahead", "performance.read-ahead", "off", "Read ahead of sequential readers."),
+    ABSENT("performance/readdir-ahead", "performance.readdir-ahead", "off", "Read directories ahead of their readers."),
+    ABSENT("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
+    ABSENT("performance/open-behind", "performance.open-behind", "on", "Open files on the bricks only when it is needed."),
+    ABSENT("performance/quick-read", "performance.quick-read", "on", "Fetch small files together with their lookup."),
+    ABSENT("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
+    ABSENT("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
+#undef ABSENT
+};
 
 static const struct own_key {
   enum gd_key_kind kind;
-  struct gi_option opt; /* name = the translator it loads, "" = none */
+  struct gi_option opt;
 } own_keys[] = {
-    SWITCH("performance/write-behind", "performance.write-behind", "on", "Answer writes before the bricks have them."),
-    SWITCH("performance/read-ahead", "performance.read-ahead", "off", "Read ahead of sequential readers."),
-    SWITCH("performance/readdir-ahead", "performance.readdir-ahead", "off", "Read directories ahead of their readers."),
-    SWITCH("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
-    SWITCH("performance/open-behind", "performance.open-behind", "on", "Open files on the bricks only when it is needed."),
-    SWITCH("performance/quick-read", "performance.quick-read", "on", "Fetch small files together with their lookup."),
-    SWITCH("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
-    SWITCH("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
-    SWITCH("performance/io-threads", "performance.client-io-threads", "on", "Spread requests of a client over several queues."),
-    SWITCH("features/utime", "features.ctime", "on", "Keep one set of timestamps per file, equal on all bricks."),
-    SWITCH("features/access-control", "features.acl", "enable", "Check POSIX access control lists on the bricks."),
-    DEBUGGER("debug/trace", "debug.trace", "Translator above which operations are traced (or client, off)."),
-    DEBUGGER("debug/error-gen", "debug.error-gen", "Translator above which errors are made up (or client, off)."),
-    DEBUGGER("debug/delay-gen", "debug.delay-gen", "Translator above which delays are added (or client, off)."),
     {GD_KEY_SWITCH,
      {.name = "",
       .key = "performance.nfs.io-threads",
@@ -129,10 +125,10 @@ add_key(struct gd_options_map *m, struct gd_key key)
 }
 
 static bool
-own_key_exists(const char *key)
+is_switch(const struct gd_options_map *m, const char *key)
 {
-  for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++)
-    if (strcmp(own_keys[i].opt.key, key) == 0)
+  for (unsigned i = 0; i < m->nkeys; i++)
+    if (m->keys[i].kind != GD_KEY_OPTION && strcmp(m->keys[i].key, key) == 0)
       return true;
   return false;
 }
@@ -151,18 +147,49 @@ add_class(struct gd_options_map *m, const char *type)
   }
   m->classes = gi_realloc(m->classes, (m->nclasses + 1) * sizeof(*m->classes));
   m->classes[m->nclasses++] = (struct loaded_class){cls, dl};
-  for (const struct gi_option *o = cls->options; o && o->name; o++)
-    if (o->key && !own_key_exists(o->key))
-      add_key(m, (struct gd_key){o->key, GD_KEY_OPTION, cls->type, o});
+}
+
+/* The switch of one layer. A translator may have the same one on both sides. */
+static void
+add_switch(struct gd_options_map *m, const struct gi_xlator_class *cls, const struct gi_layer *l)
+{
+  if (!l->key || is_switch(m, l->key))
+    return;
+  struct gi_option *o = gi_new(struct gi_option);
+  *o = (struct gi_option){.name = cls->type,
+                          .key = l->key,
+                          .type = l->by_name ? GI_OPT_STR : GI_OPT_BOOL,
+                          .def = l->def,
+                          .level = l->by_name ? 3 : 1,
+                          .live = !l->by_name,
+                          .since = l->since,
+                          .text = l->text};
+  m->switches = gi_realloc(m->switches, (m->nswitches + 1) * sizeof(*m->switches));
+  m->switches[m->nswitches++] = o;
+  add_key(m, (struct gd_key){l->key, GD_KEY_SWITCH, cls->type, o});
+}
+
+static void
+add_switches(struct gd_options_map *m)
+{
+  for (unsigned i = 0; i < m->nclasses; i++)
+    for (unsigned k = 0; k < GI_ARRAY_LEN(m->classes[i].cls->layer); k++)
+      add_switch(m, m->classes[i].cls, &m->classes[i].cls->layer[k]);
+  for (size_t i = 0; i < GI_ARRAY_LEN(absent); i++)
+    if (!is_switch(m, absent[i].opt.key))
+      add_key(m, (struct gd_key){absent[i].opt.key, GD_KEY_SWITCH, absent[i].type, &absent[i].opt});
+  for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++)
+    add_key(m, (struct gd_key){own_keys[i].opt.key, own_keys[i].kind, NULL, &own_keys[i].opt});
 }
 
 static struct gd_options_map *
 finish(struct gd_options_map *m)
 {
-  for (size_t i = 0; i < GI_ARRAY_LEN(own_keys); i++) {
-    const struct own_key *o = &own_keys[i];
-    add_key(m, (struct gd_key){o->opt.key, o->kind, *o->opt.name ? o->opt.name : NULL, &o->opt});
-  }
+  add_switches(m);
+  for (unsigned i = 0; i < m->nclasses; i++)
+    for (const struct gi_option *o = m->classes[i].cls->options; o && o->name; o++)
+      if (o->key && !is_switch(m, o->key))
+        add_key(m, (struct gd_key){o->key, GD_KEY_OPTION, m->classes[i].cls->type, o});
   qsort(m->keys, m->nkeys, sizeof(*m->keys), compare_keys);
   return m;
 }
@@ -201,6 +228,9 @@ gd_map_free(struct gd_options_map **map)
   for (unsigned i = 0; i < m->nclasses; i++)
     if (m->classes[i].dl)
       dlclose(m->classes[i].dl);
+  for (unsigned i = 0; i < m->nswitches; i++)
+    gi_free(m->switches[i]);
+  gi_free(m->switches);
   gi_free(m->classes);
   gi_free(m->keys);
   gi_free(m);
@@ -216,6 +246,15 @@ gd_map_class(const struct gd_options_map *map, const char *type)
     if (strcmp(map->classes[i].cls->type, type) == 0)
       return map->classes[i].cls;
   return NULL;
+}
+
+unsigned
+gd_map_layers(const struct gd_options_map *map, unsigned side, bool by_name, struct gi_placed out[GI_LAYERS_MAX])
+{
+  GI_CLEANUP_FREE const struct gi_xlator_class **classes = gi_zalloc((map->nclasses + 1) * sizeof(*classes));
+  for (unsigned i = 0; i < map->nclasses; i++)
+    classes[i] = map->classes[i].cls;
+  return gi_layers(classes, map->nclasses, side, by_name, out);
 }
 
 unsigned
@@ -324,16 +363,22 @@ same_key(const struct gd_options_map *map, const struct gd_key *k, const char *k
 }
 
 static bool
-acts(const struct gd_options_map *map, const struct gd_key *k)
+is_absent(const struct gd_key *k)
 {
-  return k->kind == GD_KEY_SWITCH && k->type ? gd_map_class(map, k->type) != NULL : !k->opt->unread;
+  return k->kind == GD_KEY_SWITCH && k->opt >= &absent[0].opt && k->opt <= &absent[GI_ARRAY_LEN(absent) - 1].opt;
+}
+
+static bool
+acts(const struct gd_key *k)
+{
+  return !is_absent(k) && !k->opt->unread;
 }
 
 bool
 gd_map_acts(const struct gd_options_map *map, const char *key)
 {
   for (const struct gd_key *k = gd_map_find(map, key); same_key(map, k, key); k++)
-    if (acts(map, k))
+    if (acts(k))
       return true;
   return false;
 }
@@ -371,5 +416,5 @@ const char *
 gd_map_default(const struct gd_options_map *map, const char *key)
 {
   const struct gd_key *k = gd_map_find(map, key);
-  return k && k->kind == GD_KEY_SWITCH && !k->opt->unread && !acts(map, k) ? "off" : k ? k->opt->def : NULL;
+  return !k ? NULL : is_absent(k) ? "off" : k->opt->def;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The keys of `volume set`, derived from the option tables of all translators
- * that can be loaded. One key may feed several options; the few keys that the
- * daemon itself acts on are in one small table of their own.
+ * that can be loaded, and from what they say of their place in a graph. One key
+ * may feed several options; the few keys that the daemon itself acts on are in
+ * one small table of their own.
  */
 #ifndef GD_OPTIONS_MAP_H
 #define GD_OPTIONS_MAP_H
 
 #include "libglusterish/error.h"
+#include "libglusterish/layer.h"
 #include "libglusterish/options.h"
 #include "libglusterish/xlator.h"
 
@@ -33,6 +35,9 @@ struct gd_options_map *gd_map_new_of(const char *const *types);
 void gd_map_free(struct gd_options_map **map);
 
 const struct gi_xlator_class *gd_map_class(const struct gd_options_map *map, const char *type); /* NULL if not available */
+
+/* The layers of one side of a volume's graphs, bottom up (layer.h). */
+unsigned gd_map_layers(const struct gd_options_map *map, unsigned side, bool by_name, struct gi_placed out[GI_LAYERS_MAX]);
 
 /* All keys, sorted; equal keys are neighbours. */
 unsigned gd_map_count(const struct gd_options_map *map);

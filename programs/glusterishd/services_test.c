@@ -18,13 +18,18 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define FAKE(t) \
+#define FAKE(t, ...) \
   { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
   }
 static const struct gi_xlator_class fakes[] = {
-    FAKE("protocol/client"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),  FAKE("storage/posix"),
-    FAKE("features/locks"),  FAKE("features/index"),     FAKE("protocol/server"),
+    FAKE("protocol/client"),
+    FAKE("cluster/distribute"),
+    FAKE("debug/io-stats"),
+    FAKE("storage/posix"),
+    FAKE("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
+    FAKE("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
+    FAKE("protocol/server"),
 };
 
 static const char *own_argument; /* a word of our command line */

@@ -32,13 +32,19 @@ fsync(int fd)
 }
 
 /* Just enough of translators for volfiles to be written. */
-#define FAKE(t) \
+#define FAKE(t, ...) \
   { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0" \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
   }
 static const struct gi_xlator_class fakes[] = {
-    FAKE("protocol/client"), FAKE("cluster/replicate"), FAKE("cluster/distribute"), FAKE("debug/io-stats"),
-    FAKE("storage/posix"),   FAKE("features/locks"),    FAKE("features/index"),     FAKE("protocol/server"),
+    FAKE("protocol/client"),
+    FAKE("cluster/replicate"),
+    FAKE("cluster/distribute"),
+    FAKE("debug/io-stats"),
+    FAKE("storage/posix"),
+    FAKE("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
+    FAKE("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
+    FAKE("protocol/server"),
 };
 
 struct place {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Volfile generation (volfile.md 2, 3, 5). A graph is a list of layers; each
- * layer gets the options that make it what it is, and then every option of its
- * own table whose key is set on the volume. So a new option of a translator
- * needs no line here. A layer whose translator is not installed is left out
- * unless the graph cannot work without it.
+ * Volfile generation (volfile.md 2, 3, 5). A graph is a list of layers, which
+ * say themselves where they stand and what switches them; each gets every
+ * option of its own table whose key is set on the volume. So neither a new
+ * translator nor a new option needs a line here. The two ends of a graph, and
+ * what a layer must know of the volume, are this file's.
  */
 #include "programs/glusterishd/model.h"
 
@@ -21,15 +21,6 @@ struct gen {
   unsigned side;           /* GI_SIDE_* */
   bool trusted;
   struct gi_error *err;
-};
-
-struct layer {
-  const char *type, *suffix; /* the volume is named V-<suffix> */
-  const char *key;           /* `volume set` switch, NULL = always there */
-  bool on;                   /* the switch's default */
-  bool required;
-  bool arbiter;                                          /* only on a brick that is one */
-  void (*options)(struct gen *g, struct gi_vol_node *n); /* may be NULL */
 };
 
 /* ---- options ---- */
@@ -75,35 +66,54 @@ add_node(struct gen *g, const char *type, const char *name, void (*options)(stru
   return n;
 }
 
-/* The debugging translators that the volume wants above `where`. */
 static int
-add_debuggers(struct gen *g, const char *where)
+add_layer(struct gen *g, const struct gi_xlator_class *cls, void (*options)(struct gen *, struct gi_vol_node *))
 {
-  static const char *const debuggers[] = {"trace", "error-gen", "delay-gen"};
-  for (size_t i = 0; i < GI_ARRAY_LEN(debuggers); i++) {
-    GI_CLEANUP_FREE char *key = gi_asprintf("debug.%s", debuggers[i]);
-    const char *value = gd_options_get(&g->v->options, key);
-    if (!value || strcmp(value, where) != 0)
-      continue;
-    GI_CLEANUP_FREE char *type = gi_asprintf("debug/%s", debuggers[i]);
-    GI_CLEANUP_FREE char *name = gi_asprintf("%s-%s", g->v->name, debuggers[i]);
-    if (!add_node(g, type, name, NULL))
+  GI_CLEANUP_FREE char *name = gi_asprintf("%s-%s", g->v->name, gi_layer_name(cls));
+  return add_node(g, cls->type, name, options) ? 0 : -1;
+}
+
+/* The layers without a place of their own that the volume wants above `where`. */
+static int
+add_named(struct gen *g, const char *where)
+{
+  struct gi_placed named[GI_LAYERS_MAX];
+  unsigned count = gd_map_layers(g->v->gd->map, g->side, true, named);
+  for (unsigned i = 0; i < count; i++) {
+    const char *value = gd_options_get(&g->v->options, named[i].layer->key);
+    if (value && strcmp(value, where) == 0 && add_layer(g, named[i].cls, NULL))
       return -1;
   }
   return 0;
 }
 
-static int
-add_layers(struct gen *g, const struct layer *layers, size_t count)
+/* What a layer must know of the volume or the brick. */
+struct knowledge {
+  const char *type;
+  void (*options)(struct gen *g, struct gi_vol_node *n);
+};
+
+static bool
+wanted(const struct gen *g, const struct gi_layer *l)
 {
-  for (size_t i = 0; i < count; i++) {
-    const struct layer *l = &layers[i];
-    if ((l->key && !gd_volume_bool(g->v, l->key, l->on)) || (l->arbiter && !gd_brick_is_arbiter(g->brick)))
+  bool on = true;
+  if (l->key && gi_parse_bool(l->def, &on))
+    on = gd_volume_bool(g->v, l->key, on);
+  return on && !(l->arbiter && !gd_brick_is_arbiter(g->brick));
+}
+
+static int
+add_layers(struct gen *g, const struct knowledge *known)
+{
+  struct gi_placed layers[GI_LAYERS_MAX];
+  unsigned count = gd_map_layers(g->v->gd->map, g->side, false, layers);
+  for (unsigned i = 0; i < count; i++) {
+    const struct knowledge *k = known;
+    while (k->type && strcmp(k->type, layers[i].cls->type) != 0)
+      k++;
+    if (!wanted(g, layers[i].layer))
       continue;
-    if (!l->required && !gd_map_class(g->v->gd->map, l->type))
-      continue;
-    GI_CLEANUP_FREE char *name = gi_asprintf("%s-%s", g->v->name, l->suffix);
-    if (!add_node(g, l->type, name, l->options) || (g->brick && add_debuggers(g, l->suffix)))
+    if (add_layer(g, layers[i].cls, k->options) || (g->brick && add_named(g, gi_layer_name(layers[i].cls))))
       return -1;
   }
   return 0;
@@ -195,21 +205,6 @@ add_sets(struct gen *g, struct gi_vol_node **subs)
   return v->nbricks / size;
 }
 
-static const struct layer client_layers[] = {
-    /* bottom up, volfile.md 2 */
-    {.type = "features/shard", .suffix = "shard", .key = "features.shard"},
-    {.type = "features/utime", .suffix = "utime", .key = "features.ctime", .on = true},
-    {.type = "performance/write-behind", .suffix = "write-behind", .key = "performance.write-behind", .on = true},
-    {.type = "performance/read-ahead", .suffix = "read-ahead", .key = "performance.read-ahead"},
-    {.type = "performance/readdir-ahead", .suffix = "readdir-ahead", .key = "performance.readdir-ahead"},
-    {.type = "performance/io-cache", .suffix = "io-cache", .key = "performance.io-cache"},
-    {.type = "performance/open-behind", .suffix = "open-behind", .key = "performance.open-behind", .on = true},
-    {.type = "performance/quick-read", .suffix = "quick-read", .key = "performance.quick-read", .on = true},
-    {.type = "performance/nl-cache", .suffix = "nl-cache", .key = "performance.nl-cache"},
-    {.type = "performance/md-cache", .suffix = "md-cache", .key = "performance.stat-prefetch", .on = true},
-    {.type = "performance/io-threads", .suffix = "io-threads", .key = "performance.client-io-threads", .on = true},
-};
-
 static struct gi_volfile *
 finish(struct gen *g, bool ok)
 {
@@ -229,7 +224,7 @@ gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err)
   struct gi_vol_node *n = nsubs ? add_node(&g, "cluster/distribute", dht, NULL) : NULL;
   for (unsigned i = 0; n && i < nsubs; i++)
     gi_vol_node_sub(n, subs[i]);
-  bool ok = n && !add_layers(&g, client_layers, GI_ARRAY_LEN(client_layers)) && !add_debuggers(&g, "client") &&
+  bool ok = n && !add_layers(&g, (struct knowledge[]){{NULL, NULL}}) && !add_named(&g, "client") &&
             add_node(&g, "debug/io-stats", v->name, NULL);
   return finish(&g, ok);
 }
@@ -310,26 +305,29 @@ server_options(struct gen *g, struct gi_vol_node *n)
   gi_vol_node_option(n, allow_name, "*");
 }
 
-static const struct layer brick_layers[] = {
-    /* bottom up, volfile.md 3 */
-    {.type = "storage/posix", .suffix = "posix", .required = true, .options = posix_options},
-    {.type = "features/arbiter", .suffix = "arbiter", .required = true, .arbiter = true},
-    {.type = "features/access-control", .suffix = "access-control", .key = "features.acl", .on = true},
-    {.type = "features/locks", .suffix = "locks", .required = true},
-    {.type = "features/leases", .suffix = "leases"},
-    {.type = "features/upcall", .suffix = "upcall"},
-    {.type = "performance/io-threads", .suffix = "io-threads"},
-    {.type = "features/index", .suffix = "index", .required = true, .options = index_options},
-};
+/* Without these no brick works. */
+static int
+check_needed(struct gen *g)
+{
+  static const char *const needed[] = {"features/locks", "features/index", "features/arbiter"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(needed); i++) {
+    bool arbiter = i == 2;
+    if ((!arbiter || gd_brick_is_arbiter(g->brick)) && !need_class(g, needed[i]))
+      return -1;
+  }
+  return 0;
+}
 
 struct gi_volfile *
 gd_volgen_brick(const struct gd_brick *b, struct gi_error *err)
 {
   const struct gd_volume *v = b->volume;
   struct gen g = {.v = v, .brick = b, .vf = gi_volfile_new(), .side = GI_SIDE_BRICK, .err = err};
-  GI_CLEANUP_FREE char *server = gi_asprintf("%s-server", v->name);
-  bool ok = !add_layers(&g, brick_layers, GI_ARRAY_LEN(brick_layers)) &&
-            add_node(&g, "debug/io-stats", b->path, stats_options) && add_node(&g, "protocol/server", server, server_options);
+  GI_CLEANUP_FREE char *server = gi_asprintf("%s-server", v->name), *posix = gi_asprintf("%s-posix", v->name);
+  static const struct knowledge known[] = {{"features/index", index_options}, {NULL, NULL}};
+  bool ok = !check_needed(&g) && add_node(&g, "storage/posix", posix, posix_options) && !add_named(&g, "posix") &&
+            !add_layers(&g, known) && add_node(&g, "debug/io-stats", b->path, stats_options) &&
+            add_node(&g, "protocol/server", server, server_options);
   return finish(&g, ok);
 }
 

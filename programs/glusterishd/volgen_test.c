@@ -70,22 +70,29 @@ static const struct gi_option server_options[] = {
     GI_OPTION_END,
 };
 
-#define FAKE(t, o) \
+#define FAKE(t, o, ...) \
   { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0", .options = o, .options_bytes = sizeof(struct values) \
+    .abi = GI_XLATOR_ABI, .type = t, .version = "0", .options = o, .options_bytes = sizeof(struct values), __VA_ARGS__ \
   }
+#define LAYER(s, below, k, d) .layer = {{.side = s, .above = {below}, .key = k, .def = d, .since = "0", .text = "."}}
 static const struct gi_xlator_class fakes[] = {
     FAKE("protocol/client", client_options),
     FAKE("cluster/replicate", NULL),
-    FAKE("features/arbiter", NULL),
+    FAKE("features/arbiter", NULL, .layer = {{.side = GI_SIDE_BRICK, .above = {"storage/posix"}, .arbiter = true}}),
     FAKE("cluster/distribute", NULL),
-    FAKE("features/utime", NULL),
-    FAKE("performance/write-behind", behind_options),
+    FAKE("features/utime", NULL, LAYER(GI_SIDE_CLIENT, "cluster/distribute", "features.ctime", "on")),
+    FAKE("performance/write-behind", behind_options, LAYER(GI_SIDE_CLIENT, "features/utime", "performance.write-behind", "on")),
     FAKE("debug/io-stats", stats_options),
-    FAKE("debug/trace", NULL),
+    FAKE("debug/trace", NULL,
+         .layer = {{.side = GI_SIDE_CLIENT | GI_SIDE_BRICK,
+                    .by_name = true,
+                    .key = "debug.trace",
+                    .def = "off",
+                    .since = "0",
+                    .text = "."}}),
     FAKE("storage/posix", NULL),
-    FAKE("features/locks", NULL),
-    FAKE("features/index", NULL),
+    FAKE("features/locks", NULL, .layer = {{.side = GI_SIDE_BRICK, .above = {"storage/posix", "features/arbiter"}}}),
+    FAKE("features/index", NULL, .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
     FAKE("protocol/server", server_options),
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The volfiles of a simulated replica set, as programs/glusterishd/volgen.c writes
- * them, and the options a seed draws for them.
+ * The volfiles of a simulated replica set, of the layers of which
+ * programs/glusterishd/volgen.c makes them, and the options a seed draws for
+ * them.
  */
 #include "tests/simulation/cluster/cluster.h"
 
@@ -49,30 +50,73 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   c->near = sim_rng_chance(&rng, 500);
 }
 
+/* ---- layers ---- */
+
+struct classes {
+  const struct gi_xlator_class *cls[GI_LAYERS_MAX];
+  unsigned n;
+};
+
+static void
+load(const char *type, void *arg)
+{
+  struct classes *list = arg;
+  struct gi_error err = {0};
+  void *dl;
+  const struct gi_xlator_class *cls = gi_class_load(type, &dl, &err);
+  if (cls && list->n < GI_ARRAY_LEN(list->cls))
+    list->cls[list->n++] = cls;
+}
+
+/* Writes the layers of one side over `below`, the name of the uppermost into `name`. */
+static void
+put_layers(FILE *out, unsigned side, const char *below, bool arbiter, char name[64])
+{
+  static struct classes all; /* loaded once in a process */
+  struct gi_placed layer[GI_LAYERS_MAX];
+  bool on;
+  if (!all.n)
+    gi_class_scan(load, &all);
+  unsigned count = gi_layers(all.cls, all.n, side, false, layer);
+  snprintf(name, 64, "%s", below);
+  for (unsigned i = 0; i < count; i++) {
+    const struct gi_layer *l = layer[i].layer;
+    const char *type = layer[i].cls->type;
+    if ((l->arbiter && !arbiter) || (l->key && gi_parse_bool(l->def, &on) && !on))
+      continue;
+    fprintf(out, "volume " SIM_VOLUME "-%s\n type %s\n subvolumes %s\n", gi_layer_name(layer[i].cls), type, name);
+    if (strcmp(type, "features/index") == 0)
+      fprintf(out,
+              " option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
+              " option xattrop-pending-watchlist trusted.afr." SIM_VOLUME "-\n");
+    fprintf(out, "end-volume\n");
+    snprintf(name, 64, SIM_VOLUME "-%s", gi_layer_name(layer[i].cls));
+  }
+}
+
 /* ---- bricks ---- */
 
 char *
 sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
 {
-  bool arbiter = c->arbiter && i == c->bricks - 1;
-  return gi_asprintf("volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR
-                     "\n option volume-id " SIM_VOLUME_ID
-                     "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n"
-                     "%s"
-                     "volume vol-access-control\n type features/access-control\n subvolumes %s\nend-volume\n"
-                     "volume vol-locks\n type features/locks\n subvolumes vol-access-control\nend-volume\n"
-                     "volume vol-io-threads\n type performance/io-threads\n subvolumes vol-locks\nend-volume\n"
-                     "volume vol-index\n type features/index\n option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n"
-                     " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.vol-\n"
-                     " subvolumes vol-io-threads\nend-volume\n"
-                     "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes vol-index\nend-volume\n"
-                     "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR "\n"
-                     " option volume-id " SIM_VOLUME_ID "\n subvolumes brick-%u\nend-volume\n"
-                     "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
-                     " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR "\n"
-                     "end-volume\n",
-                     i, arbiter ? "volume vol-arbiter\n type features/arbiter\n subvolumes vol-posix\nend-volume\n" : "",
-                     arbiter ? "vol-arbiter" : "vol-posix", i, c->watch ? "yes" : "no", i, BRICK_PORT);
+  char *text = NULL, top[64];
+  size_t len;
+  FILE *out = open_memstream(&text, &len);
+  fprintf(out,
+          "volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " SIM_VOLUME_ID
+          "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n",
+          i);
+  put_layers(out, GI_SIDE_BRICK, "vol-posix", c->arbiter && i == c->bricks - 1, top);
+  fprintf(out,
+          "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes %s\nend-volume\n"
+          "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR
+          "\n option volume-id " SIM_VOLUME_ID "\n subvolumes brick-%u\nend-volume\n"
+          "volume vol-server\n type protocol/server\n option listen-port %d\n option auth-path " SIM_BRICK_DIR "\n"
+          " option auth.addr." SIM_BRICK_DIR ".allow *\n option transport-type tcp\n subvolumes " SIM_BRICK_DIR
+          "\nend-volume\n",
+          i, c->watch ? "yes" : "no", top, i, BRICK_PORT);
+  fclose(out);
+  return text;
 }
 
 /* ---- clients and healers ---- */
@@ -120,13 +164,17 @@ sim_client_volfile(const struct sim_cluster *c, int healer)
   for (unsigned i = 0; i < c->config.bricks; i++)
     put_client(out, c, i);
   put_replicate(out, c, healer);
-  if (healer >= 0)
+  if (healer >= 0) {
     fprintf(out, "volume glustershd\n type debug/io-stats\n subvolumes vol-replicate-0\nend-volume\n");
-  else
-    fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n"
-                 "volume vol-utime\n type features/utime\n subvolumes vol-dht\nend-volume\n"
-                 "volume vol\n type debug/io-stats\n subvolumes vol-utime\nend-volume\n"
-                 "volume top\n type sim/top\n subvolumes vol\nend-volume\n");
+  } else {
+    char top[64];
+    fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n");
+    put_layers(out, GI_SIDE_CLIENT, "vol-dht", false, top);
+    fprintf(out,
+            "volume vol\n type debug/io-stats\n subvolumes %s\nend-volume\n"
+            "volume top\n type sim/top\n subvolumes vol\nend-volume\n",
+            top);
+  }
   fclose(out);
   return text;
 }

@@ -158,6 +158,7 @@ GI_XLATOR_EXPORT = {
     .type = "features/arbiter",
     .version = GI_VERSION,
     .summary = "Keeps names and attributes of files but no data",
+    .layer = {{.side = GI_SIDE_BRICK, .above = {"storage/posix"}, .arbiter = true}},
     .min_children = 1,
     .max_children = 1,
     .metrics = arb_metric_table,

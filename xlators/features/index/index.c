@@ -159,6 +159,7 @@ GI_XLATOR_EXPORT = {
     .version = GI_VERSION,
     .summary = "Index of the inodes that need healing",
     .messages = GI_MSG_INDEX,
+    .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks", "performance/io-threads"}}},
     .min_children = 1,
     .max_children = 1,
     .options = ix_table,

@@ -444,6 +444,7 @@ GI_XLATOR_EXPORT = {
     .version = GI_VERSION,
     .summary = "Inode, entry and POSIX locks of a brick",
     .messages = GI_MSG_LOCKS,
+    .layer = {{.side = GI_SIDE_BRICK, .above = {"storage/posix", "features/arbiter", "features/access-control"}}},
     .min_children = 1,
     .max_children = 1,
     .options = lk_table,
