@@ -17,6 +17,7 @@
 #define GI_FOP_H
 
 #include "libglusterish/dict.h"
+#include "libglusterish/extension.h"
 #include "libglusterish/inode.h"
 #include "libglusterish/list.h"
 #include "libglusterish/payload.h"
@@ -129,33 +130,6 @@ struct gi_client_id {
   const char *uid;     /* the client's process-uuid, as in SETVOLUME */
   const char *address; /* "127.0.0.1:1023" */
 };
-
-#define GI_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
-/* In the xdata of UNLINK, RMDIR and RENAME: the gfid of the object that is meant (none: it has none); ESTALE if the name leads to another. */
-#define GI_EXPECTED_KEY "glusterish.expected-gfid"
-/* In the xdata of the answer to a RENAME: both names were one file, so nothing was done (POSIX), and the old name is still there. */
-#define GI_SAME_FILE_KEY "glusterish.same-file"
-/* In the xdata of OPEN: the caller has come to the file by a name; ESTALE if it has none any more and is only kept for those who have it open. */
-#define GI_NAMED_KEY "glusterish.named"
-/* In the xdata of a LOOKUP by name, and of its answer if the object there shares its gfid with another one of the brick, which is the one
- * that the gfid leads to. */
-#define GI_TWIN_KEY "glusterish.twin"
-/* In the xdata of XATTROP: the counters, and whatever was done to the object before, are on the disk when it succeeds. */
-#define GI_DURABLE_KEY "glusterish.durable"
-/* Prefix of the name of a virtual attribute of the root: what follows are the first 8 bytes of a gfid as text, 18 characters; the value is
- * the gfid of an object of the brick that begins so, as text. A brick that has none, or does not know the name, has no such attribute. */
-#define GI_GFID_KEY "glusterish.gfid:"
-#define GI_GFID_BEGINNING 18u
-/* In the xdata of any operation, between a client and a brick that has the capability: the supplementary groups that the credential has
- * no room for, 32 bits big-endian each. */
-#define GI_GROUPS_KEY "glusterish.groups"
-#define GI_GROUPS_CAPABILITY "groups"
-
-/* In the xdata of LK: a lock that this process had before its connection ended. In the answer: and nobody else had it meanwhile. */
-#define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
-
-/* In the xdata of LK: which kind of lock it is, enum gi_lock_space. */
-#define GI_LOCK_SPACE_KEY "glusterish.lock-space"
 
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */

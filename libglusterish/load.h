@@ -13,7 +13,6 @@
 
 #include "libglusterish/fop.h"
 
-#define GI_LOAD_KEY "glusterish.foreground" /* in reply xdata: four big-endian 32-bit numbers, in the order of struct gi_load */
 #define GI_LOAD_WINDOW_NS (100 * GI_NSEC_PER_MSEC)
 #define GI_LOAD_SIZES 3 /* READ and WRITE: up to 4 KiB, up to 64 KiB, more */
 
@@ -41,6 +40,7 @@ void gi_load_background_end(struct gi_load_meter *m, uint64_t now);
 void gi_load_foreground(struct gi_load_meter *m, enum gi_fop_kind kind, uint64_t bytes, uint64_t began, uint64_t now);
 void gi_load_read(struct gi_load_meter *m, uint64_t now, struct gi_load *load);
 
+/* Under GI_LOAD_KEY, in the order of struct gi_load. */
 void gi_load_put(struct gi_dict *xdata, const struct gi_load *load);
 /* False if the dictionary (may be NULL) carries none. */
 bool gi_load_get(const struct gi_dict *xdata, struct gi_load *load);

@@ -20,10 +20,8 @@
 #define GI_NEAR_H
 
 #include "libglusterish/dict.h"
+#include "libglusterish/extension.h"
 
-#define GI_NEAR_KEY "glusterish.near"
-#define GI_NEAR_PIECES_KEY "glusterish.near.pieces"
-#define GI_NEAR_CAPABILITY "near-pieces"
 #define GI_NEAR_PIECES 16u /* most in one request */
 
 /* bytes */

@@ -10,13 +10,12 @@
 #ifndef GI_REGIONS_H
 #define GI_REGIONS_H
 
+#include "libglusterish/extension.h"
 #include "libglusterish/types.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GI_REGIONS_KEY "glusterish.regions" /* xdata of the XATTROP that blames; virtual attribute of a file */
-#define GI_REGIONS_CAPABILITY "regions"
 #define GI_REGION_BLOCK 4096u
 #define GI_REGION_END (UINT64_MAX / GI_REGION_BLOCK) /* as an end: that of the file, wherever it is */
 #define GI_REGIONS_SESSION 4096u                     /* most ranges that one session tells */

@@ -12,10 +12,9 @@
 #define GI_PREAMBLE_H
 
 #include "libglusterish/dict.h"
+#include "libglusterish/extension.h"
 #include "libglusterish/types.h"
 
-#define GI_PREAMBLE_KEY "glusterish.preamble"
-#define GI_PREAMBLE_CAPABILITY "preamble"
 #define GI_PREAMBLE_LOCKS 3 /* rename onto a directory */
 #define GI_PREAMBLE_DOMAIN 255
 

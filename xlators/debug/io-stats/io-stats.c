@@ -17,7 +17,6 @@
 
 #define IOS_SHARE_MIN (64ull << 20)
 #define IOS_DUMP_KEY "trusted.io-stats-dump"
-#define IOS_PROFILE_PREFIX "glusterish.io-stats."
 
 extern const struct gi_xlator_class gi_xlator_export;
 static const struct gi_xlator_class ios_quiet;
@@ -122,9 +121,9 @@ ios_setxattr(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 ios_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
-  const size_t plen = sizeof(IOS_PROFILE_PREFIX) - 1;
+  const size_t plen = sizeof(GI_PROFILE_KEY) - 1;
   /* Only for the management code of this process. */
-  if (fop->caller.client || fop->caller.pid >= 0 || !fop->args.name || strncmp(fop->args.name, IOS_PROFILE_PREFIX, plen) != 0)
+  if (fop->caller.client || fop->caller.pid >= 0 || !fop->args.name || strncmp(fop->args.name, GI_PROFILE_KEY, plen) != 0)
     return pass(x);
   fop->rsp.dict = ios_profile(x, fop->args.name + plen);
   return fop->rsp.dict ? gi_fop_ok(fop, 0) : gi_fop_fail(fop, EINVAL);

@@ -196,7 +196,7 @@ cl_introduction(struct client *c)
   gi_dict_set_str(d, "process-uuid", c->identity);
   gi_dict_set_str(d, "fops-version", "1298437");
   gi_dict_set_str(d, "client-version", "10.3");
-  gi_dict_set_str(d, "glusterish-version", GI_VERSION);
+  gi_dict_set_str(d, GI_VERSION_KEY, GI_VERSION);
   gi_dict_set_str(d, "opversion", "100000");
   gi_dict_set_str(d, "clnt-lk-version", "1");
   gi_dict_set_str(d, "volfile-checksum", "0");
@@ -227,10 +227,10 @@ static void
 cl_learn_peer(struct client *c, const struct gi_dict *d)
 {
   const char *text = NULL;
-  c->peer_is_ours = gi_dict_get_str(d, "glusterish-version", &text);
+  c->peer_is_ours = gi_dict_get_str(d, GI_VERSION_KEY, &text);
   snprintf(c->peer_version, sizeof(c->peer_version), "%s", c->peer_is_ours ? text : "");
   text = "";
-  gi_dict_get_str(d, "glusterish-capabilities", &text);
+  gi_dict_get_str(d, GI_CAPABILITIES_KEY, &text);
   snprintf(c->capabilities, sizeof(c->capabilities), "%s", text);
   if (gi_dict_get_str(d, "volume-id", &text) && strlen(text) < sizeof(c->volume_id))
     snprintf(c->volume_id, sizeof(c->volume_id), "%s", text);

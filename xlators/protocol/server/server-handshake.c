@@ -5,19 +5,12 @@
  */
 #include "xlators/protocol/server/server.h"
 
-#include "rpc/preamble.h"
-#include "libglusterish/near.h"
 #include "libglusterish/rare.h"
-#include "libglusterish/regions.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #define SV_INTRODUCTION_MAX (1u << 20)
-
-/* What a glusterish client may count on; a GlusterFS client ignores the key. */
-static const char capabilities[] = "reactor-ping foreground-load " GI_PREAMBLE_CAPABILITY " " GI_REGIONS_CAPABILITY
-                                   " " GI_NEAR_CAPABILITY " " GI_GROUPS_CAPABILITY;
 
 /* A SETVOLUME under way: it waits only while a sub-directory is looked up. */
 struct sv_setvolume {
@@ -147,7 +140,7 @@ sv_bind_client(struct sv_setvolume *s)
     c->version = sv_dict_text(s->intro, "client-version");
     c->trusted = s->login;
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
-    c->ours = gi_dict_get(s->intro, "glusterish-version") != NULL;
+    c->ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
     sv_client_supersede(c);
   }
   sv_client_attach(c, p);
@@ -166,14 +159,15 @@ sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
          c->ours ? "glusterish, speaks " : "", c->version);
   char uuid[GI_UUID_TEXT];
   const char *id = sv_volume_id(s->brick);
+  GI_CLEANUP_FREE char *capabilities = gi_extension_capabilities(); /* a GlusterFS client ignores the key */
   struct gi_dict *d = gi_dict_new();
   gi_dict_set_str(d, "process-uuid", gi_gfid_text(&s->sv->x->ctx->process_uuid, uuid));
   gi_dict_set_str(d, "volume-id", id ? id : "");
   gi_dict_set_str(d, "child_up", "1");
   gi_dict_set_str(d, "transport-ptr", "0");
   gi_dict_set_str(d, "clnt-lk-version", "0");
-  gi_dict_set_str(d, "glusterish-version", GI_VERSION);
-  gi_dict_set_str(d, "glusterish-capabilities", capabilities);
+  gi_dict_set_str(d, GI_VERSION_KEY, GI_VERSION);
+  gi_dict_set_str(d, GI_CAPABILITIES_KEY, capabilities);
   gi_dict_set_str(d, "ERROR", "Success");
   sv_setvolume_answer(s, 0, 0, d);
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of what our clients and bricks say to each other beyond the
+ * protocol.
+ */
+#include "libglusterish/extension.h"
+
+#include "libglusterish/mem.h"
+
+#include <string.h>
+
+const struct gi_extension gi_extensions[] = {
+    {GI_PING_CAPABILITY,
+     {NULL},
+     "GF-DUMP PING",
+     "client",
+     "0.1",
+     "The brick answers pings on its reactor, so silence of a few seconds means trouble."},
+    {GI_LOAD_CAPABILITY,
+     {GI_LOAD_KEY},
+     "xdata of answers to a healer",
+     "brick",
+     "0.1",
+     "How the operations of applications do while the heal runs: four big-endian 32-bit numbers (load.h)."},
+    {GI_PREAMBLE_CAPABILITY,
+     {GI_PREAMBLE_KEY},
+     "xdata of an operation, and of its answer",
+     "client",
+     "0.1",
+     "Locks to be tried and counters to be added before the operation; in the answer, what came of them (preamble.h)."},
+    {GI_REGIONS_CAPABILITY,
+     {GI_REGIONS_KEY},
+     "xdata of XATTROP; virtual attribute of a file",
+     "client",
+     "0.1",
+     "The ranges that an absent copy has missed, which the brick keeps beside the counters that blame it (regions.h)."},
+    {GI_NEAR_CAPABILITY,
+     {GI_NEAR_KEY, GI_NEAR_PIECES_KEY},
+     "virtual attribute of a file; xdata of COPY_FILE_RANGE",
+     "healer",
+     "0.1",
+     "Where a brick is, and which pieces of a file another brick on the same machine shall copy by itself (near.h)."},
+    {GI_GROUPS_CAPABILITY,
+     {GI_GROUPS_KEY},
+     "xdata of any operation",
+     "client",
+     "0.1",
+     "The supplementary groups that the credential has no room for, 32 bits big-endian each."},
+    {NULL, {GI_VERSION_KEY}, "SETVOLUME and its answer", "client, brick", "0.1", "The version; who sends it is one of ours."},
+    {NULL, {GI_CAPABILITIES_KEY}, "answer to SETVOLUME", "brick", "0.1", "The capabilities of the brick, separated by blanks."},
+    {NULL,
+     {GI_EXPECTED_KEY},
+     "xdata of UNLINK, RMDIR and RENAME",
+     "client",
+     "0.1",
+     "The gfid of the object that is meant (none: it has none); ESTALE if the name leads to another."},
+    {NULL,
+     {GI_SAME_FILE_KEY},
+     "xdata of the answer to RENAME",
+     "brick",
+     "0.1",
+     "Both names were one file, so nothing was done (POSIX), and the old name is still there."},
+    {NULL,
+     {GI_NAMED_KEY},
+     "xdata of OPEN",
+     "client",
+     "0.1",
+     "The caller has come to the file by a name; ESTALE if it has none any more and is only kept for those who have it open."},
+    {NULL,
+     {GI_TWIN_KEY},
+     "xdata of LOOKUP by name, and of its answer",
+     "healer",
+     "0.1",
+     "In the answer: the object shares its gfid with another one of the brick, which is the one that the gfid leads to."},
+    {NULL,
+     {GI_DURABLE_KEY},
+     "xdata of XATTROP",
+     "healer",
+     "0.1",
+     "The counters, and whatever was done to the object before, are on the disk when it succeeds."},
+    {NULL,
+     {GI_LOCK_AGAIN_KEY},
+     "xdata of LK, and of its answer",
+     "client",
+     "0.1",
+     "A lock that this process had before its connection ended. In the answer: and nobody else had it meanwhile."},
+    {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
+    {NULL,
+     {GI_GFID_KEY},
+     "virtual attribute of the root",
+     "client",
+     "0.1",
+     "Behind the colon stand the first 8 bytes of a gfid as text, 18 characters; the value is the gfid of an object of the "
+     "brick that "
+     "begins so, as text. A brick that has none has no such attribute."},
+    {NULL,
+     {GI_PROFILE_KEY},
+     "virtual attribute of any object",
+     "tools",
+     "0.1",
+     "What debug/io-stats of that name has counted."},
+    {NULL, {NULL}, NULL, NULL, NULL, NULL},
+};
+
+char *
+gi_extension_capabilities(void)
+{
+  char *words = gi_strdup("");
+  for (const struct gi_extension *e = gi_extensions; e->text && e->capability; e++) {
+    char *longer = gi_asprintf("%s%s%s", words, *words ? " " : "", e->capability);
+    gi_free(words);
+    words = longer;
+  }
+  return words;
+}
+
+static void
+write_word(const char *word, const char *before, FILE *out)
+{
+  if (word)
+    fprintf(out, "%s`%s`", before, word);
+}
+
+void
+gi_extension_doc(FILE *out)
+{
+  fprintf(out,
+          "# Extensions of the protocol\n\n"
+          "Made of the table in `libglusterish/extension.c` by `make extensions-doc`; do not edit.\n\n"
+          "Our clients and bricks say this to each other beyond the protocol of GlusterFS. A brick sends its capabilities in\n"
+          "the answer to SETVOLUME; what has one is only sent to a brick that has it. A peer that does not know a key ignores "
+          "it.\n\n"
+          "| capability | keys | where | who sends it | since | what it says |\n"
+          "|---|---|---|---|---|---|\n");
+  for (const struct gi_extension *e = gi_extensions; e->text; e++) {
+    fprintf(out, "|");
+    write_word(e->capability, " ", out);
+    fprintf(out, " |");
+    write_word(e->keys[0], " ", out);
+    write_word(e->keys[1], ", ", out);
+    fprintf(out, " | %s | %s | %s | %s |\n", e->where, e->sender, e->since, e->text);
+  }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What our clients and our bricks say to each other beyond the protocol of
+ * GlusterFS: words for what a brick can do (capabilities), which it sends in the
+ * answer to SETVOLUME, and keys in dictionaries. A peer that does not know a key
+ * ignores it; what must not be ignored has a capability, and is only sent to a
+ * brick that has it. The table says of each who sends it; doc/protocol-extensions.md
+ * is made of it.
+ */
+#ifndef GI_EXTENSION_H
+#define GI_EXTENSION_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* SETVOLUME */
+#define GI_VERSION_KEY "glusterish-version"
+#define GI_CAPABILITIES_KEY "glusterish-capabilities"
+
+/* capabilities of a brick */
+#define GI_PING_CAPABILITY "reactor-ping"
+#define GI_LOAD_CAPABILITY "foreground-load"
+#define GI_PREAMBLE_CAPABILITY "preamble"
+#define GI_REGIONS_CAPABILITY "regions"
+#define GI_NEAR_CAPABILITY "near-pieces"
+#define GI_GROUPS_CAPABILITY "groups"
+
+/* keys of xdata */
+#define GI_LOAD_KEY "glusterish.foreground"
+#define GI_PREAMBLE_KEY "glusterish.preamble"
+#define GI_REGIONS_KEY "glusterish.regions"
+#define GI_NEAR_KEY "glusterish.near"
+#define GI_NEAR_PIECES_KEY "glusterish.near.pieces"
+#define GI_GROUPS_KEY "glusterish.groups"
+#define GI_EXPECTED_KEY "glusterish.expected-gfid"
+#define GI_SAME_FILE_KEY "glusterish.same-file"
+#define GI_NAMED_KEY "glusterish.named"
+#define GI_TWIN_KEY "glusterish.twin"
+#define GI_DURABLE_KEY "glusterish.durable"
+#define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
+#define GI_LOCK_SPACE_KEY "glusterish.lock-space"
+
+/* names of virtual attributes */
+#define GI_GFID_KEY "glusterish.gfid:"
+#define GI_GFID_BEGINNING 18u /* characters behind it */
+#define GI_PROFILE_KEY "glusterish.io-stats."
+
+/* the process id of an operation */
+#define GI_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
+
+struct gi_extension {
+  const char *capability; /* NULL: it may be sent to any brick */
+  const char *keys[2];
+  const char *where; /* it travels */
+  const char *sender;
+  const char *since; /* version of this project */
+  const char *text;  /* one or two sentences */
+};
+
+/* Those with a capability first, in the order in which a brick lists them; ends with an empty text. */
+extern const struct gi_extension gi_extensions[];
+
+/* All capabilities, separated by blanks. The caller frees it. */
+char *gi_extension_capabilities(void);
+/* The table as a Markdown document. */
+void gi_extension_doc(FILE *out);
+
+#endif
