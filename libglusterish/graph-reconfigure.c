@@ -3,8 +3,7 @@
  * Changing a running graph to a new volfile, all or nothing.
  *
  * Options change in place. A translator with one child that only the new file
- * has is inserted (its bytes come from the slack of fops, inodes and fds, which
- * are zero in those that exist already); one that only the running graph has
+ * has is inserted (its bytes come from the slack of fops, inodes and fds, which are zero in those that exist already); one that only the running graph has
  * is taken off the path, told to drain and parked, to be found again if a later
  * file brings it back. A translator that allows it (children_changed) may get
  * another set of children: whole subtrees appear below it, or leave and are
@@ -31,7 +30,8 @@ struct plan {
   struct gi_volfile *vf;
   struct change *change;
   unsigned nchange;
-  unsigned first_new; /* g->count before insertions */
+  unsigned first_new;                     /* g->count before insertions */
+  uint32_t fop_used, inode_used, fd_used; /* likewise */
 };
 
 static bool
@@ -278,7 +278,7 @@ fits(const struct gi_graph *g)
 }
 
 static int
-insert_new(struct plan *p, struct gi_error *err)
+load_new(struct plan *p, struct gi_error *err)
 {
   gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link) {
     if (kept(p, n))
@@ -288,16 +288,37 @@ insert_new(struct plan *p, struct gi_error *err)
 
     if (!x)
       return -1;
-    if (!fits(p->g))
-      return 1;
     /* Enough of a place to initialise in; the final edges are made when everything is known to work. */
     x->nchildren = n->nsub;
     x->children = gi_realloc(x->children, (n->nsub + 1) * sizeof(*x->children));
     for (unsigned i = 0; i < n->nsub; i++)
       x->children[i] = gi_graph_find(p->g, n->sub[i]->name);
-    if (gi_graph_init_xlator(x, err) < 0)
-      return -1;
   }
+  return 0;
+}
+
+static bool
+place_new(struct plan *p)
+{
+  for (unsigned i = p->g->count; i-- > p->first_new;) { /* parents come after their children */
+    struct gi_xlator *x = p->g->xlators[i];
+    const struct gi_vol_node *n = gi_volfile_find(p->vf, x->name);
+
+    gi_graph_place(p->g, p->vf, n, x, !all_new(p, n));
+  }
+  return fits(p->g) && gi_graph_paths_hold(p->g, p->vf);
+}
+
+static int
+insert_new(struct plan *p, struct gi_error *err)
+{
+  if (load_new(p, err) < 0)
+    return -1;
+  if (!place_new(p))
+    return 1;
+  for (unsigned i = p->first_new; i < p->g->count; i++)
+    if (gi_graph_init_xlator(p->g->xlators[i], err) < 0)
+      return -1;
   return 0;
 }
 
@@ -344,11 +365,11 @@ rollback(struct plan *p)
   while (g->count > p->first_new) {
     struct gi_xlator *x = g->xlators[--g->count];
 
-    g->fop_used = x->fop_offset;
-    g->inode_used = x->inode_offset;
-    g->fd_used = x->fd_offset;
     gi_graph_free_xlator(x);
   }
+  g->fop_used = p->fop_used;
+  g->inode_used = p->inode_used;
+  g->fd_used = p->fd_used;
   for (unsigned i = 0; i < p->nchange; i++) {
     struct change *c = &p->change[i];
 
@@ -447,7 +468,8 @@ commit_edges(struct plan *p)
 int
 gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err)
 {
-  struct plan p = {.g = g, .vf = *vf, .first_new = g->count};
+  struct plan p = {
+      .g = g, .vf = *vf, .first_new = g->count, .fop_used = g->fop_used, .inode_used = g->inode_used, .fd_used = g->fd_used};
   int rc;
 
   gi_graph_check(g);

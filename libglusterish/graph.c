@@ -14,16 +14,7 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 
-#define ALIGN16(n) (((n) + 15u) & ~15u)
-
 /* ---- one translator ---- */
-
-static void
-place(uint32_t *used, uint32_t bytes, uint32_t *offset)
-{
-  *offset = *used;
-  *used += ALIGN16(bytes);
-}
 
 int
 gi_graph_parse_options(const struct gi_xlator_class *cls, const struct gi_vol_node *n, void **values, struct gi_error *err)
@@ -90,9 +81,6 @@ gi_graph_load_node(struct gi_graph *g, const struct gi_vol_node *n, struct gi_er
   x->reactor = g->ctx->reactor;
   x->options = values;
   x->enabled = true;
-  place(&g->fop_used, cls->fop_bytes, &x->fop_offset);
-  place(&g->inode_used, cls->inode_bytes, &x->inode_offset);
-  place(&g->fd_used, cls->fd_bytes, &x->fd_offset);
   x->index = g->count;
   g->xlators = gi_realloc(g->xlators, (g->count + 1) * sizeof(*g->xlators));
   g->xlators[g->count++] = x;
@@ -266,9 +254,7 @@ gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *ov
   gi_graph_override(g, g->volfile);
   if (load_all(g, err) < 0)
     goto fail;
-  g->fop_bytes = g->fop_used + GI_SLACK_FOP;
-  g->inode_bytes = g->inode_used + GI_SLACK_INODE;
-  g->fd_bytes = g->fd_used + GI_SLACK_FD;
+  gi_graph_place_all(g);
   g->pool = gi_fop_pool_new();
   g->inodes = gi_inode_table_new(g);
   gi_graph_compile(g);

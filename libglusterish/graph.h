@@ -49,9 +49,11 @@ struct gi_graph {
   struct gi_xlator **xlators; /* children before parents; the last is the top of the volfile */
   struct gi_xlator *top;
   struct gi_volfile *volfile;
-  uint32_t fop_bytes, inode_bytes, fd_bytes; /* allocated per fop, inode and fd: all translators and the slack */
-  uint32_t fop_used, inode_used, fd_used;    /* taken so far; translators inserted later take from the slack */
-  char **overrides;                          /* --xlator-option settings, applied to every volfile; NULL-terminated */
+  uint32_t fop_bytes, inode_bytes, fd_bytes; /* allocated per fop, inode and fd: what is used at first and the slack */
+  /* Taken so far; translators inserted later take from the slack. A fop goes down one path, so translators of which none is above the
+   * other share its bytes. An inode or fd may be known on all paths. */
+  uint32_t fop_used, inode_used, fd_used;
+  char **overrides; /* --xlator-option settings, applied to every volfile; NULL-terminated */
   uint64_t fops_live, inodes_live, fds_live;
   struct gi_inode_table *inodes;
   struct gi_fop_pool *pool;

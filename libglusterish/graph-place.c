@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the bytes of each translator lie in a fop, an inode and an fd.
+ *
+ * A fop goes down one path (a fan-out makes new ones), so only translators that
+ * are above or below each other need bytes of their own in it: 20 replica sets
+ * cost what one costs. An inode or fd is one object for the whole graph, and
+ * what one subtree knows of it must not be what another knows: there everybody
+ * has bytes of his own (doc/decisions/0002).
+ *
+ * Translators may join the running graph. What they get was zero in all fops,
+ * inodes and fds that exist: nobody on a path of theirs has had it.
+ */
+#include "libglusterish/graph-private.h"
+
+#define ALIGN16(n) (((n) + 15u) & ~15u)
+
+static uint32_t
+take(uint32_t *used, uint32_t bytes)
+{
+  uint32_t at = *used;
+  *used += ALIGN16(bytes);
+  return at;
+}
+
+/* ---- paths ---- */
+
+/* `n` and the nodes above it, in the order of the file, NULL at the end. The caller frees the list. */
+static const struct gi_vol_node **
+path_up(const struct gi_volfile *vf, const struct gi_vol_node *n)
+{
+  unsigned found = 0, room = 8;
+  const struct gi_vol_node **path = gi_zalloc(room * sizeof(*path));
+  bool after = false;
+  gi_list_foreach(m, &vf->nodes, struct gi_vol_node, link) {
+    bool above = m == n;
+    for (unsigned i = 0; after && !above && i < m->nsub; i++)
+      for (unsigned k = 0; k < found && !above; k++)
+        above = path[k] == m->sub[i];
+    after = after || m == n;
+    if (!above)
+      continue;
+    if (found + 2 > room)
+      path = gi_realloc(path, (room *= 2) * sizeof(*path));
+    path[found++] = m;
+    path[found] = NULL;
+  }
+  return path;
+}
+
+static bool
+meet(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes)
+{
+  return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
+}
+
+/* The end of whatever is in the way of `bytes` at `at` in fops that pass through `path`; 0: nothing is. */
+static uint32_t
+in_the_way(const struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *const *path, uint32_t at,
+           uint32_t bytes)
+{
+  for (unsigned i = 1; path[0] && path[i]; i++) {
+    const struct gi_xlator *x = gi_graph_find(g, path[i]->name);
+    if (meet(at, bytes, x->fop_offset, x->cls->fop_bytes))
+      return x->fop_offset + x->cls->fop_bytes;
+  }
+  for (unsigned i = 0; i < g->count; i++) { /* who is parked may come back on this path */
+    const struct gi_xlator *x = g->xlators[i];
+    if (x->nchildren == 1 && meet(at, bytes, x->fop_offset, x->cls->fop_bytes) && !gi_volfile_find(vf, x->name))
+      return x->fop_offset + x->cls->fop_bytes;
+  }
+  return 0;
+}
+
+void
+gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *n, struct gi_xlator *x, bool apart)
+{
+  x->inode_offset = take(&g->inode_used, x->cls->inode_bytes);
+  x->fd_offset = take(&g->fd_used, x->cls->fd_bytes);
+  if (apart) {
+    x->fop_offset = take(&g->fop_used, x->cls->fop_bytes);
+    return;
+  }
+  GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
+  uint32_t at = 0, end;
+  while ((end = in_the_way(g, vf, path, at, x->cls->fop_bytes)) != 0)
+    at = ALIGN16(end);
+  x->fop_offset = at;
+  if (g->fop_used < at + ALIGN16(x->cls->fop_bytes))
+    g->fop_used = at + ALIGN16(x->cls->fop_bytes);
+}
+
+bool
+gi_graph_paths_hold(const struct gi_graph *g, const struct gi_volfile *vf)
+{
+  gi_list_foreach(n, &vf->nodes, struct gi_vol_node, link) {
+    GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
+    const struct gi_xlator *x = gi_graph_find(g, n->name);
+    for (unsigned i = 1; path[i]; i++) {
+      const struct gi_xlator *above = gi_graph_find(g, path[i]->name);
+      if (meet(x->fop_offset, x->cls->fop_bytes, above->fop_offset, above->cls->fop_bytes))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* ---- a new graph ---- */
+
+void
+gi_graph_place_all(struct gi_graph *g)
+{
+  for (unsigned i = g->count; i-- > 0;) /* parents come after their children */
+    gi_graph_place(g, g->volfile, gi_volfile_find(g->volfile, g->xlators[i]->name), g->xlators[i], false);
+  g->fop_bytes = g->fop_used + GI_SLACK_FOP;
+  g->inode_bytes = g->inode_used + GI_SLACK_INODE;
+  g->fd_bytes = g->fd_used + GI_SLACK_FD;
+}
