@@ -30,6 +30,15 @@ gi_class_register(const struct gi_xlator_class *cls)
   GI_ASSERT(!"too many registered classes");
 }
 
+static const struct gi_xlator_class *
+find_registered(const char *type)
+{
+  for (unsigned i = 0; i < REGISTERED_MAX && registered[i]; i++)
+    if (strcmp(registered[i]->type, type) == 0)
+      return registered[i];
+  return NULL;
+}
+
 const char *
 gi_xlator_dir(void)
 {
@@ -92,9 +101,8 @@ const struct gi_xlator_class *
 gi_class_load(const char *type, void **dl, struct gi_error *err)
 {
   *dl = NULL;
-  for (unsigned i = 0; i < REGISTERED_MAX && registered[i]; i++)
-    if (strcmp(registered[i]->type, type) == 0)
-      return registered[i];
+  if (find_registered(type))
+    return find_registered(type);
   if (!type_is_sane(type)) {
     gi_error_set(err, EINVAL, "'%s' is not a translator type (kind/name)", type);
     return NULL;
@@ -173,10 +181,13 @@ gi_class_scan(void (*fn)(const char *type, void *arg), void *arg)
   for (struct dirent *e; (e = readdir(d)) != NULL;)
     scan_kind(&list, e->d_name);
   closedir(d);
+  for (unsigned i = 0; i < REGISTERED_MAX && registered[i]; i++)
+    fn(registered[i]->type, arg);
   if (list.count)
     qsort(list.types, list.count, sizeof(*list.types), compare_types);
   for (unsigned i = 0; i < list.count; i++) {
-    if (i == 0 || strcmp(list.types[i], list.types[i - 1]) != 0) /* a file may be there under both names */
+    if (!find_registered(list.types[i]) &&
+        (i == 0 || strcmp(list.types[i], list.types[i - 1]) != 0)) /* may be there under both names */
       fn(list.types[i], arg);
   }
   for (unsigned i = 0; i < list.count; i++)

@@ -12,6 +12,10 @@
  * inodes and fds that exist: nobody on a path of theirs has had it.
  */
 #include "libglusterish/graph-private.h"
+#include "libglusterish/layer.h"
+#include "libglusterish/log.h"
+
+#include <string.h>
 
 #define ALIGN16(n) (((n) + 15u) & ~15u)
 
@@ -59,6 +63,11 @@ static uint32_t
 in_the_way(const struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *const *path, uint32_t at,
            uint32_t bytes)
 {
+  for (unsigned i = 0; i < g->nrooms; i++) {
+    const struct gi_room *r = &g->rooms[i];
+    if (meet(at, bytes, r->fop_offset, r->cls->fop_bytes))
+      return r->fop_offset + r->cls->fop_bytes;
+  }
   for (unsigned i = 1; path[0] && path[i]; i++) {
     const struct gi_xlator *x = gi_graph_find(g, path[i]->name);
     if (meet(at, bytes, x->fop_offset, x->cls->fop_bytes))
@@ -72,9 +81,26 @@ in_the_way(const struct gi_graph *g, const struct gi_volfile *vf, const struct g
   return 0;
 }
 
+static struct gi_room *
+room_of(const struct gi_graph *g, const struct gi_xlator_class *cls)
+{
+  for (unsigned i = 0; i < g->nrooms; i++)
+    if (strcmp(g->rooms[i].cls->type, cls->type) == 0 && !g->rooms[i].taken)
+      return &g->rooms[i];
+  return NULL;
+}
+
 void
 gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *n, struct gi_xlator *x, bool apart)
 {
+  struct gi_room *room = room_of(g, x->cls);
+  if (room) {
+    room->taken = x;
+    x->fop_offset = room->fop_offset;
+    x->inode_offset = room->inode_offset;
+    x->fd_offset = room->fd_offset;
+    return;
+  }
   x->inode_offset = take(&g->inode_used, x->cls->inode_bytes);
   x->fd_offset = take(&g->fd_used, x->cls->fd_bytes);
   if (apart) {
@@ -107,11 +133,54 @@ gi_graph_paths_hold(const struct gi_graph *g, const struct gi_volfile *vf)
 
 /* ---- a new graph ---- */
 
+static bool
+has_type(const struct gi_graph *g, const char *type)
+{
+  for (unsigned i = 0; i < g->count; i++)
+    if (strcmp(g->xlators[i]->cls->type, type) == 0)
+      return true;
+  return false;
+}
+
+/* The two ends of a graph have no switch, and need not be loaded for that to be known. */
+static bool
+may_be_switched(const char *type)
+{
+  static const char *const never[] = {"cluster/", "mount/", "protocol/", "storage/"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(never); i++)
+    if (strncmp(type, never[i], strlen(never[i])) == 0)
+      return false;
+  return true;
+}
+
+static void
+make_room(const char *type, void *arg)
+{
+  struct gi_graph *g = arg;
+  struct gi_error err = {0};
+  void *dl = NULL;
+  if (!may_be_switched(type) || has_type(g, type))
+    return;
+  const struct gi_xlator_class *cls = gi_class_load(type, &dl, &err);
+  const struct gi_layer *l = cls ? gi_layer_of(cls, g->ctx->side) : NULL;
+  if (!cls)
+    gi_log(GI_LOG_DEBUG, "graph", GI_MSG_GRAPH + 4, "translator %s: %s", type, err.text);
+  if (!l || !l->key || room_of(g, cls))
+    return;
+  g->rooms = gi_realloc(g->rooms, (g->nrooms + 1) * sizeof(*g->rooms));
+  g->rooms[g->nrooms++] = (struct gi_room){.cls = cls,
+                                           .fop_offset = take(&g->fop_used, cls->fop_bytes),
+                                           .inode_offset = take(&g->inode_used, cls->inode_bytes),
+                                           .fd_offset = take(&g->fd_used, cls->fd_bytes)};
+}
+
 void
 gi_graph_place_all(struct gi_graph *g)
 {
   for (unsigned i = g->count; i-- > 0;) /* parents come after their children */
     gi_graph_place(g, g->volfile, gi_volfile_find(g->volfile, g->xlators[i]->name), g->xlators[i], false);
+  if (g->ctx->side)
+    gi_class_scan(make_room, g);
   g->fop_bytes = g->fop_used + GI_SLACK_FOP;
   g->inode_bytes = g->inode_used + GI_SLACK_INODE;
   g->fd_bytes = g->fd_used + GI_SLACK_FD;

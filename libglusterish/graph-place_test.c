@@ -50,7 +50,16 @@ static const struct gi_xlator_class classes[] = {
      .fop_bytes = BIG,
      .inode_bytes = BIG,
      .fd_bytes = BIG,
-     .init = big_init},
+     .init = big_init,
+     .layer = {{.side = GI_SIDE_CLIENT, .key = "place.big", .def = "off"}}},
+    {.abi = GI_XLATOR_ABI,
+     .type = "place/other",
+     .min_children = 1,
+     .max_children = 1,
+     .fop_bytes = BIG,
+     .inode_bytes = BIG,
+     .fd_bytes = BIG,
+     .layer = {{.side = GI_SIDE_CLIENT, .key = "place.other", .def = "off"}}},
 };
 
 struct fixture {
@@ -197,8 +206,34 @@ test_new_children_need_no_more_bytes(void **state)
 
 static const char big[] = "volume big\n type place/big\n subvolumes top\nend-volume\n"
                           "volume end\n type place/top\n subvolumes big\nend-volume\n";
+static const char both[] = "volume other\n type place/other\n subvolumes top\nend-volume\n"
+                           "volume big\n type place/big\n subvolumes other\nend-volume\n"
+                           "volume end\n type place/top\n subvolumes big\nend-volume\n";
 static const char none[] = "volume end\n type place/top\n subvolumes top\nend-volume\n";
 
+static void
+test_what_a_switch_adds_always_fits(void **state)
+{
+  struct fixture *f = *state;
+  GI_CLEANUP_FREE char *off = volume(2, 2, none), *on = volume(2, 2, big), *all = volume(2, 2, both),
+                       *more = volume(2, 3, both);
+  f->ctx.side = GI_SIDE_CLIENT;
+  build(f, off);
+  assert_null(gi_graph_find(f->g, "big"));
+  assert_int_equal(big_inits, 0);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(change(f, on), 0);
+    check(f->g);
+    assert_int_equal(change(f, off), 0);
+  }
+  assert_int_equal(big_inits, 1);
+  assert_int_equal(change(f, all), 0);
+  check(f->g);
+  assert_int_equal(change(f, more), 0);
+  check(f->g);
+}
+
+/* Where nobody says of which side a process is, such a translator is refused and nothing has changed. */
 static void
 test_what_does_not_fit_changes_nothing(void **state)
 {
@@ -239,6 +274,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       TEST(test_a_fop_has_the_bytes_of_the_longest_path),
       TEST(test_new_children_need_no_more_bytes),
+      TEST(test_what_a_switch_adds_always_fits),
       TEST(test_what_does_not_fit_changes_nothing),
       TEST(test_a_parked_translator_comes_back_on_its_path_only),
   };

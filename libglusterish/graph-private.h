@@ -20,7 +20,7 @@ void gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_v
  * nobody else's, for others below it have theirs too. */
 void gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *n, struct gi_xlator *x,
                     bool apart);
-/* All of a new graph, and the slack. */
+/* All of a new graph, then room for what may be switched on, and the slack. */
 void gi_graph_place_all(struct gi_graph *g);
 /* False: two translators on one path of the file share bytes of a fop. */
 bool gi_graph_paths_hold(const struct gi_graph *g, const struct gi_volfile *vf);

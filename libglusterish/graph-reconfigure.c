@@ -3,7 +3,8 @@
  * Changing a running graph to a new volfile, all or nothing.
  *
  * Options change in place. A translator with one child that only the new file
- * has is inserted (its bytes come from the slack of fops, inodes and fds, which are zero in those that exist already); one that only the running graph has
+ * has is inserted (its bytes come from its room or the slack of fops, inodes and
+ * fds, which are zero in those that exist already); one that only the running graph has
  * is taken off the path, told to drain and parked, to be found again if a later
  * file brings it back. A translator that allows it (children_changed) may get
  * another set of children: whole subtrees appear below it, or leave and are
@@ -365,6 +366,9 @@ rollback(struct plan *p)
   while (g->count > p->first_new) {
     struct gi_xlator *x = g->xlators[--g->count];
 
+    for (unsigned i = 0; i < g->nrooms; i++)
+      if (g->rooms[i].taken == x)
+        g->rooms[i].taken = NULL;
     gi_graph_free_xlator(x);
   }
   g->fop_used = p->fop_used;

@@ -20,9 +20,11 @@ struct gi_ctx {
   const char *volfile_server; /* host of the management daemon, NULL if the volfile is a file */
   int volfile_server_port;
   const char *volfile_id;
-  struct gi_graph *graph;                          /* the active graph */
-  int brick_port;                                  /* --brick-port / listen-port for protocol/server; 0 = from options */
-  const char *brick_name;                          /* --brick-name: the brick's path */
+  struct gi_graph *graph; /* the active graph */
+  int brick_port;         /* --brick-port / listen-port for protocol/server; 0 = from options */
+  const char *brick_name; /* --brick-name: the brick's path */
+  unsigned
+      side; /* GI_SIDE_CLIENT or GI_SIDE_BRICK: its graphs have room for every layer that a switch may add; 0: only the slack */
   void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
   void (*on_ready)(struct gi_ctx *ctx, int err);   /* mount/fuse: the mount serves (0), or never will (errno); at most once */
   void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
@@ -35,12 +37,19 @@ struct gi_ctx {
   void *app;                                /* the program's own */
 };
 
-/* Room kept in every fop, inode and fd for translators that join the running graph. */
+/* Room kept in every fop, inode and fd for translators that join the running graph and had none (gi_ctx.side). */
 #define GI_SLACK_FOP 256
 #define GI_SLACK_INODE 256
 #define GI_SLACK_FD 512
 
 #define GI_GRAPH_MAGIC 0x1d069a4fu
+
+/* Bytes of a translator of this class that is not in the graph yet. */
+struct gi_room {
+  const struct gi_xlator_class *cls;
+  uint32_t fop_offset, inode_offset, fd_offset;
+  struct gi_xlator *taken; /* by whom; NULL: nobody */
+};
 
 struct gi_graph {
   uint32_t magic;
@@ -53,7 +62,9 @@ struct gi_graph {
   /* Taken so far; translators inserted later take from the slack. A fop goes down one path, so translators of which none is above the
    * other share its bytes. An inode or fd may be known on all paths. */
   uint32_t fop_used, inode_used, fd_used;
-  char **overrides; /* --xlator-option settings, applied to every volfile; NULL-terminated */
+  unsigned nrooms;
+  struct gi_room *rooms; /* for translators that can be switched on (gi_ctx.side) */
+  char **overrides;      /* --xlator-option settings, applied to every volfile; NULL-terminated */
   uint64_t fops_live, inodes_live, fds_live;
   struct gi_inode_table *inodes;
   struct gi_fop_pool *pool;
@@ -64,8 +75,8 @@ struct gi_graph {
 GI_MUST_CHECK const struct gi_xlator_class *gi_class_load(const char *type, void **dl, struct gi_error *err);
 /* Directory searched for KIND/NAME.so: $GLUSTERISH_XLATOR_DIR, else the installed one. */
 const char *gi_xlator_dir(void);
-/* Calls fn with the type of every translator file below gi_xlator_dir(), sorted, each once; whether it loads is for the caller
- * to find out. 0, or -errno when the directory cannot be read. */
+/* Calls fn with the type of every registered class, and then of every translator file below gi_xlator_dir(), sorted, each once;
+ * whether it loads is for the caller to find out. 0, or -errno when the directory cannot be read. */
 GI_MUST_CHECK int gi_class_scan(void (*fn)(const char *type, void *arg), void *arg);
 /* Makes a class available without a file, before any load: tests and fake neighbours. */
 void gi_class_register(const struct gi_xlator_class *cls);

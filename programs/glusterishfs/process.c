@@ -308,6 +308,9 @@ fs_context(struct fs_process *p)
       .volfile_server_port = cfg->server_port,
       .volfile_id = cfg->volfile_id,
       .brick_port = cfg->brick_port,
+      .side = cfg->brick_name   ? GI_SIDE_BRICK
+              : cfg->mountpoint ? GI_SIDE_CLIENT
+                                : 0,
       .brick_name = cfg->brick_name,
       .on_listen = fs_on_listen,
       .on_ready = fs_on_ready,
