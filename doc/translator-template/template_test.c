@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The test of the worked example: it shows what every translator's test does.
+ * The test of the template: it shows what every translator's test does.
  */
 #include "tests/unit/fake.h"
 
@@ -28,7 +28,7 @@ metric(const struct fake_stack *s, unsigned row)
 static void
 test_transparent(void **state)
 {
-  struct fake_stack *s = fake_stack_new("debug/example", NULL, 1);
+  struct fake_stack *s = fake_stack_new("features/template", NULL, 1);
   fake_check_transparent(s, 0);
   fake_stack_free(s);
 }
@@ -36,7 +36,7 @@ test_transparent(void **state)
 static void
 test_counts(void **state)
 {
-  struct fake_stack *s = fake_stack_new("debug/example", NULL, 1);
+  struct fake_stack *s = fake_stack_new("features/template", NULL, 1);
   fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100}); /* a short write */
   assert_int_equal(write_bytes(s, 4096)->rsp.ret, 100);
   assert_int_equal(write_bytes(s, 4096)->rsp.ret, 4096);
@@ -48,7 +48,7 @@ test_counts(void **state)
 static void
 test_refuses(void **state)
 {
-  struct fake_stack *s = fake_stack_new("debug/example", "option largest-write 4KB\n", 1);
+  struct fake_stack *s = fake_stack_new("features/template", "option largest-write 4KB\n", 1);
   struct gi_fop *f = write_bytes(s, 4097);
   assert_int_equal(f->rsp.err, EFBIG);
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 0);
