@@ -3,38 +3,10 @@
  * The RPC client against the RPC server over loopback, and both against peers
  * that are frozen, gone or talk nonsense.
  */
-#include "libglusterish/mem.h"
-#include "rpc/rpc-client.h"
-#include "rpc/rpc-server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "rpc/server-bench.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/tcp.h>
-#include <unistd.h>
-
-#define HELD_MAX 64
-#define PROG 77
-#define SEC GI_NSEC_PER_SEC
-
-enum { ECHO = 1, HOLD = 2, BIG = 3, DROP = 4, VAST = 5 };
-
-struct bench {
-  struct gi_reactor *r;
-  struct gi_rpc_server *server;
-  struct gi_rpc_client *client;
-  int port;
-  unsigned ups, downs, callbacks, peers_up, peers_down, retries;
-  uint32_t callback_arg;
-  struct gi_rpc_request *held[HELD_MAX];
-  unsigned nheld;
-  struct gi_rpc_peer *peer;
-  unsigned written;
-  bool free_on_down;
-};
 
 /* of one call */
 struct result {
@@ -48,28 +20,6 @@ struct result {
 };
 
 /* ---- the server's side ---- */
-
-static void
-echo(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct gi_xdr_out out = {0};
-  uint32_t v = gi_xdr_get_u32(&req->in);
-  if (req->in.failed) {
-    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
-    return;
-  }
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u32(&out, v + req->caller.uid);
-  gi_rpc_answer_send(req, &out, NULL);
-}
-
-static void
-hold(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct bench *b = arg;
-  assert_true(b->nheld < HELD_MAX);
-  b->held[b->nheld++] = req;
-}
 
 static void
 big(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
@@ -150,31 +100,11 @@ fop_write(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 }
 
 static gi_rpc_handler *const test_handlers[] = {
-    [ECHO] = echo, [HOLD] = hold, [BIG] = big, [DROP] = drop, [VAST] = huge, [9] = NULL};
+    [ECHO] = bench_echo, [HOLD] = bench_hold, [BIG] = big, [DROP] = drop, [VAST] = huge, [9] = NULL};
 static gi_rpc_handler *const fop_handlers[] = {[GI_FOP_READ] = fop_read, [GI_FOP_WRITE] = fop_write};
 static const struct gi_rpc_program test_program = {"test", PROG, 3, GI_ARRAY_LEN(test_handlers), test_handlers};
 static const struct gi_rpc_program fop_program = {"GlusterFS 4.x v1", GI_PROG_FOP, GI_VERS_FOP, GI_ARRAY_LEN(fop_handlers),
                                                   fop_handlers};
-
-static void
-peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
-{
-  struct bench *b = arg;
-  b->peers_up++;
-  b->peer = p;
-  gi_rpc_peer_set_private(p, b);
-}
-
-static void
-peer_down(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
-{
-  struct bench *b = arg;
-  assert_ptr_equal(gi_rpc_peer_private(p), b);
-  b->peers_down++;
-  b->peer = NULL;
-}
-
-static const struct gi_rpc_server_ops server_ops = {peer_up, peer_down};
 
 /* ---- the client's side ---- */
 
@@ -207,30 +137,7 @@ static const struct gi_rpc_client_ops client_ops = {up, down, callback};
 static void
 start_server(struct bench *b)
 {
-  struct gi_error err;
-  b->server = gi_rpc_server_new(b->r, "test", &server_ops, b);
-  gi_rpc_server_add_program(b->server, &test_program);
-  gi_rpc_server_add_program(b->server, &fop_program);
-  if (gi_rpc_server_listen(b->server, "127.0.0.1", b->port, 16, &err) < 0)
-    fail_msg("%s", err.text);
-  b->port = gi_rpc_server_port(b->server);
-}
-
-static void
-until(struct bench *b, const unsigned *what, unsigned want)
-{
-  uint64_t end = gi_now(b->r) + 5 * SEC;
-  while (*what < want && gi_now(b->r) < end)
-    gi_reactor_turn(b->r, 10 * GI_NSEC_PER_MSEC);
-  assert_true(*what >= want);
-}
-
-static void
-turns(struct bench *b, uint64_t ns)
-{
-  uint64_t end = gi_now(b->r) + ns;
-  while (gi_now(b->r) < end)
-    gi_reactor_turn(b->r, 5 * GI_NSEC_PER_MSEC);
+  bench_listen(b, (const struct gi_rpc_program *const[]){&test_program, &fop_program, NULL}, NULL);
 }
 
 static struct bench *
@@ -246,16 +153,6 @@ bench_new(const struct gi_rpc_client_config *cfg)
   until(b, &b->ups, 1);
   until(b, &b->peers_up, 1);
   return b;
-}
-
-static void
-bench_free(struct bench *b)
-{
-  gi_rpc_client_free(&b->client);
-  gi_rpc_server_free(&b->server);
-  gi_reactor_free(b->r);
-  assert_int_equal(b->peers_up, b->peers_down);
-  gi_free(b);
 }
 
 static void
@@ -294,18 +191,6 @@ static void
 call(struct bench *b, uint32_t proc, uint32_t arg, struct result *res)
 {
   send_to(b, PROG, 3, proc, arg, 0, false, res);
-}
-
-static void
-answer_held(struct bench *b)
-{
-  struct gi_xdr_out out = {0};
-  assert_true(b->nheld > 0);
-  struct gi_rpc_request *req = b->held[0];
-  memmove(b->held, b->held + 1, --b->nheld * sizeof(b->held[0]));
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u32(&out, 4711);
-  gi_rpc_answer_send(req, &out, NULL);
 }
 
 /* ---- calls ---- */
@@ -824,20 +709,6 @@ test_lagging_peer(void **state)
 }
 
 /* ---- nonsense on the wire ---- */
-
-static int
-raw_connect(struct bench *b)
-{
-  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)b->port)};
-  struct timeval patience = {0, 200000};
-  int one = 1;
-  sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-  assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
-  return fd;
-}
 
 static void
 raw_exchange(struct bench *b, int fd, const struct gi_xdr_out *out, const void *want, size_t len)

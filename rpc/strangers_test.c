@@ -3,130 +3,15 @@
  * The RPC server and those who do not say who they are, do not read or do not
  * make sense, through bare sockets.
  */
-#include "libglusterish/mem.h"
-#include "rpc/rpc-server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "rpc/server-bench.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <unistd.h>
-
-#define PROG 77
-#define SEC GI_NSEC_PER_SEC
-
-enum { ECHO = 1, HOLD = 2 };
-
-struct bench {
-  struct gi_reactor *r;
-  struct gi_rpc_server *server;
-  int port;
-  unsigned peers_up, peers_down, nheld;
-  struct gi_rpc_request *held;
-  struct gi_rpc_peer *peer; /* the last one that came */
-};
-
-static void
-echo(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct gi_xdr_out out = {0};
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u32(&out, 1);
-  gi_rpc_answer_send(req, &out, NULL);
-}
-
-static void
-hold(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct bench *b = arg;
-  assert_int_equal(b->nheld++, 0);
-  b->held = req;
-}
-
-static gi_rpc_handler *const handlers[] = {[ECHO] = echo, [HOLD] = hold};
-static const struct gi_rpc_program program = {"test", PROG, 3, GI_ARRAY_LEN(handlers), handlers};
-
-static void
-peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
-{
-  struct bench *b = arg;
-  b->peers_up++;
-  b->peer = p;
-}
-
-static void
-peer_down(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
-{
-  ((struct bench *)arg)->peers_down++;
-}
-
-static const struct gi_rpc_server_ops server_ops = {peer_up, peer_down};
-
-static void
-until(struct bench *b, const unsigned *what, unsigned want)
-{
-  uint64_t end = gi_now(b->r) + 5 * SEC;
-  while (*what < want && gi_now(b->r) < end)
-    gi_reactor_turn(b->r, 10 * GI_NSEC_PER_MSEC);
-  assert_true(*what >= want);
-}
-
-static void
-turns(struct bench *b, uint64_t ns)
-{
-  uint64_t end = gi_now(b->r) + ns;
-  do
-    gi_reactor_turn(b->r, GI_NSEC_PER_MSEC);
-  while (gi_now(b->r) < end);
-}
-
-static int
-raw_connect(struct bench *b)
-{
-  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)b->port)};
-  struct timeval patience = {0, 200000};
-  int one = 1;
-  sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-  assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
-  return fd;
-}
-
-static struct bench *
-bench_new(const struct gi_rpc_limits *limits)
-{
-  struct bench *b = gi_new(struct bench);
-  struct gi_error err;
-  b->r = gi_reactor_new(0);
-  b->server = gi_rpc_server_new(b->r, "test", &server_ops, b);
-  gi_rpc_server_add_program(b->server, &program);
-  if (limits)
-    gi_rpc_server_set_limits(b->server, limits);
-  if (gi_rpc_server_listen(b->server, "127.0.0.1", 0, 16, &err) < 0)
-    fail_msg("%s", err.text);
-  b->port = gi_rpc_server_port(b->server);
-  return b;
-}
-
-static void
-bench_free(struct bench *b)
-{
-  gi_rpc_server_free(&b->server);
-  gi_reactor_free(b->r);
-  assert_int_equal(b->peers_up, b->peers_down);
-  gi_free(b);
-}
 
 /* Refused calls are answered, so they count as those that are served. */
 static void
 test_refused_and_never_read(void **state)
 {
-  struct bench *b = bench_new(NULL);
+  struct bench *b = bench_of_server(NULL);
   static uint32_t flood[3 * 20000];
   for (unsigned i = 0; i < GI_ARRAY_LEN(flood); i += 3) {
     flood[i] = htonl(0x80000008);
@@ -183,7 +68,7 @@ raw_open(int fd)
 static void
 test_strangers_have_little_time(void **state)
 {
-  struct bench *b = bench_new(&(struct gi_rpc_limits){1000, 5000, SEC / 2, true});
+  struct bench *b = bench_of_server(&(struct gi_rpc_limits){1000, 5000, SEC / 2, true});
   int caller = raw_connect(b), silent = raw_connect(b), held = raw_connect(b);
   until(b, &b->peers_up, 3);
   assert_true(raw_echo(b, caller, 0));
@@ -198,7 +83,7 @@ test_strangers_have_little_time(void **state)
   assert_false(raw_open(silent));
   assert_true(raw_open(caller));
   assert_true(raw_open(held));
-  echo(b->server, b->held, b);
+  answer_held(b);
   until(b, &b->peers_down, 2);
   assert_true(raw_open(caller));
   close(caller);
@@ -210,7 +95,7 @@ test_strangers_have_little_time(void **state)
 static void
 test_strangers_send_small_records(void **state)
 {
-  struct bench *b = bench_new(&(struct gi_rpc_limits){1000, 5000, 0, true});
+  struct bench *b = bench_of_server(&(struct gi_rpc_limits){1000, 5000, 0, true});
   int fd = raw_connect(b);
   assert_false(raw_echo(b, fd, 1000));
   close(fd);
@@ -225,7 +110,7 @@ test_strangers_send_small_records(void **state)
 static void
 test_strangers_are_served_or_go(void **state)
 {
-  struct bench *b = bench_new(&(struct gi_rpc_limits){1000, 5000, 0, true});
+  struct bench *b = bench_of_server(&(struct gi_rpc_limits){1000, 5000, 0, true});
   uint32_t reply[3] = {htonl(0x80000008), 0, htonl(1)};
   int fd = raw_connect(b);
   until(b, &b->peers_up, 1);
@@ -241,7 +126,7 @@ test_strangers_are_served_or_go(void **state)
 static void
 test_the_oldest_stranger_makes_room(void **state)
 {
-  struct bench *b = bench_new(&(struct gi_rpc_limits){1000, 5000, 0, true});
+  struct bench *b = bench_of_server(&(struct gi_rpc_limits){1000, 5000, 0, true});
   int fd[GI_STRANGERS_OF_ADDRESS + 10], known;
   known = raw_connect(b);
   assert_true(raw_echo(b, known, 0));
