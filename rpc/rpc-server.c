@@ -22,6 +22,7 @@
 #define PROGRAMS_MAX 16
 #define LISTENERS_MAX 8
 #define INFLIGHT_DEFAULT (64ull << 20)
+#define TOTAL_DEFAULT (512ull << 20)
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next answer */
 #define SPARE_REQUESTS_MAX 1024
 #define STRANGER_QUEUED_MAX (256u << 10) /* answers that a stranger has not read */
@@ -51,6 +52,7 @@ struct gi_rpc_server {
   unsigned nspares;
   struct gi_xdr_out spare_out;
   uint64_t inflight_max;
+  uint64_t total, total_max; /* bytes of all requests being served, orphans included */
   unsigned outstanding_max;
   struct gi_timer patience;
   bool require_privileged;
@@ -114,6 +116,7 @@ request_new(struct gi_rpc_peer *p)
     req = gi_alloc(sizeof(*req));
   }
   req->peer = p;
+  req->server = s;
   gi_list_add_tail(&p->requests, &req->link);
   return req;
 }
@@ -137,13 +140,22 @@ update_pause(struct gi_rpc_peer *p)
   gi_conn_pause(p->conn, p->busy || p->lagging);
 }
 
+/* The same of what all may have together, and the peer has more of it than if it were shared out equally. What it has under way ends
+ * some time, and then this is asked again. */
+static bool
+crowding(const struct gi_rpc_peer *p, unsigned share)
+{
+  const struct gi_rpc_server *s = p->s;
+  return s->total_max && s->total > s->total_max / share && p->inflight > s->total_max / s->npeers / share;
+}
+
 /* More than a share of what it may have. */
 static bool
 above(const struct gi_rpc_peer *p, unsigned share)
 {
   const struct gi_rpc_server *s = p->s;
   bool many = share == 1 ? p->calls >= s->outstanding_max : p->calls > s->outstanding_max / share;
-  return p->inflight > s->inflight_max / share || (s->outstanding_max && !p->slow && many);
+  return p->inflight > s->inflight_max / share || crowding(p, share) || (s->outstanding_max && !p->slow && many);
 }
 
 /* Something was queued for the peer, or a request of it ended: may it be read? */
@@ -172,6 +184,10 @@ static void
 request_done(struct gi_rpc_request *req)
 {
   struct gi_rpc_peer *p = req->peer;
+  if (req->server) {
+    GI_ASSERT(req->server->total >= req->bytes);
+    req->server->total -= req->bytes;
+  }
   if (p) {
     p->inflight -= req->bytes;
     p->calls -= req->counted;
@@ -366,6 +382,7 @@ gi_rpc_charge(struct gi_rpc_request *req, uint64_t answer_bytes)
   req->bytes += answer_bytes;
   p->calls++;
   p->inflight += answer_bytes;
+  p->s->total += answer_bytes;
   hold_back(p);
 }
 
@@ -390,6 +407,7 @@ serve(struct gi_rpc_peer *p, const struct gi_call_header *h, gi_rpc_handler *han
     return;
   }
   p->inflight += req->bytes;
+  p->s->total += req->bytes;
   hold_back(p);
   prepare_arguments(req, rec, body);
   handler(p->s, req, p->s->arg);
@@ -645,6 +663,7 @@ gi_rpc_server_new(struct gi_reactor *r, const char *name, const struct gi_rpc_se
   s->arg = arg;
   s->name = gi_strdup(name);
   s->inflight_max = INFLIGHT_DEFAULT;
+  s->total_max = TOTAL_DEFAULT;
   gi_list_init(&s->peers);
   gi_list_init(&s->strangers);
   gi_timer_init(&s->strangers_due, r, strangers_due, s);
@@ -675,8 +694,10 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
     gi_listener_free(&s->listener[i]);
   while (!gi_list_empty(&s->peers))
     peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
-  gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link)
+  gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link) {
     gi_list_del(&req->link); /* each is freed by whoever answers it */
+    req->server = NULL;
+  }
   free_spares(s);
   gi_timer_finish(&s->strangers_due);
   gi_timer_finish(&s->patience);
@@ -720,6 +741,12 @@ void
 gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes)
 {
   s->inflight_max = bytes;
+}
+
+void
+gi_rpc_server_set_total_max(struct gi_rpc_server *s, uint64_t bytes)
+{
+  s->total_max = bytes;
 }
 
 void

@@ -25,8 +25,9 @@ struct gi_rpc_request {
   struct gi_record *rec; /* only valid inside the handler */
   size_t body_offset;    /* of the arguments in rec */
   struct gi_list link;   /* the server's */
-  uint64_t bytes;        /* the server's: of the record, and what the answer may need, for back pressure */
-  bool counted;          /* the server's: among the calls that may be outstanding */
+  struct gi_rpc_server *server; /* the server's; NULL once that is gone */
+  uint64_t bytes;               /* the server's: of the record, and what the answer may need, for back pressure */
+  bool counted;                 /* the server's: among the calls that may be outstanding */
 };
 
 /* `arg` is that of gi_rpc_server_new. */
@@ -68,6 +69,9 @@ GI_MUST_CHECK int gi_rpc_server_listen(struct gi_rpc_server *s, const char *host
 int gi_rpc_server_port(const struct gi_rpc_server *s); /* of the first TCP listener; 0 = none */
 /* Bounded: bytes of requests being served per peer above which its connection is not read (default 64 MiB). */
 void gi_rpc_server_set_inflight_max(struct gi_rpc_server *s, uint64_t bytes);
+/* The same over all peers together, those that are gone included (default 512 MiB; 0 = no limit): who has less than an equal share of it
+ * is read all the same, so nobody is shut out by what others do. */
+void gi_rpc_server_set_total_max(struct gi_rpc_server *s, uint64_t bytes);
 /* The same for calls that were charged: their number; 0 (the start) = no limit. It does not hold while nothing moves. */
 void gi_rpc_server_set_outstanding_max(struct gi_rpc_server *s, unsigned calls);
 /* By the handler of `req`, before it answers: what the answer may take in bytes. Once for each request at most. Calls that may wait

@@ -209,6 +209,17 @@ static const struct gi_option sv_option_table[] = {
      .live = true,
      .level = 2,
      .text = "Bytes of requests of one connection, and of their answers, that may be under way; beyond them it is not read."},
+    {.name = "inflight-bytes-total",
+     .type = GI_OPT_SIZE,
+     OPT(inflight_total),
+     .def = "512MB",
+     .min = 0,
+     .max = 1073741824.0 * 64,
+     .live = true,
+     .level = 2,
+     .text = "The same over all connections of the brick process; beyond them those are not read that have more than an equal "
+             "share "
+             "of it. 0 is no limit."},
     {.name = "statedump-path",
      .key = "server.statedump-path",
      .type = GI_OPT_PATH,
@@ -584,6 +595,7 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   gi_rpc_server_add_program(sv->rpc, &sv_handshake_program);
   gi_rpc_server_set_limits(sv->rpc, &sv_limits);
   gi_rpc_server_set_inflight_max(sv->rpc, sv_opts(sv)->inflight_bytes);
+  gi_rpc_server_set_total_max(sv->rpc, sv_opts(sv)->inflight_total);
   gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)sv_opts(sv)->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
   if (sv_listen(sv, &why) < 0) {
@@ -643,6 +655,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
   if (!sv->rpc)
     return;
   gi_rpc_server_set_inflight_max(sv->rpc, o->inflight_bytes);
+  gi_rpc_server_set_total_max(sv->rpc, o->inflight_total);
   gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)o->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
   if (o->dynamic_auth)

@@ -24,7 +24,7 @@ struct sv_options {
   char *auth_path;
   bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids;
   int64_t anonuid, anongid, gid_timeout, inode_lru_limit, outstanding, backlog;
-  uint64_t inflight_bytes;
+  uint64_t inflight_bytes, inflight_total;
   char *statedump_path;
   /* Accepted from volfiles; the transport takes what it understands. */
   int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ssl_depth;
