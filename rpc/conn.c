@@ -389,11 +389,11 @@ gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes)
 }
 
 void
-gi_conn_set_user_timeout(struct gi_conn *c, unsigned seconds)
+gi_conn_set_keepalive(struct gi_conn *c, const struct gi_keepalive *k)
 {
   GI_CHECK(c, CONN_MAGIC);
-  if (seconds && c->fd >= 0 && c->net->user_timeout)
-    c->net->user_timeout(c->r, c->fd, seconds);
+  if (c->fd >= 0 && c->net->keepalive)
+    c->net->keepalive(c->r, c->fd, k);
 }
 
 uint64_t

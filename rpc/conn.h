@@ -27,6 +27,13 @@
 
 struct gi_conn;
 
+/* How soon a TCP connection ends whose peer is no more. Seconds; 0 leaves what the system has. */
+struct gi_keepalive {
+  bool on;                             /* an idle connection is probed … */
+  unsigned idle_s, interval_s, probes; /* … after so long, so often, and ends after so many without an answer */
+  unsigned user_timeout_s;             /* sent data stay unacknowledged, or unread behind a full window, for so long */
+};
+
 /* A received record: `record` is all of it (slices by reference, valid until the callback returns; a receiver keeps parts with
  * gi_payload_slice). `head` is its first slice: at least min(record, GI_HEAD_MIN) bytes, contiguous, where they were received.
  * What must be contiguous beyond that is gathered by gi_record_linearize. */
@@ -82,9 +89,9 @@ void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; N
 /* Stops reading: back pressure. Records that have arrived already are not handed up either, until it is over. */
 void gi_conn_pause(struct gi_conn *c, bool paused);
 void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer records close it; at first GI_RECORD_MAX */
-/* A TCP connection that is up ends when sent data stay unacknowledged, or unread behind a full window, for so long; 0 = as the system
- * has it. */
-void gi_conn_set_user_timeout(struct gi_conn *c, unsigned seconds);
+/* When a TCP connection is up, any time; sockets are made with what suits a peer in a machine room. A connection that is not TCP, and one
+ * whose carrier has nothing of the kind, stays as it is. */
+void gi_conn_set_keepalive(struct gi_conn *c, const struct gi_keepalive *k);
 uint64_t gi_conn_queued(const struct gi_conn *c); /* bytes waiting to be sent */
 bool gi_conn_full(const struct gi_conn *c);       /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */

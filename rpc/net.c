@@ -207,10 +207,18 @@ kernel_low_water(struct gi_reactor *r, int fd, size_t bytes)
   set_int(fd, SOL_SOCKET, SO_RCVLOWAT, (int)bytes);
 }
 
+/* On a socket that is not TCP the kernel refuses all but the first, which has no effect there. */
 static void
-kernel_user_timeout(struct gi_reactor *r, int fd, unsigned seconds)
+kernel_keepalive(struct gi_reactor *r, int fd, const struct gi_keepalive *k)
 {
-  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)seconds * 1000);
+  set_int(fd, SOL_SOCKET, SO_KEEPALIVE, k->on);
+  if (k->idle_s)
+    set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)k->idle_s);
+  if (k->interval_s)
+    set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)k->interval_s);
+  if (k->probes)
+    set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)k->probes);
+  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)k->user_timeout_s * 1000);
 }
 
 static int
@@ -242,7 +250,7 @@ const struct gi_net_ops gi_net_kernel = {
     .recv = kernel_recv,
     .send = kernel_send,
     .low_water = kernel_low_water,
-    .user_timeout = kernel_user_timeout,
+    .keepalive = kernel_keepalive,
     .peer = kernel_peer,
     .local = kernel_local,
     .close = kernel_close,

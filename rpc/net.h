@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+struct gi_keepalive;
+
 struct gi_net_address {
   struct sockaddr_storage sa;
   socklen_t len;
@@ -34,8 +36,8 @@ struct gi_net_ops {
   int (*accept)(struct gi_reactor *r, int fd);                                       /* the socket; -EAGAIN: nobody waits */
   ssize_t (*recv)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);     /* 0: the peer has ended the stream */
   ssize_t (*send)(struct gi_reactor *r, int fd, const struct iovec *iov, int n);
-  void (*low_water)(struct gi_reactor *r, int fd, size_t bytes);        /* a hint: fewer received bytes need not wake */
-  void (*user_timeout)(struct gi_reactor *r, int fd, unsigned seconds); /* NULL: there is none */
+  void (*low_water)(struct gi_reactor *r, int fd, size_t bytes); /* a hint: fewer received bytes need not wake */
+  void (*keepalive)(struct gi_reactor *r, int fd, const struct gi_keepalive *k); /* NULL: there is none */
   int (*peer)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);
   int (*local)(struct gi_reactor *r, int fd, struct sockaddr_storage *sa);
   void (*close)(struct gi_reactor *r, int fd);

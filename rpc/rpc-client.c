@@ -528,13 +528,20 @@ conn_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
 /* ---- the connection ---- */
 
 static void
+apply_keepalive(struct gi_rpc_client *c)
+{
+  if (c->up && c->cfg.keepalive.on)
+    gi_conn_set_keepalive(c->conn, &c->cfg.keepalive);
+}
+
+static void
 conn_connected(struct gi_conn *conn, void *arg)
 {
   struct gi_rpc_client *c = arg;
   enter(c);
   c->up = true;
   c->ping_outstanding = false;
-  gi_conn_set_user_timeout(conn, c->cfg.user_timeout_s);
+  apply_keepalive(c);
   if (c->ops->up)
     c->ops->up(c, c->arg);
   leave(c);
@@ -703,6 +710,7 @@ gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_con
     c->silent_since = gi_now(c->r);
     arm_ping(c, ping_interval(c));
   }
+  apply_keepalive(c);
   start_waiting(c);
 }
 

@@ -84,6 +84,17 @@ bench_new(const char *server_options, const char *client_options, bool wait)
 }
 
 void
+bench_set_option(struct fake_stack *s, const char *name, const char *value)
+{
+  struct gi_error err = {0};
+  GI_CLEANUP_FREE char *text = gi_volfile_write(s->graph->volfile);
+  struct gi_volfile *vf = gi_volfile_parse(text, strlen(text), &err);
+  gi_vol_node_option(gi_volfile_find(vf, s->x->name), name, "%s", value);
+  if (gi_graph_reconfigure(s->graph, &vf, &err) != 0)
+    fail_msg("%s", err.text);
+}
+
+void
 bench_free(struct bench *b)
 {
   /* The client's half closes first; the server sees it go. */

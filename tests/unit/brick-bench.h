@@ -21,7 +21,8 @@ struct bench {
 struct bench *bench_new(const char *server_options, const char *client_options, bool wait);
 void bench_free(struct bench *b);
 void bench_stop_server(struct bench *b);
-void bench_start_server(struct bench *b, const char *options); /* on the same port */
+void bench_start_server(struct bench *b, const char *options);                    /* on the same port */
+void bench_set_option(struct fake_stack *s, const char *name, const char *value); /* of the translator under test, live */
 /* Turns both sides until `*flag` is at least `want` or five seconds passed; false then. */
 bool bench_until(struct bench *b, const unsigned *flag, unsigned want);
 void bench_turn(struct bench *b, unsigned ms); /* turns both sides for that long */

@@ -11,6 +11,11 @@
 /* ---- options ---- */
 
 #define OPT(m) .offset = offsetof(struct cl_options, m), .since = "0.1"
+#define KEEPALIVE(n, k, m, d, most, t) \
+  { \
+    .name = n, .key = k, .type = GI_OPT_INT, OPT(m), .def = d, .min = 0, .max = most, .live = true, .side = GI_SIDE_CLIENT, \
+    .level = 3, .op_version = 31002, .text = t \
+  }
 #define TRANSPORT(n, k, t, m, ...) \
   { \
     .name = n, .key = k, .type = t, OPT(m), .level = 3, .unread = true, __VA_ARGS__ \
@@ -186,17 +191,15 @@ const struct gi_option cl_option_table[] = {
      .words = families,
      .level = 1,
      .text = "Address family of host names."},
-    TRANSPORT("transport.socket.keepalive-count", "client.keepalive-count", GI_OPT_INT, keepalive_count, .def = "9", .min = 0,
-              .max = 127, .side = GI_SIDE_CLIENT, .op_version = 31002,
-              .text = "Unanswered TCP probes before the connection is dropped."),
-    TRANSPORT("transport.socket.keepalive-interval", "client.keepalive-interval", GI_OPT_INT, keepalive_interval, .def = "2",
-              .min = 0, .max = 32767, .side = GI_SIDE_CLIENT, .op_version = 31002,
-              .text = "Seconds between TCP keepalive probes."),
-    TRANSPORT("transport.socket.keepalive-time", "client.keepalive-time", GI_OPT_INT, keepalive_time, .def = "20", .min = 0,
-              .max = 32767, .side = GI_SIDE_CLIENT, .op_version = 31002, .text = "Idle seconds before TCP keepalive probes."),
-    TRANSPORT("transport.tcp-user-timeout", "client.tcp-user-timeout", GI_OPT_INT, tcp_user_timeout, .def = "0", .min = 0,
-              .max = 1013, .side = GI_SIDE_CLIENT, .op_version = 31002,
-              .text = "TCP user timeout of client sockets in seconds."),
+    KEEPALIVE("transport.socket.keepalive-count", "client.keepalive-count", keepalive_count, "9", 127,
+              "Unanswered TCP probes before the connection is dropped; 0 is the system's."),
+    KEEPALIVE("transport.socket.keepalive-interval", "client.keepalive-interval", keepalive_interval, "2", 32767,
+              "Seconds between TCP keepalive probes; 0 is the system's."),
+    KEEPALIVE("transport.socket.keepalive-time", "client.keepalive-time", keepalive_time, "20", 32767,
+              "Idle seconds before TCP keepalive probes; 0 is the system's."),
+    KEEPALIVE("transport.tcp-user-timeout", "client.tcp-user-timeout", tcp_user_timeout, "0", 1013,
+              "Seconds that sent data may stay unacknowledged, or unread by the brick, before its connection is dropped; 0 is "
+              "the system's."),
     TRANSPORT("tcp-window-size", "network.tcp-window-size", GI_OPT_SIZE, tcp_window, .min = 0, .max = 1048576, .op_version = 1,
               .text = "Socket buffer size; the kernel tunes it when unset."),
     TRANSPORT("transport.socket.own-thread", "client.own-thread", GI_OPT_BOOL, own_thread, .side = GI_SIDE_CLIENT,
@@ -271,14 +274,19 @@ cl_ping_timeout(const struct client *c)
 void
 cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg)
 {
+  const struct cl_options *o = cl_opts(c);
   *cfg = (struct gi_rpc_client_config){
       .name = c->x->name,
       .ping_timeout_s = cl_ping_timeout(c),
-      .call_timeout_s = cl_opts(c)->frame_timeout,
-      .inflight_bytes_max = cl_opts(c)->inflight_bytes,
+      .call_timeout_s = o->frame_timeout,
+      .inflight_bytes_max = o->inflight_bytes,
       .reconnect_min_ms = 100,
       .reconnect_max_ms = 3000,
-      .user_timeout_s = (unsigned)cl_opts(c)->tcp_user_timeout,
+      .keepalive = {.on = true,
+                    .idle_s = (unsigned)o->keepalive_time,
+                    .interval_s = (unsigned)o->keepalive_interval,
+                    .probes = (unsigned)o->keepalive_count,
+                    .user_timeout_s = (unsigned)o->tcp_user_timeout},
   };
 }
 

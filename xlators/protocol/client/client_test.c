@@ -773,18 +773,14 @@ test_moves_to_another_brick(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true), *other = bench_new(NULL, NULL, true);
   struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct gi_graph *g = b->client->graph;
-  struct gi_volfile *vf;
-  struct gi_error err = {0};
   struct seen seen = {0};
-  GI_CLEANUP_FREE char *text = gi_volfile_write(g->volfile);
-  vf = gi_volfile_parse(text, strlen(text), &err);
-  gi_vol_node_option(gi_volfile_find(vf, b->client->x->name), "remote-port", "%d", other->port);
+  char port[16];
+  snprintf(port, sizeof(port), "%d", other->port);
   struct gi_fop *held = request(b, GI_FOP_READ, fd);
   fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
-  assert_int_equal(gi_graph_reconfigure(g, &vf, &err), 0);
+  bench_set_option(b->client, "remote-port", port);
   bench_turn(b, 5);
   assert_true(held->answered);
   assert_int_equal(held->rsp.err, ENOTCONN);

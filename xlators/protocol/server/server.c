@@ -270,7 +270,7 @@ static const struct gi_option sv_option_table[] = {
      .def = "1",
      .level = 3,
      .op_version = 1,
-     .unread = true,
+     .live = true,
      .text = "TCP keepalive on or off for brick sockets."},
     {.name = "transport.socket.keepalive-count",
      .key = "server.keepalive-count",
@@ -281,8 +281,8 @@ static const struct gi_option sv_option_table[] = {
      .max = 127,
      .level = 2,
      .op_version = 31002,
-     .unread = true,
-     .text = "Unanswered TCP probes before the connection is dropped."},
+     .live = true,
+     .text = "Unanswered TCP probes before the connection is dropped; 0 is the system's."},
     {.name = "transport.socket.keepalive-interval",
      .key = "server.keepalive-interval",
      .type = GI_OPT_INT,
@@ -292,8 +292,8 @@ static const struct gi_option sv_option_table[] = {
      .max = 32767,
      .level = 2,
      .op_version = 31002,
-     .unread = true,
-     .text = "Seconds between TCP keepalive probes."},
+     .live = true,
+     .text = "Seconds between TCP keepalive probes; 0 is the system's."},
     {.name = "transport.socket.keepalive-time",
      .key = "server.keepalive-time",
      .type = GI_OPT_INT,
@@ -303,8 +303,8 @@ static const struct gi_option sv_option_table[] = {
      .max = 32767,
      .level = 2,
      .op_version = 31002,
-     .unread = true,
-     .text = "Idle seconds before TCP keepalive probes."},
+     .live = true,
+     .text = "Idle seconds before TCP keepalive probes; 0 is the system's."},
     {.name = "transport.tcp-user-timeout",
      .key = "server.tcp-user-timeout",
      .type = GI_OPT_TIME,
@@ -314,6 +314,7 @@ static const struct gi_option sv_option_table[] = {
      .max = 1013,
      .level = 3,
      .op_version = 31002,
+     .live = true,
      .text = "Seconds that sent data may stay unacknowledged, or unread by the client, before its connection is dropped; 0 is "
              "the system's."},
     {.name = "tcp-window-size",
@@ -393,6 +394,18 @@ sv_opts(const struct server *sv)
 /* ---- connections ---- */
 
 static void
+sv_keepalive(struct gi_rpc_peer *p, void *arg)
+{
+  const struct sv_options *o = sv_opts(arg);
+  struct gi_keepalive k = {.on = o->keepalive,
+                           .idle_s = (unsigned)o->keepalive_time,
+                           .interval_s = (unsigned)o->keepalive_interval,
+                           .probes = (unsigned)o->keepalive_count,
+                           .user_timeout_s = (unsigned)o->tcp_user_timeout};
+  gi_conn_set_keepalive(gi_rpc_peer_conn(p), &k);
+}
+
+static void
 sv_peer_up(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
 {
   struct server *sv = arg;
@@ -400,7 +413,7 @@ sv_peer_up(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
   gi_list_init(&peer->link);
   peer->rpc = p;
   gi_rpc_peer_set_private(p, peer);
-  gi_conn_set_user_timeout(gi_rpc_peer_conn(p), (unsigned)sv_opts(sv)->tcp_user_timeout);
+  sv_keepalive(p, sv);
   sv->metrics.peers++;
 }
 
@@ -658,6 +671,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
   gi_rpc_server_set_total_max(sv->rpc, o->inflight_total);
   gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)o->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
+  gi_rpc_server_foreach_peer(sv->rpc, sv_keepalive, sv);
   if (o->dynamic_auth)
     gi_rpc_server_foreach_peer(sv->rpc, sv_recheck_peer, sv);
 }

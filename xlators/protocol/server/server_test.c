@@ -830,14 +830,18 @@ test_who_does_not_listen_goes(void **state)
   bench_free(b);
 }
 
+/* Of the TCP connections of this process. */
 static unsigned
-sockets_with_timeout(int ms)
+sockets_with(int level, int option, int wanted)
 {
   unsigned found = 0;
   for (int fd = 0; fd < 256; fd++) {
     int value = 0;
     socklen_t len = sizeof(value);
-    found += getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &len) == 0 && value == ms;
+    struct sockaddr_in peer;
+    socklen_t peer_len = sizeof(peer);
+    found += getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 && peer.sin_family == AF_INET &&
+             getsockopt(fd, level, option, &value, &len) == 0 && value == wanted;
   }
   return found;
 }
@@ -846,11 +850,44 @@ static void
 test_tcp_user_timeout(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  assert_int_equal(sockets_with_timeout(42000), 1);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_USER_TIMEOUT, 42000), 1);
   bench_free(b);
   b = bench_new("option transport.tcp-user-timeout 11\n", "option transport.tcp-user-timeout 7\n", true);
-  assert_int_equal(sockets_with_timeout(11000), 1);
-  assert_int_equal(sockets_with_timeout(7000), 1);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_USER_TIMEOUT, 11000), 1);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_USER_TIMEOUT, 7000), 1);
+  bench_set_option(b->server, "transport.tcp-user-timeout", "0");
+  bench_set_option(b->client, "transport.tcp-user-timeout", "8");
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_USER_TIMEOUT, 0), 1);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_USER_TIMEOUT, 8000), 1);
+  bench_free(b);
+}
+
+static void
+test_tcp_keepalive(void **state)
+{
+  static const struct {
+    const char *name, *value;
+    int option, was, is;
+  } all[] = {
+      {"transport.socket.keepalive-time", "33", TCP_KEEPIDLE, 20, 33},
+      {"transport.socket.keepalive-interval", "3", TCP_KEEPINTVL, 2, 3},
+      {"transport.socket.keepalive-count", "4", TCP_KEEPCNT, 9, 4},
+  };
+  struct bench *b = bench_new(NULL, NULL, true);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(all); i++) {
+    assert_int_equal(sockets_with(IPPROTO_TCP, all[i].option, all[i].was), 2);
+    bench_set_option(b->server, all[i].name, all[i].value);
+    assert_int_equal(sockets_with(IPPROTO_TCP, all[i].option, all[i].is), 1);
+    bench_set_option(b->client, all[i].name, all[i].value);
+    assert_int_equal(sockets_with(IPPROTO_TCP, all[i].option, all[i].is), 2);
+  }
+  assert_int_equal(sockets_with(SOL_SOCKET, SO_KEEPALIVE, 1), 2);
+  bench_set_option(b->server, "transport.socket.keepalive", "off");
+  assert_int_equal(sockets_with(SOL_SOCKET, SO_KEEPALIVE, 1), 1);
+  bench_free(b);
+  b = bench_new("option transport.socket.keepalive-count 5\n", "option transport.socket.keepalive-count 6\n", true);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_KEEPCNT, 5), 1);
+  assert_int_equal(sockets_with(IPPROTO_TCP, TCP_KEEPCNT, 6), 1);
   bench_free(b);
 }
 
@@ -948,6 +985,7 @@ main(void)
       cmocka_unit_test(test_an_answer_nobody_accepts_is_an_error),
       cmocka_unit_test(test_who_does_not_listen_goes),
       cmocka_unit_test(test_tcp_user_timeout),
+      cmocka_unit_test(test_tcp_keepalive),
       cmocka_unit_test(test_noise_on_the_socket),
       cmocka_unit_test(test_callback_bodies),
       cmocka_unit_test(test_port_in_use),
