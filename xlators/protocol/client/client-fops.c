@@ -15,6 +15,7 @@
   (GI_KIND(GI_FOP_NULL) | GI_KIND(GI_FOP_COMPOUND) | GI_KIND(GI_FOP_SETACTIVELK) | GI_KIND(GI_FOP_NAMELINK) | \
    GI_KIND(GI_FOP_PUT) | GI_KIND(GI_FOP_RELEASE) | GI_KIND(GI_FOP_RELEASEDIR))
 
+#define CL_PRIVATE_PREFIX "glusterish." /* of keys of ours in xdata */
 #define CL_OPENING (GI_KIND(GI_FOP_OPEN) | GI_KIND(GI_FOP_CREATE) | GI_KIND(GI_FOP_OPENDIR))
 
 /* ---- blocking locks ---- */
@@ -258,9 +259,30 @@ cl_wire_handles(struct client *c, struct gi_fop *fop, struct gi_wire_fds *fds)
   return err;
 }
 
+/* What clients and bricks of ours tell each other in xdata means nothing to a brick of GlusterFS, which may take it for the name of an
+ * attribute to look for. Whoever sends it need not know what it is talking to. */
+static void
+cl_drop_private(struct client *c, struct gi_fop *fop)
+{
+  struct gi_dict *kept = NULL;
+  for (uint32_t i = gi_dict_count(fop->xdata); i-- > 0 && !c->peer_is_ours;) {
+    const struct gi_pair *p = gi_dict_at(fop->xdata, i);
+    if (strncmp(p->key, CL_PRIVATE_PREFIX, strlen(CL_PRIVATE_PREFIX)) != 0)
+      continue;
+    if (!kept)
+      kept = gi_dict_copy(fop->xdata); /* other bricks may be sent the same one */
+    gi_dict_del(kept, p->key);
+  }
+  if (!kept)
+    return;
+  gi_dict_unref(&fop->xdata);
+  fop->xdata = kept;
+}
+
 static void
 cl_adapt(struct client *c, struct gi_fop *fop)
 {
+  cl_drop_private(c, fop);
   if (fop->fd && fop->fd->inode)
     fop->loc.gfid = fop->fd->inode->gfid;
   if (fop->fd2 && fop->fd2->inode)

@@ -3,6 +3,7 @@
  * protocol/client against a real protocol/server over loopback.
  */
 #include "tests/unit/brick-bench.h"
+#include "xlators/protocol/client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,6 +92,45 @@ look(struct gi_fop *fop, void *arg)
     fop->rsp.stat.mode = S_IFREG | 0644;
     fop->rsp.stat.size = 4711;
   }
+}
+
+/* ---- bricks of GlusterFS ---- */
+
+static void
+note_xdata(struct gi_fop *fop, void *arg)
+{
+  struct gi_dict **seen = arg;
+  gi_dict_unref(seen);
+  *seen = fop->xdata ? gi_dict_ref(fop->xdata) : NULL;
+}
+
+/* Such a brick does not introduce itself as one of ours. */
+static void
+test_private_keys_are_for_bricks_of_ours(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct client *c = b->client->x->private;
+  struct gi_dict *seen = NULL, *shared = gi_dict_new();
+  gi_dict_set_int(shared, GI_TWIN_KEY, 1);
+  gi_dict_set_int(shared, "link-count", 1);
+  gi_dict_set_int(shared, GI_NAMED_KEY, 1);
+  for (int ours = 1; ours >= 0; ours--) {
+    struct gi_fop *f = fake_fop(b->client, GI_FOP_LOOKUP);
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+    f->xdata = gi_dict_ref(shared);
+    fake_script(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = note_xdata, .arg = &seen});
+    c->peer_is_ours = ours;
+    bench_submit(b, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(gi_dict_get(seen, GI_TWIN_KEY) != NULL, ours);
+    assert_int_equal(gi_dict_get(seen, GI_NAMED_KEY) != NULL, ours);
+    assert_non_null(gi_dict_get(seen, "link-count"));
+    assert_non_null(gi_dict_get(shared, GI_NAMED_KEY)); /* somebody else's too */
+    fake_fop_free(f);
+  }
+  gi_dict_unref(&seen);
+  gi_dict_unref(&shared);
+  bench_free(b);
 }
 
 /* ---- handles ---- */
@@ -825,6 +865,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_private_keys_are_for_bricks_of_ours),
       cmocka_unit_test(test_opened_twice),
       cmocka_unit_test(test_every_kind),
       cmocka_unit_test(test_errno_passes),
