@@ -129,11 +129,27 @@ struct node {
 
 /* ---- per fd ---- */
 
+struct opener;
 struct handle {
   uint64_t id;
-  bool dirty; /* something was written through it since its last flush or fsync */
-  bool gone;  /* a removed directory: open for the kernel only, and empty */
+  struct gi_fd *fd;         /* while id is set */
+  struct opener *opener;    /* of a file: the thread that opened it */
+  struct gi_list of_opener; /* its files */
+  bool dirty;               /* something was written through it since its last flush or fsync */
+  bool gone;                /* a removed directory: open for the kernel only, and empty */
 };
+
+/* Open files by the thread that opened them (fuse-opener.c). */
+struct opener_table {
+  struct gi_list bucket[64]; /* struct opener */
+  unsigned count;
+};
+
+void opener_table_init(struct opener_table *t); /* nothing to free when it is empty again */
+void opener_add(struct opener_table *t, struct handle *h, int32_t thread);
+void opener_del(struct opener_table *t, struct handle *h); /* one that was not added is fine */
+/* The files opened by the threads that `process`, the number of any of them, has now. `fn` must not open or close any. */
+void opener_foreach(struct opener_table *t, int32_t process, void (*fn)(void *arg, struct handle *h), void *arg);
 
 /* ---- per operation ---- */
 
@@ -213,7 +229,8 @@ struct bridge {
 
   struct node_map nodes;
   struct id_table fds; /* struct gi_fd */
-  struct gi_list lru;  /* struct node.lru */
+  struct opener_table openers;
+  struct gi_list lru; /* struct node.lru */
   uint32_t node_count;
   struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
   uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */

@@ -12,9 +12,7 @@
  */
 #include "fuse-internal.h"
 
-#include <stdio.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 static void
 fill_flock(struct gi_fop *fop, const struct flock *lock)
@@ -141,38 +139,30 @@ look_at(struct bridge *b, struct gi_fop *lock, struct gi_fd *fd)
   op_submit(b, look, looked_at);
 }
 
-/* Requests name the thread: whether it is one of the locker's process. */
-static bool
-is_of_process(int32_t thread, int32_t locker)
-{
-  char path[64];
+struct looking {
+  struct bridge *b;
+  struct gi_fop *lock;
+};
 
-  if (thread == locker)
-    return true;
-  snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)locker, (int)thread);
-  return access(path, F_OK) == 0;
+static void
+look_at_one(void *arg, struct handle *h)
+{
+  struct looking *l = arg;
+
+  look_at(l->b, l->lock, h->fd);
 }
 
 /* What a lock protects need not be in the file that is locked. */
 static void
 look_at_all(struct bridge *b, struct gi_fop *lock)
 {
-  int32_t locker = lock->caller.pid, thread = locker;
-  bool same = true;
-  uint32_t pos = 0;
-  struct gi_fd *fd;
+  struct looking l = {b, lock};
 
   b->locks++;
   op_of(b, lock)->looks = 1; /* until all are sent */
   look_at(b, lock, lock->fd);
-  while (!bridge_options(b)->kernel_writeback_cache && (fd = id_next(&b->fds, &pos))) {
-    if (fd->directory)
-      continue;
-    if (fd->pid != thread)
-      same = is_of_process(thread = fd->pid, locker);
-    if (same)
-      look_at(b, lock, fd);
-  }
+  if (!bridge_options(b)->kernel_writeback_cache)
+    opener_foreach(&b->openers, lock->caller.pid, look_at_one, &l);
   one_looked_at(b, lock);
 }
 

@@ -345,7 +345,12 @@ kills_mode(uint32_t *mode)
 void
 handle_open(struct bridge *b, struct gi_fd *fd)
 {
-  handle_of(b, fd)->id = id_add(&b->fds, gi_fd_ref(fd));
+  struct handle *h = handle_of(b, fd);
+
+  h->fd = gi_fd_ref(fd);
+  h->id = id_add(&b->fds, fd);
+  if (!fd->directory)
+    opener_add(&b->openers, h, fd->pid);
 }
 
 void
@@ -353,8 +358,10 @@ handle_close(struct bridge *b, struct gi_fd *fd)
 {
   struct handle *h = handle_of(b, fd);
 
+  opener_del(&b->openers, h);
   id_del(&b->fds, h->id);
   h->id = 0;
+  h->fd = NULL;
   gi_fd_unref(&fd);
 }
 

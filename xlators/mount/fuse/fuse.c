@@ -400,6 +400,7 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   choose_timeouts(b);
   gi_list_init(&b->lru);
   gi_budget_join(&x->ctx->budget, x->reactor, &b->nodes_user, "kernel-inodes", node_reclaim, b);
+  opener_table_init(&b->openers);
   gi_list_init(&b->inodes_to_drop.items);
   gi_list_init(&b->names_to_drop.items);
   b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
