@@ -283,6 +283,8 @@ posix_run_mkdir(struct posix_op *op)
   int err = making_begin(op, &m);
   mode_t mode;
 
+  if (!err && op->fop->caller.pid >= 0) /* a healer repeats what is there elsewhere */
+    err = posix_node_room(op, PARENT);
   if (!err)
     err = check_layout(&m);
   if (err)
@@ -307,6 +309,7 @@ posix_run_mkdir(struct posix_op *op)
     return undo(&m, true, err);
   }
   op->node[OBJ].fd = fd; /* for the cache */
+  op->node[OBJ].depth = op->node[PARENT].depth ? op->node[PARENT].depth + 1 : 0;
   return making_end(&m, at);
 }
 

@@ -30,6 +30,14 @@ posix_dir_drop(struct posix *p, struct posix_inode *pi)
   posix_dir_unref(p, d);
 }
 
+/* Times that are to be written are written while there is a descriptor: no timer has to look for the way. */
+static void
+evict(struct posix *p, struct posix_inode *pi)
+{
+  posix_md_flush(p, pi, -1);
+  posix_dir_drop(p, pi);
+}
+
 struct posix_dir *
 posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
 {
@@ -40,7 +48,7 @@ posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
     return pi->dir;
   }
   while (p->ndirs >= p->dirs_max && !gi_list_empty(&p->dirs))
-    posix_dir_drop(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
+    evict(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
   d = gi_new(struct posix_dir);
   d->fd = fd;
   d->refs = 1;
@@ -65,6 +73,32 @@ posix_dir_pin(struct posix *p, struct posix_inode *pi)
   return d;
 }
 
+uint32_t
+posix_dir_depth(const struct posix *p, const struct posix_dir *d)
+{
+  return d->moves == p->moves ? d->depth : 0;
+}
+
+void
+posix_dir_set_depth(const struct posix *p, struct posix_dir *d, uint32_t depth, uint32_t moves)
+{
+  if (!depth || moves != p->moves)
+    return;
+  d->depth = depth;
+  d->moves = moves;
+}
+
+int
+posix_node_room(struct posix_op *op, int which)
+{
+  struct posix_node *n = &op->node[which];
+  int err = n->depth ? 0 : posix_walk_depth(op, &n->gfid, &n->depth);
+
+  if (err == EAGAIN || err == ENAMETOOLONG)
+    return err;
+  return n->depth > POSIX_DEPTH_MAX ? ENAMETOOLONG : 0; /* a damaged handle above is no reason */
+}
+
 int
 posix_node_dir(struct posix_op *op, int which)
 {
@@ -75,7 +109,7 @@ posix_node_dir(struct posix_op *op, int which)
   if (n->fd >= 0)
     return n->fd;
 
-  int fd = posix_handle_open_dir(op->p, &n->gfid);
+  int fd = posix_walk_open(op, &n->gfid, &n->depth);
 
   if (fd == -ENOTDIR)
     return -EPERM;

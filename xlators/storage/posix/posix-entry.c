@@ -100,13 +100,14 @@ lookup_dots(struct posix_op *op, const char *name)
 {
   struct gi_gfid gfid = op->node[PARENT].gfid;
   struct stat st;
+  uint32_t depth;
   int err = name[1] ? dot_dot(op, &gfid) : 0;
 
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
   posix_node_is(op, OBJ, &gfid);
 
-  int fd = posix_handle_open_dir(op->p, &gfid);
+  int fd = posix_walk_open(op, &gfid, &depth);
 
   if (fd < 0)
     return posix_err(op, -fd);
@@ -156,6 +157,7 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
 {
   char base[GI_NAME_MAX + 1];
   struct gi_gfid parent;
+  uint32_t depth;
   int fd, err;
 
   if (!S_ISDIR(st->st_mode)) {
@@ -173,10 +175,10 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
   err = posix_handle_link_text(op->p, gfid, &parent, base);
   if ((!err && gi_gfid_equal(&parent, &op->node[PARENT].gfid) && strcmp(base, name) == 0) || !settled(op, st))
     return;
-  fd = posix_handle_open_dir(op->p, gfid);
+  fd = posix_walk_open(op, gfid, &depth);
   if (fd >= 0)
     gi_fs_close(op->p->fs, fd); /* self-heal has two names for a moment; the handle is right for one of them */
-  else
+  else if (!op->far)
     posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid);
 }
 
@@ -186,7 +188,7 @@ tell_twin(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st
 {
   struct gi_fop *fop = op->fop;
 
-  if (!fop->xdata || !gi_dict_get(fop->xdata, GI_TWIN_KEY) || gi_gfid_is_none(gfid) || !posix_handle_elsewhere(op->p, gfid, st))
+  if (!fop->xdata || !gi_dict_get(fop->xdata, GI_TWIN_KEY) || gi_gfid_is_none(gfid) || !posix_handle_elsewhere(op, gfid, st))
     return;
   GI_MARK("posix: two objects with one gfid");
   gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_TWIN_KEY, 1);

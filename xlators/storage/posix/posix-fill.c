@@ -168,8 +168,11 @@ fill_number(struct filling *f, const char *key)
 static void
 fill_path(struct filling *f, const char *key)
 {
-  GI_CLEANUP_FREE char *path = S_ISDIR(f->st->st_mode) ? posix_dir_path(f->op->p, f->gfid) : NULL;
+  bool was_far = f->op->far;
+  GI_CLEANUP_FREE char *path = S_ISDIR(f->st->st_mode) ? posix_walk_path(f->op, f->gfid) : NULL;
 
+  if (f->op->fop->kind == GI_FOP_READDIRP)
+    f->op->far = was_far; /* what an entry lacks is looked up */
   if (path)
     gi_dict_set_str(out(f), key, path);
 }

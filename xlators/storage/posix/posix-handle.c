@@ -10,8 +10,6 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#define DEPTH_MAX 4096 /* directories above one another; a loop of damaged handles ends here */
-
 char *
 posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid)
 {
@@ -108,91 +106,17 @@ posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct
   return posix_handle_parse(text, (size_t)n, parent, base) ? 0 : ESTALE;
 }
 
-/* The names from the root down to `gfid`, deepest first, in one growing string of NUL-ended names. */
-static int
-collect_names(const struct posix *p, const struct gi_gfid *gfid, char **names, size_t *len, unsigned *count)
-{
-  struct gi_gfid at = *gfid, parent;
-  char base[GI_NAME_MAX + 1];
-
-  *names = NULL;
-  *len = 0;
-  for (*count = 0; !gi_gfid_is_root(&at); (*count)++) {
-    int err = *count == DEPTH_MAX ? ELOOP : posix_handle_link_text(p, &at, &parent, base);
-
-    if (err) { /* only the object's own handle may be absent or a file */
-      gi_free(*names);
-      *names = NULL;
-      return *count && err != ELOOP ? ESTALE : err;
-    }
-    size_t n = strlen(base) + 1;
-
-    *names = gi_realloc(*names, *len + n);
-    memcpy(*names + *len, base, n);
-    *len += n;
-    at = parent;
-  }
-  return 0;
-}
-
-/* The start of the name that ends before `end`. */
-static const char *
-name_before(const char *names, const char *end)
-{
-  const char *s = end - 1;
-
-  while (s > names && s[-1] != '\0')
-    s--;
-  return s;
-}
-
-int
-posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid)
-{
-  GI_CLEANUP_FREE char *names = NULL;
-  size_t len;
-  unsigned count;
-  int err = collect_names(p, gfid, &names, &len, &count);
-
-  if (err)
-    return -err;
-
-  int fd = gi_fs_openat(p->fs, p->root_fd, ".", (count ? O_PATH : O_RDONLY) | O_DIRECTORY | O_CLOEXEC, 0);
-
-  for (const char *end = names + len; fd >= 0 && count > 0; count--) {
-    const char *name = name_before(names, end);
-    int next = gi_fs_openat(p->fs, fd, name, (count > 1 ? O_PATH : O_RDONLY) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-
-    err = errno;
-    gi_fs_close(p->fs, fd);
-    fd = next;
-    errno = err;
-    end = name;
-  }
-  if (fd < 0)
-    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -ESTALE : -errno;
-
-  struct gi_gfid found;
-
-  err = posix_gfid_read(p, (struct posix_at){fd, ""}, &found);
-  if (!err && !gi_gfid_equal(&found, gfid))
-    err = ESTALE; /* a handle left behind by a crash names somebody else's directory */
-  if (err) {
-    gi_fs_close(p->fs, fd);
-    return -err;
-  }
-  return fd;
-}
-
 bool
-posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const struct stat *st)
+posix_handle_elsewhere(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
 {
+  const struct posix *p = op->p;
   char path[POSIX_HPATH];
   struct stat other;
+  uint32_t depth;
   bool there;
 
   if (S_ISDIR(st->st_mode)) {
-    int fd = posix_handle_open_dir(p, gfid);
+    int fd = posix_walk_open(op, gfid, &depth);
 
     if (fd < 0)
       return false;
@@ -202,35 +126,6 @@ posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const 
     there = gi_fs_stat(p->fs, p->gl_fd, posix_hpath(path, gfid), &other, AT_SYMLINK_NOFOLLOW) == 0;
   }
   return there && (other.st_dev != st->st_dev || other.st_ino != st->st_ino);
-}
-
-char *
-posix_dir_path(const struct posix *p, const struct gi_gfid *gfid)
-{
-  GI_CLEANUP_FREE char *names = NULL;
-  size_t len;
-  unsigned count;
-  int err = collect_names(p, gfid, &names, &len, &count);
-
-  if (err) {
-    errno = err;
-    return NULL;
-  }
-
-  char *path = gi_alloc(len + count + 2), *out = path;
-
-  for (const char *end = names + len; count > 0; count--) {
-    const char *name = name_before(names, end);
-
-    *out++ = '/';
-    memcpy(out, name, strlen(name));
-    out += strlen(name);
-    end = name;
-  }
-  if (out == path)
-    *out++ = '/';
-  *out = '\0';
-  return path;
 }
 
 /* ---- making and removing ---- */

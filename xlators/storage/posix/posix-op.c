@@ -155,6 +155,7 @@ posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, s
   if (gi_gfid_is_root(gfid)) {
     n->dir = op->p->root_dir;
     n->dir->refs++;
+    n->depth = 1;
   }
   if (!found)
     return;
@@ -165,6 +166,8 @@ posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, s
   n->times = pi->times;
   if (!n->dir)
     n->dir = posix_dir_pin(op->p, pi);
+  if (n->dir && !n->depth)
+    n->depth = posix_dir_depth(op->p, n->dir);
   gi_inode_unref(&found);
 }
 
@@ -248,6 +251,7 @@ op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop)
   op->fop = fop;
   op->kind = posix_near_wanted(fop) ? &posix_near_kind : &posix_kinds[fop->kind];
   op->fd = op->fd2 = op->new_fd = -1;
+  op->moves = op->p->moves;
   for (int i = 0; i < NODES; i++)
     op->node[i].fd = -1;
   gi_list_init(&op->wait);
@@ -326,6 +330,8 @@ adopt_dirs(struct posix_op *op)
   for (int i = 0; i < NODES; i++) {
     struct posix_node *n = &op->node[i];
 
+    if (n->dir && n->dir != op->p->root_dir)
+      posix_dir_set_depth(op->p, n->dir, n->depth, op->moves);
     posix_dir_unref(op->p, n->dir);
     n->dir = NULL;
     if (n->fd < 0)
@@ -333,12 +339,22 @@ adopt_dirs(struct posix_op *op)
     struct gi_inode *inode = gi_inode_get(op->fop->graph, &n->gfid);
 
     /* Made under a gfid that named another directory before: a healer moves one like that. */
-    if (i == OBJ && op->fop->kind == GI_FOP_MKDIR)
+    if (i == OBJ && op->fop->kind == GI_FOP_MKDIR && posix_inode_of(op->p, inode)->dir) {
       posix_dir_drop(op->p, posix_inode_of(op->p, inode));
-    posix_dir_adopt(op->p, posix_inode_of(op->p, inode), n->fd);
+      op->moves = ++op->p->moves;
+    }
+    posix_dir_set_depth(op->p, posix_dir_adopt(op->p, posix_inode_of(op->p, inode), n->fd), n->depth, op->moves);
     n->fd = -1;
     gi_inode_unref(&inode);
   }
+  for (unsigned i = 0; i < op->npassed; i++) {
+    struct posix_passed *by = &op->passed[i];
+    struct gi_inode *inode = gi_inode_get(op->fop->graph, &by->gfid);
+
+    posix_dir_set_depth(op->p, posix_dir_adopt(op->p, posix_inode_of(op->p, inode), by->fd), by->depth, op->moves);
+    gi_inode_unref(&inode);
+  }
+  gi_free(op->passed);
 }
 
 /* A failed operation has none, except that a lookup which misses still shows the parent. */
@@ -479,7 +495,8 @@ posix_op_to_pool(struct posix_op *op)
 {
   op->p->metrics.runs_pool++;
   op->p->away += changes_names(op);
-  op->work.priority = op->fop->priority;
+  op->work.priority = op->far ? GI_PRIO_LEAST : op->fop->priority;
+  op->far = false;
   op->work.run = pool_run;
   op->work.done = pool_done;
   gi_work_submit(op->x->reactor, &op->work);
@@ -503,11 +520,26 @@ dispatch(struct posix_op *op)
     op->busy = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
     posix_inode_of(p, op->busy)->busy = true;
   }
-  if (p->uring && op->kind->uring && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
+  if (p->uring && op->kind->uring && !op->far && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
     p->metrics.runs_uring++;
     return;
   }
   posix_op_to_pool(op);
+}
+
+/* What `run` did so far is forgotten. Descriptors of directories stay for the next time. */
+static void
+start_over(struct posix_op *op)
+{
+  gi_reply_clear(&op->fop->rsp);
+  if (op->fd_own)
+    gi_fs_close(op->p->fs, op->fd);
+  if (op->fd_own)
+    op->fd = -1;
+  op->fd_own = op->parked = false;
+  if (op->new_fd >= 0)
+    gi_fs_close(op->p->fs, op->new_fd);
+  op->new_fd = -1;
 }
 
 static bool
@@ -537,7 +569,11 @@ start(struct posix_op *op)
   if (must_wait(op))
     return false;
   if (!must_move(op)) {
-    if (run_inline(op) == RUN_DONE) {
+    enum posix_run r = run_inline(op);
+
+    if (op->far) {
+      start_over(op);
+    } else if (r == RUN_DONE) {
       op_finish(op);
       return true;
     }

@@ -398,7 +398,7 @@ rename_allowed(struct posix_op *op, const struct entry *from, const struct entry
 /* A brick that lost the handle of a directory with its power, but not the directory, was asked for it by gfid and made it again: the
  * handle is that of the second one. */
 static bool
-handle_is_anothers(const struct posix_op *op, const struct entry *from)
+handle_is_anothers(struct posix_op *op, const struct entry *from)
 {
   char base[GI_NAME_MAX + 1];
   struct gi_gfid parent;
@@ -406,16 +406,21 @@ handle_is_anothers(const struct posix_op *op, const struct entry *from)
   if (posix_handle_link_text(op->p, &from->gfid, &parent, base) == 0 && gi_gfid_equal(&parent, &op->node[PARENT].gfid) &&
       strcmp(base, from->name) == 0)
     return false;
-  return posix_handle_elsewhere(op->p, &from->gfid, &from->st);
+  return posix_handle_elsewhere(op, &from->gfid, &from->st);
 }
 
 static int
 rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
+  bool same_parent = gi_gfid_equal(&op->node[PARENT].gfid, &op->node[PARENT2].gfid);
   bool leave_handle = handle_is_anothers(op, from);
+  int err = same_parent || op->fop->caller.pid < 0 ? 0 : posix_node_room(op, PARENT2);
 
+  if (err || op->far)
+    return err ? err : EAGAIN;
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
     return errno;
+  op->deeper = !same_parent && (!op->node[PARENT].depth || op->node[PARENT].depth != op->node[PARENT2].depth);
   if (to->there && !gi_gfid_is_none(&to->gfid)) {
     posix_handle_remove_dir(op->p, &op->node[PARENT2].gfid, to->name, &to->gfid);
     op->victim_gone = true;
@@ -425,9 +430,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
     return 0;
   }
   posix_handle_remove(op->p, &from->gfid);
-
-  int err = posix_handle_add_dir(op->p, &op->node[PARENT2].gfid, to->name, &from->gfid);
-
+  err = posix_handle_add_dir(op->p, &op->node[PARENT2].gfid, to->name, &from->gfid);
   if (err)
     gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
            strerror(err));
@@ -587,6 +590,7 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
 void
 posix_finish_removed(struct posix_op *op)
 {
+  op->p->moves += op->deeper;
   if (op->gone && !gi_gfid_is_none(&op->node[OBJ].gfid))
     object_gone(op, &op->node[OBJ].gfid, op->parked);
   if (op->victim_gone)

@@ -29,9 +29,11 @@ answer_bytes(struct posix_op *op, const void *data, size_t len)
 
 /* Whether the name leads to the object: a record is made after its name and goes after it, so lost power leaves wrong ones. */
 static bool
-is_name_of(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct stat *object)
+is_name_of(struct posix_op *op, const struct gi_gfid *parent, const char *name, const struct stat *object)
 {
-  int dir = posix_handle_open_dir(p, parent);
+  const struct posix *p = op->p;
+  uint32_t depth;
+  int dir = posix_walk_open(op, parent, &depth);
   struct stat st;
   bool same = dir >= 0 && gi_fs_stat(p->fs, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == object->st_ino;
 
@@ -42,7 +44,7 @@ is_name_of(const struct posix *p, const struct gi_gfid *parent, const char *name
 
 /* The volume path that one gfid2path value ("<parent gfid>/<name>") of an object, ended by NUL, stands for; NULL if it is gone. */
 static char *
-path_of_record(const struct posix *p, const char *record, size_t len, const struct stat *object)
+path_of_record(struct posix_op *op, const char *record, size_t len, const struct stat *object)
 {
   struct gi_gfid parent;
   char text[GI_UUID_TEXT];
@@ -54,7 +56,7 @@ path_of_record(const struct posix *p, const char *record, size_t len, const stru
   if (!gi_gfid_parse(text, &parent))
     return NULL;
 
-  GI_CLEANUP_FREE char *dir = is_name_of(p, &parent, record + 37, object) ? posix_dir_path(p, &parent) : NULL;
+  GI_CLEANUP_FREE char *dir = is_name_of(op, &parent, record + 37, object) ? posix_walk_path(op, &parent) : NULL;
 
   if (!dir)
     return NULL;
@@ -83,7 +85,7 @@ paths_of(struct posix_op *op, struct posix_at at, const struct stat *st, bool fi
   ssize_t len;
 
   if (S_ISDIR(st->st_mode))
-    return posix_dir_path(op->p, &op->node[OBJ].gfid);
+    return posix_walk_path(op, &op->node[OBJ].gfid);
   len = posix_at_list_alloc(op->p, at, &list);
   for (const char *s = list; len > 0 && s < list + len; s += strlen(s) + 1) {
     GI_CLEANUP_FREE char *record = NULL;
@@ -93,7 +95,7 @@ paths_of(struct posix_op *op, struct posix_at at, const struct stat *st, bool fi
     if (strncmp(s, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) != 0)
       continue;
     n = posix_at_get_alloc(op->p, at, s, &record);
-    one = n > 0 ? path_of_record(op->p, record, (size_t)n, st) : NULL;
+    one = n > 0 ? path_of_record(op, record, (size_t)n, st) : NULL;
     if (!one)
       continue;
     paths = join(paths, op->p->cfg.separator, one);

@@ -38,7 +38,8 @@
 #define POSIX_LIST_MAX (1u << 20)
 #define POSIX_LIST_MAX_HEAL (32u << 20)
 #define POSIX_LIST_INLINE (128u << 10) /* more is read by a worker */
-#define POSIX_PIECE (64u << 10)        /* bytes: smaller writes of a heal are handed to the disk together */
+#define POSIX_DEPTH_MAX 2048    /* directories above one another that clients make; a path of PATH_MAX bytes has no more */
+#define POSIX_PIECE (64u << 10) /* bytes: smaller writes of a heal are handed to the disk together */
 
 #define KEY_GFID "trusted.gfid"
 #define KEY_VOLUME_ID "trusted.glusterfs.volume-id"
@@ -89,6 +90,8 @@ struct posix_dir {
   uint32_t refs;
   struct gi_list lru;
   struct posix_inode *owner; /* NULL: no longer cached */
+  uint32_t depth;            /* below the root, plus one, … */
+  uint32_t moves;            /* …when that many directories had moved (posix.moves); 0: not known */
 };
 
 /* inode_bytes */
@@ -137,10 +140,18 @@ struct posix_node {
   struct gi_gfid gfid;   /* none: not part of this operation (yet) */
   struct posix_dir *dir; /* pinned */
   int fd;                /* a directory `run` had to open, else -1: goes to the cache */
+  uint32_t depth;        /* of a directory below the root, plus one; 0: not known */
   uint8_t md_state;
   bool md_loaded; /* by `run`, so the cache does not know it yet */
   bool changed;   /* its ctime has moved for this operation */
   struct posix_times times;
+};
+
+/* A directory that a long way came by. */
+struct posix_passed {
+  struct gi_gfid gfid;
+  int fd;
+  uint32_t depth; /* as in posix_node */
 };
 
 struct posix_at {
@@ -180,12 +191,15 @@ struct posix_op {
   bool gone;   /* the object has lost its last name */
   bool parked; /* the object has no name: it is in unlink/ */
   bool victim_gone, victim_parked;
-  bool dir_gone; /* the object is a removed directory */
-  bool dropped;  /* from_disk: the page cache was dropped */
-  bool unsynced; /* the disk refused data: counts as a failed sync */
-  bool too_long; /* more attributes than a healer gets in one answer */
-  bool wrote;    /* `times` are in the object's xattr */
-  bool existed;  /* CREATE opened an existing object */
+  bool dir_gone;  /* the object is a removed directory */
+  bool dropped;   /* from_disk: the page cache was dropped */
+  bool unsynced;  /* the disk refused data: counts as a failed sync */
+  bool too_long;  /* more attributes than a healer gets in one answer */
+  bool wrote;     /* `times` are in the object's xattr */
+  bool existed;   /* CREATE opened an existing object */
+  bool far;       /* the way to a directory is too long for the reactor: again on a worker */
+  bool deeper;    /* RENAME: a directory may have moved to another depth */
+  uint32_t moves; /* posix.moves when the operation began */
   struct posix_times times;
   uint32_t counted;                    /* posix_inode.counted when the sync began */
   struct gi_list followers;            /* FSYNC: get this one's result */
@@ -200,6 +214,8 @@ struct posix_op {
   struct posix_pieces write_out;       /* WRITE: hand these to the disk; no bytes: nothing */
   struct iovec iov[GI_PAYLOAD_SLICES]; /* io_uring reads it later */
   struct gi_buf *buf;
+  struct posix_passed *passed; /* for the cache */
+  unsigned npassed;
   void *scratch; /* gi_free'd at the end */
   size_t scratch_len;
   int32_t uring_res;
@@ -257,6 +273,7 @@ struct posix {
   unsigned away; /* operations on workers that change names */
 
   struct gi_list dirs; /* struct posix_dir.lru, least recent first */
+  uint32_t moves;      /* directories that moved, with all below them, to another depth, plus one */
   unsigned ndirs, dirs_max;
   struct posix_dir *root_dir;
 
@@ -321,10 +338,8 @@ bool posix_in_company(const struct posix_op *op);
 int posix_entry_read(const struct posix_op *op, struct posix_at at, struct stat *st, struct gi_gfid *gfid);
 /* The gfid that a request has for a new object; false: none, or one that no object but the root may have. */
 bool posix_gfid_requested(const struct gi_fop *fop, struct gi_gfid *gfid);
-/* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged. */
-int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
-/* The handle leads to an object, but not to the one that `st` is of. */
-bool posix_handle_elsewhere(const struct posix *p, const struct gi_gfid *gfid, const struct stat *st);
+/* run: the handle leads to an object, but not to the one that `st` is of. Not known as yet if the way is far. */
+bool posix_handle_elsewhere(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
 bool posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
 int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent,
                            char base[GI_NAME_MAX + 1]);
@@ -338,12 +353,27 @@ void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent
 int posix_handle_park(const struct posix *p, const struct gi_gfid *gfid);     /* to unlink/; 0 or errno */
 int posix_handle_unretire(const struct posix *p, const struct gi_gfid *gfid); /* back from unlink/ */
 void posix_unpark(const struct posix *p, const struct gi_gfid *gfid);
-/* Volume path of an object ("/a/b") into a fresh string, NULL and errno. */
-char *posix_dir_path(const struct posix *p, const struct gi_gfid *gfid);
+
+/* ---- posix-walk.c: for run. Where the way is too long for the reactor EAGAIN is returned and op->far set: whatever `run` makes of that is
+ * forgotten, and it starts again on a worker. So nothing may have been changed on the disk by then. ---- */
+/* A new descriptor of a directory by gfid, or -errno: -ENOENT no handle, -ENOTDIR not a directory, -ESTALE damaged, -ENAMETOOLONG.
+ * *depth: below the root, plus one; 0: not known. */
+int posix_walk_open(struct posix_op *op, const struct gi_gfid *gfid, uint32_t *depth);
+int posix_walk_depth(struct posix_op *op, const struct gi_gfid *gfid, uint32_t *depth); /* 0 or errno, and 0 in *depth */
+/* Volume path of a directory ("/a/b") into a fresh string, NULL and errno. */
+char *posix_walk_path(struct posix_op *op, const struct gi_gfid *gfid);
+/* The same as posix_walk_open without an operation, however long it takes. */
+int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
 
 /* ---- posix-dircache.c (reactor) and what `run` uses of it ---- */
 void posix_dir_unref(struct posix *p, struct posix_dir *d);
 struct posix_dir *posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd); /* takes the fd */
+/* Below the root, plus one; 0: not known, or no longer. */
+uint32_t posix_dir_depth(const struct posix *p, const struct posix_dir *d);
+/* As of when that many directories had moved; 0: not known, which changes nothing. */
+void posix_dir_set_depth(const struct posix *p, struct posix_dir *d, uint32_t depth, uint32_t moves);
+/* run: whether a client may have a directory in the directory `which`: 0, ENAMETOOLONG, or EAGAIN (posix-walk.c). */
+int posix_node_room(struct posix_op *op, int which);
 void posix_dir_drop(struct posix *p, struct posix_inode *pi);
 struct posix_dir *posix_dir_pin(struct posix *p, struct posix_inode *pi); /* NULL if not cached */
 /* run: a descriptor of the directory `node`, or -errno (-ESTALE when it is not there, -EPERM when not a directory). */
