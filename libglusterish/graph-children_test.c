@@ -21,13 +21,14 @@ number(const struct gi_xlator *x)
   return (unsigned)(x->name[strlen(x->name) - 1] - '0');
 }
 
-static void
+static bool
 leaf_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   if (number(x) > 7)
-    return;
+    return false;
   set.up[number(x)] += event == GI_EVENT_PARENT_UP;
   set.down[number(x)] += event == GI_EVENT_PARENT_DOWN;
+  return false;
 }
 
 static const struct gi_xlator_class leaf_class = {

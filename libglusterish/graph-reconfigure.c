@@ -461,8 +461,7 @@ commit_edges(struct plan *p)
     if (leaving[i]->nparents) /* with its parent, when that lets it go */
       continue;
     gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
-    if (leaving[i]->cls->notify)
-      leaving[i]->cls->notify(leaving[i], GI_EVENT_DRAIN, NULL, NULL);
+    gi_notify(leaving[i], GI_EVENT_DRAIN, NULL);
   }
   for (unsigned i = p->first_new; i < g->count; i++)
     gi_log(GI_LOG_INFO, g->xlators[i]->name, GI_MSG_GRAPH + 3, "%s joins the running graph", g->xlators[i]->cls->type);

@@ -275,21 +275,15 @@ gi_graph_activate(struct gi_graph *g)
   GI_CHECK(g, GI_GRAPH_MAGIC);
   GI_ASSERT(!g->active);
   g->active = true;
-  if (g->top->cls->notify)
-    g->top->cls->notify(g->top, GI_EVENT_PARENT_UP, NULL, NULL);
-  else
-    gi_notify_down(g->top, GI_EVENT_PARENT_UP, NULL);
+  gi_notify(g->top, GI_EVENT_PARENT_UP, NULL);
 }
 
 void
 gi_graph_retry(struct gi_graph *g)
 {
-  for (unsigned i = 0; g->active && i < g->count; i++) {
-    struct gi_xlator *x = g->xlators[i];
-
-    if (x->nchildren == 0 && x->cls->notify)
-      x->cls->notify(x, GI_EVENT_RETRY, NULL, NULL);
-  }
+  for (unsigned i = 0; g->active && i < g->count; i++)
+    if (g->xlators[i]->nchildren == 0)
+      gi_notify(g->xlators[i], GI_EVENT_RETRY, NULL);
 }
 
 void
@@ -298,10 +292,7 @@ gi_graph_deactivate(struct gi_graph *g)
   if (!g->active)
     return;
   g->active = false;
-  if (g->top->cls->notify)
-    g->top->cls->notify(g->top, GI_EVENT_PARENT_DOWN, NULL, NULL);
-  else
-    gi_notify_down(g->top, GI_EVENT_PARENT_DOWN, NULL);
+  gi_notify(g->top, GI_EVENT_PARENT_DOWN, NULL);
 }
 
 void

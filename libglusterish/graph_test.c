@@ -104,15 +104,11 @@ probe_abort(struct gi_xlator *x, const void *values)
   probe.aborts++;
 }
 
-static void
+static bool
 probe_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  if (event == GI_EVENT_DRAIN)
-    probe.drains++;
-  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN)
-    gi_notify_down(x, event, data);
-  else
-    gi_notify_up(x, event, data);
+  probe.drains += event == GI_EVENT_DRAIN;
+  return false;
 }
 
 static void

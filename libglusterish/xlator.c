@@ -124,32 +124,49 @@ gi_fop_cancel(struct gi_fop *fop)
   if (fop->answered || fop->cancelled || !x)
     return;
   fop->cancelled = true;
-  if (x->cls->notify)
-    x->cls->notify(x, GI_EVENT_CANCEL, NULL, fop);
+  gi_notify(x, GI_EVENT_CANCEL, fop);
 }
 
 /* ---- events ---- */
 
-static bool
-event_goes_down(enum gi_event event)
-{
-  return event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CLIENT_GONE;
-}
+const struct gi_event_info gi_event_table[GI_EVENT_MAX] = {
+    [GI_EVENT_PARENT_UP] = {"PARENT_UP", GI_WAY_DOWN},
+    [GI_EVENT_PARENT_DOWN] = {"PARENT_DOWN", GI_WAY_DOWN},
+    [GI_EVENT_CHILD_UP] = {"CHILD_UP", GI_WAY_UP},
+    [GI_EVENT_CHILD_DOWN] = {"CHILD_DOWN", GI_WAY_UP},
+    [GI_EVENT_CHILD_CHANGED] = {"CHILD_CHANGED", GI_WAY_UP},
+    [GI_EVENT_INVALIDATE] = {"INVALIDATE", GI_WAY_UP},
+    [GI_EVENT_CONTENTION] = {"CONTENTION", GI_WAY_UP},
+    [GI_EVENT_CANCEL] = {"CANCEL", GI_WAY_HERE},
+    [GI_EVENT_CLIENT_GONE] = {"CLIENT_GONE", GI_WAY_DOWN},
+    [GI_EVENT_LATENCY] = {"LATENCY", GI_WAY_UP},
+    [GI_EVENT_MEASURE] = {"MEASURE", GI_WAY_DOWN},
+    [GI_EVENT_RETRY] = {"RETRY", GI_WAY_HERE},
+    [GI_EVENT_DRAIN] = {"DRAIN", GI_WAY_HERE},
+    [GI_EVENT_LOCKS] = {"LOCKS", GI_WAY_UP},
+};
 
 static void
 deliver(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  if (x->cls->notify && x->initialised)
-    x->cls->notify(x, event, from, data);
-  else if (event_goes_down(event))
+  if (x->cls->notify && x->initialised && x->cls->notify(x, event, from, data))
+    return;
+  if (gi_event_table[event].way == GI_WAY_DOWN)
     gi_notify_down(x, event, data);
-  else
+  else if (gi_event_table[event].way == GI_WAY_UP)
     gi_notify_up(x, event, data);
+}
+
+void
+gi_notify(struct gi_xlator *x, enum gi_event event, void *data)
+{
+  deliver(x, event, NULL, data);
 }
 
 void
 gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data)
 {
+  GI_ASSERT(gi_event_table[event].way == GI_WAY_UP);
   for (unsigned i = 0; i < x->nparents; i++)
     deliver(x->parents[i], event, x, data);
 }
@@ -157,6 +174,7 @@ gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data)
 void
 gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data)
 {
+  GI_ASSERT(gi_event_table[event].way == GI_WAY_DOWN);
   for (unsigned i = 0; i < x->nchildren; i++)
     deliver(x->children[i], event, x, data);
 }
@@ -210,10 +228,10 @@ gi_xlator_take_children(struct gi_xlator *x)
   gi_graph_compile(x->graph);
   for (unsigned i = 0; x->graph->active && i < nold; i++)
     if (old[i]->nparents == 0)
-      deliver(old[i], GI_EVENT_PARENT_DOWN, NULL, NULL);
+      gi_notify(old[i], GI_EVENT_PARENT_DOWN, NULL);
   for (unsigned i = 0; x->graph->active && i < nnow; i++)
     if (!among(old, nold, now[i]) && now[i]->nparents == 1)
-      deliver(now[i], GI_EVENT_PARENT_UP, NULL, NULL);
+      gi_notify(now[i], GI_EVENT_PARENT_UP, NULL);
   gi_free(old);
 }
 

@@ -37,6 +37,7 @@ enum gi_verdict {
 
 typedef enum gi_verdict gi_fop_fn(struct gi_xlator *x, struct gi_fop *fop);
 
+/* Which way each goes is in gi_event_table. */
 enum gi_event {
   GI_EVENT_PARENT_UP,   /* down: the graph is complete, start working (connect) */
   GI_EVENT_PARENT_DOWN, /* down: the graph is about to go; finish what is delayed, close connections */
@@ -45,14 +46,24 @@ enum gi_event {
   GI_EVENT_CHILD_CHANGED, /* up: some descendant came or went, `from` still serves */
   GI_EVENT_INVALIDATE,    /* up: data = struct gi_invalidation *: somebody else changed an inode */
   GI_EVENT_CONTENTION,    /* up: data = struct gi_contention *: somebody else waits for a lock of ours */
-  GI_EVENT_CANCEL,        /* down: data = struct gi_fop *: answer it EINTR if you hold it in a wait queue */
+  GI_EVENT_CANCEL,        /* to who holds it: data = struct gi_fop *: answer it EINTR if it waits in a queue */
   GI_EVENT_CLIENT_GONE,   /* down, on a brick: data = the client pointer of gi_caller: drop its locks */
   GI_EVENT_LATENCY,       /* up: data = uint64_t *: nanoseconds of the last round trip to the brick that `from` stands for */
   GI_EVENT_MEASURE,       /* down: have a GI_EVENT_LATENCY come soon */
-  GI_EVENT_RETRY,         /* to a translator without children, never forwarded: what could not be reached may be there now */
-  GI_EVENT_DRAIN,         /* to one translator only, never forwarded: it leaves the path; finish what is delayed */
+  GI_EVENT_RETRY,         /* to a translator without children: what could not be reached may be there now */
+  GI_EVENT_DRAIN,         /* to one translator: it leaves the path; finish what is delayed */
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
+  GI_EVENT_MAX,
 };
+
+/* Where an event goes from a translator that does not say it has handled it: to its parents, its children, or nowhere. */
+enum gi_event_way { GI_WAY_UP, GI_WAY_DOWN, GI_WAY_HERE };
+
+struct gi_event_info {
+  const char *name; /* "PARENT_UP" */
+  enum gi_event_way way;
+};
+extern const struct gi_event_info gi_event_table[GI_EVENT_MAX];
 
 /* CACHE_INVALIDATION callback (wire.md 10) */
 struct gi_invalidation {
@@ -140,9 +151,9 @@ struct gi_xlator_class {
    * with the old ones until nothing of its own refers to them, then calls gi_xlator_take_children, from here or later. Before,
    * reconfigure_prepare can see x->incoming and refuse. NULL: another set of children is another topology. */
   void (*children_changed)(struct gi_xlator *x);
-  /* An event. Default (NULL): up events go on to all parents, down events to all children. A translator with notify does
-   * the forwarding itself: gi_notify_up / gi_notify_down. */
-  void (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
+  /* An event. False: the core forwards it as gi_event_table says, as it does without notify. True: it ends here, or the translator
+   * has sent what goes on (gi_notify_up, gi_notify_down). */
+  bool (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
   void (*statedump)(struct gi_xlator *x, struct gi_dump *d);
   /* Calls m->done(m, 0 or errno) exactly once, now or later; EOPNOTSUPP for what it does not know. */
   void (*manage)(struct gi_xlator *x, struct gi_manage *m);
@@ -220,8 +231,9 @@ gi_fop_ok(struct gi_fop *fop, int ret)
   return GI_ANSWERED;
 }
 
-void gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data);   /* to every parent of x */
-void gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data); /* to every child of x */
+void gi_notify_up(struct gi_xlator *x, enum gi_event event, void *data);   /* to every parent of x; an event that goes up */
+void gi_notify_down(struct gi_xlator *x, enum gi_event event, void *data); /* to every child of x; an event that goes down */
+void gi_notify(struct gi_xlator *x, enum gi_event event, void *data);      /* to x itself, from nobody */
 
 /* x->incoming becomes x->children. Children that have no other parent are told: PARENT_UP to those that came, PARENT_DOWN to those
  * that left (which stay in the graph, parked), in an active graph. Their events come from inside: x's own state must fit already. */

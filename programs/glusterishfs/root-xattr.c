@@ -79,27 +79,18 @@ set_next(struct setter *s)
   gi_fop_submit(fop, gi_first_child(s->x), was_set, s);
 }
 
-static void
+static bool
 notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct setter *s = x->private;
-  switch (event) {
-  case GI_EVENT_PARENT_UP:
+
+  if (event == GI_EVENT_PARENT_UP) {
     gi_timer_set(&s->timer, CONNECT_NS);
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_PARENT_DOWN:
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_CHILD_UP:
-    if (!s->begun) {
-      s->begun = true;
-      set_next(s);
-    }
-    break;
-  default:
-    break;
+  } else if (event == GI_EVENT_CHILD_UP && !s->begun) {
+    s->begun = true;
+    set_next(s);
   }
+  return false;
 }
 
 static int

@@ -333,11 +333,12 @@ set_lookup(struct gi_xlator *x, struct gi_fop *fop)
   return gi_fop_ok(fop, 0);
 }
 
-static void
+static bool
 client_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   if (event == GI_EVENT_PARENT_UP)
     gi_notify_up(x, is_down(x) ? GI_EVENT_CHILD_DOWN : GI_EVENT_CHILD_UP, NULL);
+  return false;
 }
 
 static const struct gi_option any_option[] = {

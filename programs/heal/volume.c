@@ -147,25 +147,16 @@ heard(struct gi_xlator *x, const struct gi_xlator *from)
     gi_timer_set(x->private, 0); /* not from inside a notification */
 }
 
-static void
+static bool
 notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  switch (event) {
-  case GI_EVENT_PARENT_UP:
+  if (event == GI_EVENT_PARENT_UP)
     gi_timer_set(x->private, CONNECT_NS);
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_PARENT_DOWN:
+  else if (event == GI_EVENT_PARENT_DOWN)
     gi_timer_cancel(x->private);
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_CHILD_UP:
-  case GI_EVENT_CHILD_DOWN:
+  else if (event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_DOWN)
     heard(x, from);
-    break;
-  default:
-    break;
-  }
+  return false;
 }
 
 static struct heal_brick *

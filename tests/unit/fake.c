@@ -201,13 +201,15 @@ child_finish(struct gi_xlator *x)
   gi_free(c);
 }
 
-static void
+static bool
 child_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct fake_child *c = x->private;
 
+  if (c->stack)
+    c->stack->below[event]++;
   if (event != GI_EVENT_CANCEL)
-    return;
+    return false;
   gi_list_foreach(h, &c->held, struct held, link) {
     if (h->fop != data)
       continue;
@@ -215,8 +217,9 @@ child_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, v
     gi_free(h);
     fill_reply(data, &(struct fake_reply){.ret = -1, .err = EINTR});
     gi_fop_answer(data, x);
-    return;
+    break;
   }
+  return true;
 }
 
 static const struct gi_xlator_class fake_class = {
@@ -237,19 +240,16 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   return 0;
 }
 
-static void
+static bool
 top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct fake_stack *s = x->private;
 
-  if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN) {
-    gi_notify_down(x, event, data);
-    return;
+  if (s && gi_event_table[event].way == GI_WAY_UP) {
+    s->events[event]++;
+    s->last_event_data = data;
   }
-  if (!s)
-    return;
-  s->events[event]++;
-  s->last_event_data = data;
+  return false;
 }
 
 static const struct gi_xlator_class top_class = {

@@ -50,7 +50,8 @@ struct fake_stack {
   unsigned nchildren;
   unsigned nseen;
   struct fake_seen seen[FAKE_LOG_MAX];
-  unsigned events[16]; /* count by enum gi_event that reached the top */
+  unsigned events[GI_EVENT_MAX]; /* count by enum gi_event that reached the top */
+  unsigned below[GI_EVENT_MAX];  /* … a child */
   void *last_event_data;
 };
 

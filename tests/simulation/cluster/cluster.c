@@ -25,7 +25,7 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   return 0;
 }
 
-static void
+static bool
 top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct sim_client *c = x->private;
@@ -33,8 +33,7 @@ top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     c->up = true;
   else if (event == GI_EVENT_CHILD_DOWN)
     c->up = false;
-  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL)
-    gi_notify_down(x, event, data);
+  return false;
 }
 
 static const struct gi_xlator_class top_class = {
@@ -51,16 +50,13 @@ static const struct gi_xlator_class top_class = {
 /* ---- bricks that are not ours ---- */
 
 /* Between protocol/client and cluster/replicate: a brick of GlusterFS tells nothing of what ours can do. */
-static void
+static bool
 foreign_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  if (event == GI_EVENT_CHILD_UP)
-    gi_notify_up(x, event, NULL);
-  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CANCEL ||
-           event == GI_EVENT_MEASURE)
-    gi_notify_down(x, event, data);
-  else
-    gi_notify_up(x, event, data);
+  if (event != GI_EVENT_CHILD_UP || !data)
+    return false;
+  gi_notify_up(x, event, NULL);
+  return true;
 }
 
 static const struct gi_xlator_class foreign_class = {

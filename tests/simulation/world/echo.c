@@ -6,11 +6,12 @@
 
 #include <errno.h>
 
-static void
+static bool
 notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   if (event == GI_EVENT_PARENT_UP)
     gi_notify_up(x, GI_EVENT_CHILD_UP, NULL);
+  return true;
 }
 
 static void

@@ -29,7 +29,7 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   return 0;
 }
 
-static void
+static bool
 top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct bench *b = x->private;
@@ -37,8 +37,7 @@ top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     b->up++;
   else if (event == GI_EVENT_CHILD_DOWN)
     b->down++;
-  else if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN)
-    gi_notify_down(x, event, data);
+  return false;
 }
 
 static const struct gi_xlator_class top_class = {

@@ -156,7 +156,7 @@ parent_down(struct rep *rep)
   drain(rep); /* nothing was under way; else the end of the last transaction tells the children */
 }
 
-static void
+static bool
 rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct rep *rep = rep_of(x);
@@ -166,43 +166,36 @@ rep_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_PARENT_UP:
     gi_timer_set(&rep->first_up, REP_FIRST_UP_S * GI_NSEC_PER_SEC);
     rep_halo_watch(rep);
-    gi_notify_down(x, event, data);
-    break;
+    return false;
   case GI_EVENT_PARENT_DOWN:
     parent_down(rep);
-    break;
+    return true;
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
     GI_ASSERT(child >= 0);
     child_moved(rep, (unsigned)child, event == GI_EVENT_CHILD_UP, event == GI_EVENT_CHILD_UP ? data : NULL);
-    break;
+    return true;
   case GI_EVENT_LATENCY:
     GI_ASSERT(child >= 0);
     rep_halo_measured(rep, (unsigned)child, *(uint64_t *)data);
-    break;
+    return true;
   case GI_EVENT_INVALIDATE:
     GI_ASSERT(child >= 0);
     invalidated(rep, data, 1u << child);
-    break;
+    return true;
   case GI_EVENT_LOCKS:
     GI_ASSERT(child >= 0);
     rep_held_news(rep, (unsigned)child, data);
-    break;
+    return true;
   case GI_EVENT_CONTENTION:
     rep_session_contended(rep, data);
-    gi_notify_up(x, event, data);
-    break;
+    return false;
   case GI_EVENT_CANCEL:
     if (!rep_quiesce_cancel(rep, data))
       rep_lk_cancel(rep, data);
-    break;
-  case GI_EVENT_MEASURE:
-  case GI_EVENT_CLIENT_GONE:
-    gi_notify_down(x, event, data);
-    break;
+    return true;
   default:
-    gi_notify_up(x, event, data);
-    break;
+    return false;
   }
 }
 

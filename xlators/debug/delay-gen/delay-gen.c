@@ -76,29 +76,15 @@ dg_submit(struct gi_xlator *x, struct gi_fop *fop)
   return GI_HELD;
 }
 
-static void
+static bool
 dg_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct dg_private *p = x->private;
-  switch (event) {
-  case GI_EVENT_PARENT_DOWN:
-  case GI_EVENT_DRAIN:
+
+  if (event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_DRAIN)
     while (!gi_list_empty(&p->held))
       let_go(gi_list_first(&p->held, struct dg_fop, link));
-    if (event == GI_EVENT_DRAIN)
-      break;
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_PARENT_UP:
-  case GI_EVENT_CLIENT_GONE:
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_CANCEL:
-    break;
-  default:
-    gi_notify_up(x, event, data);
-    break;
-  }
+  return false;
 }
 
 static int

@@ -40,7 +40,7 @@ test_let_go(void **state)
   struct fake_stack *s = fake_stack_new("debug/delay-gen", "option delay-percentage 100\noption delay-duration 90000000\n", 1);
   struct gi_fop *f = send(s, GI_FOP_STAT);
   assert_false(f->answered);
-  s->x->cls->notify(s->x, GI_EVENT_DRAIN, NULL, NULL);
+  gi_notify(s->x, GI_EVENT_DRAIN, NULL);
   assert_true(f->answered);
   f = send(s, GI_FOP_STAT);
   assert_false(f->answered);

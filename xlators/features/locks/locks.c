@@ -244,33 +244,24 @@ lk_drop_client(struct gi_xlator *x, void *client)
   gi_log(GI_LOG_INFO, x->name, GI_MSG_LOCKS + 10, "dropped %u locks of client %s that went away", n, lk_peer(&who));
 }
 
-static void
+static bool
 lk_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   switch (event) {
-  case GI_EVENT_CHILD_UP:
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_INVALIDATE:
-  case GI_EVENT_CONTENTION:
-    gi_notify_up(x, event, data);
-    break;
   case GI_EVENT_CANCEL:
     lk_cancel(x, data);
     break;
   case GI_EVENT_CLIENT_GONE:
     if (!GI_BROKEN("keep the locks of who is gone"))
       lk_drop_client(x, data);
-    gi_notify_down(x, event, data);
     break;
   case GI_EVENT_PARENT_DOWN: /* nobody is left to wait for anything */
     lk_drop(x, &(struct lk_filter){.granted = true, .blocked = true}, ENOTCONN);
-    gi_notify_down(x, event, data);
     break;
   default:
-    gi_notify_down(x, event, data);
     break;
   }
+  return false;
 }
 
 static void

@@ -299,7 +299,7 @@ let_go(struct bridge *b)
     b->state = BRIDGE_DRAINING;
 }
 
-static void
+static bool
 bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct bridge *b = x->private;
@@ -307,15 +307,10 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
   switch (event) {
   case GI_EVENT_PARENT_UP:
     gi_timer_set(&b->ready_timer, BRIDGE_READY_NS);
-    gi_notify_down(x, event, data);
-    return;
+    break;
   case GI_EVENT_PARENT_DOWN:
     let_go(b);
-    gi_notify_down(x, event, data);
-    return;
-  case GI_EVENT_CLIENT_GONE:
-    gi_notify_down(x, event, data);
-    return;
+    break;
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_CHANGED:
     if (b->state == BRIDGE_WAITING)
@@ -334,7 +329,7 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
   default:
     break;
   }
-  gi_notify_up(x, event, data);
+  return false;
 }
 
 /* ---- life ---- */

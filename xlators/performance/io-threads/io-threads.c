@@ -343,7 +343,7 @@ apply(struct gi_xlator *x)
     gi_timer_set(&p->watchdog, (uint64_t)o->watchdog_secs * GI_NSEC_PER_SEC);
 }
 
-static void
+static bool
 iot_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct iot_private *p = x->private;
@@ -351,24 +351,17 @@ iot_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_DRAIN:
     let_all_in(x);
     break;
-  case GI_EVENT_CANCEL:
-    break;
   case GI_EVENT_PARENT_DOWN:
     gi_timer_cancel(&p->watchdog);
     let_all_in(x);
-    gi_notify_down(x, event, data);
     break;
   case GI_EVENT_CLIENT_GONE:
     client_gone(x, data);
-    gi_notify_down(x, event, data);
-    break;
-  case GI_EVENT_PARENT_UP:
-    gi_notify_down(x, event, data);
     break;
   default:
-    gi_notify_up(x, event, data);
     break;
   }
+  return false;
 }
 
 static int

@@ -350,7 +350,7 @@ cl_stop(struct client *c)
   c->nconns = 0;
 }
 
-static void
+static bool
 cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct client *c = x->private;
@@ -372,8 +372,9 @@ cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     cl_hurry(c);
     break;
   default:
-    break; /* nobody below */
+    break;
   }
+  return true; /* nobody below */
 }
 
 static int

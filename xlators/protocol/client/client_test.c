@@ -361,7 +361,7 @@ tell(struct bench *b, enum gi_event event)
 
   while (strcmp(x->cls->type, "protocol/client") != 0)
     x = x->children[0];
-  x->cls->notify(x, event, NULL, NULL);
+  gi_notify(x, event, NULL);
 }
 
 /* Attempts come ever less often, until somebody tells that the brick may be there. */
@@ -799,10 +799,10 @@ test_round_trip_is_told(void **state)
   struct gi_xlator *x = b->client->x;
   assert_int_equal(b->client->events[GI_EVENT_LATENCY], 1);
   assert_false(dump_has(b, "round-trip-ns=0\n"));
-  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL);
-  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL); /* one ping serves both */
+  gi_notify(x, GI_EVENT_MEASURE, NULL);
+  gi_notify(x, GI_EVENT_MEASURE, NULL); /* one ping serves both */
   assert_true(bench_until(b, &b->client->events[GI_EVENT_LATENCY], 2));
-  x->cls->notify(x, GI_EVENT_MEASURE, NULL, NULL);
+  gi_notify(x, GI_EVENT_MEASURE, NULL);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_LATENCY], 3));
   bench_free(b);
 }

@@ -554,29 +554,29 @@ sv_stop(struct server *sv)
   gi_notify_down(sv->x, GI_EVENT_PARENT_DOWN, NULL);
 }
 
-static void
+static bool
 sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct server *sv = x->private;
   switch (event) {
   case GI_EVENT_PARENT_UP:
     sv_start(sv);
-    break;
+    return true;
   case GI_EVENT_PARENT_DOWN:
     sv_stop(sv);
-    break;
+    return true;
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
     sv_child_event(sv, from, event == GI_EVENT_CHILD_UP);
-    break;
+    return true;
   case GI_EVENT_INVALIDATE:
     sv_invalidate(sv, data);
-    break;
+    return true;
   case GI_EVENT_CONTENTION:
     sv_contend(sv, data);
-    break;
+    return true;
   default:
-    break;
+    return false;
   }
 }
 

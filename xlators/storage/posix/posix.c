@@ -432,19 +432,18 @@ posix_reconfigure_commit(struct gi_xlator *x)
   posix_health_start(p);
 }
 
-static void
+static bool
 posix_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct posix *p = x->private;
 
-  (void)from;
-  (void)data;
   if (event == GI_EVENT_PARENT_UP) {
     gi_notify_up(x, p->failed ? GI_EVENT_CHILD_DOWN : GI_EVENT_CHILD_UP, NULL);
   } else if (event == GI_EVENT_PARENT_DOWN) {
     posix_md_flush_all(p);
     posix_lost_end(p);
   }
+  return true; /* nobody below */
 }
 
 static void

@@ -98,13 +98,10 @@ gate_finish(struct gi_xlator *x)
   gi_free(x->private);
 }
 
-static void
+static bool
 gate_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_CLIENT_GONE || event == GI_EVENT_CANCEL)
-    gi_notify_down(x, event, data);
-  else if (event == GI_EVENT_CONTENTION)
-    gi_notify_up(x, event, data);
+  return gi_event_table[event].way == GI_WAY_UP && event != GI_EVENT_CONTENTION; /* the yard says itself when a brick is up */
 }
 
 static const struct gi_xlator_class gate_class = {
@@ -121,13 +118,6 @@ static const struct gi_xlator_class gate_class = {
     .notify = gate_notify,
 };
 
-static void
-top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
-{
-  if (event == GI_EVENT_PARENT_UP || event == GI_EVENT_PARENT_DOWN)
-    gi_notify_down(x, event, data);
-}
-
 static int
 top_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -141,7 +131,6 @@ static const struct gi_xlator_class yard_top_class = {
     .min_children = 1,
     .max_children = 1,
     .init = top_init,
-    .notify = top_notify,
 };
 
 /* ---- the graph ---- */
