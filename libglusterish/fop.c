@@ -252,6 +252,43 @@ gi_loc_clear(struct gi_loc *loc)
   memset(loc, 0, sizeof(*loc));
 }
 
+struct gi_inode *
+gi_loc_inode(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->inode && !gi_gfid_is_none(&loc->gfid))
+    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
+  return loc->inode;
+}
+
+struct gi_inode *
+gi_fop_inode(struct gi_fop *fop)
+{
+  return fop->fd && fop->fd->inode ? fop->fd->inode : gi_loc_inode(fop, &fop->loc);
+}
+
+const struct gi_gfid *
+gi_fop_gfid(const struct gi_fop *fop)
+{
+  if (fop->fd && fop->fd->inode)
+    return &fop->fd->inode->gfid;
+  return fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
+}
+
+struct gi_inode *
+gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc)
+{
+  if (!loc->parent && !gi_gfid_is_none(&loc->pargfid))
+    loc->parent = gi_inode_get(fop->graph, &loc->pargfid);
+  return loc->parent;
+}
+
+void
+gi_caller_detach(struct gi_caller *who)
+{
+  who->groups = NULL;
+  who->ngroups = 0;
+}
+
 /* Dicts are shared between a fop and its children, so whoever wants to write takes a copy unless it is the only owner. The dict
  * does not tell its count; a child always copies and a parent's own dict is never written after submission. */
 static struct gi_dict *

@@ -135,7 +135,7 @@ struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */
   uint32_t uid, gid;
   uint32_t ngroups;
-  const uint32_t *groups; /* borrowed: in the fop's arena or longer lived */
+  const uint32_t *groups; /* borrowed: in the fop's arena or longer lived (gi_caller_detach) */
   uint32_t stamps;        /* which timestamps change: GI_STAMP_* */
   struct gi_time time;    /* the client's clock when the operation began */
   struct gi_owner owner;
@@ -296,6 +296,17 @@ void gi_fop_set_entry(struct gi_fop *fop, struct gi_loc *loc, struct gi_inode *p
 void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd);       /* sets loc to the fd's inode too, if it has one */
 void gi_loc_copy(struct gi_loc *to, const struct gi_loc *from); /* references; the name is borrowed */
 void gi_loc_clear(struct gi_loc *loc);
+
+/* The inode of the object a fop is about: of its fd, of its loc, or looked up by the loc's gfid. Borrowed: the fop keeps it. NULL
+ * if it names no object (a new entry, a name that is not resolved). */
+struct gi_inode *gi_fop_inode(struct gi_fop *fop);
+/* The gfid of that object, without looking up its inode; all zero if it names none. Borrowed from the fop. */
+const struct gi_gfid *gi_fop_gfid(const struct gi_fop *fop);
+/* The inode of the object, or of the parent, that one of the fop's places names, in the same way. */
+struct gi_inode *gi_loc_inode(struct gi_fop *fop, struct gi_loc *loc);
+struct gi_inode *gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc);
+/* Drops what `who` borrows from the fop it was copied from, the groups: it may then outlive that fop. */
+void gi_caller_detach(struct gi_caller *who);
 
 /* The request's xdata for writing: makes one, or un-shares it (copy) if it is referenced elsewhere. */
 struct gi_dict *gi_fop_xdata(struct gi_fop *fop);

@@ -87,15 +87,25 @@ gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struct gi_
   go_down(fop, gi_xlator_interested(top, fop->kind));
 }
 
+/* The mistake of a translator that answers twice, or what it has let go. */
+static void
+check_held(const struct gi_fop *fop, const struct gi_xlator *x)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(fop->at == x && !fop->answered);
+}
+
 void
 gi_fop_forward(struct gi_fop *fop, struct gi_xlator *x)
 {
+  check_held(fop, x);
   go_down(fop, x->next[fop->kind]);
 }
 
 void
 gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x)
 {
+  check_held(fop, x);
   push_tell(fop, x);
   go_down(fop, x->next[fop->kind]);
 }
@@ -103,17 +113,33 @@ gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x)
 void
 gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x)
 {
-  GI_CHECK(fop, GI_FOP_MAGIC);
-  (void)x;
+  check_held(fop, x);
   go_up(fop);
 }
 
 void
 gi_fop_return(struct gi_fop *fop, struct gi_xlator *x)
 {
-  GI_CHECK(fop, GI_FOP_MAGIC);
-  (void)x;
+  check_held(fop, x);
   go_up(fop);
+}
+
+void
+gi_fop_resume(struct gi_fop *fop, struct gi_xlator *x, enum gi_verdict verdict)
+{
+  switch (verdict) {
+  case GI_PASS:
+    gi_fop_forward(fop, x);
+    break;
+  case GI_PASS_TELL:
+    gi_fop_forward_tell(fop, x);
+    break;
+  case GI_ANSWERED:
+    gi_fop_answer(fop, x);
+    break;
+  case GI_HELD:
+    break;
+  }
 }
 
 void

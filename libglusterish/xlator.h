@@ -205,14 +205,18 @@ gi_first_child(const struct gi_xlator *x)
   return x->nchildren ? x->children[0] : NULL;
 }
 
-/* A held fop goes on down to x's first child. */
+/* These four take a fop that x holds, and nobody else's: GI_HELD was its last verdict.
+ * It goes on down to x's first child. */
 void gi_fop_forward(struct gi_fop *fop, struct gi_xlator *x);
 /* The same, and x->cls->complete sees the reply. */
 void gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x);
-/* A held fop (submit side) whose rsp is filled in goes back up from x. */
+/* Its rsp is filled in: it goes back up from x. */
 void gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x);
-/* A fop held by `complete` goes on up from x. */
+/* Held by `complete`, it goes on up from x. */
 void gi_fop_return(struct gi_fop *fop, struct gi_xlator *x);
+/* Carries out the verdict of a handler that is asked later, or again: gi_fop_resume(fop, x, handler(x, fop)). Of a fop that is
+ * still held (GI_HELD) nothing is touched: it may be gone. */
+void gi_fop_resume(struct gi_fop *fop, struct gi_xlator *x, enum gi_verdict verdict);
 
 /* Fill rsp and give the verdict: `return gi_fop_fail(fop, ENOENT);`, `return gi_fop_ok(fop, 0);`. */
 static inline enum gi_verdict

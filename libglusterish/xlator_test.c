@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the core does for translators: which way events go.
+ * What the core does for translators: which way events go, and held operations.
  */
 #include "tests/unit/fake.h"
 
@@ -90,6 +90,71 @@ test_events_go_on_unless_handled(void **state)
   fake_stack_free(s);
 }
 
+/* ---- held operations ---- */
+
+static struct {
+  struct gi_fop *held;
+  unsigned told;
+} later;
+
+static enum gi_verdict
+later_stat(struct gi_xlator *x, struct gi_fop *fop)
+{
+  later.held = fop;
+  return GI_HELD;
+}
+
+static enum gi_verdict
+later_complete(struct gi_xlator *x, struct gi_fop *fop)
+{
+  later.told++;
+  return GI_PASS;
+}
+
+static const struct gi_xlator_class later_class = {.abi = GI_XLATOR_ABI,
+                                                   .type = "test/later",
+                                                   .min_children = 1,
+                                                   .max_children = 1,
+                                                   .on = {[GI_FOP_STAT] = later_stat},
+                                                   .complete = later_complete};
+
+/* A STAT that was held and for which the handler has now said this. */
+static struct gi_fop *
+resumed(struct fake_stack *s, enum gi_verdict verdict)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_STAT);
+
+  later.told = 0;
+  fake_forget_seen(s);
+  gi_loc_set_inode(&f->loc, fake_inode(s, 1));
+  fake_submit(s, f);
+  assert_ptr_equal(later.held, f);
+  if (verdict == GI_ANSWERED)
+    gi_fop_fail(f, EPERM);
+  gi_fop_resume(f, s->x, verdict);
+  return f;
+}
+
+static void
+test_each_verdict_is_carried_out(void **state)
+{
+  gi_class_register(&later_class);
+
+  struct fake_stack *s = fake_stack_new("test/later", NULL, 1);
+  struct gi_fop *f = resumed(s, GI_PASS);
+
+  assert_true(f->answered && fake_count(s, 0, GI_FOP_STAT) == 1 && later.told == 0);
+  f = resumed(s, GI_PASS_TELL);
+  assert_true(f->answered && fake_count(s, 0, GI_FOP_STAT) == 1 && later.told == 1);
+  f = resumed(s, GI_ANSWERED);
+  assert_true(f->answered && fake_count(s, 0, GI_FOP_STAT) == 0 && f->rsp.err == EPERM);
+  f = resumed(s, GI_HELD);
+  assert_false(f->answered);
+  gi_fop_resume(f, s->x, GI_PASS);
+  assert_true(f->answered);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -97,6 +162,7 @@ main(void)
       cmocka_unit_test(test_event_names),
       cmocka_unit_test(test_events_pass_who_does_not_listen),
       cmocka_unit_test(test_events_go_on_unless_handled),
+      cmocka_unit_test(test_each_verdict_is_carried_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

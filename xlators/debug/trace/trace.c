@@ -86,9 +86,7 @@ describe(const struct gi_fop *fop, char *out, size_t len)
       n += (size_t)snprintf(out + n, len - n, __VA_ARGS__); \
   } while (0)
   out[0] = '\0';
-  const struct gi_gfid *g = fop->fd && fop->fd->inode ? &fop->fd->inode->gfid
-                            : fop->loc.inode          ? &fop->loc.inode->gfid
-                                                      : &fop->loc.gfid;
+  const struct gi_gfid *g = gi_fop_gfid(fop);
   const struct gi_gfid *par = fop->loc.parent ? &fop->loc.parent->gfid : &fop->loc.pargfid;
   ADD(!gi_gfid_is_none(g), " gfid=%s", gi_gfid_text(g, gfid));
   ADD(fop->loc.name, " %s/%s", gi_gfid_text(par, gfid), fop->loc.name);

@@ -54,24 +54,6 @@ ac_learn(struct gi_xlator *x, struct gi_fop *fop, const struct gi_iatt *st, cons
   gi_inode_unref(&inode);
 }
 
-struct gi_inode *
-ac_target(struct gi_fop *fop)
-{
-  if (fop->fd && fop->fd->inode)
-    return fop->fd->inode;
-  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
-    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-  return fop->loc.inode;
-}
-
-struct gi_inode *
-ac_parent(struct gi_fop *fop, struct gi_loc *loc)
-{
-  if (!loc->parent && !gi_gfid_is_none(&loc->pargfid))
-    loc->parent = gi_inode_get(fop->graph, &loc->pargfid);
-  return loc->parent;
-}
-
 /* ---- fetching ---- */
 
 struct fetch {
@@ -80,24 +62,6 @@ struct fetch {
   struct gi_loc *loc; /* to be resolved; NULL for a known inode */
   gi_fop_fn *retry;
 };
-
-static void
-resume(struct gi_xlator *x, struct gi_fop *fop, enum gi_verdict v)
-{
-  switch (v) {
-  case GI_PASS:
-    gi_fop_forward(fop, x);
-    break;
-  case GI_PASS_TELL:
-    gi_fop_forward_tell(fop, x);
-    break;
-  case GI_ANSWERED:
-    gi_fop_answer(fop, x);
-    break;
-  case GI_HELD:
-    break;
-  }
-}
 
 static void
 fetched(struct gi_fop *lookup, void *arg)
@@ -119,7 +83,7 @@ fetched(struct gi_fop *lookup, void *arg)
     gi_fop_answer(f.fop, f.x);
     return;
   }
-  resume(f.x, f.fop, f.retry(f.x, f.fop));
+  gi_fop_resume(f.fop, f.x, f.retry(f.x, f.fop));
 }
 
 static void

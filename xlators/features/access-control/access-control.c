@@ -70,7 +70,7 @@ ac_complete(struct gi_xlator *x, struct gi_fop *fop)
   default:
     break;
   }
-  inode = ac_target(fop);
+  inode = gi_fop_inode(fop);
   if (!inode)
     return GI_PASS;
   bool setattr = fop->kind == GI_FOP_SETATTR || fop->kind == GI_FOP_FSETATTR;

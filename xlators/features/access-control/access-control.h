@@ -98,8 +98,6 @@ void ac_learn_iatt(struct ac_inode *ai, const struct gi_iatt *st);
 bool ac_need(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode, gi_fop_fn *retry);
 /* The same for a name whose inode is not resolved: sets loc->inode. */
 bool ac_need_name(struct gi_xlator *x, struct gi_fop *fop, struct gi_loc *loc, gi_fop_fn *retry);
-struct gi_inode *ac_target(struct gi_fop *fop);
-struct gi_inode *ac_parent(struct gi_fop *fop, struct gi_loc *loc);
 
 /* ---- access-fops.c ---- */
 /* A CREATE that may find the name there and open it (no flags at all mean O_EXCL, brick.md 2.5). */

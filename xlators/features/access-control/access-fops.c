@@ -41,7 +41,7 @@ check_target(struct gi_xlator *x, struct gi_fop *fop, unsigned want, gi_fop_fn *
 {
   if (ac_super(&fop->caller) || !want)
     return GI_PASS;
-  struct gi_inode *inode = ac_target(fop);
+  struct gi_inode *inode = gi_fop_inode(fop);
   if (!ac_need(x, fop, inode, retry))
     return GI_HELD;
   return verdict(fop, check(x, fop, inode, want));
@@ -52,7 +52,7 @@ ac_lookup(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct ac_fop *af = gi_fop_private(fop, x);
   if (!ac_super(&fop->caller) && fop->loc.name && *fop->loc.name) {
-    struct gi_inode *parent = ac_parent(fop, &fop->loc);
+    struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
     if (!ac_need(x, fop, parent, ac_lookup))
       return GI_HELD;
     int err = check(x, fop, parent, AC_X);
@@ -193,7 +193,7 @@ ac_may_open(const struct gi_fop *fop)
 enum gi_verdict
 ac_create(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct gi_inode *parent = ac_parent(fop, &fop->loc);
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
   if (!ac_need(x, fop, parent, ac_create))
     return GI_HELD;
   if (!ac_super(&fop->caller)) {
@@ -230,7 +230,7 @@ check_sticky(struct gi_xlator *x, const struct gi_fop *fop, const struct gi_loc 
 static bool
 need_name(struct gi_xlator *x, struct gi_fop *fop, struct gi_loc *loc, gi_fop_fn *retry)
 {
-  struct gi_inode *parent = ac_parent(fop, loc);
+  struct gi_inode *parent = gi_loc_parent(fop, loc);
   if (!ac_need(x, fop, parent, retry))
     return false;
   if (!parent || !ac_inode(x, parent)->known || !(ac_inode(x, parent)->mode & S_ISVTX))
@@ -272,7 +272,7 @@ ac_link(struct gi_xlator *x, struct gi_fop *fop)
 {
   if (ac_super(&fop->caller))
     return GI_PASS;
-  struct gi_inode *parent = ac_parent(fop, &fop->loc2);
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc2);
   if (!ac_need(x, fop, parent, ac_link))
     return GI_HELD;
   return verdict(fop, check(x, fop, parent, AC_W | AC_X));
@@ -301,7 +301,7 @@ ac_setattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   if (ac_super(&fop->caller))
     return GI_PASS_TELL;
-  struct gi_inode *inode = ac_target(fop);
+  struct gi_inode *inode = gi_fop_inode(fop);
   if (!ac_need(x, fop, inode, ac_setattr))
     return GI_HELD;
   if (!inode || !ac_inode(x, inode)->known)
@@ -344,7 +344,7 @@ ac_setxattr(struct gi_xlator *x, struct gi_fop *fop)
   bool bulk = !fop->args.dict && (!fop->args.name || !*fop->args.name);
   bool acl = bulk || changes_acl(fop);
   if (!ac_super(&fop->caller)) {
-    struct gi_inode *inode = ac_target(fop);
+    struct gi_inode *inode = gi_fop_inode(fop);
     if (!ac_need(x, fop, inode, ac_setxattr))
       return GI_HELD;
     int err = check(x, fop, inode, acl ? 0 : AC_W);

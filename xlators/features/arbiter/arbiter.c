@@ -112,10 +112,7 @@ ask(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
 static enum gi_verdict
 arb_discard(struct gi_xlator *x, struct gi_fop *fop)
 {
-  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
-    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-
-  struct gi_inode *inode = fop->fd && fop->fd->inode ? fop->fd->inode : fop->loc.inode;
+  struct gi_inode *inode = gi_fop_inode(fop);
 
   if (!inode)
     return gi_fop_fail(fop, EINVAL);

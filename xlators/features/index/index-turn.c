@@ -124,16 +124,7 @@ ix_turns_run(void *arg)
   while (!gi_list_empty(&turns)) {
     struct gi_fop *fop = gi_list_first(&turns, struct gi_fop, link);
     gi_list_del(&fop->link);
-    switch (turn_begin(x, fop)) {
-    case GI_PASS_TELL:
-      gi_fop_forward_tell(fop, x);
-      break;
-    case GI_ANSWERED:
-      gi_fop_answer(fop, x);
-      break;
-    default:
-      break;
-    }
+    gi_fop_resume(fop, x, turn_begin(x, fop));
   }
 }
 
@@ -206,22 +197,12 @@ turn_begin(struct gi_xlator *x, struct gi_fop *fop)
   return GI_HELD;
 }
 
-static struct gi_inode *
-target(struct gi_fop *fop)
-{
-  if (fop->fd && fop->fd->inode)
-    return fop->fd->inode;
-  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
-    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-  return fop->loc.inode;
-}
-
 enum gi_verdict
 ix_xattrop(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct ix_private *p = ix_private(x);
   struct ix_fop *f = gi_fop_private(fop, x);
-  struct gi_inode *inode = target(fop);
+  struct gi_inode *inode = gi_fop_inode(fop);
   uint64_t purge = 0;
   if ((fop->args.flags != GI_XATTROP_ADD32 && fop->args.flags != GI_XATTROP_ADD64) || !inode || p->fd[IX_PENDING] < 0)
     return GI_PASS;

@@ -101,14 +101,6 @@ generate(struct gi_xlator *x, const struct gi_gfid *dir)
 }
 
 static const struct gi_gfid *
-object_gfid(const struct gi_fop *fop)
-{
-  if (fop->fd && fop->fd->inode)
-    return &fop->fd->inode->gfid;
-  return fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
-}
-
-static const struct gi_gfid *
 parent_gfid(const struct gi_fop *fop)
 {
   return fop->loc.parent ? &fop->loc.parent->gfid : &fop->loc.pargfid;
@@ -184,7 +176,7 @@ ix_virtual_lookup(struct gi_xlator *x, struct gi_fop *fop)
     const struct ix_virtual *parent = ix_virtual_find(x, parent_gfid(fop));
     if (parent)
       return lookup_name(x, fop, parent);
-  } else if (is_made_up(ix_private(x), object_gfid(fop))) {
+  } else if (is_made_up(ix_private(x), gi_fop_gfid(fop))) {
     return ix_virtual_stat(x, fop);
   }
   if (!fop->xdata || !gi_dict_get_str(fop->xdata, "link-count", &index))
@@ -198,7 +190,7 @@ ix_virtual_stat(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct ix_private *p = ix_private(x);
   const char *index;
-  const struct gi_gfid *gfid = object_gfid(fop);
+  const struct gi_gfid *gfid = gi_fop_gfid(fop);
   if (!is_made_up(p, gfid)) {
     if (!fop->xdata || !gi_dict_get_str(fop->xdata, "link-count", &index))
       return GI_PASS;
@@ -215,7 +207,7 @@ ix_virtual_stat(struct gi_xlator *x, struct gi_fop *fop)
 enum gi_verdict
 ix_virtual_opendir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  const struct gi_gfid *gfid = object_gfid(fop);
+  const struct gi_gfid *gfid = gi_fop_gfid(fop);
   if (!is_made_up(ix_private(x), gfid))
     return GI_PASS;
   return answer(fop, ix_virtual_find(x, gfid) ? 0 : ENOENT);
@@ -229,7 +221,7 @@ ix_virtual_getxattr(struct gi_xlator *x, struct gi_fop *fop)
   if (!name || p->fd[IX_PENDING] < 0)
     return GI_PASS;
   if (strcmp(name, GI_REGIONS_KEY) == 0)
-    return ix_regions_getxattr(x, fop, object_gfid(fop));
+    return ix_regions_getxattr(x, fop, gi_fop_gfid(fop));
   if (strncmp(name, "glusterfs.xattrop_", 18) != 0)
     return GI_PASS;
   for (int c = 0; c < IX_CLASSES; c++) {
@@ -389,7 +381,7 @@ enum gi_verdict
 ix_virtual_readdir(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct ix_private *p = ix_private(x);
-  const struct gi_gfid *gfid = object_gfid(fop);
+  const struct gi_gfid *gfid = gi_fop_gfid(fop);
   int64_t want = 0;
   if (!is_made_up(p, gfid))
     return GI_PASS;

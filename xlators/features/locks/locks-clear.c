@@ -205,7 +205,7 @@ lk_clear_getxattr(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EPERM);
   f.client = fop->caller.client;
   f.pid = fop->caller.pid;
-  struct lk_cleared c = clear_type(x, lk_target(fop), type, &f);
+  struct lk_cleared c = clear_type(x, gi_fop_inode(fop), type, &f);
   char host[256] = "", text[1024] = "No locks cleared.";
   if (c.granted + c.blocked) {
     gethostname(host, sizeof(host) - 1);

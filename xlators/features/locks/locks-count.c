@@ -68,7 +68,7 @@ static unsigned
 objects(struct gi_xlator *x, struct gi_fop *fop, const struct lk_inode *out[3])
 {
   unsigned n = 0;
-  struct gi_inode *target = fop->kind == GI_FOP_LOOKUP ? NULL : lk_target(fop);
+  struct gi_inode *target = fop->kind == GI_FOP_LOOKUP ? NULL : gi_fop_inode(fop);
   if (target && lk_inode_peek(x, target))
     out[n++] = lk_inode_peek(x, target);
   if (fop->loc2.inode && lk_inode_peek(x, fop->loc2.inode))

@@ -16,7 +16,7 @@ lk_entrylk(struct gi_xlator *x, struct gi_fop *fop)
 {
   if (fop->args.cmd > GI_ENTRYLK_NB || fop->args.type > 1 || !fop->args.domain || lk_owner_check(fop) != 0)
     return gi_fop_fail(fop, EINVAL);
-  if (!lk_target(fop))
+  if (!gi_fop_inode(fop))
     return gi_fop_fail(fop, ESTALE);
   struct lk_lock proto = {.type = fop->args.type, .name = (char *)fop->args.name};
   lk_who_set(&proto.who, fop);

@@ -55,7 +55,7 @@ lk_inodelk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EOPNOTSUPP);
   if (fop->args.cmd > GI_LKCMD_SETW || f->type > GI_LK_UNLOCK || !fop->args.domain || lk_owner_check(fop) != 0)
     return gi_fop_fail(fop, EINVAL);
-  if (!lk_target(fop))
+  if (!gi_fop_inode(fop))
     return gi_fop_fail(fop, ESTALE);
   struct lk_lock proto = {.type = f->type, .len = f->len};
   if (!lk_range(f, false, &proto.start, &proto.last))

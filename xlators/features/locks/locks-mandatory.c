@@ -83,7 +83,7 @@ lk_mandatory_io(struct gi_xlator *x, struct gi_fop *fop)
 {
   if (lk_options(x)->mandatory == LK_MANDATORY_OFF || fop->caller.pid < 0)
     return lk_counts(x, fop);
-  struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
+  struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));
   int err = li ? check(x, li, fop) : 0;
   if (err == 0)
     return lk_counts(x, fop);
@@ -127,7 +127,7 @@ lk_mandatory_open(struct gi_xlator *x, struct gi_fop *fop)
   uint32_t flags = fop->args.flags;
   if (lk_options(x)->mandatory == LK_MANDATORY_OFF || fop->caller.pid < 0 || !(flags & O_TRUNC))
     return lk_counts(x, fop);
-  const struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
+  const struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));
   if (li) {
     gi_list_foreach(l, &li->posix, struct lk_posix, link) {
       if (binds(x, li, l))
@@ -181,11 +181,11 @@ lk_mandatory_learn(struct gi_xlator *x, struct gi_fop *fop)
   switch (fop->kind) {
   case GI_FOP_SETXATTR:
   case GI_FOP_FSETXATTR:
-    lk_inode_get(x, lk_target(fop))->fenced = true;
+    lk_inode_get(x, gi_fop_inode(fop))->fenced = true;
     return;
   case GI_FOP_REMOVEXATTR:
   case GI_FOP_FREMOVEXATTR:
-    lk_inode_get(x, lk_target(fop))->fenced = false;
+    lk_inode_get(x, gi_fop_inode(fop))->fenced = false;
     return;
   default:
     break;

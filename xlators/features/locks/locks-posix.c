@@ -201,7 +201,7 @@ preempt(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *want, s
 static enum gi_verdict
 set_lock(struct gi_xlator *x, struct gi_fop *fop, struct lk_posix *want)
 {
-  struct lk_inode *li = lk_inode_get(x, lk_target(fop));
+  struct lk_inode *li = lk_inode_get(x, gi_fop_inode(fop));
   struct gi_list ready = GI_LIST_INIT(ready);
   enum gi_verdict v = GI_ANSWERED;
   lk_inode_use(x, li);
@@ -241,7 +241,7 @@ lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EOPNOTSUPP);
   if (f->type > GI_LK_UNLOCK || lk_owner_check(fop) != 0)
     return gi_fop_fail(fop, EINVAL);
-  if (!lk_target(fop))
+  if (!gi_fop_inode(fop))
     return gi_fop_fail(fop, ESTALE);
   struct lk_posix want = {.type = f->type};
   if (!lk_range(f, true, &want.start, &want.last))
@@ -249,7 +249,7 @@ lk_posix_lk(struct gi_xlator *x, struct gi_fop *fop)
   lk_who_set(&want.who, fop);
   want.space = space_of(fop);
   want.fd = fop->fd && !fop->fd->anonymous ? fop->fd : NULL;
-  struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
+  struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));
   if (fop->args.cmd == GI_LKCMD_GET)
     return get_lock(fop, li, &want);
   if (f->type == GI_LK_UNLOCK)
@@ -273,7 +273,7 @@ drop_fd(struct gi_xlator *x, struct lk_inode *li, const struct gi_fd *fd)
 enum gi_verdict
 lk_posix_flush(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
+  struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));
   if (!li || (gi_list_empty(&li->posix) && gi_list_empty(&li->posix_blocked)))
     return lk_counts(x, fop);
   struct gi_list ready = GI_LIST_INIT(ready);
@@ -369,7 +369,7 @@ lk_posix_count(const struct lk_inode *li)
 enum gi_verdict
 lk_posix_active(struct gi_xlator *x, struct gi_fop *fop)
 {
-  const struct lk_inode *li = lk_inode_peek(x, lk_target(fop));
+  const struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));
   unsigned n = 0;
   if (li) {
     gi_list_foreach(l, &li->posix, struct lk_posix, link)

@@ -199,7 +199,7 @@ enum gi_verdict
 lk_queue_lock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const char *dom_name, const struct lk_lock *proto,
               bool wait)
 {
-  struct gi_inode *inode = lk_target(fop);
+  struct gi_inode *inode = gi_fop_inode(fop);
   struct lk_inode *li = lk_inode_get(x, inode);
   lk_inode_use(x, li); /* the lock's or the waiter's; also keeps the domain in place below */
   struct lk_queue *q = &lk_domain_get(li, dom_name)->queue[kind];
@@ -267,7 +267,7 @@ monkey_drops(struct gi_xlator *x)
 enum gi_verdict
 lk_queue_unlock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const char *dom_name, const struct lk_lock *proto)
 {
-  struct gi_inode *inode = lk_target(fop);
+  struct gi_inode *inode = gi_fop_inode(fop);
   struct lk_inode *li = lk_inode_peek(x, inode);
   struct lk_domain *dom = li ? lk_domain_find(li, dom_name) : NULL;
   struct lk_lock *l = dom ? find_granted(&dom->queue[kind], kind, proto) : NULL;

@@ -37,19 +37,6 @@ lk_owner_check(const struct gi_fop *fop)
   return EINVAL;
 }
 
-struct gi_inode *
-lk_target(struct gi_fop *fop)
-{
-  if (fop->fd && fop->fd->inode)
-    return fop->fd->inode;
-  if (fop->loc.inode)
-    return fop->loc.inode;
-  if (gi_gfid_is_none(&fop->loc.gfid))
-    return NULL;
-  fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-  return fop->loc.inode;
-}
-
 struct lk_inode *
 lk_inode_peek(const struct gi_xlator *x, const struct gi_inode *inode)
 {
@@ -144,7 +131,7 @@ lk_domain_settle(struct lk_inode *li, struct lk_domain *dom)
 }
 
 static void
-ready_add(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, enum lk_act act)
+ready_add(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, enum gi_verdict act)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
   lf->wait = LK_WAIT_NONE;
@@ -158,13 +145,13 @@ lk_ready_answer(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlato
 {
   fop->rsp.ret = ret;
   fop->rsp.err = err;
-  ready_add(ready, fop, x, LK_ACT_ANSWER);
+  ready_add(ready, fop, x, GI_ANSWERED);
 }
 
 void
 lk_ready_forward(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, bool tell)
 {
-  ready_add(ready, fop, x, tell ? LK_ACT_FORWARD_TELL : LK_ACT_FORWARD);
+  ready_add(ready, fop, x, tell ? GI_PASS_TELL : GI_PASS);
 }
 
 void
@@ -173,18 +160,7 @@ lk_ready_run(struct gi_xlator *x, struct gi_list *ready)
   while (!gi_list_empty(ready)) {
     struct gi_fop *fop = gi_list_first(ready, struct gi_fop, link);
     gi_list_del(&fop->link);
-    const struct lk_fop *lf = gi_fop_private(fop, x);
-    switch (lf->act) {
-    case LK_ACT_FORWARD:
-      gi_fop_forward(fop, x);
-      break;
-    case LK_ACT_FORWARD_TELL:
-      gi_fop_forward_tell(fop, x);
-      break;
-    default:
-      gi_fop_answer(fop, x);
-      break;
-    }
+    gi_fop_resume(fop, x, ((const struct lk_fop *)gi_fop_private(fop, x))->act);
   }
 }
 

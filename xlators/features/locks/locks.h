@@ -121,7 +121,6 @@ struct lk_inode {
 };
 
 enum lk_wait { LK_WAIT_NONE, LK_WAIT_QUEUE, LK_WAIT_POSIX, LK_WAIT_IO, LK_WAIT_REMOVE };
-enum lk_act { LK_ACT_ANSWER, LK_ACT_FORWARD, LK_ACT_FORWARD_TELL };
 
 /* counters asked for in xdata */
 enum {
@@ -138,7 +137,7 @@ struct lk_fop {
   struct lk_inode *li; /* where it waits, or what it removes */
   void *lock;          /* struct lk_lock or lk_posix it waits for */
   uint8_t wait;        /* enum lk_wait */
-  uint8_t act;         /* enum lk_act, once on a ready list */
+  uint8_t act;         /* enum gi_verdict, once on a ready list */
   uint8_t counts;      /* LK_COUNT_* */
   bool removing;       /* a remove that is counted in li->removing */
   bool learn;          /* the reply tells the mode (mandatory `file`) or the fence */
@@ -189,8 +188,6 @@ lk_spaces_meet(unsigned a, unsigned b)
 void lk_who_set(struct lk_who *who, const struct gi_fop *fop);
 /* EINVAL for an owner that identifies nobody (brick.md 9.1), else 0. */
 int lk_owner_check(const struct gi_fop *fop);
-/* The canonical inode a fop is about, kept alive by the fop; NULL if it names none. */
-struct gi_inode *lk_target(struct gi_fop *fop);
 struct lk_inode *lk_inode_peek(const struct gi_xlator *x, const struct gi_inode *inode); /* NULL if it never had a lock */
 struct lk_inode *lk_inode_get(struct gi_xlator *x, struct gi_inode *inode);
 void lk_inode_use(struct gi_xlator *x, struct lk_inode *li);

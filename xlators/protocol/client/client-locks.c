@@ -196,8 +196,7 @@ keep(struct client *c, const struct gi_fop *fop, bool held)
                          .held = held};
   uint64_t start, last;
   range_of(&fop->args.flock, &start, &last);
-  want.who.ngroups = 0;
-  want.who.groups = NULL;
+  gi_caller_detach(&want.who);
   note_before(c, &want, start, last);
   forget(c, fop->fd->inode, &want.who.owner, start, last);
   gi_list_foreach_safe(l, locks_of(c, fop->fd->inode), struct cl_lock, link) {
@@ -368,8 +367,7 @@ send_unlock(struct client *c, struct gi_fop *given, uint64_t start, uint64_t las
   struct gi_fop *undo = gi_fop_new(c->x->graph, GI_FOP_LK);
   gi_fop_set_fd(undo, given->fd);
   undo->caller = cl_credentials(c, given);
-  undo->caller.ngroups = 0;
-  undo->caller.groups = NULL;
+  gi_caller_detach(&undo->caller);
   undo->args = given->args;
   undo->args.dict = NULL;
   undo->args.type = undo->args.flock.type = GI_LK_UNLOCK;

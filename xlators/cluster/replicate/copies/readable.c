@@ -192,8 +192,7 @@ refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop)
     struct gi_fop *ask = gi_fop_new(rep->x->graph, by_fd ? GI_FOP_FSTAT : GI_FOP_LOOKUP);
 
     ask->caller = fop->caller;
-    ask->caller.groups = NULL; /* borrowed from an operation that may end first */
-    ask->caller.ngroups = 0;
+    gi_caller_detach(&ask->caller); /* `fop` may end first */
     ask->caller.stamps = 0;
     if (by_fd)
       gi_fop_set_fd(ask, r->fd);

@@ -49,22 +49,6 @@ add_log(struct rep_txn *t, struct gi_inode *inode, const char *name)
   t->log[t->nlogs++] = (struct rep_changelog){.inode = gi_inode_ref(inode), .name = name};
 }
 
-static struct gi_inode *
-parent_of(struct gi_fop *fop, struct gi_loc *loc)
-{
-  if (!loc->parent && !gi_gfid_is_none(&loc->pargfid))
-    loc->parent = gi_inode_get(fop->graph, &loc->pargfid);
-  return loc->parent;
-}
-
-static struct gi_inode *
-inode_of(struct gi_fop *fop, struct gi_loc *loc)
-{
-  if (!loc->inode && !gi_gfid_is_none(&loc->gfid))
-    loc->inode = gi_inode_get(fop->graph, &loc->gfid);
-  return loc->inode;
-}
-
 /* All clients lock in the same order: by gfid, whole directory first, then by name. */
 static int
 compare_targets(const void *p, const void *q)
@@ -92,9 +76,9 @@ set_targets(struct rep_txn *t, struct gi_fop *fop)
     add_target(t, fop->loc2.parent, fop->loc2.name);
     add_log(t, fop->loc2.parent, fop->loc2.name);
   }
-  if ((rule & DIR_ITSELF) && inode_of(fop, &fop->loc))
+  if ((rule & DIR_ITSELF) && gi_loc_inode(fop, &fop->loc))
     add_target(t, fop->loc.inode, NULL);
-  if ((rule & DIR_TARGET) && inode_of(fop, &fop->loc2) && S_ISDIR(fop->loc2.inode->mode))
+  if ((rule & DIR_TARGET) && gi_loc_inode(fop, &fop->loc2) && S_ISDIR(fop->loc2.inode->mode))
     add_target(t, fop->loc2.inode, NULL);
   qsort(t->target, t->ntargets, sizeof(t->target[0]), compare_targets);
 }
@@ -344,11 +328,11 @@ unknown_directory(struct gi_fop *fop)
 {
   uint8_t rule = entry_rule[fop->kind];
 
-  if ((rule & DIR_ITSELF) && !inode_of(fop, &fop->loc))
+  if ((rule & DIR_ITSELF) && !gi_loc_inode(fop, &fop->loc))
     return &fop->loc;
-  if (!(rule & DIR_TARGET) || inode_of(fop, &fop->loc2))
+  if (!(rule & DIR_TARGET) || gi_loc_inode(fop, &fop->loc2))
     return NULL;
-  return inode_of(fop, &fop->loc) && fop->loc.inode->mode && !S_ISDIR(fop->loc.inode->mode) ? NULL : &fop->loc2;
+  return gi_loc_inode(fop, &fop->loc) && fop->loc.inode->mode && !S_ISDIR(fop->loc.inode->mode) ? NULL : &fop->loc2;
 }
 
 static void
@@ -394,8 +378,8 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
   uint8_t rule = entry_rule[fop->kind];
   const struct gi_loc *unknown;
 
-  if (((rule & FIRST) && (!parent_of(fop, &fop->loc) || !fop->loc.name)) ||
-      ((rule & SECOND) && (!parent_of(fop, &fop->loc2) || !fop->loc2.name)))
+  if (((rule & FIRST) && (!gi_loc_parent(fop, &fop->loc) || !fop->loc.name)) ||
+      ((rule & SECOND) && (!gi_loc_parent(fop, &fop->loc2) || !fop->loc2.name)))
     return gi_fop_fail(fop, EINVAL);
   if (touches_private(rep, fop))
     return gi_fop_fail(fop, EPERM);

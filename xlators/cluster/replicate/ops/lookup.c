@@ -288,9 +288,10 @@ parent_matters(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, co
 {
   if (!v->named || !v->ok || (!v->absent && agreeing(fan, v) == v->ok))
     return false;
-  if (!fop->loc.parent && !gi_gfid_is_none(&fop->loc.pargfid))
-    fop->loc.parent = gi_inode_get(rep->x->graph, &fop->loc.pargfid);
-  return fop->loc.parent && !rep_inode_fresh(rep, fop->loc.parent);
+
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
+
+  return parent && !rep_inode_fresh(rep, parent);
 }
 
 /* ---- healing the name first ---- */

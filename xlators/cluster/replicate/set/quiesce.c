@@ -39,16 +39,7 @@ rep_quiesce_end(struct rep *rep)
     struct gi_fop *fop = gi_list_first(&waiting, struct gi_fop, link);
 
     release(rep, fop);
-    switch (rep->submit(rep->x, fop)) {
-    case GI_PASS:
-      gi_fop_forward(fop, rep->x);
-      break;
-    case GI_ANSWERED:
-      gi_fop_answer(fop, rep->x);
-      break;
-    default:
-      break;
-    }
+    gi_fop_resume(fop, rep->x, rep->submit(rep->x, fop));
   }
 }
 

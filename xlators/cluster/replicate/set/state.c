@@ -23,11 +23,7 @@ rep_fop_inode(struct gi_fop *fop)
 {
   struct gi_fd *fd = rep_fop_fd(fop);
 
-  if (fd && fd->inode)
-    return fd->inode;
-  if (!fop->loc.inode && !gi_gfid_is_none(&fop->loc.gfid))
-    fop->loc.inode = gi_inode_get(fop->graph, &fop->loc.gfid);
-  return fop->loc.inode;
+  return fd && fd->inode ? fd->inode : gi_fop_inode(fop);
 }
 
 void

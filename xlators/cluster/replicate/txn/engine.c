@@ -34,8 +34,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
   t->up = rep->up;
   t->generation = rep->generation;
   t->caller = fop->caller;
-  t->caller.groups = NULL; /* borrowed from an operation that may end first; locks and marks need none */
-  t->caller.ngroups = 0;
+  gi_caller_detach(&t->caller); /* `fop` may end first; locks and marks need no groups */
   set_owner(&t->caller.owner, ++rep->owners);
   gi_list_init(&t->queue);
   gi_list_init(&t->running);
