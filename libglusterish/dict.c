@@ -480,3 +480,23 @@ gi_dict_copy(const struct gi_dict *dict)
   gi_dict_merge(copy, dict);
   return copy;
 }
+
+bool
+gi_dict_is_shared(const struct gi_dict *dict)
+{
+  return dict && dict->refs > 1;
+}
+
+struct gi_dict *
+gi_dict_writable(struct gi_dict **dict)
+{
+  if (!*dict) {
+    *dict = gi_dict_new();
+  } else if (gi_dict_is_shared(*dict)) {
+    struct gi_dict *copy = gi_dict_copy(*dict);
+
+    gi_dict_unref(dict);
+    *dict = copy;
+  }
+  return *dict;
+}

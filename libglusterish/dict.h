@@ -58,6 +58,11 @@ void gi_dict_unref(struct gi_dict **dict);                /* clears *dict; NULL 
 struct gi_dict *gi_dict_copy(const struct gi_dict *dict); /* deep; NULL gives a new empty one */
 uint32_t gi_dict_count(const struct gi_dict *dict);
 
+/* Somebody else has a reference too: what is changed in it changes for them. */
+bool gi_dict_is_shared(const struct gi_dict *dict);
+/* The dict at *dict for changing it, and nobody else's: a new one for NULL, a copy in its place if it is shared. */
+struct gi_dict *gi_dict_writable(struct gi_dict **dict);
+
 void gi_dict_set_int(struct gi_dict *dict, const char *key, int64_t value);
 void gi_dict_set_uint(struct gi_dict *dict, const char *key, uint64_t value);
 void gi_dict_set_str(struct gi_dict *dict, const char *key, const char *value);

@@ -209,13 +209,35 @@ test_numbers_have_no_bytes(void **state)
   gi_dict_unref(&d);
 }
 
+static void
+test_writable(void **state)
+{
+  struct gi_dict *mine = NULL, *yours;
+  int64_t v;
+
+  assert_false(gi_dict_is_shared(NULL));
+  gi_dict_set_int(gi_dict_writable(&mine), "k", 1); /* NULL: a new one */
+  assert_false(gi_dict_is_shared(mine));
+  assert_ptr_equal(gi_dict_writable(&mine), mine);
+  yours = gi_dict_ref(mine);
+  assert_true(gi_dict_is_shared(mine));
+  gi_dict_set_int(gi_dict_writable(&mine), "k", 2);
+  assert_ptr_not_equal(mine, yours);
+  assert_false(gi_dict_is_shared(mine));
+  assert_false(gi_dict_is_shared(yours));
+  assert_true(gi_dict_get_int(yours, "k", &v) && v == 1);
+  assert_true(gi_dict_get_int(mine, "k", &v) && v == 2);
+  gi_dict_unref(&mine);
+  gi_dict_unref(&yours);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_null_reads_as_empty),   cmocka_unit_test(test_types), cmocka_unit_test(test_lenient_getters),
-      cmocka_unit_test(test_replace_and_delete),    cmocka_unit_test(test_many),  cmocka_unit_test(test_shared),
-      cmocka_unit_test(test_numbers_have_no_bytes),
+      cmocka_unit_test(test_writable),        cmocka_unit_test(test_null_reads_as_empty),   cmocka_unit_test(test_types),
+      cmocka_unit_test(test_lenient_getters), cmocka_unit_test(test_replace_and_delete),    cmocka_unit_test(test_many),
+      cmocka_unit_test(test_shared),          cmocka_unit_test(test_numbers_have_no_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,32 +289,16 @@ gi_caller_detach(struct gi_caller *who)
   who->ngroups = 0;
 }
 
-/* Dicts are shared between a fop and its children, so whoever wants to write takes a copy unless it is the only owner. The dict
- * does not tell its count; a child always copies and a parent's own dict is never written after submission. */
-static struct gi_dict *
-writable(struct gi_dict **dict, bool shared)
-{
-  if (!*dict) {
-    *dict = gi_dict_new();
-  } else if (shared) {
-    struct gi_dict *copy = gi_dict_copy(*dict);
-
-    gi_dict_unref(dict);
-    *dict = copy;
-  }
-  return *dict;
-}
-
 struct gi_dict *
 gi_fop_xdata(struct gi_fop *fop)
 {
-  return writable(&fop->xdata, fop->parent && fop->xdata == fop->parent->xdata);
+  return gi_dict_writable(&fop->xdata);
 }
 
 struct gi_dict *
 gi_fop_rsp_xdata(struct gi_fop *fop)
 {
-  return writable(&fop->rsp.xdata, false);
+  return gi_dict_writable(&fop->rsp.xdata);
 }
 
 void

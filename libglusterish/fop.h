@@ -308,7 +308,7 @@ struct gi_inode *gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc);
 /* Drops what `who` borrows from the fop it was copied from, the groups: it may then outlive that fop. */
 void gi_caller_detach(struct gi_caller *who);
 
-/* The request's xdata for writing: makes one, or un-shares it (copy) if it is referenced elsewhere. */
+/* The request's xdata for writing: makes one, or a copy if anybody else has it too (gi_dict_writable, also for rsp.dict). */
 struct gi_dict *gi_fop_xdata(struct gi_fop *fop);
 /* The reply's xdata for writing, likewise. */
 struct gi_dict *gi_fop_rsp_xdata(struct gi_fop *fop);

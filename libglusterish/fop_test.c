@@ -62,15 +62,72 @@ test_detached_caller(void **state)
   assert_int_equal(who.uid, 7);
 }
 
+/* ---- shared dictionaries ---- */
+
+static int64_t
+value_of(const struct gi_dict *dict)
+{
+  int64_t v = 0;
+
+  gi_dict_get_int(dict, "k", &v);
+  return v;
+}
+
+/* A parent and two children that have its dictionary. */
+static void
+test_xdata_is_changed_for_nobody_else(void **state)
+{
+  struct fake_stack *s = fake_stack_new("test/deaf", NULL, 1);
+  struct gi_fop *parent = gi_fop_new(s->graph, GI_FOP_STAT);
+  struct gi_fop *one, *other;
+
+  gi_dict_set_int(gi_fop_xdata(parent), "k", 1);
+  one = gi_fop_child(parent);
+  other = gi_fop_child(parent);
+  gi_dict_set_int(gi_fop_xdata(one), "k", 2);
+  assert_int_equal(value_of(parent->xdata), 1);
+  assert_int_equal(value_of(other->xdata), 1);
+  gi_dict_set_int(gi_fop_xdata(parent), "k", 3); /* the parent's is its child's too */
+  assert_int_equal(value_of(other->xdata), 1);
+  gi_dict_set_int(gi_fop_xdata(one), "k", 4); /* its own by now: no copy */
+  assert_int_equal(value_of(one->xdata), 4);
+  gi_fop_unref(one);
+  gi_fop_unref(other);
+  gi_fop_unref(parent);
+  fake_stack_free(s);
+}
+
+/* Whoever keeps a dictionary for many operations gives each a reference. */
+static void
+test_kept_dict_is_not_changed(void **state)
+{
+  struct fake_stack *s = fake_stack_new("test/deaf", NULL, 1);
+  struct gi_fop *fop = gi_fop_new(s->graph, GI_FOP_STAT);
+  struct gi_dict *kept = gi_dict_new();
+
+  gi_dict_set_int(kept, "k", 1);
+  fop->xdata = gi_dict_ref(kept);
+  fop->rsp.xdata = gi_dict_ref(kept);
+  fop->rsp.dict = gi_dict_ref(kept);
+  gi_dict_set_int(gi_fop_xdata(fop), "k", 2);
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "k", 3);
+  gi_dict_del(gi_dict_writable(&fop->rsp.dict), "k");
+  assert_int_equal(value_of(kept), 1);
+  assert_false(gi_dict_is_shared(kept));
+  gi_fop_unref(fop);
+  gi_dict_unref(&kept);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
   gi_class_register(&deaf_class);
 
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_object_of_a_fop),
-      cmocka_unit_test(test_places_of_a_fop),
-      cmocka_unit_test(test_detached_caller),
+      cmocka_unit_test(test_object_of_a_fop),          cmocka_unit_test(test_places_of_a_fop),
+      cmocka_unit_test(test_detached_caller),          cmocka_unit_test(test_xdata_is_changed_for_nobody_else),
+      cmocka_unit_test(test_kept_dict_is_not_changed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,10 +51,7 @@ di_complete(struct gi_xlator *x, struct gi_fop *fop)
   const char *key = layout_key(x);
   if (fop->rsp.ret < 0 || !gi_dict_get(fop->rsp.dict, key))
     return GI_PASS;
-  struct gi_dict *shown = gi_dict_copy(fop->rsp.dict); /* the child may keep the original */
-  gi_dict_del(shown, key);
-  gi_dict_unref(&fop->rsp.dict);
-  fop->rsp.dict = shown;
+  gi_dict_del(gi_dict_writable(&fop->rsp.dict), key);
   return GI_PASS;
 }
 

@@ -558,7 +558,7 @@ cl_locks_take(struct client *c, struct gi_fd *fd)
     struct gi_fop *ask = gi_fop_new(c->x->graph, GI_FOP_LK);
     gi_fop_set_fd(ask, fd);
     ask->caller = l->who;
-    ask->xdata = l->xdata ? gi_dict_copy(l->xdata) : NULL;
+    ask->xdata = gi_dict_ref(l->xdata);
     ask->args.flags = l->space;
     cl_locks_mark(c, ask);
     if (c->peer_is_ours)

@@ -521,7 +521,7 @@ rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, 
 
     fop->args.flags = GI_XATTROP_ADD32;
     fop->args.dict = undo(v, i, type, d, good, failed, full_crawl);
-    fop->xdata = xdata ? gi_dict_copy(xdata) : NULL;
+    fop->xdata = gi_dict_ref(xdata);
     rep_round_send(&round, fop, i);
   }
   return rep_round_wait(h, &round);
