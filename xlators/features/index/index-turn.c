@@ -75,10 +75,7 @@ classify(const struct ix_private *p, uint32_t op, const struct gi_dict *dict, ui
 static struct ix_inode *
 inode_bytes(struct gi_xlator *x, struct gi_inode *inode)
 {
-  struct ix_inode *ii = gi_inode_private(inode, x);
-  if (!ii->queue.next)
-    gi_list_init(&ii->queue);
-  return ii;
+  return gi_inode_private(inode, x);
 }
 
 static enum gi_verdict turn_begin(struct gi_xlator *x, struct gi_fop *fop);
@@ -87,45 +84,31 @@ enum gi_verdict
 ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
 {
   struct ix_fop *f = gi_fop_private(fop, x);
-  struct ix_inode *ii = inode_bytes(x, inode);
   f->inode = inode;
-  if (ii->busy) {
-    ix_private(x)->metrics.queued++;
-    gi_list_add_tail(&ii->queue, &fop->link);
-    return GI_HELD;
-  }
-  ii->busy = true;
-  return turn_begin(x, fop);
+  if (gi_serial_enter(&inode_bytes(x, inode)->serial, &fop->link))
+    return turn_begin(x, fop);
+  ix_private(x)->metrics.queued++;
+  return GI_HELD;
 }
 
+/* The turn passes on, but not from inside somebody's reply. */
 void
 ix_turn_end(struct gi_xlator *x, struct gi_inode *inode)
 {
-  struct ix_private *p = ix_private(x);
-  struct ix_inode *ii = inode_bytes(x, inode);
-  GI_ASSERT(ii->busy);
-  if (gi_list_empty(&ii->queue)) {
-    ii->busy = false;
-    return;
-  }
-  /* The turn passes on, but not from inside somebody's reply. */
-  struct gi_fop *next = gi_list_first(&ii->queue, struct gi_fop, link);
-  gi_list_del(&next->link);
-  gi_list_add_tail(&p->turns, &next->link);
-  gi_defer_add(x->reactor, &p->defer);
+  gi_serial_leave_later(&inode_bytes(x, inode)->serial, &ix_private(x)->turns);
+}
+
+static void
+turn_came(struct gi_list *turn, void *arg)
+{
+  struct gi_fop *fop = gi_list_item(turn, struct gi_fop, link);
+  gi_fop_resume(fop, arg, turn_begin(arg, fop));
 }
 
 void
-ix_turns_run(void *arg)
+ix_turns_init(struct gi_xlator *x)
 {
-  struct gi_xlator *x = arg;
-  struct gi_list turns = GI_LIST_INIT(turns);
-  gi_list_splice_tail(&turns, &ix_private(x)->turns);
-  while (!gi_list_empty(&turns)) {
-    struct gi_fop *fop = gi_list_first(&turns, struct gi_fop, link);
-    gi_list_del(&fop->link);
-    gi_fop_resume(fop, x, turn_begin(x, fop));
-  }
+  gi_serial_later_init(&ix_private(x)->turns, x->reactor, turn_came, x);
 }
 
 /* The fop's job: made with its first step. */

@@ -62,7 +62,7 @@ static void
 ix_finish(struct gi_xlator *x)
 {
   struct ix_private *p = ix_private(x);
-  gi_defer_cancel(&p->defer);
+  gi_serial_later_finish(&p->turns);
   ix_virtual_finish(x);
   ix_dirs_close(p);
   for (int c = 0; c < IX_TRACKED; c++)
@@ -82,8 +82,7 @@ ix_init(struct gi_xlator *x, struct gi_error *err)
   p->store_fd = -1;
   for (int c = 0; c < IX_CLASSES; c++)
     p->fd[c] = -1;
-  gi_list_init(&p->turns);
-  gi_defer_init(&p->defer, ix_turns_run, x);
+  ix_turns_init(x);
   ix_virtual_init(x);
   p->watch[IX_PENDING] = watch_list(o->pending_watch);
   p->watch[IX_DIRTY] = watch_list(o->dirty_watch);

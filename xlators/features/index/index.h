@@ -14,6 +14,7 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/regions.h"
+#include "libglusterish/serial.h"
 
 #include <errno.h>
 
@@ -60,17 +61,15 @@ struct ix_private {
   uint64_t sequence; /* the rest */
   char **watch[IX_TRACKED];
   char **watch64;
-  struct gi_list turns; /* struct gi_fop.link: those whose turn has come */
-  struct gi_defer defer;
+  struct gi_serial_later turns;
   struct ix_metrics metrics;
 };
 
 /* our bytes in an inode */
 struct ix_inode {
-  struct gi_list queue; /* struct gi_fop.link; all zero until the first use */
+  struct gi_serial serial; /* struct gi_fop.link */
   uint8_t state[IX_TRACKED];
   uint8_t log; /* enum ix_state of its log of regions */
-  bool busy;   /* somebody has the turn */
 };
 
 /* our bytes in a fop */
@@ -158,7 +157,7 @@ enum gi_verdict ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop);
 /* Gives `fop` the turn of `inode`, now or later; `GI_HELD`, or what ix_turn_begin said. */
 enum gi_verdict ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode);
 void ix_turn_end(struct gi_xlator *x, struct gi_inode *inode);
-void ix_turns_run(void *arg);
+void ix_turns_init(struct gi_xlator *x);
 
 bool ix_is_pending(const struct ix_private *p, const char *key); /* a counter of that class */
 
