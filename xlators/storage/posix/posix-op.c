@@ -129,7 +129,6 @@ posix_inode_of(struct posix *p, struct gi_inode *inode)
     pi->self = inode;
     gi_list_init(&pi->dirty);
     gi_list_init(&pi->lost);
-    gi_list_init(&pi->waiting);
     gi_list_init(&pi->fsyncs);
   }
   return pi;
@@ -516,9 +515,9 @@ dispatch(struct posix_op *op)
 {
   struct posix *p = op->p;
 
-  if (op->exclusive) {
-    op->busy = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
-    posix_inode_of(p, op->busy)->busy = true;
+  if (op->exclusive && !op->alone) {
+    op->alone = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+    gi_serial_take(&posix_inode_of(p, op->alone)->serial);
   }
   if (p->uring && op->kind->uring && !op->far && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
     p->metrics.runs_uring++;
@@ -546,7 +545,6 @@ static bool
 must_wait(struct posix_op *op)
 {
   struct gi_inode *inode;
-  struct posix_inode *pi;
   bool wait;
 
   if (!op->exclusive)
@@ -554,10 +552,7 @@ must_wait(struct posix_op *op)
   inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
   if (!inode)
     return false;
-  pi = posix_inode_of(op->p, inode);
-  wait = pi->busy;
-  if (wait)
-    gi_list_add_tail(&pi->waiting, &op->wait); /* the busy operation holds the inode */
+  wait = gi_serial_wait(&posix_inode_of(op->p, inode)->serial, &op->wait); /* whoever has the turn holds the inode */
   gi_inode_unref(&inode);
   return wait;
 }
@@ -566,8 +561,6 @@ must_wait(struct posix_op *op)
 static bool
 start(struct posix_op *op)
 {
-  if (must_wait(op))
-    return false;
   if (!must_move(op)) {
     enum posix_run r = run_inline(op);
 
@@ -584,32 +577,31 @@ start(struct posix_op *op)
 }
 
 static void
-wake_waiting(struct posix *p, struct gi_inode **busy)
+turn_came(struct gi_list *turn, void *arg)
 {
-  struct posix_inode *pi = posix_inode_of(p, *busy);
+  struct posix_op *op = gi_list_item(turn, struct posix_op, wait);
+  struct gi_inode *inode = arg; /* whoever ended holds it */
 
-  pi->busy = false;
-  while (!pi->busy && !gi_list_empty(&pi->waiting)) {
-    struct posix_op *op = gi_list_first(&pi->waiting, struct posix_op, wait);
-
-    gi_list_del(&op->wait);
-    if (start(op))
-      gi_fop_answer(op->fop, op->x);
-  }
-  gi_inode_unref(busy);
+  op->alone = gi_inode_ref(inode);
+  if (!start(op))
+    return;
+  gi_inode_unref(&op->alone);
+  gi_serial_leave(&posix_inode_of(op->p, inode)->serial, turn_came, inode);
+  gi_fop_answer(op->fop, op->x);
 }
 
 void
 posix_op_end(struct posix_op *op)
 {
   struct posix *p = op->p;
-  struct gi_inode *busy = op->busy;
+  struct gi_inode *inode = op->alone;
 
-  op->busy = NULL;
+  op->alone = NULL;
   op_finish(op);
   gi_fop_answer(op->fop, op->x);
-  if (busy)
-    wake_waiting(p, &busy);
+  if (inode)
+    gi_serial_leave(&posix_inode_of(p, inode)->serial, turn_came, inode);
+  gi_inode_unref(&inode);
 }
 
 enum gi_verdict
@@ -631,5 +623,5 @@ posix_submit(struct gi_xlator *x, struct gi_fop *fop)
   }
   if ((fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_FSYNCDIR) && posix_fsync_join(op))
     return GI_HELD;
-  return start(op) ? GI_ANSWERED : GI_HELD;
+  return !must_wait(op) && start(op) ? GI_ANSWERED : GI_HELD;
 }

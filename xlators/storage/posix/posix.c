@@ -471,7 +471,7 @@ posix_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 
   if (!pi->self)
     return;
-  GI_ASSERT(!pi->busy && !pi->fsync && gi_list_empty(&pi->waiting) && gi_list_empty(&pi->fsyncs));
+  GI_ASSERT(gi_serial_is_free(&pi->serial) && !pi->fsync && gi_list_empty(&pi->fsyncs));
   posix_md_flush(p, pi, -1);
   if (pi->unlinked)
     posix_unpark(p, &inode->gfid);

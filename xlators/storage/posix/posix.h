@@ -18,6 +18,7 @@
 #include "libglusterish/fs.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/serial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,10 +98,10 @@ struct posix_dir {
 /* inode_bytes */
 struct posix_inode {
   struct gi_inode *self;
-  struct gi_list dirty;   /* in posix.dirty or dirty_soon while md_dirty */
-  struct gi_list waiting; /* struct posix_op.wait: want the inode for themselves */
-  struct gi_list fsyncs;  /* struct posix_op.wait: joined the next fsync */
-  struct posix_op *fsync; /* the one under way */
+  struct gi_list dirty;    /* in posix.dirty or dirty_soon while md_dirty */
+  struct gi_serial serial; /* struct posix_op.wait: want the inode for themselves; taken while one of them is on a worker */
+  struct gi_list fsyncs;   /* struct posix_op.wait: joined the next fsync */
+  struct posix_op *fsync;  /* the one under way */
   struct posix_dir *dir;
   struct posix_times times;
   uint32_t counted; /* changes of changelog counters */
@@ -113,7 +114,6 @@ struct posix_inode {
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool md_soon;  /* md_dirty, to be written within 20 ms: in posix.dirty_soon */
-  bool busy;     /* an exclusive operation is on a worker */
   bool unlinked; /* the last name is gone: the handle is in unlink/ */
   bool looked;   /* a heal has read the file from the disk in the life of this process */
 };
@@ -203,7 +203,7 @@ struct posix_op {
   struct posix_times times;
   uint32_t counted;                    /* posix_inode.counted when the sync began */
   struct gi_list followers;            /* FSYNC: get this one's result */
-  struct gi_inode *busy;               /* whose `busy` we hold; referenced */
+  struct gi_inode *alone;              /* whose `serial` we have taken; referenced */
   struct gi_gfid expect;               /* of loc.inode, to check a cached answer against */
   struct gi_time now;                  /* LOOKUP: the wall clock when it began */
   uint64_t done;                       /* bytes written or read so far */
