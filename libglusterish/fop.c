@@ -301,6 +301,36 @@ gi_fop_rsp_xdata(struct gi_fop *fop)
   return gi_dict_writable(&fop->rsp.xdata);
 }
 
+bool
+gi_reply_next_attr(struct gi_fop *fop, unsigned *at, struct gi_attr *attr)
+{
+  const struct gi_reply_attrs *a = &gi_fop_table[fop->kind].attrs;
+  struct gi_reply *r = &fop->rsp;
+  const struct gi_attr all[] = {{a->pre, true, &r->pre},
+                                {a->pre2, true, &r->pre2},
+                                {a->post, false, &r->post},
+                                {a->post2, false, &r->post2},
+                                {a->stat, false, &r->stat}};
+
+  while (*at < sizeof(all) / sizeof(*all)) {
+    *attr = all[(*at)++];
+    if (attr->whose != GI_OF_NOBODY && gi_iatt_valid(attr->iatt))
+      return true;
+  }
+  return false;
+}
+
+const struct gi_iatt *
+gi_reply_attr(struct gi_fop *fop, enum gi_whose whose)
+{
+  struct gi_attr attr;
+
+  for (unsigned at = 0; gi_reply_next_attr(fop, &at, &attr);)
+    if (attr.whose == whose && !attr.before)
+      return attr.iatt;
+  return NULL;
+}
+
 void
 gi_reply_clear(struct gi_reply *rsp)
 {

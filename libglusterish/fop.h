@@ -101,11 +101,27 @@ enum {
   GI_CLASS_MAY_WAIT = 64, /* a blocking lock: its reply may take arbitrarily long */
 };
 
+/* Whose attributes a struct gi_iatt of a reply are. */
+enum gi_whose {
+  GI_OF_NOBODY,  /* a reply of this kind has none there */
+  GI_OF_OBJECT,  /* what the fop is about, or the entry it makes */
+  GI_OF_PARENT,  /* of loc */
+  GI_OF_PARENT2, /* of loc2 */
+  GI_OF_OBJECT2, /* COPY_FILE_RANGE: the destination */
+  GI_WHOSE_MAX,
+};
+
+/* enum gi_whose, by member of struct gi_reply */
+struct gi_reply_attrs {
+  uint8_t stat, pre, post, pre2, post2;
+};
+
 /* One record per kind: everything generic is driven by this table. */
 struct gi_fop_info {
   const char *name; /* upper case, as in logs and profiles: "LOOKUP"; NULL = no such kind */
   enum gi_fop_target target;
   unsigned classes;
+  struct gi_reply_attrs attrs; /* what a reply may carry; a peer may leave any of it out (gi_iatt_valid) */
 };
 extern const struct gi_fop_info gi_fop_table[GI_FOP_MAX];
 const char *gi_fop_name(enum gi_fop_kind kind); /* "?" for a number outside the table */
@@ -319,6 +335,19 @@ void gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struc
 /* Asks that a fop which waits in a lock queue be answered EINTR soon. Goes to whoever holds it as the notification
  * GI_EVENT_CANCEL; a fop that is not waiting is left alone. */
 void gi_fop_cancel(struct gi_fop *fop);
+
+/* Attributes that a reply carries. */
+struct gi_attr {
+  enum gi_whose whose;
+  bool before; /* as they were before the operation */
+  struct gi_iatt *iatt;
+};
+
+/* The next attributes of fop's reply, from *at = 0 on; those from before the operation come first, those that a peer left out not at
+ * all. False at the end. */
+bool gi_reply_next_attr(struct gi_fop *fop, unsigned *at, struct gi_attr *attr);
+/* What the reply says of that object as it is now, after the operation; NULL if it says nothing. */
+const struct gi_iatt *gi_reply_attr(struct gi_fop *fop, enum gi_whose whose);
 
 /* Drops what a reply owns and zeroes it, for a translator that re-submits. */
 void gi_reply_clear(struct gi_reply *rsp);

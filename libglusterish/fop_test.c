@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked of a fop: which object it is about, and what it shares.
+ * What is asked of a fop: which object it is about, what it shares, and whose
+ * attributes its reply carries.
  */
 #include "tests/unit/fake.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static const struct gi_xlator_class deaf_class = {
     .abi = GI_XLATOR_ABI, .type = "test/deaf", .min_children = 1, .max_children = 1};
@@ -119,6 +121,70 @@ test_kept_dict_is_not_changed(void **state)
   fake_stack_free(s);
 }
 
+/* ---- attributes of a reply ---- */
+
+/* Every struct gi_iatt of the reply is set; the text says which are shown, in which order. */
+static const char *
+shown(struct gi_fop *f)
+{
+  static const char *const whose[GI_WHOSE_MAX] = {"?", "object", "parent", "parent2", "object2"};
+  static char text[128];
+  struct gi_attr attr;
+
+  f->rsp.stat.mode = f->rsp.pre.mode = f->rsp.post.mode = f->rsp.pre2.mode = f->rsp.post2.mode = S_IFREG;
+  text[0] = '\0';
+  for (unsigned at = 0; gi_reply_next_attr(f, &at, &attr);) {
+    strcat(text, attr.before ? " was:" : " ");
+    strcat(text, whose[attr.whose]);
+  }
+  return text;
+}
+
+static void
+check_shown(struct fake_stack *s, enum gi_fop_kind kind, const char *want)
+{
+  struct gi_fop *f = gi_fop_new(s->graph, kind);
+
+  assert_string_equal(shown(f), want);
+  gi_fop_unref(f);
+}
+
+static void
+test_attributes_of_a_reply(void **state)
+{
+  struct fake_stack *s = fake_stack_new("test/deaf", NULL, 1);
+
+  check_shown(s, GI_FOP_STAT, " object");
+  check_shown(s, GI_FOP_LOOKUP, " parent object");
+  check_shown(s, GI_FOP_WRITE, " was:object object");
+  check_shown(s, GI_FOP_UNLINK, " was:parent parent");
+  check_shown(s, GI_FOP_CREATE, " was:parent parent object");
+  check_shown(s, GI_FOP_RENAME, " was:parent was:parent2 parent parent2 object");
+  check_shown(s, GI_FOP_COPY_FILE_RANGE, " was:object2 object2 object");
+  check_shown(s, GI_FOP_GETXATTR, "");
+  fake_stack_free(s);
+}
+
+static void
+test_object_in_a_reply(void **state)
+{
+  struct fake_stack *s = fake_stack_new("test/deaf", NULL, 1);
+  struct gi_fop *f = gi_fop_new(s->graph, GI_FOP_SETATTR);
+
+  f->rsp.pre.mode = S_IFREG;
+  assert_null(gi_reply_attr(f, GI_OF_OBJECT)); /* as it was is not as it is; the brick left out the rest */
+  f->rsp.post.mode = S_IFREG;
+  assert_ptr_equal(gi_reply_attr(f, GI_OF_OBJECT), &f->rsp.post);
+  assert_null(gi_reply_attr(f, GI_OF_PARENT));
+  gi_fop_unref(f);
+  f = gi_fop_new(s->graph, GI_FOP_LOOKUP); /* a name that is not there: only the directory */
+  f->rsp.post.mode = S_IFDIR;
+  assert_null(gi_reply_attr(f, GI_OF_OBJECT));
+  assert_ptr_equal(gi_reply_attr(f, GI_OF_PARENT), &f->rsp.post);
+  gi_fop_unref(f);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -127,7 +193,8 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_object_of_a_fop),          cmocka_unit_test(test_places_of_a_fop),
       cmocka_unit_test(test_detached_caller),          cmocka_unit_test(test_xdata_is_changed_for_nobody_else),
-      cmocka_unit_test(test_kept_dict_is_not_changed),
+      cmocka_unit_test(test_kept_dict_is_not_changed), cmocka_unit_test(test_attributes_of_a_reply),
+      cmocka_unit_test(test_object_in_a_reply),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,10 +74,11 @@ ac_complete(struct gi_xlator *x, struct gi_fop *fop)
   if (!inode)
     return GI_PASS;
   bool setattr = fop->kind == GI_FOP_SETATTR || fop->kind == GI_FOP_FSETATTR;
+  const struct gi_iatt *st = gi_reply_attr(fop, GI_OF_OBJECT);
   /* A change of mode rewrites the ACL's mask too. After a failure half of it may have happened. */
-  if (setattr && fop->rsp.ret >= 0 && gi_iatt_valid(&fop->rsp.post) && !ac_inode(x, inode)->access) {
+  if (setattr && fop->rsp.ret >= 0 && st && !ac_inode(x, inode)->access) {
     if (ac_inode(x, inode)->known)
-      ac_learn_iatt(ac_inode(x, inode), &fop->rsp.post);
+      ac_learn_iatt(ac_inode(x, inode), st);
   } else {
     ac_forget(ac_inode(x, inode));
   }

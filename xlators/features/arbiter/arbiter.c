@@ -28,7 +28,7 @@ static const struct gi_metric arb_metric_table[] = {
 static void
 remember(struct gi_xlator *x, struct gi_fop *fop, const struct gi_iatt *st)
 {
-  if (!gi_iatt_valid(st) || gi_gfid_is_none(&st->gfid))
+  if (!st || gi_gfid_is_none(&st->gfid))
     return;
 
   struct gi_inode *inode = gi_inode_get(fop->graph, &st->gfid);
@@ -47,7 +47,7 @@ static enum gi_verdict
 arb_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
   if (fop->rsp.ret >= 0)
-    remember(x, fop, fop->kind == GI_FOP_FSETATTR || fop->kind == GI_FOP_SETATTR ? &fop->rsp.post : &fop->rsp.stat);
+    remember(x, fop, gi_reply_attr(fop, GI_OF_OBJECT));
   return GI_PASS;
 }
 
@@ -89,7 +89,7 @@ asked(struct gi_fop *stat, void *arg)
   if (stat->rsp.ret < 0) {
     gi_fop_fail(fop, stat->rsp.err);
   } else {
-    remember(x, fop, &stat->rsp.stat);
+    remember(x, fop, gi_reply_attr(stat, GI_OF_OBJECT));
     fill(fop, inode, &stat->rsp.stat);
   }
   gi_fop_unref(stat);

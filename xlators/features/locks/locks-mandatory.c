@@ -190,8 +190,8 @@ lk_mandatory_learn(struct gi_xlator *x, struct gi_fop *fop)
   default:
     break;
   }
-  const struct gi_iatt *st = gi_iatt_valid(&fop->rsp.stat) ? &fop->rsp.stat : &fop->rsp.post;
-  if (!gi_iatt_valid(st) || gi_gfid_is_none(&st->gfid))
+  const struct gi_iatt *st = gi_reply_attr(fop, GI_OF_OBJECT);
+  if (!st || gi_gfid_is_none(&st->gfid))
     return;
   inode = gi_inode_get(fop->graph, &st->gfid);
   if (fop->kind == GI_FOP_LOOKUP && fencing(x)) {

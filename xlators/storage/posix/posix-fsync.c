@@ -156,7 +156,7 @@ posix_lost_note(struct posix_op *op)
 
   if (!op->unsynced)
     return;
-  inode = gi_inode_get(op->fop->graph, &op->node[op->kind->post_of == VICTIM ? VICTIM : OBJ].gfid); /* what was written to */
+  inode = gi_inode_get(op->fop->graph, &op->node[op->kind->writes_second ? VICTIM : OBJ].gfid); /* what was written to */
   lose(op->p, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
 }

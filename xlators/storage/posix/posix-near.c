@@ -236,5 +236,4 @@ finish(struct posix_op *op)
   op->p->metrics.near_bytes += op->fop->rsp.ret > 0 ? (uint64_t)op->fop->rsp.ret : 0;
 }
 
-const struct posix_kind posix_near_kind = {prepare,       run,           .finish = finish, .stat_of = NO,   .pre_of = NO,
-                                           .post_of = NO, .pre2_of = NO, .post2_of = NO,   .blocking = true};
+const struct posix_kind posix_near_kind = {prepare, run, .finish = finish, .blocking = true};

@@ -26,67 +26,59 @@
 #define SLOW_PERIOD GI_NSEC_PER_SEC
 #define SUSPECT_PERIOD (10 * GI_NSEC_PER_SEC)
 
-#define ATTR(s, pr, po) .stat_of = s, .pre_of = pr, .post_of = po, .pre2_of = NO, .post2_of = NO
-#define NEW_ENTRY ATTR(OBJ, PARENT, PARENT), .stamps = STAMP_OBJ | STAMP_PARENT, .reserved = true
-#define CHANGES_OBJ ATTR(NO, OBJ, OBJ), .stamps = STAMP_OBJ
+#define NEW_ENTRY .stamps = STAMP_OBJ | STAMP_PARENT, .reserved = true
+#define CHANGES_OBJ .stamps = STAMP_OBJ
 #define UNSUPPORTED(e) \
   { \
-    .unsupported = e, ATTR(NO, NO, NO) \
+    .unsupported = e \
   }
 
 const struct posix_kind posix_kinds[GI_FOP_MAX] = {
-    [GI_FOP_LOOKUP] = {posix_prepare_lookup, posix_run_lookup, .finish = posix_finish_lookup, ATTR(OBJ, NO, PARENT)},
-    [GI_FOP_STAT] = {posix_prepare_object, posix_run_stat, .finish = posix_finish_counts, ATTR(OBJ, NO, NO)},
-    [GI_FOP_FSTAT] = {posix_prepare_fd, posix_run_stat, .finish = posix_finish_counts, ATTR(OBJ, NO, NO)},
-    [GI_FOP_SETATTR] = {posix_prepare_object, posix_run_setattr, posix_stamp_setattr, ATTR(NO, OBJ, OBJ)},
-    [GI_FOP_FSETATTR] = {posix_prepare_fd, posix_run_setattr, posix_stamp_setattr, ATTR(NO, OBJ, OBJ)},
+    [GI_FOP_LOOKUP] = {posix_prepare_lookup, posix_run_lookup, .finish = posix_finish_lookup},
+    [GI_FOP_STAT] = {posix_prepare_object, posix_run_stat, .finish = posix_finish_counts},
+    [GI_FOP_FSTAT] = {posix_prepare_fd, posix_run_stat, .finish = posix_finish_counts},
+    [GI_FOP_SETATTR] = {posix_prepare_object, posix_run_setattr, posix_stamp_setattr},
+    [GI_FOP_FSETATTR] = {posix_prepare_fd, posix_run_setattr, posix_stamp_setattr},
     [GI_FOP_TRUNCATE] = {posix_prepare_object, posix_run_truncate, CHANGES_OBJ},
     [GI_FOP_FTRUNCATE] = {posix_prepare_fd, posix_run_truncate, CHANGES_OBJ},
-    [GI_FOP_ACCESS] = {posix_prepare_object, posix_run_access, ATTR(NO, NO, NO)},
-    [GI_FOP_READLINK] = {posix_prepare_object, posix_run_readlink, ATTR(OBJ, NO, NO)},
-    [GI_FOP_STATFS] = {posix_prepare_statfs, posix_run_statfs, ATTR(NO, NO, NO)},
+    [GI_FOP_ACCESS] = {posix_prepare_object, posix_run_access},
+    [GI_FOP_READLINK] = {posix_prepare_object, posix_run_readlink},
+    [GI_FOP_STATFS] = {posix_prepare_statfs, posix_run_statfs},
     [GI_FOP_MKNOD] = {posix_prepare_entry, posix_run_mknod, .finish = posix_finish_mknod, NEW_ENTRY},
     [GI_FOP_MKDIR] = {posix_prepare_entry, posix_run_mkdir, NEW_ENTRY},
     [GI_FOP_SYMLINK] = {posix_prepare_entry, posix_run_symlink, NEW_ENTRY},
     [GI_FOP_CREATE] = {posix_prepare_entry, posix_run_create, .finish = posix_finish_open, NEW_ENTRY},
     [GI_FOP_LINK] = {posix_prepare_link, posix_run_link, NEW_ENTRY},
-    [GI_FOP_UNLINK] = {posix_prepare_unlink, posix_run_unlink, posix_stamp_unlink, posix_finish_removed,
-                       ATTR(NO, PARENT, PARENT)},
-    [GI_FOP_RMDIR] = {posix_prepare_entry, posix_run_rmdir, .finish = posix_finish_removed, ATTR(NO, PARENT, PARENT),
-                      .stamps = STAMP_PARENT},
-    [GI_FOP_RENAME] = {posix_prepare_rename, posix_run_rename, posix_stamp_rename, posix_finish_removed, .stat_of = OBJ,
-                       .pre_of = PARENT, .post_of = PARENT, .pre2_of = PARENT2, .post2_of = PARENT2},
-    [GI_FOP_OPEN] = {posix_prepare_object, posix_run_open, .finish = posix_finish_open, ATTR(NO, NO, NO), .stamps = STAMP_OBJ},
+    [GI_FOP_UNLINK] = {posix_prepare_unlink, posix_run_unlink, posix_stamp_unlink, posix_finish_removed},
+    [GI_FOP_RMDIR] = {posix_prepare_entry, posix_run_rmdir, .finish = posix_finish_removed, .stamps = STAMP_PARENT},
+    [GI_FOP_RENAME] = {posix_prepare_rename, posix_run_rename, posix_stamp_rename, posix_finish_removed},
+    [GI_FOP_OPEN] = {posix_prepare_object, posix_run_open, .finish = posix_finish_open, .stamps = STAMP_OBJ},
     [GI_FOP_READ] = {posix_prepare_read, posix_run_read, .finish = posix_finish_read, .uring = posix_uring_read,
-                     .uring_done = posix_read_done, ATTR(OBJ, NO, NO), .stamps = STAMP_OBJ},
+                     .uring_done = posix_read_done, .stamps = STAMP_OBJ},
     [GI_FOP_WRITE] = {posix_prepare_write, posix_run_write, .finish = posix_finish_write, .uring = posix_uring_write,
                       .uring_done = posix_write_done, CHANGES_OBJ},
-    [GI_FOP_FLUSH] = {posix_prepare_fd, posix_run_flush, .finish = posix_finish_counts, ATTR(NO, NO, NO)},
-    [GI_FOP_FSYNC] = {posix_prepare_fsync, posix_run_fsync, .finish = posix_finish_fsync, ATTR(NO, OBJ, OBJ), .blocking = true},
+    [GI_FOP_FLUSH] = {posix_prepare_fd, posix_run_flush, .finish = posix_finish_counts},
+    [GI_FOP_FSYNC] = {posix_prepare_fsync, posix_run_fsync, .finish = posix_finish_fsync, .blocking = true},
     [GI_FOP_FALLOCATE] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
     [GI_FOP_DISCARD] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
     [GI_FOP_ZEROFILL] = {posix_prepare_fallocate, posix_run_fallocate, CHANGES_OBJ, .blocking = true},
-    [GI_FOP_SEEK] = {posix_prepare_fd, posix_run_seek, ATTR(NO, NO, NO)},
-    [GI_FOP_COPY_FILE_RANGE] = {posix_prepare_copy_range, posix_run_copy_range, posix_stamp_copy_range,
-                                ATTR(OBJ, VICTIM, VICTIM), .blocking = true, .reserved = true},
-    [GI_FOP_RCHECKSUM] = {posix_prepare_fd, posix_run_rchecksum, ATTR(NO, NO, NO), .blocking = true},
-    [GI_FOP_OPENDIR] = {posix_prepare_object, posix_run_opendir, .finish = posix_finish_open, ATTR(NO, NO, NO),
-                        .stamps = STAMP_OBJ},
-    [GI_FOP_READDIR] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir, ATTR(NO, NO, NO)},
-    [GI_FOP_READDIRP] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir, ATTR(NO, NO, NO)},
-    [GI_FOP_FSYNCDIR] = {posix_prepare_fsync, posix_run_fsyncdir, ATTR(NO, NO, NO), .blocking = true},
+    [GI_FOP_SEEK] = {posix_prepare_fd, posix_run_seek},
+    [GI_FOP_COPY_FILE_RANGE] = {posix_prepare_copy_range, posix_run_copy_range, posix_stamp_copy_range, .writes_second = true,
+                                .blocking = true, .reserved = true},
+    [GI_FOP_RCHECKSUM] = {posix_prepare_fd, posix_run_rchecksum, .blocking = true},
+    [GI_FOP_OPENDIR] = {posix_prepare_object, posix_run_opendir, .finish = posix_finish_open, .stamps = STAMP_OBJ},
+    [GI_FOP_READDIR] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir},
+    [GI_FOP_READDIRP] = {posix_prepare_readdir, posix_run_readdir, .finish = posix_finish_readdir},
+    [GI_FOP_FSYNCDIR] = {posix_prepare_fsync, posix_run_fsyncdir, .blocking = true},
     [GI_FOP_SETXATTR] = {posix_prepare_object, posix_run_setxattr, posix_stamp_setxattr, posix_finish_setxattr,
-                         ATTR(NO, OBJ, OBJ), .reserved = true},
-    [GI_FOP_FSETXATTR] = {posix_prepare_fd, posix_run_setxattr, posix_stamp_setxattr, posix_finish_setxattr, ATTR(NO, OBJ, OBJ),
-                          .reserved = true},
-    [GI_FOP_REMOVEXATTR] = {posix_prepare_object, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr,
-                            ATTR(NO, OBJ, OBJ)},
-    [GI_FOP_FREMOVEXATTR] = {posix_prepare_fd, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr,
-                             ATTR(NO, OBJ, OBJ)},
-    [GI_FOP_GETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr, ATTR(NO, NO, NO)},
-    [GI_FOP_FGETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr, ATTR(NO, NO, NO)},
-    [GI_FOP_XATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_xattrop, ATTR(NO, NO, NO)},
-    [GI_FOP_FXATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_xattrop, ATTR(NO, NO, NO)},
+                         .reserved = true},
+    [GI_FOP_FSETXATTR] = {posix_prepare_fd, posix_run_setxattr, posix_stamp_setxattr, posix_finish_setxattr, .reserved = true},
+    [GI_FOP_REMOVEXATTR] = {posix_prepare_object, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr},
+    [GI_FOP_FREMOVEXATTR] = {posix_prepare_fd, posix_run_removexattr, posix_stamp_setxattr, posix_finish_setxattr},
+    [GI_FOP_GETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr},
+    [GI_FOP_FGETXATTR] = {posix_prepare_getxattr, posix_run_getxattr, .finish = posix_finish_getxattr},
+    [GI_FOP_XATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_xattrop},
+    [GI_FOP_FXATTROP] = {posix_prepare_xattrop, posix_run_xattrop, .finish = posix_finish_xattrop},
     [GI_FOP_PUT] = {posix_prepare_entry, posix_run_put, NEW_ENTRY},
     [GI_FOP_LK] = UNSUPPORTED(ENOSYS),
     [GI_FOP_INODELK] = UNSUPPORTED(ENOSYS),
@@ -265,40 +257,17 @@ bound_by_reserve(const struct gi_fop *fop)
 
 /* ---- the end ---- */
 
-static struct gi_iatt *
-reply_iatts(struct gi_fop *fop, const struct posix_kind *k, int i, int8_t *which)
-{
-  struct gi_reply *r = &fop->rsp;
-
-  switch (i) {
-  case 0:
-    *which = k->pre_of;
-    return &r->pre;
-  case 1:
-    *which = k->pre2_of;
-    return &r->pre2;
-  case 2:
-    *which = k->post_of;
-    return &r->post;
-  case 3:
-    *which = k->post2_of;
-    return &r->post2;
-  default:
-    *which = k->stat_of;
-    return &r->stat;
-  }
-}
-
+/* The attributes of the reply from before the operation, or those from after it, show the times that the inode's attributes say. */
 static void
-overlay_times(struct posix_op *op, int from, int to)
+overlay_times(struct posix_op *op, bool before)
 {
-  for (int i = from; i <= to; i++) {
-    int8_t which;
-    struct gi_iatt *iatt = reply_iatts(op->fop, op->kind, i, &which);
+  static const uint8_t node_of[GI_WHOSE_MAX] = {
+      [GI_OF_OBJECT] = OBJ, [GI_OF_PARENT] = PARENT, [GI_OF_PARENT2] = PARENT2, [GI_OF_OBJECT2] = VICTIM};
+  struct gi_attr attr;
 
-    if (which != NO)
-      posix_md_overlay(&op->node[which], iatt);
-  }
+  for (unsigned at = 0; gi_reply_next_attr(op->fop, &at, &attr);)
+    if (attr.before == before)
+      posix_md_overlay(&op->node[node_of[attr.whose]], attr.iatt);
 }
 
 static void
@@ -375,10 +344,10 @@ op_finish(struct posix_op *op)
   if (op->p->cfg.ctime) {
     for (int i = 0; i < NODES; i++)
       posix_md_install(op, i);
-    overlay_times(op, 0, 1);
+    overlay_times(op, true);
     if (fop->rsp.ret >= 0)
       stamp(op);
-    overlay_times(op, 2, 4);
+    overlay_times(op, false);
   }
   if (op->dropped) {
     posix_inode_of(op->p, fop->fd->inode)->read_back = op->losses;

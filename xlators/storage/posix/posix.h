@@ -223,7 +223,6 @@ struct posix_op {
 };
 
 enum { STAMP_OBJ = 1, STAMP_PARENT = 2, STAMP_PARENT2 = 4 };
-enum { NO = -1 };
 
 struct posix_kind {
   int (*prepare)(struct posix_op *op);                       /* 0 or an errno */
@@ -235,8 +234,8 @@ struct posix_kind {
   bool blocking; /* always on a worker */
   bool reserved; /* refused when the disk is full */
   unsigned stamps;
-  int8_t stat_of, pre_of, post_of, pre2_of, post2_of; /* whose times the reply's attributes carry; NO */
-  int unsupported;                                    /* errno of kinds without run */
+  bool writes_second; /* VICTIM is what is written to */
+  int unsupported;    /* errno of kinds without run */
 };
 extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
