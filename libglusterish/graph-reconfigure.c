@@ -4,9 +4,9 @@
  *
  * Options change in place. A translator with one child that only the new file
  * has is inserted (its bytes come from its room or the slack of fops, inodes and
- * fds, which are zero in those that exist already); one that only the running graph has
- * is taken off the path, told to drain and parked, to be found again if a later
- * file brings it back. A translator that allows it (children_changed) may get
+ * fds, which are zero in those that exist already); one that only the running
+ * graph has is drained (graph-drain.c), taken off the path and parked, to be found
+ * again if a later file brings it back. A translator that allows it (children_changed) may get
  * another set of children: whole subtrees appear below it, or leave and are
  * parked. Anything else is another topology.
  */
@@ -430,23 +430,55 @@ keep_children(const struct plan *p, struct gi_xlator *x)
   for (unsigned i = 0; i < x->nchildren; i++) {
     struct gi_xlator *c = x->children[i];
 
-    c->parents = gi_realloc(c->parents, (c->nparents + 1) * sizeof(struct gi_xlator *));
-    c->parents[c->nparents++] = x;
-    if (!in_file(p->vf, c))
+    gi_graph_add_parent(c, x);
+    if (!in_file(p->vf, c) && !c->away) /* what is away keeps its own */
       keep_children(p, c);
   }
 }
 
+/* It goes with its parent, when that lets it go. */
+static bool
+goes_with_parent(const struct plan *p, const struct gi_xlator *x)
+{
+  for (unsigned i = 0; i < x->nparents; i++) {
+    const struct gi_xlator *parent = x->parents[i];
+
+    if (in_file(p->vf, parent) ? parent->incoming != NULL : goes_with_parent(p, parent))
+      return true;
+  }
+  return false;
+}
+
+/* Those that leave the path, drained or to be drained. */
+static struct gi_xlator **
+drain_leaving(struct plan *p, unsigned *n)
+{
+  struct gi_xlator **leaving = gi_zalloc(p->g->count * sizeof(struct gi_xlator *));
+
+  *n = 0;
+  for (unsigned i = 0; i < p->first_new; i++) {
+    struct gi_xlator *x = p->g->xlators[i];
+
+    if (in_file(p->vf, x))
+      x->away = false;
+    else if (!parked(x) && !goes_with_parent(p, x))
+      leaving[(*n)++] = x;
+  }
+  for (unsigned i = 0; i < *n; i++) {
+    gi_graph_drain(leaving[i]);
+    leaving[i]->away = leaving[i]->draining;
+    if (!leaving[i]->away)
+      gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
+  }
+  return leaving;
+}
+
+/* The graph is as the new file says, except for what is away and not drained yet. */
 static void
-commit_edges(struct plan *p)
+connect_all(struct plan *p)
 {
   struct gi_graph *g = p->g;
-  struct gi_xlator **leaving = gi_zalloc(g->count * sizeof(struct gi_xlator *));
-  unsigned nleaving = 0;
 
-  for (unsigned i = 0; i < p->first_new; i++)
-    if (!parked(g->xlators[i]) && !in_file(p->vf, g->xlators[i]))
-      leaving[nleaving++] = g->xlators[i];
   gi_graph_clear_parents(g);
   gi_list_foreach(n, &p->vf->nodes, struct gi_vol_node, link) {
     struct gi_xlator *x = gi_graph_find(g, n->name);
@@ -455,14 +487,24 @@ commit_edges(struct plan *p)
       keep_children(p, x);
     else
       gi_graph_connect(g, x, n);
+    for (unsigned i = 0; x->incoming && i < x->nincoming; i++)
+      x->incoming[i] = gi_graph_front(x->incoming[i]);
   }
+  for (unsigned i = 0; i < g->count; i++)
+    if (g->xlators[i]->away)
+      keep_children(p, g->xlators[i]);
+}
+
+static void
+commit_edges(struct plan *p)
+{
+  struct gi_graph *g = p->g;
+  unsigned n;
+  struct gi_xlator **leaving = drain_leaving(p, &n);
+
+  gi_graph_place_fronts(g, leaving, n);
+  connect_all(p);
   gi_graph_compile(g);
-  for (unsigned i = 0; i < nleaving; i++) {
-    if (leaving[i]->nparents) /* with its parent, when that lets it go */
-      continue;
-    gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
-    gi_notify(leaving[i], GI_EVENT_DRAIN, NULL);
-  }
   for (unsigned i = p->first_new; i < g->count; i++)
     gi_log(GI_LOG_INFO, g->xlators[i]->name, GI_MSG_GRAPH + 3, "%s joins the running graph", g->xlators[i]->cls->type);
   gi_free(leaving);

@@ -120,6 +120,24 @@ gi_graph_free_xlator(struct gi_xlator *x)
 /* ---- edges ---- */
 
 void
+gi_graph_add_parent(struct gi_xlator *child, struct gi_xlator *parent)
+{
+  child->parents = gi_realloc(child->parents, (child->nparents + 1) * sizeof(*child->parents));
+  child->parents[child->nparents++] = parent;
+}
+
+void
+gi_graph_remove_parent(struct gi_xlator *child, const struct gi_xlator *parent)
+{
+  unsigned left = 0;
+
+  for (unsigned i = 0; i < child->nparents; i++)
+    if (child->parents[i] != parent)
+      child->parents[left++] = child->parents[i];
+  child->nparents = left;
+}
+
+void
 gi_graph_clear_parents(struct gi_graph *g)
 {
   for (unsigned i = 0; i < g->count; i++)
@@ -135,9 +153,8 @@ gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_no
     struct gi_xlator *c = gi_graph_find(g, n->sub[i]->name);
 
     GI_ASSERT(c);
-    x->children[i] = c;
-    c->parents = gi_realloc(c->parents, (c->nparents + 1) * sizeof(*c->parents));
-    c->parents[c->nparents++] = x;
+    x->children[i] = gi_graph_front(c);
+    gi_graph_add_parent(x->children[i], x);
   }
 }
 
@@ -367,6 +384,8 @@ gi_graph_statedump(struct gi_graph *g, struct gi_dump *d)
 
     gi_dump_section(d, "%s.%s", x->cls->type, x->name);
     gi_dump_kv(d, "enabled", "%d", x->enabled);
+    if (x->draining)
+      gi_dump_kv(d, "draining", "%d", 1);
     if (x->cls->metrics && x->metrics)
       gi_dump_metrics(d, x->cls->metrics, x->metrics);
     if (x->cls->statedump)

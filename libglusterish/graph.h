@@ -92,7 +92,7 @@ void gi_graph_retry(struct gi_graph *g); /* sends RETRY to the translators at th
 void gi_graph_free(struct gi_graph **g); /* deactivates first if that was not done; no fop may be under way */
 
 /* Applies a new volfile to the running graph, all or nothing. Options are changed in place; translators with one child that are
- * only in the new file are inserted, those only in the running graph are drained and parked off the path. A translator that can do
+ * only in the new file are inserted, those only in the running graph are drained, then parked off the path (which may be long after this returned). A translator that can do
  * with another set of children (children_changed) is given the new ones and takes them when it is ready. Returns 0; 1 if the
  * topology differs otherwise (nothing was changed: build a new graph); -1 and err if an option was refused (nothing was
  * changed). *vf is consumed on 0. */

@@ -104,11 +104,11 @@ probe_abort(struct gi_xlator *x, const void *values)
   probe.aborts++;
 }
 
-static bool
-probe_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+static void
+probe_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
-  probe.drains += event == GI_EVENT_DRAIN;
-  return false;
+  probe.drains++;
+  done(x);
 }
 
 static void
@@ -142,7 +142,7 @@ static const struct gi_xlator_class probe_class = {
     .reconfigure_prepare = probe_prepare,
     .reconfigure_commit = probe_commit,
     .reconfigure_abort = probe_abort,
-    .notify = probe_notify,
+    .drain = probe_drain,
     .inode_forget = probe_forget,
     .fd_release = probe_release,
 };

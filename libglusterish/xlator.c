@@ -5,7 +5,7 @@
  */
 #include "libglusterish/xlator.h"
 
-#include "libglusterish/graph.h"
+#include "libglusterish/graph-private.h"
 
 #include <errno.h>
 
@@ -168,7 +168,6 @@ const struct gi_event_info gi_event_table[GI_EVENT_MAX] = {
     [GI_EVENT_LATENCY] = {"LATENCY", GI_WAY_UP},
     [GI_EVENT_MEASURE] = {"MEASURE", GI_WAY_DOWN},
     [GI_EVENT_RETRY] = {"RETRY", GI_WAY_HERE},
-    [GI_EVENT_DRAIN] = {"DRAIN", GI_WAY_HERE},
     [GI_EVENT_LOCKS] = {"LOCKS", GI_WAY_UP},
 };
 
@@ -216,24 +215,6 @@ among(struct gi_xlator *const *set, unsigned n, const struct gi_xlator *x)
   return false;
 }
 
-static void
-remove_parent(struct gi_xlator *child, const struct gi_xlator *parent)
-{
-  unsigned kept = 0;
-
-  for (unsigned i = 0; i < child->nparents; i++)
-    if (child->parents[i] != parent)
-      child->parents[kept++] = child->parents[i];
-  child->nparents = kept;
-}
-
-static void
-add_parent(struct gi_xlator *child, struct gi_xlator *parent)
-{
-  child->parents = gi_realloc(child->parents, (child->nparents + 1) * sizeof(struct gi_xlator *));
-  child->parents[child->nparents++] = parent;
-}
-
 void
 gi_xlator_take_children(struct gi_xlator *x)
 {
@@ -247,10 +228,10 @@ gi_xlator_take_children(struct gi_xlator *x)
   x->nincoming = 0;
   for (unsigned i = 0; i < nold; i++)
     if (!among(now, nnow, old[i]))
-      remove_parent(old[i], x);
+      gi_graph_remove_parent(old[i], x);
   for (unsigned i = 0; i < nnow; i++)
     if (!among(old, nold, now[i]))
-      add_parent(now[i], x);
+      gi_graph_add_parent(now[i], x);
   gi_graph_compile(x->graph);
   for (unsigned i = 0; x->graph->active && i < nold; i++)
     if (old[i]->nparents == 0)
@@ -259,15 +240,6 @@ gi_xlator_take_children(struct gi_xlator *x)
     if (!among(old, nold, now[i]) && now[i]->nparents == 1)
       gi_notify(now[i], GI_EVENT_PARENT_UP, NULL);
   gi_free(old);
-}
-
-void
-gi_xlator_enable(struct gi_xlator *x, bool enabled)
-{
-  if (x->enabled == enabled)
-    return;
-  x->enabled = enabled;
-  gi_graph_compile(x->graph);
 }
 
 const char *

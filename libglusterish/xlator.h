@@ -51,7 +51,6 @@ enum gi_event {
   GI_EVENT_LATENCY,       /* up: data = uint64_t *: nanoseconds of the last round trip to the brick that `from` stands for */
   GI_EVENT_MEASURE,       /* down: have a GI_EVENT_LATENCY come soon */
   GI_EVENT_RETRY,         /* to a translator without children: what could not be reached may be there now */
-  GI_EVENT_DRAIN,         /* to one translator: it leaves the path; finish what is delayed */
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
   GI_EVENT_MAX,
 };
@@ -151,6 +150,11 @@ struct gi_xlator_class {
    * with the old ones until nothing of its own refers to them, then calls gi_xlator_take_children, from here or later. Before,
    * reconfigure_prepare can see x->incoming and refuse. NULL: another set of children is another topology. */
   void (*children_changed)(struct gi_xlator *x);
+  /* It is to leave the path: switched off, or no longer in the volfile. From now on (x->draining) it holds nothing new; what comes goes
+   * on behind what it still has. When that is nothing it calls done(x), once, from here or later. Until then it stays on the path,
+   * however long that takes: nothing overtakes what it holds. If it is wanted again meanwhile it stays, and holds again after
+   * done(x). NULL: it never holds anything. */
+  void (*drain)(struct gi_xlator *x, void (*done)(struct gi_xlator *x));
   /* An event. False: the core forwards it as gi_event_table says, as it does without notify. True: it ends here, or the translator
    * has sent what goes on (gi_notify_up, gi_notify_down). */
   bool (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
@@ -186,6 +190,10 @@ struct gi_xlator {
   void *private;               /* the translator's own */
   void *metrics;               /* struct described by cls->metrics, set in init */
   bool enabled;                /* off: on no kind's path (gi_xlator_enable) */
+  bool draining;               /* the class's `drain` has not called done */
+  bool switching_off;          /* …and then it is no longer enabled */
+  bool away;                   /* …and then it leaves the graph, for the volfile no longer has it; until then… */
+  struct gi_xlator *front;     /* …it stands here: who leads to this translator leads to the one that is away instead */
   bool initialised;
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
@@ -246,7 +254,8 @@ void gi_xlator_take_children(struct gi_xlator *x);
 /* The first enabled translator at or below `x` (first children) that handles the kind; NULL if none does. */
 struct gi_xlator *gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kind);
 
-/* On/off as a state: recompiles dispatch. The caller has drained it. */
+/* On/off as a state. One that is switched off drains first and is on the path until that is done, perhaps long after this call;
+ * switched on meanwhile, it has never been off. */
 void gi_xlator_enable(struct gi_xlator *x, bool enabled);
 
 /* The text of an option as the volfile gave it (for wildcard options), or NULL. */

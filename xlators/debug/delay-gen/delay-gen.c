@@ -60,7 +60,7 @@ dg_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct dg_options *o = x->options;
   struct dg_private *p = x->private;
-  if (!(p->kinds & GI_KIND(fop->kind)))
+  if (x->draining || !(p->kinds & GI_KIND(fop->kind)))
     return GI_PASS;
   p->metrics.seen++;
   if (!chosen(x, o->percentage))
@@ -76,14 +76,25 @@ dg_submit(struct gi_xlator *x, struct gi_fop *fop)
   return GI_HELD;
 }
 
+static void
+let_all_go(struct dg_private *p)
+{
+  while (!gi_list_empty(&p->held))
+    let_go(gi_list_first(&p->held, struct dg_fop, link));
+}
+
+static void
+dg_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
+{
+  let_all_go(x->private);
+  done(x);
+}
+
 static bool
 dg_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  struct dg_private *p = x->private;
-
-  if (event == GI_EVENT_PARENT_DOWN || event == GI_EVENT_DRAIN)
-    while (!gi_list_empty(&p->held))
-      let_go(gi_list_first(&p->held, struct dg_fop, link));
+  if (event == GI_EVENT_PARENT_DOWN)
+    let_all_go(x->private);
   return false;
 }
 
@@ -189,5 +200,6 @@ GI_XLATOR_EXPORT = {
     .finish = dg_finish,
     .reconfigure_prepare = dg_prepare,
     .reconfigure_commit = dg_commit,
+    .drain = dg_drain,
     .notify = dg_notify,
 };

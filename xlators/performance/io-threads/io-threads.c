@@ -199,7 +199,7 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
   else if (!(IOT_BULK & GI_KIND(fop->kind)))
     return GI_PASS;
   f->prio = (uint8_t)prio;
-  if (gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
+  if (x->draining || (gi_list_empty(&p->turn[prio]) && has_room(x, prio))) {
     let_in(x, fop);
     return GI_PASS_TELL;
   }
@@ -343,14 +343,18 @@ apply(struct gi_xlator *x)
     gi_timer_set(&p->watchdog, (uint64_t)o->watchdog_secs * GI_NSEC_PER_SEC);
 }
 
+static void
+iot_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
+{
+  let_all_in(x);
+  done(x);
+}
+
 static bool
 iot_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct iot_private *p = x->private;
   switch (event) {
-  case GI_EVENT_DRAIN:
-    let_all_in(x);
-    break;
   case GI_EVENT_PARENT_DOWN:
     gi_timer_cancel(&p->watchdog);
     let_all_in(x);
@@ -396,9 +400,7 @@ iot_commit(struct gi_xlator *x)
   struct iot_private *p = x->private;
   bool on = !((const struct iot_options *)x->options)->pass_through;
   apply(x);
-  if (!on)
-    let_all_in(x);
-  else if (p->waiting)
+  if (p->waiting)
     gi_defer_add(x->reactor, &p->serve);
   gi_xlator_enable(x, on);
 }
@@ -541,6 +543,7 @@ GI_XLATOR_EXPORT = {
     .init = iot_init,
     .finish = iot_finish,
     .reconfigure_commit = iot_commit,
+    .drain = iot_drain,
     .notify = iot_notify,
     .statedump = iot_statedump,
 };
