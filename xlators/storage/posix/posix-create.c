@@ -57,22 +57,22 @@ static int
 making_begin(struct posix_op *op, struct making *m)
 {
   struct gi_fop *fop = op->fop;
-  int err = posix_entry_name(op, &op->node[PARENT].gfid, fop->loc.name, false);
+  int err = posix_entry_name(op, &op->node[NODE_PARENT].gfid, fop->loc.name, false);
 
   *m = (struct making){.op = op, .fop = fop, .p = op->p, .name = fop->loc.name};
   if (err)
     return err == EINVAL && fop->loc.name && fop->loc.name[0] ? EEXIST : err; /* "." and ".." exist */
   if (!posix_gfid_requested(fop, &m->gfid))
     return EINVAL;
-  m->dirfd = posix_node_dir(op, PARENT);
+  m->dirfd = posix_node_dir(op, NODE_PARENT);
   if (m->dirfd < 0)
     return -m->dirfd;
   if (gi_fs_fstat(m->p->fs, m->dirfd, &m->parent) < 0)
     return errno;
   if (m->parent.st_nlink == 0)
     return ESTALE;
-  posix_node_known(op, PARENT, (struct posix_at){m->dirfd, ""});
-  posix_iatt(&m->parent, &op->node[PARENT].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_PARENT, (struct posix_at){m->dirfd, ""});
+  posix_iatt(&m->parent, &op->node[NODE_PARENT].gfid, &fop->rsp.pre);
   m->uid = fop->caller.uid;
   m->gid = m->parent.st_mode & S_ISGID ? m->parent.st_gid : fop->caller.gid;
   return 0;
@@ -129,7 +129,7 @@ assign_gfid(struct making *m, struct posix_at at, const struct stat *st)
   if (posix_at_set(m->p, at, KEY_GFID, m->gfid.b, 16, 1 /* create */) < 0)
     return errno;
   if (S_ISDIR(st->st_mode))
-    err = posix_handle_add_dir(m->p, &m->op->node[PARENT].gfid, m->name, &m->gfid);
+    err = posix_handle_add_dir(m->p, &m->op->node[NODE_PARENT].gfid, m->name, &m->gfid);
   else
     err = posix_handle_add_file(m->p, m->dirfd, m->name, &m->gfid, st);
   m->handle_made = !err;
@@ -141,7 +141,7 @@ static int
 equip(struct making *m, struct posix_at at, mode_t mode)
 {
   struct posix_op *op = m->op;
-  const struct gi_gfid *parent = &op->node[PARENT].gfid;
+  const struct gi_gfid *parent = &op->node[NODE_PARENT].gfid;
   struct stat st;
   int err = set_owner(m, at, mode);
 
@@ -161,8 +161,8 @@ equip(struct making *m, struct posix_at at, mode_t mode)
     err = assign_gfid(m, at, &st);
   if (err)
     return err;
-  op->node[OBJ].gfid = m->gfid;
-  posix_md_create(op, OBJ, at);
+  op->node[NODE_OBJ].gfid = m->gfid;
+  posix_md_create(op, NODE_OBJ, at);
   return 0;
 }
 
@@ -170,10 +170,10 @@ static enum posix_run
 making_end(struct making *m, struct posix_at at)
 {
   struct gi_fop *fop = m->fop;
-  int err = posix_node_stat(m->op, OBJ, at, &fop->rsp.stat);
+  int err = posix_node_stat(m->op, NODE_OBJ, at, &fop->rsp.stat);
 
   if (!err)
-    err = posix_node_stat(m->op, PARENT, (struct posix_at){m->dirfd, ""}, &fop->rsp.post);
+    err = posix_node_stat(m->op, NODE_PARENT, (struct posix_at){m->dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(m->op, err) : posix_ok(m->op, 0);
 }
 
@@ -183,7 +183,7 @@ undo(struct making *m, bool dir, int err)
   gi_fs_unlink(m->p->fs, m->dirfd, m->name, dir ? AT_REMOVEDIR : 0);
   if (m->handle_made)
     posix_handle_remove(m->p, &m->gfid);
-  m->op->node[OBJ].gfid = gi_gfid_none;
+  m->op->node[NODE_OBJ].gfid = gi_gfid_none;
   return posix_err(m->op, err);
 }
 
@@ -211,11 +211,11 @@ link_existing(struct making *m)
       return errno;
   }
   if (m->p->cfg.pgfid)
-    posix_pgfid_change(m->p, entry_at(m), &m->op->node[PARENT].gfid, 1);
-  err = m->p->cfg.gfid2path ? posix_gfid2path_add(m->p, entry_at(m), &m->op->node[PARENT].gfid, m->name) : 0;
+    posix_pgfid_change(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, 1);
+  err = m->p->cfg.gfid2path ? posix_gfid2path_add(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, m->name) : 0;
   if (err)
     return err;
-  m->op->node[OBJ].gfid = m->gfid;
+  m->op->node[NODE_OBJ].gfid = m->gfid;
   return 0;
 }
 
@@ -268,7 +268,7 @@ posix_finish_mknod(struct posix_op *op)
 
   if (op->fop->rsp.ret < 0)
     return;
-  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
   if (inode)
     posix_inode_of(op->p, inode)->unlinked = false; /* it has a name again */
   gi_inode_unref(&inode);
@@ -284,7 +284,7 @@ posix_run_mkdir(struct posix_op *op)
   mode_t mode;
 
   if (!err && op->fop->caller.pid >= 0) /* a healer repeats what is there elsewhere */
-    err = posix_node_room(op, PARENT);
+    err = posix_node_room(op, NODE_PARENT);
   if (!err)
     err = check_layout(&m);
   if (err)
@@ -308,8 +308,8 @@ posix_run_mkdir(struct posix_op *op)
     gi_fs_close(m.p->fs, fd);
     return undo(&m, true, err);
   }
-  op->node[OBJ].fd = fd; /* for the cache */
-  op->node[OBJ].depth = op->node[PARENT].depth ? op->node[PARENT].depth + 1 : 0;
+  op->node[NODE_OBJ].fd = fd; /* for the cache */
+  op->node[NODE_OBJ].depth = op->node[NODE_PARENT].depth ? op->node[NODE_PARENT].depth + 1 : 0;
   return making_end(&m, at);
 }
 
@@ -364,9 +364,9 @@ open_existing(struct making *m, int flags)
     return posix_err(op, errno);
   op->new_fd = fd;
   op->existed = op->fop->kind == GI_FOP_CREATE;
-  err = posix_gfid_read(op->p, (struct posix_at){fd, ""}, &op->node[OBJ].gfid);
+  err = posix_gfid_read(op->p, (struct posix_at){fd, ""}, &op->node[NODE_OBJ].gfid);
   if (!err)
-    err = posix_handle_add_file(op->p, m->dirfd, m->name, &op->node[OBJ].gfid, &st);
+    err = posix_handle_add_file(op->p, m->dirfd, m->name, &op->node[NODE_OBJ].gfid, &st);
   return err ? posix_err(op, err) : making_end(m, (struct posix_at){fd, ""});
 }
 
@@ -428,7 +428,7 @@ posix_run_put(struct posix_op *op)
     if (posix_at_set(op->p, (struct posix_at){op->new_fd, ""}, pair->key, value, len, 0) < 0)
       return posix_err(op, errno);
   }
-  int err = posix_node_stat(op, OBJ, (struct posix_at){op->new_fd, ""}, &fop->rsp.stat);
+  int err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->new_fd, ""}, &fop->rsp.stat);
 
   return err ? posix_err(op, err) : RUN_DONE;
 }

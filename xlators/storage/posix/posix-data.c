@@ -102,7 +102,7 @@ posix_run_open(struct posix_op *op)
   op->new_fd = gi_fs_openat(op->p->fs, at.fd, at.path, flags, 0);
   if (op->new_fd < 0)
     return posix_err(op, errno);
-  posix_node_known(op, OBJ, (struct posix_at){op->new_fd, ""});
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->new_fd, ""});
   return posix_ok(op, 0);
 }
 
@@ -115,7 +115,7 @@ posix_finish_open(struct posix_op *op)
 
   if (fop->rsp.ret < 0 || !fop->fd || op->new_fd < 0)
     return;
-  gi_fd_bind(fop->fd, &op->node[OBJ].gfid);
+  gi_fd_bind(fop->fd, &op->node[NODE_OBJ].gfid);
   if (op->parked)
     posix_inode_of(op->p, fop->fd->inode)->unlinked = true; /* opened again after a restart: it goes with its last descriptor */
   pf = gi_fd_private(fop->fd, op->x);
@@ -136,7 +136,7 @@ posix_finish_counts(struct posix_op *op)
 
   if (!op->fop->xdata || op->fop->rsp.ret < 0)
     return;
-  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
   if (inode)
     posix_fill_counts(op, inode);
   gi_inode_unref(&inode);
@@ -165,8 +165,8 @@ read_end(struct posix_op *op, const struct stat *st)
 {
   uint64_t end = op->fop->args.offset + op->done;
 
-  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
-  posix_iatt(st, &op->node[OBJ].gfid, &op->fop->rsp.stat);
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(st, &op->node[NODE_OBJ].gfid, &op->fop->rsp.stat);
   posix_ok(op, (int64_t)op->done);
   if (end >= (uint64_t)st->st_size)
     op->fop->rsp.err = ENOENT; /* end of file */
@@ -321,8 +321,8 @@ write_begin(struct posix_op *op)
     return ENOSPC;
   op->began = true;
   op->append = op->at_end || fop->args.offset == (uint64_t)st.st_size;
-  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   return 0;
 }
 
@@ -330,7 +330,7 @@ static enum posix_run
 write_end(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
-  int err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
+  int err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
 
   if (err)
     return posix_err(op, err);
@@ -396,7 +396,7 @@ memory_has_it(const struct posix_op *op)
   off_t at = (off_t)(fop->args.offset + op->done);
   char path[POSIX_HPATH], want[LOOK], have[LOOK];
   struct stat st;
-  int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[OBJ].gfid),
+  int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[NODE_OBJ].gfid),
                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   ssize_t n;
 

@@ -26,9 +26,9 @@ posix_run_opendir(struct posix_op *op)
   op->new_fd = gi_fs_openat(op->p->fs, at.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (op->new_fd < 0)
     return posix_err(op, errno);
-  posix_node_known(op, OBJ, (struct posix_at){op->new_fd, ""});
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->new_fd, ""});
   if (op->fop->xdata)
-    posix_fill(op, op->fop->xdata, at, &st, &op->node[OBJ].gfid, &op->fop->rsp.xdata);
+    posix_fill(op, op->fop->xdata, at, &st, &op->node[NODE_OBJ].gfid, &op->fop->rsp.xdata);
   return posix_ok(op, 0);
 }
 
@@ -49,7 +49,7 @@ wanted(struct posix_op *op, const struct gi_fs_dirent *d)
 {
   int64_t no_dirs;
 
-  if (gi_gfid_is_root(&op->node[OBJ].gfid) && strcmp(d->name, ".glusterfs") == 0)
+  if (gi_gfid_is_root(&op->node[NODE_OBJ].gfid) && strcmp(d->name, ".glusterfs") == 0)
     return false;
   return d->type != DT_DIR || !gi_dict_get_int(op->fop->xdata, "readdir-filter-directories", &no_dirs) || !no_dirs;
 }
@@ -72,7 +72,7 @@ describe(struct posix_op *op, struct gi_dirent *e)
   struct gi_gfid gfid;
   struct stat st;
 
-  if (strcmp(e->name, "..") == 0 && gi_gfid_is_root(&op->node[OBJ].gfid)) {
+  if (strcmp(e->name, "..") == 0 && gi_gfid_is_root(&op->node[NODE_OBJ].gfid)) {
     if (posix_at_stat(op->p, at, &st) == 0)
       describe_outside(e, &st);
     return;

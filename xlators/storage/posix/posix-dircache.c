@@ -126,7 +126,7 @@ find_parked(struct posix_op *op, struct posix_at *at, struct stat *st)
 {
   char text[GI_UUID_TEXT];
 
-  snprintf(op->hpath, sizeof(op->hpath), "unlink/%s", gi_gfid_text(&op->node[OBJ].gfid, text));
+  snprintf(op->hpath, sizeof(op->hpath), "unlink/%s", gi_gfid_text(&op->node[NODE_OBJ].gfid, text));
   *at = (struct posix_at){op->p->gl_fd, op->hpath};
   if (posix_at_stat(op->p, *at, st) < 0)
     return errno;
@@ -137,7 +137,7 @@ find_parked(struct posix_op *op, struct posix_at *at, struct stat *st)
 int
 posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
 {
-  struct posix_node *n = &op->node[OBJ];
+  struct posix_node *n = &op->node[NODE_OBJ];
   int fd = op->fd >= 0 ? op->fd : n->dir ? n->dir->fd : n->fd;
 
   if (fd < 0 && gi_gfid_is_root(&n->gfid))
@@ -151,7 +151,7 @@ posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
     return errno == ENOENT ? find_parked(op, at, st) : errno;
   if (!S_ISLNK(st->st_mode) || st->st_nlink != 1)
     return 0;
-  fd = posix_node_dir(op, OBJ);
+  fd = posix_node_dir(op, NODE_OBJ);
   if (fd < 0)
     return -fd;
   *at = (struct posix_at){fd, ""};
@@ -174,7 +174,9 @@ posix_obj_open(struct posix_op *op, int flags)
   if (err)
     return err == ENOENT ? ESTALE : err;
   if (S_ISDIR(st.st_mode)) {
-    op->fd = op->node[OBJ].dir ? op->node[OBJ].dir->fd : op->node[OBJ].fd >= 0 ? op->node[OBJ].fd : op->p->root_fd;
+    op->fd = op->node[NODE_OBJ].dir       ? op->node[NODE_OBJ].dir->fd
+             : op->node[NODE_OBJ].fd >= 0 ? op->node[NODE_OBJ].fd
+                                          : op->p->root_fd;
     return 0;
   }
   if (!S_ISREG(st.st_mode))

@@ -21,7 +21,7 @@ posix_prepare_lookup(struct posix_op *op)
   int err = posix_prepare_entry(op);
 
   if (!err && !gi_gfid_is_none(gfid)) {
-    posix_node_prepare(op, OBJ, gfid, fop->loc.inode);
+    posix_node_prepare(op, NODE_OBJ, gfid, fop->loc.inode);
     op->expect = *gfid;
   }
   return err;
@@ -57,14 +57,14 @@ heal_gfid(struct posix_op *op, int dirfd, const char *name, const struct stat *s
   }
   if (posix_at_set(op->p, at, KEY_GFID, gfid->b, 16, 1) < 0)
     return errno;
-  err = S_ISDIR(st->st_mode) ? posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid)
+  err = S_ISDIR(st->st_mode) ? posix_handle_add_dir(op->p, &op->node[NODE_PARENT].gfid, name, gfid)
                              : posix_handle_add_file(op->p, dirfd, name, gfid, st);
   if (err) {
     posix_at_remove(op->p, at, KEY_GFID);
     return err;
   }
   if (!S_ISDIR(st->st_mode) && op->p->cfg.gfid2path)
-    posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+    posix_gfid2path_add(op->p, at, &op->node[NODE_PARENT].gfid, name);
   return 0;
 }
 
@@ -75,10 +75,10 @@ found(struct posix_op *op, struct posix_at at, const struct stat *st)
 
   if (st->st_dev == op->p->gl_dev && st->st_ino == op->p->gl_ino)
     return posix_err(op, ENOENT); /* the housekeeping directory, reached by a trick */
-  posix_node_known(op, OBJ, at);
-  posix_iatt(st, &op->node[OBJ].gfid, &fop->rsp.stat);
+  posix_node_known(op, NODE_OBJ, at);
+  posix_iatt(st, &op->node[NODE_OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
-    posix_fill(op, fop->xdata, at, st, &op->node[OBJ].gfid, &fop->rsp.xdata);
+    posix_fill(op, fop->xdata, at, st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);
   return op->too_long ? posix_err(op, E2BIG) : posix_ok(op, 0);
 }
 
@@ -88,24 +88,24 @@ dot_dot(struct posix_op *op, struct gi_gfid *gfid)
 {
   char base[GI_NAME_MAX + 1];
 
-  if (gi_gfid_is_root(&op->node[PARENT].gfid)) {
+  if (gi_gfid_is_root(&op->node[NODE_PARENT].gfid)) {
     *gfid = gi_gfid_root;
     return 0;
   }
-  return posix_handle_link_text(op->p, &op->node[PARENT].gfid, gfid, base);
+  return posix_handle_link_text(op->p, &op->node[NODE_PARENT].gfid, gfid, base);
 }
 
 static enum posix_run
 lookup_dots(struct posix_op *op, const char *name)
 {
-  struct gi_gfid gfid = op->node[PARENT].gfid;
+  struct gi_gfid gfid = op->node[NODE_PARENT].gfid;
   struct stat st;
   uint32_t depth;
   int err = name[1] ? dot_dot(op, &gfid) : 0;
 
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
-  posix_node_is(op, OBJ, &gfid);
+  posix_node_is(op, NODE_OBJ, &gfid);
 
   int fd = posix_walk_open(op, &gfid, &depth);
 
@@ -146,7 +146,7 @@ join_twin(struct posix_op *op, int dirfd, const char *name, struct stat *st, con
   }
   GI_MARK("posix: a name of a file that was made twice leads to the second one");
   if (op->p->cfg.gfid2path)
-    posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+    posix_gfid2path_add(op->p, at, &op->node[NODE_PARENT].gfid, name);
   gi_fs_stat(op->p->fs, dirfd, name, st, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -170,16 +170,16 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
       join_twin(op, dirfd, name, st, gfid);
     return;
   }
-  if (op->node[OBJ].dir && gi_gfid_equal(&op->expect, gfid))
+  if (op->node[NODE_OBJ].dir && gi_gfid_equal(&op->expect, gfid))
     return; /* it was reached by its handle before */
   err = posix_handle_link_text(op->p, gfid, &parent, base);
-  if ((!err && gi_gfid_equal(&parent, &op->node[PARENT].gfid) && strcmp(base, name) == 0) || !settled(op, st))
+  if ((!err && gi_gfid_equal(&parent, &op->node[NODE_PARENT].gfid) && strcmp(base, name) == 0) || !settled(op, st))
     return;
   fd = posix_walk_open(op, gfid, &depth);
   if (fd >= 0)
     gi_fs_close(op->p->fs, fd); /* self-heal has two names for a moment; the handle is right for one of them */
   else if (!op->far)
-    posix_handle_add_dir(op->p, &op->node[PARENT].gfid, name, gfid);
+    posix_handle_add_dir(op->p, &op->node[NODE_PARENT].gfid, name, gfid);
 }
 
 /* A healer asks whether two objects of this brick have one gfid, and the name leads to the one that is not reached by it. */
@@ -211,7 +211,7 @@ lookup_name(struct posix_op *op, int dirfd, const char *name)
     err = heal_gfid(op, dirfd, name, &st, &gfid);
   if (err)
     return posix_err(op, err);
-  posix_node_is(op, OBJ, &gfid);
+  posix_node_is(op, NODE_OBJ, &gfid);
   tell_twin(op, &gfid, &st);
   return found(op, at, &st);
 }
@@ -255,17 +255,17 @@ posix_run_lookup(struct posix_op *op)
 
   if (!name || !name[0])
     return lookup_gfid(op);
-  err = posix_entry_name(op, &op->node[PARENT].gfid, name, true);
+  err = posix_entry_name(op, &op->node[NODE_PARENT].gfid, name, true);
   if (err)
     return posix_err(op, err);
-  dirfd = posix_node_dir(op, PARENT);
+  dirfd = posix_node_dir(op, NODE_PARENT);
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   lookup_name(op, dirfd, name);
   if (gi_fs_fstat(op->p->fs, dirfd, &parent) < 0 || parent.st_nlink == 0)
     return posix_err(op, ESTALE);
-  posix_node_known(op, PARENT, (struct posix_at){dirfd, ""});
-  posix_iatt(&parent, &op->node[PARENT].gfid, &fop->rsp.post);
+  posix_node_known(op, NODE_PARENT, (struct posix_at){dirfd, ""});
+  posix_iatt(&parent, &op->node[NODE_PARENT].gfid, &fop->rsp.post);
   return RUN_DONE;
 }
 
@@ -274,9 +274,9 @@ posix_finish_lookup(struct posix_op *op)
 {
   struct gi_inode *inode;
 
-  if (op->fop->rsp.ret < 0 || gi_gfid_is_none(&op->node[OBJ].gfid))
+  if (op->fop->rsp.ret < 0 || gi_gfid_is_none(&op->node[NODE_OBJ].gfid))
     return;
-  inode = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
   posix_fill_counts(op, inode);
   gi_inode_unref(&inode);
 }

@@ -55,7 +55,7 @@ listed(struct filling *f, const char *name)
 static void
 fill_one(struct filling *f, const char *name)
 {
-  const struct posix_node *n = &f->op->node[OBJ];
+  const struct posix_node *n = &f->op->node[NODE_OBJ];
   GI_CLEANUP_FREE char *value = NULL;
   ssize_t len;
 

@@ -30,7 +30,7 @@ posix_prepare_fsync(struct posix_op *op)
 static enum posix_run
 sync_reply(struct posix_op *op)
 {
-  int err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.post);
+  int err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.post);
 
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
@@ -41,7 +41,7 @@ posix_run_fsync(struct posix_op *op)
   int err = posix_obj_open(op, O_RDONLY);
 
   if (!err)
-    err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.pre);
+    err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.pre);
   if (err)
     return posix_err(op, err);
   if (!GI_BROKEN("say that it is on the disk") && gi_fs_fsync(op->p->fs, op->fd, op->datasync) < 0)
@@ -156,7 +156,8 @@ posix_lost_note(struct posix_op *op)
 
   if (!op->unsynced)
     return;
-  inode = gi_inode_get(op->fop->graph, &op->node[op->kind->writes_second ? VICTIM : OBJ].gfid); /* what was written to */
+  inode =
+      gi_inode_get(op->fop->graph, &op->node[op->kind->writes_second ? NODE_VICTIM : NODE_OBJ].gfid); /* what was written to */
   lose(op->p, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
 }
@@ -213,8 +214,8 @@ share_result(struct posix_op *op, const struct posix_op *leader)
   } else {
     op->fop->rsp.pre = from->pre;
     op->fop->rsp.post = from->post;
-    op->node[OBJ].md_state = leader->node[OBJ].md_state;
-    op->node[OBJ].times = leader->node[OBJ].times;
+    op->node[NODE_OBJ].md_state = leader->node[NODE_OBJ].md_state;
+    op->node[NODE_OBJ].times = leader->node[NODE_OBJ].times;
     posix_ok(op, 0);
   }
   posix_op_end(op);

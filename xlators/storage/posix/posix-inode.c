@@ -26,10 +26,10 @@ posix_run_stat(struct posix_op *op)
 
   if (err)
     return posix_err(op, err);
-  posix_node_known(op, OBJ, at);
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.stat);
+  posix_node_known(op, NODE_OBJ, at);
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
-    posix_fill(op, fop->xdata, at, &st, &op->node[OBJ].gfid, &fop->rsp.xdata);
+    posix_fill(op, fop->xdata, at, &st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);
   return posix_ok(op, 0);
 }
 
@@ -83,7 +83,7 @@ static struct posix_times
 given_times(const struct posix_op *op, const struct gi_time *now)
 {
   const struct gi_args *a = &op->fop->args;
-  struct posix_times t = op->node[OBJ].times;
+  struct posix_times t = op->node[NODE_OBJ].times;
 
   if (a->valid & (GI_SET_ATIME | GI_SET_ATIME_NOW))
     t.a = a->valid & GI_SET_ATIME ? a->iatt.atime : *now;
@@ -103,7 +103,7 @@ write_healed_times(struct posix_op *op, struct posix_at at)
   int32_t valid = op->fop->args.valid;
 
   if (op->fop->caller.pid == GI_PID_HEAL && valid & (TIME_BITS | GI_SET_CTIME) &&
-      !(valid & (GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)) && op->node[OBJ].md_state == MD_PRESENT) {
+      !(valid & (GI_SET_ATIME_NOW | GI_SET_MTIME_NOW)) && op->node[NODE_OBJ].md_state == MD_PRESENT) {
     struct posix_times t = given_times(op, NULL);
 
     posix_md_write(op, at, &t);
@@ -121,8 +121,8 @@ posix_run_setattr(struct posix_op *op)
 
   if (err)
     return posix_err(op, err);
-  posix_node_known(op, OBJ, at);
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, at);
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (a->valid == 0 && !S_ISLNK(st.st_mode)) {
     /* Only ctime is to move. A chown to nobody would do it too, but takes set-id bits away. */
     err = posix_at_chmod(op->p, at, st.st_mode & 07777) < 0 ? errno : 0;
@@ -139,20 +139,20 @@ posix_run_setattr(struct posix_op *op)
   if (!err)
     write_healed_times(op, at);
   if (!err)
-    err = posix_node_stat(op, OBJ, at, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
 void
 posix_stamp_setattr(struct posix_op *op)
 {
-  struct posix_node *n = &op->node[OBJ];
+  struct posix_node *n = &op->node[NODE_OBJ];
   struct gi_time now = gi_wall(op->x->reactor);
   bool more = S_ISDIR(op->fop->rsp.post.mode) || op->fop->args.valid & (GI_SET_MODE | GI_SET_UID | GI_SET_GID);
   struct gi_inode *inode;
 
   if (!(op->fop->args.valid & (TIME_BITS | GI_SET_CTIME))) {
-    posix_md_stamp(op, OBJ, op->fop->caller.stamps & 7);
+    posix_md_stamp(op, NODE_OBJ, op->fop->caller.stamps & 7);
     return;
   }
   if (n->md_state != MD_PRESENT)
@@ -185,11 +185,11 @@ posix_run_truncate(struct posix_op *op)
   if (!op->on_worker && op->p->cfg.engine != ENGINE_INLINE && (uint64_t)st.st_size > size &&
       (uint64_t)st.st_size - size > POSIX_BIG_FILE)
     return RUN_MOVE;
-  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (gi_fs_ftruncate(op->p->fs, op->fd, (off_t)size) < 0)
     return posix_err(op, errno);
-  err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
+  err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
@@ -227,7 +227,7 @@ posix_run_readlink(struct posix_op *op)
   if (n < 0)
     return posix_err(op, errno);
   fop->rsp.link = gi_fop_strdup(fop, text, (size_t)n);
-  err = posix_node_stat(op, OBJ, at, &fop->rsp.stat);
+  err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.stat);
   return err ? posix_err(op, err) : posix_ok(op, n);
 }
 

@@ -100,7 +100,7 @@ open_there(const struct posix_op *op, int root)
 
   if (!p->have_volume_id || !same_volume(p, root) || is_own_root(p, root))
     return -EPERM;
-  posix_hpath(path + strlen(path), &op->node[OBJ].gfid);
+  posix_hpath(path + strlen(path), &op->node[NODE_OBJ].gfid);
   fd = gi_fs_openat(p->fs, root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0)
     return -errno;

@@ -182,7 +182,7 @@ posix_prepare_object(struct posix_op *op)
 
   if (gi_gfid_is_none(gfid))
     return EINVAL;
-  posix_node_prepare(op, OBJ, gfid, fop->loc.inode);
+  posix_node_prepare(op, NODE_OBJ, gfid, fop->loc.inode);
   return 0;
 }
 
@@ -194,7 +194,7 @@ posix_prepare_fd(struct posix_op *op)
 
   if (!fd || !fd->inode)
     return EBADF;
-  posix_node_prepare(op, OBJ, &fd->inode->gfid, fd->inode);
+  posix_node_prepare(op, NODE_OBJ, &fd->inode->gfid, fd->inode);
   if (op->fop->caller.pid == GI_PID_HEAL)
     posix_lost_prepare(op, posix_inode_of(op->p, fd->inode));
   if (fd->anonymous)
@@ -214,7 +214,7 @@ posix_prepare_entry(struct posix_op *op)
 
   if (gi_gfid_is_none(parent) || !loc->name)
     return EINVAL;
-  posix_node_prepare(op, PARENT, parent, loc->parent);
+  posix_node_prepare(op, NODE_PARENT, parent, loc->parent);
   op->expect = *loc_gfid(loc);
   return 0;
 }
@@ -230,7 +230,7 @@ posix_prepare_two_entries(struct posix_op *op)
     return err;
   if (gi_gfid_is_none(parent) || !to->name)
     return EINVAL;
-  posix_node_prepare(op, PARENT2, parent, to->parent);
+  posix_node_prepare(op, NODE_PARENT2, parent, to->parent);
   return 0;
 }
 
@@ -243,7 +243,7 @@ op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop)
   op->kind = posix_near_wanted(fop) ? &posix_near_kind : &posix_kinds[fop->kind];
   op->fd = op->fd2 = op->new_fd = -1;
   op->moves = op->p->moves;
-  for (int i = 0; i < NODES; i++)
+  for (int i = 0; i < NODE_COUNT; i++)
     op->node[i].fd = -1;
   gi_list_init(&op->wait);
   gi_list_init(&op->followers);
@@ -262,7 +262,7 @@ static void
 overlay_times(struct posix_op *op, bool before)
 {
   static const uint8_t node_of[GI_WHOSE_MAX] = {
-      [GI_OF_OBJECT] = OBJ, [GI_OF_PARENT] = PARENT, [GI_OF_PARENT2] = PARENT2, [GI_OF_OBJECT2] = VICTIM};
+      [GI_OF_OBJECT] = NODE_OBJ, [GI_OF_PARENT] = NODE_PARENT, [GI_OF_PARENT2] = NODE_PARENT2, [GI_OF_OBJECT2] = NODE_VICTIM};
   struct gi_attr attr;
 
   for (unsigned at = 0; gi_reply_next_attr(op->fop, &at, &attr);)
@@ -285,17 +285,17 @@ stamp(struct posix_op *op)
     parents = 0;
   }
   if (op->kind->stamps & STAMP_OBJ)
-    posix_md_stamp(op, OBJ, own);
+    posix_md_stamp(op, NODE_OBJ, own);
   if (op->kind->stamps & STAMP_PARENT)
-    posix_md_stamp(op, PARENT, parents);
+    posix_md_stamp(op, NODE_PARENT, parents);
   if (op->kind->stamps & STAMP_PARENT2)
-    posix_md_stamp(op, PARENT2, parents);
+    posix_md_stamp(op, NODE_PARENT2, parents);
 }
 
 static void
 adopt_dirs(struct posix_op *op)
 {
-  for (int i = 0; i < NODES; i++) {
+  for (int i = 0; i < NODE_COUNT; i++) {
     struct posix_node *n = &op->node[i];
 
     if (n->dir && n->dir != op->p->root_dir)
@@ -307,7 +307,7 @@ adopt_dirs(struct posix_op *op)
     struct gi_inode *inode = gi_inode_get(op->fop->graph, &n->gfid);
 
     /* Made under a gfid that named another directory before: a healer moves one like that. */
-    if (i == OBJ && op->fop->kind == GI_FOP_MKDIR && posix_inode_of(op->p, inode)->dir) {
+    if (i == NODE_OBJ && op->fop->kind == GI_FOP_MKDIR && posix_inode_of(op->p, inode)->dir) {
       posix_dir_drop(op->p, posix_inode_of(op->p, inode));
       op->moves = ++op->p->moves;
     }
@@ -342,7 +342,7 @@ op_finish(struct posix_op *op)
   struct gi_fop *fop = op->fop;
 
   if (op->p->cfg.ctime) {
-    for (int i = 0; i < NODES; i++)
+    for (int i = 0; i < NODE_COUNT; i++)
       posix_md_install(op, i);
     overlay_times(op, true);
     if (fop->rsp.ret >= 0)
@@ -485,7 +485,7 @@ dispatch(struct posix_op *op)
   struct posix *p = op->p;
 
   if (op->exclusive && !op->alone) {
-    op->alone = gi_inode_get(op->fop->graph, &op->node[OBJ].gfid);
+    op->alone = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
     gi_serial_take(&posix_inode_of(p, op->alone)->serial);
   }
   if (p->uring && op->kind->uring && !op->far && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
@@ -518,7 +518,7 @@ must_wait(struct posix_op *op)
 
   if (!op->exclusive)
     return false;
-  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
   if (!inode)
     return false;
   wait = gi_serial_wait(&posix_inode_of(op->p, inode)->serial, &op->wait); /* whoever has the turn holds the inode */

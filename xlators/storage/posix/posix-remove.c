@@ -209,7 +209,7 @@ posix_prepare_unlink(struct posix_op *op)
   if (!err && !gi_gfid_is_none(&op->expect)) {
     struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->expect);
 
-    posix_node_prepare(op, OBJ, &op->expect, inode);
+    posix_node_prepare(op, NODE_OBJ, &op->expect, inode);
     op->obj_open = inode && posix_inode_has_fd(op->p, inode);
     gi_inode_unref(&inode);
   }
@@ -250,7 +250,7 @@ unlink_reply(struct posix_op *op, const struct entry *e)
     posix_iatt(&e->st, &e->gfid, &after);
     if (after.nlink)
       after.nlink--;
-    posix_md_overlay(&op->node[OBJ], &after);
+    posix_md_overlay(&op->node[NODE_OBJ], &after);
     gi_dict_set_iatt(out, "dht-get-iatt-in-xattr", &after);
   }
 }
@@ -258,7 +258,7 @@ unlink_reply(struct posix_op *op, const struct entry *e)
 static int
 remove_name(struct posix_op *op, const struct entry *e, bool open)
 {
-  const struct gi_gfid *parent = &op->node[PARENT].gfid;
+  const struct gi_gfid *parent = &op->node[NODE_PARENT].gfid;
   struct posix_at at = {e->dirfd, e->name};
   int err = retire_last(op, e, open, &op->gone, &op->parked);
 
@@ -286,7 +286,7 @@ posix_run_unlink(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   struct entry e;
-  int err, dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
+  int err, dirfd = posix_parent_begin(op, NODE_PARENT, fop->loc.name, &fop->rsp.pre);
   bool open;
 
   if (dirfd < 0)
@@ -301,16 +301,16 @@ posix_run_unlink(struct posix_op *op)
   open = is_open(op, &e.gfid, op->obj_open);
   if (!open && last_name(&e) && big(op, &e))
     return RUN_MOVE;
-  posix_node_is(op, OBJ, &e.gfid);
+  posix_node_is(op, NODE_OBJ, &e.gfid);
   err = unlink_guards(op, &e, open);
   if (!err && !gi_gfid_is_none(&e.gfid))
-    posix_node_known(op, OBJ, (struct posix_at){dirfd, e.name});
+    posix_node_known(op, NODE_OBJ, (struct posix_at){dirfd, e.name});
   if (!err)
     err = remove_name(op, &e, open);
   if (err)
     return posix_err(op, err);
   unlink_reply(op, &e);
-  err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+  err = posix_node_stat(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
@@ -320,8 +320,8 @@ posix_stamp_unlink(struct posix_op *op)
   unsigned stamps = op->fop->caller.stamps;
 
   if (!op->gone)
-    posix_md_stamp(op, OBJ, stamps & GI_STAMP_CTIME);
-  posix_md_stamp(op, PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
+    posix_md_stamp(op, NODE_OBJ, stamps & GI_STAMP_CTIME);
+  posix_md_stamp(op, NODE_PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
 }
 
 /* ---- RMDIR ---- */
@@ -339,7 +339,7 @@ posix_run_rmdir(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   struct entry e;
-  int err, dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
+  int err, dirfd = posix_parent_begin(op, NODE_PARENT, fop->loc.name, &fop->rsp.pre);
 
   if (dirfd < 0)
     return posix_err(op, -dirfd);
@@ -357,10 +357,10 @@ posix_run_rmdir(struct posix_op *op)
   if (err)
     return posix_err(op, err == EEXIST ? ENOTEMPTY : err);
   if (!gi_gfid_is_none(&e.gfid))
-    posix_handle_remove_dir(op->p, &op->node[PARENT].gfid, e.name, &e.gfid);
-  posix_node_is(op, OBJ, &e.gfid);
+    posix_handle_remove_dir(op->p, &op->node[NODE_PARENT].gfid, e.name, &e.gfid);
+  posix_node_is(op, NODE_OBJ, &e.gfid);
   op->dir_gone = op->gone = true;
-  err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+  err = posix_node_stat(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
@@ -372,7 +372,7 @@ posix_prepare_rename(struct posix_op *op)
   int err = posix_prepare_two_entries(op);
 
   if (!err && !gi_gfid_is_none(&op->expect))
-    posix_node_prepare(op, OBJ, &op->expect, op->fop->loc.inode);
+    posix_node_prepare(op, NODE_OBJ, &op->expect, op->fop->loc.inode);
   return err;
 }
 
@@ -403,7 +403,7 @@ handle_is_anothers(struct posix_op *op, const struct entry *from)
   char base[GI_NAME_MAX + 1];
   struct gi_gfid parent;
 
-  if (posix_handle_link_text(op->p, &from->gfid, &parent, base) == 0 && gi_gfid_equal(&parent, &op->node[PARENT].gfid) &&
+  if (posix_handle_link_text(op->p, &from->gfid, &parent, base) == 0 && gi_gfid_equal(&parent, &op->node[NODE_PARENT].gfid) &&
       strcmp(base, from->name) == 0)
     return false;
   return posix_handle_elsewhere(op, &from->gfid, &from->st);
@@ -412,17 +412,17 @@ handle_is_anothers(struct posix_op *op, const struct entry *from)
 static int
 rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
-  bool same_parent = gi_gfid_equal(&op->node[PARENT].gfid, &op->node[PARENT2].gfid);
+  bool same_parent = gi_gfid_equal(&op->node[NODE_PARENT].gfid, &op->node[NODE_PARENT2].gfid);
   bool leave_handle = handle_is_anothers(op, from);
-  int err = same_parent || op->fop->caller.pid < 0 ? 0 : posix_node_room(op, PARENT2);
+  int err = same_parent || op->fop->caller.pid < 0 ? 0 : posix_node_room(op, NODE_PARENT2);
 
   if (err || op->far)
     return err ? err : EAGAIN;
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
     return errno;
-  op->deeper = !same_parent && (!op->node[PARENT].depth || op->node[PARENT].depth != op->node[PARENT2].depth);
+  op->deeper = !same_parent && (!op->node[NODE_PARENT].depth || op->node[NODE_PARENT].depth != op->node[NODE_PARENT2].depth);
   if (to->there && !gi_gfid_is_none(&to->gfid)) {
-    posix_handle_remove_dir(op->p, &op->node[PARENT2].gfid, to->name, &to->gfid);
+    posix_handle_remove_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &to->gfid);
     op->victim_gone = true;
   }
   if (leave_handle) {
@@ -430,7 +430,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
     return 0;
   }
   posix_handle_remove(op->p, &from->gfid);
-  err = posix_handle_add_dir(op->p, &op->node[PARENT2].gfid, to->name, &from->gfid);
+  err = posix_handle_add_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &from->gfid);
   if (err)
     gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
            strerror(err));
@@ -457,18 +457,18 @@ rename_over(struct posix_op *op, const struct entry *to)
   if (gi_gfid_is_none(&to->gfid) || op->victim_gone)
     return;
   posix_hpath(path, &to->gfid);
-  posix_node_known(op, VICTIM, at);
+  posix_node_known(op, NODE_VICTIM, at);
   if (op->p->cfg.pgfid)
-    posix_pgfid_change(op->p, at, &op->node[PARENT2].gfid, -1);
+    posix_pgfid_change(op->p, at, &op->node[NODE_PARENT2].gfid, -1);
   if (op->p->cfg.gfid2path)
-    posix_gfid2path_remove(op->p, at, &op->node[PARENT2].gfid, to->name);
+    posix_gfid2path_remove(op->p, at, &op->node[NODE_PARENT2].gfid, to->name);
   retire_nameless(op, to, &op->victim_gone, &op->victim_parked);
 }
 
 static int
 rename_file(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
-  const struct gi_gfid *parent = &op->node[PARENT].gfid, *parent2 = &op->node[PARENT2].gfid;
+  const struct gi_gfid *parent = &op->node[NODE_PARENT].gfid, *parent2 = &op->node[NODE_PARENT2].gfid;
   struct posix_at old = {from->dirfd, from->name}, new = {to->dirfd, to->name};
   int err = rename_onto(op, to);
 
@@ -503,11 +503,11 @@ posix_stamp_rename(struct posix_op *op)
 {
   unsigned stamps = op->fop->caller.stamps;
 
-  posix_md_stamp(op, OBJ, stamps & GI_STAMP_CTIME);
+  posix_md_stamp(op, NODE_OBJ, stamps & GI_STAMP_CTIME);
   if (!op->victim_gone)
-    posix_md_stamp(op, VICTIM, stamps & GI_STAMP_CTIME);
-  posix_md_stamp(op, PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
-  posix_md_stamp(op, PARENT2, stamps / GI_STAMP_PARENT_CTIME & 7);
+    posix_md_stamp(op, NODE_VICTIM, stamps & GI_STAMP_CTIME);
+  posix_md_stamp(op, NODE_PARENT, stamps / GI_STAMP_PARENT_CTIME & 7);
+  posix_md_stamp(op, NODE_PARENT2, stamps / GI_STAMP_PARENT_CTIME & 7);
 }
 
 static enum posix_run
@@ -519,11 +519,11 @@ rename_reply(struct posix_op *op, const struct entry *to)
   gi_fop_rsp_xdata(fop);
   if (op->victim_gone || (to->there && !S_ISDIR(to->st.st_mode)))
     removed_reply(op, to);
-  err = posix_node_stat(op, OBJ, (struct posix_at){to->dirfd, to->name}, &fop->rsp.stat);
+  err = posix_node_stat(op, NODE_OBJ, (struct posix_at){to->dirfd, to->name}, &fop->rsp.stat);
   if (!err)
-    err = posix_node_stat(op, PARENT, (struct posix_at){posix_node_dir(op, PARENT), ""}, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_PARENT, (struct posix_at){posix_node_dir(op, NODE_PARENT), ""}, &fop->rsp.post);
   if (!err)
-    err = posix_node_stat(op, PARENT2, (struct posix_at){to->dirfd, ""}, &fop->rsp.post2);
+    err = posix_node_stat(op, NODE_PARENT2, (struct posix_at){to->dirfd, ""}, &fop->rsp.post2);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
@@ -531,8 +531,8 @@ enum posix_run
 posix_run_rename(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
-  int dirfd = posix_parent_begin(op, PARENT, fop->loc.name, &fop->rsp.pre);
-  int dirfd2 = dirfd < 0 ? dirfd : posix_parent_begin(op, PARENT2, fop->loc2.name, &fop->rsp.pre2);
+  int dirfd = posix_parent_begin(op, NODE_PARENT, fop->loc.name, &fop->rsp.pre);
+  int dirfd2 = dirfd < 0 ? dirfd : posix_parent_begin(op, NODE_PARENT2, fop->loc2.name, &fop->rsp.pre2);
   struct entry from, to;
   int err;
 
@@ -551,14 +551,14 @@ posix_run_rename(struct posix_op *op)
     return posix_err(op, err);
   if (to.there && last_name(&to) && big(op, &to))
     return RUN_MOVE;
-  posix_node_is(op, OBJ, &from.gfid);
+  posix_node_is(op, NODE_OBJ, &from.gfid);
   if (to.there && from.st.st_dev == to.st.st_dev && from.st.st_ino == to.st.st_ino) {
     to.there = false; /* two names of one file: POSIX leaves both */
     gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_SAME_FILE_KEY, 1);
     return rename_reply(op, &to);
   }
   if (to.there)
-    posix_node_is(op, VICTIM, &to.gfid);
+    posix_node_is(op, NODE_VICTIM, &to.gfid);
   err = S_ISDIR(from.st.st_mode) ? rename_dir(op, &from, &to) : rename_file(op, &from, &to);
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
@@ -591,10 +591,10 @@ void
 posix_finish_removed(struct posix_op *op)
 {
   op->p->moves += op->deeper;
-  if (op->gone && !gi_gfid_is_none(&op->node[OBJ].gfid))
-    object_gone(op, &op->node[OBJ].gfid, op->parked);
+  if (op->gone && !gi_gfid_is_none(&op->node[NODE_OBJ].gfid))
+    object_gone(op, &op->node[NODE_OBJ].gfid, op->parked);
   if (op->victim_gone)
-    object_gone(op, &op->node[VICTIM].gfid, op->victim_parked);
+    object_gone(op, &op->node[NODE_VICTIM].gfid, op->victim_parked);
 }
 
 /* ---- LINK ---- */
@@ -610,7 +610,7 @@ posix_prepare_link(struct posix_op *op)
     return err;
   if (gi_gfid_is_none(parent) || !to->name)
     return EINVAL;
-  posix_node_prepare(op, PARENT, parent, to->parent);
+  posix_node_prepare(op, NODE_PARENT, parent, to->parent);
   return 0;
 }
 
@@ -635,7 +635,7 @@ posix_run_link(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   const char *name = fop->loc2.name;
-  int err, dirfd = posix_parent_begin(op, PARENT, name, &fop->rsp.pre);
+  int err, dirfd = posix_parent_begin(op, NODE_PARENT, name, &fop->rsp.pre);
   struct posix_at from, at = {dirfd, name};
   struct stat st;
 
@@ -652,15 +652,15 @@ posix_run_link(struct posix_op *op)
   if (err)
     return posix_err(op, err);
   if (op->p->cfg.pgfid)
-    err = posix_pgfid_change(op->p, at, &op->node[PARENT].gfid, 1);
+    err = posix_pgfid_change(op->p, at, &op->node[NODE_PARENT].gfid, 1);
   if (!err && op->p->cfg.gfid2path)
-    err = posix_gfid2path_add(op->p, at, &op->node[PARENT].gfid, name);
+    err = posix_gfid2path_add(op->p, at, &op->node[NODE_PARENT].gfid, name);
   if (err) {
     gi_fs_unlink(op->p->fs, dirfd, name, 0);
     return posix_err(op, err);
   }
-  err = posix_node_stat(op, OBJ, at, &fop->rsp.stat);
+  err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.stat);
   if (!err)
-    err = posix_node_stat(op, PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }

@@ -92,19 +92,19 @@ posix_run_fallocate(struct posix_op *op)
     err = ENOSPC;
   if (err)
     return posix_err(op, err);
-  posix_node_known(op, OBJ, (struct posix_at){op->fd, ""});
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   err = change_range(op);
   if (!err && op->sync && fop->kind == GI_FOP_ZEROFILL && gi_fs_fsync(op->p->fs, op->fd, false) < 0) {
     err = errno;
     op->unsynced = true;
   }
   if (!err)
-    err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
-/* ---- COPY_FILE_RANGE: OBJ is the source, VICTIM the destination ---- */
+/* ---- COPY_FILE_RANGE: NODE_OBJ is the source, NODE_VICTIM the destination ---- */
 
 int
 posix_prepare_copy_range(struct posix_op *op)
@@ -119,7 +119,7 @@ posix_prepare_copy_range(struct posix_op *op)
     return EBADF;
   if (fop->args.offset > INT64_MAX || fop->args.offset2 > INT64_MAX)
     return EINVAL;
-  posix_node_prepare(op, VICTIM, &fop->fd2->inode->gfid, fop->fd2->inode);
+  posix_node_prepare(op, NODE_VICTIM, &fop->fd2->inode->gfid, fop->fd2->inode);
   if (fop->fd2->anonymous)
     return 0;
   pf = gi_fd_private(fop->fd2, op->x);
@@ -137,7 +137,7 @@ open_destination(struct posix_op *op)
 
   if (op->fd2 >= 0)
     return 0;
-  op->fd2 = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[VICTIM].gfid),
+  op->fd2 = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[NODE_VICTIM].gfid),
                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   op->fd2_own = op->fd2 >= 0;
   return op->fd2 >= 0 ? 0 : errno == ENOENT ? ESTALE : errno;
@@ -154,7 +154,7 @@ posix_run_copy_range(struct posix_op *op)
   if (!err)
     err = open_destination(op);
   if (!err)
-    err = posix_node_stat(op, VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.pre);
+    err = posix_node_stat(op, NODE_VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.pre);
   if (err)
     return posix_err(op, err);
   n = gi_fs_copy_range(op->p->fs, op->fd, &in, op->fd2, &out, fop->args.size < INT32_MAX ? (size_t)fop->args.size : INT32_MAX);
@@ -162,9 +162,9 @@ posix_run_copy_range(struct posix_op *op)
     op->unsynced = op->dsync && errno == EIO;
     return posix_err(op, errno);
   }
-  err = posix_node_stat(op, OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.stat);
+  err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.stat);
   if (!err)
-    err = posix_node_stat(op, VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_VICTIM, (struct posix_at){op->fd2, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, n);
 }
 
@@ -173,8 +173,8 @@ posix_stamp_copy_range(struct posix_op *op)
 {
   unsigned stamps = op->fop->caller.stamps;
 
-  posix_md_stamp(op, OBJ, stamps & GI_STAMP_ATIME);
-  posix_md_stamp(op, VICTIM, stamps & (GI_STAMP_MTIME | GI_STAMP_CTIME));
+  posix_md_stamp(op, NODE_OBJ, stamps & GI_STAMP_ATIME);
+  posix_md_stamp(op, NODE_VICTIM, stamps & (GI_STAMP_MTIME | GI_STAMP_CTIME));
 }
 
 /* ---- RCHECKSUM ---- */

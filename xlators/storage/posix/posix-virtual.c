@@ -85,7 +85,7 @@ paths_of(struct posix_op *op, struct posix_at at, const struct stat *st, bool fi
   ssize_t len;
 
   if (S_ISDIR(st->st_mode))
-    return posix_walk_path(op, &op->node[OBJ].gfid);
+    return posix_walk_path(op, &op->node[NODE_OBJ].gfid);
   len = posix_at_list_alloc(op->p, at, &list);
   for (const char *s = list; len > 0 && s < list + len; s += strlen(s) + 1) {
     GI_CLEANUP_FREE char *record = NULL;
@@ -114,7 +114,7 @@ pathinfo(struct posix_op *op, struct posix_at at, const struct stat *st)
   char handle[POSIX_HPATH];
 
   if (!path)
-    path = gi_asprintf("/.glusterfs/%s", posix_hpath(handle, &op->node[OBJ].gfid));
+    path = gi_asprintf("/.glusterfs/%s", posix_hpath(handle, &op->node[NODE_OBJ].gfid));
   text = gi_asprintf("<POSIX(%s):%s:%s%s>", p->brick, p->cfg.node_uuid_pathinfo && p->node_uuid ? p->node_uuid : p->hostname,
                      p->brick, strcmp(path, "/") == 0 ? "" : path);
   return answer_text(op, text);
@@ -258,7 +258,7 @@ posix_prepare_getxattr(struct posix_op *op)
   }
 
   if (!err) {
-    struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+    struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
 
     op->obj_open = inode && posix_inode_has_fd(op->p, inode);
     op->losses = inode ? posix_inode_of(op->p, inode)->losses : 0;

@@ -162,7 +162,7 @@ posix_finish_getxattr(struct posix_op *op)
 
   if (op->fop->rsp.ret < 0)
     return;
-  inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
   if (inode) {
     posix_md_overlay_inode(op->p, inode, NULL, op->fop->rsp.dict);
     posix_fill_counts(op, inode);
@@ -259,8 +259,8 @@ posix_run_setxattr(struct posix_op *op)
     err = EINVAL;
   if (err)
     return posix_err(op, err);
-  posix_node_known(op, OBJ, at);
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, at);
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (!gi_dict_get(dict, "set-ctime-mdata")) {
     if (gi_dict_get_int(fop->xdata, "sync_backend_xattrs", &sync) && sync)
       drop_replaceable(op, at);
@@ -272,7 +272,7 @@ posix_run_setxattr(struct posix_op *op)
     op->unsynced = true;
   }
   if (!err)
-    err = posix_node_stat(op, OBJ, at, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
@@ -328,7 +328,7 @@ posix_stamp_setxattr(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   bool set = fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR;
-  struct posix_node *n = &op->node[OBJ];
+  struct posix_node *n = &op->node[NODE_OBJ];
   struct posix_times t;
 
   if (!set && fop->args.name && strcmp(fop->args.name, KEY_MDATA) == 0) {
@@ -352,7 +352,7 @@ posix_stamp_setxattr(struct posix_op *op)
     gi_inode_unref(&inode);
     return;
   }
-  posix_md_stamp(op, OBJ, fop->caller.stamps & 7);
+  posix_md_stamp(op, NODE_OBJ, fop->caller.stamps & 7);
 }
 
 /* The change of attributes travels in the reply (wire.md 5.2). */
@@ -410,8 +410,8 @@ posix_run_removexattr(struct posix_op *op)
 
   if (err)
     return posix_err(op, err);
-  posix_node_known(op, OBJ, at);
-  posix_iatt(&st, &op->node[OBJ].gfid, &fop->rsp.pre);
+  posix_node_known(op, NODE_OBJ, at);
+  posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (!name || !name[0])
     err = remove_bulk(op, at);
   else if (is_protected(name))
@@ -421,6 +421,6 @@ posix_run_removexattr(struct posix_op *op)
   else if (posix_at_remove(op->p, at, name) < 0)
     err = errno;
   if (!err)
-    err = posix_node_stat(op, OBJ, at, &fop->rsp.post);
+    err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }

@@ -40,7 +40,7 @@ to_the_disk(const struct posix_op *op)
 static void
 prepare_times(struct posix_op *op)
 {
-  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
 
   if (inode && posix_inode_of(op->p, inode)->md_dirty) {
     op->flush = true;
@@ -194,7 +194,7 @@ undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
       store(have + k, a.width, load(have + k, a.width) - load(added + k, a.width));
     if (posix_at_set(op->p, at, pair->key, have, len, 0) < 0)
       gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 15, "a failed change of counters is left half done: %s of %s: %s",
-             pair->key, gi_gfid_text(&op->node[OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
+             pair->key, gi_gfid_text(&op->node[NODE_OBJ].gfid, (char[GI_UUID_TEXT]){0}), strerror(errno));
   }
 }
 
@@ -247,14 +247,14 @@ posix_run_xattrop(struct posix_op *op)
     return posix_err(op, err);
   }
   if (fop->xdata)
-    posix_fill(op, fop->xdata, at, &st, &op->node[OBJ].gfid, &fop->rsp.xdata);
+    posix_fill(op, fop->xdata, at, &st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);
   return posix_ok(op, 0);
 }
 
 void
 posix_finish_xattrop(struct posix_op *op)
 {
-  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[OBJ].gfid);
+  struct gi_inode *inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
 
   if (inode) {
     posix_inode_of(op->p, inode)->counted++;

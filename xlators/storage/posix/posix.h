@@ -133,7 +133,7 @@ struct posix_fd {
   struct posix_pieces healed; /* written by heals and not handed to the disk yet */
 };
 
-enum { OBJ, PARENT, PARENT2, VICTIM, NODES };
+enum { NODE_OBJ, NODE_PARENT, NODE_PARENT2, NODE_VICTIM, NODE_COUNT };
 
 /* One object an operation works on. */
 struct posix_node {
@@ -171,7 +171,7 @@ struct posix_op {
   struct posix *p;
   struct gi_fop *fop;
   const struct posix_kind *kind;
-  struct posix_node node[NODES];
+  struct posix_node node[NODE_COUNT];
   int fd;     /* the open file, -1 = by gfid */
   int fd2;    /* COPY_FILE_RANGE: destination */
   int new_fd; /* OPEN, CREATE, OPENDIR: what was opened */
@@ -234,7 +234,7 @@ struct posix_kind {
   bool blocking; /* always on a worker */
   bool reserved; /* refused when the disk is full */
   unsigned stamps;
-  bool writes_second; /* VICTIM is what is written to */
+  bool writes_second; /* NODE_VICTIM is what is written to */
   int unsupported;    /* errno of kinds without run */
 };
 extern const struct posix_kind posix_kinds[GI_FOP_MAX];
@@ -377,7 +377,7 @@ void posix_dir_drop(struct posix *p, struct posix_inode *pi);
 struct posix_dir *posix_dir_pin(struct posix *p, struct posix_inode *pi); /* NULL if not cached */
 /* run: a descriptor of the directory `node`, or -errno (-ESTALE when it is not there, -EPERM when not a directory). */
 int posix_node_dir(struct posix_op *op, int which);
-/* run: how to reach OBJ: its descriptor, directory or handle. Fills st. 0 or errno (ENOENT: no such gfid). */
+/* run: how to reach NODE_OBJ: its descriptor, directory or handle. Fills st. 0 or errno (ENOENT: no such gfid). */
 int posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st);
 /* run: makes sure op->fd is open (for anonymous descriptors). 0 or errno. */
 int posix_obj_open(struct posix_op *op, int flags);
