@@ -53,7 +53,7 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
 }
 
 static void
-take(struct rep *rep)
+take_children(struct rep *rep)
 {
   struct gi_xlator *x = rep->x;
   int8_t map[REP_MAX];
@@ -86,7 +86,7 @@ static void attempt(struct rep *rep);
 
 /* Deferred: no handler of ours is half-way through. */
 static void
-settle(void *arg)
+change_when_idle(void *arg)
 {
   struct rep *rep = arg;
 
@@ -98,7 +98,7 @@ settle(void *arg)
   if (!idle(rep))
     return;
   gi_timer_cancel(&rep->change);
-  take(rep);
+  take_children(rep);
   rep_quiesce_end(rep);
 }
 
@@ -182,7 +182,7 @@ rep_children_init(struct rep *rep)
 {
   gi_list_init(&rep->held_back);
   gi_list_init(&rep->locks);
-  gi_defer_init(&rep->settle, settle, rep);
+  gi_defer_init(&rep->settle, change_when_idle, rep);
   gi_timer_init(&rep->change, rep->x->reactor, change_expired, rep);
 }
 

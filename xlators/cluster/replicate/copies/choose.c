@@ -32,7 +32,7 @@ preferred(const struct rep *rep, uint32_t candidates)
 
 /* What reading from a child costs in the modes that weigh them. A round trip that was never measured counts as none at all. */
 static uint64_t
-cost(const struct rep *rep, unsigned child)
+read_cost(const struct rep *rep, unsigned child)
 {
   switch (rep_opts(rep)->read_hash_mode) {
   case REP_HASH_LEAST_BUSY:
@@ -49,7 +49,7 @@ cheapest(const struct rep *rep, uint32_t candidates)
 {
   int best = -1;
 
-  rep_foreach(i, candidates) if (best < 0 || cost(rep, i) < cost(rep, (unsigned)best)) best = (int)i;
+  rep_foreach(i, candidates) if (best < 0 || read_cost(rep, i) < read_cost(rep, (unsigned)best)) best = (int)i;
   return best;
 }
 

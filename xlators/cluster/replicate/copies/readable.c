@@ -100,7 +100,7 @@ gone(const struct gi_fan *fan)
 
 /* Too few have it. */
 static int
-refusal(const struct rep *rep, const struct gi_fan *fan)
+refresh_errno(const struct rep *rep, const struct gi_fan *fan)
 {
   if (fan->err && (fan->ok == 0 || rep_quorum(rep, gone(fan))))
     return fan->err;
@@ -122,7 +122,7 @@ ask_again(void *arg)
 /* Children are asked at the same time but do not answer for the same moment: some may have removed it, others be about to. Who has it
  * and who has not is asked for again when that must be over. */
 static bool
-again(struct rep_refresh *r)
+refresh_again(struct rep_refresh *r)
 {
   struct gi_fan *fan = &r->fan;
 
@@ -146,9 +146,9 @@ refresh_done(struct gi_fan *fan)
   int err = 0;
 
   if (!rep_quorum(rep, fan->ok)) {
-    if (again(r))
+    if (refresh_again(r))
       return;
-    err = refusal(rep, fan);
+    err = refresh_errno(rep, fan);
   } else {
     rep_marks_judge(rep, fan, fan->ok, false, &v);
     rep_inode_type(r->inode, gi_fan_reply(fan, rep_first(fan->ok))->rsp.stat.mode);

@@ -39,7 +39,7 @@ anon_name(const struct rep *rep, char name[ANON_NAME])
 /* The children of `mask` where it is what it must be; and those where there is no such name at all. A brick that lost its power while it
  * made it gives it back its gfid and its handle when it is looked up by name. */
 static uint32_t
-look(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask, uint32_t *missing)
+look_up_anon(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask, uint32_t *missing)
 {
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
   struct gi_dict *xdata = gi_dict_new();
@@ -58,7 +58,7 @@ look(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t 
 }
 
 static uint32_t
-make(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask)
+make_anon(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask)
 {
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
   struct gi_fop *fop = rep_heal_fop(h, GI_FOP_MKDIR);
@@ -85,10 +85,10 @@ rep_anon_make(struct rep_heal *h, uint32_t mask, uint32_t *there)
   if (rep->anon_generation != generation)
     rep->anon_there = 0;
   if (mask & ~rep->anon_there) {
-    found = look(h, &gfid, name, rep->all, &missing);
+    found = look_up_anon(h, &gfid, name, rep->all, &missing);
     if (missing) {
-      make(h, &gfid, name, missing);
-      found = look(h, &gfid, name, rep->all, &missing); /* another healer may have been quicker: EEXIST */
+      make_anon(h, &gfid, name, missing);
+      found = look_up_anon(h, &gfid, name, rep->all, &missing); /* another healer may have been quicker: EEXIST */
     }
     rep->anon_there = found;
     rep->anon_generation = generation;
@@ -107,7 +107,7 @@ rep_anon_repair(struct rep_heal *h)
   if (!rep_anon_gfid(h->rep, &gfid))
     return;
   anon_name(h->rep, name);
-  look(h, &gfid, name, h->rep->all, &missing);
+  look_up_anon(h, &gfid, name, h->rep->all, &missing);
 }
 
 uint32_t

@@ -48,7 +48,7 @@ heal_queued(struct queued_heal *w)
 
 /* One after the other from the queue, as long as there are any. */
 static void
-work(void *arg)
+background_work(void *arg)
 {
   struct rep *rep = arg;
 
@@ -81,7 +81,7 @@ rep_background_heal(struct rep *rep, struct gi_inode *inode)
   gi_list_add_tail(&rep->heal_queue, &w->link);
   rep->heal_queue_length++;
   if (room)
-    gi_task_start(rep->x->reactor, work, rep);
+    gi_task_start(rep->x->reactor, background_work, rep);
 }
 
 void

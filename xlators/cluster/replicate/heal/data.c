@@ -104,7 +104,7 @@ drop(struct data_heal *dh, uint32_t sinks, int err)
 
 /* How far the sink had data of its own before the heal; behind that it is a hole, or has what writers wrote to all. */
 static uint64_t
-old_end(const struct data_heal *dh, unsigned sink)
+sink_end(const struct data_heal *dh, unsigned sink)
 {
   uint64_t size = dh->v->stat[sink].size;
 
@@ -116,7 +116,7 @@ with_old_data(const struct data_heal *dh, uint32_t sinks, uint64_t offset)
 {
   uint32_t set = 0;
 
-  rep_foreach(i, sinks) if (old_end(dh, i) > offset) set |= 1u << i;
+  rep_foreach(i, sinks) if (sink_end(dh, i) > offset) set |= 1u << i;
   return set;
 }
 
@@ -342,7 +342,7 @@ all_local(const struct data_heal *dh)
 
 /* Of the window. What sinks copy by themselves is nowhere under way: a brick works at one at a time beside others, and waits for the disk. */
 static uint64_t
-cost(const struct data_heal *dh, const struct piece *p)
+window_cost(const struct data_heal *dh, const struct piece *p)
 {
   uint64_t bytes = all_local(dh) ? p->len / LOCAL_SHARE : p->len;
 
@@ -387,12 +387,12 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
 static unsigned
 group(const struct block_job *job, unsigned first)
 {
-  uint64_t sum = cost(job->dh, &job->piece[first]);
+  uint64_t sum = window_cost(job->dh, &job->piece[first]);
   unsigned end = first + 1;
 
   if (job->dh->full && all_local(job->dh))
     return job->n - first;
-  while (job->dh->full && end < job->n && (sum += cost(job->dh, &job->piece[end])) <= job->granted)
+  while (job->dh->full && end < job->n && (sum += window_cost(job->dh, &job->piece[end])) <= job->granted)
     end++;
   return end - first;
 }
@@ -473,7 +473,7 @@ grant(const struct block_job *job)
   uint64_t sum = 0;
 
   for (unsigned i = 0; i < job->n && sum < REP_HEAL_BLOCK; i++)
-    sum += cost(job->dh, &job->piece[i]);
+    sum += window_cost(job->dh, &job->piece[i]);
   return sum;
 }
 
@@ -492,7 +492,7 @@ start_job(struct data_heal *dh)
 }
 
 static bool
-has_room(const struct block_job *job, uint64_t offset, uint64_t len)
+block_has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 {
   bool local = all_local(job->dh);
 
@@ -504,7 +504,7 @@ has_room(const struct block_job *job, uint64_t offset, uint64_t len)
 static void
 add_piece(struct data_heal *dh, uint64_t offset, uint64_t len)
 {
-  if (dh->next && !has_room(dh->next, offset, len))
+  if (dh->next && !block_has_room(dh->next, offset, len))
     start_job(dh);
   if (!dh->next) {
     dh->next = gi_new(struct block_job);
@@ -566,7 +566,7 @@ walk(struct data_heal *dh)
 /* ---- before and after ---- */
 
 static void
-send_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *model)
+send_file_times(struct data_heal *dh, struct rep_round *round, const struct gi_iatt *model)
 {
   rep_foreach(i, dh->sinks)
   {
@@ -607,7 +607,7 @@ send_fsync(struct data_heal *dh, struct rep_round *round)
 }
 
 static void
-finish_round(struct data_heal *dh, struct rep_round *round)
+finish_data(struct data_heal *dh, struct rep_round *round)
 {
   uint32_t asked = round->fan.sent, ok = rep_round_wait(dh->h, round);
 
@@ -661,7 +661,7 @@ heal_small(struct data_heal *dh)
   send_truncate(dh, &round);
   if (read)
     read_begin(dh, &all);
-  finish_round(dh, &round);
+  finish_data(dh, &round);
   if (read) {
     rep_heal_fan_await(dh->h, &all.was_read);
     store(dh, &all, 1, data_sinks(dh));
@@ -671,8 +671,8 @@ heal_small(struct data_heal *dh)
     return;
   rep_round_begin(dh->h, &round);
   send_fsync(dh, &round);
-  send_times(dh, &round, &dh->v->stat[dh->source]);
-  finish_round(dh, &round);
+  send_file_times(dh, &round, &dh->v->stat[dh->source]);
+  finish_data(dh, &round);
 }
 
 static void
@@ -691,7 +691,7 @@ choose_walk(struct data_heal *dh)
 
 /* Times are the source's of the end: writers may have been there. */
 static void
-restore_times(struct data_heal *dh)
+restore_file_times(struct data_heal *dh)
 {
   struct gi_fop *stat = rep_heal_one(dh->h, rep_heal_inode_fop(dh->h, GI_FOP_STAT, dh->h->inode), dh->source);
   struct rep_round round;
@@ -700,8 +700,8 @@ restore_times(struct data_heal *dh)
     dh->err = stat->rsp.err;
   } else {
     rep_round_begin(dh->h, &round);
-    send_times(dh, &round, &stat->rsp.stat);
-    finish_round(dh, &round);
+    send_file_times(dh, &round, &stat->rsp.stat);
+    finish_data(dh, &round);
   }
   gi_fop_unref(stat);
 }
@@ -717,7 +717,7 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
   choose_walk(dh);
   rep_round_begin(dh->h, &round);
   send_truncate(dh, &round);
-  finish_round(dh, &round);
+  finish_data(dh, &round);
   rep_heal_unlock(dh->h, writers);
   if (!dh->err)
     dh->err = open_file(dh);
@@ -730,18 +730,18 @@ heal_large(struct data_heal *dh, struct rep_heal_lock *writers)
     return;
   rep_round_begin(dh->h, &round);
   send_fsync(dh, &round);
-  finish_round(dh, &round);
+  finish_data(dh, &round);
   held = rep_heal_lock(dh->h, writers, REP_LOCK_WAIT, dh->h->rep->all);
   drop(dh, ~held, ENOTCONN);
   dh->d->locked &= held;
   if (!((held >> dh->source) & 1))
     dh->err = ENOTCONN;
   if (!dh->err)
-    restore_times(dh);
+    restore_file_times(dh);
 }
 
 static int
-run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struct rep_heal_lock *writers)
+run_data(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struct rep_heal_lock *writers)
 {
   struct data_heal dh = {.h = h, .v = v, .d = d, .source = (unsigned)d->source, .sinks = d->sinks};
   uint64_t skipped;
@@ -772,14 +772,14 @@ run(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, struc
 }
 
 static int
-heal_locked(struct rep_heal *h, struct rep_heal_lock *writers)
+heal_data_locked(struct rep_heal *h, struct rep_heal_lock *writers)
 {
   struct rep_direction d;
   struct rep_view v;
   int res;
 
   if (rep_heal_needed(h, REP_DATA, &v, &d, &res))
-    res = run(h, &v, &d, writers);
+    res = run_data(h, &v, &d, writers);
   rep_view_clear(&v);
   return res;
 }
@@ -791,7 +791,7 @@ rep_heal_data(struct rep_heal *h)
   int res;
 
   if (rep_heal_lock_pair(h, &healers, &writers, h->rep->all))
-    res = heal_locked(h, &writers);
+    res = heal_data_locked(h, &writers);
   else
     res = h->rep->up == h->rep->all ? REP_HEAL_BUSY : -ENOTCONN;
   rep_heal_unlock_pair(h, &healers, &writers);

@@ -108,7 +108,7 @@ arbitrated(const struct rep *rep, const struct marks *m, const struct rep_direct
 /* A good copy exists, and the other copies accuse only each other: all of them are healed from the good one. In a directory also where the
  * good copy accuses one of them, and that one accuses a third: taking back the first accusation removes the list of changed names. */
 static void
-settle(const struct marks *m, enum rep_type type, struct rep_direction *d)
+settle_sinks(const struct marks *m, enum rep_type type, struct rep_direction *d)
 {
   if (d->sources && (!d->sinks || type == REP_ENTRY))
     d->sinks = accused_by(m, d->locked, d->locked) & ~d->sources;
@@ -139,13 +139,13 @@ rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t lo
     return;
   }
   d->sinks = accused_by(&m, d->sources, locked) & ~d->sources;
-  settle(&m, type, d);
+  settle_sinks(&m, type, d);
 }
 
 /* ---- choosing among good copies ---- */
 
 static void
-keep(struct rep_direction *d, uint32_t sources)
+keep_sources(struct rep_direction *d, uint32_t sources)
 {
   d->sinks |= d->sources & ~sources;
   d->sources = sources;
@@ -161,7 +161,7 @@ elect(struct rep_direction *d, unsigned winner)
 }
 
 static int
-preferred(const struct rep *rep, uint32_t sources)
+preferred_source(const struct rep *rep, uint32_t sources)
 {
   return rep->local >= 0 && ((sources >> rep->local) & 1) ? rep->local : rep_first(sources);
 }
@@ -200,7 +200,7 @@ all_empty(const struct rep_view *v, uint32_t mask)
 }
 
 static uint32_t
-largest(const struct rep_view *v, uint32_t mask)
+largest_copies(const struct rep_view *v, uint32_t mask)
 {
   uint64_t size = 0;
   uint32_t set = 0;
@@ -245,8 +245,8 @@ choose_data(const struct rep_view *v, struct rep_direction *d)
     return;
   }
   if (doubt)
-    keep(d, 1u << newest_ctime(v, best_witnessed(d, largest(v, holders))));
-  d->source = preferred(v->rep, d->sources & ~arbiter);
+    keep_sources(d, 1u << newest_ctime(v, best_witnessed(d, largest_copies(v, holders))));
+  d->source = preferred_source(v->rep, d->sources & ~arbiter);
 }
 
 /* ---- metadata ---- */
@@ -329,16 +329,16 @@ choose_metadata(const struct rep_view *v, struct rep_direction *d)
   {
     if (!d->witness[i])
       continue;
-    keep(d, 1u << i);
+    keep_sources(d, 1u << i);
     d->source = (int)i;
     return;
   }
-  d->source = preferred(v->rep, d->sources);
+  d->source = preferred_source(v->rep, d->sources);
   if (d->contested) {
-    keep(d, 1u << d->source);
+    keep_sources(d, 1u << d->source);
     return;
   }
-  keep(d, like(v, (unsigned)d->source, d->sources));
+  keep_sources(d, like(v, (unsigned)d->source, d->sources));
   d->unmarked = all_good && d->sinks;
 }
 
@@ -408,7 +408,7 @@ choose_entry(const struct rep_view *v, struct rep_direction *d)
   else if (any_witness(d, d->locked))
     merge(d, outdated_beside_good(v, d));
   else
-    d->source = preferred(v->rep, d->sources);
+    d->source = preferred_source(v->rep, d->sources);
 }
 
 /* ---- split brain ---- */
@@ -417,7 +417,7 @@ choose_entry(const struct rep_view *v, struct rep_direction *d)
 static int
 unique_largest(const struct rep_view *v, uint32_t mask)
 {
-  uint32_t set = largest(v, mask);
+  uint32_t set = largest_copies(v, mask);
 
   return __builtin_popcount(set) == 1 ? rep_first(set) : -1;
 }
@@ -456,7 +456,7 @@ majority(const struct rep_view *v, uint32_t mask)
 }
 
 static int
-refuse(struct rep_heal *h, const char *why)
+refuse_choice(struct rep_heal *h, const char *why)
 {
   h->refusal = why;
   return -1;
@@ -478,24 +478,24 @@ rep_heal_op_winner(struct rep_heal *h, const struct rep_view *v, enum rep_type t
   if (h->op == GI_HEAL_NONE)
     return -1;
   if (v->ok != v->rep->all)
-    return refuse(h, NOT_ALL_ANSWERED);
+    return refuse_choice(h, NOT_ALL_ANSWERED);
   if (type == REP_META && h->op != GI_HEAL_SOURCE_BRICK)
-    return refuse(h, USE_SOURCE_BRICK);
+    return refuse_choice(h, USE_SOURCE_BRICK);
   switch (h->op) {
   case GI_HEAL_SOURCE_BRICK:
     if (h->op_child < 0 || !((mask >> h->op_child) & 1))
-      return refuse(h, INVALID_BRICK);
+      return refuse_choice(h, INVALID_BRICK);
     winner = h->op_child;
     break;
   case GI_HEAL_BIGGER_FILE:
     winner = unique_largest(v, mask);
     if (winner < 0)
-      return refuse(h, NO_BIGGER_FILE);
+      return refuse_choice(h, NO_BIGGER_FILE);
     break;
   default:
     winner = unique_newest(v, mask, false);
     if (winner < 0)
-      return refuse(h, NO_DIFFERENCE_IN_MTIME);
+      return refuse_choice(h, NO_DIFFERENCE_IN_MTIME);
     break;
   }
   h->refusal = NULL;

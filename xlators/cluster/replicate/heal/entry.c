@@ -332,7 +332,7 @@ all_names(struct rep_heal *h, bool self_heal)
 }
 
 static int
-decide(struct dir_heal *j)
+decide_directory(struct dir_heal *j)
 {
   struct rep_heal *h = j->h;
   struct rep_heal_lock lock = all_names(h, false);
@@ -356,7 +356,7 @@ decide(struct dir_heal *j)
 }
 
 static void
-restore_times(struct rep_heal *h, unsigned source, uint32_t healed)
+restore_directory_times(struct rep_heal *h, unsigned source, uint32_t healed)
 {
   struct gi_fop *fop = rep_heal_one(h, rep_heal_inode_fop(h, GI_FOP_STAT, h->inode), source);
   struct gi_iatt stat = fop->rsp.stat;
@@ -407,7 +407,7 @@ finish(struct dir_heal *j)
 
   if (h->rep->up == all && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all) {
     if (j->d.source >= 0 && (j->d.sinks & good))
-      restore_times(h, (unsigned)j->d.source, j->d.sinks & good);
+      restore_directory_times(h, (unsigned)j->d.source, j->d.sinks & good);
     if (rep_opts(h->rep)->granular_entry_heal)
       gi_dict_set_int(xdata, "glusterfs.xattrop-purge-index", 1);
     err = rep_heal_undo(h, &j->start, REP_ENTRY, &j->d, good, j->full, xdata) == j->d.locked ? 0 : -EIO;
@@ -428,7 +428,7 @@ worth_finishing(const struct dir_heal *j)
 }
 
 static int
-crawl(struct dir_heal *j)
+walk_directory(struct dir_heal *j)
 {
   int err = scan_all(j), end;
 
@@ -469,12 +469,12 @@ rep_heal_entry(struct rep_heal *h)
     rep_heal_unlock(h, &healer);
     return REP_HEAL_BUSY;
   }
-  result = decide(&j);
+  result = decide_directory(&j);
   if (!result && !j.d.merge && !j.d.sinks && !rep_view_marked(&j.start, REP_ENTRY)) {
     result = drop_markers(&j);
   } else if (!result) {
     j.full = needs_full_crawl(&j);
-    result = crawl(&j);
+    result = walk_directory(&j);
   }
   h->rep->metrics.heal.names += j.settled;
   rep_heal_unlock(h, &healer);

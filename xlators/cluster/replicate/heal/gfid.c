@@ -27,7 +27,7 @@ may_choose(const struct rep_name *n, uint32_t among)
 }
 
 static bool
-later(const struct gi_time *a, const struct gi_time *b)
+is_later(const struct gi_time *a, const struct gi_time *b)
 {
   return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
 }
@@ -43,8 +43,8 @@ fold_copies(struct rep_view *v)
     if (!((v->ok >> j) & 1) || !gi_gfid_equal(&a->gfid, &b->gfid))
       continue;
     a->size = b->size > a->size ? b->size : a->size;
-    a->mtime = later(&b->mtime, &a->mtime) ? b->mtime : a->mtime;
-    a->ctime = later(&b->ctime, &a->ctime) ? b->ctime : a->ctime;
+    a->mtime = is_later(&b->mtime, &a->mtime) ? b->mtime : a->mtime;
+    a->ctime = is_later(&b->ctime, &a->ctime) ? b->ctime : a->ctime;
     b->size = 0;
     b->mtime = b->ctime = (struct gi_time){0};
     break;

@@ -116,7 +116,7 @@ look_at_marks(const struct rep_view *v, struct rep_inspection *in)
 }
 
 static bool
-splits(const struct rep_view *v, enum rep_type type)
+is_split(const struct rep_view *v, enum rep_type type)
 {
   struct rep_direction d;
 
@@ -125,7 +125,7 @@ splits(const struct rep_view *v, enum rep_type type)
 }
 
 static void
-judge(const struct rep_view *v, struct rep_inspection *in)
+judge_view(const struct rep_view *v, struct rep_inspection *in)
 {
   bool complete = v->ok == v->rep->all;
   bool garbage = v->corrupt & v->ok; /* a counter that is not one: of what kind is unknown, so of every kind */
@@ -141,9 +141,9 @@ judge(const struct rep_view *v, struct rep_inspection *in)
   in->metadata = garbage || rep_view_marked(v, REP_META) || !attributes_agree(v);
   if (!complete)
     return; /* the missing ones may know better */
-  in->split_data = in->data && splits(v, REP_DATA);
-  in->split_metadata = in->metadata && splits(v, REP_META);
-  in->split_entry = in->entry && splits(v, REP_ENTRY);
+  in->split_data = in->data && is_split(v, REP_DATA);
+  in->split_metadata = in->metadata && is_split(v, REP_META);
+  in->split_entry = in->entry && is_split(v, REP_ENTRY);
 }
 
 static void
@@ -162,7 +162,7 @@ inspect_view(struct rep_heal *h, struct rep_view *v, struct rep_inspection *in)
     in->err = EIO;
     return;
   }
-  judge(v, in);
+  judge_view(v, in);
   in->busy = counted(v, h->rep->writers_key) || counted(v, "glusterfs.entrylk-count");
   in->healing = counted(v, h->rep->healers_key);
 }

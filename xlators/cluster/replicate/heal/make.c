@@ -51,7 +51,7 @@ turn_give(struct rep_heal *h, struct turn *turn)
 /* ---- requests ---- */
 
 static struct gi_fop *
-name_fop(struct rep_name *n, enum gi_fop_kind kind)
+named_fop(struct rep_name *n, enum gi_fop_kind kind)
 {
   struct gi_fop *fop = rep_heal_fop(n->h, kind);
 
@@ -63,7 +63,7 @@ name_fop(struct rep_name *n, enum gi_fop_kind kind)
 static struct gi_fop *
 object_fop(struct rep_name *n, enum gi_fop_kind kind, unsigned i)
 {
-  struct gi_fop *fop = name_fop(n, kind);
+  struct gi_fop *fop = named_fop(n, kind);
   const struct gi_gfid *gfid = &n->view.stat[i].gfid;
 
   gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
@@ -152,7 +152,7 @@ find_known(struct rep_name *n, struct making *m, uint32_t ask)
 /* The owners note that the children of `on` miss the object. On their disks, for what is made there may be durable at any time: without
  * the note an object that lacks everything would be taken for a good copy. */
 static int
-mark(struct rep_name *n, const struct making *m, uint32_t on)
+mark_missing(struct rep_name *n, const struct making *m, uint32_t on)
 {
   struct rep *rep = n->h->rep;
   struct gi_inode *inode;
@@ -178,7 +178,7 @@ mark(struct rep_name *n, const struct making *m, uint32_t on)
 static int
 make_directory(struct rep_name *n, const struct making *m, uint32_t on)
 {
-  struct gi_fop *fop = name_fop(n, GI_FOP_MKDIR);
+  struct gi_fop *fop = named_fop(n, GI_FOP_MKDIR);
 
   fop->args.mode = m->st->mode & 07777;
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
@@ -261,7 +261,7 @@ make_symlink(struct rep_name *n, const struct making *m, uint32_t on)
     n->failed |= on;
     return err;
   }
-  fop = name_fop(n, GI_FOP_SYMLINK);
+  fop = named_fop(n, GI_FOP_SYMLINK);
   fop->args.link = gi_fop_strdup(fop, read->rsp.link, strlen(read->rsp.link));
   gi_fop_unref(read);
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
@@ -272,7 +272,7 @@ make_symlink(struct rep_name *n, const struct making *m, uint32_t on)
 static int
 make_node(struct rep_name *n, const struct making *m, uint32_t on)
 {
-  struct gi_fop *fop = name_fop(n, GI_FOP_MKNOD);
+  struct gi_fop *fop = named_fop(n, GI_FOP_MKNOD);
   uint32_t linked = 0, empty;
   struct gi_fan fan;
   int err;
@@ -287,11 +287,11 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   empty = fan.ok & m->known & ~m->blamed & ~linked;
   gi_fan_clear(&fan);
   leave_anonymous(n, m, linked & ~n->failed);
-  return empty ? mark(n, m, empty) : err;
+  return empty ? mark_missing(n, m, empty) : err;
 }
 
 static int
-make(struct rep_name *n, const struct making *m, uint32_t on)
+make_object(struct rep_name *n, const struct making *m, uint32_t on)
 {
   uint32_t old = on & m->known;
   int err = 0, other = 0;
@@ -320,10 +320,10 @@ recreate(struct rep_name *n, struct making *m, uint32_t on)
   last = find_known(n, m, directory || S_ISLNK(m->st->mode) ? on : on & ~m->blamed);
   on &= ~n->failed;
   fresh = directory && !moves ? on : on & ~m->known; /* a directory that is made anew elsewhere is empty, known or not */
-  err = mark(n, m, fresh & ~m->blamed);
+  err = mark_missing(n, m, fresh & ~m->blamed);
   if (err)
     last = err;
-  err = make(n, m, on & ~n->failed);
+  err = make_object(n, m, on & ~n->failed);
   return err ? err : last;
 }
 
@@ -347,7 +347,7 @@ rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t o
 int
 rep_name_assign(struct rep_name *n, const struct gi_gfid *gfid, uint32_t on)
 {
-  struct gi_fop *fop = name_fop(n, GI_FOP_LOOKUP);
+  struct gi_fop *fop = named_fop(n, GI_FOP_LOOKUP);
 
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", gfid);
   return run_on(n, fop, on, gfid);
@@ -357,7 +357,7 @@ int
 rep_name_complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t on)
 {
   struct making m = {.from = from, .st = &n->view.stat[from], .owners = owners};
-  int err = mark(n, &m, on & ~blamed_by_all(n, &m, on)), last = rep_name_assign(n, &m.st->gfid, on & ~n->failed);
+  int err = mark_missing(n, &m, on & ~blamed_by_all(n, &m, on)), last = rep_name_assign(n, &m.st->gfid, on & ~n->failed);
 
   return last ? last : err;
 }
@@ -414,7 +414,7 @@ kept_already(struct rep_name *n, unsigned i, struct gi_inode *anon, const char *
 }
 
 static int
-keep(struct rep_name *n, unsigned i)
+keep_in_anon(struct rep_name *n, unsigned i)
 {
   char text[GI_UUID_TEXT];
   uint32_t there;
@@ -449,7 +449,7 @@ rep_name_expunge(struct rep_name *n, uint32_t on)
     struct turn turn;
 
     turn_take(n->h, &turn, &n->view.stat[i].gfid);
-    err = worth_keeping(n, i) ? keep(n, i) : remove_name(n, i, true);
+    err = worth_keeping(n, i) ? keep_in_anon(n, i) : remove_name(n, i, true);
     turn_give(n->h, &turn);
     if (err)
       last = err;

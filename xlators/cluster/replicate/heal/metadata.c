@@ -16,7 +16,7 @@ struct meta_heal {
 };
 
 static void
-finish_round(struct meta_heal *mh, struct rep_round *round)
+finish_metadata(struct meta_heal *mh, struct rep_round *round)
 {
   uint32_t asked = round->fan.sent, ok = rep_round_wait(mh->h, round);
 
@@ -46,7 +46,7 @@ heal_owner_mode(struct meta_heal *mh)
   rep_round_begin(mh->h, &round);
   rep_foreach(i, mh->sinks) if (!rep_heal_same_owner_mode(&st[i], &st[mh->source]))
       rep_round_send(&round, setattr(mh, valid), i);
-  finish_round(mh, &round);
+  finish_metadata(mh, &round);
 }
 
 /* Names of `of` that `in` lacks, or (values) has with another value. */
@@ -105,11 +105,11 @@ each_sink(struct meta_heal *mh, void (*send)(struct meta_heal *mh, struct rep_ro
 
   rep_round_begin(mh->h, &round);
   rep_foreach(i, mh->sinks) send(mh, &round, i);
-  finish_round(mh, &round);
+  finish_metadata(mh, &round);
 }
 
 static void
-send_times(struct meta_heal *mh, struct rep_round *round, unsigned sink)
+send_meta_times(struct meta_heal *mh, struct rep_round *round, unsigned sink)
 {
   rep_round_send(round, setattr(mh, REP_HEAL_TIMES), sink);
 }
@@ -145,7 +145,7 @@ sync_sinks(struct meta_heal *mh)
 }
 
 static int
-run(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
+run_metadata(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
 {
   struct meta_heal mh = {.h = h, .v = v, .d = d, .source = (unsigned)d->source, .sinks = d->sinks, .err = ENOTCONN};
 
@@ -155,7 +155,7 @@ run(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
   heal_owner_mode(&mh); /* first: an ACL set afterwards decides about the group's bits */
   each_sink(&mh, send_removal);
   each_sink(&mh, send_xattrs);
-  each_sink(&mh, send_times);
+  each_sink(&mh, send_meta_times);
   sync_sinks(&mh);
   if (!mh.sinks)
     return -mh.err;
@@ -165,14 +165,14 @@ run(struct rep_heal *h, struct rep_view *v, struct rep_direction *d)
 }
 
 static int
-heal_locked(struct rep_heal *h)
+heal_metadata_locked(struct rep_heal *h)
 {
   struct rep_direction d;
   struct rep_view v;
   int res;
 
   if (rep_heal_needed(h, REP_META, &v, &d, &res))
-    res = run(h, &v, &d);
+    res = run_metadata(h, &v, &d);
   rep_view_clear(&v);
   return res;
 }
@@ -184,7 +184,7 @@ rep_heal_metadata(struct rep_heal *h)
   int res;
 
   if (rep_heal_lock(h, &lock, REP_LOCK_TIEBREAK, h->rep->all) == h->rep->all)
-    res = heal_locked(h);
+    res = heal_metadata_locked(h);
   else
     res = h->rep->up == h->rep->all ? REP_HEAL_BUSY : -ENOTCONN;
   rep_heal_unlock(h, &lock);

@@ -56,7 +56,7 @@ may_be_under_way(const struct rep_name *n)
 }
 
 static int
-look(struct rep_name *n)
+view_name(struct rep_name *n)
 {
   struct rep *rep = n->h->rep;
   struct gi_dict *xdata = gi_dict_new();
@@ -84,7 +84,7 @@ rep_name_lock(struct rep_name *n, bool whole)
     rep_heal_unlock(n->h, &n->lock);
     return -ENOTCONN;
   }
-  err = look(n);
+  err = view_name(n);
   if (err) {
     rep_heal_unlock(n->h, &n->lock);
     return err;
@@ -247,7 +247,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
 }
 
 static int
-refuse(struct rep_name *n, int err, uint32_t failed)
+refuse_name(struct rep_name *n, int err, uint32_t failed)
 {
   n->failed |= failed;
   n->mismatch = err == -EIO;
@@ -276,7 +276,7 @@ settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
   int winner = rep_name_resolve(n, among);
 
   if (winner < 0)
-    return refuse(n, -EIO, targets | among);
+    return refuse_name(n, -EIO, targets | among);
   return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
 }
 
@@ -297,7 +297,7 @@ adopt(struct rep_name *n, uint32_t present)
   if (gi_gfid_is_none(&gfid) && n->h->adopts)
     gfid = gi_gfid_new(n->h->r);
   if (gi_gfid_is_none(&gfid) || !agree(n, present))
-    return refuse(n, -EIO, present);
+    return refuse_name(n, -EIO, present);
   err = rep_name_assign(n, &gfid, present);
   n->look_again = !err && n->view.ok != n->d.locked;
   return err;
@@ -342,7 +342,7 @@ only_no_gfid(const struct rep_name *n, uint32_t absent, uint32_t no_gfid)
 }
 
 static int
-settle(struct rep_name *n)
+settle_name(struct rep_name *n)
 {
   uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
   uint32_t good = n->d.merge ? n->d.locked : n->d.sources, no_gfid = rep_name_no_gfid(n, n->view.ok);
@@ -352,10 +352,10 @@ settle(struct rep_name *n)
     err = -n->view.err[rep_first(unknown)];
     n->failed |= unknown;
     if (unknown & good)
-      return refuse(n, err, n->d.locked);
+      return refuse_name(n, err, n->d.locked);
   }
   if (!good)
-    return refuse(n, -EIO, n->d.locked);
+    return refuse_name(n, -EIO, n->d.locked);
   if (only_no_gfid(n, absent, no_gfid)) {
     GI_MARK("replicate: what good copies have without gfid goes before what others have is judged");
     err = rep_name_remove_empty(n, no_gfid);
@@ -378,14 +378,14 @@ settle(struct rep_name *n)
 int
 rep_name_settle(struct rep_name *n)
 {
-  int err = settle(n);
+  int err = settle_name(n);
 
   while (!err && n->look_again) { /* one copy less shows what does not belong here */
     n->look_again = false;
     n->elsewhere = 0;
-    err = look(n);
+    err = view_name(n);
     if (!err)
-      err = settle(n);
+      err = settle_name(n);
   }
   return err;
 }

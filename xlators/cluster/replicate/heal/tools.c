@@ -353,7 +353,7 @@ rep_view_errno(const struct rep_view *v)
 enum how { TRY, WAIT, UNLOCK };
 
 static struct gi_fop *
-lock_fop(struct rep_heal *h, const struct rep_heal_lock *lock, enum how how)
+heal_lock_fop(struct rep_heal *h, const struct rep_heal_lock *lock, enum how how)
 {
   static const uint32_t entry_cmd[] = {GI_ENTRYLK_NB, GI_ENTRYLK_LOCK, GI_ENTRYLK_UNLOCK};
   struct gi_fop *fop = rep_heal_inode_fop(h, lock->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK, lock->inode);
@@ -380,7 +380,7 @@ rep_heal_unlock(struct rep_heal *h, struct rep_heal_lock *lock)
 
   lock->held = 0;
   if (held)
-    rep_heal_all(h, lock_fop(h, lock, UNLOCK), held);
+    rep_heal_all(h, heal_lock_fop(h, lock, UNLOCK), held);
 }
 
 /* In child order, as every client does: nobody waits while holding a lock that comes later. */
@@ -389,7 +389,7 @@ lock_serially(struct rep_heal *h, struct rep_heal_lock *lock, uint32_t mask)
 {
   rep_foreach(i, mask & h->rep->up)
   {
-    struct gi_fop *fop = rep_heal_one(h, lock_fop(h, lock, WAIT), i);
+    struct gi_fop *fop = rep_heal_one(h, heal_lock_fop(h, lock, WAIT), i);
 
     if (fop->rsp.ret >= 0)
       lock->held |= 1u << i;
@@ -420,7 +420,7 @@ rep_heal_lock(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode
 {
   struct gi_fan fan;
 
-  rep_heal_fan(h, lock_fop(h, lock, TRY), mask, &fan);
+  rep_heal_fan(h, heal_lock_fop(h, lock, TRY), mask, &fan);
   return lock_tried(h, lock, mode, mask, &fan);
 }
 
@@ -430,8 +430,8 @@ rep_heal_lock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct rep
   struct rep_wait wait;
   struct gi_fan fan[2];
 
-  rep_heal_fan_begin(h, lock_fop(h, healers, TRY), mask, &fan[0], &wait);
-  rep_heal_fan(h, lock_fop(h, second, TRY), mask, &fan[1]);
+  rep_heal_fan_begin(h, heal_lock_fop(h, healers, TRY), mask, &fan[0], &wait);
+  rep_heal_fan(h, heal_lock_fop(h, second, TRY), mask, &fan[1]);
   rep_heal_fan_await(h, &wait);
   if (fan[0].ok == mask) {
     lock_tried(h, healers, REP_LOCK_TIEBREAK, mask, &fan[0]);
@@ -454,7 +454,7 @@ rep_heal_unlock_pair(struct rep_heal *h, struct rep_heal_lock *healers, struct r
   memset(&fan, 0, sizeof(fan));
   second->held = 0;
   if (held)
-    rep_heal_fan_begin(h, lock_fop(h, second, UNLOCK), held, &fan, &wait);
+    rep_heal_fan_begin(h, heal_lock_fop(h, second, UNLOCK), held, &fan, &wait);
   rep_heal_unlock(h, healers);
   rep_heal_fan_await(h, &wait);
   gi_fan_clear(&fan);

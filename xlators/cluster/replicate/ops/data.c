@@ -341,7 +341,7 @@ data_opened(struct gi_fop *fop, int err)
 }
 
 static void
-again(struct rep *rep, struct gi_fop *fop)
+data_again(struct rep *rep, struct gi_fop *fop)
 {
   if (rep_fop(rep, fop)->must_fail)
     rep_session_submit(rep, fop, REP_DATA);
@@ -362,7 +362,7 @@ const struct rep_txn_ops rep_data_ops = {
     .send = rep_op_send,
     .done = rep_session_op_done,
     .watch = watch,
-    .again = again,
+    .again = data_again,
     .targets = rep_copy_targets,
 };
 

@@ -199,7 +199,7 @@ same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_
 }
 
 static void
-judge(struct rep_txn *t, struct gi_fop *fop)
+judge_replies(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
@@ -235,7 +235,7 @@ asked(struct gi_fan *fan)
     t->accused |= t->log[l].accused;
   }
   t->counters_known = true;
-  judge(t, t->fop);
+  judge_replies(t, t->fop);
 }
 
 /* Not all copies did it, or they refuse it for different reasons: only those that have missed nothing can tell what comes of it. */
@@ -259,7 +259,7 @@ entry_done(struct gi_fan *fan)
   if (!t->dirty_owed && t->active && decided_by_good(t, fop, fan))
     rep_txn_ask(t, asked);
   else
-    judge(t, fop);
+    judge_replies(t, fop);
 }
 
 static void
@@ -312,7 +312,7 @@ const struct rep_txn_ops rep_entry_ops = {
 };
 
 static void
-start(struct rep *rep, struct gi_fop *fop)
+entry_start(struct rep *rep, struct gi_fop *fop)
 {
   struct rep_txn *t = rep_txn_new(rep, REP_ENTRY, fop);
 
@@ -351,7 +351,7 @@ found_directory(struct gi_fop *look, void *arg)
   if (err && (err != ENOENT || loc == &fop->loc))
     rep_answer(rep, fop, -1, err);
   else
-    start(rep, fop);
+    entry_start(rep, fop);
 }
 
 /* Its own gfid must be locked, so a name alone is looked up first. */
@@ -392,6 +392,6 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
            !GI_BROKEN("let each brick truncate"))
     rep_create_truncating(rep, fop);
   else
-    start(rep, fop);
+    entry_start(rep, fop);
   return GI_HELD;
 }

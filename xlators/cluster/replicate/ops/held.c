@@ -21,7 +21,7 @@ holders(const struct rep *rep, const struct rep_fd *rf)
 }
 
 static void
-judge(struct rep *rep, struct rep_fd *rf, const struct gi_fd *fd)
+judge_doubt(struct rep *rep, struct rep_fd *rf, const struct gi_fd *fd)
 {
   char gfid[GI_UUID_TEXT];
 
@@ -58,7 +58,7 @@ rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news)
     rf->safe = (uint16_t)(rep->all & ~(uint32_t)rf->lost);
   }
   if (rf->doubt && !rf->dead)
-    judge(rep, rf, news->fd);
+    judge_doubt(rep, rf, news->fd);
 }
 
 static int

@@ -93,7 +93,7 @@ fail_lock(struct gi_fop *fop, int err)
 
 /* ---- one after another ---- */
 
-static void serial_next(struct rep *rep, struct gi_fop *fop, unsigned child);
+static void lk_serial_next(struct rep *rep, struct gi_fop *fop, unsigned child);
 
 static void
 serial_reply(struct gi_fan *fan)
@@ -123,11 +123,11 @@ serial_reply(struct gi_fan *fan)
   }
   if (err)
     rf->err = rep_errno_merge(rf->err, err);
-  serial_next(rep, fop, child + 1);
+  lk_serial_next(rep, fop, child + 1);
 }
 
 static void
-granted(struct gi_fan *fan)
+lk_remembered(struct gi_fan *fan)
 {
   rep_answer(rep_of(fan->x), fan->arg, 0, 0);
 }
@@ -138,7 +138,7 @@ remember(struct rep *rep, struct gi_fop *fop)
 {
   struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
-  rep_fan_start(fan, rep, granted, fop);
+  rep_fan_start(fan, rep, lk_remembered, fop);
   fan->each = drop_reply;
   rep_foreach(i, fop->kind == GI_FOP_LK ? rep->all & ~rep_fop(rep, fop)->granted : 0)
   {
@@ -178,7 +178,7 @@ serial_end(struct rep *rep, struct gi_fop *fop, unsigned last)
 }
 
 static void
-serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
+lk_serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
   unsigned last = child ? child - 1 : 0;
@@ -258,7 +258,7 @@ rep_on_lk(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, ENOTSUP); /* mandatory locks would have to survive a reconnect, which is not offered */
   if (inode && !is_posix_get(fop))
     rep_inode(rep, inode)->locks_taken = true;
-  serial_next(rep, fop, 0);
+  lk_serial_next(rep, fop, 0);
   return GI_HELD;
 }
 
@@ -269,7 +269,7 @@ wait_for_lock(struct gi_fop *fop, int err)
 {
   struct rep *rep = rep_of(fop->at);
 
-  serial_next(rep, fop, 0);
+  lk_serial_next(rep, fop, 0);
 }
 
 static void

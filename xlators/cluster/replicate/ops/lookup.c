@@ -96,7 +96,7 @@ look_at_parent(const struct rep *rep, const struct gi_loc *loc, struct lookup_vi
 }
 
 static void
-look(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, struct lookup_view *v)
+view_replies(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, struct lookup_view *v)
 {
   bool name_held = rep_fop(rep, fop)->name_held; /* then the lock is ours */
 
@@ -159,7 +159,7 @@ agreeing(const struct gi_fan *fan, const struct lookup_view *v)
 
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
-choose(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct lookup_view *v, int *err)
+choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct lookup_view *v, int *err)
 {
   const struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t same = agreeing(fan, v);
@@ -249,7 +249,7 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struc
   gi_inode_unref(&inode);
 }
 
-static void judge(struct gi_fan *fan);
+static void lookup_judge(struct gi_fan *fan);
 static void lookup_done(struct gi_fan *fan);
 static void lookup_send(struct rep *rep, struct gi_fop *fop);
 static void lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fan *fan), void *arg);
@@ -279,7 +279,7 @@ metadata_first(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, co
 static void
 parent_refreshed(struct gi_fop *fop, int err)
 {
-  judge(&rep_fop(rep_of(fop->at), fop)->fan); /* without the parent's counters if that failed */
+  lookup_judge(&rep_fop(rep_of(fop->at), fop)->fan); /* without the parent's counters if that failed */
 }
 
 /* The copies disagree about the name and what is known of the parent is old: whose word counts must be learnt first. */
@@ -346,7 +346,7 @@ name_first(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct
 
 /* A few that say that there is no such name may be those that missed it. */
 static int
-no_success(const struct rep *rep, struct lookup_view *v)
+found_nowhere(const struct rep *rep, struct lookup_view *v)
 {
   v->torn = v->err == ENOENT && v->named && !rep_quorum(rep, v->gone);
   if (v->torn)
@@ -417,7 +417,7 @@ lasting(const struct rep *rep, const struct lookup_view *v, int err)
 }
 
 static void
-judge(struct gi_fan *fan)
+lookup_judge(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep *rep = rep_of(fan->x);
@@ -429,7 +429,7 @@ judge(struct gi_fan *fan)
     rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }
-  look(rep, fop, fan, &v);
+  view_replies(rep, fop, fan, &v);
   if (!rep_fop(rep, fop)->refreshed && parent_matters(rep, fop, fan, &v)) {
     rep_fop(rep, fop)->refreshed = true;
     rep_refresh(rep, fop, fop->loc.parent, parent_refreshed);
@@ -438,11 +438,11 @@ judge(struct gi_fan *fan)
   if (name_first(rep, fop, fan, &v) || metadata_first(rep, fop, fan, &v))
     return;
   if (!v.ok || is_removed(rep, &v))
-    err = no_success(rep, &v);
+    err = found_nowhere(rep, &v);
   else if (is_absent(rep, &v))
     err = ENOENT;
   else
-    child = choose(rep, fop, fan, &v, &err);
+    child = choose_reply(rep, fop, fan, &v, &err);
   if (child < 0 && look_again_locked(rep, fop, fan, &v))
     return;
   if (child >= 0)
@@ -458,7 +458,7 @@ static void
 lookup_done(struct gi_fan *fan)
 {
   note_health(rep_of(fan->x), fan);
-  judge(fan);
+  lookup_judge(fan);
 }
 
 static void

@@ -74,7 +74,7 @@ meta_opened(struct gi_fop *fop, int err)
 }
 
 static void
-again(struct rep *rep, struct gi_fop *fop)
+meta_again(struct rep *rep, struct gi_fop *fop)
 {
   rep_session_submit(rep, fop, REP_META);
 }
@@ -84,7 +84,7 @@ const struct rep_txn_ops rep_meta_ops = {
     .refused = rep_session_refused,
     .send = rep_op_send,
     .done = rep_session_op_done,
-    .again = again,
+    .again = meta_again,
 };
 
 enum gi_verdict

@@ -35,7 +35,7 @@ blame(const struct rep *rep, unsigned child, enum rep_type type)
 
 /* 0, or the errno when a child that is up could not be told. */
 static int
-mark(struct rep_heal *h, unsigned child, enum rep_type type)
+mark_new_brick(struct rep_heal *h, unsigned child, enum rep_type type)
 {
   struct rep_heal_lock lock = {.entry = type == REP_ENTRY, .inode = h->inode, .start = REP_META_START};
   uint32_t others = h->rep->up & ~(1u << child), told = 0;
@@ -63,8 +63,8 @@ announce(void *arg)
 
   if (child >= 0) { /* else it belongs to another replica set, which is told as well */
     rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_ADD);
-    err = mark(&h, (unsigned)child, REP_META);
-    err = err ? err : mark(&h, (unsigned)child, REP_ENTRY);
+    err = mark_new_brick(&h, (unsigned)child, REP_META);
+    err = err ? err : mark_new_brick(&h, (unsigned)child, REP_ENTRY);
     gi_log(err ? GI_LOG_ERROR : GI_LOG_INFO, rep->x->name, GI_MSG_REPLICATE + 4, "%s has a new brick: %s",
            rep->x->children[child]->name,
            err ? "not all other bricks could be told" : "the other bricks know that it lacks everything");

@@ -59,7 +59,7 @@ text_of(const struct gi_dict *dict, const char *key)
 }
 
 static void
-begin(struct rep_heal *h, struct rep *rep, struct gi_fop *fop)
+begin_for_tool(struct rep_heal *h, struct rep *rep, struct gi_fop *fop)
 {
   rep_heal_begin(h, rep, &rep_fop_inode(fop)->gfid, REP_PID_TOOL);
   h->data = h->metadata = h->entry = true;
@@ -70,7 +70,7 @@ inspect(struct rep *rep, struct gi_fop *fop, struct rep_inspection *in)
 {
   struct rep_heal h;
 
-  begin(&h, rep, fop);
+  begin_for_tool(&h, rep, fop);
   rep_inspect(&h, in);
   rep_heal_end(&h);
 }
@@ -168,7 +168,7 @@ heal_by_tool(void *arg)
   struct rep_heal h;
   bool understood;
 
-  begin(&h, rep, fop);
+  begin_for_tool(&h, rep, fop);
   understood = rep_heal_read_op(&h, fop->xdata);
   if (understood)
     why = heal_split(&h);
@@ -249,7 +249,7 @@ set_choice(struct rep *rep, struct gi_inode *inode, int child)
 }
 
 static void
-choose(void *arg)
+choose_copy(void *arg)
 {
   struct gi_fop *fop = arg;
   struct rep *rep = rep_of(fop->at);
@@ -282,7 +282,7 @@ finalize(void *arg)
   const char *why;
   struct rep_heal h;
 
-  begin(&h, rep, fop);
+  begin_for_tool(&h, rep, fop);
   h.op = GI_HEAL_SOURCE_BRICK;
   h.op_child = rep_child_named(rep, name);
   why = heal_split(&h);
@@ -317,7 +317,7 @@ rep_split_init(struct rep *rep)
 }
 
 static bool
-start(struct rep *rep, struct gi_fop *fop, void (*task)(void *fop))
+start_task(struct rep *rep, struct gi_fop *fop, void (*task)(void *fop))
 {
   if (!rep_fop_inode(fop))
     rep_answer(rep, fop, -1, EINVAL);
@@ -336,7 +336,7 @@ rep_split_get(struct rep *rep, struct gi_fop *fop)
 
   for (size_t i = 0; fop->args.name && i < GI_ARRAY_LEN(names); i++)
     if (strcmp(fop->args.name, names[i].name) == 0)
-      return start(rep, fop, names[i].task);
+      return start_task(rep, fop, names[i].task);
   return false;
 }
 
@@ -346,9 +346,9 @@ rep_split_set(struct rep *rep, struct gi_fop *fop)
   int err;
 
   if (gi_dict_get(fop->args.dict, CHOICE))
-    return start(rep, fop, choose);
+    return start_task(rep, fop, choose_copy);
   if (gi_dict_get(fop->args.dict, FINALIZE))
-    return start(rep, fop, finalize);
+    return start_task(rep, fop, finalize);
   if (!gi_dict_get(fop->args.dict, CHOICE_TIMEOUT))
     return false;
   err = set_timeout(rep, fop->args.dict);

@@ -63,7 +63,7 @@ merge_text(const struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, 
 
 /* The counters begin with the size, a big-endian number: the greatest value is the most complete one. */
 static unsigned
-largest(const struct gi_fop *fop, const struct gi_fan *fan)
+largest_value(const struct gi_fop *fop, const struct gi_fan *fan)
 {
   unsigned best = (unsigned)rep_first(fan->ok);
   const void *have = NULL;
@@ -102,7 +102,7 @@ merged_done(struct gi_fan *fan)
   if (how == MERGE_PATHINFO || how == MERGE_WORDS)
     merge_text(rep, fop, fan, how == MERGE_PATHINFO);
   else
-    gi_reply_move(fop, gi_fan_reply(fan, how == MERGE_LARGEST ? largest(fop, fan) : (unsigned)rep_first(fan->ok)));
+    gi_reply_move(fop, gi_fan_reply(fan, how == MERGE_LARGEST ? largest_value(fop, fan) : (unsigned)rep_first(fan->ok)));
   gi_fan_clear(fan);
   gi_fop_answer(fop, rep->x);
 }

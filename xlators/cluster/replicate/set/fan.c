@@ -29,13 +29,13 @@ rep_errno_merge(int have, int next)
 }
 
 static void
-sent(struct gi_xlator *x)
+answer_awaited(struct gi_xlator *x)
 {
   rep_busy_get(rep_of(x), REP_WORK_MESSAGES);
 }
 
 static void
-answered(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
+answer_came(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
 {
   struct rep *rep = rep_of(x);
 
@@ -46,7 +46,7 @@ answered(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
 }
 
 static void
-ended(struct gi_xlator *x)
+answer_ended(struct gi_xlator *x)
 {
   rep_busy_put(rep_of(x), REP_WORK_MESSAGES);
 }
@@ -54,7 +54,8 @@ ended(struct gi_xlator *x)
 void
 rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg)
 {
-  static const struct gi_fan_ops ops = {.sent = sent, .answered = answered, .ended = ended, .merge = rep_errno_merge};
+  static const struct gi_fan_ops ops = {
+      .sent = answer_awaited, .answered = answer_came, .ended = answer_ended, .merge = rep_errno_merge};
 
   gi_fan_start(fan, rep->x, &ops, done, arg);
 }

@@ -52,7 +52,7 @@ all_sure(const struct rep_view *v)
 }
 
 static void
-judge(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name, const struct gi_gfid *gfid)
+judge_leftover(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name, const struct gi_gfid *gfid)
 {
   uint32_t here = 1u << child;
   struct rep_view v;
@@ -103,7 +103,7 @@ rep_shd_purge_unreachable(struct rep_heal *h)
 }
 
 static void
-clean(struct rep_heal *h, struct gi_inode *anon, unsigned child)
+clean_brick(struct rep_heal *h, struct gi_inode *anon, unsigned child)
 {
   struct gi_gfid gfid;
   struct rep_walk w;
@@ -112,7 +112,7 @@ clean(struct rep_heal *h, struct gi_inode *anon, unsigned child)
   rep_walk_open(&w, h, anon, child, false);
   while (rep_shd_crawls(h->rep->shd) && h->rep->up == h->rep->all && (e = rep_walk_next(&w)))
     if (gi_gfid_parse(e->name, &gfid))
-      judge(h, anon, child, e->name, &gfid);
+      judge_leftover(h, anon, child, e->name, &gfid);
   rep_walk_close(&w);
 }
 
@@ -126,6 +126,6 @@ rep_shd_clean(struct rep_heal *h, uint32_t children)
     return;
   rep_anon_repair(h);
   anon = gi_inode_get(h->rep->x->graph, &gfid);
-  rep_foreach(i, children) clean(h, anon, i);
+  rep_foreach(i, children) clean_brick(h, anon, i);
   gi_inode_unref(&anon);
 }

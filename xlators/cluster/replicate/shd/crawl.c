@@ -92,7 +92,7 @@ drop_stale(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item)
 }
 
 static bool
-settle(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int result)
+note_result(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int result)
 {
   struct rep_crawl *c = rep_shd_crawl_of(shd, item->child);
 
@@ -117,7 +117,7 @@ settle(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item, int
 }
 
 static int
-heal_name(struct rep_shd *shd, const struct gi_gfid *parent, const char *name)
+heal_listed_name(struct rep_shd *shd, const struct gi_gfid *parent, const char *name)
 {
   struct rep_heal h;
   int ret;
@@ -144,12 +144,12 @@ rep_shd_heal(void *arg, const struct rep_item *item)
     return false;
   }
   if (item->name)
-    ret = heal_name(shd, &item->parent, item->name);
+    ret = heal_listed_name(shd, &item->parent, item->name);
   rep_heal_begin(&h, rep, &item->gfid, GI_PID_HEAL);
   h.data = h.metadata = h.entry = true;
   if (ret == 0)
     ret = shd->engine->inode(&h);
-  progress = settle(shd, &h, item, ret);
+  progress = note_result(shd, &h, item, ret);
   rep_heal_end(&h);
   rep_shd_tick(shd);
   return progress;
@@ -213,7 +213,7 @@ struct todo {
 };
 
 static void
-later(struct todo *t, const struct gi_gfid *gfid)
+put_off(struct todo *t, const struct gi_gfid *gfid)
 {
   if (t->n == t->room) {
     t->room = t->room ? 2 * t->room : 64;
@@ -257,7 +257,7 @@ list_directory(struct rep_shd *shd, struct rep_heal *h, unsigned child, const st
     item.key = name_key(gfid, e->name);
     if (S_ISDIR(e->stat.mode)) {
       shd->queue.progress += rep_shd_heal(shd, &item);
-      later(todo, &item.gfid);
+      put_off(todo, &item.gfid);
     } else {
       rep_queue_put(&shd->queue, &item);
     }
@@ -275,7 +275,7 @@ walk_tree(struct rep_shd *shd, struct rep_heal *h, unsigned child)
   struct todo todo = {0};
 
   rep_shd_heal(shd, &root);
-  later(&todo, &gi_gfid_root);
+  put_off(&todo, &gi_gfid_root);
   while (todo.n && rep_shd_crawls(shd)) {
     struct gi_gfid gfid = todo.gfid[--todo.n];
 
@@ -339,7 +339,7 @@ pass(struct rep_shd *shd, bool full)
 
 /* Only when everybody is there and nothing is left to heal may what lies in the anonymous directory be judged. */
 static void
-clean(struct rep_shd *shd)
+clean_when_healed(struct rep_shd *shd)
 {
   struct rep *rep = shd->rep;
   struct rep_heal h;
@@ -367,6 +367,6 @@ rep_shd_crawl(struct rep_shd *shd)
       pass(shd, true);
     while (rep_shd_crawls(shd) && pass(shd, false) && ++rounds < ROUNDS_MAX)
       ; /* a healed directory brings objects to light that are to be healed in turn */
-    clean(shd);
+    clean_when_healed(shd);
   }
 }

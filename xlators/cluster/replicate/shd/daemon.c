@@ -65,7 +65,7 @@ wait_for_timeout(struct rep_shd *shd)
 }
 
 static void
-crawl(void *arg)
+crawl_task(void *arg)
 {
   struct rep_shd *shd = arg;
 
@@ -81,7 +81,7 @@ crawl(void *arg)
 }
 
 static void
-start(void *arg)
+start_crawl(void *arg)
 {
   struct rep_shd *shd = arg;
   struct rep *rep = shd->rep;
@@ -90,7 +90,7 @@ start(void *arg)
     return;
   shd->crawling = true;
   gi_timer_cancel(&shd->timer);
-  gi_task_start(rep->x->reactor, crawl, shd);
+  gi_task_start(rep->x->reactor, crawl_task, shd);
 }
 
 void
@@ -174,7 +174,7 @@ rep_shd_init(struct rep *rep)
   gi_list_init(&shd->splits);
   rep_queue_init(&shd->queue, rep->x->reactor, rep_shd_heal, shd);
   rep_throttle_init(&shd->throttle);
-  gi_defer_init(&shd->start, start, shd);
+  gi_defer_init(&shd->start, start_crawl, shd);
   gi_timer_init(&shd->timer, rep->x->reactor, timed_out, shd);
   apply_options(shd);
   wait_for_timeout(shd);

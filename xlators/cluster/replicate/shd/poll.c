@@ -42,7 +42,7 @@ due(struct rep_shd *shd)
 }
 
 static void
-look(void *arg)
+poll_bricks(void *arg)
 {
   struct rep_shd *shd = arg;
 
@@ -69,11 +69,11 @@ rep_shd_poll(struct rep_shd *shd)
     return;
   }
   shd->poll.looking = true;
-  gi_task_start(rep->x->reactor, look, shd);
+  gi_task_start(rep->x->reactor, poll_bricks, shd);
 }
 
 static void
-timed_out(void *arg)
+poll_timed_out(void *arg)
 {
   rep_shd_poll(arg);
 }
@@ -88,6 +88,6 @@ rep_shd_poll_later(struct rep_shd *shd)
 void
 rep_shd_poll_init(struct rep_shd *shd)
 {
-  gi_timer_init(&shd->poll.timer, shd->rep->x->reactor, timed_out, shd);
+  gi_timer_init(&shd->poll.timer, shd->rep->x->reactor, poll_timed_out, shd);
   rep_shd_poll_later(shd);
 }

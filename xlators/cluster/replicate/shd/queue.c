@@ -80,7 +80,7 @@ wake_producer(struct rep_queue *q)
 }
 
 static struct rep_item *
-take(struct rep_queue *q)
+take_item(struct rep_queue *q)
 {
   struct rep_item *item = gi_list_first(&q->ready, struct rep_item, link);
 
@@ -104,12 +104,12 @@ ended(struct rep_queue *q, struct rep_item *item, bool healed)
 
 /* A task: heals one after the other while there are some and it may. */
 static void
-work(void *arg)
+queue_work(void *arg)
 {
   struct rep_queue *q = arg;
 
   while (!gi_list_empty(&q->ready) && q->running <= q->parallel) {
-    struct rep_item *item = take(q);
+    struct rep_item *item = take_item(q);
 
     ended(q, item, q->heal(q->arg, item));
   }
@@ -124,7 +124,7 @@ pump(void *arg)
 
   while (q->running < q->parallel && !gi_list_empty(&q->ready)) {
     q->running++;
-    gi_task_start(q->r, work, q);
+    gi_task_start(q->r, queue_work, q);
   }
 }
 
@@ -161,7 +161,7 @@ wait_until(struct rep_queue *q, bool (*met)(const struct rep_queue *q))
 }
 
 static bool
-has_room(const struct rep_queue *q)
+queue_has_room(const struct rep_queue *q)
 {
   return q->stopped || q->waiting < q->limit;
 }
@@ -179,7 +179,7 @@ rep_queue_put(struct rep_queue *q, const struct rep_item *item)
 
   if (q->stopped || known(q, &item->key))
     return false;
-  wait_until(q, has_room);
+  wait_until(q, queue_has_room);
   if (q->stopped)
     return false;
   if (q->nitems >= q->nbuckets)

@@ -337,7 +337,7 @@ counts(struct rep_shd *shd, struct gi_manage *m)
 }
 
 static void
-splits(struct rep_shd *shd, struct gi_manage *m)
+report_splits(struct rep_shd *shd, struct gi_manage *m)
 {
   unsigned n = 0;
 
@@ -372,7 +372,7 @@ answer(void *arg)
     counts(q.shd, q.m);
     break;
   default:
-    splits(q.shd, q.m);
+    report_splits(q.shd, q.m);
     break;
   }
   q.shd->questions--;

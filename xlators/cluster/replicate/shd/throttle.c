@@ -129,7 +129,7 @@ cut(struct rep_throttle *p)
 }
 
 static bool
-decide(struct rep_throttle *p, uint64_t now)
+throttle_decide(struct rep_throttle *p, uint64_t now)
 {
   uint32_t stretch = worst(p);
   bool moved;
@@ -180,7 +180,7 @@ rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load
     return false;
   p->since = now;
   p->answers = 0;
-  moved = decide(p, now);
+  moved = throttle_decide(p, now);
   p->short_of = 0;
   return moved;
 }

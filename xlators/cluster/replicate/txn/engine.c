@@ -71,7 +71,7 @@ rep_txn_by_fd(const struct rep_txn *t, unsigned child)
 }
 
 static void
-refuse(struct rep_txn *t, int err)
+refuse_all(struct rep_txn *t, int err)
 {
   t->closing = true;
   t->ops->refused(t, err);
@@ -206,7 +206,7 @@ pre_op_done(struct gi_fan *fan)
   }
   /* Nothing was changed: what waits fails, and the marks are taken back. */
   GI_MARK("replicate: pre-op without quorum or good copy");
-  refuse(t, err);
+  refuse_all(t, err);
   rep_txn_finish(t);
 }
 
@@ -254,7 +254,7 @@ asked_first(struct gi_fan *fan)
     return;
   }
   GI_MARK("replicate: no good copy to change");
-  refuse(t, err);
+  refuse_all(t, err);
   rep_txn_unlock(t);
 }
 
@@ -307,7 +307,7 @@ rep_txn_locked(struct rep_txn *t)
     return;
   }
   GI_MARK("replicate: locked on fewer copies than the quorum");
-  refuse(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
+  refuse_all(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
   rep_txn_unlock(t);
 }
 

@@ -13,7 +13,7 @@
 enum lock_how { HOW_TRY, HOW_WAIT, HOW_UNLOCK };
 
 static struct gi_fop *
-lock_fop(struct rep_txn *t, unsigned target, unsigned child, enum lock_how how)
+txn_lock_fop(struct rep_txn *t, unsigned target, unsigned child, enum lock_how how)
 {
   static const uint32_t entry_cmd[] = {GI_ENTRYLK_NB, GI_ENTRYLK_LOCK, GI_ENTRYLK_UNLOCK};
   const struct rep_target *g = &t->target[target];
@@ -58,7 +58,7 @@ trace(const struct rep_txn *t, unsigned target, unsigned child, const char *what
 }
 
 static void
-granted(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+lock_answered(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   struct rep_txn *t = fan->arg;
 
@@ -92,7 +92,7 @@ release_all(struct rep_txn *t, void (*done)(struct gi_fan *fan))
     uint32_t held = t->target[g].held;
 
     t->target[g].held = 0;
-    rep_foreach(i, held & t->rep->connected) gi_fan_send(&t->fan, lock_fop(t, g, i, HOW_UNLOCK), i, g);
+    rep_foreach(i, held & t->rep->connected) gi_fan_send(&t->fan, txn_lock_fop(t, g, i, HOW_UNLOCK), i, g);
   }
   gi_fan_finish(&t->fan);
 }
@@ -127,7 +127,7 @@ rep_txn_locks_lost(struct rep *rep, unsigned child)
 
 /* ---- blocking, one after another ---- */
 
-static void serial_next(struct rep_txn *t);
+static void txn_serial_next(struct rep_txn *t);
 
 static void
 serial_done(struct gi_fan *fan)
@@ -138,7 +138,7 @@ serial_done(struct gi_fan *fan)
   if (fan->err == ENOSYS) /* no lock layer: waiting elsewhere is pointless */
     rep_txn_locked(t);
   else
-    serial_next(t);
+    txn_serial_next(t);
 }
 
 /* Children that may still come to hold every target. */
@@ -153,7 +153,7 @@ serial_candidates(const struct rep_txn *t)
 }
 
 static void
-serial_next(struct rep_txn *t)
+txn_serial_next(struct rep_txn *t)
 {
   for (; t->serial_target < t->ntargets; t->serial_target++, t->serial_child = 0) {
     uint32_t mask = serial_candidates(t);
@@ -162,8 +162,8 @@ serial_next(struct rep_txn *t)
       if (!((mask >> t->serial_child) & 1))
         continue;
       rep_fan_start(&t->fan, t->rep, serial_done, t);
-      t->fan.each = granted;
-      gi_fan_send(&t->fan, lock_fop(t, t->serial_target, t->serial_child, HOW_WAIT), t->serial_child, t->serial_target);
+      t->fan.each = lock_answered;
+      gi_fan_send(&t->fan, txn_lock_fop(t, t->serial_target, t->serial_child, HOW_WAIT), t->serial_child, t->serial_target);
       gi_fan_finish(&t->fan);
       return;
     }
@@ -179,7 +179,7 @@ undone(struct gi_fan *fan)
   t->state = REP_LOCK_SERIAL;
   t->serial_target = t->serial_child = 0;
   rep_session_lock_range(t);
-  serial_next(t);
+  txn_serial_next(t);
 }
 
 /* ---- all at once ---- */
@@ -218,8 +218,8 @@ rep_txn_lock(struct rep_txn *t)
 {
   t->state = REP_LOCK;
   rep_fan_start(&t->fan, t->rep, tried, t);
-  t->fan.each = granted;
+  t->fan.each = lock_answered;
   for (unsigned g = 0; g < t->ntargets; g++)
-    rep_foreach(i, t->up) gi_fan_send(&t->fan, lock_fop(t, g, i, HOW_TRY), i, g);
+    rep_foreach(i, t->up) gi_fan_send(&t->fan, txn_lock_fop(t, g, i, HOW_TRY), i, g);
   gi_fan_finish(&t->fan);
 }

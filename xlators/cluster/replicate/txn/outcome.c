@@ -293,7 +293,7 @@ rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
 /* ---- the reply ---- */
 
 static uint32_t
-largest(const struct gi_fan *fan, uint32_t ok)
+largest_results(const struct gi_fan *fan, uint32_t ok)
 {
   uint32_t best = 0;
 
@@ -311,7 +311,7 @@ largest(const struct gi_fan *fan, uint32_t ok)
 }
 
 static int
-choose(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, uint32_t ok, bool entries)
+choose_parent_reply(const struct rep *rep, const struct gi_fop *fop, struct gi_inode *inode, uint32_t ok, bool entries)
 {
   int child = -1;
 
@@ -330,12 +330,12 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uin
 
   if (!entry && (data & good)) /* nor are those of a copy that lacks something: which one does is known best under the lock */
     data &= good;
-  child = choose(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode,
-                 largest(fan, data), false);
+  child = choose_parent_reply(rep, fop, rep_fop_fd(fop) && rep_fop_fd(fop)->inode ? rep_fop_fd(fop)->inode : fop->loc.inode,
+                              largest_results(fan, data), false);
 
   if (entry) {
-    int parent = choose(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
-    int parent2 = choose(rep, fop, fop->loc2.parent, ok, true);
+    int parent = choose_parent_reply(rep, fop, fop->kind == GI_FOP_LINK ? fop->loc2.parent : fop->loc.parent, ok, true);
+    int parent2 = choose_parent_reply(rep, fop, fop->loc2.parent, ok, true);
 
     pre = gi_fan_reply(fan, parent)->rsp.pre;
     post = gi_fan_reply(fan, parent)->rsp.post;

@@ -259,7 +259,7 @@ rep_session_lock_range(struct rep_txn *t)
 }
 
 static void
-begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type type)
+session_begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum rep_type type)
 {
   struct rep_txn *t = rep_txn_new(rep, type, fop);
 
@@ -326,7 +326,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
 
   if (!t) {
     if (rep_ready(rep))
-      begin(rep, fop, inode, type);
+      session_begin(rep, fop, inode, type);
     else
       rep_answer(rep, fop, -1, ENOTCONN);
     return;
