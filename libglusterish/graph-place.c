@@ -179,8 +179,10 @@ gi_graph_place_all(struct gi_graph *g)
 {
   for (unsigned i = g->count; i-- > 0;) /* parents come after their children */
     gi_graph_place(g, g->volfile, gi_volfile_find(g->volfile, g->xlators[i]->name), g->xlators[i], false);
-  if (g->ctx->side)
-    gi_class_scan(make_room, g);
+  int rc = g->ctx->side ? gi_class_scan(make_room, g) : 0;
+  if (rc < 0) /* the slack is left */
+    gi_log(GI_LOG_WARNING, "graph", GI_MSG_GRAPH + 5, "no room for what switches may add: cannot read %s: %s", gi_xlator_dir(),
+           strerror(-rc));
   g->fop_bytes = g->fop_used + GI_SLACK_FOP;
   g->inode_bytes = g->inode_used + GI_SLACK_INODE;
   g->fd_bytes = g->fd_used + GI_SLACK_FD;

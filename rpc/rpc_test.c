@@ -3,7 +3,7 @@
  * The RPC client against the RPC server over loopback, and both against peers
  * that are frozen, gone or talk nonsense.
  */
-#include "rpc/server-bench.h"
+#include "rpc/server-fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

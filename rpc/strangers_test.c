@@ -3,7 +3,7 @@
  * The RPC server and those who do not say who they are, do not read or do not
  * make sense, through bare sockets.
  */
-#include "rpc/server-bench.h"
+#include "rpc/server-fixture.h"
 
 #include <arpa/inet.h>
 

@@ -3,7 +3,7 @@
  * The bytes that all peers of an RPC server may have under way together: who
  * has more than an equal share of them is not read, everybody else is.
  */
-#include "rpc/server-bench.h"
+#include "rpc/server-fixture.h"
 
 #define SIZE 100000u /* of a request */
 #define CLIENTS 3

@@ -5,6 +5,8 @@
  * them.
  */
 #include "tests/simulation/cluster/cluster.h"
+#include "libglusterish/graph.h"
+#include "libglusterish/layer.h"
 
 #include <stdarg.h>
 
@@ -76,7 +78,7 @@ put_layers(FILE *out, unsigned side, const char *below, bool arbiter, char name[
   struct gi_placed layer[GI_LAYERS_MAX];
   bool on;
   if (!all.n)
-    gi_class_scan(load, &all);
+    GI_ASSERT(gi_class_scan(load, &all) == 0);
   unsigned count = gi_layers(all.cls, all.n, side, false, layer);
   snprintf(name, 64, "%s", below);
   for (unsigned i = 0; i < count; i++) {

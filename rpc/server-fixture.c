@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The server of server-bench.h.
+ * The server of server-fixture.h.
  */
-#include "rpc/server-bench.h"
+#include "rpc/server-fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
