@@ -31,18 +31,6 @@ struct gi_mark {
     __atomic_fetch_add(&gi_mark_.hits, 1, __ATOMIC_RELAXED); \
   } while (0)
 
-/* A bug on purpose, to see whether the simulator finds it (tests/simulation/broken.t): false, but in a run that names it. Costs one
- * branch on a variable that is never written; stands where that does not matter. Listed among the marks. */
-#define GI_BROKEN_PREFIX "broken: "
-#define GI_BROKEN(text) (__builtin_expect(gi_broken != NULL, 0) && gi_broken_is(text) && GI_BROKEN_MARK_(text))
-#define GI_BROKEN_MARK_(text) \
-  ({ \
-    GI_MARK(GI_BROKEN_PREFIX text); \
-    true; \
-  })
-extern const char *gi_broken; /* which one; only the simulator sets it, before any graph is built */
-bool gi_broken_is(const char *text);
-
 /* Calls fn for each mark of every object loaded, sorted by name. Marks of one name in several places come one after the other. */
 void gi_marks_foreach(void (*fn)(const struct gi_mark *m, void *arg), void *arg);
 void gi_marks_clear(void); /* all hits to 0 */
@@ -58,5 +46,7 @@ gi_marks_of_this_object(void)
 {
   gi_marks_register(__start_gi_marks, __stop_gi_marks);
 }
+
+#include "libglusterish/mutants.h"
 
 #endif
