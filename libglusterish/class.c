@@ -174,15 +174,16 @@ int
 gi_class_scan(void (*fn)(const char *type, void *arg), void *arg)
 {
   struct type_list list = {0};
-  DIR *d = opendir(gi_xlator_dir());
+  DIR *d;
 
+  for (unsigned i = 0; i < REGISTERED_MAX && registered[i]; i++)
+    fn(registered[i]->type, arg);
+  d = opendir(gi_xlator_dir());
   if (!d)
     return -errno;
   for (struct dirent *e; (e = readdir(d)) != NULL;)
     scan_kind(&list, e->d_name);
   closedir(d);
-  for (unsigned i = 0; i < REGISTERED_MAX && registered[i]; i++)
-    fn(registered[i]->type, arg);
   if (list.count)
     qsort(list.types, list.count, sizeof(*list.types), compare_types);
   for (unsigned i = 0; i < list.count; i++) {
