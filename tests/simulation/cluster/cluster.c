@@ -7,6 +7,7 @@
 #include "libglusterish/task.h"
 #include "tests/simulation/model/registers.h"
 #include "tests/simulation/model/quorum.h"
+#include "tests/simulation/workload/workload.h"
 
 #include <errno.h>
 
@@ -92,12 +93,15 @@ disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
     sim_model_stored(m->cluster->model, (unsigned)(m - m->cluster->machine), head);
 }
 
-/* What a quorum still has must not be lost by a disk. An arbiter counts while it is there to vouch for a copy. */
+/* What a quorum still has must not be lost by a disk, if one of its copies is more than what a heal makes like the one that lost it.
+ * An arbiter counts while it is there to vouch for a copy. */
 static bool
-quorum_left(void *arg, uint32_t left)
+quorum_left(void *arg, unsigned file, uint32_t left)
 {
   const struct sim_cluster *c = arg;
   bool vouches = c->machine[c->config.bricks - 1].process->state == SIM_RUNNING;
+  if (!(left & ~sim_register_accused(c, file)))
+    return false;
   return vouches ? sim_quorum_stored(&c->config, left) : sim_quorum_met(&c->config, left);
 }
 

@@ -37,6 +37,16 @@ sim_disk_indices_empty(struct sim_disk *d, const char *path, char *why, size_t l
   return true;
 }
 
+bool
+sim_disk_accuses(struct sim_disk *d, const char *path, const char *counter)
+{
+  int err;
+  const struct sim_inode *i = sim_walk(d, d->root, path, true, NULL, NULL, &err);
+  const struct sim_xattr *x = i ? sim_xattr_find(i, counter) : NULL;
+
+  return x && x->len >= 4 && memcmp(x->value, "\0\0\0", 4) != 0;
+}
+
 static bool
 counters_zero(const char *path, const struct sim_inode *i, char *why, size_t len)
 {

@@ -131,6 +131,8 @@ bool sim_disk_gfid(struct sim_disk *d, const char *path, struct gi_gfid *gfid);
 bool sim_disk_clean(struct sim_disk *d, const char *path, char *why, size_t len);
 /* The first half of it. */
 bool sim_disk_indices_empty(struct sim_disk *d, const char *path, char *why, size_t len);
+/* The file at a path holds in that counter (trusted.afr.…) that another copy lacks data. */
+bool sim_disk_accuses(struct sim_disk *d, const char *path, const char *counter);
 /* Everything below a directory as text: one line per object, then its xattrs. */
 void sim_disk_dump(struct sim_disk *d, const char *path, FILE *out);
 

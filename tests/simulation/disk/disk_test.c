@@ -590,6 +590,10 @@ differences_are_named(void **state)
 
   fd = gi_fs_openat(b.fs, b.root, "f", O_RDWR, 0);
   gi_fs_fsetxattr(b.fs, fd, "trusted.afr.v-client-0", "123456789012", 12, 0);
+  gi_fs_fsetxattr(b.fs, fd, "trusted.afr.v-client-1", "\0\0\0\0\0\0\0\1\0\0\0\1", 12, 0);
+  assert_true(sim_disk_accuses(b.d, "/b/f", "trusted.afr.v-client-0"));
+  assert_false(sim_disk_accuses(b.d, "/b/f", "trusted.afr.v-client-1")); /* but of its data */
+  assert_false(sim_disk_accuses(a.d, "/b/f", "trusted.afr.v-client-0"));
   assert_true(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));
   gi_fs_fsetxattr(b.fs, fd, "user.x", "1", 1, 0);
   assert_false(sim_disk_same(a.d, "/b", b.d, "/b", why, sizeof(why)));

@@ -205,7 +205,7 @@ excuse(struct write *w)
 /* With it goes what it had overwritten and what was no more synced than it. */
 void
 sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
-               bool (*enough)(void *arg, uint32_t left), void *arg)
+               bool (*enough)(void *arg, unsigned file, uint32_t left), void *arg)
 {
   unsigned nth;
   const struct write *last = write_of(m, head, &nth);
@@ -218,7 +218,7 @@ sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTO
     if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
       continue;
     w->lost |= 1u << brick;
-    if (w->told || !enough(arg, left(m, n)))
+    if (w->told || !enough(arg, w->file, left(m, n)))
       excuse(w);
   }
 }

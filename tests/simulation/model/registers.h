@@ -63,7 +63,7 @@ void sim_model_power_loss(struct sim_model *m);
 /* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or the bricks
  * that still have it are `enough` and no sync of it has failed. */
 void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
-                    bool (*enough)(void *arg, uint32_t left), void *arg);
+                    bool (*enough)(void *arg, unsigned file, uint32_t left), void *arg);
 
 struct sim_reader {
   const char *name; /* for messages */

@@ -55,9 +55,10 @@ put(struct bench *t, uint32_t bricks)
 }
 
 static bool
-two_of_three(void *arg, uint32_t left)
+two_of_three(void *arg, unsigned file, uint32_t left)
 {
   (void)arg;
+  assert_int_equal(file, FILE_NO);
   return __builtin_popcount(left) >= 2;
 }
 

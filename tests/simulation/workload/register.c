@@ -197,6 +197,21 @@ sim_register_setup(struct sim_client *c)
   gi_inode_unref(&root);
 }
 
+uint32_t
+sim_register_accused(const struct sim_cluster *c, unsigned file)
+{
+  char name[16], path[64], counter[64];
+  uint32_t accused = 0;
+  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(file, name));
+  for (unsigned by = 0; by < c->config.bricks; by++)
+    for (unsigned whom = 0; whom < c->config.bricks; whom++) {
+      snprintf(counter, sizeof(counter), "trusted.afr.vol-client-%u", whom);
+      if (by != whom && sim_disk_accuses(c->machine[by].disk, path, counter))
+        accused |= 1u << whom;
+    }
+  return accused;
+}
+
 /* What a brick holds in the end, judged like a read. */
 void
 sim_register_check_disk(struct sim_cluster *c, unsigned brick)
