@@ -23,6 +23,8 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   struct sim_client *c = ((struct sim_process *)x->ctx->app)->arg;
   x->private = c;
   c->top = x;
+  if (c->cluster->model)
+    sim_model_writer_anew(c->cluster->model, c->number);
   return 0;
 }
 
@@ -95,14 +97,14 @@ disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
 
 /* What a quorum still has must not be lost by a disk, if one of its copies is more than what a heal makes like the one that lost it.
  * An arbiter counts while it is there to vouch for a copy. */
-static bool
-quorum_left(void *arg, unsigned file, uint32_t left)
+static enum sim_left
+judge_left(void *arg, unsigned file, uint32_t left)
 {
   const struct sim_cluster *c = arg;
   bool vouches = c->machine[c->config.bricks - 1].process->state == SIM_RUNNING;
   if (!(left & ~sim_register_accused(c, file)))
-    return false;
-  return vouches ? sim_quorum_stored(&c->config, left) : sim_quorum_met(&c->config, left);
+    return SIM_LEFT_NOWHERE;
+  return (vouches ? sim_quorum_stored : sim_quorum_met)(&c->config, left) ? SIM_LEFT : SIM_LEFT_ON_FEW;
 }
 
 static void
@@ -111,7 +113,7 @@ disk_lost(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
   const struct sim_machine *m = arg;
   struct sim_cluster *c = m->cluster;
   if (c->model)
-    sim_model_lost(c->model, (unsigned)(m - c->machine), head, quorum_left, c);
+    sim_model_lost(c->model, (unsigned)(m - c->machine), head, judge_left, c);
 }
 
 /* A process that is told that its disk is broken ends itself. */

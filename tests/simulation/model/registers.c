@@ -18,6 +18,7 @@ struct write {
   bool synced;   /* and a sync that began later succeeded */
   bool weak;     /* a machine lost power before that, or too many disks could not sync it */
   bool told;     /* a sync failed after it: no later one promises it */
+  bool dropped;  /* no disk that counts has it, and nobody was told: the writer's next sync must fail */
   uint32_t lost; /* bricks whose disks could not sync it */
   uint64_t stored[SIM_BRICKS][SIM_WRITE_SECTORS / 64]; /* a bit per sector */
 };
@@ -204,8 +205,7 @@ excuse(struct write *w)
 
 /* With it goes what it had overwritten and what was no more synced than it. */
 void
-sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
-               bool (*enough)(void *arg, unsigned file, uint32_t left), void *arg)
+sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], sim_left_fn *judge, void *arg)
 {
   unsigned nth;
   const struct write *last = write_of(m, head, &nth);
@@ -218,7 +218,9 @@ sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTO
     if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
       continue;
     w->lost |= 1u << brick;
-    if (w->told || !enough(arg, w->file, left(m, n)))
+    enum sim_left still = judge(arg, w->file, left(m, n));
+    w->dropped |= still == SIM_LEFT_NOWHERE && w->done && !w->told && !w->synced;
+    if (w->told || still != SIM_LEFT)
       excuse(w);
   }
 }
@@ -263,9 +265,15 @@ sim_model_written_synced(struct sim_model *m, uint64_t number)
 }
 
 void
-sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
+sim_model_synced(struct sim_model *m, unsigned writer, unsigned file, uint64_t begin)
 {
   m->stats.syncs++;
+  for (uint64_t i = 0; i < m->count; i++) {
+    const struct write *w = &m->write[i];
+    if (w->dropped && w->file == file && w->writer == writer && w->end < begin)
+      sim_violation(m->w, "client-%u: a sync of register file %u succeeded, though write %llu was lost and nobody was told",
+                    writer, file, (unsigned long long)i + 1);
+  }
   for (uint64_t i = m->first_unsynced; i < m->count; i++) {
     struct write *w = &m->write[i];
     if (w->file == file && w->done && w->end < begin && !w->weak)
@@ -277,6 +285,8 @@ sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin)
 void
 sim_model_sync_failed(struct sim_model *m, unsigned file)
 {
+  for (uint64_t i = 0; i < m->count; i++)
+    m->write[i].dropped &= m->write[i].file != file;
   for (uint64_t i = m->first_unsynced; i < m->count; i++) {
     struct write *w = &m->write[i];
     if (w->file != file)
@@ -285,6 +295,13 @@ sim_model_sync_failed(struct sim_model *m, unsigned file)
     if (w->lost)
       excuse(w);
   }
+}
+
+void
+sim_model_writer_anew(struct sim_model *m, unsigned writer)
+{
+  for (uint64_t i = 0; i < m->count; i++)
+    m->write[i].dropped &= m->write[i].writer != writer;
 }
 
 void

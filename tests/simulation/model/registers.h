@@ -15,7 +15,8 @@
  * brick which the writer does not reach may meanwhile read from that.) What a
  * machine may lose with its power is what was not synced; a disk when a sync
  * fails, if too few others have it or an application was told; whatever else
- * happens excuses nothing.
+ * happens excuses nothing. What a disk loses is told to the writer, by the next
+ * sync at the latest.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -49,8 +50,10 @@ uint64_t sim_model_now(struct sim_model *m); /* a moment of its own */
 void sim_model_stored(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD]);
 uint32_t sim_model_copies(const struct sim_model *m, uint64_t number);
 
-/* A sync of a file that began at that moment succeeded. */
-void sim_model_synced(struct sim_model *m, unsigned file, uint64_t begin);
+/* A sync of a file by that writer, which began at that moment, succeeded. It may not if a write of its own was lost since one failed. */
+void sim_model_synced(struct sim_model *m, unsigned writer, unsigned file, uint64_t begin);
+/* A writer starts anew: of what it wrote before, nobody is left to be told. */
+void sim_model_writer_anew(struct sim_model *m, unsigned writer);
 
 /* A write that was answered with success was to be synced with it. */
 void sim_model_written_synced(struct sim_model *m, uint64_t number);
@@ -60,10 +63,12 @@ void sim_model_sync_failed(struct sim_model *m, unsigned file);
 
 /* A machine lost its power: what was written and not synced may be gone. */
 void sim_model_power_loss(struct sim_model *m);
-/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or the bricks
- * that still have it are `enough` and no sync of it has failed. */
-void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD],
-                    bool (*enough)(void *arg, unsigned file, uint32_t left), void *arg);
+/* What is left of a write, judged from outside, if only these bricks have it. */
+enum sim_left { SIM_LEFT_NOWHERE, SIM_LEFT_ON_FEW, SIM_LEFT };
+typedef enum sim_left sim_left_fn(void *arg, unsigned file, uint32_t bricks);
+/* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or it is left and
+ * no sync of it has failed. */
+void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], sim_left_fn *judge, void *arg);
 
 struct sim_reader {
   const char *name; /* for messages */

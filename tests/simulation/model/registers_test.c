@@ -54,12 +54,12 @@ put(struct bench *t, uint32_t bricks)
   return number;
 }
 
-static bool
-two_of_three(void *arg, unsigned file, uint32_t left)
+static enum sim_left
+two_of_three(void *arg, unsigned file, uint32_t bricks)
 {
   (void)arg;
   assert_int_equal(file, FILE_NO);
-  return __builtin_popcount(left) >= 2;
+  return bricks == 0 ? SIM_LEFT_NOWHERE : __builtin_popcount(bricks) < 2 ? SIM_LEFT_ON_FEW : SIM_LEFT;
 }
 
 static void
@@ -71,7 +71,7 @@ lose(struct bench *t, unsigned brick, uint64_t number)
 static void
 sync_file(struct bench *t)
 {
-  sim_model_synced(t->m, FILE_NO, sim_model_now(t->m));
+  sim_model_synced(t->m, 0, FILE_NO, sim_model_now(t->m));
 }
 
 /* Another client reads what that write left there; 0: what was there before all. */
@@ -168,6 +168,27 @@ test_sync_failed_after_the_loss(void **state)
   expect(t);
 }
 
+/* Whoever wrote it is told, by one sync that fails; not so others, and not a writer that is another process by now. */
+static void
+test_a_loss_is_told(void **state)
+{
+  struct bench *t = *state;
+  lose(t, 0, put(t, 3));
+  sync_file(t);
+  lose(t, 0, put(t, 1));
+  sim_model_synced(t->m, 1, FILE_NO, sim_model_now(t->m));
+  sim_model_synced(t->m, 0, FILE_NO + 1, sim_model_now(t->m));
+  expect(t);
+  sync_file(t);
+  expect_violation(t);
+  sim_model_sync_failed(t->m, FILE_NO);
+  sync_file(t);
+  lose(t, 0, put(t, 1));
+  sim_model_writer_anew(t->m, 0);
+  sync_file(t);
+  expect(t);
+}
+
 /* The failure was told, so a disk may lose it after that, and a sync that succeeds later promises nothing of it. */
 static void
 test_lost_after_a_sync_failed(void **state)
@@ -244,6 +265,7 @@ main(void)
       T(test_synced),
       T(test_lost_with_what_is_below),
       T(test_sync_failed_after_the_loss),
+      T(test_a_loss_is_told),
       T(test_lost_after_a_sync_failed),
       T(test_a_sync_failed_and_nothing_is_lost),
       T(test_a_sync_of_another_file_failed),

@@ -80,7 +80,7 @@ sync_file(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd
 {
   uint64_t begin = sim_model_now(m);
   if (sim_op_fsync(c, fd) >= 0)
-    sim_model_synced(m, file, begin);
+    sim_model_synced(m, c->number, file, begin);
   else
     sim_model_sync_failed(m, file);
 }
