@@ -782,6 +782,34 @@ test_writeback(void **state)
 }
 
 /* Remembered times never outlive what replaces them, and need somebody who will close the file. */
+/* Only what the bridge itself asked for beyond the caller's request is opened on its own account. */
+static void
+test_refused_open(void **state)
+{
+  static const struct {
+    const char *options;
+    uint32_t flags, uid;
+    int err;
+  } t[] = {{NULL, O_RDWR, 1000, EACCES},
+           {NULL, O_WRONLY, 1000, EACCES},
+           {"option kernel-writeback-cache yes\n", O_RDONLY, 1000, EACCES},
+           {"option kernel-writeback-cache yes\n", O_WRONLY, 1000, EROFS},
+           {"option kernel-writeback-cache yes\n", O_WRONLY, 0, EACCES}};
+
+  for (unsigned i = 0; i < GI_ARRAY_LEN(t); i++) {
+    struct rig *r = rig_new(t[i].options);
+    uint64_t id = lookup(r, "f", &file_a);
+    struct fuse_open_in in = {.flags = t[i].flags};
+
+    r->uid = t[i].uid;
+    fake_forget_seen(r->s);
+    fake_script(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.ret = -1, .err = t[i].err});
+    assert_int_equal(reply(r, request(r, FUSE_OPEN, id, &in, sizeof(in))), t[i].err);
+    assert_int_equal(r->s->nseen, 1);
+    rig_free(r);
+  }
+}
+
 static void
 test_lazy_times(void **state)
 {
@@ -838,6 +866,7 @@ main(void)
       cmocka_unit_test(test_blocking_lock_is_cancelled),
       cmocka_unit_test(test_getlk),
       cmocka_unit_test(test_writeback),
+      cmocka_unit_test(test_refused_open),
       cmocka_unit_test(test_lazy_times),
   };
 

@@ -711,6 +711,29 @@ test_upcall(void **state)
   rig_free(r);
 }
 
+/* Names to drop are hints: whoever changes a great many is not remembered for ever. */
+static void
+test_names_to_drop_are_bounded(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_invalidation inv = {.gfid = iatt_of(0xaa, 0).gfid, .flags = 0x80};
+  char *text = NULL;
+  unsigned waiting = 0;
+  size_t len;
+
+  lookup(r, "f", &file_a);
+  for (unsigned i = 0; i < 6000; i++)
+    fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  struct gi_dump d = {.out = open_memstream(&text, &len)};
+  r->s->x->cls->statedump(r->s->x, &d);
+  fclose(d.out);
+  assert_non_null(strstr(text, "invalidations-waiting="));
+  sscanf(strstr(text, "invalidations-waiting="), "invalidations-waiting=%u", &waiting);
+  assert_in_range(waiting, 4000, 4100);
+  free(text);
+  rig_free(r);
+}
+
 /* A name whose directory the kernel has forgotten is none to tell it of. */
 static void
 test_name_without_a_directory(void **state)
@@ -858,6 +881,7 @@ main(void)
       cmocka_unit_test(test_unlock_writes_back),
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_name_without_a_directory),
+      cmocka_unit_test(test_names_to_drop_are_bounded),
       cmocka_unit_test(test_lru_limit),
       cmocka_unit_test(test_memory_limit),
       cmocka_unit_test(test_truncated_requests),
