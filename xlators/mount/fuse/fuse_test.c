@@ -444,6 +444,12 @@ test_own_changes_keep_pages(void **state)
   bricks.ctime.sec++;
   assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "l", 2)), 0);
   assert_int_equal(dropped(r, id), 0);
+  /* An open that empties the file. */
+  bricks.size = 0;
+  bricks.mtime.sec++;
+  bricks.ctime.sec++;
+  open_file(r, id, O_RDWR | O_TRUNC);
+  assert_int_equal(dropped(r, id), 0);
   bricks.ctime.sec++; /* the next time it was not us */
   assert_int_equal(dropped(r, id), 1);
   rig_free(r);
