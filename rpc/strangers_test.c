@@ -145,13 +145,47 @@ test_the_oldest_stranger_makes_room(void **state)
   bench_free(b);
 }
 
+/* However much others have sent, each turn takes one buffer of each, so a call waits for no more than that. */
+static void
+test_a_flood_takes_turns(void **state)
+{
+  enum { FLOODS = 4, CALLS = 5000 };
+  struct bench *b = bench_new(NULL);
+  int flood[FLOODS], fd = raw_connect(b);
+  struct gi_xdr_out one = {0}, many = {0};
+  char got[64];
+  unsigned n = 0;
+
+  for (unsigned i = 0; i < FLOODS; i++)
+    flood[i] = raw_connect(b);
+  until(b, &b->peers_up, FLOODS + 1);
+  encode_echo(&one, 0);
+  for (unsigned i = 0; i < CALLS; i++)
+    gi_xdr_put_bytes(&many, one.base, one.len);
+  for (unsigned i = 0; i < FLOODS; i++)
+    assert_true(send(flood[i], many.base, many.len, MSG_DONTWAIT) > 100000);
+  assert_int_equal(send(fd, one.base, one.len, 0), one.len);
+  gi_xdr_out_finish(&one);
+  gi_xdr_out_finish(&many);
+  while (recv(fd, got, sizeof(got), MSG_DONTWAIT) < 0 && n < 100) {
+    gi_reactor_turn(b->r, GI_NSEC_PER_MSEC);
+    n++;
+  }
+  assert_in_range(n, 1, 2);
+  for (unsigned i = 0; i < FLOODS; i++)
+    close(flood[i]);
+  close(fd);
+  until(b, &b->peers_down, FLOODS + 1);
+  bench_free(b);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused_and_never_read),         cmocka_unit_test(test_strangers_have_little_time),
       cmocka_unit_test(test_strangers_send_small_records),   cmocka_unit_test(test_strangers_are_served_or_go),
-      cmocka_unit_test(test_the_oldest_stranger_makes_room),
+      cmocka_unit_test(test_the_oldest_stranger_makes_room), cmocka_unit_test(test_a_flood_takes_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
