@@ -8,8 +8,12 @@
 #include "tests/simulation/disk/view.h"
 #include "xlators/storage/posix/posix-fixture.h"
 
+#include "xlators/storage/posix/posix.h"
+
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DIR "/bricks/b1"
 
@@ -66,6 +70,13 @@ hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *n
   return sim_view_ops.rename(fs, from, old, to, new);
 }
 
+static int
+hooked_symlink(struct gi_fs *fs, const char *text, int at, const char *path)
+{
+  before("symlink", path);
+  return sim_view_ops.symlink(fs, text, at, path);
+}
+
 static ssize_t
 hooked_getxattr(struct gi_fs *fs, int at, const char *path, const char *name, void *value, size_t size)
 {
@@ -95,6 +106,7 @@ begin(void **state)
   t.ops = sim_view_ops;
   t.ops.unlink = hooked_unlink;
   t.ops.rename = hooked_rename;
+  t.ops.symlink = hooked_symlink;
   t.ops.getxattr = hooked_getxattr;
   t.fs->ops = &t.ops;
   brick_engine = "pool";
@@ -282,6 +294,107 @@ a_name_is_renamed_over_while_it_is_looked_at(void **state)
   }
 }
 
+/* ---- a directory moves ---- */
+
+static atomic_bool stalled, go;
+
+static void
+stall(void)
+{
+  atomic_store(&stalled, true);
+  while (!atomic_load(&go))
+    usleep(100);
+}
+
+static void
+done(struct gi_fop *f, void *arg)
+{
+  (void)f;
+  (void)arg;
+}
+
+/* RENAME of a directory on a worker, which stops when the name has moved and the handle has not; `f` is asked then. */
+static void
+ask_while_a_directory_moves(const char *engine, const struct gi_gfid *dir, struct gi_fop *f)
+{
+  struct posix *p = t.b->s->x->private;
+  struct gi_fop *mv = brick_fop(t.b, GI_FOP_RENAME);
+  char text[GI_UUID_TEXT], aside[GI_UUID_TEXT + 8];
+
+  gi_reactor_set_workers(t.b->s->ctx.reactor, 4);
+  p->any_slow = true;
+  p->slow_until[GI_FOP_RENAME] = UINT64_MAX; /* also where others run on the reactor */
+  atomic_store(&stalled, false);
+  atomic_store(&go, false);
+  snprintf(aside, sizeof(aside), "moves-%s", gi_gfid_text(dir, text));
+  happens("symlink", aside, stall);
+  set_entry(mv, ROOT, "d");
+  set_entry2(mv, ROOT, "e");
+  gi_fop_submit(mv, t.b->s->x, done, NULL);
+  while (!atomic_load(&stalled))
+    usleep(100);
+  gi_fop_submit(f, t.b->s->x, done, NULL);
+  for (int i = 0; i < 20 && !f->answered; i++)
+    gi_reactor_turn(t.b->s->ctx.reactor, GI_NSEC_PER_MSEC);
+  assert_false(f->answered);
+  atomic_store(&go, true);
+  brick_wait(t.b, f);
+  if (f->rsp.ret < 0)
+    fail_msg("%s of what is below a directory that moves, %s: %s", gi_fop_name(f->kind), engine, strerror(f->rsp.err));
+  brick_wait(t.b, mv);
+  assert_ok(mv);
+}
+
+static void
+what_is_below_a_directory_is_found_while_it_moves(void **state)
+{
+  static const char *const engines[] = {"pool", "auto"};
+  struct gi_gfid dir = brick_gfid(t.b), below = brick_gfid(t.b), lower = brick_gfid(t.b);
+
+  (void)state;
+  assert_ok(brick_mkdir(t.b, ROOT, "d", &dir));
+  assert_ok(brick_mkdir(t.b, &dir, "below", &below));
+  assert_ok(brick_mknod(t.b, &below, "f", S_IFREG | 0600, &lower));
+  for (size_t i = 0; i < GI_ARRAY_LEN(engines); i++) {
+    const struct gi_gfid *const objects[] = {&dir, &below};
+    struct gi_fop *f;
+
+    t.b->engine = engines[i];
+    for (size_t o = 0; o < GI_ARRAY_LEN(objects); o++) {
+      brick_restart(t.b); /* nothing is open any more */
+      f = brick_fop(t.b, GI_FOP_STAT);
+      set_object(f, objects[o]);
+      ask_while_a_directory_moves(engines[i], &dir, f);
+      assert_ok(brick_rename(t.b, ROOT, "e", ROOT, "d"));
+    }
+    brick_restart(t.b);
+    f = brick_fop(t.b, GI_FOP_UNLINK);
+    set_entry(f, &below, "f");
+    ask_while_a_directory_moves(engines[i], &dir, f);
+    assert_ok(brick_rename(t.b, ROOT, "e", ROOT, "d"));
+    lower.b[15] += 100;
+    assert_ok(brick_mknod(t.b, &below, "f", S_IFREG | 0600, &lower));
+  }
+}
+
+static void
+what_is_not_there_is_stale_while_a_directory_moves(void **state)
+{
+  struct gi_gfid dir = brick_gfid(t.b), below = brick_gfid(t.b);
+  struct gi_fop *f = brick_fop(t.b, GI_FOP_STAT), *mv = brick_fop(t.b, GI_FOP_RENAME);
+
+  (void)state;
+  assert_ok(brick_mkdir(t.b, ROOT, "d", &dir));
+  set_entry(mv, ROOT, "d");
+  set_entry2(mv, ROOT, "e");
+  set_object(f, &below);
+  gi_reactor_set_workers(t.b->s->ctx.reactor, 4);
+  gi_fop_submit(mv, t.b->s->x, done, NULL);
+  assert_fails(brick_run(t.b, f), ESTALE);
+  brick_wait(t.b, mv);
+  assert_ok(mv);
+}
+
 int
 main(void)
 {
@@ -294,6 +407,8 @@ main(void)
       RACE(a_name_given_while_the_last_one_is_replaced_keeps_the_handle),
       RACE(one_name_is_taken_away_twice),
       RACE(a_name_is_renamed_over_while_it_is_looked_at),
+      RACE(what_is_below_a_directory_is_found_while_it_moves),
+      RACE(what_is_not_there_is_stale_while_a_directory_moves),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,7 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
   if ((!err && gi_gfid_equal(&parent, &op->node[NODE_PARENT].gfid) && strcmp(base, name) == 0) || !settled(op, st))
     return;
   fd = posix_walk_open(op, gfid, &depth);
+  op->astray = false; /* it is an answer that there is no way */
   if (fd >= 0)
     gi_fs_close(op->p->fs, fd); /* self-heal has two names for a moment; the handle is right for one of them */
   else if (!op->far)

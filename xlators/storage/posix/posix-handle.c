@@ -118,6 +118,7 @@ posix_handle_elsewhere(struct posix_op *op, const struct gi_gfid *gfid, const st
   if (S_ISDIR(st->st_mode)) {
     int fd = posix_walk_open(op, gfid, &depth);
 
+    op->astray = false; /* it is an answer that there is no way */
     if (fd < 0)
       return false;
     there = gi_fs_fstat(p->fs, fd, &other) == 0;
@@ -180,6 +181,44 @@ handle_text(const struct gi_gfid *parent, const char *name, char out[POSIX_LINK_
   snprintf(out + 48, POSIX_LINK_MAX - 48, "/%s", name);
 }
 
+/* In place of the one that is there, if there is one: at no time is there none. */
+static int
+put_link(const struct posix *p, const char *path, const char *text)
+{
+  char aside[POSIX_HPATH];
+
+  snprintf(aside, sizeof(aside), "moves-%.36s", path + 6);
+  if (gi_fs_symlink(p->fs, text, p->unlink_fd, aside) < 0) {
+    if (errno == EEXIST)
+      gi_fs_unlink(p->fs, p->unlink_fd, aside, 0);
+    return errno;
+  }
+  if (gi_fs_rename(p->fs, p->unlink_fd, aside, p->gl_fd, path) == 0)
+    return 0;
+
+  int err = errno;
+
+  gi_fs_unlink(p->fs, p->unlink_fd, aside, 0);
+  return err;
+}
+
+int
+posix_handle_move_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH], text[POSIX_LINK_MAX];
+  int err = ENOENT;
+
+  posix_hpath(path, gfid);
+  handle_text(parent, name, text);
+  for (int attempt = 0; attempt < 3 && (err == ENOENT || err == EEXIST);
+       attempt++) { /* the housekeeping takes odd names away */
+    err = put_link(p, path, text);
+    if (err == ENOENT)
+      make_hash_dirs(p, path);
+  }
+  return err;
+}
+
 int
 posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
 {
@@ -188,7 +227,7 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
 
   posix_hpath(path, gfid);
   handle_text(parent, name, text);
-  for (int attempt = 0; attempt < 3; attempt++) {
+  for (int attempt = 0; attempt < 2; attempt++) {
     if (gi_fs_symlink(p->fs, text, p->gl_fd, path) == 0)
       return 0;
 
@@ -201,17 +240,14 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
       if (err == ENOTDIR)
         return EEXIST; /* a file has this gfid */
       /* Self-heal makes a renamed directory at its new place before the old one goes (brick.md 2.5). */
-      if (gi_fs_unlink(p->fs, p->gl_fd, path, 0) < 0 && errno != ENOENT)
-        return errno;
-    } else if (err == ENOENT) {
-      err = make_hash_dirs(p, path);
-      if (err)
-        return err;
-    } else {
-      return err;
+      return posix_handle_move_dir(p, parent, name, gfid);
     }
+    if (err == ENOENT)
+      err = make_hash_dirs(p, path);
+    if (err)
+      return err;
   }
-  return EEXIST;
+  return ENOENT;
 }
 
 int

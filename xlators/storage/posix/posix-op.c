@@ -24,6 +24,7 @@
 
 #define SLOW_CALL (5 * GI_NSEC_PER_MSEC)
 #define SLOW_PERIOD GI_NSEC_PER_SEC
+#define TRIES 16 /* to find a way; directories may move all the time, and what is looked for be gone */
 #define SUSPECT_PERIOD (10 * GI_NSEC_PER_SEC)
 
 #define NEW_ENTRY .stamps = STAMP_OBJ | STAMP_PARENT, .reserved = true
@@ -243,6 +244,7 @@ op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop)
   op->kind = posix_near_wanted(fop) ? &posix_near_kind : &posix_kinds[fop->kind];
   op->fd = op->fd2 = op->new_fd = -1;
   op->moves = op->p->moves;
+  op->renames = op->p->renames;
   for (int i = 0; i < NODE_COUNT; i++)
     op->node[i].fd = -1;
   gi_list_init(&op->wait);
@@ -449,13 +451,73 @@ pool_run(struct gi_work *w)
     posix_err(op, EIO); /* a worker is where everything ends */
 }
 
+/* What `run` did so far is forgotten. Descriptors of directories stay for the next time. */
+static void
+start_over(struct posix_op *op)
+{
+  gi_reply_clear(&op->fop->rsp);
+  if (op->fd_own)
+    gi_fs_close(op->p->fs, op->fd);
+  if (op->fd_own)
+    op->fd = -1;
+  op->fd_own = op->parked = op->astray = false;
+  if (op->new_fd >= 0)
+    gi_fs_close(op->p->fs, op->new_fd);
+  op->new_fd = -1;
+}
+
+/* A directory above the object has moved since the operation began, or may be about to: its handle does not lead there yet. */
+static bool
+lost_way(const struct posix_op *op)
+{
+  return op->astray && op->fop->rsp.ret < 0 && op->tries < TRIES && (op->p->moving || op->renames != op->p->renames);
+}
+
+static void
+wait_for_moves(struct posix_op *op)
+{
+  start_over(op);
+  op->tries++;
+  gi_list_add_tail(&op->p->astray, &op->wait);
+}
+
+static bool start(struct posix_op *op);
+
+static void
+find_ways(struct posix *p)
+{
+  struct gi_list again;
+
+  gi_list_init(&again);
+  gi_list_splice_tail(&again, &p->astray);
+  while (!gi_list_empty(&again)) {
+    struct posix_op *op = gi_list_first(&again, struct posix_op, wait);
+
+    gi_list_del(&op->wait);
+    op->moves = p->moves;
+    op->renames = p->renames;
+    if (op->on_worker)
+      posix_op_to_pool(op);
+    else if (start(op))
+      gi_fop_answer(op->fop, op->x);
+  }
+}
+
 static void
 pool_done(struct gi_work *w)
 {
   struct posix_op *op = GI_CONTAINER(w, struct posix_op, work);
+  struct posix *p = op->p;
+  bool renamed = op->fop->kind == GI_FOP_RENAME;
 
-  op->p->away -= changes_names(op);
-  posix_op_end(op);
+  p->away -= changes_names(op);
+  p->moving -= renamed;
+  if (lost_way(op))
+    wait_for_moves(op);
+  else
+    posix_op_end(op);
+  if (renamed || !p->moving)
+    find_ways(p);
 }
 
 void
@@ -463,6 +525,7 @@ posix_op_to_pool(struct posix_op *op)
 {
   op->p->metrics.runs_pool++;
   op->p->away += changes_names(op);
+  op->p->moving += op->fop->kind == GI_FOP_RENAME;
   op->work.priority = op->far ? GI_PRIO_LEAST : op->fop->priority;
   op->far = false;
   op->work.run = pool_run;
@@ -495,21 +558,6 @@ dispatch(struct posix_op *op)
   posix_op_to_pool(op);
 }
 
-/* What `run` did so far is forgotten. Descriptors of directories stay for the next time. */
-static void
-start_over(struct posix_op *op)
-{
-  gi_reply_clear(&op->fop->rsp);
-  if (op->fd_own)
-    gi_fs_close(op->p->fs, op->fd);
-  if (op->fd_own)
-    op->fd = -1;
-  op->fd_own = op->parked = false;
-  if (op->new_fd >= 0)
-    gi_fs_close(op->p->fs, op->new_fd);
-  op->new_fd = -1;
-}
-
 static bool
 must_wait(struct posix_op *op)
 {
@@ -535,6 +583,9 @@ start(struct posix_op *op)
 
     if (op->far) {
       start_over(op);
+    } else if (lost_way(op)) {
+      wait_for_moves(op);
+      return false;
     } else if (r == RUN_DONE) {
       op_finish(op);
       return true;

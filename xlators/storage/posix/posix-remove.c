@@ -420,6 +420,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
     return err ? err : EAGAIN;
   if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
     return errno;
+  op->moved = true;
   op->deeper = !same_parent && (!op->node[NODE_PARENT].depth || op->node[NODE_PARENT].depth != op->node[NODE_PARENT2].depth);
   if (to->there && !gi_gfid_is_none(&to->gfid)) {
     posix_handle_remove_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &to->gfid);
@@ -429,8 +430,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
     GI_MARK("posix: a directory moved whose handle leads to another one");
     return 0;
   }
-  posix_handle_remove(op->p, &from->gfid);
-  err = posix_handle_add_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &from->gfid);
+  err = posix_handle_move_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &from->gfid);
   if (err)
     gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
            strerror(err));
@@ -591,6 +591,7 @@ void
 posix_finish_removed(struct posix_op *op)
 {
   op->p->moves += op->deeper;
+  op->p->renames += op->moved;
   if (op->gone && !gi_gfid_is_none(&op->node[NODE_OBJ].gfid))
     object_gone(op, &op->node[NODE_OBJ].gfid, op->parked);
   if (op->victim_gone)

@@ -197,6 +197,7 @@ walked(struct posix_op *op, int err)
 {
   if (err == EAGAIN)
     op->far = true;
+  op->astray |= err == ESTALE || err == ENOENT;
   return err;
 }
 

@@ -367,6 +367,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->brick = gi_strdup(o->directory);
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = p->health_dir = p->health_file = -1;
   gi_list_init(&p->dirs);
+  gi_list_init(&p->astray);
   p->moves = 1;
   gi_list_init(&p->dirty.inodes);
   gi_list_init(&p->dirty_soon.inodes);

@@ -191,15 +191,19 @@ struct posix_op {
   bool gone;   /* the object has lost its last name */
   bool parked; /* the object has no name: it is in unlink/ */
   bool victim_gone, victim_parked;
-  bool dir_gone;  /* the object is a removed directory */
-  bool dropped;   /* from_disk: the page cache was dropped */
-  bool unsynced;  /* the disk refused data: counts as a failed sync */
-  bool too_long;  /* more attributes than a healer gets in one answer */
-  bool wrote;     /* `times` are in the object's xattr */
-  bool existed;   /* CREATE opened an existing object */
-  bool far;       /* the way to a directory is too long for the reactor: again on a worker */
-  bool deeper;    /* RENAME: a directory may have moved to another depth */
-  uint32_t moves; /* posix.moves when the operation began */
+  bool dir_gone;    /* the object is a removed directory */
+  bool dropped;     /* from_disk: the page cache was dropped */
+  bool unsynced;    /* the disk refused data: counts as a failed sync */
+  bool too_long;    /* more attributes than a healer gets in one answer */
+  bool wrote;       /* `times` are in the object's xattr */
+  bool existed;     /* CREATE opened an existing object */
+  bool far;         /* the way to a directory is too long for the reactor: again on a worker */
+  bool deeper;      /* RENAME: a directory may have moved to another depth */
+  uint32_t moves;   /* posix.moves when the operation began */
+  bool astray;      /* a way to a directory ended nowhere, maybe because one of them moved meanwhile */
+  uint8_t tries;    /* how often such a way was looked for again */
+  bool moved;       /* RENAME of a directory */
+  uint32_t renames; /* posix.renames when the operation began */
   struct posix_times times;
   uint32_t counted;                    /* posix_inode.counted when the sync began */
   struct gi_list followers;            /* FSYNC: get this one's result */
@@ -269,7 +273,10 @@ struct posix {
   struct posix_metrics metrics;
   uint64_t slow_until[GI_FOP_MAX], suspect_until[GI_FOP_MAX];
   bool any_slow;
-  unsigned away; /* operations on workers that change names */
+  unsigned away;         /* operations on workers that change names, … */
+  unsigned moving;       /* …and RENAMEs of them */
+  uint32_t renames;      /* directories that were renamed */
+  struct gi_list astray; /* struct posix_op.wait: lost their way while something moved */
 
   struct gi_list dirs; /* struct posix_dir.lru, least recent first */
   uint32_t moves;      /* directories that moved, with all below them, to another depth, plus one */
@@ -346,6 +353,8 @@ int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, st
 int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid,
                           const struct stat *st);
 int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+/* The same where one may be, in its place. */
+int posix_handle_move_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
 int posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid); /* 0 or errno; there being none is no error */
 /* Removes a directory's handle if it (still) names parent/name. */
 void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
