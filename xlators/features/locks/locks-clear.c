@@ -99,7 +99,6 @@ retry_all(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
     }
   }
   lk_posix_retry(x, li, ready);
-  lk_remove_retry(x, li, ready);
   gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link)
     lk_domain_settle(li, dom);
 }
@@ -147,7 +146,6 @@ lk_drop(struct gi_xlator *x, const struct lk_filter *f, int err)
     struct lk_cleared c = lk_posix_clear(x, li, f, err, &ready);
     dropped += c.granted + c.blocked;
     dropped += drop_waiting_fops(x, li, &li->io_waiting, f, err, &ready);
-    dropped += drop_waiting_fops(x, li, &li->removes, f, err, &ready);
     retry_all(x, li, &ready);
     lk_inode_unuse(x, li);
   }

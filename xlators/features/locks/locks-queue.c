@@ -21,7 +21,7 @@ overlap(enum lk_kind kind, const struct lk_lock *a, const struct lk_lock *b)
 }
 
 static bool
-must_wait(const struct lk_inode *li, const struct lk_queue *q, enum lk_kind kind, const struct lk_lock *want)
+must_wait(const struct lk_queue *q, enum lk_kind kind, const struct lk_lock *want)
 {
   bool known = false;
   gi_list_foreach(g, &q->granted, struct lk_lock, link) {
@@ -30,8 +30,6 @@ must_wait(const struct lk_inode *li, const struct lk_queue *q, enum lk_kind kind
     else if (overlap(kind, g, want))
       return true;
   }
-  if (kind == LK_INODE && lk_remove_blocks(li, &want->who))
-    return true;
   if (known || gi_list_empty(&q->blocked))
     return false;
   bool conflict = false;
@@ -203,7 +201,7 @@ lk_queue_lock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const 
   struct lk_inode *li = lk_inode_get(x, inode);
   lk_inode_use(x, li); /* the lock's or the waiter's; also keeps the domain in place below */
   struct lk_queue *q = &lk_domain_get(li, dom_name)->queue[kind];
-  bool busy = must_wait(li, q, kind, proto);
+  bool busy = must_wait(q, kind, proto);
   if (busy) {
     lk_contention(x, fop, &inode->gfid, kind, fop->args.domain, q, proto);
     struct lk_domain *dom = lk_domain_get(li, dom_name);
@@ -211,7 +209,7 @@ lk_queue_lock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const 
       revoke(x, li, dom, kind);
     /* Both may have changed everything. */
     q = &lk_domain_get(li, dom_name)->queue[kind];
-    busy = must_wait(li, q, kind, proto);
+    busy = must_wait(q, kind, proto);
   }
   if (!busy) {
     grant(x, q, kind, lock_new(proto));
@@ -280,8 +278,6 @@ lk_queue_unlock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, cons
   struct gi_list ready = GI_LIST_INIT(ready);
   if (dom->queue[kind].nblocked)
     lk_queue_retry(x, li, dom, kind, &ready);
-  if (kind == LK_INODE && !gi_list_empty(&li->removes))
-    lk_remove_retry(x, li, &ready);
   lk_domain_settle(li, dom);
   lk_inode_unuse(x, li);
   lk_ready_run(x, &ready);
@@ -296,7 +292,7 @@ lk_queue_retry(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
   gi_list_splice_tail(&waiting, &q->blocked);
   gi_list_foreach_safe(l, &waiting, struct lk_lock, link) {
     gi_list_del(&l->link);
-    if (must_wait(li, q, kind, l)) {
+    if (must_wait(q, kind, l)) {
       gi_list_add_tail(&q->blocked, &l->link);
       continue;
     }

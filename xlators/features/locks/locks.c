@@ -58,7 +58,6 @@ lk_inode_get(struct gi_xlator *x, struct gi_inode *inode)
   gi_list_init(&li->posix_blocked);
   gi_list_init(&li->past);
   gi_list_init(&li->io_waiting);
-  gi_list_init(&li->removes);
   *slot = li;
   return li;
 }
@@ -175,8 +174,6 @@ static enum gi_verdict
 lk_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
-  if (lf->removing)
-    lk_remove_done(x, fop);
   if (fop->rsp.ret >= 0) {
     if (lf->learn)
       lk_mandatory_learn(x, fop);
@@ -199,9 +196,6 @@ lk_cancel(struct gi_xlator *x, struct gi_fop *fop)
     break;
   case LK_WAIT_IO:
     lk_mandatory_cancel(x, fop);
-    break;
-  case LK_WAIT_REMOVE:
-    lk_remove_cancel(x, fop);
     break;
   default: /* not waiting here: nothing to do */
     break;
@@ -399,7 +393,6 @@ static const struct gi_metric lk_metrics_table[] = {
     LK_METRIC(cleared, "locks removed by clear-locks"),
     LK_METRIC(dropped_clients, "clients whose locks were dropped because they went away"),
     LK_METRIC(io_waited, "reads and writes that waited for a mandatory lock"),
-    LK_METRIC(removes_waited, "removes that waited for an inode lock of another client"),
     LK_METRIC(held, "locks held now"),
     LK_METRIC(waiting, "lock requests waiting now"),
     GI_METRIC_END,
@@ -433,9 +426,6 @@ GI_XLATOR_EXPORT = {
             [GI_FOP_SETACTIVELK] = lk_setactive,
             [GI_FOP_GETXATTR] = lk_clear_getxattr,
             [GI_FOP_FGETXATTR] = lk_clear_getxattr,
-            [GI_FOP_UNLINK] = lk_remove,
-            [GI_FOP_RMDIR] = lk_remove,
-            [GI_FOP_RENAME] = lk_remove,
             [GI_FOP_OPEN] = lk_mandatory_open,
             [GI_FOP_READ] = lk_mandatory_io,
             [GI_FOP_WRITE] = lk_mandatory_io,

@@ -48,7 +48,7 @@ struct lk_metrics {
   uint64_t inode_granted, inode_waited, inode_refused;
   uint64_t entry_granted, entry_waited, entry_refused;
   uint64_t posix_granted, posix_waited, posix_refused;
-  uint64_t contention_notices, revoked, cleared, dropped_clients, io_waited, removes_waited;
+  uint64_t contention_notices, revoked, cleared, dropped_clients, io_waited;
   uint64_t held, waiting; /* now */
 };
 
@@ -105,10 +105,9 @@ struct lk_posix {
 struct lk_inode {
   struct gi_inode *inode; /* a reference only while users > 0 */
   struct gi_list link;    /* lk_private.busy while users > 0 */
-  uint32_t users;         /* locks, waiting fops, removes under way */
+  uint32_t users;         /* locks and waiting fops */
   uint32_t ndomains;
   uint32_t walking;       /* somebody walks the domains and calls out: none may be freed */
-  uint32_t removing;      /* unlink, rmdir, rename-over being executed below */
   bool setgid_mandatory;  /* set-gid without group execute: the mark of mandatory mode `file` */
   bool fenced;            /* carries the enforcement marker */
   struct gi_list domains; /* struct lk_domain */
@@ -117,10 +116,9 @@ struct lk_inode {
   struct gi_list past; /* locks-again.c */
   uint32_t npast;
   struct gi_list io_waiting; /* struct gi_fop.link: I/O that waits for a mandatory lock */
-  struct gi_list removes;    /* struct gi_fop.link: removes that wait for inode locks */
 };
 
-enum lk_wait { LK_WAIT_NONE, LK_WAIT_QUEUE, LK_WAIT_POSIX, LK_WAIT_IO, LK_WAIT_REMOVE };
+enum lk_wait { LK_WAIT_NONE, LK_WAIT_QUEUE, LK_WAIT_POSIX, LK_WAIT_IO };
 
 /* counters asked for in xdata */
 enum {
@@ -134,12 +132,11 @@ enum {
 
 /* Our bytes in a fop. */
 struct lk_fop {
-  struct lk_inode *li; /* where it waits, or what it removes */
+  struct lk_inode *li; /* where it waits */
   void *lock;          /* struct lk_lock or lk_posix it waits for */
   uint8_t wait;        /* enum lk_wait */
   uint8_t act;         /* enum gi_verdict, once on a ready list */
   uint8_t counts;      /* LK_COUNT_* */
-  bool removing;       /* a remove that is counted in li->removing */
   bool learn;          /* the reply tells the mode (mandatory `file`) or the fence */
 };
 
@@ -247,14 +244,6 @@ void lk_mandatory_cancel(struct gi_xlator *x, struct gi_fop *fop);
 /* Whether the reply of this kind must be seen to learn about mandatory locking; may add to the request. */
 bool lk_mandatory_wants(struct gi_xlator *x, struct gi_fop *fop);
 void lk_mandatory_learn(struct gi_xlator *x, struct gi_fop *fop);
-
-/* ---- locks-remove.c ---- */
-gi_fop_fn lk_remove;
-void lk_remove_done(struct gi_xlator *x, struct gi_fop *fop);
-void lk_remove_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready);
-void lk_remove_cancel(struct gi_xlator *x, struct gi_fop *fop);
-/* A new inode lock of `who` has to wait for a remove (brick.md 9.6). */
-bool lk_remove_blocks(const struct lk_inode *li, const struct lk_who *who);
 
 /* ---- locks-clear.c ---- */
 /* Drops what `f` selects on every inode; waiting fops get `err`. Returns how many. */
