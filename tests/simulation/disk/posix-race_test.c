@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * storage/posix on a simulated disk where others act between two of its calls,
- * as operations on other workers do.
+ * as operations on other workers do, or where little is left.
  */
 #include "tests/simulation/disk/disk.h"
 #include "tests/simulation/world/rng.h"
@@ -25,6 +25,7 @@ static struct {
   const char *call, *name; /* before this call on this last component … */
   void (*act)(void);       /* … this happens, once */
   char path[128];
+  unsigned allocations; /* that the disk was asked for */
   uint64_t rng;
 } t;
 
@@ -77,6 +78,13 @@ hooked_symlink(struct gi_fs *fs, const char *text, int at, const char *path)
   return sim_view_ops.symlink(fs, text, at, path);
 }
 
+static int
+hooked_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len)
+{
+  t.allocations++;
+  return sim_view_ops.fallocate(fs, fd, mode, at, len);
+}
+
 static ssize_t
 hooked_getxattr(struct gi_fs *fs, int at, const char *path, const char *name, void *value, size_t size)
 {
@@ -95,7 +103,7 @@ happens(const char *call, const char *name, void (*act)(void))
 static int
 begin(void **state)
 {
-  struct sim_disk_config c = {.random = next_random, .now = wall, .arg = &t.rng};
+  struct sim_disk_config c = {.random = next_random, .now = wall, .arg = &t.rng, .capacity = 1 << 20};
 
   (void)state;
   t.rng = 1;
@@ -108,6 +116,8 @@ begin(void **state)
   t.ops.rename = hooked_rename;
   t.ops.symlink = hooked_symlink;
   t.ops.getxattr = hooked_getxattr;
+  t.ops.fallocate = hooked_fallocate;
+  t.allocations = 0;
   t.fs->ops = &t.ops;
   brick_engine = "pool";
   t.b = brick_new_on(t.fs, DIR, "option disable-landfill-purge on\n");
@@ -395,6 +405,44 @@ what_is_not_there_is_stale_while_a_directory_moves(void **state)
   assert_ok(mv);
 }
 
+/* ---- a disk that is nearly full ---- */
+
+static struct gi_fop *
+allocate(struct gi_fd *fd, uint64_t at, uint64_t len)
+{
+  struct gi_fop *f = brick_fop(t.b, GI_FOP_FALLOCATE);
+
+  set_fd(f, fd);
+  f->args.offset = at;
+  f->args.size = len;
+  return brick_run(t.b, f);
+}
+
+/* The kernel would take what there is before it says no. */
+static void
+what_cannot_fit_is_not_begun(void **state)
+{
+  static char data[64 << 10];
+  struct gi_gfid g = brick_gfid(t.b);
+  struct statvfs v;
+  struct gi_fd *fd;
+
+  (void)state;
+  assert_ok(brick_create(t.b, ROOT, "f", &g, &fd));
+  assert_ok(brick_write(t.b, fd, 0, data, sizeof(data)));
+  assert_int_equal(sim_view_ops.statvfs(t.fs, ((struct posix *)t.b->s->x->private)->root_fd, &v), 0);
+
+  uint64_t left = (uint64_t)v.f_bfree * v.f_frsize;
+
+  assert_fails(allocate(fd, sizeof(data), left + 8192), ENOSPC); /* what it has is not there */
+  assert_fails(allocate(fd, 4096, left + sizeof(data)), ENOSPC);
+  assert_int_equal(t.allocations, 0);
+  assert_ok(allocate(fd, 0, left + sizeof(data) - 8192));
+  assert_int_equal(t.allocations, 1);
+  assert_ok(allocate(fd, sizeof(data), left - 8192)); /* it has that now */
+  gi_fd_unref(&fd);
+}
+
 int
 main(void)
 {
@@ -409,6 +457,7 @@ main(void)
       RACE(a_name_is_renamed_over_while_it_is_looked_at),
       RACE(what_is_below_a_directory_is_found_while_it_moves),
       RACE(what_is_not_there_is_stale_while_a_directory_moves),
+      RACE(what_cannot_fit_is_not_begun),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,14 +67,26 @@ change_range(struct posix_op *op)
   }
 }
 
-/* More than the file has and the disk has left. To try would fill the disk, and what came of it stays behind the end of the file. */
+/* Bytes that the file may have in the range already: not those before it, if there is no hole. */
+static uint64_t
+may_have(const struct posix_op *op, const struct stat *st)
+{
+  uint64_t has = (uint64_t)st->st_blocks * 512, before = (uint64_t)st->st_size;
+  off_t hole = gi_fs_lseek(op->p->fs, op->fd, 0, SEEK_HOLE);
+
+  if (before > op->fop->args.offset)
+    before = op->fop->args.offset;
+  return hole < 0 || (uint64_t)hole < before || has < before ? has : has - before;
+}
+
+/* More than the file has there and the disk has left. To try would fill the disk, and what came of it stays behind the end of the file:
+ * nobody can take it away again without taking what others write there meanwhile. */
 static bool
 cannot_fit(const struct posix_op *op, const struct stat *st)
 {
   struct statvfs v;
 
-  return gi_fs_statvfs(op->p->fs, op->fd, &v) == 0 &&
-         op->fop->args.size > (uint64_t)v.f_bfree * v.f_frsize + (uint64_t)st->st_blocks * 512;
+  return gi_fs_statvfs(op->p->fs, op->fd, &v) == 0 && op->fop->args.size > (uint64_t)v.f_bfree * v.f_frsize + may_have(op, st);
 }
 
 enum posix_run
