@@ -83,7 +83,7 @@ wake_all(struct rep *rep, struct gi_list *waiting, int err)
     struct gi_fop *fop = gi_list_first(waiting, struct gi_fop, link);
 
     gi_list_del(&fop->link);
-    rep_fop(rep, fop)->resume(fop, err);
+    rep_fop_resume(rep, fop, err);
   }
 }
 
@@ -210,7 +210,7 @@ rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*
 {
   struct rep_inode *ri = rep_inode(rep, inode);
 
-  rep_fop(rep, fop)->resume = resume;
+  rep_fop_wait(rep, fop, resume);
   if (ri->refresh) {
     gi_list_add_tail(&ri->refresh->waiting, &fop->link);
     return;

@@ -55,12 +55,12 @@ heal_for_lookup(void *arg)
     err = -EIO;
   tell_tool(&h, fop, err);
   rep_heal_end(&h);
-  rep_fop(rep, fop)->resume(fop, -err);
+  rep_fop_resume(rep, fop, -err);
 }
 
 void
 rep_name_heal(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
 {
-  rep_fop(rep, fop)->resume = resume;
+  rep_fop_wait(rep, fop, resume);
   gi_task_start(rep->x->reactor, heal_for_lookup, fop);
 }

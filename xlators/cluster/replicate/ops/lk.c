@@ -56,7 +56,7 @@ given_back(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
 
-  rep_fop(rep_of(fan->x), fop)->resume(fop, rep_fop(rep_of(fan->x), fop)->err);
+  rep_fop_resume(rep_of(fan->x), fop, rep_fop(rep_of(fan->x), fop)->err);
 }
 
 static void
@@ -67,7 +67,7 @@ give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_f
 
   rf->granted = 0;
   rf->err = err;
-  rf->resume = then;
+  rep_fop_wait(rep, fop, then);
   rep_fan_start(&rf->fan, rep, given_back, fop);
   rf->fan.each = drop_reply;
   rep_foreach(i, granted)

@@ -183,7 +183,7 @@ late_done(struct gi_fan *fan)
   rf->refused = fan->sent & ~fan->ok;
   rf->retry_ns = gi_now(rep_of(fan->x)->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
   gi_fan_clear(fan);
-  rep_fop(rep_of(fan->x), fop)->resume(fop, 0);
+  rep_fop_resume(rep_of(fan->x), fop, 0);
 }
 
 /* An fd this set never opened (someone above uses it without open) is left to the layer below. */
@@ -215,7 +215,7 @@ rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop 
     resume(fop, 0);
     return;
   }
-  rf->resume = resume;
+  rep_fop_wait(rep, fop, resume);
   rep_fan_start(&rf->fan, rep, late_done, fop);
   rep_foreach(i, mask)
   {

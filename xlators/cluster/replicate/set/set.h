@@ -198,7 +198,7 @@ struct rep_fop {
   bool refreshed, read_entries, policy_asked, healed, name_healed;
   bool name_held;                              /* LOOKUP: the name was locked by ourselves when the children were asked… */
   uint8_t locked_looks;                        /* …so many times */
-  void (*resume)(struct gi_fop *fop, int err); /* after an inode refresh or a late open */
+  void (*resume)(struct gi_fop *fop, int err); /* where it goes on: rep_fop_wait */
   struct {
     struct gi_gfid gfid;
     uint32_t mode;
@@ -232,6 +232,27 @@ static inline struct rep_fop *
 rep_fop(const struct rep *rep, struct gi_fop *fop)
 {
   return gi_fop_private(fop, rep->x);
+}
+
+/* The fop waits for one thing at a time, and then goes on with resume(fop, err): a refresh, a late open, the heal of a name … */
+static inline void
+rep_fop_wait(const struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err))
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  GI_ASSERT(resume && !rf->resume && !fop->answered);
+  rf->resume = resume;
+}
+
+static inline void
+rep_fop_resume(const struct rep *rep, struct gi_fop *fop, int err)
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+  void (*resume)(struct gi_fop * fop, int err) = rf->resume;
+
+  GI_ASSERT(resume && err >= 0 && !fop->answered);
+  rf->resume = NULL;
+  resume(fop, err);
 }
 
 static inline struct rep_fd *
