@@ -28,6 +28,7 @@ rep_txn_new(struct rep *rep, enum rep_type type, const struct gi_fop *fop)
   struct rep_txn *t = gi_new(struct rep_txn);
 
   t->magic = REP_TXN_MAGIC;
+  t->state = REP_BEGUN;
   t->rep = rep;
   t->type = type;
   t->ops = rep->txn_ops[type];
@@ -139,7 +140,7 @@ rep_txn_ask(struct rep_txn *t, void (*done)(struct gi_fan *fan))
 static void
 open_gate(struct rep_txn *t)
 {
-  t->state = REP_OPEN;
+  rep_txn_enter(t, REP_OPEN);
   t->ops->open(t);
 }
 
@@ -219,7 +220,7 @@ optimistic(const struct rep_txn *t)
 static void
 pre_op(struct rep_txn *t)
 {
-  t->state = REP_PRE_OP;
+  rep_txn_enter(t, REP_PRE_OP);
   if (optimistic(t)) {
     t->active = t->locked;
     t->good = t->type == REP_META ? t->active & rep_inode(t->rep, t->inode)->meta_readable : t->active;
@@ -383,7 +384,7 @@ post_op(struct rep_txn *t)
   const char *index_key = rep_opts(t->rep)->granular_entry_heal ? key[t->index] : NULL;
   bool sent = false;
 
-  t->state = REP_POST_OP;
+  rep_txn_enter(t, REP_POST_OP);
   start_marks(t, post_op_done);
   rep_foreach(i, t->active)
   {
@@ -451,7 +452,7 @@ rep_txn_finish(struct rep_txn *t)
   }
   if (!t->fd)
     t->fd = gi_fd_anonymous(t->rep->x->graph, t->inode);
-  t->state = REP_DURABLE;
+  rep_txn_enter(t, REP_DURABLE);
   rep_fan_start(&t->fan, t->rep, durable_done, t);
   rep_foreach(i, t->active & ~t->failed)
   {

@@ -149,7 +149,7 @@ opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
   lock_everywhere(t, o->granted);
   t->locked = t->active = o->granted;
   t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
-  t->state = REP_OPEN;
+  rep_txn_enter(t, REP_OPEN);
   if (t->type == REP_DATA) {
     t->dirty_owed = true;
     t->rep->metrics.pre_ops++;
@@ -340,7 +340,7 @@ rep_fastpath(struct rep_txn *t)
 {
   struct gi_fop *fop = first_operation(t);
 
-  t->state = REP_FASTPATH;
+  rep_txn_enter(t, REP_FASTPATH);
   t->rep->metrics.rushes++;
   if (t->type == REP_ENTRY)
     t->ops->send(t, fop, entry_fastpath_done);

@@ -106,7 +106,7 @@ unlocked(struct gi_fan *fan)
 void
 rep_txn_unlock(struct rep_txn *t)
 {
-  t->state = REP_UNLOCK;
+  rep_txn_enter(t, REP_UNLOCK);
   release_all(t, unlocked);
 }
 
@@ -176,7 +176,7 @@ undone(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
-  t->state = REP_LOCK_SERIAL;
+  rep_txn_enter(t, REP_LOCK_SERIAL);
   t->serial_target = t->serial_child = 0;
   rep_session_lock_range(t);
   txn_serial_next(t);
@@ -209,14 +209,14 @@ tried(struct gi_fan *fan)
 void
 rep_txn_lock_serially(struct rep_txn *t)
 {
-  t->state = REP_LOCK_UNDO;
+  rep_txn_enter(t, REP_LOCK_UNDO);
   release_all(t, undone);
 }
 
 void
 rep_txn_lock(struct rep_txn *t)
 {
-  t->state = REP_LOCK;
+  rep_txn_enter(t, REP_LOCK);
   rep_fan_start(&t->fan, t->rep, tried, t);
   t->fan.each = lock_answered;
   for (unsigned g = 0; g < t->ntargets; g++)

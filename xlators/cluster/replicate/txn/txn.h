@@ -22,6 +22,7 @@ enum rep_state {
   REP_DURABLE,     /* fsync before the dirty mark is cleared */
   REP_POST_OP,     /* pending and dirty marks */
   REP_UNLOCK,
+  REP_BEGUN, /* nothing was sent yet */
 };
 
 #define REP_TARGETS 3 /* most locks of one transaction: rename onto a directory */
@@ -130,6 +131,11 @@ struct rep_txn {
   struct gi_list syncing; /* REP_DURABLE: fsyncs of applications that this one does for them */
   struct gi_timer delay;
 };
+
+/* ---- state.c ---- */
+/* The next state. That it may follow, and what must hold in it, is asserted. */
+void rep_txn_enter(struct rep_txn *t, enum rep_state state);
+void rep_txn_check(const struct rep_txn *t); /* asserts what holds in its state */
 
 /* ---- engine.c ---- */
 
