@@ -58,6 +58,8 @@ take_children(struct rep *rep)
   struct gi_xlator *x = rep->x;
   int8_t map[REP_MAX];
 
+  GI_ASSERT(!rep->busy[REP_WORK_MESSAGES] && !rep->busy[REP_WORK_TXNS] && !rep->busy[REP_WORK_HEALS]);
+  GI_ASSERT(gi_list_empty(&rep->locks) && gi_list_empty(&rep->txns));
   make_map(x, map);
   move_state(rep, map);
   rep->n = x->nincoming;

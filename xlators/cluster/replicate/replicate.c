@@ -139,6 +139,7 @@ drain(struct rep *rep)
 static void
 became_idle(struct rep *rep, enum rep_work work)
 {
+  GI_ASSERT(work < REP_WORKS && !rep->busy[work]);
   if (work != REP_WORK_MESSAGES)
     drain(rep);
   rep_children_settle(rep);
@@ -257,13 +258,15 @@ rep_init(struct gi_xlator *x, struct gi_error *err)
   }
   rep_marks_init(rep);
   rep_shd_init(rep);
+  rep_check(rep);
   return 0;
 }
 
 static void
 rep_finish(struct gi_xlator *x)
 {
-  GI_ASSERT(gi_list_empty(&rep_of(x)->txns));
+  rep_check(rep_of(x));
+  GI_ASSERT(gi_list_empty(&rep_of(x)->txns) && !rep_of(x)->busy[REP_WORK_TXNS] && !rep_of(x)->busy[REP_WORK_HEALS]);
   rep_shd_finish(rep_of(x));
   rep_free(x);
 }

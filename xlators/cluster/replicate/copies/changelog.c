@@ -109,6 +109,7 @@ rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bo
     v->data_accused |= short_copies(fan, ok & ~v->data_accused & ~rep->arbiter);
   if (directory)
     v->outdated = outdated(rep, fan, ok);
+  GI_ASSERT(!(ok & ~(uint32_t)fan->ok) && !(v->outdated & ~ok));
   bad |= rep->arbiter; /* never read */
   v->data_readable = ok & ~bad & ~v->data_accused;
   v->meta_readable = ok & ~bad & ~v->meta_accused;
@@ -131,6 +132,8 @@ rep_marks_dict(const struct rep *rep, uint32_t blame, enum rep_type type, int32_
 {
   struct gi_dict *d = gi_dict_new();
   uint8_t value[MARK_BYTES] = {0};
+
+  GI_ASSERT(type < REP_TYPES && !(blame & ~rep->all) && dirty >= -1 && dirty <= 1);
 
   put_slot(value, type, dirty);
   gi_dict_set_bin(d, rep->dirty_key, value, sizeof(value));
@@ -197,6 +200,7 @@ rep_marks_strip(const struct rep *rep, struct gi_dict *dict)
 void
 rep_marks_init(struct rep *rep)
 {
+  GI_ASSERT(!rep->heal_domain && rep->pending_key[0]);
   for (int type = 0; type < REP_TYPES; type++) {
     rep->pre_op[type] = rep_marks_dict(rep, 0, type, 1);
     rep->post_op[type] = rep_marks_dict(rep, 0, type, -1);
@@ -228,6 +232,7 @@ rep_marks_finish(struct rep *rep)
   gi_dict_unref(&rep->write_xdata);
   gi_dict_unref(&rep->range_xdata);
   gi_free(rep->heal_domain);
+  rep->heal_domain = NULL;
   gi_free(rep->writers_key);
   gi_free(rep->healers_key);
   gi_dict_unref(&rep->fsync_xdata);

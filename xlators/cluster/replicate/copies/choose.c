@@ -59,6 +59,7 @@ rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fo
   int child = preferred(rep, candidates);
   uint32_t salt = 0;
 
+  GI_ASSERT(!(candidates & ~rep->all));
   if (child >= 0 || !candidates)
     return child;
   switch (rep_opts(rep)->read_hash_mode) {

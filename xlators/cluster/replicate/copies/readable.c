@@ -10,7 +10,10 @@
 #define REFRESH_ATTEMPTS 4          /* and so often again, after… */
 #define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
 
+#define REFRESH_MAGIC 0x1d0a4e03u
+
 struct rep_refresh {
+  uint32_t magic;
   struct gi_fan fan;
   struct gi_inode *inode;
   struct gi_fd *fd; /* asked through it where it is open, so that an unlinked file is still found */
@@ -41,6 +44,7 @@ rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_
   ri->data_dirty = v->data_dirty;
   ri->generation = generation;
   ri->need_refresh = distrusts != rep->distrusts; /* the replies may be older than a failure */
+  rep_inode_check(rep, ri);
 }
 
 void
@@ -55,6 +59,7 @@ rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, 
     ri->data_readable &= (uint16_t)~bad;
     ri->data_accused |= (uint16_t)bad;
   }
+  rep_inode_check(rep, ri);
 }
 
 uint32_t
@@ -115,6 +120,8 @@ ask_again(void *arg)
   struct rep_refresh *r = arg;
   struct rep *rep = rep_of(r->fan.x);
 
+  GI_CHECK(r, REFRESH_MAGIC);
+  GI_ASSERT(r->attempts <= REFRESH_ATTEMPTS && !gi_list_empty(&r->waiting));
   refresh_start(rep, r, gi_list_first(&r->waiting, struct gi_fop, link));
   rep_busy_put(rep, REP_WORK_MESSAGES);
 }
@@ -145,6 +152,7 @@ refresh_done(struct gi_fan *fan)
   struct gi_list waiting;
   int err = 0;
 
+  GI_CHECK(r, REFRESH_MAGIC);
   if (!rep_quorum(rep, fan->ok)) {
     if (refresh_again(r))
       return;
@@ -156,6 +164,7 @@ refresh_done(struct gi_fan *fan)
     if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
       rep->on_accused(rep, r->inode);
   }
+  GI_ASSERT(rep_inode(rep, r->inode)->refresh == r && !gi_list_empty(&r->waiting));
   rep_inode(rep, r->inode)->refresh = NULL;
   gi_list_init(&waiting);
   gi_list_splice_tail(&waiting, &r->waiting);
@@ -163,6 +172,7 @@ refresh_done(struct gi_fan *fan)
   gi_inode_unref(&r->inode);
   gi_fd_unref(&r->fd);
   gi_timer_finish(&r->timer);
+  r->magic = 0;
   gi_free(r);
   wake_all(rep, &waiting, err);
 }
@@ -219,6 +229,7 @@ rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*
   struct rep_refresh *r = gi_new(struct rep_refresh);
 
   rep->metrics.refreshes++;
+  r->magic = REFRESH_MAGIC;
   r->inode = gi_inode_ref(inode);
   r->fd = open_fd_of(rep, inode);
   gi_timer_init(&r->timer, rep->x->reactor, ask_again, r);

@@ -39,6 +39,7 @@ answer_came(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
 {
   struct rep *rep = rep_of(x);
 
+  GI_ASSERT(child < rep->n && rep->busy[REP_WORK_MESSAGES]);
   if (rep->on_answer)
     rep->on_answer(rep, child, reply);
   if (reply->rsp.ret < 0 && reply->rsp.err == EBADFD && reply->fd && !reply->fd->anonymous)

@@ -50,6 +50,7 @@ rep_halo(const struct rep *rep)
     use |= 1u << child;
     count++;
   }
+  GI_ASSERT(!(use & ~rep->connected));
   return use;
 }
 
@@ -59,6 +60,7 @@ rep_halo_measured(struct rep *rep, unsigned child, uint64_t ns)
 {
   uint64_t have = rep->latency[child];
 
+  GI_ASSERT(child < rep->n);
   ns = ns ? ns : 1;
   rep->latency[child] = have ? have - have / 4 + ns / 4 : ns;
   if (rep_opts(rep)->halo.enabled && ((rep->connected >> child) & 1))

@@ -34,6 +34,7 @@ parse_pending(char *key[REP_MAX], const struct rep_options *o, struct gi_xlator 
 int
 rep_keys_init(struct rep *rep, const struct rep_options *o, struct gi_xlator *const *children, unsigned n, struct gi_error *err)
 {
+  GI_ASSERT(n >= 1 && n <= REP_MAX && !rep->pending_key[0]);
   rep->all = (1u << n) - 1;
   rep->arbiter = o->arbiter_count > 0 ? 1u << 2 : 0;
   if (parse_pending(rep->pending_key, o, children, n, err) < 0)

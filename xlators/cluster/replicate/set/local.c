@@ -40,6 +40,7 @@ discovered(struct gi_fop *fop, void *arg)
   if (fop->rsp.ret >= 0 && gi_dict_get_str(fop->rsp.dict, fop->args.name, &text) && rep_local_is(rep, text) &&
       (rep->local < 0 || child < rep->local))
     rep->local = child;
+  GI_ASSERT(rep->local < (int)rep->n);
   gi_fop_unref(fop);
   rep_busy_put(rep, REP_WORK_MESSAGES);
 }

@@ -141,6 +141,7 @@ rep_children_changed(struct rep *rep)
   if (rep->up != before && ++rep->generation == 0)
     rep->generation = 1;
   log_quorum(rep, ready);
+  rep_check(rep);
   if (!rep->announced) {
     if (rep->heard == rep->all)
       rep_announce(rep);

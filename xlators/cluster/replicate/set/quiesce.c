@@ -9,6 +9,7 @@
 void
 rep_quiesce_hold(struct rep *rep, struct gi_fop *fop)
 {
+  GI_ASSERT(!rep_fop(rep, fop)->held_back && !rep_fop(rep, fop)->inside && !fop->answered);
   rep_fop(rep, fop)->held_back = true;
   gi_list_add_tail(&rep->held_back, &fop->link);
 }
@@ -16,6 +17,7 @@ rep_quiesce_hold(struct rep *rep, struct gi_fop *fop)
 static void
 release(struct rep *rep, struct gi_fop *fop)
 {
+  GI_ASSERT(rep_fop(rep, fop)->held_back);
   gi_list_del(&fop->link);
   rep_fop(rep, fop)->held_back = false;
 }

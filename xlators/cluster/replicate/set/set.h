@@ -300,6 +300,12 @@ rep_fop_fd(const struct gi_fop *fop)
 /* The inode a fop works on: of its fd, of its loc, or looked up by the gfid; NULL if it names none. Borrowed from the fop. */
 struct gi_inode *rep_fop_inode(struct gi_fop *fop);
 
+/* ---- check.c ---- */
+/* Assert what always holds, between two changes. */
+void rep_check(const struct rep *rep);
+void rep_inode_check(const struct rep *rep, const struct rep_inode *ri);
+void rep_fd_check(const struct rep *rep, const struct rep_fd *rf);
+
 /* ---- members.c ---- */
 int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
 bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */

@@ -29,6 +29,7 @@ rep_fop_inode(struct gi_fop *fop)
 void
 rep_answer(struct rep *rep, struct gi_fop *fop, int ret, int err)
 {
+  GI_ASSERT(ret >= 0 ? err == 0 : err > 0);
   fop->rsp.ret = ret;
   fop->rsp.err = err;
   gi_fop_answer(fop, rep->x);
@@ -70,6 +71,7 @@ rep_translate(uint32_t mask, const int8_t map[REP_MAX])
 void
 rep_fd_translate(const struct rep *rep, struct rep_fd *rf)
 {
+  GI_ASSERT(rf->epoch <= rep->epoch);
   for (; rf->epoch < rep->epoch; rf->epoch++) {
     const int8_t *map = rep->maps[rf->epoch];
 
@@ -81,15 +83,18 @@ rep_fd_translate(const struct rep *rep, struct rep_fd *rf)
     if (rf->reader > 0)
       rf->reader = map[rf->reader - 1] >= 0 ? (int8_t)(map[rf->reader - 1] + 1) : REP_READER_GONE;
   }
+  rep_fd_check(rep, rf);
 }
 
 /* What was learnt by asking the children is asked again; what only we know moves with them. */
 void
 rep_inode_translate(const struct rep *rep, struct rep_inode *ri)
 {
+  GI_ASSERT(ri->epoch <= rep->epoch && !ri->session[REP_DATA] && !ri->session[REP_META] && !ri->refresh);
   for (; ri->epoch < rep->epoch; ri->epoch++)
     ri->unsynced = (uint16_t)rep_translate(ri->unsynced, rep->maps[ri->epoch]);
   ri->data_readable = ri->meta_readable = ri->outdated = ri->data_accused = 0;
   ri->choice = 0;
   ri->generation = 0;
+  rep_inode_check(rep, ri);
 }
