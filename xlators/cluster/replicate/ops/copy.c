@@ -65,6 +65,9 @@ source_seen(struct gi_fan *fan)
   struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t active = rf->txn->active;
+
+  GI_CHECK(rf->txn, REP_TXN_MAGIC);
+  GI_ASSERT(rf->txn->state == REP_OPEN && rf->txn->alone && rf->copied);
   struct rep_verdict v;
 
   rep_marks_judge(rep, fan, fan->ok, false, &v);

@@ -69,6 +69,7 @@ rep_data_shorten(struct gi_fop *write)
 {
   static const uint8_t token = 0xff;
 
+  GI_ASSERT(write->kind == GI_FOP_WRITE);
   gi_payload_clear(&write->payload);
   gi_payload_add(&write->payload, NULL, &token, sizeof(token));
   write->args.size = sizeof(token);
@@ -81,6 +82,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
   struct rep_fop *rf = rep_fop(rep, fop);
   struct gi_dict *xdata;
 
+  GI_ASSERT(t->state == REP_OPEN || t->state == REP_FASTPATH);
+  GI_ASSERT(t->active && !(t->active & ~t->rep->all));
   rf->txn = t;
   rf->ok = ~rf->must_fail;
   rf->unstable_before = t->unstable;
@@ -234,6 +237,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
 
+  GI_ASSERT(t->type == REP_DATA && t->state == REP_OPEN);
   compare_sizes(t, fop);
   if (fop->kind != GI_FOP_FSYNC && fop->kind != GI_FOP_COPY_FILE_RANGE)
     note_within(t, &rf->fan);

@@ -80,6 +80,7 @@ set_targets(struct rep_txn *t, struct gi_fop *fop)
     add_target(t, fop->loc.inode, NULL);
   if ((rule & DIR_TARGET) && gi_loc_inode(fop, &fop->loc2) && S_ISDIR(fop->loc2.inode->mode))
     add_target(t, fop->loc2.inode, NULL);
+  GI_ASSERT(t->ntargets && t->nlogs);
   qsort(t->target, t->ntargets, sizeof(t->target[0]), compare_targets);
 }
 
@@ -155,6 +156,7 @@ learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struc
 
   if (!gi_gfid_equal(&wanted, &st->gfid))
     return; /* it existed before */
+  GI_ASSERT(ok && !(ok & ~t->active));
   rf->made.gfid = st->gfid;
   rf->made.mode = st->mode;
   inode = gi_inode_get(t->rep->x->graph, &st->gfid);
@@ -228,6 +230,8 @@ static void
 asked(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
+  GI_ASSERT(t->state == REP_OPEN && !t->dirty_owed);
+
   bool enough = rep_quorum(t->rep, fan->ok); /* they share a copy with whatever quorum blamed one of them */
 
   for (unsigned l = 0; l < t->nlogs; l++) {
@@ -267,6 +271,7 @@ entry_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fa
 {
   struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
 
+  GI_ASSERT(t->state == REP_FASTPATH ? t->up : t->state == REP_OPEN && t->active);
   rep_fan_start(fan, t->rep, done, fop);
   if (t->state == REP_FASTPATH) {
     struct gi_dict *xdata = rep_fastpath_xdata(t, fop->xdata);

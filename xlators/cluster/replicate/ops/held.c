@@ -44,6 +44,7 @@ rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news)
   struct rep_fd *rf = rep_fd(rep, news->fd);
   uint16_t bit = (uint16_t)(1u << child);
 
+  GI_ASSERT(child < rep->n && !news->fd->anonymous);
   news->judged = true;
   rf->away &= (uint16_t)~bit;
   rf->lost &= (uint16_t)~bit;
@@ -59,6 +60,7 @@ rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news)
   }
   if (rf->doubt && !rf->dead)
     judge_doubt(rep, rf, news->fd);
+  rep_fd_check(rep, rf);
 }
 
 static int

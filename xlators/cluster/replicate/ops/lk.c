@@ -65,6 +65,7 @@ give_back(struct rep *rep, struct gi_fop *fop, int err, void (*then)(struct gi_f
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t granted = rf->granted; /* also who is away by now: it would take the lock again */
 
+  GI_ASSERT(!(granted & ~rep->all) && !rf->current);
   rf->granted = 0;
   rf->err = err;
   rep_fop_wait(rep, fop, then);
@@ -105,6 +106,7 @@ serial_reply(struct gi_fan *fan)
   struct gi_fop *reply = gi_fan_reply(fan, child);
   int err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
 
+  GI_ASSERT(rf->current == reply);
   rf->current = NULL;
   gi_list_del(&fop->link);
   if (!err) {
@@ -197,6 +199,7 @@ lk_serial_next(struct rep *rep, struct gi_fop *fop, unsigned child)
     give_back(rep, fop, 0, rep_quiesce_again);
     return;
   }
+  GI_ASSERT(!rf->current && !((rf->granted >> child) & 1));
   gi_list_add_tail(&rep->locks, &fop->link);
   rep_fan_start(&rf->fan, rep, serial_reply, fop);
   rf->current = gi_fop_child(fop);

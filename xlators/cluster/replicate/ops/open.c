@@ -52,6 +52,7 @@ open_done(struct gi_fan *fan)
   bool enough = rep_quorum(rep, ok);
 
   rep_fd(rep, fop->fd)->opened |= ok;
+  rep_fd_check(rep, rep_fd(rep, fop->fd));
   if (enough)
     gi_reply_move(fop, gi_fan_reply(fan, rep_first(ok)));
   gi_fan_clear(fan);

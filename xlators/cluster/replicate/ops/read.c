@@ -51,6 +51,7 @@ read_reply(struct gi_fan *fan)
   int child = rep_first(fan->sent);
   struct gi_fop *reply = gi_fan_take(fan, (unsigned)child);
 
+  GI_ASSERT(child >= 0 && rep->reads[child]);
   rep->reads[child]--;
   if (!rep_undisturbed(rep, rf->generation)) {
     gi_fop_unref(reply);
@@ -78,6 +79,7 @@ read_send(struct rep *rep, struct gi_fop *fop, unsigned child)
 {
   struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
+  GI_ASSERT(((rep->up >> child) & 1) && !((rep->arbiter >> child) & 1) && !((rep_fop(rep, fop)->tried >> child) & 1));
   rep->reads[child]++;
   rep_fan_start(fan, rep, read_reply, fop);
   gi_fan_copy(fan, fop, 1u << child);

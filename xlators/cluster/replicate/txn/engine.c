@@ -74,6 +74,7 @@ rep_txn_by_fd(const struct rep_txn *t, unsigned child)
 static void
 refuse_all(struct rep_txn *t, int err)
 {
+  GI_ASSERT(err > 0);
   t->closing = true;
   t->ops->refused(t, err);
 }
@@ -87,6 +88,7 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
   bool by_fd = rep_txn_by_fd(t, child);
   struct gi_fop *fop = rep_txn_helper(t, by_fd ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
 
+  GI_ASSERT(log < t->nlogs && l->inode && ((t->locked >> child) & 1));
   fop->args.flags = GI_XATTROP_ADD32;
   fop->args.dict = gi_dict_ref(dict);
   if (by_fd)
@@ -107,6 +109,7 @@ note_accused(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *re
 {
   struct rep_txn *t = fan->arg;
 
+  GI_ASSERT(tag < t->nlogs);
   if (reply->rsp.ret < 0) {
     t->post_gone |= reply->rsp.err == ENOENT || reply->rsp.err == ESTALE ? 1u << child : 0;
     return;
@@ -188,6 +191,7 @@ pre_op_done(struct gi_fan *fan)
   struct rep_txn *t = fan->arg;
   int err = fan->err;
 
+  GI_ASSERT(t->state == REP_PRE_OP && t->dirty_owed);
   t->locked &= ~fan->failed;
   t->active = t->locked;
   t->good = t->active & ~t->accused;
@@ -300,6 +304,7 @@ prepare(struct rep_txn *t)
 void
 rep_txn_locked(struct rep_txn *t)
 {
+  GI_ASSERT(t->state == REP_LOCK || t->state == REP_LOCK_SERIAL);
   t->locked = t->rep->all;
   for (unsigned g = 0; g < t->ntargets; g++)
     t->locked &= t->target[g].held;
@@ -329,6 +334,7 @@ post_op_done(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
+  GI_ASSERT(t->state == REP_POST_OP);
   t->post_ok = t->active & ~fan->failed;
   t->post_gone &= fan->failed;
   rep_outcome_distrust(t);
@@ -396,6 +402,7 @@ post_op(struct rep_txn *t)
 
     if (t->blame[i])
       t->rep->healthy = 0;
+    GI_ASSERT(dirty >= 0 || ((t->marking >> i) & 1)); /* nothing is lowered that was not raised */
     if ((!blame && !back && !dirty) || GI_BROKEN("skip the post-op"))
       continue;
     sent = true;
@@ -444,6 +451,7 @@ void
 rep_txn_finish(struct rep_txn *t)
 {
   GI_CHECK(t, REP_TXN_MAGIC);
+  GI_ASSERT(t->state == REP_PRE_OP || t->state == REP_OPEN);
   t->closing = true;
   gi_timer_cancel(&t->delay);
   if (!needs_fsync(t) || GI_BROKEN("clear dirty without fsync")) {
@@ -476,6 +484,9 @@ rep_txn_end(struct rep_txn *t)
   struct gi_fop *fop = t->fop;
   enum rep_type type = t->type;
 
+  GI_ASSERT(t->state == REP_UNLOCK && t->fan.outstanding == 0);
+  for (unsigned g = 0; g < t->ntargets; g++)
+    GI_ASSERT(!t->target[g].held);
   GI_ASSERT(gi_list_empty(&t->queue) && gi_list_empty(&t->running) && gi_list_empty(&t->held) && gi_list_empty(&t->syncing));
   gi_list_del(&t->link);
   gi_timer_finish(&t->delay);

@@ -86,6 +86,8 @@ rep_fastpath_may(struct rep_txn *t)
 struct gi_dict *
 rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
 {
+  GI_ASSERT(t->state == REP_FASTPATH);
+
   struct gi_preamble p = {.domain = t->rep->x->name, .owner = t->caller.owner, .nlocks = t->ntargets};
   struct gi_dict *d = gi_dict_copy(xdata);
 
@@ -146,6 +148,7 @@ read_outcome(struct rep_txn *t, struct gi_fan *fan)
 static void
 opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
 {
+  GI_ASSERT(!(o->granted & o->refused) && !((o->granted | o->refused) & ~t->up));
   lock_everywhere(t, o->granted);
   t->locked = t->active = o->granted;
   t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
@@ -288,6 +291,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
 {
   uint32_t done = fan->ok & granted;
 
+  GI_ASSERT(t->type == REP_ENTRY && t->state == REP_FASTPATH && !t->retried);
   GI_MARK("replicate: a name taken back after meeting another client");
   t->retried = true;
   lock_everywhere(t, granted);

@@ -62,6 +62,8 @@ lock_answered(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *r
 {
   struct rep_txn *t = fan->arg;
 
+  GI_ASSERT(t->state == REP_LOCK || t->state == REP_LOCK_SERIAL);
+  GI_ASSERT(tag < t->ntargets && !((t->target[tag].held >> child) & 1));
   trace(t, tag, child, reply->rsp.ret >= 0 ? "granted" : strerror(reply->rsp.err));
   if (reply->rsp.ret >= 0)
     t->target[tag].held |= 1u << child;
@@ -176,6 +178,8 @@ undone(struct gi_fan *fan)
 {
   struct rep_txn *t = fan->arg;
 
+  for (unsigned g = 0; g < t->ntargets; g++)
+    GI_ASSERT(!t->target[g].held); /* nobody waits while holding a lock that comes later */
   rep_txn_enter(t, REP_LOCK_SERIAL);
   t->serial_target = t->serial_child = 0;
   rep_session_lock_range(t);

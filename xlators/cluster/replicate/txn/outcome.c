@@ -55,6 +55,7 @@ rep_outcome_distrust(struct rep_txn *t)
 static void
 accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
 {
+  GI_ASSERT(by && whom && !(by & whom) && !((by | whom) & ~t->active));
   distrust(t, whom);
   if (!rep_quorum(t->rep, by))
     by |= whom;
@@ -190,6 +191,7 @@ rep_outcome_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
 
   if (GI_BROKEN("forget to blame who failed"))
     return;
+  GI_ASSERT(!(ok & failed) && !(ok & ~t->active));
   t->failed |= failed;
   t->good &= ~failed; /* so that operations of one session that fail on different children cannot blame every good copy */
   rep_foreach(i, ok) t->blame[i] |= failed | missing;
@@ -245,8 +247,8 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
   return true;
 }
 
-bool
-rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
+static bool
+judge(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
   struct gi_fan *fan = &rf->fan;
@@ -254,6 +256,7 @@ rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
   uint32_t failed;
 
   GI_CHECK(t, REP_TXN_MAGIC);
+  GI_ASSERT(t->state == REP_OPEN && rf->txn == t && fan->outstanding == 0);
   t->last_kind = fop->kind;
   rf->ok &= succeeded(fop, fan);
   failed = fan->sent & ~rf->ok & ~not_empty(t, fan);
@@ -288,6 +291,17 @@ rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
   if (failed)
     t->closing = true;
   return !failed || GI_BROKEN("answer before those who failed are blamed");
+}
+
+bool
+rep_outcome_judge(struct rep_txn *t, struct gi_fop *fop)
+{
+  bool at_once = judge(t, fop);
+  const struct rep_fop *rf = rep_fop(t->rep, fop);
+
+  GI_ASSERT(!(rf->ok & ~t->active) && !(rf->ok & ~(uint32_t)rf->fan.ok));
+  GI_ASSERT(rf->ok ? !rf->err : rf->err > 0); /* a success has who did it, a failure has a reason */
+  return at_once;
 }
 
 /* ---- the reply ---- */
@@ -372,6 +386,7 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
 
+  GI_ASSERT(!fop->answered && rf->txn == t);
   if (!rf->err && !rep_undisturbed(rep, t->generation))
     rf->err = ENOTCONN;
   if (rf->ok && !rf->err) {
@@ -389,6 +404,7 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
 void
 rep_outcome_answer_held(struct rep_txn *t)
 {
+  GI_ASSERT(t->state == REP_POST_OP);
   while (!gi_list_empty(&t->held)) {
     struct gi_fop *fop = gi_list_first(&t->held, struct gi_fop, link);
     struct rep_fop *rf = rep_fop(t->rep, fop);

@@ -94,6 +94,7 @@ delay_expired(void *arg)
 static void
 went_quiet(struct rep_txn *t)
 {
+  GI_ASSERT(quiet(t));
   if (!may_delay(t)) {
     rep_txn_finish(t);
     return;
@@ -112,6 +113,8 @@ rep_session_op_done(struct gi_fan *fan)
   struct rep_txn *t = rep_fop(rep_of(fan->x), fop)->txn;
   bool outer = t->pumping;
 
+  GI_CHECK(t, REP_TXN_MAGIC);
+  GI_ASSERT(t->state == REP_OPEN && t->type != REP_ENTRY);
   gi_list_del(&fop->link);
   if (t->ops->watch)
     t->ops->watch(t, fop);
@@ -135,6 +138,7 @@ rep_session_pump(struct rep_txn *t)
   struct gi_fop *fop;
 
   GI_CHECK(t, REP_TXN_MAGIC);
+  GI_ASSERT(t->state == REP_OPEN);
   if (t->pumping) {
     t->pump_again = true;
     return;
@@ -203,6 +207,7 @@ rep_session_use_range_locks(struct rep *rep, struct gi_inode *inode)
       now - ri->range_lock_until < RANGE_LOCK_MAX_NS && ri->range_lock_ns ? 2 * ri->range_lock_ns : RANGE_LOCK_MIN_NS;
   if (ri->range_lock_ns > RANGE_LOCK_MAX_NS)
     ri->range_lock_ns = RANGE_LOCK_MAX_NS;
+  GI_ASSERT(ri->range_lock_ns >= RANGE_LOCK_MIN_NS && ri->range_lock_ns <= RANGE_LOCK_MAX_NS);
   ri->range_lock_until = now + ri->range_lock_ns;
 }
 
@@ -276,6 +281,7 @@ session_begin(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, enum 
   t->nlogs = 1;
   gi_timer_init(&t->delay, rep->x->reactor, delay_expired, t);
   gi_list_add_tail(&t->queue, &fop->link);
+  GI_ASSERT(!rep_inode(rep, inode)->session[type]);
   rep_inode(rep, inode)->session[type] = t;
   rep_fop(rep, fop)->txn = t;
   rep_txn_start(t);
@@ -324,6 +330,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
   struct rep_inode *ri = rep_inode(rep, inode);
   struct rep_txn *t = ri->session[type];
 
+  GI_ASSERT(type != REP_ENTRY && rep_fop(rep, fop)->start <= rep_fop(rep, fop)->end && !fop->answered);
   if (!t) {
     if (rep_ready(rep))
       session_begin(rep, fop, inode, type);
@@ -352,6 +359,7 @@ rep_session_ended(struct rep *rep, struct gi_inode *inode, enum rep_type type)
   struct rep_inode *ri = rep_inode(rep, inode);
   struct gi_list again;
 
+  GI_ASSERT(ri->session[type]);
   ri->session[type] = NULL;
   gi_list_init(&again);
   gi_list_splice_tail(&again, &ri->frozen[type]);
@@ -429,6 +437,7 @@ rep_sessions_lost(struct rep *rep, unsigned child)
 void
 rep_session_send_fsync(struct rep_txn *t, struct gi_fan *fan, struct gi_fop *fsync, unsigned child)
 {
+  GI_ASSERT(fsync->kind == GI_FOP_FSYNC && ((t->active >> child) & 1));
   if (!((t->gone >> child) & 1)) {
     gi_fan_send(fan, fsync, child, 0);
     return;

@@ -74,6 +74,7 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
     start = 0;
     break;
   }
+  GI_ASSERT(t->type == REP_DATA && start <= end);
   gi_regions_add(&t->wrote.fresh, start, end, GI_REGIONS_SESSION);
   /* Told early, so that it need not be coarse. */
   if (!all_take_part(t) && t->wrote.fresh.n > GI_REGIONS_SESSION / 2)
