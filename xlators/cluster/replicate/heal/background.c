@@ -26,6 +26,7 @@ heals_something(const struct rep *rep)
 static void
 free_queued(struct queued_heal *w)
 {
+  GI_ASSERT(rep_inode(w->rep, w->inode)->heal_queued);
   rep_inode(w->rep, w->inode)->heal_queued = false;
   gi_inode_unref(&w->inode);
   gi_free(w);
@@ -57,9 +58,11 @@ background_work(void *arg)
     struct queued_heal *w = gi_list_first(&rep->heal_queue, struct queued_heal, link);
 
     gi_list_del(&w->link);
+    GI_ASSERT(rep->heal_queue_length > 0);
     rep->heal_queue_length--;
     heal_queued(w);
   }
+  GI_ASSERT(rep->background > 0);
   rep->background--;
 }
 
@@ -91,6 +94,7 @@ rep_background_drop(struct rep *rep)
     struct queued_heal *w = gi_list_first(&rep->heal_queue, struct queued_heal, link);
 
     gi_list_del(&w->link);
+    GI_ASSERT(rep->heal_queue_length > 0);
     rep->heal_queue_length--;
     free_queued(w);
   }

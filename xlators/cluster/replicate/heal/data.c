@@ -99,6 +99,7 @@ drop(struct data_heal *dh, uint32_t sinks, int err)
 {
   if (sinks & dh->sinks)
     dh->sink_err = err;
+  GI_ASSERT(!(sinks & dh->sinks) || err > 0);
   dh->sinks &= ~sinks;
 }
 
@@ -357,6 +358,8 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
   struct gi_fop *ask = fd_fop(dh, GI_FOP_FSTAT, 0, 0);
   uint32_t local = targets & dh->local, far = targets & ~local, failed = 0;
   unsigned reads = far ? n : 0;
+
+  GI_ASSERT(targets && !((targets >> dh->source) & 1) && n >= 1 && n <= GI_NEAR_PIECES);
   struct rep_wait wait;
   struct gi_fan fan;
 
@@ -433,6 +436,7 @@ block_task(void *arg)
   struct data_heal *dh = job->dh;
 
   heal_job(job);
+  GI_ASSERT(dh->running > 0 && job->granted);
   gi_window_give(&dh->h->rep->heal_window, job->granted);
   gi_free(job);
   dh->running--;
@@ -747,6 +751,7 @@ run_data(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, 
   uint64_t skipped;
   uint32_t done;
 
+  GI_ASSERT(d->source >= 0 && !((d->sinks >> d->source) & 1) && d->sinks);
   dh.size = v->stat[d->source].size;
   if (!S_ISREG(v->stat[d->source].mode))
     dh.size = 0; /* marked by whoever made it; it has no data that could differ */

@@ -601,7 +601,18 @@ resolve(struct rep_heal *h, const struct rep_view *v, enum rep_type type, struct
 }
 
 void
-rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d)
+rep_direction_check(const struct rep_direction *d)
+{
+  GI_ASSERT(!(d->sources & d->sinks));
+  GI_ASSERT(!((d->sources | d->sinks | d->stale) & ~d->locked));
+  GI_ASSERT(d->source < 0 || ((d->sources >> d->source) & 1));
+  GI_ASSERT(!d->merge || (d->source < 0 && !d->sources && !d->split_brain));
+  GI_ASSERT(!d->stale || d->merge);
+  GI_ASSERT(!d->split_brain || d->source < 0);
+}
+
+static void
+decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d)
 {
   rep_direction_by_marks(v, type, locked, d);
   if (v->corrupt & locked) { /* what such a brick wanted to say is unknown: nothing may be overwritten */
@@ -622,4 +633,13 @@ rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uin
       elect(d, (unsigned)rep_first(d->sinks & ~v->rep->arbiter));
   } else
     choose_metadata(v, d);
+}
+
+void
+rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d)
+{
+  GI_CHECK(h, REP_HEAL_MAGIC);
+  GI_ASSERT(type < REP_TYPES && locked && !(locked & ~v->ok));
+  decide(h, v, type, locked, d);
+  rep_direction_check(d);
 }

@@ -28,8 +28,11 @@ enum {
   REP_HEAL_CLEAN = 2, /* no marks at all: an index name that leads here is stale */
 };
 
+#define REP_HEAL_MAGIC 0x1d0a4e04u
+
 /* What one heal is about. Made with rep_heal_begin; lives on the task's stack. */
 struct rep_heal {
+  uint32_t magic;
   struct rep *rep;
   struct gi_reactor *r;
   struct gi_gfid gfid;
@@ -172,6 +175,8 @@ struct rep_direction {
 
 /* Decides from a view taken under the locks of `type`. Pure but for split-brain policies, which may take counters back (waits). */
 void rep_decide(struct rep_heal *h, const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
+/* Asserts that nobody is both healed and healed from. */
+void rep_direction_check(const struct rep_direction *d);
 /* The first half of it: what the marks alone say, before any choice among good copies and any way out of a split brain. */
 void rep_direction_by_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct rep_direction *d);
 /* Those that some copy whose word counts accuses, or that accuse themselves. */

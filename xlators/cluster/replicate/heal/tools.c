@@ -12,6 +12,7 @@ rep_heal_begin(struct rep_heal *h, struct rep *rep, const struct gi_gfid *gfid, 
 
   memset(h, 0, sizeof(*h));
   rep_busy_get(rep, REP_WORK_HEALS);
+  h->magic = REP_HEAL_MAGIC;
   h->rep = rep;
   h->r = rep->x->reactor;
   h->gfid = *gfid;
@@ -34,6 +35,8 @@ rep_heal_fork(struct rep_heal *h, const struct rep_heal *from)
 void
 rep_heal_end(struct rep_heal *h)
 {
+  GI_CHECK(h, REP_HEAL_MAGIC);
+  h->magic = 0;
   gi_inode_unref(&h->inode);
   rep_busy_put(h->rep, REP_WORK_HEALS);
 }
@@ -64,6 +67,7 @@ rep_heal_fop(struct rep_heal *h, enum gi_fop_kind kind)
 {
   struct gi_fop *fop = gi_fop_new(h->rep->x->graph, kind);
 
+  GI_CHECK(h, REP_HEAL_MAGIC);
   fop->caller = h->caller;
   return fop;
 }
@@ -82,6 +86,7 @@ fan_done(struct gi_fan *fan)
 {
   struct rep_wait *wait = fan->arg;
 
+  GI_ASSERT(!wait->done && wait->task);
   wait->done = true;
   gi_task_wake(wait->task);
 }
@@ -90,6 +95,7 @@ fan_done(struct gi_fan *fan)
 void
 rep_heal_fan_begin(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct gi_fan *fan, struct rep_wait *wait)
 {
+  GI_ASSERT(!(mask & ~h->rep->all));
   *wait = (struct rep_wait){.task = gi_task_self(h->r)};
   memset(fan, 0, sizeof(*fan));
   rep_fan_start(fan, h->rep, fan_done, wait);
@@ -126,6 +132,7 @@ rep_heal_all(struct rep_heal *h, struct gi_fop *fop, uint32_t mask)
 struct gi_fop *
 rep_heal_one(struct rep_heal *h, struct gi_fop *fop, unsigned child)
 {
+  GI_ASSERT(child < h->rep->n);
   gi_task_fop(fop, h->rep->x->children[child]);
   if (h->rep->on_answer)
     h->rep->on_answer(h->rep, child, fop);
@@ -245,6 +252,7 @@ view_read(struct rep_heal *h, struct gi_fan *fan, struct rep_view *v)
   v->rep = h->rep;
   v->asked = fan->sent;
   v->ok = fan->ok;
+  GI_ASSERT(!(v->ok & ~v->asked) && !(fan->ok & fan->failed));
   rep_foreach(i, fan->ok)
   {
     v->stat[i] = gi_fan_reply(fan, i)->rsp.stat;
@@ -358,6 +366,7 @@ heal_lock_fop(struct rep_heal *h, const struct rep_heal_lock *lock, enum how how
   static const uint32_t entry_cmd[] = {GI_ENTRYLK_NB, GI_ENTRYLK_LOCK, GI_ENTRYLK_UNLOCK};
   struct gi_fop *fop = rep_heal_inode_fop(h, lock->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK, lock->inode);
 
+  GI_ASSERT(lock->inode && (lock->entry || !lock->name));
   fop->args.domain = lock->self_heal ? h->rep->heal_domain : h->rep->x->name;
   if (lock->entry) {
     fop->args.cmd = entry_cmd[how];
@@ -403,6 +412,7 @@ lock_tried(struct rep_heal *h, struct rep_heal_lock *lock, enum rep_lock_mode mo
 {
   uint32_t busy = 0;
 
+  GI_ASSERT(!lock->held && !(fan->ok & ~mask));
   lock->held = fan->ok;
   rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == EAGAIN) busy |= 1u << i;
   gi_fan_clear(fan);
@@ -490,6 +500,7 @@ rep_marks_undo(const struct rep_view *v, unsigned i, enum rep_type type, uint32_
   struct gi_dict *d = gi_dict_new();
   int32_t slot[REP_TYPES] = {0};
 
+  GI_ASSERT(i < v->rep->n && !(good & failed));
   slot[type] = (failed >> i) & 1 ? 0 : negative(v->dirty[type][i]);
   rep_marks_set(d, v->rep->dirty_key, slot);
   for (unsigned j = 0; j < v->rep->n; j++) {
@@ -511,6 +522,8 @@ rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_type type, 
               bool full_crawl, struct gi_dict *xdata)
 {
   uint32_t failed = d->sinks & ~good;
+
+  GI_ASSERT(!(good & ~h->rep->all) && type < REP_TYPES);
   struct rep_round round;
 
   good &= d->locked;

@@ -13,6 +13,7 @@ rep_walk_open(struct rep_walk *w, struct rep_heal *h, struct gi_inode *dir, unsi
 {
   struct gi_fop *fop = rep_heal_fop(h, GI_FOP_OPENDIR);
 
+  GI_ASSERT(child < h->rep->n);
   memset(w, 0, sizeof(*w));
   w->h = h;
   w->child = child;
@@ -32,6 +33,7 @@ fetch(struct rep_walk *w)
 {
   struct gi_fop *fop = rep_heal_fop(w->h, w->attributes ? GI_FOP_READDIRP : GI_FOP_READDIR);
 
+  GI_ASSERT(w->fd && !w->end);
   gi_fop_unref(w->page);
   gi_fop_set_fd(fop, w->fd);
   fop->args.size = PAGE_BYTES;

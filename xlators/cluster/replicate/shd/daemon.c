@@ -74,6 +74,8 @@ crawl_task(void *arg)
   rep_queue_start(&shd->queue);
   rep_shd_begin(shd);
   rep_shd_crawl(shd);
+  GI_CHECK(shd, REP_SHD_MAGIC);
+  GI_ASSERT(shd->crawling);
   shd->crawling = false;
   rep_shd_end(shd);
   wait_for_timeout(shd);
@@ -88,6 +90,7 @@ start_crawl(void *arg)
 
   if (shd->crawling || rep->heard != rep->all || !rep_shd_crawls(shd) || !(shd->want_index || shd->want_full))
     return;
+  GI_ASSERT(!shd->crawling && rep->shd == shd);
   shd->crawling = true;
   gi_timer_cancel(&shd->timer);
   gi_task_start(rep->x->reactor, crawl_task, shd);
@@ -166,6 +169,7 @@ rep_shd_init(struct rep *rep)
   if (!rep_opts(rep)->heal.iam_self_heal_daemon)
     return;
   shd = gi_new(struct rep_shd);
+  shd->magic = REP_SHD_MAGIC;
   shd->rep = rep;
   shd->engine = &rep_shd_engine;
   rep->shd = shd;
@@ -188,12 +192,15 @@ rep_shd_finish(struct rep *rep)
 
   if (!shd)
     return;
+  GI_CHECK(shd, REP_SHD_MAGIC);
   GI_ASSERT(!shd->crawling && !shd->poll.looking && !shd->questions);
   gi_timer_finish(&shd->timer);
   gi_timer_finish(&shd->poll.timer);
   gi_defer_cancel(&shd->start);
   rep_queue_finish(&shd->queue);
   rep_shd_forget_splits(shd);
+  GI_ASSERT(!shd->nsplits && gi_list_empty(&shd->splits));
+  shd->magic = 0;
   gi_free(shd);
   rep->on_answer = NULL;
   rep->on_members = NULL;

@@ -56,6 +56,7 @@ item_free(struct rep_queue *q, struct rep_item *item)
   while (*at != item)
     at = &(*at)->next;
   *at = item->next;
+  GI_ASSERT(q->nitems > 0);
   q->nitems--;
   gi_free(item->name);
   gi_free(item);
@@ -68,6 +69,16 @@ free_all(struct rep_queue *q, struct gi_list *list)
     gi_list_del(&i->link);
     item_free(q, i);
   }
+}
+
+void
+rep_queue_check(const struct rep_queue *q)
+{
+  GI_ASSERT(gi_list_empty(&q->ready) == !q->waiting);
+  GI_ASSERT(gi_list_empty(&q->tried) == !q->ntried);
+  GI_ASSERT(q->nitems >= q->waiting + q->ntried); /* the others are being healed */
+  GI_ASSERT(q->ntried <= TRIED_MAX);
+  GI_ASSERT(!(q->nbuckets & (q->nbuckets - 1)));
 }
 
 /* ---- healing ---- */
@@ -84,6 +95,7 @@ take_item(struct rep_queue *q)
 {
   struct rep_item *item = gi_list_first(&q->ready, struct rep_item, link);
 
+  GI_ASSERT(q->waiting > 0 && q->running > 0);
   gi_list_del(&item->link);
   q->waiting--;
   wake_producer(q);
@@ -113,7 +125,9 @@ queue_work(void *arg)
 
     ended(q, item, q->heal(q->arg, item));
   }
+  GI_ASSERT(q->running > 0);
   q->running--;
+  rep_queue_check(q);
   wake_producer(q);
 }
 
@@ -143,7 +157,8 @@ rep_queue_init(struct rep_queue *q, struct gi_reactor *r, bool (*heal)(void *arg
 void
 rep_queue_finish(struct rep_queue *q)
 {
-  GI_ASSERT(q->running == 0);
+  GI_ASSERT(q->running == 0 && !q->producer);
+  rep_queue_check(q);
   gi_defer_cancel(&q->pump);
   free_all(q, &q->ready);
   free_all(q, &q->tried);
@@ -193,6 +208,7 @@ rep_queue_put(struct rep_queue *q, const struct rep_item *item)
   q->nitems++;
   gi_list_add_tail(&q->ready, &copy->link);
   q->waiting++;
+  rep_queue_check(q);
   if (q->running < q->parallel)
     gi_defer_add(q->r, &q->pump);
   return true;
@@ -227,6 +243,7 @@ rep_queue_stop(struct rep_queue *q)
   q->stopped = true;
   free_all(q, &q->ready);
   q->waiting = 0;
+  rep_queue_check(q);
   wake_producer(q);
 }
 

@@ -49,7 +49,8 @@ struct rep_queue {
 };
 
 void rep_queue_init(struct rep_queue *q, struct gi_reactor *r, bool (*heal)(void *arg, const struct rep_item *item), void *arg);
-void rep_queue_finish(struct rep_queue *q); /* nothing runs any more */
+void rep_queue_check(const struct rep_queue *q); /* asserts that its counts agree */
+void rep_queue_finish(struct rep_queue *q);      /* nothing runs any more */
 /* Adds a copy of `item` (its name too), waiting for room. False: it is there already, or the queue was stopped. On a task. */
 bool rep_queue_put(struct rep_queue *q, const struct rep_item *item);
 void rep_queue_drain(struct rep_queue *q);  /* waits until nothing waits and nothing runs. On a task */
@@ -150,7 +151,10 @@ struct rep_shd_engine {
   void (*clean)(struct rep_heal *h, uint32_t children); /* the anonymous directory */
 };
 
+#define REP_SHD_MAGIC 0x1d0a4e05u
+
 struct rep_shd {
+  uint32_t magic;
   struct rep *rep;
   const struct rep_shd_engine *engine;
   struct rep_queue queue;

@@ -165,6 +165,7 @@ rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load
 {
   bool moved;
 
+  GI_ASSERT(child < REP_MAX && !(p->reporting & p->silent));
   p->answers++;
   p->short_of |= short_of;
   if (!load) {
@@ -181,6 +182,7 @@ rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load
   p->since = now;
   p->answers = 0;
   moved = throttle_decide(p, now);
+  GI_ASSERT(p->window >= REP_THROTTLE_BLOCK && p->window <= REP_THROTTLE_WINDOW_MAX && p->parallel >= 1);
   p->short_of = 0;
   return moved;
 }
