@@ -78,7 +78,7 @@ add_while_a_transaction_is_under_way(void **state)
   assert_int_equal(rig_children(r, turned, 3), 0);
   assert_int_equal(r->s->x->nchildren, 2); /* not yet */
   rig_run(r, b = rig_write(r, fd, 100, 10));
-  assert_false(b->answered); /* at the door */
+  assert_false(b->answered); /* held back */
   rig_log(r, 1, "");
   rig_release(r, 2, GI_FOP_WRITE);
   rig_done(a, 10, 0);
@@ -123,7 +123,7 @@ entry_under_way(void **state)
   }
 }
 
-/* Rename onto an unknown name looks it up from inside: that must not wait at the door for the rename itself. */
+/* Rename onto an unknown name looks it up from inside: that must not be held back for the rename itself. */
 static void
 lookup_on_behalf_of_a_rename(void **state)
 {
@@ -196,7 +196,7 @@ listings(void **state)
   rig_free_clean(r);
 }
 
-/* Whoever waits for a lock does not keep the door shut for the one who would give it back. */
+/* Whoever waits for a lock does not hold back the one who would give it back. */
 static void
 waiting_locks_are_asked_for_again(void **state)
 {
@@ -266,7 +266,7 @@ leave_while_writing(struct rig *r, struct gi_fd *fd)
 }
 
 static void
-interrupted_at_the_door(void **state)
+interrupted_while_held_back(void **state)
 {
   struct gi_fd *fd;
   struct rig *r = rig_with_file(NULL, &fd);
@@ -304,7 +304,7 @@ the_graph_ends_meanwhile(void **state)
 }
 
 static void
-a_brick_that_hangs_does_not_shut_the_door_for_ever(void **state)
+a_brick_that_hangs_does_not_hold_back_for_ever(void **state)
 {
   struct gi_fd *fd;
   struct rig *r = rig_with_file(NULL, &fd);
@@ -394,9 +394,9 @@ main(void)
       cmocka_unit_test(what_was_known_of_copies_is_learnt_anew),
       cmocka_unit_test(listings),
       cmocka_unit_test(waiting_locks_are_asked_for_again),
-      cmocka_unit_test(interrupted_at_the_door),
+      cmocka_unit_test(interrupted_while_held_back),
       cmocka_unit_test(the_graph_ends_meanwhile),
-      cmocka_unit_test(a_brick_that_hangs_does_not_shut_the_door_for_ever),
+      cmocka_unit_test(a_brick_that_hangs_does_not_hold_back_for_ever),
       cmocka_unit_test(a_heal_is_waited_for),
       cmocka_unit_test(refused),
       cmocka_unit_test(quorum_follows),

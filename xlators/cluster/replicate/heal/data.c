@@ -755,12 +755,8 @@ run_data(struct rep_heal *h, const struct rep_view *v, struct rep_direction *d, 
   dh.size = v->stat[d->source].size;
   if (!S_ISREG(v->stat[d->source].mode))
     dh.size = 0; /* marked by whoever made it; it has no data that could differ */
-  else if (GI_BROKEN("take back marks against copies that were not healed"))
-    ;
-  else if (dh.size <= SMALL)
-    heal_small(&dh);
-  else
-    heal_large(&dh, writers);
+  else if (!GI_BROKEN("take back marks against copies that were not healed"))
+    dh.size <= SMALL ? heal_small(&dh) : heal_large(&dh, writers);
   gi_fd_unref(&dh.fd);
   gi_free(dh.where);
   skipped = dh.partial ? dh.size - gi_regions_bytes(&dh.regions, dh.size) : 0;
