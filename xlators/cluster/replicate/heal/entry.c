@@ -84,6 +84,7 @@ try_again(int err)
 static void
 note_failure(struct dir_heal *j, const struct rep_name *n, int err)
 {
+  GI_ASSERT(err < 0 && !(n->failed & ~j->h->rep->all));
   j->failed |= n->failed ? n->failed : j->h->rep->all;
   if (!j->err || n->mismatch)
     j->err = try_again(err);
@@ -151,6 +152,7 @@ run_name(void *arg)
 
   heal_name(j, t->name, t->last_try);
   gi_free(t);
+  GI_ASSERT(j->running > 0);
   gi_window_give(&j->h->rep->heal_window, NAME_COST);
   if (--j->running == 0)
     gi_task_wake(j->task);
@@ -250,6 +252,7 @@ scan(struct dir_heal *j, struct gi_inode *dir)
     if (!rep_walk_skips(h, &h->gfid, e->name))
       start_name(j, e->name, false);
   wait_for_names(j);
+  GI_ASSERT(!j->running);
   err = walk.err;
   rep_walk_close(&walk);
   retry_names(j);
@@ -273,6 +276,7 @@ scan_changes(struct dir_heal *j, unsigned child)
   struct rep_heal *h = j->h;
   int err;
 
+  GI_ASSERT(child < h->rep->n && !j->index);
   j->child = child;
   j->index = change_list(h, child, &err);
   if (j->index) {
@@ -381,6 +385,7 @@ sync_names(struct dir_heal *j)
   struct gi_fop *fop;
   struct gi_fd *fd;
 
+  GI_ASSERT(!(healed & ~j->d.locked));
   if (!rep_opts(h->rep)->ensure_durability || GI_BROKEN("take back marks without sync of the names"))
     return;
   fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
@@ -405,6 +410,7 @@ finish(struct dir_heal *j)
   struct gi_dict *xdata = gi_dict_new();
   int err = -ENOTCONN;
 
+  GI_ASSERT(!j->running && gi_list_empty(&j->put_off));
   if (h->rep->up == all && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all) {
     if (j->d.source >= 0 && (j->d.sinks & good))
       restore_directory_times(h, (unsigned)j->d.source, j->d.sinks & good);
@@ -476,6 +482,7 @@ rep_heal_entry(struct rep_heal *h)
     j.full = needs_full_crawl(&j);
     result = walk_directory(&j);
   }
+  GI_ASSERT(!j.running && !j.index && gi_list_empty(&j.put_off));
   h->rep->metrics.heal.names += j.settled;
   rep_heal_unlock(h, &healer);
   rep_view_clear(&j.start);

@@ -122,6 +122,7 @@ most_shown(const struct rep_name *n, uint32_t who, uint32_t among)
   {
     uint32_t same = same_as(n, i, among);
 
+    GI_ASSERT((same >> i) & 1 || !((among >> i) & 1));
     if (__builtin_popcount(same) <= __builtin_popcount(most))
       continue;
     most = same;

@@ -253,8 +253,12 @@ heal(struct rep_heal *h)
 int
 rep_heal_inode(struct rep_heal *h)
 {
-  int res = heal(h);
+  int res;
 
+  GI_CHECK(h, REP_HEAL_MAGIC);
+  GI_ASSERT(h->inode && (h->data || h->metadata || h->entry));
+  res = heal(h);
+  GI_ASSERT(res <= REP_HEAL_CLEAN);
   rep_heal_count(h, res);
   return res;
 }

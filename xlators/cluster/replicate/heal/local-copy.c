@@ -17,11 +17,12 @@ told(const struct gi_fan *fan, unsigned child, const char **where)
 uint32_t
 rep_heal_local_copy(struct rep_heal *h, unsigned source, uint32_t sinks, char **where)
 {
-  uint32_t able = sinks & h->rep->local_copy, near = 0;
+  uint32_t able = sinks & h->rep->local_copy, local = 0;
   const char *there, *here;
   struct gi_fop *fop;
   struct gi_fan fan;
 
+  GI_ASSERT(source < h->rep->n && !((sinks >> source) & 1));
   *where = NULL;
   if (!able || !((h->rep->local_copy >> source) & 1))
     return 0;
@@ -29,10 +30,11 @@ rep_heal_local_copy(struct rep_heal *h, unsigned source, uint32_t sinks, char **
   fop->args.name = GI_NEAR_KEY;
   rep_heal_fan(h, fop, able | 1u << source, &fan);
   if (told(&fan, source, &there)) {
-    rep_foreach(i, able) if (told(&fan, i, &here) && gi_fs_same_machine(there, here)) near |= 1u << i;
-    if (near)
+    rep_foreach(i, able) if (told(&fan, i, &here) && gi_fs_same_machine(there, here)) local |= 1u << i;
+    if (local)
       *where = gi_strdup(there);
   }
   gi_fan_clear(&fan);
-  return near;
+  GI_ASSERT(!(local & ~sinks) && !local == !*where);
+  return local;
 }

@@ -66,6 +66,7 @@ object_fop(struct rep_name *n, enum gi_fop_kind kind, unsigned i)
   struct gi_fop *fop = named_fop(n, kind);
   const struct gi_gfid *gfid = &n->view.stat[i].gfid;
 
+  GI_ASSERT((n->view.ok >> i) & 1); /* it was seen there */
   gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
   if (!gi_gfid_is_none(gfid)) {
     fop->loc.gfid = *gfid;
@@ -77,6 +78,7 @@ object_fop(struct rep_name *n, enum gi_fop_kind kind, unsigned i)
 static int
 child_error(struct rep_name *n, unsigned i, int err)
 {
+  GI_ASSERT(i < n->h->rep->n && err >= 0);
   n->failed |= 1u << i;
   return -(err ? err : EIO);
 }
@@ -296,6 +298,7 @@ make_object(struct rep_name *n, const struct making *m, uint32_t on)
   uint32_t old = on & m->known;
   int err = 0, other = 0;
 
+  GI_ASSERT(!(on & (m->owners | n->failed)) && !gi_gfid_is_none(&m->st->gfid));
   if (S_ISDIR(m->st->mode)) {
     old = rep_anon_used(n->h->rep) ? old : 0;
     err = on & ~old ? make_directory(n, m, on & ~old) : 0;
@@ -334,6 +337,7 @@ rep_name_recreate(struct rep_name *n, unsigned from, uint32_t owners, uint32_t o
   struct turn turn;
   int err;
 
+  GI_ASSERT(!(on & owners) && !(owners & ~n->view.ok));
   if (gi_gfid_is_none(&m.st->gfid) || !owners) {
     n->failed |= on;
     return -EIO;
@@ -444,6 +448,7 @@ rep_name_expunge(struct rep_name *n, uint32_t on)
 {
   int err, last = 0;
 
+  GI_ASSERT(!(on & ~n->view.ok)); /* only what was seen is removed */
   rep_foreach(i, on)
   {
     struct turn turn;

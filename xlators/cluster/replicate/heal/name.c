@@ -11,6 +11,7 @@ rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, con
   struct rep_name n = {.h = h, .parent = parent, .name = name, .gfid_req = *gfid_req};
   int err = rep_name_lock(&n, false);
 
+  GI_ASSERT(err <= 0);
   if (!err)
     err = rep_name_settle(&n);
   if (!err)

@@ -79,6 +79,8 @@ rep_name_lock(struct rep_name *n, bool whole)
   struct rep *rep = n->h->rep;
   int err;
 
+  GI_CHECK(n->h, REP_HEAL_MAGIC);
+  GI_ASSERT(n->parent && n->name && n->name[0] && !strchr(n->name, '/') && !n->lock.held);
   n->lock = (struct rep_heal_lock){.entry = true, .inode = n->parent, .name = whole ? NULL : n->name};
   if (rep->up != rep->all || rep_heal_lock(n->h, &n->lock, REP_LOCK_WAIT, rep->all) != rep->all) {
     rep_heal_unlock(n->h, &n->lock);
@@ -89,6 +91,7 @@ rep_name_lock(struct rep_name *n, bool whole)
     rep_heal_unlock(n->h, &n->lock);
     return err;
   }
+  GI_ASSERT(n->lock.held == rep->all && n->dir.ok == rep->all);
   rep_decide(n->h, &n->dir, REP_ENTRY, rep->all, &n->d);
   if (whole || !may_be_under_way(n))
     return 0;
@@ -223,6 +226,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   uint32_t nameless = nameless_like(n, from, targets), wrong = n->view.ok & losers & ~owners & ~nameless;
   int err = 0, failed = 0;
 
+  GI_ASSERT(((n->view.ok >> from) & 1) && !(owners & nameless) && !((targets | losers) & ~n->d.locked));
   if (wrong && stands_elsewhere(n, from, owners)) {
     GI_MARK("replicate: a directory that most have under another name does not replace what others have here");
     err = rep_name_expunge(n, owners);
@@ -249,6 +253,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
 static int
 refuse_name(struct rep_name *n, int err, uint32_t failed)
 {
+  GI_ASSERT(err < 0 && failed);
   n->failed |= failed;
   n->mismatch = err == -EIO;
   return err;
@@ -275,6 +280,7 @@ settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
 {
   int winner = rep_name_resolve(n, among);
 
+  GI_ASSERT(winner < 0 || ((among >> winner) & 1));
   if (winner < 0)
     return refuse_name(n, -EIO, targets | among);
   return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
@@ -378,8 +384,10 @@ settle_name(struct rep_name *n)
 int
 rep_name_settle(struct rep_name *n)
 {
-  int err = settle_name(n);
+  int err;
 
+  GI_ASSERT(n->lock.held && !n->look_again); /* nothing is made or removed without the lock on its name */
+  err = settle_name(n);
   while (!err && n->look_again) { /* one copy less shows what does not belong here */
     n->look_again = false;
     n->elsewhere = 0;

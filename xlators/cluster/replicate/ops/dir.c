@@ -127,6 +127,7 @@ readdir_begin(struct gi_fop *fop, int err)
     rep_answer(rep, fop, -1, ENOTCONN);
     return;
   }
+  GI_ASSERT(((rep->up >> child) & 1) && !((rep->arbiter >> child) & 1));
   rep_fd(rep, fop->fd)->reader = (int8_t)(child + 1);
   readdir_send(rep, fop);
 }

@@ -443,6 +443,7 @@ lookup_judge(struct gi_fan *fan)
     err = ENOENT;
   else
     child = choose_reply(rep, fop, fan, &v, &err);
+  GI_ASSERT(child < 0 || (child < (int)rep->n && ((fan->ok >> child) & 1)));
   if (child < 0 && look_again_locked(rep, fop, fan, &v))
     return;
   if (child >= 0)

@@ -55,6 +55,7 @@ meta_checked(struct gi_fop *fop, int err)
 
   if (!err && !(rep_inode(rep, inode)->meta_readable & rep->up))
     err = rep_unreadable(rep); /* split-brain, or only stale copies are up */
+  GI_ASSERT(err >= 0 && inode);
   if (err)
     rep_answer(rep, fop, -1, err);
   else

@@ -40,6 +40,7 @@ mark_new_brick(struct rep_heal *h, unsigned child, enum rep_type type)
   struct rep_heal_lock lock = {.entry = type == REP_ENTRY, .inode = h->inode, .start = REP_META_START};
   uint32_t others = h->rep->up & ~(1u << child), told = 0;
 
+  GI_ASSERT(child < h->rep->n);
   if (!others)
     return ENOTCONN;
   if (rep_heal_lock(h, &lock, REP_LOCK_WAIT, others) == others) {

@@ -182,6 +182,7 @@ late_done(struct gi_fan *fan)
 
   rf->opened |= fan->ok;
   rf->refused = fan->sent & ~fan->ok;
+  rep_fd_check(rep_of(fan->x), rf);
   rf->retry_ns = gi_now(rep_of(fan->x)->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;
   gi_fan_clear(fan);
   rep_fop_resume(rep_of(fan->x), fop, 0);

@@ -242,6 +242,7 @@ set_choice(struct rep *rep, struct gi_inode *inode, int child)
 {
   struct rep_inode *ri = rep_inode(rep, inode);
 
+  GI_ASSERT(child >= -1 && child < (int)rep->n);
   ri->choice = (int8_t)(child + 1);
   ri->choice_until = gi_now(rep->x->reactor) + rep->choice_minutes * 60 * GI_NSEC_PER_SEC;
   ri->need_refresh = true;

@@ -122,6 +122,8 @@ rep_shd_clean(struct rep_heal *h, uint32_t children)
   struct gi_gfid gfid;
   struct gi_inode *anon;
 
+  GI_CHECK(h, REP_HEAL_MAGIC);
+  GI_ASSERT(!(children & ~h->rep->all));
   if (!rep_anon_gfid(h->rep, &gfid) || !children)
     return;
   rep_anon_repair(h);

@@ -96,6 +96,7 @@ note_result(struct rep_shd *shd, struct rep_heal *h, const struct rep_item *item
 {
   struct rep_crawl *c = rep_shd_crawl_of(shd, item->child);
 
+  GI_ASSERT(c && c->running && result <= REP_HEAL_CLEAN);
   if (result == REP_HEALED) {
     c->healed++;
     return true;
@@ -137,6 +138,8 @@ rep_shd_heal(void *arg, const struct rep_item *item)
   bool progress;
   int ret = 0;
 
+  GI_CHECK(shd, REP_SHD_MAGIC);
+  GI_ASSERT(item->child < rep->n && item->index <= REP_INDEX_NONE);
   if (shd->remaining)
     shd->remaining--;
   if (rep->up != rep->all || rep->draining) { /* no heal without every child (replicate.md 7.1) */
@@ -219,6 +222,7 @@ put_off(struct todo *t, const struct gi_gfid *gfid)
     t->room = t->room ? 2 * t->room : 64;
     t->gfid = gi_realloc(t->gfid, t->room * sizeof(*t->gfid));
   }
+  GI_ASSERT(t->n < t->room && !gi_gfid_is_none(gfid));
   t->gfid[t->n++] = *gfid;
 }
 
@@ -330,6 +334,7 @@ pass(struct rep_shd *shd, bool full)
     else
       sweep_indices(shd, &h, i);
     rep_queue_drain(&shd->queue);
+    GI_ASSERT(!shd->queue.running && !shd->queue.waiting);
     rep_shd_crawl_end(shd, c);
   }
   rep_heal_end(&h);

@@ -46,6 +46,8 @@ poll_bricks(void *arg)
 {
   struct rep_shd *shd = arg;
 
+  GI_CHECK(shd, REP_SHD_MAGIC);
+  GI_ASSERT(shd->poll.looking);
   if (!indexed(shd)) {
     shd->poll.skip = shd->poll.skipped = 0;
     if (shd->unclean)

@@ -21,8 +21,9 @@ rep_shd_crawl_of(struct rep_shd *shd, unsigned child)
 struct rep_crawl *
 rep_shd_crawl_begin(struct rep_shd *shd, unsigned child, bool full)
 {
-  struct rep_crawl *c;
+  struct rep_crawl *c = rep_shd_crawl_of(shd, child);
 
+  GI_ASSERT(child < shd->rep->n && (!c || !c->running)); /* one at a time */
   shd->brick[child].crawls++;
   c = rep_shd_crawl_of(shd, child);
   *c = (struct rep_crawl){.full = full, .running = true, .start = gi_wall(shd->rep->x->reactor)};
@@ -34,6 +35,7 @@ rep_shd_crawl_end(struct rep_shd *shd, struct rep_crawl *c)
 {
   struct rep_shd_metrics *m = &shd->rep->metrics.shd;
 
+  GI_ASSERT(c->running);
   c->end = gi_wall(shd->rep->x->reactor);
   c->running = false;
   m->crawls++;
@@ -47,6 +49,7 @@ rep_shd_crawl_end(struct rep_shd *shd, struct rep_crawl *c)
 static void
 forget_split(struct rep_shd *shd, struct rep_split *s)
 {
+  GI_ASSERT(shd->nsplits > 0);
   gi_list_del(&s->link);
   shd->nsplits--;
   gi_free(s->path);
@@ -78,6 +81,7 @@ rep_shd_split(struct rep_shd *shd, const struct gi_gfid *gfid, char *path)
   s->when = gi_wall(shd->rep->x->reactor);
   gi_list_add_tail(&shd->splits, &s->link);
   shd->nsplits++;
+  GI_ASSERT(shd->nsplits <= REP_SHD_SPLITS);
 }
 
 /* ---- rates ---- */
@@ -119,6 +123,7 @@ rep_shd_tick(struct rep_shd *shd)
     r->at = (r->at + 1) % GI_ARRAY_LEN(r->sample);
   if (r->used < GI_ARRAY_LEN(r->sample))
     r->used++;
+  GI_ASSERT(r->at < GI_ARRAY_LEN(r->sample) && r->used);
   r->sample[r->at].second = second;
   r->sample[r->at].bytes = bytes_done(shd->rep);
   r->sample[r->at].files = shd->queue.progress;
