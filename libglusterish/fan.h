@@ -31,9 +31,9 @@
 /* What all fans of a translator have in common; each may be NULL. */
 struct gi_fan_ops {
   void (*sent)(struct gi_xlator *x);                                           /* an operation is about to go to a child */
-  void (*answered)(struct gi_xlator *x, unsigned child, struct gi_fop *reply); /* …is answered, and about to be counted */
-  void (*ended)(struct gi_xlator *x);                                          /* …is dealt with; `done` may have run */
-  int (*merge)(int have, int next); /* which of two errnos describes the failure; NULL: the later one */
+  void (*answered)(struct gi_xlator *x, unsigned child, struct gi_fop *reply); /* answered, and about to be counted */
+  void (*ended)(struct gi_xlator *x); /* an operation was counted; `done` may have run */
+  int (*merge)(int have, int next);   /* which of two errnos describes the failure; NULL: the later one */
 };
 
 struct gi_fan {

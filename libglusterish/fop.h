@@ -274,8 +274,8 @@ struct gi_fop {
   struct gi_reply rsp;
   bool answered;
   bool cancelled; /* the origin no longer wants a blocking lock (gi_fop_cancel) */
-  uint8_t child;  /* for who sent it to one of several children: to which… */
-  uint8_t tag;    /* …and for what */
+  uint8_t child;  /* set by a fan-out: the child it went to */
+  uint8_t tag;    /* set by a fan-out: its own number for the operation */
 
   /* ---- origin ---- */
   void (*done)(struct gi_fop *fop, void *arg);

@@ -191,9 +191,9 @@ struct gi_xlator {
   void *metrics;               /* struct described by cls->metrics, set in init */
   bool enabled;                /* off: on no kind's path (gi_xlator_enable) */
   bool draining;               /* the class's `drain` has not called done */
-  bool switching_off;          /* …and then it is no longer enabled */
-  bool away;                   /* …and then it leaves the graph, for the volfile no longer has it; until then… */
-  struct gi_xlator *front;     /* …it stands here: who leads to this translator leads to the one that is away instead */
+  bool switching_off;          /* when it is drained it is no longer enabled */
+  bool away;                   /* when it is drained it leaves the graph: the volfile no longer has it */
+  struct gi_xlator *front; /* one that is away and stands in front of this one until it is drained: the way here leads to it */
   bool initialised;
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */

@@ -29,9 +29,11 @@ struct gi_conn;
 
 /* How soon a TCP connection ends whose peer is no more. Seconds; 0 leaves what the system has. */
 struct gi_keepalive {
-  bool on;                             /* an idle connection is probed … */
-  unsigned idle_s, interval_s, probes; /* … after so long, so often, and ends after so many without an answer */
-  unsigned user_timeout_s;             /* sent data stay unacknowledged, or unread behind a full window, for so long */
+  bool on;                 /* an idle connection is probed */
+  unsigned idle_s;         /* until the first probe */
+  unsigned interval_s;     /* between two probes */
+  unsigned probes;         /* without an answer: the connection ends */
+  unsigned user_timeout_s; /* for which sent data may stay unacknowledged, or unread behind a full window */
 };
 
 /* A received record: `record` is all of it (slices by reference, valid until the callback returns; a receiver keeps parts with

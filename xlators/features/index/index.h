@@ -110,7 +110,7 @@ struct ix_told {
   uint32_t room; /* bytes by which the log may grow */
   bool done;
   bool kept;     /* afterwards: there is a log */
-  int64_t grown; /* …and the bytes it has more */
+  int64_t grown; /* afterwards: bytes by which it has grown */
 };
 
 /* System calls for one fop. The worker touches nothing else. */

@@ -98,10 +98,10 @@ struct node {
   struct version version; /* what the bricks hold if only we change it; the kernel's pages belong to it */
   uint32_t inflight;      /* changes of ours under way */
   uint64_t seq;           /* bridge.clock when one of them last began or ended */
-  struct gi_iatt answer;  /* what our last write left, good for GETATTR while … (node_answer) */
-  uint64_t answer_until;  /* … the clock says so, gi_now; 0 = none */
-  uint64_t answer_seq;    /* … nothing of ours has begun or ended since */
-  uint64_t answer_names;  /* … and no name was removed or replaced: that changes link counts */
+  struct gi_iatt answer;  /* what our last write left. Answers GETATTR (node_answer) until one of the three below changes */
+  uint64_t answer_until;  /* gi_now; 0: there is no answer */
+  uint64_t answer_seq;    /* `seq` then: no change of ours has begun or ended since */
+  uint64_t answer_names;  /* removals of names then: they change link counts */
   bool known;             /* version is set */
   bool emptied;           /* by us, through OPEN, which does not tell the version it left */
   uint8_t ours;           /* OUR_* */
@@ -118,10 +118,10 @@ struct node {
   bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
-  uint32_t looked_pid;     /* who was told of it by the last LOOKUP… */
-  uint64_t looked_until;   /* …and until when a GETATTR that comes next belongs to the same call, gi_now */
-  uint32_t nameless_pid;   /* who was told that it has no name any more, so that the kernel looks at the name again… */
-  uint64_t nameless_until; /* …and until when the same caller means the file itself, gi_now */
+  uint32_t looked_pid;     /* process whose LOOKUP found it last */
+  uint64_t looked_until;   /* gi_now; a GETATTR of that process before then belongs to the same call */
+  uint32_t nameless_pid;   /* process that was told that it has no name any more, so that the kernel looks the name up again */
+  uint64_t nameless_until; /* gi_now; before then that process means the file itself */
   uint64_t parent_id;      /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
   struct gi_list lru; /* bridge.lru, oldest first */

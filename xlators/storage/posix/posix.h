@@ -91,8 +91,8 @@ struct posix_dir {
   uint32_t refs;
   struct gi_list lru;
   struct posix_inode *owner; /* NULL: no longer cached */
-  uint32_t depth;            /* below the root, plus one, … */
-  uint32_t moves;            /* …when that many directories had moved (posix.moves); 0: not known */
+  uint32_t depth;            /* 1 + levels below the root, as of `moves` */
+  uint32_t moves;            /* value of posix.moves when the depth was learnt; 0: never */
 };
 
 /* inode_bytes */

@@ -7,8 +7,8 @@
 
 #include "libglusterish/rare.h"
 
-#define REFRESH_ATTEMPTS 4          /* and so often again, after… */
-#define REFRESH_PAUSE_NS 1000000ull /* …twice as long each time */
+#define REFRESH_ATTEMPTS 4          /* further attempts after the first */
+#define REFRESH_PAUSE_NS 1000000ull /* before the first of them; doubled each time */
 
 #define REFRESH_MAGIC 0x1d0a4e03u
 

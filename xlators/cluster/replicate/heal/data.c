@@ -52,10 +52,10 @@ struct data_heal {
   int sink_err;   /* of the last sink that dropped out */
   uint64_t size, block;
   bool sparse, seek, full;
-  uint32_t local;            /* sinks that copy by themselves… */
-  char *where;               /* …from there; owned */
-  bool partial;              /* only… */
-  struct gi_regions regions; /* …these may differ, as the source remembers */
+  uint32_t local;            /* sinks that copy by themselves */
+  char *where;               /* the place that they copy from; owned */
+  bool partial;              /* only `regions` may differ */
+  struct gi_regions regions; /* as the source remembers them */
   struct block_job *next;    /* being filled */
   unsigned running;          /* block tasks */
   struct gi_task *parent;

@@ -269,7 +269,7 @@ struct rep_inspection {
   int err;                    /* nothing else is valid if non-zero */
   bool data, metadata, entry; /* needs a locked look */
   bool pending, dirty;        /* any counter of that kind */
-  bool dirty_many;            /* …that a single transaction under way does not explain */
+  bool dirty_many;            /* dirty, and more than a single transaction under way explains */
   bool partial;               /* not all children answered: nothing is said about split brain */
   bool split_data, split_metadata, split_entry;
   bool healing, busy; /* somebody holds the self-heal lock, or the lock of a transaction */

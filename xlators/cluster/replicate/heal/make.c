@@ -112,8 +112,8 @@ struct making {
   unsigned from;
   const struct gi_iatt *st;
   uint32_t owners; /* children that have it under the name */
-  uint32_t known;  /* of those that lack the name: they have the object elsewhere */
-  uint32_t blamed; /* …: every owner says already that it is missing there, as of a new object */
+  uint32_t known;  /* children that lack the name and have the object elsewhere */
+  uint32_t blamed; /* children that lack the name, and every owner has marked the object as missing there */
 };
 
 static bool

@@ -20,11 +20,11 @@ struct rep_name {
   struct rep_direction d; /* of the parent's names, decided under the lock */
   struct rep_view dir;    /* of the parent */
   struct rep_view view;   /* of the name */
-  uint32_t failed;        /* children where it could not be brought in line */
-  uint32_t elsewhere;     /* …where the directory has another name */
-  bool later;             /* …because a directory still stands in its old place there: worth another try */
-  bool look_again;        /* something was taken away that hid what belongs here: look once more */
-  bool mismatch;          /* the copies are different objects and nothing says which is right */
+  uint32_t failed;        /* children where the name could not be healed */
+  uint32_t elsewhere;     /* children where the directory has another name */
+  bool later;             /* it failed because a directory is still in its old place on a child: worth another try */
+  bool look_again;        /* the heal removed an object that hid the right one: look once more */
+  bool mismatch;          /* the copies are different objects, and none is proven right */
 };
 
 /* Locks the name on all children, or with `whole` all names of the directory (the head of heal/names.c says why), looks

@@ -26,11 +26,11 @@
 
 /* What the replies of one lookup amount to. */
 struct lookup_view {
-  uint32_t ok;       /* usable successes */
-  uint32_t absent;   /* said ENOENT */
-  uint32_t gone;     /* …or ESTALE */
-  uint32_t parent;   /* children whose view of the parent's names is good */
-  uint32_t stale;    /* …accused: what they lack may have been there for long. The arbiter too, which is never `parent` */
+  uint32_t ok;     /* usable successes */
+  uint32_t absent; /* said ENOENT */
+  uint32_t gone;   /* said ENOENT or ESTALE */
+  uint32_t parent; /* children with a good copy of the parent; never the arbiter */
+  uint32_t stale;  /* children with an accused copy of the parent, the arbiter too: a name that they lack may exist for long */
   uint32_t nameless; /* have an object without gfid */
   bool named, name_locked, inode_locked;
   bool torn; /* the replies make no answer, but may be of different moments */

@@ -89,7 +89,7 @@ struct rep {
   uint32_t generation;       /* counts transitions of `up`; never 0 */
   bool announced;            /* the layers above know whether we are up */
   bool draining;             /* PARENT_DOWN came: nothing is delayed any more */
-  bool drained;              /* …and was passed on, all transactions having ended */
+  bool drained;              /* PARENT_DOWN was passed on: all transactions had ended */
   struct gi_timer first_up;
   char *pending_key[REP_MAX];
   char *dirty_key;
@@ -142,17 +142,17 @@ struct rep_inode {
   uint32_t generation;                   /* when they were learnt; 0 = never */
   uint32_t epoch;                        /* of which set of children */
   bool need_refresh;
-  bool data_dirty;             /* some copy was when this was learnt */
-  bool heal_queued;            /* waits for a background heal, or is being healed */
-  int8_t choice;               /* split brain: child + 1 whose copy the user wants to read; 0 = none… */
-  uint64_t choice_until;       /* …until this time, or until the set of children changes */
-  uint8_t contended;           /* transactions that still lock in the classic way, after another client was met */
-  uint32_t range_lock_ns;      /* for how long writers lock their own bytes only, after others wanted the file… */
-  uint64_t range_lock_until;   /* …until this time, or until a heal that was seen is over */
-  uint64_t within;             /* bytes: so long was the shortest copy that took our last write */
-  uint16_t unsynced;           /* children that may have lost writes nobody blames them for: the next fsync tells */
-  bool healer_seen;            /* the last write that locked its own bytes was told of one */
-  bool locks_taken;            /* a posix lock was asked for through this mount */
+  bool data_dirty;           /* some copy was when this was learnt */
+  bool heal_queued;          /* waits for a background heal, or is being healed */
+  int8_t choice;             /* split brain: 1 + the child whose copy the user wants to read; 0: none */
+  uint64_t choice_until;     /* the choice ends then, or when the set of children changes */
+  uint8_t contended;         /* transactions that still lock in the classic way, after another client was met */
+  uint32_t range_lock_ns;    /* how long writers use range locks after the file was contended */
+  uint64_t range_lock_until; /* range locks end then, or when a heal that was seen is over */
+  uint64_t within;           /* bytes of the shortest copy that took our last write */
+  uint16_t unsynced;         /* children that may have lost writes without being blamed: the next fsync counts them as failed */
+  bool healer_seen;          /* the reply to the last write under a range lock told of a healer */
+  bool locks_taken;          /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh; /* under way */
   struct rep_txn *session[2];  /* REP_DATA, REP_META: who holds or is getting the lock */
   struct gi_list frozen[2];    /* struct gi_fop.link: wait for the end of that session */
@@ -163,8 +163,8 @@ struct rep_inode {
 struct rep_fd {
   uint32_t epoch;    /* of which set of children */
   uint32_t opened;   /* children where it is open */
-  uint32_t refused;  /* children that refused a late open… */
-  uint64_t retry_ns; /* …and are asked again after this time */
+  uint32_t refused;  /* children that refused a late open */
+  uint64_t retry_ns; /* when they are asked again */
   /* POSIX locks taken through it (ops/held.c). */
   uint16_t away, lost; /* children that dropped them with a connection; that do not have all of them */
   uint16_t safe;       /* in doubt: children where nobody else can have had them */
@@ -196,8 +196,8 @@ struct rep_fop {
   int must_err;
   uint32_t distrusts; /* of the replica set, when it was sent */
   bool refreshed, read_entries, policy_asked, healed, name_healed;
-  bool name_held;                              /* LOOKUP: the name was locked by ourselves when the children were asked… */
-  uint8_t locked_looks;                        /* …so many times */
+  bool name_held;                              /* LOOKUP: we held the lock of the name when the children were asked */
+  uint8_t locked_looks;                        /* LOOKUP: looks under that lock so far */
   void (*resume)(struct gi_fop *fop, int err); /* where it goes on: rep_fop_wait */
   struct {
     struct gi_gfid gfid;

@@ -88,29 +88,29 @@ struct rep_txn {
   unsigned serial_target, serial_child; /* where the blocking round stands */
   struct rep_changelog log[REP_LOGS];
   unsigned nlogs;
-  uint32_t up;         /* at the start */
-  uint32_t generation; /* at the start */
-  uint32_t locked;     /* children that granted every lock */
-  uint32_t active;     /* …and passed the pre-op: operations go there */
-  uint32_t accused;    /* in any of the logs */
-  uint32_t good;       /* active ones nobody accuses */
-  uint32_t gone;       /* data: were disconnected since, when something was not synced yet; whoever is back may have lost it */
-  uint32_t failed;     /* active ones where an operation failed that succeeded elsewhere */
-  uint32_t blamed_in_preop; /* whom the pre-op has blamed: those who take no part */
+  uint32_t up;              /* at the start */
+  uint32_t generation;      /* at the start */
+  uint32_t locked;          /* children that granted every lock */
+  uint32_t active;          /* participants: locked children that passed the pre-op; operations go there */
+  uint32_t accused;         /* children accused in any of the logs */
+  uint32_t good;            /* participants that nobody accuses */
+  uint32_t gone;            /* data: participants that were disconnected before everything was synced, and may have lost it */
+  uint32_t failed;          /* participants where an operation failed that succeeded elsewhere */
+  uint32_t blamed_in_preop; /* children that take no part: the pre-op has blamed them */
   uint32_t blaming;         /* those of them that the round under way blames */
-  uint32_t blame[REP_MAX];  /* what each child will be told: whom it saw missing */
-  uint32_t post_ok;         /* children whose marks are right after the post-op */
-  uint32_t post_gone;       /* …and where there is nothing to mark any more */
+  uint32_t blame[REP_MAX];  /* per participant: children that it will blame in the post-op */
+  uint32_t post_ok;         /* children whose counters are right after the post-op */
+  uint32_t post_gone;       /* children where the object is gone, so there is nothing to mark */
   int lock_err;
   bool dirty_owed;             /* a pre-op raised dirty */
+  bool counters_known;         /* the counters were asked for: `accused` is known, as after a pre-op */
   bool retried;                /* entry: a first attempt may have done it on some children */
-  struct gi_fop *did[REP_MAX]; /* …and could not be taken back: what those answered, owned */
-  bool counters_known;         /* …or the counters were asked for: `accused` is known */
-  uint32_t dirtied;            /* children where the fast path did, before it was refused elsewhere */
-  bool keep_dirty;             /* an operation failed asymmetrically: a healer must look */
-  uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty on these, which did something, afterwards */
-  bool closing;        /* nobody may join any more, and the post-op is not delayed */
-  bool alone;          /* the lock covers one operation's range only: nobody may join */
+  struct gi_fop *did[REP_MAX]; /* entry: replies of children where the first attempt could not be undone; owned */
+  uint32_t dirtied;            /* children where the fast path raised dirty before it was refused elsewhere */
+  bool keep_dirty;             /* an operation failed on some participants: a healer must look */
+  uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty afterwards on these, which did something */
+  bool closing;        /* no operation may join any more, and the post-op is not delayed */
+  bool alone;          /* a range lock: no other operation may join */
   bool pumping, pump_again;
   enum rep_index index;
   enum gi_fop_kind last_kind;
