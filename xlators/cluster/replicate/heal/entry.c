@@ -103,7 +103,7 @@ put_off(struct dir_heal *j, const char *name)
   gi_list_add_tail(&j->put_off, &p->link);
 }
 
-/* Without the lock: what is the same everywhere at some time needs no healer, and what happens to it later leaves marks. */
+/* Looks without a lock. A name that is the same everywhere at one moment needs no heal, and a later change of it leaves marks. */
 static bool
 needs_no_lock(struct dir_heal *j, struct rep_heal *h, const char *name)
 {
@@ -375,8 +375,8 @@ restore_directory_times(struct rep_heal *h, unsigned source, uint32_t healed)
   rep_heal_all(h, fop, healed);
 }
 
-/* Brings the names to the disks, before it is forgotten who lacked them: the marks of one brick and the names of another do not reach
- * their disks in any order. Also where nothing is left to be done, for that may be the work of a heal that was interrupted. */
+/* Syncs the names on the sinks before the others forget that they lacked them: the marks of one brick and the names of another reach
+ * their disks in no order. Also when no name had to be healed: an interrupted heal may have done that. */
 static void
 sync_names(struct dir_heal *j)
 {
@@ -400,7 +400,7 @@ sync_names(struct dir_heal *j)
   j->failed |= healed & ~ok;
 }
 
-/* Takes the marks back. What came since the direction was decided stays. */
+/* Takes the marks back. Increments since the direction was decided stay. */
 static int
 finish(struct dir_heal *j)
 {

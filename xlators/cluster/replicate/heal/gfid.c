@@ -82,7 +82,7 @@ rep_name_no_gfid(const struct rep_name *n, uint32_t among)
   return set;
 }
 
-/* The object that copies show whose view of the directory nobody accuses. */
+/* The object that good copies of the directory show. */
 static int
 unaccused_winner(const struct rep_name *n, uint32_t among)
 {
@@ -92,8 +92,8 @@ unaccused_winner(const struct rep_name *n, uint32_t among)
   return first >= 0 && same_as(n, (unsigned)first, good) == good ? first : -1;
 }
 
-/* The object that so many show that what the others show was never acknowledged, or was lost with the power: a brick that forgets the
- * last seconds goes back to the object that was there before, and no mark says so. */
+/* The object that so many copies show that no other object can have been acknowledged and kept: a brick that forgets its last seconds
+ * goes back to the object that was there before, and no counter tells that. */
 static int
 quorum_winner(const struct rep_name *n, uint32_t among)
 {
@@ -111,7 +111,7 @@ quorum_winner(const struct rep_name *n, uint32_t among)
   return -1;
 }
 
-/* Of the objects that children of `who` show, the one that most show at all. */
+/* Of the objects that children of `who` show, the one that most children of `among` show. */
 static int
 most_shown(const struct rep_name *n, uint32_t who, uint32_t among)
 {
@@ -131,7 +131,8 @@ most_shown(const struct rep_name *n, uint32_t who, uint32_t among)
   return winner;
 }
 
-/* Whoever missed nothing says that there is no such name, so no object was ever acknowledged under it: what most have is kept. */
+/* The copies that have missed nothing have no such name, so no object under it was ever acknowledged. The object that most copies have
+ * is kept. */
 static int
 unacknowledged_winner(const struct rep_name *n, uint32_t among)
 {

@@ -83,7 +83,7 @@ child_error(struct rep_name *n, unsigned i, int err)
   return -(err ? err : EIO);
 }
 
-/* Takes the answers of a fan in: who failed, and who answers for another object than the one wanted. */
+/* Notes which children failed, and which answered for another object than `want`. */
 static int
 note_replies(struct rep_name *n, const struct gi_fan *fan, const struct gi_gfid *want)
 {
@@ -135,7 +135,7 @@ blamed_by_all(const struct rep_name *n, const struct making *m, uint32_t on)
   return set;
 }
 
-/* Who of `ask` has the object. Who cannot tell has failed. */
+/* Notes which children of `ask` have the object. A child that cannot tell has failed. */
 static int
 find_known(struct rep_name *n, struct making *m, uint32_t ask)
 {
@@ -151,8 +151,8 @@ find_known(struct rep_name *n, struct making *m, uint32_t ask)
   return err;
 }
 
-/* The owners note that the children of `on` miss the object. On their disks, for what is made there may be durable at any time: without
- * the note an object that lacks everything would be taken for a good copy. */
+/* The owners mark the object as missing on the children of `on`, and bring the mark to their disks: the new object may be durable at any
+ * time, and without the mark it would pass for a good copy although it lacks everything. */
 static int
 mark_missing(struct rep_name *n, const struct making *m, uint32_t on)
 {
@@ -383,7 +383,8 @@ remove_name(struct rep_name *n, unsigned i, bool with_all)
   return err;
 }
 
-/* Whether what child i has to lose is needed: a directory always, anything else if enough others have it under some name. */
+/* Whether an object that child i has to lose goes to the anonymous directory: a directory always, any other object if enough copies have
+ * it under some name. */
 static bool
 worth_keeping(struct rep_name *n, unsigned i)
 {

@@ -121,7 +121,7 @@ owners_of(const struct rep_name *n, unsigned from)
   return set;
 }
 
-/* Of `among`: those without gfid whose type is that of `from`. */
+/* Children of `among` that have an object without gfid there, of the type that `from` shows. */
 static uint32_t
 nameless_like(const struct rep_name *n, unsigned from, uint32_t among)
 {
@@ -165,11 +165,11 @@ outnumber(uint32_t a, uint32_t b)
   return na > nb || (na && na == nb && rep_first(a) < rep_first(b));
 }
 
-/* A directory has one name. Where a quorum has this one under another, and too few have it here for that to have been acknowledged and
- * not undone, it was moved, and whoever has it here has lost that: with its power, or the move failed. Nobody needs to be accused. It
- * is kept in the anonymous directory, from where it gets the other name. Where neither name is on a quorum either is right, but not
- * what copies show that are known to have missed something; the one that fewer have goes. It stays where the other name will go: a
- * rename that failed on all but few, of which one is good, is completed in both places. */
+/* A directory has one name. If a quorum has this directory under another name, and too few have it here for this name to be acknowledged
+ * and still valid, it was moved: the copies that have it here lost the move with their power, or the move failed. No accusation is
+ * needed. The heal keeps the directory in the anonymous directory, from where it gets the other name. If neither name is on a quorum
+ * either may be right, unless only outdated copies show it; then the name that fewer copies have goes. It stays where the heal of the
+ * other place removes the other name: a rename that only few copies did, one of them good, is completed in both places. */
 static bool
 moved_away(struct rep_name *n, unsigned from, uint32_t owners)
 {
@@ -185,7 +185,8 @@ moved_away(struct rep_name *n, unsigned from, uint32_t owners)
   return false;
 }
 
-/* The same, known before anything else under the name has gone: that may be what was there when the move failed. */
+/* The same, asked before anything else under the name goes: an object that the directory hides may be the one that was there when the
+ * move failed. */
 static bool
 stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
 {
@@ -197,8 +198,8 @@ stands_elsewhere(struct rep_name *n, unsigned from, uint32_t owners)
   return moved_away(n, from, owners);
 }
 
-/* What has no gfid becomes what `from` shows. Where that object is already, under another name or in the anonymous directory, it cannot: if
- * it is empty it is what a power loss left of a creation, and gives way. Those where it did are added to `absent`. */
+/* An object without gfid becomes a copy of what `from` shows. It cannot if the child has that object already, under another name or in
+ * the anonymous directory. Then an empty one, which a power loss left of a creation, is removed, and the child is added to `absent`. */
 static int
 complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, uint32_t *absent)
 {
@@ -218,7 +219,7 @@ complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, 
   return err;
 }
 
-/* Makes every child of `targets` show what `from` shows; what another child has there instead goes only if it is in `losers`. */
+/* Makes every child of `targets` show what `from` shows. Another object in its place is removed only on children of `losers`. */
 static int
 follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
 {
@@ -259,8 +260,8 @@ refuse_name(struct rep_name *n, int err, uint32_t failed)
   return err;
 }
 
-/* What a brick was about to make when its power went: it has a name but no gfid yet, and fewer have it than may acknowledge anything.
- * Only what is empty goes, for somebody may have put it there behind our back. */
+/* Children with an object that a power loss interrupted in its creation: it has a name and no gfid, and fewer copies have it than an
+ * acknowledgement needs. Only an empty one counts: a file with data may have been put on the brick by hand. */
 static bool
 unfinished(const struct rep_name *n, uint32_t present)
 {
@@ -286,8 +287,8 @@ settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
   return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
 }
 
-/* Nobody of `present` has a gfid for it: everybody gets the one that was asked for, or a new one, unless a quorum has one. Then whoever
- * lacks it is given it. */
+/* No child of `present` has a gfid for the object. All of them get the requested gfid, or a new one, unless a quorum has one. Then
+ * children that lack the object get it. */
 static int
 adopt(struct rep_name *n, uint32_t present)
 {
@@ -324,9 +325,9 @@ settle_present(struct rep_name *n, uint32_t good, uint32_t targets)
   return follow(n, (unsigned)from, targets, n->d.merge ? 0 : n->d.sinks & targets);
 }
 
-/* A merge keeps what any copy has, but for one thing: whoever has missed nothing has no such name, and those who have the same object
- * there, and are known to have missed something, are too few for it to have been acknowledged and never removed. A dirty mark left on
- * one of them, or by a change of another name, does not bring back what was removed. */
+/* A merge keeps every name that a copy has, with one exception: the good copies do not have the name, and the outdated ones that have
+ * one object there are too few for it to be acknowledged and never removed. A dirty counter on one of them, or of a change of another
+ * name, does not bring a removed name back. */
 static bool
 only_stale_have_it(const struct rep_name *n, uint32_t absent)
 {
@@ -337,8 +338,8 @@ only_stale_have_it(const struct rep_name *n, uint32_t absent)
   return n->d.merge && n->d.stale && n->view.ok && !(n->view.ok & good) && (absent & good) == good && !quorum_has_one(n);
 }
 
-/* Those that missed nothing have nothing there, or no more than a power loss left of a creation: as little as if it had not begun. What
- * others have there is not on a quorum. */
+/* The copies that have missed nothing have no object there, or only what a power loss left of a creation, which counts as none. The
+ * objects of the others are not on a quorum. */
 static bool
 only_no_gfid(const struct rep_name *n, uint32_t absent, uint32_t no_gfid)
 {

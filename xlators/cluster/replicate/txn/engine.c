@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transaction engine: what follows what, for every type.
+ * The transaction engine: the order of states, for every type.
  *
  *   start -> FASTPATH -> OPEN, or
  *   start -> LOCK [-> LOCK_UNDO -> LOCK_SERIAL] -> PRE_OP -> OPEN -> [DURABLE] -> [POST_OP] -> UNLOCK -> end
  *
- * An operation is only sent while its locks are held and its dirty mark is on
- * the bricks that get it (or all bricks are locked and the optimistic
- * changelog allows to do without). Whoever missed it is blamed by those that
- * did it before the application hears of a success with a failure in it.
+ * An operation is sent only while its locks are held and its dirty counter is on
+ * the bricks that get it, or while all bricks are locked and the optimistic
+ * changelog does without. If some children fail, the others blame them before the
+ * application hears of the success.
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
@@ -147,7 +147,7 @@ open_gate(struct rep_txn *t)
   t->ops->open(t);
 }
 
-/* No copy but the arbiter's is good: it would be the only one left that knows what the others lack (replicate.md 8). */
+/* Only the arbiter is good among the participants: it alone would know what the others lack (replicate.md 8). */
 static bool
 only_arbiter_knows(const struct rep_txn *t)
 {
@@ -164,9 +164,9 @@ pre_op_dict(const struct rep_txn *t, uint32_t blame, int32_t dirty)
 
 static void pre_op_done(struct gi_fan *fan);
 
-/* Raises dirty at the children of `locked` where that was not done already, and blames those that take no part and nobody has been
- * told of. What follows may be answered before the post-op: by then all others must know, or a copy that missed it could be read
- * when those who know are gone. */
+/* Raises dirty on children of `locked` that are not dirty yet, and blames the children that take no part and are not blamed yet.
+ * Operations may be answered before the post-op. Until then all others must hold the blame, or a child that missed them could be read
+ * when the children that know are away. */
 static void
 send_pre_op(struct rep_txn *t)
 {

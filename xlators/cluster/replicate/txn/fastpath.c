@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock, mark and operation in one message (rpc/preamble.h), where every child
- * is a brick of ours and nothing speaks against it: one round instead of three.
- * Each brick grants all locks and does it, or refuses and does nothing. When
- * all grant, the transaction is where the classic sequence would have led it.
+ * The fast path: locks, counters and operation in one message (rpc/preamble.h),
+ * one round instead of three, where every child is a brick of ours and every copy
+ * is good. A brick grants all locks and does the operation, or refuses and does
+ * nothing. If all grant, the transaction is where the classic sequence would have
+ * led it.
  *
- * When some refuse, another client met us. Data and attributes: what was
- * written is written again, everywhere, once the locks were waited for in the
- * classic way; until then the dirty mark stands where it was written. Names: who
- * was granted by a majority has won and goes on as if the others had failed, so
- * the self-heal brings them what they lack; nobody waits while holding a lock.
- * Who has not won takes back what can be taken back, still under the locks it
- * got, and starts over. So does who has won, but finds that those who granted it
- * do not agree: somebody who has not may have begun there. A removal
- * that cannot be taken back counts as done when it is found done afterwards, so
- * that of several who are after one name one is told of success. After a meeting
- * the inode does without this for a while.
+ * If some refuse, another client was met.
+ *   - Data and attributes: the locks are waited for in the classic way, and the
+ *     operation is repeated everywhere. Until then the dirty counter stands on the
+ *     bricks that did it.
+ *   - Names, granted by a majority that agrees: the client has won. It goes on as
+ *     if the others had failed, and the self-heal brings them what they lack. It
+ *     does not wait for their locks while it holds others.
+ *   - Names, otherwise: the client undoes what can be undone, under the locks that
+ *     it holds, and starts over in the classic way. That includes a majority that
+ *     does not agree: another client without a majority may have begun there. A
+ *     removal that cannot be undone counts as done if it is found done afterwards,
+ *     so one of several clients that remove a name is told of success.
+ * For a while after such a meeting the inode uses the classic sequence.
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
@@ -144,7 +147,7 @@ read_outcome(struct rep_txn *t, struct gi_fan *fan)
   return o;
 }
 
-/* The transaction is open at `granted`. What was not granted counts as missing, so the replies of those are taken out. */
+/* The transaction is open at `granted`. The other children count as missing, so their replies are taken out. */
 static void
 opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
 {
@@ -228,7 +231,7 @@ take_back_result(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop
     GI_MARK("replicate: a name could not be taken back");
 }
 
-/* What undoes the operation, which child `i` has done; NULL: nothing does, or it changed nothing. */
+/* The operation that undoes what child `i` did; NULL: none does, or nothing was changed. */
 static struct gi_fop *
 reverse(struct rep_txn *t, unsigned i)
 {
@@ -256,7 +259,7 @@ reverse(struct rep_txn *t, unsigned i)
   return undo;
 }
 
-/* What the child did stays done, whatever came after it. Not so a rename: the new name may be another object again by now. */
+/* Whether the change of the child stays, whatever follows. A rename does not: its new name may be another object by now. */
 static bool
 lasts(const struct gi_fop *fop)
 {
@@ -310,7 +313,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
   gi_fan_finish(&t->fan);
 }
 
-/* Those who granted it agree on what came of it, as far as a quorum goes. */
+/* The children that granted it have the same outcome, as far as a quorum goes. */
 static bool
 agreed(const struct rep_txn *t, const struct gi_fan *fan, uint32_t granted)
 {

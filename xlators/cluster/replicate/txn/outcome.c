@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the answers of an operation mean (replicate.md 6.4): who failed, whether
- * the application is told success, who is blamed, and which reply is given.
+ * The outcome of an operation (replicate.md 6.4): which children failed, whether
+ * the application is told success, which children are blamed, and which reply is
+ * given.
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
 #include "libglusterish/rare.h"
 
-/* Children that did it. A write that stored less than the best copy failed; an arbiter was sent one byte only. */
+/* Children that did it. A write that stored less than the best copy has failed. The arbiter was sent one byte. */
 static uint32_t
 succeeded(const struct gi_fop *fop, const struct gi_fan *fan)
 {
@@ -50,8 +51,8 @@ rep_outcome_distrust(struct rep_txn *t)
     distrust(t, bad);
 }
 
-/* Those of `by` will tell in the post-op that `whom` did what it should not. If they are no quorum it tells so itself, too: else it and
- * a third could soon be a quorum that knows of nothing wrong. */
+/* The children of `by` will blame `whom` in the post-op for what it did. If they are no quorum `whom` blames itself, too: otherwise it
+ * and a third child could soon be a quorum that knows of nothing wrong. */
 static void
 accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
 {
@@ -62,7 +63,7 @@ accuse(struct rep_txn *t, uint32_t by, uint32_t whom)
   rep_foreach(i, by) t->blame[i] |= whom;
 }
 
-/* What a copy says about names, as opposed to about itself. */
+/* Errors that say something about names, and not about the child itself. */
 bool
 rep_outcome_claims(int err)
 {
@@ -78,7 +79,7 @@ rep_outcome_saying(const struct gi_fan *fan, int err)
   return set;
 }
 
-/* What good copies agree on, or a quorum says about the names; 0: nothing. */
+/* The errno that good copies agree on, or that a quorum gives about names; 0: there is none. */
 static int
 claimed(const struct rep_txn *t, const struct gi_fan *fan)
 {
@@ -96,7 +97,7 @@ claimed(const struct rep_txn *t, const struct gi_fan *fan)
   return 0;
 }
 
-/* A few copies, who may be those that missed something, cannot tell what is there and what is not. If nobody is away, nobody can. */
+/* A few copies, which may be outdated, cannot tell what exists. EIO if no child is away that could tell. */
 static int
 some_errno(const struct rep_txn *t, const struct rep_fop *rf)
 {
@@ -110,8 +111,8 @@ some_errno(const struct rep_txn *t, const struct rep_fop *rf)
   return rf->fan.sent == t->rep->all && !rep_outcome_saying(&rf->fan, ENOTCONN) ? EIO : ENOTCONN;
 }
 
-/* Those that nobody accuses have missed no acknowledged change: what they agree on is so. The others, who have done it, lack what
- * makes it impossible, and are blamed for this once more: the heal that ends their blame may have passed the name already. */
+/* Good copies have missed no acknowledged change, so their agreed answer is right. Copies that did the operation lack the change that
+ * makes it impossible. They are blamed again: the heal that ends their blame may have passed this name already. */
 bool
 rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
 {
@@ -151,8 +152,8 @@ no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
   return true;
 }
 
-/* Names, where any two quorums share a copy: whom none of those that take part accuses has missed nothing that was ever acknowledged.
- * Without such a quorum there is no way to find that copy, and every change of names is taken. */
+/* Names, where any two quorums share a copy: a copy that no participant of a quorum accuses has missed no acknowledged change. Without a
+ * quorum such a copy cannot be found, and every change of names is taken. */
 bool
 rep_outcome_has_good(const struct rep_txn *t, uint32_t mask)
 {
@@ -175,7 +176,7 @@ rep_outcome_has_wholly_good(const struct rep_txn *t, uint32_t mask)
   return (mask & ~t->accused & ~t->rep->arbiter) != 0;
 }
 
-/* The only good copies failed and bad ones succeeded: blaming the good would leave none. */
+/* The only good copies failed and accused ones succeeded: blaming the good ones would leave none. */
 bool
 rep_outcome_splits(const struct rep_txn *t, uint32_t ok, uint32_t failed)
 {
@@ -197,8 +198,8 @@ rep_outcome_blame(struct rep_txn *t, uint32_t ok, uint32_t failed)
   rep_foreach(i, ok) t->blame[i] |= failed | missing;
 }
 
-/* Below the quorum too: a disk tells of a loss only once, and whoever syncs next would be told a success. Should others who reach the
- * quorum without us go on and blame us, then there is a split brain, where there would be a loss that nobody sees. */
+/* Also below the quorum: a disk reports a loss only once, and the next fsync would be told a success. If another client that reaches the
+ * quorum goes on and blames these copies, the result is a split brain instead of a loss that nobody notices. */
 void
 rep_outcome_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
 {
