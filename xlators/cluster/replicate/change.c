@@ -2,15 +2,15 @@
  *
  * Another set of children in the running graph: add-brick, remove-brick.
  *
- * Sets of children are bit masks everywhere, and removing one in the middle
+ * Sets of children are bit masks everywhere, and removing a child in the middle
  * moves all that follow. So nothing that remembers a child may live on when the
- * sets are exchanged: new operations are held back, sessions are closed,
- * locks that wait at a brick are taken back (they are asked for again
- * afterwards), and when the last operation has ended the new children are
- * taken. What inodes and fds know is translated when they are next looked at.
+ * sets are exchanged. New operations are held back, sessions are closed, and locks
+ * that wait at a brick are taken back (and asked for again afterwards). When the last
+ * operation has ended the new children are taken. What inodes and fds know is
+ * translated when they are next used.
  *
- * Somebody else's lock can hold a transaction up for long. Then operations go on
- * after a while, and another attempt is made later. While a heal runs none is
+ * Another client's lock can hold a transaction up for long. Then operations go on
+ * after a while, and another attempt follows later. While a heal runs no operation is
  * held back at all.
  */
 #include "xlators/cluster/replicate/change.h"

@@ -47,8 +47,8 @@ void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, vo
 
 /* ---- choose.c ---- */
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
-/* Whose attributes are told while the copies are in split brain and no choice was made, so that whoever is to make it can reach the
- * object: one of `among` whose attributes nobody accuses, or any; -1: none. */
+/* The copy that tells the attributes of an object in split brain before a choice is made: the user must reach the object to choose. One of
+ * `among` with good metadata, or any; -1: none. */
 int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
 
 #endif

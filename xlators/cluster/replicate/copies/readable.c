@@ -126,8 +126,8 @@ ask_again(void *arg)
   rep_busy_put(rep, REP_WORK_MESSAGES);
 }
 
-/* Children are asked at the same time but do not answer for the same moment: some may have removed it, others be about to. Who has it
- * and who has not is asked for again when that must be over. */
+/* Children are asked at the same time but answer for different moments: some may have removed the object, others may be about to. They
+ * are asked again when that must be over. */
 static bool
 refresh_again(struct rep_refresh *r)
 {

@@ -119,8 +119,8 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
 
 /* ---- what the replies tell ---- */
 
-/* A lost append shows as a difference in size, so only other writes need an fsync before their dirty mark goes (replicate.md 6.7).
- * One that begins within a block may be lost and its size survive: that block is allocated already. */
+/* A lost append shows as a difference in size, so only other writes need an fsync before their dirty counter is lowered (replicate.md
+ * 6.7). An append that begins within a block may be lost although the size survives: the block is allocated already. */
 static bool
 size_tells(const struct gi_fan *fan)
 {
@@ -197,9 +197,9 @@ last_fsync(const struct gi_fop *fop)
   return fop->kind == GI_FOP_FSYNC && gi_dict_get_int(fop->xdata, "last-fsync", &n) && n;
 }
 
-/* Appends are not synced before their dirty mark goes, for one that is lost shows in the size (replicate.md 6.7); until somebody writes
- * behind the gap. So the first operation, alone under its lock, compares what the copies were before it: one that was shorter than the
- * longest good one has lost something, and nobody knows what. It is blamed without saying where, and healed as a whole. */
+/* Appends are not synced before their dirty counter is lowered: a lost one shows in the size (replicate.md 6.7), until a client writes
+ * behind the gap. So the first operation, alone under its lock, compares the sizes of the copies before it. A copy that was shorter than
+ * the longest good one has lost something unknown. It is blamed without regions, and healed as a whole. */
 static void
 compare_sizes(struct rep_txn *t, struct gi_fop *fop)
 {

@@ -134,7 +134,7 @@ lk_remembered(struct gi_fan *fan)
   rep_answer(rep_of(fan->x), fan->arg, 0, 0);
 }
 
-/* Who could not be asked for a POSIX lock that was granted takes it later. */
+/* A child that could not be asked for a granted POSIX lock takes it later. */
 static void
 remember(struct rep *rep, struct gi_fop *fop)
 {
@@ -152,8 +152,8 @@ remember(struct rep *rep, struct gi_fop *fop)
   gi_fan_finish(fan);
 }
 
-/* Who may wait has been waiting at children that went away, one after the other, and those that are there would do. `last` may be
- * about to go. */
+/* A request that may wait was waiting at children that went away, one after the other, and the children that are up are a quorum. `last`
+ * may be about to go. */
 static bool
 may_begin_anew(const struct rep *rep, const struct gi_fop *fop, int err, unsigned last)
 {

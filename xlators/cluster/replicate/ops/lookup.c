@@ -282,7 +282,7 @@ parent_refreshed(struct gi_fop *fop, int err)
   lookup_judge(&rep_fop(rep_of(fop->at), fop)->fan); /* without the parent's counters if that failed */
 }
 
-/* The copies disagree about the name and what is known of the parent is old: whose word counts must be learnt first. */
+/* The copies disagree about the name, and what is known of the parent is old: which copies of the parent are good must be learnt first. */
 static bool
 parent_matters(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, const struct lookup_view *v)
 {
@@ -394,7 +394,7 @@ look_locked(void *arg)
   lookup_done(&rf->fan);
 }
 
-/* Whoever works on the name is waited for. Not where a child could not answer: it would not tell more. */
+/* Locks the name and asks again, to wait for those who change it. Not if a child could not answer: it would not tell more. */
 static bool
 look_again_locked(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct lookup_view *v)
 {
@@ -409,7 +409,7 @@ look_again_locked(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const
   return true;
 }
 
-/* Nobody works on the name, and everybody has been heard: then nobody is missing. */
+/* All children have answered and nobody changes the name: the contradiction lasts. That is EIO, not ENOTCONN. */
 static int
 lasting(const struct rep *rep, const struct lookup_view *v, int err)
 {

@@ -26,8 +26,8 @@ truncated(struct gi_fop *trunc, void *arg)
   gi_fop_answer(fop, rep->x);
 }
 
-/* O_TRUNC is a data transaction of its own: no brick may truncate on its own account. Who opens for reading only has not been
- * asked whether he may write, which TRUNCATE is. */
+/* O_TRUNC is a data transaction of its own: no brick truncates by itself. TRUNCATE also checks the permission to write, which an open
+ * for reading does not. */
 static void
 truncate_opened(struct rep *rep, struct gi_fop *fop)
 {

@@ -311,7 +311,7 @@ int rep_child_named(const struct rep *rep, const char *name); /* -1: none */
 bool rep_majority(const struct rep *rep, uint32_t mask);      /* more than half of the children, whatever the options say */
 bool rep_quorum(const struct rep *rep, uint32_t mask);        /* false: ENOTCONN (replicate.md 3.2) */
 bool rep_no_quorum_configured(const struct rep *rep);
-/* Any two quorums share a child: who has missed what was acknowledged is accused by somebody in every quorum. */
+/* Any two quorums share a child. Then a child of every quorum accuses a copy that missed an acknowledged change. */
 bool rep_quorums_meet(const struct rep *rep);
 bool rep_ready(const struct rep *rep); /* the children that are up have quorum */
 /* consistent-io wants that no child came or went since `generation`. */

@@ -22,8 +22,8 @@ kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t ma
   return rep_heal_all(h, fop, mask);
 }
 
-/* The child lost the handle of what lies there with its power. A heal asked for the gfid, was told that there is none, and made the object
- * again: nobody will ever find the first one by its gfid, and what it held was healed to the second. */
+/* The child lost the handle of the object with its power. A heal asked for the gfid, was told that there is none, and made the object
+ * again. The first one can never be found by its gfid, and what it held was healed to the second. */
 static bool
 remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Polls: between crawls the self-heal daemon asks its local bricks every few
- * seconds how many names their heal indices hold, and crawls when there are any, or when
- * there are none any more and the anonymous directory is still to be cleaned.
- * For a brick can be away from an application and not from the daemon (a network
- * that is cut in one direction, a frozen process that nobody here talked to), and
- * a client that dies leaves marks without anything else happening.
+ * Polls: between crawls the self-heal daemon asks its local bricks every few seconds
+ * how many names their heal indices hold. It crawls when there are any, or when
+ * there are none any more and the anonymous directory is still to be cleaned. No
+ * connection event announces every need for a heal: a brick may be away from an
+ * application and not from the daemon (a network that is cut in one direction, a
+ * frozen process that nobody here talked to), and a client may die and leave marks.
  *
- * Two questions per brick are all it costs. While crawls achieve nothing (files
- * that are being written are dirty all the time) they come ever less often, down
- * to one per heal-timeout.
+ * A poll costs two questions per brick. While crawls achieve nothing (files that are
+ * being written are dirty all the time) polls become rarer, down to one per
+ * heal-timeout.
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 

@@ -68,7 +68,7 @@ void rep_queue_start(struct rep_queue *q);
 
 enum { REP_THROTTLE_WINDOW = 1, REP_THROTTLE_PARALLEL = 2 };
 
-/* How much healing may be under way. Pure: told of answers, it says what fits now. */
+/* How much healing may be under way. A pure function of the answers: no clock, no calls. */
 struct rep_throttle {
   uint64_t window;              /* bytes of payload in flight */
   unsigned parallel;            /* objects at a time */
@@ -90,9 +90,9 @@ void rep_throttle_init(struct rep_throttle *p);
 void rep_throttle_limit(struct rep_throttle *p,
                         unsigned limit);                       /* objects at a time, as set by the administrator; 0: not set */
 void rep_throttle_begin(struct rep_throttle *p, uint64_t now); /* heals are about to begin */
-void rep_throttle_forget(struct rep_throttle *p, uint32_t children); /* who comes back may be another version */
-/* An answer of a child to a heal came; `load` is what it told of its foreground, NULL if it does not; `short_of` what heals are waiting
- * for (REP_THROTTLE_*). True if window or parallel changed. */
+void rep_throttle_forget(struct rep_throttle *p, uint32_t children); /* a child that comes back may be of another version */
+/* A child has answered a heal. `load`: its report of the foreground, NULL if it makes none. `short_of`: what heals wait for
+ * (REP_THROTTLE_*). True if window or parallel changed. */
 bool rep_throttle_answer(struct rep_throttle *p, unsigned child, const struct gi_load *load, unsigned short_of, uint64_t now);
 
 /* ---- the daemon ---- */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much healing may be under way: additive increase while the bricks'
- * foreground is as fast as without heals, of objects more slowly than of bytes,
- * halving when it is not. Decides only when answers come, at most once per
- * measuring window of the bricks: what was sent must show before more is
- * (doc/decisions/0007). What was not used has proved nothing: only what heals
- * were short of grows, and nothing is left of it when they begin again later.
+ * The throttle of heals (doc/decisions/0007): additive increase while the bricks'
+ * foreground is as fast as without heals, of objects more slowly than of bytes;
+ * halving when it is not. It decides when answers come, at most once per measuring
+ * window of the bricks, so that the effect of the last decision shows first. Only
+ * what heals were short of grows, and they begin with the least again after a rest.
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 
@@ -101,7 +100,7 @@ worst(struct rep_throttle *p)
   return most;
 }
 
-/* Whatever there was too little of: by a factor when nobody is there, else by a step. */
+/* Increases what heals are short of: by a factor while the foreground is idle, else by a step. */
 static bool
 grow_alone(struct rep_throttle *p)
 {
