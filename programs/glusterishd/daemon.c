@@ -66,6 +66,7 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   copy_config(&gd->config, config);
   gi_list_init(&gd->volumes);
   gi_list_init(&gd->pool_options);
+  gd->commands = gd_commands;
   gi_list_init(&gd->ops);
   gi_list_init(&gd->questions);
   gd->map = gd_map_new();

@@ -58,6 +58,7 @@ struct gd_volume;
 struct gd_brick;
 struct gd_shd;  /* shd.c */
 struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
+struct gd_command;
 struct gi_rpc_server;
 
 struct gd_brick {
@@ -123,10 +124,11 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
-  struct gi_timer news;     /* a brick has come: whoever waits for one is told soon */
-  struct gi_list ops;       /* struct gd_op under way */
-  struct gi_list questions; /* to bricks, brick-ops.c */
-  char *brick_program;      /* the glusterishfs to start bricks and self-heal daemons with */
+  struct gi_timer news;              /* a brick has come: whoever waits for one is told soon */
+  const struct gd_command *commands; /* that it carries out, op.h */
+  struct gi_list ops;                /* struct gd_op under way */
+  struct gi_list questions;          /* to bricks, brick-ops.c */
+  char *brick_program;               /* the glusterishfs to start bricks and self-heal daemons with */
   struct gi_log_seldom refusals[GD_ASKS];
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of commands, and what they have in common: finding the volume,
- * keeping changes of one volume apart, the history of commands.
+ * What all commands have in common: finding the volume, keeping changes of one volume apart, the history of commands.
  */
 #include "programs/glusterishd/op.h"
 
@@ -11,49 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct gd_command commands[] = {
-    {"peer probe", 1, GD_CMD_CHANGES, gd_op_probe},
-    {"peer detach", 2, GD_CMD_CHANGES, gd_op_detach},
-    {"peer status", 3, GD_CMD_REMOTE, gd_op_peers},
-    {"pool list", 3, GD_CMD_REMOTE, gd_op_peers},
-    {"volume create", 4, GD_CMD_CHANGES, gd_op_create},
-    {"volume info", 5, GD_CMD_REMOTE, gd_op_info},
-    {"volume delete", 7, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_delete},
-    {"volume start", 8, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_start},
-    {"volume stop", 9, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_stop},
-    {"volume set", 12, GD_CMD_CHANGES, gd_op_set},
-    {"volume set help", 12, 0, gd_op_set_help},
-    {"volume add-brick", 13, GD_CMD_CHANGES, gd_op_add_brick},
-    {"volume remove-brick", 14, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_remove_brick},
-    {"volume replace-brick", 15, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_replace_brick},
-    {"system getspec", 17, 0, gd_op_getspec},
-    {"volume reset", 20, GD_CMD_CHANGES, gd_op_reset},
-    {"system getwd", 26, GD_CMD_REMOTE, gd_op_getwd},
-    {"volume status", 27, GD_CMD_REMOTE, gd_op_status},
-    {"volume heal", 31, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_heal},
-    {"volume heal status", 31, GD_CMD_VOLUME, gd_op_heal_status},
-    {"volume statedump", 32, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_statedump},
-    {"volume list", 33, GD_CMD_REMOTE, gd_op_list},
-    {"system uuid get", 36, GD_CMD_REMOTE, gd_op_uuid},
-    {"volume get", 41, 0, gd_op_get},
-    {"volume reset-brick", 47, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_reset_brick},
-};
-
 bool
-gd_op_proc_is_remote(uint32_t proc)
+gd_op_proc_is_remote(const struct gd *gd, uint32_t proc)
 {
-  for (size_t i = 0; i < GI_ARRAY_LEN(commands); i++)
-    if (commands[i].proc == proc && commands[i].flags & GD_CMD_REMOTE)
+  for (const struct gd_command *c = gd->commands; c->name; c++)
+    if (c->proc == proc && c->flags & GD_CMD_REMOTE)
       return true;
   return false;
 }
 
 static const struct gd_command *
-find_command(const char *name, uint32_t proc, bool remote)
+find_command(const struct gd *gd, const char *name, uint32_t proc, bool remote)
 {
-  for (size_t i = 0; name && i < GI_ARRAY_LEN(commands); i++)
-    if (strcmp(commands[i].name, name) == 0 && commands[i].proc == proc && (!remote || commands[i].flags & GD_CMD_REMOTE))
-      return &commands[i];
+  for (const struct gd_command *c = gd->commands; name && c->name; c++)
+    if (strcmp(c->name, name) == 0 && c->proc == proc && (!remote || c->flags & GD_CMD_REMOTE))
+      return c;
   return NULL;
 }
 
@@ -146,7 +117,7 @@ op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
   if (!json_is_object(op->in))
     return gi_error_set(err, EINVAL, "the request is not a JSON object");
   const char *name = gd_op_str(op, "command"), *volume = gd_op_str(op, "volume");
-  const struct gd_command *c = find_command(name, proc, remote);
+  const struct gd_command *c = find_command(op->gd, name, proc, remote);
   if (!c)
     return gi_error_set(err, EOPNOTSUPP, "unknown command %.64s", name ? name : "(none)");
   op->command = c;

@@ -4,7 +4,7 @@
  *
  * A command arrives as a JSON document and is answered with op_ret, op_errno,
  * op_errstr and another JSON document; the CLI renders that. Request members
- * common to all: "command" (a name of the table in op.c), "words" (what the
+ * common to all: "command" (a name of the table in op-table.c), "words" (what the
  * user typed, for the history), and, where it applies, "volume" and "force".
  */
 #ifndef GD_OP_H
@@ -37,6 +37,8 @@ struct gd_command {
   int (*run)(struct gd_op *op, struct gi_error *err);
 };
 
+extern const struct gd_command gd_commands[]; /* op-table.c; ends with one without a name */
+
 struct gd_op {
   struct gi_list link;
   struct gd *gd;
@@ -58,7 +60,7 @@ void gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, st
                  void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg);
 void gd_op_finish(struct gd_op *op, const struct gi_error *err); /* err->code 0 or err NULL: success */
 void gd_ops_abort(struct gd *gd);                                /* the daemon ends */
-bool gd_op_proc_is_remote(uint32_t proc);
+bool gd_op_proc_is_remote(const struct gd *gd, uint32_t proc);
 #define GD_CLI_PROCS 50
 
 /* Members of the request; strings are NULL, lists empty, flags false and numbers `def` when absent or of another type. */

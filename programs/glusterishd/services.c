@@ -288,7 +288,7 @@ cli_call(struct gd *gd, struct gi_rpc_request *req, bool remote)
 static void
 cli(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  bool shows = gd_op_proc_is_remote(req->header.proc);
+  bool shows = gd_op_proc_is_remote(arg, req->header.proc);
   bool all = gd_door_open(arg, req, GD_ASK_COMMAND, NULL, shows);
   if (all || (shows && gd_door_open(arg, req, GD_ASK_SHOW, NULL, false)))
     cli_call(arg, req, !all);
