@@ -72,18 +72,7 @@ keep_file(struct machine *m, const struct gi_gfid *gfid)
   f->args.flags = O_RDWR | O_CREAT | O_EXCL;
   f->fd = gi_fd_ref(fd);
   good = sim_lone_run(&m->b, f) >= 0;
-  if (good) {
-    f = gi_fop_new(m->b.graph, GI_FOP_WRITE);
-    gi_fop_set_fd(f, fd);
-    f->args.size = strlen(name);
-    gi_payload_add_copy(&f->payload, name, strlen(name));
-    good = sim_lone_run(&m->b, f) >= 0;
-  }
-  if (good) {
-    f = gi_fop_new(m->b.graph, GI_FOP_FSYNC);
-    gi_fop_set_fd(f, fd);
-    good = sim_lone_run(&m->b, f) >= 0;
-  }
+  good = good && sim_lone_write(&m->b, fd, 0, 0, name, strlen(name)) >= 0 && sim_lone_fsync(&m->b, fd, 0, false) >= 0;
   gi_fd_unref(&fd);
   m->kept += good;
 }
@@ -376,28 +365,6 @@ faults_are_answered(void **state)
   assert_true(faults > 100);
 }
 
-static int
-write_x(struct machine *m, struct gi_fd *fd, uint32_t flags)
-{
-  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_WRITE);
-
-  gi_fop_set_fd(f, fd);
-  f->args.size = 1;
-  f->args.flags = flags;
-  gi_payload_add_copy(&f->payload, "x", 1);
-  return sim_lone_run(&m->b, f);
-}
-
-static int
-sync_data(struct machine *m, struct gi_fd *fd)
-{
-  struct gi_fop *f = gi_fop_new(m->b.graph, GI_FOP_FSYNC);
-
-  gi_fop_set_fd(f, fd);
-  f->args.datasync = 1;
-  return sim_lone_run(&m->b, f);
-}
-
 /* A counter, data, and the data alone brought to the disk: whatever else a power loss takes, there is no such data without it. */
 static void
 no_data_without_its_counter(void **state)
@@ -418,9 +385,9 @@ no_data_without_its_counter(void **state)
     fd = f->fd = gi_fd_ref(gi_fd_new(m.b.graph, NULL, O_RDWR, 1));
     assert_true(sim_lone_run(&m.b, f) >= 0);
     mark(&m, &m.gfid[DIRS], DIRTY, true);
-    assert_int_equal(write_x(&m, fd, seed % 2 ? O_DSYNC : 0), 1);
+    assert_int_equal(sim_lone_write(&m.b, fd, 0, seed % 2 ? O_DSYNC : 0, "x", 1), 1);
     if (seed % 2 == 0)
-      assert_int_equal(sync_data(&m, fd), 0);
+      assert_int_equal(sim_lone_fsync(&m.b, fd, 0, true), 0);
     gi_fd_unref(&fd);
     sim_lone_halt(&m.b);
     sim_disk_power_loss(m.b.disk);

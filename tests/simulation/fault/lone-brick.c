@@ -89,6 +89,36 @@ sim_lone_run(struct sim_lone *b, struct gi_fop *f)
   return ret;
 }
 
+static struct gi_fop *
+file_fop(struct sim_lone *b, enum gi_fop_kind kind, struct gi_fd *fd, int pid)
+{
+  struct gi_fop *f = gi_fop_new(b->graph, kind);
+
+  f->caller.pid = pid;
+  gi_fop_set_fd(f, fd);
+  return f;
+}
+
+int
+sim_lone_write(struct sim_lone *b, struct gi_fd *fd, int pid, uint32_t flags, const void *data, size_t len)
+{
+  struct gi_fop *f = file_fop(b, GI_FOP_WRITE, fd, pid);
+
+  f->args.size = (uint32_t)len;
+  f->args.flags = flags;
+  gi_payload_add_copy(&f->payload, data, len);
+  return sim_lone_run(b, f);
+}
+
+int
+sim_lone_fsync(struct sim_lone *b, struct gi_fd *fd, int pid, bool datasync)
+{
+  struct gi_fop *f = file_fop(b, GI_FOP_FSYNC, fd, pid);
+
+  f->args.datasync = datasync;
+  return sim_lone_run(b, f);
+}
+
 struct sim_inode *
 sim_lone_at(struct sim_lone *b, const char *path)
 {

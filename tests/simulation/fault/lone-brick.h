@@ -29,6 +29,9 @@ bool sim_lone_boot(struct sim_lone *b);
 void sim_lone_halt(struct sim_lone *b);
 /* Carries `f` out, which it frees; -errno or what it returned. */
 int sim_lone_run(struct sim_lone *b, struct gi_fop *f);
+/* A WRITE at the beginning of the file, and an FSYNC; as sim_lone_run. */
+int sim_lone_write(struct sim_lone *b, struct gi_fd *fd, int pid, uint32_t flags, const void *data, size_t len);
+int sim_lone_fsync(struct sim_lone *b, struct gi_fd *fd, int pid, bool datasync);
 /* What is on disk at `path`; NULL: nothing. */
 struct sim_inode *sim_lone_at(struct sim_lone *b, const char *path);
 

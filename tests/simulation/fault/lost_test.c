@@ -66,11 +66,7 @@ file_fop(struct file *t, enum gi_fop_kind kind, int pid)
 static int
 try_put(struct file *t, int pid, const char *text)
 {
-  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
-
-  f->args.size = strlen(text);
-  gi_payload_add_copy(&f->payload, text, strlen(text));
-  return sim_lone_run(&t->b, f);
+  return sim_lone_write(&t->b, t->fd, pid, 0, text, strlen(text));
 }
 
 static void
@@ -95,7 +91,7 @@ expect(struct file *t, int pid, const char *text)
 static int
 sync_file(struct file *t, int pid)
 {
-  return sim_lone_run(&t->b, file_fop(t, GI_FOP_FSYNC, pid));
+  return sim_lone_fsync(&t->b, t->fd, pid, false);
 }
 
 static void
@@ -367,14 +363,10 @@ an_attribute_that_is_not_synced_is_a_loss(void **state)
 static int
 put_bulk(struct file *t, int pid, int byte)
 {
-  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, pid);
-  char *data = gi_alloc(BULK);
+  GI_CLEANUP_FREE char *data = gi_alloc(BULK);
 
   memset(data, byte, BULK);
-  f->args.size = BULK;
-  gi_payload_add_copy(&f->payload, data, BULK);
-  gi_free(data);
-  return sim_lone_run(&t->b, f);
+  return sim_lone_write(&t->b, t->fd, pid, 0, data, BULK);
 }
 
 static int

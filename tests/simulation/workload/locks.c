@@ -128,10 +128,7 @@ lock_task(struct sim_client *c)
 void
 sim_locks_session(struct sim_client *c)
 {
-  c->next_task = 0;
-  for (unsigned i = 1; i < FILES; i++)
-    sim_client_task(c, lock_task);
-  lock_task(c);
+  sim_client_tasks(c, FILES, lock_task);
 }
 
 /* On a task of one client, before anything goes wrong. */

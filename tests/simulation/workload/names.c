@@ -297,10 +297,7 @@ void
 sim_names_session(struct sim_client *c)
 {
   sim_namespace_abandon(c->cluster->names, c->number);
-  c->next_task = 0;
-  for (unsigned i = 1; i < TASKS; i++)
-    sim_client_task(c, names_task);
-  names_task(c);
+  sim_client_tasks(c, TASKS, names_task);
 }
 
 /* On a task of one client, before anything goes wrong. */

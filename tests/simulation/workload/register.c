@@ -160,17 +160,13 @@ synced_task(struct sim_client *c)
 void
 sim_register_synced_session(struct sim_client *c)
 {
-  for (unsigned i = 1; i < TASKS; i++)
-    sim_client_task(c, synced_task);
-  synced_task(c);
+  sim_client_tasks(c, TASKS, synced_task);
 }
 
 void
 sim_register_session(struct sim_client *c)
 {
-  for (unsigned i = 1; i < TASKS; i++)
-    sim_client_task(c, register_task);
-  register_task(c);
+  sim_client_tasks(c, TASKS, register_task);
 }
 
 static unsigned

@@ -33,11 +33,15 @@ task(void *arg)
 }
 
 void
-sim_client_task(struct sim_client *c, void (*fn)(struct sim_client *c))
+sim_client_tasks(struct sim_client *c, unsigned n, void (*fn)(struct sim_client *c))
 {
-  struct sim_client_call *call = gi_new(struct sim_client_call);
-  *call = (struct sim_client_call){c, fn};
-  gi_task_start(&c->process->reactor->base, task, call);
+  c->next_task = 0;
+  for (unsigned i = 1; i < n; i++) {
+    struct sim_client_call *call = gi_new(struct sim_client_call);
+    *call = (struct sim_client_call){c, fn};
+    gi_task_start(&c->process->reactor->base, task, call);
+  }
+  fn(c);
 }
 
 /* ---- mixed ---- */
@@ -214,9 +218,7 @@ mixed_task(struct sim_client *c)
 static void
 mixed(struct sim_client *c)
 {
-  for (unsigned i = 1; i < TASKS; i++)
-    sim_client_task(c, mixed_task);
-  mixed_task(c);
+  sim_client_tasks(c, TASKS, mixed_task);
 }
 
 const struct sim_workload sim_workloads[] = {

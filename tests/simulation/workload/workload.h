@@ -9,7 +9,7 @@
 
 struct sim_workload {
   const char *name, *summary;
-  /* On a task of the client, until c->leave; may start more of them with sim_client_task. */
+  /* On a task of the client, until c->leave; may become several with sim_client_tasks. */
   void (*session)(struct sim_client *c);
   /* On a task of the first client before trouble begins, and when all copies are the same again; may be NULL. */
   void (*setup)(struct sim_client *c);
@@ -19,8 +19,9 @@ struct sim_workload {
 extern const struct sim_workload sim_workloads[];
 extern const unsigned sim_workloads_count;
 
-/* A further task of the client, counted: it must end when c->leave is set. */
-void sim_client_task(struct sim_client *c, void (*fn)(struct sim_client *c));
+/* Runs fn on `n` tasks of the client, this one the last of them. The others are counted: they must end when c->leave is set. Each may
+ * take a number of its own from c->next_task, which begins at 0. */
+void sim_client_tasks(struct sim_client *c, unsigned n, void (*fn)(struct sim_client *c));
 
 /* register.c: the files of the workload "register", made before anything goes wrong; and what a brick holds of them in the end. */
 void sim_register_setup(struct sim_client *c);
