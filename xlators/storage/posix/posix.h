@@ -235,13 +235,13 @@ struct posix_kind {
   void (*finish)(struct posix_op *op);                       /* reactor, success or not */
   bool (*uring)(struct posix_op *op, struct posix_uring *u); /* queue the blocking call; false = no */
   enum posix_run (*uring_done)(struct posix_op *op);
-  bool blocking; /* always on a worker */
-  bool reserved; /* refused when the disk is full */
+  bool (*join)(struct posix_op *op); /* before it runs: another one's run serves it too, held (true); may be NULL */
+  bool blocking;                     /* always on a worker */
+  bool reserved;                     /* refused when the disk is full */
   unsigned stamps;
   bool writes_second; /* NODE_VICTIM is what is written to */
   int unsupported;    /* errno of kinds without run */
 };
-extern const struct posix_kind posix_kinds[GI_FOP_MAX];
 
 struct posix_metrics {
   uint64_t runs_inline, runs_pool, runs_uring, moved, slow_calls, slow_trips, mdata_writes, fsync_calls, fsync_joined,
@@ -306,7 +306,8 @@ struct posix {
 };
 
 /* ---- posix-op.c ---- */
-enum gi_verdict posix_submit(struct gi_xlator *x, struct gi_fop *fop);
+enum gi_verdict posix_submit(struct gi_xlator *x, struct gi_fop *fop); /* posix-kinds.c */
+enum gi_verdict posix_op_begin(struct gi_xlator *x, struct gi_fop *fop, const struct posix_kind *kind);
 enum posix_run posix_ok(struct posix_op *op, int64_t ret);
 enum posix_run posix_err(struct posix_op *op, int err);
 void posix_uring_complete(struct posix_op *op); /* uring_res is set */
