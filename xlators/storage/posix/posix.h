@@ -540,7 +540,7 @@ void posix_uring_free(struct posix_uring **u);
 bool posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const struct iovec *iov, unsigned n,
                     uint64_t offset); /* may be POSIX_AT_END */
 
-/* ---- posix-fsync.c ---- */
+/* ---- posix-lost.c ---- */
 /* After a failed sync the kernel takes what it could not write for written: it tells nobody any more, but has it in memory only. From
  * then on the brick fails every sync of that file, so that those who go on are the other copies; a heal is told what the disk has;
  * and what it has synced then counts again. */
@@ -550,7 +550,9 @@ void posix_lost_drop(struct posix_op *op);                                  /* o
 void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* an fsync ended */
 void posix_lost_let_go(struct posix_inode *pi);                             /* the file is gone, or this process */
 void posix_lost_end(struct posix *p);
-void posix_lost_note(struct posix_op *op);  /* finish of any operation: op->unsynced counts */
+void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsynced counts */
+
+/* ---- posix-fsync.c ---- */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
 void posix_fsync_next(struct posix_op *op);
 void posix_batch_timer(void *arg);
