@@ -129,19 +129,6 @@ posix_finish_open(struct posix_op *op)
   op->new_fd = -1;
 }
 
-void
-posix_finish_counts(struct posix_op *op)
-{
-  struct gi_inode *inode;
-
-  if (!op->fop->xdata || op->fop->rsp.ret < 0)
-    return;
-  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
-  if (inode)
-    posix_fill_counts(op, inode);
-  gi_inode_unref(&inode);
-}
-
 /* ---- READ ---- */
 
 int

@@ -238,6 +238,19 @@ posix_fill_counts(struct posix_op *op, struct gi_inode *inode)
   }
 }
 
+void
+posix_finish_counts(struct posix_op *op)
+{
+  struct gi_inode *inode;
+
+  if (!op->fop->xdata || op->fop->rsp.ret < 0)
+    return;
+  inode = gi_inode_find(op->fop->graph, &op->node[NODE_OBJ].gfid);
+  if (inode)
+    posix_fill_counts(op, inode);
+  gi_inode_unref(&inode);
+}
+
 /* ---- new objects ---- */
 
 int

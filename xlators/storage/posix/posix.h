@@ -424,9 +424,10 @@ void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at 
                 const struct gi_gfid *gfid, struct gi_dict **out);
 /* finish: the counts only the reactor knows. */
 void posix_fill_counts(struct posix_op *op, struct gi_inode *inode);
-bool posix_key_is_xattr(const char *key); /* has one of the four prefixes */
-bool posix_key_internal(const char *key); /* never stored or removed by clients */
-#define POSIX_NUMBER_TEXT 320             /* a double in full */
+void posix_finish_counts(struct posix_op *op); /* the same of OBJ, of an operation that succeeded */
+bool posix_key_is_xattr(const char *key);      /* has one of the four prefixes */
+bool posix_key_internal(const char *key);      /* never stored or removed by clients */
+#define POSIX_NUMBER_TEXT 320                  /* a double in full */
 /* The bytes a dict value is stored as (wire.md 3.4), followed by a NUL; numbers go to `text`. NULL: it has none. */
 const void *posix_value(const struct gi_pair *pair, char text[POSIX_NUMBER_TEXT], uint32_t *len);
 /* run: the request's initial xattrs on a new object; 0 or errno. */
@@ -503,7 +504,6 @@ void posix_finish_open(struct posix_op *op);
 void posix_finish_removed(struct posix_op *op); /* unlink, rmdir, rename */
 void posix_finish_mknod(struct posix_op *op);
 void posix_finish_read(struct posix_op *op);
-void posix_finish_counts(struct posix_op *op);
 void posix_finish_getxattr(struct posix_op *op);
 void posix_finish_setxattr(struct posix_op *op);
 void posix_finish_readdir(struct posix_op *op);
