@@ -281,12 +281,15 @@ void bridge_tell_ready(struct bridge *b, int err); /* at most one call counts; a
 int session_start(struct bridge *b, struct gi_error *err); /* mounts and begins to read; 0 or -1 */
 void session_stop(struct bridge *b);                       /* unmounts; all-zero is fine */
 void session_ended(struct bridge *b);                      /* the kernel has let go: tells the program, once */
+extern const struct fuse_lowlevel_ops session_ops;
+
+/* ---- fuse-raw.c ---- */
 struct session *session_ref(struct session *s);
 void session_unref(struct session **s);
-extern const struct fuse_lowlevel_ops session_ops;
 /* Takes the data of the WRITE being handled into `payload` without copying; false if the request is malformed. */
 bool session_take_data(struct bridge *b, size_t size, struct gi_payload *payload);
-/* Flag words of the request being handled that libfuse does not pass on. */
+const void *session_request_args(const struct bridge *b); /* of the request being handled: what follows its header */
+/* Flag words of it that libfuse does not pass on. */
 uint32_t session_write_flags(const struct bridge *b);
 uint32_t session_open_flags(const struct bridge *b);
 bool session_setattr_owner(const struct bridge *b, uint64_t *owner); /* false: none was given */

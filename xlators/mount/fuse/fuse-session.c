@@ -24,55 +24,6 @@
   (100 * GI_NSEC_PER_MSEC) /* after an error that passes: the device stays readable, waiting for it would spin */
 #define CALM_TURNS 8       /* turns with a single read after one that found the device empty */
 
-/* ---- what libfuse does not pass on ---- */
-
-static const void *
-request_args(const struct bridge *b)
-{
-  return b->request + sizeof(struct fuse_in_header);
-}
-
-uint32_t
-session_write_flags(const struct bridge *b)
-{
-  return ((const struct fuse_write_in *)request_args(b))->write_flags;
-}
-
-uint32_t
-session_open_flags(const struct bridge *b)
-{
-  const struct fuse_in_header *h = (const void *)b->request;
-
-  if (h->opcode == FUSE_CREATE)
-    return ((const struct fuse_create_in *)request_args(b))->open_flags;
-  return ((const struct fuse_open_in *)request_args(b))->open_flags;
-}
-
-bool
-session_setattr_owner(const struct bridge *b, uint64_t *owner)
-{
-  const struct fuse_setattr_in *in = request_args(b);
-
-  *owner = in->lock_owner;
-  return in->valid & FATTR_LOCKOWNER;
-}
-
-bool
-session_setattr_kill(const struct bridge *b)
-{
-  return ((const struct fuse_setattr_in *)request_args(b))->valid & FATTR_KILL_SUIDGID;
-}
-
-bool
-session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
-{
-  if (b->request_len < BRIDGE_HEADER || size > b->request_len - BRIDGE_HEADER)
-    return false;
-  gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, size);
-  b->rx_used += (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
-  return true;
-}
-
 /* ---- INIT ---- */
 
 /* libfuse passes on only the capabilities it knows by name; newer ones are read from the request and put into the reply. */
@@ -80,7 +31,7 @@ static void
 note_offer(struct bridge *b)
 {
   const struct fuse_in_header *h = (const void *)b->request;
-  const struct fuse_init_in *in = request_args(b);
+  const struct fuse_init_in *in = session_request_args(b);
 
   b->init_offered = in->flags;
   if ((in->flags & COMPAT_INIT_EXT) && h->len >= sizeof(*h) + sizeof(*in))
@@ -305,26 +256,6 @@ device_readable(void *arg, unsigned events)
 }
 
 /* ---- begin and end ---- */
-
-struct session *
-session_ref(struct session *s)
-{
-  if (s)
-    s->refs++;
-  return s;
-}
-
-void
-session_unref(struct session **ref)
-{
-  struct session *s = *ref;
-
-  *ref = NULL;
-  if (!s || --s->refs)
-    return;
-  fuse_session_destroy(s->se);
-  gi_free(s);
-}
 
 static void
 log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)

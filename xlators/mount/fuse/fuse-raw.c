@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of operations need of the session: parts of the request being
+ * handled that libfuse does not pass on, and the session's life.
+ */
+#include "fuse-internal.h"
+
+#include <linux/fuse.h>
+
+const void *
+session_request_args(const struct bridge *b)
+{
+  return b->request + sizeof(struct fuse_in_header);
+}
+
+uint32_t
+session_write_flags(const struct bridge *b)
+{
+  return ((const struct fuse_write_in *)session_request_args(b))->write_flags;
+}
+
+uint32_t
+session_open_flags(const struct bridge *b)
+{
+  const struct fuse_in_header *h = (const void *)b->request;
+
+  if (h->opcode == FUSE_CREATE)
+    return ((const struct fuse_create_in *)session_request_args(b))->open_flags;
+  return ((const struct fuse_open_in *)session_request_args(b))->open_flags;
+}
+
+bool
+session_setattr_owner(const struct bridge *b, uint64_t *owner)
+{
+  const struct fuse_setattr_in *in = session_request_args(b);
+
+  *owner = in->lock_owner;
+  return in->valid & FATTR_LOCKOWNER;
+}
+
+bool
+session_setattr_kill(const struct bridge *b)
+{
+  return ((const struct fuse_setattr_in *)session_request_args(b))->valid & FATTR_KILL_SUIDGID;
+}
+
+bool
+session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
+{
+  if (b->request_len < BRIDGE_HEADER || size > b->request_len - BRIDGE_HEADER)
+    return false;
+  gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, size);
+  b->rx_used += (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
+  return true;
+}
+
+struct session *
+session_ref(struct session *s)
+{
+  if (s)
+    s->refs++;
+  return s;
+}
+
+void
+session_unref(struct session **ref)
+{
+  struct session *s = *ref;
+
+  *ref = NULL;
+  if (!s || --s->refs)
+    return;
+  fuse_session_destroy(s->se);
+  gi_free(s);
+}
