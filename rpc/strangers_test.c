@@ -150,7 +150,7 @@ static void
 test_a_flood_takes_turns(void **state)
 {
   enum { FLOODS = 4, CALLS = 5000 };
-  struct bench *b = bench_new(NULL);
+  struct bench *b = bench_of_server(NULL);
   int flood[FLOODS], fd = raw_connect(b);
   struct gi_xdr_out one = {0}, many = {0};
   char got[64];
