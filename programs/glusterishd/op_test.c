@@ -4,6 +4,7 @@
  * for bricks, and a script in place of the brick program. What a brick says to
  * the daemon is said by the test.
  */
+#include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/op.h"
 #include "libglusterish/graph.h"
 
@@ -31,25 +32,21 @@ static const struct gi_option replicate_options[] = {
      .text = "."},
     GI_OPTION_END,
 };
-#define FAKE(t, ...) \
-  { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
-  }
 static const struct gi_xlator_class fakes[] = {
     {.abi = GI_XLATOR_ABI,
      .type = "cluster/replicate",
      .version = "0",
      .options = replicate_options,
      .options_bytes = sizeof(struct values)},
-    FAKE("debug/trace",
-         .layer = {{.side = GI_SIDE_CLIENT | GI_SIDE_BRICK, .by_name = true, .key = "debug.trace", .def = "off"}}),
-    FAKE("protocol/client"),
-    FAKE("cluster/distribute"),
-    FAKE("debug/io-stats"),
-    FAKE("storage/posix"),
-    FAKE("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
-    FAKE("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
-    FAKE("protocol/server"),
+    DAEMON_CLASS("debug/trace",
+                 .layer = {{.side = GI_SIDE_CLIENT | GI_SIDE_BRICK, .by_name = true, .key = "debug.trace", .def = "off"}}),
+    DAEMON_CLASS("protocol/client"),
+    DAEMON_CLASS("cluster/distribute"),
+    DAEMON_CLASS("debug/io-stats"),
+    DAEMON_CLASS("storage/posix"),
+    DAEMON_CLASS("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
+    DAEMON_CLASS("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
+    DAEMON_CLASS("protocol/server"),
 };
 
 /* A brick that serves; one of a path with "bad" in it does not, and what is no brick has done its work at once. */
@@ -60,7 +57,7 @@ static const char fake_brick[] = "#!/bin/sh\n"
                                  "echo $! >\"$2\"\n";
 
 struct fixture {
-  char dir[64];
+  char dir[DAEMON_DIR_BYTES];
   struct gi_reactor *r;
   struct gd *gd;
   unsigned answers;
@@ -72,21 +69,8 @@ static int
 setup(void **state)
 {
   struct fixture *f = gi_new(struct fixture);
-  strcpy(f->dir, "/tmp/gd-op-test.XXXXXX");
-  assert_non_null(mkdtemp(f->dir));
-  GI_CLEANUP_FREE char *run = gi_asprintf("%s/run", f->dir), *work = gi_asprintf("%s/work", f->dir);
-  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
-    gi_class_register(&fakes[i]);
-  f->r = gi_reactor_new(0);
-  struct gd_config config = {
-      .workdir = work, .rundir = run, .logdir = f->dir, .bind = (char *)"127.0.0.1", .base_port = 49152, .max_port = 60999};
-  gi_log_set_level(GI_LOG_NONE);
-  f->gd = gd_new(f->r, &config);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
-  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
-    types[i] = fakes[i].type;
-  gd_map_free(&f->gd->map);
-  f->gd->map = gd_map_new_of(types);
+  f->gd = daemon_bench_new(f->dir, fakes, GI_ARRAY_LEN(fakes));
+  f->r = f->gd->reactor;
   gi_free(f->gd->brick_program);
   f->gd->brick_program = gi_asprintf("%s/program", f->dir);
   FILE *out = fopen(f->gd->brick_program, "we");
@@ -107,9 +91,7 @@ teardown(void **state)
     for (unsigned i = 0; i < v->nbricks; i++)
       if (v->bricks[i].pid)
         kill(v->bricks[i].pid, SIGKILL);
-  gd_free(&f->gd);
-  gi_reactor_free(f->r);
-  assert_int_equal(gd_remove_tree(f->dir, NULL), 0);
+  daemon_bench_free(&f->gd, f->dir);
   gi_free(f->out);
   gi_free(f);
   return 0;

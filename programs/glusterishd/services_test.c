@@ -4,6 +4,7 @@
  * to clients, bricks and the command line tool, and that nothing that arrives
  * can disturb it. Volumes that need root are left to tests/functional.
  */
+#include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/op.h"
 #include "libglusterish/graph.h"
 #include "rpc/rpc-client.h"
@@ -18,24 +19,20 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define FAKE(t, ...) \
-  { \
-    .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
-  }
 static const struct gi_xlator_class fakes[] = {
-    FAKE("protocol/client"),
-    FAKE("cluster/distribute"),
-    FAKE("debug/io-stats"),
-    FAKE("storage/posix"),
-    FAKE("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
-    FAKE("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
-    FAKE("protocol/server"),
+    DAEMON_CLASS("protocol/client"),
+    DAEMON_CLASS("cluster/distribute"),
+    DAEMON_CLASS("debug/io-stats"),
+    DAEMON_CLASS("storage/posix"),
+    DAEMON_CLASS("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
+    DAEMON_CLASS("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
+    DAEMON_CLASS("protocol/server"),
 };
 
 static const char *own_argument; /* a word of our command line */
 
 struct fixture {
-  char dir[64];
+  char dir[DAEMON_DIR_BYTES];
   struct gi_reactor *r;
   struct gd *gd;
   struct gi_rpc_client *rpc;
@@ -84,30 +81,8 @@ static int
 setup(void **state)
 {
   struct fixture *f = gi_new(struct fixture);
-  GI_CLEANUP_FREE char *sock = NULL, *run = NULL;
-  strcpy(f->dir, "/tmp/gd-services-test.XXXXXX");
-  assert_non_null(mkdtemp(f->dir));
-  sock = gi_asprintf("%s/s", f->dir);
-  run = gi_asprintf("%s/run", f->dir);
-  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
-    gi_class_register(&fakes[i]);
-  f->r = gi_reactor_new(0);
-  struct gd_config config = {.workdir = f->dir,
-                             .rundir = run,
-                             .logdir = f->dir,
-                             .sockfile = sock,
-                             .pidfile = sock,
-                             .logfile = sock,
-                             .bind = (char *)"127.0.0.1",
-                             .base_port = 49152,
-                             .max_port = 60999};
-  gi_log_set_level(GI_LOG_NONE);
-  f->gd = gd_new(f->r, &config);
-  const char *types[GI_ARRAY_LEN(fakes) + 1] = {NULL};
-  for (size_t i = 0; i < GI_ARRAY_LEN(fakes); i++)
-    types[i] = fakes[i].type;
-  gd_map_free(&f->gd->map);
-  f->gd->map = gd_map_new_of(types);
+  f->gd = daemon_bench_new(f->dir, fakes, GI_ARRAY_LEN(fakes));
+  f->r = f->gd->reactor;
   struct gi_error err = {0};
   if (gd_start(f->gd, &err))
     fail_msg("%s", err.text);
@@ -120,9 +95,7 @@ teardown(void **state)
 {
   struct fixture *f = *state;
   gi_rpc_client_free(&f->rpc);
-  gd_free(&f->gd);
-  gi_reactor_free(f->r);
-  assert_int_equal(gd_remove_tree(f->dir, NULL), 0);
+  daemon_bench_free(&f->gd, f->dir);
   gi_free(f);
   return 0;
 }
