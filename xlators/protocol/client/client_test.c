@@ -603,16 +603,25 @@ test_cancelled_lock(void **state)
   bench_free(b);
 }
 
+/* A client whose process has a lock for reading and is to wait for one for writing, in `f`, that takes its place in part or all of it. */
+static struct bench *
+upgrading(struct gi_fop **f, uint64_t start, uint64_t len)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  locked(b, fd, GI_LK_READ, 2, 8);
+  *f = posix_lock(b, fd, GI_LK_WRITE, start, len);
+  (*f)->args.cmd = GI_LKCMD_SETW;
+  return b;
+}
+
 /* What the owner had before is set again before the rest is unlocked. */
 static void
 test_cancelled_upgrade(void **state)
 {
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
   struct ranges r = {""};
-  locked(b, fd, GI_LK_READ, 2, 8);
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
-  f->args.cmd = GI_LKCMD_SETW;
+  struct gi_fop *f;
+  struct bench *b = upgrading(&f, 5, 10);
   fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
   fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   bench_send(b, f);
@@ -630,12 +639,9 @@ test_cancelled_upgrade(void **state)
 static void
 test_refused_upgrade(void **state)
 {
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
   struct ranges r = {""};
-  locked(b, fd, GI_LK_READ, 2, 8);
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 5, 10);
-  f->args.cmd = GI_LKCMD_SETW;
+  struct gi_fop *f;
+  struct bench *b = upgrading(&f, 5, 10);
   fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
   fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   bench_submit(b, f);
@@ -649,19 +655,16 @@ test_refused_upgrade(void **state)
 static void
 test_upgrade_that_is_tried_again(void **state)
 {
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
   struct ranges r = {""};
-  locked(b, fd, GI_LK_READ, 2, 8);
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 2, 8);
-  f->args.cmd = GI_LKCMD_SETW;
+  struct gi_fop *f;
+  struct bench *b = upgrading(&f, 2, 8);
   fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
   fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EINTR);
   for (int i = 0; i < 1000 && !fake_held(b->server, 0); i++)
     bench_turn(b, 1);
-  locked(b, fd, GI_LK_WRITE, 2, 8);
+  locked(b, f->fd, GI_LK_WRITE, 2, 8);
   fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
   assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
   bench_turn(b, 10);
