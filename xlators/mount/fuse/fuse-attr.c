@@ -33,7 +33,7 @@ open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
 static void
 reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode, double timeout)
 {
-  struct gi_iatt left = node_of(b, inode)->attr;
+  struct gi_iatt left = node_of(b, inode)->trust.attr;
 
   left.nlink = 0;
   reply_attr(b, req, &left, timeout);
@@ -46,11 +46,7 @@ reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode, double 
 static bool
 just_looked(struct bridge *b, struct gi_inode *inode, uint32_t pid)
 {
-  struct node *n = node_of(b, inode);
-  bool just = n->known && n->looked_pid == pid && gi_now(b->x->reactor) < n->looked_until;
-
-  n->looked_until = 0;
-  return just;
+  return trust_just_found(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
 static void
@@ -288,14 +284,14 @@ keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struc
 {
   struct node *n = node_of(b, inode);
 
-  if (!bridge_options(b)->kernel_writeback_cache || to_set != (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME) || !n->known ||
-      !S_ISREG(n->attr.mode) || !open_fd(b, inode, true))
+  if (!bridge_options(b)->kernel_writeback_cache || to_set != (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME) || !n->trust.known ||
+      !S_ISREG(n->trust.attr.mode) || !open_fd(b, inode, true))
     return false;
-  n->lazy_mtime = n->attr.mtime = time_of(&attr->st_mtim);
-  n->lazy_ctime = n->attr.ctime = time_of(&attr->st_ctim);
+  n->lazy_mtime = n->trust.attr.mtime = time_of(&attr->st_mtim);
+  n->lazy_ctime = n->trust.attr.ctime = time_of(&attr->st_ctim);
   n->lazy_times = true;
   b->m.local_setattr++;
-  reply_attr(b, req, &n->attr, b->attr_timeout);
+  reply_attr(b, req, &n->trust.attr, b->attr_timeout);
   return true;
 }
 

@@ -39,8 +39,7 @@ open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct f
   struct node *n = node_of(b, inode);
 
   fi->direct_io = b->direct_io || appends_whole(b, flags);
-  fi->keep_cache = b->keep_cache && !n->stale;
-  n->stale = false;
+  fi->keep_cache = trust_take_data(&n->trust) && b->keep_cache;
   n->opened = true;
 }
 
@@ -58,28 +57,22 @@ open_reply(struct bridge *b, struct gi_fop *fop)
 
 static void open_done(struct gi_fop *fop, void *arg);
 
+#define NAMELESS_NS GI_NSEC_PER_SEC
+
 /* The kernel opens what it believes a name to be, which another mount may have removed while somebody has the file open: then the caller
  * is to get what has the name now, or to make it. ESTALE has the kernel look again. Who comes back to the same file after that has come
  * by no name (/proc/self/fd) and means it. */
 static bool
 comes_by_name(struct bridge *b, struct gi_inode *inode, uint32_t pid)
 {
-  struct node *n = node_of(b, inode);
-  bool told = n->nameless_pid == pid && gi_now(b->x->reactor) < n->nameless_until;
-
-  n->nameless_pid = told ? 0 : n->nameless_pid;
-  return !told;
+  return !trust_means_nameless(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
 static void
 told_nameless(struct bridge *b, const struct gi_fop *fop)
 {
-  struct node *n = node_of(b, fop->fd->inode);
-
-  if (err_of_node(fop) != ESTALE || !gi_dict_get(fop->xdata, GI_NAMED_KEY))
-    return;
-  n->nameless_pid = (uint32_t)fop->caller.pid;
-  n->nameless_until = gi_now(b->x->reactor) + GI_NSEC_PER_SEC;
+  if (err_of_node(fop) == ESTALE && gi_dict_get(fop->xdata, GI_NAMED_KEY))
+    trust_nameless(&node_of(b, fop->fd->inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + NAMELESS_NS);
 }
 
 static struct gi_fop *
@@ -145,7 +138,8 @@ look_first(struct bridge *b, struct gi_fop *fop)
 {
   const struct node *n = node_of(b, fop->fd->inode);
 
-  if (!n->opened || n->judged == b->locks || bridge_options(b)->kernel_writeback_cache || (fop->fd->flags & O_TRUNC))
+  if (!n->opened || trust_since_lock(&b->order, &n->trust) || bridge_options(b)->kernel_writeback_cache ||
+      (fop->fd->flags & O_TRUNC))
     return false;
 
   struct gi_fop *look = gi_fop_helper(fop, GI_FOP_FSTAT);

@@ -67,7 +67,7 @@ entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *
   struct gi_inode *parent = d->name_len == 2 && dir != b->root ? node_find(b, node_of(b, dir)->parent_id) : NULL;
   const struct node *n = node_of(b, parent ? parent : dir);
 
-  return node_ino(b, is_dot(d) && n->known ? n->attr.ino : d->ino);
+  return node_ino(b, is_dot(d) && n->trust.known ? n->trust.attr.ino : d->ino);
 }
 
 /* An entry without attributes gets no node: the kernel then looks it up. */

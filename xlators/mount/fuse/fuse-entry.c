@@ -72,11 +72,10 @@ is_new(const struct gi_fop *fop)
 static bool
 moved_by_another(struct bridge *b, struct gi_inode *inode, const struct gi_fop *fop)
 {
-  const struct gi_iatt *st = &fop->rsp.stat;
-  char *name = node_of(b, inode)->name;
+  const struct node *n = node_of(b, inode);
 
-  return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && node_of(b, inode)->id && name && fop->loc.name &&
-         S_ISREG(st->mode) && st->nlink == 1 && strcmp(name, fop->loc.name) != 0;
+  return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && n->id &&
+         trust_name_moved(n->name, fop->loc.name, &fop->rsp.stat);
 }
 
 void
@@ -114,10 +113,8 @@ entry_done(struct gi_fop *fop, void *arg)
   node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
-  if (fop->kind == GI_FOP_LOOKUP) {
-    node_of(b, inode)->looked_pid = (uint32_t)fop->caller.pid;
-    node_of(b, inode)->looked_until = gi_now(b->x->reactor) + LOOKED_NS;
-  }
+  if (fop->kind == GI_FOP_LOOKUP)
+    trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
   node_entry(b, inode, &fop->rsp.stat, &e);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)

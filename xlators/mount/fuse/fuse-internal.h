@@ -8,6 +8,7 @@
 #define FUSE_INTERNAL_H
 
 #include "fuse-compat.h"
+#include "fuse-trust.h"
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
@@ -82,35 +83,13 @@ extern const struct gi_metric bridge_metric_table[];
 
 /* ---- per inode ---- */
 
-/* What size and times of a file are, as numbers that add up (fuse-change.c). */
-struct version {
-  uint64_t data;   /* size and mtime */
-  uint64_t change; /* ctime */
-};
-
-/* What our own doing moved in a way that was not told: not judged by the next attributes. */
-enum { OUR_CTIME = 1, OUR_DATA = 2 };
-
 struct node {
   uint64_t id;            /* 0 = the kernel does not know it */
   struct gi_inode *inode; /* back pointer while id != 0 */
-  struct gi_iatt attr;    /* as last seen */
-  struct version version; /* what the bricks hold if only we change it; the kernel's pages belong to it */
-  uint32_t inflight;      /* changes of ours under way */
-  uint64_t seq;           /* bridge.clock when one of them last began or ended */
-  struct gi_iatt answer;  /* what our last write left. Answers GETATTR (node_answer) until one of the three below changes */
-  uint64_t answer_until;  /* gi_now; 0: there is no answer */
-  uint64_t answer_seq;    /* `seq` then: no change of ours has begun or ended since */
-  uint64_t answer_names;  /* removals of names then: they change link counts */
-  bool known;             /* version is set */
-  bool emptied;           /* by us, through OPEN, which does not tell the version it left */
-  uint8_t ours;           /* OUR_* */
+  struct trust trust;     /* what may be believed of it; the kernel's pages belong to that version */
   bool dirty;             /* written by us and not yet known to be on the bricks */
-  bool stale;             /* somebody else changed it: the next open must not keep pages */
   bool queued;            /* an invalidation is waiting that nobody waits for */
   uint32_t dropping;      /* invalidations waiting or with a worker */
-  uint64_t looked;        /* bridge.locks of the last lock for which it was looked at */
-  uint64_t judged;        /* bridge.locks when attributes were last seen that tell whose changes there were */
   bool opened;            /* the kernel may have pages */
   bool no_capability;     /* security.capability is known to be absent */
   bool removed;           /* a directory, by us: there may be processes in it */
@@ -118,11 +97,7 @@ struct node {
   bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
-  uint32_t looked_pid;     /* process whose LOOKUP found it last */
-  uint64_t looked_until;   /* gi_now; a GETATTR of that process before then belongs to the same call */
-  uint32_t nameless_pid;   /* process that was told that it has no name any more, so that the kernel looks the name up again */
-  uint64_t nameless_until; /* gi_now; before then that process means the file itself */
-  uint64_t parent_id;      /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
+  uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
   struct gi_list lru; /* bridge.lru, oldest first */
 };
@@ -157,8 +132,8 @@ struct op {
   fuse_req_t req;
   struct session *session;                        /* referenced while req is set */
   struct gi_inode *changes;                       /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
-  uint64_t began;                                 /* node.seq since then */
-  uint64_t seq;                                   /* bridge.clock when submitted */
+  uint64_t began;                                 /* what trust_change_ended wants */
+  uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
   bool looked;                                    /* GETATTR: right after the caller's LOOKUP */
@@ -234,9 +209,7 @@ struct bridge {
   uint32_t node_count;
   struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
   uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */
-  uint64_t clock;                   /* counts beginnings and ends of our changes */
-  uint64_t locks;                   /* granted so far */
-  uint64_t names;                   /* moves when a LINK, UNLINK, RMDIR or RENAME of ours begins and ends */
+  struct trust_order order;
 
   struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs; /* of any kind, with a worker */

@@ -224,10 +224,7 @@ inval_gfid(struct bridge *b, const struct gi_gfid *gfid, bool data)
   struct node *n = node_of(b, inode);
 
   n->no_capability = false;
-  if (data)
-    n->stale = true;
-  n->known = false; /* the next attributes are the new truth */
-  n->answer_until = 0;
+  trust_broken(&n->trust, data);
   inval_inode(b, inode, data);
   gi_inode_unref(&inode);
 }

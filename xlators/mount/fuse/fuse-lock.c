@@ -130,9 +130,8 @@ look_at(struct bridge *b, struct gi_fop *lock, struct gi_fd *fd)
   struct node *n = node_of(b, fd->inode);
   struct gi_fop *look;
 
-  if (n->looked == b->locks)
+  if (!trust_look_for_lock(&b->order, &n->trust))
     return;
-  n->looked = b->locks;
   op_of(b, lock)->looks++;
   look = gi_fop_helper(lock, GI_FOP_FSTAT);
   gi_fop_set_fd(look, fd);
@@ -158,7 +157,7 @@ look_at_all(struct bridge *b, struct gi_fop *lock)
 {
   struct looking l = {b, lock};
 
-  b->locks++;
+  b->order.locks++;
   op_of(b, lock)->looks = 1; /* until all are sent */
   look_at(b, lock, lock->fd);
   if (!bridge_options(b)->kernel_writeback_cache)

@@ -138,8 +138,8 @@ node_release(struct bridge *b, struct node *n)
   n->id = 0;
   n->inode = NULL;
   n->parent_id = 0;
-  n->known = n->stale = n->locked = n->wrote_locked = n->queued = n->removed = n->opened =
-      false; /* the kernel has dropped its pages */
+  trust_forget(&n->trust); /* the kernel has dropped its pages */
+  n->locked = n->wrote_locked = n->queued = n->removed = n->opened = false;
   n->dropping = 0;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
@@ -173,7 +173,7 @@ ask_for_oldest(struct bridge *b)
 
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
-  if (!n->name || !gi_list_empty(&n->inode->fds) || S_ISDIR(n->attr.mode))
+  if (!n->name || !gi_list_empty(&n->inode->fds) || S_ISDIR(n->trust.attr.mode))
     return false;
   inval_entry(b, n->parent_id, n->name);
   return true;

@@ -138,8 +138,8 @@ void
 op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
   if (NAME_KINDS & GI_KIND(fop->kind))
-    b->names++;
-  op_of(b, fop)->seq = b->clock;
+    b->order.names++;
+  op_of(b, fop)->seq = b->order.clock;
   gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
 }
 
@@ -151,7 +151,7 @@ op_end(struct bridge *b, struct gi_fop *fop)
   if (op->cancellable)
     gi_defer_cancel(&op->cancel);
   if (NAME_KINDS & GI_KIND(fop->kind))
-    b->names++;
+    b->order.names++;
   if (op->changes)
     node_change_ended(b, fop);
   session_unref(&op->session);
@@ -199,7 +199,7 @@ privilege_gone(struct gi_fop *fop, void *arg)
 void
 op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode, void (*done)(struct gi_fop *fop, void *x))
 {
-  uint32_t mode = node_of(b, inode)->attr.mode;
+  uint32_t mode = node_of(b, inode)->trust.attr.mode;
 
   op_of(b, fop)->kill = true;
   if (kills_mode(&mode))
@@ -221,7 +221,7 @@ privilege_gone_after(struct gi_fop *fop, void *arg)
     main->rsp.err = fop->rsp.err;
   } else {
     node_mode_fell(b, fop->loc.inode, &fop->rsp.post);
-    main->rsp.post.mode = node_of(b, fop->loc.inode)->attr.mode;
+    main->rsp.post.mode = node_of(b, fop->loc.inode)->trust.attr.mode;
   }
   op_end(b, fop);
   done(main, arg);

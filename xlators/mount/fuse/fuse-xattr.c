@@ -68,7 +68,7 @@ may_ask(struct bridge *b, fuse_req_t req, const struct gi_inode *inode, const st
   uint32_t uid = fuse_req_ctx(req)->uid;
   const struct node *n = node_of(b, inode);
 
-  return !v || uid == 0 || (v->who == WHO_OWNER && n->known && n->attr.uid == uid);
+  return !v || uid == 0 || (v->who == WHO_OWNER && n->trust.known && n->trust.attr.uid == uid);
 }
 
 static bool
@@ -157,7 +157,7 @@ getxattr_done(struct gi_fop *fop, void *arg)
   const struct gi_pair *p = fop->rsp.ret < 0 ? NULL : gi_dict_get(fop->rsp.dict, fop->args.name);
 
   /* Unless somebody changed the file since we asked. */
-  if (!p && (fop->rsp.ret >= 0 || fop->rsp.err == ENODATA) && n->seq <= op->seq &&
+  if (!p && (fop->rsp.ret >= 0 || fop->rsp.err == ENODATA) && trust_unmoved(&n->trust, op->seq) &&
       strcmp(fop->args.name, "security.capability") == 0)
     n->no_capability = true;
   if (p)
