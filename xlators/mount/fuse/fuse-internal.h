@@ -169,10 +169,11 @@ struct session {
 };
 
 /* What the kernel is to drop. Requests wait for what is said of inodes and may hold up what is said of names, so each goes its own way. */
+struct inval_job;
 struct inval_lane {
   struct gi_list items; /* struct inval_item */
   uint32_t count;
-  bool busy; /* one batch is with a worker */
+  struct inval_job *job; /* one batch is with a worker; NULL = none */
 };
 
 #define BRIDGE_NAMES 512 /* slots; a power of two */

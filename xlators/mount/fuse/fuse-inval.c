@@ -21,7 +21,8 @@ enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME };
 struct inval_item {
   struct gi_list link;
   enum inval_kind kind;
-  uint64_t id; /* of the inode, or of the parent */
+  uint64_t id;            /* of the inode, or of the parent */
+  struct gi_inode *inode; /* referenced; NULL for a name. The kernel may forget it meanwhile, and find it anew. */
   char *name;
   void (*done)(struct bridge *b, void *arg); /* NULL: nobody waits */
   void *arg;
@@ -37,9 +38,20 @@ struct inval_job {
 };
 
 static void
+let_inode_go(struct bridge *b, struct inval_item *it)
+{
+  if (!it->inode)
+    return;
+  GI_ASSERT(node_of(b, it->inode)->dropping > 0);
+  node_of(b, it->inode)->dropping--;
+  gi_inode_unref(&it->inode);
+}
+
+static void
 item_free(struct bridge *b, struct inval_item *it)
 {
   gi_list_del(&it->link);
+  let_inode_go(b, it);
   if (it->done)
     it->done(b, it->arg);
   gi_free(it->name);
@@ -69,16 +81,11 @@ job_done(struct gi_work *w)
   struct bridge *b = job->b;
   struct inval_lane *lane = job->lane;
 
-  gi_list_foreach_safe(it, &job->items, struct inval_item, link) {
-    struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
-
-    if (inode)
-      node_of(b, inode)->dropping--;
+  gi_list_foreach_safe(it, &job->items, struct inval_item, link)
     item_free(b, it);
-  }
   session_unref(&job->session);
   gi_free(job);
-  lane->busy = false;
+  lane->job = NULL;
   b->jobs--;
   start_job(b, lane);
 }
@@ -86,7 +93,7 @@ job_done(struct gi_work *w)
 static void
 start_job(struct bridge *b, struct inval_lane *lane)
 {
-  if (lane->busy || gi_list_empty(&lane->items) || !b->session)
+  if (lane->job || gi_list_empty(&lane->items) || !b->session)
     return;
 
   struct inval_job *job = gi_new(struct inval_job);
@@ -97,13 +104,12 @@ start_job(struct bridge *b, struct inval_lane *lane)
   gi_list_init(&job->items);
   for (unsigned i = 0; i < INVAL_BATCH && !gi_list_empty(&lane->items); i++) {
     struct inval_item *it = gi_list_first(&lane->items, struct inval_item, link);
-    struct gi_inode *inode = it->kind == INVAL_NAME ? NULL : node_find(b, it->id);
 
     gi_list_del(&it->link);
     gi_list_add_tail(&job->items, &it->link);
     lane->count--;
-    if (inode && !it->done)
-      node_of(b, inode)->queued = false;
+    if (it->inode && !it->done)
+      node_of(b, it->inode)->queued = false;
     if (it->kind == INVAL_NAME)
       b->m.inval_entry++;
     else
@@ -113,7 +119,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
   job->work.priority = GI_PRIO_NORMAL;
   job->work.run = job_run;
   job->work.done = job_done;
-  lane->busy = true;
+  lane->job = job;
   b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
 }
@@ -125,16 +131,19 @@ add_item(struct bridge *b, const struct inval_item *item)
   struct inval_lane *lane = item->kind == INVAL_NAME ? &b->names_to_drop : &b->inodes_to_drop;
 
   *it = *item;
+  if (it->inode)
+    gi_inode_ref(it->inode);
   gi_list_add_tail(&lane->items, &it->link);
   lane->count++;
   start_job(b, lane);
 }
 
 static void
-add_inode(struct bridge *b, struct gi_inode *inode, const struct inval_item *item)
+add_inode(struct bridge *b, struct gi_inode *inode, struct inval_item item)
 {
   node_of(b, inode)->dropping++;
-  add_item(b, item);
+  item.inode = inode;
+  add_item(b, &item);
 }
 
 static uint64_t
@@ -172,7 +181,7 @@ inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
   }
   /* Set first: the item may be taken at once, which clears it. */
   n->queued = true;
-  add_inode(b, inode, &(struct inval_item){.kind = data ? INVAL_DATA : INVAL_ATTR, .id = id});
+  add_inode(b, inode, (struct inval_item){.kind = data ? INVAL_DATA : INVAL_ATTR, .id = id});
 }
 
 void
@@ -194,7 +203,7 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
   if (id == 0)
     done(b, arg);
   else
-    add_inode(b, inode, &(struct inval_item){.kind = INVAL_DATA, .id = id, .done = done, .arg = arg});
+    add_inode(b, inode, (struct inval_item){.kind = INVAL_DATA, .id = id, .done = done, .arg = arg});
 }
 
 bool
@@ -255,6 +264,9 @@ stop_lane(struct bridge *b, struct inval_lane *lane)
   gi_list_foreach_safe(it, &lane->items, struct inval_item, link)
     item_free(b, it);
   lane->count = 0;
+  if (lane->job) /* the worker knows nothing of inodes */
+    gi_list_foreach(it, &lane->job->items, struct inval_item, link)
+      let_inode_go(b, it);
 }
 
 void

@@ -139,8 +139,7 @@ node_release(struct bridge *b, struct node *n)
   n->inode = NULL;
   n->parent_id = 0;
   trust_forget(&n->trust); /* the kernel has dropped its pages */
-  n->locked = n->wrote_locked = n->queued = n->removed = n->opened = false;
-  n->dropping = 0;
+  n->locked = n->wrote_locked = n->removed = n->opened = false;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
   inode->nlookup = 0;

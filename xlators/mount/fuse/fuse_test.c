@@ -627,6 +627,52 @@ test_lock_waits_for_what_was_found(void **state)
 }
 
 static void
+put(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len)
+{
+  struct {
+    struct fuse_in_header h;
+    uint8_t args[128];
+  } m = {{.len = (uint32_t)(sizeof(m.h) + len), .opcode = opcode, .unique = ++r->unique, .nodeid = nodeid}, {0}};
+
+  assert_true(len <= sizeof(m.args));
+  if (len)
+    memcpy(m.args, args, len);
+  assert_int_equal(write(r->fd, &m, m.h.len), m.h.len);
+}
+
+/* The kernel forgets a file whose pages it is being told to drop, and finds it anew before it has heard of that. */
+static void
+test_forgotten_while_it_is_dropped(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct answer changed = {file_a.n, file_a.mode, 77, 77};
+  struct fuse_getattr_in get = {0};
+  struct fuse_forget_in forget_in = {.nlookup = 1};
+  unsigned told;
+
+  open_file(r, id, O_RDONLY);
+  fake_script_always(r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_stat, .arg = &changed});
+  fake_script_always(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_stat, .arg = &changed});
+  fake_script_always(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_stat, .arg = &changed});
+  for (unsigned i = 0; i < 23; i++) /* so many that what comes then is read in one turn */
+    put(r, FUSE_STATFS, FUSE_ROOT_ID, NULL, 0);
+  put(r, FUSE_GETATTR, id, &get, sizeof(get));
+  put(r, FUSE_FORGET, id, &forget_in, sizeof(forget_in));
+  put(r, FUSE_LOOKUP, FUSE_ROOT_ID, "f", 2);
+  for (unsigned i = 0; i < 10; i++)
+    wait_notifications(r);
+  assert_true(r->notifications > 0);
+  told = r->notifications;
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(getattr(r, id, &changed), 0);
+    wait_notifications(r);
+  }
+  assert_int_equal(r->notifications, told); /* nothing has changed since */
+  rig_free(r);
+}
+
+static void
 test_lock_covers_what_the_process_has_open(void **state)
 {
   struct answer file_b = {0xbb, S_IFREG | 0644, 5, 5}, changed = {0xbb, S_IFREG | 0644, 6, 6};
@@ -882,6 +928,7 @@ main(void)
       cmocka_unit_test(test_late_attributes),
       cmocka_unit_test(test_lock_brings_what_others_wrote),
       cmocka_unit_test(test_lock_waits_for_what_was_found),
+      cmocka_unit_test(test_forgotten_while_it_is_dropped),
       cmocka_unit_test(test_lock_covers_what_the_process_has_open),
       cmocka_unit_test(test_open_after_a_lock_looks),
       cmocka_unit_test(test_unlock_writes_back),
