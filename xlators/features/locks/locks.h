@@ -156,7 +156,7 @@ struct lk_cleared {
   unsigned granted, blocked;
 };
 
-/* ---- locks.c ---- */
+/* ---- locks-state.c ---- */
 static inline struct lk_private *
 lk_private(const struct gi_xlator *x)
 {
@@ -193,6 +193,7 @@ void lk_inode_unuse(struct gi_xlator *x, struct lk_inode *li);
 struct lk_domain *lk_domain_find(const struct lk_inode *li, const char *name);
 struct lk_domain *lk_domain_get(struct lk_inode *li, const char *name);
 void lk_domain_settle(struct lk_inode *li, struct lk_domain *dom); /* frees an idle surplus domain */
+void lk_domain_free(struct lk_inode *li, struct lk_domain *dom);   /* it has no locks */
 void lk_ready_answer(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, int ret, int err);
 void lk_ready_forward(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, bool tell);
 void lk_ready_run(struct gi_xlator *x, struct gi_list *ready);
