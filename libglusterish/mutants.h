@@ -11,16 +11,16 @@
 #ifndef GI_MUTANTS_H
 #define GI_MUTANTS_H
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define GI_BROKEN_PREFIX "broken: "
 
 #ifdef GI_MUTANTS
-/* False, but in a run that names it. Costs one branch on a variable that is never written. Listed among the marks. */
-#define GI_BROKEN(text) (__builtin_expect(gi_broken != NULL, 0) && gi_broken_is(text) && GI_BROKEN_MARK_(text))
-#define GI_BROKEN_MARK_(text) \
+/* False, but in a run that names it. Costs one branch on a variable that is never written. Listed among the probes. */
+#define GI_BROKEN(text) (__builtin_expect(gi_broken != NULL, 0) && gi_broken_is(text) && GI_BROKEN_PROBE_(text))
+#define GI_BROKEN_PROBE_(text) \
   ({ \
-    GI_MARK(GI_BROKEN_PREFIX text); \
+    GI_PROBE(GI_BROKEN_PREFIX text); \
     true; \
   })
 #else

@@ -4,7 +4,7 @@
  */
 #include "libglusterish/task.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/xlator.h"
 

@@ -12,7 +12,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "rpc/conn-private.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -162,7 +162,7 @@ big_begin(struct conn_rx *rx, size_t len, size_t have, bool last)
     memcpy(big->rest->base, rx->buf->base + at, have);
     gi_buf_unref(&rx->buf);
   }
-  GI_MARK("connection: a record that does not fit where it began");
+  GI_PROBE("connection: a record that does not fit where it began");
   rx->start = rx->end = 0;
   rx->bulk = true;
 }
@@ -208,7 +208,7 @@ carry_mark(struct conn_rx *rx)
   if (rx->buf->capacity - rx->start > MARK_BYTES)
     return;
   struct gi_buf *next = gi_buf_new(RX_BYTES);
-  GI_MARK("connection: a record mark across the end of a buffer");
+  GI_PROBE("connection: a record mark across the end of a buffer");
   memcpy(next->base, rx->buf->base + rx->start, have);
   gi_buf_unref(&rx->buf);
   rx->buf = next;

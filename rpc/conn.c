@@ -8,7 +8,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "rpc/conn-private.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -230,7 +230,7 @@ static void
 connect_timed_out(void *arg)
 {
   struct gi_conn *c = arg;
-  GI_MARK("connection: connecting timed out");
+  GI_PROBE("connection: connecting timed out");
   if (c->state == CONN_CONNECTING)
     connect_failed(c, ETIMEDOUT);
 }

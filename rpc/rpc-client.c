@@ -10,7 +10,7 @@
 #include "rpc/rpc-client.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mem.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <string.h>
@@ -236,7 +236,7 @@ time_out_list(struct gi_rpc_client *c, struct gi_list *list, uint64_t before)
     if (call->start > before)
       return;
     c->stats.timeouts++;
-    GI_MARK("rpc client: call timed out");
+    GI_PROBE("rpc client: call timed out");
     gi_log(GI_LOG_WARNING, c->cfg.name, GI_MSG_RPC_CLIENT + 1, "no answer to call %u (program %u procedure %u) for %llu s",
            call->xid, call->prog, call->proc, (unsigned long long)c->cfg.call_timeout_s);
     answer_failed(c, call, -ETIMEDOUT);
@@ -328,7 +328,7 @@ ping_fired(void *arg)
   if (c->ping_outstanding && silence >= limit && now - c->ping_sent >= interval) {
     char why[96];
     c->stats.ping_timeouts++;
-    GI_MARK("rpc client: no answer to pings");
+    GI_PROBE("rpc client: no answer to pings");
     snprintf(why, sizeof(why), "no answer for %llu s", (unsigned long long)c->cfg.ping_timeout_s);
     gi_log(GI_LOG_CRITICAL, c->cfg.name, GI_MSG_RPC_CLIENT + 2, "%s: %s, disconnecting", gi_conn_peer(c->conn), why);
     gi_conn_close(c->conn, ETIMEDOUT, why);
@@ -445,7 +445,7 @@ gi_rpc_call_send(struct gi_rpc_client *c, uint32_t xid, struct gi_xdr_out *out, 
     send_now(c, call, payload);
   } else {
     c->stats.budget_waits++;
-    GI_MARK("rpc client: call waits for the budget of bytes");
+    GI_PROBE("rpc client: call waits for the budget of bytes");
     if (payload)
       gi_payload_append(&call->payload, payload);
     gi_list_add_tail(&c->waiting, &call->link);
@@ -488,7 +488,7 @@ got_reply(struct gi_rpc_client *c, struct gi_record *rec, struct gi_xdr_in *in)
   }
   struct call *call = *find_slot(c, h.xid);
   if (call == NULL) {
-    GI_MARK("rpc client: answer to a call that is no more");
+    GI_PROBE("rpc client: answer to a call that is no more");
     gi_log(GI_LOG_DEBUG, c->cfg.name, GI_MSG_RPC_CLIENT + 4, "answer to unknown call %u", h.xid);
     return; /* late: it timed out meanwhile */
   }

@@ -2,7 +2,7 @@
  *
  * Many seeds, each in a real process of its own, several at a time.
  */
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "tests/simulation/run.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #define JOBS_MAX 64
 #define HANGS_S 120 /* real time for one seed; it needs less than one */
 #define FAILED_MAX 1000
-#define MARKS_MAX 512
+#define PROBES_MAX 512
 
 /* what a child tells its parent */
 struct report {
   struct sim_outcome outcome;
-  uint64_t mark[MARKS_MAX]; /* hits, in the order of gi_marks_foreach */
+  uint64_t probe[PROBES_MAX]; /* hits, in the order of gi_probes_foreach */
 };
 
 struct job {
@@ -32,11 +32,11 @@ struct many {
   const struct sim_plan *plan;
   struct job job[JOBS_MAX];
   uint64_t done, events, ops, failures, virtual_ns;
-  uint64_t struck[32], mark[MARKS_MAX];
+  uint64_t struck[32], probe[PROBES_MAX];
   struct sim_net_stats net;
   uint64_t disk[SIM_DISK_COUNTS], replaced;
   uint64_t nfailed, failed[FAILED_MAX];
-  unsigned next_mark;
+  unsigned next_probe;
 };
 
 /* ---- a child ---- */
@@ -47,11 +47,11 @@ struct fill {
 };
 
 static void
-fill_mark(const struct gi_mark *m, void *arg)
+fill_probe(const struct gi_probe *m, void *arg)
 {
   struct fill *f = arg;
-  if (f->n < MARKS_MAX)
-    f->report->mark[f->n++] = m->hits;
+  if (f->n < PROBES_MAX)
+    f->report->probe[f->n++] = m->hits;
 }
 
 _Noreturn static void
@@ -63,7 +63,7 @@ child(const struct sim_plan *base, uint64_t seed, int fd)
   plan.trace = plan.history = NULL;
   alarm(HANGS_S);
   sim_run(&plan, &report.outcome);
-  gi_marks_foreach(fill_mark, &(struct fill){&report, 0});
+  gi_probes_foreach(fill_probe, &(struct fill){&report, 0});
   const char *p = (const char *)&report;
   for (size_t left = sizeof(report); left > 0;) {
     ssize_t n = write(fd, p, left);
@@ -164,23 +164,23 @@ finish(struct many *m, struct job *job)
   add_up((uint64_t *)&m->net, (const uint64_t *)&o->net, sizeof(m->net) / sizeof(uint64_t));
   add_up(m->disk, o->disk, SIM_DISK_COUNTS);
   m->replaced += o->replaced;
-  add_up(m->mark, report.mark, MARKS_MAX);
+  add_up(m->probe, report.probe, PROBES_MAX);
   if (o->violations)
     failed(m, job->seed, o->violation);
 }
 
 static void
-print_mark(const struct gi_mark *mark, void *arg)
+print_probe(const struct gi_probe *probe, void *arg)
 {
   struct many *m = arg;
-  bool broken = strncmp(mark->name, GI_BROKEN_PREFIX, strlen(GI_BROKEN_PREFIX)) == 0;
-  uint64_t hits = m->next_mark < MARKS_MAX ? m->mark[m->next_mark++] : 0;
+  bool broken = strncmp(probe->name, GI_BROKEN_PREFIX, strlen(GI_BROKEN_PREFIX)) == 0;
+  uint64_t hits = m->next_probe < PROBES_MAX ? m->probe[m->next_probe++] : 0;
   if (broken && !hits)
     return;
   if (hits)
-    printf("mark %10" PRIu64 "  %s\n", hits, mark->name);
+    printf("probe %10" PRIu64 "  %s\n", hits, probe->name);
   else
-    printf("mark      never  %s\n", mark->name);
+    printf("probe      never  %s\n", probe->name);
 }
 
 static void
@@ -193,7 +193,7 @@ print_summary(struct many *m)
     printf("disk %10" PRIu64 "  %s\n", m->disk[i], sim_disk_count_name(i));
   for (const struct gi_metric *metric = sim_net_metrics; metric->name; metric++)
     printf("net %11" PRIu64 "  %s\n", gi_metric_value(metric, &m->net), metric->help);
-  gi_marks_foreach(print_mark, m);
+  gi_probes_foreach(print_probe, m);
   printf("%" PRIu64 " seeds, %" PRIu64 " events in %" PRIu64 " virtual s, %" PRIu64 " operations (%" PRIu64 " failed)\n",
          m->done, m->events, m->virtual_ns / SIM_S, m->ops, m->failures);
   if (m->nfailed == 0) {

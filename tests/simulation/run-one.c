@@ -3,7 +3,7 @@
  * A run: the cluster starts, there is trouble for a while, then none; in the
  * end everything stops in order and nothing may be left.
  */
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "libglusterish/task.h"
 #include "tests/simulation/run.h"
 #include "tests/simulation/model/registers.h"
@@ -259,12 +259,12 @@ sim_print_command(FILE *out, const struct sim_plan *plan, uint64_t seed)
 }
 
 static void
-print_mark(const struct gi_mark *m, void *arg)
+print_probe(const struct gi_probe *m, void *arg)
 {
   if (m->hits)
-    printf("mark %8" PRIu64 "  %s\n", m->hits, m->name);
+    printf("probe %8" PRIu64 "  %s\n", m->hits, m->name);
   else
-    printf("mark    never  %s\n", m->name);
+    printf("probe    never  %s\n", m->name);
 }
 
 static void
@@ -280,8 +280,8 @@ print_outcome(const struct sim_plan *plan, const struct sim_outcome *out)
   for (unsigned i = 0; i < SIM_DISK_COUNTS; i++)
     if (out->disk[i])
       printf("disk %8" PRIu64 "  %s\n", out->disk[i], sim_disk_count_name(i));
-  if (plan->marks)
-    gi_marks_foreach(print_mark, NULL);
+  if (plan->probes)
+    gi_probes_foreach(print_probe, NULL);
   if (out->violations)
     printf("VIOLATION (%u): %s\n", out->violations, out->violation);
   printf("hash %016" PRIx64 "\n", out->hash);

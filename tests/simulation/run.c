@@ -4,7 +4,7 @@
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "tests/simulation/run.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ usage(FILE *out)
                "  --broken NAME    with a bug on purpose (--list)\n"
                "  --first          stops at the first seed that fails\n"
                "  --log LEVEL      writes the log of all processes to stderr; TRACE: and what bricks do\n"
-               "  --marks          tells which rare branches were reached, and which never\n"
-               "  --list           workloads, mishaps and marks\n");
+               "  --probes         tells which rare branches were reached, and which never\n"
+               "  --list           workloads, mishaps and probes\n");
 }
 
 static bool
@@ -80,14 +80,14 @@ find_workload(const char *name)
   return NULL;
 }
 
-/* Marks, or bugs on purpose, each name once. */
+/* Probes, or bugs on purpose, each name once. */
 struct list_of {
   bool broken;
   const char *last;
 };
 
 static void
-list_mark(const struct gi_mark *m, void *arg)
+list_probe(const struct gi_probe *m, void *arg)
 {
   struct list_of *l = arg;
   size_t prefix = strlen(GI_BROKEN_PREFIX);
@@ -103,7 +103,7 @@ struct known {
 };
 
 static void
-look_for(const struct gi_mark *m, void *arg)
+look_for(const struct gi_probe *m, void *arg)
 {
   struct known *k = arg;
   size_t prefix = strlen(GI_BROKEN_PREFIX);
@@ -117,7 +117,7 @@ broken_known(void)
   if (gi_broken == NULL)
     return true;
   sim_preload();
-  gi_marks_foreach(look_for, &k);
+  gi_probes_foreach(look_for, &k);
   if (!k.found)
     fprintf(stderr, "run: there is no bug '%s'\n", gi_broken);
   return k.found;
@@ -136,10 +136,10 @@ list(void)
   printf("faults of disks:\n");
   for (unsigned i = 0; i < SIM_FAULTS; i++)
     printf("  %s\n", sim_fault_name((enum sim_fault)i));
-  printf("marks:\n");
-  gi_marks_foreach(list_mark, &(struct list_of){.broken = false});
+  printf("probes:\n");
+  gi_probes_foreach(list_probe, &(struct list_of){.broken = false});
   printf("broken:\n");
-  gi_marks_foreach(list_mark, &(struct list_of){.broken = true});
+  gi_probes_foreach(list_probe, &(struct list_of){.broken = true});
   return 0;
 }
 
@@ -155,7 +155,7 @@ enum {
   OPT_TRACE,
   OPT_LOG,
   OPT_HISTORY,
-  OPT_MARKS,
+  OPT_PROBES,
   OPT_BROKEN,
   OPT_FIRST,
   OPT_LIST,
@@ -176,7 +176,7 @@ static const struct option options[] = {
     {"history", required_argument, NULL, OPT_HISTORY},
     {"broken", required_argument, NULL, OPT_BROKEN},
     {"first", no_argument, NULL, OPT_FIRST},
-    {"marks", no_argument, NULL, OPT_MARKS},
+    {"probes", no_argument, NULL, OPT_PROBES},
     {"list", no_argument, NULL, OPT_LIST},
     {"help", no_argument, NULL, OPT_HELP},
     {0},
@@ -220,8 +220,8 @@ parse_one(struct command *cmd, int opt, const char *arg)
     return true;
   case OPT_LOG:
     return gi_log_level_parse(arg, &p->log);
-  case OPT_MARKS:
-    return p->marks = true;
+  case OPT_PROBES:
+    return p->probes = true;
   case OPT_BROKEN:
     gi_broken = arg;
     return true;

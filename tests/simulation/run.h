@@ -20,7 +20,7 @@ struct sim_plan {
   uint64_t mishaps;            /* sim_mishaps_plan.only, or SIM_NO_MISHAPS */
   const char *trace, *history; /* files or NULL */
   enum gi_log_level log;
-  bool marks;
+  bool probes;
   bool first; /* the first seed that fails is enough */
 };
 

@@ -11,7 +11,7 @@
 #include "xlators/cluster/replicate/ops/ops.h"
 #include "xlators/cluster/replicate/shd/shd.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include "libglusterish/near.h"
 #include "libglusterish/regions.h"

@@ -9,7 +9,7 @@
  */
 #include "xlators/features/index/index.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <stdlib.h>
 

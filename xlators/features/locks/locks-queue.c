@@ -10,7 +10,7 @@
  * split; an unlock names exactly one granted lock.
  */
 #include "xlators/features/locks/locks.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define LK_NOTICES 8 /* most holders told at once; the rest hears of it with the next conflict */
 
@@ -137,7 +137,7 @@ lk_contention(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfi
   for (unsigned i = 0; i < n; i++) {
     notice[i].gfid = where;
     lk_count(x)->contention_notices++;
-    GI_MARK("locks: a holder is told that somebody waits");
+    GI_PROBE("locks: a holder is told that somebody waits");
     gi_notify_up(x, GI_EVENT_CONTENTION, &notice[i]);
   }
 }
@@ -185,7 +185,7 @@ enqueue(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, struct lk_
   gi_list_add_tail(&q->blocked, &l->link);
   q->nblocked++;
   lk_count(x)->waiting++;
-  GI_MARK("locks: a request waits");
+  GI_PROBE("locks: a request waits");
   if (kind == LK_INODE)
     lk_count(x)->inode_waited++;
   else

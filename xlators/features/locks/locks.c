@@ -16,7 +16,7 @@
  */
 #include "xlators/features/locks/locks.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static enum gi_verdict
 lk_complete(struct gi_xlator *x, struct gi_fop *fop)

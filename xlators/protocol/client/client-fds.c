@@ -5,7 +5,7 @@
  * (wire.md 3.9, 7.4).
  */
 #include "xlators/protocol/client/client.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +133,7 @@ cl_fd_bad(struct client *c, struct cl_fd *f, const char *why)
     cl_send_release(c, f->fd, f->handle);
   f->state = CL_FD_BAD;
   c->metrics.bad_fds++;
-  GI_MARK("client: an fd cannot be opened again");
+  GI_PROBE("client: an fd cannot be opened again");
   gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 5, "descriptor of %s is bad from now on: %s",
          f->fd->inode ? gi_gfid_text(&f->fd->inode->gfid, gfid) : "an unknown file", why);
 }
@@ -158,7 +158,7 @@ cl_reopen_result(struct client *c, struct gi_fd *fd, struct gi_rpc_reply *reply)
     f->handle = handle;
     f->state = CL_FD_OPEN;
     c->metrics.reopened_fds++;
-    GI_MARK("client: an fd opened again after a reconnect");
+    GI_PROBE("client: an fd opened again after a reconnect");
     cl_locks_take(c, fd);
   }
 }

@@ -4,7 +4,7 @@
  * every kind; the codec knows the fields. Payload goes and comes by reference.
  */
 #include "xlators/protocol/client/client.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void
 cl_undo_grant(struct client *c, struct gi_fop *lock)
 {
   c->metrics.late_grants_undone++;
-  GI_MARK("client: a lock granted after it was given up is undone");
+  GI_PROBE("client: a lock granted after it was given up is undone");
   if (cl_locks_undo_grant(c, lock))
     return;
   struct gi_fop *undo = gi_fop_helper(lock, lock->kind);

@@ -10,7 +10,7 @@
  * operations on an inode would depend on luck.
  */
 #include "xlators/protocol/client/client.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ cl_lost(struct client *c, const char *why)
     return;
   if (c->state == CL_READY) {
     c->metrics.disconnects++;
-    GI_MARK("client: lost a brick in use");
+    GI_PROBE("client: lost a brick in use");
     gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 1, "disconnected from %s:%d: %s", cl_host(c), c->port, why);
   } else {
     gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 2, "cannot use brick %s on %s: %s; trying again",
@@ -240,7 +240,7 @@ static void
 cl_refused(struct client *c, int err, const struct gi_dict *d)
 {
   const char *text = "no reason given";
-  GI_MARK("client: SETVOLUME refused");
+  GI_PROBE("client: SETVOLUME refused");
   gi_dict_get_str(d, "ERROR", &text);
   gi_log(err == EAGAIN ? GI_LOG_INFO : GI_LOG_ERROR, c->x->name, GI_MSG_CLIENT + 3,
          "brick %s on %s:%d refused SETVOLUME: %s (%s)", cl_opts(c)->remote_subvolume, cl_host(c), c->port, text,

@@ -15,7 +15,7 @@
  * way may have come in between.
  */
 #include "xlators/protocol/client/client.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 
@@ -338,7 +338,7 @@ missed(struct client *c, struct cl_lock *l, int err)
     return;
   l->missed = true;
   c->metrics.lost_locks++;
-  GI_MARK("client: a lock is not given again after a reconnect");
+  GI_PROBE("client: a lock is not given again after a reconnect");
   gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 6,
          "the %s lock of process %d on bytes %llu to %llu of %s is lost on this brick: %s",
          l->type == GI_LK_WRITE ? "write" : "read", l->who.pid, (unsigned long long)l->start, (unsigned long long)l->last,
@@ -494,7 +494,7 @@ take_result(struct client *c, struct gi_fop *fop, int err)
     l->asked = l->missed = false;
     f->nmissing--;
     c->metrics.retaken_locks++;
-    GI_MARK("client: a lock is taken again after a reconnect");
+    GI_PROBE("client: a lock is taken again after a reconnect");
   } else {
     uint64_t start, last;
     range_of(&fop->args.flock, &start, &last);

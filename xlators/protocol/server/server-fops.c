@@ -5,7 +5,7 @@
  * are checked here or by the codec before anybody below sees them.
  */
 #include "xlators/protocol/server/server.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "rpc/preamble.h"
 
 #include <errno.h>
@@ -147,7 +147,7 @@ sv_done(struct gi_fop *fop, void *arg)
     sv_answer(c, req, fop, handle);
   } else {
     sv->metrics.dropped_answers++;
-    GI_MARK("server: answer for a connection that is gone");
+    GI_PROBE("server: answer for a connection that is gone");
     gi_rpc_drop(req);
   }
   gi_fop_unref(fop);

@@ -5,7 +5,7 @@
  */
 #include "xlators/protocol/server/server.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ sv_refuse_setvolume(struct sv_setvolume *s, int err, const char *text)
   const char *uid = "?";
   gi_dict_get_str(s->intro, "process-uuid", &uid);
   s->sv->metrics.refused_handshakes++;
-  GI_MARK("server: SETVOLUME refused");
+  GI_PROBE("server: SETVOLUME refused");
   gi_log(err == EAGAIN ? GI_LOG_INFO : GI_LOG_WARNING, s->sv->x->name, GI_MSG_SERVER + 1, "refused client %s from %s: %s", uid,
          s->req->peer ? gi_conn_peer(gi_rpc_peer_conn(s->req->peer)) : "?", text);
   struct gi_dict *d = gi_dict_new();

@@ -7,7 +7,7 @@
  * whatever came of it, until the client unlocks or goes.
  */
 #include "xlators/protocol/server/server.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "rpc/preamble.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ give_back(struct gi_fop *f, void *arg)
 static void
 refuse(struct sv_preamble *sp, int err)
 {
-  GI_MARK("server: preamble refused");
+  GI_PROBE("server: preamble refused");
   sp->err = err;
   give_back(NULL, sp);
 }

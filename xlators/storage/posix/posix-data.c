@@ -6,7 +6,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <sys/uio.h>
 
@@ -58,7 +58,7 @@ posix_write_out(struct posix_op *op, bool wait)
   err = errno;
   if (GI_BROKEN("take the word of a write-out"))
     return 0;
-  GI_MARK("posix: the disk refused what a heal wrote before its fsync");
+  GI_PROBE("posix: the disk refused what a heal wrote before its fsync");
   op->unsynced = true;
   return err;
 }

@@ -6,7 +6,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 int
 posix_prepare_lookup(struct posix_op *op)
@@ -144,7 +144,7 @@ join_twin(struct posix_op *op, int dirfd, const char *name, struct stat *st, con
     gi_fs_unlink(op->p->fs, op->p->unlink_fd, aside, 0);
     return;
   }
-  GI_MARK("posix: a name of a file that was made twice leads to the second one");
+  GI_PROBE("posix: a name of a file that was made twice leads to the second one");
   if (op->p->cfg.gfid2path)
     posix_gfid2path_add(op->p, at, &op->node[NODE_PARENT].gfid, name);
   gi_fs_stat(op->p->fs, dirfd, name, st, AT_SYMLINK_NOFOLLOW);
@@ -191,7 +191,7 @@ tell_twin(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st
 
   if (!fop->xdata || !gi_dict_get(fop->xdata, GI_TWIN_KEY) || gi_gfid_is_none(gfid) || !posix_handle_elsewhere(op, gfid, st))
     return;
-  GI_MARK("posix: two objects with one gfid");
+  GI_PROBE("posix: two objects with one gfid");
   gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_TWIN_KEY, 1);
 }
 

@@ -7,7 +7,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 int
 posix_prepare_fsync(struct posix_op *op)

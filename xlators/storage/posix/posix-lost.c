@@ -5,7 +5,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static bool
 believes_memory(void)

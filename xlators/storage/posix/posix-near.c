@@ -7,7 +7,7 @@
 #include "xlators/storage/posix/posix.h"
 
 #include "libglusterish/near.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define RANGE (512u << 10) /* goes to the disk at once: what an application's sync may find before it */
 
@@ -133,7 +133,7 @@ give_way(const struct posix_op *op)
 {
   if (!atomic_load_explicit(&op->p->syncs, memory_order_relaxed))
     return false;
-  GI_MARK("posix: a copy for a heal gave way to an fsync");
+  GI_PROBE("posix: a copy for a heal gave way to an fsync");
   return true;
 }
 
@@ -226,7 +226,7 @@ run(struct posix_op *op)
     err = posix_write_out(op, true); /* so no more than one request's pieces stand before an application's sync */
   if (err)
     return posix_err(op, err);
-  GI_MARK("posix: copied from a brick on the same machine");
+  GI_PROBE("posix: copied from a brick on the same machine");
   return posix_ok(op, (int64_t)op->done);
 }
 

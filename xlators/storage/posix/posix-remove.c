@@ -9,7 +9,7 @@
  */
 #include "xlators/storage/posix/posix.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* one name as found on disk */
 struct entry {
@@ -59,7 +59,7 @@ is_expected(const struct posix_op *op, const struct entry *e)
 
   if (!gi_dict_get_gfid(op->fop->xdata, GI_EXPECTED_KEY, &gfid) || gi_gfid_equal(&gfid, &e->gfid))
     return true;
-  GI_MARK("posix: a name leads to another object than a healer means");
+  GI_PROBE("posix: a name leads to another object than a healer means");
   return false;
 }
 
@@ -174,7 +174,7 @@ retire_nameless(struct posix_op *op, const struct entry *e, bool *gone, bool *pa
     posix_handle_unretire(op->p, &e->gfid);
     return;
   }
-  GI_MARK("posix: the last two names of a file went at once");
+  GI_PROBE("posix: the last two names of a file went at once");
   *gone = *parked = true; /* `finish` deletes it if nobody has it open */
 }
 
@@ -427,7 +427,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
     op->victim_gone = true;
   }
   if (leave_handle) {
-    GI_MARK("posix: a directory moved whose handle leads to another one");
+    GI_PROBE("posix: a directory moved whose handle leads to another one");
     return 0;
   }
   err = posix_handle_move_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &from->gfid);

@@ -7,7 +7,7 @@
  */
 #include "xlators/cluster/replicate/copies/copies.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <endian.h>
 

@@ -5,7 +5,7 @@
  */
 #include "xlators/cluster/replicate/copies/copies.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define REFRESH_ATTEMPTS 4          /* further attempts after the first */
 #define REFRESH_PAUSE_NS 1000000ull /* before the first of them; doubled each time */
@@ -136,7 +136,7 @@ refresh_again(struct rep_refresh *r)
   if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok ||
       rep_quorum(rep_of(fan->x), gone(fan)) || !rep_quorum(rep_of(fan->x), fan->sent))
     return false;
-  GI_MARK("replicate: copies asked for again, some had the object and some had not");
+  GI_PROBE("replicate: copies asked for again, some had the object and some had not");
   gi_fan_clear(fan);
   rep_busy_get(rep_of(fan->x), REP_WORK_MESSAGES); /* the pause counts as a question */
   gi_timer_set(&r->timer, REFRESH_PAUSE_NS << r->attempts++);

@@ -21,7 +21,7 @@
 #include "xlators/cluster/replicate/heal/heal.h"
 
 #include "libglusterish/near.h"
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <fcntl.h>
 
@@ -372,7 +372,7 @@ copy(struct data_heal *dh, struct piece *piece, unsigned n, uint32_t targets)
   rep_heal_fan_await(dh->h, &wait);
   rep_foreach(i, fan.failed) drop(dh, 1u << i, gi_fan_reply(&fan, i)->rsp.err);
   if (source_blamed_since(dh, &fan) && !GI_BROKEN("copy from a source that was blamed meanwhile")) {
-    GI_MARK("heal: the source missed something while it was copied from");
+    GI_PROBE("heal: the source missed something while it was copied from");
     dh->err = EAGAIN;
   } else {
     store(dh, piece, reads, fan.ok & far);

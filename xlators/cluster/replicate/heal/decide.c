@@ -11,7 +11,7 @@
  */
 #include "xlators/cluster/replicate/heal/heal.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define NO_BIGGER_FILE "No bigger file"
 #define NO_DIFFERENCE_IN_MTIME "No difference in mtime"

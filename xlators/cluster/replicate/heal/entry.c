@@ -19,7 +19,7 @@
  */
 #include "xlators/cluster/replicate/heal/names.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define NAME_COST (256u << 10) /* bytes of the heals' window that a name in work takes: a task's stack */
 

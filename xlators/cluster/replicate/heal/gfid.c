@@ -12,7 +12,7 @@
  */
 #include "xlators/cluster/replicate/heal/names.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* Size, time and number never decide between directories: everything below the loser would be lost. The administrator may name the brick. */
 static bool
@@ -200,7 +200,7 @@ proven_winner(const struct rep_name *n, uint32_t shown)
     winner = shared_winner(n, among);
   if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid))
     return -1;
-  GI_MARK("replicate: different objects under a name, one of them proven right");
+  GI_PROBE("replicate: different objects under a name, one of them proven right");
   return winner;
 }
 

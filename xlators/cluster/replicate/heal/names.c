@@ -28,7 +28,7 @@
  */
 #include "xlators/cluster/replicate/heal/names.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static uint32_t
 having_errno(const struct rep_view *v, int err)
@@ -181,7 +181,7 @@ moved_away(struct rep_name *n, unsigned from, uint32_t owners)
     return false;
   if (rep_name_kept_elsewhere(n, from, n->elsewhere))
     return true;
-  GI_MARK("replicate: a directory stays that most have under other names, but not for long");
+  GI_PROBE("replicate: a directory stays that most have under other names, but not for long");
   return false;
 }
 
@@ -209,7 +209,7 @@ complete(struct rep_name *n, unsigned from, uint32_t owners, uint32_t nameless, 
   {
     one = rep_name_complete(n, from, owners, 1u << i);
     if (one == -EEXIST && rep_name_empty(&n->view.stat[i])) {
-      GI_MARK("replicate: something without gfid gives way to an object that is elsewhere on the brick");
+      GI_PROBE("replicate: something without gfid gives way to an object that is elsewhere on the brick");
       n->failed &= ~(1u << i);
       one = rep_name_remove_empty(n, 1u << i);
       *absent |= one ? 0 : 1u << i;
@@ -229,7 +229,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
 
   GI_ASSERT(((n->view.ok >> from) & 1) && !(owners & nameless) && !((targets | losers) & ~n->d.locked));
   if (wrong && stands_elsewhere(n, from, owners)) {
-    GI_MARK("replicate: a directory that most have under another name does not replace what others have here");
+    GI_PROBE("replicate: a directory that most have under another name does not replace what others have here");
     err = rep_name_expunge(n, owners);
     n->look_again = !err;
     return err;
@@ -243,7 +243,7 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   if (absent | wrong)
     err = keep_error(err, rep_name_recreate(n, from, owners, absent | wrong));
   if (moved_away(n, from, owners)) {
-    GI_MARK("replicate: a directory that most have under another name is taken away here");
+    GI_PROBE("replicate: a directory that most have under another name is taken away here");
     n->failed &= ~n->elsewhere;
     n->later = false;
     err = rep_name_expunge(n, owners);
@@ -298,7 +298,7 @@ adopt(struct rep_name *n, uint32_t present)
   if (rep_quorums_meet(n->h->rep) && present == rep_name_no_gfid(n, present) && quorum_has_one(n))
     return settle_contradiction(n, n->view.ok, n->d.locked);
   if (gi_gfid_is_none(&gfid) && unfinished(n, present)) {
-    GI_MARK("replicate: an object without gfid that few have is removed");
+    GI_PROBE("replicate: an object without gfid that few have is removed");
     return rep_name_remove_empty(n, present);
   }
   if (gi_gfid_is_none(&gfid) && n->h->adopts)
@@ -364,13 +364,13 @@ settle_name(struct rep_name *n)
   if (!good)
     return refuse_name(n, -EIO, n->d.locked);
   if (only_no_gfid(n, absent, no_gfid)) {
-    GI_MARK("replicate: what good copies have without gfid goes before what others have is judged");
+    GI_PROBE("replicate: what good copies have without gfid goes before what others have is judged");
     err = rep_name_remove_empty(n, no_gfid);
     n->look_again = !err;
     return err;
   }
   if (only_stale_have_it(n, absent)) {
-    GI_MARK("replicate: a merge of names removes what only outdated copies have");
+    GI_PROBE("replicate: a merge of names removes what only outdated copies have");
     return keep_error(err, rep_name_expunge(n, n->view.ok));
   }
   if (absent && (n->view.ok & good) && GI_BROKEN("remove what a sink lacks"))

@@ -8,7 +8,7 @@
  */
 #include "xlators/cluster/replicate/heal/heal.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* A copy that is no sink: it must not be dirty, and nobody may hold anything against it. */
 static bool
@@ -83,7 +83,7 @@ rep_heal_regions(struct rep_heal *h, const struct rep_view *v, const struct rep_
   }
   gi_fop_unref(fop);
   if (usable)
-    GI_MARK("replicate: a heal of regions only");
+    GI_PROBE("replicate: a heal of regions only");
   else
     gi_regions_clear(set);
   return usable;

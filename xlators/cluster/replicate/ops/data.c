@@ -6,7 +6,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <fcntl.h>
 
@@ -214,7 +214,7 @@ compare_sizes(struct rep_txn *t, struct gi_fop *fop)
       shorter |= 1u << j;
   if (!shorter)
     return;
-  GI_MARK("replicate: a copy lost an append and is blamed for it");
+  GI_PROBE("replicate: a copy lost an append and is blamed for it");
   rep_foreach(k, fan->ok & ~shorter) t->blame[k] |= shorter;
   t->good &= ~shorter;
   t->wrote.unknown = true;
@@ -250,7 +250,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
     t->stable = rf->unstable_before;
   if (!t->closing && others_wait(&rf->fan)) {
     t->rep->metrics.contentions++;
-    GI_MARK("replicate: a reply tells that others wait for the lock");
+    GI_PROBE("replicate: a reply tells that others wait for the lock");
     rep_session_use_range_locks(t->rep, t->inode);
     t->closing = true;
   }

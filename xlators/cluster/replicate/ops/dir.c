@@ -9,7 +9,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static bool
 trust_attributes(const struct rep *rep, const struct gi_iatt *st, unsigned child)

@@ -5,7 +5,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <fcntl.h>
 

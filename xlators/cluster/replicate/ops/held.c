@@ -12,7 +12,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static uint32_t
 holders(const struct rep *rep, const struct rep_fd *rf)
@@ -27,10 +27,10 @@ judge_doubt(struct rep *rep, struct rep_fd *rf, const struct gi_fd *fd)
 
   if (rep_quorum(rep, holders(rep, rf) & rf->safe)) {
     rf->doubt = false;
-    GI_MARK("replicate: a descriptor's locks were in doubt and have held");
+    GI_PROBE("replicate: a descriptor's locks were in doubt and have held");
   } else if (!rep_quorum(rep, rf->safe)) {
     rf->dead = true;
-    GI_MARK("replicate: a descriptor is dead because another client may have had its locks");
+    GI_PROBE("replicate: a descriptor is dead because another client may have had its locks");
     gi_log(GI_LOG_ERROR, rep->x->name, GI_MSG_REPLICATE + 7,
            "descriptor of %s is bad from now on: too many bricks dropped its locks at the same time, another client may have "
            "had them",

@@ -7,7 +7,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static bool
 is_unlock(const struct gi_fop *fop)
@@ -172,7 +172,7 @@ serial_end(struct rep *rep, struct gi_fop *fop, unsigned last)
     else
       remember(rep, fop);
   } else if (may_begin_anew(rep, fop, rf->err, last)) {
-    GI_MARK("replicate: a lock waited at children that went away, and is asked for anew");
+    GI_PROBE("replicate: a lock waited at children that went away, and is asked for anew");
     give_back(rep, fop, 0, rep_quiesce_again);
   } else {
     give_back(rep, fop, rf->err ? rf->err : ENOTCONN, fail_lock);

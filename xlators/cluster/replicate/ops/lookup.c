@@ -16,7 +16,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define GFID_REQ "gfid-req"
 #define LIST_XATTR "list-xattr"
@@ -402,7 +402,7 @@ look_again_locked(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const
 
   if (!v->torn || (v->ok | v->gone) != fan->sent || rf->locked_looks == LOCKED_LOOKS)
     return false;
-  GI_MARK("replicate: looked again with the name locked");
+  GI_PROBE("replicate: looked again with the name locked");
   rf->locked_looks++;
   gi_fan_clear(fan);
   gi_task_start(rep->x->reactor, look_locked, fop);

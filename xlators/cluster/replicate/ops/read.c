@@ -8,7 +8,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static bool
 child_failed(int err)
@@ -69,7 +69,7 @@ read_reply(struct gi_fan *fan)
   rf->tried |= 1u << child;
   rf->err = rep_errno_merge(rf->err, reply->rsp.err);
   rep->metrics.read_failovers++;
-  GI_MARK("replicate: read goes to another copy");
+  GI_PROBE("replicate: read goes to another copy");
   gi_fop_unref(reply);
   read_step(rep, fop);
 }

@@ -4,7 +4,7 @@
  */
 #include "xlators/cluster/replicate/set/set.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 void
 rep_check(const struct rep *rep)

@@ -5,7 +5,7 @@
  */
 #include "xlators/cluster/replicate/set/set.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* ---- quorum ---- */
 

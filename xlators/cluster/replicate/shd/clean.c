@@ -10,7 +10,7 @@
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* The children of `mask` that have the object's name in their anonymous directory. */
 static uint32_t
@@ -37,7 +37,7 @@ remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const cha
   directory = twin && S_ISDIR(fop->rsp.stat.mode);
   gi_fop_unref(fop);
   if (twin) {
-    GI_MARK("replicate: an object that was made twice goes from the anonymous directory");
+    GI_PROBE("replicate: an object that was made twice goes from the anonymous directory");
     rep_anon_remove(h, anon, name, directory, 1u << child);
   }
   return twin;
@@ -94,7 +94,7 @@ rep_shd_purge_unreachable(struct rep_heal *h)
   gi_gfid_text(&h->gfid, name);
   rep_view_gfid(h, &h->gfid, h->rep->all, &v);
   if (all_sure(&v) && !has_other_names(&v) && kept_by(h, anon, name, v.ok) == v.ok) {
-    GI_MARK("replicate: an object with marks, reachable nowhere, is purged");
+    GI_PROBE("replicate: an object with marks, reachable nowhere, is purged");
     purged = rep_anon_remove(h, anon, name, S_ISDIR(v.stat[rep_first(v.ok)].mode), v.ok) == v.ok;
   }
   rep_view_clear(&v);

@@ -12,7 +12,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 static void
 set_owner(struct gi_owner *owner, uint64_t value)
@@ -202,7 +202,7 @@ pre_op_done(struct gi_fan *fan)
   else if (!rep_outcome_has_wholly_good(t, t->active))
     err = EIO;
   else if ((t->rep->all & ~t->locked & ~t->blamed_in_preop) && !GI_BROKEN("tell who is away only in the post-op")) {
-    GI_MARK("replicate: pre-op failed on some copies, the others are told");
+    GI_PROBE("replicate: pre-op failed on some copies, the others are told");
     send_pre_op(t);
     return;
   } else {
@@ -210,7 +210,7 @@ pre_op_done(struct gi_fan *fan)
     return;
   }
   /* Nothing was changed: what waits fails, and the marks are taken back. */
-  GI_MARK("replicate: pre-op without quorum or good copy");
+  GI_PROBE("replicate: pre-op without quorum or good copy");
   refuse_all(t, err);
   rep_txn_finish(t);
 }
@@ -258,7 +258,7 @@ asked_first(struct gi_fan *fan)
     pre_op(t);
     return;
   }
-  GI_MARK("replicate: no good copy to change");
+  GI_PROBE("replicate: no good copy to change");
   refuse_all(t, err);
   rep_txn_unlock(t);
 }
@@ -312,7 +312,7 @@ rep_txn_locked(struct rep_txn *t)
     prepare(t);
     return;
   }
-  GI_MARK("replicate: locked on fewer copies than the quorum");
+  GI_PROBE("replicate: locked on fewer copies than the quorum");
   refuse_all(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
   rep_txn_unlock(t);
 }
@@ -430,7 +430,7 @@ durable_done(struct gi_fan *fan)
   rep_session_synced(t, fan);
   gi_fan_clear(fan);
   if (!rep_quorum(t->rep, ok) || splits) {
-    GI_MARK("replicate: the fsync of a session failed, the next one will tell");
+    GI_PROBE("replicate: the fsync of a session failed, the next one will tell");
     /* Its disk may answer the next fsync as if nothing had been. */
     rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)(splits ? t->rep->all : failed);
     t->keep_dirty = true;

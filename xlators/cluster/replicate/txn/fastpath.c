@@ -22,7 +22,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "rpc/preamble.h"
 
 #include <fcntl.h>
@@ -172,7 +172,7 @@ opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
 static void
 fastpath_contended(struct rep_txn *t)
 {
-  GI_MARK("replicate: met another client while locking and doing in one message");
+  GI_PROBE("replicate: met another client while locking and doing in one message");
   rep_txn_contended(t);
   for (unsigned l = 0; l < t->nlogs; l++)
     rep_inode(t->rep, t->log[l].inode)->contended = PAUSE;
@@ -228,7 +228,7 @@ static void
 take_back_result(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
   if (reply->rsp.ret < 0)
-    GI_MARK("replicate: a name could not be taken back");
+    GI_PROBE("replicate: a name could not be taken back");
 }
 
 /* The operation that undoes what child `i` did; NULL: none does, or nothing was changed. */
@@ -273,7 +273,7 @@ rep_fastpath_recall(struct rep_txn *t, struct gi_fan *fan)
   {
     if (!t->did[i] || gi_fan_reply(fan, i)->rsp.err != ENOENT)
       continue;
-    GI_MARK("replicate: found done what a first attempt had done");
+    GI_PROBE("replicate: found done what a first attempt had done");
     gi_fop_unref(gi_fan_take(fan, i));
     gi_fan_keep(fan, i, t->did[i]);
     t->did[i] = NULL;
@@ -295,7 +295,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
   uint32_t done = fan->ok & granted;
 
   GI_ASSERT(t->type == REP_ENTRY && t->state == REP_FASTPATH && !t->retried);
-  GI_MARK("replicate: a name taken back after meeting another client");
+  GI_PROBE("replicate: a name taken back after meeting another client");
   t->retried = true;
   lock_everywhere(t, granted);
   rep_fan_start(&t->fan, t->rep, taken_back, t);

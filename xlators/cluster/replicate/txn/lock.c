@@ -8,7 +8,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 enum lock_how { HOW_TRY, HOW_WAIT, HOW_UNLOCK };
 
@@ -123,7 +123,7 @@ rep_txn_locks_lost(struct rep *rep, unsigned child)
       if (!(t->target[g].held & bit))
         continue;
       t->target[g].held &= ~bit;
-      GI_MARK("replicate: a lock went with its connection");
+      GI_PROBE("replicate: a lock went with its connection");
     }
 }
 
@@ -206,7 +206,7 @@ tried(struct gi_fan *fan)
     return;
   }
   rep_txn_contended(t);
-  GI_MARK("replicate: locks tried together, one refused: one after another");
+  GI_PROBE("replicate: locks tried together, one refused: one after another");
   rep_txn_lock_serially(t);
 }
 

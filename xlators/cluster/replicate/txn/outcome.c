@@ -6,7 +6,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 /* Children that did it. A write that stored less than the best copy has failed. The arbiter was sent one byte. */
 static uint32_t
@@ -125,7 +125,7 @@ rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
     return false;
   if (!good || !stale || (rep_outcome_saying(fan, err) & good) != good || !rep_outcome_claims(err))
     return false;
-  GI_MARK("replicate: done on copies that missed something, impossible on the good ones");
+  GI_PROBE("replicate: done on copies that missed something, impossible on the good ones");
   t->rep->metrics.blames++;
   t->last_kind = fop->kind;
   accuse(t, good, stale);
@@ -145,7 +145,7 @@ no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
     rf->err = same;
     return true;
   }
-  GI_MARK("replicate: failed everywhere in different ways, or lost everywhere: dirty stays");
+  GI_PROBE("replicate: failed everywhere in different ways, or lost everywhere: dirty stays");
   rf->err = some_errno(t, rf);
   t->keep_dirty = true;
   t->closing = true;
@@ -205,7 +205,7 @@ rep_outcome_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost)
 {
   if (!lost || !(ok & t->good & ~t->rep->arbiter) || rep_outcome_splits(t, ok, lost))
     return;
-  GI_MARK("replicate: copies that could not be synced are blamed below the quorum");
+  GI_PROBE("replicate: copies that could not be synced are blamed below the quorum");
   distrust(t, lost);
   rep_outcome_blame(t, ok, lost);
 }
@@ -228,7 +228,7 @@ blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
   right &= ~t->accused;
   if (!right || !strays || !(t->counters_known || t->dirty_owed))
     return;
-  GI_MARK("replicate: blamed for having moved another object");
+  GI_PROBE("replicate: blamed for having moved another object");
   accuse(t, right, strays);
 }
 
@@ -237,7 +237,7 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 {
   if (fop->kind == GI_FOP_FSYNC)
     rep_outcome_unsynced(t, rf->ok, rep_outcome_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
-  GI_MARK("replicate: done on fewer copies than the quorum");
+  GI_PROBE("replicate: done on fewer copies than the quorum");
   t->closing = true;
   rf->err = some_errno(t, rf);
   t->keep_dirty = true;
@@ -265,7 +265,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
     return no_success(t, fop, rf);
   if (rep_outcome_splits(t, rf->ok, failed)) {
     t->closing = t->keep_dirty = true;
-    GI_MARK("replicate: failed on every good copy, refused rather than split");
+    GI_PROBE("replicate: failed on every good copy, refused rather than split");
     rf->err = gi_fan_reply(fan, rep_first_data(t->rep, failed & t->good))->rsp.err;
     if (!rf->err) /* a short write carries none; an FSYNC may have failed before */
       rf->err = rf->must_err ? rf->must_err : EIO;
@@ -273,7 +273,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
     return true;
   }
   if (t->type == REP_ENTRY && !rep_outcome_has_good(t, rf->ok)) {
-    GI_MARK("replicate: names changed on no good copy");
+    GI_PROBE("replicate: names changed on no good copy");
     lost_quorum(t, fop, rf);
     rf->ok = 0;
     return true;
@@ -286,7 +286,7 @@ judge(struct rep_txn *t, struct gi_fop *fop)
   if (!(failed | missing))
     return true;
   t->rep->metrics.blames++;
-  GI_MARK("replicate: a change some copies missed");
+  GI_PROBE("replicate: a change some copies missed");
   distrust(t, failed | missing);
   rep_outcome_blame(t, rf->ok, failed);
   if (failed)

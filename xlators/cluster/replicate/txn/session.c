@@ -14,7 +14,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #define RANGE_LOCK_MIN_NS (64 * GI_NSEC_PER_MSEC)
 #define RANGE_LOCK_MAX_NS GI_NSEC_PER_SEC
@@ -175,7 +175,7 @@ rep_session_close(struct rep_txn *t)
   t->closing = true;
   if (t->state != REP_OPEN)
     return; /* not open yet: what waits for the lock still runs, once */
-  GI_MARK("replicate: session closed while open");
+  GI_PROBE("replicate: session closed while open");
   freeze(t, &t->queue);
   if (quiet(t))
     rep_txn_finish(t);
@@ -217,7 +217,7 @@ rep_session_healed(struct rep *rep, struct gi_inode *inode, bool now)
   struct rep_inode *ri = rep_inode(rep, inode);
 
   if (ri->healer_seen && !now) {
-    GI_MARK("replicate: a heal that writers made way for is over");
+    GI_PROBE("replicate: a heal that writers made way for is over");
     ri->range_lock_until = ri->range_lock_ns = 0;
   }
   ri->healer_seen = now;
@@ -308,7 +308,7 @@ rep_session_synced(struct rep_txn *t, struct gi_fan *fan)
     struct gi_fop *fop = gi_list_first(&t->syncing, struct gi_fop, link);
     const struct gi_reply *reply = &gi_fan_reply(fan, rep_first(good))->rsp;
 
-    GI_MARK("replicate: the fsync at a session's end was an application's too");
+    GI_PROBE("replicate: the fsync at a session's end was an application's too");
     gi_list_del(&fop->link);
     fop->rsp.ret = 0;
     fop->rsp.pre = reply->pre;
@@ -388,7 +388,7 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
       rep_session_use_range_locks(rep, inode);
     if (t && !t->closing) {
       rep->metrics.contentions++;
-      GI_MARK("replicate: told that another client waits for the lock");
+      GI_PROBE("replicate: told that another client waits for the lock");
       rep_session_close(t);
     }
   }
@@ -443,6 +443,6 @@ rep_session_send_fsync(struct rep_txn *t, struct gi_fan *fan, struct gi_fop *fsy
     return;
   }
   if ((t->rep->connected >> child) & 1)
-    GI_MARK("replicate: not synced by a brick that has been away since the write");
+    GI_PROBE("replicate: not synced by a brick that has been away since the write");
   gi_fan_refuse(fan, fsync, child, ENOTCONN);
 }

@@ -12,7 +12,7 @@
  */
 #include "xlators/cluster/replicate/txn/txn.h"
 
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <fcntl.h>
 
@@ -176,7 +176,7 @@ rep_regions_tell(struct rep_txn *t, unsigned i, struct gi_fop *xattrop)
   if (!rep_regions_told_to(t, i))
     return;
   if (t->wrote.unknown || t->keep_dirty || !rep_opts(rep)->ensure_durability) {
-    GI_MARK("replicate: a session that cannot tell what a copy lacks");
+    GI_PROBE("replicate: a session that cannot tell what a copy lacks");
     return;
   }
   rep_foreach(j, t->blame[i])

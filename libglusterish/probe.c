@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of objects that have marks. See rare.h.
+ * The list of objects that have probes. See probe.h.
  */
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 #include "libglusterish/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define OBJECTS_MAX 64 /* libraries and translators with marks; what is loaded beyond them is not counted */
+#define OBJECTS_MAX 64 /* libraries and translators with probes; what is loaded beyond them is not counted */
 
 /* Written while objects are loaded, which the dynamic linker does one at a time. */
 static struct {
-  struct gi_mark *const *begin, *const *end;
+  struct gi_probe *const *begin, *const *end;
 } object[OBJECTS_MAX];
 static unsigned nobjects;
 
 void
-gi_marks_register(struct gi_mark *const *begin, struct gi_mark *const *end)
+gi_probes_register(struct gi_probe *const *begin, struct gi_probe *const *end)
 {
   if (begin == end || nobjects == OBJECTS_MAX)
     return;
@@ -39,18 +39,18 @@ gi_broken_is(const char *text)
 static int
 by_name(const void *a, const void *b)
 {
-  return strcmp((*(struct gi_mark *const *)a)->name, (*(struct gi_mark *const *)b)->name);
+  return strcmp((*(struct gi_probe *const *)a)->name, (*(struct gi_probe *const *)b)->name);
 }
 
 void
-gi_marks_foreach(void (*fn)(const struct gi_mark *m, void *arg), void *arg)
+gi_probes_foreach(void (*fn)(const struct gi_probe *m, void *arg), void *arg)
 {
   size_t count = 0, n = 0;
   for (unsigned i = 0; i < nobjects; i++)
     count += (size_t)(object[i].end - object[i].begin);
-  GI_CLEANUP_FREE const struct gi_mark **all = gi_alloc(count * sizeof(*all));
+  GI_CLEANUP_FREE const struct gi_probe **all = gi_alloc(count * sizeof(*all));
   for (unsigned i = 0; i < nobjects; i++)
-    for (struct gi_mark *const *m = object[i].begin; m < object[i].end; m++)
+    for (struct gi_probe *const *m = object[i].begin; m < object[i].end; m++)
       all[n++] = *m;
   if (n > 0)
     qsort(all, n, sizeof(*all), by_name);
@@ -59,9 +59,9 @@ gi_marks_foreach(void (*fn)(const struct gi_mark *m, void *arg), void *arg)
 }
 
 void
-gi_marks_clear(void)
+gi_probes_clear(void)
 {
   for (unsigned i = 0; i < nobjects; i++)
-    for (struct gi_mark *const *m = object[i].begin; m < object[i].end; m++)
+    for (struct gi_probe *const *m = object[i].begin; m < object[i].end; m++)
       (*m)->hits = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks: known before they are reached, counted when they are.
+ * Probes: known before they are reached, counted when they are.
  */
-#include "libglusterish/rare.h"
+#include "libglusterish/probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,9 @@ static void
 branch(int rare)
 {
   if (rare)
-    GI_MARK("test: b, reached");
+    GI_PROBE("test: b, reached");
   else
-    GI_MARK("test: a, never");
+    GI_PROBE("test: a, never");
 }
 
 struct seen {
@@ -27,7 +27,7 @@ struct seen {
 };
 
 static void
-look(const struct gi_mark *m, void *arg)
+look(const struct gi_probe *m, void *arg)
 {
   struct seen *s = arg;
   if (strcmp(s->last, m->name) > 0)
@@ -48,15 +48,15 @@ test_marks(void **state)
   struct seen s = {.sorted = 1};
   branch(1);
   branch(2);
-  gi_marks_foreach(look, &s);
+  gi_probes_foreach(look, &s);
   assert_int_equal(s.a, 1);
   assert_int_equal(s.b, 1);
   assert_int_equal(s.hits_a, 0);
   assert_int_equal(s.hits_b, 2);
   assert_true(s.sorted);
-  gi_marks_clear();
+  gi_probes_clear();
   s = (struct seen){.sorted = 1};
-  gi_marks_foreach(look, &s);
+  gi_probes_foreach(look, &s);
   assert_int_equal(s.hits_b, 0);
 }
 
