@@ -45,8 +45,12 @@
 #define GI_GFID_BEGINNING 18u /* characters behind it */
 #define GI_PROFILE_KEY "glusterish.io-stats."
 
-/* the process id of an operation */
-#define GI_PID_HEAL (-6) /* whoever heals (wire.md 1.5) */
+/* the process id of an operation that an internal client sends (wire.md 1.5) */
+#define GI_PID_GEOREP (-1)
+#define GI_PID_REBALANCE (-3)
+#define GI_PID_HEAL (-6)       /* whoever heals */
+#define GI_PID_HEAL_TOOL (-7)  /* heal info and the split-brain tools */
+#define GI_PID_ADD_BRICK (-12) /* whoever announces a new brick */
 
 struct gi_extension {
   const char *capability; /* NULL: it may be sent to any brick */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define MANAGEMENT_PID (-12) /* who announces a new brick (replicate.md 7.12) */
 #define CONNECT_NS (30 * GI_NSEC_PER_SEC)
 #define TYPE "internal/set-root-xattr"
 
@@ -71,7 +70,7 @@ set_next(struct setter *s)
   GI_CLEANUP_FREE char *name = gi_strndup(setting(s), (size_t)(eq - setting(s)));
   struct gi_fop *fop = gi_fop_new(s->x->graph, GI_FOP_SETXATTR);
   struct gi_inode *root = gi_inode_get(s->x->graph, &gi_gfid_root);
-  fop->caller.pid = MANAGEMENT_PID;
+  fop->caller.pid = GI_PID_ADD_BRICK;
   gi_loc_set_inode(&fop->loc, root);
   gi_inode_unref(&root);
   fop->args.dict = gi_dict_new();

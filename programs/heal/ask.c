@@ -14,7 +14,7 @@ struct gi_fop *
 heal_fop(struct heal *h, enum gi_fop_kind kind, const struct gi_gfid *gfid)
 {
   struct gi_fop *fop = gi_fop_new(h->top->graph, kind);
-  fop->caller.pid = HEAL_PID;
+  fop->caller.pid = GI_PID_HEAL_TOOL;
   if (gfid) {
     struct gi_inode *inode = gi_inode_get(h->top->graph, gfid);
     gi_loc_set_inode(&fop->loc, inode);

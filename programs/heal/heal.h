@@ -20,8 +20,6 @@
 #include "programs/common/xml.h"
 #include "programs/glusterishfs/process.h"
 
-#define HEAL_PID (-7)
-
 enum heal_command {
   HEAL_INFO,
   HEAL_SUMMARY,

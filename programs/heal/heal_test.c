@@ -224,7 +224,7 @@ client_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   const char *name = fop->args.name;
   struct fake_object *o = object_of(fop);
-  assert_int_equal(fop->caller.pid, HEAL_PID);
+  assert_int_equal(fop->caller.pid, GI_PID_HEAL_TOOL);
   if (is_down(x))
     return gi_fop_fail(fop, ENOTCONN);
   fop->rsp.dict = gi_dict_new();
@@ -300,7 +300,7 @@ set_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct fake_object *o = object_of(fop);
   bool heal = strcmp(fop->args.name, "glusterfs.heal-sbrain") == 0;
-  assert_int_equal(fop->caller.pid, HEAL_PID);
+  assert_int_equal(fop->caller.pid, GI_PID_HEAL_TOOL);
   if (!o)
     return gi_fop_fail(fop, ENOENT);
   fop->rsp.dict = gi_dict_new();

@@ -31,7 +31,7 @@ open_directory(struct heal *h, struct heal_brick *b, const struct gi_gfid *dir, 
 {
   struct gi_inode *inode = gi_inode_get(h->top->graph, dir);
   struct gi_fop *fop = heal_fop(h, GI_FOP_OPENDIR, dir);
-  *fd = gi_fd_new(h->top->graph, inode, O_RDONLY | O_DIRECTORY, HEAL_PID);
+  *fd = gi_fd_new(h->top->graph, inode, O_RDONLY | O_DIRECTORY, GI_PID_HEAL_TOOL);
   (*fd)->directory = true;
   gi_inode_unref(&inode);
   gi_fop_set_fd(fop, *fd);

@@ -160,7 +160,7 @@ static bool
 sv_squashes(const struct server *sv, const struct sv_client *c, const struct gi_caller *who)
 {
   const struct sv_options *o = sv_opts(sv);
-  bool internal = who->pid == -1 || (who->pid <= -3 && who->pid >= -6);
+  bool internal = who->pid == GI_PID_GEOREP || (who->pid <= GI_PID_REBALANCE && who->pid >= GI_PID_HEAL);
   return o->all_squash || (o->root_squash && !(c->trusted && internal));
 }
 

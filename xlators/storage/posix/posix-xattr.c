@@ -30,7 +30,7 @@ hidden(const struct gi_fop *fop, const char *name)
     return true;
   if (strcmp(name, KEY_MDATA) == 0)
     return fop->caller.pid >= 0;
-  return fop->caller.pid != -1 && georep_name(name);
+  return fop->caller.pid != GI_PID_GEOREP && georep_name(name);
 }
 
 static int

@@ -16,8 +16,6 @@
 #include "libglusterish/heal-op.h"
 #include "libglusterish/regions.h"
 
-#define REP_PID_TOOL (-7) /* heal info and the split-brain tools */
-#define REP_PID_ADD (-12) /* whoever announces a new brick */
 #define REP_HEAL_BLOCK (128u << 10)
 #define REP_HEAL_TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME) /* restored from the source; ctime as the brick keeps it */
 

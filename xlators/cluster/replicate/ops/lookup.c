@@ -21,7 +21,6 @@
 #define GFID_REQ "gfid-req"
 #define LIST_XATTR "list-xattr"
 #define LOCKED_LOOKS 3 /* a heal of the name may be followed by another change */
-#define HEAL_INFO_PID (-7)
 #define NEW_BRICK_PID (-12)
 
 /* What the replies of one lookup amount to. */
@@ -198,7 +197,7 @@ choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct loo
       child = rep_any_attributes(rep, inode, same);
     gi_inode_unref(&inode);
   }
-  if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == HEAL_INFO_PID || exempt(fop)))
+  if (child < 0 && (rep_no_quorum_configured(rep) || fop->caller.pid == GI_PID_HEAL_TOOL || exempt(fop)))
     child = rep_first(same & ~rep->arbiter);
   return child;
 }

@@ -63,7 +63,7 @@ announce(void *arg)
   struct rep_heal h;
 
   if (child >= 0) { /* else it belongs to another replica set, which is told as well */
-    rep_heal_begin(&h, rep, &gi_gfid_root, REP_PID_ADD);
+    rep_heal_begin(&h, rep, &gi_gfid_root, GI_PID_ADD_BRICK);
     err = mark_new_brick(&h, (unsigned)child, REP_META);
     err = err ? err : mark_new_brick(&h, (unsigned)child, REP_ENTRY);
     gi_log(err ? GI_LOG_ERROR : GI_LOG_INFO, rep->x->name, GI_MSG_REPLICATE + 4, "%s has a new brick: %s",
@@ -79,7 +79,7 @@ rep_new_brick_command(struct rep *rep, struct gi_fop *fop)
 {
   const struct gi_inode *inode = rep_fop_inode(fop);
 
-  if (fop->kind != GI_FOP_SETXATTR || fop->caller.pid != REP_PID_ADD || !inode || !gi_gfid_is_root(&inode->gfid) ||
+  if (fop->kind != GI_FOP_SETXATTR || fop->caller.pid != GI_PID_ADD_BRICK || !inode || !gi_gfid_is_root(&inode->gfid) ||
       !named_child(fop))
     return false;
   gi_task_start(rep->x->reactor, announce, fop);

@@ -7,8 +7,6 @@
 
 #include <fcntl.h>
 
-#define MANAGEMENT_PID (-12)
-
 static struct gi_fop *
 announcement(struct rig *r, const char *command, const char *child, int32_t pid)
 {
@@ -33,7 +31,7 @@ the_others_blame_it(void **state)
   struct gi_fop *f;
 
   rig_forget(r);
-  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), GI_PID_ADD_BRICK));
   rig_done(f, 0, 0);
   rig_log(r, 0, "L:m X:1m+1 U:m E:* X:1d+1,1e+1 EU:*");
   rig_log(r, 1, "");
@@ -49,7 +47,7 @@ without_an_index_nothing_but_names(void **state)
 
   rig_down(r, 2); /* the new brick itself need not run */
   rig_forget(r);
-  rig_run(r, f = announcement(r, "trusted.add-brick", child_name(r, 2), MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.add-brick", child_name(r, 2), GI_PID_ADD_BRICK));
   rig_done(f, 0, 0);
   rig_marks(r, 0, 1, "2m1,2e1");
   rig_marks(r, 1, 1, "2m1,2e1");
@@ -77,7 +75,7 @@ another_replica_set_is_not_meant(void **state)
   struct gi_fop *f;
 
   rig_forget(r);
-  rig_run(r, f = announcement(r, "trusted.replace-brick", "v-client-77", MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.replace-brick", "v-client-77", GI_PID_ADD_BRICK));
   rig_done(f, 0, 0);
   rig_log_all(r, "");
   rig_free_clean(r);
@@ -90,7 +88,7 @@ a_brick_that_cannot_be_told_is_a_failure(void **state)
   struct gi_fop *f;
 
   r->brick[0].fail_err[GI_FOP_XATTROP] = EIO;
-  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), GI_PID_ADD_BRICK));
   rig_done(f, -1, ENOTCONN);
   rig_free_clean(r); /* every lock was given back */
 }
@@ -104,10 +102,10 @@ works_without_quorum(void **state)
   rig_down(r, 1);
   rig_down(r, 2);
   f = rig_loc(r, GI_FOP_LOOKUP, 1);
-  f->caller.pid = MANAGEMENT_PID;
+  f->caller.pid = GI_PID_ADD_BRICK;
   rig_run(r, f);
   rig_done(f, 0, 0);
-  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), GI_PID_ADD_BRICK));
   rig_done(f, 0, 0);
   rig_marks(r, 0, 1, "1m1,1e1");
   rig_free_clean(r);
@@ -121,7 +119,7 @@ waits_for_a_lock_of_others(void **state)
 
   r->brick[2].fail_once[GI_FOP_INODELK] = EAGAIN;
   rig_forget(r);
-  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), MANAGEMENT_PID));
+  rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), GI_PID_ADD_BRICK));
   rig_done(f, 0, 0);
   rig_log(r, 0, "L:m U:m W:m X:1m+1 U:m E:* X:1e+1 EU:*");
   rig_free_clean(r);
@@ -141,7 +139,7 @@ nothing_is_read_from_it(void **state)
     brick_object(&r->brick[1], 5)->used = false;
     for (int i = 0; i < BRICK_NAMES; i++)
       r->brick[1].name[i].used = false;
-    rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), MANAGEMENT_PID));
+    rig_run(r, f = announcement(r, "trusted.replace-brick", child_name(r, 1), GI_PID_ADD_BRICK));
     rig_done(f, 0, 0);
     rig_up(r, 1);
     rig_run(r, f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0));

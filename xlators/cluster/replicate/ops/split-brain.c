@@ -61,7 +61,7 @@ text_of(const struct gi_dict *dict, const char *key)
 static void
 begin_for_tool(struct rep_heal *h, struct rep *rep, struct gi_fop *fop)
 {
-  rep_heal_begin(h, rep, &rep_fop_inode(fop)->gfid, REP_PID_TOOL);
+  rep_heal_begin(h, rep, &rep_fop_inode(fop)->gfid, GI_PID_HEAL_TOOL);
   h->data = h->metadata = h->entry = true;
 }
 

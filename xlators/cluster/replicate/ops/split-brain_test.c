@@ -128,7 +128,7 @@ tool(struct rig *r, int op, const char *child)
   struct gi_fop *f = rig_loc(r, GI_FOP_GETXATTR, 5);
 
   f->args.name = "glusterfs.heal-sbrain";
-  f->caller.pid = REP_PID_TOOL;
+  f->caller.pid = GI_PID_HEAL_TOOL;
   gi_dict_set_int(gi_fop_xdata(f), "heal-op", op);
   if (child)
     gi_dict_set_str(gi_fop_xdata(f), "child-name", child);

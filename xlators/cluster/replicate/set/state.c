@@ -45,10 +45,10 @@ rep_private_name(const struct rep *rep, int32_t pid, const struct gi_gfid *paren
     return false;
   if (strcmp(name, ".landfill") == 0)
     return true;
-  if (pid == -1 || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+  if (pid == GI_PID_GEOREP || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
     return false;
   name += sizeof(prefix) - 1;
-  return pid != -6 || (id && name[0] == '-' && strcmp(name + 1, id) == 0);
+  return pid != GI_PID_HEAL || (id && name[0] == '-' && strcmp(name + 1, id) == 0);
 }
 
 uint32_t
