@@ -5,7 +5,7 @@
 #include "programs/glusterishd/daemon-fixture.h"
 #include "libglusterish/graph.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 struct gd *
 daemon_bench_new(char dir[DAEMON_DIR_BYTES], const struct gi_xlator_class *classes, size_t n)
 {
-  strcpy(dir, "/tmp/gd-test.XXXXXX");
+  snprintf(dir, DAEMON_DIR_BYTES, "/tmp/gd-test.XXXXXX");
   assert_non_null(mkdtemp(dir));
   GI_CLEANUP_FREE char *run = gi_asprintf("%s/run", dir), *work = gi_asprintf("%s/work", dir), *sock = gi_asprintf("%s/s", dir);
   GI_CLEANUP_FREE const char **types = gi_zalloc((n + 1) * sizeof(*types));
