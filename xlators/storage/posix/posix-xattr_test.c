@@ -222,7 +222,7 @@ xattrop_adds_and_wraps(void **state)
   brick_free(b);
 }
 
-/* What it is for is tested on a simulated disk (sim-lost_test). */
+/* What it is for is tested on a simulated disk (simulation/fault/lost_test). */
 static void
 xattrop_syncs_what_can_be_synced(void **state)
 {
