@@ -62,7 +62,7 @@ static void
 getattr_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
   if (is_removed(b, fop)) {
@@ -176,7 +176,7 @@ static void
 setattr_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
   if (op_still_privileged(b, fop, setattr_done))
@@ -208,7 +208,7 @@ static void
 setattr_first_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *truncate = fop->parent;
   int err = fop->rsp.ret < 0 ? err_of_node(fop) : 0;
 
@@ -346,7 +346,7 @@ static void
 readlink_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
   if (fop->rsp.ret < 0 || !usable_link(fop->rsp.link))
@@ -392,7 +392,7 @@ static void
 statfs_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   const struct gi_statfs *s = &fop->rsp.statfs;
   struct statvfs v = {

@@ -66,6 +66,7 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 {
   struct node *n = node_of(b, inode);
 
+  GI_ASSERT(!op_of(b, fop)->changes && inode); /* one for each operation */
   op_of(b, fop)->changes = inode;
   op_of(b, fop)->began = trust_change_begins(&b->order, &n->trust);
   if (fop->kind == GI_FOP_WRITE)

@@ -122,7 +122,7 @@ static void
 open_looked_at(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *open = fop->parent;
 
   if (fop->rsp.ret >= 0 && !node_must_drop(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
@@ -153,7 +153,7 @@ static void
 open_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret >= 0 && look_first(b, fop))
     return;
@@ -191,7 +191,7 @@ static void
 read_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   struct iovec iov[GI_PAYLOAD_SLICES];
 
@@ -231,7 +231,7 @@ static void
 write_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
   if (op_still_privileged(b, fop, write_done))
@@ -301,7 +301,7 @@ static void
 settle_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret >= 0 && fop->loc.inode)
     node_settled(b, fop->loc.inode, op_of(b, fop)->seq);
@@ -447,7 +447,7 @@ static void
 zero_size_known(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   uint64_t offset = fop->args.offset, length = fop->args.size, size = fop->rsp.stat.size;
   struct gi_fop *next;
@@ -514,7 +514,7 @@ static void
 lseek_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
   if (fop->rsp.ret >= 0)

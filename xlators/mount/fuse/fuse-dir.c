@@ -13,7 +13,7 @@ static void
 opendir_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   struct fuse_file_info fi = {0};
 
@@ -183,7 +183,7 @@ static void
 readdir_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (is_removed(b, fop))
     reply_result(b, fuse_reply_buf(op_of(b, fop)->req, NULL, 0));

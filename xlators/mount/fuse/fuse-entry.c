@@ -82,7 +82,7 @@ void
 entry_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   const struct gi_loc *at = fop->kind == GI_FOP_LINK ? &fop->loc2 : &fop->loc;
   struct fuse_entry_param e;
@@ -212,7 +212,7 @@ static void
 unlink_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_loc was = {0};
 
   if (fop->rsp.ret >= 0) {
@@ -303,7 +303,7 @@ static void
 create_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_inode *inode = fop->rsp.ret < 0 ? NULL : replied_inode(b, fop);
 
   if (inode)
@@ -339,7 +339,7 @@ static void
 rename_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_inode *inode = NULL;
 
   if (fop->rsp.ret >= 0 && fop->loc2.inode) { /* if it has links left, their ctime and count moved */
@@ -412,7 +412,7 @@ static void
 noreplace_unlinked(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *main = fop->parent;
   struct gi_gfid gfid;
   int err = err_of(fop);
@@ -433,7 +433,7 @@ static void
 noreplace_linked(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret < 0) {
     noreplace_answer(b, fop, err_of(fop));
@@ -448,7 +448,7 @@ static void
 noreplace_renamed(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret >= 0) {
     rename_done(fop, arg);
@@ -466,7 +466,7 @@ static void
 noreplace_reserved(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *main = fop->parent;
 
   if (fop->rsp.ret < 0) {
@@ -481,7 +481,7 @@ static void
 noreplace_looked_up(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *main = fop->parent;
   struct gi_inode *inode = fop->rsp.ret < 0 ? NULL : replied_inode(b, fop);
   bool directory = inode && S_ISDIR(fop->rsp.stat.mode);

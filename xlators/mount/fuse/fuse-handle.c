@@ -43,7 +43,7 @@ static void
 gfid_found(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   const char *text = "";
   struct gi_gfid gfid;
 
@@ -91,7 +91,7 @@ static void
 parent_listed(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   const struct gi_gfid *gfid = fop->rsp.ret < 0 ? NULL : parent_gfid(b, fop);
 
   if (gfid)
@@ -105,7 +105,7 @@ static void
 parent_opened(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret < 0) {
     reply_stale(b, fop);

@@ -178,7 +178,10 @@ struct inval_lane {
 
 #define BRIDGE_NAMES 512 /* slots; a power of two */
 
+#define BRIDGE_MAGIC 0xf05eb21du
+
 struct bridge {
+  uint32_t magic;
   struct gi_xlator *x;
   struct bridge_metrics m;
   enum bridge_state state;
@@ -218,6 +221,15 @@ struct bridge {
   struct group_slot *groups;
 };
 
+static inline struct bridge *
+bridge_of(const struct gi_xlator *x)
+{
+  struct bridge *b = x->private;
+
+  GI_CHECK(b, BRIDGE_MAGIC);
+  return b;
+}
+
 static inline struct bridge_options *
 bridge_options(const struct bridge *b)
 {
@@ -227,7 +239,10 @@ bridge_options(const struct bridge *b)
 static inline struct bridge *
 bridge_of_req(fuse_req_t req)
 {
-  return fuse_req_userdata(req);
+  struct bridge *b = fuse_req_userdata(req);
+
+  GI_CHECK(b, BRIDGE_MAGIC);
+  return b;
 }
 
 static inline struct node *
@@ -249,6 +264,9 @@ op_of(const struct bridge *b, struct gi_fop *fop)
 }
 
 /* ---- fuse.c ---- */
+void bridge_enter(struct bridge *b,
+                  enum bridge_state next);         /* the only way from one state to another; asserts that it may be */
+void bridge_check(const struct bridge *b);         /* asserts what always holds between two events */
 void bridge_tell_ready(struct bridge *b, int err); /* at most one call counts; an error ends the mount */
 
 /* ---- fuse-session.c ---- */

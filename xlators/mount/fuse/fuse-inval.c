@@ -84,6 +84,7 @@ job_done(struct gi_work *w)
   gi_list_foreach_safe(it, &job->items, struct inval_item, link)
     item_free(b, it);
   session_unref(&job->session);
+  GI_ASSERT(lane->job == job && b->jobs > 0);
   gi_free(job);
   lane->job = NULL;
   b->jobs--;
@@ -120,6 +121,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
   job->work.run = job_run;
   job->work.done = job_done;
   lane->job = job;
+  GI_ASSERT(!gi_list_empty(&job->items));
   b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
 }

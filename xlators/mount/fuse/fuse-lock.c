@@ -50,7 +50,7 @@ static void
 getlk_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   const struct gi_flock *f = &fop->rsp.flock;
   struct flock lock = {
@@ -104,6 +104,7 @@ one_looked_at(struct bridge *b, void *arg)
   struct gi_fop *lock = arg;
   struct op *op = op_of(b, lock);
 
+  GI_ASSERT(op->looks > 0 && op->req);
   if (--op->looks > 0)
     return;
   reply_err(b, op->req, 0);
@@ -114,7 +115,7 @@ static void
 looked_at(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *lock = fop->parent;
 
   if (fop->rsp.ret >= 0 && node_is_current(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
@@ -130,6 +131,7 @@ look_at(struct bridge *b, struct gi_fop *lock, struct gi_fd *fd)
   struct node *n = node_of(b, fd->inode);
   struct gi_fop *look;
 
+  GI_ASSERT(op_of(b, lock)->looks > 0); /* or the lock would be told before */
   if (!trust_look_for_lock(&b->order, &n->trust))
     return;
   op_of(b, lock)->looks++;
@@ -169,10 +171,11 @@ static void
 setlk_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   struct node *n = node_of(b, fop->fd->inode);
 
+  GI_ASSERT(op->looks == 0);
   if (op->cancellable) {
     fuse_req_interrupt_func(op->req, NULL, NULL);
     gi_defer_cancel(&op->cancel);
@@ -194,6 +197,7 @@ send_lock(struct bridge *b, void *arg)
   struct op *op = op_of(b, fop);
 
   if (fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK) {
+    GI_ASSERT(!op->cancellable);
     gi_defer_init(&op->cancel, cancel_now, fop);
     op->cancellable = true;
     fuse_req_interrupt_func(op->req, interrupted, fop);

@@ -40,6 +40,7 @@ id_add(struct id_table *t, void *object)
 
   t->free_head = s->next_free;
   t->count++;
+  GI_ASSERT(object && !s->object && s->generation > 0);
   s->object = object;
   return (uint64_t)s->generation << 32 | i;
 }
@@ -67,7 +68,7 @@ id_del(struct id_table *t, uint64_t id)
 {
   struct id_slot *s = id_slot(t, id);
 
-  GI_ASSERT(s);
+  GI_ASSERT(s && t->count > 0);
   s->object = NULL;
   s->generation = s->generation == UINT32_MAX ? 1 : s->generation + 1;
   s->next_free = t->free_head;
@@ -131,6 +132,8 @@ node_release(struct bridge *b, struct node *n)
 {
   struct gi_inode *inode = n->inode;
 
+  GI_ASSERT(n->id && inode && b->node_count > 0);
+  GI_ASSERT(inode != b->root);
   node_map_del(&b->nodes, n);
   gi_list_del(&n->lru);
   gi_free(n->name);
@@ -151,10 +154,13 @@ node_assign(struct bridge *b, struct gi_inode *inode)
 {
   struct node *n = node_of(b, inode);
 
+  GI_ASSERT((n->id != 0) == (n->inode != NULL));
   if (n->id)
     return;
+  GI_ASSERT(inode != b->root && inode->nlookup == 0);
   n->inode = gi_inode_ref(inode);
   node_map_add(&b->nodes, n);
+  GI_ASSERT(n->id > FUSE_ROOT_ID);
   gi_list_init(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
   b->node_count++;
@@ -205,6 +211,7 @@ node_count(struct bridge *b, struct gi_inode *inode)
 {
   if (inode == b->root)
     return;
+  GI_ASSERT(node_of(b, inode)->id);
   inode->nlookup++;
   b->m.lookups_counted++;
   enforce_limit(b);
@@ -346,6 +353,7 @@ handle_open(struct bridge *b, struct gi_fd *fd)
 {
   struct handle *h = handle_of(b, fd);
 
+  GI_ASSERT(h->id == 0 && !h->opener && fd->inode);
   h->fd = gi_fd_ref(fd);
   h->id = id_add(&b->fds, fd);
   if (!fd->directory)
@@ -357,6 +365,7 @@ handle_close(struct bridge *b, struct gi_fd *fd)
 {
   struct handle *h = handle_of(b, fd);
 
+  GI_ASSERT(h->id && h->fd == fd);
   opener_del(&b->openers, h);
   id_del(&b->fds, h->id);
   h->id = 0;

@@ -49,6 +49,7 @@ session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
 {
   if (b->request_len < BRIDGE_HEADER || size > b->request_len - BRIDGE_HEADER)
     return false;
+  GI_ASSERT(b->rx && b->rx_used % GI_PAGE == 0 && b->rx_used + size <= b->rx->capacity);
   gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, size);
   b->rx_used += (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
   return true;

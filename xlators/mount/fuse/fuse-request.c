@@ -178,7 +178,7 @@ static void
 privilege_gone(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *main = fop->parent;
   struct op *op = op_of(b, fop);
 
@@ -212,7 +212,7 @@ static void
 privilege_gone_after(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct gi_fop *main = fop->parent;
   void (*done)(struct gi_fop *, void *) = op_of(b, fop)->next_done;
 
@@ -277,7 +277,7 @@ void
 done_status(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   int err = fop->rsp.err ? fop->rsp.err : EIO;
 
   reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err : 0);
@@ -288,7 +288,7 @@ void
 done_status_node(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   reply_err(b, op_of(b, fop)->req, fop->rsp.ret < 0 ? err_of_node(fop) : 0);
   op_end(b, fop);

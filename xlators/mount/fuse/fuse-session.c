@@ -184,6 +184,7 @@ handle_request(struct bridge *b, size_t len)
 {
   const struct fuse_in_header *h = (const void *)b->request;
 
+  GI_ASSERT(len <= BRIDGE_HEADER + BRIDGE_MAX_WRITE);
   b->m.requests++;
   b->request_len = len;
   if (len >= sizeof(*h) && h->opcode != FUSE_WRITE && len > BRIDGE_HEADER)
@@ -202,7 +203,7 @@ handle_request(struct bridge *b, size_t len)
   fuse_session_process_buf(b->session->se, &buf);
   b->in_init = false;
   if (init && b->state == BRIDGE_MOUNTING) {
-    b->state = BRIDGE_SERVING;
+    bridge_enter(b, BRIDGE_SERVING);
     b->x->ctx->mount = b->x;
     b->x->ctx->leave = mount_leave;
     bridge_tell_ready(b, 0);
@@ -218,7 +219,7 @@ session_ended(struct bridge *b)
   if (b->state == BRIDGE_ENDED)
     return;
   gi_io_watch(&b->io, 0);
-  b->state = BRIDGE_ENDED;
+  bridge_enter(b, BRIDGE_ENDED);
   ctx->leave = NULL;
   gi_log(GI_LOG_INFO, b->x->name, GI_MSG_FUSE + 13, "unmounted from %s", bridge_options(b)->mountpoint);
   if (!serving)
@@ -235,6 +236,7 @@ device_readable(void *arg, unsigned events)
   struct bridge *b = arg;
   unsigned budget = b->burst;
 
+  bridge_check(b);
   while (budget-- > 0 && b->session && (b->state == BRIDGE_SERVING || b->state == BRIDGE_MOUNTING)) {
     ssize_t n = read_request(b);
 
@@ -299,6 +301,7 @@ open_session(struct bridge *b, struct gi_error *err)
 int
 session_start(struct bridge *b, struct gi_error *err)
 {
+  GI_ASSERT(!b->session && !b->request && b->fd < 0);
   if (open_session(b, err) < 0) {
     session_stop(b);
     return -1;

@@ -151,7 +151,7 @@ static void
 getxattr_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   struct node *n = node_of(b, fop->loc.inode);
   const struct gi_pair *p = fop->rsp.ret < 0 ? NULL : gi_dict_get(fop->rsp.dict, fop->args.name);
@@ -262,7 +262,7 @@ static void
 listxattr_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
   const struct gi_dict *d = fop->rsp.dict;
   bool root = fop->caller.uid == 0;

@@ -206,6 +206,38 @@ const struct gi_metric bridge_metric_table[] = {
     GI_METRIC(struct bridge_metrics, inval_entry, "", "Invalidations of a name sent to the kernel."),
     GI_METRIC_END};
 
+/* ---- states ---- */
+
+#define STATE(s) (1u << (s))
+
+static const unsigned next_states[] = {
+    [BRIDGE_WAITING] = STATE(BRIDGE_LOOKING) | STATE(BRIDGE_DRAINING) | STATE(BRIDGE_ENDED),
+    [BRIDGE_LOOKING] = STATE(BRIDGE_WAITING) | STATE(BRIDGE_MOUNTING) | STATE(BRIDGE_DRAINING) | STATE(BRIDGE_ENDED),
+    [BRIDGE_MOUNTING] = STATE(BRIDGE_SERVING) | STATE(BRIDGE_DRAINING) | STATE(BRIDGE_ENDED),
+    [BRIDGE_SERVING] = STATE(BRIDGE_DRAINING) | STATE(BRIDGE_ENDED),
+    [BRIDGE_DRAINING] = STATE(BRIDGE_DRAINING), /* told twice */
+    [BRIDGE_ENDED] = STATE(BRIDGE_ENDED),       /* the same end, told to the program */
+};
+
+void
+bridge_check(const struct bridge *b)
+{
+  GI_CHECK(b, BRIDGE_MAGIC);
+  GI_ASSERT(b->state != BRIDGE_SERVING || (b->session && b->root && b->request));
+  GI_ASSERT(b->state != BRIDGE_DRAINING || (!b->session && !b->root && b->node_count == 0 && b->fds.count == 0));
+  GI_ASSERT(b->node_count == b->nodes.count);
+  GI_ASSERT(b->burst <= BRIDGE_BURST);
+  GI_ASSERT(!b->rx || b->rx_used <= b->rx->capacity);
+}
+
+void
+bridge_enter(struct bridge *b, enum bridge_state next)
+{
+  GI_CHECK(b, BRIDGE_MAGIC);
+  GI_ASSERT(next_states[b->state] & STATE(next));
+  b->state = next;
+}
+
 /* ---- readiness ---- */
 
 void
@@ -220,7 +252,7 @@ bridge_tell_ready(struct bridge *b, int err)
   if (err) {
     gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 1, "the mount on %s failed: %s", bridge_options(b)->mountpoint,
            strerror(err));
-    b->state = BRIDGE_ENDED;
+    bridge_enter(b, BRIDGE_ENDED);
   }
   if (ctx->on_ready)
     ctx->on_ready(ctx, err);
@@ -241,7 +273,8 @@ mount_now(struct bridge *b)
 {
   struct gi_error err = {0};
 
-  b->state = BRIDGE_MOUNTING;
+  GI_ASSERT(b->root && !b->session);
+  bridge_enter(b, BRIDGE_MOUNTING);
   if (session_start(b, &err) == 0)
     return;
   gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 3, "%s", err.text);
@@ -252,7 +285,7 @@ static void
 root_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   if (b->state == BRIDGE_LOOKING) {
     if (fop->rsp.ret >= 0 && S_ISDIR(fop->rsp.stat.mode)) {
@@ -264,7 +297,7 @@ root_done(struct gi_fop *fop, void *arg)
       /* The next CHILD_UP tries again; the timer says when to give up. */
       gi_log(GI_LOG_WARNING, x->name, GI_MSG_FUSE + 4, "lookup of the root failed: %s",
              fop->rsp.ret < 0 ? strerror(fop->rsp.err) : "not a directory");
-      b->state = BRIDGE_WAITING;
+      bridge_enter(b, BRIDGE_WAITING);
     }
   }
   gi_fop_unref(fop);
@@ -276,7 +309,7 @@ look_up_root(struct bridge *b)
   struct gi_fop *fop = gi_fop_new(b->x->graph, GI_FOP_LOOKUP);
   struct gi_inode *root = gi_inode_get(b->x->graph, &gi_gfid_root);
 
-  b->state = BRIDGE_LOOKING;
+  bridge_enter(b, BRIDGE_LOOKING);
   gi_loc_set_inode(&fop->loc, root);
   gi_inode_unref(&root);
   fop->caller.time = gi_wall(b->x->reactor);
@@ -296,13 +329,14 @@ let_go(struct bridge *b)
   node_forget_all(b);
   gi_inode_unref(&b->root);
   if (b->state != BRIDGE_ENDED)
-    b->state = BRIDGE_DRAINING;
+    bridge_enter(b, BRIDGE_DRAINING);
+  GI_ASSERT(!b->session && !b->root && b->fds.count == 0 && b->openers.count == 0);
 }
 
 static bool
 bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   switch (event) {
   case GI_EVENT_PARENT_UP:
@@ -384,6 +418,7 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   struct bridge *b = gi_new(struct bridge);
   const struct bridge_options *o = x->options;
 
+  b->magic = BRIDGE_MAGIC;
   b->x = x;
   b->fd = -1;
   if (check_mountpoint(b, err) < 0 || parse_mode("direct-io-mode", o->direct_io_mode, false, &b->direct_io, err) < 0 ||
@@ -408,17 +443,20 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
 static void
 bridge_finish(struct gi_xlator *x)
 {
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   let_go(b);
   while (b->jobs > 0) /* the device is closed, so they come back at once */
     gi_reactor_turn(x->reactor, 10 * GI_NSEC_PER_MSEC);
+  bridge_check(b);
+  GI_ASSERT(b->inodes_to_drop.count == 0 && b->names_to_drop.count == 0);
   gi_timer_finish(&b->ready_timer);
   gi_budget_leave(&b->nodes_user);
   node_map_free(&b->nodes);
   id_table_free(&b->fds);
   groups_free(b);
   gi_free(b->real_path);
+  b->magic = 0;
   gi_free(b);
   x->private = NULL;
   x->metrics = NULL;
@@ -433,7 +471,7 @@ static const char *const state_name[] = {
 static void
 bridge_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  struct bridge *b = x->private;
+  struct bridge *b = bridge_of(x);
 
   gi_dump_section(d, "mount/fuse.%s", x->name);
   gi_dump_kv(d, "state", "%s", state_name[b->state]);
