@@ -111,6 +111,16 @@ add_plain(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_d
   return true;
 }
 
+/* Under another name. */
+static bool
+is_listed(const struct listing *l, const struct gi_inode *inode)
+{
+  for (uint32_t i = 0; i < l->count; i++)
+    if (l->inode[i] == inode)
+      return true;
+  return false;
+}
+
 static bool
 add_plus(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
 {
@@ -119,7 +129,7 @@ add_plus(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_di
   size_t n = fuse_add_direntry_plus(req, l->buf + l->used, l->size - l->used, d->name, &e, (off_t)d->off);
 
   if (n > l->size - l->used) {
-    if (inode)
+    if (inode && !is_listed(l, inode))
       node_uncount(b, inode);
     gi_inode_unref(&inode);
     return false;

@@ -586,6 +586,38 @@ test_readdirplus(void **state)
   rig_free(r);
 }
 
+static void
+fill_links(struct gi_fop *fop, void *arg)
+{
+  for (unsigned i = 0; i < 10; i++) {
+    char name[16];
+    struct gi_dirent e = {.off = 10 + i, .type = 8, .name = name, .stat = iatt_of(0xaa, S_IFREG | 0644)};
+
+    e.name_len = (uint32_t)snprintf(name, sizeof(name), "link%02u", i);
+    e.ino = gi_gfid_ino(&e.stat.gfid);
+    gi_dirents_add(&fop->rsp.entries, &e, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+/* One name of a file still fits, another does not: the kernel has learnt of the file. */
+static void
+test_readdirplus_of_links(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fuse_read_in in = {.fh = open_root(r), .size = 1024};
+
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_links});
+  assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+
+  const struct fuse_direntplus *first = body(r);
+  uint64_t id = first->entry_out.nodeid, size = FUSE_DIRENTPLUS_SIZE(first);
+
+  assert_int_equal(lookups_of(r, 0xaa), ((uint64_t)r->out_len - sizeof(struct fuse_out_header)) / size);
+  assert_int_equal(getattr(r, id, &file_a), 0);
+  rig_free(r);
+}
+
 /* The inode number of an entry of the plain listing in the reply; 0: it is not there. */
 static uint64_t
 ino_listed(struct rig *r, const char *name)
@@ -860,6 +892,7 @@ main(void)
       cmocka_unit_test(test_rename),
       cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_readdirplus),
+      cmocka_unit_test(test_readdirplus_of_links),
       cmocka_unit_test(test_readdir),
       cmocka_unit_test(test_locks),
       cmocka_unit_test(test_flock),
