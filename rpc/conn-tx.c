@@ -62,6 +62,7 @@ push(struct conn_tx *tx, struct gi_buf *buf, const uint8_t *data, size_t len)
 static void
 pop(struct conn_tx *tx)
 {
+  GI_ASSERT(tx->count > 0);
   gi_buf_unref(&item_at(tx, 0)->buf);
   tx->first = (tx->first + 1) & (tx->capacity - 1);
   tx->count--;
@@ -110,6 +111,7 @@ gi_conn_send(struct gi_conn *c, const void *head, size_t head_len, const struct 
 static void
 consume(struct conn_tx *tx, size_t sent)
 {
+  GI_ASSERT(sent <= tx->queued);
   tx->queued -= sent;
   while (sent > 0) {
     struct conn_tx_item *item = item_at(tx, 0);

@@ -155,6 +155,7 @@ unlink_call(struct gi_rpc_client *c, struct call *call)
     return;
   struct call **slot = find_slot(c, call->xid);
   GI_ASSERT(*slot == call);
+  GI_ASSERT(c->stats.inflight_calls > 0 && c->stats.inflight_bytes >= call->bytes);
   *slot = call->next;
   call->hashed = false;
   c->stats.inflight_calls--;
@@ -165,6 +166,7 @@ unlink_call(struct gi_rpc_client *c, struct call *call)
 static void
 answer(struct gi_rpc_client *c, struct call *call, struct gi_rpc_reply *reply)
 {
+  GI_ASSERT(!call->hashed && gi_list_empty(&call->link) && call->fn);
   gi_rpc_reply_fn *fn = call->fn;
   void *arg = call->arg;
   drop_buffers(c, call);
@@ -365,6 +367,7 @@ static void
 send_now(struct gi_rpc_client *c, struct call *call, const struct gi_payload *payload)
 {
   struct call **slot = &c->bucket[call->xid % BUCKETS];
+  GI_ASSERT(c->up && c->conn && !call->hashed);
   gi_list_add_tail(call->may_wait ? &c->lasting : &c->sent, &call->link);
   call->next = *slot;
   *slot = call;
@@ -539,6 +542,7 @@ conn_connected(struct gi_conn *conn, void *arg)
 {
   struct gi_rpc_client *c = arg;
   enter(c);
+  GI_ASSERT(!c->up && conn == c->conn && c->stats.inflight_calls == 0);
   c->up = true;
   c->ping_outstanding = false;
   apply_keepalive(c);

@@ -189,6 +189,8 @@ request_done(struct gi_rpc_request *req)
     req->server->total -= req->bytes;
   }
   if (p) {
+    GI_CHECK(p, PEER_MAGIC);
+    GI_ASSERT(p->inflight >= req->bytes && p->calls >= req->counted);
     p->inflight -= req->bytes;
     p->calls -= req->counted;
     settle(p);
@@ -390,6 +392,7 @@ static void
 peer_drained(struct gi_conn *conn, void *arg)
 {
   struct gi_rpc_peer *p = arg;
+  GI_CHECK(p, PEER_MAGIC);
   p->lagging = false;
   update_pause(p);
 }
@@ -439,6 +442,7 @@ static void
 peer_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
 {
   struct gi_rpc_peer *p = arg;
+  GI_CHECK(p, PEER_MAGIC);
   struct gi_xdr_in in = {rec->head, rec->head + rec->head_len, false};
   int type = gi_message_type(&in);
   if (type == 0)
@@ -455,6 +459,8 @@ static void
 peer_free(struct gi_rpc_peer *p)
 {
   struct gi_rpc_server *s = p->s;
+  GI_CHECK(p, PEER_MAGIC);
+  GI_ASSERT(s->npeers > 0);
   gi_list_del(&p->link);
   gi_list_del(&p->stranger);
   s->npeers--;
@@ -587,6 +593,7 @@ static void
 accepted(void *arg, int fd)
 {
   struct gi_rpc_server *s = arg;
+  GI_CHECK(s, SERVER_MAGIC);
   struct sockaddr_storage from = {0};
   gi_net_of(s->r)->peer(s->r, fd, &from); /* it may be gone already: that is noticed later */
   if (!make_room(s, &from)) {
@@ -694,6 +701,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
     gi_listener_free(&s->listener[i]);
   while (!gi_list_empty(&s->peers))
     peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
+  GI_ASSERT(s->npeers == 0);
   gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link) {
     gi_list_del(&req->link); /* each is freed by whoever answers it */
     req->server = NULL;

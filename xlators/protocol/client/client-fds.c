@@ -28,6 +28,7 @@ cl_handle(struct client *c, enum gi_fop_kind kind, struct gi_fd *fd, int64_t *ha
   if (!fd->anonymous) {
     struct cl_fd *f = gi_fd_private(fd, c->x);
     if (f->state == CL_FD_OPEN) {
+      GI_ASSERT(f->handle >= 0);
       *handle = f->handle;
       return 0;
     }
@@ -72,9 +73,10 @@ cl_send_release(struct client *c, struct gi_fd *fd, int64_t handle)
 void
 cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   struct cl_fd *f = bytes;
   cl_locks_released(c, fd);
+  GI_ASSERT(f->nlocks == 0 && f->nmissing == 0);
   if (f->state == CL_FD_NONE)
     return;
   gi_list_del(&f->link);
@@ -87,6 +89,8 @@ void
 cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle)
 {
   struct cl_fd *f = gi_fd_private(fd, c->x);
+  GI_ASSERT(handle >= 0 && fd->inode);
+  GI_ASSERT(f->state == CL_FD_NONE || f->fd == fd);
   if (f->state == CL_FD_OPEN && f->handle != handle && f->nlocks) {
     cl_send_release(c, fd, handle); /* opened twice: the locks are those of the older one */
     return;
@@ -129,6 +133,7 @@ void
 cl_fd_bad(struct client *c, struct cl_fd *f, const char *why)
 {
   char gfid[GI_UUID_TEXT];
+  GI_ASSERT(f->state != CL_FD_NONE && f->fd);
   if (f->state == CL_FD_OPEN)
     cl_send_release(c, f->fd, f->handle);
   f->state = CL_FD_BAD;
@@ -166,6 +171,7 @@ cl_reopen_result(struct client *c, struct gi_fd *fd, struct gi_rpc_reply *reply)
 void
 cl_reopen_step(struct client *c)
 {
+  GI_ASSERT(c->reopening > 0 && c->state == CL_REOPEN);
   if (--c->reopening == 0)
     cl_reopened(c);
 }

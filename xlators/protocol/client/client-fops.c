@@ -93,6 +93,7 @@ cl_cancel(struct client *c, struct gi_fop *fop)
   struct cl_fop *call = gi_fop_private(fop, c->x);
   if (call->gave_up)
     return;
+  GI_ASSERT(call->fop == fop && call->c == c);
   call->gave_up = true;
   gi_fop_ref(fop); /* until the brick's answer to it comes */
   cl_withdraw(c, fop);
@@ -172,6 +173,8 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   struct cl_fop *call = arg;
   struct client *c = call->c;
   struct gi_fop *fop = call->fop;
+  GI_CHECK(c, CL_MAGIC);
+  GI_ASSERT(call->gave_up || (fop->at == c->x && !fop->answered));
   if (reply->status == -ENOTCONN)
     c->usable = false; /* `down` follows; nothing may be sent into the dead connection meanwhile */
   if (call->gave_up) {
@@ -297,7 +300,7 @@ cl_adapt(struct client *c, struct gi_fop *fop)
 enum gi_verdict
 cl_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   if (fop->kind == GI_FOP_LK && fop->args.cmd == GI_LKCMD_REMEMBER) {
     if (fop->args.type != GI_LK_UNLOCK)
       return cl_locks_remember(c, fop);
@@ -308,6 +311,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   cl_locks_submitted(c, fop);
   if (!c->usable)
     return gi_fop_fail(fop, ENOTCONN);
+  cl_assert(c);
   if (GI_KIND(fop->kind) & CL_NEVER_SENT)
     return gi_fop_fail(fop, EOPNOTSUPP);
   struct gi_wire_fds fds;

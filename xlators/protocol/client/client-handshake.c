@@ -41,6 +41,38 @@ cl_mgmt_port(const struct client *c)
   return CL_MGMT_PORT;
 }
 
+/* ---- states ---- */
+
+#define STATE(s) (1u << (s))
+#define AGAIN (STATE(CL_WAIT) | STATE(CL_IDLE))
+
+static const unsigned next_states[] = {
+    [CL_IDLE] = STATE(CL_PORTMAP) | STATE(CL_GREET),
+    [CL_WAIT] = STATE(CL_PORTMAP) | STATE(CL_GREET) | STATE(CL_IDLE),
+    [CL_PORTMAP] = STATE(CL_GREET) | AGAIN,
+    [CL_GREET] = STATE(CL_JOIN) | AGAIN,
+    [CL_JOIN] = STATE(CL_REOPEN) | AGAIN,
+    [CL_REOPEN] = STATE(CL_READY) | AGAIN,
+    [CL_READY] = AGAIN,
+};
+
+void
+cl_assert(const struct client *c)
+{
+  GI_CHECK(c, CL_MAGIC);
+  GI_ASSERT(!c->usable || c->state == CL_READY);
+  GI_ASSERT(c->state != CL_JOIN || (c->joining > 0 && c->joining < c->nconns));
+  GI_ASSERT(c->state == CL_IDLE || (c->nconns > 0 && c->mgmt));
+}
+
+static void
+cl_enter(struct client *c, enum cl_state next)
+{
+  GI_CHECK(c, CL_MAGIC);
+  GI_ASSERT(next_states[c->state] & STATE(next));
+  c->state = next;
+}
+
 /* ---- giving up and trying again ---- */
 
 static void
@@ -49,11 +81,11 @@ cl_attempt(struct client *c)
   int port = (int)cl_opts(c)->remote_port;
   if (port) {
     c->port = port;
-    c->state = CL_GREET;
+    cl_enter(c, CL_GREET);
     gi_rpc_client_connect(c->conn[0].rpc, cl_host(c), port);
     return;
   }
-  c->state = CL_PORTMAP;
+  cl_enter(c, CL_PORTMAP);
   gi_rpc_client_connect(c->mgmt, cl_host(c), cl_mgmt_port(c));
 }
 
@@ -96,7 +128,7 @@ cl_lost(struct client *c, const char *why)
     gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 2, "cannot use brick %s on %s: %s; trying again",
            cl_opts(c)->remote_subvolume, cl_host(c), why);
   }
-  c->state = CL_WAIT;
+  cl_enter(c, CL_WAIT);
   cl_drop_connections(c, why);
   cl_tell_parents(c);
   gi_rpc_client_retry_later(c->mgmt, cl_retry);
@@ -125,7 +157,7 @@ cl_shut(struct client *c)
 {
   if (c->state == CL_IDLE)
     return;
-  c->state = CL_IDLE;
+  cl_enter(c, CL_IDLE);
   cl_drop_connections(c, "the graph goes down");
 }
 
@@ -150,7 +182,7 @@ cl_port_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     return;
   }
   c->port = (int)port;
-  c->state = CL_GREET;
+  cl_enter(c, CL_GREET);
   gi_rpc_client_disconnect(c->mgmt, "the port is known");
   gi_rpc_client_connect(c->conn[0].rpc, cl_host(c), c->port);
 }
@@ -268,6 +300,7 @@ cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *
     cl_lost(c, "the brick did not understand SETVOLUME");
     return;
   }
+  GI_ASSERT(c->state == CL_GREET || c->joining > 0);
   struct gi_dict *d = len ? gi_legacy_dict_decode(bytes, len) : gi_dict_new();
   if (ret < 0) {
     cl_refused(c, err, d);
@@ -275,7 +308,7 @@ cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *
     cl_learn_peer(c, d);
     cl_join(c);
   } else if (--c->joining == 0) {
-    c->state = CL_REOPEN;
+    cl_enter(c, CL_REOPEN);
     cl_fds_reopen(c);
   }
   gi_dict_unref(&d);
@@ -299,10 +332,10 @@ static void
 cl_join(struct client *c)
 {
   cl_apply_config(c);
-  c->state = CL_JOIN;
+  cl_enter(c, CL_JOIN);
   c->joining = c->nconns - 1;
   if (c->joining == 0) {
-    c->state = CL_REOPEN;
+    cl_enter(c, CL_REOPEN);
     cl_fds_reopen(c);
     return;
   }
@@ -313,8 +346,8 @@ cl_join(struct client *c)
 void
 cl_reopened(struct client *c)
 {
-  GI_ASSERT(c->state == CL_REOPEN);
-  c->state = CL_READY;
+  GI_ASSERT(c->reopening == 0 && c->joining == 0 && !c->usable);
+  cl_enter(c, CL_READY);
   c->usable = true;
   c->metrics.connects++;
   gi_rpc_client_reset_backoff(c->mgmt);

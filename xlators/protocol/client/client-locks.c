@@ -484,6 +484,7 @@ take_result(struct client *c, struct gi_fop *fop, int err)
   if (fop->args.type == GI_LK_UNLOCK)
     return;
   struct cl_lock *l = find_asked(c, fop);
+  GI_ASSERT(f->taking > 0 && f->nmissing <= f->nlocks);
   f->taking--;
   if (l && err) {
     l->asked = false;
@@ -492,6 +493,7 @@ take_result(struct client *c, struct gi_fop *fop, int err)
     l->held = true;
     f->broken |= !gi_dict_get(fop->rsp.xdata, GI_LOCK_AGAIN_KEY);
     l->asked = l->missed = false;
+    GI_ASSERT(f->nmissing > 0);
     f->nmissing--;
     c->metrics.retaken_locks++;
     GI_PROBE("client: a lock is taken again after a reconnect");

@@ -302,6 +302,7 @@ cl_apply_config(struct client *c)
 void
 cl_tell_parents(struct client *c)
 {
+  cl_assert(c);
   if (c->told && c->told_up == c->usable)
     return;
   c->told = true;
@@ -327,6 +328,7 @@ cl_start(struct client *c)
   struct gi_rpc_client_config cfg;
   cl_rpc_config(c, &cfg);
   c->nconns = (unsigned)cl_opts(c)->connections;
+  GI_ASSERT(c->nconns >= 1 && c->nconns <= CL_CONNECTIONS_MAX && !c->mgmt);
   for (unsigned i = 0; i < c->nconns; i++) {
     c->conn[i] = (struct cl_conn){.c = c, .index = i};
     c->conn[i].rpc = gi_rpc_client_new(c->x->reactor, &cfg, &cl_conn_ops, &c->conn[i]);
@@ -353,7 +355,7 @@ cl_stop(struct client *c)
 static bool
 cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   switch (event) {
   case GI_EVENT_PARENT_UP:
     cl_start(c);
@@ -393,6 +395,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   if (cl_check(x->options, err) < 0)
     return -1;
   struct client *c = gi_new(struct client);
+  c->magic = CL_MAGIC;
   c->x = x;
   gi_list_init(&c->fds);
   cl_locks_init(c);
@@ -405,10 +408,12 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
 static void
 cl_finish(struct gi_xlator *x)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   cl_stop(c);
+  GI_ASSERT(c->state == CL_IDLE && !c->usable);
   gi_timer_finish(&c->retake);
   x->private = x->metrics = NULL;
+  c->magic = 0;
   gi_free(c);
 }
 
@@ -435,7 +440,7 @@ cl_moved(const struct cl_options *was, const struct cl_options *now)
 static void
 cl_reconfigure_commit(struct gi_xlator *x)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   cl_apply_config(c);
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
   if (cl_moved(x->old_options, x->options))
@@ -476,7 +481,7 @@ cl_dump_connections(const struct client *c, struct gi_dump *d)
 static void
 cl_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  struct client *c = x->private;
+  struct client *c = cl_of(x);
   unsigned n = 0;
   gi_list_foreach(f, &c->fds, struct cl_fd, link)
     n++;

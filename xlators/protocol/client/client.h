@@ -99,7 +99,10 @@ struct cl_metrics {
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
 };
 
+#define CL_MAGIC 0xc11e0000u
+
 struct client {
+  uint32_t magic;
   struct gi_xlator *x;
   struct gi_rpc_client *mgmt; /* asks the port; its backoff paces every attempt */
   struct cl_conn conn[CL_CONNECTIONS_MAX];
@@ -127,6 +130,14 @@ struct client {
 /* The credential of calls nobody in particular makes (wire.md 1.5). */
 extern const struct gi_caller cl_nobody;
 
+static inline struct client *
+cl_of(const struct gi_xlator *x)
+{
+  struct client *c = x->private;
+  GI_CHECK(c, CL_MAGIC);
+  return c;
+}
+
 /* client.c */
 const struct cl_options *cl_opts(const struct client *c);
 void cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg);
@@ -135,6 +146,7 @@ void cl_round_trip(struct client *c, uint64_t ns); /* it was measured: parents a
 void cl_tell_parents(struct client *c);            /* CHILD_UP or CHILD_DOWN if it is news */
 
 /* client-handshake.c */
+void cl_assert(const struct client *c);          /* asserts what always holds between two events */
 void cl_connect(struct client *c);               /* from CL_IDLE */
 void cl_lost(struct client *c, const char *why); /* any state: give the connections up and try again later */
 void cl_move(struct client *c);                  /* the options name another brick: leave this one, descriptors are bad */

@@ -40,6 +40,7 @@ struct sv_client *
 sv_client_new(struct server *sv, const char *uid, const struct gi_call_header *h, const char *address)
 {
   struct sv_client *c = gi_new(struct sv_client);
+  c->magic = SV_CLIENT_MAGIC;
   c->sv = sv;
   c->id.uid = c->uid = gi_strdup(uid);
   c->id.address = c->address = gi_strdup(address);
@@ -56,9 +57,20 @@ sv_client_new(struct server *sv, const char *uid, const struct gi_call_header *h
   return c;
 }
 
+void
+sv_client_check(const struct sv_client *c)
+{
+  GI_CHECK(c, SV_CLIENT_MAGIC);
+  GI_CHECK(c->sv, SV_MAGIC);
+  GI_ASSERT(c->refs > 0);
+  GI_ASSERT(c->fd_used <= c->fd_size && c->fd_lowest <= c->fd_size);
+  GI_ASSERT(!c->gone || gi_list_empty(&c->peers));
+}
+
 struct sv_client *
 sv_client_ref(struct sv_client *c)
 {
+  sv_client_check(c);
   c->refs++;
   return c;
 }
@@ -66,7 +78,7 @@ sv_client_ref(struct sv_client *c)
 void
 sv_client_unref(struct sv_client *c)
 {
-  GI_ASSERT(c->refs > 0);
+  sv_client_check(c);
   if (--c->refs)
     return;
   GI_ASSERT(c->gone && c->fd_size == 0);
@@ -78,6 +90,7 @@ sv_client_unref(struct sv_client *c)
   gi_free(c->version);
   gi_free(c->cred);
   gi_free(c->subdir_path);
+  c->magic = 0;
   gi_free(c);
 }
 
@@ -109,6 +122,7 @@ sv_client_supersede(struct sv_client *c)
 void
 sv_client_attach(struct sv_client *c, struct sv_peer *p)
 {
+  sv_client_check(c);
   GI_ASSERT(!p->client && !c->gone);
   p->client = c;
   gi_rpc_peer_admit(p->rpc);
@@ -120,11 +134,14 @@ sv_client_gone(struct sv_client *c)
 {
   gi_log(GI_LOG_INFO, c->sv->x->name, GI_MSG_SERVER + 10, "client %s from %s is gone: %u handles closed", c->uid, c->address,
          c->fd_used);
+  sv_client_check(c);
+  GI_ASSERT(!c->gone && gi_list_empty(&c->peers) && c->sv->metrics.clients > 0);
   c->gone = true;
   gi_list_del(&c->link);
   c->sv->metrics.clients--;
   gi_notify_down(c->sv->x, GI_EVENT_CLIENT_GONE, c);
   sv_fds_close_all(c);
+  GI_ASSERT(c->fd_used == 0);
   c->late = c->refs > 1;
   sv_client_unref(c);
 }

@@ -23,11 +23,13 @@ sv_fds_grow(struct sv_client *c)
 int64_t
 sv_fd_store(struct sv_client *c, struct gi_fd *fd)
 {
+  GI_ASSERT(!c->gone && fd->inode);
   uint32_t i = c->fd_lowest;
   while (i < c->fd_size && c->fd[i])
     i++;
   if (i == c->fd_size && !sv_fds_grow(c))
     return -1;
+  GI_ASSERT(i < c->fd_size && !c->fd[i]);
   c->fd[i] = fd;
   c->fd_used++;
   c->fd_lowest = i + 1;
@@ -47,6 +49,7 @@ sv_fd_close(struct sv_client *c, int64_t handle)
   struct gi_fd *fd = sv_fd_get(c, handle);
   if (!fd)
     return;
+  GI_ASSERT(c->fd_used > 0 && c->sv->metrics.open_fds > 0);
   c->fd[handle] = NULL;
   c->fd_used--;
   c->sv->metrics.open_fds--;

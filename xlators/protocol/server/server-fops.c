@@ -139,6 +139,7 @@ sv_done(struct gi_fop *fop, void *arg)
   }
   if (f->preamble)
     sv_preamble_end(fop, f);
+  GI_ASSERT(sv->metrics.inflight_calls > 0);
   sv->metrics.inflight_calls--;
   sv_load_end(sv, c, fop);
   sv_refresh_totals(&sv->metrics);

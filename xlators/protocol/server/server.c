@@ -422,8 +422,10 @@ sv_peer_down(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
 {
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
+  GI_CHECK(sv, SV_MAGIC);
   if (!peer)
     return;
+  GI_ASSERT(peer->rpc == p && sv->metrics.peers > 0);
   gi_rpc_peer_set_private(p, NULL);
   sv_client_detach(peer);
   gi_free(peer);
@@ -557,7 +559,7 @@ sv_stop(struct server *sv)
 static bool
 sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  struct server *sv = x->private;
+  struct server *sv = sv_of(x);
   switch (event) {
   case GI_EVENT_PARENT_UP:
     sv_start(sv);
@@ -602,6 +604,7 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   sv->x = x;
   gi_list_init(&sv->clients);
   gi_list_init(&sv->rules);
+  sv->magic = SV_MAGIC;
   x->private = sv;
   sv->rpc = gi_rpc_server_new(x->reactor, x->name, &sv_rpc_ops, sv);
   gi_rpc_server_add_program(sv->rpc, &sv_fop_program);
@@ -627,7 +630,7 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
 static void
 sv_finish(struct gi_xlator *x)
 {
-  struct server *sv = x->private;
+  struct server *sv = sv_of(x);
   if (sv->rpc)
     gi_rpc_server_free(&sv->rpc);
   GI_ASSERT(gi_list_empty(&sv->clients));
@@ -660,7 +663,7 @@ sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
 static void
 sv_reconfigure_commit(struct gi_xlator *x)
 {
-  struct server *sv = x->private;
+  struct server *sv = sv_of(x);
   const struct sv_options *o = sv_opts(sv);
   gi_inode_set_lru_limit(x->graph, (uint32_t)o->inode_lru_limit);
   sv_groups_flush(sv->groups);
@@ -681,7 +684,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
 static void
 sv_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  struct server *sv = x->private;
+  struct server *sv = sv_of(x);
   unsigned n = 0;
   gi_dump_section(d, "xlator.protocol.server.priv");
   gi_dump_kv(d, "port", "%d", sv->rpc ? gi_rpc_server_port(sv->rpc) : 0);

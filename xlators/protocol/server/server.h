@@ -48,7 +48,8 @@ struct sv_peer {
  * points here. Lives until its last connection is gone and its last operation done. */
 struct sv_client {
   struct gi_client_id id; /* first: see gi_caller.client */
-  struct gi_list link;    /* server.clients, until gone */
+  uint32_t magic;
+  struct gi_list link; /* server.clients, until gone */
   struct server *sv;
   char *uid, *address, *process_name, *version;
   uint32_t flavour, cred_len;
@@ -83,7 +84,11 @@ struct sv_metrics {
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied; /* of the process */
 };
 
+#define SV_MAGIC 0x5e270000u
+#define SV_CLIENT_MAGIC 0x5e27c11eu
+
 struct server {
+  uint32_t magic;
   struct gi_xlator *x;
   struct gi_rpc_server *rpc;
   struct gi_list clients; /* struct sv_client */
@@ -93,6 +98,14 @@ struct server {
   struct gi_load_meter load;
   struct sv_metrics metrics;
 };
+
+static inline struct server *
+sv_of(const struct gi_xlator *x)
+{
+  struct server *sv = x->private;
+  GI_CHECK(sv, SV_MAGIC);
+  return sv;
+}
 
 /* server.c */
 const struct sv_options *sv_opts(const struct server *sv);
@@ -119,7 +132,8 @@ struct sv_client *sv_client_new(struct server *sv, const char *uid, const struct
  * after what it asks now. */
 void sv_client_supersede(struct sv_client *c);
 void sv_client_attach(struct sv_client *c, struct sv_peer *p);
-void sv_client_detach(struct sv_peer *p); /* the last one: the client is gone, its locks and handles with it */
+void sv_client_detach(struct sv_peer *p);        /* the last one: the client is gone, its locks and handles with it */
+void sv_client_check(const struct sv_client *c); /* asserts what always holds of one */
 struct sv_client *sv_client_ref(struct sv_client *c);
 void sv_client_unref(struct sv_client *c);
 bool sv_client_known(const struct server *sv, const void *client); /* connected now */
