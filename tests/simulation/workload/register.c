@@ -202,7 +202,7 @@ sim_register_accused(const struct sim_cluster *c, unsigned file)
   for (unsigned by = 0; by < c->config.bricks; by++)
     for (unsigned whom = 0; whom < c->config.bricks; whom++) {
       snprintf(counter, sizeof(counter), "trusted.afr.vol-client-%u", whom);
-      if (by != whom && sim_disk_accuses(c->machine[by].disk, path, counter))
+      if (by != whom && c->machine[by].process->state != SIM_DOWN && sim_disk_accuses(c->machine[by].disk, path, counter))
         accused |= 1u << whom;
     }
   return accused;
