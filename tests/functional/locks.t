@@ -75,6 +75,33 @@ for how in lockf flock; do
 done
 
 is "$(python3 "$WORK/holder.py" lockf "$WORK/b/flock" </dev/null)" locked "a lock of flock keeps nobody from one of fcntl"
+# Each mount has a byte, and both want the other's: one is told, the other goes on when that one ends.
+is "$(python3 - "$WORK/a/dead" "$WORK/b/dead" <<'EOF'
+import errno, fcntl, os, sys
+there, here = os.pipe(), os.pipe()
+child = os.fork()
+f = os.open(sys.argv[2 if child else 1], os.O_RDWR | os.O_CREAT)
+if not child:
+    fcntl.lockf(f, fcntl.LOCK_EX, 1, 0)
+    os.write(here[1], b"x")
+else:
+    os.read(here[0], 1)
+    fcntl.lockf(f, fcntl.LOCK_EX, 1, 1)
+    os.write(there[1], b"x")
+if not child:
+    os.read(there[0], 1)
+try:
+    fcntl.lockf(f, fcntl.LOCK_EX, 1, 1 if not child else 0)
+    said = 0
+except OSError as e:
+    said = e.errno
+os.close(f)
+if not child:
+    os._exit(said)
+others = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print("told" if sorted((said, others)) == [0, errno.EDEADLK] else (said, others))
+EOF
+)" told "of two that wait for each other one is told"
 
 chmod 711 "$WORK"
 chmod 644 "$WORK/a/flock"

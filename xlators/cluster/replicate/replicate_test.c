@@ -572,6 +572,25 @@ posix_lock_is_all_or_nothing(void **state)
   rig_free_clean(r);
 }
 
+/* The others would let it wait: whoever it would wait for is not there yet. */
+static void
+posix_lock_that_is_a_deadlock_is_asked_for_nowhere_else(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f = rig_fd(r, GI_FOP_LK, fd);
+
+  r->brick[0].fail_once[GI_FOP_LK] = EDEADLK;
+  f->args.cmd = GI_LKCMD_SETW;
+  f->args.type = f->args.flock.type = GI_LK_WRITE;
+  rig_run(r, f);
+  rig_done(f, -1, EDEADLK);
+  rig_log(r, 0, "LK");
+  rig_log(r, 1, "");
+  rig_log(r, 2, "");
+  rig_free_clean(r);
+}
+
 static void
 unsupported_kinds_say_so(void **state)
 {
@@ -636,6 +655,7 @@ main(void)
       cmocka_unit_test(truncating_fails_a_create_that_opened),
       cmocka_unit_test(flush_is_local_without_locks),
       cmocka_unit_test(posix_lock_is_all_or_nothing),
+      cmocka_unit_test(posix_lock_that_is_a_deadlock_is_asked_for_nowhere_else),
       cmocka_unit_test(unsupported_kinds_say_so),
       cmocka_unit_test(pending_names_must_fit),
       cmocka_unit_test(statedump_tells_who_is_up),

@@ -11,6 +11,8 @@
  */
 #include "xlators/features/locks/locks.h"
 
+#define DEADLOCK_STEPS 10
+
 static uint32_t *
 fd_count(struct gi_xlator *x, const struct gi_fd *fd)
 {
@@ -54,6 +56,7 @@ posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
 {
   gi_list_del(&l->link);
   if (l->fop) {
+    gi_list_del(&l->waiting);
     lk_count(x)->waiting--;
   } else {
     lk_count(x)->held--;
@@ -158,6 +161,32 @@ unlock(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const struc
   return gi_fop_ok(fop, 0);
 }
 
+/* Whom somebody waits for; NULL: for nobody. */
+static const struct lk_posix *
+blocker_of(const struct gi_xlator *x, const struct lk_who *who)
+{
+  gi_list_foreach(l, &lk_private(x)->posix_waiting, struct lk_posix, waiting) {
+    if (lk_same(&l->who, who))
+      return find_conflict(l->li, l);
+  }
+  return NULL;
+}
+
+/* Whoever holds what is wanted waits, by way of others perhaps, for who wants it. As on a local disk a few of them are looked at, and
+ * only fcntl knows that answer: those who do not say which they are may be flock. */
+static bool
+would_wait_for_itself(const struct gi_xlator *x, const struct lk_inode *li, const struct lk_posix *want)
+{
+  const struct lk_posix *holder = want->space == GI_LOCK_FCNTL ? find_conflict(li, want) : NULL;
+
+  for (unsigned i = 0; holder && i < DEADLOCK_STEPS; i++) {
+    holder = blocker_of(x, &holder->who);
+    if (holder && lk_same(&holder->who, &want->who))
+      return true;
+  }
+  return false;
+}
+
 static enum gi_verdict
 posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const struct lk_posix *want, struct gi_list *ready)
 {
@@ -168,6 +197,8 @@ posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const s
   l->wall = gi_wall(x->reactor);
   lk_inode_use(x, li);
   gi_list_add_tail(&li->posix_blocked, &l->link);
+  gi_list_add_tail(&lk_private(x)->posix_waiting, &l->waiting);
+  l->li = li;
   lf->wait = LK_WAIT_POSIX;
   lf->lock = l;
   lf->li = li;
@@ -215,11 +246,11 @@ set_lock(struct gi_xlator *x, struct gi_fop *fop, struct lk_posix *want)
     lk_posix_retry(x, li, &ready); /* a downgrade may let others in */
     reply_granted(fop);
     gi_fop_ok(fop, 0);
-  } else if (fop->args.cmd == GI_LKCMD_SETW) {
+  } else if (fop->args.cmd == GI_LKCMD_SETW && !would_wait_for_itself(x, li, want)) {
     v = posix_wait(x, fop, li, want, &ready);
   } else {
     lk_count(x)->posix_refused++;
-    gi_fop_fail(fop, EAGAIN);
+    gi_fop_fail(fop, fop->args.cmd == GI_LKCMD_SETW ? EDEADLK : EAGAIN);
   }
   lk_inode_unuse(x, li);
   lk_ready_run(x, &ready);

@@ -108,6 +108,7 @@ lk_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct lk_private *p = gi_new(struct lk_private);
   gi_list_init(&p->busy);
+  gi_list_init(&p->posix_waiting);
   x->private = p;
   x->metrics = &p->metrics;
   return 0;

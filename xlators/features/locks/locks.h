@@ -53,7 +53,8 @@ struct lk_metrics {
 };
 
 struct lk_private {
-  struct gi_list busy; /* struct lk_inode.link */
+  struct gi_list busy;          /* struct lk_inode.link */
+  struct gi_list posix_waiting; /* struct lk_posix.waiting */
   struct lk_metrics metrics;
 };
 
@@ -91,7 +92,9 @@ struct lk_domain {
 };
 
 struct lk_posix {
-  struct gi_list link; /* lk_inode.posix or .posix_blocked */
+  struct gi_list link;    /* lk_inode.posix or .posix_blocked */
+  struct gi_list waiting; /* lk_private.posix_waiting, of one that waits; and for what: */
+  struct lk_inode *li;
   struct lk_who who;
   struct gi_fd *fd;   /* not a reference: fd_release drops the lock */
   struct gi_fop *fop; /* waiting; NULL once granted */

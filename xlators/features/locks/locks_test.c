@@ -376,6 +376,45 @@ test_posix_cleared_while_waiting(void **state)
   fake_stack_free(s);
 }
 
+static struct gi_fop *
+wait_in(struct fake_stack *s, unsigned who, uint8_t file, enum gi_lock_space space, uint64_t start)
+{
+  struct gi_fop *f = owned(s, GI_FOP_LK, who);
+  gi_fop_set_fd(f, fake_fd(s, file));
+  f->args.cmd = GI_LKCMD_SETW;
+  f->args.flock = (struct gi_flock){.type = GI_LK_WRITE, .start = start, .len = 1};
+  if (space)
+    gi_dict_set_uint(gi_fop_xdata(f), GI_LOCK_SPACE_KEY, space);
+  fake_submit(s, f);
+  return f;
+}
+
+/* Nobody waits for somebody who waits for him, be it for another file or by way of a third. */
+static void
+test_posix_deadlock(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fop *first, *second, *old, *whole;
+  ok(wait_in(s, 0, 5, GI_LOCK_FCNTL, 0));
+  ok(wait_in(s, 1, 5, GI_LOCK_FCNTL, 1));
+  ok(wait_in(s, 2, 6, GI_LOCK_FCNTL, 0));
+  assert_false((first = wait_in(s, 0, 5, GI_LOCK_FCNTL, 1))->answered);
+  failed(wait_in(s, 1, 5, GI_LOCK_FCNTL, 0), EDEADLK);
+  assert_false((second = wait_in(s, 1, 6, GI_LOCK_FCNTL, 0))->answered);
+  failed(wait_in(s, 2, 5, GI_LOCK_FCNTL, 0), EDEADLK);
+  assert_false((old = wait_in(s, 2, 5, GI_LOCK_ANY, 0))->answered); /* may be flock, which knows no such answer */
+  gi_fop_cancel(old);
+  failed(old, EINTR);
+  gi_fop_cancel(second); /* who waits no more is in nobody's way */
+  failed(second, EINTR);
+  assert_false((whole = wait_in(s, 2, 5, GI_LOCK_FCNTL, 0))->answered);
+  ok(lk(s, fake_fd(s, 5), 1, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  ok(first);
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_UNLOCK, 0, 0));
+  ok(whole);
+  fake_stack_free(s);
+}
+
 static void
 test_posix_unknown_command(void **state)
 {
@@ -624,6 +663,7 @@ main(void)
       cmocka_unit_test(test_posix_wait_and_release),
       cmocka_unit_test(test_posix_taken_again),
       cmocka_unit_test(test_posix_spaces),
+      cmocka_unit_test(test_posix_deadlock),
       cmocka_unit_test(test_posix_cleared_while_waiting),
       cmocka_unit_test(test_posix_unknown_command),
       cmocka_unit_test(test_domains_go_with_their_client),

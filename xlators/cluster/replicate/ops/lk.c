@@ -119,7 +119,7 @@ serial_reply(struct gi_fan *fan)
     give_back(rep, fop, 0, rep_quiesce_again);
     return;
   }
-  if (err == EAGAIN || err == EINTR) {
+  if (err == EAGAIN || err == EINTR || err == EDEADLK) { /* the next child may not know of it, and would wait */
     give_back(rep, fop, err, fail_lock);
     return;
   }
