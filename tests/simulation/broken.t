@@ -21,6 +21,7 @@ clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-c
 copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss
+forget that no good copy was synced|5|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1

@@ -432,7 +432,8 @@ durable_done(struct gi_fan *fan)
   if (!rep_quorum(t->rep, ok) || splits) {
     GI_PROBE("replicate: the fsync of a session failed, the next one will tell");
     /* Its disk may answer the next fsync as if nothing had been. */
-    rep_inode(t->rep, t->inode)->unsynced |= (uint16_t)(splits ? t->rep->all : failed);
+    rep_inode(t->rep, t->inode)->unsynced |=
+        (uint16_t)(splits && !GI_BROKEN("forget that no good copy was synced") ? t->rep->all : failed);
     t->keep_dirty = true;
     rep_outcome_unsynced(t, ok, lost);
   } else if (failed)
