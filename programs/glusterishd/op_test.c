@@ -305,6 +305,40 @@ break_store(struct fixture *f, bool broken)
   assert_int_equal(broken ? mkdir(tmp, 0755) : rmdir(tmp), 0);
 }
 
+/* Whoever reads the number alone, from --xml, learns whether the request makes no sense or the version cannot do it. */
+static void
+test_refused_creates(void **state)
+{
+#define CREATE "{\"command\":\"volume create\",\"volume\":\"vol\","
+#define BRICK(name) "\"127.0.0.1:DIR/" name "\""
+  static const struct {
+    const char *request;
+    int err;
+    const char *says;
+  } t[] = {
+      {"{\"command\":\"volume create\",\"bricks\":[" BRICK("a") "]}", EINVAL, "names no volume"},
+      {CREATE "\"bricks\":[]}", EINVAL, "no usable list"},
+      {CREATE "\"replica\":0,\"bricks\":[" BRICK("a") "]}", EINVAL, "no usable list"},
+      {CREATE "\"disperse\":3,\"bricks\":[" BRICK("a") "]}", EOPNOTSUPP, "not supported by this version"},
+      {CREATE "\"thin-arbiter\":1,\"bricks\":[" BRICK("a") "]}", EOPNOTSUPP, "not supported by this version"},
+      {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("b") "," BRICK("c") "]}", EINVAL,
+       "multiple of replica count"},
+      {CREATE "\"replica\":2,\"bricks\":[" BRICK("a") "," BRICK("b") "]}", EINVAL, "same server"},
+      {CREATE "\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("b") "]}", EOPNOTSUPP, "cannot distribute"},
+      {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("a") "]}", EINVAL, "duplicate exports"},
+      {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("a/b") "]}", EINVAL, "contained by"},
+      {CREATE "\"force\":true,\"bricks\":[\"192.0.2.1:DIR/a\"]}", EINVAL, "Peer in Cluster"},
+  };
+#undef CREATE
+#undef BRICK
+  struct fixture *f = *state;
+  for (unsigned i = 0; i < GI_ARRAY_LEN(t); i++) {
+    assert_int_equal(run(f, 4, t[i].request), t[i].err);
+    assert_says(f, t[i].says);
+    assert_null(gd_volume_find(f->gd, "vol"));
+  }
+}
+
 static void
 test_failed_create_leaves_marks(void **state)
 {
@@ -543,6 +577,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
       cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_refused_creates, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_add_is_undone, setup, teardown),
