@@ -253,6 +253,22 @@ what_is_known_of_a_child_moves_with_it(void **state)
   rig_free_clean(r);
 }
 
+static void
+what_no_child_has_synced_is_told_whoever_comes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  rep_inode(rep_of(r->s->x), fd->inode)->unsynced = REP_UNSYNCED_ALL;
+  assert_int_equal(rig_children(r, both_ends, 2), 0);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, -1, EIO);
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  rig_done(f, 0, 0);
+  rig_free_clean(r);
+}
+
 /* The middle child is to leave while a write waits for child 2. */
 static struct gi_fop *
 leave_while_writing(struct rig *r, struct gi_fd *fd)
@@ -387,6 +403,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_known_of_a_child_moves_with_it),
+      cmocka_unit_test(what_no_child_has_synced_is_told_whoever_comes),
       cmocka_unit_test(remove_the_middle_one),
       cmocka_unit_test(add_while_a_transaction_is_under_way),
       cmocka_unit_test(entry_under_way),

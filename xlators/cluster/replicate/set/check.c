@@ -33,7 +33,8 @@ rep_inode_check(const struct rep *rep, const struct rep_inode *ri)
 {
   GI_ASSERT(ri->epoch == rep->epoch);
   GI_ASSERT(!((ri->data_readable | ri->meta_readable) & (~rep->all | rep->arbiter))); /* the arbiter is never read */
-  GI_ASSERT(!((ri->outdated | ri->data_accused | ri->unsynced) & ~rep->all));
+  GI_ASSERT(!((ri->outdated | ri->data_accused) & ~rep->all));
+  GI_ASSERT(ri->unsynced == REP_UNSYNCED_ALL || !(ri->unsynced & ~rep->all));
   GI_ASSERT(!(ri->data_readable & ri->data_accused) || GI_BROKEN("read copies that are blamed"));
   GI_ASSERT(ri->choice >= 0 && ri->choice <= (int)rep->n);
   GI_ASSERT(!ri->range_lock_until || ri->range_lock_ns);

@@ -135,6 +135,8 @@ struct rep {
       heal_window; /* bytes that heals have in flight: taken before a block is asked for, given when it is written */
 };
 
+#define REP_UNSYNCED_ALL UINT16_MAX /* rep_inode.unsynced: children that come later, too */
+
 /* What is kept per inode. */
 struct rep_inode {
   uint16_t data_readable, meta_readable; /* directories: "data" means entries */
@@ -150,9 +152,9 @@ struct rep_inode {
   uint32_t range_lock_ns;    /* how long writers use range locks after the file was contended */
   uint64_t range_lock_until; /* range locks end then, or when a heal that was seen is over */
   uint64_t within;           /* bytes of the shortest copy that took our last write */
-  uint16_t unsynced;         /* children that may have lost writes without being blamed: the next fsync counts them as failed */
-  bool healer_seen;          /* the reply to the last write under a range lock told of a healer */
-  bool locks_taken;          /* a posix lock was asked for through this mount */
+  uint16_t unsynced; /* children that may have lost writes without being blamed, or all: the next fsync counts them as failed */
+  bool healer_seen;  /* the reply to the last write under a range lock told of a healer */
+  bool locks_taken;  /* a posix lock was asked for through this mount */
   struct rep_refresh *refresh; /* under way */
   struct rep_txn *session[2];  /* REP_DATA, REP_META: who holds or is getting the lock */
   struct gi_list frozen[2];    /* struct gi_fop.link: wait for the end of that session */

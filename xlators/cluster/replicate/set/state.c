@@ -92,7 +92,8 @@ rep_inode_translate(const struct rep *rep, struct rep_inode *ri)
 {
   GI_ASSERT(ri->epoch <= rep->epoch && !ri->session[REP_DATA] && !ri->session[REP_META] && !ri->refresh);
   for (; ri->epoch < rep->epoch; ri->epoch++)
-    ri->unsynced = (uint16_t)rep_translate(ri->unsynced, rep->maps[ri->epoch]);
+    if (ri->unsynced != REP_UNSYNCED_ALL)
+      ri->unsynced = (uint16_t)rep_translate(ri->unsynced, rep->maps[ri->epoch]);
   ri->data_readable = ri->meta_readable = ri->outdated = ri->data_accused = 0;
   ri->choice = 0;
   ri->generation = 0;

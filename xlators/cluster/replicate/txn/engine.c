@@ -433,7 +433,7 @@ durable_done(struct gi_fan *fan)
     GI_PROBE("replicate: the fsync of a session failed, the next one will tell");
     /* Its disk may answer the next fsync as if nothing had been. */
     rep_inode(t->rep, t->inode)->unsynced |=
-        (uint16_t)(splits && !GI_BROKEN("forget that no good copy was synced") ? t->rep->all : failed);
+        (uint16_t)(splits && !GI_BROKEN("forget that no good copy was synced") ? REP_UNSYNCED_ALL : failed);
     t->keep_dirty = true;
     rep_outcome_unsynced(t, ok, lost);
   } else if (failed)
