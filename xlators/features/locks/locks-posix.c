@@ -40,9 +40,11 @@ posix_insert(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *pr
 {
   struct lk_posix *l = gi_alloc(sizeof(*l));
   *l = *proto;
+  l->magic = LK_POSIX_MAGIC;
   l->fop = NULL;
   l->start = start;
   l->last = last;
+  lk_posix_check(l);
   if (l->fd)
     ++*fd_count(x, l->fd);
   gi_list_add_tail(&li->posix, &l->link);
@@ -54,6 +56,7 @@ posix_insert(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *pr
 static void
 posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
 {
+  lk_posix_check(l);
   gi_list_del(&l->link);
   if (l->fop) {
     gi_list_del(&l->waiting);
@@ -63,6 +66,7 @@ posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
     if (l->fd)
       --*fd_count(x, l->fd);
   }
+  l->magic = 0;
   gi_free(l);
   lk_inode_unuse(x, li);
 }
@@ -193,8 +197,10 @@ posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const s
   struct lk_fop *lf = gi_fop_private(fop, x);
   struct lk_posix *l = gi_alloc(sizeof(*l));
   *l = *want;
+  l->magic = LK_POSIX_MAGIC;
   l->fop = fop;
   l->wall = gi_wall(x->reactor);
+  lk_posix_check(l);
   lk_inode_use(x, li);
   gi_list_add_tail(&li->posix_blocked, &l->link);
   gi_list_add_tail(&lk_private(x)->posix_waiting, &l->waiting);

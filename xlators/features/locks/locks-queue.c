@@ -65,6 +65,7 @@ static void
 grant(struct gi_xlator *x, struct lk_queue *q, enum lk_kind kind, struct lk_lock *l)
 {
   l->fop = NULL;
+  lk_lock_check(l, kind);
   l->told_ns = 0;
   granted_stamp(x, l);
   gi_list_add_tail(&q->granted, &l->link);
@@ -81,6 +82,7 @@ lock_new(const struct lk_lock *proto)
 {
   struct lk_lock *l = gi_alloc(sizeof(*l));
   *l = *proto;
+  l->magic = LK_LOCK_MAGIC;
   l->name = gi_strdup(proto->name);
   return l;
 }
@@ -89,6 +91,8 @@ lock_new(const struct lk_lock *proto)
 static void
 lock_remove(struct gi_xlator *x, struct lk_queue *q, struct lk_lock *l)
 {
+  GI_CHECK(l, LK_LOCK_MAGIC);
+  GI_ASSERT((l->fop ? q->nblocked : q->ngranted) > 0);
   gi_list_del(&l->link);
   if (l->fop) {
     q->nblocked--;
@@ -98,6 +102,7 @@ lock_remove(struct gi_xlator *x, struct lk_queue *q, struct lk_lock *l)
     lk_count(x)->held--;
   }
   gi_free(l->name);
+  l->magic = 0;
   gi_free(l);
 }
 
@@ -182,8 +187,10 @@ enqueue(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, struct lk_
   lf->wait = LK_WAIT_QUEUE;
   lf->lock = l;
   lf->li = li;
+  lk_lock_check(l, kind);
   gi_list_add_tail(&q->blocked, &l->link);
   q->nblocked++;
+  lk_queue_check(q);
   lk_count(x)->waiting++;
   GI_PROBE("locks: a request waits");
   if (kind == LK_INODE)
@@ -213,6 +220,7 @@ lk_queue_lock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const 
   }
   if (!busy) {
     grant(x, q, kind, lock_new(proto));
+    lk_queue_check(q);
     trace(x, kind, "granted", dom_name, proto);
     return gi_fop_ok(fop, 0);
   }
@@ -275,6 +283,7 @@ lk_queue_unlock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, cons
   if (monkey_drops(x))
     return gi_fop_ok(fop, 0);
   lock_remove(x, &dom->queue[kind], l);
+  lk_queue_check(&dom->queue[kind]);
   struct gi_list ready = GI_LIST_INIT(ready);
   if (dom->queue[kind].nblocked)
     lk_queue_retry(x, li, dom, kind, &ready);
@@ -297,12 +306,14 @@ lk_queue_retry(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
       continue;
     }
     struct gi_fop *fop = l->fop;
+    GI_ASSERT(fop && q->nblocked > 0);
     q->nblocked--;
     lk_count(x)->waiting--;
     grant(x, q, kind, l);
     trace(x, kind, "granted after waiting", dom->name, l);
     lk_ready_answer(ready, fop, x, 0, 0);
   }
+  lk_queue_check(q);
 }
 
 static bool
@@ -344,6 +355,7 @@ lk_queue_clear(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
       n.granted++;
     }
   }
+  lk_queue_check(q);
   return n;
 }
 
@@ -354,6 +366,8 @@ lk_queue_cancel(struct gi_xlator *x, struct gi_fop *fop)
   struct lk_inode *li = lf->li;
   struct lk_lock *l = lf->lock;
   struct gi_list ready = GI_LIST_INIT(ready);
+  lk_inode_check(li);
+  GI_ASSERT(lf->wait == LK_WAIT_QUEUE && l && l->fop == fop);
   lk_inode_use(x, li);
   gi_list_foreach_safe(dom, &li->domains, struct lk_domain, link) {
     for (int k = 0; k < LK_KINDS; k++) {

@@ -35,9 +35,12 @@ lk_inode_get(struct gi_xlator *x, struct gi_inode *inode)
 {
   struct lk_inode **slot = gi_inode_private(inode, x);
   struct lk_inode *li = *slot;
-  if (li)
+  if (li) {
+    GI_CHECK(li, LK_INODE_MAGIC);
     return li;
+  }
   li = gi_new(struct lk_inode);
+  li->magic = LK_INODE_MAGIC;
   li->inode = inode;
   gi_list_init(&li->link);
   gi_list_init(&li->domains);
@@ -52,6 +55,7 @@ lk_inode_get(struct gi_xlator *x, struct gi_inode *inode)
 void
 lk_inode_use(struct gi_xlator *x, struct lk_inode *li)
 {
+  GI_CHECK(li, LK_INODE_MAGIC);
   if (li->users++)
     return;
   gi_inode_ref(li->inode);
@@ -61,10 +65,12 @@ lk_inode_use(struct gi_xlator *x, struct lk_inode *li)
 void
 lk_inode_unuse(struct gi_xlator *x, struct lk_inode *li)
 {
+  GI_CHECK(li, LK_INODE_MAGIC);
   GI_ASSERT(li->users > 0);
   if (--li->users)
     return;
   gi_list_del(&li->link);
+  lk_inode_check(li);
   struct gi_inode *inode = li->inode;
   gi_inode_unref(&inode);
 }
@@ -100,6 +106,11 @@ lk_domain_get(struct lk_inode *li, const char *name)
 void
 lk_domain_free(struct lk_inode *li, struct lk_domain *dom)
 {
+  for (int k = 0; k < LK_KINDS; k++) {
+    lk_queue_check(&dom->queue[k]);
+    GI_ASSERT(dom->queue[k].ngranted + dom->queue[k].nblocked == 0);
+  }
+  GI_ASSERT(li->ndomains > 0 && !li->walking);
   gi_list_del(&dom->link);
   li->ndomains--;
   gi_free(dom);
@@ -120,6 +131,8 @@ static void
 ready_add(struct gi_list *ready, struct gi_fop *fop, const struct gi_xlator *x, enum gi_verdict act)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->answered);
   lf->wait = LK_WAIT_NONE;
   lf->lock = NULL;
   lf->act = act;

@@ -88,10 +88,12 @@ lk_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   struct lk_inode *li = *(struct lk_inode **)bytes;
   if (!li)
     return;
-  GI_ASSERT(li->users == 0);
+  lk_inode_check(li);
+  GI_ASSERT(li->inode == inode && li->users == 0);
   gi_list_foreach_safe(d, &li->domains, struct lk_domain, link)
     lk_domain_free(li, d);
   lk_past_free(li);
+  li->magic = 0;
   gi_free(li);
   *(struct lk_inode **)bytes = NULL;
 }

@@ -64,10 +64,15 @@ struct lk_who {
   int32_t pid;
 };
 
+#define LK_INODE_MAGIC 0x1d0c4b01u
+#define LK_LOCK_MAGIC 0x1d0c4b02u
+#define LK_POSIX_MAGIC 0x1d0c4b03u
+
 enum lk_kind { LK_INODE, LK_ENTRY, LK_KINDS };
 
 /* A granted or waiting internal lock. */
 struct lk_lock {
+  uint32_t magic;
   struct gi_list link;
   struct lk_who who;
   struct gi_fop *fop; /* the waiting request; NULL once granted */
@@ -92,6 +97,7 @@ struct lk_domain {
 };
 
 struct lk_posix {
+  uint32_t magic;
   struct gi_list link;    /* lk_inode.posix or .posix_blocked */
   struct gi_list waiting; /* lk_private.posix_waiting, of one that waits; and for what: */
   struct lk_inode *li;
@@ -106,6 +112,7 @@ struct lk_posix {
 };
 
 struct lk_inode {
+  uint32_t magic;
   struct gi_inode *inode; /* a reference only while users > 0 */
   struct gi_list link;    /* lk_private.busy while users > 0 */
   uint32_t users;         /* locks and waiting fops */
@@ -158,6 +165,12 @@ struct lk_filter {
 struct lk_cleared {
   unsigned granted, blocked;
 };
+
+/* ---- locks-check.c: panics if state is what it cannot be ---- */
+void lk_inode_check(const struct lk_inode *li);
+void lk_lock_check(const struct lk_lock *l, enum lk_kind kind);
+void lk_queue_check(const struct lk_queue *q);
+void lk_posix_check(const struct lk_posix *l);
 
 /* ---- locks-state.c ---- */
 static inline struct lk_private *
