@@ -201,8 +201,10 @@ batch_run(struct gi_work *w)
 
   for (struct gi_list *l = b->ops.prev; l != &b->ops; l = l->prev) {
     struct posix_op *op = gi_list_item(l, struct posix_op, wait);
-    int err = posix_obj_open(op, O_RDONLY);
+    int err;
 
+    op->on_worker = true;
+    err = posix_obj_open(op, O_RDONLY);
     if (!err)
       err = fs_err;
     if (!err && (each || single))
