@@ -10,8 +10,13 @@
 void
 posix_dir_unref(struct posix *p, struct posix_dir *d)
 {
-  if (!d || --d->refs)
+  if (!d)
     return;
+  posix_dir_check(d);
+  if (--d->refs)
+    return;
+  GI_ASSERT(!d->owner); /* whoever caches it has a reference */
+  d->magic = 0;
   gi_fs_close(p->fs, d->fd);
   gi_free(d);
 }
@@ -23,6 +28,8 @@ posix_dir_drop(struct posix *p, struct posix_inode *pi)
 
   if (!d)
     return;
+  posix_dir_check(d);
+  GI_ASSERT(d->owner == pi && p->ndirs > 0);
   pi->dir = NULL;
   d->owner = NULL;
   gi_list_del(&d->lru);
@@ -43,6 +50,7 @@ posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
 {
   struct posix_dir *d;
 
+  GI_ASSERT(fd >= 0);
   if (pi->dir) { /* another operation was faster */
     gi_fs_close(p->fs, fd);
     return pi->dir;
@@ -50,6 +58,7 @@ posix_dir_adopt(struct posix *p, struct posix_inode *pi, int fd)
   while (p->ndirs >= p->dirs_max && !gi_list_empty(&p->dirs))
     evict(p, gi_list_first(&p->dirs, struct posix_dir, lru)->owner);
   d = gi_new(struct posix_dir);
+  d->magic = POSIX_DIR_MAGIC;
   d->fd = fd;
   d->refs = 1;
   d->owner = pi;
@@ -67,6 +76,7 @@ posix_dir_pin(struct posix *p, struct posix_inode *pi)
 
   if (!d)
     return NULL;
+  posix_dir_check(d);
   d->refs++;
   gi_list_del(&d->lru);
   gi_list_add_tail(&p->dirs, &d->lru);
@@ -82,6 +92,7 @@ posix_dir_depth(const struct posix *p, const struct posix_dir *d)
 void
 posix_dir_set_depth(const struct posix *p, struct posix_dir *d, uint32_t depth, uint32_t moves)
 {
+  posix_dir_check(d);
   if (!depth || moves != p->moves)
     return;
   d->depth = depth;

@@ -122,6 +122,9 @@ share_result(struct posix_op *op, const struct posix_op *leader)
 {
   const struct gi_reply *from = &leader->fop->rsp;
 
+  GI_CHECK(leader, POSIX_OP_MAGIC);
+  GI_ASSERT(!op->fop->answered && op->fop->fd->inode == leader->fop->fd->inode);
+  GI_ASSERT(op->datasync || !leader->datasync); /* nobody gets less than was asked for */
   if (from->ret < 0) {
     posix_err(op, from->err);
   } else {
@@ -139,6 +142,7 @@ start_next(struct posix *p, struct posix_inode *pi)
 {
   struct posix_op *leader;
 
+  GI_ASSERT(!pi->fsync);
   if (gi_list_empty(&pi->fsyncs))
     return;
   leader = gi_list_first(&pi->fsyncs, struct posix_op, wait);
@@ -162,6 +166,7 @@ posix_finish_fsync(struct posix_op *op)
   if (op->fop->rsp.ret >= 0 && !op->datasync)
     posix_settled(op, pi);
   posix_lost_account(op, pi);
+  GI_ASSERT(pi->fsync || gi_list_empty(&op->followers)); /* only who leads has any */
   if (pi->fsync == op) {
     pi->fsync = NULL;
     start_next(p, pi);
@@ -203,6 +208,7 @@ batch_run(struct gi_work *w)
     struct posix_op *op = gi_list_item(l, struct posix_op, wait);
     int err;
 
+    GI_CHECK(op, POSIX_OP_MAGIC);
     op->on_worker = true;
     err = posix_obj_open(op, O_RDONLY);
     if (!err)
@@ -223,6 +229,7 @@ batch_done(struct gi_work *w)
   struct batch *b = GI_CONTAINER(w, struct batch, work);
   struct posix *p = b->p;
 
+  GI_ASSERT(p->batching);
   p->batching = false;
   while (!gi_list_empty(&b->ops)) {
     struct posix_op *op = gi_list_first(&b->ops, struct posix_op, wait);
@@ -241,6 +248,7 @@ posix_batch_timer(void *arg)
   struct posix *p = arg;
   struct batch *b = gi_new(struct batch);
 
+  GI_ASSERT(!p->batching);
   b->p = p;
   b->mode = p->cfg.batch_mode == BATCH_NONE ? BATCH_REVERSE : p->cfg.batch_mode;
   gi_list_init(&b->ops);

@@ -40,6 +40,7 @@ posix_lost_drop(struct posix_op *op)
 static void
 lose(struct posix *p, struct posix_inode *pi)
 {
+  posix_inode_check(pi);
   pi->losses++;
   if (p->ending || !gi_list_empty(&pi->lost))
     return;

@@ -139,6 +139,7 @@ mark_clean(struct posix_inode *pi)
 {
   if (!pi->md_dirty)
     return;
+  posix_inode_check(pi);
   pi->md_dirty = pi->md_soon = false;
   gi_list_del(&pi->dirty);
 }
@@ -154,6 +155,7 @@ mark_dirty(struct posix *p, struct posix_inode *pi, bool soon)
   pi->md_dirty = true;
   pi->md_soon = soon;
   gi_list_add_tail(&d->inodes, &pi->dirty);
+  posix_inode_check(pi);
   if (!d->timer.armed)
     gi_timer_set(&d->timer, soon ? FLUSH_SOON : FLUSH_DELAY);
 }
@@ -365,6 +367,7 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
 
   if (!pi->md_dirty)
     return 0;
+  posix_inode_check(pi);
   posix_md_encode(&pi->times, raw);
   if (fd >= 0)
     err = gi_fs_fsetxattr(p->fs, fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;

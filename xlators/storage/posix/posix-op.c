@@ -30,6 +30,8 @@
 enum posix_run
 posix_ok(struct posix_op *op, int64_t ret)
 {
+  GI_CHECK(op, POSIX_OP_MAGIC);
+  GI_ASSERT(ret >= 0 && ret <= INT32_MAX);
   op->fop->rsp.ret = (int32_t)ret;
   op->fop->rsp.err = 0;
   return RUN_DONE;
@@ -38,6 +40,7 @@ posix_ok(struct posix_op *op, int64_t ret)
 enum posix_run
 posix_err(struct posix_op *op, int err)
 {
+  GI_CHECK(op, POSIX_OP_MAGIC);
   GI_ASSERT(err > 0);
   op->fop->rsp.ret = -1;
   op->fop->rsp.err = err;
@@ -52,11 +55,14 @@ posix_inode_of(struct posix *p, struct gi_inode *inode)
   struct posix_inode *pi = gi_inode_private(inode, p->x);
 
   if (!pi->self) {
+    pi->magic = POSIX_INODE_MAGIC;
     pi->self = inode;
     gi_list_init(&pi->dirty);
     gi_list_init(&pi->lost);
     gi_list_init(&pi->fsyncs);
   }
+  GI_CHECK(pi, POSIX_INODE_MAGIC);
+  GI_ASSERT(pi->self == inode);
   return pi;
 }
 
@@ -87,6 +93,7 @@ posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, s
 
   struct posix_inode *pi = posix_inode_of(op->p, found);
 
+  posix_inode_check(pi);
   n->md_state = pi->md_state;
   n->times = pi->times;
   if (!n->dir)
@@ -171,6 +178,7 @@ posix_prepare_two_entries(struct posix_op *op)
 static void
 op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop, const struct posix_kind *kind)
 {
+  op->magic = POSIX_OP_MAGIC;
   op->x = x;
   op->p = x->private;
   op->fop = fop;
@@ -276,6 +284,7 @@ op_finish(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
 
+  posix_op_check_end(op);
   if (op->p->cfg.ctime) {
     for (int i = 0; i < NODE_COUNT; i++)
       posix_md_install(op, i);
@@ -303,6 +312,7 @@ op_finish(struct posix_op *op)
   gi_buf_unref(&op->buf);
   gi_free(op->scratch);
   op->scratch = NULL;
+  op->magic = 0;
 }
 
 /* ---- where it runs ---- */
@@ -379,6 +389,7 @@ pool_run(struct gi_work *w)
 {
   struct posix_op *op = GI_CONTAINER(w, struct posix_op, work);
 
+  GI_CHECK(op, POSIX_OP_MAGIC);
   op->on_worker = true;
   if (op->kind->run(op) != RUN_DONE)
     posix_err(op, EIO); /* a worker is where everything ends */
@@ -426,6 +437,7 @@ find_ways(struct posix *p)
   while (!gi_list_empty(&again)) {
     struct posix_op *op = gi_list_first(&again, struct posix_op, wait);
 
+    GI_CHECK(op, POSIX_OP_MAGIC);
     gi_list_del(&op->wait);
     op->moves = p->moves;
     op->renames = p->renames;
@@ -443,6 +455,8 @@ pool_done(struct gi_work *w)
   struct posix *p = op->p;
   bool renamed = op->fop->kind == GI_FOP_RENAME;
 
+  posix_op_check(op);
+  GI_ASSERT(p->away >= changes_names(op) && p->moving >= renamed);
   p->away -= changes_names(op);
   p->moving -= renamed;
   if (lost_way(op))
@@ -456,6 +470,7 @@ pool_done(struct gi_work *w)
 void
 posix_op_to_pool(struct posix_op *op)
 {
+  posix_op_check(op);
   op->p->metrics.runs_pool++;
   op->p->away += changes_names(op);
   op->p->moving += op->fop->kind == GI_FOP_RENAME;
@@ -469,6 +484,8 @@ posix_op_to_pool(struct posix_op *op)
 void
 posix_uring_complete(struct posix_op *op)
 {
+  posix_op_check(op);
+  GI_ASSERT(op->kind->uring_done);
   if (op->kind->uring_done(op) == RUN_DONE)
     posix_op_end(op);
   else

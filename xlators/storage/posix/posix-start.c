@@ -229,10 +229,13 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
   give_handles_back(p);
   posix_at_probe(p, o->xattr_at);
   size_dir_cache(p);
-  p->root_dir = gi_new(struct posix_dir);
-  p->root_dir->fd = gi_fs_reopen(p->fs, p->root_fd);
-  p->root_dir->refs = 1;
-  if (p->root_dir->fd < 0)
+
+  int fd = gi_fs_reopen(p->fs, p->root_fd);
+
+  if (fd < 0)
     return gi_error_set(err, errno, "cannot keep brick %s open: %s", p->brick, strerror(errno));
+  p->root_dir = gi_new(struct posix_dir);
+  *p->root_dir = (struct posix_dir){.magic = POSIX_DIR_MAGIC, .fd = fd, .refs = 1};
+  p->magic = POSIX_MAGIC;
   return 0;
 }

@@ -31,6 +31,8 @@ reap(struct posix_uring *u)
   while (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
     struct posix_op *op = io_uring_cqe_get_data(cqe);
 
+    GI_CHECK(op, POSIX_OP_MAGIC);
+    GI_ASSERT(u->flying > 0);
     op->uring_res = cqe->res;
     io_uring_cqe_seen(&u->ring, cqe);
     u->flying--;
@@ -105,7 +107,7 @@ posix_uring_free(struct posix_uring **ref)
 
   if (!u)
     return;
-  GI_ASSERT(u->flying == 0);
+  GI_ASSERT(u->flying == 0 && u->queued <= ENTRIES);
   *ref = NULL;
   gi_defer_cancel(&u->submit);
   gi_timer_finish(&u->retry);
@@ -120,6 +122,8 @@ posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const str
 {
   struct io_uring_sqe *sqe = u->flying < ENTRIES ? io_uring_get_sqe(&u->ring) : NULL;
 
+  GI_CHECK(op, POSIX_OP_MAGIC);
+  GI_ASSERT(op->fd >= 0);
   if (!sqe)
     return false; /* full: the worker pool takes it */
   if (write)

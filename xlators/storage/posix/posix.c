@@ -472,11 +472,14 @@ posix_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 
   if (!pi->self)
     return;
+  posix_inode_check(pi);
   GI_ASSERT(gi_serial_is_free(&pi->serial) && !pi->fsync && gi_list_empty(&pi->fsyncs));
+  GI_ASSERT(gi_list_empty(&pi->lost)); /* that would have kept it */
   posix_md_flush(p, pi, -1);
   if (pi->unlinked)
     posix_unpark(p, &inode->gfid);
   posix_dir_drop(p, pi);
+  pi->magic = 0;
 }
 
 /* closing the last descriptor of a removed big file frees its blocks, which takes time */
@@ -530,6 +533,7 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 
   if (!pf->open)
     return;
+  GI_ASSERT(pf->fd >= 0 && fd->inode);
   pf->open = false;
   pi = posix_inode_of(p, fd->inode);
   if (pi->unlinked && fd->abandoned) { /* its client may come back for it */

@@ -28,6 +28,10 @@
 #include <unistd.h>
 
 #define GI_MSG_POSIX 104000 /* base of message ids */
+#define POSIX_MAGIC 0x1d0b0501u
+#define POSIX_INODE_MAGIC 0x1d0b0502u
+#define POSIX_DIR_MAGIC 0x1d0b0503u
+#define POSIX_OP_MAGIC 0x1d0b0504u
 
 #define POSIX_HPATH 48             /* "aa/bb/<gfid>" or "unlink/<gfid>" and its NUL */
 #define POSIX_LINK_MAX 512         /* longest text of a directory handle (brick.md 2.3) */
@@ -87,6 +91,7 @@ enum posix_md_state { MD_UNKNOWN, MD_ABSENT, MD_PRESENT };
 
 /* An open directory, shared by the cache and the operations that use it now. */
 struct posix_dir {
+  uint32_t magic;
   int fd;
   uint32_t refs;
   struct gi_list lru;
@@ -97,6 +102,7 @@ struct posix_dir {
 
 /* inode_bytes */
 struct posix_inode {
+  uint32_t magic;
   struct gi_inode *self;
   struct gi_list dirty;    /* in posix.dirty or dirty_soon while md_dirty */
   struct gi_serial serial; /* struct posix_op.wait: want the inode for themselves; taken while one of them is on a worker */
@@ -165,6 +171,7 @@ struct posix_uring;
 
 /* fop_bytes */
 struct posix_op {
+  uint32_t magic; /* until it ends */
   struct gi_work work;
   struct gi_list wait;
   struct gi_xlator *x;
@@ -257,6 +264,7 @@ struct posix_dirty {
 };
 
 struct posix {
+  uint32_t magic; /* once it has started */
   struct gi_xlator *x;
   struct gi_fs *fs; /* of the process; NULL = the kernel's */
   const char *name; /* x->name, for logs */
@@ -320,6 +328,13 @@ int posix_prepare_two_entries(struct posix_op *op); /* loc and loc2 */
 void posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, struct gi_inode *inode);
 struct posix_inode *posix_inode_of(struct posix *p, struct gi_inode *inode);
 bool posix_inode_has_fd(struct posix *p, struct gi_inode *inode);
+
+/* ---- posix-check.c: panics if state is what it cannot be ---- */
+void posix_check(const struct posix *p);
+void posix_dir_check(const struct posix_dir *d);
+void posix_inode_check(const struct posix_inode *pi);
+void posix_op_check(const struct posix_op *op);     /* prepared */
+void posix_op_check_end(const struct posix_op *op); /* run: what is answered has not been used yet */
 
 /* ---- posix-at.c: calls relative to a descriptor; -1 and errno like the kernel's ---- */
 void posix_at_probe(struct posix *p, bool wanted);
@@ -424,7 +439,7 @@ void posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at 
                 const struct gi_gfid *gfid, struct gi_dict **out);
 /* finish: the counts only the reactor knows. */
 void posix_fill_counts(struct posix_op *op, struct gi_inode *inode);
-void posix_finish_counts(struct posix_op *op); /* the same of OBJ, of an operation that succeeded */
+void posix_finish_counts(struct posix_op *op); /* the same of NODE_OBJ, of an operation that succeeded */
 bool posix_key_is_xattr(const char *key);      /* has one of the four prefixes */
 bool posix_key_internal(const char *key);      /* never stored or removed by clients */
 #define POSIX_NUMBER_TEXT 320                  /* a double in full */
