@@ -152,6 +152,7 @@ read_end(struct posix_op *op, const struct stat *st)
 {
   uint64_t end = op->fop->args.offset + op->done;
 
+  GI_ASSERT(op->buf && op->done <= op->want);
   posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(st, &op->node[NODE_OBJ].gfid, &op->fop->rsp.stat);
   posix_ok(op, (int64_t)op->done);
@@ -215,6 +216,7 @@ posix_read_done(struct posix_op *op)
   if (op->uring_res < 0)
     return op->uring_res == -EAGAIN || op->uring_res == -EINTR ? RUN_MOVE : posix_err(op, -op->uring_res);
   op->done += (uint64_t)op->uring_res;
+  GI_ASSERT(op->done <= op->want);
   if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
     return posix_err(op, errno);
   if (op->uring_res == 0 || op->done == op->want || op->fop->args.offset + op->done >= (uint64_t)st.st_size)
@@ -319,6 +321,7 @@ write_end(struct posix_op *op)
   struct gi_fop *fop = op->fop;
   int err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &fop->rsp.post);
 
+  GI_ASSERT(op->began && op->done <= fop->payload.len);
   if (err)
     return posix_err(op, err);
   if (gi_dict_get(fop->xdata, "glusterfs.write-is-append"))

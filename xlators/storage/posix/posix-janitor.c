@@ -127,6 +127,8 @@ janitor_done(struct gi_work *w)
   struct posix_janitor *j = GI_CONTAINER(w, struct posix_janitor, work);
 
   if (j->p) {
+    GI_CHECK(j->p, POSIX_MAGIC);
+    GI_ASSERT(j->p->janitor == j); /* one at a time */
     j->p->janitor = NULL;
     arm(j->p);
   }

@@ -55,6 +55,7 @@ posix_lost_let_go(struct posix_inode *pi)
 
   if (gi_list_empty(&pi->lost))
     return;
+  posix_inode_check(pi);
   gi_list_del(&pi->lost);
   gi_inode_unref(&inode);
 }

@@ -75,6 +75,7 @@ parked_done(struct gi_work *w)
 {
   struct posix_parked *k = GI_CONTAINER(w, struct posix_parked, work);
 
+  GI_ASSERT(!k->p || k->p->parked == k); /* one at a time */
   if (k->p && !k->deletes) {
     leave_out_open(k);
     k->deletes = true;

@@ -574,6 +574,7 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
   struct posix_inode *pi = inode ? posix_inode_of(op->p, inode) : NULL;
   bool open = inode && posix_inode_has_fd(op->p, inode);
 
+  GI_ASSERT(!gi_gfid_is_none(gfid));
   if (parked && !open)
     posix_unpark(op->p, gfid);
   if (pi) {
@@ -590,6 +591,7 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
 void
 posix_finish_removed(struct posix_op *op)
 {
+  GI_ASSERT(!op->parked || op->gone || op->fop->kind != GI_FOP_UNLINK);
   op->p->moves += op->deeper;
   op->p->renames += op->moved;
   if (op->gone && !gi_gfid_is_none(&op->node[NODE_OBJ].gfid))

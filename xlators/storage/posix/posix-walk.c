@@ -103,6 +103,7 @@ climb(struct way *w, const struct gi_gfid *gfid)
     add_name(w, base);
     at = parent;
   }
+  GI_ASSERT(w->start >= 0 && w->count <= w->most);
   return 0;
 }
 
@@ -127,6 +128,7 @@ keep(const struct way *w, int fd, unsigned above)
   struct posix_passed *by;
   int mine = gi_fs_openat(w->p->fs, fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
+  GI_ASSERT(above > 0 && above < w->count && above % WALK_INLINE == 0);
   if (mine < 0)
     return;
   if (posix_gfid_read(w->p, (struct posix_at){mine, ""}, &found) || !gi_gfid_equal(&found, gfid)) {
@@ -250,6 +252,7 @@ posix_walk_path(struct posix_op *op, const struct gi_gfid *gfid)
   }
   if (out == path)
     *out++ = '/';
+  GI_ASSERT((size_t)(out - path) < w.len + w.count + 2);
   *out = '\0';
   return path;
 }
