@@ -172,6 +172,24 @@ came_too_late(const struct bridge *b, const struct gi_fop *fop)
          fop->args.valid == (GI_SET_MTIME | GI_SET_CTIME);
 }
 
+/* The caller found the object by its name, and it was replaced before the change came; the kernel looked once more, and so it was again. It
+ * does not look a third time. What nobody can reach any more might as well have been changed before it went. */
+static bool
+replaced_again(struct bridge *b, struct gi_fop *fop)
+{
+  const struct node *n = node_of(b, fop->loc.inode);
+  uint64_t now = gi_now(b->x->reactor);
+  bool again;
+
+  if (fop->rsp.ret >= 0 || fop->kind != GI_FOP_SETATTR || err_of_node(fop) != ESTALE)
+    return false;
+  again = op_of(b, fop)->looked && b->stale_pid == (uint32_t)fop->caller.pid && now < b->stale_until;
+  b->stale_pid = (uint32_t)fop->caller.pid;
+  b->stale_until = now + GI_NSEC_PER_SEC;
+  return again &&
+         (fop->caller.uid == 0 || (fop->caller.uid == n->trust.attr.uid && !(fop->args.valid & (GI_SET_UID | GI_SET_GID))));
+}
+
 static void
 setattr_done(struct gi_fop *fop, void *arg)
 {
@@ -183,6 +201,8 @@ setattr_done(struct gi_fop *fop, void *arg)
     return;
   if (came_too_late(b, fop)) {
     reply_unlinked(b, op->req, fop->loc.inode, b->attr_timeout);
+  } else if (replaced_again(b, fop)) {
+    reply_unlinked(b, op->req, fop->loc.inode, 0);
   } else if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else if (!gi_iatt_valid(&fop->rsp.post)) {
@@ -328,6 +348,7 @@ do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct
   fop = truncate ? gi_fop_helper(truncate, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR)
                  : op_new(b, req, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR);
   set_target(fop, inode, fd);
+  op_of(b, fop)->looked = !fd && !truncate && just_looked(b, inode, (uint32_t)fop->caller.pid);
   fill_setattr(b, &fop->args, attr, to_set);
   op_changes(b, fop, inode);
   op_submit(b, fop, truncate ? setattr_first_done : setattr_done);

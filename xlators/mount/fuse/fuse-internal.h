@@ -136,7 +136,7 @@ struct op {
   uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
-  bool looked;                                    /* GETATTR: right after the caller's LOOKUP */
+  bool looked;                                    /* GETATTR, SETATTR: right after the caller's LOOKUP */
   bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;                                      /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
@@ -214,6 +214,8 @@ struct bridge {
   struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
   uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */
   struct trust_order order;
+  uint32_t stale_pid;   /* whose change was the last of an object that was not there any more */
+  uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */
 
   struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs; /* of any kind, with a worker */

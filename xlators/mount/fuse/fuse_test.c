@@ -137,6 +137,26 @@ test_stat_of_a_name_that_is_replaced(void **state)
   rig_free(r);
 }
 
+/* The kernel looks at the name once more, and not a third time: who changes what is replaced all the time is not told. */
+static void
+test_change_of_a_name_that_is_replaced(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
+  uint64_t id = lookup(r, "f", &file_a);
+
+  fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), ESTALE);
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), ESTALE); /* it did not look */
+  assert_int_equal(lookup(r, "f", &file_a), id);
+  fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
+  const struct fuse_attr_out *out = body(r);
+  assert_int_equal(out->attr.nlink, 0);
+  assert_int_equal(out->attr_valid, 0);
+  rig_free(r);
+}
+
 static void
 fill_only_name(struct gi_fop *fop, void *arg)
 {
@@ -914,6 +934,7 @@ main(void)
       cmocka_unit_test(test_read_error_passes),
       cmocka_unit_test(test_lookup_counts),
       cmocka_unit_test(test_stat_of_a_name_that_is_replaced),
+      cmocka_unit_test(test_change_of_a_name_that_is_replaced),
       cmocka_unit_test(test_name_moved_by_another_mount),
       cmocka_unit_test(test_forget_many),
       cmocka_unit_test(test_undelivered_reply_is_not_counted),

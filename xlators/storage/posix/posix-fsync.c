@@ -96,7 +96,7 @@ posix_fsync_join(struct posix_op *op)
   struct posix *p = op->p;
   struct posix_inode *pi = posix_inode_of(p, op->fop->fd->inode);
 
-  GI_ASSERT(pi->fsync != op && gi_list_empty(&op->followers) && !op->busy);
+  GI_ASSERT(pi->fsync != op && gi_list_empty(&op->followers) && !op->alone);
   op->datasync = !posix_settling(op, pi) && op->fop->args.datasync != 0;
   if (op->fop->kind != GI_FOP_FSYNC)
     return false;
