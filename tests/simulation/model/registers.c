@@ -203,7 +203,7 @@ excuse(struct write *w)
   w->weak |= !w->synced;
 }
 
-/* With it goes what it had overwritten and what was no more synced than it. */
+/* With it may go what it had overwritten and what was no more synced than it; only of itself that is certain. */
 void
 sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], sim_left_fn *judge, void *arg)
 {
@@ -219,7 +219,7 @@ sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTO
       continue;
     w->lost |= 1u << brick;
     enum sim_left still = judge(arg, w->file, left(m, n));
-    w->dropped |= still == SIM_LEFT_NOWHERE && w->done && !w->told && !w->synced;
+    w->dropped |= w == last && still == SIM_LEFT_NOWHERE && w->done && !w->told && !w->synced;
     if (w->told || still != SIM_LEFT)
       excuse(w);
   }
