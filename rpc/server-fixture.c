@@ -12,6 +12,7 @@ bench_echo(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gi_xdr_out out = {0};
   uint32_t v = gi_xdr_get_u32(&req->in);
+  ((struct bench *)arg)->echoed++;
   if (req->in.failed) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;

@@ -31,7 +31,7 @@ struct bench {
   unsigned peers_up, peers_down;
   struct gi_rpc_peer *peer; /* the last one that came; NULL: it has gone */
   struct gi_rpc_request *held[HELD_MAX];
-  unsigned nheld;
+  unsigned nheld, echoed;
   /* of the test's own client, if it has one */
   struct gi_rpc_client *client;
   unsigned ups, downs, callbacks, retries, written;

@@ -149,21 +149,22 @@ test_the_oldest_stranger_makes_room(void **state)
 static void
 test_a_flood_takes_turns(void **state)
 {
-  enum { FLOODS = 4, CALLS = 5000 };
+  enum { FLOODS = 4, CALLS = 60000 };
   struct bench *b = bench_of_server(NULL);
-  int flood[FLOODS], fd = raw_connect(b);
+  int flood[FLOODS], fd;
   struct gi_xdr_out one = {0}, many = {0};
   char got[64];
   unsigned n = 0;
 
   for (unsigned i = 0; i < FLOODS; i++)
     flood[i] = raw_connect(b);
+  fd = raw_connect(b);
   until(b, &b->peers_up, FLOODS + 1);
   encode_echo(&one, 0);
   for (unsigned i = 0; i < CALLS; i++)
     gi_xdr_put_bytes(&many, one.base, one.len);
   for (unsigned i = 0; i < FLOODS; i++)
-    assert_true(send(flood[i], many.base, many.len, MSG_DONTWAIT) > 100000);
+    assert_true(send(flood[i], many.base, many.len, MSG_DONTWAIT) > 0);
   assert_int_equal(send(fd, one.base, one.len, 0), one.len);
   gi_xdr_out_finish(&one);
   gi_xdr_out_finish(&many);
@@ -172,6 +173,7 @@ test_a_flood_takes_turns(void **state)
     n++;
   }
   assert_in_range(n, 1, 2);
+  assert_in_range(b->echoed, 1, 100000); /* of 240000 that wait, if the sockets take them */
   for (unsigned i = 0; i < FLOODS; i++)
     close(flood[i]);
   close(fd);
