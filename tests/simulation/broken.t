@@ -16,7 +16,7 @@ acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|10|--workload locks --mishaps cut
 bring back what good copies lack|15|--workload names --mishaps cut
-bring data to the disk before its counters|176|--workload register --mishaps power-loss
+bring data to the disk before its counters|113|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
