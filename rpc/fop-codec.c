@@ -636,6 +636,8 @@ gi_fop_decode_reply(struct gi_xdr_in *in, struct gi_fop *fop, int64_t *wire_fd, 
   }
   if (ret >= 0 && !means_something(fop->kind))
     fop->rsp.err = 0; /* real servers leave odd values there (wire.md 3.7) */
+  else if (ret < 0 && fop->rsp.err <= 0)
+    fop->rsp.err = EIO; /* a failure has a reason, whatever the peer says */
   *wire_fd = fds.fd;
   *payload_offset = (size_t)(in->p - begin);
   return true;

@@ -327,6 +327,28 @@ test_rdev(void **state)
 }
 
 static void
+test_failed_reply_has_a_reason(void **state)
+{
+  static const int32_t odd[] = {0, -1, -EIO, INT32_MIN};
+  for (size_t i = 0; i < GI_ARRAY_LEN(odd); i++) {
+    struct gi_fop *fop = gi_fop_new(&graph, GI_FOP_FXATTROP), *back = gi_fop_new(&graph, GI_FOP_FXATTROP);
+    struct gi_xdr_out out = {0};
+    int64_t fd;
+    size_t payload;
+    fop->rsp.ret = -1;
+    fop->rsp.err = odd[i];
+    gi_fop_encode_reply(&out, fop, 0);
+    struct gi_xdr_in in = {out.base, out.base + out.len, false};
+    assert_true(gi_fop_decode_reply(&in, back, &fd, &payload));
+    assert_int_equal(back->rsp.ret, -1);
+    assert_int_equal(back->rsp.err, EIO);
+    gi_xdr_out_finish(&out);
+    gi_fop_unref(fop);
+    gi_fop_unref(back);
+  }
+}
+
+static void
 test_failed_reply_is_zero(void **state)
 {
   struct gi_fop *fop = gi_fop_new(&graph, GI_FOP_CREATE), *back = gi_fop_new(&graph, GI_FOP_CREATE);
@@ -445,6 +467,7 @@ main(void)
       cmocka_unit_test(test_cut_short),
       cmocka_unit_test(test_members),
       cmocka_unit_test(test_rdev),
+      cmocka_unit_test(test_failed_reply_has_a_reason),
       cmocka_unit_test(test_failed_reply_is_zero),
       cmocka_unit_test(test_setactivelk),
       cmocka_unit_test(test_hostile_names),

@@ -551,6 +551,8 @@ drop_from_draft(struct gd_volume *d, struct gd_brick *b)
   gi_free(b->id);
   memmove(b, b + 1, (d->nbricks - at - 1) * sizeof(*b));
   d->nbricks--;
+  for (unsigned i = at; i < d->nbricks; i++)
+    d->bricks[i].index = i;
 }
 
 static int
