@@ -10,7 +10,13 @@
 struct ac_inode *
 ac_inode(const struct gi_xlator *x, const struct gi_inode *inode)
 {
-  return gi_inode_private(inode, x);
+  struct ac_inode *ai = gi_inode_private(inode, x);
+  uint32_t now = ((const struct ac_private *)x->private)->generation;
+  if (ai->generation != now) {
+    ac_forget(ai);
+    ai->generation = now;
+  }
+  return ai;
 }
 
 void
@@ -18,7 +24,7 @@ ac_forget(struct ac_inode *ai)
 {
   gi_free(ai->access);
   gi_free(ai->dflt);
-  *ai = (struct ac_inode){0};
+  *ai = (struct ac_inode){.generation = ai->generation};
 }
 
 void

@@ -94,9 +94,18 @@ ac_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 static int
 ac_init(struct gi_xlator *x, struct gi_error *err)
 {
-  x->private = x->metrics = gi_new(struct ac_metrics);
+  struct ac_private *p = gi_new(struct ac_private);
+  x->private = p;
+  x->metrics = &p->metrics;
   x->enabled = ((const struct ac_options *)x->options)->acl;
   return 0;
+}
+
+/* Told to every translator that stays or comes back. One that comes back has not seen what was changed meanwhile. */
+static void
+ac_commit(struct gi_xlator *x)
+{
+  ((struct ac_private *)x->private)->generation++;
 }
 
 static void
@@ -166,6 +175,7 @@ GI_XLATOR_EXPORT = {
         },
     .complete = ac_complete,
     .init = ac_init,
+    .reconfigure_commit = ac_commit,
     .finish = ac_finish,
     .inode_forget = ac_inode_forget,
 };

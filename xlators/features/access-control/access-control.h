@@ -43,6 +43,7 @@ struct ac_acl {
 /* our bytes in an inode */
 struct ac_inode {
   bool known;
+  uint32_t generation; /* ac_private.generation when this was learnt */
   uint32_t mode, uid, gid;
   struct ac_acl *access, *dflt; /* NULL = none */
 };
@@ -61,6 +62,11 @@ struct ac_options {
 
 struct ac_metrics {
   uint64_t checked, refused, fetched, inherited;
+};
+
+struct ac_private {
+  struct ac_metrics metrics;
+  uint32_t generation; /* moves when changes may have passed us by: while we were off the path */
 };
 
 static inline struct ac_metrics *

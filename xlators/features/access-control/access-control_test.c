@@ -394,6 +394,19 @@ test_bad_acl(void **state)
   fake_stack_free(s);
 }
 
+static void
+test_nothing_is_believed_after_a_change_of_the_graph(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  know(s, &(struct object){.n = 5, .mode = S_IFREG | 0644, .uid = OWNER});
+  assert_int_equal(open_as(s, 5, 7, O_RDONLY), 0);
+  s->x->cls->reconfigure_commit(s->x); /* as when it comes back; the mode was changed meanwhile */
+  struct object now = {.n = 5, .mode = S_IFREG | 0600, .uid = OWNER};
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = &now});
+  assert_int_equal(open_as(s, 5, 7, O_RDONLY), EACCES);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -410,6 +423,7 @@ main(void)
       cmocka_unit_test(test_create_opens),
       cmocka_unit_test(test_setattr),
       cmocka_unit_test(test_bad_acl),
+      cmocka_unit_test(test_nothing_is_believed_after_a_change_of_the_graph),
       cmocka_unit_test(test_acl_is_asked_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
