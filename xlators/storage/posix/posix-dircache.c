@@ -103,10 +103,12 @@ int
 posix_node_room(struct posix_op *op, int which)
 {
   struct posix_node *n = &op->node[which];
+  bool astray = op->astray;
   int err = n->depth ? 0 : posix_walk_depth(op, &n->gfid, &n->depth);
 
   if (err == EAGAIN || err == ENAMETOOLONG)
     return err;
+  op->astray = astray;
   return n->depth > POSIX_DEPTH_MAX ? ENAMETOOLONG : 0; /* a damaged handle above is no reason */
 }
 

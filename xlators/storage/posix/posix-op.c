@@ -422,10 +422,43 @@ wait_for_moves(struct posix_op *op)
 {
   start_over(op);
   op->tries++;
+  if (op->exclusive && !op->alone) { /* nobody has the turn, or it would have waited for it */
+    op->alone = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
+    gi_serial_take(&posix_inode_of(op->p, op->alone)->serial);
+  }
   gi_list_add_tail(&op->p->astray, &op->wait);
 }
 
 static bool start(struct posix_op *op);
+static void turn_came(struct gi_list *turn, void *arg);
+
+/* The operation is answered, and whoever waits for its turn goes on. */
+static void
+answer(struct posix_op *op)
+{
+  struct posix *p = op->p;
+  struct gi_inode *inode = op->alone;
+
+  op->alone = NULL;
+  gi_fop_answer(op->fop, op->x);
+  if (inode)
+    gi_serial_leave(&posix_inode_of(p, inode)->serial, turn_came, inode);
+  gi_inode_unref(&inode);
+}
+
+/* Depths that were found before directories moved are no longer known. */
+static void
+forget_depths(struct posix_op *op)
+{
+  if (op->moves == op->p->moves)
+    return;
+  for (int i = 0; i < NODE_COUNT; i++)
+    if (!gi_gfid_is_root(&op->node[i].gfid))
+      op->node[i].depth = 0;
+  for (unsigned i = 0; i < op->npassed; i++)
+    op->passed[i].depth = 0;
+  op->moves = op->p->moves;
+}
 
 static void
 find_ways(struct posix *p)
@@ -439,12 +472,12 @@ find_ways(struct posix *p)
 
     GI_CHECK(op, POSIX_OP_MAGIC);
     gi_list_del(&op->wait);
-    op->moves = p->moves;
+    forget_depths(op);
     op->renames = p->renames;
     if (op->on_worker)
       posix_op_to_pool(op);
     else if (start(op))
-      gi_fop_answer(op->fop, op->x);
+      answer(op);
   }
 }
 
@@ -553,6 +586,7 @@ turn_came(struct gi_list *turn, void *arg)
   struct gi_inode *inode = arg; /* whoever ended holds it */
 
   op->alone = gi_inode_ref(inode);
+  op->renames = op->p->renames; /* nothing of it has run yet */
   if (!start(op))
     return;
   gi_inode_unref(&op->alone);
@@ -563,15 +597,8 @@ turn_came(struct gi_list *turn, void *arg)
 void
 posix_op_end(struct posix_op *op)
 {
-  struct posix *p = op->p;
-  struct gi_inode *inode = op->alone;
-
-  op->alone = NULL;
   op_finish(op);
-  gi_fop_answer(op->fop, op->x);
-  if (inode)
-    gi_serial_leave(&posix_inode_of(p, inode)->serial, turn_came, inode);
-  gi_inode_unref(&inode);
+  answer(op);
 }
 
 enum gi_verdict
