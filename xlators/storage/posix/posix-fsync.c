@@ -151,6 +151,7 @@ start_next(struct posix *p, struct posix_inode *pi)
   gi_list_splice_tail(&leader->followers, &pi->fsyncs);
   gi_list_foreach(it, &leader->followers, struct posix_op, wait)
     leader->datasync &= it->datasync;
+  leader->datasync &= !posix_settling(leader, pi); /* counters may have changed since it arrived */
   pi->fsync = leader;
   p->metrics.fsync_calls++;
   posix_op_to_pool(leader);
@@ -254,6 +255,8 @@ posix_batch_timer(void *arg)
   b->mode = p->cfg.batch_mode == BATCH_NONE ? BATCH_REVERSE : p->cfg.batch_mode;
   gi_list_init(&b->ops);
   gi_list_splice_tail(&b->ops, &p->batch);
+  gi_list_foreach(op, &b->ops, struct posix_op, wait)
+    op->datasync &= !posix_settling(op, posix_inode_of(p, op->fop->fd->inode)); /* as of now */
   b->work.priority = GI_PRIO_NORMAL;
   b->work.run = batch_run;
   b->work.done = batch_done;
