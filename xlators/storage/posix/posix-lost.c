@@ -72,7 +72,7 @@ void
 posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
 {
   if (op->fop->rsp.ret < 0) {
-    if (!believes_memory())
+    if (op->fd >= 0 && !believes_memory()) /* without a file nothing was synced, and nothing is lost */
       lose(op->p, pi);
   } else if (op->fop->caller.pid == GI_PID_HEAL && pi->read_back == op->losses) {
     pi->healed = op->losses;
