@@ -171,8 +171,9 @@ fill_path(struct filling *f, const char *key)
   bool was_far = f->op->far;
   GI_CLEANUP_FREE char *path = S_ISDIR(f->st->st_mode) ? posix_walk_path(f->op, f->gfid) : NULL;
 
-  if (f->op->fop->kind == GI_FOP_READDIRP)
-    f->op->far = was_far; /* what an entry lacks is looked up */
+  enum gi_fop_kind kind = f->op->fop->kind;
+  if (kind == GI_FOP_READDIRP || kind == GI_FOP_XATTROP || kind == GI_FOP_FXATTROP)
+    f->op->far = was_far; /* what an entry lacks is looked up; counters are changed already, and once only */
   if (path)
     gi_dict_set_str(out(f), key, path);
 }
