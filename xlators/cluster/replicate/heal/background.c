@@ -42,7 +42,8 @@ heal_queued(struct queued_heal *w)
   h.data = rep_heals_data(o);
   h.metadata = rep_heals_metadata(o);
   h.entry = rep_heals_entries(o);
-  rep_heal_inode(&h);
+  if (heals_something(w->rep)) /* it may have been switched off since */
+    rep_heal_inode(&h);
   free_queued(w);
   rep_heal_end(&h);
 }

@@ -282,7 +282,7 @@ settle_contradiction(struct rep_name *n, uint32_t among, uint32_t targets)
   int winner = rep_name_resolve(n, among);
 
   GI_ASSERT(winner < 0 || ((among >> winner) & 1));
-  if (winner < 0)
+  if (winner < 0 || gi_gfid_is_none(&n->view.stat[winner].gfid)) /* an administrator may have named a copy without gfid */
     return refuse_name(n, -EIO, targets | among);
   return follow(n, (unsigned)winner, n->d.locked, n->d.locked);
 }

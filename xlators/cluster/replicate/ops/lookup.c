@@ -78,6 +78,7 @@ note_health(struct rep *rep, const struct gi_fan *fan)
 
     rep->healthy = clean ? rep->healthy | (1u << i) : rep->healthy & ~(1u << i);
   }
+  rep->healthy &= rep->up; /* a child may have gone away since it answered */
 }
 
 /* What is known of the directory that the name is in. */

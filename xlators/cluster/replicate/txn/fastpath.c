@@ -190,6 +190,8 @@ session_done(struct gi_fan *fan)
 
   if (!o.refused) {
     opened(t, fan, &o);
+    if (!t->active) /* every child refused before it looked at the locks: nobody takes part */
+      t->closing = true;
     if (t->active && !t->good) { /* accused by each other since we looked last */
       rf->ok = 0;
       rf->must_err = EIO;
