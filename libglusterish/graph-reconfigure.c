@@ -464,8 +464,9 @@ drain_leaving(struct plan *p, unsigned *n)
     else if (!parked(x) && !goes_with_parent(p, x))
       leaving[(*n)++] = x;
   }
-  for (unsigned i = 0; i < *n; i++) {
+  for (unsigned i = 0; i < *n; i++)
     gi_graph_drain(leaving[i]);
+  for (unsigned i = 0; i < *n; i++) { /* one may have ended while another one below it let go of operations */
     leaving[i]->away = leaving[i]->draining;
     if (!leaving[i]->away)
       gi_log(GI_LOG_INFO, leaving[i]->name, GI_MSG_GRAPH + 2, "%s leaves the running graph", leaving[i]->cls->type);
