@@ -49,9 +49,9 @@ static const struct gi_xlator_class fakes[] = {
     DAEMON_CLASS("protocol/server"),
 };
 
-/* A brick that serves; one of a path with "bad" in it does not, and what is no brick has done its work at once. */
+/* A brick that serves; one of a path with "unwilling" in it does not, and what is no brick has done its work at once. */
 static const char fake_brick[] = "#!/bin/sh\n"
-                                 "case \"$*\" in *bad*) exit 1;; *--no-daemon*) exit 0;; esac\n"
+                                 "case \"$*\" in *unwilling*) exit 1;; *--no-daemon*) exit 0;; esac\n"
                                  "while [ \"$1\" != -p ]; do shift; done\n"
                                  "while :; do sleep 0.1; done &\n"
                                  "echo $! >\"$2\"\n";
@@ -429,7 +429,7 @@ test_failed_start_is_undone(void **state)
   struct fixture *f = *state;
   if (geteuid() != 0)
     skip();
-  struct gd_volume *v = create(f, "good", "bad");
+  struct gd_volume *v = create(f, "good", "unwilling");
   assert_int_not_equal(run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"), 0);
   assert_says(f, "Unable to start brick");
   assert_int_equal(v->status, GD_CREATED);
