@@ -587,11 +587,8 @@ turn_came(struct gi_list *turn, void *arg)
 
   op->alone = gi_inode_ref(inode);
   op->renames = op->p->renames; /* nothing of it has run yet */
-  if (!start(op))
-    return;
-  gi_inode_unref(&op->alone);
-  gi_serial_leave(&posix_inode_of(op->p, inode)->serial, turn_came, inode);
-  gi_fop_answer(op->fop, op->x);
+  if (start(op))
+    answer(op);
 }
 
 void
