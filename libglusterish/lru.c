@@ -36,9 +36,10 @@ reclaim(void *arg, uint64_t want)
 
 /* An eviction may run code of the cache that evicts more: each round looks afresh. */
 static void
-keep_bounds(struct gi_lru *l, const struct gi_lru_item * not )
+keep_bounds(struct gi_lru *l, const struct gi_lru_item *except)
 {
-  while (l->count && oldest(l) != not &&((l->max_count && l->count > l->max_count) || (l->max_cost && l->cost > l->max_cost)))
+  while (l->count && oldest(l) != except &&
+         ((l->max_count && l->count > l->max_count) || (l->max_cost && l->cost > l->max_cost)))
     give_up(l, oldest(l));
 }
 
