@@ -16,13 +16,14 @@ daemon_bench_new(char dir[DAEMON_DIR_BYTES], const struct gi_xlator_class *class
 {
   snprintf(dir, DAEMON_DIR_BYTES, "/tmp/gd-test.XXXXXX");
   assert_non_null(mkdtemp(dir));
-  GI_CLEANUP_FREE char *run = gi_asprintf("%s/run", dir), *work = gi_asprintf("%s/work", dir), *sock = gi_asprintf("%s/s", dir);
+  GI_CLEANUP_FREE char *run = gi_asprintf("%s/run", dir), *state = gi_asprintf("%s/state", dir),
+                       *sock = gi_asprintf("%s/s", dir);
   GI_CLEANUP_FREE const char **types = gi_zalloc((n + 1) * sizeof(*types));
   for (size_t i = 0; i < n; i++) {
     gi_class_register(&classes[i]);
     types[i] = classes[i].type;
   }
-  struct gd_config config = {.workdir = work,
+  struct gd_config config = {.workdir = state,
                              .rundir = run,
                              .logdir = dir,
                              .sockfile = sock,

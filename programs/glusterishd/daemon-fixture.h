@@ -17,7 +17,7 @@ struct gi_xlator_class;
     .abi = GI_XLATOR_ABI, .type = t, .version = "0", __VA_ARGS__ \
   }
 
-/* Not started. `dir` gets the directory; the working directory of the daemon is "work" in it, its socket "s". It runs on a reactor of its
+/* Not started. `dir` gets the directory; the working directory of the daemon is "state" in it, its socket "s". It runs on a reactor of its
  * own, gd->reactor. */
 struct gd *daemon_bench_new(char dir[DAEMON_DIR_BYTES], const struct gi_xlator_class *classes, size_t n);
 void daemon_bench_free(struct gd **gd, const char *dir); /* with reactor and directory */

@@ -299,8 +299,8 @@ is_still_theirs(const char *path)
 static void
 break_store(struct fixture *f, bool broken)
 {
-  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/work/vols/vol/info.tmp", f->dir);
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/work/vols/vol", f->dir);
+  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/state/vols/vol/info.tmp", f->dir);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/state/vols/vol", f->dir);
   assert_int_equal(gd_mkdir_all(dir, 0755, NULL), 0);
   assert_int_equal(broken ? mkdir(tmp, 0755) : rmdir(tmp), 0);
 }
@@ -358,7 +358,7 @@ test_failed_create_leaves_marks(void **state)
                        0);
   assert_true(is_still_theirs(theirs));
   assert_int_equal(access(fresh, F_OK), -1);
-  GI_CLEANUP_FREE char *vols = gi_asprintf("%s/work/vols", f->dir);
+  GI_CLEANUP_FREE char *vols = gi_asprintf("%s/state/vols", f->dir);
   assert_int_equal(rmdir(vols), 0); /* nothing can be stored, once all directories have been marked */
   assert_int_equal(gd_write_file(vols, "", 0, true, NULL), 0);
   assert_int_not_equal(run(f, 4,
@@ -552,7 +552,7 @@ test_options_of_all(void **state)
       "{\"command\":\"volume reset\",\"volume\":\"all\",\"key\":\"cluster.daemon-log-level\"}"};
   struct fixture *f = *state;
   struct gi_list *options = &f->gd->pool_options;
-  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/work/options.tmp", f->dir);
+  GI_CLEANUP_FREE char *tmp = gi_asprintf("%s/state/options.tmp", f->dir);
   succeeds(f, run(f, 12, set, "NONE"));
   assert_string_equal(gd_options_get(options, "cluster.daemon-log-level"), "NONE");
   assert_int_equal(mkdir(tmp, 0755), 0); /* nothing can be stored */
