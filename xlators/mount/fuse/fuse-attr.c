@@ -46,7 +46,7 @@ reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode, double 
 static bool
 just_looked(struct bridge *b, struct gi_inode *inode, uint32_t pid)
 {
-  return trust_just_found(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
+  return gi_trust_just_found(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
 static void

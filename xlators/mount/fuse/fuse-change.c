@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whose change was it? The kernel's pages of a file stay through our own
- * changes and go with those of others. fuse-trust.c tells the two apart; here
+ * changes and go with those of others. libglusterish/trust.c tells the two apart; here
  * is what operations have to say to that, and what the kernel is told.
  */
 #include "fuse-internal.h"
@@ -15,14 +15,14 @@ found_foreign(struct bridge *b, struct gi_inode *inode)
   node_of(b, inode)->no_capability = false;
 }
 
-static enum trust_verdict
+static enum gi_trust_verdict
 judge(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
 {
-  enum trust_verdict verdict = trust_attributes(&b->order, &node_of(b, inode)->trust, &inode->gfid, a, seq);
+  enum gi_trust_verdict verdict = gi_trust_attributes(&b->order, &node_of(b, inode)->trust, &inode->gfid, a, seq);
 
-  if (trust_describes(&inode->gfid, a))
+  if (gi_trust_describes(&inode->gfid, a))
     inode->mode = a->mode & S_IFMT;
-  if (verdict == TRUST_FOREIGN)
+  if (verdict == GI_TRUST_FOREIGN)
     found_foreign(b, inode);
   return verdict;
 }
@@ -30,33 +30,33 @@ judge(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_
 void
 node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
 {
-  if (judge(b, inode, a, seq) == TRUST_FOREIGN)
+  if (judge(b, inode, a, seq) == GI_TRUST_FOREIGN)
     inval_inode(b, inode, true);
 }
 
 bool
 node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
 {
-  return judge(b, inode, a, seq) == TRUST_FOREIGN || (S_ISREG(inode->mode) && node_of(b, inode)->dropping > 0);
+  return judge(b, inode, a, seq) == GI_TRUST_FOREIGN || (S_ISREG(inode->mode) && node_of(b, inode)->dropping > 0);
 }
 
 bool
 node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
 {
-  return judge(b, inode, a, seq) == TRUST_OURS && node_of(b, inode)->dropping == 0;
+  return judge(b, inode, a, seq) == GI_TRUST_OURS && node_of(b, inode)->dropping == 0;
 }
 
 void
 node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a)
 {
-  if (trust_mode(&node_of(b, inode)->trust, &inode->gfid, a))
+  if (gi_trust_mode(&node_of(b, inode)->trust, &inode->gfid, a))
     inval_attributes(b, inode);
 }
 
 void
 node_changed(struct bridge *b, struct gi_inode *inode)
 {
-  trust_touched(&b->order, &node_of(b, inode)->trust);
+  gi_trust_touched(&b->order, &node_of(b, inode)->trust);
 }
 
 /* ---- a change of ours ---- */
@@ -68,7 +68,7 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 
   GI_ASSERT(!op_of(b, fop)->changes && inode); /* one for each operation */
   op_of(b, fop)->changes = inode;
-  op_of(b, fop)->began = trust_change_begins(&b->order, &n->trust);
+  op_of(b, fop)->began = gi_trust_change_begins(&b->order, &n->trust);
   if (fop->kind == GI_FOP_WRITE)
     n->dirty = true;
 }
@@ -82,14 +82,14 @@ appended_elsewhere(const struct gi_fop *fop)
 
 #define CTIME_KINDS (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR))
 
-static enum trust_change_kind
+static enum gi_trust_change_kind
 kind_of(const struct gi_fop *fop)
 {
   if (fop->rsp.ret < 0)
-    return TRUST_CHANGE_FAILED;
+    return GI_TRUST_CHANGE_FAILED;
   if (GI_KIND(fop->kind) & CTIME_KINDS)
-    return TRUST_CHANGE_CTIME;
-  return fop->kind == GI_FOP_OPEN ? TRUST_CHANGE_EMPTIED : TRUST_CHANGE_TOLD;
+    return GI_TRUST_CHANGE_CTIME;
+  return fop->kind == GI_FOP_OPEN ? GI_TRUST_CHANGE_EMPTIED : GI_TRUST_CHANGE_TOLD;
 }
 
 /* After every write(2) the kernel drops what it knows and asks again: until attribute-timeout after the change was sent it gets
@@ -99,14 +99,14 @@ node_change_ended(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   struct gi_inode *inode = op->changes;
-  struct trust_change c = {.kind = kind_of(fop),
-                           .found = &fop->rsp.pre,
-                           .left = &fop->rsp.post,
-                           .elsewhere = appended_elsewhere(fop),
-                           .unordered = bridge_options(b)->kernel_writeback_cache,
-                           .until = fop->start_ns + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC)};
+  struct gi_trust_change c = {.kind = kind_of(fop),
+                              .found = &fop->rsp.pre,
+                              .left = &fop->rsp.post,
+                              .elsewhere = appended_elsewhere(fop),
+                              .unordered = bridge_options(b)->kernel_writeback_cache,
+                              .until = fop->start_ns + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC)};
 
-  if (trust_change_ended(&b->order, &node_of(b, inode)->trust, &inode->gfid, op->began, &c))
+  if (gi_trust_change_ended(&b->order, &node_of(b, inode)->trust, &inode->gfid, op->began, &c))
     return;
   found_foreign(b, inode);
   inval_inode(b, inode, true);
@@ -118,7 +118,7 @@ const struct gi_iatt *
 node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds)
 {
   uint64_t now = gi_now(b->x->reactor), until;
-  const struct gi_iatt *answer = trust_answer(&b->order, &node_of(b, inode)->trust, now, &until);
+  const struct gi_iatt *answer = gi_trust_answer(&b->order, &node_of(b, inode)->trust, now, &until);
 
   if (answer)
     *seconds = (double)(until - now) / GI_NSEC_PER_SEC;
@@ -130,6 +130,6 @@ node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq)
 {
   struct node *n = node_of(b, inode);
 
-  if (trust_settled(&n->trust, seq))
+  if (gi_trust_settled(&n->trust, seq))
     n->dirty = false;
 }

@@ -39,7 +39,7 @@ open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct f
   struct node *n = node_of(b, inode);
 
   fi->direct_io = b->direct_io || appends_whole(b, flags);
-  fi->keep_cache = trust_take_data(&n->trust) && b->keep_cache;
+  fi->keep_cache = gi_trust_take_data(&n->trust) && b->keep_cache;
   n->opened = true;
 }
 
@@ -65,14 +65,14 @@ static void open_done(struct gi_fop *fop, void *arg);
 static bool
 comes_by_name(struct bridge *b, struct gi_inode *inode, uint32_t pid)
 {
-  return !trust_means_nameless(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
+  return !gi_trust_means_nameless(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
 static void
 told_nameless(struct bridge *b, const struct gi_fop *fop)
 {
   if (err_of_node(fop) == ESTALE && gi_dict_get(fop->xdata, GI_NAMED_KEY))
-    trust_nameless(&node_of(b, fop->fd->inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + NAMELESS_NS);
+    gi_trust_nameless(&node_of(b, fop->fd->inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + NAMELESS_NS);
 }
 
 static struct gi_fop *
@@ -138,7 +138,7 @@ look_first(struct bridge *b, struct gi_fop *fop)
 {
   const struct node *n = node_of(b, fop->fd->inode);
 
-  if (!n->opened || trust_since_lock(&b->order, &n->trust) || bridge_options(b)->kernel_writeback_cache ||
+  if (!n->opened || gi_trust_since_lock(&b->order, &n->trust) || bridge_options(b)->kernel_writeback_cache ||
       (fop->fd->flags & O_TRUNC))
     return false;
 

@@ -75,7 +75,7 @@ moved_by_another(struct bridge *b, struct gi_inode *inode, const struct gi_fop *
   const struct node *n = node_of(b, inode);
 
   return fop->kind == GI_FOP_LOOKUP && b->entry_timeout > 0 && n->id &&
-         trust_name_moved(n->name, fop->loc.name, &fop->rsp.stat);
+         gi_trust_name_moved(n->name, fop->loc.name, &fop->rsp.stat);
 }
 
 void
@@ -114,7 +114,7 @@ entry_done(struct gi_fop *fop, void *arg)
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
   if (fop->kind == GI_FOP_LOOKUP)
-    trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
+    gi_trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
   node_entry(b, inode, &fop->rsp.stat, &e);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)

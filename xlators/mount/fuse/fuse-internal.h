@@ -8,7 +8,7 @@
 #define FUSE_INTERNAL_H
 
 #include "fuse-compat.h"
-#include "fuse-trust.h"
+#include "libglusterish/trust.h"
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
@@ -86,7 +86,7 @@ extern const struct gi_metric bridge_metric_table[];
 struct node {
   uint64_t id;            /* 0 = the kernel does not know it */
   struct gi_inode *inode; /* back pointer while id != 0 */
-  struct trust trust;     /* what may be believed of it; the kernel's pages belong to that version */
+  struct gi_trust trust;  /* what may be believed of it; the kernel's pages belong to that version */
   bool dirty;             /* written by us and not yet known to be on the bricks */
   bool queued;            /* an invalidation is waiting that nobody waits for */
   uint32_t dropping;      /* invalidations waiting or with a worker */
@@ -132,7 +132,7 @@ struct op {
   fuse_req_t req;
   struct session *session;                        /* referenced while req is set */
   struct gi_inode *changes;                       /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
-  uint64_t began;                                 /* what trust_change_ended wants */
+  uint64_t began;                                 /* what gi_trust_change_ended wants */
   uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
@@ -213,7 +213,7 @@ struct bridge {
   uint32_t node_count;
   struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
   uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */
-  struct trust_order order;
+  struct gi_trust_order order;
   uint32_t stale_pid;   /* whose change was the last of an object that was not there any more */
   uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */
 

@@ -235,7 +235,7 @@ inval_gfid(struct bridge *b, const struct gi_gfid *gfid, bool data)
   struct node *n = node_of(b, inode);
 
   n->no_capability = false;
-  trust_broken(&n->trust, data);
+  gi_trust_broken(&n->trust, data);
   inval_inode(b, inode, data);
   gi_inode_unref(&inode);
 }

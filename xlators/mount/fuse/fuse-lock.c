@@ -132,7 +132,7 @@ look_at(struct bridge *b, struct gi_fop *lock, struct gi_fd *fd)
   struct gi_fop *look;
 
   GI_ASSERT(op_of(b, lock)->looks > 0); /* or the lock would be told before */
-  if (!trust_look_for_lock(&b->order, &n->trust))
+  if (!gi_trust_look_for_lock(&b->order, &n->trust))
     return;
   op_of(b, lock)->looks++;
   look = gi_fop_helper(lock, GI_FOP_FSTAT);

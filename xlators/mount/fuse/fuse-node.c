@@ -141,7 +141,7 @@ node_release(struct bridge *b, struct node *n)
   n->id = 0;
   n->inode = NULL;
   n->parent_id = 0;
-  trust_forget(&n->trust); /* the kernel has dropped its pages */
+  gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
   n->locked = n->wrote_locked = n->removed = n->opened = false;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));

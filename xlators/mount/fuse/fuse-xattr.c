@@ -157,7 +157,7 @@ getxattr_done(struct gi_fop *fop, void *arg)
   const struct gi_pair *p = fop->rsp.ret < 0 ? NULL : gi_dict_get(fop->rsp.dict, fop->args.name);
 
   /* Unless somebody changed the file since we asked. */
-  if (!p && (fop->rsp.ret >= 0 || fop->rsp.err == ENODATA) && trust_unmoved(&n->trust, op->seq) &&
+  if (!p && (fop->rsp.ret >= 0 || fop->rsp.err == ENODATA) && gi_trust_unmoved(&n->trust, op->seq) &&
       strcmp(fop->args.name, "security.capability") == 0)
     n->no_capability = true;
   if (p)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose change was it, and what is still true? See fuse-trust.h.
+ * Whose change was it, and what is still true? See libglusterish/trust.h.
  */
-#include "fuse-trust.h"
+#include "libglusterish/trust.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/reactor.h"
 
@@ -28,16 +28,16 @@ mix_time(const struct gi_time *t)
   return mix((uint64_t)t->sec * GI_NSEC_PER_SEC + t->nsec + 1);
 }
 
-static struct trust_version
+static struct gi_trust_version
 version_of(const struct gi_iatt *a)
 {
-  return (struct trust_version){.data = mix(mix(a->size + 1) ^ mix_time(&a->mtime)), .change = mix_time(&a->ctime)};
+  return (struct gi_trust_version){.data = mix(mix(a->size + 1) ^ mix_time(&a->mtime)), .change = mix_time(&a->ctime)};
 }
 
 static bool
-matches(const struct trust *t, const struct gi_iatt *a)
+matches(const struct gi_trust *t, const struct gi_iatt *a)
 {
-  struct trust_version v = version_of(a);
+  struct gi_trust_version v = version_of(a);
 
   if (t->emptied)
     return a->size == 0;
@@ -45,7 +45,7 @@ matches(const struct trust *t, const struct gi_iatt *a)
 }
 
 static void
-take(struct trust *t, const struct gi_iatt *a)
+take(struct gi_trust *t, const struct gi_iatt *a)
 {
   t->version = version_of(a);
   t->known = true;
@@ -54,7 +54,7 @@ take(struct trust *t, const struct gi_iatt *a)
 }
 
 static void
-foreign(struct trust *t)
+foreign(struct gi_trust *t)
 {
   t->stale = true;
   t->answer_until = 0;
@@ -63,24 +63,25 @@ foreign(struct trust *t)
 /* ---- attributes ---- */
 
 bool
-trust_describes(const struct gi_gfid *of, const struct gi_iatt *a)
+gi_trust_describes(const struct gi_gfid *of, const struct gi_iatt *a)
 {
   return gi_iatt_valid(a) && gi_gfid_equal(of, &a->gfid);
 }
 
-enum trust_verdict
-trust_attributes(const struct trust_order *o, struct trust *t, const struct gi_gfid *of, const struct gi_iatt *a, uint64_t seq)
+enum gi_trust_verdict
+gi_trust_attributes(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *a,
+                    uint64_t seq)
 {
-  enum trust_verdict verdict = t->known ? TRUST_OURS : TRUST_UNTOLD;
+  enum gi_trust_verdict verdict = t->known ? GI_TRUST_OURS : GI_TRUST_UNTOLD;
 
-  if (!trust_describes(of, a))
-    return TRUST_UNTOLD;
+  if (!gi_trust_describes(of, a))
+    return GI_TRUST_UNTOLD;
   t->attr = *a;
-  if (!trust_settled(t, seq)) /* they may be older than what our change left */
-    return TRUST_UNTOLD;
+  if (!gi_trust_settled(t, seq)) /* they may be older than what our change left */
+    return GI_TRUST_UNTOLD;
   if (t->known && S_ISREG(a->mode) && !matches(t, a)) {
     foreign(t);
-    verdict = TRUST_FOREIGN;
+    verdict = GI_TRUST_FOREIGN;
   }
   take(t, a);
   t->judged = o->locks;
@@ -88,9 +89,9 @@ trust_attributes(const struct trust_order *o, struct trust *t, const struct gi_g
 }
 
 bool
-trust_mode(struct trust *t, const struct gi_gfid *of, const struct gi_iatt *a)
+gi_trust_mode(struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *a)
 {
-  if (!trust_describes(of, a) || !gi_iatt_valid(&t->attr) || t->attr.mode == a->mode)
+  if (!gi_trust_describes(of, a) || !gi_iatt_valid(&t->attr) || t->attr.mode == a->mode)
     return false;
   t->attr.mode = a->mode;
   t->answer_until = 0;
@@ -100,21 +101,21 @@ trust_mode(struct trust *t, const struct gi_gfid *of, const struct gi_iatt *a)
 /* ---- changes of ours ---- */
 
 uint64_t
-trust_change_begins(struct trust_order *o, struct trust *t)
+gi_trust_change_begins(struct gi_trust_order *o, struct gi_trust *t)
 {
   t->inflight++;
   return t->seq = ++o->clock;
 }
 
 void
-trust_touched(struct trust_order *o, struct trust *t)
+gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t)
 {
   t->seq = ++o->clock;
   t->ours |= OUR_CTIME;
 }
 
 static bool
-ended_alone(const struct trust_order *o, struct trust *t, const struct trust_change *c)
+ended_alone(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
 {
   bool good = !c->elsewhere && (!t->known || matches(t, c->found));
 
@@ -131,9 +132,9 @@ ended_alone(const struct trust_order *o, struct trust *t, const struct trust_cha
 }
 
 static bool
-ended_among_others(struct trust *t, const struct trust_change *c)
+ended_among_others(struct gi_trust *t, const struct gi_trust_change *c)
 {
-  struct trust_version found = version_of(c->found), left = version_of(c->left);
+  struct gi_trust_version found = version_of(c->found), left = version_of(c->left);
 
   if (c->elsewhere)
     foreign(t);
@@ -145,8 +146,8 @@ ended_among_others(struct trust *t, const struct trust_change *c)
 }
 
 bool
-trust_change_ended(struct trust_order *o, struct trust *t, const struct gi_gfid *of, uint64_t began,
-                   const struct trust_change *c)
+gi_trust_change_ended(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint64_t began,
+                      const struct gi_trust_change *c)
 {
   bool alone = t->seq == began && t->inflight == 1;
 
@@ -156,16 +157,16 @@ trust_change_ended(struct trust_order *o, struct trust *t, const struct gi_gfid 
   t->seq = ++o->clock;
   t->answer_until = 0;
   switch (c->kind) {
-  case TRUST_CHANGE_FAILED:
+  case GI_TRUST_CHANGE_FAILED:
     break;
-  case TRUST_CHANGE_CTIME:
+  case GI_TRUST_CHANGE_CTIME:
     t->ours |= OUR_CTIME;
     break;
-  case TRUST_CHANGE_EMPTIED:
+  case GI_TRUST_CHANGE_EMPTIED:
     t->emptied = true;
     break;
-  case TRUST_CHANGE_TOLD:
-    if (!trust_describes(of, c->found) || !trust_describes(of, c->left))
+  case GI_TRUST_CHANGE_TOLD:
+    if (!gi_trust_describes(of, c->found) || !gi_trust_describes(of, c->left))
       break;
     t->attr = *c->left;
     return alone ? ended_alone(o, t, c) : ended_among_others(t, c);
@@ -176,7 +177,7 @@ trust_change_ended(struct trust_order *o, struct trust *t, const struct gi_gfid 
 /* ---- what others did ---- */
 
 void
-trust_broken(struct trust *t, bool data)
+gi_trust_broken(struct gi_trust *t, bool data)
 {
   t->stale |= data;
   t->known = false;
@@ -184,7 +185,7 @@ trust_broken(struct trust *t, bool data)
 }
 
 void
-trust_forget(struct trust *t)
+gi_trust_forget(struct gi_trust *t)
 {
   t->known = t->stale = false;
 }
@@ -192,7 +193,7 @@ trust_forget(struct trust *t)
 /* ---- asking ---- */
 
 const struct gi_iatt *
-trust_answer(const struct trust_order *o, const struct trust *t, uint64_t now, uint64_t *until)
+gi_trust_answer(const struct gi_trust_order *o, const struct gi_trust *t, uint64_t now, uint64_t *until)
 {
   if (!t->answer_until || t->answer_seq != t->seq || t->answer_names != o->names || t->stale || now >= t->answer_until)
     return NULL;
@@ -201,7 +202,7 @@ trust_answer(const struct trust_order *o, const struct trust *t, uint64_t now, u
 }
 
 bool
-trust_take_data(struct trust *t)
+gi_trust_take_data(struct gi_trust *t)
 {
   bool good = !t->stale;
 
@@ -210,27 +211,27 @@ trust_take_data(struct trust *t)
 }
 
 bool
-trust_unmoved(const struct trust *t, uint64_t seq)
+gi_trust_unmoved(const struct gi_trust *t, uint64_t seq)
 {
   return t->seq <= seq;
 }
 
 bool
-trust_settled(const struct trust *t, uint64_t seq)
+gi_trust_settled(const struct gi_trust *t, uint64_t seq)
 {
-  return trust_unmoved(t, seq) && t->inflight == 0;
+  return gi_trust_unmoved(t, seq) && t->inflight == 0;
 }
 
 /* ---- locks ---- */
 
 bool
-trust_since_lock(const struct trust_order *o, const struct trust *t)
+gi_trust_since_lock(const struct gi_trust_order *o, const struct gi_trust *t)
 {
   return t->judged == o->locks;
 }
 
 bool
-trust_look_for_lock(const struct trust_order *o, struct trust *t)
+gi_trust_look_for_lock(const struct gi_trust_order *o, struct gi_trust *t)
 {
   bool first = t->looked != o->locks;
 
@@ -241,19 +242,19 @@ trust_look_for_lock(const struct trust_order *o, struct trust *t)
 /* ---- names ---- */
 
 static bool
-is_told(const struct trust_told *told, uint32_t pid, uint64_t now)
+is_told(const struct gi_trust_told *told, uint32_t pid, uint64_t now)
 {
   return told->pid == pid && now < told->until;
 }
 
 void
-trust_found(struct trust *t, uint32_t pid, uint64_t until)
+gi_trust_found(struct gi_trust *t, uint32_t pid, uint64_t until)
 {
-  t->found = (struct trust_told){pid, until};
+  t->found = (struct gi_trust_told){pid, until};
 }
 
 bool
-trust_just_found(struct trust *t, uint32_t pid, uint64_t now)
+gi_trust_just_found(struct gi_trust *t, uint32_t pid, uint64_t now)
 {
   bool just = t->known && is_told(&t->found, pid, now);
 
@@ -262,13 +263,13 @@ trust_just_found(struct trust *t, uint32_t pid, uint64_t now)
 }
 
 void
-trust_nameless(struct trust *t, uint32_t pid, uint64_t until)
+gi_trust_nameless(struct gi_trust *t, uint32_t pid, uint64_t until)
 {
-  t->nameless = (struct trust_told){pid, until};
+  t->nameless = (struct gi_trust_told){pid, until};
 }
 
 bool
-trust_means_nameless(struct trust *t, uint32_t pid, uint64_t now)
+gi_trust_means_nameless(struct gi_trust *t, uint32_t pid, uint64_t now)
 {
   bool told = is_told(&t->nameless, pid, now);
 
@@ -278,7 +279,7 @@ trust_means_nameless(struct trust *t, uint32_t pid, uint64_t now)
 }
 
 bool
-trust_name_moved(const char *known, const char *found, const struct gi_iatt *a)
+gi_trust_name_moved(const char *known, const char *found, const struct gi_iatt *a)
 {
   return known && found && S_ISREG(a->mode) && a->nlink == 1 && strcmp(known, found) != 0;
 }
