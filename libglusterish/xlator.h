@@ -52,6 +52,7 @@ enum gi_event {
   GI_EVENT_MEASURE,       /* down: have a GI_EVENT_LATENCY come soon */
   GI_EVENT_RETRY,         /* to a translator without children: what could not be reached may be there now */
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
+  GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
   GI_EVENT_MAX,
 };
 
@@ -83,6 +84,15 @@ struct gi_contention {
   struct gi_flock flock;
   struct gi_dict *xdata;
   void *client; /* on a brick: whom to tell */
+};
+
+/* Changes of one inode that were answered before the bricks had them have come to their end. Above the translator that answered them
+ * each is under way from when it was submitted until this comes, exactly once for each. */
+struct gi_written {
+  struct gi_inode *inode;
+  uint32_t changes;                   /* how many of those answered early end here, the oldest ones first; at least one */
+  int err;                            /* errno: they are lost; it is told to every descriptor by whoever answered early */
+  const struct gi_iatt *found, *left; /* by the bricks' replies: before the first of them and after the last; may be invalid */
 };
 
 enum gi_locks_state {
