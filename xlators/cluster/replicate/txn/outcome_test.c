@@ -532,6 +532,129 @@ quorum_of_user_locks(void **state)
   rig_free_clean(r);
 }
 
+/* ---- a bad copy must not become the only good one ---- */
+
+static void
+in_flight_split_brain(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 0, 5, 2, 0); /* only brick 0 is good */
+  r->brick[0].fail_once[GI_FOP_WRITE] = EDQUOT;
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, -1, EDQUOT);
+  rig_marks(r, 0, 5, "1d1,2d1,D:d1");
+  rig_marks(r, 1, 5, "D:d1"); /* does not blame brick 0 */
+  rig_free_clean(r);
+}
+
+/* The same when what fails on the good copy is the fsync before the mark is cleared. */
+static void
+fsync_does_not_split_the_brain(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 0, 5, 2, 0); /* only brick 0 is good */
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, 10, 0);
+  rig_down(r, 0);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_marks(r, 1, 5, "D:d1");
+  rig_marks(r, 2, 5, "D:d1");
+  rig_free_clean(r);
+}
+
+/* Two writes of one session fail on one good copy each, a bad one does both: the second must fail. */
+static void
+good_copies_are_not_blamed_one_by_one(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *a, *b;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_blame(r, 0, 5, 2, 0);
+  rig_blame(r, 1, 5, 2, 0);
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
+  rig_hold(r, 2, GI_FOP_WRITE);
+  r->brick[0].fail_once[GI_FOP_WRITE] = EIO;
+  rig_run(r, a = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
+  r->brick[1].fail_once[GI_FOP_WRITE] = EROFS;
+  rig_run(r, b = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
+  rig_release(r, 2, GI_FOP_WRITE);
+  rig_done(b, BRICK_PAGE, 0); /* its replies were complete first */
+  rig_done(a, -1, EIO);
+  rig_marks(r, 0, 5, "1d1,2d1,D:d1");
+  rig_marks(r, 1, 5, "2d1,D:d1");
+  rig_free_clean(r);
+}
+
+static void
+no_good_copy_refuses_writes(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f;
+
+  rig_blame(r, 0, 5, 1, 0);
+  rig_blame(r, 1, 5, 2, 0);
+  rig_blame(r, 2, 5, 0, 0);
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  rig_done(f, -1, EIO);
+  rig_log(r, 0, "L:0 X:d+1 X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+no_readable_metadata_refuses_changes(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_blame(r, 0, 5, 1, 1);
+  rig_blame(r, 1, 5, 2, 1);
+  rig_blame(r, 2, 5, 0, 1);
+  rig_run(r, f = rig_loc(r, GI_FOP_SETATTR, 5));
+  rig_done(f, -1, EIO);
+  rig_log(r, 0, "LOOKUP");
+  rig_free_clean(r);
+}
+
+/* Two writes of one session fail on different bricks: each is recorded by those that did it. */
+static void
+different_bricks_fail_in_one_session(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *a, *b;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].append = true;
+  rig_run(r, rig_write(r, fd, 0, BRICK_PAGE));
+  rig_forget(r);
+  r->brick[2].fail_once[GI_FOP_WRITE] = EIO;
+  rig_hold(r, 0, GI_FOP_WRITE);
+  rig_run(r, a = rig_write(r, fd, BRICK_PAGE, BRICK_PAGE));
+  r->brick[1].fail_once[GI_FOP_WRITE] = EIO;
+  rig_run(r, b = rig_write(r, fd, 2 * BRICK_PAGE, BRICK_PAGE));
+  rig_release(r, 0, GI_FOP_WRITE);
+  rig_done(a, BRICK_PAGE, 0);
+  rig_done(b, BRICK_PAGE, 0);
+  rig_log(r, 0, "WRITE WRITE X:1d+1,2d+1,d-1 U:0");
+  rig_marks(r, 0, 5, "1d1,2d1");
+  rig_marks(r, 1, 5, "2d1,D:d1");
+  rig_marks(r, 2, 5, "1d1,D:d1");
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -552,6 +675,12 @@ main(void)
       cmocka_unit_test(quorum_of_user_locks),
       cmocka_unit_test(quorum_of_whole_writes),
       cmocka_unit_test(failure_and_its_words_are_of_one_child),
+      cmocka_unit_test(in_flight_split_brain),
+      cmocka_unit_test(fsync_does_not_split_the_brain),
+      cmocka_unit_test(good_copies_are_not_blamed_one_by_one),
+      cmocka_unit_test(no_good_copy_refuses_writes),
+      cmocka_unit_test(no_readable_metadata_refuses_changes),
+      cmocka_unit_test(different_bricks_fail_in_one_session),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
