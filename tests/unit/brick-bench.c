@@ -4,6 +4,7 @@
  */
 #include "tests/unit/brick-bench.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 
 static void
@@ -125,4 +126,58 @@ bench_submit(struct bench *b, struct gi_fop *f)
     bench_turn(b, 0);
   if (!f->answered)
     fail_msg("%s was not answered", gi_fop_name(f->kind));
+}
+
+struct gi_fd *
+bench_open(struct bench *b, uint8_t n, uint32_t flags)
+{
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_OPEN);
+  struct gi_fd *fd = fake_fd(b->client, n);
+  fd->flags = (int32_t)flags;
+  gi_fop_set_fd(f, fd);
+  f->args.flags = flags;
+  bench_submit(b, f);
+  assert_int_equal(f->rsp.ret, 0);
+  fake_fop_free(f);
+  return fd;
+}
+
+struct gi_fop *
+bench_request(struct bench *b, enum gi_fop_kind kind, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(b->client, kind);
+  f->caller.uid = 7;
+  f->caller.gid = 8;
+  f->caller.owner.len = 8;
+  memset(f->caller.owner.data, 0xab, 8);
+  f->args.size = 5;
+  f->args.offset = 3;
+  f->args.flock.type = f->args.type = GI_LK_WRITE;
+  f->args.cmd = kind == GI_FOP_ENTRYLK || kind == GI_FOP_FENTRYLK ? GI_ENTRYLK_NB : GI_LKCMD_SET;
+  f->args.domain = "domain";
+  f->args.link = "target";
+  f->args.name = "user.x";
+  if (kind == GI_FOP_WRITE)
+    gi_payload_add_copy(&f->payload, "hello", 5);
+  if (kind == GI_FOP_SETXATTR || kind == GI_FOP_FSETXATTR || kind == GI_FOP_XATTROP || kind == GI_FOP_FXATTROP) {
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, "user.x", "v", 1);
+  }
+  if (kind == GI_FOP_CREATE) {
+    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
+    f->fd = gi_fd_new(b->client->graph, NULL, O_RDWR, 100);
+  } else if (gi_fop_table[kind].target == GI_TARGET_FD) {
+    gi_fop_set_fd(f, fd);
+    if (kind == GI_FOP_COPY_FILE_RANGE)
+      f->fd2 = gi_fd_ref(fd);
+  } else if (kind == GI_FOP_LINK) {
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
+  } else if (gi_fop_table[kind].target == GI_TARGET_ENTRY) {
+    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
+    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
+  } else {
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+  }
+  return f;
 }

@@ -30,5 +30,9 @@ void bench_turn(struct bench *b, unsigned ms); /* turns both sides for that long
 void bench_submit(struct bench *b, struct gi_fop *f);
 /* Submits without waiting. */
 void bench_send(struct bench *b, struct gi_fop *f);
+/* A descriptor of inode n that the brick knows. */
+struct gi_fd *bench_open(struct bench *b, uint8_t n, uint32_t flags);
+/* An operation of any kind with sound arguments; `fd` is needed where the kind works on one. */
+struct gi_fop *bench_request(struct bench *b, enum gi_fop_kind kind, struct gi_fd *fd);
 
 #endif

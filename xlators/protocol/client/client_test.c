@@ -14,60 +14,6 @@
 
 /* ---- requests ---- */
 
-static struct gi_fd *
-opened(struct bench *b, uint8_t n, uint32_t flags)
-{
-  struct gi_fop *f = fake_fop(b->client, GI_FOP_OPEN);
-  struct gi_fd *fd = fake_fd(b->client, n);
-  fd->flags = (int32_t)flags;
-  gi_fop_set_fd(f, fd);
-  f->args.flags = flags;
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-  fake_fop_free(f);
-  return fd;
-}
-
-static struct gi_fop *
-request(struct bench *b, enum gi_fop_kind kind, struct gi_fd *fd)
-{
-  struct gi_fop *f = fake_fop(b->client, kind);
-  f->caller.uid = 7;
-  f->caller.gid = 8;
-  f->caller.owner.len = 8;
-  memset(f->caller.owner.data, 0xab, 8);
-  f->args.size = 5;
-  f->args.offset = 3;
-  f->args.flock.type = f->args.type = GI_LK_WRITE;
-  f->args.cmd = kind == GI_FOP_ENTRYLK || kind == GI_FOP_FENTRYLK ? GI_ENTRYLK_NB : GI_LKCMD_SET;
-  f->args.domain = "domain";
-  f->args.link = "target";
-  f->args.name = "user.x";
-  if (kind == GI_FOP_WRITE)
-    gi_payload_add_copy(&f->payload, "hello", 5);
-  if (kind == GI_FOP_SETXATTR || kind == GI_FOP_FSETXATTR || kind == GI_FOP_XATTROP || kind == GI_FOP_FXATTROP) {
-    f->args.dict = gi_dict_new();
-    gi_dict_set_bin(f->args.dict, "user.x", "v", 1);
-  }
-  if (kind == GI_FOP_CREATE) {
-    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
-    f->fd = gi_fd_new(b->client->graph, NULL, O_RDWR, 100);
-  } else if (gi_fop_table[kind].target == GI_TARGET_FD) {
-    gi_fop_set_fd(f, fd);
-    if (kind == GI_FOP_COPY_FILE_RANGE)
-      f->fd2 = gi_fd_ref(fd);
-  } else if (kind == GI_FOP_LINK) {
-    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
-    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
-  } else if (gi_fop_table[kind].target == GI_TARGET_ENTRY) {
-    gi_fop_set_entry(f, &f->loc, fake_inode(b->client, 2), "entry");
-    gi_fop_set_entry(f, &f->loc2, fake_inode(b->client, 2), "entry2");
-  } else {
-    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
-  }
-  return f;
-}
-
 struct seen {
   unsigned calls;
   struct gi_caller caller;
@@ -140,16 +86,16 @@ static void
 test_opened_twice(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
   struct seen seen = {0};
   bench_turn(b, 5);
   assert_int_equal(b->server->graph->fds_live, 1);
-  struct gi_fop *f = request(b, GI_FOP_OPEN, fd);
+  struct gi_fop *f = bench_request(b, GI_FOP_OPEN, fd);
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   bench_turn(b, 5);
   assert_int_equal(b->server->graph->fds_live, 1);
-  f = request(b, GI_FOP_FSTAT, fd);
+  f = bench_request(b, GI_FOP_FSTAT, fd);
   fake_script(b->server, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
@@ -163,12 +109,12 @@ static void
 test_every_kind(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
   for (unsigned k = 1; k < GI_FOP_MAX; k++) {
     if (!gi_fop_table[k].name || (NOT_SENT & GI_KIND(k)))
       continue;
     struct seen seen = {0};
-    struct gi_fop *f = request(b, k, fd);
+    struct gi_fop *f = bench_request(b, k, fd);
     fake_script(b->server, 0, k, (struct fake_reply){.ret = k == GI_FOP_READ ? 5 : 0, .fill = look, .arg = &seen});
     bench_submit(b, f);
     if (f->rsp.ret < 0)
@@ -195,7 +141,7 @@ test_every_kind(void **state)
 static void
 check_errno(struct bench *b, enum gi_fop_kind k, struct gi_fd *fd, int err)
 {
-  struct gi_fop *f = request(b, k, fd);
+  struct gi_fop *f = bench_request(b, k, fd);
   fake_script(b->server, 0, k, (struct fake_reply){.ret = -1, .err = err});
   bench_submit(b, f);
   if (f->rsp.ret != -1 || f->rsp.err != err)
@@ -209,7 +155,7 @@ test_errno_passes(void **state)
 {
   static const int some[] = {EPERM, ENOENT, EIO, EAGAIN, ENOSPC, EROFS, ENAMETOOLONG, ENODATA, ESTALE, EDQUOT};
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
   for (unsigned k = 1; k < GI_FOP_MAX; k++)
     if (gi_fop_table[k].name && !(NOT_SENT & GI_KIND(k)))
       for (unsigned i = 0; i < GI_ARRAY_LEN(some); i++)
@@ -233,7 +179,7 @@ static void
 test_large_payload_is_not_copied(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *f = request(b, GI_FOP_READ, opened(b, 9, O_RDONLY));
+  struct gi_fop *f = bench_request(b, GI_FOP_READ, bench_open(b, 9, O_RDONLY));
   f->args.size = 1u << 20;
   fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.ret = 1 << 20, .fill = fill_large});
   uint64_t copied = gi_payload_copied;
@@ -251,7 +197,7 @@ static void
 test_dead_kinds_are_refused(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *f = request(b, GI_FOP_NAMELINK, NULL);
+  struct gi_fop *f = bench_request(b, GI_FOP_NAMELINK, NULL);
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EOPNOTSUPP);
   assert_int_equal(b->server->nseen, 0);
@@ -273,7 +219,7 @@ test_several_connections(void **state)
     assert_int_equal(f[i]->rsp.ret, 0);
   assert_int_equal(fake_count(b->server, 0, GI_FOP_STAT), 32);
   /* One connection's end is the end of all, and they come back together. */
-  struct gi_fop *held = request(b, GI_FOP_STAT, NULL);
+  struct gi_fop *held = bench_request(b, GI_FOP_STAT, NULL);
   fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
@@ -309,12 +255,12 @@ test_anonymous_when_not_open(void **state)
   struct bench *b = bench_new(NULL, NULL, true);
   struct seen seen = {0};
   struct gi_fd *fd = fake_fd(b->client, 9); /* never opened here */
-  struct gi_fop *f = request(b, GI_FOP_WRITE, fd);
+  struct gi_fop *f = bench_request(b, GI_FOP_WRITE, fd);
   fake_script(b->server, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 5, .fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 5);
   assert_true(seen.anonymous);
-  f = request(b, GI_FOP_FSYNCDIR, fd);
+  f = bench_request(b, GI_FOP_FSYNCDIR, fd);
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EBADF);
   bench_free(b);
@@ -325,8 +271,8 @@ test_reconnect_reopens(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct seen seen = {0};
-  struct gi_fd *fd = opened(b, 9, O_RDWR | O_TRUNC | O_CREAT);
-  struct gi_fop *held = request(b, GI_FOP_READ, fd);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR | O_TRUNC | O_CREAT);
+  struct gi_fop *held = bench_request(b, GI_FOP_READ, fd);
   fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
@@ -336,7 +282,7 @@ test_reconnect_reopens(void **state)
   assert_true(held->answered);
   assert_int_equal(held->rsp.err, ENOTCONN);
 
-  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  struct gi_fop *f = bench_request(b, GI_FOP_READ, fd);
   bench_send(b, f);
   assert_true(f->answered); /* at once */
   assert_int_equal(f->rsp.err, ENOTCONN);
@@ -346,7 +292,7 @@ test_reconnect_reopens(void **state)
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
   assert_int_equal(seen.calls, 1);
   assert_int_equal(seen.flags, O_RDWR);
-  f = request(b, GI_FOP_READ, fd);
+  f = bench_request(b, GI_FOP_READ, fd);
   fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.ret = 5, .fill = look, .arg = &seen});
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 5);
@@ -398,9 +344,9 @@ static void
 test_failed_reopen_is_bad(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
   restart_server(b, ESTALE);
-  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  struct gi_fop *f = bench_request(b, GI_FOP_READ, fd);
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, EBADFD);
   bench_free(b);
@@ -409,12 +355,12 @@ test_failed_reopen_is_bad(void **state)
 static void
 lock_and_restart(struct bench *b, int want)
 {
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct gi_fop *f = request(b, GI_FOP_LK, fd);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
+  struct gi_fop *f = bench_request(b, GI_FOP_LK, fd);
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   restart_server(b, 0);
-  f = request(b, GI_FOP_FSTAT, fd);
+  f = bench_request(b, GI_FOP_FSTAT, fd);
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, want);
 }
@@ -427,289 +373,6 @@ test_strict_locks(void **state)
   bench_free(b);
   b = bench_new(NULL, NULL, true);
   lock_and_restart(b, 0);
-  bench_free(b);
-}
-
-/* ---- locks that outlive a connection ---- */
-
-static struct gi_fop *
-posix_lock(struct bench *b, struct gi_fd *fd, uint32_t type, uint64_t start, uint64_t len)
-{
-  struct gi_fop *f = request(b, GI_FOP_LK, fd);
-  f->args.type = type;
-  f->args.flock = (struct gi_flock){.type = type, .start = start, .len = len};
-  return f;
-}
-
-static void
-locked(struct bench *b, struct gi_fd *fd, uint32_t type, uint64_t start, uint64_t len)
-{
-  struct gi_fop *f = posix_lock(b, fd, type, start, len);
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-}
-
-struct ranges {
-  char text[256];
-};
-
-static void
-note_range(struct gi_fop *fop, void *arg)
-{
-  struct ranges *r = arg;
-  size_t len = strlen(r->text);
-  assert_int_equal(fop->args.cmd, GI_LKCMD_SET);
-  assert_int_equal(fop->caller.owner.data[0], 0xab);
-  assert_false(fop->fd->anonymous);
-  snprintf(r->text + len, sizeof(r->text) - len, "%c%llu+%llu ", "rwu"[fop->args.type],
-           (unsigned long long)fop -> args.flock.start, (unsigned long long)fop->args.flock.len);
-}
-
-static void
-restart_noting(struct bench *b, struct ranges *r)
-{
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = r});
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-}
-
-static void
-test_locks_are_taken_again(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = {""};
-  locked(b, fd, GI_LK_WRITE, 0, 10);
-  locked(b, fd, GI_LK_WRITE, 10, 10);
-  locked(b, fd, GI_LK_UNLOCK, 5, 2);
-  locked(b, fd, GI_LK_READ, 100, 0);
-  restart_noting(b, &r);
-  assert_string_equal(r.text, "w7+13 w0+5 r100+0 ");
-  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 2); /* away, held */
-  bench_free(b);
-}
-
-static void
-test_locks_given_up_while_away(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR), *other = opened(b, 8, O_RDWR);
-  struct ranges r = {""};
-  locked(b, fd, GI_LK_WRITE, 0, 10);
-  locked(b, other, GI_LK_WRITE, 0, 10);
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_UNLOCK, 0, 4);
-  bench_send(b, f);
-  assert_int_equal(f->rsp.err, ENOTCONN);
-  bench_send(b, request(b, GI_FOP_FLUSH, other));
-  bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  assert_string_equal(r.text, "w4+6 ");
-  bench_free(b);
-}
-
-/* The brick is being asked for it already. */
-static void
-test_lock_given_up_while_it_is_taken(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = {""};
-  locked(b, fd, GI_LK_WRITE, 0, 10);
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  bench_start_server(b, NULL);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  for (int i = 0; i < 2000 && !fake_held(b->server, 0); i++)
-    bench_turn(b, 1);
-  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
-  bench_send(b, posix_lock(b, fd, GI_LK_UNLOCK, 0, 4));
-  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  assert_string_equal(r.text, "u0+10 w4+6 ");
-  bench_free(b);
-}
-
-static void
-test_lock_that_another_has_got(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR), *other = opened(b, 9, O_RDWR);
-  locked(b, fd, GI_LK_WRITE, 0, 10);
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  bench_start_server(b, NULL);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EAGAIN});
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  struct gi_fop *f = request(b, GI_FOP_FSTAT, fd);
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.err, EBADFD); /* nobody above makes up for it */
-  f = request(b, GI_FOP_FSTAT, other);
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-  bench_free(b);
-}
-
-/* Granted by others while this brick was away. */
-static void
-test_lock_to_be_remembered(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = fake_fd(b->client, 9);
-  struct ranges r = {""};
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_WRITE, 0, 10);
-  f->args.cmd = GI_LKCMD_REMEMBER;
-  bench_send(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 1);
-  bench_start_server(b, NULL);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  assert_string_equal(r.text, "w0+10 ");
-  assert_int_equal(b->client->events[GI_EVENT_LOCKS], 2);
-  bench_free(b);
-}
-
-/* ---- locks that are given up ---- */
-
-static void
-test_cancelled_lock(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct gi_fop *f = request(b, GI_FOP_LK, fd);
-  f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
-  bench_send(b, f);
-  bench_turn(b, 5);
-  assert_int_equal(fake_held(b->server, 0), 1);
-  gi_fop_cancel(f);
-  assert_true(f->answered);
-  assert_int_equal(f->rsp.err, EINTR);
-  fake_fop_free(f);
-  bench_turn(b, 5);
-  assert_int_equal(fake_count(b->server, 0, GI_FOP_GETXATTR), 1); /* the brick was asked to drop it */
-  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));       /* and granted it all the same */
-  bench_turn(b, 5);
-  assert_int_equal(fake_count(b->server, 0, GI_FOP_LK), 2);
-  assert_int_equal(b->server->seen[b->server->nseen - 1].type, GI_LK_UNLOCK);
-  bench_free(b);
-}
-
-/* A client whose process has a lock for reading and is to wait for one for writing, in `f`, that takes its place in part or all of it. */
-static struct bench *
-upgrading(struct gi_fop **f, uint64_t start, uint64_t len)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  locked(b, fd, GI_LK_READ, 2, 8);
-  *f = posix_lock(b, fd, GI_LK_WRITE, start, len);
-  (*f)->args.cmd = GI_LKCMD_SETW;
-  return b;
-}
-
-/* What the owner had before is set again before the rest is unlocked. */
-static void
-test_cancelled_upgrade(void **state)
-{
-  struct ranges r = {""};
-  struct gi_fop *f;
-  struct bench *b = upgrading(&f, 5, 10);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  bench_send(b, f);
-  bench_turn(b, 5);
-  gi_fop_cancel(f);
-  assert_int_equal(f->rsp.err, EINTR);
-  fake_fop_free(f);
-  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
-  bench_turn(b, 10);
-  assert_string_equal(r.text, "r2+8 u10+5 ");
-  bench_free(b);
-}
-
-/* The brick gave the older lock up while the request waited. */
-static void
-test_refused_upgrade(void **state)
-{
-  struct ranges r = {""};
-  struct gi_fop *f;
-  struct bench *b = upgrading(&f, 5, 10);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.err, EINTR);
-  bench_turn(b, 10);
-  assert_string_equal(r.text, "r2+8 ");
-  bench_free(b);
-}
-
-/* It waits again, and gets the lock, while the older one is being set. */
-static void
-test_upgrade_that_is_tried_again(void **state)
-{
-  struct ranges r = {""};
-  struct gi_fop *f;
-  struct bench *b = upgrading(&f, 2, 8);
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = EINTR});
-  fake_script(b->server, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.err, EINTR);
-  for (int i = 0; i < 1000 && !fake_held(b->server, 0); i++)
-    bench_turn(b, 1);
-  locked(b, f->fd, GI_LK_WRITE, 2, 8);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  assert_true(fake_release(b->server, 0, GI_FOP_LK, 0, 0));
-  bench_turn(b, 10);
-  assert_string_equal(r.text, "w2+8 ");
-  bench_free(b);
-}
-
-/* Granted here, refused by another brick. */
-static void
-test_upgrade_that_is_taken_back(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
-  struct ranges r = {""};
-  locked(b, fd, GI_LK_READ, 2, 8);
-  locked(b, fd, GI_LK_WRITE, 5, 10);
-  fake_script_always(b->server, 0, GI_FOP_LK, (struct fake_reply){.fill = note_range, .arg = &r});
-  struct gi_fop *f = posix_lock(b, fd, GI_LK_UNLOCK, 5, 10);
-  f->args.cmd = GI_LKCMD_REMEMBER;
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-  bench_turn(b, 10);
-  assert_string_equal(r.text, "r5+5 u10+5 ");
-  r.text[0] = '\0';
-  f = posix_lock(b, fd, GI_LK_UNLOCK, 5, 10); /* nothing was before */
-  f->args.cmd = GI_LKCMD_REMEMBER;
-  bench_submit(b, f);
-  assert_string_equal(r.text, "u5+10 ");
-  bench_free(b);
-}
-
-static void
-test_cancelled_lock_that_was_refused(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *f = request(b, GI_FOP_INODELK, NULL);
-  f->args.cmd = GI_LKCMD_SETW;
-  fake_script(b->server, 0, GI_FOP_INODELK, (struct fake_reply){.hold = true});
-  bench_send(b, f);
-  bench_turn(b, 5);
-  gi_fop_cancel(f);
-  assert_int_equal(f->rsp.err, EINTR);
-  assert_true(fake_release(b->server, 0, GI_FOP_INODELK, -1, EAGAIN));
-  bench_turn(b, 5);
-  assert_int_equal(fake_count(b->server, 0, GI_FOP_INODELK), 1);
   bench_free(b);
 }
 
@@ -726,7 +389,7 @@ test_callbacks(void **state)
 
   /* Contention names its client: learn it from an operation. */
   struct seen seen = {0};
-  struct gi_fop *f = request(b, GI_FOP_STAT, NULL);
+  struct gi_fop *f = bench_request(b, GI_FOP_STAT, NULL);
   fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.fill = look, .arg = &seen});
   bench_submit(b, f);
   struct gi_contention con = {.gfid = inv.gfid, .domain = "d", .client = seen.caller.client};
@@ -745,12 +408,12 @@ test_storage_down_and_up(void **state)
   struct bench *b = bench_new(NULL, NULL, true);
   fake_event(b->server, 0, GI_EVENT_CHILD_DOWN, NULL);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  struct gi_fop *f = request(b, GI_FOP_STAT, NULL);
+  struct gi_fop *f = bench_request(b, GI_FOP_STAT, NULL);
   bench_submit(b, f);
   assert_int_equal(f->rsp.err, ENOTCONN);
   fake_event(b->server, 0, GI_EVENT_CHILD_UP, NULL);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  f = request(b, GI_FOP_STAT, NULL);
+  f = bench_request(b, GI_FOP_STAT, NULL);
   bench_submit(b, f);
   assert_int_equal(f->rsp.ret, 0);
   bench_free(b);
@@ -815,11 +478,11 @@ static void
 test_moves_to_another_brick(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true), *other = bench_new(NULL, NULL, true);
-  struct gi_fd *fd = opened(b, 9, O_RDWR);
+  struct gi_fd *fd = bench_open(b, 9, O_RDWR);
   struct seen seen = {0};
   char port[16];
   snprintf(port, sizeof(port), "%d", other->port);
-  struct gi_fop *held = request(b, GI_FOP_READ, fd);
+  struct gi_fop *held = bench_request(b, GI_FOP_READ, fd);
   fake_script(b->server, 0, GI_FOP_READ, (struct fake_reply){.hold = true});
   bench_send(b, held);
   bench_turn(b, 5);
@@ -833,7 +496,7 @@ test_moves_to_another_brick(void **state)
     bench_turn(b, 5);
   }
   assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 2);
-  struct gi_fop *f = request(b, GI_FOP_READ, fd);
+  struct gi_fop *f = bench_request(b, GI_FOP_READ, fd);
   bench_send(b, f);
   assert_true(f->answered);
   assert_int_equal(f->rsp.err, EBADFD);
@@ -881,17 +544,6 @@ main(void)
       cmocka_unit_test(test_news_hurries),
       cmocka_unit_test(test_failed_reopen_is_bad),
       cmocka_unit_test(test_strict_locks),
-      cmocka_unit_test(test_locks_are_taken_again),
-      cmocka_unit_test(test_locks_given_up_while_away),
-      cmocka_unit_test(test_lock_given_up_while_it_is_taken),
-      cmocka_unit_test(test_lock_that_another_has_got),
-      cmocka_unit_test(test_lock_to_be_remembered),
-      cmocka_unit_test(test_cancelled_lock),
-      cmocka_unit_test(test_cancelled_upgrade),
-      cmocka_unit_test(test_refused_upgrade),
-      cmocka_unit_test(test_upgrade_that_is_tried_again),
-      cmocka_unit_test(test_upgrade_that_is_taken_back),
-      cmocka_unit_test(test_cancelled_lock_that_was_refused),
       cmocka_unit_test(test_callbacks),
       cmocka_unit_test(test_storage_down_and_up),
       cmocka_unit_test(test_wrong_subvolume),
