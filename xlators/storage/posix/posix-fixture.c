@@ -251,6 +251,15 @@ brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mod
 }
 
 struct gi_gfid
+brick_dir(struct brick *b, const struct gi_gfid *parent, const char *name)
+{
+  struct gi_gfid g = brick_gfid(b);
+
+  assert_ok(brick_mkdir(b, parent, name, &g));
+  return g;
+}
+
+struct gi_gfid
 brick_file(struct brick *b, const struct gi_gfid *parent, const char *name)
 {
   struct gi_gfid g = brick_gfid(b);

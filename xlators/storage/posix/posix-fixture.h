@@ -72,6 +72,7 @@ struct gi_fop *brick_nameless(struct brick *b, const struct gi_gfid *gfid);
 struct gi_fop *brick_mkdir(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
 struct gi_fop *brick_mknod(struct brick *b, const struct gi_gfid *parent, const char *name, mode_t mode,
                            const struct gi_gfid *gfid);
+struct gi_gfid brick_dir(struct brick *b, const struct gi_gfid *parent, const char *name);  /* made there */
 struct gi_gfid brick_file(struct brick *b, const struct gi_gfid *parent, const char *name); /* made there, empty */
 struct gi_fop *brick_symlink(struct brick *b, const struct gi_gfid *parent, const char *name, const char *to,
                              const struct gi_gfid *gfid);
