@@ -3,14 +3,11 @@
  * protocol/server and a bare socket: introductions, handles, hostile records, and
  * those who ask for more than they take.
  */
-#include "libglusterish/load.h"
-#include "rpc/callback.h"
 #include "rpc/fop-codec.h"
 #include "rpc/message.h"
 #include "tests/unit/brick-bench.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protocol/server: what clients may name, their handles and their end (through
- * protocol/client), and hostile records (through a bare socket).
+ * protocol/server through protocol/client: who the caller is, what clients may
+ * name, and their end.
  */
 #include "libglusterish/load.h"
 #include "rpc/callback.h"
-#include "rpc/fop-codec.h"
-#include "rpc/message.h"
 #include "tests/unit/brick-bench.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* ---- the caller ---- */
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 static void

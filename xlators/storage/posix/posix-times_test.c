@@ -4,10 +4,8 @@
  */
 #include "xlators/storage/posix/posix-fixture.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 static void
 mdata_on_disk(const char *path, int64_t *c, int64_t *m, int64_t *a)
