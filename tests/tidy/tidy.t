@@ -21,9 +21,9 @@ product() { sources | grep -vE '^tests/|_test\.c$'; }
 
 echo "1..14"
 result "every file is formatted as .clang-format says" "$(sources | xargs clang-format-14 --dry-run 2>&1 | grep -E 'warning|not found' | cut -d: -f1,2 | sort -u)"
-result "no file has more than 1000 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 1000 {print $2 ": " $1}')"
+result "no file has more than 800 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 800 {print $2 ": " $1}')"
 result "every file names its licence" "$(sources | while read -r f; do head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"; done)"
-result "no function has more than 150 lines" "$(product | grep '\.c$' | xargs awk 'FNR == 1 {start = 0} /^{/ {start = FNR} /^}/ {if (start && FNR - start > 150) print FILENAME ":" start ": " FNR - start " lines"; start = 0}')"
+result "no function has more than 80 lines" "$(sources | grep '\.c$' | xargs awk 'FNR == 1 {start = 0} /^{/ {start = FNR} /^}/ {if (start && FNR - start > 80) print FILENAME ":" start ": " FNR - start " lines"; start = 0}')"
 result "nothing is left to do" "$(product | xargs grep -nE '\b(TODO|FIXME|XXX)\b')"
 result "only the reactor and the log ask the clock, sleep or draw random numbers" "$(product |
   grep -vE '^libglusterish/(reactor|worker)|^programs/' | xargs grep -nE '\b(clock_gettime|gettimeofday|time\(NULL\)|nanosleep|usleep|sleep\(|getrandom|rand\(|random\(|uuid_generate)' | grep -vE 'gi_random\(')"
