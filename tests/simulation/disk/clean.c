@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated disk: does a brick tell that anything waits to be healed?
- * Looks at the image directly, as compare.c does.
+ * The simulated disk: whether a brick says that something waits to be
+ * healed. It looks at the image directly, as compare.c does.
  */
 #include "tests/simulation/disk/disk-private.h"
 
@@ -30,7 +30,7 @@ sim_disk_indices_empty(struct sim_disk *d, const char *path, char *why, size_t l
     int err;
     const struct sim_inode *dir = sim_walk(d, d->root, full, true, NULL, NULL, &err);
 
-    for (unsigned n = 0; dir && n < dir->nentries; n++) /* but for the file they are all links to */
+    for (unsigned n = 0; dir && n < dir->nentries; n++) /* all are links to the base file, which does not count */
       if (strncmp(dir->entry[n].name, index[i], prefix) != 0 || dir->entry[n].name[prefix] != '-')
         return no(why, len, "the index %s has %s", index[i], dir->entry[n].name);
   }

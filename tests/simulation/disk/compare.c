@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated disk: is a brick sound, do two bricks hold the same, and what
- * is there. Looks at the image directly: no faults, no effects.
+ * The simulated disk: whether a brick is sound, whether two bricks hold the
+ * same, and what they hold. It looks at the image directly: no faults, no effects.
  */
 #include "tests/simulation/disk/disk-private.h"
 
@@ -17,14 +17,14 @@
 #define MTIME_LEN 16
 #define ANONYMOUS ".glusterfs-anonymous-inode-"
 
-/* What replicas may differ in: their counters, what the kernel or a daemon of one host keeps, and the times, which are looked at by
- * themselves: of access and of a change of attributes every brick has its own. */
+/* What replicas may differ in: their counters, and what the kernel or a daemon of one host keeps. Times are compared by themselves,
+ * because each brick has its own times of access and of attribute changes. */
 static const char *const ignored[] = {"trusted.afr.", "security.selinux", "trusted.glusterfs.quota.size", "trusted.gfs.squota.",
                                       KEY_TIMES};
 
-/* A brick's own note of an object's names, in the object and so not made durable with the directory. Power lost between the two, or an
- * attribute that cannot be changed when the name has been, leaves a note too many or too few; nothing marks it, nobody heals it, and the
- * brick looks at the name before it tells a path. */
+/* A brick notes the names of an object in the object itself, so fsync of the directory does not make the note durable. Power lost
+ * between the two, or an attribute that cannot be changed after the name was, leaves a note too many or too few. Nothing marks it and
+ * nobody heals it: the brick checks the name before it tells a path. */
 #define NOTE_OF_NAME "trusted.gfid2path."
 
 struct look {
@@ -32,7 +32,7 @@ struct look {
   size_t len;
   bool crashed, no_notes;
   unsigned but;
-  struct gi_gfid *gfid; /* of everything found, for the handles */
+  struct gi_gfid *gfid; /* of every object found: each needs a handle */
   unsigned count, room;
 };
 
@@ -68,7 +68,7 @@ brick_root(struct sim_disk *d, const char *path, struct look *l)
   return i;
 }
 
-/* Directories of the volume that are nobody's: housekeeping, and where heals keep what lost its name. */
+/* Directories of the volume that belong to no user: housekeeping, and the one where heals keep objects without a name. */
 static bool
 private_name(const char *path, const char *name)
 {
@@ -125,7 +125,7 @@ handle_fits(struct look *l, const struct sim_inode *store, const struct gi_gfid 
   return true;
 }
 
-/* `strict`: handles must fit; else what is below is only remembered. */
+/* `strict`: handles must fit. Otherwise the objects below are only recorded. */
 static bool
 sound_below(struct look *l, const struct sim_inode *store, const struct sim_inode *dir, const struct gi_gfid *gfid,
             const char *path, bool strict)
@@ -404,7 +404,7 @@ dump_below(const char *path, const struct sim_inode *i, FILE *out)
     const struct sim_dirent *e = &i->entry[n];
     GI_CLEANUP_FREE char *sub = gi_asprintf("%s/%s", path, e->name);
 
-    /* The 256 empty directories say nothing. */
+    /* The 256 empty directories of handles are left out. */
     if (!S_ISDIR(e->inode->attr.mode) || e->inode->nentries || !is_hex_pair(e->name))
       dump_below(sub, e->inode, out);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated disk: content of files in sparse pages, and what of it a power
- * loss leaves.
+ * The simulated disk: the content of files in sparse pages, and the part of it
+ * that survives a power loss.
  */
 #include "tests/simulation/disk/disk-private.h"
 
@@ -93,7 +93,7 @@ sim_data_read(const struct sim_inode *i, uint64_t at, void *out, size_t len)
   return len;
 }
 
-/* Bytes of the page are about to change: the durable ones are remembered. */
+/* Called before bytes of the page change: keeps the durable ones. */
 static void
 soil(struct sim_inode *i, struct sim_page *p, size_t skip, size_t n)
 {
@@ -127,8 +127,8 @@ sim_data_set_size(struct sim_inode *i, uint64_t size)
   i->size = size;
 }
 
-/* The page gets its first content, beyond the end of the file. File systems that bricks live on (ext4 with ordered data, XFS) do
- * not let a file grow durably into a block before the block is on the disk. */
+/* The page gets its first content, beyond the end of the file. File systems under bricks (ext4 with ordered data, XFS) write a new
+ * block to the disk before the size of the file covers it durably. */
 static void
 grow_by(struct sim_inode *i, struct sim_page *p, bool first)
 {
@@ -204,7 +204,7 @@ sim_data_cut(struct sim_inode *i, uint64_t first, uint64_t last)
   i->npages -= u->npages;
 }
 
-/* A size that was asked for is in the journal, whatever becomes of the content. */
+/* A size that was set goes to the journal, independent of the content. */
 static void
 forget_tails(struct sim_inode *i)
 {
@@ -227,7 +227,7 @@ sim_data_truncate(struct sim_inode *i, uint64_t size)
     if (size % SIM_PAGE)
       sim_data_zero(i, size, SIM_PAGE - size % SIM_PAGE);
     sim_data_cut(i, (size + SIM_PAGE - 1) / SIM_PAGE, UINT64_MAX);
-    i->size = size; /* the record of the cut has the old one */
+    i->size = size; /* the undo record of the cut keeps the old size */
   } else {
     sim_data_extend(i, size);
   }
@@ -303,7 +303,7 @@ sim_data_flush(struct sim_inode *i)
     reached = p->index > reached ? p->index : reached;
     make_clean(p);
   }
-  /* The file is durably as long as what came after a page that was refused. */
+  /* The size is durable as soon as a page behind the refused one is. */
   gi_list_foreach(p, &i->dirty, struct sim_page, dirty_link)
     p->tail &= p->index > reached;
 }
@@ -414,7 +414,7 @@ sim_data_settle(struct sim_inode *i, uint64_t seq)
     if (p)
       memset(p->data + i->size % SIM_PAGE, 0, SIM_PAGE - i->size % SIM_PAGE);
   }
-  /* Beyond the end there is nothing, except what was allocated on purpose. */
+  /* Beyond the end there are only pages that fallocate made. */
   for (unsigned n = place_of(i, (i->size + SIM_PAGE - 1) / SIM_PAGE); n < i->npages;) {
     if (i->page[n]->unwritten)
       n++;

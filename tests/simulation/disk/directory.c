@@ -11,7 +11,7 @@
 
 /* ---- entries ---- */
 
-/* Above those of "." and "..", below 2^62, so that translators have room for marks of their own. */
+/* A cookie is above those of "." and ".." and below 2^62: translators use the highest bits. */
 static uint64_t
 cookie_of(const struct sim_disk *d, const char *name)
 {
@@ -41,7 +41,7 @@ sim_entry_after(const struct sim_inode *dir, uint64_t cookie)
   return low;
 }
 
-/* The place of a name, or nentries. Two names of one cookie (once in 2^60) are refused when the second is added. */
+/* The place of a name, or nentries. If two names have one cookie (once in 2^60), adding the second fails. */
 static unsigned
 place_of(const struct sim_inode *dir, const char *name)
 {

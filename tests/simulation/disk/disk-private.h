@@ -2,8 +2,8 @@
  *
  * What the files of the simulated disk share.
  *
- * There is one image, the one processes see. What a power loss would take back
- * is kept beside it: an undo record per journalled change, and the old content
+ * There is one image, the one processes see. What a power loss takes back is
+ * kept beside it: an undo record per journalled change, and the old content
  * of every page written since it was last durable.
  */
 #ifndef SIM_DISK_PRIVATE_H
@@ -26,8 +26,8 @@ struct sim_page {
   uint64_t index;
   uint8_t dirty;  /* a bit per sector that is not durable */
   bool doomed;    /* its write-back failed: what is dirty is lost */
-  bool unwritten; /* allocated, but a hole to who asks */
-  bool tail;      /* the file grew by it, and not durably: if it is lost the size is at most `without` */
+  bool unwritten; /* allocated, but SEEK_HOLE finds a hole */
+  bool tail;      /* it made the file grow and is not durable: if it is lost the size is at most `without` */
   uint64_t without;
   uint64_t seq;   /* the youngest record of the journal when it was last written to */
   uint8_t *clean; /* durable content, if any sector is dirty; NULL = zeroes */
@@ -41,7 +41,7 @@ struct sim_xattr {
 };
 
 struct sim_dirent {
-  uint64_t cookie; /* from the name: entries are in this order, which no two disks share */
+  uint64_t cookie; /* a hash of the name and the salt: the order of entries, different on each disk */
   char *name;
   struct sim_inode *inode;
 };
@@ -74,7 +74,7 @@ struct sim_inode {
   struct sim_page **page; /* by index */
   struct gi_list dirty;
   uint32_t refusals;     /* times the disk refused a write-out … */
-  uint32_t refusal_told; /* … and the last that somebody was told of */
+  uint32_t refusal_told; /* … and the number of the last one that was reported */
   char *text;            /* symlinks */
 };
 

@@ -170,7 +170,7 @@ sim_disk_new(const struct sim_disk_config *config)
   return d;
 }
 
-/* Takes the tree apart from above: an entry holds the inode, the inode its entries. */
+/* Takes the tree apart from the root down: an entry holds its inode, and the inode its entries. */
 static void
 drop_entries(struct sim_inode *i)
 {
@@ -232,7 +232,7 @@ sim_disk_make_dir(struct sim_disk *d, const char *path)
   return err;
 }
 
-/* An idle disk commits too: nothing happens on it to be told at the right time, so it is made up for before it can be noticed. */
+/* An idle disk commits too. No event tells it the time, so it catches up before anybody can notice. */
 static void
 commit_if_due(struct sim_disk *d)
 {
@@ -253,7 +253,7 @@ sim_disk_power_loss(struct sim_disk *d)
     calls += u->call != last;
     last = u->call;
   }
-  lost = d->cfg.random(d->cfg.arg) % (calls + 1); /* of the calls that were not committed; the youngest */
+  lost = d->cfg.random(d->cfg.arg) % (calls + 1); /* the youngest of the calls that were not committed */
   d->lost_calls += lost;
   last = 0;
   while (!gi_list_empty(&d->journal)) {

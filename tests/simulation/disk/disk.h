@@ -37,7 +37,7 @@ enum sim_fault {
   SIM_FAULT_READ,       /* EIO from a read */
   SIM_FAULT_WRITE,      /* EIO from a write, nothing written */
   SIM_FAULT_SHORT,      /* a write is cut short */
-  SIM_FAULT_FSYNC,      /* EIO from fsync; what was dirty is lost with the next power loss even if a later fsync succeeds */
+  SIM_FAULT_FSYNC,      /* EIO from fsync; a power loss loses the dirty data even if a later fsync succeeds */
   SIM_FAULT_SPACE,      /* ENOSPC from a write or fallocate */
   SIM_FAULT_NAME,       /* EIO from a call that changes names */
   SIM_FAULT_NAME_SPACE, /* ENOSPC from a call that makes a name */
@@ -45,8 +45,8 @@ enum sim_fault {
   SIM_FAULT_ATTR_SPACE, /* ENOSPC from setxattr */
   SIM_FAULT_COLD,       /* a read that must not wait finds nothing in memory */
   SIM_FAULT_SLOW,       /* gi_fs_busy says yes: the caller hands over to a worker */
-  SIM_FAULT_WRITE_OUT, /* the disk refuses a write-out: lost like with a failed fsync; who has the file open is told once each */
-  SIM_FAULT_DSYNC,     /* … or a write through a descriptor opened O_DSYNC: memory has it, EIO */
+  SIM_FAULT_WRITE_OUT, /* the disk refuses a write-out: the data is lost as after a failed fsync, each open file is told once */
+  SIM_FAULT_DSYNC,     /* EIO from a write through a descriptor opened O_DSYNC; the page cache has the data */
   SIM_FAULTS,
 };
 
@@ -55,9 +55,9 @@ enum sim_fault {
 struct sim_disk_config {
   uint64_t (*random)(void *arg); /* every choice comes from here */
   uint64_t (*now)(void *arg);    /* virtual wall clock in ns: the times of files, and the age of the journal */
-  /* Whoever wants to know what is written: each whole sector of 512 bytes, by its beginning; may be NULL. */
+  /* Called for each whole sector of 512 bytes that is written, with its offset; may be NULL. */
   void (*written)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
-  /* … and what an fsync or write-out that failed has lost; may be NULL. */
+  /* Called for each range that a failed fsync or write-out lost; may be NULL. */
   void (*lost)(void *arg, const uint8_t head[SIM_SECTOR_HEAD]);
   struct sim_disk *(*neighbour)(void *arg,
                                 unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
@@ -74,7 +74,7 @@ void sim_disk_free(struct sim_disk **d); /* all views must be gone */
 
 /* A process's view. The disk must outlive it. */
 struct gi_fs *sim_disk_view(struct sim_disk *d);
-/* The process is gone, by its own will or not: its descriptors close. NULL is fine. */
+/* The process has ended or crashed: its descriptors close. NULL is fine. */
 void sim_view_free(struct gi_fs **fs);
 unsigned sim_view_open_files(const struct gi_fs *fs); /* to look for leaks */
 /* mkdir -p, durable at once: the brick directories of a fresh machine. 0 or errno. */
@@ -87,7 +87,7 @@ void sim_disk_power_loss(struct sim_disk *d);
 /* Everything becomes durable, as by sync(2). */
 void sim_disk_sync(struct sim_disk *d);
 /* Before the `calls`-th changing call from now (1 = the next) the disk stops: that call and all later ones, reads too, fail with EIO
- * and change nothing. `stopped` is told once, from inside the call: it notes that the process is dead, and no more. 0 = never. */
+ * and change nothing. `stopped` is called once, from inside that call: it may only note that the process is dead. 0 = never. */
 void sim_disk_stop_after(struct sim_disk *d, uint64_t calls, void (*stopped)(void *arg), void *arg);
 bool sim_disk_stopped(const struct sim_disk *d);
 void sim_disk_resume(struct sim_disk *d);            /* for the next process */
@@ -99,7 +99,7 @@ const char *sim_fault_name(enum sim_fault fault);
 void sim_disk_set_fault(struct sim_disk *d, enum sim_fault fault, uint32_t per_million);
 void sim_disk_set_faults(struct sim_disk *d, uint32_t per_million); /* all up to SIM_FAULT_ATTR_SPACE */
 uint64_t sim_disk_fault_count(const struct sim_disk *d, enum sim_fault fault);
-/* What power losses took: calls on names, attributes and sizes; pages that are as they were, or mixed. */
+/* What power losses took back: calls on names, attributes and sizes; whole pages; pages of which some sectors survived. */
 struct sim_losses {
   uint64_t calls, pages, torn;
 };
@@ -113,25 +113,25 @@ void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
  * xattrs except those replicas may differ in (replicate.md 7.4); and in each every object with a gfid has its handle and every
  * handle its names. Else the first difference in words is in `why`. */
 bool sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len);
-/* The same but for what `but` says. */
+/* The same, except for what `but` names. */
 enum {
   SIM_BUT_CONTENT = 1, /* one of them is an arbiter's */
-  SIM_BUT_MTIME = 2,   /* nor the times of the last change */
+  SIM_BUT_MTIME = 2,   /* the times of the last change differ */
 };
 bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but, char *why,
                        size_t len);
-/* The second half alone: handles and names of one brick are one to one. */
+/* Only the second half of it: handles and names of one brick are one to one. */
 bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len);
-/* The same, but the handle of a directory may be left without the directory, as a crash can leave it: nobody takes that for a
- * directory, and the next one of that gfid replaces it. sim_disk_same allows it too. */
+/* The same, but a directory's handle may exist without the directory, as a crash can leave it: nobody takes it for a directory, and
+ * the next directory of that gfid replaces it. sim_disk_same allows it too. */
 bool sim_disk_sound_after_crash(struct sim_disk *d, const char *path, char *why, size_t len);
 /* The gfid of the object at a path; false: there is none, or it has none. */
 bool sim_disk_gfid(struct sim_disk *d, const char *path, struct gi_gfid *gfid);
 /* Nothing waits to be healed: the heal indices are empty and all counters of replication are zero. */
 bool sim_disk_clean(struct sim_disk *d, const char *path, char *why, size_t len);
-/* The first half of it. */
+/* Only the first half: the heal indices are empty. */
 bool sim_disk_indices_empty(struct sim_disk *d, const char *path, char *why, size_t len);
-/* The file at a path holds in that counter (trusted.afr.…) that another copy lacks data. */
+/* Whether the file at a path says, in that counter (trusted.afr.…), that another copy lacks data. */
 bool sim_disk_accuses(struct sim_disk *d, const char *path, const char *counter);
 /* Everything below a directory as text: one line per object, then its xattrs. */
 void sim_disk_dump(struct sim_disk *d, const char *path, FILE *out);

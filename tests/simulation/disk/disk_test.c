@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated disk: what survives which crash, and that faults are what they
- * say.
+ * The simulated disk: what survives which crash, and what each fault does.
  */
 #include "tests/simulation/disk/disk.h"
 #include "tests/simulation/world/rng.h"
@@ -179,7 +178,7 @@ what_was_not_may_go_and_may_stay(void **state)
   assert_int_equal(gone + kept + empty, 300);
 }
 
-/* Within a block that was there the size may survive without the data, and where it was asked for; not into a new block. */
+/* The size may survive without the data within a block that existed, and where the size was set; never into a new block. */
 static void
 a_size_may_survive_its_data(void **state)
 {
@@ -337,7 +336,7 @@ truncation_is_taken_back_with_its_data(void **state)
     write_all(&w, fd, 'n', 500, 0);
     power_loss(&w);
     n = content(&w, "f", back, sizeof(back));
-    if (n == 9000) { /* the cut did not make it: nothing after it did */
+    if (n == 9000) { /* the cut is lost, so everything after it is lost too */
       for (n = 0; n < 9000; n++)
         assert_int_equal(back[n], 'o');
       back_again++;
@@ -387,7 +386,7 @@ the_journal_commits_by_itself(void **state)
     setup(&w, seed);
     assert_int_equal(gi_fs_mkdir(w.fs, w.root, "early", 0755), 0);
     w.now += 6 * 1000000000ull;
-    if (seed % 2) /* or nothing happens on it any more */
+    if (seed % 2) /* otherwise the disk is idle from now on */
       assert_int_equal(gi_fs_mkdir(w.fs, w.root, "late", 0755), 0);
     power_loss(&w);
     assert_true(exists(&w, "early"));
@@ -422,7 +421,7 @@ a_failed_fsync_is_not_made_good(void **state)
   teardown(&w);
 }
 
-/* As a kernel tells of a failed write-back: each open file once, and later ones only if nobody was told. */
+/* A failed write-back is reported as the kernel does: once to each open file, and to a later one only if nobody was told. */
 static void
 a_refused_write_out_is_told_once_to_each(void **state)
 {
@@ -439,7 +438,7 @@ a_refused_write_out_is_told_once_to_each(void **state)
   sim_disk_set_fault(w.d, SIM_FAULT_WRITE_OUT, 1000000);
   assert_int_equal(gi_fs_write_out(w.fs, fd, 0, 8, true), 0); /* there is nothing to refuse */
   write_all(&w, fd, 'n', 8, 0);
-  assert_int_equal(gi_fs_write_out(w.fs, fd, 4096, 8, true), 0); /* nor there */
+  assert_int_equal(gi_fs_write_out(w.fs, fd, 4096, 8, true), 0); /* nor here */
   assert_int_equal(gi_fs_write_out(w.fs, fd, 0, 8, true), -1);
   assert_int_equal(errno, EIO);
   sim_disk_set_fault(w.d, SIM_FAULT_WRITE_OUT, 0);
@@ -454,7 +453,7 @@ a_refused_write_out_is_told_once_to_each(void **state)
   teardown(&w);
 }
 
-/* A page that was refused does not take with it what was synced after it. */
+/* Losing a refused page does not lose what was synced after it. */
 static void
 a_file_is_as_long_as_what_was_synced(void **state)
 {
@@ -546,7 +545,7 @@ a_full_disk_says_so(void **state)
   assert_int_equal(errno, ENOSPC);
   assert_int_equal(gi_fs_statvfs(w.fs, w.root, &v), 0);
   assert_int_equal(v.f_bfree, 0);
-  assert_int_equal(gi_fs_pwrite(w.fs, fd, data, 100, 5000), 100); /* what is there can be written again */
+  assert_int_equal(gi_fs_pwrite(w.fs, fd, data, 100, 5000), 100); /* overwriting needs no space */
   sim_disk_set_read_only(w.d, true);
   assert_int_equal(gi_fs_mkdir(w.fs, w.root, "d", 0755), -1);
   assert_int_equal(errno, EROFS);
@@ -554,7 +553,7 @@ a_full_disk_says_so(void **state)
   teardown(&w);
 }
 
-/* One brick with one file, in the way a brick keeps it. */
+/* One brick with one file: its name, handle and xattrs. */
 static void
 plant(struct world *w, int mode, const char *data)
 {

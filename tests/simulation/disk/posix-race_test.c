@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage/posix on a simulated disk where others act between two of its calls,
- * as operations on other workers do, or where little is left.
+ * storage/posix on a simulated disk on which something else happens between two
+ * of its calls, as operations of other workers do, or on one that is nearly full.
  */
 #include "tests/simulation/disk/disk.h"
 #include "tests/simulation/world/rng.h"
@@ -25,7 +25,7 @@ static struct {
   const char *call, *name; /* before this call on this last component … */
   void (*act)(void);       /* … this happens, once */
   char path[128];
-  unsigned allocations; /* that the disk was asked for */
+  unsigned allocations; /* calls of fallocate that reached the disk */
   uint64_t rng;
 } t;
 
@@ -131,7 +131,7 @@ end(void **state)
   char why[512];
 
   (void)state;
-  assert_null(t.act); /* it did happen; a LOOKUP by gfid would collect what must not be there */
+  assert_null(t.act); /* it happened. A LOOKUP by gfid would remove a leftover and hide it */
   if (!sim_disk_sound(t.disk, DIR, why, sizeof(why)))
     fail_msg("%s", why);
   brick_stop(t.b);
@@ -167,7 +167,7 @@ link_c(void)
   assert_int_equal(sim_view_ops.link(t.fs, AT_FDCWD, from, AT_FDCWD, DIR "/c"), 0);
 }
 
-/* The same name, taken away by one that parked the handle too late. */
+/* An UNLINK of the same name that parked the handle too late. */
 static void
 unlink_a(void)
 {
@@ -178,7 +178,7 @@ static void
 rename_x_to_a(void)
 {
   assert_int_equal(sim_view_ops.rename(t.fs, AT_FDCWD, DIR "/x", AT_FDCWD, DIR "/a"), 0);
-  assert_int_equal(other_unlink(t.path), 0); /* the handle of what was there */
+  assert_int_equal(other_unlink(t.path), 0); /* the handle of the object that had the name */
 }
 
 static void
@@ -229,7 +229,7 @@ a_name_given_while_the_last_one_goes_keeps_the_handle(void **state)
 {
   (void)state;
   assert_ok(brick_mknod(t.b, ROOT, "a", S_IFREG | 0600, &file));
-  happens("rename", handle, link_c); /* a worker does not know whether it is open, and parks it */
+  happens("rename", handle, link_c); /* a worker parks it, as it cannot know whether it is open */
   assert_ok(brick_unlink(t.b, ROOT, "a"));
   assert_ok(brick_nameless(t.b, &file));
   assert_ok(brick_lookup(t.b, ROOT, "c"));
@@ -261,7 +261,7 @@ one_name_is_taken_away_twice(void **state)
   gi_fd_unref(&fd);
 }
 
-/* What is told of a name is of one object. */
+/* An answer about a name is about one object. */
 static void
 a_name_is_renamed_over_while_it_is_looked_at(void **state)
 {
@@ -323,7 +323,7 @@ done(struct gi_fop *f, void *arg)
   (void)arg;
 }
 
-/* RENAME of a directory on a worker, which stops when the name has moved and the handle has not; `f` is asked then. */
+/* RENAME of a directory on a worker, stopped after the name has moved and before the handle has. Then `f` runs. */
 static void
 ask_while_a_directory_moves(const char *engine, const struct gi_gfid *dir, struct gi_fop *f)
 {
@@ -333,7 +333,7 @@ ask_while_a_directory_moves(const char *engine, const struct gi_gfid *dir, struc
 
   gi_reactor_set_workers(t.b->s->ctx.reactor, 4);
   p->any_slow = true;
-  p->slow_until[GI_FOP_RENAME] = UINT64_MAX; /* also where others run on the reactor */
+  p->slow_until[GI_FOP_RENAME] = UINT64_MAX; /* on a worker, even with an engine that runs it on the reactor */
   atomic_store(&stalled, false);
   atomic_store(&go, false);
   snprintf(aside, sizeof(aside), "moves-%s", gi_gfid_text(dir, text));
@@ -418,7 +418,7 @@ allocate(struct gi_fd *fd, uint64_t at, uint64_t len)
   return brick_run(t.b, f);
 }
 
-/* The kernel would take what there is before it says no. */
+/* The kernel allocates what is left before it fails. */
 static void
 what_cannot_fit_is_not_begun(void **state)
 {
@@ -434,12 +434,12 @@ what_cannot_fit_is_not_begun(void **state)
 
   uint64_t left = (uint64_t)v.f_bfree * v.f_frsize;
 
-  assert_fails(allocate(fd, sizeof(data), left + 8192), ENOSPC); /* what it has is not there */
+  assert_fails(allocate(fd, sizeof(data), left + 8192), ENOSPC); /* what the file already has does not help */
   assert_fails(allocate(fd, 4096, left + sizeof(data)), ENOSPC);
   assert_int_equal(t.allocations, 0);
   assert_ok(allocate(fd, 0, left + sizeof(data) - 8192));
   assert_int_equal(t.allocations, 1);
-  assert_ok(allocate(fd, sizeof(data), left - 8192)); /* it has that now */
+  assert_ok(allocate(fd, sizeof(data), left - 8192)); /* the first 8192 bytes are there by now */
   gi_fd_unref(&fd);
 }
 

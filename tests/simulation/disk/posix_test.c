@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes the simulated disk believable: the same random requests through
- * storage/posix on a directory of the kernel's and through storage/posix on a
- * simulated disk get the same answers. Times, inode numbers, block counts, sizes of
+ * The simulated disk against the real one: the same random requests get the
+ * same answers from storage/posix on a directory of the kernel and from
+ * storage/posix on a simulated disk. Times, inode numbers, block counts, sizes of
  * directories and the order of entries are a file system's own business.
  */
 #include "tests/simulation/disk/disk.h"
@@ -27,7 +27,7 @@ struct twin {
   struct gi_gfid gfid[GFIDS]; /* 0 = root */
   char type[GFIDS];           /* 'd', 'f', 'l' as last made; 0 = never */
   struct gi_fd *fd[SLOTS][2];
-  bool unwritten[GFIDS]; /* had space allocated: what of that is a hole depends on the page cache */
+  bool unwritten[GFIDS]; /* space was allocated: which part of it is a hole depends on the page cache */
 };
 
 /* One request, the same for both. */
@@ -149,7 +149,7 @@ say_dict(FILE *out, const char *what, const struct gi_dict *d)
     FILE *f;
 
     if (strcmp(p->key, "glusterfs.content") == 0)
-      continue; /* cold content is left out, and what is cold is the kernel's business */
+      continue; /* cold content is left out of answers, and the kernel decides what is cold */
     f = open_memstream(&line[count++], &len);
     say_pair(f, p);
     fclose(f);
@@ -201,7 +201,7 @@ entry_text(const struct gi_dirent *e)
   FILE *f = open_memstream(&text, &len);
 
   fprintf(f, "entry %s type %u\n", e->name, e->type);
-  if (strcmp(e->name, "..") != 0) /* that of the root is outside */
+  if (strcmp(e->name, "..") != 0) /* the parent of the root is outside of the volume */
     say_iatt(f, " stat", &e->stat);
   say_dict(f, " xdata", e->xdata);
   fclose(f);
@@ -601,14 +601,14 @@ compare(struct twin *t, const struct step *s, unsigned number, uint64_t seed)
   free(text[1]);
 }
 
-/* Heals make a directory at its new place before the old one goes, so MKDIR takes a gfid that is in use; but then the old one must
- * go, or names and handles are no longer one to one. */
+/* Heals make a directory at its new place before the old one goes, so MKDIR accepts a gfid that is in use. The old directory must
+ * go then: otherwise names and handles are no longer one to one. */
 static bool
 makes_a_twin(struct twin *t, const struct step *s)
 {
   bool found = false;
 
-  for (int w = 0; s->kind == GI_FOP_MKDIR && w < 2; w++) { /* both: a lookup leaves traces in caches */
+  for (int w = 0; s->kind == GI_FOP_MKDIR && w < 2; w++) { /* on both, because a lookup fills caches */
     struct gi_fop *f = brick_nameless(t->b[w], &t->gfid[s->obj]);
 
     found = f->rsp.ret >= 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See view.h: calls that change names and attributes. What fails, fails as
- * on Linux for root; nothing here checks permissions.
+ * See view.h: calls that change names and attributes. Errors are those
+ * that root gets on Linux; nothing here checks permissions.
  */
 #include "tests/simulation/disk/view.h"
 
@@ -336,7 +336,7 @@ xattr_total(const struct sim_inode *i)
   return total;
 }
 
-/* Before a change: the value it has now goes to the journal. */
+/* Called before a change: the present value goes to the journal. */
 static void
 journal_xattr(struct sim_inode *i, const char *name)
 {

@@ -27,7 +27,7 @@ data_file(struct sim_view *v, int fd, bool writes)
   return errno ? NULL : f;
 }
 
-/* Not the address: where memory happens to lie must not decide anything. */
+/* Of lengths and offsets, not of addresses: the layout of memory must not decide anything. */
 static bool
 misaligned(const struct sim_file *f, const struct iovec *iov, int n, off_t at)
 {
@@ -109,7 +109,7 @@ grant(struct sim_inode *i, uint64_t at, size_t len)
   return (ssize_t)room;
 }
 
-/* Slices of a write end anywhere, so the sectors are looked at when all of it is there. */
+/* Slices of a write end anywhere, so sectors are recorded after the whole write. */
 static void
 tell_written(const struct sim_inode *i, uint64_t at, size_t len)
 {
@@ -122,7 +122,7 @@ tell_written(const struct sim_inode *i, uint64_t at, size_t len)
   }
 }
 
-/* Each open file is told once that the disk refused something, and who opens it later only if nobody was. 0 or errno. */
+/* Each open file is told once that the disk refused something. A file opened later is told only if nobody was. 0 or errno. */
 static int
 refused(struct sim_file *f)
 {
@@ -180,7 +180,7 @@ sim_view_pwritev(struct gi_fs *fs, int fd, const struct iovec *iov, int n, off_t
   return err ? sim_fail(err) : (ssize_t)done;
 }
 
-/* What the disk takes has its own times. */
+/* Nothing is durable afterwards: the disk decides when it writes. */
 int
 sim_view_write_out(struct gi_fs *fs, int fd, off_t at, off_t len, bool wait)
 {
@@ -284,7 +284,7 @@ sim_view_ftruncate(struct gi_fs *fs, int fd, off_t size)
   return 0;
 }
 
-/* Whole pages become a hole, what is left at the ends zeroes. */
+/* Whole pages become a hole, parts of pages at the ends become zeroes. */
 static void
 punch(struct sim_inode *i, uint64_t at, uint64_t end)
 {

@@ -9,14 +9,14 @@
 
 #include "tests/simulation/disk/disk-private.h"
 
-/* The first descriptor: far from the kernel's, so that a call that went to the wrong one fails. */
+/* The first descriptor: far above those of the kernel, so that a real call with a simulated descriptor fails. */
 #define SIM_FD_BASE (1 << 20)
 
 struct sim_file {
   struct sim_inode *inode; /* NULL: free */
   int flags;               /* of open */
   uint64_t pos;            /* directories: the last cookie given */
-  uint32_t refusals;       /* of sim_inode.refusals, those it was told of */
+  uint32_t refusals;       /* how many of sim_inode.refusals it was told of */
 };
 
 struct sim_view {
@@ -52,7 +52,7 @@ struct sim_place {
   char name[SIM_NAME_MAX + 1];
 };
 int sim_view_place(struct sim_view *v, int at, const char *path, struct sim_place *p); /* 0 or errno */
-/* A new object at a place where there is none: owner, mode, group of a set-gid directory. 0 or errno. */
+/* Makes an object at a free place, with owner, mode and the group of a set-gid directory. 0 or errno. */
 int sim_view_make(struct sim_view *v, const struct sim_place *p, mode_t mode, struct sim_inode **made);
 
 extern const struct gi_fs_ops sim_view_ops;

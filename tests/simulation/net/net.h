@@ -6,9 +6,9 @@
  * back pressure run as shipped.
  *
  * Bytes of one direction of one connection arrive in order, in pieces, after a
- * latency drawn for each; connections overtake each other freely. What a
- * broken link carries is not lost but waits, as with retransmission: it
- * arrives when the link is whole again, or the connection ends with ETIMEDOUT.
+ * latency drawn for each; connections overtake each other freely. Bytes on
+ * a broken link are not lost but wait, as with retransmission: they arrive
+ * when the link works again, or the connection ends with ETIMEDOUT.
  *
  * net.c has hosts, links and faults; socket.c the sockets.
  */
@@ -24,8 +24,8 @@
 /* from one host to another; each direction its own */
 struct sim_link {
   uint64_t min_ns, max_ns; /* latency */
-  unsigned spike_permille; /* of messages that take… */
-  uint64_t spike_ns;       /* …up to this long */
+  unsigned spike_permille; /* of messages that take longer, … */
+  uint64_t spike_ns;       /* … at most this long */
   unsigned down;           /* how many faults hold it down: nothing arrives */
 };
 
@@ -46,7 +46,7 @@ struct sim_net {
     char name[32];
     bool off;        /* no power: it neither answers nor says goodbye */
     unsigned refuse; /* how many faults make it refuse connections */
-    unsigned slow;   /* …make its processes read slowly */
+    unsigned slow;   /* how many faults make its processes read slowly */
   } host[SIM_HOSTS];
   struct sim_link link[SIM_HOSTS][SIM_HOSTS];
   struct sim_socket **socket; /* by number - SIM_FD_FIRST; they stay until the end */
@@ -66,15 +66,15 @@ const char *sim_net_host_address(unsigned host, char text[16]);
 
 /* ---- faults ---- */
 
-/* Nothing from `from` reaches `to` any more (down), or again; calls nest. Both directions: call it twice. */
+/* down: nothing from `from` reaches `to` any more; otherwise the link works again. Calls nest. One direction only. */
 void sim_net_break(struct sim_net *net, unsigned from, unsigned to, bool down);
-/* Host i is in set `side >> i & 1`; the links between the two sets break, or are whole again. */
+/* Breaks the links between two sets of hosts, or makes them work again. Host i is in set `side >> i & 1`. */
 void sim_net_partition(struct sim_net *net, uint32_t side, bool down);
-/* Every connection between the two is reset: both ends hear of it. Their number. */
+/* Resets every connection between the two hosts: both ends are told. Returns how many there were. */
 unsigned sim_net_cut(struct sim_net *net, unsigned a, unsigned b);
 void sim_net_refuse(struct sim_net *net, unsigned host, bool on); /* new connections */
 void sim_net_slow(struct sim_net *net, unsigned host, bool on);   /* its processes read a few bytes at a time */
-/* All sockets of a process that is gone. `silent`: the host went with it, so the peers hear nothing. */
+/* Closes all sockets of a process that ended. `silent`: its host lost power, so the peers hear nothing. */
 void sim_net_abandon(struct sim_net *net, struct sim_reactor *r, bool silent);
 void sim_net_power(struct sim_net *net, unsigned host, bool on);
 /* Whether a message would arrive now. */

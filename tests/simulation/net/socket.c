@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sockets of the simulated network: connecting, streams, what becomes of them
+ * Sockets of the simulated network: connecting, streams, and how they end
  * when the far end does not answer. See net.h.
  */
 #include "tests/simulation/net/socket.h"
@@ -10,15 +10,15 @@
 
 #define SHORT_READ_PERMILLE 60    /* reads that get a part of what is there */
 #define SPLIT_PERMILLE 60         /* sends that travel in two messages */
-#define SLOW_READ_BYTES 700       /* most a slow reader takes at once… */
-#define SLOW_READ_NS (4 * SIM_MS) /* …and how often */
+#define SLOW_READ_BYTES 700       /* most that a slow reader takes at once, … */
+#define SLOW_READ_NS (4 * SIM_MS) /* … and how often */
 #define GIVE_UP_MIN (25 * SIM_S)  /* unanswered for so long: ETIMEDOUT */
 #define GIVE_UP_MAX (45 * SIM_S)
-#define RESEND_MIN (5 * SIM_MS) /* what waited for a link arrives so long after it was mended */
+#define RESEND_MIN (5 * SIM_MS) /* from the repair of a link to the arrival of what waited for it */
 #define RESEND_MAX (400 * SIM_MS)
-#define PROBE_MAX (20 * SIM_S) /* keepalive: an idle end learns that the far one is no more */
+#define PROBE_MAX (20 * SIM_S) /* keepalive: when an idle end learns that the far one has gone */
 #define SYN_TRIES 6            /* at 0, 1, 3, 7, 15, 31 s: longer than anybody waits */
-#define SYN_TRIES_NEAR 3       /* in the same network it is known after 3 s that nobody is there */
+#define SYN_TRIES_NEAR 3       /* in the same network ARP fails after 3 s */
 #define NEAR_EVERY 4           /* one of so many connections */
 #define BACKLOG_MAX 128
 #define PORT_FIRST 32768
@@ -127,7 +127,7 @@ tell(struct sim_socket *s, unsigned event)
   io->fn(io->arg, event);
 }
 
-/* Level triggered: what is still ready afterwards is told again. */
+/* Level triggered: a socket that is still ready afterwards is reported again. */
 static void
 ready(void *arg)
 {
@@ -184,7 +184,7 @@ sim_socket_fail(struct sim_socket *s, int error)
 {
   if (s->error || s->state == SIM_LISTENING)
     return;
-  if (s->state == SIM_UP) /* else it never was a connection: that is counted elsewhere */
+  if (s->state == SIM_UP) /* attempts that never became a connection are counted elsewhere */
     *(error == ETIMEDOUT ? &s->net->stats.timeouts : &s->net->stats.resets) += 1;
   sim_world_hash(s->net->w, "fail", (uint64_t)s->fd, (uint64_t)error, NULL, 0);
   s->error = error;
@@ -195,7 +195,7 @@ sim_socket_fail(struct sim_socket *s, int error)
   sim_socket_wake(s, 0);
 }
 
-/* Bytes for an end that is no more are answered with a reset. */
+/* Bytes for an end that has gone are answered with a reset. */
 static void
 reset_by_peer(struct sim_socket *s)
 {
@@ -203,7 +203,7 @@ reset_by_peer(struct sim_socket *s)
     sim_socket_fail(s, ECONNRESET);
 }
 
-/* The reset of a process that closed without reading all; lost if the link is broken. */
+/* A process that closes without reading all sends a reset, which is lost if the link is broken. */
 static void
 reset_arrived(void *arg)
 {
@@ -281,7 +281,7 @@ path_is_whole(const struct sim_socket *s)
   return sim_net_reaches(s->net, s->host, s->peer_host) && sim_net_reaches(s->net, s->peer_host, s->host);
 }
 
-/* The far end is no more, and this one was not told. */
+/* The far end has gone, and this one was not told. */
 static bool
 half_open(const struct sim_socket *s)
 {
@@ -300,7 +300,7 @@ decide_fate(void *arg)
     sim_socket_fail(s, ECONNRESET);
 }
 
-/* The far end can tell again what it has read. */
+/* The link works again: the far end can acknowledge what it has read. */
 static void
 take_acknowledgements(struct sim_socket *s)
 {
@@ -385,7 +385,7 @@ sim_send(struct gi_reactor *r, int fd, const struct iovec *iov, int n)
   return (ssize_t)total;
 }
 
-/* How much one read gets of what is there. */
+/* How many of the bytes that arrived one read gets. */
 static size_t
 portion(struct sim_socket *s, size_t room)
 {
@@ -466,7 +466,7 @@ waiting(const struct sim_socket *listener)
   return n;
 }
 
-/* Without a draw: which ones does not matter. */
+/* Not drawn, as it does not matter which ones. */
 static bool
 near(const struct sim_socket *s)
 {
@@ -576,7 +576,7 @@ sim_socket_close(struct sim_socket *s, bool silent)
     return;
   if (unread && !s->other->closed) {
     drop_flight(s);
-    sim_event_init(&s->arrive, NULL, "reset", reset_arrived, s); /* bytes nobody will read: the far end is told so */
+    sim_event_init(&s->arrive, NULL, "reset", reset_arrived, s); /* unread bytes: the far end gets a reset */
     sim_event_set(s->net->w, &s->arrive, sim_net_latency(s->net, s->host, s->peer_host));
     return;
   }
@@ -623,7 +623,7 @@ sim_resolve(struct gi_reactor *base, const char *host, int port, struct gi_net_a
 static void
 sim_low_water(struct gi_reactor *r, int fd, size_t bytes)
 {
-  /* Only a hint; being woken for less is what is to be tested. */
+  /* A hint, ignored here: programs must cope with being woken for fewer bytes. */
 }
 
 static int

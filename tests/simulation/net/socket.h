@@ -34,8 +34,8 @@ struct sim_socket {
   struct gi_io *io;         /* watched */
   struct sim_event ready;   /* the owner's */
   bool closed;              /* the process has closed it, or is gone */
-  bool silent;              /* …with its host: the far end was not told */
-  int error;                /* told once by the next call; the stream is dead */
+  bool silent;              /* its host lost power with it: the far end was not told */
+  int error;                /* the stream is dead, and the next call returns this once */
   /* listening */
   struct gi_list backlog; /* struct sim_socket.waiting */
   struct gi_list waiting;
@@ -49,15 +49,15 @@ struct sim_socket {
   struct gi_list flight;   /* struct sim_segment */
   struct sim_event arrive; /* the world's: the first of them */
   uint64_t last_arrival;
-  size_t window, unread; /* most bytes sent and not yet read; how many there are */
-  size_t unread_kept;    /* of `unread`: read, but the far end cannot tell us */
+  size_t window, unread; /* the most bytes that are sent and not yet read, and how many there are */
+  size_t unread_kept;    /* of `unread`: read, but a broken link keeps the acknowledgement */
   bool stuck;            /* the first segment waits for a broken link */
-  struct sim_event fate; /* the world's: what becomes of a stream nobody answers */
+  struct sim_event fate; /* the world's: the end of a stream that nobody answers */
 };
 
 void sim_socket_fail(struct sim_socket *s, int error); /* the stream is dead; tells the process, drops what is under way */
 void sim_socket_wake(struct sim_socket *s, uint64_t delay);
-/* The link it sends on, or its far end, changed: looks what becomes of it. */
+/* Called when its link or its far end changed: lets the stream go on or end. */
 void sim_socket_review(struct sim_socket *s);
 void sim_socket_close(struct sim_socket *s, bool silent);
 void sim_socket_free(struct sim_socket *s);
