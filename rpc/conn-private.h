@@ -85,6 +85,7 @@ struct gi_conn {
 };
 
 /* conn.c */
+void conn_check(const struct gi_conn *c); /* asserts what always holds between two calls */
 void conn_watch(struct gi_conn *c);
 void conn_enter(struct gi_conn *c);
 bool conn_leave(struct gi_conn *c); /* false: the connection was freed */

@@ -87,6 +87,7 @@ static void
 gather(struct conn_rx *rx, const struct gi_payload *fragment)
 {
   size_t need = rx->gather_len + fragment->len;
+  GI_ASSERT(rx->gathering || rx->gather_len == 0);
   if (rx->gather == NULL || rx->gather->capacity < need) {
     struct gi_buf *bigger = gi_buf_new(need < RX_SPARE ? RX_SPARE : need * 2);
     if (rx->gather)
@@ -116,6 +117,7 @@ fragment_done(struct gi_conn *c, struct gi_payload *fragment, bool last, size_t 
     return;
   struct gi_buf *buf = rx->gather;
   size_t len = rx->gather_len;
+  GI_ASSERT(buf && len <= buf->capacity);
   struct gi_payload record = {0};
   rx->gather = NULL;
   rx->gather_len = 0;
@@ -146,6 +148,7 @@ big_begin(struct conn_rx *rx, size_t len, size_t have, bool last)
 {
   size_t at = rx->start + MARK_BYTES;
   struct conn_big *big = &rx->big;
+  GI_ASSERT(!big->active && have < len && at + have == rx->end);
   *big = (struct conn_big){.active = true, .last = last};
   if (rx->buf->capacity - at >= GI_HEAD_MIN) {
     big->part = rx->buf;
@@ -174,6 +177,7 @@ big_end(struct gi_conn *c)
   struct gi_payload fragment = {0};
   bool last = big->last;
   size_t moved = big->moved;
+  GI_ASSERT(big->active && big->rest && big_missing(big) == 0);
   if (big->lowat)
     set_lowat(c, 1);
   if (big->part)
@@ -205,6 +209,7 @@ static void
 carry_mark(struct conn_rx *rx)
 {
   size_t have = rx->end - rx->start;
+  GI_ASSERT(have > 0 && have < MARK_BYTES);
   if (rx->buf->capacity - rx->start > MARK_BYTES)
     return;
   struct gi_buf *next = gi_buf_new(RX_BYTES);
@@ -223,6 +228,7 @@ parse_one(struct gi_conn *c)
   struct conn_rx *rx = &c->rx;
   size_t avail = rx->end - rx->start;
   uint32_t mark;
+  GI_ASSERT(rx->start <= rx->end && rx->end <= rx->buf->capacity);
   if (avail < MARK_BYTES) {
     if (avail > 0)
       carry_mark(rx);
@@ -300,6 +306,7 @@ account(struct conn_rx *rx, size_t got)
     got -= n;
   }
   rx->end += got;
+  GI_ASSERT(rx->end <= rx->buf->capacity);
 }
 
 /* One recv and what it completes. True: a large record is still arriving and the socket had all we asked for. */
@@ -351,6 +358,7 @@ static void
 resume_deferred(void *arg)
 {
   struct gi_conn *c = arg;
+  GI_CHECK(c, CONN_MAGIC);
   if (c->state != CONN_UP || c->paused || !c->rx.held)
     return;
   conn_enter(c);

@@ -30,6 +30,7 @@ item_at(struct conn_tx *tx, uint32_t i)
 static void
 grow(struct conn_tx *tx)
 {
+  GI_ASSERT(tx->count == tx->capacity && (tx->capacity & (tx->capacity - 1)) == 0);
   uint32_t capacity = tx->capacity ? tx->capacity * 2 : TX_RING_FIRST;
   struct conn_tx_item *ring = gi_alloc(capacity * sizeof(*ring));
   for (uint32_t i = 0; i < tx->count; i++)
@@ -81,6 +82,7 @@ arena_room(struct conn_tx *tx, size_t len)
     tx->arena_used = 0;
   }
   uint8_t *p = tx->arena->base + tx->arena_used;
+  GI_ASSERT(tx->arena_used + len <= tx->arena->capacity);
   tx->arena_used += len;
   return p;
 }
@@ -179,6 +181,7 @@ static void
 flush_deferred(void *arg)
 {
   struct gi_conn *c = arg;
+  GI_CHECK(c, CONN_MAGIC);
   conn_enter(c);
   conn_tx_flush(c);
   conn_leave(c);

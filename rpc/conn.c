@@ -40,9 +40,23 @@ struct conn_resolve {
 
 /* ---- callbacks and memory ---- */
 
+void
+conn_check(const struct gi_conn *c)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  GI_ASSERT((c->resolve != NULL) == (c->state == CONN_RESOLVING));
+  GI_ASSERT((c->fd >= 0) == (c->state == CONN_CONNECTING || c->state == CONN_UP));
+  GI_ASSERT(c->next_address <= c->naddresses && c->naddresses <= CONN_ADDRESSES);
+  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_CONNECTING);
+  GI_ASSERT(c->rx.start <= c->rx.end && (!c->rx.buf || c->rx.end <= c->rx.buf->capacity));
+  GI_ASSERT((c->tx.count == 0) == (c->tx.queued == 0) && c->tx.count <= c->tx.capacity);
+  GI_ASSERT(!c->tx.blocked || (c->state == CONN_UP && c->tx.count > 0));
+}
+
 static void
 destroy(struct gi_conn *c)
 {
+  GI_ASSERT(c->state == CONN_CLOSED && c->busy == 0 && c->fd < 0);
   gi_timer_finish(&c->connect_timer);
   c->magic = 0;
   gi_free(c);
@@ -51,6 +65,7 @@ destroy(struct gi_conn *c)
 void
 conn_enter(struct gi_conn *c)
 {
+  conn_check(c);
   c->busy++;
 }
 
@@ -112,6 +127,7 @@ static void
 closed_deferred(void *arg)
 {
   struct gi_conn *c = arg;
+  GI_ASSERT(c->state == CONN_CLOSED && !c->free_pending);
   conn_enter(c);
   c->ops->closed(c, &c->why, c->arg);
   conn_leave(c);
@@ -121,6 +137,7 @@ closed_deferred(void *arg)
 static void
 shut(struct gi_conn *c)
 {
+  GI_ASSERT(c->state != CONN_CLOSED);
   c->state = CONN_CLOSED;
   gi_timer_cancel(&c->connect_timer);
   if (c->resolve)
@@ -134,6 +151,7 @@ shut(struct gi_conn *c)
 void
 conn_fail(struct gi_conn *c, int code, const char *what)
 {
+  GI_CHECK(c, CONN_MAGIC);
   if (c->state == CONN_CLOSED)
     return;
   gi_error_set(&c->why, code, "%s: %s: %s", c->peer, what, strerror(code));
@@ -154,7 +172,7 @@ last_chance(struct gi_conn *c)
 void
 gi_conn_close(struct gi_conn *c, int code, const char *why)
 {
-  GI_CHECK(c, CONN_MAGIC);
+  conn_check(c);
   last_chance(c);
   if (c->state == CONN_CLOSED)
     return;
@@ -170,7 +188,7 @@ gi_conn_free(struct gi_conn **cp)
   *cp = NULL;
   if (c == NULL)
     return;
-  GI_CHECK(c, CONN_MAGIC);
+  conn_check(c);
   GI_ASSERT(!c->free_pending);
   last_chance(c);
   if (c->state != CONN_CLOSED)
@@ -187,6 +205,7 @@ gi_conn_free(struct gi_conn **cp)
 static void
 attach(struct gi_conn *c, int fd)
 {
+  GI_ASSERT(fd >= 0 && c->fd < 0);
   c->fd = fd;
   gi_io_init(&c->io, c->r, fd, ready, c);
 }
@@ -230,6 +249,7 @@ static void
 connect_timed_out(void *arg)
 {
   struct gi_conn *c = arg;
+  conn_check(c);
   GI_PROBE("connection: connecting timed out");
   if (c->state == CONN_CONNECTING)
     connect_failed(c, ETIMEDOUT);
@@ -246,6 +266,7 @@ connected_to_itself(struct gi_conn *c)
 static void
 connect_finished(struct gi_conn *c)
 {
+  GI_ASSERT(c->state == CONN_CONNECTING && c->fd >= 0);
   int error = -c->net->connect_result(c->r, c->fd);
   if (error == 0 && connected_to_itself(c))
     error = ECONNREFUSED;
@@ -276,6 +297,7 @@ resolve_done(struct gi_work *w)
   struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
   struct gi_conn *c = res->conn;
   if (c) {
+    GI_ASSERT(c->resolve == res && c->state == CONN_RESOLVING);
     c->resolve = NULL;
     c->naddresses = res->count > 0 ? (unsigned)res->count : 0;
     memcpy(c->address, res->address, sizeof(c->address));
@@ -411,6 +433,7 @@ gi_conn_full(const struct gi_conn *c)
 uint64_t
 gi_conn_last_activity(const struct gi_conn *c)
 {
+  GI_CHECK(c, CONN_MAGIC);
   return c->last_rx > c->last_tx ? c->last_rx : c->last_tx;
 }
 

@@ -18,7 +18,10 @@
 #define ACCEPT_BATCH 16        /* of one wake-up: others must have their turn */
 #define ACCEPT_RETRY_MS 100ull /* when out of descriptors: the backlog keeps the socket readable, waiting would spin */
 
+#define LISTENER_MAGIC 0x11573e01u
+
 struct gi_listener {
+  uint32_t magic;
   struct gi_reactor *r;
   const struct gi_net_ops *net;
   struct gi_io io;
@@ -35,6 +38,7 @@ static void
 retry(void *arg)
 {
   struct gi_listener *l = arg;
+  GI_CHECK(l, LISTENER_MAGIC);
   gi_io_watch(&l->io, GI_IO_READ);
 }
 
@@ -68,6 +72,8 @@ static void
 ready(void *arg, unsigned events)
 {
   struct gi_listener *l = arg;
+  GI_CHECK(l, LISTENER_MAGIC);
+  GI_ASSERT(l->fd >= 0 && l->fn);
   for (int i = 0; i < ACCEPT_BATCH; i++) {
     int fd = l->net->accept(l->r, l->fd);
     if (fd >= 0 && l->path && !admitted(l, fd)) {
@@ -122,6 +128,7 @@ gi_listener_new(struct gi_reactor *r, const char *host_or_path, int port, int ba
     return NULL;
   }
   struct gi_listener *l = gi_new(struct gi_listener);
+  l->magic = LISTENER_MAGIC;
   l->r = r;
   l->net = net;
   l->fd = fd;
@@ -149,11 +156,13 @@ gi_listener_free(struct gi_listener **lp)
   *lp = NULL;
   if (l == NULL)
     return;
+  GI_CHECK(l, LISTENER_MAGIC);
   gi_timer_finish(&l->retry);
   gi_io_finish(&l->io);
   l->net->close(l->r, l->fd);
   if (l->path)
     unlink(l->path);
+  l->magic = 0;
   gi_free(l->path);
   gi_free(l);
 }

@@ -3,6 +3,7 @@
  * Coding of preambles: XDR in one binary value.
  */
 #include "rpc/preamble.h"
+#include "libglusterish/mem.h"
 #include "rpc/xdr.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ enum { INODE_LOCK, NAME_LOCK, DIRECTORY_LOCK };
 static void
 put_lock(struct gi_xdr_out *out, const struct gi_preamble_lock *l)
 {
+  GI_ASSERT(!gi_gfid_is_none(&l->gfid) && (l->entry || !l->name));
   gi_xdr_put_u32(out, !l->entry ? INODE_LOCK : l->name ? NAME_LOCK : DIRECTORY_LOCK);
   gi_xdr_put_gfid(out, &l->gfid);
   if (!l->entry) {
@@ -30,6 +32,7 @@ void
 gi_preamble_put(struct gi_dict *xdata, const struct gi_preamble *p)
 {
   struct gi_xdr_out out = {0};
+  GI_ASSERT(p->nlocks <= GI_PREAMBLE_LOCKS && p->owner.len > 0 && p->owner.len <= GI_OWNER_MAX && p->domain);
 
   gi_xdr_put_u32(&out, VERSION);
   gi_xdr_put_string(&out, p->domain);
@@ -131,6 +134,7 @@ void
 gi_preamble_put_outcome(struct gi_dict *xdata, int err, const struct gi_dict *counters)
 {
   struct gi_xdr_out out = {0};
+  GI_ASSERT(err >= 0 && err <= OUTCOME_ERRNO_MAX);
 
   gi_xdr_put_u32(&out, (uint32_t)err);
   gi_xdr_put_dict(&out, counters);

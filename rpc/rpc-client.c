@@ -16,12 +16,14 @@
 #include <string.h>
 
 #define CLIENT_MAGIC 0xc11e2701u
+#define CALL_MAGIC 0xc1ca1101u
 #define BUCKETS 1024                 /* xids count up, so a power of two spreads them evenly */
 #define SPARE_BUFFER_MAX (64u << 10) /* a larger encode buffer is not kept for the next call */
 #define BACKOFF_JITTER 4             /* the delay varies by 1/4 to either side */
 #define SOON (20 * GI_NSEC_PER_MSEC) /* whoever heard that it may work now tries within this */
 
 struct call {
+  uint32_t magic;
   struct gi_list link;
   struct call *next; /* in the bucket, or in the free list */
   gi_rpc_reply_fn *fn;
@@ -85,6 +87,8 @@ enter(struct gi_rpc_client *c)
 static void
 destroy(struct gi_rpc_client *c)
 {
+  GI_ASSERT(c->busy == 0 && !c->conn && !c->up && c->stats.inflight_calls == 0 && c->stats.inflight_bytes == 0);
+  GI_ASSERT(gi_list_empty(&c->sent) && gi_list_empty(&c->lasting) && gi_list_empty(&c->waiting) && gi_list_empty(&c->failed));
   for (struct call *call = c->spare_call; call;) {
     struct call *next = call->next;
     gi_free(call);
@@ -127,6 +131,7 @@ call_new(struct gi_rpc_client *c)
   else
     call = gi_alloc(sizeof(*call));
   memset(call, 0, offsetof(struct call, payload));
+  call->magic = CALL_MAGIC;
   call->payload.count = 0;
   call->payload.len = 0;
   gi_list_init(&call->link);
@@ -150,6 +155,7 @@ drop_buffers(struct gi_rpc_client *c, struct call *call)
 static void
 unlink_call(struct gi_rpc_client *c, struct call *call)
 {
+  GI_CHECK(call, CALL_MAGIC);
   gi_list_del(&call->link);
   if (!call->hashed)
     return;
@@ -166,10 +172,12 @@ unlink_call(struct gi_rpc_client *c, struct call *call)
 static void
 answer(struct gi_rpc_client *c, struct call *call, struct gi_rpc_reply *reply)
 {
+  GI_CHECK(call, CALL_MAGIC);
   GI_ASSERT(!call->hashed && gi_list_empty(&call->link) && call->fn);
   gi_rpc_reply_fn *fn = call->fn;
   void *arg = call->arg;
   drop_buffers(c, call);
+  call->magic = 0;
   call->next = c->spare_call;
   c->spare_call = call;
   fn(c, reply, arg);
@@ -285,6 +293,7 @@ arm_ping(struct gi_rpc_client *c, uint64_t delay)
 static void
 ping_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 {
+  GI_CHECK(c, CLIENT_MAGIC);
   c->ping_outstanding = false;
   if (reply->status == 0 && c->ops->pong)
     c->ops->pong(c, gi_now(c->r) - c->ping_sent, c->arg);
@@ -293,6 +302,7 @@ ping_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
 static void
 send_ping(struct gi_rpc_client *c)
 {
+  GI_ASSERT(c->up && c->conn && !c->ping_outstanding);
   struct gi_xdr_out out = {0};
   c->ping_outstanding = true;
   c->ping_sent = gi_now(c->r);
@@ -320,6 +330,8 @@ static void
 ping_fired(void *arg)
 {
   struct gi_rpc_client *c = arg;
+  GI_CHECK(c, CLIENT_MAGIC);
+  GI_ASSERT(!c->up || c->conn);
   uint64_t now = gi_now(c->r), interval = ping_interval(c), limit = c->cfg.ping_timeout_s * GI_NSEC_PER_SEC;
   if (!pingable(c))
     return; /* armed again by the next call */
@@ -347,6 +359,7 @@ static void
 retry_fired(void *arg)
 {
   struct gi_rpc_client *c = arg;
+  GI_ASSERT(!c->dead && c->retry_fn);
   enter(c);
   c->stats.reconnects++;
   c->retry_fn(c, c->arg);
@@ -429,6 +442,7 @@ gi_rpc_call_send(struct gi_rpc_client *c, uint32_t xid, struct gi_xdr_out *out, 
                  gi_rpc_reply_fn *fn, void *arg)
 {
   GI_CHECK(c, CLIENT_MAGIC);
+  GI_ASSERT(xid != 0 && fn);
   struct call *call = call_new(c);
   call->fn = fn;
   call->arg = arg;
@@ -513,6 +527,7 @@ static void
 conn_record(struct gi_conn *conn, struct gi_record *rec, void *arg)
 {
   struct gi_rpc_client *c = arg;
+  GI_ASSERT(!c->dead && c->up && conn == c->conn);
   struct gi_xdr_in in = {rec->head, rec->head + rec->head_len, false};
   int type = gi_message_type(&in);
   enter(c);
@@ -561,6 +576,7 @@ lose_connection(struct gi_rpc_client *c)
   gi_timer_cancel(&c->timeout);
   gi_conn_free(&c->conn);
   condemn_all(c);
+  GI_ASSERT(c->stats.inflight_calls == 0 && c->stats.inflight_bytes == 0);
 }
 
 static void
@@ -578,6 +594,7 @@ static void
 conn_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
 {
   struct gi_rpc_client *c = arg;
+  GI_ASSERT(!c->dead && conn == c->conn);
   enter(c);
   bool wanted = why->code == ENOTCONN; /* gi_rpc_client_disconnect */
   gi_log(wanted  ? GI_LOG_DEBUG

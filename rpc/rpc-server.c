@@ -111,6 +111,7 @@ request_new(struct gi_rpc_peer *p)
   if (!gi_list_empty(&s->spares)) {
     req = gi_list_first(&s->spares, struct gi_rpc_request, link);
     gi_list_del(&req->link);
+    GI_ASSERT(s->nspares > 0);
     s->nspares--;
   } else {
     req = gi_alloc(sizeof(*req));
@@ -125,6 +126,7 @@ static void
 request_free(struct gi_rpc_request *req)
 {
   struct gi_rpc_peer *p = req->peer;
+  GI_ASSERT(!p || p->s == req->server);
   gi_list_del(&req->link);
   if (p == NULL || p->s->nspares >= SPARE_REQUESTS_MAX) {
     gi_free(req);
@@ -162,6 +164,8 @@ above(const struct gi_rpc_peer *p, unsigned share)
 static void
 settle(struct gi_rpc_peer *p)
 {
+  GI_CHECK(p, PEER_MAGIC);
+  GI_ASSERT(p->s->total >= p->inflight);
   if (p->slow && p->calls <= p->s->outstanding_max / 2)
     p->slow = false;
   p->busy = p->busy && above(p, 2);
@@ -367,6 +371,7 @@ static void
 patience_ends(void *arg)
 {
   struct gi_rpc_server *s = arg;
+  GI_CHECK(s, SERVER_MAGIC);
   gi_list_foreach(p, &s->peers, struct gi_rpc_peer, link) {
     if (!p->busy)
       continue;
@@ -401,6 +406,7 @@ static void
 serve(struct gi_rpc_peer *p, const struct gi_call_header *h, gi_rpc_handler *handler, struct gi_record *rec, size_t body)
 {
   struct gi_rpc_request *req = request_new(p);
+  GI_ASSERT(handler && body <= rec->head_len);
   req->header = *h;
   req->bytes = rec->record.len;
   req->counted = false;
@@ -461,6 +467,7 @@ peer_free(struct gi_rpc_peer *p)
   struct gi_rpc_server *s = p->s;
   GI_CHECK(p, PEER_MAGIC);
   GI_ASSERT(s->npeers > 0);
+  GI_ASSERT(p->admitted || !gi_list_empty(&p->stranger));
   gi_list_del(&p->link);
   gi_list_del(&p->stranger);
   s->npeers--;
@@ -527,6 +534,7 @@ static void
 begin_as_stranger(struct gi_rpc_peer *p)
 {
   struct gi_rpc_server *s = p->s;
+  GI_ASSERT(!p->admitted && gi_list_empty(&p->stranger));
   p->since = gi_now(s->r);
   gi_conn_set_record_max(p->conn, s->limits.stranger_record);
   gi_list_add_tail(&s->strangers, &p->stranger);
@@ -546,9 +554,11 @@ static void
 strangers_due(void *arg)
 {
   struct gi_rpc_server *s = arg;
+  GI_CHECK(s, SERVER_MAGIC);
   uint64_t now = gi_now(s->r), age = 0;
   while (!gi_list_empty(&s->strangers)) {
     struct gi_rpc_peer *p = gi_list_first(&s->strangers, struct gi_rpc_peer, stranger);
+    GI_ASSERT(!p->admitted);
     age = now - p->since;
     if (age < s->limits.stranger_ns)
       break;
@@ -702,6 +712,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
   while (!gi_list_empty(&s->peers))
     peer_free(gi_list_first(&s->peers, struct gi_rpc_peer, link));
   GI_ASSERT(s->npeers == 0);
+  GI_ASSERT(gi_list_empty(&s->strangers));
   gi_list_foreach_safe(req, &s->orphans, struct gi_rpc_request, link) {
     gi_list_del(&req->link); /* each is freed by whoever answers it */
     req->server = NULL;
