@@ -103,7 +103,10 @@ gi_trust_mode(struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt
 uint64_t
 gi_trust_change_begins(struct gi_trust_order *o, struct gi_trust *t)
 {
+  if (t->inflight == 0)
+    t->mixed = t->untold = false;
   t->inflight++;
+  GI_ASSERT(t->inflight > t->deferred);
   return t->seq = ++o->clock;
 }
 
@@ -112,6 +115,18 @@ gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t)
 {
   t->seq = ++o->clock;
   t->ours |= OUR_CTIME;
+  t->mixed |= t->inflight > 0;
+}
+
+static void
+remember(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
+{
+  if (t->stale || !S_ISREG(c->left->mode)) /* a directory changes with its entries */
+    return;
+  t->answer = *c->left;
+  t->answer_until = c->until;
+  t->answer_seq = t->seq;
+  t->answer_names = o->names;
 }
 
 static bool
@@ -122,17 +137,20 @@ ended_alone(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_
   if (!good)
     foreign(t);
   take(t, c->left);
-  if (!t->stale && S_ISREG(c->left->mode)) { /* a directory changes with its entries */
-    t->answer = *c->left;
-    t->answer_until = c->until;
-    t->answer_seq = t->seq;
-    t->answer_names = o->names;
-  }
+  remember(o, t, c);
   return good;
 }
 
+/* All that were under way have told, and came to what this one left: it was the last. */
 static bool
-ended_among_others(struct gi_trust *t, const struct gi_trust_change *c)
+was_last(const struct gi_trust *t, const struct gi_trust_version *left)
+{
+  return t->inflight == 0 && !t->untold && t->known && !t->emptied && !t->ours && t->version.data == left->data &&
+         t->version.change == left->change;
+}
+
+static bool
+ended_among_others(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
 {
   struct gi_trust_version found = version_of(c->found), left = version_of(c->left);
 
@@ -142,36 +160,60 @@ ended_among_others(struct gi_trust *t, const struct gi_trust_change *c)
   t->version.change += left.change - found.change;
   if (c->unordered)
     t->ours |= OUR_DATA | OUR_CTIME;
+  if (was_last(t, &left))
+    remember(o, t, c);
   return !c->elsewhere;
+}
+
+/* `n` of those under way ended together. */
+static bool
+changes_ended(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint32_t n,
+              const struct gi_trust_change *c)
+{
+  bool alone = !t->mixed && t->inflight == n;
+
+  GI_ASSERT(n > 0 && n <= t->inflight);
+  GI_ASSERT(t->seq <= o->clock);
+  t->inflight -= n;
+  t->mixed |= t->inflight > 0;
+  t->seq = ++o->clock;
+  t->answer_until = 0;
+  if (c->kind == GI_TRUST_CHANGE_TOLD && gi_trust_describes(of, c->found) && gi_trust_describes(of, c->left)) {
+    t->attr = *c->left;
+    return alone ? ended_alone(o, t, c) : ended_among_others(o, t, c);
+  }
+  t->untold = true;
+  if (c->kind == GI_TRUST_CHANGE_CTIME)
+    t->ours |= OUR_CTIME;
+  else if (c->kind == GI_TRUST_CHANGE_EMPTIED)
+    t->emptied = true;
+  return true;
 }
 
 bool
 gi_trust_change_ended(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint64_t began,
                       const struct gi_trust_change *c)
 {
-  bool alone = t->seq == began && t->inflight == 1;
+  GI_ASSERT(t->inflight > t->deferred);
+  GI_ASSERT(began <= t->seq);
+  return changes_ended(o, t, of, 1, c);
+}
 
-  GI_ASSERT(t->inflight > 0);
-  GI_ASSERT(began <= t->seq && t->seq <= o->clock);
-  t->inflight--;
-  t->seq = ++o->clock;
-  t->answer_until = 0;
-  switch (c->kind) {
-  case GI_TRUST_CHANGE_FAILED:
-    break;
-  case GI_TRUST_CHANGE_CTIME:
-    t->ours |= OUR_CTIME;
-    break;
-  case GI_TRUST_CHANGE_EMPTIED:
-    t->emptied = true;
-    break;
-  case GI_TRUST_CHANGE_TOLD:
-    if (!gi_trust_describes(of, c->found) || !gi_trust_describes(of, c->left))
-      break;
-    t->attr = *c->left;
-    return alone ? ended_alone(o, t, c) : ended_among_others(t, c);
-  }
-  return true;
+void
+gi_trust_change_deferred(struct gi_trust *t)
+{
+  GI_ASSERT(t->inflight > t->deferred);
+  t->deferred++;
+}
+
+bool
+gi_trust_written(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint32_t changes,
+                 const struct gi_trust_change *c)
+{
+  GI_ASSERT(changes <= t->deferred);
+  GI_ASSERT(c->kind == GI_TRUST_CHANGE_TOLD || c->kind == GI_TRUST_CHANGE_FAILED);
+  t->deferred -= changes;
+  return changes_ended(o, t, of, changes, c);
 }
 
 /* ---- what others did ---- */

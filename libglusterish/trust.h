@@ -17,6 +17,9 @@
  * from which what was found is taken, and the next attributes must come to
  * that number. Where a reply does not tell, or a change failed, it does not:
  * that counts as a change of others.
+ *
+ * A change that is answered early, before the bricks have it, is under way until they do: what others do between two of them is found as if
+ * each had waited.
  */
 #ifndef GI_TRUST_H
 #define GI_TRUST_H
@@ -51,7 +54,10 @@ struct gi_trust {
   bool emptied;                    /* by us, in a way that does not tell the version it left */
   uint8_t ours;                    /* what our own doing moved and was not told: not judged by the next attributes */
   bool stale;                      /* somebody else changed it: data that is kept is not to be used after the next open */
-  uint32_t inflight;               /* changes of ours under way */
+  bool mixed;                      /* since none was under way one has ended, or its ctime was moved, while others went on */
+  bool untold;                     /* since then one has ended that did not tell what it left */
+  uint32_t inflight;               /* changes of ours under way … */
+  uint32_t deferred;               /* … and of them, those that were answered before they were made (struct gi_reply.early) */
   uint64_t seq;                    /* order.clock when one of them last began or ended */
   struct gi_iatt answer;           /* what our last change left … */
   uint64_t answer_until;           /* … is good until then, gi_now; 0 = none … */
@@ -93,9 +99,15 @@ struct gi_trust_change {
   bool unordered;                     /* we are the only ones by declaration, so the bricks need not order changes */
   uint64_t until;                     /* how long `left` may be taken for what is there, gi_now */
 };
-/* False: somebody else has changed the inode. */
+/* False: somebody else has changed the inode. `began` is what gi_trust_change_begins gave. */
 bool gi_trust_change_ended(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint64_t began,
                            const struct gi_trust_change *c);
+/* A change of ours was answered early: it stays under way until gi_trust_written. Whoever keeps what the change wrote may use it. */
+void gi_trust_change_deferred(struct gi_trust *t);
+/* The oldest `changes` of those have ended (struct gi_written): `c` says what the first found and the last left, or that they are lost. Then
+ * what is kept of their data is what nobody has: that is the business of whoever keeps it. As gi_trust_change_ended. */
+bool gi_trust_written(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, uint32_t changes,
+                      const struct gi_trust_change *c);
 /* We moved its ctime and no more, at once. */
 void gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t);
 

@@ -49,6 +49,34 @@ ended(uint64_t began, uint64_t found, uint64_t left, struct gi_trust_change c)
   return gi_trust_change_ended(&order, &t, &file, began, &c);
 }
 
+static bool
+written(uint32_t changes, uint64_t found, uint64_t left, struct gi_trust_change c)
+{
+  struct gi_iatt before = at(found, (int64_t)found), after = at(left, (int64_t)left);
+
+  c.kind = GI_TRUST_CHANGE_TOLD;
+  c.found = &before;
+  c.left = &after;
+  c.until = UNTIL;
+  return gi_trust_written(&order, &t, &file, changes, &c);
+}
+
+static bool
+lost(uint32_t changes)
+{
+  return gi_trust_written(&order, &t, &file, changes, &(struct gi_trust_change){.kind = GI_TRUST_CHANGE_FAILED});
+}
+
+/* Begun, and answered before the bricks have them. */
+static void
+deferred(uint32_t n)
+{
+  while (n-- > 0) {
+    gi_trust_change_begins(&order, &t);
+    gi_trust_change_deferred(&t);
+  }
+}
+
 static int
 setup(void **state)
 {
@@ -106,9 +134,9 @@ test_changes_at_once(void **state)
 {
   uint64_t a = gi_trust_change_begins(&order, &t), b = gi_trust_change_begins(&order, &t), until;
 
-  assert_true(ended(b, 1, 2, (struct gi_trust_change){0}));
-  assert_true(ended(a, 2, 3, (struct gi_trust_change){0}));
-  assert_null(gi_trust_answer(&order, &t, 0, &until)); /* not known which was last */
+  assert_true(ended(b, 2, 3, (struct gi_trust_change){0}));
+  assert_true(ended(a, 1, 2, (struct gi_trust_change){0}));
+  assert_null(gi_trust_answer(&order, &t, 0, &until)); /* what the other left was not kept */
   assert_int_equal(seen(3, 3), GI_TRUST_OURS);
   a = gi_trust_change_begins(&order, &t);
   b = gi_trust_change_begins(&order, &t);
@@ -120,6 +148,118 @@ test_changes_at_once(void **state)
   assert_true(ended(a, 10, 11, (struct gi_trust_change){.unordered = true}));
   assert_true(ended(b, 10, 12, (struct gi_trust_change){.unordered = true}));
   assert_int_equal(seen(12, 12), GI_TRUST_OURS); /* nobody else is there */
+}
+
+/* The last of several to end left what all of them came to: nobody was there but us, and nothing has come since. */
+static void
+test_last_of_many_is_remembered(void **state)
+{
+  uint64_t a = gi_trust_change_begins(&order, &t), b = gi_trust_change_begins(&order, &t), until = 0;
+
+  assert_true(ended(a, 1, 2, (struct gi_trust_change){0}));
+  assert_true(ended(b, 2, 3, (struct gi_trust_change){0}));
+  assert_int_equal(gi_trust_answer(&order, &t, 0, &until)->size, 3);
+  a = gi_trust_change_begins(&order, &t);
+  b = gi_trust_change_begins(&order, &t);
+  assert_true(gi_trust_change_ended(&order, &t, &file, a, &(struct gi_trust_change){.kind = GI_TRUST_CHANGE_FAILED}));
+  assert_true(ended(b, 3, 4, (struct gi_trust_change){0}));
+  assert_null(gi_trust_answer(&order, &t, 0, &until)); /* the failed one may have come after it, in part */
+  a = gi_trust_change_begins(&order, &t);
+  gi_trust_touched(&order, &t);
+  assert_true(ended(a, 4, 5, (struct gi_trust_change){0}));
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+}
+
+static void
+test_early_answers_keep_it_unsettled(void **state)
+{
+  uint64_t until = 0;
+
+  deferred(3);
+  assert_int_equal(t.inflight, 3);
+  assert_false(gi_trust_settled(&t, order.clock));
+  assert_int_equal(seen(9, 9), GI_TRUST_UNTOLD); /* what is told of it meanwhile is what it will be */
+  assert_int_equal(t.attr.size, 9);
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  assert_true(written(3, 1, 4, (struct gi_trust_change){0})); /* three in one: they were alone */
+  assert_true(gi_trust_settled(&t, order.clock));
+  assert_int_equal(gi_trust_answer(&order, &t, UNTIL - 1, &until)->size, 4);
+  assert_int_equal(seen(4, 4), GI_TRUST_OURS);
+  assert_true(gi_trust_take_data(&t));
+  deferred(2);
+  assert_true(written(1, 4, 5, (struct gi_trust_change){0}));
+  assert_false(gi_trust_settled(&t, order.clock));
+  assert_true(written(1, 5, 6, (struct gi_trust_change){0}));
+  assert_int_equal(seen(6, 6), GI_TRUST_OURS);
+}
+
+static void
+test_foreign_change_between_batches(void **state)
+{
+  deferred(2);
+  assert_false(written(2, 3, 5, (struct gi_trust_change){0})); /* somebody made 3 of it before */
+  assert_false(gi_trust_take_data(&t));
+  assert_int_equal(seen(5, 5), GI_TRUST_OURS);
+  deferred(2); /* one goes out while the other gathers */
+  assert_true(written(1, 5, 6, (struct gi_trust_change){0}));
+  deferred(1);
+  assert_true(written(2, 8, 9, (struct gi_trust_change){0})); /* another order, or somebody else: the end tells */
+  assert_int_equal(seen(9, 9), GI_TRUST_FOREIGN);
+  deferred(1);
+  assert_false(written(1, 9, 12, (struct gi_trust_change){.elsewhere = true})); /* appended behind somebody's record */
+  assert_false(gi_trust_take_data(&t));
+}
+
+static void
+test_two_batches_at_once(void **state)
+{
+  uint64_t until = 0;
+
+  deferred(2);
+  assert_true(written(1, 2, 3, (struct gi_trust_change){0})); /* the second was quicker … */
+  assert_true(written(1, 1, 2, (struct gi_trust_change){0}));
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  assert_int_equal(seen(3, 3), GI_TRUST_OURS); /* … which does not matter */
+  deferred(4);
+  assert_true(written(2, 3, 5, (struct gi_trust_change){0}));
+  assert_true(written(2, 5, 7, (struct gi_trust_change){0}));
+  assert_int_equal(gi_trust_answer(&order, &t, 0, &until)->size, 7);
+}
+
+static void
+test_change_that_waits_among_early_ones(void **state)
+{
+  uint64_t until = 0, began;
+
+  deferred(1);
+  began = gi_trust_change_begins(&order, &t);
+  deferred(1);
+  assert_true(ended(began, 2, 3, (struct gi_trust_change){0}));
+  assert_true(written(2, 1, 4, (struct gi_trust_change){0})); /* it went between them */
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  assert_int_equal(seen(9, 9), GI_TRUST_FOREIGN); /* and so what both left cannot be all */
+  deferred(1);
+  began = gi_trust_change_begins(&order, &t);
+  assert_true(written(1, 9, 10, (struct gi_trust_change){0}));
+  assert_int_equal(seen(11, 11), GI_TRUST_UNTOLD);
+  assert_true(ended(began, 10, 11, (struct gi_trust_change){0}));
+  assert_int_equal(seen(11, 11), GI_TRUST_OURS);
+}
+
+/* It may have reached some bricks: the next attributes tell. */
+static void
+test_early_answers_that_are_lost(void **state)
+{
+  uint64_t until = 0;
+
+  deferred(3);
+  assert_true(lost(2));
+  assert_true(written(1, 1, 2, (struct gi_trust_change){0}));
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  assert_int_equal(seen(2, 2), GI_TRUST_OURS);
+  deferred(1);
+  assert_true(lost(1));
+  assert_int_equal(seen(5, 5), GI_TRUST_FOREIGN);
 }
 
 static void
@@ -227,6 +367,12 @@ main(void)
       cmocka_unit_test_setup(test_attributes, setup),
       cmocka_unit_test_setup(test_change_alone, setup),
       cmocka_unit_test_setup(test_changes_at_once, setup),
+      cmocka_unit_test_setup(test_last_of_many_is_remembered, setup),
+      cmocka_unit_test_setup(test_early_answers_keep_it_unsettled, setup),
+      cmocka_unit_test_setup(test_foreign_change_between_batches, setup),
+      cmocka_unit_test_setup(test_two_batches_at_once, setup),
+      cmocka_unit_test_setup(test_change_that_waits_among_early_ones, setup),
+      cmocka_unit_test_setup(test_early_answers_that_are_lost, setup),
       cmocka_unit_test_setup(test_changes_that_do_not_tell, setup),
       cmocka_unit_test_setup(test_what_was_left_holds_until, setup),
       cmocka_unit_test_setup(test_others, setup),
