@@ -61,6 +61,13 @@ node_changed(struct bridge *b, struct gi_inode *inode)
 
 /* ---- a change of ours ---- */
 
+static void
+raise_end(struct node *n, uint64_t end)
+{
+  if (n->append_end < end)
+    n->append_end = end;
+}
+
 void
 node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 {
@@ -69,8 +76,11 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   GI_ASSERT(!op_of(b, fop)->changes && inode); /* one for each operation */
   op_of(b, fop)->changes = inode;
   op_of(b, fop)->began = gi_trust_change_begins(&b->order, &n->trust);
-  if (fop->kind == GI_FOP_WRITE)
-    n->dirty = true;
+  if (fop->kind != GI_FOP_WRITE)
+    return;
+  n->dirty = true;
+  if (n->append_end)
+    raise_end(n, fop->args.offset + fop->args.size);
 }
 
 /* The kernel has the bytes where it believed the end of the file to be. */
@@ -99,6 +109,10 @@ node_change_ended(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   struct gi_inode *inode = op->changes;
+
+  if (op->deferred)
+    return;
+
   struct gi_trust_change c = {.kind = kind_of(fop),
                               .found = &fop->rsp.pre,
                               .left = &fop->rsp.post,
@@ -110,6 +124,57 @@ node_change_ended(struct bridge *b, struct gi_fop *fop)
     return;
   found_foreign(b, inode);
   inval_inode(b, inode, true);
+}
+
+/* ---- one that was answered early ---- */
+
+void
+node_change_deferred(struct bridge *b, struct gi_fop *fop)
+{
+  struct op *op = op_of(b, fop);
+  struct node *n = node_of(b, op->changes);
+
+  GI_ASSERT(fop->kind == GI_FOP_WRITE && fop->rsp.ret >= 0); /* nothing else is (fop.h) */
+  GI_ASSERT(!op->deferred);
+  op->deferred = true;
+  gi_trust_change_deferred(&n->trust);
+  if (fop->args.flags & O_APPEND)
+    raise_end(n, fop->args.offset + (uint64_t)fop->rsp.ret);
+}
+
+/* The kernel's pages have what no brick has. Each descriptor is to hear of it: none is flushed here any more. */
+static void
+found_lost(struct bridge *b, struct gi_inode *inode)
+{
+  gi_trust_broken(&node_of(b, inode)->trust, true);
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    if (handle_of(b, fd)->id)
+      handle_of(b, fd)->dirty = true;
+  }
+  inval_inode(b, inode, true);
+}
+
+void
+node_written(struct bridge *b, const struct gi_written *w)
+{
+  struct node *n = node_of(b, w->inode);
+  bool told = !w->err && w->found && w->left;
+  struct gi_trust_change c = {.kind = told ? GI_TRUST_CHANGE_TOLD : GI_TRUST_CHANGE_FAILED,
+                              .found = w->found,
+                              .left = w->left,
+                              .elsewhere = told && n->append_end && w->left->size > n->append_end,
+                              .unordered = bridge_options(b)->kernel_writeback_cache,
+                              .until = gi_now(b->x->reactor) + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC)};
+  bool ours = gi_trust_written(&b->order, &n->trust, &w->inode->gfid, w->changes, &c);
+
+  if (n->trust.deferred == 0)
+    n->append_end = 0;
+  if (w->err) {
+    found_lost(b, w->inode);
+  } else if (!ours) {
+    found_foreign(b, w->inode);
+    inval_inode(b, w->inode, true);
+  }
 }
 
 /* ---- what is remembered ---- */

@@ -234,6 +234,8 @@ write_done(struct gi_fop *fop, void *arg)
   struct bridge *b = bridge_of(x);
   struct op *op = op_of(b, fop);
 
+  if (fop->rsp.early && !op->deferred)
+    node_change_deferred(b, fop);
   if (op_still_privileged(b, fop, write_done))
     return;
   if (fop->rsp.ret < 0) {
@@ -321,8 +323,8 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   struct node *n = node_of(b, fd->inode);
 
   send_lazy_times(b, fd->inode, fd);
-  /* Write-back writes come with a guessed handle, so there any written file counts. */
-  if (!h->dirty && !n->locked && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
+  /* Write-back writes come with a guessed handle, so there any written file counts. What was answered early may have failed since. */
+  if (!h->dirty && !n->locked && !n->trust.deferred && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
     b->m.local_flush++;
     reply_err(b, req, 0);
     return;

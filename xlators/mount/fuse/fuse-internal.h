@@ -88,14 +88,15 @@ struct node {
   struct gi_inode *inode; /* back pointer while id != 0 */
   struct gi_trust trust;  /* what may be believed of it; the kernel's pages belong to that version */
   bool dirty;             /* written by us and not yet known to be on the bricks */
-  bool queued;            /* an invalidation is waiting that nobody waits for */
-  uint32_t dropping;      /* invalidations waiting or with a worker */
-  bool opened;            /* the kernel may have pages */
-  bool no_capability;     /* security.capability is known to be absent */
-  bool removed;           /* a directory, by us: there may be processes in it */
-  bool locked;            /* has had a lock through this mount */
-  bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
-  bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
+  uint64_t append_end; /* the end of the file as the kernel believes it, while appends answered early are under way; else 0 */
+  bool queued;         /* an invalidation is waiting that nobody waits for */
+  uint32_t dropping;   /* invalidations waiting or with a worker */
+  bool opened;         /* the kernel may have pages */
+  bool no_capability;  /* security.capability is known to be absent */
+  bool removed;        /* a directory, by us: there may be processes in it */
+  bool locked;         /* has had a lock through this mount */
+  bool wrote_locked;   /* kernel write-back: its pages may hold what was written under a lock */
+  bool lazy_times;     /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
@@ -133,6 +134,7 @@ struct op {
   struct session *session;                        /* referenced while req is set */
   struct gi_inode *changes;                       /* counted in its node.inflight; borrowed: the fop's loc or fd holds it */
   uint64_t began;                                 /* what gi_trust_change_ended wants */
+  bool deferred;                                  /* the change was answered early: it does not end with this */
   uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
@@ -360,6 +362,11 @@ void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, 
 /* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */
 void node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
 void node_change_ended(struct bridge *b, struct gi_fop *fop);
+/* It was answered before it was made (struct gi_reply.early): node_written ends it, and op_end does not. To be said before anything is
+ * done about the reply. */
+void node_change_deferred(struct bridge *b, struct gi_fop *fop);
+void node_written(struct bridge *b,
+                  const struct gi_written *w); /* changes that were answered early have been made, or are lost */
 /* What our last change left, and for how many seconds more it holds; NULL: ask. */
 const struct gi_iatt *node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds);
 void node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq); /* a flush or fsync begun at `seq` succeeded */

@@ -360,6 +360,9 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
     if (b->state == BRIDGE_SERVING)
       inval_event(b, data);
     break;
+  case GI_EVENT_WRITTEN:
+    node_written(b, data);
+    break;
   default:
     break;
   }
