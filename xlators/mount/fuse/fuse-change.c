@@ -15,11 +15,21 @@ found_foreign(struct bridge *b, struct gi_inode *inode)
   node_of(b, inode)->no_capability = false;
 }
 
-static enum gi_trust_verdict
-judge(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+/* The kernel has the end of what was answered early, and would take a smaller size for somebody's truncation. */
+static void
+add_early(const struct node *n, const struct gi_gfid *of, struct gi_iatt *a, uint64_t seq)
 {
-  enum gi_trust_verdict verdict = gi_trust_attributes(&b->order, &node_of(b, inode)->trust, &inode->gfid, a, seq);
+  if ((n->trust.deferred || seq < n->early_seq) && a->size < n->early_end && gi_trust_describes(of, a))
+    a->size = n->early_end;
+}
 
+static enum gi_trust_verdict
+judge(struct bridge *b, struct gi_inode *inode, struct gi_iatt *a, uint64_t seq)
+{
+  enum gi_trust_verdict verdict;
+
+  add_early(node_of(b, inode), &inode->gfid, a, seq);
+  verdict = gi_trust_attributes(&b->order, &node_of(b, inode)->trust, &inode->gfid, a, seq);
   if (gi_trust_describes(&inode->gfid, a))
     inode->mode = a->mode & S_IFMT;
   if (verdict == GI_TRUST_FOREIGN)
@@ -28,20 +38,20 @@ judge(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_
 }
 
 void
-node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+node_attributes(struct bridge *b, struct gi_inode *inode, struct gi_iatt *a, uint64_t seq)
 {
   if (judge(b, inode, a, seq) == GI_TRUST_FOREIGN)
     inval_inode(b, inode, true);
 }
 
 bool
-node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+node_must_drop(struct bridge *b, struct gi_inode *inode, struct gi_iatt *a, uint64_t seq)
 {
   return judge(b, inode, a, seq) == GI_TRUST_FOREIGN || (S_ISREG(inode->mode) && node_of(b, inode)->dropping > 0);
 }
 
 bool
-node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a, uint64_t seq)
+node_is_current(struct bridge *b, struct gi_inode *inode, struct gi_iatt *a, uint64_t seq)
 {
   return judge(b, inode, a, seq) == GI_TRUST_OURS && node_of(b, inode)->dropping == 0;
 }
@@ -61,12 +71,8 @@ node_changed(struct bridge *b, struct gi_inode *inode)
 
 /* ---- a change of ours ---- */
 
-static void
-raise_end(struct node *n, uint64_t end)
-{
-  if (n->append_end < end)
-    n->append_end = end;
-}
+/* Those kinds whose size is no longer that of what was written before. */
+#define SIZE_KINDS (GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_OPEN))
 
 void
 node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
@@ -76,11 +82,12 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   GI_ASSERT(!op_of(b, fop)->changes && inode); /* one for each operation */
   op_of(b, fop)->changes = inode;
   op_of(b, fop)->began = gi_trust_change_begins(&b->order, &n->trust);
-  if (fop->kind != GI_FOP_WRITE)
-    return;
-  n->dirty = true;
-  if (n->append_end)
-    raise_end(n, fop->args.offset + fop->args.size);
+  if (SIZE_KINDS & GI_KIND(fop->kind)) {
+    n->early_end = 0;
+    n->early_append = false;
+  }
+  if (fop->kind == GI_FOP_WRITE)
+    n->dirty = true;
 }
 
 /* The kernel has the bytes where it believed the end of the file to be. */
@@ -133,13 +140,17 @@ node_change_deferred(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   struct node *n = node_of(b, op->changes);
+  uint64_t end = fop->args.offset + (uint64_t)fop->rsp.ret;
 
   GI_ASSERT(fop->kind == GI_FOP_WRITE && fop->rsp.ret >= 0); /* nothing else is (fop.h) */
   GI_ASSERT(!op->deferred);
   op->deferred = true;
+  if (n->trust.deferred == 0)
+    n->early_end = 0;
+  if (n->early_end < end)
+    n->early_end = end;
+  n->early_append |= (fop->args.flags & O_APPEND) != 0;
   gi_trust_change_deferred(&n->trust);
-  if (fop->args.flags & O_APPEND)
-    raise_end(n, fop->args.offset + (uint64_t)fop->rsp.ret);
 }
 
 /* The kernel's pages have what no brick has. Each descriptor is to hear of it: none is flushed here any more. */
@@ -147,6 +158,7 @@ static void
 found_lost(struct bridge *b, struct gi_inode *inode)
 {
   gi_trust_broken(&node_of(b, inode)->trust, true);
+  node_of(b, inode)->early_end = 0;
   gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
     if (handle_of(b, fd)->id)
       handle_of(b, fd)->dirty = true;
@@ -162,13 +174,14 @@ node_written(struct bridge *b, const struct gi_written *w)
   struct gi_trust_change c = {.kind = told ? GI_TRUST_CHANGE_TOLD : GI_TRUST_CHANGE_FAILED,
                               .found = w->found,
                               .left = w->left,
-                              .elsewhere = told && n->append_end && w->left->size > n->append_end,
+                              .elsewhere = told && n->early_append && w->left->size > n->early_end,
                               .unordered = bridge_options(b)->kernel_writeback_cache,
                               .until = gi_now(b->x->reactor) + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC)};
   bool ours = gi_trust_written(&b->order, &n->trust, &w->inode->gfid, w->changes, &c);
 
+  n->early_seq = b->order.clock;
   if (n->trust.deferred == 0)
-    n->append_end = 0;
+    n->early_append = false;
   if (w->err) {
     found_lost(b, w->inode);
   } else if (!ours) {

@@ -72,7 +72,7 @@ entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *
 
 /* An entry without attributes gets no node: the kernel then looks it up. */
 static struct gi_inode *
-plus_entry(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
+plus_entry(struct bridge *b, const struct gi_inode *dir, struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
 {
   memset(e, 0, sizeof(*e));
   if (is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
@@ -100,7 +100,7 @@ struct listing {
 
 /* False: no more room. */
 static bool
-add_plain(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
+add_plain(struct bridge *b, fuse_req_t req, struct listing *l, struct gi_dirent *d)
 {
   struct stat st = {.st_ino = entry_ino(b, l->dir, d), .st_mode = DTTOIF(d->type)};
   size_t n = fuse_add_direntry(req, l->buf + l->used, l->size - l->used, d->name, &st, (off_t)d->off);
@@ -122,7 +122,7 @@ is_listed(const struct listing *l, const struct gi_inode *inode)
 }
 
 static bool
-add_plus(struct bridge *b, fuse_req_t req, struct listing *l, const struct gi_dirent *d)
+add_plus(struct bridge *b, fuse_req_t req, struct listing *l, struct gi_dirent *d)
 {
   struct fuse_entry_param e;
   struct gi_inode *inode = plus_entry(b, l->dir, d, l->seq, &e);
@@ -171,7 +171,7 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
     l.name = gi_zalloc((entries->count + 1) * sizeof(*l.name));
   }
   for (uint32_t i = 0; i < entries->count; i++) {
-    const struct gi_dirent *d = &entries->entry[i];
+    struct gi_dirent *d = &entries->entry[i];
 
     if (!usable(d))
       gi_log(GI_LOG_ERROR, b->x->name, GI_MSG_FUSE + 40, "a directory entry with an impossible name is left out");

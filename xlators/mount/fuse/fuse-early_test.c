@@ -4,6 +4,8 @@
  */
 #include "xlators/mount/fuse/fuse-rig.h"
 
+#include <dirent.h>
+
 struct early {
   struct rig *r;
   uint64_t id, fh;
@@ -142,6 +144,74 @@ test_attributes_asked_before_the_end_tell_nothing(void **state)
   early_free(&e);
 }
 
+/* Of a listing and a lookup nobody below may have said what is to come. */
+static void
+fill_entry(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent d = {.ino = 5, .off = 1, .type = DT_REG, .name = "f", .name_len = 1, .stat = sized(1000)};
+
+  gi_dirents_add(&fop->rsp.entries, &d, fop);
+}
+
+static uint64_t
+size_listed(struct early *e)
+{
+  struct fuse_open_in open = {0};
+  struct fuse_read_in in = {.size = 4096};
+  const struct fuse_direntplus *d = body(e->r);
+
+  assert_int_equal(reply(e->r, request(e->r, FUSE_OPENDIR, FUSE_ROOT_ID, &open, sizeof(open))), 0);
+  in.fh = ((const struct fuse_open_out *)body(e->r))->fh;
+  fake_script(e->r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.ret = 1, .fill = fill_entry});
+  assert_int_equal(reply(e->r, request(e->r, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+  assert_int_equal(d->entry_out.nodeid, e->id);
+  return d->entry_out.attr.size;
+}
+
+static uint64_t
+size_looked_up(struct early *e)
+{
+  lookup(e->r, "f", &file_a);
+  return ((const struct fuse_entry_out *)body(e->r))->attr.size;
+}
+
+static void
+test_size_is_never_less_than_was_written(void **state)
+{
+  struct early e = early_new(NULL, O_RDWR);
+  struct fuse_setattr_in cut = {.valid = FATTR_SIZE, .size = 1000};
+  struct gi_iatt after = sized(1000);
+  uint64_t unique;
+
+  write_at(&e, 2000);
+  write_at(&e, 1000);
+  assert_int_equal(size_listed(&e), 3000);
+  assert_int_equal(size_looked_up(&e), 3000);
+
+  /* Nor in an answer that set out before the bricks had it. */
+  fake_script(e.r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.hold = true});
+  unique = request(e.r, FUSE_LOOKUP, FUSE_ROOT_ID, "f", 2);
+  e.r->s->seen[e.r->s->nseen - 1].fop->rsp.stat = sized(1000);
+  written(&e, 2, 1000, 3000, 0);
+  assert_true(fake_release(e.r->s, 0, GI_FOP_LOOKUP, 0, 0));
+  assert_int_equal(reply(e.r, unique), 0);
+  assert_int_equal(((const struct fuse_entry_out *)body(e.r))->attr.size, 3000);
+
+  /* What is cut off comes after. */
+  write_at(&e, 3000);
+  fake_script(e.r->s, 0, GI_FOP_FTRUNCATE, (struct fake_reply){.hold = true});
+  unique = request(e.r, FUSE_SETATTR, e.id, &cut, sizeof(cut));
+  e.r->s->seen[e.r->s->nseen - 1].fop->rsp.post = after;
+  e.r->s->seen[e.r->s->nseen - 1].fop->rsp.pre = sized(4000);
+  written(&e, 1, 3000, 4000, 0);
+  assert_true(fake_release(e.r->s, 0, GI_FOP_FTRUNCATE, 0, 0));
+  assert_int_equal(reply(e.r, unique), 0);
+  assert_int_equal(((const struct fuse_attr_out *)body(e.r))->attr.size, 1000);
+  assert_int_equal(size_looked_up(&e), 1000);
+  assert_int_equal(e.r->notifications, 0);
+  early_free(&e);
+}
+
 static void
 test_change_of_others_before_the_bricks_had_ours(void **state)
 {
@@ -270,6 +340,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_own_writes_keep_pages),
       cmocka_unit_test(test_attributes_asked_before_the_end_tell_nothing),
+      cmocka_unit_test(test_size_is_never_less_than_was_written),
       cmocka_unit_test(test_change_of_others_before_the_bricks_had_ours),
       cmocka_unit_test(test_record_appended_elsewhere),
       cmocka_unit_test(test_end_while_bits_fall),

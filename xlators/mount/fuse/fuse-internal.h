@@ -88,15 +88,17 @@ struct node {
   struct gi_inode *inode; /* back pointer while id != 0 */
   struct gi_trust trust;  /* what may be believed of it; the kernel's pages belong to that version */
   bool dirty;             /* written by us and not yet known to be on the bricks */
-  uint64_t append_end; /* the end of the file as the kernel believes it, while appends answered early are under way; else 0 */
-  bool queued;         /* an invalidation is waiting that nobody waits for */
-  uint32_t dropping;   /* invalidations waiting or with a worker */
-  bool opened;         /* the kernel may have pages */
-  bool no_capability;  /* security.capability is known to be absent */
-  bool removed;        /* a directory, by us: there may be processes in it */
-  bool locked;         /* has had a lock through this mount */
-  bool wrote_locked;   /* kernel write-back: its pages may hold what was written under a lock */
-  bool lazy_times;     /* kernel write-back: times the kernel gave and we have not sent */
+  bool early_append;      /* one of the writes answered early and still under way appends */
+  uint64_t early_end;     /* where the last of those ends: what bricks say of the size may be older … */
+  uint64_t early_seq;     /* … if it was asked for before this, when some of them last ended */
+  bool queued;            /* an invalidation is waiting that nobody waits for */
+  uint32_t dropping;      /* invalidations waiting or with a worker */
+  bool opened;            /* the kernel may have pages */
+  bool no_capability;     /* security.capability is known to be absent */
+  bool removed;           /* a directory, by us: there may be processes in it */
+  bool locked;            /* has had a lock through this mount */
+  bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
+  bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
@@ -352,12 +354,13 @@ uint64_t node_ino(const struct bridge *b, uint64_t ino); /* the inode number as 
 /* ---- fuse-change.c ---- */
 /* A reply that does not carry `iatt` to the kernel is about to go: should the permissions have changed, the kernel asks for them. */
 void node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt);
-/* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages. */
-void node_attributes(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+/* Attributes arrived for an inode, asked for at `seq` (op.seq). Those that somebody else changed drop the kernel's pages.
+ * A size that does not have yet what was written, but answered early, is raised to that. */
+void node_attributes(struct bridge *b, struct gi_inode *inode, struct gi_iatt *iatt, uint64_t seq);
 /* The same for one who sees to the pages himself: true if the kernel holds some of an older version. */
-bool node_must_drop(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+bool node_must_drop(struct bridge *b, struct gi_inode *inode, struct gi_iatt *iatt, uint64_t seq);
 /* The same, stricter: false also if that cannot be told. */
-bool node_is_current(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, uint64_t seq);
+bool node_is_current(struct bridge *b, struct gi_inode *inode, struct gi_iatt *iatt, uint64_t seq);
 void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, and no more than its ctime */
 /* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */
 void node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
