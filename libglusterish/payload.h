@@ -43,10 +43,11 @@ struct gi_payload {
   struct gi_slice slice[GI_PAYLOAD_SLICES];
 };
 
-/* Appends [data, data+len) of `buf`, taking a new reference. When all slices are in use the tail is gathered by copy into one
+/* Appends [data, data+len) of `buf`, taking a new reference unless it goes on where the last slice ends. When all slices are in use the tail is gathered by copy into one
  * new buffer (counted in gi_payload_copied). len 0 is ignored. */
 void gi_payload_add(struct gi_payload *p, struct gi_buf *buf, const void *data, size_t len);
-/* Appends every slice of `from` by reference. */
+/* Appends every slice of `from` by reference. One that lies right behind the last slice, in the same buffer, becomes part of it: any
+ * number of payloads that lie in a row become one slice. */
 void gi_payload_append(struct gi_payload *p, const struct gi_payload *from);
 /* A sub-range by reference into the empty payload `out`; the range must lie inside `p`. */
 void gi_payload_slice(const struct gi_payload *p, size_t offset, size_t len, struct gi_payload *out);
@@ -62,7 +63,11 @@ size_t gi_payload_read(const struct gi_payload *p, size_t offset, void *out, siz
 void gi_payload_add_copy(struct gi_payload *p, const void *data, size_t len);
 
 /* Bytes of memory that cannot be freed while this payload is kept: the whole of each buffer it has a slice of. This is what a cached
- * payload costs; a 4 KiB slice of a receive buffer of 2 MiB costs 2 MiB. */
+ * payload costs; a 4 KiB slice of a receive buffer of 2 MiB costs 2 MiB.
+ *
+ * Payloads that came one after the other may lie in the same buffer: data that the kernel writes does, each piece from a page of its own on,
+ * a megabyte to a buffer. The sum over such payloads says too much. Who keeps them all, in the order in which they came and not for long,
+ * counts their pages (len rounded up to GI_PAGE) and has at most two buffers more than that; who keeps one among many compacts it. */
 size_t gi_payload_pinned(const struct gi_payload *p);
 /* Copies the bytes into one buffer of their own if that frees more than half of what is pinned (counted in gi_payload_copied).
  * True if it did: slices taken from `p` before then refer to other memory. For what is to be kept long. */

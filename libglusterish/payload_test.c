@@ -108,6 +108,36 @@ test_by_reference(void **state)
   gi_buf_unref(&b);
 }
 
+/* What lies in a row becomes one slice, whatever the number of payloads it comes in; what does not stays apart. */
+static void
+test_row_becomes_one(void **state)
+{
+  static uint8_t pattern[40 * GI_PAGE], other[GI_PAGE];
+  struct gi_buf *b = filled(pattern, sizeof(pattern)), *c = filled(other, sizeof(other));
+  struct gi_payload row = {0}, one[20] = {0};
+  uint64_t copied = gi_payload_copied;
+  for (unsigned i = 0; i < 20; i++) {
+    gi_payload_add(&one[i], b, b->base + 2 * i * GI_PAGE, 2 * GI_PAGE);
+    gi_payload_append(&row, &one[i]);
+  }
+  assert_int_equal(row.count, 1);
+  assert_int_equal(b->refs, 22); /* ours, one each, and the row's */
+  assert_int_equal(gi_payload_pinned(&row), b->capacity);
+  for (unsigned i = 0; i < 20; i++)
+    gi_payload_clear(&one[i]);
+  check_content(&row, pattern, sizeof(pattern));
+  copied += sizeof(pattern); /* by the check */
+  gi_payload_add(&row, c, c->base, 100);
+  gi_payload_add(&row, b, b->base, 100); /* of the same buffer as the first, but not behind the last */
+  gi_payload_add(&row, b, b->base + 200, 100);
+  assert_int_equal(row.count, 4);
+  assert_int_equal(gi_payload_copied, copied);
+  gi_payload_clear(&row);
+  assert_int_equal(b->refs, 1);
+  gi_buf_unref(&b);
+  gi_buf_unref(&c);
+}
+
 static void
 test_gather_when_full(void **state)
 {
@@ -206,8 +236,13 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_buffers),          cmocka_unit_test(test_many_buffers), cmocka_unit_test(test_by_reference),
-      cmocka_unit_test(test_gather_when_full), cmocka_unit_test(test_copies),       cmocka_unit_test(test_pinned_and_compact),
+      cmocka_unit_test(test_buffers),
+      cmocka_unit_test(test_many_buffers),
+      cmocka_unit_test(test_by_reference),
+      cmocka_unit_test(test_row_becomes_one),
+      cmocka_unit_test(test_gather_when_full),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_pinned_and_compact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
