@@ -200,9 +200,10 @@ struct bridge {
   int fd;
   uint8_t *request; /* the request being handled: header and arguments */
   size_t request_len;
-  struct gi_buf *rx; /* where the data of the next WRITE lands, page aligned */
+  struct gi_buf *rx; /* where the data of the next WRITE lands, page aligned, right behind that of the last … */
   size_t rx_used;
-  unsigned burst, calm; /* how many requests to try per turn; turns until it may grow */
+  struct gi_buf *rx_next; /* … and goes on when `rx` is full; NULL while a largest one fits */
+  unsigned burst, calm;   /* how many requests to try per turn; turns until it may grow */
   bool in_init;
   bool told_ready;
   bool leaving;
@@ -284,6 +285,10 @@ extern const struct fuse_lowlevel_ops session_ops;
 /* ---- fuse-raw.c ---- */
 struct session *session_ref(struct session *s);
 void session_unref(struct session **s);
+/* Where the next request lands behind its first BRIDGE_HEADER bytes: room for BRIDGE_MAX_WRITE, in pieces. Their number. */
+int session_room(struct bridge *b, struct iovec iov[2]);
+/* What landed there, by reference, as if it were `size` bytes; no more than the request has. */
+void session_landed(const struct bridge *b, size_t size, struct gi_payload *payload);
 /* Takes the data of the WRITE being handled into `payload` without copying; false if the request is malformed. */
 bool session_take_data(struct bridge *b, size_t size, struct gi_payload *payload);
 const void *session_request_args(const struct bridge *b); /* of the request being handled: what follows its header */

@@ -139,6 +139,85 @@ test_writes_in_flight(void **state)
   rig_free(r);
 }
 
+#define ROW 12288 /* so that one lies over the end of a buffer */
+
+static uint64_t
+write_row(struct rig *r, uint64_t id, uint64_t fh, unsigned i)
+{
+  uint8_t *m = malloc(sizeof(struct fuse_write_in) + ROW);
+  uint64_t unique;
+
+  *(struct fuse_write_in *)m = (struct fuse_write_in){.fh = fh, .offset = (uint64_t)i * ROW, .size = ROW, .flags = O_RDWR};
+  for (unsigned at = 0; at < ROW; at++)
+    m[sizeof(struct fuse_write_in) + at] = (uint8_t)(i + at / 256);
+  unique = request(r, FUSE_WRITE, id, m, sizeof(struct fuse_write_in) + ROW);
+  free(m);
+  return unique;
+}
+
+static void
+check_value(struct gi_fop *fop, void *arg)
+{
+  const void *value = NULL;
+  uint32_t len = 0;
+
+  assert_true(gi_dict_get_bin(fop->args.dict, "user.long", &value, &len));
+  assert_int_equal(len, 20000);
+  for (size_t i = 0; i < len; i++)
+    assert_int_equal(((const uint8_t *)value)[i], (uint8_t)(i * 7));
+  *(bool *)arg = true;
+}
+
+static void
+set_long_value(struct rig *r, uint64_t id)
+{
+  uint8_t m[FUSE_COMPAT_SETXATTR_IN_SIZE + 10 + 20000];
+  bool checked = false;
+
+  *(struct fuse_setxattr_in *)m = (struct fuse_setxattr_in){.size = 20000};
+  memcpy(m + FUSE_COMPAT_SETXATTR_IN_SIZE, "user.long", 10);
+  for (size_t i = 0; i < 20000; i++)
+    m[FUSE_COMPAT_SETXATTR_IN_SIZE + 10 + i] = (uint8_t)(i * 7);
+  fake_script(r->s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = check_value, .arg = &checked});
+  assert_int_equal(reply(r, request(r, FUSE_SETXATTR, id, m, sizeof(m))), 0);
+  assert_true(checked);
+}
+
+/* What is written in a row and kept below lies in a row: it can go on as one, in few pieces. */
+static void
+test_row_of_writes_lies_in_a_row(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), fh = open_file(r, id, O_RDWR), copied = gi_payload_copied, unique[100];
+  struct gi_payload all = {0};
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  for (unsigned i = 0; i < 100; i++) {
+    if (i == 85)
+      set_long_value(r, id); /* lands over the end, too, and is in nobody's way */
+    unique[i] = write_row(r, id, fh, i);
+  }
+  for (unsigned i = 0; i < r->s->nseen; i++) {
+    if (r->s->seen[i].kind != GI_FOP_WRITE)
+      continue;
+    gi_payload_append(&all, &r->s->seen[i].fop->payload);
+    assert_int_equal((uintptr_t)r->s->seen[i].fop->payload.slice[0].data % GI_PAGE, 0);
+  }
+  assert_int_equal(all.count, 2); /* a buffer holds a megabyte */
+  assert_int_equal(all.len, 100 * ROW);
+  assert_int_equal(gi_payload_copied, copied);
+  for (size_t at = 0, i = 0; i < all.count; at += all.slice[i++].len)
+    for (size_t k = 0; k < all.slice[i].len; k++)
+      assert_int_equal(all.slice[i].data[k], (uint8_t)((at + k) / ROW + (at + k) % ROW / 256));
+  gi_payload_clear(&all);
+  for (int i = 0; i < 100; i++) {
+    assert_true(fake_release(r->s, 0, GI_FOP_WRITE, ROW, 0));
+    assert_int_equal(reply(r, unique[i]), 0);
+  }
+  rig_free(r);
+}
+
 static void
 test_read(void **state)
 {
@@ -624,6 +703,7 @@ main(void)
       cmocka_unit_test(test_link_and_symlink),
       cmocka_unit_test(test_write_is_not_copied),
       cmocka_unit_test(test_writes_in_flight),
+      cmocka_unit_test(test_row_of_writes_lies_in_a_row),
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_fallocate_modes),
       cmocka_unit_test(test_seek_and_copy),

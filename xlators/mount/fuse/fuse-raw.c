@@ -44,16 +44,70 @@ session_setattr_kill(const struct bridge *b)
   return ((const struct fuse_setattr_in *)session_request_args(b))->valid & FATTR_KILL_SUIDGID;
 }
 
+/* ---- where data lands ---- */
+
+static size_t
+pages(size_t size)
+{
+  return (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
+}
+
+static void
+next_buffer(struct bridge *b)
+{
+  gi_buf_unref(&b->rx);
+  b->rx = b->rx_next ? b->rx_next : gi_buf_new(BRIDGE_MAX_WRITE);
+  b->rx_next = NULL;
+  b->rx_used = 0;
+}
+
+int
+session_room(struct bridge *b, struct iovec iov[2])
+{
+  if (b->rx && b->rx->refs == 1)
+    b->rx_used = 0; /* nobody keeps anything of it: warm pages again */
+  else if (!b->rx || b->rx_used == b->rx->capacity)
+    next_buffer(b);
+  GI_ASSERT(b->rx_used % GI_PAGE == 0 && b->rx_used < b->rx->capacity);
+  iov[0] = (struct iovec){b->rx->base + b->rx_used, b->rx->capacity - b->rx_used};
+  if (b->rx_used == 0)
+    return 1;
+  if (!b->rx_next)
+    b->rx_next = gi_buf_new(BRIDGE_MAX_WRITE);
+  iov[1] = (struct iovec){b->rx_next->base, b->rx_next->capacity};
+  return 2;
+}
+
+void
+session_landed(const struct bridge *b, size_t size, struct gi_payload *payload)
+{
+  size_t first = b->rx->capacity - b->rx_used;
+
+  if (first > size)
+    first = size;
+  gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, first);
+  if (size > first)
+    gi_payload_add(payload, b->rx_next, b->rx_next->base, size - first);
+}
+
 bool
 session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
 {
   if (b->request_len < BRIDGE_HEADER || size > b->request_len - BRIDGE_HEADER)
     return false;
-  GI_ASSERT(b->rx && b->rx_used % GI_PAGE == 0 && b->rx_used + size <= b->rx->capacity);
-  gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, size);
-  b->rx_used += (size + GI_PAGE - 1) & ~(size_t)(GI_PAGE - 1);
+
+  size_t first = b->rx->capacity - b->rx_used;
+
+  session_landed(b, size, payload);
+  GI_ASSERT(payload->len == size);
+  if (size > first)
+    next_buffer(b);
+  b->rx_used += pages(size > first ? size - first : size);
+  GI_ASSERT(b->rx_used <= b->rx->capacity);
   return true;
 }
+
+/* ---- its life ---- */
 
 struct session *
 session_ref(struct session *s)

@@ -7,9 +7,9 @@
  * page aligned in a reference-counted buffer and is never copied: one readv
  * puts the first 80 bytes (header and arguments of a WRITE) into `request` and
  * what follows into `rx`. For any other opcode the few bytes that follow are
- * moved behind the first 80. Consecutive WRITEs share an rx buffer as long as
- * a largest one still fits, so a small WRITE that somebody keeps pins its own
- * pages and not a megabyte.
+ * moved behind the first 80. While somebody keeps data, that of the next WRITE
+ * lands right behind it, over the end of one buffer into the next: what was
+ * written in a row and is kept lies in a row, as one slice for each megabyte.
  */
 #include "fuse-internal.h"
 
@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define RX_CAPACITY (2u * BRIDGE_MAX_WRITE)
 #define READ_AGAIN_NS \
   (100 * GI_NSEC_PER_MSEC) /* after an error that passes: the device stays readable, waiting for it would spin */
 #define CALM_TURNS 8       /* turns with a single read after one that found the device empty */
@@ -108,19 +107,6 @@ do_init(void *userdata, struct fuse_conn_info *conn)
 /* ---- reading ---- */
 
 static void
-make_room(struct bridge *b)
-{
-  if (b->rx && b->rx->refs == 1)
-    b->rx_used = 0; /* nobody keeps anything of it: warm pages again */
-  else if (b->rx && b->rx_used + BRIDGE_MAX_WRITE > b->rx->capacity)
-    gi_buf_unref(&b->rx);
-  if (!b->rx) {
-    b->rx = gi_buf_new(RX_CAPACITY);
-    b->rx_used = 0;
-  }
-}
-
-static void
 read_again(void *arg)
 {
   struct bridge *b = arg;
@@ -140,10 +126,11 @@ is_end(int err)
 static ssize_t
 read_request(struct bridge *b)
 {
-  make_room(b);
+  struct iovec iov[3] = {{b->request, BRIDGE_HEADER}};
+  int count = 1 + session_room(b, iov + 1);
+
   for (;;) {
-    struct iovec iov[2] = {{b->request, BRIDGE_HEADER}, {b->rx->base + b->rx_used, BRIDGE_MAX_WRITE}};
-    ssize_t n = readv(b->fd, iov, 2);
+    ssize_t n = readv(b->fd, iov, count);
 
     b->m.device_reads++;
     if (n > 0)
@@ -180,15 +167,26 @@ refuse(struct bridge *b)
 }
 
 static void
+complete_request(struct bridge *b, size_t len)
+{
+  struct gi_payload rest = {0};
+
+  session_landed(b, len, &rest);
+  for (uint32_t i = 0, at = BRIDGE_HEADER; i < rest.count; at += (uint32_t)rest.slice[i++].len)
+    memcpy(b->request + at, rest.slice[i].data, rest.slice[i].len);
+  gi_payload_clear(&rest);
+}
+
+static void
 handle_request(struct bridge *b, size_t len)
 {
   const struct fuse_in_header *h = (const void *)b->request;
 
-  GI_ASSERT(len <= BRIDGE_HEADER + BRIDGE_MAX_WRITE);
+  GI_ASSERT(len > 0 && len <= BRIDGE_HEADER + b->rx->capacity - b->rx_used + (b->rx_next ? b->rx_next->capacity : 0));
   b->m.requests++;
   b->request_len = len;
-  if (len >= sizeof(*h) && h->opcode != FUSE_WRITE && len > BRIDGE_HEADER)
-    memcpy(b->request + BRIDGE_HEADER, b->rx->base + b->rx_used, len - BRIDGE_HEADER);
+  if (len > BRIDGE_HEADER && h->opcode != FUSE_WRITE)
+    complete_request(b, len - BRIDGE_HEADER);
   if (!request_is_sound(b->request, len)) {
     refuse(b);
     return;
@@ -336,6 +334,7 @@ session_stop(struct bridge *b)
   gi_free(b->request);
   b->request = NULL;
   gi_buf_unref(&b->rx);
+  gi_buf_unref(&b->rx_next);
 }
 
 const struct fuse_lowlevel_ops session_ops = {
