@@ -50,6 +50,7 @@ sim_preload(void)
     fprintf(stderr, "run: %s\n", err.text);
     exit(2);
   }
+  sim_layers_count(); /* and every layer */
 }
 
 /* ---- invariants at the end ---- */
@@ -198,7 +199,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
                                       .clients = plan->clients,
                                       .healers = true,
                                       .dump = plan->log != GI_LOG_NONE,
-                                      .watch = plan->log >= GI_LOG_TRACE};
+                                      .watch = plan->log >= GI_LOG_TRACE,
+                                      .layers_given = plan->layers != NULL};
   *out = (struct sim_outcome){0};
   log_world = w;
   gi_log_set_clock(log_clock);
@@ -208,6 +210,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   if (plan->history && !(w->history = fopen(plan->history, "we")))
     fprintf(stderr, "run: cannot write %s\n", plan->history);
   sim_net_new(w);
+  if (plan->layers)
+    sim_layers_parse(plan->layers, &config.layers);
   sim_config_draw(&config, plan->seed);
   struct sim_cluster *c = sim_cluster_new(w, &config);
   c->model = sim_model_new(w);
@@ -244,6 +248,8 @@ sim_print_command(FILE *out, const struct sim_plan *plan, uint64_t seed)
     fprintf(out, " --bricks %u", plan->bricks);
   if (plan->clients)
     fprintf(out, " --clients %u", plan->clients);
+  if (plan->layers)
+    fprintf(out, " --layers %s", plan->layers);
   if (plan->mishaps == SIM_NO_MISHAPS)
     fprintf(out, " --mishaps none");
   else if (plan->mishaps) {

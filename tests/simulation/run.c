@@ -14,21 +14,24 @@
 static void
 usage(FILE *out)
 {
-  fprintf(out, "usage: run [OPTION]… --seed N | --seeds A..B\n"
-               "  --seed N         runs one seed; exit status 0 if every invariant held\n"
-               "  --seeds A..B     runs each from A to B in a process of its own\n"
-               "  --jobs N         so many at a time (number of processors)\n"
-               "  --until T        seconds of trouble, virtual (30)\n"
-               "  --workload NAME  what clients do (mixed)\n"
-               "  --mishaps A,B    only these happen; none: nothing\n"
-               "  --bricks N, --clients N (drawn from the seed)\n"
-               "  --trace FILE     writes a Chrome trace\n"
-               "  --history FILE   writes a line for everything that is hashed, to compare two runs\n"
-               "  --broken NAME    with a bug on purpose (--list)\n"
-               "  --first          stops at the first seed that fails\n"
-               "  --log LEVEL      writes the log of all processes to stderr; TRACE: and what bricks do\n"
-               "  --probes         tells which rare branches were reached, and which never\n"
-               "  --list           workloads, mishaps and probes\n");
+  fprintf(
+      out,
+      "usage: run [OPTION]… --seed N | --seeds A..B\n"
+      "  --seed N         runs one seed; exit status 0 if every invariant held\n"
+      "  --seeds A..B     runs each from A to B in a process of its own\n"
+      "  --jobs N         so many at a time (number of processors)\n"
+      "  --until T        seconds of trouble, virtual (30)\n"
+      "  --workload NAME  what clients do (mixed)\n"
+      "  --mishaps A,B    only these happen; none: nothing\n"
+      "  --layers A,B     the clients' layers for speed that are on at first, and switched; all, none (drawn from the seed)\n"
+      "  --bricks N, --clients N (drawn from the seed)\n"
+      "  --trace FILE     writes a Chrome trace\n"
+      "  --history FILE   writes a line for everything that is hashed, to compare two runs\n"
+      "  --broken NAME    with a bug on purpose (--list)\n"
+      "  --first          stops at the first seed that fails\n"
+      "  --log LEVEL      writes the log of all processes to stderr; TRACE: and what bricks do\n"
+      "  --probes         tells which rare branches were reached, and which never\n"
+      "  --list           workloads, mishaps and probes\n");
 }
 
 static bool
@@ -133,6 +136,9 @@ list(void)
   printf("mishaps:\n");
   for (unsigned i = 0; i < sim_mishaps_count; i++)
     printf("  %-14s %s\n", sim_mishaps[i].name, sim_mishaps[i].summary);
+  printf("layers:\n");
+  for (unsigned i = 0; i < sim_layers_count(); i++)
+    printf("  %s\n", sim_layer_name(i));
   printf("faults of disks:\n");
   for (unsigned i = 0; i < SIM_FAULTS; i++)
     printf("  %s\n", sim_fault_name((enum sim_fault)i));
@@ -150,6 +156,7 @@ enum {
   OPT_UNTIL,
   OPT_WORKLOAD,
   OPT_MISHAPS,
+  OPT_LAYERS,
   OPT_BRICKS,
   OPT_CLIENTS,
   OPT_TRACE,
@@ -169,6 +176,7 @@ static const struct option options[] = {
     {"until", required_argument, NULL, OPT_UNTIL},
     {"workload", required_argument, NULL, OPT_WORKLOAD},
     {"mishaps", required_argument, NULL, OPT_MISHAPS},
+    {"layers", required_argument, NULL, OPT_LAYERS},
     {"bricks", required_argument, NULL, OPT_BRICKS},
     {"clients", required_argument, NULL, OPT_CLIENTS},
     {"trace", required_argument, NULL, OPT_TRACE},
@@ -206,6 +214,9 @@ parse_one(struct command *cmd, int opt, const char *arg)
     return (p->workload = find_workload(arg)) != NULL;
   case OPT_MISHAPS:
     return parse_mishaps(arg, &p->mishaps);
+  case OPT_LAYERS:
+    p->layers = arg;
+    return sim_layers_parse(arg, &(uint32_t){0});
   case OPT_BRICKS:
     p->bricks = parse_number(arg, &n) && n >= 1 && n <= SIM_BRICKS ? (unsigned)n : 0;
     return p->bricks > 0;

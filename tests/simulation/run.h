@@ -18,6 +18,7 @@ struct sim_plan {
   unsigned bricks, clients; /* 0: drawn from the seed */
   const struct sim_workload *workload;
   uint64_t mishaps;            /* sim_mishaps_plan.only, or SIM_NO_MISHAPS */
+  const char *layers;          /* as given: sim_cluster_config.layers; NULL: drawn */
   const char *trace, *history; /* files or NULL */
   enum gi_log_level log;
   bool probes;

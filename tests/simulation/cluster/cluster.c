@@ -23,6 +23,7 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   struct sim_client *c = ((struct sim_process *)x->ctx->app)->arg;
   x->private = c;
   c->top = x;
+  c->layers_had = c->layers.on;
   if (c->cluster->model)
     sim_model_writer_anew(c->cluster->model, c->number);
   return 0;
@@ -257,7 +258,7 @@ healer_new(struct sim_cluster *c, unsigned i)
   struct sim_machine *m = &c->machine[i];
   char name[24];
   snprintf(name, sizeof(name), "healer-%u", i);
-  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, (int)i);
+  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, (int)i, NULL);
   m->healer = sim_process_new(c->w, 1 + SIM_BRICKS + SIM_CLIENTS + i, name, m->process->host, volfile, NULL);
   m->healer->skew_ns = m->process->skew_ns;
 }
@@ -298,6 +299,14 @@ sim_client_begin(struct sim_client *c, void (*session)(struct sim_client *c))
     sim_process_call(c->process, session_start, c);
 }
 
+void
+sim_client_reload(struct sim_client *c)
+{
+  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c->cluster, -1, &c->layers);
+  c->layers_had |= c->layers.on;
+  sim_process_reload(c->process, volfile);
+}
+
 static void
 client_ending(struct sim_process *p, bool crashed, void *arg)
 {
@@ -313,12 +322,15 @@ client_new(struct sim_cluster *c, unsigned i)
   struct sim_client *client = &c->client[i];
   char name[24];
   snprintf(name, sizeof(name), "client-%u", i);
-  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, -1);
+  struct sim_rng layers = sim_rng_new(c->w->seed, (7ull << 32) + 1 + i);
   client->cluster = c;
   client->number = i;
+  sim_layers_draw(&client->layers, &layers, c->config.layers, c->config.layers_given);
+  GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, -1, &client->layers);
   client->rng = sim_rng_new(c->w->seed, (3ull << 32) + i);
   client->process = sim_process_new(c->w, 1 + SIM_BRICKS + i, name, sim_net_host(c->w->net, name), volfile, NULL);
   client->process->skew_ns = (int64_t)sim_rng_below(&client->rng, SKEW_NS);
+  client->process->side = GI_SIDE_CLIENT;
   client->process->started = client_started;
   client->process->ending = client_ending;
   client->process->arg = client;

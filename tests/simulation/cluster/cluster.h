@@ -8,6 +8,7 @@
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
+#include "tests/simulation/cluster/layers.h"
 #include "tests/simulation/disk/disk.h"
 #include "tests/simulation/world/process.h"
 
@@ -26,6 +27,9 @@ struct sim_cluster_config {
   bool near;                   /* bricks can open each other's directories, as if they shared a machine */
   uint32_t foreign;            /* bricks that hide what only ours can do */
   unsigned quorum;             /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
+  bool layers_given;           /* `layers`, and each client begins with all of them; else that is drawn */
+  bool invalidation;           /* bricks tell clients what others changed (features.cache-invalidation) */
+  uint32_t layers;             /* of those for speed: which the volume has, and switches on and off */
   char replicate_options[512]; /* volfile lines */
 };
 
@@ -60,6 +64,8 @@ struct sim_client {
   uint64_t lost_by
       [SIM_BRICKS]; /* when it must know that it does not reach the brick; UINT64_MAX: it may reach it (model/quorum.h) */
   bool was_deaf;
+  struct sim_layers layers; /* now */
+  uint32_t layers_had;      /* by this incarnation, at any time */
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);
   void (*setup)(struct sim_client *c); /* of the workload, on a task */
@@ -91,6 +97,8 @@ void sim_cluster_leave(struct sim_cluster *c, uint64_t ns);
 void sim_cluster_stop(struct sim_cluster *c, uint64_t ns);
 /* The sessions of a client begin: now, and again whenever it is started. */
 void sim_client_begin(struct sim_client *c, void (*session)(struct sim_client *c));
+/* Its layers are others now. It must run. */
+void sim_client_reload(struct sim_client *c);
 void sim_cluster_dump(const struct sim_cluster *c, FILE *out); /* the state of all processes */
 bool sim_cluster_clients_up(const struct sim_cluster *c);
 
@@ -108,7 +116,7 @@ void sim_machine_format(struct sim_machine *m);
 /* volfile.c: what the seed leaves open is drawn; `bricks` 0: their number too. */
 void sim_config_draw(struct sim_cluster_config *config, uint64_t seed);
 char *sim_brick_volfile(const struct sim_cluster_config *config, unsigned i); /* owned by the caller */
-/* `healer` -1: a client's; else the self-heal daemon's of that machine. */
-char *sim_client_volfile(const struct sim_cluster *c, int healer);
+/* `healer` -1: a client's with these layers; else the self-heal daemon's of that machine. */
+char *sim_client_volfile(const struct sim_cluster *c, int healer, const struct sim_layers *layers);
 
 #endif

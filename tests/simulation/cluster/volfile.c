@@ -5,8 +5,6 @@
  * them.
  */
 #include "tests/simulation/cluster/cluster.h"
-#include "libglusterish/graph.h"
-#include "libglusterish/layer.h"
 
 #include <stdarg.h>
 
@@ -50,48 +48,47 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   if (sim_rng_chance(&rng, 400))
     option(c, " option data-self-heal on\n option metadata-self-heal on\n option entry-self-heal on\n");
   c->near = sim_rng_chance(&rng, 500);
+  struct sim_rng fast = sim_rng_new(seed, 7ull << 32);
+  if (!c->layers_given && sim_rng_chance(&fast, 600))
+    c->layers = (uint32_t)((1ull << sim_layers_count()) - 1);
+  c->invalidation = c->layers && sim_rng_chance(&fast, 500);
 }
 
 /* ---- layers ---- */
 
-struct classes {
-  const struct gi_xlator_class *cls[GI_LAYERS_MAX];
-  unsigned n;
-};
-
-static void
-load(const char *type, void *arg)
+static bool
+is_there(const struct sim_cluster_config *c, const struct gi_placed *p, bool arbiter, const struct sim_layers *l)
 {
-  struct classes *list = arg;
-  struct gi_error err = {0};
-  void *dl;
-  const struct gi_xlator_class *cls = gi_class_load(type, &dl, &err);
-  if (cls && list->n < GI_ARRAY_LEN(list->cls))
-    list->cls[list->n++] = cls;
+  unsigned fast = sim_layer_number(p->cls);
+  bool on;
+  if (p->layer->arbiter && !arbiter)
+    return false;
+  if (l && fast < SIM_LAYERS)
+    return l->on >> fast & 1;
+  if (p->layer->key && strcmp(p->layer->key, "features.cache-invalidation") == 0)
+    return c->invalidation;
+  return !p->layer->key || !gi_parse_bool(p->layer->def, &on) || on;
 }
 
-/* Writes the layers of one side over `below`, the name of the uppermost into `name`. */
+/* Writes the layers of one side over `below`, the name of the uppermost into `name`. `l`: a client's; NULL: as by default. */
 static void
-put_layers(FILE *out, unsigned side, const char *below, bool arbiter, char name[64])
+put_layers(FILE *out, const struct sim_cluster_config *c, unsigned side, const char *below, bool arbiter,
+           const struct sim_layers *l, char name[64])
 {
-  static struct classes all; /* loaded once in a process */
   struct gi_placed layer[GI_LAYERS_MAX];
-  bool on;
-  if (!all.n)
-    GI_ASSERT(gi_class_scan(load, &all) == 0);
-  unsigned count = gi_layers(all.cls, all.n, side, false, layer);
+  unsigned count = sim_layers_of(side, layer);
   snprintf(name, 64, "%s", below);
   for (unsigned i = 0; i < count; i++) {
-    const struct gi_layer *l = layer[i].layer;
     const char *type = layer[i].cls->type;
-    if ((l->arbiter && !arbiter) || (l->key && gi_parse_bool(l->def, &on) && !on))
+    unsigned fast = sim_layer_number(layer[i].cls);
+    if (!is_there(c, &layer[i], arbiter, l))
       continue;
     fprintf(out, "volume " SIM_VOLUME "-%s\n type %s\n subvolumes %s\n", gi_layer_name(layer[i].cls), type, name);
     if (strcmp(type, "features/index") == 0)
       fprintf(out,
               " option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
               " option xattrop-pending-watchlist trusted.afr." SIM_VOLUME "-\n");
-    fprintf(out, "end-volume\n");
+    fprintf(out, "%send-volume\n", l && fast < SIM_LAYERS ? l->option[fast] : "");
     snprintf(name, 64, SIM_VOLUME "-%s", gi_layer_name(layer[i].cls));
   }
 }
@@ -108,7 +105,7 @@ sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
           "volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " SIM_VOLUME_ID
           "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n",
           i);
-  put_layers(out, GI_SIDE_BRICK, "vol-posix", c->arbiter && i == c->bricks - 1, top);
+  put_layers(out, c, GI_SIDE_BRICK, "vol-posix", c->arbiter && i == c->bricks - 1, NULL, top);
   fprintf(out,
           "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes %s\nend-volume\n"
           "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR
@@ -158,7 +155,7 @@ put_replicate(FILE *out, const struct sim_cluster *c, int healer)
 }
 
 char *
-sim_client_volfile(const struct sim_cluster *c, int healer)
+sim_client_volfile(const struct sim_cluster *c, int healer, const struct sim_layers *layers)
 {
   char *text = NULL;
   size_t len;
@@ -171,7 +168,7 @@ sim_client_volfile(const struct sim_cluster *c, int healer)
   } else {
     char top[64];
     fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n");
-    put_layers(out, GI_SIDE_CLIENT, "vol-dht", false, top);
+    put_layers(out, &c->config, GI_SIDE_CLIENT, "vol-dht", false, layers, top);
     fprintf(out,
             "volume vol\n type debug/io-stats\n subvolumes %s\nend-volume\n"
             "volume top\n type sim/top\n subvolumes vol\nend-volume\n",

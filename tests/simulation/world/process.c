@@ -23,6 +23,7 @@ context(struct sim_process *p)
       .process_uuid = id,
       .volfile_id = "vol",
       .brick_name = p->brick_name,
+      .side = p->side,
       .app = p,
   };
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "CTX_ID:%s-GRAPH_ID:0-PID:%u-HOST:%s", gi_gfid_text(&id, uuid),
@@ -74,6 +75,25 @@ sim_process_call(struct sim_process *p, void (*fn)(void *arg), void *arg)
 {
   GI_ASSERT(sim_process_runs(p));
   sim_reactor_call(p->reactor, fn, arg);
+}
+
+static void
+follow(void *arg)
+{
+  struct sim_process *p = arg;
+  struct gi_error err = {0};
+  struct gi_volfile *vf = gi_volfile_parse(p->volfile, strlen(p->volfile), &err);
+  if (!vf || gi_graph_reconfigure(p->ctx.graph, &vf, &err) != 0)
+    sim_violation(p->w, "%s: a new volfile cannot be followed: %s", p->name, err.text);
+  gi_volfile_free(&vf);
+}
+
+void
+sim_process_reload(struct sim_process *p, const char *volfile)
+{
+  gi_free(p->volfile);
+  p->volfile = gi_strdup(volfile);
+  sim_process_call(p, follow, p);
 }
 
 bool

@@ -22,6 +22,7 @@ struct sim_process {
   unsigned host;
   char *volfile;
   char *brick_name; /* NULL: not a brick */
+  unsigned side;    /* GI_SIDE_*: its graph has room for what may be switched on later; 0: it has not */
   enum sim_process_state state;
   unsigned incarnation;
   int64_t skew_ns;             /* of its wall clock */
@@ -48,6 +49,8 @@ bool sim_process_start(struct sim_process *p);
 /* In order: what is under way ends, and then no operation, fd or timer may be left, else that is a violation. It is down some
  * time later; a frozen process is thawed first. */
 void sim_process_stop(struct sim_process *p);
+/* A new volfile: the running graph follows it, and so does every later one. It must run; a volfile it cannot follow is a violation. */
+void sim_process_reload(struct sim_process *p, const char *volfile);
 void sim_process_freeze(struct sim_process *p); /* as SIGSTOP; only a running one */
 void sim_process_thaw(struct sim_process *p);
 /* At once. `silent`: the whole host loses power, so its peers hear nothing. */
