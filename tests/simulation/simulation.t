@@ -13,7 +13,7 @@ result() {
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 
-echo "1..13"
+echo "1..14"
 first=$(hash_of "$RUN")
 [ -n "$first" ]
 result "a run tells its hash" $?
@@ -46,6 +46,8 @@ hold "a little of everything with every fault, seeds 1 to $some, ends healed" --
 hold "locks, seeds 1 to $some, are exclusive" --workload locks --seeds "1..$some"
 hold "synchronous writes to disks that refuse, seeds 1 to $some, are where they were promised" --workload synced --seeds "1..$some" \
   --mishaps disk-refuses,brick-crash,cut
+hold "layers for speed that are switched on and off under load, seeds 1 to $some, lose and forget nothing" --workload register \
+  --layers all --mishaps toggle,brick-crash,cut --seeds "1..$some"
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
 result "nonsense is refused" $?

@@ -276,6 +276,19 @@ client_thaw(struct sim_cluster *c, const struct sim_mishap_state *s)
   sim_process_thaw(c->client[s->a].process);
 }
 
+static bool
+toggle(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *s)
+{
+  struct sim_client *client = any_client(c, rng, &s->a);
+  if (client->process->state != SIM_RUNNING || !c->config.layers)
+    return false;
+  s->b = sim_layers_change(&client->layers, rng, c->config.layers);
+  sim_trace_mark(c->w, client->process->reactor, "mishap", "%s of %s is %s", sim_layer_name(s->b), client->process->name,
+                 client->layers.on >> s->b & 1 ? "on" : "off");
+  sim_client_reload(client);
+  return true;
+}
+
 const struct sim_mishap sim_mishaps[] = {
     {"cut", "the connections of a client and a brick are reset", 10, cut, NULL},
     {"one-way", "one direction between a client and a brick carries nothing", 6, one_way, one_way_mend},
@@ -291,6 +304,7 @@ const struct sim_mishap sim_mishaps[] = {
     {"healer-freeze", "a self-heal daemon does not run for a while", 3, healer_freeze, healer_thaw},
     {"client-crash", "a client is killed, or its machine loses power", 4, client_crash, client_mend},
     {"client-freeze", "a client does not run for a while", 4, client_freeze, client_thaw},
+    {"toggle", "a layer for speed of a client is switched on or off, or gets other options", 8, toggle, NULL},
     {"disk-refuses", "a brick's disk refuses what is to be written out, or written and synced", 0, disk_refuses,
      disk_refuses_mend},
 };
