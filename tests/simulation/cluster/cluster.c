@@ -24,9 +24,19 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   x->private = c;
   c->top = x;
   c->layers_had = c->layers.on;
+  c->early = c->written = 0;
   if (c->cluster->model)
     sim_model_writer_anew(c->cluster->model, c->number);
   return 0;
+}
+
+/* What was answered early has come to its end. */
+static void
+written(struct sim_client *c, const struct gi_written *w)
+{
+  c->written += w->changes;
+  if (w->err && c->cluster->model)
+    sim_model_early_lost(c->cluster->model, c->number, &w->inode->gfid);
 }
 
 static bool
@@ -37,6 +47,8 @@ top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     c->up = true;
   else if (event == GI_EVENT_CHILD_DOWN)
     c->up = false;
+  else if (event == GI_EVENT_WRITTEN)
+    written(c, data);
   return false;
 }
 
@@ -311,6 +323,8 @@ static void
 client_ending(struct sim_process *p, bool crashed, void *arg)
 {
   struct sim_client *c = arg;
+  if (crashed)
+    c->early = c->written = 0;
   c->top = NULL;
   c->up = false;
   c->tasks = 0;
@@ -510,6 +524,10 @@ sim_cluster_stop(struct sim_cluster *c, uint64_t ns)
   for (unsigned i = 0; i < c->config.bricks; i++)
     sim_process_stop(c->machine[i].process);
   run_until(c, ns, bricks_down);
+  for (unsigned i = 0; i < c->config.clients; i++)
+    if (c->client[i].early != c->client[i].written)
+      sim_violation(c->w, "client-%u: %llu writes were answered early, the end of %llu was told", i,
+                    (unsigned long long)c->client[i].early, (unsigned long long)c->client[i].written);
   if (!clients_down(c) || !healers_down(c) || !bricks_down(c))
     sim_violation(c->w, "a process does not end");
 }

@@ -66,6 +66,7 @@ struct sim_client {
   bool was_deaf;
   struct sim_layers layers; /* now */
   uint32_t layers_had;      /* by this incarnation, at any time */
+  uint64_t early, written;  /* writes of this incarnation that were answered early; of which the end was told */
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);
   void (*setup)(struct sim_client *c); /* of the workload, on a task */

@@ -26,6 +26,16 @@ op_new(struct sim_client *c, enum gi_fop_kind kind)
   return fop;
 }
 
+/* No brick need have been asked: a layer of the client may know the answer. */
+static bool
+answered_at_home(const struct sim_client *c, const struct gi_fop *fop)
+{
+  unsigned classes = gi_fop_table[fop->kind].classes;
+  if (fop->rsp.early || fop->kind == GI_FOP_FLUSH)
+    return true;
+  return !(classes & (GI_CLASS_WRITE | GI_CLASS_LOCK)) && fop->kind != GI_FOP_FSYNC && sim_layers_that_know(c->layers_had);
+}
+
 /* Sends it and waits. What comes back is in fop->rsp; the caller drops the fop. */
 static int
 op_run(struct sim_client *c, struct gi_fop *fop)
@@ -40,7 +50,8 @@ op_run(struct sim_client *c, struct gi_fop *fop)
   c->failures += fop->rsp.ret < 0;
   sim_world_hash(w, gi_fop_name(fop->kind), (uint64_t)(int64_t)fop->rsp.ret, (uint64_t)fop->rsp.err, NULL, 0);
   sim_trace_end(w, r, gi_fop_name(fop->kind), id, fop->rsp.ret < 0 ? strerror(fop->rsp.err) : "ok");
-  if (fop->rsp.ret >= 0 && fop->kind != GI_FOP_FLUSH)
+  c->early += fop->rsp.ret >= 0 && fop->rsp.early;
+  if (fop->rsp.ret >= 0 && !answered_at_home(c, fop))
     sim_quorum_answered(c, gi_fop_name(fop->kind), begin);
   return fop->rsp.ret >= 0 ? fop->rsp.ret : fop->rsp.err > 0 ? -fop->rsp.err : -EIO;
 }
@@ -258,7 +269,7 @@ sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_f
 }
 
 ssize_t
-sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size)
+sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size, bool *early)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_WRITE);
   struct gi_buf *buf = gi_buf_new(len ? len : 1);
@@ -272,6 +283,8 @@ sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void
   ssize_t ret = op_run(c, fop);
   if (size)
     *size = ret >= 0 && gi_iatt_valid(&fop->rsp.post) ? fop->rsp.post.size : SIM_NO_SIZE;
+  if (early)
+    *early = ret >= 0 && fop->rsp.early;
   gi_fop_unref(fop);
   return ret;
 }
@@ -302,6 +315,17 @@ on_fd(struct sim_client *c, struct gi_fd *fd, enum gi_fop_kind kind, uint64_t of
   gi_fop_set_fd(fop, fd);
   fop->args.offset = offset;
   return op_end(c, fop);
+}
+
+int
+sim_op_fstat(struct sim_client *c, struct gi_fd *fd, uint64_t *size)
+{
+  struct gi_fop *fop = op_new(c, GI_FOP_FSTAT);
+  gi_fop_set_fd(fop, fd);
+  int ret = op_run(c, fop);
+  *size = ret >= 0 && gi_iatt_valid(&fop->rsp.stat) ? fop->rsp.stat.size : SIM_NO_SIZE;
+  gi_fop_unref(fop);
+  return ret;
 }
 
 int

@@ -23,9 +23,12 @@ int sim_op_mkdir_as(struct sim_client *c, struct gi_inode *dir, const char *name
 int sim_op_open(struct sim_client *c, struct gi_inode *inode, int flags, struct gi_fd **fd);
 /* `size` (may be NULL): the file's, as the answer tells it; SIM_NO_SIZE if it does not. */
 #define SIM_NO_SIZE UINT64_MAX
-ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size);
+/* `early` (may be NULL): it was answered before the bricks have it. */
+ssize_t sim_op_write(struct sim_client *c, struct gi_fd *fd, uint64_t offset, const void *data, size_t len, uint64_t *size,
+                     bool *early);
 ssize_t sim_op_read(struct sim_client *c, struct gi_fd *fd, uint64_t offset, void *data, size_t len, uint64_t *size);
 int sim_op_fsync(struct sim_client *c, struct gi_fd *fd);
+int sim_op_fstat(struct sim_client *c, struct gi_fd *fd, uint64_t *size);
 int sim_op_flush(struct sim_client *c, struct gi_fd *fd);
 int sim_op_lock(struct sim_client *c, struct gi_fd *fd,
                 uint32_t type); /* GI_LK_*, of the whole file, without waiting; one owner a client */

@@ -12,6 +12,7 @@
 
 struct write {
   uint64_t begin, end; /* moments; NEVER: not answered, or in doubt */
+  uint64_t out;        /* when it was the same for others than its client; NEVER: not yet */
   uint8_t file, writer;
   uint16_t sector, n;
   bool done;     /* answered with success */
@@ -34,6 +35,9 @@ struct sim_model {
   struct write *write; /* by number - 1 */
   uint64_t count, room;
   uint64_t first_unsynced; /* all below are synced, weak or in doubt */
+  uint64_t first_early;    /* all below are out or in doubt, if they were answered early */
+  struct gi_gfid gfid[SIM_MODEL_FILES];
+  uint64_t losses[SIM_CLIENTS][SIM_MODEL_FILES];
   struct sim_model_stats stats;
   struct sector sector[SIM_MODEL_FILES][SIM_MODEL_SECTORS];
 };
@@ -128,6 +132,7 @@ sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned se
   }
   m->write[m->count++] = (struct write){.begin = ++m->moment,
                                         .end = NEVER,
+                                        .out = NEVER,
                                         .file = (uint8_t)file,
                                         .writer = (uint8_t)writer,
                                         .sector = (uint16_t)sector,
@@ -149,16 +154,133 @@ sector_add(struct sector *s, uint64_t number)
 }
 
 void
-sim_model_written(struct sim_model *m, uint64_t number, int error)
+sim_model_written_early(struct sim_model *m, uint64_t number)
 {
   struct write *w = &m->write[number - 1];
-  uint64_t now = ++m->moment;
-  if (error)
-    return; /* it may have happened somewhere */
-  w->end = now;
+  w->end = ++m->moment;
   w->done = true;
   for (unsigned i = 0; i < w->n; i++)
     sector_add(&m->sector[w->file][w->sector + i], number);
+}
+
+void
+sim_model_written(struct sim_model *m, uint64_t number, int error)
+{
+  struct write *w = &m->write[number - 1];
+  if (error) {
+    m->moment++;
+    return; /* it may have happened somewhere */
+  }
+  sim_model_written_early(m, number);
+  w->out = w->end;
+}
+
+/* ---- writes that were answered early ---- */
+
+static bool
+is_early(const struct write *w, unsigned writer, unsigned file)
+{
+  return w->done && w->out == NEVER && w->end != NEVER && w->writer == writer && w->file == file;
+}
+
+/* It may be gone, or happen yet. */
+static void
+in_doubt(struct write *w)
+{
+  w->weak = true;
+  w->dropped = false;
+  w->end = NEVER;
+}
+
+static void
+pass_early(struct sim_model *m)
+{
+  for (; m->first_early < m->count; m->first_early++) {
+    const struct write *w = &m->write[m->first_early];
+    if (is_early(w, w->writer, w->file))
+      return;
+  }
+}
+
+static bool
+written_over(const struct sim_model *m, uint64_t number, unsigned sector)
+{
+  const struct write *w = &m->write[number - 1];
+  for (uint64_t i = number; i < m->count; i++) {
+    const struct write *v = &m->write[i];
+    if (v->writer == w->writer && v->file == w->file && sector >= v->sector && sector - v->sector < v->n)
+      return true;
+  }
+  return false;
+}
+
+static bool
+has_stored(const struct write *w, unsigned brick, unsigned nth)
+{
+  return w->stored[brick][nth / 64] >> nth % 64 & 1;
+}
+
+/* The bricks that have had what counts of it. */
+static uint32_t
+copies_that_count(const struct sim_model *m, uint64_t number)
+{
+  const struct write *w = &m->write[number - 1];
+  uint32_t bricks = (1u << SIM_BRICKS) - 1;
+  for (unsigned k = 0; k < w->n; k++) {
+    if (written_over(m, number, w->sector + k))
+      continue;
+    for (unsigned b = 0; b < SIM_BRICKS; b++)
+      if (!has_stored(w, b, k))
+        bricks &= ~(1u << b);
+  }
+  return bricks;
+}
+
+void
+sim_model_out(struct sim_model *m, unsigned writer, unsigned file, uint64_t begin, sim_out_fn *judge, void *arg)
+{
+  uint64_t now = ++m->moment;
+  for (uint64_t i = m->first_early; i < m->count; i++) {
+    struct write *w = &m->write[i];
+    if (!is_early(w, writer, file) || w->end > begin)
+      continue;
+    judge(arg, i + 1, copies_that_count(m, i + 1));
+    w->out = now;
+  }
+  pass_early(m);
+}
+
+void
+sim_model_not_out(struct sim_model *m, unsigned writer, unsigned file)
+{
+  for (uint64_t i = m->first_early; i < m->count; i++)
+    if (is_early(&m->write[i], writer, file))
+      in_doubt(&m->write[i]);
+  pass_early(m);
+}
+
+void
+sim_model_file_is(struct sim_model *m, unsigned file, const struct gi_gfid *gfid)
+{
+  GI_ASSERT(file < SIM_MODEL_FILES);
+  m->gfid[file] = *gfid;
+}
+
+void
+sim_model_early_lost(struct sim_model *m, unsigned writer, const struct gi_gfid *gfid)
+{
+  for (unsigned file = 0; file < SIM_MODEL_FILES; file++) {
+    if (gi_gfid_is_none(gfid) || !gi_gfid_equal(&m->gfid[file], gfid))
+      continue;
+    m->losses[writer][file]++;
+    sim_model_not_out(m, writer, file);
+  }
+}
+
+uint64_t
+sim_model_losses(const struct sim_model *m, unsigned writer, unsigned file)
+{
+  return m->losses[writer][file];
 }
 
 /* ---- what bricks store ---- */
@@ -276,7 +398,7 @@ sim_model_synced(struct sim_model *m, unsigned writer, unsigned file, uint64_t b
   }
   for (uint64_t i = m->first_unsynced; i < m->count; i++) {
     struct write *w = &m->write[i];
-    if (w->file == file && w->done && w->end < begin && !w->weak)
+    if (w->file == file && w->done && (w->writer == writer ? w->end : w->out) < begin && !w->weak)
       w->synced = true;
   }
   pass_settled(m);
@@ -302,6 +424,8 @@ sim_model_writer_anew(struct sim_model *m, unsigned writer)
 {
   for (uint64_t i = 0; i < m->count; i++)
     m->write[i].dropped &= m->write[i].writer != writer;
+  for (unsigned file = 0; file < SIM_MODEL_FILES; file++)
+    sim_model_not_out(m, writer, file);
 }
 
 void
@@ -321,14 +445,21 @@ sim_model_now(struct sim_model *m)
   return ++m->moment;
 }
 
+/* When a write had happened, for what that writer did and saw afterwards. */
+static uint64_t
+end_for(const struct write *w, unsigned writer)
+{
+  return w->writer == writer ? w->end : w->out;
+}
+
 /* A write that makes the value of `number` stale for a read; 0: none. */
 static uint64_t
 newer(const struct sim_model *m, const struct sector *s, uint64_t number, const struct sim_reader *reader)
 {
-  uint64_t end = number ? m->write[number - 1].end : 0;
   for (uint32_t i = s->count; i-- > 0;) {
     const struct write *w = &m->write[s->number[i] - 1];
-    if (!w->weak && w->begin > end && w->end < (w->writer == reader->number ? reader->begin : reader->opened))
+    if (!w->weak && w->begin > (number ? end_for(&m->write[number - 1], w->writer) : 0) &&
+        end_for(w, reader->number) < (w->writer == reader->number ? reader->begin : reader->opened))
       return s->number[i];
   }
   return 0;

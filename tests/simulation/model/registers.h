@@ -43,6 +43,20 @@ const struct sim_model_stats *sim_model_stats(const struct sim_model *m);
 uint64_t sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned sector, unsigned n, uint8_t *data);
 /* It was answered. `error` 0: all of it was stored. */
 void sim_model_written(struct sim_model *m, uint64_t number, int error);
+/* It was answered with success, before any brick need have it. */
+void sim_model_written_early(struct sim_model *m, uint64_t number);
+/* A sync, close or unlock of a file by that writer, which began at that moment, succeeded: what it wrote before is out. Calls judge for
+ * each that was answered early with the bricks that have had all of it, but what the writer itself has written over since. */
+typedef void sim_out_fn(void *arg, uint64_t number, uint32_t bricks);
+void sim_model_out(struct sim_model *m, unsigned writer, unsigned file, uint64_t begin, sim_out_fn *judge, void *arg);
+/* One failed: nobody knows what became of those answered early. */
+void sim_model_not_out(struct sim_model *m, unsigned writer, unsigned file);
+
+/* Which object a file is. */
+void sim_model_file_is(struct sim_model *m, unsigned file, const struct gi_gfid *gfid);
+/* Writes of that object by a writer that were answered early are lost; how often that happened to a file. */
+void sim_model_early_lost(struct sim_model *m, unsigned writer, const struct gi_gfid *gfid);
+uint64_t sim_model_losses(const struct sim_model *m, unsigned writer, unsigned file);
 
 uint64_t sim_model_now(struct sim_model *m); /* a moment of its own */
 

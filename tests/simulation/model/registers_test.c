@@ -259,6 +259,148 @@ test_power_loss(void **state)
   expect_violation(t);
 }
 
+/* ---- writes that are answered early ---- */
+
+static uint64_t
+put_early(struct bench *t)
+{
+  uint8_t data[SIM_SECTOR_BYTES];
+  uint64_t number = sim_model_write(t->m, 0, FILE_NO, AT, 1, data);
+  memcpy(t->data[number], data, sizeof(data));
+  sim_model_written_early(t->m, number);
+  return number;
+}
+
+static void
+store(struct bench *t, uint64_t number, uint32_t bricks)
+{
+  for (unsigned b = 0; b < 3; b++)
+    if (bricks & 1u << b)
+      sim_model_stored(t->m, b, t->data[number]);
+}
+
+/* The writer itself reads. */
+static void
+get_own(struct bench *t, uint64_t number)
+{
+  struct sim_reader reader = {.name = "writer", .number = 0, .opened = sim_model_now(t->m), .begin = sim_model_now(t->m)};
+  sim_model_check(t->m, &reader, FILE_NO, AT, 1, t->data[number], SIM_SECTOR_BYTES);
+}
+
+struct judged {
+  unsigned n;
+  uint32_t bricks; /* of the last */
+};
+
+static void
+judge(void *arg, uint64_t number, uint32_t bricks)
+{
+  struct judged *j = arg;
+  (void)number;
+  j->n++;
+  j->bricks = bricks;
+}
+
+static struct judged
+all_out(struct bench *t)
+{
+  struct judged j = {0};
+  sim_model_out(t->m, 0, FILE_NO, sim_model_now(t->m), judge, &j);
+  return j;
+}
+
+/* Its writer sees it at once; others need not before it is out, and must then. */
+static void
+test_early(void **state)
+{
+  struct bench *t = *state;
+  get_own(t, put_early(t));
+  get(t, 0);
+  expect(t);
+  get_own(t, 0);
+  expect_violation(t);
+  store(t, 1, 3);
+  struct judged j = all_out(t);
+  assert_int_equal(j.n, 1);
+  assert_int_equal(j.bricks, 3);
+  get(t, 0);
+  expect_violation(t);
+  assert_int_equal(all_out(t).n, 0); /* it is */
+}
+
+/* What it overwrites on the way is not asked for; what is left of it is. */
+static void
+test_early_writes_over_each_other(void **state)
+{
+  struct bench *t = *state;
+  put_early(t);
+  store(t, put_early(t), 5);
+  struct judged j = all_out(t);
+  assert_int_equal(j.n, 2);
+  assert_int_equal(j.bricks, 5);
+}
+
+/* A write of another client may come before one that was answered early, or after. */
+static void
+test_early_and_another(void **state)
+{
+  struct bench *t = *state;
+  uint8_t other[SIM_SECTOR_BYTES];
+  uint64_t early = put_early(t);
+  sim_model_written(t->m, sim_model_write(t->m, 1, FILE_NO, AT, 1, other), 0);
+  get(t, early);
+  get_own(t, early);
+  expect(t);
+  store(t, early, 3);
+  all_out(t);
+  sim_model_written(t->m, sim_model_write(t->m, 1, FILE_NO, AT, 1, other), 0);
+  get(t, early);
+  expect_violation(t);
+}
+
+/* A sync by another client says nothing of it. */
+static void
+test_early_and_synced(void **state)
+{
+  struct bench *t = *state;
+  put_early(t);
+  sim_model_synced(t->m, 1, FILE_NO, sim_model_now(t->m));
+  sim_model_power_loss(t->m);
+  get_own(t, 0);
+  expect(t);
+  put_early(t);
+  all_out(t);
+  sync_file(t);
+  sim_model_power_loss(t->m);
+  get(t, 0);
+  expect_violation(t);
+}
+
+/* It goes with its client, or fails, which is counted for the file; both may come too late to undo it. */
+static void
+test_early_and_lost(void **state)
+{
+  struct bench *t = *state;
+  struct gi_gfid gfid = {{1}};
+  uint64_t number = put_early(t);
+  sim_model_writer_anew(t->m, 0);
+  get_own(t, 0);
+  get_own(t, number);
+  expect(t);
+  number = put_early(t);
+  sim_model_file_is(t->m, FILE_NO, &gfid);
+  sim_model_early_lost(t->m, 1, &gfid);
+  assert_int_equal(sim_model_losses(t->m, 0, FILE_NO), 0);
+  get_own(t, 0);
+  expect_violation(t);
+  sim_model_early_lost(t->m, 0, &gfid);
+  assert_int_equal(sim_model_losses(t->m, 0, FILE_NO), 1);
+  get_own(t, 0);
+  get_own(t, number);
+  assert_int_equal(all_out(t).n, 0);
+  expect(t);
+}
+
 int
 main(void)
 {
@@ -276,6 +418,11 @@ main(void)
       T(test_a_sync_of_another_file_failed),
       T(test_synced_after_a_sync_failed),
       T(test_power_loss),
+      T(test_early),
+      T(test_early_writes_over_each_other),
+      T(test_early_and_another),
+      T(test_early_and_synced),
+      T(test_early_and_lost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

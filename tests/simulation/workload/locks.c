@@ -5,7 +5,8 @@
  *
  * A claim lasts from the answer that granted a lock until the last successful
  * write through its descriptor was begun: that long its holder had no reason
- * to doubt it. Claims of two clients on one file never overlap.
+ * to doubt it. Claims of two clients on one file never overlap. A write that was
+ * answered before it came to a brick says nothing of the lock; a sync after it does.
  */
 #include "libglusterish/log.h"
 #include "tests/simulation/workload/workload.h"
@@ -89,8 +90,11 @@ hold(struct sim_client *c, unsigned file, struct gi_fd *fd)
   for (unsigned i = (unsigned)sim_rng_between(&c->rng, 1, 40); i > 0 && !c->leave; i--) {
     char byte = (char)c->number;
     uint64_t begin = c->cluster->w->now;
-    ssize_t ret = sim_op_write(c, fd, c->number, &byte, 1, NULL);
+    bool early = false;
+    ssize_t ret = sim_op_write(c, fd, c->number, &byte, 1, NULL, &early);
     gi_log(GI_LOG_DEBUG, c->process->name, 1, "file %u: write under the lock: %zd", file, ret);
+    if (ret == 1 && early)
+      ret = sim_op_fsync(c, fd) < 0 ? 0 : 1;
     if (ret == 1)
       believed(c, file, number, begin);
     if (ret == -EBADFD)

@@ -38,51 +38,141 @@ place(struct sim_rng *rng, unsigned n)
   return (unsigned)sim_rng_below(rng, sim_rng_chance(rng, 500) ? room + 1 : room < 8 ? room + 1 : 8);
 }
 
-static void
-put(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, uint64_t opened)
+/* a file that a task has open */
+struct open {
+  struct sim_client *c;
+  struct sim_model *m;
+  unsigned file;
+  struct gi_fd *fd;
+  uint64_t opened; /* what others had written by then is to be seen */
+  uint64_t told;   /* losses of what was answered early, of which this descriptor knows */
+};
+
+static struct sim_reader
+reader_of(const struct open *o)
 {
+  return (struct sim_reader){
+      .name = o->c->process->name, .number = o->c->number, .opened = o->opened, .begin = sim_model_now(o->m)};
+}
+
+static void
+out(void *arg, uint64_t number, uint32_t bricks)
+{
+  sim_quorum_done(arg, bricks, "write %llu, answered early,", (unsigned long long)number);
+}
+
+static uint64_t
+losses(const struct open *o)
+{
+  return sim_model_losses(o->m, o->c->number, o->file);
+}
+
+/* What ends with everything being out that was written before has been answered. `knew`: the losses when it began. `tells`: a
+ * descriptor that lost something must hear of it here. */
+static void
+all_out(struct open *o, const char *what, uint64_t begin, uint64_t knew, bool tells, int ret)
+{
+  if (ret < 0) {
+    sim_model_not_out(o->m, o->c->number, o->file);
+    o->told = losses(o);
+    return;
+  }
+  if (tells && knew > o->told)
+    sim_violation(o->c->cluster->w, "%s: a %s of register file %u succeeded, though writes that were answered early are lost",
+                  o->c->process->name, what, o->file);
+  o->told = tells ? knew : o->told;
+  sim_model_out(o->m, o->c->number, o->file, begin, out, o->c);
+}
+
+static void
+put_done(struct open *o, uint64_t number, bool early)
+{
+  struct sim_client *c = o->c;
+  if (early && o->fd->flags & O_DSYNC)
+    sim_violation(c->cluster->w, "%s: write %llu, to be synced, was answered early", c->process->name,
+                  (unsigned long long)number);
+  if (early) {
+    sim_model_written_early(o->m, number);
+    return;
+  }
+  sim_quorum_done(c, sim_model_copies(o->m, number), "write %llu", (unsigned long long)number);
+  sim_model_written(o->m, number, 0);
+  if (o->fd->flags & O_DSYNC)
+    sim_model_written_synced(o->m, number);
+}
+
+static void
+put(struct open *o)
+{
+  struct sim_client *c = o->c;
   unsigned n = sectors(&c->rng), at = place(&c->rng, n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
-  uint64_t number = sim_model_write(m, c->number, file, at, n, data);
-  struct sim_reader reader = {.name = c->process->name, .number = c->number, .opened = opened, .begin = sim_model_now(m)};
+  uint64_t number = sim_model_write(o->m, c->number, o->file, at, n, data);
+  struct sim_reader reader = reader_of(o);
   uint64_t size;
-  ssize_t ret = sim_op_write(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
-  gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd", (unsigned long long)number, file, at,
-         n, ret);
-  if (ret == (ssize_t)(n * SIM_SECTOR_BYTES))
-    sim_quorum_done(c, sim_model_copies(m, number), "write %llu", (unsigned long long)number);
+  bool early;
+  ssize_t ret = sim_op_write(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size, &early);
+  gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd%s", (unsigned long long)number, o->file,
+         at, n, ret, early ? ", early" : "");
   if (size != SIM_NO_SIZE)
-    sim_model_check_size(m, &reader, file, size);
-  sim_model_written(m, number, ret == (ssize_t)(n * SIM_SECTOR_BYTES) ? 0 : ret < 0 ? (int)-ret : EIO);
-  if (ret == (ssize_t)(n * SIM_SECTOR_BYTES) && fd->flags & O_DSYNC)
-    sim_model_written_synced(m, number);
+    sim_model_check_size(o->m, &reader, o->file, size);
+  if (ret == (ssize_t)(n * SIM_SECTOR_BYTES)) {
+    put_done(o, number, early);
+  } else {
+    sim_model_written(o->m, number, ret < 0 ? (int)-ret : EIO);
+    sim_model_not_out(o->m, c->number, o->file); /* perhaps that is what it tells */
+    o->told = losses(o);
+  }
   gi_free(data);
 }
 
 static void
-get(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, uint64_t opened)
+get(struct open *o)
 {
+  struct sim_client *c = o->c;
   unsigned n = sectors(&c->rng), at = place(&c->rng, n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
-  struct sim_reader reader = {.name = c->process->name, .number = c->number, .opened = opened, .begin = sim_model_now(m)};
+  struct sim_reader reader = reader_of(o);
   uint64_t size;
-  ssize_t ret = sim_op_read(c, fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
-  gi_log(GI_LOG_DEBUG, c->process->name, 1, "read of file %u, sectors %u+%u: %zd", file, at, n, ret);
+  ssize_t ret = sim_op_read(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
+  gi_log(GI_LOG_DEBUG, c->process->name, 1, "read of file %u, sectors %u+%u: %zd", o->file, at, n, ret);
   if (ret >= 0)
-    sim_model_check(m, &reader, file, at, n, data, (size_t)ret);
+    sim_model_check(o->m, &reader, o->file, at, n, data, (size_t)ret);
   if (size != SIM_NO_SIZE)
-    sim_model_check_size(m, &reader, file, size);
+    sim_model_check_size(o->m, &reader, o->file, size);
   gi_free(data);
 }
 
 static void
-sync_file(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd)
+get_size(struct open *o)
 {
-  uint64_t begin = sim_model_now(m);
-  if (sim_op_fsync(c, fd) >= 0)
-    sim_model_synced(m, c->number, file, begin);
+  struct sim_reader reader = reader_of(o);
+  uint64_t size;
+  sim_op_fstat(o->c, o->fd, &size);
+  if (size != SIM_NO_SIZE)
+    sim_model_check_size(o->m, &reader, o->file, size);
+}
+
+static void
+sync_file(struct open *o)
+{
+  uint64_t begin = sim_model_now(o->m), knew = losses(o);
+  int ret = sim_op_fsync(o->c, o->fd);
+  gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "sync of file %u: %d", o->file, ret);
+  all_out(o, "sync", begin, knew, true, ret);
+  if (ret >= 0)
+    sim_model_synced(o->m, o->c->number, o->file, begin);
   else
-    sim_model_sync_failed(m, file);
+    sim_model_sync_failed(o->m, o->file);
+}
+
+static void
+close_file(struct open *o)
+{
+  uint64_t begin = sim_model_now(o->m), knew = losses(o);
+  int ret = sim_op_flush(o->c, o->fd);
+  gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "close of file %u: %d", o->file, ret);
+  all_out(o, "close", begin, knew, true, ret);
 }
 
 static const char *
@@ -92,37 +182,111 @@ file_name(unsigned file, char name[16])
   return name;
 }
 
-static struct gi_fd *
-open_file(struct sim_client *c, unsigned file, int flags)
+static struct gi_inode *
+find(const struct open *o)
 {
+  struct sim_client *c = o->c;
   char name[16];
   struct gi_inode *root = sim_op_root(c), *inode = NULL;
-  struct gi_fd *fd = NULL;
-  int ret = sim_op_lookup(c, root, file_name(file, name), &inode, NULL);
+  struct gi_iatt stat = {0};
+  struct sim_reader reader = reader_of(o);
+  int ret = sim_op_lookup(c, root, file_name(o->file, name), &inode, &stat);
+  reader.opened = 0; /* of the attributes of a name only the client's own doing is promised */
+  if (ret >= 0 && gi_iatt_valid(&stat))
+    sim_model_check_size(o->m, &reader, o->file, stat.size);
   if (ret >= 0 && inode)
-    sim_op_open(c, inode, O_RDWR | flags, &fd);
+    sim_model_file_is(o->m, o->file, &inode->gfid);
   else if (ret == -ENOENT)
     sim_violation(c->cluster->w, "%s: %s is said not to exist", c->process->name, name);
-  gi_inode_unref(&inode);
   gi_inode_unref(&root);
-  return fd;
+  return inode;
+}
+
+static bool
+open_file(struct open *o, int flags)
+{
+  struct gi_inode *inode = find(o);
+  if (inode)
+    sim_op_open(o->c, inode, O_RDWR | flags, &o->fd);
+  gi_inode_unref(&inode);
+  o->told = losses(o);
+  return o->fd != NULL;
+}
+
+/* Who gets a lock sees what was written before the others gave it back. */
+static bool
+take_lock(struct open *o)
+{
+  if (sim_op_lock(o->c, o->fd, GI_LK_WRITE) < 0)
+    return false;
+  uint64_t granted = sim_model_now(o->m);
+  struct gi_inode *inode = find(o); /* as mount/fuse looks */
+  if (inode)
+    o->opened = granted;
+  gi_inode_unref(&inode);
+  return true;
 }
 
 static void
-use(struct sim_client *c, struct sim_model *m, unsigned file, struct gi_fd *fd, uint64_t opened)
+give_lock(struct open *o)
 {
+  uint64_t begin = sim_model_now(o->m);
+  int ret = sim_op_lock(o->c, o->fd, GI_LK_UNLOCK);
+  gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "lock of file %u is given back: %d", o->file, ret);
+  if (ret >= 0)
+    all_out(o, "unlock", begin, losses(o), false, ret);
+}
+
+static void
+pause_now_and_then(struct sim_client *c)
+{
+  if (sim_rng_chance(&c->rng, 300) && !c->leave)
+    sim_op_pause(c, sim_rng_below(&c->rng, sim_rng_chance(&c->rng, 100) ? 3 * SIM_S : 50 * SIM_MS));
+}
+
+static void
+use(struct open *o)
+{
+  struct sim_client *c = o->c;
   for (unsigned i = (unsigned)sim_rng_between(&c->rng, 1, 10); i > 0 && !c->leave; i--) {
     unsigned what = (unsigned)sim_rng_below(&c->rng, 10);
     if (what < 5)
-      put(c, m, file, fd, opened);
+      put(o);
     else if (what < 9)
-      get(c, m, file, fd, opened);
+      get(o);
     else
-      sync_file(c, m, file, fd);
-    if (sim_rng_chance(&c->rng, 300) && !c->leave)
-      sim_op_pause(c, sim_rng_below(&c->rng, sim_rng_chance(&c->rng, 100) ? 3 * SIM_S : 50 * SIM_MS));
+      sync_file(o);
+    pause_now_and_then(c);
   }
-  sim_op_flush(c, fd);
+  close_file(o);
+}
+
+/* What makes a difference where layers know something of a file: two descriptors, sizes, locks, closing now and then. */
+static void
+use_two(struct open *o, struct open *other)
+{
+  struct sim_client *c = o->c;
+  bool locked = sim_rng_chance(&c->rng, 500) && take_lock(o);
+  other->opened = o->opened;
+  for (unsigned i = (unsigned)sim_rng_between(&c->rng, 4, 20); i > 0 && !c->leave; i--) {
+    unsigned what = (unsigned)sim_rng_below(&c->rng, 20);
+    struct open *one = sim_rng_chance(&c->rng, 500) ? o : other;
+    if (what < 9)
+      put(one);
+    else if (what < 14)
+      get(one);
+    else if (what < 17)
+      get_size(one);
+    else if (what < 19)
+      sync_file(one);
+    else
+      close_file(one); /* one of several that it has: it stays open */
+    pause_now_and_then(c);
+  }
+  if (locked)
+    give_lock(o);
+  close_file(other);
+  close_file(o);
 }
 
 static void
@@ -130,16 +294,21 @@ use_files(struct sim_client *c, bool synced)
 {
   struct sim_model *m = c->cluster->model;
   while (!c->leave) {
-    struct gi_fd *fd = NULL;
     unsigned file = (unsigned)sim_rng_below(&c->rng, SHARED);
     if (sim_rng_chance(&c->rng, 400))
       file = SHARED + c->number * PRIVATE + (unsigned)sim_rng_below(&c->rng, PRIVATE);
-    uint64_t opened = sim_model_now(m);
-    if (c->up)
-      fd = open_file(c, file, synced && sim_rng_chance(&c->rng, 500) ? O_SYNC : 0);
-    if (fd)
-      use(c, m, file, fd, opened);
-    gi_fd_unref(&fd);
+    struct open o = {.c = c, .m = m, .file = file, .opened = sim_model_now(m)}, other = o;
+    int flags = 0;
+    if (c->up) {
+      flags = synced && sim_rng_chance(&c->rng, 500) ? O_SYNC : 0;
+      open_file(&o, flags);
+    }
+    if (o.fd && sim_layers_that_know(c->cluster->config.layers) && sim_rng_chance(&c->rng, 500) && open_file(&other, 0))
+      use_two(&o, &other);
+    else if (o.fd)
+      use(&o);
+    gi_fd_unref(&other.fd);
+    gi_fd_unref(&o.fd);
     if (!c->leave)
       sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 400 * SIM_MS));
   }

@@ -84,7 +84,7 @@ write_large(struct sim_client *c, struct gi_fd *fd)
   size_t len = (size_t)sim_rng_between(&c->rng, LARGE_BYTES / 4, LARGE_BYTES);
   GI_CLEANUP_FREE uint8_t *data = gi_alloc(len);
   memset(data, (int)sim_rng_below(&c->rng, 256), len);
-  sim_op_write(c, fd, 0, data, len, NULL);
+  sim_op_write(c, fd, 0, data, len, NULL, NULL);
 }
 
 static void
@@ -114,7 +114,7 @@ use_file(struct sim_client *c, struct gi_fd *fd)
       }
       sim_rng_fill(&c->rng, data, 64);
       memset(data + 64, data[0], sizeof(data) - 64);
-      sim_op_write(c, fd, at, data, len, NULL);
+      sim_op_write(c, fd, at, data, len, NULL, NULL);
     }
   }
   sim_op_flush(c, fd);
@@ -195,7 +195,7 @@ last_words(struct sim_client *c)
     snprintf(name, sizeof(name), "last%u", i);
     memset(data, (int)sim_rng_below(&c->rng, 256), sizeof(data));
     if (sim_op_create(c, root, name, O_RDWR | O_TRUNC, &fd) >= 0) {
-      sim_op_write(c, fd, sim_rng_below(&c->rng, SPAN), data, (size_t)sim_rng_between(&c->rng, 1, BYTES), NULL);
+      sim_op_write(c, fd, sim_rng_below(&c->rng, SPAN), data, (size_t)sim_rng_between(&c->rng, 1, BYTES), NULL, NULL);
       sim_op_flush(c, fd);
     }
     gi_fd_unref(&fd);
