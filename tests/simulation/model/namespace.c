@@ -23,6 +23,7 @@ struct slot {
   uint64_t begun;      /* the youngest of them, a moment */
   uint64_t changed;    /* when the last one ended */
   uint64_t changed_ns;
+  uint64_t ended_ns[SIM_NAMES_CLIENTS]; /* the same of each client's last one, and 1 */
 };
 
 enum naming { MAKE, REMOVE, RENAME };
@@ -324,8 +325,10 @@ apply(struct sim_namespace *m, const struct sim_naming *op, bool certain)
 }
 
 static void
-slot_ends(struct sim_namespace *m, struct slot *s)
+slot_ends(struct sim_namespace *m, struct slot *s, unsigned client)
 {
+  GI_ASSERT(client < SIM_NAMES_CLIENTS);
+  s->ended_ns[client] = m->w->now + 1;
   s->busy--;
   s->changed = m->moment;
   s->changed_ns = m->w->now;
@@ -342,9 +345,9 @@ sim_namespace_done(struct sim_namespace *m, struct sim_naming **opp, int err)
   judge(m, op, err);
   if (!refused(op, s, err))
     apply(m, op, err == 0 && !op->contended);
-  slot_ends(m, s);
+  slot_ends(m, s, op->client);
   if (op->what == RENAME)
-    slot_ends(m, to);
+    slot_ends(m, to, op->client);
   gi_list_del(&op->link);
   gi_free(op);
 }
@@ -399,8 +402,25 @@ undisturbed(const struct slot *s, uint64_t since)
   return !s->busy && s->begun < since && s->changed < since;
 }
 
+/* Another than this client changed it in the last `ns`. */
+static bool
+changed_by_others(const struct sim_namespace *m, const struct slot *s, unsigned client, uint64_t ns)
+{
+  for (unsigned i = 0; i < SIM_NAMES_CLIENTS && ns; i++)
+    if (i != client && s->ended_ns[i] && s->ended_ns[i] + ns > m->w->now)
+      return true;
+  return false;
+}
+
 void
 sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, struct sim_place_of at, const struct gi_gfid *gfid)
+{
+  sim_namespace_seen_late(m, who, 0, 0, since, at, gfid);
+}
+
+void
+sim_namespace_seen_late(struct sim_namespace *m, const char *who, unsigned client, uint64_t late_ns, uint64_t since,
+                        struct sim_place_of at, const struct gi_gfid *gfid)
 {
   const struct slot *s = slot_of(m, at);
   bool none = gi_gfid_is_none(gfid);
@@ -409,7 +429,7 @@ sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, str
   if (!none && !has(&s->ever, gfid))
     sim_violation(m->w, "%s: name %u of directory %u is %s, which it never was", who, at.name, at.dir,
                   gi_gfid_text(gfid, text));
-  else if (undisturbed(s, since) && !may_be(s, gfid))
+  else if (undisturbed(s, since) && !may_be(s, gfid) && !changed_by_others(m, s, client, late_ns))
     sim_violation(m->w, "%s: name %u of directory %u is %s, which it is not", who, at.name, at.dir,
                   none ? "said not to exist" : gi_gfid_text(gfid, text));
 }

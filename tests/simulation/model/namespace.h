@@ -15,6 +15,9 @@
  * are good is learnt then, as in registers.h); else it only must have been
  * that at some time, or be meant to become it.
  *
+ * A client that remembers names may be told of changes of others late; never of its
+ * own.
+ *
  * Nothing here syncs a directory, so what was changed shortly before a machine
  * lost its power may be anything.
  */
@@ -27,6 +30,7 @@
 
 #define SIM_NAMES_DIRS 64
 #define SIM_NAMES_PER_DIR 20
+#define SIM_NAMES_CLIENTS 8
 
 struct sim_namespace;
 struct sim_naming;
@@ -68,6 +72,9 @@ uint64_t sim_namespace_now(struct sim_namespace *m);
 /* A name was looked up: `gfid` none if it was not there. */
 void sim_namespace_seen(struct sim_namespace *m, const char *who, uint64_t since, struct sim_place_of at,
                         const struct gi_gfid *gfid);
+/* The same by a client that need not know what others changed less than `late_ns` ago. */
+void sim_namespace_seen_late(struct sim_namespace *m, const char *who, unsigned client, uint64_t late_ns, uint64_t since,
+                             struct sim_place_of at, const struct gi_gfid *gfid);
 
 /* a directory being listed */
 struct sim_listing {

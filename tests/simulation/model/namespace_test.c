@@ -260,6 +260,23 @@ test_power_loss(void **state)
   complains(t);
 }
 
+/* Others' changes may be known late, a client's own never. */
+static void
+test_late(void **state)
+{
+  struct bench *t = *state;
+  make(t, a, 1, 0);
+  sim_namespace_seen_late(t->m, "test", 1, SIM_S, sim_namespace_now(t->m), a, &gi_gfid_none);
+  fine(t);
+  sim_namespace_seen_late(t->m, "test", 0, SIM_S, sim_namespace_now(t->m), a, &gi_gfid_none);
+  complains(t);
+  sim_namespace_seen_late(t->m, "test", 1, SIM_S, sim_namespace_now(t->m), a, object(2));
+  complains(t); /* it never was */
+  sim_world_run(t->w, t->w->now + 2 * SIM_S, NULL);
+  sim_namespace_seen_late(t->m, "test", 1, SIM_S, sim_namespace_now(t->m), a, &gi_gfid_none);
+  complains(t);
+}
+
 int
 main(void)
 {
@@ -273,6 +290,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_since, setup, teardown),
       cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
       cmocka_unit_test_setup_teardown(test_power_loss, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_late, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,17 +195,25 @@ move(const struct visit *v)
 
 /* ---- looks ---- */
 
+/* How late a client may learn now what others did, if it began to ask then. */
+static uint64_t
+late(const struct sim_client *c, uint64_t begin)
+{
+  uint64_t timeout = sim_layers_timeout(c->layers_had);
+  return timeout ? timeout + (c->cluster->w->now - begin) : 0;
+}
+
 static struct gi_inode *
 look(const struct visit *v, unsigned number)
 {
-  uint64_t from = since(v);
+  uint64_t from = since(v), begin = v->c->cluster->w->now;
   struct gi_inode *inode = NULL;
   struct gi_iatt stat = {0};
   char name[16];
   int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), &inode, &stat);
   if (ret >= 0 || ret == -ENOENT)
-    sim_namespace_seen(v->c->cluster->names, v->c->process->name, from, (struct sim_place_of){v->dir, number},
-                       ret >= 0 ? &stat.gfid : &gi_gfid_none);
+    sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin), from,
+                            (struct sim_place_of){v->dir, number}, ret >= 0 ? &stat.gfid : &gi_gfid_none);
   return inode;
 }
 
