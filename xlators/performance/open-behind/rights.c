@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who was let in by the bricks, and until when that proves that they would do
+ * it again.
+ */
+#include "xlators/performance/open-behind/open-behind.h"
+
+#include <fcntl.h>
+
+enum { OB_MAY_READ = 1, OB_MAY_WRITE = 2 };
+
+static unsigned
+rights_wanted(uint32_t flags)
+{
+  switch (flags & O_ACCMODE) {
+  case O_RDONLY:
+    return OB_MAY_READ;
+  case O_WRONLY:
+    return OB_MAY_WRITE;
+  default:
+    return OB_MAY_READ | OB_MAY_WRITE;
+  }
+}
+
+static struct ob_who
+who_is(const struct gi_caller *c)
+{
+  struct ob_who who = {.uid = c->uid, .gid = c->gid, .groups = 14695981039346656037ull};
+  for (uint32_t i = 0; i < c->ngroups; i++)
+    who.groups = (who.groups ^ c->groups[i]) * 1099511628211ull;
+  return who;
+}
+
+static bool
+is_same(const struct ob_who *a, const struct ob_who *b)
+{
+  return a->uid == b->uid && a->gid == b->gid && a->groups == b->groups;
+}
+
+void
+ob_doubt(struct ob_inode *i)
+{
+  i->version++;
+  i->rights = 0;
+}
+
+struct ob_moment
+ob_moment_of(const struct gi_xlator *x, const struct ob_inode *i)
+{
+  return (struct ob_moment){i->version, ((const struct ob *)x->private)->epoch, i->looks};
+}
+
+/* The bricks judged it after that moment. */
+void
+ob_let_in(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then, const struct gi_caller *c, uint32_t flags)
+{
+  const struct ob *ob = x->private;
+  struct ob_who who = who_is(c);
+  if (then->version != i->version || then->epoch != ob->epoch || i->changes)
+    return;
+  if (!is_same(&who, &i->who) || i->epoch != ob->epoch)
+    i->rights = 0;
+  i->who = who;
+  i->rights |= rights_wanted(flags);
+  i->epoch = ob->epoch;
+  i->until_ns = gi_now(x->reactor) + ob_opts(x)->timeout * GI_NSEC_PER_SEC;
+  i->anchored = i->seen && then->looks == i->looks;
+}
+
+bool
+ob_was_let_in(const struct gi_xlator *x, const struct ob_inode *i, const struct gi_caller *c, uint32_t flags)
+{
+  const struct ob *ob = x->private;
+  struct ob_who who = who_is(c);
+  return i->epoch == ob->epoch && gi_now(x->reactor) < i->until_ns && is_same(&who, &i->who) && !i->changes &&
+         !(rights_wanted(flags) & ~i->rights);
+}
+
+/* Attributes passed by that were asked for at `asked_ns`. If they are those from before the open, nothing has happened in between. */
+void
+ob_seen(struct gi_xlator *x, struct ob_inode *i, const struct gi_iatt *a, uint64_t asked_ns)
+{
+  bool same = i->seen && a->ctime.sec == i->ctime.sec && a->ctime.nsec == i->ctime.nsec;
+  uint64_t until = asked_ns + ob_opts(x)->timeout * GI_NSEC_PER_SEC;
+  if (i->seen && (a->mode != i->mode || a->uid != i->uid || a->gid != i->gid))
+    ob_doubt(i);
+  if (!same) {
+    i->looks++;
+    i->anchored = false;
+  } else if (i->anchored && i->until_ns < until) {
+    i->until_ns = until;
+  }
+  i->seen = true;
+  i->ctime = a->ctime;
+  i->mode = a->mode;
+  i->uid = a->uid;
+  i->gid = a->gid;
+}
+
+/* Whoever made a file may open it again, if it is the owner by the bricks' word and the mode says so: no ACL takes that away. */
+void
+ob_created(struct gi_xlator *x, const struct gi_fop *fop, struct ob_inode *i)
+{
+  const struct gi_iatt *a = &fop->rsp.stat;
+  struct ob_moment now = ob_moment_of(x, i);
+  if (a->uid != fop->caller.uid)
+    return;
+  if (a->mode & S_IRUSR)
+    ob_let_in(x, i, &now, &fop->caller, O_RDONLY);
+  if (a->mode & S_IWUSR)
+    ob_let_in(x, i, &now, &fop->caller, O_WRONLY);
+}
