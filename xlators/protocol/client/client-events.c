@@ -36,6 +36,7 @@ cl_contended(struct client *c, struct gi_xdr_in *in, bool entry)
 static void
 cl_storage(struct client *c, bool up)
 {
+  GI_ASSERT(c->state == CL_READY);
   if (c->usable == up)
     return;
   gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 22, "the brick says its storage is %s", up ? "back" : "down");
@@ -46,6 +47,7 @@ cl_storage(struct client *c, bool up)
 void
 cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in)
 {
+  GI_CHECK(c, CL_MAGIC);
   if (h->prog != GI_PROG_CALLBACK || h->vers != GI_VERS_CALLBACK)
     return;
   switch (h->proc) {

@@ -91,6 +91,7 @@ cl_cancel(struct client *c, struct gi_fop *fop)
   if (fop->at != c->x || fop->answered || !cl_may_wait(fop))
     return;
   struct cl_fop *call = gi_fop_private(fop, c->x);
+  GI_CHECK(c, CL_MAGIC);
   if (call->gave_up)
     return;
   GI_ASSERT(call->fop == fop && call->c == c);
@@ -104,6 +105,7 @@ cl_cancel(struct client *c, struct gi_fop *fop)
 static void
 cl_late_reply(struct client *c, struct gi_fop *fop, struct gi_rpc_reply *reply)
 {
+  GI_ASSERT(fop->answered);
   if (reply->status == 0 && reply->accept == GI_RPC_SUCCESS) {
     int32_t ret = (int32_t)gi_xdr_get_u32(&reply->in);
     if (!reply->in.failed && ret >= 0 && c->usable)
@@ -224,6 +226,7 @@ cl_ordering_gfid(const struct gi_fop *fop)
 struct gi_caller
 cl_credentials(const struct client *c, const struct gi_fop *fop)
 {
+  GI_ASSERT(fop->caller.owner.len <= GI_OWNER_MAX);
   struct gi_caller who = fop->caller;
   if (!cl_opts(c)->send_gids)
     who.ngroups = 0;

@@ -93,6 +93,7 @@ static void
 cl_retry(struct gi_rpc_client *rpc, void *arg)
 {
   struct client *c = arg;
+  cl_assert(c);
   if (c->state == CL_WAIT)
     cl_attempt(c);
 }
@@ -167,6 +168,7 @@ static void
 cl_port_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
   struct client *c = arg;
+  cl_assert(c);
   if (c->state != CL_PORTMAP || reply->status == -ENOTCONN)
     return; /* `down` follows, or somebody gave up already */
   if (reply->status != 0 || reply->accept != GI_RPC_SUCCESS) {
@@ -191,6 +193,7 @@ static void
 cl_mgmt_up(struct gi_rpc_client *rpc, void *arg)
 {
   struct client *c = arg;
+  GI_ASSERT(rpc == c->mgmt);
   if (c->state != CL_PORTMAP)
     return;
   struct gi_xdr_out out = {0};
@@ -203,6 +206,7 @@ static void
 cl_mgmt_down(struct gi_rpc_client *rpc, void *arg)
 {
   struct client *c = arg;
+  GI_ASSERT(rpc == c->mgmt);
   if (c->state == CL_PORTMAP)
     cl_lost(c, "no connection to the management daemon");
 }
@@ -286,6 +290,7 @@ static void
 cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
   struct client *c = arg;
+  cl_assert(c);
   if ((c->state != CL_GREET && c->state != CL_JOIN) || reply->status == -ENOTCONN)
     return;
   if (reply->status != 0) {
@@ -331,6 +336,7 @@ cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc)
 static void
 cl_join(struct client *c)
 {
+  GI_ASSERT(c->nconns >= 1 && c->joining == 0 && !c->usable);
   cl_apply_config(c);
   cl_enter(c, CL_JOIN);
   c->joining = c->nconns - 1;
@@ -359,6 +365,14 @@ cl_reopened(struct client *c)
 
 /* ---- DUMP ---- */
 
+static struct client *
+owner_of(const struct cl_conn *conn, const struct gi_rpc_client *rpc)
+{
+  GI_CHECK(conn->c, CL_MAGIC);
+  GI_ASSERT(conn == &conn->c->conn[conn->index] && conn->rpc == rpc);
+  return conn->c;
+}
+
 static bool
 cl_offers_fops(struct gi_xdr_in *in)
 {
@@ -380,6 +394,7 @@ static void
 cl_dump_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
   struct client *c = arg;
+  cl_assert(c);
   if (c->state != CL_GREET || reply->status == -ENOTCONN)
     return;
   if (reply->status != 0 || reply->accept != GI_RPC_SUCCESS || !cl_offers_fops(&reply->in)) {
@@ -395,7 +410,7 @@ static void
 cl_conn_up(struct gi_rpc_client *rpc, void *arg)
 {
   struct cl_conn *conn = arg;
-  struct client *c = conn->c;
+  struct client *c = owner_of(conn, rpc);
   if (conn->index > 0) {
     if (c->state == CL_JOIN)
       cl_send_setvolume(c, rpc);
@@ -413,26 +428,26 @@ cl_conn_up(struct gi_rpc_client *rpc, void *arg)
 static void
 cl_conn_down(struct gi_rpc_client *rpc, void *arg)
 {
-  struct cl_conn *conn = arg;
-  if (conn->c->state == CL_PORTMAP)
+  struct client *c = owner_of(arg, rpc);
+  if (c->state == CL_PORTMAP)
     return; /* the end of an earlier generation */
-  cl_lost(conn->c, conn->c->state == CL_READY ? "the connection was lost" : "no connection to the brick");
+  cl_lost(c, c->state == CL_READY ? "the connection was lost" : "no connection to the brick");
 }
 
 static void
 cl_conn_callback(struct gi_rpc_client *rpc, const struct gi_call_header *h, struct gi_xdr_in *in, void *arg)
 {
-  struct cl_conn *conn = arg;
-  if (conn->c->state == CL_READY)
-    cl_callback(conn->c, h, in);
+  struct client *c = owner_of(arg, rpc);
+  if (c->state == CL_READY)
+    cl_callback(c, h, in);
 }
 
 static void
 cl_conn_pong(struct gi_rpc_client *rpc, uint64_t ns, void *arg)
 {
-  struct cl_conn *conn = arg;
-  if (conn->c->state == CL_READY)
-    cl_round_trip(conn->c, ns);
+  struct client *c = owner_of(arg, rpc);
+  if (c->state == CL_READY)
+    cl_round_trip(c, ns);
 }
 
 const struct gi_rpc_client_ops cl_conn_ops = {

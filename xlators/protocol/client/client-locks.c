@@ -50,6 +50,14 @@ struct cl_take {
   bool counted; /* in client.reopening */
 };
 
+static struct cl_fd *
+fd_of(const struct client *c, struct gi_fd *fd)
+{
+  struct cl_fd *f = gi_fd_private(fd, c->x);
+  GI_ASSERT(f->nmissing <= f->nlocks && (f->nlocks == 0 || f->fd == fd));
+  return f;
+}
+
 static struct cl_inode *
 books(const struct client *c, struct gi_inode *inode)
 {
@@ -86,7 +94,8 @@ lock_free(struct cl_lock *l)
 static void
 lock_remove(struct client *c, struct cl_lock *l)
 {
-  struct cl_fd *f = gi_fd_private(l->fd, c->x);
+  struct cl_fd *f = fd_of(c, l->fd);
+  GI_ASSERT(f->nlocks > 0 && (l->held || f->nmissing > 0));
   f->nlocks--;
   f->nmissing -= !l->held;
   lock_free(l);
@@ -96,7 +105,8 @@ static void
 lock_insert(struct client *c, const struct cl_lock *proto, uint64_t start, uint64_t last)
 {
   struct cl_lock *l = gi_alloc(sizeof(*l));
-  struct cl_fd *f = gi_fd_private(proto->fd, c->x);
+  struct cl_fd *f = fd_of(c, proto->fd);
+  GI_ASSERT(proto->fd->inode && (!f->fd || f->fd == proto->fd));
   *l = *proto;
   gi_dict_ref(l->xdata);
   l->start = start;
@@ -128,7 +138,7 @@ forget(struct client *c, struct gi_inode *inode, const struct gi_owner *owner, u
   gi_list_foreach_safe(l, locks_of(c, inode), struct cl_lock, link) {
     if (l->start > last || l->last < start || !gi_owner_equal(&l->who.owner, owner))
       continue;
-    struct cl_fd *f = gi_fd_private(l->fd, c->x);
+    struct cl_fd *f = fd_of(c, l->fd);
     if (l->last > last)
       lock_insert(c, l, last + 1, l->last);
     if (l->start < start)
@@ -195,6 +205,7 @@ keep(struct client *c, const struct gi_fop *fop, bool held)
                          .space = fop->args.flags,
                          .held = held};
   uint64_t start, last;
+  GI_ASSERT(want.type != GI_LK_UNLOCK && fop->fd->inode);
   range_of(&fop->args.flock, &start, &last);
   gi_caller_detach(&want.who);
   note_before(c, &want, start, last);
@@ -265,7 +276,7 @@ cl_locks_remember(struct client *c, struct gi_fop *fop)
 {
   if (!names_locks(fop))
     return gi_fop_fail(fop, EINVAL);
-  struct cl_fd *f = gi_fd_private(fop->fd, c->x);
+  struct cl_fd *f = fd_of(c, fop->fd);
   keep(c, fop, false);
   f->refused = true; /* it never was ours here */
   tell(c, f);
@@ -280,7 +291,7 @@ cl_locks_remember(struct client *c, struct gi_fop *fop)
 void
 cl_locks_released(struct client *c, struct gi_fd *fd)
 {
-  struct cl_fd *f = gi_fd_private(fd, c->x);
+  struct cl_fd *f = fd_of(c, fd);
   if (!fd->inode)
     return;
   gi_list_foreach_safe(b, &books(c, fd->inode)->before, struct cl_before, link)
@@ -317,6 +328,7 @@ static void
 retry_lost(void *arg)
 {
   struct client *c = arg;
+  GI_CHECK(c, CL_MAGIC);
   gi_list_foreach_safe(f, &c->fds, struct cl_fd, link)
     cl_locks_take(c, f->fd);
 }
@@ -331,7 +343,7 @@ static void
 missed(struct client *c, struct cl_lock *l, int err)
 {
   char gfid[GI_UUID_TEXT];
-  struct cl_fd *f = gi_fd_private(l->fd, c->x);
+  struct cl_fd *f = fd_of(c, l->fd);
   f->refused = true;
   gi_timer_set(&c->retake, CL_RETAKE_S * GI_NSEC_PER_SEC);
   if (l->missed)
@@ -394,7 +406,7 @@ doubt(struct client *c, const struct gi_fop *fop, uint64_t at, uint64_t last)
   gi_list_foreach(l, locks_of(c, fop->fd->inode), struct cl_lock, link) {
     if (l->start > last || l->last < at || !gi_owner_equal(&l->who.owner, &who.owner))
       continue;
-    struct cl_fd *f = gi_fd_private(l->fd, c->x);
+    struct cl_fd *f = fd_of(c, l->fd);
     f->nmissing += l->held;
     l->held = false;
     if (!first || l->start < first->start)
@@ -413,7 +425,7 @@ take_missing(struct client *c, struct gi_inode *inode)
 static bool
 is_open(struct client *c, struct gi_fd *fd)
 {
-  return ((struct cl_fd *)gi_fd_private(fd, c->x))->state == CL_FD_OPEN;
+  return fd_of(c, fd)->state == CL_FD_OPEN;
 }
 
 /* The brick has the lock of `fop`, which is not wanted, instead of those in the books: they are set again first, so that nobody gets in
@@ -473,14 +485,14 @@ cl_locks_restore(struct client *c, struct gi_fop *fop)
   before_free(b);
   if (c->usable)
     set_right(c, fop);
-  tell(c, gi_fd_private(fop->fd, c->x));
+  tell(c, fd_of(c, fop->fd));
   return true;
 }
 
 static void
 take_result(struct client *c, struct gi_fop *fop, int err)
 {
-  struct cl_fd *f = gi_fd_private(fop->fd, c->x);
+  struct cl_fd *f = fd_of(c, fop->fd);
   if (fop->args.type == GI_LK_UNLOCK)
     return;
   struct cl_lock *l = find_asked(c, fop);
@@ -515,6 +527,8 @@ take_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
   struct cl_take *t = arg;
   struct client *c = t->c;
+  GI_CHECK(c, CL_MAGIC);
+  GI_ASSERT(t->fop && t->generation <= c->generation);
   bool current = t->generation == c->generation && reply->status != -ENOTCONN, counted = current && t->counted;
   int64_t handle;
   size_t offset;
@@ -534,7 +548,8 @@ take_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 static void
 send_lock(struct client *c, struct gi_fop *fop)
 {
-  struct cl_fd *f = gi_fd_private(fop->fd, c->x);
+  struct cl_fd *f = fd_of(c, fop->fd);
+  GI_ASSERT(fop->kind == GI_FOP_LK && fop->fd->inode && f->handle >= 0);
   struct cl_take *t = gi_new(struct cl_take);
   *t = (struct cl_take){.c = c, .fop = fop, .generation = c->generation, .counted = c->state == CL_REOPEN};
   c->reopening += t->counted;
@@ -551,7 +566,7 @@ send_lock(struct client *c, struct gi_fop *fop)
 void
 cl_locks_take(struct client *c, struct gi_fd *fd)
 {
-  struct cl_fd *f = gi_fd_private(fd, c->x);
+  struct cl_fd *f = fd_of(c, fd);
   if (f->state != CL_FD_OPEN || f->nmissing == 0)
     return;
   gi_list_foreach_safe(l, locks_of(c, fd->inode), struct cl_lock, link) {

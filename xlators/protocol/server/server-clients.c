@@ -82,6 +82,7 @@ sv_client_unref(struct sv_client *c)
   if (--c->refs)
     return;
   GI_ASSERT(c->gone && c->fd_size == 0);
+  GI_ASSERT(gi_list_empty(&c->link));
   if (c->late)
     gi_notify_down(c->sv->x, GI_EVENT_CLIENT_GONE, c); /* what they locked meanwhile */
   gi_free(c->uid);
@@ -123,6 +124,8 @@ void
 sv_client_attach(struct sv_client *c, struct sv_peer *p)
 {
   sv_client_check(c);
+  GI_CHECK(p, SV_PEER_MAGIC);
+  GI_ASSERT(c->bound);
   GI_ASSERT(!p->client && !c->gone);
   p->client = c;
   gi_rpc_peer_admit(p->rpc);
@@ -149,6 +152,7 @@ sv_client_gone(struct sv_client *c)
 void
 sv_client_detach(struct sv_peer *p)
 {
+  GI_CHECK(p, SV_PEER_MAGIC);
   struct sv_client *c = p->client;
   if (!c)
     return;

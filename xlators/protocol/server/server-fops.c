@@ -23,6 +23,7 @@ static struct sv_client *
 sv_client_of(const struct gi_rpc_request *req)
 {
   struct sv_peer *p = req->peer ? gi_rpc_peer_private(req->peer) : NULL;
+  GI_ASSERT(!p || p->magic == SV_PEER_MAGIC);
   return p ? p->client : NULL;
 }
 
@@ -50,6 +51,7 @@ sv_publish_fd(struct sv_client *c, struct gi_fop *fop)
 static void
 sv_fix_read(struct gi_fop *fop)
 {
+  GI_ASSERT(fop->kind == GI_FOP_READ && fop->rsp.ret >= 0);
   size_t want = (size_t)fop->rsp.ret;
   if (fop->rsp.payload.len > want)
     gi_payload_trim(&fop->rsp.payload, want);
@@ -127,6 +129,9 @@ sv_done(struct gi_fop *fop, void *arg)
   struct sv_fop *f = gi_fop_private(fop, sv->x);
   struct sv_client *c = f->client;
   struct gi_rpc_request *req = f->req;
+  GI_CHECK(sv, SV_MAGIC);
+  GI_CHECK(c, SV_CLIENT_MAGIC);
+  GI_ASSERT(req && fop->caller.client == c);
   int64_t handle = 0;
   if (fop->rsp.ret >= 0) {
     if (GI_KIND(fop->kind) & SV_OPENING)
@@ -193,6 +198,7 @@ sv_owner_is_null(const struct gi_owner *o)
 static void
 sv_set_groups(const struct server *sv, struct gi_fop *fop, const uint32_t *groups, uint32_t n)
 {
+  GI_CHECK((const struct sv_client *)fop->caller.client, SV_CLIENT_MAGIC);
   bool squash = sv_squashes(sv, fop->caller.client, &fop->caller);
   fop->caller.ngroups = n;
   fop->caller.groups = NULL;
@@ -243,6 +249,7 @@ sv_groups_known(void *arg, const uint32_t *groups, uint32_t n)
 {
   struct gi_fop *fop = arg;
   struct sv_client *c = fop->caller.client;
+  GI_CHECK(c, SV_CLIENT_MAGIC);
   sv_set_groups(c->sv, fop, groups, n);
   sv_submit(c->sv, fop);
 }
@@ -264,6 +271,7 @@ sv_take_payload(struct gi_fop *fop, struct gi_rpc_request *req, size_t offset)
   if (at > len || len - at < fop->args.size)
     return false;
   gi_payload_slice(&req->rec->record, at, fop->args.size, &fop->payload);
+  GI_ASSERT(fop->payload.len == fop->args.size);
   return true;
 }
 
@@ -311,6 +319,7 @@ static void
 sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_rpc_request *req, const struct gi_wire_fds *fds)
 {
   struct sv_fop *f = gi_fop_private(fop, sv->x);
+  GI_ASSERT(!f->client && !f->req && !f->preamble && c->bound);
   f->client = sv_client_ref(c);
   f->req = req;
   sv->metrics.calls++;

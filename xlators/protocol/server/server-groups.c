@@ -19,8 +19,11 @@ struct sg_waiter {
   void *arg;
 };
 
+#define USER_MAGIC 0x5e2700feu
+
 struct sg_user {
   struct gi_work work; /* first */
+  uint32_t magic;
   struct gi_list link;
   struct sv_groups *g; /* NULL once the cache was freed under a lookup */
   uint32_t uid;
@@ -51,6 +54,9 @@ sv_groups_new(struct gi_reactor *r)
 static void
 sg_forget(struct sg_user *u)
 {
+  GI_CHECK(u, USER_MAGIC);
+  GI_ASSERT(u->busy || gi_list_empty(&u->waiters));
+  GI_ASSERT(!u->g || u->g->users > 0);
   gi_list_del(&u->link);
   if (u->g)
     u->g->users--;
@@ -79,6 +85,7 @@ sv_groups_free(struct sv_groups **gp)
   for (unsigned i = 0; i < SG_BUCKETS; i++)
     gi_list_foreach_safe(u, &g->bucket[i], struct sg_user, link)
       sg_forget(u);
+  GI_ASSERT(g->users == 0);
   gi_free(g);
   *gp = NULL;
 }
@@ -88,6 +95,7 @@ static void
 sg_lookup(struct gi_work *w)
 {
   struct sg_user *u = (struct sg_user *)w;
+  GI_CHECK(u, USER_MAGIC);
   char buf[16384];
   struct passwd pw, *found = NULL;
   gid_t groups[SG_MAX];
@@ -108,6 +116,8 @@ sg_done(struct gi_work *w)
 {
   struct sg_user *u = (struct sg_user *)w;
   struct gi_list waiters = GI_LIST_INIT(waiters);
+  GI_CHECK(u, USER_MAGIC);
+  GI_ASSERT(u->busy);
   u->busy = false;
   if (u->g)
     u->until = gi_now(u->g->r) + u->ttl_s * GI_NSEC_PER_SEC;
@@ -133,6 +143,7 @@ sg_user(struct sv_groups *g, uint32_t uid)
   if (g->users >= SG_USERS_MAX)
     sv_groups_flush(g);
   struct sg_user *u = gi_new(struct sg_user);
+  u->magic = USER_MAGIC;
   u->g = g;
   u->uid = uid;
   gi_list_init(&u->waiters);

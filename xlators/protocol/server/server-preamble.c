@@ -12,7 +12,10 @@
 
 #include <errno.h>
 
+#define PREAMBLE_MAGIC 0x5e2799e1u
+
 struct sv_preamble {
+  uint32_t magic;
   struct server *sv;
   struct gi_fop *fop; /* which it precedes; keeps us through its sv_fop */
   struct gi_preamble p;
@@ -50,6 +53,8 @@ static void
 give_back(struct gi_fop *f, void *arg)
 {
   struct sv_preamble *sp = arg;
+  GI_CHECK(sp, PREAMBLE_MAGIC);
+  GI_ASSERT(sp->err && sp->granted <= sp->p.nlocks);
   gi_fop_unref(f);
   if (sp->granted) {
     gi_fop_submit(lock_fop(sp, &sp->p.lock[--sp->granted], true), sv_bound(sp->fop), give_back, sp);
@@ -62,6 +67,7 @@ give_back(struct gi_fop *f, void *arg)
 static void
 refuse(struct sv_preamble *sp, int err)
 {
+  GI_ASSERT(err > 0 && !sp->err);
   GI_PROBE("server: preamble refused");
   sp->err = err;
   give_back(NULL, sp);
@@ -71,6 +77,8 @@ static void
 lock_done(struct gi_fop *f, void *arg)
 {
   struct sv_preamble *sp = arg;
+  GI_CHECK(sp, PREAMBLE_MAGIC);
+  GI_ASSERT(!sp->err && sp->granted < sp->p.nlocks);
   int err = f->rsp.ret < 0 ? f->rsp.err : 0;
   gi_fop_unref(f);
   if (err) {
@@ -85,6 +93,8 @@ static void
 counters_done(struct gi_fop *f, void *arg)
 {
   struct sv_preamble *sp = arg;
+  GI_CHECK(sp, PREAMBLE_MAGIC);
+  GI_ASSERT(!sp->err && !sp->values && sp->granted == sp->p.nlocks);
   int err = f->rsp.ret < 0 ? f->rsp.err : 0;
   sp->values = gi_dict_ref(f->rsp.dict);
   gi_fop_unref(f);
@@ -112,6 +122,7 @@ add_counters(struct sv_preamble *sp)
 static void
 step(struct sv_preamble *sp)
 {
+  GI_CHECK(sp, PREAMBLE_MAGIC);
   const struct sv_client *c = sp->fop->caller.client;
   if (c->gone)
     refuse(sp, ENOTCONN);
@@ -138,6 +149,8 @@ sv_preamble_start(struct server *sv, struct gi_fop *fop)
 {
   struct sv_fop *f = gi_fop_private(fop, sv->x);
   struct sv_preamble *sp = gi_new(struct sv_preamble);
+  GI_ASSERT(!f->preamble && f->client);
+  sp->magic = PREAMBLE_MAGIC;
   f->preamble = sp;
   sp->sv = sv;
   sp->fop = fop;
@@ -153,9 +166,12 @@ void
 sv_preamble_end(struct gi_fop *fop, struct sv_fop *f)
 {
   struct sv_preamble *sp = f->preamble;
+  GI_CHECK(sp, PREAMBLE_MAGIC);
+  GI_ASSERT(sp->fop == fop && (!sp->err || sp->granted == 0));
   gi_preamble_put_outcome(gi_fop_rsp_xdata(fop), sp->err, sp->values);
   gi_preamble_clear(&sp->p);
   gi_dict_unref(&sp->values);
+  sp->magic = 0;
   gi_free(sp);
   f->preamble = NULL;
 }

@@ -409,7 +409,9 @@ static void
 sv_peer_up(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
 {
   struct server *sv = arg;
+  GI_CHECK(sv, SV_MAGIC);
   struct sv_peer *peer = gi_new(struct sv_peer);
+  peer->magic = SV_PEER_MAGIC;
   gi_list_init(&peer->link);
   peer->rpc = p;
   gi_rpc_peer_set_private(p, peer);
@@ -423,11 +425,14 @@ sv_peer_down(struct gi_rpc_server *rpc, struct gi_rpc_peer *p, void *arg)
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
   GI_CHECK(sv, SV_MAGIC);
+  GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
   if (!peer)
     return;
   GI_ASSERT(peer->rpc == p && sv->metrics.peers > 0);
   gi_rpc_peer_set_private(p, NULL);
   sv_client_detach(peer);
+  GI_ASSERT(!peer->client && gi_list_empty(&peer->link));
+  peer->magic = 0;
   gi_free(peer);
   sv->metrics.peers--;
 }
@@ -486,6 +491,8 @@ sv_tell(struct sv_client *c, uint32_t proc, void (*put)(struct gi_xdr_out *out, 
   if (gi_list_empty(&c->peers))
     return;
   struct sv_peer *p = gi_list_first(&c->peers, struct sv_peer, link);
+  GI_CHECK(p, SV_PEER_MAGIC);
+  GI_ASSERT(!c->gone && p->client == c);
   struct gi_xdr_out out = {0};
   gi_rpc_callback_begin(p->rpc, &out, proc);
   if (put)
@@ -634,9 +641,11 @@ sv_finish(struct gi_xlator *x)
   if (sv->rpc)
     gi_rpc_server_free(&sv->rpc);
   GI_ASSERT(gi_list_empty(&sv->clients));
+  GI_ASSERT(sv->metrics.clients == 0 && sv->metrics.peers == 0 && sv->metrics.open_fds == 0);
   sv_auth_free(sv);
   sv_groups_free(&sv->groups);
   x->private = x->metrics = NULL;
+  sv->magic = 0;
   gi_free(sv);
 }
 
@@ -653,6 +662,7 @@ sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
   bool accepted = false;
+  GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
   if (!peer || !peer->client || peer->client->trusted)
     return;
   if (sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &accepted) && accepted)

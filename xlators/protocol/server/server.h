@@ -39,6 +39,7 @@ struct sv_groups;
 
 /* One TCP connection; the private pointer of its gi_rpc_peer. */
 struct sv_peer {
+  uint32_t magic;
   struct gi_list link; /* sv_client.peers, while attached */
   struct gi_rpc_peer *rpc;
   struct sv_client *client; /* NULL before SETVOLUME */
@@ -86,6 +87,7 @@ struct sv_metrics {
 
 #define SV_MAGIC 0x5e270000u
 #define SV_CLIENT_MAGIC 0x5e27c11eu
+#define SV_PEER_MAGIC 0x5e279ee2u
 
 struct server {
   uint32_t magic;
