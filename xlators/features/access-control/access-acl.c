@@ -53,6 +53,7 @@ ac_acl_write(const struct ac_acl *acl, uint8_t *out)
 struct ac_acl *
 ac_acl_copy(const struct ac_acl *acl)
 {
+  GI_ASSERT(acl->count <= AC_ENTRIES_MAX);
   size_t size = sizeof(*acl) + acl->count * sizeof(acl->entry[0]);
   return memcpy(gi_alloc(size), acl, size);
 }
@@ -102,6 +103,7 @@ acl_allows(const struct ac_inode *ai, const struct gi_caller *c, unsigned want)
   const struct ac_acl *acl = ai->access;
   const struct ac_entry *e;
   unsigned mask = mask_of(acl);
+  GI_ASSERT(ai->known && acl->count <= AC_ENTRIES_MAX);
   if (c->uid == ai->uid)
     return (e = find(acl, AC_USER_OBJ, 0)) && (e->perm & want) == want;
   if ((e = find(acl, AC_USER, c->uid)))

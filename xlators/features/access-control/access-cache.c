@@ -11,7 +11,8 @@ struct ac_inode *
 ac_inode(const struct gi_xlator *x, const struct gi_inode *inode)
 {
   struct ac_inode *ai = gi_inode_private(inode, x);
-  uint32_t now = ((const struct ac_private *)x->private)->generation;
+  GI_ASSERT(ai->known || (!ai->access && !ai->dflt)); /* what is not known has no ACLs either */
+  uint32_t now = ac_private(x)->generation;
   if (ai->generation != now) {
     ac_forget(ai);
     ai->generation = now;
@@ -51,6 +52,7 @@ ac_learn(struct gi_xlator *x, struct gi_fop *fop, const struct gi_iatt *st, cons
   struct gi_inode *inode = gi_inode_get(fop->graph, &st->gfid);
   struct ac_inode *ai = ac_inode(x, inode);
   ac_forget(ai);
+  GI_ASSERT(!ai->known && !ai->access && !ai->dflt);
   ac_learn_iatt(ai, st);
   if (!S_ISLNK(st->mode))
     ai->access = acl_in(xdata, AC_ACCESS_KEY);
@@ -62,7 +64,10 @@ ac_learn(struct gi_xlator *x, struct gi_fop *fop, const struct gi_iatt *st, cons
 
 /* ---- fetching ---- */
 
+#define FETCH_MAGIC 0x1d0ac1feu
+
 struct fetch {
+  uint32_t magic;
   struct gi_xlator *x;
   struct gi_fop *fop; /* held */
   struct gi_loc *loc; /* to be resolved; NULL for a known inode */
@@ -75,6 +80,8 @@ fetched(struct gi_fop *lookup, void *arg)
   struct fetch f = *(struct fetch *)arg;
   struct ac_fop *af = gi_fop_private(f.fop, f.x);
   int err = lookup->rsp.ret < 0 ? lookup->rsp.err : 0;
+  GI_CHECK(&f, FETCH_MAGIC);
+  GI_ASSERT(!f.fop->answered && f.fop->at == f.x && af->fetches > 0);
   gi_free(arg);
   if (!err) {
     ac_learn(f.x, lookup, &lookup->rsp.stat, lookup->rsp.xdata);
@@ -97,7 +104,9 @@ fetch(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode, struct gi
 {
   struct fetch *f = gi_new(struct fetch);
   struct gi_fop *lookup = gi_fop_helper(fop, GI_FOP_LOOKUP);
-  *f = (struct fetch){.x = x, .fop = fop, .loc = loc, .retry = retry};
+  GI_ASSERT((inode != NULL) != (loc != NULL) && retry);
+  GI_ASSERT(!loc || loc == &fop->loc || loc == &fop->loc2);
+  *f = (struct fetch){.magic = FETCH_MAGIC, .x = x, .fop = fop, .loc = loc, .retry = retry};
   lookup->caller.uid = lookup->caller.gid = 0;
   lookup->caller.stamps = 0;
   if (inode)

@@ -95,6 +95,7 @@ static int
 ac_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct ac_private *p = gi_new(struct ac_private);
+  p->magic = AC_MAGIC;
   x->private = p;
   x->metrics = &p->metrics;
   x->enabled = ((const struct ac_options *)x->options)->acl;
@@ -105,7 +106,7 @@ ac_init(struct gi_xlator *x, struct gi_error *err)
 static void
 ac_commit(struct gi_xlator *x)
 {
-  ((struct ac_private *)x->private)->generation++;
+  ac_private(x)->generation++;
 }
 
 static void

@@ -64,10 +64,21 @@ struct ac_metrics {
   uint64_t checked, refused, fetched, inherited;
 };
 
+#define AC_MAGIC 0x1d0ac101u
+
 struct ac_private {
+  uint32_t magic;
   struct ac_metrics metrics;
   uint32_t generation; /* moves when changes may have passed us by: while we were off the path */
 };
+
+static inline struct ac_private *
+ac_private(const struct gi_xlator *x)
+{
+  struct ac_private *p = x->private;
+  GI_CHECK(p, AC_MAGIC);
+  return p;
+}
 
 static inline struct ac_metrics *
 ac_count(const struct gi_xlator *x)

@@ -70,6 +70,7 @@ write_xdata(struct gi_fop *fop, const struct gi_inode *inode)
 static void
 fill(struct gi_fop *fop, const struct gi_inode *inode, const struct gi_iatt *st)
 {
+  GI_ASSERT(gi_iatt_valid(st));
   fop->rsp.ret = 0;
   fop->rsp.err = 0;
   fop->rsp.pre = fop->rsp.post = *st;
@@ -85,6 +86,8 @@ asked(struct gi_fop *stat, void *arg)
   struct gi_fop *fop = arg;
   struct gi_xlator *x = fop->at;
   struct gi_inode *inode = stat->loc.inode;
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->answered && inode);
 
   if (stat->rsp.ret < 0) {
     gi_fop_fail(fop, stat->rsp.err);

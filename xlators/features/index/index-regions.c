@@ -208,6 +208,7 @@ ix_regions_step(struct ix_job *job)
   struct gi_region_log log;
   uint32_t had, have;
   int err;
+  GI_ASSERT(t);
 
   if (t->done) /* the job is run again for another step */
     return 0;
@@ -230,6 +231,7 @@ note_change(struct ix_told *t, const struct gi_pair *pair)
 {
   const uint8_t *data;
   uint32_t slot, len;
+  GI_ASSERT(t->n <= GI_REGION_KEYS);
 
   if ((pair->type == GI_VALUE_INT || pair->type == GI_VALUE_UINT) && pair->u == 0)
     return;
@@ -287,6 +289,7 @@ ix_regions_told(struct gi_xlator *x, const struct gi_fop *fop, const struct gi_i
 void
 ix_regions_drop(struct ix_job *job)
 {
+  GI_ASSERT(!job->told);
   job->told = gi_new(struct ix_told);
   job->told->unclear = true;
   ix_job_add(job, IX_REGIONS, IX_PENDING, NULL);
@@ -305,6 +308,7 @@ void
 ix_regions_learn(struct ix_private *p, const struct ix_job *job, struct ix_inode *ii, int err)
 {
   const struct ix_told *t = job->told;
+  GI_ASSERT(t && t->done && (err || t->kept || t->grown <= 0));
 
   ii->log = err ? IX_UNKNOWN : t->kept ? IX_IN : IX_OUT;
   p->metrics.region_updates += t->kept;

@@ -84,6 +84,7 @@ enum gi_verdict
 ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
 {
   struct ix_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(inode && !f->inode);
   f->inode = inode;
   if (gi_serial_enter(&inode_bytes(x, inode)->serial, &fop->link))
     return turn_begin(x, fop);
@@ -102,6 +103,8 @@ static void
 turn_came(struct gi_list *turn, void *arg)
 {
   struct gi_fop *fop = gi_list_item(turn, struct gi_fop, link);
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->answered);
   gi_fop_resume(fop, arg, turn_begin(arg, fop));
 }
 
@@ -116,6 +119,7 @@ static void
 add_step(struct gi_xlator *x, struct gi_fop *fop, struct ix_job **job, enum ix_what what, enum ix_class cls, const char *name)
 {
   const struct ix_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(f->inode && inode_bytes(x, f->inode)->serial.taken);
   if (!*job)
     *job = ix_job_new(x, fop, &f->inode->gfid);
   ix_job_add(*job, what, cls, name);
@@ -126,6 +130,7 @@ add_regions(struct gi_xlator *x, struct gi_fop *fop, struct ix_job **job, uint8_
 {
   const struct ix_fop *f = gi_fop_private(fop, x);
   struct ix_told *told = f->present & (1u << IX_PENDING) ? ix_regions_told(x, fop, f->inode, state) : NULL;
+  GI_ASSERT(!*job || !(*job)->told);
   if (!told)
     return;
   add_step(x, fop, job, IX_REGIONS, IX_PENDING, NULL);
@@ -137,6 +142,7 @@ before_done(struct gi_xlator *x, struct ix_job *job)
 {
   struct gi_fop *fop = job->fop;
   struct ix_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(!fop->answered && inode_bytes(x, f->inode)->serial.taken);
   ix_job_learn(x, job, inode_bytes(x, f->inode));
   int err = 0;
   for (unsigned i = 0; i < job->nsteps; i++) {
@@ -212,6 +218,7 @@ static void
 after_done(struct gi_xlator *x, struct ix_job *job)
 {
   const struct ix_fop *f = gi_fop_private(job->fop, x);
+  GI_ASSERT(inode_bytes(x, f->inode)->serial.taken);
   ix_job_learn(x, job, inode_bytes(x, f->inode));
   ix_turn_end(x, f->inode);
   gi_fop_return(job->fop, x);
@@ -223,6 +230,7 @@ static void
 behind_done(struct gi_xlator *x, struct ix_job *job)
 {
   const struct ix_fop *f = gi_fop_private(job->fop, x);
+  GI_ASSERT(inode_bytes(x, f->inode)->serial.taken);
   ix_job_learn(x, job, inode_bytes(x, f->inode));
   ix_turn_end(x, f->inode);
   ix_job_free(job);
@@ -266,6 +274,7 @@ enum gi_verdict
 ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct ix_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(f->inode && inode_bytes(x, f->inode)->serial.taken);
   if (fop->rsp.ret < 0) {
     ix_turn_end(x, f->inode);
     return GI_PASS;

@@ -117,6 +117,7 @@ ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid)
   const struct ix_private *p = ix_private(x);
   struct ix_job *job = gi_alloc(sizeof(*job));
   memset(job, 0, offsetof(struct ix_job, step));
+  job->magic = IX_JOB_MAGIC;
   job->x = x;
   job->fop = gi_fop_ref(fop);
   job->work.priority = fop->priority;
@@ -132,6 +133,8 @@ void
 ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char *name)
 {
   GI_ASSERT(job->nsteps < IX_STEPS);
+  GI_CHECK(job, IX_JOB_MAGIC);
+  GI_ASSERT(cls < IX_CLASSES && (name != NULL) == (what == IX_ENTRY_LINK || what == IX_ENTRY_UNLINK));
   struct ix_step *s = &job->step[job->nsteps++];
   s->what = what;
   s->cls = cls;
@@ -146,6 +149,8 @@ ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char 
 void
 ix_job_free(struct ix_job *job)
 {
+  GI_CHECK(job, IX_JOB_MAGIC);
+  job->magic = 0;
   ix_told_free(job->told);
   gi_fop_unref(job->fop);
   gi_free(job);
@@ -213,6 +218,7 @@ empty_directory(struct gi_fs *fs, int at, const char *name)
 static int
 remove_directory(const struct ix_job *job, bool with_content)
 {
+  GI_ASSERT(job->gfid[0] && (with_content || job->spare[0]));
   int at = job->fd[IX_CHANGES];
   if (with_content)
     empty_directory(job->fs, at, job->gfid);
@@ -230,6 +236,7 @@ static void
 job_work(struct gi_work *w)
 {
   struct ix_job *job = GI_CONTAINER(w, struct ix_job, work);
+  GI_CHECK(job, IX_JOB_MAGIC);
   for (unsigned i = 0; i < job->nsteps; i++) {
     struct ix_step *s = &job->step[i];
     switch (s->what) {
@@ -279,6 +286,8 @@ static void
 job_done(struct gi_work *w)
 {
   struct ix_job *job = GI_CONTAINER(w, struct ix_job, work);
+  GI_CHECK(job, IX_JOB_MAGIC);
+  GI_CHECK(job->fop, GI_FOP_MAGIC);
   if (needs_new_base(job)) {
     gi_work_submit(job->x->reactor, &job->work);
     return;
@@ -289,6 +298,8 @@ job_done(struct gi_work *w)
 void
 ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *job))
 {
+  GI_CHECK(job, IX_JOB_MAGIC);
+  GI_ASSERT(job->nsteps > 0 && !job->done && done);
   job->done = done;
   job->work.run = job_work;
   job->work.done = job_done;
@@ -298,6 +309,7 @@ ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *
 static int
 learn_link(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
 {
+  GI_ASSERT(s->what == IX_LINK && s->cls < IX_TRACKED);
   p->metrics.links++;
   if (s->err == 0)
     p->count[s->cls]++;
@@ -308,6 +320,7 @@ learn_link(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
 static int
 learn_unlink(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
 {
+  GI_ASSERT(s->what == IX_UNLINK && s->cls < IX_TRACKED && p->count[s->cls] >= 0);
   p->metrics.unlinks++;
   if (s->err == 0 && p->count[s->cls] > 0)
     p->count[s->cls]--;

@@ -68,6 +68,7 @@ ix_finish(struct gi_xlator *x)
   for (int c = 0; c < IX_TRACKED; c++)
     watch_free(p->watch[c]);
   watch_free(p->watch64);
+  p->magic = 0;
   gi_free(p);
 }
 
@@ -76,6 +77,7 @@ ix_init(struct gi_xlator *x, struct gi_error *err)
 {
   const struct ix_options *o = x->options;
   struct ix_private *p = gi_new(struct ix_private);
+  p->magic = IX_MAGIC;
   x->private = p;
   p->fs = x->ctx->fs;
   x->metrics = &p->metrics;

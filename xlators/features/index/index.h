@@ -48,7 +48,11 @@ struct ix_virtual {
   struct gi_gfid dir; /* whose, if member */
 };
 
+#define IX_MAGIC 0x1d01de01u
+#define IX_JOB_MAGIC 0x1d01de02u
+
 struct ix_private {
+  uint32_t magic;
   struct gi_fs *fs;   /* of the process; NULL = the kernel's */
   int fd[IX_CLASSES]; /* the index directories; -1 without a base */
   int store_fd;       /* .glusterfs, for the types of gfids */
@@ -116,6 +120,7 @@ struct ix_told {
 /* System calls for one fop. The worker touches nothing else. */
 struct ix_job {
   struct gi_work work;
+  uint32_t magic;
   struct gi_xlator *x;
   struct gi_fop *fop; /* referenced */
   void (*done)(struct gi_xlator *x, struct ix_job *job);
@@ -133,7 +138,9 @@ struct ix_job {
 static inline struct ix_private *
 ix_private(const struct gi_xlator *x)
 {
-  return x->private;
+  struct ix_private *p = x->private;
+  GI_CHECK(p, IX_MAGIC);
+  return p;
 }
 
 /* ---- index-work.c ---- */

@@ -52,6 +52,7 @@ region(const struct gi_fop *fop, uint64_t *start, uint64_t *last)
 static bool
 covered(const struct lk_inode *li, const struct lk_who *who, bool write, uint64_t start, uint64_t last)
 {
+  GI_ASSERT(start <= last);
   gi_list_foreach(l, &li->posix, struct lk_posix, link) {
     if (lk_same(&l->who, who) && (!write || l->type == GI_LK_WRITE) && l->start <= start && last <= l->last)
       return true;
@@ -90,6 +91,7 @@ lk_mandatory_io(struct gi_xlator *x, struct gi_fop *fop)
   if (li->fenced || !fop->fd || fop->fd->anonymous || (fop->fd->flags & O_NONBLOCK))
     return gi_fop_fail(fop, err);
   struct lk_fop *lf = gi_fop_private(fop, x);
+  GI_ASSERT(lf->wait == LK_WAIT_NONE);
   lf->wait = LK_WAIT_IO;
   lf->li = li;
   gi_list_add_tail(&li->io_waiting, &fop->link);
@@ -101,6 +103,7 @@ lk_mandatory_io(struct gi_xlator *x, struct gi_fop *fop)
 void
 lk_mandatory_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
+  GI_ASSERT(gi_list_empty(&li->io_waiting) || li->users > 0);
   gi_list_foreach_safe(fop, &li->io_waiting, struct gi_fop, link) {
     if (check(x, li, fop) != 0)
       continue;
@@ -115,6 +118,8 @@ lk_mandatory_cancel(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
   struct gi_list ready = GI_LIST_INIT(ready);
+  GI_ASSERT(lf->wait == LK_WAIT_IO);
+  GI_CHECK(lf->li, LK_INODE_MAGIC);
   gi_list_del(&fop->link);
   lk_ready_answer(&ready, fop, x, -1, EINTR);
   lk_inode_unuse(x, lf->li);

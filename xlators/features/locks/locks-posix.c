@@ -40,6 +40,7 @@ posix_insert(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *pr
 {
   struct lk_posix *l = gi_alloc(sizeof(*l));
   *l = *proto;
+  GI_ASSERT(start <= last && last <= LK_LAST);
   l->magic = LK_POSIX_MAGIC;
   l->fop = NULL;
   l->start = start;
@@ -63,8 +64,10 @@ posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
     lk_count(x)->waiting--;
   } else {
     lk_count(x)->held--;
-    if (l->fd)
+    if (l->fd) {
+      GI_ASSERT(*fd_count(x, l->fd) > 0);
       --*fd_count(x, l->fd);
+    }
   }
   l->magic = 0;
   gi_free(l);
@@ -75,6 +78,7 @@ posix_remove(struct gi_xlator *x, struct lk_inode *li, struct lk_posix *l)
 static void
 subtract(struct gi_xlator *x, struct lk_inode *li, const struct lk_who *who, uint64_t start, uint64_t last)
 {
+  GI_ASSERT(start <= last && li->users > 0);
   gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     if (!lk_same(&l->who, who) || l->start > last || l->last < start)
       continue;
@@ -91,6 +95,7 @@ static void
 posix_set(struct gi_xlator *x, struct lk_inode *li, const struct lk_posix *want)
 {
   uint64_t start = want->start, last = want->last;
+  GI_ASSERT(want->type != GI_LK_UNLOCK && start <= last && last <= LK_LAST);
   gi_list_foreach_safe(l, &li->posix, struct lk_posix, link) {
     bool touches = l->start <= (last == LK_LAST ? last : last + 1) && start <= (l->last == LK_LAST ? l->last : l->last + 1);
     if (!touches || l->type != want->type || l->mandatory != want->mandatory || !lk_same(&l->who, &want->who))
@@ -118,9 +123,11 @@ reply_granted(struct gi_fop *fop)
 void
 lk_posix_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready)
 {
+  GI_ASSERT(li->users > 0);
   gi_list_foreach_safe(l, &li->posix_blocked, struct lk_posix, link) {
     if (find_conflict(li, l))
       continue;
+    GI_ASSERT(l->fop && ((const struct lk_fop *)gi_fop_private(l->fop, x))->lock == l);
     posix_set(x, li, l);
     reply_granted(l->fop);
     lk_ready_answer(ready, l->fop, x, 0, 0);
@@ -195,6 +202,7 @@ static enum gi_verdict
 posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const struct lk_posix *want, struct gi_list *ready)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
+  GI_ASSERT(lf->wait == LK_WAIT_NONE && !want->fop);
   struct lk_posix *l = gi_alloc(sizeof(*l));
   *l = *want;
   l->magic = LK_POSIX_MAGIC;

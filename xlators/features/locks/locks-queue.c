@@ -110,6 +110,7 @@ lock_remove(struct gi_xlator *x, struct lk_queue *q, struct lk_lock *l)
 static void
 contention_fill(struct gi_contention *c, enum lk_kind kind, struct gi_fop *fop, const char *dom_name, const struct lk_lock *l)
 {
+  GI_ASSERT(!l->fop); /* only a holder is told */
   *c = (struct gi_contention){
       .entry = kind == LK_ENTRY,
       .domain = dom_name,
@@ -182,6 +183,7 @@ enqueue(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, struct lk_
 {
   struct lk_lock *l = lock_new(proto);
   struct lk_fop *lf = gi_fop_private(fop, x);
+  GI_ASSERT(lf->wait == LK_WAIT_NONE && li->users > 0);
   granted_stamp(x, l);
   l->fop = fop;
   lf->wait = LK_WAIT_QUEUE;
@@ -278,6 +280,7 @@ lk_queue_unlock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, cons
   struct lk_domain *dom = li ? lk_domain_find(li, dom_name) : NULL;
   struct lk_lock *l = dom ? find_granted(&dom->queue[kind], kind, proto) : NULL;
   trace(x, kind, l ? "unlock" : "unlock of a lock not held", dom_name, proto);
+  GI_ASSERT(!l || (li->users > 0 && !l->fop));
   if (!l)
     return gi_fop_fail(fop, EINVAL);
   if (monkey_drops(x))
@@ -297,6 +300,7 @@ void
 lk_queue_retry(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, enum lk_kind kind, struct gi_list *ready)
 {
   struct lk_queue *q = &dom->queue[kind];
+  GI_ASSERT(li->users > 0);
   struct gi_list waiting = GI_LIST_INIT(waiting);
   gi_list_splice_tail(&waiting, &q->blocked);
   gi_list_foreach_safe(l, &waiting, struct lk_lock, link) {
@@ -336,6 +340,8 @@ lk_queue_clear(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, 
 {
   struct lk_queue *q = &dom->queue[kind];
   struct lk_cleared n = {0};
+  GI_CHECK(li, LK_INODE_MAGIC);
+  GI_ASSERT(li->users > 0 && err > 0);
   if (f->blocked) {
     gi_list_foreach_safe(l, &q->blocked, struct lk_lock, link) {
       if (!selected(l, kind, f))

@@ -88,6 +88,7 @@ lk_domain_find(const struct lk_inode *li, const char *name)
 struct lk_domain *
 lk_domain_get(struct lk_inode *li, const char *name)
 {
+  GI_CHECK(li, LK_INODE_MAGIC);
   struct lk_domain *d = lk_domain_find(li, name);
   if (d)
     return d;
@@ -159,6 +160,7 @@ lk_ready_run(struct gi_xlator *x, struct gi_list *ready)
   while (!gi_list_empty(ready)) {
     struct gi_fop *fop = gi_list_first(ready, struct gi_fop, link);
     gi_list_del(&fop->link);
+    GI_ASSERT(((const struct lk_fop *)gi_fop_private(fop, x))->wait == LK_WAIT_NONE);
     gi_fop_resume(fop, x, ((const struct lk_fop *)gi_fop_private(fop, x))->act);
   }
 }

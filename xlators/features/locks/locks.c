@@ -109,6 +109,7 @@ static int
 lk_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct lk_private *p = gi_new(struct lk_private);
+  p->magic = LK_MAGIC;
   gi_list_init(&p->busy);
   gi_list_init(&p->posix_waiting);
   x->private = p;

@@ -52,7 +52,10 @@ struct lk_metrics {
   uint64_t held, waiting; /* now */
 };
 
+#define LK_MAGIC 0x1d0c4b00u
+
 struct lk_private {
+  uint32_t magic;
   struct gi_list busy;          /* struct lk_inode.link */
   struct gi_list posix_waiting; /* struct lk_posix.waiting */
   struct lk_metrics metrics;
@@ -176,7 +179,9 @@ void lk_posix_check(const struct lk_posix *l);
 static inline struct lk_private *
 lk_private(const struct gi_xlator *x)
 {
-  return x->private;
+  struct lk_private *p = x->private;
+  GI_CHECK(p, LK_MAGIC);
+  return p;
 }
 static inline const struct lk_options *
 lk_options(const struct gi_xlator *x)

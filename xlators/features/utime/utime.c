@@ -64,6 +64,7 @@ static const uint8_t stamps_of[GI_FOP_MAX] = {
 static void
 stamp(struct gi_xlator *x, struct gi_fop *fop, uint32_t stamps)
 {
+  GI_ASSERT(stamps); /* who stamps nothing is not on the path */
   fop->caller.stamps = stamps;
   fop->caller.time = gi_wall(x->reactor);
   ((struct ut_metrics *)x->metrics)->stamped++;
@@ -74,6 +75,7 @@ ut_change(struct gi_xlator *x, struct gi_fop *fop)
 {
   uint32_t stamps = stamps_of[fop->kind];
   const struct ut_options *o = x->options;
+  GI_ASSERT(stamps & UT_C);
   if (fop->kind == GI_FOP_COPY_FILE_RANGE && !o->noatime)
     stamps |= UT_A;
   stamp(x, fop, stamps);
@@ -134,6 +136,7 @@ heal(struct gi_xlator *x, struct gi_fop *lookup, struct gi_inode *inode)
   put_be(&p, st->atime.nsec, 4);
   put_be(&p, st->mtime.nsec, 4);
   put_be(&p, st->ctime.nsec, 4);
+  GI_ASSERT(p == mdata + sizeof(mdata));
 
   struct gi_fop *fop = gi_fop_new(lookup->graph, GI_FOP_SETXATTR);
   fop->caller.pid = UT_HEAL_PID;

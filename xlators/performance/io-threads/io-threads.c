@@ -45,7 +45,10 @@ struct iot_client {
   struct gi_list fops; /* struct gi_fop.link */
 };
 
+#define IOT_MAGIC 0x1d010701u
+
 struct iot_private {
+  uint32_t magic;
   struct gi_list turn[GI_PRIO_COUNT]; /* struct iot_client: the next to be served first */
   uint64_t waiting;                   /* in all classes */
   uint64_t progress;                  /* operations that came back; the watchdog compares */
@@ -149,6 +152,7 @@ let_in(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct iot_private *p = x->private;
   struct iot_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(f->prio < GI_PRIO_COUNT);
   p->metrics.inside[f->prio]++;
   f->sync = f->prio != GI_PRIO_LEAST && fop->kind == GI_FOP_FSYNC;
   p->syncs += f->sync;
@@ -165,6 +169,7 @@ static void
 enqueue(struct iot_private *p, unsigned prio, struct gi_fop *fop)
 {
   struct iot_client *c = NULL;
+  GI_ASSERT(prio < GI_PRIO_COUNT);
   gi_list_foreach(it, &p->turn[prio], struct iot_client, link) {
     if (it->client == fop->caller.client)
       c = it;
@@ -212,6 +217,8 @@ static struct gi_fop *
 dequeue(struct iot_private *p, unsigned prio)
 {
   struct iot_client *c = gi_list_first(&p->turn[prio], struct iot_client, link);
+  GI_CHECK(p, IOT_MAGIC);
+  GI_ASSERT(p->waiting > 0 && p->metrics.waiting[prio] > 0 && !gi_list_empty(&c->fops));
   struct gi_fop *fop = gi_list_first(&c->fops, struct gi_fop, link);
   gi_list_del(&fop->link);
   gi_list_del(&c->link);
@@ -229,6 +236,7 @@ serve(void *arg)
 {
   struct gi_xlator *x = arg;
   struct iot_private *p = x->private;
+  GI_CHECK(p, IOT_MAGIC);
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
     while (!gi_list_empty(&p->turn[prio]) && has_room(x, prio)) {
       struct gi_fop *fop = dequeue(p, prio);
@@ -243,6 +251,7 @@ next_turn(void *arg)
 {
   struct gi_xlator *x = arg;
   struct iot_private *p = x->private;
+  GI_CHECK(p, IOT_MAGIC);
   p->least_this_turn = false;
   if (p->waiting)
     serve(x);
@@ -256,6 +265,7 @@ iot_complete(struct gi_xlator *x, struct gi_fop *fop)
   GI_ASSERT(p->metrics.inside[f->prio] > 0);
   p->metrics.inside[f->prio]--;
   if (f->sync) {
+    GI_ASSERT(p->syncs > 0);
     p->syncs--;
     p->yielded = false;
   }
@@ -320,6 +330,7 @@ watchdog(void *arg)
 {
   struct gi_xlator *x = arg;
   struct iot_private *p = x->private;
+  GI_CHECK(p, IOT_MAGIC);
   const struct iot_options *o = x->options;
   if (p->waiting && p->progress == p->watched) {
     p->metrics.watchdog++;
@@ -372,6 +383,7 @@ static int
 iot_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct iot_private *p = gi_new(struct iot_private);
+  p->magic = IOT_MAGIC;
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++)
     gi_list_init(&p->turn[prio]);
   gi_defer_init(&p->serve, serve, x);
@@ -391,6 +403,7 @@ iot_finish(struct gi_xlator *x)
   gi_defer_cancel(&p->serve);
   gi_timer_finish(&p->watchdog);
   gi_timer_finish(&p->next_turn);
+  p->magic = 0;
   gi_free(p);
 }
 
