@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes of ours. They update what is kept: a change that was alone tells what
+ * it left. Of several at once nobody knows the order, so only those that all
+ * make a file longer, WRITEs, can be summed up: the greatest size and the latest times
+ * are what is there when all have ended. While one is under way nothing is
+ * answered.
+ */
+#include "xlators/performance/md-cache/md-cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* Their reply does not say what the change found and left of the object, but that it only moved its ctime. */
+#define OF_XATTRS \
+  (GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR) | GI_KIND(GI_FOP_FREMOVEXATTR) | \
+   GI_KIND(GI_FOP_XATTROP) | GI_KIND(GI_FOP_FXATTROP))
+#define MOVES_CTIME \
+  (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME) | GI_KIND(GI_FOP_ICREATE) | \
+   GI_KIND(GI_FOP_NAMELINK))
+#define CHANGES_DATA \
+  (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
+   GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_COPY_FILE_RANGE) | GI_KIND(GI_FOP_OPEN))
+#define NAME_GOES (GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME))
+
+/* ---- a change begins ---- */
+
+static void
+begin(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_inode *inode, bool object)
+{
+  struct md_entry *e = inode ? md_entry_get(md, inode) : NULL;
+
+  if (!e)
+    return;
+  for (unsigned i = 0; i < f->nchanged; i++)
+    if (f->changed[i] == e)
+      return;
+  GI_ASSERT(f->nchanged < MD_CHANGED_MAX);
+  if (e->trust.inflight == 0) {
+    gi_lru_remove(&md->lru, &e->item);
+    e->writes = true;
+    e->grown = (struct md_grown){0};
+  }
+  e->good = false;
+  e->writes &= fop->kind == GI_FOP_WRITE;
+  f->xattrs[f->nchanged] = object && md_changes_xattrs(fop->kind);
+  f->changed[f->nchanged] = e;
+  f->began[f->nchanged++] = gi_trust_change_begins(&md->order, &e->trust);
+  if (f->xattrs[f->nchanged - 1])
+    md_xattr_change_begins(md, e);
+  else if (object && CHANGES_DATA & GI_KIND(fop->kind))
+    md_data_changed(md, e);
+}
+
+/* The object that loses or changes its name, unless nobody here knows which it is: then it may be any. */
+static void
+begin_named(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_loc *loc)
+{
+  struct gi_inode *inode = gi_loc_inode(fop, loc);
+
+  if (inode)
+    begin(md, fop, f, inode, true);
+  else
+    md->order.names++;
+}
+
+static void
+begin_all(struct md *md, struct gi_fop *fop, struct md_fop *f)
+{
+  uint64_t kind = GI_KIND(fop->kind);
+
+  if (fop->kind == GI_FOP_COPY_FILE_RANGE)
+    begin(md, fop, f, fop->fd2 ? fop->fd2->inode : gi_loc_inode(fop, &fop->loc2), true);
+  else if (fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR)
+    begin_named(md, fop, f, &fop->loc);
+  else if (fop->kind == GI_FOP_RENAME)
+    begin_named(md, fop, f, &fop->loc), begin_named(md, fop, f, &fop->loc2);
+  else if (MD_OF_OBJECT & kind)
+    begin(md, fop, f, gi_fop_inode(fop), true);
+  if (MD_OF_ENTRY & kind && fop->kind != GI_FOP_LINK)
+    begin(md, fop, f, gi_loc_parent(fop, &fop->loc), false);
+  if (fop->kind == GI_FOP_RENAME || fop->kind == GI_FOP_LINK)
+    begin(md, fop, f, gi_loc_parent(fop, &fop->loc2), false);
+}
+
+enum gi_verdict
+md_change(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct md *md = x->private;
+  struct md_fop *f = gi_fop_private(fop, x);
+
+  if (fop->kind == GI_FOP_OPEN && !(fop->args.flags & O_TRUNC))
+    return GI_PASS;
+  md_note(md, f);
+  begin_all(md, fop, f);
+  return GI_PASS_TELL;
+}
+
+/* ---- it ended ---- */
+
+/* What the reply says of that inode: as the change found it, or left it. */
+static const struct gi_iatt *
+told(const struct gi_fop *fop, const struct gi_inode *inode, bool before)
+{
+  const struct gi_reply *r = &fop->rsp;
+  const struct gi_iatt *const blocks[] = {before ? &r->pre : &r->post, before ? &r->pre2 : &r->post2};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(blocks); i++)
+    if (gi_trust_describes(&inode->gfid, blocks[i]))
+      return blocks[i];
+  return NULL;
+}
+
+static bool
+later(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
+}
+
+static void
+grow(struct md_grown *g, const struct gi_iatt *left)
+{
+  if (left->size > g->size)
+    g->size = left->size;
+  if (left->blocks > g->blocks)
+    g->blocks = left->blocks;
+  if (later(&left->mtime, &g->mtime))
+    g->mtime = left->mtime;
+  if (later(&left->ctime, &g->ctime))
+    g->ctime = left->ctime;
+}
+
+/* All WRITEs that were under way have ended: this is what they left together. */
+static void
+keep_grown(struct md *md, struct md_entry *e, const struct gi_iatt *last, const struct md_fop *f)
+{
+  struct gi_iatt a = *last;
+
+  GI_ASSERT(e->grown.size >= last->size);
+  a.size = e->grown.size;
+  a.blocks = e->grown.blocks;
+  a.mtime = e->grown.mtime;
+  a.ctime = e->grown.ctime;
+  md_keep_attr(md, e, &a, f);
+}
+
+static enum gi_trust_change_kind
+kind_of(const struct gi_fop *fop, const struct gi_iatt *found, const struct gi_iatt *left)
+{
+  if (fop->rsp.ret < 0)
+    return GI_TRUST_CHANGE_FAILED;
+  if (fop->kind == GI_FOP_OPEN)
+    return GI_TRUST_CHANGE_EMPTIED;
+  if (OF_XATTRS & GI_KIND(fop->kind) || (MOVES_CTIME & GI_KIND(fop->kind) && !(found && left)))
+    return GI_TRUST_CHANGE_CTIME;
+  return GI_TRUST_CHANGE_TOLD;
+}
+
+static void
+end_one(struct md *md, struct gi_fop *fop, const struct md_fop *f, unsigned i)
+{
+  static const struct gi_iatt nothing;
+  struct md_entry *e = f->changed[i];
+  const struct gi_iatt *found = told(fop, e->inode, true), *left = told(fop, e->inode, false);
+  struct gi_trust_change c = {.kind = kind_of(fop, found, left),
+                              .found = found ? found : &nothing,
+                              .left = left ? left : &nothing,
+                              .unordered = true}; /* bricks need not look, write and look again at once */
+  bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1;
+  bool foreign = !gi_trust_change_ended(&md->order, &e->trust, &e->inode->gfid, f->began[i], &c);
+
+  if (fop->rsp.ret >= 0 && left && e->writes)
+    grow(&e->grown, left);
+  else
+    e->writes = false;
+  if (f->xattrs[i])
+    md_xattr_change_ended(md, e, fop, alone);
+  md_entry_settle(md, e);
+  if (foreign)
+    md_forget_xattr(md, e);
+  if (left && c.kind == GI_TRUST_CHANGE_TOLD && e->trust.inflight == 0 && md_may_keep(md, e, f)) {
+    if (e->writes)
+      keep_grown(md, e, left, f);
+    else if (alone)
+      md_keep_attr(md, e, left, f);
+  }
+  if (foreign && S_ISREG(e->trust.attr.mode)) /* a directory's times differ from brick to brick */
+    md_tell_foreign(md, e);
+}
+
+/* The object that has a name now. CREATE may have found and emptied one that we know. */
+static void
+named(struct md *md, struct gi_fop *fop, const struct md_fop *f)
+{
+  struct gi_trust_change emptied = {.kind = GI_TRUST_CHANGE_EMPTIED};
+  struct gi_inode *inode;
+  struct md_entry *e;
+  struct md_fop now = *f;
+  struct gi_gfid wanted;
+
+  if (!gi_iatt_valid(&fop->rsp.stat) || gi_gfid_is_none(&fop->rsp.stat.gfid))
+    return;
+  inode = gi_inode_get(fop->graph, &fop->rsp.stat.gfid);
+  e = md_entry_find(md, inode);
+  if (fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC && e && e->trust.inflight == 0) {
+    gi_trust_change_ended(&md->order, &e->trust, &inode->gfid, gi_trust_change_begins(&md->order, &e->trust), &emptied);
+    md_forget_attr(md, e);
+    md_data_changed(md, e);
+  }
+  now.seq = md->order.clock; /* it is what the change left, if no other is under way */
+  if (e && !gi_trust_settled(&e->trust, now.seq))
+    md_forget_attr(md, e);
+  else
+    md_attributes(md, inode, &fop->rsp.stat, &now);
+  if (gi_dict_get_gfid(fop->xdata, "gfid-req", &wanted) && gi_gfid_equal(&wanted, &inode->gfid))
+    md_new_object(md, inode, &now);
+  gi_inode_unref(&inode);
+}
+
+void
+md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f)
+{
+  bool unknown = (NAME_GOES & GI_KIND(fop->kind) && !fop->loc.inode) || (fop->kind == GI_FOP_RENAME && !fop->loc2.inode);
+
+  for (unsigned i = 0; i < f->nchanged; i++)
+    end_one(md, fop, f, i);
+  if (unknown)
+    md->order.names++;
+  if (fop->rsp.ret >= 0 && MD_OF_ENTRY & GI_KIND(fop->kind))
+    named(md, fop, f);
+  if (fop->rsp.ret < 0 && (fop->rsp.err == ESTALE || (fop->rsp.err == ENOENT && !(MD_OF_ENTRY & GI_KIND(fop->kind)))) &&
+      gi_fop_inode(fop))
+    md_gone(md, gi_fop_inode(fop));
+}

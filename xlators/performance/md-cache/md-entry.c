@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is kept of an inode: until when it is good, and how it goes. Of an inode
+ * without an entry the cache remembers one thing for all together: replies to what
+ * was asked for before the last of them was told of, or thrown out, are not kept.
+ */
+#include "xlators/performance/md-cache/md-cache.h"
+
+/* Flags of an invalidation (wire.md 10). */
+enum {
+  UPCALL_MODE = 0x2,
+  UPCALL_OWNER = 0x4,
+  UPCALL_SIZE = 0x8,
+  UPCALL_TIMES = 0x10,
+  UPCALL_PERMISSIONS = 0x40,
+  UPCALL_FORGET = 0x100,
+  UPCALL_XATTR = 0x400,
+  UPCALL_XATTR_GONE = 0x800,
+  UPCALL_LOOK_AGAIN = 0x1000,
+  UPCALL_ATTRIBUTES = 0x2000,
+};
+#define UPCALL_OF_XATTRS \
+  (UPCALL_MODE | UPCALL_OWNER | UPCALL_PERMISSIONS | UPCALL_FORGET | UPCALL_XATTR | UPCALL_XATTR_GONE | UPCALL_LOOK_AGAIN | \
+   UPCALL_ATTRIBUTES)
+
+void
+md_note(struct md *md, struct md_fop *f)
+{
+  f->seq = md->order.clock;
+  f->age = (struct md_age){gi_now(md->x->reactor), md->epoch, md->order.locks, md->order.names};
+}
+
+/* ---- until when ---- */
+
+uint64_t
+md_timeout_ns(const struct md *md)
+{
+  const struct md_options *o = md_options(md);
+  uint64_t seconds = (uint64_t)o->timeout;
+
+  if (!o->cache_invalidation && seconds > MD_CLAMP_S)
+    seconds = MD_CLAMP_S;
+  return seconds * GI_NSEC_PER_SEC;
+}
+
+static bool
+is_current(const struct md *md, const struct md_age *age)
+{
+  return age->epoch == md->epoch && age->locks == md->order.locks && age->names == md->order.names;
+}
+
+bool
+md_is_fresh(const struct md *md, const struct md_age *age)
+{
+  return is_current(md, age) && gi_now(md->x->reactor) < age->asked + md_timeout_ns(md);
+}
+
+bool
+md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *f)
+{
+  uint64_t since = e ? e->since : md->since;
+
+  return !md->x->draining && md->x->enabled && f->seq >= since && f->age.asked >= md->quiet_until && is_current(md, &f->age);
+}
+
+/* ---- entries ---- */
+
+struct md_entry *
+md_entry_find(const struct md *md, const struct gi_inode *inode)
+{
+  return ((struct md_inode *)gi_inode_private(inode, md->x))->entry;
+}
+
+struct md_entry *
+md_entry_get(struct md *md, struct gi_inode *inode)
+{
+  struct md_inode *mi = gi_inode_private(inode, md->x);
+
+  if (!mi->entry) {
+    mi->entry = gi_new(struct md_entry);
+    mi->entry->inode = inode;
+    mi->entry->since = mi->entry->xattr_since = md->since;
+    gi_lru_add(&md->lru, &mi->entry->item, sizeof(*mi->entry));
+  }
+  GI_ASSERT(mi->entry->inode == inode);
+  return mi->entry;
+}
+
+static uint64_t
+cost_of(const struct md_entry *e)
+{
+  uint64_t cost = sizeof(*e);
+
+  for (uint32_t i = 0; i < gi_dict_count(e->xattrs); i++)
+    cost += sizeof(struct gi_pair) + gi_dict_at(e->xattrs, i)->key_len + gi_dict_at(e->xattrs, i)->len;
+  return cost;
+}
+
+void
+md_entry_settle(struct md *md, struct md_entry *e)
+{
+  GI_ASSERT(e->xattr_changes <= e->trust.inflight);
+  if (e->trust.inflight > 0)
+    return;
+  if (gi_lru_holds(&e->item))
+    gi_lru_recost(&md->lru, &e->item, cost_of(e));
+  else
+    gi_lru_add(&md->lru, &e->item, cost_of(e));
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+  return a > b ? a : b;
+}
+
+/* What is on its way may have been asked for before what the entry knew of. */
+static void
+bury(struct md *md, struct md_entry *e)
+{
+  struct md_inode *mi = gi_inode_private(e->inode, md->x);
+
+  GI_ASSERT(e->trust.inflight == 0 && mi->entry == e);
+  md->since = later(md->since, later(later(e->since, e->xattr_since), e->trust.seq));
+  mi->entry = NULL;
+  gi_dict_unref(&e->xattrs);
+  gi_free(e);
+}
+
+void
+md_evict(void *arg, struct gi_lru_item *item)
+{
+  bury(arg, gi_list_item(item, struct md_entry, item));
+}
+
+void
+md_entry_free(struct md *md, struct md_entry *e)
+{
+  GI_ASSERT(gi_lru_holds(&e->item));
+  gi_lru_remove(&md->lru, &e->item);
+  bury(md, e);
+}
+
+/* ---- forgetting ---- */
+
+void
+md_forget_attr(struct md *md, struct md_entry *e)
+{
+  md->m.dropped += e->good;
+  e->good = false;
+  e->writes = false;
+  e->since = ++md->order.clock;
+}
+
+void
+md_forget_xattr(struct md *md, struct md_entry *e)
+{
+  md->m.dropped += e->xattrs != NULL || e->complete;
+  gi_dict_unref(&e->xattrs);
+  e->complete = false;
+  e->xattr_since = ++md->order.clock;
+}
+
+void
+md_gone(struct md *md, struct gi_inode *inode)
+{
+  struct md_entry *e = md_entry_find(md, inode);
+
+  if (!e) {
+    md->since = ++md->order.clock;
+    return;
+  }
+  md_forget_attr(md, e);
+  md_forget_xattr(md, e);
+  gi_trust_forget(&e->trust);
+}
+
+/* Entries stay: whose version it was is known still, and tells what was changed meanwhile. */
+void
+md_forget_all(struct md *md)
+{
+  md->epoch++;
+  md->statfs_good = false;
+  md->m.dropped++;
+}
+
+static void
+forget_of(struct md *md, const struct gi_gfid *gfid, uint32_t flags)
+{
+  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(md->x->graph, gfid);
+  struct md_entry *e = inode ? md_entry_find(md, inode) : NULL;
+
+  if (e) {
+    md_forget_attr(md, e);
+    if (flags & UPCALL_OF_XATTRS || flags == 0)
+      md_forget_xattr(md, e);
+    else if (flags & (UPCALL_SIZE | UPCALL_TIMES))
+      md_data_changed(md, e);
+    gi_trust_broken(&e->trust, false); /* it is told already */
+  } else {
+    md->since = ++md->order.clock;
+  }
+  gi_inode_unref(&inode);
+}
+
+/* The attributes in the message are not taken: nobody knows which of them and of our own last reply is the younger. */
+void
+md_invalidated(struct md *md, const struct gi_invalidation *inv)
+{
+  md->m.invalidated++;
+  forget_of(md, &inv->gfid, inv->flags);
+  if (gi_iatt_valid(&inv->parent))
+    forget_of(md, &inv->parent.gfid, UPCALL_TIMES);
+  if (gi_iatt_valid(&inv->old_parent))
+    forget_of(md, &inv->old_parent.gfid, UPCALL_TIMES);
+}
