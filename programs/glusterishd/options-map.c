@@ -187,7 +187,7 @@ finish(struct gd_options_map *m)
   add_switches(m);
   for (unsigned i = 0; i < m->nclasses; i++)
     for (const struct gi_option *o = m->classes[i].cls->options; o && o->name; o++)
-      if (o->key && !is_switch(m, o->key))
+      if (o->key && !gd_map_find(m, o->key)) /* several translators may go by one key */
         add_key(m, (struct gd_key){o->key, GD_KEY_OPTION, m->classes[i].cls->type, o});
   qsort(m->keys, m->nkeys, sizeof(*m->keys), compare_keys);
   return m;

@@ -397,8 +397,8 @@ test_real_classes(void **state)
       fail_msg("%s does not accept its default: %s", k->key, err.text);
     if (!k->opt->text || !*k->opt->text)
       fail_msg("%s has no text", k->key);
-    if (i && strcmp(gd_map_at(map, i - 1)->key, k->key) > 0)
-      fail_msg("%s is out of order", k->key);
+    if (i && strcmp(gd_map_at(map, i - 1)->key, k->key) >= 0)
+      fail_msg("%s is out of order or there twice", k->key);
   }
   gd_map_free(&map);
 }
