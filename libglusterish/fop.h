@@ -145,6 +145,7 @@ struct gi_loc {
 struct gi_client_id {
   const char *uid;     /* the client's process-uuid, as in SETVOLUME */
   const char *address; /* "127.0.0.1:1023" */
+  bool ours;           /* a glusterish client */
 };
 
 struct gi_caller {
@@ -229,6 +230,7 @@ struct gi_reply {
   struct gi_iatt stat;        /* the object */
   struct gi_iatt pre, post;   /* before/after: of the object, or of the (old) parent for entry kinds */
   struct gi_iatt pre2, post2; /* RENAME: new parent */
+  struct gi_gfid lost;        /* on a brick: what no longer has the name, after UNLINK, RMDIR, RENAME over something */
   struct gi_dict *dict;       /* GETXATTR XATTROP: owned reference */
   struct gi_dict *xdata;      /* owned reference; NULL = none */
   struct gi_payload payload;  /* READ */

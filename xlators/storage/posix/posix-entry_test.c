@@ -500,6 +500,28 @@ rename_of_directories(void **state)
 }
 
 static void
+what_lost_its_name_is_answered(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid a = brick_file(b, ROOT, "a"), c = brick_file(b, ROOT, "c"), d = dir(b, ROOT, "d");
+  struct gi_fop *f = brick_rename(b, ROOT, "a", ROOT, "b");
+
+  (void)state;
+  assert_ok(f);
+  assert_true(gi_gfid_is_none(&f->rsp.lost));
+  f = brick_rename(b, ROOT, "b", ROOT, "c");
+  assert_ok(f);
+  assert_true(gi_gfid_equal(&f->rsp.lost, &c));
+  f = brick_unlink(b, ROOT, "c");
+  assert_ok(f);
+  assert_true(gi_gfid_equal(&f->rsp.lost, &a));
+  f = brick_rmdir(b, ROOT, "d", 0);
+  assert_ok(f);
+  assert_true(gi_gfid_equal(&f->rsp.lost, &d));
+  brick_free(b);
+}
+
+static void
 two_names_of_one_file_survive_a_rename_between_them(void **state)
 {
   BRICK(b, NULL);
@@ -596,6 +618,7 @@ main(void)
       cmocka_unit_test(rename_moves_records_and_replaces),
       cmocka_unit_test(rename_replaces_an_open_file),
       cmocka_unit_test(rename_of_directories),
+      cmocka_unit_test(what_lost_its_name_is_answered),
       cmocka_unit_test(two_names_of_one_file_survive_a_rename_between_them),
       cmocka_unit_test(entries_under_a_removed_directory_are_stale),
       cmocka_unit_test(mknod_gives_an_existing_object_another_name),

@@ -309,6 +309,7 @@ posix_run_unlink(struct posix_op *op)
     err = remove_name(op, &e, open);
   if (err)
     return posix_err(op, err);
+  fop->rsp.lost = e.gfid;
   unlink_reply(op, &e);
   err = posix_node_stat(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
@@ -360,6 +361,7 @@ posix_run_rmdir(struct posix_op *op)
     posix_handle_remove_dir(op->p, &op->node[NODE_PARENT].gfid, e.name, &e.gfid);
   posix_node_is(op, NODE_OBJ, &e.gfid);
   op->dir_gone = op->gone = true;
+  fop->rsp.lost = e.gfid;
   err = posix_node_stat(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
@@ -562,6 +564,8 @@ posix_run_rename(struct posix_op *op)
   err = S_ISDIR(from.st.st_mode) ? rename_dir(op, &from, &to) : rename_file(op, &from, &to);
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
+  if (to.there)
+    fop->rsp.lost = to.gfid;
   return rename_reply(op, &to);
 }
 
