@@ -127,7 +127,8 @@ test_real_layers(void **state)
     const char *types;
   } wanted[] = {
       {GI_SIDE_CLIENT, false, "features/utime performance/io-threads "},
-      {GI_SIDE_BRICK, false, "features/arbiter features/access-control features/locks performance/io-threads features/index "},
+      {GI_SIDE_BRICK, false,
+       "features/arbiter features/access-control features/locks features/upcall performance/io-threads features/index "},
       {GI_SIDE_CLIENT, true, "debug/trace debug/error-gen debug/delay-gen "},
       {GI_SIDE_BRICK, true, "debug/trace debug/error-gen debug/delay-gen "},
   };

@@ -544,7 +544,7 @@ GI_XLATOR_EXPORT = {
                .def = "on",
                .since = "0.1",
                .text = "Spread requests of a client over several queues."},
-              {.side = GI_SIDE_BRICK, .above = {"features/locks"}}},
+              {.side = GI_SIDE_BRICK, .above = {"features/locks", "features/upcall"}}},
     .min_children = 1,
     .max_children = 1,
     .options = iot_table,

@@ -140,7 +140,7 @@ sv_bind_client(struct sv_setvolume *s)
     c->version = sv_dict_text(s->intro, "client-version");
     c->trusted = s->login;
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
-    c->ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
+    c->ours = c->id.ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
     sv_client_supersede(c);
   }
   sv_client_attach(c, p);

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a finished operation has changed, and who is told of it: those clients
+ * that did something with the object or the directory of late, apart from the one
+ * that changed it (brick.md 11). Each is told once of an operation: of the object
+ * if it knows that, which says what became of the directories too; else of the
+ * directory.
+ */
+#include "xlators/features/upcall/upcall.h"
+
+#include <fcntl.h>
+
+#define SHARERS 32 /* for which no memory is needed */
+
+/* ---- telling ---- */
+
+static void
+tell(struct upcall *up, struct gi_invalidation *inv)
+{
+  up->metrics.told++;
+  gi_notify_up(up->x, GI_EVENT_INVALIDATE, inv);
+}
+
+void
+up_tell_forget(struct upcall *up, struct gi_client_id *id, const struct gi_gfid *gfid)
+{
+  struct gi_invalidation inv = {
+      .gfid = *gfid, .flags = UP_FORGET, .expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC), .client = id};
+  tell(up, &inv);
+}
+
+/* ---- after the answer ---- */
+
+struct up_late {
+  struct gi_list link;
+  struct gi_client_id *id;
+  struct gi_gfid gfid;
+};
+
+static void
+up_late_free(struct up_late *l)
+{
+  gi_list_del(&l->link);
+  gi_free(l);
+}
+
+void
+up_tell_later(struct upcall *up, struct gi_client_id *id, const struct gi_gfid *gfid)
+{
+  struct up_late *l = gi_new(struct up_late);
+  l->id = id;
+  l->gfid = *gfid;
+  gi_list_add_tail(&up->late, &l->link);
+  up->metrics.late++;
+  gi_defer_add(up->x->reactor, &up->later);
+}
+
+static void
+tell_late(void *arg)
+{
+  struct upcall *up = arg;
+  while (!gi_list_empty(&up->late)) {
+    struct up_late l = *gi_list_first(&up->late, struct up_late, link);
+    up_late_free(gi_list_first(&up->late, struct up_late, link));
+    up_tell_forget(up, l.id, &l.gfid);
+  }
+}
+
+void
+up_later_init(struct upcall *up)
+{
+  gi_list_init(&up->late);
+  gi_defer_init(&up->later, tell_late, up);
+}
+
+void
+up_later_gone(struct upcall *up, const void *id)
+{
+  gi_list_foreach_safe(l, &up->late, struct up_late, link)
+    if (!id || l->id == id)
+      up_late_free(l);
+  if (!id)
+    gi_defer_cancel(&up->later);
+}
+
+/* ---- to those who know an object ---- */
+
+static unsigned
+recent_of(const struct gi_gfid *gfid)
+{
+  return (gfid->b[14] * 256u + gfid->b[15]) & (UP_RECENT - 1);
+}
+
+/* Whoever is told may go by that, and its registrations with it: first all are found, then they are told. */
+static void
+tell_sharers(struct upcall *up, const struct gi_fop *fop, struct gi_invalidation *inv)
+{
+  void *few[SHARERS], **who = few;
+  unsigned n = 0, room = SHARERS;
+  uint64_t now = gi_now(up->x->reactor);
+  struct up_file *f = up_find(up, &inv->gfid);
+
+  up->recent[recent_of(&inv->gfid)] = up->clock;
+  if (!f)
+    return;
+  gi_list_foreach(r, &f->regs, struct up_reg, file_link) {
+    if (r->client->id == fop->caller.client || r->client->told == up->clock || r->until <= now)
+      continue;
+    r->client->told = up->clock;
+    if (n == room) {
+      void **more = gi_alloc(2 * room * sizeof(*more));
+      memcpy(more, who, n * sizeof(*more));
+      if (who != few)
+        gi_free(who);
+      who = more;
+      room *= 2;
+    }
+    who[n++] = r->client->id;
+  }
+  inv->expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
+  for (unsigned i = 0; i < n; i++) {
+    inv->client = who[i];
+    tell(up, inv);
+  }
+  if (who != few)
+    gi_free(who);
+}
+
+bool
+up_changed_since(const struct upcall *up, const struct gi_gfid *gfid, uint64_t began)
+{
+  return up->recent[recent_of(gfid)] > began;
+}
+
+/* ---- what an operation changes ---- */
+
+static struct gi_iatt
+now_of(struct gi_fop *fop, enum gi_whose whose)
+{
+  const struct gi_iatt *a = gi_reply_attr(fop, whose);
+  return a ? *a : (struct gi_iatt){0};
+}
+
+static struct gi_gfid
+gfid_of(const struct gi_iatt *a, const struct gi_gfid *else_this)
+{
+  return gi_iatt_valid(a) && !gi_gfid_is_none(&a->gfid) ? a->gfid : *else_this;
+}
+
+static void
+of_directory(struct upcall *up, const struct gi_fop *fop, const struct gi_iatt *dir, const struct gi_gfid *gfid)
+{
+  struct gi_invalidation inv = {.gfid = gfid_of(dir, gfid), .flags = UP_TIMES, .stat = *dir};
+  if (!gi_iatt_valid(dir))
+    inv.flags |= UP_INVAL_ATTR;
+  tell_sharers(up, fop, &inv);
+}
+
+static void
+of_object(struct upcall *up, struct gi_fop *fop, uint32_t flags, enum gi_whose whose)
+{
+  struct gi_invalidation inv = {.flags = flags, .stat = now_of(fop, whose)};
+  const struct gi_fd *to = fop->fd2;
+  const struct gi_gfid *gfid = whose != GI_OF_OBJECT2 ? gi_fop_gfid(fop) : to && to->inode ? &to->inode->gfid : &fop->loc2.gfid;
+  inv.gfid = gfid_of(&inv.stat, gfid);
+  if (!gi_iatt_valid(&inv.stat))
+    inv.flags |= UP_INVAL_ATTR;
+  tell_sharers(up, fop, &inv);
+}
+
+static void
+of_mode(struct upcall *up, struct gi_fop *fop)
+{
+  const struct gi_reply *r = &fop->rsp;
+  bool mode = gi_iatt_valid(&r->pre) && gi_iatt_valid(&r->post) && r->pre.mode != r->post.mode;
+  of_object(up, fop, UP_MODE | UP_OWN | UP_SIZE | UP_TIMES | UP_PERM | (mode ? UP_XATTR : 0), GI_OF_OBJECT);
+}
+
+/* A name was made. An object that was there may have been emptied by that. */
+static void
+of_new_name(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
+  if (fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC)
+    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT);
+  of_directory(up, fop, &dir, &fop->loc.pargfid);
+}
+
+static void
+of_link(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
+  struct gi_invalidation inv = {
+      .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = dir};
+  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
+  tell_sharers(up, fop, &inv);
+  of_directory(up, fop, &dir, &fop->loc2.pargfid);
+}
+
+static void
+of_removal(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
+  struct gi_invalidation inv = {.gfid = fop->rsp.lost, .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .parent = dir};
+  if (!gi_gfid_is_none(&inv.gfid))
+    tell_sharers(up, fop, &inv);
+  of_directory(up, fop, &dir, &fop->loc.pargfid);
+}
+
+static void
+of_rename(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_iatt from = now_of(fop, GI_OF_PARENT), to = now_of(fop, GI_OF_PARENT2);
+  struct gi_invalidation inv = {
+      .flags = UP_RENAME | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = to, .old_parent = from};
+  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
+  if (!gi_gfid_is_none(&inv.gfid))
+    tell_sharers(up, fop, &inv);
+  of_directory(up, fop, &from, &fop->loc.pargfid);
+  of_directory(up, fop, &to, &fop->loc2.pargfid);
+  if (gi_gfid_is_none(&fop->rsp.lost))
+    return;
+  up->clock++; /* another object: whoever was told of the first one is told of it too */
+  tell_sharers(up, fop, &(struct gi_invalidation){.gfid = fop->rsp.lost, .flags = UP_FORGET});
+}
+
+/* ---- extended attributes ---- */
+
+/* Of the storage and of the protocol; whoever keeps them says so. */
+static bool
+is_internal(const char *name)
+{
+  return strncmp(name, "trusted.", 8) == 0 || strncmp(name, "glusterfs.", 10) == 0 || strncmp(name, "glusterish.", 11) == 0;
+}
+
+static void
+of_attributes(struct upcall *up, struct gi_fop *fop, struct gi_dict *told, bool visible, uint32_t flag)
+{
+  struct gi_invalidation inv = {.stat = now_of(fop, GI_OF_OBJECT)};
+  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
+  if (gi_dict_count(told)) {
+    inv.flags = flag;
+    inv.xdata = told;
+  }
+  if (gi_iatt_valid(&inv.stat) && (visible || inv.xdata))
+    inv.flags |= UP_TIMES;
+  if (inv.flags)
+    tell_sharers(up, fop, &inv);
+}
+
+static void
+of_setxattr(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_dict *told = gi_dict_new();
+  bool visible = false;
+  for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
+    const struct gi_pair *p = gi_dict_at(fop->args.dict, i);
+    const uint8_t *bytes;
+    uint32_t len;
+    visible |= !is_internal(p->key);
+    if (up_cares(up, p->key) && gi_pair_bytes(p, &bytes, &len))
+      gi_dict_set_bin(told, p->key, bytes, len);
+  }
+  of_attributes(up, fop, told, visible, UP_XATTR);
+  gi_dict_unref(&told);
+}
+
+static void
+of_removexattr(struct upcall *up, struct gi_fop *fop)
+{
+  const char *name = fop->args.name;
+  struct gi_dict *told = gi_dict_new();
+  if (name && up_cares(up, name))
+    gi_dict_set_bin(told, name, "", 1);
+  of_attributes(up, fop, told, !name || !is_internal(name), UP_XATTR_RM);
+  gi_dict_unref(&told);
+}
+
+static bool
+is_zero(const uint8_t *bytes, uint32_t len)
+{
+  while (len && !bytes[len - 1])
+    len--;
+  return len == 0;
+}
+
+/* Counters of replication: told when a copy begins to be blamed. */
+static void
+of_xattrop(struct upcall *up, struct gi_fop *fop)
+{
+  struct gi_dict *told = gi_dict_new();
+  for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
+    const struct gi_pair *added = gi_dict_at(fop->args.dict, i), *is = gi_dict_get(fop->rsp.dict, added->key);
+    const uint8_t *a, *b;
+    uint32_t alen, blen;
+    if (strncmp(added->key, "trusted.afr.", 12) == 0 && up_cares(up, added->key) && is && gi_pair_bytes(added, &a, &alen) &&
+        gi_pair_bytes(is, &b, &blen) && alen == blen && memcmp(a, b, alen) == 0 && !is_zero(a, alen))
+      gi_dict_set_bin(told, added->key, a, alen);
+  }
+  if (gi_dict_count(told)) {
+    struct gi_invalidation inv = {.gfid = *gi_fop_gfid(fop), .flags = UP_XATTR, .xdata = told};
+    tell_sharers(up, fop, &inv);
+  }
+  gi_dict_unref(&told);
+}
+
+/* ---- by kind ---- */
+
+void
+up_news(struct upcall *up, struct gi_fop *fop)
+{
+  up->clock++;
+  up->metrics.changes++;
+  switch (fop->kind) {
+  case GI_FOP_WRITE:
+  case GI_FOP_TRUNCATE:
+  case GI_FOP_FTRUNCATE:
+  case GI_FOP_FALLOCATE:
+  case GI_FOP_DISCARD:
+  case GI_FOP_ZEROFILL:
+  case GI_FOP_OPEN:
+    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT);
+    break;
+  case GI_FOP_COPY_FILE_RANGE:
+    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT2);
+    break;
+  case GI_FOP_SETATTR:
+  case GI_FOP_FSETATTR:
+    of_mode(up, fop);
+    break;
+  case GI_FOP_RENAME:
+    of_rename(up, fop);
+    break;
+  case GI_FOP_UNLINK:
+  case GI_FOP_RMDIR:
+    of_removal(up, fop);
+    break;
+  case GI_FOP_LINK:
+    of_link(up, fop);
+    break;
+  case GI_FOP_SETXATTR:
+  case GI_FOP_FSETXATTR:
+    of_setxattr(up, fop);
+    break;
+  case GI_FOP_REMOVEXATTR:
+  case GI_FOP_FREMOVEXATTR:
+    of_removexattr(up, fop);
+    break;
+  case GI_FOP_XATTROP:
+  case GI_FOP_FXATTROP:
+    of_xattrop(up, fop);
+    break;
+  default:
+    GI_ASSERT(gi_fop_table[fop->kind].classes & GI_CLASS_ENTRY);
+    of_new_name(up, fop);
+    break;
+  }
+}
