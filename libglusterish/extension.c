@@ -67,6 +67,13 @@ const struct gi_extension gi_extensions[] = {
      "0.1",
      "The caller has come to the file by a name; ESTALE if it has none any more and is only kept for those who have it open."},
     {NULL,
+     {GI_CONTENT_KEY, GI_CONTENT_STAT_KEY},
+     "xdata of OPEN, and of its answer",
+     "client",
+     "0.1",
+     "The content is wanted if it has no more bytes than this number, unless the attributes are still those given. In the "
+     "answer: the attributes, and the content."},
+    {NULL,
      {GI_TWIN_KEY},
      "xdata of LOOKUP by name, and of its answer",
      "healer",

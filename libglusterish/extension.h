@@ -35,6 +35,8 @@
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 #define GI_SAME_FILE_KEY "glusterish.same-file"
 #define GI_NAMED_KEY "glusterish.named"
+#define GI_CONTENT_KEY "glusterish.content"
+#define GI_CONTENT_STAT_KEY "glusterish.content.stat"
 #define GI_TWIN_KEY "glusterish.twin"
 #define GI_DURABLE_KEY "glusterish.durable"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"

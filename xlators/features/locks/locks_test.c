@@ -499,6 +499,22 @@ test_mandatory(void **state)
   fake_stack_free(s);
 }
 
+/* Else an open would read what a lock binds. */
+static void
+test_no_content_with_an_open_where_locks_bind(void **state)
+{
+  for (unsigned on = 0; on < 2; on++) {
+    struct fake_stack *s = setup(on ? "option mandatory-locking file\n" : NULL);
+    struct gi_fop *f = owned(s, GI_FOP_OPEN, 0);
+    gi_fop_set_fd(f, fake_fd(s, 5));
+    gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 100);
+    fake_submit(s, f);
+    ok(f);
+    assert_int_equal(gi_dict_get(f->xdata, GI_CONTENT_KEY) == NULL, on);
+    fake_stack_free(s);
+  }
+}
+
 static void
 test_fence(void **state)
 {
@@ -668,6 +684,7 @@ main(void)
       cmocka_unit_test(test_posix_unknown_command),
       cmocka_unit_test(test_domains_go_with_their_client),
       cmocka_unit_test(test_mandatory),
+      cmocka_unit_test(test_no_content_with_an_open_where_locks_bind),
       cmocka_unit_test(test_fence),
       cmocka_unit_test(test_clear),
       cmocka_unit_test(test_who_clears),

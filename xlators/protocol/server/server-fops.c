@@ -296,7 +296,7 @@ sv_charge(const struct gi_fop *fop, struct gi_rpc_request *req)
     return; /* for an unlock, which is to be read */
   if (fop->kind == GI_FOP_READ || fop->kind == GI_FOP_READDIR || fop->kind == GI_FOP_READDIRP)
     bytes = fop->args.size < SV_READ_MAX ? fop->args.size : SV_READ_MAX;
-  else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)
+  else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR || gi_dict_get(fop->xdata, GI_CONTENT_KEY))
     bytes = SV_XATTRS_GUESS;
   gi_rpc_charge(req, bytes);
 }

@@ -39,6 +39,7 @@ static const struct {
     {FLAG(flush), COUNTERS},
     {FLAG(wrote), K(SETATTR) | K(FSETATTR) | COUNTERS},
     {FLAG(existed), K(CREATE)},
+    {FLAG(has_content), K(OPEN)},
 };
 
 void

@@ -83,6 +83,10 @@ posix_run_open(struct posix_op *op)
 {
   struct posix_at at;
   struct stat st;
+
+  if (op->new_fd >= 0) /* on the reactor; its content is cold */
+    return posix_run_content(op);
+
   int flags = open_flags(op), err = posix_obj_at(op, &at, &st);
 
   if (err)
@@ -103,7 +107,7 @@ posix_run_open(struct posix_op *op)
   if (op->new_fd < 0)
     return posix_err(op, errno);
   posix_node_known(op, NODE_OBJ, (struct posix_at){op->new_fd, ""});
-  return posix_ok(op, 0);
+  return posix_run_content(op);
 }
 
 /* OPEN, OPENDIR, CREATE: the descriptor becomes the fd's. */
@@ -113,6 +117,8 @@ posix_finish_open(struct posix_op *op)
   struct gi_fop *fop = op->fop;
   struct posix_fd *pf;
 
+  if (fop->kind == GI_FOP_OPEN)
+    posix_finish_content(op);
   if (fop->rsp.ret < 0 || !fop->fd || op->new_fd < 0)
     return;
   gi_fd_bind(fop->fd, &op->node[NODE_OBJ].gfid);

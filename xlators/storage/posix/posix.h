@@ -204,6 +204,7 @@ struct posix_op {
   bool too_long;    /* more attributes than a healer gets in one answer */
   bool wrote;       /* `times` are in the object's xattr */
   bool existed;     /* CREATE opened an existing object */
+  bool has_content; /* OPEN: `buf` has the whole file */
   bool far;         /* the way to a directory is too long for the reactor: again on a worker */
   bool deeper;      /* RENAME: a directory may have moved to another depth */
   uint32_t moves;   /* posix.moves when the operation began */
@@ -432,6 +433,10 @@ int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: b
 void posix_md_flush_all(struct posix *p);
 void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached no longer describes the disk */
 void posix_md_init(struct posix *p);                           /* the timers */
+
+/* ---- posix-content.c ---- */
+enum posix_run posix_run_content(struct posix_op *op); /* of OPEN, when the file is open */
+void posix_finish_content(struct posix_op *op);
 
 /* ---- posix-xattr*.c ---- */
 /* run: adds what the request's xdata asks for. `dirfd`/`name` may be -1/NULL. */
