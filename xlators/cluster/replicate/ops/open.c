@@ -42,6 +42,47 @@ truncate_opened(struct rep *rep, struct gi_fop *fop)
   rep_submit_inside(rep, trunc, truncated, fop);
 }
 
+/* A small file comes with its open (GI_CONTENT_KEY): from the child that would be read, if its copy is known to be good. */
+static uint32_t
+content_child(struct rep *rep, struct gi_fop *fop)
+{
+  struct gi_inode *inode = rep_fop_inode(fop);
+  int child = -1;
+
+  if (fop->kind == GI_FOP_OPEN && inode && gi_dict_get(fop->xdata, GI_CONTENT_KEY) && rep_inode_fresh(rep, inode))
+    child = rep_read_child(rep, inode, fop, rep_readable(rep, inode, false) & rep->up);
+  return child < 0 ? 0 : 1u << child;
+}
+
+static struct gi_dict *
+without_content(struct gi_dict *xdata)
+{
+  struct gi_dict *rest;
+
+  if (!gi_dict_get(xdata, GI_CONTENT_KEY))
+    return gi_dict_ref(xdata);
+  rest = gi_dict_copy(xdata);
+  gi_dict_del(rest, GI_CONTENT_KEY);
+  gi_dict_del(rest, GI_CONTENT_STAT_KEY);
+  return rest;
+}
+
+/* Content counts only while the copy that it is from does. */
+static void
+take_open_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan)
+{
+  const struct rep_fop *rf = rep_fop(rep, fop);
+  uint32_t content = rf->generation == rep->generation ? rf->content & (uint32_t)fan->ok : 0;
+
+  gi_reply_move(fop, gi_fan_reply(fan, (unsigned)rep_first(content ? content : (uint32_t)fan->ok)));
+  if (!content && gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY)) {
+    struct gi_dict *rest = gi_fop_rsp_xdata(fop);
+
+    gi_dict_del(rest, GI_CONTENT_KEY);
+    gi_dict_del(rest, GI_CONTENT_STAT_KEY);
+  }
+}
+
 static void
 open_done(struct gi_fan *fan)
 {
@@ -54,7 +95,7 @@ open_done(struct gi_fan *fan)
   rep_fd(rep, fop->fd)->opened |= ok;
   rep_fd_check(rep, rep_fd(rep, fop->fd));
   if (enough)
-    gi_reply_move(fop, gi_fan_reply(fan, rep_first(ok)));
+    take_open_reply(rep, fop, fan);
   gi_fan_clear(fan);
   if (!enough)
     rep_answer(rep, fop, -1, err ? err : ENOTCONN);
@@ -67,16 +108,21 @@ open_done(struct gi_fan *fan)
 static void
 open_send(struct rep *rep, struct gi_fop *fop)
 {
-  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
+  struct rep_fop *rf = rep_fop(rep, fop);
+  struct gi_fan *fan = &rf->fan;
+  struct gi_dict *rest = without_content(fop->xdata);
 
+  rf->content = content_child(rep, fop);
+  rf->generation = rep->generation;
   rep_fan_start(fan, rep, open_done, fop);
   rep_foreach(i, rep->up)
   {
-    struct gi_fop *child = gi_fop_child(fop);
+    struct gi_fop *child = gi_fan_child(fop, (rf->content >> i) & 1 ? fop->xdata : rest);
 
     child->args.flags &= ~(uint32_t)O_TRUNC;
     gi_fan_send(fan, child, i, 0);
   }
+  gi_dict_unref(&rest);
   gi_fan_finish(fan);
 }
 

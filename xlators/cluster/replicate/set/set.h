@@ -191,6 +191,7 @@ struct rep_fop {
   uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
   uint32_t generation;      /* when it was sent */
   uint32_t tried;           /* reads: children that failed it */
+  uint32_t content;         /* OPEN: the child that is asked for the content, or none */
   uint32_t ok;              /* transactions: children where it succeeded */
   int err;
   uint32_t refused;   /* names: children that say that it cannot be, though others did it */
