@@ -52,6 +52,7 @@ posix_write_out(struct posix_op *op, bool wait)
 {
   const struct posix_pieces *w = &op->write_out;
   int err;
+  GI_ASSERT(w->bytes == 0 || (op->fd >= 0 && w->start < w->end));
 
   if (w->bytes == 0 || gi_fs_write_out(op->p->fs, op->fd, (off_t)w->start, (off_t)(w->end - w->start), wait) == 0)
     return 0;
@@ -149,6 +150,7 @@ posix_prepare_read(struct posix_op *op)
     return EINVAL;
   op->want = a->size < POSIX_IO_MAX ? (size_t)a->size : POSIX_IO_MAX;
   op->slow = bulk(op->fop, op->want);
+  GI_ASSERT(!op->buf);
   op->buf = gi_buf_new(op->want);
   return 0;
 }
@@ -173,6 +175,7 @@ read_some(struct posix_op *op)
   struct iovec iov = {op->buf->base + op->done, op->want - op->done};
   off_t at = (off_t)(op->fop->args.offset + op->done);
   ssize_t n;
+  GI_ASSERT(op->fd >= 0 && op->done < op->want);
 
   if (op->on_worker || op->p->cfg.engine == ENGINE_INLINE)
     return gi_fs_pread(op->p->fs, op->fd, iov.iov_base, iov.iov_len, at);
@@ -208,6 +211,7 @@ posix_run_read(struct posix_op *op)
 bool
 posix_uring_read(struct posix_op *op, struct posix_uring *u)
 {
+  GI_ASSERT(op->buf && op->done < op->want);
   if (op->fd < 0 || op->slow) /* what is cached would be copied by this thread */
     return false;
   op->iov[0] = (struct iovec){op->buf->base + op->done, op->want - op->done};
@@ -233,6 +237,7 @@ posix_read_done(struct posix_op *op)
 void
 posix_finish_read(struct posix_op *op)
 {
+  GI_ASSERT(op->fop->rsp.ret <= 0 || (uint64_t)op->fop->rsp.ret == op->done);
   if (op->fop->rsp.ret > 0)
     gi_payload_add(&op->fop->rsp.payload, op->buf, op->buf->base, (size_t)op->fop->rsp.ret);
   posix_finish_counts(op);
@@ -246,6 +251,7 @@ align_payload(struct posix_op *op)
 {
   const struct gi_payload *in = &op->fop->payload;
   bool fine = true;
+  GI_ASSERT(!op->buf);
 
   for (uint32_t i = 0; i < in->count; i++)
     fine &= ((uintptr_t)in->slice[i].data | in->slice[i].len) % DIRECT_ALIGN == 0;
@@ -307,6 +313,7 @@ write_begin(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   struct stat st;
+  GI_ASSERT(op->fd >= 0);
 
   if (op->began)
     return 0;
@@ -342,6 +349,7 @@ skip_iov(struct iovec *iov, int n, size_t skip)
 
   while (first < n && skip >= iov[first].iov_len)
     skip -= iov[first++].iov_len;
+  GI_ASSERT(first < n || skip == 0);
   if (first < n) {
     iov[first].iov_base = (char *)iov[first].iov_base + skip;
     iov[first].iov_len -= skip;
@@ -353,6 +361,7 @@ ssize_t
 posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset)
 {
   size_t done = 0, len = payload->len - skip;
+  GI_ASSERT(skip <= payload->len);
 
   while (done < len) {
     struct iovec iov[GI_PAYLOAD_SLICES];
@@ -372,6 +381,7 @@ write_rest(struct posix_op *op)
 {
   const struct gi_payload *payload = &op->fop->payload;
   uint64_t at = op->at_end ? POSIX_AT_END : op->fop->args.offset + op->done;
+  GI_ASSERT(op->began && op->done <= payload->len);
 
   if (op->buf) {
     struct iovec iov = {op->buf->base + op->done, payload->len - op->done};
@@ -395,6 +405,7 @@ memory_has_it(const struct posix_op *op)
   int fd = gi_fs_openat(op->p->fs, op->p->gl_fd, posix_hpath(path, &op->node[NODE_OBJ].gfid),
                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   ssize_t n;
+  GI_ASSERT(op->on_worker && op->done < fop->payload.len);
 
   if (fd < 0)
     return false;
@@ -481,6 +492,7 @@ posix_write_done(struct posix_op *op)
   if (op->uring_res < 0)
     return posix_err(op, -op->uring_res);
   op->done += (uint64_t)op->uring_res;
+  GI_ASSERT(op->done <= op->fop->payload.len);
   return op->done < op->fop->payload.len ? RUN_MOVE : write_end(op);
 }
 

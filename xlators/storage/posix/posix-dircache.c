@@ -41,6 +41,7 @@ posix_dir_drop(struct posix *p, struct posix_inode *pi)
 static void
 evict(struct posix *p, struct posix_inode *pi)
 {
+  GI_CHECK(pi, POSIX_INODE_MAGIC);
   posix_md_flush(p, pi, -1);
   posix_dir_drop(p, pi);
 }
@@ -77,6 +78,7 @@ posix_dir_pin(struct posix *p, struct posix_inode *pi)
   if (!d)
     return NULL;
   posix_dir_check(d);
+  GI_ASSERT(d->owner == pi && d != p->root_dir);
   d->refs++;
   gi_list_del(&d->lru);
   gi_list_add_tail(&p->dirs, &d->lru);
@@ -104,6 +106,7 @@ posix_node_room(struct posix_op *op, int which)
 {
   struct posix_node *n = &op->node[which];
   bool astray = op->astray;
+  GI_ASSERT(!gi_gfid_is_none(&n->gfid));
   int err = n->depth ? 0 : posix_walk_depth(op, &n->gfid, &n->depth);
 
   if (err == EAGAIN || err == ENAMETOOLONG)
@@ -116,6 +119,7 @@ int
 posix_node_dir(struct posix_op *op, int which)
 {
   struct posix_node *n = &op->node[which];
+  GI_ASSERT(which < NODE_COUNT && !gi_gfid_is_none(&n->gfid));
 
   if (n->dir)
     return n->dir->fd;

@@ -30,6 +30,7 @@ posix_prepare_fsync(struct posix_op *op)
 static enum posix_run
 sync_reply(struct posix_op *op)
 {
+  GI_ASSERT(op->fd >= 0);
   int err = posix_node_stat(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &op->fop->rsp.post);
 
   return err ? posix_err(op, err) : posix_ok(op, 0);
@@ -71,6 +72,7 @@ posix_settling(struct posix_op *op, struct posix_inode *pi)
 void
 posix_settled(const struct posix_op *op, struct posix_inode *pi)
 {
+  GI_ASSERT((int32_t)(pi->counted - op->counted) >= 0); /* it began before what is counted now */
   if (pi->settled == 0 || (int32_t)(op->counted + 1 - pi->settled) > 0)
     pi->settled = op->counted + 1;
 }
@@ -80,6 +82,7 @@ posix_settled(const struct posix_op *op, struct posix_inode *pi)
 static void
 count_sync(struct posix_op *op, int by)
 {
+  GI_ASSERT(by == 1 || by == -1);
   if (op->fop->caller.pid != GI_PID_HEAL)
     atomic_fetch_add_explicit(&op->p->syncs, by, memory_order_relaxed);
 }
@@ -148,6 +151,8 @@ start_next(struct posix *p, struct posix_inode *pi)
     return;
   leader = gi_list_first(&pi->fsyncs, struct posix_op, wait);
   gi_list_del(&leader->wait);
+  GI_CHECK(leader, POSIX_OP_MAGIC);
+  GI_ASSERT(gi_list_empty(&leader->followers));
   gi_list_splice_tail(&leader->followers, &pi->fsyncs);
   gi_list_foreach(it, &leader->followers, struct posix_op, wait)
     leader->datasync &= it->datasync;
@@ -185,8 +190,11 @@ posix_finish_fsync(struct posix_op *op)
 
 /* ---- batches over the brick ---- */
 
+#define BATCH_MAGIC 0x1d0b0511u
+
 struct batch {
   struct gi_work work;
+  uint32_t magic;
   struct posix *p;
   struct gi_list ops;
   enum posix_batch mode;
@@ -203,6 +211,7 @@ static void
 batch_run(struct gi_work *w)
 {
   struct batch *b = GI_CONTAINER(w, struct batch, work);
+  GI_CHECK(b, BATCH_MAGIC);
   bool single = b->mode == BATCH_SYNCFS_SINGLE, each = b->mode == BATCH_REVERSE || b->mode == BATCH_SYNCFS_REVERSE;
   int fs_err = b->mode != BATCH_REVERSE && gi_fs_syncfs(b->p->fs, b->p->root_fd) < 0 ? errno : 0;
 
@@ -229,6 +238,7 @@ static void
 batch_done(struct gi_work *w)
 {
   struct batch *b = GI_CONTAINER(w, struct batch, work);
+  GI_CHECK(b, BATCH_MAGIC);
   struct posix *p = b->p;
 
   GI_ASSERT(p->batching);
@@ -251,6 +261,8 @@ posix_batch_timer(void *arg)
   struct batch *b = gi_new(struct batch);
 
   GI_ASSERT(!p->batching);
+  GI_CHECK(p, POSIX_MAGIC);
+  b->magic = BATCH_MAGIC;
   b->p = p;
   b->mode = p->cfg.batch_mode == BATCH_NONE ? BATCH_REVERSE : p->cfg.batch_mode;
   gi_list_init(&b->ops);

@@ -14,8 +14,11 @@
 #define END_AFTER (30 * GI_NSEC_PER_SEC)
 
 /* lives until its work is done, even if the translator is gone by then */
+#define HEALTH_MAGIC 0x1d0b0513u
+
 struct posix_health {
   struct gi_work work;
+  uint32_t magic;
   struct gi_fs *fs;
   struct posix *p; /* NULL: nobody waits any more */
   int dir, file;   /* of posix, while this runs: .glusterfs, and the file as it was opened last; -1 */
@@ -34,6 +37,7 @@ static void
 health_run(struct gi_work *w)
 {
   struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
+  GI_CHECK(h, HEALTH_MAGIC);
   char back[sizeof(h->text)] = "";
   ssize_t len = (ssize_t)strlen(h->text);
   int fd = gi_fs_openat(h->fs, h->dir, "health_check", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -73,6 +77,8 @@ health_done(struct gi_work *w)
   struct posix_health *h = GI_CONTAINER(w, struct posix_health, work);
   struct posix *p = h->p;
   int64_t interval;
+  GI_CHECK(h, HEALTH_MAGIC);
+  GI_ASSERT(!p || (p->health == h && p->health_dir < 0 && p->health_file < 0)); /* it had the descriptors */
 
   if (p) {
     p->health = NULL;
@@ -99,6 +105,8 @@ begin_check(struct posix *p)
   struct posix_health *h = gi_new(struct posix_health);
   time_t now = gi_wall(p->x->reactor).sec;
   struct tm tm;
+  GI_ASSERT(!p->health && !p->failed);
+  h->magic = HEALTH_MAGIC;
 
   h->p = p;
   h->fs = p->fs;
@@ -120,6 +128,7 @@ static void
 health_timer(void *arg)
 {
   struct posix *p = arg;
+  GI_CHECK(p, POSIX_MAGIC);
 
   if (p->failed && p->x->ctx->on_dead_disk) {
     p->x->ctx->on_dead_disk(p->x->ctx);

@@ -262,6 +262,7 @@ void
 posix_reserve_timer(void *arg)
 {
   struct posix *p = arg;
+  GI_CHECK(p, POSIX_MAGIC);
 
   posix_reserve_poll(p);
   gi_timer_set(&p->reserve_timer, 5 * GI_NSEC_PER_SEC);

@@ -9,8 +9,11 @@
 #define DEPTH_MAX 256 /* directories open at once; what lies deeper is lifted into the landfill first */
 
 /* lives until its work is done, even if the translator is gone by then */
+#define JANITOR_MAGIC 0x1d0b0514u
+
 struct posix_janitor {
   struct gi_work work;
+  uint32_t magic;
   struct posix *p;   /* NULL: nobody waits any more */
   struct posix disk; /* only what the handle functions need: fs, gl_fd, name, have_xattrat */
   int landfill_fd;
@@ -105,6 +108,7 @@ static void
 janitor_run(struct gi_work *w)
 {
   struct posix_janitor *j = GI_CONTAINER(w, struct posix_janitor, work);
+  GI_CHECK(j, JANITOR_MAGIC);
   struct gi_fs_dir dir;
 
   if (gi_fs_dir_open(&dir, j->disk.fs, j->landfill_fd, "."))
@@ -125,6 +129,7 @@ static void
 janitor_done(struct gi_work *w)
 {
   struct posix_janitor *j = GI_CONTAINER(w, struct posix_janitor, work);
+  GI_CHECK(j, JANITOR_MAGIC);
 
   if (j->p) {
     GI_CHECK(j->p, POSIX_MAGIC);
@@ -152,12 +157,14 @@ janitor_timer(void *arg)
 {
   struct posix *p = arg;
   struct posix_janitor *j;
+  GI_CHECK(p, POSIX_MAGIC);
 
   if (p->cfg.no_landfill_purge || p->janitor || landfill_empty(p)) {
     arm(p);
     return;
   }
   j = gi_new(struct posix_janitor);
+  j->magic = JANITOR_MAGIC;
   j->p = p;
   j->disk.fs = p->fs;
   j->landfill_fd = gi_fs_reopen(p->fs, p->landfill_fd);

@@ -173,6 +173,7 @@ posix_md_install(struct posix_op *op, int which)
   struct posix_node *n = &op->node[which];
   struct gi_inode *inode;
   struct posix_inode *pi;
+  GI_ASSERT(which >= 0 && which < NODE_COUNT);
 
   if (gi_gfid_is_none(&n->gfid))
     return;
@@ -246,6 +247,7 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
   struct gi_inode *inode;
   struct posix_inode *pi;
   bool changed = false;
+  GI_ASSERT(op->fop->rsp.ret >= 0); /* what failed moves no times */
 
   if (!op->p->cfg.ctime || !stamps || n->md_state == MD_UNKNOWN || gi_gfid_is_none(&n->gfid))
     return;
@@ -356,6 +358,7 @@ write_by_gfid(struct posix *p, struct posix_inode *pi, const uint8_t raw[MDATA_D
     if (!at.path)
       at.path = path;
   }
+  GI_ASSERT(at.path);
   return posix_at_set(p, at, KEY_MDATA, raw, MDATA_DISK, 0) < 0 ? errno : 0;
 }
 
@@ -412,6 +415,8 @@ flush_some(void *arg)
   struct gi_reactor *r = d->p->x->reactor;
   uint64_t start = gi_now(r);
   struct posix_inode *pi;
+  GI_CHECK(d->p, POSIX_MAGIC);
+  GI_ASSERT(d == &d->p->dirty || d == &d->p->dirty_soon);
 
   for (unsigned i = 0; i < FLUSH_BATCH && (pi = first_dirty(d)); i++) {
     posix_md_flush(d->p, pi, -1);

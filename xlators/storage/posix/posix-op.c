@@ -80,6 +80,7 @@ void
 posix_node_prepare(struct posix_op *op, int which, const struct gi_gfid *gfid, struct gi_inode *inode)
 {
   struct posix_node *n = &op->node[which];
+  GI_ASSERT(which < NODE_COUNT && !n->dir && n->fd < 0);
   struct gi_inode *found = inode ? gi_inode_ref(inode) : gi_inode_find(op->fop->graph, gfid);
 
   n->gfid = *gfid;
@@ -181,6 +182,7 @@ op_init(struct posix_op *op, struct gi_xlator *x, struct gi_fop *fop, const stru
   op->magic = POSIX_OP_MAGIC;
   op->x = x;
   op->p = x->private;
+  GI_CHECK(op->p, POSIX_MAGIC);
   op->fop = fop;
   op->kind = kind;
   op->fd = op->fd2 = op->new_fd = -1;
@@ -321,6 +323,7 @@ static bool
 must_move(struct posix_op *op)
 {
   struct posix *p = op->p;
+  GI_ASSERT(!op->on_worker);
 
   if (p->cfg.engine == ENGINE_INLINE)
     return false;
@@ -399,6 +402,7 @@ pool_run(struct gi_work *w)
 static void
 start_over(struct posix_op *op)
 {
+  GI_CHECK(op, POSIX_OP_MAGIC);
   gi_reply_clear(&op->fop->rsp);
   if (op->fd_own)
     gi_fs_close(op->p->fs, op->fd);
@@ -420,6 +424,7 @@ lost_way(const struct posix_op *op)
 static void
 wait_for_moves(struct posix_op *op)
 {
+  GI_ASSERT(op->tries < TRIES && gi_list_empty(&op->wait));
   start_over(op);
   op->tries++;
   if (op->exclusive && !op->alone) { /* nobody has the turn, or it would have waited for it */
@@ -438,6 +443,7 @@ answer(struct posix_op *op)
 {
   struct posix *p = op->p;
   struct gi_inode *inode = op->alone;
+  GI_ASSERT(!inode || posix_inode_of(p, inode)->serial.taken);
 
   op->alone = NULL;
   gi_fop_answer(op->fop, op->x);
@@ -471,6 +477,7 @@ find_ways(struct posix *p)
     struct posix_op *op = gi_list_first(&again, struct posix_op, wait);
 
     GI_CHECK(op, POSIX_OP_MAGIC);
+    GI_ASSERT(!op->fop->answered);
     gi_list_del(&op->wait);
     forget_depths(op);
     op->renames = p->renames;
@@ -529,6 +536,7 @@ static void
 dispatch(struct posix_op *op)
 {
   struct posix *p = op->p;
+  GI_ASSERT(!op->on_worker && !op->fop->answered && gi_list_empty(&op->wait));
 
   if (op->exclusive && !op->alone) {
     op->alone = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
@@ -584,6 +592,8 @@ turn_came(struct gi_list *turn, void *arg)
 {
   struct posix_op *op = gi_list_item(turn, struct posix_op, wait);
   struct gi_inode *inode = arg; /* whoever ended holds it */
+  GI_CHECK(op, POSIX_OP_MAGIC);
+  GI_ASSERT(op->exclusive && !op->alone && posix_inode_of(op->p, inode)->serial.taken);
 
   op->alone = gi_inode_ref(inode);
   op->renames = op->p->renames; /* nothing of it has run yet */
@@ -610,6 +620,7 @@ posix_op_begin(struct gi_xlator *x, struct gi_fop *fop, const struct posix_kind 
   if (fop->caller.time.nsec >= GI_NSEC_PER_SEC) /* it would be stored, and not be read again */
     return gi_fop_fail(fop, EINVAL);
   op->full = op->p->disk_full && bound_by_reserve(fop);
+  GI_ASSERT(!fop->answered);
   err = op->full && op->kind->reserved ? ENOSPC : op->kind->prepare(op);
   if (err) {
     adopt_dirs(op);

@@ -9,8 +9,11 @@
 #include "xlators/storage/posix/posix.h"
 
 /* lives until its work is done, even if the translator is gone by then */
+#define PARKED_MAGIC 0x1d0b0512u
+
 struct posix_parked {
   struct gi_work work;
+  uint32_t magic;
   struct posix *p;   /* NULL: nobody waits any more */
   struct posix disk; /* only what the handle functions need */
   struct gi_gfid *gfid;
@@ -22,6 +25,7 @@ struct posix_parked {
 static void
 list(struct posix_parked *k)
 {
+  GI_ASSERT(!k->deletes && k->n == 0 && !k->gfid);
   const struct gi_fs_dirent *d;
   struct gi_fs_dir dir;
   struct gi_gfid gfid;
@@ -45,6 +49,7 @@ static void
 parked_run(struct gi_work *w)
 {
   struct posix_parked *k = GI_CONTAINER(w, struct posix_parked, work);
+  GI_CHECK(k, PARKED_MAGIC);
 
   if (!k->deletes)
     list(k);
@@ -74,6 +79,7 @@ static void
 parked_done(struct gi_work *w)
 {
   struct posix_parked *k = GI_CONTAINER(w, struct posix_parked, work);
+  GI_CHECK(k, PARKED_MAGIC);
 
   GI_ASSERT(!k->p || k->p->parked == k); /* one at a time */
   if (k->p && !k->deletes) {
@@ -96,12 +102,14 @@ parked_timer(void *arg)
 {
   struct posix *p = arg;
   struct posix_parked *k;
+  GI_CHECK(p, POSIX_MAGIC);
 
   if (p->parked) {
     posix_parked_wait(p);
     return;
   }
   k = gi_new(struct posix_parked);
+  k->magic = PARKED_MAGIC;
   k->p = p;
   k->disk.fs = p->fs;
   k->disk.unlink_fd = gi_fs_reopen(p->fs, p->unlink_fd);

@@ -13,7 +13,10 @@
 #define ENTRIES 256
 #define RETRY_AFTER GI_NSEC_PER_MSEC
 
+#define URING_MAGIC 0x1d0b0510u
+
 struct posix_uring {
+  uint32_t magic;
   struct io_uring ring;
   struct posix *p;
   int event;
@@ -27,6 +30,7 @@ static void
 reap(struct posix_uring *u)
 {
   struct io_uring_cqe *cqe;
+  GI_CHECK(u, URING_MAGIC);
 
   while (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
     struct posix_op *op = io_uring_cqe_get_data(cqe);
@@ -44,6 +48,7 @@ static void
 on_event(void *arg, unsigned events)
 {
   struct posix_uring *u = arg;
+  GI_CHECK(u, URING_MAGIC);
   uint64_t n;
 
   (void)events;
@@ -58,6 +63,8 @@ static void
 submit_all(void *arg)
 {
   struct posix_uring *u = arg;
+  GI_CHECK(u, URING_MAGIC);
+  GI_ASSERT(u->queued <= u->flying && u->flying <= ENTRIES);
   int n = io_uring_submit(&u->ring);
 
   if (n < 0)
@@ -83,6 +90,7 @@ posix_uring_new(struct posix *p)
     return NULL;
   }
   u->p = p;
+  u->magic = URING_MAGIC;
   u->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   err = u->event < 0 ? errno : -io_uring_register_eventfd(&u->ring, u->event);
   if (err) {
@@ -113,6 +121,7 @@ posix_uring_free(struct posix_uring **ref)
   gi_timer_finish(&u->retry);
   gi_io_finish(&u->io);
   io_uring_queue_exit(&u->ring);
+  u->magic = 0;
   close(u->event);
   gi_free(u);
 }
@@ -123,7 +132,7 @@ posix_uring_rw(struct posix_uring *u, struct posix_op *op, bool write, const str
   struct io_uring_sqe *sqe = u->flying < ENTRIES ? io_uring_get_sqe(&u->ring) : NULL;
 
   GI_CHECK(op, POSIX_OP_MAGIC);
-  GI_ASSERT(op->fd >= 0);
+  GI_ASSERT(op->fd >= 0 && n > 0 && n <= GI_PAYLOAD_SLICES);
   if (!sqe)
     return false; /* full: the worker pool takes it */
   if (write)

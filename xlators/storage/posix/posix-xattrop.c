@@ -97,6 +97,7 @@ store(uint8_t *b, size_t width, uint64_t v)
 static void
 add_array(uint8_t *have, const uint8_t *add, const uint8_t *def, size_t len, size_t width)
 {
+  GI_ASSERT((width == 4 || width == 8) && len % width == 0);
   for (size_t i = 0; i < len; i += width) {
     uint64_t v = load(have + i, width);
 
@@ -143,6 +144,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   uint32_t given;
   GI_CLEANUP_FREE uint8_t *have = NULL;
   ssize_t n;
+  GI_ASSERT(op->fop->rsp.dict && (!a.replace || !a.with_default));
 
   if (!gi_pair_bytes(pair, &req, &given))
     return EINVAL;
