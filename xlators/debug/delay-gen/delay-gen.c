@@ -15,7 +15,10 @@ struct dg_options {
   char *enable;
 };
 
+#define DG_MAGIC 0x1d0db601u
+
 struct dg_private {
+  uint32_t magic;
   uint64_t kinds;
   uint64_t new_kinds;  /* between prepare and commit */
   struct gi_list held; /* struct dg_fop */
@@ -24,7 +27,18 @@ struct dg_private {
   } metrics;
 };
 
+static struct dg_private *
+dg_private(const struct gi_xlator *x)
+{
+  struct dg_private *p = x->private;
+  GI_CHECK(p, DG_MAGIC);
+  return p;
+}
+
+#define DG_FOP_MAGIC 0x1d0db602u
+
 struct dg_fop {
+  uint32_t magic; /* while it is held */
   struct gi_list link;
   struct gi_timer timer;
   struct gi_xlator *x;
@@ -34,6 +48,7 @@ struct dg_fop {
 static bool
 chosen(struct gi_xlator *x, double percent)
 {
+  GI_ASSERT(percent >= 0 && percent <= 100);
   uint32_t dice;
   gi_random(x->reactor, &dice, sizeof(dice));
   return dice < percent / 100 * UINT32_MAX || percent >= 100;
@@ -42,7 +57,10 @@ chosen(struct gi_xlator *x, double percent)
 static void
 let_go(struct dg_fop *d)
 {
-  struct dg_private *p = d->x->private;
+  struct dg_private *p = dg_private(d->x);
+  GI_CHECK(d, DG_FOP_MAGIC);
+  GI_ASSERT(p->metrics.held > 0 && !d->fop->answered);
+  d->magic = 0;
   gi_timer_finish(&d->timer);
   gi_list_del(&d->link);
   p->metrics.held--;
@@ -59,13 +77,15 @@ static enum gi_verdict
 dg_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct dg_options *o = x->options;
-  struct dg_private *p = x->private;
+  struct dg_private *p = dg_private(x);
   if (x->draining || !(p->kinds & GI_KIND(fop->kind)))
     return GI_PASS;
   p->metrics.seen++;
   if (!chosen(x, o->percentage))
     return GI_PASS;
   struct dg_fop *d = gi_fop_private(fop, x);
+  GI_ASSERT(d->magic != DG_FOP_MAGIC);
+  d->magic = DG_FOP_MAGIC;
   d->x = x;
   d->fop = fop;
   gi_list_add_tail(&p->held, &d->link);
@@ -81,12 +101,13 @@ let_all_go(struct dg_private *p)
 {
   while (!gi_list_empty(&p->held))
     let_go(gi_list_first(&p->held, struct dg_fop, link));
+  GI_ASSERT(p->metrics.held == 0);
 }
 
 static void
 dg_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
-  let_all_go(x->private);
+  let_all_go(dg_private(x));
   done(x);
 }
 
@@ -94,7 +115,7 @@ static bool
 dg_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   if (event == GI_EVENT_PARENT_DOWN)
-    let_all_go(x->private);
+    let_all_go(dg_private(x));
   return false;
 }
 
@@ -113,6 +134,7 @@ static int
 dg_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct dg_private *p = gi_new(struct dg_private);
+  p->magic = DG_MAGIC;
   gi_list_init(&p->held);
   if (parse(x->options, &p->kinds, err) != 0) {
     gi_free(p);
@@ -126,19 +148,20 @@ dg_init(struct gi_xlator *x, struct gi_error *err)
 static void
 dg_finish(struct gi_xlator *x)
 {
-  gi_free(x->private);
+  GI_ASSERT(gi_list_empty(&dg_private(x)->held) && dg_private(x)->metrics.held == 0);
+  gi_free(dg_private(x));
 }
 
 static int
 dg_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  return parse(values, &((struct dg_private *)x->private)->new_kinds, err);
+  return parse(values, &dg_private(x)->new_kinds, err);
 }
 
 static void
 dg_commit(struct gi_xlator *x)
 {
-  struct dg_private *p = x->private;
+  struct dg_private *p = dg_private(x);
   p->kinds = p->new_kinds;
 }
 

@@ -19,7 +19,10 @@ struct eg_options {
   bool random;
 };
 
+#define EG_MAGIC 0x1d0eb601u
+
 struct eg_private {
+  uint32_t magic;
   uint64_t kinds, new_kinds;
   int error, new_error; /* 0 = rotate */
   double owed;          /* failures due: grows by the share per operation */
@@ -28,6 +31,14 @@ struct eg_private {
     uint64_t seen, failed, shortened;
   } metrics;
 };
+
+static struct eg_private *
+eg_private(const struct gi_xlator *x)
+{
+  struct eg_private *p = x->private;
+  GI_CHECK(p, EG_MAGIC);
+  return p;
+}
 
 static const struct {
   const char *name;
@@ -104,6 +115,7 @@ chosen(struct gi_xlator *x, struct eg_private *p, double percent)
   if (p->owed < 100)
     return false;
   p->owed -= 100;
+  GI_ASSERT(p->owed < 100); /* a share is at most one failure an operation */
   return true;
 }
 
@@ -116,19 +128,21 @@ share(const struct gi_xlator *x)
 static enum gi_verdict
 eg_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct eg_private *p = x->private;
+  struct eg_private *p = eg_private(x);
   if (!(p->kinds & GI_KIND(fop->kind)))
     return GI_PASS;
   p->metrics.seen++;
   if (!chosen(x, p, share(x)))
     return GI_PASS;
   int err = p->error ? p->error : rotation[p->turn++ % GI_ARRAY_LEN(rotation)];
+  GI_ASSERT(err != 0);
   if (err != EG_SHORT_WRITE) {
     p->metrics.failed++;
     return gi_fop_fail(fop, err);
   }
   if (fop->kind == GI_FOP_WRITE && fop->payload.len > 1) {
     gi_payload_trim(&fop->payload, fop->payload.len / 2);
+    GI_ASSERT(fop->payload.len > 0);
     fop->args.size = fop->payload.len;
     p->metrics.shortened++;
   }
@@ -155,6 +169,7 @@ static int
 eg_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct eg_private *p = gi_new(struct eg_private);
+  p->magic = EG_MAGIC;
   if (parse(x->options, &p->kinds, &p->error, err) != 0) {
     gi_free(p);
     return -1;
@@ -167,20 +182,20 @@ eg_init(struct gi_xlator *x, struct gi_error *err)
 static void
 eg_finish(struct gi_xlator *x)
 {
-  gi_free(x->private);
+  gi_free(eg_private(x));
 }
 
 static int
 eg_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  struct eg_private *p = x->private;
+  struct eg_private *p = eg_private(x);
   return parse(values, &p->new_kinds, &p->new_error, err);
 }
 
 static void
 eg_commit(struct gi_xlator *x)
 {
-  struct eg_private *p = x->private;
+  struct eg_private *p = eg_private(x);
   p->kinds = p->new_kinds;
   p->error = p->new_error;
 }

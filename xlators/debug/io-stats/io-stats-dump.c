@@ -34,12 +34,14 @@ ios_set_clear(struct gi_xlator *x, struct ios_set *s)
 static uint64_t
 seconds(struct gi_xlator *x, const struct ios_set *s)
 {
+  GI_ASSERT(s->since_ns <= gi_now(x->reactor));
   return (gi_now(x->reactor) - s->since_ns) / GI_NSEC_PER_SEC;
 }
 
 static double
 average(const struct gi_hist *h)
 {
+  GI_ASSERT(!h || h->count > 0); /* it is made for its first sample */
   return h && h->count ? (double)h->sum / (double)h->count : 0;
 }
 
@@ -105,6 +107,7 @@ write_samples(const struct ios_private *p, FILE *out)
 {
   fprintf(out, "time,fop,latency_ns,errno,uid,gid\n");
   uint64_t first = p->samples > p->sample_size ? p->samples - p->sample_size : 0;
+  GI_ASSERT(p->samples == 0 || p->sample_size > 0);
   for (uint64_t i = first; i < p->samples; i++) {
     const struct ios_sample *s = &p->sample[i % p->sample_size];
     fprintf(out, "%lld.%09u,%s,%llu,%d,%u,%u\n", (long long)s->when.sec, s->when.nsec, gi_fop_name(s->kind),

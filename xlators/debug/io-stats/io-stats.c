@@ -24,6 +24,7 @@ static const struct gi_xlator_class ios_quiet;
 static unsigned
 block_of(uint64_t bytes)
 {
+  GI_ASSERT(bytes > 0);
   unsigned k = 63 - (unsigned)__builtin_clzll(bytes);
   return k < IOS_BLOCKS ? k : IOS_BLOCKS - 1;
 }
@@ -32,6 +33,7 @@ static void
 count_bytes(struct ios_private *p, struct ios_fd *ifd, enum gi_fop_kind kind, uint64_t bytes)
 {
   bool read = kind == GI_FOP_READ;
+  GI_ASSERT(read || kind == GI_FOP_WRITE);
   for (int i = 0; i < IOS_SETS; i++) {
     struct ios_set *s = &p->set[i];
     *(read ? &s->read_bytes : &s->write_bytes) += bytes;
@@ -48,6 +50,7 @@ static void
 sample(struct gi_xlator *x, const struct gi_fop *fop, uint64_t latency)
 {
   struct ios_private *p = ios_private(x);
+  GI_ASSERT((p->sample != NULL) == (p->sample_size > 0));
   if (!p->sample || ++p->skipped < (uint64_t)ios_options(x)->sample_interval)
     return;
   p->skipped = 0;
@@ -64,6 +67,7 @@ sample(struct gi_xlator *x, const struct gi_fop *fop, uint64_t latency)
 static void
 count_kind(struct ios_set *s, enum gi_fop_kind kind, bool failed, bool timed, uint64_t latency)
 {
+  GI_ASSERT(kind < GI_FOP_MAX && (!failed || s->kind[kind].errors <= s->kind[kind].hits));
   struct ios_kind *k = &s->kind[kind];
   k->hits++;
   k->errors += failed;
@@ -86,6 +90,7 @@ ios_complete(struct gi_xlator *x, struct gi_fop *fop)
   struct ios_private *p = ios_private(x);
   bool timed = ios_options(x)->latency, failed = fop->rsp.ret < 0;
   uint64_t latency = timed ? gi_now(x->reactor) - fop->start_ns : 0;
+  GI_ASSERT(!timed || fop->start_ns <= gi_now(x->reactor));
   p->metrics.operations++;
   p->metrics.errors += failed;
   for (int i = 0; i < IOS_SETS; i++)
@@ -168,6 +173,7 @@ resize_samples(struct gi_xlator *x)
   gi_free(p->sample);
   p->sample = size ? gi_zalloc(size * sizeof(*p->sample)) : NULL;
   p->sample_size = size;
+  GI_ASSERT((p->sample != NULL) == (p->sample_size > 0));
   p->samples = p->skipped = 0;
 }
 
@@ -208,6 +214,7 @@ static int
 ios_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct ios_private *p = gi_new(struct ios_private);
+  p->magic = IOS_MAGIC;
   x->private = p;
   x->metrics = &p->metrics;
   gi_timer_init(&p->dump_timer, x->reactor, dump_due, x);
@@ -225,6 +232,7 @@ ios_finish(struct gi_xlator *x)
     ios_set_clear(x, &p->set[i]);
   gi_timer_finish(&p->dump_timer);
   gi_free(p->sample);
+  p->magic = 0;
   gi_free(p);
 }
 

@@ -46,7 +46,10 @@ struct ios_metrics {
   uint64_t operations, errors, read_bytes, write_bytes;
 };
 
+#define IOS_MAGIC 0x1d010501u
+
 struct ios_private {
+  uint32_t magic;
   bool active;
   unsigned interval; /* number of the running interval */
   struct ios_set set[IOS_SETS];
@@ -66,7 +69,9 @@ struct ios_fd {
 static inline struct ios_private *
 ios_private(const struct gi_xlator *x)
 {
-  return x->private;
+  struct ios_private *p = x->private;
+  GI_CHECK(p, IOS_MAGIC);
+  return p;
 }
 
 static inline const struct ios_options *

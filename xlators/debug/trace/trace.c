@@ -21,7 +21,10 @@ struct tr_options {
   int64_t history_size;
 };
 
+#define TR_MAGIC 0x1d074a01u
+
 struct tr_private {
+  uint32_t magic;
   uint64_t kinds, new_kinds;
   uint64_t sequence;
   char (*ring)[TR_LINE];
@@ -31,6 +34,14 @@ struct tr_private {
     uint64_t traced, failed;
   } metrics;
 };
+
+static struct tr_private *
+tr_private(const struct gi_xlator *x)
+{
+  struct tr_private *p = x->private;
+  GI_CHECK(p, TR_MAGIC);
+  return p;
+}
 
 struct tr_fop {
   uint64_t id, since_ns;
@@ -42,8 +53,9 @@ static void
 emit(struct gi_xlator *x, const char *fmt, ...)
 {
   const struct tr_options *o = x->options;
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   char line[TR_LINE];
+  GI_ASSERT((p->ring != NULL) == (p->ring_size > 0));
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(line, sizeof(line), fmt, ap);
@@ -115,9 +127,10 @@ describe(const struct gi_fop *fop, char *out, size_t len)
 static enum gi_verdict
 tr_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   struct tr_fop *t = gi_fop_private(fop, x);
   char text[TR_LINE];
+  GI_ASSERT(!fop->answered);
   if (!(p->kinds & GI_KIND(fop->kind)))
     return GI_PASS;
   t->id = ++p->sequence;
@@ -131,9 +144,10 @@ tr_submit(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 tr_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   const struct tr_fop *t = gi_fop_private(fop, x);
   const struct gi_iatt *st = gi_iatt_valid(&fop->rsp.stat) ? &fop->rsp.stat : &fop->rsp.post;
+  GI_ASSERT(t->id && t->id <= p->sequence); /* only what was traced comes back here */
   unsigned long long us = (gi_now(x->reactor) - t->since_ns) / 1000;
   if (fop->rsp.ret < 0) {
     p->metrics.failed++;
@@ -170,7 +184,7 @@ static void
 resize(struct gi_xlator *x)
 {
   const struct tr_options *o = x->options;
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   uint32_t size = o->log_history ? (uint32_t)o->history_size : 0;
   if (size == p->ring_size)
     return;
@@ -191,6 +205,7 @@ static int
 tr_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct tr_private *p = gi_new(struct tr_private);
+  p->magic = TR_MAGIC;
   if (parse(x->options, &p->kinds, err) != 0) {
     gi_free(p);
     return -1;
@@ -205,7 +220,7 @@ tr_init(struct gi_xlator *x, struct gi_error *err)
 static void
 tr_finish(struct gi_xlator *x)
 {
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   gi_free(p->ring);
   gi_free(p);
 }
@@ -213,13 +228,13 @@ tr_finish(struct gi_xlator *x)
 static int
 tr_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  return parse(values, &((struct tr_private *)x->private)->new_kinds, err);
+  return parse(values, &tr_private(x)->new_kinds, err);
 }
 
 static void
 tr_commit(struct gi_xlator *x)
 {
-  struct tr_private *p = x->private;
+  struct tr_private *p = tr_private(x);
   p->kinds = p->new_kinds;
   resize(x);
   gi_xlator_enable(x, wanted(x));
@@ -228,7 +243,7 @@ tr_commit(struct gi_xlator *x)
 static void
 tr_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
-  const struct tr_private *p = x->private;
+  const struct tr_private *p = tr_private(x);
   gi_dump_section(d, "xlator.debug.trace.%s.history", x->name);
   uint64_t first = p->lines > p->ring_size ? p->lines - p->ring_size : 0;
   for (uint64_t i = first; i < p->lines; i++)
