@@ -503,7 +503,7 @@ static void
 what_lost_its_name_is_answered(void **state)
 {
   BRICK(b, NULL);
-  struct gi_gfid a = brick_file(b, ROOT, "a"), c = brick_file(b, ROOT, "c"), d = dir(b, ROOT, "d");
+  struct gi_gfid a = brick_file(b, ROOT, "a"), c = brick_file(b, ROOT, "c"), d = brick_dir(b, ROOT, "d");
   struct gi_fop *f = brick_rename(b, ROOT, "a", ROOT, "b");
 
   (void)state;
