@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUR_CTIME = 1, OUR_DATA = 2 };
+enum { MOVED_CTIME = 1, MOVED_DATA = 2 };
 
 /* ---- versions ---- */
 
@@ -41,7 +41,7 @@ matches(const struct gi_trust *t, const struct gi_iatt *a)
 
   if (t->emptied)
     return a->size == 0;
-  return ((t->ours & OUR_DATA) || t->version.data == v.data) && ((t->ours & OUR_CTIME) || t->version.change == v.change);
+  return ((t->moved & MOVED_DATA) || t->version.data == v.data) && ((t->moved & MOVED_CTIME) || t->version.change == v.change);
 }
 
 static void
@@ -50,7 +50,7 @@ take(struct gi_trust *t, const struct gi_iatt *a)
   t->version = version_of(a);
   t->known = true;
   t->emptied = false;
-  t->ours = 0;
+  t->moved = 0;
 }
 
 static void
@@ -114,7 +114,7 @@ void
 gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t)
 {
   t->seq = ++o->clock;
-  t->ours |= OUR_CTIME;
+  t->moved |= MOVED_CTIME;
   t->mixed |= t->inflight > 0;
 }
 
@@ -145,7 +145,7 @@ ended_alone(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_
 static bool
 was_last(const struct gi_trust *t, const struct gi_trust_version *left)
 {
-  return t->inflight == 0 && !t->untold && t->known && !t->emptied && !t->ours && t->version.data == left->data &&
+  return t->inflight == 0 && !t->untold && t->known && !t->emptied && !t->moved && t->version.data == left->data &&
          t->version.change == left->change;
 }
 
@@ -159,7 +159,7 @@ ended_among_others(const struct gi_trust_order *o, struct gi_trust *t, const str
   t->version.data += left.data - found.data;
   t->version.change += left.change - found.change;
   if (c->unordered)
-    t->ours |= OUR_DATA | OUR_CTIME;
+    t->moved |= MOVED_DATA | MOVED_CTIME;
   if (was_last(t, &left))
     remember(o, t, c);
   return !c->elsewhere;
@@ -184,7 +184,7 @@ changes_ended(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid
   }
   t->untold = true;
   if (c->kind == GI_TRUST_CHANGE_CTIME)
-    t->ours |= OUR_CTIME;
+    t->moved |= MOVED_CTIME;
   else if (c->kind == GI_TRUST_CHANGE_EMPTIED)
     t->emptied = true;
   return true;
@@ -221,9 +221,20 @@ gi_trust_written(struct gi_trust_order *o, struct gi_trust *t, const struct gi_g
 void
 gi_trust_broken(struct gi_trust *t, bool data)
 {
-  t->stale |= data;
-  t->known = false;
   t->answer_until = 0;
+  if (data) {
+    t->stale = true;
+    t->known = false;
+  } else {
+    t->moved |= MOVED_CTIME;
+  }
+}
+
+bool
+gi_trust_has_data(const struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *a)
+{
+  return t->known && !t->stale && !t->emptied && !t->inflight && !(t->moved & MOVED_DATA) && gi_trust_describes(of, a) &&
+         t->version.data == version_of(a).data;
 }
 
 void

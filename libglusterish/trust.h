@@ -52,21 +52,21 @@ struct gi_trust {
   struct gi_trust_version version; /* what the bricks hold if only we change it; data that is kept belongs to it */
   bool known;                      /* `version` is set */
   bool emptied;                    /* by us, in a way that does not tell the version it left */
-  uint8_t ours;                    /* what our own doing moved and was not told: not judged by the next attributes */
-  bool stale;                      /* somebody else changed it: data that is kept is not to be used after the next open */
-  bool mixed;                      /* since none was under way one has ended, or its ctime was moved, while others went on */
-  bool untold;                     /* since then one has ended that did not tell what it left */
-  uint32_t inflight;               /* changes of ours under way … */
-  uint32_t deferred;               /* … and of them, those that were answered before they were made (struct gi_reply.early) */
-  uint64_t seq;                    /* order.clock when one of them last began or ended */
-  struct gi_iatt answer;           /* what our last change left … */
-  uint64_t answer_until;           /* … is good until then, gi_now; 0 = none … */
-  uint64_t answer_seq;             /* … while nothing of ours has begun or ended since … */
-  uint64_t answer_names;           /* … and no name */
-  uint64_t looked;                 /* order.locks of the last lock for which it was looked at */
-  uint64_t judged;                 /* order.locks when attributes were last seen that tell whose changes there were */
-  struct gi_trust_told found;      /* it, by a name */
-  struct gi_trust_told nameless;   /* that it has no name any more */
+  uint8_t moved;         /* what has changed, as we know, without being told how: the next attributes are not judged by it */
+  bool stale;            /* somebody else changed it: data that is kept is not to be used after the next open */
+  bool mixed;            /* since none was under way one has ended, or its ctime was moved, while others went on */
+  bool untold;           /* since then one has ended that did not tell what it left */
+  uint32_t inflight;     /* changes of ours under way … */
+  uint32_t deferred;     /* … and of them, those that were answered before they were made (struct gi_reply.early) */
+  uint64_t seq;          /* order.clock when one of them last began or ended */
+  struct gi_iatt answer; /* what our last change left … */
+  uint64_t answer_until; /* … is good until then, gi_now; 0 = none … */
+  uint64_t answer_seq;   /* … while nothing of ours has begun or ended since … */
+  uint64_t answer_names; /* … and no name */
+  uint64_t looked;       /* order.locks of the last lock for which it was looked at */
+  uint64_t judged;       /* order.locks when attributes were last seen that tell whose changes there were */
+  struct gi_trust_told found;    /* it, by a name */
+  struct gi_trust_told nameless; /* that it has no name any more */
 };
 
 enum gi_trust_verdict {
@@ -111,8 +111,10 @@ bool gi_trust_written(struct gi_trust_order *o, struct gi_trust *t, const struct
 /* We moved its ctime and no more, at once. */
 void gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t);
 
-void gi_trust_broken(struct gi_trust *t,
-                     bool data); /* somebody else changed it, its data perhaps: the next attributes are the new truth */
+/* Somebody else changed it. Its data perhaps: the next attributes are the new truth. Else no more than its ctime: they are judged by the rest. */
+void gi_trust_broken(struct gi_trust *t, bool data);
+/* Attributes that arrive unasked show the data that is held: what they tell of has been seen already, or did not touch it. */
+bool gi_trust_has_data(const struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *a);
 void gi_trust_forget(struct gi_trust *t); /* nothing is kept of it any more, so nothing can be old */
 
 /* The attributes that may be taken for those it has, until *until (gi_now) if nothing happens; NULL: ask. */

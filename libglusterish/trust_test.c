@@ -311,11 +311,25 @@ test_what_was_left_holds_until(void **state)
 static void
 test_others(void **state)
 {
+  struct gi_iatt touched = at(1, 1), other = at(1, 1);
+
+  touched.ctime.sec = 2;
+  other.gfid.b[0] = 8;
+  assert_true(gi_trust_has_data(&t, &file, &touched)); /* a change of mode */
+  assert_false(gi_trust_has_data(&t, &file, &other));
   gi_trust_broken(&t, false);
   assert_true(gi_trust_take_data(&t));
-  assert_int_equal(seen(5, 5), GI_TRUST_UNTOLD); /* the new truth */
-  gi_trust_broken(&t, true);
+  assert_int_equal(gi_trust_attributes(&order, &t, &file, &touched, order.clock), GI_TRUST_OURS);
+  gi_trust_broken(&t, false);
+  assert_int_equal(seen(5, 5), GI_TRUST_FOREIGN); /* they said no more than ctime */
   assert_false(gi_trust_take_data(&t));
+  touched = at(6, 6);
+  assert_false(gi_trust_has_data(&t, &file, &touched));
+  gi_trust_broken(&t, true);
+  assert_int_equal(seen(6, 6), GI_TRUST_UNTOLD);        /* the new truth */
+  assert_false(gi_trust_has_data(&t, &file, &touched)); /* what is kept is older than that */
+  assert_false(gi_trust_take_data(&t));
+  assert_true(gi_trust_has_data(&t, &file, &touched));
   gi_trust_broken(&t, true);
   gi_trust_forget(&t);
   assert_true(gi_trust_take_data(&t));
