@@ -36,11 +36,12 @@ entry_fop(fuse_req_t req, fuse_ino_t parent, const char *name, enum gi_fop_kind 
 }
 
 static void
-reply_negative(struct bridge *b, fuse_req_t req)
+reply_negative(struct bridge *b, struct gi_fop *fop)
 {
   struct fuse_entry_param e = {.entry_timeout = b->negative_timeout};
 
-  reply_result(b, fuse_reply_entry(req, &e));
+  if (reply_result(b, fuse_reply_entry(op_of(b, fop)->req, &e)) == 0)
+    absent_told(b, &fop->loc);
 }
 
 /* The object of a successful entry reply, referenced; NULL if the reply has no usable attributes. */
@@ -89,7 +90,7 @@ entry_done(struct gi_fop *fop, void *arg)
 
   if (fop->rsp.ret < 0) {
     if (fop->kind == GI_FOP_LOOKUP && fop->rsp.err == ENOENT && b->negative_timeout > 0)
-      reply_negative(b, op->req);
+      reply_negative(b, fop);
     else
       reply_err(b, op->req, fop->rsp.err ? fop->rsp.err : EIO);
     op_end(b, fop);

@@ -92,6 +92,7 @@ struct node {
   uint64_t early_end;     /* where the last of those ends: what bricks say of the size may be older … */
   uint64_t early_seq;     /* … if it was asked for before this, when some of them last ended */
   bool queued;            /* an invalidation is waiting that nobody waits for */
+  bool name_queued;       /* … that of its name */
   uint32_t dropping;      /* invalidations waiting or with a worker */
   bool opened;            /* the kernel may have pages */
   bool no_capability;     /* security.capability is known to be absent */
@@ -180,6 +181,12 @@ struct inval_lane {
   struct inval_job *job; /* one batch is with a worker; NULL = none */
 };
 
+/* Names that the kernel was told nothing has, all for the same time: the oldest go first. */
+struct absent_names {
+  struct gi_list list; /* struct absent */
+  uint32_t count;
+};
+
 #define BRIDGE_NAMES 512 /* slots; a power of two */
 
 #define BRIDGE_MAGIC 0xf05eb21du
@@ -222,6 +229,7 @@ struct bridge {
   uint32_t stale_pid;   /* whose change was the last of an object that was not there any more */
   uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */
 
+  struct absent_names absent;
   struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs; /* of any kind, with a worker */
 
@@ -386,10 +394,17 @@ void inval_attributes(struct bridge *b, struct gi_inode *inode);
 /* Data and attributes, and calls `done` on the reactor once the kernel has dropped them (or the session has ended). What waits for
  * this must not be a request under which the kernel holds pages of the inode: READ, WRITE. */
 void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);
-void inval_entry(struct bridge *b, uint64_t parent_id, const char *name);
-bool inval_room(const struct bridge *b); /* else inval_entry does nothing */
-void inval_event(struct bridge *b, const struct gi_invalidation *inv);
+void inval_name(struct bridge *b, struct node *n);                   /* the one by which it was last found */
+void inval_absent(struct bridge *b, uint64_t parent_id, char *name); /* that nothing has that name, which is taken over */
+bool inval_room(const struct bridge *b);                             /* else those two do nothing */
 void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */
+
+/* ---- fuse-upcall.c ---- */
+void upcall_event(struct bridge *b, const struct gi_invalidation *inv); /* a brick says that somebody else changed an inode */
+/* Bricks that were away say nothing of what happened meanwhile: what the kernel was promised for long it must ask for again. */
+void upcall_missed(struct bridge *b);
+void absent_told(struct bridge *b, const struct gi_loc *loc); /* the kernel was told that nothing has that name */
+void absent_stop(struct bridge *b);
 
 /* ---- fuse-mount.c ---- */
 /* The arguments of the session: name of the device, permissions, options of mount(2). */

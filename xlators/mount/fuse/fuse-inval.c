@@ -2,7 +2,7 @@
  *
  * Invalidations for the kernel. A notification may wait for page and inode locks
  * that belong to requests we have not answered yet. So the reactor never sends
- * one; a worker sends what has gathered. An inode is in the queue at most once.
+ * one; a worker sends what has gathered. An inode is in the queue at most once, and so is its name.
  * There is one exception: attributes alone, of an inode that a request holds, wait
  * for nothing.
  *
@@ -22,6 +22,7 @@ struct inval_item {
   struct gi_list link;
   enum inval_kind kind;
   uint64_t id;            /* of the inode, or of the parent */
+  uint64_t of;            /* a name: of the node that was found by it; 0: none was */
   struct gi_inode *inode; /* referenced; NULL for a name. The kernel may forget it meanwhile, and find it anew. */
   char *name;
   void (*done)(struct bridge *b, void *arg); /* NULL: nobody waits */
@@ -91,6 +92,24 @@ job_done(struct gi_work *w)
   start_job(b, lane);
 }
 
+/* From now on another of the same is not the same. */
+static void
+taken(struct bridge *b, const struct inval_item *it)
+{
+  struct node *n;
+
+  if (it->kind != INVAL_NAME) {
+    b->m.inval_inode++;
+    if (!it->done)
+      node_of(b, it->inode)->queued = false;
+    return;
+  }
+  b->m.inval_entry++;
+  n = it->of ? node_map_get(&b->nodes, it->of) : NULL;
+  if (n)
+    n->name_queued = false;
+}
+
 static void
 start_job(struct bridge *b, struct inval_lane *lane)
 {
@@ -109,12 +128,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
     gi_list_del(&it->link);
     gi_list_add_tail(&job->items, &it->link);
     lane->count--;
-    if (it->inode && !it->done)
-      node_of(b, it->inode)->queued = false;
-    if (it->kind == INVAL_NAME)
-      b->m.inval_entry++;
-    else
-      b->m.inval_inode++;
+    taken(b, it);
   }
   gi_list_init(&job->work.link);
   job->work.priority = GI_PRIO_NORMAL;
@@ -135,6 +149,7 @@ add_item(struct bridge *b, const struct inval_item *item)
   *it = *item;
   if (it->inode)
     gi_inode_ref(it->inode);
+  GI_ASSERT((item->kind == INVAL_NAME) == (item->name != NULL) && (item->kind == INVAL_NAME) != (item->inode != NULL));
   gi_list_add_tail(&lane->items, &it->link);
   lane->count++;
   start_job(b, lane);
@@ -215,49 +230,21 @@ inval_room(const struct bridge *b)
 }
 
 void
-inval_entry(struct bridge *b, uint64_t parent_id, const char *name)
+inval_name(struct bridge *b, struct node *n)
 {
-  if (parent_id && inval_room(b))
-    add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = gi_strdup(name)});
-}
-
-/* Somebody else changed the inode, says a brick (wire.md 10). */
-enum { UPCALL_SIZE = 0x8, UPCALL_TIMES = 0x10, UPCALL_FORGET = 0x100, UPCALL_RENAME = 0x80, UPCALL_XATTR = 0xc00 };
-
-static void
-inval_gfid(struct bridge *b, const struct gi_gfid *gfid, bool data)
-{
-  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
-
-  if (!inode)
+  if (!n->name || n->name_queued || n->parent_id == 0 || !inval_room(b))
     return;
-
-  struct node *n = node_of(b, inode);
-
-  n->no_capability = false;
-  gi_trust_broken(&n->trust, data);
-  inval_inode(b, inode, data);
-  gi_inode_unref(&inode);
+  n->name_queued = true;
+  add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = n->parent_id, .of = n->id, .name = gi_strdup(n->name)});
 }
 
 void
-inval_event(struct bridge *b, const struct gi_invalidation *inv)
+inval_absent(struct bridge *b, uint64_t parent_id, char *name)
 {
-  bool data = inv->flags & (UPCALL_SIZE | UPCALL_TIMES | UPCALL_FORGET);
-  struct gi_inode *inode = gi_inode_find(b->x->graph, &inv->gfid);
-
-  if (inode && (inv->flags & (UPCALL_RENAME | UPCALL_FORGET))) {
-    struct node *n = node_of(b, inode);
-
-    if (n->name)
-      inval_entry(b, n->parent_id, n->name);
-  }
-  gi_inode_unref(&inode);
-  inval_gfid(b, &inv->gfid, data);
-  if (gi_iatt_valid(&inv->parent))
-    inval_gfid(b, &inv->parent.gfid, true);
-  if (gi_iatt_valid(&inv->old_parent))
-    inval_gfid(b, &inv->old_parent.gfid, true);
+  if (inval_room(b))
+    add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = name});
+  else
+    gi_free(name);
 }
 
 static void

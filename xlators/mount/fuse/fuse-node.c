@@ -142,7 +142,7 @@ node_release(struct bridge *b, struct node *n)
   n->inode = NULL;
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
-  n->locked = n->wrote_locked = n->removed = n->opened = false;
+  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = false;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
   inode->nlookup = 0;
@@ -180,7 +180,7 @@ ask_for_oldest(struct bridge *b)
   gi_list_add_tail(&b->lru, &n->lru);
   if (!n->name || !gi_list_empty(&n->inode->fds) || S_ISDIR(n->trust.attr.mode))
     return false;
-  inval_entry(b, n->parent_id, n->name);
+  inval_name(b, n);
   return true;
 }
 
@@ -280,12 +280,14 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
     return;
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
+  n->name_queued &= n->parent_id == id_of(b, parent);
   n->parent_id = id_of(b, parent);
   *name_slot(b, n->parent_id, name) = n->id;
   if (n->name && strcmp(n->name, name) == 0)
     return;
   gi_free(n->name);
   n->name = gi_strdup(name);
+  n->name_queued = false; /* that was another */
 }
 
 void

@@ -95,6 +95,23 @@ request_names(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args,
   return request(r, opcode, nodeid, buf, len);
 }
 
+static void
+count_dropped(struct rig *r)
+{
+  const struct fuse_out_header *h = (void *)r->out;
+  const struct fuse_notify_inval_inode_out *inode = body(r);
+  const struct fuse_notify_inval_entry_out *entry = body(r);
+
+  if (h->error == FUSE_NOTIFY_INVAL_INODE && inode->off < 0) {
+    r->dropped.attributes++;
+  } else if (h->error == FUSE_NOTIFY_INVAL_INODE) {
+    r->dropped.data++;
+  } else if (h->error == FUSE_NOTIFY_INVAL_ENTRY) {
+    r->dropped.names++;
+    snprintf(r->dropped.name, sizeof(r->dropped.name), "%.*s", (int)entry->namelen, (const char *)(entry + 1));
+  }
+}
+
 /* Takes the next reply, counting notifications on the way; false if there is none. */
 bool
 next_reply(struct rig *r)
@@ -110,6 +127,7 @@ next_reply(struct rig *r)
       return true;
     r->notifications++;
     r->last_code = h->error;
+    count_dropped(r);
     memcpy(&r->last_id, h + 1, sizeof(r->last_id));
   }
 }

@@ -16,6 +16,12 @@
 
 #define BUF_MAX (200u << 10)
 
+/* What the kernel was told to drop. */
+struct dropped {
+  unsigned data, attributes, names;
+  char name[256]; /* the last one */
+};
+
 struct rig {
   struct fake_stack *s;
   int fd; /* the kernel's end */
@@ -26,6 +32,7 @@ struct rig {
   unsigned notifications; /* seen while waiting for replies */
   int32_t last_code;
   uint64_t last_id; /* first word of the last notification */
+  struct dropped dropped;
   int ready, ready_err, unmounted;
 };
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What bricks say that others did (features/upcall): which attributes, data and
+ * names the kernel has to drop. Every brick with a copy says it, so the same
+ * comes several times.
+ */
+#include "fuse-internal.h"
+
+#include <sys/stat.h>
+
+/* wire.md 10 */
+enum {
+  UPCALL_NLINK = 0x1,
+  UPCALL_SIZE = 0x8,
+  UPCALL_TIMES = 0x10,
+  UPCALL_ATIME = 0x20,
+  UPCALL_RENAME = 0x80,
+  UPCALL_FORGET = 0x100, /* the brick knows it no more, and tells nothing of it from now on */
+  UPCALL_PARENT_TIMES = 0x200,
+  UPCALL_LOOK = 0x1000,
+  UPCALL_KNOWN = 0x3fff,
+};
+#define UPCALL_DATA (UPCALL_SIZE | UPCALL_TIMES)                                 /* perhaps: the attributes tell */
+#define UPCALL_NAME (UPCALL_RENAME | UPCALL_FORGET | UPCALL_LOOK | UPCALL_NLINK) /* one of its names may have gone */
+#define UPCALL_ENTRIES (UPCALL_NLINK | UPCALL_TIMES | UPCALL_PARENT_TIMES | UPCALL_FORGET | UPCALL_LOOK) /* of a directory */
+
+/* ---- names that nothing has ---- */
+
+#define ABSENT_MAX 1024
+
+struct absent {
+  struct gi_list link;
+  uint64_t parent_id;
+  uint64_t until; /* gi_now: then the kernel asks by itself */
+  char *name;
+};
+
+static void
+absent_free(struct bridge *b, struct absent *a)
+{
+  GI_ASSERT(b->absent.count > 0);
+  b->absent.count--;
+  gi_list_del(&a->link);
+  gi_free(a->name);
+  gi_free(a);
+}
+
+static void
+absent_drop(struct bridge *b, struct absent *a)
+{
+  inval_absent(b, a->parent_id, a->name);
+  a->name = NULL;
+  absent_free(b, a);
+}
+
+void
+absent_told(struct bridge *b, const struct gi_loc *loc)
+{
+  uint64_t now = gi_now(b->x->reactor), parent_id = loc->parent == b->root ? FUSE_ROOT_ID : node_of(b, loc->parent)->id;
+  struct absent *a;
+
+  gi_list_foreach_safe(old, &b->absent.list, struct absent, link) {
+    if (old->until > now)
+      break;
+    absent_free(b, old);
+  }
+  if (parent_id == 0)
+    return;
+  if (b->absent.count == ABSENT_MAX)
+    absent_drop(b, gi_list_first(&b->absent.list, struct absent, link));
+  a = gi_new(struct absent);
+  a->parent_id = parent_id;
+  a->until = now + (uint64_t)(b->negative_timeout * GI_NSEC_PER_SEC);
+  a->name = gi_strdup(loc->name);
+  gi_list_add_tail(&b->absent.list, &a->link);
+  b->absent.count++;
+}
+
+/* Of that directory; 0: of all. */
+static void
+absent_drop_of(struct bridge *b, uint64_t parent_id)
+{
+  gi_list_foreach_safe(a, &b->absent.list, struct absent, link) {
+    if (parent_id == 0 || a->parent_id == parent_id)
+      absent_drop(b, a);
+  }
+}
+
+void
+absent_stop(struct bridge *b)
+{
+  gi_list_foreach_safe(a, &b->absent.list, struct absent, link)
+    absent_free(b, a);
+}
+
+/* ---- events ---- */
+
+static void
+directory_changed(struct bridge *b, const struct gi_gfid *gfid)
+{
+  struct gi_inode *dir = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
+
+  if (!dir)
+    return;
+  absent_drop_of(b, dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id);
+  inval_inode(b, dir, false);
+  gi_inode_unref(&dir);
+}
+
+/* Times and size are told of together, also when only the mode was changed: the attributes that come with it show whether the data
+ * is what the kernel has. */
+static bool
+has_changed_data(const struct bridge *b, const struct gi_inode *inode, const struct gi_invalidation *inv)
+{
+  if (S_ISDIR(inode->mode))
+    return false;
+  return (inv->flags & UPCALL_FORGET) ||
+         ((inv->flags & UPCALL_DATA) && !gi_trust_has_data(&node_of(b, inode)->trust, &inode->gfid, &inv->stat));
+}
+
+/* More links: a name has come, and none has gone. */
+static bool
+has_lost_name(const struct node *n, const struct gi_invalidation *inv)
+{
+  if (!(inv->flags & UPCALL_NAME))
+    return false;
+  return (inv->flags & UPCALL_NAME & ~UPCALL_NLINK) || !gi_iatt_valid(&inv->stat) || inv->stat.nlink <= n->trust.attr.nlink;
+}
+
+static void
+inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalidation *inv)
+{
+  struct node *n = node_of(b, inode);
+  bool data = has_changed_data(b, inode, inv);
+
+  if (has_lost_name(n, inv))
+    inval_name(b, n);
+  if (inv->flags & ~UPCALL_ATIME) { /* a read by others takes nothing away */
+    n->no_capability = false;
+    gi_trust_broken(&n->trust, data);
+  }
+  if (S_ISDIR(inode->mode) && (inv->flags & UPCALL_ENTRIES))
+    directory_changed(b, &inode->gfid);
+  else
+    inval_inode(b, inode, data);
+}
+
+void
+upcall_event(struct bridge *b, const struct gi_invalidation *inv)
+{
+  struct gi_invalidation all = *inv;
+  struct gi_inode *inode = gi_gfid_is_none(&inv->gfid) ? NULL : gi_inode_find(b->x->graph, &inv->gfid);
+
+  if (inv->flags & ~UPCALL_KNOWN) /* from the future */
+    all.flags |= UPCALL_FORGET;
+  if (inode && all.flags)
+    inode_changed(b, inode, &all);
+  gi_inode_unref(&inode);
+  if (gi_iatt_valid(&inv->parent))
+    directory_changed(b, &inv->parent.gfid);
+  if (gi_iatt_valid(&inv->old_parent) && !gi_gfid_equal(&inv->old_parent.gfid, &inv->parent.gfid))
+    directory_changed(b, &inv->old_parent.gfid);
+}
+
+/* ---- bricks that were away ---- */
+
+#define SHORT_S 1.0 /* what is promised for no longer is asked for again soon enough */
+
+void
+upcall_missed(struct bridge *b)
+{
+  bool attributes = b->attr_timeout > SHORT_S, names = b->entry_timeout > SHORT_S;
+
+  if (bridge_options(b)->kernel_writeback_cache) /* there are no others */
+    return;
+  if (b->negative_timeout > SHORT_S)
+    absent_drop_of(b, 0);
+  if (!attributes && !names)
+    return;
+  gi_list_foreach(n, &b->lru, struct node, lru) {
+    if (attributes) /* they tell what became of the data */
+      inval_inode(b, n->inode, false);
+    if (names)
+      inval_name(b, n);
+  }
+}
