@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMIT_NS (6 * SIM_S) /* a journal has committed what is older (disk/README.md) */
+#define COMMIT_NS (6 * SIM_S)  /* a journal has committed what is older (disk/README.md) */
+#define LINGER_NS (60 * SIM_S) /* what a dead client has sent has reached all bricks by then, or never will */
 
 struct values {
   struct gi_gfid *gfid; /* none: there is no such name */
@@ -33,7 +34,8 @@ struct sim_naming {
   enum naming what;
   unsigned client;
   uint64_t begin;
-  bool contended; /* others changed a name of it at the same time, or a machine lost power */
+  uint64_t until_ns; /* of those that linger */
+  bool contended;    /* others changed a name of it at the same time, or a machine lost power */
   struct sim_place_of at, to;
   struct gi_gfid gfid;
 };
@@ -42,6 +44,7 @@ struct sim_namespace {
   struct sim_world *w;
   uint64_t moment;
   struct gi_list under_way;
+  struct gi_list lingering; /* their clients are gone, and messages about them may still arrive; the oldest first */
   struct sim_namespace_stats stats;
   struct slot slot[SIM_NAMES_DIRS][SIM_NAMES_PER_DIR];
 };
@@ -117,10 +120,21 @@ sim_namespace_new(struct sim_world *w)
   struct sim_namespace *m = gi_new(struct sim_namespace);
   m->w = w;
   gi_list_init(&m->under_way);
+  gi_list_init(&m->lingering);
   for (unsigned d = 0; d < SIM_NAMES_DIRS; d++)
     for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++)
       add(&m->slot[d][n].maybe, &gi_gfid_none);
   return m;
+}
+
+static void
+drop_all(struct gi_list *ops)
+{
+  while (!gi_list_empty(ops)) {
+    struct sim_naming *op = gi_list_first(ops, struct sim_naming, link);
+    gi_list_del(&op->link);
+    gi_free(op);
+  }
 }
 
 void
@@ -130,11 +144,8 @@ sim_namespace_free(struct sim_namespace **mp)
   *mp = NULL;
   if (m == NULL)
     return;
-  while (!gi_list_empty(&m->under_way)) {
-    struct sim_naming *op = gi_list_first(&m->under_way, struct sim_naming, link);
-    gi_list_del(&op->link);
-    gi_free(op);
-  }
+  drop_all(&m->under_way);
+  drop_all(&m->lingering);
   for (unsigned d = 0; d < SIM_NAMES_DIRS; d++)
     for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++) {
       gi_free(m->slot[d][n].maybe.gfid);
@@ -334,12 +345,26 @@ slot_ends(struct sim_namespace *m, struct slot *s, unsigned client)
   s->changed_ns = m->w->now;
 }
 
-void
-sim_namespace_done(struct sim_namespace *m, struct sim_naming **opp, int err)
+/* What dead clients have asked for may be done after everything that was acknowledged since. */
+static void
+apply_lingering(struct sim_namespace *m)
 {
-  struct sim_naming *op = *opp;
+  while (!gi_list_empty(&m->lingering)) {
+    struct sim_naming *op = gi_list_first(&m->lingering, struct sim_naming, link);
+    if (op->until_ns > m->w->now)
+      break;
+    gi_list_del(&op->link);
+    gi_free(op);
+  }
+  gi_list_foreach(op, &m->lingering, struct sim_naming, link)
+    apply(m, op, false);
+}
+
+/* The answer has come, or never will. */
+static void
+ends(struct sim_namespace *m, struct sim_naming *op, int err)
+{
   struct slot *s = slot_of(m, op->at), *to = slot_of(m, op->to);
-  *opp = NULL;
   m->moment++;
   op->contended |= s->begun > op->begin || to->begun > op->begin;
   judge(m, op, err);
@@ -349,7 +374,15 @@ sim_namespace_done(struct sim_namespace *m, struct sim_naming **opp, int err)
   if (op->what == RENAME)
     slot_ends(m, to, op->client);
   gi_list_del(&op->link);
-  gi_free(op);
+}
+
+void
+sim_namespace_done(struct sim_namespace *m, struct sim_naming **opp, int err)
+{
+  ends(m, *opp, err);
+  gi_free(*opp);
+  *opp = NULL;
+  apply_lingering(m);
 }
 
 void
@@ -361,7 +394,9 @@ sim_namespace_abandon(struct sim_namespace *m, unsigned client)
     gi_list_foreach(op, &m->under_way, struct sim_naming, link) {
       if (op->client != client)
         continue;
-      sim_namespace_done(m, &(struct sim_naming *){op}, ENOTCONN);
+      ends(m, op, ENOTCONN);
+      op->until_ns = m->w->now + LINGER_NS;
+      gi_list_add_tail(&m->lingering, &op->link);
       again = true;
       break;
     }

@@ -7,7 +7,8 @@
  * changes names begins and ends; if it is acknowledged, what it did is known;
  * if it fails, or its client goes, it may have happened or not, and a name may
  * then be one of several things until the next operation on it is
- * acknowledged. Operations on a name at the same time leave open which was
+ * acknowledged; what a client has asked for that goes may even happen a minute
+ * later, when its messages arrive. Operations on a name at the same time leave open which was
  * the last.
  *
  * What somebody sees is judged by what the name may be, if nobody has begun or

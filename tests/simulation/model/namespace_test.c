@@ -187,6 +187,35 @@ test_at_the_same_time(void **state)
   fine(t);
 }
 
+/* Its messages are still on their way when others have made and removed the name. */
+static void
+test_a_dead_client_may_still_act(void **state)
+{
+  struct bench *t = *state;
+  sim_namespace_make(t->m, 3, a, object(1));
+  sim_namespace_abandon(t->m, 3);
+  make(t, a, 2, 0);
+  take(t, a, 0);
+  see(t, a, 0);
+  see(t, a, 1);
+  fine(t);
+  see(t, a, 2);
+  complains(t);
+}
+
+static void
+test_a_dead_client_does_not_act_for_ever(void **state)
+{
+  struct bench *t = *state;
+  sim_namespace_make(t->m, 3, a, object(1));
+  sim_namespace_abandon(t->m, 3);
+  t->w->now += 61 * SIM_S;
+  make(t, a, 2, 0);
+  take(t, a, 0);
+  see(t, a, 1);
+  complains(t);
+}
+
 /* A rename that began first may be done last, and move on what the other one has just moved. */
 static void
 test_renames_that_overtake(void **state)
@@ -286,6 +315,8 @@ main(void)
       cmocka_unit_test_setup_teardown(test_what_failed_may_have_happened, setup, teardown),
       cmocka_unit_test_setup_teardown(test_two_names_of_one_object, setup, teardown),
       cmocka_unit_test_setup_teardown(test_at_the_same_time, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_dead_client_may_still_act, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_dead_client_does_not_act_for_ever, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renames_that_overtake, setup, teardown),
       cmocka_unit_test_setup_teardown(test_since, setup, teardown),
       cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
