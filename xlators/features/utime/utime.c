@@ -61,12 +61,14 @@ static const uint8_t stamps_of[GI_FOP_MAX] = {
     [GI_FOP_FSETATTR] = UT_C,
 };
 
+/* A WRITE that was answered above already was told its time. */
 static void
 stamp(struct gi_xlator *x, struct gi_fop *fop, uint32_t stamps)
 {
   GI_ASSERT(stamps); /* who stamps nothing is not on the path */
   fop->caller.stamps = stamps;
-  fop->caller.time = gi_wall(x->reactor);
+  if (fop->kind != GI_FOP_WRITE || !fop->caller.time.sec)
+    fop->caller.time = gi_wall(x->reactor);
   ((struct ut_metrics *)x->metrics)->stamped++;
 }
 

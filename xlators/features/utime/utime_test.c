@@ -48,6 +48,22 @@ test_table(void **state)
 }
 
 static void
+test_a_write_keeps_the_time_it_was_told(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/utime", NULL, 1);
+
+  for (unsigned i = 0; i < 2; i++) {
+    struct gi_fop *f = fake_fop(s, i == 0 ? GI_FOP_WRITE : GI_FOP_FTRUNCATE);
+    gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+    f->caller.time = (struct gi_time){.sec = 77};
+    fake_submit(s, f);
+    assert_int_equal(f->caller.stamps, 0x03);
+    assert_int_equal(f->caller.time.sec == 77, i == 0);
+  }
+  fake_stack_free(s);
+}
+
+static void
 test_atime(void **state)
 {
   struct fake_stack *s = fake_stack_new("features/utime", "option noatime off\n", 1);
@@ -100,6 +116,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transparent),
       cmocka_unit_test(test_table),
+      cmocka_unit_test(test_a_write_keeps_the_time_it_was_told),
       cmocka_unit_test(test_atime),
       cmocka_unit_test(test_heal_once),
   };
