@@ -583,6 +583,36 @@ fake_held(struct fake_stack *s, unsigned child)
   return n;
 }
 
+struct gi_fop *
+fake_held_fop(struct fake_stack *s, unsigned child, unsigned n)
+{
+  struct fake_child *c = stack_of(s)->child[child]->private;
+
+  gi_list_foreach(h, &c->held, struct held, link) {
+    if (n-- == 0)
+      return h->fop;
+  }
+  return NULL;
+}
+
+void
+fake_release_fop(struct fake_stack *s, struct gi_fop *fop, int32_t ret, int32_t err)
+{
+  struct fake_child *c = fop->at->private;
+
+  gi_list_foreach(h, &c->held, struct held, link) {
+    if (h->fop != fop)
+      continue;
+    gi_list_del(&h->link);
+    gi_free(h);
+    fill_reply(fop, &(struct fake_reply){.ret = ret, .err = err});
+    gi_fop_answer(fop, fop->at);
+    fake_settle(s);
+    return;
+  }
+  fail_msg("the fop is not held");
+}
+
 unsigned
 fake_count(struct fake_stack *s, unsigned child, enum gi_fop_kind kind)
 {

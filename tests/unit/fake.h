@@ -88,6 +88,9 @@ void fake_wait(struct fake_stack *s, uint64_t ns); /* turns for that long */
 /* Answers the oldest held fop of `kind` at `child` (GI_FOP_MAX = any); false if none. */
 bool fake_release(struct fake_stack *s, unsigned child, enum gi_fop_kind kind, int32_t ret, int32_t err);
 unsigned fake_held(struct fake_stack *s, unsigned child);
+struct gi_fop *fake_held_fop(struct fake_stack *s, unsigned child,
+                             unsigned n); /* the n-th oldest, from 0; NULL: there are less */
+void fake_release_fop(struct fake_stack *s, struct gi_fop *fop, int32_t ret, int32_t err); /* one that is held */
 /* How many fops of `kind` the child has seen (GI_FOP_MAX = any). */
 unsigned fake_count(struct fake_stack *s, unsigned child, enum gi_fop_kind kind);
 void fake_forget_seen(struct fake_stack *s);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Errors of what was answered early.
+ *
+ * Data that was lost concerns everybody who has the file open at that time, as
+ * with the page cache of Linux: each descriptor is told once, with its next WRITE,
+ * FSYNC or FLUSH. One that is told does not take it from another. A descriptor
+ * that is opened later has lost nothing. So the error is noted at each of those
+ * that are open, and the first that was not told yet stays.
+ */
+#include "write-behind.h"
+
+#include "libglusterish/log.h"
+
+void
+wb_error_spread(struct wb *wb, struct gi_inode *inode, int err)
+{
+  char gfid[GI_UUID_TEXT];
+  unsigned n = 0;
+
+  GI_ASSERT(err > 0);
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    struct wb_fd *f = gi_fd_private(fd, wb->x);
+
+    if (!f->err)
+      f->err = err;
+    n++;
+  }
+  GI_ASSERT(n > 0); /* the write itself holds one */
+  wb->m.failed++;
+  gi_log(GI_LOG_WARNING, wb->x->name, wb->x->cls->messages, "a write to %s failed after it was answered: %s",
+         gi_gfid_text(&inode->gfid, gfid), strerror(err));
+}
+
+int
+wb_error_take(struct wb *wb, struct gi_fd *fd)
+{
+  struct wb_fd *f = fd ? gi_fd_private(fd, wb->x) : NULL;
+  int err = f ? f->err : 0;
+
+  if (err) {
+    f->err = 0;
+    wb->m.told++;
+  }
+  return err;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the WRITE to the message that is to be sent.
+ *
+ * A WRITE is admitted in the order of arrival, when no other change of the file is
+ * under way and the window has room. Then it is answered, and its bytes join the
+ * newest message of the file, or begin a new one. A message leaves when it is
+ * full, when a WRITE does not join it, when somebody waits for it, or when none of
+ * the file is under way (trickling). So the first WRITE leaves at once, and the
+ * next ones gather while it is.
+ *
+ * One that must not be answered early is admitted as well, and goes down as it is
+ * when nothing overlaps.
+ */
+#include "write-behind.h"
+
+#include <fcntl.h>
+
+/* ---- may it be answered? ---- */
+
+static uint32_t
+flags_of(const struct gi_fop *fop)
+{
+  return fop->args.flags | (uint32_t)fop->fd->flags;
+}
+
+/* An append lands at the end of the file on the bricks; it must be the end that the application was told. Setuid bits go with a
+ * WRITE, if the bricks say so. */
+static bool
+can_be_foreseen(const struct wb_file *file, const struct gi_fop *fop)
+{
+  const struct gi_iatt *now = &file->now;
+
+  return S_ISREG(now->mode) && !(now->mode & (S_ISUID | S_ISGID)) &&
+         (!(flags_of(fop) & O_APPEND) || now->size == fop->args.offset) && fop->args.offset <= INT64_MAX - fop->payload.len;
+}
+
+static bool
+may_be_early(struct wb *wb, const struct wb_file *file, const struct gi_fop *fop)
+{
+  const struct wb_options *o = wb_opts(wb);
+  uint32_t flags = flags_of(fop);
+
+  return wb_may_hold(wb) && fop->caller.pid >= 0 && !gi_dict_count(fop->xdata) && fop->payload.len <= o->window &&
+         !(flags & (O_SYNC | O_DSYNC)) && !(o->strict_direct && flags & O_DIRECT) && wb_known(wb, file) &&
+         can_be_foreseen(file, fop);
+}
+
+/* Dirty data cannot be given up, so it is bounded apart from the caches. */
+static uint64_t
+memory(const struct wb *wb)
+{
+  uint64_t limit = wb->x->ctx->budget.limit;
+
+  return limit ? limit / 4 : WB_MEMORY;
+}
+
+static void
+starve(struct wb *wb, struct wb_file *file)
+{
+  if (!gi_list_empty(&file->starved))
+    return;
+  gi_list_add_tail(&wb->starved, &file->starved);
+  wb_push_all(wb);
+}
+
+static bool
+has_room(struct wb *wb, struct wb_file *file, struct wb_op *op)
+{
+  uint64_t len = op->fop->payload.len;
+  bool first = !op->waited;
+
+  if (file->bytes && file->bytes + len > wb_opts(wb)->window) {
+    op->waited = true;
+    wb->m.waited_window += first;
+    wb_push(wb, file);
+    return false;
+  }
+  if (wb->bytes && wb->bytes + len > memory(wb)) {
+    op->waited = true;
+    wb->m.waited_memory += first;
+    starve(wb, file);
+    return false;
+  }
+  return true;
+}
+
+/* ---- a message ---- */
+
+static struct wb_write *
+new_write(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
+{
+  struct wb_write *w = gi_new(struct wb_write);
+
+  w->magic = WB_WRITE_MAGIC;
+  w->file = file;
+  w->inode = gi_inode_ref(fop->fd->inode);
+  w->seq = ++wb->clock;
+  w->turn.write = true;
+  w->offset = fop->args.offset;
+  w->since_ns = gi_now(wb->x->reactor);
+  gi_list_init(&w->order);
+  gi_list_init(&w->ready);
+  gi_list_init(&w->turn.link);
+  gi_list_init(&w->waiters);
+  return w;
+}
+
+static struct wb_range
+range_of(const struct wb_file *file, const struct gi_fop *fop, bool early)
+{
+  uint64_t start = fop->args.offset, end;
+
+  if (flags_of(fop) & O_APPEND)
+    return (struct wb_range){0, WB_END};
+  end = fop->payload.len < WB_END - start ? start + fop->payload.len : WB_END;
+  if (early && start > file->now.size)
+    start = file->now.size; /* the hole becomes zeroes */
+  return (struct wb_range){start, end};
+}
+
+static struct wb_write *
+before_it(struct wb *wb, const struct wb_write *w)
+{
+  return wb_in_the_way(w->file, wb_opts(wb)->strict_order ? (struct wb_range){0, WB_END} : w->range,
+                       (struct wb_question){w->seq});
+}
+
+static void
+block(struct wb *wb, struct wb_write *w)
+{
+  struct wb_write *earlier = before_it(wb, w);
+
+  w->blocked = earlier != NULL;
+  if (earlier)
+    wb_wait_for(wb, earlier, &w->turn);
+}
+
+void
+wb_unblock(struct wb *wb, struct wb_write *w)
+{
+  GI_ASSERT(w->blocked && (w->state == WB_OPEN || w->state == WB_SEALED));
+  block(wb, w);
+  if (!w->blocked && w->state == WB_SEALED)
+    gi_list_add_tail(&w->file->ready, &w->ready);
+}
+
+void
+wb_seal(struct wb *wb, struct wb_write *w)
+{
+  GI_ASSERT(w->state == WB_OPEN && w->file->open == w);
+  w->state = WB_SEALED;
+  w->file->open = NULL;
+  if (!w->blocked)
+    gi_list_add_tail(&w->file->ready, &w->ready);
+}
+
+/* What waits for more bytes, or for somebody who needs it, leaves. */
+void
+wb_push(struct wb *wb, struct wb_file *file)
+{
+  if (file->open)
+    wb_seal(wb, file->open);
+  if (!file->kept)
+    return;
+  gi_list_foreach(w, &file->order, struct wb_write, order) {
+    if (w->state == WB_KEPT)
+      wb_resend(wb, w);
+  }
+}
+
+void
+wb_push_all(struct wb *wb)
+{
+  gi_list_foreach(file, &wb->dirty, struct wb_file, dirty) {
+    wb_push(wb, file);
+    gi_list_foreach(w, &file->order, struct wb_write, order)
+      if (w->state == WB_KEPT)
+        wb_resend(wb, w);
+    wb_kick(wb, file);
+  }
+}
+
+/* ---- joining ---- */
+
+static bool
+same_caller(const struct gi_caller *a, const struct gi_caller *b)
+{
+  return a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups && gi_owner_equal(&a->owner, &b->owner) &&
+         (!a->ngroups || memcmp(a->groups, b->groups, a->ngroups * sizeof(*a->groups)) == 0);
+}
+
+/* By reference only: beyond the slices of a payload bytes would be copied. */
+static bool
+slices_fit(const struct gi_payload *p, const struct gi_payload *more)
+{
+  const struct gi_slice *last = &p->slice[p->count - 1], *first = &more->slice[0];
+  bool adjacent = first->buf && last->buf == first->buf && last->data + last->len == first->data;
+
+  return p->count + more->count - adjacent <= GI_PAYLOAD_SLICES;
+}
+
+static bool
+is_other(const struct wb_write *w, const void *arg)
+{
+  return w != arg;
+}
+
+static uint64_t
+aggregate(const struct wb *wb)
+{
+  const struct wb_options *o = wb_opts(wb);
+
+  return o->aggregate < o->window ? o->aggregate : o->window;
+}
+
+/* Whatever overlaps lies earlier in the line than the newest message, but the bytes that join it may overlap where it does not. */
+static bool
+joins(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
+{
+  struct wb_write *w = file->open;
+
+  if (!w || w->fd != fop->fd || w->flags != fop->args.flags || w->offset + w->data.len != fop->args.offset ||
+      w->data.len + fop->payload.len > aggregate(wb) || !slices_fit(&w->data, &fop->payload) ||
+      !same_caller(&w->caller, &fop->caller))
+    return false;
+  return flags_of(fop) & O_APPEND || !wb_tree_find(file->root, range_of(file, fop, true), is_other, w);
+}
+
+static void
+draw(struct wb *wb, struct wb_write *w, const struct gi_payload *data)
+{
+  gi_payload_append(&w->data, data);
+  w->changes++;
+  w->drawn += data->len;
+  w->file->bytes += data->len;
+  wb->bytes += data->len;
+  wb->m.dirty = wb->bytes;
+  if (wb->bytes > wb->m.peak)
+    wb->m.peak = wb->bytes;
+}
+
+static void
+keep_caller(struct wb_write *w, const struct gi_caller *caller)
+{
+  size_t bytes = caller->ngroups * sizeof(*caller->groups);
+  uint32_t *groups = bytes ? gi_alloc(bytes) : NULL;
+
+  if (groups)
+    memcpy(groups, caller->groups, bytes);
+  w->caller = *caller;
+  w->caller.groups = groups;
+}
+
+static void
+begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
+{
+  struct wb_write *w;
+
+  if (file->open)
+    wb_seal(wb, file->open);
+  w = new_write(wb, file, fop);
+  w->fd = gi_fd_ref(fop->fd);
+  w->flags = fop->args.flags;
+  w->range = range_of(file, fop, true);
+  keep_caller(w, &fop->caller);
+  draw(wb, w, &fop->payload);
+  block(wb, w);
+  wb_tree_add(&file->root, w);
+  gi_list_add_tail(&file->order, &w->order);
+  if (gi_list_empty(&file->dirty))
+    gi_list_add_tail(&wb->dirty, &file->dirty);
+  file->open = w;
+  if (!wb_opts(wb)->trickling && !wb->linger.armed)
+    gi_timer_set(&wb->linger, WB_LINGER_NS);
+}
+
+static void
+join(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
+{
+  struct wb_write *w = file->open;
+
+  draw(wb, w, &fop->payload);
+  if (w->range.end != WB_END)
+    wb_tree_grow(file->root, w, w->offset + w->data.len);
+  w->caller.time = fop->caller.time;
+  w->caller.stamps = fop->caller.stamps;
+  wb->m.merged++;
+}
+
+static void
+admit_early(struct wb *wb, struct wb_file *file, struct wb_op *op)
+{
+  struct gi_fop *fop = op->fop;
+
+  if (joins(wb, file, fop))
+    join(wb, file, fop);
+  else
+    begin(wb, file, fop);
+  if (file->open->data.len >= aggregate(wb))
+    wb_seal(wb, file->open);
+  wb_attr_foresee(file, fop->args.offset + fop->payload.len, fop->caller.time, &fop->rsp.pre, &fop->rsp.post);
+  gi_fop_ok(fop, (int32_t)fop->payload.len);
+  fop->rsp.early = true;
+  wb->m.early++;
+  gi_list_add_tail(&file->answers, &op->turn.link);
+}
+
+static void
+admit_as_it_is(struct wb *wb, struct wb_file *file, struct wb_op *op)
+{
+  struct wb_write *w = new_write(wb, file, op->fop);
+
+  w->original = op->fop;
+  w->state = WB_SEALED;
+  w->range = range_of(file, op->fop, false);
+  op->write = w;
+  block(wb, w);
+  wb_tree_add(&file->root, w);
+  if (!w->blocked)
+    gi_list_add_tail(&file->ready, &w->ready);
+}
+
+bool
+wb_admit_next(struct wb *wb, struct wb_file *file)
+{
+  struct wb_op *op;
+  bool early;
+  int err;
+
+  if (gi_list_empty(&file->waiting) || file->changing)
+    return false;
+  op = gi_list_first(&file->waiting, struct wb_op, turn.link);
+  if ((err = wb_error_take(wb, op->fop->fd)) != 0) {
+    gi_list_del(&op->turn.link);
+    gi_fop_fail(op->fop, err);
+    gi_list_add_tail(&file->answers, &op->turn.link);
+    return true;
+  }
+  early = may_be_early(wb, file, op->fop);
+  if (early && !has_room(wb, file, op))
+    return false;
+  gi_list_del(&op->turn.link);
+  if (early)
+    admit_early(wb, file, op);
+  else
+    admit_as_it_is(wb, file, op);
+  return true;
+}
+
+enum gi_verdict
+wb_write(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct wb *wb = wb_of(x);
+  struct gi_inode *inode = fop->fd ? fop->fd->inode : NULL;
+  struct wb_op *op = gi_fop_private(fop, x);
+  struct wb_file *file;
+  int err;
+
+  if (!inode || !fop->payload.len)
+    return GI_PASS;
+  file = wb_file_of(wb, inode, true);
+  if (!wb_may_hold(wb) && !file->root && !file->changing && gi_list_empty(&file->waiting))
+    return (err = wb_error_take(wb, fop->fd)) != 0 ? gi_fop_fail(fop, err) : GI_PASS;
+  wb->m.writes++;
+  wb->m.waited_change += file->changing > 0;
+  if (!fop->caller.time.sec)
+    fop->caller.time = gi_wall(x->reactor); /* features/utime keeps it */
+  op->fop = fop;
+  op->held = true;
+  wb->held++;
+  gi_list_init(&op->turn.link);
+  gi_list_add_tail(&file->waiting, &op->turn.link);
+  wb_pump(wb, file, inode);
+  return GI_HELD;
+}

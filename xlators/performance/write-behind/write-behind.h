@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * performance/write-behind: what its files share.
+ *
+ * A wb_write is one message to come: bytes of one or several WRITEs that lie one
+ * behind the other. A wb_op is any other operation, or a WRITE that is not
+ * admitted yet. A wb_file has the writes of an inode in a tree by range, and
+ * what is known of its attributes.
+ */
+#ifndef WRITE_BEHIND_H
+#define WRITE_BEHIND_H
+
+#include "libglusterish/graph.h"
+
+#define WB_END UINT64_MAX /* as the end of a range: that of the file, wherever it is */
+#define WB_WRITE_MAGIC 0x1d0eb001u
+#define WB_FILE_MAGIC 0x1d0eb002u
+
+#define WB_KNOWN_NS GI_NSEC_PER_SEC         /* attributes of a file at rest are good for an early answer for so long */
+#define WB_FRESH_NS (50 * GI_NSEC_PER_MSEC) /* those of one that is being written answer a STAT */
+#define WB_SETTLE_NS GI_NSEC_PER_SEC        /* after it was off: what went past it is on the bricks */
+#define WB_LINGER_NS GI_NSEC_PER_SEC        /* without trickling: bytes wait for more of them for so long */
+#define WB_MEMORY (256ull << 20)            /* most dirty bytes of all files of a process without memory limit */
+
+struct wb_options {
+  uint64_t window, aggregate; /* bytes */
+  bool flush_behind, trickling, strict_direct, strict_order, resync, pass_through;
+};
+
+struct wb_metrics {
+  uint64_t writes, early, merged, messages, bytes, dirty, peak;
+  uint64_t waited_data, waited_window, waited_memory, waited_change;
+  uint64_t answered_stat, answered_read, patched, flushed_behind, short_writes, failed, kept, told, written;
+};
+
+/* bytes; `end` exclusive */
+struct wb_range {
+  uint64_t start, end;
+};
+
+/* Who waits: part of a wb_op or a wb_write, on the list of the write it waits for. */
+struct wb_turn {
+  struct gi_list link;
+  bool write;
+};
+
+enum wb_state {
+  WB_OPEN,   /* more bytes may join */
+  WB_SEALED, /* complete: it leaves as soon as nothing is in its way */
+  WB_SENT,
+  WB_KEPT,  /* it failed, and is sent again with the next operation that needs it (resync-failed-syncs-after-fsync) */
+  WB_ENDED, /* on the bricks or lost, not told yet: older ones are told first */
+};
+
+struct wb_file;
+
+struct wb_write {
+  uint32_t magic;
+  enum wb_state state;
+  struct wb_file *file;
+  struct gi_inode *inode; /* referenced */
+  uint64_t seq;           /* of its first WRITE */
+  struct {                /* tree of the file, by start and seq */
+    struct wb_write *child[2];
+    uint64_t weight, max_end;
+    bool in;
+  } node;
+  struct wb_range range;   /* what it conflicts with: from the end of the file on if it begins beyond */
+  struct gi_list order;    /* wb_file.order, those answered early */
+  struct gi_list ready;    /* wb_file.ready */
+  struct wb_turn turn;     /* on the waiters of an earlier one */
+  bool blocked;            /* … which it is */
+  struct gi_list waiters;  /* struct wb_turn.link */
+  struct gi_fop *original; /* one that is not answered early; else NULL */
+  struct gi_fd *fd;        /* referenced */
+  struct gi_caller caller; /* of the last one; groups are its own */
+  uint32_t flags;
+  uint64_t offset; /* of the first byte that is not written yet */
+  struct gi_payload data;
+  uint64_t drawn;    /* bytes that count as dirty */
+  uint64_t since_ns; /* gi_now of its first WRITE */
+  uint32_t changes;  /* WRITEs that were answered early */
+  uint64_t sent;     /* clock */
+  uint64_t failed;   /* clock, KEPT */
+  int err;
+  bool began; /* `found` is from the first message of several */
+  struct gi_iatt found, left;
+};
+
+/* Of a file that is or was written, or opened for it. */
+struct wb_file {
+  uint32_t magic;
+  struct wb *wb;
+  struct wb_write *root;   /* of the tree: all that are not ENDED */
+  struct wb_write *open;   /* the newest, if more may join it */
+  struct gi_list order;    /* struct wb_write.order: answered early, the oldest first, until told */
+  struct gi_list ready;    /* struct wb_write.ready: may leave */
+  struct gi_list recheck;  /* struct wb_turn.link: what they waited for has ended */
+  struct gi_list waiting;  /* struct wb_op.turn.link: WRITEs to be admitted, in order */
+  struct gi_list answers;  /* struct wb_op.turn.link: WRITEs to be answered early, or with an error */
+  struct gi_list flushing; /* struct wb_op.turn.link: locks that wait for FLUSHes behind */
+  struct gi_list dirty;    /* wb.dirty */
+  struct gi_list kicked;   /* wb.kicked */
+  struct gi_list starved;  /* wb.starved */
+  struct gi_inode *kicker; /* reference while kicked */
+  struct gi_inode *inode;  /* not referenced: it owns this */
+  uint32_t in_flight;      /* messages of its own */
+  uint32_t kept;           /* writes in that state */
+  uint32_t changing;       /* changes other than WRITEs, waiting or under way */
+  uint32_t behind;         /* FLUSHes sent after their answer */
+  bool locked;             /* a lock was granted once */
+  bool pumping;
+  uint64_t bytes; /* answered early, not ended */
+  /* what the attributes will be when all is written */
+  struct gi_iatt now;
+  uint64_t learnt;    /* clock; 0: not known */
+  uint64_t learnt_ns; /* gi_now */
+  uint64_t forgot;    /* clock: replies to what was asked before are not learnt from */
+  uint64_t moved;     /* clock when a change last ended */
+};
+
+struct wb_fd {
+  int err; /* not told yet */
+};
+
+/* In the bytes of a fop. */
+struct wb_op {
+  struct wb_turn turn;
+  struct gi_fop *fop;
+  struct wb_file *file[2]; /* the fop keeps the inodes */
+  struct wb_range range[2];
+  unsigned count, at;
+  uint64_t seq;
+  uint64_t asked; /* clock when it went down */
+  struct wb_write *write;
+  bool held, counted, everywhere, takes_lock, waited;
+  int err; /* to be told instead of the reply */
+};
+
+struct wb {
+  struct gi_xlator *x;
+  uint64_t clock;                        /* counts arrivals and ends */
+  uint64_t forgot;                       /* clock: what was learnt before is not known any more */
+  uint64_t early_ns;                     /* gi_now from when on writes may be answered early */
+  bool rested;                           /* it was off, or passed all through */
+  bool down;                             /* the graph ends … */
+  bool pass_down;                        /* … and those below have not heard of it */
+  uint64_t moved;                        /* clock when a change of any file last ended */
+  uint64_t bytes;                        /* of all files */
+  uint32_t held, behind;                 /* operations; FLUSHes */
+  struct gi_list dirty, kicked, starved; /* struct wb_file; dirty: the first that became so first */
+  struct gi_defer kick;
+  struct gi_timer linger;
+  void (*drained)(struct gi_xlator *x);
+  struct wb_metrics m;
+};
+
+static inline struct wb *
+wb_of(const struct gi_xlator *x)
+{
+  return x->private;
+}
+
+static inline const struct wb_options *
+wb_opts(const struct wb *wb)
+{
+  return wb->x->options;
+}
+
+/* ---- write-behind.c ---- */
+struct wb_file *wb_file_of(struct wb *wb, struct gi_inode *inode, bool make); /* NULL only without `make` */
+bool wb_may_hold(struct wb *wb); /* it is neither leaving the path nor passing all through */
+
+/* ---- wb-tree.c ---- */
+typedef bool wb_match_fn(const struct wb_write *w, const void *arg);
+void wb_tree_add(struct wb_write **root, struct wb_write *w);
+void wb_tree_remove(struct wb_write **root, struct wb_write *w);
+void wb_tree_grow(struct wb_write *root, struct wb_write *w,
+                  uint64_t end); /* its range ends there now, not earlier than before */
+/* Any whose range overlaps and that `match` takes (NULL: any); NULL if there is none. */
+struct wb_write *wb_tree_find(struct wb_write *root, struct wb_range range, wb_match_fn *match, const void *arg);
+/* The end of the bytes of all; 0 if it is empty. An append has none. */
+uint64_t wb_tree_end(const struct wb_write *root);
+
+static inline bool
+wb_overlap(struct wb_range a, struct wb_range b)
+{
+  return a.start < b.end && b.start < a.end;
+}
+
+/* ---- wb-rules.c ---- */
+enum wb_way {
+  WB_BARRIER,  /* waits for everything that was answered early in the files it names */
+  WB_HARMLESS, /* does not depend on the data of a file */
+  WB_WRITE,
+  WB_RANGE, /* waits for its range */
+  WB_LOOK,  /* goes down at once; its reply is corrected */
+  WB_OPENS, /* changes the file only if it empties it */
+};
+extern const uint8_t wb_rules[GI_FOP_MAX];  /* enum wb_way */
+bool wb_changes(const struct gi_fop *fop);  /* the file, and is no WRITE */
+bool wb_gives_up(const struct gi_fop *fop); /* no data is kept that fails while this waits for it */
+/* Fills file, range, count and what else the kind says. */
+void wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op);
+
+/* ---- wb-queue.c ---- */
+enum gi_verdict wb_order(struct wb *wb, struct gi_fop *fop);               /* one that is no WRITE */
+void wb_pump(struct wb *wb, struct wb_file *file, struct gi_inode *inode); /* does whatever can be done now */
+void wb_kick(struct wb *wb, struct wb_file *file);                         /* the same, soon */
+void wb_kicked(void *arg);
+void wb_settle(struct wb *wb); /* who waits for the end of everything */
+struct wb_question {
+  uint64_t seq;   /* only earlier ones */
+  bool told_only; /* only those that were answered early */
+  bool patient;   /* not those that were kept since */
+};
+/* The write of that range which this must wait for; NULL: none. */
+struct wb_write *wb_in_the_way(const struct wb_file *file, struct wb_range range, struct wb_question q);
+void wb_wait_for(struct wb *wb, struct wb_write *w, struct wb_turn *turn);
+void wb_release_waiters(struct wb_write *w);
+bool wb_cancel(struct wb *wb, struct gi_fop *fop);
+void wb_op_ended(struct wb *wb, struct gi_fop *fop); /* the reply of one that was ordered came */
+
+/* ---- wb-write.c: from the WRITE to the message ---- */
+enum gi_verdict wb_write(struct gi_xlator *x, struct gi_fop *fop);
+bool wb_admit_next(struct wb *wb, struct wb_file *file); /* true: it did something */
+void wb_seal(struct wb *wb, struct wb_write *w);
+void wb_push(struct wb *wb, struct wb_file *file);
+void wb_push_all(struct wb *wb);
+void wb_unblock(struct wb *wb, struct wb_write *w);
+
+/* ---- wb-send.c: from the message to the end ---- */
+void wb_send(struct wb *wb, struct wb_write *w);
+void wb_sent_original(struct wb *wb, struct gi_fop *fop);
+bool wb_tell_next(struct wb *wb, struct wb_file *file); /* GI_EVENT_WRITTEN; true: it did */
+void wb_resend(struct wb *wb, struct wb_write *w);      /* one that is KEPT */
+
+/* ---- wb-error.c ---- */
+void wb_error_spread(struct wb *wb, struct gi_inode *inode, int err);
+int wb_error_take(struct wb *wb, struct gi_fd *fd);
+
+/* ---- wb-attr.c: what is known ---- */
+bool wb_known(struct wb *wb, const struct wb_file *file);
+void wb_forget(struct wb *wb, struct wb_file *file);
+void wb_forget_all(struct wb *wb);
+/* A WRITE is answered early: what the attributes were and will be. */
+void wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct gi_iatt *pre, struct gi_iatt *post);
+void wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post, uint64_t sent);
+void wb_attr_reply(struct wb *wb, struct gi_fop *fop); /* of WB_LOOK and WB_RANGE: corrects it, learns from it */
+void wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* of another change */
+bool wb_answer_stat(struct wb *wb, struct gi_fop *fop);
+bool wb_answer_read(struct wb *wb, struct gi_fop *fop, struct wb_file *file);
+
+#endif
