@@ -78,6 +78,7 @@ getattr_done(struct gi_fop *fop, void *arg)
     inval_inode_then(b, fop->loc.inode, answer_getattr, fop); /* or the kernel has a new size and the end of an old page */
     return;
   } else {
+    node_spare_capability(b, fop->loc.inode, &fop->rsp.stat);
     reply_attr(b, op->req, &fop->rsp.stat, b->attr_timeout);
   }
   op_end(b, fop);
@@ -98,6 +99,7 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   remembered = node_answer(b, inode, &seconds);
   if (remembered) {
     b->m.getattr_remembered++;
+    node_spare_capability(b, inode, remembered);
     reply_attr(b, req, remembered, seconds);
     return;
   }

@@ -8,11 +8,20 @@
 
 #include <sys/stat.h>
 
+void
+node_others(struct bridge *b, struct gi_inode *inode)
+{
+  struct node *n = node_of(b, inode);
+
+  n->no_capability = false;
+  n->others = true;
+}
+
 static void
 found_foreign(struct bridge *b, struct gi_inode *inode)
 {
   b->m.foreign_changes++;
-  node_of(b, inode)->no_capability = false;
+  node_others(b, inode);
 }
 
 /* The kernel has the end of what was answered early, and would take a smaller size for somebody's truncation. */
@@ -158,6 +167,7 @@ static void
 found_lost(struct bridge *b, struct gi_inode *inode)
 {
   gi_trust_broken(&node_of(b, inode)->trust, true);
+  node_others(b, inode);
   node_of(b, inode)->early_end = 0;
   gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
     if (handle_of(b, fd)->id)
@@ -188,6 +198,31 @@ node_written(struct bridge *b, const struct gi_written *w)
     found_foreign(b, w->inode);
     inval_inode(b, w->inode, true);
   }
+}
+
+/* ---- a question less ---- */
+
+void
+node_wrote(struct bridge *b, struct gi_inode *inode, uint64_t end)
+{
+  node_of(b, inode)->wrote_end = end;
+}
+
+/* Whenever the kernel takes attributes from us it forgets that the file has no capabilities, and asks before the next write: one question for
+ * each write of a file whose end is looked for in between. It does not take those that were asked for before it was told that attributes
+ * are invalid. That is right when they say nothing that it does not know: the file ends where our last write does, and nobody else has
+ * ever changed it. Whoever called stat(2) gets them all the same. The first question of a file is still asked. */
+void
+node_spare_capability(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a)
+{
+  struct node *n = node_of(b, inode);
+  const struct bridge_options *o = bridge_options(b);
+  bool known = n->wrote_end && n->wrote_end == a->size && !n->others;
+
+  n->wrote_end = 0;
+  if (known && n->asked_capability == 2 && (b->init_offered & COMPAT_HANDLE_KILLPRIV_V2) && !o->acl && !o->auto_invalidation &&
+      !o->kernel_writeback_cache)
+    inval_attributes(b, inode);
 }
 
 /* ---- what is remembered ---- */

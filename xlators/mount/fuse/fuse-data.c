@@ -242,6 +242,7 @@ write_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   } else {
     node_mode_fell(b, op->changes, &fop->rsp.post);
+    node_wrote(b, op->changes, fop->kind == GI_FOP_WRITE ? fop->args.offset + (uint64_t)fop->rsp.ret : 0);
     reply_result(b, fuse_reply_write(op->req, (size_t)fop->rsp.ret));
   }
   op_end(b, fop);

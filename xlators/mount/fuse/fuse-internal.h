@@ -84,22 +84,25 @@ extern const struct gi_metric bridge_metric_table[];
 /* ---- per inode ---- */
 
 struct node {
-  uint64_t id;            /* 0 = the kernel does not know it */
-  struct gi_inode *inode; /* back pointer while id != 0 */
-  struct gi_trust trust;  /* what may be believed of it; the kernel's pages belong to that version */
-  bool dirty;             /* written by us and not yet known to be on the bricks */
-  bool early_append;      /* one of the writes answered early and still under way appends */
-  uint64_t early_end;     /* where the last of those ends: what bricks say of the size may be older … */
-  uint64_t early_seq;     /* … if it was asked for before this, when some of them last ended */
-  bool queued;            /* an invalidation is waiting that nobody waits for */
-  bool name_queued;       /* … that of its name */
-  uint32_t dropping;      /* invalidations waiting or with a worker */
-  bool opened;            /* the kernel may have pages */
-  bool no_capability;     /* security.capability is known to be absent */
-  bool removed;           /* a directory, by us: there may be processes in it */
-  bool locked;            /* has had a lock through this mount */
-  bool wrote_locked;      /* kernel write-back: its pages may hold what was written under a lock */
-  bool lazy_times;        /* kernel write-back: times the kernel gave and we have not sent */
+  uint64_t id;              /* 0 = the kernel does not know it */
+  struct gi_inode *inode;   /* back pointer while id != 0 */
+  struct gi_trust trust;    /* what may be believed of it; the kernel's pages belong to that version */
+  bool dirty;               /* written by us and not yet known to be on the bricks */
+  bool early_append;        /* one of the writes answered early and still under way appends */
+  uint64_t early_end;       /* where the last of those ends: what bricks say of the size may be older … */
+  uint64_t early_seq;       /* … if it was asked for before this, when some of them last ended */
+  bool queued;              /* an invalidation is waiting that nobody waits for */
+  bool name_queued;         /* … that of its name */
+  uint32_t dropping;        /* invalidations waiting or with a worker */
+  bool opened;              /* the kernel may have pages */
+  bool no_capability;       /* security.capability is known to be absent */
+  uint8_t asked_capability; /* how often the kernel has asked for that; 2: more than once for all */
+  bool others;              /* somebody else has changed it since the kernel knows it */
+  uint64_t wrote_end;       /* where our last WRITE ended, until the kernel is told attributes; 0: none since then */
+  bool removed;             /* a directory, by us: there may be processes in it */
+  bool locked;              /* has had a lock through this mount */
+  bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
+  bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
   uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
   char *name;
@@ -383,6 +386,10 @@ void node_change_ended(struct bridge *b, struct gi_fop *fop);
 void node_change_deferred(struct bridge *b, struct gi_fop *fop);
 void node_written(struct bridge *b,
                   const struct gi_written *w); /* changes that were answered early have been made, or are lost */
+/* Attributes are about to be told because the kernel asked for them: they leave standing, where they may, what it knows of capabilities. */
+void node_spare_capability(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt);
+void node_wrote(struct bridge *b, struct gi_inode *inode, uint64_t end); /* a WRITE of ours succeeded, and the kernel is told */
+void node_others(struct bridge *b, struct gi_inode *inode); /* somebody else has changed it, or it is not what we made it */
 /* What our last change left, and for how many seconds more it holds; NULL: ask. */
 const struct gi_iatt *node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds);
 void node_settled(struct bridge *b, struct gi_inode *inode, uint64_t seq); /* a flush or fsync begun at `seq` succeeded */

@@ -142,7 +142,9 @@ node_release(struct bridge *b, struct node *n)
   n->inode = NULL;
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
-  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = false;
+  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = false;
+  n->wrote_end = 0;
+  n->asked_capability = 0;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
   inode->nlookup = 0;

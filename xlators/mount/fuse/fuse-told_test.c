@@ -181,6 +181,58 @@ test_absent_capability(void **state)
   rig_free(r);
 }
 
+/* The kernel does not take attributes that it was told are invalid after it had asked for them, and so does not forget what it knows of
+ * capabilities: it is told so when they are news of nothing. */
+static unsigned
+spared(struct rig *r, uint64_t id, int64_t size)
+{
+  r->dropped = (struct dropped){0};
+  assert_int_equal(remembered_size(r, id), size);
+  return r->dropped.attributes;
+}
+
+static void
+test_end_of_what_we_wrote_is_no_news(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), fh = open_file(r, id, O_RDWR);
+  struct written w = {1000, 8192};
+  struct gi_invalidation inv = {.gfid = iatt_of(0xaa, 0).gfid, .flags = 0x2};
+
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &w});
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  assert_int_equal(spared(r, id, 8192), 0); /* it has asked once, as of every file */
+  assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  assert_int_equal(spared(r, id, 8192), 0); /* nothing was written since */
+  w.size = 16384;
+  assert_int_equal(reply(r, write_file(r, id, fh, 8192, 8192, 0)), 0);
+  assert_int_equal(spared(r, id, 16384), 1);
+  assert_int_equal(spared(r, id, 16384), 0); /* these it is to keep */
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(spared(r, id, 16384), 0); /* what it takes the end for is not shown by that write */
+  assert_int_equal(reply(r, write_file(r, id, fh, 8192, 8192, 0)), 0);
+  assert_int_equal(spared(r, id, 16384), 1);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv); /* others are about */
+  wait_notifications(r);
+  assert_int_equal(reply(r, write_file(r, id, fh, 8192, 8192, 0)), 0);
+  assert_int_equal(spared(r, id, 16384), 0);
+  rig_free(r);
+
+  r = rig_new("option acl yes\n"); /* it would forget those */
+  id = lookup(r, "f", &file_a);
+  fh = open_file(r, id, O_RDWR);
+  fake_script_always(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 8192, .fill = fill_written, .arg = &w});
+  fake_script_always(r->s, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(getxattr(r, id, "security.capability", 100), ENODATA);
+  w = (struct written){1000, 8192};
+  assert_int_equal(reply(r, write_file(r, id, fh, 0, 8192, 0)), 0);
+  assert_int_equal(spared(r, id, 8192), 0);
+  rig_free(r);
+}
+
 /* ---- handles and appending ---- */
 
 static void
@@ -499,6 +551,7 @@ main(void)
       cmocka_unit_test(test_attribute_timeout_zero_asks),
       cmocka_unit_test(test_copy_is_of_the_destination),
       cmocka_unit_test(test_absent_capability),
+      cmocka_unit_test(test_end_of_what_we_wrote_is_no_news),
       cmocka_unit_test(test_pages_go_through_a_plain_handle),
       cmocka_unit_test(test_append_passes_the_page_cache),
       cmocka_unit_test(test_each_write_says_whether_it_appends),

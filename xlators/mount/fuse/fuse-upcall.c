@@ -136,7 +136,7 @@ inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalida
   if (has_lost_name(n, inv))
     inval_name(b, n);
   if (inv->flags & ~UPCALL_ATIME) { /* a read by others takes nothing away */
-    n->no_capability = false;
+    node_others(b, inode);
     gi_trust_broken(&n->trust, data);
   }
   if (S_ISDIR(inode->mode) && (inv->flags & UPCALL_ENTRIES))

@@ -225,6 +225,7 @@ do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
     err = o->selinux ? 0 : ENODATA;
     break;
   case NAME_CAPABILITY:
+    node_of(b, inode)->asked_capability += node_of(b, inode)->asked_capability < 2;
     err = o->capability && !node_of(b, inode)->no_capability ? 0 : ENODATA;
     break;
   case NAME_PLAIN:
