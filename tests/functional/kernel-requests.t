@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the kernel asks of a mount while a file grows as a database's does, by lseek(SEEK_END) and write. Counts, so that the machine's
+# speed does not matter.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+writes=200
+
+cat >"${TMPDIR:-/tmp}/extend.$$.py" <<'PY'
+import os, sys
+path, writes = sys.argv[1], int(sys.argv[2])
+block = os.urandom(8192)
+fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+for i in range(writes):
+    end = os.lseek(fd, 0, os.SEEK_END)
+    assert end == i * len(block), (end, i)
+    os.pwrite(fd, block, end)
+os.close(fd)
+fd = os.open(path, os.O_RDWR)  # pages survive that
+for i in range(writes):
+    assert os.pread(fd, len(block), i * len(block)) == block, i
+assert os.fstat(fd).st_size == writes * len(block)
+os.close(fd)
+PY
+extend=${TMPDIR:-/tmp}/extend.$$.py
+
+dumped() { grep -qs 'DUMP-END' "$WORK"/dump/*; }
+
+# counters: all of the bridge, as NAME=VALUE, in $WORK/counters.
+counters() {
+  rm -rf "$WORK/dump" && mkdir "$WORK/dump"
+  kill -USR1 "$MOUNT_PID" && within 10 dumped && cat "$WORK"/dump/* >"$WORK/counters"
+}
+counter() { sed -n "s/^$1=//p" "$WORK/counters" | head -n 1; }
+
+start_glusterishd >/dev/null
+must "a volume is there" start_volume v 3
+export GLUSTERISH_STATEDUMP_DIR=$WORK/dump
+must "it is mounted" mount_volume v "$WORK/m"
+MOUNT_PID=$(pgrep -f "glusterishfs .*$WORK/m\$" | head -n 1)
+must "its counters can be read" counters
+before=$(counter requests) asked=$(counter local_getxattr)
+ok "a file grows and reads back" python3 "$extend" "$WORK/m/f" "$writes"
+rm -f "$extend"
+counters
+requests=$(($(counter requests) - before)) asked=$(($(counter local_getxattr) - asked))
+note "$requests requests for $writes writes, $asked of them about extended attributes"
+ok "at most one request beside each write" [ "$requests" -le $((2 * writes + 20)) ]
+ok "the kernel does not ask for capabilities before each" [ "$asked" -le 5 ]
+is "$(counter read_bytes)" 0 "nothing that was written is read again"
+is "$(counter foreign_changes)" 0 "nothing is taken for a change of others"
+done_testing
