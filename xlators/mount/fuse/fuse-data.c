@@ -33,14 +33,36 @@ appends_whole(const struct bridge *b, int flags)
   return (flags & O_APPEND) && ((flags & O_ACCMODE) == O_WRONLY || (b->init_offered & COMPAT_DIRECT_IO_ALLOW_MMAP));
 }
 
+/* The kernel lets only one writer of a file through its page cache at a time, also when a program bypasses that by O_DIRECT. */
+static bool
+writes_directly(const struct bridge *b, int flags)
+{
+  return (flags & O_DIRECT) && (b->init_offered & COMPAT_DIRECT_IO_ALLOW_MMAP);
+}
+
 void
 open_caching(struct bridge *b, const struct gi_inode *inode, int flags, struct fuse_file_info *fi)
 {
   struct node *n = node_of(b, inode);
 
-  fi->direct_io = b->direct_io || appends_whole(b, flags);
+  fi->direct_io = b->direct_io || appends_whole(b, flags) || writes_directly(b, flags);
   fi->keep_cache = gi_trust_take_data(&n->trust) && b->keep_cache;
   n->opened = true;
+}
+
+/* Direct writes may come at once, for the bricks put those that overlap in order; libfuse 3.14 does not know that flag. An older kernel
+ * ignores it. */
+static int
+reply_open(fuse_req_t req, const struct fuse_file_info *fi)
+{
+  struct fuse_open_out out = {.fh = fi->fh};
+  struct iovec iov = {&out, sizeof(out)};
+
+  if (fi->keep_cache)
+    out.open_flags |= FOPEN_KEEP_CACHE;
+  if (fi->direct_io)
+    out.open_flags |= FOPEN_DIRECT_IO | (fi->flags & O_APPEND ? 0 : FOPEN_PARALLEL_DIRECT_WRITES);
+  return fuse_reply_iov(req, &iov, 1);
 }
 
 static void
@@ -51,7 +73,7 @@ open_reply(struct bridge *b, struct gi_fop *fop)
   handle_open(b, fop->fd);
   open_caching(b, fop->fd->inode, fop->fd->flags, &fi);
   fi.fh = handle_of(b, fop->fd)->id;
-  if (reply_result(b, fuse_reply_open(op_of(b, fop)->req, &fi)) != 0)
+  if (reply_result(b, reply_open(op_of(b, fop)->req, &fi)) != 0)
     handle_close(b, fop->fd);
 }
 

@@ -268,7 +268,8 @@ static uint32_t
 open_answer(struct rig *r, uint64_t id, uint32_t flags)
 {
   open_file(r, id, flags);
-  return ((const struct fuse_open_out *)body(r))->open_flags & (FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+  return ((const struct fuse_open_out *)body(r))->open_flags &
+         (FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE | FOPEN_PARALLEL_DIRECT_WRITES);
 }
 
 /* One write(2) is one WRITE, which the page cache does not promise. */
@@ -293,6 +294,34 @@ test_append_passes_the_page_cache(void **state)
   r = rig_new("option kernel-writeback-cache yes\n"); /* the kernel appends */
   id = lookup(r, "f", &file_a);
   assert_int_equal(open_answer(r, id, O_RDWR | O_APPEND), FOPEN_KEEP_CACHE);
+  rig_free(r);
+  offered2 = 0;
+}
+
+static void
+test_direct_writes_may_come_at_once(void **state)
+{
+  struct rig *r = rig_new("option direct-io-mode on\n");
+  uint64_t id = lookup(r, "f", &file_a);
+  uint32_t at_once = FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE | FOPEN_PARALLEL_DIRECT_WRITES;
+
+  assert_int_equal(open_answer(r, id, O_RDWR), at_once);
+  assert_int_equal(open_answer(r, id, O_WRONLY | O_APPEND), FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+  rig_free(r);
+
+  r = rig_new(NULL);
+  id = lookup(r, "f", &file_a);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_DIRECT), FOPEN_KEEP_CACHE); /* it could not be mapped */
+  rig_free(r);
+
+  offered2 = 1u << 4; /* FUSE_DIRECT_IO_ALLOW_MMAP */
+  r = rig_new(NULL);
+  id = lookup(r, "f", &file_a);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_DIRECT), at_once);
+  rig_free(r);
+  r = rig_new("option kernel-writeback-cache yes\n"); /* the kernel writes through whatever handle is at hand */
+  id = lookup(r, "f", &file_a);
+  assert_int_equal(open_answer(r, id, O_RDWR | O_DIRECT), FOPEN_KEEP_CACHE);
   rig_free(r);
   offered2 = 0;
 }
@@ -554,6 +583,7 @@ main(void)
       cmocka_unit_test(test_end_of_what_we_wrote_is_no_news),
       cmocka_unit_test(test_pages_go_through_a_plain_handle),
       cmocka_unit_test(test_append_passes_the_page_cache),
+      cmocka_unit_test(test_direct_writes_may_come_at_once),
       cmocka_unit_test(test_each_write_says_whether_it_appends),
       cmocka_unit_test(test_append_elsewhere_drops_pages),
       cmocka_unit_test(test_kernel_hears_of_lost_setuid),
