@@ -14,6 +14,7 @@ reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt, double 
 {
   struct stat st;
 
+  GI_ASSERT(timeout >= 0);
   node_stat(b, iatt, &st);
   reply_result(b, fuse_reply_attr(req, &st, timeout));
 }
@@ -54,6 +55,7 @@ answer_getattr(struct bridge *b, void *arg)
 {
   struct gi_fop *fop = arg;
 
+  GI_ASSERT(fop->answered && fop->rsp.ret >= 0);
   reply_attr(b, op_of(b, fop)->req, &fop->rsp.stat, b->attr_timeout);
   op_end(b, fop);
 }
@@ -219,6 +221,7 @@ setattr_done(struct gi_fop *fop, void *arg)
 static void
 submit_truncate(struct bridge *b, struct gi_fop *fop)
 {
+  GI_ASSERT((fop->kind == GI_FOP_TRUNCATE || fop->kind == GI_FOP_FTRUNCATE) && op_of(b, fop)->changes == fop->loc.inode);
   if (op_of(b, fop)->kill)
     op_submit_unprivileged(b, fop, fop->loc.inode, setattr_done);
   else
@@ -234,6 +237,7 @@ setattr_first_done(struct gi_fop *fop, void *arg)
   struct gi_fop *truncate = fop->parent;
   int err = fop->rsp.ret < 0 ? err_of_node(fop) : 0;
 
+  GI_ASSERT(truncate && !truncate->answered);
   op_end(b, fop);
   if (!err) {
     submit_truncate(b, truncate);
@@ -246,6 +250,7 @@ setattr_first_done(struct gi_fop *fop, void *arg)
 static void
 set_target(struct gi_fop *fop, struct gi_inode *inode, struct gi_fd *fd)
 {
+  GI_ASSERT(!fd || fd->inode == inode);
   if (fd)
     gi_fop_set_fd(fop, fd);
   else
@@ -285,6 +290,7 @@ send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd)
 
   if (!n->lazy_times)
     return;
+  GI_ASSERT(bridge_options(b)->kernel_writeback_cache && (!fd || fd->inode == inode));
   n->lazy_times = false;
 
   struct gi_fop *fop = gi_fop_new(b->x->graph, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR);

@@ -97,6 +97,7 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   }
   if (fop->kind == GI_FOP_WRITE)
     n->dirty = true;
+  node_check(b, n);
 }
 
 /* The kernel has the bytes where it believed the end of the file to be. */
@@ -126,6 +127,7 @@ node_change_ended(struct bridge *b, struct gi_fop *fop)
   struct op *op = op_of(b, fop);
   struct gi_inode *inode = op->changes;
 
+  GI_ASSERT(inode);
   if (op->deferred)
     return;
 
@@ -160,6 +162,7 @@ node_change_deferred(struct bridge *b, struct gi_fop *fop)
     n->early_end = end;
   n->early_append |= (fop->args.flags & O_APPEND) != 0;
   gi_trust_change_deferred(&n->trust);
+  node_check(b, n);
 }
 
 /* The kernel's pages have what no brick has. Each descriptor is to hear of it: none is flushed here any more. */
@@ -181,6 +184,8 @@ node_written(struct bridge *b, const struct gi_written *w)
 {
   struct node *n = node_of(b, w->inode);
   bool told = !w->err && w->found && w->left;
+
+  GI_ASSERT(w->changes > 0 && w->changes <= n->trust.deferred); /* each ends once */
   struct gi_trust_change c = {.kind = told ? GI_TRUST_CHANGE_TOLD : GI_TRUST_CHANGE_FAILED,
                               .found = w->found,
                               .left = w->left,
@@ -192,6 +197,7 @@ node_written(struct bridge *b, const struct gi_written *w)
   n->early_seq = b->order.clock;
   if (n->trust.deferred == 0)
     n->early_append = false;
+  node_check(b, n);
   if (w->err) {
     found_lost(b, w->inode);
   } else if (!ours) {
@@ -233,6 +239,7 @@ node_answer(struct bridge *b, const struct gi_inode *inode, double *seconds)
   uint64_t now = gi_now(b->x->reactor), until;
   const struct gi_iatt *answer = gi_trust_answer(&b->order, &node_of(b, inode)->trust, now, &until);
 
+  GI_ASSERT(!answer || (until > now && gi_gfid_equal(&answer->gfid, &inode->gfid)));
   if (answer)
     *seconds = (double)(until - now) / GI_NSEC_PER_SEC;
   return answer;

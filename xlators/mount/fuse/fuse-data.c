@@ -70,6 +70,7 @@ open_reply(struct bridge *b, struct gi_fop *fop)
 {
   struct fuse_file_info fi = {.flags = fop->fd->flags};
 
+  GI_ASSERT(fop->kind == GI_FOP_OPEN && fop->rsp.ret >= 0);
   handle_open(b, fop->fd);
   open_caching(b, fop->fd->inode, fop->fd->flags, &fi);
   fi.fh = handle_of(b, fop->fd)->id;
@@ -126,6 +127,7 @@ retry_upgraded(struct bridge *b, struct gi_fop *fop)
 
   struct gi_fop *again = open_fop(b, op->req, fop->fd->inode, fop->fd->flags);
 
+  GI_ASSERT(!op->retried && op->req);
   op_set_root(again);
   op_of(b, again)->retried = true;
   op_end(b, fop);
@@ -147,6 +149,7 @@ open_looked_at(struct gi_fop *fop, void *arg)
   struct bridge *b = bridge_of(x);
   struct gi_fop *open = fop->parent;
 
+  GI_ASSERT(open && open->answered && open->fd == fop->fd);
   if (fop->rsp.ret >= 0 && !node_must_drop(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
     open_answer(b, open);
   else
@@ -221,6 +224,7 @@ read_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, err_of_node(fop));
   } else {
     gi_payload_trim(&fop->rsp.payload, op->size);
+    GI_ASSERT(fop->rsp.payload.len <= op->size); /* the kernel has room for no more */
     b->m.read_bytes += fop->rsp.payload.len;
     reply_result(b, fuse_reply_iov(op->req, iov, gi_payload_iov(&fop->rsp.payload, iov)));
   }
@@ -301,6 +305,7 @@ do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off
     op_end(b, fop);
     return;
   }
+  GI_ASSERT(fop->payload.count <= 2 && fop->payload.len == bufv->buf[0].size);
   if (flags & FUSE_WRITE_CACHE)
     fd = fd_for_pages(b, fd);
   gi_fop_set_fd(fop, fd);
@@ -345,6 +350,7 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   struct handle *h = handle_of(b, fd);
   struct node *n = node_of(b, fd->inode);
 
+  handle_check(b, fd);
   send_lazy_times(b, fd->inode, fd);
   /* Write-back writes come with a guessed handle, so there any written file counts. What was answered early may have failed since. */
   if (!h->dirty && !n->locked && !n->trust.deferred && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
@@ -440,6 +446,7 @@ space_fop(struct bridge *b, fuse_req_t req, struct gi_fd *fd, enum gi_fop_kind k
 {
   struct gi_fop *fop = op_new(b, req, kind);
 
+  GI_ASSERT(kind == GI_FOP_FALLOCATE || kind == GI_FOP_DISCARD || kind == GI_FOP_ZEROFILL);
   gi_fop_set_fd(fop, fd);
   fop->args.offset = offset;
   fop->args.size = length;
@@ -461,6 +468,7 @@ space_done(struct gi_fop *fop, void *arg)
 static void
 submit_space(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
+  GI_ASSERT(op_of(b, fop)->changes);
   if (fop->caller.uid == 0)
     op_submit(b, fop, done);
   else

@@ -134,6 +134,7 @@ add_plus(struct bridge *b, fuse_req_t req, struct listing *l, struct gi_dirent *
     gi_inode_unref(&inode);
     return false;
   }
+  GI_ASSERT((inode != NULL) == (e.ino != 0)); /* what has an id is counted */
   l->used += n;
   l->inode[l->count] = inode;
   l->name[l->count++] = d->name;
@@ -178,6 +179,7 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
     else if (!(op->plus ? add_plus : add_plain)(b, op->req, &l, d))
       break;
   }
+  GI_ASSERT(l.used <= l.size && l.count <= entries->count);
   if (entries->count && l.used == 0) { /* an empty answer would mean the end */
     reply_err(b, op->req, EINVAL);
     count_listing(b, fop, &l, false);

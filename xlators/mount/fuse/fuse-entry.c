@@ -117,6 +117,7 @@ entry_done(struct gi_fop *fop, void *arg)
   if (fop->kind == GI_FOP_LOOKUP)
     gi_trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
   node_entry(b, inode, &fop->rsp.stat, &e);
+  GI_ASSERT(e.ino != 0 && e.attr_timeout >= 0);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)
       node_named(b, inode, at->parent, at->name);
@@ -283,6 +284,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   struct fuse_file_info fi = {.flags = fop->fd->flags};
   struct fuse_entry_param e;
 
+  GI_ASSERT(fop->kind == GI_FOP_CREATE && !handle_of(b, fop->fd)->id);
   gi_fd_bind(fop->fd, &inode->gfid);
   node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
@@ -366,6 +368,7 @@ noreplace_answer(struct bridge *b, struct gi_fop *step, int err)
 {
   struct gi_fop *main = step->parent;
 
+  GI_ASSERT(main && main->kind == GI_FOP_RENAME && op_of(b, main)->req);
   reply_err(b, op_of(b, main)->req, err);
   op_end(b, step);
   op_end(b, main);
@@ -440,6 +443,7 @@ noreplace_linked(struct gi_fop *fop, void *arg)
     noreplace_answer(b, fop, err_of(fop));
     return;
   }
+  GI_ASSERT(fop->kind == GI_FOP_LINK && !fop->parent->answered); /* the rename itself is never sent */
   node_changed(b, fop->loc.inode);
   noreplace_unlink(b, fop->parent, &fop->parent->loc, &fop->loc.inode->gfid, noreplace_unlinked);
   op_end(b, fop);
@@ -474,6 +478,7 @@ noreplace_reserved(struct gi_fop *fop, void *arg)
     noreplace_answer(b, fop, err_of(fop));
     return;
   }
+  GI_ASSERT(fop->kind == GI_FOP_MKDIR && !main->answered);
   op_end(b, fop);
   op_submit(b, main, noreplace_renamed);
 }

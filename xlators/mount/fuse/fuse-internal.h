@@ -171,7 +171,10 @@ enum bridge_state {
 };
 
 /* What libfuse keeps for a mount. Requests not yet answered and a notification under way use it, so it goes with the last. */
+#define SESSION_MAGIC 0xf05e5e55u
+
 struct session {
+  uint32_t magic;
   struct fuse_session *se;
   unsigned refs;
 };
@@ -351,10 +354,12 @@ struct gi_fd *handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file
 struct gi_fd *handle_find(struct bridge *b, const struct fuse_file_info *fi);
 void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and takes a reference */
 void handle_close(struct bridge *b, struct gi_fd *fd);
+void handle_check(const struct bridge *b, const struct gi_fd *fd); /* likewise */
 /* Fills everything of an entry reply; the inode gets an id if it has none. */
 void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
-void node_count(struct bridge *b, struct gi_inode *inode); /* one more lookup that the kernel knows of */
-uint64_t node_reclaim(void *bridge, uint64_t want);        /* of bridge.nodes_user (budget.h): the kernel gives it back later */
+void node_check(const struct bridge *b, const struct node *n); /* asserts what always holds between two events */
+void node_count(struct bridge *b, struct gi_inode *inode);     /* one more lookup that the kernel knows of */
+uint64_t node_reclaim(void *bridge, uint64_t want); /* of bridge.nodes_user (budget.h): the kernel gives it back later */
 void node_uncount(struct bridge *b, struct gi_inode *inode); /* the reply did not arrive: forget an id never told */
 void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 /* Adds to `loc`, which is a name in a directory, the object that was last seen there, if the kernel still holds it. */

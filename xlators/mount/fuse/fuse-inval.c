@@ -18,7 +18,11 @@
 
 enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME };
 
+#define ITEM_MAGIC 0xf05e17e3u
+#define JOB_MAGIC 0xf05e10b5u
+
 struct inval_item {
+  uint32_t magic;
   struct gi_list link;
   enum inval_kind kind;
   uint64_t id;            /* of the inode, or of the parent */
@@ -31,6 +35,7 @@ struct inval_item {
 
 /* Belongs to the worker while it runs. */
 struct inval_job {
+  uint32_t magic;
   struct gi_work work;
   struct bridge *b;
   struct inval_lane *lane;
@@ -44,17 +49,20 @@ let_inode_go(struct bridge *b, struct inval_item *it)
   if (!it->inode)
     return;
   GI_ASSERT(node_of(b, it->inode)->dropping > 0);
-  node_of(b, it->inode)->dropping--;
+  if (--node_of(b, it->inode)->dropping == 0)
+    node_of(b, it->inode)->queued = false; /* one that was never taken */
   gi_inode_unref(&it->inode);
 }
 
 static void
 item_free(struct bridge *b, struct inval_item *it)
 {
+  GI_CHECK(it, ITEM_MAGIC);
   gi_list_del(&it->link);
   let_inode_go(b, it);
   if (it->done)
     it->done(b, it->arg);
+  it->magic = 0;
   gi_free(it->name);
   gi_free(it);
 }
@@ -82,10 +90,12 @@ job_done(struct gi_work *w)
   struct bridge *b = job->b;
   struct inval_lane *lane = job->lane;
 
+  GI_CHECK(job, JOB_MAGIC);
   gi_list_foreach_safe(it, &job->items, struct inval_item, link)
     item_free(b, it);
   session_unref(&job->session);
   GI_ASSERT(lane->job == job && b->jobs > 0);
+  job->magic = 0;
   gi_free(job);
   lane->job = NULL;
   b->jobs--;
@@ -100,6 +110,7 @@ taken(struct bridge *b, const struct inval_item *it)
 
   if (it->kind != INVAL_NAME) {
     b->m.inval_inode++;
+    GI_ASSERT(node_of(b, it->inode)->dropping > 0);
     if (!it->done)
       node_of(b, it->inode)->queued = false;
     return;
@@ -118,6 +129,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
 
   struct inval_job *job = gi_new(struct inval_job);
 
+  job->magic = JOB_MAGIC;
   job->b = b;
   job->lane = lane;
   job->session = session_ref(b->session);
@@ -127,6 +139,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
 
     gi_list_del(&it->link);
     gi_list_add_tail(&job->items, &it->link);
+    GI_ASSERT(lane->count > 0);
     lane->count--;
     taken(b, it);
   }
@@ -147,6 +160,7 @@ add_item(struct bridge *b, const struct inval_item *item)
   struct inval_lane *lane = item->kind == INVAL_NAME ? &b->names_to_drop : &b->inodes_to_drop;
 
   *it = *item;
+  it->magic = ITEM_MAGIC;
   if (it->inode)
     gi_inode_ref(it->inode);
   GI_ASSERT((item->kind == INVAL_NAME) == (item->name != NULL) && (item->kind == INVAL_NAME) != (item->inode != NULL));
@@ -217,6 +231,7 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
 {
   uint64_t id = id_to_tell(b, inode);
 
+  GI_ASSERT(done);
   if (id == 0)
     done(b, arg);
   else
@@ -252,6 +267,7 @@ stop_lane(struct bridge *b, struct inval_lane *lane)
 {
   gi_list_foreach_safe(it, &lane->items, struct inval_item, link)
     item_free(b, it);
+  GI_ASSERT(gi_list_empty(&lane->items));
   lane->count = 0;
   if (lane->job) /* the worker knows nothing of inodes */
     gi_list_foreach(it, &lane->job->items, struct inval_item, link)

@@ -118,6 +118,7 @@ looked_at(struct gi_fop *fop, void *arg)
   struct bridge *b = bridge_of(x);
   struct gi_fop *lock = fop->parent;
 
+  GI_ASSERT(lock && lock->kind == GI_FOP_LK && op_of(b, lock)->looks > 0);
   if (fop->rsp.ret >= 0 && node_is_current(b, fop->fd->inode, &fop->rsp.stat, op_of(b, fop)->seq))
     one_looked_at(b, lock);
   else

@@ -159,6 +159,7 @@ tune_done(struct gi_work *w)
 {
   struct tune_job *job = GI_CONTAINER(w, struct tune_job, work);
 
+  GI_ASSERT(job->b->jobs > 0);
   job->b->jobs--;
   gi_free(job->mountpoint);
   gi_free(job);
@@ -236,6 +237,7 @@ leave_done(struct gi_work *w)
   struct leave_job *job = GI_CONTAINER(w, struct leave_job, work);
   struct bridge *b = job->b;
 
+  GI_ASSERT(b->leaving && b->jobs > 0 && job->session);
   session_unref(&job->session);
   gi_free(job->node);
   gi_free(job->path);

@@ -127,11 +127,25 @@ node_cost(const struct bridge *b)
   return sizeof(struct gi_inode) + b->x->graph->inode_bytes;
 }
 
+void
+node_check(const struct bridge *b, const struct node *n)
+{
+  GI_ASSERT((n->id != 0) == (n->inode != NULL));
+  GI_ASSERT(!n->name || n->id > FUSE_ROOT_ID);
+  GI_ASSERT(!n->name_queued || n->name);
+  GI_ASSERT(!n->queued || n->dropping > 0);
+  GI_ASSERT(n->trust.deferred <= n->trust.inflight);
+  GI_ASSERT(n->trust.deferred > 0 || !n->early_append);
+  GI_ASSERT(n->early_seq <= b->order.clock && n->trust.seq <= b->order.clock);
+  GI_ASSERT(n->asked_capability <= 2);
+}
+
 static void
 node_release(struct bridge *b, struct node *n)
 {
   struct gi_inode *inode = n->inode;
 
+  node_check(b, n);
   GI_ASSERT(n->id && inode && b->node_count > 0);
   GI_ASSERT(inode != b->root);
   node_map_del(&b->nodes, n);
@@ -156,7 +170,7 @@ node_assign(struct bridge *b, struct gi_inode *inode)
 {
   struct node *n = node_of(b, inode);
 
-  GI_ASSERT((n->id != 0) == (n->inode != NULL));
+  node_check(b, n);
   if (n->id)
     return;
   GI_ASSERT(inode != b->root && inode->nlookup == 0);
@@ -290,6 +304,7 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
   gi_free(n->name);
   n->name = gi_strdup(name);
   n->name_queued = false; /* that was another */
+  node_check(b, n);
 }
 
 void
@@ -353,11 +368,23 @@ kills_mode(uint32_t *mode)
 /* ---- handles ---- */
 
 void
+handle_check(const struct bridge *b, const struct gi_fd *fd)
+{
+  const struct handle *h = handle_of(b, fd);
+
+  GI_ASSERT((h->id != 0) == (h->fd != NULL));
+  GI_ASSERT(!h->fd || h->fd == fd);
+  GI_ASSERT(!h->opener || (h->id && !fd->directory));
+  GI_ASSERT(!h->gone || fd->directory);
+}
+
+void
 handle_open(struct bridge *b, struct gi_fd *fd)
 {
   struct handle *h = handle_of(b, fd);
 
-  GI_ASSERT(h->id == 0 && !h->opener && fd->inode);
+  handle_check(b, fd);
+  GI_ASSERT(h->id == 0 && fd->inode);
   h->fd = gi_fd_ref(fd);
   h->id = id_add(&b->fds, fd);
   if (!fd->directory)
@@ -369,7 +396,8 @@ handle_close(struct bridge *b, struct gi_fd *fd)
 {
   struct handle *h = handle_of(b, fd);
 
-  GI_ASSERT(h->id && h->fd == fd);
+  handle_check(b, fd);
+  GI_ASSERT(h->id);
   opener_del(&b->openers, h);
   id_del(&b->fds, h->id);
   h->id = 0;

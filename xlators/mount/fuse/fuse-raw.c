@@ -55,6 +55,7 @@ pages(size_t size)
 static void
 next_buffer(struct bridge *b)
 {
+  GI_ASSERT(!b->rx_next || b->rx_next->refs >= 1);
   gi_buf_unref(&b->rx);
   b->rx = b->rx_next ? b->rx_next : gi_buf_new(BRIDGE_MAX_WRITE);
   b->rx_next = NULL;
@@ -74,7 +75,7 @@ session_room(struct bridge *b, struct iovec iov[2])
     return 1;
   if (!b->rx_next)
     b->rx_next = gi_buf_new(BRIDGE_MAX_WRITE);
-  iov[1] = (struct iovec){b->rx_next->base, b->rx_next->capacity};
+  iov[1] = (struct iovec){b->rx_next->base, BRIDGE_MAX_WRITE - iov[0].iov_len};
   return 2;
 }
 
@@ -83,6 +84,8 @@ session_landed(const struct bridge *b, size_t size, struct gi_payload *payload)
 {
   size_t first = b->rx->capacity - b->rx_used;
 
+  GI_ASSERT(payload->len == 0);
+  GI_ASSERT(size <= first || (b->rx_next && size - first <= b->rx_next->capacity));
   if (first > size)
     first = size;
   gi_payload_add(payload, b->rx, b->rx->base + b->rx_used, first);
@@ -112,8 +115,11 @@ session_take_data(struct bridge *b, size_t size, struct gi_payload *payload)
 struct session *
 session_ref(struct session *s)
 {
-  if (s)
-    s->refs++;
+  if (!s)
+    return NULL;
+  GI_CHECK(s, SESSION_MAGIC);
+  GI_ASSERT(s->refs > 0);
+  s->refs++;
   return s;
 }
 
@@ -123,8 +129,13 @@ session_unref(struct session **ref)
   struct session *s = *ref;
 
   *ref = NULL;
-  if (!s || --s->refs)
+  if (!s)
+    return;
+  GI_CHECK(s, SESSION_MAGIC);
+  GI_ASSERT(s->refs > 0);
+  if (--s->refs)
     return;
   fuse_session_destroy(s->se);
+  s->magic = 0;
   gi_free(s);
 }

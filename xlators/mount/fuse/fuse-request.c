@@ -42,6 +42,7 @@ read_groups(fuse_req_t req, struct group_slot *s)
       break;
     room = n;
   }
+  GI_ASSERT(n <= room && n <= GI_CALLER_GROUPS);
   s->count = n;
 }
 
@@ -112,6 +113,7 @@ op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind)
 {
   struct gi_fop *fop = gi_fop_new(b->x->graph, kind);
 
+  GI_ASSERT(req && b->session);
   op_of(b, fop)->req = req;
   op_of(b, fop)->session = session_ref(b->session);
   fill_caller(b, req, fop);
@@ -137,6 +139,7 @@ op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 void
 op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
+  GI_ASSERT(done && op_of(b, fop)->began <= b->order.clock);
   if (NAME_KINDS & GI_KIND(fop->kind))
     b->order.names++;
   op_of(b, fop)->seq = b->order.clock;
@@ -148,6 +151,8 @@ op_end(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
 
+  GI_ASSERT((op->req != NULL) == (op->session != NULL)); /* a request needs it to be answered, a helper has none */
+  GI_ASSERT(op->looks == 0 && op->seq <= b->order.clock);
   if (op->cancellable)
     gi_defer_cancel(&op->cancel);
   if (NAME_KINDS & GI_KIND(fop->kind))
@@ -165,6 +170,7 @@ take_privilege(struct bridge *b, struct gi_fop *main, struct gi_inode *inode, ui
 {
   struct gi_fop *fop = gi_fop_helper(main, GI_FOP_SETATTR);
 
+  GI_ASSERT(op_of(b, main)->req && (mode & ~07777u) == 0);
   op_set_root(fop);
   gi_loc_set_inode(&fop->loc, inode);
   fop->args.valid = GI_SET_MODE;
@@ -182,6 +188,7 @@ privilege_gone(struct gi_fop *fop, void *arg)
   struct gi_fop *main = fop->parent;
   struct op *op = op_of(b, fop);
 
+  GI_ASSERT(main && op->next_done);
   if (fop->rsp.ret < 0) {
     reply_err(b, op_of(b, main)->req, err_of_node(fop));
     op_end(b, fop);
@@ -216,6 +223,7 @@ privilege_gone_after(struct gi_fop *fop, void *arg)
   struct gi_fop *main = fop->parent;
   void (*done)(struct gi_fop *, void *) = op_of(b, fop)->next_done;
 
+  GI_ASSERT(main->answered && done);
   if (fop->rsp.ret < 0) {
     main->rsp.ret = -1;
     main->rsp.err = fop->rsp.err;
@@ -235,6 +243,7 @@ op_still_privileged(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi
 
   if (!op->kill || fop->rsp.ret < 0 || !kills_mode(&mode))
     return false;
+  GI_ASSERT(op->changes);
   op->kill = false;
   take_privilege(b, fop, op->changes, mode, privilege_gone_after, done);
   return true;

@@ -129,6 +129,8 @@ read_request(struct bridge *b)
   struct iovec iov[3] = {{b->request, BRIDGE_HEADER}};
   int count = 1 + session_room(b, iov + 1);
 
+  GI_ASSERT(iov[1].iov_len + iov[2].iov_len == BRIDGE_MAX_WRITE); /* the kernel gives none to a reader with less */
+
   for (;;) {
     ssize_t n = readv(b->fd, iov, count);
 
@@ -171,6 +173,7 @@ complete_request(struct bridge *b, size_t len)
 {
   struct gi_payload rest = {0};
 
+  GI_ASSERT(len <= BRIDGE_MAX_WRITE); /* the request has room for no more */
   session_landed(b, len, &rest);
   for (uint32_t i = 0, at = BRIDGE_HEADER; i < rest.count; at += (uint32_t)rest.slice[i++].len)
     memcpy(b->request + at, rest.slice[i].data, rest.slice[i].len);
@@ -182,7 +185,7 @@ handle_request(struct bridge *b, size_t len)
 {
   const struct fuse_in_header *h = (const void *)b->request;
 
-  GI_ASSERT(len > 0 && len <= BRIDGE_HEADER + b->rx->capacity - b->rx_used + (b->rx_next ? b->rx_next->capacity : 0));
+  GI_ASSERT(len > 0 && len <= BRIDGE_HEADER + BRIDGE_MAX_WRITE);
   b->m.requests++;
   b->request_len = len;
   if (len > BRIDGE_HEADER && h->opcode != FUSE_WRITE)
@@ -285,7 +288,7 @@ open_session(struct bridge *b, struct gi_error *err)
   if (!se)
     return gi_error_set(err, EINVAL, "the mount options are not accepted");
   b->session = gi_new(struct session);
-  *b->session = (struct session){.se = se, .refs = 1};
+  *b->session = (struct session){.magic = SESSION_MAGIC, .se = se, .refs = 1};
   if (fuse_session_mount(se, mountpoint) != 0)
     return gi_error_set(err, EIO, "cannot mount on %s", mountpoint);
   b->fd = fuse_session_fd(se);
@@ -335,6 +338,7 @@ session_stop(struct bridge *b)
   b->request = NULL;
   gi_buf_unref(&b->rx);
   gi_buf_unref(&b->rx_next);
+  GI_ASSERT(b->burst <= BRIDGE_BURST && !b->io.r);
 }
 
 const struct fuse_lowlevel_ops session_ops = {

@@ -28,7 +28,10 @@ enum {
 
 #define ABSENT_MAX 1024
 
+#define ABSENT_MAGIC 0xf05eab5eu
+
 struct absent {
+  uint32_t magic;
   struct gi_list link;
   uint64_t parent_id;
   uint64_t until; /* gi_now: then the kernel asks by itself */
@@ -38,7 +41,9 @@ struct absent {
 static void
 absent_free(struct bridge *b, struct absent *a)
 {
+  GI_CHECK(a, ABSENT_MAGIC);
   GI_ASSERT(b->absent.count > 0);
+  a->magic = 0;
   b->absent.count--;
   gi_list_del(&a->link);
   gi_free(a->name);
@@ -68,7 +73,9 @@ absent_told(struct bridge *b, const struct gi_loc *loc)
     return;
   if (b->absent.count == ABSENT_MAX)
     absent_drop(b, gi_list_first(&b->absent.list, struct absent, link));
+  GI_ASSERT(b->absent.count < ABSENT_MAX);
   a = gi_new(struct absent);
+  a->magic = ABSENT_MAGIC;
   a->parent_id = parent_id;
   a->until = now + (uint64_t)(b->negative_timeout * GI_NSEC_PER_SEC);
   a->name = gi_strdup(loc->name);
@@ -91,6 +98,7 @@ absent_stop(struct bridge *b)
 {
   gi_list_foreach_safe(a, &b->absent.list, struct absent, link)
     absent_free(b, a);
+  GI_ASSERT(b->absent.count == 0);
 }
 
 /* ---- events ---- */
@@ -178,6 +186,7 @@ upcall_missed(struct bridge *b)
   if (!attributes && !names)
     return;
   gi_list_foreach(n, &b->lru, struct node, lru) {
+    GI_ASSERT(n->id && n->inode);
     if (attributes) /* they tell what became of the data */
       inval_inode(b, n->inode, false);
     if (names)

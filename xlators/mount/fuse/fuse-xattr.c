@@ -287,6 +287,7 @@ listxattr_done(struct gi_fop *fop, void *arg)
       at += p->key_len + 1;
     }
   }
+  GI_ASSERT((size_t)(at - names) == len);
   reply_value(b, op->req, op->size, names, len);
   gi_free(names);
   op_end(b, fop);

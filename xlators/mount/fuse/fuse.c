@@ -228,6 +228,8 @@ bridge_check(const struct bridge *b)
   GI_ASSERT(b->node_count == b->nodes.count);
   GI_ASSERT(b->burst <= BRIDGE_BURST);
   GI_ASSERT(!b->rx || b->rx_used <= b->rx->capacity);
+  GI_ASSERT(b->rx || !b->rx_next);
+  GI_ASSERT(b->attr_timeout >= 0 && b->entry_timeout >= 0 && b->negative_timeout >= 0);
 }
 
 void
