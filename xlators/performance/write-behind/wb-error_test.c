@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * performance/write-behind: fsync, close, and who is told of lost data.
+ */
+#include "xlators/performance/write-behind/wb-rig.h"
+
+/* ---- fsync, close, errors ---- */
+
+static void
+test_close_returns_before_the_flush_is_sent(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f, *lk;
+
+  hold(s, GI_FOP_WRITE);
+  hold(s, GI_FOP_FLUSH);
+  put(s, fd, 0, PAGE, 'a');
+  f = sync_it(s, GI_FOP_FLUSH, fd);
+  assert_false(f->answered); /* the data it waits for */
+  release_writes(s);
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FLUSH), 1);
+  lk = lock(s, fd, GI_LK_WRITE); /* or the flush would take it away again */
+  assert_false(lk->answered);
+  fake_release(s, 0, GI_FOP_FLUSH, 0, 0);
+  assert_true(lk->answered);
+  f = sync_it(s, GI_FOP_FLUSH, fd); /* of a locked file: it must have let go */
+  assert_false(f->answered);
+  fake_release(s, 0, GI_FOP_FLUSH, 0, 0);
+  assert_true(f->answered);
+}
+
+/* A matrix of who is told of lost data: by what, on which descriptor. */
+static void
+test_each_descriptor_is_told_once(void **state)
+{
+  static const enum gi_fop_kind by[] = {GI_FOP_FSYNC, GI_FOP_FLUSH, GI_FOP_WRITE};
+
+  for (unsigned first = 0; first < 3; first++)
+    for (unsigned second = 0; second < 3; second++)
+      for (unsigned behind = 0; behind < 2; behind++) {
+        struct fake_stack *s = new_stack(behind ? NULL : "option flush-behind off\n");
+        struct gi_fd *a = opened(s, FILE_A, 0), *b = opened(s, FILE_A, 0), *late;
+        struct gi_fop *f;
+
+        fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ENOSPC});
+        is_early(put(s, a, 0, PAGE, 'a'));
+        assert_int_equal(told.err, ENOSPC);
+        late = opened(s, FILE_A, 0);
+        for (unsigned i = 0; i < 2; i++) {
+          enum gi_fop_kind kind = by[i == 0 ? first : second];
+          struct gi_fd *fd = i == 0 ? b : a;
+
+          f = kind == GI_FOP_WRITE ? put(s, fd, 0, PAGE, 'a') : sync_it(s, kind, fd);
+          assert_int_equal(f->rsp.ret, -1);
+          assert_int_equal(f->rsp.err, ENOSPC);
+          f = sync_it(s, kind == GI_FOP_WRITE ? GI_FOP_FSYNC : kind, fd);
+          assert_int_equal(f->rsp.ret, 0);
+        }
+        assert_int_equal(sync_it(s, GI_FOP_FSYNC, late)->rsp.ret, 0);
+        assert_int_equal(metric(s, "told"), 2);
+        fake_stack_free(s);
+      }
+}
+
+static void
+test_who_waits_for_data_that_is_lost_is_told(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f, *read;
+
+  hold(s, GI_FOP_WRITE);
+  put(s, fd, 0, PAGE, 'a');
+  f = sync_it(s, GI_FOP_FSYNC, fd);
+  read = get(s, fd, 0, 2 * PAGE);
+  fake_release(s, 0, GI_FOP_WRITE, -1, ENOTCONN);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  assert_true(read->answered);
+  assert_int_equal(read->rsp.ret, 2 * PAGE);
+  assert_int_equal(told.failed, 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FSYNC), 1);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.ret, 0);
+}
+
+static void
+test_failed_data_is_kept_and_tried_again(void **state)
+{
+  struct fake_stack *s = new_stack("option resync-failed-syncs-after-fsync on\n");
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EIO});
+  put(s, fd, 0, PAGE, 'a');
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.err, EIO);
+  assert_int_equal(writes(s), 4);
+  assert_int_equal(told.events, 0);
+  fake_script_clear(s);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.ret, 0);
+  assert_int_equal(told.changes, 1);
+  assert_int_equal(told.err, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EIO});
+  stat_of(s, fd, 0);
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EIO});
+  is_early(put(s, fd, 0, PAGE, 'a'));
+  f = sync_it(s, GI_FOP_FLUSH, fd); /* close(2) is the last chance */
+  assert_int_equal(f->rsp.err, EIO);
+  assert_int_equal(told.err, EIO);
+  assert_int_equal(metric(s, "dirty"), 0);
+  fake_stack_free(s);
+}
+
+/* Older bytes must not come back. */
+static void
+test_kept_data_gives_way_to_newer(void **state)
+{
+  struct fake_stack *s = new_stack("option resync-failed-syncs-after-fsync on\n");
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *cut = on_fd(s, GI_FOP_FTRUNCATE, fd);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EIO});
+  put(s, fd, 0, PAGE, 'a');
+  assert_int_equal(metric(s, "kept"), 1);
+  assert_int_equal(put(s, fd, 0, PAGE, 'b')->rsp.err, EIO);
+  assert_int_equal(metric(s, "kept"), 1);
+  fake_submit(s, cut);
+  assert_int_equal(cut->rsp.ret, 0);
+  assert_int_equal(told.err, EIO);
+  assert_int_equal(metric(s, "dirty"), 0);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      TEST(test_close_returns_before_the_flush_is_sent),   cmocka_unit_test(test_each_descriptor_is_told_once),
+      TEST(test_who_waits_for_data_that_is_lost_is_told),  cmocka_unit_test(test_failed_data_is_kept_and_tried_again),
+      cmocka_unit_test(test_kept_data_gives_way_to_newer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
