@@ -270,8 +270,6 @@ test_options_that_wait(void **state)
   succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}"));
   succeeds(f, run(f, 20, "{\"command\":\"volume reset\",\"volume\":\"vol\",\"key\":\"performance.io-cache\"}"));
   assert_null(gd_options_get(&v->options, "performance.io-cache"));
-  succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"performance.quick-read\"}"));
-  assert_non_null(strstr(f->out, "\"off (not in this version)\""));
   succeeds(f, run(f, 41, "{\"command\":\"volume get\",\"volume\":\"vol\",\"key\":\"nfs.disable\"}"));
   assert_non_null(strstr(f->out, "\"on\""));
 }

@@ -47,7 +47,6 @@ static const struct absent {
     ABSENT("performance/read-ahead", "performance.read-ahead", "off", "Read ahead of sequential readers."),
     ABSENT("performance/readdir-ahead", "performance.readdir-ahead", "off", "Read directories ahead of their readers."),
     ABSENT("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
-    ABSENT("performance/quick-read", "performance.quick-read", "on", "Fetch small files together with their lookup."),
     ABSENT("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
     ABSENT("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
 #undef ABSENT

@@ -364,9 +364,11 @@ test_keys_that_wait(void **state)
 {
   static const struct {
     const char *key, *good, *bad;
-  } idle[] = {{"client.event-threads", "2", "4"},     {"client.ssl", "off", "on"},
-              {"client.ssl", "no", "true"},           {"performance.io-cache", "off", "on"},
-              {"performance.quick-read", "0", "yes"}, {"nfs.disable", "on", "off"}};
+  } idle[] = {{"client.event-threads", "2", "4"},
+              {"client.ssl", "off", "on"},
+              {"client.ssl", "no", "true"},
+              {"performance.io-cache", "off", "on"},
+              {"nfs.disable", "on", "off"}};
   struct fixture *f = *state;
   for (size_t i = 0; i < GI_ARRAY_LEN(idle); i++) {
     struct gi_error err = {0};
@@ -380,7 +382,6 @@ test_keys_that_wait(void **state)
   assert_true(gd_map_acts(f->gd.map, "performance.write-behind"));
   assert_true(gd_map_acts(f->gd.map, "network.ping-timeout"));
   assert_false(gd_map_acts(f->gd.map, "nosuch"));
-  assert_string_equal(gd_map_default(f->gd.map, "performance.quick-read"), "off");
   assert_string_equal(gd_map_default(f->gd.map, "performance.write-behind"), "on");
 }
 

@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * performance/quick-read: when the content of a small file comes, and until when
+ * it is used.
+ */
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define FILE_A 5
+#define FILE_B 6
+#define SIZE 1000u
+
+enum { HITS, MISSES, FETCHED, CONFIRMED, UNUSED, DROPPED };
+
+/* The file on the brick. */
+struct brick {
+  struct gi_iatt at;
+  char byte;          /* of which all of it consists */
+  bool ours;          /* sends content with an open */
+  unsigned asked;     /* opens that asked for content */
+  unsigned sent;      /* and got it */
+  bool stale_answers; /* STAT and LOOKUP are answered from a cache */
+  struct gi_iatt stale;
+};
+
+static struct brick brick;
+
+struct open_file {
+  struct gi_fop *fop;
+  struct gi_fd *fd;
+};
+
+static void
+become(struct gi_fop *fop)
+{
+  fop->rsp.stat = brick.stale_answers && fop->kind != GI_FOP_READ ? brick.stale : brick.at;
+  fop->rsp.stat.gfid = fop->loc.inode ? fop->loc.inode->gfid : fop->fd->inode->gfid;
+}
+
+static void
+serve_look(struct gi_fop *fop, void *arg)
+{
+  become(fop);
+}
+
+static void
+serve_open(struct gi_fop *fop, void *arg)
+{
+  const struct gi_pair *has = gi_dict_get(fop->xdata, GI_CONTENT_STAT_KEY);
+  char data[SIZE * 2];
+  uint64_t max = 0;
+  if (!brick.ours || !gi_dict_get_uint(fop->xdata, GI_CONTENT_KEY, &max))
+    return;
+  brick.asked += max > 0;
+  gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &brick.at);
+  if (brick.at.size > max || (has && has->iatt->mtime.nsec == brick.at.mtime.nsec && has->iatt->size == brick.at.size &&
+                              has->iatt->ctime.nsec == brick.at.ctime.nsec))
+    return;
+  memset(data, brick.byte, sizeof(data));
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), GI_CONTENT_KEY, data, (uint32_t)brick.at.size);
+  brick.sent++;
+}
+
+static void
+serve_read(struct gi_fop *fop, void *arg)
+{
+  uint64_t from = fop->args.offset < brick.at.size ? fop->args.offset : brick.at.size, len = brick.at.size - from;
+  if (len > fop->args.size)
+    len = fop->args.size;
+  char data[SIZE * 2];
+  memset(data, brick.byte, sizeof(data));
+  gi_payload_add_copy(&fop->rsp.payload, data, len);
+  fop->rsp.ret = (int)len;
+  become(fop);
+}
+
+/* Somebody elsewhere wrote it. */
+static void
+rewrite(char byte)
+{
+  brick.byte = byte;
+  brick.at.mtime.nsec++;
+  brick.at.ctime.nsec++;
+}
+
+static struct fake_stack *
+stack(const char *options)
+{
+  struct fake_stack *s = fake_stack_new("performance/quick-read", options, 1);
+  brick = (struct brick){.at = {.flags = GI_IATT_BASIC, .mode = S_IFREG | 0644, .size = SIZE, .mtime = {7, 7}, .ctime = {7, 7}},
+                         .byte = 'a',
+                         .ours = true};
+  fake_script_always(s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = serve_open});
+  fake_script_always(s, 0, GI_FOP_READ, (struct fake_reply){.fill = serve_read});
+  fake_script_always(s, 0, GI_FOP_STAT, (struct fake_reply){.fill = serve_look});
+  fake_script_always(s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = serve_look});
+  return s;
+}
+
+static int
+setup(void **state)
+{
+  *state = stack(NULL);
+  return 0;
+}
+
+static int
+teardown(void **state)
+{
+  fake_stack_free(*state);
+  return 0;
+}
+
+static uint64_t
+metric(const struct fake_stack *s, unsigned row)
+{
+  return gi_metric_value(&s->x->cls->metrics[row], s->x->metrics);
+}
+
+static struct open_file
+open_file(struct fake_stack *s, int flags)
+{
+  struct open_file o = {.fop = fake_fop(s, GI_FOP_OPEN)};
+  o.fd = gi_fd_new(s->graph, fake_inode(s, FILE_A), flags, 100);
+  gi_fop_set_fd(o.fop, o.fd);
+  o.fop->args.flags = (uint32_t)flags;
+  fake_submit(s, o.fop);
+  return o;
+}
+
+static void
+shut(struct fake_stack *s, struct open_file *o)
+{
+  fake_fop_free(o->fop);
+  gi_fd_unref(&o->fd);
+  fake_settle(s);
+}
+
+static struct gi_fop *
+on_fd(struct fake_stack *s, enum gi_fop_kind kind, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  gi_fop_set_fd(f, fd);
+  f->args.size = 2 * SIZE;
+  fake_submit(s, f);
+  return f;
+}
+
+static unsigned
+reads(struct fake_stack *s)
+{
+  return fake_count(s, 0, GI_FOP_READ);
+}
+
+/* What a read of the whole file finds must be what the file is. */
+static void
+check_read(struct fake_stack *s, struct gi_fd *fd, bool from_memory)
+{
+  unsigned before = reads(s);
+  struct gi_fop *f = on_fd(s, GI_FOP_READ, fd);
+  char data[2 * SIZE];
+  assert_int_equal(f->rsp.ret, (int)brick.at.size);
+  assert_int_equal(gi_payload_read(&f->rsp.payload, 0, data, sizeof(data)), brick.at.size);
+  for (uint64_t i = 0; i < brick.at.size; i++)
+    assert_int_equal(data[i], brick.byte);
+  assert_int_equal(reads(s) - before, !from_memory);
+  if (from_memory) {
+    assert_int_equal(f->rsp.err, ENOENT); /* it ends there */
+    assert_int_equal(f->rsp.stat.size, brick.at.size);
+  }
+  fake_fop_free(f);
+}
+
+/* Opened and read once: the content is here. */
+static struct open_file
+open_read(struct fake_stack *s)
+{
+  struct open_file o = open_file(s, O_RDWR);
+  check_read(s, o.fd, true);
+  return o;
+}
+
+static void
+test_transparent(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/quick-read", "option cache-timeout 0\n", 1);
+  fake_check_transparent(s, 0);
+  fake_stack_free(s);
+}
+
+static void
+test_a_cold_file_costs_its_open(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_file(s, O_RDONLY);
+  check_read(s, o.fd, true);
+  check_read(s, o.fd, true);
+  shut(s, &o);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MAX), 1); /* one message for open, read and close */
+  assert_int_equal(brick.sent, 1);
+  assert_int_equal(metric(s, FETCHED), 1);
+}
+
+static void
+test_parts_are_answered_by_reference(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s);
+  static const struct {
+    uint64_t offset, size;
+    int ret, err;
+  } row[] = {{0, 10, 10, 0},
+             {10, SIZE - 10, SIZE - 10, ENOENT},
+             {SIZE - 1, 5, 1, ENOENT},
+             {SIZE, 5, 0, ENOENT},
+             {5 * SIZE, 5, 0, ENOENT}};
+  const struct gi_buf *buf = NULL;
+  for (size_t i = 0; i < GI_ARRAY_LEN(row); i++) {
+    struct gi_fop *f = fake_fop(s, GI_FOP_READ);
+    gi_fop_set_fd(f, o.fd);
+    f->args.offset = row[i].offset;
+    f->args.size = row[i].size;
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, row[i].ret);
+    assert_int_equal(f->rsp.err, row[i].err);
+    assert_int_equal(f->rsp.payload.len, row[i].ret);
+    if (row[i].ret && buf)
+      assert_ptr_equal(f->rsp.payload.slice[0].buf, buf);
+    if (row[i].ret)
+      buf = f->rsp.payload.slice[0].buf;
+  }
+  assert_int_equal(reads(s), 0);
+  shut(s, &o);
+}
+
+static void
+test_an_empty_file_is_known_to_be_empty(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o;
+  brick.at.size = 0;
+  o = open_file(s, O_RDONLY);
+  check_read(s, o.fd, true);
+  shut(s, &o);
+}
+
+static void
+test_opened_again_it_is_asked_whether_it_changed(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), again = open_file(s, O_RDONLY);
+  assert_int_equal(brick.sent, 1);
+  assert_int_equal(metric(s, CONFIRMED), 1);
+  check_read(s, again.fd, true);
+  rewrite('b');
+  shut(s, &again);
+  again = open_file(s, O_RDONLY); /* what was closed elsewhere is seen */
+  assert_int_equal(brick.sent, 2);
+  check_read(s, again.fd, true);
+  check_read(s, o.fd, true);
+  shut(s, &o);
+  shut(s, &again);
+}
+
+/* Some layer below answered it, without asking anybody. */
+static void
+test_an_open_that_asks_nobody_proves_nothing(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), again;
+  brick.ours = false;
+  again = open_file(s, O_RDONLY);
+  check_read(s, o.fd, true);
+  rewrite('b');
+  check_read(s, again.fd, false);
+  check_read(s, again.fd, false); /* the first showed that it changed, this one what it is */
+  check_read(s, again.fd, true);
+  shut(s, &o);
+  shut(s, &again);
+}
+
+static void
+test_a_brick_that_sends_nothing_is_read_once(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o;
+  brick.ours = false;
+  o = open_file(s, O_RDONLY);
+  on_fd(s, GI_FOP_FSTAT, o.fd);
+  check_read(s, o.fd, false);
+  check_read(s, o.fd, true);
+  shut(s, &o);
+}
+
+static void
+test_large_files_do_not_come(void **state)
+{
+  struct fake_stack *s = stack("option max-file-size 999\n");
+  struct open_file o = open_file(s, O_RDONLY);
+  assert_int_equal(brick.sent, 0);
+  check_read(s, o.fd, false);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+  o = open_file(s, O_RDONLY); /* its size is known now: not even asked for */
+  assert_int_equal(brick.asked, 1);
+  shut(s, &o);
+  fake_stack_free(s);
+}
+
+static void
+test_who_does_not_read_is_not_sent_it(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_file(s, O_WRONLY);
+  assert_int_equal(brick.asked, 0);
+  shut(s, &o);
+  o = open_file(s, O_RDWR | O_DIRECT);
+  assert_int_equal(brick.asked, 0);
+  shut(s, &o);
+  o = open_file(s, O_RDWR);
+  assert_int_equal(brick.sent, 1);
+  on_fd(s, GI_FOP_WRITE, o.fd); /* it came for nothing */
+  assert_int_equal(metric(s, UNUSED), 1);
+  shut(s, &o);
+  o = open_file(s, O_RDWR);
+  assert_int_equal(brick.sent, 1);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+  o = open_file(s, O_RDWR); /* somebody reads */
+  check_read(s, o.fd, true);
+  shut(s, &o);
+}
+
+static void
+test_our_own_changes_are_seen(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_WRITE,   GI_FOP_FTRUNCATE, GI_FOP_FALLOCATE,
+                                           GI_FOP_DISCARD, GI_FOP_ZEROFILL,  GI_FOP_FSETATTR};
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    struct fake_stack *s = stack(NULL);
+    struct open_file o = open_read(s), later;
+    fake_script(s, 0, kinds[i], (struct fake_reply){.hold = true});
+    on_fd(s, kinds[i], o.fd);
+    check_read(s, o.fd, false);
+    later = open_file(s, O_RDONLY); /* what comes meanwhile is not kept */
+    check_read(s, later.fd, false);
+    rewrite('b');
+    assert_true(fake_release(s, 0, kinds[i], 10, 0));
+    check_read(s, o.fd, false);
+    shut(s, &later);
+    later = open_file(s, O_RDONLY);
+    check_read(s, later.fd, true);
+    shut(s, &later);
+    shut(s, &o);
+    fake_stack_free(s);
+  }
+}
+
+static void
+test_the_destination_of_a_copy_changes(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s);
+  struct gi_fop *f = fake_fop(s, GI_FOP_COPY_FILE_RANGE);
+  gi_fop_set_fd(f, fake_fd(s, FILE_B));
+  f->fd2 = gi_fd_ref(o.fd);
+  fake_submit(s, f);
+  rewrite('b');
+  check_read(s, o.fd, false);
+  shut(s, &o);
+}
+
+static void
+test_an_open_that_truncates_changes(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), other = open_file(s, O_RDWR | O_TRUNC);
+  rewrite('b');
+  check_read(s, o.fd, false);
+  shut(s, &other);
+  shut(s, &o);
+}
+
+static void
+answered_early(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.early = true;
+}
+
+/* The bricks do not have it yet, so what they say is old. */
+static void
+test_what_was_answered_early_is_waited_for(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), later;
+  struct gi_written w = {.inode = fake_inode(s, FILE_A), .changes = 1};
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = answered_early});
+    on_fd(s, GI_FOP_WRITE, o.fd);
+  }
+  for (unsigned i = 0; i < 2; i++) {
+    later = open_file(s, O_RDONLY);
+    check_read(s, later.fd, false);
+    check_read(s, later.fd, false);
+    shut(s, &later);
+    fake_event(s, 0, GI_EVENT_WRITTEN, &w);
+  }
+  rewrite('b');
+  later = open_file(s, O_RDONLY);
+  check_read(s, later.fd, true);
+  shut(s, &later);
+  shut(s, &o);
+}
+
+static void
+test_somebody_elses_change_is_seen(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
+  struct open_file o = open_read(s);
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);
+  check_read(s, o.fd, false);
+  check_read(s, o.fd, true); /* it was only asked again */
+  rewrite('b');
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+}
+
+static void
+test_attributes_show_a_change(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s);
+  on_fd(s, GI_FOP_FSTAT, o.fd);
+  check_read(s, o.fd, true);
+  rewrite('b');
+  on_fd(s, GI_FOP_FSTAT, o.fd);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+}
+
+/* They may come from a cache below. */
+static void
+test_attributes_do_not_show_that_nothing_changed(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
+  struct open_file o = open_read(s);
+  brick.stale = brick.at;
+  brick.stale_answers = true;
+  rewrite('b');
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  on_fd(s, GI_FOP_FSTAT, o.fd);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+}
+
+static void
+test_the_ctime_counts_if_it_shall(void **state)
+{
+  for (unsigned on = 0; on < 2; on++) {
+    struct fake_stack *s = stack(on ? "option ctime-invalidation on\n" : NULL);
+    struct open_file o = open_read(s);
+    brick.at.ctime.nsec++;
+    on_fd(s, GI_FOP_FSTAT, o.fd);
+    check_read(s, o.fd, !on);
+    shut(s, &o);
+    fake_stack_free(s);
+  }
+}
+
+static void
+test_a_lock_has_it_asked_for_again(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s);
+  for (unsigned takes = 0; takes < 2; takes++) {
+    struct gi_fop *f = fake_fop(s, GI_FOP_LK);
+    gi_fop_set_fd(f, fake_fd(s, FILE_B)); /* it may be for any file */
+    f->args.cmd = GI_LKCMD_SETW;
+    f->args.type = takes ? GI_LK_READ : GI_LK_UNLOCK;
+    fake_submit(s, f);
+    check_read(s, o.fd, !takes);
+  }
+  check_read(s, o.fd, true);
+  shut(s, &o);
+}
+
+static void
+test_it_is_asked_for_again_in_time(void **state)
+{
+  struct fake_stack *s = stack("option cache-timeout 0\n");
+  struct open_file o = open_file(s, O_RDONLY);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+  fake_stack_free(s);
+  s = stack(NULL);
+  o = open_read(s);
+  fake_wait(s, 1100000000);
+  check_read(s, o.fd, false); /* and good for as long again */
+  check_read(s, o.fd, true);
+  shut(s, &o);
+  fake_stack_free(s);
+}
+
+static void
+test_bricks_that_come_and_go_take_all_along(void **state)
+{
+  static const enum gi_event events[] = {GI_EVENT_CHILD_DOWN, GI_EVENT_CHILD_UP, GI_EVENT_CHILD_CHANGED};
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), held;
+  for (size_t i = 0; i < GI_ARRAY_LEN(events); i++) {
+    fake_event(s, 0, events[i], NULL);
+    check_read(s, o.fd, false);
+    held = open_read(s);
+    shut(s, &held);
+  }
+  shut(s, &o);
+}
+
+static void
+test_drained_it_has_nothing(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), other;
+  gi_xlator_enable(s->x, false);
+  assert_false(s->x->enabled);
+  assert_int_equal(metric(s, DROPPED), 1);
+  rewrite('b');
+  gi_xlator_enable(s->x, true);
+  check_read(s, o.fd, false);
+  /* Early answers from before it came back may be on their way: it cannot tell which of them ended. */
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = answered_early});
+  on_fd(s, GI_FOP_WRITE, o.fd);
+  fake_event(s, 0, GI_EVENT_WRITTEN, &(struct gi_written){.inode = fake_inode(s, FILE_A), .changes = 1});
+  other = open_file(s, O_RDONLY);
+  check_read(s, other.fd, false);
+  check_read(s, other.fd, false);
+  shut(s, &other);
+  shut(s, &o);
+}
+
+static void
+test_the_budget_gets_its_memory_back(void **state)
+{
+  struct fake_stack *s = *state;
+  uint64_t before = s->ctx.budget.used;
+  struct open_file o = open_read(s);
+  assert_true(s->ctx.budget.used > before + SIZE);
+  gi_budget_set_limit(&s->ctx.budget, 1);
+  fake_settle(s);
+  assert_true(s->ctx.budget.used <= before);
+  gi_budget_set_limit(&s->ctx.budget, 0);
+  check_read(s, o.fd, false);
+  shut(s, &o);
+}
+
+/* ---- all of it, by chance ---- */
+
+static uint32_t seed;
+
+static uint32_t
+chance(uint32_t n)
+{
+  seed = seed * 1664525u + 1013904223u;
+  return (seed >> 8) % n;
+}
+
+/* Each rewrite is closed elsewhere: who opens later must see it, or something newer. */
+static void
+test_by_chance_nobody_reads_what_is_older_than_the_open(void **state)
+{
+  uint64_t hits = 0;
+  for (unsigned round = 0; round < 40; round++) {
+    struct fake_stack *s = stack(round % 2 ? "option ctime-invalidation on\n" : NULL);
+    struct open_file o[4] = {0};
+    char at_open[4] = {0}, now = 'a';
+    seed = round;
+    for (unsigned i = 0; i < 200; i++) {
+      unsigned n = chance(4);
+      struct gi_fop *f = NULL;
+      brick.ours = chance(4) != 0;
+      switch (chance(8)) {
+      case 0:
+        if (now < 'z')
+          rewrite(++now);
+        break;
+      case 1:
+        if (o[n].fd && now < 'z') {
+          f = on_fd(s, GI_FOP_WRITE, o[n].fd);
+          rewrite(++now);
+          at_open[n] = now; /* who wrote reads that */
+        }
+        break;
+      case 2:
+        if (o[n].fd)
+          shut(s, &o[n]);
+        o[n] = (struct open_file){0};
+        break;
+      case 3:
+        if (o[n].fd)
+          f = on_fd(s, GI_FOP_FSTAT, o[n].fd);
+        break;
+      case 4:
+        if (chance(10) == 0)
+          fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+        break;
+      default:
+        if (!o[n].fd) {
+          o[n] = open_file(s, O_RDWR);
+          at_open[n] = now;
+          break;
+        }
+        char byte;
+        f = on_fd(s, GI_FOP_READ, o[n].fd);
+        assert_int_equal(gi_payload_read(&f->rsp.payload, SIZE / 2, &byte, 1), 1);
+        assert_true(byte >= at_open[n] && byte <= now);
+        break;
+      }
+      if (f)
+        fake_fop_free(f);
+    }
+    hits += metric(s, HITS);
+    for (unsigned i = 0; i < 4; i++)
+      if (o[i].fd)
+        shut(s, &o[i]);
+    fake_stack_free(s);
+  }
+  assert_true(hits > 500);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_transparent),
+      TEST(test_a_cold_file_costs_its_open),
+      TEST(test_parts_are_answered_by_reference),
+      TEST(test_an_empty_file_is_known_to_be_empty),
+      TEST(test_opened_again_it_is_asked_whether_it_changed),
+      TEST(test_an_open_that_asks_nobody_proves_nothing),
+      TEST(test_a_brick_that_sends_nothing_is_read_once),
+      cmocka_unit_test(test_large_files_do_not_come),
+      TEST(test_who_does_not_read_is_not_sent_it),
+      cmocka_unit_test(test_our_own_changes_are_seen),
+      TEST(test_the_destination_of_a_copy_changes),
+      TEST(test_an_open_that_truncates_changes),
+      TEST(test_what_was_answered_early_is_waited_for),
+      TEST(test_somebody_elses_change_is_seen),
+      TEST(test_attributes_show_a_change),
+      TEST(test_attributes_do_not_show_that_nothing_changed),
+      cmocka_unit_test(test_the_ctime_counts_if_it_shall),
+      TEST(test_a_lock_has_it_asked_for_again),
+      cmocka_unit_test(test_it_is_asked_for_again_in_time),
+      TEST(test_bricks_that_come_and_go_take_all_along),
+      TEST(test_drained_it_has_nothing),
+      TEST(test_the_budget_gets_its_memory_back),
+      cmocka_unit_test(test_by_chance_nobody_reads_what_is_older_than_the_open),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
