@@ -284,6 +284,22 @@ change(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
 
 /* ---- operations ---- */
 
+/* By then it may have lost its name, which must not matter any more, and nobody takes what the answer has to tell. */
+static struct gi_dict *
+what_is_sent_later(struct gi_dict *xdata)
+{
+  static const char *const only_now[] = {GI_NAMED_KEY, GI_CONTENT_KEY, GI_CONTENT_STAT_KEY};
+  struct gi_dict *rest = NULL;
+  for (size_t i = 0; i < GI_ARRAY_LEN(only_now); i++) {
+    if (!gi_dict_get(xdata, only_now[i]))
+      continue;
+    if (!rest)
+      rest = gi_dict_copy(xdata);
+    gi_dict_del(rest, only_now[i]);
+  }
+  return rest ? rest : gi_dict_ref(xdata);
+}
+
 static void
 keep_request(struct gi_xlator *x, struct ob_fd *f, const struct gi_fop *fop)
 {
@@ -296,13 +312,7 @@ keep_request(struct gi_xlator *x, struct ob_fd *f, const struct gi_fop *fop)
     memcpy(r->groups, fop->caller.groups, fop->caller.ngroups * sizeof(*r->groups));
   }
   r->flags = fop->args.flags;
-  /* By then it may have lost its name, which must not matter any more. */
-  if (gi_dict_get(fop->xdata, GI_NAMED_KEY)) {
-    r->xdata = gi_dict_copy(fop->xdata);
-    gi_dict_del(r->xdata, GI_NAMED_KEY);
-  } else {
-    r->xdata = gi_dict_ref(fop->xdata);
-  }
+  r->xdata = what_is_sent_later(fop->xdata);
 }
 
 static bool

@@ -638,7 +638,8 @@ test_while_a_removal_waits_opens_are_judged(void **state)
 static void
 nameless(struct gi_fop *fop, void *arg)
 {
-  *(bool *)arg = gi_dict_get(fop->xdata, GI_NAMED_KEY) == NULL && gi_dict_get(fop->xdata, "other") != NULL;
+  *(bool *)arg = gi_dict_get(fop->xdata, GI_NAMED_KEY) == NULL && gi_dict_get(fop->xdata, GI_CONTENT_KEY) == NULL &&
+                 gi_dict_get(fop->xdata, "other") != NULL;
 }
 
 static void
@@ -653,6 +654,7 @@ test_a_late_open_does_not_insist_on_a_name(void **state)
   f->args.flags = O_RDWR;
   f->caller.uid = f->caller.gid = ME;
   gi_dict_set_int(gi_fop_xdata(f), GI_NAMED_KEY, 1);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 65536);
   gi_dict_set_int(gi_fop_xdata(f), "other", 1);
   fake_submit(s, f);
   fake_script(s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = nameless, .arg = &found});
