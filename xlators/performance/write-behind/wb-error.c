@@ -6,7 +6,8 @@
  * with the page cache of Linux: each descriptor is told once, with its next WRITE,
  * FSYNC or FLUSH. One that is told does not take it from another. A descriptor
  * that is opened later has lost nothing. So the error is noted at each of those
- * that are open, and the first that was not told yet stays.
+ * that are open, and the first that was not told yet stays. Until each is told or
+ * gone the translator stays on the path, also if it is to leave it.
  */
 #include "write-behind.h"
 
@@ -22,14 +23,25 @@ wb_error_spread(struct wb *wb, struct gi_inode *inode, int err)
   gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
     struct wb_fd *f = gi_fd_private(fd, wb->x);
 
-    if (!f->err)
+    if (!f->err) {
       f->err = err;
+      wb->untold++;
+    }
     n++;
   }
   GI_ASSERT(n > 0); /* the write itself holds one */
   wb->m.failed++;
   gi_log(GI_LOG_WARNING, wb->x->name, wb->x->cls->messages, "a write to %s failed after it was answered: %s",
          gi_gfid_text(&inode->gfid, gfid), strerror(err));
+}
+
+static void
+forget(struct wb *wb, struct wb_fd *f)
+{
+  GI_ASSERT(f->err && wb->untold > 0);
+  f->err = 0;
+  if (--wb->untold == 0 && wb->drained)
+    gi_defer_add(wb->x->reactor, &wb->kick); /* it may leave, but not from under the operation that is told */
 }
 
 int
@@ -39,8 +51,17 @@ wb_error_take(struct wb *wb, struct gi_fd *fd)
   int err = f ? f->err : 0;
 
   if (err) {
-    f->err = 0;
+    forget(wb, f);
     wb->m.told++;
   }
   return err;
+}
+
+void
+wb_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
+{
+  struct wb_fd *f = bytes;
+
+  if (f->err)
+    forget(wb_of(x), f);
 }

@@ -358,7 +358,7 @@ wb_settle(struct wb *wb)
 
   if (!idle)
     return;
-  if (wb->drained) {
+  if (wb->drained && !wb->untold) {
     void (*drained)(struct gi_xlator * x) = wb->drained;
 
     wb->drained = NULL;

@@ -413,4 +413,5 @@ GI_XLATOR_EXPORT = {
     .notify = wb_notify,
     .statedump = wb_statedump,
     .inode_forget = wb_inode_forget,
+    .fd_release = wb_fd_release,
 };

@@ -148,6 +148,7 @@ struct wb {
   uint64_t moved;                        /* clock when a change of any file last ended */
   uint64_t bytes;                        /* of all files */
   uint32_t held, behind;                 /* operations; FLUSHes */
+  uint32_t untold;                       /* descriptors that have to be told an error */
   struct gi_list dirty, kicked, starved; /* struct wb_file; dirty: the first that became so first */
   struct gi_defer kick;
   struct gi_timer linger;
@@ -238,6 +239,7 @@ void wb_resend(struct wb *wb, struct wb_write *w);      /* one that is KEPT */
 /* ---- wb-error.c ---- */
 void wb_error_spread(struct wb *wb, struct gi_inode *inode, int err);
 int wb_error_take(struct wb *wb, struct gi_fd *fd);
+void wb_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 
 /* ---- wb-attr.c: what is known ---- */
 bool wb_known(struct wb *wb, const struct wb_file *file);

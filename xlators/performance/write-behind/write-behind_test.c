@@ -403,6 +403,29 @@ test_idle_it_leaves_at_once(void **state)
   assert_false(s->x->enabled);
 }
 
+/* What is lost on the way out is told as ever; the last descriptor lets it go. */
+static void
+test_it_stays_until_losses_are_told(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *a = opened(s, FILE_A, 0), *b = opened(s, FILE_A, 0);
+
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, a, 0, PAGE, 'a'));
+  gi_xlator_enable(s->x, false);
+  fake_release(s, 0, GI_FOP_WRITE, -1, ENOTCONN);
+  fake_script_clear(s);
+  assert_true(s->x->draining);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, a)->rsp.err, ENOTCONN);
+  fake_settle(s);
+  assert_true(s->x->draining);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, a)->rsp.ret, 0);
+  assert_int_equal(sync_it(s, GI_FOP_FLUSH, b)->rsp.err, ENOTCONN);
+  fake_settle(s);
+  assert_false(s->x->draining);
+  assert_false(s->x->enabled);
+}
+
 static void
 test_those_below_hear_of_the_end_when_all_is_written(void **state)
 {
@@ -470,6 +493,7 @@ main(void)
       TEST(test_all_files_together_have_a_bound),
       TEST(test_drained_it_has_nothing),
       TEST(test_idle_it_leaves_at_once),
+      TEST(test_it_stays_until_losses_are_told),
       TEST(test_those_below_hear_of_the_end_when_all_is_written),
       TEST(test_passing_through_it_answers_nothing_early),
       TEST(test_a_released_descriptor_stays_until_it_is_written),
