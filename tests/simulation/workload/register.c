@@ -114,6 +114,8 @@ put(struct open *o)
   ssize_t ret = sim_op_write(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size, &early);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd%s", (unsigned long long)number, o->file,
          at, n, ret, early ? ", early" : "");
+  if (!early && sim_layers_that_know(c->layers_had))
+    reader.number = SIM_CLIENTS; /* as the bricks have it; what was answered early is for the mount to add */
   if (size != SIM_NO_SIZE)
     sim_model_check_size(o->m, &reader, o->file, size);
   if (ret == (ssize_t)(n * SIM_SECTOR_BYTES)) {
