@@ -8,6 +8,8 @@
  */
 #include "xlators/performance/md-cache/md-cache.h"
 
+#include "libglusterish/probe.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -41,7 +43,7 @@ begin(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_inode *inod
     e->writes = true;
     e->grown = (struct md_grown){0};
   }
-  e->good = false;
+  e->good &= GI_BROKEN("keep attributes over a change");
   e->writes &= fop->kind == GI_FOP_WRITE;
   f->xattrs[f->nchanged] = object && md_changes_xattrs(fop->kind);
   f->changed[f->nchanged] = e;
@@ -149,6 +151,8 @@ kind_of(const struct gi_fop *fop, const struct gi_iatt *found, const struct gi_i
 {
   if (fop->rsp.ret < 0)
     return GI_TRUST_CHANGE_FAILED;
+  if (GI_BROKEN("keep attributes over a change"))
+    return GI_TRUST_CHANGE_CTIME;
   if (fop->kind == GI_FOP_OPEN)
     return GI_TRUST_CHANGE_EMPTIED;
   if (OF_XATTRS & GI_KIND(fop->kind) || (MOVES_CTIME & GI_KIND(fop->kind) && !(found && left)))

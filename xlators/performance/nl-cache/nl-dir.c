@@ -5,6 +5,8 @@
  */
 #include "xlators/performance/nl-cache/nl-cache.h"
 
+#include "libglusterish/probe.h"
+
 void
 nl_note(struct nl *nl, struct nl_fop *f)
 {
@@ -209,7 +211,7 @@ nl_name_forget(struct nl *nl, struct gi_inode *dir, const char *name)
 {
   struct nl_dir *d = nl_dir_find(nl, dir);
 
-  if (d && nl_names_remove(&d->names, name))
+  if (d && !GI_BROKEN("believe that a name is absent which was made") && nl_names_remove(&d->names, name))
     nl_dir_grew(nl, d);
 }
 

@@ -12,6 +12,7 @@
 #include "write-behind.h"
 
 #include "libglusterish/log.h"
+#include "libglusterish/probe.h"
 
 void
 wb_error_spread(struct wb *wb, struct gi_inode *inode, int err)
@@ -23,7 +24,7 @@ wb_error_spread(struct wb *wb, struct gi_inode *inode, int err)
   gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
     struct wb_fd *f = gi_fd_private(fd, wb->x);
 
-    if (!f->err) {
+    if (!f->err && !GI_BROKEN("swallow the error of what was answered early")) {
       f->err = err;
       wb->untold++;
     }
