@@ -258,6 +258,8 @@ static int
 prepare_one(struct change *c, const struct gi_volfile *old, struct gi_error *err)
 {
   const struct gi_xlator_class *cls = c->x->cls;
+  GI_CHECK(c->x, GI_XLATOR_MAGIC);
+  GI_ASSERT(!c->prepared && !c->values);
 
   if (gi_graph_parse_options(cls, c->node, &c->values, err) < 0)
     return -1;
@@ -329,6 +331,7 @@ offer_children(struct plan *p, struct change *c)
 {
   struct gi_xlator *x = c->x;
   bool same = parked(x) || same_children(p, x, c->node);
+  GI_ASSERT(!c->children);
 
   if (same && !x->incoming)
     return;
@@ -359,6 +362,7 @@ static void
 rollback(struct plan *p)
 {
   struct gi_graph *g = p->g;
+  GI_ASSERT(g->count >= p->first_new && g->fop_used >= p->fop_used);
 
   for (unsigned i = 0; i < p->nchange; i++)
     withdraw_children(&p->change[i]);

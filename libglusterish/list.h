@@ -33,6 +33,7 @@ gi_list_empty(const struct gi_list *l)
 static inline void
 gi_list_insert(struct gi_list *after, struct gi_list *l)
 {
+  GI_ASSERT(after->next->prev == after);
   l->next = after->next;
   l->prev = after;
   after->next->prev = l;
@@ -55,6 +56,7 @@ gi_list_add_tail(struct gi_list *head, struct gi_list *l)
 static inline void
 gi_list_del(struct gi_list *l)
 {
+  GI_ASSERT(l->prev->next == l && l->next->prev == l);
   l->prev->next = l->next;
   l->next->prev = l->prev;
   gi_list_init(l);
@@ -66,6 +68,7 @@ gi_list_splice_tail(struct gi_list *to, struct gi_list *from)
 {
   if (gi_list_empty(from))
     return;
+  GI_ASSERT(to != from && to->prev->next == to);
   from->next->prev = to->prev;
   to->prev->next = from->next;
   from->prev->next = to;

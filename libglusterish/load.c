@@ -35,6 +35,7 @@ static void
 turn_window(struct gi_load_meter *m, uint64_t now)
 {
   uint64_t age = now - m->part[0].since;
+  GI_ASSERT(now >= m->part[0].since);
 
   if (age < HALF)
     return;

@@ -48,6 +48,7 @@ di_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 di_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
+  GI_ASSERT(x->nchildren == 1); /* or it does not start */
   const char *key = layout_key(x);
   if (fop->rsp.ret < 0 || !gi_dict_get(fop->rsp.dict, key))
     return GI_PASS;

@@ -54,12 +54,14 @@ look_up_anon(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, u
   rep_foreach(j, mask & ~v.ok) if (v.err[j] == ENOENT) *missing |= 1u << j;
   rep_view_clear(&v);
   gi_inode_unref(&root);
+  GI_ASSERT(!((there | *missing) & ~mask) && !(there & *missing));
   return there;
 }
 
 static uint32_t
 make_anon(struct rep_heal *h, const struct gi_gfid *gfid, const char *name, uint32_t mask)
 {
+  GI_ASSERT(mask);
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root);
   struct gi_fop *fop = rep_heal_fop(h, GI_FOP_MKDIR);
 

@@ -81,6 +81,7 @@ kept(struct rep_name *n, const struct gi_gfid *object, const struct place *p)
   struct rep_view dir, v;
   uint32_t owners = 0;
   bool keeps = true;
+  GI_ASSERT(p->parent && p->name);
 
   rep_view_parent_and_name(n->h, p->parent, p->name, NULL, rep->all, &dir, &v);
   rep_foreach(i, v.ok) if (gi_gfid_equal(&v.stat[i].gfid, object)) owners |= 1u << i;

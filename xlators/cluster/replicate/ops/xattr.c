@@ -91,6 +91,8 @@ merged_done(struct gi_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep *rep = rep_of(fan->x);
   enum merge how = (enum merge)merge_of(fop->args.name);
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->answered && merge_of(fop->args.name) >= 0);
 
   if (!fan->ok) {
     int err = fan->err;

@@ -22,6 +22,7 @@ quorum_type(const struct rep *rep)
 bool
 rep_majority(const struct rep *rep, uint32_t mask)
 {
+  GI_ASSERT(!(mask & ~rep->all));
   return 2 * (unsigned)__builtin_popcount(mask) > rep->n;
 }
 
@@ -29,6 +30,7 @@ bool
 rep_quorum(const struct rep *rep, uint32_t mask)
 {
   unsigned have = (unsigned)__builtin_popcount(mask);
+  GI_ASSERT(!(mask & ~rep->all));
 
   if (GI_BROKEN("ignore quorum"))
     return have >= 1;
@@ -93,6 +95,7 @@ rep_unreadable(const struct rep *rep)
 int
 rep_first_data(const struct rep *rep, uint32_t mask)
 {
+  GI_ASSERT(mask);
   return rep_first(mask & ~rep->arbiter ? mask & ~rep->arbiter : mask);
 }
 
@@ -111,6 +114,7 @@ void
 rep_announce(struct rep *rep)
 {
   enum gi_event ev = rep->up ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN;
+  GI_ASSERT(rep->announced || rep->heard);
 
   gi_timer_cancel(&rep->first_up);
   rep->announced = true;
@@ -137,6 +141,7 @@ rep_children_changed(struct rep *rep)
   bool ready = rep_quorum(rep, rep->up);
 
   rep->up = rep_halo(rep);
+  GI_ASSERT(!(rep->up & ~rep->all));
   rep->healthy &= rep->up;
   if (rep->up != before && ++rep->generation == 0)
     rep->generation = 1;
