@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What operations on a mount cost in messages and in requests of the kernel. The ceilings are what they cost now, and a fifth: a change
+# that needs more has a reason, and lowers them where it needs less.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+command -v jq >/dev/null || skip_all "needs jq"
+wait_for() { within "$@"; }
+. "$(dirname "$0")/../bench/counts.sh"
+COUNTS_CALLS=no
+
+start_glusterishd >/dev/null
+must "a volume is there" start_volume counts 3
+export GLUSTERISH_STATEDUMP_DIR=$WORK/dumps
+mkdir -p "$WORK/dumps"
+# What the kernel knows does not end meanwhile: how long all this takes should not matter.
+must "it is mounted" mount_volume counts "$WORK/m" --attribute-timeout=600 --entry-timeout=600
+client=$(pgrep -f "glusterishfs.*$WORK/m\$" | head -n 1)
+bricks="$(brick_pid counts "$WORK/bricks/counts-1") $(brick_pid counts "$WORK/bricks/counts-2") $(brick_pid counts "$WORK/bricks/counts-3")"
+cd "$WORK/m" || exit 1
+
+# costs NAME OPERATIONS MESSAGES REQUESTS COMMAND: it needs at most that many messages to a brick and requests of the kernel per operation.
+costs() {
+  local counts
+  counts_begin "$WORK/m" "$client" "$bricks" "$WORK/dumps"
+  eval "$5"
+  counts=$(counts_end "$2") || counts='{}'
+  note "$1: $counts"
+  if jq -e ".messages <= $3 and .fuse_requests <= $4 and .copied_share <= 0.05" <<<"$counts" >/dev/null; then
+    pass "$1: at most $3 messages to a brick and $4 requests of the kernel"
+  else
+    fail "$1: at most $3 messages to a brick and $4 requests of the kernel" "$counts"
+  fi
+  last=$counts
+}
+
+costs "a buffered write" 200 1.25 1.25 'dd if=/dev/zero of=file bs=4k count=200 status=none'
+if [ "$(jq .fuse <<<"$last")" != null ]; then
+  ok "no attribute is asked for at each write" jq -e '(.fuse.GETXATTR // 0) + (.fuse.GETATTR // 0) <= 0.1' <<<"$last"
+fi
+costs "a write and its fsync" 100 2.5 2.5 'dd if=/dev/zero of=synced bs=8k count=100 oflag=dsync status=none'
+echo 3 >/proc/sys/vm/drop_caches
+costs "a cold read of 128 KiB" 6 1.2 1.75 'cat file >/dev/null'
+costs "a new file" 40 4.8 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
+costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
+costs "a rename" 40 8.4 3.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
+costs "a removal" 40 4.8 4.8 'rm old{0..39}'
+cd / || exit 1
+done_testing
