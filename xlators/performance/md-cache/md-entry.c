@@ -196,7 +196,7 @@ forget_of(struct md *md, const struct gi_gfid *gfid, uint32_t flags)
       md_forget_xattr(md, e);
     else if (flags & (UPCALL_SIZE | UPCALL_TIMES))
       md_data_changed(md, e);
-    gi_trust_broken(&e->trust, false); /* it is told already */
+    gi_trust_broken(&e->trust, true); /* it is told already */
   } else {
     md->since = ++md->order.clock;
   }
