@@ -81,16 +81,17 @@ not_before(struct gi_iatt *a, const struct gi_iatt *b)
   a->ctime = later(a->ctime, b->ctime);
 }
 
-/* What a reply says, asked for at that clock, as it is with our own changes. */
+/* What a reply says, asked for at that clock, as it is with our own changes. What others may have changed since it was learnt says
+ * nothing against that: the reply was under way while ours ended. */
 static void
 correct(struct wb *wb, const struct wb_file *file, uint64_t asked, struct gi_iatt *a)
 {
-  bool pending = !gi_list_empty(&file->order);
+  bool ours = file->learnt > wb->resumed;
 
-  if (is_learnt(wb, file) && file->moved > asked)
+  if (ours && file->moved > asked)
     at_least(a, file->now.size);
   at_least(a, wb_tree_end(file->root));
-  if (is_learnt(wb, file) && (file->moved > asked || pending))
+  if (ours && (file->moved > asked || !gi_list_empty(&file->order)))
     not_before(a, &file->now);
 }
 
@@ -109,7 +110,7 @@ wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post,
 {
   struct gi_iatt a;
 
-  if (!describes(file, post) || !may_learn(wb, file, sent))
+  if (!describes(file, post) || !may_learn(wb, file, sent) || file->changed > sent) /* perhaps from before it was cut off */
     return;
   a = *post;
   correct(wb, file, sent, &a);
@@ -190,8 +191,9 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
       at_least(&file->now, wb_tree_end(file->root));
     } else {
       wb_forget(wb, file);
+      file->learnt = 0;
     }
-    file->moved = wb->moved = ++wb->clock;
+    file->changed = file->moved = wb->moved = ++wb->clock;
   }
 }
 

@@ -76,6 +76,7 @@ wb_may_hold(struct wb *wb)
     return false;
   if (wb->rested) {
     wb->rested = false;
+    wb->resumed = ++wb->clock;
     wb->early_ns = gi_now(wb->x->reactor) + WB_SETTLE_NS;
   }
   return true;

@@ -116,7 +116,8 @@ struct wb_file {
   uint64_t learnt;    /* clock; 0: not known */
   uint64_t learnt_ns; /* gi_now */
   uint64_t forgot;    /* clock: replies to what was asked before are not learnt from */
-  uint64_t moved;     /* clock when a change last ended */
+  uint64_t changed;   /* clock when a change other than a WRITE last ended */
+  uint64_t moved;     /* clock when any change last ended */
 };
 
 struct wb_fd {
@@ -141,6 +142,7 @@ struct wb {
   struct gi_xlator *x;
   uint64_t clock;                        /* counts arrivals and ends */
   uint64_t forgot;                       /* clock: what was learnt before is not known any more */
+  uint64_t resumed;                      /* clock: since then no change has gone past it */
   uint64_t early_ns;                     /* gi_now from when on writes may be answered early */
   bool rested;                           /* it was off, or passed all through */
   bool down;                             /* the graph ends … */
