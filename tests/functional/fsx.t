@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Random operations on a mount against a model in memory, in both profiles. GLUSTERISH_FSX_SEEDS and GLUSTERISH_FSX_OPERATIONS make it
 # longer (20 and 2000 for a long run); with GLUSTERISH_FSX_KILL set, one brick after the other is killed and started again meanwhile.
+# GLUSTERISH_FSX_OPTIONS are set on the volume first: "performance.write-behind on performance.aggregate-size 64KB".
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
@@ -10,6 +11,8 @@ fsx=$GLUSTERISH_BUILDDIR/tests/functional/fsx
 
 start_glusterishd >/dev/null
 must "a volume is there" start_volume fsx 3
+# shellcheck disable=SC2086
+if [ -n "${GLUSTERISH_FSX_OPTIONS:-}" ]; then must "its options are set" gi volume set fsx $GLUSTERISH_FSX_OPTIONS; fi
 must "it is mounted" mount_volume fsx "$WORK/default"
 must "it is mounted with the write-back of the kernel" mount_volume fsx "$WORK/writeback" --kernel-writeback-cache=yes
 mkdir "$WORK/local"
