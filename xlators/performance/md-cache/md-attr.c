@@ -30,6 +30,15 @@ answer(struct md *md, struct gi_fop *fop)
   return true;
 }
 
+static void
+ask_about(struct md *md, const struct gi_inode *inode)
+{
+  struct md_entry *e = inode ? md_entry_find(md, inode) : NULL;
+
+  if (e)
+    md_entry_catch_up(md, e);
+}
+
 enum gi_verdict
 md_ask(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -45,6 +54,7 @@ md_ask(struct gi_xlator *x, struct gi_fop *fop)
     }
     md->m.attr_misses += !fop->loc.name;
   }
+  ask_about(md, gi_fop_inode(fop));
   md_note(md, f);
   if (WITH_KEYS & GI_KIND(fop->kind))
     md_add_keys(md, fop, f);
@@ -114,7 +124,7 @@ md_attributes(struct md *md, struct gi_inode *inode, const struct gi_iatt *a, co
   if (!gi_trust_describes(&inode->gfid, a) || !md_may_keep(md, e, f))
     return;
   e = md_entry_get(md, inode);
-  if (!gi_trust_settled(&e->trust, f->seq) || f->age.asked < e->age.asked)
+  if (!md_entry_catch_up(md, e) || !gi_trust_settled(&e->trust, f->seq) || f->age.asked < e->age.asked)
     return;
   verdict = gi_trust_attributes(&md->order, &e->trust, &inode->gfid, a, f->seq);
   if (verdict == GI_TRUST_FOREIGN)

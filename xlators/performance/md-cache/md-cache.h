@@ -49,6 +49,7 @@ struct md_entry {
   bool good;
   bool writes;    /* nothing but WRITEs that succeeded since changes were last not under way */
   uint64_t since; /* what was asked for before order.clock was that is not kept */
+  uint64_t names; /* order.names, as far as it is accounted for in `trust` */
   struct md_age age;
   struct md_grown grown;
 
@@ -83,7 +84,9 @@ struct md_fop {
   struct md_age age;
   bool keys;        /* the whole set is asked for */
   bool was_readdir; /* a READDIR on its way as READDIRP */
+  bool nameless;    /* it changes objects of which nobody here knows which they are */
   unsigned nchanged;
+  bool alone[MD_CHANGED_MAX];               /* when it ended: no other change of ours since it began */
   bool xattrs[MD_CHANGED_MAX];              /* the change is one of extended attributes, too */
   struct md_entry *changed[MD_CHANGED_MAX]; /* the fop holds their inodes */
   uint64_t began[MD_CHANGED_MAX];
@@ -100,6 +103,8 @@ md_options(const struct md *md)
 void md_note(struct md *md, struct md_fop *f); /* an operation is sent: its time */
 struct md_entry *md_entry_find(const struct md *md, const struct gi_inode *inode);
 struct md_entry *md_entry_get(struct md *md, struct gi_inode *inode);
+/* False: it may be one of the objects that lost or changed a name, and its ctime moved with it; that is accounted for now. */
+bool md_entry_catch_up(struct md *md, struct md_entry *e);
 void md_entry_settle(struct md *md, struct md_entry *e); /* no change is under way any more, or it has another size */
 uint64_t md_timeout_ns(const struct md *md);             /* for which something is believed */
 bool md_is_fresh(const struct md *md, const struct md_age *age);

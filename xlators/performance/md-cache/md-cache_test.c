@@ -230,7 +230,10 @@ test_a_change_that_failed_leaves_nobody_knows_what(void **state)
   know(s, FILE_A, 10, 1);
   fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ENOSPC});
   sent(s, on_fd(s, GI_FOP_WRITE, FILE_A));
-  assert_true(asked(s, FILE_A, 10, 1));
+  assert_true(asked(s, FILE_A, 20, 2));    /* part of it may have been done */
+  sent(s, on_fd(s, GI_FOP_WRITE, FILE_A)); /* nor does one that does not tell */
+  assert_true(asked(s, FILE_A, 30, 3));
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
 }
 
 static void
@@ -319,6 +322,48 @@ test_a_known_file_may_be_emptied_by_its_name(void **state)
   fake_script(s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = fill_made});
   fake_submit(s, f);
   assert_false(asked(s, FILE_A, 0, 2));
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+}
+
+static void
+fill_ctime(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = iatt(FILE_A, 10, 1);
+  fop->rsp.stat.ctime.sec = 5;
+}
+
+static void
+test_a_name_of_ours_that_moved_is_no_change_of_others(void **state)
+{
+  struct fake_stack *s = *state;
+
+  know(s, FILE_A, 10, 1);
+  unlink_name(s, 0); /* it was one of this file's, and nobody here knew */
+  fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_ctime});
+  sent(s, on_fd(s, GI_FOP_FSTAT, FILE_A));
+  sent(s, on_fd(s, GI_FOP_FSTAT, FILE_A));
+  assert_int_equal(fake_count(s, 0, GI_FOP_FSTAT), 2);
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+}
+
+/* CREATE of a file that was there says how it was when the brick opened it. */
+static void
+test_what_a_slow_create_found_is_old(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fop *f = fake_fop(s, GI_FOP_CREATE);
+  struct step step = {{FILE_A, 0, 2}, {FILE_A, 20, 3}};
+
+  know(s, FILE_A, 0, 2);
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, DIRECTORY), "name");
+  f->fd = gi_fd_ref(fake_fd(s, FILE_A));
+  f->args.flags = O_CREAT | O_RDWR;
+  hold(s, GI_FOP_CREATE);
+  fake_submit(s, f);
+  wrote(s, GI_FOP_WRITE, &step);
+  fill_made(f, NULL);
+  assert_true(fake_release(s, 0, GI_FOP_CREATE, 0, 0));
+  assert_false(asked(s, FILE_A, 20, 3));
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
 }
 
@@ -555,6 +600,8 @@ main(void)
       TEST(test_what_lost_a_name_is_asked_for),
       TEST(test_a_new_object_and_its_directory_are_known),
       TEST(test_a_known_file_may_be_emptied_by_its_name),
+      TEST(test_a_name_of_ours_that_moved_is_no_change_of_others),
+      TEST(test_what_a_slow_create_found_is_old),
       TEST(test_a_change_found_is_told),
       cmocka_unit_test(test_telling_can_be_switched_off),
       TEST(test_a_directory_changes_with_its_entries),

@@ -39,6 +39,7 @@ begin(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_inode *inod
       return;
   GI_ASSERT(f->nchanged < MD_CHANGED_MAX);
   if (e->trust.inflight == 0) {
+    md_entry_catch_up(md, e);
     gi_lru_remove(&md->lru, &e->item);
     e->writes = true;
     e->grown = (struct md_grown){0};
@@ -54,16 +55,12 @@ begin(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_inode *inod
     md_data_changed(md, e);
 }
 
-/* The object that loses or changes its name, unless nobody here knows which it is: then it may be any. */
-static void
-begin_named(struct md *md, struct gi_fop *fop, struct md_fop *f, struct gi_loc *loc)
+/* An object loses or changes its name, and nobody here knows which: then it may be any. */
+static bool
+is_nameless(struct gi_fop *fop)
 {
-  struct gi_inode *inode = gi_loc_inode(fop, loc);
-
-  if (inode)
-    begin(md, fop, f, inode, true);
-  else
-    md->order.names++;
+  return (NAME_GOES & GI_KIND(fop->kind) && !gi_loc_inode(fop, &fop->loc)) ||
+         (fop->kind == GI_FOP_RENAME && !gi_loc_inode(fop, &fop->loc2));
 }
 
 static void
@@ -73,12 +70,10 @@ begin_all(struct md *md, struct gi_fop *fop, struct md_fop *f)
 
   if (fop->kind == GI_FOP_COPY_FILE_RANGE)
     begin(md, fop, f, fop->fd2 ? fop->fd2->inode : gi_loc_inode(fop, &fop->loc2), true);
-  else if (fop->kind == GI_FOP_UNLINK || fop->kind == GI_FOP_RMDIR)
-    begin_named(md, fop, f, &fop->loc);
-  else if (fop->kind == GI_FOP_RENAME)
-    begin_named(md, fop, f, &fop->loc), begin_named(md, fop, f, &fop->loc2);
   else if (MD_OF_OBJECT & kind)
     begin(md, fop, f, gi_fop_inode(fop), true);
+  if (fop->kind == GI_FOP_RENAME)
+    begin(md, fop, f, gi_loc_inode(fop, &fop->loc2), true);
   if (MD_OF_ENTRY & kind && fop->kind != GI_FOP_LINK)
     begin(md, fop, f, gi_loc_parent(fop, &fop->loc), false);
   if (fop->kind == GI_FOP_RENAME || fop->kind == GI_FOP_LINK)
@@ -93,6 +88,8 @@ md_change(struct gi_xlator *x, struct gi_fop *fop)
 
   if (fop->kind == GI_FOP_OPEN && !(fop->args.flags & O_TRUNC))
     return GI_PASS;
+  f->nameless = is_nameless(fop);
+  md->order.names += f->nameless;
   md_note(md, f);
   begin_all(md, fop, f);
   return GI_PASS_TELL;
@@ -161,18 +158,22 @@ kind_of(const struct gi_fop *fop, const struct gi_iatt *found, const struct gi_i
 }
 
 static void
-end_one(struct md *md, struct gi_fop *fop, const struct md_fop *f, unsigned i)
+end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
 {
   static const struct gi_iatt nothing;
   struct md_entry *e = f->changed[i];
   const struct gi_iatt *found = told(fop, e->inode, true), *left = told(fop, e->inode, false);
-  struct gi_trust_change c = {.kind = kind_of(fop, found, left),
-                              .found = found ? found : &nothing,
-                              .left = left ? left : &nothing,
-                              .unordered = true}; /* bricks need not look, write and look again at once */
-  bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1;
-  bool foreign = !gi_trust_change_ended(&md->order, &e->trust, &e->inode->gfid, f->began[i], &c);
+  struct gi_trust_change c = {
+      .kind = kind_of(fop, found, left), .found = found ? found : &nothing, .left = left ? left : &nothing};
+  bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1 && e->names == md->order.names;
+  bool foreign = !gi_trust_change_ended(&md->order, &e->trust, &e->inode->gfid, f->began[i], &c) && alone;
 
+  f->alone[i] = alone;
+  /* What each of several found does not tell: bricks need not look, change and look again at once. */
+  if (!alone || c.kind == GI_TRUST_CHANGE_FAILED || (c.kind == GI_TRUST_CHANGE_TOLD && !(found && left))) {
+    gi_trust_broken(&e->trust, false);
+    e->names = md->order.names;
+  }
   if (fop->rsp.ret >= 0 && left && e->writes)
     grow(&e->grown, left);
   else
@@ -192,29 +193,46 @@ end_one(struct md *md, struct gi_fop *fop, const struct md_fop *f, unsigned i)
     md_tell_foreign(md, e);
 }
 
-/* The object that has a name now. CREATE may have found and emptied one that we know. */
+static bool
+was_alone(const struct md_fop *f, const struct md_entry *e)
+{
+  for (unsigned i = 0; i < f->nchanged; i++)
+    if (f->changed[i] == e)
+      return f->alone[i];
+  return gi_trust_settled(&e->trust, f->seq);
+}
+
+/* CREATE found a file that we know, and may have emptied it. */
+static void
+found_by_create(struct md *md, struct gi_fop *fop, struct md_entry *e)
+{
+  if (!(fop->args.flags & O_TRUNC))
+    return;
+  gi_trust_broken(&e->trust, false);
+  md_forget_attr(md, e);
+  md_data_changed(md, e);
+}
+
+/* The object that has a name now: its attributes are those that the change left, if it was the only one. */
 static void
 named(struct md *md, struct gi_fop *fop, const struct md_fop *f)
 {
-  struct gi_trust_change emptied = {.kind = GI_TRUST_CHANGE_EMPTIED};
   struct gi_inode *inode;
   struct md_entry *e;
   struct md_fop now = *f;
   struct gi_gfid wanted;
+  bool alone;
 
   if (!gi_iatt_valid(&fop->rsp.stat) || gi_gfid_is_none(&fop->rsp.stat.gfid))
     return;
   inode = gi_inode_get(fop->graph, &fop->rsp.stat.gfid);
   e = md_entry_find(md, inode);
-  if (fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC && e && e->trust.inflight == 0) {
-    gi_trust_change_ended(&md->order, &e->trust, &inode->gfid, gi_trust_change_begins(&md->order, &e->trust), &emptied);
-    md_forget_attr(md, e);
-    md_data_changed(md, e);
-  }
-  now.seq = md->order.clock; /* it is what the change left, if no other is under way */
-  if (e && !gi_trust_settled(&e->trust, now.seq))
-    md_forget_attr(md, e);
-  else
+  alone = !e || was_alone(f, e);
+  if (e && fop->kind == GI_FOP_CREATE)
+    found_by_create(md, fop, e);
+  if (e && alone)
+    now.seq = md->order.clock;
+  if (alone)
     md_attributes(md, inode, &fop->rsp.stat, &now);
   if (gi_dict_get_gfid(fop->xdata, "gfid-req", &wanted) && gi_gfid_equal(&wanted, &inode->gfid))
     md_new_object(md, inode, &now);
@@ -224,12 +242,9 @@ named(struct md *md, struct gi_fop *fop, const struct md_fop *f)
 void
 md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f)
 {
-  bool unknown = (NAME_GOES & GI_KIND(fop->kind) && !fop->loc.inode) || (fop->kind == GI_FOP_RENAME && !fop->loc2.inode);
-
   for (unsigned i = 0; i < f->nchanged; i++)
     end_one(md, fop, f, i);
-  if (unknown)
-    md->order.names++;
+  md->order.names += f->nameless;
   if (fop->rsp.ret >= 0 && MD_OF_ENTRY & GI_KIND(fop->kind))
     named(md, fop, f);
   if (fop->rsp.ret < 0 && (fop->rsp.err == ESTALE || (fop->rsp.err == ENOENT && !(MD_OF_ENTRY & GI_KIND(fop->kind)))) &&

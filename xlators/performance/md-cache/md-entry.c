@@ -80,10 +80,22 @@ md_entry_get(struct md *md, struct gi_inode *inode)
     mi->entry = gi_new(struct md_entry);
     mi->entry->inode = inode;
     mi->entry->since = mi->entry->xattr_since = md->since;
+    mi->entry->names = md->order.names;
     gi_lru_add(&md->lru, &mi->entry->item, sizeof(*mi->entry));
   }
   GI_ASSERT(mi->entry->inode == inode);
   return mi->entry;
+}
+
+bool
+md_entry_catch_up(struct md *md, struct md_entry *e)
+{
+  GI_ASSERT(e->names <= md->order.names);
+  if (e->names == md->order.names)
+    return true;
+  e->names = md->order.names;
+  gi_trust_touched(&md->order, &e->trust);
+  return false;
 }
 
 static uint64_t
