@@ -16,6 +16,8 @@
 /* SETVOLUME */
 #define GI_VERSION_KEY "glusterish-version"
 #define GI_CAPABILITIES_KEY "glusterish-capabilities"
+#define GI_PROMISE_KEY "glusterish-promise"
+#define GI_ACKNOWLEDGES_KEY "glusterish-acknowledges"
 
 /* capabilities of a brick */
 #define GI_PING_CAPABILITY "reactor-ping"
@@ -41,6 +43,9 @@
 #define GI_DURABLE_KEY "glusterish.durable"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 #define GI_LOCK_SPACE_KEY "glusterish.lock-space"
+#define GI_TAKEN_KEY "glusterish.taken"
+#define GI_NAME_KEY "glusterish.name"
+#define GI_NAME2_KEY "glusterish.name2"
 
 /* names of virtual attributes */
 #define GI_GFID_KEY "glusterish.gfid:"

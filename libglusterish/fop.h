@@ -146,6 +146,7 @@ struct gi_client_id {
   const char *uid;     /* the client's process-uuid, as in SETVOLUME */
   const char *address; /* "127.0.0.1:1023" */
   bool ours;           /* a glusterish client */
+  bool acknowledges;   /* it says when it has taken in what it was told (GI_TAKEN_KEY) */
 };
 
 struct gi_caller {

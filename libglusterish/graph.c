@@ -8,6 +8,7 @@
 
 #include "libglusterish/graph-private.h"
 #include "libglusterish/log.h"
+#include "libglusterish/promise.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -167,6 +168,7 @@ gi_graph_compile(struct gi_graph *g)
     for (unsigned k = 0; k < GI_FOP_MAX; k++)
       x->next[k] = gi_fop_table[k].name ? gi_xlator_interested(gi_first_child(x), k) : NULL;
   }
+  gi_promise_count(g);
 }
 
 static bool

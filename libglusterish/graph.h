@@ -68,7 +68,8 @@ struct gi_graph {
   uint64_t fops_live, inodes_live, fds_live;
   struct gi_inode_table *inodes;
   struct gi_fop_pool *pool;
-  bool active; /* PARENT_UP was sent */
+  uint32_t promise; /* seconds (promise.h) */
+  bool active;      /* PARENT_UP was sent */
 };
 
 /* A class by its type; NULL and err (naming the file) when it cannot be loaded. */

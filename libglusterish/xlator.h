@@ -53,6 +53,7 @@ enum gi_event {
   GI_EVENT_RETRY,         /* to a translator without children: what could not be reached may be there now */
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
   GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
+  GI_EVENT_PROMISE, /* up: data = const uint32_t *: for so many seconds bricks tell of changes now (promise.h); on a brick, what it does */
   GI_EVENT_MAX,
 };
 
@@ -65,6 +66,13 @@ struct gi_event_info {
 };
 extern const struct gi_event_info gi_event_table[GI_EVENT_MAX];
 
+/* Somebody waits until a change of others is taken in by all layers. A layer that needs time for that (another process has to be told)
+ * holds it before its notify returns, and releases it once when nobody below or above it can see what was before any more. */
+struct gi_taken {
+  uint32_t holds;
+  void (*all)(struct gi_taken *t); /* released by all; owns `t` */
+};
+
 /* CACHE_INVALIDATION callback (wire.md 10) */
 struct gi_invalidation {
   struct gi_gfid gfid;
@@ -72,8 +80,30 @@ struct gi_invalidation {
   uint32_t expire_s;
   struct gi_iatt stat, parent, old_parent;
   struct gi_dict *xdata;
-  void *client; /* on a brick: whom to tell (a gi_caller.client); NULL = every client */
+  void *client;           /* on a brick: whom to tell (a gi_caller.client); NULL = every client */
+  struct gi_taken *taken; /* NULL: nobody waits */
 };
+
+/* NULL passes through: nobody waits. */
+static inline struct gi_taken *
+gi_taken_hold(struct gi_taken *t)
+{
+  if (t) {
+    GI_ASSERT(t->holds > 0 && t->holds < UINT32_MAX);
+    t->holds++;
+  }
+  return t;
+}
+
+static inline void
+gi_taken_release(struct gi_taken *t)
+{
+  if (!t)
+    return;
+  GI_ASSERT(t->holds > 0);
+  if (--t->holds == 0)
+    t->all(t);
+}
 
 /* INODELK_CONTENTION / ENTRYLK_CONTENTION */
 struct gi_contention {
@@ -205,6 +235,7 @@ struct gi_xlator {
   bool away;                   /* when it is drained it leaves the graph: the volfile no longer has it */
   struct gi_xlator *front; /* one that is away and stands in front of this one until it is drained: the way here leads to it */
   bool initialised;
+  uint32_t promise; /* seconds; only at the bottom (promise.h) */
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
   void *dl;                           /* dlopen handle; NULL for built-in or test classes */

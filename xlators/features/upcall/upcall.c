@@ -125,6 +125,15 @@ up_ipc(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- life cycle ---- */
 
+/* The clients learn that they are told, and for how long. */
+static void
+promise(struct gi_xlator *x)
+{
+  const struct up_options *o = x->options;
+  uint32_t seconds = o->on ? (uint32_t)o->timeout : 0;
+  gi_notify_up(x, GI_EVENT_PROMISE, &seconds);
+}
+
 static bool
 up_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
@@ -133,6 +142,8 @@ up_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     up_client_gone(up, data);
     up_later_gone(up, data);
   }
+  if (event == GI_EVENT_PARENT_UP)
+    promise(x);
   return false;
 }
 
@@ -169,6 +180,7 @@ up_reconfigure_commit(struct gi_xlator *x)
   if (!o->on)
     up_forget_all(up_of(x));
   gi_xlator_enable(x, o->on);
+  promise(x);
 }
 
 static void

@@ -17,9 +17,13 @@ static struct gi_invalidation told[64];
 static char told_xattr[64][64];
 static unsigned ntold;
 
+static uint32_t promised;
+
 static bool
 listen_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  if (event == GI_EVENT_PROMISE)
+    promised = *(const uint32_t *)data;
   if (event != GI_EVENT_INVALIDATE)
     return false;
   const struct gi_invalidation *inv = data;
@@ -33,7 +37,7 @@ listen_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
 
 static const struct gi_xlator_class listener = {
     .abi = GI_XLATOR_ABI,
-    .type = "test/listener",
+    .type = "test/top",
     .version = "1",
     .summary = "Notes what is told.",
     .min_children = 1,
@@ -467,6 +471,40 @@ test_more_attributes_than_anybody_needs(void **state)
 /* ---- the rest ---- */
 
 static void
+set(struct fake_stack *s, const char *name, const char *value)
+{
+  struct gi_error err = {0};
+  GI_CLEANUP_FREE char *text = gi_volfile_write(s->graph->volfile);
+  struct gi_volfile *vf = gi_volfile_parse(text, strlen(text), &err);
+  gi_vol_node_option(gi_volfile_find(vf, s->x->name), name, "%s", value);
+  assert_int_equal(gi_graph_reconfigure(s->graph, &vf, &err), 0);
+}
+
+static void
+test_switched_on_and_off(void **state)
+{
+  struct fake_stack *s = stack("option cache-invalidation off\n");
+  const struct up_metrics *m = s->x->metrics;
+  promised = 1;
+  gi_notify(s->x, GI_EVENT_PARENT_UP, NULL);
+  assert_int_equal(promised, 0);
+  set(s, "cache-invalidation", "on");
+  assert_int_equal(promised, 60);
+  does(s, A, GI_FOP_STAT);
+  does(s, B, GI_FOP_WRITE);
+  assert_int_equal(ntold, 1);
+  set(s, "cache-invalidation-timeout", "600");
+  assert_int_equal(promised, 600);
+  assert_int_equal(m->registrations, 2);
+  set(s, "cache-invalidation", "off");
+  assert_int_equal(promised, 0);
+  assert_int_equal(m->registrations + m->files + m->clients, 0);
+  does(s, B, GI_FOP_WRITE);
+  assert_int_equal(ntold, 1);
+  fake_stack_free(s);
+}
+
+static void
 test_off_is_not_there(void **state)
 {
   struct fake_stack *s = stack("option cache-invalidation off\n");
@@ -490,14 +528,23 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_change),           cmocka_unit_test(test_attributes_go_along),
-      cmocka_unit_test(test_nothing_to_tell),        cmocka_unit_test(test_an_open_that_truncates),
-      cmocka_unit_test(test_what_was_renamed_over),  cmocka_unit_test(test_only_others_are_told),
-      cmocka_unit_test(test_heals_are_not_seen),     cmocka_unit_test(test_a_name_that_is_not_there),
-      cmocka_unit_test(test_entries_of_a_directory), cmocka_unit_test(test_a_change_while_a_name_is_looked_up),
-      cmocka_unit_test(test_time_ends_it),           cmocka_unit_test(test_a_client_that_goes),
-      cmocka_unit_test(test_want_of_room),           cmocka_unit_test(test_more_attributes_than_anybody_needs),
-      cmocka_unit_test(test_off_is_not_there),       cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_every_change),
+      cmocka_unit_test(test_attributes_go_along),
+      cmocka_unit_test(test_nothing_to_tell),
+      cmocka_unit_test(test_an_open_that_truncates),
+      cmocka_unit_test(test_what_was_renamed_over),
+      cmocka_unit_test(test_only_others_are_told),
+      cmocka_unit_test(test_heals_are_not_seen),
+      cmocka_unit_test(test_a_name_that_is_not_there),
+      cmocka_unit_test(test_entries_of_a_directory),
+      cmocka_unit_test(test_a_change_while_a_name_is_looked_up),
+      cmocka_unit_test(test_time_ends_it),
+      cmocka_unit_test(test_a_client_that_goes),
+      cmocka_unit_test(test_want_of_room),
+      cmocka_unit_test(test_more_attributes_than_anybody_needs),
+      cmocka_unit_test(test_off_is_not_there),
+      cmocka_unit_test(test_switched_on_and_off),
+      cmocka_unit_test(test_transparent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,27 @@
  * translators above (wire.md 10). Unknown ones are ignored.
  */
 #include "xlators/protocol/client/client.h"
+#include "libglusterish/promise.h"
 #include "rpc/callback.h"
 
 #define CL_TEXT_MAX 4096 /* domain and entry names in a callback */
+#define CL_PROMISE_MAX_S 86400
+
+uint32_t
+cl_promise_in(const struct client *c, const struct gi_dict *d)
+{
+  uint64_t seconds = 0;
+  if (!c->peer_is_ours || !gi_dict_get_uint(d, GI_PROMISE_KEY, &seconds) || seconds > CL_PROMISE_MAX_S)
+    return 0;
+  return (uint32_t)seconds;
+}
+
+/* With several connections an answer may overtake what was told before it. */
+void
+cl_promised(struct client *c)
+{
+  gi_promise_made(c->x, c->usable && c->nconns == 1 ? c->promise : 0);
+}
 
 static void
 cl_invalidated(struct client *c, struct gi_xdr_in *in)
@@ -16,7 +34,12 @@ cl_invalidated(struct client *c, struct gi_xdr_in *in)
     gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 20, "malformed CACHE_INVALIDATION");
     return;
   }
-  gi_notify_up(c->x, GI_EVENT_INVALIDATE, &inv);
+  if (gi_gfid_is_none(&inv.gfid) && gi_dict_get(inv.xdata, GI_PROMISE_KEY)) {
+    c->promise = cl_promise_in(c, inv.xdata);
+    cl_promised(c);
+  } else {
+    gi_notify_up(c->x, GI_EVENT_INVALIDATE, &inv);
+  }
   gi_dict_unref(&inv.xdata);
 }
 

@@ -11,6 +11,7 @@
  */
 #include "xlators/protocol/client/client.h"
 #include "libglusterish/probe.h"
+#include "libglusterish/promise.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ cl_drop_connections(struct client *c, const char *why)
 {
   c->generation++;
   c->usable = false;
+  gi_promise_made(c->x, 0);
   gi_rpc_client_disconnect(c->mgmt, why);
   for (unsigned i = 0; i < c->nconns; i++)
     gi_rpc_client_disconnect(c->conn[i].rpc, why);
@@ -233,6 +235,7 @@ cl_introduction(struct client *c)
   gi_dict_set_str(d, "fops-version", "1298437");
   gi_dict_set_str(d, "client-version", "10.3");
   gi_dict_set_str(d, GI_VERSION_KEY, GI_VERSION);
+  gi_dict_set_str(d, GI_ACKNOWLEDGES_KEY, "1");
   gi_dict_set_str(d, "opversion", "100000");
   gi_dict_set_str(d, "clnt-lk-version", "1");
   gi_dict_set_str(d, "volfile-checksum", "0");
@@ -268,6 +271,7 @@ cl_learn_peer(struct client *c, const struct gi_dict *d)
   text = "";
   gi_dict_get_str(d, GI_CAPABILITIES_KEY, &text);
   snprintf(c->capabilities, sizeof(c->capabilities), "%s", text);
+  c->promise = cl_promise_in(c, d);
   if (gi_dict_get_str(d, "volume-id", &text) && strlen(text) < sizeof(c->volume_id))
     snprintf(c->volume_id, sizeof(c->volume_id), "%s", text);
 }

@@ -307,6 +307,7 @@ cl_tell_parents(struct client *c)
     return;
   c->told = true;
   c->told_up = c->usable;
+  cl_promised(c);
   gi_notify_up(c->x, c->usable ? GI_EVENT_CHILD_UP : GI_EVENT_CHILD_DOWN,
                c->usable && c->peer_is_ours ? c->capabilities : NULL);
 }

@@ -120,6 +120,7 @@ struct client {
   bool peer_is_ours;
   char peer_version[64];
   char capabilities[256];
+  uint32_t promise; /* seconds, by what the brick said (promise.h) */
   char volume_id[GI_UUID_TEXT];
   char identity[1024];
   struct gi_list fds; /* struct cl_fd */
@@ -190,5 +191,7 @@ void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that ar
 
 /* client-events.c */
 void cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in);
+uint32_t cl_promise_in(const struct client *c, const struct gi_dict *d); /* seconds that the brick promises; 0: none */
+void cl_promised(struct client *c);                                      /* that, or whether it is usable, may have changed */
 
 #endif

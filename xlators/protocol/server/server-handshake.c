@@ -141,6 +141,7 @@ sv_bind_client(struct sv_setvolume *s)
     c->trusted = s->login;
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
     c->ours = c->id.ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
+    c->id.acknowledges = c->ours && gi_dict_get(s->intro, GI_ACKNOWLEDGES_KEY);
     sv_client_supersede(c);
   }
   sv_client_attach(c, p);
@@ -168,6 +169,8 @@ sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
   gi_dict_set_str(d, "clnt-lk-version", "0");
   gi_dict_set_str(d, GI_VERSION_KEY, GI_VERSION);
   gi_dict_set_str(d, GI_CAPABILITIES_KEY, capabilities);
+  GI_CLEANUP_FREE char *promise = gi_asprintf("%u", sv_promise(s->sv, s->brick));
+  gi_dict_set_str(d, GI_PROMISE_KEY, promise);
   gi_dict_set_str(d, "ERROR", "Success");
   sv_setvolume_answer(s, 0, 0, d);
 }

@@ -104,6 +104,18 @@ sv_root_out(const struct sv_client *c, struct gi_iatt *a)
   a->ino = 1;
 }
 
+void
+sv_subdir_told(const struct sv_client *c, struct gi_invalidation *inv)
+{
+  if (gi_gfid_is_none(&c->subdir))
+    return;
+  if (gi_gfid_equal(&inv->gfid, &c->subdir))
+    inv->gfid = gi_gfid_root;
+  sv_root_out(c, &inv->stat);
+  sv_root_out(c, &inv->parent);
+  sv_root_out(c, &inv->old_parent);
+}
+
 /* Above it is nothing that this client should know. */
 static void
 sv_hide_parent(struct gi_dirent *e)

@@ -475,13 +475,28 @@ sv_listen(struct server *sv, struct gi_error *err)
 
 /* ---- events ---- */
 
-bool
-sv_child_is_up(const struct server *sv, const struct gi_xlator *child)
+/* SV_BRICKS_MAX: it is no child. */
+static unsigned
+sv_child_index(const struct server *sv, const struct gi_xlator *child)
 {
   for (unsigned i = 0; i < sv->x->nchildren; i++)
     if (sv->x->children[i] == child)
-      return sv->children_up >> i & 1;
-  return false;
+      return i;
+  return SV_BRICKS_MAX;
+}
+
+bool
+sv_child_is_up(const struct server *sv, const struct gi_xlator *child)
+{
+  unsigned i = sv_child_index(sv, child);
+  return i < SV_BRICKS_MAX && sv->children_up >> i & 1;
+}
+
+uint32_t
+sv_promise(const struct server *sv, const struct gi_xlator *child)
+{
+  unsigned i = sv_child_index(sv, child);
+  return i < SV_BRICKS_MAX ? sv->promise[i] : 0;
 }
 
 /* One connection of the client carries it; they all end in the same place. */
@@ -516,9 +531,30 @@ put_contention(struct gi_xdr_out *out, const void *data)
 static void
 sv_invalidate(struct server *sv, const struct gi_invalidation *inv)
 {
-  gi_list_foreach(c, &sv->clients, struct sv_client, link)
-    if (!inv->client || inv->client == c)
-      sv_tell(c, GI_CBK_CACHE_INVALIDATION, put_invalidation, inv);
+  gi_list_foreach_safe(c, &sv->clients, struct sv_client, link) {
+    if (inv->client && inv->client != c)
+      continue;
+    struct gi_invalidation to = *inv;
+    sv_subdir_told(c, &to);
+    sv_tell(c, GI_CBK_CACHE_INVALIDATION, put_invalidation, &to);
+  }
+}
+
+/* Clients of the brick that are connected learn what it promises from now on. */
+static void
+sv_promised(struct server *sv, const struct gi_xlator *child, uint32_t seconds)
+{
+  unsigned i = sv_child_index(sv, child);
+  if (i == SV_BRICKS_MAX || sv->promise[i] == seconds)
+    return;
+  sv->promise[i] = seconds;
+  struct gi_invalidation inv = {.expire_s = seconds, .xdata = gi_dict_new()};
+  GI_CLEANUP_FREE char *text = gi_asprintf("%u", seconds);
+  gi_dict_set_str(inv.xdata, GI_PROMISE_KEY, text);
+  gi_list_foreach_safe(c, &sv->clients, struct sv_client, link)
+    if (c->bound == child && c->ours)
+      sv_tell(c, GI_CBK_CACHE_INVALIDATION, put_invalidation, &inv);
+  gi_dict_unref(&inv.xdata);
 }
 
 static void
@@ -531,10 +567,8 @@ sv_contend(struct server *sv, const struct gi_contention *con)
 static void
 sv_child_event(struct server *sv, const struct gi_xlator *child, bool up)
 {
-  uint64_t bit = 0;
-  for (unsigned i = 0; i < sv->x->nchildren; i++)
-    if (sv->x->children[i] == child)
-      bit = 1ull << i;
+  unsigned i = sv_child_index(sv, child);
+  uint64_t bit = i < SV_BRICKS_MAX ? 1ull << i : 0;
   if (!bit || !(sv->children_up & bit) == !up)
     return;
   sv->children_up ^= bit;
@@ -581,6 +615,9 @@ sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_INVALIDATE:
     sv_invalidate(sv, data);
     return true;
+  case GI_EVENT_PROMISE:
+    sv_promised(sv, from, *(const uint32_t *)data);
+    return true;
   case GI_EVENT_CONTENTION:
     sv_contend(sv, data);
     return true;
@@ -603,8 +640,8 @@ static int
 sv_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct gi_error why = {0};
-  if (x->nchildren > 64)
-    return gi_error_set(err, EINVAL, "a server offers at most 64 bricks");
+  if (x->nchildren > SV_BRICKS_MAX)
+    return gi_error_set(err, EINVAL, "a server offers at most %d bricks", SV_BRICKS_MAX);
   if (sv_check(x->options, err) < 0)
     return -1;
   struct server *sv = gi_new(struct server);
@@ -721,7 +758,7 @@ GI_XLATOR_EXPORT = {
     .summary = "Offers bricks to clients over the network.",
     .messages = GI_MSG_SERVER,
     .min_children = 1,
-    .max_children = 64,
+    .max_children = SV_BRICKS_MAX,
     .options = sv_option_table,
     .options_bytes = sizeof(struct sv_options),
     .metrics = sv_metric_table,

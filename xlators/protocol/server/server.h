@@ -85,6 +85,7 @@ struct sv_metrics {
   uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied; /* of the process */
 };
 
+#define SV_BRICKS_MAX 64
 #define SV_MAGIC 0x5e270000u
 #define SV_CLIENT_MAGIC 0x5e27c11eu
 #define SV_PEER_MAGIC 0x5e279ee2u
@@ -93,8 +94,9 @@ struct server {
   uint32_t magic;
   struct gi_xlator *x;
   struct gi_rpc_server *rpc;
-  struct gi_list clients; /* struct sv_client */
-  uint64_t children_up;   /* bit per child */
+  struct gi_list clients;          /* struct sv_client */
+  uint64_t children_up;            /* bit per child */
+  uint32_t promise[SV_BRICKS_MAX]; /* seconds, of each child (promise.h) */
   struct sv_groups *groups;
   struct gi_list rules; /* struct sv_rules, server-auth.c */
   struct gi_load_meter load;
@@ -112,6 +114,7 @@ sv_of(const struct gi_xlator *x)
 /* server.c */
 const struct sv_options *sv_opts(const struct server *sv);
 bool sv_child_is_up(const struct server *sv, const struct gi_xlator *child);
+uint32_t sv_promise(const struct server *sv, const struct gi_xlator *child); /* seconds */
 
 /* server-handshake.c */
 extern const struct gi_rpc_program sv_handshake_program;
@@ -181,5 +184,6 @@ void sv_subdir_walk(struct server *sv, struct gi_xlator *brick, const char *path
                     void (*fn)(void *arg, int err, const struct gi_gfid *gfid), void *arg);
 void sv_subdir_request(const struct sv_client *c, struct gi_fop *fop); /* root -> the directory */
 void sv_subdir_reply(const struct sv_client *c, struct gi_fop *fop);   /* and back */
+void sv_subdir_told(const struct sv_client *c, struct gi_invalidation *inv);
 
 #endif

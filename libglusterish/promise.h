@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For how long bricks tell of changes: the question of every cache that would
+ * keep something for longer than a moment.
+ *
+ * A brick with features/upcall promises: whoever asks for an object is told, for
+ * so many seconds from when it asked, of everything that others change there. A
+ * promise is worth something only if every brick below gives one, for any of them
+ * may be where the change is made. It ends with the connection; GI_EVENT_CHILD_UP,
+ * _DOWN and _CHANGED say that, as ever, and GI_EVENT_PROMISE that it changed
+ * otherwise: what is kept then is to be forgotten, as after those.
+ */
+#ifndef GI_PROMISE_H
+#define GI_PROMISE_H
+
+#include "libglusterish/graph.h"
+
+/* The translator, at the bottom of a graph, stands for a brick that promises so many seconds; 0 = it does not. Raises GI_EVENT_PROMISE
+ * from there if the graph's answer changes by that. */
+void gi_promise_made(struct gi_xlator *x, uint32_t seconds);
+/* Counts anew after the translators of a graph were connected in another way. */
+void gi_promise_count(struct gi_graph *g);
+
+/* For so many seconds, from when an operation on an object was submitted, everything that others do to the object is told by
+ * GI_EVENT_INVALIDATE; 0 = somebody below does not tell. */
+static inline uint32_t
+gi_promise(const struct gi_graph *g)
+{
+  return g->promise;
+}
+
+/* How long, in nanoseconds from when it was asked for, what somebody would keep for `want` may be kept: that long, but at most three
+ * quarters of what is promised (the rest is for answers that take their time), and at most `unsaid` if nothing is. */
+static inline uint64_t
+gi_promise_life(const struct gi_graph *g, uint64_t want, uint64_t unsaid)
+{
+  uint64_t most = g->promise ? (uint64_t)g->promise * GI_NSEC_PER_SEC / 4 * 3 : unsaid;
+  if (most < unsaid)
+    most = unsaid;
+  return want < most ? want : most;
+}
+
+#endif
