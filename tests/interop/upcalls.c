@@ -72,6 +72,8 @@ note(const char *whom, const struct gi_invalidation *inv)
   print_attributes(out, "old-parent", &inv->old_parent);
   for (uint32_t i = 0; i < gi_dict_count(inv->xdata); i++) {
     const struct gi_pair *p = gi_dict_at(inv->xdata, i);
+    if (strncmp(p->key, "glusterish.", 11) == 0)
+      continue; /* only ours says that */
     const uint8_t *bytes;
     uint32_t len = 0;
     gi_pair_bytes(p, &bytes, &len);

@@ -9,6 +9,7 @@
 #include "xlators/features/upcall/upcall.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 
 #define SHARERS 32 /* for which no memory is needed */
 
@@ -91,36 +92,79 @@ recent_of(const struct gi_gfid *gfid)
   return (gfid->b[14] * 256u + gfid->b[15]) & (UP_RECENT - 1);
 }
 
-/* Whoever is told may go by that, and its registrations with it: first all are found, then they are told. */
-static void
-tell_sharers(struct upcall *up, const struct gi_fop *fop, struct gi_invalidation *inv)
+struct sharer {
+  struct gi_client_id *id; /* perhaps gone when others were told */
+  bool ours, acknowledges;
+};
+
+/* What is told, and to clients of ours the names it happened to (GI_NAME_KEY). */
+struct news {
+  struct gi_invalidation inv;
+  const char *name, *name2;
+};
+
+static unsigned
+find_sharers(struct upcall *up, const struct gi_fop *fop, const struct up_file *f, struct sharer **who)
 {
-  void *few[SHARERS], **who = few;
   unsigned n = 0, room = SHARERS;
   uint64_t now = gi_now(up->x->reactor);
-  struct up_file *f = up_find(up, &inv->gfid);
-
-  up->recent[recent_of(&inv->gfid)] = up->clock;
-  if (!f)
-    return;
   gi_list_foreach(r, &f->regs, struct up_reg, file_link) {
-    if (r->client->id == fop->caller.client || r->client->told == up->clock || r->until <= now)
+    struct up_client *c = r->client;
+    if (c->id == fop->caller.client || c->told == up->clock || r->until <= now)
       continue;
-    r->client->told = up->clock;
+    c->told = up->clock;
     if (n == room) {
-      void **more = gi_alloc(2 * room * sizeof(*more));
-      memcpy(more, who, n * sizeof(*more));
-      if (who != few)
-        gi_free(who);
-      who = more;
+      struct sharer *more = gi_alloc(2 * room * sizeof(*more));
+      memcpy(more, *who, n * sizeof(*more));
+      if (room > SHARERS)
+        gi_free(*who);
+      *who = more;
       room *= 2;
     }
-    who[n++] = r->client->id;
+    (*who)[n++] = (struct sharer){.id = c->id, .ours = c->id->ours, .acknowledges = c->id->acknowledges};
   }
-  inv->expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
-  for (unsigned i = 0; i < n; i++) {
-    inv->client = who[i];
-    tell(up, inv);
+  return n;
+}
+
+/* With everything that is for a client of ours alone. */
+static struct gi_dict *
+for_ours(const struct news *n, uint64_t serial)
+{
+  if (!n->name && !n->name2 && !serial)
+    return gi_dict_ref(n->inv.xdata);
+  struct gi_dict *d = gi_dict_new();
+  gi_dict_merge(d, n->inv.xdata);
+  if (n->name)
+    gi_dict_set_str(d, GI_NAME_KEY, n->name);
+  if (n->name2)
+    gi_dict_set_str(d, GI_NAME2_KEY, n->name2);
+  if (serial) {
+    GI_CLEANUP_FREE char *text = gi_asprintf("%" PRIu64, serial);
+    gi_dict_set_str(d, GI_TAKEN_KEY, text);
+  }
+  return d;
+}
+
+/* Whoever is told may go by that, and its registrations with it: first all are found, then they are told. */
+static void
+tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
+{
+  struct sharer few[SHARERS], *who = few;
+  struct up_file *f = up_find(up, &n->inv.gfid);
+
+  up->recent[recent_of(&n->inv.gfid)] = up->clock;
+  if (!f)
+    return;
+  unsigned count = find_sharers(up, fop, f, &who);
+  n->inv.expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
+  for (unsigned i = 0; i < count; i++) {
+    struct gi_invalidation to = n->inv;
+    to.client = who[i].id;
+    if (who[i].ours)
+      to.xdata = for_ours(n, who[i].acknowledges ? up_wait_for(up, fop, who[i].id, &n->inv.gfid) : 0);
+    tell(up, &to);
+    if (who[i].ours)
+      gi_dict_unref(&to.xdata);
   }
   if (who != few)
     gi_free(who);
@@ -148,24 +192,27 @@ gfid_of(const struct gi_iatt *a, const struct gi_gfid *else_this)
 }
 
 static void
-of_directory(struct upcall *up, const struct gi_fop *fop, const struct gi_iatt *dir, const struct gi_gfid *gfid)
+of_directory(struct upcall *up, const struct gi_fop *fop, const struct gi_iatt *dir, const struct gi_loc *name,
+             const struct gi_loc *name2)
 {
-  struct gi_invalidation inv = {.gfid = gfid_of(dir, gfid), .flags = UP_TIMES, .stat = *dir};
+  struct news n = {.inv = {.gfid = gfid_of(dir, &name->pargfid), .flags = UP_TIMES, .stat = *dir}, .name = name->name};
   if (!gi_iatt_valid(dir))
-    inv.flags |= UP_INVAL_ATTR;
-  tell_sharers(up, fop, &inv);
+    n.inv.flags |= UP_INVAL_ATTR;
+  if (name2 && gi_gfid_equal(&name->pargfid, &name2->pargfid))
+    n.name2 = name2->name;
+  tell_sharers(up, fop, &n);
 }
 
 static void
 of_object(struct upcall *up, struct gi_fop *fop, uint32_t flags, enum gi_whose whose)
 {
-  struct gi_invalidation inv = {.flags = flags, .stat = now_of(fop, whose)};
+  struct news n = {.inv = {.flags = flags, .stat = now_of(fop, whose)}};
   const struct gi_fd *to = fop->fd2;
   const struct gi_gfid *gfid = whose != GI_OF_OBJECT2 ? gi_fop_gfid(fop) : to && to->inode ? &to->inode->gfid : &fop->loc2.gfid;
-  inv.gfid = gfid_of(&inv.stat, gfid);
-  if (!gi_iatt_valid(&inv.stat))
-    inv.flags |= UP_INVAL_ATTR;
-  tell_sharers(up, fop, &inv);
+  n.inv.gfid = gfid_of(&n.inv.stat, gfid);
+  if (!gi_iatt_valid(&n.inv.stat))
+    n.inv.flags |= UP_INVAL_ATTR;
+  tell_sharers(up, fop, &n);
 }
 
 static void
@@ -183,45 +230,48 @@ of_new_name(struct upcall *up, struct gi_fop *fop)
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
   if (fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC)
     of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT);
-  of_directory(up, fop, &dir, &fop->loc.pargfid);
+  of_directory(up, fop, &dir, &fop->loc, NULL);
 }
 
 static void
 of_link(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
-  struct gi_invalidation inv = {
-      .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = dir};
-  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
-  tell_sharers(up, fop, &inv);
-  of_directory(up, fop, &dir, &fop->loc2.pargfid);
+  struct news n = {.inv = {.flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = dir},
+                   .name = fop->loc2.name};
+  n.inv.gfid = gfid_of(&n.inv.stat, gi_fop_gfid(fop));
+  tell_sharers(up, fop, &n);
+  of_directory(up, fop, &dir, &fop->loc2, NULL);
 }
 
 static void
 of_removal(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
-  struct gi_invalidation inv = {.gfid = fop->rsp.lost, .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .parent = dir};
-  if (!gi_gfid_is_none(&inv.gfid))
-    tell_sharers(up, fop, &inv);
-  of_directory(up, fop, &dir, &fop->loc.pargfid);
+  struct news n = {.inv = {.gfid = fop->rsp.lost, .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .parent = dir},
+                   .name = fop->loc.name};
+  if (!gi_gfid_is_none(&n.inv.gfid))
+    tell_sharers(up, fop, &n);
+  of_directory(up, fop, &dir, &fop->loc, NULL);
 }
 
 static void
 of_rename(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt from = now_of(fop, GI_OF_PARENT), to = now_of(fop, GI_OF_PARENT2);
-  struct gi_invalidation inv = {
-      .flags = UP_RENAME | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = to, .old_parent = from};
-  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
-  if (!gi_gfid_is_none(&inv.gfid))
-    tell_sharers(up, fop, &inv);
-  of_directory(up, fop, &from, &fop->loc.pargfid);
-  of_directory(up, fop, &to, &fop->loc2.pargfid);
+  struct news n = {
+      .inv = {.flags = UP_RENAME | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = to, .old_parent = from},
+      .name = fop->loc.name,
+      .name2 = fop->loc2.name};
+  n.inv.gfid = gfid_of(&n.inv.stat, gi_fop_gfid(fop));
+  if (!gi_gfid_is_none(&n.inv.gfid))
+    tell_sharers(up, fop, &n);
+  of_directory(up, fop, &from, &fop->loc, &fop->loc2);
+  of_directory(up, fop, &to, &fop->loc2, &fop->loc);
   if (gi_gfid_is_none(&fop->rsp.lost))
     return;
   up->clock++; /* another object: whoever was told of the first one is told of it too */
-  tell_sharers(up, fop, &(struct gi_invalidation){.gfid = fop->rsp.lost, .flags = UP_FORGET});
+  tell_sharers(up, fop, &(struct news){.inv = {.gfid = fop->rsp.lost, .flags = UP_FORGET}});
 }
 
 /* ---- extended attributes ---- */
@@ -236,16 +286,16 @@ is_internal(const char *name)
 static void
 of_attributes(struct upcall *up, struct gi_fop *fop, struct gi_dict *told, bool visible, uint32_t flag)
 {
-  struct gi_invalidation inv = {.stat = now_of(fop, GI_OF_OBJECT)};
-  inv.gfid = gfid_of(&inv.stat, gi_fop_gfid(fop));
+  struct news n = {.inv = {.stat = now_of(fop, GI_OF_OBJECT)}};
+  n.inv.gfid = gfid_of(&n.inv.stat, gi_fop_gfid(fop));
   if (gi_dict_count(told)) {
-    inv.flags = flag;
-    inv.xdata = told;
+    n.inv.flags = flag;
+    n.inv.xdata = told;
   }
-  if (gi_iatt_valid(&inv.stat) && (visible || inv.xdata))
-    inv.flags |= UP_TIMES;
-  if (inv.flags)
-    tell_sharers(up, fop, &inv);
+  if (gi_iatt_valid(&n.inv.stat) && (visible || n.inv.xdata))
+    n.inv.flags |= UP_TIMES;
+  if (n.inv.flags)
+    tell_sharers(up, fop, &n);
 }
 
 static void
@@ -298,8 +348,8 @@ of_xattrop(struct upcall *up, struct gi_fop *fop)
       gi_dict_set_bin(told, added->key, a, alen);
   }
   if (gi_dict_count(told)) {
-    struct gi_invalidation inv = {.gfid = *gi_fop_gfid(fop), .flags = UP_XATTR, .xdata = told};
-    tell_sharers(up, fop, &inv);
+    struct news n = {.inv = {.gfid = *gi_fop_gfid(fop), .flags = UP_XATTR, .xdata = told}};
+    tell_sharers(up, fop, &n);
   }
   gi_dict_unref(&told);
 }

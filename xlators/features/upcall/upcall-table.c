@@ -96,8 +96,8 @@ file_free(struct upcall *up, struct up_file *f)
 
 /* ---- clients ---- */
 
-static struct up_client *
-client_find(const struct upcall *up, const void *id)
+struct up_client *
+up_client_find(const struct upcall *up, const void *id)
 {
   gi_list_foreach(c, &up->clients, struct up_client, link)
     if (c->id == id)
@@ -108,7 +108,7 @@ client_find(const struct upcall *up, const void *id)
 static struct up_client *
 client_get(struct upcall *up, struct gi_client_id *id)
 {
-  struct up_client *c = client_find(up, id);
+  struct up_client *c = up_client_find(up, id);
   if (c)
     return c;
   c = gi_new(struct up_client);
@@ -198,7 +198,7 @@ reg_new(struct upcall *up, struct gi_client_id *id, const struct gi_gfid *gfid)
 static void
 make_room(struct upcall *up, const void *id)
 {
-  struct up_client *c = client_find(up, id);
+  struct up_client *c = up_client_find(up, id);
   if (!c || c->nregs < UP_CLIENT_MAX)
     return;
   struct up_reg *r = gi_list_first(&c->regs, struct up_reg, client_link);
@@ -255,10 +255,10 @@ sweep(void *arg)
 void
 up_client_gone(struct upcall *up, const void *id)
 {
-  struct up_client *c = client_find(up, id);
+  struct up_client *c = up_client_find(up, id);
   for (uint32_t n = c ? c->nregs : 0; n; n--) /* the client goes with the last one */
     reg_drop(up, gi_list_first(&c->regs, struct up_reg, client_link));
-  GI_ASSERT(!client_find(up, id));
+  GI_ASSERT(!up_client_find(up, id));
 }
 
 void

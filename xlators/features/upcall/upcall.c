@@ -51,7 +51,7 @@ changes(const struct gi_fop *fop)
 static void
 know(struct upcall *up, const struct gi_fop *fop, const struct gi_gfid *gfid)
 {
-  if (fop->caller.client && !gi_gfid_is_none(gfid) && !keeps_nothing(fop->caller.pid))
+  if (fop->caller.client && !gi_gfid_is_none(gfid) && !keeps_nothing(fop->caller.pid) && !up->x->draining)
     up_register(up, fop->caller.client, gfid);
 }
 
@@ -83,7 +83,17 @@ up_submit(struct gi_xlator *x, struct gi_fop *fop)
     know(up, fop, gi_fop_gfid(fop));
     know_directories(up, fop);
   }
+  if (changes(fop))
+    up_change_begins(up, fop);
   return changes(fop) || names_something(fop) ? GI_PASS_TELL : GI_PASS;
+}
+
+/* A lock of replication announces a change. */
+static enum gi_verdict
+up_lock(struct gi_xlator *x, struct gi_fop *fop)
+{
+  up_change_comes(up_of(x), fop);
+  return GI_PASS;
 }
 
 /* What became known by the answer. It may have changed since it was read. */
@@ -102,23 +112,31 @@ static enum gi_verdict
 up_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct upcall *up = up_of(x);
-  if (fop->rsp.ret < 0)
+  if (fop->rsp.ret < 0) {
+    up_change_ended(up, fop);
     return GI_PASS;
+  }
   if (fop->kind == GI_FOP_READDIRP)
     for (uint32_t i = 0; i < fop->rsp.entries.count; i++)
       learnt(up, fop, &fop->rsp.entries.entry[i].stat);
   else if (names_something(fop))
     learnt(up, fop, &fop->rsp.stat);
-  if (changes(fop))
-    up_news(up, fop);
-  return GI_PASS;
+  if (!changes(fop))
+    return GI_PASS;
+  up_news(up, fop);
+  return up_change_waits(up, fop) ? GI_HELD : GI_PASS;
 }
 
 static enum gi_verdict
 up_ipc(struct gi_xlator *x, struct gi_fop *fop)
 {
+  uint64_t serial;
   if (fop->args.what != IPC_UPCALL)
     return GI_PASS;
+  if (gi_dict_get_uint(fop->xdata, GI_TAKEN_KEY, &serial)) {
+    up_acknowledged(up_of(x), fop->caller.client, serial);
+    return gi_fop_ok(fop, 0);
+  }
   int err = up_care(up_of(x), fop->xdata);
   return err ? gi_fop_fail(fop, err) : gi_fop_ok(fop, 0);
 }
@@ -141,7 +159,10 @@ up_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   if (event == GI_EVENT_CLIENT_GONE) {
     up_client_gone(up, data);
     up_later_gone(up, data);
+    up_wait_gone(up, data);
   }
+  if (event == GI_EVENT_PARENT_DOWN)
+    up_wait_gone(up, NULL);
   if (event == GI_EVENT_PARENT_UP)
     promise(x);
   return false;
@@ -157,6 +178,7 @@ up_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &up->metrics;
   up_table_init(up);
   up_later_init(up);
+  up_wait_init(up);
   x->enabled = ((const struct up_options *)x->options)->on;
   return 0;
 }
@@ -166,6 +188,7 @@ up_finish(struct gi_xlator *x)
 {
   struct upcall *up = up_of(x);
   up_later_gone(up, NULL);
+  up_wait_finish(up);
   up_table_finish(up);
   up_care_finish(up);
   x->private = x->metrics = NULL;
@@ -216,6 +239,15 @@ static const struct gi_option up_table[] = {
      .level = 1,
      .op_version = 30700,
      .text = "Seconds after its last operation on an object that a client is told what others do to it."},
+    {.name = "cache-invalidation-strict",
+     .key = "features.cache-invalidation-strict",
+     .type = GI_OPT_BOOL,
+     UP_OPT(strict),
+     .def = "off",
+     .level = 2,
+     .text =
+         "Answer a change when the other clients have said that they no longer show what was before, or 200 ms have passed. "
+         "GlusterFS clients are told, but not waited for."},
     GI_OPTION_END,
 };
 
@@ -231,6 +263,8 @@ static const struct gi_metric up_metric_table[] = {
     UP_METRIC(changes, "operations that changed something"),
     UP_METRIC(told, "messages sent because of them"),
     UP_METRIC(late, "objects that changed while a client asked for their name"),
+    UP_METRIC(waited, "changes that waited for clients (cache-invalidation-strict)"),
+    UP_METRIC(unanswered, "clients that did not answer in time"),
     GI_METRIC_END,
 };
 
@@ -249,11 +283,19 @@ GI_XLATOR_EXPORT = {
     .fop_bytes = sizeof(struct up_fop),
     .submit = up_submit,
     .submit_kinds = ALL_KINDS & ~NOTHING_LEARNT,
-    .on = {[GI_FOP_IPC] = up_ipc},
+    .on =
+        {
+            [GI_FOP_IPC] = up_ipc,
+            [GI_FOP_INODELK] = up_lock,
+            [GI_FOP_FINODELK] = up_lock,
+            [GI_FOP_ENTRYLK] = up_lock,
+            [GI_FOP_FENTRYLK] = up_lock,
+        },
     .complete = up_complete,
     .init = up_init,
     .finish = up_finish,
     .reconfigure_commit = up_reconfigure_commit,
+    .drain = up_drain,
     .notify = up_notify,
     .statedump = up_statedump,
 };

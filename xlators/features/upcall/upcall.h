@@ -2,7 +2,8 @@
  *
  * features/upcall: what its files share. upcall.c is the class, upcall-table.c
  * who is told of what, upcall-news.c what an operation changes and whom it
- * concerns, upcall-care.c the extended attributes that clients care for.
+ * concerns, upcall-care.c the extended attributes that clients care for,
+ * upcall-wait.c what a strict volume waits for.
  */
 #ifndef UPCALL_H
 #define UPCALL_H
@@ -34,14 +35,14 @@ enum {
 #define UP_CARE_MAX 256                 /* patterns */
 
 struct up_options {
-  bool on;
+  bool on, strict;
   int64_t timeout; /* seconds */
 };
 
 struct up_metrics {
   uint64_t registrations, files, clients; /* now */
   uint64_t registered, expired, evicted;
-  uint64_t changes, told, late;
+  uint64_t changes, told, late, waited, unanswered;
 };
 
 /* One of those who did something here, until it is gone. */
@@ -50,7 +51,8 @@ struct up_client {
   struct gi_client_id *id;
   struct gi_list regs; /* struct up_reg.client_link, the one longest unused first */
   uint32_t nregs;
-  uint64_t told; /* upcall.clock of the last change it was told of */
+  uint64_t told;       /* upcall.clock of the last change it was told of */
+  uint64_t slow_until; /* gi_now; it is not waited for */
 };
 
 /* An object that somebody is told of. */
@@ -85,11 +87,26 @@ struct upcall {
   struct gi_defer later;
   char **care; /* patterns of names of attributes */
   uint32_t ncare;
+  /* strict */
+  struct gi_list under_way; /* struct up_fop.link: changes, until they are answered */
+  struct gi_list held;      /* struct up_fop.held_link: wait for clients, the oldest first */
+  struct gi_list acks;      /* struct up_ack.link, of all of them */
+  uint32_t nacks;
+  uint64_t serial; /* of the last one asked for */
+  struct gi_timer patience;
+  void (*drained)(struct gi_xlator *x);
   struct up_metrics metrics;
 };
 
 struct up_fop {
   uint64_t began; /* upcall.clock */
+  /* strict, while `fop` is set */
+  struct gi_fop *fop;
+  struct gi_list link, held_link;
+  struct gi_list acks; /* struct up_ack.fop_link: answers that are missing */
+  uint32_t nacks;
+  bool held;
+  uint64_t until; /* gi_now */
 };
 
 static inline struct upcall *
@@ -113,6 +130,7 @@ void up_table_finish(struct upcall *up);
  * so, from inside. */
 void up_register(struct upcall *up, struct gi_client_id *id, const struct gi_gfid *gfid);
 struct up_file *up_find(const struct upcall *up, const struct gi_gfid *gfid); /* NULL: nobody is told of it */
+struct up_client *up_client_find(const struct upcall *up, const void *id);    /* NULL: it is told of nothing */
 void up_client_gone(struct upcall *up, const void *id);
 void up_forget_all(struct upcall *up); /* without telling */
 void up_check(const struct upcall *up);
@@ -134,5 +152,18 @@ bool up_changed_since(const struct upcall *up, const struct gi_gfid *gfid, uint6
 GI_MUST_CHECK int up_care(struct upcall *up, const struct gi_dict *names);
 bool up_cares(const struct upcall *up, const char *name);
 void up_care_finish(struct upcall *up);
+
+/* upcall-wait.c */
+void up_wait_init(struct upcall *up);
+void up_wait_finish(struct upcall *up);
+void up_wait_gone(struct upcall *up, const void *id);         /* the client goes; NULL: nobody is waited for any more */
+void up_change_comes(struct upcall *up, struct gi_fop *fop);  /* its client is not waited for where it comes */
+void up_change_begins(struct upcall *up, struct gi_fop *fop); /* the same; and ends by one of the next two */
+void up_change_ended(struct upcall *up, struct gi_fop *fop);
+bool up_change_waits(struct upcall *up, struct gi_fop *fop); /* true: it is held, and goes on by itself */
+/* What to tell the client along with the news of the object, so that it answers; 0: it is not waited for. */
+uint64_t up_wait_for(struct upcall *up, const struct gi_fop *fop, struct gi_client_id *id, const struct gi_gfid *gfid);
+void up_acknowledged(struct upcall *up, const void *id, uint64_t serial);
+void up_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x));
 
 #endif

@@ -8,13 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static struct gi_client_id client[3] = {{.uid = "a", .ours = true}, {.uid = "b", .ours = true}, {.uid = "c"}};
+static struct gi_client_id client[3] = {
+    {.uid = "a", .ours = true, .acknowledges = true}, {.uid = "b", .ours = true, .acknowledges = true}, {.uid = "c"}};
 enum { A, B, C };
 
 /* ---- what was told ---- */
 
 static struct gi_invalidation told[64];
-static char told_xattr[64][64];
+static char told_xattr[64][64], told_name[64][64], told_name2[64][64];
+static uint64_t told_serial[64];
 static unsigned ntold;
 
 static uint32_t promised;
@@ -28,6 +30,14 @@ listen_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
     return false;
   const struct gi_invalidation *inv = data;
   assert_true(ntold < GI_ARRAY_LEN(told));
+  const char *text = "";
+  gi_dict_get_str(inv->xdata, GI_NAME_KEY, &text);
+  snprintf(told_name[ntold], sizeof(told_name[0]), "%s", text);
+  text = "";
+  gi_dict_get_str(inv->xdata, GI_NAME2_KEY, &text);
+  snprintf(told_name2[ntold], sizeof(told_name2[0]), "%s", text);
+  told_serial[ntold] = 0;
+  gi_dict_get_uint(inv->xdata, GI_TAKEN_KEY, &told_serial[ntold]);
   told_xattr[ntold][0] = '\0';
   if (inv->xdata)
     snprintf(told_xattr[ntold], sizeof(told_xattr[0]), "%s", gi_dict_at(inv->xdata, 0)->key);
@@ -224,6 +234,31 @@ test_attributes_go_along(void **state)
   assert_memory_equal(&told[1].old_parent.gfid, &dir, 16);
   does(s, B, GI_FOP_SETXATTR);
   assert_string_equal(told_xattr[2], "user.x");
+  fake_stack_free(s);
+}
+
+/* Clients of ours learn which names of a directory it was about. */
+static void
+test_names_go_along(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+  stats(s, A, DIR_);
+  stats(s, C, DIR_); /* not one of ours */
+  does(s, B, GI_FOP_CREATE);
+  assert_int_equal(ntold, 2);
+  for (unsigned i = 0; i < 2; i++)
+    assert_string_equal(told_name[i], told[i].client == &client[A] ? "name" : "");
+  does(s, A, GI_FOP_STAT);
+  does(s, B, GI_FOP_RENAME);
+  assert_int_equal(ntold, 4);
+  expect_told(2, A, FILE_, UP_RENAME | UP_PARENT_TIMES);
+  assert_string_equal(told_name[2], "name");
+  assert_string_equal(told_name2[2], "name2");
+  expect_told(3, C, DIR_, UP_TIMES);
+  assert_string_equal(told_name[3], "");
+  does(s, B, GI_FOP_UNLINK);
+  expect_told(4, A, FILE_, 0x211);
+  assert_string_equal(told_name[4], "name");
   fake_stack_free(s);
 }
 
@@ -468,7 +503,30 @@ test_more_attributes_than_anybody_needs(void **state)
   fake_stack_free(s);
 }
 
-/* ---- the rest ---- */
+/* One message for each change and other client that knows the object, and no more. */
+static void
+test_what_it_costs(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+  const struct up_metrics *m = s->x->metrics;
+  for (unsigned i = 0; i < 100; i++)
+    does(s, A, GI_FOP_WRITE);
+  assert_int_equal(m->told, 0);
+  does(s, B, GI_FOP_STAT);
+  does(s, C, GI_FOP_STAT);
+  for (unsigned i = 0; i < 10; i++) {
+    ntold = 0;
+    does(s, A, GI_FOP_WRITE);
+    does(s, A, GI_FOP_RENAME);
+    does(s, A, GI_FOP_UNLINK);
+  }
+  assert_int_equal(m->told, 60);
+  assert_int_equal(m->changes, 130);
+  assert_int_equal(m->registrations, 5); /* the file three times, two directories of A */
+  fake_stack_free(s);
+}
+
+/* ---- strict ---- */
 
 static void
 set(struct fake_stack *s, const char *name, const char *value)
@@ -479,6 +537,120 @@ set(struct fake_stack *s, const char *name, const char *value)
   gi_vol_node_option(gi_volfile_find(vf, s->x->name), name, "%s", value);
   assert_int_equal(gi_graph_reconfigure(s->graph, &vf, &err), 0);
 }
+
+#define STRICT "option cache-invalidation on\noption cache-invalidation-strict on\n"
+
+/* Submits a change that is to wait. */
+static struct gi_fop *
+waits(struct fake_stack *s, unsigned who, enum gi_fop_kind kind)
+{
+  struct gi_fop *f = op(s, who, kind);
+  fake_script(s, 0, kind, (struct fake_reply){.fill = fill});
+  fake_submit(s, f);
+  assert_false(f->answered);
+  return f;
+}
+
+static void
+answers(struct fake_stack *s, unsigned who, uint64_t serial)
+{
+  struct gi_fop *f = op(s, who, GI_FOP_IPC);
+  f->args.what = 2;
+  gi_dict_set_uint(gi_fop_xdata(f), GI_TAKEN_KEY, serial);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+}
+
+static void
+test_a_change_waits_for_answers(void **state)
+{
+  struct fake_stack *s = stack(STRICT);
+  const struct up_metrics *m = s->x->metrics;
+  does(s, A, GI_FOP_STAT);
+  does(s, C, GI_FOP_STAT); /* of GlusterFS: told, not waited for */
+  struct gi_fop *f = waits(s, B, GI_FOP_WRITE);
+  assert_int_equal(ntold, 2);
+  unsigned a = told[0].client == &client[A] ? 0 : 1;
+  assert_true(told_serial[a] > 0);
+  assert_int_equal(told_serial[!a], 0);
+  answers(s, A, told_serial[a] + 1); /* of something else */
+  answers(s, C, told_serial[a]);     /* of somebody else */
+  assert_false(f->answered);
+  answers(s, A, told_serial[a]);
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.ret, 0);
+  answers(s, A, told_serial[a]); /* again */
+  assert_int_equal(m->waited, 1);
+  assert_int_equal(m->unanswered, 0);
+  fake_stack_free(s);
+}
+
+static void
+test_patience_ends(void **state)
+{
+  struct fake_stack *s = stack(STRICT);
+  const struct up_metrics *m = s->x->metrics;
+  does(s, A, GI_FOP_STAT);
+  struct gi_fop *f = waits(s, C, GI_FOP_WRITE);
+  fake_wait(s, 250 * GI_NSEC_PER_MSEC);
+  assert_true(f->answered);
+  assert_int_equal(m->unanswered, 1);
+  does(s, C, GI_FOP_WRITE); /* it is told again, and not waited for */
+  assert_int_equal(ntold, 2);
+  answers(s, A, told_serial[0]); /* it is well again */
+  f = waits(s, C, GI_FOP_WRITE);
+  gi_notify(s->x, GI_EVENT_CLIENT_GONE, &client[A]);
+  fake_settle(s);
+  assert_true(f->answered);
+  fake_stack_free(s);
+}
+
+/* Two that change the same file at once do not wait for each other. */
+static void
+test_changes_that_meet(void **state)
+{
+  struct fake_stack *s = stack(STRICT);
+  does(s, A, GI_FOP_STAT);
+  struct gi_fop *f = waits(s, B, GI_FOP_WRITE);
+  struct gi_fop *lock = op(s, A, GI_FOP_FINODELK); /* A is about to change it */
+  lock->args.cmd = GI_LKCMD_SET;
+  fake_submit(s, lock);
+  assert_true(f->answered);
+
+  struct gi_fop *first = op(s, A, GI_FOP_WRITE);
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_submit(s, first);
+  does(s, B, GI_FOP_WRITE); /* A is doing so */
+  assert_int_equal(ntold, 2);
+  assert_int_equal(told_serial[1], 0);
+  first->rsp.post = attr(FILE_, S_IFREG | 0644);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  assert_false(first->answered); /* B changes nothing now */
+  answers(s, B, told_serial[2]);
+  assert_true(first->answered);
+  fake_stack_free(s);
+}
+
+static void
+test_a_strict_one_is_switched_off(void **state)
+{
+  struct fake_stack *s = stack(STRICT);
+  does(s, A, GI_FOP_STAT);
+  struct gi_fop *f = waits(s, B, GI_FOP_WRITE);
+  set(s, "cache-invalidation", "off");
+  fake_settle(s);
+  assert_true(f->answered);
+  assert_false(s->x->enabled);
+  set(s, "cache-invalidation", "on");
+  does(s, A, GI_FOP_STAT);
+  f = waits(s, B, GI_FOP_WRITE);
+  gi_notify(s->x, GI_EVENT_PARENT_DOWN, NULL);
+  fake_settle(s);
+  assert_true(f->answered);
+  fake_stack_free(s);
+}
+
+/* ---- the rest ---- */
 
 static void
 test_switched_on_and_off(void **state)
@@ -530,6 +702,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_change),
       cmocka_unit_test(test_attributes_go_along),
+      cmocka_unit_test(test_names_go_along),
       cmocka_unit_test(test_nothing_to_tell),
       cmocka_unit_test(test_an_open_that_truncates),
       cmocka_unit_test(test_what_was_renamed_over),
@@ -544,6 +717,11 @@ main(void)
       cmocka_unit_test(test_more_attributes_than_anybody_needs),
       cmocka_unit_test(test_off_is_not_there),
       cmocka_unit_test(test_switched_on_and_off),
+      cmocka_unit_test(test_what_it_costs),
+      cmocka_unit_test(test_a_change_waits_for_answers),
+      cmocka_unit_test(test_patience_ends),
+      cmocka_unit_test(test_changes_that_meet),
+      cmocka_unit_test(test_a_strict_one_is_switched_off),
       cmocka_unit_test(test_transparent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

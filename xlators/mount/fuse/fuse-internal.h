@@ -406,6 +406,8 @@ void inval_attributes(struct bridge *b, struct gi_inode *inode);
 /* Data and attributes, and calls `done` on the reactor once the kernel has dropped them (or the session has ended). What waits for
  * this must not be a request under which the kernel holds pages of the inode: READ, WRITE. */
 void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);
+/* Calls done when everything that is in that lane now has been told; `lane`: inodes_to_drop or names_to_drop. */
+void inval_then(struct bridge *b, struct inval_lane *lane, void (*done)(struct bridge *b, void *arg), void *arg);
 void inval_name(struct bridge *b, struct node *n);                   /* the one by which it was last found */
 void inval_absent(struct bridge *b, uint64_t parent_id, char *name); /* that nothing has that name, which is taken over */
 bool inval_room(const struct bridge *b);                             /* else those two do nothing */

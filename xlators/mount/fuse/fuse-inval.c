@@ -16,7 +16,7 @@
 #define INVAL_BATCH 64
 #define INVAL_NAMES_MAX 4096 /* names are only hints to save memory: beyond this they are dropped */
 
-enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME };
+enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME, INVAL_MARK /* tells nothing: what came before it has been told */ };
 
 #define ITEM_MAGIC 0xf05e17e3u
 #define JOB_MAGIC 0xf05e10b5u
@@ -76,7 +76,7 @@ job_run(struct gi_work *w)
   gi_list_foreach(it, &job->items, struct inval_item, link) {
     if (it->kind == INVAL_NAME)
       fuse_lowlevel_notify_inval_entry(job->session->se, it->id, it->name, strlen(it->name));
-    else
+    else if (it->kind != INVAL_MARK)
       fuse_lowlevel_notify_inval_inode(job->session->se, it->id, it->kind == INVAL_ATTR ? -1 : 0, 0);
   }
 }
@@ -108,6 +108,8 @@ taken(struct bridge *b, const struct inval_item *it)
 {
   struct node *n;
 
+  if (it->kind == INVAL_MARK)
+    return;
   if (it->kind != INVAL_NAME) {
     b->m.inval_inode++;
     GI_ASSERT(node_of(b, it->inode)->dropping > 0);
@@ -154,19 +156,24 @@ start_job(struct bridge *b, struct inval_lane *lane)
 }
 
 static void
-add_item(struct bridge *b, const struct inval_item *item)
+enqueue(struct bridge *b, struct inval_lane *lane, const struct inval_item *item)
 {
   struct inval_item *it = gi_new(struct inval_item);
-  struct inval_lane *lane = item->kind == INVAL_NAME ? &b->names_to_drop : &b->inodes_to_drop;
 
   *it = *item;
   it->magic = ITEM_MAGIC;
-  if (it->inode)
-    gi_inode_ref(it->inode);
-  GI_ASSERT((item->kind == INVAL_NAME) == (item->name != NULL) && (item->kind == INVAL_NAME) != (item->inode != NULL));
   gi_list_add_tail(&lane->items, &it->link);
   lane->count++;
   start_job(b, lane);
+}
+
+static void
+add_item(struct bridge *b, const struct inval_item *item)
+{
+  if (item->inode)
+    gi_inode_ref(item->inode);
+  GI_ASSERT((item->kind == INVAL_NAME) == (item->name != NULL) && (item->kind == INVAL_NAME) != (item->inode != NULL));
+  enqueue(b, item->kind == INVAL_NAME ? &b->names_to_drop : &b->inodes_to_drop, item);
 }
 
 static void
@@ -236,6 +243,16 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
     done(b, arg);
   else
     add_inode(b, inode, (struct inval_item){.kind = INVAL_DATA, .id = id, .done = done, .arg = arg});
+}
+
+void
+inval_then(struct bridge *b, struct inval_lane *lane, void (*done)(struct bridge *b, void *arg), void *arg)
+{
+  GI_ASSERT(done);
+  if (!lane->job && gi_list_empty(&lane->items))
+    done(b, arg);
+  else
+    enqueue(b, lane, &(struct inval_item){.kind = INVAL_MARK, .done = done, .arg = arg});
 }
 
 bool

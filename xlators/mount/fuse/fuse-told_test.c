@@ -571,6 +571,45 @@ test_rename_over_one_of_two_links(void **state)
   rig_free(r);
 }
 
+struct waiting {
+  struct gi_taken taken;
+  bool done;
+};
+
+static void
+taken_in(struct gi_taken *t)
+{
+  GI_CONTAINER(t, struct waiting, taken)->done = true;
+}
+
+/* Whoever waits hears when the kernel has been told, of the name and of the inodes. */
+static void
+test_upcall_that_is_waited_for(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer dir = {0xdd, S_IFDIR | 0755, 0, 0};
+  uint64_t id = lookup(r, "d", &dir);
+  struct waiting w = {.taken = {.holds = 1, .all = taken_in}};
+  struct gi_invalidation inv = {.gfid = iatt_of(0xdd, 0).gfid, .flags = 0x10, .xdata = gi_dict_new(), .taken = &w.taken};
+
+  gi_dict_set_str(inv.xdata, GI_NAME_KEY, "made");
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  gi_taken_release(&w.taken);
+  wait_notifications(r);
+  for (unsigned i = 0; i < 100 && !w.done; i++)
+    fake_wait(r->s, GI_NSEC_PER_MSEC);
+  assert_true(w.done);
+  assert_int_equal(r->notifications, 2);
+  assert_true(id > 0);
+  w = (struct waiting){.taken = {.holds = 1, .all = taken_in}};
+  memset(inv.gfid.b, 0x99, 16); /* of something unknown: at once */
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &inv);
+  gi_taken_release(&w.taken);
+  assert_true(w.done);
+  gi_dict_unref(&inv.xdata);
+  rig_free(r);
+}
+
 int
 main(void)
 {
@@ -593,6 +632,7 @@ main(void)
       cmocka_unit_test(test_times_of_a_file_changed_by_others),
       cmocka_unit_test(test_times_of_a_removed_file),
       cmocka_unit_test(test_rename_over_one_of_two_links),
+      cmocka_unit_test(test_upcall_that_is_waited_for),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,46 @@ inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalida
     inval_inode(b, inode, data);
 }
 
+/* A name that came or went in the directory, which a brick of ours tells; one of GlusterFS does not. */
+static void
+name_changed(struct bridge *b, const struct gi_invalidation *inv, const char *key, const struct gi_gfid *gfid)
+{
+  const char *name;
+  struct gi_inode *dir = gi_dict_get_str(inv->xdata, key, &name) ? gi_inode_find(b->x->graph, gfid) : NULL;
+
+  if (!dir)
+    return;
+  if (dir == b->root || node_of(b, dir)->id)
+    inval_absent(b, dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id, gi_strdup(name));
+  gi_inode_unref(&dir);
+}
+
+static void
+names_changed(struct bridge *b, const struct gi_invalidation *inv)
+{
+  const struct gi_gfid *to = gi_iatt_valid(&inv->parent) ? &inv->parent.gfid : &inv->gfid;
+
+  name_changed(b, inv, GI_NAME_KEY, gi_iatt_valid(&inv->old_parent) ? &inv->old_parent.gfid : to);
+  name_changed(b, inv, GI_NAME2_KEY, to);
+}
+
+static void
+told_to_kernel(struct bridge *b, void *arg)
+{
+  (void)b;
+  gi_taken_release(arg);
+}
+
+/* Somebody waits until the kernel knows. */
+static void
+tell_taken(struct bridge *b, struct gi_taken *taken)
+{
+  if (!taken)
+    return;
+  inval_then(b, &b->inodes_to_drop, told_to_kernel, gi_taken_hold(taken));
+  inval_then(b, &b->names_to_drop, told_to_kernel, gi_taken_hold(taken));
+}
+
 void
 upcall_event(struct bridge *b, const struct gi_invalidation *inv)
 {
@@ -161,6 +201,7 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
 
   if (inv->flags & ~UPCALL_KNOWN) /* from the future */
     all.flags |= UPCALL_FORGET;
+  names_changed(b, inv);
   if (inode && all.flags)
     inode_changed(b, inode, &all);
   gi_inode_unref(&inode);
@@ -168,6 +209,7 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
     directory_changed(b, &inv->parent.gfid);
   if (gi_iatt_valid(&inv->old_parent) && !gi_gfid_equal(&inv->old_parent.gfid, &inv->parent.gfid))
     directory_changed(b, &inv->old_parent.gfid);
+  tell_taken(b, inv->taken);
 }
 
 /* ---- bricks that were away ---- */

@@ -9,6 +9,7 @@
 
 #define CL_TEXT_MAX 4096 /* domain and entry names in a callback */
 #define CL_PROMISE_MAX_S 86400
+#define CL_IPC_UPCALL 2 /* the addressee (wire.md, IPC) */
 
 uint32_t
 cl_promise_in(const struct client *c, const struct gi_dict *d)
@@ -26,6 +27,55 @@ cl_promised(struct client *c)
   gi_promise_made(c->x, c->usable && c->nconns == 1 ? c->promise : 0);
 }
 
+/* ---- a brick that waits until we have taken in what it told ---- */
+
+struct cl_taken {
+  struct gi_taken taken;
+  struct client *c;
+  uint64_t serial;
+  unsigned generation; /* of the connection it came by */
+};
+
+static void
+cl_answered(struct gi_fop *fop, void *arg)
+{
+  gi_fop_unref(fop);
+}
+
+static void
+cl_taken_in(struct gi_taken *taken)
+{
+  struct cl_taken *t = GI_CONTAINER(taken, struct cl_taken, taken);
+  struct client *c = t->c;
+  GI_CHECK(c, CL_MAGIC);
+  if (c->usable && c->generation == t->generation) {
+    struct gi_fop *fop = gi_fop_new(c->x->graph, GI_FOP_IPC);
+    fop->args.what = CL_IPC_UPCALL;
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_TAKEN_KEY, t->serial);
+    c->metrics.acknowledged++;
+    gi_fop_submit(fop, c->x, cl_answered, NULL);
+  }
+  gi_free(t);
+}
+
+static void
+cl_tell(struct client *c, struct gi_invalidation *inv)
+{
+  uint64_t serial;
+  if (!c->peer_is_ours || !gi_dict_get_uint(inv->xdata, GI_TAKEN_KEY, &serial)) {
+    gi_notify_up(c->x, GI_EVENT_INVALIDATE, inv);
+    return;
+  }
+  struct cl_taken *t = gi_new(struct cl_taken);
+  *t = (struct cl_taken){.taken = {.holds = 1, .all = cl_taken_in}, .c = c, .serial = serial, .generation = c->generation};
+  gi_dict_del(inv->xdata, GI_TAKEN_KEY);
+  inv->taken = &t->taken;
+  gi_notify_up(c->x, GI_EVENT_INVALIDATE, inv);
+  gi_taken_release(&t->taken);
+}
+
+/* ---- callbacks ---- */
+
 static void
 cl_invalidated(struct client *c, struct gi_xdr_in *in)
 {
@@ -38,7 +88,7 @@ cl_invalidated(struct client *c, struct gi_xdr_in *in)
     c->promise = cl_promise_in(c, inv.xdata);
     cl_promised(c);
   } else {
-    gi_notify_up(c->x, GI_EVENT_INVALIDATE, &inv);
+    cl_tell(c, &inv);
   }
   gi_dict_unref(&inv.xdata);
 }

@@ -247,6 +247,7 @@ static const struct gi_metric cl_metric_table[] = {
     M(late_grants_undone, "", "locks granted after nobody waited for them any more"),
     M(retaken_locks, "", "posix locks taken again after a reconnect"),
     M(lost_locks, "", "posix locks that another client had got by then"),
+    M(acknowledged, "", "changes of others that the brick waited for to be taken in"),
     M(recv_calls, "", "receive system calls of the process"),
     M(send_calls, "", "send system calls of the process"),
     M(messages, "", "records received by the process"),

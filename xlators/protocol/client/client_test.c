@@ -2,7 +2,6 @@
  *
  * protocol/client against a real protocol/server over loopback.
  */
-#include "libglusterish/promise.h"
 #include "tests/unit/brick-bench.h"
 #include "xlators/protocol/client/client.h"
 
@@ -404,37 +403,6 @@ test_callbacks(void **state)
 }
 
 static void
-test_what_the_brick_promises(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_graph *g = b->client->graph;
-  uint32_t seconds = 60;
-  assert_int_equal(gi_promise(g), 0);
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds); /* while the client is there */
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_PROMISE], 1));
-  assert_int_equal(gi_promise(g), 60);
-  assert_int_equal(b->client->events[GI_EVENT_INVALIDATE], 0);
-  fake_event(b->server, 0, GI_EVENT_CHILD_DOWN, NULL);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  assert_int_equal(gi_promise(g), 0);
-  fake_event(b->server, 0, GI_EVENT_CHILD_UP, NULL);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
-  assert_int_equal(gi_promise(g), 60);
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 2));
-  assert_int_equal(gi_promise(g), 0);
-  bench_start_server(b, NULL);
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds); /* before it comes */
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 3));
-  assert_int_equal(gi_promise(g), 60);
-  seconds = 0;
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_PROMISE], 6));
-  assert_int_equal(gi_promise(g), 0);
-  bench_free(b);
-}
-
-static void
 test_storage_down_and_up(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
@@ -577,7 +545,6 @@ main(void)
       cmocka_unit_test(test_failed_reopen_is_bad),
       cmocka_unit_test(test_strict_locks),
       cmocka_unit_test(test_callbacks),
-      cmocka_unit_test(test_what_the_brick_promises),
       cmocka_unit_test(test_storage_down_and_up),
       cmocka_unit_test(test_wrong_subvolume),
       cmocka_unit_test(test_ping_timeout_fits_the_peer),

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Two mounts of one volume whose bricks tell what changes. Both let the kernel keep what it knows for a minute, so all they see of each
+# other in time is what they were told.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+start_glusterishd >/dev/null
+must "a volume is there" start_volume told 3
+must "its bricks tell" gi volume set told features.cache-invalidation on
+a=$WORK/a b=$WORK/b
+must "it is mounted" mount_volume told "$a" --attribute-timeout=60 --entry-timeout=60
+must "and a second time" mount_volume told "$b" --attribute-timeout=60 --entry-timeout=60
+echo "OLD CONTENT" >"$a/f"
+mkdir "$a/d"
+touch "$a/d/old" "$a/d/gone" "$a/d/over"
+
+run timeout 60 python3 - "$a" "$b" <<'PY'
+import os, sys, time
+a, b = sys.argv[1:]
+worst = 0
+
+def soon(what, seen):
+    """Within five seconds, of sixty; how soon is only told."""
+    global worst
+    began = time.monotonic()
+    while True:
+        if seen():
+            worst = max(worst, time.monotonic() - began)
+            print("ok", what)
+            return
+        if time.monotonic() - began > 5:
+            print("WRONG", what)
+            return
+        time.sleep(0.002)
+
+def there(path):
+    try:
+        os.stat(path)
+        return True
+    except FileNotFoundError:
+        return False
+
+held = os.open(b + "/f", os.O_RDONLY)
+content = lambda: os.pread(held, 100, 0)
+def know():
+    content(); os.fstat(held); os.stat(b + "/f")
+    for n in ("old", "gone", "over", "new", "made"):
+        there(b + "/d/" + n)
+    os.listdir(b + "/d")
+
+know()
+with open(a + "/f", "r+") as f:
+    f.write("NEW")
+soon("content", lambda: content() == b"NEW CONTENT\n")
+know()
+with open(a + "/f", "a") as f:
+    f.write("more\n")
+soon("size of a descriptor", lambda: os.fstat(held).st_size == 17)
+soon("size by name", lambda: os.stat(b + "/f").st_size == 17)
+soon("what was appended", lambda: content() == b"NEW CONTENT\nmore\n")
+know()
+os.chmod(a + "/f", 0o600)
+soon("mode", lambda: os.fstat(held).st_mode & 0o777 == 0o600)
+know()
+os.truncate(a + "/f", 3)
+soon("truncation", lambda: os.stat(b + "/f").st_size == 3 and content() == b"NEW")
+know()
+os.setxattr(a + "/f", "user.x", b"1")
+now = os.stat(a + "/f").st_ctime_ns
+soon("ctime after an attribute", lambda: os.fstat(held).st_ctime_ns == now)
+know()
+os.unlink(a + "/d/gone")
+soon("a name that went", lambda: not there(b + "/d/gone"))
+know()
+os.rename(a + "/d/old", a + "/d/new")
+soon("a name that moved", lambda: there(b + "/d/new") and not there(b + "/d/old"))
+know()
+os.link(a + "/f", a + "/d/made")
+soon("a name that was made", lambda: there(b + "/d/made") and os.stat(b + "/f").st_nlink == 2)
+know()
+before = os.stat(b + "/d/over").st_ino
+os.rename(a + "/d/new", a + "/d/over")
+soon("a name that leads to another", lambda: os.stat(b + "/d/over").st_ino != before)
+soon("a listing", lambda: sorted(os.listdir(b + "/d")) == ["made", "over"])
+know()
+os.unlink(a + "/d/made")
+soon("one of two names", lambda: not there(b + "/d/made") and os.stat(b + "/f").st_nlink == 1)
+print("# worst: %d ms" % (worst * 1000))
+PY
+note "$OUTPUT"
+is "$(grep -v '^ok\|^#' <<<"$OUTPUT")" "" "each change is seen by the other mount at once"
+is "$(grep -c '^ok' <<<"$OUTPUT")" 13 "all of them"
+
+
+# Now a change that has been answered is seen, and nobody has to wait until it is.
+ok "changes wait until they are seen" gi volume set told features.cache-invalidation-strict on
+run timeout 60 python3 - "$a" "$b" <<'PY'
+import os, sys, time
+a, b = sys.argv[1:]
+time.sleep(0.5)
+held = os.open(b + "/f", os.O_RDONLY)
+writer = os.open(a + "/f", os.O_RDWR)
+wrong = 0
+for i in range(100):
+    os.fstat(held); os.stat(b + "/f"); os.pread(held, 10, 0); os.path.exists(b + "/d/name")
+    os.pwrite(writer, b"%09d" % i, 0)
+    wrong += os.pread(held, 9, 0) != b"%09d" % i
+    os.ftruncate(writer, 100 + i)
+    wrong += os.fstat(held).st_size != 100 + i
+    os.chmod(a + "/f", 0o600 + i % 8)
+    wrong += os.stat(b + "/f").st_mode & 0o777 != 0o600 + i % 8
+    open(a + "/d/name", "w").close() if i % 2 == 0 else os.unlink(a + "/d/name")
+    wrong += os.path.exists(b + "/d/name") != (i % 2 == 0)
+print("wrong:", wrong)
+PY
+is "$OUTPUT" "wrong: 0" "each change that was answered is seen"
+# Both change one file at once: neither waits in vain for the other.
+together() {
+  local began=$SECONDS
+  for m in "$a" "$b"; do
+    (for _ in $(seq 100); do echo "a line of some length" >>"$m/log"; done) &
+  done
+  wait
+  [ "$(stat -c %s "$a/log")" = 4400 ] && [ $((SECONDS - began)) -lt 20 ]
+}
+ok "two that change a file at once are not held up" together
+done_testing
