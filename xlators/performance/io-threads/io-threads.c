@@ -15,8 +15,12 @@
  *
  * Without contention an operation costs a table look-up and a counter. Lock
  * requests are not counted: a waiting one would keep a place, and the unlock that
- * ends its waiting might never get one. On a client, where no operation uses the
- * pool for long, only the class is set.
+ * ends its waiting might never get one.
+ *
+ * On a client operations only touch memory or are queued for the network, so there
+ * are no workers to have. What came in one turn of the event loop goes down when it
+ * ends, ordered by class, in the same one message to each brick; the limits are
+ * the shares that classes take by turns. Nothing waits for a reply.
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
@@ -34,7 +38,7 @@ struct iot_options {
 };
 
 struct iot_metrics {
-  uint64_t passed, queued, dropped, watchdog;
+  uint64_t passed, queued, gathered, dropped, watchdog;
   uint64_t inside[GI_PRIO_COUNT], waiting[GI_PRIO_COUNT];
 };
 
@@ -61,6 +65,8 @@ struct iot_private {
   struct gi_timer next_turn;
   struct gi_defer serve;
   struct gi_timer watchdog;
+  struct gi_list now[GI_PRIO_COUNT]; /* on a client: struct gi_fop.link, what came in this turn */
+  struct gi_defer turn_ends;
   struct iot_metrics metrics;
 };
 
@@ -186,6 +192,56 @@ enqueue(struct iot_private *p, unsigned prio, struct gi_fop *fop)
   p->metrics.queued++;
 }
 
+/* ---- on a client ---- */
+
+/* What is passed on may come back with new operations: they are of the next round. */
+static void
+turn_ends(void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct iot_private *p = x->private;
+  struct gi_list line[GI_PRIO_COUNT];
+  bool more = true;
+  for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
+    gi_list_init(&line[prio]);
+    gi_list_splice_tail(&line[prio], &p->now[prio]);
+    p->metrics.waiting[prio] = 0;
+  }
+  while (more) {
+    more = false;
+    for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++)
+      for (uint64_t n = limit(x->options, prio); n > 0 && !gi_list_empty(&line[prio]); n--) {
+        struct gi_fop *fop = gi_list_first(&line[prio], struct gi_fop, link);
+        gi_list_del(&fop->link);
+        more = true;
+        gi_fop_forward(fop, x);
+      }
+  }
+}
+
+/* They overtake nothing: what came before is to be with the bricks first. */
+#define IOT_LAST \
+  (GI_KIND(GI_FOP_FLUSH) | GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_FSYNCDIR) | GI_KIND(GI_FOP_LK) | GI_KIND(GI_FOP_LEASE) | \
+   GI_KIND(GI_FOP_INODELK) | GI_KIND(GI_FOP_FINODELK) | GI_KIND(GI_FOP_ENTRYLK) | GI_KIND(GI_FOP_FENTRYLK))
+
+static enum gi_verdict
+gather(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct iot_private *p = x->private;
+  GI_ASSERT(fop->priority < GI_PRIO_COUNT);
+  if (x->draining || (IOT_LAST & GI_KIND(fop->kind))) {
+    turn_ends(x);
+    return GI_PASS;
+  }
+  gi_list_add_tail(&p->now[fop->priority], &fop->link);
+  p->metrics.waiting[fop->priority]++;
+  p->metrics.gathered++;
+  gi_defer_add(x->reactor, &p->turn_ends);
+  return GI_HELD;
+}
+
+/* ---- on a brick ---- */
+
 static enum gi_verdict
 iot_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -197,6 +253,8 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
     prio = GI_PRIO_LEAST;
   fop->priority = prio;
   p->metrics.passed++;
+  if (x->ctx->side == GI_SIDE_CLIENT)
+    return gather(x, fop);
   if (!fop->caller.client || (gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT))
     return GI_PASS;
   if (prio != GI_PRIO_LEAST)
@@ -358,6 +416,7 @@ static void
 iot_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   let_all_in(x);
+  turn_ends(x);
   done(x);
 }
 
@@ -369,6 +428,7 @@ iot_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_PARENT_DOWN:
     gi_timer_cancel(&p->watchdog);
     let_all_in(x);
+    turn_ends(x);
     break;
   case GI_EVENT_CLIENT_GONE:
     client_gone(x, data);
@@ -385,8 +445,9 @@ iot_init(struct gi_xlator *x, struct gi_error *err)
   struct iot_private *p = gi_new(struct iot_private);
   p->magic = IOT_MAGIC;
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++)
-    gi_list_init(&p->turn[prio]);
+    gi_list_init(&p->turn[prio]), gi_list_init(&p->now[prio]);
   gi_defer_init(&p->serve, serve, x);
+  gi_defer_init(&p->turn_ends, turn_ends, x);
   gi_timer_init(&p->watchdog, x->reactor, watchdog, x);
   gi_timer_init(&p->next_turn, x->reactor, next_turn, x);
   x->private = p;
@@ -401,6 +462,7 @@ iot_finish(struct gi_xlator *x)
 {
   struct iot_private *p = x->private;
   gi_defer_cancel(&p->serve);
+  gi_defer_cancel(&p->turn_ends);
   gi_timer_finish(&p->watchdog);
   gi_timer_finish(&p->next_turn);
   p->magic = 0;
@@ -451,29 +513,31 @@ static const struct gi_option iot_table[] = {
      .max = 64,
      .level = 1,
      .op_version = 1,
-     .text = "Most workers that run blocking system calls at the same time."},
+     .text = "Most workers that run blocking system calls at the same time, and most operations of a class let in at a time."},
     {.name = "high-prio-threads",
      .key = "performance.high-prio-threads",
      IOT_LIMIT(GI_PRIO_HIGH),
      .def = "16",
-     .text = "Most operations of high priority (open, stat, lookup, listing) let in at a time."},
+     .text = "Most operations of high priority (open, stat, lookup, listing) let in at a time; on a client, their share when "
+             "those of one "
+             "turn of the event loop are ordered."},
     {.name = "normal-prio-threads",
      .key = "performance.normal-prio-threads",
      IOT_LIMIT(GI_PRIO_NORMAL),
      .def = "16",
-     .text = "Most operations of normal priority (create, rename, unlink, attributes) let in at a time."},
+     .text =
+         "Most operations of normal priority (create, rename, unlink, attributes) let in at a time; on a client, their share."},
     {.name = "low-prio-threads",
      .key = "performance.low-prio-threads",
      IOT_LIMIT(GI_PRIO_LOW),
      .def = "16",
-     .text = "Most operations of low priority (read, write, fsync) let in at a time."},
+     .text = "Most operations of low priority (read, write, fsync) let in at a time; on a client, their share."},
     {.name = "least-prio-threads",
      .key = "performance.least-prio-threads",
      IOT_LIMIT(GI_PRIO_LEAST),
      .def = "1",
      .text = "Most reads, writes, fsyncs, checksums and removals of background daemons (rebalance, self-heal) let in at a time "
-             "while "
-             "others are served; alone they may have a quarter of thread-count."},
+             "while others are served; alone they may have a quarter of thread-count. On a client, their share."},
     {.name = "enable-least-priority",
      .key = "performance.enable-least-priority",
      .type = GI_OPT_BOOL,
@@ -491,7 +555,8 @@ static const struct gi_option iot_table[] = {
      .max = 86400,
      .level = 3,
      .op_version = 40100,
-     .text = "Add a worker when operations wait and none came back for this many seconds; 0 never does."},
+     .text =
+         "Add a worker when operations wait and none came back for this many seconds; 0 never does. On a client none waits."},
     {.name = "cleanup-disconnected-reqs",
      .key = "performance.iot-cleanup-disconnected-reqs",
      .type = GI_OPT_BOOL,
@@ -499,7 +564,7 @@ static const struct gi_option iot_table[] = {
      .def = "off",
      .level = 3,
      .op_version = 40100,
-     .text = "Drop waiting operations of a client that went away instead of running them."},
+     .text = "Drop waiting operations of a client that went away instead of running them. It acts on bricks."},
     {.name = "pass-through",
      .key = "performance.iot-pass-through",
      .type = GI_OPT_BOOL,
@@ -507,7 +572,7 @@ static const struct gi_option iot_table[] = {
      .def = "false",
      .level = 3,
      .op_version = 40100,
-     .text = "Let everything through: no classes, no limits."},
+     .text = "Let everything through: no classes, no limits, no order."},
     GI_OPTION_END,
 };
 
@@ -519,6 +584,7 @@ static const struct gi_option iot_table[] = {
 static const struct gi_metric iot_metrics_table[] = {
     IOT_METRIC(passed, "operations seen"),
     IOT_METRIC(queued, "operations that had to wait for others of their class"),
+    IOT_METRIC(gathered, "operations of a client that went down when a turn of its event loop ended"),
     IOT_METRIC(dropped, "waiting operations dropped because their client went away"),
     IOT_METRIC(watchdog, "times the watchdog added a worker"),
     {"inside_high", "", "operations of high priority under way", offsetof(struct iot_metrics, inside[GI_PRIO_HIGH])},
@@ -536,14 +602,16 @@ GI_XLATOR_EXPORT = {
     .abi = GI_XLATOR_ABI,
     .type = "performance/io-threads",
     .version = GI_VERSION,
-    .summary = "Priorities, limits and fairness for a brick's workers",
+    .summary = "Priorities, limits and fairness for a brick's workers, and an order for a client's requests",
     .messages = GI_MSG_IOT,
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"*"},
                .key = "performance.client-io-threads",
                .def = "on",
                .since = "0.1",
-               .text = "Spread requests of a client over several queues."},
+               .text = "Order what comes in one turn of a client's event loop by class: looking before changing, and both "
+                       "before data. Operations "
+                       "of a client need no threads, so none are made."},
               {.side = GI_SIDE_BRICK, .above = {"features/locks", "features/upcall"}}},
     .min_children = 1,
     .max_children = 1,

@@ -235,6 +235,87 @@ test_client_gone_runs(void **state)
   fake_stack_free(s);
 }
 
+/* ---- on a client ---- */
+
+static struct fake_stack *
+client_stack(const char *options)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", options, 1);
+  s->ctx.side = GI_SIDE_CLIENT;
+  return s;
+}
+
+static struct gi_fop *
+comes(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  gi_fop_set_fd(f, fake_fd(s, 5));
+  gi_fop_submit(f, s->x, ended, NULL);
+  return f;
+}
+
+static void
+went_down(struct fake_stack *s, const enum gi_fop_kind *kinds, unsigned n)
+{
+  assert_int_equal(s->nseen, n);
+  for (unsigned i = 0; i < n; i++)
+    assert_int_equal(s->seen[i].kind, kinds[i]);
+}
+
+static void
+test_a_clients_turn_is_ordered_by_class(void **state)
+{
+  struct fake_stack *s = client_stack(NULL);
+  fake_check_transparent(s, 0);
+  struct gi_fop *w = comes(s, GI_FOP_WRITE);
+  comes(s, GI_FOP_READ);
+  comes(s, GI_FOP_FSETATTR);
+  comes(s, GI_FOP_FSTAT);
+  assert_false(w->answered);
+  fake_settle(s);
+  assert_true(w->answered);
+  went_down(s, (enum gi_fop_kind[]){GI_FOP_FSTAT, GI_FOP_FSETATTR, GI_FOP_WRITE, GI_FOP_READ}, 4);
+  fake_stack_free(s);
+}
+
+static void
+test_limits_are_shares_on_a_client(void **state)
+{
+  struct fake_stack *s = client_stack("option high-prio-threads 2\noption low-prio-threads 1\n");
+  for (int i = 0; i < 2; i++)
+    comes(s, GI_FOP_WRITE);
+  for (int i = 0; i < 3; i++)
+    comes(s, GI_FOP_FSTAT);
+  fake_settle(s);
+  went_down(s, (enum gi_fop_kind[]){GI_FOP_FSTAT, GI_FOP_FSTAT, GI_FOP_WRITE, GI_FOP_FSTAT, GI_FOP_WRITE}, 5);
+  fake_stack_free(s);
+}
+
+static void
+test_what_overtakes_nothing_on_a_client(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_FLUSH, GI_FOP_FSYNC, GI_FOP_LK};
+  struct fake_stack *s = client_stack(NULL);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    fake_forget_seen(s);
+    comes(s, GI_FOP_WRITE);
+    assert_true(comes(s, kinds[i])->answered);
+    went_down(s, (enum gi_fop_kind[]){GI_FOP_WRITE, kinds[i]}, 2);
+  }
+  fake_stack_free(s);
+}
+
+static void
+test_nothing_is_left_when_a_client_drains(void **state)
+{
+  struct fake_stack *s = client_stack(NULL);
+  struct gi_fop *f = comes(s, GI_FOP_WRITE);
+  gi_xlator_enable(s->x, false);
+  assert_true(f->answered);
+  assert_false(s->x->enabled);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -248,6 +329,10 @@ main(void)
       cmocka_unit_test(test_disk_is_theirs_who_sync),
       cmocka_unit_test(test_client_gone),
       cmocka_unit_test(test_client_gone_runs),
+      cmocka_unit_test(test_a_clients_turn_is_ordered_by_class),
+      cmocka_unit_test(test_limits_are_shares_on_a_client),
+      cmocka_unit_test(test_what_overtakes_nothing_on_a_client),
+      cmocka_unit_test(test_nothing_is_left_when_a_client_drains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
