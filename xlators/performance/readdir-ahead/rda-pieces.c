@@ -164,8 +164,10 @@ piece_done(struct gi_fop *fop, void *arg)
   struct rda_piece *p = arg;
   struct rda_fd *rf = p->rf;
   struct rda *rda = p->x->private;
+  struct gi_fd *fd = fop->fd;
   GI_ASSERT(!p->fop);
   p->fop = fop;
+  fop->fd = NULL; /* what is kept keeps no descriptor open */
   if (!rf) {
     piece_free(p);
   } else if (fop->rsp.ret < 0) {
@@ -178,6 +180,7 @@ piece_done(struct gi_fop *fop, void *arg)
     if (rf->filling)
       rda_go_on(rf);
   }
+  gi_fd_unref(&fd); /* the last one takes `rf` along */
 }
 
 void

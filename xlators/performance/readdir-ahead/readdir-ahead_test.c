@@ -374,6 +374,23 @@ test_memory(void **state)
   fake_stack_free(s);
 }
 
+/* What is kept of a listing goes with its descriptor, and does not keep it open. */
+static void
+test_a_closed_directory(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = gi_fd_new(s->graph, fake_inode(s, DIR_A), O_RDONLY | O_DIRECTORY, 100);
+  uint64_t open = s->graph->fds_live;
+  struct gi_fop *first = lists(s, fd, 0);
+  struct gi_fop *second = lists(s, fd, first->rsp.entries.entry[first->rsp.entries.count - 1].off);
+  assert_true(metric(s, PIECES) > 1);
+  fake_fop_free(first);
+  fake_fop_free(second);
+  gi_fd_unref(&fd);
+  fake_settle(s);
+  assert_int_equal(s->graph->fds_live, open - 1);
+}
+
 static void
 test_water_marks(void **state)
 {
@@ -498,6 +515,7 @@ main(void)
       TEST(test_the_time_of_the_directory),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_water_marks),
+      TEST(test_a_closed_directory),
       TEST(test_cancel_and_drain),
       cmocka_unit_test(test_model),
   };
