@@ -127,8 +127,12 @@ look_at(struct wb *wb, struct wb_file *file, uint64_t asked, struct gi_iatt *a)
   if (!describes(file, a))
     return;
   correct(wb, file, asked, a);
-  if (quiet && may_learn(wb, file, asked) && wb_may_hold(wb))
+  if (!may_learn(wb, file, asked) || !wb_may_hold(wb))
+    return;
+  if (quiet)
     learn(wb, file, a);
+  else if (is_learnt(wb, file) && !file->changing && file->moved < asked)
+    at_least(&file->now, a->size); /* others have made it longer */
 }
 
 static void

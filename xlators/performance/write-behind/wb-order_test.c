@@ -339,6 +339,24 @@ test_an_old_reply_does_not_shrink_the_file(void **state)
   release_writes(s);
 }
 
+/* Another client has made it longer while something of ours is under way. */
+static void
+test_a_reply_grows_the_file(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 100);
+  struct gi_fop *f;
+
+  hold(s, GI_FOP_WRITE);
+  put(s, fd, 0, PAGE, 'a');
+  fake_wait(s, 60 * GI_NSEC_PER_MSEC);
+  assert_int_equal(stat_of(s, fd, 4 * PAGE)->rsp.stat.size, 4 * PAGE);
+  f = put(s, fd, 0, 512, 'a');
+  is_early(f);
+  assert_int_equal(f->rsp.post.size, 4 * PAGE);
+  release_writes(s);
+}
+
 /* Of two messages under way the reply of the first is the last to come. */
 static void
 test_replies_in_another_order_do_not_shrink_the_file(void **state)
@@ -449,6 +467,7 @@ main(void)
       TEST(test_a_cancelled_lock_goes_without_waiting),
       TEST(test_stat_shows_what_is_not_written_yet),
       TEST(test_an_old_reply_does_not_shrink_the_file),
+      TEST(test_a_reply_grows_the_file),
       TEST(test_replies_in_another_order_do_not_shrink_the_file),
       TEST(test_listings_show_what_is_not_written_yet),
       TEST(test_others_changes_end_what_is_known),
