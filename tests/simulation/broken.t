@@ -29,6 +29,7 @@ go on with a listing at another brick|1|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
 keep attributes over a change|1|--workload register --layers md-cache --mishaps none
+keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle

@@ -9,6 +9,8 @@
  */
 #include "io-cache.h"
 
+#include "libglusterish/probe.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -379,7 +381,7 @@ ioc_change_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop
     f->sees_end = file->resizing++ == 0;
     f->resized = ++file->resized;
   }
-  if (!appends(fop))
+  if (!appends(fop) && !GI_BROKEN("keep pages over a change"))
     ioc_drop(&c->store, file, f->start, f->end);
   f->seq = gi_trust_change_begins(&c->order, &file->trust);
   gi_list_add_tail(&file->changes, &f->link);
@@ -389,8 +391,9 @@ ioc_change_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop
 static bool
 is_kept(const struct gi_xlator *x, const struct gi_fop *fop, const struct ioc_fop *f)
 {
-  return fop->kind == GI_FOP_WRITE && fop->rsp.ret > 0 && (uint64_t)fop->rsp.ret == f->end - f->start &&
-         fop->payload.len == f->end - f->start && !((fop->fd->flags | (int)fop->args.flags) & O_DIRECT) && still_holds(x, f);
+  return !GI_BROKEN("keep pages over a change") && fop->kind == GI_FOP_WRITE && fop->rsp.ret > 0 &&
+         (uint64_t)fop->rsp.ret == f->end - f->start && fop->payload.len == f->end - f->start &&
+         !((fop->fd->flags | (int)fop->args.flags) & O_DIRECT) && still_holds(x, f);
 }
 
 /* The buffer it came in is not copied out of: what lies beside it there are other WRITEs. */
