@@ -182,33 +182,40 @@ int rep_errno_merge(int have, int next); /* of a fan, and of several (replicate.
 
 /* What is kept per fop: one of our callers' fops, or a child of one. */
 struct rep_fop {
-  bool inside;       /* sent by ourselves on behalf of one that is under way: never held back */
-  bool held_back;    /* until the set has quiesced */
-  bool taken_back;   /* LK: taken back from a child; held back */
-  struct gi_fan fan; /* our caller's fop: its own fan-out */
-  struct rep_txn *txn;
-  uint64_t start, end;      /* byte range of a data operation, end exclusive */
-  uint64_t unstable_before; /* FSYNC: unstable writes complete when it was sent */
-  uint32_t generation;      /* when it was sent */
-  uint32_t tried;           /* reads: children that failed it */
-  uint32_t content;         /* OPEN: the child that is asked for the content, or none */
-  uint32_t ok;              /* transactions: children where it succeeded */
+  /* any */
+  bool inside;         /* sent by ourselves on behalf of one that is under way: never held back */
+  bool held_back;      /* until the set has quiesced */
+  uint32_t generation; /* when it was sent */
+  uint32_t distrusts;  /* of the replica set, when it was sent */
   int err;
-  uint32_t refused;   /* names: children that say that it cannot be, though others did it */
-  uint32_t must_fail; /* FSYNC: children that failed it outside a transaction */
-  int must_err;
-  uint32_t distrusts; /* of the replica set, when it was sent */
-  bool refreshed, read_entries, policy_asked, healed, name_healed;
-  bool name_held;                              /* LOOKUP: we held the lock of the name when the children were asked */
-  uint8_t locked_looks;                        /* LOOKUP: looks under that lock so far */
   void (*resume)(struct gi_fop *fop, int err); /* where it goes on: rep_fop_wait */
+  struct gi_fan fan;                           /* our caller's fop: its own fan-out */
+
+  /* one that reads */
+  uint32_t tried;   /* children that failed it */
+  uint32_t content; /* OPEN: the child that is asked for the content, or none */
+  bool refreshed, read_entries, policy_asked, healed, name_healed;
+  bool name_held;       /* LOOKUP: we held the lock of the name when the children were asked */
+  uint8_t locked_looks; /* LOOKUP: looks under that lock so far */
+
+  /* one of a transaction */
+  struct rep_txn *txn;
+  uint64_t start, end; /* byte range of a data operation, end exclusive */
+  uint32_t ok;         /* children where it succeeded */
+  uint32_t refused;    /* names: children that say that it cannot be, though others did it */
   struct {
     struct gi_gfid gfid;
     uint32_t mode;
   } made;                             /* entry: the new object, none if there is none of our making */
   void (*copied)(struct gi_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
-  struct gi_fop *current;             /* LK: the child fop under way */
+  uint64_t unstable_before;           /* FSYNC: unstable writes complete when it was sent */
+  uint32_t must_fail;                 /* FSYNC: children that failed it outside a transaction */
+  int must_err;
+
+  /* LK */
+  struct gi_fop *current; /* the child fop under way */
   uint32_t granted;
+  bool taken_back; /* from a child; held back */
 };
 
 /* To the present set of children (state.c). */
