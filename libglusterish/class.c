@@ -180,7 +180,7 @@ gi_class_scan(void (*fn)(const char *type, void *arg), void *arg)
     fn(registered[i]->type, arg);
   d = opendir(gi_xlator_dir());
   if (!d)
-    return -errno;
+    return errno;
   for (struct dirent *e; (e = readdir(d)) != NULL;)
     scan_kind(&list, e->d_name);
   closedir(d);

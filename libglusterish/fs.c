@@ -244,7 +244,7 @@ gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path)
   d->err = 0;
   d->len = d->next = 0;
   d->fd = gi_fs_openat(fs, at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-  return d->fd < 0 ? -errno : 0;
+  return d->fd < 0 ? errno : 0;
 }
 
 const struct gi_fs_dirent *
@@ -254,7 +254,7 @@ gi_fs_dir_next(struct gi_fs_dir *d)
   if (d->next >= d->len) {
     d->len = gi_fs_getdents(d->fs, d->fd, d->buf, sizeof(d->buf));
     d->next = 0;
-    d->err = d->len < 0 ? -errno : 0;
+    d->err = d->len < 0 ? errno : 0;
     if (d->len <= 0)
       return NULL;
   }

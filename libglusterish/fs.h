@@ -312,12 +312,12 @@ bool gi_fs_same_machine(const char *where, const char *other);
 struct gi_fs_dir {
   struct gi_fs *fs;
   int fd;  /* its own */
-  int err; /* -errno where reading failed */
+  int err; /* errno where reading failed */
   ssize_t len, next;
   _Alignas(8) char buf[4096];
 };
 
-/* Opens directory `path` in `at` ("." = itself, not following a symlink). 0 or -errno; gi_fs_dir_close after success. */
+/* Opens directory `path` in `at` ("." = itself, not following a symlink). 0 or an errno; gi_fs_dir_close after success. */
 GI_MUST_CHECK int gi_fs_dir_open(struct gi_fs_dir *d, struct gi_fs *fs, int at, const char *path);
 /* The next entry, including "." and ".."; valid until the next call. NULL = the end, or an error, and then d->err says so. */
 const struct gi_fs_dirent *gi_fs_dir_next(struct gi_fs_dir *d);

@@ -23,6 +23,7 @@ static uint32_t
 take(uint32_t *used, uint32_t bytes)
 {
   uint32_t at = *used;
+  GI_ASSERT(at == ALIGN16(at));
   *used += ALIGN16(bytes);
   return at;
 }
@@ -95,6 +96,8 @@ gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_
 {
   struct gi_room *room = room_of(g, x->cls);
   if (room) {
+    GI_ASSERT(x->cls->fop_bytes <= room->cls->fop_bytes && x->cls->inode_bytes <= room->cls->inode_bytes &&
+              x->cls->fd_bytes <= room->cls->fd_bytes);
     room->taken = x;
     x->fop_offset = room->fop_offset;
     x->inode_offset = room->inode_offset;
@@ -109,8 +112,10 @@ gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_
   }
   GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
   uint32_t at = 0, end;
-  while ((end = in_the_way(g, vf, path, at, x->cls->fop_bytes)) != 0)
+  while ((end = in_the_way(g, vf, path, at, x->cls->fop_bytes)) != 0) {
+    GI_ASSERT(end > at);
     at = ALIGN16(end);
+  }
   x->fop_offset = at;
   if (g->fop_used < at + ALIGN16(x->cls->fop_bytes))
     g->fop_used = at + ALIGN16(x->cls->fop_bytes);
@@ -180,9 +185,9 @@ gi_graph_place_all(struct gi_graph *g)
   for (unsigned i = g->count; i-- > 0;) /* parents come after their children */
     gi_graph_place(g, g->volfile, gi_volfile_find(g->volfile, g->xlators[i]->name), g->xlators[i], false);
   int rc = g->ctx->side ? gi_class_scan(make_room, g) : 0;
-  if (rc < 0) /* the slack is left */
+  if (rc) /* the slack is left */
     gi_log(GI_LOG_WARNING, "graph", GI_MSG_GRAPH + 5, "no room for what switches may add: cannot read %s: %s", gi_xlator_dir(),
-           strerror(-rc));
+           strerror(rc));
   g->fop_bytes = g->fop_used + GI_SLACK_FOP;
   g->inode_bytes = g->inode_used + GI_SLACK_INODE;
   g->fd_bytes = g->fd_used + GI_SLACK_FD;

@@ -77,7 +77,7 @@ GI_MUST_CHECK const struct gi_xlator_class *gi_class_load(const char *type, void
 /* Directory searched for KIND/NAME.so: $GLUSTERISH_XLATOR_DIR, else the installed one. */
 const char *gi_xlator_dir(void);
 /* Calls fn with the type of every registered class, and then of every translator file below gi_xlator_dir(), sorted, each once;
- * whether it loads is for the caller to find out. 0, or -errno when the directory cannot be read. */
+ * whether it loads is for the caller to find out. 0, or an errno when the directory cannot be read. */
 GI_MUST_CHECK int gi_class_scan(void (*fn)(const char *type, void *arg), void *arg);
 /* Makes a class available without a file, before any load: tests and fake neighbours. */
 void gi_class_register(const struct gi_xlator_class *cls);

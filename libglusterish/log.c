@@ -364,7 +364,7 @@ open_file(const char *path)
   if (path[0]) {
     fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-      return -errno;
+      return errno;
   }
   limit_report_all();
   if (state.fd != STDERR_FILENO)
@@ -379,7 +379,7 @@ gi_log_open(const char *path, enum gi_log_level level, bool json)
   if (strcmp(path, "-") == 0)
     path = "";
   if (strlen(path) >= sizeof(state.path))
-    return -ENAMETOOLONG;
+    return ENAMETOOLONG;
   pthread_mutex_lock(&state.lock);
   int ret = open_file(path);
   if (ret == 0) {
@@ -397,8 +397,8 @@ gi_log_reopen(void)
   pthread_mutex_lock(&state.lock);
   int ret = open_file(state.path);
   pthread_mutex_unlock(&state.lock);
-  if (ret < 0)
-    gi_log(GI_LOG_ERROR, "core", GI_MSG_CORE + 1, "cannot reopen the log file, going on with the old one: %s", strerror(-ret));
+  if (ret)
+    gi_log(GI_LOG_ERROR, "core", GI_MSG_CORE + 1, "cannot reopen the log file, going on with the old one: %s", strerror(ret));
 }
 
 void

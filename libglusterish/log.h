@@ -32,7 +32,7 @@ enum gi_log_level {
 #define GI_LOG_BURST 20
 #define GI_LOG_WINDOW_S 10
 
-/* Opens the log. `path` "-" = stderr. Returns 0 or -errno. May be called again (reopen after rotation: gi_log_reopen). */
+/* Opens the log. `path` "-" = stderr. Returns 0 or an errno. May be called again (reopen after rotation: gi_log_reopen). */
 GI_MUST_CHECK int gi_log_open(const char *path, enum gi_log_level level, bool json);
 void gi_log_reopen(void);
 void gi_log_set_level(enum gi_log_level level);

@@ -146,7 +146,7 @@ test_rotation(void **state)
   assert_non_null(strstr(content(rotated), "between"));
   assert_null(strstr(content(path), "between"));
   assert_non_null(strstr(content(path), "after\nFinal graph:\n+---\n"));
-  assert_int_equal(gi_log_open("/nonexistent/dir/log", GI_LOG_INFO, false), -ENOENT);
+  assert_int_equal(gi_log_open("/nonexistent/dir/log", GI_LOG_INFO, false), ENOENT);
   gi_log(GI_LOG_INFO, "v", 7, "still here");
   assert_non_null(strstr(content(path), "still here"));
 }

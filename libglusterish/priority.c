@@ -34,7 +34,7 @@ gi_be_least(bool least, int *usual)
 {
   if (least)
     *usual = getpriority(PRIO_PROCESS, 0);
-  int ret = setpriority(PRIO_PROCESS, 0, *usual + (least ? GI_LEAST_NICE : 0)) ? -errno : 0;
+  int ret = setpriority(PRIO_PROCESS, 0, *usual + (least ? GI_LEAST_NICE : 0)) ? errno : 0;
   gi_be_patient(least);
   return ret;
 }

@@ -15,7 +15,7 @@
  * wakes runs at once. False: the kernel's usual slice. Needs Linux 6.12 (sched_setattr(2)); does nothing on an older kernel. */
 void gi_be_patient(bool patient);
 /* Makes the calling thread background work, or ends that. True: stores the nice value in *usual, adds GI_LEAST_NICE to it, and calls
- * gi_be_patient(true). False: restores *usual and the usual slice. 0, or -errno with an unchanged nice value: only root may lower it. */
+ * gi_be_patient(true). False: restores *usual and the usual slice. 0, or an errno with an unchanged nice value: only root may lower it. */
 GI_MUST_CHECK int gi_be_least(bool least, int *usual);
 
 #endif

@@ -224,7 +224,7 @@ int
 gd_brick_signal(const struct gd_brick *b, int signo)
 {
   if (b->state != GD_PROC_UP && b->state != GD_PROC_STOPPING)
-    return -ESRCH;
+    return ESRCH;
   return gd_watch_signal(&b->proc->watch, signo);
 }
 

@@ -347,7 +347,7 @@ prepare(const struct gd_config *c, int *lock_fd, struct gi_error *err)
   if (*lock_fd < 0)
     return -1;
   int ret = gi_log_open(c->logfile, c->level, false);
-  return ret ? gi_error_set(err, -ret, "cannot open log %s: %s", c->logfile, strerror(-ret)) : 0;
+  return ret ? gi_error_set(err, ret, "cannot open log %s: %s", c->logfile, strerror(ret)) : 0;
 }
 
 int

@@ -204,7 +204,7 @@ gd_map_new(void)
   struct gd_options_map *m = gi_new(struct gd_options_map);
   int ret = gi_class_scan(on_type, m);
   if (ret)
-    gi_log(GI_LOG_ERROR, "management", GI_MSG_MGMT + 11, "no translators: cannot read %s: %s", gi_xlator_dir(), strerror(-ret));
+    gi_log(GI_LOG_ERROR, "management", GI_MSG_MGMT + 11, "no translators: cannot read %s: %s", gi_xlator_dir(), strerror(ret));
   return finish(m);
 }
 

@@ -32,7 +32,7 @@ struct gd_watch {
 };
 bool gd_watch(struct gd_watch *w, struct gi_reactor *r, pid_t pid, void (*fn)(void *arg, unsigned events), void *arg);
 void gd_unwatch(struct gd_watch *w);
-int gd_watch_signal(const struct gd_watch *w, int signo); /* 0 or -errno */
+int gd_watch_signal(const struct gd_watch *w, int signo); /* 0 or an errno */
 
 /* ---- brick-proc.c ---- */
 
@@ -48,7 +48,7 @@ bool gd_brick_adopt(struct gd_brick *b);
 void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mapper where it listens */
 void gd_brick_signed_out(struct gd_brick *b);          /* and that it will do so no longer */
 bool gd_brick_online(const struct gd_brick *b);
-int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or -errno */
+int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or an errno */
 void gd_brick_forget(struct gd_brick *b);                 /* stops watching; the process goes on */
 /* Another object stands for the brick from now on: its process, if any, is watched for `to`. */
 void gd_brick_move(struct gd_brick *to, struct gd_brick *from);
@@ -65,7 +65,7 @@ bool gd_shd_enabled(const struct gd_volume *v);    /* and it is not switched off
 void gd_shd_sync(struct gd_volume *v);
 void gd_shd_restart(struct gd_volume *v);                /* the volume has other bricks */
 pid_t gd_shd_pid(const struct gd_volume *v);             /* 0: does not run */
-int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or -errno */
+int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or an errno */
 char *gd_shd_socket(const struct gd_volume *v);          /* where it answers brick operations */
 void gd_shd_forget(struct gd_volume *v);                 /* stops watching; the process goes on */
 

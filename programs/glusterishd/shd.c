@@ -255,7 +255,7 @@ gd_shd_restart(struct gd_volume *v)
 int
 gd_shd_signal(const struct gd_volume *v, int signo)
 {
-  return gd_shd_pid(v) ? gd_watch_signal(&v->shd->watch, signo) : -ESRCH;
+  return gd_shd_pid(v) ? gd_watch_signal(&v->shd->watch, signo) : ESRCH;
 }
 
 void

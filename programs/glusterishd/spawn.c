@@ -100,5 +100,5 @@ gd_unwatch(struct gd_watch *w)
 int
 gd_watch_signal(const struct gd_watch *w, int signo)
 {
-  return syscall(SYS_pidfd_send_signal, w->fd, signo, NULL, 0) ? -errno : 0;
+  return syscall(SYS_pidfd_send_signal, w->fd, signo, NULL, 0) ? errno : 0;
 }

@@ -42,13 +42,13 @@ open_log(const struct fs_config *cfg)
 {
   const char *file = cfg->log_to_stderr ? "-" : cfg->log_file;
   int rc = gi_log_open(file, cfg->log_level, cfg->log_json);
-  if (rc == -ENOENT) {
+  if (rc == ENOENT) {
     make_directories_of(file);
     rc = gi_log_open(file, cfg->log_level, cfg->log_json);
   }
   if (rc == 0)
     return;
-  fprintf(stderr, "glusterishfs: cannot open log file %s: %s; logging to standard error\n", cfg->log_file, strerror(-rc));
+  fprintf(stderr, "glusterishfs: cannot open log file %s: %s; logging to standard error\n", cfg->log_file, strerror(rc));
   GI_IGNORE(gi_log_open("-", cfg->log_level, cfg->log_json)); /* standard error is always there */
 }
 

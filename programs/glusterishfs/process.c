@@ -63,7 +63,7 @@ fs_be_least(struct fs_process *p, bool least)
 {
   int ret = gi_be_least(least, &p->usual_nice);
   if (ret)
-    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(-ret));
+    gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(ret));
   p->least = least;
 }
 

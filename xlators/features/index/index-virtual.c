@@ -327,11 +327,11 @@ listing_work(struct gi_work *w)
   struct gi_fs_dir d;
   int err = gi_fs_dir_open(&d, l->fs, l->at, *l->dir ? l->dir : ".");
   if (!err && l->offset && gi_fs_lseek(l->fs, d.fd, (off_t)l->offset, SEEK_SET) < 0) {
-    err = -errno;
+    err = errno;
     gi_fs_dir_close(&d);
   }
   if (err) {
-    l->err = -err;
+    l->err = err;
     return;
   }
   uint32_t used = 0;
@@ -339,7 +339,7 @@ listing_work(struct gi_work *w)
     const struct gi_fs_dirent *e = gi_fs_dir_next(&d);
     if (!e) {
       l->end = !d.err;
-      l->err = l->count ? 0 : -d.err; /* what follows is asked for again */
+      l->err = l->count ? 0 : d.err; /* what follows is asked for again */
       break;
     }
     if (hide(l, d.fd, e->name))

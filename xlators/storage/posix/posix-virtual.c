@@ -153,7 +153,7 @@ real_filename(struct posix_op *op, struct posix_at at, const char *want)
   int err = gi_fs_dir_open(&dir, op->p->fs, at.fd, at.path[0] ? at.path : ".");
 
   if (err)
-    return posix_err(op, -err);
+    return posix_err(op, err);
   posix_err(op, ENODATA);
   while ((d = gi_fs_dir_next(&dir))) {
     if (strcasecmp(d->name, want) == 0) {
@@ -162,7 +162,7 @@ real_filename(struct posix_op *op, struct posix_at at, const char *want)
     }
   }
   if (!d && dir.err)
-    posix_err(op, -dir.err);
+    posix_err(op, dir.err);
   gi_fs_dir_close(&dir);
   return r;
 }
@@ -183,7 +183,7 @@ gfid_beginning(struct posix_op *op, const char *text)
   int err = gi_fs_dir_open(&dir, op->p->fs, op->p->gl_fd, path);
 
   if (err)
-    return posix_err(op, err == -ENOENT ? ENODATA : -err);
+    return posix_err(op, err == ENOENT ? ENODATA : err);
   posix_err(op, ENODATA);
   while ((d = gi_fs_dir_next(&dir))) {
     if (strncmp(d->name, text, GI_GFID_BEGINNING) == 0 && gi_gfid_parse(d->name, &gfid)) {
