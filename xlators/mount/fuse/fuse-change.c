@@ -156,6 +156,7 @@ node_change_deferred(struct bridge *b, struct gi_fop *fop)
   GI_ASSERT(fop->kind == GI_FOP_WRITE && fop->rsp.ret >= 0); /* nothing else is (fop.h) */
   GI_ASSERT(!op->deferred);
   op->deferred = true;
+  b->m.early_writes++;
   if (n->trust.deferred == 0)
     n->early_end = 0;
   if (n->early_end < end)
@@ -199,6 +200,7 @@ node_written(struct bridge *b, const struct gi_written *w)
     n->early_append = false;
   node_check(b, n);
   if (w->err) {
+    b->m.lost_writes += w->changes;
     found_lost(b, w->inode);
   } else if (!ours) {
     found_foreign(b, w->inode);
@@ -227,8 +229,10 @@ node_spare_capability(struct bridge *b, struct gi_inode *inode, const struct gi_
 
   n->wrote_end = 0;
   if (known && n->asked_capability == 2 && (b->init_offered & COMPAT_HANDLE_KILLPRIV_V2) && !o->acl && !o->auto_invalidation &&
-      !o->kernel_writeback_cache)
+      !o->kernel_writeback_cache) {
+    b->m.capability_spared++;
     inval_attributes(b, inode);
+  }
 }
 
 /* ---- what is remembered ---- */

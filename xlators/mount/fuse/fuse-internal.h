@@ -78,6 +78,7 @@ struct bridge_metrics {
   uint64_t lookups_counted, lookups_forgotten, stale_nodeids;
   uint64_t read_bytes, write_bytes, local_getxattr, local_flush, local_setattr;
   uint64_t foreign_changes, inval_inode, inval_entry, device_reads, device_empty, getattr_remembered;
+  uint64_t early_writes, lost_writes, capability_spared, upcalls;
 };
 extern const struct gi_metric bridge_metric_table[];
 

@@ -199,6 +199,7 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
   struct gi_invalidation all = *inv;
   struct gi_inode *inode = gi_gfid_is_none(&inv->gfid) ? NULL : gi_inode_find(b->x->graph, &inv->gfid);
 
+  b->m.upcalls++;
   if (inv->flags & ~UPCALL_KNOWN) /* from the future */
     all.flags |= UPCALL_FORGET;
   names_changed(b, inv);
