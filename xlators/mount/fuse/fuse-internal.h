@@ -416,7 +416,8 @@ void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker co
 
 /* ---- fuse-upcall.c ---- */
 void upcall_event(struct bridge *b, const struct gi_invalidation *inv); /* a brick says that somebody else changed an inode */
-/* Bricks that were away say nothing of what happened meanwhile: what the kernel was promised for long it must ask for again. */
+/* Bricks that were away, or did not tell, say nothing of what happened meanwhile: what the kernel was promised for long it must ask for
+ * again. */
 void upcall_missed(struct bridge *b);
 void absent_told(struct bridge *b, const struct gi_loc *loc); /* the kernel was told that nothing has that name */
 void absent_stop(struct bridge *b);

@@ -360,6 +360,10 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
     else if (b->state == BRIDGE_SERVING)
       upcall_missed(b);
     break;
+  case GI_EVENT_PROMISE:
+    if (b->state == BRIDGE_SERVING)
+      upcall_missed(b);
+    break;
   case GI_EVENT_CHILD_DOWN:
     if (b->state == BRIDGE_WAITING && b->ready_timer.armed)
       gi_timer_set(&b->ready_timer, BRIDGE_DOWN_NS);
