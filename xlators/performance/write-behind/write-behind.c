@@ -68,11 +68,12 @@ wb_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   wi->file = NULL;
 }
 
-/* Where it was off, what went past it may still be under way: it waits a while before it answers again. */
+/* Where it was off, what went past it may still be under way: it waits a while before it answers again. Replies to what it saw before
+ * still come while it is off. */
 bool
 wb_may_hold(struct wb *wb)
 {
-  if (wb->x->draining || wb->down || wb_opts(wb)->pass_through)
+  if (!wb->x->enabled || wb->x->draining || wb->down || wb_opts(wb)->pass_through)
     return false;
   if (wb->rested) {
     wb->rested = false;

@@ -391,6 +391,26 @@ test_drained_it_has_nothing(void **state)
   assert_true(put(s, fd, 0, 512, 'a')->rsp.early);
 }
 
+/* A reply to what it saw before is no sign that it is back. */
+static void
+test_replies_that_come_while_it_is_off(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_iatt a = attributes(FILE_A, 0);
+
+  hold(s, GI_FOP_FSTAT);
+  fake_submit(s, on_fd(s, GI_FOP_FSTAT, fd));
+  gi_xlator_enable(s->x, false);
+  fake_held_fop(s, 0, 0)->rsp.stat = a;
+  fake_release(s, 0, GI_FOP_FSTAT, 0, 0);
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  gi_xlator_enable(s->x, true);
+  fake_script_clear(s);
+  stat_of(s, fd, 0);
+  assert_false(put(s, fd, 0, 512, 'a')->rsp.early);
+}
+
 static void
 test_idle_it_leaves_at_once(void **state)
 {
@@ -492,6 +512,7 @@ main(void)
       cmocka_unit_test(test_a_full_window_lets_writes_wait),
       TEST(test_all_files_together_have_a_bound),
       TEST(test_drained_it_has_nothing),
+      TEST(test_replies_that_come_while_it_is_off),
       TEST(test_idle_it_leaves_at_once),
       TEST(test_it_stays_until_losses_are_told),
       TEST(test_those_below_hear_of_the_end_when_all_is_written),
