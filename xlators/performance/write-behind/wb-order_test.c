@@ -79,6 +79,30 @@ test_open_that_empties_waits(void **state)
   assert_true(f->answered);
 }
 
+/* The content of a small file may come with its open, or with its name. */
+static void
+test_who_asks_for_the_content_waits(void **state)
+{
+  static const char *const keys[] = {GI_CONTENT_KEY, "glusterfs.content"};
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f[6];
+
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, fd, 0, PAGE, 'a'));
+  for (unsigned i = 0; i < 6; i++) {
+    f[i] = i < 2 ? on_fd(s, GI_FOP_OPEN, fd) : i < 4 ? fake_fop(s, GI_FOP_LOOKUP) : on_fd(s, GI_FOP_READDIRP, fake_fd(s, DIR));
+    if (i == 2 || i == 3)
+      gi_fop_set_entry(f[i], &f[i]->loc, fake_inode(s, DIR), "name");
+    gi_dict_set_uint(gi_fop_xdata(f[i]), keys[i % 2], 65536);
+    fake_submit(s, f[i]);
+    assert_false(f[i]->answered);
+  }
+  release_writes(s);
+  for (unsigned i = 0; i < 6; i++)
+    assert_true(f[i]->answered);
+}
+
 /* Both files of those that name two. */
 static void
 test_the_second_file_counts(void **state)
@@ -455,6 +479,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_kind_waits_or_says_why_not),
       TEST(test_open_that_empties_waits),
+      TEST(test_who_asks_for_the_content_waits),
       TEST(test_the_second_file_counts),
       TEST(test_rename_of_an_unknown_file_waits_for_all),
       TEST(test_reads_wait_for_their_range_or_are_answered_from_it),

@@ -202,7 +202,7 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     flush_behind(wb, fop, op->file[0]);
     return op->err ? gi_fop_fail(fop, op->err) : gi_fop_ok(fop, 0);
   }
-  look = wb_rules[fop->kind] == WB_RANGE && op->count && op->file[0]->root;
+  look = (wb_rules[fop->kind] == WB_RANGE && op->count && op->file[0]->root) || wb_rules[fop->kind] == WB_LOOK;
   return op->err || op->counted || op->takes_lock || look ? GI_PASS_TELL : GI_PASS;
 }
 

@@ -54,6 +54,12 @@ wb_changes(const struct gi_fop *fop)
          gi_fop_table[fop->kind].classes & GI_CLASS_WRITE;
 }
 
+bool
+wb_wants_content(const struct gi_fop *fop)
+{
+  return gi_dict_get(fop->xdata, GI_CONTENT_KEY) || gi_dict_get(fop->xdata, "glusterfs.content");
+}
+
 /* Data that is kept must not come back over what was written or cut off after it, nor outlive its descriptor. */
 bool
 wb_gives_up(const struct gi_fop *fop)
@@ -103,10 +109,10 @@ add_file(struct wb *wb, struct wb_op *op, struct gi_inode *inode, struct wb_rang
   op->range[op->count++] = range;
 }
 
-/* A lock that is let go, in whole or in part: what it protected may lie in any file. One that is taken may let another one of its
- * owner go, and shows what is written to whoever waits for it elsewhere. */
+/* Whether it waits for all files. What a lock protected that is let go, in whole or in part, may lie in any of them. One that is taken
+ * may let another one of its owner go, and shows what is written to whoever waits for it elsewhere. */
 static bool
-lets_go(const struct gi_fop *fop, const struct wb_op *op)
+is_everywhere(const struct gi_fop *fop, const struct wb_op *op)
 {
   switch (fop->kind) {
   case GI_FOP_LK:
@@ -117,6 +123,9 @@ lets_go(const struct gi_fop *fop, const struct wb_op *op)
     return true;
   case GI_FOP_FLUSH: /* close(2) lets all locks of its owner go */
     return op->count && op->file[0]->locked;
+  case GI_FOP_LOOKUP:   /* for the content of what has that name … */
+  case GI_FOP_READDIRP: /* … or those names */
+    return wb_wants_content(fop) && (!op->count || fop->kind == GI_FOP_READDIRP);
   case GI_FOP_RENAME: /* it is not known what gets the name: perhaps what is written right now */
     return !fop->loc.inode && gi_gfid_is_none(&fop->loc.gfid);
   default:
@@ -137,6 +146,6 @@ wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
   if (second)
     add_file(wb, op, second,
              fop->kind == GI_FOP_COPY_FILE_RANGE ? from_to(fop->args.offset2, fop->args.size) : (struct wb_range){0, WB_END});
-  op->everywhere = lets_go(fop, op);
+  op->everywhere = is_everywhere(fop, op);
   op->takes_lock = fop->kind == GI_FOP_LK && fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK;
 }

@@ -91,6 +91,8 @@ wb_look(struct gi_xlator *x, struct gi_fop *fop)
   struct wb *wb = wb_of(x);
   struct wb_op *op = gi_fop_private(fop, x);
 
+  if (wb_wants_content(fop))
+    return wb_order(wb, fop);
   if ((fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) && wb_answer_stat(wb, fop))
     return GI_ANSWERED;
   op->asked = ++wb->clock;
@@ -110,7 +112,7 @@ wb_open(struct gi_xlator *x, struct gi_fop *fop)
 
   if (inode && (fop->args.flags & O_ACCMODE) != O_RDONLY)
     wb_file_of(wb_of(x), inode, true); /* it will be written: attributes that pass are learnt */
-  return wb_changes(fop) ? wb_order(wb_of(x), fop) : GI_PASS;
+  return wb_changes(fop) || wb_wants_content(fop) ? wb_order(wb_of(x), fop) : GI_PASS;
 }
 
 static enum gi_verdict

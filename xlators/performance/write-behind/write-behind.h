@@ -197,12 +197,13 @@ enum wb_way {
   WB_HARMLESS, /* does not depend on the data of a file */
   WB_WRITE,
   WB_RANGE, /* waits for its range */
-  WB_LOOK,  /* goes down at once; its reply is corrected */
-  WB_OPENS, /* changes the file only if it empties it */
+  WB_LOOK,  /* goes down at once, unless it asks for the content; its reply is corrected */
+  WB_OPENS, /* waits only if it empties the file or asks for the content */
 };
-extern const uint8_t wb_rules[GI_FOP_MAX];  /* enum wb_way */
-bool wb_changes(const struct gi_fop *fop);  /* the file, and is no WRITE */
-bool wb_gives_up(const struct gi_fop *fop); /* no data is kept that fails while this waits for it */
+extern const uint8_t wb_rules[GI_FOP_MAX];       /* enum wb_way */
+bool wb_changes(const struct gi_fop *fop);       /* the file, and is no WRITE */
+bool wb_wants_content(const struct gi_fop *fop); /* its reply is to bring data of the file along */
+bool wb_gives_up(const struct gi_fop *fop);      /* no data is kept that fails while this waits for it */
 /* Fills file, range, count and what else the kind says. */
 void wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op);
 
