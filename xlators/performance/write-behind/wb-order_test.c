@@ -221,7 +221,7 @@ test_only_earlier_writes_are_waited_for(void **state)
   is_early(put(s, fd, 8 * PAGE, PAGE, 'b'));
   fake_release(s, 0, GI_FOP_WRITE, PAGE, 0);
   assert_true(f->answered);
-  assert_int_equal(fake_held(s, 0), 1);
+  assert_true(metric(s, "dirty") > 0);
   release_writes(s);
 }
 
@@ -398,6 +398,7 @@ test_replies_in_another_order_do_not_shrink_the_file(void **state)
   fake_held_fop(s, 0, 1)->rsp.post = attributes(FILE_A, 5 * PAGE);
   fake_release_fop(s, fake_held_fop(s, 0, 1), PAGE, 0);
   fake_release(s, 0, GI_FOP_WRITE, PAGE, 0);
+  fake_wait(s, GATHERED);
   fake_held_fop(s, 0, 0)->rsp.post = attributes(FILE_A, 9 * PAGE);
   release_writes(s);
   f = put(s, fd, 0, 512, 'a');

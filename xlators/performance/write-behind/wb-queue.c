@@ -300,7 +300,7 @@ pump_once(struct wb *wb, struct wb_file *file)
     wb_send(wb, gi_list_first(&file->ready, struct wb_write, ready));
     return true;
   }
-  if (file->open && !file->open->blocked && !file->in_flight && wb_opts(wb)->trickling) {
+  if (wb_is_due(wb, file)) {
     wb_seal(wb, file->open);
     return true;
   }

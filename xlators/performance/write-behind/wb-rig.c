@@ -151,8 +151,8 @@ hold(struct fake_stack *s, enum gi_fop_kind kind)
   fake_script_always(s, 0, kind, (struct fake_reply){.hold = true});
 }
 
-void
-release_writes(struct fake_stack *s)
+static void
+release_held(struct fake_stack *s)
 {
   struct gi_fop *f;
   unsigned n = 0;
@@ -162,6 +162,16 @@ release_writes(struct fake_stack *s)
       fake_release_fop(s, f, (int32_t)f->payload.len, 0);
     else
       n++;
+}
+
+void
+release_writes(struct fake_stack *s)
+{
+  release_held(s);
+  for (unsigned i = 0; i < 10 && metric(s, "dirty"); i++) {
+    fake_wait(s, GATHERED);
+    release_held(s);
+  }
 }
 
 void

@@ -15,6 +15,7 @@
 #define FILE_B 6
 #define DIR 8
 #define PAGE 8192u
+#define GATHERED (15 * GI_NSEC_PER_MSEC) /* a message leaves after that, though nobody waits for it */
 
 /* by GI_EVENT_WRITTEN, since the stack was made */
 struct told {
@@ -42,7 +43,7 @@ struct gi_fop *write_fop(struct fake_stack *s, struct gi_fd *fd, uint64_t offset
 struct gi_fop *put(struct fake_stack *s, struct gi_fd *fd, uint64_t offset, size_t len, char c);
 struct gi_fop *sync_it(struct fake_stack *s, enum gi_fop_kind kind, struct gi_fd *fd);
 void hold(struct fake_stack *s, enum gi_fop_kind kind);
-/* All that are held, in order, with success. */
+/* All, in order, with success, until nothing is dirty. */
 void release_writes(struct fake_stack *s);
 void is_early(const struct gi_fop *f);
 /* It goes down as it is, at once. */

@@ -199,6 +199,7 @@ transmit(struct wb *wb, struct wb_write *w)
   fop->args.flags = w->flags;
   gi_payload_append(&fop->payload, &w->data);
   w->file->in_flight++;
+  w->file->sent_ns = gi_now(wb->x->reactor);
   wb->m.messages++;
   wb->m.bytes += w->data.len;
   gi_fop_submit(fop, gi_first_child(wb->x), sent, w);

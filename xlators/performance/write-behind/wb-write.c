@@ -6,8 +6,8 @@
  * under way and the window has room. Then it is answered, and its bytes join the
  * newest message of the file, or begin a new one. A message leaves when it is
  * full, when a WRITE does not join it, when somebody waits for it, or when none of
- * the file is under way (trickling). So the first WRITE leaves at once, and the
- * next ones gather while it is.
+ * the file is under way nor was a moment ago (trickling). So the first WRITE leaves
+ * at once, and the next ones gather.
  *
  * One that must not be answered early is admitted as well, and goes down as it is
  * when nothing overlaps.
@@ -181,6 +181,44 @@ wb_push_all(struct wb *wb)
   }
 }
 
+/* ---- gathering ---- */
+
+static uint64_t
+patience(const struct wb *wb)
+{
+  return wb_opts(wb)->trickling ? WB_GATHER_NS : WB_LINGER_NS;
+}
+
+/* A file that was quiet sends its first bytes at once. Who goes on writing fills messages instead: nobody waits for what is in them, and
+ * whoever does wait sends them on their way. */
+bool
+wb_is_due(struct wb *wb, const struct wb_file *file)
+{
+  bool trickling = wb_opts(wb)->trickling;
+  uint64_t now;
+
+  if (!file->open || file->open->blocked || (trickling && file->in_flight))
+    return false;
+  now = gi_now(wb->x->reactor);
+  return now - file->open->since_ns >= patience(wb) || (trickling && now - file->sent_ns >= WB_GATHER_NS);
+}
+
+void
+wb_linger(void *arg)
+{
+  struct wb *wb = arg;
+  bool more = false;
+
+  gi_list_foreach(file, &wb->dirty, struct wb_file, dirty) {
+    if (wb_is_due(wb, file))
+      wb_kick(wb, file);
+    else
+      more |= file->open != NULL;
+  }
+  if (more)
+    gi_timer_set(&wb->linger, patience(wb));
+}
+
 /* ---- joining ---- */
 
 static bool
@@ -271,8 +309,8 @@ begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
   if (gi_list_empty(&file->dirty))
     gi_list_add_tail(&wb->dirty, &file->dirty);
   file->open = w;
-  if (!wb_opts(wb)->trickling && !wb->linger.armed)
-    gi_timer_set(&wb->linger, WB_LINGER_NS);
+  if (!wb->linger.armed)
+    gi_timer_set(&wb->linger, patience(wb));
 }
 
 static void

@@ -194,12 +194,6 @@ wb_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 
 /* ---- life ---- */
 
-static void
-linger(void *arg)
-{
-  wb_push_all(arg);
-}
-
 static int
 wb_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -211,7 +205,7 @@ wb_init(struct gi_xlator *x, struct gi_error *err)
   gi_list_init(&wb->kicked);
   gi_list_init(&wb->starved);
   gi_defer_init(&wb->kick, wb_kicked, wb);
-  gi_timer_init(&wb->linger, x->reactor, linger, wb);
+  gi_timer_init(&wb->linger, x->reactor, wb_linger, wb);
   return 0;
 }
 
@@ -306,8 +300,8 @@ static const struct gi_option wb_table[] = {
      LIVE,
      .level = 3,
      .op_version = 31301,
-     .text =
-         "Send a write at once when none of its file is under way. off: up to a second later, if it does not fill a message."},
+     .text = "Send a write at once when none of its file is under way or was sent within ten milliseconds. off: up to a second "
+             "later, if it does not fill a message."},
     {.name = "strict-O_DIRECT",
      .key = "performance.strict-o-direct",
      .type = GI_OPT_BOOL,

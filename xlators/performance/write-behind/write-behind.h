@@ -19,8 +19,10 @@
 #define WB_KNOWN_NS GI_NSEC_PER_SEC         /* attributes of a file at rest are good for an early answer for so long */
 #define WB_FRESH_NS (50 * GI_NSEC_PER_MSEC) /* those of one that is being written answer a STAT */
 #define WB_SETTLE_NS GI_NSEC_PER_SEC        /* after it was off: what went past it is on the bricks */
-#define WB_LINGER_NS GI_NSEC_PER_SEC        /* without trickling: bytes wait for more of them for so long */
-#define WB_MEMORY (256ull << 20)            /* most dirty bytes of all files of a process without memory limit */
+#define WB_GATHER_NS \
+  (10 * GI_NSEC_PER_MSEC)            /* for so long after a message bytes wait for more of them, if nobody waits for them */
+#define WB_LINGER_NS GI_NSEC_PER_SEC /* without trickling: bytes wait for more of them for so long */
+#define WB_MEMORY (256ull << 20)     /* most dirty bytes of all files of a process without memory limit */
 
 struct wb_options {
   uint64_t window, aggregate; /* bytes */
@@ -104,6 +106,7 @@ struct wb_file {
   struct gi_list starved;  /* wb.starved */
   struct gi_inode *kicker; /* reference while kicked */
   struct gi_inode *inode;  /* not referenced: it owns this */
+  uint64_t sent_ns;        /* gi_now when the last of them left */
   uint32_t in_flight;      /* messages of its own */
   uint32_t kept;           /* writes in that state */
   uint32_t changing;       /* changes other than WRITEs, waiting or under way */
@@ -229,6 +232,8 @@ void wb_op_ended(struct wb *wb, struct gi_fop *fop); /* the reply of one that wa
 enum gi_verdict wb_write(struct gi_xlator *x, struct gi_fop *fop);
 bool wb_admit_next(struct wb *wb, struct wb_file *file); /* true: it did something */
 void wb_seal(struct wb *wb, struct wb_write *w);
+bool wb_is_due(struct wb *wb, const struct wb_file *file); /* its newest message has gathered long enough */
+void wb_linger(void *arg);                                 /* those of all files that are leave */
 void wb_push(struct wb *wb, struct wb_file *file);
 void wb_push_all(struct wb *wb);
 void wb_unblock(struct wb *wb, struct wb_write *w);

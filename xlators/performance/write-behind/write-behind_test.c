@@ -130,7 +130,10 @@ test_writes_gather_while_one_is_under_way(void **state)
   assert_int_equal(fake_held(s, 0), 1);
   fake_release(s, 0, GI_FOP_WRITE, PAGE, 0);
   assert_int_equal(told.changes, 1);
+  assert_int_equal(fake_held(s, 0), 0); /* perhaps there is more to come */
+  fake_wait(s, GATHERED);
   f = fake_held_fop(s, 0, 0);
+  assert_non_null(f);
   assert_int_equal(f->args.offset, PAGE);
   assert_int_equal(f->payload.len, 5 * PAGE);
   assert_int_equal(f->payload.count, 5);
@@ -264,8 +267,27 @@ test_a_short_write_sends_the_rest(void **state)
   release_writes(s);
   assert_int_equal(told.changes, 1);
   put(s, fd, 0, PAGE, 'a');
+  fake_wait(s, GATHERED);
   fake_release(s, 0, GI_FOP_WRITE, 0, 0); /* nothing at all is a failure */
   assert_int_equal(told.err, EIO);
+}
+
+/* Nobody who goes on writing waits for it, and an fsync does not wait longer. */
+static void
+test_what_gathers_leaves_for_whoever_needs_it(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+
+  is_early(put(s, fd, 0, PAGE, 'a'));
+  is_early(put(s, fd, PAGE, PAGE, 'b'));
+  is_early(put(s, fd, 2 * PAGE, PAGE, 'c'));
+  assert_int_equal(writes(s), 1);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.ret, 0);
+  assert_int_equal(writes(s), 2);
+  fake_wait(s, GATHERED);
+  is_early(put(s, fd, 3 * PAGE, PAGE, 'd')); /* after a pause: at once */
+  assert_int_equal(writes(s), 3);
 }
 
 static void
@@ -295,6 +317,7 @@ test_strict_write_ordering(void **state)
   for (unsigned i = 0; i < 4; i++)
     is_early(put(s, fd, i * 3 * PAGE, PAGE, 'a'));
   for (unsigned i = 0; i < 4; i++) {
+    fake_wait(s, i == 3 ? GATHERED : 0);
     assert_int_equal(fake_held(s, 0), 1);
     assert_int_equal(fake_held_fop(s, 0, 0)->args.offset, i * 3 * PAGE);
     fake_release(s, 0, GI_FOP_WRITE, PAGE, 0);
@@ -507,6 +530,7 @@ main(void)
       TEST(test_overlapping_writes_are_never_under_way_together),
       TEST(test_the_end_of_the_oldest_is_told_first),
       TEST(test_a_short_write_sends_the_rest),
+      TEST(test_what_gathers_leaves_for_whoever_needs_it),
       cmocka_unit_test(test_without_trickling_writes_wait_for_more),
       cmocka_unit_test(test_strict_write_ordering),
       cmocka_unit_test(test_a_full_window_lets_writes_wait),
