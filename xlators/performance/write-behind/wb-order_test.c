@@ -392,6 +392,7 @@ test_replies_in_another_order_do_not_shrink_the_file(void **state)
   hold(s, GI_FOP_WRITE);
   put(s, fd, 0, PAGE, 'a');
   put(s, fd, 4 * PAGE, PAGE, 'b');
+  fake_wait(s, OVERDUE);
   put(s, fd, 8 * PAGE, PAGE, 'c');
   assert_int_equal(fake_held(s, 0), 2);
   fake_held_fop(s, 0, 0)->rsp.post = attributes(FILE_A, PAGE);

@@ -300,10 +300,8 @@ pump_once(struct wb *wb, struct wb_file *file)
     wb_send(wb, gi_list_first(&file->ready, struct wb_write, ready));
     return true;
   }
-  if (wb_is_due(wb, file)) {
-    wb_seal(wb, file->open);
+  if (wb_seal_due(wb, file))
     return true;
-  }
   return wb_tell_next(wb, file);
 }
 

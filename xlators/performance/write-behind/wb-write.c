@@ -3,11 +3,11 @@
  * From the WRITE to the message that is to be sent.
  *
  * A WRITE is admitted in the order of arrival, when no other change of the file is
- * under way and the window has room. Then it is answered, and its bytes join the
- * newest message of the file, or begin a new one. A message leaves when it is
- * full, when a WRITE does not join it, when somebody waits for it, or when none of
- * the file is under way nor was a moment ago (trickling). So the first WRITE leaves
- * at once, and the next ones gather.
+ * under way and the window has room. Then it is answered, and its bytes join one of
+ * the newest messages of the file, or begin a new one. A message leaves when it is
+ * full, when a WRITE follows it that does not join, when somebody waits for it, or
+ * when none of the file is under way nor was a moment ago (trickling). So the first
+ * WRITE leaves at once, and the next ones gather.
  *
  * One that must not be answered early is admitted as well, and goes down as it is
  * when nothing overlaps.
@@ -145,12 +145,25 @@ wb_unblock(struct wb *wb, struct wb_write *w)
     gi_list_add_tail(&w->file->ready, &w->ready);
 }
 
+static unsigned
+stream_of(const struct wb_write *w)
+{
+  for (unsigned i = 0; i < WB_STREAMS; i++)
+    if (w->file->open[i] == w)
+      return i;
+  return WB_STREAMS;
+}
+
 void
 wb_seal(struct wb *wb, struct wb_write *w)
 {
-  GI_ASSERT(w->state == WB_OPEN && w->file->open == w);
+  unsigned i = stream_of(w);
+  struct wb_write **open = w->file->open;
+
+  GI_ASSERT(w->state == WB_OPEN && i < WB_STREAMS);
   w->state = WB_SEALED;
-  w->file->open = NULL;
+  memmove(open + i, open + i + 1, (WB_STREAMS - 1 - i) * sizeof(*open));
+  open[WB_STREAMS - 1] = NULL;
   if (!w->blocked)
     gi_list_add_tail(&w->file->ready, &w->ready);
 }
@@ -159,8 +172,8 @@ wb_seal(struct wb *wb, struct wb_write *w)
 void
 wb_push(struct wb *wb, struct wb_file *file)
 {
-  if (file->open)
-    wb_seal(wb, file->open);
+  while (file->open[0])
+    wb_seal(wb, file->open[0]);
   if (!file->kept)
     return;
   gi_list_foreach(w, &file->order, struct wb_write, order) {
@@ -191,16 +204,28 @@ patience(const struct wb *wb)
 
 /* A file that was quiet sends its first bytes at once. Who goes on writing fills messages instead: nobody waits for what is in them, and
  * whoever does wait sends them on their way. */
-bool
-wb_is_due(struct wb *wb, const struct wb_file *file)
+static bool
+is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
 {
-  bool trickling = wb_opts(wb)->trickling;
-  uint64_t now;
+  const struct wb_file *file = w->file;
+  uint64_t age = now - w->since_ns;
 
-  if (!file->open || file->open->blocked || (trickling && file->in_flight))
-    return false;
-  now = gi_now(wb->x->reactor);
-  return now - file->open->since_ns >= patience(wb) || (trickling && now - file->sent_ns >= WB_GATHER_NS);
+  if (!wb_opts(wb)->trickling)
+    return age >= WB_LINGER_NS;
+  return age >= WB_OVERDUE_NS || (!file->in_flight && (age >= WB_GATHER_NS || now - file->sent_ns >= WB_GATHER_NS));
+}
+
+bool
+wb_seal_due(struct wb *wb, struct wb_file *file)
+{
+  uint64_t now = file->open[0] ? gi_now(wb->x->reactor) : 0;
+
+  for (unsigned i = 0; i < WB_STREAMS && file->open[i]; i++)
+    if (!file->open[i]->blocked && is_due(wb, file->open[i], now)) {
+      wb_seal(wb, file->open[i]);
+      return true;
+    }
+  return false;
 }
 
 void
@@ -210,10 +235,9 @@ wb_linger(void *arg)
   bool more = false;
 
   gi_list_foreach(file, &wb->dirty, struct wb_file, dirty) {
-    if (wb_is_due(wb, file))
+    more |= file->open[0] != NULL;
+    if (file->open[0])
       wb_kick(wb, file);
-    else
-      more |= file->open != NULL;
   }
   if (more)
     gi_timer_set(&wb->linger, patience(wb));
@@ -252,17 +276,32 @@ aggregate(const struct wb *wb)
   return o->aggregate < o->window ? o->aggregate : o->window;
 }
 
-/* Whatever overlaps lies earlier in the line than the newest message, but the bytes that join it may overlap where it does not. */
+/* The bytes that join may overlap where the message did not. What is there came before them. */
 static bool
-joins(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
+joins(struct wb *wb, struct wb_file *file, const struct wb_write *w, const struct gi_fop *fop)
 {
-  struct wb_write *w = file->open;
-
-  if (!w || w->fd != fop->fd || w->flags != fop->args.flags || w->offset + w->data.len != fop->args.offset ||
+  if (w->fd != fop->fd || w->flags != fop->args.flags || w->offset + w->data.len != fop->args.offset ||
       w->data.len + fop->payload.len > aggregate(wb) || !slices_fit(&w->data, &fop->payload) ||
       !same_caller(&w->caller, &fop->caller))
     return false;
   return flags_of(fop) & O_APPEND || !wb_tree_find(file->root, range_of(file, fop, true), is_other, w);
+}
+
+/* The message that it joins, or NULL. One that ends where it begins and cannot take it leaves: nothing more joins that. */
+static struct wb_write *
+stream(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
+{
+  for (unsigned i = 0; i < WB_STREAMS && file->open[i]; i++) {
+    struct wb_write *w = file->open[i];
+
+    if (joins(wb, file, w, fop))
+      return w;
+    if (w->offset + w->data.len == fop->args.offset) {
+      wb_seal(wb, w);
+      i--;
+    }
+  }
+  return NULL;
 }
 
 static void
@@ -290,13 +329,13 @@ keep_caller(struct wb_write *w, const struct gi_caller *caller)
   w->caller.groups = groups;
 }
 
-static void
+static struct wb_write *
 begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
 {
   struct wb_write *w;
 
-  if (file->open)
-    wb_seal(wb, file->open);
+  if (file->open[WB_STREAMS - 1])
+    wb_seal(wb, file->open[WB_STREAMS - 1]);
   w = new_write(wb, file, fop);
   w->fd = gi_fd_ref(fop->fd);
   w->flags = fop->args.flags;
@@ -308,16 +347,20 @@ begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
   gi_list_add_tail(&file->order, &w->order);
   if (gi_list_empty(&file->dirty))
     gi_list_add_tail(&wb->dirty, &file->dirty);
-  file->open = w;
+  memmove(file->open + 1, file->open, (WB_STREAMS - 1) * sizeof(*file->open));
+  file->open[0] = w;
   if (!wb->linger.armed)
     gi_timer_set(&wb->linger, patience(wb));
+  return w;
 }
 
 static void
-join(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
+join(struct wb *wb, struct wb_file *file, struct wb_write *w, const struct gi_fop *fop)
 {
-  struct wb_write *w = file->open;
+  unsigned i = stream_of(w);
 
+  memmove(file->open + 1, file->open, i * sizeof(*file->open));
+  file->open[0] = w;
   draw(wb, w, &fop->payload);
   if (w->range.end != WB_END)
     wb_tree_grow(file->root, w, w->offset + w->data.len);
@@ -330,13 +373,14 @@ static void
 admit_early(struct wb *wb, struct wb_file *file, struct wb_op *op)
 {
   struct gi_fop *fop = op->fop;
+  struct wb_write *w = stream(wb, file, fop);
 
-  if (joins(wb, file, fop))
-    join(wb, file, fop);
+  if (w)
+    join(wb, file, w, fop);
   else
-    begin(wb, file, fop);
-  if (file->open->data.len >= aggregate(wb))
-    wb_seal(wb, file->open);
+    w = begin(wb, file, fop);
+  if (w->state == WB_OPEN && w->data.len >= aggregate(wb))
+    wb_seal(wb, w);
   wb_attr_foresee(file, fop->args.offset + fop->payload.len, fop->caller.time, &fop->rsp.pre, &fop->rsp.post);
   gi_fop_ok(fop, (int32_t)fop->payload.len);
   fop->rsp.early = true;

@@ -20,9 +20,11 @@
 #define WB_FRESH_NS (50 * GI_NSEC_PER_MSEC) /* those of one that is being written answer a STAT */
 #define WB_SETTLE_NS GI_NSEC_PER_SEC        /* after it was off: what went past it is on the bricks */
 #define WB_GATHER_NS \
-  (10 * GI_NSEC_PER_MSEC)            /* for so long after a message bytes wait for more of them, if nobody waits for them */
-#define WB_LINGER_NS GI_NSEC_PER_SEC /* without trickling: bytes wait for more of them for so long */
-#define WB_MEMORY (256ull << 20)     /* most dirty bytes of all files of a process without memory limit */
+  (10 * GI_NSEC_PER_MSEC) /* for so long after a message bytes wait for more of them, if nobody waits for them */
+#define WB_OVERDUE_NS (100 * GI_NSEC_PER_MSEC) /* … and no longer than this, though other messages of the file are under way */
+#define WB_LINGER_NS GI_NSEC_PER_SEC           /* without trickling: bytes wait for more of them for so long */
+#define WB_STREAMS 4                           /* messages of a file that gather at a time */
+#define WB_MEMORY (256ull << 20)               /* most dirty bytes of all files of a process without memory limit */
 
 struct wb_options {
   uint64_t window, aggregate; /* bytes */
@@ -93,25 +95,25 @@ struct wb_write {
 struct wb_file {
   uint32_t magic;
   struct wb *wb;
-  struct wb_write *root;   /* of the tree: all that are not ENDED */
-  struct wb_write *open;   /* the newest, if more may join it */
-  struct gi_list order;    /* struct wb_write.order: answered early, the oldest first, until told */
-  struct gi_list ready;    /* struct wb_write.ready: may leave */
-  struct gi_list recheck;  /* struct wb_turn.link: what they waited for has ended */
-  struct gi_list waiting;  /* struct wb_op.turn.link: WRITEs to be admitted, in order */
-  struct gi_list answers;  /* struct wb_op.turn.link: WRITEs to be answered early, or with an error */
-  struct gi_list flushing; /* struct wb_op.turn.link: locks that wait for FLUSHes behind */
-  struct gi_list dirty;    /* wb.dirty */
-  struct gi_list kicked;   /* wb.kicked */
-  struct gi_list starved;  /* wb.starved */
-  struct gi_inode *kicker; /* reference while kicked */
-  struct gi_inode *inode;  /* not referenced: it owns this */
-  uint64_t sent_ns;        /* gi_now when the last of them left */
-  uint32_t in_flight;      /* messages of its own */
-  uint32_t kept;           /* writes in that state */
-  uint32_t changing;       /* changes other than WRITEs, waiting or under way */
-  uint32_t behind;         /* FLUSHes sent after their answer */
-  bool locked;             /* a lock was granted once */
+  struct wb_write *root;             /* of the tree: all that are not ENDED */
+  struct wb_write *open[WB_STREAMS]; /* those that may be joined, the last joined first; NULLs behind */
+  struct gi_list order;              /* struct wb_write.order: answered early, the oldest first, until told */
+  struct gi_list ready;              /* struct wb_write.ready: may leave */
+  struct gi_list recheck;            /* struct wb_turn.link: what they waited for has ended */
+  struct gi_list waiting;            /* struct wb_op.turn.link: WRITEs to be admitted, in order */
+  struct gi_list answers;            /* struct wb_op.turn.link: WRITEs to be answered early, or with an error */
+  struct gi_list flushing;           /* struct wb_op.turn.link: locks that wait for FLUSHes behind */
+  struct gi_list dirty;              /* wb.dirty */
+  struct gi_list kicked;             /* wb.kicked */
+  struct gi_list starved;            /* wb.starved */
+  struct gi_inode *kicker;           /* reference while kicked */
+  struct gi_inode *inode;            /* not referenced: it owns this */
+  uint64_t sent_ns;                  /* gi_now when the last of them left */
+  uint32_t in_flight;                /* messages of its own */
+  uint32_t kept;                     /* writes in that state */
+  uint32_t changing;                 /* changes other than WRITEs, waiting or under way */
+  uint32_t behind;                   /* FLUSHes sent after their answer */
+  bool locked;                       /* a lock was granted once */
   bool pumping;
   uint64_t bytes; /* answered early, not ended */
   /* what the attributes will be when all is written */
@@ -232,8 +234,8 @@ void wb_op_ended(struct wb *wb, struct gi_fop *fop); /* the reply of one that wa
 enum gi_verdict wb_write(struct gi_xlator *x, struct gi_fop *fop);
 bool wb_admit_next(struct wb *wb, struct wb_file *file); /* true: it did something */
 void wb_seal(struct wb *wb, struct wb_write *w);
-bool wb_is_due(struct wb *wb, const struct wb_file *file); /* its newest message has gathered long enough */
-void wb_linger(void *arg);                                 /* those of all files that are leave */
+bool wb_seal_due(struct wb *wb, struct wb_file *file); /* a message that has gathered long enough; true: it did */
+void wb_linger(void *arg);                             /* those of all files that are leave */
 void wb_push(struct wb *wb, struct wb_file *file);
 void wb_push_all(struct wb *wb);
 void wb_unblock(struct wb *wb, struct wb_write *w);
