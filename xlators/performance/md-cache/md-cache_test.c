@@ -205,6 +205,26 @@ test_writes_at_once_leave_the_greatest_size(void **state)
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
 }
 
+/* Both looked before either wrote. */
+static void
+test_writes_at_once_are_no_evidence_of_others(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fop *a = on_fd(s, GI_FOP_WRITE, FILE_A), *b = on_fd(s, GI_FOP_WRITE, FILE_A);
+
+  know(s, FILE_A, 10, 1);
+  hold(s, GI_FOP_WRITE);
+  hold(s, GI_FOP_WRITE);
+  fake_submit(s, a);
+  fake_submit(s, b);
+  release_change(s, a, &(struct step){{FILE_A, 10, 1}, {FILE_A, 20, 3}});
+  release_change(s, b, &(struct step){{FILE_A, 10, 1}, {FILE_A, 20, 3}});
+  assert_false(asked(s, FILE_A, 20, 3));
+  fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+  assert_true(asked(s, FILE_A, 20, 3));
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+}
+
 static void
 test_other_changes_at_once_leave_nobody_knows_what(void **state)
 {
@@ -593,6 +613,7 @@ main(void)
       TEST(test_nothing_is_answered_while_a_change_is_under_way),
       TEST(test_what_was_asked_for_before_a_change_is_not_kept),
       TEST(test_writes_at_once_leave_the_greatest_size),
+      TEST(test_writes_at_once_are_no_evidence_of_others),
       TEST(test_other_changes_at_once_leave_nobody_knows_what),
       TEST(test_a_change_that_failed_leaves_nobody_knows_what),
       TEST(test_opening_for_truncation_changes),

@@ -171,7 +171,7 @@ end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
   f->alone[i] = alone;
   /* What each of several found does not tell: bricks need not look, change and look again at once. */
   if (!alone || c.kind == GI_TRUST_CHANGE_FAILED || (c.kind == GI_TRUST_CHANGE_TOLD && !(found && left))) {
-    gi_trust_broken(&e->trust, false);
+    gi_trust_forget(&e->trust);
     e->names = md->order.names;
   }
   if (fop->rsp.ret >= 0 && left && e->writes)
@@ -208,7 +208,7 @@ found_by_create(struct md *md, struct gi_fop *fop, struct md_entry *e)
 {
   if (!(fop->args.flags & O_TRUNC))
     return;
-  gi_trust_broken(&e->trust, false);
+  gi_trust_forget(&e->trust);
   md_forget_attr(md, e);
   md_data_changed(md, e);
 }
