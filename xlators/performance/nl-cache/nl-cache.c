@@ -186,29 +186,41 @@ nl_complete(struct gi_xlator *x, struct gi_fop *fop)
 }
 
 static void
-forget_gfid(struct nl *nl, const struct gi_gfid *gfid)
+told_of(struct nl *nl, const struct gi_gfid *gfid, const char *const names[2])
 {
   struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(nl->x->graph, gfid);
 
-  if (inode)
+  if (inode && names[0])
+    nl_names_told(nl, inode, names);
+  else if (inode)
     nl_forget(nl, inode);
   gi_inode_unref(&inode);
+}
+
+/* Our bricks say which names it is about; in which of the directories each stands does not matter. */
+static void
+invalidated(struct nl *nl, const struct gi_invalidation *inv)
+{
+  const char *names[2] = {NULL, NULL};
+
+  gi_dict_get_str(inv->xdata, GI_NAME_KEY, &names[0]);
+  gi_dict_get_str(inv->xdata, GI_NAME2_KEY, &names[1]);
+  told_of(nl, &inv->gfid, names);
+  told_of(nl, &inv->parent.gfid, names);
+  told_of(nl, &inv->old_parent.gfid, names);
 }
 
 static bool
 nl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
-  const struct gi_invalidation *inv = data;
-
   switch (event) {
   case GI_EVENT_INVALIDATE:
-    forget_gfid(x->private, &inv->gfid);
-    forget_gfid(x->private, &inv->parent.gfid);
-    forget_gfid(x->private, &inv->old_parent.gfid);
+    invalidated(x->private, data);
     break;
   case GI_EVENT_CHILD_UP: /* what was made while nobody could tell; and not all may have been asked */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
     nl_forget_all(x->private);
     break;
   default:
@@ -316,8 +328,9 @@ static const struct gi_option nl_table[] = {
      .def = "60",
      .level = 2,
      .op_version = 31100,
-     .text = "Seconds for which a name is believed not to exist. Without performance.cache-invalidation more than 1 s is 1 s: "
-             "another client may make it."},
+     .text = "Seconds for which a name is believed not to exist. Where bricks do not tell what others make more than 1 s is 1 "
+             "s; where they "
+             "do, it is at most three quarters of features.cache-invalidation-timeout."},
     {.name = "nl-cache-positive-entry",
      .key = "performance.nl-cache-positive-entry",
      .type = GI_OPT_BOOL,
@@ -334,7 +347,9 @@ static const struct gi_option nl_table[] = {
      .def = "off",
      .level = 2,
      .op_version = 30900,
-     .text = "The bricks tell of changes by others (features.cache-invalidation): nl-cache-timeout counts in full."},
+     .text = "The bricks of GlusterFS below tell of changes by others (features.cache-invalidation), so nl-cache-timeout "
+             "counts in full. "
+             "Bricks of this project say so themselves."},
     {.name = "pass-through",
      .key = "performance.nl-cache-pass-through",
      .type = GI_OPT_BOOL,

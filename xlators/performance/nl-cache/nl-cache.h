@@ -91,6 +91,8 @@ struct nl_dir *nl_dir_get(struct nl *nl, struct gi_inode *inode);
 void nl_dir_grew(struct nl *nl, struct nl_dir *d); /* its names were changed: it may be given up now */
 void nl_dir_drop(struct nl *nl, struct nl_dir *d);
 void nl_forget(struct nl *nl, struct gi_inode *inode); /* and what is on its way */
+/* Somebody else made or removed these (NULL: no name), and nothing else, in the directory. */
+void nl_names_told(struct nl *nl, struct gi_inode *dir, const char *const names[2]);
 void nl_forget_all(struct nl *nl);
 void nl_evict(void *arg, struct gi_lru_item *item);
 bool nl_knows_absent(struct nl *nl, struct gi_inode *dir, const char *name);

@@ -240,7 +240,11 @@ test_it_is_asked_again_in_time(void **state)
 
   know(s, "name");
   fake_wait(s, GI_NSEC_PER_SEC + 10 * GI_NSEC_PER_MSEC);
-  assert_true(asked(s, "name"));
+  know(s, "name");
+  s->graph->promise = 60; /* now they do */
+  know(s, "other");
+  fake_wait(s, GI_NSEC_PER_SEC + 10 * GI_NSEC_PER_MSEC);
+  assert_false(asked(s, "other"));
   fake_stack_free(s);
   s = stack("option nl-cache-timeout 0\n");
   assert_true(asked(s, "name"));
@@ -272,6 +276,32 @@ test_what_bricks_tell_of_is_forgotten(void **state)
   fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
   assert_true(fake_release(s, 0, GI_FOP_LOOKUP, -1, ENOENT));
   assert_true(asked(s, "more")); /* what was on its way is not kept */
+}
+
+static void
+test_a_name_that_bricks_tell_of_goes_alone(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_invalidation inv = {.gfid = fake_inode(s, DIRECTORY)->gfid, .xdata = gi_dict_new()};
+
+  gi_dict_set_str(inv.xdata, GI_NAME_KEY, "name");
+  know(s, "name");
+  know(s, "other");
+  hold(s, GI_FOP_LOOKUP);
+  fake_submit(s, on_name(s, GI_FOP_LOOKUP, DIRECTORY, "more"));
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_true(fake_release(s, 0, GI_FOP_LOOKUP, -1, ENOENT));
+  assert_true(asked(s, "name"));
+  assert_true(asked(s, "more"));
+  assert_false(asked(s, "other"));
+  inv.gfid = fake_inode(s, FILE_A)->gfid; /* moved from there to here */
+  inv.parent = iatt(DIRECTORY, 1);
+  inv.old_parent = iatt(OTHER, 1);
+  gi_dict_set_str(inv.xdata, GI_NAME2_KEY, "other");
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_true(asked(s, "other"));
+  assert_false(asked(s, "more"));
+  gi_dict_unref(&inv.xdata);
 }
 
 static void
@@ -352,7 +382,7 @@ test_a_name_that_is_listed_is_there(void **state)
 static void
 test_a_brick_that_goes_takes_all_along(void **state)
 {
-  static const enum gi_event events[] = {GI_EVENT_CHILD_DOWN, GI_EVENT_CHILD_UP, GI_EVENT_CHILD_CHANGED};
+  static const enum gi_event events[] = {GI_EVENT_CHILD_DOWN, GI_EVENT_CHILD_UP, GI_EVENT_CHILD_CHANGED, GI_EVENT_PROMISE};
   struct fake_stack *s = *state;
 
   for (size_t i = 0; i < GI_ARRAY_LEN(events); i++) {
@@ -623,6 +653,8 @@ main(void)
       TEST(test_other_names_of_the_directory_stay),
       cmocka_unit_test(test_it_is_asked_again_in_time),
       TEST(test_what_bricks_tell_of_is_forgotten),
+      TEST(test_a_name_that_bricks_tell_of_goes_alone),
+      POSITIVE(test_a_name_that_bricks_tell_of_goes_alone),
       TEST(test_times_of_the_directory_tell),
       TEST(test_own_changes_of_the_directory_do_not_count),
       TEST(test_a_name_that_is_listed_is_there),

@@ -6,6 +6,7 @@
 #include "xlators/performance/nl-cache/nl-cache.h"
 
 #include "libglusterish/probe.h"
+#include "libglusterish/promise.h"
 
 void
 nl_note(struct nl *nl, struct nl_fop *f)
@@ -15,15 +16,17 @@ nl_note(struct nl *nl, struct nl_fop *f)
   f->asked = gi_now(nl->x->reactor);
 }
 
+/* Bricks of GlusterFS do not promise anything: the option says whether they tell. */
 bool
 nl_is_recent(const struct nl *nl, uint64_t asked)
 {
   const struct nl_options *o = nl_options(nl);
-  uint64_t seconds = o->timeout;
+  const struct gi_graph *g = nl->x->graph;
+  uint64_t life = o->timeout * GI_NSEC_PER_SEC;
 
-  if (!o->cache_invalidation && seconds > NL_UNTOLD_S)
-    seconds = NL_UNTOLD_S;
-  return gi_now(nl->x->reactor) < asked + seconds * GI_NSEC_PER_SEC;
+  if (gi_promise(g) || !o->cache_invalidation)
+    life = gi_promise_life(g, life, NL_UNTOLD_S * GI_NSEC_PER_SEC);
+  return gi_now(nl->x->reactor) < asked + life;
 }
 
 bool
@@ -109,6 +112,22 @@ nl_forget(struct nl *nl, struct gi_inode *inode)
   ni->since = ++nl->clock;
   if (ni->dir)
     nl_dir_drop(nl, ni->dir);
+}
+
+void
+nl_names_told(struct nl *nl, struct gi_inode *dir, const char *const names[2])
+{
+  struct nl_dir *d = nl_dir_find(nl, dir);
+
+  nl_inode_of(nl, dir)->since = ++nl->clock;
+  if (!d)
+    return;
+  d->versioned = false; /* its times moved with that */
+  d->complete = false;
+  for (unsigned i = 0; i < 2; i++)
+    if (names[i])
+      nl_names_remove(&d->names, names[i]);
+  nl_dir_grew(nl, d);
 }
 
 void
