@@ -48,7 +48,9 @@ md_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
     md_forget_all(x->private);
+    md_care_anew(x->private);
     break;
   default:
     break;
@@ -78,8 +80,9 @@ md_init(struct gi_xlator *x, struct gi_error *err)
   x->enabled = !md_options(md)->pass_through;
   gi_lru_init(&md->lru, &x->ctx->budget, x->reactor, x->name, md_evict, md);
   md_make_keys(md);
+  md_care_init(md);
   if (x->graph->active)
-    join(md);
+    join(md), md_care_anew(md);
   return 0;
 }
 
@@ -88,6 +91,7 @@ md_finish(struct gi_xlator *x)
 {
   struct md *md = x->private;
 
+  md_care_finish(md);
   gi_lru_finish(&md->lru);
   gi_dict_unref(&md->keys);
   gi_free(md);
@@ -104,6 +108,7 @@ md_commit(struct gi_xlator *x)
   if (on && !x->enabled)
     join(md);
   gi_xlator_enable(x, on);
+  md_care_anew(md);
 }
 
 /* It holds no operations. What is on its way is not kept any more. */
@@ -156,10 +161,14 @@ static const struct gi_option md_table[] = {
      .level = 1,
      .op_version = 2,
      .since = "0.1",
-     .text = "Seconds for which attributes and extended attributes are believed. Without cache-invalidation more than 60 "
-             "are 60. The kernel's own attribute-timeout comes on top of it."},
+     .text = "Seconds for which attributes and extended attributes are believed. Where bricks do not tell of changes by others "
+             "more "
+             "than 60 are 60; where they do, it is at most three quarters of features.cache-invalidation-timeout. The kernel's "
+             "own attribute-timeout comes on top of it."},
     MD_SWITCH("cache-invalidation", "performance.cache-invalidation", cache_invalidation, "off", 1, 30900,
-              "The bricks tell of changes by others (features.cache-invalidation): md-cache-timeout counts in full."),
+              "The bricks of GlusterFS below tell of changes by others (features.cache-invalidation), so md-cache-timeout "
+              "counts in full. "
+              "Bricks of this project say so themselves."),
     MD_SWITCH(
         "global-cache-invalidation", "performance.global-cache-invalidation", global_invalidation, "on", 2, 60000,
         "When attributes show that somebody else changed a file, its pages and attributes go from the kernel and from all "

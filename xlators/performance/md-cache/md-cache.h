@@ -8,6 +8,7 @@
  *   md-change.c  changes of ours, which update what is kept
  *   md-attr.c    questions about attributes, and what replies say of them
  *   md-xattr.c   the same for extended attributes
+ *   md-care.c    what bricks are asked to tell of
  */
 #ifndef MD_CACHE_H
 #define MD_CACHE_H
@@ -71,6 +72,11 @@ struct md {
   uint64_t epoch;       /* moves when bricks come and go, and when the options change */
   uint64_t since;       /* like that of an entry, for inodes that have none */
   uint64_t quiet_until; /* gi_now: operations may be under way that passed here unseen */
+  struct {
+    struct gi_defer send;
+    uint64_t turn; /* counts what makes what was sent worthless */
+    bool taken;    /* all bricks know the names of the set */
+  } care;
   struct gi_dict *keys; /* the names of the set, as a request asks for them; NULL: none */
   struct gi_statfs statfs;
   struct md_age statfs_age;
@@ -118,6 +124,12 @@ void md_evict(void *arg, struct gi_lru_item *item);
 void md_entry_free(struct md *md, struct md_entry *e);
 /* Bricks say that somebody else changed it. */
 void md_invalidated(struct md *md, const struct gi_invalidation *inv);
+
+/* ---- md-care.c ---- */
+
+void md_care_init(struct md *md);
+void md_care_anew(struct md *md); /* bricks came, or the set is another one */
+void md_care_finish(struct md *md);
 
 /* ---- md-attr.c ---- */
 

@@ -97,7 +97,7 @@ test_it_is_asked_again_in_time(void **state)
 }
 
 static void
-assert_believed_for(const char *options, const char *wanted)
+assert_believed_for(const char *options, uint32_t promise, const char *wanted)
 {
   struct fake_stack *s = stack(options);
   GI_CLEANUP_FREE char *text = NULL;
@@ -105,6 +105,7 @@ assert_believed_for(const char *options, const char *wanted)
   FILE *out = open_memstream(&text, &len);
   struct gi_dump d = {out};
 
+  s->graph->promise = promise;
   gi_graph_statedump(s->graph, &d);
   fclose(out);
   assert_non_null(strstr(text, wanted));
@@ -114,9 +115,12 @@ assert_believed_for(const char *options, const char *wanted)
 static void
 test_nothing_is_believed_for_long_that_no_brick_tells_of(void **state)
 {
-  assert_believed_for("option md-cache-timeout 600\n", "\nseconds=60\n");
-  assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", "\nseconds=600\n");
-  assert_believed_for(NULL, "\nseconds=1\n");
+  assert_believed_for("option md-cache-timeout 600\n", 0, "\nseconds=60\n");
+  assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", 0, "\nseconds=600\n");
+  assert_believed_for("option md-cache-timeout 600\n", 600, "\nseconds=450\n");
+  assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", 600, "\nseconds=450\n");
+  assert_believed_for("option md-cache-timeout 600\n", 10, "\nseconds=60\n");
+  assert_believed_for(NULL, 600, "\nseconds=1\n");
 }
 
 /* ---- own changes ---- */
@@ -470,7 +474,7 @@ test_of_an_unknown_inode_too(void **state)
 static void
 test_a_brick_that_goes_takes_all_along(void **state)
 {
-  static const enum gi_event events[] = {GI_EVENT_CHILD_DOWN, GI_EVENT_CHILD_UP, GI_EVENT_CHILD_CHANGED};
+  static const enum gi_event events[] = {GI_EVENT_CHILD_DOWN, GI_EVENT_CHILD_UP, GI_EVENT_CHILD_CHANGED, GI_EVENT_PROMISE};
   struct fake_stack *s = *state;
 
   for (size_t i = 0; i < GI_ARRAY_LEN(events); i++) {

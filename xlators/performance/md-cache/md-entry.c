@@ -6,6 +6,8 @@
  */
 #include "xlators/performance/md-cache/md-cache.h"
 
+#include "libglusterish/promise.h"
+
 /* Flags of an invalidation (wire.md 10). */
 enum {
   UPCALL_MODE = 0x2,
@@ -32,15 +34,15 @@ md_note(struct md *md, struct md_fop *f)
 
 /* ---- until when ---- */
 
+/* Bricks of GlusterFS do not promise anything: the option says whether they tell. */
 uint64_t
 md_timeout_ns(const struct md *md)
 {
   const struct md_options *o = md_options(md);
-  uint64_t seconds = (uint64_t)o->timeout;
+  const struct gi_graph *g = md->x->graph;
+  uint64_t want = (uint64_t)o->timeout * GI_NSEC_PER_SEC;
 
-  if (!o->cache_invalidation && seconds > MD_CLAMP_S)
-    seconds = MD_CLAMP_S;
-  return seconds * GI_NSEC_PER_SEC;
+  return o->cache_invalidation && !gi_promise(g) ? want : gi_promise_life(g, want, MD_CLAMP_S * GI_NSEC_PER_SEC);
 }
 
 static bool

@@ -90,7 +90,10 @@ md_add_keys(struct md *md, struct gi_fop *fop, struct md_fop *f)
 static bool
 is_fresh(const struct md *md, const struct md_entry *e)
 {
-  return (e->xattrs || e->complete) && e->xattr_changes == 0 && md_is_fresh(md, &e->xattr_age);
+  uint64_t untold_until = e->xattr_age.asked + MD_CLAMP_S * GI_NSEC_PER_SEC;
+
+  return (e->xattrs || e->complete) && e->xattr_changes == 0 && md_is_fresh(md, &e->xattr_age) &&
+         (md->care.taken || gi_now(md->x->reactor) < untold_until);
 }
 
 /* The value, if there is one; false: it is not known. */

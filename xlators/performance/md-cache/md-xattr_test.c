@@ -213,6 +213,41 @@ test_a_listing_brings_attributes(void **state)
   assert_false(asked_for(s, CAPABILITY, NULL));
 }
 
+/* ---- what bricks are asked to tell of ---- */
+
+static void
+see_names(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(fop->args.what, 2);
+  assert_non_null(gi_dict_get(fop->xdata, CAPABILITY));
+  assert_non_null(gi_dict_get(fop->xdata, "user.app.*"));
+}
+
+static void
+test_bricks_hear_which_names_are_kept(void **state)
+{
+  struct fake_stack *s =
+      stack("option md-cache-timeout 600\noption cache-invalidation on\noption xattr-cache-list user.app.*\n");
+
+  fake_script_always(s, 0, GI_FOP_IPC, (struct fake_reply){.fill = see_names});
+  for (unsigned i = 1; i <= 3; i++) {
+    fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+    fake_settle(s);
+    assert_int_equal(fake_count(s, 0, GI_FOP_IPC), i);
+  }
+  fake_stack_free(s);
+}
+
+static void
+test_nobody_is_asked_where_little_is_kept(void **state)
+{
+  struct fake_stack *s = *state; /* 60 s */
+
+  fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+  fake_settle(s);
+  assert_int_equal(fake_count(s, 0, GI_FOP_IPC), 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, md_setup, md_teardown)
 
 int
@@ -233,6 +268,8 @@ main(void)
       TEST(test_bricks_tell_of_changes_of_the_set),
       TEST(test_a_new_file_has_no_capability),
       TEST(test_a_listing_brings_attributes),
+      cmocka_unit_test(test_bricks_hear_which_names_are_kept),
+      TEST(test_nobody_is_asked_where_little_is_kept),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
