@@ -45,6 +45,9 @@ md_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_INVALIDATE:
     md_invalidated(x->private, data);
     break;
+  case GI_EVENT_WRITTEN:
+    md_written(x->private, data);
+    break;
   case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:

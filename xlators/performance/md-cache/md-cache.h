@@ -162,6 +162,7 @@ void md_tell_foreign(struct md *md, struct md_entry *e);
 #define MD_CHANGING (MD_OF_OBJECT | MD_OF_ENTRY | GI_KIND(GI_FOP_COPY_FILE_RANGE))
 enum gi_verdict md_change(struct gi_xlator *x, struct gi_fop *fop);
 void md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f);
+void md_written(struct md *md, const struct gi_written *w);
 
 /* ---- md-xattr.c ---- */
 

@@ -391,6 +391,53 @@ test_what_a_slow_create_found_is_old(void **state)
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
 }
 
+static void
+fill_early(struct gi_fop *fop, void *arg)
+{
+  fill_change(fop, arg);
+  fop->rsp.early = true;
+}
+
+static void
+write_early(struct fake_stack *s, struct step *step)
+{
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1, .fill = fill_early, .arg = step});
+  sent(s, on_fd(s, GI_FOP_WRITE, FILE_A));
+}
+
+/* In the order of GlusterFS's volfiles write-behind is below. */
+static void
+test_what_is_answered_early_is_under_way(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_iatt found = iatt(FILE_A, 10, 1), left = iatt(FILE_A, 12, 4);
+  struct gi_written w = {.inode = fake_inode(s, FILE_A), .changes = 2, .found = &found, .left = &left};
+
+  know(s, FILE_A, 10, 1);
+  write_early(s, &(struct step){{FILE_A, 10, 1}, {FILE_A, 11, 2}});
+  write_early(s, &(struct step){{FILE_A, 11, 2}, {FILE_A, 12, 3}});
+  assert_true(asked(s, FILE_A, 12, 3)); /* write-behind knows */
+  assert_true(asked(s, FILE_A, 12, 3));
+  fake_event(s, 0, GI_EVENT_WRITTEN, &w);
+  assert_false(asked(s, FILE_A, 12, 4));
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+
+  write_early(s, &(struct step){{FILE_A, 12, 4}, {FILE_A, 13, 5}});
+  w.changes = 1;
+  w.err = EIO;
+  fake_event(s, 0, GI_EVENT_WRITTEN, &w);
+  assert_true(asked(s, FILE_A, 12, 4));
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+
+  write_early(s, &(struct step){{FILE_A, 12, 4}, {FILE_A, 13, 5}});
+  found = iatt(FILE_A, 50, 5); /* somebody else came before */
+  w.err = 0;
+  fake_event(s, 0, GI_EVENT_WRITTEN, &w);
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);
+  fake_event(s, 0, GI_EVENT_WRITTEN, &w); /* of one that was not seen */
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);
+}
+
 /* ---- changes of others ---- */
 
 static void
@@ -627,6 +674,7 @@ main(void)
       TEST(test_a_known_file_may_be_emptied_by_its_name),
       TEST(test_a_name_of_ours_that_moved_is_no_change_of_others),
       TEST(test_what_a_slow_create_found_is_old),
+      TEST(test_what_is_answered_early_is_under_way),
       TEST(test_a_change_found_is_told),
       cmocka_unit_test(test_telling_can_be_switched_off),
       TEST(test_a_directory_changes_with_its_entries),

@@ -157,6 +157,18 @@ kind_of(const struct gi_fop *fop, const struct gi_iatt *found, const struct gi_i
   return GI_TRUST_CHANGE_TOLD;
 }
 
+/* Attributes of the inode as a change of ours left it, at the end of that one. */
+static void
+keep_left(struct md *md, struct md_entry *e, const struct gi_iatt *left, const struct md_fop *f, bool alone)
+{
+  if (e->trust.inflight > 0 || !md_may_keep(md, e, f))
+    return;
+  if (e->writes)
+    keep_grown(md, e, left, f);
+  else if (alone)
+    md_keep_attr(md, e, left, f);
+}
+
 static void
 end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
 {
@@ -183,13 +195,46 @@ end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
   md_entry_settle(md, e);
   if (foreign)
     md_forget_xattr(md, e);
-  if (left && c.kind == GI_TRUST_CHANGE_TOLD && e->trust.inflight == 0 && md_may_keep(md, e, f)) {
-    if (e->writes)
-      keep_grown(md, e, left, f);
-    else if (alone)
-      md_keep_attr(md, e, left, f);
-  }
+  if (left && c.kind == GI_TRUST_CHANGE_TOLD)
+    keep_left(md, e, left, f, alone);
   if (foreign && S_ISREG(e->trust.attr.mode)) /* a directory's times differ from brick to brick */
+    md_tell_foreign(md, e);
+}
+
+/* In the order of a GlusterFS volfile write-behind is below: what it answered early ends here. Some of it may have passed before this
+ * translator joined the graph. */
+void
+md_written(struct md *md, const struct gi_written *w)
+{
+  static const struct gi_iatt nothing;
+  struct md_entry *e = md_entry_find(md, w->inode);
+  uint32_t n = e && w->changes > e->trust.deferred ? e->trust.deferred : w->changes;
+  bool told = !w->err && w->found && w->left && gi_trust_describes(&w->inode->gfid, w->found) &&
+              gi_trust_describes(&w->inode->gfid, w->left);
+  struct gi_trust_change c = {.kind = w->err ? GI_TRUST_CHANGE_FAILED : GI_TRUST_CHANGE_TOLD,
+                              .found = told ? w->found : &nothing,
+                              .left = told ? w->left : &nothing};
+  bool alone, foreign;
+  struct md_fop now;
+
+  if (!e || n == 0)
+    return;
+  alone = told && !e->trust.mixed && e->trust.inflight == n && e->names == md->order.names;
+  foreign = !gi_trust_written(&md->order, &e->trust, &w->inode->gfid, n, &c) && alone;
+  if (!alone) {
+    gi_trust_forget(&e->trust);
+    e->names = md->order.names;
+  }
+  if (told && e->writes)
+    grow(&e->grown, w->left);
+  e->writes &= told;
+  if (foreign)
+    md_forget_xattr(md, e);
+  md_note(md, &now);
+  md_entry_settle(md, e);
+  if (told)
+    keep_left(md, e, w->left, &now, alone);
+  if (foreign)
     md_tell_foreign(md, e);
 }
 
@@ -242,8 +287,12 @@ named(struct md *md, struct gi_fop *fop, const struct md_fop *f)
 void
 md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f)
 {
-  for (unsigned i = 0; i < f->nchanged; i++)
-    end_one(md, fop, f, i);
+  for (unsigned i = 0; i < f->nchanged; i++) {
+    if (fop->rsp.early)
+      gi_trust_change_deferred(&f->changed[i]->trust);
+    else
+      end_one(md, fop, f, i);
+  }
   md->order.names += f->nameless;
   if (fop->rsp.ret >= 0 && MD_OF_ENTRY & GI_KIND(fop->kind))
     named(md, fop, f);
