@@ -154,9 +154,11 @@ volfile(void)
       "volume ac\n type features/access-control\n subvolumes posix\nend-volume\n"
       "volume locks\n type features/locks\n subvolumes ac\nend-volume\n"
       "volume utime\n type features/utime\n subvolumes locks\nend-volume\n"
+      "volume upcall\n type features/upcall\n option cache-invalidation on\n option cache-invalidation-strict on\n"
+      " subvolumes utime\nend-volume\n"
       "volume index\n type features/index\n option index-base %s/.glusterfs/indices\n"
       " option xattrop-dirty-watchlist trusted.afr.dirty\n option xattrop-pending-watchlist trusted.afr.v-\n"
-      " subvolumes utime\nend-volume\n"
+      " subvolumes upcall\nend-volume\n"
       "volume trace\n type debug/trace\n option log-history on\n option log-file off\n subvolumes index\nend-volume\n"
       "volume io-stats\n type debug/io-stats\n option count-fop-hits on\n option latency-measurement on\n"
       " subvolumes trace\nend-volume\n",

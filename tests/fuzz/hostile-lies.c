@@ -216,6 +216,17 @@ hostile_lie(struct fuzz_bytes *b, struct gi_fop *fop, int64_t *handle)
 
 /* ---- callbacks ---- */
 
+/* What only bricks of ours say. */
+static void
+lie_of_our_own(struct fuzz_bytes *b, struct gi_dict **xdata)
+{
+  static const char *const told[] = {GI_TAKEN_KEY, GI_NAME_KEY, GI_NAME2_KEY, GI_PROMISE_KEY};
+  static const char *const values[] = {"1", "60", "-1", "18446744073709551615", "f0", "", "a/b"};
+  if (!*xdata)
+    *xdata = gi_dict_new();
+  gi_dict_set_str(*xdata, told[fuzz_next(b) % GI_ARRAY_LEN(told)], values[fuzz_next(b) % GI_ARRAY_LEN(values)]);
+}
+
 void
 hostile_callback(struct fuzz_bytes *b, const struct truth *t, uint32_t proc, struct gi_xdr_out *out)
 {
@@ -223,10 +234,15 @@ hostile_callback(struct fuzz_bytes *b, const struct truth *t, uint32_t proc, str
   if (fuzz_next(b) % 2)
     hostile_spoil_dict(b, &xdata);
   if (proc == GI_CBK_CACHE_INVALIDATION) {
+    while (fuzz_next(b) % 4 == 1)
+      lie_of_our_own(b, &xdata);
     struct gi_invalidation inv = {
         .gfid = truth_any(t, b), .flags = (uint32_t)fuzz_number(b), .expire_s = fuzz_next(b), .xdata = xdata};
     spoil_attributes(b, &inv.stat);
     spoil_attributes(b, &inv.parent);
+    spoil_attributes(b, &inv.old_parent);
+    if (fuzz_next(b) % 8 == 1)
+      inv.gfid = gi_gfid_none;
     gi_callback_put_invalidation(out, &inv);
   } else if (proc == GI_CBK_INODELK_CONTENTION || proc == GI_CBK_ENTRYLK_CONTENTION) {
     struct gi_contention con = {.entry = proc == GI_CBK_ENTRYLK_CONTENTION,
