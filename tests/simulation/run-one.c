@@ -38,9 +38,9 @@ void
 sim_preload(void)
 {
   static const char *const types[] = {
-      "protocol/client", "protocol/server",        "cluster/replicate",       "cluster/distribute",
-      "features/utime",  "debug/io-stats",         "features/access-control", "features/locks",
-      "features/index",  "performance/io-threads", "storage/posix",           "features/arbiter",
+      "protocol/client", "protocol/server",         "cluster/replicate", "cluster/distribute", "features/utime",
+      "debug/io-stats",  "features/access-control", "features/locks",    "features/index",     "performance/io-threads",
+      "storage/posix",   "features/arbiter",        "features/upcall",
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(types); i++) {
     struct gi_error err = {0};

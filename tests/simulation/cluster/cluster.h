@@ -29,6 +29,7 @@ struct sim_cluster_config {
   unsigned quorum;             /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
   bool layers_given;           /* `layers`, and each client begins with all of them; else that is drawn */
   bool invalidation;           /* bricks tell clients what others changed (features.cache-invalidation) */
+  bool strict;                 /* and wait until those have taken it in */
   uint32_t layers;             /* of those for speed: which the volume has, and switches on and off */
   char replicate_options[512]; /* volfile lines */
 };

@@ -52,12 +52,13 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   if (!c->layers_given && sim_rng_chance(&fast, 600))
     c->layers = (uint32_t)((1ull << sim_layers_count()) - 1);
   c->invalidation = c->layers && sim_rng_chance(&fast, 500);
+  c->strict = c->invalidation && sim_rng_chance(&fast, 500);
 }
 
 /* ---- layers ---- */
 
 static bool
-is_there(const struct sim_cluster_config *c, const struct gi_placed *p, bool arbiter, const struct sim_layers *l)
+is_there(const struct gi_placed *p, bool arbiter, const struct sim_layers *l)
 {
   unsigned fast = sim_layer_number(p->cls);
   bool on;
@@ -65,8 +66,6 @@ is_there(const struct sim_cluster_config *c, const struct gi_placed *p, bool arb
     return false;
   if (l && fast < SIM_LAYERS)
     return l->on >> fast & 1;
-  if (p->layer->key && strcmp(p->layer->key, "features.cache-invalidation") == 0)
-    return c->invalidation;
   return !p->layer->key || !gi_parse_bool(p->layer->def, &on) || on;
 }
 
@@ -81,13 +80,16 @@ put_layers(FILE *out, const struct sim_cluster_config *c, unsigned side, const c
   for (unsigned i = 0; i < count; i++) {
     const char *type = layer[i].cls->type;
     unsigned fast = sim_layer_number(layer[i].cls);
-    if (!is_there(c, &layer[i], arbiter, l))
+    if (!is_there(&layer[i], arbiter, l))
       continue;
     fprintf(out, "volume " SIM_VOLUME "-%s\n type %s\n subvolumes %s\n", gi_layer_name(layer[i].cls), type, name);
     if (strcmp(type, "features/index") == 0)
       fprintf(out,
               " option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
               " option xattrop-pending-watchlist trusted.afr." SIM_VOLUME "-\n");
+    if (strcmp(type, "features/upcall") == 0)
+      fprintf(out, " option cache-invalidation %s\n option cache-invalidation-strict %s\n", c->invalidation ? "on" : "off",
+              c->strict ? "on" : "off");
     fprintf(out, "%send-volume\n", l && fast < SIM_LAYERS ? l->option[fast] : "");
     snprintf(name, 64, SIM_VOLUME "-%s", gi_layer_name(layer[i].cls));
   }
