@@ -10,7 +10,7 @@ _glusterish_ask() {
 # The leading plain words of every command, one command per line, and its first placeholder.
 _glusterish_grammar() {
   "$1" help all 2>/dev/null | sed -nE 's/^((volume|peer|pool|global)( [a-z][a-z-]*)+)( (<[^>]*>|[[{]).*)?( - .*)?$/\1 \5/p'
-  printf '%s\n' 'help all' 'volume set help' 'volume set all'
+  printf '%s\n' 'help all' 'volume set help group' 'volume set all'
 }
 
 _glusterish() {
@@ -51,7 +51,11 @@ _glusterish() {
     done < <(_glusterish_grammar "$program")
     if ((${#words[@]} >= 3)) && [[ volume == "${words[0]}"* ]]; then
       case ${words[1]} in
-      set) ((${#words[@]} % 2)) && candidates+=" $(_glusterish_keys "$program")" ;;
+      set)
+        ((${#words[@]} % 2)) && candidates+=" $(_glusterish_keys "$program")"
+        ((${#words[@]} == 3)) && candidates+=' group'
+        [[ ${#words[@]} == 4 && ${words[3]} == group ]] && candidates+=" $(_glusterish_groups "$program")"
+        ;;
       get | reset) ((${#words[@]} == 3)) && candidates+=" all $(_glusterish_keys "$program")" ;;
       start | stop) ((${#words[@]} == 3)) && candidates+=' force' ;;
       add-brick | remove-brick) ((${#words[@]} == 3)) && candidates+=' replica' ;;
@@ -78,6 +82,10 @@ _glusterish_heal() {
 
 _glusterish_keys() {
   _glusterish_ask "$1" volume set help | sed -n 's/^Option: //p'
+}
+
+_glusterish_groups() {
+  _glusterish_ask "$1" volume set help group | sed -n 's/^Group: //p'
 }
 
 complete -o default -F _glusterish glusterish

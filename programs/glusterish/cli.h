@@ -63,6 +63,13 @@ cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_
     cli_peer_detach, cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
     cli_peer_help, cli_global_help, cli_system_help;
 
+/* ---- groups.c ---- */
+
+char *cli_trimmed(const char *s); /* without white space at both ends; the caller frees it */
+/* Appends the keys and values of a group of options; false after saying what is wrong. */
+bool cli_group_read(struct cli *c, const char *group, json_t *pairs);
+int cli_groups_help(struct cli *c); /* prints all groups */
+
 /* Appends the canonical brick to `bricks`; false after saying what is wrong with it. `duplicate` is the sentence, with one %s, for
  * a brick that is in the list already. */
 bool cli_add_brick(struct cli *c, json_t *bricks, const char *word, const char *duplicate)

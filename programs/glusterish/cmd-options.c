@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * volume set, reset, get (cli.md 5.5). A group of options is read here, from
- * the daemon's directory, and sent as pairs like any others.
+ * volume set, reset, get (cli.md 5.5).
  */
 #include "programs/glusterish/cli.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
 static int
@@ -14,59 +11,6 @@ set_usage(struct cli *c)
 {
   fprintf(c->err, "\nUsage:\nvolume set <VOLNAME> group <GROUP>\n\n");
   return CLI_FAILED;
-}
-
-/* The text without white space at both ends. */
-static char *
-trimmed(const char *s)
-{
-  while (isspace((unsigned char)*s))
-    s++;
-  size_t len = strlen(s);
-  while (len > 0 && isspace((unsigned char)s[len - 1]))
-    len--;
-  return gi_strndup(s, len);
-}
-
-/* ---- groups ---- */
-
-static char *
-group_path(struct cli *c, const char *group)
-{
-  struct cli_reply reply;
-  if (strchr(group, '/') || c->call(c, 26, cli_request("system getwd", NULL, 0, NULL), &reply))
-    return NULL;
-  char *path = gi_asprintf("%s/groups/%s", cli_str(reply.doc, "wd"), group);
-  cli_reply_clear(&reply);
-  return path;
-}
-
-static bool
-read_group(struct cli *c, const char *path, json_t *pairs)
-{
-  FILE *f = fopen(path, "re");
-  char line[4096];
-  bool ok = true;
-  if (!f) {
-    fprintf(c->err, "Unable to open file '%s'. Error: %s\n", path, strerror(errno));
-    return false;
-  }
-  while (ok && fgets(line, sizeof(line), f)) {
-    GI_CLEANUP_FREE char *text = trimmed(line);
-    char *eq = strchr(text, '=');
-    if (*text == '\0' || *text == '#')
-      continue;
-    ok = eq && eq != text && eq[1];
-    if (!ok)
-      break;
-    *eq = '\0';
-    json_array_append_new(pairs, json_string(text));
-    ok = json_array_append_new(pairs, json_string(eq + 1)) == 0;
-  }
-  fclose(f);
-  if (!ok || json_array_size(pairs) == 0)
-    fprintf(c->err, "'%s' file format not valid.\n", path);
-  return ok && json_array_size(pairs) > 0;
 }
 
 /* ---- set ---- */
@@ -78,7 +22,7 @@ read_pairs(int n, char **words, json_t *pairs)
     return false;
   for (int i = 3; i + 1 < n; i += 2) {
     bool user = strncmp(words[i], "user.", 5) == 0;
-    GI_CLEANUP_FREE char *value = user ? gi_strdup(words[i + 1]) : trimmed(words[i + 1]);
+    GI_CLEANUP_FREE char *value = user ? gi_strdup(words[i + 1]) : cli_trimmed(words[i + 1]);
     if (!*words[i] || !*value || json_array_append_new(pairs, json_string(words[i])) ||
         json_array_append_new(pairs, json_string(value)))
       return false;
@@ -88,7 +32,7 @@ read_pairs(int n, char **words, json_t *pairs)
 
 /* Debugging translators of the bricks are only loaded when a brick starts. */
 static void
-print_set(struct cli *c, const json_t *pairs)
+print_set(struct cli *c, const json_t *pairs, const json_t *ignored)
 {
   const char *key = NULL;
   for (size_t i = 0; i + 1 < json_array_size(pairs); i += 2) {
@@ -97,6 +41,8 @@ print_set(struct cli *c, const json_t *pairs)
       key = k;
   }
   fprintf(c->out, "volume set: success\n");
+  for (size_t i = 0; i < json_array_size(ignored); i++)
+    fprintf(c->out, "ignored: %s (not in this version)\n", json_string_value(json_array_get(ignored, i)));
   if (key)
     fprintf(c->out,
             "%s translator has been added to the server volume file. Please restart the volume for enabling the translator\n",
@@ -116,7 +62,7 @@ send_set(struct cli *c, json_t *request)
     else if (reply.ret)
       fprintf(c->err, "volume set: failed: %s\n", reply.text);
     else
-      print_set(c, pairs);
+      print_set(c, pairs, json_object_get(reply.doc, "ignored"));
     cli_reply_clear(&reply);
   }
   json_decref(pairs);
@@ -158,18 +104,20 @@ cli_volume_set(struct cli *c, const struct cli_command *cmd, int n, char **words
 {
   if (n == 3 && (strcmp(words[2], "help") == 0 || strcmp(words[2], "help-xml") == 0))
     return set_help(c, strcmp(words[2], "help-xml") == 0, n, words);
+  if (n == 4 && strcmp(words[2], "help") == 0 && strcmp(words[3], "group") == 0)
+    return cli_groups_help(c);
   if (n < 5)
     return set_usage(c);
   json_t *request = cli_request("volume set", words[2], n, words), *pairs = json_array();
   json_object_set_new(request, "pairs", pairs);
   bool ok;
   if (n == 5 && strcmp(words[3], "group") == 0) {
-    GI_CLEANUP_FREE char *path = group_path(c, words[4]);
-    ok = path && read_group(c, path, pairs);
-    if (!ok) {
+    json_object_set_new(request, "group", json_string(words[4]));
+    if (!cli_group_read(c, words[4], pairs)) {
       json_decref(request);
       return CLI_FAILED;
     }
+    ok = true;
   } else {
     ok = read_pairs(n, words, pairs);
   }

@@ -50,7 +50,7 @@ static const struct cli_command commands[] = {
     {"volume reset-brick <VOLNAME> <SOURCE-BRICK> {{start} | {<NEW-BRICK> commit}}",
      "stop a brick, and start it again on emptied storage", cli_volume_reset_brick},
     {"volume set <VOLNAME> <KEY> <VALUE>", "set options for volume <VOLNAME>", cli_volume_set},
-    {"volume set <VOLNAME> group <GROUP>", "set the options listed in the file groups/<GROUP> of the daemon's directory",
+    {"volume set <VOLNAME> group <GROUP>", "set all options of a group; \"volume set help group\" lists the groups",
      cli_volume_set},
     {"volume start <VOLNAME> [force]", "start volume specified by <VOLNAME>", cli_volume_start},
     {"volume statedump <VOLNAME> [[nfs|quotad] [all|mem|iobuf|callpool|priv|fd|inode|history]... | "

@@ -113,13 +113,30 @@ is_one_line(const char *text)
   return *text != '\0';
 }
 
+/* A group may have options that this version goes without: those marked so, and those that nothing acts on. */
+static bool
+is_gone_without(struct gd *gd, const char *typed, bool optional, const char *value)
+{
+  const char *key = gd_map_complete(gd->map, typed, NULL);
+  return key ? !gd_map_acts(gd->map, key) && gd_map_check(gd->map, key, value, NULL) != 0
+             : optional && strncmp(typed, "user.", 5) != 0;
+}
+
+/* `ignored` is where a group's options go that are not set; NULL: the pairs are no group. */
 static int
-add_pairs(struct gd *gd, const struct gd_volume *v, const json_t *pairs, struct gi_list *changed, struct gi_error *err)
+add_pairs(struct gd *gd, const struct gd_volume *v, const json_t *pairs, json_t *ignored, struct gi_list *changed,
+          struct gi_error *err)
 {
   for (size_t i = 0; i + 1 < json_array_size(pairs); i += 2) {
     const char *typed = json_string_value(json_array_get(pairs, i)), *value = json_string_value(json_array_get(pairs, i + 1));
     if (!is_one_line(typed) || !is_one_line(value) || strchr(typed, '=') || strchr(typed, ' '))
       return gi_error_set(err, EINVAL, "option %.64s: key or value is empty or contains control characters", typed);
+    bool optional = ignored && *typed == '?';
+    typed += optional;
+    if (ignored && is_gone_without(gd, typed, optional, value)) {
+      json_array_append_new(ignored, json_sprintf("%s=%s", typed, value));
+      continue;
+    }
     const char *key = check_pair(gd, v, typed, value, err);
     if (!key)
       return -1;
@@ -160,7 +177,7 @@ set_pool(struct gd_op *op, const json_t *pairs, struct gi_error *err)
 {
   struct gi_list changed = GI_LIST_INIT(changed);
   copy_options(&changed, &op->gd->pool_options);
-  int ret = add_pairs(op->gd, NULL, pairs, &changed, err);
+  int ret = add_pairs(op->gd, NULL, pairs, NULL, &changed, err);
   const char *version = gd_options_get(&changed, "cluster.op-version");
   if (!ret && gd_options_get(&changed, "cluster.max-op-version"))
     ret = gi_error_set(err, EINVAL, "cluster.max-op-version cannot be set");
@@ -195,8 +212,11 @@ gd_op_set(struct gd_op *op, struct gi_error *err)
   if (!op->volume)
     return no_such_volume(err, name);
   struct gi_list changed = GI_LIST_INIT(changed);
+  json_t *ignored = gd_op_str(op, "group") ? json_array() : NULL;
+  if (ignored)
+    json_object_set_new(op->out, "ignored", ignored);
   copy_options(&changed, &op->volume->options);
-  if (add_pairs(op->gd, op->volume, pairs, &changed, err)) {
+  if (add_pairs(op->gd, op->volume, pairs, ignored, &changed, err)) {
     gd_options_clear(&changed);
     err->code = GD_ERR_MGMT;
     return GD_OP_FAILED;

@@ -305,6 +305,33 @@ break_store(struct fixture *f, bool broken)
 
 /* Whoever reads the number alone, from --xml, learns whether the request makes no sense or the version cannot do it. */
 static void
+test_groups(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  succeeds(f, run(f, 12,
+                  "{\"command\":\"volume set\",\"volume\":\"vol\",\"group\":\"g\",\"pairs\":[\"?features.nosuch\",\"on\","
+                  "\"user.a\",\"20\",\"performance.nfs.io-threads\",\"on\",\"?user.x\",\"y\"]}"));
+  assert_non_null(strstr(f->out, "\"ignored\":[\"features.nosuch=on\",\"performance.nfs.io-threads=on\"]"));
+  assert_string_equal(gd_options_get(&v->options, "user.a"), "20");
+  assert_string_equal(gd_options_get(&v->options, "user.x"), "y");
+  assert_null(gd_options_get(&v->options, "performance.nfs.io-threads"));
+
+  /* All of it or nothing. */
+  assert_int_not_equal(run(f, 12,
+                           "{\"command\":\"volume set\",\"volume\":\"vol\",\"group\":\"g\",\"pairs\":["
+                           "\"user.a\",\"30\",\"features.nosuch\",\"on\"]}"),
+                       0);
+  assert_says(f, "features.nosuch");
+  assert_string_equal(gd_options_get(&v->options, "user.a"), "20");
+  /* Alone an option is not ignored. */
+  assert_int_not_equal(run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"?features.nosuch\",\"on\"]}"),
+                       0);
+}
+
+static void
 test_refused_creates(void **state)
 {
 #define CREATE "{\"command\":\"volume create\",\"volume\":\"vol\","
@@ -575,6 +602,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_paths_that_differ_in_dashes, setup, teardown),
       cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refused_creates, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),

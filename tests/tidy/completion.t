@@ -10,6 +10,7 @@ glusterish() {
   case $* in
   *--glusterd-sock=/other*'volume list') echo elsewhere ;;
   *'volume list') printf '%s\n' data database ;;
+  *'volume set help group') printf 'Group: %s\nDescription: x\nOptions: y\n\n' metadata-cache samba ;;
   *'volume set help') printf 'Option: %s\nDefault Value: x\nDescription: y\n\n' network.ping-timeout network.tcp-window-size auth.allow ;;
   help*) "$real" "$@" ;;
   *) return 1 ;;
@@ -33,7 +34,7 @@ line() {
   fi
 }
 
-echo "1..18"
+echo "1..20"
 line 'glusterish ' global help peer pool volume
 line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
@@ -45,6 +46,8 @@ line 'glusterish volume start data ' force
 line 'glusterish volume set ' all data database help
 line 'glusterish volume set data net' network.ping-timeout network.tcp-window-size
 line 'glusterish volume set data network.ping-timeout 10 au' auth.allow
+line 'glusterish volume set data gr' group
+line 'glusterish volume set data group s' samba
 line 'glusterish volume get data a' all auth.allow
 line 'glusterish --glusterd-sock=/other volume delete ' elsewhere
 line 'glusterish volume create data replica 3 host:/b'
