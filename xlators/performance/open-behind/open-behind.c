@@ -12,8 +12,9 @@
  * bricks' judgement, for what uses the descriptor waits for it. What this client
  * removes, replaces or takes the permission of stays open. An open that fails
  * late is told by whatever uses the descriptor, with the errno of the open.
- * What it does not: what another client removes or forbids in that moment is
- * told by the first use of the descriptor instead of the open.
+ * What it does not: what another client removes or forbids while the brick's
+ * word of it is on its way is told by the first use of the descriptor instead of
+ * the open.
  */
 #include "xlators/performance/open-behind/open-behind.h"
 
@@ -581,9 +582,18 @@ ob_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 
 /* ---- life ---- */
 
+/* Bricks follow their volfiles within a second or two. */
+#define OB_BRICKS_FOLLOW_NS (10 * GI_NSEC_PER_SEC)
+
 static void
 ob_commit(struct gi_xlator *x)
 {
+  struct ob *ob = x->private;
+  const struct ob_options *before = x->old_options;
+  if (ob_opts(x)->told && !(before && before->told)) {
+    ob->epoch++;
+    ob->told_from_ns = gi_now(x->reactor) + OB_BRICKS_FOLLOW_NS;
+  }
   if (ob_opts(x)->pass_through)
     send_all(x);
 }
@@ -656,6 +666,26 @@ static const struct gi_option ob_table[] = {
      .level = 3,
      .op_version = 40100,
      .text = "Answer no open early, but stay in the graph."},
+    {.name = "cache-invalidation",
+     .key = "features.cache-invalidation",
+     .type = GI_OPT_BOOL,
+     OPT(told),
+     .def = "off",
+     .level = 1,
+     .op_version = 30700,
+     .side = GI_SIDE_CLIENT,
+     .text = "Bricks tell what others change; else open-behind answers no open early."},
+    {.name = "cache-invalidation-timeout",
+     .key = "features.cache-invalidation-timeout",
+     .type = GI_OPT_INT,
+     OPT(told_for),
+     .def = "60",
+     .min = 1,
+     .max = 86400,
+     .level = 1,
+     .op_version = 30700,
+     .side = GI_SIDE_CLIENT,
+     .text = "Seconds after its last operation on a file for which bricks tell a client of it."},
     {.name = "timeout",
      .key = "performance.open-behind-timeout",
      .type = GI_OPT_TIME,
@@ -685,12 +715,14 @@ GI_XLATOR_EXPORT = {
     .type = "performance/open-behind",
     .version = GI_VERSION,
     .summary = "Answers opens before the bricks have them",
-    .layer = {{.side = GI_SIDE_CLIENT,
-               .above = {"performance/io-cache", "performance/read-ahead", "performance/write-behind", "features/utime"},
-               .key = "performance.open-behind",
-               .def = "off",
-               .since = "0.1",
-               .text = "Answer the open of a file that could just be opened at once, and send it only when it is needed."}},
+    .layer =
+        {{.side = GI_SIDE_CLIENT,
+          .above = {"performance/io-cache", "performance/read-ahead", "performance/write-behind", "features/utime"},
+          .key = "performance.open-behind",
+          .def = "off",
+          .since = "0.1",
+          .text = "Answer the open of a file that could just be opened at once, and send it only when it is needed. Works only "
+                  "where bricks tell what others change (features.cache-invalidation)."}},
     .min_children = 1,
     .max_children = 1,
     .options = ob_table,

@@ -21,6 +21,8 @@
 
 struct ob_options {
   bool lazy, read_after_open, anonymous, pass_through;
+  bool told;        /* bricks tell what others change */
+  int64_t told_for; /* s after the last operation on the object */
   uint64_t timeout; /* s */
 };
 
@@ -29,6 +31,7 @@ struct ob {
   uint64_t epoch;         /* bricks that come or go begin another one: nobody is known to be let in */
   struct gi_list delayed; /* struct ob_fd.link */
   struct gi_list sent;    /* likewise */
+  uint64_t told_from_ns;  /* gi_now: all bricks will have been told to tell by then */
   unsigned barriers;      /* operations that come after opens and wait for them */
   struct gi_defer tell_drained;
   void (*drained)(struct gi_xlator *x); /* NULL: nobody waits for that */

@@ -122,7 +122,8 @@ hold(struct fake_stack *s, enum gi_fop_kind kind)
 static struct fake_stack *
 stack(const char *options)
 {
-  return fake_stack_new("performance/open-behind", options, 1);
+  GI_CLEANUP_FREE char *text = gi_asprintf("option cache-invalidation on\n%s", options ? options : "");
+  return fake_stack_new("performance/open-behind", text, 1);
 }
 
 static int
@@ -376,6 +377,31 @@ test_time_ends_it_and_the_same_ctime_prolongs_it(void **state)
   look(s, &a);
   look(s, &a);
   expect_asked(s, true);
+}
+
+/* Somebody else could replace the file, and what has its name then is to be opened. */
+static void
+test_bricks_that_tell_nothing_are_asked(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/open-behind", NULL, 1);
+  let_in(s, FILE_A);
+  expect_asked(s, true);
+  expect_asked(s, true);
+  fake_stack_free(s);
+}
+
+/* They may not have begun to tell yet. */
+static void
+test_bricks_have_time_to_begin_to_tell(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/open-behind", NULL, 1);
+  const unsigned same[] = {0};
+  struct gi_error err = {0};
+  let_in(s, FILE_A);
+  assert_int_equal(fake_stack_children(s, "option cache-invalidation on\n", same, 1, &err), 0);
+  expect_asked(s, true);
+  expect_asked(s, true);
+  fake_stack_free(s);
 }
 
 /* ---- what needs the open ---- */
@@ -847,6 +873,8 @@ main(void)
       TEST(test_somebody_elses_change_asks_again),
       TEST(test_attributes_with_another_mode_ask_again),
       TEST(test_time_ends_it_and_the_same_ctime_prolongs_it),
+      cmocka_unit_test(test_bricks_that_tell_nothing_are_asked),
+      cmocka_unit_test(test_bricks_have_time_to_begin_to_tell),
       cmocka_unit_test(test_every_use_sends_the_open_first),
       TEST(test_both_files_of_a_copy_are_opened),
       TEST(test_a_flush_goes_down_where_locks_or_writes_are),

@@ -31,6 +31,16 @@ who_is(const struct gi_caller *c)
   return who;
 }
 
+/* How long what bricks judged holds if they tell nothing else. Without their telling another client could replace the file, and who opens
+ * its name after that is to get the new one. */
+static uint64_t
+window_ns(const struct gi_xlator *x)
+{
+  const struct ob_options *o = ob_opts(x);
+  uint64_t told_for = o->told_for > 0 ? (uint64_t)o->told_for : 0;
+  return (o->timeout < told_for ? o->timeout : told_for) * GI_NSEC_PER_SEC;
+}
+
 static bool
 is_same(const struct ob_who *a, const struct ob_who *b)
 {
@@ -56,14 +66,14 @@ ob_let_in(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then,
 {
   const struct ob *ob = x->private;
   struct ob_who who = who_is(c);
-  if (then->version != i->version || then->epoch != ob->epoch || i->changes)
+  if (then->version != i->version || then->epoch != ob->epoch || i->changes || gi_now(x->reactor) < ob->told_from_ns)
     return;
   if (!is_same(&who, &i->who) || i->epoch != ob->epoch)
     i->rights = 0;
   i->who = who;
   i->rights |= rights_wanted(flags);
   i->epoch = ob->epoch;
-  i->until_ns = gi_now(x->reactor) + ob_opts(x)->timeout * GI_NSEC_PER_SEC;
+  i->until_ns = gi_now(x->reactor) + window_ns(x);
   i->anchored = i->seen && then->looks == i->looks;
 }
 
@@ -72,8 +82,8 @@ ob_was_let_in(const struct gi_xlator *x, const struct ob_inode *i, const struct 
 {
   const struct ob *ob = x->private;
   struct ob_who who = who_is(c);
-  return i->epoch == ob->epoch && gi_now(x->reactor) < i->until_ns && is_same(&who, &i->who) && !i->changes &&
-         !(rights_wanted(flags) & ~i->rights);
+  return ob_opts(x)->told && i->epoch == ob->epoch && gi_now(x->reactor) < i->until_ns && is_same(&who, &i->who) &&
+         !i->changes && !(rights_wanted(flags) & ~i->rights);
 }
 
 /* Attributes passed by that were asked for at `asked_ns`. If they are those from before the open, nothing has happened in between. */
@@ -81,7 +91,7 @@ void
 ob_seen(struct gi_xlator *x, struct ob_inode *i, const struct gi_iatt *a, uint64_t asked_ns)
 {
   bool same = i->seen && a->ctime.sec == i->ctime.sec && a->ctime.nsec == i->ctime.nsec;
-  uint64_t until = asked_ns + ob_opts(x)->timeout * GI_NSEC_PER_SEC;
+  uint64_t until = asked_ns + window_ns(x);
   if (i->seen && (a->mode != i->mode || a->uid != i->uid || a->gid != i->gid))
     ob_doubt(i);
   if (!same) {
