@@ -476,6 +476,13 @@ emptied(void *arg, struct ioc_file *file)
   ioc_file_settle(arg, file);
 }
 
+static void
+begin(struct gi_xlator *x)
+{
+  struct ioc *c = x->private;
+  c->begins_ns = gi_now(x->reactor) + IOC_JOINING;
+}
+
 static int
 ioc_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -493,6 +500,8 @@ ioc_init(struct gi_xlator *x, struct gi_error *err)
   gi_defer_init(&c->serve, serve, x);
   ioc_store_init(&c->store, x, emptied, x);
   ioc_store_set_limit(&c->store, o->cache_size);
+  if (x->graph->active)
+    begin(x);
   return 0;
 }
 
@@ -531,6 +540,8 @@ ioc_commit(struct gi_xlator *x)
   int bad = ioc_rules_parse(o->priority, &c->rules, &c->nrules, &err);
   GI_ASSERT(!bad);
   ioc_store_set_limit(&c->store, o->cache_size);
+  if (!x->enabled)
+    begin(x);
   gi_xlator_enable(x, !o->pass_through);
 }
 

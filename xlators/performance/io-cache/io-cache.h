@@ -16,7 +16,8 @@
 #define IOC_PAGE (IOC_BLOCK * IOC_PAGE_BLOCKS)
 #define IOC_RANKS 16u /* priorities 0 … 15; of rank 0 nothing is kept */
 #define IOC_DEFAULT_RANK 1u
-#define IOC_UNKNOWN UINT64_MAX /* as an end of file */
+#define IOC_UNKNOWN UINT64_MAX            /* as an end of file */
+#define IOC_JOINING (5 * GI_NSEC_PER_SEC) /* after it joined a running graph changes that it did not see may be under way */
 
 struct ioc_options {
   uint64_t cache_size, timeout, min_size, max_size; /* bytes, s */
@@ -89,6 +90,7 @@ struct ioc {
   uint64_t barrier; /* of all files */
   uint64_t epoch;   /* moves when everything was dropped */
   uint64_t files, held;
+  uint64_t begins_ns;   /* nothing is kept before */
   struct gi_list ready; /* struct gi_fop.link: READs that waited and are looked at again */
   struct gi_defer serve;
   struct ioc_rule *rules; /* priorities by name; owned */

@@ -575,6 +575,20 @@ test_drained_it_has_nothing(void **state)
   assert_int_equal(below(s), 3);
 }
 
+/* Changes that it has not seen may be under way. */
+static void
+test_it_waits_after_it_joined_a_running_graph(void **state)
+{
+  struct fake_stack *s = stack("option pass-through on\n");
+  struct gi_error err;
+  assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
+  assert_true(s->x->enabled);
+  reads(s, 0, 4 * KB);
+  reads(s, 0, 4 * KB);
+  assert_int_equal(below(s), 2);
+  fake_stack_free(s);
+}
+
 /* ---- by chance ---- */
 
 static enum gi_fop_kind
@@ -691,6 +705,7 @@ main(void)
       cmocka_unit_test(test_priorities),
       cmocka_unit_test(test_memory_is_bounded),
       TEST(test_drained_it_has_nothing),
+      cmocka_unit_test(test_it_waits_after_it_joined_a_running_graph),
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_model_with_others),
   };

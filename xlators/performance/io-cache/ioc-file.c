@@ -242,7 +242,8 @@ static bool
 still_holds(const struct gi_xlator *x, const struct ioc_fop *f)
 {
   const struct ioc *c = x->private;
-  return !x->draining && !f->spoiled && f->epoch == f->file->epoch && f->all_epoch == c->epoch && f->file->rank > 0;
+  return !x->draining && gi_now(x->reactor) >= c->begins_ns && !f->spoiled && f->epoch == f->file->epoch &&
+         f->all_epoch == c->epoch && f->file->rank > 0;
 }
 
 /* A reply says where the file ends if it is shorter than what was asked for, or says so. One without data says only that the end is not

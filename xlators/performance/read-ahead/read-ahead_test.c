@@ -367,6 +367,21 @@ test_cancel_and_drain(void **state)
   assert_true(fake_release(s, 0, GI_FOP_READ, 128 * KB, 0)); /* the page: nobody wants it */
 }
 
+/* Changes that it has not seen may be under way. */
+static void
+test_it_waits_after_it_joined_a_running_graph(void **state)
+{
+  struct fake_stack *s = stack("option pass-through on\n");
+  struct gi_error err;
+  struct gi_fd *fd = fake_fd(s, FILE_A);
+  assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
+  assert_true(s->x->enabled);
+  reads(s, fd, 0, 4 * KB);
+  reads(s, fd, 4 * KB, 4 * KB);
+  assert_int_equal(metric(s, PAGES), 0);
+  fake_stack_free(s);
+}
+
 /* ---- by chance ---- */
 
 static void
@@ -445,6 +460,7 @@ main(void)
       cmocka_unit_test(test_atime),
       TEST(test_memory),
       TEST(test_cancel_and_drain),
+      cmocka_unit_test(test_it_waits_after_it_joined_a_running_graph),
       cmocka_unit_test(test_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

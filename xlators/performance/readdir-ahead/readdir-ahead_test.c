@@ -429,6 +429,21 @@ test_cancel_and_drain(void **state)
     ;
 }
 
+/* Changes that it has not seen may be under way. */
+static void
+test_it_waits_after_it_joined_a_running_graph(void **state)
+{
+  struct fake_stack *s = stack("option pass-through on\n");
+  struct gi_error err;
+  struct gi_fd *fd = fake_fd(s, DIR_A);
+  assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
+  assert_true(s->x->enabled);
+  gives(s, fd, 0);
+  gives(s, fd, 20);
+  assert_int_equal(metric(s, PASSED), 2);
+  fake_stack_free(s);
+}
+
 /* ---- by chance ---- */
 
 static uint64_t state_of_chance;
@@ -517,6 +532,7 @@ main(void)
       cmocka_unit_test(test_water_marks),
       TEST(test_a_closed_directory),
       TEST(test_cancel_and_drain),
+      cmocka_unit_test(test_it_waits_after_it_joined_a_running_graph),
       cmocka_unit_test(test_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
