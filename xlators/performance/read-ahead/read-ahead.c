@@ -22,6 +22,14 @@ may_serve(const struct gi_xlator *x, const struct gi_fop *fop)
          fop->args.size > 0 && fop->args.size < UINT64_MAX / 4 && fop->args.offset < UINT64_MAX / 4;
 }
 
+/* Who asks for as much as a page, or for more each time, reads ahead itself: the kernel does for its page cache. */
+static bool
+reads_ahead_itself(const struct gi_xlator *x, const struct ra_fd *rf, const struct gi_fop *fop)
+{
+  const struct ra_options *o = x->options;
+  return fop->args.size >= o->page_size || fop->args.size > rf->size;
+}
+
 /* Does it go on from where the last one ended, or read what was read ahead? Then the window grows. */
 static void
 note_place(const struct gi_xlator *x, struct ra_fd *rf, const struct gi_fop *fop)
@@ -32,11 +40,14 @@ note_place(const struct gi_xlator *x, struct ra_fd *rf, const struct gi_fop *fop
     ra_fd_forget(rf);
   else if (offset >= rf->end && !ra_page_at(rf, offset))
     ra_fd_forget(rf); /* it looks whether the file has grown */
+  else if (reads_ahead_itself(x, rf, fop))
+    ra_fd_forget(rf);
   else
     rf->window = rf->window ? rf->window * 2 : 1;
   if (rf->window > o->page_count)
     rf->window = (unsigned)o->page_count;
   rf->next = offset + fop->args.size;
+  rf->size = fop->args.size;
   rf->flags = fop->args.flags;
   rf->caller = fop->caller;
   gi_caller_detach(&rf->caller);

@@ -38,6 +38,7 @@ struct ra_fd {
   uint64_t next;        /* where a sequential reader goes on; UINT64_MAX: nothing was read */
   uint64_t end;         /* of the file, as far as a reply told; UINT64_MAX: unknown */
   uint64_t asked_to;    /* end of what was asked for ahead */
+  uint64_t size;        /* of the reader's last READ */
   unsigned window;      /* pages */
   uint32_t flags;       /* of the reader's last READ */
   struct gi_caller caller;

@@ -122,6 +122,17 @@ test_the_window_grows(void **state)
   fake_stack_free(s);
 }
 
+/* As the kernel does for its page cache. */
+static void
+test_who_reads_ahead_itself_is_left_alone(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = fake_fd(s, FILE_A);
+  for (uint64_t at = 0, len = 16 * KB; at < size; at += len, len = len < 256 * KB ? len * 2 : len)
+    reads(s, fd, at, len);
+  assert_int_equal(metric(s, PAGES), 0);
+}
+
 static void
 test_what_is_on_its_way_is_waited_for(void **state)
 {
@@ -387,7 +398,7 @@ test_it_waits_after_it_joined_a_running_graph(void **state)
 static void
 step(struct disk *d, uint64_t *at)
 {
-  uint64_t len = 512 + disk_random(d, 4096);
+  uint64_t len = disk_random(d, 8) ? 700 : 500;
   switch (disk_random(d, 40)) {
   case 0:
     disk_submit(d, GI_FOP_WRITE, disk_random(d, DISK_MAX - 9000), 1 + disk_random(d, 8192), (unsigned)disk_random(d, 8));
@@ -447,6 +458,7 @@ main(void)
       cmocka_unit_test(test_transparent),
       TEST(test_a_sequential_reader_costs_a_read_per_page),
       cmocka_unit_test(test_the_window_grows),
+      TEST(test_who_reads_ahead_itself_is_left_alone),
       TEST(test_what_is_on_its_way_is_waited_for),
       TEST(test_a_page_that_fails),
       TEST(test_changes_by_any_descriptor),
