@@ -217,14 +217,14 @@ open_file(struct open *o, int flags)
 
 /* Who gets a lock sees what was written before the others gave it back. */
 static bool
-take_lock(struct open *o)
+take_lock(struct open *o, struct open *other)
 {
   if (sim_op_lock(o->c, o->fd, GI_LK_WRITE) < 0)
     return false;
   uint64_t granted = sim_model_now(o->m);
   struct gi_inode *inode = find(o); /* as mount/fuse looks */
   if (inode)
-    o->opened = granted;
+    o->opened = other->opened = granted;
   gi_inode_unref(&inode);
   return true;
 }
@@ -268,11 +268,12 @@ static void
 use_two(struct open *o, struct open *other)
 {
   struct sim_client *c = o->c;
-  bool locked = sim_rng_chance(&c->rng, 500) && take_lock(o);
-  other->opened = o->opened;
+  bool locked = false;
   for (unsigned i = (unsigned)sim_rng_between(&c->rng, 4, 20); i > 0 && !c->leave; i--) {
     unsigned what = (unsigned)sim_rng_below(&c->rng, 20);
     struct open *one = sim_rng_chance(&c->rng, 500) ? o : other;
+    if (!locked && sim_rng_chance(&c->rng, 100))
+      locked = take_lock(o, other);
     if (what < 9)
       put(one);
     else if (what < 14)
