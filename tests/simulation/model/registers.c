@@ -15,6 +15,7 @@ struct write {
   uint64_t out;        /* when it was the same for others than its client; NEVER: not yet */
   uint8_t file, writer;
   uint16_t sector, n;
+  bool answered; /* or nobody is left to be answered */
   bool done;     /* answered with success */
   bool synced;   /* and a sync that began later succeeded */
   bool weak;     /* a machine lost power before that, or too many disks could not sync it */
@@ -35,7 +36,7 @@ struct sim_model {
   struct write *write; /* by number - 1 */
   uint64_t count, room;
   uint64_t first_unsynced; /* all below are synced, weak or in doubt */
-  uint64_t first_early;    /* all below are out or in doubt, if they were answered early */
+  uint64_t first_early;    /* all below are answered, and out or in doubt */
   struct gi_gfid gfid[SIM_MODEL_FILES];
   uint64_t losses[SIM_CLIENTS][SIM_MODEL_FILES];
   struct sim_model_stats stats;
@@ -158,7 +159,7 @@ sim_model_written_early(struct sim_model *m, uint64_t number)
 {
   struct write *w = &m->write[number - 1];
   w->end = ++m->moment;
-  w->done = true;
+  w->answered = w->done = true;
   for (unsigned i = 0; i < w->n; i++)
     sector_add(&m->sector[w->file][w->sector + i], number);
 }
@@ -169,6 +170,7 @@ sim_model_written(struct sim_model *m, uint64_t number, int error)
   struct write *w = &m->write[number - 1];
   if (error) {
     m->moment++;
+    w->answered = true;
     return; /* it may have happened somewhere */
   }
   sim_model_written_early(m, number);
@@ -197,7 +199,7 @@ pass_early(struct sim_model *m)
 {
   for (; m->first_early < m->count; m->first_early++) {
     const struct write *w = &m->write[m->first_early];
-    if (is_early(w, w->writer, w->file))
+    if (!w->answered || is_early(w, w->writer, w->file))
       return;
   }
 }
@@ -423,7 +425,10 @@ void
 sim_model_writer_anew(struct sim_model *m, unsigned writer)
 {
   for (uint64_t i = 0; i < m->count; i++)
-    m->write[i].dropped &= m->write[i].writer != writer;
+    if (m->write[i].writer == writer) {
+      m->write[i].dropped = false;
+      m->write[i].answered = true;
+    }
   for (unsigned file = 0; file < SIM_MODEL_FILES; file++)
     sim_model_not_out(m, writer, file);
 }

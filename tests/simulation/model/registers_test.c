@@ -340,6 +340,21 @@ test_early_writes_over_each_other(void **state)
   assert_int_equal(j.bricks, 5);
 }
 
+/* One is out while another is not even answered. */
+static void
+test_early_and_on_its_way(void **state)
+{
+  struct bench *t = *state;
+  uint8_t data[SIM_SECTOR_BYTES];
+  uint64_t number = sim_model_write(t->m, 0, FILE_NO, AT + 1, 1, data);
+  store(t, put_early(t), 3);
+  assert_int_equal(all_out(t).n, 1);
+  sim_model_written_early(t->m, number);
+  struct judged j = all_out(t);
+  assert_int_equal(j.n, 1);
+  assert_int_equal(j.bricks, 0);
+}
+
 /* A write of another client may come before one that was answered early, or after. */
 static void
 test_early_and_another(void **state)
@@ -420,6 +435,7 @@ main(void)
       T(test_power_loss),
       T(test_early),
       T(test_early_writes_over_each_other),
+      T(test_early_and_on_its_way),
       T(test_early_and_another),
       T(test_early_and_synced),
       T(test_early_and_lost),

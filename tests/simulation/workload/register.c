@@ -84,8 +84,9 @@ all_out(struct open *o, const char *what, uint64_t begin, uint64_t knew, bool te
   sim_model_out(o->m, o->c->number, o->file, begin, out, o->c);
 }
 
+/* `knew`: the losses when it began. */
 static void
-put_done(struct open *o, uint64_t number, bool early)
+put_done(struct open *o, uint64_t number, bool early, uint64_t knew)
 {
   struct sim_client *c = o->c;
   if (early && o->fd->flags & O_DSYNC)
@@ -93,6 +94,8 @@ put_done(struct open *o, uint64_t number, bool early)
                   (unsigned long long)number);
   if (early) {
     sim_model_written_early(o->m, number);
+    if (losses(o) > knew)
+      sim_model_not_out(o->m, c->number, o->file); /* perhaps this one, before its answer was taken */
     return;
   }
   sim_quorum_done(c, sim_model_copies(o->m, number), "write %llu", (unsigned long long)number);
@@ -109,7 +112,7 @@ put(struct open *o)
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   uint64_t number = sim_model_write(o->m, c->number, o->file, at, n, data);
   struct sim_reader reader = reader_of(o);
-  uint64_t size;
+  uint64_t size, knew = losses(o);
   bool early;
   ssize_t ret = sim_op_write(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size, &early);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd%s", (unsigned long long)number, o->file,
@@ -119,7 +122,7 @@ put(struct open *o)
   if (size != SIM_NO_SIZE)
     sim_model_check_size(o->m, &reader, o->file, size);
   if (ret == (ssize_t)(n * SIM_SECTOR_BYTES)) {
-    put_done(o, number, early);
+    put_done(o, number, early, knew);
   } else {
     sim_model_written(o->m, number, ret < 0 ? (int)-ret : EIO);
     sim_model_not_out(o->m, c->number, o->file); /* perhaps that is what it tells */
