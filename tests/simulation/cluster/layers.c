@@ -182,25 +182,15 @@ draw_options(struct sim_layers *l, struct sim_rng *rng, unsigned i)
 /* ---- which a client has ---- */
 
 void
-sim_layers_default(struct sim_layers *l)
-{
-  bool on;
-  *l = (struct sim_layers){0};
-  for (unsigned i = 0; i < sim_layers_count(); i++)
-    if (!gi_parse_bool(gi_layer_of(classes()->fast[i], GI_SIDE_CLIENT)->def, &on) || on)
-      l->on |= 1u << i;
-}
-
-void
 sim_layers_draw(struct sim_layers *l, struct sim_rng *rng, uint32_t among, bool all)
 {
-  sim_layers_default(l);
+  *l = (struct sim_layers){0};
   all = sim_rng_chance(rng, ALL_PERMILLE) || all;
   for (unsigned i = 0; i < sim_layers_count(); i++) {
     bool on = sim_rng_chance(rng, LAYER_PERMILLE) || all;
     if (!(among >> i & 1))
       continue;
-    l->on = on ? l->on | 1u << i : l->on & ~(1u << i);
+    l->on |= (uint32_t)on << i;
     draw_options(l, rng, i);
   }
 }

@@ -28,9 +28,7 @@ unsigned sim_layers_of(unsigned side, struct gi_placed out[GI_LAYERS_MAX]);
 /* The number of a class's layer; SIM_LAYERS: it is none of these. */
 unsigned sim_layer_number(const struct gi_xlator_class *cls);
 
-/* As by default: what is not switched on by itself is off. */
-void sim_layers_default(struct sim_layers *l);
-/* What a client begins with: of `among`, all or some; options too. Those not in `among` stay as by default. */
+/* What a client begins with: of `among`, all or some; options too. */
 void sim_layers_draw(struct sim_layers *l, struct sim_rng *rng, uint32_t among, bool all);
 /* One of `among` is switched on or off, or gets another value of an option: which one it was. */
 unsigned sim_layers_change(struct sim_layers *l, struct sim_rng *rng, uint32_t among);
