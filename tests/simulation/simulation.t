@@ -13,7 +13,7 @@ result() {
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 
-echo "1..14"
+echo "1..15"
 first=$(hash_of "$RUN")
 [ -n "$first" ]
 result "a run tells its hash" $?
@@ -48,6 +48,8 @@ hold "synchronous writes to disks that refuse, seeds 1 to $some, are where they 
   --mishaps disk-refuses,brick-crash,cut
 hold "layers for speed that are switched on and off under load, seeds 1 to $some, lose and forget nothing" --workload register \
   --layers all --mishaps toggle,brick-crash,cut --seeds "1..$some"
+hold "names, seeds 1 to 25, hold every invariant while layers for speed come and go" --workload names --layers all \
+  --mishaps toggle,cut --seeds 1..25
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]
 result "nonsense is refused" $?

@@ -12,7 +12,7 @@
 #include "libglusterish/layer.h"
 
 #define SIM_LAYERS 32
-#define SIM_LAYER_OPTIONS 512
+#define SIM_LAYER_OPTIONS 1024
 
 struct sim_layers {
   uint32_t on;                                /* bit i: layer i */
