@@ -75,7 +75,7 @@ gi_graph_drain(struct gi_xlator *x)
   x->draining = true;
   x->cls->drain(x, drained);
   if (x->draining)
-    gi_log(GI_LOG_INFO, x->name, GI_MSG_GRAPH + 2, "%s is to leave the path and has still something to finish", x->cls->type);
+    gi_log(GI_LOG_INFO, x->name, GI_MSG_GRAPH + 6, "%s is to leave the path and has still something to finish", x->cls->type);
 }
 
 void

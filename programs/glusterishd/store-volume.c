@@ -423,7 +423,7 @@ load_pool_options(struct gd *gd)
   struct gd_kvs kvs;
   if (gd_kvs_load(path, &kvs, &err)) {
     if (err.code != ENOENT)
-      gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 1, "options for all volumes are ignored: %s", err.text);
+      gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 12, "options for all volumes are ignored: %s", err.text);
     return;
   }
   kvs_number(&kvs, "global-option-version", UINT_MAX, &gd->pool_version, NULL);
@@ -446,7 +446,7 @@ gd_store_load(struct gd *gd, struct gi_error *err)
   for (struct dirent *e; (e = readdir(d)) != NULL;) {
     struct gi_error why = {0};
     if (e->d_name[0] != '.' && load_volume(gd, e->d_name, &why))
-      gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 2, "volume %s is left out: %s", e->d_name, why.text);
+      gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 13, "volume %s is left out: %s", e->d_name, why.text);
   }
   closedir(d);
   return 0;

@@ -50,10 +50,10 @@ trace(const struct rep_txn *t, unsigned target, unsigned child, const char *what
   char gfid[GI_UUID_TEXT];
 
   if (t->type == REP_ENTRY && rep_opts(t->rep)->entrylk_trace)
-    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 4, "entry lock %s at %s: directory %s, %s", what, brick,
+    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 8, "entry lock %s at %s: directory %s, %s", what, brick,
            gi_gfid_text(&g->inode->gfid, gfid), g->name ? g->name : "all names");
   if (t->type != REP_ENTRY && rep_opts(t->rep)->inodelk_trace)
-    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 5, "inode lock %s at %s: %s, %llu bytes from %llu", what, brick,
+    gi_log(GI_LOG_INFO, t->rep->x->name, GI_MSG_REPLICATE + 9, "inode lock %s at %s: %s, %llu bytes from %llu", what, brick,
            gi_gfid_text(&g->inode->gfid, gfid), (unsigned long long)g->len, (unsigned long long)g->start);
 }
 
