@@ -225,9 +225,10 @@ struct gi_args {
 };
 
 struct gi_reply {
-  int32_t ret; /* >= 0 success (bytes, entries), -1 failure */
-  int32_t err; /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
-  bool early;  /* WRITE: the bricks do not have it yet; attributes are what they will be, about; GI_EVENT_WRITTEN follows */
+  int32_t ret;    /* >= 0 success (bytes, entries), -1 failure */
+  int32_t err;    /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
+  bool early;     /* WRITE: the bricks do not have it yet; attributes are what they will be, about; GI_EVENT_WRITTEN follows */
+  uint64_t asked; /* gi_now when bricks were asked for attributes that come from memory; 0: they are as good as asked for now */
   struct gi_iatt stat;        /* the object */
   struct gi_iatt pre, post;   /* before/after: of the object, or of the (old) parent for entry kinds */
   struct gi_iatt pre2, post2; /* RENAME: new parent */

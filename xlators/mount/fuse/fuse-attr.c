@@ -50,13 +50,24 @@ just_looked(struct bridge *b, struct gi_inode *inode, uint32_t pid)
   return gi_trust_just_found(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
+/* Attributes from a cache below are some age already: the kernel keeps them no longer than if it had got them then. */
+static double
+attr_seconds(const struct bridge *b, const struct gi_fop *fop)
+{
+  uint64_t now = gi_now(b->x->reactor);
+  double age = fop->rsp.asked ? (double)(now - fop->rsp.asked) / GI_NSEC_PER_SEC : 0;
+
+  GI_ASSERT(fop->rsp.asked <= now);
+  return age < b->attr_timeout ? b->attr_timeout - age : 0;
+}
+
 static void
 answer_getattr(struct bridge *b, void *arg)
 {
   struct gi_fop *fop = arg;
 
   GI_ASSERT(fop->answered && fop->rsp.ret >= 0);
-  reply_attr(b, op_of(b, fop)->req, &fop->rsp.stat, b->attr_timeout);
+  reply_attr(b, op_of(b, fop)->req, &fop->rsp.stat, attr_seconds(b, fop));
   op_end(b, fop);
 }
 
@@ -81,7 +92,7 @@ getattr_done(struct gi_fop *fop, void *arg)
     return;
   } else {
     node_spare_capability(b, fop->loc.inode, &fop->rsp.stat);
-    reply_attr(b, op->req, &fop->rsp.stat, b->attr_timeout);
+    reply_attr(b, op->req, &fop->rsp.stat, attr_seconds(b, fop));
   }
   op_end(b, fop);
 }

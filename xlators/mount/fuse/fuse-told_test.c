@@ -571,6 +571,36 @@ test_rename_over_one_of_two_links(void **state)
   rig_free(r);
 }
 
+static void
+fill_old(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = iatt_of(0xaa, S_IFREG | 0644);
+  fop->rsp.asked = *(const uint64_t *)arg;
+}
+
+/* A cache below and the kernel together keep attributes no longer than one of them. */
+static void
+test_the_kernel_keeps_old_attributes_less_long(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a), asked = gi_now(r->s->x->reactor);
+  const struct fuse_attr_out *out;
+
+  (void)state;
+  fake_wait(r->s, 100 * GI_NSEC_PER_MSEC);
+  fake_script(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_old, .arg = &asked});
+  assert_int_equal(getattr(r, id, NULL), 0);
+  out = body(r);
+  assert_int_equal(out->attr_valid, 0);
+  assert_in_range(out->attr_valid_nsec, 1, 900000000);
+  asked = 1;
+  fake_script(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_old, .arg = &asked});
+  assert_int_equal(getattr(r, id, NULL), 0);
+  out = body(r);
+  assert_int_equal(out->attr_valid + out->attr_valid_nsec, 0);
+  rig_free(r);
+}
+
 struct waiting {
   struct gi_taken taken;
   bool done;
@@ -633,6 +663,7 @@ main(void)
       cmocka_unit_test(test_times_of_a_removed_file),
       cmocka_unit_test(test_rename_over_one_of_two_links),
       cmocka_unit_test(test_upcall_that_is_waited_for),
+      cmocka_unit_test(test_the_kernel_keeps_old_attributes_less_long),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@ answer(struct md *md, struct gi_fop *fop)
     return false;
   GI_ASSERT(gi_trust_describes(&inode->gfid, &e->trust.attr));
   fop->rsp.stat = e->trust.attr;
+  fop->rsp.asked = md_is_told(md) ? 0 : e->age.asked;
   gi_fop_ok(fop, 0);
   if (gi_lru_holds(&e->item))
     gi_lru_touch(&md->lru, &((struct md_inode *)gi_inode_private(inode, md->x))->entry->item);

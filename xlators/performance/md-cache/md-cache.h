@@ -113,6 +113,7 @@ struct md_entry *md_entry_get(struct md *md, struct gi_inode *inode);
 bool md_entry_catch_up(struct md *md, struct md_entry *e);
 void md_entry_settle(struct md *md, struct md_entry *e); /* no change is under way any more, or it has another size */
 uint64_t md_timeout_ns(const struct md *md);             /* for which something is believed */
+bool md_is_told(const struct md *md); /* bricks say what others change, so that what is kept does not get old */
 bool md_is_fresh(const struct md *md, const struct md_age *age);
 /* The operation was sent after everything that makes its answer about `e` (NULL: an inode without an entry) doubtful. */
 bool md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *f);

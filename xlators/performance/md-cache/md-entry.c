@@ -45,6 +45,12 @@ md_timeout_ns(const struct md *md)
   return o->cache_invalidation && !gi_promise(g) ? want : gi_promise_life(g, want, MD_CLAMP_S * GI_NSEC_PER_SEC);
 }
 
+bool
+md_is_told(const struct md *md)
+{
+  return md_options(md)->cache_invalidation || gi_promise(md->x->graph);
+}
+
 static bool
 is_current(const struct md *md, const struct md_age *age)
 {
