@@ -109,6 +109,7 @@ def followed(a, b):
             break
         time.sleep(0.03)
     time.sleep(1.2)
+    os.fstat(g)
     seen += os.read(g, 4096)
     if seen != written:
         print("the end was not seen:", seen[-20:])

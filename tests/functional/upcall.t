@@ -105,6 +105,7 @@ wrong = 0
 for i in range(100):
     os.fstat(held); os.stat(b + "/f"); os.pread(held, 10, 0); os.path.exists(b + "/d/name")
     os.pwrite(writer, b"%09d" % i, 0)
+    os.fdatasync(writer) # write-behind answers before the bricks have it
     wrong += os.pread(held, 9, 0) != b"%09d" % i
     os.ftruncate(writer, 100 + i)
     wrong += os.fstat(held).st_size != 100 + i
