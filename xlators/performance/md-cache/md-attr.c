@@ -46,6 +46,7 @@ md_ask(struct gi_xlator *x, struct gi_fop *fop)
   struct md *md = x->private;
   struct md_fop *f = gi_fop_private(fop, x);
 
+  GI_ASSERT(MD_ASKING & GI_KIND(fop->kind));
   if (fop->caller.pid < 0) /* a healer wants to know what the bricks have */
     return GI_PASS;
   if (ANSWERABLE & GI_KIND(fop->kind)) {
@@ -68,6 +69,7 @@ md_readdir(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct md *md = x->private;
 
+  GI_ASSERT(fop->kind == GI_FOP_READDIR);
   if (!md_options(md)->force_readdirp || fop->caller.pid < 0)
     return GI_PASS;
   ((struct md_fop *)gi_fop_private(fop, x))->was_readdir = true;
@@ -100,6 +102,7 @@ md_tell_foreign(struct md *md, struct md_entry *e)
 {
   struct gi_invalidation inv = {.gfid = e->inode->gfid, .flags = FOREIGN_FLAGS};
 
+  GI_ASSERT(e->inode && md_entry_find(md, e->inode) == e);
   md->m.foreign++;
   gi_trust_take_data(&e->trust); /* it is told now */
   if (md_options(md)->global_invalidation)
@@ -191,6 +194,8 @@ md_answered(struct md *md, struct gi_fop *fop, struct md_fop *f)
   struct gi_attr attr;
   unsigned at = 0;
 
+  GI_ASSERT(f->seq <= md->order.clock && f->nchanged == 0);
+  GI_ASSERT(!f->was_readdir || fop->kind == GI_FOP_READDIRP);
   if (f->was_readdir)
     fop->kind = GI_FOP_READDIR;
   if (fop->rsp.ret < 0) {

@@ -96,6 +96,7 @@ md_finish(struct gi_xlator *x)
 
   md_care_finish(md);
   gi_lru_finish(&md->lru);
+  GI_ASSERT(md->lru.count == 0);
   gi_dict_unref(&md->keys);
   gi_free(md);
 }
@@ -120,6 +121,7 @@ md_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct md *md = x->private;
 
+  GI_ASSERT(x->draining);
   md_forget_all(md);
   while (!gi_list_empty(&md->lru.items))
     md_entry_free(md, gi_list_item(gi_list_first(&md->lru.items, struct gi_lru_item, link), struct md_entry, item));
@@ -132,6 +134,7 @@ md_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 {
   struct md_inode *mi = bytes;
 
+  GI_ASSERT(!mi->entry || mi->entry->inode == inode);
   if (mi->entry)
     md_entry_free(x->private, mi->entry);
 }

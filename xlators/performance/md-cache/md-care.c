@@ -19,6 +19,7 @@ sent(struct gi_fop *fop, void *arg)
 {
   struct care_fop *c = arg;
 
+  GI_ASSERT(c->turn <= c->md->care.turn);
   if (fop->rsp.ret >= 0 && c->turn == c->md->care.turn)
     c->md->care.taken = true;
   gi_fop_unref(fop);
@@ -32,6 +33,7 @@ send(void *arg)
   struct gi_fop *fop;
   struct care_fop *c;
 
+  GI_ASSERT(!md->care.taken && md->care.turn > 0);
   if (!x->enabled || x->draining || !x->graph->active || gi_dict_count(md->keys) == 0 ||
       md_timeout_ns(md) <= MD_CLAMP_S * GI_NSEC_PER_SEC)
     return;

@@ -86,6 +86,7 @@ md_change(struct gi_xlator *x, struct gi_fop *fop)
   struct md *md = x->private;
   struct md_fop *f = gi_fop_private(fop, x);
 
+  GI_ASSERT(MD_CHANGING & GI_KIND(fop->kind));
   if (fop->kind == GI_FOP_OPEN && !(fop->args.flags & O_TRUNC))
     return GI_PASS;
   f->nameless = is_nameless(fop);
@@ -180,6 +181,7 @@ end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
   bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1 && e->names == md->order.names;
   bool foreign = !gi_trust_change_ended(&md->order, &e->trust, &e->inode->gfid, f->began[i], &c) && alone;
 
+  GI_ASSERT(!alone || e->trust.inflight == 0);
   f->alone[i] = alone;
   /* What each of several found does not tell: bricks need not look, change and look again at once. */
   if (!alone || c.kind == GI_TRUST_CHANGE_FAILED || (c.kind == GI_TRUST_CHANGE_TOLD && !(found && left))) {
@@ -217,6 +219,7 @@ md_written(struct md *md, const struct gi_written *w)
   bool alone, foreign;
   struct md_fop now;
 
+  GI_ASSERT(w->changes > 0);
   if (!e || n == 0)
     return;
   alone = told && !e->trust.mixed && e->trust.inflight == n && e->names == md->order.names;
@@ -288,6 +291,7 @@ void
 md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f)
 {
   for (unsigned i = 0; i < f->nchanged; i++) {
+    GI_ASSERT(!fop->rsp.early || fop->kind == GI_FOP_WRITE);
     if (fop->rsp.early)
       gi_trust_change_deferred(&f->changed[i]->trust);
     else

@@ -54,6 +54,7 @@ md_is_told(const struct md *md)
 static bool
 is_current(const struct md *md, const struct md_age *age)
 {
+  GI_ASSERT(age->epoch <= md->epoch && age->locks <= md->order.locks && age->names <= md->order.names);
   return age->epoch == md->epoch && age->locks == md->order.locks && age->names == md->order.names;
 }
 
@@ -68,6 +69,7 @@ md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *
 {
   uint64_t since = e ? e->since : md->since;
 
+  GI_ASSERT(since <= md->order.clock && f->seq <= md->order.clock);
   return !md->x->draining && md->x->enabled && f->seq >= since && f->age.asked >= md->quiet_until && is_current(md, &f->age);
 }
 
@@ -120,8 +122,11 @@ void
 md_entry_settle(struct md *md, struct md_entry *e)
 {
   GI_ASSERT(e->xattr_changes <= e->trust.inflight);
-  if (e->trust.inflight > 0)
+  GI_ASSERT(e->since <= md->order.clock && e->xattr_since <= md->order.clock);
+  if (e->trust.inflight > 0) {
+    GI_ASSERT(!gi_lru_holds(&e->item));
     return;
+  }
   if (gi_lru_holds(&e->item))
     gi_lru_recost(&md->lru, &e->item, cost_of(e));
   else

@@ -76,6 +76,7 @@ md_is_key(const struct md *md, const char *name)
 void
 md_add_keys(struct md *md, struct gi_fop *fop, struct md_fop *f)
 {
+  GI_ASSERT(!f->keys);
   if (gi_dict_count(md->keys) == 0)
     return;
   f->keys = true;
@@ -185,6 +186,7 @@ may_be_taken_away(const struct md_entry *e, const char *name, const struct md_fo
 static void
 keep_one(struct md *md, struct md_entry *e, const char *name, const struct gi_pair *value, const struct md_fop *f)
 {
+  GI_ASSERT(md_is_key(md, name) && e->xattr_changes == 0);
   if (!is_fresh(md, e)) {
     md_forget_xattr(md, e);
     e->xattr_since = f->seq;
@@ -207,6 +209,7 @@ md_got_xattr(struct md *md, struct gi_fop *fop, const struct md_fop *f)
   const uint8_t *data;
   uint32_t len;
 
+  GI_ASSERT(inode && fop->args.name);
   if (fop->rsp.ret < 0 && (fop->rsp.err == ENOENT || fop->rsp.err == ESTALE))
     md_gone(md, inode);
   if ((fop->rsp.ret < 0 && fop->rsp.err != ENODATA) || !may_keep(md, md_entry_find(md, inode), f))
@@ -279,6 +282,7 @@ md_xattr_change_begins(struct md *md, struct md_entry *e)
 {
   e->xattr_since = ++md->order.clock;
   e->xattr_changes++;
+  GI_ASSERT(e->xattr_changes <= e->trust.inflight);
 }
 
 /* What users set is kept as they set it; the machine may make something else of the rest. */

@@ -99,6 +99,7 @@ begin(struct nl *nl, struct gi_fop *fop, struct nl_fop *f, struct gi_loc *at)
   nl_name_forget(nl, dir, at->name);
   if (f->nchanged && f->changed[0] == dir)
     return;
+  GI_ASSERT(f->nchanged < GI_ARRAY_LEN(f->changed));
   ni = nl_inode_of(nl, dir);
   ni->changes++;
   ni->since = ++nl->clock;
@@ -111,6 +112,7 @@ nl_change(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct nl_fop *f = gi_fop_private(fop, x);
 
+  GI_ASSERT(CHANGES & GI_KIND(fop->kind) && f->nchanged == 0);
   nl_note(x->private, f);
   begin(x->private, fop, f, made(fop));
   begin(x->private, fop, f, removed(fop));
@@ -146,6 +148,7 @@ told(const struct gi_fop *fop, const struct gi_inode *dir, bool before)
 static void
 changed(struct nl *nl, struct gi_fop *fop, struct nl_fop *f)
 {
+  GI_ASSERT(!fop->rsp.early);
   for (unsigned i = 0; i < f->nchanged; i++)
     nl_change_ended(nl, f->changed[i], f->began[i], told(fop, f->changed[i], true), told(fop, f->changed[i], false));
   end_name(nl, fop, removed(fop), false);
@@ -261,6 +264,7 @@ nl_finish(struct gi_xlator *x)
   struct nl *nl = x->private;
 
   gi_lru_finish(&nl->lru);
+  GI_ASSERT(nl->lru.count == 0);
   gi_free(nl);
 }
 
@@ -281,6 +285,7 @@ nl_commit(struct gi_xlator *x)
 static void
 nl_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
+  GI_ASSERT(x->draining);
   join(x->private);
   done(x);
 }

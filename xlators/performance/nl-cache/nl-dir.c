@@ -34,6 +34,8 @@ nl_may_keep(const struct nl *nl, const struct gi_inode *dir, const struct nl_fop
 {
   const struct nl_inode *ni = nl_inode_of(nl, dir);
 
+  GI_ASSERT(ni->since <= nl->clock && f->seq <= nl->clock && f->epoch <= nl->epoch);
+
   return !nl->x->draining && nl->x->enabled && ni->changes == 0 && f->seq >= ni->since && f->epoch == nl->epoch &&
          f->asked >= nl->quiet_until;
 }
@@ -71,6 +73,7 @@ nl_dir_find(struct nl *nl, const struct gi_inode *inode)
 {
   struct nl_dir *d = nl_inode_of(nl, inode)->dir;
 
+  GI_ASSERT(!d || (d->inode == inode && gi_lru_holds(&d->item)));
   if (d && d->epoch != nl->epoch) {
     nl_dir_drop(nl, d);
     d = NULL;
@@ -97,6 +100,8 @@ void
 nl_dir_grew(struct nl *nl, struct nl_dir *d)
 {
   uint64_t cost = sizeof(*d) + d->names.bytes;
+
+  GI_ASSERT((d->names.count == 0 || d->names.bytes > 0) && gi_lru_holds(&d->item));
 
   if (nl_options(nl)->limit && cost > nl_options(nl)->limit)
     nl_dir_drop(nl, d);
@@ -136,6 +141,7 @@ nl_forget_all(struct nl *nl)
   nl->epoch++;
   while (!gi_list_empty(&nl->lru.items))
     nl_dir_drop(nl, gi_list_item(gi_list_first(&nl->lru.items, struct gi_lru_item, link), struct nl_dir, item));
+  GI_ASSERT(nl->lru.cost == 0);
 }
 
 /* ---- asking ---- */

@@ -35,6 +35,7 @@ goes_on(const struct nl_fd *fd, uint64_t offset)
 static void
 remember_offsets(struct nl_fd *fd, const struct gi_dirents *entries)
 {
+  GI_ASSERT(fd->reading);
   fd->offs = gi_realloc(fd->offs, (entries->count + 1) * sizeof(*fd->offs));
   fd->noffs = entries->count;
   for (uint32_t i = 0; i < entries->count; i++)
@@ -69,6 +70,7 @@ listing_complete(struct nl *nl, struct gi_inode *dir, struct nl_fd *fd)
   struct nl_fop begun = {.seq = fd->seq, .epoch = fd->epoch, .asked = fd->asked};
   struct nl_dir *d;
 
+  GI_ASSERT(fd->reading && fd->seq <= nl->clock);
   if (nl_may_keep(nl, dir, &begun)) {
     d = nl_dir_get(nl, dir);
     nl_names_clear(&d->names);

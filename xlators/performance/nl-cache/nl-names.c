@@ -38,6 +38,7 @@ grow(struct nl_names *n)
 {
   struct nl_names old = *n;
 
+  GI_ASSERT(n->count >= n->nbuckets);
   n->nbuckets = old.nbuckets ? old.nbuckets * 2 : FIRST_BUCKETS;
   n->bucket = gi_zalloc(n->nbuckets * sizeof(*n->bucket));
   n->bytes += (n->nbuckets - old.nbuckets) * sizeof(*n->bucket);
@@ -102,6 +103,7 @@ nl_names_put(struct nl_names *n, const char *name, bool there, uint64_t asked)
     n->count++;
     n->bytes += sizeof(*e) + len + 1;
   }
+  GI_ASSERT(n->count > 0 && strcmp(e->text, name) == 0);
   e->there = there;
   e->asked = asked;
 }
