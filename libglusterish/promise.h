@@ -29,12 +29,13 @@ gi_promise(const struct gi_graph *g)
   return g->promise;
 }
 
-/* How long, in nanoseconds from when it was asked for, what somebody would keep for `want` may be kept: that long, but at most three
- * quarters of what is promised (the rest is for answers that take their time), and at most `unsaid` if nothing is. */
+/* How long, in nanoseconds from when it was asked for, what somebody would keep for `want` may be kept: that long, but at most a third
+ * of what is promised, for it may come from another cache below that has kept it as long, and answers take their time; and at most
+ * `unsaid` if nothing is promised. */
 static inline uint64_t
 gi_promise_life(const struct gi_graph *g, uint64_t want, uint64_t unsaid)
 {
-  uint64_t most = g->promise ? (uint64_t)g->promise * GI_NSEC_PER_SEC / 4 * 3 : unsaid;
+  uint64_t most = (uint64_t)g->promise * GI_NSEC_PER_SEC / 3;
   if (most < unsaid)
     most = unsaid;
   return want < most ? want : most;

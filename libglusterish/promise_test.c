@@ -94,7 +94,7 @@ test_how_long_something_lives(void **state)
   assert_int_equal(gi_promise_life(f.g, s / 2, s), s / 2);
   gi_promise_made(f.a, 60);
   gi_promise_made(f.b, 60);
-  assert_int_equal(gi_promise_life(f.g, 600 * s, s), 45 * s);
+  assert_int_equal(gi_promise_life(f.g, 600 * s, s), 20 * s);
   assert_int_equal(gi_promise_life(f.g, 10 * s, s), 10 * s);
   gi_promise_made(f.b, 1);
   assert_int_equal(gi_promise_life(f.g, 10 * s, s), s); /* what anybody may do without it */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define BUF_MAX (200u << 10)
+#define RIG_PROMISE_S 86400 /* of the volume (promise.h) */
 
 /* What the kernel was told to drop. */
 struct dropped {

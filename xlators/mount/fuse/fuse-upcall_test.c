@@ -4,6 +4,8 @@
  */
 #include "xlators/mount/fuse/fuse-rig.h"
 
+#include "libglusterish/promise.h"
+
 static struct gi_iatt
 as_known(void)
 {
@@ -245,6 +247,39 @@ test_long_promises_end_when_bricks_come_back(void **state)
   }
 }
 
+static unsigned
+kept_for(struct rig *r)
+{
+  const struct fuse_entry_out *e = (const void *)(r->out + sizeof(struct fuse_out_header));
+
+  lookup(r, "f", &file_a);
+  assert_int_equal(e->attr_valid, e->entry_valid);
+  return (unsigned)e->attr_valid;
+}
+
+/* Where not every brick tells, the kernel asks again after a second; when one ceases to, what it keeps is dropped. */
+static void
+test_long_timeouts_are_for_bricks_that_tell(void **state)
+{
+  struct rig *r = rig_new("option attribute-timeout 60\noption entry-timeout 60\n");
+  struct gi_xlator *brick = r->s->x->children[0];
+
+  assert_int_equal(kept_for(r), 60);
+  r->dropped = (struct dropped){0};
+  gi_promise_made(brick, 0);
+  wait_notifications(r);
+  assert_int_equal(r->dropped.attributes, 1);
+  assert_int_equal(r->dropped.names, 1);
+  assert_int_equal(kept_for(r), 1);
+  gi_promise_made(brick, 90);
+  assert_int_equal(kept_for(r), 30);
+  rig_free(r);
+  r = rig_new("option kernel-writeback-cache yes\n"); /* nobody else is there to be told of */
+  gi_promise_made(r->s->x->children[0], 0);
+  assert_int_equal(kept_for(r), 600);
+  rig_free(r);
+}
+
 int
 main(void)
 {
@@ -255,6 +290,7 @@ main(void)
       cmocka_unit_test(test_names_that_nothing_has),
       cmocka_unit_test(test_names_that_nothing_has_expire),
       cmocka_unit_test(test_long_promises_end_when_bricks_come_back),
+      cmocka_unit_test(test_long_timeouts_are_for_bricks_that_tell),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

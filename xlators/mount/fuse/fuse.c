@@ -7,6 +7,8 @@
  */
 #include "fuse-internal.h"
 
+#include "libglusterish/promise.h"
+
 #include <sys/stat.h>
 
 static const struct gi_option option_table[] = {
@@ -38,7 +40,9 @@ static const struct gi_option option_table[] = {
      .level = 2,
      .since = "0.1",
      .text =
-         "Seconds for which the kernel may answer stat from its own memory. With kernel-writeback-cache the default is 600."},
+         "Seconds for which the kernel may answer stat from its own memory; more than 1 counts if all bricks tell of changes "
+         "(features.cache-invalidation), up to a third of their cache-invalidation-timeout. With kernel-writeback-cache it "
+         "counts as it is, and the default is 600."},
     {.name = "entry-timeout",
      .type = GI_OPT_DOUBLE,
      .offset = offsetof(struct bridge_options, entry_timeout),
@@ -47,8 +51,9 @@ static const struct gi_option option_table[] = {
      .max = 4294967295.0,
      .level = 2,
      .since = "0.1",
-     .text = "Seconds for which the kernel may resolve a name from its own memory. With kernel-writeback-cache the default is "
-             "600."},
+     .text = "Seconds for which the kernel may resolve a name from its own memory, within the same bounds as "
+             "attribute-timeout. With "
+             "kernel-writeback-cache the default is 600."},
     {.name = "negative-timeout",
      .type = GI_OPT_DOUBLE,
      .offset = offsetof(struct bridge_options, negative_timeout),
@@ -57,7 +62,8 @@ static const struct gi_option option_table[] = {
      .max = 4294967295.0,
      .level = 2,
      .since = "0.1",
-     .text = "Seconds for which the kernel may remember that a name does not exist."},
+     .text =
+         "Seconds for which the kernel may remember that a name does not exist, within the same bounds as attribute-timeout."},
     {.name = "gid-timeout",
      .type = GI_OPT_TIME,
      .offset = offsetof(struct bridge_options, gid_timeout),
@@ -341,6 +347,8 @@ let_go(struct bridge *b)
   GI_ASSERT(!b->session && !b->root && b->fds.count == 0 && b->openers.count == 0);
 }
 
+static void choose_timeouts(struct bridge *b);
+
 static bool
 bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
@@ -359,10 +367,12 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
       look_up_root(b);
     else if (b->state == BRIDGE_SERVING)
       upcall_missed(b);
+    choose_timeouts(b);
     break;
   case GI_EVENT_PROMISE:
     if (b->state == BRIDGE_SERVING)
       upcall_missed(b);
+    choose_timeouts(b);
     break;
   case GI_EVENT_CHILD_DOWN:
     if (b->state == BRIDGE_WAITING && b->ready_timer.armed)
@@ -417,16 +427,31 @@ parse_mode(const char *name, const char *text, bool dflt, bool *value, struct gi
   return 0;
 }
 
+#define UNTOLD_NS GI_NSEC_PER_SEC /* the kernel keeps nothing for longer if not every brick tells of changes */
+
+static double
+seconds_kept(const struct bridge *b, double seconds)
+{
+  uint64_t life = gi_promise_life(b->x->graph, (uint64_t)(seconds * GI_NSEC_PER_SEC), UNTOLD_NS);
+
+  return (double)life / GI_NSEC_PER_SEC;
+}
+
 /* With kernel write-back there is only one client, so nothing but explicit options makes the kernel ask again. */
 static void
 choose_timeouts(struct bridge *b)
 {
   const struct bridge_options *o = bridge_options(b);
-  bool exclusive = o->kernel_writeback_cache;
 
-  b->attr_timeout = exclusive && !gi_xlator_option(b->x, "attribute-timeout") ? 600 : o->attribute_timeout;
-  b->entry_timeout = exclusive && !gi_xlator_option(b->x, "entry-timeout") ? 600 : o->entry_timeout;
-  b->negative_timeout = o->negative_timeout;
+  if (o->kernel_writeback_cache) {
+    b->attr_timeout = gi_xlator_option(b->x, "attribute-timeout") ? o->attribute_timeout : 600;
+    b->entry_timeout = gi_xlator_option(b->x, "entry-timeout") ? o->entry_timeout : 600;
+    b->negative_timeout = o->negative_timeout;
+    return;
+  }
+  b->attr_timeout = seconds_kept(b, o->attribute_timeout);
+  b->entry_timeout = seconds_kept(b, o->entry_timeout);
+  b->negative_timeout = seconds_kept(b, o->negative_timeout);
 }
 
 static int

@@ -169,7 +169,7 @@ static const struct gi_option md_table[] = {
      .since = "0.1",
      .text = "Seconds for which attributes and extended attributes are believed. Where bricks do not tell of changes by others "
              "more "
-             "than 60 are 60; where they do, it is at most three quarters of features.cache-invalidation-timeout. The kernel "
+             "than 60 are 60; where they do, it is at most a third of features.cache-invalidation-timeout. The kernel "
              "is told how old they are, so its own attribute-timeout does not come on top of it."},
     MD_SWITCH("cache-invalidation", "performance.cache-invalidation", cache_invalidation, "off", 1, 30900,
               "The bricks of GlusterFS below tell of changes by others (features.cache-invalidation), so md-cache-timeout "

@@ -4,6 +4,8 @@
  */
 #include "xlators/performance/md-cache/md-rig.h"
 
+#include "libglusterish/promise.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -117,8 +119,8 @@ test_nothing_is_believed_for_long_that_no_brick_tells_of(void **state)
 {
   assert_believed_for("option md-cache-timeout 600\n", 0, "\nseconds=60\n");
   assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", 0, "\nseconds=600\n");
-  assert_believed_for("option md-cache-timeout 600\n", 600, "\nseconds=450\n");
-  assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", 600, "\nseconds=450\n");
+  assert_believed_for("option md-cache-timeout 600\n", 600, "\nseconds=200\n");
+  assert_believed_for("option md-cache-timeout 600\noption cache-invalidation on\n", 600, "\nseconds=200\n");
   assert_believed_for("option md-cache-timeout 600\n", 10, "\nseconds=60\n");
   assert_believed_for(NULL, 600, "\nseconds=1\n");
 }

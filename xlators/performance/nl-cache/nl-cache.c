@@ -335,7 +335,7 @@ static const struct gi_option nl_table[] = {
      .op_version = 31100,
      .text = "Seconds for which a name is believed not to exist. Where bricks do not tell what others make more than 1 s is 1 "
              "s; where they "
-             "do, it is at most three quarters of features.cache-invalidation-timeout."},
+             "do, it is at most a third of features.cache-invalidation-timeout."},
     {.name = "nl-cache-positive-entry",
      .key = "performance.nl-cache-positive-entry",
      .type = GI_OPT_BOOL,
