@@ -18,6 +18,7 @@
 static void
 tell(struct upcall *up, struct gi_invalidation *inv)
 {
+  GI_ASSERT(inv->client && inv->flags && !gi_gfid_is_none(&inv->gfid));
   up->metrics.told++;
   gi_notify_up(up->x, GI_EVENT_INVALIDATE, inv);
 }
@@ -156,6 +157,7 @@ tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
   if (!f)
     return;
   unsigned count = find_sharers(up, fop, f, &who);
+  GI_ASSERT(count <= up->metrics.registrations);
   n->inv.expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
   for (unsigned i = 0; i < count; i++) {
     struct gi_invalidation to = n->inv;
@@ -359,6 +361,7 @@ of_xattrop(struct upcall *up, struct gi_fop *fop)
 void
 up_news(struct upcall *up, struct gi_fop *fop)
 {
+  GI_ASSERT(fop->rsp.ret >= 0 && !fop->answered);
   up->clock++;
   up->metrics.changes++;
   switch (fop->kind) {

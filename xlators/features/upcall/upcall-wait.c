@@ -46,7 +46,9 @@ static void
 settle(struct upcall *up, struct up_ack *a, struct gi_list *ready)
 {
   struct up_fop *f = a->f;
+  GI_CHECK(f->fop, GI_FOP_MAGIC);
   GI_ASSERT(f->nacks > 0 && up->nacks > 0);
+  GI_ASSERT(!f->fop->answered);
   gi_list_del(&a->link);
   gi_list_del(&a->fop_link);
   gi_free(a);
@@ -155,6 +157,7 @@ void
 up_change_begins(struct upcall *up, struct gi_fop *fop)
 {
   struct up_fop *f = gi_fop_private(fop, up->x);
+  GI_ASSERT(!f->fop && !f->nacks);
   if (!strict(up))
     return;
   f->fop = fop;
@@ -178,6 +181,7 @@ bool
 up_change_waits(struct upcall *up, struct gi_fop *fop)
 {
   struct up_fop *f = gi_fop_private(fop, up->x);
+  GI_ASSERT(!f->held && (!f->nacks || f->fop == fop));
   if (!f->fop || !f->nacks) {
     up_change_ended(up, fop);
     return false;
@@ -210,6 +214,7 @@ up_wait_for(struct upcall *up, const struct gi_fop *fop, struct gi_client_id *id
   gi_list_add_tail(&f->acks, &a->fop_link);
   f->nacks++;
   up->nacks++;
+  GI_ASSERT(!f->held && up->nacks <= ACKS_MAX);
   return a->serial;
 }
 
@@ -235,6 +240,7 @@ void
 up_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct upcall *up = up_of(x);
+  GI_ASSERT(x->draining && !up->drained);
   up->drained = done;
   nobody_waits_for(up, NULL, NULL);
 }

@@ -172,6 +172,7 @@ static int
 up_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct upcall *up = gi_new(struct upcall);
+  GI_ASSERT(((const struct up_options *)x->options)->timeout > 0);
   up->magic = UP_MAGIC;
   up->x = x;
   x->private = up;
@@ -200,6 +201,7 @@ static void
 up_reconfigure_commit(struct gi_xlator *x)
 {
   const struct up_options *o = x->options;
+  GI_ASSERT(o->timeout > 0);
   if (!o->on)
     up_forget_all(up_of(x));
   gi_xlator_enable(x, o->on);
