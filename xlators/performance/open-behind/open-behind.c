@@ -316,12 +316,21 @@ keep_request(struct gi_xlator *x, struct ob_fd *f, const struct gi_fop *fop)
   r->xdata = what_is_sent_later(fop->xdata);
 }
 
+/* Its answer is awaited, for it brings the content. */
+static bool
+brings_content(const struct gi_fop *fop)
+{
+  uint64_t max;
+  return gi_dict_get_uint(fop->xdata, GI_CONTENT_KEY, &max) && max > 0;
+}
+
 static bool
 may_be_early(struct gi_xlator *x, const struct gi_fop *fop, const struct ob_inode *i)
 {
   const struct ob *ob = x->private;
   return !x->draining && !ob->barriers && !ob_opts(x)->pass_through && fop->caller.pid >= 0 &&
-         !(fop->args.flags & ~(uint32_t)OB_EARLY_FLAGS) && ob_was_let_in(x, i, &fop->caller, fop->args.flags);
+         !(fop->args.flags & ~(uint32_t)OB_EARLY_FLAGS) && !brings_content(fop) &&
+         ob_was_let_in(x, i, &fop->caller, fop->args.flags);
 }
 
 static enum gi_verdict
@@ -690,7 +699,7 @@ static const struct gi_option ob_table[] = {
      .key = "performance.open-behind-timeout",
      .type = GI_OPT_TIME,
      OPT(timeout),
-     .def = "1",
+     .def = "60",
      .max = 600,
      .level = 2,
      .text = "Seconds for which who could open a file is let in again before the bricks are asked."},

@@ -364,7 +364,7 @@ test_attributes_with_another_mode_ask_again(void **state)
 static void
 test_time_ends_it_and_the_same_ctime_prolongs_it(void **state)
 {
-  struct fake_stack *s = *state;
+  struct fake_stack *s = stack("option timeout 1\n");
   struct gi_iatt a = {.mode = S_IFREG | 0644, .uid = ME, .ctime = {1, 1}};
   look(s, &a);
   let_in(s, FILE_A);
@@ -377,6 +377,7 @@ test_time_ends_it_and_the_same_ctime_prolongs_it(void **state)
   look(s, &a);
   look(s, &a);
   expect_asked(s, true);
+  fake_stack_free(s);
 }
 
 /* Somebody else could replace the file, and what has its name then is to be opened. */
@@ -515,6 +516,25 @@ test_bricks_read_without_an_open_if_they_may(void **state)
   assert_int_equal(opens(s), 2);
   shut(s, &o);
   fake_stack_free(s);
+}
+
+static void
+test_an_open_that_brings_content_is_awaited(void **state)
+{
+  struct fake_stack *s = *state;
+  let_in(s, FILE_A);
+  for (unsigned max = 0; max < 2; max++) {
+    struct gi_fop *f = fake_fop(s, GI_FOP_OPEN);
+    struct gi_fd *fd = gi_fd_new(s->graph, fake_inode(s, FILE_A), O_RDWR, 100);
+    gi_fop_set_fd(f, fd);
+    f->args.flags = O_RDWR;
+    f->caller.uid = f->caller.gid = ME;
+    gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, max);
+    fake_submit(s, f);
+    assert_int_equal(opens(s), 1 + max);
+    fake_fop_free(f);
+    gi_fd_unref(&fd);
+  }
 }
 
 static void
@@ -680,7 +700,7 @@ test_a_late_open_does_not_insist_on_a_name(void **state)
   f->args.flags = O_RDWR;
   f->caller.uid = f->caller.gid = ME;
   gi_dict_set_int(gi_fop_xdata(f), GI_NAMED_KEY, 1);
-  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 65536);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 0);
   gi_dict_set_int(gi_fop_xdata(f), "other", 1);
   fake_submit(s, f);
   fake_script(s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = nameless, .arg = &found});
@@ -872,7 +892,7 @@ main(void)
       TEST(test_times_are_no_permissions),
       TEST(test_somebody_elses_change_asks_again),
       TEST(test_attributes_with_another_mode_ask_again),
-      TEST(test_time_ends_it_and_the_same_ctime_prolongs_it),
+      cmocka_unit_test(test_time_ends_it_and_the_same_ctime_prolongs_it),
       cmocka_unit_test(test_bricks_that_tell_nothing_are_asked),
       cmocka_unit_test(test_bricks_have_time_to_begin_to_tell),
       cmocka_unit_test(test_every_use_sends_the_open_first),
@@ -881,6 +901,7 @@ main(void)
       TEST(test_a_write_finds_every_descriptor_open),
       cmocka_unit_test(test_not_lazy_it_is_sent_beside_the_answer),
       cmocka_unit_test(test_bricks_read_without_an_open_if_they_may),
+      TEST(test_an_open_that_brings_content_is_awaited),
       cmocka_unit_test(test_passing_through_nothing_is_early),
       TEST(test_a_late_refusal_is_told_by_every_use),
       TEST(test_without_bricks_the_next_use_asks_again),

@@ -25,6 +25,8 @@ struct qr_options {
   uint64_t max_file_size, cache_size; /* bytes */
   uint64_t timeout;                   /* s */
   bool invalidation, by_ctime;
+  bool told;        /* bricks tell what others change … */
+  int64_t told_for; /* … for so many seconds after the last operation on the object */
   char *priority;
 };
 
@@ -35,6 +37,7 @@ struct qr {
   uint64_t lock_seq;  /* when a lock was last granted */
   uint64_t joined_ns; /* when it came, or came back, into a graph that was running; 0: it was there from the beginning */
   uint32_t joined;    /* how often it did */
+  uint64_t told_from; /* gi_now: all bricks will have been told to tell by then */
   bool away;          /* it was switched off, and saw nothing of what was done meanwhile */
   struct {
     uint64_t hits, misses, fetched, confirmed, unused, dropped;
@@ -187,6 +190,24 @@ may_keep(const struct gi_xlator *x, const struct qr_inode *e, const struct qr_fo
          len <= qr_opts(x)->max_file_size;
 }
 
+static bool
+is_current(const struct gi_xlator *x, const struct qr_inode *e)
+{
+  const struct qr *qr = x->private;
+  return gi_lru_holds(&e->item) && !e->changes && e->checked_seq > qr->lock_seq && e->checked_seq > e->changed_seq &&
+         gi_now(x->reactor) < e->checked_ns + qr_opts(x)->timeout * GI_NSEC_PER_SEC;
+}
+
+/* A brick would have told if somebody had changed it since it was asked. */
+static bool
+is_told_of(const struct gi_xlator *x, const struct qr_inode *e)
+{
+  const struct qr *qr = x->private;
+  const struct qr_options *o = qr_opts(x);
+  return o->told && e->checked_ns >= qr->told_from &&
+         gi_now(x->reactor) < e->checked_ns + (uint64_t)o->told_for * GI_NSEC_PER_SEC;
+}
+
 /* ---- asking ---- */
 
 /* Switched on in a running graph it does not know which writes are on their way that were answered early. */
@@ -253,7 +274,8 @@ qr_open(struct gi_xlator *x, struct gi_fop *fop)
   d->opened_seq = ask(x, fop, e)->seq;
   if ((flags & O_ACCMODE) == O_WRONLY || flags & O_DIRECT || fop->caller.pid < 0)
     return GI_PASS;
-  ask_for_content(x, fop, e);
+  if (!is_current(x, e) || !is_told_of(x, e))
+    ask_for_content(x, fop, e);
   return GI_PASS_TELL;
 }
 
@@ -280,15 +302,12 @@ opened(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   qr->metrics.fetched++;
 }
 
-/* A descriptor that was opened later wants to be told what was there then. */
+/* A descriptor that was opened later wants to be told what was there then: by the brick, which was asked since. */
 static bool
 answers(const struct gi_xlator *x, const struct qr_inode *e, const struct gi_fop *fop)
 {
-  const struct qr *qr = x->private;
   const struct qr_fd *d = gi_fd_private(fop->fd, x);
-  uint64_t until = e->checked_ns + qr_opts(x)->timeout * GI_NSEC_PER_SEC;
-  return gi_lru_holds(&e->item) && !e->changes && e->checked_seq >= d->opened_seq && e->checked_seq > qr->lock_seq &&
-         e->checked_seq > e->changed_seq && gi_now(x->reactor) < until;
+  return is_current(x, e) && (is_told_of(x, e) || e->checked_seq >= d->opened_seq);
 }
 
 static enum gi_verdict
@@ -523,10 +542,16 @@ qr_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   drop(x->private, bytes);
 }
 
+/* Bricks follow their volfiles within a second or two. */
+#define QR_BRICKS_FOLLOW_NS (10 * GI_NSEC_PER_SEC)
+
 static void
 qr_commit(struct gi_xlator *x)
 {
   struct qr *qr = x->private;
+  const struct qr_options *before = x->old_options;
+  if (qr_opts(x)->told && before && !before->told)
+    qr->told_from = gi_now(x->reactor) + QR_BRICKS_FOLLOW_NS;
   uint64_t size = qr_opts(x)->cache_size;
   gi_lru_set_bounds(&qr->lru, 0, size ? size : 1); /* no bytes at all would mean no bound */
 }
@@ -612,6 +637,26 @@ static const struct gi_option qr_table[] = {
      .level = 3,
      .op_version = 40000,
      .text = "Give up the content of a file that a brick says was changed; off asks the brick again before it is used."},
+    {.name = "cache-invalidation",
+     .key = "features.cache-invalidation",
+     .type = GI_OPT_BOOL,
+     OPT(told),
+     .def = "off",
+     .level = 1,
+     .op_version = 30700,
+     .side = GI_SIDE_CLIENT,
+     .text = "Bricks tell what others change, so quick-read need not ask them at each open."},
+    {.name = "cache-invalidation-timeout",
+     .key = "features.cache-invalidation-timeout",
+     .type = GI_OPT_INT,
+     OPT(told_for),
+     .def = "60",
+     .min = 1,
+     .max = 86400,
+     .level = 1,
+     .op_version = 30700,
+     .side = GI_SIDE_CLIENT,
+     .text = "Seconds after its last operation on a file for which bricks tell a client of it."},
     {.name = "ctime-invalidation",
      .key = "performance.ctime-invalidation",
      .type = GI_OPT_BOOL,

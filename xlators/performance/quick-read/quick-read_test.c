@@ -281,6 +281,24 @@ test_an_open_that_asks_nobody_proves_nothing(void **state)
   shut(s, &again);
 }
 
+/* Where bricks tell what others change nobody need ask. */
+static void
+test_bricks_that_tell_need_not_be_asked(void **state)
+{
+  struct fake_stack *s = stack("option cache-invalidation on\n");
+  struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
+  struct open_file o = open_read(s), again;
+  brick.ours = false;
+  again = open_file(s, O_RDONLY);
+  check_read(s, again.fd, true);
+  rewrite('b');
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  check_read(s, again.fd, false);
+  shut(s, &o);
+  shut(s, &again);
+  fake_stack_free(s);
+}
+
 static void
 test_a_brick_that_sends_nothing_is_read_once(void **state)
 {
@@ -645,6 +663,7 @@ main(void)
       TEST(test_an_empty_file_is_known_to_be_empty),
       TEST(test_opened_again_it_is_asked_whether_it_changed),
       TEST(test_an_open_that_asks_nobody_proves_nothing),
+      cmocka_unit_test(test_bricks_that_tell_need_not_be_asked),
       TEST(test_a_brick_that_sends_nothing_is_read_once),
       cmocka_unit_test(test_large_files_do_not_come),
       TEST(test_who_does_not_read_is_not_sent_it),
