@@ -190,14 +190,6 @@ may_keep(const struct gi_xlator *x, const struct qr_inode *e, const struct qr_fo
          len <= qr_opts(x)->max_file_size;
 }
 
-static bool
-is_current(const struct gi_xlator *x, const struct qr_inode *e)
-{
-  const struct qr *qr = x->private;
-  return gi_lru_holds(&e->item) && !e->changes && e->checked_seq > qr->lock_seq && e->checked_seq > e->changed_seq &&
-         gi_now(x->reactor) < e->checked_ns + qr_opts(x)->timeout * GI_NSEC_PER_SEC;
-}
-
 /* A brick would have told if somebody had changed it since it was asked. */
 static bool
 is_told_of(const struct gi_xlator *x, const struct qr_inode *e)
@@ -206,6 +198,14 @@ is_told_of(const struct gi_xlator *x, const struct qr_inode *e)
   const struct qr_options *o = qr_opts(x);
   return o->told && e->checked_ns >= qr->told_from &&
          gi_now(x->reactor) < e->checked_ns + (uint64_t)o->told_for * GI_NSEC_PER_SEC;
+}
+
+static bool
+is_current(const struct gi_xlator *x, const struct qr_inode *e)
+{
+  const struct qr *qr = x->private;
+  return gi_lru_holds(&e->item) && !e->changes && e->checked_seq > qr->lock_seq && e->checked_seq > e->changed_seq &&
+         (is_told_of(x, e) || gi_now(x->reactor) < e->checked_ns + qr_opts(x)->timeout * GI_NSEC_PER_SEC);
 }
 
 /* ---- asking ---- */
@@ -628,7 +628,9 @@ static const struct gi_option qr_table[] = {
      .max = 600,
      .level = 2,
      .op_version = 80000,
-     .text = "Seconds after which the content of an open file is read again, unless attributes show that it is the same."},
+     .text = "Seconds after which the content of an open file is read again; where bricks tell what others change it need not "
+             "be before "
+             "features.cache-invalidation-timeout."},
     {.name = "quick-read-cache-invalidation",
      .key = "performance.quick-read-cache-invalidation",
      .type = GI_OPT_BOOL,

@@ -285,7 +285,7 @@ test_an_open_that_asks_nobody_proves_nothing(void **state)
 static void
 test_bricks_that_tell_need_not_be_asked(void **state)
 {
-  struct fake_stack *s = stack("option cache-invalidation on\n");
+  struct fake_stack *s = stack("option cache-invalidation on\noption cache-timeout 0\n");
   struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
   struct open_file o = open_read(s), again;
   brick.ours = false;
