@@ -281,7 +281,8 @@ replaced(struct gi_xlator *x, struct ioc_file *file)
   if (!file)
     return;
   file->resized++;
-  gi_trust_broken(&file->trust, false);
+  gi_trust_broken(&file->trust, true);
+  gi_trust_take_data(&file->trust);
   ioc_file_forget(x, file);
   ioc_file_settle(x, file);
 }
@@ -431,6 +432,7 @@ ioc_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
     ioc_forget_all(x);
     break;
   case GI_EVENT_WRITTEN:

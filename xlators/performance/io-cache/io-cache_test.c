@@ -393,8 +393,19 @@ test_what_bricks_tell_and_bricks_that_go(void **state)
   fake_event(s, 0, GI_EVENT_CHILD_DOWN, NULL);
   fake_event(s, 0, GI_EVENT_CHILD_UP, NULL);
   reads(s, 0, 4 * KB);
+  reads(s, 0, 4 * KB);
   assert_int_equal(below(s), 3);
+  fake_event(s, 0, GI_EVENT_PROMISE, &(uint32_t){60});
+  reads(s, 0, 4 * KB);
+  assert_int_equal(below(s), 4);
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);
+  assert_int_equal(metric(s, FOREIGN), 0);
+
+  somebody_else_writes(); /* what is read after it was told is the new state, and stays */
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  reads(s, 0, 4 * KB);
+  reads(s, 0, 4 * KB);
+  assert_int_equal(below(s), 5);
 }
 
 static void

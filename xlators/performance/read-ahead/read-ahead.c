@@ -338,6 +338,7 @@ ra_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
   case GI_EVENT_PARENT_DOWN:
     ra_forget_all(x);
     break;

@@ -357,6 +357,7 @@ rda_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CHILD_UP: /* cookies are one brick's */
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
   case GI_EVENT_PARENT_DOWN:
     rda_forget_all(x);
     break;
