@@ -56,6 +56,7 @@ ioc_file_settle(struct gi_xlator *x, struct ioc_file *file)
   GI_ASSERT(i->file == file && c->files > 0);
   GI_ASSERT(!file->checking && gi_list_empty(&file->checkers));
   GI_ASSERT(gi_list_empty(&file->reads) && gi_list_empty(&file->changes) && file->resizing == 0);
+  GI_ASSERT(file->trust.inflight == 0);
   i->file = NULL;
   c->files--;
   gi_budget_return(&c->store.user, sizeof(*file));
@@ -290,6 +291,7 @@ keep_read(struct gi_xlator *x, struct gi_fop *fop)
     found_foreign(x, file);
     return;
   }
+  GI_ASSERT(file->busy > 0 && !f->spoiled);
   gi_payload_append(&own, &fop->rsp.payload);
   gi_payload_compact(&own);
   ioc_keep(&c->store, file, f->start, &own, &f->stamp, old_blocks, x);
@@ -364,6 +366,7 @@ ioc_change_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop
   struct ioc *c = x->private;
   struct ioc_fop *f = gi_fop_private(fop, x);
   GI_ASSERT(!f->file);
+  GI_ASSERT(!f->waiting && file->rank < IOC_RANKS);
   f->role = IOC_CHANGES;
   f->file = file;
   f->epoch = file->epoch;
@@ -487,6 +490,7 @@ ioc_written(struct gi_xlator *x, const struct gi_written *w)
   struct ioc_file *file = ioc_file_known(x, w->inode);
   if (!file)
     return;
+  GI_ASSERT(w->changes > 0 && file->trust.deferred <= file->trust.inflight);
   uint32_t n = w->changes < file->trust.deferred ? w->changes : file->trust.deferred;
   struct gi_trust_change t = {.kind = w->err ? GI_TRUST_CHANGE_FAILED : GI_TRUST_CHANGE_TOLD,
                               .found = w->found ? w->found : &nothing,

@@ -83,6 +83,7 @@ page_new(struct ioc_store *s, struct ioc_file *file, uint64_t index)
 {
   struct ioc_page *p = gi_new(struct ioc_page);
   GI_ASSERT(file->rank > 0 && file->rank < IOC_RANKS);
+  GI_ASSERT(!ioc_page_find(s, file, index));
   if (s->count >= s->nbuckets)
     grow(s);
   p->file = file;
@@ -145,6 +146,7 @@ evict(struct ioc_store *s)
       continue;
     struct ioc_page *p = gi_list_first(&s->rank[i], struct ioc_page, order);
     struct ioc_file *file = p->file;
+    GI_ASSERT(file->rank == i);
     uint64_t cost = cost_of(p);
     ioc_page_drop(s, p);
     s->evicted++;
@@ -228,6 +230,7 @@ set_block(struct ioc_store *s, struct ioc_page *p, unsigned i, struct cursor *c,
 {
   const struct gi_slice *from = &c->data->slice[c->slice];
   drop_block(s, p, i);
+  GI_ASSERT(i < IOC_PAGE_BLOCKS && len > 0 && len <= IOC_BLOCK);
   if (from->len - c->at >= len) {
     p->block[i].buf = gi_buf_ref(from->buf);
     p->block[i].data = from->data + c->at;
@@ -292,6 +295,7 @@ static void
 drop_in_page(struct ioc_store *s, struct ioc_page *p, uint64_t first, uint64_t last)
 {
   uint64_t base = p->index * IOC_PAGE_BLOCKS;
+  GI_ASSERT(first <= last && !(p->proven & ~p->have));
   for (unsigned i = 0; i < IOC_PAGE_BLOCKS; i++)
     if (base + i >= first && base + i <= last)
       drop_block(s, p, i);

@@ -22,6 +22,7 @@ parse_rule(const char *text, size_t len, struct ioc_rule *rule)
 {
   const char *colon = memrchr(text, ':', len);
   int64_t rank;
+  GI_ASSERT(len > 0);
   if (!colon || colon == text)
     return false;
   GI_CLEANUP_FREE char *number = gi_strndup(colon + 1, len - (size_t)(colon + 1 - text));
@@ -54,6 +55,7 @@ ioc_rules_parse(const char *text, struct ioc_rule **rules, unsigned *n, struct g
 uint8_t
 ioc_rank_of(const struct ioc *c, const char *name)
 {
+  GI_ASSERT(name && (c->rules || c->nrules == 0));
   for (unsigned i = 0; i < c->nrules; i++)
     if (fnmatch(c->rules[i].pattern, name, 0) == 0)
       return c->rules[i].rank;

@@ -32,6 +32,7 @@ ra_fd_get(struct gi_xlator *x, struct gi_fd *fd)
   struct ra_fd **at = place(x, fd);
   if (*at)
     return *at;
+  GI_ASSERT(fd->inode); /* nobody reads through one that is not open */
   struct ra_fd *rf = *at = gi_new(struct ra_fd);
   rf->x = x;
   rf->fd = fd;
@@ -47,6 +48,7 @@ ra_fd_free(struct ra_fd *rf)
 {
   GI_ASSERT(!rf->go_on.queued); /* it has a reference on the descriptor */
   ra_fd_forget(rf);
+  GI_ASSERT(*place(rf->x, rf->fd) == rf && gi_list_empty(&rf->pages));
   *place(rf->x, rf->fd) = NULL;
   gi_list_del(&rf->link);
   gi_free(rf);
@@ -81,6 +83,7 @@ ra_page_drop(struct ra_page *p)
   GI_ASSERT(p->rf);
   gi_list_del(&p->link);
   p->rf = NULL;
+  GI_ASSERT(p->arrived || !gi_lru_holds(&p->item));
   ra_serve_later(p->x, &p->waiters, true);
   if (!p->arrived)
     return;
@@ -149,6 +152,8 @@ page_done(struct gi_fop *fop, void *arg)
   struct ra_page *p = arg;
   struct ra_fd *rf = p->rf;
   struct ra *ra = p->x->private;
+  GI_ASSERT(!p->arrived && !gi_lru_holds(&p->item));
+  GI_ASSERT(rf || gi_list_empty(&p->waiters)); /* nobody waits for what was given up */
   p->arrived = true;
   if (!rf) {
     page_free(p);
@@ -172,6 +177,7 @@ ask(struct ra_fd *rf, uint64_t offset, uint64_t size)
 {
   struct gi_xlator *x = rf->x;
   struct ra *ra = x->private;
+  GI_ASSERT(size > 0 && offset >= rf->asked_to); /* pages lie behind each other */
   struct ra_page *p = gi_new(struct ra_page);
   struct gi_fop *fop = gi_fop_new(x->graph, GI_FOP_READ);
   p->x = x;
@@ -208,6 +214,7 @@ go_on(void *arg)
   struct ra_fd *rf = arg;
   struct gi_fd *fd = rf->fd;
   const struct ra_options *o = rf->x->options;
+  GI_ASSERT(fd->refs > 0 && ra_fd_known(rf->x, fd) == rf);
   while (may_read_ahead(rf) && gi_budget_room(&rf->x->ctx->budget) >= o->page_size) {
     uint64_t from = rf->asked_to > rf->next ? rf->asked_to : rf->next, goal = rf->next + rf->window * o->page_size;
     if (from >= rf->end || goal < from || goal - from < o->page_size)

@@ -36,6 +36,7 @@ note_place(const struct gi_xlator *x, struct ra_fd *rf, const struct gi_fop *fop
 {
   const struct ra_options *o = x->options;
   uint64_t offset = fop->args.offset;
+  GI_ASSERT(rf->fd == fop->fd);
   if (rf->next == UINT64_MAX || (offset != rf->next && !ra_page_at(rf, offset)))
     ra_fd_forget(rf);
   else if (offset >= rf->end && !ra_page_at(rf, offset))
@@ -59,6 +60,7 @@ look(const struct gi_xlator *x, struct ra_fd *rf, uint64_t start, uint64_t end, 
 {
   uint64_t now = gi_now(x->reactor);
   struct ra_page *p;
+  GI_ASSERT(start < end);
   *have = start;
   *last = false;
   while (*have < end && !*last && (p = ra_page_at(rf, *have)) != NULL) {
@@ -130,6 +132,7 @@ answer(struct gi_xlator *x, struct ra_fd *rf, struct gi_fop *fop, uint64_t have,
   const struct ra_options *o = x->options;
   struct ra *ra = x->private;
   uint64_t start = fop->args.offset, end = have - start < fop->args.size ? have : start + fop->args.size;
+  GI_ASSERT(have >= start && end >= start);
   take(x, rf, fop, end);
   GI_ASSERT(fop->rsp.payload.len == end - start);
   ra->metrics.hits++;
@@ -155,6 +158,7 @@ ra_read(struct gi_xlator *x, struct gi_fop *fop)
     note_place(x, rf, fop);
   struct ra_page *wait = look(x, rf, fop->args.offset, fop->args.offset + fop->args.size, &have, &last);
   if (wait) {
+    GI_ASSERT(!f->waiting && !wait->arrived);
     f->waiting = true;
     gi_list_add_tail(&wait->waiters, &fop->link);
     ra->held++;
@@ -223,6 +227,7 @@ static enum gi_verdict
 ra_change(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct ra_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(!f->changes[0] && !f->changes[1]);
   struct gi_inode *first = fop->kind == GI_FOP_COPY_FILE_RANGE ? NULL : gi_fop_inode(fop),
                   *second = fop->fd2 ? fop->fd2->inode : gi_loc_inode(fop, &fop->loc2);
   if (second == first)

@@ -30,6 +30,7 @@ rda_fd_get(struct gi_xlator *x, struct gi_fd *fd)
   struct rda_fd **at = place(x, fd);
   if (*at)
     return *at;
+  GI_ASSERT(fd->inode); /* nobody lists one that is not open */
   struct rda_fd *rf = *at = gi_new(struct rda_fd);
   rf->x = x;
   rf->fd = fd;
@@ -44,6 +45,7 @@ rda_fd_free(struct rda_fd *rf)
 {
   GI_ASSERT(!rf->go_on.queued); /* it has a reference on the descriptor */
   rda_fd_forget(rf);
+  GI_ASSERT(*place(rf->x, rf->fd) == rf && gi_list_empty(&rf->pieces));
   *place(rf->x, rf->fd) = NULL;
   gi_dict_unref(&rf->xdata);
   gi_list_del(&rf->link);
@@ -82,6 +84,7 @@ rda_piece_drop(struct rda_piece *p)
   GI_ASSERT(p->rf);
   gi_list_del(&p->link);
   p->rf = NULL;
+  GI_ASSERT(p->fop || !gi_lru_holds(&p->item));
   rda_serve_later(p->x, &p->waiters, true, 0);
   if (!p->fop)
     return;
@@ -165,7 +168,8 @@ piece_done(struct gi_fop *fop, void *arg)
   struct rda_fd *rf = p->rf;
   struct rda *rda = p->x->private;
   struct gi_fd *fd = fop->fd;
-  GI_ASSERT(!p->fop);
+  GI_ASSERT(!p->fop && !gi_lru_holds(&p->item));
+  GI_ASSERT(rf || gi_list_empty(&p->waiters)); /* nobody waits for what was given up */
   p->fop = fop;
   fop->fd = NULL; /* what is kept keeps no descriptor open */
   if (!rf) {
@@ -189,6 +193,7 @@ rda_ask(struct rda_fd *rf, uint64_t cookie, uint64_t size, struct gi_fop *waiter
   struct gi_xlator *x = rf->x;
   struct rda *rda = x->private;
   struct rda_piece *p = gi_new(struct rda_piece);
+  GI_ASSERT(gi_list_empty(&rf->pieces) || gi_list_item(rf->pieces.prev, struct rda_piece, link)->fop); /* one at a time */
   struct gi_fop *fop = gi_fop_new(x->graph, rf->kind);
   p->x = x;
   p->rf = rf;
@@ -222,6 +227,7 @@ ahead_of(const struct rda_fd *rf)
 {
   uint64_t entries = 0;
   gi_list_foreach(p, &rf->pieces, struct rda_piece, link) {
+    GI_ASSERT(!p->fop || p->used <= p->fop->rsp.entries.count);
     if (p->fop)
       entries += p->fop->rsp.entries.count - p->used;
   }

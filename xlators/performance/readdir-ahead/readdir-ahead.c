@@ -52,6 +52,7 @@ static void
 give_entry(struct gi_xlator *x, struct gi_fop *fop, const struct rda_piece *p, uint32_t entry, bool fresh)
 {
   struct rda *rda = x->private;
+  GI_ASSERT(p->fop && entry < p->fop->rsp.entries.count);
   struct gi_dirent e = p->fop->rsp.entries.entry[entry];
   if (gi_iatt_valid(&e.stat) && (!fresh || has_changed(x, p, &e.stat.gfid))) {
     memset(&e.stat, 0, sizeof(e.stat));
@@ -241,6 +242,7 @@ rda_change(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_inode *objects[] = {gi_fop_inode(fop), fop->fd2 ? fop->fd2->inode : gi_loc_inode(fop, &fop->loc2),
                                 gi_loc_parent(fop, &fop->loc), gi_loc_parent(fop, &fop->loc2)};
   for (unsigned i = 0; i < GI_ARRAY_LEN(objects); i++) {
+    GI_ASSERT(!f->changes[i]);
     f->changes[i] = gi_inode_ref(objects[i]);
     changed(x, objects[i], 1);
   }
@@ -323,6 +325,7 @@ written(struct gi_xlator *x, const struct gi_written *w)
 {
   struct rda *rda = x->private;
   struct rda_inode *i = gi_inode_private(w->inode, x);
+  GI_ASSERT(w->changes > 0);
   i->early -= w->changes < i->early ? w->changes : i->early;
   i->tick = ++rda->tick;
 }
