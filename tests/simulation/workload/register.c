@@ -14,6 +14,8 @@
 #define TASKS 3
 #define SHARED 4 /* files; then SIM_MODEL_PRIVATE of each client */
 #define PRIVATE 2
+#define SMALL 64 /* sectors */
+#define STEP 8   /* likewise */
 
 static unsigned
 sectors(struct sim_rng *rng)
@@ -104,11 +106,24 @@ put_done(struct open *o, uint64_t number, bool early, uint64_t knew)
     sim_model_written_synced(o->m, number);
 }
 
+/* A place in the file. Where layers know something of files every second one stays small, as some only care for small ones. */
+static unsigned
+draw_place(const struct open *o, unsigned *n)
+{
+  struct sim_client *c = o->c;
+  *n = sectors(&c->rng);
+  unsigned at = place(&c->rng, *n);
+  if (o->file % 2 == 0 || !sim_layers_that_know(c->cluster->config.layers))
+    return at;
+  *n = *n < SMALL / 4 ? *n : SMALL / 4;
+  return at % (SMALL - *n);
+}
+
 static void
 put(struct open *o)
 {
   struct sim_client *c = o->c;
-  unsigned n = sectors(&c->rng), at = place(&c->rng, n);
+  unsigned n, at = draw_place(o, &n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   uint64_t number = sim_model_write(o->m, c->number, o->file, at, n, data);
   struct sim_reader reader = reader_of(o);
@@ -131,11 +146,10 @@ put(struct open *o)
   gi_free(data);
 }
 
-static void
-get(struct open *o)
+static ssize_t
+get_at(struct open *o, unsigned at, unsigned n)
 {
   struct sim_client *c = o->c;
-  unsigned n = sectors(&c->rng), at = place(&c->rng, n);
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   struct sim_reader reader = reader_of(o);
   uint64_t size;
@@ -146,6 +160,22 @@ get(struct open *o)
   if (size != SIM_NO_SIZE)
     sim_model_check_size(o->m, &reader, o->file, size);
   gi_free(data);
+  return ret;
+}
+
+static void
+get(struct open *o)
+{
+  unsigned n, at = draw_place(o, &n);
+  get_at(o, at, n);
+}
+
+/* One part after the other, as programs read. */
+static void
+get_all(struct open *o)
+{
+  for (unsigned at = 0; at < SIM_MODEL_SECTORS && !o->c->leave && get_at(o, at, STEP) > 0; at += STEP)
+    ;
 }
 
 static void
@@ -279,8 +309,10 @@ use_two(struct open *o, struct open *other)
       locked = take_lock(o, other);
     if (what < 9)
       put(one);
-    else if (what < 14)
+    else if (what < 13)
       get(one);
+    else if (what < 14)
+      get_all(one);
     else if (what < 17)
       get_size(one);
     else if (what < 19)
