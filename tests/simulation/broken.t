@@ -16,7 +16,7 @@ table() {
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|10|--workload locks --mishaps cut
-believe that a name is absent which was made|2|--workload names --layers nl-cache --mishaps none
+believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|15|--workload names --mishaps cut
 bring data to the disk before its counters|113|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
@@ -29,9 +29,11 @@ forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
 ignore quorum|1|--workload register --mishaps brick-crash
-keep attributes over a change|1|--workload register --layers md-cache --mishaps none
+keep attributes over a change|2|--workload register --layers md-cache --mishaps none
+keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
+keep what was read ahead over a change|7|--workload register --layers read-ahead --mishaps none
 leave a name out of a listing|1|--workload names --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 let each brick truncate|7|--workload mixed --mishaps none --until 1
@@ -46,7 +48,7 @@ say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|20|--workload names --mishaps brick-crash
 success without quorum|28|--workload register --mishaps partition,brick-crash,cut
-swallow the error of what was answered early|2|--workload register --layers write-behind --mishaps partition,cut
+swallow the error of what was answered early|14|--workload register --layers write-behind --mishaps brick-crash,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
 take back marks without sync of the names|7|--workload names --mishaps power-loss,cut

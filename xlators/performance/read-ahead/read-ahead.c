@@ -9,6 +9,8 @@
  */
 #include "read-ahead.h"
 
+#include "libglusterish/probe.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -217,7 +219,8 @@ changed(struct gi_xlator *x, struct gi_inode *inode, int count)
   if (!inode)
     return;
   struct ra_inode *i = gi_inode_private(inode, x);
-  ra_inode_forget(x, inode);
+  if (!GI_BROKEN("keep what was read ahead over a change"))
+    ra_inode_forget(x, inode);
   GI_ASSERT(count >= 0 || i->changes > 0);
   i->changes = (uint32_t)((int64_t)i->changes + count);
 }
