@@ -340,7 +340,7 @@ cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc)
 static void
 cl_join(struct client *c)
 {
-  GI_ASSERT(c->nconns >= 1 && c->joining == 0 && !c->usable);
+  GI_ASSERT(c->nconns >= 1 && !c->usable);
   cl_apply_config(c);
   cl_enter(c, CL_JOIN);
   c->joining = c->nconns - 1;
