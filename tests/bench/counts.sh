@@ -16,7 +16,7 @@
 
 counts_mnt='' counts_client='' counts_pids='' counts_dumps='' counts_dir='' counts_trace='' counts_reader='' counts_perf=''
 
-# The client's counters: "requests messages recv_calls records payload copied", messages of the brick that got most.
+# The counters of $counts_client: "requests messages recv_calls records payload copied", messages of the brick that got most.
 counts_client() {
   local f
   rm -f "$counts_dumps"/glusterdump."$counts_client".*

@@ -11,8 +11,8 @@
 # Names of numbers end in what they are: _s and _us are better when small, _iops and _mib_s when large. A ratio is how many times worse
 # than local a system is.
 #
-# Systems: local (a directory beside the bricks), default and writeback (our mount, as it is and with kernel-writeback-cache), gluster and
-# gluster-tuned (the packaged one, as it is and as people set it for one client).
+# Systems: local (a directory beside the bricks), default and writeback (our mount, as it is and with kernel-writeback-cache), gluster,
+# gluster-tuned and gluster-writeback (the packaged one, as it is, as people set it for one client, and with kernel-writeback-cache).
 #
 # Root only. GLUSTERISH_BENCH_DIR is where everything lives; with GLUSTERISH_BENCH_SBIN the programs there are used and nothing is built.
 # shellcheck shell=bash
@@ -88,10 +88,14 @@ system_mount() {
   case $1 in
   default) daemon_up && volume_up && volume_mount "$mnt" ;;
   writeback) daemon_up && volume_up && volume_mount "$mnt" kernel-writeback-cache=yes ;;
-  gluster) gluster_up bench && gluster_tune off && mount -t glusterfs -o "server-port=$gport" 127.1.1.1:/bench "$mnt" ;;
-  gluster-tuned) gluster_up bench && gluster_tune on && mount -t glusterfs -o "server-port=$gport" 127.1.1.1:/bench "$mnt" ;;
+  gluster) gluster_up bench && gluster_tune off && gluster_mount ;;
+  gluster-tuned) gluster_up bench && gluster_tune on && gluster_mount ;;
+  gluster-writeback) gluster_up bench && gluster_tune off && gluster_mount kernel-writeback-cache=yes ;;
+  *) die "unknown system $1" ;;
   esac
 }
+
+gluster_mount() { mount -t glusterfs -o "server-port=$gport${1:+,$1}" 127.1.1.1:/bench "$mnt"; }
 
 system_unmount() { ! mountpoint -q "$mnt" || umount "$mnt" || umount -l "$mnt"; }
 
@@ -123,6 +127,9 @@ system_end() {
   rm -rf --one-file-system "$at"
   [ "$1" = local ] || system_unmount
 }
+
+# The client's counters since it was mounted, as counts_client has them.
+counts_totals() { counts_client=$client counts_dumps=$GLUSTERISH_STATEDUMP_DIR && counts_client; }
 
 # bench_counted OPERATIONS COMMAND…: prints what it cost, null if it is not ours.
 bench_counted() {
@@ -200,7 +207,7 @@ bench_run() {
      failed: ($rows | map(select(.failed)) | length), counts: ($counts | add // {}), rounds: $rows}' "$results") || die "no results"
   [ -z "$json" ] || printf '%s\n' "$summary" >"$json"
   jq -r --arg order "$systems" '. as $t | ($order | split(" ") | map(select($t.median[.]))) as $systems | [.median[] | keys_unsorted[]] | reduce .[] as $k ([]; if index($k) then . else . + [$k] end) |
-    (["", $systems[]], (.[] as $k | [$k, ($systems[] | "\($t.median[.][$k] // "-") (\($t.ratio[.][$k] // 0 | . * 100 | round / 100))")])) | @tsv' \
+    (["", $systems[]], (.[] as $k | [$k, ($systems[] | "\($t.median[.][$k] // "-")\($t.ratio[.][$k] | if . then " (\(. * 100 | round / 100))" else "" end)")])) | @tsv' \
     <<<"$summary" | column -t -s $'\t'
   [ "$(jq .failed <<<"$summary")" = 0 ]
 }
