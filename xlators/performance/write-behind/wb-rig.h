@@ -15,8 +15,8 @@
 #define FILE_B 6
 #define DIR 8
 #define PAGE 8192u
-#define GATHERED (15 * GI_NSEC_PER_MSEC) /* a message leaves after that, though nobody waits for it */
-#define OVERDUE (105 * GI_NSEC_PER_MSEC) /* … or others are under way */
+#define GATHERED (30 * GI_NSEC_PER_MSEC) /* a message leaves after that, though nobody waits for it */
+#define OVERDUE (150 * GI_NSEC_PER_MSEC) /* … or others are under way */
 
 /* by GI_EVENT_WRITTEN, since the stack was made */
 struct told {
