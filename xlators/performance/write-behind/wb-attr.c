@@ -39,6 +39,13 @@ wb_forget(struct wb *wb, struct wb_file *file)
 }
 
 void
+wb_lose_track(struct wb *wb, struct wb_file *file)
+{
+  wb_forget(wb, file);
+  file->learnt = 0;
+}
+
+void
 wb_forget_all(struct wb *wb)
 {
   wb->forgot = ++wb->clock;
@@ -105,16 +112,17 @@ wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct 
   *post = file->now;
 }
 
-void
+bool
 wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post, uint64_t sent)
 {
   struct gi_iatt a;
 
   if (!describes(file, post) || !may_learn(wb, file, sent) || file->changed > sent) /* perhaps from before it was cut off */
-    return;
+    return false;
   a = *post;
   correct(wb, file, sent, &a);
   learn(wb, file, &a);
+  return true;
 }
 
 /* ---- replies that pass ---- */
@@ -194,8 +202,7 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
       learn(wb, file, a);
       at_least(&file->now, wb_tree_end(file->root));
     } else {
-      wb_forget(wb, file);
-      file->learnt = 0;
+      wb_lose_track(wb, file);
     }
     file->changed = file->moved = wb->moved = ++wb->clock;
   }

@@ -407,6 +407,20 @@ test_replies_in_another_order_do_not_shrink_the_file(void **state)
   release_writes(s);
 }
 
+/* A write that was not answered early has moved the end, and does not say where to. */
+static void
+test_a_reply_that_tells_nothing_ends_what_is_known(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f = write_fop(s, fd, 4 * PAGE, PAGE, 'a');
+
+  f->args.flags = O_SYNC;
+  fake_submit(s, f);
+  assert_true(f->answered);
+  not_early(s, write_fop(s, fd, 0, 512, 'b'));
+}
+
 static void
 fill_entries(struct gi_fop *fop, void *arg)
 {
@@ -496,6 +510,7 @@ main(void)
       TEST(test_an_old_reply_does_not_shrink_the_file),
       TEST(test_a_reply_grows_the_file),
       TEST(test_replies_in_another_order_do_not_shrink_the_file),
+      TEST(test_a_reply_that_tells_nothing_ends_what_is_known),
       TEST(test_listings_show_what_is_not_written_yet),
       TEST(test_others_changes_end_what_is_known),
       TEST(test_a_new_file_is_known),

@@ -53,10 +53,10 @@ end_write(struct wb *wb, struct wb_write *w, int err)
   w->err = err;
   wb_tree_remove(&file->root, w);
   wb_release_waiters(w);
-  if (!err)
-    wb_attr_written(wb, file, &w->left, w->sent);
-  else
+  if (err)
     wb_forget(wb, file);
+  else if (!wb_attr_written(wb, file, &w->left, w->sent) && w->original) /* what was answered early is known anyway */
+    wb_lose_track(wb, file);
   file->moved = wb->moved = ++wb->clock;
   give_back(wb, w);
   if (err && w->changes)

@@ -253,11 +253,13 @@ void wb_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 
 /* ---- wb-attr.c: what is known ---- */
 bool wb_known(struct wb *wb, const struct wb_file *file);
-void wb_forget(struct wb *wb, struct wb_file *file);
+void wb_forget(struct wb *wb, struct wb_file *file);     /* others may have changed it */
+void wb_lose_track(struct wb *wb, struct wb_file *file); /* we have, and do not know how */
 void wb_forget_all(struct wb *wb);
 /* A WRITE is answered early: what the attributes were and will be. */
 void wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct gi_iatt *pre, struct gi_iatt *post);
-void wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post, uint64_t sent);
+/* What the reply of a message says; false: it teaches nothing. */
+bool wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post, uint64_t sent);
 void wb_attr_reply(struct wb *wb, struct gi_fop *fop); /* of WB_LOOK and WB_RANGE: corrects it, learns from it */
 void wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* of another change */
 bool wb_answer_stat(struct wb *wb, struct gi_fop *fop);
