@@ -228,19 +228,32 @@ wb_seal_due(struct wb *wb, struct wb_file *file)
   return false;
 }
 
+/* When it is to be looked at again. */
+static uint64_t
+look_after(const struct wb *wb, const struct wb_write *w, uint64_t now)
+{
+  uint64_t age = now - w->since_ns;
+
+  return age < patience(wb) ? patience(wb) - age : patience(wb);
+}
+
 void
 wb_linger(void *arg)
 {
   struct wb *wb = arg;
-  bool more = false;
+  uint64_t now = gi_now(wb->x->reactor), after = UINT64_MAX;
 
   gi_list_foreach(file, &wb->dirty, struct wb_file, dirty) {
-    more |= file->open[0] != NULL;
+    for (unsigned i = 0; i < WB_STREAMS && file->open[i]; i++) {
+      uint64_t ns = look_after(wb, file->open[i], now);
+
+      after = ns < after ? ns : after;
+    }
     if (file->open[0])
       wb_kick(wb, file);
   }
-  if (more)
-    gi_timer_set(&wb->linger, patience(wb));
+  if (after != UINT64_MAX)
+    gi_timer_set(&wb->linger, after);
 }
 
 /* ---- joining ---- */
