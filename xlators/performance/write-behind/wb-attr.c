@@ -95,6 +95,8 @@ correct(struct wb *wb, const struct wb_file *file, uint64_t asked, struct gi_iat
 {
   bool ours = file->learnt > wb->resumed;
 
+  GI_ASSERT(asked <= wb->clock && file->moved <= wb->clock);
+
   if (ours && file->moved > asked)
     at_least(a, file->now.size);
   at_least(a, wb_tree_end(file->root));
@@ -105,11 +107,13 @@ correct(struct wb *wb, const struct wb_file *file, uint64_t asked, struct gi_iat
 void
 wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct gi_iatt *pre, struct gi_iatt *post)
 {
+  GI_ASSERT(file->learnt && S_ISREG(file->now.mode)); /* or nobody may answer early */
   *pre = file->now;
   at_least(&file->now, end);
   file->now.mtime = later(file->now.mtime, time);
   file->now.ctime = later(file->now.ctime, time);
   *post = file->now;
+  GI_ASSERT(post->size >= end && post->size >= pre->size);
 }
 
 bool
@@ -198,6 +202,8 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     const struct gi_iatt *a = gi_reply_attr(fop, i == 0 ? GI_OF_OBJECT : GI_OF_OBJECT2);
     bool alone = file->changing == 1 && file->moved < op->asked;
 
+    GI_ASSERT(op->counted && file->changing > 0);
+
     if (fop->rsp.ret >= 0 && alone && describes(file, a) && may_learn(wb, file, op->asked)) {
       learn(wb, file, a);
       at_least(&file->now, wb_tree_end(file->root));
@@ -220,6 +226,7 @@ wb_answer_stat(struct wb *wb, struct gi_fop *fop)
   if (!file || gi_list_empty(&file->order) || file->changing || gi_dict_count(fop->xdata) || !is_learnt(wb, file) ||
       !wb_may_hold(wb) || gi_now(wb->x->reactor) - file->learnt_ns >= WB_FRESH_NS)
     return false;
+  GI_ASSERT(gi_iatt_valid(&file->now));
   fop->rsp.stat = file->now;
   gi_fop_ok(fop, 0);
   wb->m.answered_stat++;
@@ -253,6 +260,7 @@ wb_answer_read(struct wb *wb, struct gi_fop *fop, struct wb_file *file)
   if (!w || !has_all(w, offset, size) || wb_tree_find(file->root, range, is_other, w))
     return false;
   gi_payload_slice(&w->data, offset - w->offset, size, &fop->rsp.payload);
+  GI_ASSERT(fop->rsp.payload.len == size && w->state != WB_ENDED);
   fop->rsp.stat = file->now;
   gi_fop_ok(fop, (int32_t)size);
   wb->m.answered_read++;

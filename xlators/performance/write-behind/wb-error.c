@@ -51,6 +51,8 @@ wb_error_take(struct wb *wb, struct gi_fd *fd)
   struct wb_fd *f = fd ? gi_fd_private(fd, wb->x) : NULL;
   int err = f ? f->err : 0;
 
+  GI_ASSERT(err >= 0);
+
   if (err) {
     forget(wb, f);
     wb->m.told++;

@@ -41,6 +41,7 @@ static struct wb_write *
 oldest_in_the_way(const struct wb_file *file, const struct wb_question *q)
 {
   gi_list_foreach(w, &file->order, struct wb_write, order) {
+    GI_ASSERT(w->changes > 0);
     if (w->seq >= q->seq)
       break;
     if (w->state != WB_ENDED && matches(w, q))
@@ -64,6 +65,7 @@ wb_wait_for(struct wb *wb, struct wb_write *w, struct wb_turn *turn)
 {
   GI_CHECK(w, WB_WRITE_MAGIC);
   GI_ASSERT(gi_list_empty(&turn->link));
+  GI_ASSERT(w->state != WB_ENDED); /* it would never come */
   gi_list_add_tail(&w->waiters, &turn->link);
   if (w->state == WB_OPEN)
     wb_seal(wb, w);
@@ -172,6 +174,7 @@ flush_behind(struct wb *wb, struct gi_fop *fop, struct wb_file *file)
 {
   struct gi_fop *flush = gi_fop_new(fop->graph, GI_FOP_FLUSH);
 
+  GI_ASSERT(!file->locked);
   gi_fop_set_fd(flush, fop->fd);
   flush->caller = fop->caller;
   gi_caller_detach(&flush->caller);
@@ -195,6 +198,7 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 {
   bool look;
 
+  GI_ASSERT(gi_list_empty(&op->turn.link) && !op->held);
   op->asked = ++wb->clock;
   if (fop->kind == GI_FOP_FLUSH || fop->kind == GI_FOP_FSYNC)
     op->err = wb_error_take(wb, fop->fd);
@@ -221,6 +225,7 @@ wb_order(struct wb *wb, struct gi_fop *fop)
   struct wb_op *op = op_of(wb, fop);
 
   wb_op_name(wb, fop, op);
+  GI_ASSERT(!op->held && op->count <= GI_ARRAY_LEN(op->file));
   op->seq = ++wb->clock;
   if (wb_changes(fop) && op->count)
     count_change(wb, op, true);
@@ -244,6 +249,7 @@ wb_op_ended(struct wb *wb, struct gi_fop *fop)
 {
   struct wb_op *op = op_of(wb, fop);
 
+  GI_ASSERT(!op->held && op->asked);
   if (op->counted) {
     wb_attr_changed(wb, fop, op);
     count_change(wb, op, false);
@@ -277,6 +283,7 @@ recheck_next(struct wb *wb, struct wb_file *file)
   struct wb_op *op = (struct wb_op *)turn;
 
   gi_list_del(&turn->link);
+  GI_ASSERT(turn->write || op->held);
   if (turn->write)
     wb_unblock(wb, GI_CONTAINER(turn, struct wb_write, turn));
   else if (!must_wait(wb, op))
@@ -310,6 +317,7 @@ void
 wb_pump(struct wb *wb, struct wb_file *file, struct gi_inode *inode)
 {
   GI_CHECK(file, WB_FILE_MAGIC);
+  GI_ASSERT(file->inode == inode && file->wb == wb);
   if (file->pumping)
     return;
   file->pumping = true;
@@ -317,6 +325,7 @@ wb_pump(struct wb *wb, struct wb_file *file, struct gi_inode *inode)
   while (pump_once(wb, file))
     ;
   file->pumping = false;
+  GI_ASSERT(gi_list_empty(&file->answers) && gi_list_empty(&file->recheck) && gi_list_empty(&file->ready));
   if (gi_list_empty(&file->order))
     gi_list_del(&file->dirty);
   gi_inode_unref(&inode); /* the file may go with it */
@@ -343,6 +352,7 @@ wb_kicked(void *arg)
     struct wb_file *file = gi_list_first(&wb->kicked, struct wb_file, kicked);
     struct gi_inode *inode = file->kicker;
 
+    GI_ASSERT(inode == file->inode);
     gi_list_del(&file->kicked);
     file->kicker = NULL;
     wb_pump(wb, file, inode);

@@ -105,6 +105,7 @@ add_file(struct wb *wb, struct wb_op *op, struct gi_inode *inode, struct wb_rang
     return;
   }
   GI_ASSERT(op->count < GI_ARRAY_LEN(op->file));
+  GI_ASSERT(range.start < range.end);
   op->file[op->count] = file;
   op->range[op->count++] = range;
 }

@@ -74,7 +74,7 @@ wb_tell_next(struct wb *wb, struct wb_file *file)
 
   if (!w || w->state != WB_ENDED)
     return false;
-  GI_ASSERT(w->changes > 0);
+  GI_ASSERT(w->changes > 0 && !w->node.in);
   gi_list_del(&w->order);
   news = (struct gi_written){.inode = w->inode, .changes = w->changes, .err = w->err, .found = &w->found, .left = &w->left};
   wb->m.written += w->changes;

@@ -60,6 +60,7 @@ starve(struct wb *wb, struct wb_file *file)
 {
   if (!gi_list_empty(&file->starved))
     return;
+  GI_ASSERT(wb->bytes > 0); /* whose end it waits for */
   gi_list_add_tail(&wb->starved, &file->starved);
   wb_push_all(wb);
 }
@@ -92,6 +93,7 @@ new_write(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
 {
   struct wb_write *w = gi_new(struct wb_write);
 
+  GI_ASSERT(fop->payload.len > 0 && fop->fd->inode == file->inode);
   w->magic = WB_WRITE_MAGIC;
   w->file = file;
   w->inode = gi_inode_ref(fop->fd->inode);
@@ -131,6 +133,7 @@ block(struct wb *wb, struct wb_write *w)
 {
   struct wb_write *earlier = before_it(wb, w);
 
+  GI_ASSERT(earlier != w); /* nobody waits for himself */
   w->blocked = earlier != NULL;
   if (earlier)
     wb_wait_for(wb, earlier, &w->turn);
@@ -320,6 +323,7 @@ stream(struct wb *wb, struct wb_file *file, const struct gi_fop *fop)
 static void
 draw(struct wb *wb, struct wb_write *w, const struct gi_payload *data)
 {
+  GI_ASSERT(w->file->bytes >= w->drawn && wb->bytes >= w->file->bytes);
   gi_payload_append(&w->data, data);
   w->changes++;
   w->drawn += data->len;
@@ -360,6 +364,7 @@ begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
   gi_list_add_tail(&file->order, &w->order);
   if (gi_list_empty(&file->dirty))
     gi_list_add_tail(&wb->dirty, &file->dirty);
+  GI_ASSERT(!file->open[WB_STREAMS - 1]);
   memmove(file->open + 1, file->open, (WB_STREAMS - 1) * sizeof(*file->open));
   file->open[0] = w;
   if (!wb->linger.armed)
@@ -372,6 +377,7 @@ join(struct wb *wb, struct wb_file *file, struct wb_write *w, const struct gi_fo
 {
   unsigned i = stream_of(w);
 
+  GI_ASSERT(w->state == WB_OPEN && i < WB_STREAMS);
   memmove(file->open + 1, file->open, i * sizeof(*file->open));
   file->open[0] = w;
   draw(wb, w, &fop->payload);
@@ -387,6 +393,8 @@ admit_early(struct wb *wb, struct wb_file *file, struct wb_op *op)
 {
   struct gi_fop *fop = op->fop;
   struct wb_write *w = stream(wb, file, fop);
+
+  GI_ASSERT(!file->changing); /* or size and times are not known */
 
   if (w)
     join(wb, file, w, fop);
@@ -405,6 +413,8 @@ static void
 admit_as_it_is(struct wb *wb, struct wb_file *file, struct wb_op *op)
 {
   struct wb_write *w = new_write(wb, file, op->fop);
+
+  GI_ASSERT(op->held && !op->write);
 
   w->original = op->fop;
   w->state = WB_SEALED;

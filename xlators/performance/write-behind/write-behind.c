@@ -63,6 +63,7 @@ wb_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   GI_ASSERT(!file->root && gi_list_empty(&file->order) && gi_list_empty(&file->dirty) && gi_list_empty(&file->kicked) &&
             !file->changing && !file->behind);
   gi_list_del(&file->starved);
+  GI_ASSERT(!file->bytes && !file->in_flight && !file->open[0] && !file->kept);
   file->magic = 0;
   gi_free(file);
   wi->file = NULL;
@@ -154,6 +155,7 @@ wb_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
   switch (event) {
   case GI_EVENT_CANCEL:
+    GI_ASSERT(data);
     wb_cancel(wb, data);
     return true;
   case GI_EVENT_PARENT_DOWN: /* those below hear of it when all is written */
@@ -215,6 +217,7 @@ wb_finish(struct gi_xlator *x)
   struct wb *wb = wb_of(x);
 
   GI_ASSERT(gi_list_empty(&wb->dirty) && gi_list_empty(&wb->kicked) && !wb->held && !wb->bytes);
+  GI_ASSERT(!wb->behind && gi_list_empty(&wb->starved));
   gi_timer_finish(&wb->linger);
   gi_defer_cancel(&wb->kick);
   gi_free(wb);
