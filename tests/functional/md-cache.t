@@ -12,9 +12,9 @@ done
 must "it is mounted" mount_volume cached "$WORK/a"
 must "it is mounted a second time" mount_volume cached "$WORK/b"
 
-# look SUBJECT NAME: the subject of the script below finds nothing wrong.
+# look SUBJECT NAME [MOUNT MOUNT]: the subject of the script below finds nothing wrong.
 look() {
-  is "$(timeout 60 python3 - "$1" "$WORK/a" "$WORK/b" 2>&1 <<'PY'
+  is "$(timeout 60 python3 - "$1" "$WORK/${3:-a}" "$WORK/${4:-b}" 2>&1 <<'PY'
 import errno, os, sys, time
 
 a, b = sys.argv[2:]
@@ -148,7 +148,32 @@ def lock():
         fcntl.lockf(fa, fcntl.LOCK_UN)
 
 
-{"own": own, "names": names, "other": other, "lock": lock}[sys.argv[1]]()
+def told():
+    """Bricks tell: what was kept for minutes ends within a moment."""
+
+    def soon(what, seen):
+        end = time.time() + 5
+        while not seen():
+            if time.time() > end:
+                return print("not seen:", what)
+            time.sleep(0.01)
+
+    os.mkdir(a + "/told")
+    touch(a + "/told/file")
+    for _ in range(3):
+        os.stat(b + "/told/file"), os.listdir(b + "/told"), missing(b + "/told/new"), attribute(b + "/told/file", "user.DOSATTRIB")
+    with open(a + "/told/file", "w") as f:
+        f.write("12345")
+    soon("a size", lambda: os.stat(b + "/told/file").st_size == 5)
+    os.setxattr(a + "/told/file", "user.DOSATTRIB", b"x")
+    soon("an extended attribute", lambda: attribute(b + "/told/file", "user.DOSATTRIB") == b"x")
+    touch(a + "/told/new")
+    soon("a new name", lambda: not missing(b + "/told/new"))
+    os.rename(a + "/told/new", a + "/told/newer")
+    soon("a name that moved", lambda: missing(b + "/told/new") and not missing(b + "/told/newer"))
+
+
+{"own": own, "names": names, "other": other, "lock": lock, "told": told}[sys.argv[1]]()
 PY
 )" "" "$2"
 }
@@ -157,6 +182,10 @@ look own "attributes are right after every change of one's own"
 look names "a name that one has made is found"
 look other "changes of the other mount are seen when both timeouts have passed"
 look lock "and under a lock at once"
+for option in features.cache-invalidation performance.cache-samba-metadata; do must "$option is on" gi volume set cached $option on; done
+for option in md-cache-timeout nl-cache-timeout; do must "$option is long" gi volume set cached performance.$option 600; done
+for m in c e; do must "the kernel keeps nothing on $m" mount_volume cached "$WORK/$m" --attribute-timeout=0 --entry-timeout=0; done
+look told "and at once when bricks tell" c e
 for option in stat-prefetch nl-cache; do ok "$option is switched off under the mount" gi volume set cached performance.$option off; done
 look own "attributes are right without"
 done_testing
