@@ -491,7 +491,7 @@ learn(struct gi_xlator *x, struct gi_fop *fop)
   if (!inode)
     return;
   struct ob_inode *i = gi_inode_private(inode, x);
-  ob_seen(x, i, a, fop->start_ns);
+  ob_seen(x, i, a, fop->rsp.asked ? fop->rsp.asked : fop->start_ns);
   if (fop->kind == GI_FOP_CREATE)
     ob_created(x, fop, i);
   gi_inode_unref(&inode);

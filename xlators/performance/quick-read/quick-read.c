@@ -322,6 +322,7 @@ answer_read(struct gi_fop *fop, const struct qr_inode *e)
   if (len)
     gi_payload_slice(&e->data, from, len, &fop->rsp.payload);
   fop->rsp.stat = e->seen;
+  fop->rsp.asked = e->checked_ns;
   gi_fop_ok(fop, (int)len);
   if (from + len >= size)
     fop->rsp.err = ENOENT; /* the end */

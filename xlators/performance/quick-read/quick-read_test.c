@@ -169,6 +169,7 @@ check_read(struct fake_stack *s, struct gi_fd *fd, bool from_memory)
   if (from_memory) {
     assert_int_equal(f->rsp.err, ENOENT); /* it ends there */
     assert_int_equal(f->rsp.stat.size, brick.at.size);
+    assert_true(f->rsp.asked > 0 && f->rsp.asked <= f->start_ns + GI_NSEC_PER_SEC);
   }
   fake_fop_free(f);
 }
