@@ -48,7 +48,7 @@ say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|20|--workload names --mishaps brick-crash
 success without quorum|28|--workload register --mishaps partition,brick-crash,cut
-swallow the error of what was answered early|14|--workload register --layers write-behind --mishaps brick-crash,cut
+swallow the error of what was answered early|5|--workload register --layers write-behind --mishaps one-way,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
 take back marks without sync of the names|7|--workload names --mishaps power-loss,cut

@@ -39,6 +39,7 @@ struct sim_model {
   uint64_t first_early;    /* all below are answered, and out or in doubt */
   struct gi_gfid gfid[SIM_MODEL_FILES];
   uint64_t losses[SIM_CLIENTS][SIM_MODEL_FILES];
+  uint64_t lost_end[SIM_CLIENTS][SIM_MODEL_FILES]; /* when the last of them had been answered */
   struct sim_model_stats stats;
   struct sector sector[SIM_MODEL_FILES][SIM_MODEL_SECTORS];
 };
@@ -275,8 +276,17 @@ sim_model_early_lost(struct sim_model *m, unsigned writer, const struct gi_gfid 
     if (gi_gfid_is_none(gfid) || !gi_gfid_equal(&m->gfid[file], gfid))
       continue;
     m->losses[writer][file]++;
+    for (uint64_t i = m->first_early; i < m->count; i++)
+      if (is_early(&m->write[i], writer, file) && m->write[i].end > m->lost_end[writer][file])
+        m->lost_end[writer][file] = m->write[i].end;
     sim_model_not_out(m, writer, file);
   }
+}
+
+uint64_t
+sim_model_lost_end(const struct sim_model *m, unsigned writer, unsigned file)
+{
+  return m->lost_end[writer][file];
 }
 
 uint64_t

@@ -57,6 +57,8 @@ void sim_model_file_is(struct sim_model *m, unsigned file, const struct gi_gfid 
 /* Writes of that object by a writer that were answered early are lost; how often that happened to a file. */
 void sim_model_early_lost(struct sim_model *m, unsigned writer, const struct gi_gfid *gfid);
 uint64_t sim_model_losses(const struct sim_model *m, unsigned writer, unsigned file);
+/* The moment when the last of what is lost had been answered; 0: nothing is. An error that a descriptor was told after it covers it. */
+uint64_t sim_model_lost_end(const struct sim_model *m, unsigned writer, unsigned file);
 
 uint64_t sim_model_now(struct sim_model *m); /* a moment of its own */
 

@@ -410,6 +410,8 @@ test_early_and_lost(void **state)
   expect_violation(t);
   sim_model_early_lost(t->m, 0, &gfid);
   assert_int_equal(sim_model_losses(t->m, 0, FILE_NO), 1);
+  assert_true(sim_model_lost_end(t->m, 0, FILE_NO) < sim_model_now(t->m));
+  assert_true(sim_model_lost_end(t->m, 0, FILE_NO) > 0);
   get_own(t, 0);
   get_own(t, number);
   assert_int_equal(all_out(t).n, 0);

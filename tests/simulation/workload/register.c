@@ -47,7 +47,7 @@ struct open {
   unsigned file;
   struct gi_fd *fd;
   uint64_t opened; /* what others had written by then is to be seen */
-  uint64_t told;   /* losses of what was answered early, of which this descriptor knows */
+  uint64_t told;   /* when it was opened or last told an error: what was lost and answered by then it knows */
 };
 
 static struct sim_reader
@@ -69,20 +69,25 @@ losses(const struct open *o)
   return sim_model_losses(o->m, o->c->number, o->file);
 }
 
-/* What ends with everything being out that was written before has been answered. `knew`: the losses when it began. `tells`: a
+static uint64_t
+lost_end(const struct open *o)
+{
+  return sim_model_lost_end(o->m, o->c->number, o->file);
+}
+
+/* What ends with everything being out that was written before has been answered. `lost`: sim_model_lost_end when it began. `tells`: a
  * descriptor that lost something must hear of it here. */
 static void
-all_out(struct open *o, const char *what, uint64_t begin, uint64_t knew, bool tells, int ret)
+all_out(struct open *o, const char *what, uint64_t begin, uint64_t lost, bool tells, int ret)
 {
   if (ret < 0) {
     sim_model_not_out(o->m, o->c->number, o->file);
-    o->told = losses(o);
+    o->told = sim_model_now(o->m);
     return;
   }
-  if (tells && knew > o->told)
+  if (tells && lost > o->told)
     sim_violation(o->c->cluster->w, "%s: a %s of register file %u succeeded, though writes that were answered early are lost",
                   o->c->process->name, what, o->file);
-  o->told = tells ? knew : o->told;
   sim_model_out(o->m, o->c->number, o->file, begin, out, o->c);
 }
 
@@ -141,7 +146,7 @@ put(struct open *o)
   } else {
     sim_model_written(o->m, number, ret < 0 ? (int)-ret : EIO);
     sim_model_not_out(o->m, c->number, o->file); /* perhaps that is what it tells */
-    o->told = losses(o);
+    o->told = sim_model_now(o->m);
   }
   gi_free(data);
 }
@@ -191,10 +196,10 @@ get_size(struct open *o)
 static void
 sync_file(struct open *o)
 {
-  uint64_t begin = sim_model_now(o->m), knew = losses(o);
+  uint64_t begin = sim_model_now(o->m), lost = lost_end(o);
   int ret = sim_op_fsync(o->c, o->fd);
   gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "sync of file %u: %d", o->file, ret);
-  all_out(o, "sync", begin, knew, true, ret);
+  all_out(o, "sync", begin, lost, true, ret);
   if (ret >= 0)
     sim_model_synced(o->m, o->c->number, o->file, begin);
   else
@@ -204,10 +209,10 @@ sync_file(struct open *o)
 static void
 close_file(struct open *o)
 {
-  uint64_t begin = sim_model_now(o->m), knew = losses(o);
+  uint64_t begin = sim_model_now(o->m), lost = lost_end(o);
   int ret = sim_op_flush(o->c, o->fd);
   gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "close of file %u: %d", o->file, ret);
-  all_out(o, "close", begin, knew, true, ret);
+  all_out(o, "close", begin, lost, true, ret);
 }
 
 static const char *
@@ -244,7 +249,7 @@ open_file(struct open *o, int flags)
   if (inode)
     sim_op_open(o->c, inode, O_RDWR | flags, &o->fd);
   gi_inode_unref(&inode);
-  o->told = losses(o);
+  o->told = sim_model_now(o->m);
   return o->fd != NULL;
 }
 
@@ -269,7 +274,7 @@ give_lock(struct open *o)
   int ret = sim_op_lock(o->c, o->fd, GI_LK_UNLOCK);
   gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "lock of file %u is given back: %d", o->file, ret);
   if (ret >= 0)
-    all_out(o, "unlock", begin, losses(o), false, ret);
+    all_out(o, "unlock", begin, 0, false, ret);
 }
 
 static void
