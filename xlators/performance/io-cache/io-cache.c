@@ -466,7 +466,9 @@ ioc_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
     return;
   GI_ASSERT(i->file->busy == 0 && i->file->inode == inode);
   ioc_file_forget(x, i->file);
-  i->file->trust.deferred = 0; /* whoever answered early holds the inode until the bricks have it */
+  /* Whoever answered early holds the inode until the bricks have it, so this missed the news while it was off the path. */
+  i->file->trust.inflight -= i->file->trust.deferred;
+  i->file->trust.deferred = 0;
   ioc_file_settle(x, i->file);
 }
 

@@ -460,6 +460,18 @@ test_what_was_answered_early_and_is_lost(void **state)
   assert_int_equal(reads(s, 0, 4 * KB), 'r');
 }
 
+/* It was off the path when the end was told. */
+static void
+test_a_file_goes_whose_end_of_writes_was_missed(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+  (void)state;
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.fill = change_early});
+  submit(s, GI_FOP_WRITE, 0, 4 * KB);
+  fake_stack_free(s); /* and the file with it */
+}
+
 static void
 test_direct_io_goes_past_it(void **state)
 {
@@ -710,6 +722,7 @@ main(void)
       TEST(test_what_bricks_tell_and_bricks_that_go),
       TEST(test_what_was_answered_early),
       TEST(test_what_was_answered_early_and_is_lost),
+      cmocka_unit_test(test_a_file_goes_whose_end_of_writes_was_missed),
       TEST(test_direct_io_goes_past_it),
       TEST(test_appends_keep_whole_blocks),
       cmocka_unit_test(test_sizes_of_files),
