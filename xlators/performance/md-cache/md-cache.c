@@ -226,7 +226,7 @@ GI_XLATOR_EXPORT = {
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"cluster/distribute", "features/utime"},
                .key = "performance.stat-prefetch",
-               .def = "off",
+               .def = "on",
                .since = "0.1",
                .text = "Keep attributes and some extended attributes on the client, and tell the kernel when others changed "
                        "a file."}},

@@ -728,7 +728,7 @@ GI_XLATOR_EXPORT = {
         {{.side = GI_SIDE_CLIENT,
           .above = {"performance/io-cache", "performance/read-ahead", "performance/write-behind", "features/utime"},
           .key = "performance.open-behind",
-          .def = "off",
+          .def = "on",
           .since = "0.1",
           .text = "Answer the open of a file that could just be opened at once, and send it only when it is needed. Works only "
                   "where bricks tell what others change (features.cache-invalidation)."}},

@@ -703,7 +703,7 @@ GI_XLATOR_EXPORT = {
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"performance/open-behind", "performance/io-cache", "performance/write-behind", "features/utime"},
                .key = "performance.quick-read",
-               .def = "off",
+               .def = "on",
                .since = "0.1",
                .text = "Fetch small files with their open and answer reads of them from memory."}},
     .min_children = 1,

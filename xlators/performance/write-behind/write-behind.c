@@ -388,7 +388,7 @@ GI_XLATOR_EXPORT = {
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"features/utime", "performance/md-cache"},
                .key = "performance.write-behind",
-               .def = "off",
+               .def = "on",
                .since = "0.1",
                .text =
                    "Answer writes at once, and send them later in fewer and larger messages. fsync, close, locks and whatever "
