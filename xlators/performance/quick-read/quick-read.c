@@ -10,8 +10,8 @@
  * nothing from before a lock that this mount was granted. Our own changes are
  * seen at once, those of others when a brick tells of them, when attributes
  * show them, or in `cache-timeout`, whichever is first.
- * What it does not: see into a file whose size and times somebody put back
- * (with `ctime-invalidation` that takes root).
+ * What it does not: see into a file whose size and times, the ctime too, somebody
+ * put back.
  */
 #include "libglusterish/graph.h"
 #include "libglusterish/probe.h"
@@ -142,10 +142,10 @@ drop_all(struct qr *qr)
 /* ---- what attributes say ---- */
 
 static bool
-is_same(const struct gi_xlator *x, const struct gi_iatt *a, const struct gi_iatt *b)
+is_same(const struct gi_iatt *a, const struct gi_iatt *b)
 {
-  return a->size == b->size && a->mtime.sec == b->mtime.sec && a->mtime.nsec == b->mtime.nsec &&
-         (!qr_opts(x)->by_ctime || (a->ctime.sec == b->ctime.sec && a->ctime.nsec == b->ctime.nsec));
+  return a->size == b->size && a->mtime.sec == b->mtime.sec && a->mtime.nsec == b->mtime.nsec && a->ctime.sec == b->ctime.sec &&
+         a->ctime.nsec == b->ctime.nsec;
 }
 
 /* Nothing has happened to it since the question was asked, as far as we know. */
@@ -162,7 +162,7 @@ learn(struct gi_xlator *x, struct qr_inode *e, const struct qr_fop *f, const str
 {
   if (!gi_iatt_valid(a) || !is_undisturbed(x, e, f) || f->seq < e->seen_seq)
     return false;
-  if (gi_lru_holds(&e->item) && !is_same(x, a, &e->seen))
+  if (gi_lru_holds(&e->item) && !is_same(a, &e->seen))
     drop(x->private, e);
   e->seen = *a;
   e->seen_seq = f->seq;
@@ -358,7 +358,7 @@ was_read(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   struct gi_payload data = {0};
   if (fop->rsp.ret < 0 || !gi_iatt_valid(a))
     return;
-  bool bracketed = gi_iatt_valid(&e->seen) && is_same(x, a, &e->seen) && e->seen_seq < f->seq;
+  bool bracketed = gi_iatt_valid(&e->seen) && is_same(a, &e->seen) && e->seen_seq < f->seq;
   if (!learn(x, e, f, a, true) || !bracketed || fop->args.offset != 0 || gi_lru_holds(&e->item) ||
       !may_keep(x, e, f, fop->rsp.payload.len))
     return;
@@ -670,7 +670,9 @@ static const struct gi_option qr_table[] = {
      .def = "false",
      .level = 3,
      .op_version = 50000,
-     .text = "Tell by ctime, too, whether a file has changed: sees changes of those who put the mtime back."},
+     .text =
+         "Tell by ctime, too, whether a file has changed. It always counts here: who writes with a clock that is behind moves "
+         "nothing else."},
     {.name = "priority",
      .type = GI_OPT_STR,
      OPT(priority),

@@ -478,15 +478,16 @@ test_attributes_do_not_show_that_nothing_changed(void **state)
   shut(s, &o);
 }
 
+/* Another client whose clock is behind leaves the mtime as it was, so the ctime counts whatever the option says. */
 static void
-test_the_ctime_counts_if_it_shall(void **state)
+test_the_ctime_counts(void **state)
 {
   for (unsigned on = 0; on < 2; on++) {
     struct fake_stack *s = stack(on ? "option ctime-invalidation on\n" : NULL);
     struct open_file o = open_read(s);
     brick.at.ctime.nsec++;
     on_fd(s, GI_FOP_FSTAT, o.fd);
-    check_read(s, o.fd, !on);
+    check_read(s, o.fd, false);
     shut(s, &o);
     fake_stack_free(s);
   }
@@ -675,7 +676,7 @@ main(void)
       TEST(test_somebody_elses_change_is_seen),
       TEST(test_attributes_show_a_change),
       TEST(test_attributes_do_not_show_that_nothing_changed),
-      cmocka_unit_test(test_the_ctime_counts_if_it_shall),
+      cmocka_unit_test(test_the_ctime_counts),
       TEST(test_a_lock_has_it_asked_for_again),
       cmocka_unit_test(test_it_is_asked_for_again_in_time),
       TEST(test_bricks_that_come_and_go_take_all_along),
