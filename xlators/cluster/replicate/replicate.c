@@ -404,12 +404,10 @@ rep_submit(struct gi_xlator *x, struct gi_fop *fop)
     rep_quiesce_hold(rep, fop);
     return GI_HELD;
   }
-  if (__builtin_expect(rep->locks_doubted, 0) && !rep_fop(rep, fop)->inside) {
-    int err = rep_held_errno(rep, fop);
+  int err = rep_fd_errno(rep, fop);
 
-    if (err)
-      return gi_fop_fail(fop, err);
-  }
+  if (err)
+    return gi_fop_fail(fop, err);
   return handlers[fop->kind] ? handlers[fop->kind](x, fop) : GI_PASS;
 }
 

@@ -270,7 +270,7 @@ direct_fsync_done(struct gi_fan *fan)
   struct rep_fop *rf = rep_fop(rep, fop);
   uint32_t good = fan->ok & rep_readable(rep, fop->fd->inode, false);
 
-  if (!fan->failed && good) {
+  if (!fan->failed && good && !rep_fd_errno(rep, fop)) {
     gi_reply_move(fop, gi_fan_reply(fan, rep_read_child(rep, fop->fd->inode, fop, good)));
     gi_fan_clear(fan);
     gi_fop_answer(fop, rep->x);

@@ -5,7 +5,8 @@
  * A brick drops the locks with the connection. The connection layer takes them
  * again and tells the result (GI_EVENT_LOCKS). While a quorum of children has held
  * them without a break, no other client can have got a quorum. With fewer the
- * descriptor is in doubt, and operations through it are answered ENOTCONN. The
+ * descriptor is in doubt, and operations through it are answered ENOTCONN, those
+ * that were under way when it began, too (rep_fd_errno in set/state.c). The
  * doubt ends when children return that know that nobody else had the locks
  * meanwhile (safe children). If the children that may be safe are no quorum, the
  * descriptor is dead: EBADFD until it is closed, because its locks kept nobody out.
@@ -61,22 +62,4 @@ rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news)
   if (rf->doubt && !rf->dead)
     judge_doubt(rep, rf, news->fd);
   rep_fd_check(rep, rf);
-}
-
-static int
-said_by(const struct rep *rep, const struct gi_fd *fd)
-{
-  const struct rep_fd *rf = fd && !fd->anonymous ? rep_fd(rep, fd) : NULL;
-
-  return !rf || !rf->doubt ? 0 : rf->dead ? EBADFD : ENOTCONN;
-}
-
-int
-rep_held_errno(const struct rep *rep, const struct gi_fop *fop)
-{
-  bool ends =
-      fop->kind == GI_FOP_FLUSH || (fop->kind == GI_FOP_LK && fop->args.type == GI_LK_UNLOCK && fop->args.cmd != GI_LKCMD_GET);
-  int err = ends ? 0 : said_by(rep, fop->fd);
-
-  return err || ends ? err : said_by(rep, fop->fd2);
 }

@@ -84,6 +84,62 @@ dropped_by_a_majority_at_once(void **state)
   }
 }
 
+/* The operation `kind` of the application waits until brick 0 answers `waits_for`, and the locks are lost meanwhile. */
+static void
+lost_under_way(enum gi_fop_kind kind, enum gi_fop_kind waits_for, bool for_good)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f = kind == GI_FOP_WRITE ? rig_write(r, fd, 0, 4) : rig_fd(r, kind, fd);
+
+  rig_hold(r, 0, waits_for);
+  rig_run(r, f);
+  assert_false(f->answered);
+  for (unsigned i = 1; i < BRICKS; i++)
+    news(r, fd, i, for_good ? GI_LOCKS_LOST : GI_LOCKS_AWAY, false);
+  rig_release(r, 0, waits_for);
+  fake_settle(r->s);
+  rig_done(f, -1, for_good ? EBADFD : ENOTCONN);
+  if (waits_for == GI_FOP_FINODELK)
+    for (unsigned i = 0; i < BRICKS; i++)
+      assert_int_equal(fake_count(r->s, i, kind), 0);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_free_clean(r);
+}
+
+static void
+lost_while_it_is_under_way(void **state)
+{
+  for (int for_good = 0; for_good < 2; for_good++) {
+    lost_under_way(GI_FOP_WRITE, GI_FOP_FINODELK, for_good); /* not even sent */
+    lost_under_way(GI_FOP_WRITE, GI_FOP_FXATTROP, for_good);
+    lost_under_way(GI_FOP_WRITE, GI_FOP_WRITE, for_good);
+    lost_under_way(GI_FOP_FSYNC, GI_FOP_FSYNC, for_good);
+    lost_under_way(GI_FOP_FSETATTR, GI_FOP_FSETATTR, for_good);
+    lost_under_way(GI_FOP_FSTAT, GI_FOP_FSTAT, for_good);
+  }
+}
+
+static void
+doubted_and_held_while_it_is_under_way(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_with_file(NULL, &fd);
+  struct gi_fop *f = rig_write(r, fd, 0, 4);
+
+  rig_hold(r, 0, GI_FOP_WRITE);
+  rig_run(r, f);
+  for (unsigned i = 1; i < BRICKS; i++)
+    news(r, fd, i, GI_LOCKS_AWAY, false);
+  for (unsigned i = 1; i < BRICKS; i++)
+    news(r, fd, i, GI_LOCKS_HELD, true);
+  rig_release(r, 0, GI_FOP_WRITE);
+  fake_settle(r->s);
+  rig_done(f, 4, 0); /* nobody else can have had them */
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_free_clean(r);
+}
+
 static struct gi_fop *
 lk(struct rig *r, struct gi_fd *fd, uint32_t type)
 {
@@ -148,9 +204,13 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_brick_after_the_other),        cmocka_unit_test(lost_on_a_majority),
-      cmocka_unit_test(dropped_by_a_majority_at_once),    cmocka_unit_test(who_is_away_is_told),
+      cmocka_unit_test(one_brick_after_the_other),
+      cmocka_unit_test(lost_on_a_majority),
+      cmocka_unit_test(dropped_by_a_majority_at_once),
+      cmocka_unit_test(who_is_away_is_told),
       cmocka_unit_test(waiting_goes_on_where_bricks_are),
+      cmocka_unit_test(lost_while_it_is_under_way),
+      cmocka_unit_test(doubted_and_held_while_it_is_under_way),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

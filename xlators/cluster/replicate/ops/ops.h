@@ -42,8 +42,6 @@ bool rep_new_brick_command(struct rep *rep, struct gi_fop *fop);
 
 /* ---- held.c ---- */
 void rep_held_news(struct rep *rep, unsigned child, struct gi_lock_news *news);
-int rep_held_errno(const struct rep *rep,
-                   const struct gi_fop *fop); /* what its descriptors say because of their locks; 0 = nothing */
 
 /* ---- data.c, metadata.c, entry.c ---- */
 struct gi_gfid rep_requested_gfid(const struct gi_fop *fop); /* what is to be made; none: the client does not say */

@@ -53,9 +53,11 @@ read_reply(struct gi_fan *fan)
 
   GI_ASSERT(child >= 0 && rep->reads[child]);
   rep->reads[child]--;
-  if (!rep_undisturbed(rep, rf->generation)) {
+  int err = rep_undisturbed(rep, rf->generation) ? rep_fd_errno(rep, fop) : ENOTCONN;
+
+  if (err) {
     gi_fop_unref(reply);
-    rep_answer(rep, fop, -1, ENOTCONN);
+    rep_answer(rep, fop, -1, err);
     return;
   }
   if (reply->rsp.ret >= 0 || !child_failed(reply->rsp.err)) {

@@ -275,6 +275,16 @@ rep_fd(const struct rep *rep, const struct gi_fd *fd)
   return rf;
 }
 
+int rep_fd_errno_asked(const struct rep *rep, const struct gi_fop *fop); /* state.c; for rep_fd_errno */
+
+/* Why the descriptors of an operation carry none because of their POSIX locks (ops/held.c): an errno, or 0. Looked at when it comes,
+ * before it is sent and before its success is told: time has passed in between, and a client may have been stopped for long. */
+static inline int
+rep_fd_errno(const struct rep *rep, struct gi_fop *fop)
+{
+  return __builtin_expect(rep->locks_doubted, 0) && !rep_fop(rep, fop)->inside ? rep_fd_errno_asked(rep, fop) : 0;
+}
+
 static inline int
 rep_first(uint32_t mask)
 {

@@ -57,6 +57,26 @@ rep_fd_opened(const struct rep *rep, const struct gi_fd *fd, uint32_t mask)
   return fd && !fd->anonymous ? rep_fd(rep, fd)->opened & mask : mask;
 }
 
+/* ---- what descriptors say because of their POSIX locks (ops/held.c) ---- */
+
+static int
+said_by(const struct rep *rep, const struct gi_fd *fd)
+{
+  const struct rep_fd *rf = fd && !fd->anonymous ? rep_fd(rep, fd) : NULL;
+
+  return !rf || !rf->doubt ? 0 : rf->dead ? EBADFD : ENOTCONN;
+}
+
+int
+rep_fd_errno_asked(const struct rep *rep, const struct gi_fop *fop)
+{
+  bool ends =
+      fop->kind == GI_FOP_FLUSH || (fop->kind == GI_FOP_LK && fop->args.type == GI_LK_UNLOCK && fop->args.cmd != GI_LKCMD_GET);
+  int err = ends ? 0 : said_by(rep, fop->fd);
+
+  return err || ends ? err : said_by(rep, fop->fd2);
+}
+
 /* ---- translation ---- */
 
 uint32_t

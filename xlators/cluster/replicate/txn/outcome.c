@@ -390,6 +390,8 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
   GI_ASSERT(!fop->answered && rf->txn == t);
   if (!rf->err && !rep_undisturbed(rep, t->generation))
     rf->err = ENOTCONN;
+  if (!rf->err)
+    rf->err = rep_fd_errno(rep, fop);
   if (rf->ok && !rf->err) {
     reply_success(rep, fop, &rf->fan, rf->ok, t->good);
     if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {

@@ -136,6 +136,7 @@ void
 rep_session_pump(struct rep_txn *t)
 {
   struct gi_fop *fop;
+  int err;
 
   GI_CHECK(t, REP_TXN_MAGIC);
   GI_ASSERT(t->state == REP_OPEN);
@@ -149,6 +150,11 @@ rep_session_pump(struct rep_txn *t)
     fop = next_startable(t);
     if (fop) {
       gi_list_del(&fop->link);
+      if ((err = rep_fd_errno(t->rep, fop))) {
+        GI_PROBE("replicate: an operation waited until its descriptor's locks were in doubt");
+        rep_answer(t->rep, fop, -1, err);
+        continue;
+      }
       gi_list_add_tail(&t->running, &fop->link);
       t->ops->send(t, fop, t->ops->done);
     }
@@ -310,10 +316,10 @@ rep_session_synced(struct rep_txn *t, struct gi_fan *fan)
 
     GI_PROBE("replicate: the fsync at a session's end was an application's too");
     gi_list_del(&fop->link);
-    fop->rsp.ret = 0;
     fop->rsp.pre = reply->pre;
     fop->rsp.post = reply->post;
-    gi_fop_answer(fop, t->rep->x);
+    int err = rep_fd_errno(t->rep, fop);
+    rep_answer(t->rep, fop, err ? -1 : 0, err);
   }
 }
 
@@ -332,10 +338,12 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
 
   GI_ASSERT(type != REP_ENTRY && rep_fop(rep, fop)->start <= rep_fop(rep, fop)->end && !fop->answered);
   if (!t) {
-    if (rep_ready(rep))
-      session_begin(rep, fop, inode, type);
+    int err = rep_ready(rep) ? rep_fd_errno(rep, fop) : ENOTCONN;
+
+    if (err)
+      rep_answer(rep, fop, -1, err);
     else
-      rep_answer(rep, fop, -1, ENOTCONN);
+      session_begin(rep, fop, inode, type);
     return;
   }
   if (!joinable(t) || fop->kind == GI_FOP_COPY_FILE_RANGE) {
