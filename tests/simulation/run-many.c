@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define JOBS_MAX 64
-#define HANGS_S 120 /* real time for one seed; it needs less than one */
+#define HANGS_S 120   /* time of a processor for one seed; it needs less than one */
+#define SLEEPS_S 3600 /* real time, for one that waits for itself; on a busy machine others wait long, too */
 #define FAILED_MAX 1000
 #define PROBES_MAX 512
 
@@ -61,7 +63,8 @@ child(const struct sim_plan *base, uint64_t seed, int fd)
   struct sim_plan plan = *base;
   plan.seed = seed;
   plan.trace = plan.history = NULL;
-  alarm(HANGS_S);
+  setrlimit(RLIMIT_CPU, &(struct rlimit){HANGS_S, HANGS_S + 1});
+  alarm(SLEEPS_S);
   sim_run(&plan, &report.outcome);
   gi_probes_foreach(fill_probe, &(struct fill){&report, 0});
   const char *p = (const char *)&report;
@@ -146,7 +149,7 @@ finish(struct many *m, struct job *job)
   job->pid = 0;
   m->done++;
   if (!told) {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGALRM))
       snprintf(why, sizeof(why), "hangs");
     else if (WIFSIGNALED(status))
       snprintf(why, sizeof(why), "died of signal %d", WTERMSIG(status));
