@@ -202,6 +202,7 @@ struct rep_fop {
   struct rep_txn *txn;
   uint64_t start, end; /* byte range of a data operation, end exclusive */
   uint32_t ok;         /* children where it succeeded */
+  bool repeated;       /* data and attributes: some children have done it twice */
   uint32_t refused;    /* names: children that say that it cannot be, though others did it */
   struct {
     struct gi_gfid gfid;

@@ -181,6 +181,47 @@ fastpath_contended(struct rep_txn *t)
 /* ---- sessions ---- */
 
 static void
+keep_first(struct rep_txn *t, struct gi_fop *fop, struct gi_fan *fan, uint32_t granted)
+{
+  rep_fop(t->rep, fop)->repeated = true;
+  rep_foreach(i, fan->ok & granted)
+  {
+    GI_ASSERT(!t->did[i]); /* only the first operation of a session comes here */
+    t->did[i] = gi_fan_take(fan, i);
+  }
+}
+
+static bool
+same_time(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec == b->sec && a->nsec == b->nsec;
+}
+
+static bool
+same_moment(const struct gi_iatt *a, const struct gi_iatt *b)
+{
+  return gi_iatt_valid(a) && gi_iatt_valid(b) && a->size == b->size && a->mode == b->mode && same_time(&a->ctime, &b->ctime) &&
+         same_time(&a->mtime, &b->mtime);
+}
+
+/* The second attempt finds what the first one left. A copy where that is all it finds was not changed by others in between, so neither
+ * was the file: it was last what the first attempt found. */
+void
+rep_fastpath_found(struct rep_txn *t, const struct gi_fan *fan, uint32_t good, struct gi_iatt *pre)
+{
+  const struct gi_reply *first = NULL;
+
+  GI_ASSERT(t->type != REP_ENTRY && !(good & ~fan->ok));
+  rep_foreach(i, good) if (!first && t->did[i] && same_moment(&t->did[i]->rsp.post, &gi_fan_reply(fan, i)->rsp.pre)) first =
+      &t->did[i]->rsp;
+  if (first) {
+    GI_PROBE("replicate: an operation done twice tells what it found first");
+    *pre = first->pre;
+  }
+  rep_fastpath_forget(t);
+}
+
+static void
 session_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
@@ -200,6 +241,7 @@ session_done(struct gi_fan *fan)
     return;
   }
   fastpath_contended(t);
+  keep_first(t, fop, fan, o.granted);
   gi_fan_clear(fan);
   gi_list_del(&fop->link);
   gi_list_add_head(&t->queue, &fop->link);
@@ -287,8 +329,10 @@ rep_fastpath_recall(struct rep_txn *t, struct gi_fan *fan)
 void
 rep_fastpath_forget(struct rep_txn *t)
 {
-  for (unsigned i = 0; i < REP_MAX; i++)
+  for (unsigned i = 0; i < REP_MAX; i++) {
     gi_fop_unref(t->did[i]);
+    t->did[i] = NULL;
+  }
 }
 
 static void

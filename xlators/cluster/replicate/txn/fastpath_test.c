@@ -214,6 +214,76 @@ test_write_meets(void **state)
   }
 }
 
+/* Sees to it that something happens at a brick while a lock is waited for: then others may have it. */
+static void
+while_waiting(struct brick *b, struct gi_fop *fop, void *happens)
+{
+  bool lock = fop->kind == GI_FOP_INODELK || fop->kind == GI_FOP_FINODELK;
+
+  if (lock && fop->args.cmd == GI_LKCMD_SETW && fop->args.flock.type != GI_LK_UNLOCK)
+    ((void (*)(struct brick_object * o)) happens)(brick_object(b, 5));
+}
+
+static void
+grow_by_heal(struct brick_object *o)
+{
+  o->stat.size = 4096;
+}
+
+static void
+append_by_others(struct brick_object *o)
+{
+  o->stat.size += 100;
+}
+
+static void
+overwrite_by_others(struct brick_object *o)
+{
+  o->stat.ctime.nsec++;
+}
+
+/* Whoever asked for the write is told what the file was before the first attempt, unless others changed it before the second. */
+static void
+test_write_meets_and_tells(void **state)
+{
+  static const struct {
+    void (*happens)(struct brick_object *o);
+    bool everywhere; /* or only where the lock was refused */
+    uint64_t pre, post;
+    uint32_t nsec;
+  } cases[] = {
+      {NULL, false, 0, 4096, 0},
+      {grow_by_heal, false, 0, 4096, 0}, /* from those that did the first attempt */
+      {append_by_others, true, 4196, 4196, 0},
+      {overwrite_by_others, true, 4096, 4096, 1},
+  };
+
+  for (size_t c = 0; c < GI_ARRAY_LEN(cases); c++)
+    for (unsigned refuses = 0; refuses < BRICKS; refuses++) {
+      struct gi_fd *fd;
+      struct rig *r = ours_with_file(NULL, &fd);
+      struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+      for (unsigned i = 0; i < BRICKS; i++) {
+        if (cases[c].happens && (cases[c].everywhere || i == refuses)) {
+          r->brick[i].hook = while_waiting;
+          r->brick[i].hook_arg = (void *)cases[c].happens;
+        }
+        if (cases[c].everywhere && i == refuses)
+          brick_object(&r->brick[i], 5)->stat.size = 4096; /* others' heal was there already */
+      }
+      r->brick[refuses].fail_once[GI_FOP_INODELK] = EAGAIN;
+      rig_run(r, f);
+      rig_done(f, 4096, 0);
+      assert_int_equal(f->rsp.pre.size, cases[c].pre);
+      assert_int_equal(f->rsp.post.size, cases[c].post);
+      assert_int_equal(f->rsp.pre.ctime.nsec, cases[c].nsec);
+      gi_graph_deactivate(r->s->graph);
+      fake_settle(r->s);
+      rig_free_clean(r);
+    }
+}
+
 static void
 test_pause_after_meeting(void **state)
 {
@@ -446,6 +516,7 @@ main(void)
       cmocka_unit_test(test_not_tried),
       cmocka_unit_test(test_not_when_a_copy_is_bad),
       cmocka_unit_test(test_write_meets),
+      cmocka_unit_test(test_write_meets_and_tells),
       cmocka_unit_test(test_pause_after_meeting),
       cmocka_unit_test(test_write_brick_goes),
       cmocka_unit_test(test_write_two_bricks_go),

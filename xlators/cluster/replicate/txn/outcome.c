@@ -393,7 +393,13 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
   if (!rf->err)
     rf->err = rep_fd_errno(rep, fop);
   if (rf->ok && !rf->err) {
+    struct gi_iatt found = {0};
+
+    if (rf->repeated)
+      rep_fastpath_found(t, &rf->fan, rf->ok & t->good, &found);
     reply_success(rep, fop, &rf->fan, rf->ok, t->good);
+    if (gi_iatt_valid(&found))
+      fop->rsp.pre = found;
     if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {
       memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre)); /* a later read may go to another child: let nobody remember these */
       memset(&fop->rsp.post, 0, sizeof(fop->rsp.post));

@@ -105,7 +105,7 @@ struct rep_txn {
   bool dirty_owed;             /* a pre-op raised dirty */
   bool counters_known;         /* the counters were asked for: `accused` is known, as after a pre-op */
   bool retried;                /* entry: a first attempt may have done it on some children */
-  struct gi_fop *did[REP_MAX]; /* entry: replies of children where the first attempt could not be undone; owned */
+  struct gi_fop *did[REP_MAX]; /* replies of children where a first attempt was not undone; owned */
   uint32_t dirtied;            /* children where the fast path raised dirty before it was refused elsewhere */
   bool keep_dirty;             /* an operation failed on some participants: a healer must look */
   uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty afterwards on these, which did something */
@@ -165,7 +165,10 @@ bool rep_fastpath_may(struct rep_txn *t);
 void rep_fastpath(struct rep_txn *t); /* instead of rep_txn_lock */
 /* The answers of a second attempt are in: where the first one left nothing to do, what it did counts. */
 void rep_fastpath_recall(struct rep_txn *t, struct gi_fan *fan);
-void rep_fastpath_forget(struct rep_txn *t);
+/* The attributes that a repeated operation shows from before it are those from before its first attempt, if nobody came between. `good`:
+ * children whose replies in `fan` are believed. */
+void rep_fastpath_found(struct rep_txn *t, const struct gi_fan *fan, uint32_t good, struct gi_iatt *pre);
+void rep_fastpath_forget(struct rep_txn *t); /* what first attempts did */
 /* A copy of an operation's xdata with the transaction's preamble. */
 struct gi_dict *rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata);
 
