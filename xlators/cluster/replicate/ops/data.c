@@ -143,8 +143,9 @@ size_changed(const struct gi_fan *fan)
   return false;
 }
 
+/* Of one that was done twice the second time finds the size as it will be. */
 static bool
-unstable(const struct gi_fop *fop, const struct gi_fan *fan)
+unstable(struct gi_fop *fop, const struct gi_fan *fan)
 {
   switch (fop->kind) {
   case GI_FOP_FSYNC:
@@ -153,7 +154,7 @@ unstable(const struct gi_fop *fop, const struct gi_fan *fan)
     return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !size_tells(fan);
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
-    return size_changed(fan);
+    return size_changed(fan) || rep_fop(rep_of(fan->x), fop)->repeated;
   default:
     return true;
   }

@@ -284,6 +284,23 @@ test_write_meets_and_tells(void **state)
     }
 }
 
+/* A size that was changed by the first attempt only is to be on the disk all the same before the mark goes. */
+static void
+test_truncate_meets(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = ours_with_file(NULL, &fd);
+  struct gi_fop *f = rig_fd(r, GI_FOP_FTRUNCATE, fd);
+
+  r->brick[0].fail_once[GI_FOP_INODELK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, 0, 0); /* by then every copy had that size: bricks of the model say so always */
+  rig_log(r, 0, "( !L:0 ) W:0 X:d+1 FTRUNCATE FSYNC X:d-1 U:0");
+  for (unsigned i = 1; i < BRICKS; i++)
+    rig_log(r, i, "( L:0 X:d+1 ) FTRUNCATE U:0 W:0 X:0 FTRUNCATE FSYNC X:d-1 U:0");
+  rig_free_clean(r);
+}
+
 static void
 test_pause_after_meeting(void **state)
 {
@@ -517,6 +534,7 @@ main(void)
       cmocka_unit_test(test_not_when_a_copy_is_bad),
       cmocka_unit_test(test_write_meets),
       cmocka_unit_test(test_write_meets_and_tells),
+      cmocka_unit_test(test_truncate_meets),
       cmocka_unit_test(test_pause_after_meeting),
       cmocka_unit_test(test_write_brick_goes),
       cmocka_unit_test(test_write_two_bricks_go),
