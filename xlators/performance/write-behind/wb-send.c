@@ -28,10 +28,11 @@ free_write(struct wb_write *w)
 static void
 give_back(struct wb *wb, struct wb_write *w)
 {
-  GI_ASSERT(w->file->bytes >= w->drawn && wb->bytes >= w->drawn);
+  GI_ASSERT(w->file->bytes >= w->drawn && wb->bytes >= w->drawn && wb->cost >= w->cost);
   w->file->bytes -= w->drawn;
   wb->bytes -= w->drawn;
-  w->drawn = 0;
+  wb->cost -= w->cost;
+  w->drawn = w->cost = 0;
   wb->m.dirty = wb->bytes;
   gi_payload_clear(&w->data);
   while (!gi_list_empty(&wb->starved)) {

@@ -55,6 +55,13 @@ memory(const struct wb *wb)
   return limit ? limit / 4 : WB_MEMORY;
 }
 
+/* What the kernel writes begins on a page of its own, so a single byte pins a page. */
+static uint64_t
+cost_of(const struct gi_payload *data)
+{
+  return (data->len + GI_PAGE - 1) / GI_PAGE * GI_PAGE;
+}
+
 static void
 starve(struct wb *wb, struct wb_file *file)
 {
@@ -77,7 +84,7 @@ has_room(struct wb *wb, struct wb_file *file, struct wb_op *op)
     wb_push(wb, file);
     return false;
   }
-  if (wb->bytes && wb->bytes + len > memory(wb)) {
+  if (wb->cost && wb->cost + cost_of(&op->fop->payload) > memory(wb)) {
     op->waited = true;
     wb->m.waited_memory += first;
     starve(wb, file);
@@ -327,8 +334,10 @@ draw(struct wb *wb, struct wb_write *w, const struct gi_payload *data)
   gi_payload_append(&w->data, data);
   w->changes++;
   w->drawn += data->len;
+  w->cost += cost_of(data);
   w->file->bytes += data->len;
   wb->bytes += data->len;
+  wb->cost += cost_of(data);
   wb->m.dirty = wb->bytes;
   if (wb->bytes > wb->m.peak)
     wb->m.peak = wb->bytes;

@@ -216,7 +216,7 @@ wb_finish(struct gi_xlator *x)
 {
   struct wb *wb = wb_of(x);
 
-  GI_ASSERT(gi_list_empty(&wb->dirty) && gi_list_empty(&wb->kicked) && !wb->held && !wb->bytes);
+  GI_ASSERT(gi_list_empty(&wb->dirty) && gi_list_empty(&wb->kicked) && !wb->held && !wb->bytes && !wb->cost);
   GI_ASSERT(!wb->behind && gi_list_empty(&wb->starved));
   gi_timer_finish(&wb->linger);
   gi_defer_cancel(&wb->kick);

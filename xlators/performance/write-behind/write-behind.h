@@ -82,6 +82,7 @@ struct wb_write {
   uint64_t offset; /* of the first byte that is not written yet */
   struct gi_payload data;
   uint64_t drawn;    /* bytes that count as dirty */
+  uint64_t cost;     /* of memory that these pin */
   uint64_t since_ns; /* gi_now of its first WRITE */
   uint32_t changes;  /* WRITEs that were answered early */
   uint64_t sent;     /* clock */
@@ -153,7 +154,7 @@ struct wb {
   bool down;                             /* the graph ends … */
   bool pass_down;                        /* … and those below have not heard of it */
   uint64_t moved;                        /* clock when a change of any file last ended */
-  uint64_t bytes;                        /* of all files */
+  uint64_t bytes, cost;                  /* of all files */
   uint32_t held, behind;                 /* operations; FLUSHes */
   uint32_t untold;                       /* descriptors that have to be told an error */
   struct gi_list dirty, kicked, starved; /* struct wb_file; dirty: the first that became so first */

@@ -397,6 +397,28 @@ test_all_files_together_have_a_bound(void **state)
   assert_int_equal(told.changes, 4);
 }
 
+/* A byte lies on a page of its own in the buffers of the kernel's requests. */
+static void
+test_small_writes_count_by_the_memory_that_they_hold(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f;
+
+  gi_budget_set_limit(&s->ctx.budget, 4 * 10 * GI_PAGE);
+  hold(s, GI_FOP_WRITE);
+  for (unsigned i = 0; i < 10; i++)
+    is_early(put(s, fd, i, 1, 'a'));
+  f = put(s, fd, 10, 1, 'a');
+  assert_false(f->answered);
+  assert_int_equal(metric(s, "dirty"), 10);
+  fake_release(s, 0, GI_FOP_WRITE, 1, 0);
+  is_early(f);
+  release_writes(s);
+  assert_int_equal(metric(s, "waited_memory"), 1);
+  assert_int_equal(told.changes, 11);
+}
+
 /* ---- leaving ---- */
 
 static void
@@ -558,6 +580,7 @@ main(void)
       cmocka_unit_test(test_strict_write_ordering),
       cmocka_unit_test(test_a_full_window_lets_writes_wait),
       TEST(test_all_files_together_have_a_bound),
+      TEST(test_small_writes_count_by_the_memory_that_they_hold),
       TEST(test_drained_it_has_nothing),
       TEST(test_replies_that_come_while_it_is_off),
       TEST(test_idle_it_leaves_at_once),
