@@ -202,6 +202,7 @@ wb_init(struct gi_xlator *x, struct gi_error *err)
   struct wb *wb = x->private = gi_new(struct wb);
 
   wb->x = x;
+  wb->rested = x->graph->active; /* it joins a running graph */
   x->metrics = &wb->m;
   gi_list_init(&wb->dirty);
   gi_list_init(&wb->kicked);

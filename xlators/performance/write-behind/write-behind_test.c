@@ -458,6 +458,24 @@ test_drained_it_has_nothing(void **state)
   assert_true(put(s, fd, 0, 512, 'a')->rsp.early);
 }
 
+/* What went past before it came may still be under way. */
+static void
+test_it_joins_a_running_graph(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_error err;
+  struct gi_fd *fd;
+
+  s->x->cls->finish(s->x);
+  assert_int_equal(s->x->cls->init(s->x, &err), 0);
+  fd = opened(s, FILE_A, 0);
+  stat_of(s, fd, 0);
+  assert_false(put(s, fd, 0, 512, 'a')->rsp.early);
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  stat_of(s, fd, 0);
+  assert_true(put(s, fd, 0, 512, 'a')->rsp.early);
+}
+
 /* A reply to what it saw before is no sign that it is back. */
 static void
 test_replies_that_come_while_it_is_off(void **state)
@@ -582,6 +600,7 @@ main(void)
       TEST(test_all_files_together_have_a_bound),
       TEST(test_small_writes_count_by_the_memory_that_they_hold),
       TEST(test_drained_it_has_nothing),
+      TEST(test_it_joins_a_running_graph),
       TEST(test_replies_that_come_while_it_is_off),
       TEST(test_idle_it_leaves_at_once),
       TEST(test_it_stays_until_losses_are_told),
