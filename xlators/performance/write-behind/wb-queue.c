@@ -188,8 +188,8 @@ flush_behind(struct wb *wb, struct gi_fop *fop, struct wb_file *file)
 static bool
 may_flush_behind(struct wb *wb, const struct gi_fop *fop, const struct wb_op *op)
 {
-  return fop->kind == GI_FOP_FLUSH && wb_opts(wb)->flush_behind && wb_may_hold(wb) && op->count && !op->file[0]->locked &&
-         !gi_dict_count(fop->xdata);
+  return fop->kind == GI_FOP_FLUSH && wb_opts(wb)->flush_behind && wb_may_hold(wb) && op->count &&
+         !wb_had_locks(wb, op->file[0]->inode) && !gi_dict_count(fop->xdata);
 }
 
 /* Nothing is in its way. */

@@ -110,10 +110,28 @@ add_file(struct wb *wb, struct wb_op *op, struct gi_inode *inode, struct wb_rang
   op->range[op->count++] = range;
 }
 
+bool
+wb_had_locks(struct wb *wb, struct gi_inode *inode)
+{
+  const struct wb_file *file = wb_file_of(wb, inode, false);
+
+  if (file && file->locked)
+    return true;
+  if (!wb->resumed)
+    return false;
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    const struct wb_fd *f = gi_fd_private(fd, wb->x);
+
+    if (!fd->anonymous && f->opened < wb->resumed)
+      return true;
+  }
+  return false;
+}
+
 /* Whether it waits for all files. What a lock protected that is let go, in whole or in part, may lie in any of them. One that is taken
  * may let another one of its owner go, and shows what is written to whoever waits for it elsewhere. */
 static bool
-is_everywhere(const struct gi_fop *fop, const struct wb_op *op)
+is_everywhere(struct wb *wb, struct gi_fop *fop, const struct wb_op *op)
 {
   switch (fop->kind) {
   case GI_FOP_LK:
@@ -123,7 +141,7 @@ is_everywhere(const struct gi_fop *fop, const struct wb_op *op)
   case GI_FOP_LEASE:
     return true;
   case GI_FOP_FLUSH: /* close(2) lets all locks of its owner go */
-    return op->count && op->file[0]->locked;
+    return gi_fop_inode(fop) && wb_had_locks(wb, gi_fop_inode(fop));
   case GI_FOP_LOOKUP:   /* for the content of what has that name … */
   case GI_FOP_READDIRP: /* … or those names */
     return wb_wants_content(fop) && (!op->count || fop->kind == GI_FOP_READDIRP);
@@ -147,6 +165,6 @@ wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
   if (second)
     add_file(wb, op, second,
              fop->kind == GI_FOP_COPY_FILE_RANGE ? from_to(fop->args.offset2, fop->args.size) : (struct wb_range){0, WB_END});
-  op->everywhere = is_everywhere(fop, op);
+  op->everywhere = is_everywhere(wb, fop, op);
   op->takes_lock = fop->kind == GI_FOP_LK && fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK;
 }

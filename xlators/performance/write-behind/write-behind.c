@@ -86,12 +86,23 @@ wb_may_hold(struct wb *wb)
 
 /* ---- handlers ---- */
 
+static void
+saw_it_open(struct wb *wb, struct gi_fop *fop)
+{
+  struct wb_fd *f = fop->fd ? gi_fd_private(fop->fd, wb->x) : NULL;
+
+  if (f)
+    f->opened = ++wb->clock;
+}
+
 static enum gi_verdict
 wb_look(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct wb *wb = wb_of(x);
   struct wb_op *op = gi_fop_private(fop, x);
 
+  if (fop->kind == GI_FOP_CREATE)
+    saw_it_open(wb, fop);
   if (wb_wants_content(fop))
     return wb_order(wb, fop);
   if ((fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) && wb_answer_stat(wb, fop))
@@ -111,6 +122,7 @@ wb_open(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
 
+  saw_it_open(wb_of(x), fop);
   if (inode && (fop->args.flags & O_ACCMODE) != O_RDONLY)
     wb_file_of(wb_of(x), inode, true); /* it will be written: attributes that pass are learnt */
   return wb_changes(fop) || wb_wants_content(fop) ? wb_order(wb_of(x), fop) : GI_PASS;

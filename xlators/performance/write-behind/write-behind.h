@@ -127,7 +127,8 @@ struct wb_file {
 };
 
 struct wb_fd {
-  int err; /* not told yet */
+  int err;         /* not told yet */
+  uint64_t opened; /* clock; 0: that was not seen */
 };
 
 /* In the bytes of a fop. */
@@ -206,10 +207,11 @@ enum wb_way {
   WB_LOOK,  /* goes down at once, unless it asks for the content; its reply is corrected */
   WB_OPENS, /* waits only if it empties the file or asks for the content */
 };
-extern const uint8_t wb_rules[GI_FOP_MAX];       /* enum wb_way */
-bool wb_changes(const struct gi_fop *fop);       /* the file, and is no WRITE */
-bool wb_wants_content(const struct gi_fop *fop); /* its reply is to bring data of the file along */
-bool wb_gives_up(const struct gi_fop *fop);      /* no data is kept that fails while this waits for it */
+extern const uint8_t wb_rules[GI_FOP_MAX];                /* enum wb_way */
+bool wb_changes(const struct gi_fop *fop);                /* the file, and is no WRITE */
+bool wb_wants_content(const struct gi_fop *fop);          /* its reply is to bring data of the file along */
+bool wb_gives_up(const struct gi_fop *fop);               /* no data is kept that fails while this waits for it */
+bool wb_had_locks(struct wb *wb, struct gi_inode *inode); /* or perhaps had: they were not seen while it was off the path */
 /* Fills file, range, count and what else the kind says. */
 void wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op);
 

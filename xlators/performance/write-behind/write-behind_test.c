@@ -476,6 +476,33 @@ test_it_joins_a_running_graph(void **state)
   assert_true(put(s, fd, 0, 512, 'a')->rsp.early);
 }
 
+/* close(2) lets it go, and whoever waits for it elsewhere is to find what it protected. */
+static void
+test_a_lock_that_was_taken_while_it_was_off(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *a = fake_fd(s, FILE_A), *b = opened(s, FILE_B, 0);
+  struct gi_fop *f;
+
+  fake_submit(s, on_fd(s, GI_FOP_OPEN, a));
+  gi_xlator_enable(s->x, false);
+  lock(s, a, GI_LK_WRITE);
+  gi_xlator_enable(s->x, true);
+  stat_of(s, b, 0);
+  put(s, b, 0, PAGE, 'b');
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  stat_of(s, b, PAGE);
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, b, 0, PAGE, 'b'));
+  f = sync_it(s, GI_FOP_FLUSH, a);
+  assert_false(f->answered);
+  release_writes(s);
+  assert_true(f->answered);
+  is_early(put(s, b, 0, PAGE, 'b'));
+  assert_true(sync_it(s, GI_FOP_FLUSH, opened(s, FILE_A + 2, 0))->answered); /* it cannot have one that was not seen */
+  release_writes(s);
+}
+
 /* A reply to what it saw before is no sign that it is back. */
 static void
 test_replies_that_come_while_it_is_off(void **state)
@@ -601,6 +628,7 @@ main(void)
       TEST(test_small_writes_count_by_the_memory_that_they_hold),
       TEST(test_drained_it_has_nothing),
       TEST(test_it_joins_a_running_graph),
+      TEST(test_a_lock_that_was_taken_while_it_was_off),
       TEST(test_replies_that_come_while_it_is_off),
       TEST(test_idle_it_leaves_at_once),
       TEST(test_it_stays_until_losses_are_told),
