@@ -397,12 +397,23 @@ join(struct wb *wb, struct wb_file *file, struct wb_write *w, const struct gi_fo
   wb->m.merged++;
 }
 
+/* What waits long is not to keep the whole of the buffers that others shared with it: where bricks are slow a copy costs nothing. */
+static void
+spare_memory(struct wb *wb, const struct wb_file *file, struct gi_payload *data)
+{
+  if (!gi_list_empty(&file->order) &&
+      gi_now(wb->x->reactor) - gi_list_first(&file->order, struct wb_write, order)->since_ns >= WB_SLOW_NS)
+    gi_payload_compact(data);
+}
+
 static void
 admit_early(struct wb *wb, struct wb_file *file, struct wb_op *op)
 {
   struct gi_fop *fop = op->fop;
-  struct wb_write *w = stream(wb, file, fop);
+  struct wb_write *w;
 
+  spare_memory(wb, file, &fop->payload);
+  w = stream(wb, file, fop);
   GI_ASSERT(!file->changing); /* or size and times are not known */
 
   if (w)

@@ -419,6 +419,43 @@ test_small_writes_count_by_the_memory_that_they_hold(void **state)
   assert_int_equal(told.changes, 11);
 }
 
+static void
+put_from(struct fake_stack *s, struct gi_fd *fd, struct gi_buf *buf, uint64_t offset)
+{
+  struct gi_fop *f = on_fd(s, GI_FOP_WRITE, fd);
+
+  gi_payload_add(&f->payload, buf, buf->base + offset, GI_PAGE);
+  f->args.offset = offset;
+  f->args.size = GI_PAGE;
+  fake_submit(s, f);
+  is_early(f);
+}
+
+/* A page of a slow file is not to keep a megabyte that was read together with it. */
+static void
+test_a_slow_file_does_not_keep_the_buffers_of_others(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 1 << 20);
+  struct gi_buf *buf = gi_buf_new(1 << 20);
+  uint64_t copied = gi_payload_copied;
+
+  hold(s, GI_FOP_WRITE);
+  put_from(s, fd, buf, 0);
+  put_from(s, fd, buf, 16 * GI_PAGE);
+  assert_int_equal(gi_payload_copied, copied);
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  put_from(s, fd, buf, 32 * GI_PAGE);
+  put_from(s, fd, buf, 48 * GI_PAGE);
+  fake_wait(s, OVERDUE);
+  assert_int_equal(fake_held(s, 0), 4);
+  assert_int_equal(gi_payload_pinned(&fake_held_fop(s, 0, 3)->payload), GI_PAGE);
+  assert_int_equal(gi_payload_copied, copied + 2 * GI_PAGE);
+  gi_buf_unref(&buf);
+  release_writes(s);
+  assert_int_equal(told.changes, 4);
+}
+
 /* ---- leaving ---- */
 
 static void
@@ -626,6 +663,7 @@ main(void)
       cmocka_unit_test(test_a_full_window_lets_writes_wait),
       TEST(test_all_files_together_have_a_bound),
       TEST(test_small_writes_count_by_the_memory_that_they_hold),
+      TEST(test_a_slow_file_does_not_keep_the_buffers_of_others),
       TEST(test_drained_it_has_nothing),
       TEST(test_it_joins_a_running_graph),
       TEST(test_a_lock_that_was_taken_while_it_was_off),
