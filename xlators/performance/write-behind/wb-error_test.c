@@ -134,13 +134,42 @@ test_kept_data_gives_way_to_newer(void **state)
   fake_stack_free(s);
 }
 
+/* Else they would wait for what may never come. */
+static void
+test_nothing_is_kept_while_other_files_wait_for_memory(void **state)
+{
+  struct fake_stack *s = new_stack("option resync-failed-syncs-after-fsync on\n");
+  struct gi_fd *a = opened(s, FILE_A, 0), *b = opened(s, FILE_B, 0);
+  struct gi_fop *f;
+
+  (void)state;
+  gi_budget_set_limit(&s->ctx.budget, 4 * PAGE);
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, a, 0, PAGE, 'a'));
+  fake_release(s, 0, GI_FOP_WRITE, -1, ENOTCONN);
+  assert_int_equal(metric(s, "kept"), 1);
+  f = put(s, b, 0, PAGE, 'b');
+  assert_false(f->answered);
+  fake_settle(s);
+  fake_release(s, 0, GI_FOP_WRITE, -1, ENOTCONN); /* it had its last try */
+  fake_settle(s);
+  is_early(f);
+  assert_int_equal(told.failed, 1);
+  release_writes(s);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, a)->rsp.err, ENOTCONN);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      TEST(test_close_returns_before_the_flush_is_sent),   cmocka_unit_test(test_each_descriptor_is_told_once),
-      TEST(test_who_waits_for_data_that_is_lost_is_told),  cmocka_unit_test(test_failed_data_is_kept_and_tried_again),
+      TEST(test_close_returns_before_the_flush_is_sent),
+      cmocka_unit_test(test_each_descriptor_is_told_once),
+      TEST(test_who_waits_for_data_that_is_lost_is_told),
+      cmocka_unit_test(test_failed_data_is_kept_and_tried_again),
       cmocka_unit_test(test_kept_data_gives_way_to_newer),
+      cmocka_unit_test(test_nothing_is_kept_while_other_files_wait_for_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

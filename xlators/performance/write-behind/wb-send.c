@@ -97,7 +97,7 @@ gives_up(const struct wb_turn *turn)
 static bool
 is_kept(struct wb *wb, const struct wb_write *w)
 {
-  if (!wb_opts(wb)->resync || !wb_may_hold(wb))
+  if (!wb_opts(wb)->resync || !wb_may_hold(wb) || !gi_list_empty(&wb->starved))
     return false;
   gi_list_foreach(turn, &w->waiters, struct wb_turn, link)
     if (gives_up(turn))
