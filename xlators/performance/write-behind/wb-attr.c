@@ -29,7 +29,8 @@ wb_known(struct wb *wb, const struct wb_file *file)
 {
   uint64_t now = gi_now(wb->x->reactor);
 
-  return is_learnt(wb, file) && now >= wb->early_ns && (!gi_list_empty(&file->order) || now - file->learnt_ns < WB_KNOWN_NS);
+  return is_learnt(wb, file) && file->learnt_ns >= wb->early_ns &&
+         (!gi_list_empty(&file->order) || now - file->learnt_ns < WB_KNOWN_NS);
 }
 
 void

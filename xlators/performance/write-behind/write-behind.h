@@ -151,7 +151,7 @@ struct wb {
   uint64_t clock;                        /* counts arrivals and ends */
   uint64_t forgot;                       /* clock: what was learnt before is not known any more */
   uint64_t resumed;                      /* clock: since then no change has gone past it */
-  uint64_t early_ns;                     /* gi_now from when on writes may be answered early */
+  uint64_t early_ns;                     /* gi_now: what is learnt from then on is good for an early answer */
   bool rested;                           /* it was off, or passed all through */
   bool down;                             /* the graph ends … */
   bool pass_down;                        /* … and those below have not heard of it */
