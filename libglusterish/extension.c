@@ -92,8 +92,8 @@ const struct gi_extension gi_extensions[] = {
      "xdata of OPEN, and of its answer",
      "client",
      "0.1",
-     "The content is wanted if it has no more bytes than this number, unless the attributes are still those given. In the "
-     "answer: the attributes, and the content."},
+     "The content is wanted if it has no more bytes than this number (0: only attributes are), unless the attributes are still "
+     "those given. In the answer: the attributes, and the content."},
     {NULL,
      {GI_TWIN_KEY},
      "xdata of LOOKUP by name, and of its answer",

@@ -201,6 +201,26 @@ def reopened(a, b):
             print("not seen:", data, "but", read(b + "/re"))
 
 
+def at_once(a, b):
+    """A file closed by one and opened by the other right after, of the same size and of another; B has it cached each time."""
+    for name, size in (("same", lambda i: 6000), ("other", lambda i: 5000 + 37 * (i * 7 % 11))):
+        for i in range(30):
+            data = (b"%04d" % i) * (size(i) // 4)
+            make(a + "/" + name, data)
+            f = os.open(b + "/" + name, os.O_RDONLY)
+            seen, length = os.read(f, 1 << 16), os.fstat(f).st_size
+            os.close(f)
+            if seen != data or length != len(data):
+                print(name, "in round", i, "is", seen[:4], "of", len(seen), "and has", length, "of", len(data))
+        f = os.open(a + "/" + name, os.O_WRONLY | os.O_APPEND)
+        os.write(f, b"end")
+        os.close(f)
+        f = os.open(b + "/" + name, os.O_WRONLY)
+        if os.lseek(f, 0, os.SEEK_END) != len(data) + 3:
+            print("the end of", name, "is not seen by who only writes")
+        os.close(f)
+
+
 SUBJECTS = {
     "fcntl": locked(fcntl.lockf, 200),
     "flock": locked(fcntl.flock, 50),
@@ -212,6 +232,7 @@ SUBJECTS = {
     "append": appended,
     "own": own_changes,
     "reopen": reopened,
+    "atonce": at_once,
 }
 
 SUBJECTS[sys.argv[1]](sys.argv[2], sys.argv[3])

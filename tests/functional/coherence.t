@@ -23,8 +23,9 @@ right "what was closed is seen by an open that comes later" reopen
 right "a reader of a growing file reads nothing that was not written" tail
 right "appended records stay whole, and both see the same" append
 
-for subject in fcntl flock ofd opened sqlite; do look "$subject"; done
+for subject in atonce fcntl flock ofd opened sqlite; do look "$subject"; done
 look writeback w
+right "what was closed is read by an open that comes right after" atonce
 right "a counter and a log under fcntl locks lose nothing" fcntl
 right "under flock neither" flock
 right "under locks of open file descriptions neither" ofd

@@ -131,7 +131,7 @@ lk_mandatory_open(struct gi_xlator *x, struct gi_fop *fop)
 {
   uint32_t flags = fop->args.flags;
   if ((lk_options(x)->mandatory != LK_MANDATORY_OFF || lk_options(x)->enforce) && gi_dict_get(fop->xdata, GI_CONTENT_KEY))
-    gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY); /* reading is asked for by READ, which a lock may bind */
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_CONTENT_KEY, 0); /* reading is asked for by READ, which a lock may bind */
   if (lk_options(x)->mandatory == LK_MANDATORY_OFF || fop->caller.pid < 0 || !(flags & O_TRUNC))
     return lk_counts(x, fop);
   const struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));

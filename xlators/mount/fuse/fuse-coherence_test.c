@@ -5,6 +5,8 @@
  */
 #include "xlators/mount/fuse/fuse-rig.h"
 
+#include "libglusterish/extension.h"
+
 /* ---- coherence ---- */
 
 static void
@@ -415,6 +417,101 @@ test_unlock_writes_back(void **state)
   rig_free(r);
 }
 
+/* ---- opens ---- */
+
+/* Our bricks send attributes along with an open, if they are asked to. */
+static void
+fill_opened(struct gi_fop *fop, void *arg)
+{
+  uint64_t max = 1;
+
+  *(unsigned *)arg += gi_dict_get_uint(fop->xdata, GI_CONTENT_KEY, &max);
+  if (max == 0)
+    gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &bricks);
+}
+
+static bool
+open_keeps(struct rig *r, uint64_t id, uint32_t flags)
+{
+  struct fuse_open_in in = {.flags = flags};
+
+  r->notifications = 0;
+  assert_int_equal(reply(r, request(r, FUSE_OPEN, id, &in, sizeof(in))), 0);
+  return ((const struct fuse_open_out *)body(r))->open_flags & FOPEN_KEEP_CACHE;
+}
+
+static void
+test_open_brings_what_others_closed(void **state)
+{
+  static const uint32_t flags[] = {O_RDONLY, O_RDWR, O_WRONLY};
+  unsigned asked = 0;
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  fake_script_always(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = fill_opened, .arg = &asked});
+  fake_forget_seen(r->s);
+  for (size_t i = 0; i < GI_ARRAY_LEN(flags); i++) {
+    assert_true(open_keeps(r, id, flags[i]));
+    assert_int_equal(r->notifications, 0);
+    somebody_else_writes();
+    assert_false(open_keeps(r, id, flags[i]));
+    assert_int_equal(r->notifications, 1); /* before the open is answered, attributes included */
+    assert_int_equal(r->dropped.data, i + 1);
+    assert_int_equal(reply(r, write_file(r, id, fh, i * 4096, 4096, 0)), 0);
+    assert_true(open_keeps(r, id, flags[i]));
+  }
+  assert_int_equal(asked, 9);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT) + fake_count(r->s, 0, GI_FOP_STAT), 0);
+  rig_free(r);
+}
+
+/* While changes of ours are under way nothing can be told by attributes, so the open need not come after them. */
+static void
+test_open_asks_only_what_it_can_judge(void **state)
+{
+  unsigned asked = 0;
+  uint64_t id, fh, unique;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  fake_script_clear(r->s);
+  fake_script_always(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = fill_opened, .arg = &asked});
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_forget_seen(r->s);
+  unique = write_file(r, id, fh, 0, 100, 0);
+  r->s->seen[0].fop->rsp.pre = r->s->seen[0].fop->rsp.post = bricks;
+  assert_true(open_keeps(r, id, O_RDONLY));
+  assert_int_equal(asked, 0);
+  assert_true(fake_release(r->s, 0, GI_FOP_WRITE, 100, 0));
+  assert_int_equal(reply(r, unique), 0);
+  open_keeps(r, id, O_RDWR | O_TRUNC);
+  assert_int_equal(asked, 0);
+  rig_free(r);
+
+  r = shared_file("option kernel-writeback-cache yes\n", &id, &fh);
+  fake_script_always(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = fill_opened, .arg = &asked});
+  open_keeps(r, id, O_RDONLY);
+  assert_int_equal(asked, 0);
+  rig_free(r);
+}
+
+/* What came with the open is what a lock granted before it asks for. */
+static void
+test_open_after_a_lock_needs_no_look(void **state)
+{
+  unsigned asked = 0;
+  uint64_t id, fh;
+  struct rig *r = shared_file(NULL, &id, &fh);
+
+  fake_script_always(r->s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = fill_opened, .arg = &asked});
+  open_file(r, lookup(r, "c", &(struct answer){0xcc, S_IFREG | 0644, 5, 5}), O_RDWR);
+  assert_int_equal(reply(r, lock_file(r, id, fh, F_WRLCK)), 0);
+  somebody_else_writes();
+  fake_forget_seen(r->s);
+  assert_false(open_keeps(r, id, O_RDONLY));
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_FSTAT), 0);
+  rig_free(r);
+}
+
 static void
 test_upcall(void **state)
 {
@@ -561,6 +658,9 @@ main(void)
       cmocka_unit_test(test_forgotten_while_it_is_dropped),
       cmocka_unit_test(test_lock_covers_what_the_process_has_open),
       cmocka_unit_test(test_open_after_a_lock_looks),
+      cmocka_unit_test(test_open_brings_what_others_closed),
+      cmocka_unit_test(test_open_asks_only_what_it_can_judge),
+      cmocka_unit_test(test_open_after_a_lock_needs_no_look),
       cmocka_unit_test(test_unlock_writes_back),
       cmocka_unit_test(test_upcall),
       cmocka_unit_test(test_name_without_a_directory),

@@ -98,6 +98,17 @@ told_nameless(struct bridge *b, const struct gi_fop *fop)
     gi_trust_nameless(&node_of(b, fop->fd->inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + NAMELESS_NS);
 }
 
+/* Our bricks send the attributes along with the answer. They tell nothing while changes of ours are under way, and the open would have to come
+ * after those. */
+static bool
+wants_attributes(const struct bridge *b, const struct gi_inode *inode, int flags)
+{
+  const struct gi_trust *t = &node_of(b, inode)->trust;
+
+  return t->known && t->inflight == 0 && S_ISREG(inode->mode) && !(flags & O_TRUNC) &&
+         !bridge_options(b)->kernel_writeback_cache;
+}
+
 static struct gi_fop *
 open_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, int flags)
 {
@@ -109,6 +120,8 @@ open_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, int flags)
   fop->args.flags = (uint32_t)flags;
   if (comes_by_name(b, inode, (uint32_t)fop->caller.pid))
     gi_dict_set_int(gi_fop_xdata(fop), GI_NAMED_KEY, 1);
+  if (wants_attributes(b, inode, flags))
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_CONTENT_KEY, 0);
   if (flags & O_TRUNC)
     op_changes(b, fop, inode);
   return fop;
@@ -174,13 +187,29 @@ look_first(struct bridge *b, struct gi_fop *fop)
   return true;
 }
 
+/* Attributes that came with it show what others have closed before: pages that are older go, and what the kernel has of the attributes. */
+static bool
+drop_first(struct bridge *b, struct gi_fop *fop)
+{
+  const struct gi_pair *stat = gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY);
+  struct gi_iatt a;
+
+  if (!stat || stat->type != GI_VALUE_IATT || bridge_options(b)->kernel_writeback_cache)
+    return false;
+  a = *stat->iatt;
+  if (!node_must_drop(b, fop->fd->inode, &a, op_of(b, fop)->seq))
+    return false;
+  inval_inode_then(b, fop->fd->inode, open_answer, fop);
+  return true;
+}
+
 static void
 open_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
   struct bridge *b = bridge_of(x);
 
-  if (fop->rsp.ret >= 0 && look_first(b, fop))
+  if (fop->rsp.ret >= 0 && (drop_first(b, fop) || look_first(b, fop)))
     return;
   if (fop->rsp.ret >= 0)
     open_reply(b, fop);

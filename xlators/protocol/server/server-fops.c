@@ -291,12 +291,13 @@ sv_adapt(struct gi_fop *fop)
 static void
 sv_charge(const struct gi_fop *fop, struct gi_rpc_request *req)
 {
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, content = 0;
   if (gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT)
     return; /* for an unlock, which is to be read */
   if (fop->kind == GI_FOP_READ || fop->kind == GI_FOP_READDIR || fop->kind == GI_FOP_READDIRP)
     bytes = fop->args.size < SV_READ_MAX ? fop->args.size : SV_READ_MAX;
-  else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR || gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+  else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR ||
+           (gi_dict_get_uint(fop->xdata, GI_CONTENT_KEY, &content) && content > 0))
     bytes = SV_XATTRS_GUESS;
   gi_rpc_charge(req, bytes);
 }

@@ -54,13 +54,13 @@ posix_run_content(struct posix_op *op)
   ssize_t n;
 
   GI_ASSERT(op->new_fd >= 0);
-  if (!gi_dict_get_uint(op->fop->xdata, GI_CONTENT_KEY, &max) || op->fop->args.flags & (O_WRONLY | O_DIRECT | O_TRUNC) ||
-      !stat_opened(op, &rsp->pre))
+  if (!gi_dict_get_uint(op->fop->xdata, GI_CONTENT_KEY, &max) || op->fop->args.flags & O_TRUNC || !stat_opened(op, &rsp->pre))
     return posix_ok(op, 0);
   rsp->stat = rsp->pre;
   overlay(op, &rsp->pre);
   op->want = rsp->pre.size;
-  if (rsp->pre.size > max || rsp->pre.size > CONTENT_MAX || client_has(op->fop, &rsp->pre))
+  if (max == 0 || op->fop->args.flags & (O_WRONLY | O_DIRECT) || rsp->pre.size > max || rsp->pre.size > CONTENT_MAX ||
+      client_has(op->fop, &rsp->pre))
     return posix_ok(op, 0);
   if (!op->buf)
     op->buf = gi_buf_new(op->want ? op->want : 1);

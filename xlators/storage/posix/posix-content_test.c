@@ -113,15 +113,21 @@ static void
 only_who_may_and_will_read_gets_it(void **state)
 {
   BRICK(b, "option ctime on\n");
-  struct open_file o = create(b, "f", "12345");
+  struct open_file o = create(b, "f", "12345"), empty = create(b, "e", NULL);
   struct gi_fop *f = open_for_content(b, &o, O_RDONLY, 4, NULL);
 
   (void)state;
   assert_false(has_content(f, "")); /* it is larger */
   assert_int_equal(stat_of_content(f)->size, 5);
-  f = open_for_content(b, &o, O_WRONLY, 100, NULL);
-  assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  f = open_for_content(b, &o, O_WRONLY, 100, NULL); /* what it is now may be of use */
+  assert_int_equal(stat_of_content(f)->size, 5);
   assert_false(has_content(f, ""));
+  f = open_for_content(b, &empty, O_RDONLY, 0, NULL);
+  assert_int_equal(stat_of_content(f)->size, 0);
+  assert_false(has_content(f, ""));
+  f = open_for_content(b, &o, O_WRONLY | O_TRUNC, 100, NULL);
+  assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  gi_fd_unref(&empty.fd);
   gi_fd_unref(&o.fd);
   brick_free(b);
 }
