@@ -8,6 +8,7 @@
 #include "xlators/performance/md-cache/md-cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #define ANSWERABLE (GI_KIND(GI_FOP_STAT) | GI_KIND(GI_FOP_FSTAT) | GI_KIND(GI_FOP_LOOKUP))
 #define WITH_KEYS (GI_KIND(GI_FOP_LOOKUP) | GI_KIND(GI_FOP_READDIRP))
@@ -93,6 +94,22 @@ md_statfs(struct gi_xlator *x, struct gi_fop *fop)
   return GI_PASS_TELL;
 }
 
+/* Bricks of ours send attributes along with the answer, if they are asked to. */
+enum gi_verdict
+md_open(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct md *md = x->private;
+
+  GI_ASSERT(fop->kind == GI_FOP_OPEN);
+  if (fop->args.flags & O_TRUNC)
+    return md_change(x, fop);
+  if (fop->caller.pid < 0 || !gi_fop_inode(fop) || !gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+    return GI_PASS;
+  ask_about(md, gi_fop_inode(fop));
+  md_note(md, gi_fop_private(fop, x));
+  return GI_PASS_TELL;
+}
+
 /* ---- learning ---- */
 
 #define FOREIGN_FLAGS (0x8 | 0x10 | 0x2000) /* size, times, drop attributes (wire.md 10) */
@@ -136,6 +153,17 @@ md_attributes(struct md *md, struct gi_inode *inode, const struct gi_iatt *a, co
   md_keep_attr(md, e, a, f);
   if (verdict == GI_TRUST_FOREIGN)
     md_tell_foreign(md, e);
+}
+
+/* They show what others have closed before: who looks after the open gets no older attributes than it came with. */
+static void
+opened(struct md *md, struct gi_fop *fop, const struct md_fop *f)
+{
+  const struct gi_pair *stat = gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY);
+  struct gi_inode *inode = gi_fop_inode(fop);
+
+  if (stat && stat->type == GI_VALUE_IATT && inode && md_entry_find(md, inode))
+    md_attributes(md, inode, stat->iatt, f);
 }
 
 static void
@@ -208,6 +236,8 @@ md_answered(struct md *md, struct gi_fop *fop, struct md_fop *f)
     looked_up(md, fop, f);
     if (fop->loc.parent)
       md_attributes(md, fop->loc.parent, &fop->rsp.post, f);
+  } else if (fop->kind == GI_FOP_OPEN) {
+    opened(md, fop, f);
   } else if (fop->kind == GI_FOP_STATFS) {
     statfs_came(md, fop, f);
   } else if (fop->kind == GI_FOP_LK) {

@@ -15,6 +15,8 @@
 static enum gi_verdict
 md_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
+  if (fop->kind == GI_FOP_OPEN)
+    return md_open(x, fop);
   if (MD_CHANGING & GI_KIND(fop->kind))
     return md_change(x, fop);
   GI_ASSERT(MD_ASKING & GI_KIND(fop->kind));
@@ -27,7 +29,7 @@ md_complete(struct gi_xlator *x, struct gi_fop *fop)
   struct md *md = x->private;
   struct md_fop *f = gi_fop_private(fop, x);
 
-  if (MD_CHANGING & GI_KIND(fop->kind))
+  if (MD_CHANGING & GI_KIND(fop->kind) && (fop->kind != GI_FOP_OPEN || f->nchanged))
     md_changed(md, fop, f);
   else if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)
     md_got_xattr(md, fop, f);

@@ -139,6 +139,7 @@ void md_care_finish(struct md *md);
   (GI_KIND(GI_FOP_STAT) | GI_KIND(GI_FOP_FSTAT) | GI_KIND(GI_FOP_LOOKUP) | GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_READLINK) | \
    GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_READDIRP) | GI_KIND(GI_FOP_ACCESS) | GI_KIND(GI_FOP_OPENDIR) | GI_KIND(GI_FOP_LK))
 enum gi_verdict md_ask(struct gi_xlator *x, struct gi_fop *fop);
+enum gi_verdict md_open(struct gi_xlator *x, struct gi_fop *fop);
 enum gi_verdict md_statfs(struct gi_xlator *x, struct gi_fop *fop);
 enum gi_verdict md_readdir(struct gi_xlator *x, struct gi_fop *fop);
 void md_answered(struct md *md, struct gi_fop *fop, struct md_fop *f);

@@ -279,6 +279,44 @@ test_opening_for_truncation_changes(void **state)
 }
 
 static void
+fill_opened(struct gi_fop *fop, void *arg)
+{
+  const struct look *l = arg;
+  struct gi_iatt a = iatt(l->of, l->size, l->time);
+
+  if (gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+    gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &a);
+}
+
+static struct gi_fop *
+opens(struct fake_stack *s, const struct look *l)
+{
+  struct gi_fop *f = on_fd(s, GI_FOP_OPEN, FILE_A);
+
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 0);
+  fake_script(s, 0, GI_FOP_OPEN, (struct fake_reply){.fill = fill_opened, .arg = (void *)l});
+  return sent(s, f);
+}
+
+static void
+test_an_open_shows_what_others_closed(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fop *f;
+
+  know(s, FILE_A, 10, 1);
+  opens(s, &(struct look){FILE_A, 10, 1});
+  assert_false(asked(s, FILE_A, 10, 1));
+  assert_int_equal(metric(s, "foreign"), 0);
+  opens(s, &(struct look){FILE_A, 20, 2});
+  assert_int_equal(metric(s, "foreign"), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FSTAT), 1);
+  f = sent(s, on_fd(s, GI_FOP_FSTAT, FILE_A));
+  assert_int_equal(f->rsp.stat.size, 20);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FSTAT), 1);
+}
+
+static void
 test_a_link_of_ours_moves_the_count(void **state)
 {
   struct fake_stack *s = *state;
@@ -670,6 +708,7 @@ main(void)
       TEST(test_other_changes_at_once_leave_nobody_knows_what),
       TEST(test_a_change_that_failed_leaves_nobody_knows_what),
       TEST(test_opening_for_truncation_changes),
+      TEST(test_an_open_shows_what_others_closed),
       TEST(test_a_link_of_ours_moves_the_count),
       TEST(test_what_lost_a_name_is_asked_for),
       TEST(test_a_new_object_and_its_directory_are_known),

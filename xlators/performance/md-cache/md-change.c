@@ -87,8 +87,7 @@ md_change(struct gi_xlator *x, struct gi_fop *fop)
   struct md_fop *f = gi_fop_private(fop, x);
 
   GI_ASSERT(MD_CHANGING & GI_KIND(fop->kind));
-  if (fop->kind == GI_FOP_OPEN && !(fop->args.flags & O_TRUNC))
-    return GI_PASS;
+  GI_ASSERT(fop->kind != GI_FOP_OPEN || fop->args.flags & O_TRUNC);
   f->nameless = is_nameless(fop);
   md->order.names += f->nameless;
   md_note(md, f);
