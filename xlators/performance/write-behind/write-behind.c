@@ -69,6 +69,13 @@ wb_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   wi->file = NULL;
 }
 
+static void
+settle_first(struct wb *wb)
+{
+  wb->resumed = ++wb->clock;
+  wb->early_ns = gi_now(wb->x->reactor) + WB_SETTLE_NS;
+}
+
 /* Where it was off, what went past it may still be under way: it waits a while before it answers again. Replies to what it saw before
  * still come while it is off. */
 bool
@@ -78,8 +85,7 @@ wb_may_hold(struct wb *wb)
     return false;
   if (wb->rested) {
     wb->rested = false;
-    wb->resumed = ++wb->clock;
-    wb->early_ns = gi_now(wb->x->reactor) + WB_SETTLE_NS;
+    settle_first(wb);
   }
   return true;
 }
@@ -214,7 +220,8 @@ wb_init(struct gi_xlator *x, struct gi_error *err)
   struct wb *wb = x->private = gi_new(struct wb);
 
   wb->x = x;
-  wb->rested = x->graph->active; /* it joins a running graph */
+  if (x->graph->active) /* it joins a running graph */
+    settle_first(wb);
   x->metrics = &wb->m;
   gi_list_init(&wb->dirty);
   gi_list_init(&wb->kicked);
