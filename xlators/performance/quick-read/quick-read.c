@@ -667,6 +667,7 @@ static const struct gi_option qr_table[] = {
      .key = "performance.ctime-invalidation",
      .type = GI_OPT_BOOL,
      OPT(by_ctime),
+     .unread = true,
      .def = "false",
      .level = 3,
      .op_version = 50000,
