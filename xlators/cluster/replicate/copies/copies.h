@@ -42,6 +42,8 @@ void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct
                      uint32_t distrusts);
 /* The copies of `bad` missed a change: they are not read any more. */
 void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
+/* The counters in a reply to a change blame `accused`: likewise, if that is new. Names are left alone: all copies are asked for them. */
+void rep_inode_found_accused(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t accused);
 /* Asks all children for the counters of the inode; then fop's resume(fop, 0 or errno). */
 void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*resume)(struct gi_fop *fop, int err));
 

@@ -62,6 +62,20 @@ rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, 
   rep_inode_check(rep, ri);
 }
 
+/* Another client may have blamed copies since a lookup found them good. Whoever keeps what is read from such a copy after a change of ours
+ * could not tell it from what the good ones have: that change has left the same attributes on all of them. */
+void
+rep_inode_found_accused(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t accused)
+{
+  if (type == REP_ENTRY || !accused)
+    return;
+  const struct rep_inode *ri = rep_inode(rep, inode);
+  if (accused & (type == REP_META ? ri->meta_readable : ~(uint32_t)ri->data_accused)) {
+    GI_PROBE("replicate: a change found a copy accused that counted as good");
+    rep_inode_distrust(rep, inode, type, accused);
+  }
+}
+
 uint32_t
 rep_readable(const struct rep *rep, struct gi_inode *inode, bool entries)
 {

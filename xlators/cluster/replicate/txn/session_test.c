@@ -415,6 +415,32 @@ file_missing_on_a_child_that_came_back(void **state)
   rig_free_clean(r);
 }
 
+/* Another client that does not reach a copy has written meanwhile: our own write is told so. */
+static void
+copies_found_accused_are_not_read(void **state)
+{
+  for (unsigned both = 0; both < 2; both++) {
+    struct gi_fd *fd;
+    struct rig *r = rig_with_file("option read-subvolume-index 1\n", &fd);
+    struct gi_fop *s;
+
+    if (both)
+      rig_ours(r); /* lock, mark and operation in one message */
+    rig_run(r, s = rig_loc(r, GI_FOP_STAT, 5));
+    rig_done(s, 0, 0);
+    assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 1);
+    rig_blame(r, 0, 5, 1, 0);
+    rig_blame(r, 2, 5, 1, 0);
+    rig_run(r, s = rig_write(r, fd, 0, 10));
+    rig_done(s, 10, 0);
+    rig_forget(r);
+    rig_run(r, s = rig_loc(r, GI_FOP_STAT, 5));
+    rig_done(s, 0, 0);
+    assert_int_equal(fake_count(r->s, 1, GI_FOP_STAT), 0);
+    rig_free_clean(r);
+  }
+}
+
 /* Answers gathered before a write failed must not bring the failed copy back. */
 static void
 old_answers_do_not_restore_trust(void **state)
@@ -606,6 +632,7 @@ main(void)
       cmocka_unit_test(fsync_needs_a_good_copy),
       cmocka_unit_test(fsync_without_a_brick_of_a_dirty_file),
       cmocka_unit_test(file_missing_on_a_child_that_came_back),
+      cmocka_unit_test(copies_found_accused_are_not_read),
       cmocka_unit_test(old_answers_do_not_restore_trust),
       cmocka_unit_test(late_open_on_a_child_that_came_back),
   };
