@@ -73,6 +73,25 @@ struct gi_taken {
   void (*all)(struct gi_taken *t); /* released by all; owns `t` */
 };
 
+/* struct gi_invalidation.flags (wire.md 10) */
+enum {
+  GI_UPCALL_NLINK = 0x1,
+  GI_UPCALL_MODE = 0x2,
+  GI_UPCALL_OWNER = 0x4,
+  GI_UPCALL_SIZE = 0x8,
+  GI_UPCALL_TIMES = 0x10,
+  GI_UPCALL_ATIME = 0x20,
+  GI_UPCALL_PERMISSIONS = 0x40,
+  GI_UPCALL_RENAME = 0x80,
+  GI_UPCALL_FORGET = 0x100, /* the brick knows it no more, and tells nothing of it from now on */
+  GI_UPCALL_PARENT_TIMES = 0x200,
+  GI_UPCALL_XATTR = 0x400,
+  GI_UPCALL_XATTR_GONE = 0x800,
+  GI_UPCALL_LOOK_AGAIN = 0x1000,
+  GI_UPCALL_INVAL_ATTR = 0x2000, /* the attributes are to be asked for */
+  GI_UPCALL_ALL = 0x3fff,
+};
+
 /* CACHE_INVALIDATION callback (wire.md 10) */
 struct gi_invalidation {
   struct gi_gfid gfid;

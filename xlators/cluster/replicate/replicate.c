@@ -17,9 +17,9 @@
 #include "libglusterish/regions.h"
 #include "rpc/preamble.h"
 
-/* Flags of an invalidation (brick.md 11.3). */
-#define UPCALL_ATTRIBUTES 0x27f  /* nlink mode owner size times atime perm, times of the parent */
-#define UPCALL_LOOK_AGAIN 0x2000 /* name and attributes must be looked up again */
+#define UPCALL_ATTRIBUTES \
+  (GI_UPCALL_NLINK | GI_UPCALL_MODE | GI_UPCALL_OWNER | GI_UPCALL_SIZE | GI_UPCALL_TIMES | GI_UPCALL_ATIME | \
+   GI_UPCALL_PERMISSIONS | GI_UPCALL_PARENT_TIMES)
 
 #define METRIC(member, help) GI_METRIC(struct rep_metrics, member, "", help)
 #define HEALED(member, unit, help) \
@@ -123,7 +123,7 @@ invalidated(struct rep *rep, struct gi_invalidation *inv, uint32_t from)
     if (inode)
       rep_inode(rep, inode)->need_refresh = true;
     gi_inode_unref(&inode);
-    inv->flags |= UPCALL_LOOK_AGAIN;
+    inv->flags |= GI_UPCALL_INVAL_ATTR;
     break;
   }
   gi_notify_up(rep->x, GI_EVENT_INVALIDATE, inv);

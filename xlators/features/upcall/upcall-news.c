@@ -27,7 +27,7 @@ void
 up_tell_forget(struct upcall *up, struct gi_client_id *id, const struct gi_gfid *gfid)
 {
   struct gi_invalidation inv = {
-      .gfid = *gfid, .flags = UP_FORGET, .expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC), .client = id};
+      .gfid = *gfid, .flags = GI_UPCALL_FORGET, .expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC), .client = id};
   tell(up, &inv);
 }
 
@@ -197,9 +197,9 @@ static void
 of_directory(struct upcall *up, const struct gi_fop *fop, const struct gi_iatt *dir, const struct gi_loc *name,
              const struct gi_loc *name2)
 {
-  struct news n = {.inv = {.gfid = gfid_of(dir, &name->pargfid), .flags = UP_TIMES, .stat = *dir}, .name = name->name};
+  struct news n = {.inv = {.gfid = gfid_of(dir, &name->pargfid), .flags = GI_UPCALL_TIMES, .stat = *dir}, .name = name->name};
   if (!gi_iatt_valid(dir))
-    n.inv.flags |= UP_INVAL_ATTR;
+    n.inv.flags |= GI_UPCALL_INVAL_ATTR;
   if (name2 && gi_gfid_equal(&name->pargfid, &name2->pargfid))
     n.name2 = name2->name;
   tell_sharers(up, fop, &n);
@@ -213,7 +213,7 @@ of_object(struct upcall *up, struct gi_fop *fop, uint32_t flags, enum gi_whose w
   const struct gi_gfid *gfid = whose != GI_OF_OBJECT2 ? gi_fop_gfid(fop) : to && to->inode ? &to->inode->gfid : &fop->loc2.gfid;
   n.inv.gfid = gfid_of(&n.inv.stat, gfid);
   if (!gi_iatt_valid(&n.inv.stat))
-    n.inv.flags |= UP_INVAL_ATTR;
+    n.inv.flags |= GI_UPCALL_INVAL_ATTR;
   tell_sharers(up, fop, &n);
 }
 
@@ -222,7 +222,10 @@ of_mode(struct upcall *up, struct gi_fop *fop)
 {
   const struct gi_reply *r = &fop->rsp;
   bool mode = gi_iatt_valid(&r->pre) && gi_iatt_valid(&r->post) && r->pre.mode != r->post.mode;
-  of_object(up, fop, UP_MODE | UP_OWN | UP_SIZE | UP_TIMES | UP_PERM | (mode ? UP_XATTR : 0), GI_OF_OBJECT);
+  of_object(up, fop,
+            GI_UPCALL_MODE | GI_UPCALL_OWNER | GI_UPCALL_SIZE | GI_UPCALL_TIMES | GI_UPCALL_PERMISSIONS |
+                (mode ? GI_UPCALL_XATTR : 0),
+            GI_OF_OBJECT);
 }
 
 /* A name was made. An object that was there may have been emptied by that. */
@@ -231,7 +234,7 @@ of_new_name(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
   if (fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC)
-    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT);
+    of_object(up, fop, GI_UPCALL_SIZE | GI_UPCALL_TIMES, GI_OF_OBJECT);
   of_directory(up, fop, &dir, &fop->loc, NULL);
 }
 
@@ -239,7 +242,9 @@ static void
 of_link(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
-  struct news n = {.inv = {.flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = dir},
+  struct news n = {.inv = {.flags = GI_UPCALL_NLINK | GI_UPCALL_TIMES | GI_UPCALL_PARENT_TIMES,
+                           .stat = now_of(fop, GI_OF_OBJECT),
+                           .parent = dir},
                    .name = fop->loc2.name};
   n.inv.gfid = gfid_of(&n.inv.stat, gi_fop_gfid(fop));
   tell_sharers(up, fop, &n);
@@ -250,8 +255,9 @@ static void
 of_removal(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt dir = now_of(fop, GI_OF_PARENT);
-  struct news n = {.inv = {.gfid = fop->rsp.lost, .flags = UP_NLINK | UP_TIMES | UP_PARENT_TIMES, .parent = dir},
-                   .name = fop->loc.name};
+  struct news n = {
+      .inv = {.gfid = fop->rsp.lost, .flags = GI_UPCALL_NLINK | GI_UPCALL_TIMES | GI_UPCALL_PARENT_TIMES, .parent = dir},
+      .name = fop->loc.name};
   if (!gi_gfid_is_none(&n.inv.gfid))
     tell_sharers(up, fop, &n);
   of_directory(up, fop, &dir, &fop->loc, NULL);
@@ -261,10 +267,12 @@ static void
 of_rename(struct upcall *up, struct gi_fop *fop)
 {
   struct gi_iatt from = now_of(fop, GI_OF_PARENT), to = now_of(fop, GI_OF_PARENT2);
-  struct news n = {
-      .inv = {.flags = UP_RENAME | UP_PARENT_TIMES, .stat = now_of(fop, GI_OF_OBJECT), .parent = to, .old_parent = from},
-      .name = fop->loc.name,
-      .name2 = fop->loc2.name};
+  struct news n = {.inv = {.flags = GI_UPCALL_RENAME | GI_UPCALL_PARENT_TIMES,
+                           .stat = now_of(fop, GI_OF_OBJECT),
+                           .parent = to,
+                           .old_parent = from},
+                   .name = fop->loc.name,
+                   .name2 = fop->loc2.name};
   n.inv.gfid = gfid_of(&n.inv.stat, gi_fop_gfid(fop));
   if (!gi_gfid_is_none(&n.inv.gfid))
     tell_sharers(up, fop, &n);
@@ -273,7 +281,7 @@ of_rename(struct upcall *up, struct gi_fop *fop)
   if (gi_gfid_is_none(&fop->rsp.lost))
     return;
   up->clock++; /* another object: whoever was told of the first one is told of it too */
-  tell_sharers(up, fop, &(struct news){.inv = {.gfid = fop->rsp.lost, .flags = UP_FORGET}});
+  tell_sharers(up, fop, &(struct news){.inv = {.gfid = fop->rsp.lost, .flags = GI_UPCALL_FORGET}});
 }
 
 /* ---- extended attributes ---- */
@@ -295,7 +303,7 @@ of_attributes(struct upcall *up, struct gi_fop *fop, struct gi_dict *told, bool 
     n.inv.xdata = told;
   }
   if (gi_iatt_valid(&n.inv.stat) && (visible || n.inv.xdata))
-    n.inv.flags |= UP_TIMES;
+    n.inv.flags |= GI_UPCALL_TIMES;
   if (n.inv.flags)
     tell_sharers(up, fop, &n);
 }
@@ -313,7 +321,7 @@ of_setxattr(struct upcall *up, struct gi_fop *fop)
     if (up_cares(up, p->key) && gi_pair_bytes(p, &bytes, &len))
       gi_dict_set_bin(told, p->key, bytes, len);
   }
-  of_attributes(up, fop, told, visible, UP_XATTR);
+  of_attributes(up, fop, told, visible, GI_UPCALL_XATTR);
   gi_dict_unref(&told);
 }
 
@@ -324,7 +332,7 @@ of_removexattr(struct upcall *up, struct gi_fop *fop)
   struct gi_dict *told = gi_dict_new();
   if (name && up_cares(up, name))
     gi_dict_set_bin(told, name, "", 1);
-  of_attributes(up, fop, told, !name || !is_internal(name), UP_XATTR_RM);
+  of_attributes(up, fop, told, !name || !is_internal(name), GI_UPCALL_XATTR_GONE);
   gi_dict_unref(&told);
 }
 
@@ -350,7 +358,7 @@ of_xattrop(struct upcall *up, struct gi_fop *fop)
       gi_dict_set_bin(told, added->key, a, alen);
   }
   if (gi_dict_count(told)) {
-    struct news n = {.inv = {.gfid = *gi_fop_gfid(fop), .flags = UP_XATTR, .xdata = told}};
+    struct news n = {.inv = {.gfid = *gi_fop_gfid(fop), .flags = GI_UPCALL_XATTR, .xdata = told}};
     tell_sharers(up, fop, &n);
   }
   gi_dict_unref(&told);
@@ -372,10 +380,10 @@ up_news(struct upcall *up, struct gi_fop *fop)
   case GI_FOP_DISCARD:
   case GI_FOP_ZEROFILL:
   case GI_FOP_OPEN:
-    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT);
+    of_object(up, fop, GI_UPCALL_SIZE | GI_UPCALL_TIMES, GI_OF_OBJECT);
     break;
   case GI_FOP_COPY_FILE_RANGE:
-    of_object(up, fop, UP_SIZE | UP_TIMES, GI_OF_OBJECT2);
+    of_object(up, fop, GI_UPCALL_SIZE | GI_UPCALL_TIMES, GI_OF_OBJECT2);
     break;
   case GI_FOP_SETATTR:
   case GI_FOP_FSETATTR:

@@ -13,22 +13,6 @@
 
 #define GI_MSG_UPCALL 111000 /* base of message ids */
 
-/* gi_invalidation.flags (wire.md 10) */
-enum {
-  UP_NLINK = 0x1,
-  UP_MODE = 0x2,
-  UP_OWN = 0x4,
-  UP_SIZE = 0x8,
-  UP_TIMES = 0x10,
-  UP_PERM = 0x40,
-  UP_RENAME = 0x80,
-  UP_FORGET = 0x100,
-  UP_PARENT_TIMES = 0x200,
-  UP_XATTR = 0x400,
-  UP_XATTR_RM = 0x800,
-  UP_INVAL_ATTR = 0x2000,
-};
-
 #define UP_REGISTRATIONS_MAX (1u << 20) /* of all clients */
 #define UP_CLIENT_MAX (1u << 18)        /* of one: who asks for everything loses its own */
 #define UP_RECENT 1024                  /* a power of two */

@@ -212,7 +212,7 @@ test_every_change(void **state)
     if (kinds[i].flags)
       expect_told(n++, A, FILE_, kinds[i].flags);
     if (kinds[i].dir)
-      expect_told(n++, B, kinds[i].dir, UP_TIMES);
+      expect_told(n++, B, kinds[i].dir, GI_UPCALL_TIMES);
     if (ntold != n)
       fail_msg("%s: told %u times instead of %u", gi_fop_name(kinds[i].kind), ntold, n);
     fake_stack_free(s);
@@ -251,10 +251,10 @@ test_names_go_along(void **state)
   does(s, A, GI_FOP_STAT);
   does(s, B, GI_FOP_RENAME);
   assert_int_equal(ntold, 4);
-  expect_told(2, A, FILE_, UP_RENAME | UP_PARENT_TIMES);
+  expect_told(2, A, FILE_, GI_UPCALL_RENAME | GI_UPCALL_PARENT_TIMES);
   assert_string_equal(told_name[2], "name");
   assert_string_equal(told_name2[2], "name2");
-  expect_told(3, C, DIR_, UP_TIMES);
+  expect_told(3, C, DIR_, GI_UPCALL_TIMES);
   assert_string_equal(told_name[3], "");
   does(s, B, GI_FOP_UNLINK);
   expect_told(4, A, FILE_, 0x211);
@@ -282,7 +282,7 @@ test_nothing_to_tell(void **state)
   run(s, f);
   assert_int_equal(ntold, 0);
   does(s, B, GI_FOP_SETXATTR); /* nobody cares for the value, but its ctime moved */
-  expect_told(0, A, FILE_, UP_TIMES);
+  expect_told(0, A, FILE_, GI_UPCALL_TIMES);
   fake_stack_free(s);
 }
 
@@ -295,7 +295,7 @@ test_an_open_that_truncates(void **state)
   f->args.flags = O_WRONLY | O_TRUNC;
   run(s, f);
   assert_int_equal(ntold, 1);
-  expect_told(0, A, FILE_, UP_SIZE | UP_TIMES | UP_INVAL_ATTR);
+  expect_told(0, A, FILE_, GI_UPCALL_SIZE | GI_UPCALL_TIMES | GI_UPCALL_INVAL_ATTR);
   fake_stack_free(s);
 }
 
@@ -315,8 +315,8 @@ test_what_was_renamed_over(void **state)
   fake_script(s, 0, GI_FOP_RENAME, (struct fake_reply){.fill = fill_over});
   fake_submit(s, op(s, B, GI_FOP_RENAME));
   assert_int_equal(ntold, 2);
-  expect_told(0, A, FILE_, UP_RENAME | UP_PARENT_TIMES);
-  expect_told(1, A, LOST, UP_FORGET);
+  expect_told(0, A, FILE_, GI_UPCALL_RENAME | GI_UPCALL_PARENT_TIMES);
+  expect_told(1, A, LOST, GI_UPCALL_FORGET);
   fake_stack_free(s);
 }
 
@@ -374,7 +374,7 @@ test_a_name_that_is_not_there(void **state)
   }
   does(s, B, GI_FOP_CREATE);
   assert_int_equal(ntold, 1);
-  expect_told(0, A, DIR_, UP_TIMES);
+  expect_told(0, A, DIR_, GI_UPCALL_TIMES);
   fake_stack_free(s);
 }
 
@@ -412,7 +412,7 @@ test_a_change_while_a_name_is_looked_up(void **state)
   assert_true(fake_release(s, 0, GI_FOP_LOOKUP, 0, 0));
   assert_true(f->answered);
   assert_int_equal(ntold, 1);
-  expect_told(0, A, FILE_, UP_FORGET);
+  expect_told(0, A, FILE_, GI_UPCALL_FORGET);
   does(s, B, GI_FOP_WRITE);
   assert_int_equal(ntold, 2);
 
@@ -474,8 +474,8 @@ test_want_of_room(void **state)
   assert_int_equal(up->metrics.registrations, 100);
   assert_int_equal(up->metrics.evicted, 30);
   assert_int_equal(ntold, 30);
-  expect_told(0, A, 1, UP_FORGET);
-  expect_told(29, B, 30, UP_FORGET);
+  expect_told(0, A, 1, GI_UPCALL_FORGET);
+  expect_told(29, B, 30, GI_UPCALL_FORGET);
   for (unsigned n = 30; n < 130; n++)
     stats(s, n % 2, (uint8_t)(n + 1));
   assert_int_equal(up->metrics.registered, 130);

@@ -8,21 +8,11 @@
 
 #include <sys/stat.h>
 
-/* wire.md 10 */
-enum {
-  UPCALL_NLINK = 0x1,
-  UPCALL_SIZE = 0x8,
-  UPCALL_TIMES = 0x10,
-  UPCALL_ATIME = 0x20,
-  UPCALL_RENAME = 0x80,
-  UPCALL_FORGET = 0x100, /* the brick knows it no more, and tells nothing of it from now on */
-  UPCALL_PARENT_TIMES = 0x200,
-  UPCALL_LOOK = 0x1000,
-  UPCALL_KNOWN = 0x3fff,
-};
-#define UPCALL_DATA (UPCALL_SIZE | UPCALL_TIMES)                                 /* perhaps: the attributes tell */
-#define UPCALL_NAME (UPCALL_RENAME | UPCALL_FORGET | UPCALL_LOOK | UPCALL_NLINK) /* one of its names may have gone */
-#define UPCALL_ENTRIES (UPCALL_NLINK | UPCALL_TIMES | UPCALL_PARENT_TIMES | UPCALL_FORGET | UPCALL_LOOK) /* of a directory */
+#define UPCALL_DATA (GI_UPCALL_SIZE | GI_UPCALL_TIMES) /* perhaps: the attributes tell */
+#define UPCALL_NAME \
+  (GI_UPCALL_RENAME | GI_UPCALL_FORGET | GI_UPCALL_LOOK_AGAIN | GI_UPCALL_NLINK) /* one of its names may have gone */
+#define UPCALL_ENTRIES \
+  (GI_UPCALL_NLINK | GI_UPCALL_TIMES | GI_UPCALL_PARENT_TIMES | GI_UPCALL_FORGET | GI_UPCALL_LOOK_AGAIN) /* of a directory */
 
 /* ---- names that nothing has ---- */
 
@@ -122,7 +112,7 @@ has_changed_data(const struct bridge *b, const struct gi_inode *inode, const str
 {
   if (S_ISDIR(inode->mode))
     return false;
-  return (inv->flags & UPCALL_FORGET) ||
+  return (inv->flags & GI_UPCALL_FORGET) ||
          ((inv->flags & UPCALL_DATA) && !gi_trust_has_data(&node_of(b, inode)->trust, &inode->gfid, &inv->stat));
 }
 
@@ -132,7 +122,7 @@ has_lost_name(const struct node *n, const struct gi_invalidation *inv)
 {
   if (!(inv->flags & UPCALL_NAME))
     return false;
-  return (inv->flags & UPCALL_NAME & ~UPCALL_NLINK) || !gi_iatt_valid(&inv->stat) || inv->stat.nlink <= n->trust.attr.nlink;
+  return (inv->flags & UPCALL_NAME & ~GI_UPCALL_NLINK) || !gi_iatt_valid(&inv->stat) || inv->stat.nlink <= n->trust.attr.nlink;
 }
 
 static void
@@ -143,7 +133,7 @@ inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalida
 
   if (has_lost_name(n, inv))
     inval_name(b, n);
-  if (inv->flags & ~UPCALL_ATIME) { /* a read by others takes nothing away */
+  if (inv->flags & ~GI_UPCALL_ATIME) { /* a read by others takes nothing away */
     node_others(b, inode);
     gi_trust_broken(&n->trust, data);
   }
@@ -200,8 +190,8 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
   struct gi_inode *inode = gi_gfid_is_none(&inv->gfid) ? NULL : gi_inode_find(b->x->graph, &inv->gfid);
 
   b->m.upcalls++;
-  if (inv->flags & ~UPCALL_KNOWN) /* from the future */
-    all.flags |= UPCALL_FORGET;
+  if (inv->flags & ~GI_UPCALL_ALL) /* from the future */
+    all.flags |= GI_UPCALL_FORGET;
   names_changed(b, inv);
   if (inode && all.flags)
     inode_changed(b, inode, &all);

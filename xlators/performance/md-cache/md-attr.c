@@ -112,7 +112,7 @@ md_open(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- learning ---- */
 
-#define FOREIGN_FLAGS (0x8 | 0x10 | 0x2000) /* size, times, drop attributes (wire.md 10) */
+#define FOREIGN_FLAGS (GI_UPCALL_SIZE | GI_UPCALL_TIMES | GI_UPCALL_INVAL_ATTR)
 
 void
 md_tell_foreign(struct md *md, struct md_entry *e)

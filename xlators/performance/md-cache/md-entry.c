@@ -8,22 +8,9 @@
 
 #include "libglusterish/promise.h"
 
-/* Flags of an invalidation (wire.md 10). */
-enum {
-  UPCALL_MODE = 0x2,
-  UPCALL_OWNER = 0x4,
-  UPCALL_SIZE = 0x8,
-  UPCALL_TIMES = 0x10,
-  UPCALL_PERMISSIONS = 0x40,
-  UPCALL_FORGET = 0x100,
-  UPCALL_XATTR = 0x400,
-  UPCALL_XATTR_GONE = 0x800,
-  UPCALL_LOOK_AGAIN = 0x1000,
-  UPCALL_ATTRIBUTES = 0x2000,
-};
 #define UPCALL_OF_XATTRS \
-  (UPCALL_MODE | UPCALL_OWNER | UPCALL_PERMISSIONS | UPCALL_FORGET | UPCALL_XATTR | UPCALL_XATTR_GONE | UPCALL_LOOK_AGAIN | \
-   UPCALL_ATTRIBUTES)
+  (GI_UPCALL_MODE | GI_UPCALL_OWNER | GI_UPCALL_PERMISSIONS | GI_UPCALL_FORGET | GI_UPCALL_XATTR | GI_UPCALL_XATTR_GONE | \
+   GI_UPCALL_LOOK_AGAIN | GI_UPCALL_INVAL_ATTR)
 
 void
 md_note(struct md *md, struct md_fop *f)
@@ -219,7 +206,7 @@ forget_of(struct md *md, const struct gi_gfid *gfid, uint32_t flags)
     md_forget_attr(md, e);
     if (flags & UPCALL_OF_XATTRS || flags == 0)
       md_forget_xattr(md, e);
-    else if (flags & (UPCALL_SIZE | UPCALL_TIMES))
+    else if (flags & (GI_UPCALL_SIZE | GI_UPCALL_TIMES))
       md_data_changed(md, e);
     gi_trust_broken(&e->trust, true); /* it is told already */
   } else {
@@ -235,7 +222,7 @@ md_invalidated(struct md *md, const struct gi_invalidation *inv)
   md->m.invalidated++;
   forget_of(md, &inv->gfid, inv->flags);
   if (gi_iatt_valid(&inv->parent))
-    forget_of(md, &inv->parent.gfid, UPCALL_TIMES);
+    forget_of(md, &inv->parent.gfid, GI_UPCALL_TIMES);
   if (gi_iatt_valid(&inv->old_parent))
-    forget_of(md, &inv->old_parent.gfid, UPCALL_TIMES);
+    forget_of(md, &inv->old_parent.gfid, GI_UPCALL_TIMES);
 }
