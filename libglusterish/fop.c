@@ -274,6 +274,13 @@ gi_fop_gfid(const struct gi_fop *fop)
   return fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
 }
 
+bool
+gi_fop_takes_lock(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_SETACTIVELK ||
+         (fop->kind == GI_FOP_LK && fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK);
+}
+
 struct gi_inode *
 gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc)
 {

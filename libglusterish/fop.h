@@ -323,6 +323,8 @@ void gi_loc_clear(struct gi_loc *loc);
 struct gi_inode *gi_fop_inode(struct gi_fop *fop);
 /* The gfid of that object, without looking up its inode; all zero if it names none. Borrowed from the fop. */
 const struct gi_gfid *gi_fop_gfid(const struct gi_fop *fop);
+/* It takes a POSIX lock, or all that somebody had (SETACTIVELK): what was written elsewhere before is to be seen after it is granted. */
+bool gi_fop_takes_lock(const struct gi_fop *fop);
 /* The inode of the object, or of the parent, that one of the fop's places names, in the same way. */
 struct gi_inode *gi_loc_inode(struct gi_fop *fop, struct gi_loc *loc);
 struct gi_inode *gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc);

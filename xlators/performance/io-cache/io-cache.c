@@ -343,13 +343,6 @@ learn_names(struct gi_xlator *x, struct gi_fop *fop)
   learn_name(x, second ? fop->loc2.name : fop->loc.name, &fop->rsp.stat);
 }
 
-static bool
-takes_lock(const struct gi_fop *fop)
-{
-  return fop->kind == GI_FOP_SETACTIVELK ||
-         ((fop->args.cmd & ~(uint32_t)GI_LKCMD_REMEMBER) != GI_LKCMD_GET && fop->args.flock.type != GI_LK_UNLOCK);
-}
-
 static void
 other_done(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -368,7 +361,7 @@ other_done(struct gi_xlator *x, struct gi_fop *fop)
     replaced(x, known(x, target(fop)));
     break;
   case IOC_LOCKS:
-    if (fop->rsp.ret >= 0 && takes_lock(fop))
+    if (fop->rsp.ret >= 0 && gi_fop_takes_lock(fop))
       c->barrier = ++c->tick;
     break;
   default:

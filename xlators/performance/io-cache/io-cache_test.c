@@ -333,14 +333,14 @@ test_a_lock_has_all_looked_at(void **state)
   reads(s, 0, 32 * KB);
   struct gi_fop *lock = request(s, GI_FOP_LK, FILE_B, 0, 0);
   lock->args.cmd = GI_LKCMD_SETW;
-  lock->args.flock.type = GI_LK_WRITE;
+  lock->args.type = lock->args.flock.type = GI_LK_WRITE;
   fake_submit(s, lock);
   somebody_else_writes();
   reads(s, 0, 8 * KB);
   assert_int_equal(below(s), 2);
   lock = request(s, GI_FOP_LK, FILE_B, 0, 0);
   lock->args.cmd = GI_LKCMD_SETW;
-  lock->args.flock.type = GI_LK_UNLOCK;
+  lock->args.type = lock->args.flock.type = GI_LK_UNLOCK;
   fake_submit(s, lock);
   reads(s, 0, 8 * KB);
   assert_int_equal(below(s), 2);

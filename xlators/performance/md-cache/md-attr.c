@@ -242,7 +242,7 @@ md_answered(struct md *md, struct gi_fop *fop, struct md_fop *f)
     statfs_came(md, fop, f);
   } else if (fop->kind == GI_FOP_LK) {
     /* What was written before under the lock is to be seen, in any file. */
-    md->order.locks += fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK;
+    md->order.locks += gi_fop_takes_lock(fop);
   } else {
     while (gi_reply_next_attr(fop, &at, &attr)) {
       if (!attr.before && attr.whose == GI_OF_OBJECT && gi_fop_inode(fop))

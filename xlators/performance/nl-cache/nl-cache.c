@@ -162,7 +162,7 @@ changed(struct nl *nl, struct gi_fop *fop, struct nl_fop *f)
 static enum gi_verdict
 nl_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return fop->args.cmd == GI_LKCMD_GET || fop->args.type == GI_LK_UNLOCK ? GI_PASS : GI_PASS_TELL;
+  return gi_fop_takes_lock(fop) ? GI_PASS_TELL : GI_PASS;
 }
 
 /* ---- replies and events ---- */

@@ -486,9 +486,8 @@ qr_complete(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 qr_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
-  bool takes = fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK;
   come_back(x);
-  return takes ? GI_PASS_TELL : GI_PASS;
+  return gi_fop_takes_lock(fop) ? GI_PASS_TELL : GI_PASS;
 }
 
 /* ---- what others tell ---- */

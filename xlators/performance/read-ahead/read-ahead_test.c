@@ -268,7 +268,7 @@ test_locks_bricks_and_what_they_tell(void **state)
   reads(s, fd, 4 * KB, 4 * KB);
   gi_fop_set_fd(lock, fake_fd(s, 6));
   lock->args.cmd = GI_LKCMD_SETW;
-  lock->args.flock.type = GI_LK_READ;
+  lock->args.type = lock->args.flock.type = GI_LK_READ;
   fake_submit(s, lock);
   assert_int_equal(metric(s, UNUSED), 1);
   reads(s, fd, 8 * KB, 4 * KB);

@@ -271,9 +271,7 @@ rda_open(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 rda_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
-  bool takes = fop->kind == GI_FOP_SETACTIVELK ||
-               ((fop->args.cmd & ~(uint32_t)GI_LKCMD_REMEMBER) != GI_LKCMD_GET && fop->args.flock.type != GI_LK_UNLOCK);
-  return takes ? GI_PASS_TELL : GI_PASS;
+  return gi_fop_takes_lock(fop) ? GI_PASS_TELL : GI_PASS;
 }
 
 /* A directory whose time is another than it was has other names. */

@@ -166,5 +166,5 @@ wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     add_file(wb, op, second,
              fop->kind == GI_FOP_COPY_FILE_RANGE ? from_to(fop->args.offset2, fop->args.size) : (struct wb_range){0, WB_END});
   op->everywhere = is_everywhere(wb, fop, op);
-  op->takes_lock = fop->kind == GI_FOP_LK && fop->args.cmd != GI_LKCMD_GET && fop->args.type != GI_LK_UNLOCK;
+  op->takes_lock = gi_fop_takes_lock(fop);
 }
