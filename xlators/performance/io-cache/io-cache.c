@@ -63,38 +63,17 @@ answer(struct gi_xlator *x, struct gi_fop *fop, struct ioc_file *file, uint64_t 
 }
 
 static void
-hold(struct gi_xlator *x, struct gi_list *line, struct gi_fop *fop)
-{
-  struct ioc *c = x->private;
-  struct ioc_fop *f = gi_fop_private(fop, x);
-  GI_ASSERT(!f->waiting);
-  f->waiting = true;
-  gi_list_add_tail(line, &fop->link);
-  c->held++;
-}
-
-/* Those that waited are looked at again when the present handler has returned. */
-static void
-serve_later(struct gi_xlator *x, struct gi_list *line)
-{
-  struct ioc *c = x->private;
-  if (gi_list_empty(line))
-    return;
-  gi_list_splice_tail(&c->ready, line);
-  gi_defer_add(x->reactor, &c->serve);
-}
-
-static void
 check_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
+  struct ioc *c = x->private;
   struct ioc_fop *f = gi_fop_private(fop, x);
   struct ioc_file *file = f->file;
   GI_ASSERT(file->checking && file->busy > 0);
   file->checking = 0;
   if (fop->rsp.ret >= 0)
     ioc_attributes(x, file, &fop->rsp.stat, f->seq, &f->stamp);
-  serve_later(x, &file->checkers);
+  gi_hold_end(&c->hold, &file->checkers);
   file->busy--;
   ioc_file_settle(x, file);
   gi_fop_unref(fop);
@@ -148,7 +127,7 @@ ioc_read(struct gi_xlator *x, struct gi_fop *fop)
   if (found == HIT)
     return answer(x, fop, file, end);
   if (found == STALE && !f->asked && file->trust.inflight == 0) {
-    hold(x, &file->checkers, fop);
+    gi_hold_wait(&c->hold, &file->checkers, fop);
     f->asked = file->checking;
     if (!file->checking)
       check(x, file, fop);
@@ -157,42 +136,11 @@ ioc_read(struct gi_xlator *x, struct gi_fop *fop)
   if (!f->followed && (leader = leader_of(x, file, start, end)) != NULL) {
     f->followed = true;
     c->metrics.shared++;
-    hold(x, &leader->followers, fop);
-    return GI_HELD;
+    return gi_hold_wait(&c->hold, &leader->followers, fop);
   }
   c->metrics.misses++;
   ioc_read_begins(x, file, fop);
   return GI_PASS_TELL;
-}
-
-static void
-drained(struct gi_xlator *x)
-{
-  struct ioc *c = x->private;
-  void (*done)(struct gi_xlator *) = c->drained;
-  if (!done || c->held)
-    return;
-  c->drained = NULL;
-  done(x);
-}
-
-static void
-serve(void *arg)
-{
-  struct gi_xlator *x = arg;
-  struct ioc *c = x->private;
-  struct gi_list line = GI_LIST_INIT(line);
-  gi_list_splice_tail(&line, &c->ready);
-  while (!gi_list_empty(&line)) {
-    struct gi_fop *fop = gi_list_first(&line, struct gi_fop, link);
-    struct ioc_fop *f = gi_fop_private(fop, x);
-    gi_list_del(&fop->link);
-    GI_ASSERT(f->waiting && c->held > 0);
-    f->waiting = false;
-    c->held--;
-    gi_fop_resume(fop, x, ioc_read(x, fop));
-  }
-  drained(x);
 }
 
 /* ---- changes ---- */
@@ -374,12 +322,13 @@ other_done(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 ioc_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
+  struct ioc *c = x->private;
   struct ioc_fop *f = gi_fop_private(fop, x);
   struct ioc_file *file = f->file;
   switch (f->role) {
   case IOC_READS:
     ioc_read_ended(x, fop);
-    serve_later(x, &f->followers);
+    gi_hold_end(&c->hold, &f->followers);
     ioc_file_settle(x, file);
     break;
   case IOC_CHANGES:
@@ -394,26 +343,10 @@ ioc_complete(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- events ---- */
 
-/* It waits for another's READ or for an FSTAT. */
-static void
-cancel(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct ioc *c = x->private;
-  struct ioc_fop *f = gi_fop_private(fop, x);
-  if (fop->kind != GI_FOP_READ || !f->waiting)
-    return;
-  gi_list_del(&fop->link);
-  f->waiting = false;
-  GI_ASSERT(c->held > 0);
-  c->held--;
-  gi_fop_fail(fop, EINTR);
-  gi_fop_answer(fop, x);
-  drained(x);
-}
-
 static bool
 ioc_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  struct ioc *c = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
   switch (event) {
@@ -432,7 +365,7 @@ ioc_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     ioc_written(x, data);
     break;
   case GI_EVENT_CANCEL:
-    cancel(x, data);
+    gi_hold_cancel(&c->hold, data);
     break;
   default:
     break;
@@ -445,10 +378,8 @@ static void
 ioc_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct ioc *c = x->private;
-  GI_ASSERT(!c->drained);
   ioc_forget_all(x);
-  c->drained = done;
-  drained(x);
+  gi_hold_drain(&c->hold, done);
 }
 
 static void
@@ -493,8 +424,7 @@ ioc_init(struct gi_xlator *x, struct gi_error *err)
   c->nrules = n;
   x->metrics = &c->metrics;
   x->enabled = !o->pass_through;
-  gi_list_init(&c->ready);
-  gi_defer_init(&c->serve, serve, x);
+  gi_hold_init(&c->hold, x, ioc_read);
   ioc_store_init(&c->store, x, emptied, x);
   ioc_store_set_limit(&c->store, o->cache_size);
   if (x->graph->active)
@@ -506,8 +436,7 @@ static void
 ioc_finish(struct gi_xlator *x)
 {
   struct ioc *c = x->private;
-  GI_ASSERT(c->held == 0 && gi_list_empty(&c->ready));
-  gi_defer_cancel(&c->serve);
+  gi_hold_finish(&c->hold);
   ioc_forget_all(x);
   GI_ASSERT(c->files == 0);
   ioc_store_finish(&c->store);
@@ -552,7 +481,7 @@ ioc_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "pages", "%u", c->store.count);
   gi_dump_kv(d, "pages_evicted", "%llu", (unsigned long long)c->store.evicted);
   gi_dump_kv(d, "files", "%llu", (unsigned long long)c->files);
-  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)c->held);
+  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)c->hold.count);
 }
 
 #define OPT(m) .offset = offsetof(struct ioc_options, m), .live = true, .since = "0.1"

@@ -9,6 +9,7 @@
 #define IO_CACHE_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/hold.h"
 #include "libglusterish/trust.h"
 
 #define IOC_BLOCK 4096u
@@ -89,13 +90,11 @@ struct ioc {
   uint64_t tick;    /* counts what is asked for, and barriers */
   uint64_t barrier; /* of all files */
   uint64_t epoch;   /* moves when everything was dropped */
-  uint64_t files, held;
-  uint64_t begins_ns;   /* nothing is kept before */
-  struct gi_list ready; /* struct gi_fop.link: READs that waited and are looked at again */
-  struct gi_defer serve;
+  uint64_t files;
+  uint64_t begins_ns;     /* nothing is kept before */
+  struct gi_hold hold;    /* READs that wait for another's READ or for an FSTAT */
   struct ioc_rule *rules; /* priorities by name; owned */
   unsigned nrules;
-  void (*drained)(struct gi_xlator *x);
   struct {
     uint64_t hits, misses, shared, checks, dropped, foreign, kept_writes;
   } metrics;
@@ -112,6 +111,7 @@ enum ioc_role {
 };
 
 struct ioc_fop {
+  struct gi_held held;
   struct gi_list link;      /* ioc_file.reads or changes */
   struct gi_list followers; /* struct gi_fop.link: READs that wait for this one */
   struct ioc_file *file;
@@ -122,7 +122,7 @@ struct ioc_fop {
   bool spoiled;                            /* something else that overlaps was under way at the same time */
   bool resizes;
   bool sees_end; /* nothing under way moved the end of the file when it began */
-  bool waiting, followed;
+  bool followed;
   uint64_t asked; /* READ: ioc.tick of the FSTAT that it waited for; 0: it has not */
 };
 

@@ -221,7 +221,7 @@ ioc_read_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop)
 {
   struct ioc *c = x->private;
   struct ioc_fop *f = gi_fop_private(fop, x);
-  GI_ASSERT(!f->file && !f->waiting);
+  GI_ASSERT(!f->file && !f->held.waiting);
   f->role = IOC_READS;
   f->file = file;
   f->start = fop->args.offset;
@@ -366,7 +366,7 @@ ioc_change_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop
   struct ioc *c = x->private;
   struct ioc_fop *f = gi_fop_private(fop, x);
   GI_ASSERT(!f->file);
-  GI_ASSERT(!f->waiting && file->rank < IOC_RANKS);
+  GI_ASSERT(!f->held.waiting && file->rank < IOC_RANKS);
   f->role = IOC_CHANGES;
   f->file = file;
   f->epoch = file->epoch;

@@ -56,18 +56,6 @@ ra_fd_free(struct ra_fd *rf)
 
 /* ---- giving up ---- */
 
-void
-ra_serve_later(struct gi_xlator *x, struct gi_list *waiters, bool past)
-{
-  struct ra *ra = x->private;
-  if (gi_list_empty(waiters))
-    return;
-  gi_list_foreach(fop, waiters, struct gi_fop, link)
-    ((struct ra_fop *)gi_fop_private(fop, x))->past |= past;
-  gi_list_splice_tail(&ra->ready, waiters);
-  gi_defer_add(x->reactor, &ra->serve);
-}
-
 static void
 page_free(struct ra_page *p)
 {
@@ -84,7 +72,9 @@ ra_page_drop(struct ra_page *p)
   gi_list_del(&p->link);
   p->rf = NULL;
   GI_ASSERT(p->arrived || !gi_lru_holds(&p->item));
-  ra_serve_later(p->x, &p->waiters, true);
+  gi_list_foreach(fop, &p->waiters, struct gi_fop, link)
+    ((struct ra_fop *)gi_fop_private(fop, p->x))->past = true;
+  gi_hold_end(&ra->hold, &p->waiters);
   if (!p->arrived)
     return;
   if (gi_lru_holds(&p->item))
@@ -167,7 +157,7 @@ page_done(struct gi_fop *fop, void *arg)
     if (p->last)
       rf->end = p->offset + p->data.len;
     gi_lru_add(&ra->lru, &p->item, sizeof(*p) + gi_payload_pinned(&p->data));
-    ra_serve_later(p->x, &p->waiters, false);
+    gi_hold_end(&ra->hold, &p->waiters);
   }
   gi_fop_unref(fop);
 }

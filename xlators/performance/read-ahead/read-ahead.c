@@ -156,54 +156,20 @@ ra_read(struct gi_xlator *x, struct gi_fop *fop)
   if (f->past || !may_serve(x, fop))
     return GI_PASS;
   struct ra_fd *rf = ra_fd_get(x, fop->fd);
-  if (!f->resumed)
+  if (!f->held.resumed)
     note_place(x, rf, fop);
   struct ra_page *wait = look(x, rf, fop->args.offset, fop->args.offset + fop->args.size, &have, &last);
   if (wait) {
-    GI_ASSERT(!f->waiting && !wait->arrived);
-    f->waiting = true;
-    gi_list_add_tail(&wait->waiters, &fop->link);
-    ra->held++;
+    GI_ASSERT(!wait->arrived);
     ra->metrics.waits++;
     ra_go_on(rf);
-    return GI_HELD;
+    return gi_hold_wait(&ra->hold, &wait->waiters, fop);
   }
   if (have >= fop->args.offset + fop->args.size || last)
     return answer(x, rf, fop, have, last);
   ra->metrics.misses++;
   ra_go_on(rf);
   return GI_PASS;
-}
-
-static void
-drained(struct gi_xlator *x)
-{
-  struct ra *ra = x->private;
-  void (*done)(struct gi_xlator *) = ra->drained;
-  if (!done || ra->held)
-    return;
-  ra->drained = NULL;
-  done(x);
-}
-
-static void
-serve(void *arg)
-{
-  struct gi_xlator *x = arg;
-  struct ra *ra = x->private;
-  struct gi_list line = GI_LIST_INIT(line);
-  gi_list_splice_tail(&line, &ra->ready);
-  while (!gi_list_empty(&line)) {
-    struct gi_fop *fop = gi_list_first(&line, struct gi_fop, link);
-    struct ra_fop *f = gi_fop_private(fop, x);
-    gi_list_del(&fop->link);
-    GI_ASSERT(f->waiting && ra->held > 0);
-    f->waiting = false;
-    f->resumed = true;
-    ra->held--;
-    gi_fop_resume(fop, x, ra_read(x, fop));
-  }
-  drained(x);
 }
 
 /* ---- changes ---- */
@@ -314,25 +280,10 @@ written(struct gi_xlator *x, const struct gi_written *w)
     ra_inode_forget(x, w->inode);
 }
 
-static void
-cancel(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct ra *ra = x->private;
-  struct ra_fop *f = gi_fop_private(fop, x);
-  if (fop->kind != GI_FOP_READ || !f->waiting)
-    return;
-  gi_list_del(&fop->link);
-  f->waiting = false;
-  GI_ASSERT(ra->held > 0);
-  ra->held--;
-  gi_fop_fail(fop, EINTR);
-  gi_fop_answer(fop, x);
-  drained(x);
-}
-
 static bool
 ra_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  struct ra *ra = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
   switch (event) {
@@ -352,7 +303,7 @@ ra_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     written(x, data);
     break;
   case GI_EVENT_CANCEL:
-    cancel(x, data);
+    gi_hold_cancel(&ra->hold, data);
     break;
   default:
     break;
@@ -364,10 +315,8 @@ static void
 ra_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct ra *ra = x->private;
-  GI_ASSERT(!ra->drained);
   ra_forget_all(x);
-  ra->drained = done;
-  drained(x);
+  gi_hold_drain(&ra->hold, done);
 }
 
 static void
@@ -395,8 +344,7 @@ ra_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &ra->metrics;
   x->enabled = !o->pass_through;
   gi_list_init(&ra->fds);
-  gi_list_init(&ra->ready);
-  gi_defer_init(&ra->serve, serve, x);
+  gi_hold_init(&ra->hold, x, ra_read);
   gi_lru_init(&ra->lru, &x->ctx->budget, x->reactor, x->name, ra_evict, ra);
   if (x->graph->active)
     begin(x);
@@ -407,8 +355,8 @@ static void
 ra_finish(struct gi_xlator *x)
 {
   struct ra *ra = x->private;
-  GI_ASSERT(gi_list_empty(&ra->fds) && gi_list_empty(&ra->ready) && ra->held == 0);
-  gi_defer_cancel(&ra->serve);
+  GI_ASSERT(gi_list_empty(&ra->fds));
+  gi_hold_finish(&ra->hold);
   gi_lru_finish(&ra->lru);
   gi_free(ra);
 }
@@ -432,7 +380,7 @@ ra_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "page_count", "%lld", (long long)o->page_count);
   gi_dump_kv(d, "pages", "%llu", (unsigned long long)ra->lru.count);
   gi_dump_kv(d, "bytes", "%llu", (unsigned long long)ra->lru.cost);
-  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)ra->held);
+  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)ra->hold.count);
 }
 
 #define OPT(m) .offset = offsetof(struct ra_options, m), .live = true, .since = "0.1"

@@ -6,6 +6,7 @@
 #define READ_AHEAD_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/hold.h"
 
 #define RA_MAX_AGE GI_NSEC_PER_SEC       /* what was read ahead is not served later */
 #define RA_JOINING (5 * GI_NSEC_PER_SEC) /* after it joined a running graph changes that it did not see may be under way */
@@ -53,17 +54,16 @@ struct ra_inode {
 struct ra {
   struct gi_lru lru;
   struct gi_list fds;
-  struct gi_list ready; /* struct gi_fop.link: READs that waited and are looked at again */
-  struct gi_defer serve;
-  uint64_t held, begins_ns; /* nothing is read ahead before */
-  void (*drained)(struct gi_xlator *x);
+  struct gi_hold hold; /* READs that wait for a page */
+  uint64_t begins_ns;  /* nothing is read ahead before */
   struct {
     uint64_t hits, waits, misses, pages, unused;
   } metrics;
 };
 
 struct ra_fop {
-  bool waiting, resumed, past; /* `past`: it goes down whatever is there */
+  struct gi_held held;
+  bool past;                   /* `past`: it goes down whatever is there */
   struct gi_inode *changes[2]; /* referenced: what it changes */
 };
 
@@ -77,7 +77,6 @@ void ra_forget_all(struct gi_xlator *x);
 void ra_page_drop(struct ra_page *p);
 struct ra_page *ra_page_at(struct ra_fd *rf, uint64_t offset); /* that has the byte, or would; NULL: none */
 void ra_go_on(struct ra_fd *rf); /* asks for what the window has room for, after the present handler */
-void ra_serve_later(struct gi_xlator *x, struct gi_list *waiters, bool past);
 void ra_evict(void *arg, struct gi_lru_item *item);
 
 #endif

@@ -54,19 +54,17 @@ rda_fd_free(struct rda_fd *rf)
 
 /* ---- giving up ---- */
 
-void
-rda_serve_later(struct gi_xlator *x, struct gi_list *waiters, bool past, int err)
+/* Those that wait for it go on; `past`: down by themselves. */
+static void
+serve(struct rda_piece *p, bool past, int err)
 {
-  struct rda *rda = x->private;
-  if (gi_list_empty(waiters))
-    return;
-  gi_list_foreach(fop, waiters, struct gi_fop, link) {
-    struct rda_fop *f = gi_fop_private(fop, x);
+  struct rda *rda = p->x->private;
+  gi_list_foreach(fop, &p->waiters, struct gi_fop, link) {
+    struct rda_fop *f = gi_fop_private(fop, p->x);
     f->past |= past;
     f->err = err;
   }
-  gi_list_splice_tail(&rda->ready, waiters);
-  gi_defer_add(x->reactor, &rda->serve);
+  gi_hold_end(&rda->hold, &p->waiters);
 }
 
 static void
@@ -85,7 +83,7 @@ rda_piece_drop(struct rda_piece *p)
   gi_list_del(&p->link);
   p->rf = NULL;
   GI_ASSERT(p->fop || !gi_lru_holds(&p->item));
-  rda_serve_later(p->x, &p->waiters, true, 0);
+  serve(p, true, 0);
   if (!p->fop)
     return;
   if (gi_lru_holds(&p->item))
@@ -175,12 +173,12 @@ piece_done(struct gi_fop *fop, void *arg)
   if (!rf) {
     piece_free(p);
   } else if (fop->rsp.ret < 0) {
-    rda_serve_later(p->x, &p->waiters, false, fop->rsp.err);
+    serve(p, false, fop->rsp.err);
     rda_fd_forget(rf);
   } else {
     p->end = fop->rsp.err == ENOENT || fop->rsp.entries.count == 0;
     gi_lru_add(&rda->lru, &p->item, cost_of(p));
-    rda_serve_later(p->x, &p->waiters, false, 0);
+    serve(p, false, 0);
     if (rf->filling)
       rda_go_on(rf);
   }
@@ -202,7 +200,7 @@ rda_ask(struct rda_fd *rf, uint64_t cookie, uint64_t size, struct gi_fop *waiter
   p->tick = ++rda->tick;
   gi_list_init(&p->waiters);
   if (waiter)
-    gi_list_add_tail(&p->waiters, &waiter->link);
+    (void)gi_hold_wait(&rda->hold, &p->waiters, waiter);
   gi_list_add_tail(&rf->pieces, &p->link);
   rda->metrics.pieces++;
   fop->caller = rf->caller;

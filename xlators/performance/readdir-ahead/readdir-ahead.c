@@ -110,17 +110,6 @@ note_reader(struct rda_fd *rf, const struct gi_fop *fop)
   rf->xdata = gi_dict_ref(fop->xdata);
 }
 
-static void
-hold(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct rda *rda = x->private;
-  struct rda_fop *f = gi_fop_private(fop, x);
-  GI_ASSERT(!f->waiting);
-  f->waiting = true;
-  rda->held++;
-  rda->metrics.waits++;
-}
-
 /* Who begins anew is to see what is there now; and what was asked for in other words is of no use. */
 static void
 begin_listing(struct rda_fd *rf, const struct gi_fop *fop)
@@ -164,59 +153,27 @@ rda_list(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS;
   }
   struct rda_fd *rf = rda_fd_get(x, fop->fd);
-  if (!f->resumed)
+  if (!f->held.resumed)
     begin_listing(rf, fop);
   struct rda_piece *p = find(x, rf, fop, &entry);
-  rf->sequential |= p && fop->args.offset != 0 && !f->resumed;
+  rf->sequential |= p && fop->args.offset != 0 && !f->held.resumed;
   if (p && p->fop && (entry < p->fop->rsp.entries.count || p->end))
     return answer(x, rf, fop, p, entry);
   if (p && !p->fop) {
-    hold(x, fop);
-    gi_list_add_tail(&p->waiters, &fop->link);
-    return GI_HELD;
+    rda->metrics.waits++;
+    return gi_hold_wait(&rda->hold, &p->waiters, fop);
   }
   if (p && size < o->request_size)
     size = o->request_size; /* it goes on */
-  if (gi_budget_room(&x->ctx->budget) < size || (!p && f->resumed)) {
+  if (gi_budget_room(&x->ctx->budget) < size || (!p && f->held.resumed)) {
     rda->metrics.passed++; /* memory is short, or was taken from what it waited for */
     return GI_PASS;
   }
   if (!p)
     rda_fd_forget(rf);
-  hold(x, fop);
+  rda->metrics.waits++;
   rda_ask(rf, fop->args.offset, size, fop);
   return GI_HELD;
-}
-
-static void
-drained(struct gi_xlator *x)
-{
-  struct rda *rda = x->private;
-  void (*done)(struct gi_xlator *) = rda->drained;
-  if (!done || rda->held)
-    return;
-  rda->drained = NULL;
-  done(x);
-}
-
-static void
-serve(void *arg)
-{
-  struct gi_xlator *x = arg;
-  struct rda *rda = x->private;
-  struct gi_list line = GI_LIST_INIT(line);
-  gi_list_splice_tail(&line, &rda->ready);
-  while (!gi_list_empty(&line)) {
-    struct gi_fop *fop = gi_list_first(&line, struct gi_fop, link);
-    struct rda_fop *f = gi_fop_private(fop, x);
-    gi_list_del(&fop->link);
-    GI_ASSERT(f->waiting && rda->held > 0);
-    f->waiting = false;
-    f->resumed = true;
-    rda->held--;
-    gi_fop_resume(fop, x, rda_list(x, fop));
-  }
-  drained(x);
 }
 
 /* ---- changes ---- */
@@ -328,25 +285,10 @@ written(struct gi_xlator *x, const struct gi_written *w)
   i->tick = ++rda->tick;
 }
 
-static void
-cancel(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct rda *rda = x->private;
-  struct rda_fop *f = gi_fop_private(fop, x);
-  if ((fop->kind != GI_FOP_READDIR && fop->kind != GI_FOP_READDIRP) || !f->waiting)
-    return;
-  gi_list_del(&fop->link);
-  f->waiting = false;
-  GI_ASSERT(rda->held > 0);
-  rda->held--;
-  gi_fop_fail(fop, EINTR);
-  gi_fop_answer(fop, x);
-  drained(x);
-}
-
 static bool
 rda_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  struct rda *rda = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
   switch (event) {
@@ -366,7 +308,7 @@ rda_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
     written(x, data);
     break;
   case GI_EVENT_CANCEL:
-    cancel(x, data);
+    gi_hold_cancel(&rda->hold, data);
     break;
   default:
     break;
@@ -378,10 +320,8 @@ static void
 rda_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct rda *rda = x->private;
-  GI_ASSERT(!rda->drained);
   rda_forget_all(x);
-  rda->drained = done;
-  drained(x);
+  gi_hold_drain(&rda->hold, done);
 }
 
 static void
@@ -419,8 +359,7 @@ rda_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &rda->metrics;
   x->enabled = !o->pass_through;
   gi_list_init(&rda->fds);
-  gi_list_init(&rda->ready);
-  gi_defer_init(&rda->serve, serve, x);
+  gi_hold_init(&rda->hold, x, rda_list);
   gi_lru_init(&rda->lru, &x->ctx->budget, x->reactor, x->name, rda_evict, rda);
   if (x->graph->active)
     begin(x);
@@ -431,8 +370,8 @@ static void
 rda_finish(struct gi_xlator *x)
 {
   struct rda *rda = x->private;
-  GI_ASSERT(gi_list_empty(&rda->fds) && gi_list_empty(&rda->ready) && rda->held == 0);
-  gi_defer_cancel(&rda->serve);
+  GI_ASSERT(gi_list_empty(&rda->fds));
+  gi_hold_finish(&rda->hold);
   gi_lru_finish(&rda->lru);
   gi_free(rda);
 }
@@ -458,7 +397,7 @@ rda_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "rda_cache_limit", "%llu", (unsigned long long)o->limit);
   gi_dump_kv(d, "rda_cache_size", "%llu", (unsigned long long)rda->lru.cost);
   gi_dump_kv(d, "pieces", "%llu", (unsigned long long)rda->lru.count);
-  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)rda->held);
+  gi_dump_kv(d, "waiting", "%llu", (unsigned long long)rda->hold.count);
 }
 
 #define OPT(m) .offset = offsetof(struct rda_options, m), .live = true, .since = "0.1"

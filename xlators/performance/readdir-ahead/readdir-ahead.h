@@ -6,6 +6,7 @@
 #define READDIR_AHEAD_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/hold.h"
 
 #define RDA_ENTRY 200u                     /* bytes that a brick reckons for an entry (wire.md 3.10) */
 #define RDA_FRESH GI_NSEC_PER_SEC          /* attributes of an entry are good for so long */
@@ -55,18 +56,17 @@ struct rda_inode {
 struct rda {
   struct gi_lru lru;
   struct gi_list fds;
-  struct gi_list ready; /* struct gi_fop.link: requests that waited and are looked at again */
-  struct gi_defer serve;
+  struct gi_hold hold;      /* requests that wait for a piece */
   uint64_t tick, forgotten; /* the latest of an inode that was forgotten */
-  uint64_t held, begins_ns; /* nothing is read ahead before */
-  void (*drained)(struct gi_xlator *x);
+  uint64_t begins_ns;       /* nothing is read ahead before */
   struct {
     uint64_t hits, waits, passed, pieces, unused, bare;
   } metrics;
 };
 
 struct rda_fop {
-  bool waiting, resumed, past; /* `past`: it goes down whatever is there */
+  struct gi_held held;
+  bool past;                   /* `past`: it goes down whatever is there */
   int32_t err;                 /* of what it waited for */
   struct gi_inode *changes[4]; /* referenced: objects and directories that it changes */
 };
@@ -78,10 +78,9 @@ void rda_fd_free(struct rda_fd *rf);
 void rda_fd_forget(struct rda_fd *rf);
 void rda_dir_forget(struct gi_xlator *x, struct gi_inode *dir);
 void rda_forget_all(struct gi_xlator *x);
-void rda_serve_later(struct gi_xlator *x, struct gi_list *waiters, bool past, int err);
 /* Where the entries after `cookie` are: a piece and the entry in it, which may be behind its last one. NULL: nowhere. */
 struct rda_piece *rda_find(struct rda_fd *rf, uint64_t cookie, uint32_t *entry);
-/* Asks for entries after `cookie`, for `waiter` if that is not NULL, which is held already. */
+/* Asks for entries after `cookie`, for `waiter`, which waits then, if that is not NULL. */
 void rda_ask(struct rda_fd *rf, uint64_t cookie, uint64_t size, struct gi_fop *waiter);
 void rda_go_on(struct rda_fd *rf); /* fills up between the water marks, after the present handler */
 void rda_piece_drop(struct rda_piece *p);
