@@ -336,7 +336,8 @@ a_start_cleans_up_behind_a_crash(void **state)
   brick_path(b, path, ".glusterfs/unlink/01020304-0000-0000-0000-000000000000");
   close(open(path, O_CREAT | O_WRONLY, 0600));
   brick_start(b);
-  fake_wait(b->s, 1500 * GI_NSEC_PER_MSEC);
+  for (unsigned i = 0; i < 20 && access(path, F_OK) == 0; i++)
+    fake_wait(b->s, GI_NSEC_PER_SEC);
   assert_gone(path);
   brick_free(b);
 }
@@ -360,7 +361,8 @@ health_is_checked(void **state)
   assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 0);
   unlink(path); /* a disk that does not answer properly: a directory in its place */
   assert_int_equal(mkdir(path, 0700), 0);
-  fake_wait(b->s, 1200 * GI_NSEC_PER_MSEC);
+  for (unsigned i = 0; i < 20 && b->s->events[GI_EVENT_CHILD_DOWN] == 0; i++)
+    fake_wait(b->s, GI_NSEC_PER_SEC);
   assert_int_equal(b->s->events[GI_EVENT_CHILD_DOWN], 1);
   brick_free(b);
 }
