@@ -75,10 +75,9 @@ starve(struct wb *wb, struct wb_file *file)
 static bool
 has_room(struct wb *wb, struct wb_file *file, struct wb_op *op)
 {
-  uint64_t len = op->fop->payload.len;
   bool first = !op->waited;
 
-  if (file->bytes && file->bytes + len > wb_opts(wb)->window) {
+  if (file->bytes > wb_opts(wb)->window) {
     op->waited = true;
     wb->m.waited_window += first;
     wb_push(wb, file);

@@ -293,8 +293,8 @@ static const struct gi_option wb_table[] = {
      LIVE,
      .level = 1,
      .op_version = 1,
-     .text = "Most bytes of a file that were answered and are not on the bricks. Beyond that writes wait. All files together "
-             "have a quarter of client.memory-limit."},
+     .text = "Writes of a file wait while it has more bytes than this that were answered and are not on the bricks. All files "
+             "together have a quarter of client.memory-limit."},
     {.name = "aggregate-size",
      .key = "performance.aggregate-size",
      .type = GI_OPT_SIZE,

@@ -358,20 +358,40 @@ test_a_full_window_lets_writes_wait(void **state)
   struct gi_error err;
 
   hold(s, GI_FOP_WRITE);
-  for (unsigned i = 0; i < 8; i++)
+  for (unsigned i = 0; i < 9; i++)
     is_early(put(s, fd, i * (64u << 10), 64 << 10, 'a'));
-  f = put(s, fd, 8 * (64u << 10), 64 << 10, 'a');
+  f = put(s, fd, 9 * (64u << 10), 64 << 10, 'a');
   assert_false(f->answered);
   fake_release(s, 0, GI_FOP_WRITE, 64 << 10, 0);
   is_early(f);
-  f = put(s, fd, 12 * (64u << 10), 64 << 10, 'a');
+  f = put(s, fd, 13 * (64u << 10), 64 << 10, 'a');
   assert_false(f->answered);
   assert_int_equal(metric(s, "waited_window"), 2);
   assert_int_equal(fake_stack_children(s, "option cache-size 1MB\n", (unsigned[]){0}, 1, &err),
                    0); /* live, for known files too */
   is_early(f);
   release_writes(s);
-  assert_int_equal(told.changes, 10);
+  assert_int_equal(told.changes, 11);
+  fake_stack_free(s);
+}
+
+/* While the bricks take one message the next comes from the kernel, however large they are. */
+static void
+test_a_write_as_large_as_the_window_is_followed_by_another(void **state)
+{
+  struct fake_stack *s = new_stack("option cache-size 512KB\n");
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *f;
+
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, fd, 0, 512 << 10, 'a'));
+  is_early(put(s, fd, 512 << 10, 512 << 10, 'b'));
+  f = put(s, fd, 1024 << 10, 512 << 10, 'c');
+  assert_false(f->answered);
+  assert_int_equal(fake_held(s, 0), 2);
+  fake_release(s, 0, GI_FOP_WRITE, 512 << 10, 0);
+  is_early(f);
+  release_writes(s);
   fake_stack_free(s);
 }
 
@@ -665,6 +685,7 @@ main(void)
       cmocka_unit_test(test_without_trickling_writes_wait_for_more),
       cmocka_unit_test(test_strict_write_ordering),
       cmocka_unit_test(test_a_full_window_lets_writes_wait),
+      cmocka_unit_test(test_a_write_as_large_as_the_window_is_followed_by_another),
       TEST(test_all_files_together_have_a_bound),
       TEST(test_small_writes_count_by_the_memory_that_they_hold),
       TEST(test_a_slow_file_does_not_keep_the_buffers_of_others),
