@@ -39,7 +39,15 @@ void gi_reactor_set_poll(struct gi_reactor *r, uint64_t ns);
 
 /* ---- clocks and chance ---- */
 
-uint64_t gi_now(struct gi_reactor *r);        /* monotonic, ns, read fresh */
+uint64_t gi_now(struct gi_reactor *r); /* monotonic, ns, read fresh */
+/* A clock for what happens at every border between two translators: some instructions instead of a call. It counts from any start and
+ * in units of its own (gi_ticks_ns); only differences mean something, also between threads. */
+static inline uint64_t gi_ticks(const struct gi_reactor *r);
+uint64_t gi_ticks_ns(const struct gi_reactor *r, uint64_t ticks); /* a difference, ns */
+uint64_t gi_ns_ticks(const struct gi_reactor *r, uint64_t ns);    /* and back */
+/* gi_now as it was at a moment of gi_ticks, a moment ago or now: never ahead of it, and behind by some microseconds at most. On the
+ * reactor's thread. */
+uint64_t gi_now_at(struct gi_reactor *r, uint64_t ticks);
 struct gi_time gi_wall(struct gi_reactor *r); /* wall clock */
 void gi_random(struct gi_reactor *r, void *out, size_t len);
 struct gi_gfid gi_gfid_new(struct gi_reactor *r); /* random version-4 UUID */
@@ -131,6 +139,13 @@ struct gi_reactor_ops {
   bool (*busy)(const struct gi_reactor *r); /* NULL: never */
 };
 
+/* How gi_ticks relates to gi_now; all zero: they are the same. */
+struct gi_ticks_rate {
+  bool counter;         /* the processor's */
+  uint64_t ns_per_tick; /* 32 bits behind the point */
+  uint64_t ticks, ns;   /* gi_now was read then */
+};
+
 struct gi_net_ops;
 
 /* Every implementation embeds this first. */
@@ -139,7 +154,18 @@ struct gi_reactor {
   const struct gi_net_ops *net; /* what carries connections (rpc/net.h); NULL: the kernel's sockets */
   struct gi_list deferred;      /* struct gi_defer */
   struct gi_task *task;         /* that runs now (task.h); NULL in an ordinary handler */
+  struct gi_ticks_rate rate;
 };
+
+static inline uint64_t
+gi_ticks(const struct gi_reactor *r)
+{
+#ifdef __x86_64__
+  if (r->rate.counter)
+    return __builtin_ia32_rdtsc();
+#endif
+  return r->ops->now((struct gi_reactor *)(uintptr_t)r);
+}
 
 /* For implementations: runs everything deferred, including what that defers. */
 void gi_reactor_run_deferred(struct gi_reactor *r);

@@ -609,6 +609,34 @@ test_free_waits_for_work(void **state)
   }
 }
 
+/* The cheap clock counts as the other one does, whatever it counts in. */
+static void
+test_ticks(void **state)
+{
+  struct gi_reactor *r = *state;
+  uint64_t outer = gi_now(r), first = gi_ticks(r), inner = gi_now(r);
+  while (gi_now(r) < inner + 3 * MSEC)
+    ;
+  uint64_t inside = gi_now(r) - inner, ticks = gi_ticks(r) - first, outside = gi_now(r) - outer;
+  assert_true(gi_ticks_ns(r, ticks) >= inside - inside / 100 && gi_ticks_ns(r, ticks) <= outside + outside / 100);
+  assert_true(gi_ns_ticks(r, gi_ticks_ns(r, ticks)) <= ticks && gi_ns_ticks(r, gi_ticks_ns(r, ticks)) >= ticks - ticks / 1000);
+  assert_int_equal(gi_ticks_ns(r, 0), 0);
+}
+
+/* It stands in for gi_now: never ahead, and never behind what was read before. */
+static void
+test_now_at(void **state)
+{
+  struct gi_reactor *r = *state;
+  uint64_t end = gi_now(r) + 5 * MSEC, last = 0;
+  while (last < end) {
+    uint64_t before = gi_ticks(r), at = gi_now_at(r, gi_ticks(r)), now = gi_now(r);
+    assert_true(at <= now && at >= last);
+    assert_true(gi_now_at(r, before) <= now);
+    last = at;
+  }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 /* Whatever wakes a sleeping reactor must also be seen by one that looks before it sleeps. */
 #define POLLING(fn) \
@@ -634,6 +662,8 @@ main(void)
       TEST(test_no_lost_wakeup),
       TEST(test_signal),
       TEST(test_clocks_and_chance),
+      TEST(test_ticks),
+      TEST(test_now_at),
       TEST(test_free_of_nothing),
       TEST(test_free_waits_for_work),
       POLLING(test_timers),
