@@ -32,14 +32,19 @@ gi_metric_value(const struct gi_metric *m, const void *base)
   return *(const uint64_t *)((const char *)base + m->offset);
 }
 
-/* Log-linear latency histogram: 16 sub-buckets per power of two, relative error <= 6.25 %. */
-#define GI_HIST_BUCKETS (61 * 16)
+/* Log-linear histogram: every power of two is cut into 8, and a quantile is told as the middle of its bucket, so it is wrong by a
+ * sixteenth at most. What is beyond the last bucket (three days in ns) counts in it. All zero is an empty one. */
+#define GI_HIST_CUT 8u
+#define GI_HIST_BUCKETS (46u * GI_HIST_CUT)
 struct gi_hist {
   uint64_t count, sum, min, max;
-  uint64_t bucket[GI_HIST_BUCKETS];
+  uint32_t bucket[GI_HIST_BUCKETS]; /* all are halved before one overflows: shares stay */
 };
 
 void gi_hist_add(struct gi_hist *h, uint64_t value);
+/* The same value `times` times; at least once. */
+void gi_hist_add_times(struct gi_hist *h, uint64_t value, uint32_t times);
+void gi_hist_merge(struct gi_hist *into, const struct gi_hist *from);
 /* The value below which `q` (0..1) of the samples lie; 0 if empty. */
 uint64_t gi_hist_quantile(const struct gi_hist *h, double q);
 void gi_hist_reset(struct gi_hist *h);
