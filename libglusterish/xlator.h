@@ -27,6 +27,7 @@
 struct gi_xlator;
 struct gi_graph;
 struct gi_ctx;
+struct gi_question;
 
 enum gi_verdict {
   GI_PASS,      /* down: go on to the first child; up: go on up */
@@ -218,6 +219,7 @@ struct gi_xlator_class {
    * has sent what goes on (gi_notify_up, gi_notify_down). */
   bool (*notify)(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
   void (*statedump)(struct gi_xlator *x, struct gi_dump *d);
+  void (*ask)(struct gi_xlator *x, struct gi_question *q); /* tells what it knows of that (ask.h) */
   /* Calls m->done(m, 0 or errno) exactly once, now or later; EOPNOTSUPP for what it does not know. */
   void (*manage)(struct gi_xlator *x, struct gi_manage *m);
   void (*inode_forget)(struct gi_xlator *x, struct gi_inode *inode, void *bytes);

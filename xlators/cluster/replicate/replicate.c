@@ -433,5 +433,6 @@ GI_XLATOR_EXPORT = {
     .children_changed = rep_on_children,
     .notify = rep_notify,
     .statedump = rep_statedump,
+    .ask = rep_ask,
     .manage = rep_manage,
 };

@@ -295,6 +295,7 @@ GI_XLATOR_EXPORT = {
     .finish = lk_finish,
     .notify = lk_notify,
     .statedump = lk_statedump,
+    .ask = lk_ask,
     .inode_forget = lk_inode_forget,
     .fd_release = lk_fd_release,
 };

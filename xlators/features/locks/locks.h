@@ -274,6 +274,9 @@ unsigned lk_drop(struct gi_xlator *x, const struct lk_filter *f, int err);
 gi_fop_fn lk_clear_getxattr;
 void lk_statedump(struct gi_xlator *x, struct gi_dump *d);
 
+/* ---- locks-ask.c ---- */
+void lk_ask(struct gi_xlator *x, struct gi_question *q);
+
 /* ---- locks-count.c ---- */
 /* Notes which lock counters the request asks for and tells how to go on. */
 enum gi_verdict lk_counts(struct gi_xlator *x, struct gi_fop *fop);

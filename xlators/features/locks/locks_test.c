@@ -3,6 +3,7 @@
  * features/locks: conflicts, fairness, domains, departing clients, counters,
  * POSIX split and merge, mandatory locks, clearing.
  */
+#include "libglusterish/ask.h"
 #include "tests/unit/fake.h"
 
 #include <errno.h>
@@ -666,6 +667,64 @@ test_statedump(void **state)
   fake_stack_free(s);
 }
 
+struct told {
+  unsigned n;
+  char line[16][128];
+};
+
+static void
+note_lock(struct gi_question *q, const struct gi_fact_lock *f)
+{
+  struct told *t = q->arg;
+  assert_true(t->n < GI_ARRAY_LEN(t->line));
+  assert_true(f->since.sec > 0 && f->owner->len == 8);
+  snprintf(t->line[t->n++], sizeof(t->line[0]), "%s %s%s %s %s %llu+%llu %s %s", f->kind, f->domain ? f->domain : "-",
+           f->name ? f->name : "", f->granted ? "granted" : "waiting", f->write ? "write" : "read",
+           (unsigned long long)f->start, (unsigned long long)f->len, f->client, f->address);
+}
+
+static bool
+was_told(const struct told *t, const char *line)
+{
+  for (unsigned i = 0; i < t->n; i++)
+    if (strcmp(t->line[i], line) == 0)
+      return true;
+  return false;
+}
+
+static struct told
+ask_locks(struct fake_stack *s, const struct gi_gfid *gfid, uint32_t room, bool more)
+{
+  struct told t = {0};
+  struct gi_question q = {.what = GI_ASK_LOCKS, .gfid = gfid, .lock = note_lock, .arg = &t, .left = room};
+  gi_graph_ask(s->graph, &q);
+  assert_int_equal(q.more, more);
+  return t;
+}
+
+static void
+test_observers_are_told_of_every_lock(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  ok(inodelk(s, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 0));
+  ok(entrylk(s, 0, GI_ENTRYLK_LOCK, "n"));
+  ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 3, 7));
+  struct gi_fop *inode = inodelk(s, 1, GI_LKCMD_SETW, GI_LK_READ, 8, 2);
+  struct gi_fop *posix = lk(s, fake_fd(s, 5), 2, GI_LKCMD_SETW, GI_LK_READ, 0, 0);
+  assert_false(inode->answered || posix->answered);
+  struct told t = ask_locks(s, NULL, 16, false);
+  assert_int_equal(t.n, 5);
+  assert_true(was_told(&t, "inode vol-replicate-0 granted write 0+0 client-a a:1"));
+  assert_true(was_told(&t, "inode vol-replicate-0 waiting read 8+2 client-b b:1"));
+  assert_true(was_told(&t, "entry vol-replicate-0n granted write 0+0 client-a a:1"));
+  assert_true(was_told(&t, "posix - granted write 3+7 client-a a:1"));
+  assert_true(was_told(&t, "posix - waiting read 0+0 client-c c:1"));
+  assert_int_equal(ask_locks(s, &fake_inode(s, 5)->gfid, 16, false).n, 5);
+  assert_int_equal(ask_locks(s, &fake_inode(s, 6)->gfid, 16, false).n, 0);
+  assert_int_equal(ask_locks(s, NULL, 2, true).n, 2);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -693,6 +752,7 @@ main(void)
       cmocka_unit_test(test_removes_do_not_look_at_locks),
       cmocka_unit_test(test_revocation),
       cmocka_unit_test(test_statedump),
+      cmocka_unit_test(test_observers_are_told_of_every_lock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
  */
 #include "xlators/features/upcall/upcall.h"
 
+#include "libglusterish/ask.h"
+
 #define BUCKETS_MIN 64u
 #define REG_COST (sizeof(struct up_reg) + sizeof(struct up_file))
 
@@ -268,6 +270,24 @@ up_forget_all(struct upcall *up)
     reg_drop(up, GI_CONTAINER(gi_list_first(&up->lru.items, struct gi_lru_item, link), struct up_reg, item));
   gi_timer_cancel(&up->sweep);
   GI_ASSERT(up->metrics.files == 0 && up->metrics.clients == 0);
+}
+
+void
+up_ask(struct gi_xlator *x, struct gi_question *q)
+{
+  struct upcall *up = up_of(x);
+  struct up_file *file = q->what == GI_ASK_USERS ? up_find(up, q->gfid) : NULL;
+  uint64_t now = gi_now(x->reactor);
+  if (!file)
+    return;
+  gi_list_foreach(r, &file->regs, struct up_reg, file_link) {
+    const struct gi_client_id *id = r->client->id;
+    struct gi_fact_user f = {
+        .client = id->uid ? id->uid : "", .address = id->address ? id->address : "", .told = true, .told_ns = r->until - now};
+    GI_ASSERT(r->file == file);
+    if (r->until > now && gi_question_room(q))
+      q->user(q, &f);
+  }
 }
 
 void

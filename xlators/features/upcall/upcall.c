@@ -300,4 +300,5 @@ GI_XLATOR_EXPORT = {
     .drain = up_drain,
     .notify = up_notify,
     .statedump = up_statedump,
+    .ask = up_ask,
 };

@@ -118,6 +118,7 @@ struct up_client *up_client_find(const struct upcall *up, const void *id);    /*
 void up_client_gone(struct upcall *up, const void *id);
 void up_forget_all(struct upcall *up); /* without telling */
 void up_check(const struct upcall *up);
+void up_ask(struct gi_xlator *x, struct gi_question *q); /* who is told of an object */
 
 /* upcall-news.c */
 /* What a finished operation has changed is told. */

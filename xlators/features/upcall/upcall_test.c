@@ -2,6 +2,7 @@
  *
  * features/upcall over a scripted child: who is told what, and until when.
  */
+#include "libglusterish/ask.h"
 #include "tests/unit/fake.h"
 #include "xlators/features/upcall/upcall.h"
 
@@ -445,6 +446,37 @@ test_time_ends_it(void **state)
   fake_stack_free(s);
 }
 
+struct watchers {
+  unsigned n;
+  char uids[16];
+};
+
+static void
+note_watcher(struct gi_question *q, const struct gi_fact_user *f)
+{
+  struct watchers *w = q->arg;
+  assert_true(f->told && f->told_ns > 0 && f->told_ns <= 60 * GI_NSEC_PER_SEC && w->n < 8);
+  assert_int_equal(f->handles, 0);
+  w->uids[w->n++] = f->client[0];
+}
+
+static void
+test_observers_are_told_who_is_told(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+  struct gi_gfid file = gfid(FILE_), other = gfid(LOST);
+  struct watchers w = {0};
+  struct gi_question q = {.what = GI_ASK_USERS, .gfid = &file, .user = note_watcher, .arg = &w, .left = 8};
+  does(s, A, GI_FOP_STAT);
+  does(s, C, GI_FOP_STAT);
+  gi_graph_ask(s->graph, &q);
+  assert_string_equal(w.uids, "ca"); /* who used it last comes first */
+  q.gfid = &other;
+  gi_graph_ask(s->graph, &q);
+  assert_int_equal(w.n, 2);
+  fake_stack_free(s);
+}
+
 static void
 test_a_client_that_goes(void **state)
 {
@@ -712,6 +744,7 @@ main(void)
       cmocka_unit_test(test_entries_of_a_directory),
       cmocka_unit_test(test_a_change_while_a_name_is_looked_up),
       cmocka_unit_test(test_time_ends_it),
+      cmocka_unit_test(test_observers_are_told_who_is_told),
       cmocka_unit_test(test_a_client_that_goes),
       cmocka_unit_test(test_want_of_room),
       cmocka_unit_test(test_more_attributes_than_anybody_needs),

@@ -42,6 +42,7 @@ sv_client_new(struct server *sv, const char *uid, const struct gi_call_header *h
   struct sv_client *c = gi_new(struct sv_client);
   c->magic = SV_CLIENT_MAGIC;
   c->sv = sv;
+  c->since = gi_wall(sv->x->reactor);
   c->id.uid = c->uid = gi_strdup(uid);
   c->id.address = c->address = gi_strdup(address);
   c->flavour = h->flavour;

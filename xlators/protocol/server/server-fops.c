@@ -324,6 +324,7 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   f->client = sv_client_ref(c);
   f->req = req;
   sv->metrics.calls++;
+  c->fops[fop->kind]++;
   c->bytes_in += req->bytes;
   sv->metrics.inflight_calls++;
   sv_charge(fop, req);

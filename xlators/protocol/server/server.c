@@ -769,4 +769,5 @@ GI_XLATOR_EXPORT = {
     .reconfigure_commit = sv_reconfigure_commit,
     .notify = sv_notify,
     .statedump = sv_statedump,
+    .ask = sv_ask,
 };

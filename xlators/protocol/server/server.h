@@ -5,11 +5,12 @@
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
  * server-fops.c the operations; server-preamble.c what goes before one; server-groups.c supplementary groups;
- * server-subdir.c clients that see only a directory.
+ * server-subdir.c clients that see only a directory; server-ask.c what it tells of them.
  */
 #ifndef SERVER_H
 #define SERVER_H
 
+#include "libglusterish/ask.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/load.h"
 #include "libglusterish/log.h"
@@ -67,6 +68,8 @@ struct sv_client {
   char *subdir_path;       /* its path as asked for; NULL = none */
   struct gi_fd **fd;       /* handle table */
   uint32_t fd_size, fd_used, fd_lowest;
+  struct gi_time since;      /* it came */
+  uint64_t fops[GI_FOP_MAX]; /* begun */
   uint64_t fops_done, bytes_in, bytes_out;
 };
 
@@ -177,6 +180,9 @@ void sv_groups_flush(struct sv_groups *g);
 /* Calls fn with the groups of `uid` (valid during the call), now or when a worker has looked them up. */
 void sv_groups_get(struct sv_groups *g, uint32_t uid, uint64_t ttl_s, void (*fn)(void *arg, const uint32_t *groups, uint32_t n),
                    void *arg);
+
+/* server-ask.c */
+void sv_ask(struct gi_xlator *x, struct gi_question *q);
 
 /* server-subdir.c */
 /* Walks `path` from the root of `brick`; fn gets 0 and the gfid of the directory, or an errno. */

@@ -3,12 +3,14 @@
  * protocol/server through protocol/client: who the caller is, what clients may
  * name, and their end.
  */
+#include "libglusterish/ask.h"
 #include "libglusterish/load.h"
 #include "rpc/callback.h"
 #include "tests/unit/brick-bench.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 
 /* ---- the caller ---- */
 
@@ -368,15 +370,65 @@ test_port_in_use(void **state)
   bench_free(b);
 }
 
+static void
+note_client(struct gi_question *q, const struct gi_fact_client *f)
+{
+  struct gi_fact_client *last = q->arg;
+  *last = *f;
+  assert_true(f->since.sec > 0 && f->uid[0] && f->address[0]);
+  assert_int_equal(f->fops[GI_FOP_STAT], 2);
+}
+
+static void
+note_user(struct gi_question *q, const struct gi_fact_user *f)
+{
+  *(struct gi_fact_user *)q->arg = *f;
+}
+
+static void
+test_observers_are_told_of_clients(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fact_client client = {0};
+  struct gi_fact_user user = {0};
+  stat_as(b, 0, 1);
+  stat_as(b, 5, 1);
+  bench_open(b, 7, O_RDWR);
+  bench_open(b, 7, O_RDONLY);
+  struct gi_question q = {.what = GI_ASK_CLIENTS, .client = note_client, .arg = &client, .left = 8};
+  gi_graph_ask(b->server->graph, &q);
+  assert_int_equal(q.left, 7);
+  assert_string_equal(client.brick, BENCH_BRICK);
+  assert_true(client.ours && client.bytes_in > 0 && client.bytes_out > 0);
+  assert_int_equal(client.handles, 2);
+  assert_int_equal(client.inflight, 0);
+  q = (struct gi_question){
+      .what = GI_ASK_USERS, .gfid = &fake_inode(b->server, 7)->gfid, .user = note_user, .arg = &user, .left = 8};
+  gi_graph_ask(b->server->graph, &q);
+  assert_int_equal(user.handles, 2);
+  assert_int_equal(user.writing, 1);
+  q.gfid = &fake_inode(b->server, 8)->gfid;
+  q.left = 8;
+  gi_graph_ask(b->server->graph, &q);
+  assert_int_equal(q.left, 8);
+  bench_free(b);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_squash),          cmocka_unit_test(test_any_number_of_groups),
-      cmocka_unit_test(test_manage_gids),     cmocka_unit_test(test_healers_learn_how_the_foreground_does),
-      cmocka_unit_test(test_names),           cmocka_unit_test(test_dots),
-      cmocka_unit_test(test_subdir_mount),    cmocka_unit_test(test_client_goes_with_work_under_way),
-      cmocka_unit_test(test_callback_bodies), cmocka_unit_test(test_port_in_use),
+      cmocka_unit_test(test_squash),
+      cmocka_unit_test(test_any_number_of_groups),
+      cmocka_unit_test(test_manage_gids),
+      cmocka_unit_test(test_healers_learn_how_the_foreground_does),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_dots),
+      cmocka_unit_test(test_subdir_mount),
+      cmocka_unit_test(test_client_goes_with_work_under_way),
+      cmocka_unit_test(test_callback_bodies),
+      cmocka_unit_test(test_port_in_use),
+      cmocka_unit_test(test_observers_are_told_of_clients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

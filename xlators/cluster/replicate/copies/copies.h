@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The copies of an object: the counters that say who missed what (changelog.c),
- * which copies may be read and how that is learnt (readable.c), and which of
- * those a read goes to (choose.c).
+ * which copies may be read and how that is learnt (readable.c), which of
+ * those a read goes to (choose.c), and what of it observers are told (ask.c).
  */
 #ifndef REP_COPIES_COPIES_H
 #define REP_COPIES_COPIES_H
@@ -52,5 +52,8 @@ int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct g
 /* The copy that tells the attributes of an object in split brain before a choice is made: the user must reach the object to choose. One of
  * `among` with good metadata, or any; -1: none. */
 int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
+
+/* ---- ask.c ---- */
+void rep_ask(struct gi_xlator *x, struct gi_question *q);
 
 #endif

@@ -3,6 +3,7 @@
  * Lookup and reading when the copies differ or bricks fail, and what the layers
  * above are told of children that come and go (replicate.md 3, 4, 5).
  */
+#include "libglusterish/ask.h"
 #include "xlators/cluster/replicate/testing/model.h"
 
 #include <fcntl.h>
@@ -615,6 +616,48 @@ content_of_a_set_that_changed_is_not_told(void **state)
   rig_free(r);
 }
 
+struct copies {
+  unsigned n, readable, chosen, up;
+};
+
+static void
+note_copy(struct gi_question *q, const struct gi_fact_copy *f)
+{
+  struct copies *c = q->arg;
+  c->n++;
+  c->up += f->up;
+  c->readable += f->known && f->data && f->metadata;
+  c->chosen += f->chosen;
+}
+
+static struct copies
+ask_copies(struct rig *r, uint8_t n)
+{
+  struct copies c = {0};
+  struct gi_question q = {
+      .what = GI_ASK_COPIES, .gfid = &fake_inode(r->s, n)->gfid, .copy = note_copy, .arg = &c, .left = 2 * BRICKS};
+  gi_graph_ask(r->s->graph, &q);
+  return c;
+}
+
+static void
+observers_are_told_which_copies_are_read(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct copies c = ask_copies(r, 5);
+
+  assert_true(c.n == BRICKS && c.readable == 0 && c.chosen == 0); /* nobody has asked the bricks */
+  rig_object(r, 5, S_IFREG | 0644);
+  lookup(r, "f5");
+  c = ask_copies(r, 5);
+  assert_int_equal(c.n, BRICKS);
+  assert_int_equal(c.readable, BRICKS);
+  assert_int_equal(c.chosen, 1);
+  rig_down(r, 2);
+  assert_int_equal(ask_copies(r, 5).up, BRICKS - 1);
+  rig_free(r);
+}
+
 int
 main(void)
 {
@@ -642,6 +685,7 @@ main(void)
       cmocka_unit_test(internal_locks_need_a_quorum),
       cmocka_unit_test(one_child_is_asked_for_the_content),
       cmocka_unit_test(content_of_a_set_that_changed_is_not_told),
+      cmocka_unit_test(observers_are_told_which_copies_are_read),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
