@@ -16,16 +16,17 @@
 
 counts_mnt='' counts_client='' counts_pids='' counts_dumps='' counts_dir='' counts_trace='' counts_reader='' counts_perf=''
 
-# The counters of $counts_client: "requests messages recv_calls records payload copied", messages of the brick that got most.
+# The counters of $counts_client: "requests messages recv_calls records payload copied", messages of the brick that got most; payload: bytes
+# that came from bricks or, by WRITE, from the kernel.
 counts_client() {
   local f
   rm -f "$counts_dumps"/glusterdump."$counts_client".*
   kill -USR1 "$counts_client" || return 1
   wait_for 5 counts_dumped || return 1
   f=$(compgen -G "$counts_dumps/glusterdump.$counts_client.*" | head -n 1)
-  awk -F= '/^\[/ {section = $0} section == "[global]" {g[$1] = $2} section ~ /^\[mount\/fuse\./ && $1 == "requests" {requests = $2}
+  awk -F= '/^\[/ {section = $0} section == "[global]" {g[$1] = $2} section ~ /^\[mount\/fuse\./ {b[$1] = $2}
     section ~ /^\[protocol\/client\./ && $1 == "calls" && $2 > calls {calls = $2}
-    END {print requests + 0, calls + 0, g["recv_calls"] + 0, g["messages"] + 0, g["payload_bytes"] + 0, g["payload_bytes_copied"] + 0}' "$f"
+    END {print b["requests"] + 0, calls + 0, g["recv_calls"] + 0, g["messages"] + 0, g["payload_bytes"] + b["write_bytes"], g["payload_bytes_copied"] + 0}' "$f"
 }
 
 # The dump is whole when its last line is there.
