@@ -3,97 +3,13 @@
  * Tests of the command line tool without a daemon: what words become, and what
  * is printed for a canned answer, byte by byte.
  */
-#include "programs/glusterish/cli.h"
+#include "programs/glusterish/cli-fixture.h"
 #include "rpc/rpc-server.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-struct run {
-  struct cli c;
-  char *out, *err;
-  size_t out_len, err_len;
-  int ret, code; /* the canned answer */
-  const char *text, *doc;
-  json_t *request; /* the last one sent */
-  unsigned proc, calls;
-  int status;
-};
-
-static int
-canned(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply)
-{
-  struct run *r = c->arg;
-  json_decref(r->request);
-  r->request = request;
-  r->proc = proc;
-  r->calls++;
-  *reply = (struct cli_reply){.ret = r->ret,
-                              .err = r->code,
-                              .text = gi_strdup(r->text ? r->text : ""),
-                              .doc = json_loads(r->doc ? r->doc : "{}", 0, NULL)};
-  assert_non_null(reply->doc);
-  return 0;
-}
-
-static void
-done(struct run *r)
-{
-  free(r->out);
-  free(r->err);
-  json_decref(r->request);
-  r->out = r->err = NULL;
-  r->request = NULL;
-  r->calls = 0;
-}
-
-/* Runs one line; the answer must be set before. `input` is what the user types at questions. */
-static void
-run_with(struct run *r, const char *line, const char *input)
-{
-  GI_CLEANUP_FREE char *copy = gi_strdup(line);
-  char *words[64], *save = NULL;
-  int n = 0;
-  done(r);
-  for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
-    words[n++] = w;
-  r->c.call = canned;
-  r->c.arg = r;
-  r->c.script = !input;
-  r->c.in = input ? fmemopen((void *)input, strlen(input) + 1, "r") : NULL;
-  r->c.out = open_memstream(&r->out, &r->out_len);
-  r->c.err = open_memstream(&r->err, &r->err_len);
-  r->status = cli_run(&r->c, n, words);
-  fclose(r->c.out);
-  fclose(r->c.err);
-  if (r->c.in)
-    fclose(r->c.in);
-}
-
-static void
-run(struct run *r, const char *line)
-{
-  run_with(r, line, NULL);
-}
-
-static bool
-begins(const char *text, const char *with)
-{
-  return strncmp(text, with, strlen(with)) == 0;
-}
-
-static const char *
-sent(const struct run *r, const char *member)
-{
-  return cli_str(r->request, member);
-}
 
 #define USAGE \
   " Usage: gluster [options] <help> <peer> <pool> <volume>\n" \
