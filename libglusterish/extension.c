@@ -121,12 +121,6 @@ const struct gi_extension gi_extensions[] = {
      "Behind the colon stand the first 8 bytes of a gfid as text, 18 characters; the value is the gfid of an object of the "
      "brick that "
      "begins so, as text. A brick that has none has no such attribute."},
-    {NULL,
-     {GI_PROFILE_KEY},
-     "virtual attribute of any object",
-     "tools",
-     "0.1",
-     "What debug/io-stats of that name has counted."},
     {NULL, {NULL}, NULL, NULL, NULL, NULL},
 };
 

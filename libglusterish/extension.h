@@ -50,7 +50,6 @@
 /* names of virtual attributes */
 #define GI_GFID_KEY "glusterish.gfid:"
 #define GI_GFID_BEGINNING 18u /* characters behind it */
-#define GI_PROFILE_KEY "glusterish.io-stats."
 
 /* the process id of an operation that an internal client sends (wire.md 1.5) */
 #define GI_PID_GEOREP (-1)

@@ -220,6 +220,15 @@ gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x)
   return (void *)(inode->bytes + x->inode_offset);
 }
 
+struct gi_inode_counts
+gi_inode_count(const struct gi_graph *g)
+{
+  const struct gi_inode_table *t = g->inodes;
+
+  GI_ASSERT(t->count >= t->lru.count);
+  return (struct gi_inode_counts){.active = t->count - t->lru.count, .lru = t->lru.count, .lru_limit = t->lru.max_count};
+}
+
 void
 gi_inode_set_lru_limit(struct gi_graph *g, uint32_t limit)
 {

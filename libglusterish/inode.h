@@ -70,6 +70,13 @@ void *gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x);
 /* Most unreferenced inodes kept (0 = no limit). Takes effect at once. */
 void gi_inode_set_lru_limit(struct gi_graph *g, uint32_t limit);
 
+struct gi_inode_counts {
+  uint64_t active;    /* somebody refers to them */
+  uint64_t lru;       /* nobody does */
+  uint64_t lru_limit; /* 0: none */
+};
+struct gi_inode_counts gi_inode_count(const struct gi_graph *g);
+
 /* A new fd with one reference. `inode` may be NULL for CREATE. */
 struct gi_fd *gi_fd_new(struct gi_graph *g, struct gi_inode *inode, int32_t flags, int32_t pid);
 struct gi_fd *gi_fd_anonymous(struct gi_graph *g, struct gi_inode *inode);

@@ -4,6 +4,7 @@
  * ends the process through it and asks how it does (mgmt-protocol.md 5).
  */
 #include "programs/glusterishfs/glusterishfs.h"
+#include "libglusterish/manage-op.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -14,12 +15,10 @@
 
 #define OPS_COUNT 16
 
-/* bits of `cmd` in a status request */
+/* bits of `cmd` in a status request; the others are for the translators */
 enum {
   OPS_STATUS_MEM = 0x1,
-  OPS_STATUS_CLIENTS = 0x2,
   OPS_STATUS_CALLPOOL = 0x10,
-  OPS_STATUS_CLIENT_LIST = 0x80,
 };
 
 /* ---- answers ---- */
@@ -60,7 +59,7 @@ ops_terminate(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     fs_stop(p, "the management daemon ends this process");
 }
 
-/* ---- STATUS ---- */
+/* ---- memory ---- */
 
 static void
 set_number(struct gi_dict *d, const char *key, uint64_t value)
@@ -86,79 +85,7 @@ status_memory(struct gi_dict *d)
   set_number(d, "mallinfo.keepcost", m.keepcost);
 }
 
-/* Lines of a conn.N section and what the answer calls them; `name` is the last that is looked at. */
-static const char *const client_keys[][2] = {
-    {"address", "hostname"},    {"bytesread", "bytesread"}, {"byteswrite", "byteswrite"},
-    {"opversion", "opversion"}, {"name", "name"},
-};
-
-/* True when the section is complete. */
-static bool
-client_line(struct gi_dict *d, unsigned i, const char *line)
-{
-  for (unsigned k = 0; k < GI_ARRAY_LEN(client_keys); k++) {
-    size_t len = strlen(client_keys[k][0]);
-    if (strncmp(line, client_keys[k][0], len) != 0 || line[len] != '=')
-      continue;
-    char key[64];
-    snprintf(key, sizeof(key), "client%u.%s", i, client_keys[k][1]);
-    gi_dict_set_str(d, key, line + len + 1);
-    return k == GI_ARRAY_LEN(client_keys) - 1;
-  }
-  return false;
-}
-
-/* The clients are known to protocol/server, and what it knows it shows in its state dump: that is read here. */
-static void
-status_clients(struct fs_process *p, struct gi_dict *d)
-{
-  char *text = NULL, *save = NULL;
-  size_t size = 0;
-  unsigned n = 0;
-  bool inside = false;
-  struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
-  struct gi_dump dump = {.out = open_memstream(&text, &size)};
-  if (dump.out && top && strcmp(top->cls->type, "protocol/server") == 0 && top->cls->statedump)
-    top->cls->statedump(top, &dump);
-  if (!dump.out || fclose(dump.out) != 0)
-    return;
-  for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-    if (line[0] == '[')
-      inside = strncmp(line, "[conn.", 6) == 0;
-    else if (inside)
-      n += client_line(d, n, line);
-  }
-  set_number(d, "clientcount", n);
-  free(text);
-}
-
-static void
-ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct fs_process *p = arg;
-  uint32_t len;
-  int64_t cmd = 0;
-  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
-  gi_xdr_get_u32(&req->in);
-  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
-  if (!in) {
-    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
-    return;
-  }
-  gi_dict_get_int(in, "cmd", &cmd);
-  gi_dict_unref(&in);
-  struct gi_dict *out = gi_dict_new();
-  if (cmd & OPS_STATUS_MEM)
-    status_memory(out);
-  if (cmd & (OPS_STATUS_CLIENTS | OPS_STATUS_CLIENT_LIST))
-    status_clients(p, out);
-  if (cmd & OPS_STATUS_CALLPOOL)
-    set_number(out, "callpool.count", p->ctx.graph ? p->ctx.graph->fops_live : 0);
-  ops_answer(req, 0, out, "");
-  gi_dict_unref(&out);
-}
-
-/* ---- XLATOR_OP: translators are asked by name and answer into one dictionary ---- */
+/* ---- translators are asked by name and answer into one dictionary ---- */
 
 struct ops_call;
 
@@ -174,6 +101,18 @@ struct ops_call {
   int err;
   struct ops_part part[];
 };
+
+/* Takes over `in`. */
+static struct ops_call *
+call_new(struct gi_rpc_request *req, struct gi_dict *in, unsigned parts)
+{
+  struct ops_call *c = gi_zalloc(sizeof(*c) + parts * sizeof(c->part[0]));
+  c->req = req;
+  c->in = in;
+  c->out = gi_dict_new();
+  c->outstanding = 1 + parts;
+  return c;
+}
 
 static void
 call_put(struct ops_call *c)
@@ -198,19 +137,12 @@ part_done(struct gi_manage *m, int err)
   call_put(c);
 }
 
+/* Has the translator do its part `i`; NULL: there is none of that name. */
 static void
-ask_translator(struct fs_process *p, struct ops_call *c, unsigned i, int op)
+ask_translator(struct ops_call *c, unsigned i, struct gi_xlator *x, int op, unsigned index)
 {
-  char key[32];
-  const char *name = "";
-  struct gi_xlator *x = NULL;
-  snprintf(key, sizeof(key), "xl-%u", i);
-  if (gi_dict_get_str(c->in, key, &name) && p->ctx.graph)
-    x = gi_graph_find(p->ctx.graph, name);
-  int64_t index = i;
-  gi_dict_get_int(c->in, name, &index); /* the daemon numbers the sets of the volume, we may be asked for some of them */
   c->part[i].call = c;
-  c->part[i].m = (struct gi_manage){.op = op, .index = (unsigned)index, .in = c->in, .out = c->out, .done = part_done};
+  c->part[i].m = (struct gi_manage){.op = op, .index = index, .in = c->in, .out = c->out, .done = part_done};
   if (!x)
     part_done(&c->part[i].m, ENOENT);
   else if (!x->cls->manage)
@@ -219,41 +151,99 @@ ask_translator(struct fs_process *p, struct ops_call *c, unsigned i, int op)
     x->cls->manage(x, &c->part[i].m);
 }
 
+static struct gi_xlator *
+find_translator(const struct fs_process *p, const char *name)
+{
+  return p->ctx.graph ? gi_graph_find(p->ctx.graph, name) : NULL;
+}
+
+/* The beginning of every request but TERMINATE: the target (unless `name` is NULL), the number again, the dictionary. NULL, and the
+ * request is answered, if it is not well-formed. */
+static struct gi_dict *
+get_request(struct gi_rpc_request *req, char name[OPS_NAME_MAX])
+{
+  uint32_t len = 0;
+  const uint8_t *bytes = gi_xdr_get_opaque(&req->in, OPS_NAME_MAX - 1, &len);
+  gi_xdr_get_u32(&req->in);
+  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
+  if (!in) {
+    gi_rpc_answer_status(req, GI_RPC_GARBAGE);
+    return NULL;
+  }
+  if (name)
+    snprintf(name, OPS_NAME_MAX, "%.*s", (int)len, bytes ? (const char *)bytes : "");
+  return in;
+}
+
+/* ---- XLATOR_OP ---- */
+
 static void
 ops_translators(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct fs_process *p = arg;
-  uint32_t len;
   int64_t op = 0, count = 0;
-  gi_xdr_get_opaque(&req->in, OPS_NAME_MAX, &len);
-  gi_xdr_get_u32(&req->in);
-  struct gi_dict *in = gi_xdr_get_legacy_dict(&req->in);
-  if (!in || !gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 ||
-      count > OPS_XLATORS_MAX) {
+  struct gi_dict *in = get_request(req, NULL);
+  if (!in)
+    return;
+  if (!gi_dict_get_int(in, "xl-op", &op) || !gi_dict_get_int(in, "count", &count) || count < 0 || count > OPS_XLATORS_MAX) {
     gi_dict_unref(&in);
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
   }
-  struct ops_call *c = gi_zalloc(sizeof(*c) + (size_t)count * sizeof(c->part[0]));
-  c->req = req;
-  c->in = in;
-  c->out = gi_dict_new();
-  c->outstanding = 1 + (unsigned)count;
-  for (unsigned i = 0; i < count; i++)
-    ask_translator(p, c, i, (int)op);
+  struct ops_call *c = call_new(req, in, (unsigned)count);
+  for (unsigned i = 0; i < count; i++) {
+    char key[32];
+    const char *name = "";
+    int64_t index = i;
+    snprintf(key, sizeof(key), "xl-%u", i);
+    gi_dict_get_str(in, key, &name);
+    gi_dict_get_int(in, name, &index); /* the daemon numbers the sets of the volume, we may be asked for some of them */
+    ask_translator(c, i, find_translator(p, name), (int)op, (unsigned)index);
+  }
   call_put(c);
 }
 
+/* ---- XLATOR_INFO: statistics of the translator of that name ---- */
+
 static void
-ops_other(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+ops_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  ops_answer(req, EOPNOTSUPP, NULL, "this process does not offer the operation");
+  char name[OPS_NAME_MAX];
+  struct gi_dict *in = get_request(req, name);
+  if (!in)
+    return;
+  struct ops_call *c = call_new(req, in, 1);
+  ask_translator(c, 0, find_translator(arg, name), GI_MANAGE_INFO, 0);
+  call_put(c);
+}
+
+/* ---- STATUS ---- */
+
+static void
+ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct fs_process *p = arg;
+  int64_t cmd = 0;
+  struct gi_dict *in = get_request(req, NULL);
+  if (!in)
+    return;
+  struct gi_xlator *top = p->ctx.graph ? p->ctx.graph->top : NULL;
+  bool asks = top && strcmp(top->cls->type, "protocol/server") == 0;
+  struct ops_call *c = call_new(req, in, asks);
+  gi_dict_get_int(in, "cmd", &cmd);
+  if (cmd & OPS_STATUS_MEM)
+    status_memory(c->out);
+  if (cmd & OPS_STATUS_CALLPOOL)
+    set_number(c->out, "callpool.count", p->ctx.graph ? p->ctx.graph->fops_live : 0);
+  if (asks)
+    ask_translator(c, 0, top, GI_MANAGE_STATUS, 0);
+  call_put(c);
 }
 
 /* ---- the program ---- */
 
 static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
-    [GI_BRICK_TERMINATE] = ops_terminate, [GI_BRICK_XLATOR_INFO] = ops_other,  [GI_BRICK_XLATOR_OP] = ops_translators,
+    [GI_BRICK_TERMINATE] = ops_terminate, [GI_BRICK_XLATOR_INFO] = ops_info,   [GI_BRICK_XLATOR_OP] = ops_translators,
     [GI_BRICK_STATUS] = ops_status,       [GI_BRICK_NODE_STATUS] = ops_status,
 };
 

@@ -209,32 +209,30 @@ profile_set(struct gi_xlator *x, const struct ios_set *s, int set, struct gi_dic
     put_kind(d, set, k, "avglatency", average(ik->latency));
     put_kind(d, set, k, "minlatency", (double)ik->latency->min);
     put_kind(d, set, k, "maxlatency", (double)ik->latency->max);
+    put_kind(d, set, k, "p50latency", (double)gi_hist_quantile(ik->latency, 0.5));
+    put_kind(d, set, k, "p95latency", (double)gi_hist_quantile(ik->latency, 0.95));
+    put_kind(d, set, k, "p99latency", (double)gi_hist_quantile(ik->latency, 0.99));
   }
 }
 
-struct gi_dict *
-ios_profile(struct gi_xlator *x, const char *what)
+bool
+ios_profile(struct gi_xlator *x, int64_t what, bool peek, struct gi_dict *d)
 {
   struct ios_private *p = ios_private(x);
-  size_t len = strcspn(what, "-");
-  bool peek = strcmp(what + len, "-peek") == 0;
-  bool all = len == 3 && strncmp(what, "all", len) == 0, inc = len == 11 && strncmp(what, "incremental", len) == 0;
-  bool cum = strcmp(what, "cumulative") == 0, clear = strcmp(what, "clear") == 0;
-  if (!(all || inc || cum || clear) || (what[len] && !peek))
-    return NULL;
-  struct gi_dict *d = gi_dict_new();
-  if (clear) {
+  if (what == GI_PROFILE_CLEAR) {
     for (int i = 0; i < IOS_SETS; i++)
       ios_set_clear(x, &p->set[i]);
     p->interval = 0;
     gi_dict_set_uint(d, "stats-cleared", 1);
-    return d;
+    return true;
   }
-  if (all || cum) {
+  if (what < GI_PROFILE_ALL || what > GI_PROFILE_CLEAR)
+    return false;
+  if (what == GI_PROFILE_ALL || what == GI_PROFILE_CUMULATIVE) {
     gi_dict_set_int(d, "cumulative", -1);
     profile_set(x, &p->set[IOS_CUMULATIVE], -1, d);
   }
-  if (all || inc) {
+  if (what == GI_PROFILE_ALL || what == GI_PROFILE_INCREMENTAL) {
     gi_dict_set_int(d, "interval", p->interval);
     profile_set(x, &p->set[IOS_INTERVAL], (int)p->interval, d);
     if (!peek) {
@@ -242,7 +240,7 @@ ios_profile(struct gi_xlator *x, const char *what)
       ios_set_clear(x, &p->set[IOS_INTERVAL]);
     }
   }
-  return d;
+  return true;
 }
 
 /* ---- statedump ---- */

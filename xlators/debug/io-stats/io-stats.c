@@ -5,7 +5,8 @@
  * It is the top of a client's and of a brick's graph, and must be found there
  * by name. So it cannot be taken off the path as a whole: while neither hits
  * nor latency are wanted it swaps its class for one that handles only the
- * extended attributes it answers, and is on no other path.
+ * extended attributes it answers, and is on no other path. A brick's stays on
+ * those that the lists of busy files are about.
  *
  * Latency counts from the submission of the operation to its way back up past
  * here. The histogram makes percentiles; minimum and maximum are exact.
@@ -19,7 +20,7 @@
 #define IOS_DUMP_KEY "trusted.io-stats-dump"
 
 extern const struct gi_xlator_class gi_xlator_export;
-static const struct gi_xlator_class ios_quiet;
+static const struct gi_xlator_class ios_quiet, ios_lists;
 
 static unsigned
 block_of(uint64_t bytes)
@@ -27,6 +28,65 @@ block_of(uint64_t bytes)
   GI_ASSERT(bytes > 0);
   unsigned k = 63 - (unsigned)__builtin_clzll(bytes);
   return k < IOS_BLOCKS ? k : IOS_BLOCKS - 1;
+}
+
+/* What is counted of single files: the list that an operation of this kind belongs to; 0: none. */
+static enum gi_top
+list_of(enum gi_fop_kind kind)
+{
+  switch (kind) {
+  case GI_FOP_OPEN:
+  case GI_FOP_CREATE:
+    return GI_TOP_OPEN;
+  case GI_FOP_READ:
+    return GI_TOP_READ;
+  case GI_FOP_WRITE:
+    return GI_TOP_WRITE;
+  case GI_FOP_OPENDIR:
+    return GI_TOP_OPENDIR;
+  case GI_FOP_READDIR:
+  case GI_FOP_READDIRP:
+    return GI_TOP_READDIR;
+  default:
+    return 0;
+  }
+}
+
+static void
+count_open(struct gi_xlator *x, struct ios_fd *ifd)
+{
+  struct ios_private *p = ios_private(x);
+  if (ifd->counted)
+    return;
+  ifd->counted = true;
+  if (++p->open > p->most_open) {
+    p->most_open = p->open;
+    p->most_open_at = gi_wall(x->reactor);
+  }
+}
+
+static void
+count_file(struct gi_xlator *x, const struct gi_fop *fop, bool timed, uint64_t latency)
+{
+  enum gi_top list = list_of(fop->kind);
+  if (!list || fop->rsp.ret < 0 || !fop->fd || !fop->fd->inode)
+    return;
+  uint32_t unknown = 0;
+  struct ios_fd *ifd = gi_fd_private(fop->fd, x);
+  struct ios_file *f = ios_file_get(ios_private(x), &fop->fd->inode->gfid, fop->fd->anonymous ? &unknown : &ifd->file);
+  f->weight++;
+  f->count[list]++;
+  if (list == GI_TOP_OPEN)
+    count_open(x, ifd);
+  if ((list != GI_TOP_READ && list != GI_TOP_WRITE) || fop->rsp.ret == 0)
+    return;
+  bool write = list == GI_TOP_WRITE;
+  *(write ? &f->write_bytes : &f->read_bytes) += (uint64_t)fop->rsp.ret;
+  double mbps = (double)fop->rsp.ret * 1000.0 / (double)(latency ? latency : 1);
+  if (timed && mbps > f->best[write].mbps) {
+    f->best[write].mbps = mbps;
+    f->best[write].when = gi_wall(x->reactor);
+  }
 }
 
 static void
@@ -97,7 +157,17 @@ ios_complete(struct gi_xlator *x, struct gi_fop *fop)
     count_kind(&p->set[i], fop->kind, failed, timed, latency);
   if ((fop->kind == GI_FOP_READ || fop->kind == GI_FOP_WRITE) && fop->rsp.ret > 0)
     count_bytes(p, fop->fd ? gi_fd_private(fop->fd, x) : NULL, fop->kind, (uint64_t)fop->rsp.ret);
+  count_file(x, fop, timed, latency);
   sample(x, fop, latency);
+  return GI_PASS;
+}
+
+/* Of a brick that counts no kinds: its busiest files are known all the same. */
+static enum gi_verdict
+ios_complete_lists(struct gi_xlator *x, struct gi_fop *fop)
+{
+  bool timed = fop->kind == GI_FOP_READ || fop->kind == GI_FOP_WRITE;
+  count_file(x, fop, timed, timed ? gi_now(x->reactor) - fop->start_ns : 0);
   return GI_PASS;
 }
 
@@ -123,22 +193,13 @@ ios_setxattr(struct gi_xlator *x, struct gi_fop *fop)
   return pass(x);
 }
 
-static enum gi_verdict
-ios_getxattr(struct gi_xlator *x, struct gi_fop *fop)
-{
-  const size_t plen = sizeof(GI_PROFILE_KEY) - 1;
-  /* Only for the management code of this process. */
-  if (fop->caller.client || fop->caller.pid >= 0 || !fop->args.name || strncmp(fop->args.name, GI_PROFILE_KEY, plen) != 0)
-    return pass(x);
-  fop->rsp.dict = ios_profile(x, fop->args.name + plen);
-  return fop->rsp.dict ? gi_fop_ok(fop, 0) : gi_fop_fail(fop, EINVAL);
-}
-
 static void
 ios_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
   struct ios_private *p = ios_private(x);
   const struct ios_fd *f = bytes;
+  GI_ASSERT(p->open >= f->counted);
+  p->open -= f->counted;
   if (!p->active || fd->anonymous)
     return;
   for (int i = 0; i < IOS_SETS; i++)
@@ -207,7 +268,7 @@ apply(struct gi_xlator *x)
   gi_timer_cancel(&p->dump_timer);
   if (o->dump_interval > 0)
     gi_timer_set(&p->dump_timer, (uint64_t)o->dump_interval * GI_NSEC_PER_SEC);
-  x->cls = p->active ? &gi_xlator_export : &ios_quiet;
+  x->cls = p->active ? &gi_xlator_export : x->ctx->side == GI_SIDE_BRICK ? &ios_lists : &ios_quiet;
 }
 
 static int
@@ -231,6 +292,7 @@ ios_finish(struct gi_xlator *x)
   for (int i = 0; i < IOS_SETS; i++)
     ios_set_clear(x, &p->set[i]);
   gi_timer_finish(&p->dump_timer);
+  ios_files_clear(p);
   gi_free(p->sample);
   p->magic = 0;
   gi_free(p);
@@ -423,14 +485,19 @@ static const struct gi_metric ios_metrics_table[] = {
   .abi = GI_XLATOR_ABI, .type = "debug/io-stats", .version = GI_VERSION, .summary = "Statistics of operations", \
   .messages = GI_MSG_IO_STATS, .min_children = 1, .max_children = 1024, .options = ios_table, \
   .options_bytes = sizeof(struct ios_options), .metrics = ios_metrics_table, .fd_bytes = sizeof(struct ios_fd), \
-  .complete = ios_complete, .init = ios_init, .finish = ios_finish, .reconfigure_commit = ios_commit, \
-  .statedump = ios_statedump, .fd_release = ios_fd_release, \
-  .on = { \
-      [GI_FOP_SETXATTR] = ios_setxattr, \
-      [GI_FOP_FSETXATTR] = ios_setxattr, \
-      [GI_FOP_GETXATTR] = ios_getxattr, \
-  }
+  .init = ios_init, .finish = ios_finish, .reconfigure_commit = ios_commit, .statedump = ios_statedump, \
+  .fd_release = ios_fd_release, .manage = ios_manage, .on[GI_FOP_SETXATTR] = ios_setxattr, \
+  .on[GI_FOP_FSETXATTR] = ios_setxattr
 
-static const struct gi_xlator_class ios_quiet = {IOS_CLASS};
+/* It still has to see the replies to what came before. */
+static const struct gi_xlator_class ios_quiet = {IOS_CLASS, .complete = ios_complete};
 
-GI_XLATOR_EXPORT = {IOS_CLASS, .submit = ios_submit};
+static const struct gi_xlator_class ios_lists = {
+    IOS_CLASS,
+    .submit = ios_submit,
+    .submit_kinds = GI_KIND(GI_FOP_OPEN) | GI_KIND(GI_FOP_CREATE) | GI_KIND(GI_FOP_READ) | GI_KIND(GI_FOP_WRITE) |
+                    GI_KIND(GI_FOP_OPENDIR) | GI_KIND(GI_FOP_READDIR) | GI_KIND(GI_FOP_READDIRP),
+    .complete = ios_complete_lists,
+};
+
+GI_XLATOR_EXPORT = {IOS_CLASS, .submit = ios_submit, .complete = ios_complete};

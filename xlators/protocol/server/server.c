@@ -770,4 +770,5 @@ GI_XLATOR_EXPORT = {
     .notify = sv_notify,
     .statedump = sv_statedump,
     .ask = sv_ask,
+    .manage = sv_manage,
 };

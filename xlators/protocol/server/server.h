@@ -5,7 +5,8 @@
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
  * server-fops.c the operations; server-preamble.c what goes before one; server-groups.c supplementary groups;
- * server-subdir.c clients that see only a directory; server-ask.c what it tells of them.
+ * server-subdir.c clients that see only a directory; server-ask.c what it tells of them; server-manage.c what the management
+ * daemon asks.
  */
 #ifndef SERVER_H
 #define SERVER_H
@@ -183,6 +184,9 @@ void sv_groups_get(struct sv_groups *g, uint32_t uid, uint64_t ttl_s, void (*fn)
 
 /* server-ask.c */
 void sv_ask(struct gi_xlator *x, struct gi_question *q);
+
+/* server-manage.c */
+void sv_manage(struct gi_xlator *x, struct gi_manage *m); /* GI_MANAGE_STATUS, GI_MANAGE_CLEAR_LOCKS */
 
 /* server-subdir.c */
 /* Walks `path` from the root of `brick`; fn gets 0 and the gfid of the directory, or an errno. */
