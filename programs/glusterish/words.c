@@ -18,9 +18,15 @@
   "|info [summary | split-brain] |split-brain {bigger-file <FILE> | latest-mtime <FILE> " \
   "|source-brick <HOSTNAME:BRICKNAME> [<FILE>]} |granular-entry-heal {enable | disable}]"
 
+#define TOP_PATTERN \
+  "volume top <VOLNAME> {open|read|write|opendir|readdir|clear} [nfs|brick <brick>] [list-cnt <value>] | " \
+  "{read-perf|write-perf} [bs <size> count <count>] [brick <brick>] [list-cnt <value>]"
+
 /* Sorted by pattern: help prints them in this order. */
 static const struct cli_command commands[] = {
     {"exit", NULL, NULL},
+    {"get-state [<daemon>] [[odir </path/to/output/dir/>] [file <filename>]] [detail|volumeoptions]",
+     "write the state of the management daemon to a file", cli_get_state},
     {"global help", "list global commands", cli_global_help},
     {"help [all]", NULL, cli_help},
     {"peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach},
@@ -35,6 +41,8 @@ static const struct cli_command commands[] = {
     {"system:: uuid get", "print the uuid of this node", cli_system_uuid},
     {"volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
      "add brick to volume <VOLNAME>", cli_volume_add_brick},
+    {"volume clear-locks <VOLNAME> <path> kind {blocked|granted|all}{inode [range]|entry [basename]|posix [range]}",
+     "drop the locks that are held on a path, or that wait", cli_volume_clear_locks},
     {CREATE_PATTERN, "create a new volume from the given bricks", cli_volume_create},
     {"volume delete <VOLNAME>", "delete volume specified by <VOLNAME>", cli_volume_delete},
     {"volume get <VOLNAME|all> <key|all>", "print the value of one option or of all of them", cli_volume_get},
@@ -42,6 +50,8 @@ static const struct cli_command commands[] = {
     {"volume help", "display help for volume commands", cli_volume_help},
     {"volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info},
     {"volume list", "list all volumes in cluster", cli_volume_list},
+    {"volume profile <VOLNAME> {start|info [peek|incremental [peek]|cumulative|clear]|stop} [nfs]",
+     "count what the bricks do and how long it takes", cli_volume_profile},
     {"volume remove-brick <VOLNAME> [replica <COUNT>] <BRICK> ... <start|stop|status|commit|force>",
      "remove brick from volume <VOLNAME>", cli_volume_remove_brick},
     {"volume replace-brick <VOLNAME> <SOURCE-BRICK> <NEW-BRICK> {commit force}", "replace a brick by a new, empty one",
@@ -59,6 +69,7 @@ static const struct cli_command commands[] = {
     {"volume status [all | <VOLNAME> [nfs|shd|<BRICK>|quotad]] [detail|clients|mem|inode|fd|callpool|tasks|client-list]",
      "display status of all or specified volume(s)/brick", cli_volume_status},
     {"volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop},
+    {TOP_PATTERN, "list the busiest files of each brick", cli_volume_top},
 };
 
 bool

@@ -121,12 +121,18 @@ status_request(unsigned mask)
 }
 
 void
-gd_brick_ask_status(struct gd_brick *b, unsigned mask, gd_answer_fn *fn, void *arg)
+gd_brick_ask(const struct gd_brick *b, uint32_t proc, struct gi_dict *in, gd_answer_fn *fn, void *arg)
 {
   GI_CLEANUP_FREE char *sock = gd_brick_socket(b);
+  gd_ask(b->volume->gd, sock, proc, b->path, in, fn, arg);
+}
+
+void
+gd_brick_ask_status(struct gd_brick *b, unsigned mask, gd_answer_fn *fn, void *arg)
+{
   struct gi_dict *in = status_request(mask);
   gi_dict_set_str(in, "brick-name", b->path);
-  gd_ask(b->volume->gd, sock, GI_BRICK_STATUS, b->path, in, fn, arg);
+  gd_brick_ask(b, GI_BRICK_STATUS, in, fn, arg);
 }
 
 void

@@ -225,12 +225,24 @@ gd_op_set(struct gd_op *op, struct gi_error *err)
 }
 
 int
-gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err)
+gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err)
 {
   struct gi_list changed = GI_LIST_INIT(changed);
+  GI_ASSERT(n % 2 == 0);
   copy_options(&changed, &v->options);
-  gd_options_set(&changed, key, value);
+  for (unsigned i = 0; i < n; i += 2) {
+    if (pairs[i + 1])
+      gd_options_set(&changed, pairs[i], pairs[i + 1]);
+    else
+      gd_options_del(&changed, pairs[i]);
+  }
   return commit(v, &changed, err);
+}
+
+int
+gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err)
+{
+  return gd_volume_set_all(v, (const char *const[]){key, value}, 2, err);
 }
 
 /* ---- reset ---- */

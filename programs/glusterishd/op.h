@@ -69,10 +69,20 @@ bool gd_op_flag(const struct gd_op *op, const char *member);
 long gd_op_int(const struct gd_op *op, const char *member, long def);
 const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a list of strings only; NULL otherwise */
 
+/* op-ask.c: puts a question to every brick of op->volume that is online, or to `only` if it is; consumes `in`. Each has an object
+ * with its "name" in the list "bricks" of the reply document, in the order of the volume, and `said` is called with that once it has
+ * answered or failed to (err, as gd_answer_fn). Then `end` (NULL: the command succeeds) finishes the op. GD_OP_LATER, or GD_OP_DONE if
+ * no brick is online. */
+typedef void gd_said_fn(struct gd_op *op, json_t *brick, int err, const struct gi_dict *dict);
+int gd_op_ask_bricks(struct gd_op *op, const struct gd_brick *only, uint32_t proc, struct gi_dict *in, gd_said_fn *said,
+                     void (*end)(struct gd_op *op));
+
 /* op-create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
 int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
 
-/* op-options.c: sets one option of a volume, key and value known to be good, in the running processes too. */
+/* op-options.c: sets options of a volume, keys and values known to be good, in the running processes too. `pairs`: key, value, …; a
+ * value NULL: the option goes. */
+int gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err);
 int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
 
 /* op-*.c */
@@ -94,6 +104,11 @@ int gd_op_status(struct gd_op *op, struct gi_error *err);
 int gd_op_statedump(struct gd_op *op, struct gi_error *err);
 int gd_op_heal(struct gd_op *op, struct gi_error *err);
 int gd_op_heal_status(struct gd_op *op, struct gi_error *err);
+int gd_op_profile(struct gd_op *op, struct gi_error *err);
+int gd_op_profile_info(struct gd_op *op, struct gi_error *err);
+int gd_op_top(struct gd_op *op, struct gi_error *err);
+int gd_op_clear_locks(struct gd_op *op, struct gi_error *err);
+int gd_op_get_state(struct gd_op *op, struct gi_error *err);
 int gd_op_peers(struct gd_op *op, struct gi_error *err);
 int gd_op_probe(struct gd_op *op, struct gi_error *err);
 int gd_op_detach(struct gd_op *op, struct gi_error *err);

@@ -103,6 +103,8 @@ enum {
 typedef void gd_answer_fn(int err, const struct gi_dict *dict, void *arg);
 /* Asks the process behind a socket for procedure `proc`; consumes `in`. fn is never called from inside. */
 void gd_ask(struct gd *gd, const char *sock, uint32_t proc, const char *name, struct gi_dict *in, gd_answer_fn *fn, void *arg);
+/* Asks a brick for procedure `proc` of the brick-op program; consumes `in`. */
+void gd_brick_ask(const struct gd_brick *b, uint32_t proc, struct gi_dict *in, gd_answer_fn *fn, void *arg);
 void gd_brick_ask_status(struct gd_brick *b, unsigned mask, gd_answer_fn *fn, void *arg);
 void gd_shd_ask_status(struct gd_volume *v, unsigned mask, gd_answer_fn *fn, void *arg);
 void gd_questions_abort(struct gd *gd); /* without calling anybody */
