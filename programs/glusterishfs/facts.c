@@ -15,9 +15,10 @@ text_of(const char *text)
   if (v)
     return v;
   size_t len = strlen(text), n = 0;
-  GI_CLEANUP_FREE char *plain = gi_alloc(4 * len + 1);
+  size_t size = 4 * len + 1;
+  GI_CLEANUP_FREE char *plain = gi_zalloc(size);
   for (const char *c = text; *c; c++)
-    n += (size_t)sprintf(plain + n, (unsigned char)*c < 0x80 ? "%c" : "\\x%02x", (unsigned char)*c);
+    n += (size_t)snprintf(plain + n, size - n, (unsigned char)*c < 0x80 ? "%c" : "\\x%02x", (unsigned char)*c);
   return json_string(plain);
 }
 
