@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The log: one line per message, one write(2) per line, a limit per message id.
+ * The log: one line per message, one write(2) per line, to a file, to standard
+ * error, or there with the marks that the journal of systemd reads.
  *
  * This is the one piece of process-wide state: messages come from anywhere,
  * workers too, before there is a context and after it has gone. A mutex guards
  * it. Nothing here allocates memory or calls back into other modules.
  */
-#include "libglusterish/log.h"
+#include "libglusterish/log-private.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/reactor.h"
 
@@ -18,34 +19,15 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 4096 /* of the text; longer is cut */
-#define LIMIT_SLOTS 128     /* message ids watched at once */
-#define FOLDED_TEXT 256     /* of the last suppressed text */
-
-struct limit {
-  unsigned msgid;        /* 0 = free */
-  struct timespec start; /* of the window */
-  unsigned lines;        /* written in this window */
-  unsigned repeats;      /* suppressed since */
-  struct timespec first, last;
-  enum gi_log_level level;
-  char domain[64];
-  char text[FOLDED_TEXT];
-};
-
-struct line {
-  struct timespec when;
-  enum gi_log_level level;
-  const char *domain, *file, *func;
-  int line;
-  unsigned msgid;
-  const char *text;
-};
+#define DOMAIN_MAX 512      /* bytes of it in a line */
+#define JSON_GROWS 6        /* a byte becomes so many at most */
 
 struct out {
-  char buf[LINE_MAX_BYTES + 1024];
+  char buf[(LINE_MAX_BYTES + DOMAIN_MAX) * JSON_GROWS + 1024];
   size_t len;
 };
 
@@ -53,24 +35,53 @@ static struct {
   pthread_mutex_t lock;
   int fd;
   bool json;
+  bool journal;        /* standard error is read by the journal */
+  bool torn;           /* the last line is there in part */
   char path[PATH_MAX]; /* empty: stderr */
-  struct limit limit[LIMIT_SLOTS];
+  struct out out;      /* the line that is being written */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
+
+/* This thread holds the lock. What an assertion says then is on standard error, and not in the log. */
+static __thread bool inside;
+
+static _Atomic bool held; /* some message was counted and not told yet */
 
 static void (*read_clock)(struct timespec *now) = gi_log_clock;
 
 /* Before gi_log_open only what matters goes to stderr. */
 static _Atomic int current_level = GI_LOG_WARNING;
 
+/* `priority` is that of syslog. EMERG is not its 0: the journal writes that to every terminal of the machine. */
 static const struct {
-  char letter;
+  char letter, priority;
   const char *word;
 } levels[] = {
-    [GI_LOG_NONE] = {'M', "NONE"},         [GI_LOG_EMERG] = {'M', "EMERG"}, [GI_LOG_ALERT] = {'A', "ALERT"},
-    [GI_LOG_CRITICAL] = {'C', "CRITICAL"}, [GI_LOG_ERROR] = {'E', "ERROR"}, [GI_LOG_WARNING] = {'W', "WARNING"},
-    [GI_LOG_NOTICE] = {'N', "NOTICE"},     [GI_LOG_INFO] = {'I', "INFO"},   [GI_LOG_DEBUG] = {'D', "DEBUG"},
-    [GI_LOG_TRACE] = {'T', "TRACE"},
+    [GI_LOG_NONE] = {'M', '1', "NONE"},         [GI_LOG_EMERG] = {'M', '1', "EMERG"}, [GI_LOG_ALERT] = {'A', '1', "ALERT"},
+    [GI_LOG_CRITICAL] = {'C', '2', "CRITICAL"}, [GI_LOG_ERROR] = {'E', '3', "ERROR"}, [GI_LOG_WARNING] = {'W', '4', "WARNING"},
+    [GI_LOG_NOTICE] = {'N', '5', "NOTICE"},     [GI_LOG_INFO] = {'I', '6', "INFO"},   [GI_LOG_DEBUG] = {'D', '7', "DEBUG"},
+    [GI_LOG_TRACE] = {'T', '7', "TRACE"},
 };
+
+const char *
+gi_log_level_word(enum gi_log_level level)
+{
+  GI_ASSERT((size_t)level < GI_ARRAY_LEN(levels));
+  return levels[level].word;
+}
+
+static void
+lock(void)
+{
+  pthread_mutex_lock(&state.lock);
+  inside = true;
+}
+
+static void
+unlock(void)
+{
+  inside = false;
+  pthread_mutex_unlock(&state.lock);
+}
 
 /* ---- putting text together ---- */
 
@@ -87,9 +98,9 @@ static void __attribute__((format(printf, 2, 3))) out_printf(struct out *o, cons
 
 /* Names of files are part of messages: control characters must not forge a line. */
 static void
-out_plain(struct out *o, const char *text)
+out_plain(struct out *o, const char *text, size_t most)
 {
-  for (; *text && o->len + 8 < sizeof(o->buf); text++) {
+  for (most += o->len; *text && o->len + 8 < most; text++) {
     unsigned char c = (unsigned char)*text;
     if (c < 0x20 || c == 0x7f)
       out_printf(o, "\\%03o", c);
@@ -117,27 +128,37 @@ utf8_len(const unsigned char *s)
   return n;
 }
 
-/* A JSON string; bytes that are not UTF-8 become the character of that number. */
-static void
-out_json(struct out *o, const char *text)
+size_t
+gi_log_json_text(char *out, size_t len, size_t room, const char *text)
 {
   const unsigned char *s = (const unsigned char *)text;
-  out_printf(o, "\"");
-  while (*s && o->len + 16 < sizeof(o->buf)) {
+  GI_ASSERT(len + 16 <= room);
+  out[len++] = '"';
+  while (*s && len + JSON_GROWS + 2 < room) {
     unsigned n = utf8_len(s);
     if (*s == '"' || *s == '\\') {
-      out_printf(o, "\\%c", *s);
+      out[len++] = '\\';
+      out[len++] = (char)*s;
       n = 1;
     } else if (*s < 0x20 || *s == 0x7f || n == 0) {
-      out_printf(o, "\\u%04x", *s);
+      len += (size_t)snprintf(out + len, JSON_GROWS + 1, "\\u%04x", *s);
       n = 1;
     } else {
-      memcpy(o->buf + o->len, s, n);
-      o->len += n;
+      memcpy(out + len, s, n);
+      len += n;
     }
     s += n;
   }
-  out_printf(o, "\"");
+  out[len++] = '"';
+  return len;
+}
+
+/* At most `most` bytes of it: what follows has room. */
+static void
+out_json(struct out *o, const char *text, size_t most)
+{
+  GI_ASSERT(o->len + most <= sizeof(o->buf));
+  o->len = gi_log_json_text(o->buf, o->len, o->len + most, text);
 }
 
 static void
@@ -157,135 +178,87 @@ base_name(const char *file)
 }
 
 static void
-out_line(struct out *o, const struct line *l, bool json)
+out_line_json(struct out *o, const struct gi_log_line *l)
 {
-  if (json) {
-    out_printf(o, "{\"time\":\"");
-    out_time(o, &l->when, 'T');
-    out_printf(o, "Z\",\"level\":\"%s\",\"msgid\":%u,\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"domain\":",
-               levels[l->level].word, l->msgid, base_name(l->file), l->line, l->func);
-    out_json(o, l->domain);
-    out_printf(o, ",\"message\":");
-    out_json(o, l->text);
-    out_printf(o, "}");
-  } else {
+  out_printf(o, "{\"time\":\"");
+  out_time(o, &l->when, 'T');
+  out_printf(o, "Z\",\"level\":\"%s\",\"msgid\":%u,\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"domain\":",
+             levels[l->level].word, l->msgid, l->file, l->line, l->func);
+  out_json(o, l->domain, DOMAIN_MAX * JSON_GROWS);
+  out_printf(o, ",\"message\":");
+  out_json(o, l->text, LINE_MAX_BYTES * JSON_GROWS + 16);
+  if (l->seen)
+    out_printf(o, ",\"seen\":%llu,\"seconds\":%llu", (unsigned long long)l->seen, (unsigned long long)l->seconds);
+  out_printf(o, "}");
+}
+
+static void
+out_line_text(struct out *o, const struct gi_log_line *l)
+{
+  if (!state.journal) { /* which has the time and the level of its own */
     out_printf(o, "[");
     out_time(o, &l->when, ' ');
-    out_printf(o, " +0000] %c [MSGID: %u] [%s:%d:%s] 0-", levels[l->level].letter, l->msgid, base_name(l->file), l->line,
-               l->func);
-    out_plain(o, l->domain);
-    out_printf(o, ": ");
-    out_plain(o, l->text);
+    out_printf(o, " +0000] %c ", levels[l->level].letter);
   }
+  out_printf(o, "[MSGID: %u] [%s:%d:%s] 0-", l->msgid, l->file, l->line, l->func);
+  out_plain(o, l->domain, DOMAIN_MAX);
+  out_printf(o, ": ");
+  out_plain(o, l->text, LINE_MAX_BYTES * 4);
+  if (l->seen)
+    out_printf(o, " (seen %llu times in the last %llu s)", (unsigned long long)l->seen, (unsigned long long)l->seconds);
 }
 
-static void
-out_flush(struct out *o)
+/* ---- writing, with the lock held ---- */
+
+/* A full disk must not stop the file system: what cannot be written is lost. Returns how many bytes were written. */
+static size_t
+write_out(const char *text, size_t len)
 {
-  if (o->len > sizeof(o->buf) - 1)
-    o->len = sizeof(o->buf) - 1;
+  size_t done = 0;
+  while (done < len) {
+    ssize_t n = write(state.fd, text + done, len - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    done += (size_t)n;
+  }
+  return done;
+}
+
+/* A line is whole or ends where the disk was full: the next one then begins on a line of its own. */
+static void
+write_line(const struct gi_log_line *l)
+{
+  struct out *o = &state.out;
+  o->len = 0;
+  if (state.torn)
+    out_printf(o, "\n");
+  if (state.journal)
+    out_printf(o, "<%c>", levels[l->level].priority);
+  if (state.json)
+    out_line_json(o, l);
+  else
+    out_line_text(o, l);
+  GI_ASSERT(o->len < sizeof(o->buf));
   o->buf[o->len++] = '\n';
-  /* A full disk must not stop the file system: what cannot be written is lost. */
-  ssize_t n;
-  do
-    n = write(state.fd, o->buf, o->len);
-  while (n < 0 && errno == EINTR);
+  size_t n = write_out(o->buf, o->len);
+  if (n > 0)
+    state.torn = o->buf[n - 1] != '\n';
 }
 
-/* ---- the limit per message id ---- */
-
+/* Counts whose pause is over, or all of them, as lines of their own. */
 static void
-limit_report(struct limit *l, const struct timespec *now)
-{
-  if (l->repeats == 0)
-    return;
-  struct out o = {.len = 0};
-  if (state.json) {
-    struct line line = {*now, l->level, l->domain, __FILE__, __func__, __LINE__, l->msgid, l->text};
-    out_line(&o, &line, true);
-    o.len--; /* the closing brace: two more members follow */
-    out_printf(&o, ",\"repeated\":%u,\"first\":\"", l->repeats);
-    out_time(&o, &l->first, 'T');
-    out_printf(&o, "Z\",\"last\":\"");
-    out_time(&o, &l->last, 'T');
-    out_printf(&o, "Z\"}");
-  } else {
-    out_printf(&o, "The message \"%c [MSGID: %u] 0-", levels[l->level].letter, l->msgid);
-    out_plain(&o, l->domain);
-    out_printf(&o, ": ");
-    out_plain(&o, l->text);
-    out_printf(&o, "\" repeated %u times between [", l->repeats);
-    out_time(&o, &l->first, ' ');
-    out_printf(&o, " +0000] and [");
-    out_time(&o, &l->last, ' ');
-    out_printf(&o, " +0000]");
-  }
-  out_flush(&o);
-  l->repeats = 0;
-}
-
-static bool
-limit_over(const struct limit *l, const struct timespec *now)
-{
-  /* A clock set back ends the window too, or messages would be held until it has caught up. */
-  return now->tv_sec >= l->start.tv_sec + GI_LOG_WINDOW_S || now->tv_sec < l->start.tv_sec;
-}
-
-/* The slot of `msgid`: its own, a free one, or that of the longest quiet id. Reports every window that has ended meanwhile, so
- * that a count does not wait for the next message of its own id. */
-static struct limit *
-limit_slot(unsigned msgid, const struct timespec *now)
-{
-  struct limit *own = NULL, *oldest = &state.limit[0];
-  for (unsigned i = 0; i < LIMIT_SLOTS; i++) {
-    struct limit *l = &state.limit[i];
-    if (l->msgid == msgid)
-      own = l;
-    else if (l->repeats > 0 && limit_over(l, now))
-      limit_report(l, now);
-    if (oldest->msgid != 0 && (l->msgid == 0 || l->start.tv_sec < oldest->start.tv_sec))
-      oldest = l;
-  }
-  if (own)
-    return own;
-  limit_report(oldest, now);
-  *oldest = (struct limit){.msgid = msgid, .start = *now};
-  return oldest;
-}
-
-/* True if the message is to be written; else it has been counted. */
-static bool
-limit_pass(const struct line *line)
-{
-  /* Who asks for DEBUG wants all of it; EMERG is the last thing a process says. */
-  if (line->level >= GI_LOG_DEBUG || line->level <= GI_LOG_EMERG)
-    return true;
-  struct limit *l = limit_slot(line->msgid, &line->when);
-  if (limit_over(l, &line->when)) {
-    limit_report(l, &line->when);
-    l->start = line->when;
-    l->lines = 0;
-  }
-  if (l->lines < GI_LOG_BURST) {
-    l->lines++;
-    return true;
-  }
-  if (l->repeats++ == 0)
-    l->first = line->when;
-  l->last = line->when;
-  l->level = line->level;
-  snprintf(l->domain, sizeof(l->domain), "%s", line->domain);
-  snprintf(l->text, sizeof(l->text), "%s", line->text);
-  return false;
-}
-
-static void
-limit_report_all(void)
+tell_held(bool all)
 {
   struct timespec now;
+  struct gi_log_line line;
+  if (!atomic_load_explicit(&held, memory_order_relaxed))
+    return;
   read_clock(&now);
-  for (unsigned i = 0; i < LIMIT_SLOTS; i++)
-    limit_report(&state.limit[i], &now);
+  while (gi_log_limit_due(&now, all, &line))
+    write_line(&line);
+  atomic_store_explicit(&held, gi_log_limit_holds(), memory_order_relaxed);
 }
 
 /* ---- public ---- */
@@ -314,46 +287,92 @@ gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const 
              const char *fmt, ...)
 {
   char text[LINE_MAX_BYTES];
-  int saved = errno;                                                      /* callers log first and look at errno after */
-  GI_ASSERT((size_t)level < GI_ARRAY_LEN(levels) && file && func && fmt); /* not below: gi_panic logs */
+  int saved = errno; /* callers log first and look at errno after */
+  if (inside)
+    return;
+  GI_ASSERT((size_t)level < GI_ARRAY_LEN(levels) && file && func && fmt);
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof(text), fmt, ap);
   va_end(ap);
 
-  struct line l = {.level = level,
-                   .domain = domain ? domain : "glusterish",
-                   .file = file,
-                   .func = func,
-                   .line = line,
-                   .msgid = msgid,
-                   .text = text};
-  pthread_mutex_lock(&state.lock);
+  struct gi_log_line old, l = {.level = level,
+                               .domain = domain ? domain : "glusterish",
+                               .file = base_name(file),
+                               .func = func,
+                               .line = line,
+                               .msgid = msgid,
+                               .text = text};
+  lock();
   read_clock(&l.when);
-  if (limit_pass(&l)) {
-    struct out o = {.len = 0};
-    out_line(&o, &l, state.json);
-    out_flush(&o);
-  }
-  pthread_mutex_unlock(&state.lock);
+  gi_log_recent_add(&l);
+  if (gi_log_limit_room(&l, &old))
+    write_line(&old);
+  if (gi_log_limit_pass(&l))
+    write_line(&l);
+  else
+    atomic_store_explicit(&held, true, memory_order_relaxed);
+  tell_held(false);
+  unlock();
   errno = saved;
+}
+
+void
+gi_log_tell(void)
+{
+  lock();
+  tell_held(false);
+  unlock();
+}
+
+bool
+gi_log_holds(void)
+{
+  return atomic_load_explicit(&held, memory_order_relaxed);
+}
+
+unsigned
+gi_log_recent(struct gi_log_recent out[GI_LOG_RECENT])
+{
+  lock();
+  unsigned n = gi_log_recent_copy(out);
+  unlock();
+  return n;
+}
+
+/* Lines of JSON stay lines of JSON: each of the block is a message. */
+static void
+block_json(const char *text)
+{
+  char part[LINE_MAX_BYTES];
+  struct gi_log_line l = {.level = GI_LOG_INFO, .domain = "glusterish", .file = "", .func = "", .text = part};
+  read_clock(&l.when);
+  for (size_t len; *text; text += len + (text[len] == '\n')) {
+    len = strcspn(text, "\n");
+    snprintf(part, sizeof(part), "%.*s", (int)(len < sizeof(part) ? len : sizeof(part) - 1), text);
+    write_line(&l);
+  }
 }
 
 void
 gi_log_block(const char *text)
 {
-  size_t len = strlen(text);
-  pthread_mutex_lock(&state.lock);
-  while (len > 0) {
-    ssize_t n = write(state.fd, text, len);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      break;
-    text += n;
-    len -= (size_t)n;
-  }
-  pthread_mutex_unlock(&state.lock);
+  lock();
+  if (state.json)
+    block_json(text);
+  else
+    write_out(text, strlen(text));
+  unlock();
+}
+
+/* systemd names the stream that it reads by device and inode: what was redirected since is another. */
+static bool
+journal_reads(int fd)
+{
+  const char *stream = getenv("JOURNAL_STREAM");
+  unsigned long long dev, ino;
+  struct stat st;
+  return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
 /* With the lock held. On failure everything stays as it was. */
@@ -366,10 +385,12 @@ open_file(const char *path)
     if (fd < 0)
       return errno;
   }
-  limit_report_all();
+  tell_held(true);
   if (state.fd != STDERR_FILENO)
     close(state.fd);
   state.fd = fd;
+  state.torn = false;
+  state.journal = fd == STDERR_FILENO && journal_reads(fd);
   return 0;
 }
 
@@ -380,23 +401,23 @@ gi_log_open(const char *path, enum gi_log_level level, bool json)
     path = "";
   if (strlen(path) >= sizeof(state.path))
     return ENAMETOOLONG;
-  pthread_mutex_lock(&state.lock);
+  lock();
   int ret = open_file(path);
   if (ret == 0) {
     snprintf(state.path, sizeof(state.path), "%s", path);
     state.json = json;
     gi_log_set_level(level);
   }
-  pthread_mutex_unlock(&state.lock);
+  unlock();
   return ret;
 }
 
 void
 gi_log_reopen(void)
 {
-  pthread_mutex_lock(&state.lock);
+  lock();
   int ret = open_file(state.path);
-  pthread_mutex_unlock(&state.lock);
+  unlock();
   if (ret)
     gi_log(GI_LOG_ERROR, "core", GI_MSG_CORE + 1, "cannot reopen the log file, going on with the old one: %s", strerror(ret));
 }
@@ -410,18 +431,18 @@ gi_log_set_level(enum gi_log_level level)
 void
 gi_log_set_json(bool json)
 {
-  pthread_mutex_lock(&state.lock);
-  limit_report_all();
+  lock();
+  tell_held(true);
   state.json = json;
-  pthread_mutex_unlock(&state.lock);
+  unlock();
 }
 
 void
 gi_log_set_clock(void (*clock)(struct timespec *now))
 {
-  pthread_mutex_lock(&state.lock);
+  lock();
   read_clock = clock ? clock : gi_log_clock;
-  pthread_mutex_unlock(&state.lock);
+  unlock();
 }
 
 bool
@@ -442,6 +463,7 @@ log_finish(void)
 {
   if (pthread_mutex_trylock(&state.lock) != 0)
     return;
-  limit_report_all();
-  pthread_mutex_unlock(&state.lock);
+  inside = true;
+  tell_held(true);
+  unlock();
 }

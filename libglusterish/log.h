@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Structured log. Default form is the GlusterFS line (volfile.md 11); JSON
- * lines by option. Every message has an id; each id is rate limited so that a
- * failing brick cannot flood a disk: after GI_LOG_BURST lines of one id in
- * GI_LOG_WINDOW_S seconds the rest is counted and reported as one line.
+ * lines by option; for the journal of systemd, where standard error goes
+ * there, the same without time and level but with its mark of the level.
+ *
+ * Every message has an id, and a failing brick cannot flood a disk: of a
+ * message (an id in one domain) GI_LOG_BURST lines are written as they come,
+ * then at most one a second, and if it goes on at ever longer intervals up to
+ * GI_LOG_PAUSE_MAX_S. Such a line ends with "(seen n times in the last s s)".
  *
  *   gi_log(GI_LOG_WARNING, x->name, GI_MSG_EXAMPLE + 1, "only %u of %u children are up", up, n);
  */
@@ -14,6 +18,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
 /* letters in the line: M A C E W N I D T */
 enum gi_log_level {
@@ -29,8 +35,9 @@ enum gi_log_level {
   GI_LOG_TRACE,
 };
 
-#define GI_LOG_BURST 20
-#define GI_LOG_WINDOW_S 10
+#define GI_LOG_BURST 5
+#define GI_LOG_PAUSE_MAX_S 600
+#define GI_LOG_QUIET_S 600 /* a message that has not come for so long begins anew */
 
 /* Opens the log. `path` "-" = stderr. Returns 0 or an errno. May be called again (reopen after rotation: gi_log_reopen). */
 GI_MUST_CHECK int gi_log_open(const char *path, enum gi_log_level level, bool json);
@@ -61,11 +68,31 @@ struct gi_log_seldom {
 /* One more at `now` (gi_now). True: it is to be logged, and *untold were not since the last one that was. */
 bool gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold);
 
-/* Writes `text` as it is (it ends with a newline): for blocks of many lines such as the final graph. Not rate limited. */
+/* Writes `text` as it is (it ends with a newline; JSON: a message for each line): for blocks of many lines such as the final graph.
+ * Not rate limited. */
 void gi_log_block(const char *text);
 
+/* Whether something was counted that is not told yet, and is to be told by gi_log_tell when its time has come; any message does that
+ * too. The reactor looks each time it wakes up. */
+bool gi_log_holds(void);
+void gi_log_tell(void);
+
+/* What went wrong lately: WARNING and worse, if the log's level lets it through, written or only counted. */
+#define GI_LOG_RECENT 64
+struct gi_log_recent {
+  struct timespec when; /* wall time: last seen */
+  enum gi_log_level level;
+  unsigned msgid;
+  uint64_t seen;   /* with this text; a message of many texts keeps the last few */
+  char domain[64]; /* cut */
+  char text[256];  /* cut, any bytes */
+};
+/* Copies them, the one last seen at the end. Returns how many. */
+unsigned gi_log_recent(struct gi_log_recent out[GI_LOG_RECENT]);
+/* Writes them as a JSON document: {"errors":[{"time","level","id","domain","text","seen"}]}, the newest first. */
+void gi_log_recent_json(FILE *out);
+
 /* The log's own clock (wall time). It lives with the real reactor, where all clocks are; nobody else calls it. */
-struct timespec;
 void gi_log_clock(struct timespec *now);
 /* Another clock for the lines from now on (a simulator's); NULL: gi_log_clock again. */
 void gi_log_set_clock(void (*clock)(struct timespec *now));

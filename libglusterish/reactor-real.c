@@ -510,6 +510,8 @@ real_run(struct gi_reactor *base)
     if (r->stopping)
       break;
     wait_and_handle(r, UINT64_MAX);
+    if (gi_log_holds())
+      gi_log_tell();
   }
   r->stopping = false;
 }
