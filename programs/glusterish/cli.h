@@ -41,6 +41,20 @@ bool cli_prefix(const char *word, const char *full);
 bool cli_confirm(struct cli *c, const char *question);
 int cli_help_for(struct cli *c, const char *class_, const char *title);
 
+/* ---- own-options.c: options of one command, which stand after its first word ---- */
+
+/* A flag, or an option with a value: "--name V" or "--name=V". */
+struct cli_option {
+  const char *name;   /* without the dashes; NULL ends a table */
+  const char **value; /* set to the value; NULL: it is a flag */
+  bool *flag;         /* set when the option is there; may be NULL beside `value` */
+};
+
+/* Does a command that begins with the words have the option `arg`, by its pattern ("[--name ...")? */
+bool cli_has_option(int n, char **words, const char *arg);
+/* Takes the options of the table out of words[0..*n), which become fewer. False after telling the user what is wrong with them. */
+bool cli_take_options(struct cli *c, const struct cli_command *cmd, const struct cli_option *table, int *n, char **words);
+
 /* ---- render-*.c ---- */
 
 void cli_render_info(struct cli *c, const json_t *doc);

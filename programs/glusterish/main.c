@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Global options, which may stand anywhere on the line, and the interactive
- * mode (cli.md 1).
+ * mode (cli.md 1). What is an option of the command alone is left to it.
  */
 #include "programs/glusterish/cli.h"
 #include "libglusterish/log.h"
@@ -122,6 +122,10 @@ take_options(struct cli *c, int argc, char **argv, int *status)
     }
     sock_given = sock_given || value_of(argv[i], "--glusterd-sock");
     int took = take_option(c, argv[i], status);
+    if (took == OPT_UNKNOWN && cli_has_option(n, argv, argv[i])) {
+      argv[n++] = argv[i];
+      continue;
+    }
     if (took == OPT_EXIT)
       return -1;
     if (took == OPT_UNKNOWN) {

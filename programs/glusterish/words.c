@@ -148,6 +148,25 @@ complete(const bool *alive, int i)
   return NULL;
 }
 
+/* Does the pattern show the option "--name", `len` bytes of it? */
+static bool
+pattern_has(const char *pattern, const char *option, size_t len)
+{
+  for (const char *p = pattern; (p = strstr(p, "[--")); p++)
+    if (strncmp(p + 1, option, len) == 0 && strchr("= ]|", p[1 + len]))
+      return true;
+  return false;
+}
+
+bool
+cli_has_option(int n, char **words, const char *arg)
+{
+  for (size_t k = 0; n > 0 && k < GI_ARRAY_LEN(commands); k++)
+    if (literal_is(commands[k].pattern, 0, words[0], false) && pattern_has(commands[k].pattern, arg, strcspn(arg, "=")))
+      return true;
+  return false;
+}
+
 int
 cli_run(struct cli *c, int n, char **words)
 {
@@ -199,6 +218,15 @@ cli_bad(struct cli *c, const struct cli_command *cmd, const char *fmt, ...)
   return cli_usage(c, cmd);
 }
 
+/* Of one word, and of no family. */
+static bool
+is_single(const char *pattern)
+{
+  const char *start;
+  size_t len;
+  return !literal(pattern, 1, &start, &len);
+}
+
 int
 cli_help_for(struct cli *c, const char *class_, const char *title)
 {
@@ -210,7 +238,8 @@ cli_help_for(struct cli *c, const char *class_, const char *title)
   for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++) {
     const struct cli_command *cmd = &commands[k];
     bool pool = strcmp(class_, "peer") == 0 && strncmp(cmd->pattern, "pool ", 5) == 0;
-    if (cmd->description && (pool || (strncmp(cmd->pattern, class_, len) == 0 && cmd->pattern[len] == ' ')))
+    bool single = strcmp(class_, "global") == 0 && is_single(cmd->pattern);
+    if (cmd->description && (pool || single || (strncmp(cmd->pattern, class_, len) == 0 && cmd->pattern[len] == ' ')))
       fprintf(c->out, "%s - %s\n", cmd->pattern, cmd->description);
   }
   fputs("\n\n", c->out);
