@@ -68,9 +68,10 @@ lock_held(const struct gi_fop *reply)
   return gi_dict_get_int(reply->rsp.xdata, "glusterfs.inodelk-count", &count) && count > 0;
 }
 
-/* Copies of a directory that a quorum accuses: only they can have missed what was acknowledged. Known when all have answered. */
+/* Copies that a quorum accuses: only they can have missed what was acknowledged. Known when all have answered. The word of a copy of a file
+ * that accuses itself does not count. */
 static uint32_t
-outdated(const struct rep *rep, const struct gi_fan *fan, uint32_t ok)
+outdated(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, enum rep_type type)
 {
   uint32_t accusers[REP_MAX] = {0}, set = 0;
 
@@ -78,8 +79,10 @@ outdated(const struct rep *rep, const struct gi_fan *fan, uint32_t ok)
     return 0;
   rep_foreach(i, ok)
   {
-    uint32_t accused = rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, REP_ENTRY);
+    uint32_t accused = rep_marks_accused(rep, gi_fan_reply(fan, i)->rsp.xdata, type);
 
+    if (type == REP_DATA && ((accused >> i) & 1))
+      accused = 1u << i;
     rep_foreach(j, accused) accusers[j] |= 1u << i;
   }
   rep_foreach(k, ok) if (rep_quorum(rep, accusers[k]) || ((accusers[k] >> k) & 1)) set |= 1u << k;
@@ -107,8 +110,9 @@ rep_marks_judge(const struct rep *rep, const struct gi_fan *fan, uint32_t ok, bo
   }
   if (!directory && !locked)
     v->data_accused |= short_copies(fan, ok & ~v->data_accused & ~rep->arbiter);
-  if (directory)
-    v->outdated = outdated(rep, fan, ok);
+  v->outdated = outdated(rep, fan, ok, directory ? REP_ENTRY : REP_DATA);
+  if (!directory && v->outdated && !locked) /* of the others a heal takes the longest */
+    v->outdated |= short_copies(fan, ok & ~v->outdated & ~rep->arbiter);
   GI_ASSERT(!(ok & ~(uint32_t)fan->ok) && !(v->outdated & ~ok));
   bad |= rep->arbiter; /* never read */
   v->data_readable = ok & ~bad & ~v->data_accused;

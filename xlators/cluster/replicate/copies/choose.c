@@ -79,7 +79,8 @@ rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fo
 int
 rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among)
 {
-  uint32_t good = rep_inode(rep, inode)->meta_readable & among;
+  const struct rep_inode *ri = rep_inode(rep, inode);
+  uint32_t good = ri->meta_readable & among, some = good ? good : among & ~rep->arbiter;
 
-  return rep_first(good ? good : among & ~rep->arbiter);
+  return rep_first(some & ~ri->outdated ? some & ~ri->outdated : some);
 }

@@ -14,7 +14,7 @@
 struct rep_verdict {
   uint32_t data_accused, meta_accused;
   uint32_t data_readable, meta_readable;
-  uint32_t outdated; /* directories: copies that may have missed what was acknowledged; 0: that is not known */
+  uint32_t outdated; /* copies that may have missed what was acknowledged, also where all are accused; 0: that is not known */
   bool data_dirty;   /* a data session is not over yet, or ended without telling what came of it */
 };
 /* Sets one counter xattr: its three slots. */
@@ -49,8 +49,8 @@ void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, vo
 
 /* ---- choose.c ---- */
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
-/* The copy that tells the attributes of an object in split brain before a choice is made: the user must reach the object to choose. One of
- * `among` with good metadata, or any; -1: none. */
+/* The copy that tells the attributes of an object of which every copy is accused, before a heal or a user has chosen: the user must reach
+ * the object to choose. One of `among` with good metadata, or any; of those one that a heal may choose; -1: none. */
 int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);
 
 /* ---- ask.c ---- */

@@ -658,10 +658,39 @@ observers_are_told_which_copies_are_read(void **state)
   rig_free(r);
 }
 
+/* Copies that accuse each other are healed from one that no quorum accuses, and of those from the longest: nobody is told before that the
+ * file is shorter. */
+static void
+attributes_where_every_copy_is_accused(void **state)
+{
+  for (int fd = 0; fd < 2; fd++) {
+    struct rig *r = rig_new("option data-self-heal off\n");
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFREG | 0644);
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_data(r, i, 5, NULL, 100 + 100 * i);
+    rig_blame(r, 1, 5, 0, 0);
+    rig_blame(r, 2, 5, 0, 0);
+    rig_blame(r, 0, 5, 1, 0);
+    rig_blame(r, 0, 5, 2, 0);
+    if (fd) {
+      f = rig_loc(r, GI_FOP_STAT, 5);
+      rig_run(r, f);
+    } else {
+      f = lookup(r, "f5");
+    }
+    rig_done(f, 0, 0);
+    assert_int_equal(f->rsp.stat.size, 300);
+    rig_free_clean(r);
+  }
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(attributes_where_every_copy_is_accused),
       cmocka_unit_test(lookup_asks_for_the_counters),
       cmocka_unit_test(error_priority),
       cmocka_unit_test(different_gfids_are_an_error),
