@@ -40,13 +40,6 @@ wb_forget(struct wb *wb, struct wb_file *file)
 }
 
 void
-wb_lose_track(struct wb *wb, struct wb_file *file)
-{
-  wb_forget(wb, file);
-  file->learnt = 0;
-}
-
-void
 wb_forget_all(struct wb *wb)
 {
   wb->forgot = ++wb->clock;
@@ -80,6 +73,23 @@ at_least(struct gi_iatt *a, uint64_t size)
     a->blocks += (size - a->size + 511) / 512;
     a->size = size;
   }
+}
+
+/* A change of ours has ended whose reply teaches nothing. Unless it may have cut the file off, this still ends behind all that was written
+ * before: a reply to what was asked before that is corrected by it. */
+static void
+lose_track(struct wb *wb, struct wb_file *file, bool cut)
+{
+  wb_forget(wb, file);
+  if (cut)
+    file->learnt = 0;
+}
+
+void
+wb_attr_untaught(struct wb *wb, struct wb_file *file, uint64_t end)
+{
+  lose_track(wb, file, false);
+  at_least(&file->now, end);
 }
 
 static void
@@ -194,6 +204,13 @@ wb_attr_reply(struct wb *wb, struct gi_fop *fop)
   gi_inode_unref(&inode);
 }
 
+/* Whether the file may be shorter after it. */
+static bool
+cuts(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_TRUNCATE || fop->kind == GI_FOP_FTRUNCATE || fop->kind == GI_FOP_OPEN;
+}
+
 /* The reply of another change: while it was under way no WRITE was answered early. */
 void
 wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
@@ -209,7 +226,7 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
       learn(wb, file, a);
       at_least(&file->now, wb_tree_end(file->root));
     } else {
-      wb_lose_track(wb, file);
+      lose_track(wb, file, cuts(fop));
     }
     file->changed = file->moved = wb->moved = ++wb->clock;
   }

@@ -363,6 +363,40 @@ test_an_old_reply_does_not_shrink_the_file(void **state)
   release_writes(s);
 }
 
+/* Nor one that was on its way while a brick came or went, and what else we did to the file then tells nothing of its end. */
+static void
+test_an_old_reply_does_not_shrink_a_file_that_is_not_known(void **state)
+{
+  struct fake_stack *s = *state;
+
+  for (int synced = 0; synced < 2; synced++) {
+    struct gi_fd *fd = opened(s, synced ? FILE_A : FILE_B, 100);
+    struct gi_fop *f = on_fd(s, GI_FOP_FSTAT, fd), *g;
+    struct gi_iatt old = attributes(fd->inode->gfid.b[0], 100);
+
+    fake_wait(s, 60 * GI_NSEC_PER_MSEC);
+    hold(s, GI_FOP_WRITE);
+    hold(s, GI_FOP_FSTAT);
+    hold(s, GI_FOP_FSETATTR);
+    is_early(put(s, fd, 4 * PAGE, PAGE, 'a'));
+    fake_submit(s, f);
+    g = synced ? write_fop(s, fd, 0, 50, 'b') : on_fd(s, GI_FOP_FSETATTR, fd);
+    g->args.flags = synced ? O_SYNC : 0;
+    fake_submit(s, g);
+    if (synced)
+      fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+    fake_release(s, 0, GI_FOP_WRITE, PAGE, 0);
+    if (!synced)
+      fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+    fake_release(s, 0, g->kind, synced ? 50 : 0, 0);
+    assert_true(g->answered);
+    fake_held_fop(s, 0, 0)->rsp.stat = old;
+    fake_release(s, 0, GI_FOP_FSTAT, 0, 0);
+    assert_int_equal(f->rsp.stat.size, 5 * PAGE);
+    fake_script_clear(s);
+  }
+}
+
 /* Another client has made it longer while something of ours is under way. */
 static void
 test_a_reply_grows_the_file(void **state)
@@ -508,6 +542,7 @@ main(void)
       TEST(test_a_cancelled_lock_goes_without_waiting),
       TEST(test_stat_shows_what_is_not_written_yet),
       TEST(test_an_old_reply_does_not_shrink_the_file),
+      TEST(test_an_old_reply_does_not_shrink_a_file_that_is_not_known),
       TEST(test_a_reply_grows_the_file),
       TEST(test_replies_in_another_order_do_not_shrink_the_file),
       TEST(test_a_reply_that_tells_nothing_ends_what_is_known),

@@ -43,6 +43,13 @@ give_back(struct wb *wb, struct wb_write *w)
   }
 }
 
+/* Where the bytes of one that was not answered early end on the bricks; 0: that is not known, it appends. */
+static uint64_t
+end_of(const struct wb_write *w)
+{
+  return w->range.end == WB_END ? 0 : w->offset + (uint64_t)w->original->rsp.ret;
+}
+
 /* The file is kept by the caller. */
 static void
 end_write(struct wb *wb, struct wb_write *w, int err)
@@ -57,7 +64,7 @@ end_write(struct wb *wb, struct wb_write *w, int err)
   if (err)
     wb_forget(wb, file);
   else if (!wb_attr_written(wb, file, &w->left, w->sent) && w->original) /* what was answered early is known anyway */
-    wb_lose_track(wb, file);
+    wb_attr_untaught(wb, file, end_of(w));
   file->moved = wb->moved = ++wb->clock;
   give_back(wb, w);
   if (err && w->changes)

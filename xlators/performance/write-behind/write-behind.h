@@ -257,8 +257,9 @@ void wb_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 
 /* ---- wb-attr.c: what is known ---- */
 bool wb_known(struct wb *wb, const struct wb_file *file);
-void wb_forget(struct wb *wb, struct wb_file *file);     /* others may have changed it */
-void wb_lose_track(struct wb *wb, struct wb_file *file); /* we have, and do not know how */
+void wb_forget(struct wb *wb, struct wb_file *file); /* others may have changed it */
+void wb_attr_untaught(struct wb *wb, struct wb_file *file,
+                      uint64_t end); /* a WRITE of ours has, which ends there, and its reply does not say how */
 void wb_forget_all(struct wb *wb);
 /* A WRITE is answered early: what the attributes were and will be. */
 void wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct gi_iatt *pre, struct gi_iatt *post);
