@@ -32,6 +32,7 @@ struct gi_ctx {
    * reactor must go on turning. Calling it again, or after the end, does nothing. */
   void (*leave)(struct gi_ctx *ctx);
   struct gi_xlator *mount;                  /* the mount/fuse translator, while `leave` is set */
+  struct gi_observe *observe;               /* what shows the process to those who ask (observe.h); NULL: it is not observed */
   struct gi_fs *fs;                         /* where bricks keep files (fs.h); NULL = the kernel's file systems */
   void (*on_dead_disk)(struct gi_ctx *ctx); /* the disk of a brick failed; NULL: the process ends itself by a signal */
   void *app;                                /* the program's own */

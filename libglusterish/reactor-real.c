@@ -13,7 +13,7 @@
  * fate of a timeout, stays in user space.
  */
 #include "libglusterish/log.h"
-#include "libglusterish/reactor.h"
+#include "libglusterish/reactor-private.h"
 #include "libglusterish/worker.h"
 
 #include <errno.h>
@@ -635,6 +635,13 @@ make_base(void)
   event_config_free(config);
   GI_ASSERT(evb != NULL);
   return evb;
+}
+
+struct event_base *
+gi_reactor_event_base(struct gi_reactor *base)
+{
+  GI_ASSERT(base->ops->free == real_free);
+  return real_of(base)->evb;
 }
 
 static void
