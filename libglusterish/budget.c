@@ -9,17 +9,17 @@
 #define BELOW(limit) ((limit) - (limit) / 16) /* where a pass ends: not every draw after it begins the next one */
 
 const struct gi_metric gi_budget_metrics[] = {
-    GI_METRIC(struct gi_budget, limit, "bytes", "what all caches together may hold; 0 is no limit"),
-    GI_METRIC(struct gi_budget, used, "bytes", "what they hold"),
-    GI_METRIC(struct gi_budget, peak, "bytes", "most they have held"),
+    GI_GAUGE(struct gi_budget, limit, "bytes", "what all caches together may hold; 0 is no limit"),
+    GI_GAUGE(struct gi_budget, used, "bytes", "what they hold"),
+    GI_GAUGE(struct gi_budget, peak, "bytes", "most they have held"),
     GI_METRIC(struct gi_budget, passes, "", "times that caches were asked for memory"),
     GI_METRIC(struct gi_budget, shortages, "", "times that they did not have enough to give"),
     GI_METRIC_END,
 };
 
 const struct gi_metric gi_budget_user_metrics[] = {
-    GI_METRIC(struct gi_budget_user, used, "bytes", "what the cache holds"),
-    GI_METRIC(struct gi_budget_user, peak, "bytes", "most it has held"),
+    GI_GAUGE(struct gi_budget_user, used, "bytes", "what the cache holds"),
+    GI_GAUGE(struct gi_budget_user, peak, "bytes", "most it has held"),
     GI_METRIC(struct gi_budget_user, asked, "bytes", "what it was asked for"),
     GI_METRIC(struct gi_budget_user, reclaimed, "bytes", "what it gave when it was asked"),
     GI_METRIC_END,

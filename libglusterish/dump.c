@@ -4,14 +4,10 @@
  */
 #include "libglusterish/dump.h"
 #include "libglusterish/mem.h"
-#include "libglusterish/payload.h"
+#include "libglusterish/usage.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdarg.h>
-
-/* jemalloc's, where the program is linked with it; a sanitizer brings an allocator of its own. */
-int mallctl(const char *name, void *old, size_t *old_len, void *new, size_t new_len) __attribute__((weak));
 
 /* File names end up here: a control character must not forge a line. */
 static void
@@ -74,31 +70,11 @@ gi_dump_metrics(struct gi_dump *d, const struct gi_metric *table, const void *ba
     gi_dump_kv(d, m->name, "%" PRIu64, gi_metric_value(m, base));
 }
 
-static void
-dump_allocator(struct gi_dump *d, const char *key)
-{
-  char name[64];
-  size_t value = 0, len = sizeof(value);
-  snprintf(name, sizeof(name), "stats.%s", key);
-  if (mallctl(name, &value, &len, NULL, 0) == 0)
-    gi_dump_kv(d, key, "%zu", value);
-}
-
 void
 gi_dump_memory(struct gi_dump *d)
 {
+  struct gi_memory m;
+  gi_memory_look(&m);
   gi_dump_section(d, "mallinfo");
-  if (mallctl) {
-    uint64_t epoch = 1; /* the figures are those of the last epoch: begin one */
-    mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
-    dump_allocator(d, "allocated");
-    dump_allocator(d, "active");
-    dump_allocator(d, "resident");
-    dump_allocator(d, "mapped");
-  } else {
-    struct mallinfo2 m = mallinfo2();
-    gi_dump_kv(d, "allocated", "%zu", m.uordblks + m.hblkhd);
-  }
-  gi_dump_kv(d, "payload_live", "%" PRIu64, gi_buf_bytes_live);
-  gi_dump_kv(d, "payload_kept", "%" PRIu64, gi_buf_bytes_kept());
+  gi_dump_metrics(d, gi_memory_metrics, &m);
 }

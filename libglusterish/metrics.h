@@ -10,20 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum gi_metric_kind {
+  GI_METRIC_COUNTER, /* only grows, from 0 at the start of whoever counts */
+  GI_METRIC_GAUGE,   /* what is now, or the most that was */
+};
+
 struct gi_metric {
   const char *name; /* NULL ends a table */
   const char *unit; /* "", "bytes", "ns" … */
   const char *help;
   size_t offset; /* of the uint64_t in the module's struct */
+  enum gi_metric_kind kind;
 };
 
 #define GI_METRIC(type, member, unit, help) \
   { \
-#member, unit, help, offsetof(type, member) \
+#member, unit, help, offsetof(type, member), GI_METRIC_COUNTER \
+  }
+#define GI_GAUGE(type, member, unit, help) \
+  { \
+#member, unit, help, offsetof(type, member), GI_METRIC_GAUGE \
   }
 #define GI_METRIC_END \
   { \
-    NULL, NULL, NULL, 0 \
+    NULL, NULL, NULL, 0, GI_METRIC_COUNTER \
   }
 
 static inline uint64_t
