@@ -70,8 +70,8 @@ const struct gi_metric gi_rpc_client_metrics[] = {
     STAT(pings, "", "pings sent"),
     STAT(ping_timeouts, "", "connections given up because the peer was silent"),
     STAT(reconnects, "", "attempts to connect again"),
-    STAT(inflight_calls, "", "calls sent and not yet answered"),
-    STAT(inflight_bytes, "bytes", "of those calls"),
+    GI_GAUGE(struct gi_rpc_client_stats, inflight_calls, "", "calls sent and not yet answered"),
+    GI_GAUGE(struct gi_rpc_client_stats, inflight_bytes, "bytes", "of those calls"),
     STAT(budget_waits, "", "calls that had to wait for the budget of bytes in flight"),
     GI_METRIC_END,
 };

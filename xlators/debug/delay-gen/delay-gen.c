@@ -196,7 +196,7 @@ static const struct gi_option dg_table[] = {
 static const struct gi_metric dg_metrics[] = {
     {"seen", "", "operations it could have held back", 0},
     {"delayed", "", "operations held back", sizeof(uint64_t)},
-    {"held", "", "operations held now", 2 * sizeof(uint64_t)},
+    {"held", "", "operations held now", 2 * sizeof(uint64_t), GI_METRIC_GAUGE},
     GI_METRIC_END,
 };
 

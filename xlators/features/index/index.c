@@ -134,6 +134,7 @@ static const struct gi_option ix_table[] = {
 };
 
 #define IX_METRIC(member, help) GI_METRIC(struct ix_metrics, member, "", help)
+#define IX_NOW(member, help) GI_GAUGE(struct ix_metrics, member, "", help)
 
 static const struct gi_metric ix_metrics_table[] = {
     IX_METRIC(tracked, "xattrops that concern the index"),
@@ -146,11 +147,11 @@ static const struct gi_metric ix_metrics_table[] = {
     IX_METRIC(entry_unlinks, "changed names cleared"),
     IX_METRIC(purges, "directories of changed names cleared"),
     IX_METRIC(errors, "failed system calls"),
-    IX_METRIC(pending, "inodes in the pending index now"),
-    IX_METRIC(dirty, "inodes in the dirty index now"),
+    IX_NOW(pending, "inodes in the pending index now"),
+    IX_NOW(dirty, "inodes in the dirty index now"),
     IX_METRIC(region_updates, "times the regions that a missing copy lacks were recorded"),
     IX_METRIC(region_misses, "times they could not be, because it lacks more than is known, or for want of room"),
-    IX_METRIC(region_bytes, "bytes of the logs of regions"),
+    GI_GAUGE(struct ix_metrics, region_bytes, "bytes", "size of the logs of regions"),
     GI_METRIC_END,
 };
 

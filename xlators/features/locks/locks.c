@@ -229,6 +229,7 @@ static const struct gi_option lk_table[] = {
 };
 
 #define LK_METRIC(member, help) GI_METRIC(struct lk_metrics, member, "", help)
+#define LK_NOW(member, help) GI_GAUGE(struct lk_metrics, member, "", help)
 
 static const struct gi_metric lk_metrics_table[] = {
     LK_METRIC(inode_granted, "inode locks granted"),
@@ -245,8 +246,8 @@ static const struct gi_metric lk_metrics_table[] = {
     LK_METRIC(cleared, "locks removed by clear-locks"),
     LK_METRIC(dropped_clients, "clients whose locks were dropped because they went away"),
     LK_METRIC(io_waited, "reads and writes that waited for a mandatory lock"),
-    LK_METRIC(held, "locks held now"),
-    LK_METRIC(waiting, "lock requests waiting now"),
+    LK_NOW(held, "locks held now"),
+    LK_NOW(waiting, "lock requests waiting now"),
     GI_METRIC_END,
 };
 

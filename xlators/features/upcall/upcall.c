@@ -254,11 +254,12 @@ static const struct gi_option up_table[] = {
 };
 
 #define UP_METRIC(member, help) GI_METRIC(struct up_metrics, member, "", help)
+#define UP_NOW(member, help) GI_GAUGE(struct up_metrics, member, "", help)
 
 static const struct gi_metric up_metric_table[] = {
-    UP_METRIC(registrations, "pairs of a client and an object that it is told of, now"),
-    UP_METRIC(files, "objects that anybody is told of, now"),
-    UP_METRIC(clients, "clients that are told of anything, now"),
+    UP_NOW(registrations, "pairs of a client and an object that it is told of, now"),
+    UP_NOW(files, "objects that anybody is told of, now"),
+    UP_NOW(clients, "clients that are told of anything, now"),
     UP_METRIC(registered, "registrations made"),
     UP_METRIC(expired, "registrations that ended by time"),
     UP_METRIC(evicted, "registrations given up for want of room"),

@@ -715,7 +715,8 @@ static const struct gi_metric ob_metrics_table[] = {
     METRIC(sent, "opens that were sent after their answer"),
     METRIC(unsent, "opens that were never sent: the file was closed unused"),
     METRIC(failed, "opens that failed after their answer"),
-    METRIC(waiting, "operations that wait for an open now"),
+    {"waiting", "", "operations that wait for an open now", offsetof(struct ob, metrics.waiting) - offsetof(struct ob, metrics),
+     GI_METRIC_GAUGE},
     GI_METRIC_END,
 };
 

@@ -364,13 +364,14 @@ static const struct gi_option sv_option_table[] = {
 /* ---- counters ---- */
 
 #define M(member, unit, help) GI_METRIC(struct sv_metrics, member, unit, help)
+#define NOW(member, help) GI_GAUGE(struct sv_metrics, member, "", help)
 
 static const struct gi_metric sv_metric_table[] = {
-    M(clients, "", "clients attached now"),
-    M(peers, "", "connections open now"),
-    M(open_fds, "", "handles open now"),
+    NOW(clients, "clients attached now"),
+    NOW(peers, "connections open now"),
+    NOW(open_fds, "handles open now"),
     M(calls, "", "operations received"),
-    M(inflight_calls, "", "operations under way now"),
+    NOW(inflight_calls, "operations under way now"),
     M(failed_calls, "", "operations answered with an error"),
     M(garbage_calls, "", "calls that could not be decoded, or came before SETVOLUME"),
     M(dropped_answers, "", "answers whose connection was gone"),

@@ -178,28 +178,32 @@ struct rep_shd {
   { \
     "shd_" #member, unit, help, offsetof(struct rep_metrics, shd.member) \
   }
+#define REP_SHD_NOW(member, unit, help) \
+  { \
+    "shd_" #member, unit, help, offsetof(struct rep_metrics, shd.member), GI_METRIC_GAUGE \
+  }
 #define REP_SHD_METRICS \
-  REP_SHD_METRIC(crawling, "", "1 while the self-heal daemon crawls"), \
+  REP_SHD_NOW(crawling, "", "1 while the self-heal daemon crawls"), \
       REP_SHD_METRIC(crawls, "", "passes over a brick's index or tree"), \
       REP_SHD_METRIC(healed, "", "objects healed by crawls"), REP_SHD_METRIC(failed, "", "objects that could not be healed"), \
-      REP_SHD_METRIC(split_brain, "", "objects found in split brain"), REP_SHD_METRIC(active, "", "objects being healed"), \
-      REP_SHD_METRIC(waiting, "", "objects in the ready queue"), \
-      REP_SHD_METRIC(remaining, "", "objects the pass under way still has to look at"), \
-      REP_SHD_METRIC(eta_s, "s", "until the pass is done at the speed of the crawl; 0: unknown"), \
-      REP_SHD_METRIC(files_per_s, "1/s", "objects healed, last ten seconds"), \
-      REP_SHD_METRIC(bytes_per_s, "bytes/s", "payload healed or compared, last ten seconds"), \
-      REP_SHD_METRIC(crawl_files_per_s, "1/s", "objects healed since the crawl began"), \
-      REP_SHD_METRIC(crawl_bytes_per_s, "bytes/s", "payload healed or compared since then"), \
-      REP_SHD_METRIC(window_bytes, "bytes", "payload heals may have in flight"), \
-      REP_SHD_METRIC(window_used, "bytes", "payload they have in flight"), \
+      REP_SHD_METRIC(split_brain, "", "objects found in split brain"), REP_SHD_NOW(active, "", "objects being healed"), \
+      REP_SHD_NOW(waiting, "", "objects in the ready queue"), \
+      REP_SHD_NOW(remaining, "", "objects the pass under way still has to look at"), \
+      REP_SHD_NOW(eta_s, "s", "until the pass is done at the speed of the crawl; 0: unknown"), \
+      REP_SHD_NOW(files_per_s, "1/s", "objects healed, last ten seconds"), \
+      REP_SHD_NOW(bytes_per_s, "bytes/s", "payload healed or compared, last ten seconds"), \
+      REP_SHD_NOW(crawl_files_per_s, "1/s", "objects healed since the crawl began"), \
+      REP_SHD_NOW(crawl_bytes_per_s, "bytes/s", "payload healed or compared since then"), \
+      REP_SHD_NOW(window_bytes, "bytes", "payload heals may have in flight"), \
+      REP_SHD_NOW(window_used, "bytes", "payload they have in flight"), \
       REP_SHD_METRIC(paused_ms, "ms", "heals waited for the window, summed"), \
       REP_SHD_METRIC(pauses, "", "times a heal waited for the window"), \
-      REP_SHD_METRIC(parallel, "", "objects that may be healed at a time"), \
+      REP_SHD_NOW(parallel, "", "objects that may be healed at a time"), \
       REP_SHD_METRIC(grown, "", "decisions to heal more at a time"), \
       REP_SHD_METRIC(cut, "", "decisions to heal less because applications slowed down"), \
-      REP_SHD_METRIC(foreground_ops, "", "operations in the last report of a brick"), \
-      REP_SHD_METRIC(foreground_us, "us", "their mean latency"), \
-      REP_SHD_METRIC(foreground_quiet_us, "us", "what it is while nothing is healed")
+      REP_SHD_NOW(foreground_ops, "", "operations in the last report of a brick"), \
+      REP_SHD_NOW(foreground_us, "us", "their mean latency"), \
+      REP_SHD_NOW(foreground_quiet_us, "us", "what it is while nothing is healed")
 
 /* shd/daemon.c: the life of the daemon. `rep->shd` is NULL in every other process. */
 void rep_shd_init(struct rep *rep);
