@@ -9,7 +9,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 build_packages=(gcc make autoconf automake libtool pkg-config libfuse3-dev fuse3 liburing-dev libevent-dev libjemalloc-dev
   uuid-dev libjansson-dev libxml2-dev libssl-dev libxxhash-dev libcmocka-dev libedit-dev)
 pgbench_packages=(postgresql postgresql-contrib)
-test_packages=(attr acl jq procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
+test_packages=(attr acl curl jq procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
   clang-format-14)
 
 # Installs those of the named packages that are missing.

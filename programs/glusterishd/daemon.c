@@ -4,6 +4,7 @@
  * its own (command line, signals, going to the background) is in main.c.
  */
 #include "programs/glusterishd/op.h"
+#include "libglusterish/observe.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,6 +23,7 @@ copy_config(struct gd_config *to, const struct gd_config *from)
   to->pidfile = gi_strdup(from->pidfile);
   to->logfile = gi_strdup(from->logfile);
   to->bind = gi_strdup(from->bind);
+  to->observe = gi_strdup(from->observe);
 }
 
 static void
@@ -34,6 +36,7 @@ free_config(struct gd_config *c)
   gi_free(c->pidfile);
   gi_free(c->logfile);
   gi_free(c->bind);
+  gi_free(c->observe);
 }
 
 /* $GLUSTERISHFS, the program beside this one, the same in a build tree, or the installed one. */
@@ -131,6 +134,7 @@ gd_free(struct gd **gdp)
     return;
   GI_CHECK(gd, GD_MAGIC);
   gd->keeps_services = false;
+  gi_observe_free(&gd->observe);
   gd_questions_abort(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);

@@ -10,6 +10,7 @@
  *     daemon.c    the daemon as an object
  *     services.c  DUMP, HANDSHAKE, PORTMAP and CLI programs
  *     doors.c     who may ask them for what; peer.c knows who asks
+ *     observe.c   the observation socket
  *     op*.c       one command of the CLI each
  *
  * One reactor; nothing here is shared with another thread. All state hangs off
@@ -26,6 +27,12 @@ int gd_services_start(struct gd *gd, struct gi_error *err);
 void gd_services_stop(struct gd *gd);
 /* FETCHSPEC to everybody: somebody's volfile changed, or a brick has come that they may be waiting for. */
 void gd_services_changed(struct gd *gd);
+
+/* ---- observe.c ---- */
+
+/* Makes gd->observe and listens, after gd_start; gd_free ends it. No unix socket is only logged; -1 and err: not where the
+ * configuration asks for. */
+GI_MUST_CHECK int gd_observe_start(struct gd *gd, struct gi_error *err);
 
 /* ---- daemon.c ---- */
 

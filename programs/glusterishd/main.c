@@ -31,6 +31,7 @@ enum setting {
   S_PIDFILE,
   S_LOGFILE,
   S_LEVEL,
+  S_OBSERVE,
   S_COUNT
 };
 
@@ -52,6 +53,7 @@ static const char *const file_names[S_COUNT] = {
     [S_PORT] = "transport.socket.listen-port",
     [S_BASE_PORT] = "base-port",
     [S_MAX_PORT] = "max-port",
+    [S_OBSERVE] = "observe",
 };
 
 static const struct argp_option options[] = {
@@ -69,6 +71,8 @@ static const struct argp_option options[] = {
     {"port", K_FIRST + S_PORT, "N", 0, "TCP port (24007)", 3},
     {"base-port", K_FIRST + S_BASE_PORT, "N", 0, "First port for bricks (49152)", 3},
     {"max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3},
+    {"observe", K_FIRST + S_OBSERVE, "[ADDRESS:]PORT", 0,
+     "Show the daemon over HTTP there too; without ADDRESS on the loopback address", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
     {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},
     {0},
@@ -209,6 +213,7 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   const char *log = a->debug ? "-" : setting(a, S_LOGFILE);
   c->logfile = log && strcmp(log, "-") == 0 ? gi_strdup("-") : path_setting(a, S_LOGFILE, c->logdir, "glusterishd.log");
   c->bind = gi_strdup(setting(a, S_BIND));
+  c->observe = gi_strdup(setting(a, S_OBSERVE));
   c->foreground = a->foreground;
   c->level = a->debug ? GI_LOG_DEBUG : GI_LOG_INFO;
   if (setting(a, S_LEVEL) && !gi_log_level_parse(setting(a, S_LEVEL), &c->level))
@@ -226,7 +231,7 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
 static void
 free_config(struct gd_config *c)
 {
-  char **strings[] = {&c->workdir, &c->rundir, &c->logdir, &c->sockfile, &c->pidfile, &c->logfile, &c->bind};
+  char **strings[] = {&c->workdir, &c->rundir, &c->logdir, &c->sockfile, &c->pidfile, &c->logfile, &c->bind, &c->observe};
   for (size_t i = 0; i < GI_ARRAY_LEN(strings); i++)
     gi_free(*strings[i]);
 }
@@ -321,6 +326,8 @@ run(const struct gd_config *c, int report_fd, struct gi_error *err)
   struct gi_reactor *r = gi_reactor_new(0);
   struct gd *gd = gd_new(r, c);
   int ret = gd_start(gd, err);
+  if (!ret)
+    ret = gd_observe_start(gd, err);
   if (!ret)
     ret = write_pidfile(c, err);
   if (!ret) {

@@ -59,6 +59,7 @@ struct gd_brick;
 struct gd_shd;  /* shd.c */
 struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
+struct gi_observe;
 struct gi_rpc_server;
 
 struct gd_brick {
@@ -106,6 +107,7 @@ struct gd_volume {
 struct gd_config {
   char *workdir, *rundir, *logdir, *sockfile, *pidfile, *logfile;
   char *bind;              /* address to listen on; NULL = all */
+  char *observe;           /* [ADDRESS:]PORT to be observed on too (libglusterish/observe.h); NULL = only the unix socket */
   int port;                /* 0 = any free one */
   int base_port, max_port; /* range for bricks */
   enum gi_log_level level;
@@ -124,6 +126,9 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
+  struct gi_observe *observe; /* NULL: it is not observed */
+  struct gi_time started;
+  uint64_t started_at;               /* gi_now */
   struct gi_timer news;              /* a brick has come: whoever waits for one is told soon */
   const struct gd_command *commands; /* that it carries out, op.h */
   struct gi_list ops;                /* struct gd_op under way */

@@ -31,6 +31,7 @@ enum {
   A_BRICK_PORT,
   A_PROCESS_NAME,
   A_STATEDUMP_DIR,
+  A_OBSERVE,
   A_FETCH_ATTEMPTS,
   A_WORM,
   A_AUX_GFID,
@@ -108,6 +109,8 @@ static const struct argp_option options[] = {
     {"brick-port", A_BRICK_PORT, "N", 0, "port to listen on", 2},
     {"process-name", A_PROCESS_NAME, "NAME", 0, "name shown to bricks and in dumps", 2},
     {"statedump-dir", A_STATEDUMP_DIR, "DIR", 0, "directory for state dumps", 2},
+    {"observe", A_OBSERVE, "[ADDRESS:]PORT", 0, "show the process over HTTP there too; without ADDRESS on the loopback address",
+     2},
     {"print-logdir", A_PRINT_LOGDIR, NULL, 0, "print the log directory", 2},
     {"print-statedumpdir", A_PRINT_STATEDUMPDIR, NULL, 0, "print the directory for state dumps", 2},
     {"print-xlatordir", A_PRINT_XLATORDIR, NULL, 0, "print the directory of the translators", 2},
@@ -271,6 +274,9 @@ parse_process(int key, char *arg, struct argp_state *state, struct fs_config *cf
     break;
   case A_STATEDUMP_DIR:
     cfg->statedump_dir = arg;
+    break;
+  case A_OBSERVE:
+    cfg->observe = arg;
     break;
   case A_PROCESS_NAME:
     cfg->process_name = arg;

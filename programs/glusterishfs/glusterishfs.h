@@ -6,12 +6,15 @@
  * daemon.c goes to the background; process.c is the life of the process, and process.h what other programs use of it;
  * volfile-adapt.c puts the mount on top; volfile-skip.c leaves out what a
  * GlusterFS volfile has and this build has not; brick-ops.c answers the management
- * daemon; root-xattr.c sets attributes of the root and ends; statedump.c writes state dumps.
+ * daemon; observe.c answers everybody else; root-xattr.c sets attributes of the root and ends; statedump.c writes state dumps.
  */
 #ifndef GLUSTERISHFS_H
 #define GLUSTERISHFS_H
 
 #include "programs/glusterishfs/process.h"
+#include "libglusterish/observe.h"
+
+#define FS_DOMAIN "glusterishfs"
 
 /* arguments.c */
 void fs_arguments(struct fs_config *cfg, int argc, char **argv); /* exits on a wrong command line */
@@ -45,6 +48,12 @@ void fs_stop_serving(struct fs_process *p);
 int fs_brick_ops_start(struct fs_process *p, struct gi_error *err);
 
 /* statedump.c */
-void fs_statedump(struct fs_process *p);
+void fs_statedump(struct fs_process *p); /* to a file */
+void fs_statedump_write(struct fs_process *p, FILE *out);
+
+/* observe.c */
+/* Makes ctx->observe and listens, before the graph is built. No unix socket is only logged; -1 and err: not where the command line
+ * asks for. */
+GI_MUST_CHECK int fs_observe_start(struct fs_process *p, struct gi_error *err);
 
 #endif

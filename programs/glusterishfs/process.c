@@ -14,7 +14,6 @@
 
 #define FS_WORKERS 16
 #define FS_DRAIN_NS (10 * GI_NSEC_PER_SEC) /* how long operations under way may take at the end */
-#define FS_DOMAIN "glusterishfs"
 
 /* ---- beginning and end ---- */
 
@@ -337,6 +336,7 @@ static void
 fs_go_down(struct fs_process *p)
 {
   gi_mgmt_free(&p->mgmt);
+  gi_observe_free(&p->ctx.observe);
   if (p->ctx.graph)
     gi_graph_deactivate(p->ctx.graph);
   bool drained = fs_drain(p);
@@ -376,7 +376,9 @@ fs_run(const struct fs_config *cfg)
   fs_context(p);
   fs_watch_signals(p);
   gi_timer_init(&p->finish_start, p->reactor, fs_finish_start, p);
-  if (cfg->socket_file && fs_brick_ops_start(p, &err) < 0)
+  if (fs_observe_start(p, &err) < 0)
+    fs_fail(p, "--observe=%s: %s", cfg->observe, err.text);
+  else if (cfg->socket_file && fs_brick_ops_start(p, &err) < 0)
     fs_fail(p, "socket %s: %s", cfg->socket_file, err.text);
   else
     fs_load(p);

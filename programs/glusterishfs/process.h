@@ -49,6 +49,7 @@ struct fs_config {
   const char *mountpoint; /* absolute; NULL = no mount */
   char mount_path[PATH_MAX], log_path[PATH_MAX];
   const char *log_file, *pid_file, *socket_file, *statedump_dir;
+  const char *observe; /* PORT or ADDRESS:PORT to show the process on too; NULL = only its unix socket */
   enum gi_log_level log_level;
   bool log_json, no_daemon, log_to_stderr;
   const char *brick_name, *process_name;
@@ -70,6 +71,8 @@ struct fs_process {
   int usual_nice;
   bool leaving; /* a signal came; the mount is being given up in order */
   int status;   /* exit status */
+  struct gi_time started;
+  uint64_t started_at; /* gi_now */
   int pid_fd;
   char host[256];
 };

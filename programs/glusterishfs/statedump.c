@@ -63,6 +63,19 @@ dump_process(struct fs_process *p, struct gi_dump *d)
 }
 
 void
+fs_statedump_write(struct fs_process *p, FILE *out)
+{
+  struct gi_dump d = {.out = out};
+  stamp(out, "DUMP-START-TIME", gi_wall(p->reactor));
+  dump_process(p, &d);
+  gi_dump_memory(&d);
+  gi_budget_dump(&p->ctx.budget, &d);
+  if (p->ctx.graph)
+    gi_graph_statedump(p->ctx.graph, &d);
+  stamp(out, "\nDUMP-END-TIME", gi_wall(p->reactor));
+}
+
+void
 fs_statedump(struct fs_process *p)
 {
   char path[1024];
@@ -76,14 +89,7 @@ fs_statedump(struct fs_process *p)
   }
   if (fchmod(fileno(out), 0600) < 0)
     gi_log(GI_LOG_WARNING, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
-  struct gi_dump d = {.out = out};
-  stamp(out, "DUMP-START-TIME", now);
-  dump_process(p, &d);
-  gi_dump_memory(&d);
-  gi_budget_dump(&p->ctx.budget, &d);
-  if (p->ctx.graph)
-    gi_graph_statedump(p->ctx.graph, &d);
-  stamp(out, "\nDUMP-END-TIME", gi_wall(p->reactor));
+  fs_statedump_write(p, out);
   if (fclose(out) != 0)
     gi_log(GI_LOG_ERROR, "glusterishfs", GI_MSG_CLI + 2, "state dump %s: %s", path, strerror(errno));
   else

@@ -128,6 +128,7 @@ require_fuse() {
 make_work() {
   [ -n "$WORK" ] && return
   WORK=$(mktemp -d "${TEST_DIR:-/var/tmp}/glusterish-test.XXXXXX") || exit 1
+  export GLUSTERISH_OBSERVE_DIR=$WORK/observe # processes of other tests are not seen
 }
 
 # pick_ports COUNT: sets BASE_PORT to the first of COUNT (32 at most) neighbouring TCP ports that are free now. Tests that run at the

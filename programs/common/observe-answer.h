@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Answers of the observation socket that several programs give.
+ */
+#ifndef PROG_OBSERVE_ANSWER_H
+#define PROG_OBSERVE_ANSWER_H
+
+#include "libglusterish/observe.h"
+
+#include <jansson.h>
+
+/* Answers 200 with the document, which is consumed. */
+void ob_answer(struct gi_observe_request *rq, json_t *document);
+
+/* Any bytes as a JSON string: what is no UTF-8 becomes '?'. NULL: null. */
+json_t *ob_text(const char *text);
+
+#endif
