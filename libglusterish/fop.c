@@ -6,6 +6,7 @@
 #include "libglusterish/fop.h"
 
 #include "libglusterish/graph.h"
+#include "libglusterish/tree.h"
 
 #define POOL_KEEP 1024 /* free fops kept per graph */
 #define ARENA_CHUNK 4096
@@ -56,8 +57,8 @@ take_memory(struct gi_graph *g)
     gi_list_del(&fop->link);
     g->pool->nfree--;
   }
-  /* The inline arena lies between the core's members and the translators' bytes; it need not be cleared. */
-  memset(fop, 0, offsetof(struct gi_fop, arena_inline));
+  /* The marks and the inline arena lie between the core's members and the translators' bytes; they need not be cleared. */
+  memset(fop, 0, offsetof(struct gi_fop, mark));
   memset(fop->bytes, 0, g->fop_bytes);
   return fop;
 }
@@ -74,6 +75,7 @@ gi_fop_new(struct gi_graph *g, enum gi_fop_kind kind)
   fop->graph = g;
   fop->priority = GI_PRIO_NORMAL;
   gi_list_init(&fop->link);
+  gi_list_init(&fop->flight);
   g->fops_live++;
   return fop;
 }
@@ -135,7 +137,7 @@ gi_fop_unref(struct gi_fop *fop)
   GI_ASSERT(fop->refs > 0);
   if (--fop->refs)
     return;
-  GI_ASSERT(fop->graph->fops_live > 0);
+  GI_ASSERT(fop->graph->fops_live > 0 && gi_list_empty(&fop->flight));
 
   struct gi_graph *g = fop->graph;
   struct gi_fop *parent = fop->parent;
@@ -149,6 +151,8 @@ gi_fop_unref(struct gi_fop *fop)
   gi_loc_clear(&fop->loc);
   gi_loc_clear(&fop->loc2);
   free_arena(fop);
+  if (fop->steps)
+    gi_steps_free(&fop->steps);
   fop->magic = 0;
   g->fops_live--;
   if (g->pool->nfree < POOL_KEEP) {

@@ -252,9 +252,35 @@ struct gi_reply {
 
 struct gi_arena_chunk;
 struct gi_fop_pool;
+struct gi_steps;
+
+/* What an operation that is held waits for. */
+enum gi_wait_for {
+  GI_WAIT_NOTHING,
+  GI_WAIT_BRICK,    /* a connection to it */
+  GI_WAIT_LOCK,     /* that somebody else has */
+  GI_WAIT_WORKER,   /* its turn for one */
+  GI_WAIT_DISK,     /* a system call */
+  GI_WAIT_THROTTLE, /* a limit */
+  GI_WAIT_WINDOW,   /* room for what is not written yet */
+  GI_WAIT_QUORUM,   /* enough copies */
+  GI_WAIT_ORDER,    /* another operation, that comes first */
+  GI_WAIT_KERNEL,   /* an answer of the kernel's */
+  GI_WAIT_MAX,
+};
+extern const char *const gi_wait_name[GI_WAIT_MAX]; /* "brick", "lock" …; NULL for nothing */
+
+struct gi_wait {
+  enum gi_wait_for why;
+  uint32_t mark;          /* it waits as long as the fop has passed as many borders (steps.h) */
+  const char *what, *who; /* may be NULL */
+  uint64_t since;         /* gi_ticks */
+  const char *const *now; /* NULL, or where a worker says which system call it is in (fs.h); NULL there: in none */
+};
 
 #define GI_FOP_MAGIC 0x1d0f0b01u
 #define GI_FOP_DEPTH 24 /* most translators that may want to see one reply */
+#define GI_MARKS 48     /* borders that are noted of one operation (steps.h) */
 
 struct gi_fop {
   uint32_t magic;
@@ -273,7 +299,7 @@ struct gi_fop {
   struct gi_args args;
   struct gi_payload payload; /* WRITE, PUT */
   struct gi_dict *xdata;     /* owned reference; NULL = none */
-  uint64_t start_ns;         /* gi_now when submitted */
+  uint64_t start_ns;         /* gi_now when submitted, or some microseconds less */
 
   /* ---- reply ---- */
   struct gi_reply rsp;
@@ -293,6 +319,20 @@ struct gi_fop {
   uint32_t ntell;
   struct gi_arena_chunk *arena;
   uint32_t arena_used;
+
+  /* ---- what is seen of it (steps.h) ---- */
+  uint32_t nmarks;         /* borders passed; the first GI_MARKS are in `mark` */
+  uint64_t number;         /* of the process's operations */
+  uint64_t start_ticks;    /* gi_ticks when submitted; 0: not under way */
+  struct gi_fop *root;     /* the operation that it works for, itself if for none */
+  struct gi_list flight;   /* gi_graph.flight, from submission to the answer */
+  uint32_t below;          /* operations on its behalf that are under way */
+  bool counted;            /* in its parent's `below` */
+  uint16_t answerer;       /* gi_xlator.layer of the deepest one that it came to */
+  struct gi_wait wait;     /* gi_fop_waiting */
+  struct gi_steps *steps;  /* of a root whose tree is collected (tree.h); NULL as a rule */
+  uint64_t mark[GI_MARKS]; /* not zeroed */
+
   _Alignas(16) unsigned char arena_inline[256];
   _Alignas(16) unsigned char bytes[]; /* every translator's fop_bytes, zeroed */
 };
@@ -338,6 +378,12 @@ struct gi_dict *gi_fop_rsp_xdata(struct gi_fop *fop);
 
 /* Sends it into the stack at `top` (that translator sees it first). `done` runs exactly once, possibly before this returns. */
 void gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struct gi_fop *fop, void *arg), void *arg);
+
+/* Says what it waits for while it is held, for those who look (an operation that hangs): until the next border. The texts are borrowed
+ * until the operation is freed: literals, names of translators, or in its own arena. Costs nothing that matters where it has to wait. */
+void gi_fop_waits(struct gi_fop *fop, enum gi_wait_for why, const char *what, const char *who);
+/* What it waits for; false: it does not wait, or nobody said so. */
+bool gi_fop_waiting(const struct gi_fop *fop, struct gi_wait *w);
 
 /* Asks that a fop which waits in a lock queue be answered EINTR soon. Goes to whoever holds it as the notification
  * GI_EVENT_CANCEL; a fop that is not waiting is left alone. */

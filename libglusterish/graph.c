@@ -9,6 +9,8 @@
 #include "libglusterish/graph-private.h"
 #include "libglusterish/log.h"
 #include "libglusterish/promise.h"
+#include "libglusterish/seen.h"
+#include "libglusterish/tree.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,6 +56,21 @@ check_children(const struct gi_xlator_class *cls, const struct gi_vol_node *n, s
   return 0;
 }
 
+/* Layers that did not come to be leave their number to others: no operation has been there. */
+static void
+number_layer(struct gi_graph *g, struct gi_xlator *x)
+{
+  unsigned n = 0;
+
+  while (n < g->nlayers && g->layers[n])
+    n++;
+  GI_ASSERT(n < GI_LAYERS_MAX);
+  if (n == g->nlayers)
+    g->layers = gi_realloc(g->layers, ++g->nlayers * sizeof(*g->layers));
+  g->layers[n] = x;
+  x->layer = (uint16_t)n;
+}
+
 struct gi_xlator *
 gi_graph_load_node(struct gi_graph *g, const struct gi_vol_node *n, struct gi_error *err)
 {
@@ -85,6 +102,7 @@ gi_graph_load_node(struct gi_graph *g, const struct gi_vol_node *n, struct gi_er
   x->index = g->count;
   g->xlators = gi_realloc(g->xlators, (g->count + 1) * sizeof(*g->xlators));
   g->xlators[g->count++] = x;
+  number_layer(g, x);
   return x;
 }
 
@@ -112,6 +130,10 @@ gi_graph_free_xlator(struct gi_xlator *x)
   gi_free(x->incoming);
   gi_free(x->parents);
   gi_free(x->name);
+  GI_ASSERT(x->graph->layers[x->layer] == x);
+  x->graph->layers[x->layer] = NULL;
+  gi_times_free(&x->times);
+  gi_label_put(&x->label);
   x->magic = 0;
   if (x->dl)
     dlclose(x->dl);
@@ -267,6 +289,9 @@ gi_graph_build(struct gi_ctx *ctx, struct gi_volfile **vf, const char *const *ov
   GI_ASSERT(ctx && ctx->reactor && *vf);
   g->magic = GI_GRAPH_MAGIC;
   g->ctx = ctx;
+  g->seen = gi_seen_get(ctx);
+  g->number = g->seen->graphs++;
+  gi_list_init(&g->flight);
   g->volfile = *vf;
   *vf = NULL;
   g->overrides = copy_overrides(overrides);
@@ -323,7 +348,7 @@ gi_graph_free(struct gi_graph **ref)
     return;
   GI_CHECK(g, GI_GRAPH_MAGIC);
   gi_graph_deactivate(g);
-  GI_ASSERT(g->fops_live == 0);
+  GI_ASSERT(g->fops_live == 0 && gi_list_empty(&g->flight));
   /* Inodes go first: forgetting one needs its translators. */
   if (g->inodes)
     gi_inode_table_free(&g->inodes);
@@ -336,6 +361,8 @@ gi_graph_free(struct gi_graph **ref)
   gi_free(g->overrides);
   gi_free(g->rooms);
   gi_free(g->xlators);
+  gi_free(g->layers);
+  gi_seen_put(g->ctx);
   g->magic = 0;
   gi_free(g);
   *ref = NULL;
@@ -381,6 +408,7 @@ gi_graph_statedump(struct gi_graph *g, struct gi_dump *d)
   gi_dump_kv(d, "fop_bytes", "%zu", sizeof(struct gi_fop) + g->fop_bytes);
   gi_dump_kv(d, "inode_bytes", "%zu", sizeof(struct gi_inode) + g->inode_bytes);
   gi_dump_kv(d, "fd_bytes", "%zu", sizeof(struct gi_fd) + g->fd_bytes);
+  gi_seen_dump(g, d);
   for (unsigned i = g->count; i-- > 0;) {
     struct gi_xlator *x = g->xlators[i];
 
@@ -390,6 +418,7 @@ gi_graph_statedump(struct gi_graph *g, struct gi_dump *d)
       gi_dump_kv(d, "draining", "%d", 1);
     if (x->cls->metrics && x->metrics)
       gi_dump_metrics(d, x->cls->metrics, x->metrics);
+    gi_times_dump(x, d);
     if (x->cls->statedump)
       x->cls->statedump(x, d);
   }

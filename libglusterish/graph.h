@@ -36,6 +36,7 @@ struct gi_ctx {
   struct gi_fs *fs;                         /* where bricks keep files (fs.h); NULL = the kernel's file systems */
   void (*on_dead_disk)(struct gi_ctx *ctx); /* the disk of a brick failed; NULL: the process ends itself by a signal */
   void *app;                                /* the program's own */
+  struct gi_seen *seen;                     /* what is known of its operations (seen.h), while it has a graph */
 };
 
 /* Room kept in every fop, inode and fd for translators that join the running graph and had none (gi_ctx.side). */
@@ -69,6 +70,11 @@ struct gi_graph {
   uint64_t fops_live, inodes_live, fds_live;
   struct gi_inode_table *inodes;
   struct gi_fop_pool *pool;
+  struct gi_seen *seen;      /* the process's */
+  struct gi_list flight;     /* struct gi_fop: submitted and not answered, oldest first */
+  uint8_t number;            /* of the process's graphs, its lowest bits */
+  struct gi_xlator **layers; /* by gi_xlator.layer; NULL: it did not come to be */
+  unsigned nlayers;
   uint32_t promise; /* seconds (promise.h) */
   bool active;      /* PARENT_UP was sent */
 };

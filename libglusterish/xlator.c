@@ -6,6 +6,7 @@
 #include "libglusterish/xlator.h"
 
 #include "libglusterish/graph-private.h"
+#include "libglusterish/steps.h"
 
 #include <errno.h>
 
@@ -37,10 +38,12 @@ go_up(struct gi_fop *fop)
     struct gi_xlator *x = fop->tell[--fop->ntell];
 
     fop->at = x;
+    gi_fop_mark(fop, x, GI_MARK_BACK);
     if (x->cls->complete(x, fop) == GI_HELD)
       return;
   }
   GI_ASSERT(!fop->answered);
+  gi_steps_end(fop);
   fop->answered = true;
   fop->at = NULL;
   fop->done(fop, fop->done_arg);
@@ -58,6 +61,8 @@ go_down(struct gi_fop *fop, struct gi_xlator *x)
 {
   while (x) {
     fop->at = x;
+    fop->answerer = x->layer;
+    gi_fop_mark(fop, x, GI_MARK_ENTER);
     switch (handler_of(x, fop->kind)(x, fop)) {
     case GI_PASS_TELL:
       push_tell(fop, x);
@@ -83,7 +88,7 @@ gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struct gi_
   GI_ASSERT(!fop->done && done);
   fop->done = done;
   fop->done_arg = arg;
-  fop->start_ns = gi_now(top->reactor);
+  gi_steps_begin(fop, top);
   go_down(fop, gi_xlator_interested(top, fop->kind));
 }
 

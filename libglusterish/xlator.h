@@ -28,6 +28,8 @@ struct gi_xlator;
 struct gi_graph;
 struct gi_ctx;
 struct gi_question;
+struct gi_layer_times;
+struct gi_label;
 
 enum gi_verdict {
   GI_PASS,      /* down: go on to the first child; up: go on up */
@@ -256,7 +258,12 @@ struct gi_xlator {
   bool away;                   /* when it is drained it leaves the graph: the volfile no longer has it */
   struct gi_xlator *front; /* one that is away and stands in front of this one until it is drained: the way here leads to it */
   bool initialised;
-  uint32_t promise; /* seconds; only at the bottom (promise.h) */
+  uint32_t promise;             /* seconds; only at the bottom (promise.h) */
+  uint16_t layer;               /* its number in gi_graph.layers, for as long as the graph lives */
+  struct gi_layer_times *times; /* times.h; NULL before the first operation */
+  enum gi_wait_for waits;       /* what operations wait for that it holds without a word (gi_fop_waits); or nothing */
+  const char *waits_what, *waits_who;
+  struct gi_label *label; /* its name in trees (tree.h); NULL before the first */
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
   void *dl;                           /* dlopen handle; NULL for built-in or test classes */

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See seen.h.
+ *
+ * What is done for every operation is a record and two comparisons. An
+ * operation is taken apart when its turn has come, or when it took long for
+ * its kind; what is long is found from those that were taken apart.
+ */
+#include "libglusterish/seen.h"
+
+#include "libglusterish/trace.h"
+
+#include <inttypes.h>
+
+#define SLOW_MIN_NS 100000ull                    /* nobody looks at what takes less */
+#define SLOW_MAX_NS GI_NSEC_PER_SEC              /* more is long for any kind */
+#define SLOW_UNKNOWN_NS (100 * GI_NSEC_PER_MSEC) /* while few of the kind were seen */
+#define SLOW_QUANTILE 0.999
+#define SLOW_SAMPLES 1000u
+#define SLOW_AGAIN 64u /* taken apart until it is found again */
+
+struct gi_seen *
+gi_seen_get(struct gi_ctx *ctx)
+{
+  struct gi_seen *s = ctx->seen;
+
+  if (!s) {
+    s = ctx->seen = gi_new(struct gi_seen);
+    s->reactor = ctx->reactor;
+    s->chance = 1;
+    s->until_sample = UINT32_MAX;
+    gi_list_init(&s->traces);
+    gi_list_init(&s->slow);
+    for (unsigned part = 0; part < 2; part++)
+      for (unsigned k = 0; k < GI_FOP_MAX; k++)
+        s->kind[part][k] = (struct gi_seen_kind){.slow = gi_ns_ticks(s->reactor, SLOW_UNKNOWN_NS), .left = 1, .stride = 1};
+  }
+  GI_ASSERT(s->reactor == ctx->reactor);
+  s->refs++;
+  return s;
+}
+
+void
+gi_seen_put(struct gi_ctx *ctx)
+{
+  struct gi_seen *s = ctx->seen;
+
+  GI_ASSERT(s && s->refs > 0);
+  if (--s->refs)
+    return;
+  for (unsigned part = 0; part < 2; part++)
+    for (unsigned k = 0; k < GI_FOP_MAX; k++)
+      gi_free(s->kind[part][k].took);
+  gi_trace_free(s);
+  gi_recorder_free(&s->recorder);
+  gi_free(s);
+  ctx->seen = NULL;
+}
+
+/* ---- an operation is over ---- */
+
+static void
+record(struct gi_seen *s, const struct gi_fop *fop, uint64_t took)
+{
+  struct gi_recorded *r = gi_recorder_next(&s->recorder);
+  uint64_t size = fop->args.size ? fop->args.size : fop->payload.len;
+
+  r->start_ns = fop->start_ns;
+  r->took_ns = gi_ticks_ns(s->reactor, took);
+  r->offset = fop->args.offset;
+  r->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+  r->pid = fop->caller.pid;
+  r->uid = fop->caller.uid;
+  r->error = fop->rsp.ret < 0 ? (int16_t)fop->rsp.err : 0;
+  r->at = fop->answerer;
+  r->gfid = *gi_fop_gfid(fop);
+  r->kind = (uint8_t)fop->kind;
+  r->graph = fop->graph->number;
+}
+
+/* The next ones that are left out: none at first, then as many as chance says. */
+static void
+next_stride(struct gi_seen *s, struct gi_seen_kind *k)
+{
+  GI_ASSERT(k->took && s->chance);
+  s->chance ^= s->chance << 13;
+  s->chance ^= s->chance >> 17;
+  s->chance ^= s->chance << 5;
+  k->stride = k->took->count < GI_TIMES_FIRST ? 1 : 1 + s->chance % (2 * GI_TIMES_SHARE - 1);
+  k->left = k->stride;
+}
+
+static void
+learn(struct gi_seen *s, struct gi_seen_kind *k, uint64_t took, uint32_t times)
+{
+  if (!k->took)
+    k->took = gi_new(struct gi_hist);
+
+  uint64_t before = k->took->count;
+
+  gi_hist_add_times(k->took, gi_ticks_ns(s->reactor, took), times);
+  if (k->took->count < SLOW_SAMPLES || before / (SLOW_AGAIN * GI_TIMES_SHARE) == k->took->count / (SLOW_AGAIN * GI_TIMES_SHARE))
+    return;
+
+  uint64_t ns = gi_hist_quantile(k->took, SLOW_QUANTILE);
+
+  k->slow = gi_ns_ticks(s->reactor, ns < SLOW_MIN_NS ? SLOW_MIN_NS : ns > SLOW_MAX_NS ? SLOW_MAX_NS : ns);
+}
+
+static void
+take_apart(struct gi_seen *s, struct gi_fop *fop, uint64_t took, uint32_t times)
+{
+  struct gi_walk w;
+
+  learn(s, &s->kind[fop->counted][fop->kind], took, times);
+  if (fop->nmarks > GI_MARKS) {
+    s->unmarked++;
+    return;
+  }
+  gi_walk(&w, fop->mark, fop->nmarks, fop->start_ticks, took, true);
+  gi_times_add(fop->graph, &w, fop->kind, fop->rsp.ret < 0, times);
+}
+
+/* What it works for is collected, or takes so long that it will perhaps be kept. */
+static bool
+is_wanted(const struct gi_seen *s, const struct gi_fop *fop, uint64_t took)
+{
+  const struct gi_fop *root = fop->root;
+
+  return !root->answered && (root->steps || fop->start_ticks + took - root->start_ticks > s->kind[0][root->kind].slow / 2);
+}
+
+static void
+keep_part(struct gi_fop *fop, uint64_t took)
+{
+  gi_fop_collect(fop->root, false);
+  gi_fop_part(fop, took);
+}
+
+void
+gi_seen_take(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
+{
+  struct gi_seen_kind *k = &s->kind[fop->counted][fop->kind];
+  bool slow = took > k->slow;
+
+  if (s->off)
+    return;
+  if (!fop->counted)
+    record(s, fop, took);
+  else if (is_wanted(s, fop, took))
+    keep_part(fop, took);
+  if (!fop->counted && (slow || fop->steps))
+    gi_trace_end(s, fop, took, slow);
+  if (slow) {
+    take_apart(s, fop, took, 1);
+  } else if (--k->left == 0) {
+    take_apart(s, fop, took, k->stride);
+    next_stride(s, k);
+  }
+}
+
+/* ---- for readers ---- */
+
+static unsigned
+in_flight(const struct gi_graph *g)
+{
+  unsigned n = 0;
+
+  gi_list_foreach(fop, &g->flight, struct gi_fop, flight)
+    n++;
+  return n;
+}
+
+void
+gi_seen_dump(const struct gi_graph *g, struct gi_dump *d)
+{
+  const struct gi_seen *s = g->seen;
+  size_t bytes = sizeof(*s) + (s->recorder.record ? GI_RECORDS * sizeof(*s->recorder.record) : 0);
+
+  for (unsigned part = 0; part < 2; part++)
+    for (unsigned k = 0; k < GI_FOP_MAX; k++)
+      bytes += s->kind[part][k].took ? sizeof(struct gi_hist) : 0;
+  for (unsigned i = 0; i < g->count; i++)
+    for (unsigned k = 0; g->xlators[i]->times && k < GI_FOP_MAX; k++)
+      bytes += g->xlators[i]->times->kind[k] ? sizeof(struct gi_layer_kind) : 0;
+  gi_list_foreach(t, &s->slow, struct gi_told, link)
+    bytes += sizeof(*t) + gi_step_count(t->tree) * sizeof(struct gi_step);
+  gi_dump_section(d, "operations");
+  gi_dump_kv(d, "seen", "%" PRIu64, s->operations);
+  gi_dump_kv(d, "in-flight", "%u", in_flight(g));
+  gi_dump_kv(d, "recorded", "%" PRIu64, s->recorder.count);
+  gi_dump_kv(d, "slow-kept", "%u", s->nslow);
+  gi_dump_kv(d, "too-many-borders", "%" PRIu64, s->unmarked);
+  gi_dump_kv(d, "bytes", "%zu", bytes);
+  gi_list_foreach(fop, &g->flight, struct gi_fop, flight) {
+    struct gi_wait w;
+    char gfid[GI_UUID_TEXT];
+
+    if (!gi_fop_waiting(fop, &w))
+      continue;
+    gi_dump_kv(d, "waits", "%s of %s pid %d at %s for %s %s %s", gi_fop_name(fop->kind), gi_gfid_text(gi_fop_gfid(fop), gfid),
+               fop->caller.pid, fop->at ? fop->at->name : "", gi_wait_name[w.why], w.what ? w.what : "", w.who ? w.who : "");
+  }
+}
