@@ -183,7 +183,7 @@ render_xml(struct cli *c, const struct top *t, const struct cli_reply *reply)
     }
     if (json_object_get(b, "throughput")) {
       real_xml(&x, "throughput", json_number_value(json_object_get(b, "throughput")));
-      real_xml(&x, "timeTaken", json_number_value(json_object_get(b, "seconds")));
+      real_xml(&x, "timeTaken", 1e6 * json_number_value(json_object_get(b, "seconds"))); /* microseconds */
     }
     for (size_t k = 0; k < json_array_size(files); k++)
       file_xml(&x, t, json_array_get(files, k));

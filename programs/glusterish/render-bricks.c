@@ -78,13 +78,39 @@ render_inode(struct cli *c, const json_t *n)
   }
 }
 
+/* What the table of connection `i` says of its descriptor `k`. */
+static const char *
+fd_fact(const json_t *node, unsigned i, unsigned k, const char *member)
+{
+  char key[128];
+  snprintf(key, sizeof(key), "conn%u.fdtable.fdentry%u.%s", i, k, member);
+  return cli_str(json_object_get(node, "facts"), key);
+}
+
+static void
+render_fds(struct cli *c, const json_t *n, unsigned i)
+{
+  if (!*fd_fact(n, i, 0, "number")) {
+    fprintf(c->err, "No open fds\n");
+    return;
+  }
+  fprintf(c->out, "%-19s %-19s %-19s %-19s\n", "FD Entry", "PID", "RefCount", "Flags");
+  fprintf(c->out, "%-19s %-19s %-19s %-19s\n", "--------", "---", "--------", "-----");
+  for (unsigned k = 0; *fd_fact(n, i, k, "number"); k++)
+    fprintf(c->out, "%-19s %-19s %-19s %-19s\n", fd_fact(n, i, k, "number"), fd_fact(n, i, k, "pid"),
+            fd_fact(n, i, k, "refcount"), fd_fact(n, i, k, "flags"));
+  fprintf(c->out, " \n");
+}
+
 static void
 render_fd(struct cli *c, const json_t *n)
 {
-  for (unsigned i = 0; i < count(n, "conncount"); i++)
+  for (unsigned i = 0; i < count(n, "conncount"); i++) {
     fprintf(c->out, "Connection %u:\nRefCount = %s  MaxFDs = %s  FirstFree = %s\n", i + 1,
             fact(n, "conn%u.fdtable.%s", i, "refcount"), fact(n, "conn%u.fdtable.%s", i, "maxfds"),
             fact(n, "conn%u.fdtable.%s", i, "firstfree"));
+    render_fds(c, n, i);
+  }
 }
 
 static void
@@ -97,16 +123,19 @@ render_callpool(struct cli *c, const json_t *n)
     fprintf(c->out, "Call Stack%u\n", i + 1);
     for (size_t k = 0; k < GI_ARRAY_LEN(facts); k++)
       fprintf(c->out, " %s: %s\n", facts[k][0], fact(n, "callpool.stack%u.%s", i, facts[k][1]));
+    fprintf(c->out, " \n");
   }
 }
 
 static const struct {
-  const char *what, *title;
+  const char *what, *title, *end;
   void (*render)(struct cli *c, const json_t *node);
 } forms[] = {
-    {"clients", "Client connections for volume %s\n", render_clients}, {"mem", "Memory status for volume : %s\n", render_mem},
-    {"inode", "Inode tables for volume %s\n", render_inode},           {"fd", "FD tables for volume %s\n", render_fd},
-    {"callpool", "Pending calls for volume %s\n", render_callpool},
+    {"clients", "Client connections for volume %s\n", "\n", render_clients},
+    {"mem", "Memory status for volume : %s\n", "\n", render_mem},
+    {"inode", "Inode tables for volume %s\n", "", render_inode},
+    {"fd", "FD tables for volume %s\n", "", render_fd},
+    {"callpool", "Pending calls for volume %s\n", "", render_callpool},
 };
 
 /* How often each kind of client is connected: of the brick that most are connected to. */
@@ -156,7 +185,7 @@ cli_render_bricks(struct cli *c, const json_t *v, const char *what)
       else
         fprintf(c->out, "%s is offline\n", cli_is_daemon(n) ? cli_str(n, "hostname") : "Brick");
     }
-    fprintf(c->out, DASHES "\n\n");
+    fprintf(c->out, DASHES "\n%s", forms[f].end);
     return true;
   }
   return false;
@@ -181,6 +210,63 @@ clients_xml(struct cli_xml *x, const json_t *n)
   cli_xml_close(x);
 }
 
+static void
+inodes_xml(struct cli_xml *x, const json_t *n)
+{
+  cli_xml_open(x, "inodeStatus");
+  cli_xml_int(x, "connections", count(n, "conncount"));
+  for (unsigned i = 0; i < count(n, "conncount"); i++) {
+    cli_xml_open(x, "connection");
+    cli_xml_text(x, "activeSize", fact(n, "conn%u.itable.%s", i, "active_size"));
+    cli_xml_text(x, "lruSize", fact(n, "conn%u.itable.%s", i, "lru_size"));
+    cli_xml_text(x, "purgeSize", fact(n, "conn%u.itable.%s", i, "purge_size"));
+    cli_xml_close(x);
+  }
+  cli_xml_close(x);
+}
+
+static void
+fds_xml(struct cli_xml *x, const json_t *n)
+{
+  cli_xml_open(x, "fdStatus");
+  cli_xml_int(x, "connections", count(n, "conncount"));
+  for (unsigned i = 0; i < count(n, "conncount"); i++) {
+    cli_xml_open(x, "connection");
+    cli_xml_open(x, "fdTable");
+    cli_xml_text(x, "refCount", fact(n, "conn%u.fdtable.%s", i, "refcount"));
+    cli_xml_text(x, "maxFds", fact(n, "conn%u.fdtable.%s", i, "maxfds"));
+    cli_xml_text(x, "firstFree", fact(n, "conn%u.fdtable.%s", i, "firstfree"));
+    for (unsigned k = 0; *fd_fact(n, i, k, "number"); k++) {
+      cli_xml_open(x, "fd");
+      cli_xml_text(x, "entry", fd_fact(n, i, k, "number"));
+      cli_xml_text(x, "pid", fd_fact(n, i, k, "pid"));
+      cli_xml_text(x, "refCount", fd_fact(n, i, k, "refcount"));
+      cli_xml_text(x, "flags", fd_fact(n, i, k, "flags"));
+      cli_xml_close(x);
+    }
+    cli_xml_close(x);
+    cli_xml_close(x);
+  }
+  cli_xml_close(x);
+}
+
+static void
+callpool_xml(struct cli_xml *x, const json_t *n)
+{
+  cli_xml_open(x, "callpoolStatus");
+  cli_xml_int(x, "count", count(n, "callpool.count"));
+  for (unsigned i = 0; *fact(n, "callpool.stack%u.%s", i, "uid"); i++) {
+    cli_xml_open(x, "callStack");
+    cli_xml_text(x, "uid", fact(n, "callpool.stack%u.%s", i, "uid"));
+    cli_xml_text(x, "gid", fact(n, "callpool.stack%u.%s", i, "gid"));
+    cli_xml_text(x, "pid", fact(n, "callpool.stack%u.%s", i, "pid"));
+    cli_xml_text(x, "unique", fact(n, "callpool.stack%u.%s", i, "unique"));
+    cli_xml_text(x, "frameCount", fact(n, "callpool.stack%u.%s", i, "count"));
+    cli_xml_close(x);
+  }
+  cli_xml_close(x);
+}
+
 void
 cli_render_brick_xml(struct cli_xml *x, const json_t *n, const char *what)
 {
@@ -196,13 +282,11 @@ cli_render_brick_xml(struct cli_xml *x, const json_t *n, const char *what)
     cli_xml_close(x);
     cli_xml_text(x, "mempool", "");
     cli_xml_close(x);
-  } else if (strcmp(what, "inode") == 0 || strcmp(what, "fd") == 0) {
-    cli_xml_open(x, *what == 'i' ? "inodeStatus" : "fdStatus");
-    cli_xml_int(x, "connections", count(n, "conncount"));
-    cli_xml_close(x);
+  } else if (strcmp(what, "inode") == 0) {
+    inodes_xml(x, n);
+  } else if (strcmp(what, "fd") == 0) {
+    fds_xml(x, n);
   } else if (strcmp(what, "callpool") == 0) {
-    cli_xml_open(x, "callpoolStatus");
-    cli_xml_int(x, "count", count(n, "callpool.count"));
-    cli_xml_close(x);
+    callpool_xml(x, n);
   }
 }

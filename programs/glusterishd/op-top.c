@@ -69,7 +69,7 @@ brick_said(struct gd_op *op, json_t *brick, int err, const struct gi_dict *d)
   if (gi_dict_get_str(d, "throughput", &text))
     json_object_set_new(brick, "throughput", json_real(strtod(text, NULL)));
   if (gi_dict_get_str(d, "time", &text))
-    json_object_set_new(brick, "seconds", json_real(strtod(text, NULL)));
+    json_object_set_new(brick, "seconds", json_real(strtod(text, NULL) / 1e6));
 }
 
 static struct gi_dict *

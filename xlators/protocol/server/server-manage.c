@@ -84,9 +84,10 @@ put_fds(const struct server *sv, struct gi_dict *d)
       const struct gi_fd *fd = c->fd[k];
       if (!fd)
         continue;
-      put(d, (uint64_t)fd->pid, "conn%u.fdtable.fdentry%u.pid", i, k);
-      put(d, fd->refs, "conn%u.fdtable.fdentry%u.refcount", i, k);
-      put(d, (uint64_t)fd->flags, "conn%u.fdtable.fdentry%u.flags", i, k);
+      put(d, k, "conn%u.fdtable.fdentry%u.number", i, told);
+      put(d, (uint64_t)fd->pid, "conn%u.fdtable.fdentry%u.pid", i, told);
+      put(d, fd->refs, "conn%u.fdtable.fdentry%u.refcount", i, told);
+      put(d, (uint64_t)fd->flags, "conn%u.fdtable.fdentry%u.flags", i, told);
       told++;
     }
     put(d, told, "conn%u.fdtable.open", i);
