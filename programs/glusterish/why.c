@@ -144,11 +144,48 @@ is_good(const json_t *copy, const char *gfid)
          (!gfid || strcmp(cli_str(copy, "gfid"), gfid) == 0);
 }
 
+static bool
+is_blamed(const json_t *copy, const char *slot)
+{
+  size_t i;
+  json_t *b;
+  json_array_foreach(json_object_get(copy, "blamed_by"), i, b)
+  {
+    if (cli_int(b, slot) > 0)
+      return true;
+  }
+  return false;
+}
+
+/* No copy is left that could be right about the slot. An arbiter knows nothing of data. */
+static bool
+is_split(const json_t *copies, const char *slot)
+{
+  size_t i, there = 0, blamed = 0;
+  json_t *copy;
+  json_array_foreach(copies, i, copy)
+  {
+    if (!cli_true(copy, "there") || (cli_true(copy, "arbiter") && strcmp(slot, "data") == 0))
+      continue;
+    there++;
+    blamed += is_blamed(copy, slot);
+  }
+  return there > 0 && blamed == there;
+}
+
 static json_t *
-heal_of(json_t *copies, const char *gfid)
+heal_is(const char *state, const char *text)
+{
+  return json_pack("{s:s, s:s}", "state", state, "text", text);
+}
+
+json_t *
+why_heal(json_t *copies, const json_t *sight)
 {
   size_t i, good = 0, there = 0, looked = 0, other = 0;
   json_t *copy;
+  const char *gfid = why_gfid(copies);
+  put_blames(copies, sight);
   json_array_foreach(copies, i, copy)
   {
     bool fine = is_good(copy, gfid);
@@ -160,16 +197,15 @@ heal_of(json_t *copies, const char *gfid)
     other += cli_true(copy, "there") && gfid && *cli_str(copy, "gfid") && strcmp(cli_str(copy, "gfid"), gfid) != 0;
   }
   if (there == 0)
-    return json_pack("{s:s, s:s}", "state", "none", "text",
-                     looked ? "no brick has it" : "no brick of the volume is on this machine");
+    return heal_is("none", looked ? "no brick has it" : "no brick of the volume is on this machine");
   if (other)
-    return json_pack("{s:s, s:s}", "state", "split-brain", "text", "the bricks have different objects under this name");
-  if (good == 0)
-    return json_pack("{s:s, s:s}", "state", "split-brain", "text", "every copy is blamed by another one");
+    return heal_is("split-brain", "the bricks have different objects under this name");
+  for (i = 0; i < GI_ARRAY_LEN(slot_name); i++)
+    if (is_split(copies, slot_name[i]))
+      return heal_is("split-brain", "every copy is blamed by another one");
   if (good < looked)
-    return json_pack("{s:s, s:s}", "state", "needed", "text",
-                     there < looked ? "a copy is missing" : "a copy has missed changes");
-  return json_pack("{s:s, s:s}", "state", "none", "text", "all copies that can be seen are good");
+    return heal_is("needed", there < looked ? "a copy is missing" : "a copy has missed changes");
+  return heal_is("none", "all copies that can be seen are good");
 }
 
 /* ---- locks, users, operations, errors ---- */
@@ -387,13 +423,13 @@ why_document(const char *volume, const char *path, json_t *copies, const json_t 
   size_t i;
   json_t *copy, *reasons = json_array();
   const char *gfid = why_gfid(copies), *type = "";
-  put_blames(copies, sight);
+  json_t *heal = why_heal(copies, sight);
   json_array_foreach(copies, i, copy)
   {
     put_process(copy, copies, sight);
     type = *type ? type : cli_str(copy, "type");
   }
-  json_t *heal = heal_of(copies, gfid), *locks = locks_of(sight, gfid), *inflight = inflight_of(sight, gfid, path);
+  json_t *locks = locks_of(sight, gfid), *inflight = inflight_of(sight, gfid, path);
   silent_copies(reasons, copies);
   lock_waits(reasons, sight, locks);
   operation_waits(reasons, sight, inflight);

@@ -4,6 +4,7 @@
  *
  *   cmd-why.c    the command: which mount, which volume, which bricks
  *   why-copy.c   a copy, as it is on the disk of a brick
+ *   splits.c     which of the objects that need healing are in split brain
  *   why.c        the document, from copies and a sight
  *   why-print.c  the document for people
  */
@@ -23,8 +24,14 @@ json_t *why_copy(const char *brick, const char *path);
  *  "users":[{"client","name","address","handles","writing","told_s","bricks"}],"inflight":[operations, each with "process_name"],
  *  "errors":[…],"because":[{"text","culprit":{"kind","name","pid"}}]} */
 json_t *why_document(const char *volume, const char *path, json_t *copies, const json_t *sight);
+/* {"state","text"} of the copies, and puts "good" and "blamed_by" into each. */
+json_t *why_heal(json_t *copies, const json_t *sight);
 /* The gfid that most copies have, as text; NULL: none has one. */
 const char *why_gfid(const json_t *copies);
+
+/* How many of the objects that the bricks' indices name are in split brain, by the copies on this machine; at most `max` of each index
+ * are looked at. `volume` is that of a sight. */
+long long why_splits(const json_t *volume, const json_t *sight, unsigned max);
 
 void why_print(FILE *out, const json_t *doc);
 

@@ -59,6 +59,7 @@ test_what_needs_healing(void **state)
           "needed");
   heal_is("[" COPY(1, "g", "{}") "," COPY(2, "other", "{}") "," COPY(3, "g", "{}") "]", "split-brain");
   heal_is("[" COPY(1, "g", "{'v-client-6':[2,0,0]}") "," COPY(2, "g", "{'v-client-5':[1,0,0]}") "]", "split-brain");
+  heal_is("[" COPY(1, "g", "{'v-client-6':[2,0,0]}") "," COPY(2, "g", "{'v-client-5':[0,1,0]}") "]", "needed");
   heal_is("[{'brick':'far:/b1','there':false,'error':'there is no such brick on this machine'}," COPY(2, "g", "{}") "]",
           "none");
   heal_is("[]", "none");
@@ -204,6 +205,39 @@ test_a_copy_on_a_disk(void **state)
   json_decref(copy);
 }
 
+static void
+put_split(const char *dir, const char *brick, const char *counter)
+{
+  static const uint8_t blame[12] = {0, 0, 0, 3};
+  GI_CLEANUP_FREE char *make =
+      gi_asprintf("mkdir -p %s%s/.glusterfs/indices/xattrop %s%s/.glusterfs/01/02", dir, brick, dir, brick);
+  GI_CLEANUP_FREE char *handle = gi_asprintf("%s%s/.glusterfs/01/02/01020300-0000-0000-0000-000000000000", dir, brick);
+  GI_CLEANUP_FREE char *index = gi_asprintf("%s%s/.glusterfs/indices/xattrop/01020300-0000-0000-0000-000000000000", dir, brick);
+  assert_int_equal(system(make), 0);
+  fclose(fopen(handle, "w"));
+  fclose(fopen(index, "w"));
+  if (setxattr(handle, counter, blame, sizeof(blame), 0))
+    skip();
+}
+
+static void
+test_splits_on_disks(void **state)
+{
+  char dir[] = "/var/tmp/why-test.XXXXXX";
+  assert_non_null(mkdtemp(dir));
+  put_split(dir, "/b1", "trusted.afr.v-client-1");
+  GI_CLEANUP_FREE char *text =
+      gi_asprintf("{'name':'v','replicaCount':2,'bricks':[{'name':'h:%s/b1'},{'name':'h:%s/b2'}]}", dir, dir);
+  json_t *volume = fixture(text), *sight = fixture(SIGHT(""));
+  assert_int_equal(why_splits(volume, sight, 8), 0);
+  put_split(dir, "/b2", "trusted.afr.v-client-0");
+  assert_int_equal(why_splits(volume, sight, 8), 1);
+  json_decref(volume);
+  json_decref(sight);
+  GI_CLEANUP_FREE char *clean = gi_asprintf("rm -rf %s", dir);
+  assert_int_equal(system(clean), 0);
+}
+
 int
 main(void)
 {
@@ -212,6 +246,7 @@ main(void)
       cmocka_unit_test(test_which_copy_is_read), cmocka_unit_test(test_a_frozen_brick),
       cmocka_unit_test(test_locks_and_users),    cmocka_unit_test(test_errors_about_it),
       cmocka_unit_test(test_nothing_there),      cmocka_unit_test(test_a_copy_on_a_disk),
+      cmocka_unit_test(test_splits_on_disks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
