@@ -8,7 +8,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 # What a build needs, what running PostgreSQL on a volume needs, and what the tests need beside those.
 build_packages=(gcc make autoconf automake libtool pkg-config libfuse3-dev fuse3 liburing-dev libevent-dev libjemalloc-dev
   uuid-dev libjansson-dev libxml2-dev libssl-dev libxxhash-dev libcmocka-dev libedit-dev
-  libcurl4-openssl-dev)
+  libcurl4-openssl-dev systemtap-sdt-dev)
 pgbench_packages=(postgresql postgresql-contrib)
 test_packages=(attr acl curl jq procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
   clang-format-14)

@@ -7,6 +7,7 @@
 
 #include "libglusterish/graph-private.h"
 #include "libglusterish/steps.h"
+#include "libglusterish/usdt.h"
 
 #include <errno.h>
 
@@ -41,6 +42,7 @@ go_up(struct gi_fop *fop)
     gi_fop_mark(fop, x, GI_MARK_BACK);
     if (x->cls->complete(x, fop) == GI_HELD)
       return;
+    GI_USDT4(leave, x->name, fop->kind, fop, fop->rsp.ret);
   }
   GI_ASSERT(!fop->answered);
   gi_steps_end(fop);
@@ -63,6 +65,7 @@ go_down(struct gi_fop *fop, struct gi_xlator *x)
     fop->at = x;
     fop->answerer = x->layer;
     gi_fop_mark(fop, x, GI_MARK_ENTER);
+    GI_USDT3(enter, x->name, fop->kind, fop);
     switch (handler_of(x, fop->kind)(x, fop)) {
     case GI_PASS_TELL:
       push_tell(fop, x);
@@ -70,6 +73,7 @@ go_down(struct gi_fop *fop, struct gi_xlator *x)
     case GI_PASS:
       break;
     case GI_ANSWERED:
+      GI_USDT4(leave, x->name, fop->kind, fop, fop->rsp.ret);
       go_up(fop);
       return;
     case GI_HELD: /* the fop may be answered and freed already */
@@ -119,6 +123,7 @@ void
 gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x)
 {
   check_held(fop, x);
+  GI_USDT4(leave, x->name, fop->kind, fop, fop->rsp.ret);
   go_up(fop);
 }
 
@@ -126,6 +131,7 @@ void
 gi_fop_return(struct gi_fop *fop, struct gi_xlator *x)
 {
   check_held(fop, x);
+  GI_USDT4(leave, x->name, fop->kind, fop, fop->rsp.ret);
   go_up(fop);
 }
 

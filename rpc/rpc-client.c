@@ -11,6 +11,7 @@
 #include "libglusterish/log.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/probe.h"
+#include "libglusterish/usdt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -388,6 +389,7 @@ send_now(struct gi_rpc_client *c, struct call *call, const struct gi_payload *pa
   if (c->stats.inflight_calls++ == 0 && c->cfg.ping_timeout_s > 0)
     c->silent_since = call->start;
   c->stats.inflight_bytes += call->bytes;
+  GI_USDT5(call_send, c->cfg.name, call->prog, call->proc, call->xid, call->bytes);
   gi_conn_send(c->conn, call->out.base, call->out.len, payload);
   drop_buffers(c, call);
   if (c->cfg.ping_timeout_s > 0 && !c->ping.armed)
@@ -517,6 +519,7 @@ got_reply(struct gi_rpc_client *c, struct gi_record *rec, struct gi_xdr_in *in)
       .rec = rec,
       .body_offset = (size_t)(in->p - rec->head),
   };
+  GI_USDT5(reply_receive, c->cfg.name, call->prog, call->proc, call->xid, rec->record.len);
   unlink_call(c, call);
   c->stats.replies++;
   answer(c, call, &reply);

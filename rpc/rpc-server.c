@@ -13,6 +13,7 @@
 #include "rpc/net.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mem.h"
+#include "libglusterish/usdt.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -248,6 +249,7 @@ gi_rpc_answer_send(struct gi_rpc_request *req, struct gi_xdr_out *out, const str
     gi_xdr_out_finish(out);
     refuse(p, req->header.xid, GI_RPC_SYSTEM);
   } else if (p) {
+    GI_USDT5(reply_send, p->s->name, req->header.prog, req->header.proc, req->header.xid, len);
     gi_conn_send(p->conn, out->base, out->len, payload);
     give_buffer(p->s, out);
   } else {
@@ -418,6 +420,7 @@ serve(struct gi_rpc_peer *p, const struct gi_call_header *h, gi_rpc_handler *han
   p->inflight += req->bytes;
   p->s->total += req->bytes;
   hold_back(p);
+  GI_USDT5(call_receive, p->s->name, h->prog, h->proc, h->xid, req->bytes);
   prepare_arguments(req, rec, body);
   handler(p->s, req, p->s->arg);
 }
