@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers of the observation socket: JSON.
+ * Answers of the observation socket: JSON, and metrics.
  */
 #include "programs/common/observe-answer.h"
 #include "libglusterish/mem.h"
+
+#include <string.h>
 
 json_t *
 ob_text(const char *text)
@@ -31,5 +33,29 @@ ob_answer(struct gi_observe_request *rq, json_t *document)
     return;
   }
   putc('\n', out);
+  gi_observe_done(rq, 200);
+}
+
+bool
+ob_wants_openmetrics(struct gi_observe_request *rq)
+{
+  const char *format = gi_observe_query(rq, "format"), *accept = gi_observe_header(rq, "Accept");
+  if (format)
+    return strcmp(format, "openmetrics") == 0;
+  return accept && strstr(accept, "application/openmetrics-text");
+}
+
+void
+ob_metrics_begin(struct gi_observe_request *rq, struct gi_exposition *e)
+{
+  bool open = ob_wants_openmetrics(rq);
+  gi_observe_type(rq, open ? GI_OPENMETRICS_TYPE : GI_METRICS_TEXT_TYPE);
+  gi_exposition_begin(e, gi_observe_out(rq), open);
+}
+
+void
+ob_metrics_done(struct gi_observe_request *rq, struct gi_exposition *e)
+{
+  gi_exposition_end(e);
   gi_observe_done(rq, 200);
 }

@@ -5,6 +5,7 @@
 #ifndef PROG_OBSERVE_ANSWER_H
 #define PROG_OBSERVE_ANSWER_H
 
+#include "libglusterish/exposition.h"
 #include "libglusterish/observe.h"
 
 #include <jansson.h>
@@ -14,5 +15,11 @@ void ob_answer(struct gi_observe_request *rq, json_t *document);
 
 /* Any bytes as a JSON string: what is no UTF-8 becomes '?'. NULL: null. */
 json_t *ob_text(const char *text);
+
+/* Does the asker want OpenMetrics: by "format" of the query (openmetrics, text), else by what he accepts? */
+bool ob_wants_openmetrics(struct gi_observe_request *rq);
+/* A page of metrics in the form that the asker wants; ob_metrics_done answers with it. */
+void ob_metrics_begin(struct gi_observe_request *rq, struct gi_exposition *e);
+void ob_metrics_done(struct gi_observe_request *rq, struct gi_exposition *e);
 
 #endif

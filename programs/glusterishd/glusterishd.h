@@ -20,6 +20,7 @@
 #define GLUSTERISHD_H
 
 #include "programs/glusterishd/proc.h"
+#include "libglusterish/metrics.h"
 
 /* ---- services.c ---- */
 
@@ -33,6 +34,9 @@ void gd_services_changed(struct gd *gd);
 /* Makes gd->observe and listens, after gd_start; gd_free ends it. No unix socket is only logged; -1 and err: not where the
  * configuration asks for. */
 GI_MUST_CHECK int gd_observe_start(struct gd *gd, struct gi_error *err);
+
+/* of volumes and bricks: prefixes "volume" (label "volume") and "brick" (and "brick") */
+extern const struct gi_metric gd_volume_metrics[], gd_brick_metrics[];
 
 /* ---- daemon.c ---- */
 

@@ -2,10 +2,10 @@
  *
  * The observation socket of the management daemon.
  */
+#include "programs/common/gather.h"
 #include "programs/common/observe-answer.h"
 #include "programs/glusterishd/glusterishd.h"
 #include "libglusterish/dump.h"
-#include "libglusterish/exposition.h"
 #include "rpc/conn.h"
 
 #include <errno.h>
@@ -80,20 +80,121 @@ show_statedump(struct gi_observe_request *rq, void *arg)
 
 /* ---- /metrics ---- */
 
+struct volume_metrics {
+  uint64_t started, bricks, daemon;
+};
+
+const struct gi_metric gd_volume_metrics[] = {
+    GI_GAUGE(struct volume_metrics, started, "", "1: the volume is started"),
+    GI_GAUGE(struct volume_metrics, bricks, "", "its bricks"),
+    GI_GAUGE(struct volume_metrics, daemon, "", "1: its self-heal daemon runs on this node"),
+    GI_METRIC_END,
+};
+
+struct brick_metrics {
+  uint64_t online, port;
+};
+
+const struct gi_metric gd_brick_metrics[] = {
+    GI_GAUGE(struct brick_metrics, online, "", "1: the brick serves"),
+    GI_GAUGE(struct brick_metrics, port, "", "where; 0: nowhere yet"),
+    GI_METRIC_END,
+};
+
+static void
+volumes_metrics(struct gi_exposition *e, const struct gd *gd)
+{
+  for (const struct gi_metric *m = gd_volume_metrics; m->name; m++) {
+    gi_exposition_family(e, "volume", m);
+    gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
+      const struct gi_label label = {"volume", v->name};
+      struct volume_metrics now = {v->status == GD_STARTED, v->nbricks, gd_shd_pid(v) != 0};
+      gi_exposition_sample(e, gi_metric_value(m, &now), &label, 1);
+    }
+  }
+}
+
+static void
+bricks_metrics(struct gi_exposition *e, const struct gd *gd)
+{
+  for (const struct gi_metric *m = gd_brick_metrics; m->name; m++) {
+    gi_exposition_family(e, "brick", m);
+    gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+      for (unsigned i = 0; i < v->nbricks; i++) {
+        const struct gd_brick *b = &v->bricks[i];
+        GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", b->host, b->path);
+        const struct gi_label labels[] = {{"volume", v->name}, {"brick", name}};
+        struct brick_metrics now = {gd_brick_online(b), b->port > 0 ? (uint64_t)b->port : 0};
+        if (gi_gfid_equal(&b->node, &gd->uuid))
+          gi_exposition_sample(e, gi_metric_value(m, &now), labels, GI_ARRAY_LEN(labels));
+      }
+  }
+}
+
 static void
 show_metrics(struct gi_observe_request *rq, void *arg)
 {
   struct gd *gd = arg;
-  const char *accept = gi_observe_header(rq, "Accept");
-  bool open = accept && strstr(accept, "application/openmetrics-text");
   struct gi_exposition e;
-  gi_exposition_begin(&e, gi_observe_out(rq), open);
+  GI_CHECK(gd, GD_MAGIC);
+  ob_metrics_begin(rq, &e);
   gi_exposition_common(&e, "process", "glusterishd");
   gi_exposition_process(&e, gd->started, gi_now(gd->reactor) - gd->started_at);
   gi_exposition_table(&e, "rpc", gi_conn_metrics, &gi_conn_totals, NULL, 0);
-  gi_exposition_end(&e);
-  gi_observe_type(rq, open ? GI_OPENMETRICS_TYPE : GI_METRICS_TEXT_TYPE);
-  gi_observe_done(rq, 200);
+  volumes_metrics(&e, gd);
+  bricks_metrics(&e, gd);
+  ob_metrics_done(rq, &e);
+}
+
+/* ---- /metrics/all: those of all processes of the node, gathered by a worker ---- */
+
+struct gathering {
+  struct gi_work work;
+  struct gi_observe_request *rq;
+  char *volume; /* NULL: all */
+  bool open;
+  char *page;
+  size_t len;
+};
+
+static void
+gather(struct gi_work *w)
+{
+  struct gathering *g = GI_CONTAINER(w, struct gathering, work);
+  struct ob_process *list;
+  unsigned n = ob_list(&list, g->volume);
+  FILE *out = open_memstream(&g->page, &g->len);
+  GI_ASSERT(out != NULL);
+  ob_metrics(out, list, n, g->open);
+  fclose(out);
+  ob_list_free(list, n);
+}
+
+/* The daemon may be gone. */
+static void
+gathered(struct gi_work *w)
+{
+  struct gathering *g = GI_CONTAINER(w, struct gathering, work);
+  fwrite(g->page, 1, g->len, gi_observe_out(g->rq));
+  gi_observe_done(g->rq, 200);
+  free(g->page);
+  gi_free(g->volume);
+  gi_free(g);
+}
+
+static void
+show_all_metrics(struct gi_observe_request *rq, void *arg)
+{
+  struct gd *gd = arg;
+  struct gathering *g = gi_new(struct gathering);
+  GI_CHECK(gd, GD_MAGIC);
+  g->rq = rq;
+  g->volume = gi_strdup(gi_observe_query(rq, "volume"));
+  g->open = ob_wants_openmetrics(rq);
+  gi_observe_type(rq, g->open ? GI_OPENMETRICS_TYPE : GI_METRICS_TEXT_TYPE);
+  g->work.run = gather;
+  g->work.done = gathered;
+  gi_work_submit(gd->reactor, &g->work);
 }
 
 /* ---- beginning ---- */
@@ -106,8 +207,10 @@ gd_observe_start(struct gd *gd, struct gi_error *err)
   gd->started = gi_wall(gd->reactor);
   gd->started_at = gi_now(gd->reactor);
   struct gi_observe *o = gd->observe = gi_observe_new(gd->reactor);
+  gi_reactor_set_workers(gd->reactor, 1); /* who gathers asks this process too */
   gi_observe_add(o, "/process", "application/json", show_process, gd);
   gi_observe_add(o, "/metrics", GI_METRICS_TEXT_TYPE, show_metrics, gd);
+  gi_observe_add(o, "/metrics/all", GI_METRICS_TEXT_TYPE, show_all_metrics, gd);
   gi_observe_add(o, "/statedump", "text/plain; charset=utf-8", show_statedump, gd);
   snprintf(name, sizeof(name), "%d", gd->config.port);
   if (gi_observe_listen(o, "glusterishd", name, &why) < 0)

@@ -5,7 +5,6 @@
  */
 #include "programs/common/observe-answer.h"
 #include "programs/glusterishfs/glusterishfs.h"
-#include "libglusterish/exposition.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -137,14 +136,13 @@ show_metrics(struct gi_observe_request *rq, void *arg)
   struct fs_process *p = arg;
   struct gi_exposition e;
   char volume[256], name[512];
-  const char *accept = gi_observe_header(rq, "Accept"), *v = volume_of(p, volume, sizeof(volume));
+  const char *v = volume_of(p, volume, sizeof(volume));
   const char *of = p->cfg->brick_name ? p->cfg->brick_name : p->cfg->mountpoint;
-  bool open = accept && strstr(accept, "application/openmetrics-text");
   if (of)
     snprintf(name, sizeof(name), "%s:%s", role_of(p), of);
   else
     snprintf(name, sizeof(name), "%s:%d", role_of(p), (int)getpid());
-  gi_exposition_begin(&e, gi_observe_out(rq), open);
+  ob_metrics_begin(rq, &e);
   gi_exposition_common(&e, "process", name);
   gi_exposition_common(&e, "volume", v);
   gi_exposition_process(&e, p->started, gi_now(p->reactor) - p->started_at);
@@ -152,9 +150,7 @@ show_metrics(struct gi_observe_request *rq, void *arg)
   gi_exposition_budget(&e, &p->ctx.budget);
   if (p->ctx.graph)
     gi_exposition_graph(&e, p->ctx.graph);
-  gi_exposition_end(&e);
-  gi_observe_type(rq, open ? GI_OPENMETRICS_TYPE : GI_METRICS_TEXT_TYPE);
-  gi_observe_done(rq, 200);
+  ob_metrics_done(rq, &e);
 }
 
 /* ---- beginning and end ---- */
