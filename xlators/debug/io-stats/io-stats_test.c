@@ -190,6 +190,7 @@ test_busiest_files(void **state)
   for (int i = 0; i < 3; i++)
     send_to(s, GI_FOP_READ, 5, 100);
   send_to(s, GI_FOP_READ, 6, 100);
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100});
   send_to(s, GI_FOP_WRITE, 6, 100);
   send_to(s, GI_FOP_READDIRP, 7, 100);
   fake_script(s, 0, GI_FOP_READ, (struct fake_reply){.ret = -1, .err = EIO});
