@@ -4,6 +4,7 @@
  */
 #include "libglusterish/fs.h"
 #include "libglusterish/mem.h"
+#include "libglusterish/tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,36 @@
 
 #define BOOT_ID 36  /* characters */
 #define DIRECT 4096 /* bytes: no disk wants writes past memory to be aligned to more */
+
+_Thread_local struct gi_fs_watch *gi_fs_watched;
+
+void
+gi_fs_call_begins(struct gi_fs_watch *w, const char *name)
+{
+  struct gi_calls *c = w->calls;
+
+  __atomic_store_n(&w->now, name, __ATOMIC_RELAXED);
+  if (!c)
+    return;
+  if (c->n == GI_TREE_PARTS) {
+    c->missed++;
+    return;
+  }
+  c->call[c->n] = (struct gi_call){name, gi_ticks(w->reactor), 0};
+  __atomic_store_n(&c->n, c->n + 1, __ATOMIC_RELEASE); /* who looks meanwhile sees whole ones */
+}
+
+/* Leaves errno alone. */
+void
+gi_fs_call_ended(struct gi_fs_watch *w)
+{
+  struct gi_calls *c = w->calls;
+
+  GI_ASSERT(w->now);
+  if (c && c->n > 0 && c->call[c->n - 1].end == 0)
+    __atomic_store_n(&c->call[c->n - 1].end, gi_ticks(w->reactor), __ATOMIC_RELAXED);
+  __atomic_store_n(&w->now, NULL, __ATOMIC_RELAXED);
+}
 
 int
 gi_fs_kernel_rename(int from, const char *old, int to, const char *new)

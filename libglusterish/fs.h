@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 struct gi_fs;
+struct gi_reactor;
 
 /* One entry of gi_fs_getdents: the kernel's struct linux_dirent64. */
 struct gi_fs_dirent {
@@ -81,7 +82,39 @@ struct gi_fs {
   const struct gi_fs_ops *ops;
 };
 
-#define GI_FS_CALL(fs, simulated, kernel) return (fs) ? (fs)->ops->simulated : (kernel)
+/* Who wants to know which calls this thread makes, while it makes them for one operation. */
+struct gi_calls;
+struct gi_fs_watch {
+  const char *now;        /* the one under way; NULL: none. Another thread may look */
+  struct gi_calls *calls; /* where all are noted (tree.h); NULL: nowhere */
+  const struct gi_reactor *reactor;
+};
+extern _Thread_local struct gi_fs_watch *gi_fs_watched __attribute__((tls_model("initial-exec"))); /* NULL: nobody */
+
+void gi_fs_call_begins(struct gi_fs_watch *w, const char *name);
+void gi_fs_call_ended(struct gi_fs_watch *w);
+
+static inline struct gi_fs_watch *
+gi_fs_begin(const char *name)
+{
+  struct gi_fs_watch *w = gi_fs_watched;
+
+  if (w)
+    gi_fs_call_begins(w, name);
+  return w;
+}
+
+static inline void
+gi_fs_end(struct gi_fs_watch **w)
+{
+  if (*w)
+    gi_fs_call_ended(*w);
+}
+
+/* The call has the name of the function without "gi_fs_". */
+#define GI_FS_CALL(fs, simulated, kernel) \
+  __attribute__((cleanup(gi_fs_end), unused)) struct gi_fs_watch *gi_fs_call_ = gi_fs_begin(__func__ + sizeof("gi_fs_") - 1); \
+  return (fs) ? (fs)->ops->simulated : (kernel)
 
 static inline int
 gi_fs_openat(struct gi_fs *fs, int at, const char *path, int flags, mode_t mode)

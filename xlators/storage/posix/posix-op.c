@@ -20,6 +20,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/tree.h"
+
 #include <sys/resource.h>
 
 #define SLOW_CALL (5 * GI_NSEC_PER_MSEC)
@@ -362,6 +364,40 @@ note_slow_call(struct posix_op *op, uint64_t end, uint64_t took, bool suspect, b
          gi_fop_name(kind), (unsigned long long)(took / GI_NSEC_PER_MSEC));
 }
 
+/* Notes the system calls of `op` if its tree is collected. */
+static void
+note_calls(struct posix_op *op)
+{
+  struct gi_steps *steps;
+
+  op->watch.reactor = op->x->reactor;
+  if (!gi_fop_collects(op->fop))
+    return;
+  steps = gi_fop_steps(op->fop);
+  if (!steps->calls)
+    steps->calls = gi_new(struct gi_calls);
+  op->watch.calls = steps->calls;
+}
+
+static enum posix_run
+run_watched(struct posix_op *op)
+{
+  enum posix_run r;
+
+  GI_ASSERT(!gi_fs_watched && op->watch.reactor);
+  gi_fs_watched = &op->watch;
+  r = op->kind->run(op);
+  gi_fs_watched = NULL;
+  return r;
+}
+
+static enum posix_run
+run_noted(struct posix_op *op)
+{
+  note_calls(op);
+  return run_watched(op);
+}
+
 static enum posix_run
 run_inline(struct posix_op *op)
 {
@@ -370,7 +406,7 @@ run_inline(struct posix_op *op)
   uint64_t start = gi_now(op->x->reactor), end;
   bool suspect = p->any_slow && start < p->suspect_until[kind];
   long before = suspect ? sleeps() : 0;
-  enum posix_run r = op->kind->run(op);
+  enum posix_run r = gi_fop_collects(op->fop) ? run_noted(op) : op->kind->run(op);
 
   end = gi_now(op->x->reactor);
   p->metrics.runs_inline++;
@@ -394,7 +430,7 @@ pool_run(struct gi_work *w)
 
   GI_CHECK(op, POSIX_OP_MAGIC);
   op->on_worker = true;
-  if (op->kind->run(op) != RUN_DONE)
+  if (run_watched(op) != RUN_DONE)
     posix_err(op, EIO); /* a worker is where everything ends */
 }
 
@@ -432,6 +468,7 @@ wait_for_moves(struct posix_op *op)
     gi_serial_take(&posix_inode_of(op->p, op->alone)->serial);
   }
   gi_list_add_tail(&op->p->astray, &op->wait);
+  gi_fop_waits(op->fop, GI_WAIT_ORDER, "a directory that moves", NULL);
 }
 
 static bool start(struct posix_op *op);
@@ -518,6 +555,9 @@ posix_op_to_pool(struct posix_op *op)
   op->far = false;
   op->work.run = pool_run;
   op->work.done = pool_done;
+  note_calls(op);
+  gi_fop_waits(op->fop, GI_WAIT_WORKER, "a worker", NULL);
+  op->fop->wait.now = &op->watch.now;
   gi_work_submit(op->x->reactor, &op->work);
 }
 
@@ -544,6 +584,7 @@ dispatch(struct posix_op *op)
   }
   if (p->uring && op->kind->uring && !op->far && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
     p->metrics.runs_uring++;
+    gi_fop_waits(op->fop, GI_WAIT_DISK, "io_uring", NULL);
     return;
   }
   posix_op_to_pool(op);
@@ -562,6 +603,8 @@ must_wait(struct posix_op *op)
     return false;
   wait = gi_serial_wait(&posix_inode_of(op->p, inode)->serial, &op->wait); /* whoever has the turn holds the inode */
   gi_inode_unref(&inode);
+  if (wait)
+    gi_fop_waits(op->fop, GI_WAIT_ORDER, "others on the inode", NULL);
   return wait;
 }
 

@@ -231,6 +231,7 @@ struct posix_op {
   void *scratch; /* gi_free'd at the end */
   size_t scratch_len;
   int32_t uring_res;
+  struct gi_fs_watch watch; /* of its system calls */
   char hpath[POSIX_HPATH];
 };
 

@@ -3,10 +3,48 @@
  * storage/posix: what every kind of request leaves on disk and answers, once
  * per engine.
  */
+#include "libglusterish/trace.h"
 #include "xlators/storage/posix/posix-fixture.h"
 
 #include <errno.h>
 #include <unistd.h>
+
+/* ---- what is seen ---- */
+
+static void
+count_calls(struct gi_trace *t, struct gi_told *told)
+{
+  unsigned *calls = t->arg;
+
+  for (const struct gi_step *s = told->tree->steps; s; s = s->next) {
+    assert_string_equal(s->layer->type, "system-call");
+    assert_false(s->open);
+    *calls += strcmp(s->layer->name, "pwritev") == 0 || strcmp(s->layer->name, "fsync") == 0;
+  }
+}
+
+static void
+system_calls_are_steps(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  unsigned calls = 0;
+  struct gi_trace t = {.got = count_calls, .arg = &calls};
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  gi_trace_arm(b->s->ctx.seen, &t);
+  assert_ok(brick_write(b, fd, 0, "hello", 5));
+  f = brick_fop(b, GI_FOP_FSYNC);
+  set_fd(f, fd);
+  assert_ok(brick_run(b, f));
+  gi_trace_disarm(b->s->ctx.seen, &t);
+  assert_true(calls >= 1); /* io_uring makes none to write */
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
 
 /* ---- layout ---- */
 
@@ -170,9 +208,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(housekeeping_is_there),
-      cmocka_unit_test(a_new_file_is_complete_on_disk),
-      cmocka_unit_test(a_directory_has_a_symlink_for_handle),
+      cmocka_unit_test(housekeeping_is_there),          cmocka_unit_test(system_calls_are_steps),
+      cmocka_unit_test(a_new_file_is_complete_on_disk), cmocka_unit_test(a_directory_has_a_symlink_for_handle),
       cmocka_unit_test(data_goes_in_and_out),
   };
   return BRICK_RUN_ENGINES(tests);
