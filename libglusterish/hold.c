@@ -71,6 +71,7 @@ gi_hold_wait(struct gi_hold *h, struct gi_list *line, struct gi_fop *fop)
   f->waiting = true;
   h->count++;
   gi_list_add_tail(line, &fop->link);
+  gi_fop_waits(fop, GI_WAIT_ORDER, "what was asked for already", NULL);
   return GI_HELD;
 }
 

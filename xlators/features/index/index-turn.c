@@ -89,6 +89,7 @@ ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
   if (gi_serial_enter(&inode_bytes(x, inode)->serial, &fop->link))
     return turn_begin(x, fop);
   ix_private(x)->metrics.queued++;
+  gi_fop_waits(fop, GI_WAIT_ORDER, "others that change the counters", NULL);
   return GI_HELD;
 }
 

@@ -97,6 +97,7 @@ lk_mandatory_io(struct gi_xlator *x, struct gi_fop *fop)
   gi_list_add_tail(&li->io_waiting, &fop->link);
   lk_inode_use(x, li);
   lk_count(x)->io_waited++;
+  lk_waits(fop, "mandatory lock", NULL, NULL);
   return GI_HELD;
 }
 

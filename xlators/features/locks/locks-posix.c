@@ -209,6 +209,12 @@ posix_wait(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, const s
   l->fop = fop;
   l->wall = gi_wall(x->reactor);
   lk_posix_check(l);
+  gi_list_foreach(h, &li->posix, struct lk_posix, link) {
+    if (!overlap(h, want) || lk_same(&h->who, &want->who))
+      continue;
+    lk_waits(fop, "posix lock", NULL, &h->who);
+    break;
+  }
   lk_inode_use(x, li);
   gi_list_add_tail(&li->posix_blocked, &l->link);
   gi_list_add_tail(&lk_private(x)->posix_waiting, &l->waiting);

@@ -177,14 +177,30 @@ revoke(struct gi_xlator *x, struct lk_inode *li, struct lk_domain *dom, enum lk_
   lk_ready_run(x, &ready);
 }
 
+/* Who is in its way: a holder, or else whoever waits before it. */
+static const struct lk_who *
+in_the_way(const struct lk_queue *q, enum lk_kind kind, const struct lk_lock *want)
+{
+  gi_list_foreach(g, &q->granted, struct lk_lock, link) {
+    if (!lk_same(&g->who, &want->who) && overlap(kind, g, want))
+      return &g->who;
+  }
+  gi_list_foreach(b, &q->blocked, struct lk_lock, link) {
+    if (!lk_same(&b->who, &want->who) && overlap(kind, b, want))
+      return &b->who;
+  }
+  return NULL;
+}
+
 static enum gi_verdict
 enqueue(struct gi_xlator *x, struct gi_fop *fop, struct lk_inode *li, struct lk_queue *q, enum lk_kind kind,
-        const struct lk_lock *proto)
+        const char *dom_name, const struct lk_lock *proto)
 {
   struct lk_lock *l = lock_new(proto);
   struct lk_fop *lf = gi_fop_private(fop, x);
   GI_ASSERT(lf->wait == LK_WAIT_NONE && li->users > 0);
   granted_stamp(x, l);
+  lk_waits(fop, kind == LK_INODE ? "inode lock" : "entry lock", dom_name, in_the_way(q, kind, proto));
   l->fop = fop;
   lf->wait = LK_WAIT_QUEUE;
   lf->lock = l;
@@ -228,7 +244,7 @@ lk_queue_lock(struct gi_xlator *x, struct gi_fop *fop, enum lk_kind kind, const 
   }
   if (wait) {
     trace(x, kind, "waits", dom_name, proto);
-    return enqueue(x, fop, li, q, kind, proto);
+    return enqueue(x, fop, li, q, kind, dom_name, proto);
   }
   trace(x, kind, "refused", dom_name, proto);
   if (kind == LK_INODE)

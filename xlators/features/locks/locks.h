@@ -176,6 +176,8 @@ void lk_queue_check(const struct lk_queue *q);
 void lk_posix_check(const struct lk_posix *l);
 
 /* ---- locks-state.c ---- */
+/* It waits for a lock that `holder` (NULL: nobody in particular) has; `domain` NULL: none. */
+void lk_waits(struct gi_fop *fop, const char *what, const char *domain, const struct lk_who *holder);
 static inline struct lk_private *
 lk_private(const struct gi_xlator *x)
 {

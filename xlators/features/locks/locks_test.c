@@ -82,6 +82,33 @@ setup(const char *options)
   return fake_stack_new("features/locks", options, 1);
 }
 
+/* Who looks at an operation that hangs sees which lock it waits for, and who has it. */
+static void
+test_a_waiting_request_says_for_whom(void **state)
+{
+  struct fake_stack *s = setup(NULL);
+  struct gi_fd *fd = fake_fd(s, 5);
+  struct gi_fop *f[] = {inodelk(s, 0, GI_LKCMD_SETW, GI_LK_WRITE, 0, 10), inodelk(s, 1, GI_LKCMD_SETW, GI_LK_WRITE, 5, 10),
+                        lk(s, fd, 0, GI_LKCMD_SETW, GI_LK_WRITE, 0, 10), lk(s, fd, 2, GI_LKCMD_SETW, GI_LK_WRITE, 5, 10)};
+  struct gi_wait w;
+  assert_false(gi_fop_waiting(f[0], &w));
+  assert_true(gi_fop_waiting(f[1], &w));
+  assert_int_equal(w.why, GI_WAIT_LOCK);
+  assert_string_equal(w.what, "inode lock of domain vol-replicate-0");
+  assert_string_equal(w.who, "client client-a pid 100 owner 0100000000000000");
+  assert_true(gi_fop_waiting(f[3], &w));
+  assert_string_equal(w.what, "posix lock");
+  assert_non_null(strstr(w.who, "client client-a "));
+  gi_notify(s->x, GI_EVENT_CLIENT_GONE, &client[0]);
+  fake_settle(s);
+  ok(f[1]);
+  ok(f[3]);
+  assert_false(gi_fop_waiting(f[1], &w));
+  gi_notify(s->x, GI_EVENT_CLIENT_GONE, &client[1]);
+  gi_notify(s->x, GI_EVENT_CLIENT_GONE, &client[2]);
+  fake_stack_free(s);
+}
+
 static void
 test_transparent(void **state)
 {
@@ -730,6 +757,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transparent),
+      cmocka_unit_test(test_a_waiting_request_says_for_whom),
       cmocka_unit_test(test_inode_conflict),
       cmocka_unit_test(test_fairness),
       cmocka_unit_test(test_cancel_and_leave),

@@ -187,6 +187,7 @@ enqueue(struct iot_private *p, unsigned prio, struct gi_fop *fop)
     gi_list_add_tail(&p->turn[prio], &c->link);
   }
   gi_list_add_tail(&c->fops, &fop->link);
+  gi_fop_waits(fop, GI_WAIT_WORKER, prio == GI_PRIO_LEAST ? "a place beside applications" : "a place in its class", NULL);
   p->waiting++;
   p->metrics.waiting[prio]++;
   p->metrics.queued++;

@@ -206,6 +206,7 @@ wait_for(struct gi_xlator *x, struct ob_fd *f, struct gi_fop *fop)
   struct ob_fop *of = gi_fop_private(fop, x);
   GI_ASSERT(f->state == OB_SENT && !of->waits);
   gi_list_add_tail(&f->waiting, &fop->link);
+  gi_fop_waits(fop, GI_WAIT_ORDER, "the OPEN of its descriptor", NULL);
   of->waits = true;
   ob->metrics.waiting++;
   return GI_HELD;

@@ -67,6 +67,8 @@ wb_wait_for(struct wb *wb, struct wb_write *w, struct wb_turn *turn)
   GI_ASSERT(gi_list_empty(&turn->link));
   GI_ASSERT(w->state != WB_ENDED); /* it would never come */
   gi_list_add_tail(&w->waiters, &turn->link);
+  if (!turn->write)
+    gi_fop_waits(GI_CONTAINER(turn, struct wb_op, turn)->fop, GI_WAIT_ORDER, "a write before it", NULL);
   if (w->state == WB_OPEN)
     wb_seal(wb, w);
   else if (w->state == WB_KEPT)

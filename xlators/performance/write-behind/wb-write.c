@@ -80,12 +80,16 @@ has_room(struct wb *wb, struct wb_file *file, struct wb_op *op)
   if (file->bytes > wb_opts(wb)->window) {
     op->waited = true;
     wb->m.waited_window += first;
+    if (first)
+      gi_fop_waits(op->fop, GI_WAIT_WINDOW, "the file's window", NULL);
     wb_push(wb, file);
     return false;
   }
   if (wb->cost && wb->cost + cost_of(&op->fop->payload) > memory(wb)) {
     op->waited = true;
     wb->m.waited_memory += first;
+    if (first)
+      gi_fop_waits(op->fop, GI_WAIT_WINDOW, "memory for what is not written", NULL);
     starve(wb, file);
     return false;
   }

@@ -391,6 +391,16 @@ cl_check(const struct cl_options *o, struct gi_error *err)
   return 0;
 }
 
+static void
+cl_name_brick(struct client *c)
+{
+  const struct cl_options *o = cl_opts(c);
+  gi_free(c->brick);
+  c->brick = gi_asprintf("%s:%s", o->remote_host ? o->remote_host : "", o->remote_subvolume);
+  c->x->waits = GI_WAIT_BRICK;
+  c->x->waits_what = c->brick;
+}
+
 static int
 cl_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -401,6 +411,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   c->x = x;
   gi_list_init(&c->fds);
   cl_locks_init(c);
+  cl_name_brick(c);
   x->private = c;
   x->metrics = &c->metrics;
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
@@ -415,6 +426,8 @@ cl_finish(struct gi_xlator *x)
   GI_ASSERT(c->state == CL_IDLE && !c->usable);
   gi_timer_finish(&c->retake);
   x->private = x->metrics = NULL;
+  x->waits_what = NULL;
+  gi_free(c->brick);
   c->magic = 0;
   gi_free(c);
 }
@@ -444,6 +457,7 @@ cl_reconfigure_commit(struct gi_xlator *x)
 {
   struct client *c = cl_of(x);
   cl_apply_config(c);
+  cl_name_brick(c);
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
   if (cl_moved(x->old_options, x->options))
     cl_move(c);

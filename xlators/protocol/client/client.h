@@ -123,6 +123,7 @@ struct client {
   uint32_t promise; /* seconds, by what the brick said (promise.h) */
   char volume_id[GI_UUID_TEXT];
   char identity[1024];
+  char *brick;        /* "host:subvolume": what operations wait for */
   struct gi_list fds; /* struct cl_fd */
   struct gi_timer retake;
   struct cl_metrics metrics;

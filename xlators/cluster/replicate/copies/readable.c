@@ -235,6 +235,7 @@ rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void (*
   struct rep_inode *ri = rep_inode(rep, inode);
 
   rep_fop_wait(rep, fop, resume);
+  gi_fop_waits(fop, GI_WAIT_QUORUM, "which copies are good", NULL);
   if (ri->refresh) {
     gi_list_add_tail(&ri->refresh->waiting, &fop->link);
     return;
