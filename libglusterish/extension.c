@@ -112,6 +112,14 @@ const struct gi_extension gi_extensions[] = {
      "client",
      "0.1",
      "A lock that this process had before its connection ended. In the answer: and nobody else had it meanwhile."},
+    {NULL,
+     {GI_TRACE_KEY, GI_TRACE_STEPS_KEY},
+     "xdata of any operation; xdata of its answer",
+     "client",
+     "0.1",
+     "Somebody looks at this operation: its name, as a W3C trace context (traceparent). In the answer, what the brick did for "
+     "it, step "
+     "by step (tree-wire.c)."},
     {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
     {NULL,
      {GI_GFID_KEY},

@@ -44,6 +44,8 @@
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 #define GI_LOCK_SPACE_KEY "glusterish.lock-space"
 #define GI_TAKEN_KEY "glusterish.taken"
+#define GI_TRACE_KEY "glusterish.trace"
+#define GI_TRACE_STEPS_KEY "glusterish.trace.steps"
 #define GI_NAME_KEY "glusterish.name"
 #define GI_NAME2_KEY "glusterish.name2"
 

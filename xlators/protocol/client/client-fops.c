@@ -5,6 +5,7 @@
  */
 #include "xlators/protocol/client/client.h"
 #include "libglusterish/probe.h"
+#include "libglusterish/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,6 +170,23 @@ cl_refresh_totals(struct client *c)
   m->payload_bytes_copied = gi_payload_copied;
 }
 
+/* The brick's part of a tree; for those above it is no part of the answer. */
+static void
+cl_take_steps(struct gi_fop *fop)
+{
+  const void *data;
+  uint32_t len;
+  struct gi_steps *steps;
+  if (!gi_dict_get_bin(fop->rsp.xdata, GI_TRACE_STEPS_KEY, &data, &len))
+    return;
+  steps = gi_fop_steps(fop);
+  gi_step_free(&steps->remote);
+  steps->remote = gi_steps_decode(data, len);
+  if (!steps->remote)
+    GI_PROBE("client: a brick's part of a tree is malformed");
+  gi_dict_del(gi_fop_rsp_xdata(fop), GI_TRACE_STEPS_KEY);
+}
+
 static void
 cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
@@ -207,6 +225,8 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     if (c->usable)
       cl_locks_waited(c, fop);
   }
+  if (gi_fop_spreads(fop))
+    cl_take_steps(fop);
   gi_fop_answer(fop, c->x);
 }
 
@@ -249,6 +269,19 @@ cl_more_groups(const struct client *c, struct gi_fop *fop, const struct gi_calle
     gi_xdr_put_u32(&out, who->groups[i]);
   gi_dict_set_bin(gi_fop_xdata(fop), GI_GROUPS_KEY, out.base, (uint32_t)out.len);
   gi_xdr_out_finish(&out);
+}
+
+/* Somebody collects the tree of this operation: the brick adds its part. */
+static void
+cl_ask_steps(const struct client *c, struct gi_fop *fop)
+{
+  uint8_t id[16];
+  char text[GI_TRACE_TEXT];
+  if (!c->peer_is_ours)
+    return;
+  gi_fop_id(fop->root, id);
+  gi_trace_text(id, fop->number, text);
+  gi_dict_set_str(gi_fop_xdata(fop), GI_TRACE_KEY, text);
 }
 
 static int
@@ -323,6 +356,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, err);
   cl_adapt(c, fop);
   cl_locks_mark(c, fop);
+  if (gi_fop_spreads(fop))
+    cl_ask_steps(c, fop);
   struct cl_fop *call = gi_fop_private(fop, x);
   call->fop = fop;
   call->c = c;

@@ -2,6 +2,7 @@
  *
  * protocol/client against a real protocol/server over loopback.
  */
+#include "libglusterish/trace.h"
 #include "tests/unit/brick-bench.h"
 #include "xlators/protocol/client/client.h"
 
@@ -48,6 +49,56 @@ note_xdata(struct gi_fop *fop, void *arg)
   struct gi_dict **seen = arg;
   gi_dict_unref(seen);
   *seen = fop->xdata ? gi_dict_ref(fop->xdata) : NULL;
+}
+
+/* ---- trees ---- */
+
+static void
+keep_told(struct gi_trace *t, struct gi_told *told)
+{
+  struct gi_told **kept = t->arg;
+  gi_told_put(kept);
+  *kept = gi_told_ref(told);
+}
+
+/* What a brick does is part of the tree, in the middle of the round trip; only a tree that is collected costs anything on the wire, and
+ * the layers see nothing of it. */
+static void
+test_a_brick_adds_its_steps(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct client *c = b->client->x->private;
+  struct gi_dict *seen = NULL;
+  struct gi_told *told = NULL;
+  struct gi_trace t = {.got = keep_told, .arg = &told};
+  for (int ours = 1; ours >= 0; ours--) {
+    struct gi_fop *f = fake_fop(b->client, GI_FOP_LOOKUP);
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+    f->xdata = gi_dict_new();
+    gi_dict_set_int(f->xdata, "link-count", 1);
+    fake_script(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = note_xdata, .arg = &seen});
+    c->peer_is_ours = ours;
+    gi_trace_arm(b->client->ctx.seen, &t);
+    bench_submit(b, f);
+    gi_trace_disarm(b->client->ctx.seen, &t);
+    assert_non_null(told);
+    assert_null(gi_dict_get(seen, GI_TRACE_KEY));
+    assert_null(gi_dict_get(f->rsp.xdata, GI_TRACE_STEPS_KEY));
+    const struct gi_step *mine = told->tree, *brick = mine->steps;
+    assert_string_equal(mine->layer->type, "protocol/client");
+    assert_int_equal(brick != NULL, ours);
+    if (ours) {
+      assert_string_equal(brick->layer->name, BENCH_BRICK);
+      assert_string_equal(brick->place->role, "brick");
+      assert_int_equal(mine->wire_ns, mine->took_ns - brick->took_ns);
+      assert_int_equal(mine->own_ns + brick->own_ns, told->took_ns);
+      assert_in_range(brick->start_ns, mine->wire_ns / 2, mine->wire_ns / 2);
+    }
+    fake_fop_free(f);
+  }
+  gi_told_put(&told);
+  gi_dict_unref(&seen);
+  bench_free(b);
 }
 
 /* Such a brick does not introduce itself as one of ours. */
@@ -532,6 +583,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_private_keys_are_for_bricks_of_ours),
+      cmocka_unit_test(test_a_brick_adds_its_steps),
       cmocka_unit_test(test_opened_twice),
       cmocka_unit_test(test_every_kind),
       cmocka_unit_test(test_errno_passes),

@@ -6,10 +6,12 @@
  */
 #include "xlators/protocol/server/server.h"
 #include "libglusterish/probe.h"
+#include "libglusterish/trace.h"
 #include "rpc/preamble.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #define SV_READ_MAX (16u << 20)     /* bytes; more than any client asks for in one call */
 #define SV_XATTRS_GUESS (64u << 10) /* bytes of the answer to a GETXATTR */
@@ -122,6 +124,38 @@ sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
   gi_load_put(gi_fop_rsp_xdata(fop), &load);
 }
 
+/* ---- trees that a client collects ---- */
+
+static void
+sv_take_trace(const struct sv_client *c, struct gi_fop *fop)
+{
+  const void *text;
+  uint32_t len;
+  uint8_t id[16];
+  if (!c->ours || !gi_dict_get_bin(fop->xdata, GI_TRACE_KEY, &text, &len))
+    return;
+  if (gi_trace_parse(text, len, id))
+    gi_trace_asked(fop, id);
+  gi_dict_del(gi_fop_xdata(fop), GI_TRACE_KEY);
+}
+
+static void
+sv_tell_steps(struct server *sv, struct gi_fop *fop)
+{
+  struct gi_told *told = gi_trace_told(fop);
+  const char *brick = sv->x->ctx->brick_name;
+  struct gi_place here = {.role = "brick", .pid = (int32_t)getpid()};
+  uint32_t len;
+  if (!told)
+    return;
+  snprintf(here.brick, sizeof(here.brick), "%s", brick ? brick : sv_bound(fop)->name);
+  if (gethostname(here.host, sizeof(here.host) - 1) != 0)
+    here.host[0] = '\0';
+  GI_CLEANUP_FREE uint8_t *wire = gi_steps_encode(told, &here, &len);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), GI_TRACE_STEPS_KEY, wire, len);
+  gi_told_put(&told);
+}
+
 void
 sv_done(struct gi_fop *fop, void *arg)
 {
@@ -148,6 +182,8 @@ sv_done(struct gi_fop *fop, void *arg)
   sv->metrics.inflight_calls--;
   sv_load_end(sv, c, fop);
   sv_refresh_totals(&sv->metrics);
+  if (gi_fop_collects(fop))
+    sv_tell_steps(sv, fop);
   c->fops_done++;
   if (req->peer) {
     sv_answer(c, req, fop, handle);
@@ -330,6 +366,8 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   sv_charge(fop, req);
   sv_load_begin(sv, fop);
   sv_squash(sv, c, &fop->caller);
+  if (fop->xdata)
+    sv_take_trace(c, fop);
   int err = sv_prepare(sv, c, fop, fds);
   if (err)
     sv_refuse(sv, fop, err);
