@@ -51,7 +51,14 @@ int fs_brick_ops_start(struct fs_process *p, struct gi_error *err);
 void fs_statedump(struct fs_process *p); /* to a file */
 void fs_statedump_write(struct fs_process *p, FILE *out);
 
+/* observe-operations.c */
+void fs_operations_start(struct fs_process *p); /* shows them on ctx->observe */
+void fs_operations_stop(struct fs_process *p);  /* before that ends; traces are answered */
+
 /* observe.c */
+struct ob_self;
+/* Which process this is; what it points to lives as long as the process, and `volume`, at most `size` bytes. */
+void fs_observe_self(const struct fs_process *p, struct ob_self *self, char *volume, size_t size);
 /* Makes ctx->observe and listens, before the graph is built. No unix socket is only logged; -1 and err: not where the command line
  * asks for. */
 GI_MUST_CHECK int fs_observe_start(struct fs_process *p, struct gi_error *err);

@@ -5,6 +5,7 @@
  */
 #include "programs/common/observe-answer.h"
 #include "programs/glusterishfs/glusterishfs.h"
+#include "programs/glusterishfs/observe-json.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -50,6 +51,12 @@ volume_of(const struct fs_process *p, char *buf, size_t size)
     return NULL;
   snprintf(buf, size, "%s", strncmp(id, "shd/", 4) == 0 ? id + 4 : id + (id[0] == '/'));
   return buf;
+}
+
+void
+fs_observe_self(const struct fs_process *p, struct ob_self *self, char *volume, size_t size)
+{
+  *self = (struct ob_self){role_of(p), volume_of(p, volume, size), p->host, p->cfg->brick_name, (int)getpid()};
 }
 
 /* ---- /process ---- */
@@ -181,6 +188,7 @@ fs_observe_start(struct fs_process *p, struct gi_error *err)
   gi_observe_add(o, "/metrics", GI_METRICS_TEXT_TYPE, show_metrics, p);
   gi_observe_add(o, "/statedump", "text/plain; charset=utf-8", show_statedump, p);
   gi_observe_add(o, "/graph", "application/json", show_graph, p);
+  fs_operations_start(p);
   if (gi_observe_listen(o, role_of(p), socket_name(p), &why) < 0)
     gi_log(GI_LOG_WARNING, FS_DOMAIN, MSG, "there is no observation socket: %s", why.text);
   if (p->cfg->observe && gi_observe_listen_tcp(o, p->cfg->observe, err) < 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FS_WORKERS 16
+#define FS_SAMPLE 1000                     /* one operation in so many has the tree of its bricks, should it be slow */
 #define FS_DRAIN_NS (10 * GI_NSEC_PER_SEC) /* how long operations under way may take at the end */
 
 /* ---- beginning and end ---- */
@@ -136,6 +137,7 @@ fs_build(struct fs_process *p, struct gi_volfile *vf)
     fs_fail(p, "%s", err.text[0] ? err.text : strerror(err.code));
     return;
   }
+  gi_trace_sample(p->ctx.seen, FS_SAMPLE);
   gi_graph_activate(p->ctx.graph);
   if (!p->cfg->mountpoint)
     gi_timer_set(&p->finish_start, 0); /* a mount says itself when it is there */
@@ -336,6 +338,7 @@ static void
 fs_go_down(struct fs_process *p)
 {
   gi_mgmt_free(&p->mgmt);
+  fs_operations_stop(p);
   gi_observe_free(&p->ctx.observe);
   if (p->ctx.graph)
     gi_graph_deactivate(p->ctx.graph);

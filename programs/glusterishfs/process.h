@@ -75,6 +75,7 @@ struct fs_process {
   uint64_t started_at; /* gi_now */
   int pid_fd;
   char host[256];
+  struct fs_operations *operations; /* observe-operations.c */
 };
 
 int fs_run(const struct fs_config *cfg); /* exit status */
