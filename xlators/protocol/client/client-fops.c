@@ -159,17 +159,6 @@ cl_take_reply(struct client *c, struct gi_fop *fop, int64_t handle, const struct
   return true;
 }
 
-static void
-cl_refresh_totals(struct client *c)
-{
-  struct cl_metrics *m = &c->metrics;
-  m->recv_calls = gi_conn_totals.recv_calls;
-  m->send_calls = gi_conn_totals.send_calls;
-  m->messages = gi_conn_totals.messages;
-  m->payload_bytes = gi_conn_totals.payload_bytes;
-  m->payload_bytes_copied = gi_payload_copied;
-}
-
 /* The brick's part of a tree; for those above it is no part of the answer. */
 static void
 cl_take_steps(struct gi_fop *fop)
@@ -202,7 +191,6 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     return;
   }
   c->metrics.replies++;
-  cl_refresh_totals(c);
   int64_t handle = -1;
   size_t offset = 0;
   if (reply->status != 0) {

@@ -248,11 +248,6 @@ static const struct gi_metric cl_metric_table[] = {
     M(retaken_locks, "", "posix locks taken again after a reconnect"),
     M(lost_locks, "", "posix locks that another client had got by then"),
     M(acknowledged, "", "changes of others that the brick waited for to be taken in"),
-    M(recv_calls, "", "receive system calls of the process"),
-    M(send_calls, "", "send system calls of the process"),
-    M(messages, "", "records received by the process"),
-    M(payload_bytes, "bytes", "payload received by the process"),
-    M(payload_bytes_copied, "bytes", "payload copied in user space by the process"),
     GI_METRIC_END,
 };
 

@@ -95,8 +95,6 @@ enum cl_state {
 struct cl_metrics {
   uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone, retaken_locks,
       lost_locks, acknowledged;
-  /* of the whole process */
-  uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied;
 };
 
 #define CL_MAGIC 0xc11e0000u

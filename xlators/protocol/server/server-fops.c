@@ -83,16 +83,6 @@ sv_answer(struct sv_client *c, struct gi_rpc_request *req, struct gi_fop *fop, i
   gi_rpc_answer_send(req, &out, data ? &fop->rsp.payload : NULL);
 }
 
-static void
-sv_refresh_totals(struct sv_metrics *m)
-{
-  m->recv_calls = gi_conn_totals.recv_calls;
-  m->send_calls = gi_conn_totals.send_calls;
-  m->messages = gi_conn_totals.messages;
-  m->payload_bytes = gi_conn_totals.payload_bytes;
-  m->payload_bytes_copied = gi_payload_copied;
-}
-
 /* ---- how the foreground does, for healers (load.h) ---- */
 
 /* A lock that waits is no work. */
@@ -181,7 +171,6 @@ sv_done(struct gi_fop *fop, void *arg)
   GI_ASSERT(sv->metrics.inflight_calls > 0);
   sv->metrics.inflight_calls--;
   sv_load_end(sv, c, fop);
-  sv_refresh_totals(&sv->metrics);
   if (gi_fop_collects(fop))
     sv_tell_steps(sv, fop);
   c->fops_done++;

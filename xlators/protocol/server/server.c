@@ -378,11 +378,6 @@ static const struct gi_metric sv_metric_table[] = {
     M(accepted_handshakes, "", "SETVOLUMEs accepted"),
     M(refused_handshakes, "", "SETVOLUMEs refused"),
     M(callbacks, "", "callbacks sent"),
-    M(recv_calls, "", "receive system calls of the process"),
-    M(send_calls, "", "send system calls of the process"),
-    M(messages, "", "records received by the process"),
-    M(payload_bytes, "bytes", "payload received by the process"),
-    M(payload_bytes_copied, "bytes", "payload copied in user space by the process"),
     GI_METRIC_END,
 };
 

@@ -86,7 +86,6 @@ struct sv_fop {
 struct sv_metrics {
   uint64_t clients, peers, open_fds, calls, failed_calls, garbage_calls, refused_handshakes, accepted_handshakes, callbacks,
       dropped_answers, inflight_calls;
-  uint64_t recv_calls, send_calls, messages, payload_bytes, payload_bytes_copied; /* of the process */
 };
 
 #define SV_BRICKS_MAX 64
