@@ -52,8 +52,9 @@ struct gi_fd {
   int32_t flags; /* open(2) flags of the opener */
   int32_t pid;   /* of the opener */
   bool directory;
-  bool abandoned;                     /* its client went without closing it, and may come back */
-  bool anonymous;                     /* stands for "open the gfid for this one operation" (wire.md 3.9) */
+  bool abandoned; /* its client went without closing it, and may come back */
+  bool anonymous; /* stands for "open the gfid for this one operation" (wire.md 3.9) */
+  bool stream;    /* said by who answers the OPEN: of no known size, read past all caches; a READ may wait */
   _Alignas(16) unsigned char bytes[]; /* every translator's fd_bytes, zeroed */
 };
 

@@ -73,6 +73,7 @@ open_reply(struct bridge *b, struct gi_fop *fop)
   GI_ASSERT(fop->kind == GI_FOP_OPEN && fop->rsp.ret >= 0);
   handle_open(b, fop->fd);
   open_caching(b, fop->fd->inode, fop->fd->flags, &fi);
+  fi.direct_io |= fop->fd->stream;
   fi.fh = handle_of(b, fop->fd)->id;
   if (reply_result(b, reply_open(op_of(b, fop)->req, &fi)) != 0)
     handle_close(b, fop->fd);
@@ -249,6 +250,7 @@ read_done(struct gi_fop *fop, void *arg)
   struct op *op = op_of(b, fop);
   struct iovec iov[GI_PAYLOAD_SLICES];
 
+  op_uninterruptible(b, fop);
   if (fop->rsp.ret < 0) {
     reply_err(b, op->req, err_of_node(fop));
   } else {
@@ -277,6 +279,8 @@ do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file
   fop->args.size = size;
   fop->args.flags = (uint32_t)fi->flags;
   op_of(b, fop)->size = (uint32_t)size;
+  if (fd->stream)
+    op_interruptible(b, fop);
   op_submit(b, fop, read_done);
 }
 

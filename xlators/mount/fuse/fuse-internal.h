@@ -149,7 +149,7 @@ struct op {
   bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;                                      /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
-  struct gi_defer cancel;                         /* a blocking lock that was interrupted */
+  struct gi_defer cancel;                         /* what waits was interrupted */
   bool cancellable;
   uint32_t looks; /* a lock: files that are looked at before the kernel is told */
 };
@@ -329,7 +329,11 @@ void op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
 /* Sends it down. `done` gets the bridge's translator as argument and must end with op_end, which also ends one never sent. */
 void op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x));
 void op_end(struct bridge *b, struct gi_fop *fop);
-/* The same, but first takes the setuid and setgid bits off `inode` if it has them (HANDLE_KILLPRIV_V2: the kernel leaves that
+/* It may wait long: an interruption of the request is passed on as a cancellation (gi_fop_cancel), until it is answered. */
+void op_interruptible(struct bridge *b, struct gi_fop *fop);
+void op_uninterruptible(struct bridge *b,
+                        struct gi_fop *fop); /* it has been answered; one that was never interruptible is fine */
+/* The same as op_submit, but first takes the setuid and setgid bits off `inode` if it has them (HANDLE_KILLPRIV_V2: the kernel leaves that
  * to us). If that fails the request is answered with the error and the fop dropped. */
 void op_submit_unprivileged(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode,
                             void (*done)(struct gi_fop *fop, void *x));

@@ -82,23 +82,6 @@ do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock
 /* ---- setting ---- */
 
 static void
-cancel_now(void *arg)
-{
-  gi_fop_cancel(arg);
-}
-
-/* libfuse calls this with a lock of the request held, so the answer must not be written from here. */
-static void
-interrupted(fuse_req_t req, void *arg)
-{
-  struct gi_fop *fop = arg;
-  struct bridge *b = bridge_of_req(req);
-  struct op *op = op_of(b, fop);
-
-  gi_defer_add(b->x->reactor, &op->cancel);
-}
-
-static void
 one_looked_at(struct bridge *b, void *arg)
 {
   struct gi_fop *lock = arg;
@@ -177,11 +160,7 @@ setlk_done(struct gi_fop *fop, void *arg)
   struct node *n = node_of(b, fop->fd->inode);
 
   GI_ASSERT(op->looks == 0);
-  if (op->cancellable) {
-    fuse_req_interrupt_func(op->req, NULL, NULL);
-    gi_defer_cancel(&op->cancel);
-    op->cancellable = false;
-  }
+  op_uninterruptible(b, fop);
   if (fop->rsp.ret < 0 || fop->args.type == GI_LK_UNLOCK) {
     done_status_node(fop, arg);
     return;
@@ -195,14 +174,9 @@ static void
 send_lock(struct bridge *b, void *arg)
 {
   struct gi_fop *fop = arg;
-  struct op *op = op_of(b, fop);
 
-  if (fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK) {
-    GI_ASSERT(!op->cancellable);
-    gi_defer_init(&op->cancel, cancel_now, fop);
-    op->cancellable = true;
-    fuse_req_interrupt_func(op->req, interrupted, fop);
-  }
+  if (fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK)
+    op_interruptible(b, fop);
   op_submit(b, fop, setlk_done);
 }
 

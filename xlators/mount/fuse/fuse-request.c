@@ -163,6 +163,46 @@ op_end(struct bridge *b, struct gi_fop *fop)
   gi_fop_unref(fop);
 }
 
+static void
+cancel_now(void *arg)
+{
+  gi_fop_cancel(arg);
+}
+
+/* libfuse calls this with a lock of the request held, so the answer must not be written from here. */
+static void
+interrupted(fuse_req_t req, void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct bridge *b = bridge_of_req(req);
+  struct op *op = op_of(b, fop);
+
+  gi_defer_add(b->x->reactor, &op->cancel);
+}
+
+void
+op_interruptible(struct bridge *b, struct gi_fop *fop)
+{
+  struct op *op = op_of(b, fop);
+
+  GI_ASSERT(op->req && !op->cancellable);
+  gi_defer_init(&op->cancel, cancel_now, fop);
+  op->cancellable = true;
+  fuse_req_interrupt_func(op->req, interrupted, fop);
+}
+
+void
+op_uninterruptible(struct bridge *b, struct gi_fop *fop)
+{
+  struct op *op = op_of(b, fop);
+
+  if (!op->cancellable)
+    return;
+  fuse_req_interrupt_func(op->req, NULL, NULL);
+  gi_defer_cancel(&op->cancel);
+  op->cancellable = false;
+}
+
 /* Takes them off on behalf of `main`; `gone` hears of it. */
 static void
 take_privilege(struct bridge *b, struct gi_fop *main, struct gi_inode *inode, uint32_t mode,
