@@ -57,7 +57,7 @@ gi_dump_kv(struct gi_dump *d, const char *key, const char *fmt, ...)
   va_list ap;
   va_start(ap, fmt);
   put_line_text(d->out, key);
-  putc('=', d->out);
+  fputs(d->equals ? d->equals : "=", d->out);
   put_line(d->out, fmt, ap);
   putc('\n', d->out);
   va_end(ap);

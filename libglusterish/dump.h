@@ -12,6 +12,7 @@
 
 struct gi_dump {
   FILE *out;
+  const char *equals; /* between key and value; NULL: "=" */
 };
 
 void gi_dump_section(struct gi_dump *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -422,6 +422,12 @@ gi_log_reopen(void)
     gi_log(GI_LOG_ERROR, "core", GI_MSG_CORE + 1, "cannot reopen the log file, going on with the old one: %s", strerror(ret));
 }
 
+const char *
+gi_log_path(void)
+{
+  return state.path;
+}
+
 void
 gi_log_set_level(enum gi_log_level level)
 {

@@ -42,6 +42,7 @@ enum gi_log_level {
 /* Opens the log. `path` "-" = stderr. Returns 0 or an errno. May be called again (reopen after rotation: gi_log_reopen). */
 GI_MUST_CHECK int gi_log_open(const char *path, enum gi_log_level level, bool json);
 void gi_log_reopen(void);
+const char *gi_log_path(void); /* empty: stderr. Borrowed until the next gi_log_open */
 void gi_log_set_level(enum gi_log_level level);
 void gi_log_set_json(bool json);
 /* Accepts the words of diagnostics.*-log-level (DEBUG, WARNING, ERROR, CRITICAL, NONE, TRACE, INFO), any case. */

@@ -33,6 +33,7 @@ enum {
   A_STATEDUMP_DIR,
   A_OBSERVE,
   A_FETCH_ATTEMPTS,
+  A_META,
   A_WORM,
   A_AUX_GFID,
   A_NO_ROOT_SQUASH,
@@ -134,6 +135,7 @@ static const struct argp_option options[] = {
     MOUNT(16, "fuse-mountopts", "LIST", 0, "further mount options"),
     MOUNT(17, "enable-ino32", "BOOL", SWITCH, "inode numbers of 32 bits, for old programs"),
     MOUNT(18, "attr-times-granularity", "NS", 0, "what times of files are kept to"),
+    {"meta", A_META, "BOOL", SWITCH, "show this process in .meta and .glusterish of the mount, to root (on)", 3},
     {NULL, 0, NULL, 0, "Refused:", 4},
     REFUSE("worm", A_WORM, NULL, 0),
     REFUSE("aux-gfid-mount", A_AUX_GFID, NULL, 0),
@@ -318,6 +320,7 @@ static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
   struct fs_config *cfg = state->input;
+  bool on = true;
   if (key >= A_FUSE && key < A_FUSE + (int)GI_ARRAY_LEN(fuse_option)) {
     fuse_setting(state, cfg, (unsigned)(key - A_FUSE), arg);
     return 0;
@@ -350,6 +353,11 @@ parse(int key, char *arg, struct argp_state *state)
     break;
   case A_XLATOR_OPTION:
     append(state, &cfg->overrides, arg);
+    break;
+  case A_META:
+    if (arg && !gi_parse_bool(arg, &on))
+      argp_error(state, "--meta: %s is not a boolean value", arg);
+    cfg->no_meta = !on;
     break;
   case A_SET_ROOT_XATTR:
     if (!strchr(arg, '='))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the command line adds to a volfile: the mount on top of a client graph,
- * the sub-directory in every connection.
+ * What the command line adds to a volfile: the mount on top of a client graph
+ * with the virtual directories right below it, the sub-directory in every
+ * connection.
  */
 #include "programs/glusterishfs/glusterishfs.h"
 
@@ -27,6 +28,18 @@ mounted_volume(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_err
   return n;
 }
 
+/* Above everything that keeps or counts, so that no cache knows of virtual files and no statistics count them. The name is that of the
+ * original. */
+static struct gi_vol_node *
+add_meta(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_vol_node *below)
+{
+  if (cfg->no_meta || gi_volfile_find(vf, "meta-autoload"))
+    return below;
+  struct gi_vol_node *meta = gi_vol_node_add(vf, "features/meta", "meta-autoload");
+  gi_vol_node_sub(meta, below);
+  return meta;
+}
+
 static int
 add_mount(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *err)
 {
@@ -36,8 +49,9 @@ add_mount(const struct fs_config *cfg, struct gi_volfile *vf, struct gi_error *e
   char device[4096];
   struct gi_vol_node *mount = below;
   if (strcmp(below->type, "mount/fuse") != 0) {
+    struct gi_vol_node *meta = add_meta(cfg, vf, below);
     mount = gi_vol_node_add(vf, "mount/fuse", "%s", gi_volfile_find(vf, "fuse") ? "glusterish-fuse" : "fuse");
-    gi_vol_node_sub(mount, below);
+    gi_vol_node_sub(mount, meta);
     gi_vol_node_option(mount, "volume-name", "%s", below->name);
   }
   device_name(cfg, device, sizeof(device));

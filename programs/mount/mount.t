@@ -84,6 +84,7 @@ opt attribute-timeout=0.5,entry-timeout=2,negative-timeout=3,gid-timeout=4 --att
 opt direct-io-mode=enable --direct-io-mode=enable
 opt background-qlen=64,congestion-threshold=48,lru-limit=0 --background-qlen=64 --congestion-threshold=48 --lru-limit=0
 opt kernel-writeback-cache=yes,use-readdirp=no --kernel-writeback-cache=yes --use-readdirp=no
+opt meta=off --meta=off
 opt auto-invalidation=off,attr-times-granularity=1000 --auto-invalidation=off --attr-times-granularity=1000
 opt fopen-keep-cache --fopen-keep-cache=true
 opt fopen-keep-cache=no --fopen-keep-cache=no
