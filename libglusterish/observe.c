@@ -78,6 +78,9 @@ struct gi_observe {
 struct gi_observe_request {
   uint32_t magic;
   struct gi_list link;
+  gi_observe_answer_fn *asker; /* of a question from inside; NULL: it came over a door */
+  void *asker_arg;
+  const char *accept;         /* of a question from inside; borrowed, it is asked for at once */
   struct door *door;          /* NULL: the process is no longer observed */
   struct evhttp_request *req; /* NULL likewise */
   struct event *hang_up;      /* NULL: cannot be watched, or has come */
@@ -266,6 +269,8 @@ const char *
 gi_observe_header(struct gi_observe_request *rq, const char *name)
 {
   GI_CHECK(rq, REQUEST_MAGIC);
+  if (rq->accept && strcasecmp(name, "Accept") == 0)
+    return rq->accept;
   return rq->req ? evhttp_find_header(evhttp_request_get_input_headers(rq->req), name) : NULL;
 }
 
@@ -332,6 +337,11 @@ gi_observe_done(struct gi_observe_request *rq, int status)
   }
   if (rq->req)
     send_answer(rq, status);
+  if (rq->asker) {
+    char *body = rq->body;
+    rq->body = NULL;
+    rq->asker(rq->asker_arg, status, body, rq->len);
+  }
   evhttp_clear_headers(&rq->query);
   free(rq->body);
   rq->magic = 0;
@@ -377,6 +387,33 @@ gi_observe_remove(struct gi_observe *o, const char *path)
     return;
   gi_list_del(&p->link);
   gi_free(p);
+}
+
+/* ---- from inside ---- */
+
+bool
+gi_observe_has(const struct gi_observe *o, const char *path)
+{
+  return o && find_path(o, path);
+}
+
+bool
+gi_observe_ask(struct gi_observe *o, const char *path, const char *accept, gi_observe_answer_fn *fn, void *arg)
+{
+  struct observe_path *p = o ? find_path(o, path) : NULL;
+  GI_ASSERT(fn != NULL);
+  if (!p)
+    return false;
+  struct gi_observe_request *rq = gi_new(struct gi_observe_request);
+  rq->magic = REQUEST_MAGIC;
+  rq->asker = fn;
+  rq->asker_arg = arg;
+  rq->accept = accept;
+  rq->content_type = p->content_type;
+  gi_list_init(&rq->link); /* among those that wait are only those that came over a door */
+  TAILQ_INIT(&rq->query);
+  p->fn(rq, p->arg);
+  return true;
 }
 
 /* ---- doors ---- */

@@ -49,6 +49,15 @@ void gi_observe_done(struct gi_observe_request *rq, int status); /* 200, 400, 40
 void gi_observe_refuse(struct gi_observe_request *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool gi_observe_gone(const struct gi_observe_request *rq); /* the asker hung up; the request must still be answered */
 
+/* ---- from inside ---- */
+
+/* `body` (NULL: nothing) becomes the asker's, to be freed. */
+typedef void gi_observe_answer_fn(void *arg, int status, char *body, size_t len);
+/* What a GET of the path brings that accepts this type (NULL: any). `fn` is called once, perhaps before this returns, perhaps never when
+ * the process ends first. False: there is no such path, and it is not called. */
+bool gi_observe_ask(struct gi_observe *o, const char *path, const char *accept, gi_observe_answer_fn *fn, void *arg);
+bool gi_observe_has(const struct gi_observe *o, const char *path);
+
 /* ---- the process ---- */
 
 #define GI_OBSERVE_CONNECTIONS 32 /* most at a time on each socket: who is idle longest goes when another one comes */

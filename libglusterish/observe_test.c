@@ -536,6 +536,57 @@ a_taken_port_is_told(void **state)
   gi_observe_free(&other);
 }
 
+/* ---- from inside ---- */
+
+struct heard {
+  unsigned times;
+  int status;
+  char text[256];
+};
+
+static void
+on_answer(void *arg, int status, char *body, size_t len)
+{
+  struct heard *h = arg;
+  h->times++;
+  h->status = status;
+  snprintf(h->text, sizeof(h->text), "%.*s", (int)len, body ? body : "");
+  free(body);
+}
+
+static void
+show_accept(struct gi_observe_request *rq, void *arg)
+{
+  const char *accept = gi_observe_header(rq, "accept");
+  if (accept)
+    fputs(accept, gi_observe_out(rq));
+  gi_observe_done(rq, 200);
+}
+
+static void
+the_process_asks_itself(void **state)
+{
+  struct test *t = *state;
+  struct heard now = {0}, late = {0}, none = {0}, bare = {0};
+  gi_observe_add(t->o, "/accept", "text/plain", show_accept, t);
+  assert_true(gi_observe_has(t->o, "/accept") && !gi_observe_has(t->o, "/none") && !gi_observe_has(NULL, "/accept"));
+  assert_true(gi_observe_ask(t->o, "/accept", "text/x-word", on_answer, &now));
+  assert_string_equal(now.text, "text/x-word");
+  assert_true(gi_observe_ask(t->o, "/accept", NULL, on_answer, &bare));
+  assert_string_equal(bare.text, "");
+  assert_true(gi_observe_ask(t->o, "/word", NULL, on_answer, &none));
+  assert_int_equal(none.status, 400);
+  assert_false(gi_observe_ask(t->o, "/none", NULL, on_answer, &none));
+  assert_true(gi_observe_ask(t->o, "/late", NULL, on_answer, &late));
+  assert_int_equal(late.times, 0);
+  gi_observe_free(&t->o); /* whoever is to answer need not know */
+  assert_false(gi_observe_gone(t->late[0]));
+  fputs("at last", gi_observe_out(t->late[0]));
+  gi_observe_done(t->late[0], 200);
+  assert_int_equal(late.times, 1);
+  assert_string_equal(late.text, "at last");
+}
+
 int
 main(void)
 {
@@ -560,6 +611,7 @@ main(void)
       T(a_slow_reader_holds_up_nobody),
       T(tcp_is_loopback_unless_told),
       T(a_taken_port_is_told),
+      T(the_process_asks_itself),
   };
   signal(SIGPIPE, SIG_IGN);
   return cmocka_run_group_tests(tests, NULL, NULL);
