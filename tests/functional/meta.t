@@ -31,6 +31,10 @@ is "$(find "$M" "$P" -printf '%i\n' | sort | uniq -d)" "" "no two have one numbe
 ok "the room is the volume's" test "$(stat -f -c %b "$M")" = "$(stat -f -c %b "$A")"
 command -v getfattr >/dev/null && is "$(getfattr -d -m - --absolute-names "$M" 2>&1)" "" "there are no attributes"
 
+like "$(head -c 100 "$P/metrics")" '^# (TYPE|HELP|UNIT) glusterish' "metrics are there"
+for document in graph process errors options; do ok "$document is JSON" python3 -m json.tool "$P/$document"; done
+is "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["mountpoint"])' <"$P/process")" "$A" "of this process"
+
 as_user() { setpriv --reuid 71000 --regid 71000 --clear-groups "$@"; }
 for m in "$A" "$WORK/acl"; do
   nok "others do not list them on ${m##*/}" as_user ls "$m/.meta"

@@ -321,11 +321,19 @@ show_meminfo(struct mt *m, const struct mt_node *n, FILE *out)
 }
 
 static void
+show_errors(struct mt *m, const struct mt_node *n, FILE *out)
+{
+  gi_log_recent_json(out);
+}
+
+static void
 show_nothing(struct mt *m, const struct mt_node *n, FILE *out)
 {
 }
 
 /* ---- the table ---- */
+
+#define PAGE(what) .name = what, .in = MT_GLUSTERISH, .mode = READ_ONLY, .page = "/" what
 
 /* The accesslog is found by name alone, or whoever copies a tree would wait in it for ever. */
 const struct mt_row mt_table[MT_WHAT_MAX] = {
@@ -359,4 +367,13 @@ const struct mt_row mt_table[MT_WHAT_MAX] = {
     [MT_GLUSTERISH] = {.name = ".glusterish", .mode = DIRECTORY},
     [MT_ACCESSLOG] = {.name = "accesslog", .in = MT_GLUSTERISH, .mode = READ_ONLY, .unlisted = true, .show = show_nothing},
     [MT_ALL_OPTIONS] = {.name = "options", .in = MT_GLUSTERISH, .mode = READ_ONLY, .show = show_all_options},
+    [MT_ERRORS] = {.name = "errors", .in = MT_GLUSTERISH, .mode = READ_ONLY, .show = show_errors},
+    [MT_PAGE_GRAPH] = {PAGE("graph")},
+    [MT_PAGE_INFLIGHT] = {PAGE("inflight")},
+    [MT_PAGE_LAYERS] = {PAGE("layers")},
+    [MT_PAGE_METRICS] = {PAGE("metrics"), .accept = "application/openmetrics-text"},
+    [MT_PAGE_PROCESS] = {PAGE("process")},
+    [MT_PAGE_RECORDER] = {PAGE("recorder")},
+    [MT_PAGE_SLOW] = {PAGE("slow")},
+    [MT_PAGE_STATEDUMP] = {PAGE("statedump")},
 };

@@ -127,6 +127,8 @@ name_of(struct mt *m, const struct mt_node *n, char name[MT_NAME])
 {
   const struct mt_row *row = &mt_table[n->what];
 
+  if (row->page && !gi_observe_has(m->x->ctx->observe, row->page))
+    return false;
   if (row->name) {
     snprintf(name, MT_NAME, "%s", row->name);
     return true;
@@ -168,7 +170,7 @@ mt_node_of(struct mt *m, const struct gi_gfid *gfid, struct mt_node *n)
   if (of_a_layer(n->what) ? !mt_layer(m, n) : n->layer != 0)
     return false;
   if (mt_table[n->what].name)
-    return n->item == 0 && (n->what != MT_ROOT || n->layer == number_of_mount(m));
+    return n->item == 0 && (n->what != MT_ROOT || n->layer == number_of_mount(m)) && name_of(m, n, name);
   mt_parent(m, n, &dir);
   return (mt_table[n->what].layers ? n->item == 0 : n->item < count_of(m, &dir, n->what)) && name_of(m, n, name);
 }

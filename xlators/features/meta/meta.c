@@ -62,11 +62,50 @@ changed_nothing(struct mt *m, const struct mt_node *n, struct gi_fop *fop, int r
 
 /* ---- files ---- */
 
+static void
+page_answered(void *arg, int status, char *body, size_t len)
+{
+  struct gi_fop *fop = arg;
+  struct mt *m = mt_of(fop->at);
+  struct mt_fd *f = gi_fd_private(fop->fd, m->x);
+
+  GI_ASSERT(fop->kind == GI_FOP_OPEN && !f->text);
+  f->text = body;
+  f->len = body ? len : 0;
+  if (status == 200)
+    gi_fop_ok(fop, 0);
+  else
+    gi_fop_fail(fop, EIO);
+  gi_fop_answer(fop, m->x);
+}
+
+/* What it says is there now, or comes later; then the OPEN waits. */
+static enum gi_verdict
+fill_file(struct mt *m, const struct mt_node *n, struct gi_fop *fop)
+{
+  const struct mt_row *row = &mt_table[n->what];
+  struct mt_fd *f = gi_fd_private(fop->fd, m->x);
+
+  if (row->page)
+    return gi_observe_ask(m->x->ctx->observe, row->page, row->accept, page_answered, fop) ? GI_HELD : gi_fop_fail(fop, ESTALE);
+  f->text = mt_text(m, n, &f->len);
+  return gi_fop_ok(fop, 0);
+}
+
+static enum gi_verdict
+open_log(struct mt *m, struct gi_fop *fop)
+{
+  struct mt_fd *f = gi_fd_private(fop->fd, m->x);
+
+  f->reader = mt_log_open(m);
+  return f->reader ? gi_fop_ok(fop, 0) : refuse(m, fop, EMFILE);
+}
+
 static enum gi_verdict
 open_file(struct mt *m, const struct mt_node *n, struct gi_fop *fop)
 {
   const struct mt_row *row = &mt_table[n->what];
-  struct mt_fd *f = gi_fd_private(fop->fd, m->x);
+  const struct mt_fd *f = gi_fd_private(fop->fd, m->x);
   bool writes = (fop->args.flags & O_ACCMODE) != O_RDONLY || (fop->args.flags & O_TRUNC);
 
   if (!S_ISREG(row->mode))
@@ -74,15 +113,11 @@ open_file(struct mt *m, const struct mt_node *n, struct gi_fop *fop)
   if (writes && !row->store)
     return refuse(m, fop, EACCES);
   GI_ASSERT(!f->text && !f->reader);
-  if (n->what == MT_ACCESSLOG)
-    f->reader = mt_log_open(m);
-  else if ((fop->args.flags & O_ACCMODE) != O_WRONLY)
-    f->text = mt_text(m, n, &f->len);
-  if (n->what == MT_ACCESSLOG && !f->reader)
-    return refuse(m, fop, EMFILE);
   fop->fd->stream = true;
   m->metrics.opened++;
-  return gi_fop_ok(fop, 0);
+  if (n->what == MT_ACCESSLOG)
+    return open_log(m, fop);
+  return (fop->args.flags & O_ACCMODE) == O_WRONLY ? gi_fop_ok(fop, 0) : fill_file(m, n, fop);
 }
 
 static enum gi_verdict
@@ -427,7 +462,8 @@ mt_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
   switch (event) {
   case GI_EVENT_CANCEL:
-    mt_log_cancel(m, data);
+    if (((struct gi_fop *)data)->kind == GI_FOP_READ)
+      mt_log_cancel(m, data);
     return true;
   case GI_EVENT_PARENT_UP:
     m->ended = false;

@@ -12,6 +12,7 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/observe.h"
 
 #define GI_MSG_META 110100 /* base of message ids */
 
@@ -74,6 +75,15 @@ enum mt_what {
   MT_GLUSTERISH,
   MT_ACCESSLOG,
   MT_ALL_OPTIONS,
+  MT_ERRORS,
+  MT_PAGE_GRAPH,
+  MT_PAGE_INFLIGHT,
+  MT_PAGE_LAYERS,
+  MT_PAGE_METRICS,
+  MT_PAGE_PROCESS,
+  MT_PAGE_RECORDER,
+  MT_PAGE_SLOW,
+  MT_PAGE_STATEDUMP,
   MT_WHAT_MAX,
 };
 
@@ -88,6 +98,8 @@ struct mt_row {
   bool (*name_of)(struct mt *m, const struct mt_node *n, char name[MT_NAME]);
   /* What a file says, or where a link leads. */
   void (*show)(struct mt *m, const struct mt_node *n, FILE *out);
+  /* Instead of `show`: what a GET of this path of the observation socket brings; without that page there is no such file. */
+  const char *page, *accept;
   /* Takes what was written to a file; a positive errno, or 0. */
   int (*store)(struct mt *m, const struct mt_node *n, const char *text);
 };

@@ -6,6 +6,7 @@
 #include "tests/unit/fake.h"
 
 #include "libglusterish/log.h"
+#include "libglusterish/observe.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -487,6 +488,67 @@ test_log_level_is_written(void **state)
   fake_stack_free(s);
 }
 
+/* ---- pages of the observation socket ---- */
+
+static struct gi_observe_request *late;
+
+static void
+show_metrics(struct gi_observe_request *rq, void *arg)
+{
+  fprintf(gi_observe_out(rq), "as %s\n", gi_observe_header(rq, "Accept"));
+  gi_observe_done(rq, 200);
+}
+
+static void
+show_late(struct gi_observe_request *rq, void *arg)
+{
+  late = rq;
+}
+
+static void
+test_pages(void **state)
+{
+  struct fake_stack *s = stack_new();
+  struct gi_inode *dir = walk(s, ".glusterish");
+
+  assert_int_equal(look(s, dir, "metrics")->rsp.err, ENOENT);
+  s->ctx.observe = gi_observe_new(s->ctx.reactor);
+  assert_int_equal(look(s, dir, "metrics")->rsp.err, ENOENT);
+  gi_observe_add(s->ctx.observe, "/metrics", "text/plain", show_metrics, NULL);
+  gi_observe_add(s->ctx.observe, "/slow", "text/plain", show_late, NULL);
+  check_tree(s, dir);
+
+  GI_CLEANUP_FREE char *now = content(s, ".glusterish/metrics");
+  struct gi_fop *opened = open_as(s, walk(s, ".glusterish/slow"), O_RDONLY, 0);
+
+  assert_string_equal(now, "as application/openmetrics-text\n");
+  assert_false(opened->answered);
+  fputs("slow", gi_observe_out(late));
+  gi_observe_done(late, 200);
+  assert_int_equal(opened->rsp.ret, 0);
+  assert_int_equal(read_at(s, opened->fd, 0, 100)->rsp.ret, 4);
+  opened = open_as(s, walk(s, ".glusterish/slow"), O_RDONLY, 0);
+  gi_observe_refuse(late, 503, "not now");
+  assert_int_equal(opened->rsp.err, EIO);
+  gi_observe_remove(s->ctx.observe, "/slow");
+  assert_int_equal(open_as(s, opened->fd->inode, O_RDONLY, 0)->rsp.err, ESTALE); /* it was there when it was found */
+  gi_observe_free(&s->ctx.observe);
+  fake_stack_free(s);
+}
+
+static void
+test_errors(void **state)
+{
+  struct fake_stack *s = stack_new();
+
+  gi_log(GI_LOG_ERROR, "here", GI_MSG_CORE + 99, "something is wrong");
+
+  GI_CLEANUP_FREE char *text = content(s, ".glusterish/errors");
+
+  assert_non_null(strstr(text, "something is wrong"));
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -505,6 +567,8 @@ main(void)
       cmocka_unit_test(test_attributes),
       cmocka_unit_test(test_content_is_of_the_open),
       cmocka_unit_test(test_log_level_is_written),
+      cmocka_unit_test(test_pages),
+      cmocka_unit_test(test_errors),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
