@@ -3,6 +3,7 @@
  * Answers of the observation socket: JSON, and metrics.
  */
 #include "programs/common/observe-answer.h"
+#include "libglusterish/log.h"
 #include "libglusterish/mem.h"
 
 #include <string.h>
@@ -57,5 +58,12 @@ void
 ob_metrics_done(struct gi_observe_request *rq, struct gi_exposition *e)
 {
   gi_exposition_end(e);
+  gi_observe_done(rq, 200);
+}
+
+void
+ob_show_errors(struct gi_observe_request *rq, void *arg)
+{
+  gi_log_recent_json(gi_observe_out(rq));
   gi_observe_done(rq, 200);
 }

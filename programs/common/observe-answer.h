@@ -13,6 +13,8 @@
 /* Answers 200 with the document, which is consumed. */
 void ob_answer(struct gi_observe_request *rq, json_t *document);
 
+gi_observe_fn ob_show_errors; /* /errors: what went wrong lately, of the log; no argument */
+
 /* Any bytes as a JSON string: what is no UTF-8 becomes '?'. NULL: null. */
 json_t *ob_text(const char *text);
 

@@ -211,6 +211,7 @@ gd_observe_start(struct gd *gd, struct gi_error *err)
   gi_observe_add(o, "/process", "application/json", show_process, gd);
   gi_observe_add(o, "/metrics", GI_METRICS_TEXT_TYPE, show_metrics, gd);
   gi_observe_add(o, "/metrics/all", GI_METRICS_TEXT_TYPE, show_all_metrics, gd);
+  gi_observe_add(o, "/errors", "application/json", ob_show_errors, NULL);
   gi_observe_add(o, "/statedump", "text/plain; charset=utf-8", show_statedump, gd);
   snprintf(name, sizeof(name), "%d", gd->config.port);
   if (gi_observe_listen(o, "glusterishd", name, &why) < 0)

@@ -186,6 +186,7 @@ fs_observe_start(struct fs_process *p, struct gi_error *err)
   struct gi_observe *o = p->ctx.observe = gi_observe_new(p->reactor);
   gi_observe_add(o, "/process", "application/json", show_process, p);
   gi_observe_add(o, "/metrics", GI_METRICS_TEXT_TYPE, show_metrics, p);
+  gi_observe_add(o, "/errors", "application/json", ob_show_errors, NULL);
   gi_observe_add(o, "/statedump", "text/plain; charset=utf-8", show_statedump, p);
   gi_observe_add(o, "/graph", "application/json", show_graph, p);
   fs_operations_start(p);

@@ -34,6 +34,10 @@ password=$(sed -n 's/^password=//p' "$WORK/d/vols/seen/info")
 like "$password" . "the volume has a password"
 is "$(for s in "$O"/*.socket; do ask "$s" /graph; ask "$s" /statedump; ask "$s" /metrics; done | grep -cF "$password")" 0 "nobody shows it"
 
+for role in glusterishd brick shd client; do
+  is "$(ask "$(socket $role)" /errors | jq -r '.errors | type')" array "role $role tells what went wrong lately"
+done
+
 echo content >"$WORK/mnt/file"
 like "$(ask "$(socket client)" /metrics)" '^glusterish_mount_fuse_requests_total\{.*volume="seen".*layer="[^"]+"\} [1-9]' \
   "what is done is counted"
