@@ -309,6 +309,8 @@ spawn(struct gd_brick *b, pid_t *pid)
                         b->path,
                         "-l",
                         log,
+                        "--log-format",
+                        gd->config.log_json ? "json" : "text",
                         "--statedump-dir",
                         gd->config.rundir,
                         "--xlator-option",

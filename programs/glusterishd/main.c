@@ -31,6 +31,7 @@ enum setting {
   S_PIDFILE,
   S_LOGFILE,
   S_LEVEL,
+  S_LOG_FORMAT,
   S_OBSERVE,
   S_COUNT
 };
@@ -48,6 +49,7 @@ static const char *const file_names[S_COUNT] = {
     [S_WORKDIR] = "working-directory",
     [S_RUNDIR] = "run-directory",
     [S_LOGDIR] = "logging-directory",
+    [S_LOG_FORMAT] = "log-format",
     [S_SOCKET] = "glusterd-sockfile",
     [S_BIND] = "transport.socket.bind-address",
     [S_PORT] = "transport.socket.listen-port",
@@ -67,6 +69,7 @@ static const struct argp_option options[] = {
     {"pid-file", 'p', "PATH", 0, "Where the process id is written", 2},
     {"log-file", 'l', "PATH", 0, "Log here; - is standard error", 2},
     {"log-level", 'L', "LEVEL", 0, "CRITICAL, ERROR, WARNING, INFO (default), DEBUG, TRACE or NONE", 2},
+    {"log-format", K_FIRST + S_LOG_FORMAT, "FORMAT", 0, "text or json: of this log and of those of bricks", 2},
     {"bind", K_FIRST + S_BIND, "ADDRESS", 0, "Listen only there; bricks then have to be on this address too", 3},
     {"port", K_FIRST + S_PORT, "N", 0, "TCP port (24007)", 3},
     {"base-port", K_FIRST + S_BASE_PORT, "N", 0, "First port for bricks (49152)", 3},
@@ -218,6 +221,10 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   c->level = a->debug ? GI_LOG_DEBUG : GI_LOG_INFO;
   if (setting(a, S_LEVEL) && !gi_log_level_parse(setting(a, S_LEVEL), &c->level))
     return gi_error_set(err, EINVAL, "unknown log level %s", setting(a, S_LEVEL));
+  const char *format = setting(a, S_LOG_FORMAT);
+  c->log_json = format && strcmp(format, "json") == 0;
+  if (format && !c->log_json && strcmp(format, "text") != 0)
+    return gi_error_set(err, EINVAL, "unknown log format %s", format);
   if (number(a, S_PORT, 0, 65535, 24007, &c->port, err) || number(a, S_BASE_PORT, 1, 65535, 49152, &c->base_port, err) ||
       number(a, S_MAX_PORT, 1, 65535, 60999, &c->max_port, err))
     return -1;
@@ -353,7 +360,7 @@ prepare(const struct gd_config *c, int *lock_fd, struct gi_error *err)
   *lock_fd = lock_workdir(c, err);
   if (*lock_fd < 0)
     return -1;
-  int ret = gi_log_open(c->logfile, c->level, false);
+  int ret = gi_log_open(c->logfile, c->level, c->log_json);
   return ret ? gi_error_set(err, ret, "cannot open log %s: %s", c->logfile, strerror(ret)) : 0;
 }
 

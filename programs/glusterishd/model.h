@@ -111,6 +111,7 @@ struct gd_config {
   int port;                /* 0 = any free one */
   int base_port, max_port; /* range for bricks */
   enum gi_log_level level;
+  bool log_json; /* and the logs of those it starts */
   bool foreground;
 };
 

@@ -176,6 +176,8 @@ spawn(const struct gd_volume *v, pid_t *pid)
                         sock,
                         "-l",
                         log,
+                        "--log-format",
+                        gd->config.log_json ? "json" : "text",
                         "--statedump-dir",
                         gd->config.rundir,
                         "--xlator-option",
