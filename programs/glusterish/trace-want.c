@@ -10,7 +10,8 @@
 #define COUNT 10 /* operations, unless told */
 #define SECONDS 10
 #define SECONDS_MAX 3600
-#define HANGING_MS 1000 /* what hangs, unless told */
+#define HANGING_MS 1000 /* what hangs, unless told; what ends meanwhile is told if it took as long */
+#define HANGING_SECONDS 1
 
 /* "20ms", "1.5s"; a number alone is milliseconds. */
 static bool
@@ -64,6 +65,10 @@ trace_want_parse(struct cli *c, const struct cli_command *cmd, int n, char **wor
       return bad_number(c, cmd, number[i].name, number[i].text);
   if (slower && !parse_ms(slower, &want->slower_ms))
     return bad_number(c, cmd, "slower-than", slower);
+  if (want->hanging && !slower)
+    want->slower_ms = HANGING_MS;
+  if (want->hanging && !number[3].text)
+    want->seconds = HANGING_SECONDS;
   if (n != 2) {
     cli_usage(c, cmd);
     return false;
@@ -114,10 +119,10 @@ trace_query(const struct trace_want *want, const char *mountpoint)
     fprintf(out, "&pid=%lld", (long long)want->pid);
   if (want->sample)
     fprintf(out, "&sample=%lld", (long long)want->sample);
-  if (want->hanging)
-    fprintf(out, "&hanging_ms=%lld", (long long)(want->slower_ms ? want->slower_ms : HANGING_MS));
-  else if (want->slower_ms)
+  if (want->slower_ms)
     fprintf(out, "&slower_ms=%lld", (long long)want->slower_ms);
+  if (want->hanging)
+    fprintf(out, "&hanging_ms=%lld", (long long)want->slower_ms);
   fclose(out);
   return text;
 }

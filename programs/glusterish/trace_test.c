@@ -394,8 +394,9 @@ test_words(void **state)
   check_query("trace data --path /mnt/data", "/mnt/data", "/trace?count=10&seconds=10&path=/");
   check_query("trace data --pid 12 --slower-than 1.5s --sample 100", NULL,
               "/trace?count=10&seconds=10&pid=12&sample=100&slower_ms=1500");
-  check_query("trace data --hanging", NULL, "/trace?count=10&seconds=10&hanging_ms=1000");
-  check_query("trace data --hanging --slower-than 20ms", NULL, "/trace?count=10&seconds=10&hanging_ms=20");
+  check_query("trace data --hanging", NULL, "/trace?count=10&seconds=1&slower_ms=1000&hanging_ms=1000");
+  check_query("trace data --hanging --slower-than 20ms --seconds 3", NULL,
+              "/trace?count=10&seconds=3&slower_ms=20&hanging_ms=20");
   check_refused("trace", "Usage:");
   check_refused("trace data more", "Usage:");
   check_refused("trace data --count 0", "option --count: 0 is out of range");

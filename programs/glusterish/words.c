@@ -22,6 +22,10 @@
   "volume top <VOLNAME> {open|read|write|opendir|readdir|clear} [nfs|brick <brick>] [list-cnt <value>] | " \
   "{read-perf|write-perf} [bs <size> count <count>] [brick <brick>] [list-cnt <value>]"
 
+#define TRACE_PATTERN \
+  "trace <VOLNAME> [--path <PATH>] [--pid <PID>] [--slower-than <TIME>] [--sample <N>] [--hanging] [--count <N>] " \
+  "[--seconds <N>] [--perfetto <FILE>] [--otlp <URL|FILE>]"
+
 /* Sorted by pattern: help prints them in this order. */
 static const struct cli_command commands[] = {
     {"exit", NULL, NULL},
@@ -39,6 +43,7 @@ static const struct cli_command commands[] = {
     {"system:: getwd", "print the daemon's working directory", cli_system_getwd},
     {"system:: help", "display help for system commands", cli_system_help},
     {"system:: uuid get", "print the uuid of this node", cli_system_uuid},
+    {TRACE_PATTERN, "show what operations do in the mounts of this node and in every brick, step by step", cli_trace},
     {"volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
      "add brick to volume <VOLNAME>", cli_volume_add_brick},
     {"volume clear-locks <VOLNAME> <path> kind {blocked|granted|all}{inode [range]|entry [basename]|posix [range]}",

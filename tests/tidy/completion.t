@@ -35,7 +35,7 @@ line() {
 }
 
 echo "1..20"
-line 'glusterish ' global help peer pool volume
+line 'glusterish ' global help peer pool trace volume
 line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
 line 'glusterish v sta' start statedump status

@@ -46,11 +46,12 @@ with_help() {
 # The command line tool has no list of its options to print, as the original has none.
 command_line_tool() {
   grep -oE '"--[a-z0-9-]+[="]' "$src/programs/glusterish/main.c" | tr -d '"=' | sort -u >"$work/known"
+  grep -ohE '\[--[a-z0-9-]+' "$src/programs/glusterish/words.c" | tr -d '[' | sort -u - "$work/known" -o "$work/known"
   grep -oE '"--mode=' "$src/programs/glusterish/main.c" >/dev/null && echo --mode | sort -u - "$work/known" -o "$work/known"
   result "glusterish.8: options" "$(same glusterish "$work/known")"
   plain glusterish >"$work/plain"
   result "glusterish.8: commands" "$("$build/programs/glusterish/glusterish" help all |
-    sed -nE 's/^((volume|peer|pool|system::|global)( [a-z]+)+).*/\1/p' | sort -u | while read -r command; do
+    sed -nE 's/^(((volume|peer|pool|system::|global)( [a-z]+)+).*|([a-z]+) [<[].*)/\2\5/p' | sort -u | while read -r command; do
     grep -qF "$command" "$work/plain" || echo "$command is not in the page"
   done)"
 }
