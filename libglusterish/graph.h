@@ -13,6 +13,7 @@
 struct gi_ctx {
   struct gi_reactor *reactor;
   struct gi_budget budget;  /* of memory, for all caches; unlimited until somebody sets a limit */
+  uint64_t unwritten;       /* writes that were answered and may not be on the bricks: the end of the process waits */
   uint64_t memory;          /* this process can have, bytes: the machine's or the container's; 0 = not known */
   const char *process_name; /* "glusterishfs" */
   struct gi_gfid process_uuid;

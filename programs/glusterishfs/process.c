@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #define FS_WORKERS 16
-#define FS_SAMPLE 1000                     /* one operation in so many has the tree of its bricks, should it be slow */
-#define FS_DRAIN_NS (10 * GI_NSEC_PER_SEC) /* how long operations under way may take at the end */
+#define FS_SAMPLE 1000 /* one operation in so many has the tree of its bricks, should it be slow */
+#define FS_DRAIN_NS \
+  (10 * GI_NSEC_PER_SEC) /* how long operations under way may take at the end, once what was answered is written */
+#define FS_DOMAIN "glusterishfs"
 
 /* ---- beginning and end ---- */
 
@@ -259,6 +261,10 @@ fs_signal(void *arg, int signo)
     fs_statedump(p);
     break;
   default:
+    if (p->draining) {
+      p->given_up = true;
+      return;
+    }
     if (p->ctx.leave && !p->leaving) { /* a second signal does not wait */
       p->leaving = true;
       p->ctx.leave(&p->ctx);
@@ -322,21 +328,39 @@ fs_context(struct fs_process *p)
            (int)getpid(), p->host);
 }
 
-/* Turns the reactor until nothing is under way, at most FS_DRAIN_NS. */
+static void
+fs_say_unwritten(const struct fs_process *p)
+{
+  gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 23,
+         "still waiting for the bricks to take %llu writes that were answered; a signal gives them up",
+         (unsigned long long)p->ctx.unwritten);
+}
+
+/* Turns the reactor until nothing is under way. Data that was answered is waited for as unmounting a local file system does, unless a
+ * signal gives it up; anything else at most FS_DRAIN_NS. */
 static bool
 fs_drain(struct fs_process *p)
 {
-  uint64_t until = gi_now(p->reactor) + FS_DRAIN_NS;
   struct gi_graph *g = p->ctx.graph;
+  uint64_t until = gi_now(p->reactor) + FS_DRAIN_NS, say = until;
   gi_reactor_turn(p->reactor, 0);
-  while (g && g->fops_live && gi_now(p->reactor) < until)
+  while (g && (g->fops_live || p->ctx.unwritten) && gi_now(p->reactor) < until && !p->given_up) {
     gi_reactor_turn(p->reactor, 10 * GI_NSEC_PER_MSEC);
-  return !g || g->fops_live == 0;
+    if (!p->ctx.unwritten)
+      continue;
+    until = gi_now(p->reactor) + FS_DRAIN_NS;
+    if (gi_now(p->reactor) >= say) {
+      fs_say_unwritten(p);
+      say = until;
+    }
+  }
+  return !g || (g->fops_live == 0 && !p->ctx.unwritten);
 }
 
 static void
 fs_go_down(struct fs_process *p)
 {
+  p->draining = true;
   gi_mgmt_free(&p->mgmt);
   fs_operations_stop(p);
   gi_observe_free(&p->ctx.observe);
@@ -349,6 +373,10 @@ fs_go_down(struct fs_process *p)
   if (p->cfg->pid_file && p->pid_fd >= 0)
     unlink(p->cfg->pid_file);
   if (!drained) {
+    if (p->ctx.unwritten)
+      gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 24,
+             "given up: %llu writes that were answered, to files named above, may be lost",
+             (unsigned long long)p->ctx.unwritten);
     gi_log(GI_LOG_ERROR, FS_DOMAIN, GI_MSG_CLI + 18, "%llu operations did not end in time; leaving them",
            (unsigned long long)p->ctx.graph->fops_live);
     fs_daemon_ready(p->status);

@@ -70,8 +70,10 @@ struct fs_process {
   bool ready;  /* the starter was told */
   bool least;  /* gi_be_least, until it listens */
   int usual_nice;
-  bool leaving; /* a signal came; the mount is being given up in order */
-  int status;   /* exit status */
+  bool leaving;  /* a signal came; the mount is being given up in order */
+  bool draining; /* the graph goes down … */
+  bool given_up; /* … and a signal came that does not wait for it */
+  int status;    /* exit status */
   struct gi_time started;
   uint64_t started_at; /* gi_now */
   int pid_fd;

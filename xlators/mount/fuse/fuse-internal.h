@@ -370,6 +370,7 @@ void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 /* Adds to `loc`, which is a name in a directory, the object that was last seen there, if the kernel still holds it. */
 void node_find_named(struct bridge *b, struct gi_loc *loc);
 void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
+void node_say_unwritten(struct bridge *b); /* logs which files have writes that were answered and are not on the bricks */
 void node_forget_all(struct bridge *b);
 /* True if a file of this mode must lose setuid/setgid bits to a write by somebody without CAP_FSETID; *mode becomes the permissions
  * without them. */

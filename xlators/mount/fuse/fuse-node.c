@@ -8,6 +8,7 @@
  */
 #include "fuse-internal.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 
 /* ---- id tables ---- */
@@ -305,6 +306,43 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
   n->name = gi_strdup(name);
   n->name_queued = false; /* that was another */
   node_check(b, n);
+}
+
+/* From the end of `path` towards its beginning: the names that the kernel has found it by. */
+static const char *
+path_of(struct bridge *b, struct node *n, char path[PATH_MAX])
+{
+  char *at = path + PATH_MAX - 1;
+
+  *at = '\0';
+  while (n && n->name && (size_t)(at - path) > strlen(n->name) + 1) {
+    size_t len = strlen(n->name);
+    struct gi_inode *parent = n->parent_id == FUSE_ROOT_ID ? NULL : node_find(b, n->parent_id);
+
+    at -= len;
+    memcpy(at, n->name, len);
+    *--at = '/';
+    n = parent ? node_of(b, parent) : NULL;
+  }
+  return at;
+}
+
+#define UNWRITTEN_NAMED 100 /* files */
+
+void
+node_say_unwritten(struct bridge *b)
+{
+  char gfid[GI_UUID_TEXT], path[PATH_MAX];
+  unsigned named = 0;
+  uint32_t pos = 0;
+  struct node *n;
+
+  for (; (n = node_map_first(&b->nodes, &pos)) && named < UNWRITTEN_NAMED; pos++)
+    if (n->trust.deferred) {
+      gi_log(GI_LOG_INFO, b->x->name, GI_MSG_FUSE + 21, "waiting for the bricks to take what was written to %s (%s)",
+             path_of(b, n, path), gi_gfid_text(&n->inode->gfid, gfid));
+      named++;
+    }
 }
 
 void

@@ -337,6 +337,7 @@ static void
 let_go(struct bridge *b)
 {
   gi_timer_cancel(&b->ready_timer);
+  node_say_unwritten(b);
   session_stop(b);
   inval_stop(b);
   absent_stop(b);

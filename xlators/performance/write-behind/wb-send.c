@@ -86,6 +86,8 @@ wb_tell_next(struct wb *wb, struct wb_file *file)
   gi_list_del(&w->order);
   news = (struct gi_written){.inode = w->inode, .changes = w->changes, .err = w->err, .found = &w->found, .left = &w->left};
   wb->m.written += w->changes;
+  GI_ASSERT(wb->x->ctx->unwritten >= w->changes);
+  wb->x->ctx->unwritten -= w->changes;
   gi_notify_up(wb->x, GI_EVENT_WRITTEN, &news);
   free_write(w);
   return true;

@@ -336,6 +336,7 @@ draw(struct wb *wb, struct wb_write *w, const struct gi_payload *data)
   GI_ASSERT(w->file->bytes >= w->drawn && wb->bytes >= w->file->bytes);
   gi_payload_append(&w->data, data);
   w->changes++;
+  wb->x->ctx->unwritten++;
   w->drawn += data->len;
   w->cost += cost_of(data);
   w->file->bytes += data->len;

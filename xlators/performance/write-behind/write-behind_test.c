@@ -632,8 +632,10 @@ test_those_below_hear_of_the_end_when_all_is_written(void **state)
   fake_settle(s);
   assert_int_equal(fake_held(s, 0), 2);
   assert_int_equal(s->below[GI_EVENT_PARENT_DOWN], 0);
+  assert_int_equal(s->ctx.unwritten, 2); /* whoever ends the process knows that */
   release_writes(s);
   assert_int_equal(told.changes, 2);
+  assert_int_equal(s->ctx.unwritten, 0);
   assert_int_equal(s->below[GI_EVENT_PARENT_DOWN], 1);
 }
 
