@@ -5,6 +5,7 @@
  */
 #include "programs/glusterishfs/glusterishfs.h"
 #include "libglusterish/priority.h"
+#include "libglusterish/trace.h"
 
 #include <errno.h>
 #include <signal.h>
