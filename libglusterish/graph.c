@@ -133,7 +133,7 @@ gi_graph_free_xlator(struct gi_xlator *x)
   GI_ASSERT(x->graph->layers[x->layer] == x);
   x->graph->layers[x->layer] = NULL;
   gi_times_free(&x->times);
-  gi_label_put(&x->label);
+  gi_layer_name_put(&x->label);
   x->magic = 0;
   if (x->dl)
     dlclose(x->dl);

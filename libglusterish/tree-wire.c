@@ -184,7 +184,7 @@ get_step(struct reading *r, unsigned *depth)
     return NULL;
   }
   s->kind = (enum gi_fop_kind)kind;
-  s->layer = gi_label_new(name, name_len, type, type_len);
+  s->layer = gi_layer_name_new(name, name_len, type, type_len);
   return s;
 }
 

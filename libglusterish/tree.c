@@ -42,10 +42,10 @@ struct making {
 
 /* ---- labels ---- */
 
-struct gi_label *
-gi_label_new(const char *name, size_t len, const char *type, size_t type_len)
+struct gi_layer_name *
+gi_layer_name_new(const char *name, size_t len, const char *type, size_t type_len)
 {
-  struct gi_label *l = gi_zalloc(sizeof(*l) + len + 1 + type_len + 1);
+  struct gi_layer_name *l = gi_zalloc(sizeof(*l) + len + 1 + type_len + 1);
 
   memcpy(l->name, name, len);
   memcpy(l->name + len + 1, type, type_len);
@@ -54,8 +54,8 @@ gi_label_new(const char *name, size_t len, const char *type, size_t type_len)
   return l;
 }
 
-struct gi_label *
-gi_label_ref(struct gi_label *l)
+struct gi_layer_name *
+gi_layer_name_ref(struct gi_layer_name *l)
 {
   if (l) {
     GI_ASSERT(l->refs > 0);
@@ -65,9 +65,9 @@ gi_label_ref(struct gi_label *l)
 }
 
 void
-gi_label_put(struct gi_label **l)
+gi_layer_name_put(struct gi_layer_name **l)
 {
-  struct gi_label *gone = *l;
+  struct gi_layer_name *gone = *l;
 
   *l = NULL;
   if (!gone)
@@ -77,12 +77,12 @@ gi_label_put(struct gi_label **l)
     gi_free(gone);
 }
 
-static struct gi_label *
+static struct gi_layer_name *
 label_of(struct gi_xlator *x)
 {
   if (!x->label)
-    x->label = gi_label_new(x->name, strlen(x->name), x->cls->type, strlen(x->cls->type));
-  return gi_label_ref(x->label);
+    x->label = gi_layer_name_new(x->name, strlen(x->name), x->cls->type, strlen(x->cls->type));
+  return gi_layer_name_ref(x->label);
 }
 
 /* ---- collecting ---- */
@@ -162,7 +162,7 @@ gi_step_free(struct gi_step **step)
     struct gi_step *next = s->next;
 
     gi_step_free(&s->steps);
-    gi_label_put(&s->layer);
+    gi_layer_name_put(&s->layer);
     if (s->waits) {
       gi_free(s->waits->what);
       gi_free(s->waits->who);
@@ -194,12 +194,12 @@ append(struct gi_step **first, struct gi_step *s)
 
 /* Takes over the label. NULL: there are enough. */
 static struct gi_step *
-new_step(struct making *m, struct gi_step *above, struct gi_label *layer, enum gi_fop_kind kind)
+new_step(struct making *m, struct gi_step *above, struct gi_layer_name *layer, enum gi_fop_kind kind)
 {
   struct gi_step *s;
 
   if (m->steps == GI_TREE_STEPS) {
-    gi_label_put(&layer);
+    gi_layer_name_put(&layer);
     return NULL;
   }
   m->steps++;
@@ -290,7 +290,7 @@ placed(struct making *m, const struct gi_step *from, uint64_t shift)
   struct gi_step *first = NULL;
 
   for (; from; from = from->next) {
-    struct gi_step *s = new_step(m, NULL, gi_label_ref(from->layer), from->kind);
+    struct gi_step *s = new_step(m, NULL, gi_layer_name_ref(from->layer), from->kind);
 
     if (!s)
       break;
@@ -328,7 +328,7 @@ add_calls(struct making *m, struct gi_step *s, const struct gi_calls *calls)
   for (unsigned i = 0; i < calls->n; i++) {
     const struct gi_call *c = &calls->call[i];
     static const char type[] = "system-call";
-    struct gi_step *call = new_step(m, s, gi_label_new(c->name, strlen(c->name), type, sizeof(type) - 1), s->kind);
+    struct gi_step *call = new_step(m, s, gi_layer_name_new(c->name, strlen(c->name), type, sizeof(type) - 1), s->kind);
 
     if (!call)
       return;
@@ -567,7 +567,7 @@ gi_told_put(struct gi_told **told)
   if (!t || --t->refs)
     return;
   gi_step_free(&t->tree);
-  gi_label_put(&t->at);
+  gi_layer_name_put(&t->at);
   if (t->waits) {
     gi_free(t->waits->what);
     gi_free(t->waits->who);

@@ -72,14 +72,14 @@ void gi_steps_free(struct gi_steps **steps); /* NULL is fine */
 /* ---- telling ---- */
 
 /* The name and type of a layer; shared, as graphs end before what is told of them. */
-struct gi_label {
+struct gi_layer_name {
   uint32_t refs;
   const char *type;
   char name[];
 };
-struct gi_label *gi_label_new(const char *name, size_t len, const char *type, size_t type_len);
-struct gi_label *gi_label_ref(struct gi_label *l); /* NULL passes through */
-void gi_label_put(struct gi_label **l);            /* NULL is fine */
+struct gi_layer_name *gi_layer_name_new(const char *name, size_t len, const char *type, size_t type_len);
+struct gi_layer_name *gi_layer_name_ref(struct gi_layer_name *l); /* NULL passes through */
+void gi_layer_name_put(struct gi_layer_name **l);                 /* NULL is fine */
 
 struct gi_told_wait {
   enum gi_wait_for why;
@@ -95,7 +95,7 @@ struct gi_place {
 
 struct gi_step {
   struct gi_step *next, *steps; /* the next one below the same step, by start; those below this one */
-  struct gi_label *layer;
+  struct gi_layer_name *layer;
   enum gi_fop_kind kind;
   uint64_t start_ns, took_ns, own_ns; /* start: from the start of the operation that is told */
   uint64_t wire_ns;                   /* there and back; 0: there was none */
@@ -119,7 +119,7 @@ struct gi_told {
   bool over; /* else took_ns means nothing */
   int error;
   uint64_t offset, size;
-  struct gi_label *at; /* NULL: nobody has it */
+  struct gi_layer_name *at; /* NULL: nobody has it */
   struct gi_told_wait *waits;
   struct gi_step *tree; /* NULL: it came to no layer */
 };

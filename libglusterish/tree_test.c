@@ -276,7 +276,7 @@ the_bricks_part_is_in_the_middle(void **state)
   struct gi_fop *fop;
   struct gi_told *told;
 
-  remote->layer = gi_label_new("posix", 5, "storage/posix", 13);
+  remote->layer = gi_layer_name_new("posix", 5, "storage/posix", 13);
   remote->kind = GI_FOP_READ;
   remote->took_ns = remote->own_ns = 40;
   remote->waited_for = true;

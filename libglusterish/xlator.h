@@ -29,7 +29,7 @@ struct gi_graph;
 struct gi_ctx;
 struct gi_question;
 struct gi_layer_times;
-struct gi_label;
+struct gi_layer_name;
 
 enum gi_verdict {
   GI_PASS,      /* down: go on to the first child; up: go on up */
@@ -263,7 +263,7 @@ struct gi_xlator {
   struct gi_layer_times *times; /* times.h; NULL before the first operation */
   enum gi_wait_for waits;       /* what operations wait for that it holds without a word (gi_fop_waits); or nothing */
   const char *waits_what, *waits_who;
-  struct gi_label *label; /* its name in trees (tree.h); NULL before the first */
+  struct gi_layer_name *label; /* its name in trees (tree.h); NULL before the first */
   uint32_t fop_offset, inode_offset, fd_offset;
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
   void *dl;                           /* dlopen handle; NULL for built-in or test classes */
