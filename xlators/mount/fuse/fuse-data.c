@@ -371,6 +371,17 @@ settle_done(struct gi_fop *fop, void *arg)
   done_status_node(fop, arg);
 }
 
+/* The next close(2) of the descriptor is to hear of it, too: this one may be that of a forked process, which looks at no error. */
+static void
+flush_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+
+  if (fop->rsp.ret < 0)
+    handle_of(bridge_of(x), fop->fd)->dirty = true;
+  settle_done(fop, arg);
+}
+
 void
 do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -397,7 +408,7 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
   gi_fop_set_fd(fop, fd);
   op_set_owner(fop, fi->lock_owner);
-  op_submit(b, fop, settle_done);
+  op_submit(b, fop, flush_done);
 }
 
 static void

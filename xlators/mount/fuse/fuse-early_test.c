@@ -319,6 +319,24 @@ test_lost_writes_are_told_by_every_descriptor(void **state)
   early_free(&e);
 }
 
+/* Whoever closes a duplicate first may not look at the error. */
+static void
+test_each_close_is_told_until_one_succeeds(void **state)
+{
+  struct early e = early_new(NULL, O_RDWR);
+  struct fuse_flush_in in = {.fh = e.fh};
+
+  write_at(&e, 1000);
+  written(&e, 1, 0, 0, ENOSPC);
+  for (int i = 0; i < 2; i++) {
+    fake_script(e.r->s, 0, GI_FOP_FLUSH, (struct fake_reply){.ret = -1, .err = ENOSPC});
+    assert_int_equal(reply(e.r, request(e.r, FUSE_FLUSH, e.id, &in, sizeof(in))), ENOSPC);
+  }
+  assert_true(flush_goes_down(&e, e.fh));
+  assert_false(flush_goes_down(&e, e.fh));
+  early_free(&e);
+}
+
 /* With kernel write-back any handle may have written. */
 static void
 test_clean_after_what_was_under_way_ended(void **state)
@@ -346,6 +364,7 @@ main(void)
       cmocka_unit_test(test_end_while_bits_fall),
       cmocka_unit_test(test_flush_goes_down_while_writes_are_under_way),
       cmocka_unit_test(test_lost_writes_are_told_by_every_descriptor),
+      cmocka_unit_test(test_each_close_is_told_until_one_succeeds),
       cmocka_unit_test(test_clean_after_what_was_under_way_ended),
   };
 

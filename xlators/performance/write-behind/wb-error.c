@@ -3,11 +3,16 @@
  * Errors of what was answered early.
  *
  * Data that was lost concerns everybody who has the file open at that time, as
- * with the page cache of Linux: each descriptor is told once, with its next WRITE,
- * FSYNC or FLUSH. One that is told does not take it from another. A descriptor
- * that is opened later has lost nothing. So the error is noted at each of those
- * that are open, and the first that was not told yet stays. Until each is told or
- * gone the translator stays on the path, also if it is to leave it.
+ * with the page cache of Linux: each descriptor is told once, with its next FSYNC.
+ * One that is told does not take it from another. A descriptor that is opened
+ * later has lost nothing. So the error is noted at each of those that are open,
+ * and the first that was not told yet stays. Until each is told or gone the
+ * translator stays on the path, also if it is to leave it.
+ *
+ * Each FLUSH before that fails, too: it comes with every close(2), also that of a
+ * process which was forked and looks at no error. So does one WRITE, that nobody goes
+ * on without knowing. The kernel makes several of one write(2), and if a later one
+ * fails it returns how much the first ones took and drops the error.
  */
 #include "write-behind.h"
 
@@ -28,6 +33,7 @@ wb_error_spread(struct wb *wb, struct gi_inode *inode, int err)
       f->err = err;
       wb->untold++;
     }
+    f->warned = f->told = false;
     n++;
   }
   GI_ASSERT(n > 0); /* the write itself holds one */
@@ -41,23 +47,53 @@ forget(struct wb *wb, struct wb_fd *f)
 {
   GI_ASSERT(f->err && wb->untold > 0);
   f->err = 0;
+  f->warned = f->told = false;
   if (--wb->untold == 0 && wb->drained)
     gi_defer_add(wb->x->reactor, &wb->kick); /* it may leave, but not from under the operation that is told */
 }
 
-int
-wb_error_take(struct wb *wb, struct gi_fd *fd)
+/* NULL: it has lost nothing that it does not know. */
+static struct wb_fd *
+loser(struct wb *wb, struct gi_fd *fd)
 {
   struct wb_fd *f = fd ? gi_fd_private(fd, wb->x) : NULL;
-  int err = f ? f->err : 0;
 
-  GI_ASSERT(err >= 0);
+  GI_ASSERT(!f || f->err >= 0);
+  return f && f->err ? f : NULL;
+}
 
-  if (err) {
+int
+wb_error_of_flush(struct wb *wb, struct gi_fd *fd)
+{
+  struct wb_fd *f = loser(wb, fd);
+
+  if (!f)
+    return 0;
+  wb->m.told += !f->told;
+  f->told = true;
+  return f->err;
+}
+
+int
+wb_error_of_fsync(struct wb *wb, struct gi_fd *fd)
+{
+  struct wb_fd *f = loser(wb, fd);
+  int err = wb_error_of_flush(wb, fd);
+
+  if (f)
     forget(wb, f);
-    wb->m.told++;
-  }
   return err;
+}
+
+int
+wb_error_of_write(struct wb *wb, struct gi_fd *fd)
+{
+  struct wb_fd *f = loser(wb, fd);
+
+  if (!f || f->warned)
+    return 0;
+  f->warned = true;
+  return f->err;
 }
 
 void

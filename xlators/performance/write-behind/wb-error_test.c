@@ -43,7 +43,6 @@ test_each_descriptor_is_told_once(void **state)
       for (unsigned behind = 0; behind < 2; behind++) {
         struct fake_stack *s = new_stack(behind ? NULL : "option flush-behind off\n");
         struct gi_fd *a = opened(s, FILE_A, 0), *b = opened(s, FILE_A, 0), *late;
-        struct gi_fop *f;
 
         fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ENOSPC});
         is_early(put(s, a, 0, PAGE, 'a'));
@@ -53,11 +52,17 @@ test_each_descriptor_is_told_once(void **state)
           enum gi_fop_kind kind = by[i == 0 ? first : second];
           struct gi_fd *fd = i == 0 ? b : a;
 
-          f = kind == GI_FOP_WRITE ? put(s, fd, 0, PAGE, 'a') : sync_it(s, kind, fd);
-          assert_int_equal(f->rsp.ret, -1);
-          assert_int_equal(f->rsp.err, ENOSPC);
-          f = sync_it(s, kind == GI_FOP_WRITE ? GI_FOP_FSYNC : kind, fd);
-          assert_int_equal(f->rsp.ret, 0);
+          /* Perhaps the second WRITE of one write(2), which succeeds in part. */
+          if (kind == GI_FOP_WRITE)
+            assert_int_equal(put(s, fd, 0, PAGE, 'a')->rsp.err, ENOSPC);
+          if (kind == GI_FOP_WRITE)
+            assert_int_equal(put(s, fd, 0, PAGE, 'a')->rsp.ret, PAGE);
+          /* Perhaps of a forked process, which does not care. */
+          for (unsigned n = 0; kind == GI_FOP_FLUSH && n < 2; n++)
+            assert_int_equal(sync_it(s, kind, fd)->rsp.err, ENOSPC);
+          assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.err, ENOSPC);
+          assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.ret, 0);
+          assert_int_equal(sync_it(s, GI_FOP_FLUSH, fd)->rsp.ret, 0);
         }
         assert_int_equal(sync_it(s, GI_FOP_FSYNC, late)->rsp.ret, 0);
         assert_int_equal(metric(s, "told"), 2);

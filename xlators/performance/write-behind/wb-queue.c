@@ -202,8 +202,10 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 
   GI_ASSERT(gi_list_empty(&op->turn.link) && !op->held);
   op->asked = ++wb->clock;
-  if (fop->kind == GI_FOP_FLUSH || fop->kind == GI_FOP_FSYNC)
-    op->err = wb_error_take(wb, fop->fd);
+  if (fop->kind == GI_FOP_FLUSH)
+    op->err = wb_error_of_flush(wb, fop->fd);
+  else if (fop->kind == GI_FOP_FSYNC)
+    op->err = wb_error_of_fsync(wb, fop->fd);
   if (may_flush_behind(wb, fop, op)) {
     flush_behind(wb, fop, op->file[0]);
     return op->err ? gi_fop_fail(fop, op->err) : gi_fop_ok(fop, 0);

@@ -460,7 +460,7 @@ wb_admit_next(struct wb *wb, struct wb_file *file)
   if (gi_list_empty(&file->waiting) || file->changing)
     return false;
   op = gi_list_first(&file->waiting, struct wb_op, turn.link);
-  if ((err = wb_error_take(wb, op->fop->fd)) != 0) {
+  if ((err = wb_error_of_write(wb, op->fop->fd)) != 0) {
     gi_list_del(&op->turn.link);
     gi_fop_fail(op->fop, err);
     gi_list_add_tail(&file->answers, &op->turn.link);
@@ -490,7 +490,7 @@ wb_write(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS;
   file = wb_file_of(wb, inode, true);
   if (!wb_may_hold(wb) && !file->root && !file->changing && gi_list_empty(&file->waiting))
-    return (err = wb_error_take(wb, fop->fd)) != 0 ? gi_fop_fail(fop, err) : GI_PASS;
+    return (err = wb_error_of_write(wb, fop->fd)) != 0 ? gi_fop_fail(fop, err) : GI_PASS;
   wb->m.writes++;
   wb->m.waited_change += file->changing > 0;
   if (!fop->caller.time.sec)

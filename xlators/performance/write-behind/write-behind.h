@@ -128,7 +128,9 @@ struct wb_file {
 };
 
 struct wb_fd {
-  int err;         /* not told yet */
+  int err;         /* no FSYNC has told it yet … */
+  bool warned;     /* … but a WRITE has failed for it, … */
+  bool told;       /* … and a FLUSH */
   uint64_t opened; /* clock; 0: that was not seen */
 };
 
@@ -252,7 +254,10 @@ void wb_resend(struct wb *wb, struct wb_write *w);      /* one that is KEPT */
 
 /* ---- wb-error.c ---- */
 void wb_error_spread(struct wb *wb, struct gi_inode *inode, int err);
-int wb_error_take(struct wb *wb, struct gi_fd *fd);
+/* The error that an operation of the descriptor is to fail with; 0: none. */
+int wb_error_of_fsync(struct wb *wb, struct gi_fd *fd);
+int wb_error_of_flush(struct wb *wb, struct gi_fd *fd);
+int wb_error_of_write(struct wb *wb, struct gi_fd *fd);
 void wb_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 
 /* ---- wb-attr.c: what is known ---- */
