@@ -110,6 +110,7 @@ list(void *arg)
 {
   struct top *t = arg;
   struct gi_manage *m = t->m;
+  GI_ASSERT(t->n <= GI_TOP_LIST_MAX);
   for (unsigned i = 0; i < t->n; i++) {
     GI_CLEANUP_FREE char *name = name_of(t->x, &t->file[i].gfid);
     put_text(m->out, "filename", i + 1, name);

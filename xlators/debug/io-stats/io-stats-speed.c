@@ -35,6 +35,7 @@ transfer(const struct speed *s, bool write)
   size_t chunk = s->size < CHUNK ? s->size : CHUNK;
   uint64_t at = 0, left = s->size * s->blocks;
   GI_CLEANUP_FREE char *buf = gi_zalloc(chunk);
+  GI_ASSERT(chunk > 0 && s->fd >= 0);
   while (left) {
     size_t len = left < chunk ? left : chunk;
     struct iovec iov = {buf, len};
@@ -74,6 +75,7 @@ stepped(struct gi_work *w)
   struct speed *s = GI_CONTAINER(w, struct speed, work);
   if (s->step == STEP_MEASURE)
     s->took = gi_now(s->x->reactor) - s->since;
+  GI_ASSERT(s->step == STEP_OPEN || s->fd >= 0 || s->err);
   bool end = s->step == STEP_CLOSE || (s->step == STEP_OPEN && s->err);
   if (!end) {
     int err = s->err;

@@ -47,6 +47,7 @@ static void
 unhash(struct ios_files *t, const struct ios_file *f)
 {
   uint32_t number = (uint32_t)(f - t->file) + 1, *at = bucket_of(t, &f->gfid);
+  GI_ASSERT(number >= 1 && number <= t->count);
   while (*at != number) {
     GI_ASSERT(*at);
     at = &t->file[*at - 1].next;

@@ -56,6 +56,7 @@ static void
 count_open(struct gi_xlator *x, struct ios_fd *ifd)
 {
   struct ios_private *p = ios_private(x);
+  GI_ASSERT(p->most_open >= p->open || !ifd->counted);
   if (ifd->counted)
     return;
   ifd->counted = true;
