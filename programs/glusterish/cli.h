@@ -6,6 +6,7 @@
  *
  *   main.c       global options, interactive mode
  *   words.c      command table, matching of abbreviated words, help
+ *   usage.c      complaints and questions of commands
  *   cmd-*.c      one family of commands each: words to request, reply to text
  *   render-*.c   longer outputs
  *
@@ -30,16 +31,19 @@ struct cli_command {
 
 /* Runs the command in words[0..n). Prints usage when there is none. Returns the exit status. */
 int cli_run(struct cli *c, int n, char **words);
+void cli_print_usage(struct cli *c); /* the short help of the program, to stdout */
+int cli_help_for(struct cli *c, const char *class_, const char *title);
+
+/* ---- usage.c ---- */
+
 /* Usage error: prints the pattern to stderr, returns CLI_FAILED. */
 int cli_usage(struct cli *c, const struct cli_command *cmd);
 /* A message to stderr, then the usage. */
 int cli_bad(struct cli *c, const struct cli_command *cmd, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void cli_print_usage(struct cli *c); /* the short help of the program, to stdout */
 /* Is `word` a non-empty prefix of `full`? */
 bool cli_prefix(const char *word, const char *full);
 /* Asks "question (y/n) " unless in script mode. */
 bool cli_confirm(struct cli *c, const char *question);
-int cli_help_for(struct cli *c, const char *class_, const char *title);
 
 /* ---- own-options.c: options of one command, which stand after its first word ---- */
 

@@ -5,9 +5,7 @@
  */
 #include "programs/glusterish/cli.h"
 
-#include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 #define CREATE_PATTERN \
   "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] " \
@@ -76,12 +74,6 @@ static const struct cli_command commands[] = {
     {"volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop},
     {TOP_PATTERN, "list the busiest files of each brick", cli_volume_top},
 };
-
-bool
-cli_prefix(const char *word, const char *full)
-{
-  return *word && strncmp(word, full, strlen(word)) == 0;
-}
 
 /* ---- patterns ---- */
 
@@ -205,24 +197,6 @@ cli_print_usage(struct cli *c)
         c->out);
 }
 
-int
-cli_usage(struct cli *c, const struct cli_command *cmd)
-{
-  fprintf(c->err, "\nUsage:\n%s\n\n", cmd->pattern);
-  return CLI_FAILED;
-}
-
-int
-cli_bad(struct cli *c, const struct cli_command *cmd, const char *fmt, ...)
-{
-  va_list ap;
-  va_start(ap, fmt);
-  vfprintf(c->err, fmt, ap);
-  va_end(ap);
-  fputc('\n', c->err);
-  return cli_usage(c, cmd);
-}
-
 /* Of one word, and of no family. */
 static bool
 is_single(const char *pattern)
@@ -287,26 +261,4 @@ cli_help(struct cli *c, const struct cli_command *cmd, int n, char **words)
   fprintf(c->out, " %-24s - %s\n", "volume help", "display help for volume commands");
   fprintf(c->out, " %-24s - %s\n\n\n", "global help", "list global commands");
   return CLI_OK;
-}
-
-/* ---- questions ---- */
-
-bool
-cli_confirm(struct cli *c, const char *question)
-{
-  char line[64];
-  if (c->script)
-    return true;
-  fprintf(c->out, "%s (y/n) ", question);
-  fflush(c->out);
-  if (!fgets(line, sizeof(line), c->in)) {
-    fprintf(c->out, "gluster cli read error\n");
-    return false;
-  }
-  line[strcspn(line, "\r\n")] = '\0';
-  if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
-    return true;
-  if (strcasecmp(line, "n") != 0 && strcasecmp(line, "no") != 0)
-    fprintf(c->out, "Invalid input, please enter y/n\n");
-  return false;
 }
