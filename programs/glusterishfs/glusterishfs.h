@@ -63,4 +63,7 @@ void fs_observe_self(const struct fs_process *p, struct ob_self *self, char *vol
  * asks for. */
 GI_MUST_CHECK int fs_observe_start(struct fs_process *p, struct gi_error *err);
 
+/* observe-facts.c */
+void fs_observe_facts(struct fs_process *p); /* adds its paths to ctx->observe */
+
 #endif
