@@ -9,7 +9,7 @@ _glusterish_ask() {
 
 # The leading plain words of every command, one command per line, and its first placeholder.
 _glusterish_grammar() {
-  "$1" help all 2>/dev/null | sed -nE 's/^(((volume|peer|pool|global)( [a-z][a-z-]*)+)|[a-z]+)( (<[^>]*>|[[{]).*)?( - .*)?$/\1 \6/p'
+  "$1" help all 2>/dev/null | sed -nE '/^gluster /d; s/^([a-z][a-z-]*( [a-z][a-z-]*)*)( (\[?<[^>]*>|[[{]).*)?( - .*)?$/\1 \4/p'
   printf '%s\n' 'help all' 'volume set help group' 'volume set all'
 }
 

@@ -47,6 +47,8 @@ doctor_name(const json_t *process)
   const char *mount = cli_str(about, "mountpoint"), *brick = cli_str(about, "brick"), *host = cli_str(about, "host");
   const char *volume = cli_str(process, "volume");
   long long pid = cli_int(process, "pid");
+  if (doctor_is_role(process, "brick") && *cli_str(process, "brick"))
+    return gi_asprintf("brick %s (pid %lld)", cli_str(process, "brick"), pid);
   if (doctor_is_role(process, "brick"))
     return gi_asprintf("brick %s%s%s (pid %lld)", *brick ? host : "", *brick && *host ? ":" : "",
                        *brick ? brick : cli_str(process, "name"), pid);

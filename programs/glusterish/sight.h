@@ -9,7 +9,8 @@
  *  "opVersion": of the pool, "opVersionMax"; 0 if not known
  *  "volumes": [of `volume info`: {"name","statusStr","replicaCount","arbiterCount","bricks":[{"name","isArbiter"}],
  *              "options":[{"name","value"}], and "nodes" of `volume status`: [{"kind","hostname","path","online","pid"}]}],
- *  "processes": [{"role","volume","pid","about": {} or what it tells of itself,
+ *  "processes": [{"role","volume","pid","brick": "HOST:/PATH" as the volume has it, else null,
+ *                "about": {} or what it tells of itself,
  *                 "answers": bool, "state": "S" (of /proc), "asked_ms": how long that took,
  *                 "layers","inflight","clients","locks","errors","graph","files": its documents, those that were asked for,
  *                 "metrics": its counters, a text; "object": likewise of the object asked for,

@@ -26,6 +26,9 @@
 
 /* Sorted by pattern: help prints them in this order. */
 static const struct cli_command commands[] = {
+    {"bundle [<FILE.tar.gz>] [--logs <DIRECTORY>]", "collect what a report needs in one archive, without passwords and keys",
+     cli_bundle},
+    {"doctor [<VOLNAME>]", "say what is wrong, whose doing it is, and what helps", cli_doctor},
     {"exit", NULL, NULL},
     {"get-state [<daemon>] [[odir </path/to/output/dir/>] [file <filename>]] [detail|volumeoptions]",
      "write the state of the management daemon to a file", cli_get_state},
@@ -37,10 +40,14 @@ static const struct cli_command commands[] = {
     {"peer status", "list status of peers", cli_peer_status},
     {"pool list", "list all the nodes in the pool (including localhost)", cli_pool_list},
     {"quit", NULL, NULL},
+    {"stats [<VOLNAME>] [--interval <SECONDS>] [--count <NUMBER>]", "a line about operations, bytes and errors every second",
+     cli_stats},
     {"system:: getspec <VOLNAME>", "print the volfile of a volume", cli_system_getspec},
     {"system:: getwd", "print the daemon's working directory", cli_system_getwd},
     {"system:: help", "display help for system commands", cli_system_help},
     {"system:: uuid get", "print the uuid of this node", cli_system_uuid},
+    {"top [<VOLNAME>] [--by {client|file|operation|brick}] [--interval <SECONDS>] [--once]",
+     "the busiest clients, files, operations or bricks", cli_top},
     {TRACE_PATTERN, "show what operations do in the mounts of this node and in every brick, step by step", cli_trace},
     {"volume add-brick <VOLNAME> [<replica> <COUNT> [arbiter <COUNT>]] <NEW-BRICK> ... [force]",
      "add brick to volume <VOLNAME>", cli_volume_add_brick},
@@ -73,6 +80,7 @@ static const struct cli_command commands[] = {
      "display status of all or specified volume(s)/brick", cli_volume_status},
     {"volume stop <VOLNAME> [force]", "stop volume specified by <VOLNAME>", cli_volume_stop},
     {TOP_PATTERN, "list the busiest files of each brick", cli_volume_top},
+    {"why { <PATH> | <VOLNAME> <PATH> }", "all that is known of a file or directory, and what keeps it waiting", cli_why},
 };
 
 /* ---- patterns ---- */

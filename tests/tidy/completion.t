@@ -34,11 +34,12 @@ line() {
   fi
 }
 
-echo "1..20"
-line 'glusterish ' global help peer pool trace volume
+echo "1..21"
+line 'glusterish ' bundle doctor get-state global help peer pool stats top trace volume why
 line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
 line 'glusterish v sta' start statedump status
+line 'glusterish doctor data' data database
 line 'glusterish peer ' detach help probe status
 line 'glusterish volume start ' data database
 line 'glusterish volume stop datab' database
