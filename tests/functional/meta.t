@@ -33,6 +33,9 @@ command -v getfattr >/dev/null && is "$(getfattr -d -m - --absolute-names "$M" 2
 
 like "$(head -c 100 "$P/metrics")" '^# (TYPE|HELP|UNIT) glusterish' "metrics are there"
 for document in graph process errors options; do ok "$document is JSON" python3 -m json.tool "$P/$document"; done
+for document in frames version cmdline; do ok "$document is JSON" python3 -m json.tool "$M/$document"; done
+nok "something is looked for" stat "$A/none"
+like "$(cat "$M/graphs/active/v-client-0/profile")" '^v-client-0.latency.LOOKUP = AVG:[0-9.]+ CNT:[0-9]+ TOTAL:[0-9]+ MIN:[0-9]+ MAX:[0-9]+' "latencies are there"
 is "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["mountpoint"])' <"$P/process")" "$A" "of this process"
 
 as_user() { setpriv --reuid 71000 --regid 71000 --clear-groups "$@"; }

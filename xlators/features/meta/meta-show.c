@@ -4,6 +4,8 @@
  */
 #include "meta.h"
 
+#include "libglusterish/seen.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -58,10 +60,51 @@ show_cmdline(struct mt *m, const struct mt_node *n, FILE *out)
   fputs("\n}\n", out);
 }
 
+#define FRAMES_MAX 200 /* operations that are shown, and as many on behalf of each */
+
+static void
+put_frame(FILE *out, const struct gi_fop *fop, unsigned number)
+{
+  fprintf(out, "%s\t\t   {\n\t\t\t\"Number\": %u,\n\t\t\t\"Xlator\": ", number > 1 ? ",\n" : "", number);
+  put_json(out, fop->at ? fop->at->name : "");
+  fprintf(out, ",\n\t\t\t\"Kind\": \"%s\",\n\t\t\t\"Creation_time\": %llu.%09llu\n\t\t   }", gi_fop_name(fop->kind),
+          fop->start_ns / GI_NSEC_PER_SEC, fop->start_ns % GI_NSEC_PER_SEC);
+}
+
+/* An operation and those on its behalf. */
+static void
+put_stack(FILE *out, const struct gi_graph *g, const struct gi_fop *root, unsigned number)
+{
+  unsigned frames = 0;
+
+  fprintf(out, "%s\t   {\n\t\t\"Number\": %u,\n\t\t\"Frame\": [\n", number > 1 ? ",\n" : "", number);
+  gi_list_foreach(fop, &g->flight, struct gi_fop, flight)
+    if (fop->root == root && frames < FRAMES_MAX)
+      put_frame(out, fop, ++frames);
+  fprintf(out,
+          "\n\t\t],\n\t\t\"Unique\": %" PRIu64
+          ",\n\t\t\"Type\": \"%s\",\n\t\t\"UID\": %u,\n\t\t\"GID\": %u,\n\t\t\"LK_owner\": \"",
+          root->number, gi_fop_name(root->kind), root->caller.uid, root->caller.gid);
+  for (uint32_t i = 0; i < root->caller.owner.len; i++)
+    fprintf(out, "%02x", root->caller.owner.data[i]);
+  fputs("\"\n\t   }", out);
+}
+
+/* As the original writes them, without the names of its functions. */
 static void
 show_frames(struct mt *m, const struct mt_node *n, FILE *out)
 {
-  fprintf(out, "{ \n\t\"Call_Count\": %" PRIu64 "\n}\n", m->x->graph->fops_live);
+  const struct gi_graph *g = m->x->graph;
+  unsigned stacks = 0, all = 0;
+
+  fputs("{ \n\t\"Stack\": [\n", out);
+  gi_list_foreach(fop, &g->flight, struct gi_fop, flight) {
+    if (fop->root != fop)
+      continue;
+    if (all++ < FRAMES_MAX)
+      put_stack(out, g, fop, ++stacks);
+  }
+  fprintf(out, "\n\t],\n\t\"Call_Count\": %u\n}\n", all);
 }
 
 static void
@@ -78,6 +121,23 @@ show_process_uuid(struct mt *m, const struct mt_node *n, FILE *out)
   char text[GI_UUID_TEXT];
 
   fprintf(out, "%s\n", gi_gfid_text(&m->x->ctx->process_uuid, text));
+}
+
+static void
+show_measure(struct mt *m, const struct mt_node *n, FILE *out)
+{
+  fprintf(out, "%d\n", !m->x->ctx->seen->off);
+}
+
+static int
+store_measure(struct mt *m, const struct mt_node *n, const char *text)
+{
+  bool on;
+
+  if (!gi_parse_bool(text, &on))
+    return EINVAL;
+  m->x->ctx->seen->off = !on;
+  return 0;
 }
 
 /* ---- the log ---- */
@@ -268,7 +328,7 @@ show_all_options(struct mt *m, const struct mt_node *n, FILE *out)
   const char *between = "\n";
 
   fputs("{\"options\":[", out);
-  for (unsigned i = 0; i < mt_layers(m); i++) {
+  for (unsigned i = 0; i < m->x->graph->nlayers; i++) {
     const struct gi_xlator *x = mt_layer(m, &(struct mt_node){.layer = (uint16_t)i});
 
     for (const struct gi_option *o = x ? x->cls->options : NULL; o && o->name; o++) {
@@ -326,6 +386,23 @@ show_errors(struct mt *m, const struct mt_node *n, FILE *out)
   gi_log_recent_json(out);
 }
 
+/* ns; of the layer and what is below it, where it sees the reply. */
+static void
+show_profile(struct mt *m, const struct mt_node *n, FILE *out)
+{
+  const struct gi_xlator *x = mt_layer(m, n);
+
+  fprintf(out, "[%s.latency]\n", x->name);
+  for (unsigned k = 0; x->times && k < GI_FOP_MAX; k++) {
+    const struct gi_layer_kind *of = x->times->kind[k];
+    const struct gi_hist *h = !of ? NULL : of->all.count ? &of->all : &of->own;
+
+    if (h && h->count)
+      fprintf(out, "%s.latency.%s = AVG:%f CNT:%" PRIu64 " TOTAL:%" PRIu64 " MIN:%" PRIu64 " MAX:%" PRIu64 "\n", x->name,
+              gi_fop_name(k), (double)h->sum / (double)h->count, h->count, h->sum, h->min, h->max);
+  }
+}
+
 static void
 show_nothing(struct mt *m, const struct mt_node *n, FILE *out)
 {
@@ -346,6 +423,7 @@ const struct mt_row mt_table[MT_WHAT_MAX] = {
     [MT_LOGGING] = {.name = "logging", .in = MT_META, .mode = DIRECTORY},
     [MT_LOGFILE] = {.name = "logfile", .in = MT_LOGGING, .mode = LINK, .show = show_logfile},
     [MT_LOGLEVEL] = {.name = "loglevel", .in = MT_LOGGING, .mode = WRITABLE, .show = show_loglevel, .store = store_loglevel},
+    [MT_MEASURE] = {.name = "measure_latency", .in = MT_META, .mode = WRITABLE, .show = show_measure, .store = store_measure},
     [MT_ROOT] = {.name = "root", .in = MT_META, .mode = DIRECTORY, .layers = true},
     [MT_GRAPHS] = {.name = "graphs", .in = MT_META, .mode = DIRECTORY},
     [MT_ACTIVE] = {.name = "active", .in = MT_GRAPHS, .mode = LINK, .show = show_active},
@@ -363,7 +441,7 @@ const struct mt_row mt_table[MT_WHAT_MAX] = {
     [MT_PRIVATE] = {.name = "private", .in = MT_LAYER, .mode = READ_ONLY, .show = show_private},
     [MT_HISTORY] = {.name = "history", .in = MT_LAYER, .mode = READ_ONLY, .show = show_nothing},
     [MT_MEMINFO] = {.name = "meminfo", .in = MT_LAYER, .mode = READ_ONLY, .show = show_meminfo},
-    [MT_PROFILE] = {.name = "profile", .in = MT_LAYER, .mode = READ_ONLY, .show = show_nothing},
+    [MT_PROFILE] = {.name = "profile", .in = MT_LAYER, .mode = READ_ONLY, .show = show_profile},
     [MT_GLUSTERISH] = {.name = ".glusterish", .mode = DIRECTORY},
     [MT_ACCESSLOG] = {.name = "accesslog", .in = MT_GLUSTERISH, .mode = READ_ONLY, .unlisted = true, .show = show_nothing},
     [MT_ALL_OPTIONS] = {.name = "options", .in = MT_GLUSTERISH, .mode = READ_ONLY, .show = show_all_options},

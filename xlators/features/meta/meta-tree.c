@@ -47,29 +47,11 @@ in_volfile(const struct gi_xlator *x)
   return gi_volfile_find(x->graph->volfile, x->name) != NULL;
 }
 
-unsigned
-mt_layers(struct mt *m)
-{
-  const struct gi_graph *g = m->x->graph;
-
-  for (unsigned i = g->count; i-- > 0;) { /* from the top, as a volfile's readers think of it */
-    const char *name = g->xlators[i]->name;
-    unsigned k = 0;
-
-    while (k < m->layers && strcmp(m->layer[k], name) != 0)
-      k++;
-    if (k < m->layers || m->layers == UINT16_MAX)
-      continue;
-    m->layer = gi_realloc(m->layer, (m->layers + 1) * sizeof(*m->layer));
-    m->layer[m->layers++] = gi_strdup(name);
-  }
-  return m->layers;
-}
-
 struct gi_xlator *
 mt_layer(const struct mt *m, const struct mt_node *n)
 {
-  struct gi_xlator *x = n->layer < m->layers ? gi_graph_find(m->x->graph, m->layer[n->layer]) : NULL;
+  const struct gi_graph *g = m->x->graph;
+  struct gi_xlator *x = n->layer < g->nlayers ? g->layers[n->layer] : NULL;
 
   return x && in_volfile(x) ? x : NULL;
 }
@@ -81,13 +63,9 @@ mt_is_mount(const struct mt *m, const struct gi_xlator *x)
 }
 
 static uint16_t
-number_of_mount(struct mt *m)
+number_of_mount(const struct mt *m)
 {
-  unsigned i = mt_layers(m);
-
-  while (i > 0 && strcmp(m->layer[i - 1], m->x->graph->top->name) != 0)
-    i--;
-  return i ? (uint16_t)(i - 1) : 0;
+  return m->x->graph->top->layer;
 }
 
 /* ---- objects ---- */
@@ -142,7 +120,7 @@ count_of(struct mt *m, const struct mt_node *dir, uint16_t what)
 {
   const struct mt_row *row = &mt_table[what];
 
-  return row->name ? 1 : row->layers ? mt_layers(m) : row->count(m, dir);
+  return row->name ? 1 : row->layers ? m->x->graph->nlayers : row->count(m, dir);
 }
 
 static struct mt_node

@@ -505,9 +505,6 @@ mt_finish(struct gi_xlator *x)
 
   GI_ASSERT(m->log.count == 0); /* all files are closed */
   gi_defer_cancel(&m->log.wake);
-  for (unsigned i = 0; i < m->layers; i++)
-    gi_free(m->layer[i]);
-  gi_free(m->layer);
   m->magic = 0;
   gi_free(m);
 }

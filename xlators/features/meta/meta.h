@@ -26,7 +26,7 @@ struct mt;
 
 struct mt_node {
   uint16_t what;  /* row of the table; 0: none */
-  uint16_t layer; /* number of a name in mt.layer; 0 where it is about no layer */
+  uint16_t layer; /* gi_xlator.layer; 0 where it is about no layer */
   uint16_t item;  /* of several with the same row: which */
 };
 
@@ -52,6 +52,7 @@ enum mt_what {
   MT_FRAMES,
   MT_MALLINFO,
   MT_PROCESS_UUID,
+  MT_MEASURE,
   MT_ROOT,
   MT_LOGGING,
   MT_LOGFILE,
@@ -142,8 +143,6 @@ struct mt {
   struct gi_xlator *x;
   struct mt_metrics metrics;
   struct gi_time born; /* the times of everything */
-  char **layer;        /* names, in the order in which they were first seen; numbers stay */
-  unsigned layers;
   struct mt_log log;
   bool told_hidden; /* that the volume has a file with one of our names */
   bool ended;       /* the graph goes: nobody waits */
@@ -180,8 +179,6 @@ void mt_stat(struct mt *m, const struct mt_node *n, struct gi_iatt *st);
 char *mt_text(struct mt *m, const struct mt_node *n, size_t *len);
 /* The layer it is about, if the graph has it. */
 struct gi_xlator *mt_layer(const struct mt *m, const struct mt_node *n);
-/* Learns the names of all layers; how many names there are. */
-unsigned mt_layers(struct mt *m);
 /* The layer that is the mount has no place among the others. */
 bool mt_is_mount(const struct mt *m, const struct gi_xlator *x);
 

@@ -7,6 +7,7 @@
 
 #include "libglusterish/log.h"
 #include "libglusterish/observe.h"
+#include "libglusterish/seen.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -549,6 +550,60 @@ test_errors(void **state)
   fake_stack_free(s);
 }
 
+/* ---- what is under way, and how long it takes ---- */
+
+static void
+test_frames(void **state)
+{
+  struct fake_stack *s = stack_new();
+  struct gi_fop *f = fake_fop(s, GI_FOP_STAT);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  fake_script(s, 0, GI_FOP_STAT, (struct fake_reply){.hold = true});
+  fake_submit(s, f);
+
+  GI_CLEANUP_FREE char *text = content(s, ".meta/frames");
+
+  assert_non_null(strstr(text, "\"Type\": \"STAT\""));
+  assert_non_null(strstr(text, "\"Xlator\": \"child-0\""));
+  assert_non_null(strstr(text, "\"Call_Count\": 2")); /* that, and the OPEN of the file */
+  fake_release(s, 0, GI_FOP_STAT, 0, 0);
+  fake_stack_free(s);
+}
+
+static void
+test_profile(void **state)
+{
+  struct fake_stack *s = stack_new();
+  struct gi_fop *f = fake_fop(s, GI_FOP_STAT);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, 5));
+  fake_submit(s, f);
+
+  GI_CLEANUP_FREE char *text = content(s, ".meta/graphs/active/child-0/profile");
+
+  assert_non_null(strstr(text, "[child-0.latency]\nchild-0.latency.STAT = AVG:"));
+  assert_non_null(strstr(text, " CNT:1 "));
+  fake_stack_free(s);
+}
+
+static void
+test_measuring_is_switched_off(void **state)
+{
+  struct fake_stack *s = stack_new();
+
+  assert_int_equal(write_text(s, ".meta/measure_latency", "0\n"), 2);
+  assert_true(s->ctx.seen->off);
+  assert_int_equal(write_text(s, ".meta/measure_latency", "maybe"), -EINVAL);
+  assert_int_equal(write_text(s, ".meta/measure_latency", "1"), 1);
+
+  GI_CLEANUP_FREE char *text = content(s, ".meta/measure_latency");
+
+  assert_string_equal(text, "1\n");
+  assert_false(s->ctx.seen->off);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -569,6 +624,9 @@ main(void)
       cmocka_unit_test(test_log_level_is_written),
       cmocka_unit_test(test_pages),
       cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_frames),
+      cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_measuring_is_switched_off),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
