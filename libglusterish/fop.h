@@ -328,6 +328,7 @@ struct gi_fop {
   struct gi_list flight;   /* gi_graph.flight, from submission to the answer */
   uint32_t below;          /* operations on its behalf that are under way */
   bool counted;            /* in its parent's `below` */
+  bool unseen;             /* gi_fop_unseen */
   uint16_t answerer;       /* gi_xlator.layer of the deepest one that it came to */
   struct gi_wait wait;     /* gi_fop_waiting */
   struct gi_steps *steps;  /* of a root whose tree is collected (tree.h); NULL as a rule */
@@ -384,6 +385,9 @@ void gi_fop_submit(struct gi_fop *fop, struct gi_xlator *top, void (*done)(struc
 void gi_fop_waits(struct gi_fop *fop, enum gi_wait_for why, const char *what, const char *who);
 /* What it waits for; false: it does not wait, or nobody said so. */
 bool gi_fop_waiting(const struct gi_fop *fop, struct gi_wait *w);
+/* It is held until something happens that perhaps never does, and that is in order: it is no longer among those under way, and how long
+ * it takes says nothing. */
+void gi_fop_unseen(struct gi_fop *fop);
 
 /* Asks that a fop which waits in a lock queue be answered EINTR soon. Goes to whoever holds it as the notification
  * GI_EVENT_CANCEL; a fop that is not waiting is left alone. */

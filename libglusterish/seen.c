@@ -143,7 +143,7 @@ gi_seen_take(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
   struct gi_seen_kind *k = &s->kind[fop->counted][fop->kind];
   bool slow = took > k->slow;
 
-  if (s->off)
+  if (s->off || fop->unseen)
     return;
   if (!fop->counted)
     record(s, fop, took);

@@ -48,6 +48,15 @@ gi_fop_waiting(const struct gi_fop *fop, struct gi_wait *w)
   return w->why != GI_WAIT_NOTHING;
 }
 
+void
+gi_fop_unseen(struct gi_fop *fop)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(fop->root == fop && !fop->answered); /* whatever it works for would still be seen */
+  gi_list_del(&fop->flight);
+  fop->unseen = true;
+}
+
 /* ---- one operation ---- */
 
 /* It works for its parent as long as that is not answered: what comes after is the parent's no more. */

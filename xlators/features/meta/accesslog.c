@@ -338,6 +338,7 @@ mt_log_read(struct mt *m, struct mt_reader *r, struct gi_fop *fop)
   if ((fop->fd->flags | (int)fop->args.flags) & O_NONBLOCK)
     return gi_fop_fail(fop, EAGAIN);
   gi_list_add_tail(&r->waiting, &fop->link);
+  gi_fop_unseen(fop); /* or whoever looks for operations that hang finds it */
   return GI_HELD;
 }
 
