@@ -64,7 +64,7 @@ number_layer(struct gi_graph *g, struct gi_xlator *x)
 
   while (n < g->nlayers && g->layers[n])
     n++;
-  GI_ASSERT(n < GI_LAYERS_MAX);
+  GI_ASSERT(n < GI_MARK_LAYERS);
   if (n == g->nlayers)
     g->layers = gi_realloc(g->layers, ++g->nlayers * sizeof(*g->layers));
   g->layers[n] = x;

@@ -130,7 +130,7 @@ calibrate(struct gi_reactor *r)
   while (real_now(r) < rate_ns + CALIBRATION_NS)
     ;
   read_both(r, &ticks, &ns);
-  if (ticks > rate_ticks && (ns - rate_ns) << 32 > ticks - rate_ticks)
+  if (ticks > rate_ticks && ns - rate_ns < ticks - rate_ticks && (ns - rate_ns) << 32 > ticks - rate_ticks)
     counter_rate = ((ns - rate_ns) << 32) / (ticks - rate_ticks);
 }
 

@@ -52,14 +52,6 @@ gi_now(struct gi_reactor *r)
 }
 
 #define RATE_ONE (1ull << 32)
-#define STALE_NS GI_NSEC_PER_MSEC /* the clock is read again after so long */
-#define SLOWER 1024               /* one part of so many: more than the clock's rate is ever adjusted by */
-
-uint64_t
-gi_ticks_ns(const struct gi_reactor *r, uint64_t ticks)
-{
-  return r->rate.counter ? (uint64_t)((unsigned __int128)ticks * r->rate.ns_per_tick >> 32) : ticks;
-}
 
 uint64_t
 gi_ns_ticks(const struct gi_reactor *r, uint64_t ns)
@@ -70,18 +62,13 @@ gi_ns_ticks(const struct gi_reactor *r, uint64_t ns)
 }
 
 uint64_t
-gi_now_at(struct gi_reactor *r, uint64_t ticks)
+gi_now_reread(struct gi_reactor *r, uint64_t ticks)
 {
-  if (!r->rate.counter)
-    return ticks;
+  uint64_t ns;
 
-  uint64_t since = ticks - r->rate.ticks, ns;
-
-  if (since < UINT32_MAX && (ns = gi_ticks_ns(r, since)) <= STALE_NS) /* not from before the last reading */
-    return r->rate.ns + ns - ns / SLOWER;
-  r->rate.ns = gi_now(r); /* which tells the rate, if it can */
+  GI_ASSERT(r->rate.counter && r->rate.ns_per_tick > 0 && r->rate.ns_per_tick < RATE_ONE);
+  r->rate.ns = gi_now(r);
   r->rate.ticks = gi_ticks(r);
-  GI_ASSERT(r->rate.ns_per_tick > 0);
   ns = gi_ticks_ns(r, r->rate.ticks - ticks);
   return ns < r->rate.ns ? r->rate.ns - ns : 0;
 }

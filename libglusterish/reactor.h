@@ -43,12 +43,13 @@ uint64_t gi_now(struct gi_reactor *r); /* monotonic, ns, read fresh */
 /* A clock for what happens at every border between two translators: some instructions instead of a call. It counts from any start and
  * in units of its own (gi_ticks_ns); only differences mean something, also between threads. */
 static inline uint64_t gi_ticks(const struct gi_reactor *r);
-uint64_t gi_ticks_ns(const struct gi_reactor *r, uint64_t ticks); /* a difference, ns */
-uint64_t gi_ns_ticks(const struct gi_reactor *r, uint64_t ns);    /* and back */
+static inline uint64_t gi_ticks_ns(const struct gi_reactor *r, uint64_t ticks); /* a difference, ns */
+uint64_t gi_ns_ticks(const struct gi_reactor *r, uint64_t ns);                  /* and back */
 /* gi_now as it was at a moment of gi_ticks, a moment ago or now: never ahead of it, and behind by some microseconds at most. On the
  * reactor's thread. */
-uint64_t gi_now_at(struct gi_reactor *r, uint64_t ticks);
-struct gi_time gi_wall(struct gi_reactor *r); /* wall clock */
+static inline uint64_t gi_now_at(struct gi_reactor *r, uint64_t ticks);
+static inline uint64_t gi_now_about(struct gi_reactor *r); /* the same, now */
+struct gi_time gi_wall(struct gi_reactor *r);              /* wall clock */
 void gi_random(struct gi_reactor *r, void *out, size_t len);
 struct gi_gfid gi_gfid_new(struct gi_reactor *r); /* random version-4 UUID */
 
@@ -142,7 +143,7 @@ struct gi_reactor_ops {
 /* How gi_ticks relates to gi_now; all zero: they are the same. */
 struct gi_ticks_rate {
   bool counter;         /* the processor's */
-  uint64_t ns_per_tick; /* 32 bits behind the point */
+  uint64_t ns_per_tick; /* 32 bits behind the point, and none before it */
   uint64_t ticks, ns;   /* gi_now was read then */
 };
 
@@ -165,6 +166,36 @@ gi_ticks(const struct gi_reactor *r)
     return __builtin_ia32_rdtsc();
 #endif
   return r->ops->now((struct gi_reactor *)(uintptr_t)r);
+}
+
+static inline uint64_t
+gi_ticks_ns(const struct gi_reactor *r, uint64_t ticks)
+{
+  return r->rate.counter ? (uint64_t)((unsigned __int128)ticks * r->rate.ns_per_tick >> 32) : ticks;
+}
+
+#define GI_RATE_FRESH (1u << 22) /* ticks: the clock is read again after so long; a millisecond or two */
+#define GI_RATE_SLOWER 10 /* what is added since is less by one part in 2^10: more than the clock's rate is ever adjusted by */
+
+uint64_t gi_now_reread(struct gi_reactor *r, uint64_t ticks);
+
+static inline uint64_t
+gi_now_at(struct gi_reactor *r, uint64_t ticks)
+{
+  uint64_t since = ticks - r->rate.ticks, ns;
+
+  if (!r->rate.counter)
+    return ticks;
+  if (since >= GI_RATE_FRESH) /* or from before the last reading */
+    return gi_now_reread(r, ticks);
+  ns = since * r->rate.ns_per_tick >> 32;
+  return r->rate.ns + ns - (ns >> GI_RATE_SLOWER);
+}
+
+static inline uint64_t
+gi_now_about(struct gi_reactor *r)
+{
+  return gi_now_at(r, gi_ticks(r));
 }
 
 /* For implementations: runs everything deferred, including what that defers. */

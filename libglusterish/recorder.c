@@ -4,6 +4,13 @@
  */
 #include "libglusterish/recorder.h"
 
+void
+gi_recorder_begin(struct gi_recorder *r)
+{
+  GI_ASSERT(!r->record && r->count == 0);
+  r->record = gi_zalloc(GI_RECORDS * sizeof(*r->record));
+}
+
 const struct gi_recorded *
 gi_recorder_get(const struct gi_recorder *r, uint64_t n)
 {

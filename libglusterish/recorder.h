@@ -12,9 +12,8 @@
 
 struct gi_recorded {
   uint64_t start_ns; /* gi_now */
-  uint64_t took_ns;
-  uint64_t offset;
-  uint32_t size; /* bytes, at most UINT32_MAX */
+  uint64_t took;     /* gi_ticks */
+  uint64_t offset, size;
   int32_t pid;
   uint32_t uid;
   int16_t error; /* errno */
@@ -22,7 +21,6 @@ struct gi_recorded {
   struct gi_gfid gfid;
   uint8_t kind;
   uint8_t graph; /* the lowest bits of gi_graph.number: an older graph's layers have other names */
-  uint8_t spare[6];
 };
 _Static_assert(sizeof(struct gi_recorded) == 64, "one line of the cache");
 
@@ -31,12 +29,14 @@ struct gi_recorder {
   struct gi_recorded *record; /* GI_RECORDS; NULL before the first */
 };
 
+void gi_recorder_begin(struct gi_recorder *r); /* makes the ring */
+
 /* The place of the next record, to be filled in. */
 static inline struct gi_recorded *
 gi_recorder_next(struct gi_recorder *r)
 {
   if (!r->record)
-    r->record = gi_zalloc(GI_RECORDS * sizeof(*r->record));
+    gi_recorder_begin(r);
   return &r->record[r->count++ % GI_RECORDS];
 }
 

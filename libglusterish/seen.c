@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See seen.h.
+ * See seen.h, and steps.h for the beginning and end of an operation.
  *
  * What is done for every operation is a record and two comparisons. An
  * operation is taken apart when its turn has come, or when it took long for
@@ -28,12 +28,14 @@ gi_seen_get(struct gi_ctx *ctx)
     s = ctx->seen = gi_new(struct gi_seen);
     s->reactor = ctx->reactor;
     s->chance = 1;
+    s->every = gi_ns_ticks(s->reactor, GI_TIMES_EVERY_NS);
     s->until_sample = UINT32_MAX;
     gi_list_init(&s->traces);
     gi_list_init(&s->slow);
     for (unsigned part = 0; part < 2; part++)
       for (unsigned k = 0; k < GI_FOP_MAX; k++)
-        s->kind[part][k] = (struct gi_seen_kind){.slow = gi_ns_ticks(s->reactor, SLOW_UNKNOWN_NS), .left = 1, .stride = 1};
+        s->kind[part][k] =
+            (struct gi_seen_kind){.slow = gi_ns_ticks(s->reactor, SLOW_UNKNOWN_NS), .left = 1, .stride = 1, .share = 1};
   }
   GI_ASSERT(s->reactor == ctx->reactor);
   s->refs++;
@@ -59,34 +61,40 @@ gi_seen_put(struct gi_ctx *ctx)
 
 /* ---- an operation is over ---- */
 
-static void
+static inline void
 record(struct gi_seen *s, const struct gi_fop *fop, uint64_t took)
 {
   struct gi_recorded *r = gi_recorder_next(&s->recorder);
-  uint64_t size = fop->args.size ? fop->args.size : fop->payload.len;
-
   r->start_ns = fop->start_ns;
-  r->took_ns = gi_ticks_ns(s->reactor, took);
+  r->took = took;
   r->offset = fop->args.offset;
-  r->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+  r->size = fop->args.size ? fop->args.size : fop->payload.len;
   r->pid = fop->caller.pid;
   r->uid = fop->caller.uid;
   r->error = fop->rsp.ret < 0 ? (int16_t)fop->rsp.err : 0;
   r->at = fop->answerer;
-  r->gfid = *gi_fop_gfid(fop);
+  r->gfid = fop->fd && fop->fd->inode ? fop->fd->inode->gfid : fop->loc.inode ? fop->loc.inode->gfid : fop->loc.gfid;
   r->kind = (uint8_t)fop->kind;
   r->graph = fop->graph->number;
 }
 
-/* The next ones that are left out: none at first, then as many as chance says. */
+/* The next ones that are left out: none at first and of a kind that comes seldom, else as many as chance says, about so that one is taken
+ * apart in s->every. */
 static void
-next_stride(struct gi_seen *s, struct gi_seen_kind *k)
+next_stride(struct gi_seen *s, struct gi_seen_kind *k, uint64_t now)
 {
+  uint64_t since = now - k->last;
+
   GI_ASSERT(k->took && s->chance);
+  k->last = now;
+  if (k->took->count < GI_TIMES_FIRST || since > 4 * s->every)
+    k->share = k->share / 2 ? k->share / 2 : 1;
+  else if (since < s->every && k->share < GI_TIMES_SHARE)
+    k->share *= 2;
   s->chance ^= s->chance << 13;
   s->chance ^= s->chance >> 17;
   s->chance ^= s->chance << 5;
-  k->stride = k->took->count < GI_TIMES_FIRST ? 1 : 1 + s->chance % (2 * GI_TIMES_SHARE - 1);
+  k->stride = 1 + s->chance % (2 * k->share - 1);
   k->left = k->stride;
 }
 
@@ -130,33 +138,108 @@ is_wanted(const struct gi_seen *s, const struct gi_fop *fop, uint64_t took)
   return !root->answered && (root->steps || fop->start_ticks + took - root->start_ticks > s->kind[0][root->kind].slow / 2);
 }
 
-static void
-keep_part(struct gi_fop *fop, uint64_t took)
+/* Besides the record: its part of a tree, its own tree, its times. */
+static __attribute__((noinline)) void
+take_more(struct gi_seen *s, struct gi_fop *fop, struct gi_seen_kind *k, uint64_t took)
 {
-  gi_fop_collect(fop->root, false);
-  gi_fop_part(fop, took);
-}
-
-void
-gi_seen_take(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
-{
-  struct gi_seen_kind *k = &s->kind[fop->counted][fop->kind];
   bool slow = took > k->slow;
 
-  if (s->off || fop->unseen)
-    return;
-  if (!fop->counted)
-    record(s, fop, took);
-  else if (is_wanted(s, fop, took))
-    keep_part(fop, took);
+  if (fop->counted && is_wanted(s, fop, took)) {
+    gi_fop_collect(fop->root, false);
+    gi_fop_part(fop, took);
+  }
   if (!fop->counted && (slow || fop->steps))
     gi_trace_end(s, fop, took, slow);
   if (slow) {
     take_apart(s, fop, took, 1);
-  } else if (--k->left == 0) {
+  } else if (k->left == 0) {
     take_apart(s, fop, took, k->stride);
-    next_stride(s, k);
+    next_stride(s, k, fop->start_ticks + took);
   }
+}
+
+static inline void
+take(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
+{
+  struct gi_seen_kind *k = &s->kind[fop->counted][fop->kind];
+  bool more = fop->root->steps;
+
+  if (!fop->counted)
+    record(s, fop, took);
+  else
+    more |= is_wanted(s, fop, took);
+  more |= took > k->slow || --k->left == 0;
+  if (__builtin_expect(more, false))
+    take_more(s, fop, k, took);
+}
+
+/* ---- its beginning and its end ---- */
+
+/* It works for its parent as long as that is not answered: what comes after is the parent's no more. */
+static inline struct gi_fop *
+works_for(const struct gi_fop *fop)
+{
+  struct gi_fop *parent = fop->parent;
+
+  return parent && parent->root && !parent->answered ? parent : NULL;
+}
+
+static void
+begin_for(struct gi_fop *fop, struct gi_fop *parent)
+{
+  fop->root = parent->root;
+  fop->counted = true;
+  if (parent->below++ == 0 && parent->at)
+    gi_fop_mark(parent, parent->at, GI_MARK_AWAY);
+}
+
+static void
+end_for(struct gi_fop *parent)
+{
+  GI_ASSERT(parent->below > 0);
+  if (--parent->below == 0 && parent->at)
+    gi_fop_mark(parent, parent->at, GI_MARK_HOME);
+}
+
+void
+gi_steps_begin(struct gi_fop *fop, const struct gi_xlator *top)
+{
+  struct gi_graph *g = fop->graph;
+  struct gi_seen *s = g->seen;
+  struct gi_fop *parent;
+
+  GI_ASSERT(!fop->root && g == top->graph);
+  if (s->off) {
+    fop->start_ns = gi_now(top->reactor);
+    fop->nmarks = GI_MARKS;
+    return;
+  }
+  fop->start_ticks = gi_ticks(top->reactor);
+  fop->start_ns = gi_now_at(top->reactor, fop->start_ticks);
+  fop->number = ++s->operations;
+  gi_list_add_tail(&g->flight, &fop->flight);
+  parent = works_for(fop);
+  if (parent) {
+    begin_for(fop, parent);
+    return;
+  }
+  fop->root = fop;
+  if (--s->until_sample == 0)
+    gi_trace_begin(s, fop);
+}
+
+void
+gi_steps_end(struct gi_fop *fop)
+{
+  struct gi_graph *g = fop->graph;
+
+  GI_ASSERT(!fop->answered);
+  if (!fop->root || fop->unseen)
+    return;
+  gi_list_del(&fop->flight);
+  if (fop->counted)
+    end_for(fop->parent);
+  take(g->seen, fop, gi_ticks(g->ctx->reactor) - fop->start_ticks);
 }
 
 /* ---- for readers ---- */

@@ -18,17 +18,20 @@
 struct gi_seen_kind {
   uint64_t slow;         /* longer than this is long for its kind */
   uint32_t left, stride; /* operations until the next one is taken apart; what that one counts for */
+  uint32_t share;        /* one in so many is, about */
+  uint64_t last;         /* when one was */
   struct gi_hist *took;  /* ns; NULL before the first */
 };
 
 struct gi_seen {
   uint32_t refs;
   uint8_t graphs; /* that were made */
-  bool off;       /* nothing is noted of operations from now on, but for those under way: to measure what it costs */
+  bool off;       /* nothing is noted of operations that are submitted from now on: to measure what it costs */
   struct gi_reactor *reactor;
   uint64_t operations; /* the number of the newest */
   uint64_t unmarked;   /* operations that passed more borders than are noted */
   uint32_t chance;
+  uint64_t every;        /* ticks: one of a kind is taken apart in so long, of a kind that comes often */
   uint32_t until_sample; /* operations until the next one that trace.c looks at */
   uint32_t sample;       /* one in so many is collected; 0: none */
   struct gi_list traces; /* struct gi_trace: armed */
@@ -41,9 +44,6 @@ struct gi_seen {
 /* The process's, with a reference; made if there is none. */
 struct gi_seen *gi_seen_get(struct gi_ctx *ctx);
 void gi_seen_put(struct gi_ctx *ctx);
-
-/* For steps.c: an operation is over, and took so many ticks. */
-void gi_seen_take(struct gi_seen *s, struct gi_fop *fop, uint64_t took);
 
 void gi_seen_dump(const struct gi_graph *g, struct gi_dump *d);
 

@@ -4,8 +4,6 @@
  */
 #include "libglusterish/steps.h"
 
-#include "libglusterish/trace.h"
-
 const char *const gi_wait_name[GI_WAIT_MAX] = {
     [GI_WAIT_BRICK] = "brick",   [GI_WAIT_LOCK] = "lock",         [GI_WAIT_WORKER] = "worker",
     [GI_WAIT_DISK] = "disk",     [GI_WAIT_THROTTLE] = "throttle", [GI_WAIT_WINDOW] = "window",
@@ -55,53 +53,6 @@ gi_fop_unseen(struct gi_fop *fop)
   GI_ASSERT(fop->root == fop && !fop->answered); /* whatever it works for would still be seen */
   gi_list_del(&fop->flight);
   fop->unseen = true;
-}
-
-/* ---- one operation ---- */
-
-/* It works for its parent as long as that is not answered: what comes after is the parent's no more. */
-static struct gi_fop *
-works_for(const struct gi_fop *fop)
-{
-  struct gi_fop *parent = fop->parent;
-
-  return parent && parent->root && !parent->answered ? parent : NULL;
-}
-
-void
-gi_steps_begin(struct gi_fop *fop, const struct gi_xlator *top)
-{
-  struct gi_graph *g = fop->graph;
-  struct gi_fop *parent = works_for(fop);
-
-  GI_ASSERT(!fop->root && g == top->graph);
-  fop->start_ticks = gi_ticks(top->reactor);
-  fop->start_ns = gi_now_at(top->reactor, fop->start_ticks);
-  fop->number = ++g->seen->operations;
-  fop->nmarks = g->seen->off ? GI_MARKS : 0;
-  gi_list_add_tail(&g->flight, &fop->flight);
-  fop->root = parent ? parent->root : fop;
-  fop->counted = parent != NULL;
-  if (parent && parent->below++ == 0 && parent->at)
-    gi_fop_mark(parent, parent->at, GI_MARK_AWAY);
-  if (!parent && --g->seen->until_sample == 0)
-    gi_trace_begin(g->seen, fop);
-}
-
-void
-gi_steps_end(struct gi_fop *fop)
-{
-  struct gi_fop *parent = fop->parent;
-
-  GI_ASSERT(fop->root && !fop->answered);
-  gi_list_del(&fop->flight);
-  if (fop->counted) {
-    GI_ASSERT(parent->below > 0);
-    if (--parent->below == 0 && parent->at)
-      gi_fop_mark(parent, parent->at, GI_MARK_HOME);
-  }
-  if (fop->nmarks > 0)
-    gi_seen_take(fop->graph->seen, fop, gi_ticks(fop->graph->ctx->reactor) - fop->start_ticks);
 }
 
 /* ---- what became of it ---- */

@@ -22,7 +22,7 @@ enum gi_mark {
   GI_MARK_HOME,  /* and the last of them is answered */
 };
 
-#define GI_LAYERS_MAX (1u << 14)
+#define GI_MARK_LAYERS (1u << 14)
 #define GI_MARK_TICKS 48 /* bits of gi_ticks that are kept: a day of it, at least */
 
 static inline void
@@ -43,7 +43,7 @@ gi_mark_what(uint64_t mark)
 static inline unsigned
 gi_mark_layer(uint64_t mark)
 {
-  return mark & (GI_LAYERS_MAX - 1);
+  return mark & (GI_MARK_LAYERS - 1);
 }
 
 /* Ticks from `start` (gi_ticks) to the mark, which was made after it. */
@@ -53,7 +53,7 @@ gi_mark_since(uint64_t mark, uint64_t start)
   return (mark - (start << (64 - GI_MARK_TICKS))) >> (64 - GI_MARK_TICKS);
 }
 
-/* ---- for xlator.c ---- */
+/* ---- for xlator.c: in seen.c ---- */
 
 /* It is submitted, and answered. */
 void gi_steps_begin(struct gi_fop *fop, const struct gi_xlator *top);

@@ -172,7 +172,7 @@ the_last_operations_are_recorded(void **state)
   const struct gi_recorded *r = gi_recorder_get(&bed->ctx.seen->recorder, 0);
 
   assert_int_equal(r->kind, GI_FOP_READ);
-  assert_int_equal(r->took_ns, ALL);
+  assert_int_equal(r->took, ALL);
   assert_int_equal(r->start_ns, bed_now - ALL);
   assert_int_equal(r->pid, 42);
   assert_int_equal(r->offset, 4096);

@@ -4,17 +4,19 @@
  * time in the translator itself, "all" that with what is below it, of those
  * that answer, or see the reply.
  *
- * Not every operation is taken apart: the first ones of a kind are, then those
- * that took long, and of the others one in GI_TIMES_SHARE or so, by turns that
- * nothing repeats in step with; it counts for those that are left out. So
- * counts are right to within twice as many per kind, and quantiles are right.
+ * Not every operation is taken apart where there are many: the first ones of a
+ * kind are, those that took long, and of the others about one in
+ * GI_TIMES_EVERY_NS, in GI_TIMES_SHARE at most, by turns that nothing repeats in
+ * step with; it counts for those that are left out. So counts are right to
+ * within twice as many per kind, and quantiles are right.
  */
 #ifndef GI_TIMES_H
 #define GI_TIMES_H
 
 #include "libglusterish/steps.h"
 
-#define GI_TIMES_SHARE 8u
+#define GI_TIMES_SHARE 64u
+#define GI_TIMES_EVERY_NS GI_NSEC_PER_MSEC
 #define GI_TIMES_FIRST 64u /* operations of a kind that are all taken apart */
 
 struct gi_layer_kind {

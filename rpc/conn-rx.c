@@ -328,7 +328,7 @@ receive(struct gi_conn *c)
   }
   gi_conn_totals.recv_calls++;
   gi_conn_totals.bytes_in += (uint64_t)got;
-  c->last_rx = gi_now(c->r);
+  c->last_rx = gi_now_about(c->r);
   size_t asked = missing + iov[n - 1].iov_len;
   account(&c->rx, (size_t)got);
   parse(c);

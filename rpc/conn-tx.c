@@ -165,7 +165,7 @@ conn_tx_flush(struct gi_conn *c)
     conn_fail(c, error, "send");
     return;
   }
-  c->last_tx = gi_now(c->r);
+  c->last_tx = gi_now_about(c->r);
   if (tx->blocked != (tx->count > 0)) {
     tx->blocked = tx->count > 0;
     conn_watch(c);

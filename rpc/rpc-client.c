@@ -448,7 +448,7 @@ gi_rpc_call_send(struct gi_rpc_client *c, uint32_t xid, struct gi_xdr_out *out, 
   struct call *call = call_new(c);
   call->fn = fn;
   call->arg = arg;
-  call->start = gi_now(c->r);
+  call->start = gi_now_about(c->r);
   call->xid = xid;
   read_header(call, out);
   call->may_wait = may_wait;

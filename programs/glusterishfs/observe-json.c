@@ -233,7 +233,7 @@ record_json(const struct gi_graph *g, const struct gi_recorded *r, const struct 
   json_object_set_new(o, "process", self_json(self));
   json_object_set_new(o, "start", json_integer(wall - (int64_t)(now - r->start_ns)));
   json_object_set_new(o, "age_ns", number(now - r->start_ns));
-  json_object_set_new(o, "took_ns", number(r->took_ns));
+  json_object_set_new(o, "took_ns", number(gi_ticks_ns(g->ctx->reactor, r->took)));
   json_object_set_new(o, "error", json_integer(r->error));
   json_object_set_new(o, "offset", number(r->offset));
   json_object_set_new(o, "size", number(r->size));

@@ -102,7 +102,7 @@ sv_load_begin(struct server *sv, const struct gi_fop *fop)
 static void
 sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
 {
-  uint64_t now = gi_now(sv->x->reactor);
+  uint64_t now = gi_now_about(sv->x->reactor);
   struct gi_load load;
   if (fop->caller.pid >= 0 && fop->start_ns)
     gi_load_foreground(&sv->load, fop->kind, fop->args.size, fop->start_ns, now);

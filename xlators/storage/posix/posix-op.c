@@ -403,12 +403,12 @@ run_inline(struct posix_op *op)
 {
   struct posix *p = op->p;
   enum gi_fop_kind kind = op->fop->kind;
-  uint64_t start = gi_now(op->x->reactor), end;
+  uint64_t start = gi_now_about(op->x->reactor), end;
   bool suspect = p->any_slow && start < p->suspect_until[kind];
   long before = suspect ? sleeps() : 0;
   enum posix_run r = gi_fop_collects(op->fop) ? run_noted(op) : op->kind->run(op);
 
-  end = gi_now(op->x->reactor);
+  end = gi_now_about(op->x->reactor);
   p->metrics.runs_inline++;
   if (end - start > SLOW_CALL)
     note_slow_call(op, end, end - start, suspect, suspect && sleeps() != before);
