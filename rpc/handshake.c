@@ -305,8 +305,10 @@ mgmt_callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi
     fetch(m);
     if (m->ops->news)
       m->ops->news(m->arg);
-  } else if (h->proc == GI_CBK_STATEDUMP && m->ops->statedump)
-    m->ops->statedump(m->arg);
+  } else if (h->proc == GI_CBK_STATEDUMP && m->ops->statedump) {
+    int32_t pid = (int32_t)gi_xdr_get_u32(in);
+    m->ops->statedump(m->arg, in->failed ? 0 : pid);
+  }
   leave(m);
 }
 

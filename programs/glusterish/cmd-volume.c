@@ -220,6 +220,34 @@ cli_volume_status(struct cli *c, const struct cli_command *cmd, int n, char **wo
 
 /* ---- statedump ---- */
 
+/* Puts what the words behind the volume ask for into the request; false if they are nothing. */
+static bool
+statedump_words(json_t *request, int n, char **words)
+{
+  static const char *const parts[] = {"all", "mem", "iobuf", "callpool", "priv", "fd", "inode", "inodectx", "fdctx", "history"};
+  if (n > 0 && strcmp(words[0], "client") == 0) {
+    if (n == 2)
+      json_object_set_new(request, "client", json_string(words[1]));
+    return n == 2;
+  }
+  if (n > 0 && (strcmp(words[0], "nfs") == 0 || strcmp(words[0], "quotad") == 0)) {
+    json_object_set_new(request, "target", json_string(words[0]));
+    n--;
+    words++;
+  }
+  json_t *list = json_array();
+  json_object_set_new(request, "options", list);
+  for (int i = 0; i < n; i++) {
+    bool known = false;
+    for (size_t k = 0; k < GI_ARRAY_LEN(parts); k++)
+      known = known || strcmp(words[i], parts[k]) == 0;
+    if (!known)
+      return false;
+    json_array_append_new(list, json_string(words[i]));
+  }
+  return true;
+}
+
 int
 cli_volume_statedump(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
@@ -227,7 +255,13 @@ cli_volume_statedump(struct cli *c, const struct cli_command *cmd, int n, char *
   int status;
   if (n < 3)
     return cli_usage(c, cmd);
-  if (cli_ask(c, 32, cli_request("volume statedump", words[2], n, words), &reply, &status))
+  json_t *request = cli_request("volume statedump", words[2], n, words);
+  if (!statedump_words(request, n - 3, words + 3)) {
+    json_decref(request);
+    fprintf(c->out, "Error parsing options\n");
+    return cli_usage(c, cmd);
+  }
+  if (cli_ask(c, 32, request, &reply, &status))
     return status;
   status = reply.ret && !c->xml ? CLI_FAILED : CLI_OK;
   if (c->xml)

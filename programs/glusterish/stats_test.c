@@ -273,6 +273,29 @@ test_get_state(void **state)
   done(&r);
 }
 
+static void
+test_statedump(void **state)
+{
+  struct run r = {0};
+  run(&r, "volume statedump v");
+  assert_string_equal(r.out, "volume statedump: success\n");
+  assert_int_equal(json_array_size(json_object_get(r.request, "options")), 0);
+  run(&r, "volume statedump v priv fd");
+  assert_int_equal(json_array_size(json_object_get(r.request, "options")), 2);
+  run(&r, "volume statedump v quotad");
+  assert_string_equal(sent(&r, "target"), "quotad");
+  run(&r, "volume statedump v client 127.0.0.1:77");
+  assert_string_equal(sent(&r, "client"), "127.0.0.1:77");
+  static const char *const wrong[] = {"volume statedump v bogus", "volume statedump v client"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(wrong); i++) {
+    run(&r, wrong[i]);
+    assert_string_equal(r.out, "Error parsing options\n");
+    assert_true(begins(r.err, "\nUsage:\nvolume statedump <VOLNAME> "));
+    assert_int_equal(r.calls, 0);
+  }
+  done(&r);
+}
+
 /* ---- status of bricks ---- */
 
 static const char tables_doc[] =
@@ -322,6 +345,7 @@ main(void)
       cmocka_unit_test(test_top),          cmocka_unit_test(test_top_speed),
       cmocka_unit_test(test_top_words),    cmocka_unit_test(test_clear_locks),
       cmocka_unit_test(test_get_state),    cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_statedump),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

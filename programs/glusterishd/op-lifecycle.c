@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * volume start, stop, delete, statedump (cli.md 5.2, 5.15). Starting and
+ * volume start, stop, delete (cli.md 5.2). Starting and
  * stopping wait for processes; the volume is busy meanwhile and the daemon
  * serves others.
  */
 #include "programs/glusterishd/op.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 static bool
@@ -144,19 +143,5 @@ gd_op_delete(struct gd_op *op, struct gi_error *err)
   op->volume = NULL;
   gd_volume_let_go(v);
   gd_volume_free(v);
-  return GD_OP_DONE;
-}
-
-/* ---- statedump ---- */
-
-int
-gd_op_statedump(struct gd_op *op, struct gi_error *err)
-{
-  struct gd_volume *v = op->volume;
-  if (v->status != GD_STARTED)
-    return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not in the started state", v->name);
-  for (unsigned i = 0; i < v->nbricks; i++)
-    gd_brick_signal(&v->bricks[i], SIGUSR1);
-  gd_shd_signal(v, SIGUSR1);
   return GD_OP_DONE;
 }

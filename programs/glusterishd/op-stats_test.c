@@ -195,6 +195,34 @@ test_get_state(void **state)
   assert_int_equal(run(f, 46, "{\"command\":\"get-state\",\"odir\":\"DIR\",\"file\":\"../x\"}"), EINVAL);
 }
 
+/* ---- state dumps ---- */
+
+static void
+test_statedump(void **state)
+{
+  static const char dump[] = "{\"command\":\"volume statedump\",\"volume\":\"vol\"%s}";
+  struct fixture *f = *state;
+  char text[64] = "";
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  assert_int_equal(run(f, 32, dump, ""), GD_ERR_MGMT);
+  assert_says(f, "Volume vol is not in the started state");
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  assert_int_equal(run(f, 32, dump, ",\"target\":\"quotad\""), GD_ERR_MGMT);
+  assert_says(f, "Quota is not enabled on volume vol");
+  assert_int_equal(run(f, 32, dump, ",\"client\":\"127.0.0.1:none\""), GD_ERR_MGMT);
+  succeeds(f, run(f, 32, dump, ",\"client\":\"127.0.0.1:77\""));
+  assert_int_equal(run(f, 32, dump, ",\"options\":[\"nonsense\"]"), EINVAL);
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/glusterdump.%d.options", f->gd->config.rundir, (int)v->bricks[0].pid);
+  succeeds(f, run(f, 32, dump, ",\"options\":[\"priv\",\"fd\"]"));
+  FILE *in = fopen(path, "r");
+  assert_non_null(in);
+  assert_true(fread(text, 1, sizeof(text) - 1, in) > 0);
+  fclose(in);
+  assert_string_equal(text, "priv=yes\nfd=yes\n");
+}
+
 int
 main(void)
 {
@@ -203,6 +231,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_top, setup, teardown),
       cmocka_unit_test_setup_teardown(test_clear_locks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_get_state, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_statedump, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,6 +342,35 @@ gd_services_changed(struct gd *gd)
     gi_rpc_server_foreach_peer(gd->tcp, tell_changed, NULL);
 }
 
+/* ---- STATEDUMP ---- */
+
+struct dump_call {
+  const char *host;
+  int32_t pid;
+};
+
+static void
+tell_dump(struct gi_rpc_peer *p, void *arg)
+{
+  const struct dump_call *call = arg;
+  const char *peer = gi_conn_peer(gi_rpc_peer_conn(p)), *port = strrchr(peer, ':');
+  size_t len = strlen(call->host);
+  if (!port || (size_t)(port - peer) != len || strncmp(peer, call->host, len) != 0)
+    return;
+  struct gi_xdr_out out = {0};
+  gi_rpc_callback_begin(p, &out, GI_CBK_STATEDUMP);
+  gi_xdr_put_u32(&out, (uint32_t)call->pid);
+  gi_rpc_callback_send(p, &out);
+}
+
+void
+gd_services_statedump(struct gd *gd, const char *host, int32_t pid)
+{
+  struct dump_call call = {host, pid};
+  if (gd->tcp)
+    gi_rpc_server_foreach_peer(gd->tcp, tell_dump, &call);
+}
+
 static void
 news(void *arg)
 {

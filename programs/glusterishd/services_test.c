@@ -38,6 +38,7 @@ struct fixture {
   struct gi_rpc_client *rpc;
   bool up, over;
   unsigned callbacks;
+  int32_t dump_pid; /* of the last STATEDUMP */
   int status; /* of the last call */
   uint32_t accept;
   uint8_t body[65536]; /* its results */
@@ -61,6 +62,8 @@ on_callback(struct gi_rpc_client *c, const struct gi_call_header *h, struct gi_x
 {
   if (h->proc == GI_CBK_FETCHSPEC)
     ((struct fixture *)arg)->callbacks++;
+  if (h->proc == GI_CBK_STATEDUMP)
+    ((struct fixture *)arg)->dump_pid = (int32_t)gi_xdr_get_u32(in);
 }
 
 static void
@@ -339,6 +342,18 @@ test_portmap_of_the_process(void **state)
 }
 
 static void
+test_statedump_of_a_client(void **state)
+{
+  struct fixture *f = *state;
+  connect_to(f, "127.0.0.1", f->gd->config.port);
+  gd_services_statedump(f->gd, "127.0.0.2", 6);
+  gd_services_statedump(f->gd, "127.0.0.1", 7);
+  for (int i = 0; i < 100 && !f->dump_pid; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(f->dump_pid, 7);
+}
+
+static void
 test_portmap(void **state)
 {
   struct fixture *f = *state;
@@ -582,6 +597,7 @@ main(int argc, char **argv)
       cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
       cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_statedump_of_a_client, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),
       cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),

@@ -216,9 +216,10 @@ fs_no_volfile(void *arg, int err, const char *text)
 }
 
 static void
-fs_dump_asked(void *arg)
+fs_dump_asked(void *arg, int32_t pid)
 {
-  fs_statedump(arg);
+  if (pid == 0 || pid == getpid())
+    fs_statedump(arg);
 }
 
 static void

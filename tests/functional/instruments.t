@@ -56,6 +56,19 @@ is "$(gi volume clear-locks v /small kind all posix | grep -c '^No locks cleared
 like "$(gi volume clear-locks v /nosuch kind all inode 2>&1)" 'Reason: No such file or directory' "a missing path is told"
 exec 8>&-
 
+# ---- state dumps, as a whole and in parts ----
+dumps() { ls "$WORK"/d/run/*v-1.*.dump.* 2>/dev/null; }
+dumped() { [ -n "$(dumps)" ] && grep -q '^DUMP-END-TIME' $(dumps); }
+sections() { grep '^\[' $(dumps); }
+ok "a state dump of the memory is asked for" gi volume statedump v mem
+ok "it is written" within 10 dumped
+like "$(sections)" '^\[mallinfo\]$' "with the memory"
+is "$(sections | grep -c '/')" 0 "and no translator"
+rm -f "$WORK"/d/run/*.dump.*
+gi volume statedump v >/dev/null
+ok "one of everything is written" within 10 dumped
+like "$(sections)" '^\[storage/posix\.' "with the translators"
+
 # ---- the daemon ----
 is "$(gi get-state odir "$WORK" file state detail)" "glusterd state dumped to $WORK/state" "the daemon's state is written"
 like "$(cat "$WORK/state")" '^Volume1.Brick2.Client1.hostname: ' "with the clients"
