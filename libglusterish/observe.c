@@ -224,6 +224,29 @@ answer_not_found(struct gi_observe_request *rq)
   gi_observe_done(rq, HTTP_NOTFOUND);
 }
 
+/* "NAME", "NAME:PORT", "[ADDRESS]" …: is it a name that nobody else can give away? */
+static bool
+names_us(const char *host)
+{
+  char self[256] = "";
+  struct in6_addr address;
+  bool bracket = host[0] == '[';
+  GI_CLEANUP_FREE char *name = gi_strndup(host + bracket, strcspn(host + bracket, bracket ? "]" : ":"));
+  gethostname(self, sizeof(self) - 1);
+  return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1 ||
+         strcasecmp(name, "localhost") == 0 || strcasecmp(name, self) == 0;
+}
+
+/* A web page can send the browser that shows it here, under a name of its own that suddenly means this address (DNS rebinding); the
+ * browser then lets the page read the answers. What tells of files is only told under names that are ours. Metrics are collected under
+ * whatever name the collector knows. */
+static bool
+may_be_asked_as(struct gi_observe_request *rq, const char *path)
+{
+  const char *host = gi_observe_header(rq, "Host");
+  return !host || names_us(host) || strncmp(path, "/metrics", 8) == 0;
+}
+
 static void
 on_request(struct evhttp_request *req, void *arg)
 {
@@ -243,6 +266,10 @@ on_request(struct evhttp_request *req, void *arg)
   watch_hang_up(rq);
   if (!path || (query && evhttp_parse_query_str(query, &rq->query) < 0)) {
     gi_observe_refuse(rq, HTTP_BADREQUEST, "the question cannot be understood");
+    return;
+  }
+  if (d == o->door[DOOR_TCP] && !may_be_asked_as(rq, path)) {
+    gi_observe_refuse(rq, 403, "ask by address, as localhost or by the name of this machine");
     return;
   }
   if (d->waiting > GI_OBSERVE_CONNECTIONS) {
@@ -304,6 +331,10 @@ free_body(const void *data, size_t len, void *body)
   free(body);
 }
 
+/* A browser loads nothing from elsewhere, sends nothing away, and runs nothing that is not a file of ours, whatever is in an answer. */
+static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+                             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
 static void
 send_answer(struct gi_observe_request *rq, int status)
 {
@@ -316,6 +347,9 @@ send_answer(struct gi_observe_request *rq, int status)
   evhttp_add_header(headers, "Content-Type", rq->content_type);
   evhttp_add_header(headers, "Cache-Control", "no-store");
   evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+  evhttp_add_header(headers, "Cross-Origin-Resource-Policy", "same-origin");
+  evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
+  evhttp_add_header(headers, "Content-Security-Policy", policy);
   if (evcon)
     evhttp_connection_set_closecb(evcon, NULL, NULL);
   evhttp_send_reply(rq->req, status, NULL, body); /* one without a connection is only freed */

@@ -514,12 +514,48 @@ tcp_is_loopback_unless_told(void **state)
       .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_observe_port(t->o)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   assert_int_equal(connect(fd, (struct sockaddr *)&in4, sizeof(in4)), 0);
-  GI_CLEANUP_FREE char *text = ask_on(t, fd, "GET /word?word=tcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  GI_CLEANUP_FREE char *text = ask_on(t, fd, "GET /word?word=tcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   SAYS(text, "<tcp>");
   in4.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1); /* another address of this machine */
   fd = socket(AF_INET, SOCK_STREAM, 0);
   assert_int_equal(connect(fd, (struct sockaddr *)&in4, sizeof(in4)), -1);
   close(fd);
+}
+
+/* Of a name that is not ours somebody else says where it leads. */
+static void
+tcp_is_asked_under_our_names(void **state)
+{
+  struct test *t = *state;
+  struct gi_error err = {0};
+  char self[256] = "";
+  gethostname(self, sizeof(self) - 1);
+  const struct {
+    const char *host, *path, *says;
+  } rows[] = {{"localhost", "/word?word=a", " 200 "},
+              {"LocalHost:80", "/word?word=a", " 200 "},
+              {"127.0.0.1:5", "/word?word=a", " 200 "},
+              {"[::1]:5", "/word?word=a", " 200 "},
+              {self, "/word?word=a", " 200 "},
+              {"evil.example", "/word?word=a", " 403 "},
+              {"", "/word?word=a", " 403 "},
+              {"[evil.example]", "/word?word=a", " 403 "},
+              {"localhost.evil.example", "/", " 403 "},
+              {"127.0.0.1.evil.example", "/", " 403 "},
+              {"evil.example", "/metrics", " 404 "}};
+  assert_int_equal(gi_observe_listen_tcp(t->o, "0", &err), 0);
+  struct sockaddr_in in4 = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_observe_port(t->o)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  for (unsigned i = 0; i < GI_ARRAY_LEN(rows); i++) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&in4, sizeof(in4)), 0);
+    GI_CLEANUP_FREE char *request =
+        gi_asprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", rows[i].path, rows[i].host);
+    GI_CLEANUP_FREE char *text = ask_on(t, fd, request);
+    if (!strstr(text, rows[i].says))
+      fail_msg("%s of %s: %s", rows[i].path, rows[i].host, text);
+    SAYS(text, "Content-Security-Policy: default-src 'none'");
+  }
 }
 
 static void
@@ -610,6 +646,7 @@ main(void)
       T(nonsense_is_refused),
       T(a_slow_reader_holds_up_nobody),
       T(tcp_is_loopback_unless_told),
+      T(tcp_is_asked_under_our_names),
       T(a_taken_port_is_told),
       T(the_process_asks_itself),
   };
