@@ -4,6 +4,7 @@
  * its own (command line, signals, going to the background) is in main.c.
  */
 #include "programs/glusterishd/op.h"
+#include "programs/glusterishd/page.h"
 #include "libglusterish/observe.h"
 
 #include <errno.h>
@@ -136,6 +137,7 @@ gd_free(struct gd **gdp)
   gd->keeps_services = false;
   gi_observe_free(&gd->observe);
   gd_questions_abort(gd);
+  gd_gather_free(&gd->gather);
   gd_ops_abort(gd);
   gd_services_stop(gd);
   gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {

@@ -10,7 +10,7 @@
  *     daemon.c    the daemon as an object
  *     services.c  DUMP, HANDSHAKE, PORTMAP and CLI programs
  *     doors.c     who may ask them for what; peer.c knows who asks
- *     observe.c   the observation socket
+ *     observe.c   the observation socket; page*.c what it shows to a browser
  *     op*.c       one command of the CLI each
  *
  * One reactor; nothing here is shared with another thread. All state hangs off

@@ -59,6 +59,7 @@ struct gd_brick;
 struct gd_shd;  /* shd.c */
 struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
+struct gd_gather; /* page.h */
 struct gi_observe;
 struct gi_rpc_server;
 
@@ -128,6 +129,7 @@ struct gd {
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
   struct gi_observe *observe; /* NULL: it is not observed */
+  struct gd_gather *gather;   /* what the page shows; NULL likewise */
   struct gi_time started;
   uint64_t started_at;               /* gi_now */
   struct gi_timer news;              /* a brick has come: whoever waits for one is told soon */

@@ -4,7 +4,7 @@
  */
 #include "programs/common/gather.h"
 #include "programs/common/observe-answer.h"
-#include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/page.h"
 #include "libglusterish/dump.h"
 #include "rpc/conn.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define MSG (GI_MSG_MGMT + 95)
+#define WORKERS 4 /* that ask processes, this one too, and disks: some may hang */
 
 static const char *const type_text[] = {
     [GD_DISTRIBUTE] = "distribute", [GD_REPLICATE] = "replicate", [GD_DISPERSE] = "disperse"};
@@ -207,12 +208,14 @@ gd_observe_start(struct gd *gd, struct gi_error *err)
   gd->started = gi_wall(gd->reactor);
   gd->started_at = gi_now(gd->reactor);
   struct gi_observe *o = gd->observe = gi_observe_new(gd->reactor);
-  gi_reactor_set_workers(gd->reactor, 1); /* who gathers asks this process too */
+  gi_reactor_set_workers(gd->reactor, WORKERS);
   gi_observe_add(o, "/process", "application/json", show_process, gd);
   gi_observe_add(o, "/metrics", GI_METRICS_TEXT_TYPE, show_metrics, gd);
   gi_observe_add(o, "/metrics/all", GI_METRICS_TEXT_TYPE, show_all_metrics, gd);
   gi_observe_add(o, "/errors", "application/json", ob_show_errors, NULL);
   gi_observe_add(o, "/statedump", "text/plain; charset=utf-8", show_statedump, gd);
+  gd->gather = gd_gather_new(gd, gd->config.observe != NULL);
+  gd_page_add(o, gd->gather);
   snprintf(name, sizeof(name), "%d", gd->config.port);
   if (gi_observe_listen(o, "glusterishd", name, &why) < 0)
     gi_log(GI_LOG_WARNING, GD_NAME, MSG, "there is no observation socket: %s", why.text);

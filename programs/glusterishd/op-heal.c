@@ -35,11 +35,17 @@ question(const struct gd_volume *v, int number)
   return in;
 }
 
+void
+gd_heal_ask(struct gd_volume *v, int number, gd_answer_fn *fn, void *arg)
+{
+  GI_CLEANUP_FREE char *sock = gd_shd_socket(v);
+  gd_ask(v->gd, sock, GI_BRICK_XLATOR_OP, "", question(v, number), fn, arg);
+}
+
 static int
 ask(struct gd_op *op, int number, gd_answer_fn *fn)
 {
-  GI_CLEANUP_FREE char *sock = gd_shd_socket(op->volume);
-  gd_ask(op->gd, sock, GI_BRICK_XLATOR_OP, "", question(op->volume, number), fn, op);
+  gd_heal_ask(op->volume, number, fn, op);
   return GD_OP_LATER;
 }
 

@@ -85,6 +85,9 @@ int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_b
 int gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err);
 int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
 
+/* op-heal.c: asks the volume's self-heal daemon for a management operation (heal-op.h); fn is never called from inside. */
+void gd_heal_ask(struct gd_volume *v, int number, gd_answer_fn *fn, void *arg);
+
 /* op-*.c */
 int gd_op_create(struct gd_op *op, struct gi_error *err);
 int gd_op_add_brick(struct gd_op *op, struct gi_error *err);
