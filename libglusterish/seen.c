@@ -158,33 +158,18 @@ take_more(struct gi_seen *s, struct gi_fop *fop, struct gi_seen_kind *k, uint64_
   }
 }
 
-static inline void
-take(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
-{
-  struct gi_seen_kind *k = &s->kind[fop->counted][fop->kind];
-  bool more = fop->root->steps;
-
-  if (!fop->counted)
-    record(s, fop, took);
-  else
-    more |= is_wanted(s, fop, took);
-  more |= took > k->slow || --k->left == 0;
-  if (__builtin_expect(more, false))
-    take_more(s, fop, k, took);
-}
-
 /* ---- its beginning and its end ---- */
 
-/* It works for its parent as long as that is not answered: what comes after is the parent's no more. */
-static inline struct gi_fop *
-works_for(const struct gi_fop *fop)
-{
-  struct gi_fop *parent = fop->parent;
+/* These two are on every operation's path. What is seldom is at their ends, in functions of its own, so that nothing is saved for it. */
 
-  return parent && parent->root && !parent->answered ? parent : NULL;
+/* It works for its parent as long as that is not answered: what comes after is the parent's no more. */
+static inline bool
+works_for(const struct gi_fop *parent)
+{
+  return parent && parent->root && !parent->answered;
 }
 
-static void
+static __attribute__((noinline)) void
 begin_for(struct gi_fop *fop, struct gi_fop *parent)
 {
   fop->root = parent->root;
@@ -193,53 +178,112 @@ begin_for(struct gi_fop *fop, struct gi_fop *parent)
     gi_fop_mark(parent, parent->at, GI_MARK_AWAY);
 }
 
-static void
-end_for(struct gi_fop *parent)
+static __attribute__((noinline)) void
+begin_off(struct gi_fop *fop)
 {
-  GI_ASSERT(parent->below > 0);
-  if (--parent->below == 0 && parent->at)
-    gi_fop_mark(parent, parent->at, GI_MARK_HOME);
+  fop->start_ns = gi_now(fop->graph->ctx->reactor);
+  fop->nmarks = GI_MARKS;
+}
+
+/* The clock is to be read, or trace.c wants to look at it. */
+static __attribute__((noinline)) void
+begin_seldom(struct gi_fop *fop)
+{
+  struct gi_seen *s = fop->graph->seen;
+
+  fop->start_ns = gi_now_at(s->reactor, fop->start_ticks);
+  if (s->until_sample == 0)
+    gi_trace_begin(s, fop);
+}
+
+static inline void
+begin(struct gi_fop *fop, struct gi_graph *g, uint64_t now)
+{
+  struct gi_seen *s = g->seen;
+  uint64_t since = now - s->reactor->rate.ticks;
+
+  fop->start_ticks = now;
+  fop->number = ++s->operations;
+  gi_list_add_tail(&g->flight, &fop->flight);
+  if (works_for(fop->parent)) {
+    fop->start_ns = gi_now_at(s->reactor, now);
+    begin_for(fop, fop->parent);
+    return;
+  }
+  fop->root = fop;
+  if (--s->until_sample == 0 || (s->reactor->rate.counter && since >= GI_RATE_FRESH))
+    begin_seldom(fop);
+  else
+    fop->start_ns = gi_now_at(s->reactor, now);
+}
+
+static __attribute__((noinline)) void
+begin_by_clock(struct gi_fop *fop, struct gi_graph *g)
+{
+  begin(fop, g, gi_now(g->seen->reactor));
 }
 
 void
 gi_steps_begin(struct gi_fop *fop, const struct gi_xlator *top)
 {
   struct gi_graph *g = fop->graph;
-  struct gi_seen *s = g->seen;
-  struct gi_fop *parent;
 
   GI_ASSERT(!fop->root && g == top->graph);
-  if (s->off) {
-    fop->start_ns = gi_now(top->reactor);
-    fop->nmarks = GI_MARKS;
+  if (g->seen->off)
+    begin_off(fop);
+  else if (!g->seen->reactor->rate.counter)
+    begin_by_clock(fop, g);
+  else
+    begin(fop, g, gi_ticks(g->seen->reactor));
+}
+
+static __attribute__((noinline)) void
+end_for(struct gi_seen *s, struct gi_fop *fop, uint64_t took)
+{
+  struct gi_seen_kind *k = &s->kind[1][fop->kind];
+  struct gi_fop *parent = fop->parent;
+
+  GI_ASSERT(parent->below > 0);
+  if (--parent->below == 0 && parent->at)
+    gi_fop_mark(parent, parent->at, GI_MARK_HOME);
+  if (took > k->slow || --k->left == 0 || is_wanted(s, fop, took))
+    take_more(s, fop, k, took);
+}
+
+static inline void
+end(struct gi_seen *s, struct gi_fop *fop, uint64_t now)
+{
+  struct gi_seen_kind *k = &s->kind[0][fop->kind];
+  uint64_t took = now - fop->start_ticks;
+
+  gi_list_del(&fop->flight);
+  if (fop->counted) {
+    end_for(s, fop, took);
     return;
   }
-  fop->start_ticks = gi_ticks(top->reactor);
-  fop->start_ns = gi_now_at(top->reactor, fop->start_ticks);
-  fop->number = ++s->operations;
-  gi_list_add_tail(&g->flight, &fop->flight);
-  parent = works_for(fop);
-  if (parent) {
-    begin_for(fop, parent);
-    return;
-  }
-  fop->root = fop;
-  if (--s->until_sample == 0)
-    gi_trace_begin(s, fop);
+  record(s, fop, took);
+  if (took > k->slow || --k->left == 0 || fop->steps)
+    take_more(s, fop, k, took);
+}
+
+static __attribute__((noinline)) void
+end_by_clock(struct gi_seen *s, struct gi_fop *fop)
+{
+  end(s, fop, gi_now(s->reactor));
 }
 
 void
 gi_steps_end(struct gi_fop *fop)
 {
-  struct gi_graph *g = fop->graph;
+  struct gi_seen *s = fop->graph->seen;
 
   GI_ASSERT(!fop->answered);
   if (!fop->root || fop->unseen)
     return;
-  gi_list_del(&fop->flight);
-  if (fop->counted)
-    end_for(fop->parent);
-  take(g->seen, fop, gi_ticks(g->ctx->reactor) - fop->start_ticks);
+  if (s->reactor->rate.counter)
+    end(s, fop, gi_ticks(s->reactor));
+  else
+    end_by_clock(s, fop);
 }
 
 /* ---- for readers ---- */

@@ -45,6 +45,10 @@ is "$(tree '.tree.took_ns == .took_ns and .tree.open == false')" true "it has th
 is "$(tree '[.tree | .. | objects | select(.remote? and .remote != null) as $r | $r.start_ns >= 0 and $r.took_ns <= .took_ns] | all')" true \
   "no part is longer than the whole"
 
+own='def own: .own_ns + ([.steps[] | select(.waited_for) | own] | add // 0);'
+is "$(jq "$own"' [.operations[] | (.tree | own) / .took_ns | . > 0.95 and . < 1.05] | all' "$WORK/trace")" true \
+  "own times along what was waited for are the time of the operation"
+
 # ---- what hangs ----
 brick=$(ask "$(socket brick)" /process | jq -r .pid)
 kill -STOP "$brick"
