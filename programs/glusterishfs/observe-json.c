@@ -178,17 +178,21 @@ json_t *
 ob_inflight_json(const struct gi_graph *g, const struct ob_self *self)
 {
   json_t *operations = json_array();
+  bool more = false;
 
   gi_list_foreach(fop, &g->flight, struct gi_fop, flight) {
     struct gi_told *told;
 
     if (fop->root != fop)
       continue;
+    more = json_array_size(operations) == OB_INFLIGHT_MAX;
+    if (more)
+      break;
     told = gi_told_new(fop, gi_ticks(g->ctx->reactor) - fop->start_ticks, false);
     json_array_append_new(operations, ob_told_json(told, self));
     gi_told_put(&told);
   }
-  return json_pack("{s:o}", "operations", operations);
+  return json_pack("{s:o,s:b}", "operations", operations, "more", more);
 }
 
 static int

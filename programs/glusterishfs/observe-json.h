@@ -18,6 +18,7 @@ struct ob_self {
 };
 
 json_t *ob_layers_json(const struct gi_graph *g);
+#define OB_INFLIGHT_MAX 256u /* told of at a time, the oldest ones; "more" says that there are others */
 json_t *ob_inflight_json(const struct gi_graph *g, const struct ob_self *self);
 json_t *ob_slow_json(const struct gi_seen *s, const struct ob_self *self);
 /* At most `last` operations, the newest first. */

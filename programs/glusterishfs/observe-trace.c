@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#define STEPS_MAX 20000u /* in one answer, about */
+
 struct ob_trace {
   struct gi_trace trace;
   struct gi_ctx *ctx; /* its graph may be replaced meanwhile */
@@ -18,6 +20,7 @@ struct ob_trace {
   struct gi_defer begin, end; /* not from inside the start, nor from inside the operation that was the last one */
   json_t *operations;
   unsigned n;
+  uint64_t steps; /* of those */
   bool armed, walking, ending;
   char *path, *rest; /* rest: of the path, not walked yet */
   char *name;        /* the last one */
@@ -44,7 +47,8 @@ static void
 add(struct ob_trace *t, const struct gi_told *told)
 {
   json_array_append_new(t->operations, ob_told_json(told, t->self));
-  t->n++;
+  t->steps += gi_step_count(told->tree);
+  t->n = t->steps < STEPS_MAX ? t->n + 1 : t->filter.count; /* enough for anybody */
 }
 
 static bool

@@ -81,9 +81,36 @@ operations_under_way(void **state)
   assert_string_equal(string(json_object_get(a, "waits"), "for"), "brick");
   assert_string_equal(string(json_object_get(a, "waits"), "what"), "node-2:/b");
   assert_int_equal(integer(json_object_get(a, "waits"), "since_ns"), 500);
+  assert_true(json_is_false(json_object_get(o, "more")));
   json_decref(o);
   for (unsigned n = 0; n < 3; n++)
     bed_answer(n);
+}
+
+/* However many there are, the answer is small: the reactor has other things to do. */
+static void
+not_all_of_many_are_told(void **state)
+{
+  struct bed *bed = *state;
+  static bool answered[OB_INFLIGHT_MAX + 1];
+  static struct gi_fop *held[OB_INFLIGHT_MAX + 1];
+  json_t *o;
+
+  for (unsigned i = 0; i <= OB_INFLIGHT_MAX; i++) {
+    bed_nheld = 0;
+    bed_start(bed, GI_FOP_READ, &answered[i]);
+    held[i] = bed_held[0];
+  }
+  o = ob_inflight_json(bed->graph, &self);
+  assert_int_equal(json_array_size(json_object_get(o, "operations")), OB_INFLIGHT_MAX);
+  assert_true(json_is_true(json_object_get(o, "more")));
+  json_decref(o);
+  for (unsigned i = 0; i <= OB_INFLIGHT_MAX; i++) {
+    bed_held[0] = held[i];
+    bed_nheld = 1;
+    for (unsigned n = 0; n < 3; n++)
+      bed_answer(n);
+  }
 }
 
 static void
@@ -123,6 +150,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       TEST(times_of_layers),
       TEST(operations_under_way),
+      TEST(not_all_of_many_are_told),
       TEST(the_last_and_the_slow_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
