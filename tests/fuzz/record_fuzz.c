@@ -2,7 +2,8 @@
  *
  * Everything that decodes bytes from a socket, fed with arbitrary ones: the
  * record stream, RPC headers and credentials, the arguments and results of
- * every file operation, both kinds of dictionary, preambles and logs of regions.
+ * every file operation, both kinds of dictionary, preambles, logs of regions, and
+ * what bricks tell of their part of an operation.
  *
  * The first byte of an input chooses the decoder, the second (where there is
  * one) the kind of operation. What a decoder accepts is encoded and decoded
@@ -12,6 +13,7 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/regions.h"
+#include "libglusterish/tree.h"
 #include "rpc/callback.h"
 #include "rpc/conn.h"
 #include "rpc/fop-codec.h"
@@ -230,6 +232,49 @@ regions(const uint8_t *data, size_t size)
   gi_region_log_clear(&log);
 }
 
+/* ---- steps of a brick ---- */
+
+static bool
+steps_again(const uint8_t *data, size_t size, unsigned kind, struct gi_xdr_out *out)
+{
+  uint8_t id[16];
+  struct gi_told told = {.tree = gi_steps_decode(data, (uint32_t)size)};
+  uint32_t len;
+  gi_trace_parse(data, (uint32_t)size, id);
+  if (!told.tree)
+    return false;
+  uint8_t *coded = gi_steps_encode(&told, told.tree->place, &len);
+  gi_xdr_put_bytes(out, coded, len);
+  gi_free(coded);
+  gi_step_free(&told.tree);
+  return true;
+}
+
+static size_t
+steps_seed(unsigned steps, uint8_t *input, size_t room)
+{
+  struct gi_place place = {.role = "brick", .brick = "/b", .host = "h", .pid = 1};
+  struct gi_told told = {0};
+  uint32_t len;
+  for (unsigned i = 0; i < steps; i++) { /* each below the one before, and two beside */
+    struct gi_step *s = gi_new(struct gi_step);
+    s->layer = gi_layer_name_new("layer", 5, "kind/type", 9);
+    s->kind = GI_FOP_WRITE;
+    s->took_ns = s->own_ns = i;
+    s->waited_for = i % 2;
+    *(i % 3 == 2 ? &s->next : &s->steps) = told.tree;
+    told.tree = s;
+  }
+  uint8_t *coded = gi_steps_encode(&told, &place, &len);
+  gi_step_free(&told.tree);
+  GI_ASSERT(len + 2 <= room);
+  input[0] = FUZZ_STEPS;
+  input[1] = 0;
+  memcpy(input + 2, coded, len);
+  gi_free(coded);
+  return len + 2;
+}
+
 static size_t
 preamble_seed(unsigned nlocks, uint8_t *input, size_t room)
 {
@@ -284,7 +329,9 @@ fuzz_seed(unsigned n, uint8_t *input, size_t room)
   if (n <= GI_PREAMBLE_LOCKS)
     return preamble_seed(n, input, room);
   n -= GI_PREAMBLE_LOCKS + 1;
-  return n < 60 ? regions_seed(n % 6, input, room) : 0; /* some more of them: the recorded messages are many */
+  if (n < 60)
+    return regions_seed(n % 6, input, room); /* some more of them: the recorded messages are many */
+  return n < 90 ? steps_seed(1 + n % 10, input, room) : 0;
 }
 
 /* ---- headers ---- */
@@ -391,6 +438,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     break;
   case FUZZ_REGIONS:
     regions(data, size);
+    break;
+  case FUZZ_STEPS:
+    fixpoint(data, size, 0, steps_again);
     break;
   case FUZZ_LEGACY:
     fixpoint(data, size, 0, legacy_again);
