@@ -4,6 +4,7 @@
  */
 #include "libglusterish/exposition.h"
 #include "libglusterish/graph.h"
+#include "libglusterish/log.h"
 #include "libglusterish/usage.h"
 
 #include <inttypes.h>
@@ -101,12 +102,24 @@ sequence(const char *text)
   return refused ? 0 : n;
 }
 
+/* Bytes that stand as they are, from `text` on. */
+static size_t
+plain_run(const char *text)
+{
+  size_t n = 0;
+  while ((unsigned char)text[n] >= ' ' && (unsigned char)text[n] < 0x7f && text[n] != '\\' && text[n] != '"')
+    n++;
+  return n;
+}
+
 /* Paths of bricks are any bytes: what is no UTF-8 would cost the whole page. */
 static void
 put_escaped(FILE *out, const char *text, bool quotes)
 {
-  for (unsigned n; *text; text += n ? n : 1) {
-    n = sequence(text);
+  for (size_t n; *text; text += n ? n : 1) {
+    n = plain_run(text);
+    if (!n)
+      n = sequence(text);
     if (*text == '\n')
       fputs("\\n", out);
     else if (*text == '\\' || (*text == '"' && quotes))
@@ -217,10 +230,13 @@ gi_exposition_process(struct gi_exposition *e, struct gi_time started, uint64_t 
 {
   struct gi_usage u;
   struct gi_memory m;
+  struct gi_log_counts l;
   gi_usage_look(&u, started, age_ns);
   gi_memory_look(&m);
+  gi_log_count(&l);
   gi_exposition_table(e, "process", gi_usage_metrics, &u, NULL, 0);
   gi_exposition_table(e, "memory", gi_memory_metrics, &m, NULL, 0);
+  gi_exposition_table(e, "log", gi_log_metrics, &l, NULL, 0);
 }
 
 /* The brick that a layer stands for, as HOST:PATH, into buf; NULL if it stands for none. */
@@ -261,6 +277,9 @@ gi_exposition_graph(struct gi_exposition *e, const struct gi_graph *g)
 {
   char prefix[96];
   GI_CHECK(g, GI_GRAPH_MAGIC);
+  for (unsigned i = 0; i < g->count; i++)
+    if (g->xlators[i]->cls->measure)
+      g->xlators[i]->cls->measure(g->xlators[i]);
   gi_exposition_table(e, "graph", gi_graph_metrics, g, NULL, 0);
   gi_exposition_family(e, "layer", &gi_layer_metrics[0]);
   for (unsigned i = g->count; i-- > 0;) {

@@ -169,14 +169,20 @@ too_many_common_labels_are_left_out(void **state)
 struct counts {
   uint64_t calls;
 };
+static void
+measure(struct gi_xlator *x)
+{
+  ((struct counts *)x->metrics)->calls = 3;
+}
+
 static const struct gi_metric client_table[] = {GI_METRIC(struct counts, calls, "", "calls"), GI_METRIC_END};
 static const struct gi_xlator_class client_class = {.type = "protocol/client", .metrics = client_table};
-static const struct gi_xlator_class top_class = {.type = "debug/io-stats", .metrics = client_table};
+static const struct gi_xlator_class top_class = {.type = "debug/io-stats", .metrics = client_table, .measure = measure};
 
 static void
 samples_of_a_family_stand_together(void **state)
 {
-  struct counts counts[3] = {{1}, {2}, {3}};
+  struct counts counts[3] = {{1}, {2}, {0}};
   struct gi_xlator layers[3] = {0}, *list[3];
   struct gi_volfile *vf = gi_volfile_new();
   struct gi_graph g = {.magic = GI_GRAPH_MAGIC, .count = 3, .xlators = list, .volfile = vf};

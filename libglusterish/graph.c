@@ -416,6 +416,8 @@ gi_graph_statedump(struct gi_graph *g, struct gi_dump *d)
     gi_dump_kv(d, "enabled", "%d", x->enabled);
     if (x->draining)
       gi_dump_kv(d, "draining", "%d", 1);
+    if (x->cls->measure)
+      x->cls->measure(x);
     if (x->cls->metrics && x->metrics)
       gi_dump_metrics(d, x->cls->metrics, x->metrics);
     gi_times_dump(x, d);

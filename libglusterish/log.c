@@ -282,6 +282,26 @@ gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold)
   return true;
 }
 
+/* ---- counts ---- */
+
+static struct gi_log_counts counts;
+
+const struct gi_metric gi_log_metrics[] = {
+    GI_METRIC(struct gi_log_counts, errors, "", "messages of level ERROR and worse"),
+    GI_METRIC(struct gi_log_counts, warnings, "", "messages of level WARNING"),
+    GI_METRIC(struct gi_log_counts, others, "", "other messages that the level lets through"),
+    GI_METRIC(struct gi_log_counts, unwritten, "", "messages that were only counted, because there are too many of a kind"),
+    GI_METRIC_END,
+};
+
+void
+gi_log_count(struct gi_log_counts *out)
+{
+  lock();
+  *out = counts;
+  unlock();
+}
+
 void
 gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
              const char *fmt, ...)
@@ -308,10 +328,13 @@ gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const 
   gi_log_recent_add(&l);
   if (gi_log_limit_room(&l, &old))
     write_line(&old);
-  if (gi_log_limit_pass(&l))
+  *(level <= GI_LOG_ERROR ? &counts.errors : level == GI_LOG_WARNING ? &counts.warnings : &counts.others) += 1;
+  if (gi_log_limit_pass(&l)) {
     write_line(&l);
-  else
+  } else {
+    counts.unwritten++;
     atomic_store_explicit(&held, true, memory_order_relaxed);
+  }
   tell_held(false);
   unlock();
   errno = saved;

@@ -15,6 +15,7 @@
 #define GI_LOG_H
 
 #include "libglusterish/error.h"
+#include "libglusterish/metrics.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,14 @@ bool gi_log_enabled(enum gi_log_level level);
 
 void gi_log_write(enum gi_log_level level, const char *domain, unsigned msgid, const char *file, int line, const char *func,
                   const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+
+/* Messages that the level lets through. */
+struct gi_log_counts {
+  uint64_t errors, warnings, others; /* ERROR and worse; WARNING; the rest */
+  uint64_t unwritten;                /* of all those, only counted because there are too many of a kind */
+};
+void gi_log_count(struct gi_log_counts *counts);
+extern const struct gi_metric gi_log_metrics[]; /* prefix "log" */
 
 /* Something that strangers can bring about as often as they like is told once a second, with the number of those that were not told.
  * All-zero at first. */

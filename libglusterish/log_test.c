@@ -375,6 +375,26 @@ test_seldom(void **state)
   assert_int_equal(untold, 0);
 }
 
+static void
+test_counts(void **state)
+{
+  struct gi_log_counts before, after;
+  assert_int_equal(gi_log_open(path, GI_LOG_INFO, false), 0);
+  gi_log_count(&before);
+  clock_ns += 1000ull * 1000000000; /* whatever was limited is over */
+  gi_log(GI_LOG_ERROR, "test", 990001, "an error");
+  gi_log(GI_LOG_CRITICAL, "test", 990002, "a worse one");
+  gi_log(GI_LOG_WARNING, "test", 990003, "a warning");
+  gi_log(GI_LOG_DEBUG, "test", 990004, "not let through");
+  for (unsigned i = 0; i < 2 * GI_LOG_BURST; i++)
+    gi_log(GI_LOG_INFO, "test", 990005, "again and again");
+  gi_log_count(&after);
+  assert_int_equal(after.errors - before.errors, 2);
+  assert_int_equal(after.warnings - before.warnings, 1);
+  assert_int_equal(after.others - before.others, 2 * GI_LOG_BURST);
+  assert_true(after.unwritten > before.unwritten && after.unwritten - before.unwritten < 2 * GI_LOG_BURST);
+}
+
 int
 main(void)
 {
@@ -383,7 +403,7 @@ main(void)
       cmocka_unit_test(test_limit),    cmocka_unit_test(test_storm),   cmocka_unit_test(test_clock_set_back),
       cmocka_unit_test(test_recent),   cmocka_unit_test(test_journal), cmocka_unit_test(test_debug_is_not_limited),
       cmocka_unit_test(test_rotation), cmocka_unit_test(test_levels),  cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_seldom),
+      cmocka_unit_test(test_seldom),   cmocka_unit_test(test_counts),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -195,6 +195,7 @@ struct gi_xlator_class {
   const struct gi_option *options;
   size_t options_bytes;                      /* size of the values struct */
   const struct gi_metric *metrics;           /* over the struct at x->metrics, or NULL */
+  void (*measure)(struct gi_xlator *x);      /* brings x->metrics up to date, before they are read; NULL: they always are */
   uint32_t fop_bytes, inode_bytes, fd_bytes; /* zeroed memory per fop / inode / fd */
   gi_fop_fn *submit;                         /* for the kinds in submit_kinds without an on[] entry */
   uint64_t submit_kinds;                     /* set of GI_KIND(); 0 with submit set = all */

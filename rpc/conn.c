@@ -24,6 +24,8 @@ const struct gi_metric gi_conn_metrics[] = {
     GI_METRIC(struct gi_conn_stats, send_calls, "", "system calls that sent data"),
     GI_METRIC(struct gi_conn_stats, bytes_in, "bytes", "received from sockets"),
     GI_METRIC(struct gi_conn_stats, bytes_out, "bytes", "sent to sockets"),
+    GI_GAUGE(struct gi_conn_stats, connections, "", "connections, also those that are being made"),
+    GI_METRIC(struct gi_conn_stats, opened, "", "connections made or accepted, or tried to"),
     GI_METRIC_END,
 };
 
@@ -57,6 +59,8 @@ static void
 destroy(struct gi_conn *c)
 {
   GI_ASSERT(c->state == CONN_CLOSED && c->busy == 0 && c->fd < 0);
+  GI_ASSERT(gi_conn_totals.connections > 0);
+  gi_conn_totals.connections--;
   gi_timer_finish(&c->connect_timer);
   c->magic = 0;
   gi_free(c);
@@ -329,6 +333,8 @@ static struct gi_conn *
 conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
 {
   struct gi_conn *c = gi_new(struct gi_conn);
+  gi_conn_totals.connections++;
+  gi_conn_totals.opened++;
   c->magic = CONN_MAGIC;
   c->r = r;
   c->net = gi_net_of(r);

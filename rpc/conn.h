@@ -72,6 +72,7 @@ struct gi_conn_stats {
   uint64_t payload_bytes; /* payload received */
   uint64_t send_calls;
   uint64_t bytes_in, bytes_out;
+  uint64_t connections, opened; /* that exist, also those that are being made; ever */
 };
 extern struct gi_conn_stats gi_conn_totals;      /* of the process */
 extern const struct gi_metric gi_conn_metrics[]; /* names its members */

@@ -235,6 +235,7 @@ const struct gi_option cl_option_table[] = {
 /* ---- counters ---- */
 
 #define M(member, unit, help) GI_METRIC(struct cl_metrics, member, unit, help)
+#define NOW(member, unit, help) GI_GAUGE(struct cl_metrics, member, unit, help)
 
 static const struct gi_metric cl_metric_table[] = {
     M(calls, "", "operations sent to the brick"),
@@ -248,6 +249,16 @@ static const struct gi_metric cl_metric_table[] = {
     M(retaken_locks, "", "posix locks taken again after a reconnect"),
     M(lost_locks, "", "posix locks that another client had got by then"),
     M(acknowledged, "", "changes of others that the brick waited for to be taken in"),
+    NOW(connected, "", "1: the brick is usable"),
+    NOW(connections, "", "connections to it"),
+    NOW(round_trip, "ns", "how long the last answer to a ping took"),
+    NOW(open_fds, "", "descriptors that are open on it, or shall be"),
+    M(pings, "", "pings sent"),
+    M(ping_timeouts, "", "connections given up because the brick was silent"),
+    M(call_timeouts, "", "calls that were not answered in time"),
+    M(budget_waits, "", "calls that had to wait for the budget of bytes in flight"),
+    NOW(inflight_calls, "", "calls sent and not yet answered"),
+    NOW(inflight_bytes, "bytes", "bytes of those calls"),
     GI_METRIC_END,
 };
 
@@ -468,34 +479,45 @@ cl_state_text(enum cl_state state)
 }
 
 static void
-cl_dump_connections(const struct client *c, struct gi_dump *d)
+cl_measure(struct gi_xlator *x)
 {
-  struct gi_rpc_client_stats sum = {0};
+  struct client *c = cl_of(x);
+  struct cl_metrics *m = &c->metrics;
+  m->connected = c->usable;
+  m->connections = c->nconns;
+  m->round_trip = c->round_trip;
+  m->open_fds = m->pings = m->ping_timeouts = m->call_timeouts = m->budget_waits = m->inflight_calls = m->inflight_bytes = 0;
+  gi_list_foreach(f, &c->fds, struct cl_fd, link)
+    m->open_fds++;
   for (unsigned i = 0; i < c->nconns; i++) {
     const struct gi_rpc_client_stats *s = gi_rpc_client_stats(c->conn[i].rpc);
-    sum.inflight_calls += s->inflight_calls;
-    sum.inflight_bytes += s->inflight_bytes;
-    sum.budget_waits += s->budget_waits;
-    sum.pings += s->pings;
-    sum.ping_timeouts += s->ping_timeouts;
-    sum.timeouts += s->timeouts;
+    m->pings += s->pings;
+    m->ping_timeouts += s->ping_timeouts;
+    m->call_timeouts += s->timeouts;
+    m->budget_waits += s->budget_waits;
+    m->inflight_calls += s->inflight_calls;
+    m->inflight_bytes += s->inflight_bytes;
   }
-  gi_dump_kv(d, "connections", "%u", c->nconns);
-  gi_dump_kv(d, "inflight-calls", "%llu", (unsigned long long)sum.inflight_calls);
-  gi_dump_kv(d, "inflight-bytes", "%llu", (unsigned long long)sum.inflight_bytes);
-  gi_dump_kv(d, "budget-waits", "%llu", (unsigned long long)sum.budget_waits);
-  gi_dump_kv(d, "pings", "%llu", (unsigned long long)sum.pings);
-  gi_dump_kv(d, "ping-timeouts", "%llu", (unsigned long long)sum.ping_timeouts);
-  gi_dump_kv(d, "call-timeouts", "%llu", (unsigned long long)sum.timeouts);
+}
+
+static void
+cl_dump_connections(const struct client *c, struct gi_dump *d)
+{
+  const struct cl_metrics *m = &c->metrics;
+  gi_dump_kv(d, "connections", "%llu", (unsigned long long)m->connections);
+  gi_dump_kv(d, "inflight-calls", "%llu", (unsigned long long)m->inflight_calls);
+  gi_dump_kv(d, "inflight-bytes", "%llu", (unsigned long long)m->inflight_bytes);
+  gi_dump_kv(d, "budget-waits", "%llu", (unsigned long long)m->budget_waits);
+  gi_dump_kv(d, "pings", "%llu", (unsigned long long)m->pings);
+  gi_dump_kv(d, "ping-timeouts", "%llu", (unsigned long long)m->ping_timeouts);
+  gi_dump_kv(d, "call-timeouts", "%llu", (unsigned long long)m->call_timeouts);
 }
 
 static void
 cl_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
   struct client *c = cl_of(x);
-  unsigned n = 0;
-  gi_list_foreach(f, &c->fds, struct cl_fd, link)
-    n++;
+  cl_measure(x);
   gi_dump_section(d, "xlator.protocol.client.%s.priv", x->name);
   gi_dump_kv(d, "connected", "%d", c->usable);
   gi_dump_kv(d, "state", "%s", cl_state_text(c->state));
@@ -505,7 +527,7 @@ cl_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "peer", "%s %s", c->peer_is_ours ? "glusterish" : "glusterfs", c->peer_version);
   gi_dump_kv(d, "round-trip-ns", "%llu", (unsigned long long)c->round_trip);
   gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
-  gi_dump_kv(d, "open-fds", "%u", n);
+  gi_dump_kv(d, "open-fds", "%llu", (unsigned long long)c->metrics.open_fds);
   cl_dump_connections(c, d);
 }
 
@@ -518,6 +540,7 @@ GI_XLATOR_EXPORT = {
     .options = cl_option_table,
     .options_bytes = sizeof(struct cl_options),
     .metrics = cl_metric_table,
+    .measure = cl_measure,
     .fop_bytes = sizeof(struct cl_fop),
     .inode_bytes = sizeof(struct cl_inode),
     .fd_bytes = sizeof(struct cl_fd),

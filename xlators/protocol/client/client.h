@@ -95,6 +95,9 @@ enum cl_state {
 struct cl_metrics {
   uint64_t calls, replies, failed_calls, connects, disconnects, reopened_fds, bad_fds, late_grants_undone, retaken_locks,
       lost_locks, acknowledged;
+  /* by cl_measure */
+  uint64_t connected, connections, round_trip, open_fds, pings, ping_timeouts, call_timeouts, budget_waits, inflight_calls,
+      inflight_bytes;
 };
 
 #define CL_MAGIC 0xc11e0000u
