@@ -57,11 +57,17 @@ add_all(void)
   add("brick", "Bricks", "What it knows of the bricks of this node.", "{{volume}} {{brick}}", gd_brick_metrics);
   add("process", "Processes", "What each process uses of the machine.", "{{process}}", gi_usage_metrics);
   add("memory", "Memory", "What each process has allocated.", "{{process}}", gi_memory_metrics);
+  add("log", "Log", "Messages of each process.", "{{process}}", gi_log_metrics);
   add("budget", "Budget", "The budget that the caches of a process share.", "{{process}}", gi_budget_metrics);
   add("cache", "Caches", "The part of each cache in the budget.", "{{process}} {{cache}}", gi_budget_user_metrics);
   add("rpc", "Connections", "All connections of a process together.", "{{process}}", gi_conn_metrics);
   add("graph", "Graph", "The graph of a process.", "{{process}}", gi_graph_metrics);
   add("layer", "Layers", "All layers.", "{{process}} {{layer}}", gi_layer_metrics);
+  add("layer", "Times",
+      "What each layer has done, by kind of operation. The histogram is that of the top layer, of those that stand for a brick "
+      "and of the\n"
+      "disk: how long applications, bricks and disks took.",
+      "{{process}} {{layer}} {{kind}}", gi_times_metrics);
   if (gi_class_scan(add_class, NULL)) {
     fprintf(stderr, "gen-metrics: translators cannot be listed\n");
     exit(EXIT_FAILURE);
@@ -69,6 +75,9 @@ add_all(void)
 }
 
 /* ---- doc/metrics.md ---- */
+
+static const char *const kinds[] = {
+    [GI_METRIC_COUNTER] = "counter", [GI_METRIC_GAUGE] = "gauge", [GI_METRIC_HISTOGRAM] = "histogram"};
 
 static void
 write_doc(FILE *out)
@@ -87,8 +96,7 @@ write_doc(FILE *out)
   for (const struct source *s = sources; s < sources + nsources; s++) {
     fprintf(out, "## %s\n\n%s\n\n| metric | kind | meaning |\n|---|---|---|\n", s->title, s->text ? s->text : "");
     for (const struct gi_metric *m = s->table; m->name; m++)
-      fprintf(out, "| `%s` | %s | %s |\n", gi_exposition_name(name, sizeof(name), s->prefix, m, true),
-              m->kind == GI_METRIC_GAUGE ? "gauge" : "counter", m->help);
+      fprintf(out, "| `%s` | %s | %s |\n", gi_exposition_name(name, sizeof(name), s->prefix, m, true), kinds[m->kind], m->help);
     fputc('\n', out);
   }
 }
@@ -105,9 +113,16 @@ resolve(const char *word, size_t len, char *buf, size_t size)
     bool title = strlen(s->title) == plen && strncmp(s->title, word, plen) == 0;
     if (!title && (strlen(s->prefix) != plen || strncmp(s->prefix, word, plen) != 0))
       continue;
-    for (const struct gi_metric *m = s->table; m->name; m++)
-      if (strlen(m->name) == nlen && strncmp(m->name, dot + 1, nlen) == 0)
-        return gi_exposition_name(buf, size, s->prefix, m, true);
+    for (const struct gi_metric *m = s->table; m->name; m++) {
+      size_t mlen = strlen(m->name);
+      bool bucket = m->kind == GI_METRIC_HISTOGRAM;
+      if (nlen != mlen + (bucket ? strlen("_bucket") : 0) || strncmp(m->name, dot + 1, mlen) != 0)
+        continue;
+      gi_exposition_name(buf, size, s->prefix, m, true);
+      size_t len_now = strlen(buf);
+      snprintf(buf + len_now, size - len_now, "%s", bucket ? "_bucket" : "");
+      return buf;
+    }
   }
   fprintf(stderr, "gen-metrics: no table has %.*s\n", (int)len, word);
   exit(EXIT_FAILURE);
@@ -121,7 +136,7 @@ expand(const char *text)
   size_t len;
   FILE *out = open_memstream(&result, &len);
   while (*text) {
-    size_t n = *text == '$' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-/.") : 0;
+    size_t n = *text == '$' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyzT0123456789_-/.") : 0;
     if (n && strncmp(text, "$__", 3) != 0 && strncmp(text, "$process\"", 9) != 0 && strncmp(text, "$volume\"", 8) != 0) {
       fputs(resolve(text + 1, n, name, sizeof(name)), out);
       text += n + 1;
@@ -147,7 +162,7 @@ static const struct alert {
      "Brick {{ $labels.brick }} of volume {{ $labels.volume }} is offline",
      "Changes are made on the other copies only. `glusterish volume start VOLUME force` starts it again; its log says why it "
      "ended."},
-    {"GlusterishBrickUnreachable", "$protocol/client.connects - $protocol/client.disconnects == 0", "1m", "critical",
+    {"GlusterishBrickUnreachable", "$protocol/client.connected == 0", "1m", "critical",
      "{{ $labels.process }} cannot reach brick {{ $labels.brick }}",
      "Its operations go to the other copies, or fail where there are too few of them."},
     {"GlusterishConnectionFlaps", "increase($protocol/client.disconnects[15m]) > 3", "0m", "warning",
@@ -210,6 +225,14 @@ static const struct look {
     {"Read", "Bps", "rate($mount/fuse.read_bytes{process=~\"$process\",volume=~\"$volume\"}[$__rate_interval])", "{{process}}"},
     {"Written", "Bps", "rate($mount/fuse.write_bytes{process=~\"$process\",volume=~\"$volume\"}[$__rate_interval])",
      "{{process}}"},
+    {"99 of 100 operations of applications take less than", "s",
+     "histogram_quantile(0.99, sum by (le, process, kind) "
+     "(rate($Times.time_bucket{type=\"mount/fuse\",process=~\"$process\"}[$__rate_interval])))",
+     "{{process}} {{kind}}"},
+    {"99 of 100 operations of bricks take less than", "s",
+     "histogram_quantile(0.99, sum by (le, process, layer) "
+     "(rate($Times.time_bucket{type=\"protocol/client\",process=~\"$process\"}[$__rate_interval])))",
+     "{{process}} {{layer}}"},
     {"Bricks online", "short", "sum by (volume) ($brick.online{volume=~\"$volume\"})", "{{volume}}"},
     {"Objects to heal", "short", "sum by (volume) ($features/index.pending{volume=~\"$volume\"})", "{{volume}}"},
     {"Processor time", "percentunit",
@@ -245,18 +268,24 @@ target(const char *expr, const char *legend, unsigned i)
 }
 
 /* Which panel of its table a metric is drawn in. */
-enum { PANEL_COUNTS, PANEL_BYTES, PANEL_SECONDS, PANEL_NOW, PANEL_NOW_BYTES, PANELS };
+enum { PANEL_LATENCY, PANEL_COUNTS, PANEL_BYTES, PANEL_SECONDS, PANEL_NOW, PANEL_NOW_BYTES, PANELS };
 static const struct {
   const char *title, *unit;
 } panels[PANELS] = {
-    [PANEL_COUNTS] = {"a second", "ops"}, [PANEL_BYTES] = {"bytes a second", "Bps"},  [PANEL_SECONDS] = {"time", "percentunit"},
-    [PANEL_NOW] = {"now", "short"},       [PANEL_NOW_BYTES] = {"bytes now", "bytes"},
+    [PANEL_LATENCY] = {"99 of 100 take less than", "s"},
+    [PANEL_COUNTS] = {"a second", "ops"},
+    [PANEL_BYTES] = {"bytes a second", "Bps"},
+    [PANEL_SECONDS] = {"time", "percentunit"},
+    [PANEL_NOW] = {"now", "short"},
+    [PANEL_NOW_BYTES] = {"bytes now", "bytes"},
 };
 
 static unsigned
 panel_of(const struct gi_metric *m)
 {
   bool bytes = strcmp(m->unit, "bytes") == 0;
+  if (m->kind == GI_METRIC_HISTOGRAM)
+    return PANEL_LATENCY;
   if (m->kind == GI_METRIC_GAUGE)
     return bytes ? PANEL_NOW_BYTES : PANEL_NOW;
   return bytes ? PANEL_BYTES : m->unit[0] ? PANEL_SECONDS : PANEL_COUNTS;
@@ -274,7 +303,10 @@ targets_of(const struct source *s, unsigned which)
       continue;
     gi_exposition_name(name, sizeof(name), s->prefix, m, true);
     const char *filter = volumes ? "{volume=~\"$volume\"}" : "{process=~\"$process\"}";
-    snprintf(expr, sizeof(expr), m->kind == GI_METRIC_GAUGE ? "%s%s" : "rate(%s%s[$__rate_interval])", name, filter);
+    if (m->kind == GI_METRIC_HISTOGRAM)
+      snprintf(expr, sizeof(expr), "histogram_quantile(0.99, rate(%s_bucket%s[$__rate_interval]))", name, filter);
+    else
+      snprintf(expr, sizeof(expr), m->kind == GI_METRIC_GAUGE ? "%s%s" : "rate(%s%s[$__rate_interval])", name, filter);
     snprintf(legend, sizeof(legend), "%s %s", m->name, s->legend);
     json_array_append_new(targets, target(expr, legend, n++));
   }

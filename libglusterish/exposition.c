@@ -75,7 +75,7 @@ gi_exposition_name(char *buf, size_t size, const char *prefix, const struct gi_m
   const struct unit *u = unit_of(m);
   size_t len = without(m->name, u->rate ? "per_s" : u->unit);
   bool bare = strcmp(m->name, u->word) == 0; /* the name is the unit */
-  GI_ASSERT(m->help && m->kind <= GI_METRIC_GAUGE);
+  GI_ASSERT(m->help && m->kind <= GI_METRIC_HISTOGRAM);
   int n = snprintf(buf, size, "glusterish_%s_%.*s%s%s%s", prefix, (int)len, m->name, u->word[0] && !bare ? "_" : "",
                    bare ? "" : u->word, sample && m->kind == GI_METRIC_COUNTER ? "_total" : "");
   GI_ASSERT(n > 0 && (size_t)n < size);
@@ -163,6 +163,9 @@ gi_exposition_common(struct gi_exposition *e, const char *name, const char *valu
   free(text);
 }
 
+static const char *const kinds[] = {
+    [GI_METRIC_COUNTER] = "counter", [GI_METRIC_GAUGE] = "gauge", [GI_METRIC_HISTOGRAM] = "histogram"};
+
 void
 gi_exposition_family(struct gi_exposition *e, const char *prefix, const struct gi_metric *m)
 {
@@ -173,7 +176,7 @@ gi_exposition_family(struct gi_exposition *e, const char *prefix, const struct g
   gi_exposition_name(family, sizeof(family), prefix, m, !e->open);
   fprintf(e->out, "# HELP %s ", family);
   put_escaped(e->out, m->help, e->open);
-  fprintf(e->out, "\n# TYPE %s %s\n", family, m->kind == GI_METRIC_GAUGE ? "gauge" : "counter");
+  fprintf(e->out, "\n# TYPE %s %s\n", family, kinds[m->kind]);
   if (e->open && u->word[0] && !u->rate)
     fprintf(e->out, "# UNIT %s %s\n", family, u->word);
 }
@@ -191,19 +194,52 @@ put_value(FILE *out, const struct gi_metric *m, uint64_t value)
   putc('\n', out);
 }
 
-void
-gi_exposition_sample(struct gi_exposition *e, uint64_t value, const struct gi_label *labels, unsigned n)
+/* A sample but for its value. */
+static void
+put_name(struct gi_exposition *e, const char *suffix, const struct gi_label *labels, unsigned n, const char *le)
 {
   bool first = !e->common[0];
   GI_ASSERT(e->metric != NULL);
-  fprintf(e->out, "%s{%s", e->sample, e->common);
+  fprintf(e->out, "%s%s{%s", e->sample, suffix, e->common);
   for (unsigned i = 0; i < n; i++)
     if (labels[i].value) {
       put_label(e->out, labels[i].name, labels[i].value, first);
       first = false;
     }
+  if (le)
+    put_label(e->out, "le", le, first);
   putc('}', e->out);
+}
+
+void
+gi_exposition_sample(struct gi_exposition *e, uint64_t value, const struct gi_label *labels, unsigned n)
+{
+  GI_ASSERT(e->metric && e->metric->kind != GI_METRIC_HISTOGRAM);
+  put_name(e, "", labels, n, NULL);
   put_value(e->out, e->metric, value);
+}
+
+#define HIST_FIRST 13u /* 2^13 ns: 8 us */
+#define HIST_COUNT 22u
+
+void
+gi_exposition_hist(struct gi_exposition *e, const struct gi_hist *h, const struct gi_label *labels, unsigned n)
+{
+  uint64_t below[HIST_COUNT];
+  char le[32];
+  GI_ASSERT(e->metric && e->metric->kind == GI_METRIC_HISTOGRAM);
+  gi_hist_below(h, HIST_FIRST, below, HIST_COUNT);
+  for (unsigned i = 0; i < HIST_COUNT; i++) {
+    snprintf(le, sizeof(le), "%.12g", (double)(1ull << (HIST_FIRST + i)) / (double)GI_NSEC_PER_SEC);
+    put_name(e, "_bucket", labels, n, le);
+    fprintf(e->out, " %" PRIu64 "\n", below[i]);
+  }
+  put_name(e, "_bucket", labels, n, "+Inf");
+  fprintf(e->out, " %" PRIu64 "\n", h->count);
+  put_name(e, "_sum", labels, n, NULL);
+  put_value(e->out, e->metric, h->sum);
+  put_name(e, "_count", labels, n, NULL);
+  fprintf(e->out, " %" PRIu64 "\n", h->count);
 }
 
 void
@@ -286,6 +322,7 @@ gi_exposition_graph(struct gi_exposition *e, const struct gi_graph *g)
     const struct gi_label labels[] = {{"layer", g->xlators[i]->name}, {"type", g->xlators[i]->cls->type}};
     gi_exposition_sample(e, g->xlators[i]->enabled, labels, GI_ARRAY_LEN(labels));
   }
+  gi_exposition_times(e, g);
   for (unsigned i = g->count; i-- > 0;) {
     const struct gi_xlator_class *cls = g->xlators[i]->cls;
     if (!cls->metrics || !is_first(g, i))

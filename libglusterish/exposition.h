@@ -21,6 +21,7 @@
 
 struct gi_budget;
 struct gi_graph;
+struct gi_hist;
 struct gi_xlator;
 struct gi_xlator_class;
 
@@ -51,12 +52,16 @@ const char *gi_exposition_prefix(char *buf, size_t size, const char *type);
 
 void gi_exposition_family(struct gi_exposition *e, const char *prefix, const struct gi_metric *m);
 void gi_exposition_sample(struct gi_exposition *e, uint64_t value, const struct gi_label *labels, unsigned n);
+/* Of a family of histograms of ns: buckets by powers of two from 8 us to 17 s. */
+void gi_exposition_hist(struct gi_exposition *e, const struct gi_hist *h, const struct gi_label *labels, unsigned n);
 /* All families of a table with one sample each. */
 void gi_exposition_table(struct gi_exposition *e, const char *prefix, const struct gi_metric *table, const void *base,
                          const struct gi_label *labels, unsigned n);
 
-/* What the process uses (usage.h). */
+/* What the process uses (usage.h), and how much it logs. */
 void gi_exposition_process(struct gi_exposition *e, struct gi_time started, uint64_t age_ns);
+/* exposition-times.c */
+void gi_exposition_times(struct gi_exposition *e, const struct gi_graph *g);
 /* The tables of all layers; labels "layer" and, of a layer that stands for a brick, "brick". */
 void gi_exposition_graph(struct gi_exposition *e, const struct gi_graph *g);
 /* The budget, and that of each cache with label "cache". */
@@ -65,5 +70,8 @@ void gi_exposition_budget(struct gi_exposition *e, const struct gi_budget *b);
 /* What gi_exposition_graph shows beyond the tables of the layers. */
 extern const struct gi_metric gi_graph_metrics[]; /* prefix "graph" */
 extern const struct gi_metric gi_layer_metrics[]; /* prefix "layer"; labels "layer", "type" */
+/* Prefix "layer" too, labels "layer", "type", "kind" (of operation), of what each layer has done (times.h). The histogram is that of
+ * the layers where it says most: the top, those that stand for a brick, the disk. */
+extern const struct gi_metric gi_times_metrics[];
 
 #endif

@@ -216,6 +216,31 @@ samples_of_a_family_stand_together(void **state)
 }
 
 static void
+histograms_have_buckets_by_powers_of_two(void **state)
+{
+  static const struct gi_metric m = {"time", "ns", "text", 0, GI_METRIC_HISTOGRAM};
+  static struct gi_hist h;
+  const struct gi_label label = {"kind", "WRITE"};
+  struct page p;
+  struct gi_exposition *e = begin(&p, true);
+  gi_hist_add(&h, 5000);
+  gi_hist_add(&h, 1000000);
+  gi_hist_add(&h, 20000000000);
+  gi_exposition_family(e, "layer", &m);
+  gi_exposition_hist(e, &h, &label, 1);
+  char *text = finish(&p);
+  assert_non_null(strstr(text, "# TYPE glusterish_layer_time_seconds histogram\n# UNIT glusterish_layer_time_seconds seconds\n"
+                               "glusterish_layer_time_seconds_bucket{kind=\"WRITE\",le=\"8.192e-06\"} 1\n"));
+  assert_non_null(strstr(text, "_bucket{kind=\"WRITE\",le=\"0.000524288\"} 1\n"));
+  assert_non_null(strstr(text, "_bucket{kind=\"WRITE\",le=\"0.001048576\"} 2\n"));
+  assert_non_null(strstr(text, "_bucket{kind=\"WRITE\",le=\"17.179869184\"} 2\n"
+                               "glusterish_layer_time_seconds_bucket{kind=\"WRITE\",le=\"+Inf\"} 3\n"
+                               "glusterish_layer_time_seconds_sum{kind=\"WRITE\"} 20.001005000\n"
+                               "glusterish_layer_time_seconds_count{kind=\"WRITE\"} 3\n"));
+  free(text);
+}
+
+static void
 caches_have_their_own_samples(void **state)
 {
   struct gi_budget b = {.limit = 100, .used = 7, .peak = 9};
@@ -244,6 +269,7 @@ main(void)
       cmocka_unit_test(labels_are_escaped),
       cmocka_unit_test(too_many_common_labels_are_left_out),
       cmocka_unit_test(samples_of_a_family_stand_together),
+      cmocka_unit_test(histograms_have_buckets_by_powers_of_two),
       cmocka_unit_test(caches_have_their_own_samples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

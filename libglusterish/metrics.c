@@ -111,6 +111,23 @@ gi_hist_quantile(const struct gi_hist *h, double q)
 }
 
 void
+gi_hist_below(const struct gi_hist *h, unsigned first, uint64_t *out, unsigned n)
+{
+  uint64_t all = 0, seen = 0;
+  unsigned at = 0;
+  GI_ASSERT(first + n <= 64);
+  for (unsigned i = 0; i < GI_HIST_BUCKETS; i++)
+    all += h->bucket[i];
+  for (unsigned i = 0; i < n; i++) {
+    unsigned end = bucket_of(1ull << (first + i));
+    for (; at < end; at++)
+      seen += h->bucket[at];
+    /* Buckets may have been halved: they tell shares. */
+    out[i] = all == h->count || all == 0 ? seen : (uint64_t)((double)seen / (double)all * (double)h->count);
+  }
+}
+
+void
 gi_hist_reset(struct gi_hist *h)
 {
   memset(h, 0, sizeof(*h));

@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 enum gi_metric_kind {
-  GI_METRIC_COUNTER, /* only grows, from 0 at the start of whoever counts */
-  GI_METRIC_GAUGE,   /* what is now, or the most that was */
+  GI_METRIC_COUNTER,   /* only grows, from 0 at the start of whoever counts */
+  GI_METRIC_GAUGE,     /* what is now, or the most that was */
+  GI_METRIC_HISTOGRAM, /* a struct gi_hist, which the offset does not tell of */
 };
 
 struct gi_metric {
@@ -57,6 +58,8 @@ void gi_hist_add_times(struct gi_hist *h, uint64_t value, uint32_t times);
 void gi_hist_merge(struct gi_hist *into, const struct gi_hist *from);
 /* The value below which `q` (0..1) of the samples lie; 0 if empty. */
 uint64_t gi_hist_quantile(const struct gi_hist *h, double q);
+/* Of the samples, how many are below 2^first, 2^(first + 1) … : into out[n]. */
+void gi_hist_below(const struct gi_hist *h, unsigned first, uint64_t *out, unsigned n);
 void gi_hist_reset(struct gi_hist *h);
 
 #endif

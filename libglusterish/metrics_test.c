@@ -127,12 +127,36 @@ test_memory_is_accounted(void **state)
   assert_int_equal(gi_buf_bytes_live, before);
 }
 
+static void
+test_hist_below(void **state)
+{
+  static struct gi_hist h;
+  uint64_t below[4];
+  gi_hist_reset(&h);
+  gi_hist_below(&h, 10, below, 4);
+  assert_int_equal(below[3], 0);
+  gi_hist_add_times(&h, 1023, 3);
+  gi_hist_add(&h, 1024);
+  gi_hist_add(&h, 4095);
+  gi_hist_add(&h, 1ull << 40);
+  gi_hist_below(&h, 10, below, 4);
+  assert_int_equal(below[0], 3);
+  assert_int_equal(below[1], 4);
+  assert_int_equal(below[2], 5);
+  assert_int_equal(below[3], 5);
+  for (unsigned i = 0; i < 3; i++)
+    gi_hist_add_times(&h, 1000, 2000000000); /* more than a bucket takes */
+  gi_hist_below(&h, 10, below, 4);
+  assert_true(below[0] > 5900000000 && below[0] <= h.count);
+  assert_true(below[3] >= below[0] && below[3] <= h.count);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_memory_is_accounted), cmocka_unit_test(test_one_value), cmocka_unit_test(test_error_bound),
-      cmocka_unit_test(test_merge_and_overflow),  cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_hist_below),  cmocka_unit_test(test_memory_is_accounted), cmocka_unit_test(test_one_value),
+      cmocka_unit_test(test_error_bound), cmocka_unit_test(test_merge_and_overflow),  cmocka_unit_test(test_dump),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
