@@ -34,6 +34,7 @@ static const struct cli_command commands[] = {
      "write the state of the management daemon to a file", cli_get_state},
     {"global help", "list global commands", cli_global_help},
     {"help [all]", NULL, cli_help},
+    {"metrics [<VOLNAME>]", "print the metrics of the processes on this machine", cli_metrics},
     {"peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach},
     {"peer help", "display help for peer commands", cli_peer_help},
     {"peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe},

@@ -41,6 +41,13 @@ done
 echo content >"$WORK/mnt/file"
 like "$(ask "$(socket client)" /metrics)" '^glusterish_mount_fuse_requests_total\{.*volume="seen".*layer="[^"]+"\} [1-9]' \
   "what is done is counted"
+is "$(gi metrics seen | grep -oE '^glusterish_process_open_fds\{process="[a-z]+' | cut -d'"' -f2 | sort | xargs)" "brick brick client shd" \
+  "the command line gathers what the processes of a volume show"
+is "$(gi metrics | tail -n 1)" "# EOF" "and those of the machine"
+is "$(gi --json metrics | jq '[.families[] | select(.name == "glusterish_node_answers").samples[] | select(.value == 1)] | length')" 5 "also as JSON"
+nok "who asks for no volume is told so" gi metrics none
+nok "so is who is not root" setpriv --reuid=65534 --clear-groups "$GLUSTERISH" metrics
+like "$OUTPUT" "cannot look into $O" "by the name of the directory"
 port=$(sed -n 's/.*observed on TCP port \([0-9]*\)$/\1/p' "$WORK/mount-mnt.log")
 is "$(curl -s --max-time 20 "http://$HOST:$port/process" | jq -r .role)" client "the client answers on TCP where it was told to"
 port=$(sed -n 's/.*observed on TCP port \([0-9]*\)$/\1/p' "$WORK/d/log/glusterishd.log")
