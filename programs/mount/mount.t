@@ -77,6 +77,7 @@ opt server-port=1234 --volfile-server-port=1234
 opt volume-name=x,volume-id=y --volume-name=x --volfile-id=y
 opt subdir-mount=/d --subdir-mount=/d
 opt process-name=me --process-name=fuse.me
+opt observe=127.0.0.1:9325 --observe=127.0.0.1:9325
 opt fetch-attempts=3 --volfile-max-fetch-attempts=3
 opt volfile-max-fetch-attempts=4 --volfile-max-fetch-attempts=4
 opt attribute-timeout=0.5,entry-timeout=2,negative-timeout=3,gid-timeout=4 --attribute-timeout=0.5 --entry-timeout=2 \
