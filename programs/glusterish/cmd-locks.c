@@ -43,7 +43,9 @@ cli_volume_clear_locks(struct cli *c, const struct cli_command *cmd, int n, char
 {
   struct cli_reply reply;
   int status;
-  if (n < 7 || n > 8 || strcmp(words[4], "kind") != 0 || !one_of(words[5], "blocked", "granted", "all") ||
+  if (n < 7 || n > 8)
+    return cli_usage(c, cmd);
+  if (strcmp(words[4], "kind") != 0 || !one_of(words[5], "blocked", "granted", "all") ||
       !one_of(words[6], "inode", "entry", "posix")) {
     fputs("Error parsing options\n", c->out);
     return cli_usage(c, cmd);

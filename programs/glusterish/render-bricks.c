@@ -113,6 +113,15 @@ render_fd(struct cli *c, const json_t *n)
   }
 }
 
+/* The translator that is frame `k` of the operation `i`; "" behind the last. */
+static const char *
+frame_fact(const json_t *node, unsigned i, unsigned k)
+{
+  char key[64];
+  snprintf(key, sizeof(key), "callpool.stack%u.frame%u.translator", i, k);
+  return cli_str(json_object_get(node, "facts"), key);
+}
+
 static void
 render_callpool(struct cli *c, const json_t *n)
 {
@@ -123,6 +132,8 @@ render_callpool(struct cli *c, const json_t *n)
     fprintf(c->out, "Call Stack%u\n", i + 1);
     for (size_t k = 0; k < GI_ARRAY_LEN(facts); k++)
       fprintf(c->out, " %s: %s\n", facts[k][0], fact(n, "callpool.stack%u.%s", i, facts[k][1]));
+    for (unsigned k = 1; *frame_fact(n, i, k); k++)
+      fprintf(c->out, " Frame %u\n  Translator = %s\n", k, frame_fact(n, i, k));
     fprintf(c->out, " \n");
   }
 }
@@ -262,6 +273,11 @@ callpool_xml(struct cli_xml *x, const json_t *n)
     cli_xml_text(x, "pid", fact(n, "callpool.stack%u.%s", i, "pid"));
     cli_xml_text(x, "unique", fact(n, "callpool.stack%u.%s", i, "unique"));
     cli_xml_text(x, "frameCount", fact(n, "callpool.stack%u.%s", i, "count"));
+    for (unsigned k = 1; *frame_fact(n, i, k); k++) {
+      cli_xml_open(x, "callFrame");
+      cli_xml_text(x, "translator", frame_fact(n, i, k));
+      cli_xml_close(x);
+    }
     cli_xml_close(x);
   }
   cli_xml_close(x);

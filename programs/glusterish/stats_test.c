@@ -217,6 +217,27 @@ test_top_words(void **state)
   done(&r);
 }
 
+static void
+test_calls(void **state)
+{
+  struct run r = {
+      .doc = "{\"volumes\":[{\"name\":\"v\",\"started\":true,\"nodes\":[{\"kind\":\"brick\",\"hostname\":\"h\",\"path\":\"/b\","
+             "\"peerid\":\"P\",\"online\":true,\"port\":1,\"pid\":2,\"facts\":{\"callpool.count\":\"1\","
+             "\"callpool.stack0.uid\":\"5\",\"callpool.stack0.gid\":\"6\",\"callpool.stack0.pid\":\"7\","
+             "\"callpool.stack0.unique\":\"364\",\"callpool.stack0.count\":\"2\",\"callpool.stack0.frame1.translator\":\"/b\","
+             "\"callpool.stack0.frame2.translator\":\"v-locks\"}}]}]}"};
+  run(&r, "volume status v callpool");
+  assert_non_null(strstr(r.out,
+                         "Brick : h:/b\nPending calls: 1\nCall Stack1\n UID    : 5\n GID    : 6\n PID    : 7\n Unique : 364\n"
+                         " Frames : 2\n Frame 1\n  Translator = /b\n Frame 2\n  Translator = v-locks\n \n---"));
+  r.c.xml = true;
+  run(&r, "volume status v callpool");
+  assert_non_null(strstr(r.out, "            <count>1</count>\n            <callStack>\n              <uid>5</uid>\n"));
+  assert_non_null(strstr(r.out, "              <frameCount>2</frameCount>\n              <callFrame>\n"
+                                "                <translator>/b</translator>\n"));
+  done(&r);
+}
+
 /* ---- clear-locks, get-state, statedump ---- */
 
 static void
@@ -236,6 +257,9 @@ test_clear_locks(void **state)
   assert_string_equal(r.out, "Error parsing options\n");
   assert_true(begins(r.err, "\nUsage:\nvolume clear-locks <VOLNAME> <path> kind {blocked|granted|all}{inode "));
   assert_int_equal(r.calls, 0);
+  run(&r, "volume clear-locks v /d all inode");
+  assert_string_equal(r.out, "");
+  assert_true(begins(r.err, "\nUsage:\nvolume clear-locks "));
   r.ret = -1;
   r.text = "clear-locks getxattr command failed. Reason: No such file or directory";
   run(&r, "volume clear-locks v /nosuch kind all inode");
@@ -345,7 +369,7 @@ main(void)
       cmocka_unit_test(test_top),          cmocka_unit_test(test_top_speed),
       cmocka_unit_test(test_top_words),    cmocka_unit_test(test_clear_locks),
       cmocka_unit_test(test_get_state),    cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_statedump),
+      cmocka_unit_test(test_calls),        cmocka_unit_test(test_statedump),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

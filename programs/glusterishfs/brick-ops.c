@@ -5,6 +5,7 @@
  */
 #include "programs/glusterishfs/glusterishfs.h"
 #include "libglusterish/manage-op.h"
+#include "libglusterish/steps.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -12,6 +13,8 @@
 
 #define OPS_NAME_MAX 4096
 #define OPS_XLATORS_MAX 4096 /* translators addressed by one call */
+
+#define OPS_CALLS_MAX 256 /* operations under way that are told one by one */
 
 #define OPS_COUNT 16
 
@@ -83,6 +86,56 @@ status_memory(struct gi_dict *d)
   set_number(d, "mallinfo.uordblks", m.uordblks);
   set_number(d, "mallinfo.fordblks", m.fordblks);
   set_number(d, "mallinfo.keepcost", m.keepcost);
+}
+
+/* ---- operations under way ---- */
+
+/* What one says of itself, and the layers it has come to: one "frame" each. */
+static void
+status_call(const struct gi_fop *fop, unsigned i, struct gi_dict *d)
+{
+  const struct gi_graph *g = fop->graph;
+  char key[64];
+  struct gi_walk w;
+  unsigned frames = 0;
+  const struct {
+    const char *what;
+    uint64_t value;
+  } facts[] = {{"uid", fop->caller.uid},
+               {"gid", fop->caller.gid},
+               {"pid", (uint64_t)(uint32_t)fop->caller.pid},
+               {"unique", fop->number}};
+  for (size_t k = 0; k < GI_ARRAY_LEN(facts); k++) {
+    snprintf(key, sizeof(key), "callpool.stack%u.%s", i, facts[k].what);
+    set_number(d, key, facts[k].value);
+  }
+  snprintf(key, sizeof(key), "callpool.stack%u.type", i);
+  gi_dict_set_str(d, key, gi_fop_name(fop->kind));
+  gi_walk(&w, fop->mark, fop->nmarks < GI_MARKS ? fop->nmarks : GI_MARKS, fop->start_ticks,
+          gi_ticks(g->ctx->reactor) - fop->start_ticks, false);
+  for (unsigned k = 0; k < w.n; k++) {
+    const struct gi_xlator *x = w.stay[k].layer < g->nlayers ? g->layers[w.stay[k].layer] : NULL;
+    snprintf(key, sizeof(key), "callpool.stack%u.frame%u.translator", i, ++frames);
+    gi_dict_set_str(d, key, x ? x->name : "");
+  }
+  snprintf(key, sizeof(key), "callpool.stack%u.count", i);
+  set_number(d, key, frames);
+}
+
+/* Those that work for another one belong to it. */
+static void
+status_calls(struct gi_graph *g, struct gi_dict *d)
+{
+  unsigned n = 0;
+  if (g)
+    gi_list_foreach(fop, &g->flight, struct gi_fop, flight) {
+      if (fop->root != fop)
+        continue;
+      if (n < OPS_CALLS_MAX)
+        status_call(fop, n, d);
+      n++;
+    }
+  set_number(d, "callpool.count", n);
 }
 
 /* ---- translators are asked by name and answer into one dictionary ---- */
@@ -234,7 +287,7 @@ ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   if (cmd & OPS_STATUS_MEM)
     status_memory(c->out);
   if (cmd & OPS_STATUS_CALLPOOL)
-    set_number(c->out, "callpool.count", p->ctx.graph ? p->ctx.graph->fops_live : 0);
+    status_calls(p->ctx.graph, c->out);
   if (asks)
     ask_translator(c, 0, top, GI_MANAGE_STATUS, 0);
   call_put(c);
