@@ -5,6 +5,7 @@
  */
 #include "libglusterish/ask.h"
 #include "libglusterish/load.h"
+#include "libglusterish/manage-op.h"
 #include "rpc/callback.h"
 #include "tests/unit/brick-bench.h"
 
@@ -414,6 +415,100 @@ test_observers_are_told_of_clients(void **state)
   bench_free(b);
 }
 
+/* ---- what the management daemon asks ---- */
+
+struct managed {
+  struct gi_manage m;
+  bool done;
+  int err;
+};
+
+static void
+managed_done(struct gi_manage *m, int err)
+{
+  struct managed *a = GI_CONTAINER(m, struct managed, m);
+  a->done = true;
+  a->err = err;
+}
+
+/* The errno; the answer is in *out, to be dropped. Pairs of key and value, NULL at the end. */
+static int
+manage(struct bench *b, int op, const char *const *pairs, struct gi_dict **out)
+{
+  struct gi_dict *in = gi_dict_new();
+  for (; *pairs; pairs += 2)
+    gi_dict_set_str(in, pairs[0], pairs[1]);
+  struct managed a = {.m = {.op = op, .in = in, .out = *out = gi_dict_new(), .done = managed_done}};
+  b->server->x->cls->manage(b->server->x, &a.m);
+  fake_settle(b->server);
+  assert_true(a.done);
+  gi_dict_unref(&in);
+  return a.err;
+}
+
+static uint64_t
+told(const struct gi_dict *d, const char *key)
+{
+  uint64_t value = ~0ull;
+  gi_dict_get_uint(d, key, &value);
+  return value;
+}
+
+static void
+test_management_sees_tables(void **state)
+{
+  static const char *const all[] = {"cmd", "14", NULL};
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_dict *d;
+  const char *text;
+  bench_open(b, 7, O_RDWR);
+  bench_open(b, 8, O_RDONLY);
+  assert_int_equal(manage(b, GI_MANAGE_STATUS, all, &d), 0);
+  assert_int_equal(told(d, "clientcount"), 1);
+  assert_true(gi_dict_get_str(d, "client0.hostname", &text) && strncmp(text, "127.0.0.1:", 10) == 0);
+  assert_true(told(d, "client0.bytesread") > 0);
+  assert_int_equal(told(d, "conncount"), 1);
+  assert_int_equal(told(d, "conn0.fdtable.fdentry1.number"), 1);
+  assert_int_equal(told(d, "conn0.fdtable.fdentry0.flags"), O_RDWR);
+  assert_int_equal(told(d, "conn0.fdtable.fdentry2.number"), ~0ull);
+  assert_true(told(d, "conn0.itable.active_size") >= 2);
+  gi_dict_unref(&d);
+  assert_int_equal(manage(b, 1, all, &d), EOPNOTSUPP);
+  gi_dict_unref(&d);
+  bench_free(b);
+}
+
+static void
+fill_cleared(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_str(fop->rsp.dict, fop->args.name, "No locks cleared.");
+}
+
+static void
+test_management_clears_locks(void **state)
+{
+  static const char *const good[] = {"path", "/file", "name", "glusterfs.clrlk.tposix.kall", NULL},
+                           *const hidden[] = {"path", "/.glusterfs/x", "name", "glusterfs.clrlk.tposix.kall", NULL},
+                           *const less[] = {"path", "/file", NULL};
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_dict *d;
+  const char *text;
+  fake_script(b->server, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  assert_int_equal(manage(b, GI_MANAGE_CLEAR_LOCKS, good, &d), ENOENT);
+  gi_dict_unref(&d);
+  fake_script(b->server, 0, GI_FOP_GETXATTR, (struct fake_reply){.ret = 1, .fill = fill_cleared});
+  assert_int_equal(manage(b, GI_MANAGE_CLEAR_LOCKS, good, &d), 0);
+  assert_true(gi_dict_get_str(d, "text", &text));
+  assert_string_equal(text, "No locks cleared.");
+  gi_dict_unref(&d);
+  assert_int_equal(manage(b, GI_MANAGE_CLEAR_LOCKS, hidden, &d), EINVAL);
+  gi_dict_unref(&d);
+  assert_int_equal(manage(b, GI_MANAGE_CLEAR_LOCKS, less, &d), EINVAL);
+  gi_dict_unref(&d);
+  bench_free(b);
+}
+
 int
 main(void)
 {
@@ -429,6 +524,8 @@ main(void)
       cmocka_unit_test(test_callback_bodies),
       cmocka_unit_test(test_port_in_use),
       cmocka_unit_test(test_observers_are_told_of_clients),
+      cmocka_unit_test(test_management_sees_tables),
+      cmocka_unit_test(test_management_clears_locks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
