@@ -66,4 +66,7 @@ GI_MUST_CHECK int fs_observe_start(struct fs_process *p, struct gi_error *err);
 /* observe-facts.c */
 void fs_observe_facts(struct fs_process *p); /* adds its paths to ctx->observe */
 
+/* observe-files.c */
+void fs_observe_files(struct fs_process *p); /* likewise */
+
 #endif

@@ -191,6 +191,7 @@ fs_observe_start(struct fs_process *p, struct gi_error *err)
   gi_observe_add(o, "/graph", "application/json", show_graph, p);
   fs_operations_start(p);
   fs_observe_facts(p);
+  fs_observe_files(p);
   if (gi_observe_listen(o, role_of(p), socket_name(p), &why) < 0)
     gi_log(GI_LOG_WARNING, FS_DOMAIN, MSG, "there is no observation socket: %s", why.text);
   if (p->cfg->observe && gi_observe_listen_tcp(o, p->cfg->observe, err) < 0)

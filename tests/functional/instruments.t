@@ -25,6 +25,9 @@ like "$(gi volume top v open brick "$BRICK")" '^Current open fds: [0-9]+, Max op
   "so are open files"
 like "$(gi volume top v write-perf bs 4096 count 10 brick "$BRICK")" '^Throughput [0-9]+\.[0-9]{2} MBps time [0-9.]+ secs$' \
   "a brick measures its disk"
+files=$(curl -s --max-time 20 --unix-socket "$WORK"/observe/brick-*-v-1-*.socket http://localhost/files)
+like "$files" '"path": ?"/dir/big"' "the observation socket shows them too"
+like "$files" '"bytes_written": ?300000' "with their bytes"
 is "$(gi volume top v clear brick "$BRICK")" "Cleared stats for brick $BRICK" "what was counted is forgotten"
 is "$(written)" "Brick: $BRICK" "and nothing is listed"
 
@@ -54,6 +57,13 @@ ok "a lock is taken" flock -n 8
 is "$(gi volume clear-locks v /small kind all posix 2>&1 | grep -c 'posix blocked locks=0 granted locks=1')" 2 "all bricks clear it"
 is "$(gi volume clear-locks v /small kind all posix | grep -c '^No locks cleared\.$')" 2 "once"
 like "$(gi volume clear-locks v /nosuch kind all inode 2>&1)" 'Reason: No such file or directory' "a missing path is told"
+ok "another is waited for" flock -n 8
+python3 -c 'import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)' "$M/small" 2>/dev/null &
+waiter=$!
+waits() { gi volume status v "$BRICK" callpool | grep -q '^  Translator = v-locks$'; }
+ok "who waits is among the calls of the brick" within 10 waits
+ok "clearing ends the wait" gi volume clear-locks v /small kind all posix
+wait $waiter
 exec 8>&-
 
 # ---- state dumps, as a whole and in parts ----
