@@ -124,25 +124,28 @@ write_services(struct state *s)
     fprintf(s->out, "svc%u.name: %s\nsvc%u.online_status: Offline\n\n", i + 1, names[i], i + 1);
 }
 
-/* `volumeoptions`: every option of every volume with what is in force. */
+/* `volumeoptions`: every option of every volume with what is in force; the last one comes first. */
 static void
 write_options(struct state *s, unsigned i, const struct gd_volume *v)
 {
   const struct gd_options_map *map = s->op->gd->map;
+  unsigned n = 0, count = gd_map_count(map);
+  GI_CLEANUP_FREE unsigned *at = gi_zalloc((count + 1) * sizeof(*at));
   const char *last = "";
-  unsigned n = 0;
-  for (unsigned k = 0; k < gd_map_count(map); k++) {
+  for (unsigned k = 0; k < count; k++) {
     const struct gd_key *key = gd_map_at(map, k);
-    const char *set = gd_options_get(&v->options, key->key), *def = gd_map_default(map, key->key);
-    if (strcmp(last, key->key) != 0 && key->kind != GD_KEY_POOL) {
-      n++;
-      fprintf(s->out, "Volume%u.options.value%u: %s\nVolume%u.options.key%u: %s\n", i, n,
-              set   ? set
-              : def ? def
-                    : "(null)",
-              i, n, key->key);
-    }
+    if (strcmp(last, key->key) != 0 && key->kind != GD_KEY_POOL)
+      at[n++] = k;
     last = key->key;
+  }
+  fprintf(s->out, "Volume%u.name: %s\nVolume%u.options.count: %u\n", i, v->name, i, n);
+  for (; n > 0; n--) {
+    const char *key = gd_map_at(map, at[n - 1])->key, *set = gd_options_get(&v->options, key), *def = gd_map_default(map, key);
+    fprintf(s->out, "Volume%u.options.value%u: %s%s\nVolume%u.options.key%u: %s\n", i, n,
+            set   ? set
+            : def ? def
+                  : "(null)",
+            set ? "" : " (DEFAULT)", i, n, key);
   }
   fputc('\n', s->out);
 }
@@ -164,22 +167,17 @@ path_of(const struct gd_op *op, struct gi_error *err)
     return NULL;
   }
   const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
-  char *path = file ? gi_asprintf("%s%s%s", dir, slash, file) : gi_asprintf("%s%sglusterd_state_%s", dir, slash, stamp);
-  if (lstat(path, &st) == 0) {
-    char *other = gi_asprintf("%s_%s", path, stamp);
-    gi_free(path);
-    path = other;
-  }
-  return path;
+  return file ? gi_asprintf("%s%s%s", dir, slash, file) : gi_asprintf("%s%sglusterd_state_%s", dir, slash, stamp);
 }
 
+/* Who asks for the same name again gets the newer state there: scripts do. */
 static int
 save(struct state *s, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *path = path_of(s->op, err);
   if (!path)
     return -1;
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
   bool written = fd >= 0 && write(fd, s->text, s->len) == (ssize_t)s->len;
   int code = errno;
   if (fd >= 0)
