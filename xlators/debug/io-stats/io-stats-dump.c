@@ -47,28 +47,66 @@ average(const struct gi_hist *h)
 
 /* ---- files ---- */
 
+/* Up to three sizes side by side. */
+static void
+write_block_group(const struct ios_set *s, const unsigned *block, unsigned n, FILE *out)
+{
+  fputs("\nBlock Size   :", out);
+  for (unsigned i = 0; i < n; i++)
+    fprintf(out, "%16lluB+", 1ull << block[i]);
+  fputs("\nRead Count   :", out);
+  for (unsigned i = 0; i < n; i++)
+    fprintf(out, "%18llu", (unsigned long long)s->read_block[block[i]]);
+  fputs("\nWrite Count  :", out);
+  for (unsigned i = 0; i < n; i++)
+    fprintf(out, "%18llu", (unsigned long long)s->write_block[block[i]]);
+  fputc('\n', out);
+}
+
+static void
+write_blocks(const struct ios_set *s, FILE *out)
+{
+  unsigned block[3], n = 0;
+  for (unsigned b = 0; b < IOS_BLOCKS; b++) {
+    if (s->read_block[b] + s->write_block[b])
+      block[n++] = b;
+    if (n == GI_ARRAY_LEN(block) || (n && b == IOS_BLOCKS - 1)) {
+      write_block_group(s, block, n, out);
+      n = 0;
+    }
+  }
+}
+
+/* The form of GlusterFS, where "us" stands behind nanoseconds; here it is what it says. */
 static void
 write_text(struct gi_xlator *x, const char *title, const struct ios_set *s, FILE *out)
 {
-  fprintf(out, "=== %s: %s ===\nDuration: %llu seconds\nData read: %llu bytes\nData written: %llu bytes\n", x->name, title,
+  fprintf(out, "\n=== %s stats ===\n      Duration : %llu secs\n     BytesRead : %llu\n  BytesWritten : %llu\n", title,
           (unsigned long long)seconds(x, s), (unsigned long long)s->read_bytes, (unsigned long long)s->write_bytes);
-  for (unsigned b = 0; b < IOS_BLOCKS; b++) {
-    if (s->read_block[b] + s->write_block[b])
-      fprintf(out, "Block size %11llub+: %llu reads, %llu writes\n", 1ull << b, (unsigned long long)s->read_block[b],
-              (unsigned long long)s->write_block[b]);
-  }
-  fprintf(out, "%-16s %10s %8s %12s %12s %12s %12s %12s\n", "Fop", "Calls", "Errors", "Avg ns", "Min ns", "p50 ns", "p99 ns",
-          "Max ns");
+  write_blocks(s, out);
+  fprintf(out, "\n%-13s %10s %14s %14s %14s\n%-13s %10s %14s %14s %14s\n", "Fop", "Call Count", "Avg-Latency", "Min-Latency",
+          "Max-Latency", "---", "----------", "-----------", "-----------", "-----------");
   for (unsigned k = 0; k < GI_FOP_MAX; k++) {
     const struct ios_kind *ik = &s->kind[k];
     const struct gi_hist *h = ik->latency;
-    if (ik->hits)
-      fprintf(out, "%-16s %10llu %8llu %12.0f %12llu %12llu %12llu %12llu\n", gi_fop_name(k), (unsigned long long)ik->hits,
-              (unsigned long long)ik->errors, average(h), (unsigned long long)(h ? h->min : 0),
-              (unsigned long long)(h ? gi_hist_quantile(h, 0.5) : 0), (unsigned long long)(h ? gi_hist_quantile(h, 0.99) : 0),
-              (unsigned long long)(h ? h->max : 0));
+    if (ik->hits && h)
+      fprintf(out, "%-13s %10llu %11.2f us %11.2f us %11.2f us\n", gi_fop_name(k), (unsigned long long)ik->hits,
+              average(h) / 1e3, (double)h->min / 1e3, (double)h->max / 1e3);
+    else if (ik->hits)
+      fprintf(out, "%-13s %10llu %11s us %11s us %11s us\n", gi_fop_name(k), (unsigned long long)ik->hits, "0", "0", "0");
   }
-  fprintf(out, "\n");
+  fputs("------ ----- ----- ----- ----- ----- ----- -----  ----- ----- ----- -----\n", out);
+}
+
+static void
+write_texts(struct gi_xlator *x, FILE *out)
+{
+  const struct ios_private *p = ios_private(x);
+  GI_CLEANUP_FREE char *title = gi_asprintf("Interval %u", p->interval);
+  write_text(x, "Cumulative", &p->set[IOS_CUMULATIVE], out);
+  fprintf(out, "\nCurrent open fd's: %llu Max open fd's: %llu\n", (unsigned long long)p->open,
+          (unsigned long long)p->most_open);
+  write_text(x, title, &p->set[IOS_INTERVAL], out);
 }
 
 static void
@@ -116,15 +154,13 @@ write_samples(const struct ios_private *p, FILE *out)
 }
 
 void
-ios_write(struct gi_xlator *x, FILE *out)
+ios_write(struct gi_xlator *x, FILE *out, const char *format)
 {
   struct ios_private *p = ios_private(x);
-  const char *format = ios_options(x)->dump_format;
   if (strcmp(format, "samples") == 0) {
     write_samples(p, out);
   } else if (strcmp(format, "text") == 0) {
-    write_text(x, "cumulative", &p->set[IOS_CUMULATIVE], out);
-    write_text(x, "interval", &p->set[IOS_INTERVAL], out);
+    write_texts(x, out);
   } else {
     fprintf(out, "{\n");
     write_json(x, "cumulative", &p->set[IOS_CUMULATIVE], out);
@@ -148,7 +184,7 @@ run_path(const char *name, char *path, size_t len)
 }
 
 void
-ios_write_file(struct gi_xlator *x, const char *name)
+ios_write_file(struct gi_xlator *x, const char *name, const char *format)
 {
   char path[512];
   run_path(name, path, sizeof(path));
@@ -162,7 +198,7 @@ ios_write_file(struct gi_xlator *x, const char *name)
     gi_log(GI_LOG_WARNING, x->name, GI_MSG_IO_STATS + 1, "cannot write the statistics to %s: %s", path, strerror(errno));
     return;
   }
-  ios_write(x, out);
+  ios_write(x, out, format);
   fclose(out);
 }
 

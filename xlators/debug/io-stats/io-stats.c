@@ -180,16 +180,15 @@ pass(const struct gi_xlator *x)
   return ios_private(x)->active ? GI_PASS_TELL : GI_PASS;
 }
 
-/* The statistics are written at every layer on the way; storage drops the attribute. */
+/* The statistics are written at every layer on the way, as text as in GlusterFS; storage drops the attribute. */
 static enum gi_verdict
 ios_setxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   const void *value;
   uint32_t len;
   if (gi_dict_get_bin(fop->args.dict, IOS_DUMP_KEY, &value, &len) && len && len < 200) {
-    bool brick = fop->caller.client != NULL;
-    GI_CLEANUP_FREE char *name = gi_asprintf("%.*s%s%s", (int)len, (const char *)value, brick ? "." : "", brick ? x->name : "");
-    ios_write_file(x, name);
+    GI_CLEANUP_FREE char *name = gi_asprintf("%.*s.%s", (int)strnlen(value, len), (const char *)value, x->name);
+    ios_write_file(x, name, strcmp(ios_options(x)->dump_format, "samples") == 0 ? "samples" : "text");
   }
   return pass(x);
 }
@@ -220,7 +219,7 @@ dump_due(void *arg)
 {
   struct gi_xlator *x = arg;
   GI_CLEANUP_FREE char *name = gi_asprintf("io-stats-%s", x->name);
-  ios_write_file(x, name);
+  ios_write_file(x, name, ios_options(x)->dump_format);
   gi_timer_set(&ios_private(x)->dump_timer, (uint64_t)ios_options(x)->dump_interval * GI_NSEC_PER_SEC);
 }
 

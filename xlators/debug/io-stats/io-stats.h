@@ -102,10 +102,10 @@ ios_options(const struct gi_xlator *x)
 
 /* ---- io-stats-dump.c ---- */
 void ios_set_clear(struct gi_xlator *x, struct ios_set *s);
-/* Writes both sets as text or JSON (option ios-dump-format). */
-void ios_write(struct gi_xlator *x, FILE *out);
+/* Writes both sets as "text" or "json", or the "samples" (option ios-dump-format). */
+void ios_write(struct gi_xlator *x, FILE *out, const char *format);
 /* The same into file `name` of the run directory; odd characters become dashes. */
-void ios_write_file(struct gi_xlator *x, const char *name);
+void ios_write_file(struct gi_xlator *x, const char *name, const char *format);
 /* The answer to GI_INFO_PROFILE: `what` is its info-op; `peek`: the interval goes on. False for an unknown one. */
 bool ios_profile(struct gi_xlator *x, int64_t what, bool peek, struct gi_dict *d);
 void ios_statedump(struct gi_xlator *x, struct gi_dump *d);
