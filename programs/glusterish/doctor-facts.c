@@ -105,6 +105,44 @@ doctor_client_name(const json_t *sight, const char *uid, const char *address)
   return gi_asprintf("client %s", *address ? address : uid);
 }
 
+const json_t *
+doctor_waits(const json_t *op)
+{
+  const json_t *waits = json_object_get(op, "waits"), *found = NULL;
+  const json_t *steps = json_object_get(json_object_get(op, "tree"), "steps");
+  if (!json_is_array(steps)) /* a step */
+    steps = json_object_get(op, "steps");
+  if (json_is_object(waits))
+    return waits;
+  for (size_t i = 0; !found && i < json_array_size(steps); i++) {
+    const json_t *step = json_array_get(steps, i);
+    found = cli_true(step, "open") ? doctor_waits(step) : NULL;
+  }
+  return found;
+}
+
+char *
+doctor_waits_who(const json_t *sight, const json_t *waits)
+{
+  const char *what = cli_str(waits, "for"), *who = cli_str(waits, "who");
+  if (strcmp(what, "brick") == 0 && !*who)
+    return gi_strdup(cli_str(waits, "what"));
+  if (strncmp(who, "client ", 7) != 0)
+    return gi_strdup(who);
+  GI_CLEANUP_FREE char *uid = gi_asprintf("%.*s", (int)strcspn(who + 7, " "), who + 7);
+  return doctor_client_name(sight, uid, "");
+}
+
+bool
+doctor_may_wait(const json_t *op)
+{
+  static const char *const kinds[] = {"LK", "INODELK", "FINODELK", "ENTRYLK", "FENTRYLK"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++)
+    if (strcmp(cli_str(op, "kind"), kinds[i]) == 0)
+      return true;
+  return false;
+}
+
 const char *
 doctor_span(double seconds, char buf[32])
 {

@@ -19,17 +19,6 @@
 #define ALONE_MS 500.0 /* there is nobody to compare with */
 #define ENOUGH 5       /* operations that tell how a brick does */
 
-/* What goes on until somebody lets it: how long it takes says nothing. */
-static bool
-may_wait(const char *kind)
-{
-  static const char *const kinds[] = {"LK", "INODELK", "FINODELK", "ENTRYLK", "FENTRYLK"};
-  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++)
-    if (strcmp(kind, kinds[i]) == 0)
-      return true;
-  return false;
-}
-
 static double
 seconds(const json_t *doc, const char *member)
 {
@@ -67,7 +56,7 @@ doctor_slow_disk(const struct doctor_rule *rule, const json_t *sight, json_t *fi
     char span[32];
     json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
     {
-      const json_t *waits = json_object_get(op, "waits");
+      const json_t *waits = doctor_waits(op);
       double s = seconds(waits, "since_ns");
       if (!doctor_is_role(p, "brick") || strcmp(cli_str(waits, "for"), "disk") != 0)
         continue;
@@ -142,7 +131,7 @@ latest_kind(const json_t *sight, const json_t *p, double *mine, double *others, 
     {
       const char *kind = cli_str(row, "kind");
       const json_t *where = NULL;
-      double ns = may_wait(kind) ? 0 : lateness(p, kind, &where);
+      double ns = doctor_may_wait(row) ? 0 : lateness(p, kind, &where);
       double best = ns > *mine ? quickest_other(sight, p, kind) : 0;
       if (ns <= *mine || ns < (best > 0 ? SLOW_MS : ALONE_MS) * 1e6 || ns < SLOW_TIMES * best)
         continue;
@@ -312,7 +301,7 @@ doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *
   {
     json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
     {
-      const json_t *waits = json_object_get(op, "waits");
+      const json_t *waits = doctor_waits(op);
       const char *what = cli_str(waits, "for"), *uid = cli_str(op, "client");
       double s = seconds(waits, "since_ns");
       char span[32];
@@ -341,25 +330,23 @@ explained(const char *what)
 static void
 blame_wait(const struct doctor_rule *rule, const json_t *sight, const json_t *p, const json_t *op, json_t *findings)
 {
-  const json_t *waits = json_object_get(op, "waits");
-  const char *what = cli_str(waits, "for"), *who = cli_str(waits, "who");
+  const json_t *waits = doctor_waits(op);
+  const char *what = cli_str(waits, "for");
   const char *object = *cli_str(op, "path") ? cli_str(op, "path") : object_name(sight, cli_str(op, "gfid"));
+  bool brick = strcmp(what, "brick") == 0, lock = strcmp(what, "lock") == 0;
   char span[32];
   GI_CLEANUP_FREE char *name = doctor_name(p);
-  bool brick = strcmp(what, "brick") == 0 && *who;
-  GI_CLEANUP_FREE char *blamed = brick                               ? doctor_brick_of(p, who)
-                                 : strcmp(what, "lock") == 0 && *who ? doctor_client_name(sight, who, who)
-                                                                     : gi_strdup(name);
+  GI_CLEANUP_FREE char *who = doctor_waits_who(sight, waits);
+  const char *blamed = *who ? who : name;
   if (told_already(findings, rule->id, blamed, object))
     return;
-  doctor_find(findings, rule,
-              (struct doctor_culprit){brick                       ? "brick"
-                                      : strcmp(what, "lock") == 0 ? "client"
-                                                                  : "process",
-                                      doctor_volume_of(p), blamed, brick || *who ? 0 : cli_int(p, "pid")},
-              NULL, "%s of %s has been under way in %s for %s, now at %s%s%s", cli_str(op, "kind"), object, name,
-              doctor_span(seconds(op, "age_ns"), span), *cli_str(op, "at") ? cli_str(op, "at") : "?",
-              *what ? ", waiting for " : "", *what ? (*cli_str(waits, "what") ? cli_str(waits, "what") : what) : "");
+  struct doctor_culprit culprit = {*who && brick  ? "brick"
+                                   : *who && lock ? "client"
+                                                  : "process",
+                                   doctor_volume_of(p), blamed, *who ? 0 : cli_int(p, "pid")};
+  doctor_find(findings, rule, culprit, NULL, "%s of %s has been under way in %s for %s, now at %s%s%s%s%s", cli_str(op, "kind"),
+              object, name, doctor_span(seconds(op, "age_ns"), span), *cli_str(op, "at") ? cli_str(op, "at") : "?",
+              *what ? ", waiting for " : "", brick ? "" : cli_str(waits, "what"), *who && !brick ? " of " : "", who);
 }
 
 void
@@ -371,9 +358,7 @@ doctor_hanging(const struct doctor_rule *rule, const json_t *sight, json_t *find
   {
     json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
     {
-      const char *what = cli_str(json_object_get(op, "waits"), "for");
-      bool application = strcmp(cli_str(op, "kind"), "LK") == 0; /* whoever asks for it may mean to wait */
-      if (seconds(op, "age_ns") >= HANGING_S && !explained(what) && !application)
+      if (seconds(op, "age_ns") >= HANGING_S && !explained(cli_str(doctor_waits(op), "for")) && !doctor_may_wait(op))
         blame_wait(rule, sight, p, op, findings);
     }
   }

@@ -55,6 +55,12 @@ const json_t *doctor_list(const json_t *process, const char *document, const cha
 char *doctor_name(const json_t *process);
 /* The process of a client, by what it calls itself towards bricks; NULL: not on this node. */
 const json_t *doctor_client(const json_t *sight, const char *uid);
+/* What an operation waits for: its own "waits", else that of the step of its tree that is not over; NULL: nothing is known. */
+const json_t *doctor_waits(const json_t *op);
+/* Who is waited for, for people: a brick, the client that holds a lock; "" if nobody. Caller frees. */
+char *doctor_waits_who(const json_t *sight, const json_t *waits);
+/* Operations that go on when somebody else lets them: locks. How long they take says nothing. */
+bool doctor_may_wait(const json_t *op);
 /* A client for people: its mount if that is known, else its address. Caller frees. */
 char *doctor_client_name(const json_t *sight, const char *uid, const char *address);
 /* "3.2 s", "4 min". */

@@ -205,13 +205,19 @@ test_slow_client(void **state)
 static void
 test_hanging(void **state)
 {
+  /* The first brick has answered, the second has not. */
   finds("hanging-operation",
         SIGHT(MOUNT(
-            ",'graph':{'layers':[{'name':'v-client-1','options':{'remote-host':'h','remote-subvolume':'/b2'}}]},'inflight':{"
-            "'operations':[{'kind':'READ','path':'/f','gfid':'g','age_ns':6000000000,'at':'v-client-1','waits':{'for':'brick',"
-            "'what':'its answer','who':'v-client-1','since_ns':6000000000}}]}")),
+            ",'inflight':{'operations':[{'kind':'READ','path':'/f','gfid':'g','age_ns':6000000000,'at':'v-replicate-0',"
+            "'waits':null,'tree':{'open':true,'waits':null,'steps':[{'open':false,'waits':{'for':'brick','what':'h:/b1'}},"
+            "{'open':true,'waits':null,'steps':[{'open':true,'waits':{'for':'brick','what':'h:/b2','who':null}}]}]}}]}")),
         "brick", "h:/b2",
-        "READ of /f has been under way in mount /mnt of v (pid 200) for 6.0 s, now at v-client-1, waiting for its answer");
+        "READ of /f has been under way in mount /mnt of v (pid 200) for 6.0 s, now at v-replicate-0, waiting for h:/b2");
+  finds("hanging-operation",
+        SIGHT(BRICK(
+            1, ",'inflight':{'operations':[{'kind':'WRITE','gfid':'g','age_ns':6000000000,'at':'v-locks','waits':{'for':'lock',"
+               "'what':'posix lock','who':'client " UID("h", 200) " pid 7 owner 01'}}]}") "," MOUNT("")),
+        "client", "mount /mnt of v (pid 200)", "now at v-locks, waiting for posix lock of mount /mnt of v (pid 200)");
   silent("hanging-operation", SIGHT(MOUNT(WAITS("lock", 4000000000, ""))));
   silent("hanging-operation", SIGHT(BRICK(1, WAITS("disk", 9000000000, ""))));
   silent("hanging-operation", SIGHT(MOUNT(",'inflight':{'operations':[{'kind':'LK','age_ns':90000000000}]}")));

@@ -180,7 +180,7 @@ take_documents(const struct ob_process *ob, json_t *p, const char *gfid, unsigne
                    {SIGHT_LOCKS, "locks", "brick"}};
   bool answers = true;
   for (size_t i = 0; answers && i < GI_ARRAY_LEN(documents); i++) {
-    bool locks = documents[i].what == SIGHT_LOCKS && gfid;
+    bool locks = documents[i].what == SIGHT_LOCKS && gfid && !(what & SIGHT_ALL_LOCKS);
     GI_CLEANUP_FREE char *path = gi_asprintf("/%s%s%s", documents[i].member, locks ? "?gfid=" : "", locks ? gfid : "");
     if ((what & documents[i].what) && (!documents[i].role || strcmp(ob->role, documents[i].role) == 0))
       answers = take_document(ob, p, documents[i].member, path);

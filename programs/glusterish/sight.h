@@ -31,9 +31,10 @@ enum {
   SIGHT_DISKS = 64,    /* and heals */
   SIGHT_VOLUMES = 128, /* asks the daemon */
   SIGHT_FILES = 256,
-  SIGHT_METRICS = 512, /* as text */
+  SIGHT_METRICS = 512,    /* as text */
+  SIGHT_ALL_LOCKS = 1024, /* with SIGHT_LOCKS: also those of other objects than the one asked for */
 };
 
-/* `volume` NULL: all. `gfid`, as text, NULL: no object; else locks are those of the object. The caller owns the document. */
+/* `volume` NULL: all. `gfid`, as text, NULL: no object; else locks are those of the object, unless all are asked for. The caller owns the document. */
 json_t *sight_take(struct cli *c, const char *volume, const char *gfid, unsigned what);
 #endif

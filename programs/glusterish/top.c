@@ -187,7 +187,9 @@ operation_rows(const json_t *sight)
       const char *path = *cli_str(op, "path") ? cli_str(op, "path") : cli_str(op, "gfid");
       json_t *row = json_pack("{s:s, s:s, s:s, s:f, s:s, s:I}", "name", path, "process", process, "kind", cli_str(op, "kind"),
                               "age_ns", number(op, "age_ns"), "at", cli_str(op, "at"), "pid", (json_int_t)cli_int(op, "pid"));
-      json_object_set(row, "waits", json_object_get(op, "waits") ? json_object_get(op, "waits") : json_null());
+      GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
+      json_object_set_new(row, "waits", doctor_waits(op) ? json_deep_copy(doctor_waits(op)) : json_null());
+      json_object_set_new(row, "waits_for", *who ? json_string(who) : json_null());
       json_array_append_new(rows, row);
     }
   }
@@ -247,11 +249,12 @@ static char *
 operation_line(const json_t *row)
 {
   const json_t *waits = json_object_get(row, "waits");
+  const char *who = cli_str(row, "waits_for");
+  bool brick = strcmp(cli_str(waits, "for"), "brick") == 0;
   char span[32];
   return gi_asprintf("%9s %-12s %-20s %s%s%s%s%s (%s)", doctor_span(number(row, "age_ns") / 1e9, span), cli_str(row, "kind"),
                      cli_str(row, "at"), cli_str(row, "name"), json_is_object(waits) ? " waits for " : "",
-                     *cli_str(waits, "what") ? cli_str(waits, "what") : cli_str(waits, "for"),
-                     *cli_str(waits, "who") ? " of " : "", cli_str(waits, "who"), cli_str(row, "process"));
+                     brick ? "" : cli_str(waits, "what"), *who && !brick ? " of " : "", who, cli_str(row, "process"));
 }
 
 static char *

@@ -91,14 +91,15 @@ print_user(FILE *out, const json_t *u)
 static void
 print_operation(FILE *out, const json_t *op)
 {
-  const json_t *waits = json_object_get(op, "waits");
+  const json_t *waits = doctor_waits(op);
+  const char *who = cli_str(op, "waits_for");
+  bool brick = strcmp(cli_str(waits, "for"), "brick") == 0;
   char span[32];
   fprintf(out, "  %s in %s for %s, at %s", cli_str(op, "kind"), cli_str(op, "process_name"),
           doctor_span(json_number_value(json_object_get(op, "age_ns")) / 1e9, span),
           *cli_str(op, "at") ? cli_str(op, "at") : "?");
-  if (json_is_object(waits))
-    fprintf(out, ", waits for %s%s%s", *cli_str(waits, "what") ? cli_str(waits, "what") : cli_str(waits, "for"),
-            *cli_str(waits, "who") ? " of " : "", cli_str(waits, "who"));
+  if (waits)
+    fprintf(out, ", waits for %s%s%s", brick ? "" : cli_str(waits, "what"), *who && !brick ? " of " : "", who);
   fputc('\n', out);
 }
 

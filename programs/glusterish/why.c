@@ -300,7 +300,9 @@ inflight_of(const json_t *sight, const char *gfid, const char *path)
         continue;
       json_t *copy = json_copy(op);
       GI_CLEANUP_FREE char *name = doctor_name(p);
+      GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
       json_object_set_new(copy, "process_name", json_string(name));
+      json_object_set_new(copy, "waits_for", *who ? json_string(who) : json_null());
       json_array_append_new(all, copy);
     }
   }
@@ -391,7 +393,7 @@ lock_waits(json_t *list, const json_t *sight, const json_t *locks)
   }
 }
 
-/* The brick process that an operation of it is under way in is as slow as it says. */
+/* Of locks the bricks know more. */
 static void
 operation_waits(json_t *list, const json_t *sight, const json_t *inflight)
 {
@@ -399,20 +401,21 @@ operation_waits(json_t *list, const json_t *sight, const json_t *inflight)
   json_t *op;
   json_array_foreach(inflight, i, op)
   {
-    const json_t *waits = json_object_get(op, "waits"), *process = json_object_get(op, "process");
-    const char *what = cli_str(waits, "for"), *who = cli_str(waits, "who");
+    const json_t *waits = doctor_waits(op);
+    const char *what = cli_str(waits, "for");
     bool disk = strcmp(what, "disk") == 0, brick = strcmp(what, "brick") == 0;
     char span[32];
-    if (!json_is_object(waits))
+    if (!waits || doctor_may_wait(op))
       continue;
+    GI_CLEANUP_FREE char *who = doctor_waits_who(sight, waits);
     because(list,
             disk    ? "disk"
             : brick ? "brick"
             : *what ? what
                     : "process",
-            *who ? who : cli_str(op, "process_name"), *who ? 0 : cli_int(process, "pid"),
+            *who ? who : cli_str(op, "process_name"), *who ? 0 : cli_int(json_object_get(op, "process"), "pid"),
             "%s in %s has been waiting for %s%s%s, for %s", cli_str(op, "kind"), cli_str(op, "process_name"),
-            *cli_str(waits, "what") ? cli_str(waits, "what") : what, *who ? " of " : "", who,
+            brick ? "" : cli_str(waits, "what"), *who && !brick ? " of " : "", who,
             doctor_span(json_number_value(json_object_get(waits, "since_ns")) / 1e9, span));
   }
 }

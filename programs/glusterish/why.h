@@ -21,7 +21,7 @@ json_t *why_copy(const char *brick, const char *path);
 /* `copies`: [{"brick":"HOST:/PATH", …of why_copy}], in the order of the volume. The document:
  * {"volume","path","gfid","type","copies":[{… "blamed_by":[{"brick","data","metadata","entry"}],"process","answers","up","serves_reads",
  *  "good"}],"heal":{"state":"none"|"needed"|"split-brain","text"},"locks":[{… of /locks, "brick","holder"}],
- *  "users":[{"client","name","address","handles","writing","told_s","bricks"}],"inflight":[operations, each with "process_name"],
+ *  "users":[{"client","name","address","handles","writing","told_s","bricks"}],"inflight":[operations, each with "process_name" and "waits_for": who, or null],
  *  "errors":[…],"because":[{"text","culprit":{"kind","name","pid"}}]} */
 json_t *why_document(const char *volume, const char *path, json_t *copies, const json_t *sight);
 /* {"state","text"} of the copies, and puts "good" and "blamed_by" into each. */

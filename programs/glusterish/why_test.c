@@ -102,18 +102,18 @@ test_which_copy_is_read(void **state)
 static void
 test_a_frozen_brick(void **state)
 {
-  json_t *doc = document(
-      THREE, SIGHT("{'role':'brick','volume':'v','pid':102,'answers':false,'state':'T','about':{'brick':'/b2',"
-                   "'host':'h'}}," MOUNT(",'inflight':{'operations':[{'kind':'WRITE','gfid':'g','at':'v-client-6',"
-                                         "'age_ns':3e9,'process':{'pid':200},'waits':{'for':'brick','what':'the answer',"
-                                         "'who':'h:/b2','since_ns':2000000000}}]}")));
+  json_t *doc =
+      document(THREE, SIGHT("{'role':'brick','volume':'v','pid':102,'answers':false,'state':'T','about':{'brick':'/b2',"
+                            "'host':'h'}}," MOUNT(",'inflight':{'operations':[{'kind':'WRITE','gfid':'g','at':'v-client-6',"
+                                                  "'age_ns':3e9,'process':{'pid':200},'waits':{'for':'brick','what':'h:/b2',"
+                                                  "'who':null,'since_ns':2000000000}}]}")));
   const json_t *culprit = json_object_get(nth(doc, "because", 0), "culprit");
   assert_string_equal(cli_str(nth(doc, "because", 0), "text"),
                       "brick h:/b2 (pid 102) does not answer: it was stopped by a signal");
   assert_string_equal(cli_str(culprit, "name"), "h:/b2");
   assert_int_equal(cli_int(culprit, "pid"), 102);
   assert_string_equal(cli_str(nth(doc, "because", 1), "text"),
-                      "WRITE in mount /mnt of v (pid 200) has been waiting for the answer of h:/b2, for 2.0 s");
+                      "WRITE in mount /mnt of v (pid 200) has been waiting for h:/b2, for 2.0 s");
   json_decref(doc);
 }
 
