@@ -62,6 +62,48 @@ is "$(grep -cvE '^([0-9.]{10} [0-9:.]{15} \[.*\] [a-z]+ \(.*\): .* <[0-9]+\.[0-9
 kill "$reader"
 ok "a reader that waits can be interrupted" within 10 not_running "$reader"
 
+# Reads the log only after more was done than it has room for: what is missing is counted, and what is there is in order.
+slow_reader() {
+  python3 - "$A" <<'P'
+import errno, os, re, sys
+mount = sys.argv[1]
+private = mount + "/.meta/graphs/active/meta-autoload/private"
+def made():
+    return int(re.search(r"^log_lines = (\d+)$", open(private).read(), re.M).group(1))
+def drain():
+    out = b""
+    while True:
+        try:
+            out += os.read(log, 1 << 20)
+        except BlockingIOError:
+            return out
+least = made()
+log = os.open(mount + "/.glusterish/accesslog", os.O_RDONLY | os.O_NONBLOCK)
+most = made()
+for i in range(6000):
+    try:
+        os.stat("%s/%04d%s" % (mount, i, "x" * 200))
+    except FileNotFoundError:
+        pass
+text = drain()
+try:
+    os.stat(mount + "/last")
+except FileNotFoundError:
+    pass
+text += drain()
+end = made()
+lines = text.decode().split("\n")[:-1]
+lost = sum(int(l.split()[1]) for l in lines if l.startswith("#"))
+names = [int(n) for n in re.findall(r" lookup \(1,(\d{4})x+\): ENOENT <", text.decode())]
+kept = sum(not l.startswith("#") for l in lines)
+if lost == 0 or names != list(range(len(names))) or len(names) < 1000:
+    sys.exit("lost %d, of %d names the last is %d" % (lost, len(names), names[-1]))
+if not end - most <= kept + lost <= end - least:
+    sys.exit("%d lines and %d lost of %d to %d" % (kept, lost, end - most, end - least))
+P
+}
+ok "who reads too slowly is told what is missing" slow_reader
+
 # Layers come and go under whoever walks: what is gone is gone, nothing more.
 walk() { until [ -e "$WORK/stop" ]; do find "$M" "$P" -type f -exec cat {} + >/dev/null 2>&1; done; }
 has_layer() { [ -e "$M/graphs/active/v-$1" ]; }
