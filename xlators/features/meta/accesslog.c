@@ -47,6 +47,13 @@ put(struct line *l, const char *fmt, ...)
   l->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
+static void
+put_char(struct line *l, char c)
+{
+  if (l->len + 1 < sizeof(l->text))
+    l->text[l->len++] = c;
+}
+
 /* A name must not forge a line. The target of a link may be longer than any name: it is cut. */
 static void
 put_name(struct line *l, const char *name)
@@ -57,7 +64,7 @@ put_name(struct line *l, const char *name)
     if (c < 0x20 || c == 0x7f || c == '\\')
       put(l, "\\%03o", c);
     else
-      put(l, "%c", c);
+      put_char(l, (char)c);
   }
 }
 
@@ -179,7 +186,7 @@ describe(struct mt *m, const struct gi_fop *fop, struct line *l)
   put(l, "%04d.%02d.%02d %02d:%02d:%02d.%06u [uid:%u,gid:%u,pid:%d] ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
       tm.tm_min, tm.tm_sec, wall.nsec / 1000, fop->caller.uid, fop->caller.gid, fop->caller.pid);
   for (const char *c = gi_fop_name(fop->kind); *c; c++)
-    put(l, "%c", tolower((unsigned char)*c));
+    put_char(l, (char)tolower((unsigned char)*c));
   put_arguments(l, fop);
   put_outcome(l, fop);
   put(l, " <%llu.%06llu>", took / GI_NSEC_PER_SEC, took % GI_NSEC_PER_SEC / 1000);
