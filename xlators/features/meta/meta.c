@@ -299,13 +299,10 @@ serve(struct mt *m, const struct mt_node *n, struct gi_fop *fop)
   case GI_FOP_STAT:
   case GI_FOP_FSTAT:
     return give_stat(m, n, fop);
-  case GI_FOP_READ:
-    return read_file(m, fop);
   case GI_FOP_WRITE:
     return write_file(m, n, fop);
   case GI_FOP_FTRUNCATE:
     return mt_table[n->what].store ? changed_nothing(m, n, fop, 0) : refuse(m, fop, EPERM);
-  case GI_FOP_FLUSH:
   case GI_FOP_FSYNCDIR:
     return gi_fop_ok(fop, 0);
   case GI_FOP_FSYNC:
@@ -328,6 +325,10 @@ serve_object(struct mt *m, const struct gi_inode *inode, struct gi_fop *fop)
 {
   struct mt_node n;
 
+  if (fop->kind == GI_FOP_READ) /* what was said at the open, also when its subject is gone */
+    return read_file(m, fop);
+  if (fop->kind == GI_FOP_FLUSH)
+    return gi_fop_ok(fop, 0);
   return mt_node_of(m, &inode->gfid, &n) ? serve(m, &n, fop) : gi_fop_fail(fop, ESTALE);
 }
 

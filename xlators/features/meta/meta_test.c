@@ -305,6 +305,49 @@ test_tree(void **state)
   fake_stack_free(s);
 }
 
+/* Another volfile: with a layer "extra" below the one under test, or without. */
+static void
+set_extra(struct fake_stack *s, bool there)
+{
+  struct gi_error err = {0};
+  GI_CLEANUP_FREE char *text = gi_asprintf("volume child-0\n type test/fake\nend-volume\n"
+                                           "%s"
+                                           "volume under-test\n type " TYPE "\n subvolumes %s\nend-volume\n"
+                                           "volume top\n type test/top\n subvolumes under-test\nend-volume\n",
+                                           there ? "volume extra\n type debug/trace\n subvolumes child-0\nend-volume\n" : "",
+                                           there ? "extra" : "child-0");
+  struct gi_volfile *vf = gi_volfile_parse(text, strlen(text), &err);
+
+  assert_non_null(vf);
+  assert_int_equal(gi_graph_reconfigure(s->graph, &vf, &err), 0);
+  fake_settle(s);
+}
+
+static void
+test_layers_come_and_go(void **state)
+{
+  struct fake_stack *s = stack_new();
+  struct gi_inode *graph = walk(s, ".meta/graphs/active");
+
+  assert_int_equal(look(s, graph, "extra")->rsp.err, ENOENT);
+  set_extra(s, true);
+
+  struct gi_inode *layer = walk(s, ".meta/graphs/active/extra"), *type = walk(s, ".meta/graphs/active/extra/type");
+  struct gi_fop *opened = open_as(s, type, O_RDONLY, 0);
+
+  assert_int_equal(opened->rsp.ret, 0);
+  set_extra(s, false);
+  assert_int_equal(look(s, graph, "extra")->rsp.err, ENOENT);
+  assert_int_equal(look(s, layer, "name")->rsp.err, ESTALE);
+  assert_int_equal(list(s, layer, 0, 4096)->rsp.err, ESTALE);
+  assert_int_equal(open_as(s, type, O_RDONLY, 0)->rsp.err, ESTALE);
+  assert_int_equal(read_at(s, opened->fd, 0, 100)->rsp.ret, sizeof("debug/trace\n") - 1); /* what was said before stays said */
+  set_extra(s, true);
+  assert_int_equal(open_as(s, type, O_RDONLY, 0)->rsp.ret, 0); /* it is the same one again */
+  check_tree(s, graph);
+  fake_stack_free(s);
+}
+
 static void
 fill_root(struct gi_fop *fop, void *arg)
 {
@@ -615,6 +658,7 @@ main(void)
       cmocka_unit_test(test_made_up_gfids),
       cmocka_unit_test(test_layers),
       cmocka_unit_test(test_tree),
+      cmocka_unit_test(test_layers_come_and_go),
       cmocka_unit_test(test_real_names_in_the_root),
       cmocka_unit_test(test_only_root),
       cmocka_unit_test(test_nothing_is_made_or_removed),
