@@ -91,6 +91,50 @@ test_who_waits_for_data_that_is_lost_is_told(void **state)
 }
 
 static void
+note_losses(struct gi_fop *fop, void *arg)
+{
+  *(unsigned *)arg = told.failed;
+}
+
+/* It succeeds all the same. */
+static void
+test_a_loss_is_told_before_the_unlock_that_waited(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  unsigned losses = 0;
+
+  hold(s, GI_FOP_WRITE);
+  put(s, fd, 0, PAGE, 'a');
+  fake_script(s, 0, GI_FOP_LK, (struct fake_reply){.fill = note_losses, .arg = &losses});
+  lock(s, fd, GI_LK_UNLOCK);
+  fake_release(s, 0, GI_FOP_WRITE, -1, EBADFD);
+  assert_int_equal(losses, 1);
+}
+
+/* An older one is under way, so the loss is not told yet. */
+static void
+test_a_read_does_not_show_what_was_before_a_loss(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 8 * PAGE);
+  struct gi_fop *f;
+
+  hold(s, GI_FOP_WRITE);
+  put(s, fd, 0, PAGE, 'a');
+  put(s, fd, 4 * PAGE, PAGE, 'b');
+  f = get(s, fd, 4 * PAGE, 2 * PAGE);
+  assert_int_equal(fake_held(s, 0), 2);
+  fake_release_fop(s, fake_held_fop(s, 0, 1), -1, ENOSPC);
+  assert_int_equal(told.events, 0);
+  assert_int_equal(f->rsp.err, ENOSPC);
+  assert_int_equal(get(s, fd, 6 * PAGE, 100)->rsp.ret, 100);
+  release_writes(s);
+  assert_int_equal(told.failed, 1);
+  assert_int_equal(get(s, fd, 4 * PAGE, 2 * PAGE)->rsp.ret, 2 * PAGE);
+}
+
+static void
 test_failed_data_is_kept_and_tried_again(void **state)
 {
   struct fake_stack *s = new_stack("option resync-failed-syncs-after-fsync on\n");
@@ -116,6 +160,31 @@ test_failed_data_is_kept_and_tried_again(void **state)
   assert_int_equal(f->rsp.err, EIO);
   assert_int_equal(told.err, EIO);
   assert_int_equal(metric(s, "dirty"), 0);
+  fake_stack_free(s);
+}
+
+/* What the bricks have in its place is not shown, and it does not come back once others may have got the lock. */
+static void
+test_kept_data_hides_what_was_before(void **state)
+{
+  struct fake_stack *s = new_stack("option resync-failed-syncs-after-fsync on\n");
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_fop *open = on_fd(s, GI_FOP_OPEN, fake_fd(s, FILE_A));
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EIO});
+  put(s, fd, 0, PAGE, 'a');
+  assert_int_equal(metric(s, "kept"), 1);
+  assert_int_equal(get(s, fd, 0, 2 * PAGE)->rsp.err, EIO);
+  assert_int_equal(get(s, fd, PAGE, 100)->rsp.ret, 100);
+  gi_dict_set_uint(gi_fop_xdata(open), GI_CONTENT_KEY, 4096);
+  fake_submit(s, open);
+  assert_int_equal(open->rsp.ret, 0);
+  assert_null(gi_dict_get(open->xdata, GI_CONTENT_KEY));
+  assert_int_equal(told.events, 0);
+  assert_int_equal(lock(s, fd, GI_LK_UNLOCK)->rsp.ret, 0);
+  assert_int_equal(told.err, EIO);
+  assert_int_equal(metric(s, "dirty"), 0);
+  assert_int_equal(sync_it(s, GI_FOP_FSYNC, fd)->rsp.err, EIO);
   fake_stack_free(s);
 }
 
@@ -172,7 +241,10 @@ main(void)
       TEST(test_close_returns_before_the_flush_is_sent),
       cmocka_unit_test(test_each_descriptor_is_told_once),
       TEST(test_who_waits_for_data_that_is_lost_is_told),
+      TEST(test_a_loss_is_told_before_the_unlock_that_waited),
+      TEST(test_a_read_does_not_show_what_was_before_a_loss),
       cmocka_unit_test(test_failed_data_is_kept_and_tried_again),
+      cmocka_unit_test(test_kept_data_hides_what_was_before),
       cmocka_unit_test(test_kept_data_gives_way_to_newer),
       cmocka_unit_test(test_nothing_is_kept_while_other_files_wait_for_memory),
   };

@@ -194,6 +194,37 @@ may_flush_behind(struct wb *wb, const struct gi_fop *fop, const struct wb_op *op
          !wb_had_locks(wb, op->file[0]->inode) && !gi_dict_count(fop->xdata);
 }
 
+/* The error of an earlier write of that range which failed and is kept, or of which nobody was told yet; 0: there is none. */
+static int
+lacks(const struct wb_file *file, struct wb_range range, uint64_t seq)
+{
+  if (file->kept || file->lost)
+    gi_list_foreach(w, &file->order, struct wb_write, order)
+      if ((w->state == WB_KEPT || w->state == WB_ENDED) && w->err && w->seq < seq && wb_overlap(w->range, range))
+        return w->err;
+  return 0;
+}
+
+/* Data that could not be written is not on the bricks, and may get there yet: nobody is shown there what was before. */
+static void
+look_past(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
+{
+  bool content = wb_wants_content(fop);
+
+  for (unsigned i = 0; i < op->count; i++) {
+    int err = lacks(op->file[i], op->range[i], op->seq);
+
+    if (err && wb_rules[fop->kind] == WB_RANGE)
+      op->err = err;
+    else if (err && content)
+      wb_wants_no_content(fop);
+  }
+  if (op->everywhere && content)
+    gi_list_foreach(file, &wb->dirty, struct wb_file, dirty)
+      if (lacks(file, everything, op->seq))
+        wb_wants_no_content(fop);
+}
+
 /* Nothing is in its way. */
 static enum gi_verdict
 go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
@@ -202,6 +233,7 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 
   GI_ASSERT(gi_list_empty(&op->turn.link) && !op->held);
   op->asked = ++wb->clock;
+  look_past(wb, fop, op);
   if (fop->kind == GI_FOP_FLUSH)
     op->err = wb_error_of_flush(wb, fop->fd);
   else if (fop->kind == GI_FOP_FSYNC)
@@ -301,6 +333,8 @@ pump_once(struct wb *wb, struct wb_file *file)
     answer_next(wb, file);
     return true;
   }
+  if (wb_tell_next(wb, file)) /* before those go on that waited for it: an unlock succeeds whatever became of the data */
+    return true;
   if (!gi_list_empty(&file->recheck)) {
     recheck_next(wb, file);
     return true;
@@ -311,9 +345,7 @@ pump_once(struct wb *wb, struct wb_file *file)
     wb_send(wb, gi_list_first(&file->ready, struct wb_write, ready));
     return true;
   }
-  if (wb_seal_due(wb, file))
-    return true;
-  return wb_tell_next(wb, file);
+  return wb_seal_due(wb, file);
 }
 
 /* `inode` is the file's. */

@@ -60,11 +60,26 @@ wb_wants_content(const struct gi_fop *fop)
   return gi_dict_get(fop->xdata, GI_CONTENT_KEY) || gi_dict_get(fop->xdata, "glusterfs.content");
 }
 
-/* Data that is kept must not come back over what was written or cut off after it, nor outlive its descriptor. */
+void
+wb_wants_no_content(struct gi_fop *fop)
+{
+  gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY);
+  gi_dict_del(gi_fop_xdata(fop), "glusterfs.content");
+}
+
+static bool
+is_lock(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_LK ? fop->args.cmd != GI_LKCMD_GET
+                                : fop->kind == GI_FOP_INODELK || fop->kind == GI_FOP_FINODELK || fop->kind == GI_FOP_LEASE;
+}
+
+/* Data that is kept must not come back over what was written or cut off after it, also by others who got the lock under which it was
+ * written, nor outlive its descriptor. */
 bool
 wb_gives_up(const struct gi_fop *fop)
 {
-  return fop->kind == GI_FOP_FLUSH || fop->kind == GI_FOP_WRITE || wb_changes(fop);
+  return fop->kind == GI_FOP_FLUSH || fop->kind == GI_FOP_WRITE || wb_changes(fop) || is_lock(fop);
 }
 
 static struct wb_range
@@ -133,13 +148,9 @@ wb_had_locks(struct wb *wb, struct gi_inode *inode)
 static bool
 is_everywhere(struct wb *wb, struct gi_fop *fop, const struct wb_op *op)
 {
-  switch (fop->kind) {
-  case GI_FOP_LK:
-    return fop->args.cmd != GI_LKCMD_GET;
-  case GI_FOP_INODELK:
-  case GI_FOP_FINODELK:
-  case GI_FOP_LEASE:
+  if (is_lock(fop))
     return true;
+  switch (fop->kind) {
   case GI_FOP_FLUSH: /* close(2) lets all locks of its owner go */
     return gi_fop_inode(fop) && wb_had_locks(wb, gi_fop_inode(fop));
   case GI_FOP_LOOKUP:   /* for the content of what has that name … */

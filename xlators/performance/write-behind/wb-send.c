@@ -67,8 +67,10 @@ end_write(struct wb *wb, struct wb_write *w, int err)
     wb_attr_untaught(wb, file, end_of(w));
   file->moved = wb->moved = ++wb->clock;
   give_back(wb, w);
-  if (err && w->changes)
+  if (err && w->changes) {
+    file->lost++;
     wb_error_spread(wb, w->inode, err);
+  }
   gi_fd_unref(&w->fd);
   if (!w->changes)
     free_write(w);
@@ -84,6 +86,8 @@ wb_tell_next(struct wb *wb, struct wb_file *file)
     return false;
   GI_ASSERT(w->changes > 0 && !w->node.in);
   gi_list_del(&w->order);
+  GI_ASSERT(!w->err || file->lost > 0);
+  file->lost -= w->err != 0;
   news = (struct gi_written){.inode = w->inode, .changes = w->changes, .err = w->err, .found = &w->found, .left = &w->left};
   wb->m.written += w->changes;
   GI_ASSERT(wb->x->ctx->unwritten >= w->changes);
@@ -122,6 +126,7 @@ fail(struct wb *wb, struct wb_write *w, int err)
     return;
   }
   w->state = WB_KEPT;
+  w->err = err;
   w->file->kept++;
   w->failed = ++wb->clock;
   wb->m.kept++;

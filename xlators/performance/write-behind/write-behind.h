@@ -113,6 +113,7 @@ struct wb_file {
   uint64_t sent_ns;                  /* gi_now when the last of them left */
   uint32_t in_flight;                /* messages of its own */
   uint32_t kept;                     /* writes in that state */
+  uint32_t lost;                     /* those that are WB_ENDED with an error */
   uint32_t changing;                 /* changes other than WRITEs, waiting or under way */
   uint32_t behind;                   /* FLUSHes sent after their answer */
   bool locked;                       /* a lock was granted once */
@@ -212,7 +213,8 @@ enum wb_way {
 };
 extern const uint8_t wb_rules[GI_FOP_MAX];                /* enum wb_way */
 bool wb_changes(const struct gi_fop *fop);                /* the file, and is no WRITE */
-bool wb_wants_content(const struct gi_fop *fop);          /* its reply is to bring data of the file along */
+bool wb_wants_content(const struct gi_fop *fop);          /* its reply is to bring data of the file along … */
+void wb_wants_no_content(struct gi_fop *fop);             /* … and now it is not */
 bool wb_gives_up(const struct gi_fop *fop);               /* no data is kept that fails while this waits for it */
 bool wb_had_locks(struct wb *wb, struct gi_inode *inode); /* or perhaps had: they were not seen while it was off the path */
 /* Fills file, range, count and what else the kind says. */
