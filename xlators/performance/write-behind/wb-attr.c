@@ -52,9 +52,10 @@ may_learn(const struct wb *wb, const struct wb_file *file, uint64_t asked)
 }
 
 static void
-learn(struct wb *wb, struct wb_file *file, const struct gi_iatt *a)
+learn(struct wb *wb, struct wb_file *file, const struct gi_iatt *a, uint64_t asked)
 {
-  GI_ASSERT(gi_iatt_valid(a));
+  GI_ASSERT(gi_iatt_valid(a) && asked <= wb->clock);
+  file->asked = asked;
   file->now = *a;
   file->learnt = ++wb->clock;
   file->learnt_ns = gi_now(wb->x->reactor);
@@ -136,7 +137,7 @@ wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post,
     return false;
   a = *post;
   correct(wb, file, sent, &a);
-  learn(wb, file, &a);
+  learn(wb, file, &a, sent);
   return true;
 }
 
@@ -153,7 +154,7 @@ look_at(struct wb *wb, struct wb_file *file, uint64_t asked, struct gi_iatt *a)
   if (!may_learn(wb, file, asked) || !wb_may_hold(wb))
     return;
   if (quiet)
-    learn(wb, file, a);
+    learn(wb, file, a, asked);
   else if (is_learnt(wb, file) && !file->changing && file->moved < asked)
     at_least(&file->now, a->size); /* others have made it longer */
 }
@@ -223,7 +224,7 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     GI_ASSERT(op->counted && file->changing > 0);
 
     if (fop->rsp.ret >= 0 && alone && describes(file, a) && may_learn(wb, file, op->asked)) {
-      learn(wb, file, a);
+      learn(wb, file, a, op->asked);
       at_least(&file->now, wb_tree_end(file->root));
     } else {
       lose_track(wb, file, cuts(fop));
@@ -234,7 +235,8 @@ wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 
 /* ---- answers from here ---- */
 
-/* What was learnt a moment ago is as true as an answer that takes as long to come. */
+/* What was learnt a moment ago is as true as an answer that takes as long to come. But whether the file still has all its names is not
+ * known after a name was removed, for the kernel does not say of what. */
 bool
 wb_answer_stat(struct wb *wb, struct gi_fop *fop)
 {
@@ -242,7 +244,7 @@ wb_answer_stat(struct wb *wb, struct gi_fop *fop)
   struct wb_file *file = inode ? wb_file_of(wb, inode, false) : NULL;
 
   if (!file || gi_list_empty(&file->order) || file->changing || gi_dict_count(fop->xdata) || !is_learnt(wb, file) ||
-      !wb_may_hold(wb) || gi_now(wb->x->reactor) - file->learnt_ns >= WB_FRESH_NS)
+      !wb_may_hold(wb) || gi_now(wb->x->reactor) - file->learnt_ns >= WB_FRESH_NS || file->asked < wb->unnamed)
     return false;
   GI_ASSERT(gi_iatt_valid(&file->now));
   fop->rsp.stat = file->now;

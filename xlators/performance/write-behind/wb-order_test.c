@@ -397,6 +397,34 @@ test_an_old_reply_does_not_shrink_a_file_that_is_not_known(void **state)
   }
 }
 
+/* The kernel does not say what it was that lost its name. */
+static void
+test_a_stat_after_a_name_is_gone_asks_the_bricks(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 100);
+  struct gi_iatt gone = attributes(FILE_A, 100);
+  struct gi_fop *f = fake_fop(s, GI_FOP_UNLINK);
+
+  gone.nlink = 0;
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, fd, 0, 100, 'a'));
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, DIR), "name");
+  fake_submit(s, f);
+  assert_true(f->answered);
+  is_early(put(s, fd, 200, 100, 'b'));
+  fake_held_fop(s, 0, 0)->rsp.post = attributes(FILE_A, 100); /* from before */
+  fake_release(s, 0, GI_FOP_WRITE, 100, 0);
+  for (int i = 0; i < 2; i++) {
+    fake_script(s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_stat, .arg = &gone});
+    f = on_fd(s, GI_FOP_FSTAT, fd);
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.stat.nlink, 0);
+    assert_int_equal(f->rsp.stat.size, 300);
+  }
+  release_writes(s);
+}
+
 /* Another client has made it longer while something of ours is under way. */
 static void
 test_a_reply_grows_the_file(void **state)
@@ -542,6 +570,7 @@ main(void)
       TEST(test_a_cancelled_lock_goes_without_waiting),
       TEST(test_stat_shows_what_is_not_written_yet),
       TEST(test_an_old_reply_does_not_shrink_the_file),
+      TEST(test_a_stat_after_a_name_is_gone_asks_the_bricks),
       TEST(test_an_old_reply_does_not_shrink_a_file_that_is_not_known),
       TEST(test_a_reply_grows_the_file),
       TEST(test_replies_in_another_order_do_not_shrink_the_file),

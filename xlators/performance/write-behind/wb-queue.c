@@ -243,7 +243,7 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     return op->err ? gi_fop_fail(fop, op->err) : gi_fop_ok(fop, 0);
   }
   look = (wb_rules[fop->kind] == WB_RANGE && op->count && op->file[0]->root) || wb_rules[fop->kind] == WB_LOOK;
-  return op->err || op->counted || op->takes_lock || look ? GI_PASS_TELL : GI_PASS;
+  return op->err || op->counted || op->takes_lock || op->nameless || look ? GI_PASS_TELL : GI_PASS;
 }
 
 static void
@@ -292,6 +292,8 @@ wb_op_ended(struct wb *wb, struct gi_fop *fop)
   } else {
     wb_attr_reply(wb, fop);
   }
+  if (op->nameless)
+    wb->unnamed = ++wb->clock;
   if (op->takes_lock && fop->rsp.ret >= 0)
     wb_forget_all(wb); /* what a lock protects need not be in the file that is locked */
   if (op->err)

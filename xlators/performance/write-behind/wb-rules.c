@@ -177,5 +177,7 @@ wb_op_name(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     add_file(wb, op, second,
              fop->kind == GI_FOP_COPY_FILE_RANGE ? from_to(fop->args.offset2, fop->args.size) : (struct wb_range){0, WB_END});
   op->everywhere = is_everywhere(wb, fop, op);
+  op->nameless = (fop->kind == GI_FOP_UNLINK && !gi_loc_inode(fop, &fop->loc)) ||
+                 (fop->kind == GI_FOP_RENAME && !gi_loc_inode(fop, &fop->loc2));
   op->takes_lock = gi_fop_takes_lock(fop);
 }

@@ -123,6 +123,7 @@ struct wb_file {
   struct gi_iatt now;
   uint64_t learnt;    /* clock; 0: not known */
   uint64_t learnt_ns; /* gi_now */
+  uint64_t asked;     /* clock: the reply that it was learnt from was asked for then */
   uint64_t forgot;    /* clock: replies to what was asked before are not learnt from */
   uint64_t changed;   /* clock when a change other than a WRITE last ended */
   uint64_t moved;     /* clock when any change last ended */
@@ -146,7 +147,8 @@ struct wb_op {
   uint64_t asked; /* clock when it went down */
   struct wb_write *write;
   bool held, counted, everywhere, takes_lock, waited;
-  int err; /* to be told instead of the reply */
+  bool nameless; /* it takes a name from an object that is not known here */
+  int err;       /* to be told instead of the reply */
 };
 
 struct wb {
@@ -159,6 +161,7 @@ struct wb {
   bool down;                             /* the graph ends … */
   bool pass_down;                        /* … and those below have not heard of it */
   uint64_t moved;                        /* clock when a change of any file last ended */
+  uint64_t unnamed;                      /* clock when one last ended that took a name from no one knows which */
   uint64_t bytes, cost;                  /* of all files */
   uint32_t held, behind;                 /* operations; FLUSHes */
   uint32_t untold;                       /* descriptors that have to be told an error */
