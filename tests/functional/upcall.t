@@ -16,23 +16,23 @@ mkdir "$a/d"
 touch "$a/d/old" "$a/d/gone" "$a/d/over"
 
 run timeout 60 python3 - "$a" "$b" <<'PY'
-import os, sys, time
+import os, sys
 a, b = sys.argv[1:]
-worst = 0
+LOOKS = 20
+worst = asked = 0
 
 def soon(what, seen):
-    """Within five seconds, of sixty; how soon is only told."""
-    global worst
-    began = time.monotonic()
-    while True:
+    """What a brick tells, it tells before it answers what is asked after the change. So it is seen after a question or two to all of them;
+    the others are for a busy kernel, which takes its time to let go of what it knows."""
+    global worst, asked
+    for looks in range(LOOKS):
         if seen():
-            worst = max(worst, time.monotonic() - began)
+            worst = max(worst, looks)
             print("ok", what)
             return
-        if time.monotonic() - began > 5:
-            print("WRONG", what)
-            return
-        time.sleep(0.002)
+        asked += 1
+        there("%s/nobody-has-this-name-%d" % (b, asked))
+    print("WRONG", what)
 
 def there(path):
     try:
@@ -86,10 +86,10 @@ soon("a listing", lambda: sorted(os.listdir(b + "/d")) == ["made", "over"])
 know()
 os.unlink(a + "/d/made")
 soon("one of two names", lambda: not there(b + "/d/made") and os.stat(b + "/f").st_nlink == 1)
-print("# worst: %d ms" % (worst * 1000))
+print("# worst: seen after %d questions" % worst)
 PY
 note "$OUTPUT"
-is "$(grep -v '^ok\|^#' <<<"$OUTPUT")" "" "each change is seen by the other mount at once"
+is "$(grep -v '^ok\|^#' <<<"$OUTPUT")" "" "each change is seen by the other mount after a few round trips"
 is "$(grep -c '^ok' <<<"$OUTPUT")" 13 "all of them"
 
 
