@@ -196,6 +196,27 @@ begin_seldom(struct gi_fop *fop)
     gi_trace_begin(s, fop);
 }
 
+/* The list's neighbours are not checked at each of them, as gi_list_add_tail and gi_list_del do. */
+static inline void
+take_off(struct gi_fop *fop)
+{
+  struct gi_list *l = &fop->flight;
+
+  l->prev->next = l->next;
+  l->next->prev = l->prev;
+  gi_list_init(l);
+}
+
+static inline void
+put_on(struct gi_graph *g, struct gi_fop *fop)
+{
+  struct gi_list *l = &fop->flight, *last = g->flight.prev;
+
+  l->next = &g->flight;
+  l->prev = last;
+  last->next = g->flight.prev = l;
+}
+
 static inline void
 begin(struct gi_fop *fop, struct gi_graph *g, uint64_t now)
 {
@@ -204,7 +225,7 @@ begin(struct gi_fop *fop, struct gi_graph *g, uint64_t now)
 
   fop->start_ticks = now;
   fop->number = ++s->operations;
-  gi_list_add_tail(&g->flight, &fop->flight);
+  put_on(g, fop);
   if (works_for(fop->parent)) {
     fop->start_ns = gi_now_at(s->reactor, now);
     begin_for(fop, fop->parent);
@@ -256,7 +277,7 @@ end(struct gi_seen *s, struct gi_fop *fop, uint64_t now)
   struct gi_seen_kind *k = &s->kind[0][fop->kind];
   uint64_t took = now - fop->start_ticks;
 
-  gi_list_del(&fop->flight);
+  take_off(fop);
   if (fop->counted) {
     end_for(s, fop, took);
     return;
