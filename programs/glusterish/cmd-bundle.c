@@ -276,5 +276,7 @@ cli_bundle(struct cli *c, const struct cli_command *cmd, int n, char **words)
   const struct cli_option options[] = {{.name = "logs", .value = &logs}, {.name = NULL}};
   if (!cli_take_options(c, cmd, options, &n, words))
     return CLI_FAILED;
-  return n > 2 ? cli_usage(c, cmd) : bundle(c, n > 1 ? words[1] : NULL, logs);
+  if (n > 2)
+    return cli_usage(c, cmd);
+  return !sight_allowed(c) ? CLI_FAILED : bundle(c, n > 1 ? words[1] : NULL, logs);
 }

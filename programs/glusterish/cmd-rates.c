@@ -80,7 +80,9 @@ cli_stats(struct cli *c, const struct cli_command *cmd, int n, char **words)
   if (!cli_take_options(c, cmd, options, &n, words) || !take_number(c, "interval", interval, &seconds) ||
       !take_number(c, "count", count, &lines))
     return CLI_FAILED;
-  return n > 2 ? cli_usage(c, cmd) : stats(c, n > 1 ? words[1] : NULL, seconds, lines);
+  if (n > 2)
+    return cli_usage(c, cmd);
+  return !sight_allowed(c) ? CLI_FAILED : stats(c, n > 1 ? words[1] : NULL, seconds, lines);
 }
 
 /* ---- top ---- */
@@ -185,5 +187,7 @@ cli_top(struct cli *c, const struct cli_command *cmd, int n, char **words)
     return CLI_FAILED;
   if (by && !top_by_name(by, &what))
     return cli_bad(c, cmd, "--by: %s is none of client, file, operation, brick", by);
-  return n > 2 ? cli_usage(c, cmd) : top(c, n > 1 ? words[1] : NULL, what, seconds, once);
+  if (n > 2)
+    return cli_usage(c, cmd);
+  return !sight_allowed(c) ? CLI_FAILED : top(c, n > 1 ? words[1] : NULL, what, seconds, once);
 }

@@ -16,6 +16,7 @@
 #define DOCTOR_LOOKS_AT \
   (SIGHT_LAYERS | SIGHT_INFLIGHT | SIGHT_CLIENTS | SIGHT_LOCKS | SIGHT_ALL_LOCKS | SIGHT_ERRORS | SIGHT_GRAPH | SIGHT_DISKS | \
    SIGHT_VOLUMES)
+#define DOCTOR_BLIND 3 /* exit status: nothing could be looked at */
 #define ROOT_GFID "00000000-0000-0000-0000-000000000001"
 
 static int
@@ -42,6 +43,8 @@ cli_doctor(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
   if (n > 2)
     return cli_usage(c, cmd);
+  if (!sight_allowed(c))
+    return DOCTOR_BLIND;
   json_t *sight = sight_take(c, n > 1 ? words[1] : NULL, ROOT_GFID, DOCTOR_LOOKS_AT);
   count_splits(sight);
   json_t *findings = doctor_look(sight);
@@ -209,6 +212,8 @@ cli_why(struct cli *c, const struct cli_command *cmd, int n, char **words)
   GI_CLEANUP_FREE char *path = NULL;
   if (n < 2 || n > 3)
     return cli_usage(c, cmd);
+  if (!sight_allowed(c))
+    return CLI_FAILED;
   if (n == 2 && !find_on_mount(c, words[1], &volume, &path))
     return CLI_FAILED;
   if (n == 3) {

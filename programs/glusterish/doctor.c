@@ -6,6 +6,7 @@
 #include "libglusterish/error.h"
 #include "libglusterish/mem.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,23 @@ doctor_rule(const char *id)
   return NULL;
 }
 
+/* Commands can be copied as they stand: the volume has its name in them. Caller frees. */
+static char *
+remedy_for(const char *remedy, const char *volume)
+{
+  static const char place[] = "VOLUME";
+  const char *at = volume && remedy ? strstr(remedy, place) : NULL;
+  char *text = gi_asprintf("%.*s", at ? (int)(at - remedy) : INT_MAX, remedy ? remedy : "");
+  for (const char *rest; at; at = strstr(rest, place)) {
+    rest = at + sizeof(place) - 1;
+    const char *next = strstr(rest, place);
+    char *longer = gi_asprintf("%s%s%.*s", text, volume, next ? (int)(next - rest) : INT_MAX, rest);
+    gi_free(text);
+    text = longer;
+  }
+  return text;
+}
+
 void
 doctor_find(json_t *findings, const struct doctor_rule *rule, struct doctor_culprit who, const char *remedy, const char *fmt,
             ...)
@@ -77,12 +95,12 @@ doctor_find(json_t *findings, const struct doctor_rule *rule, struct doctor_culp
   if (vasprintf(&said, fmt, ap) < 0)
     said = NULL;
   va_end(ap);
+  GI_CLEANUP_FREE char *helps = remedy_for(remedy ? remedy : rule->remedy, who.volume);
   json_t *culprit = json_pack("{s:s, s:o, s:o}", "kind", who.kind, "name", doctor_text(who.name), "pid",
                               who.pid ? json_integer(who.pid) : json_null());
-  json_array_append_new(findings,
-                        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", rule->id, "severity", severity_word[rule->severity],
-                                  "volume", doctor_text(who.volume), "culprit", culprit, "text", doctor_text(said), "remedy",
-                                  doctor_text(remedy ? remedy : rule->remedy)));
+  json_array_append_new(findings, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", rule->id, "severity",
+                                            severity_word[rule->severity], "volume", doctor_text(who.volume), "culprit",
+                                            culprit, "text", doctor_text(said), "remedy", doctor_text(helps)));
   free(said);
 }
 

@@ -88,6 +88,10 @@ test_offline(void **state)
       "'hostname':'Self-heal Daemon','path':'localhost','online':false}]}]}";
   finds("brick-offline", nodes, "brick", "brick h:/b1", "does not run, though volume v is started");
   finds("self-heal-offline", nodes, "process", "self-heal daemon of v", "does not run");
+  json_t *f = look("brick-offline", nodes);
+  assert_string_equal(cli_str(json_array_get(f, 0), "remedy"),
+                      "Look at the end of the brick's log, then: glusterish volume start v force");
+  json_decref(f);
   silent("brick-offline", "{'volumes':[{'name':'v','statusStr':'Stopped','nodes':[{'kind':'brick','online':false}]}]}");
 }
 

@@ -32,6 +32,16 @@ now_s(void)
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+bool
+sight_allowed(struct cli *c)
+{
+  struct gi_error err = {0};
+  if (ob_allowed(&err))
+    return true;
+  fprintf(c->err, "%s\n", err.text);
+  return false;
+}
+
 /* ---- the daemon ---- */
 
 /* Its answer; NULL if there is none or it refuses. */

@@ -35,6 +35,8 @@ enum {
   SIGHT_ALL_LOCKS = 1024, /* with SIGHT_LOCKS: also those of other objects than the one asked for */
 };
 
+/* False after telling the user that he may not ask the processes. */
+bool sight_allowed(struct cli *c);
 /* `volume` NULL: all. `gfid`, as text, NULL: no object; else locks are those of the object, unless all are asked for. The caller owns the document. */
 json_t *sight_take(struct cli *c, const char *volume, const char *gfid, unsigned what);
 #endif
