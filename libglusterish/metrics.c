@@ -22,9 +22,10 @@ bucket_of(uint64_t value)
   return at < GI_HIST_BUCKETS ? at : GI_HIST_BUCKETS - 1;
 }
 
-static uint64_t
-bucket_middle(unsigned i)
+uint64_t
+gi_hist_bucket_value(unsigned i)
 {
+  GI_ASSERT(i < GI_HIST_BUCKETS);
   if (i < GI_HIST_CUT)
     return i;
   unsigned e = i / GI_HIST_CUT + CUT_BITS - 1;
@@ -104,7 +105,7 @@ gi_hist_quantile(const struct gi_hist *h, double q)
     seen += h->bucket[i];
     if (seen < rank)
       continue;
-    uint64_t middle = bucket_middle(i);
+    uint64_t middle = gi_hist_bucket_value(i);
     return middle > h->max || i == GI_HIST_BUCKETS - 1 ? h->max : middle < h->min ? h->min : middle;
   }
   return h->max;

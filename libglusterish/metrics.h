@@ -60,6 +60,7 @@ void gi_hist_merge(struct gi_hist *into, const struct gi_hist *from);
 uint64_t gi_hist_quantile(const struct gi_hist *h, double q);
 /* Of the samples, how many are below 2^first, 2^(first + 1) … : into out[n]. */
 void gi_hist_below(const struct gi_hist *h, unsigned first, uint64_t *out, unsigned n);
+uint64_t gi_hist_bucket_value(unsigned bucket); /* what stands for the values in it: the middle */
 void gi_hist_reset(struct gi_hist *h);
 
 #endif

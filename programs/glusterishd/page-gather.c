@@ -26,10 +26,8 @@ static const struct question {
   unsigned rounds;  /* is asked in one of so many */
   const char *only; /* role; NULL: of all */
 } questions[GD_ANSWERS] = {
-    [GD_ANSWER_LAYERS] = {"/layers?top=1&buckets=1", 1, NULL},
-    [GD_ANSWER_INFLIGHT] = {"/inflight", 1, NULL},
-    [GD_ANSWER_SLOW] = {"/slow", 2, NULL},
-    [GD_ANSWER_ERRORS] = {"/errors", 2, NULL},
+    [GD_ANSWER_LAYERS] = {"/layers?top=1", 1, NULL}, [GD_ANSWER_INFLIGHT] = {"/inflight", 1, NULL},
+    [GD_ANSWER_SLOW] = {"/slow", 2, NULL},           [GD_ANSWER_ERRORS] = {"/errors", 2, NULL},
     [GD_ANSWER_CLIENTS] = {"/clients", 5, "brick"},
 };
 

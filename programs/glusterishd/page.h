@@ -39,7 +39,7 @@ void gd_history_free(struct gd_history **h); /* NULL is fine */
  * none; each of them is rounded by whoever measured. */
 void gd_history_add(struct gd_history *h, const char *volume, const char *role, const char *kind, uint64_t count,
                     uint64_t errors, const struct gd_sample *samples, size_t n);
-/* The same from two answers to /layers?buckets, an earlier one of the same process and the one now: what was done in between. */
+/* The same from two answers to /layers?top=1, an earlier one of the same process and the one now: what was done in between. */
 void gd_history_compare(struct gd_history *h, const char *volume, const char *role, const json_t *before, const json_t *now);
 void gd_history_tick(struct gd_history *h); /* the point is complete */
 /* {"interval_s","room","from","next","series":[{"volume","role","kind","count":[…],"errors":[…],"p50":[…],"p99":[…]}]}: points `from` up to

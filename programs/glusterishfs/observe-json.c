@@ -69,6 +69,55 @@ ob_layers_json(const struct gi_graph *g)
   return json_pack("{s:o}", "layers", layers);
 }
 
+/* ---- times of all ---- */
+
+/* The topmost layer that operations of the kind have come to; `all`: and that sees their replies. */
+static const struct gi_layer_kind *
+topmost(const struct gi_graph *g, unsigned kind, bool all)
+{
+  for (unsigned i = g->count; i-- > 0;) {
+    const struct gi_layer_times *times = g->xlators[i]->times;
+    const struct gi_layer_kind *lk = times ? times->kind[kind] : NULL;
+
+    if (lk && (!all || lk->all.count > 0))
+      return lk;
+  }
+  return NULL;
+}
+
+static json_t *
+buckets_json(const struct gi_hist *h)
+{
+  json_t *list = json_array();
+
+  for (unsigned i = 0; i < GI_HIST_BUCKETS; i++)
+    if (h->bucket[i])
+      json_array_append_new(list, json_pack("[o,o]", number(gi_hist_bucket_value(i)), number(h->bucket[i])));
+  return list;
+}
+
+json_t *
+ob_top_json(const struct gi_graph *g)
+{
+  json_t *kinds = json_array();
+
+  for (unsigned k = 0; k < GI_FOP_MAX; k++) {
+    const struct gi_layer_kind *lk = topmost(g, k, false), *seen = topmost(g, k, true);
+    json_t *o = lk ? json_object() : NULL, *all = seen ? hist_json(&seen->all) : NULL;
+
+    if (all)
+      json_object_set_new(all, "buckets", buckets_json(&seen->all));
+    if (!o)
+      continue;
+    json_object_set_new(o, "kind", json_string(gi_fop_name(k)));
+    json_object_set_new(o, "count", number(lk->own.count));
+    json_object_set_new(o, "errors", number(lk->errors));
+    json_object_set_new(o, "all", all ? all : json_null());
+    json_array_append_new(kinds, o);
+  }
+  return json_pack("{s:[{s:s,s:o}]}", "layers", "name", "top", "kinds", kinds);
+}
+
 /* ---- operations ---- */
 
 static json_t *

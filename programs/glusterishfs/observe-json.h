@@ -19,6 +19,9 @@ struct ob_self {
 
 json_t *ob_layers_json(const struct gi_graph *g);
 #define OB_INFLIGHT_MAX 256u /* told of at a time, the oldest ones; "more" says that there are others */
+/* Of each kind what the topmost layers know, as one layer "top". "all" is that of the topmost one that sees replies, with its histogram,
+ * "buckets": [[ns, operations], …]: what is in it now and was not a while ago tells of that while. */
+json_t *ob_top_json(const struct gi_graph *g);
 json_t *ob_inflight_json(const struct gi_graph *g, const struct ob_self *self);
 json_t *ob_slow_json(const struct gi_seen *s, const struct ob_self *self);
 /* At most `last` operations, the newest first. */

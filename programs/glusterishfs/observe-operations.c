@@ -62,7 +62,7 @@ layers(struct gi_observe_request *rq, void *arg)
   const struct gi_graph *g = graph_of(arg, rq);
 
   if (g)
-    ob_answer(rq, ob_layers_json(g));
+    ob_answer(rq, number(rq, "top", 0, 1) ? ob_top_json(g) : ob_layers_json(g));
 }
 
 static void

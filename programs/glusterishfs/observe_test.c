@@ -50,6 +50,28 @@ times_of_layers(void **state)
   assert_int_equal(integer(kind, "errors"), 0);
   assert_int_equal(integer(json_object_get(kind, "own"), "sum"), TOP_DOWN + TOP_UP);
   assert_int_equal(integer(json_object_get(kind, "all"), "p99"), ALL);
+  assert_null(json_object_get(json_object_get(kind, "all"), "buckets"));
+  json_decref(o);
+}
+
+static void
+the_top_has_histograms(void **state)
+{
+  struct bed *bed = *state;
+  json_t *o = ob_top_json(bed->graph);
+  const json_t *kind, *buckets;
+
+  assert_int_equal(json_array_size(json_object_get(first(o, "layers"), "kinds")), 0); /* nothing has been done yet */
+  json_decref(o);
+  bed_whole(bed, GI_FOP_WRITE);
+  o = ob_top_json(bed->graph);
+  assert_int_equal(json_array_size(json_object_get(o, "layers")), 1);
+  assert_string_equal(string(first(o, "layers"), "name"), "top");
+  kind = first(first(o, "layers"), "kinds");
+  buckets = json_object_get(json_object_get(kind, "all"), "buckets");
+  assert_int_equal(json_array_size(buckets), 1);
+  assert_in_range(json_integer_value(json_array_get(json_array_get(buckets, 0), 0)), ALL * 15 / 16, ALL * 17 / 16);
+  assert_int_equal(json_integer_value(json_array_get(json_array_get(buckets, 0), 1)), 1);
   json_decref(o);
 }
 
@@ -149,6 +171,7 @@ main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, bed_setup, bed_teardown)
   const struct CMUnitTest tests[] = {
       TEST(times_of_layers),
+      TEST(the_top_has_histograms),
       TEST(operations_under_way),
       TEST(not_all_of_many_are_told),
       TEST(the_last_and_the_slow_ones),

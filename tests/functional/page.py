@@ -156,6 +156,10 @@ def look(b, url, volume, down):
     check(b.wait("document.querySelectorAll('#volumes progress[aria-label=\"disk used\"]').length === 3"), 'and disks',
           text(b, '#volumes'))
     check(b.wait("document.querySelectorAll('#processes tbody tr').length >= 4"), 'and processes', text(b, '#processes'))
+    check(b.wait("[...document.querySelectorAll('#kinds tbody tr')].some(r => /WRITE/.test(r.textContent))"),
+          'kinds of operations have numbers', text(b, '#load'))
+    check(b.wait("document.querySelector('#latency-chart path.p99')?.getAttribute('d') && "
+                 "document.querySelector('#rate-chart path.rate')?.getAttribute('d')"), 'and charts have lines', text(b, '#load'))
 
 
 def walk(b):
@@ -164,6 +168,18 @@ def walk(b):
     b.key('Tab', 9)
     check(b.run("document.activeElement.className") == 'skip', 'the first tab stop leads to the content',
           b.run("document.activeElement.outerHTML"))
+    b.run("document.querySelector('#latency-chart').focus()")
+    b.key('ArrowLeft', 37)
+    check(b.run("!!document.querySelector('#latency-chart .cursor')"), 'arrow keys move through a chart')
+    client = "[...document.querySelectorAll('#slow tbody tr')].find(r => r.textContent.includes('client h') && r.querySelector('button'))"
+    if not b.wait(f"!!{client}"):
+        check(False, 'slow operations are listed', text(b, '#slow'))
+        return
+    check(True, 'slow operations are listed')
+    b.run(f"{client}.querySelector('button').focus()")
+    b.key('Enter', 13)
+    check(b.wait("document.querySelectorAll('#trace tbody tr').length > 3 && document.querySelector('#trace rect') !== null"),
+          'the steps of one are drawn', text(b, '#trace'), text(b, '#slow'))
 
 
 def narrow(b):

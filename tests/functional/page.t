@@ -36,6 +36,15 @@ ok "a brick goes" kill_brick 3
 ok "files are written that it misses" load late
 ok "the daemon has seen it go" within 10 has volumes '.volumes[0].bricks[2].state == "down"'
 ok "what is to be healed is told" within 15 has volumes '.volumes[0].heal.pending > 0'
+busy() { load busy; has history '[.series[] | select(.kind == "WRITE") | .count[]] | add > 0'; }
+ok "operations are counted" within 15 busy
+slow() {
+  local pid
+  pid=$(brick_pid h "$B/h-2")
+  kill -STOP "$pid" && { echo slow >"$M/slow" & } && sleep 1 && kill -CONT "$pid" && wait $!
+}
+ok "an operation is slow" slow
+ok "which is told with its steps" within 15 has operations 'any(.slow[]; .has_tree and .process.role == "client")'
 
 # ---- in a browser ----
 while read -r line; do
