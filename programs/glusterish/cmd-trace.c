@@ -44,11 +44,17 @@ mountpoint_of(const struct ob_process *list, unsigned n, const char *path)
   return NULL;
 }
 
-/* Appends what a process told. False if that was nothing. */
+/* Appends what a process told. `path`: all of that is of this object, NULL if of any. False if that was nothing. */
 static bool
-take_answer(const char *text, json_t *operations)
+take_answer(const char *text, const char *path, json_t *operations)
 {
-  json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+  json_t *doc = text ? json_loads(text, 0, NULL) : NULL, *op;
+  size_t i;
+  json_array_foreach(json_object_get(doc, "operations"), i, op)
+  {
+    if (path && json_is_null(json_object_get(op, "path")))
+      json_object_set_new(op, "path", json_string(path));
+  }
   bool ok = json_array_extend(operations, json_object_get(doc, "operations")) == 0;
   json_decref(doc);
   return ok;
@@ -66,7 +72,9 @@ ask(struct cli *c, const struct trace_want *want)
   }
   unsigned all = ob_list(&list, want->volume), n = mounts_first(list, all), answers = 0;
   unsigned timeout = (unsigned)want->seconds * 1000 + SPARE_MS;
-  GI_CLEANUP_FREE char *query = trace_query(want, mountpoint_of(list, n, want->path));
+  const char *mountpoint = mountpoint_of(list, n, want->path);
+  const char *path = want->path ? trace_path(want->path, mountpoint) : NULL;
+  GI_CLEANUP_FREE char *query = trace_query(want, mountpoint);
   GI_CLEANUP_FREE char **text = gi_zalloc((n + 1) * sizeof(*text));
   json_t *operations = json_array();
   if (n == 1)
@@ -74,7 +82,7 @@ ask(struct cli *c, const struct trace_want *want)
   else if (n > 1)
     ob_get_texts(list, n, query, timeout, text);
   for (unsigned i = 0; i < n; i++) {
-    if (take_answer(text[i], operations))
+    if (take_answer(text[i], path, operations))
       answers++;
     else
       fprintf(c->err, "trace: the mount of process %ld does not answer%s%s\n", list[i].pid, *err.text ? ": " : "", err.text);

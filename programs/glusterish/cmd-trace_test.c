@@ -33,13 +33,13 @@ show_process(struct gi_observe_request *rq, void *arg)
                           "/mnt/data"));
 }
 
-/* An operation that has what was asked for in its path. */
+/* An operation that has the path that was asked for as its name. */
 static void
 show_trace(struct gi_observe_request *rq, void *arg)
 {
   const char *path = gi_observe_query(rq, "path"), *count = gi_observe_query(rq, "count");
-  json_t *op = json_pack("{s:s,s:s,s:s,s:I,s:i,s:n}", "id", "0000000000000000000000000000000b", "kind", "STAT", "path",
-                         path ? path : "/", "start", (json_int_t)1764115200000000000, "took_ns", 5000, "tree");
+  json_t *op = json_pack("{s:s,s:s,s:n,s:s,s:I,s:i,s:n}", "id", "0000000000000000000000000000000b", "kind", "STAT", "path",
+                         "name", path ? path : "any", "start", (json_int_t)1764115200000000000, "took_ns", 5000, "tree");
   json_t *list = json_array();
   if (!count || strcmp(count, "77") != 0)
     json_array_append(list, op);
@@ -204,7 +204,7 @@ all_mounts_are_asked(void **state)
   start("client", true);
   run("trace data --path /mnt/data/a+b", false);
   assert_int_equal(ran.status, CLI_OK);
-  assert_ptr_equal(strstr(ran.out, "STAT /a+b took 5.0 us:"), ran.out);
+  assert_ptr_equal(strstr(ran.out, "STAT /a+b name /a+b took 5.0 us:"), ran.out);
   start("client", true);
   run("trace data", true);
   assert_int_equal(ran.status, CLI_OK);
@@ -220,7 +220,7 @@ all_mounts_are_asked(void **state)
   run("trace data", false);
   assert_int_equal(ran.status, CLI_OK);
   assert_non_null(strstr(ran.err, "does not answer"));
-  assert_non_null(strstr(ran.out, "STAT /"));
+  assert_non_null(strstr(ran.out, "STAT name any took"));
 }
 
 static void

@@ -93,9 +93,8 @@ put_encoded(FILE *out, const char *text)
   }
 }
 
-/* What stands for a file of the volume: a path from its root, perhaps with the mount point in front. */
-static const char *
-path_in_volume(const char *path, const char *mountpoint)
+const char *
+trace_path(const char *path, const char *mountpoint)
 {
   size_t len = mountpoint ? strlen(mountpoint) : 0;
   if (len > 1 && strncmp(path, mountpoint, len) == 0 && (path[len] == '/' || path[len] == 0))
@@ -113,7 +112,7 @@ trace_query(const struct trace_want *want, const char *mountpoint)
   fprintf(out, "/trace?count=%lld&seconds=%lld", (long long)want->count, (long long)want->seconds);
   if (want->path) {
     fputs("&path=", out);
-    put_encoded(out, path_in_volume(want->path, mountpoint));
+    put_encoded(out, trace_path(want->path, mountpoint));
   }
   if (want->pid)
     fprintf(out, "&pid=%lld", (long long)want->pid);

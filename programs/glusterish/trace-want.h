@@ -24,6 +24,8 @@ bool trace_want_parse(struct cli *c, const struct cli_command *cmd, int n, char 
 /* The question to a process that has the volume mounted at `mountpoint` (NULL: not known): a path may be given below that. The caller
  * frees it. */
 char *trace_query(const struct trace_want *want, const char *mountpoint);
+/* What a path that may begin with the mount point is in the volume: from its root on, a part of `path`. */
+const char *trace_path(const char *path, const char *mountpoint);
 bool trace_is_url(const char *where);
 
 #endif
