@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a mount holds stays within client.memory-limit while many names are looked at, much is read and work is done.
+# MEMORY_NAMES (20000), MEMORY_MIB (256): how many, and how much.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+names=${MEMORY_NAMES:-20000} mib=${MEMORY_MIB:-256} limit=8
+# What the process is beside its caches may grow by that much: tables that double, what the allocator keeps. MiB.
+slack=12
+case $(nm -D "$GLUSTERISHFS" 2>/dev/null) in *__asan*) slack=400 ;; esac
+
+start_glusterishd >/dev/null
+must "a volume is there" start_volume v 1
+for key in "client.memory-limit ${limit}MB" "performance.io-cache on" "performance.nl-cache on" "performance.quick-read on"; do
+  # shellcheck disable=SC2086
+  must "$key" gi volume set v $key
+done
+export GLUSTERISH_STATEDUMP_DIR=$WORK/dump
+must "it is mounted" mount_volume v "$WORK/m" --attribute-timeout=600 --entry-timeout=600
+MOUNT_PID=$(pgrep -f "glusterishfs .*$WORK/m\$" | head -n 1)
+
+# The names are made on the brick, which is quicker; directories by the mount, for they need more than a gfid.
+make_names() {
+  truncate -s "${mib}M" "$WORK/m/large"
+  python3 - "$WORK/m/many" "$WORK/bricks/v-1/many" $((names / 1000)) <<'PY'
+import os, sys, uuid
+mount, brick, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
+os.mkdir(mount)
+for i in range(n):
+    os.mkdir("%s/d%d" % (mount, i))
+    for k in range(1000):
+        path = "%s/d%d/file-%d" % (brick, i, k)
+        os.mknod(path, 0o100644)
+        os.setxattr(path, "trusted.gfid", uuid.uuid4().bytes)
+PY
+}
+must "many names are made" make_names
+must "the mount is as new" unmount "$WORK/m"
+must "it is mounted again" mount_volume v "$WORK/m" --attribute-timeout=600 --entry-timeout=600
+MOUNT_PID=$(pgrep -f "glusterishfs .*$WORK/m\$" | head -n 1)
+
+rss() { awk '/^VmRSS/ {print int($2 / 1024)}' "/proc/$MOUNT_PID/status"; }
+dumped() { grep -qs 'DUMP-END' "$WORK"/dump/*; }
+# of SECTION NAME: a number from the state dump.
+dump() { rm -rf "$WORK/dump" && mkdir "$WORK/dump" && kill -USR1 "$MOUNT_PID" && within 10 dumped; }
+of() { awk -F= -v s="[$1]" -v n="$2" '$0 == s {in_it = 1; next} /^\[/ {in_it = 0} in_it && $1 == n {print $2; exit}' "$WORK"/dump/*; }
+# within_limit NAME
+within_limit() {
+  local now used
+  now=$(rss)
+  must "$1: the state can be looked at" dump
+  used=$(of budget used)
+  note "$1: VmRSS $now MiB, $before before; the caches hold $((${used:-0} >> 10)) KiB"
+  ok "$1: the caches hold what they may, and a little until the kernel has let go" \
+    test "${used:-0}" -gt 1000000 -a "${used:-999999999}" -le $(((limit << 20) * 11 / 10))
+  ok "$1: the process has grown by no more" test "$now" -le $((before + limit * 11 / 10 + slack))
+}
+
+ls "$WORK/m" >/dev/null
+before=$(rss)
+is "$(find "$WORK/m/many" -type f -newermt 2000-01-01 | wc -l)" $((names / 1000 * 1000)) "a walk sees every file"
+within_limit "after the walk"
+ok "much is read" dd if="$WORK/m/large" of=/dev/null bs=1M status=none
+within_limit "after reading"
+
+# mixed: what programs do, again and again.
+mixed() {
+  python3 - "$WORK/m" <<'PY'
+import os, sys
+top = sys.argv[1] + "/work"
+os.mkdir(top)
+for i in range(200):
+    path = "%s/%d" % (top, i)
+    with open(path, "wb") as f:
+        f.write(b"x" * 20000)
+    os.path.exists(path + ".none")
+    os.rename(path, path + ".new")
+    open(path + ".new", "rb").read()
+os.listdir(top)
+for i in range(200):
+    os.unlink("%s/%d.new" % (top, i))
+os.rmdir(top)
+PY
+}
+ok "work is done" mixed
+for _ in 1 2 3; do mixed; done
+within_limit "after work"
+done_testing
