@@ -28,4 +28,47 @@ ok "every mount was tried" timeout 100 python3 "$table" "$WORK" "$port"
 note "$OUTPUT"
 is "$(grep '^wrong' <<<"$OUTPUT")" "" "each descriptor was told what happened, once, and nothing of it is shown"
 like "$OUTPUT" '[1-9][0-9]{2} writes answered' "and many of the writes had been answered before"
+
+# ---- two of three bricks die while they have what was written ----
+
+start_glusterishd >/dev/null
+must "a volume of three is there" start_volume q 3
+for layer in io-cache read-ahead readdir-ahead nl-cache quick-read open-behind; do gi volume set q performance.$layer on >/dev/null; done
+must "it is mounted" mount_volume q "$WORK/q"
+told=$WORK/told
+python3 - "$WORK/q" "$WORK/again" "$(brick_pid q "$WORK/bricks/q-2")" "$(brick_pid q "$WORK/bricks/q-3")" >"$told" 2>&1 <<'PY' &
+import os, signal, sys, time
+top, again, bricks = sys.argv[1], sys.argv[2], [int(pid) for pid in sys.argv[3:]]
+def err(fn, *args):
+    try:
+        fn(*args)
+        return "no error"
+    except OSError as e:
+        return "an error"
+a = os.open(top + "/f", os.O_CREAT | os.O_RDWR)
+b = os.open(top + "/f", os.O_RDWR)
+os.write(a, b"safe")
+os.fsync(a)
+os.fstat(a)
+for pid in bricks:
+    os.kill(pid, signal.SIGSTOP)
+print("write:", err(os.pwrite, a, b"lost", 0), flush=True)
+for pid in bricks:
+    os.kill(pid, signal.SIGKILL)
+while not os.path.exists(again):
+    time.sleep(0.05)
+print("fsync:", err(os.fsync, b), err(os.fsync, a), flush=True)
+print("again:", err(os.fsync, b), err(os.fsync, a), flush=True)
+PY
+writer=$!
+ok "it is answered" within 15 grep -q "write: no error" "$told"
+two_are_gone() { ! kill -0 "$(brick_pid q "$WORK/bricks/q-2")" 2>/dev/null && ! kill -0 "$(brick_pid q "$WORK/bricks/q-3")" 2>/dev/null; }
+ok "two bricks die" within 15 two_are_gone
+nok "nothing can be made without them" touch "$WORK/q/new"
+ok "they are started again" gi volume start q force
+ok "files can be made again" within 30 touch "$WORK/q/new"
+touch "$WORK/again"
+ok "the writer ends" wait $writer
+like "$(cat "$told")" "fsync: an error an error" "each descriptor is told though all is well by then"
+like "$(cat "$told")" "again: no error no error" "and once"
 done_testing
