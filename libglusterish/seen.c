@@ -17,6 +17,7 @@
 #define SLOW_UNKNOWN_NS (100 * GI_NSEC_PER_MSEC) /* while few of the kind were seen */
 #define SLOW_QUANTILE 0.999
 #define SLOW_SAMPLES 1000u
+#define SLOW_HISTORY 100000u
 #define SLOW_AGAIN 64u /* taken apart until it is found again */
 
 struct gi_seen *
@@ -87,7 +88,7 @@ next_stride(struct gi_seen *s, struct gi_seen_kind *k, uint64_t now)
 
   GI_ASSERT(k->took && s->chance);
   k->last = now;
-  if (k->took->count < GI_TIMES_FIRST || since > 4 * s->every)
+  if ((!k->learnt && k->took->count < GI_TIMES_FIRST) || since > 4 * s->every)
     k->share = k->share / 2 ? k->share / 2 : 1;
   else if (since < s->every && k->share < GI_TIMES_SHARE)
     k->share *= 2;
@@ -104,15 +105,15 @@ learn(struct gi_seen *s, struct gi_seen_kind *k, uint64_t took, uint32_t times)
   if (!k->took)
     k->took = gi_new(struct gi_hist);
 
-  uint64_t before = k->took->count;
-
   gi_hist_add_times(k->took, gi_ticks_ns(s->reactor, took), times);
-  if (k->took->count < SLOW_SAMPLES || before / (SLOW_AGAIN * GI_TIMES_SHARE) == k->took->count / (SLOW_AGAIN * GI_TIMES_SHARE))
+  if (k->took->count < SLOW_SAMPLES || ++k->learnt % SLOW_AGAIN != 0)
     return;
 
   uint64_t ns = gi_hist_quantile(k->took, SLOW_QUANTILE);
 
   k->slow = gi_ns_ticks(s->reactor, ns < SLOW_MIN_NS ? SLOW_MIN_NS : ns > SLOW_MAX_NS ? SLOW_MAX_NS : ns);
+  if (k->took->count >= SLOW_HISTORY) /* what was long ago says nothing of what is usual now */
+    gi_hist_reset(k->took);
 }
 
 static void

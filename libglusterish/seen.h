@@ -19,6 +19,7 @@ struct gi_seen_kind {
   uint64_t slow;         /* longer than this is long for its kind */
   uint32_t left, stride; /* operations until the next one is taken apart; what that one counts for */
   uint32_t share;        /* one in so many is, about */
+  uint32_t learnt;       /* taken apart since enough are known to tell what is slow */
   uint64_t last;         /* when one was */
   struct gi_hist *took;  /* ns; NULL before the first */
 };
@@ -37,6 +38,7 @@ struct gi_seen {
   struct gi_list traces; /* struct gi_trace: armed */
   struct gi_list slow;   /* struct gi_told: the last ones that took long for their kind, oldest first */
   unsigned nslow;
+  uint64_t kept;                           /* ticks: when the last one was */
   struct gi_seen_kind kind[2][GI_FOP_MAX]; /* of operations, and of those on behalf of one */
   struct gi_recorder recorder;
 };

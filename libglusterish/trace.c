@@ -88,11 +88,15 @@ gi_trace_end(struct gi_seen *s, struct gi_fop *root, uint64_t took, bool slow)
 {
   struct gi_told *told;
 
+  /* When all become slow at once there is no need for the trees of all. */
+  slow = slow && (s->nslow < GI_SLOW_KEPT || root->start_ticks + took - s->kept >= s->every);
   if (!slow && (!root->steps || (gi_list_empty(&s->traces) && !root->steps->asked)))
     return;
   told = gi_told_new(root, took, true);
-  if (slow)
+  if (slow) {
+    s->kept = root->start_ticks + took;
     keep_slow(s, told);
+  }
   gi_list_foreach_safe(t, &s->traces, struct gi_trace, link)
     if (root->steps && looks_for(t, root) && told->took_ns >= t->slower_ns)
       t->got(t, told);

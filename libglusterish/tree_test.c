@@ -131,7 +131,7 @@ the_slow_ones_are_kept(void **state)
   struct gi_seen *seen = bed->ctx.seen;
   bool answered;
 
-  for (unsigned i = 0; i < 20000; i++)
+  for (unsigned i = 0; i < 10000; i++)
     bed_whole(bed, GI_FOP_WRITE);
   assert_int_equal(seen->nslow, 0);
   bed_nheld = 0;
@@ -156,6 +156,33 @@ the_slow_ones_are_kept(void **state)
       bed_answer(n);
   }
   assert_int_equal(seen->nslow, GI_SLOW_KEPT);
+}
+
+/* When everything takes long, that is what is usual before long; and not every one of them is made a tree of. */
+static void
+what_is_slow_follows_what_is_usual(void **state)
+{
+  struct bed *bed = *state;
+  struct gi_seen *seen = bed->ctx.seen;
+  const struct gi_told *last;
+  unsigned changes = 0;
+
+  for (unsigned i = 0; i < 5000; i++)
+    bed_whole(bed, GI_FOP_WRITE);
+  assert_true(seen->kind[0][GI_FOP_WRITE].slow < 10 * GI_NSEC_PER_MSEC);
+  for (unsigned i = 0; i < 5000; i++) {
+    bool answered;
+
+    last = seen->nslow ? GI_CONTAINER(seen->slow.prev, struct gi_told, link) : NULL;
+    bed_nheld = 0;
+    bed_start(bed, GI_FOP_WRITE, &answered);
+    bed_now += GI_NSEC_PER_MSEC;
+    for (unsigned n = 0; n < 3; n++)
+      bed_answer(n);
+    changes += seen->nslow && last != GI_CONTAINER(seen->slow.prev, struct gi_told, link);
+  }
+  assert_true(seen->kind[0][GI_FOP_WRITE].slow > GI_NSEC_PER_MSEC / 2);
+  assert_in_range(changes, 1, 1500);
 }
 
 static void
@@ -352,11 +379,11 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      TEST(the_tree_of_an_operation),         TEST(a_tree_is_told_while_the_operation_hangs),
-      TEST(the_slow_ones_are_kept),           TEST(a_trace_gets_what_it_looks_for),
-      TEST(one_in_so_many_is_collected),      TEST(what_a_brick_did_arrives),
-      TEST(the_bricks_part_is_in_the_middle), TEST(nothing_malformed_is_taken),
-      cmocka_unit_test(the_trace_context),
+      TEST(the_tree_of_an_operation),       TEST(a_tree_is_told_while_the_operation_hangs),
+      TEST(the_slow_ones_are_kept),         TEST(what_is_slow_follows_what_is_usual),
+      TEST(a_trace_gets_what_it_looks_for), TEST(one_in_so_many_is_collected),
+      TEST(what_a_brick_did_arrives),       TEST(the_bricks_part_is_in_the_middle),
+      TEST(nothing_malformed_is_taken),     cmocka_unit_test(the_trace_context),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
