@@ -189,6 +189,8 @@ up_change_waits(struct upcall *up, struct gi_fop *fop)
   f->held = true;
   f->until = gi_now(up->x->reactor) + PATIENCE_NS;
   gi_list_add_tail(&up->held, &f->held_link);
+  const char *who = gi_list_first(&f->acks, struct up_ack, fop_link)->id->uid;
+  gi_fop_waits(fop, GI_WAIT_ORDER, "clients that take it in", gi_fop_strdup(fop, who, strlen(who)));
   up->metrics.waited++;
   if (gi_list_first(&up->held, struct up_fop, held_link) == f)
     set_patience(up);

@@ -579,7 +579,11 @@ waits(struct fake_stack *s, unsigned who, enum gi_fop_kind kind)
   struct gi_fop *f = op(s, who, kind);
   fake_script(s, 0, kind, (struct fake_reply){.fill = fill});
   fake_submit(s, f);
+  struct gi_wait w;
   assert_false(f->answered);
+  assert_true(gi_fop_waiting(f, &w) && w.why == GI_WAIT_ORDER);
+  assert_string_equal(w.what, "clients that take it in");
+  assert_non_null(w.who);
   return f;
 }
 

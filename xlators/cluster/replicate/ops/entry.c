@@ -211,6 +211,7 @@ judge_replies(struct rep_txn *t, struct gi_fop *fop)
   if (rep_outcome_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;
     gi_list_add_tail(&t->held, &fop->link);
+    gi_fop_waits(fop, GI_WAIT_QUORUM, "the counters of what it changed", NULL);
   } else if (rep_outcome_judge(t, fop)) {
     t->index = index_after(t, rf);
     if (rf->ok && !rf->err && makes)
@@ -222,6 +223,7 @@ judge_replies(struct rep_txn *t, struct gi_fop *fop)
     if (makes)
       note_created(t, fop, rf->ok);
     gi_list_add_tail(&t->held, &fop->link);
+    gi_fop_waits(fop, GI_WAIT_QUORUM, "the counters of what it changed", NULL);
   }
   rep_txn_finish(t);
 }

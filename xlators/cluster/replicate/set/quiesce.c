@@ -12,6 +12,7 @@ rep_quiesce_hold(struct rep *rep, struct gi_fop *fop)
   GI_ASSERT(!rep_fop(rep, fop)->held_back && !rep_fop(rep, fop)->inside && !fop->answered);
   rep_fop(rep, fop)->held_back = true;
   gi_list_add_tail(&rep->held_back, &fop->link);
+  gi_fop_waits(fop, GI_WAIT_ORDER, "a change of the set of copies", NULL);
 }
 
 static void

@@ -125,6 +125,7 @@ rep_session_op_done(struct gi_fan *fan)
     t->pumping = outer;
   } else {
     gi_list_add_tail(&t->held, &fop->link);
+    gi_fop_waits(fop, GI_WAIT_QUORUM, "the counters of what it changed", NULL);
   }
   if (t->closing)
     rep_session_close(t);
@@ -348,6 +349,7 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
   }
   if (!joinable(t) || fop->kind == GI_FOP_COPY_FILE_RANGE) {
     gi_list_add_tail(is_synced_with(t, fop) ? &t->syncing : &ri->frozen[type], &fop->link);
+    gi_fop_waits(fop, GI_WAIT_ORDER, "the end of the transaction before it", NULL);
     if (!t->closing)
       rep_session_close(t);
     return;
@@ -359,6 +361,8 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
   gi_list_add_tail(&t->queue, &fop->link);
   if (t->state == REP_OPEN)
     rep_session_pump(t);
+  else
+    gi_fop_waits(fop, GI_WAIT_LOCK, "the lock of the file on the bricks", NULL);
 }
 
 void
