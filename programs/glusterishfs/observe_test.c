@@ -170,11 +170,8 @@ main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, bed_setup, bed_teardown)
   const struct CMUnitTest tests[] = {
-      TEST(times_of_layers),
-      TEST(the_top_has_histograms),
-      TEST(operations_under_way),
-      TEST(not_all_of_many_are_told),
-      TEST(the_last_and_the_slow_ones),
+      TEST(times_of_layers),          TEST(the_top_has_histograms),     TEST(operations_under_way),
+      TEST(not_all_of_many_are_told), TEST(the_last_and_the_slow_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
