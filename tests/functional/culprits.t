@@ -70,6 +70,7 @@ ok "doctor names a frozen brick" within 10 found process-silent "brick $HOST:$B 
 ok "why does for a file that it keeps waiting" within 10 told "$HOST:$B" "$BECAUSE" gi why "$A/f2" --json
 waits_for_brick() { told "$B" '.operations[] | .. | objects | select(.open).waits.what // ""' ask "$A" /inflight; }
 ok "and so does the operation under way" within 10 waits_for_brick
+ok "and trace, in the steps of what hangs" within 10 told "$B" '.. | strings' gi trace c --hanging --seconds 1 --json
 let_go
 wait $writer
 
