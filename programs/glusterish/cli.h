@@ -9,6 +9,7 @@
  *   usage.c      complaints and questions of commands
  *   cmd-*.c      one family of commands each: words to request, reply to text
  *   render-*.c   longer outputs
+ *   sight.h      what all processes of the node tell, for doctor.h, why.h and rates.h
  *
  * The call to the daemon and the XML envelope are in programs/common.
  */
