@@ -16,13 +16,13 @@ exec 9<>"$M/file"
 flock 9
 
 well() { gi doctor live --json | jq -e '.processes == 5 and .status < 2'; }
-ok "doctor finds nothing bad, and has looked at all five processes" within 20 well
-is "$(gi doctor live --json | jq -r '.findings[] | select(.severity == "error") | .text')" "" "no finding is an error"
+ok "doctor finds no error, and has looked at all five processes" within 20 well
 
 # why FILTER: of the file
 why() { gi why "$M/file" --json | jq -r "$1"; }
 is "$(why '[.volume, .path, .type, .heal.state] | join(" ")')" "live /file file none" "why knows the file by its path on the mount"
-is "$(why '[.copies[] | select(.there and .good and .answers)] | length')" 3 "it has three good copies"
+good_copies() { [ "$(why '[.copies[] | select(.there and .good and .answers)] | length')" = 3 ]; }
+ok "it has three good copies" within 10 good_copies
 is "$(why '[.copies[] | select(.serves_reads)] | length')" 1 "one of them serves reads"
 is "$(why '[.locks[] | select(.kind == "posix" and .granted)] | length')" 3 "its lock is seen on each brick"
 is "$(why '.locks[0].holder')" "mount $M of live (pid $(pgrep -f -- "--volfile-id live.*$M\$" | head -n 1))" "and whose it is"
