@@ -463,9 +463,17 @@ real_set_poll(struct gi_reactor *base, uint64_t ns)
   real_of(base)->poll_ns = ns;
 }
 
-/* Polls for events for poll_ns after the last one, and yields the processor between two looks. True: events were handled. */
+/* A handler that counts for nothing below (a signal's, one of libevent's HTTP server) has left something to do before `when`. */
 static bool
-poll_events(struct real *r)
+has_more(const struct real *r, uint64_t when)
+{
+  return r->stopping || !gi_list_empty(&r->base.deferred) || (r->armed > 0 && r->heap[0]->scheduled < when);
+}
+
+/* Polls for events for poll_ns after the last one, and yields the processor between two looks. True: the turn is over, since events
+ * were handled or there is more to do before `when`. */
+static bool
+poll_events(struct real *r, uint64_t when)
 {
   uint64_t before = r->handled, now;
   do {
@@ -475,6 +483,8 @@ poll_events(struct real *r)
       r->last_event = now;
       return true;
     }
+    if (has_more(r, when))
+      return true;
     sched_yield();
   } while (now < r->last_event + r->poll_ns);
   return false;
@@ -488,7 +498,7 @@ wait_and_handle(struct real *r, uint64_t until)
   bool wait = when != 0 && (when == UINT64_MAX || set_alarm(r, when));
   if (wait && r->pool)
     wait = gi_workers_sleep(r->pool); /* false: works have finished, only look at the descriptors */
-  if (!(wait && r->poll_ns && poll_events(r))) {
+  if (!(wait && r->poll_ns && poll_events(r, when))) {
     uint64_t before = r->handled;
     GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) >= 0);
     if (r->poll_ns && r->handled != before)

@@ -546,6 +546,30 @@ test_signal(void **state)
 }
 
 static void
+too_late(void *arg)
+{
+  mark('t');
+  gi_reactor_stop(arg);
+}
+
+/* What a signal leaves to do does not wait for the next event because the reactor looked for events when it came. */
+static void
+test_signal_while_polling(void **state)
+{
+  struct gi_reactor *r = *state;
+  struct gi_timer end = {0};
+  struct gi_signal *s = gi_signal_watch(r, SIGUSR1, on_signal, r);
+  gi_reactor_set_poll(r, 1);
+  gi_timer_init(&end, r, too_late, r);
+  gi_timer_set(&end, 20 * GI_NSEC_PER_SEC);
+  kill(getpid(), SIGUSR1);
+  gi_reactor_run(r);
+  assert_string_equal(trail, "s");
+  gi_timer_finish(&end);
+  gi_signal_unwatch(&s);
+}
+
+static void
 test_clocks_and_chance(void **state)
 {
   struct gi_reactor *r = *state;
@@ -661,6 +685,7 @@ main(void)
       TEST(test_work_inline),
       TEST(test_no_lost_wakeup),
       TEST(test_signal),
+      TEST(test_signal_while_polling),
       TEST(test_clocks_and_chance),
       TEST(test_ticks),
       TEST(test_now_at),
