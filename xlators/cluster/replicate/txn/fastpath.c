@@ -181,6 +181,28 @@ fastpath_contended(struct rep_txn *t)
 
 /* ---- sessions ---- */
 
+static bool
+is_later(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
+/* A brick that does it a second time moves the ctime a second time. So that all show the same one afterwards the second attempt is later
+ * than what the first one left. */
+static void
+repeat_later(const struct rep_txn *t, struct gi_fop *fop)
+{
+  struct gi_time *time = &fop->caller.time;
+
+  if (!time->sec) /* each brick takes its own clock's */
+    return;
+  for (unsigned i = 0; i < t->rep->n; i++)
+    if (t->did[i] && gi_iatt_valid(&t->did[i]->rsp.post) && is_later(&t->did[i]->rsp.post.ctime, time))
+      *time = t->did[i]->rsp.post.ctime;
+  if (++time->nsec == GI_NSEC_PER_SEC)
+    *time = (struct gi_time){.sec = time->sec + 1};
+}
+
 static void
 keep_first(struct rep_txn *t, struct gi_fop *fop, struct gi_fan *fan, uint32_t granted)
 {
@@ -190,6 +212,7 @@ keep_first(struct rep_txn *t, struct gi_fop *fop, struct gi_fan *fan, uint32_t g
     GI_ASSERT(!t->did[i]); /* only the first operation of a session comes here */
     t->did[i] = gi_fan_take(fan, i);
   }
+  repeat_later(t, fop);
 }
 
 static bool

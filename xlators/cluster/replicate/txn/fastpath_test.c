@@ -284,6 +284,49 @@ test_write_meets_and_tells(void **state)
     }
 }
 
+/* As bricks do: later than it was, and not before what the change says. */
+static void
+move_ctime(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  struct gi_time *c = &brick_object(b, 5)->stat.ctime;
+  const struct gi_time *t = &fop->caller.time;
+
+  if (fop->kind != GI_FOP_WRITE || b->fail_once[GI_FOP_INODELK]) /* or it is about to be refused */
+    return;
+  if (t->sec > c->sec || (t->sec == c->sec && t->nsec > c->nsec))
+    *c = *t;
+  else
+    c->nsec++;
+}
+
+/* Bricks that did it twice show no other time than the one that did it once: who looks at another one would see a change of others. */
+static void
+test_write_meets_and_times_stay_alike(void **state)
+{
+  for (unsigned behind = 0; behind < 2; behind++) /* the client's clock is */
+    for (unsigned refuses = 0; refuses < BRICKS; refuses++) {
+      struct gi_fd *fd;
+      struct rig *r = ours_with_file(NULL, &fd);
+      struct gi_fop *f = rig_write(r, fd, 0, 4096);
+
+      f->caller.time = (struct gi_time){.sec = 100, .nsec = GI_NSEC_PER_SEC - 1};
+      for (unsigned i = 0; i < BRICKS; i++) {
+        brick_object(&r->brick[i], 5)->stat.ctime = (struct gi_time){.sec = behind ? 200 : 50};
+        r->brick[i].hook = move_ctime;
+      }
+      r->brick[refuses].fail_once[GI_FOP_INODELK] = EAGAIN;
+      rig_run(r, f);
+      rig_done(f, 4096, 0);
+      for (unsigned i = 0; i < BRICKS; i++) {
+        assert_int_equal(brick_object(&r->brick[i], 5)->stat.ctime.sec, f->rsp.post.ctime.sec);
+        assert_int_equal(brick_object(&r->brick[i], 5)->stat.ctime.nsec, f->rsp.post.ctime.nsec);
+      }
+      gi_graph_deactivate(r->s->graph);
+      fake_settle(r->s);
+      rig_free_clean(r);
+    }
+}
+
 /* A size that was changed by the first attempt only is to be on the disk all the same before the mark goes. */
 static void
 test_truncate_meets(void **state)
@@ -534,6 +577,7 @@ main(void)
       cmocka_unit_test(test_not_when_a_copy_is_bad),
       cmocka_unit_test(test_write_meets),
       cmocka_unit_test(test_write_meets_and_tells),
+      cmocka_unit_test(test_write_meets_and_times_stay_alike),
       cmocka_unit_test(test_truncate_meets),
       cmocka_unit_test(test_pause_after_meeting),
       cmocka_unit_test(test_write_brick_goes),
