@@ -164,12 +164,14 @@ process_json(const struct gd_gather *g, const struct gd_seen *s)
   return o;
 }
 
-/* A client is connected to several bricks: it is one line, with what it has done on all of them. */
+/* A client is connected to several bricks, to each as another one ("…-PC_NAME:…"): it is one line, with what it has
+ * done on all of them. */
 static void
 add_client(json_t *list, json_t *by_uid, const struct gd_seen *s, const json_t *c)
 {
   static const char *const sums[] = {"bytes_in", "bytes_out", "inflight"};
-  const char *uid = text_of(c, "uid");
+  const char *whole = text_of(c, "uid"), *end = whole ? strstr(whole, "-PC_NAME:") : NULL;
+  GI_CLEANUP_FREE char *uid = end ? gi_strndup(whole, (size_t)(end - whole)) : gi_strdup(whole);
   GI_CLEANUP_FREE char *key = gi_asprintf("%s %s", s->volume, uid ? uid : "");
   json_t *o = json_object_get(by_uid, key);
   if (!uid || (!o && json_array_size(list) >= CLIENTS_MAX))
@@ -307,12 +309,11 @@ gd_page_trace(const struct gd_gather *g, const char *id)
 
 /* ---- errors ---- */
 
+/* Times are as in ISO 8601, all in UTC, so that the greater text is the later one. */
 static int
 newest_first(const void *a, const void *b)
 {
-  double x = json_number_value(json_object_get(*(json_t *const *)a, "time")),
-         y = json_number_value(json_object_get(*(json_t *const *)b, "time"));
-  return x > y ? -1 : x < y;
+  return strcmp(text_of(*(json_t *const *)b, "time"), text_of(*(json_t *const *)a, "time"));
 }
 
 json_t *
@@ -326,7 +327,7 @@ gd_page_errors(const struct gd_gather *g)
     GI_CLEANUP_FREE char *who = gi_asprintf("%s %s (%ld)", s->role, brick ? brick : s->volume, s->pid);
     for (size_t i = 0; i < json_array_size(errors); i++) {
       json_t *e = json_copy(json_array_get(errors, i));
-      if (!json_is_object(e) || !text_of(e, "text")) {
+      if (!json_is_object(e) || !text_of(e, "text") || !text_of(e, "time")) {
         json_decref(e);
         continue;
       }

@@ -376,11 +376,10 @@ static void
 test_processes(void **state)
 {
   struct fixture *f = *state;
-  static const char client[] =
-      "{\"clients\":[{\"uid\":\"u1\",\"address\":\"h:1\",\"version\":\"9\",\"bytes_in\":100,\"bytes_out\":1},"
-      "{\"address\":\"x\"},7]}";
-  saw(f, "brick", 1, GD_ANSWER_CLIENTS, client);
-  saw(f, "brick", 2, GD_ANSWER_CLIENTS, client);
+  saw(f, "brick", 1, GD_ANSWER_CLIENTS,
+      "{\"clients\":[{\"uid\":\"u1-PC_NAME:data-client-0\",\"address\":\"h:1\",\"bytes_in\":100},{\"address\":\"x\"},7]}");
+  saw(f, "brick", 2, GD_ANSWER_CLIENTS,
+      "{\"clients\":[{\"uid\":\"u1-PC_NAME:data-client-1\",\"address\":\"h:2\",\"bytes_in\":100}]}");
   saw(f, "client", 3, GD_ANSWER_CLIENTS, "{}")->answers = false;
   json_t *doc = gd_page_processes(f->g);
   assert_int_equal(json_array_size(json_object_get(doc, "processes")), 3);
@@ -398,8 +397,9 @@ test_errors(void **state)
 {
   struct fixture *f = *state;
   saw(f, "brick", 1, GD_ANSWER_ERRORS,
-      "{\"errors\":[{\"time\":5,\"level\":\"ERROR\",\"text\":\"old\"},{\"time\":9.5,\"text\":\"new\"},{\"time\":3},\"x\"]}");
-  saw(f, "client", 2, GD_ANSWER_ERRORS, "{\"errors\":[{\"time\":7,\"text\":\"between\"}]}");
+      "{\"errors\":[{\"time\":\"2026-01-01T05:00:00Z\",\"level\":\"ERROR\",\"text\":\"old\"},{\"time\":\"2026-01-01T09:00:"
+      "00Z\",\"text\":\"new\"},{\"time\":3,\"text\":\"x\"},\"x\"]}");
+  saw(f, "client", 2, GD_ANSWER_ERRORS, "{\"errors\":[{\"time\":\"2026-01-01T07:00:00Z\",\"text\":\"between\"}]}");
   json_t *doc = gd_page_errors(f->g);
   assert_int_equal(json_array_size(json_object_get(doc, "errors")), 3);
   assert_string_equal(text(at(doc, "errors", 0), "text"), "new");

@@ -156,6 +156,9 @@ def look(b, url, volume, down):
     check(b.wait("document.querySelectorAll('#volumes progress[aria-label=\"disk used\"]').length === 3"), 'and disks',
           text(b, '#volumes'))
     check(b.wait("document.querySelectorAll('#processes tbody tr').length >= 4"), 'and processes', text(b, '#processes'))
+    check(b.wait("/^\\d\\d:\\d\\d:\\d\\d/.test(document.querySelector('#errors tbody td')?.textContent)"), 'and errors with their times',
+          text(b, '#errors'))
+    check(b.wait("/[(]2[)]/.test(document.querySelector('#clients .count').textContent)"), 'and every client once', text(b, '#clients'))
     check(b.wait("[...document.querySelectorAll('#kinds tbody tr')].some(r => /WRITE/.test(r.textContent))"),
           'kinds of operations have numbers', text(b, '#load'))
     check(b.wait("document.querySelector('#latency-chart path.p99')?.getAttribute('d') && "

@@ -289,8 +289,8 @@ function showProcesses(doc) {
 }
 
 function showErrors(doc) {
-  rows($('#errors'), doc.errors, e => `${e.process} ${e.time} ${e.id} ${e.text}`, e => [text(clock(e.time)),
-    text(e.level, /ERROR|CRITICAL/.test(e.level) ? 'text bad' : 'text'), text(e.process), text(`${e.domain}: ${e.text}`), num(number(e.seen ?? 1))]);
+  rows($('#errors'), doc.errors, e => `${e.process} ${e.time} ${e.id} ${e.text}`, e => [text(clock(Date.parse(e.time) / 1000), 'kind'),
+    text(e.level, /ERROR|CRITICAL/.test(e.level) ? 'kind bad' : 'kind'), text(e.process), text(`${e.domain}: ${e.text}`), num(number(e.seen ?? 1))]);
 }
 
 function showHealth(down, silent) {
