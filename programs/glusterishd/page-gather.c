@@ -93,7 +93,7 @@ ask_run(struct gi_work *w)
     if (!a->wanted[i])
       continue;
     a->answer[i] = ob_get_json(&a->process, questions[i].path, PATIENCE_MS, &err);
-    a->silent = !a->answer[i] && err.code != ENOENT; /* ENOENT: it answers, but has nothing of the kind */
+    a->silent = !a->answer[i] && (err.code == ETIMEDOUT || err.code == ENOTCONN); /* others were answers, of a kind */
   }
 }
 
