@@ -115,7 +115,7 @@ judge_left(void *arg, unsigned file, uint32_t left)
 {
   const struct sim_cluster *c = arg;
   bool vouches = c->machine[c->config.bricks - 1].process->state == SIM_RUNNING;
-  if (!(left & ~sim_register_accused(c, file)))
+  if (!(left & ~sim_register_outdated(c, file)))
     return SIM_LEFT_NOWHERE;
   return (vouches ? sim_quorum_stored : sim_quorum_met)(&c->config, left) ? SIM_LEFT : SIM_LEFT_ON_FEW;
 }

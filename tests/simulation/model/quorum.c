@@ -29,6 +29,17 @@ sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks)
   return sim_quorum_met(config, config->arbiter ? bricks | 1u << (config->bricks - 1) : bricks);
 }
 
+uint32_t
+sim_quorum_outdated(const struct sim_cluster_config *config, const uint32_t accusers[SIM_BRICKS])
+{
+  uint32_t copies = (1u << (config->bricks - config->arbiter)) - 1, accused = 0, by_quorum = 0;
+  for (unsigned b = 0; b < config->bricks; b++) {
+    accused |= accusers[b] ? 1u << b : 0;
+    by_quorum |= sim_quorum_met(config, accusers[b]) ? 1u << b : 0;
+  }
+  return copies & ~accused ? accused : by_quorum;
+}
+
 void
 sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...)
 {

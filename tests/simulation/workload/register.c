@@ -406,18 +406,18 @@ sim_register_setup(struct sim_client *c)
 }
 
 uint32_t
-sim_register_accused(const struct sim_cluster *c, unsigned file)
+sim_register_outdated(const struct sim_cluster *c, unsigned file)
 {
   char name[16], path[64], counter[64];
-  uint32_t accused = 0;
+  uint32_t accusers[SIM_BRICKS] = {0};
   snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(file, name));
   for (unsigned by = 0; by < c->config.bricks; by++)
     for (unsigned whom = 0; whom < c->config.bricks; whom++) {
       snprintf(counter, sizeof(counter), "trusted.afr.vol-client-%u", whom);
       if (by != whom && c->machine[by].process->state != SIM_DOWN && sim_disk_accuses(c->machine[by].disk, path, counter))
-        accused |= 1u << whom;
+        accusers[whom] |= 1u << by;
     }
-  return accused;
+  return sim_quorum_outdated(&c->config, accusers);
 }
 
 /* What a brick holds in the end, judged like a read. */
