@@ -47,10 +47,10 @@ struct tr_fop {
   uint64_t id, since_ns;
 };
 
-static void emit(struct gi_xlator *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void emit(struct gi_xlator *x, const struct gi_fop *fop, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static void
-emit(struct gi_xlator *x, const char *fmt, ...)
+emit(struct gi_xlator *x, const struct gi_fop *fop, const char *fmt, ...)
 {
   const struct tr_options *o = x->options;
   struct tr_private *p = tr_private(x);
@@ -60,8 +60,9 @@ emit(struct gi_xlator *x, const char *fmt, ...)
   va_start(ap, fmt);
   vsnprintf(line, sizeof(line), fmt, ap);
   va_end(ap);
-  if (o->log_file) /* whoever asks for TRACE wants all of it; INFO is limited */
-    gi_log(gi_log_enabled(GI_LOG_TRACE) ? GI_LOG_TRACE : GI_LOG_INFO, x->name, GI_MSG_TRACE + 1, "%s", line);
+  if (o->log_file) /* whoever asks for TRACE wants all of it; INFO is limited, each kind of operation by itself */
+    gi_log(gi_log_enabled(GI_LOG_TRACE) ? GI_LOG_TRACE : GI_LOG_INFO, x->name, GI_MSG_TRACE + 1 + (unsigned)fop->kind, "%s",
+           line);
   if (o->log_history && p->ring)
     memcpy(p->ring[p->lines++ % p->ring_size], line, sizeof(line));
 }
@@ -137,7 +138,7 @@ tr_submit(struct gi_xlator *x, struct gi_fop *fop)
   t->since_ns = gi_now(x->reactor);
   p->metrics.traced++;
   describe(fop, text, sizeof(text));
-  emit(x, "%llu: %s%s", (unsigned long long)t->id, gi_fop_name(fop->kind), text);
+  emit(x, fop, "%llu: %s%s", (unsigned long long)t->id, gi_fop_name(fop->kind), text);
   return GI_PASS_TELL;
 }
 
@@ -151,18 +152,19 @@ tr_complete(struct gi_xlator *x, struct gi_fop *fop)
   unsigned long long us = (gi_now(x->reactor) - t->since_ns) / 1000;
   if (fop->rsp.ret < 0) {
     p->metrics.failed++;
-    emit(x, "%llu: %s failed: %s (%d) after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), strerror(fop->rsp.err),
-         fop->rsp.err, us);
+    emit(x, fop, "%llu: %s failed: %s (%d) after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind),
+         strerror(fop->rsp.err), fop->rsp.err, us);
   } else if (fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP) {
     char counters[TR_LINE / 2] = "";
     describe_counters(fop->rsp.dict, counters, sizeof(counters));
-    emit(x, "%llu: %s = %d%s after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, counters, us);
+    emit(x, fop, "%llu: %s = %d%s after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, counters,
+         us);
   } else if (gi_iatt_valid(st)) {
     char gfid[GI_UUID_TEXT];
-    emit(x, "%llu: %s = %d gfid=%s mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind),
+    emit(x, fop, "%llu: %s = %d gfid=%s mode=0%o size=%llu after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind),
          fop->rsp.ret, gi_gfid_text(&st->gfid, gfid), st->mode, (unsigned long long)st->size, us);
   } else {
-    emit(x, "%llu: %s = %d after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, us);
+    emit(x, fop, "%llu: %s = %d after %llu us", (unsigned long long)t->id, gi_fop_name(fop->kind), fop->rsp.ret, us);
   }
   return GI_PASS;
 }
