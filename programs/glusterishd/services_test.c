@@ -39,7 +39,7 @@ struct fixture {
   bool up, over;
   unsigned callbacks;
   int32_t dump_pid; /* of the last STATEDUMP */
-  int status; /* of the last call */
+  int status;       /* of the last call */
   uint32_t accept;
   uint8_t body[65536]; /* its results */
   size_t len;
