@@ -41,6 +41,7 @@ test_profile_info(void **state)
                              "   Data Read: 0 bytes\n"
                              "Data Written: 2621449 bytes\n"
                              " \n");
+  done(&r);
 }
 
 static void
