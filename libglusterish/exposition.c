@@ -6,6 +6,7 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/usage.h"
+#include "libglusterish/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -84,24 +85,6 @@ gi_exposition_name(char *buf, size_t size, const char *prefix, const struct gi_m
 
 /* ---- text ---- */
 
-/* The length of the UTF-8 sequence at `s`; 0 if it is none. */
-static unsigned
-sequence(const char *text)
-{
-  const unsigned char *s = (const unsigned char *)text;
-  unsigned n = s[0] < 0x80                   ? 1
-               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                             : 0;
-  for (unsigned i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-  bool refused = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-                 (s[0] == 0xf4 && s[1] >= 0x90); /* not the shortest form, half of a pair, beyond the last */
-  return refused ? 0 : n;
-}
-
 /* Bytes that stand as they are, from `text` on. */
 static size_t
 plain_run(const char *text)
@@ -119,7 +102,7 @@ put_escaped(FILE *out, const char *text, bool quotes)
   for (size_t n; *text; text += n ? n : 1) {
     n = plain_run(text);
     if (!n)
-      n = sequence(text);
+      n = gi_utf8_len(text);
     if (*text == '\n')
       fputs("\\n", out);
     else if (*text == '\\' || (*text == '"' && quotes))

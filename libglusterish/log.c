@@ -10,6 +10,7 @@
 #include "libglusterish/log-private.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/reactor.h"
+#include "libglusterish/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,25 +110,6 @@ out_plain(struct out *o, const char *text, size_t most)
   }
 }
 
-/* Length of the UTF-8 sequence at `s`, 0 if it is not one. */
-static unsigned
-utf8_len(const unsigned char *s)
-{
-  unsigned n = s[0] < 0x80                   ? 1
-               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                             : 0;
-  for (unsigned i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-  }
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-      (s[0] == 0xf4 && s[1] >= 0x90))
-    return 0;
-  return n;
-}
-
 size_t
 gi_log_json_text(char *out, size_t len, size_t room, const char *text)
 {
@@ -135,7 +117,7 @@ gi_log_json_text(char *out, size_t len, size_t room, const char *text)
   GI_ASSERT(len + 16 <= room);
   out[len++] = '"';
   while (*s && len + JSON_GROWS + 2 < room) {
-    unsigned n = utf8_len(s);
+    unsigned n = gi_utf8_len((const char *)s);
     if (*s == '"' || *s == '\\') {
       out[len++] = '\\';
       out[len++] = (char)*s;

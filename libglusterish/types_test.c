@@ -5,6 +5,7 @@
 #include "libglusterish/error.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/types.h"
+#include "libglusterish/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,14 +88,37 @@ test_words(void **state)
   assert_false(gi_word_in(NULL, "two"));
 }
 
+static void
+test_utf8(void **state)
+{
+  static const struct {
+    const char *text;
+    unsigned len;
+  } rows[] = {{"", 1},
+              {"a", 1},
+              {"\xc3\xa4", 2},
+              {"\xe2\x82\xac", 3},
+              {"\xf0\x9f\x90\x9f", 4},
+              {"\xf4\x8f\xbf\xbf", 4},
+              {"\x80", 0},             /* goes on with nothing */
+              {"\xc3", 0},             /* cut off */
+              {"\xe2\x82", 0},         /* likewise */
+              {"\xc0\xaf", 0},         /* not the shortest form */
+              {"\xe0\x80\xaf", 0},     /* likewise */
+              {"\xf0\x80\x80\xaf", 0}, /* likewise */
+              {"\xed\xa0\x80", 0},     /* half of a pair */
+              {"\xf4\x90\x80\x80", 0}, /* beyond the last */
+              {"\xff", 0}};
+  for (size_t i = 0; i < GI_ARRAY_LEN(rows); i++)
+    assert_int_equal(gi_utf8_len(rows[i].text), rows[i].len);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gfid),
-      cmocka_unit_test(test_iatt),
-      cmocka_unit_test(test_error),
-      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_gfid),  cmocka_unit_test(test_utf8),  cmocka_unit_test(test_iatt),
+      cmocka_unit_test(test_error), cmocka_unit_test(test_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * the data; JSON says also what the others leave out.
  */
 #include "programs/heal/heal.h"
+#include "libglusterish/utf8.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,21 +17,8 @@
 static size_t
 utf8_len(const char *s)
 {
-  const unsigned char *u = (const unsigned char *)s;
-  size_t n = u[0] < 0x80                   ? 1
-             : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
-             : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
-             : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
-                                           : 0;
-  for (size_t i = 1; i < n; i++)
-    if ((u[i] & 0xc0) != 0x80)
-      return 0;
-  if (n == 3 &&
-      ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0) || (u[0] == 0xef && u[1] == 0xbf && u[2] >= 0xbe)))
-    return 0; /* too long, a surrogate, no character */
-  if (n == 4 && ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] >= 0x90)))
-    return 0;
-  return n;
+  bool character = strncmp(s, "\xef\xbf\xbe", 3) != 0 && strncmp(s, "\xef\xbf\xbf", 3) != 0;
+  return character ? gi_utf8_len(s) : 0;
 }
 
 char *
