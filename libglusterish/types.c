@@ -4,7 +4,9 @@
  * and the way between struct gi_iatt and struct stat.
  */
 #include "libglusterish/types.h"
+#include "libglusterish/mem.h"
 
+#include <stdio.h>
 #include <sys/sysmacros.h>
 
 _Static_assert(sizeof(struct gi_gfid) == 16, "a gfid is a UUID, on the wire and on disk");
@@ -141,4 +143,14 @@ gi_word_in(const char *list, const char *word)
     p += n + (p[n] == ' ');
   }
   return false;
+}
+
+const char *
+gi_owner_text(const struct gi_owner *o, char text[GI_OWNER_TEXT])
+{
+  GI_ASSERT(o->len <= GI_OWNER_MAX);
+  text[0] = '\0';
+  for (uint32_t i = 0; i < o->len; i++)
+    snprintf(text + (size_t)2 * i, 3, "%02x", o->data[i]);
+  return text;
 }

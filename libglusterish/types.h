@@ -119,6 +119,10 @@ gi_owner_equal(const struct gi_owner *a, const struct gi_owner *b)
   return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
+#define GI_OWNER_TEXT (2 * GI_OWNER_MAX + 1)
+/* In hexadecimal digits, into a buffer of GI_OWNER_TEXT bytes; returns it. */
+const char *gi_owner_text(const struct gi_owner *o, char text[GI_OWNER_TEXT]);
+
 /* FLOCK (wire.md 3.6). `len` 0 = to the end of the file. */
 struct gi_flock {
   uint32_t type;   /* GI_LK_READ, GI_LK_WRITE, GI_LK_UNLOCK */

@@ -89,6 +89,18 @@ test_words(void **state)
 }
 
 static void
+test_owner_text(void **state)
+{
+  struct gi_owner o = {.len = 3, .data = {0x00, 0x9f, 0x0a}};
+  char text[GI_OWNER_TEXT];
+  assert_string_equal(gi_owner_text(&o, text), "009f0a");
+  o.len = 0;
+  assert_string_equal(gi_owner_text(&o, text), "");
+  o.len = GI_OWNER_MAX;
+  assert_int_equal(strlen(gi_owner_text(&o, text)), GI_OWNER_TEXT - 1);
+}
+
+static void
 test_utf8(void **state)
 {
   static const struct {
@@ -117,8 +129,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gfid),  cmocka_unit_test(test_utf8),  cmocka_unit_test(test_iatt),
-      cmocka_unit_test(test_error), cmocka_unit_test(test_words),
+      cmocka_unit_test(test_gfid), cmocka_unit_test(test_owner_text), cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_iatt), cmocka_unit_test(test_error),      cmocka_unit_test(test_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,10 +59,8 @@ add_client(struct gi_question *q, const struct gi_fact_client *f)
 static json_t *
 owner_of(const struct gi_owner *o)
 {
-  char text[2 * GI_OWNER_MAX + 1] = "";
-  for (uint32_t i = 0; i < o->len && i < GI_OWNER_MAX; i++)
-    snprintf(text + 2 * i, 3, "%02x", o->data[i]);
-  return json_string(text);
+  char text[GI_OWNER_TEXT];
+  return json_string(gi_owner_text(o, text));
 }
 
 static void

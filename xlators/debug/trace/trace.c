@@ -117,8 +117,8 @@ describe(const struct gi_fop *fop, char *out, size_t len)
     n += describe_counters(a->dict, out + n, len - n);
   ADD(gi_dict_count(a->dict), " dict=%u", gi_dict_count(a->dict));
   ADD(gi_dict_count(fop->xdata), " xdata=%u", gi_dict_count(fop->xdata));
-  for (uint32_t i = 0; i < fop->caller.owner.len; i++)
-    ADD(true, "%s%02x", i ? "" : " owner=", fop->caller.owner.data[i]);
+  char owner[GI_OWNER_TEXT];
+  ADD(fop->caller.owner.len, " owner=%s", gi_owner_text(&fop->caller.owner, owner));
   const struct gi_client_id *client = fop->caller.client;
   ADD(client, " client=%s", client->uid);
   ADD(true, " pid=%d uid=%u", fop->caller.pid, fop->caller.uid);

@@ -218,15 +218,6 @@ lk_clear_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 /* ---- statedump ---- */
 
 static const char *
-owner_text(const struct gi_owner *o, char text[2 * GI_OWNER_MAX + 1])
-{
-  for (uint32_t i = 0; i < o->len; i++)
-    snprintf(text + 2 * i, 3, "%02x", o->data[i]);
-  text[2 * o->len] = '\0';
-  return text;
-}
-
-static const char *
 time_text(const struct gi_time *t, char text[40])
 {
   struct tm tm;
@@ -239,11 +230,11 @@ time_text(const struct gi_time *t, char text[40])
 static void
 dump_lock(struct gi_dump *d, enum lk_kind kind, unsigned i, const struct lk_lock *l)
 {
-  char key[64], owner[2 * GI_OWNER_MAX + 1], when[40];
+  char key[64], owner[GI_OWNER_TEXT], when[40];
   const char *state = l->fop ? "BLOCKED" : "ACTIVE", *verb = l->fop ? "blocked" : "granted";
   const char *peer = lk_peer(&l->who);
   snprintf(key, sizeof(key), "%s[%u](%s)", kind == LK_INODE ? "inodelk.inodelk" : "entrylk.entrylk", i, state);
-  owner_text(&l->who.owner, owner);
+  gi_owner_text(&l->who.owner, owner);
   time_text(&l->wall, when);
   if (kind == LK_INODE)
     gi_dump_kv(d, key, "type=%s, whence=0, start=%llu, len=%llu, pid = %d, owner=%s, client=%p, connection-id=%s, %s at %s",
@@ -271,12 +262,12 @@ dump_domain(struct gi_dump *d, const struct lk_domain *dom)
 static void
 dump_posix(struct gi_dump *d, unsigned i, const struct lk_posix *l)
 {
-  char key[64], owner[2 * GI_OWNER_MAX + 1], when[40];
+  char key[64], owner[GI_OWNER_TEXT], when[40];
   snprintf(key, sizeof(key), "posixlk.posixlk[%u](%s)", i, l->fop ? "BLOCKED" : "ACTIVE");
   gi_dump_kv(d, key, "type=%s, whence=0, start=%llu, len=%llu, pid = %d, owner=%s, client=%p, connection-id=%s, %s at %s",
              l->type == GI_LK_WRITE ? "WRITE" : "READ", (unsigned long long)l->start,
              l->last == LK_LAST ? 0ull : (unsigned long long)(l->last - l->start + 1), l->who.pid,
-             owner_text(&l->who.owner, owner), l->who.client, lk_peer(&l->who), l->fop ? "blocked" : "granted",
+             gi_owner_text(&l->who.owner, owner), l->who.client, lk_peer(&l->who), l->fop ? "blocked" : "granted",
              time_text(&l->wall, when));
 }
 

@@ -176,16 +176,15 @@ void
 lk_waits(struct gi_fop *fop, const char *what, const char *domain, const struct lk_who *holder)
 {
   const struct gi_client_id *client = holder ? holder->client : NULL;
-  char text[160], who[320], owner[2 * 16 + 1] = "";
+  char text[160], who[320], owner[GI_OWNER_TEXT];
   int len;
   if (domain) {
     len = snprintf(text, sizeof(text), "%s of domain %s", what, domain);
     what = gi_fop_strdup(fop, text, len < (int)sizeof(text) ? (size_t)len : sizeof(text) - 1);
   }
-  for (unsigned i = 0; holder && i < holder->owner.len && i < 16; i++)
-    snprintf(owner + 2 * i, sizeof(owner) - 2 * i, "%02x", holder->owner.data[i]);
   if (holder) {
-    len = snprintf(who, sizeof(who), "client %s pid %d owner %s", client ? client->uid : "-", holder->pid, owner);
+    len = snprintf(who, sizeof(who), "client %s pid %d owner %.32s", client ? client->uid : "-", holder->pid,
+                   gi_owner_text(&holder->owner, owner));
     GI_ASSERT(len > 0);
     len = len < (int)sizeof(who) ? len : (int)sizeof(who) - 1;
   }

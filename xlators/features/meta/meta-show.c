@@ -76,6 +76,7 @@ static void
 put_stack(FILE *out, const struct gi_graph *g, const struct gi_fop *root, unsigned number)
 {
   unsigned frames = 0;
+  char owner[GI_OWNER_TEXT];
 
   fprintf(out, "%s\t   {\n\t\t\"Number\": %u,\n\t\t\"Frame\": [\n", number > 1 ? ",\n" : "", number);
   gi_list_foreach(fop, &g->flight, struct gi_fop, flight)
@@ -85,9 +86,7 @@ put_stack(FILE *out, const struct gi_graph *g, const struct gi_fop *root, unsign
           "\n\t\t],\n\t\t\"Unique\": %" PRIu64
           ",\n\t\t\"Type\": \"%s\",\n\t\t\"UID\": %u,\n\t\t\"GID\": %u,\n\t\t\"LK_owner\": \"",
           root->number, gi_fop_name(root->kind), root->caller.uid, root->caller.gid);
-  for (uint32_t i = 0; i < root->caller.owner.len; i++)
-    fprintf(out, "%02x", root->caller.owner.data[i]);
-  fputs("\"\n\t   }", out);
+  fprintf(out, "%s\"\n\t   }", gi_owner_text(&root->caller.owner, owner));
 }
 
 /* As the original writes them, without the names of its functions. */
