@@ -6,6 +6,10 @@
 #ifndef GI_MANAGE_OP_H
 #define GI_MANAGE_OP_H
 
+#include "libglusterish/dict.h"
+
+#include <stdio.h>
+
 enum gi_manage_op {
   GI_MANAGE_INFO = 1001,   /* statistics: `volume profile`, `volume top` (mgmt-protocol.md 5.1) */
   GI_MANAGE_STATUS = 1002, /* a process's clients and tables: `volume status` (mgmt-protocol.md 5.3) */
@@ -26,5 +30,15 @@ enum gi_top {
   GI_TOP_WRITE_PERF = 7,
 };
 #define GI_TOP_LIST_MAX 100 /* rows of a list */
+
+/* "NAME-I", the fact of a row of a list of GI_INFO_TOP, as text; "" if it is absent. Borrowed from `d`. */
+static inline const char *
+gi_top_fact(const struct gi_dict *d, const char *name, unsigned i)
+{
+  char key[64];
+  const char *text;
+  snprintf(key, sizeof(key), "%s-%u", name, i);
+  return gi_dict_get_str(d, key, &text) ? text : "";
+}
 
 #endif

@@ -10,16 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* The fact "NAME-I" of a row. */
-static const char *
-row_fact(const struct gi_dict *d, const char *name, unsigned i)
-{
-  char key[64];
-  const char *text;
-  snprintf(key, sizeof(key), "%s-%u", name, i);
-  return gi_dict_get_str(d, key, &text) ? text : "";
-}
-
 static json_int_t
 whole(const char *text)
 {
@@ -33,13 +23,13 @@ rows(const struct gi_dict *d, bool perf)
   int64_t n = 0;
   gi_dict_get_int(d, "members", &n);
   for (unsigned i = 1; i <= n && i <= GI_TOP_LIST_MAX; i++) {
-    const char *value = row_fact(d, "value", i);
-    json_t *row = json_object(), *path = json_string(row_fact(d, "filename", i));
+    const char *value = gi_top_fact(d, "value", i);
+    json_t *row = json_object(), *path = json_string(gi_top_fact(d, "filename", i));
     json_object_set_new(row, "path", path ? path : json_string("?")); /* a name need not be UTF-8 */
     if (perf) {
       json_object_set_new(row, "mbps", json_real(strtod(value, NULL)));
-      json_object_set_new(row, "sec", json_integer(whole(row_fact(d, "time-sec", i))));
-      json_object_set_new(row, "usec", json_integer(whole(row_fact(d, "time-usec", i))));
+      json_object_set_new(row, "sec", json_integer(whole(gi_top_fact(d, "time-sec", i))));
+      json_object_set_new(row, "usec", json_integer(whole(gi_top_fact(d, "time-usec", i))));
     } else {
       json_object_set_new(row, "count", json_integer(whole(value)));
     }

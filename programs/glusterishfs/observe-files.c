@@ -14,23 +14,13 @@ struct question {
   struct gi_observe_request *rq;
 };
 
-/* The fact "NAME-I"; "" if it is absent. */
-static const char *
-fact(const struct gi_dict *d, const char *name, unsigned i)
-{
-  char key[64];
-  const char *text;
-  snprintf(key, sizeof(key), "%s-%u", name, i);
-  return gi_dict_get_str(d, key, &text) ? text : "";
-}
-
 static json_t *
 file_of(const struct gi_dict *d, unsigned i)
 {
   static const char *const counts[] = {"open", "read", "write", "opendir", "readdir", "bytes_read", "bytes_written"};
   json_t *file = json_object();
-  json_object_set_new(file, "path", ob_text(fact(d, "filename", i)));
-  json_object_set_new(file, "gfid", ob_text(fact(d, "gfid", i)));
+  json_object_set_new(file, "path", ob_text(gi_top_fact(d, "filename", i)));
+  json_object_set_new(file, "gfid", ob_text(gi_top_fact(d, "gfid", i)));
   for (size_t k = 0; k < GI_ARRAY_LEN(counts); k++) {
     uint64_t value = 0;
     char key[64];
