@@ -7,6 +7,7 @@
 
 #include "libglusterish/exposition.h"
 #include "libglusterish/observe.h"
+#include "programs/common/json-text.h"
 
 #include <jansson.h>
 
@@ -14,9 +15,6 @@
 void ob_answer(struct gi_observe_request *rq, json_t *document);
 
 gi_observe_fn ob_show_errors; /* /errors: what went wrong lately, of the log; no argument */
-
-/* Any bytes as a JSON string: what is no UTF-8 becomes '?'. NULL: null. */
-json_t *ob_text(const char *text);
 
 /* Does the asker want OpenMetrics: by "format" of the query (openmetrics, text), else by what he accepts? */
 bool ob_wants_openmetrics(struct gi_observe_request *rq);

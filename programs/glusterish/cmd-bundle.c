@@ -242,7 +242,7 @@ tell_bundle(const struct bundle *b, const char *file)
             b->files);
     return;
   }
-  json_t *doc = json_pack("{s:o, s:i}", "file", doctor_text(file), "files", (int)b->files);
+  json_t *doc = json_pack("{s:o, s:i}", "file", ob_text(file), "files", (int)b->files);
   json_dumpf(doc, b->c->out, JSON_INDENT(2));
   fputc('\n', b->c->out);
   json_decref(doc);

@@ -9,18 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *
-doctor_text(const char *text)
-{
-  json_t *v = text ? json_string(text) : json_null();
-  if (v)
-    return v;
-  GI_CLEANUP_FREE char *plain = gi_strdup(text);
-  for (char *c = plain; *c; c++)
-    *c = (unsigned char)*c < 0x80 ? *c : '?';
-  return json_string(plain);
-}
-
 const json_t *
 doctor_list(const json_t *process, const char *document, const char *list)
 {

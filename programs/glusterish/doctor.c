@@ -96,11 +96,11 @@ doctor_find(json_t *findings, const struct doctor_rule *rule, struct doctor_culp
     said = NULL;
   va_end(ap);
   GI_CLEANUP_FREE char *helps = remedy_for(remedy ? remedy : rule->remedy, who.volume);
-  json_t *culprit = json_pack("{s:s, s:o, s:o}", "kind", who.kind, "name", doctor_text(who.name), "pid",
+  json_t *culprit = json_pack("{s:s, s:o, s:o}", "kind", who.kind, "name", ob_text(who.name), "pid",
                               who.pid ? json_integer(who.pid) : json_null());
   json_array_append_new(findings, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", rule->id, "severity",
-                                            severity_word[rule->severity], "volume", doctor_text(who.volume), "culprit",
-                                            culprit, "text", doctor_text(said), "remedy", doctor_text(helps)));
+                                            severity_word[rule->severity], "volume", ob_text(who.volume), "culprit", culprit,
+                                            "text", ob_text(said), "remedy", ob_text(helps)));
   free(said);
 }
 

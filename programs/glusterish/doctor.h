@@ -14,6 +14,7 @@
 #define DOCTOR_H
 
 #include "programs/glusterish/sight.h"
+#include "programs/common/json-text.h"
 
 enum doctor_severity { DOCTOR_NOTE, DOCTOR_WARNING, DOCTOR_ERROR };
 
@@ -47,8 +48,6 @@ void doctor_print(FILE *out, const json_t *sight, const json_t *findings);
 
 /* ---- doctor-facts.c ---- */
 
-/* A string that is fit for JSON: bytes that are no UTF-8 become "?"; NULL becomes null. */
-json_t *doctor_text(const char *text);
 /* A part of a process's document, "layers"/"layers" …; an empty list if it did not tell. */
 const json_t *doctor_list(const json_t *process, const char *document, const char *list);
 /* "brick host:/path", "mount /mnt", "self-heal daemon of v", and " (pid 3)". Caller frees. */

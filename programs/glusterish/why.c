@@ -436,9 +436,9 @@ why_document(const char *volume, const char *path, json_t *copies, const json_t 
   silent_copies(reasons, copies);
   lock_waits(reasons, sight, locks);
   operation_waits(reasons, sight, inflight);
-  json_t *doc = json_pack("{s:s, s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "volume", volume, "path", doctor_text(path),
-                          "type", type, "copies", copies, "heal", heal, "locks", locks, "users", users_of(sight), "inflight",
-                          inflight, "errors", errors_of(sight, gfid, path), "because", reasons);
+  json_t *doc = json_pack("{s:s, s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "volume", volume, "path", ob_text(path), "type",
+                          type, "copies", copies, "heal", heal, "locks", locks, "users", users_of(sight), "inflight", inflight,
+                          "errors", errors_of(sight, gfid, path), "because", reasons);
   json_object_set_new(doc, "gfid", gfid ? json_string(gfid) : json_null());
   return doc;
 }
