@@ -116,17 +116,14 @@ doctor_client_lost_brick(const struct doctor_rule *rule, const json_t *sight, js
 {
   size_t i, k;
   json_t *p, *copy;
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "object", "copies", i, p, k, copy)
   {
-    json_array_foreach(doctor_list(p, "object", "copies"), k, copy)
-    {
-      if (cli_true(copy, "up"))
-        continue;
-      GI_CLEANUP_FREE char *name = doctor_name(p);
-      GI_CLEANUP_FREE char *brick = doctor_brick_of(p, cli_str(copy, "name"));
-      doctor_find(findings, rule, (struct doctor_culprit){.kind = "brick", .volume = doctor_volume_of(p), .name = brick}, NULL,
-                  "%s has no connection to brick %s", name, brick);
-    }
+    if (cli_true(copy, "up"))
+      continue;
+    GI_CLEANUP_FREE char *name = doctor_name(p);
+    GI_CLEANUP_FREE char *brick = doctor_brick_of(p, cli_str(copy, "name"));
+    doctor_find(findings, rule, (struct doctor_culprit){.kind = "brick", .volume = doctor_volume_of(p), .name = brick}, NULL,
+                "%s has no connection to brick %s", name, brick);
   }
 }
 

@@ -31,13 +31,10 @@ object_name(const json_t *sight, const char *gfid)
 {
   size_t i, k;
   json_t *p, *op;
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "inflight", "operations", i, p, k, op)
   {
-    json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
-    {
-      if (*cli_str(op, "path") && strcmp(cli_str(op, "gfid"), gfid) == 0)
-        return cli_str(op, "path");
-    }
+    if (*cli_str(op, "path") && strcmp(cli_str(op, "gfid"), gfid) == 0)
+      return cli_str(op, "path");
   }
   return gfid;
 }
@@ -297,24 +294,21 @@ doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *
 {
   size_t i, k;
   json_t *p, *op;
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "inflight", "operations", i, p, k, op)
   {
-    json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
-    {
-      const json_t *waits = doctor_waits(op);
-      const char *what = cli_str(waits, "for"), *uid = cli_str(op, "client");
-      double s = seconds(waits, "since_ns");
-      char span[32];
-      if ((strcmp(what, "window") != 0 && strcmp(what, "kernel") != 0) || s < CLIENT_S)
-        continue;
-      GI_CLEANUP_FREE char *name = *uid ? doctor_client_name(sight, uid, "") : doctor_name(p);
-      const json_t *client = *uid ? doctor_client(sight, uid) : p;
-      if (told_already(findings, rule->id, name, ""))
-        continue;
-      doctor_find(findings, rule,
-                  (struct doctor_culprit){"client", doctor_volume_of(p), name, client ? cli_int(client, "pid") : 0}, NULL,
-                  "%s keeps a %s waiting for %s: %s", name, cli_str(op, "kind"), doctor_span(s, span), cli_str(waits, "what"));
-    }
+    const json_t *waits = doctor_waits(op);
+    const char *what = cli_str(waits, "for"), *uid = cli_str(op, "client");
+    double s = seconds(waits, "since_ns");
+    char span[32];
+    if ((strcmp(what, "window") != 0 && strcmp(what, "kernel") != 0) || s < CLIENT_S)
+      continue;
+    GI_CLEANUP_FREE char *name = *uid ? doctor_client_name(sight, uid, "") : doctor_name(p);
+    const json_t *client = *uid ? doctor_client(sight, uid) : p;
+    if (told_already(findings, rule->id, name, ""))
+      continue;
+    doctor_find(findings, rule,
+                (struct doctor_culprit){"client", doctor_volume_of(p), name, client ? cli_int(client, "pid") : 0}, NULL,
+                "%s keeps a %s waiting for %s: %s", name, cli_str(op, "kind"), doctor_span(s, span), cli_str(waits, "what"));
   }
 }
 
@@ -354,12 +348,9 @@ doctor_hanging(const struct doctor_rule *rule, const json_t *sight, json_t *find
 {
   size_t i, k;
   json_t *p, *op;
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "inflight", "operations", i, p, k, op)
   {
-    json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
-    {
-      if (seconds(op, "age_ns") >= HANGING_S && !explained(cli_str(doctor_waits(op), "for")) && !doctor_may_wait(op))
-        blame_wait(rule, sight, p, op, findings);
-    }
+    if (seconds(op, "age_ns") >= HANGING_S && !explained(cli_str(doctor_waits(op), "for")) && !doctor_may_wait(op))
+      blame_wait(rule, sight, p, op, findings);
   }
 }

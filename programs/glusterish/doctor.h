@@ -50,6 +50,10 @@ void doctor_print(FILE *out, const json_t *sight, const json_t *findings);
 
 /* A part of a process's document, "layers"/"layers" …; an empty list if it did not tell. */
 const json_t *doctor_list(const json_t *process, const char *document, const char *list);
+/* Each item of that list, of all processes in turn; `p` is whose it is. `continue` goes on with the next item, `break` with the next
+ * process. */
+#define doctor_foreach(sight, document, list, i, p, k, item) \
+  json_array_foreach(json_object_get(sight, "processes"), i, p) json_array_foreach(doctor_list(p, document, list), k, item)
 /* "brick host:/path", "mount /mnt", "self-heal daemon of v", and " (pid 3)". Caller frees. */
 char *doctor_name(const json_t *process);
 /* The process of a client, by what it calls itself towards bricks; NULL: not on this node. */

@@ -179,19 +179,16 @@ operation_rows(const json_t *sight)
 {
   size_t i, k;
   json_t *p, *op, *rows = json_array();
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "inflight", "operations", i, p, k, op)
   {
-    json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
-    {
-      GI_CLEANUP_FREE char *process = doctor_name(p);
-      const char *path = *cli_str(op, "path") ? cli_str(op, "path") : cli_str(op, "gfid");
-      json_t *row = json_pack("{s:s, s:s, s:s, s:f, s:s, s:I}", "name", path, "process", process, "kind", cli_str(op, "kind"),
-                              "age_ns", number(op, "age_ns"), "at", cli_str(op, "at"), "pid", (json_int_t)cli_int(op, "pid"));
-      GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
-      json_object_set_new(row, "waits", doctor_waits(op) ? json_deep_copy(doctor_waits(op)) : json_null());
-      json_object_set_new(row, "waits_for", *who ? json_string(who) : json_null());
-      json_array_append_new(rows, row);
-    }
+    GI_CLEANUP_FREE char *process = doctor_name(p);
+    const char *path = *cli_str(op, "path") ? cli_str(op, "path") : cli_str(op, "gfid");
+    json_t *row = json_pack("{s:s, s:s, s:s, s:f, s:s, s:I}", "name", path, "process", process, "kind", cli_str(op, "kind"),
+                            "age_ns", number(op, "age_ns"), "at", cli_str(op, "at"), "pid", (json_int_t)cli_int(op, "pid"));
+    GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
+    json_object_set_new(row, "waits", doctor_waits(op) ? json_deep_copy(doctor_waits(op)) : json_null());
+    json_object_set_new(row, "waits_for", *who ? json_string(who) : json_null());
+    json_array_append_new(rows, row);
   }
   return rows;
 }

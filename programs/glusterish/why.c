@@ -109,14 +109,11 @@ opinion(const json_t *sight, const json_t *copies, const char *brick)
 {
   size_t i, k;
   json_t *p, *o;
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "object", "copies", i, p, k, o)
   {
-    json_array_foreach(doctor_list(p, "object", "copies"), k, o)
-    {
-      const char *its = brick_by_child(sight, copies, cli_str(o, "name"));
-      if (its && strcmp(its, brick) == 0 && doctor_is_role(p, "client"))
-        return o;
-    }
+    const char *its = brick_by_child(sight, copies, cli_str(o, "name"));
+    if (its && strcmp(its, brick) == 0 && doctor_is_role(p, "client"))
+      return o;
   }
   return NULL;
 }
@@ -215,18 +212,15 @@ locks_of(const json_t *sight, const char *gfid)
 {
   size_t i, k;
   json_t *p, *l, *all = json_array();
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "locks", "locks", i, p, k, l)
   {
-    json_array_foreach(doctor_list(p, "locks", "locks"), k, l)
-    {
-      if (!gfid || strcmp(cli_str(l, "gfid"), gfid) != 0)
-        continue;
-      json_t *lock = json_copy(l);
-      GI_CLEANUP_FREE char *holder = doctor_client_name(sight, cli_str(l, "client"), cli_str(l, "address"));
-      json_object_set_new(lock, "brick", json_string(cli_str(json_object_get(p, "about"), "brick")));
-      json_object_set_new(lock, "holder", json_string(holder));
-      json_array_append_new(all, lock);
-    }
+    if (!gfid || strcmp(cli_str(l, "gfid"), gfid) != 0)
+      continue;
+    json_t *lock = json_copy(l);
+    GI_CLEANUP_FREE char *holder = doctor_client_name(sight, cli_str(l, "client"), cli_str(l, "address"));
+    json_object_set_new(lock, "brick", json_string(cli_str(json_object_get(p, "about"), "brick")));
+    json_object_set_new(lock, "holder", json_string(holder));
+    json_array_append_new(all, lock);
   }
   return all;
 }
@@ -272,16 +266,13 @@ users_of(const json_t *sight)
 {
   size_t i, k;
   json_t *p, *u, *users = json_array();
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "object", "users", i, p, k, u)
   {
-    json_array_foreach(doctor_list(p, "object", "users"), k, u)
-    {
-      json_t *user = user_get(users, sight, u);
-      raise_to(user, u, "handles");
-      raise_to(user, u, "writing");
-      raise_to(user, u, "told_s");
-      json_object_set_new(user, "bricks", json_integer(cli_int(user, "bricks") + 1));
-    }
+    json_t *user = user_get(users, sight, u);
+    raise_to(user, u, "handles");
+    raise_to(user, u, "writing");
+    raise_to(user, u, "told_s");
+    json_object_set_new(user, "bricks", json_integer(cli_int(user, "bricks") + 1));
   }
   return users;
 }
@@ -291,20 +282,17 @@ inflight_of(const json_t *sight, const char *gfid, const char *path)
 {
   size_t i, k;
   json_t *p, *op, *all = json_array();
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "inflight", "operations", i, p, k, op)
   {
-    json_array_foreach(doctor_list(p, "inflight", "operations"), k, op)
-    {
-      bool by_gfid = gfid && strcmp(cli_str(op, "gfid"), gfid) == 0;
-      if (!by_gfid && strcmp(cli_str(op, "path"), path) != 0)
-        continue;
-      json_t *copy = json_copy(op);
-      GI_CLEANUP_FREE char *name = doctor_name(p);
-      GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
-      json_object_set_new(copy, "process_name", json_string(name));
-      json_object_set_new(copy, "waits_for", *who ? json_string(who) : json_null());
-      json_array_append_new(all, copy);
-    }
+    bool by_gfid = gfid && strcmp(cli_str(op, "gfid"), gfid) == 0;
+    if (!by_gfid && strcmp(cli_str(op, "path"), path) != 0)
+      continue;
+    json_t *copy = json_copy(op);
+    GI_CLEANUP_FREE char *name = doctor_name(p);
+    GI_CLEANUP_FREE char *who = doctor_waits_who(sight, doctor_waits(op));
+    json_object_set_new(copy, "process_name", json_string(name));
+    json_object_set_new(copy, "waits_for", *who ? json_string(who) : json_null());
+    json_array_append_new(all, copy);
   }
   return all;
 }
@@ -314,18 +302,15 @@ errors_of(const json_t *sight, const char *gfid, const char *path)
 {
   size_t i, k;
   json_t *p, *e, *all = json_array();
-  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  doctor_foreach(sight, "errors", "errors", i, p, k, e)
   {
-    json_array_foreach(doctor_list(p, "errors", "errors"), k, e)
-    {
-      const char *text = cli_str(e, "text");
-      if (!(gfid && strstr(text, gfid)) && !(strlen(path) > 1 && strstr(text, path)))
-        continue;
-      json_t *copy = json_copy(e);
-      GI_CLEANUP_FREE char *name = doctor_name(p);
-      json_object_set_new(copy, "process_name", json_string(name));
-      json_array_append_new(all, copy);
-    }
+    const char *text = cli_str(e, "text");
+    if (!(gfid && strstr(text, gfid)) && !(strlen(path) > 1 && strstr(text, path)))
+      continue;
+    json_t *copy = json_copy(e);
+    GI_CLEANUP_FREE char *name = doctor_name(p);
+    json_object_set_new(copy, "process_name", json_string(name));
+    json_array_append_new(all, copy);
   }
   return all;
 }
