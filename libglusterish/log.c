@@ -251,19 +251,6 @@ gi_log_enabled(enum gi_log_level level)
   return (int)level <= atomic_load_explicit(&current_level, memory_order_relaxed);
 }
 
-bool
-gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold)
-{
-  if (s->told && now - s->told < GI_LOG_SELDOM_NS) {
-    s->untold++;
-    return false;
-  }
-  *untold = s->untold;
-  s->told = now;
-  s->untold = 0;
-  return true;
-}
-
 /* ---- counts ---- */
 
 static struct gi_log_counts counts;

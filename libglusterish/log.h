@@ -68,16 +68,6 @@ struct gi_log_counts {
 void gi_log_count(struct gi_log_counts *counts);
 extern const struct gi_metric gi_log_metrics[]; /* prefix "log" */
 
-/* Something that strangers can bring about as often as they like is told once a second, with the number of those that were not told.
- * All-zero at first. */
-#define GI_LOG_SELDOM_NS 1000000000ull
-struct gi_log_seldom {
-  uint64_t told;   /* when the last one was, gi_now; 0 = none */
-  uint64_t untold; /* since */
-};
-/* One more at `now` (gi_now). True: it is to be logged, and *untold were not since the last one that was. */
-bool gi_log_seldom(struct gi_log_seldom *s, uint64_t now, uint64_t *untold);
-
 /* Writes `text` as it is (it ends with a newline; JSON: a message for each line): for blocks of many lines such as the final graph.
  * Not rate limited. */
 void gi_log_block(const char *text);

@@ -358,23 +358,6 @@ test_threads(void **state)
   assert_int_equal(count(text, "\n["), 799);
 }
 
-/* The first one is told, and then one a second with the number of those between. */
-static void
-test_seldom(void **state)
-{
-  struct gi_log_seldom s = {0};
-  uint64_t untold = 77, start = 5 * GI_LOG_SELDOM_NS;
-  assert_true(gi_log_seldom(&s, start, &untold));
-  assert_int_equal(untold, 0);
-  for (unsigned i = 0; i < 1000; i++)
-    assert_false(gi_log_seldom(&s, start + i, &untold));
-  assert_false(gi_log_seldom(&s, start + GI_LOG_SELDOM_NS - 1, &untold));
-  assert_true(gi_log_seldom(&s, start + GI_LOG_SELDOM_NS, &untold));
-  assert_int_equal(untold, 1001);
-  assert_true(gi_log_seldom(&s, start + 9 * GI_LOG_SELDOM_NS, &untold));
-  assert_int_equal(untold, 0);
-}
-
 static void
 test_counts(void **state)
 {
@@ -403,7 +386,7 @@ main(void)
       cmocka_unit_test(test_limit),    cmocka_unit_test(test_storm),   cmocka_unit_test(test_clock_set_back),
       cmocka_unit_test(test_recent),   cmocka_unit_test(test_journal), cmocka_unit_test(test_debug_is_not_limited),
       cmocka_unit_test(test_rotation), cmocka_unit_test(test_levels),  cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_seldom),   cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_counts),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -29,7 +29,6 @@ struct gi_listener {
   int fd;
   int port;
   char *path; /* unix: removed at the end */
-  struct gi_log_seldom refusals;
   void (*fn)(void *arg, int fd);
   void *arg;
 };
@@ -45,10 +44,7 @@ retry(void *arg)
 static void
 tell_refused(struct gi_listener *l, const char *why)
 {
-  uint64_t untold;
-  if (gi_log_seldom(&l->refusals, gi_now(l->r), &untold))
-    gi_log(GI_LOG_WARNING, "rpc", GI_MSG_RPC_SERVER + 20, "a connection to %s is refused: %s (%llu more before it)", l->path,
-           why, (unsigned long long)untold);
+  gi_log(GI_LOG_WARNING, "rpc", GI_MSG_RPC_SERVER + 20, "a connection to %s is refused: %s", l->path, why);
 }
 
 /* The mode of the file already keeps others out; a directory on a file system without modes, or a chmod, does not get past this. */

@@ -102,12 +102,10 @@ is_brick(struct gi_conn *c, struct known *k, const struct gd_brick *b)
 /* ---- asking ---- */
 
 static void
-refused(struct gd *gd, enum gd_ask ask, struct gi_conn *c)
+refused(enum gd_ask ask, struct gi_conn *c)
 {
-  uint64_t untold;
-  if (gi_log_seldom(&gd->refusals[ask], gi_now(gd->reactor), &untold))
-    gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: it is for %s (%llu more before it)", doors[ask].what,
-           gi_conn_peer(c), who_text[doors[ask].who], (unsigned long long)untold);
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: it is for %s", doors[ask].what, gi_conn_peer(c),
+         who_text[doors[ask].who]);
 }
 
 bool
@@ -133,6 +131,6 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     break;
   }
   if (!open && !quiet)
-    refused(gd, ask, c);
+    refused(ask, c);
   return open;
 }

@@ -137,7 +137,6 @@ struct gd {
   struct gi_list ops;                /* struct gd_op under way */
   struct gi_list questions;          /* to bricks, brick-ops.c */
   char *brick_program;               /* the glusterishfs to start bricks and self-heal daemons with */
-  struct gi_log_seldom refusals[GD_ASKS];
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
 };
