@@ -5,14 +5,15 @@
  * a lock of its own, then takes the counters back.
  *
  * The bricks' lists of changed names say which names may differ. Where a list
- * cannot be trusted the directories themselves are read (full crawl). A healed
- * name leaves the list at once, so an interrupted heal goes on where it was. A
- * full crawl remembers nothing, but a name that is the same everywhere costs one
- * look and no lock.
+ * cannot be trusted the directories themselves are read (full crawl). Healed
+ * names leave the list many at a time, once they are on the sinks' disks: a sink
+ * that lost its power would lack a name that nobody looks at any more. So an
+ * interrupted heal goes on about where it was. A full crawl remembers nothing, but
+ * a name that is the same everywhere costs one look and no lock.
  *
  * Names are healed side by side, each on its own task, as many as the window of
- * the replica set admits. A name costs five rounds: lock, look, act, note, unlock;
- * two more for an object that no copy has marked as missing yet.
+ * the replica set admits. A name costs four rounds: lock, look, act, unlock; two
+ * more for an object that no copy has marked as missing yet.
  *
  * Contents and attributes of a new object are not healed here. Its counters put it
  * into the heal index, and the heal of that entry takes the locks for them.
@@ -22,11 +23,20 @@
 #include "libglusterish/probe.h"
 
 #define NAME_COST (256u << 10) /* bytes of the heals' window that a name in work takes: a task's stack */
+#define FORGET_AT 512          /* healed names that are still on a list: all names are locked while they leave it */
+#define FORGET_ROUND 64        /* so many in one round */
 
-/* A name that is tried again when all others are done. */
-struct put_off {
+/* A name of which something is left to do: to be tried again when all others are done, or to leave the list it came from. */
+struct kept_name {
   struct gi_list link;
   char name[GI_NAME_MAX + 1];
+};
+
+/* A child's list of changed names of the directory. */
+struct change_list {
+  struct gi_inode *index; /* the virtual directory; NULL: not read */
+  struct gi_list healed;  /* names that are healed and still on it */
+  unsigned nhealed;
 };
 
 struct dir_heal {
@@ -35,10 +45,11 @@ struct dir_heal {
   struct rep_direction d;
   bool full;              /* the names come from the directories, not from the lists of changes */
   unsigned child;         /* being scanned */
-  struct gi_inode *index; /* its list of changed names; NULL in a full crawl */
-  unsigned running;       /* names in work */
-  bool stopped;           /* no more names: a child went away */
-  uint32_t failed;        /* children where some name failed */
+  struct change_list *at; /* its list of changed names, one of `list`; NULL in a full crawl */
+  struct change_list list[REP_MAX];
+  unsigned running; /* names in work */
+  bool stopped;     /* no more names: a child went away */
+  uint32_t failed;  /* children where some name failed */
   int err;
   struct gi_list put_off;
   unsigned settled; /* names done */
@@ -47,17 +58,24 @@ struct dir_heal {
 
 /* ---- one name ---- */
 
-/* Takes it off the list it came from; errors do not matter: it would be looked at once more. */
 static void
-forget_change(struct dir_heal *j, struct rep_heal *h, const char *name)
+keep_name(struct gi_list *list, const char *name)
 {
-  struct gi_fop *fop;
+  struct kept_name *p = gi_new(struct kept_name);
 
-  if (!j->index)
-    return;
-  fop = rep_heal_fop(h, GI_FOP_UNLINK);
-  gi_fop_set_entry(fop, &fop->loc, j->index, name);
-  gi_fop_unref(rep_heal_one(h, fop, j->child));
+  snprintf(p->name, sizeof(p->name), "%s", name);
+  gi_list_add_tail(list, &p->link);
+}
+
+static void
+drop_names(struct gi_list *list)
+{
+  while (!gi_list_empty(list)) {
+    struct kept_name *p = gi_list_first(list, struct kept_name, link);
+
+    gi_list_del(&p->link);
+    gi_free(p);
+  }
 }
 
 static bool
@@ -94,15 +112,6 @@ note_failure(struct dir_heal *j, const struct rep_name *n, int err)
     j->stopped = true;
 }
 
-static void
-put_off(struct dir_heal *j, const char *name)
-{
-  struct put_off *p = gi_new(struct put_off);
-
-  snprintf(p->name, sizeof(p->name), "%s", name);
-  gi_list_add_tail(&j->put_off, &p->link);
-}
-
 /* Looks without a lock. A name that is the same everywhere at one moment needs no heal, and a later change of it leaves marks. */
 static bool
 needs_no_lock(struct dir_heal *j, struct rep_heal *h, const char *name)
@@ -124,10 +133,13 @@ heal_name(struct dir_heal *j, const char *name, bool last_try)
     if (!err)
       err = rep_name_settle(&n);
     if (!err) {
-      forget_change(j, &h, name);
       j->settled++;
+      if (j->at) {
+        keep_name(&j->at->healed, name);
+        j->at->nhealed++;
+      }
     } else if (n.later && !n.mismatch && !last_try) {
-      put_off(j, name);
+      keep_name(&j->put_off, name);
     } else {
       note_failure(j, &n, err);
     }
@@ -194,7 +206,7 @@ retry_names(struct dir_heal *j)
     gi_list_init(&again);
     gi_list_splice_tail(&again, &j->put_off);
     while (!gi_list_empty(&again)) {
-      struct put_off *p = gi_list_first(&again, struct put_off, link);
+      struct kept_name *p = gi_list_first(&again, struct kept_name, link);
 
       gi_list_del(&p->link);
       if (!j->stopped)
@@ -206,11 +218,117 @@ retry_names(struct dir_heal *j)
   }
 }
 
+/* ---- healed names leave the lists of changes ---- */
+
+static struct rep_heal_lock
+all_names(struct rep_heal *h, bool self_heal)
+{
+  return (struct rep_heal_lock){.entry = true, .self_heal = self_heal, .inode = h->inode};
+}
+
+/* Children that the heal changes. */
+static uint32_t
+healed_children(const struct dir_heal *j)
+{
+  return j->d.merge ? j->d.locked : j->d.sinks;
+}
+
+/* Brings the names of these children to their disks. Those where that succeeded. */
+static uint32_t
+sync_names(struct rep_heal *h, uint32_t children)
+{
+  struct gi_fop *fop;
+  struct gi_fd *fd;
+  uint32_t ok;
+
+  if (!rep_opts(h->rep)->ensure_durability || !children)
+    return children;
+  fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
+  fd->directory = true;
+  fop = rep_heal_fop(h, GI_FOP_OPENDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, children);
+  fop = rep_heal_fop(h, GI_FOP_FSYNCDIR);
+  gi_fop_set_fd(fop, fd);
+  ok = rep_heal_all(h, fop, ok);
+  gi_fd_unref(&fd);
+  return ok;
+}
+
+/* Under the lock on all names: nobody has changed a name since the heal began in a way that some child missed. */
+static bool
+nothing_missed_since(struct dir_heal *j)
+{
+  struct rep_view v;
+  bool same;
+
+  rep_view_inode(j->h, j->h->rep->all, &v);
+  same = v.ok == j->h->rep->all;
+  rep_foreach(i, v.ok)
+  {
+    same = same && v.dirty[REP_ENTRY][i] == j->start.dirty[REP_ENTRY][i];
+    for (unsigned k = 0; k < j->h->rep->n; k++)
+      same = same && v.pending[REP_ENTRY][i][k] == j->start.pending[REP_ENTRY][i][k];
+  }
+  rep_view_clear(&v);
+  return same;
+}
+
+/* Errors do not matter: the name would be looked at once more. */
+static void
+take_off(struct dir_heal *j, unsigned child)
+{
+  struct change_list *list = &j->list[child];
+
+  while (!gi_list_empty(&list->healed)) {
+    struct rep_round round;
+
+    rep_round_begin(j->h, &round);
+    for (unsigned n = 0; n < FORGET_ROUND && !gi_list_empty(&list->healed); n++) {
+      struct kept_name *p = gi_list_first(&list->healed, struct kept_name, link);
+      struct gi_fop *fop = rep_heal_fop(j->h, GI_FOP_UNLINK);
+
+      gi_fop_set_entry(fop, &fop->loc, list->index, p->name);
+      rep_round_send(&round, fop, child);
+      gi_list_del(&p->link);
+      gi_free(p);
+    }
+    rep_round_wait(j->h, &round);
+  }
+}
+
+/* Takes the healed names off the lists they came from, if they are on the disks of all that were healed. A name that was changed again
+ * stands on the list as before, so they stay if any child has missed anything since the heal began. */
+static void
+forget_healed(struct dir_heal *j)
+{
+  struct rep_heal *h = j->h;
+  struct rep_heal_lock lock = all_names(h, false);
+  uint32_t all = h->rep->all;
+  bool may = !j->stopped && h->rep->up == all;
+  unsigned healed = 0;
+
+  GI_ASSERT(!j->running);
+  for (unsigned i = 0; i < h->rep->n; i++)
+    healed += j->list[i].nhealed;
+  if (healed == 0)
+    return;
+  may = may && sync_names(h, healed_children(j)) == healed_children(j);
+  may = may && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all && nothing_missed_since(j);
+  for (unsigned i = 0; i < h->rep->n; i++) {
+    if (may && j->list[i].index)
+      take_off(j, i);
+    drop_names(&j->list[i].healed);
+    j->list[i].nhealed = 0;
+  }
+  rep_heal_unlock(h, &lock);
+}
+
 /* ---- where the names come from ---- */
 
 /* The virtual directory of this directory's changed names on a child, referenced. NULL and an errno if there is none. */
 static struct gi_inode *
-change_list(struct rep_heal *h, unsigned child, int *err)
+find_change_list(struct rep_heal *h, unsigned child, int *err)
 {
   static const char key[] = "glusterfs.xattrop_entry_changes_gfid";
   struct gi_inode *root = gi_inode_get(h->rep->x->graph, &gi_gfid_root), *changes = NULL, *list = NULL;
@@ -248,9 +366,14 @@ scan(struct dir_heal *j, struct gi_inode *dir)
   int err;
 
   rep_walk_open(&walk, h, dir, j->child, false);
-  while (!j->stopped && (e = rep_walk_next(&walk)))
+  while (!j->stopped && (e = rep_walk_next(&walk))) {
     if (!rep_walk_skips(h, &h->gfid, e->name))
       start_name(j, e->name, false);
+    if (j->at && j->at->nhealed >= FORGET_AT) {
+      wait_for_names(j);
+      forget_healed(j);
+    }
+  }
   wait_for_names(j);
   GI_ASSERT(!j->running);
   err = walk.err;
@@ -273,16 +396,16 @@ knows_of_changes(const struct dir_heal *j, unsigned child)
 static int
 scan_changes(struct dir_heal *j, unsigned child)
 {
-  struct rep_heal *h = j->h;
+  struct change_list *list = &j->list[child];
   int err;
 
-  GI_ASSERT(child < h->rep->n && !j->index);
+  GI_ASSERT(child < j->h->rep->n && !j->at && !list->index);
   j->child = child;
-  j->index = change_list(h, child, &err);
-  if (j->index) {
-    err = -scan(j, j->index);
-    gi_inode_drop(j->index);
-    gi_inode_unref(&j->index);
+  list->index = find_change_list(j->h, child, &err);
+  if (list->index) {
+    j->at = list;
+    err = -scan(j, list->index);
+    j->at = NULL;
   }
   if (err != ENOENT && err != ESTALE)
     return -err;
@@ -329,12 +452,6 @@ needs_full_crawl(const struct dir_heal *j)
   return false;
 }
 
-static struct rep_heal_lock
-all_names(struct rep_heal *h, bool self_heal)
-{
-  return (struct rep_heal_lock){.entry = true, .self_heal = self_heal, .inode = h->inode};
-}
-
 static int
 decide_directory(struct dir_heal *j)
 {
@@ -375,29 +492,16 @@ restore_directory_times(struct rep_heal *h, unsigned source, uint32_t healed)
   rep_heal_all(h, fop, healed);
 }
 
-/* Syncs the names on the sinks before the others forget that they lacked them: the marks of one brick and the names of another reach
- * their disks in no order. Also when no name had to be healed: an interrupted heal may have done that. */
+/* The names are on the disks of the sinks before the others forget that they lacked them: the marks of one brick and the names of another
+ * reach their disks in no order. Also when no name had to be healed: an interrupted heal may have done that. */
 static void
-sync_names(struct dir_heal *j)
+sync_before_undo(struct dir_heal *j)
 {
-  struct rep_heal *h = j->h;
-  uint32_t healed = (j->d.merge ? j->d.locked : j->d.sinks) & ~j->failed, ok;
-  struct gi_fop *fop;
-  struct gi_fd *fd;
+  uint32_t healed = healed_children(j) & ~j->failed;
 
   GI_ASSERT(!(healed & ~j->d.locked));
-  if (!rep_opts(h->rep)->ensure_durability || GI_BROKEN("take back marks without sync of the names"))
-    return;
-  fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
-  fd->directory = true;
-  fop = rep_heal_fop(h, GI_FOP_OPENDIR);
-  gi_fop_set_fd(fop, fd);
-  ok = rep_heal_all(h, fop, healed);
-  fop = rep_heal_fop(h, GI_FOP_FSYNCDIR);
-  gi_fop_set_fd(fop, fd);
-  ok = rep_heal_all(h, fop, ok);
-  gi_fd_unref(&fd);
-  j->failed |= healed & ~ok;
+  if (!GI_BROKEN("take back marks without sync of the names"))
+    j->failed |= healed & ~sync_names(j->h, healed);
 }
 
 /* Takes the marks back. Increments since the direction was decided stay. */
@@ -440,8 +544,10 @@ walk_directory(struct dir_heal *j)
 
   if (err)
     return try_again(err);
+  if (j->err) /* the marks stay, and the lists with what is not healed */
+    forget_healed(j);
   if (worth_finishing(j))
-    sync_names(j);
+    sync_before_undo(j);
   if (!worth_finishing(j))
     return j->err ? j->err : -ENOTCONN;
   end = finish(j);
@@ -461,6 +567,27 @@ drop_markers(struct dir_heal *j)
   return marker ? finish(j) : REP_HEAL_CLEAN;
 }
 
+static void
+begin(struct dir_heal *j)
+{
+  gi_list_init(&j->put_off);
+  for (unsigned i = 0; i < REP_MAX; i++)
+    gi_list_init(&j->list[i].healed);
+}
+
+static void
+end(struct dir_heal *j)
+{
+  GI_ASSERT(!j->running && !j->at && gi_list_empty(&j->put_off));
+  for (unsigned i = 0; i < REP_MAX; i++) {
+    drop_names(&j->list[i].healed);
+    if (j->list[i].index)
+      gi_inode_drop(j->list[i].index);
+    gi_inode_unref(&j->list[i].index);
+  }
+  rep_view_clear(&j->start);
+}
+
 int
 rep_heal_entry(struct rep_heal *h)
 {
@@ -470,7 +597,7 @@ rep_heal_entry(struct rep_heal *h)
 
   if (h->rep->up != h->rep->all)
     return -ENOTCONN;
-  gi_list_init(&j.put_off);
+  begin(&j);
   if (rep_heal_lock(h, &healer, REP_LOCK_TIEBREAK, h->rep->all) != h->rep->all) {
     rep_heal_unlock(h, &healer);
     return REP_HEAL_BUSY;
@@ -482,9 +609,8 @@ rep_heal_entry(struct rep_heal *h)
     j.full = needs_full_crawl(&j);
     result = walk_directory(&j);
   }
-  GI_ASSERT(!j.running && !j.index && gi_list_empty(&j.put_off));
   h->rep->metrics.heal.names += j.settled;
   rep_heal_unlock(h, &healer);
-  rep_view_clear(&j.start);
+  end(&j);
   return result;
 }
