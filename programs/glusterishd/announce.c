@@ -2,8 +2,8 @@
  *
  * Telling the bricks of a replica set that one of them is new and empty
  * (replicate.md 7.12): a short-lived glusterishfs without a mount connects to
- * the volume as it shall become and sets an attribute of its root. It must have
- * ended well before any client can reach the new brick.
+ * the set as it shall become and sets an attribute of its root, one set after
+ * the other. All must have ended well before any client can reach a new brick.
  */
 #include "programs/glusterishd/proc.h"
 
@@ -14,10 +14,14 @@
 #include <unistd.h>
 
 #define TIMEOUT (60 * GI_NSEC_PER_SEC)
-#define NEW_MAX 64 /* new bricks of one command */
+#define NEW_MAX 64 /* new bricks of one set */
 
 struct gd_announce {
   struct gd *gd;
+  const struct gd_volume *v;
+  const char *attribute;
+  const unsigned *fresh; /* positions that are still to be told of */
+  unsigned nfresh;
   char *volfile, *log;
   struct gd_watch watch;
   struct gi_timer timer;
@@ -65,6 +69,8 @@ failed(struct gd_announce *a, const char *why)
   gi_defer_add(a->gd->reactor, &a->end);
 }
 
+static void next_set(struct gd_announce *a);
+
 static void
 ended(void *arg, unsigned events)
 {
@@ -74,7 +80,7 @@ ended(void *arg, unsigned events)
   gi_timer_cancel(&a->timer);
   gd_unwatch(&a->watch);
   if (info.si_code == CLD_EXITED && info.si_status == 0)
-    gi_defer_add(a->gd->reactor, &a->end);
+    next_set(a);
   else
     failed(a, info.si_code == CLD_EXITED ? "it was refused" : "the helper was killed");
 }
@@ -87,9 +93,9 @@ too_slow(void *arg)
 }
 
 static int
-write_volfile(const struct gd_volume *v, const char *path, struct gi_error *err)
+write_volfile(const struct gd_volume *v, unsigned set, const char *path, struct gi_error *err)
 {
-  struct gi_volfile *vf = gd_volgen_client(v, true, err);
+  struct gi_volfile *vf = gd_volgen_set(v, set, err);
   if (!vf)
     return -1;
   GI_CLEANUP_FREE char *text = gi_volfile_write(vf);
@@ -98,7 +104,7 @@ write_volfile(const struct gd_volume *v, const char *path, struct gi_error *err)
 }
 
 static int
-run(struct gd_announce *a, const char *attribute, const struct gd_brick *const *bricks, unsigned n)
+run(struct gd_announce *a, unsigned n)
 {
   const char *argv[16 + NEW_MAX];
   char *settings[NEW_MAX];
@@ -112,7 +118,7 @@ run(struct gd_announce *a, const char *attribute, const struct gd_brick *const *
   argv[k++] = "--log-file";
   argv[k++] = a->log;
   for (unsigned i = 0; i < n; i++)
-    argv[k++] = settings[i] = gi_asprintf("--set-root-xattr=%s=%s", attribute, bricks[i]->id);
+    argv[k++] = settings[i] = gi_asprintf("--set-root-xattr=%s=%s", a->attribute, a->v->bricks[a->fresh[i]].id);
   argv[k] = NULL;
   pid_t pid;
   int ret = gd_spawn(a->gd->brick_program, argv, &pid);
@@ -123,13 +129,48 @@ run(struct gd_announce *a, const char *attribute, const struct gd_brick *const *
   return ret;
 }
 
+/* Tells the next set that has a new brick, or ends. */
+static void
+next_set(struct gd_announce *a)
+{
+  struct gi_error err = {0};
+  unsigned set, n = 0;
+  if (!a->nfresh) {
+    gi_defer_add(a->gd->reactor, &a->end);
+    return;
+  }
+  set = a->fresh[0] / a->v->replica;
+  while (n < a->nfresh && a->fresh[n] / a->v->replica == set)
+    n++;
+  if (n > NEW_MAX) {
+    failed(a, "too many bricks");
+    return;
+  }
+  if (write_volfile(a->v, set, a->volfile, &err)) {
+    failed(a, err.text);
+    return;
+  }
+  int ret = run(a, n);
+  if (ret) {
+    failed(a, strerror(ret));
+    return;
+  }
+  a->fresh += n;
+  a->nfresh -= n;
+  gi_timer_set(&a->timer, TIMEOUT);
+}
+
 struct gd_announce *
-gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_brick *const *bricks, unsigned n,
+gd_announce(const struct gd_volume *v, const char *attribute, const unsigned *fresh, unsigned n,
             void (*fn)(const struct gi_error *err, void *arg), void *arg)
 {
   struct gd_announce *a = gi_new(struct gd_announce);
   GI_CLEANUP_FREE char *dir = gd_volume_dir(v->gd, v->name);
   a->gd = v->gd;
+  a->v = v;
+  a->attribute = attribute;
+  a->fresh = fresh;
+  a->nfresh = n;
   a->watch.fd = -1;
   a->fn = fn;
   a->arg = arg;
@@ -137,20 +178,6 @@ gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_br
   a->log = gi_asprintf("%s/%s-new-brick.log", v->gd->config.logdir, v->name);
   gi_defer_init(&a->end, end_now, a);
   gi_timer_init(&a->timer, a->gd->reactor, too_slow, a);
-  if (n > NEW_MAX) {
-    failed(a, "too many bricks");
-    return a;
-  }
-  struct gi_error err = {0};
-  if (write_volfile(v, a->volfile, &err)) {
-    failed(a, err.text);
-    return a;
-  }
-  int ret = run(a, attribute, bricks, n);
-  if (ret) {
-    failed(a, strerror(ret));
-    return a;
-  }
-  gi_timer_set(&a->timer, TIMEOUT);
+  next_set(a);
   return a;
 }

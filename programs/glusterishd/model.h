@@ -131,12 +131,12 @@ struct gd {
   struct gi_observe *observe; /* NULL: it is not observed */
   struct gd_gather *gather;   /* what the page shows; NULL likewise */
   struct gi_time started;
-  uint64_t started_at;               /* gi_now */
-  struct gi_timer news;              /* a brick has come: whoever waits for one is told soon */
-  const struct gd_command *commands; /* that it carries out, op.h */
-  struct gi_list ops;                /* struct gd_op under way */
-  struct gi_list questions;          /* to bricks, brick-ops.c */
-  char *brick_program;               /* the glusterishfs to start bricks and self-heal daemons with */
+  uint64_t started_at;                        /* gi_now */
+  struct gi_timer news;                       /* a brick has come: whoever waits for one is told soon */
+  const struct gd_command *commands;          /* that it carries out, op.h */
+  struct gi_list ops;                         /* struct gd_op under way */
+  struct gi_list questions;                   /* to bricks, brick-ops.c */
+  char *brick_program;                        /* the glusterishfs to start bricks and self-heal daemons with */
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */
 };
@@ -160,6 +160,9 @@ bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
 bool gd_brick_is_arbiter(const struct gd_brick *b);     /* it keeps names but no data */
 unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
 unsigned gd_volume_sets(const struct gd_volume *v);
+/* The name that subvolume `set` of distribute has in volfiles and in the files that lead to it; caller frees. A set keeps it while
+ * others come and go. */
+char *gd_set_name(const struct gd_volume *v, unsigned set);
 const char *gd_volume_type_text(const struct gd_volume *v); /* "Distributed-Replicate" … */
 const char *gd_volume_status_text(const struct gd_volume *v);
 const char *gd_options_get(const struct gi_list *options, const char *key);       /* NULL if not set */
@@ -211,6 +214,8 @@ char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
 
 /* Caller frees the result. NULL and err when a translator that is needed cannot be loaded. */
 struct gi_volfile *gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err);
+/* One replica set and nothing above it. */
+struct gi_volfile *gd_volgen_set(const struct gd_volume *v, unsigned set, struct gi_error *err);
 struct gi_volfile *gd_volgen_brick(const struct gd_brick *b, struct gi_error *err);
 /* The text for a GETSPEC key (volfile.md 5), caller frees; *volume is set when the key names one. code ENOENT if unknown.
  * trusted: a client's has the volume's password in it, as those of bricks and self-heal daemons always have. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * volume add-brick, remove-brick, replace-brick, reset-brick (cli.md 5.10 to
- * 5.13) of a replicated volume.
+ * 5.13).
  *
  * The volume as it shall become is a draft. What is new in it is told to the
  * bricks that stay (announce.c) before the draft comes into force, so that no
@@ -252,10 +252,7 @@ prepare(struct change *c, bool force, struct gi_error *err)
 static void
 announce(struct change *c)
 {
-  const struct gd_brick *bricks[REPLICA_MAX];
-  for (unsigned i = 0; i < c->nfresh; i++)
-    bricks[i] = &c->draft->bricks[c->fresh[i]];
-  c->announce = gd_announce(c->draft, c->attribute, bricks, c->nfresh, announced, c);
+  c->announce = gd_announce(c->draft, c->attribute, c->fresh, c->nfresh, announced, c);
 }
 
 static void
@@ -436,14 +433,12 @@ static int
 check_counts_added(const struct gd_op *op, long replica, long arbiter, size_t count, struct gi_error *err)
 {
   const struct gd_volume *v = op->volume;
-  if (!replica || v->type != GD_REPLICATE) {
-    if (count % v->replica)
-      return gi_error_set(err, GD_ERR_MGMT, "Incorrect number of bricks supplied %zu with count %u", count, v->replica);
-    return gi_error_set(err, EOPNOTSUPP,
-                        v->type == GD_REPLICATE || !replica
-                            ? "this version cannot distribute files over more than one subvolume"
-                            : "this version cannot turn a distributed volume into a replicated one");
-  }
+  if (!replica)
+    return count % v->replica
+               ? gi_error_set(err, GD_ERR_MGMT, "Incorrect number of bricks supplied %zu with count %u", count, v->replica)
+               : 0;
+  if (v->type != GD_REPLICATE)
+    return gi_error_set(err, EOPNOTSUPP, "this version cannot turn a distributed volume into a replicated one");
   if (arbiter && v->replica != 2)
     return gi_error_set(err, GD_ERR_MGMT, "Cannot convert replica %u volume to arbiter volume.", v->replica);
   if (replica <= (long)v->replica)
@@ -460,6 +455,26 @@ check_counts_added(const struct gd_op *op, long replica, long arbiter, size_t co
   if (count != (size_t)(replica - (long)v->replica) * gd_volume_sets(v))
     return gi_error_set(err, GD_ERR_MGMT, "Incorrect number of bricks (%zu) supplied for replica count (%ld).", count, replica);
   return 0;
+}
+
+/* The bricks at the end of the draft, which raise the number of copies, go to their sets. */
+static void
+deal_to_sets(struct change *c, unsigned replica)
+{
+  struct gd_volume *d = c->draft;
+  unsigned had = d->replica, more = replica - had, sets = c->nfresh / more;
+  struct gd_brick *bricks = gi_zalloc(d->nbricks * sizeof(*bricks));
+  GI_ASSERT(d->nbricks == sets * replica);
+  for (unsigned i = 0; i < d->nbricks; i++) {
+    unsigned set = i / replica, k = i % replica;
+    bricks[i] = d->bricks[k < had ? set * had + k : sets * had + set * more + k - had];
+    bricks[i].index = i;
+    if (k >= had)
+      c->fresh[set * more + k - had] = i;
+  }
+  gi_free(d->bricks);
+  d->bricks = bricks;
+  d->replica = replica;
 }
 
 static int
@@ -487,34 +502,52 @@ gd_op_add_brick(struct gd_op *op, struct gi_error *err)
     return gi_error_set(err, GD_ERR_MGMT, "Unable to get volinfo for volume name %.256s", name ? name : "");
   if (!bricks || !count || count > GD_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
-  if (check_counts_added(op, replica, arbiter, count, err) || check_all_up(op->volume, err))
+  if (check_counts_added(op, replica, arbiter, count, err) || (replica && check_all_up(op->volume, err)))
     return GD_OP_FAILED;
-  struct change *c = change_new(op, op->volume->status == GD_STARTED ? "trusted.add-brick" : NULL, (unsigned)count);
+  /* A set that is new as a whole has nobody to hold anything against it. */
+  bool announces = replica && op->volume->status == GD_STARTED;
+  struct change *c = change_new(op, announces ? "trusted.add-brick" : NULL, (unsigned)count);
   for (size_t i = 0; i < count; i++)
     if (draft_brick(c, json_string_value(json_array_get(bricks, i)), err))
       return GD_OP_FAILED;
-  if (!force)
-    return gi_error_set(
-        err, GD_ERR_MGMT,
-        "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks should be on "
-        "different nodes to have best fault tolerant configuration. Use 'force' at the end of the command if you want to "
-        "override this behavior. ");
-  c->draft->replica = (unsigned)replica;
-  c->draft->arbiter = (unsigned)arbiter;
+  if (replica) {
+    deal_to_sets(c, (unsigned)replica);
+    c->draft->arbiter = (unsigned)arbiter;
+  }
+  if (!force && gd_check_spread(c->draft, err)) {
+    err->code = GD_ERR_MGMT;
+    return GD_OP_FAILED;
+  }
   return prepare(c, force, err) ? refuse(c, err) : begin(c);
 }
 
 /* ---- remove-brick ---- */
 
-static int
-check_counts_removed(const struct gd_volume *v, long replica, size_t count, struct gi_error *err)
+int
+gd_check_sets_removed(const struct gd_volume *v, size_t count, struct gi_error *err)
 {
-  if (v->type != GD_REPLICATE)
-    return gi_error_set(err, GD_ERR_MGMT, "Deleting all the bricks of the volume is not allowed");
-  if (!replica)
+  if (count >= v->nbricks)
+    return gi_error_set(
+        err, GD_ERR_MGMT,
+        v->type == GD_REPLICATE && gd_volume_sets(v) == 1
+            ? "Removing bricks from replicate configuration is not allowed without reducing replica count explicitly."
+            : "Deleting all the bricks of the volume is not allowed");
+  if (gd_volume_sets(v) == 1)
     return gi_error_set(
         err, GD_ERR_MGMT,
         "Removing bricks from replicate configuration is not allowed without reducing replica count explicitly.");
+  if (count % gd_volume_set_size(v))
+    return gi_error_set(err, GD_ERR_MGMT, "Remove brick incorrect brick count of %zu for replica %u", count, v->replica);
+  return 0;
+}
+
+static int
+check_counts_removed(const struct gd_volume *v, long replica, size_t count, struct gi_error *err)
+{
+  if (v->type != GD_REPLICATE && replica)
+    return gi_error_set(err, GD_ERR_MGMT, "Deleting all the bricks of the volume is not allowed");
+  if (!replica || (replica == (long)v->replica && gd_volume_sets(v) > 1))
+    return gd_check_sets_removed(v, count, err);
   if (replica > (long)v->replica)
     return gi_error_set(err, GD_ERR_MGMT, "given replica count (%ld) option is more than volume %s's replica count (%u)",
                         replica, v->name, v->replica);
@@ -555,33 +588,79 @@ drop_from_draft(struct gd_volume *d, struct gd_brick *b)
     d->bricks[i].index = i;
 }
 
-static int
-drop_bricks(struct gd_volume *d, const json_t *bricks, struct gi_error *err)
+int
+gd_mark_removed(const struct gd_volume *v, const json_t *bricks, bool *leaves, struct gi_error *err)
 {
   for (size_t i = 0; i < json_array_size(bricks); i++) {
     const char *text = json_string_value(json_array_get(bricks, i));
-    struct gd_brick *b = gd_volume_find_brick(d, text);
+    const struct gd_brick *b = gd_volume_find_brick((struct gd_volume *)v, text);
     if (!b)
-      return gi_error_set(err, GD_ERR_MGMT, "Incorrect brick %.256s for volume %s", text, d->name);
-    if (d->arbiter && b->index != d->replica - 1)
-      return gi_error_set(err, GD_ERR_MGMT, "Only the arbiter brick can be removed from the arbiter volume %s", d->name);
-    drop_from_draft(d, b);
+      return gi_error_set(err, GD_ERR_MGMT, "Incorrect brick %.256s for volume %s", text, v->name);
+    leaves[b->index] = true;
+  }
+  return 0;
+}
+
+/* Of each set `want` bricks leave, or, as whole sets, all or none. */
+static int
+check_sets(const struct gd_volume *v, const bool *leaves, unsigned want, struct gi_error *err)
+{
+  unsigned size = gd_volume_set_size(v);
+  for (unsigned s = 0; s < gd_volume_sets(v); s++) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < size; k++)
+      n += leaves[s * size + k];
+    if (want && n != want)
+      return gi_error_set(err, GD_ERR_MGMT, "Remove exactly %u brick(s) from each subvolume.", want);
+    if (!want && n && n != size)
+      return gi_error_set(err, GD_ERR_MGMT, "Bricks not from same subvol for replica");
+    if (want && v->arbiter && !leaves[s * size + size - 1])
+      return gi_error_set(err, GD_ERR_MGMT, "Only the arbiter brick can be removed from the arbiter volume %s", v->name);
   }
   return 0;
 }
 
 int
+gd_check_whole_sets(const struct gd_volume *v, const bool *leaves, struct gi_error *err)
+{
+  return check_sets(v, leaves, 0, err);
+}
+
+static int
+drop_bricks(const struct gd_volume *v, struct gd_volume *d, const json_t *bricks, unsigned want, struct gi_error *err)
+{
+  GI_CLEANUP_FREE bool *leaves = gi_zalloc(v->nbricks * sizeof(*leaves));
+  if (gd_mark_removed(v, bricks, leaves, err) || check_sets(v, leaves, want, err))
+    return -1;
+  for (unsigned i = v->nbricks; i-- > 0;)
+    if (leaves[i])
+      drop_from_draft(d, &d->bricks[i]);
+  return 0;
+}
+
+int
+gd_remove_sets(struct gd_op *op, const json_t *bricks, struct gi_error *err)
+{
+  struct change *c = change_new(op, NULL, 0);
+  return drop_bricks(c->v, c->draft, bricks, 0, err) ? GD_OP_FAILED : begin(c);
+}
+
+int
 gd_op_remove_brick(struct gd_op *op, struct gi_error *err)
 {
+  const struct gd_volume *v = op->volume;
   const json_t *bricks = gd_op_strings(op, "bricks");
   long replica = gd_op_int(op, "replica", 0);
   if (!bricks || !json_array_size(bricks))
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
-  if (check_counts_removed(op->volume, replica, json_array_size(bricks), err) || check_action(op, bricks, err))
+  bool sets = !replica || (replica == (long)v->replica && gd_volume_sets(v) > 1);
+  if (check_counts_removed(v, replica, json_array_size(bricks), err) || check_action(op, bricks, err))
     return GD_OP_FAILED;
+  if (sets)
+    return gd_remove_sets(op, bricks, err);
   struct change *c = change_new(op, NULL, 0);
   struct gd_volume *d = c->draft;
-  if (drop_bricks(d, bricks, err))
+  if (drop_bricks(v, d, bricks, v->replica - (unsigned)replica, err))
     return GD_OP_FAILED;
   d->replica = (unsigned)replica;
   d->arbiter = 0;

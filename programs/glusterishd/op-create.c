@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SUBVOLUMES_MAX 1 /* of cluster/distribute as it is today */
-
 struct draft {
   struct gd_op *op;
   struct gd_volume *v;
@@ -42,20 +40,22 @@ static int
 check_shape(struct draft *d, struct gi_error *err)
 {
   const struct gd_volume *v = d->v;
-  unsigned sets = gd_volume_sets(v);
   if (v->nbricks % gd_volume_set_size(v))
     return gi_error_set(err, EINVAL, "number of bricks is not a multiple of replica count");
-  if (sets > SUBVOLUMES_MAX)
-    return gi_error_set(
-        err, EOPNOTSUPP,
-        "%u bricks make up %u subvolumes, but this version cannot distribute files over more than %d. Give %u brick(s).",
-        v->nbricks, sets, SUBVOLUMES_MAX, SUBVOLUMES_MAX * gd_volume_set_size(v));
-  if (v->type == GD_REPLICATE && !gd_op_flag(d->op, "force"))
-    return gi_error_set(
-        err, EINVAL,
-        "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks "
-        "should be on different nodes to have best fault tolerant configuration. Use 'force' at the end of the "
-        "command if you want to override this behavior. ");
+  return gd_op_flag(d->op, "force") ? 0 : gd_check_spread(v, err);
+}
+
+int
+gd_check_spread(const struct gd_volume *v, struct gi_error *err)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    for (unsigned k = i + 1; k < v->nbricks && k / v->replica == i / v->replica; k++)
+      if (gi_gfid_equal(&v->bricks[i].node, &v->bricks[k].node))
+        return gi_error_set(
+            err, EINVAL,
+            "Multiple bricks of a replicate volume are present on the same server. This setup is not optimal. Bricks should be "
+            "on different nodes to have best fault tolerant configuration. Use 'force' at the end of the command if you want "
+            "to override this behavior. ");
   return 0;
 }
 

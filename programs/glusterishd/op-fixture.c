@@ -33,6 +33,7 @@ static const struct gi_xlator_class fakes[] = {
     DAEMON_CLASS("cluster/distribute"),
     DAEMON_CLASS("debug/io-stats"),
     DAEMON_CLASS("storage/posix"),
+    DAEMON_CLASS("features/arbiter", .layer = {{.side = GI_SIDE_BRICK, .above = {"storage/posix"}, .arbiter = true}}),
     DAEMON_CLASS("features/locks", .layer = {{.side = GI_SIDE_BRICK}}),
     DAEMON_CLASS("features/index", .layer = {{.side = GI_SIDE_BRICK, .above = {"features/locks"}}}),
     DAEMON_CLASS("protocol/server"),

@@ -27,7 +27,7 @@ question(const struct gd_volume *v, int number)
   gi_dict_set_str(in, "count", count);
   for (unsigned s = 0; s < gd_volume_sets(v); s++) {
     GI_CLEANUP_FREE char *key = gi_asprintf("xl-%u", s);
-    GI_CLEANUP_FREE char *name = gi_asprintf("%s-replicate-%u", v->name, s);
+    GI_CLEANUP_FREE char *name = gd_set_name(v, s);
     GI_CLEANUP_FREE char *index = gi_asprintf("%u", s);
     gi_dict_set_str(in, key, name);
     gi_dict_set_str(in, name, index);

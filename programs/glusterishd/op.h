@@ -79,6 +79,16 @@ int gd_op_ask_bricks(struct gd_op *op, const struct gd_brick *only, uint32_t pro
 
 /* op-create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
 int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
+/* No two bricks of one replica set are on the same machine. */
+int gd_check_spread(const struct gd_volume *v, struct gi_error *err);
+
+/* op-bricks.c: may so many bricks leave as whole sets? */
+int gd_check_sets_removed(const struct gd_volume *v, size_t count, struct gi_error *err);
+/* Sets leaves[i] for each brick i that is named; -1 and err: one is none of the volume's. */
+int gd_mark_removed(const struct gd_volume *v, const json_t *bricks, bool *leaves, struct gi_error *err);
+int gd_check_whole_sets(const struct gd_volume *v, const bool *leaves, struct gi_error *err);
+/* Takes the bricks, which are whole sets, out of op->volume at once. As a command's `run`. */
+int gd_remove_sets(struct gd_op *op, const json_t *bricks, struct gi_error *err);
 
 /* op-options.c: sets options of a volume, keys and values known to be good, in the running processes too. `pairs`: key, value, …; a
  * value NULL: the option goes. */

@@ -195,7 +195,9 @@ test_refused_creates(void **state)
       {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("b") "," BRICK("c") "]}", EINVAL,
        "multiple of replica count"},
       {CREATE "\"replica\":2,\"bricks\":[" BRICK("a") "," BRICK("b") "]}", EINVAL, "same server"},
-      {CREATE "\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("b") "]}", EOPNOTSUPP, "cannot distribute"},
+      {CREATE
+       "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("b") "," BRICK("c") "," BRICK("d") "," BRICK("e") "]}",
+       EINVAL, "multiple of replica count"},
       {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("a") "]}", EINVAL, "duplicate exports"},
       {CREATE "\"replica\":2,\"force\":true,\"bricks\":[" BRICK("a") "," BRICK("a/b") "]}", EINVAL, "contained by"},
       {CREATE "\"force\":true,\"bricks\":[\"192.0.2.1:DIR/a\"]}", EINVAL, "Peer in Cluster"},

@@ -81,10 +81,11 @@ void gd_bricks_let_go(struct gd_brick *bricks, unsigned n);
 /* ---- announce.c ---- */
 
 struct gd_announce;
-/* Sets `attribute` (trusted.add-brick, trusted.replace-brick) of the root of the volume `v`, which need not be the one in force,
- * to the id of each of the `n` bricks. fn is called once, never from inside, and has to cancel it. */
-struct gd_announce *gd_announce(const struct gd_volume *v, const char *attribute, const struct gd_brick *const *bricks,
-                                unsigned n, void (*fn)(const struct gi_error *err, void *arg), void *arg);
+/* Sets `attribute` (trusted.add-brick, trusted.replace-brick) of the root of every replica set of the volume `v`, which need not be
+ * the one in force but lives until this ends, to the id of each of the `n` bricks of the set. `fresh`: their positions, ascending;
+ * borrowed. fn is called once, never from inside, and has to cancel it. */
+struct gd_announce *gd_announce(const struct gd_volume *v, const char *attribute, const unsigned *fresh, unsigned n,
+                                void (*fn)(const struct gi_error *err, void *arg), void *arg);
 void gd_announce_cancel(struct gd_announce **a); /* ends the process, if it still runs; NULL is fine */
 
 /* ---- brick-ops.c ---- */

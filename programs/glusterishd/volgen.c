@@ -20,6 +20,7 @@ struct gen {
   struct gi_vol_node *top; /* the next layer's child */
   unsigned side;           /* GI_SIDE_* */
   bool trusted;
+  bool background; /* nobody waits for what the process does */
   struct gi_error *err;
 };
 
@@ -145,7 +146,7 @@ add_client(struct gen *g, const struct gd_brick *b)
   if (g->v->gd->config.port != GLUSTERD_PORT)
     gi_vol_node_option(n, "management-port", "%d", g->v->gd->config.port);
   /* Who looks for replies before it sleeps takes processor time that the applications on a brick's host want. */
-  if (g->side == GI_SIDE_SHD && !gd_options_get(&g->v->options, "client.busy-poll-time"))
+  if (g->background && !gd_options_get(&g->v->options, "client.busy-poll-time"))
     gi_vol_node_option(n, "busy-poll-time", "0");
   transport_options(n);
   if (g->trusted) {
@@ -163,7 +164,7 @@ add_replicate(struct gen *g, unsigned set, struct gi_vol_node *const *clients)
 {
   const struct gd_volume *v = g->v;
   char id[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *name = gi_asprintf("%s-replicate-%u", v->name, set);
+  GI_CLEANUP_FREE char *name = gd_set_name(v, set);
   GI_CLEANUP_FREE char *ids = gi_strdup("");
   for (unsigned i = 0; i < v->replica; i++) {
     char *longer = gi_asprintf("%s%s%s", ids, i ? "," : "", v->bricks[set * v->replica + i].id);
@@ -213,18 +214,44 @@ finish(struct gen *g, bool ok)
   return g->vf;
 }
 
+/* Sets whose files are to go elsewhere: no new ones are put there. */
+static void
+distribute_options(struct gen *g, struct gi_vol_node *n)
+{
+  const struct gd_volume *v = g->v;
+  GI_CLEANUP_FREE char *names = NULL;
+  for (unsigned s = 0; s < gd_volume_sets(v); s++) {
+    if (!v->bricks[s * gd_volume_set_size(v)].decommissioned)
+      continue;
+    GI_CLEANUP_FREE char *name = gd_set_name(v, s);
+    char *longer = gi_asprintf("%s%s%s", names ? names : "", names ? "," : "", name);
+    gi_free(names);
+    names = longer;
+  }
+  if (names)
+    gi_vol_node_option(n, "decommissioned-bricks", "%s", names);
+}
+
+/* The sets, and cluster/distribute above them. */
+static bool
+add_distribute(struct gen *g)
+{
+  const struct gd_volume *v = g->v;
+  GI_CLEANUP_FREE struct gi_vol_node **subs = gi_zalloc(v->nbricks * sizeof(*subs));
+  GI_CLEANUP_FREE char *dht = gi_asprintf("%s-dht", v->name);
+  unsigned nsubs = add_sets(g, subs);
+  g->top = NULL;
+  struct gi_vol_node *n = nsubs ? add_node(g, "cluster/distribute", dht, distribute_options) : NULL;
+  for (unsigned i = 0; n && i < nsubs; i++)
+    gi_vol_node_sub(n, subs[i]);
+  return n != NULL;
+}
+
 struct gi_volfile *
 gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err)
 {
   struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_CLIENT, .trusted = trusted, .err = err};
-  GI_CLEANUP_FREE struct gi_vol_node **subs = gi_zalloc(v->nbricks * sizeof(*subs));
-  GI_CLEANUP_FREE char *dht = gi_asprintf("%s-dht", v->name);
-  unsigned nsubs = add_sets(&g, subs);
-  g.top = NULL;
-  struct gi_vol_node *n = nsubs ? add_node(&g, "cluster/distribute", dht, NULL) : NULL;
-  for (unsigned i = 0; n && i < nsubs; i++)
-    gi_vol_node_sub(n, subs[i]);
-  bool ok = n && !add_layers(&g, (struct knowledge[]){{NULL, NULL}}) && !add_named(&g, "client") &&
+  bool ok = add_distribute(&g) && !add_layers(&g, (struct knowledge[]){{NULL, NULL}}) && !add_named(&g, "client") &&
             add_node(&g, "debug/io-stats", v->name, NULL);
   return finish(&g, ok);
 }
@@ -233,7 +260,7 @@ gd_volgen_client(const struct gd_volume *v, bool trusted, struct gi_error *err)
 static struct gi_volfile *
 volgen_shd(const struct gd_volume *v, struct gi_error *err)
 {
-  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_SHD, .trusted = true, .err = err};
+  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_SHD, .trusted = true, .background = true, .err = err};
   GI_CLEANUP_FREE struct gi_vol_node **subs = gi_zalloc(v->nbricks * sizeof(*subs));
   unsigned nsubs = add_sets(&g, subs);
   g.top = NULL;
@@ -241,6 +268,26 @@ volgen_shd(const struct gd_volume *v, struct gi_error *err)
   for (unsigned i = 0; n && i < nsubs; i++)
     gi_vol_node_sub(n, subs[i]);
   return finish(&g, n != NULL);
+}
+
+struct gi_volfile *
+gd_volgen_set(const struct gd_volume *v, unsigned set, struct gi_error *err)
+{
+  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_CLIENT, .trusted = true, .err = err};
+  GI_CLEANUP_FREE struct gi_vol_node **clients = gi_zalloc(v->replica * sizeof(*clients));
+  bool ok = v->type == GD_REPLICATE && set < gd_volume_sets(v);
+  GI_ASSERT(ok);
+  for (unsigned k = 0; k < v->replica && ok; k++)
+    ok = (clients[k] = add_client(&g, &v->bricks[set * v->replica + k])) != NULL;
+  return finish(&g, ok && add_replicate(&g, set, clients));
+}
+
+/* The graph of the process that moves files between the sets. */
+static struct gi_volfile *
+volgen_rebalance(const struct gd_volume *v, struct gi_error *err)
+{
+  struct gen g = {.v = v, .vf = gi_volfile_new(), .side = GI_SIDE_CLIENT, .trusted = true, .background = true, .err = err};
+  return finish(&g, add_distribute(&g) && add_node(&g, "debug/io-stats", v->name, NULL));
 }
 
 /* ---- brick graph ---- */
@@ -347,15 +394,37 @@ brick_of_key(struct gd *gd, const char *key)
 }
 
 static bool
-is_shd(const char *key)
+has_replicas(const struct gd_volume *v)
 {
-  return strncmp(key, "shd/", 4) == 0;
+  return v->type == GD_REPLICATE;
+}
+
+static bool
+has_sets(const struct gd_volume *v)
+{
+  return gd_volume_sets(v) > 1;
+}
+
+/* Volfiles of the volume's own processes: the key is the prefix and the volume's name. */
+static const struct service {
+  const char *prefix;
+  bool (*has)(const struct gd_volume *v);
+  struct gi_volfile *(*volgen)(const struct gd_volume *v, struct gi_error *err);
+} services[] = {{"shd/", has_replicas, volgen_shd}, {"rebalance/", has_sets, volgen_rebalance}};
+
+static const struct service *
+service_of(const char *key)
+{
+  for (size_t i = 0; i < GI_ARRAY_LEN(services); i++)
+    if (strncmp(key, services[i].prefix, strlen(services[i].prefix)) == 0)
+      return &services[i];
+  return NULL;
 }
 
 bool
 gd_volgen_is_service(struct gd *gd, const char *key)
 {
-  return is_shd(key) || brick_of_key(gd, key) != NULL;
+  return service_of(key) || brick_of_key(gd, key) != NULL;
 }
 
 char *
@@ -367,8 +436,8 @@ gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **
   }
   struct gi_volfile *vf = NULL;
   struct gd_brick *b = brick_of_key(gd, key);
-  bool shd = is_shd(key);
-  GI_CLEANUP_FREE char *name = gi_strdup(shd ? key + 4 : *key == '/' ? key + 1 : key);
+  const struct service *s = service_of(key);
+  GI_CLEANUP_FREE char *name = gi_strdup(s ? key + strlen(s->prefix) : *key == '/' ? key + 1 : key);
   size_t len = strlen(name);
   if (len > 4 && strcmp(name + len - 4, ".tcp") == 0)
     name[len - 4] = '\0';
@@ -376,9 +445,9 @@ gd_volgen_spec(struct gd *gd, const char *key, bool trusted, struct gd_volume **
   *volume = v;
   if (b)
     vf = gd_volgen_brick(b, err);
-  else if (v && shd && v->type == GD_REPLICATE)
-    vf = volgen_shd(v, err);
-  else if (v && !shd)
+  else if (v && s && s->has(v))
+    vf = s->volgen(v, err);
+  else if (v && !s)
     vf = gd_volgen_client(v, trusted, err);
   else
     gi_error_set(err, ENOENT, "no volfile %.200s", key);

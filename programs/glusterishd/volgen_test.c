@@ -327,6 +327,95 @@ test_arbiter(void **state)
                                  "    subvolumes r2-client-0 r2-client-1 r2-client-2\n"));
 }
 
+/* The volume gets bricks of the same kind up to `n`. */
+static void
+grow(struct gd_volume *v, unsigned n)
+{
+  v->bricks = gi_realloc(v->bricks, n * sizeof(*v->bricks));
+  for (; v->nbricks < n; v->nbricks++)
+    v->bricks[v->nbricks] = (struct gd_brick){.volume = v,
+                                              .index = v->nbricks,
+                                              .host = gi_asprintf("node%u", v->nbricks + 1),
+                                              .path = gi_strdup("/nonexistent/b"),
+                                              .id = gi_asprintf("r2-client-%u", v->nbricks)};
+}
+
+static void
+expect_part(struct fixture *f, const char *key, const char *wanted)
+{
+  struct gi_error err = {0};
+  struct gd_volume *v;
+  GI_CLEANUP_FREE char *text = gd_volgen_spec(&f->gd, key, true, &v, &err);
+  assert_string_equal(err.text, "");
+  if (!strstr(text, wanted))
+    fail_msg("%s lacks\n%s", text, wanted);
+}
+
+#define SECOND_SET \
+  "volume r2-replicate-1\n" \
+  "    type cluster/replicate\n" \
+  "    option volume-id ab000000-0000-0000-0000-000000000000\n" \
+  "    option afr-pending-xattr r2-client-2,r2-client-3\n" \
+  "    subvolumes r2-client-2 r2-client-3\n" \
+  "end-volume\n\n"
+
+static void
+test_sets(void **state)
+{
+  struct fixture *f = *state;
+  grow(f->v, 4);
+  static const char *const keys[] = {"r2", "rebalance/r2"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    expect_part(f, keys[i],
+                SECOND_SET "volume r2-dht\n"
+                           "    type cluster/distribute\n"
+                           "    subvolumes r2-replicate-0 r2-replicate-1\n"
+                           "end-volume\n\n");
+  expect_part(f, "rebalance/r2",
+              "volume r2\n"
+              "    type debug/io-stats\n"
+              "    subvolumes r2-dht\n"
+              "end-volume\n");
+  expect_part(f, "shd/r2",
+              "volume r2\n"
+              "    type debug/io-stats\n"
+              "    subvolumes r2-replicate-0 r2-replicate-1\n"
+              "end-volume\n");
+  for (unsigned i = 2; i < 4; i++)
+    f->v->bricks[i].decommissioned = true;
+  expect_part(f, "r2",
+              SECOND_SET "volume r2-dht\n"
+                         "    type cluster/distribute\n"
+                         "    option decommissioned-bricks r2-replicate-1\n"
+                         "    subvolumes r2-replicate-0 r2-replicate-1\n"
+                         "end-volume\n\n");
+}
+
+/* A set keeps its name, which files lead to, while those before it leave. */
+static void
+test_names_of_sets(void **state)
+{
+  static const struct {
+    unsigned id[4];
+    const char *first, *second;
+  } t[] = {
+      {{0, 1, 2, 3}, "r2-replicate-0", "r2-replicate-1"}, {{2, 3, 6, 7}, "r2-replicate-1", "r2-replicate-3"},
+      {{0, 2, 3, 5}, "r2-replicate-0", "r2-replicate-1"}, /* of three copies one is gone */
+      {{1, 2, 4, 5}, "r2-replicate-0", "r2-replicate-1"}, {{4, 5, 0, 1}, "r2-replicate-0", "r2-replicate-1"},
+  };
+  struct fixture *f = *state;
+  grow(f->v, 4);
+  for (size_t i = 0; i < GI_ARRAY_LEN(t); i++) {
+    for (unsigned k = 0; k < 4; k++) {
+      gi_free(f->v->bricks[k].id);
+      f->v->bricks[k].id = gi_asprintf("r2-client-%u", t[i].id[k]);
+    }
+    GI_CLEANUP_FREE char *first = gd_set_name(f->v, 0), *second = gd_set_name(f->v, 1);
+    assert_string_equal(first, t[i].first);
+    assert_string_equal(second, t[i].second);
+  }
+}
+
 static void
 test_unknown_keys(void **state)
 {
@@ -413,6 +502,8 @@ main(void)
       cmocka_unit_test_setup_teardown(test_brick, setup, teardown),
       cmocka_unit_test_setup_teardown(test_brick_of_everybody, setup, teardown),
       cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_names_of_sets, setup, teardown),
       cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(test_keys_that_wait, setup, teardown),

@@ -4,6 +4,7 @@
  */
 #include "programs/glusterishd/model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct gd_volume *
@@ -174,6 +175,38 @@ unsigned
 gd_volume_sets(const struct gd_volume *v)
 {
   return v->nbricks / gd_volume_set_size(v);
+}
+
+/* The number in V-client-N; 0 if there is none. */
+static unsigned long
+number_of(const struct gd_brick *b)
+{
+  const char *dash = strrchr(b->id, '-');
+  return dash ? strtoul(dash + 1, NULL, 10) : 0;
+}
+
+/* As long as sets were only ever added and removed as wholes, the number of a set's first brick tells which one it was when it
+ * came. Otherwise its position does. */
+static bool
+sets_are_numbered(const struct gd_volume *v)
+{
+  unsigned size = gd_volume_set_size(v);
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    unsigned long n = number_of(&v->bricks[i]);
+    if (i % size ? n != number_of(&v->bricks[i - 1]) + 1 : n % size || (i && n <= number_of(&v->bricks[i - 1])))
+      return false;
+  }
+  return true;
+}
+
+char *
+gd_set_name(const struct gd_volume *v, unsigned set)
+{
+  unsigned size = gd_volume_set_size(v);
+  GI_ASSERT(set < gd_volume_sets(v));
+  if (v->type != GD_REPLICATE)
+    return gi_strdup(v->bricks[set].id);
+  return gi_asprintf("%s-replicate-%lu", v->name, sets_are_numbered(v) ? number_of(&v->bricks[set * size]) / size : set);
 }
 
 const char *

@@ -188,11 +188,11 @@ brick_pid() {
 # shd_pid VOLUME: the pid of its self-heal daemon, empty if there is none.
 shd_pid() { cat "$WORK/d/run/shd/$1/$1-shd.pid" 2>/dev/null; }
 
-# start_volume NAME REPLICA: creates and starts a volume of bricks $WORK/bricks/NAME-1 ….
+# start_volume NAME REPLICA [SETS]: creates and starts a volume of bricks $WORK/bricks/NAME-1 ….
 start_volume() {
   local name=$1 replica=$2 i bricks=() shape=()
   mkdir -p "$WORK/bricks"
-  for i in $(seq "$replica"); do bricks+=("$HOST:$WORK/bricks/$name-$i"); done
+  for i in $(seq $((replica * ${3:-1}))); do bricks+=("$HOST:$WORK/bricks/$name-$i"); done
   [ "$replica" -gt 1 ] && shape=(replica "$replica")
   gi volume create "$name" "${shape[@]}" "${bricks[@]}" force && gi volume start "$name"
 }

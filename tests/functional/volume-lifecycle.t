@@ -29,7 +29,7 @@ nok "an unknown volume cannot be started" gi volume start nosuch
 }
 like "$(gi volume create w "$HOST:$B/1/sub" force 2>&1)" 'may be containing or be contained' "a brick cannot be inside another"
 like "$(gi volume create w "$HOST:$WORK/d/x" force 2>&1)" "inside glusterd's working directory" "nor in the daemon's directory"
-like "$(gi volume create w "$HOST:$B/a" "$HOST:$B/b" force 2>&1)" 'cannot distribute files over more than' "more subvolumes than there can be are refused"
+like "$(gi volume create w replica 2 "$HOST:$B/a" "$HOST:$B/b" "$HOST:$B/c" force 2>&1)" 'not a multiple of replica count' "a set that is not whole is refused"
 like "$(gi volume create w nosuch.invalid:/x/y force 2>&1)" "not in 'Peer in Cluster' state" "an unknown host is refused"
 is "$(getfattr --absolute-names -n trusted.glusterfs.volume-id -e hex "$B/1" 2>/dev/null | sed -n 's/.*=0x//p')" \
   "$(gi volume info v | sed -n 's/^Volume ID: //p' | tr -d -)" "the bricks carry the volume's id"
