@@ -348,7 +348,8 @@ let_all_in(struct gi_xlator *x)
   }
 }
 
-/* A client went away: its operations still run unless the option says otherwise, but no longer in its name. */
+/* A client went away: its operations still run unless the option says otherwise, in its name: the server lives as long as they do, and
+ * tells the translators below once more that the client is gone when the last one is done. */
 static void
 client_gone(struct gi_xlator *x, const void *client)
 {
@@ -371,7 +372,6 @@ client_gone(struct gi_xlator *x, const void *client)
   while (!gi_list_empty(&gone)) {
     struct gi_fop *fop = gi_list_first(&gone, struct gi_fop, link);
     gi_list_del(&fop->link);
-    fop->caller.client = NULL;
     if (!((const struct iot_options *)x->options)->cleanup) {
       gi_fop_forward_tell(fop, x);
       continue;
