@@ -321,18 +321,19 @@ struct gi_fop {
   uint32_t arena_used;
 
   /* ---- what is seen of it (steps.h) ---- */
-  uint32_t nmarks;         /* borders passed; the first GI_MARKS are in `mark` */
-  uint64_t number;         /* of the process's operations */
-  uint64_t start_ticks;    /* gi_ticks when submitted; 0: not under way */
-  struct gi_fop *root;     /* the operation that it works for, itself if for none */
-  struct gi_list flight;   /* gi_graph.flight, from submission to the answer */
-  uint32_t below;          /* operations on its behalf that are under way */
-  bool counted;            /* in its parent's `below` */
-  bool unseen;             /* gi_fop_unseen */
-  uint16_t answerer;       /* gi_xlator.layer of the deepest one that it came to */
-  struct gi_wait wait;     /* gi_fop_waiting */
-  struct gi_steps *steps;  /* of a root whose tree is collected (tree.h); NULL as a rule */
-  uint64_t mark[GI_MARKS]; /* not zeroed */
+  uint32_t nmarks;          /* borders passed; the first GI_MARKS are in `mark` */
+  uint64_t number;          /* of the process's operations */
+  uint64_t start_ticks;     /* gi_ticks when submitted, or when what asks for it came (gi_fop_came); 0: not under way */
+  struct gi_xlator *origin; /* whose step it ends with (gi_fop_came); NULL as a rule: it is over when it is answered */
+  struct gi_fop *root;      /* the operation that it works for, itself if for none */
+  struct gi_list flight;    /* gi_graph.flight, from submission to the answer */
+  uint32_t below;           /* operations on its behalf that are under way */
+  bool counted;             /* in its parent's `below` */
+  bool unseen;              /* gi_fop_unseen */
+  uint16_t answerer;        /* gi_xlator.layer of the deepest one that it came to */
+  struct gi_wait wait;      /* gi_fop_waiting */
+  struct gi_steps *steps;   /* of a root whose tree is collected (tree.h); NULL as a rule */
+  uint64_t mark[GI_MARKS];  /* not zeroed */
 
   _Alignas(16) unsigned char arena_inline[256];
   _Alignas(16) unsigned char bytes[]; /* every translator's fop_bytes, zeroed */

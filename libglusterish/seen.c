@@ -224,7 +224,8 @@ begin(struct gi_fop *fop, struct gi_graph *g, uint64_t now)
   struct gi_seen *s = g->seen;
   uint64_t since = now - s->reactor->rate.ticks;
 
-  fop->start_ticks = now;
+  if (!fop->origin)
+    fop->start_ticks = now;
   fop->number = ++s->operations;
   put_on(g, fop);
   if (works_for(fop->parent)) {
@@ -299,13 +300,33 @@ gi_steps_end(struct gi_fop *fop)
 {
   struct gi_seen *s = fop->graph->seen;
 
-  GI_ASSERT(!fop->answered);
   if (!fop->root || fop->unseen)
     return;
   if (s->reactor->rate.counter)
     end(s, fop, gi_ticks(s->reactor));
   else
     end_by_clock(s, fop);
+}
+
+/* ---- an operation that is its origin's first and last ---- */
+
+void
+gi_fop_came(struct gi_fop *fop, struct gi_xlator *x, uint64_t ticks)
+{
+  GI_CHECK(fop, GI_FOP_MAGIC);
+  GI_ASSERT(!fop->root && !fop->parent && !fop->nmarks && x->graph == fop->graph);
+  fop->origin = x;
+  fop->start_ticks = ticks;
+  fop->mark[fop->nmarks++] = gi_mark_make(x, GI_MARK_ENTER, ticks);
+}
+
+void
+gi_fop_over(struct gi_fop *fop)
+{
+  GI_ASSERT(fop->answered || !fop->root);
+  if (fop->origin)
+    gi_steps_end(fop);
+  fop->origin = NULL;
 }
 
 /* ---- for readers ---- */

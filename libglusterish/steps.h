@@ -25,13 +25,19 @@ enum gi_mark {
 #define GI_MARK_LAYERS (1u << 14)
 #define GI_MARK_TICKS 48 /* bits of gi_ticks that are kept: a day of it, at least */
 
+static inline uint64_t
+gi_mark_make(const struct gi_xlator *x, enum gi_mark what, uint64_t ticks)
+{
+  return ticks << (64 - GI_MARK_TICKS) | (uint64_t)what << 14 | x->layer;
+}
+
 static inline void
 gi_fop_mark(struct gi_fop *fop, const struct gi_xlator *x, enum gi_mark what)
 {
   uint32_t n = fop->nmarks++;
 
   if (n < GI_MARKS)
-    fop->mark[n] = gi_ticks(x->reactor) << (64 - GI_MARK_TICKS) | (uint64_t)what << 14 | x->layer;
+    fop->mark[n] = gi_mark_make(x, what, gi_ticks(x->reactor));
 }
 
 static inline enum gi_mark
@@ -52,6 +58,12 @@ gi_mark_since(uint64_t mark, uint64_t start)
 {
   return (mark - (start << (64 - GI_MARK_TICKS))) >> (64 - GI_MARK_TICKS);
 }
+
+/* For a translator that makes operations of what others ask it for (mount/fuse): its own work is part of the operation. It is not submitted
+ * yet, and is one for `x` since that moment of gi_ticks. After the answer it is so until gi_fop_over. */
+void gi_fop_came(struct gi_fop *fop, struct gi_xlator *x, uint64_t ticks);
+/* Whoever asked has its answer, or one was never submitted. */
+void gi_fop_over(struct gi_fop *fop);
 
 /* ---- for xlator.c: in seen.c ---- */
 

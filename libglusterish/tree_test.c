@@ -89,6 +89,46 @@ the_tree_of_an_operation(void **state)
 }
 
 static void
+answer_asker(struct gi_fop *fop, void *arg)
+{
+  *(bool *)arg = true;
+  bed_now += 1000; /* whoever asked gets the reply */
+}
+
+/* Who makes operations of requests has a step too: what came before the operation and what comes after its answer. */
+static void
+the_origins_work_is_part_of_it(void **state)
+{
+  struct bed *bed = *state;
+  struct gi_trace t = {.got = keep};
+  struct gi_fop *fop = gi_fop_new(bed->graph, GI_FOP_WRITE);
+  bool answered = false;
+
+  gi_trace_arm(bed->ctx.seen, &t);
+  gi_fop_came(fop, bed->top, bed_now);
+  bed_now += 100;
+  gi_fop_submit(fop, bed->middle, answer_asker, &answered);
+  for (unsigned i = 0; i < 3; i++)
+    bed_answer(i);
+  assert_true(answered);
+  assert_int_equal(nkept, 0);
+  gi_fop_over(fop);
+  assert_int_equal(nkept, 1);
+  check_step(kept[0]->tree, "top", 0, 100 + MIDDLE + FAN_OWN + 1000, 1100);
+  check_step(below(kept[0]->tree, 0), "middle", 100, MIDDLE + FAN_OWN, MIDDLE);
+  assert_int_equal(own_times(kept[0]->tree), kept[0]->took_ns);
+  assert_int_equal(bed->top->times->kind[GI_FOP_WRITE]->all.count, 1);
+  gi_fop_unref(fop);
+  fop = gi_fop_new(bed->graph, GI_FOP_WRITE); /* one that never goes */
+  gi_fop_came(fop, bed->top, bed_now);
+  gi_fop_over(fop);
+  assert_int_equal(nkept, 1);
+  gi_fop_unref(fop);
+  gi_trace_disarm(bed->ctx.seen, &t);
+  forget();
+}
+
+static void
 a_tree_is_told_while_the_operation_hangs(void **state)
 {
   struct bed *bed = *state;
@@ -379,11 +419,12 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      TEST(the_tree_of_an_operation),       TEST(a_tree_is_told_while_the_operation_hangs),
-      TEST(the_slow_ones_are_kept),         TEST(what_is_slow_follows_what_is_usual),
-      TEST(a_trace_gets_what_it_looks_for), TEST(one_in_so_many_is_collected),
-      TEST(what_a_brick_did_arrives),       TEST(the_bricks_part_is_in_the_middle),
-      TEST(nothing_malformed_is_taken),     cmocka_unit_test(the_trace_context),
+      TEST(the_tree_of_an_operation),           TEST(a_tree_is_told_while_the_operation_hangs),
+      TEST(the_origins_work_is_part_of_it),     TEST(the_slow_ones_are_kept),
+      TEST(what_is_slow_follows_what_is_usual), TEST(a_trace_gets_what_it_looks_for),
+      TEST(one_in_so_many_is_collected),        TEST(what_a_brick_did_arrives),
+      TEST(the_bricks_part_is_in_the_middle),   TEST(nothing_malformed_is_taken),
+      cmocka_unit_test(the_trace_context),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

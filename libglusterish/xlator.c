@@ -45,7 +45,10 @@ go_up(struct gi_fop *fop)
     GI_USDT4(leave, x->name, fop->kind, fop, fop->rsp.ret);
   }
   GI_ASSERT(!fop->answered);
-  gi_steps_end(fop);
+  if (fop->origin)
+    gi_fop_mark(fop, fop->origin, GI_MARK_BACK);
+  else
+    gi_steps_end(fop);
   fop->answered = true;
   fop->at = NULL;
   fop->done(fop, fop->done_arg);

@@ -214,6 +214,7 @@ struct bridge {
   int fd;
   uint8_t *request; /* the request being handled: header and arguments */
   size_t request_len;
+  uint64_t came;     /* gi_ticks when reading it began; 0: none is being handled */
   struct gi_buf *rx; /* where the data of the next WRITE lands, page aligned, right behind that of the last … */
   size_t rx_used;
   struct gi_buf *rx_next; /* … and goes on when `rx` is full; NULL while a largest one fits */

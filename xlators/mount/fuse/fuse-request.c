@@ -5,6 +5,8 @@
  */
 #include "fuse-internal.h"
 
+#include "libglusterish/steps.h"
+
 #define GROUPS_USUAL 64 /* most that are asked for at first */
 
 /* ---- the caller ---- */
@@ -116,6 +118,7 @@ op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind)
   GI_ASSERT(req && b->session);
   op_of(b, fop)->req = req;
   op_of(b, fop)->session = session_ref(b->session);
+  gi_fop_came(fop, b->x, b->came ? b->came : gi_ticks(b->x->reactor));
   fill_caller(b, req, fop);
   return fop;
 }
@@ -153,6 +156,7 @@ op_end(struct bridge *b, struct gi_fop *fop)
 
   GI_ASSERT((op->req != NULL) == (op->session != NULL)); /* a request needs it to be answered, a helper has none */
   GI_ASSERT(op->looks == 0 && op->seq <= b->order.clock);
+  gi_fop_over(fop);
   if (op->cancellable)
     gi_defer_cancel(&op->cancel);
   if (NAME_KINDS & GI_KIND(fop->kind))

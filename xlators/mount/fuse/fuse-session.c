@@ -132,7 +132,10 @@ read_request(struct bridge *b)
   GI_ASSERT(iov[1].iov_len + iov[2].iov_len == BRIDGE_MAX_WRITE); /* the kernel gives none to a reader with less */
 
   for (;;) {
-    ssize_t n = readv(b->fd, iov, count);
+    ssize_t n;
+
+    b->came = gi_ticks(b->x->reactor);
+    n = readv(b->fd, iov, count);
 
     b->m.device_reads++;
     if (n > 0)
@@ -251,6 +254,7 @@ device_readable(void *arg, unsigned events)
       return;
     }
     handle_request(b, (size_t)n);
+    b->came = 0;
   }
   if (b->calm > 0)
     b->calm--;
