@@ -213,6 +213,7 @@ struct gi_args {
   int32_t valid;        /* SETATTR: GI_SET_* */
   uint32_t cmd;         /* LK INODELK ENTRYLK … */
   uint32_t type;        /* LK INODELK ENTRYLK … */
+  bool paged;           /* WRITE: the kernel writes its pages back; no caller waits for it */
   const char *name;     /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
   const char *domain;   /* INODELK/ENTRYLK `volume` */
   const char *link;     /* SYMLINK target */

@@ -344,7 +344,8 @@ do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off
   gi_fop_set_fd(fop, fd);
   if (flags & FUSE_WRITE_LOCKOWNER)
     op_set_owner(fop, fi->lock_owner);
-  if (flags & FUSE_WRITE_CACHE)
+  fop->args.paged = flags & FUSE_WRITE_CACHE;
+  if (fop->args.paged)
     op_set_root(fop); /* page-cache writes carry nobody's credentials */
   fop->args.offset = (uint64_t)off;
   fop->args.size = fop->payload.len;

@@ -601,6 +601,13 @@ check_root_caller(struct gi_fop *fop, void *arg)
 }
 
 static void
+check_paged(struct gi_fop *fop, void *arg)
+{
+  check_root_caller(fop, arg);
+  assert_true(fop->args.paged);
+}
+
+static void
 test_writeback(void **state)
 {
   struct rig *r = rig_new("option kernel-writeback-cache yes\n");
@@ -620,7 +627,7 @@ test_writeback(void **state)
   uint64_t fh = open_file(r, id, O_WRONLY | O_APPEND | O_DIRECT);
 
   assert_int_equal(r->s->seen[1].flags, O_RDWR); /* and no brick gets rules for what are the kernel's pages */
-  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_root_caller});
+  fake_script(r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 100, .fill = check_paged});
   assert_int_equal(reply(r, write_file(r, id, fh, 0, 100, FUSE_WRITE_CACHE)), 0);
 
   /* Times are taken without asking the bricks, and sent when the file is closed. */

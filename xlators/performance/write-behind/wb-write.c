@@ -35,15 +35,31 @@ can_be_foreseen(const struct wb_file *file, const struct gi_fop *fop)
          (!(flags_of(fop) & O_APPEND) || now->size == fop->args.offset) && fop->args.offset <= INT64_MAX - fop->payload.len;
 }
 
+static uint64_t
+aggregate(const struct wb *wb)
+{
+  const struct wb_options *o = wb_opts(wb);
+
+  return o->aggregate < o->window ? o->aggregate : o->window;
+}
+
+/* The kernel has answered the application and goes on writing: an early answer speeds nothing up, and what fills a message by itself need
+ * not gather. In the window it would only wait for others. */
+static bool
+gains(const struct wb *wb, const struct gi_fop *fop)
+{
+  return !fop->args.paged || fop->payload.len < aggregate(wb);
+}
+
 static bool
 may_be_early(struct wb *wb, const struct wb_file *file, const struct gi_fop *fop)
 {
   const struct wb_options *o = wb_opts(wb);
   uint32_t flags = flags_of(fop);
 
-  return wb_may_hold(wb) && fop->caller.pid >= 0 && !gi_dict_count(fop->xdata) && fop->payload.len <= o->window &&
-         !(flags & (O_SYNC | O_DSYNC)) && !(o->strict_direct && flags & O_DIRECT) && wb_known(wb, file) &&
-         can_be_foreseen(file, fop);
+  return wb_may_hold(wb) && gains(wb, fop) && fop->caller.pid >= 0 && !gi_dict_count(fop->xdata) &&
+         fop->payload.len <= o->window && !(flags & (O_SYNC | O_DSYNC)) && !(o->strict_direct && flags & O_DIRECT) &&
+         wb_known(wb, file) && can_be_foreseen(file, fop);
 }
 
 /* Dirty data cannot be given up, so it is bounded apart from the caches. */
@@ -292,14 +308,6 @@ static bool
 is_other(const struct wb_write *w, const void *arg)
 {
   return w != arg;
-}
-
-static uint64_t
-aggregate(const struct wb *wb)
-{
-  const struct wb_options *o = wb_opts(wb);
-
-  return o->aggregate < o->window ? o->aggregate : o->window;
 }
 
 /* The bytes that join may overlap where the message did not. What is there came before them. */

@@ -95,6 +95,37 @@ test_what_is_not_answered_early(void **state)
   fake_stack_free(s);
 }
 
+static struct gi_fop *
+pages(struct fake_stack *s, struct gi_fd *fd, uint64_t offset, size_t len)
+{
+  struct gi_fop *f = write_fop(s, fd, offset, len, 'a');
+
+  f->args.paged = true;
+  fake_submit(s, f);
+  return f;
+}
+
+/* Nobody waits for what the kernel writes back. What fills a message goes at once, however full the window is, but in order. */
+static void
+test_pages_that_fill_a_message_go_as_they_are(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+
+  hold(s, GI_FOP_WRITE);
+  for (unsigned i = 0; i < 8; i++)
+    assert_false(pages(s, fd, i * (512u << 10), 512 << 10)->answered);
+  assert_int_equal(fake_held(s, 0), 8);
+  assert_int_equal(metric(s, "early"), 0);
+  assert_int_equal(metric(s, "waited_window"), 0);
+  assert_false(pages(s, fd, 0, 512 << 10)->answered); /* once more: after the first */
+  assert_int_equal(fake_held(s, 0), 8);
+  is_early(pages(s, fd, 8 * (512u << 10), PAGE)); /* few of them gather */
+  release_writes(s);
+  assert_int_equal(told.changes, 1);
+  assert_int_equal(metric(s, "dirty"), 0);
+}
+
 /* The bricks decide where a record lands. */
 static void
 test_an_append_at_the_known_end_is_answered_early(void **state)
@@ -678,6 +709,7 @@ main(void)
       TEST(test_a_write_is_answered_before_the_bricks_have_it),
       TEST(test_what_the_bricks_found_is_told),
       cmocka_unit_test(test_what_is_not_answered_early),
+      TEST(test_pages_that_fill_a_message_go_as_they_are),
       TEST(test_an_append_at_the_known_end_is_answered_early),
       TEST(test_writes_gather_while_one_is_under_way),
       TEST(test_a_message_leaves_when_nothing_more_joins),
