@@ -151,6 +151,15 @@ look_at_all(struct bridge *b, struct gi_fop *lock)
   one_looked_at(b, lock);
 }
 
+/* EINTR makes the kernel begin the call again for the signal that has come. Without one, when an administrator has cleared the lock, the
+ * application would be told a number that is the kernel's own. */
+static void
+nobody_interrupted(struct gi_fop *fop, fuse_req_t req)
+{
+  if (fop->rsp.ret < 0 && fop->rsp.err == EINTR && !fuse_req_interrupted(req))
+    fop->rsp.err = EAGAIN;
+}
+
 static void
 setlk_done(struct gi_fop *fop, void *arg)
 {
@@ -162,6 +171,7 @@ setlk_done(struct gi_fop *fop, void *arg)
   GI_ASSERT(op->looks == 0);
   op_uninterruptible(b, fop);
   if (fop->rsp.ret < 0 || fop->args.type == GI_LK_UNLOCK) {
+    nobody_interrupted(fop, op->req);
     done_status_node(fop, arg);
     return;
   }

@@ -75,6 +75,37 @@ test_blocking_lock_is_cancelled(void **state)
   rig_free(r);
 }
 
+/* volume clear-locks: the brick lets the waiter go. No signal has come, and EINTR would have the kernel tell the caller 512. */
+static void
+test_a_lock_that_is_cleared_was_not_interrupted(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_lk_in in = {.fh = open_file(r, id, O_RDWR), .owner = 77, .lk = {.end = INT64_MAX, .type = F_WRLCK}};
+
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.hold = true});
+
+  uint64_t unique = request(r, FUSE_SETLKW, id, &in, sizeof(in));
+
+  assert_false(next_reply(r));
+  fake_release_fop(r->s, fake_held_fop(r->s, 0, 0), -1, EINTR);
+  assert_int_equal(reply(r, unique), EAGAIN);
+  rig_free(r);
+}
+
+/* A brick says what no file system may say. */
+static void
+test_numbers_of_the_kernel_are_not_passed_on(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t id = lookup(r, "f", &file_a);
+  struct fuse_lk_in in = {.fh = open_file(r, id, O_RDWR), .owner = 77, .lk = {.end = INT64_MAX, .type = F_WRLCK}};
+
+  fake_script(r->s, 0, GI_FOP_LK, (struct fake_reply){.ret = -1, .err = 512});
+  assert_int_equal(reply(r, request(r, FUSE_SETLK, id, &in, sizeof(in))), EIO);
+  rig_free(r);
+}
+
 static void
 fill_held_lock(struct gi_fop *fop, void *arg)
 {
@@ -107,6 +138,8 @@ main(void)
       cmocka_unit_test(test_locks),
       cmocka_unit_test(test_flock),
       cmocka_unit_test(test_blocking_lock_is_cancelled),
+      cmocka_unit_test(test_a_lock_that_is_cleared_was_not_interrupted),
+      cmocka_unit_test(test_numbers_of_the_kernel_are_not_passed_on),
       cmocka_unit_test(test_getlk),
   };
 

@@ -308,8 +308,8 @@ reply_result(struct bridge *b, int res)
 void
 reply_err(struct bridge *b, fuse_req_t req, int err)
 {
-  /* libfuse refuses numbers from 1000 on; no errno of Linux is that large. */
-  reply_result(b, fuse_reply_err(req, err < 0 || err >= 1000 ? EIO : err));
+  /* Numbers from 512 on are the kernel's own: it takes no answer with one, and the caller would wait for ever. */
+  reply_result(b, fuse_reply_err(req, err < 0 || err >= 512 ? EIO : err));
 }
 
 int
