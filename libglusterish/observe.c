@@ -73,6 +73,7 @@ struct gi_observe {
   struct door *door[DOORS];
   char *path; /* of the unix socket */
   int port;
+  bool open; /* all is told on TCP */
 };
 
 struct gi_observe_request {
@@ -214,13 +215,27 @@ find_path(const struct gi_observe *o, const char *path)
   return NULL;
 }
 
+/* What tells of no file, user or client. Whoever reaches a TCP port is nobody in particular. */
+static bool
+is_for_all(const char *path)
+{
+  return strcmp(path, "/process") == 0 || strcmp(path, "/metrics") == 0 || strcmp(path, "/metrics/all") == 0;
+}
+
+static bool
+is_shown(const struct door *d, const char *path)
+{
+  return d != d->o->door[DOOR_TCP] || d->o->open || is_for_all(path);
+}
+
 static void
 answer_not_found(struct gi_observe_request *rq)
 {
   FILE *out = gi_observe_out(rq);
   fputs("There is no such page. These are:\n", out);
   gi_list_foreach(p, &rq->door->o->paths, struct observe_path, link)
-    fprintf(out, "%s\n", p->path);
+    if (is_shown(rq->door, p->path))
+      fprintf(out, "%s\n", p->path);
   gi_observe_done(rq, HTTP_NOTFOUND);
 }
 
@@ -279,6 +294,10 @@ on_request(struct evhttp_request *req, void *arg)
   struct observe_path *p = find_path(o, path);
   if (!p) {
     answer_not_found(rq);
+    return;
+  }
+  if (!is_shown(d, path)) {
+    gi_observe_refuse(rq, 403, "here only metrics are shown; ask on the unix socket, or see --observe=[ADDRESS:]PORT/all");
     return;
   }
   rq->content_type = p->content_type;
@@ -582,12 +601,16 @@ parse_where(const char *where, struct sockaddr_storage *ss, socklen_t *len)
 int
 gi_observe_listen_tcp(struct gi_observe *o, const char *where, struct gi_error *err)
 {
+  static const char all[] = "/all";
   struct sockaddr_storage ss;
   socklen_t len;
   int one = 1;
+  size_t n = strcspn(where, "/");
+  GI_CLEANUP_FREE char *address = gi_strndup(where, n);
   GI_CHECK(o, OBSERVE_MAGIC);
-  if (!parse_where(where, &ss, &len))
-    return gi_error_set(err, EINVAL, "%s is neither PORT nor ADDRESS:PORT with the address in numbers", where);
+  if ((where[n] && strcmp(where + n, all) != 0) || !parse_where(address, &ss, &len))
+    return gi_error_set(err, EINVAL, "%s is neither PORT nor ADDRESS:PORT with the address in numbers, nor one of them with %s",
+                        where, all);
   int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0)
     return gi_error_set(err, errno, "socket: %s", strerror(errno));
@@ -596,6 +619,7 @@ gi_observe_listen_tcp(struct gi_observe *o, const char *where, struct gi_error *
     gi_error_set(err, errno, "cannot listen on %s: %s", where, strerror(errno));
   else if (door_open(o, DOOR_TCP, fd, err) == 0) {
     o->port = ntohs(((struct sockaddr_in *)&ss)->sin_port); /* same place in sockaddr_in6 */
+    o->open = where[n];
     return 0;
   }
   close(fd);

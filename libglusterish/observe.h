@@ -70,7 +70,8 @@ void gi_observe_free(struct gi_observe **o);
  * the name becomes '-', and a long name loses its beginning. Dead sockets there are removed. 0, or -1 and err. */
 GI_MUST_CHECK int gi_observe_listen(struct gi_observe *o, const char *role, const char *name, struct gi_error *err);
 const char *gi_observe_path(const struct gi_observe *o); /* of that socket; NULL: none */
-/* Listens on TCP, "PORT" (of the loopback address), "ADDRESS:PORT" or "[ADDRESS]:PORT", ADDRESS in numbers. 0, or -1 and err. */
+/* Listens on TCP, "PORT" (of the loopback address), "ADDRESS:PORT" or "[ADDRESS]:PORT", ADDRESS in numbers. There only /process and
+ * metrics are shown, but with "/all" behind it everything is. 0, or -1 and err. */
 GI_MUST_CHECK int gi_observe_listen_tcp(struct gi_observe *o, const char *where, struct gi_error *err);
 int gi_observe_port(const struct gi_observe *o); /* of the last of those; 0: none */
 

@@ -504,12 +504,12 @@ tcp_is_loopback_unless_told(void **state)
 {
   struct test *t = *state;
   struct gi_error err = {0};
-  static const char *const bad[] = {"",     "x",          ":",    "65536",       "-1", "1:2:3", "localhost:1",
-                                    "[::1", "127.0.0.1:", "[]:1", "127.0.0.1:1x"};
+  static const char *const bad[] = {"",     "x",          ":",    "65536",        "-1",   "1:2:3", "localhost:1",
+                                    "[::1", "127.0.0.1:", "[]:1", "127.0.0.1:1x", "/all", "0/al",  "0/all/"};
   for (unsigned i = 0; i < GI_ARRAY_LEN(bad); i++)
     assert_int_equal(gi_observe_listen_tcp(t->o, bad[i], &err), -1);
   assert_int_equal(gi_observe_port(t->o), 0);
-  assert_int_equal(gi_observe_listen_tcp(t->o, "0", &err), 0);
+  assert_int_equal(gi_observe_listen_tcp(t->o, "0/all", &err), 0);
   struct sockaddr_in in4 = {
       .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_observe_port(t->o)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -543,7 +543,7 @@ tcp_is_asked_under_our_names(void **state)
               {"localhost.evil.example", "/", " 403 "},
               {"127.0.0.1.evil.example", "/", " 403 "},
               {"evil.example", "/metrics", " 404 "}};
-  assert_int_equal(gi_observe_listen_tcp(t->o, "0", &err), 0);
+  assert_int_equal(gi_observe_listen_tcp(t->o, "0/all", &err), 0);
   struct sockaddr_in in4 = {
       .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_observe_port(t->o)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   for (unsigned i = 0; i < GI_ARRAY_LEN(rows); i++) {
@@ -555,6 +555,35 @@ tcp_is_asked_under_our_names(void **state)
     if (!strstr(text, rows[i].says))
       fail_msg("%s of %s: %s", rows[i].path, rows[i].host, text);
     SAYS(text, "Content-Security-Policy: default-src 'none'");
+  }
+}
+
+static void
+show_nothing(struct gi_observe_request *rq, void *arg)
+{
+  gi_observe_done(rq, 200);
+}
+
+/* Nobody is asked who he is. */
+static void
+tcp_shows_files_only_if_told(void **state)
+{
+  struct test *t = *state;
+  struct gi_error err = {0};
+  static const char *const rows[][2] = {
+      {"/word?word=a", " 403 "}, {"/metrics", " 200 "}, {"/process", " 200 "}, {"/nothing", " 404 "}};
+  gi_observe_add(t->o, "/metrics", "text/plain", show_nothing, NULL);
+  gi_observe_add(t->o, "/process", "text/plain", show_nothing, NULL);
+  assert_int_equal(gi_observe_listen_tcp(t->o, "127.0.0.1:0", &err), 0);
+  struct sockaddr_in in4 = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)gi_observe_port(t->o)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  for (unsigned i = 0; i < GI_ARRAY_LEN(rows); i++) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&in4, sizeof(in4)), 0);
+    GI_CLEANUP_FREE char *request = gi_asprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", rows[i][0]);
+    GI_CLEANUP_FREE char *text = ask_on(t, fd, request);
+    if (!strstr(text, rows[i][1]) || strstr(text, "/word\n"))
+      fail_msg("%s: %s", rows[i][0], text);
   }
 }
 
@@ -647,6 +676,7 @@ main(void)
       T(a_slow_reader_holds_up_nobody),
       T(tcp_is_loopback_unless_told),
       T(tcp_is_asked_under_our_names),
+      T(tcp_shows_files_only_if_told),
       T(a_taken_port_is_told),
       T(the_process_asks_itself),
   };

@@ -74,7 +74,7 @@ static const struct argp_option options[] = {
     {"port", K_FIRST + S_PORT, "N", 0, "TCP port (24007)", 3},
     {"base-port", K_FIRST + S_BASE_PORT, "N", 0, "First port for bricks (49152)", 3},
     {"max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3},
-    {"observe", K_FIRST + S_OBSERVE, "[ADDRESS:]PORT", 0,
+    {"observe", K_FIRST + S_OBSERVE, "[ADDRESS:]PORT[/all]", 0,
      "Show the daemon over HTTP there too; without ADDRESS on the loopback address", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
     {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},

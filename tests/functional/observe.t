@@ -50,6 +50,7 @@ nok "so is who is not root" setpriv --reuid=65534 --clear-groups "$GLUSTERISH" m
 like "$OUTPUT" "cannot look into $O" "by the name of the directory"
 port=$(sed -n 's/.*observed on TCP port \([0-9]*\)$/\1/p' "$WORK/mount-mnt.log")
 is "$(curl -s --max-time 20 "http://$HOST:$port/process" | jq -r .role)" client "the client answers on TCP where it was told to"
+like "$(curl -s --max-time 20 "http://$HOST:$port/statedump")" "only metrics" "but nothing that tells of files"
 port=$(sed -n 's/.*observed on TCP port \([0-9]*\)$/\1/p' "$WORK/d/log/glusterishd.log")
 is "$(curl -s --max-time 20 "http://127.0.0.1:$port/process" | jq -r .role)" glusterishd "the daemon on the loopback address"
 nok "and on no other" curl -s --max-time 20 "http://$HOST:$port/process"

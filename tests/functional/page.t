@@ -10,7 +10,7 @@ make_work
 pick_ports 32
 PORT=$BASE_PORT
 AT=127.0.0.1:$((PORT + 31))
-start_glusterishd --observe="$AT" || exit 1
+start_glusterishd --observe="$AT/all" || exit 1
 must "a replicated volume is mounted" start_heal_volume
 
 get() { curl -s -m 10 "http://$AT$1"; }
