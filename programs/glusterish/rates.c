@@ -3,6 +3,7 @@
  * One line about what goes on in a volume.
  */
 #include "programs/glusterish/rates.h"
+#include "programs/common/samples.h"
 #include "libglusterish/error.h"
 #include "libglusterish/mem.h"
 
@@ -38,28 +39,44 @@ struct totals {
   long long inflight;
 };
 
-/* A layer that has seen most operations of the kind is above the caches; of those the one that counts all below. */
+/* The same one, as it was; NULL: it began since then. */
 static const json_t *
-busiest_row(const json_t *process, const char *kind)
+earlier(const json_t *sight, const json_t *process)
 {
-  size_t i, k;
-  json_t *l, *row;
-  const json_t *best = NULL;
-  json_array_foreach(doctor_list(process, "layers", "layers"), i, l)
+  size_t i;
+  json_t *p;
+  json_array_foreach(json_object_get(sight, "processes"), i, p)
   {
-    json_array_foreach(json_object_get(l, "kinds"), k, row)
-    {
-      if (strcmp(cli_str(row, "kind"), kind) == 0 && (!best || cli_int(row, "count") > cli_int(best, "count")))
-        best = row;
-    }
+    if (cli_int(p, "pid") == cli_int(process, "pid") && strcmp(cli_str(p, "role"), cli_str(process, "role")) == 0)
+      return p;
   }
-  return best;
+  return NULL;
 }
 
-static double
-p99_of(const json_t *process, const char *kind)
+/* How long operations of a kind took so far, where the process gets them. */
+static const json_t *
+buckets_of(const json_t *process, const char *kind)
 {
-  return json_number_value(json_object_get(json_object_get(busiest_row(process, kind), "all"), "p99"));
+  size_t k;
+  json_t *row;
+  const json_t *top = json_array_get(doctor_list(process, "top", "layers"), 0);
+  json_array_foreach(json_object_get(top, "kinds"), k, row)
+  {
+    if (strcmp(cli_str(row, "kind"), kind) == 0)
+      return json_object_get(json_object_get(row, "all"), "buckets");
+  }
+  return NULL;
+}
+
+/* ns; 0: there were none since then */
+static double
+p99_between(const json_t *before, const json_t *now, const char *kind)
+{
+  size_t n;
+  struct prog_sample *samples = prog_samples_between(buckets_of(before, kind), buckets_of(now, kind), &n);
+  double p99 = (double)prog_samples_quantile(samples, n, 0.99);
+  gi_free(samples);
+  return p99;
 }
 
 /* Per kind the layer where most failed: an error may be mended above it. */
@@ -92,9 +109,10 @@ add_inflight(struct totals *t, const json_t *process)
 }
 
 static void
-add_times(struct totals *t, const json_t *process)
+add_times(struct totals *t, const json_t *before, const json_t *process)
 {
-  double read = p99_of(process, "READ"), write = p99_of(process, "WRITE");
+  const json_t *was = earlier(before, process);
+  double read = p99_between(was, process, "READ"), write = p99_between(was, process, "WRITE");
   t->read_p99 = read > t->read_p99 ? read : t->read_p99;
   t->write_p99 = write > t->write_p99 ? write : t->write_p99;
   t->errors += errors_of(process);
@@ -102,17 +120,17 @@ add_times(struct totals *t, const json_t *process)
 }
 
 static void
-add_mount(struct totals *t, const json_t *process)
+add_mount(struct totals *t, const json_t *before, const json_t *process)
 {
   const char *text = cli_str(process, "metrics");
   t->operations += rates_metric(text, "glusterish_mount_fuse_requests_total");
   t->read += rates_metric(text, "glusterish_mount_fuse_read_bytes_total");
   t->written += rates_metric(text, "glusterish_mount_fuse_write_bytes_total");
-  add_times(t, process);
+  add_times(t, before, process);
 }
 
 static void
-add_brick(struct totals *t, const json_t *process)
+add_brick(struct totals *t, const json_t *before, const json_t *process)
 {
   size_t i;
   json_t *c, *n;
@@ -123,7 +141,7 @@ add_brick(struct totals *t, const json_t *process)
     t->read += (double)cli_int(c, "bytes_out");
     t->written += (double)cli_int(c, "bytes_in");
   }
-  add_times(t, process);
+  add_times(t, before, process);
 }
 
 static void
@@ -143,8 +161,9 @@ is_mount(const json_t *process)
   return doctor_is_role(process, "client") && *cli_str(json_object_get(process, "about"), "mountpoint");
 }
 
+/* Quantiles are of what was done since `before`. */
 static struct totals
-totals_of(const json_t *sight)
+totals_of(const json_t *before, const json_t *sight)
 {
   struct totals t = {0};
   size_t i;
@@ -154,9 +173,9 @@ totals_of(const json_t *sight)
   json_array_foreach(json_object_get(sight, "processes"), i, p)
   {
     if (is_mount(p))
-      add_mount(&t, p);
+      add_mount(&t, before, p);
     else if (!mounts && doctor_is_role(p, "brick"))
-      add_brick(&t, p);
+      add_brick(&t, before, p);
     add_heals(&t, p);
   }
   return t;
@@ -172,7 +191,7 @@ rate(double before, double after, double seconds)
 json_t *
 rates_between(const json_t *before, const json_t *after)
 {
-  struct totals a = totals_of(before), b = totals_of(after);
+  struct totals a = totals_of(before, before), b = totals_of(before, after);
   double now = json_number_value(json_object_get(after, "now"));
   double s = now - json_number_value(json_object_get(before, "now"));
   return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "time", now, "seconds", s, "operations",

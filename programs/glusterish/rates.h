@@ -13,7 +13,7 @@
 
 /* ---- rates.c ---- */
 
-#define RATES_LOOK_AT (SIGHT_METRICS | SIGHT_LAYERS | SIGHT_INFLIGHT | SIGHT_CLIENTS)
+#define RATES_LOOK_AT (SIGHT_METRICS | SIGHT_LAYERS | SIGHT_TOP | SIGHT_INFLIGHT | SIGHT_CLIENTS)
 
 /* The sum of all samples of a metric in a text as Prometheus reads it; 0 if there are none. */
 double rates_metric(const char *text, const char *name);

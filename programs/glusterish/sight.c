@@ -185,13 +185,16 @@ take_documents(const struct ob_process *ob, json_t *p, const char *gfid, unsigne
   static const struct {
     unsigned what;
     const char *member, *role; /* NULL: all have it */
-  } documents[] = {{SIGHT_LAYERS, "layers", NULL}, {SIGHT_INFLIGHT, "inflight", NULL}, {SIGHT_CLIENTS, "clients", "brick"},
-                   {SIGHT_ERRORS, "errors", NULL}, {SIGHT_GRAPH, "graph", NULL},       {SIGHT_FILES, "files", "brick"},
-                   {SIGHT_LOCKS, "locks", "brick"}};
+    const char *path;          /* NULL: as the member */
+  } documents[] = {{SIGHT_LAYERS, "layers", NULL},      {SIGHT_INFLIGHT, "inflight", NULL},
+                   {SIGHT_CLIENTS, "clients", "brick"}, {SIGHT_ERRORS, "errors", NULL},
+                   {SIGHT_GRAPH, "graph", NULL},        {SIGHT_FILES, "files", "brick"},
+                   {SIGHT_LOCKS, "locks", "brick"},     {SIGHT_TOP, "top", NULL, "layers?top=1"}};
   bool answers = true;
   for (size_t i = 0; answers && i < GI_ARRAY_LEN(documents); i++) {
     bool locks = documents[i].what == SIGHT_LOCKS && gfid && !(what & SIGHT_ALL_LOCKS);
-    GI_CLEANUP_FREE char *path = gi_asprintf("/%s%s%s", documents[i].member, locks ? "?gfid=" : "", locks ? gfid : "");
+    GI_CLEANUP_FREE char *path = gi_asprintf("/%s%s%s", documents[i].path ? documents[i].path : documents[i].member,
+                                             locks ? "?gfid=" : "", locks ? gfid : "");
     if ((what & documents[i].what) && (!documents[i].role || strcmp(ob->role, documents[i].role) == 0))
       answers = take_document(ob, p, documents[i].member, path);
   }

@@ -12,7 +12,7 @@
  *  "processes": [{"role","volume","pid","brick": "HOST:/PATH" as the volume has it, else null,
  *                "about": {} or what it tells of itself,
  *                 "answers": bool, "state": "S" (of /proc), "asked_ms": how long that took,
- *                 "layers","inflight","clients","locks","errors","graph","files": its documents, those that were asked for,
+ *                 "layers","inflight","clients","locks","errors","graph","files","top": its documents, those that were asked for,
  *                 "metrics": its counters, a text; "object": likewise of the object asked for,
  *                 bricks: "disk": {"bytes","free","inodes","inodes_free"}, "heal": {"pending"}}]}
  */
@@ -32,6 +32,7 @@ enum {
   SIGHT_VOLUMES = 128, /* asks the daemon */
   SIGHT_FILES = 256,
   SIGHT_METRICS = 512,    /* as text */
+  SIGHT_TOP = 2048,       /* times with their histograms */
   SIGHT_ALL_LOCKS = 1024, /* with SIGHT_LOCKS: also those of other objects than the one asked for */
 };
 

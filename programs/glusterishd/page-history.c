@@ -20,7 +20,7 @@ struct series {
   char *volume, *role, *kind;
   uint64_t last;                      /* the number of its last point with operations */
   uint64_t count, errors;             /* of the point that is being made */
-  struct gd_sample *samples;          /* of that; in no order */
+  struct prog_sample *samples;        /* of that; in no order */
   size_t nsamples, room;              /* of `samples` */
   struct point ring[GD_HISTORY_ROOM]; /* point number n is at n % GD_HISTORY_ROOM */
 };
@@ -90,7 +90,7 @@ find_series(struct gd_history *h, const char *volume, const char *role, const ch
 }
 
 static void
-add(struct series *s, uint64_t count, uint64_t errors, const struct gd_sample *samples, size_t n)
+add(struct series *s, uint64_t count, uint64_t errors, const struct prog_sample *samples, size_t n)
 {
   s->count += count;
   s->errors += errors;
@@ -106,7 +106,7 @@ add(struct series *s, uint64_t count, uint64_t errors, const struct gd_sample *s
 
 void
 gd_history_add(struct gd_history *h, const char *volume, const char *role, const char *kind, uint64_t count, uint64_t errors,
-               const struct gd_sample *samples, size_t n)
+               const struct prog_sample *samples, size_t n)
 {
   GI_CHECK(h, HISTORY_MAGIC);
   struct series *all = find_series(h, volume, role, GD_HISTORY_ALL), *one = find_series(h, volume, role, kind);
@@ -119,23 +119,8 @@ gd_history_add(struct gd_history *h, const char *volume, const char *role, const
 static int
 by_time(const void *a, const void *b)
 {
-  const struct gd_sample *x = a, *y = b;
+  const struct prog_sample *x = a, *y = b;
   return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-/* Of sorted samples. */
-static uint64_t
-quantile(const struct gd_sample *samples, size_t n, double q)
-{
-  uint64_t total = 0, passed = 0;
-  for (size_t i = 0; i < n; i++)
-    total += samples[i].count;
-  for (size_t i = 0; i < n; i++) {
-    passed += samples[i].count;
-    if ((double)passed >= q * (double)total)
-      return samples[i].ns;
-  }
-  return 0;
 }
 
 void
@@ -146,7 +131,8 @@ gd_history_tick(struct gd_history *h)
     if (s->nsamples)
       qsort(s->samples, s->nsamples, sizeof(*s->samples), by_time);
     s->ring[h->next % GD_HISTORY_ROOM] =
-        (struct point){s->count, s->errors, quantile(s->samples, s->nsamples, 0.5), quantile(s->samples, s->nsamples, 0.99)};
+        (struct point){s->count, s->errors, prog_samples_quantile(s->samples, s->nsamples, 0.5),
+                       prog_samples_quantile(s->samples, s->nsamples, 0.99)};
     if (s->count)
       s->last = h->next;
     s->count = s->errors = s->nsamples = 0;
@@ -175,31 +161,6 @@ find_kind(const json_t *kinds, const char *kind)
       return k;
   }
   return NULL;
-}
-
-static uint64_t
-at(const json_t *buckets, size_t i, size_t column)
-{
-  json_int_t n = json_integer_value(json_array_get(json_array_get(buckets, i), column));
-  return n > 0 ? (uint64_t)n : 0;
-}
-
-/* Both are [[ns, count], …] in rising order. The samples are those of `now` without those of `before`; the caller frees them. */
-static struct gd_sample *
-subtract(const json_t *before, const json_t *now, size_t *n)
-{
-  size_t room = json_array_size(now), b = 0;
-  struct gd_sample *list = gi_alloc((room + 1) * sizeof(*list));
-  *n = 0;
-  for (size_t i = 0; i < room; i++) {
-    uint64_t ns = at(now, i, 0), count = at(now, i, 1), had;
-    while (b < json_array_size(before) && at(before, b, 0) < ns)
-      b++;
-    had = b < json_array_size(before) && at(before, b, 0) == ns ? at(before, b, 1) : 0;
-    if (count > had)
-      list[(*n)++] = (struct gd_sample){ns, count - had};
-  }
-  return list;
 }
 
 /* The topmost layer that operations have come to: they all come to that one. */
@@ -238,8 +199,8 @@ gd_history_compare(struct gd_history *h, const char *volume, const char *role, c
     size_t n;
     if (!kind || count <= had)
       continue;
-    struct gd_sample *samples = subtract(json_object_get(json_object_get(old, "all"), "buckets"),
-                                         json_object_get(json_object_get(k, "all"), "buckets"), &n);
+    struct prog_sample *samples = prog_samples_between(json_object_get(json_object_get(old, "all"), "buckets"),
+                                                       json_object_get(json_object_get(k, "all"), "buckets"), &n);
     gd_history_add(h, volume, role, kind, count - had, errors > failed ? errors - failed : 0, samples, n);
     gi_free(samples);
   }

@@ -13,6 +13,7 @@
 #ifndef GD_PAGE_H
 #define GD_PAGE_H
 
+#include "programs/common/samples.h"
 #include "programs/glusterishd/glusterishd.h"
 
 #include <jansson.h>
@@ -28,17 +29,12 @@ struct gi_observe;
 
 struct gd_history;
 
-/* so many operations took so long */
-struct gd_sample {
-  uint64_t ns, count;
-};
-
 struct gd_history *gd_history_new(void);
 void gd_history_free(struct gd_history **h); /* NULL is fine */
 /* Operations of one process since its last report go to the point that is being made. role: "client" or "brick". The samples may be
  * none; each of them is rounded by whoever measured. */
 void gd_history_add(struct gd_history *h, const char *volume, const char *role, const char *kind, uint64_t count,
-                    uint64_t errors, const struct gd_sample *samples, size_t n);
+                    uint64_t errors, const struct prog_sample *samples, size_t n);
 /* The same from two answers to /layers?top=1, an earlier one of the same process and the one now: what was done in between. */
 void gd_history_compare(struct gd_history *h, const char *volume, const char *role, const json_t *before, const json_t *now);
 void gd_history_tick(struct gd_history *h); /* the point is complete */

@@ -42,7 +42,7 @@ static void
 test_history_points(void **state)
 {
   struct gd_history *h = gd_history_new();
-  static const struct gd_sample mostly_fast[] = {{5000, 1}, {100, 60}, {200, 39}}, slow[] = {{9000, 100}};
+  static const struct prog_sample mostly_fast[] = {{5000, 1}, {100, 60}, {200, 39}}, slow[] = {{9000, 100}};
   gd_history_add(h, "v", "client", "WRITE", 100, 2, mostly_fast, 3);
   gd_history_tick(h);
   gd_history_tick(h);
