@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define MSG (GI_MSG_MGMT + 90)
+#define HANGS_NS (2 * GI_NSEC_PER_SEC) /* a worker that takes longer at the end hangs */
 
 enum setting {
   S_WORKDIR,
@@ -327,8 +328,21 @@ on_hup(void *arg, int signo)
   gi_log_reopen();
 }
 
+/* What workers do after the end concerns nobody. True: one hangs, on the disk of a brick as a rule, and may do so for ever. */
+static bool
+worker_hangs(struct gi_reactor *r)
+{
+  uint64_t until = gi_now(r) + HANGS_NS;
+  while (gi_reactor_busy(r) && gi_now(r) < until)
+    gi_reactor_turn(r, 10 * GI_NSEC_PER_MSEC);
+  if (gi_reactor_busy(r))
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 3, "ending though a worker hangs, perhaps on the disk of a brick");
+  return gi_reactor_busy(r);
+}
+
+/* `hangs`: there is a thread that nobody can wait for. */
 static int
-run(const struct gd_config *c, int report_fd, struct gi_error *err)
+run(const struct gd_config *c, int report_fd, bool *hangs, struct gi_error *err)
 {
   struct gi_reactor *r = gi_reactor_new(0);
   struct gd *gd = gd_new(r, c);
@@ -348,7 +362,9 @@ run(const struct gd_config *c, int report_fd, struct gi_error *err)
     unlink(c->pidfile);
   }
   gd_free(&gd);
-  gi_reactor_free(r);
+  *hangs = worker_hangs(r);
+  if (!*hangs)
+    gi_reactor_free(r);
   return ret;
 }
 
@@ -372,6 +388,7 @@ main(int argc, char **argv)
   struct gd_config config = {0};
   struct gi_error err = {0};
   int lock_fd = -1, report_fd = -1;
+  bool hangs = false;
   argp_program_version = "glusterishd " GI_VERSION;
   argp_parse(&argp, argc, argv, 0, NULL, &args);
   signal(SIGPIPE, SIG_IGN);
@@ -381,11 +398,13 @@ main(int argc, char **argv)
   if (!ret && !config.foreground && (report_fd = background()) < 0)
     ret = gi_error_set(&err, errno, "cannot go to the background: %s", strerror(errno));
   if (!ret)
-    ret = run(&config, report_fd, &err);
+    ret = run(&config, report_fd, &hangs, &err);
   if (ret) {
     fprintf(stderr, "glusterishd: %s\n", err.text);
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "%s", err.text);
   }
+  if (hangs)
+    _exit(ret ? EXIT_FAILURE : EXIT_SUCCESS);
   free_config(&config);
   free_args(&args);
   return ret ? EXIT_FAILURE : EXIT_SUCCESS;
