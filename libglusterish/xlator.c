@@ -26,7 +26,7 @@ handler_of(const struct gi_xlator *x, enum gi_fop_kind kind)
 struct gi_xlator *
 gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kind)
 {
-  while (x && !(x->enabled && handler_of(x, kind)))
+  while (x && !(x->enabled && (!x->kinds || (x->kinds & GI_KIND(kind))) && handler_of(x, kind)))
     x = gi_first_child(x);
   return x;
 }
@@ -120,6 +120,21 @@ gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x)
   check_held(fop, x);
   push_tell(fop, x);
   go_down(fop, x->next[fop->kind]);
+}
+
+void
+gi_fop_forward_to(struct gi_fop *fop, struct gi_xlator *x, struct gi_xlator *child)
+{
+  check_held(fop, x);
+  go_down(fop, gi_xlator_interested(child, fop->kind));
+}
+
+void
+gi_fop_forward_tell_to(struct gi_fop *fop, struct gi_xlator *x, struct gi_xlator *child)
+{
+  check_held(fop, x);
+  push_tell(fop, x);
+  go_down(fop, gi_xlator_interested(child, fop->kind));
 }
 
 void

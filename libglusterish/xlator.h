@@ -253,10 +253,11 @@ struct gi_xlator {
   void *old_options;           /* during reconfigure_commit only */
   void *private;               /* the translator's own */
   void *metrics;               /* struct described by cls->metrics, set in init */
-  bool enabled;                /* off: on no kind's path (gi_xlator_enable) */
-  bool draining;               /* the class's `drain` has not called done */
-  bool switching_off;          /* when it is drained it is no longer enabled */
-  bool away;                   /* when it is drained it leaves the graph: the volfile no longer has it */
+  uint64_t kinds;     /* set of GI_KIND(): it is on the path of these only; 0 = of all its class handles (gi_graph_compile) */
+  bool enabled;       /* off: on no kind's path (gi_xlator_enable) */
+  bool draining;      /* the class's `drain` has not called done */
+  bool switching_off; /* when it is drained it is no longer enabled */
+  bool away;          /* when it is drained it leaves the graph: the volfile no longer has it */
   struct gi_xlator *front; /* one that is away and stands in front of this one until it is drained: the way here leads to it */
   bool initialised;
   uint32_t promise;             /* seconds; only at the bottom (promise.h) */
@@ -283,11 +284,15 @@ gi_first_child(const struct gi_xlator *x)
   return x->nchildren ? x->children[0] : NULL;
 }
 
-/* These four take a fop that x holds, and nobody else's: GI_HELD was its last verdict.
+/* These six take a fop that x holds, and nobody else's: GI_HELD was its last verdict.
  * It goes on down to x's first child. */
 void gi_fop_forward(struct gi_fop *fop, struct gi_xlator *x);
 /* The same, and x->cls->complete sees the reply. */
 void gi_fop_forward_tell(struct gi_fop *fop, struct gi_xlator *x);
+/* As these two, to the child given instead of the first one: an operation of which one child alone has the object. The handler says
+ * GI_HELD. */
+void gi_fop_forward_to(struct gi_fop *fop, struct gi_xlator *x, struct gi_xlator *child);
+void gi_fop_forward_tell_to(struct gi_fop *fop, struct gi_xlator *x, struct gi_xlator *child);
 /* Its rsp is filled in: it goes back up from x. */
 void gi_fop_answer(struct gi_fop *fop, struct gi_xlator *x);
 /* Held by `complete`, it goes on up from x. */
