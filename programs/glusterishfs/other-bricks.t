@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A mount does what its volume is, or says that it cannot and stops: a plain volume that gets a second brick, which this version cannot spread files over, must not
-# be served from the first one alone. The management daemon is a few lines that hand out a file.
+# A mount does what its volume is, or says that it cannot and stops: a plain volume that gets a second brick is spread over both from then on, and one whose
+# graph becomes another altogether is not served as it was. The management daemon is a few lines that hand out a file.
 . "$(dirname "$0")/../../tests/functional/lib.sh"
 require_root
 require_fuse
@@ -104,16 +104,39 @@ LEVEL=DEBUG offer client 1
 ok "an option is followed" within 10 grep -q 'options of the new volfile are in force' "$LOG"
 is "$(cat "$WORK/mnt/file")" hello "and the mount goes on"
 
+mkdir "$WORK/mnt/dir"
 exec 7>>"$WORK/mnt/file"
 offer client 1 2
+ok "a second brick is taken" within 10 grep -q 'the volume is spread over 2 subvolumes now' "$LOG"
+is "$(cat "$WORK/mnt/file")" hello "what was there is there"
+echo more >&7
+is "$(tail -1 "$WORK/b1/file")" more "what is open can be written"
+mkdir "$WORK/mnt/new"
+for i in $(seq 20); do touch "$WORK/mnt/new/$i"; done
+is "$(ls "$WORK/mnt/new" | wc -l)" 20 "new files are made"
+is "$(for b in b1 b2; do [ "$(ls "$WORK/$b/new" | wc -l)" -gt 0 ] && echo $b; done | tr '\n' ' ')" "b1 b2 " "on both"
+is "$(ls "$WORK/mnt" | tr '\n' ' ')" "dir file new " "and all is listed"
+exec 7>&-
+unmount "$WORK/mnt"
+
+rm -rf "$WORK/mnt/new" "$WORK"/b?/new "$WORK"/b?/dir
+find "$WORK/b1" "$WORK/b2" -maxdepth 0 -exec setfattr -x trusted.glusterfs.dht {} \; 2>/dev/null
+echo hello >"$WORK/b1/file"
+offer client 1
+must "the volume of one brick is mounted again" mount_volume t "$WORK/mnt"
+LOG=$WORK/mount-mnt.log
+copies() { client 1 2 | sed 's/cluster.distribute/cluster\/replicate/'; }
+
+exec 7>>"$WORK/mnt/file"
+offer copies
 eio() { LC_ALL=C ls "$WORK/mnt/" 2>&1 | grep -q 'Input/output error'; }
-ok "with a second brick that it cannot follow everything fails" within 10 eio
+ok "with a graph that it cannot follow everything fails" within 10 eio
 nok "no file is made that others would not see" touch "$WORK/mnt/new"
 nok "nor on what is open" sh -c 'echo more >&7'
 is "$(ls "$WORK/b1" "$WORK/b2" | grep -c '^new$')" 0 "neither brick has it"
 ok "the log says why" grep -q "the volume has other bricks now, which this version cannot follow: everything on $WORK/mnt fails with EIO" "$LOG"
 ok "it is still mounted" grep -q " $WORK/mnt fuse" /proc/mounts
-offer client 1 2
+offer copies
 sleep 0.5
 ok "and goes on to refuse" eio
 

@@ -1,261 +1,279 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cluster/distribute over exactly one subvolume.
+ * cluster/distribute: one name space over several subvolumes. README.md says
+ * how. This file: the class.
  *
- * Every file is on that subvolume, so operations pass through and cost nothing;
- * only three kinds are looked at. MKDIR stores the layout that says "the whole
- * hash range is here", so that a client of another make finds its directories
- * in order; the listing of extended attributes hides it.
- *
- * More than one subvolume is refused with a sentence, not served wrongly.
+ * With one subvolume every file is there, so operations pass by and cost
+ * nothing; only MKDIR and the listing of extended attributes are looked at.
  */
-#include "libglusterish/graph.h"
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
 
 #include <errno.h>
 
-struct di_options {
-  char *xattr_name, *extra_hash_regex, *rsync_hash_regex, *lookup_unhashed, *rebal_throttle;
-  bool force_migration, lock_migration, lookup_optimize, randomize, readdir_optimize, rebalance_stats, weighted, use_readdirp,
-      ensure_durability;
-  struct gi_percent_or_size min_free_disk;
-  double min_free_inodes;
-  int64_t spread;
-};
+#define METRIC(member, help) GI_METRIC(struct di_metrics, member, "", help)
+static const struct gi_metric di_metric_table[] = {METRIC(everywhere, "names searched on all subvolumes"),
+                                                   METRIC(optimised, "missing names of which one subvolume's word was enough"),
+                                                   METRIC(located, "objects searched by their gfid"),
+                                                   METRIC(linktos_followed, "names found through a linkto file"),
+                                                   METRIC(linktos_made, "linkto files made"),
+                                                   METRIC(linktos_removed, "linkto files removed"),
+                                                   METRIC(directories_healed, "directories brought in order on all subvolumes"),
+                                                   METRIC(layouts_written, "parts of layouts written to existing directories"),
+                                                   GI_METRIC_END};
 
-/* trusted.glusterfs.dht: commit hash, type, first and last hash (brick.md 3.1). */
-static const uint8_t whole_range[16] = {[12] = 0xff, [13] = 0xff, [14] = 0xff, [15] = 0xff};
-
-static const char *
-layout_key(const struct gi_xlator *x)
-{
-  return ((const struct di_options *)x->options)->xattr_name;
-}
+/* ---- one subvolume ---- */
 
 static enum gi_verdict
-di_mkdir(struct gi_xlator *x, struct gi_fop *fop)
+single_mkdir(struct di *d, struct gi_fop *fop)
 {
-  if (!gi_dict_get(fop->xdata, layout_key(x)))
-    gi_dict_set_bin(gi_fop_xdata(fop), layout_key(x), whole_range, sizeof(whole_range));
+  static const struct di_range whole = {.stop = 0xffffffffu};
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  di_range_encode(&whole, bytes);
+  if (!gi_dict_get(fop->xdata, d->layout_key))
+    gi_dict_set_bin(gi_fop_xdata(fop), d->layout_key, bytes, sizeof(bytes));
   return GI_PASS;
 }
 
 static enum gi_verdict
-di_getxattr(struct gi_xlator *x, struct gi_fop *fop)
+handle_mkdir(struct gi_xlator *x, struct gi_fop *fop)
 {
+  return di_of(x)->n == 1 ? single_mkdir(di_of(x), fop) : di_mkdir(x, fop);
+}
+
+static enum gi_verdict
+handle_getxattr(struct gi_xlator *x, struct gi_fop *fop)
+{
+  if (di_of(x)->n > 1)
+    return di_on_inode(x, fop);
   return fop->args.name ? GI_PASS : GI_PASS_TELL;
+}
+
+static enum gi_verdict
+hide_layout(struct di *d, struct gi_fop *fop)
+{
+  if (fop->rsp.ret >= 0 && gi_dict_get(fop->rsp.dict, d->layout_key))
+    gi_dict_del(gi_dict_writable(&fop->rsp.dict), d->layout_key);
+  return GI_PASS;
 }
 
 static enum gi_verdict
 di_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
-  GI_ASSERT(x->nchildren == 1); /* or it does not start */
-  const char *key = layout_key(x);
-  if (fop->rsp.ret < 0 || !gi_dict_get(fop->rsp.dict, key))
-    return GI_PASS;
-  gi_dict_del(gi_dict_writable(&fop->rsp.dict), key);
-  return GI_PASS;
+  switch (fop->kind) {
+  case GI_FOP_GETXATTR:
+  case GI_FOP_FGETXATTR:
+    return hide_layout(di_of(x), fop);
+  case GI_FOP_LOOKUP:
+    return di_lookup_done(x, fop);
+  case GI_FOP_UNLINK:
+    return di_unlink_done(x, fop);
+  default:
+    return di_create_done(x, fop);
+  }
+}
+
+/* ---- life cycle ---- */
+
+static uint64_t
+leaving_of(const struct di *d, const struct di_options *o, struct gi_xlator *const *children, unsigned n)
+{
+  GI_CLEANUP_FREE char *list = o->decommissioned ? gi_strdup(o->decommissioned) : NULL;
+  uint64_t set = 0;
+  char *save = NULL;
+
+  GI_CHECK(d, DI_MAGIC);
+  for (char *name = list ? strtok_r(list, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save))
+    for (unsigned i = 0; i < n; i++)
+      if (strcmp(children[i]->name, name) == 0)
+        set |= 1ull << i;
+  return set;
+}
+
+static void
+make_keys(struct di *d)
+{
+  const char *prefix = di_opts(d)->xattr_name;
+
+  d->layout_key = gi_strdup(prefix);
+  d->linkto_key = gi_asprintf("%s.linkto", prefix);
+  d->mds_key = gi_asprintf("%s.mds", prefix);
+  d->commit_key = gi_asprintf("%s.commithash", prefix);
+}
+
+static void
+di_free(struct gi_xlator *x)
+{
+  struct di *d = di_of(x);
+
+  di_children_finish(d);
+  di_munge_finish(&d->munge);
+  gi_free(d->layout_key);
+  gi_free(d->linkto_key);
+  gi_free(d->mds_key);
+  gi_free(d->commit_key);
+  d->magic = 0;
+  gi_free(d);
+  x->private = NULL;
+  x->metrics = NULL;
 }
 
 static int
 di_init(struct gi_xlator *x, struct gi_error *err)
 {
-  if (x->nchildren == 1)
-    return 0;
-  return gi_error_set(err, EINVAL,
-                      "%u subvolumes: a distributed volume needs files to be spread over them, which this version does not do; "
-                      "use a volume with one brick or one replica set",
-                      x->nchildren);
+  const struct di_options *o = x->options;
+  struct di *d;
+
+  if (x->nchildren > DI_MAX)
+    return gi_error_set(err, EINVAL, "%u subvolumes: this version spreads files over %d at most", x->nchildren, DI_MAX);
+  d = gi_new(struct di);
+  d->magic = DI_MAGIC;
+  d->x = x;
+  d->n = x->nchildren;
+  d->commit = 1;
+  d->generation = 1;
+  x->private = d;
+  x->metrics = &d->metrics;
+  di_children_init(d);
+  make_keys(d);
+  d->leaving = leaving_of(d, o, x->children, x->nchildren);
+  if (di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
+    di_free(x);
+    return -1;
+  }
+  di_set_kinds(d);
+  return 0;
 }
 
-#define DI_OPT(member) .offset = offsetof(struct di_options, member), .live = true, .since = "0.1"
+static void
+di_finish(struct gi_xlator *x)
+{
+  GI_ASSERT(di_of(x)->busy == 0);
+  di_free(x);
+}
 
-static const char *const unhashed_words[] = {"auto", "yes", "no", "enable", "disable", "1", "0", "on", "off", NULL};
+static int
+di_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  const struct di_options *o = values;
+  struct di_munge m;
 
-static const struct gi_option di_table[] = {
-    {.name = "xattr-name",
-     .key = "cluster.dht-xattr-name",
-     .type = GI_OPT_STR,
-     DI_OPT(xattr_name),
-     .def = "trusted.glusterfs.dht",
-     .level = 3,
-     .op_version = 3,
-     .side = GI_SIDE_CLIENT,
-     .text = "Name of the attribute of a directory that says which hash range lies where."},
-    {.name = "extra-hash-regex",
-     .key = "cluster.extra-hash-regex",
-     .type = GI_OPT_STR,
-     DI_OPT(extra_hash_regex),
-     .level = 3,
-     .op_version = 3,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "A further pattern for the part of a name that is hashed. No effect with one subvolume."},
-    {.name = "rsync-hash-regex",
-     .key = "cluster.rsync-hash-regex",
-     .type = GI_OPT_STR,
-     DI_OPT(rsync_hash_regex),
-     .level = 3,
-     .op_version = 3,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Pattern for the temporary names of rsync, so that they hash like the final name. No effect with one subvolume."},
-    {.name = "lookup-unhashed",
-     .key = "cluster.lookup-unhashed",
-     .type = GI_OPT_STR,
-     DI_OPT(lookup_unhashed),
-     .def = "on",
-     .words = unhashed_words,
-     .level = 2,
-     .op_version = 1,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Whether a name that is not where its hash says is searched on all subvolumes. No effect with one subvolume."},
-    {.name = "lookup-optimize",
-     .key = "cluster.lookup-optimize",
-     .type = GI_OPT_BOOL,
-     DI_OPT(lookup_optimize),
-     .def = "on",
-     .level = 1,
-     .op_version = 30702,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Do not search further when the layout of the directory is complete. No effect with one subvolume."},
-    {.name = "min-free-disk",
-     .key = "cluster.min-free-disk",
-     .type = GI_OPT_PERCENT_OR_SIZE,
-     DI_OPT(min_free_disk),
-     .def = "10%",
-     .level = 1,
-     .op_version = 1,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Free space below which new files go to another subvolume. No effect with one subvolume."},
-    {.name = "min-free-inodes",
-     .key = "cluster.min-free-inodes",
-     .type = GI_OPT_PERCENT,
-     DI_OPT(min_free_inodes),
-     .def = "5%",
-     .min = 0,
-     .max = 100,
-     .level = 2,
-     .op_version = 1,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Share of free inodes below which new files go to another subvolume. No effect with one subvolume."},
-    {.name = "randomize-hash-range-by-gfid",
-     .key = "cluster.randomize-hash-range-by-gfid",
-     .type = GI_OPT_BOOL,
-     DI_OPT(randomize),
-     .def = "off",
-     .level = 3,
-     .op_version = 30600,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Where the layout of a new directory begins: by its gfid instead of its path. No effect with one subvolume."},
-    {.name = "readdir-optimize",
-     .key = "cluster.readdir-optimize",
-     .type = GI_OPT_BOOL,
-     DI_OPT(readdir_optimize),
-     .def = "off",
-     .level = 2,
-     .op_version = 1,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Ask only one subvolume for the directories in a listing. No effect with one subvolume."},
-    {.name = "use-readdirp",
-     .key = "dht.force-readdirp",
-     .type = GI_OPT_BOOL,
-     DI_OPT(use_readdirp),
-     .def = "on",
-     .level = 3,
-     .op_version = 30705,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "Turn listings without attributes into listings with attributes. No effect with one subvolume."},
-    {.name = "directory-layout-spread",
-     .key = "cluster.subvols-per-directory",
-     .type = GI_OPT_INT,
-     DI_OPT(spread),
-     .min = 1,
-     .max = 65535,
-     .level = 3,
-     .op_version = 2,
-     .side = GI_SIDE_CLIENT,
-     .unread = true,
-     .text = "On how many subvolumes one directory is spread at most. No effect with one subvolume."},
-    {.name = "rebal-throttle",
-     .key = "cluster.rebal-throttle",
-     .type = GI_OPT_STR,
-     DI_OPT(rebal_throttle),
-     .def = "normal",
-     .level = 2,
-     .op_version = 30700,
-     .unread = true,
-     .text = "How hard rebalance works: lazy, normal, aggressive or a number of files at a time. Nothing to do with one "
-             "subvolume."},
-    {.name = "rebalance-stats",
-     .key = "cluster.rebalance-stats",
-     .type = GI_OPT_BOOL,
-     DI_OPT(rebalance_stats),
-     .def = "off",
-     .level = 3,
-     .op_version = 2,
-     .unread = true,
-     .text = "Log how long rebalance takes per file. Nothing to do with one subvolume."},
-    {.name = "weighted-rebalance",
-     .key = "cluster.weighted-rebalance",
-     .type = GI_OPT_BOOL,
-     DI_OPT(weighted),
-     .def = "on",
-     .level = 2,
-     .op_version = 30600,
-     .unread = true,
-     .text = "Give larger bricks a larger share of the hash range. Nothing to do with one subvolume."},
-    {.name = "force-migration",
-     .key = "cluster.force-migration",
-     .type = GI_OPT_BOOL,
-     DI_OPT(force_migration),
-     .def = "off",
-     .level = 2,
-     .op_version = 40000,
-     .unread = true,
-     .text = "Migrate files that are being written too when bricks are removed. Nothing to do with one subvolume."},
-    {.name = "lock-migration",
-     .key = "cluster.lock-migration",
-     .type = GI_OPT_BOOL,
-     DI_OPT(lock_migration),
-     .def = "off",
-     .level = 3,
-     .op_version = 30800,
-     .unread = true,
-     .text = "Carry POSIX locks along when a file is migrated. Nothing to do with one subvolume."},
-    {.name = "ensure-durability",
-     .key = "rebalance.ensure-durability",
-     .type = GI_OPT_BOOL,
-     DI_OPT(ensure_durability),
-     .def = "on",
-     .level = 3,
-     .op_version = 100000,
-     .unread = true,
-     .text = "Sync a migrated file before the old copy goes. Nothing to do with one subvolume."},
-    GI_OPTION_END,
-};
+  if (x->incoming && x->nincoming > DI_MAX)
+    return gi_error_set(err, EINVAL, "%u subvolumes: this version spreads files over %d at most", x->nincoming, DI_MAX);
+  if (di_munge_init(&m, o->extra_hash_regex, o->rsync_hash_regex, err) < 0)
+    return -1;
+  di_munge_finish(&m);
+  return 0;
+}
+
+static void
+di_reconfigure_commit(struct gi_xlator *x)
+{
+  const struct di_options *o = x->options;
+  struct di *d = di_of(x);
+
+  di_munge_finish(&d->munge);
+  GI_ASSERT(di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, NULL) ==
+            0); /* was tried before it was accepted */
+  d->leaving = leaving_of(d, o, x->children, x->nchildren);
+}
+
+static void
+di_statedump(struct gi_xlator *x, struct gi_dump *d)
+{
+  const struct di *di = di_of(x);
+  char key[32];
+
+  gi_dump_kv(d, "subvolumes", "%u", di->n);
+  for (unsigned i = 0; i < di->n; i++) {
+    snprintf(key, sizeof(key), "subvolume[%u]", i);
+    gi_dump_kv(d, key, "%s %s%s", x->children[i]->name, di->up >> i & 1 ? "up" : "down",
+               di->leaving >> i & 1 ? " leaving" : "");
+  }
+  gi_dump_kv(d, "commit_hash", "%u", di->commit);
+  gi_dump_kv(d, "generation", "%u", di->generation);
+  gi_dump_kv(d, "tasks", "%u", di->busy);
+}
+
+#define ON(kind) [kind] = di_on_inode
 
 GI_XLATOR_EXPORT = {
     .abi = GI_XLATOR_ABI,
     .type = "cluster/distribute",
     .version = GI_VERSION,
-    .summary = "One name space over one subvolume",
+    .summary = "One name space over several subvolumes",
+    .messages = GI_MSG_DISTRIBUTE,
     .min_children = 1,
     .max_children = 65535, /* init says more about it than the graph could */
     .options = di_table,
     .options_bytes = sizeof(struct di_options),
+    .metrics = di_metric_table,
+    .fop_bytes = sizeof(struct di_fop),
+    .inode_bytes = sizeof(struct di_inode),
+    .fd_bytes = sizeof(struct di_fd),
     .on =
         {
-            [GI_FOP_MKDIR] = di_mkdir,
-            [GI_FOP_GETXATTR] = di_getxattr,
-            [GI_FOP_FGETXATTR] = di_getxattr,
+            [GI_FOP_LOOKUP] = di_lookup,
+            [GI_FOP_MKDIR] = handle_mkdir,
+            [GI_FOP_RMDIR] = di_rmdir,
+            [GI_FOP_CREATE] = di_create,
+            [GI_FOP_MKNOD] = di_mknod,
+            [GI_FOP_SYMLINK] = di_symlink,
+            [GI_FOP_LINK] = di_link,
+            [GI_FOP_UNLINK] = di_unlink,
+            [GI_FOP_RENAME] = di_rename,
+            [GI_FOP_STATFS] = di_statfs,
+            [GI_FOP_OPENDIR] = di_opendir,
+            [GI_FOP_READDIR] = di_readdir,
+            [GI_FOP_READDIRP] = di_readdir,
+            [GI_FOP_GETXATTR] = handle_getxattr,
+            [GI_FOP_FGETXATTR] = handle_getxattr,
+            [GI_FOP_IPC] = di_everywhere,
+            ON(GI_FOP_STAT),
+            ON(GI_FOP_READLINK),
+            ON(GI_FOP_TRUNCATE),
+            ON(GI_FOP_OPEN),
+            ON(GI_FOP_READ),
+            ON(GI_FOP_WRITE),
+            ON(GI_FOP_FLUSH),
+            ON(GI_FOP_FSYNC),
+            ON(GI_FOP_SETXATTR),
+            ON(GI_FOP_REMOVEXATTR),
+            ON(GI_FOP_FSYNCDIR),
+            ON(GI_FOP_ACCESS),
+            ON(GI_FOP_FTRUNCATE),
+            ON(GI_FOP_FSTAT),
+            ON(GI_FOP_LK),
+            ON(GI_FOP_INODELK),
+            ON(GI_FOP_FINODELK),
+            ON(GI_FOP_ENTRYLK),
+            ON(GI_FOP_FENTRYLK),
+            ON(GI_FOP_XATTROP),
+            ON(GI_FOP_FXATTROP),
+            ON(GI_FOP_FSETXATTR),
+            ON(GI_FOP_RCHECKSUM),
+            ON(GI_FOP_SETATTR),
+            ON(GI_FOP_FSETATTR),
+            ON(GI_FOP_FREMOVEXATTR),
+            ON(GI_FOP_FALLOCATE),
+            ON(GI_FOP_DISCARD),
+            ON(GI_FOP_ZEROFILL),
+            ON(GI_FOP_SEEK),
+            ON(GI_FOP_LEASE),
+            ON(GI_FOP_GETACTIVELK),
+            ON(GI_FOP_SETACTIVELK),
+            ON(GI_FOP_COPY_FILE_RANGE),
+            [GI_FOP_PUT] = di_create,
         },
     .complete = di_complete,
     .init = di_init,
+    .finish = di_finish,
+    .reconfigure_prepare = di_reconfigure_prepare,
+    .reconfigure_commit = di_reconfigure_commit,
+    .children_changed = di_children_changed,
+    .notify = di_notify,
+    .statedump = di_statedump,
+    .inode_forget = di_forget_inode,
 };

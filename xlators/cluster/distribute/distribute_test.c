@@ -60,11 +60,11 @@ test_hidden(void **state)
 }
 
 static void
-test_refuses_two(void **state)
+test_too_many(void **state)
 {
   struct gi_error err = {0};
-  assert_null(fake_stack_try("cluster/distribute", NULL, 2, &err));
-  assert_non_null(strstr(err.text, "2 subvolumes: a distributed volume needs"));
+  assert_null(fake_stack_try("cluster/distribute", NULL, 65, &err));
+  assert_non_null(strstr(err.text, "65 subvolumes: this version spreads files over 64 at most"));
 }
 
 int
@@ -74,7 +74,7 @@ main(void)
       cmocka_unit_test(test_transparent),
       cmocka_unit_test(test_layout),
       cmocka_unit_test(test_hidden),
-      cmocka_unit_test(test_refuses_two),
+      cmocka_unit_test(test_too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# One name space over four plain bricks: where files, linkto files and layouts are, and that a tree behaves as on one.
+. "$(dirname "$0")/lib.sh"
+require_root
+require_fuse
+make_work
+pick_ports 4
+PIDS=()
+end_all() {
+  local p
+  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
+  return 0
+}
+trap 'end_all; cleanup' EXIT
+M=$WORK/mnt
+mkdir -p "$WORK"/b{1,2,3,4} "$M"
+
+# brick N: starts it; its process id is in PID_N.
+brick() {
+  cat >"$WORK/b$1.vol" <<VOL
+volume t-posix
+    type storage/posix
+    option directory $WORK/b$1
+end-volume
+volume $WORK/b$1
+    type features/locks
+    subvolumes t-posix
+end-volume
+volume t-server
+    type protocol/server
+    option transport.socket.bind-address $HOST
+    option listen-port $((BASE_PORT + $1 - 1))
+    subvolumes $WORK/b$1
+end-volume
+VOL
+  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick || return 1
+  PIDS+=("$(cat "$WORK/b$1.pid")")
+}
+
+client() {
+  local n names=
+  for n in 1 2 3 4; do
+    printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
+      $((n - 1)) "$HOST" $((BASE_PORT + n - 1)) "$WORK/b$n"
+    names="$names t-client-$((n - 1))"
+  done
+  printf 'volume t-dht\n    type cluster/distribute\n    subvolumes%s\nend-volume\n' "$names"
+  printf 'volume t\n    type debug/io-stats\n    subvolumes t-dht\nend-volume\n'
+}
+
+mount_it() {
+  "$GLUSTERISHFS" -l "$WORK/mount.log" -f "$WORK/client.vol" -p "$WORK/mount.pid" "$M" && within 10 grep -q " $M fuse" /proc/mounts &&
+    MOUNTS+=("$M")
+}
+layout() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht "$1" 2>/dev/null | od -An -tx1 | tr -d ' \n'; }
+linkto() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht.linkto "$1" 2>/dev/null | tr -d '\0'; }
+holders() { (cd "$WORK" && for b in b1 b2 b3 b4; do [ -e "$b/$1" ] || [ -L "$b/$1" ] && printf '%s ' $b; done); }
+
+for n in 1 2 3 4; do must "brick $n serves" brick $n; done
+client >"$WORK/client.vol"
+must "the volume is mounted" mount_it
+
+# ---- layouts and places ----
+
+is "$(for n in 1 2 3 4; do layout "$WORK/b$n"; echo; done | cut -c 17- | sort | tr '\n' ' ')" \
+  "000000003ffffffe 3fffffff7ffffffd 7ffffffebffffffc bffffffdffffffff " "the root has a layout that covers all hashes"
+ok "a directory is made" mkdir "$M/d"
+is "$(holders d)" "b1 b2 b3 b4 " "on all"
+is "$(for n in 1 2 3 4; do layout "$WORK/b$n/d"; echo; done | cut -c 17- | sort | tr '\n' ' ')" \
+  "000000003ffffffe 3fffffff7ffffffd 7ffffffebffffffc bffffffdffffffff " "with a layout"
+is "$(for n in 1 2 3 4; do getfattr -h --absolute-names -n trusted.glusterfs.dht.mds "$WORK/b$n/d" 2>/dev/null | grep -c mds; done | sort | uniq -c | tr -s ' \n' ' ')" \
+  " 3 0 1 1 " "and the mark of the one that counts"
+for i in $(seq 40); do echo "$i" >"$M/d/f$i"; done
+is "$(for i in $(seq 40); do holders "d/f$i" | wc -w; done | sort -u)" 1 "a file is on one brick"
+is "$(for n in 1 2 3 4; do [ "$(ls "$WORK/b$n/d" | wc -l)" -gt 3 ] && echo yes; done | wc -l)" 4 "and they are spread"
+is "$(ls "$M/d" | sort -V | tr '\n' ' ')" "$(seq -f f%g -s ' ' 40) " "a listing shows each once"
+is "$(cat "$M"/d/f* | sort -n | tr '\n' ' ')" "$(seq -s ' ' 40) " "and each can be read"
+nok "a name that is not there is not there" ls "$M/d/none"
+
+# ---- renames and links ----
+
+for i in $(seq 40); do mv "$M/d/f$i" "$M/d/g$i" || break; done
+is "$(ls "$M/d" | sort -V | tr '\n' ' ')" "$(seq -f g%g -s ' ' 40) " "files are renamed"
+is "$(cat "$M"/d/g* | sort -n | tr '\n' ' ')" "$(seq -s ' ' 40) " "and keep their contents"
+is "$(ls "$WORK"/b?/d | grep -c '^f')" 0 "nothing is left of the old names"
+T=$(for f in "$WORK"/b?/d/*; do [ "$(stat -c %a "$f")" = 1000 ] && echo "$f"; done | head -1)
+like "$(linkto "$T")" '^t-client-[0-3]$' "a linkto file leads to a file that belongs elsewhere"
+is "$(for i in $(seq 40); do echo "new $i" >"$M/d/h$i" && mv "$M/d/h$i" "$M/d/g$i" || break; done; cat "$M"/d/g* | sort -V | head -40 | tr '\n' ' ')" \
+  "$(seq -f 'new %g' -s ' ' 40) " "files are renamed over others"
+is "$(ls "$M/d" | wc -l)" 40 "and replace them"
+is "$(find "$WORK"/b?/d -type f ! -perm 1000 | wc -l)" 40 "on the bricks too"
+for i in $(seq 20); do ln "$M/d/g$i" "$M/d/l$i" || break; done
+is "$(cat "$M"/d/l* | sort -V | tr '\n' ' ')" "$(seq -f 'new %g' -s ' ' 20) " "hard links are made"
+is "$(stat -c %h "$M/d/l1")" 2 "and counted"
+ok "they are removed" rm "$M"/d/l*
+ok "a symbolic link" ln -s d/g1 "$M/link"
+is "$(cat "$M/link")" "new 1" "leads to its target"
+
+# ---- directories ----
+
+ok "a tree" mkdir -p "$M/a/b/c/e"
+echo deep >"$M/a/b/c/e/file"
+ok "is renamed" mv "$M/a/b" "$M/d/b2"
+is "$(cat "$M/d/b2/c/e/file")" deep "with what is in it"
+is "$(holders a/b)" "" "on all bricks"
+ok "its attributes change" chmod 0700 "$M/d/b2"
+is "$(stat -c %a "$WORK"/b?/d/b2 | sort -u)" 700 "on all bricks"
+ok "extended ones too" setfattr -n user.a -v 1 "$M/d/b2"
+is "$(getfattr --absolute-names --only-values -n user.a "$M/d/b2")" 1 "and are told"
+is "$(getfattr -h --absolute-names -n user.a "$WORK"/b?/d/b2 2>/dev/null | grep -c user.a)" 4 "on all bricks"
+nok "a directory that is not empty stays" rmdir "$M/d/b2"
+is "$(holders d/b2)" "b1 b2 b3 b4 " "on all"
+like "$(df --output=size "$M" | tail -1)" '^ *[0-9]+$' "the sizes of all bricks are added up"
+ok "all goes" rm -rf "$M/d" "$M/a" "$M/link"
+is "$(ls "$WORK"/b1 "$WORK"/b2 "$WORK"/b3 "$WORK"/b4 | grep -vc '^/\|^$')" 0 "from the bricks too"
+ok "the mount ends" unmount "$M"
+done_testing

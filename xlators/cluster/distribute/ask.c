@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tasks and what they ask: operations that need more than one message run as
+ * straight-line code.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+
+/* ---- tasks ---- */
+
+static void
+run_task(void *arg)
+{
+  struct gi_fop *fop = arg;
+  struct di *d = di_of(fop->at);
+  enum gi_verdict verdict = di_fop_of(fop, d)->fn(d, fop);
+
+  GI_ASSERT(verdict == GI_ANSWERED || verdict == GI_HELD);
+  GI_ASSERT(d->busy > 0);
+  if (verdict == GI_ANSWERED) {
+    gi_fop_unref(di_fop_of(fop, d)->first);
+    di_fop_of(fop, d)->first = NULL;
+  }
+  d->busy--;
+  di_settle(d);
+  if (verdict == GI_ANSWERED)
+    gi_fop_answer(fop, d->x);
+}
+
+enum gi_verdict
+di_run(struct di *d, struct gi_fop *fop, di_task_fn *fn)
+{
+  di_fop_of(fop, d)->fn = fn;
+  if (d->x->incoming && !d->draining && !di_fop_of(fop, d)->inner) {
+    gi_fop_waits(fop, GI_WAIT_ORDER, "the set of subvolumes changes", d->x->name);
+    gi_list_add_tail(&d->waiting, &fop->link);
+    di_settle(d);
+    return GI_HELD;
+  }
+  d->busy++;
+  gi_task_start(d->x->reactor, run_task, fop);
+  return GI_HELD;
+}
+
+void
+di_run_waiting(struct di *d)
+{
+  struct gi_list todo;
+
+  gi_list_init(&todo);
+  gi_list_splice_tail(&todo, &d->waiting);
+  while (!gi_list_empty(&todo)) {
+    struct gi_fop *fop = gi_list_first(&todo, struct gi_fop, link);
+
+    gi_list_del(&fop->link);
+    d->busy++;
+    gi_task_start(d->x->reactor, run_task, fop);
+  }
+}
+
+/* ---- several at once ---- */
+
+static void
+all_in(struct gi_fan *fan)
+{
+  struct di_ask *ask = fan->arg;
+
+  ask->done = true;
+  gi_task_wake(ask->task);
+}
+
+void
+di_ask_begin(struct di *d, struct di_ask *ask)
+{
+  memset(ask, 0, sizeof(*ask));
+  ask->task = gi_task_self(d->x->reactor);
+  GI_ASSERT(ask->task);
+  gi_fan_start(&ask->fan, d->x, NULL, all_in, ask);
+}
+
+void
+di_ask_send(struct di *d, struct di_ask *ask, struct gi_fop *fop, unsigned child)
+{
+  if (d->up >> child & 1)
+    gi_fan_send(&ask->fan, fop, child, 0);
+  else
+    gi_fan_refuse(&ask->fan, fop, child, ENOTCONN);
+}
+
+void
+di_ask_wait(struct di *d, struct di_ask *ask)
+{
+  gi_fan_finish(&ask->fan);
+  while (!ask->done)
+    gi_task_wait(d->x->reactor);
+}
+
+void
+di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mask)
+{
+  di_ask_begin(d, ask);
+  di_foreach(i, mask) di_ask_send(d, ask, gi_fan_child(proto, proto->xdata), (unsigned)i);
+  di_ask_wait(d, ask);
+}
+
+void
+di_ask_end(struct di_ask *ask)
+{
+  gi_fan_clear(&ask->fan);
+}
+
+int
+di_ask_err(const struct di_ask *ask, uint64_t mask)
+{
+  int err = 0;
+
+  di_foreach(i, mask & ask->fan.failed)
+  {
+    int e = gi_fan_reply(&ask->fan, (unsigned)i)->rsp.err;
+
+    if (!err || err == ENOENT || err == ESTALE || (err == ENOTCONN && e != ENOENT && e != ESTALE))
+      err = e;
+  }
+  return err;
+}
+
+/* ---- one ---- */
+
+struct gi_fop *
+di_helper(struct gi_fop *fop, enum gi_fop_kind kind)
+{
+  struct gi_fop *h = gi_fop_helper(fop, kind);
+
+  h->caller.uid = h->caller.gid = 0;
+  gi_caller_detach(&h->caller);
+  return h;
+}
+
+int
+di_do(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  GI_ASSERT(child < d->n);
+  if (!(d->up >> child & 1)) {
+    gi_fop_fail(fop, ENOTCONN);
+    return ENOTCONN;
+  }
+  gi_task_fop(fop, d->x->children[child]);
+  if (fop->rsp.ret >= 0)
+    return 0;
+  return fop->rsp.err ? fop->rsp.err : EIO;
+}
+
+int
+di_do_drop(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  int err = di_do(d, fop, child);
+
+  gi_fop_unref(fop);
+  return err;
+}
+
+/* ---- subvolumes ---- */
+
+int
+di_index(const struct di *d, const struct gi_xlator *child)
+{
+  for (unsigned i = 0; child && i < d->n; i++)
+    if (d->x->children[i] == child)
+      return (int)i;
+  return -1;
+}
+
+/* "vol-readdir-ahead-3" and "vol-client-3" are the same subvolume: the number and what stands before the kind. */
+static bool
+alias_of(const char *wanted, const char *name)
+{
+  static const char kind[] = "-readdir-ahead-";
+  const char *k = strstr(wanted, kind), *last = strrchr(name, '-');
+  size_t before = k ? (size_t)(k - wanted) : 0;
+
+  return k && last && strcmp(k + sizeof(kind) - 1, last + 1) == 0 && strncmp(wanted, name, before) == 0 && name[before] == '-';
+}
+
+int
+di_by_name(const struct di *d, const char *name)
+{
+  for (unsigned i = 0; i < d->n; i++)
+    if (strcmp(d->x->children[i]->name, name) == 0)
+      return (int)i;
+  for (unsigned i = 0; i < d->n; i++)
+    if (alias_of(name, d->x->children[i]->name) || alias_of(d->x->children[i]->name, name))
+      return (int)i;
+  return -1;
+}
+
+/* ---- inodes ---- */
+
+struct di_inode *
+di_inode_of(const struct di *d, const struct gi_inode *inode)
+{
+  return gi_inode_private(inode, d->x);
+}
+
+struct di_fd *
+di_fd_of(const struct di *d, const struct gi_fd *fd)
+{
+  return gi_fd_private(fd, d->x);
+}
+
+void
+di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
+{
+  if (gi_gfid_is_none(gfid))
+    return;
+
+  struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
+
+  di_inode_of(d, inode)->cached = child;
+  gi_inode_unref(&inode);
+}
+
+void
+di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
+{
+  struct di_inode *i = bytes;
+
+  GI_CHECK(x, GI_XLATOR_MAGIC);
+  gi_free(i->layout);
+  gi_free(i->name);
+  memset(i, 0, sizeof(*i));
+}
+
+/* ---- attributes of directories ---- */
+
+void
+di_dir_attr(struct gi_iatt *a)
+{
+  a->size = 4096;
+  a->blocks = 8;
+}
+
+static bool
+later(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
+static void
+parent_attr(struct di *d, struct gi_iatt *a, bool before)
+{
+  if (!gi_iatt_valid(a) || !S_ISDIR(a->mode))
+    return;
+
+  struct gi_inode *inode = gi_inode_find(d->x->graph, &a->gfid);
+
+  di_dir_attr(a);
+  if (!inode)
+    return;
+
+  struct di_inode *i = di_inode_of(d, inode);
+
+  if (later(&i->mtime, &a->mtime))
+    a->mtime = i->mtime;
+  else if (!before)
+    i->mtime = a->mtime;
+  if (later(&i->ctime, &a->ctime))
+    a->ctime = i->ctime;
+  else if (!before)
+    i->ctime = a->ctime;
+  gi_inode_unref(&inode);
+}
+
+void
+di_parent_attrs(struct di *d, struct gi_fop *fop)
+{
+  struct gi_attr a;
+
+  for (unsigned at = 0; gi_reply_next_attr(fop, &at, &a);)
+    if (a.whose == GI_OF_PARENT || a.whose == GI_OF_PARENT2)
+      parent_attr(d, a.iatt, a.before);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Subvolumes come and go: those that cannot be reached for a while, and those
+ * that a new volfile adds or takes away.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+#define FIRST_UP_S 10
+
+/* Layouts that were read before are asked for again. */
+static void
+next_generation(struct di *d)
+{
+  d->generation++;
+}
+
+/* ---- up and down ---- */
+
+static void
+announce(struct di *d)
+{
+  gi_timer_cancel(&d->first_up);
+  d->announced = true;
+  gi_notify_up(d->x, GI_EVENT_CHILD_UP, NULL);
+}
+
+static void
+first_up_expired(void *arg)
+{
+  struct di *d = arg;
+
+  if (!d->announced && d->up && !d->draining)
+    announce(d);
+}
+
+/* The volume can serve when all subvolumes have said whether they can, and one of them does: whoever looks before that would take what the
+ * others have for absent. */
+static void
+child_moved(struct di *d, unsigned child, bool up)
+{
+  uint64_t bit = 1ull << child, before = d->up;
+
+  d->heard |= bit;
+  d->up = up ? d->up | bit : d->up & ~bit;
+  if (up != !!(before & bit))
+    next_generation(d);
+  if (d->announced && !d->up) {
+    d->announced = false;
+    gi_notify_up(d->x, GI_EVENT_CHILD_DOWN, NULL);
+  } else if (d->announced) {
+    gi_notify_up(d->x, GI_EVENT_CHILD_CHANGED, NULL);
+  } else if (d->up && (d->heard == di_all(d) || before == 0)) {
+    if (d->heard == di_all(d))
+      announce(d);
+  } else if (!d->up && d->heard == di_all(d)) {
+    gi_notify_up(d->x, GI_EVENT_CHILD_DOWN, NULL);
+  }
+}
+
+/* ---- what others changed ---- */
+
+/* One subvolume tells of its copy of a directory, or of a linkto file: its attributes are not those that are told. */
+static bool
+invalidated(struct di *d, unsigned child, struct gi_invalidation *inv)
+{
+  struct gi_inode *inode = gi_inode_find(d->x->graph, &inv->gfid);
+  struct di_inode *i = inode ? di_inode_of(d, inode) : NULL;
+  bool other = i && i->cached && i->cached != d->x->children[child];
+
+  if (i && i->layout) {
+    memset(&inv->stat, 0, sizeof(inv->stat));
+    inv->flags |= GI_UPCALL_INVAL_ATTR;
+    if (gi_dict_get(inv->xdata, d->layout_key))
+      i->layout->generation = d->generation - 1;
+  } else if (i && !other && (inv->flags & (GI_UPCALL_FORGET | GI_UPCALL_XATTR))) {
+    i->cached = NULL; /* it may have been moved to another subvolume */
+  }
+  memset(&inv->parent, 0, sizeof(inv->parent));
+  memset(&inv->old_parent, 0, sizeof(inv->old_parent));
+  gi_inode_unref(&inode);
+  return other;
+}
+
+bool
+di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  struct di *d = di_of(x);
+  int child = di_index(d, from);
+
+  switch (event) {
+  case GI_EVENT_PARENT_UP:
+    if (d->n > 1)
+      gi_timer_set(&d->first_up, FIRST_UP_S * GI_NSEC_PER_SEC);
+    return false;
+  case GI_EVENT_PARENT_DOWN:
+    d->draining = true;
+    di_run_waiting(d);
+    return false;
+  case GI_EVENT_CHILD_UP:
+  case GI_EVENT_CHILD_DOWN:
+    if (child < 0)
+      return true; /* it has left */
+    if (d->n > 1) {
+      child_moved(d, (unsigned)child, event == GI_EVENT_CHILD_UP);
+      return true;
+    }
+    d->heard |= 1;
+    d->up = event == GI_EVENT_CHILD_UP;
+    d->announced = d->up;
+    return false;
+  case GI_EVENT_CHILD_CHANGED:
+    return child < 0;
+  case GI_EVENT_INVALIDATE:
+    return d->n > 1 && child >= 0 && invalidated(d, (unsigned)child, data);
+  case GI_EVENT_CANCEL:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* ---- another set ---- */
+
+/* With one subvolume operations pass by; only what a directory's layout is about stops here. */
+void
+di_set_kinds(struct di *d)
+{
+  d->x->kinds = d->n == 1 ? GI_KIND(GI_FOP_MKDIR) | GI_KIND(GI_FOP_GETXATTR) | GI_KIND(GI_FOP_FGETXATTR) : 0;
+}
+
+static uint64_t
+moved(const struct di *d, uint64_t set)
+{
+  uint64_t to = 0;
+
+  for (unsigned k = 0; k < d->x->nincoming; k++) {
+    int was = di_index(d, d->x->incoming[k]);
+
+    if (was >= 0 && (set >> was & 1))
+      to |= 1ull << k;
+  }
+  return to;
+}
+
+static void
+take(struct di *d)
+{
+  struct gi_xlator *x = d->x;
+  struct di_space space[DI_MAX] = {0};
+
+  GI_ASSERT(d->busy == 0 && x->incoming);
+  for (unsigned k = 0; k < x->nincoming; k++) {
+    int was = di_index(d, x->incoming[k]);
+
+    if (was >= 0)
+      space[k] = d->space[was];
+  }
+  memcpy(d->space, space, sizeof(space));
+  d->up = moved(d, d->up);
+  d->heard = moved(d, d->heard);
+  d->n = x->nincoming;
+  next_generation(d);
+  di_set_kinds(d);
+  gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 6, "the volume is spread over %u subvolumes now", d->n);
+  gi_xlator_take_children(x);
+  gi_notify_up(x, GI_EVENT_CHILD_CHANGED, NULL);
+}
+
+static void
+settled(void *arg)
+{
+  struct di *d = arg;
+
+  if (d->x->incoming && d->busy == 0 && !d->draining)
+    take(d);
+  if (!d->x->incoming)
+    di_run_waiting(d);
+}
+
+void
+di_settle(struct di *d)
+{
+  if (__builtin_expect(d->x->incoming != NULL || !gi_list_empty(&d->waiting), 0))
+    gi_defer_add(d->x->reactor, &d->settle);
+}
+
+void
+di_children_changed(struct gi_xlator *x)
+{
+  struct di *d = di_of(x);
+
+  gi_defer_add(x->reactor, &d->settle);
+}
+
+void
+di_children_init(struct di *d)
+{
+  gi_list_init(&d->waiting);
+  gi_defer_init(&d->settle, settled, d);
+  gi_timer_init(&d->first_up, d->x->reactor, first_up_expired, d);
+}
+
+void
+di_children_finish(struct di *d)
+{
+  GI_ASSERT(gi_list_empty(&d->waiting));
+  gi_defer_cancel(&d->settle);
+  gi_timer_finish(&d->first_up);
+}

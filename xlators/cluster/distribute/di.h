@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of cluster/distribute share. README.md says how it works.
+ *
+ * Operations on one file go to the subvolume that has it, without a stop.
+ * What needs more than one message is a task (task.h): straight-line code that
+ * asks subvolumes and waits. Subvolumes are numbered as the volfile lists them,
+ * and sets of them are bit masks.
+ */
+#ifndef DI_H
+#define DI_H
+
+#include "xlators/cluster/distribute/hash.h"
+#include "xlators/cluster/distribute/layout.h"
+
+#include "libglusterish/fan.h"
+#include "libglusterish/graph.h"
+#include "libglusterish/task.h"
+
+#define GI_MSG_DISTRIBUTE 108500 /* base of message ids */
+#define DI_MAGIC 0x1d0d1501u
+
+struct di_options {
+  char *xattr_name, *extra_hash_regex, *rsync_hash_regex, *lookup_unhashed, *rebal_throttle, *decommissioned;
+  bool force_migration, lock_migration, lookup_optimize, randomize, readdir_optimize, rebalance_stats, weighted, use_readdirp,
+      ensure_durability;
+  struct gi_percent_or_size min_free_disk;
+  double min_free_inodes;
+  int64_t spread;
+};
+extern const struct gi_option di_table[];
+
+/* What is known of a subvolume's room. */
+struct di_space {
+  uint64_t asked; /* gi_now; 0: never */
+  bool asking;
+  struct gi_statfs st;
+};
+
+struct di_metrics {
+  uint64_t everywhere, linktos_followed, linktos_made, linktos_removed, directories_healed, layouts_written, optimised, located;
+};
+
+struct di {
+  uint32_t magic;
+  struct gi_xlator *x;
+  unsigned n; /* subvolumes */
+  char *layout_key, *linkto_key, *mds_key, *commit_key;
+  struct di_munge munge;
+  uint64_t up, heard;  /* subvolumes that can serve; that have said anything */
+  uint64_t leaving;    /* subvolumes that get no new files: decommissioned */
+  bool announced;      /* CHILD_UP was sent */
+  uint32_t commit;     /* the volume's commit hash; 1: it has none */
+  uint32_t generation; /* layouts of another one are asked for again */
+  uint64_t owners;     /* lock owners given out */
+  unsigned busy;       /* tasks under way */
+  bool draining;
+  struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
+  struct gi_defer settle;
+  struct gi_timer first_up;
+  struct di_space space[DI_MAX];
+  struct di_metrics metrics;
+};
+
+static inline struct di *
+di_of(const struct gi_xlator *x)
+{
+  struct di *d = x->private;
+
+  GI_CHECK(d, DI_MAGIC);
+  return d;
+}
+
+static inline const struct di_options *
+di_opts(const struct di *d)
+{
+  return d->x->options;
+}
+
+static inline uint64_t
+di_all(const struct di *d)
+{
+  return d->n == 64 ? UINT64_MAX : (1ull << d->n) - 1;
+}
+
+#define di_foreach(i, mask) \
+  for (uint64_t i##_left = (mask), i; i##_left && ((i = (uint64_t)__builtin_ctzll(i##_left)), true); i##_left &= i##_left - 1)
+
+/* The number of a subvolume; -1: it is none (any more). */
+int di_index(const struct di *d, const struct gi_xlator *child);
+/* The subvolume of that name; -1: none. A name that a graph with a read-ahead per subvolume wrote counts too. */
+int di_by_name(const struct di *d, const char *name);
+
+/* ---- inodes and descriptors ---- */
+
+struct di_inode {
+  struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
+  struct di_layout *layout;    /* of a directory; NULL: not known */
+  int8_t mds;                  /* of a directory: 1 + the subvolume whose attributes count; 0: not known */
+  char *name;                  /* of a directory: its last known name … */
+  struct gi_gfid parent;       /* … in that one */
+  struct gi_time mtime, ctime; /* of a directory: the latest that was told */
+};
+
+struct di_fd {
+  bool known;              /* the two below are set; if not: opened before the second subvolume came */
+  uint8_t leafs;           /* subvolumes that cookies of this descriptor tell apart */
+  uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
+};
+
+struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
+struct di_fd *di_fd_of(const struct di *d, const struct gi_fd *fd);
+/* The file of that gfid is on this subvolume. */
+void di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child);
+void di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes);
+
+/* Attributes of a directory as they are told: size and blocks are constants, for no subvolume's are the directory's. */
+void di_dir_attr(struct gi_iatt *a);
+/* Attributes of the parent in the reply of an operation on one subvolume: never older than what was told before. */
+void di_parent_attrs(struct di *d, struct gi_fop *fop);
+
+/* ---- tasks ---- */
+
+/* Fills in fop->rsp and says GI_ANSWERED; or has passed the operation on: GI_HELD. */
+typedef enum gi_verdict di_task_fn(struct di *d, struct gi_fop *fop);
+
+struct di_fop {
+  di_task_fn *fn;
+  struct gi_fop *first; /* a reply that came before the task began; owned */
+  struct gi_xlator *to;
+  bool inner; /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
+};
+
+static inline struct di_fop *
+di_fop_of(struct gi_fop *fop, const struct di *d)
+{
+  return gi_fop_private(fop, d->x);
+}
+
+/* Runs fn as a task, now, or when the subvolumes have been exchanged. Says GI_HELD, from a handler and from `complete`. */
+enum gi_verdict di_run(struct di *d, struct gi_fop *fop, di_task_fn *fn);
+/* Begins those that had to wait. */
+void di_run_waiting(struct di *d);
+
+/* Operations to several subvolumes, waited for. Between begin and wait fill it with di_ask_send, or use di_ask_copy; di_ask_end drops the
+ * replies. */
+struct di_ask {
+  struct gi_fan fan;
+  struct gi_task *task;
+  bool done;
+};
+void di_ask_begin(struct di *d, struct di_ask *ask);
+void di_ask_send(struct di *d, struct di_ask *ask, struct gi_fop *fop, unsigned child);
+void di_ask_wait(struct di *d, struct di_ask *ask);
+/* A copy of `proto`, which the caller keeps, to each subvolume of the mask; those that are down refuse. */
+void di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mask);
+void di_ask_end(struct di_ask *ask);
+/* The one errno that tells best why the subvolumes of `mask` failed; 0: none did. */
+int di_ask_err(const struct di_ask *ask, uint64_t mask);
+
+/* An operation on behalf of another, as root. */
+struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);
+/* Sends it to one subvolume and waits: 0 or errno. The reply is in fop->rsp. */
+int di_do(struct di *d, struct gi_fop *fop, unsigned child);
+/* The same, and drops it. */
+int di_do_drop(struct di *d, struct gi_fop *fop, unsigned child);
+
+/* ---- lookups ---- */
+
+struct di_found {
+  struct di_ask ask;
+  uint64_t file, linkto, dir; /* what the subvolumes have */
+  uint64_t absent, failed;    /* they do not have it; they could not say */
+};
+
+/* Asks the subvolumes of `mask` for a place: by name, or by its gfid if `loc` has no name. The caller ends it with di_found_end. */
+void di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mask, struct di_found *f);
+void di_found_end(struct di_found *f);
+void di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *reply);
+bool di_is_linkto(const struct di *d, const struct gi_fop *reply);
+/* The subvolume that the linkto file of a lookup's reply names; -1: none that is known. */
+int di_linkto_target(const struct di *d, const struct gi_fop *reply);
+void di_add_keys(const struct di *d, struct gi_dict *xdata);
+void di_strip_keys(const struct di *d, struct gi_fop *fop);
+
+/* Finds out where an inode is, or what the layout of the directory is. 0 or errno. */
+int di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode);
+/* The layout of a directory, fresh: 0 or errno. */
+int di_layout_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const struct di_layout **layout);
+/* Known and fresh, without asking; NULL if not. */
+const struct di_layout *di_layout_known(const struct di *d, const struct gi_inode *dir);
+/* The subvolume a name belongs to; -1: a hole. */
+int di_hashed(const struct di *d, const struct di_layout *layout, const char *name);
+/* Keeps what answers say of a directory: its layout, and which subvolume's attributes count. */
+struct di_inode *di_keep_dir(struct di *d, const struct di_found *f, const struct gi_gfid *gfid, struct gi_inode *inode);
+/* The directory has this name; and its layout in place of what was known (owned). */
+void di_keep_name(struct di_inode *i, const struct gi_loc *loc);
+void di_keep_layout(struct di *d, struct di_inode *i, struct di_layout *l);
+/* Which subvolume a new layout begins with: by the path of the directory, if it is known. */
+uint32_t di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gfid *gfid);
+/* A new one for a directory on the subvolumes of `mask`. On a task: asks for sizes. Owned by the caller. */
+struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid,
+                                 uint64_t mask);
+/* Why nothing can be made at a name that belongs nowhere. */
+int di_hole_err(const struct di *d);
+enum di_unhashed { DI_UNHASHED_NO, DI_UNHASHED_AUTO, DI_UNHASHED_YES };
+enum di_unhashed di_unhashed(const struct di *d);
+/* What a name is: finds it, everywhere if need be, as a LOOKUP would. 0: *child has it (a file), or -1 in *child (a directory). The
+ * attributes are in *stat. */
+int di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *child, struct gi_iatt *stat);
+
+/* The merged attributes of a directory that was found; EIO: the subvolumes have different directories there. Heals what is missing.
+ * `loc` names it, if its name is known. The reply of the subvolume that counts is *best (child). */
+int di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_found *f, struct gi_iatt *stat,
+                 unsigned *best);
+
+/* ---- locks (lock.c) ---- */
+
+struct di_lock {
+  uint8_t child;
+  bool entry;
+  struct gi_loc loc;
+  const char *name, *domain; /* the name is borrowed */
+  struct gi_owner owner;
+};
+struct di_locks {
+  unsigned n;
+  struct di_lock lock[DI_MAX + 4];
+};
+enum di_lock_kind { DI_LOCK_LAYOUT_READ, DI_LOCK_LAYOUT_WRITE, DI_LOCK_NAME, DI_LOCK_MIGRATE };
+/* Adds a lock that is waited for. 0 or errno. */
+int di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind kind, unsigned child,
+            const struct gi_loc *loc, const char *name);
+/* The namespace lock of a name in a directory, on the subvolume it belongs to. */
+int di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry);
+void di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l);
+
+/* ---- linkto files (linkto.c) ---- */
+
+/* Makes one for `loc` on `child` that leads to `target`. 0, or errno; EEXIST: something has the name. */
+int di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
+                   unsigned target);
+/* Removes what must be a linkto file. */
+int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, bool spare_open);
+
+/* ---- handlers ---- */
+
+gi_fop_fn di_lookup, di_on_inode, di_create, di_mknod, di_symlink, di_link, di_unlink, di_rename, di_mkdir, di_rmdir, di_statfs,
+    di_readdir, di_opendir, di_everywhere;
+gi_fop_fn di_lookup_done, di_create_done, di_unlink_done;
+
+/* By kind, on a directory (dirop.c); as tasks. */
+enum gi_verdict di_dir_op(struct di *d, struct gi_fop *fop);
+/* The rename of a directory; `dst`: what has the new name, or NULL. */
+enum gi_verdict di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const struct gi_iatt *dst,
+                              unsigned src_hashed, unsigned dst_hashed);
+
+/* Cookies of listings over `leafs` subvolumes. Of large offsets the lowest bits are lost. */
+uint64_t di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs);
+uint64_t di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf);
+
+/* The directory is empty on all subvolumes; linkto files that lead nowhere are removed from it. 0, ENOTEMPTY or why not. */
+int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
+
+/* ---- directories (heal.c) ---- */
+
+/* Makes it where it is missing, and brings attributes and layout in order. What is not done is left for the next lookup. */
+void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
+                 uint64_t differ);
+
+/* ---- room (space.c) ---- */
+
+/* Where a new file goes that belongs to `hashed`: there, or to a subvolume with more room. */
+unsigned di_choose(struct di *d, const struct di_layout *layout, unsigned hashed);
+/* Asks for what is old of it, in the background. */
+void di_space_refresh(struct di *d, struct gi_fop *fop);
+/* Size of each subvolume in MiB, for layouts; false: not all are known. On a task: asks. */
+bool di_weights(struct di *d, struct gi_fop *fop, uint64_t weight[DI_MAX]);
+
+/* ---- subvolumes come and go (children.c) ---- */
+
+bool di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data);
+void di_children_changed(struct gi_xlator *x);
+void di_settle(struct di *d);
+void di_children_init(struct di *d);
+void di_children_finish(struct di *d);
+void di_set_kinds(struct di *d);
+
+#endif

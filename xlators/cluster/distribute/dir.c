@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MKDIR and RMDIR. A directory is on every subvolume with the same gfid. The
+ * one where its name belongs decides: it is made there first and removed there
+ * last, under the lock of the name.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* ---- MKDIR ---- */
+
+static struct gi_fop *
+mkdir_fop(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child, bool counts)
+{
+  struct gi_fop *h = gi_fop_child(fop);
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  di_range_encode(&l->range[child], bytes);
+  gi_dict_set_bin(gi_fop_xdata(h), d->layout_key, bytes, sizeof(bytes));
+  if (counts)
+    gi_dict_set_bin(gi_fop_xdata(h), d->mds_key, "\0\0\0\0", 4);
+  return h;
+}
+
+/* On the other subvolumes, each with its part of the layout. Those that failed are in the result: the next lookup heals. */
+static uint64_t
+mkdir_others(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned hashed)
+{
+  struct di_ask ask;
+  uint64_t failed;
+
+  di_ask_begin(d, &ask);
+  di_foreach(i, di_all(d) & ~(1ull << hashed)) di_ask_send(d, &ask, mkdir_fop(d, fop, l, (unsigned)i, false), (unsigned)i);
+  di_ask_wait(d, &ask);
+  failed = ask.fan.failed;
+  di_ask_end(&ask);
+  return failed;
+}
+
+static void
+keep_new(struct di *d, struct gi_fop *fop, struct di_layout *l, unsigned hashed, uint64_t failed)
+{
+  struct gi_inode *inode = gi_inode_get(d->x->graph, &fop->rsp.stat.gfid);
+  struct di_inode *i = di_inode_of(d, inode);
+
+  di_foreach(k, failed) l->range[k] = (struct di_range){.err = ENOENT};
+  di_layout_check(l);
+  di_keep_layout(d, i, l);
+  if (failed)
+    l->generation--; /* asked for, and healed, when it is next used */
+  i->mds = (int8_t)(hashed + 1);
+  di_keep_name(i, &fop->loc);
+  i->mtime = fop->rsp.stat.mtime;
+  i->ctime = fop->rsp.stat.ctime;
+  gi_inode_unref(&inode);
+  di_dir_attr(&fop->rsp.stat);
+  di_parent_attrs(d, fop);
+}
+
+static enum gi_verdict
+make(struct di *d, struct gi_fop *fop)
+{
+  struct di_locks locks = {0};
+  struct di_layout *l;
+  const struct di_layout *pl;
+  struct gi_fop *h;
+  struct gi_gfid gfid;
+  uint64_t failed = 0;
+  int err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &pl), hashed;
+
+  if (err)
+    return gi_fop_fail(fop, err);
+  hashed = di_hashed(d, pl, fop->loc.name);
+  if (hashed < 0)
+    return gi_fop_fail(fop, di_hole_err(d));
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid))
+    return gi_fop_fail(fop, EINVAL);
+  l = di_layout_make(d, fop, &fop->loc, &gfid, d->up | 1ull << hashed);
+  err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  if (!err) {
+    h = mkdir_fop(d, fop, l, (unsigned)hashed, true);
+    err = di_do(d, h, (unsigned)hashed);
+    gi_reply_move(fop, h);
+    gi_fop_unref(h);
+  }
+  if (!err)
+    failed = mkdir_others(d, fop, l, (unsigned)hashed);
+  di_unlock(d, fop, &locks);
+  if (err) {
+    gi_free(l);
+    di_parent_attrs(d, fop);
+    return gi_fop_fail(fop, err);
+  }
+  keep_new(d, fop, l, (unsigned)hashed, failed);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_mkdir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, make);
+}
+
+/* ---- is it empty? ---- */
+
+#define LIST_BYTES 65536
+
+struct emptying {
+  struct di *d;
+  struct gi_fop *fop;
+  struct gi_inode *dir;
+  unsigned child;
+};
+
+static bool
+dots(const struct gi_dirent *e)
+{
+  return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
+}
+
+static bool
+linkto_entry(const struct di *d, const struct gi_dirent *e)
+{
+  return S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, d->linkto_key);
+}
+
+/* A linkto file in a directory where no subvolume has a file. */
+static int
+remove_linkto(const struct emptying *m, const struct gi_dirent *e)
+{
+  char name[GI_NAME_MAX + 1];
+  struct gi_loc loc = {.pargfid = m->dir->gfid, .parent = m->dir, .name = name};
+
+  if (e->name_len > GI_NAME_MAX)
+    return ENOTEMPTY;
+  memcpy(name, e->name, e->name_len);
+  name[e->name_len] = '\0';
+  int err = di_linkto_remove(m->d, m->fop, &loc, m->child, false);
+
+  return err == EBUSY ? ENOTEMPTY : err == ENOENT ? 0 : err;
+}
+
+static int
+look_through(const struct emptying *m, struct gi_fop *reply, bool remove)
+{
+  for (uint32_t i = 0; i < reply->rsp.entries.count; i++) {
+    const struct gi_dirent *e = &reply->rsp.entries.entry[i];
+    int err;
+
+    if (dots(e))
+      continue;
+    if (!linkto_entry(m->d, e))
+      return ENOTEMPTY;
+    err = remove ? remove_linkto(m, e) : 0;
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+/* Lists one subvolume from the beginning; `remove`: linkto files too. */
+static int
+empty_on(const struct emptying *m, struct gi_fd *fd, bool remove)
+{
+  uint64_t off = 0;
+
+  for (;;) {
+    struct gi_fop *h = di_helper(m->fop, GI_FOP_READDIRP);
+    uint32_t n;
+    int err;
+
+    gi_fop_set_fd(h, fd);
+    h->args.size = LIST_BYTES;
+    h->args.offset = off;
+    gi_dict_set_int(gi_fop_xdata(h), m->d->linkto_key, 256);
+    err = di_do(m->d, h, m->child);
+    if (!err)
+      err = look_through(m, h, remove);
+    n = h->rsp.entries.count;
+    if (n)
+      off = h->rsp.entries.entry[n - 1].off;
+    bool end = n == 0 || h->rsp.err == ENOENT;
+
+    gi_fop_unref(h);
+    if (err || end)
+      return err;
+  }
+}
+
+int
+di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
+{
+  struct gi_inode *dir = gi_inode_get(d->x->graph, &stat->gfid);
+  struct gi_fd *fd = gi_fd_new(d->x->graph, dir, O_RDONLY | O_DIRECTORY, fop->caller.pid);
+  struct gi_fop *h = di_helper(fop, GI_FOP_OPENDIR);
+  struct di_ask ask;
+  uint64_t opened;
+  int err = 0;
+
+  fd->directory = true;
+  gi_fop_set_fd(h, fd);
+  di_ask_copy(d, &ask, h, di_all(d));
+  opened = ask.fan.ok;
+  di_foreach(i, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
+
+    if (e != ENOENT && e != ESTALE)
+      err = e;
+  }
+  di_ask_end(&ask);
+  gi_fop_unref(h);
+  /* All are looked through before anything is removed: a linkto file of a file that is there must stay. */
+  for (int remove = 0; remove < 2 && !err; remove++)
+    for (unsigned i = 0; i < d->n && !err; i++) {
+      struct emptying m = {d, fop, dir, i};
+
+      if (opened >> i & 1)
+        err = empty_on(&m, fd, remove);
+    }
+  gi_fd_unref(&fd);
+  gi_inode_unref(&dir);
+  return err;
+}
+
+/* ---- RMDIR ---- */
+
+/* From all, at last from where the name belongs. */
+static int
+remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
+{
+  struct gi_fop *h;
+  struct di_ask ask;
+  int err = 0;
+
+  di_ask_begin(d, &ask);
+  di_foreach(i, di_all(d) & ~(1ull << hashed)) di_ask_send(d, &ask, gi_fop_child(fop), (unsigned)i);
+  di_ask_wait(d, &ask);
+  di_foreach(k, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)k)->rsp.err;
+
+    if (e != ENOENT && e != ESTALE)
+      err = e;
+  }
+  di_ask_end(&ask);
+  if (err)
+    return err;
+  h = gi_fop_child(fop);
+  err = di_do(d, h, hashed);
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  return err;
+}
+
+static enum gi_verdict
+removal(struct di *d, struct gi_fop *fop)
+{
+  struct di_locks locks = {0};
+  struct gi_iatt stat;
+  const struct di_layout *pl;
+  int err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &pl), hashed, child;
+
+  if (err)
+    return gi_fop_fail(fop, err);
+  hashed = di_hashed(d, pl, fop->loc.name);
+  if (hashed < 0)
+    return gi_fop_fail(fop, di_hole_err(d));
+  if (d->up != di_all(d))
+    return gi_fop_fail(fop, ENOTCONN);
+  err = di_resolve(d, fop, &fop->loc, &child, &stat);
+  if (!err && child >= 0)
+    err = ENOTDIR;
+  if (!err)
+    err = di_dir_empty(d, fop, &stat);
+  if (!err)
+    err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  if (!err)
+    err = remove_all(d, fop, (unsigned)hashed);
+  di_unlock(d, fop, &locks);
+  if (err)
+    return gi_fop_fail(fop, err);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_rmdir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, removal);
+}

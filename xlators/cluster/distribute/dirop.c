@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations on directories. What is asked is answered by the subvolume whose
+ * attributes count (the one with the mds mark), with the latest times of all;
+ * what is changed is changed there first, then on the others.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+
+/* The subvolume that counts, or, as long as it is down or unknown, another one that is up. -1: none. */
+static int
+counting(const struct di *d, const struct di_inode *i)
+{
+  uint64_t up = d->up;
+
+  if (i->mds && (up >> (i->mds - 1) & 1))
+    return i->mds - 1;
+  for (unsigned k = 0; i->layout && k < d->n; k++)
+    if (i->layout->range[k].err == ENOENT)
+      up &= ~(1ull << k);
+  return up ? __builtin_ctzll(up) : -1;
+}
+
+/* Where locks of the directory are: the same subvolume for all clients, that with the beginning of the hash range. */
+static unsigned
+lock_child(const struct di_layout *l)
+{
+  int child = di_layout_find(l, 0);
+
+  return child < 0 ? 0 : (unsigned)child;
+}
+
+static struct di_inode *
+inode_of(struct di *d, struct gi_fop *fop)
+{
+  return di_inode_of(d, gi_fop_inode(fop));
+}
+
+static enum gi_verdict
+forward(struct di *d, struct gi_fop *fop, int child)
+{
+  if (child < 0 || !(d->up >> child & 1))
+    return gi_fop_fail(fop, ENOTCONN);
+  gi_fop_forward_to(fop, d->x, d->x->children[child]);
+  return GI_HELD;
+}
+
+/* ---- attributes ---- */
+
+static void
+latest(struct gi_time *t, const struct gi_time *other)
+{
+  if (other->sec > t->sec || (other->sec == t->sec && other->nsec > t->nsec))
+    *t = *other;
+}
+
+static enum gi_verdict
+stat_dir(struct di *d, struct gi_fop *fop)
+{
+  struct di_inode *i = inode_of(d, fop);
+  int best = counting(d, i);
+  struct di_ask ask;
+  struct gi_iatt stat;
+
+  di_ask_copy(d, &ask, fop, d->up);
+  if (!ask.fan.ok) {
+    int err = di_ask_err(&ask, ask.fan.failed);
+
+    di_ask_end(&ask);
+    return gi_fop_fail(fop, err ? err : ENOTCONN);
+  }
+  if (best < 0 || !(ask.fan.ok >> best & 1))
+    best = __builtin_ctzll(ask.fan.ok);
+  stat = gi_fan_reply(&ask.fan, (unsigned)best)->rsp.stat;
+  di_foreach(k, ask.fan.ok)
+  {
+    const struct gi_iatt *a = &gi_fan_reply(&ask.fan, (unsigned)k)->rsp.stat;
+
+    latest(&stat.atime, &a->atime);
+    latest(&stat.mtime, &a->mtime);
+    latest(&stat.ctime, &a->ctime);
+  }
+  di_dir_attr(&stat);
+  gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)best));
+  fop->rsp.stat = stat;
+  i->mtime = stat.mtime;
+  i->ctime = stat.ctime;
+  di_ask_end(&ask);
+  return GI_ANSWERED;
+}
+
+/* ---- changes ---- */
+
+/* The count of changes that the other subvolumes have not heard of: raised before a change of extended attributes, which nobody could tell
+ * from a look, and lowered when all have made it. */
+static int
+mark(struct di *d, struct gi_fop *fop, unsigned child, int32_t by)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_XATTROP);
+  uint8_t bytes[4] = {(uint8_t)((uint32_t)by >> 24), (uint8_t)((uint32_t)by >> 16), (uint8_t)((uint32_t)by >> 8), (uint8_t)by};
+
+  gi_loc_set_inode(&h->loc, gi_fop_inode(fop));
+  h->args.flags = GI_XATTROP_ADD32;
+  h->args.dict = gi_dict_new();
+  gi_dict_set_bin(h->args.dict, d->mds_key, bytes, sizeof(bytes));
+  return di_do_drop(d, h, child);
+}
+
+/* True if all others made the change, as far as they have the directory. */
+static bool
+change_others(struct di *d, struct gi_fop *fop, unsigned first)
+{
+  struct di_ask ask;
+  bool all = true;
+
+  di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
+  di_foreach(i, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
+
+    all = all && (e == ENOENT || e == ESTALE || (e == ENODATA && fop->kind == GI_FOP_REMOVEXATTR));
+  }
+  di_ask_end(&ask);
+  return all;
+}
+
+static enum gi_verdict
+change_dir(struct di *d, struct gi_fop *fop)
+{
+  static const uint64_t xattrs =
+      GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR) | GI_KIND(GI_FOP_FREMOVEXATTR);
+  struct di_inode *i = inode_of(d, fop);
+  int first = i->mds ? i->mds - 1 : counting(d, i);
+  bool marks = i->mds && (xattrs & GI_KIND(fop->kind)), all;
+  struct gi_fop *h;
+  int err;
+
+  if (first < 0 || !(d->up >> first & 1))
+    return gi_fop_fail(fop, ENOTCONN);
+  err = marks ? mark(d, fop, (unsigned)first, -1) : 0;
+  if (err)
+    return gi_fop_fail(fop, err);
+  h = gi_fop_child(fop);
+  err = di_do(d, h, (unsigned)first);
+  all = err || change_others(d, fop, (unsigned)first);
+  if (marks && all)
+    GI_IGNORE(mark(d, fop, (unsigned)first, 1)); /* then the next lookup does it once more */
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  if (!err && gi_iatt_valid(&fop->rsp.post)) {
+    di_dir_attr(&fop->rsp.pre);
+    di_dir_attr(&fop->rsp.post);
+    i->mtime = fop->rsp.post.mtime;
+    i->ctime = fop->rsp.post.ctime;
+  }
+  return GI_ANSWERED;
+}
+
+/* To all that have it; one that fails fails it. */
+static enum gi_verdict
+on_all(struct di *d, struct gi_fop *fop)
+{
+  struct di_ask ask;
+  int err = 0;
+
+  di_ask_copy(d, &ask, fop, di_all(d));
+  di_foreach(i, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
+
+    if (e != ENOENT && e != ESTALE && e != EBADF)
+      err = e;
+  }
+  if (!err && ask.fan.ok)
+    gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
+  else
+    gi_fop_fail(fop, err ? err : di_ask_err(&ask, ask.fan.failed));
+  di_ask_end(&ask);
+  return GI_ANSWERED;
+}
+
+/* ---- extended attributes ---- */
+
+static bool
+own_key(const struct di *d, const char *key)
+{
+  return strncmp(key, d->layout_key, strlen(d->layout_key)) == 0;
+}
+
+static enum gi_verdict
+getxattr_dir(struct di *d, struct gi_fop *fop)
+{
+  int child = counting(d, inode_of(d, fop));
+  struct gi_fop *h;
+
+  if (child < 0)
+    return gi_fop_fail(fop, ENOTCONN);
+  h = gi_fop_child(fop);
+  GI_IGNORE(di_do(d, h, (unsigned)child)); /* the reply says it */
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  for (uint32_t i = gi_dict_count(fop->rsp.dict); !fop->args.name && i-- > 0;) {
+    const char *key = gi_dict_at(fop->rsp.dict, i)->key;
+
+    if (own_key(d, key)) {
+      GI_CLEANUP_FREE char *copy = gi_strdup(key);
+
+      gi_dict_del(gi_dict_writable(&fop->rsp.dict), copy);
+    }
+  }
+  return GI_ANSWERED;
+}
+
+/* ---- which is which ---- */
+
+enum gi_verdict
+di_dir_op(struct di *d, struct gi_fop *fop)
+{
+  struct di_inode *i = inode_of(d, fop);
+
+  GI_ASSERT(i->layout);
+  switch (fop->kind) {
+  case GI_FOP_STAT:
+  case GI_FOP_FSTAT:
+    return stat_dir(d, fop);
+  case GI_FOP_SETATTR:
+  case GI_FOP_FSETATTR:
+  case GI_FOP_SETXATTR:
+  case GI_FOP_FSETXATTR:
+  case GI_FOP_REMOVEXATTR:
+  case GI_FOP_FREMOVEXATTR:
+    return change_dir(d, fop);
+  case GI_FOP_GETXATTR:
+  case GI_FOP_FGETXATTR:
+    return getxattr_dir(d, fop);
+  case GI_FOP_FSYNCDIR:
+  case GI_FOP_XATTROP:
+  case GI_FOP_FXATTROP:
+    return on_all(d, fop);
+  case GI_FOP_ACCESS:
+    return forward(d, fop, counting(d, i));
+  case GI_FOP_FLUSH:
+  case GI_FOP_LK:
+  case GI_FOP_INODELK:
+  case GI_FOP_FINODELK:
+  case GI_FOP_ENTRYLK:
+  case GI_FOP_FENTRYLK:
+  case GI_FOP_LEASE:
+  case GI_FOP_GETACTIVELK:
+  case GI_FOP_SETACTIVELK:
+    return forward(d, fop, (int)lock_child(i->layout));
+  default:
+    return gi_fop_fail(fop, EISDIR);
+  }
+}

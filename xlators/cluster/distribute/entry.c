@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of files: CREATE, MKNOD, SYMLINK, LINK, UNLINK. A new file goes where
+ * its name belongs, or, if there is no room, elsewhere with a linkto file where
+ * it belongs.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* ---- new files ---- */
+
+/* The subvolume refuses if the layout of the directory is not what this client takes it for. */
+static void
+guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child)
+{
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  if (fop->kind == GI_FOP_SYMLINK || l->range[child].err)
+    return;
+  di_range_encode(&l->range[child], bytes);
+  gi_dict_set_bin(gi_fop_xdata(fop), d->layout_key, bytes, sizeof(bytes));
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs.preop.parent.key", d->layout_key);
+}
+
+static void
+unguard(struct di *d, struct gi_fop *fop)
+{
+  if (!gi_dict_get(fop->xdata, "glusterfs.preop.parent.key"))
+    return;
+  gi_dict_del(gi_fop_xdata(fop), "glusterfs.preop.parent.key");
+  gi_dict_del(gi_fop_xdata(fop), d->layout_key);
+}
+
+static bool
+layout_refused(const struct gi_fop *reply)
+{
+  return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, "glusterfs.preop.check.failed");
+}
+
+/* It is made on `child`. */
+static enum gi_verdict
+made(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  if (fop->rsp.ret >= 0)
+    di_know_file(d, &fop->rsp.stat.gfid, d->x->children[child]);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}
+
+/* A linkto file where the name belongs comes first: whoever looks finds nothing or all. */
+static int
+announce(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
+{
+  struct gi_iatt stat = {.uid = fop->caller.uid, .gid = fop->caller.gid, .mode = S_IFREG};
+
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &stat.gfid))
+    return EINVAL;
+  return di_linkto_make(d, fop, &fop->loc, &stat, hashed, child);
+}
+
+static int
+make_on(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  struct gi_fop *h = gi_fop_child(fop);
+  int err = di_do(d, h, child);
+
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  return err;
+}
+
+/* Elsewhere than where the name belongs: both under the lock of the name, or a lookup between them takes the linkto for stale. */
+static int
+make_elsewhere(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
+{
+  struct di_locks locks = {0};
+  int err = di_lock_name(d, fop, &locks, hashed, &fop->loc);
+
+  if (!err)
+    err = announce(d, fop, hashed, child);
+  if (!err) {
+    err = make_on(d, fop, child);
+    if (err)
+      GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, hashed, false)); /* then a lookup does */
+  }
+  di_unlock(d, fop, &locks);
+  return err;
+}
+
+/* CREATE found a linkto file under the name: another client has made the file meanwhile. */
+static enum gi_verdict
+open_existing(struct di *d, struct gi_fop *fop)
+{
+  struct gi_iatt stat;
+  struct gi_fop *h;
+  int child, err = di_resolve(d, fop, &fop->loc, &child, &stat);
+
+  if (!err && child < 0)
+    err = EISDIR;
+  if (err)
+    return gi_fop_fail(fop, err);
+  h = gi_fop_helper(fop, GI_FOP_OPEN);
+  h->loc.gfid = stat.gfid;
+  gi_fd_rebind(fop->fd, &stat.gfid);
+  gi_fop_set_fd(h, fop->fd);
+  h->args.flags = fop->args.flags & ~(uint32_t)(O_CREAT | O_EXCL);
+  err = di_do_drop(d, h, (unsigned)child);
+  if (err)
+    return gi_fop_fail(fop, err);
+  gi_fop_ok(fop, 0);
+  fop->rsp.stat = stat;
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+make(struct di *d, struct gi_fop *fop)
+{
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
+  const struct di_layout *l;
+  unsigned child;
+  int err, hashed;
+
+  for (int again = 0;; again++) {
+    err = di_layout_get(d, fop, parent, &l);
+    if (err)
+      return gi_fop_fail(fop, err);
+    hashed = di_hashed(d, l, fop->loc.name);
+    if (hashed < 0)
+      return gi_fop_fail(fop, di_hole_err(d));
+    child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed);
+    guard(d, fop, l, child);
+    gi_reply_clear(&fop->rsp);
+    err = child == (unsigned)hashed ? make_on(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
+    unguard(d, fop);
+    if (!err && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
+        (fop->args.mode & 07777) != 01000)
+      return open_existing(d, fop);
+    if (!err)
+      return made(d, fop, child);
+    if (!layout_refused(fop) || again)
+      break;
+    di_inode_of(d, parent)->layout->generation--; /* it is another one now */
+  }
+  if (fop->rsp.ret < 0 && fop->rsp.err == err)
+    return made(d, fop, child);
+  return gi_fop_fail(fop, err);
+}
+
+/* As a rule one message, and nothing to wait for here. */
+static enum gi_verdict
+make_fast(struct di *d, struct gi_fop *fop)
+{
+  const struct di_layout *l = di_layout_known(d, gi_loc_parent(fop, &fop->loc));
+  int hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
+
+  di_space_refresh(d, fop);
+  if (hashed < 0 || (fop->kind != GI_FOP_SYMLINK && di_choose(d, l, (unsigned)hashed) != (unsigned)hashed))
+    return di_run(d, fop, make);
+  guard(d, fop, l, (unsigned)hashed);
+  di_fop_of(fop, d)->to = d->x->children[hashed];
+  gi_fop_forward_tell_to(fop, d->x, d->x->children[hashed]);
+  return GI_HELD;
+}
+
+enum gi_verdict
+di_create(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return make_fast(di_of(x), fop);
+}
+
+enum gi_verdict
+di_mknod(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return make_fast(di_of(x), fop);
+}
+
+enum gi_verdict
+di_symlink(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return make_fast(di_of(x), fop);
+}
+
+enum gi_verdict
+di_create_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+
+  unguard(d, fop);
+  if (layout_refused(fop)) {
+    struct di_inode *i = di_inode_of(d, fop->loc.parent);
+
+    if (i->layout)
+      i->layout->generation--;
+    return di_run(d, fop, make);
+  }
+  if (fop->rsp.ret >= 0 && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
+      (fop->args.mode & 07777) != 01000)
+    return di_run(d, fop, open_existing);
+  if (fop->rsp.ret >= 0)
+    di_know_file(d, &fop->rsp.stat.gfid, di_fop_of(fop, d)->to);
+  di_parent_attrs(d, fop);
+  return GI_PASS;
+}
+
+/* ---- LINK ---- */
+
+static enum gi_verdict
+link_name(struct di *d, struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_loc_inode(fop, &fop->loc);
+  const struct di_layout *l;
+  struct gi_iatt stat = {0};
+  struct di_locks locks = {0};
+  int err, child, hashed;
+
+  if (!inode)
+    return gi_fop_fail(fop, ESTALE);
+  err = di_inode_of(d, inode)->cached ? 0 : di_locate(d, fop, inode);
+  child = err ? -1 : di_index(d, di_inode_of(d, inode)->cached);
+  if (!err && child < 0)
+    err = EPERM; /* a directory */
+  if (!err)
+    err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc2), &l);
+  if (err)
+    return gi_fop_fail(fop, err);
+  hashed = di_hashed(d, l, fop->loc2.name);
+  if (hashed < 0)
+    return gi_fop_fail(fop, di_hole_err(d));
+  if (hashed != child) {
+    stat.gfid = inode->gfid;
+    err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc2);
+    if (!err)
+      err = di_linkto_make(d, fop, &fop->loc2, &stat, (unsigned)hashed, (unsigned)child);
+  }
+  if (!err) {
+    err = make_on(d, fop, (unsigned)child);
+    if (err && hashed != child)
+      GI_IGNORE(di_linkto_remove(d, fop, &fop->loc2, (unsigned)hashed, false)); /* then a lookup does */
+  }
+  di_unlock(d, fop, &locks);
+  if (err)
+    return gi_fop_fail(fop, err);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_link(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, link_name);
+}
+
+/* ---- UNLINK ---- */
+
+/* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. */
+static enum gi_verdict
+unlink_name(struct di *d, struct gi_fop *fop)
+{
+  const struct di_layout *l;
+  struct di_locks locks = {0};
+  struct gi_iatt stat;
+  int child, hashed, err = di_resolve(d, fop, &fop->loc, &child, &stat);
+
+  if (!err && child < 0)
+    err = EISDIR;
+  if (!err)
+    err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &l);
+  if (err)
+    return gi_fop_fail(fop, err);
+  hashed = di_hashed(d, l, fop->loc.name);
+  if (hashed >= 0 && hashed != child)
+    err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  if (!err)
+    err = make_on(d, fop, (unsigned)child);
+  if (!err && hashed >= 0 && hashed != child)
+    GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)hashed, false)); /* then a lookup does */
+  di_unlock(d, fop, &locks);
+  if (err)
+    return gi_fop_fail(fop, err);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_unlink(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+  const struct di_layout *l = di_layout_known(d, gi_loc_parent(fop, &fop->loc));
+  int hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
+
+  /* The object is known, and it is where the name belongs. */
+  if (hashed >= 0 && fop->loc.inode && di_inode_of(d, fop->loc.inode)->cached == x->children[hashed]) {
+    gi_fop_forward_tell_to(fop, x, x->children[hashed]);
+    return GI_HELD;
+  }
+  return di_run(d, fop, unlink_name);
+}
+
+enum gi_verdict
+di_unlink_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  di_parent_attrs(di_of(x), fop);
+  return GI_PASS;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding things on subvolumes: asking several of them for one place, and what
+ * their answers say together.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+/* ---- keys of a lookup ---- */
+
+void
+di_add_keys(const struct di *d, struct gi_dict *xdata)
+{
+  gi_dict_set_int(xdata, d->linkto_key, 256);
+  gi_dict_set_int(xdata, d->layout_key, DI_LAYOUT_BYTES);
+  gi_dict_set_int(xdata, d->mds_key, 4);
+  gi_dict_del(xdata, "gfid-req"); /* a subvolume would give it to an object that has none, perhaps the wrong one */
+}
+
+void
+di_strip_keys(const struct di *d, struct gi_fop *fop)
+{
+  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    if (gi_dict_get(fop->rsp.xdata, keys[i]))
+      gi_dict_del(gi_fop_rsp_xdata(fop), keys[i]);
+}
+
+/* ---- several answers ---- */
+
+void
+di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *reply)
+{
+  uint64_t bit = 1ull << child;
+
+  if (reply->rsp.ret < 0 && (reply->rsp.err == ENOENT || reply->rsp.err == ESTALE))
+    f->absent |= bit;
+  else if (reply->rsp.ret < 0)
+    f->failed |= bit;
+  else if (S_ISDIR(reply->rsp.stat.mode))
+    f->dir |= bit;
+  else if (di_is_linkto(d, reply))
+    f->linkto |= bit;
+  else
+    f->file |= bit;
+}
+
+static struct gi_fop *
+lookup_fop(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
+{
+  /* A lookup asks for what it was to ask, as its caller; others ask for themselves. */
+  bool same = fop->kind == GI_FOP_LOOKUP;
+  struct gi_fop *h = same ? gi_fop_helper(fop, GI_FOP_LOOKUP) : di_helper(fop, GI_FOP_LOOKUP);
+
+  gi_loc_copy(&h->loc, loc);
+  if (loc->name && !same) { /* whatever has the name now */
+    gi_inode_unref(&h->loc.inode);
+    h->loc.gfid = gi_gfid_none;
+  }
+  if (same && fop->xdata)
+    h->xdata = gi_dict_ref(fop->xdata);
+  di_add_keys(d, gi_fop_xdata(h));
+  if (gi_gfid_is_root(&loc->gfid))
+    gi_dict_set_int(gi_fop_xdata(h), d->commit_key, 16);
+  return h;
+}
+
+void
+di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mask, struct di_found *f)
+{
+  struct gi_fop *h = lookup_fop(d, fop, loc);
+
+  memset(f, 0, sizeof(*f));
+  di_ask_copy(d, &f->ask, h, mask);
+  di_foreach(i, mask) di_found_add(d, f, (unsigned)i, gi_fan_reply(&f->ask.fan, (unsigned)i));
+  gi_fop_unref(h);
+}
+
+void
+di_found_end(struct di_found *f)
+{
+  di_ask_end(&f->ask);
+}
+
+/* ---- directories ---- */
+
+static struct gi_fop *
+reply_of(const struct di_found *f, uint64_t child)
+{
+  return gi_fan_reply(&f->ask.fan, (unsigned)child);
+}
+
+/* The volume's commit hash, decimal text at the root after a rebalance. */
+static void
+learn_commit(struct di *d, const struct di_found *f)
+{
+  const char *text;
+  uint64_t v;
+
+  di_foreach(i, f->dir)
+  {
+    if (!gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->commit_key, &text))
+      continue;
+    v = strtoull(text, NULL, 10);
+    if (v > 1 && v <= UINT32_MAX)
+      d->commit = (uint32_t)v;
+    return;
+  }
+}
+
+static void
+read_range(struct di *d, const struct di_found *f, uint64_t child, const struct di_layout *old, struct di_range *r)
+{
+  struct gi_fop *reply = reply_of(f, child);
+  const void *bytes;
+  uint32_t len;
+
+  *r = (struct di_range){.err = ENODATA};
+  if (reply->rsp.ret >= 0 && S_ISDIR(reply->rsp.stat.mode)) {
+    if (gi_dict_get_bin(reply->rsp.xdata, d->layout_key, &bytes, &len) && !di_range_decode(r, bytes, len))
+      gi_log(GI_LOG_WARNING, d->x->name, GI_MSG_DISTRIBUTE + 1, "%s: the layout of a directory on it is damaged",
+             d->x->children[child]->name);
+    return;
+  }
+  if (f->absent >> child & 1) {
+    r->err = ENOENT;
+    return;
+  }
+  if (old && child < old->n)
+    *r = old->range[child]; /* it is as it was: names there are not told to be absent */
+  r->err = ENOTCONN;
+}
+
+void
+di_keep_layout(struct di *d, struct di_inode *i, struct di_layout *l)
+{
+  l->generation = d->generation;
+  gi_free(i->layout);
+  i->layout = l;
+  i->cached = NULL;
+}
+
+struct di_inode *
+di_keep_dir(struct di *d, const struct di_found *f, const struct gi_gfid *gfid, struct gi_inode *inode)
+{
+  struct di_inode *di = di_inode_of(d, inode);
+  struct di_layout *l = di_layout_new(d->n);
+
+  for (unsigned i = 0; i < d->n; i++)
+    read_range(d, f, i, di->layout, &l->range[i]);
+  di_layout_check(l);
+  di_keep_layout(d, di, l);
+  di->mds = 0;
+  di_foreach(i, f->dir) if (!di->mds && gi_dict_get(reply_of(f, i)->rsp.xdata, d->mds_key)) di->mds = (int8_t)(i + 1);
+  if (gi_gfid_is_root(gfid))
+    learn_commit(d, f);
+  return di;
+}
+
+void
+di_keep_name(struct di_inode *i, const struct gi_loc *loc)
+{
+  if (!loc->name || (i->name && strcmp(i->name, loc->name) == 0 && gi_gfid_equal(&i->parent, &loc->pargfid)))
+    return;
+  gi_free(i->name);
+  i->name = gi_strdup(loc->name);
+  i->parent = loc->parent ? loc->parent->gfid : loc->pargfid;
+}
+
+static void
+latest(struct gi_time *t, const struct gi_time *other)
+{
+  if (other->sec > t->sec || (other->sec == t->sec && other->nsec > t->nsec))
+    *t = *other;
+}
+
+/* Subvolumes whose attributes are not those that count. */
+static uint64_t
+merge_attrs(const struct di_found *f, unsigned best, struct gi_iatt *stat)
+{
+  uint64_t differ = 0;
+
+  *stat = reply_of(f, best)->rsp.stat;
+  di_foreach(i, f->dir)
+  {
+    const struct gi_iatt *a = &reply_of(f, i)->rsp.stat;
+
+    latest(&stat->atime, &a->atime);
+    latest(&stat->mtime, &a->mtime);
+    latest(&stat->ctime, &a->ctime);
+    if (a->mode != stat->mode || a->uid != stat->uid || a->gid != stat->gid)
+      differ |= 1ull << i;
+  }
+  di_dir_attr(stat);
+  return differ;
+}
+
+/* The changes of attributes that the subvolume that counts made and the others did not hear of. */
+static bool
+unsynced(const struct di *d, const struct gi_fop *reply)
+{
+  const void *bytes;
+  uint32_t len;
+
+  return gi_dict_get_bin(reply->rsp.xdata, d->mds_key, &bytes, &len) && len == 4 && memcmp(bytes, "\0\0\0\0", 4) != 0;
+}
+
+int
+di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_found *f, struct gi_iatt *stat,
+             unsigned *best)
+{
+  const struct gi_gfid *gfid;
+  struct gi_inode *inode;
+  struct di_inode *i;
+  uint64_t differ;
+
+  GI_ASSERT(f->dir);
+  *best = (unsigned)__builtin_ctzll(f->dir);
+  gfid = &reply_of(f, *best)->rsp.stat.gfid;
+  di_foreach(k, f->dir) if (!gi_gfid_equal(gfid, &reply_of(f, k)->rsp.stat.gfid))
+  {
+    gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 2, "%s: %s and %s have different directories of this name",
+           loc->name ? loc->name : "a directory", d->x->children[*best]->name, d->x->children[k]->name);
+    return EIO;
+  }
+  inode = gi_inode_get(d->x->graph, gfid);
+  i = di_keep_dir(d, f, gfid, inode);
+  di_keep_name(i, loc);
+  if (i->mds)
+    *best = (unsigned)i->mds - 1;
+  differ = merge_attrs(f, *best, stat);
+  i->mtime = stat->mtime;
+  i->ctime = stat->ctime;
+  if (i->mds && unsynced(d, reply_of(f, *best)))
+    differ |= f->dir & ~(1ull << *best);
+  if (f->absent || differ || !i->layout->whole)
+    di_heal_dir(d, fop, loc, stat, f->absent, differ);
+  gi_inode_unref(&inode);
+  return 0;
+}
+
+/* ---- layouts ---- */
+
+const struct di_layout *
+di_layout_known(const struct di *d, const struct gi_inode *dir)
+{
+  const struct di_layout *l = dir ? di_inode_of(d, dir)->layout : NULL;
+
+  return l && l->generation == d->generation && l->n == d->n ? l : NULL;
+}
+
+int
+di_layout_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const struct di_layout **layout)
+{
+  int err;
+
+  if (!dir)
+    return ESTALE;
+  *layout = di_layout_known(d, dir);
+  if (*layout)
+    return 0;
+  err = di_locate(d, fop, dir);
+  if (err)
+    return err;
+  *layout = di_inode_of(d, dir)->layout;
+  return *layout ? 0 : ENOTDIR;
+}
+
+int
+di_hashed(const struct di *d, const struct di_layout *layout, const char *name)
+{
+  return di_layout_find(layout, di_hash_name(&d->munge, name));
+}
+
+int
+di_hole_err(const struct di *d)
+{
+  return d->up == di_all(d) ? EIO : ENOTCONN;
+}
+
+/* ---- by gfid ---- */
+
+int
+di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
+{
+  struct gi_loc loc = {.gfid = inode->gfid, .inode = gi_inode_ref(inode)};
+  struct di_found f;
+  struct gi_iatt stat;
+  unsigned best;
+  int err = 0;
+
+  d->metrics.located++;
+  di_find(d, fop, &loc, di_all(d), &f);
+  if (f.file)
+    di_know_file(d, &inode->gfid, d->x->children[__builtin_ctzll(f.file)]);
+  else if (f.dir)
+    err = di_merge_dir(d, fop, &loc, &f, &stat, &best);
+  else
+    err = f.failed ? di_ask_err(&f.ask, f.failed) : ESTALE;
+  di_found_end(&f);
+  gi_loc_clear(&loc);
+  return err;
+}

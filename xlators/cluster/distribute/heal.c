@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directories that are not the same on all subvolumes are brought in order when
+ * somebody looks them up: made where they are missing, given the attributes
+ * that count, and a layout if they have none that covers all hashes.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- a new layout ---- */
+
+#define PATH_MAX_BYTES 4096
+
+/* The path of a directory from what is known of its ancestors, written from the end of `buf`; NULL: one is not known. */
+static const char *
+path_of(const struct di *d, const struct gi_gfid *parent, const char *name, char buf[PATH_MAX_BYTES])
+{
+  char *p = buf + PATH_MAX_BYTES - 1;
+  struct gi_gfid at = *parent;
+
+  *p = '\0';
+  for (;;) {
+    size_t len = strlen(name);
+    struct gi_inode *inode;
+    const struct di_inode *i;
+
+    if (len + 1 > (size_t)(p - buf))
+      return NULL;
+    p -= len;
+    memcpy(p, name, len);
+    *--p = '/';
+    if (gi_gfid_is_root(&at))
+      return p;
+    inode = gi_inode_find(d->x->graph, &at);
+    if (!inode)
+      return NULL;
+    i = di_inode_of(d, inode); /* stays: nothing is forgotten before this returns */
+    gi_inode_unref(&inode);
+    if (!i->name)
+      return NULL;
+    at = i->parent;
+    name = i->name;
+  }
+}
+
+uint32_t
+di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gfid *gfid)
+{
+  char text[GI_UUID_TEXT], buf[PATH_MAX_BYTES];
+  const char *path = gi_gfid_is_root(gfid) ? "/" : NULL;
+  struct gi_gfid parent = loc->parent ? loc->parent->gfid : loc->pargfid;
+
+  if (!path && loc->name && !di_opts(d)->randomize)
+    path = path_of(d, &parent, loc->name, buf);
+  if (!path || di_opts(d)->randomize)
+    path = gi_gfid_text(gfid, text);
+  return di_hash_name(&d->munge, path);
+}
+
+struct di_layout *
+di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint64_t mask)
+{
+  const char *names[DI_MAX];
+  uint64_t weight[DI_MAX];
+  struct di_layout *l = di_layout_new(d->n);
+  bool weighted = di_opts(d)->weighted && di_weights(d, fop, weight);
+  uint64_t set = mask & ~d->leaving;
+
+  for (unsigned i = 0; i < d->n; i++)
+    names[i] = d->x->children[i]->name;
+  l->commit = d->commit > 1 ? d->commit : 0;
+  di_layout_build(l, names, set ? set : mask, (unsigned)di_opts(d)->spread, di_layout_start(d, loc, gfid),
+                  weighted ? weight : NULL);
+  return l;
+}
+
+static struct gi_fop *
+write_range(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct di_range *r)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_SETXATTR);
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  di_range_encode(r, bytes);
+  h->loc.gfid = *gfid;
+  h->args.dict = gi_dict_new();
+  gi_dict_set_bin(h->args.dict, d->layout_key, bytes, sizeof(bytes));
+  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
+  return h;
+}
+
+/* Writes the ranges of the subvolumes of `mask`; marks in the layout which could not be written. */
+static int
+write_ranges(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, struct di_layout *l, uint64_t mask)
+{
+  struct di_ask ask;
+  int err;
+
+  di_ask_begin(d, &ask);
+  di_foreach(i, mask) di_ask_send(d, &ask, write_range(d, fop, gfid, &l->range[i]), (unsigned)i);
+  di_ask_wait(d, &ask);
+  err = di_ask_err(&ask, mask);
+  di_foreach(k, ask.fan.failed) l->range[k] = (struct di_range){.err = ENODATA};
+  d->metrics.layouts_written += (unsigned)__builtin_popcountll(ask.fan.ok);
+  di_ask_end(&ask);
+  di_layout_check(l);
+  return err;
+}
+
+/* ---- the layout of one that exists ---- */
+
+static int
+lock_layout(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct gi_loc *dir)
+{
+  int err = 0;
+
+  for (unsigned i = 0; i < d->n && !err; i++)
+    err = di_lock(d, fop, locks, DI_LOCK_LAYOUT_WRITE, i, dir, NULL);
+  return err;
+}
+
+static uint64_t
+bare_of(const struct di_layout *l)
+{
+  uint64_t bare = 0;
+
+  for (unsigned i = 0; i < l->n; i++)
+    if (l->range[i].err == ENODATA)
+      bare |= 1ull << i;
+  return bare;
+}
+
+/* Looks again under the lock; a directory without a layout that covers all gets a new one, and subvolumes that came later an empty part. */
+static void
+heal_layout(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
+  struct gi_loc dir = {.gfid = *gfid, .inode = inode};
+  struct di_locks locks = {0};
+  struct di_found f = {0};
+  struct di_layout *l;
+  uint64_t write;
+
+  if (lock_layout(d, fop, &locks, &dir) != 0)
+    goto out;
+  di_find(d, fop, &dir, di_all(d), &f);
+  if (f.dir != di_all(d)) { /* a layout over a part of them would leave the rest without for ever */
+    di_found_end(&f);
+    goto out;
+  }
+  l = di_keep_dir(d, &f, gfid, inode)->layout;
+  di_found_end(&f);
+  write = bare_of(l);
+  if (!l->whole) {
+    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d)));
+    l = di_inode_of(d, inode)->layout;
+    write = di_all(d);
+  } else {
+    di_foreach(i, write) l->range[i] = (struct di_range){.commit = l->commit};
+  }
+  if (write) {
+    struct di_layout *mine = di_layout_new(d->n); /* others may exchange what is kept meanwhile */
+
+    memcpy(mine, l, sizeof(*l) + d->n * sizeof(l->range[0]));
+    if (write_ranges(d, fop, gfid, mine, write) == 0)
+      gi_free(mine);
+    else
+      di_keep_layout(d, di_inode_of(d, inode), mine);
+  }
+out:
+  di_unlock(d, fop, &locks);
+  gi_inode_unref(&inode);
+}
+
+/* ---- where it is missing ---- */
+
+static struct gi_fop *
+make_fop(struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_MKDIR);
+
+  gi_loc_copy(&h->loc, loc);
+  gi_inode_unref(&h->loc.inode);
+  h->loc.gfid = gi_gfid_none;
+  h->args.mode = stat->mode & 07777;
+  gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
+  return h;
+}
+
+static struct gi_fop *
+attr_fop(struct gi_fop *fop, const struct gi_iatt *stat)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_SETATTR);
+
+  h->loc.gfid = stat->gfid;
+  h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID;
+  h->args.iatt = *stat;
+  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
+  return h;
+}
+
+static void
+give_attrs(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint64_t mask)
+{
+  struct gi_fop *h = attr_fop(fop, stat);
+  struct di_ask ask;
+
+  di_ask_copy(d, &ask, h, mask);
+  di_ask_end(&ask);
+  gi_fop_unref(h);
+}
+
+/* Under the lock of its name, if it still has it. The subvolumes where it was made. */
+static uint64_t
+make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
+             unsigned hashed)
+{
+  struct di_locks locks = {0};
+  struct di_found f;
+  struct di_ask ask;
+  uint64_t made = 0, has = di_all(d) & ~missing;
+
+  if (di_lock_name(d, fop, &locks, hashed, loc) != 0) {
+    di_unlock(d, fop, &locks);
+    return 0;
+  }
+  di_find(d, fop, loc, di_all(d), &f);
+  has = f.dir;
+  di_foreach(i, f.dir) if (!gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)i)->rsp.stat.gfid, &stat->gfid)) has = 0;
+  missing &= f.absent;
+  di_found_end(&f);
+  if (has && missing) {
+    struct gi_fop *h = make_fop(fop, loc, stat);
+
+    di_ask_copy(d, &ask, h, missing);
+    made = ask.fan.ok;
+    di_ask_end(&ask);
+    gi_fop_unref(h);
+  }
+  if (made)
+    give_attrs(d, fop, stat, made);
+  di_unlock(d, fop, &locks);
+  return made;
+}
+
+/* The name of the directory: the one it was found by, or the last one known. */
+static bool
+name_of(struct di *d, const struct gi_loc *loc, const struct gi_gfid *gfid, struct gi_loc *named)
+{
+  struct gi_inode *inode;
+  struct di_inode *i;
+
+  *named = (struct gi_loc){0};
+  if (gi_gfid_is_root(gfid))
+    return false;
+  if (loc->name) {
+    gi_loc_copy(named, loc);
+  } else {
+    inode = gi_inode_get(d->x->graph, gfid);
+    i = di_inode_of(d, inode);
+    if (i->name) {
+      named->name = gi_strdup(i->name);
+      named->pargfid = i->parent;
+    }
+    gi_inode_unref(&inode);
+  }
+  if (named->name && !named->parent)
+    named->parent = gi_inode_get(d->x->graph, &named->pargfid);
+  return named->name != NULL;
+}
+
+void
+di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
+            uint64_t differ)
+{
+  struct gi_gfid gfid = stat->gfid;
+  struct gi_iatt want = *stat;
+  struct gi_loc named;
+  bool has_name = name_of(d, loc, &gfid, &named);
+  const struct di_layout *pl = has_name ? di_layout_known(d, named.parent) : NULL;
+  int hashed = pl ? di_hashed(d, pl, named.name) : -1;
+
+  d->metrics.directories_healed++;
+  if (missing && hashed >= 0)
+    missing &= ~make_missing(d, fop, &named, &want, missing, (unsigned)hashed);
+  if (differ)
+    give_attrs(d, fop, &want, differ);
+  if (!missing && d->up == di_all(d))
+    heal_layout(d, fop, has_name ? &named : loc, &gfid);
+  if (named.name && named.name != loc->name) {
+    char *own = (char *)(uintptr_t)named.name;
+
+    gi_free(own);
+  }
+  gi_loc_clear(&named);
+}

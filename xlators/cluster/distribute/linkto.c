@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linkto files: an empty file with the sticky bit alone, on the subvolume where
+ * a name belongs, that says which subvolume has the file (distribute.md 4).
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+
+#define LINKTO_MODE 01000u
+
+bool
+di_is_linkto(const struct di *d, const struct gi_fop *reply)
+{
+  const struct gi_iatt *a = &reply->rsp.stat;
+
+  return S_ISREG(a->mode) && (a->mode & 07777) == LINKTO_MODE && gi_dict_get(reply->rsp.xdata, d->linkto_key);
+}
+
+int
+di_linkto_target(const struct di *d, const struct gi_fop *reply)
+{
+  const void *bytes;
+  uint32_t len;
+  char name[GI_NAME_MAX + 1];
+
+  if (!gi_dict_get_bin(reply->rsp.xdata, d->linkto_key, &bytes, &len) || len == 0 || len > GI_NAME_MAX)
+    return -1;
+  memcpy(name, bytes, len);
+  name[len] = '\0';
+  return di_by_name(d, name);
+}
+
+/* It belongs to the owner of the file: quotas and listings by owner count it there. */
+static void
+give_owner(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsigned child)
+{
+  struct gi_fop *h;
+
+  if (!gi_iatt_valid(stat) || (stat->uid == 0 && stat->gid == 0))
+    return;
+  h = di_helper(fop, GI_FOP_SETATTR);
+  h->loc.gfid = stat->gfid;
+  h->args.valid = GI_SET_UID | GI_SET_GID;
+  h->args.iatt.uid = stat->uid;
+  h->args.iatt.gid = stat->gid;
+  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
+  GI_IGNORE(di_do_drop(d, h, child)); /* nobody is refused anything by it */
+}
+
+int
+di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
+               unsigned target)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_MKNOD);
+  const char *name;
+  int err;
+
+  GI_ASSERT(child != target && child < d->n && target < d->n);
+  name = d->x->children[target]->name;
+  gi_loc_copy(&h->loc, loc);
+  gi_inode_unref(&h->loc.inode);
+  h->loc.gfid = gi_gfid_none;
+  h->args.mode = S_IFREG | LINKTO_MODE;
+  gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
+  gi_dict_set_bin(gi_fop_xdata(h), d->linkto_key, name, (uint32_t)strlen(name) + 1);
+  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
+  err = di_do_drop(d, h, child);
+  if (err)
+    return err;
+  d->metrics.linktos_made++;
+  give_owner(d, fop, stat, child);
+  return 0;
+}
+
+int
+di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, bool spare_open)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_UNLINK);
+  int err;
+
+  gi_loc_copy(&h->loc, loc);
+  gi_dict_set_int(gi_fop_xdata(h), "unlink-only-if-dht-linkto-file", 1);
+  if (spare_open)
+    gi_dict_set_int(gi_fop_xdata(h), "dont-unlink-for-open-fd", 1);
+  err = di_do_drop(d, h, child);
+  if (!err)
+    d->metrics.linktos_removed++;
+  return err;
+}

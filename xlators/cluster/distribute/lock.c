@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Locks between clients (distribute.md 6). All wait, so whoever takes several
+ * takes them in the order that all keep: subvolume, gfid, name.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+
+#define DOMAIN_LAYOUT "dht.layout.heal"
+#define DOMAIN_NAME "dht.entry.sync"
+#define DOMAIN_MIGRATE "dht.file.migrate"
+
+static void
+new_owner(struct di *d, struct gi_owner *o)
+{
+  uint64_t n = ++d->owners;
+
+  o->len = sizeof(n);
+  memcpy(o->data, &n, sizeof(n));
+}
+
+static struct gi_fop *
+lock_fop(struct gi_fop *fop, const struct di_lock *l, enum di_lock_kind kind)
+{
+  struct gi_fop *h = di_helper(fop, l->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
+
+  h->caller.owner = l->owner;
+  h->loc.gfid = l->loc.gfid;
+  gi_loc_set_inode(&h->loc, l->loc.inode);
+  if (l->entry) {
+    h->args.domain = DOMAIN_NAME;
+    h->args.name = l->name;
+    h->args.cmd = GI_ENTRYLK_LOCK;
+    h->args.type = 1;
+    return h;
+  }
+  h->args.domain = kind == DI_LOCK_MIGRATE ? DOMAIN_MIGRATE : DOMAIN_LAYOUT;
+  h->args.cmd = GI_LKCMD_SETW;
+  h->args.type = kind == DI_LOCK_LAYOUT_READ ? GI_LK_READ : GI_LK_WRITE;
+  h->args.flock.type = h->args.type;
+  return h;
+}
+
+/* `loc` is the object for locks of inodes, and the directory for those of names. */
+int
+di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind kind, unsigned child, const struct gi_loc *loc,
+        const char *name)
+{
+  GI_ASSERT(l->n < GI_ARRAY_LEN(l->lock) && child < d->n);
+
+  struct di_lock *k = &l->lock[l->n];
+  struct gi_fop *h;
+  int err;
+
+  *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name};
+  k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
+  k->loc.inode = gi_inode_ref(loc->inode);
+  new_owner(d, &k->owner);
+  h = lock_fop(fop, k, kind);
+  k->domain = h->args.domain;
+  err = di_do_drop(d, h, child);
+  if (err)
+    gi_loc_clear(&k->loc);
+  else
+    l->n++;
+  return err;
+}
+
+int
+di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry)
+{
+  struct gi_loc parent = {.gfid = entry->parent ? entry->parent->gfid : entry->pargfid, .inode = entry->parent};
+  int err = di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
+
+  return err ? err : di_lock(d, fop, l, DI_LOCK_NAME, child, &parent, entry->name);
+}
+
+static struct gi_fop *
+unlock_fop(struct gi_fop *fop, const struct di_lock *k)
+{
+  struct gi_fop *h = di_helper(fop, k->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
+
+  h->caller.owner = k->owner;
+  h->loc.gfid = k->loc.gfid;
+  gi_loc_set_inode(&h->loc, k->loc.inode);
+  h->args.domain = k->domain;
+  if (k->entry) {
+    h->args.name = k->name;
+    h->args.cmd = GI_ENTRYLK_UNLOCK;
+    h->args.type = 1;
+    return h;
+  }
+  h->args.cmd = GI_LKCMD_SET;
+  h->args.type = h->args.flock.type = GI_LK_UNLOCK;
+  return h;
+}
+
+static void
+drop_reply(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
+{
+}
+
+/* All at once. A subvolume that is down has dropped its own. */
+void
+di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l)
+{
+  struct di_ask ask;
+
+  if (l->n == 0)
+    return;
+  di_ask_begin(d, &ask);
+  ask.fan.each = drop_reply;
+  for (unsigned i = l->n; i-- > 0;)
+    di_ask_send(d, &ask, unlock_fop(fop, &l->lock[i]), l->lock[i].child);
+  di_ask_wait(d, &ask);
+  di_ask_end(&ask);
+  for (unsigned i = 0; i < l->n; i++)
+    gi_loc_clear(&l->lock[i].loc);
+  l->n = 0;
+}

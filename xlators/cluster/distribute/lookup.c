@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LOOKUP: the subvolume where the name belongs is asked first, and as a rule
+ * alone. A linkto file there says which other one has the file; a directory is
+ * on all of them; a name that is not there may be elsewhere.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+/* ---- what follows from answers ---- */
+
+/* The reply of one subvolume becomes the operation's. */
+static enum gi_verdict
+found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned child)
+{
+  gi_reply_move(fop, reply);
+  di_know_file(d, &fop->rsp.stat.gfid, d->x->children[child]);
+  di_parent_attrs(d, fop);
+  di_strip_keys(d, fop);
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
+{
+  struct gi_iatt stat;
+  unsigned best;
+  int err = di_merge_dir(d, fop, &fop->loc, f, &stat, &best);
+
+  if (err)
+    return gi_fop_fail(fop, err);
+  gi_reply_move(fop, gi_fan_reply(&f->ask.fan, best));
+  fop->rsp.stat = stat;
+  di_parent_attrs(d, fop);
+  di_strip_keys(d, fop);
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+not_found(struct gi_fop *fop, const struct di_found *f)
+{
+  int err = di_ask_err(&f->ask, f->failed);
+
+  if (!err)
+    err = fop->loc.name ? ENOENT : ESTALE;
+  return gi_fop_fail(fop, err);
+}
+
+/* A name that belongs to `hashed` was found on `child` only: the next one shall find it in one step. Under the lock of the name, and
+ * looked at again there: it may be about to be renamed or removed. */
+static void
+add_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, const struct gi_iatt *stat)
+{
+  struct di_locks locks = {0};
+  struct di_found f;
+  struct gi_loc loc = fop->loc;
+
+  if (di_lock_name(d, fop, &locks, hashed, &fop->loc) == 0) {
+    di_find(d, fop, &loc, 1ull << hashed | 1ull << child, &f);
+    if (f.absent == 1ull << hashed && f.file == 1ull << child &&
+        gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid))
+      GI_IGNORE(di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
+    di_found_end(&f);
+  }
+  di_unlock(d, fop, &locks);
+}
+
+/* Linkto files where the name does not belong lead nobody anywhere. One that is about to get its file, or is in use, stays. */
+static void
+remove_strays(struct di *d, struct gi_fop *fop, int hashed, uint64_t strays)
+{
+  struct di_locks locks = {0};
+  struct di_found f;
+
+  if (hashed < 0 || !strays)
+    return;
+  if (di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc) == 0) {
+    di_find(d, fop, &fop->loc, strays, &f);
+    di_foreach(i, f.linkto) GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)i, true)); /* then it stays */
+    di_found_end(&f);
+  }
+  di_unlock(d, fop, &locks);
+}
+
+static void
+tell_duplicate(struct di *d, struct gi_fop *fop, uint64_t file)
+{
+  char text[GI_UUID_TEXT];
+  unsigned a = (unsigned)__builtin_ctzll(file), b = (unsigned)__builtin_ctzll(file & (file - 1));
+
+  gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 3, "%s/%s: both %s and %s have a file of this name; the first is used",
+         gi_gfid_text(&fop->loc.pargfid, text), fop->loc.name ? fop->loc.name : "", d->x->children[a]->name,
+         d->x->children[b]->name);
+}
+
+static enum gi_verdict
+judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
+{
+  unsigned child;
+  struct gi_iatt stat;
+  bool wanting, named = fop->loc.name != NULL;
+
+  if (f->file && f->dir)
+    return gi_fop_fail(fop, EIO);
+  if (f->dir)
+    return found_dir(d, fop, f);
+  if (!f->file) {
+    if (named && !f->failed)
+      remove_strays(d, fop, hashed, hashed < 0 ? 0 : f->linkto & ~(1ull << hashed));
+    return not_found(fop, f);
+  }
+  if (named && (f->file & (f->file - 1)))
+    tell_duplicate(d, fop, f->file);
+  child = hashed >= 0 && (f->file >> hashed & 1) ? (unsigned)hashed : (unsigned)__builtin_ctzll(f->file);
+  wanting = named && hashed >= 0 && (f->absent >> hashed & 1) && !(d->leaving >> hashed & 1);
+  stat = gi_fan_reply(&f->ask.fan, child)->rsp.stat;
+  found_file(d, fop, gi_fan_reply(&f->ask.fan, child), child);
+  if (wanting)
+    add_linkto(d, fop, (unsigned)hashed, child, &stat);
+  return GI_ANSWERED;
+}
+
+/* ---- the search ---- */
+
+static enum gi_verdict
+everywhere(struct di *d, struct gi_fop *fop, int hashed)
+{
+  struct di_found f;
+  enum gi_verdict v;
+
+  d->metrics.everywhere++;
+  di_find(d, fop, &fop->loc, di_all(d), &f);
+  v = judge(d, fop, &f, hashed);
+  di_found_end(&f);
+  return v;
+}
+
+/* The reply of the subvolume where the name belongs says that it is a directory: the others are asked too. */
+static enum gi_verdict
+directory(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
+{
+  struct di_found f;
+  enum gi_verdict v;
+
+  di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
+  di_found_add(d, &f, hashed, reply);
+  gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));
+  v = judge(d, fop, &f, (int)hashed);
+  di_found_end(&f);
+  return v;
+}
+
+static enum gi_verdict
+follow(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
+{
+  int target = di_linkto_target(d, reply);
+  enum gi_verdict v = GI_HELD;
+  struct di_found f;
+
+  if (target < 0 || target == (int)hashed)
+    return everywhere(d, fop, (int)hashed);
+  d->metrics.linktos_followed++;
+  di_find(d, fop, &fop->loc, 1ull << target, &f);
+  if (f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)target)->rsp.stat.gfid, &reply->rsp.stat.gfid))
+    v = found_file(d, fop, gi_fan_reply(&f.ask.fan, (unsigned)target), (unsigned)target);
+  else if (f.failed)
+    v = gi_fop_fail(fop, di_ask_err(&f.ask, f.failed)); /* it is there, and cannot be asked */
+  di_found_end(&f);
+  return v == GI_HELD ? everywhere(d, fop, (int)hashed) : v;
+}
+
+/* All files of the directory are where they belong, or have linkto files there: what is not there is nowhere. */
+static bool
+conclusive(const struct di *d, const struct di_layout *l)
+{
+  if (!l || !l->whole)
+    return false;
+  if (di_opts(d)->lookup_optimize)
+    return l->committed && l->commit == d->commit && d->commit > 1;
+  return di_unhashed(d) == DI_UNHASHED_NO;
+}
+
+enum di_unhashed
+di_unhashed(const struct di *d)
+{
+  const char *word = di_opts(d)->lookup_unhashed;
+  bool on;
+
+  if (strcmp(word, "auto") == 0)
+    return DI_UNHASHED_AUTO;
+  return gi_parse_bool(word, &on) && !on ? DI_UNHASHED_NO : DI_UNHASHED_YES;
+}
+
+static enum gi_verdict
+by_name(struct di *d, struct gi_fop *fop)
+{
+  struct gi_fop *first = di_fop_of(fop, d)->first;
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
+  const struct di_layout *l;
+  enum gi_verdict v;
+  int err, hashed;
+
+  err = di_layout_get(d, fop, parent, &l);
+  if (err)
+    return gi_fop_fail(fop, err);
+  hashed = di_hashed(d, l, fop->loc.name);
+  if (hashed < 0 || !(d->up >> hashed & 1))
+    return everywhere(d, fop, hashed);
+  if (!first) {
+    struct gi_fop *h = gi_fop_child(fop);
+
+    GI_IGNORE(di_do(d, h, (unsigned)hashed)); /* looked at below */
+    first = di_fop_of(fop, d)->first = h;
+  }
+  if (first->rsp.ret < 0) {
+    if (first->rsp.err == ENOENT && conclusive(d, di_layout_known(d, parent))) {
+      d->metrics.optimised++;
+      return gi_fop_fail(fop, ENOENT);
+    }
+    return everywhere(d, fop, hashed);
+  }
+  if (S_ISDIR(first->rsp.stat.mode))
+    v = directory(d, fop, first, (unsigned)hashed);
+  else if (di_is_linkto(d, first))
+    v = follow(d, fop, first, (unsigned)hashed);
+  else
+    v = found_file(d, fop, first, (unsigned)hashed);
+  return v;
+}
+
+static enum gi_verdict
+by_gfid(struct di *d, struct gi_fop *fop)
+{
+  return everywhere(d, fop, -1);
+}
+
+/* ---- handlers ---- */
+
+enum gi_verdict
+di_lookup(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+  const struct di_layout *l;
+  int hashed;
+
+  di_add_keys(d, gi_fop_xdata(fop));
+  if (!fop->loc.name) {
+    if (gi_gfid_is_root(gi_fop_gfid(fop)))
+      gi_dict_set_int(gi_fop_xdata(fop), d->commit_key, 16);
+    return di_run(d, fop, by_gfid);
+  }
+  l = di_layout_known(d, gi_loc_parent(fop, &fop->loc));
+  hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
+  if (hashed < 0 || !(d->up >> hashed & 1))
+    return di_run(d, fop, by_name);
+  di_fop_of(fop, d)->to = x->children[hashed];
+  gi_fop_forward_tell_to(fop, x, x->children[hashed]);
+  return GI_HELD;
+}
+
+enum gi_verdict
+di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+  struct di_fop *df = di_fop_of(fop, d);
+
+  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop)) {
+    di_know_file(d, &fop->rsp.stat.gfid, df->to);
+    di_parent_attrs(d, fop);
+    di_strip_keys(d, fop);
+    return GI_PASS;
+  }
+  if (fop->rsp.ret < 0 && fop->rsp.err == ENOENT && conclusive(d, di_layout_known(d, fop->loc.parent))) {
+    d->metrics.optimised++;
+    di_parent_attrs(d, fop);
+    return GI_PASS;
+  }
+  df->first = gi_fop_helper(fop, GI_FOP_LOOKUP);
+  gi_reply_move(df->first, fop);
+  return di_run(d, fop, by_name);
+}
+
+/* ---- for others ---- */
+
+int
+di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *child, struct gi_iatt *stat)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_LOOKUP);
+  int err;
+
+  gi_loc_copy(&h->loc, loc);
+  gi_inode_unref(&h->loc.inode);
+  h->loc.gfid = gi_gfid_none;
+  di_fop_of(h, d)->inner = true;
+  gi_task_fop(h, d->x);
+  err = h->rsp.ret >= 0 ? 0 : h->rsp.err;
+  if (!err) {
+    struct gi_inode *inode = gi_inode_get(d->x->graph, &h->rsp.stat.gfid);
+
+    *stat = h->rsp.stat;
+    *child = di_index(d, di_inode_of(d, inode)->cached);
+    if (S_ISDIR(stat->mode))
+      *child = -1;
+    else if (*child < 0)
+      err = EIO;
+    gi_inode_unref(&inode);
+  }
+  gi_fop_unref(h);
+  return err;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Listings: one subvolume after the other. Files come from whoever has them,
+ * linkto files are left out, and directories, which all have, are taken from
+ * the first. A subvolume that cannot be asked fails the listing: it never ends
+ * early without saying so.
+ *
+ * A cookie says which subvolume and where on it (distribute.md 10).
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+/* ---- cookies ---- */
+
+static unsigned
+bits_for(unsigned leafs)
+{
+  unsigned bits = 0;
+
+  while ((1u << bits) < leafs)
+    bits++;
+  return bits;
+}
+
+#define TOP (1ull << 62) /* offsets of bricks are below 2^63, and so are cookies: lseek takes no others */
+
+uint64_t
+di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs)
+{
+  unsigned bits = bits_for(leafs);
+
+  GI_ASSERT(leaf < leafs && leafs <= DI_MAX);
+  if (leafs == 1)
+    return off;
+  if (off >> (62 - bits) == 0)
+    return off * leafs + leaf;
+  return TOP | (off >> 1 & (TOP - 1) & ~((1ull << bits) - 1)) | leaf;
+}
+
+uint64_t
+di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf)
+{
+  uint64_t mask = (1ull << bits_for(leafs)) - 1;
+
+  if (leafs == 1) {
+    *leaf = 0;
+    return cookie;
+  }
+  if (!(cookie & TOP)) {
+    *leaf = (unsigned)(cookie % leafs);
+    return cookie / leafs;
+  }
+  *leaf = (unsigned)(cookie & mask);
+  if (*leaf >= leafs)
+    *leaf = leafs - 1; /* not a cookie of ours */
+  return (cookie & (TOP - 1) & ~mask) << 1;
+}
+
+/* ---- opening ---- */
+
+static enum gi_verdict
+open_all(struct di *d, struct gi_fop *fop)
+{
+  struct di_fd *df = di_fd_of(d, fop->fd);
+  struct di_ask ask;
+
+  di_ask_copy(d, &ask, fop, di_all(d));
+  df->known = true;
+  df->leafs = (uint8_t)d->n;
+  df->opened = ask.fan.ok;
+  df->absent = 0;
+  di_foreach(i, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
+
+    if (e == ENOENT || e == ESTALE)
+      df->absent |= 1ull << i;
+  }
+  if (ask.fan.ok)
+    gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
+  else
+    gi_fop_fail(fop, di_ask_err(&ask, ask.fan.failed));
+  di_ask_end(&ask);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_opendir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, open_all);
+}
+
+/* A subvolume that was down when the directory was opened. */
+static int
+open_late(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  struct di_fd *df = di_fd_of(d, fop->fd);
+  struct gi_fop *h;
+  int err;
+
+  if (fop->fd->anonymous || (df->opened >> child & 1))
+    return 0;
+  h = gi_fop_helper(fop, GI_FOP_OPENDIR);
+  gi_fop_set_fd(h, fop->fd);
+  err = di_do_drop(d, h, child);
+  if (!err)
+    df->opened |= 1ull << child;
+  if (err == ENOENT || err == ESTALE)
+    df->absent |= 1ull << child;
+  return err;
+}
+
+/* ---- one subvolume's part ---- */
+
+struct listing {
+  struct di *d;
+  struct gi_fop *fop;
+  struct di_fd *df;
+  unsigned leaf, leafs;
+  uint64_t off;
+};
+
+static bool
+wanted(const struct listing *l, const struct gi_dirent *e)
+{
+  if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
+    return l->leaf == 0;
+  if (S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, l->d->linkto_key))
+    return false;
+  return true;
+}
+
+static void
+take_entry(const struct listing *l, struct gi_dirent *e)
+{
+  struct gi_dirent mine = *e;
+
+  mine.off = di_cookie_encode(e->off, l->leaf, l->leafs);
+  if (S_ISDIR(e->stat.mode)) {
+    memset(&mine.stat, 0, sizeof(mine.stat)); /* one subvolume's are not the directory's */
+    mine.type = DT_DIR;
+  } else if (gi_iatt_valid(&e->stat)) {
+    di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
+  }
+  e->xdata = NULL;
+  gi_dirents_add(&l->fop->rsp.entries, &mine, l->fop);
+}
+
+/* Asks for what follows; *end: nothing does. 0 or errno. */
+static int
+list_some(struct listing *l, bool *end)
+{
+  struct gi_fop *h = gi_fop_helper(l->fop, GI_FOP_READDIRP);
+  int err;
+
+  gi_fop_set_fd(h, l->fop->fd);
+  h->args.size = l->fop->args.size;
+  h->args.offset = l->off;
+  h->xdata = gi_dict_ref(l->fop->xdata);
+  gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
+  err = di_do(l->d, h, l->leaf);
+  *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
+  for (uint32_t i = 0; !err && i < h->rsp.entries.count; i++) {
+    struct gi_dirent *e = &h->rsp.entries.entry[i];
+
+    l->off = e->off;
+    if (wanted(l, e))
+      take_entry(l, e);
+  }
+  gi_fop_unref(h);
+  return err;
+}
+
+static bool
+next_leaf(struct listing *l)
+{
+  l->off = 0;
+  return ++l->leaf < l->leafs;
+}
+
+/* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. */
+static void
+continue_behind(struct listing *l)
+{
+  struct gi_dirents *all = &l->fop->rsp.entries;
+
+  if (all->count)
+    all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf, l->leafs);
+}
+
+static enum gi_verdict
+list(struct di *d, struct gi_fop *fop)
+{
+  struct listing l = {.d = d, .fop = fop, .df = di_fd_of(d, fop->fd)};
+  bool end = false, over = false;
+  int err = 0;
+
+  if (!l.df->known) {
+    l.df->leafs = (uint8_t)d->n;
+    l.df->known = true;
+  }
+  l.leafs = l.df->leafs;
+  l.off = di_cookie_decode(fop->args.offset, l.leafs, &l.leaf);
+  while (!over && !err && fop->rsp.entries.count == 0) {
+    err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
+    if (!err)
+      err = list_some(&l, &end);
+    if (l.df->absent >> l.leaf & 1) {
+      err = 0;
+      end = true;
+    }
+    if (!err && end)
+      over = !next_leaf(&l);
+  }
+  if (err) {
+    gi_dirents_free(&fop->rsp.entries);
+    return gi_fop_fail(fop, err);
+  }
+  if (end && !over)
+    continue_behind(&l);
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+  fop->rsp.err = over ? ENOENT : 0;
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_readdir(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, list);
+}

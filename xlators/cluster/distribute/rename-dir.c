@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RENAME of a directory, which is on all subvolumes: all must be up. It begins
+ * where the new name belongs; if another subvolume then refuses, those that
+ * have done it are told to rename it back.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+static int
+lock_two(struct di *d, struct gi_fop *fop, struct di_locks *locks, unsigned src_hashed, unsigned dst_hashed)
+{
+  struct gi_loc *first = &fop->loc, *second = &fop->loc2;
+  unsigned on_first = src_hashed, on_second = dst_hashed;
+  int c = strcmp(d->x->children[on_first]->name, d->x->children[on_second]->name), err;
+
+  if (c == 0)
+    c = memcmp(&first->parent->gfid, &second->parent->gfid, sizeof(first->parent->gfid));
+  if (c == 0)
+    c = strcmp(first->name, second->name);
+  if (c > 0) {
+    first = &fop->loc2, second = &fop->loc;
+    on_first = dst_hashed, on_second = src_hashed;
+  }
+  err = di_lock_name(d, fop, locks, on_first, first);
+  if (!err && c != 0)
+    err = di_lock_name(d, fop, locks, on_second, second);
+  return err;
+}
+
+static void
+rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_RENAME);
+  struct di_ask ask;
+
+  gi_loc_copy(&h->loc, &fop->loc2);
+  gi_inode_unref(&h->loc.inode);
+  h->loc.gfid = gi_gfid_none;
+  gi_loc_copy(&h->loc2, &fop->loc);
+  di_ask_copy(d, &ask, h, mask);
+  if (ask.fan.failed)
+    gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 5,
+           "%s: a rename that failed could not be undone on all subvolumes: the directory has two names", fop->loc.name);
+  di_ask_end(&ask);
+  gi_fop_unref(h);
+}
+
+static int
+rename_all(struct di *d, struct gi_fop *fop, unsigned first)
+{
+  struct gi_fop *h = gi_fop_child(fop);
+  struct di_ask ask;
+  int err = di_do(d, h, first);
+
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  if (err)
+    return err;
+  di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
+  di_foreach(i, ask.fan.failed)
+  {
+    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
+
+    if (e != ENOENT && e != ESTALE) /* not there: a lookup makes it, under the new name */
+      err = e;
+  }
+  if (err)
+    rename_back(d, fop, ask.fan.ok | 1ull << first);
+  di_ask_end(&ask);
+  return err;
+}
+
+enum gi_verdict
+di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const struct gi_iatt *dst, unsigned src_hashed,
+              unsigned dst_hashed)
+{
+  struct di_locks locks = {0};
+  struct gi_inode *inode;
+  int err = 0;
+
+  if (d->up != di_all(d))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (dst && !S_ISDIR(dst->mode))
+    return gi_fop_fail(fop, ENOTDIR);
+  if (dst && gi_gfid_equal(&dst->gfid, &src->gfid)) {
+    fop->rsp.stat = *src;
+    return gi_fop_ok(fop, 0);
+  }
+  err = lock_two(d, fop, &locks, src_hashed, dst_hashed);
+  if (!err && dst)
+    err = di_dir_empty(d, fop, dst);
+  if (!err)
+    err = rename_all(d, fop, dst_hashed);
+  di_unlock(d, fop, &locks);
+  if (err)
+    return gi_fop_fail(fop, err);
+  inode = gi_inode_get(d->x->graph, &src->gfid);
+  di_keep_name(di_inode_of(d, inode), &fop->loc2);
+  gi_inode_unref(&inode);
+  di_dir_attr(&fop->rsp.stat);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RENAME of files; that of directories is in rename-dir.c.
+ *
+ * The data stays where it is. Names of it are made and removed in an order in
+ * which, after each step, a lookup of either name finds the old state or the
+ * new one, by searching everywhere if must be:
+ *
+ *   1. a linkto file where the new name belongs, under the old name
+ *   2. the new name on the subvolume that has the data
+ *   3. the linkto file gets the new name, in place of whatever had it
+ *   4. the old name goes, its linkto file, and what had the new name
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+struct moving {
+  struct di *d;
+  struct gi_fop *fop;
+  struct gi_iatt src, dst;    /* dst.mode 0: nothing has the new name */
+  int src_cached, dst_cached; /* -1: a directory, or nothing */
+  unsigned src_hashed, dst_hashed;
+  struct di_locks locks;
+};
+
+/* ---- who takes part ---- */
+
+static int
+hashed_of(struct moving *m, struct gi_loc *loc, unsigned *hashed)
+{
+  const struct di_layout *l;
+  int err = di_layout_get(m->d, m->fop, gi_loc_parent(m->fop, loc), &l), h;
+
+  if (err)
+    return err;
+  h = di_hashed(m->d, l, loc->name);
+  if (h < 0)
+    return di_hole_err(m->d);
+  *hashed = (unsigned)h;
+  return 0;
+}
+
+static int
+find_all(struct moving *m)
+{
+  int err = hashed_of(m, &m->fop->loc, &m->src_hashed);
+
+  if (!err)
+    err = hashed_of(m, &m->fop->loc2, &m->dst_hashed);
+  if (!err)
+    err = di_resolve(m->d, m->fop, &m->fop->loc, &m->src_cached, &m->src);
+  if (err)
+    return err;
+  m->dst_cached = -1;
+  err = di_resolve(m->d, m->fop, &m->fop->loc2, &m->dst_cached, &m->dst);
+  if (err == ENOENT)
+    memset(&m->dst, 0, sizeof(m->dst));
+  return err == ENOENT ? 0 : err;
+}
+
+/* ---- locks, in the order that all clients keep ---- */
+
+static int
+order_of(const struct moving *m, unsigned a, const struct gi_gfid *ga, unsigned b, const struct gi_gfid *gb)
+{
+  int c = strcmp(m->d->x->children[a]->name, m->d->x->children[b]->name);
+
+  return c ? c : memcmp(ga, gb, sizeof(*ga));
+}
+
+static int
+lock_files(struct moving *m)
+{
+  struct gi_loc src = {.gfid = m->src.gfid}, dst = {.gfid = m->dst.gfid};
+  bool both = m->dst_cached >= 0;
+  int err = 0;
+
+  if (both && order_of(m, (unsigned)m->dst_cached, &dst.gfid, (unsigned)m->src_cached, &src.gfid) < 0) {
+    err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->dst_cached, &dst, NULL);
+    both = false;
+  }
+  if (!err)
+    err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->src_cached, &src, NULL);
+  if (!err && both)
+    err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->dst_cached, &dst, NULL);
+  return err;
+}
+
+static int
+lock_names(struct moving *m)
+{
+  struct gi_loc *first = &m->fop->loc, *second = &m->fop->loc2;
+  unsigned on_first = m->src_hashed, on_second = m->dst_hashed;
+  int c = order_of(m, on_first, &first->parent->gfid, on_second, &second->parent->gfid);
+  int err;
+
+  if (c == 0)
+    c = strcmp(first->name, second->name);
+  if (c > 0) {
+    struct gi_loc *l = first;
+    unsigned on = on_first;
+
+    first = second, second = l;
+    on_first = on_second, on_second = on;
+  }
+  err = di_lock_name(m->d, m->fop, &m->locks, on_first, first);
+  if (!err && c != 0)
+    err = di_lock_name(m->d, m->fop, &m->locks, on_second, second);
+  return err;
+}
+
+/* Both names are still what they were: nobody can change that now. */
+static bool
+unchanged(struct moving *m)
+{
+  struct di_found f;
+  bool same;
+
+  di_find(m->d, m->fop, &m->fop->loc, 1ull << m->src_cached, &f);
+  same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)m->src_cached)->rsp.stat.gfid, &m->src.gfid);
+  di_found_end(&f);
+  if (!same)
+    return false;
+  unsigned at = m->dst_cached >= 0 ? (unsigned)m->dst_cached : m->dst_hashed;
+
+  di_find(m->d, m->fop, &m->fop->loc2, 1ull << at, &f);
+  if (m->dst_cached >= 0)
+    same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, at)->rsp.stat.gfid, &m->dst.gfid);
+  else
+    same = !f.file && !f.dir;
+  di_found_end(&f);
+  return same;
+}
+
+/* ---- the steps ---- */
+
+/* As the user who renames: RENAME, or LINK of the new name. */
+static int
+on_data(struct moving *m, enum gi_fop_kind kind)
+{
+  struct gi_fop *h = kind == GI_FOP_RENAME ? gi_fop_child(m->fop) : di_helper(m->fop, kind);
+  int err;
+
+  if (kind == GI_FOP_LINK) {
+    h->loc.gfid = m->src.gfid;
+    gi_loc_copy(&h->loc2, &m->fop->loc2);
+    gi_inode_unref(&h->loc2.inode);
+    h->loc2.gfid = gi_gfid_none;
+  }
+  err = di_do(m->d, h, (unsigned)m->src_cached);
+  if (kind == GI_FOP_RENAME) {
+    gi_reply_move(m->fop, h);
+  } else if (!err) {
+    m->src = h->rsp.stat;
+  }
+  gi_fop_unref(h);
+  return err;
+}
+
+static int
+on_linkto(struct moving *m)
+{
+  struct gi_fop *h = gi_fop_child(m->fop);
+  int err;
+
+  h->caller.uid = h->caller.gid = 0; /* the linkto file is ours */
+  gi_caller_detach(&h->caller);
+  err = di_do(m->d, h, m->dst_hashed);
+  if (!err && !gi_iatt_valid(&m->fop->rsp.stat)) {
+    gi_reply_move(m->fop, h);
+    m->fop->rsp.stat = m->src;
+  }
+  gi_fop_unref(h);
+  return err;
+}
+
+static int
+remove_name(struct moving *m, const struct gi_loc *loc, unsigned child)
+{
+  struct gi_fop *h = di_helper(m->fop, GI_FOP_UNLINK);
+
+  gi_loc_copy(&h->loc, loc);
+  return di_do_drop(m->d, h, child);
+}
+
+static void
+leftover(struct moving *m, const char *name, unsigned child, int err)
+{
+  if (err && err != ENOENT)
+    gi_log(GI_LOG_WARNING, m->d->x->name, GI_MSG_DISTRIBUTE + 4,
+           "%s: what is left of it on %s after a rename was not removed: %s", name, m->d->x->children[child]->name,
+           strerror(err));
+}
+
+/* What had the new name elsewhere, and the linkto file of the old one. */
+static void
+clean(struct moving *m)
+{
+  if (m->src_hashed != m->dst_hashed && (int)m->src_hashed != m->src_cached)
+    leftover(m, m->fop->loc.name, m->src_hashed, di_linkto_remove(m->d, m->fop, &m->fop->loc, m->src_hashed, false));
+  if (m->dst_cached >= 0 && m->dst_cached != m->src_cached && m->dst_cached != (int)m->dst_hashed)
+    leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, remove_name(m, &m->fop->loc2, (unsigned)m->dst_cached));
+}
+
+/* The new name belongs where the data is: one rename there, over whatever linkto file there is. */
+static int
+move_at_home(struct moving *m)
+{
+  int err = on_data(m, GI_FOP_RENAME);
+
+  if (!err)
+    clean(m);
+  return err;
+}
+
+static int
+move_with_linkto(struct moving *m)
+{
+  bool replaces = m->dst_cached == m->src_cached; /* on the subvolume of the data */
+  bool made = false;
+  int err;
+
+  if (m->dst_hashed != m->src_hashed) {
+    err = di_linkto_make(m->d, m->fop, &m->fop->loc, &m->src, m->dst_hashed, (unsigned)m->src_cached);
+    if (err && err != EEXIST)
+      return err;
+    made = true;
+  }
+  err = on_data(m, replaces ? GI_FOP_RENAME : GI_FOP_LINK);
+  if (err) {
+    if (made)
+      GI_IGNORE(di_linkto_remove(m->d, m->fop, &m->fop->loc, m->dst_hashed, false)); /* then a lookup does */
+    return err;
+  }
+  err = on_linkto(m);
+  if (err && !replaces) {
+    leftover(m, m->fop->loc2.name, (unsigned)m->src_cached, remove_name(m, &m->fop->loc2, (unsigned)m->src_cached));
+    return err;
+  }
+  if (!replaces) {
+    err = remove_name(m, &m->fop->loc, (unsigned)m->src_cached);
+    if (err && err != ENOENT)
+      return err;
+  }
+  clean(m);
+  return 0;
+}
+
+/* 0, or errno; EAGAIN: somebody else has changed one of the names meanwhile. */
+static int
+move_once(struct moving *m)
+{
+  struct di_locks none = {0};
+  int err;
+
+  m->locks = none;
+  err = lock_files(m);
+  if (!err)
+    err = lock_names(m);
+  if (!err && !unchanged(m))
+    err = EAGAIN;
+  if (!err)
+    err = (int)m->dst_hashed == m->src_cached ? move_at_home(m) : move_with_linkto(m);
+  di_unlock(m->d, m->fop, &m->locks);
+  return err;
+}
+
+#define ATTEMPTS 5
+
+static enum gi_verdict
+run_file(struct moving *m)
+{
+  struct gi_fop *fop = m->fop;
+  int err;
+
+  if (gi_iatt_valid(&m->dst) && S_ISDIR(m->dst.mode))
+    return gi_fop_fail(fop, EISDIR);
+  if (gi_iatt_valid(&m->dst) && gi_gfid_equal(&m->dst.gfid, &m->src.gfid)) {
+    fop->rsp.stat = m->src; /* two names of one file: both stay */
+    return gi_fop_ok(fop, 0);
+  }
+  err = move_once(m);
+  if (err)
+    return gi_fop_fail(fop, err);
+  gi_fop_ok(fop, 0);
+  di_know_file(m->d, &m->src.gfid, m->d->x->children[m->src_cached]);
+  di_parent_attrs(m->d, fop);
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+move(struct di *d, struct gi_fop *fop)
+{
+  enum gi_verdict v = GI_ANSWERED;
+
+  for (int i = 0; i < ATTEMPTS; i++) {
+    struct moving m = {.d = d, .fop = fop};
+    int err = find_all(&m);
+
+    if (err)
+      return gi_fop_fail(fop, err);
+    if (S_ISDIR(m.src.mode))
+      return di_rename_dir(d, fop, &m.src, gi_iatt_valid(&m.dst) ? &m.dst : NULL, m.src_hashed, m.dst_hashed);
+    v = run_file(&m);
+    if (fop->rsp.ret >= 0 || fop->rsp.err != EAGAIN)
+      return v;
+  }
+  return gi_fop_fail(fop, EBUSY);
+}
+
+enum gi_verdict
+di_rename(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, move);
+}

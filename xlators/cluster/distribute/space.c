@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Room on the subvolumes: STATFS adds it up, new files keep away from those that
+ * are nearly full, and layouts give large ones more.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+
+#define FRESH (5 * GI_NSEC_PER_SEC) /* how long what is known of a subvolume's room is good enough */
+
+/* ---- STATFS ---- */
+
+/* In units of the smallest fragment size. */
+static void
+add_statfs(struct gi_statfs *sum, const struct gi_statfs *one)
+{
+  uint64_t unit = one->frsize ? one->frsize : one->bsize, have = sum->frsize;
+  double up = 1, add = 1;
+
+  if (!unit)
+    return;
+  if (!have) {
+    *sum = *one;
+    return;
+  }
+  if (unit > have)
+    add = (double)unit / (double)have;
+  else if (unit < have)
+    up = (double)have / (double)unit;
+  sum->blocks = (uint64_t)((double)sum->blocks * up + (double)one->blocks * add);
+  sum->bfree = (uint64_t)((double)sum->bfree * up + (double)one->bfree * add);
+  sum->bavail = (uint64_t)((double)sum->bavail * up + (double)one->bavail * add);
+  sum->files += one->files;
+  sum->ffree += one->ffree;
+  sum->favail += one->favail;
+  sum->frsize = unit < have ? unit : have;
+  sum->bsize = one->bsize < sum->bsize ? one->bsize : sum->bsize;
+  sum->namemax = one->namemax < sum->namemax ? one->namemax : sum->namemax;
+}
+
+static enum gi_verdict
+statfs_all(struct di *d, struct gi_fop *fop)
+{
+  struct gi_statfs sum = {0};
+  struct di_ask ask;
+
+  di_ask_copy(d, &ask, fop, d->up);
+  di_foreach(i, ask.fan.ok)
+  {
+    const struct gi_statfs *st = &gi_fan_reply(&ask.fan, (unsigned)i)->rsp.statfs;
+
+    d->space[i].st = *st;
+    d->space[i].asked = gi_now(d->x->reactor);
+    add_statfs(&sum, st);
+  }
+  if (ask.fan.ok) {
+    gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
+    fop->rsp.statfs = sum;
+  } else {
+    int err = di_ask_err(&ask, ask.fan.failed);
+
+    gi_fop_fail(fop, err ? err : ENOTCONN);
+  }
+  di_ask_end(&ask);
+  return GI_ANSWERED;
+}
+
+enum gi_verdict
+di_statfs(struct gi_xlator *x, struct gi_fop *fop)
+{
+  return di_run(di_of(x), fop, statfs_all);
+}
+
+/* ---- what is known ---- */
+
+static void
+space_answered(struct gi_fop *fop, void *arg)
+{
+  struct di *d = arg;
+  struct di_space *s = &d->space[fop->tag];
+
+  GI_CHECK(d, DI_MAGIC);
+  s->asking = false;
+  if (fop->rsp.ret >= 0)
+    s->st = fop->rsp.statfs;
+  gi_fop_unref(fop);
+}
+
+static struct gi_fop *
+statfs_fop(struct gi_fop *fop)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_STATFS);
+
+  h->loc.gfid = gi_gfid_root;
+  return h;
+}
+
+void
+di_space_refresh(struct di *d, struct gi_fop *fop)
+{
+  uint64_t now = gi_now(d->x->reactor);
+
+  di_foreach(i, d->up)
+  {
+    struct di_space *s = &d->space[i];
+    struct gi_fop *h;
+
+    if (s->asking || (s->asked && now - s->asked < FRESH))
+      continue;
+    s->asking = true;
+    s->asked = now ? now : 1;
+    h = gi_fop_new(d->x->graph, GI_FOP_STATFS); /* nobody waits for it */
+    h->caller.pid = fop->caller.pid;
+    h->loc.gfid = gi_gfid_root;
+    h->tag = (uint8_t)i;
+    gi_fop_submit(h, d->x->children[i], space_answered, d);
+  }
+}
+
+bool
+di_weights(struct di *d, struct gi_fop *fop, uint64_t weight[DI_MAX])
+{
+  uint64_t unknown = 0;
+  bool all = true;
+
+  for (unsigned i = 0; i < d->n; i++)
+    if (d->space[i].st.blocks == 0)
+      unknown |= 1ull << i;
+  if (unknown & d->up) {
+    struct gi_fop *h = statfs_fop(fop);
+    struct di_ask ask;
+
+    di_ask_copy(d, &ask, h, unknown & d->up);
+    di_foreach(k, ask.fan.ok) d->space[k].st = gi_fan_reply(&ask.fan, (unsigned)k)->rsp.statfs;
+    di_ask_end(&ask);
+    gi_fop_unref(h);
+  }
+  for (unsigned i = 0; i < d->n; i++) {
+    const struct gi_statfs *st = &d->space[i].st;
+    uint64_t unit = st->frsize ? st->frsize : st->bsize;
+    uint64_t per_mib = unit && unit <= 1048576 ? 1048576 / unit : 1;
+
+    weight[i] = st->blocks / per_mib;
+    all = all && weight[i] > 0;
+  }
+  return all;
+}
+
+/* ---- where a new file goes ---- */
+
+static double
+percent(uint64_t part, uint64_t all)
+{
+  return all ? 100.0 * (double)part / (double)all : 100.0;
+}
+
+static bool
+roomy(const struct di *d, unsigned child)
+{
+  const struct di_options *o = di_opts(d);
+  const struct gi_statfs *st = &d->space[child].st;
+  uint64_t unit = st->frsize ? st->frsize : st->bsize;
+
+  if (st->blocks == 0)
+    return true; /* not known */
+  if (st->files && percent(st->ffree, st->files) < o->min_free_inodes)
+    return false;
+  if (o->min_free_disk.is_percent)
+    return percent(st->bavail, st->blocks) >= o->min_free_disk.value;
+  return (double)st->bavail * (double)unit >= o->min_free_disk.value;
+}
+
+static double
+free_bytes(const struct di *d, unsigned child)
+{
+  const struct gi_statfs *st = &d->space[child].st;
+
+  return (double)st->bavail * (double)(st->frsize ? st->frsize : st->bsize);
+}
+
+unsigned
+di_choose(struct di *d, const struct di_layout *layout, unsigned hashed)
+{
+  uint64_t candidates = 0, with_room = 0, pick;
+  unsigned best = hashed;
+
+  GI_ASSERT(hashed < d->n && layout->n == d->n);
+  if (roomy(d, hashed) && !(d->leaving >> hashed & 1))
+    return hashed;
+  for (unsigned i = 0; i < d->n; i++)
+    if ((d->up >> i & 1) && !(d->leaving >> i & 1) && !layout->range[i].err && !di_range_empty(&layout->range[i]))
+      candidates |= 1ull << i;
+  di_foreach(i, candidates) if (roomy(d, (unsigned)i)) with_room |= 1ull << i;
+  pick = with_room ? with_room : candidates;
+  if (!(pick >> hashed & 1) && pick)
+    best = (unsigned)__builtin_ctzll(pick);
+  di_foreach(k, pick) if (free_bytes(d, (unsigned)k) > free_bytes(d, best) && (with_room || d->space[k].st.ffree)) best =
+      (unsigned)k;
+  return best;
+}
