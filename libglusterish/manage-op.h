@@ -15,6 +15,7 @@ enum gi_manage_op {
   GI_MANAGE_STATUS = 1002, /* a process's clients and tables: `volume status` (mgmt-protocol.md 5.3) */
   GI_MANAGE_CLEAR_LOCKS =
       1003, /* "path", "name" (of the extended attribute that clears); the answer has the attribute's value under "text" */
+  GI_MANAGE_REBALANCE = 1004, /* how far a rebalance is (mgmt-protocol.md 5) */
 };
 
 /* "op" and "info-op" of GI_MANAGE_INFO, as on the wire */

@@ -69,6 +69,10 @@ void cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const c
 bool cli_is_daemon(const json_t *node); /* of a status: a daemon, not a brick */
 void cli_render_heal_statistics(struct cli *c, const json_t *doc);
 void cli_render_heal_count(struct cli *c, const json_t *doc);
+/* cmd-rebalance.c: how far a task is, as a table, or all the answer tells of it as XML; op 0: without. `folded`: what was left out
+ * counts as failed. */
+void cli_render_progress(struct cli *c, const json_t *doc, bool folded);
+void cli_render_task_xml(struct cli *c, const struct cli_reply *reply, const char *element, int op);
 /* The forms that bricks fill; false if `what` is none of them. */
 bool cli_render_bricks(struct cli *c, const json_t *volume, const char *what);
 void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *what);
@@ -78,10 +82,10 @@ void cli_render_brick_xml(struct cli_xml *x, const json_t *node, const char *wha
 typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, char **words);
 cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
     cli_volume_status, cli_volume_add_brick, cli_volume_remove_brick, cli_volume_replace_brick, cli_volume_reset_brick,
-    cli_volume_heal, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump, cli_volume_profile, cli_volume_top,
-    cli_volume_clear_locks, cli_get_state, cli_peer_status, cli_peer_probe, cli_peer_detach, cli_pool_list, cli_system_getspec,
-    cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help, cli_peer_help, cli_global_help, cli_system_help, cli_trace,
-    cli_doctor, cli_why, cli_stats, cli_top, cli_bundle, cli_metrics;
+    cli_volume_rebalance, cli_volume_heal, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump,
+    cli_volume_profile, cli_volume_top, cli_volume_clear_locks, cli_get_state, cli_peer_status, cli_peer_probe, cli_peer_detach,
+    cli_pool_list, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help, cli_peer_help,
+    cli_global_help, cli_system_help, cli_trace, cli_doctor, cli_why, cli_stats, cli_top, cli_bundle, cli_metrics;
 
 /* ---- groups.c ---- */
 

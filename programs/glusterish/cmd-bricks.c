@@ -184,27 +184,61 @@ remove_action(const char *word)
   return found;
 }
 
+static void
+print_removed_well(struct cli *c, const struct cli_reply *reply, const char *action, bool force)
+{
+  if (json_object_get(reply->doc, "nodes")) {
+    cli_render_progress(c, reply->doc, true);
+    if (strcmp(action, "stop") == 0)
+      fputs("'remove-brick' process may be in the middle of a file migration.\n"
+            "The process will be fully stopped once the migration of the file is complete.\n"
+            "Please check remove-brick process for completion before doing any further brick related tasks on the volume.\n",
+            c->out);
+    return;
+  }
+  fprintf(c->out, "volume remove-brick %s%s: success\n", force ? "commit " : "", action);
+  if (strcmp(action, "start") == 0)
+    fprintf(c->out, "ID: %s\n", cli_str(reply->doc, "task-id"));
+  if (strcmp(action, "commit") == 0)
+    fputs("Check the removed bricks to ensure all files are migrated.\nIf files with data are found on the brick path, copy "
+          "them via a gluster mount point before re-purposing the removed brick. \n",
+          c->out);
+}
+
 static int
 print_removed(struct cli *c, struct cli_reply *reply, const char *action)
 {
   bool force = strcmp(action, "force") == 0;
   int status = reply->ret && !c->xml ? CLI_FAILED : CLI_OK;
   if (c->xml) {
-    struct cli_xml x;
-    if (!reply->ret) {
+    if (!reply->ret && !json_object_get(reply->doc, "nodes")) {
       gi_free(reply->text);
       reply->text = gi_asprintf("Remove Brick %s%s successful", force ? "commit " : "", action);
     }
-    cli_xml_begin(&x, reply);
-    cli_xml_open(&x, "volRemoveBrick");
-    cli_xml_end(&x, c->out);
+    cli_render_task_xml(c, reply, "volRemoveBrick", 0);
   } else if (reply->ret) {
     fprintf(c->err, "volume remove-brick %s%s: failed: %s\n", force ? "commit " : "", action, reply->text);
   } else {
-    fprintf(c->out, "volume remove-brick %s%s: success\n", force ? "commit " : "", action);
+    print_removed_well(c, reply, action, force);
   }
   cli_reply_clear(reply);
   return status;
+}
+
+/* The question that is due before it, if any. */
+static bool
+may_remove(struct cli *c, const char *action)
+{
+  if (strcmp(action, "force") == 0)
+    return cli_confirm(c, "Remove-brick force will not migrate files from the removed bricks, so they will no longer be "
+                          "available on the volume.\nDo you want to continue?");
+  if (strcmp(action, "start") == 0)
+    return cli_confirm(
+        c, "It is recommended that remove-brick be run with cluster.force-migration option disabled to prevent possible data "
+           "corruption. Doing so will ensure that files that receive writes during migration will not be migrated and will "
+           "need to be manually copied after the remove-brick commit operation. Please check the value of the option and "
+           "update accordingly. \nDo you want to continue with your current cluster.force-migration settings?");
+  return true;
 }
 
 int
@@ -229,10 +263,7 @@ cli_volume_remove_brick(struct cli *c, const struct cli_command *cmd, int n, cha
       json_decref(bricks);
       return cli_usage(c, cmd);
     }
-  if (strcmp(action, "force") == 0 &&
-      !cli_confirm(c,
-                   "Remove-brick force will not migrate files from the removed bricks, so they will no longer be available on "
-                   "the volume.\nDo you want to continue?")) {
+  if (!may_remove(c, action)) {
     json_decref(bricks);
     return CLI_OK;
   }

@@ -34,19 +34,32 @@ render_row(struct cli *c, const json_t *n)
   fprintf(c->out, "%-*s %-10s%-11s%-8c%-5s\n", NAME_WIDTH, piece, port, listens ? "0" : "N/A", online ? 'Y' : 'N', pid);
 }
 
-static void
-render_tasks(struct cli *c, const json_t *v)
-{
-  fprintf(c->out, "Task Status of Volume %s\n" DASHES "\n", cli_str(v, "name"));
-  fprintf(c->out, "There are no active volume tasks\n \n");
-}
-
 /* ---- detail ---- */
 
 static void
 fact(struct cli *c, const char *label, const char *value)
 {
   fprintf(c->out, "%-20s : %-20s\n", label, *value ? value : "N/A");
+}
+
+static void
+render_tasks(struct cli *c, const json_t *v)
+{
+  fprintf(c->out, "Task Status of Volume %s\n" DASHES "\n", cli_str(v, "name"));
+  const json_t *tasks = json_object_get(v, "tasks");
+  if (!json_array_size(tasks))
+    fprintf(c->out, "There are no active volume tasks\n");
+  for (size_t i = 0; i < json_array_size(tasks); i++) {
+    const json_t *t = json_array_get(tasks, i), *bricks = json_object_get(t, "bricks");
+    fact(c, "Task", cli_str(t, "type"));
+    fact(c, "ID", cli_str(t, "id"));
+    if (bricks)
+      fprintf(c->out, "Removed bricks:     \n");
+    for (size_t k = 0; k < json_array_size(bricks); k++)
+      fprintf(c->out, "%s\n", json_string_value(json_array_get(bricks, k)));
+    fact(c, "Status", cli_str(t, "statusStr"));
+  }
+  fprintf(c->out, " \n");
 }
 
 static const char *
@@ -173,6 +186,32 @@ node_xml(struct cli_xml *x, const json_t *n, const char *what)
   cli_xml_close(x);
 }
 
+static void
+tasks_xml(struct cli_xml *x, const json_t *tasks)
+{
+  if (!json_array_size(tasks)) {
+    cli_xml_text(x, "tasks", "");
+    return;
+  }
+  cli_xml_open(x, "tasks");
+  for (size_t i = 0; i < json_array_size(tasks); i++) {
+    const json_t *t = json_array_get(tasks, i), *bricks = json_object_get(t, "bricks");
+    cli_xml_open(x, "task");
+    cli_xml_text(x, "type", cli_str(t, "type"));
+    cli_xml_text(x, "id", cli_str(t, "id"));
+    cli_xml_int(x, "status", cli_int(t, "status"));
+    cli_xml_text(x, "statusStr", cli_str(t, "statusStr"));
+    if (bricks)
+      cli_xml_open(x, "params");
+    for (size_t k = 0; k < json_array_size(bricks); k++)
+      cli_xml_text(x, "brick", json_string_value(json_array_get(bricks, k)));
+    if (bricks)
+      cli_xml_close(x);
+    cli_xml_close(x);
+  }
+  cli_xml_close(x);
+}
+
 void
 cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *what)
 {
@@ -193,7 +232,7 @@ cli_render_status_xml(struct cli *c, const struct cli_reply *reply, const char *
     for (size_t k = 0; k < json_array_size(nodes) && !tasks; k++)
       node_xml(&x, json_array_get(nodes, k), what);
     if (tasks || (!what && json_object_get(v, "tasks")))
-      cli_xml_text(&x, "tasks", "");
+      tasks_xml(&x, json_object_get(v, "tasks"));
     cli_xml_close(&x);
   }
   cli_xml_end(&x, c->out);

@@ -63,6 +63,8 @@ static const struct cli_command commands[] = {
     {"volume list", "list all volumes in cluster", cli_volume_list},
     {"volume profile <VOLNAME> {start|info [peek|incremental [peek]|cumulative|clear]|stop} [nfs]",
      "count what the bricks do and how long it takes", cli_volume_profile},
+    {"volume rebalance <VOLNAME> {{fix-layout start} | {start [force]|stop|status}}",
+     "spread the files of a volume over all its bricks", cli_volume_rebalance},
     {"volume remove-brick <VOLNAME> [replica <COUNT>] <BRICK> ... <start|stop|status|commit|force>",
      "remove brick from volume <VOLNAME>", cli_volume_remove_brick},
     {"volume replace-brick <VOLNAME> <SOURCE-BRICK> <NEW-BRICK> {commit force}", "replace a brick by a new, empty one",

@@ -19,6 +19,7 @@ gd_volume_let_go(struct gd_volume *v)
   if (!v)
     return;
   gd_shd_forget(v);
+  gd_mover_forget(v);
   gd_bricks_let_go(v->bricks, v->nbricks);
 }
 

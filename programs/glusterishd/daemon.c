@@ -121,6 +121,7 @@ gd_start(struct gd *gd, struct gi_error *err)
     if (v->status == GD_STARTED)
       look_after_bricks(v);
     gd_shd_sync(v);
+    gd_mover_sync(v);
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "ready: port %d, socket %s, working directory %s", gd->config.port, gd->config.sockfile,
          gd->config.workdir);

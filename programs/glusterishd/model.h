@@ -6,6 +6,7 @@
  *
  *   store.c         atomic files of key=value lines
  *   store-volume.c  volume definitions on disk (volfile.md 13)
+ *   store-rebalance.c  the task a volume had last
  *   volume.c        volumes and their options in memory
  *   options-map.c   `volume set` keys, derived from the translators' option tables
  *   volgen.c        volfiles (volfile.md 2, 3)
@@ -56,8 +57,9 @@ enum gd_ask {
 struct gd;
 struct gd_volume;
 struct gd_brick;
-struct gd_shd;  /* shd.c */
-struct gd_proc; /* brick-proc.c: timers and descriptors of one process */
+struct gd_shd;   /* shd.c */
+struct gd_mover; /* mover.c */
+struct gd_proc;  /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
 struct gd_gather; /* page.h */
 struct gi_observe;
@@ -83,6 +85,27 @@ struct gd_option {
   char *key, *value;
 };
 
+/* What is done with the files of a volume: numbers as stored, and as the CLI and the process that does it have them. */
+enum gd_task { GD_TASK_NONE = 0, GD_TASK_REMOVE = 9, GD_TASK_REBALANCE = 19 };
+enum gd_rebalance_command { GD_REBALANCE_START = 1, GD_REBALANCE_LAYOUT = 4, GD_REBALANCE_FORCE = 5 };
+enum gd_rebalance_status {
+  GD_REBALANCE_NOT_STARTED,
+  GD_REBALANCE_RUNS,
+  GD_REBALANCE_STOPPED,
+  GD_REBALANCE_COMPLETED,
+  GD_REBALANCE_FAILED,
+};
+
+/* The latest one. */
+struct gd_rebalance {
+  enum gd_task task; /* none: it is over, and nobody asks for it any more */
+  enum gd_rebalance_command command;
+  enum gd_rebalance_status status;
+  struct gi_gfid id;
+  uint64_t files, bytes, scanned, failures, skipped;
+  uint64_t seconds, left, rate; /* that it has run, that are left (0: unknown), bytes per second */
+};
+
 #define GD_VOLUME_MAGIC 0x1d0907edu
 
 struct gd_volume {
@@ -101,8 +124,10 @@ struct gd_volume {
   unsigned nbricks;
   struct gd_brick *bricks;
   struct gd_shd *shd; /* NULL: never wanted so far */
-  bool stored;        /* all its files were written and synced by this process, and no write has failed since */
-  bool busy;          /* a start or stop is under way: other changes are refused */
+  struct gd_rebalance rebalance;
+  struct gd_mover *mover; /* NULL: likewise */
+  bool stored;            /* all its files were written and synced by this process, and no write has failed since */
+  bool busy;              /* a start or stop is under way: other changes are refused */
 };
 
 struct gd_config {
@@ -207,6 +232,9 @@ int gd_store_volume(struct gd_volume *v, struct gi_error *err);
 int gd_store_brick(const struct gd_brick *b, struct gi_error *err);
 void gd_store_forget_brick(const struct gd_brick *b); /* it left the volume: its files go */
 int gd_store_delete(struct gd *gd, const char *name, struct gi_error *err);
+/* store-rebalance.c: node_state.info of the volume. */
+int gd_store_rebalance(const struct gd_volume *v, struct gi_error *err);
+void gd_store_load_rebalance(struct gd_volume *v);
 int gd_store_pool_options(struct gd *gd, struct gi_error *err);
 char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
 

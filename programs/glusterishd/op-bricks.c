@@ -211,6 +211,8 @@ adopt(struct change *c)
   c->resized = c->draft->nbricks != c->v->nbricks;
   gd_volume_adopt(c->v, c->draft, &c->gone, &c->ngone);
   c->draft = NULL;
+  if (c->v->rebalance.task == GD_TASK_REMOVE)
+    gd_rebalance_end(c->v);
   for (unsigned i = 0; i < c->ngone; i++)
     gd_store_forget_brick(&c->gone[i]);
   start_fresh(c);
@@ -330,7 +332,7 @@ int
 gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
 {
   char *host, *path;
-  if (check_replicated(op, "replace-brick", err))
+  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
     return GD_OP_FAILED;
   struct gd_brick *source = source_brick(op, err);
   const char *target = gd_op_str(op, "target");
@@ -502,7 +504,8 @@ gd_op_add_brick(struct gd_op *op, struct gi_error *err)
     return gi_error_set(err, GD_ERR_MGMT, "Unable to get volinfo for volume name %.256s", name ? name : "");
   if (!bricks || !count || count > GD_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
-  if (check_counts_added(op, replica, arbiter, count, err) || (replica && check_all_up(op->volume, err)))
+  if (gd_check_no_rebalance(op->volume, err) || check_counts_added(op, replica, arbiter, count, err) ||
+      (replica && check_all_up(op->volume, err)))
     return GD_OP_FAILED;
   /* A set that is new as a whole has nobody to hold anything against it. */
   bool announces = replica && op->volume->status == GD_STARTED;
@@ -565,7 +568,7 @@ check_action(struct gd_op *op, const json_t *bricks, struct gi_error *err)
 {
   const char *action = gd_op_str(op, "action");
   if (action && strcmp(action, "force") == 0)
-    return 0;
+    return gd_check_removable(op->volume, bricks, err);
   if (action && strcmp(action, "start") == 0)
     return gi_error_set(err, GD_ERR_MGMT,
                         "Migration of data is not needed when reducing replica count. Use the 'force' option");
@@ -653,7 +656,10 @@ gd_op_remove_brick(struct gd_op *op, struct gi_error *err)
   long replica = gd_op_int(op, "replica", 0);
   if (!bricks || !json_array_size(bricks))
     return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
+  const char *action = gd_op_str(op, "action");
   bool sets = !replica || (replica == (long)v->replica && gd_volume_sets(v) > 1);
+  if (sets && action && strcmp(action, "force") != 0)
+    return gd_op_remove_gradually(op, bricks, action, err);
   if (check_counts_removed(v, replica, json_array_size(bricks), err) || check_action(op, bricks, err))
     return GD_OP_FAILED;
   if (sets)

@@ -197,11 +197,14 @@ answer_for(struct fixture *f, struct gd_volume *v, unsigned n, const char *const
       [GI_BRICK_XLATOR_INFO] = brick_is_asked,
       [GI_BRICK_XLATOR_OP] = brick_is_asked,
       [GI_BRICK_STATUS] = brick_is_asked,
+      [GI_BRICK_XLATOR_DEFRAG] = brick_is_asked,
   };
   static const struct gi_rpc_program bricks = {"Gluster Brick operations", GI_PROG_BRICK, GI_VERS_BRICK, GI_ARRAY_LEN(procs),
                                                procs};
   struct gi_rpc_server *s = gi_rpc_server_new(f->r, "brick", &no_ops, NULL);
   gi_rpc_server_add_program(s, &bricks);
+  GI_CLEANUP_FREE char *mover = gd_socket_name(v, "rebalance");
+  assert_int_equal(gi_rpc_server_listen(s, mover, 0, 8, NULL), 0);
   for (unsigned i = 0; i < n; i++) {
     GI_CLEANUP_FREE char *sock = gd_brick_socket(&v->bricks[i]);
     assert_int_equal(gi_rpc_server_listen(s, sock, 0, 8, NULL), 0);

@@ -39,7 +39,7 @@ void succeeds(struct fixture *f, int code);
 /* A volume "vol" of two bricks below the directory of the test. */
 struct gd_volume *create(struct fixture *f, const char *one, const char *two);
 
-/* Answers for the first `n` bricks of the volume whatever they are asked: pairs of key and value, NULL at the end. */
+/* Answers for the first `n` bricks of the volume, and for the process that moves its files, whatever they are asked: pairs of key and value, NULL at the end. */
 struct gi_rpc_server *answer_for(struct fixture *f, struct gd_volume *v, unsigned n, const char *const *answer);
 void answer_is(const char *const *answer, int err); /* from now on; err: an errno */
 const char *asked(const char *member);              /* of the last question; "" if it has none such */

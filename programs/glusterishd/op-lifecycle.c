@@ -59,6 +59,7 @@ start_done(struct gd_op *op)
   if (gd_store_volume(v, &op->problem))
     gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
   gd_shd_sync(v);
+  gd_mover_sync(v);
   put_volume(op);
   gd_op_finish(op, &op->problem);
 }
@@ -120,9 +121,12 @@ gd_op_stop(struct gd_op *op, struct gi_error *err)
   struct gd_volume *v = op->volume;
   if (v->status != GD_STARTED && !gd_op_flag(op, "force"))
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not in the started state", v->name);
+  if (gd_rebalance_runs(v) && !gd_op_flag(op, "force"))
+    return gi_error_set(err, GD_ERR_MGMT, "rebalance session is in progress for the volume '%s'", v->name);
   v->busy = true;
   v->status = GD_STOPPED; /* before its processes go, so that none is kept running */
   gd_shd_sync(v);
+  gd_mover_sync(v);
   op->waiting = v->nbricks;
   for (unsigned i = 0; i < v->nbricks; i++)
     gd_brick_stop(&v->bricks[i], brick_stopped, op);

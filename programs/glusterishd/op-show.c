@@ -167,7 +167,7 @@ status_volume(const struct gd_volume *v, struct target only, const char *what)
     json_array_append_new(nodes, status_shd(v));
   json_t *doc = json_pack("{s:s,s:b,s:o}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes);
   if (!only.brick && !only.shd)
-    json_object_set_new(doc, "tasks", json_array());
+    json_object_set_new(doc, "tasks", gd_rebalance_tasks(v));
   return doc;
 }
 

@@ -5,6 +5,7 @@
  * space in it; as a pool is one node, these are all.
  */
 #include "programs/glusterishd/op.h"
+#include "programs/common/size-text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,14 +66,20 @@ write_brick(struct state *s, unsigned v, const struct gd_brick *b)
 }
 
 static void
-write_rebalance(struct state *s, unsigned v)
+write_rebalance(struct state *s, unsigned v, const struct gd_rebalance *r)
 {
-  fprintf(s->out, "Volume%u.rebalance.id: 00000000-0000-0000-0000-000000000000\n", v);
-  fprintf(s->out, "Volume%u.rebalance.status: not_started\n", v);
-  static const char *const counts[] = {"failures", "skipped", "lookedup", "files"};
+  static const char *const status[] = {"not_started", "started", "stopped", "completed", "failed"};
+  const struct {
+    const char *name;
+    uint64_t count;
+  } counts[] = {{"failures", r->failures}, {"skipped", r->skipped}, {"lookedup", r->scanned}, {"files", r->files}};
+  char id[GI_UUID_TEXT], size[32];
+  fprintf(s->out, "Volume%u.rebalance.id: %s\nVolume%u.rebalance.status: %s\n", v, gi_gfid_text(&r->id, id), v,
+          status[r->status]);
   for (size_t i = 0; i < GI_ARRAY_LEN(counts); i++)
-    fprintf(s->out, "Volume%u.rebalance.%s: 0\n", v, counts[i]);
-  fprintf(s->out, "Volume%u.rebalance.data: 0Bytes\nVolume%u.time_left: 0\n", v, v);
+    fprintf(s->out, "Volume%u.rebalance.%s: %llu\n", v, counts[i].name, (unsigned long long)counts[i].count);
+  cli_size_text(r->bytes, size);
+  fprintf(s->out, "Volume%u.rebalance.data: %s\nVolume%u.time_left: %llu\n", v, size, v, (unsigned long long)r->left);
 }
 
 static void
@@ -94,7 +101,7 @@ write_volume(struct state *s, unsigned i, const struct gd_volume *v)
           i);
   fprintf(s->out, "Volume%u.quorum_status: not_applicable\nVolume%u.snapd_svc.online_status: Offline\n", i, i);
   fprintf(s->out, "Volume%u.snapd_svc.inited: False\n", i);
-  write_rebalance(s, i);
+  write_rebalance(s, i, &v->rebalance);
   fprintf(s->out, "Volume%u.shd_svc.online_status: %s\nVolume%u.shd_svc.inited: %s\nVolume%u.gsync_count: 0\n", i,
           shd ? "Online" : "Offline", i, shd ? "True" : "False", i);
   gi_list_foreach(o, &v->options, struct gd_option, link)

@@ -14,6 +14,8 @@ const struct gd_command gd_commands[] = {
     {"volume delete", 7, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_delete},
     {"volume start", 8, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_start},
     {"volume stop", 9, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_stop},
+    {"volume rebalance", 11, GD_CMD_VOLUME | GD_CMD_CHANGES, gd_op_rebalance},
+    {"volume rebalance status", 11, GD_CMD_VOLUME, gd_op_rebalance},
     {"volume set", 12, GD_CMD_CHANGES, gd_op_set},
     {"volume set help", 12, 0, gd_op_set_help},
     {"volume add-brick", 13, GD_CMD_CHANGES, gd_op_add_brick},

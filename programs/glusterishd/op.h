@@ -90,6 +90,15 @@ int gd_check_whole_sets(const struct gd_volume *v, const bool *leaves, struct gi
 /* Takes the bricks, which are whole sets, out of op->volume at once. As a command's `run`. */
 int gd_remove_sets(struct gd_op *op, const json_t *bricks, struct gi_error *err);
 
+/* op-rebalance.c: remove-brick start, status, stop or commit of whole sets. */
+int gd_op_remove_gradually(struct gd_op *op, const json_t *bricks, const char *action, struct gi_error *err);
+json_t *gd_rebalance_tasks(const struct gd_volume *v); /* a list, for `volume status` */
+bool gd_rebalance_runs(const struct gd_volume *v);
+int gd_check_no_rebalance(const struct gd_volume *v, struct gi_error *err); /* nor sets that are being emptied */
+/* May the bricks go at once: nothing is moved, or it is they that are being emptied? */
+int gd_check_removable(const struct gd_volume *v, const json_t *bricks, struct gi_error *err);
+void gd_rebalance_end(struct gd_volume *v); /* of the task, if there is one; the process ends too */
+
 /* op-options.c: sets options of a volume, keys and values known to be good, in the running processes too. `pairs`: key, value, …; a
  * value NULL: the option goes. */
 int gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err);
@@ -103,6 +112,7 @@ int gd_op_create(struct gd_op *op, struct gi_error *err);
 int gd_op_add_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_remove_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_replace_brick(struct gd_op *op, struct gi_error *err);
+int gd_op_rebalance(struct gd_op *op, struct gi_error *err);
 int gd_op_reset_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_start(struct gd_op *op, struct gi_error *err);
 int gd_op_stop(struct gd_op *op, struct gi_error *err);

@@ -6,6 +6,7 @@
  *   spawn.c         starting and watching processes
  *   brick-proc.c    brick processes: start, watch, stop, adopt
  *   shd.c           self-heal daemons, one per volume: kept running
+ *   mover.c         the processes that move files between sets, one per volume with such a task
  *   adopt.c         what becomes of processes when a volume changes or goes
  *   brick-ops.c     questions to a running brick or self-heal daemon
  *   announce.c      telling bricks that one of them is new and empty
@@ -69,6 +70,14 @@ int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or an errno */
 char *gd_shd_socket(const struct gd_volume *v);          /* where it answers brick operations */
 void gd_shd_forget(struct gd_volume *v);                 /* stops watching; the process goes on */
 
+/* ---- mover.c ---- */
+
+/* Starts or ends it as v->rebalance wants it; returns at once. Its progress goes to v->rebalance by itself. */
+void gd_mover_sync(struct gd_volume *v);
+pid_t gd_mover_pid(const struct gd_volume *v);           /* 0: does not run */
+void gd_mover_forget(struct gd_volume *v);               /* stops watching; the process goes on */
+uint32_t gd_rebalance_commit(const struct gd_volume *v); /* what it writes into layouts: the same for the same task */
+
 /* ---- adopt.c ---- */
 
 /* The shape and options of the draft, which is freed, become those of v. Bricks that stay (the same id, host and path) keep their
@@ -108,6 +117,9 @@ void gd_ask(struct gd *gd, const char *sock, uint32_t proc, const char *name, st
 void gd_brick_ask(const struct gd_brick *b, uint32_t proc, struct gi_dict *in, gd_answer_fn *fn, void *arg);
 void gd_brick_ask_status(struct gd_brick *b, unsigned mask, gd_answer_fn *fn, void *arg);
 void gd_shd_ask_status(struct gd_volume *v, unsigned mask, gd_answer_fn *fn, void *arg);
-void gd_questions_abort(struct gd *gd); /* without calling anybody */
+/* Asks the process that moves files how far it is. */
+void gd_mover_question(struct gd_volume *v, gd_answer_fn *fn, void *arg);
+void gd_mover_take(struct gd_volume *v, const struct gi_dict *dict); /* mover.c: what it answered goes to v->rebalance */
+void gd_questions_abort(struct gd *gd);                              /* without calling anybody */
 
 #endif

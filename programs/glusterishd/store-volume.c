@@ -391,6 +391,7 @@ load_volume(struct gd *gd, const char *name, struct gi_error *err)
     gd_volume_free(v);
     return -1;
   }
+  gd_store_load_rebalance(v);
   gd_volume_link(v);
   return 0;
 }

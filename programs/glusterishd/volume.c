@@ -55,7 +55,7 @@ gd_volume_free(struct gd_volume *v)
     return;
   GI_CHECK(v, GD_VOLUME_MAGIC);
   gi_list_del(&v->link);
-  GI_ASSERT(!v->shd);
+  GI_ASSERT(!v->shd && !v->mover);
   gd_bricks_free(v->bricks, v->nbricks);
   gd_options_clear(&v->options);
   gi_free(v->username);

@@ -259,15 +259,29 @@ ops_translators(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- XLATOR_INFO: statistics of the translator of that name ---- */
 
 static void
-ops_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+ask_one(struct gi_rpc_request *req, struct fs_process *p, enum gi_manage_op op)
 {
   char name[OPS_NAME_MAX];
   struct gi_dict *in = get_request(req, name);
   if (!in)
     return;
   struct ops_call *c = call_new(req, in, 1);
-  ask_translator(c, 0, find_translator(arg, name), GI_MANAGE_INFO, 0);
+  ask_translator(c, 0, find_translator(p, name), op, 0);
   call_put(c);
+}
+
+static void
+ops_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  ask_one(req, arg, GI_MANAGE_INFO);
+}
+
+/* ---- XLATOR_DEFRAG: how far the translator of that name is with moving files ---- */
+
+static void
+ops_rebalance(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  ask_one(req, arg, GI_MANAGE_REBALANCE);
 }
 
 /* ---- STATUS ---- */
@@ -297,7 +311,7 @@ ops_status(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 
 static gi_rpc_handler *const ops_handlers[OPS_COUNT] = {
     [GI_BRICK_TERMINATE] = ops_terminate, [GI_BRICK_XLATOR_INFO] = ops_info,   [GI_BRICK_XLATOR_OP] = ops_translators,
-    [GI_BRICK_STATUS] = ops_status,       [GI_BRICK_NODE_STATUS] = ops_status,
+    [GI_BRICK_STATUS] = ops_status,       [GI_BRICK_NODE_STATUS] = ops_status, [GI_BRICK_XLATOR_DEFRAG] = ops_rebalance,
 };
 
 static const struct gi_rpc_program ops_program = {
