@@ -63,6 +63,7 @@ cl_send_release(struct client *c, struct gi_fd *fd, int64_t handle)
   struct gi_dict *empty = gi_dict_new();
   uint32_t proc = fd->directory ? GI_FOP_RELEASEDIR : GI_FOP_RELEASE;
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, proc, GI_AUTH_V3, &cl_nobody);
+  c->sent[proc]++;
   gi_xdr_put_gfid(&out, &fd->inode->gfid);
   gi_xdr_put_u64(&out, (uint64_t)handle);
   gi_xdr_put_dict(&out, empty);

@@ -357,6 +357,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
   gi_fop_encode_request(&out, fop, &fds);
   c->metrics.calls++;
+  c->sent[fop->kind]++;
   gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);
   return GI_HELD;
 }

@@ -7,6 +7,7 @@
 #include "xlators/protocol/client/client.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* ---- options ---- */
 
@@ -529,6 +530,12 @@ cl_statedump(struct gi_xlator *x, struct gi_dump *d)
   gi_dump_kv(d, "ping-timeout", "%llu", (unsigned long long)cl_ping_timeout(c));
   gi_dump_kv(d, "open-fds", "%llu", (unsigned long long)c->metrics.open_fds);
   cl_dump_connections(c, d);
+  for (enum gi_fop_kind kind = 0; kind < GI_FOP_MAX; kind++)
+    if (c->sent[kind]) {
+      char key[64];
+      snprintf(key, sizeof(key), "sent.%s", gi_fop_name(kind));
+      gi_dump_kv(d, key, "%llu", (unsigned long long)c->sent[kind]);
+    }
 }
 
 GI_XLATOR_EXPORT = {

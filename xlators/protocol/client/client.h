@@ -128,6 +128,7 @@ struct client {
   struct gi_list fds; /* struct cl_fd */
   struct gi_timer retake;
   struct cl_metrics metrics;
+  uint64_t sent[GI_FOP_MAX]; /* messages by kind */
 };
 
 /* The credential of calls nobody in particular makes (wire.md 1.5). */
