@@ -25,6 +25,7 @@
 #define RX_LOWAT_MAX (512u << 10)
 #define MARK_BYTES 4
 #define MARK_LAST 0x80000000u
+#define TLS_HELLO 0x1603u /* its first bytes, which no record of a message begins with: it would be of 352 MiB */
 
 /* ---- records ---- */
 
@@ -221,6 +222,18 @@ carry_mark(struct conn_rx *rx)
   rx->end = have;
 }
 
+static void
+refuse_mark(struct gi_conn *c, uint32_t mark)
+{
+  char why[96];
+  if (mark >> 16 == TLS_HELLO && !c->tls) {
+    gi_conn_close(c, EKEYREJECTED, "a client of TLS at a plain port");
+    return;
+  }
+  snprintf(why, sizeof(why), "record mark 0x%08x: longer than %u bytes", mark, c->record_max);
+  gi_conn_close(c, EPROTO, why);
+}
+
 /* One record mark and, if it is all there, the fragment behind it. False: more bytes are needed. */
 static bool
 parse_one(struct gi_conn *c)
@@ -239,9 +252,7 @@ parse_one(struct gi_conn *c)
   size_t len = mark & ~MARK_LAST;
   bool last = (mark & MARK_LAST) != 0;
   if (len > c->record_max || rx->gather_len + len > c->record_max) {
-    char why[96];
-    snprintf(why, sizeof(why), "record mark 0x%08x: longer than %u bytes", mark, c->record_max);
-    gi_conn_close(c, EPROTO, why);
+    refuse_mark(c, mark);
     return false;
   }
   size_t have = avail - MARK_BYTES;
@@ -309,6 +320,17 @@ account(struct conn_rx *rx, size_t got)
   GI_ASSERT(rx->end <= rx->buf->capacity);
 }
 
+static ssize_t
+carrier_recv(struct gi_conn *c, const struct iovec *iov, int n)
+{
+  ssize_t got = c->tls ? conn_tls_recv(c, iov, n) : c->net->recv(c->r, c->fd, iov, n);
+  if (got > 0 && !c->tls) {
+    gi_conn_totals.recv_calls++;
+    gi_conn_totals.bytes_in += (uint64_t)got;
+  }
+  return got;
+}
+
 /* One recv and what it completes. True: a large record is still arriving and the socket had all we asked for. */
 static bool
 receive(struct gi_conn *c)
@@ -316,18 +338,19 @@ receive(struct gi_conn *c)
   struct iovec iov[3];
   size_t missing = c->rx.big.active ? big_missing(&c->rx.big) : 0;
   int n = make_iov(&c->rx, iov);
-  ssize_t got = c->net->recv(c->r, c->fd, iov, n);
+  ssize_t got = carrier_recv(c, iov, n);
   if (got < 0) {
     if (got != -EAGAIN && got != -EINTR)
       conn_fail(c, (int)-got, "receive");
     return false;
   }
   if (got == 0) {
-    gi_conn_close(c, ECONNRESET, "closed by the peer");
+    gi_conn_close(c, ECONNRESET,
+                  c->heard || !c->said || c->tls ? "closed by the peer"
+                                                 : "closed by the peer without a word: it may expect TLS");
     return false;
   }
-  gi_conn_totals.recv_calls++;
-  gi_conn_totals.bytes_in += (uint64_t)got;
+  c->heard = true;
   c->last_rx = gi_now_about(c->r);
   size_t asked = missing + iov[n - 1].iov_len;
   account(&c->rx, (size_t)got);
@@ -345,9 +368,14 @@ conn_rx_ready(struct gi_conn *c)
     return;
   while (receive(c) && c->state == CONN_UP && !c->paused && !c->free_pending && ++rounds < RX_ROUNDS)
     ;
-  if (c->state != CONN_UP || c->free_pending || !c->rx.big.active)
+  if (c->state != CONN_UP || c->free_pending)
     return;
-  size_t missing = big_missing(&c->rx.big);
+  if (conn_tls_more(c) && !c->paused)
+    gi_defer_add(c->r, &c->resume);
+  if (!c->rx.big.active)
+    return;
+  size_t missing = big_missing(&c->rx.big), held = c->tls ? CONN_TLS_HELD : 0;
+  missing = missing > held && !conn_tls_more(c) ? missing - held : 0;
   if (missing >= RX_LOWAT_MIN)
     set_lowat(c, missing < RX_LOWAT_MAX ? missing : RX_LOWAT_MAX);
   else if (c->rx.big.lowat)
@@ -359,11 +387,30 @@ resume_deferred(void *arg)
 {
   struct gi_conn *c = arg;
   GI_CHECK(c, CONN_MAGIC);
-  if (c->state != CONN_UP || c->paused || !c->rx.held)
+  if (c->state != CONN_UP || c->paused || !(c->rx.held || conn_tls_more(c)))
     return;
   conn_enter(c);
-  parse(c);
+  if (conn_tls_more(c)) {
+    conn_tls_hold(c, true); /* the others are served before the socket is read again */
+    conn_rx_ready(c);
+    if (c->tls)
+      conn_tls_hold(c, false);
+  } else {
+    parse(c);
+  }
   conn_leave(c);
+}
+
+void
+conn_rx_feed(struct gi_conn *c, const uint8_t *bytes, size_t len)
+{
+  struct conn_rx *rx = &c->rx;
+  prepare(rx);
+  GI_ASSERT(rx->start == rx->end && rx->buf->capacity - rx->end >= len);
+  memcpy(rx->buf->base + rx->end, bytes, len);
+  rx->end += len;
+  c->heard = true;
+  parse(c);
 }
 
 void

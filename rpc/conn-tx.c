@@ -127,6 +127,19 @@ consume(struct conn_tx *tx, size_t sent)
   }
 }
 
+static ssize_t
+carrier_send(struct gi_conn *c, const struct iovec *iov, int n)
+{
+  if (c->tls)
+    return conn_tls_send(c, iov, n);
+  ssize_t sent = c->net->send(c->r, c->fd, iov, n);
+  if (sent >= 0) {
+    gi_conn_totals.send_calls++;
+    gi_conn_totals.bytes_out += (uint64_t)sent;
+  }
+  return sent;
+}
+
 /* One gathered send; false when the socket takes no more (or died: *error). */
 static bool
 send_some(struct gi_conn *c, int *error)
@@ -138,7 +151,7 @@ send_some(struct gi_conn *c, int *error)
     struct conn_tx_item *item = item_at(tx, n);
     iov[n] = (struct iovec){(void *)item->data, item->len};
   }
-  ssize_t sent = c->net->send(c->r, c->fd, iov, (int)n);
+  ssize_t sent = carrier_send(c, iov, (int)n);
   if (sent < 0) {
     if (sent == -EINTR)
       return true;
@@ -146,8 +159,7 @@ send_some(struct gi_conn *c, int *error)
       *error = (int)-sent;
     return false;
   }
-  gi_conn_totals.send_calls++;
-  gi_conn_totals.bytes_out += (uint64_t)sent;
+  c->said = true;
   consume(tx, (size_t)sent);
   return true;
 }
@@ -162,9 +174,15 @@ conn_tx_flush(struct gi_conn *c)
   while (tx->count > 0 && send_some(c, &error))
     ;
   if (error) {
-    conn_fail(c, error, "send");
+    struct gi_error why = {0};
+    if (c->tls && conn_tls_last_words(c, &why))
+      conn_end(c, why.code, why.text);
+    else
+      conn_fail(c, error, "send");
     return;
   }
+  if (c->tls && tx->count == 0)
+    conn_tls_idle(c);
   c->last_tx = gi_now_about(c->r);
   if (tx->blocked != (tx->count > 0)) {
     tx->blocked = tx->count > 0;

@@ -26,6 +26,11 @@ const struct gi_metric gi_conn_metrics[] = {
     GI_METRIC(struct gi_conn_stats, bytes_out, "bytes", "sent to sockets"),
     GI_GAUGE(struct gi_conn_stats, connections, "", "connections, also those that are being made"),
     GI_METRIC(struct gi_conn_stats, opened, "", "connections made or accepted, or tried to"),
+    GI_METRIC(struct gi_conn_stats, tls_handshakes, "", "TLS handshakes that both sides agreed to"),
+    GI_METRIC(struct gi_conn_stats, tls_refusals, "", "TLS sessions refused, by this side or the other"),
+    GI_METRIC(struct gi_conn_stats, tls_records_in, "", "TLS records decrypted"),
+    GI_METRIC(struct gi_conn_stats, tls_records_out, "", "TLS records encrypted"),
+    GI_METRIC(struct gi_conn_stats, tls_copied, "bytes", "copied between messages and the buffers of TLS"),
     GI_METRIC_END,
 };
 
@@ -47,9 +52,9 @@ conn_check(const struct gi_conn *c)
 {
   GI_CHECK(c, CONN_MAGIC);
   GI_ASSERT((c->resolve != NULL) == (c->state == CONN_RESOLVING));
-  GI_ASSERT((c->fd >= 0) == (c->state == CONN_CONNECTING || c->state == CONN_UP));
+  GI_ASSERT((c->fd >= 0) == (c->state == CONN_CONNECTING || c->state == CONN_SHAKING || c->state == CONN_UP));
   GI_ASSERT(c->next_address <= c->naddresses && c->naddresses <= CONN_ADDRESSES);
-  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_CONNECTING);
+  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_CONNECTING || c->state == CONN_SHAKING);
   GI_ASSERT(c->rx.start <= c->rx.end && (!c->rx.buf || c->rx.end <= c->rx.buf->capacity));
   GI_ASSERT((c->tx.count == 0) == (c->tx.queued == 0) && c->tx.count <= c->tx.capacity);
   GI_ASSERT(!c->tx.blocked || (c->state == CONN_UP && c->tx.count > 0));
@@ -91,6 +96,8 @@ conn_watch(struct gi_conn *c)
   unsigned events = 0;
   if (c->state == CONN_CONNECTING)
     events = GI_IO_WRITE;
+  else if (c->state == CONN_SHAKING)
+    events = conn_tls_events(c);
   else if (c->state == CONN_UP)
     events = (c->paused ? 0 : GI_IO_READ) | (c->tx.blocked ? GI_IO_WRITE : 0);
   if (c->state != CONN_RESOLVING && c->io.events != events)
@@ -106,6 +113,8 @@ ready(void *arg, unsigned events)
   conn_enter(c);
   if (c->state == CONN_CONNECTING) {
     connect_finished(c);
+  } else if (c->state == CONN_SHAKING) {
+    conn_tls_ready(c, events);
   } else if (c->state == CONN_UP) {
     if (events & GI_IO_WRITE)
       conn_tx_flush(c);
@@ -142,12 +151,14 @@ static void
 shut(struct gi_conn *c)
 {
   GI_ASSERT(c->state != CONN_CLOSED);
+  conn_tls_bye(c);
   c->state = CONN_CLOSED;
   gi_timer_cancel(&c->connect_timer);
   if (c->resolve)
     c->resolve->conn = NULL;
   c->resolve = NULL;
   drop_socket(c);
+  conn_tls_drop(c);
   conn_tx_clear(&c->tx);
   conn_rx_clear(c);
 }
@@ -178,6 +189,12 @@ gi_conn_close(struct gi_conn *c, int code, const char *why)
 {
   conn_check(c);
   last_chance(c);
+  conn_end(c, code, why);
+}
+
+void
+conn_end(struct gi_conn *c, int code, const char *why)
+{
   if (c->state == CONN_CLOSED)
     return;
   gi_error_set(&c->why, code, "%s: %s", c->peer, why);
@@ -257,6 +274,8 @@ connect_timed_out(void *arg)
   GI_PROBE("connection: connecting timed out");
   if (c->state == CONN_CONNECTING)
     connect_failed(c, ETIMEDOUT);
+  else if (c->state == CONN_SHAKING)
+    gi_conn_close(c, ETIMEDOUT, "no TLS handshake in time");
 }
 
 /* A port nobody listens on may be handed out as our own source port: TCP then connects the socket to itself. */
@@ -265,6 +284,20 @@ connected_to_itself(struct gi_conn *c)
 {
   struct sockaddr_storage a, b;
   return gi_conn_local_address(c, &a) && gi_conn_peer_address(c, &b) && net_same(&a, &b);
+}
+
+void
+conn_up(struct gi_conn *c)
+{
+  GI_ASSERT(c->busy > 0 && (c->state == CONN_CONNECTING || c->state == CONN_SHAKING));
+  gi_timer_cancel(&c->connect_timer);
+  c->state = CONN_UP;
+  c->last_rx = c->last_tx = gi_now(c->r);
+  conn_watch(c);
+  if (c->tx.count > 0)
+    gi_defer_add(c->r, &c->tx.flush);
+  if (c->ops->connected)
+    c->ops->connected(c, c->arg);
 }
 
 static void
@@ -278,14 +311,10 @@ connect_finished(struct gi_conn *c)
     connect_failed(c, error);
     return;
   }
-  gi_timer_cancel(&c->connect_timer);
-  c->state = CONN_UP;
-  c->last_rx = c->last_tx = gi_now(c->r);
-  conn_watch(c);
-  if (c->tx.count > 0)
-    gi_defer_add(c->r, &c->tx.flush);
-  if (c->ops->connected)
-    c->ops->connected(c, c->arg);
+  if (c->tls)
+    conn_tls_begin(c);
+  else
+    conn_up(c);
 }
 
 static void
@@ -392,6 +421,25 @@ gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void
   return c;
 }
 
+void
+gi_conn_set_tls(struct gi_conn *c, struct gi_tls *tls, bool plain_too)
+{
+  bool accepted = c->state == CONN_UP;
+  conn_check(c);
+  GI_ASSERT(!c->heard && !c->said && (accepted || !plain_too));
+  if (c->state == CONN_CLOSED)
+    return;
+  conn_tls_new(c, tls, accepted, plain_too);
+  if (accepted)
+    conn_tls_begin(c);
+}
+
+bool
+gi_conn_shaking(const struct gi_conn *c)
+{
+  return c->state == CONN_SHAKING;
+}
+
 /* ---- asking ---- */
 
 void
@@ -404,7 +452,7 @@ gi_conn_pause(struct gi_conn *c, bool paused)
   if (c->state != CONN_UP)
     return;
   conn_watch(c);
-  if (!paused && c->rx.held)
+  if (!paused && (c->rx.held || conn_tls_more(c)))
     gi_defer_add(c->r, &c->resume);
 }
 

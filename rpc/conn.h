@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A connection: an ONC RPC record stream over TCP or a unix socket
- * (wire.md 1). It reassembles records, hands each complete message up with its
+ * A connection: an ONC RPC record stream over TCP, perhaps in TLS, or a unix
+ * socket (wire.md 1). It reassembles records, hands each complete message up with its
  * payload in place, and gathers what is sent in one reactor turn into one
  * sendmsg.
  *
@@ -19,6 +19,7 @@
 #include "libglusterish/metrics.h"
 #include "libglusterish/payload.h"
 #include "libglusterish/reactor.h"
+#include "rpc/tls.h"
 #include "rpc/xdr.h"
 
 #include <sys/socket.h>
@@ -73,6 +74,9 @@ struct gi_conn_stats {
   uint64_t send_calls;
   uint64_t bytes_in, bytes_out;
   uint64_t connections, opened; /* that exist, also those that are being made; ever */
+  uint64_t tls_handshakes, tls_refusals;
+  uint64_t tls_records_in, tls_records_out;
+  uint64_t tls_copied; /* bytes */
 };
 extern struct gi_conn_stats gi_conn_totals;      /* of the process */
 extern const struct gi_metric gi_conn_metrics[]; /* names its members */
@@ -91,6 +95,13 @@ void gi_conn_close(struct gi_conn *c, int code, const char *why);
 void gi_conn_free(struct gi_conn **c); /* any time, also inside its callbacks; NULL is fine */
 /* Stops reading: back pressure. Records that have arrived already are not handed up either, until it is over. */
 void gi_conn_pause(struct gi_conn *c, bool paused);
+/* Right after gi_conn_connect or gi_conn_accept: TLS from the first byte on (wire.md 1.10). `connected` follows on the accepted side
+ * too, when the handshake is over; what is sent earlier waits for it. It has 10 s. Whoever is refused is closed with a code of
+ * gi_tls_is_refusal and a text that says why. plain_too, where it was accepted: a peer that speaks RPC at once is served without. */
+void gi_conn_set_tls(struct gi_conn *c, struct gi_tls *tls, bool plain_too);
+bool gi_conn_shaking(const struct gi_conn *c); /* the handshake is not over */
+/* The common name of the peer's certificate, which was verified; "" if it has none. NULL: no TLS, or not yet. */
+const char *gi_conn_tls_name(const struct gi_conn *c);
 void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer records close it; at first GI_RECORD_MAX */
 /* When a TCP connection is up, any time; sockets are made with what suits a peer in a machine room. A connection that is not TCP, and one
  * whose carrier has nothing of the kind, stays as it is. */

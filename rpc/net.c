@@ -21,6 +21,7 @@
 #define KEEPALIVE_INTERVAL_S 2
 #define KEEPALIVE_COUNT 9
 #define SOCKET_BUFFER (4 << 20)
+#define PORT_RESERVED 1024
 
 static int
 lookup(const char *host, int port, int flags, struct gi_net_address *out, unsigned max, int *rc)
@@ -129,6 +130,26 @@ net_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
     return x->sin6_port == y->sin6_port && memcmp(&x->sin6_addr, &y->sin6_addr, sizeof(x->sin6_addr)) == 0;
   }
   return false;
+}
+
+bool
+gi_net_privileged(const struct sockaddr_storage *sa)
+{
+  if (sa->ss_family == AF_UNIX)
+    return true;
+  return sa->ss_family && ntohs(((const struct sockaddr_in *)sa)->sin_port) < PORT_RESERVED; /* same place in sockaddr_in6 */
+}
+
+bool
+gi_net_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+  const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+  const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+  if (a->ss_family != b->ss_family)
+    return false;
+  if (a->ss_family == AF_INET)
+    return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+  return a->ss_family != AF_INET6 || memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
 /* ---- sockets ---- */

@@ -45,6 +45,9 @@ struct gi_net_ops {
 
 extern const struct gi_net_ops gi_net_kernel;
 
+bool gi_net_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b); /* whatever their ports are */
+bool gi_net_privileged(const struct sockaddr_storage *sa); /* a port that only root can have, or a unix socket */
+
 static inline const struct gi_net_ops *
 gi_net_of(const struct gi_reactor *r)
 {

@@ -100,6 +100,7 @@ destroy(struct gi_rpc_client *c)
   gi_timer_finish(&c->retry);
   gi_xdr_out_finish(&c->spare_out);
   gi_free((char *)c->cfg.name);
+  gi_tls_unref(&c->cfg.tls);
   c->magic = 0;
   gi_free(c);
 }
@@ -600,9 +601,9 @@ conn_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
   GI_ASSERT(!c->dead && conn == c->conn);
   enter(c);
   bool wanted = why->code == ENOTCONN; /* gi_rpc_client_disconnect */
-  gi_log(wanted  ? GI_LOG_DEBUG
-         : c->up ? GI_LOG_WARNING
-                 : GI_LOG_INFO,
+  gi_log(wanted                                  ? GI_LOG_DEBUG
+         : c->up || gi_tls_is_refusal(why->code) ? GI_LOG_WARNING
+                                                 : GI_LOG_INFO,
          c->cfg.name, GI_MSG_RPC_CLIENT + 5, "%s %s", c->up ? "disconnected:" : "cannot connect:", why->text);
   lose_connection(c);
   fail_list(c, &c->failed);
@@ -628,6 +629,8 @@ gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port)
   if (!gi_list_empty(&c->failed))
     gi_defer_add(c->r, &c->fail);
   c->conn = gi_conn_connect(c->r, host, port, &conn_ops, c, &err);
+  if (c->conn && c->cfg.tls && host[0] != '/')
+    gi_conn_set_tls(c->conn, c->cfg.tls, false);
   if (c->conn)
     return;
   gi_log(GI_LOG_INFO, c->cfg.name, GI_MSG_RPC_CLIENT + 5, "cannot connect: %s", err.text);
@@ -725,8 +728,11 @@ gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_con
   GI_CHECK(c, CLIENT_MAGIC);
   char *name = gi_strdup(cfg->name ? cfg->name : "rpc-client");
   gi_free((char *)c->cfg.name);
+  struct gi_tls *tls = gi_tls_ref(cfg->tls);
+  gi_tls_unref(&c->cfg.tls);
   c->cfg = *cfg;
   c->cfg.name = name;
+  c->cfg.tls = tls;
   gi_timer_cancel(&c->timeout);
   gi_timer_cancel(&c->ping);
   arm_timeout(c);

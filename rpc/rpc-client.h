@@ -48,6 +48,7 @@ struct gi_rpc_client_config {
   uint64_t inflight_bytes_max;                 /* further calls wait in order; 0 = unlimited */
   uint64_t reconnect_min_ms, reconnect_max_ms; /* backoff, doubled each failure, with jitter */
   struct gi_keepalive keepalive;               /* of the connection, live; not `on`: as sockets are made */
+  struct gi_tls *tls;                          /* of connections to come, but for unix sockets; referenced. NULL: plain */
 };
 
 struct gi_rpc_client *gi_rpc_client_new(struct gi_reactor *r, const struct gi_rpc_client_config *cfg,

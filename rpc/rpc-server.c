@@ -15,7 +15,6 @@
 #include "libglusterish/mem.h"
 #include "libglusterish/usdt.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 
 #define SERVER_MAGIC 0x5e27e201u
@@ -31,7 +30,6 @@
 #define CALLBACKS_UNREAD_MAX (8u << 20)  /* bytes of callbacks behind a full queue */
 #define PATIENCE (5 * GI_NSEC_PER_SEC)   /* of a peer that is held back only for the number of its calls */
 #define AUTH_TOO_WEAK 2                  /* status of the denial when a privileged port is demanded */
-#define PORT_RESERVED 1024
 
 struct gi_rpc_server {
   uint32_t magic;
@@ -57,6 +55,8 @@ struct gi_rpc_server {
   unsigned outstanding_max;
   struct gi_timer patience;
   bool require_privileged;
+  struct gi_tls *tls; /* NULL: plain */
+  bool plain_too;
 };
 
 struct gi_rpc_peer {
@@ -489,7 +489,10 @@ peer_closed(struct gi_conn *conn, const struct gi_error *why, void *arg)
 {
   struct gi_rpc_peer *p = arg;
   GI_CHECK(p, PEER_MAGIC);
-  gi_log(GI_LOG_DEBUG, p->s->name, GI_MSG_RPC_SERVER + 1, "peer gone: %s", why->text);
+  if (gi_tls_is_refusal(why->code))
+    gi_log(GI_LOG_WARNING, p->s->name, GI_MSG_RPC_SERVER + 5, "refused: %s", why->text);
+  else
+    gi_log(GI_LOG_DEBUG, p->s->name, GI_MSG_RPC_SERVER + 1, "peer gone: %s", why->text);
   peer_free(p);
 }
 
@@ -498,26 +501,6 @@ static const struct gi_conn_ops peer_ops = {
     .closed = peer_closed,
     .drained = peer_drained,
 };
-
-static bool
-is_privileged(const struct sockaddr_storage *sa)
-{
-  if (sa->ss_family == AF_UNIX)
-    return true;
-  return sa->ss_family && ntohs(((const struct sockaddr_in *)sa)->sin_port) < PORT_RESERVED; /* same place in sockaddr_in6 */
-}
-
-static bool
-same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-  const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-  const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-  if (a->ss_family != b->ss_family)
-    return false;
-  if (a->ss_family == AF_INET)
-    return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-  return a->ss_family != AF_INET6 || memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
-}
 
 /* ---- strangers ---- */
 
@@ -581,17 +564,23 @@ strangers_due(void *arg)
 static bool
 make_room(struct gi_rpc_server *s, const struct sockaddr_storage *from)
 {
-  unsigned same = 0, strangers = 0;
-  struct gi_rpc_peer *oldest = NULL;
-  gi_list_foreach(p, &s->peers, struct gi_rpc_peer, link)
-    same += same_address(&p->address, from);
+  unsigned same = 0, strangers = 0, half_open = 0;
+  struct gi_rpc_peer *oldest = NULL, *shaking = NULL;
+  gi_list_foreach(p, &s->peers, struct gi_rpc_peer, link) {
+    bool is = gi_net_same_host(&p->address, from);
+    same += is;
+    if (is && gi_conn_shaking(p->conn) && half_open++ == 0)
+      shaking = p;
+  }
   gi_list_foreach(p, &s->strangers, struct gi_rpc_peer, stranger) {
-    if (!same_address(&p->address, from))
+    if (!gi_net_same_host(&p->address, from))
       continue;
     oldest = oldest ? oldest : p;
     strangers++;
   }
-  if (strangers >= GI_STRANGERS_OF_ADDRESS)
+  if (half_open >= GI_HALF_OPEN_OF_ADDRESS)
+    turn_out(shaking, "too many TLS handshakes of its address are not over");
+  else if (strangers >= GI_STRANGERS_OF_ADDRESS)
     turn_out(oldest, "too many strangers from its address");
   else if (same >= GI_PEERS_OF_ADDRESS && oldest)
     turn_out(oldest, "too many connections from its address");
@@ -624,7 +613,9 @@ accepted(void *arg, int fd)
   s->npeers++;
   p->address = from;
   p->conn = gi_conn_accept(s->r, fd, &peer_ops, p);
-  p->privileged = is_privileged(&from);
+  if (s->tls && from.ss_family != AF_UNIX)
+    gi_conn_set_tls(p->conn, s->tls, s->plain_too);
+  p->privileged = gi_net_privileged(&from);
   p->admitted = s->limits.stranger_record == 0;
   if (!p->admitted)
     begin_as_stranger(p);
@@ -723,6 +714,7 @@ gi_rpc_server_free(struct gi_rpc_server **sp)
   free_spares(s);
   gi_timer_finish(&s->strangers_due);
   gi_timer_finish(&s->patience);
+  gi_tls_unref(&s->tls);
   s->magic = 0;
   gi_free(s->name);
   gi_free(s);
@@ -781,6 +773,16 @@ void
 gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits)
 {
   s->limits = *limits;
+}
+
+void
+gi_rpc_server_set_tls(struct gi_rpc_server *s, struct gi_tls *tls, bool plain_too)
+{
+  GI_CHECK(s, SERVER_MAGIC);
+  tls = gi_tls_ref(tls);
+  gi_tls_unref(&s->tls);
+  s->tls = tls;
+  s->plain_too = plain_too;
 }
 
 void

@@ -48,6 +48,7 @@ struct gi_rpc_server_ops {
 #define GI_PEERS_MAX 4096                      /* connections of one server; further ones are closed at once */
 #define GI_PEERS_OF_ADDRESS (GI_PEERS_MAX / 2) /* and of one address */
 #define GI_STRANGERS_OF_ADDRESS 256            /* of them not admitted yet: another one takes the place of the oldest */
+#define GI_HALF_OPEN_OF_ADDRESS 64             /* of them in a TLS handshake: likewise */
 
 /* What a connection may do before gi_rpc_peer_admit, and after. Without them everybody is admitted at once. */
 struct gi_rpc_limits {
@@ -79,6 +80,8 @@ void gi_rpc_server_set_outstanding_max(struct gi_rpc_server *s, unsigned calls);
 void gi_rpc_charge(struct gi_rpc_request *req, uint64_t answer_bytes);
 /* For the connections to come. When there are too many the oldest stranger goes first. */
 void gi_rpc_server_set_limits(struct gi_rpc_server *s, const struct gi_rpc_limits *limits);
+/* Of TCP connections to come: TLS, and who speaks plainly is refused unless plain_too. NULL: plain ones only. */
+void gi_rpc_server_set_tls(struct gi_rpc_server *s, struct gi_tls *tls, bool plain_too);
 void gi_rpc_peer_admit(struct gi_rpc_peer *p);                           /* no stranger any more; again is fine */
 void gi_rpc_server_require_privileged(struct gi_rpc_server *s, bool on); /* deny source ports >= 1024 */
 void gi_rpc_server_foreach_peer(struct gi_rpc_server *s, void (*fn)(struct gi_rpc_peer *p, void *arg), void *arg);

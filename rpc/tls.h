@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Credentials of TLS: a certificate, its key, whom to trust and by which rules
+ * (wire.md 1.10). Both ends show a certificate and check the other's; host
+ * names are not compared. The files are read again when they have changed, so
+ * a new certificate or a revocation counts for the next connection without a
+ * restart.
+ */
+#ifndef GI_TLS_H
+#define GI_TLS_H
+
+#include "libglusterish/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GI_TLS_CERT "/etc/ssl/glusterfs.pem"
+#define GI_TLS_KEY "/etc/ssl/glusterfs.key"
+#define GI_TLS_CA "/etc/ssl/glusterfs.ca"
+#define GI_TLS_DEPTH 1 /* intermediate certificates between the peer's and the CA's */
+
+/* NULL or "" where it says so is the default; texts are copied. */
+struct gi_tls_config {
+  const char *cert, *key, *ca; /* PEM files; NULL: the paths above */
+  const char *crl;             /* a file, or a directory of files, of revocation lists; NULL: nothing is revoked */
+  const char *ciphers;         /* as OpenSSL writes them; names that begin with TLS_ are of TLS 1.3; NULL: OpenSSL's */
+  const char *dh_param;        /* PEM file for TLS 1.2; NULL: OpenSSL chooses */
+  const char *ec_curve;        /* NULL: OpenSSL chooses */
+  int64_t depth;               /* 0: GI_TLS_DEPTH */
+};
+
+struct gi_tls;
+
+/* Reads the files, which blocks for as long as a disk does. NULL and err, which names the file. One reference is the caller's. */
+struct gi_tls *gi_tls_new(const struct gi_tls_config *cfg, struct gi_error *err);
+struct gi_tls *gi_tls_ref(struct gi_tls *t); /* NULL gives NULL */
+void gi_tls_unref(struct gi_tls **t);        /* NULL is fine */
+
+/* Is the end of a connection, with this code, a refusal by either side's rules of TLS? */
+bool gi_tls_is_refusal(int code);
+/* Does the kernel encrypt for a socket, and OpenSSL make use of it? Asked once in a process. */
+bool gi_tls_kernel(void);
+/* What the kernel answered to a socket that is not connected when it was asked for TLS: ENOTCONN is yes. */
+bool gi_tls_kernel_said(int err);
+
+#endif
