@@ -59,7 +59,8 @@ grows() {
   is "$foreign" 0 "$2: nothing is taken for a change of others"
   ok "$2: at most one request beside each write" [ "$requests" -le $((2 * writes + 20)) ]
   ok "$2: the kernel does not ask for capabilities before each" [ "$asked" -le 5 ]
-  is "$read" 0 "$2: nothing that was written is read again"
+  # Where the kernel moves pages in memory just then, it copies a page in two parts or drops one: that page is read again.
+  ok "$2: what was written is not read again, but for a page or two" [ "$read" -le 8192 ]
 }
 
 written_early() { counters && [ "$(counter early_writes)" -ge $((writes / 2)) ]; }
