@@ -9,14 +9,14 @@ require_glusterfs
 export ANY_TIME=1 # without features/utime every brick has its own times
 command -v setfacl >/dev/null || skip_all "needs setfacl"
 
-sparse_end=$((512 << 20)) # GlusterFS' daemon takes 10 ms for each MiB of a hole, more on a busy machine
+sparse_end=$((128 << 20)) # GlusterFS' daemon takes 10 ms for each MiB of a hole, more on a busy machine
 
 before() (
   cd "$1" || exit 1
   mkdir old gone modes links replaced swap new && mkdir old/d{0..4} && mkdir swap/dir || exit 1
   for f in old/d{0..4}/f{0..4} gone/f{0..29} modes/f{0..29} links/f{0..9} replaced/f{0..9} swap/file; do echo "$f" >"$f"; done
   dd if=/dev/urandom of=large bs=1M count=16 2>/dev/null
-  truncate -s 64M sparse
+  truncate -s 16M sparse
 )
 
 while_one_is_down() (
@@ -42,7 +42,7 @@ for i in range(16):
     os.pwrite(fd, os.urandom(10000), (i << 20) + i * 4096)
 os.close(fd)
 fd = os.open("sparse", os.O_WRONLY)
-os.pwrite(fd, b"middle", 300 << 20)
+os.pwrite(fd, b"middle", 96 << 20)
 os.ftruncate(fd, $sparse_end)
 os.close(fd)
 P
@@ -79,7 +79,8 @@ start_over() {
   local n
   for d in "${MOUNTS[@]}"; do unmount "$d"; done
   MOUNTS=()
-  for n in 1 2 3; do brick_stop $n; done
+  for n in 1 2 3; do brick_stop $n & done # each takes a while to end
+  wait
   rm -rf "$WORK"/b?
 }
 
@@ -113,9 +114,9 @@ both_at_once() {
   mkdir "$m/by-us" "$m/by-them"
   interop_shd ours
   interop_shd real
-  python3 "$(dirname "$0")/writer.py" write "$m/by-us" "$WORK/us.json" 25 >"$WORK/us.out" 2>&1 &
+  python3 "$(dirname "$0")/writer.py" write "$m/by-us" "$WORK/us.json" 60 "$WORK/stop" >"$WORK/us.out" 2>&1 &
   one=$!
-  python3 "$(dirname "$0")/writer.py" write "$r/by-them" "$WORK/them.json" 25 >"$WORK/them.out" 2>&1 &
+  python3 "$(dirname "$0")/writer.py" write "$r/by-them" "$WORK/them.json" 60 "$WORK/stop" >"$WORK/them.out" 2>&1 &
   two=$!
   for round in 1 2 3; do
     brick_stop 3
@@ -124,7 +125,9 @@ both_at_once() {
     brick_start 3
     within 30 pending_empty
   done
+  touch "$WORK/stop"
   wait $one $two
+  rm "$WORK/stop"
   note "ours: $(cat "$WORK/us.out")" "GlusterFS: $(cat "$WORK/them.out")"
   ok "$what: everything is healed" within 180 indices_empty
   for d in "$m" "$r"; do unmount "$d"; done

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Load with a memory: writes blocks and names through a mount, notes what may be on disk (what was acknowledged, plus attempts
 # that failed), and later checks mounts or bricks against it.
-#   writer.py write DIR STATE SECONDS
+#   writer.py write DIR STATE SECONDS [STOP]: for so long, or until there is a file STOP
 #   writer.py check STATE DIR...
 import json, os, random, struct, sys, time
 
 BLOCK, BLOCKS, FILES, NAMES = 4096, 64, 4, 20
 
 
-def write(directory, state, seconds):
+def write(directory, state, seconds, stop=None):
     rnd, version, errors, longest = random.Random(1), 0, {}, 0.0
     names = ["f%d" % i for i in range(FILES)]
     fds = {n: os.open(directory + "/" + n, os.O_RDWR | os.O_CREAT, 0o644) for n in names}
@@ -36,7 +36,7 @@ def write(directory, state, seconds):
                 pass
 
     end = time.time() + seconds
-    while time.time() < end:
+    while time.time() < end and not (stop and os.path.exists(stop)):
         version, start = version + 1, time.time()
         try:
             one()
@@ -69,6 +69,6 @@ def check(state, *directories):
 
 
 if sys.argv[1] == "write":
-    write(sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    write(sys.argv[2], sys.argv[3], float(sys.argv[4]), *sys.argv[5:])
 else:
     check(*sys.argv[2:])
