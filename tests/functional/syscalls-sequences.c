@@ -5,6 +5,7 @@
  */
 #include "tests/functional/syscalls.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,7 @@ add_generated(void)
     }
 }
 
-/* Bad paths, for every call that takes one. */
+/* Bad paths, and every call that takes one on each. */
 static void
 add_paths(void)
 {
@@ -123,16 +124,19 @@ add_paths(void)
                       "mkdir dir 0777; chmod dir 0777; mkdir sub 0755; mkdir sub/sub 0555; mkdir sticky 0777; chmod sticky "
                       "01777; open sticky/f creat 0644; close 0";
 
-  for (size_t b = 0; b < sizeof(bad) / sizeof(bad[0]); b++)
-    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
-      char call[256];
+  for (size_t b = 0; b < sizeof(bad) / sizeof(bad[0]); b++) {
+    char all[4 * PATH_MAX] = "";
+    size_t len = 0;
 
+    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-      snprintf(call, sizeof(call), calls[c], bad[b]);
+      len += (size_t)snprintf(all + len, sizeof(all) - len, "; ");
+      len += (size_t)snprintf(all + len, sizeof(all) - len, calls[c], bad[b]);
 #pragma GCC diagnostic pop
-      add("%s; as 65534; %s", setup, call);
     }
+    add("%s; as 65534%s", setup, all);
+  }
 }
 
 static const char *const written[] = {
