@@ -10,7 +10,7 @@ must "it is mounted" mount_volume coherence "$WORK/a"
 must "it is mounted a second time" mount_volume coherence "$WORK/b"
 must "and with the write-back of the kernel" mount_volume coherence "$WORK/w" --kernel-writeback-cache=yes
 
-look() { timeout 60 python3 "$(dirname "$0")/coherence.py" "$1" "$WORK/a" "$WORK/${2:-b}" >"$WORK/$1.out" 2>&1 || echo "status $?" >>"$WORK/$1.out"; }
+look() { timeout 300 python3 "$(dirname "$0")/coherence.py" "$1" "$WORK/a" "$WORK/${2:-b}" >"$WORK/$1.out" 2>&1 || echo "status $?" >>"$WORK/$1.out"; }
 
 # right NAME SUBJECT: coherence.py found nothing wrong.
 right() { is "$(cat "$WORK/$2.out")" "" "$1"; }
