@@ -94,6 +94,7 @@ int di_by_name(const struct di *d, const char *name);
 /* ---- inodes and descriptors ---- */
 
 struct di_inode {
+  struct gi_xlator *target;    /* of a file that is being moved: where to; NULL: it is not, as far as is known */
   struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
   struct di_layout *layout;    /* of a directory; NULL: not known */
   int8_t mds;                  /* of a directory: 1 + the subvolume whose attributes count; 0: not known */
@@ -103,9 +104,10 @@ struct di_inode {
 };
 
 struct di_fd {
-  bool known;              /* the two below are set; if not: opened before the second subvolume came */
-  uint8_t leafs;           /* subvolumes that cookies of this descriptor tell apart */
+  bool known;              /* what follows is set; if not: opened before the second subvolume came */
+  uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
+  struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
@@ -128,7 +130,8 @@ struct di_fop {
   di_task_fn *fn;
   struct gi_fop *first; /* a reply that came before the task began; owned */
   struct gi_xlator *to;
-  bool inner; /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
+  uint8_t tries; /* after the file had moved */
+  bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 
 static inline struct di_fop *
@@ -213,6 +216,16 @@ int di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *
  * `loc` names it, if its name is known. The reply of the subvolume that counts is *best (child). */
 int di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_found *f, struct gi_iatt *stat,
                  unsigned *best);
+
+/* ---- files on the move (migrate.c) ---- */
+
+/* A lookup's reply of a file that is being copied to another subvolume. */
+bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);
+/* The operation's descriptor can be used there. If not, di_reopen, as a task, opens it and goes on. */
+bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child);
+di_task_fn di_reopen;
+gi_fop_fn di_file_done;
 
 /* ---- locks (lock.c) ---- */
 

@@ -62,16 +62,20 @@ hide_layout(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 di_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
-  switch (fop->kind) {
-  case GI_FOP_GETXATTR:
-  case GI_FOP_FGETXATTR:
+  if (di_of(x)->n == 1 || (!di_fop_of(fop, di_of(x))->to && (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)))
     return hide_layout(di_of(x), fop);
+  switch (fop->kind) {
   case GI_FOP_LOOKUP:
     return di_lookup_done(x, fop);
   case GI_FOP_UNLINK:
     return di_unlink_done(x, fop);
-  default:
+  case GI_FOP_CREATE:
+  case GI_FOP_MKNOD:
+  case GI_FOP_SYMLINK:
+  case GI_FOP_PUT:
     return di_create_done(x, fop);
+  default:
+    return di_file_done(x, fop);
   }
 }
 

@@ -39,13 +39,22 @@ layout_refused(const struct gi_fop *reply)
   return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, "glusterfs.preop.check.failed");
 }
 
+static void
+know_new(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
+{
+  if (fop->rsp.ret >= 0) {
+    di_know_file(d, &fop->rsp.stat.gfid, child);
+    if (fop->kind == GI_FOP_CREATE && fop->fd)
+      di_opened(d, fop->fd, child);
+  }
+  di_parent_attrs(d, fop);
+}
+
 /* It is made on `child`. */
 static enum gi_verdict
 made(struct di *d, struct gi_fop *fop, unsigned child)
 {
-  if (fop->rsp.ret >= 0)
-    di_know_file(d, &fop->rsp.stat.gfid, d->x->children[child]);
-  di_parent_attrs(d, fop);
+  know_new(d, fop, d->x->children[child]);
   return GI_ANSWERED;
 }
 
@@ -109,6 +118,7 @@ open_existing(struct di *d, struct gi_fop *fop)
   err = di_do_drop(d, h, (unsigned)child);
   if (err)
     return gi_fop_fail(fop, err);
+  di_opened(d, fop->fd, d->x->children[child]);
   gi_fop_ok(fop, 0);
   fop->rsp.stat = stat;
   return GI_ANSWERED;
@@ -198,9 +208,7 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
   if (fop->rsp.ret >= 0 && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
       (fop->args.mode & 07777) != 01000)
     return di_run(d, fop, open_existing);
-  if (fop->rsp.ret >= 0)
-    di_know_file(d, &fop->rsp.stat.gfid, di_fop_of(fop, d)->to);
-  di_parent_attrs(d, fop);
+  know_new(d, fop, di_fop_of(fop, d)->to);
   return GI_PASS;
 }
 

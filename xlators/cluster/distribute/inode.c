@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operations on an object that exists. A file's go to the subvolume that has
- * it and come back without a stop here; what a directory's do is in dirop.c.
+ * it; migrate.c looks at the replies. What a directory's do is in dirop.c.
  */
 #include "xlators/cluster/distribute/di.h"
 
 #include <errno.h>
+
+/* The file of the second descriptor of a COPY_FILE_RANGE must be on the same subvolume: else who asked copies by reading and writing. */
+static enum gi_verdict
+second_file(struct di *d, struct gi_fop *fop, const struct gi_xlator *child)
+{
+  struct gi_inode *inode = fop->fd2 ? fop->fd2->inode : gi_loc_inode(fop, &fop->loc2);
+
+  if (fop->kind != GI_FOP_COPY_FILE_RANGE)
+    return GI_PASS;
+  if (!inode || di_inode_of(d, inode)->cached != child || di_inode_of(d, inode)->target)
+    return gi_fop_fail(fop, EXDEV);
+  return GI_PASS;
+}
+
+static enum gi_verdict
+send_file(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
+{
+  if (__builtin_expect(!di_ready_at(d, fop, child), 0))
+    return di_run(d, fop, di_reopen);
+  if (second_file(d, fop, child) == GI_ANSWERED)
+    return GI_ANSWERED;
+  di_fop_of(fop, d)->to = child;
+  gi_fop_forward_tell_to(fop, d->x, child);
+  return GI_HELD;
+}
 
 static enum gi_verdict
 located(struct di *d, struct gi_fop *fop)
@@ -16,10 +41,7 @@ located(struct di *d, struct gi_fop *fop)
 
   if (err)
     return gi_fop_fail(fop, err);
-  if (!i->cached)
-    return di_dir_op(d, fop);
-  gi_fop_forward_to(fop, d->x, i->cached);
-  return GI_HELD;
+  return i->cached ? send_file(d, fop, i->cached) : di_dir_op(d, fop);
 }
 
 enum gi_verdict
@@ -32,10 +54,8 @@ di_on_inode(struct gi_xlator *x, struct gi_fop *fop)
   if (!inode)
     return gi_fop_fail(fop, ESTALE);
   i = di_inode_of(d, inode);
-  if (__builtin_expect(i->cached != NULL, 1)) {
-    gi_fop_forward_to(fop, x, i->cached);
-    return GI_HELD;
-  }
+  if (__builtin_expect(i->cached != NULL, 1))
+    return send_file(d, fop, i->cached);
   return di_run(d, fop, i->layout && i->layout->generation == d->generation ? di_dir_op : located);
 }
 

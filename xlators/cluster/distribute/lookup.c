@@ -12,14 +12,24 @@
 
 /* ---- what follows from answers ---- */
 
+static void
+know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
+{
+  struct gi_iatt *a = &fop->rsp.stat;
+
+  di_know_file(d, &a->gfid, child);
+  if (di_is_moving(d, a, fop->rsp.xdata))
+    a->mode &= ~(uint32_t)(S_ISVTX | S_ISGID);
+  di_parent_attrs(d, fop);
+  di_strip_keys(d, fop);
+}
+
 /* The reply of one subvolume becomes the operation's. */
 static enum gi_verdict
 found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned child)
 {
   gi_reply_move(fop, reply);
-  di_know_file(d, &fop->rsp.stat.gfid, d->x->children[child]);
-  di_parent_attrs(d, fop);
-  di_strip_keys(d, fop);
+  know_found(d, fop, d->x->children[child]);
   return GI_ANSWERED;
 }
 
@@ -268,9 +278,7 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di_fop *df = di_fop_of(fop, d);
 
   if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop)) {
-    di_know_file(d, &fop->rsp.stat.gfid, df->to);
-    di_parent_attrs(d, fop);
-    di_strip_keys(d, fop);
+    know_found(d, fop, df->to);
     return GI_PASS;
   }
   if (fop->rsp.ret < 0 && fop->rsp.err == ENOENT && conclusive(d, di_layout_known(d, fop->loc.parent))) {

@@ -142,6 +142,8 @@ take_entry(const struct listing *l, struct gi_dirent *e)
     memset(&mine.stat, 0, sizeof(mine.stat)); /* one subvolume's are not the directory's */
     mine.type = DT_DIR;
   } else if (gi_iatt_valid(&e->stat)) {
+    if (di_is_moving(l->d, &e->stat, e->xdata))
+      mine.stat.mode &= ~(uint32_t)(S_ISVTX | S_ISGID);
     di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
   }
   e->xdata = NULL;

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A GlusterFS client and ours on one volume over plain bricks, at the same time: layouts, places and linkto files are the same whoever makes them, and each finds,
+# renames and removes what the other made. With their bricks and with ours.
+. "$(dirname "$0")/../functional/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+require_glusterfs
+
+client_volfile() {
+  local i
+  for i in 1 2 3; do
+    printf 'volume v-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\n' \
+      $((i - 1)) "$HOST" $((BASE_PORT + i)) "$(brick_top $i)"
+    printf '    option transport-type tcp\n    option transport.address-family inet\n    option ping-timeout 5\nend-volume\n'
+  done
+  printf 'volume v-dht\n    type cluster/distribute\n    subvolumes v-client-0 v-client-1 v-client-2\nend-volume\n'
+  printf 'volume v\n    type debug/io-stats\n    subvolumes v-dht\nend-volume\n'
+}
+# Layouts, linkto targets and the mds marks of everything on the bricks; gfids and times are left out.
+state_of() {
+  local i
+  for i in 1 2 3; do
+    (cd "$WORK/b$i" && find "$1" -printf '%y %m %s %p\n' | LC_ALL=C sort -k4 && getfattr -h -R -d -m 'trusted.glusterfs.dht' -e hex "$1" 2>/dev/null) |
+      sed "s/^/$i /"
+  done
+}
+# A tree with all that leaves linkto files.
+make_tree() {
+  local t=$1 i
+  mkdir -p "$t/sub/deep" "$t/.hid"
+  for i in $(seq 30); do echo "$i" >"$t/f$i"; done
+  for i in $(seq 10); do mv "$t/f$i" "$t/moved-$i"; done
+  for i in 11 12 13 14 15; do ln "$t/f$i" "$t/link-$i"; done
+  for i in 16 17 18 19 20; do mv "$t/f$i" "$t/f$((i + 5))"; done
+  for i in $(seq 8); do echo "$i" >"$t/sub/deep/.rsync-$i.Xy1Ab" && mv "$t/sub/deep/.rsync-$i.Xy1Ab" "$t/sub/deep/rsync-$i"; done
+  ln -s f1 "$t/symlink"
+  mv "$t/sub/deep" "$t/deep2"
+  rm "$t/f26" "$t/moved-1"
+  chmod 0751 "$t/deep2"
+}
+contents() { (cd "$1" && find . -type f | LC_ALL=C sort | xargs md5sum && find . -printf '%y %m %n %p\n' | grep -v ' \.$' | LC_ALL=C sort -k4); }
+
+for kind in real ours; do
+  must "bricks start ($kind)" interop_begin $kind
+  must "GlusterFS mounts them" interop_mount real "$WORK/theirs"
+  must "we mount them" interop_mount ours "$WORK/mine"
+  make_tree "$WORK/theirs/t"
+  theirs=$(contents "$WORK/theirs/t")
+  is "$(contents "$WORK/mine/t")" "$theirs" "$kind: we see what they made"
+  state_of t >"$WORK/state.theirs"
+  rm -rf "$WORK/theirs/t"
+  nok "$kind: what they remove is gone here" ls "$WORK/mine/t"
+  make_tree "$WORK/mine/t"
+  is "$(contents "$WORK/theirs/t")" "$theirs" "$kind: they see what we made"
+  state_of t >"$WORK/state.mine"
+  ok "$kind: with linkto files among it" grep -q 'f 1000 0 t/' "$WORK/state.mine"
+  is "$(diff "$WORK/state.theirs" "$WORK/state.mine")" "" "$kind: it is the same on the bricks"
+  for i in 21 22 23; do mv "$WORK/theirs/t/f$i" "$WORK/theirs/t/x$i" && mv "$WORK/mine/t/x$i" "$WORK/mine/t/y$i" && mv "$WORK/theirs/t/y$i" "$WORK/theirs/t/z$i"; done
+  is "$(cat "$WORK"/mine/t/z2? | tr '\n' ' ')" "16 17 18 " "$kind: a file renamed by both in turn keeps its contents"
+  echo more >>"$WORK/theirs/t/z21"
+  is "$(tail -1 "$WORK/mine/t/z21")" more "$kind: and is one"
+  ok "$kind: we remove all" rm -rf "$WORK/mine/t"
+  is "$(ls "$WORK/theirs"; ls -A "$WORK"/b?/t 2>/dev/null)" "" "$kind: nothing is left"
+  interop_end_now() { for i in "${MOUNTS[@]}"; do unmount "$i"; done; MOUNTS=(); for i in 1 2 3; do brick_stop $i; rm -rf "$WORK/b$i"; done; }
+  interop_end_now
+done
+done_testing

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files that a rebalance moves while they are used (distribute.md 9). While it
+ * copies, the file has the sticky and the set-group-id bit and names its
+ * target: what is changed is changed there too. When it is done the file is
+ * left as a linkto file, or is gone: operations follow to the target, and
+ * descriptors are opened there.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define MOVING (S_ISVTX | S_ISGID)
+#define TRIES 3
+
+/* What must be done on both copies. */
+#define CHANGES \
+  (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
+   GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_SETATTR) | GI_KIND(GI_FOP_FSETATTR) | \
+   GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR) | GI_KIND(GI_FOP_FREMOVEXATTR) | \
+   GI_KIND(GI_FOP_XATTROP) | GI_KIND(GI_FOP_FXATTROP) | GI_KIND(GI_FOP_FSYNC))
+
+bool
+di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
+{
+  return S_ISREG(a->mode) && (a->mode & MOVING) == MOVING && gi_dict_get(xdata, d->linkto_key);
+}
+
+/* ---- descriptors ---- */
+
+static bool
+open_at(const struct di *d, struct gi_fd *fd, const struct gi_xlator *child)
+{
+  struct di_fd *df;
+
+  if (!fd || fd->anonymous)
+    return true;
+  df = di_fd_of(d, fd);
+  if (!df->known) { /* opened when there was one subvolume, or by one who tells nobody */
+    df->known = true;
+    df->at[0] = d->x->children[0];
+  }
+  return df->at[0] == child || df->at[1] == child;
+}
+
+void
+di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child)
+{
+  struct di_fd *df = di_fd_of(d, fd);
+
+  if (!df->known)
+    df->at[0] = child;
+  else if (df->at[0] != child)
+    df->at[1] = child;
+  df->known = true;
+}
+
+static int
+open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator *child)
+{
+  struct gi_fop *h;
+  int err, k = di_index(d, child);
+
+  if (open_at(d, fd, child))
+    return 0;
+  if (k < 0)
+    return ENOTCONN;
+  h = di_helper(fop, GI_FOP_OPEN); /* whoever has it open may go on, whatever its mode is now */
+  gi_fop_set_fd(h, fd);
+  h->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
+  err = di_do_drop(d, h, (unsigned)k);
+  if (!err)
+    di_opened(d, fd, child);
+  return err;
+}
+
+bool
+di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child)
+{
+  return fop->kind == GI_FOP_OPEN || open_at(d, fop->fd, child);
+}
+
+/* ---- where it is now ---- */
+
+/* What the copy on `child` says: 0 and the subvolume that it names, -1 if it names none. */
+static int
+ask_copy(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target)
+{
+  struct gi_loc loc = {.gfid = inode->gfid, .inode = inode};
+  struct di_found f;
+  struct gi_fop *reply;
+  int err;
+
+  di_find(d, fop, &loc, 1ull << child, &f);
+  reply = gi_fan_reply(&f.ask.fan, child);
+  err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
+  *target = -1;
+  if (!err && (di_is_linkto(d, reply) || di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata)))
+    *target = di_linkto_target(d, reply);
+  di_found_end(&f);
+  return err;
+}
+
+/* It is no longer where it was. True: it is on another subvolume, which the inode knows from now on. */
+static bool
+find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
+{
+  struct di_inode *i = di_inode_of(d, inode);
+  struct gi_xlator *was = i->cached;
+
+  i->cached = NULL;
+  i->target = NULL;
+  if (di_locate(d, fop, inode) != 0 || !i->cached) {
+    i->cached = i->cached || i->layout ? i->cached : was;
+    return false;
+  }
+  return i->cached != was;
+}
+
+/* ---- an operation whose reply says that the file is on the move ---- */
+
+static enum gi_verdict
+as_it_was(struct di *d, struct gi_fop *fop)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+
+  gi_reply_move(fop, df->first);
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+once_more(struct di *d, struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_fop_inode(fop);
+  struct gi_xlator *child = di_inode_of(d, inode)->cached;
+  struct di_fop *df = di_fop_of(fop, d);
+  int err = fop->kind == GI_FOP_OPEN ? 0 : open_there(d, fop, fop->fd, child);
+
+  if (err)
+    return gi_fop_fail(fop, err);
+  gi_fop_unref(df->first);
+  df->first = NULL;
+  df->to = child;
+  df->tries++;
+  gi_reply_clear(&fop->rsp);
+  gi_fop_forward_tell_to(fop, d->x, child);
+  return GI_HELD;
+}
+
+static enum gi_verdict
+after_gone(struct di *d, struct gi_fop *fop)
+{
+  return find_again(d, fop, gi_fop_inode(fop)) ? once_more(d, fop) : as_it_was(d, fop);
+}
+
+static enum gi_verdict
+after_moved(struct di *d, struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_fop_inode(fop);
+  int target, k = di_index(d, di_fop_of(fop, d)->to), err = k < 0 ? ESTALE : ask_copy(d, fop, inode, (unsigned)k, &target);
+
+  if (!err && target < 0)
+    return as_it_was(d, fop); /* its owner gave it that mode */
+  return find_again(d, fop, inode) ? once_more(d, fop) : as_it_was(d, fop);
+}
+
+/* The change is made on the target as well. 0; or why not, unless the target is gone: then it is not being moved any more. */
+static int
+repeat(struct di *d, struct gi_fop *fop, struct gi_xlator *target)
+{
+  struct gi_fop *h;
+  int err, k = di_index(d, target);
+
+  if (k < 0)
+    return ENOTCONN;
+  err = open_there(d, fop, fop->fd, target);
+  if (!err) {
+    h = gi_fop_child(fop);
+    err = di_do_drop(d, h, (unsigned)k);
+  }
+  if (err != ENOENT && err != ESTALE)
+    return err;
+  di_inode_of(d, gi_fop_inode(fop))->target = NULL;
+  return 0;
+}
+
+static void
+hide_bits(struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct gi_attr a;
+
+  for (unsigned at = 0; gi_reply_next_attr(fop, &at, &a);)
+    if (gi_gfid_equal(&a.iatt->gfid, gfid) && (a.iatt->mode & MOVING) == MOVING)
+      a.iatt->mode &= ~(uint32_t)MOVING;
+}
+
+static enum gi_verdict
+while_moving(struct di *d, struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_fop_inode(fop);
+  struct di_inode *i = di_inode_of(d, inode);
+  int target, k = di_index(d, di_fop_of(fop, d)->to), err;
+
+  if (!i->target) {
+    err = k < 0 ? ESTALE : ask_copy(d, fop, inode, (unsigned)k, &target);
+    if (err || target < 0 || target == k)
+      return as_it_was(d, fop);
+    i->target = d->x->children[target];
+  }
+  err = CHANGES & GI_KIND(fop->kind) ? repeat(d, fop, i->target) : 0;
+  if (err)
+    return gi_fop_fail(fop, err);
+  as_it_was(d, fop);
+  hide_bits(fop, &inode->gfid);
+  return GI_ANSWERED;
+}
+
+static enum gi_verdict
+think(struct di *d, struct gi_fop *fop, di_task_fn *fn)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+
+  GI_ASSERT(!df->first);
+  df->first = gi_fop_helper(fop, fop->kind);
+  gi_reply_move(df->first, fop);
+  return di_run(d, fop, fn);
+}
+
+enum gi_verdict
+di_file_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+  struct di_fop *df = di_fop_of(fop, d);
+  const struct gi_iatt *a;
+
+  if (fop->rsp.ret < 0)
+    return (fop->rsp.err == ENOENT || fop->rsp.err == ESTALE) && df->tries < TRIES ? think(d, fop, after_gone) : GI_PASS;
+  if (fop->kind == GI_FOP_OPEN && fop->fd)
+    di_opened(d, fop->fd, df->to);
+  a = gi_reply_attr(fop, GI_OF_OBJECT);
+  if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
+    return GI_PASS;
+  if ((a->mode & 07777) == S_ISVTX)
+    return df->tries < TRIES ? think(d, fop, after_moved) : GI_PASS;
+  return (a->mode & MOVING) == MOVING ? think(d, fop, while_moving) : GI_PASS;
+}
+
+/* ---- a descriptor that is not open where the file is ---- */
+
+enum gi_verdict
+di_reopen(struct di *d, struct gi_fop *fop)
+{
+  return once_more(d, fop);
+}
