@@ -206,7 +206,7 @@ GI_XLATOR_EXPORT = {
     .summary = "Puts the client's clock on operations",
     .messages = GI_MSG_UTIME,
     .layer = {{.side = GI_SIDE_CLIENT,
-               .above = {"cluster/distribute"},
+               .above = {"cluster/distribute", "features/shard"},
                .key = "features.ctime",
                .def = "on",
                .since = "0.1",

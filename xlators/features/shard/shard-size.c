@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Truncating, opening, and bringing to the disks.
+ *
+ * A file is made shorter from its end: blocks go, the last one that stays is cut,
+ * then the size follows. Who is stopped in between leaves a file of the old size
+ * that ends in zeros; a size that was set first would leave blocks behind it,
+ * which a file that grows again would show.
+ */
+#include "xlators/features/shard/shard.h"
+
+#include "libglusterish/mutants.h"
+
+struct cutting {
+  uint64_t size;
+};
+
+static void
+fill_cut(struct gi_fop *op, void *arg)
+{
+  op->args.offset = ((const struct cutting *)arg)->size;
+}
+
+/* The block that the new end lies in. */
+static int
+cut_block(struct sh_file *file, struct gi_fop *fop, uint64_t n, uint64_t size, int64_t *blocks)
+{
+  struct cutting c = {size};
+  struct gi_fop *op, *look;
+  int err;
+
+  err = sh_block_run(file, fop, GI_FOP_FSTAT, n, false, fill_cut, &c, &look);
+  bool longer = !err && look && look->rsp.stat.size > size;
+  gi_fop_unref(look);
+  if (err || !longer)
+    return err;
+  err = sh_block_run(file, fop, GI_FOP_FTRUNCATE, n, false, fill_cut, &c, &op);
+  if (!err && op) {
+    *blocks += (int64_t)op->rsp.post.blocks - (int64_t)op->rsp.pre.blocks;
+    sh_block_dirty(file, n);
+  }
+  gi_fop_unref(op);
+  return err;
+}
+
+static int
+cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
+{
+  uint64_t bs = file->block_size, within = size % bs;
+  uint64_t keep = size / bs + (within ? 1 : 0), have = file->size / bs + (file->size % bs ? 1 : 0);
+
+  if (keep == 0)
+    keep = 1; /* the first is the file itself */
+  GI_ASSERT(size < file->size && file->gate.alone);
+  for (uint64_t n = have; n-- > keep;) {
+    uint64_t gone;
+    int err = sh_block_remove(file, fop, n, &gone);
+
+    if (err)
+      return err;
+    *blocks -= (int64_t)gone;
+    if (GI_BROKEN("shard: forget a block when a file is cut"))
+      break;
+  }
+  return within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : 0;
+}
+
+/* The base file comes first: its brick says whether the caller may do this at all, and sets the times. */
+static struct gi_fop *
+cut_base(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size)
+{
+  struct gi_fop *op = gi_fop_helper(fop, fd ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
+
+  GI_ASSERT(!fd || fd->inode == file->inode);
+  op->caller.stamps &= GI_STAMP_CTIME | GI_STAMP_MTIME;
+  if (fop->kind == GI_FOP_TRUNCATE || fop->kind == GI_FOP_FTRUNCATE)
+    op->xdata = gi_dict_ref(fop->xdata);
+  if (fd)
+    gi_fop_set_fd(op, fd);
+  else
+    gi_loc_set_inode(&op->loc, file->inode);
+  op->args.offset = size < file->block_size ? size : file->block_size;
+  return op;
+}
+
+static int
+truncate_locked(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size)
+{
+  int64_t blocks = 0;
+  int err = sh_know(file, fop, fd);
+
+  if (err)
+    return err;
+  struct gi_fop *base = cut_base(file, fop, fd, size);
+
+  err = sh_run(file->sh, base);
+  if (!err) {
+    blocks = (int64_t)base->rsp.post.blocks - (int64_t)base->rsp.pre.blocks;
+    if (size < file->size)
+      err = cut(file, fop, size, &blocks);
+    if (!err && size <= file->block_size) /* nothing else is left */
+      blocks = (int64_t)base->rsp.post.blocks - (int64_t)file->blocks;
+    if (!err)
+      err = sh_set_size(file, fop, fd, size, blocks);
+  }
+  if (!err)
+    sh_settle(file, &fop->rsp, &base->rsp.pre, &base->rsp.post, size, true);
+  gi_fop_unref(base);
+  return err;
+}
+
+int
+sh_truncate_file(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size)
+{
+  struct gi_reactor *r = file->sh->x->reactor;
+  int err;
+
+  if (size > INT64_MAX)
+    return EINVAL;
+  sh_gate_enter(r, &file->gate, true);
+  err = sh_lease_take(file, fop, SH_LEASE_ALONE);
+  if (!err) {
+    file->under_way++;
+    err = truncate_locked(file, fop, fd, size);
+    GI_ASSERT(file->under_way > 0);
+    file->under_way--;
+    if (err)
+      sh_forget(file);
+    sh_lease_give(file);
+  }
+  sh_gate_leave(&file->gate);
+  return err;
+}
+
+int
+sh_truncate(struct shard *sh, struct gi_fop *fop)
+{
+  struct sh_file *file = NULL;
+  struct gi_inode *inode = gi_fop_inode(fop);
+  int err = inode ? sh_identify(sh, fop, inode, &file) : EINVAL;
+
+  if (err)
+    return err;
+  if (!file)
+    return sh_pass(sh, fop);
+  err = sh_truncate_file(file, fop, fop->kind == GI_FOP_FTRUNCATE ? fop->fd : NULL, fop->args.offset);
+  fop->rsp.ret = 0;
+  return err;
+}
+
+/* ---- OPEN, CREATE ---- */
+
+/* Bricks must neither append nor truncate: they have the first block only. */
+static int
+truncate_opened(struct sh_file *file, struct gi_fop *fop)
+{
+  bool writes = (fop->args.flags & O_ACCMODE) != O_RDONLY;
+  struct gi_reply kept = fop->rsp;
+
+  GI_ASSERT(kept.ret >= 0 && fop->fd);
+  int err;
+
+  fop->rsp = (struct gi_reply){0};
+  err = sh_truncate_file(file, fop, writes ? fop->fd : NULL, 0);
+  struct gi_iatt left = fop->rsp.post;
+  gi_reply_clear(&fop->rsp);
+  fop->rsp = kept;
+  if (!err && fop->kind == GI_FOP_CREATE)
+    fop->rsp.stat = left;
+  return err;
+}
+
+int
+sh_open(struct shard *sh, struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_fop_inode(fop);
+  struct sh_file *file = NULL;
+  int err = inode ? sh_identify(sh, fop, inode, &file) : EINVAL;
+
+  if (err)
+    return err;
+  if (!file)
+    return sh_pass(sh, fop);
+  bool cuts = fop->args.flags & O_TRUNC;
+
+  if (file->lease == SH_LEASE_NONE && !sh->x->graph->promise)
+    sh_forget(file); /* what others wrote before is seen */
+  fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
+  if (gi_dict_get(fop->xdata, GI_CONTENT_KEY)) { /* it would be that of the first block */
+    gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY);
+    gi_dict_del(fop->xdata, GI_CONTENT_STAT_KEY);
+  }
+  err = sh_pass(sh, fop);
+  return !err && cuts ? truncate_opened(file, fop) : err;
+}
+
+static int
+truncate_plain(struct shard *sh, struct gi_fop *fop)
+{
+  struct gi_fop *op = gi_fop_helper(fop, GI_FOP_FTRUNCATE);
+
+  gi_fop_set_fd(op, fop->fd);
+  op->caller.stamps &= GI_STAMP_CTIME | GI_STAMP_MTIME;
+  int err = sh_run(sh, op);
+
+  if (!err)
+    fop->rsp.stat = op->rsp.post;
+  gi_fop_unref(op);
+  return err;
+}
+
+int
+sh_created(struct shard *sh, struct gi_fop *fop)
+{
+  struct sh_file *file = NULL;
+  bool cuts = ((const struct sh_fop *)gi_fop_private(fop, sh->x))->cuts;
+  struct gi_inode *inode = gi_inode_get(sh->x->graph, &fop->rsp.stat.gfid);
+  int err = sh_identify(sh, fop, inode, &file);
+
+  if (!err && file)
+    err = sh_know(file, fop, NULL);
+  if (!err && file)
+    sh_show(file, &fop->rsp.stat);
+  if (!err && cuts)
+    err = file ? truncate_opened(file, fop) : truncate_plain(sh, fop);
+  gi_inode_unref(&inode);
+  return err;
+}
+
+/* ---- FSYNC, FLUSH ---- */
+
+int
+sh_fsync(struct shard *sh, struct gi_fop *fop)
+{
+  struct sh_file *file;
+  int err = sh_identify(sh, fop, fop->fd->inode, &file);
+
+  if (err)
+    return err;
+  if (!file)
+    return sh_pass(sh, fop);
+  err = sh_blocks_sync(file, fop, fop->args.datasync);
+  if (!err && !fop->args.datasync)
+    err = sh_flush_times(file, fop);
+  if (!err)
+    err = sh_pass(sh, fop);
+  if (!err)
+    err = sh_know(file, fop, fop->fd);
+  if (!err) {
+    sh_show(file, &fop->rsp.pre);
+    sh_show(file, &fop->rsp.post);
+  }
+  return err;
+}
+
+int
+sh_flush(struct shard *sh, struct gi_fop *fop)
+{
+  struct sh_file *file;
+  int err = sh_identify(sh, fop, fop->fd->inode, &file);
+
+  if (!err && file)
+    GI_IGNORE(sh_flush_times(file, fop)); /* they are set again when the lease ends */
+  return err ? err : sh_pass(sh, fop);
+}

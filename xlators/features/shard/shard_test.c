@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * features/shard over a child that knows one file, its blocks and the directories: what is sent for each kind, and what is answered.
+ */
+#include "tests/unit/fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define MiB (1ull << 20)
+#define BLOCK (4 * MiB)
+#define BLOCKS 8
+#define BASE 5 /* byte of the gfid of the file; block n has 100 + n */
+#define SIZE_KEY "trusted.glusterfs.shard.file-size"
+#define BLOCK_KEY "trusted.glusterfs.shard.block-size"
+
+struct brick {
+  struct fake_stack *s;
+  bool dir, doomed, plain, gone;
+  uint64_t size, blocks; /* in the attribute */
+  uint64_t len[BLOCKS];
+  bool there[BLOCKS];
+  int64_t mtime;
+  unsigned locks;
+  int write_err, add_err; /* once */
+};
+
+static void
+put64(uint8_t *b, uint64_t v)
+{
+  for (int i = 0; i < 8; i++)
+    b[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+static uint64_t
+get64(const uint8_t *b)
+{
+  uint64_t v = 0;
+  for (int i = 0; i < 8; i++)
+    v = v << 8 | b[i];
+  return v;
+}
+
+static struct gi_gfid
+gfid(uint8_t n)
+{
+  struct gi_gfid g;
+  memset(&g, n, sizeof(g));
+  return g;
+}
+
+static struct gi_iatt
+iatt(struct brick *b, unsigned n)
+{
+  return (struct gi_iatt){.gfid = gfid(n ? (uint8_t)(100 + n) : BASE),
+                          .mode = S_IFREG | 0644,
+                          .nlink = 1,
+                          .size = b->len[n],
+                          .blocks = b->len[n] / 512,
+                          .mtime.sec = b->mtime,
+                          .ctime.sec = b->mtime};
+}
+
+static struct gi_iatt
+directory(const char *text)
+{
+  struct gi_iatt a = {.mode = S_IFDIR | 0755, .nlink = 2};
+  assert_true(gi_gfid_parse(text, &a.gfid));
+  return a;
+}
+
+static void
+put_keys(struct brick *b, struct gi_dict *d)
+{
+  uint8_t v[32] = {0};
+  put64(v, BLOCK);
+  gi_dict_set_bin(d, BLOCK_KEY, v, 8);
+  put64(v, b->size);
+  put64(v + 16, b->blocks);
+  gi_dict_set_bin(d, SIZE_KEY, v, 32);
+}
+
+static int
+refuse(struct gi_fop *fop, int err)
+{
+  fop->rsp.ret = -1;
+  fop->rsp.err = err;
+  return err;
+}
+
+/* Which block a name or descriptor is; 0: the file itself; -1: something else. */
+static int
+which(const struct gi_fop *fop)
+{
+  const char *dot = fop->loc.name ? strrchr(fop->loc.name, '.') : NULL;
+  struct gi_gfid g = fop->fd ? fop->fd->inode->gfid : fop->loc.gfid;
+  if (dot && dot - fop->loc.name == 36)
+    return atoi(dot + 1);
+  return fop->loc.name ? -1 : g.b[0] == BASE ? 0 : g.b[0] - 100;
+}
+
+static void
+on_lookup(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (fop->loc.name && strcmp(fop->loc.name, ".shard") == 0 && b->dir)
+    fop->rsp.stat = directory("be318638-e8a0-4c6d-977d-7a937aa84806");
+  else if (fop->loc.name && strcmp(fop->loc.name, ".remove_me") == 0 && b->doomed)
+    fop->rsp.stat = directory("77dd5a45-dbf5-4592-b31b-b440382302e9");
+  else if ((n == 0 && !b->gone) || (n < 0 && strcmp(fop->loc.name, "file") == 0 && !b->gone)) {
+    fop->rsp.stat = iatt(b, 0);
+    if (!b->plain && gi_dict_get(fop->xdata, SIZE_KEY))
+      put_keys(b, fop->rsp.xdata = gi_dict_new());
+  } else if (n > 0 && b->there[n])
+    fop->rsp.stat = iatt(b, (unsigned)n);
+  else
+    refuse(fop, ENOENT);
+}
+
+static void
+on_mkdir(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  bool second = strcmp(fop->loc.name, ".remove_me") == 0;
+  fop->rsp.stat = directory(second ? "77dd5a45-dbf5-4592-b31b-b440382302e9" : "be318638-e8a0-4c6d-977d-7a937aa84806");
+  *(second ? &b->doomed : &b->dir) = true;
+}
+
+static void
+on_mknod(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (n > 0 && b->there[n]) {
+    refuse(fop, EEXIST);
+    return;
+  }
+  if (n > 0)
+    b->there[n] = true;
+  fop->rsp.stat = iatt(b, n > 0 ? (unsigned)n : 7);
+}
+
+static bool
+absent(struct brick *b, struct gi_fop *fop, int n)
+{
+  return n < 0 || n >= BLOCKS || (n > 0 && !b->there[n]) ? refuse(fop, ESTALE) : 0;
+}
+
+static bool
+fails(struct gi_fop *fop, int *err)
+{
+  int now = *err;
+  *err = 0;
+  return now ? refuse(fop, now) : 0;
+}
+
+static void
+change(struct brick *b, struct gi_fop *fop, int n, uint64_t len)
+{
+  fop->rsp.pre = iatt(b, (unsigned)n);
+  b->len[n] = len;
+  if (n == 0)
+    b->mtime++;
+  fop->rsp.post = iatt(b, (unsigned)n);
+}
+
+static void
+on_write(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  uint64_t end = fop->args.offset + fop->payload.len;
+  if (absent(b, fop, n) || fails(fop, &b->write_err))
+    return;
+  assert_true(end <= BLOCK && !(fop->args.flags & O_APPEND));
+  change(b, fop, n, end > b->len[n] ? end : b->len[n]);
+  fop->rsp.ret = (int32_t)fop->payload.len;
+}
+
+static void
+on_read(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (absent(b, fop, n))
+    return;
+  uint64_t left = fop->args.offset < b->len[n] ? b->len[n] - fop->args.offset : 0;
+  uint64_t len = fop->args.size < left ? fop->args.size : left;
+  struct gi_buf *buf = gi_buf_new(len + 1);
+  memset(buf->base, 'A' + n, len);
+  gi_payload_add(&fop->rsp.payload, buf, buf->base, len);
+  gi_buf_unref(&buf);
+  fop->rsp.ret = (int32_t)len;
+  fop->rsp.stat = iatt(b, (unsigned)n);
+}
+
+static void
+on_truncate(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (!absent(b, fop, n))
+    change(b, fop, n, fop->args.offset);
+}
+
+static void
+on_fstat(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (absent(b, fop, n))
+    return;
+  fop->rsp.stat = iatt(b, (unsigned)n);
+  if (n == 0 && !b->plain && gi_dict_get(fop->xdata, SIZE_KEY))
+    put_keys(b, fop->rsp.xdata = gi_dict_new());
+}
+
+static void
+on_unlink(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  int n = which(fop);
+  if (n > 0) {
+    if (n >= BLOCKS || !b->there[n]) {
+      refuse(fop, ENOENT);
+      return;
+    }
+    b->there[n] = false;
+    b->len[n] = 0;
+  } else if (strcmp(fop->loc.name, "file") == 0) {
+    b->gone = true;
+  }
+}
+
+static void
+on_add(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  const void *v;
+  uint32_t len;
+  uint8_t now[32] = {0};
+  if (fails(fop, &b->add_err))
+    return;
+  assert_int_equal(fop->args.flags, GI_XATTROP_ADD64);
+  assert_true(gi_dict_get_bin(fop->args.dict, SIZE_KEY, &v, &len) && len == 32);
+  b->size += get64(v);
+  b->blocks += get64((const uint8_t *)v + 16);
+  put64(now, b->size);
+  put64(now + 16, b->blocks);
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_bin(fop->rsp.dict, SIZE_KEY, now, 32);
+}
+
+static void
+on_setattr(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  fop->rsp.pre = iatt(b, 0);
+  if (fop->args.valid & GI_SET_MTIME)
+    b->mtime = fop->args.iatt.mtime.sec;
+  fop->rsp.post = iatt(b, 0);
+}
+
+static void
+on_lock(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  assert_string_equal(fop->args.domain, b->s->x->name);
+  b->locks += fop->args.type != GI_LK_UNLOCK;
+}
+
+static void
+brick_start(struct brick *b)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    void (*fill)(struct gi_fop *fop, void *arg);
+  } how[] = {{GI_FOP_LOOKUP, on_lookup}, {GI_FOP_MKDIR, on_mkdir},   {GI_FOP_MKNOD, on_mknod},
+             {GI_FOP_WRITE, on_write},   {GI_FOP_READ, on_read},     {GI_FOP_FTRUNCATE, on_truncate},
+             {GI_FOP_FSTAT, on_fstat},   {GI_FOP_UNLINK, on_unlink}, {GI_FOP_TRUNCATE, on_truncate},
+             {GI_FOP_XATTROP, on_add},   {GI_FOP_FXATTROP, on_add},  {GI_FOP_SETATTR, on_setattr},
+             {GI_FOP_STAT, on_fstat},    {GI_FOP_INODELK, on_lock}};
+  struct fake_stack *s = b->s;
+  *b = (struct brick){.s = s ? s : fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1), .mtime = 100};
+  for (size_t i = 0; i < GI_ARRAY_LEN(how); i++)
+    fake_script_always(b->s, 0, how[i].kind, (struct fake_reply){.fill = how[i].fill, .arg = b, .deferred = i % 2});
+}
+
+/* Nothing waits: locks are given back. */
+static void
+brick_end(struct brick *b)
+{
+  gi_notify(b->s->x, GI_EVENT_CHILD_CHANGED, NULL);
+  fake_settle(b->s);
+  fake_stack_free(b->s);
+}
+
+static struct gi_fop *
+write_at(struct brick *b, uint64_t offset, uint64_t len, uint32_t flags)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_WRITE);
+  struct gi_buf *buf = gi_buf_new(len);
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  memset(buf->base, 'w', len);
+  gi_payload_add(&f->payload, buf, buf->base, len);
+  gi_buf_unref(&buf);
+  f->args.offset = offset;
+  f->args.size = len;
+  f->args.flags = flags;
+  f->caller.time.sec = 5000;
+  fake_submit(b->s, f);
+  return f;
+}
+
+static struct gi_fop *
+data_fop(struct brick *b, enum gi_fop_kind kind, uint64_t offset, uint64_t size)
+{
+  struct gi_fop *f = fake_fop(b->s, kind);
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  f->args.offset = offset;
+  f->args.size = size;
+  fake_submit(b->s, f);
+  return f;
+}
+
+static void
+test_plain_files_pass(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.plain = true;
+  b.len[0] = 10;
+  data_fop(&b, GI_FOP_READ, 0, 10);
+  fake_forget_seen(b.s);
+  struct gi_fop *f = data_fop(&b, GI_FOP_READ, 0, 10);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_MAX), 1);
+  brick_end(&b);
+}
+
+static void
+test_write_makes_blocks(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  struct gi_fop *f = write_at(&b, BLOCK - 1000, 3000, O_WRONLY);
+  assert_int_equal(f->rsp.ret, 3000);
+  assert_true(b.dir && b.there[1] && !b.there[2]);
+  assert_int_equal(b.len[0], BLOCK);
+  assert_int_equal(b.len[1], 2000);
+  assert_int_equal(b.size, BLOCK + 2000);
+  assert_int_equal(b.blocks, BLOCK / 512 + 3);
+  assert_int_equal(f->rsp.pre.size, 0);
+  assert_int_equal(f->rsp.post.size, BLOCK + 2000);
+  assert_int_equal(f->rsp.post.blocks, b.blocks);
+  /* in its middle: no new size, no new lock, one operation */
+  unsigned locks = b.locks;
+  fake_forget_seen(b.s);
+  f = write_at(&b, BLOCK + 10, 10, O_WRONLY);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_MAX), 1);
+  assert_int_equal(b.locks, locks);
+  assert_int_equal(f->rsp.pre.size, f->rsp.post.size);
+  brick_end(&b);
+}
+
+static void
+test_read_fills_holes(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[2] = true;
+  b.len[0] = 100;
+  b.len[2] = 10;
+  b.size = 2 * BLOCK + 20;
+  struct gi_fop *f = data_fop(&b, GI_FOP_READ, 2 * BLOCK - 5, 100);
+  char got[25];
+  assert_int_equal(f->rsp.ret, 25);
+  assert_int_equal(f->rsp.err, ENOENT); /* the end */
+  assert_int_equal(gi_payload_read(&f->rsp.payload, 0, got, 25), 25);
+  assert_memory_equal(got, "\0\0\0\0\0CCCCCCCCCC\0\0\0\0\0\0\0\0\0\0", 25);
+  assert_int_equal(f->rsp.stat.size, b.size);
+  f = data_fop(&b, GI_FOP_READ, b.size, 10);
+  assert_int_equal(f->rsp.ret, 0);
+  brick_end(&b);
+}
+
+static void
+test_append_goes_to_the_end(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[1] = true;
+  b.len[0] = BLOCK;
+  b.len[1] = 100;
+  b.size = BLOCK + 100;
+  struct gi_fop *f = write_at(&b, 7, 50, O_WRONLY | O_APPEND);
+  assert_int_equal(f->rsp.ret, 50);
+  assert_int_equal(b.len[1], 150);
+  assert_int_equal(b.size, BLOCK + 150);
+  assert_int_equal(f->rsp.pre.size, BLOCK + 100);
+  brick_end(&b);
+}
+
+static void
+test_truncate(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[1] = b.there[2] = b.there[4] = true;
+  b.len[0] = b.len[1] = b.len[2] = BLOCK;
+  b.len[4] = 10;
+  b.size = 4 * BLOCK + 10;
+  struct gi_fop *f = data_fop(&b, GI_FOP_FTRUNCATE, BLOCK + 5, 0);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(b.size, BLOCK + 5);
+  assert_true(b.there[1] && !b.there[2] && !b.there[4]);
+  assert_int_equal(b.len[1], 5);
+  assert_int_equal(f->rsp.pre.size, 4 * BLOCK + 10);
+  assert_int_equal(f->rsp.post.size, BLOCK + 5);
+  f = data_fop(&b, GI_FOP_FTRUNCATE, 3, 0); /* again, at once: the size is the new one */
+  assert_int_equal(b.size, 3);
+  assert_int_equal(b.len[0], 3);
+  assert_false(b.there[1]);
+  f = data_fop(&b, GI_FOP_FTRUNCATE, 2 * BLOCK, 0);
+  assert_int_equal(b.size, 2 * BLOCK);
+  assert_int_equal(f->rsp.post.size, 2 * BLOCK);
+  brick_end(&b);
+}
+
+static void
+test_a_replaced_block_is_found_again(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  b.there[1] = false; /* another client cut the file, and wrote it again */
+  struct gi_fop *f = write_at(&b, BLOCK, 10, O_WRONLY);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_true(b.there[1]);
+  brick_end(&b);
+}
+
+static void
+test_attributes_are_those_of_the_whole(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.len[0] = 10;
+  b.size = 3 * BLOCK;
+  b.blocks = 77;
+  struct gi_fop *f = fake_fop(b.s, GI_FOP_LOOKUP);
+  gi_fop_set_entry(f, &f->loc, fake_inode(b.s, 9), "file");
+  fake_submit(b.s, f);
+  assert_int_equal(f->rsp.stat.size, 3 * BLOCK);
+  assert_int_equal(f->rsp.stat.blocks, 77);
+  assert_null(gi_dict_get(f->rsp.xdata, SIZE_KEY));
+  f = fake_fop(b.s, GI_FOP_STAT);
+  gi_loc_set_inode(&f->loc, fake_inode(b.s, BASE));
+  fake_submit(b.s, f);
+  assert_int_equal(f->rsp.stat.size, 3 * BLOCK);
+  f = fake_fop(b.s, GI_FOP_SETATTR);
+  gi_loc_set_inode(&f->loc, fake_inode(b.s, BASE));
+  fake_submit(b.s, f);
+  assert_int_equal(f->rsp.pre.size, 3 * BLOCK);
+  assert_int_equal(f->rsp.post.size, 3 * BLOCK);
+  brick_end(&b);
+}
+
+static void
+test_times_follow_with_the_lock(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  struct gi_fop *f = write_at(&b, BLOCK, 10, O_WRONLY);
+  assert_int_equal(f->rsp.post.mtime.sec, 5000);
+  assert_int_equal(b.mtime, 100); /* nobody looks */
+  struct gi_contention c = {.gfid = gfid(BASE), .domain = b.s->x->name};
+  fake_event(b.s, 0, GI_EVENT_CONTENTION, &c);
+  fake_settle(b.s);
+  assert_int_equal(b.mtime, 5000);
+  unsigned locks = b.locks;
+  write_at(&b, 10, 10, O_WRONLY);
+  assert_int_equal(b.locks, locks + 1);
+  brick_end(&b);
+}
+
+static void
+test_news_of_a_block_are_news_of_the_file(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  struct gi_invalidation inv = {.gfid = gfid(101), .flags = GI_UPCALL_TIMES, .stat = iatt(&b, 1)};
+  unsigned told = b.s->events[GI_EVENT_INVALIDATE];
+  fake_event(b.s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  b.size = 7 * BLOCK; /* by somebody who takes no locks */
+  fake_forget_seen(b.s);
+  struct gi_fop *f = data_fop(&b, GI_FOP_READ, 6 * BLOCK, 10);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_true(fake_count(b.s, 0, GI_FOP_FSTAT) > 0);
+  brick_end(&b);
+}
+
+static void
+test_the_directory_of_blocks_is_private(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = true;
+  static const enum gi_fop_kind kinds[] = {GI_FOP_LOOKUP, GI_FOP_MKDIR, GI_FOP_CREATE,
+                                           GI_FOP_UNLINK, GI_FOP_RMDIR, GI_FOP_SYMLINK};
+  struct gi_inode *root = gi_inode_get(b.s->graph, &gi_gfid_root);
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    struct gi_fop *f = fake_fop(b.s, kinds[i]);
+    gi_fop_set_entry(f, &f->loc, root, ".shard");
+    fake_submit(b.s, f);
+    assert_int_equal(f->rsp.err, EPERM);
+  }
+  struct gi_fop *f = fake_fop(b.s, GI_FOP_SETXATTR);
+  gi_loc_set_inode(&f->loc, fake_inode(b.s, BASE));
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, SIZE_KEY, "x", 1);
+  fake_submit(b.s, f);
+  assert_int_equal(f->rsp.err, EPERM);
+  gi_inode_unref(&root);
+  brick_end(&b);
+}
+
+static struct gi_fop *
+remove_file(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_UNLINK);
+  gi_fop_set_entry(f, &f->loc, fake_inode(b->s, 9), "file");
+  fake_submit(b->s, f);
+  return f;
+}
+
+static void
+test_blocks_of_a_removed_file_go(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[1] = b.there[3] = true;
+  b.size = 2 * BLOCK; /* the last one was left behind by somebody who was stopped */
+  assert_int_equal(remove_file(&b)->rsp.ret, 0);
+  fake_settle(b.s);
+  assert_true(b.doomed && b.gone && !b.there[1] && !b.there[3]);
+  brick_end(&b);
+}
+
+static void
+test_blocks_stay_while_the_file_is_open(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY); /* its descriptor stays until the end */
+  assert_int_equal(remove_file(&b)->rsp.ret, 0);
+  fake_settle(b.s);
+  assert_true(b.gone && b.there[1]);
+  assert_int_equal(write_at(&b, BLOCK + 10, 10, O_WRONLY)->rsp.ret, 10);
+  gi_notify(b.s->x, GI_EVENT_PARENT_DOWN, NULL);
+  brick_end(&b);
+}
+
+static void
+test_copy_is_left_to_who_reads_and_writes(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  struct gi_fop *f = fake_fop(b.s, GI_FOP_COPY_FILE_RANGE);
+  gi_fop_set_fd(f, fake_fd(b.s, BASE));
+  f->fd2 = gi_fd_ref(fake_fd(b.s, BASE));
+  fake_submit(b.s, f);
+  assert_int_equal(f->rsp.err, EOPNOTSUPP);
+  brick_end(&b);
+}
+
+/* A failure of the bricks stays what it is. */
+static void
+test_errors(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  b.write_err = ENOSPC;
+  assert_int_equal(write_at(&b, BLOCK, 10, O_WRONLY)->rsp.err, ENOSPC);
+  b.add_err = EIO;
+  assert_int_equal(write_at(&b, 2 * BLOCK, 10, O_WRONLY)->rsp.err, EIO);
+  assert_int_equal(write_at(&b, 2 * BLOCK, 10, O_WRONLY)->rsp.ret, 10); /* the size is asked for again */
+  assert_int_equal(b.size, 2 * BLOCK + 10);
+  brick_end(&b);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_plain_files_pass),
+      cmocka_unit_test(test_write_makes_blocks),
+      cmocka_unit_test(test_read_fills_holes),
+      cmocka_unit_test(test_append_goes_to_the_end),
+      cmocka_unit_test(test_truncate),
+      cmocka_unit_test(test_a_replaced_block_is_found_again),
+      cmocka_unit_test(test_attributes_are_those_of_the_whole),
+      cmocka_unit_test(test_times_follow_with_the_lock),
+      cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
+      cmocka_unit_test(test_the_directory_of_blocks_is_private),
+      cmocka_unit_test(test_blocks_of_a_removed_file_go),
+      cmocka_unit_test(test_blocks_stay_while_the_file_is_open),
+      cmocka_unit_test(test_copy_is_left_to_who_reads_and_writes),
+      cmocka_unit_test(test_errors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
