@@ -21,7 +21,8 @@ answer(struct md *md, struct gi_fop *fop)
   struct gi_inode *inode = fop->loc.name && fop->kind == GI_FOP_LOOKUP ? NULL : gi_fop_inode(fop);
   const struct md_entry *e = inode ? md_entry_find(md, inode) : NULL;
 
-  if (!e || !e->good || e->trust.inflight > 0 || !md_is_fresh(md, &e->age) || !md_know_all(md, e, fop->xdata, &fop->rsp.xdata))
+  if (!e || !e->good || e->trust.inflight > 0 || !md_is_fresh(md, &e->age, e->dir) ||
+      !md_know_all(md, e, fop->xdata, &fop->rsp.xdata))
     return false;
   GI_ASSERT(gi_trust_describes(&inode->gfid, &e->trust.attr));
   fop->rsp.stat = e->trust.attr;
@@ -85,7 +86,7 @@ md_statfs(struct gi_xlator *x, struct gi_fop *fop)
 
   if (!md_options(md)->statfs || fop->caller.pid < 0)
     return GI_PASS;
-  if (md->statfs_good && md_is_fresh(md, &md->statfs_age)) {
+  if (md->statfs_good && md_is_fresh(md, &md->statfs_age, false)) {
     md->m.statfs_hits++;
     fop->rsp.statfs = md->statfs;
     return gi_fop_ok(fop, 0);

@@ -33,7 +33,7 @@ struct md_metrics {
 /* When something was asked for, and what had happened by then: it is good until the timeout, or until one of these moves. */
 struct md_age {
   uint64_t asked; /* gi_now */
-  uint64_t epoch, locks, names;
+  uint64_t epoch, locks, names, dir_names;
 };
 
 /* What WRITEs that were under way at once left, one with the other. */
@@ -48,9 +48,10 @@ struct md_entry {
   struct gi_inode *inode;  /* whose it is; not referenced: the entry goes first */
   struct gi_trust trust;   /* trust.attr are the attributes that are kept, while `good` */
   bool good;
+  bool dir;       /* known to be a directory: only the names of directories count */
   bool writes;    /* nothing but WRITEs that succeeded since changes were last not under way */
   uint64_t since; /* what was asked for before order.clock was that is not kept */
-  uint64_t names; /* order.names, as far as it is accounted for in `trust` */
+  uint64_t names; /* md_names, as far as it is accounted for in `trust` */
   struct md_age age;
   struct md_grown grown;
 
@@ -69,6 +70,7 @@ struct md {
   struct gi_xlator *x;
   struct gi_lru lru; /* struct md_entry.item */
   struct gi_trust_order order;
+  uint64_t dir_names;   /* like order.names, of those that may have been names of directories */
   uint64_t epoch;       /* moves when bricks come and go, and when the options change */
   uint64_t since;       /* like that of an entry, for inodes that have none */
   uint64_t quiet_until; /* gi_now: operations may be under way that passed here unseen */
@@ -90,7 +92,8 @@ struct md_fop {
   struct md_age age;
   bool keys;        /* the whole set is asked for */
   bool was_readdir; /* a READDIR on its way as READDIRP */
-  bool nameless;    /* it changes objects of which nobody here knows which they are */
+  bool nameless;    /* it changes objects of which nobody here knows which they are, */
+  bool of_dirs;     /* and they may be directories */
   unsigned nchanged;
   bool alone[MD_CHANGED_MAX];               /* when it ended: no other change of ours since it began */
   bool xattrs[MD_CHANGED_MAX];              /* the change is one of extended attributes, too */
@@ -114,7 +117,9 @@ bool md_entry_catch_up(struct md *md, struct md_entry *e);
 void md_entry_settle(struct md *md, struct md_entry *e); /* no change is under way any more, or it has another size */
 uint64_t md_timeout_ns(const struct md *md);             /* for which something is believed */
 bool md_is_told(const struct md *md); /* bricks say what others change, so that what is kept does not get old */
-bool md_is_fresh(const struct md *md, const struct md_age *age);
+bool md_is_fresh(const struct md *md, const struct md_age *age, bool dir);
+/* Moves when a name goes, and nobody here knows whose it is, that may have been one of `e`. */
+uint64_t md_names(const struct md *md, const struct md_entry *e);
 /* The operation was sent after everything that makes its answer about `e` (NULL: an inode without an entry) doubtful. */
 bool md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *f);
 void md_forget_attr(struct md *md, struct md_entry *e);  /* and what is on its way */

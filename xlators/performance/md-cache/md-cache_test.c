@@ -359,6 +359,24 @@ test_what_lost_a_name_is_asked_for(void **state)
   assert_true(asked(s, FILE_B, 20, 1));
 }
 
+/* Nobody knows which file has lost its name, but that no directory has. */
+static void
+test_directories_stay_known_when_a_file_loses_its_name(void **state)
+{
+  struct fake_stack *s = *state;
+
+  fake_inode(s, FILE_B)->mode = S_IFDIR;
+  know(s, FILE_B, 20, 1);
+  unlink_name(s, 0);
+  assert_false(asked(s, FILE_B, 20, 1));
+
+  struct gi_fop *f = fake_fop(s, GI_FOP_RMDIR);
+
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, DIRECTORY), "name");
+  sent(s, f);
+  assert_true(asked(s, FILE_B, 20, 1));
+}
+
 static void
 test_a_new_object_and_its_directory_are_known(void **state)
 {
@@ -711,6 +729,7 @@ main(void)
       TEST(test_an_open_shows_what_others_closed),
       TEST(test_a_link_of_ours_moves_the_count),
       TEST(test_what_lost_a_name_is_asked_for),
+      TEST(test_directories_stay_known_when_a_file_loses_its_name),
       TEST(test_a_new_object_and_its_directory_are_known),
       TEST(test_a_known_file_may_be_emptied_by_its_name),
       TEST(test_a_name_of_ours_that_moved_is_no_change_of_others),

@@ -63,6 +63,15 @@ is_nameless(struct gi_fop *fop)
          (fop->kind == GI_FOP_RENAME && !gi_loc_inode(fop, &fop->loc2));
 }
 
+/* UNLINK refuses directories, and a file replaces none. */
+static bool
+may_be_directory(const struct gi_fop *fop)
+{
+  const struct gi_inode *moved = fop->loc.inode;
+
+  return fop->kind != GI_FOP_UNLINK && !(fop->kind == GI_FOP_RENAME && moved && moved->mode && !S_ISDIR(moved->mode));
+}
+
 static void
 begin_all(struct md *md, struct gi_fop *fop, struct md_fop *f)
 {
@@ -89,7 +98,9 @@ md_change(struct gi_xlator *x, struct gi_fop *fop)
   GI_ASSERT(MD_CHANGING & GI_KIND(fop->kind));
   GI_ASSERT(fop->kind != GI_FOP_OPEN || fop->args.flags & O_TRUNC);
   f->nameless = is_nameless(fop);
+  f->of_dirs = f->nameless && may_be_directory(fop);
   md->order.names += f->nameless;
+  md->dir_names += f->of_dirs;
   md_note(md, f);
   begin_all(md, fop, f);
   return GI_PASS_TELL;
@@ -177,7 +188,7 @@ end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
   const struct gi_iatt *found = told(fop, e->inode, true), *left = told(fop, e->inode, false);
   struct gi_trust_change c = {
       .kind = kind_of(fop, found, left), .found = found ? found : &nothing, .left = left ? left : &nothing};
-  bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1 && e->names == md->order.names;
+  bool alone = e->trust.seq == f->began[i] && e->trust.inflight == 1 && e->names == md_names(md, e);
   bool foreign = !gi_trust_change_ended(&md->order, &e->trust, &e->inode->gfid, f->began[i], &c) && alone;
 
   GI_ASSERT(!alone || e->trust.inflight == 0);
@@ -185,7 +196,7 @@ end_one(struct md *md, struct gi_fop *fop, struct md_fop *f, unsigned i)
   /* What each of several found does not tell: bricks need not look, change and look again at once. */
   if (!alone || c.kind == GI_TRUST_CHANGE_FAILED || (c.kind == GI_TRUST_CHANGE_TOLD && !(found && left))) {
     gi_trust_forget(&e->trust);
-    e->names = md->order.names;
+    e->names = md_names(md, e);
   }
   if (fop->rsp.ret >= 0 && left && e->writes)
     grow(&e->grown, left);
@@ -221,11 +232,11 @@ md_written(struct md *md, const struct gi_written *w)
   GI_ASSERT(w->changes > 0);
   if (!e || n == 0)
     return;
-  alone = told && !e->trust.mixed && e->trust.inflight == n && e->names == md->order.names;
+  alone = told && !e->trust.mixed && e->trust.inflight == n && e->names == md_names(md, e);
   foreign = !gi_trust_written(&md->order, &e->trust, &w->inode->gfid, n, &c) && alone;
   if (!alone) {
     gi_trust_forget(&e->trust);
-    e->names = md->order.names;
+    e->names = md_names(md, e);
   }
   if (told && e->writes)
     grow(&e->grown, w->left);
@@ -297,6 +308,7 @@ md_changed(struct md *md, struct gi_fop *fop, struct md_fop *f)
       end_one(md, fop, f, i);
   }
   md->order.names += f->nameless;
+  md->dir_names += f->of_dirs;
   if (fop->rsp.ret >= 0 && MD_OF_ENTRY & GI_KIND(fop->kind))
     named(md, fop, f);
   if (fop->rsp.ret < 0 && (fop->rsp.err == ESTALE || (fop->rsp.err == ENOENT && !(MD_OF_ENTRY & GI_KIND(fop->kind)))) &&

@@ -16,7 +16,7 @@ void
 md_note(struct md *md, struct md_fop *f)
 {
   f->seq = md->order.clock;
-  f->age = (struct md_age){gi_now(md->x->reactor), md->epoch, md->order.locks, md->order.names};
+  f->age = (struct md_age){gi_now(md->x->reactor), md->epoch, md->order.locks, md->order.names, md->dir_names};
 }
 
 /* ---- until when ---- */
@@ -39,16 +39,18 @@ md_is_told(const struct md *md)
 }
 
 static bool
-is_current(const struct md *md, const struct md_age *age)
+is_current(const struct md *md, const struct md_age *age, bool dir)
 {
   GI_ASSERT(age->epoch <= md->epoch && age->locks <= md->order.locks && age->names <= md->order.names);
-  return age->epoch == md->epoch && age->locks == md->order.locks && age->names == md->order.names;
+  GI_ASSERT(age->dir_names <= md->dir_names);
+  return age->epoch == md->epoch && age->locks == md->order.locks &&
+         (dir ? age->dir_names == md->dir_names : age->names == md->order.names);
 }
 
 bool
-md_is_fresh(const struct md *md, const struct md_age *age)
+md_is_fresh(const struct md *md, const struct md_age *age, bool dir)
 {
-  return is_current(md, age) && gi_now(md->x->reactor) < age->asked + md_timeout_ns(md);
+  return is_current(md, age, dir) && gi_now(md->x->reactor) < age->asked + md_timeout_ns(md);
 }
 
 bool
@@ -57,10 +59,17 @@ md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *
   uint64_t since = e ? e->since : md->since;
 
   GI_ASSERT(since <= md->order.clock && f->seq <= md->order.clock);
-  return !md->x->draining && md->x->enabled && f->seq >= since && f->age.asked >= md->quiet_until && is_current(md, &f->age);
+  return !md->x->draining && md->x->enabled && f->seq >= since && f->age.asked >= md->quiet_until &&
+         is_current(md, &f->age, e && e->dir);
 }
 
 /* ---- entries ---- */
+
+uint64_t
+md_names(const struct md *md, const struct md_entry *e)
+{
+  return e->dir ? md->dir_names : md->order.names;
+}
 
 struct md_entry *
 md_entry_find(const struct md *md, const struct gi_inode *inode)
@@ -77,7 +86,8 @@ md_entry_get(struct md *md, struct gi_inode *inode)
     mi->entry = gi_new(struct md_entry);
     mi->entry->inode = inode;
     mi->entry->since = mi->entry->xattr_since = md->since;
-    mi->entry->names = md->order.names;
+    mi->entry->dir = S_ISDIR(inode->mode);
+    mi->entry->names = md_names(md, mi->entry);
     gi_lru_add(&md->lru, &mi->entry->item, sizeof(*mi->entry));
   }
   GI_ASSERT(mi->entry->inode == inode);
@@ -87,10 +97,10 @@ md_entry_get(struct md *md, struct gi_inode *inode)
 bool
 md_entry_catch_up(struct md *md, struct md_entry *e)
 {
-  GI_ASSERT(e->names <= md->order.names);
-  if (e->names == md->order.names)
+  GI_ASSERT(e->names <= md_names(md, e));
+  if (e->names == md_names(md, e))
     return true;
-  e->names = md->order.names;
+  e->names = md_names(md, e);
   gi_trust_touched(&md->order, &e->trust);
   return false;
 }

@@ -93,7 +93,7 @@ is_fresh(const struct md *md, const struct md_entry *e)
 {
   uint64_t untold_until = e->xattr_age.asked + MD_CLAMP_S * GI_NSEC_PER_SEC;
 
-  return (e->xattrs || e->complete) && e->xattr_changes == 0 && md_is_fresh(md, &e->xattr_age) &&
+  return (e->xattrs || e->complete) && e->xattr_changes == 0 && md_is_fresh(md, &e->xattr_age, e->dir) &&
          (md->care.taken || gi_now(md->x->reactor) < untold_until);
 }
 
