@@ -183,6 +183,11 @@ turn_begin(struct gi_xlator *x, struct gi_fop *fop)
   add_regions(x, fop, &job, ii->log);
   if (!job)
     return GI_PASS_TELL;
+  if (ix_job_now(job)) {
+    ix_job_learn(x, job, ii);
+    ix_job_free(job);
+    return GI_PASS_TELL;
+  }
   ix_job_run(job, before_done);
   return GI_HELD;
 }
@@ -253,6 +258,8 @@ after_steps(struct gi_xlator *x, struct gi_fop *fop, bool *wait)
     if ((nonzero & bit) && ii->state[c] != IX_IN) {
       add_step(x, fop, &job, IX_LINK, c, NULL);
       *wait = true;
+    } else if (!(nonzero & bit) && ii->state[c] == IX_UNKNOWN && ix_private(x)->count[c] == 0) {
+      ii->state[c] = IX_OUT; /* nobody is in */
     } else if (!(nonzero & bit) && ii->state[c] != IX_OUT) {
       add_step(x, fop, &job, IX_UNLINK, c, NULL);
     } else {
@@ -284,6 +291,12 @@ ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop)
   struct ix_job *job = after_steps(x, fop, &wait);
   if (!job) {
     ix_turn_end(x, f->inode);
+    return GI_PASS;
+  }
+  if (ix_job_now(job)) {
+    ix_job_learn(x, job, inode_bytes(x, f->inode));
+    ix_turn_end(x, f->inode);
+    ix_job_free(job);
     return GI_PASS;
   }
   ix_job_run(job, wait ? after_done : behind_done);

@@ -13,6 +13,9 @@
 
 #include <stdlib.h>
 
+#define IX_SLOW_CALL (5 * GI_NSEC_PER_MSEC)
+#define IX_SLOW_PERIOD GI_NSEC_PER_SEC
+
 static const char *const class_dir[IX_CLASSES] = {"xattrop", "dirty", "entry-changes"};
 
 bool
@@ -304,6 +307,33 @@ ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *
   job->work.run = job_work;
   job->work.done = job_done;
   gi_work_submit(job->x->reactor, &job->work);
+}
+
+/* Calls that end in microseconds when the journal has room, like those of storage/posix. */
+static bool
+quick(const struct ix_job *job)
+{
+  for (unsigned i = 0; i < job->nsteps; i++)
+    if (job->step[i].what != IX_LINK && job->step[i].what != IX_UNLINK)
+      return false;
+  return true;
+}
+
+bool
+ix_job_now(struct ix_job *job)
+{
+  struct ix_private *p = ix_private(job->x);
+  uint64_t start = gi_now_about(job->x->reactor), end;
+
+  GI_CHECK(job, IX_JOB_MAGIC);
+  GI_ASSERT(job->nsteps > 0 && !job->done);
+  if (!quick(job) || start < p->slow_until || gi_fs_busy(p->fs))
+    return false;
+  job_work(&job->work);
+  end = gi_now_about(job->x->reactor);
+  if (end - start > IX_SLOW_CALL)
+    p->slow_until = end + IX_SLOW_PERIOD;
+  return !needs_new_base(job);
 }
 
 static int

@@ -66,6 +66,7 @@ struct ix_private {
   char **watch[IX_TRACKED];
   char **watch64;
   struct gi_serial_later turns;
+  uint64_t slow_until; /* the disk lets calls wait: they go to the workers */
   struct ix_metrics metrics;
 };
 
@@ -153,6 +154,9 @@ struct ix_job *ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct 
 void ix_job_add(struct ix_job *job, enum ix_what what, enum ix_class cls, const char *name);
 /* Runs it on a worker; `done` is called on the reactor and frees with ix_job_free. */
 void ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *job));
+/* Runs it in place if it is no more than links and the disk keeps up; then the caller learns from it and frees it. False: it is to be
+ * given to a worker. */
+GI_MUST_CHECK bool ix_job_now(struct ix_job *job);
 void ix_job_free(struct ix_job *job);
 /* Takes over what the steps found out: link states of the inode, counts. The errno of the first failed step, or 0. */
 int ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii);
