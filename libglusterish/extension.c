@@ -46,6 +46,14 @@ const struct gi_extension gi_extensions[] = {
      "client",
      "0.1",
      "The supplementary groups that the credential has no room for, 32 bits big-endian each."},
+    {GI_GIVE_BACK_CAPABILITY,
+     {GI_GIVE_BACK_KEY},
+     "xdata of any operation, and of RELEASE",
+     "client",
+     "0.1",
+     "Locks of transactions, and descriptors, that the client gives back; it is done before the operation, whatever comes of "
+     "that "
+     "(give-back.h)."},
     {NULL, {GI_VERSION_KEY}, "SETVOLUME and its answer", "client, brick", "0.1", "The version; who sends it is one of ours."},
     {NULL, {GI_CAPABILITIES_KEY}, "answer to SETVOLUME", "brick", "0.1", "The capabilities of the brick, separated by blanks."},
     {NULL,

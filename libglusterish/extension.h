@@ -26,6 +26,7 @@
 #define GI_REGIONS_CAPABILITY "regions"
 #define GI_NEAR_CAPABILITY "near-pieces"
 #define GI_GROUPS_CAPABILITY "groups"
+#define GI_GIVE_BACK_CAPABILITY "give-back"
 
 /* keys of xdata */
 #define GI_LOAD_KEY "glusterish.foreground"
@@ -34,6 +35,7 @@
 #define GI_NEAR_KEY "glusterish.near"
 #define GI_NEAR_PIECES_KEY "glusterish.near.pieces"
 #define GI_GROUPS_KEY "glusterish.groups"
+#define GI_GIVE_BACK_KEY "glusterish.give-back"
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 #define GI_SAME_FILE_KEY "glusterish.same-file"
 #define GI_NAMED_KEY "glusterish.named"

@@ -14,8 +14,8 @@
 
 enum { INODE_LOCK, NAME_LOCK, DIRECTORY_LOCK };
 
-static void
-put_lock(struct gi_xdr_out *out, const struct gi_preamble_lock *l)
+void
+gi_preamble_put_lock(struct gi_xdr_out *out, const struct gi_preamble_lock *l)
 {
   GI_ASSERT(!gi_gfid_is_none(&l->gfid) && (l->entry || !l->name));
   gi_xdr_put_u32(out, !l->entry ? INODE_LOCK : l->name ? NAME_LOCK : DIRECTORY_LOCK);
@@ -39,15 +39,14 @@ gi_preamble_put(struct gi_dict *xdata, const struct gi_preamble *p)
   gi_xdr_put_opaque(&out, p->owner.data, p->owner.len);
   gi_xdr_put_u32(&out, p->nlocks);
   for (uint32_t i = 0; i < p->nlocks; i++)
-    put_lock(&out, &p->lock[i]);
+    gi_preamble_put_lock(&out, &p->lock[i]);
   gi_xdr_put_dict(&out, p->counters);
   gi_dict_set_bin(xdata, GI_PREAMBLE_KEY, out.base, (uint32_t)out.len);
   gi_xdr_out_finish(&out);
 }
 
-/* A text of 1 to `max` bytes without NUL. */
-static bool
-get_text(struct gi_xdr_in *in, char *text, uint32_t max)
+bool
+gi_preamble_get_text(struct gi_xdr_in *in, char *text, uint32_t max)
 {
   uint32_t len;
   const uint8_t *bytes = gi_xdr_get_opaque(in, max, &len);
@@ -59,11 +58,12 @@ get_text(struct gi_xdr_in *in, char *text, uint32_t max)
   return true;
 }
 
-static bool
-get_lock(struct gi_xdr_in *in, struct gi_preamble_lock *l, char *text)
+bool
+gi_preamble_get_lock(struct gi_xdr_in *in, struct gi_preamble_lock *l, char *text)
 {
   uint32_t kind = gi_xdr_get_u32(in);
 
+  *l = (struct gi_preamble_lock){0};
   gi_xdr_get_gfid(in, &l->gfid);
   if (in->failed || kind > DIRECTORY_LOCK || gi_gfid_is_none(&l->gfid))
     return false;
@@ -72,15 +72,15 @@ get_lock(struct gi_xdr_in *in, struct gi_preamble_lock *l, char *text)
     l->start = gi_xdr_get_u64(in);
     l->len = gi_xdr_get_u64(in);
   } else if (kind == NAME_LOCK) {
-    if (!get_text(in, text, GI_NAME_MAX) || strchr(text, '/'))
+    if (!gi_preamble_get_text(in, text, GI_NAME_MAX) || strchr(text, '/'))
       return false;
     l->name = text;
   }
   return !in->failed;
 }
 
-static bool
-get_owner(struct gi_xdr_in *in, struct gi_owner *owner)
+bool
+gi_preamble_get_owner(struct gi_xdr_in *in, struct gi_owner *owner)
 {
   uint32_t len;
   const uint8_t *bytes = gi_xdr_get_opaque(in, GI_OWNER_MAX, &len);
@@ -95,14 +95,15 @@ get_owner(struct gi_xdr_in *in, struct gi_owner *owner)
 static bool
 get_all(struct gi_xdr_in *in, struct gi_preamble *p)
 {
-  if (gi_xdr_get_u32(in) != VERSION || !get_text(in, p->domain_text, GI_PREAMBLE_DOMAIN) || !get_owner(in, &p->owner))
+  if (gi_xdr_get_u32(in) != VERSION || !gi_preamble_get_text(in, p->domain_text, GI_PREAMBLE_DOMAIN) ||
+      !gi_preamble_get_owner(in, &p->owner))
     return false;
   p->domain = p->domain_text;
   p->nlocks = gi_xdr_get_u32(in);
   if (in->failed || p->nlocks > GI_PREAMBLE_LOCKS)
     return false;
   for (uint32_t i = 0; i < p->nlocks; i++)
-    if (!get_lock(in, &p->lock[i], p->name_text[i]))
+    if (!gi_preamble_get_lock(in, &p->lock[i], p->name_text[i]))
       return false;
   gi_xdr_get_dict(in, &p->counters);
   return !in->failed && gi_xdr_left(in) == 0;

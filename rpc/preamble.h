@@ -14,6 +14,7 @@
 #include "libglusterish/dict.h"
 #include "libglusterish/extension.h"
 #include "libglusterish/types.h"
+#include "rpc/xdr.h"
 
 #define GI_PREAMBLE_LOCKS 3 /* rename onto a directory */
 #define GI_PREAMBLE_DOMAIN 255
@@ -48,5 +49,11 @@ void gi_preamble_clear(struct gi_preamble *p); /* drops the counters; all-zero i
 void gi_preamble_put_outcome(struct gi_dict *xdata, int err, const struct gi_dict *counters);
 /* False if the reply carries none. *counters: owned by the caller, NULL if there are none. */
 GI_MUST_CHECK bool gi_preamble_get_outcome(const struct gi_dict *xdata, int *err, struct gi_dict **counters);
+
+/* The parts of it that others use, too: false if malformed. */
+void gi_preamble_put_lock(struct gi_xdr_out *out, const struct gi_preamble_lock *l);
+GI_MUST_CHECK bool gi_preamble_get_lock(struct gi_xdr_in *in, struct gi_preamble_lock *l, char *name); /* of GI_NAME_MAX + 1 */
+GI_MUST_CHECK bool gi_preamble_get_text(struct gi_xdr_in *in, char *text, uint32_t max); /* 1 to `max` bytes without NUL */
+GI_MUST_CHECK bool gi_preamble_get_owner(struct gi_xdr_in *in, struct gi_owner *owner);
 
 #endif

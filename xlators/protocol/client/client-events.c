@@ -103,6 +103,7 @@ cl_contended(struct client *c, struct gi_xdr_in *in, bool entry)
     return;
   }
   gi_notify_up(c->x, GI_EVENT_CONTENTION, &con);
+  cl_give_back_hurry(c);
   gi_dict_unref(&con.xdata);
 }
 

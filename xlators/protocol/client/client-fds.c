@@ -55,20 +55,27 @@ cl_release_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *ar
   /* A handle that could not be released went with its connection. */
 }
 
-static void
-cl_send_release(struct client *c, struct gi_fd *fd, int64_t handle)
+void
+cl_send_release(struct client *c, const struct gi_fd *fd, int64_t handle, struct gi_dict *xdata)
 {
-  struct gi_rpc_client *rpc = cl_conn_of(c, &fd->inode->gfid)->rpc;
+  const struct gi_gfid *gfid = fd ? &fd->inode->gfid : &gi_gfid_none;
+  struct gi_rpc_client *rpc = cl_conn_of(c, gfid)->rpc;
   struct gi_xdr_out out = {0};
-  struct gi_dict *empty = gi_dict_new();
-  uint32_t proc = fd->directory ? GI_FOP_RELEASEDIR : GI_FOP_RELEASE;
+  uint32_t proc = fd && fd->directory ? GI_FOP_RELEASEDIR : GI_FOP_RELEASE;
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, proc, GI_AUTH_V3, &cl_nobody);
   c->sent[proc]++;
-  gi_xdr_put_gfid(&out, &fd->inode->gfid);
+  gi_xdr_put_gfid(&out, gfid);
   gi_xdr_put_u64(&out, (uint64_t)handle);
-  gi_xdr_put_dict(&out, empty);
-  gi_dict_unref(&empty);
+  gi_xdr_put_dict(&out, xdata);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, cl_release_reply, NULL);
+}
+
+static void
+cl_release_now(struct client *c, struct gi_fd *fd, int64_t handle)
+{
+  struct gi_dict *empty = gi_dict_new();
+  cl_send_release(c, fd, handle, empty);
+  gi_dict_unref(&empty);
 }
 
 void
@@ -76,13 +83,14 @@ cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
   struct client *c = cl_of(x);
   struct cl_fd *f = bytes;
+  bool had_locks = f->nlocks > 0;
   cl_locks_released(c, fd);
   GI_ASSERT(f->nlocks == 0 && f->nmissing == 0);
   if (f->state == CL_FD_NONE)
     return;
   gi_list_del(&f->link);
-  if (f->state == CL_FD_OPEN)
-    cl_send_release(c, fd, f->handle);
+  if (f->state == CL_FD_OPEN && (had_locks || !cl_give_back_descriptor(c, f->handle))) /* they go with it */
+    cl_release_now(c, fd, f->handle);
   f->state = CL_FD_NONE;
 }
 
@@ -93,13 +101,13 @@ cl_fd_opened(struct client *c, struct gi_fd *fd, int64_t handle)
   GI_ASSERT(handle >= 0 && fd->inode);
   GI_ASSERT(f->state == CL_FD_NONE || f->fd == fd);
   if (f->state == CL_FD_OPEN && f->handle != handle && f->nlocks) {
-    cl_send_release(c, fd, handle); /* opened twice: the locks are those of the older one */
+    cl_release_now(c, fd, handle); /* opened twice: the locks are those of the older one */
     return;
   }
   if (f->state == CL_FD_NONE)
     gi_list_add_tail(&c->fds, &f->link);
   else if (f->state == CL_FD_OPEN && f->handle != handle)
-    cl_send_release(c, fd, f->handle); /* opened twice: the newer one counts */
+    cl_release_now(c, fd, f->handle); /* opened twice: the newer one counts */
   f->fd = fd;
   f->handle = handle;
   f->state = CL_FD_OPEN;
@@ -112,6 +120,7 @@ cl_fds_lost(struct client *c)
   gi_list_foreach(f, &c->fds, struct cl_fd, link)
     if (f->state == CL_FD_OPEN)
       f->state = CL_FD_LOST;
+  cl_give_back_lost(c);
   cl_locks_away(c);
 }
 
@@ -136,7 +145,7 @@ cl_fd_bad(struct client *c, struct cl_fd *f, const char *why)
   char gfid[GI_UUID_TEXT];
   GI_ASSERT(f->state != CL_FD_NONE && f->fd);
   if (f->state == CL_FD_OPEN)
-    cl_send_release(c, f->fd, f->handle);
+    cl_release_now(c, f->fd, f->handle);
   f->state = CL_FD_BAD;
   c->metrics.bad_fds++;
   GI_PROBE("client: an fd cannot be opened again");

@@ -336,6 +336,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (!c->usable)
     return gi_fop_fail(fop, ENOTCONN);
   cl_assert(c);
+  if (cl_give_back_lock(c, fop))
+    return gi_fop_ok(fop, 0);
   if (GI_KIND(fop->kind) & CL_NEVER_SENT)
     return gi_fop_fail(fop, EOPNOTSUPP);
   struct gi_wire_fds fds;
@@ -354,6 +356,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_caller who = cl_credentials(c, fop);
   struct gi_xdr_out out = {0};
   cl_more_groups(c, fop, &who);
+  if (c->given_back.len)
+    cl_give_back_with(c, gi_fop_xdata(fop));
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
   gi_fop_encode_request(&out, fop, &fds);
   c->metrics.calls++;

@@ -418,6 +418,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   c->x = x;
   gi_list_init(&c->fds);
   cl_locks_init(c);
+  cl_give_back_init(c);
   cl_name_brick(c);
   x->private = c;
   x->metrics = &c->metrics;
@@ -432,6 +433,7 @@ cl_finish(struct gi_xlator *x)
   cl_stop(c);
   GI_ASSERT(c->state == CL_IDLE && !c->usable);
   gi_timer_finish(&c->retake);
+  cl_give_back_finish(c);
   x->private = x->metrics = NULL;
   x->waits_what = NULL;
   gi_free(c->brick);

@@ -3,7 +3,8 @@
  * protocol/client: what its files share. client.c has the table and the life
  * of the translator, client-handshake.c the way to a usable connection,
  * client-fops.c the operations, client-fds.c the handles, client-locks.c the
- * POSIX locks, client-events.c what a brick tells by itself.
+ * POSIX locks, client-give-back.c what goes with the next message,
+ * client-events.c what a brick tells by itself.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -128,7 +129,10 @@ struct client {
   struct gi_list fds; /* struct cl_fd */
   struct gi_timer retake;
   struct cl_metrics metrics;
-  uint64_t sent[GI_FOP_MAX]; /* messages by kind */
+  uint64_t sent[GI_FOP_MAX];    /* messages by kind */
+  struct gi_xdr_out given_back; /* goes with the next message */
+  struct gi_timer give_back_timer;
+  uint64_t hurry_until; /* others wait for locks: what is given back goes at once; 0: nobody does */
 };
 
 /* The credential of calls nobody in particular makes (wire.md 1.5). */
@@ -175,6 +179,21 @@ void cl_reopened(struct client *c);    /* client-handshake.c */
 void cl_fd_bad(struct client *c, struct cl_fd *f, const char *why);
 void cl_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 struct cl_conn *cl_conn_of(struct client *c, const struct gi_gfid *gfid);
+
+/* RELEASE, with xdata; handle -1: of nothing. */
+void cl_send_release(struct client *c, const struct gi_fd *fd, int64_t handle, struct gi_dict *xdata);
+
+/* client-give-back.c */
+void cl_give_back_init(struct client *c);
+void cl_give_back_finish(struct client *c);
+/* Whether this is an unlock, or a descriptor, that goes with the next message: then it is done as far as the caller goes. */
+bool cl_give_back_lock(struct client *c, const struct gi_fop *fop);
+bool cl_give_back_descriptor(struct client *c, int64_t handle);
+void cl_give_back_with(struct client *c,
+                       struct gi_dict *xdata); /* of the message that is about to be sent; there is something */
+void cl_give_back_now(struct client *c);
+void cl_give_back_hurry(struct client *c); /* others wait for it */
+void cl_give_back_lost(struct client *c);  /* with its connection */
 
 /* client-locks.c */
 void cl_locks_init(struct client *c);

@@ -341,6 +341,17 @@ sv_prepare(struct server *sv, struct sv_client *c, struct gi_fop *fop, const str
   return sv_resolve(c, fop, fds);
 }
 
+void
+sv_go(struct server *sv, struct gi_fop *fop, int err)
+{
+  if (err)
+    sv_refuse(sv, fop, err);
+  else if (sv_opts(sv)->manage_gids && fop->caller.uid != 0 && fop->caller.pid >= 0)
+    sv_groups_get(sv->groups, fop->caller.uid, (uint64_t)sv_opts(sv)->gid_timeout, sv_groups_known, fop);
+  else
+    sv_submit(sv, fop);
+}
+
 static void
 sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_rpc_request *req, const struct gi_wire_fds *fds)
 {
@@ -358,12 +369,8 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   if (fop->xdata)
     sv_take_trace(c, fop);
   int err = sv_prepare(sv, c, fop, fds);
-  if (err)
-    sv_refuse(sv, fop, err);
-  else if (sv_opts(sv)->manage_gids && fop->caller.uid != 0 && fop->caller.pid >= 0)
-    sv_groups_get(sv->groups, fop->caller.uid, (uint64_t)sv_opts(sv)->gid_timeout, sv_groups_known, fop);
-  else
-    sv_submit(sv, fop);
+  if (!fop->xdata || !sv_give_back(c, fop->xdata, fop, err))
+    sv_go(sv, fop, err);
 }
 
 static void
@@ -418,13 +425,14 @@ sv_handle_release(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg
   int64_t handle = (int64_t)gi_xdr_get_u64(&req->in);
   struct gi_dict *xdata = NULL;
   gi_xdr_get_dict(&req->in, &xdata);
-  gi_dict_unref(&xdata);
   if (req->in.failed) {
     sv->metrics.garbage_calls++;
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
   }
   sv_fd_close(c, handle);
+  sv_give_back(c, xdata, NULL, 0);
+  gi_dict_unref(&xdata);
   struct gi_xdr_out out = {0};
   struct gi_dict *empty = gi_dict_new();
   gi_rpc_answer_begin(req, &out);

@@ -26,16 +26,15 @@ struct sv_preamble {
 
 static void step(struct sv_preamble *sp);
 
-static struct gi_fop *
-lock_fop(struct sv_preamble *sp, const struct gi_preamble_lock *l, bool unlock)
+void
+sv_set_lock(struct gi_fop *f, const struct gi_owner *owner, const char *domain, const struct gi_preamble_lock *l, bool unlock)
 {
-  const struct sv_client *c = sp->fop->caller.client;
-  struct gi_fop *f = gi_fop_helper(sp->fop, l->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
+  const struct sv_client *c = f->caller.client;
   const struct gi_gfid *gfid = gi_gfid_is_root(&l->gfid) && !gi_gfid_is_none(&c->subdir) ? &c->subdir : &l->gfid;
-  f->caller.owner = sp->p.owner;
+  f->caller.owner = *owner;
   f->loc.inode = gi_inode_get(f->graph, gfid);
   f->loc.gfid = *gfid;
-  f->args.domain = sp->p.domain;
+  f->args.domain = domain;
   if (l->entry) {
     f->args.cmd = unlock ? GI_ENTRYLK_UNLOCK : GI_ENTRYLK_NB;
     f->args.type = 1;
@@ -45,6 +44,13 @@ lock_fop(struct sv_preamble *sp, const struct gi_preamble_lock *l, bool unlock)
     f->args.type = unlock ? GI_LK_UNLOCK : GI_LK_WRITE;
     f->args.flock = (struct gi_flock){.type = f->args.type, .start = l->start, .len = l->len};
   }
+}
+
+static struct gi_fop *
+lock_fop(struct sv_preamble *sp, const struct gi_preamble_lock *l, bool unlock)
+{
+  struct gi_fop *f = gi_fop_helper(sp->fop, l->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
+  sv_set_lock(f, &sp->p.owner, sp->p.domain, l, unlock);
   return f;
 }
 

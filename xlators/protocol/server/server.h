@@ -4,7 +4,8 @@
  * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
- * server-fops.c the operations; server-preamble.c what goes before one; server-groups.c supplementary groups;
+ * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one;
+ * server-groups.c supplementary groups;
  * server-subdir.c clients that see only a directory; server-ask.c what it tells of them; server-manage.c what the management
  * daemon asks.
  */
@@ -161,10 +162,19 @@ int sv_resolve(struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds
 extern const struct gi_rpc_program sv_fop_program;
 void sv_done(struct gi_fop *fop, void *arg); /* answers a request; arg: struct server * */
 bool sv_owner_is_null(const struct gi_owner *o);
+void sv_go(struct server *sv, struct gi_fop *fop, int err); /* a request that has been read and checked; err: it is refused */
 
 /* server-preamble.c */
+struct gi_preamble_lock;
+/* A fop of the client becomes one that takes a lock, or gives it back. It borrows the texts. */
+void sv_set_lock(struct gi_fop *f, const struct gi_owner *owner, const char *domain, const struct gi_preamble_lock *l,
+                 bool unlock);
 void sv_preamble_start(struct server *sv, struct gi_fop *fop); /* then the operation itself */
 void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outcome into the reply */
+
+/* server-give-back.c */
+/* What came along with a message, then sv_go(fop, err) unless fop is NULL. False: nothing came, and nothing is done. */
+bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
 
 /* The brick that a request is for. */
 static inline struct gi_xlator *
