@@ -206,6 +206,24 @@ gi_tls_new(const struct gi_tls_config *cfg, struct gi_error *err)
   return t;
 }
 
+static bool
+same_text(const char *a, const char *b, const char *def)
+{
+  GI_CLEANUP_FREE char *asked = given(b, def);
+  return a && asked ? strcmp(a, asked) == 0 : !a && !asked;
+}
+
+struct gi_tls *
+gi_tls_renew(struct gi_tls *now, const struct gi_tls_config *cfg, struct gi_error *err)
+{
+  if (now && same_text(now->path[CERT], cfg->cert, GI_TLS_CERT) && same_text(now->path[KEY], cfg->key, GI_TLS_KEY) &&
+      same_text(now->path[CA], cfg->ca, GI_TLS_CA) && same_text(now->path[CRL], cfg->crl, NULL) &&
+      same_text(now->path[DH_PARAM], cfg->dh_param, NULL) && same_text(now->ciphers, cfg->ciphers, NULL) &&
+      same_text(now->ec_curve, cfg->ec_curve, NULL) && now->depth == (cfg->depth > 0 ? (int)cfg->depth : GI_TLS_DEPTH))
+    return gi_tls_ref(now);
+  return gi_tls_new(cfg, err);
+}
+
 struct gi_tls *
 gi_tls_ref(struct gi_tls *t)
 {

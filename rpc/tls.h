@@ -33,6 +33,8 @@ struct gi_tls;
 
 /* Reads the files, which blocks for as long as a disk does. NULL and err, which names the file. One reference is the caller's. */
 struct gi_tls *gi_tls_new(const struct gi_tls_config *cfg, struct gi_error *err);
+/* The same, or `now` once more (NULL is fine) if it was made of the same configuration. */
+struct gi_tls *gi_tls_renew(struct gi_tls *now, const struct gi_tls_config *cfg, struct gi_error *err);
 struct gi_tls *gi_tls_ref(struct gi_tls *t); /* NULL gives NULL */
 void gi_tls_unref(struct gi_tls **t);        /* NULL is fine */
 

@@ -22,6 +22,11 @@
     .name = n, .key = k, .type = t, OPT(m), .level = 3, .unread = true, __VA_ARGS__ \
   }
 
+#define TLS(n, k, t, m, ...) \
+  { \
+    .name = "transport.socket." n, .key = k, .type = t, OPT(m), .live = true, __VA_ARGS__ \
+  }
+
 static const char *const families[] = {"inet", "inet6", NULL};
 
 const struct gi_option cl_option_table[] = {
@@ -207,24 +212,23 @@ const struct gi_option cl_option_table[] = {
               .op_version = 30700, .text = "Accepted for compatibility."),
     TRANSPORT("ta-remote-port", "client.ta-brick-port", GI_OPT_INT, ta_port, .min = 0, .max = 65535, .side = GI_SIDE_CLIENT,
               .op_version = 70000, .text = "Port of the thin-arbiter brick."),
-    TRANSPORT("transport.socket.ssl-enabled", "client.ssl", GI_OPT_BOOL, ssl, .def = "off", .side = GI_SIDE_CLIENT,
-              .op_version = 2, .text = "Use TLS to the brick."),
-    TRANSPORT("transport.socket.ssl-ca-list", "ssl.ca-list", GI_OPT_PATH, ssl_ca, .op_version = 30704,
-              .text = "CA bundle file."),
-    TRANSPORT("transport.socket.ssl-cert-depth", "ssl.certificate-depth", GI_OPT_INT, ssl_depth, .op_version = 30600,
-              .text = "Longest accepted certificate chain."),
-    TRANSPORT("transport.socket.ssl-cipher-list", "ssl.cipher-list", GI_OPT_STR, ssl_cipher, .op_version = 30600,
-              .text = "Allowed TLS ciphers."),
-    TRANSPORT("transport.socket.ssl-crl-path", "ssl.crl-path", GI_OPT_PATH, ssl_crl, .op_version = 30704,
-              .text = "Directory of certificate revocation lists."),
-    TRANSPORT("transport.socket.ssl-dh-param", "ssl.dh-param", GI_OPT_PATH, ssl_dh, .op_version = 30704,
-              .text = "Diffie-Hellman parameter file."),
-    TRANSPORT("transport.socket.ssl-ec-curve", "ssl.ec-curve", GI_OPT_STR, ssl_ec, .op_version = 30704,
-              .text = "Elliptic curve name."),
-    TRANSPORT("transport.socket.ssl-own-cert", "ssl.own-cert", GI_OPT_PATH, ssl_cert, .op_version = 30704,
-              .text = "Certificate file."),
-    TRANSPORT("transport.socket.ssl-private-key", "ssl.private-key", GI_OPT_PATH, ssl_key, .op_version = 30704,
-              .text = "Private key file."),
+    TLS("ssl-enabled", "client.ssl", GI_OPT_BOOL, ssl, .def = "off", .side = GI_SIDE_CLIENT | GI_SIDE_SHD, .level = 1,
+        .op_version = 2, .text = "Use TLS to the bricks, from the next connection to each of them on."),
+    TLS("ssl-ca-list", "ssl.ca-list", GI_OPT_PATH, ssl_ca, .level = 2, .op_version = 30704,
+        .text = "CA bundle file; /etc/ssl/glusterfs.ca when unset."),
+    TLS("ssl-cert-depth", "ssl.certificate-depth", GI_OPT_INT, ssl_depth, .level = 2, .op_version = 30600, .min = 0, .max = 100,
+        .text = "Most certificates between that of a peer and that of the CA; 1 when unset."),
+    TLS("ssl-cipher-list", "ssl.cipher-list", GI_OPT_STR, ssl_cipher, .level = 2, .op_version = 30600,
+        .text = "Allowed TLS ciphers, as OpenSSL names them; those of TLS 1.3 begin with TLS_."),
+    TLS("ssl-crl-path", "ssl.crl-path", GI_OPT_PATH, ssl_crl, .level = 3, .op_version = 30704,
+        .text = "Directory of certificate revocation lists, one of every CA."),
+    TLS("ssl-dh-param", "ssl.dh-param", GI_OPT_PATH, ssl_dh, .level = 3, .op_version = 30704,
+        .text = "Diffie-Hellman parameter file, for TLS 1.2."),
+    TLS("ssl-ec-curve", "ssl.ec-curve", GI_OPT_STR, ssl_ec, .level = 3, .op_version = 30704, .text = "Elliptic curve name."),
+    TLS("ssl-own-cert", "ssl.own-cert", GI_OPT_PATH, ssl_cert, .level = 2, .op_version = 30704,
+        .text = "Certificate file; /etc/ssl/glusterfs.pem when unset."),
+    TLS("ssl-private-key", "ssl.private-key", GI_OPT_PATH, ssl_key, .level = 2, .op_version = 30704,
+        .text = "Private key file; /etc/ssl/glusterfs.key when unset."),
     {.name = "transport.*",
      .type = GI_OPT_STR,
      .wildcard = true,
@@ -295,6 +299,7 @@ cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg)
                     .interval_s = (unsigned)o->keepalive_interval,
                     .probes = (unsigned)o->keepalive_count,
                     .user_timeout_s = (unsigned)o->tcp_user_timeout},
+      .tls = c->tls,
   };
 }
 
@@ -344,6 +349,7 @@ cl_start(struct client *c)
   }
   cfg.ping_timeout_s = 0; /* one question, then it is closed */
   cfg.call_timeout_s = 10;
+  cfg.tls = c->x->ctx->mgmt_tls;
   c->mgmt = gi_rpc_client_new(c->x->reactor, &cfg, &cl_mgmt_ops, c);
   c->told = false;
   cl_connect(c);
@@ -393,8 +399,6 @@ cl_check(const struct cl_options *o, struct gi_error *err)
 {
   if (!o->remote_subvolume || !o->remote_subvolume[0])
     return gi_error_set(err, EINVAL, "option remote-subvolume is missing");
-  if (o->ssl)
-    return gi_error_set(err, EOPNOTSUPP, "option transport.socket.ssl-enabled: TLS is not available in this version");
   return 0;
 }
 
@@ -417,10 +421,16 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   c->magic = CL_MAGIC;
   c->x = x;
   gi_list_init(&c->fds);
+  x->private = c;
+  if (cl_tls_prepare(c, x->options, err) < 0) {
+    x->private = NULL;
+    gi_free(c);
+    return -1;
+  }
+  cl_tls_commit(c);
   cl_locks_init(c);
   cl_give_back_init(c);
   cl_name_brick(c);
-  x->private = c;
   x->metrics = &c->metrics;
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
   return 0;
@@ -436,6 +446,8 @@ cl_finish(struct gi_xlator *x)
   cl_give_back_finish(c);
   x->private = x->metrics = NULL;
   x->waits_what = NULL;
+  cl_tls_abort(c);
+  gi_tls_unref(&c->tls);
   gi_free(c->brick);
   c->magic = 0;
   gi_free(c);
@@ -450,7 +462,13 @@ cl_same(const char *a, const char *b)
 static int
 cl_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  return cl_check(values, err);
+  return cl_check(values, err) < 0 ? -1 : cl_tls_prepare(cl_of(x), values, err);
+}
+
+static void
+cl_reconfigure_abort(struct gi_xlator *x, const void *values)
+{
+  cl_tls_abort(cl_of(x));
 }
 
 /* Another brick, or the same one elsewhere: replace-brick. */
@@ -465,6 +483,7 @@ static void
 cl_reconfigure_commit(struct gi_xlator *x)
 {
   struct client *c = cl_of(x);
+  cl_tls_commit(c);
   cl_apply_config(c);
   cl_name_brick(c);
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
@@ -558,6 +577,7 @@ GI_XLATOR_EXPORT = {
     .finish = cl_finish,
     .reconfigure_prepare = cl_reconfigure_prepare,
     .reconfigure_commit = cl_reconfigure_commit,
+    .reconfigure_abort = cl_reconfigure_abort,
     .notify = cl_notify,
     .statedump = cl_statedump,
     .fd_release = cl_fd_release,

@@ -106,7 +106,8 @@ struct cl_metrics {
 struct client {
   uint32_t magic;
   struct gi_xlator *x;
-  struct gi_rpc_client *mgmt; /* asks the port; its backoff paces every attempt */
+  struct gi_tls *tls, *next_tls; /* of connections to the brick, NULL: plain; and while the options change */
+  struct gi_rpc_client *mgmt;    /* asks the port; its backoff paces every attempt */
   struct cl_conn conn[CL_CONNECTIONS_MAX];
   unsigned nconns;
   enum cl_state state;
@@ -145,6 +146,11 @@ cl_of(const struct gi_xlator *x)
   GI_CHECK(c, CL_MAGIC);
   return c;
 }
+
+/* client-tls.c: the credentials for these options, kept until the change is in force or is given up */
+GI_MUST_CHECK int cl_tls_prepare(struct client *c, const struct cl_options *o, struct gi_error *err);
+void cl_tls_commit(struct client *c);
+void cl_tls_abort(struct client *c);
 
 /* client.c */
 const struct cl_options *cl_opts(const struct client *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may connect (wire.md 9): user name and password first, then the peer's
- * address. Any reject fails, else any accept succeeds, and no opinion at all
+ * Who may connect (wire.md 9): the name in its certificate, user name and
+ * password, and the peer's address. Any reject fails, else any accept succeeds, and no opinion at all
  * fails.
  *
  * Host names in address lists are resolved when the rules are loaded, not when
@@ -305,9 +305,9 @@ secret_equal(const char *a, const char *b)
 }
 
 static enum verdict
-check_login(struct server *sv, const struct gi_xlator *brick, const struct gi_dict *intro)
+check_login(struct server *sv, const struct gi_xlator *brick, const struct gi_dict *intro, bool named)
 {
-  enum verdict none = sv_opts(sv)->strict_auth ? SV_REJECT : SV_DONT_CARE;
+  enum verdict none = sv_opts(sv)->strict_auth && !named ? SV_REJECT : SV_DONT_CARE;
   const char *user = NULL, *password = NULL;
   if (!gi_dict_get_str(intro, "username", &user) || !gi_dict_get_str(intro, "password", &password))
     return none;
@@ -319,15 +319,37 @@ check_login(struct server *sv, const struct gi_xlator *brick, const struct gi_di
   return secret && secret_equal(secret, password) ? SV_ACCEPT : SV_REJECT;
 }
 
+/* With TLS: by the common name of the certificate, if there is a rule. */
+static enum verdict
+check_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick)
+{
+  const char *name = gi_conn_tls_name(gi_rpc_peer_conn(p));
+  const char *list = name ? brick_option(sv, brick, "login", "ssl-allow") : NULL;
+  if (!list)
+    return SV_DONT_CARE;
+  if (name[0] && user_listed(list, name))
+    return SV_ACCEPT;
+  gi_log(GI_LOG_WARNING, sv->x->name, GI_MSG_SERVER + 31, "%s is refused: auth.ssl-allow does not allow its certificate \"%s\"",
+         gi_conn_peer(gi_rpc_peer_conn(p)), name);
+  return SV_REJECT;
+}
+
+bool
+sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick)
+{
+  return check_name(sv, p, brick) != SV_REJECT;
+}
+
 bool
 sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro, bool *login)
 {
   const char *subdir = NULL;
   gi_dict_get_str(intro, "subdir-mount", &subdir);
-  enum verdict by_login = check_login(sv, brick, intro);
+  enum verdict by_name = check_name(sv, p, brick);
+  enum verdict by_login = check_login(sv, brick, intro, by_name == SV_ACCEPT);
   enum verdict by_address = check_address(sv, p, brick, subdir);
   *login = by_login == SV_ACCEPT;
-  if (by_login == SV_REJECT || by_address == SV_REJECT)
+  if (by_name == SV_REJECT || by_login == SV_REJECT || by_address == SV_REJECT)
     return false;
-  return by_login == SV_ACCEPT || by_address == SV_ACCEPT;
+  return by_name == SV_ACCEPT || by_login == SV_ACCEPT || by_address == SV_ACCEPT;
 }

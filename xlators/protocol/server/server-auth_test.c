@@ -2,7 +2,10 @@
  *
  * protocol/server: who may connect, through protocol/client.
  */
+#include "rpc/tls-fixture.h"
 #include "tests/unit/brick-bench.h"
+
+#include <stdlib.h>
 
 #define LOGIN \
   "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.reject 127.*\n"
@@ -62,6 +65,103 @@ test_rules_of_directories(void **state)
   assert_false(connects("option auth.addr.child-0.reject /\n", NULL));
 }
 
+/* ---- certificates ---- */
+
+static char dir[64];
+
+/* The lines of one side whose certificate is DIR/NAME.pem; caller frees. */
+static char *
+tls_lines(const char *name, const char *more)
+{
+  return gi_asprintf("option transport.socket.ssl-enabled on\noption transport.socket.ssl-own-cert %s/%s.pem\n"
+                     "option transport.socket.ssl-private-key %s/%s.key\noption transport.socket.ssl-ca-list %s/ours.ca\n%s",
+                     dir, name, dir, name, dir, more ? more : "");
+}
+
+static bool
+connects_as(const char *name, const char *server_more, const char *client_more)
+{
+  GI_CLEANUP_FREE char *server = tls_lines("brick", server_more), *client = tls_lines(name, client_more);
+  return connects(server, client);
+}
+
+static void
+test_names_of_certificates(void **state)
+{
+  assert_true(connects_as("joe", NULL, NULL));
+  assert_true(connects_as("joe", "option auth.login.child-0.ssl-allow jim,joe\n", NULL));
+  assert_true(connects_as("joe", "option auth.login.child-0.ssl-allow *\n", NULL));
+  assert_true(connects_as("joe", "option auth.login.child-0.ssl-allow j*\n", NULL));
+  assert_false(connects_as("joe", "option auth.login.child-0.ssl-allow jim\n", NULL));
+  assert_false(connects_as("joe", "option auth.login.child-0.ssl-allow joey\n", NULL));
+  assert_false(connects_as("nameless", "option auth.login.child-0.ssl-allow *\n", NULL));
+  /* a name lets in whom no address rule does, but not against one */
+  assert_true(connects_as("joe", "option auth.login.child-0.ssl-allow joe\noption auth.addr.child-0.allow 10.0.0.1\n", NULL));
+  assert_false(connects_as("joe", "option auth.login.child-0.ssl-allow joe\noption auth.addr.child-0.reject 127.*\n", NULL));
+  assert_true(connects_as("joe", "option auth.login.child-0.ssl-allow joe\noption strict-auth-accept on\n", NULL));
+  /* nor does a password help a name that is not allowed */
+  assert_false(connects_as("joe", LOGIN_ONLY "option auth.login.child-0.ssl-allow jim\n",
+                           "option username joe\noption password secret\n"));
+}
+
+static void
+test_plain_clients_of_an_encrypted_brick(void **state)
+{
+  GI_CLEANUP_FREE char *only = tls_lines("brick", NULL), *too = tls_lines("brick", "option transport.socket.ssl-optional on\n");
+  assert_false(connects(only, NULL));
+  assert_true(connects(too, NULL));
+  assert_true(connects_as("joe", "option transport.socket.ssl-optional on\n", NULL));
+  GI_CLEANUP_FREE char *client = tls_lines("joe", NULL);
+  assert_false(connects(NULL, client));
+  assert_false(connects_as("stranger", NULL, NULL));
+}
+
+/* From plain to TLS and on, while both run: who is connected stays, the next connection is of the new kind. */
+static void
+test_tls_is_switched_on_while_both_run(void **state)
+{
+  static const char *const sides[] = {"brick", "joe"};
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct fake_stack *stack[] = {b->server, b->client};
+  for (unsigned i = 0; i < 2; i++) {
+    GI_CLEANUP_FREE char *cert = gi_asprintf("%s/%s.pem", dir, sides[i]), *key = gi_asprintf("%s/%s.key", dir, sides[i]),
+                         *ca = gi_asprintf("%s/ours.ca", dir);
+    bench_set_option(stack[i], "transport.socket.ssl-own-cert", cert);
+    bench_set_option(stack[i], "transport.socket.ssl-private-key", key);
+    bench_set_option(stack[i], "transport.socket.ssl-ca-list", ca);
+    bench_set_option(stack[i], "transport.socket.ssl-enabled", "on");
+  }
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  bench_stop_server(b);
+  GI_CLEANUP_FREE char *lines = tls_lines("brick", NULL);
+  bench_start_server(b, lines);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  bench_free(b);
+}
+
+static int
+make_files(void **state)
+{
+  snprintf(dir, sizeof(dir), "/tmp/server_auth_test.XXXXXX");
+  assert_non_null(mkdtemp(dir));
+  struct tls_authority *ours = tls_authority_new(dir, "ours"), *theirs = tls_authority_new(dir, "theirs");
+  tls_certificate(dir, "brick", ours, "node-1", -TLS_DAY, TLS_DAY);
+  tls_certificate(dir, "joe", ours, "joe", -TLS_DAY, TLS_DAY);
+  tls_certificate(dir, "nameless", ours, "", -TLS_DAY, TLS_DAY);
+  tls_certificate(dir, "stranger", theirs, "joe", -TLS_DAY, TLS_DAY);
+  tls_authority_free(&ours);
+  tls_authority_free(&theirs);
+  return 0;
+}
+
+static int
+remove_files(void **state)
+{
+  GI_CLEANUP_FREE char *command = gi_asprintf("rm -rf %s", dir);
+  return system(command);
+}
+
 int
 main(void)
 {
@@ -69,6 +169,9 @@ main(void)
       cmocka_unit_test(test_login),
       cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_rules_of_directories),
+      cmocka_unit_test(test_names_of_certificates),
+      cmocka_unit_test(test_plain_clients_of_an_encrypted_brick),
+      cmocka_unit_test(test_tls_is_switched_on_while_both_run),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_files, remove_files);
 }

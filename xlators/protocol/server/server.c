@@ -18,8 +18,7 @@
 #define OPT(m) .offset = offsetof(struct sv_options, m), .since = "0.1", .side = GI_SIDE_BRICK
 #define SSL(n, k, t, m, v, ...) \
   { \
-    .name = "transport.socket." n, .key = "ssl." k, .type = t, OPT(m), .op_version = v, .level = 2, .unread = true, \
-    __VA_ARGS__ \
+    .name = "transport.socket." n, .key = "ssl." k, .type = t, OPT(m), .op_version = v, .level = 2, .live = true, __VA_ARGS__ \
   }
 
 static const char *const families[] = {"inet", "inet6", NULL};
@@ -90,8 +89,8 @@ static const struct gi_option sv_option_table[] = {
      .side = GI_SIDE_BRICK,
      .level = 1,
      .op_version = 30600,
-     .unread = true,
-     .text = "Comma separated certificate common names that may connect."},
+     .text = "Comma separated patterns of common names: whose certificate has another may not connect. It says nothing about "
+             "clients without TLS."},
     {.name = "strict-auth-accept",
      .type = GI_OPT_BOOL,
      OPT(strict_auth),
@@ -340,18 +339,31 @@ static const struct gi_option sv_option_table[] = {
      .type = GI_OPT_BOOL,
      OPT(ssl),
      .def = "off",
+     .live = true,
      .level = 1,
      .op_version = 2,
-     .unread = true,
-     .text = "Use TLS for clients."},
-    SSL("ssl-ca-list", "ca-list", GI_OPT_PATH, ssl_ca, 30704, .text = "CA bundle file."),
-    SSL("ssl-cert-depth", "certificate-depth", GI_OPT_INT, ssl_depth, 30600, .text = "Longest accepted certificate chain."),
-    SSL("ssl-cipher-list", "cipher-list", GI_OPT_STR, ssl_cipher, 30600, .text = "Allowed TLS ciphers."),
-    SSL("ssl-crl-path", "crl-path", GI_OPT_PATH, ssl_crl, 30704, .text = "Directory of certificate revocation lists."),
-    SSL("ssl-dh-param", "dh-param", GI_OPT_PATH, ssl_dh, 30704, .text = "Diffie-Hellman parameter file."),
+     .text = "Take only clients with TLS from now on. Those that are connected stay."},
+    {.name = "transport.socket.ssl-optional",
+     .key = "server.ssl-optional",
+     .type = GI_OPT_BOOL,
+     OPT(ssl_optional),
+     .def = "off",
+     .live = true,
+     .level = 2,
+     .text = "With server.ssl take clients without TLS too, for as long as they are changing over."},
+    SSL("ssl-ca-list", "ca-list", GI_OPT_PATH, ssl_ca, 30704, .text = "CA bundle file; /etc/ssl/glusterfs.ca when unset."),
+    SSL("ssl-cert-depth", "certificate-depth", GI_OPT_INT, ssl_depth, 30600, .min = 0, .max = 100,
+        .text = "Most certificates between that of a peer and that of the CA; 1 when unset."),
+    SSL("ssl-cipher-list", "cipher-list", GI_OPT_STR, ssl_cipher, 30600,
+        .text = "Allowed TLS ciphers, as OpenSSL names them; those of TLS 1.3 begin with TLS_."),
+    SSL("ssl-crl-path", "crl-path", GI_OPT_PATH, ssl_crl, 30704,
+        .text = "Directory of certificate revocation lists, one of every CA."),
+    SSL("ssl-dh-param", "dh-param", GI_OPT_PATH, ssl_dh, 30704, .text = "Diffie-Hellman parameter file, for TLS 1.2."),
     SSL("ssl-ec-curve", "ec-curve", GI_OPT_STR, ssl_ec, 30704, .text = "Elliptic curve name."),
-    SSL("ssl-own-cert", "own-cert", GI_OPT_PATH, ssl_cert, 30704, .text = "Certificate file."),
-    SSL("ssl-private-key", "private-key", GI_OPT_PATH, ssl_key, 30704, .text = "Private key file."),
+    SSL("ssl-own-cert", "own-cert", GI_OPT_PATH, ssl_cert, 30704,
+        .text = "Certificate file; /etc/ssl/glusterfs.pem when unset."),
+    SSL("ssl-private-key", "private-key", GI_OPT_PATH, ssl_key, 30704,
+        .text = "Private key file; /etc/ssl/glusterfs.key when unset."),
     {.name = "transport.*",
      .type = GI_OPT_STR,
      .wildcard = true,
@@ -625,21 +637,11 @@ sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 /* ---- life ---- */
 
 static int
-sv_check(const struct sv_options *o, struct gi_error *err)
-{
-  if (o->ssl)
-    return gi_error_set(err, EOPNOTSUPP, "option transport.socket.ssl-enabled: TLS is not available in this version");
-  return 0;
-}
-
-static int
 sv_init(struct gi_xlator *x, struct gi_error *err)
 {
   struct gi_error why = {0};
   if (x->nchildren > SV_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "a server offers at most %d bricks", SV_BRICKS_MAX);
-  if (sv_check(x->options, err) < 0)
-    return -1;
   struct server *sv = gi_new(struct server);
   sv->x = x;
   gi_list_init(&sv->clients);
@@ -654,13 +656,16 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   gi_rpc_server_set_total_max(sv->rpc, sv_opts(sv)->inflight_total);
   gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)sv_opts(sv)->outstanding);
   gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
-  if (sv_listen(sv, &why) < 0) {
-    gi_error_set(err, why.code, "cannot listen: %s", why.text);
+  if (sv_tls_prepare(sv, x->options, err) < 0 || sv_listen(sv, &why) < 0) {
+    if (why.code)
+      gi_error_set(err, why.code, "cannot listen: %s", why.text);
+    sv_tls_abort(sv);
     gi_rpc_server_free(&sv->rpc);
     x->private = NULL;
     gi_free(sv);
     return -1;
   }
+  sv_tls_commit(sv);
   sv->groups = sv_groups_new(x->reactor);
   sv_auth_load(sv);
   x->metrics = &sv->metrics;
@@ -676,6 +681,8 @@ sv_finish(struct gi_xlator *x)
   GI_ASSERT(gi_list_empty(&sv->clients));
   GI_ASSERT(sv->metrics.clients == 0 && sv->metrics.peers == 0 && sv->metrics.open_fds == 0);
   sv_auth_free(sv);
+  sv_tls_abort(sv);
+  gi_tls_unref(&sv->tls);
   sv_groups_free(&sv->groups);
   x->private = x->metrics = NULL;
   sv->magic = 0;
@@ -685,7 +692,13 @@ sv_finish(struct gi_xlator *x)
 static int
 sv_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  return sv_check(values, err);
+  return sv_tls_prepare(sv_of(x), values, err);
+}
+
+static void
+sv_reconfigure_abort(struct gi_xlator *x, const void *values)
+{
+  sv_tls_abort(sv_of(x));
 }
 
 /* Shows the door to those whom the new rules do not let in. */
@@ -696,11 +709,14 @@ sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
   struct sv_peer *peer = gi_rpc_peer_private(p);
   bool accepted = false;
   GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
-  if (!peer || !peer->client || peer->client->trusted)
+  if (!peer || !peer->client)
     return;
-  if (sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &accepted) && accepted)
+  bool name = sv_auth_name(sv, p, peer->client->bound);
+  if (name && peer->client->trusted)
     return;
-  gi_conn_close(gi_rpc_peer_conn(p), EACCES, "no longer allowed by auth.allow or auth.reject");
+  if (name && sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &accepted) && accepted)
+    return;
+  gi_conn_close(gi_rpc_peer_conn(p), EACCES, "no longer allowed by auth.allow, auth.reject or auth.ssl-allow");
 }
 
 static void
@@ -710,6 +726,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
   const struct sv_options *o = sv_opts(sv);
   gi_inode_set_lru_limit(x->graph, (uint32_t)o->inode_lru_limit);
   sv_groups_flush(sv->groups);
+  sv_tls_commit(sv);
   sv_auth_load(sv);
   if (!sv->rpc)
     return;
@@ -763,6 +780,7 @@ GI_XLATOR_EXPORT = {
     .finish = sv_finish,
     .reconfigure_prepare = sv_reconfigure_prepare,
     .reconfigure_commit = sv_reconfigure_commit,
+    .reconfigure_abort = sv_reconfigure_abort,
     .notify = sv_notify,
     .statedump = sv_statedump,
     .ask = sv_ask,

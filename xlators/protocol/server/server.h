@@ -32,7 +32,7 @@ struct sv_options {
   /* Accepted from volfiles; the transport takes what it understands. */
   int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ssl_depth;
   uint64_t tcp_window, tcp_user_timeout;
-  bool keepalive, own_thread, ssl;
+  bool keepalive, own_thread, ssl, ssl_optional;
   char *ssl_ca, *ssl_cipher, *ssl_crl, *ssl_dh, *ssl_ec, *ssl_cert, *ssl_key, *transport_type;
   int address_family;
 };
@@ -102,7 +102,8 @@ struct server {
   uint64_t children_up;            /* bit per child */
   uint32_t promise[SV_BRICKS_MAX]; /* seconds, of each child (promise.h) */
   struct sv_groups *groups;
-  struct gi_list rules; /* struct sv_rules, server-auth.c */
+  struct gi_list rules;          /* struct sv_rules, server-auth.c */
+  struct gi_tls *tls, *next_tls; /* for clients, NULL: plain; and while the options change */
   struct gi_load_meter load;
   struct sv_metrics metrics;
 };
@@ -123,6 +124,11 @@ uint32_t sv_promise(const struct server *sv, const struct gi_xlator *child); /* 
 /* server-handshake.c */
 extern const struct gi_rpc_program sv_handshake_program;
 
+/* server-tls.c: the credentials for these options, kept until the change is in force or is given up */
+GI_MUST_CHECK int sv_tls_prepare(struct server *sv, const struct sv_options *o, struct gi_error *err);
+void sv_tls_commit(struct server *sv);
+void sv_tls_abort(struct server *sv);
+
 /* server-auth.c */
 /* Builds the address rules of every brick from the options; may resolve names, so only at start and at reconfiguration. */
 void sv_auth_load(struct server *sv);
@@ -130,7 +136,8 @@ void sv_auth_free(struct server *sv);
 /* Whether this introduction from `p` may attach to `brick`. *login says that user name and password decided it. */
 bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
                    bool *login);
-/* The address part alone, for rules that changed under a connected client. */
+/* The parts of name and address alone, for rules that changed under a connected client. */
+bool sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick);
 bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir,
                      bool *accepted);
 
