@@ -9,6 +9,9 @@
 #   brick_stop N; brick_start N; marks N FILE
 #   GRANULAR=off                # before mounts and daemons: entries are not healed by their names
 #   ARBITER=3                   # before interop_begin: the third brick keeps no data
+#   TLS=DIR                     # before both: connections are in TLS, with brick.* and client.* and ours.ca of tls_files DIR
+#   ALLOW=NAMES                 # and the bricks want one of these names
+#   RELAY=N                     # mounts find the bricks at ports higher by N
 
 VOLUME_ID=8306d860-1111-4222-8333-444455556666
 : "${GLUSTERISHFS:=$GLUSTERISH_BUILDDIR/glusterishfs}"
@@ -18,6 +21,26 @@ require_glusterfs() {
   require_fuse
   command -v glusterfsd >/dev/null && command -v glusterfs >/dev/null || skip_all "needs the packaged GlusterFS"
   command -v setfattr >/dev/null || skip_all "needs setfattr"
+}
+
+# tls_certificate DIR NAME CN: signed by DIR/ours.
+tls_certificate() {
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1/$2.key" -out "$1/$2.csr" -subj "/CN=$3" 2>/dev/null &&
+    openssl x509 -req -in "$1/$2.csr" -CA "$1/ours.ca" -CAkey "$1/ours.key" -CAcreateserial -days 2 -out "$1/$2.pem" 2>/dev/null
+}
+
+tls_files() {
+  mkdir -p "$1" &&
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1/ours.key" -out "$1/ours.ca" -subj /CN=ours -days 2 2>/dev/null &&
+    tls_certificate "$1" brick node-1 && tls_certificate "$1" client joe
+}
+
+tls_lines() {
+  [ -n "${TLS:-}" ] || return 0
+  echo "    option transport.socket.ssl-enabled on"
+  echo "    option transport.socket.ssl-own-cert $TLS/$1.pem"
+  echo "    option transport.socket.ssl-private-key $TLS/$1.key"
+  echo "    option transport.socket.ssl-ca-list $TLS/ours.ca"
 }
 
 brick_top() { if [ "$BRICKS" = real ]; then echo "$WORK/b$1"; else echo v-index; fi; }
@@ -64,6 +87,8 @@ volume v-server
     option transport.socket.listen-port $((BASE_PORT + $1))
     option auth.addr.$top.allow *
     option auth-path $top
+$(tls_lines brick)
+${ALLOW:+    option auth.login.$top.ssl-allow $ALLOW}
     subvolumes $top
 end-volume
 X
@@ -76,11 +101,12 @@ client_volfile() {
 volume v-client-$((i - 1))
     type protocol/client
     option remote-host $HOST
-    option remote-port $((BASE_PORT + i))
+    option remote-port $((BASE_PORT + i + ${RELAY:-0}))
     option remote-subvolume $(brick_top $i)
     option transport-type tcp
     option transport.address-family inet
     option ping-timeout 5
+$(tls_lines client)
 end-volume
 X
   done
