@@ -190,6 +190,17 @@ cli_request(const char *command, const char *volume, int n, char **words)
   return request;
 }
 
+/* Names the nodes whose part of the answer is not there. */
+static void
+tell_missing(struct cli *c, const json_t *doc)
+{
+  const json_t *missing = json_object_get(doc, "missing");
+  for (size_t i = 0; i < json_array_size(missing); i++) {
+    fprintf(c->err, "node %s does not answer: what it knows is not shown\n", json_string_value(json_array_get(missing, i)));
+    c->partial = true;
+  }
+}
+
 int
 cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, int *status)
 {
@@ -197,6 +208,7 @@ cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, 
     *status = CLI_FAILED;
     return -1;
   }
+  tell_missing(c, reply->doc);
   if (!c->json)
     return 0;
   json_t *doc =

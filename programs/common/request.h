@@ -22,6 +22,7 @@ struct cli_reply {
 struct cli {
   FILE *in, *out, *err;
   bool script, xml, json, wignore;
+  bool partial;        /* some node did not answer, and that was said */
   char *sock, *remote; /* unix socket; host to talk to instead */
   int remote_port;
   int timeout_s;

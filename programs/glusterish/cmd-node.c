@@ -153,6 +153,7 @@ peer_change(struct cli *c, const struct cli_command *cmd, const char *what, unsi
   }
   json_t *request = cli_request(command, NULL, n, words);
   json_object_set_new(request, "host", json_string(words[2]));
+  json_object_set_new(request, "force", json_boolean(n == 4));
   if (cli_ask(c, proc, request, &reply, &status))
     return status;
   const char *message = cli_str(reply.doc, "message");
@@ -184,6 +185,62 @@ cli_peer_detach(struct cli *c, const struct cli_command *cmd, int n, char **word
                    "gluster configuration and if the same has been done do you want to proceed?"))
     return CLI_OK;
   return peer_change(c, cmd, "detach", 2, n, words);
+}
+
+/* ---- pool token, join ---- */
+
+static int
+pool_failed(struct cli *c, const char *what, struct cli_reply *reply)
+{
+  if (c->xml)
+    cli_xml_string(c, reply, NULL, NULL);
+  else
+    fprintf(c->err, "pool %s: failed: %s\n", what, reply->text);
+  cli_reply_clear(reply);
+  return c->xml ? CLI_OK : CLI_FAILED;
+}
+
+int
+cli_pool_token(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  struct cli_reply reply;
+  int status;
+  if (n != 2)
+    return cli_usage(c, cmd);
+  if (cli_ask(c, 1, cli_request("pool token", NULL, n, words), &reply, &status))
+    return status;
+  if (reply.ret)
+    return pool_failed(c, "token", &reply);
+  if (c->xml)
+    cli_xml_string(c, &reply, NULL, cli_str(reply.doc, "token"));
+  else
+    fprintf(c->out, "%s\n", cli_str(reply.doc, "token"));
+  cli_reply_clear(&reply);
+  return CLI_OK;
+}
+
+int
+cli_pool_join(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  struct cli_reply reply;
+  int status;
+  const char *at = n == 3 ? strchr(words[2], '@') : NULL;
+  if (!at || at == words[2] || !is_address(at + 1))
+    return cli_usage(c, cmd);
+  json_t *request = cli_request("pool join", NULL, n, words);
+  json_object_set_new(request, "words", json_sprintf("pool join @%s", at + 1)); /* the token is for no history */
+  json_object_set_new(request, "token", json_stringn(words[2], (size_t)(at - words[2])));
+  json_object_set_new(request, "host", json_string(at + 1));
+  if (cli_ask(c, 1, request, &reply, &status))
+    return status;
+  if (reply.ret)
+    return pool_failed(c, "join", &reply);
+  if (c->xml)
+    cli_xml_string(c, &reply, NULL, "success");
+  else
+    fputs("pool join: success\n", c->out);
+  cli_reply_clear(&reply);
+  return CLI_OK;
 }
 
 /* ---- system:: ---- */

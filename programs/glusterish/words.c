@@ -39,7 +39,9 @@ static const struct cli_command commands[] = {
     {"peer help", "display help for peer commands", cli_peer_help},
     {"peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe},
     {"peer status", "list status of peers", cli_peer_status},
+    {"pool join <TOKEN>@<HOSTNAME>", "make this node one of the pool that gave the token", cli_pool_join},
     {"pool list", "list all the nodes in the pool (including localhost)", cli_pool_list},
+    {"pool token", "make a token with which one node can join this pool", cli_pool_token},
     {"quit", NULL, NULL},
     {"stats [<VOLNAME>] [--interval <SECONDS>] [--count <NUMBER>]", "a line about operations, bytes and errors every second",
      cli_stats},
@@ -175,6 +177,15 @@ cli_has_option(int n, char **words, const char *arg)
   return false;
 }
 
+/* An answer of which a part is missing is no success, whatever else was said. */
+static int
+whole(struct cli *c, int status)
+{
+  bool partial = c->partial;
+  c->partial = false;
+  return status == CLI_OK && partial ? CLI_FAILED : status;
+}
+
 int
 cli_run(struct cli *c, int n, char **words)
 {
@@ -185,7 +196,7 @@ cli_run(struct cli *c, int n, char **words)
     i++;
   const struct cli_command *cmd = i > 0 ? complete(alive, i) : NULL;
   if (cmd && cmd->run)
-    return cmd->run(c, cmd, n, words);
+    return whole(c, cmd->run(c, cmd, n, words));
   if (i < n)
     fprintf(c->out, "unrecognized word: %s (position %d)\n\n", words[i], i);
   else

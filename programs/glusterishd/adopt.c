@@ -63,6 +63,10 @@ gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **
   v->replica = draft->replica;
   v->arbiter = draft->arbiter;
   v->version = draft->version;
+  v->revision = draft->revision;
+  gi_free(v->definition);
+  v->definition = draft->definition;
+  draft->definition = NULL;
   gd_options_clear(&v->options);
   gi_list_splice_tail(&v->options, &draft->options);
   draft->bricks = NULL;

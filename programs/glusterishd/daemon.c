@@ -3,8 +3,8 @@
  * The daemon as an object: made, started and freed. What needs a process of
  * its own (command line, signals, going to the background) is in main.c.
  */
-#include "programs/glusterishd/op.h"
 #include "programs/glusterishd/page.h"
+#include "programs/glusterishd/pool.h"
 #include "libglusterish/observe.h"
 
 #include <errno.h>
@@ -71,11 +71,22 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   gi_list_init(&gd->volumes);
   gi_list_init(&gd->pool_options);
   gd->commands = gd_commands;
+  gd->across = &gd_across;
+  gd->nodes_program = &gd_node_program;
   gi_list_init(&gd->ops);
   gi_list_init(&gd->questions);
   gd->map = gd_map_new();
   gd->brick_program = find_brick_program();
   return gd;
+}
+
+/* What still runs of a volume that was stopped when an earlier daemon ended in the middle. */
+static void
+stop_left_over(struct gd_volume *v)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (gi_gfid_equal(&v->bricks[i].node, &v->gd->uuid) && gd_brick_adopt(&v->bricks[i]))
+      gd_brick_stop(&v->bricks[i], NULL, NULL);
 }
 
 static void
@@ -120,9 +131,13 @@ gd_start(struct gd *gd, struct gi_error *err)
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     if (v->status == GD_STARTED)
       look_after_bricks(v);
+    else
+      stop_left_over(v);
     gd_shd_sync(v);
     gd_mover_sync(v);
   }
+  if (gd_pool_load(gd, err))
+    return -1;
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "ready: port %d, socket %s, working directory %s", gd->config.port, gd->config.sockfile,
          gd->config.workdir);
   return 0;
@@ -139,6 +154,7 @@ gd_free(struct gd **gdp)
   gi_observe_free(&gd->observe);
   gd_questions_abort(gd);
   gd_gather_free(&gd->gather);
+  gd_pool_let_go(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);
   gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {

@@ -7,8 +7,12 @@
  *
  * The unix socket is root's: whoever could open it is let in. On TCP everybody
  * may knock, and root is known by the kernel's table of sockets (peer.c).
+ * Another node of the pool is known by the pool's secret, which it proves to
+ * have without telling it.
  */
 #include "programs/glusterishd/doors.h"
+#include "programs/glusterishd/credential.h"
+#include "programs/glusterishd/pool.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -20,10 +24,11 @@ enum who {
   ROOT,      /* a process of root (or of the daemon's own user) on this machine */
   THE_BRICK, /* the one in the brick's pid file, which is root's */
   SOCKET,    /* root, over the unix socket */
+  NODE,      /* another node of the pool */
 };
 
 static const char *const who_text[] = {"anybody", "root on this machine", "the brick's own process",
-                                       "root on this machine, over the daemon's unix socket"};
+                                       "root on this machine, over the daemon's unix socket", "other nodes of the pool"};
 
 static const struct door {
   const char *what;
@@ -38,6 +43,8 @@ static const struct door {
     [GD_ASK_SIGN] = {"SIGNIN or SIGNOUT", THE_BRICK},
     [GD_ASK_SHOW] = {"a command that only shows", ANYBODY},
     [GD_ASK_COMMAND] = {"a command", SOCKET},
+    [GD_ASK_GREET] = {"a greeting between nodes", ANYBODY}, /* and to be invited, or to join with a token */
+    [GD_ASK_NODE] = {"a call between nodes", NODE},
 };
 
 /* ---- what is known of a peer ---- */
@@ -46,6 +53,9 @@ struct known {
   bool looked;
   struct gd_peer peer;
   char *brick; /* it signed this one in */
+  char challenge[GD_MAC_TEXT];
+  bool is_node; /* it proved that */
+  struct gi_gfid node;
 };
 
 static void
@@ -70,6 +80,49 @@ gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b)
   struct known *k = gi_rpc_peer_private(req->peer);
   gi_free(k->brick);
   k->brick = gi_strdup(b->path);
+}
+
+const char *
+gd_door_challenge(struct gd *gd, const struct gi_rpc_request *req)
+{
+  struct known *k = gi_rpc_peer_private(req->peer);
+  uint8_t nonce[GD_SECRET_BYTES];
+  if (!k->challenge[0]) {
+    gi_random(gd->reactor, nonce, sizeof(nonce));
+    gd_hex(nonce, sizeof(nonce), k->challenge);
+  }
+  return k->challenge;
+}
+
+bool
+gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid, const char *nonce, const char *proof,
+              char *mac)
+{
+  struct known *k = gi_rpc_peer_private(req->peer);
+  const struct gd_pool *p = gd->pool;
+  char own[GI_UUID_TEXT];
+  struct gi_gfid node;
+  if (!p || !uuid || !nonce || !proof || !gi_gfid_parse(uuid, &node) || gi_gfid_equal(&node, &gd->uuid) || !k->challenge[0])
+    return false;
+  const char *theirs[] = {"client", k->challenge, nonce, uuid, gi_gfid_text(&gd->uuid, own), NULL};
+  const char *ours[] = {"server", k->challenge, nonce, uuid, own, NULL};
+  gd_mac(p->secret, sizeof(p->secret), theirs, mac);
+  if (!gd_mac_same(mac, proof)) {
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + GD_ASKS, "%s does not know the secret of the pool",
+           gi_conn_peer(gi_rpc_peer_conn(req->peer)));
+    return false;
+  }
+  gd_mac(p->secret, sizeof(p->secret), ours, mac);
+  k->is_node = true;
+  k->node = node;
+  return true;
+}
+
+const struct gi_gfid *
+gd_door_node(const struct gi_rpc_request *req)
+{
+  const struct known *k = req->peer ? gi_rpc_peer_private(req->peer) : NULL;
+  return k && k->is_node ? &k->node : NULL;
 }
 
 static bool
@@ -128,6 +181,9 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     break;
   case SOCKET:
     open = is_unix(c);
+    break;
+  case NODE:
+    open = gd->pool && k->is_node && gd_node_find(gd, &k->node); /* one that was detached is none any more */
     break;
   }
   if (!open && !quiet)

@@ -30,4 +30,13 @@ bool gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask a
 /* The peer spoke for the brick: it may sign it out although nobody can see any more, at its end, which process it is. */
 void gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b);
 
+/* A word for this connection alone, that whoever knows a secret answers; the same every time. Borrowed. */
+const char *gd_door_challenge(struct gd *gd, const struct gi_rpc_request *req);
+/* Does the asker know the secret of the pool? Then it is a node of it from now on, and `mac` (GD_MAC_TEXT bytes) is this node's own
+ * proof. */
+bool gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid, const char *nonce, const char *proof,
+                   char *mac);
+/* The node that has proved itself on this connection; NULL: none. */
+const struct gi_gfid *gd_door_node(const struct gi_rpc_request *req);
+
 #endif

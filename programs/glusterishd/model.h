@@ -8,6 +8,7 @@
  *   store-volume.c  volume definitions on disk (volfile.md 13)
  *   store-rebalance.c  the task a volume had last
  *   volume.c        volumes and their options in memory
+ *   definition.c    volumes as the nodes of a pool tell each other of them
  *   options-map.c   `volume set` keys, derived from the translators' option tables
  *   volgen.c        volfiles (volfile.md 2, 3)
  *   brick-check.c   may a directory become, or be started as, a brick?
@@ -51,6 +52,8 @@ enum gd_ask {
   GD_ASK_SIGN,
   GD_ASK_SHOW,
   GD_ASK_COMMAND,
+  GD_ASK_GREET,
+  GD_ASK_NODE,
   GD_ASKS,
 };
 
@@ -61,9 +64,12 @@ struct gd_shd;   /* shd.c */
 struct gd_mover; /* mover.c */
 struct gd_proc;  /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
+struct gd_across;
+struct gd_pool;   /* pool.h */
 struct gd_gather; /* page.h */
 struct gi_observe;
 struct gi_rpc_server;
+struct gi_rpc_program;
 
 struct gd_brick {
   struct gd_volume *volume;
@@ -128,6 +134,8 @@ struct gd_volume {
   struct gd_mover *mover; /* NULL: likewise */
   bool stored;            /* all its files were written and synced by this process, and no write has failed since */
   bool busy;              /* a start or stop is under way: other changes are refused */
+  char *definition;       /* of a pool: the text it was last read from, with what we do not know; NULL otherwise */
+  int64_t revision;       /* of that in the pool's store; 0: it is not there */
 };
 
 struct gd_config {
@@ -155,10 +163,15 @@ struct gd {
   struct gi_rpc_server *tcp, *local;
   struct gi_observe *observe; /* NULL: it is not observed */
   struct gd_gather *gather;   /* what the page shows; NULL likewise */
+  struct gd_pool *pool;       /* NULL: this node is alone */
+  char token[33];             /* that lets one node join; empty: none */
+  uint64_t token_until;       /* gi_now */
   struct gi_time started;
   uint64_t started_at;                        /* gi_now */
   struct gi_timer news;                       /* a brick has come: whoever waits for one is told soon */
   const struct gd_command *commands;          /* that it carries out, op.h */
+  const struct gd_across *across;             /* what they need of other nodes, op.h */
+  const struct gi_rpc_program *nodes_program; /* what others may ask it for; NULL: nothing */
   struct gi_list ops;                         /* struct gd_op under way */
   struct gi_list questions;                   /* to bricks, brick-ops.c */
   char *brick_program;                        /* the glusterishfs to start bricks and self-heal daemons with */
@@ -237,6 +250,20 @@ int gd_store_rebalance(const struct gd_volume *v, struct gi_error *err);
 void gd_store_load_rebalance(struct gd_volume *v);
 int gd_store_pool_options(struct gd *gd, struct gi_error *err);
 char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
+/* Could volfiles be written with its bricks, and are all of them different? Asked of a definition that was read. */
+int gd_bricks_check(const struct gd_volume *v, struct gi_error *err);
+
+/* ---- definition.c ---- */
+
+/* The definition as a JSON text; the caller frees it. What another version wrote into the one it was read from is kept. */
+char *gd_definition_write(const struct gd_volume *v);
+/* A volume that is not linked; NULL and err if the text is no usable definition. */
+struct gd_volume *gd_definition_read(struct gd *gd, const char *name, const char *text, struct gi_error *err);
+/* Do they mean the same? Ports, process states and the number of the generation are no part of the meaning. */
+bool gd_definition_same(const struct gd_volume *a, const struct gd_volume *b);
+/* Options of all volumes likewise. */
+char *gd_options_write(const struct gi_list *options, unsigned version);
+bool gd_options_read(struct gi_list *options, unsigned *version, const char *text);
 
 /* ---- volgen.c ---- */
 

@@ -12,7 +12,7 @@
  *
  * Until the draft is in force a failure takes everything back.
  */
-#include "programs/glusterishd/op.h"
+#include "programs/glusterishd/pool.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,9 +26,7 @@ struct change {
   struct gd_volume *v, *draft; /* draft: NULL once it is in force */
   const char *attribute;       /* trusted.add-brick, trusted.replace-brick; NULL: nothing new is announced */
   unsigned *fresh, nfresh;     /* positions of the new bricks in the draft */
-  bool *created;               /* per new brick: the directory is ours */
-  struct gd_brick_was *was;    /* per new brick: its marks before ours */
-  unsigned prepared;           /* new bricks whose directory is made and marked */
+  struct gd_prepare *prepare;  /* the directories of the new bricks; NULL: there are none */
   int stopped;                 /* position of the brick that was stopped for this; -1 = none */
   bool resized;                /* the volume has more or fewer bricks than before */
   struct gd_brick *gone;       /* left the volume */
@@ -49,8 +47,7 @@ change_free(struct change *c)
   gd_bricks_let_go(c->gone, c->ngone);
   gd_bricks_free(c->gone, c->ngone);
   gi_free(c->fresh);
-  gi_free(c->created);
-  gi_free(c->was);
+  gd_prepare_free(&c->prepare);
   gi_free(c);
 }
 
@@ -69,8 +66,6 @@ change_new(struct gd_op *op, const char *attribute, unsigned room)
   c->draft = gd_volume_draft(op->volume);
   c->attribute = attribute;
   c->fresh = gi_zalloc((room + 1) * sizeof(*c->fresh));
-  c->created = gi_zalloc((room + 1) * sizeof(*c->created));
-  c->was = gi_zalloc((room + 1) * sizeof(*c->was));
   c->stopped = -1;
   op->state = c;
   op->release = release;
@@ -107,32 +102,31 @@ restarted(struct gd_brick *b, const struct gi_error *err, void *arg)
   finish(arg);
 }
 
+static void
+taken_back(struct gd_op *op)
+{
+  finish(op->state);
+}
+
 /* The new brick is in the directory of the one it replaces (reset-brick). */
 static bool
 same_place(const struct change *c, const struct gd_brick *b)
 {
-  return c->stopped >= 0 && strcmp(b->path, c->v->bricks[c->stopped].path) == 0;
-}
-
-static void
-unprepare(struct change *c)
-{
-  while (c->prepared > 0) {
-    const struct gd_brick *b = &c->draft->bricks[c->fresh[--c->prepared]];
-    if (!same_place(c, b))
-      gd_brick_unmark(b->path, &c->was[c->prepared]);
-    if (c->created[c->prepared])
-      rmdir(b->path);
-  }
+  return c->stopped >= 0 && strcmp(b->path, c->v->bricks[c->stopped].path) == 0 &&
+         gi_gfid_equal(&b->node, &c->v->bricks[c->stopped].node);
 }
 
 static void
 take_back(struct change *c, const struct gi_error *why)
 {
   note_problem(c, why);
-  unprepare(c);
-  if (c->stopped >= 0 && started(c) && !gd_brick_check_start(&c->v->bricks[c->stopped], NULL))
+  if (c->prepare && why->code != GD_UNSURE)
+    gd_prepare_undo(c->prepare);
+  if (c->stopped >= 0 && started(c) && gd_brick_is_here(&c->v->bricks[c->stopped]) &&
+      !gd_brick_check_start(&c->v->bricks[c->stopped], NULL))
     gd_brick_start(&c->v->bricks[c->stopped], restarted, c);
+  else if (c->stopped >= 0 && started(c))
+    gd_settle(c->op, c->v->name, true, taken_back);
   else
     finish(c);
 }
@@ -156,10 +150,25 @@ stop_gone(void *arg)
     gd_brick_stop(&c->gone[i], gone_stopped, c);
 }
 
-static void
-in_force(struct change *c)
+static bool
+is_about_fresh(const struct change *c)
 {
+  for (unsigned i = 0; i < c->nfresh; i++) {
+    const struct gd_brick *b = &c->v->bricks[c->fresh[i]];
+    GI_CLEANUP_FREE char *name = gi_asprintf("%s:%s", b->host, b->path);
+    if (strstr(c->op->problem.text, name))
+      return true;
+  }
+  return false;
+}
+
+static void
+everywhere(struct gd_op *op)
+{
+  struct change *c = op->state;
   bool running = false;
+  if (!is_about_fresh(c))
+    op->problem.code = 0; /* of a brick that did not run before either */
   gd_services_changed(c->op->gd);
   if (c->resized)
     gd_shd_restart(c->v); /* its heals would keep it from taking the other bricks for long */
@@ -178,6 +187,13 @@ in_force(struct change *c)
 
 /* ---- the draft comes into force ---- */
 
+/* Here it is. The others take it over, and the bricks that left them. */
+static void
+in_force(struct change *c)
+{
+  gd_settle(c->op, c->v->name, false, everywhere);
+}
+
 static void
 fresh_started(struct gd_brick *b, const struct gi_error *err, void *arg)
 {
@@ -192,6 +208,8 @@ start_fresh(struct change *c)
 {
   c->op->waiting = 1; /* our own */
   for (unsigned i = 0; i < c->nfresh && started(c); i++) {
+    if (!gd_brick_is_here(&c->v->bricks[c->fresh[i]]))
+      continue;
     c->op->waiting++;
     gd_brick_start(&c->v->bricks[c->fresh[i]], fresh_started, c);
   }
@@ -200,12 +218,13 @@ start_fresh(struct change *c)
 }
 
 static void
-adopt(struct change *c)
+stored(struct gd_op *op, const struct gi_error *err)
 {
-  struct gi_error err = {0};
-  if (gd_store_volume(c->draft, &err)) {
-    gd_store_volume(c->v, NULL); /* what was written of the draft is undone as far as that works */
-    take_back(c, &err);
+  struct change *c = op->state;
+  if (err->code) {
+    if (!op->gd->pool)
+      GI_IGNORE(gd_store_volume(c->v, NULL)); /* what was written of the draft is undone as far as that works */
+    take_back(c, err);
     return;
   }
   c->resized = c->draft->nbricks != c->v->nbricks;
@@ -221,6 +240,12 @@ adopt(struct change *c)
 /* ---- before ---- */
 
 static void
+adopt(struct change *c)
+{
+  gd_commit(c->op, c->draft, stored);
+}
+
+static void
 announced(const struct gi_error *err, void *arg)
 {
   struct change *c = arg;
@@ -232,25 +257,6 @@ announced(const struct gi_error *err, void *arg)
     adopt(c);
 }
 
-/* Makes and marks the directories of the new bricks. */
-static int
-prepare(struct change *c, bool force, struct gi_error *err)
-{
-  struct gd *gd = c->op->gd;
-  for (unsigned i = 0; i < c->nfresh; i++) {
-    const struct gd_brick *b = &c->draft->bricks[c->fresh[i]];
-    int ret = same_place(c, b) ? gd_brick_check_again(gd, &c->v->bricks[c->stopped], force, &c->created[i], err)
-                               : gd_brick_check_new(gd, b->host, b->path, force, &c->created[i], err);
-    if (ret)
-      return -1;
-    c->prepared++;
-    if (gd_brick_mark(b->host, b->path, &c->v->id, &c->was[i], err) ||
-        (c->attribute && gd_brick_mark_dirty(b->host, b->path, &c->was[i], err)))
-      return -1;
-  }
-  return 0;
-}
-
 static void
 announce(struct change *c)
 {
@@ -258,32 +264,51 @@ announce(struct change *c)
 }
 
 static void
-old_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
+old_stopped(struct gd_op *op)
 {
-  announce(arg);
+  announce(op->state);
 }
 
-/* All checks are passed. GD_OP_LATER, as everything that follows. */
-static int
-begin(struct change *c)
+/* The directories are there. */
+static void
+go_on(struct change *c)
 {
-  c->v->busy = true;
   if (c->stopped >= 0)
-    gd_brick_stop(&c->v->bricks[c->stopped], old_stopped, c);
+    gd_brick_stop_anywhere(c->op, &c->v->bricks[c->stopped], old_stopped);
   else if (c->nfresh && c->attribute)
     announce(c);
   else
     adopt(c);
-  return GD_OP_LATER;
 }
 
-/* A directory could not be prepared: nothing else has been done. */
-static int
-refuse(struct change *c, struct gi_error *err)
+static void
+prepared(struct gd_op *op, const struct gi_error *err)
 {
-  unprepare(c);
-  err->code = GD_ERR_MGMT;
-  return GD_OP_FAILED;
+  struct change *c = op->state;
+  if (err->code) {
+    note_problem(c, err);
+    finish(c);
+  } else {
+    go_on(c);
+  }
+}
+
+/* All checks are passed: makes and marks the directories of the new bricks. GD_OP_LATER, as everything that follows. */
+static int
+begin(struct change *c, bool force)
+{
+  GI_CLEANUP_FREE const struct gd_brick **bricks = gi_zalloc((c->nfresh + 1) * sizeof(*bricks));
+  c->v->busy = true;
+  if (!c->nfresh) {
+    go_on(c);
+    return GD_OP_LATER;
+  }
+  for (unsigned i = 0; i < c->nfresh; i++)
+    bricks[i] = &c->draft->bricks[c->fresh[i]];
+  const struct gd_brick *again = same_place(c, bricks[0]) ? &c->v->bricks[c->stopped] : NULL;
+  c->prepare = gd_prepare_new(c->op, &c->v->id, bricks, c->nfresh);
+  gd_prepare_run(c->prepare, force, c->attribute != NULL, again, prepared);
+  return GD_OP_LATER;
 }
 
 /* ---- replace-brick and reset-brick ---- */
@@ -323,9 +348,12 @@ begin_replacing(struct gd_op *op, const struct gd_brick *source, char *host, cha
   b->port = 0;
   c->stopped = (int)source->index;
   c->fresh[c->nfresh++] = source->index;
-  if (!same_place(c, b) && gd_check_neighbours(c->v, c->v->nbricks, b, err)) /* the files of the old one go last */
-    return refuse(c, err);
-  return prepare(c, force, err) ? refuse(c, err) : begin(c);
+  if (gd_brick_find_node(op->gd, b, err) ||
+      (!same_place(c, b) && gd_check_neighbours(c->v, c->v->nbricks, b, err))) { /* the files of the old one go last */
+    err->code = GD_ERR_MGMT;
+    return GD_OP_FAILED;
+  }
+  return begin(c, force);
 }
 
 int
@@ -340,8 +368,10 @@ gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   if (prog_brick_parse(target ? target : "", &host, &path, err))
     return GD_OP_FAILED;
-  bool own = strcmp(path, source->path) == 0;
-  if (own || !gd_host_is_local(op->gd, host)) {
+  struct gd_node *n;
+  bool known = gd_node_named(op->gd, host, &n),
+       own = known && strcmp(path, source->path) == 0 && gd_node_has(op->gd, n, source);
+  if (own || !known) {
     gi_error_set(err, GD_ERR_MGMT,
                  own ? "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick."
                      : "%s, is not a friend",
@@ -354,9 +384,8 @@ gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
 }
 
 static void
-reset_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
+reset_stopped(struct gd_op *op)
 {
-  struct gd_op *op = arg;
   op->volume->busy = false;
   gd_op_finish(op, NULL);
 }
@@ -373,7 +402,7 @@ gd_op_reset_brick(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   if (!target) {
     op->volume->busy = true;
-    gd_brick_stop(source, reset_stopped, op);
+    gd_brick_stop_anywhere(op, source, reset_stopped);
     return GD_OP_LATER;
   }
   if (prog_brick_parse(target, &host, &path, err))
@@ -410,15 +439,10 @@ static int
 draft_brick(struct change *c, const char *text, struct gi_error *err)
 {
   struct gd_volume *d = c->draft;
-  struct gd_brick b = {.volume = d, .index = d->nbricks, .node = c->op->gd->uuid};
+  struct gd_brick b = {.volume = d, .index = d->nbricks};
   if (prog_brick_parse(text, &b.host, &b.path, err))
     return -1;
-  int ret = 0;
-  if (!gd_host_is_local(c->op->gd, b.host))
-    ret = gi_error_set(err, EINVAL, "Host %s is not in 'Peer in Cluster' state", b.host);
-  else
-    ret = gd_check_neighbours(d, d->nbricks, &b, err);
-  if (ret) {
+  if (gd_brick_find_node(c->op->gd, &b, err) || gd_check_neighbours(d, d->nbricks, &b, err)) {
     err->code = GD_ERR_MGMT;
     gi_free(b.host);
     gi_free(b.path);
@@ -485,7 +509,7 @@ check_all_up(const struct gd_volume *v, struct gi_error *err)
   if (v->status == GD_STOPPED)
     return gi_error_set(err, GD_ERR_MGMT, " Volume must not be in stopped state when replica-count needs to  be increased.");
   for (unsigned i = 0; v->status == GD_STARTED && i < v->nbricks; i++)
-    if (!gd_brick_online(&v->bricks[i]))
+    if (gd_brick_is_here(&v->bricks[i]) && !gd_brick_online(&v->bricks[i]))
       return gi_error_set(err, GD_ERR_MGMT,
                           "Brick %s:%s is down, changing replica count needs all the bricks to be up to avoid data loss",
                           v->bricks[i].host, v->bricks[i].path);
@@ -521,7 +545,7 @@ gd_op_add_brick(struct gd_op *op, struct gi_error *err)
     err->code = GD_ERR_MGMT;
     return GD_OP_FAILED;
   }
-  return prepare(c, force, err) ? refuse(c, err) : begin(c);
+  return begin(c, force);
 }
 
 /* ---- remove-brick ---- */
@@ -645,7 +669,7 @@ int
 gd_remove_sets(struct gd_op *op, const json_t *bricks, struct gi_error *err)
 {
   struct change *c = change_new(op, NULL, 0);
-  return drop_bricks(c->v, c->draft, bricks, 0, err) ? GD_OP_FAILED : begin(c);
+  return drop_bricks(c->v, c->draft, bricks, 0, err) ? GD_OP_FAILED : begin(c, false);
 }
 
 int
@@ -674,5 +698,5 @@ gd_op_remove_brick(struct gd_op *op, struct gi_error *err)
     d->type = GD_DISTRIBUTE;
     gd_options_set(&d->options, "performance.client-io-threads", "on");
   }
-  return begin(c);
+  return begin(c, false);
 }

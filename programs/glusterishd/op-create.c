@@ -11,10 +11,8 @@
 
 struct draft {
   struct gd_op *op;
-  struct gd_volume *v;
-  bool *created;            /* per brick: the directory is ours */
-  struct gd_brick_was *was; /* per brick: its marks before ours */
-  unsigned checked, marked;
+  struct gd_volume *v; /* NULL once it is in force */
+  struct gd_prepare *prepare;
 };
 
 static int
@@ -27,9 +25,8 @@ add_brick(struct draft *d, const char *text, struct gi_error *err)
   b->volume = v;
   b->index = v->nbricks++;
   b->id = gi_asprintf("%s-client-%u", v->name, b->index);
-  if (!gd_host_is_local(d->op->gd, b->host))
-    return gi_error_set(err, EINVAL, "Host %s is not in 'Peer in Cluster' state", b->host);
-  b->node = d->op->gd->uuid;
+  if (gd_brick_find_node(d->op->gd, b, err))
+    return -1;
   for (unsigned i = 0; i < b->index; i++)
     if (strcmp(v->bricks[i].path, b->path) == 0 && strcasecmp(v->bricks[i].host, b->host) == 0)
       return gi_error_set(err, EINVAL, "Found duplicate exports %s", text);
@@ -73,7 +70,7 @@ gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick
     const struct gd_brick *o = &v->bricks[i];
     if (o == b)
       continue;
-    if (contains(o->path, b->path) || contains(b->path, o->path))
+    if (gi_gfid_equal(&o->node, &b->node) && (contains(o->path, b->path) || contains(b->path, o->path)))
       return gi_error_set(err, EINVAL,
                           "Brick: %s:%s not available. Brick may be containing or be contained by an existing brick.", b->host,
                           b->path);
@@ -116,8 +113,6 @@ read_request(struct draft *d, struct gi_error *err)
   d->v->arbiter = (unsigned)arbiter;
   d->v->type = replica > 1 ? GD_REPLICATE : GD_DISTRIBUTE;
   d->v->bricks = gi_zalloc(count * sizeof(*d->v->bricks));
-  d->created = gi_zalloc(count * sizeof(*d->created));
-  d->was = gi_zalloc(count * sizeof(*d->was));
   for (size_t i = 0; i < count; i++)
     if (add_brick(d, json_string_value(json_array_get(bricks, i)), err))
       return -1;
@@ -143,32 +138,6 @@ set_identity(struct gd_volume *v)
 }
 
 static int
-prepare_bricks(struct draft *d, struct gi_error *err)
-{
-  struct gd_volume *v = d->v;
-  for (; d->checked < v->nbricks; d->checked++) {
-    struct gd_brick *b = &v->bricks[d->checked];
-    if (gd_brick_check_new(d->op->gd, b->host, b->path, gd_op_flag(d->op, "force"), &d->created[d->checked], err))
-      return -1;
-  }
-  for (; d->marked < v->nbricks; d->marked++)
-    if (gd_brick_mark(v->bricks[d->marked].host, v->bricks[d->marked].path, &v->id, &d->was[d->marked], err))
-      return -1;
-  return 0;
-}
-
-static void
-undo(struct draft *d)
-{
-  for (; d->marked > 0; d->marked--)
-    gd_brick_unmark(d->v->bricks[d->marked - 1].path, &d->was[d->marked - 1]);
-  while (d->checked > 0)
-    if (d->created[--d->checked])
-      rmdir(d->v->bricks[d->checked].path);
-  gd_store_delete(d->op->gd, d->v->name, NULL);
-}
-
-static int
 check_name(struct gd_op *op, const char *name, struct gi_error *err)
 {
   if (!name)
@@ -181,30 +150,78 @@ check_name(struct gd_op *op, const char *name, struct gi_error *err)
   return 0;
 }
 
+static void
+release(struct gd_op *op)
+{
+  struct draft *d = op->state;
+  gd_prepare_free(&d->prepare);
+  gd_volume_free(d->v);
+  gi_free(d);
+}
+
+static void
+settled(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+stored(struct gd_op *op, const struct gi_error *err)
+{
+  struct draft *d = op->state;
+  struct gd_volume *v = d->v;
+  char id[GI_UUID_TEXT];
+  if (err->code) {
+    struct gi_error why = *err;
+    if (why.code != GD_UNSURE)
+      gd_prepare_undo(d->prepare);
+    if (!op->gd->pool)
+      GI_IGNORE(gd_store_delete(op->gd, v->name, NULL));
+    gd_op_finish(op, &why);
+    return;
+  }
+  d->v = NULL;
+  gd_volume_link(v);
+  json_object_set_new(op->out, "name", json_string(v->name));
+  json_object_set_new(op->out, "id", json_string(gi_gfid_text(&v->id, id)));
+  gd_services_changed(op->gd);
+  gd_settle(op, v->name, false, settled);
+}
+
+static void
+prepared(struct gd_op *op, const struct gi_error *err)
+{
+  struct draft *d = op->state;
+  if (err->code)
+    gd_op_finish(op, err);
+  else
+    gd_commit(op, d->v, stored);
+}
+
+static void
+prepare(struct draft *d)
+{
+  GI_CLEANUP_FREE const struct gd_brick **bricks = gi_zalloc(d->v->nbricks * sizeof(*bricks));
+  for (unsigned i = 0; i < d->v->nbricks; i++)
+    bricks[i] = &d->v->bricks[i];
+  d->prepare = gd_prepare_new(d->op, &d->v->id, bricks, d->v->nbricks);
+  gd_prepare_run(d->prepare, gd_op_flag(d->op, "force"), false, NULL, prepared);
+}
+
 int
 gd_op_create(struct gd_op *op, struct gi_error *err)
 {
   const char *name = gd_op_str(op, "volume");
-  char id[GI_UUID_TEXT];
   if (check_name(op, name, err))
     return GD_OP_FAILED;
-  struct draft d = {.op = op, .v = gd_volume_new(op->gd, name)};
-  int ret = read_request(&d, err);
-  if (!ret) {
-    set_identity(d.v);
-    ret = prepare_bricks(&d, err) || gd_store_volume(d.v, err) ? -1 : 0;
-    if (ret)
-      undo(&d);
-  }
-  gi_free(d.created);
-  gi_free(d.was);
-  if (ret) {
-    gd_volume_free(d.v);
+  struct draft *d = gi_new(struct draft);
+  d->op = op;
+  d->v = gd_volume_new(op->gd, name);
+  op->state = d;
+  op->release = release;
+  if (read_request(d, err))
     return GD_OP_FAILED;
-  }
-  gd_volume_link(d.v);
-  json_object_set_new(op->out, "name", json_string(d.v->name));
-  json_object_set_new(op->out, "id", json_string(gi_gfid_text(&d.v->id, id)));
-  gd_services_changed(op->gd);
-  return GD_OP_DONE;
+  set_identity(d->v);
+  prepare(d);
+  return GD_OP_LATER;
 }

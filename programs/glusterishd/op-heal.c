@@ -100,7 +100,7 @@ launch(struct gd_op *op, int number, struct gi_error *err)
     return GD_OP_FAILED;
   if (!gd_shd_enabled(v))
     return gi_error_set(err, GD_ERR_MGMT, "Self-heal-daemon is disabled. Heal will not be triggered on volume %s", v->name);
-  return ask(op, number, launched);
+  return gd_volume_is_here(v) ? ask(op, number, launched) : GD_OP_DONE;
 }
 
 /* ---- switches ---- */
@@ -110,7 +110,15 @@ switch_option(struct gd_op *op, const char *key, const char *value, struct gi_er
 {
   if (!gd_shd_compatible(op->volume))
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not of type replicate or disperse", op->volume->name);
-  return gd_volume_set(op->volume, key, value, err) ? GD_OP_FAILED : GD_OP_DONE;
+  const char *pair[] = {key, value};
+  return gd_op_set_options(op, pair, 2);
+}
+
+bool
+gd_heal_stores(const struct gd_op *op)
+{
+  const char *what = gd_op_str(op, "op");
+  return !what || (strcmp(what, "index") != 0 && strcmp(what, "full") != 0);
 }
 
 int
@@ -182,6 +190,8 @@ gd_op_heal_status(struct gd_op *op, struct gi_error *err)
   if (replica && !only)
     return gi_error_set(err, GD_ERR_MGMT, "No brick %.256s in volume %s", replica, op->volume->name);
   put_bricks(op, only);
+  if (!gd_volume_is_here(op->volume))
+    return GD_OP_DONE;
   if (what && strcmp(what, "statistics") == 0)
     return ask(op, GI_HEAL_STATISTICS, told);
   if (what && strcmp(what, "heal-count") == 0)

@@ -9,12 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-static bool
-is_local(const struct gd_brick *b)
-{
-  return gi_gfid_equal(&b->node, &b->volume->gd->uuid);
-}
-
 static void
 put_volume(struct gd_op *op)
 {
@@ -45,6 +39,49 @@ undo_start(struct gd_op *op)
 }
 
 static void
+take_back_stored(struct gd_op *op, const struct gi_error *err)
+{
+  undo_start(op);
+}
+
+/* All nodes have done what they can. Without force a start that failed anywhere is taken back everywhere. */
+static void
+start_settled(struct gd_op *op)
+{
+  struct gd_volume *v = op->volume;
+  if (op->problem.code && !gd_op_flag(op, "force")) {
+    v->status = GD_STOPPED;
+    gd_shd_sync(v);
+    gd_mover_sync(v);
+    gd_commit(op, v, take_back_stored);
+    return;
+  }
+  memset(&op->problem, 0, sizeof(op->problem)); /* with force what can run, runs */
+  v->busy = false;
+  gd_shd_sync(v);
+  gd_mover_sync(v);
+  put_volume(op);
+  gd_op_finish(op, &op->problem);
+}
+
+static void
+start_stored(struct gd_op *op, const struct gi_error *err)
+{
+  struct gd_volume *v = op->volume;
+  if (!err->code) {
+    gd_settle(op, v->name, gd_op_flag(op, "force"), start_settled);
+    return;
+  }
+  op->problem = *err;
+  gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
+  v->busy = false;
+  gd_shd_sync(v);
+  gd_mover_sync(v);
+  put_volume(op);
+  gd_op_finish(op, &op->problem);
+}
+
+static void
 start_done(struct gd_op *op)
 {
   struct gd_volume *v = op->volume;
@@ -55,13 +92,7 @@ start_done(struct gd_op *op)
   }
   memset(&op->problem, 0, sizeof(op->problem)); /* with force what can run, runs */
   v->status = GD_STARTED;
-  v->busy = false;
-  if (gd_store_volume(v, &op->problem))
-    gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
-  gd_shd_sync(v);
-  gd_mover_sync(v);
-  put_volume(op);
-  gd_op_finish(op, &op->problem);
+  gd_commit(op, v, start_stored);
 }
 
 static void
@@ -74,6 +105,14 @@ brick_started(struct gd_brick *b, const struct gi_error *err, void *arg)
     start_done(op);
 }
 
+/* A volume that runs is given its bricks back without the store. */
+bool
+gd_start_stores(const struct gd_op *op)
+{
+  const struct gd_volume *v = gd_volume_find(op->gd, gd_op_str(op, "volume"));
+  return !v || v->status != GD_STARTED;
+}
+
 int
 gd_op_start(struct gd_op *op, struct gi_error *err)
 {
@@ -82,14 +121,14 @@ gd_op_start(struct gd_op *op, struct gi_error *err)
   if (v->status == GD_STARTED && !force)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s already started", v->name);
   for (unsigned i = 0; i < v->nbricks; i++)
-    if (is_local(&v->bricks[i]) && gd_brick_check_start(&v->bricks[i], err) && !force) {
+    if (gd_brick_is_here(&v->bricks[i]) && gd_brick_check_start(&v->bricks[i], err) && !force) {
       err->code = GD_ERR_MGMT;
       return GD_OP_FAILED;
     }
   v->busy = true;
   op->waiting = 1; /* our own, so that it cannot reach 0 while we loop */
   for (unsigned i = 0; i < v->nbricks; i++) {
-    if (!is_local(&v->bricks[i]) || gd_brick_check_start(&v->bricks[i], NULL))
+    if (!gd_brick_is_here(&v->bricks[i]) || gd_brick_check_start(&v->bricks[i], NULL))
       continue;
     op->waiting++;
     gd_brick_start(&v->bricks[i], brick_started, op);
@@ -102,17 +141,38 @@ gd_op_start(struct gd_op *op, struct gi_error *err)
 /* ---- stop ---- */
 
 static void
+stop_settled(struct gd_op *op)
+{
+  op->volume->busy = false;
+  memset(&op->problem, 0, sizeof(op->problem));
+  put_volume(op);
+  gd_op_finish(op, NULL);
+}
+
+static void
 brick_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
 {
   struct gd_op *op = arg;
+  if (--op->waiting == 0)
+    gd_settle(op, op->volume->name, false, stop_settled);
+}
+
+/* Its state is stored before its processes go, so that none is kept running or started again. */
+static void
+stop_stored(struct gd_op *op, const struct gi_error *err)
+{
   struct gd_volume *v = op->volume;
-  if (--op->waiting)
+  if (err->code) {
+    v->status = GD_STARTED;
+    v->busy = false;
+    gd_op_finish(op, err);
     return;
-  v->busy = false;
-  if (gd_store_volume(v, &op->problem))
-    gi_error_prefix(&op->problem, "the bricks are stopped, but the volume's state cannot be stored");
-  put_volume(op);
-  gd_op_finish(op, &op->problem);
+  }
+  gd_shd_sync(v);
+  gd_mover_sync(v);
+  op->waiting = v->nbricks;
+  for (unsigned i = 0; i < v->nbricks; i++)
+    gd_brick_stop(&v->bricks[i], brick_stopped, op);
 }
 
 int
@@ -124,16 +184,34 @@ gd_op_stop(struct gd_op *op, struct gi_error *err)
   if (gd_rebalance_runs(v) && !gd_op_flag(op, "force"))
     return gi_error_set(err, GD_ERR_MGMT, "rebalance session is in progress for the volume '%s'", v->name);
   v->busy = true;
-  v->status = GD_STOPPED; /* before its processes go, so that none is kept running */
-  gd_shd_sync(v);
-  gd_mover_sync(v);
-  op->waiting = v->nbricks;
-  for (unsigned i = 0; i < v->nbricks; i++)
-    gd_brick_stop(&v->bricks[i], brick_stopped, op);
+  v->status = GD_STOPPED;
+  gd_commit(op, v, stop_stored);
   return GD_OP_LATER;
 }
 
 /* ---- delete ---- */
+
+static void
+nowhere(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+deleted(struct gd_op *op, const struct gi_error *err)
+{
+  struct gd_volume *v = op->volume;
+  v->busy = false;
+  if (err->code) {
+    gd_op_finish(op, err);
+    return;
+  }
+  put_volume(op);
+  op->volume = NULL;
+  gd_volume_let_go(v);
+  gd_volume_free(v);
+  gd_settle(op, gd_op_str(op, "volume"), false, nowhere);
+}
 
 int
 gd_op_delete(struct gd_op *op, struct gi_error *err)
@@ -141,11 +219,7 @@ gd_op_delete(struct gd_op *op, struct gi_error *err)
   struct gd_volume *v = op->volume;
   if (v->status == GD_STARTED)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s has been started.Volume needs to be stopped before deletion.", v->name);
-  if (gd_store_delete(op->gd, v->name, err))
-    return GD_OP_FAILED;
-  put_volume(op);
-  op->volume = NULL;
-  gd_volume_let_go(v);
-  gd_volume_free(v);
-  return GD_OP_DONE;
+  v->busy = true;
+  gd_commit_delete(op, v, deleted);
+  return GD_OP_LATER;
 }

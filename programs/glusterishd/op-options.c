@@ -36,21 +36,64 @@ swap_options(struct gi_list *a, struct gi_list *b)
   gi_list_splice_tail(b, &tmp);
 }
 
-/* Makes `changed` the volume's options; on failure everything is as it was. Clears `changed` either way. */
-static int
-commit(struct gd_volume *v, struct gi_list *changed, struct gi_error *err)
+/* An op that makes other options those of its volume, or of all volumes. */
+struct change {
+  struct gi_list before; /* to go back to */
+};
+
+static void
+release_change(struct gd_op *op)
 {
-  swap_options(&v->options, changed);
-  int ret = gd_store_volume(v, err);
-  if (ret) {
-    swap_options(&v->options, changed);
-    gd_store_volume(v, NULL);
-  } else {
-    gd_services_changed(v->gd);
-    gd_shd_sync(v);
+  struct change *c = op->state;
+  gd_options_clear(&c->before);
+  gi_free(c);
+}
+
+static void
+options_settled(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+options_stored(struct gd_op *op, const struct gi_error *err)
+{
+  struct change *c = op->state;
+  struct gd_volume *v = op->volume;
+  v->busy = false;
+  if (err->code) {
+    swap_options(&v->options, &c->before);
+    if (!op->gd->pool)
+      GI_IGNORE(gd_store_volume(v, NULL));
+    gd_op_finish(op, err);
+    return;
   }
-  gd_options_clear(changed);
-  return ret;
+  gd_services_changed(v->gd);
+  gd_shd_sync(v);
+  gd_settle(op, v->name, false, options_settled);
+}
+
+static struct change *
+change_new(struct gd_op *op)
+{
+  struct change *c = gi_new(struct change);
+  gi_list_init(&c->before);
+  op->state = c;
+  op->release = release_change;
+  return c;
+}
+
+/* Makes `changed`, which it clears, the options of the op's volume; on failure they are as they were. */
+static int
+commit(struct gd_op *op, struct gi_list *changed)
+{
+  struct change *c = change_new(op);
+  struct gd_volume *v = op->volume;
+  gi_list_splice_tail(&c->before, &v->options);
+  gi_list_splice_tail(&v->options, changed);
+  v->busy = true;
+  gd_commit(op, v, options_stored);
+  return GD_OP_LATER;
 }
 
 static int
@@ -160,16 +203,38 @@ set_op_version(const char *value, struct gi_error *err)
                       (long long)n, GD_OP_VERSION);
 }
 
-/* Makes `changed` the options of all volumes; on failure they are as they were. Clears `changed` either way. */
-static int
-commit_pool(struct gd *gd, struct gi_list *changed, struct gi_error *err)
+static void
+take_log_level(const struct gd *gd)
 {
-  swap_options(&gd->pool_options, changed);
-  int ret = gd_store_pool_options(gd, err);
-  if (ret)
-    swap_options(&gd->pool_options, changed);
-  gd_options_clear(changed);
-  return ret;
+  const char *level = gd_options_get(&gd->pool_options, "cluster.daemon-log-level");
+  enum gi_log_level l;
+  if (level && gi_log_level_parse(level, &l))
+    gi_log_set_level(l);
+}
+
+static void
+pool_stored(struct gd_op *op, const struct gi_error *err)
+{
+  struct change *c = op->state;
+  if (err->code)
+    swap_options(&op->gd->pool_options, &c->before);
+  else
+    take_log_level(op->gd);
+  if (err->code)
+    gd_op_finish(op, err);
+  else
+    gd_settle(op, "", false, options_settled);
+}
+
+/* Makes `changed`, which it clears, the options of all volumes; on failure they are as they were. */
+static int
+commit_pool(struct gd_op *op, struct gi_list *changed)
+{
+  struct change *c = change_new(op);
+  gi_list_splice_tail(&c->before, &op->gd->pool_options);
+  gi_list_splice_tail(&op->gd->pool_options, changed);
+  gd_commit_options(op, &op->gd->pool_options, pool_stored);
+  return GD_OP_LATER;
 }
 
 static int
@@ -184,13 +249,9 @@ set_pool(struct gd_op *op, const json_t *pairs, struct gi_error *err)
   if (!ret && version)
     ret = set_op_version(version, err);
   if (!ret)
-    ret = commit_pool(op->gd, &changed, err);
-  const char *level = gd_options_get(&op->gd->pool_options, "cluster.daemon-log-level");
-  enum gi_log_level l;
-  if (!ret && level && gi_log_level_parse(level, &l))
-    gi_log_set_level(l);
+    return commit_pool(op, &changed);
   gd_options_clear(&changed);
-  return ret ? GD_OP_FAILED : GD_OP_DONE;
+  return GD_OP_FAILED;
 }
 
 static int
@@ -221,12 +282,13 @@ gd_op_set(struct gd_op *op, struct gi_error *err)
     err->code = GD_ERR_MGMT;
     return GD_OP_FAILED;
   }
-  return commit(op->volume, &changed, err) ? GD_OP_FAILED : GD_OP_DONE;
+  return commit(op, &changed);
 }
 
 int
-gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err)
+gd_op_set_options(struct gd_op *op, const char *const *pairs, unsigned n)
 {
+  struct gd_volume *v = op->volume;
   struct gi_list changed = GI_LIST_INIT(changed);
   GI_ASSERT(n % 2 == 0);
   copy_options(&changed, &v->options);
@@ -236,13 +298,7 @@ gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, str
     else
       gd_options_del(&changed, pairs[i]);
   }
-  return commit(v, &changed, err);
-}
-
-int
-gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err)
-{
-  return gd_volume_set_all(v, (const char *const[]){key, value}, 2, err);
+  return commit(op, &changed);
 }
 
 /* ---- reset ---- */
@@ -280,7 +336,7 @@ reset_pool(struct gd_op *op, const char *key, struct gi_error *err)
     copy_options(&changed, &op->gd->pool_options);
   if (key)
     gd_options_del(&changed, key);
-  return commit_pool(op->gd, &changed, err) ? GD_OP_FAILED : GD_OP_DONE;
+  return commit_pool(op, &changed);
 }
 
 int
@@ -299,7 +355,7 @@ gd_op_reset(struct gd_op *op, struct gi_error *err)
     gd_options_clear(&changed);
     return GD_OP_FAILED;
   }
-  return commit(op->volume, &changed, err) ? GD_OP_FAILED : GD_OP_DONE;
+  return commit(op, &changed);
 }
 
 /* ---- get ---- */

@@ -55,7 +55,7 @@ gd_op_profile(struct gd_op *op, struct gi_error *err)
   if (start == on)
     return gi_error_set(err, GD_ERR_MGMT, "Profile on Volume %s is %s started", v->name, on ? "already" : "not");
   const char *value = start ? "on" : NULL, *pairs[] = {latency, value, hits, value};
-  return gd_volume_set_all(v, pairs, GI_ARRAY_LEN(pairs), err) ? GD_OP_FAILED : GD_OP_DONE;
+  return gd_op_set_options(op, pairs, GI_ARRAY_LEN(pairs));
 }
 
 /* ---- info ---- */

@@ -123,31 +123,57 @@ gd_rebalance_end(struct gd_volume *v)
   gd_mover_sync(v);
 }
 
-/* Sets whose bricks are marked in `leaves` are to be emptied, or no set any more (NULL): in the files, and then for clients. */
-static int
-decommission(struct gd_volume *v, const bool *leaves, struct gi_error *err)
+/* What was to be emptied before, to go back to. */
+static void
+release_marks(struct gd_op *op)
 {
-  GI_CLEANUP_FREE bool *was = gi_zalloc(v->nbricks * sizeof(*was));
+  gi_free(op->state);
+}
+
+/* Sets whose bricks are marked in `leaves` are to be emptied, or no set any more (NULL). */
+static void
+decommission(struct gd_op *op, const bool *leaves, gd_committed_fn *fn)
+{
+  struct gd_volume *v = op->volume;
+  bool *was = gi_zalloc(v->nbricks * sizeof(*was));
   for (unsigned i = 0; i < v->nbricks; i++) {
     was[i] = v->bricks[i].decommissioned;
     v->bricks[i].decommissioned = leaves && leaves[i];
   }
-  if (gd_store_volume(v, err)) {
-    for (unsigned i = 0; i < v->nbricks; i++)
-      v->bricks[i].decommissioned = was[i];
-    gd_store_volume(v, NULL); /* as far as that works */
-    return -1;
-  }
-  gd_services_changed(v->gd);
-  return 0;
+  op->state = was;
+  op->release = release_marks;
+  v->busy = true;
+  gd_commit(op, v, fn);
+}
+
+/* By what `decommission` calls: in force for clients, or as it was. */
+static void
+decommissioned(struct gd_op *op, const struct gi_error *err)
+{
+  struct gd_volume *v = op->volume;
+  const bool *was = op->state;
+  v->busy = false;
+  for (unsigned i = 0; err->code && i < v->nbricks; i++)
+    v->bricks[i].decommissioned = was[i];
+  if (err->code && !op->gd->pool)
+    GI_IGNORE(gd_store_volume(v, NULL)); /* as far as that works */
+  if (!err->code)
+    gd_services_changed(v->gd);
 }
 
 /* ---- the process is asked first ---- */
 
 static void
+emptied_no_more(struct gd_op *op, const struct gi_error *err)
+{
+  decommissioned(op, err);
+  gd_rebalance_end(op->volume);
+  gd_op_finish(op, err);
+}
+
+static void
 answer_progress(struct gd_op *op, struct gd_volume *v)
 {
-  struct gi_error err = {0};
   put_progress(op, v);
   if (!gd_op_flag(op, "ends")) {
     gd_op_finish(op, NULL);
@@ -157,10 +183,13 @@ answer_progress(struct gd_op *op, struct gd_volume *v)
     v->rebalance.status = GD_REBALANCE_STOPPED;
     put_progress(op, v);
   }
-  if (v->rebalance.task == GD_TASK_REMOVE)
-    GI_IGNORE(decommission(v, NULL, &err));
+  op->volume = v;
+  if (v->rebalance.task == GD_TASK_REMOVE) {
+    decommission(op, NULL, emptied_no_more);
+    return;
+  }
   gd_rebalance_end(v);
-  gd_op_finish(op, &err);
+  gd_op_finish(op, NULL);
 }
 
 static void
@@ -241,10 +270,34 @@ check_online(const struct gd_volume *v, const bool *leaves, struct gi_error *err
                         "behavior)",
                         v->name);
   for (unsigned i = 0; i < v->nbricks; i++)
-    if (leaves[i] && !gd_brick_online(&v->bricks[i]))
+    if (leaves[i] && gd_brick_is_here(&v->bricks[i]) && !gd_brick_online(&v->bricks[i]))
       return gi_error_set(err, GD_ERR_MGMT, "Found stopped brick %s:%s. Use force option to remove the offline brick",
                           v->bricks[i].host, v->bricks[i].path);
   return 0;
+}
+
+static void
+not_begun(struct gd_op *op, const struct gi_error *err)
+{
+  decommissioned(op, err);
+  gd_op_finish(op, &op->problem);
+}
+
+static void
+emptying_begins(struct gd_op *op, const struct gi_error *err)
+{
+  decommissioned(op, err);
+  if (err->code) {
+    gd_op_finish(op, err);
+    return;
+  }
+  if (begin(op->volume, GD_TASK_REMOVE, GD_REBALANCE_FORCE, &op->problem)) {
+    gi_free(op->state);
+    decommission(op, NULL, not_begun);
+    return;
+  }
+  put_id(op);
+  gd_op_finish(op, NULL);
 }
 
 static int
@@ -257,14 +310,10 @@ remove_start(struct gd_op *op, const json_t *bricks, const bool *leaves, struct 
                         "task.",
                         v->name);
   if (gd_check_no_rebalance(v, err) || gd_check_sets_removed(v, json_array_size(bricks), err) ||
-      gd_check_whole_sets(v, leaves, err) || check_online(v, leaves, err) || decommission(v, leaves, err))
+      gd_check_whole_sets(v, leaves, err) || check_online(v, leaves, err))
     return GD_OP_FAILED;
-  if (begin(v, GD_TASK_REMOVE, GD_REBALANCE_FORCE, err)) {
-    GI_IGNORE(decommission(v, NULL, NULL));
-    return GD_OP_FAILED;
-  }
-  put_id(op);
-  return GD_OP_DONE;
+  decommission(op, leaves, emptying_begins);
+  return GD_OP_LATER;
 }
 
 /* Those that leave are those that are being emptied. */

@@ -163,7 +163,7 @@ status_volume(const struct gd_volume *v, struct target only, const char *what)
   for (unsigned i = 0; i < v->nbricks; i++)
     if (!only.shd && (!only.brick || only.brick == &v->bricks[i]))
       json_array_append_new(nodes, status_brick(&v->bricks[i], detail));
-  if (only.shd || (!only.brick && gd_shd_enabled(v) && daemons_tell(what)))
+  if (gd_volume_is_here(v) && (only.shd || (!only.brick && gd_shd_enabled(v) && daemons_tell(what))))
     json_array_append_new(nodes, status_shd(v));
   json_t *doc = json_pack("{s:s,s:b,s:o}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes);
   if (!only.brick && !only.shd)

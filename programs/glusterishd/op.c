@@ -19,11 +19,20 @@ gd_op_proc_is_remote(const struct gd *gd, uint32_t proc)
   return false;
 }
 
+/* May whoever asks have that? */
+static bool
+is_for(const struct gd_command *c, bool remote, bool by_node)
+{
+  if (by_node)
+    return c->flags & (GD_CMD_NODE | GD_CMD_GATHERS);
+  return !(c->flags & GD_CMD_NODE) && (!remote || c->flags & GD_CMD_REMOTE);
+}
+
 static const struct gd_command *
-find_command(const struct gd *gd, const char *name, uint32_t proc, bool remote)
+find_command(const struct gd *gd, const char *name, uint32_t proc, bool remote, bool by_node)
 {
   for (const struct gd_command *c = gd->commands; name && c->name; c++)
-    if (strcmp(c->name, name) == 0 && c->proc == proc && (!remote || c->flags & GD_CMD_REMOTE))
+    if (strcmp(c->name, name) == 0 && c->proc == proc && is_for(c, remote, by_node))
       return c;
   return NULL;
 }
@@ -94,6 +103,8 @@ static void
 op_free(struct gd_op *op)
 {
   gi_list_del(&op->link);
+  op->gd->across->cancel(op);
+  op->gd->across->release(op);
   if (op->release)
     op->release(op);
   json_decref(op->in);
@@ -105,22 +116,22 @@ void
 gd_op_finish(struct gd_op *op, const struct gi_error *err)
 {
   GI_ASSERT(op->answer);
-  if (op->command && op->command->flags & GD_CMD_CHANGES)
+  if (op->gd->pool && !op->by_node && !op->gathered && !op->lock && op->command && op->command->flags & GD_CMD_GATHERS) {
+    op->gd->across->gather(op, err); /* which finishes it again */
+    return;
+  }
+  if (op->command && op->command->flags & GD_CMD_CHANGES && !op->by_node)
     history(op, err);
   op->answer(op, err);
   op_free(op);
 }
 
+/* The command itself, when it may begin. */
 static int
-op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
+op_go(struct gd_op *op, struct gi_error *err)
 {
-  if (!json_is_object(op->in))
-    return gi_error_set(err, EINVAL, "the request is not a JSON object");
-  const char *name = gd_op_str(op, "command"), *volume = gd_op_str(op, "volume");
-  const struct gd_command *c = find_command(op->gd, name, proc, remote);
-  if (!c)
-    return gi_error_set(err, EOPNOTSUPP, "unknown command %.64s", name ? name : "(none)");
-  op->command = c;
+  const struct gd_command *c = op->command;
+  const char *volume = gd_op_str(op, "volume");
   op->volume = gd_volume_find(op->gd, volume);
   if (c->flags & GD_CMD_VOLUME && !op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", volume ? volume : "");
@@ -130,9 +141,40 @@ op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
   return c->run(op, err);
 }
 
-void
-gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct gi_rpc_request *req,
-            void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
+static void
+op_locked(struct gd_op *op, const struct gi_error *locked)
+{
+  struct gi_error err = *locked;
+  int ret = err.code ? GD_OP_FAILED : op_go(op, &err);
+  if (ret != GD_OP_LATER)
+    gd_op_finish(op, ret == GD_OP_FAILED ? &err : NULL);
+}
+
+static bool
+needs_lock(const struct gd_op *op)
+{
+  const struct gd_command *c = op->command;
+  return op->gd->pool && !op->by_node && c->flags & GD_CMD_STORES && (!c->stores || c->stores(op));
+}
+
+static int
+op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
+{
+  if (!json_is_object(op->in))
+    return gi_error_set(err, EINVAL, "the request is not a JSON object");
+  const char *name = gd_op_str(op, "command");
+  op->command = find_command(op->gd, name, proc, remote, op->by_node);
+  if (!op->command)
+    return gi_error_set(err, EOPNOTSUPP, "unknown command %.64s", name ? name : "(none)");
+  if (!needs_lock(op))
+    return op_go(op, err);
+  op->gd->across->lock(op, op_locked);
+  return GD_OP_LATER;
+}
+
+static void
+begin(struct gd *gd, const char *text, uint32_t proc, bool remote, bool by_node, struct gi_rpc_request *req,
+      void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
 {
   struct gi_error err = {0};
   GI_CHECK(gd, GD_MAGIC);
@@ -141,8 +183,10 @@ gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct 
   op->req = req;
   op->answer = answer;
   op->arg = arg;
+  op->by_node = by_node;
   op->in = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
   op->out = json_object();
+  gi_list_init(&op->asked);
   gi_list_add_tail(&gd->ops, &op->link);
   int ret = op_run(op, proc, remote, &err);
   if (ret != GD_OP_LATER)
@@ -150,9 +194,25 @@ gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct 
 }
 
 void
+gd_op_begin(struct gd *gd, const char *text, uint32_t proc, bool remote, struct gi_rpc_request *req,
+            void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
+{
+  begin(gd, text, proc, remote, false, req, answer, arg);
+}
+
+void
+gd_op_begin_for_node(struct gd *gd, const char *text, uint32_t proc, struct gi_rpc_request *req,
+                     void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg)
+{
+  begin(gd, text, proc, false, true, req, answer, arg);
+}
+
+void
 gd_ops_abort(struct gd *gd)
 {
   struct gi_error err = {.code = ECANCELED, .text = "the management daemon is ending"};
-  gi_list_foreach_safe(op, &gd->ops, struct gd_op, link)
+  gi_list_foreach_safe(op, &gd->ops, struct gd_op, link) {
+    op->gathered = true; /* nobody else is asked any more */
     gd_op_finish(op, &err);
+  }
 }

@@ -19,12 +19,18 @@
 #define GD_ERR_NO_VOLUME 30806 /* `volume info` of an unknown volume */
 
 struct gd_op;
+struct gd_lock; /* commit.c */
 
 /* flags of a command */
 enum {
-  GD_CMD_VOLUME = 1,  /* "volume" must exist; it is in op->volume */
-  GD_CMD_CHANGES = 2, /* goes to the history; refused while another change of the volume is under way */
-  GD_CMD_REMOTE = 4,  /* read only: served on the TCP port too */
+  GD_CMD_VOLUME = 1,     /* "volume" must exist; it is in op->volume */
+  GD_CMD_CHANGES = 2,    /* goes to the history; refused while another change of the volume is under way */
+  GD_CMD_REMOTE = 4,     /* read only: served on the TCP port too */
+  GD_CMD_STORES = 8,     /* changes definitions: in a pool it has the pool's lock while it runs */
+  GD_CMD_GATHERS = 16,   /* every node says what it knows of its own bricks */
+  GD_CMD_NODE = 32,      /* ordered by another node, never by a person */
+  GD_CMD_QUICK = 64,     /* with GD_CMD_GATHERS: no process is asked */
+  GD_CMD_ANYWHERE = 128, /* likewise: it is done when one node could do it */
 };
 
 enum { GD_OP_DONE = 0, GD_OP_FAILED = -1, GD_OP_LATER = 1 };
@@ -35,6 +41,7 @@ struct gd_command {
   unsigned flags;
   /* GD_OP_DONE; GD_OP_FAILED with err; GD_OP_LATER: gd_op_finish will be called. */
   int (*run)(struct gd_op *op, struct gi_error *err);
+  bool (*stores)(const struct gd_op *op); /* with GD_CMD_STORES: does it, this time? NULL: always */
 };
 
 extern const struct gd_command gd_commands[]; /* op-table.c; ends with one without a name */
@@ -53,6 +60,11 @@ struct gd_op {
   void *arg;
   void (*release)(struct gd_op *op); /* of the command: frees `state`, also when the daemon ends in the middle; may be NULL */
   void *state;
+  struct gd_lock *lock;                                            /* of the pool; NULL: not held */
+  struct gi_list asked;                                            /* struct gd_asked: nodes that have not answered yet */
+  void (*settled)(struct gd_op *op), (*stopped)(struct gd_op *op); /* gather.c, op-brick-order.c */
+  bool by_node;  /* another node gathers this: it is about this node's bricks alone */
+  bool gathered; /* the others were asked */
 };
 
 /* Runs the request `text`; `answer` is called exactly once, perhaps before this returns, and must not free the op. */
@@ -62,6 +74,10 @@ void gd_op_finish(struct gd_op *op, const struct gi_error *err); /* err->code 0 
 void gd_ops_abort(struct gd *gd);                                /* the daemon ends */
 bool gd_op_proc_is_remote(const struct gd *gd, uint32_t proc);
 #define GD_CLI_PROCS 50
+
+/* For another node: of commands that are gathered or are for nodes alone. */
+void gd_op_begin_for_node(struct gd *gd, const char *text, uint32_t proc, struct gi_rpc_request *req,
+                          void (*answer)(struct gd_op *op, const struct gi_error *err), void *arg);
 
 /* Members of the request; strings are NULL, lists empty, flags false and numbers `def` when absent or of another type. */
 const char *gd_op_str(const struct gd_op *op, const char *member);
@@ -76,6 +92,59 @@ const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a li
 typedef void gd_said_fn(struct gd_op *op, json_t *brick, int err, const struct gi_dict *dict);
 int gd_op_ask_bricks(struct gd_op *op, const struct gd_brick *only, uint32_t proc, struct gi_dict *in, gd_said_fn *said,
                      void (*end)(struct gd_op *op));
+
+/* What commands need of the other nodes. A table, as op.c is below those that do it. */
+struct gd_across {
+  void (*lock)(struct gd_op *op, void (*fn)(struct gd_op *op, const struct gi_error *err)); /* and reads what is stored */
+  void (*release)(struct gd_op *op);                                                        /* not held is fine */
+  /* Asks the others for the same command and adds what they say to op->out; then finishes the op. */
+  void (*gather)(struct gd_op *op, const struct gi_error *own);
+  void (*cancel)(struct gd_op *op); /* nobody is asked any more */
+};
+extern const struct gd_across gd_across; /* op-table.c */
+
+/* ---- changes: commit.c; what is not stored in a pool is not in force ---- */
+
+#define GD_UNSURE 30899 /* the store did not say whether it took the change */
+/* err->code 0: done. May be called before the call returns, where there is no pool. */
+typedef void gd_committed_fn(struct gd_op *op, const struct gi_error *err);
+void gd_lock_take(struct gd_op *op, gd_committed_fn *fn); /* and reads what is stored */
+void gd_lock_release(struct gd_op *op);                   /* none is fine */
+/* `v`, which may be a draft and lives until the answer, becomes the volume's definition, here and everywhere. */
+void gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
+void gd_commit_delete(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
+void gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_fn *fn);
+
+/* ---- all nodes: gather.c ---- */
+
+/* Other nodes that are connected take what is stored of the volume and start and stop its bricks; `fn` is called when they have. What
+ * failed there goes to op->problem. */
+void gd_settle(struct gd_op *op, const char *volume, bool force, void (*fn)(struct gd_op *op));
+/* One command for a node alone: op-brick-order.c says which. fn: code 0, or what it refused it with, in `why`. */
+void gd_order(struct gd_op *op, const struct gi_gfid *node, json_t *request, unsigned timeout_ms,
+              void (*fn)(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc), void *arg);
+void gd_gather_nodes(struct gd_op *op, const struct gi_error *own);
+void gd_asked_cancel(struct gd_op *op);
+
+/* ---- bricks on whatever node: op-brick-order.c ---- */
+
+struct gd_prepare;
+/* The directories of `n` new bricks (borrowed, as `volume` is) of a volume are made and marked, on their nodes. again[i] (or `again`
+ * NULL): the directory of that brick of the volume, made anew. fn is called once, perhaps before this returns. */
+struct gd_prepare *gd_prepare_new(struct gd_op *op, const struct gi_gfid *volume, const struct gd_brick *const *bricks,
+                                  unsigned n);
+void gd_prepare_run(struct gd_prepare *p, bool force, bool dirty, const struct gd_brick *again, gd_committed_fn *fn);
+void gd_prepare_undo(struct gd_prepare *p); /* as they were; nobody waits for it */
+void gd_prepare_free(struct gd_prepare **p);
+/* Ends the brick's process, on its node. fn is never called from inside. */
+void gd_brick_stop_anywhere(struct gd_op *op, struct gd_brick *b, void (*fn)(struct gd_op *op));
+int gd_op_node_prepare(struct gd_op *op, struct gi_error *err);
+int gd_op_node_unprepare(struct gd_op *op, struct gi_error *err);
+int gd_op_node_stop_brick(struct gd_op *op, struct gi_error *err);
+bool gd_brick_is_here(const struct gd_brick *b);   /* on this node */
+bool gd_volume_is_here(const struct gd_volume *v); /* one of its bricks is */
+/* Sets b->node by b->host: this node or one of the pool. */
+int gd_brick_find_node(struct gd *gd, struct gd_brick *b, struct gi_error *err);
 
 /* op-create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
 int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
@@ -99,10 +168,9 @@ int gd_check_no_rebalance(const struct gd_volume *v, struct gi_error *err); /* n
 int gd_check_removable(const struct gd_volume *v, const json_t *bricks, struct gi_error *err);
 void gd_rebalance_end(struct gd_volume *v); /* of the task, if there is one; the process ends too */
 
-/* op-options.c: sets options of a volume, keys and values known to be good, in the running processes too. `pairs`: key, value, …; a
- * value NULL: the option goes. */
-int gd_volume_set_all(struct gd_volume *v, const char *const *pairs, unsigned n, struct gi_error *err);
-int gd_volume_set(struct gd_volume *v, const char *key, const char *value, struct gi_error *err);
+/* op-options.c: sets options of op->volume, keys and values known to be good, in the running processes too, and finishes the op.
+ * `pairs`: key, value, …; a value NULL: the option goes. GD_OP_LATER. */
+int gd_op_set_options(struct gd_op *op, const char *const *pairs, unsigned n);
 
 /* op-heal.c: asks the volume's self-heal daemon for a management operation (heal-op.h); fn is never called from inside. */
 void gd_heal_ask(struct gd_volume *v, int number, gd_answer_fn *fn, void *arg);
@@ -115,6 +183,8 @@ int gd_op_replace_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_rebalance(struct gd_op *op, struct gi_error *err);
 int gd_op_reset_brick(struct gd_op *op, struct gi_error *err);
 int gd_op_start(struct gd_op *op, struct gi_error *err);
+bool gd_start_stores(const struct gd_op *op);
+bool gd_heal_stores(const struct gd_op *op);
 int gd_op_stop(struct gd_op *op, struct gi_error *err);
 int gd_op_delete(struct gd_op *op, struct gi_error *err);
 int gd_op_set(struct gd_op *op, struct gi_error *err);
@@ -135,6 +205,10 @@ int gd_op_get_state(struct gd_op *op, struct gi_error *err);
 int gd_op_peers(struct gd_op *op, struct gi_error *err);
 int gd_op_probe(struct gd_op *op, struct gi_error *err);
 int gd_op_detach(struct gd_op *op, struct gi_error *err);
+int gd_op_join(struct gd_op *op, struct gi_error *err);
+int gd_op_token(struct gd_op *op, struct gi_error *err);
+int gd_op_node_admit(struct gd_op *op, struct gi_error *err);
+int gd_op_node_leave(struct gd_op *op, struct gi_error *err);
 int gd_op_uuid(struct gd_op *op, struct gi_error *err);
 int gd_op_getwd(struct gd_op *op, struct gi_error *err);
 int gd_op_getspec(struct gd_op *op, struct gi_error *err);

@@ -20,6 +20,8 @@
 
 /* Starts it in a session of its own, standard streams on /dev/null. 0 or an errno. */
 int gd_spawn(const char *program, const char *const *argv, pid_t *pid);
+/* The same in the directory `dir`, what it says goes to the end of the file `log`; either may be NULL. */
+int gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid);
 /* The pid in a pid file, if that process has `word` on its command line; else 0. */
 pid_t gd_pidfile_running(const char *pidfile, const char *word);
 /* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */

@@ -316,10 +316,10 @@ static const struct gi_rpc_program handshake_program = {"Gluster Handshake", GI_
 static const struct gi_rpc_program getspec_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE,
                                                       GI_ARRAY_LEN(getspec_procs), getspec_procs};
 
-/* Nothing that anybody asks for needs a large record. */
+/* Nothing that anybody asks for needs a large record, but for nodes that store large volumes. */
 static const struct gi_rpc_limits limits = {
     .stranger_record = 1u << 20,
-    .record = 1u << 20,
+    .record = 4u << 20,
     .stranger_ns = 10 * GI_NSEC_PER_SEC,
     .admit_callers = true,
 };
@@ -388,6 +388,8 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   gi_rpc_server_add_program(gd->tcp, &handshake_program);
   gi_rpc_server_set_limits(gd->tcp, &limits);
   gi_rpc_server_add_program(gd->tcp, &mark_program);
+  if (gd->nodes_program)
+    gi_rpc_server_add_program(gd->tcp, gd->nodes_program);
   gd->local = gi_rpc_server_new(gd->reactor, GD_NAME, &gd_door_ops, gd);
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);

@@ -220,11 +220,20 @@ expired(void *arg)
 
 /* ---- from outside ---- */
 
+static bool
+has_brick_here(const struct gd_volume *v)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (gi_gfid_equal(&v->bricks[i].node, &v->gd->uuid))
+      return true;
+  return false;
+}
+
 void
 gd_shd_sync(struct gd_volume *v)
 {
   struct gd_shd *s = v->shd;
-  bool wanted = v->status == GD_STARTED && gd_shd_enabled(v) && v->gd->keeps_services;
+  bool wanted = v->status == GD_STARTED && gd_shd_enabled(v) && has_brick_here(v) && v->gd->keeps_services;
   if (!s && !wanted)
     return;
   if (!s) {

@@ -19,6 +19,13 @@ extern char **environ;
 int
 gd_spawn(const char *program, const char *const *argv, pid_t *pid)
 {
+  return gd_spawn_in(program, argv, NULL, NULL, pid);
+}
+
+int
+gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid)
+{
+  int flags = log ? O_WRONLY | O_CREAT | O_APPEND : O_WRONLY;
   posix_spawn_file_actions_t fa;
   posix_spawnattr_t attr;
   sigset_t none, all;
@@ -26,8 +33,10 @@ gd_spawn(const char *program, const char *const *argv, pid_t *pid)
   sigfillset(&all);
   posix_spawn_file_actions_init(&fa);
   posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&fa, 1, log ? log : "/dev/null", flags, 0600);
+  posix_spawn_file_actions_addopen(&fa, 2, log ? log : "/dev/null", flags, 0600);
+  if (dir)
+    posix_spawn_file_actions_addchdir_np(&fa, dir);
   posix_spawn_file_actions_addclosefrom_np(&fa, 3);
   posix_spawnattr_init(&attr);
   posix_spawnattr_setsigmask(&attr, &none);

@@ -332,8 +332,8 @@ is_brick_id(const char *id)
 }
 
 /* What a volfile could not be written with, or two bricks would do as one. */
-static int
-check_bricks(const struct gd_volume *v, struct gi_error *err)
+int
+gd_bricks_check(const struct gd_volume *v, struct gi_error *err)
 {
   for (unsigned i = 0; i < v->nbricks; i++) {
     const struct gd_brick *b = &v->bricks[i];
@@ -372,7 +372,7 @@ load_info(struct gd_volume *v, const struct gd_kvs *kvs, const char *dir, struct
     if (load_brick(b, dir, file, err))
       return -1;
   }
-  return check_bricks(v, err);
+  return gd_bricks_check(v, err);
 }
 
 static int

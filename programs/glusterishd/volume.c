@@ -60,6 +60,7 @@ gd_volume_free(struct gd_volume *v)
   gd_options_clear(&v->options);
   gi_free(v->username);
   gi_free(v->password);
+  gi_free(v->definition);
   gi_free(v->name);
   v->magic = 0;
   gi_free(v);
@@ -80,6 +81,8 @@ gd_volume_draft(const struct gd_volume *v)
   d->client_op_version = v->client_op_version;
   d->username = gi_strdup(v->username);
   d->password = gi_strdup(v->password);
+  d->definition = gi_strdup(v->definition);
+  d->revision = v->revision;
   for (struct gi_list *l = v->options.prev; l != &v->options; l = l->prev) { /* backwards: setting puts it first */
     const struct gd_option *o = gi_list_item(l, struct gd_option, link);
     gd_options_set(&d->options, o->key, o->value);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Knowledge of a secret, proved without telling it: HMAC-SHA256 over the parts
+ * of a conversation, each with its length.
+ */
+#ifndef GD_CREDENTIAL_H
+#define GD_CREDENTIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Into buf, 65 bytes, in hexadecimal digits. `parts` ends with NULL. */
+void gd_mac(const void *key, size_t len, const char *const *parts, char *buf);
+bool gd_mac_same(const char *a, const char *b);         /* takes equally long wherever they differ; NULL is like nothing */
+void gd_hex(const uint8_t *bytes, size_t n, char *buf); /* 2 n + 1 bytes */
+bool gd_unhex(const char *text, uint8_t *bytes, size_t n);
+
+#endif

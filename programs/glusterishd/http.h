@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP over a unix socket on the reactor, with libcurl: how the daemon speaks
+ * to the store's process. Nothing here blocks.
+ */
+#ifndef GD_HTTP_H
+#define GD_HTTP_H
+
+#include "libglusterish/reactor.h"
+
+struct gd_http;
+struct gd_http_call;
+
+/* code: 0, or an errno: ECONNREFUSED: nobody answers there, ETIMEDOUT: not in time. status: of HTTP. `body` ends in a NUL and is
+ * borrowed. The call is gone when this is called, once and never from inside. */
+typedef void gd_http_fn(void *arg, int code, long status, const char *body);
+/* One line of a body that does not end. */
+typedef void gd_http_line_fn(void *arg, const char *line);
+
+struct gd_http *gd_http_new(struct gi_reactor *r);
+void gd_http_free(struct gd_http **h); /* calls under way end with ECANCELED; NULL is fine */
+
+/* POSTs `body` to `path` of who listens on `socket`. With `line` each line is handed over as it comes and the body is not kept.
+ * timeout_ms 0: no limit, but for the connection. */
+struct gd_http_call *gd_http_post(struct gd_http *h, const char *socket, const char *path, const char *body,
+                                  unsigned timeout_ms, gd_http_line_fn *line, gd_http_fn *fn, void *arg);
+void gd_http_cancel(struct gd_http_call **c); /* nobody is called; NULL is fine */
+
+#endif

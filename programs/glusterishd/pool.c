@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool as this node knows it: its identity and secret in a file of the
+ * state directory, from the moment it begins or is joined until it is left.
+ */
+#include "programs/glusterishd/credential.h"
+#include "programs/glusterishd/http.h"
+#include "programs/glusterishd/pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BALANCE (1 * GI_NSEC_PER_SEC)
+#define MSG (GI_MSG_MGMT + 145)
+
+static char *
+path_of(const struct gd *gd)
+{
+  return gi_asprintf("%s/pool", gd->config.workdir);
+}
+
+/* ---- members become voters ---- */
+
+static void
+promoted(void *arg, const struct gd_key_answer *a)
+{
+}
+
+/* Two nodes: a voter and a learner, so that losing the learner changes nothing. More: all members vote. One that has not caught up is
+ * refused by the store, and tried again. */
+static void
+has_members(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  gi_timer_set(&p->balance, BALANCE);
+  if (a->code || json_array_size(a->members) < 3)
+    return;
+  for (size_t i = 0; i < json_array_size(a->members); i++) {
+    const json_t *m = json_array_get(a->members, i);
+    const char *id = json_string_value(json_object_get(m, "ID"));
+    if (id && json_is_true(json_object_get(m, "isLearner")) && json_object_get(m, "name")) {
+      p->kv->ops->member(p->kv, GD_KEY_PROMOTE, id, promoted, p);
+      return;
+    }
+  }
+}
+
+static void
+balance(void *arg)
+{
+  struct gd_pool *p = arg;
+  if (p->etcd)
+    p->kv->ops->members(p->kv, has_members, p);
+}
+
+/* ---- life ---- */
+
+static void leave_now(void *arg);
+
+static struct gd_pool *
+pool_new(struct gd *gd)
+{
+  struct gd_pool *p = gi_new(struct gd_pool);
+  GI_ASSERT(!gd->pool);
+  gd->pool = p;
+  p->gd = gd;
+  gi_list_init(&p->nodes);
+  gi_defer_init(&p->leave, leave_now, p);
+  gi_timer_init(&p->balance, gd->reactor, balance, p);
+  return p;
+}
+
+/* Everything but its files. */
+static void
+run(struct gd_pool *p)
+{
+  p->http = gd_http_new(p->gd->reactor);
+  p->kv = gd_key_etcd_new(p->gd);
+  p->follow = gd_follow_new(p);
+  if (p->initial)
+    p->etcd = gd_etcd_start(p);
+  gi_timer_set(&p->balance, BALANCE);
+}
+
+void
+gd_pool_let_go(struct gd *gd)
+{
+  struct gd_pool *p = gd->pool;
+  if (!p)
+    return;
+  if (p->kv)
+    p->kv->ops->free(p->kv);
+  p->kv = NULL;
+  gd_follow_free(&p->follow);
+  gd_nodes_let_go(p);
+  gd_http_free(&p->http);
+  gd_etcd_let_go(&p->etcd);
+  gi_timer_finish(&p->balance);
+  gi_defer_cancel(&p->leave);
+  gd_hosts_free(&p->hosts, &p->nhosts);
+  gi_free(p->address);
+  gi_free(p->initial);
+  explicit_bzero(p->secret, sizeof(p->secret));
+  gi_free(p);
+  gd->pool = NULL;
+}
+
+/* ---- its file ---- */
+
+int
+gd_pool_save(struct gd *gd, struct gi_error *err)
+{
+  const struct gd_pool *p = gd->pool;
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1], *text = NULL;
+  size_t len;
+  FILE *f = open_memstream(&text, &len);
+  GI_ASSERT(f != NULL);
+  gd_hex(p->secret, sizeof(p->secret), secret);
+  fprintf(f, "id=%s\nsecret=%s\naddress=%s\n", gi_gfid_text(&p->id, id), secret, p->address);
+  for (unsigned i = 0; i < p->nhosts; i++)
+    fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
+  if (p->initial)
+    fprintf(f, "store-members=%s\nstore-new=%d\n", p->initial, p->initial_new);
+  GI_ASSERT(fclose(f) == 0);
+  int ret = gd_write_file(path, text, len, false, err);
+  free(text);
+  return ret;
+}
+
+static int
+load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
+{
+  struct gd_pool *p = pool_new(gd);
+  const char *id = gd_kvs_get(kvs, "id"), *address = gd_kvs_get(kvs, "address"), *new = gd_kvs_get(kvs, "store-new");
+  if (!id || !gi_gfid_parse(id, &p->id) || !gd_unhex(gd_kvs_get(kvs, "secret"), p->secret, sizeof(p->secret)) || !address)
+    return gi_error_set(err, EILSEQ, "%s/pool is damaged: id, secret or address is missing", gd->config.workdir);
+  p->address = gi_strdup(address);
+  p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
+  p->initial_new = new &&strcmp(new, "1") == 0;
+  for (unsigned i = 0; i < kvs->count; i++)
+    if (strncmp(kvs->kv[i].key, "hostname", 8) == 0)
+      gd_hosts_add(&p->hosts, &p->nhosts, kvs->kv[i].value);
+  return 0;
+}
+
+int
+gd_pool_load(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  struct gi_error why = {0};
+  struct gd_kvs kvs;
+  if (gd_kvs_load(path, &kvs, &why))
+    return why.code == ENOENT ? 0 : gi_error_set(err, why.code, "%s", why.text);
+  int ret = load(gd, &kvs, err);
+  gd_kvs_free(&kvs);
+  if (ret)
+    return -1;
+  gd_nodes_load(gd);
+  run(gd->pool);
+  gd_follow_refresh(gd->pool->follow, NULL, NULL);
+  return 0;
+}
+
+/* ---- its beginning and end ---- */
+
+int
+gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
+{
+  char uuid[GI_UUID_TEXT];
+  struct gd_pool *p = pool_new(gd);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, host, gd->config.port);
+  p->id = gi_gfid_new(gd->reactor);
+  gi_random(gd->reactor, p->secret, sizeof(p->secret));
+  p->address = gi_strdup(host);
+  gd_hosts_add(&p->hosts, &p->nhosts, host);
+  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial_new = true;
+  if (gd_pool_save(gd, err)) {
+    gd_pool_let_go(gd);
+    return -1;
+  }
+  run(p);
+  return 0;
+}
+
+bool
+gd_pool_is_virgin(const struct gd *gd)
+{
+  return !gd->pool && gi_list_empty(&gd->volumes);
+}
+
+json_t *
+gd_pool_invitation(struct gd *gd, const char *initial)
+{
+  const struct gd_pool *p = gd->pool;
+  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1];
+  json_t *nodes = json_array();
+  json_array_append_new(nodes, gd_node_own_doc(gd));
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    json_array_append_new(nodes, gd_node_doc(n));
+  gd_hex(p->secret, sizeof(p->secret), secret);
+  json_t *doc = json_pack("{s:s,s:s,s:o}", "pool", gi_gfid_text(&p->id, id), "secret", secret, "nodes", nodes);
+  if (initial)
+    json_object_set_new(doc, "members", json_string(initial));
+  return doc;
+}
+
+int
+gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
+{
+  const char *id = json_string_value(json_object_get(in, "pool")), *host = json_string_value(json_object_get(in, "host"));
+  const char *initial = json_string_value(json_object_get(in, "members"));
+  const json_t *nodes = json_object_get(in, "nodes");
+  GI_ASSERT(gd_pool_is_virgin(gd));
+  struct gd_pool *p = pool_new(gd);
+  if (!id || !gi_gfid_parse(id, &p->id) ||
+      !gd_unhex(json_string_value(json_object_get(in, "secret")), p->secret, GD_SECRET_BYTES) || !host ||
+      strpbrk(host, "\n=,") || (initial && strchr(initial, '\n')) || !json_array_size(nodes)) {
+    gd_pool_let_go(gd);
+    return gi_error_set(err, EINVAL, "the invitation lacks something");
+  }
+  p->address = gi_strdup(json_string_value(json_object_get(in, "address")));
+  if (!p->address)
+    p->address = gi_strdup(host);
+  p->initial = gi_strdup(initial);
+  gd_hosts_add(&p->hosts, &p->nhosts, host);
+  if (gd_pool_save(gd, err)) {
+    gd_pool_let_go(gd);
+    return -1;
+  }
+  for (size_t i = 0; i < json_array_size(nodes); i++)
+    gd_node_learn(gd, json_array_get(nodes, i));
+  run(p);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG, "this node is %s of a pool with %s", host,
+         json_string_value(json_object_get(json_array_get(nodes, 0), "uuid")));
+  return 0;
+}
+
+static void
+forget_volumes(struct gd *gd)
+{
+  gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {
+    GI_IGNORE(gd_store_delete(gd, v->name, NULL));
+    v->status = GD_STOPPED;
+    gd_shd_sync(v);
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (v->bricks[i].state == GD_PROC_UP)
+        gd_brick_signal(&v->bricks[i], 15);
+    gd_volume_let_go(v);
+    gd_volume_free(v);
+  }
+}
+
+static void
+leave_now(void *arg)
+{
+  struct gd_pool *p = arg;
+  struct gd *gd = p->gd;
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  bool dissolve = p->dissolve;
+  gd_ops_abort(gd);
+  unlink(path); /* first: from now on this node is alone */
+  while (!gi_list_empty(&p->nodes))
+    gd_node_forget(gi_list_first(&p->nodes, struct gd_node, link));
+  gd_etcd_stop(&p->etcd);
+  gd_pool_let_go(gd);
+  if (!dissolve)
+    forget_volumes(gd);
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
+    gi_free(v->definition);
+    v->definition = NULL;
+    v->revision = 0;
+  }
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "this node is alone");
+}
+
+void
+gd_pool_leave(struct gd *gd)
+{
+  gi_defer_add(gd->reactor, &gd->pool->leave);
+}
+
+void
+gd_pool_dissolve(struct gd *gd)
+{
+  gd->pool->dissolve = true;
+  gd_pool_leave(gd);
+}

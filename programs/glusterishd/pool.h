@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Several nodes as one: who they are, how they speak to each other, and how
+ * every one of them comes to the same definitions.
+ *
+ *   node.c           the other nodes: list, files, names
+ *   link.c           connections to them, and questions over these
+ *   credential.c     how one node proves to another that it belongs to the pool
+ *   node-services.c  what a node answers to others
+ *   etcd-proc.c      the process of the store on this node
+ *   key-store-etcd.c        the store (key-store.h), http.c below it
+ *   follow.c         the store's definitions become this node's
+ *   commit.c         this node's change becomes the store's
+ *   gather.c         one command on all nodes
+ *   pool.c           a pool begins, is found again, and ends
+ *   op-pool.c        peer probe: a node comes
+ *   op-peer.c        peer status, peer detach, pool token, pool join
+ *   op-brick-order.c what is done to bricks on whatever node
+ *
+ * A node is a uuid with addresses. What the store says counts; each node keeps
+ * the last of it in files and serves from them, whatever becomes of the store.
+ */
+#ifndef GD_POOL_H
+#define GD_POOL_H
+
+#include "programs/glusterishd/key-store.h"
+#include "programs/glusterishd/op.h"
+
+#include <sys/socket.h>
+
+#define GD_SECRET_BYTES 32
+#define GD_MAC_TEXT 65  /* in hexadecimal digits, with its end */
+#define GD_NODES_MAX 64 /* of one pool */
+#define GD_VOTERS_MAX 5
+#define GD_PREFIX "glusterish/" /* of all keys */
+#define GD_STORE_PORT_OFFSET 2  /* members of the store speak to each other on the management port and this */
+
+struct gd_http;
+struct gd_link; /* link.c */
+struct gd_call;
+struct gd_etcd;   /* etcd-proc.c */
+struct gd_follow; /* follow.c */
+
+struct gd_node {
+  struct gi_list link; /* gd_pool.nodes */
+  struct gd *gd;
+  struct gi_gfid id;
+  unsigned nhosts;
+  char **hosts; /* the first is how it is called */
+  int port;
+  struct gd_link *connection;
+};
+
+struct gd_pool {
+  struct gd *gd;
+  struct gi_gfid id;
+  uint8_t secret[GD_SECRET_BYTES];
+  struct gi_list nodes; /* the others, by uuid */
+  unsigned nhosts;
+  char **hosts;     /* this node's addresses as the others know them */
+  char *address;    /* one of them, in numbers: members of the store find each other there */
+  char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
+  bool initial_new; /* and the store with it */
+  struct gd_key_store *kv;
+  struct gd_http *http; /* to this node's store, for other nodes */
+  struct gd_etcd *etcd; /* NULL: none runs here */
+  struct gd_follow *follow;
+  struct gi_timer balance; /* members become voters */
+  struct gi_defer leave;   /* soon this node is alone */
+  bool dissolve;           /* the volumes stay */
+};
+
+/* ---- node.c ---- */
+
+struct gd_node *gd_node_at(const struct gd *gd, unsigned i); /* NULL: there are no more */
+struct gd_node *gd_node_find(const struct gd *gd, const struct gi_gfid *id);
+struct gd_node *gd_node_of_host(const struct gd *gd, const char *host); /* by one of its addresses */
+/* {"uuid", "hosts", "port"}: a node that was not known is added, one that was gets these addresses. NULL: it is no node, or this one. */
+struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
+json_t *gd_node_doc(const struct gd_node *n);
+json_t *gd_node_own_doc(const struct gd *gd);
+void gd_node_forget(struct gd_node *n); /* its file goes too */
+void gd_nodes_load(struct gd *gd);      /* peers/UUID */
+void gd_nodes_let_go(struct gd_pool *p);
+void gd_hosts_add(char ***hosts, unsigned *n, const char *host); /* unless it is there */
+void gd_hosts_free(char ***hosts, unsigned *n);
+/* This node (*n NULL) or another one of the pool? False: neither. */
+bool gd_node_named(const struct gd *gd, const char *host, struct gd_node **n);
+bool gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b); /* n NULL: this node */
+const char *gd_node_host(const struct gd *gd, const struct gi_gfid *id); /* how it is called; "localhost" for this one */
+
+/* ---- link.c ---- */
+
+/* code: 0; ENOTCONN, ETIMEDOUT; EACCES: it does not take us for a node. `reply` is lent; it may have "error" and "code". */
+typedef void gd_call_fn(void *arg, int code, const json_t *reply);
+
+/* A connection that is kept up. to_pool: each side proves that it belongs to the pool; else `up` is called with what the other says
+ * of itself, or with NULL when it cannot be reached, once. */
+struct gd_link *gd_link_new(struct gd *gd, bool to_pool, void (*up)(void *arg, const json_t *greeting), void *arg);
+void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port); /* each in turn */
+void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
+bool gd_link_ready(const struct gd_link *l);
+bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
+bool gd_link_its_address(const struct gd_link *l, char *buf, size_t size);
+bool gd_address_text(const struct sockaddr_storage *sa, char *buf, size_t size);
+/* Consumes `request`. fn is called once, never from inside. */
+struct gd_call *gd_link_call(struct gd_link *l, uint32_t proc, json_t *request, unsigned timeout_ms, gd_call_fn *fn, void *arg);
+void gd_call_cancel(struct gd_call **c); /* nobody is called; NULL is fine */
+
+bool gd_node_connected(const struct gd_node *n);
+struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeout_ms, gd_call_fn *fn, void *arg);
+
+/* ---- node-services.c ---- */
+
+enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_PROCS };
+extern const struct gi_rpc_program gd_node_program;
+/* An answer that was not given at once. Consumes `reply`. */
+void gd_node_answer(struct gi_rpc_request *req, json_t *reply);
+json_t *gd_node_refusal(int code, const char *text);
+
+/* ---- etcd-proc.c ---- */
+
+struct gd_etcd *gd_etcd_start(struct gd_pool *p);
+void gd_etcd_let_go(struct gd_etcd **e);                            /* the process goes on */
+void gd_etcd_stop(struct gd_etcd **e);                              /* it ends, and its data go */
+const char *gd_etcd_socket(const struct gd *gd);                    /* NULL: none runs here */
+char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
+
+/* ---- follow.c ---- */
+
+struct gd_follow *gd_follow_new(struct gd_pool *p);
+void gd_follow_free(struct gd_follow **f);
+/* Reads the store and takes what is new; fn (may be NULL) hears how it went. */
+void gd_follow_refresh(struct gd_follow *f, void (*fn)(void *arg, const struct gi_error *err), void *arg);
+void gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* the call "settle" */
+int64_t gd_follow_options_revision(const struct gd *gd);
+
+/* ---- pool.c ---- */
+
+int gd_pool_load(struct gd *gd, struct gi_error *err); /* after gd_store_load */
+void gd_pool_let_go(struct gd *gd);                    /* the daemon ends */
+/* Soon this node is alone again, without volumes of the pool. */
+void gd_pool_leave(struct gd *gd);
+/* The last one turns the pool's store into its files again. */
+void gd_pool_dissolve(struct gd *gd);
+/* A pool of this node alone, its volumes not stored yet. `host`: its address. */
+int gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err);
+int gd_pool_save(struct gd *gd, struct gi_error *err);
+/* What a node of another pool, or of none, is told to become one of this; and taking that. */
+json_t *gd_pool_invitation(struct gd *gd, const char *initial);
+int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err);
+bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
+
+/* ---- op-peer.c ---- */
+
+void gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* GD_NODE_JOIN */
+
+/* ---- commit.c ---- */
+
+/* Other keys, under the lock that the op has. */
+void gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn);
+
+/* ---- gather.c ---- */
+
+/* The call "run": a command that another node gathers. */
+void gd_gather_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
+
+#endif
