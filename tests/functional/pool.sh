@@ -99,6 +99,8 @@ all_connected() {
 # online_on N, shds_on N: how many bricks and self-heal daemons are online, as node N says.
 online_on() { gi_on "$1" --json volume status 2>/dev/null | jq '[.output.volumes[].nodes[] | select(.kind == "brick" and .online)] | length'; }
 shds_on() { gi_on "$1" --json volume status 2>/dev/null | jq '[.output.volumes[].nodes[] | select(.kind == "daemon" and .online)] | length'; }
+bothways() { sees 1 "(Connected)" && sees 2 "(Connected)"; }
+knows() { [ "$(gi_on "$1" volume list)" = "$2" ]; }
 all_heal() { [ "$(shds_on 2)" = "$NODES" ]; }
 all_online() { [ "$(online_on 1)" = "$NODES" ]; }
 sees() { gi_on "$1" peer status | grep -q "$2"; }
