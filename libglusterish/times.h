@@ -15,7 +15,7 @@
 
 #include "libglusterish/steps.h"
 
-#define GI_TIMES_SHARE 64u
+#define GI_TIMES_SHARE 256u
 #define GI_TIMES_EVERY_NS (4 * GI_NSEC_PER_MSEC)
 #define GI_TIMES_FIRST 64u /* operations of a kind that are all taken apart */
 

@@ -5,8 +5,9 @@
  *
  *   seen-cost MODE TIMES DIRECTORY
  *
- * MODE: off (nothing is noted of operations), on, or sampled (and the tree of
- * one in 1000 is collected). TIMES: of WRITE, READ, FSTAT and LOOKUP each.
+ * MODE: bare (nothing is noted of operations, and there is no debug/io-stats
+ * that keeps the busiest files), off (there is), on, or sampled (and the tree
+ * of one in 1000 is collected). TIMES: of WRITE, READ, FSTAT and LOOKUP each.
  */
 #include "libglusterish/trace.h"
 
@@ -30,6 +31,20 @@ static const char client_layers[] =
     "volume locks\n type performance/open-behind\n subvolumes client\nend-volume\n"
     "volume cache\n type performance/md-cache\n option cache-times off\n subvolumes locks\nend-volume\n"
     "volume stats\n type debug/io-stats\n subvolumes cache\nend-volume\n";
+
+/* The names that others know stay. */
+static const char bare_brick[] =
+    "volume posix\n type storage/posix\n option directory %s\n option io-engine inline\nend-volume\n"
+    "volume locks\n type features/locks\n subvolumes posix\nend-volume\n"
+    "volume threads\n type performance/io-threads\n subvolumes locks\nend-volume\n"
+    "volume stats\n type features/index\n option index-base %s/.glusterfs/indices\n subvolumes threads\nend-volume\n"
+    "volume server\n type protocol/server\n option transport.socket.bind-address 127.0.0.1\n option listen-port 0\n"
+    " option auth.addr.stats.allow *\n subvolumes stats\nend-volume\n";
+static const char bare_client[] =
+    "volume client\n type protocol/client\n option remote-host 127.0.0.1\n option remote-port %d\n option remote-subvolume "
+    "stats\nend-volume\n"
+    "volume locks\n type performance/open-behind\n subvolumes client\nend-volume\n"
+    "volume cache\n type performance/md-cache\n option cache-times off\n subvolumes locks\nend-volume\n";
 
 struct side {
   struct gi_ctx ctx;
@@ -154,20 +169,21 @@ int
 main(int argc, char **argv)
 {
   if (argc != 4) {
-    fprintf(stderr, "usage: seen-cost off|on|sampled TIMES DIRECTORY\n");
+    fprintf(stderr, "usage: seen-cost bare|off|on|sampled TIMES DIRECTORY\n");
     return 1;
   }
 
-  GI_CLEANUP_FREE char *below = gi_asprintf(brick_layers, argv[3], argv[3]);
+  bool bare = strcmp(argv[1], "bare") == 0;
+  GI_CLEANUP_FREE char *below = gi_asprintf(bare ? bare_brick : brick_layers, argv[3], argv[3]);
   build(&brick, below);
   for (unsigned i = 0; i < 1000 && !port; i++)
     gi_reactor_turn(brick.ctx.reactor, GI_NSEC_PER_MSEC);
-  GI_CLEANUP_FREE char *above = gi_asprintf(client_layers, port);
+  GI_CLEANUP_FREE char *above = gi_asprintf(bare ? bare_client : client_layers, port);
   build(&client, above);
 
   struct gi_fd *fd = open_file();
 
-  brick.ctx.seen->off = client.ctx.seen->off = strcmp(argv[1], "off") == 0;
+  brick.ctx.seen->off = client.ctx.seen->off = bare || strcmp(argv[1], "off") == 0;
   brick.ctx.seen->every *= SLOWER;
   client.ctx.seen->every *= SLOWER;
   if (strcmp(argv[1], "sampled") == 0)
