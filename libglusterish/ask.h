@@ -28,6 +28,8 @@ struct gi_fact_client {
   const uint64_t *fops;                          /* GI_FOP_MAX: operations begun, by kind */
   uint64_t bytes_in, bytes_out;
   uint32_t inflight, handles; /* operations under way, open files */
+  uint64_t queued;            /* bytes that it is sent and does not take */
+  uint64_t behind_ns;         /* there were some for so long */
 };
 
 struct gi_fact_lock {

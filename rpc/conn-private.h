@@ -52,6 +52,7 @@ struct conn_tx {
   uint64_t queued; /* bytes */
   bool full;       /* above the high-water mark; `drained` is due */
   bool blocked;    /* the socket took no more: waiting for writability */
+  uint64_t since;  /* gi_now, while blocked: when that began */
   struct gi_defer flush;
 };
 

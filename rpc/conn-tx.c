@@ -186,6 +186,7 @@ conn_tx_flush(struct gi_conn *c)
   c->last_tx = gi_now_about(c->r);
   if (tx->blocked != (tx->count > 0)) {
     tx->blocked = tx->count > 0;
+    tx->since = c->last_tx;
     conn_watch(c);
   }
   if (tx->full && tx->queued < TX_LOW) {

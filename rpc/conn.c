@@ -478,6 +478,13 @@ gi_conn_queued(const struct gi_conn *c)
   return c->tx.queued;
 }
 
+uint64_t
+gi_conn_behind(const struct gi_conn *c)
+{
+  uint64_t now = gi_now_about(c->r);
+  return c->tx.blocked && now > c->tx.since ? now - c->tx.since : 0;
+}
+
 bool
 gi_conn_full(const struct gi_conn *c)
 {

@@ -107,7 +107,9 @@ void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer record
  * whose carrier has nothing of the kind, stays as it is. */
 void gi_conn_set_keepalive(struct gi_conn *c, const struct gi_keepalive *k);
 uint64_t gi_conn_queued(const struct gi_conn *c); /* bytes waiting to be sent */
-bool gi_conn_full(const struct gi_conn *c);       /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
+/* ns for which there were always some, because the peer takes less than it is sent; 0: there are none, or the socket takes all. */
+uint64_t gi_conn_behind(const struct gi_conn *c);
+bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */
 uint64_t gi_conn_last_activity(const struct gi_conn *c); /* gi_now of the last byte received or sent */
 uint64_t gi_conn_last_received(const struct gi_conn *c); /* of the last byte received, or of the connect */
 const char *gi_conn_peer(const struct gi_conn *c);       /* "127.0.0.1:49152" or "unix:PATH" */

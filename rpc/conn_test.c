@@ -534,10 +534,14 @@ test_pause_and_drain(void **state)
   turns(b, 50);
   assert_int_equal(b->server.records, 0);
   assert_true(gi_conn_queued(b->client.conn) > 4 << 20);
+  assert_true(gi_conn_behind(b->client.conn) > 0);
+  assert_int_equal(gi_conn_behind(b->server.conn), 0);
   assert_int_equal(b->client.drained, 0);
   gi_conn_pause(b->server.conn, false);
   until(b, &b->server.records, 40);
   assert_int_equal(b->client.drained, 1);
+  turns(b, 50);
+  assert_int_equal(gi_conn_behind(b->client.conn), 0);
   bench_free(b);
 }
 

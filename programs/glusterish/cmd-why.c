@@ -190,8 +190,8 @@ tell_why(struct cli *c, const char *volume, const char *path)
     return CLI_FAILED;
   json_t *copies = read_copies(bricks, path);
   const char *gfid = why_gfid(copies);
-  json_t *sight =
-      sight_take(c, volume, gfid, SIGHT_INFLIGHT | SIGHT_ERRORS | SIGHT_GRAPH | SIGHT_VOLUMES | (gfid ? SIGHT_LOCKS : 0));
+  json_t *sight = sight_take(
+      c, volume, gfid, SIGHT_INFLIGHT | SIGHT_CLIENTS | SIGHT_ERRORS | SIGHT_GRAPH | SIGHT_VOLUMES | (gfid ? SIGHT_LOCKS : 0));
   json_t *doc = why_document(volume, path, copies, sight);
   if (c->json)
     print_json(c, doc);

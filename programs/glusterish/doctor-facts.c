@@ -171,3 +171,12 @@ doctor_brick_of(const json_t *process, const char *layer)
   }
   return gi_strdup(layer);
 }
+
+#define BEHIND_S 2.0
+
+double
+doctor_behind(const json_t *client)
+{
+  double s = json_number_value(json_object_get(client, "behind_ns")) / 1e9;
+  return s < BEHIND_S ? 0 : s;
+}

@@ -289,6 +289,27 @@ doctor_lock_holder(const struct doctor_rule *rule, const json_t *sight, json_t *
 
 /* ---- clients ---- */
 
+/* What a brick has for it waits to be taken. */
+static void
+slow_receivers(const struct doctor_rule *rule, const json_t *sight, json_t *findings)
+{
+  size_t i, k;
+  json_t *p, *c;
+  doctor_foreach(sight, "clients", "clients", i, p, k, c)
+  {
+    const json_t *client = doctor_client(sight, cli_str(c, "uid"));
+    double s = doctor_behind(c);
+    char span[32];
+    GI_CLEANUP_FREE char *name = doctor_client_name(sight, cli_str(c, "uid"), cli_str(c, "address"));
+    GI_CLEANUP_FREE char *brick = doctor_name(p);
+    if (s == 0 || told_already(findings, rule->id, name, ""))
+      continue;
+    doctor_find(
+        findings, rule, (struct doctor_culprit){"client", doctor_volume_of(p), name, client ? cli_int(client, "pid") : 0}, NULL,
+        "%s has not taken all that %s sent it for %s, %lld bytes now", name, brick, doctor_span(s, span), cli_int(c, "queued"));
+  }
+}
+
 void
 doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *findings)
 {
@@ -310,6 +331,7 @@ doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *
                 (struct doctor_culprit){"client", doctor_volume_of(p), name, client ? cli_int(client, "pid") : 0}, NULL,
                 "%s keeps a %s waiting for %s: %s", name, cli_str(op, "kind"), doctor_span(s, span), cli_str(waits, "what"));
   }
+  slow_receivers(rule, sight, findings);
 }
 
 /* ---- the rest ---- */

@@ -66,6 +66,8 @@ char *doctor_waits_who(const json_t *sight, const json_t *waits);
 bool doctor_may_wait(const json_t *op);
 /* A client for people: its mount if that is known, else its address. Caller frees. */
 char *doctor_client_name(const json_t *sight, const char *uid, const char *address);
+/* Of a client as a brick tells of it: for so many seconds it has not taken all that it was sent; 0: not long enough to mean anything. */
+double doctor_behind(const json_t *client);
 /* "3.2 s", "4 min". */
 const char *doctor_span(double seconds, char buf[32]);
 /* The value of an option of a volume as it was set; NULL: it was not. */

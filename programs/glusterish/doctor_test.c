@@ -204,6 +204,10 @@ test_slow_client(void **state)
         "mount /mnt of v (pid 200)", "keeps a WRITE waiting for 3.0 s");
   finds("slow-client", SIGHT(MOUNT(WAITS("kernel", 3000000000, ""))), "client", "mount /mnt of v (pid 200)", "a thing");
   silent("slow-client", SIGHT(BRICK(1, WAITS("window", 3000000, ""))));
+#define BEHIND(ns) ",'clients':{'clients':[{'uid':'" UID("h", 200) "','queued':5000000,'behind_ns':" #ns "}]}"
+  finds("slow-client", SIGHT(BRICK(1, BEHIND(4000000000)) "," MOUNT("")), "client", "mount /mnt of v (pid 200)",
+        "has not taken all that brick");
+  silent("slow-client", SIGHT(BRICK(1, BEHIND(400000000)) "," MOUNT("")));
 }
 
 static void

@@ -378,6 +378,30 @@ lock_waits(json_t *list, const json_t *sight, const json_t *locks)
   }
 }
 
+/* Who has it open and does not take what bricks send is slow himself, and slows down who waits for him. */
+static void
+slow_users(json_t *list, const json_t *sight, const json_t *users)
+{
+  size_t i, k, n;
+  json_t *p, *c, *u;
+  doctor_foreach(sight, "clients", "clients", i, p, k, c)
+  {
+    const char *uid = cli_str(c, "uid");
+    const json_t *client = doctor_client(sight, uid);
+    double s = doctor_behind(c);
+    json_array_foreach(users, n, u)
+    {
+      size_t same = process_part(uid);
+      char span[32];
+      if (s == 0 || process_part(cli_str(u, "client")) != same || strncmp(cli_str(u, "client"), uid, same) != 0)
+        continue;
+      GI_CLEANUP_FREE char *brick = doctor_name(p);
+      because(list, "client", cli_str(u, "name"), client ? cli_int(client, "pid") : 0,
+              "%s has not taken all that %s sent it for %s", cli_str(u, "name"), brick, doctor_span(s, span));
+    }
+  }
+}
+
 /* Of locks the bricks know more. */
 static void
 operation_waits(json_t *list, const json_t *sight, const json_t *inflight)
@@ -421,9 +445,11 @@ why_document(const char *volume, const char *path, json_t *copies, const json_t 
   silent_copies(reasons, copies);
   lock_waits(reasons, sight, locks);
   operation_waits(reasons, sight, inflight);
+  json_t *users = users_of(sight);
+  slow_users(reasons, sight, users);
   json_t *doc = json_pack("{s:s, s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "volume", volume, "path", ob_text(path), "type",
-                          type, "copies", copies, "heal", heal, "locks", locks, "users", users_of(sight), "inflight", inflight,
-                          "errors", errors_of(sight, gfid, path), "because", reasons);
+                          type, "copies", copies, "heal", heal, "locks", locks, "users", users, "inflight", inflight, "errors",
+                          errors_of(sight, gfid, path), "because", reasons);
   json_object_set_new(doc, "gfid", gfid ? json_string(gfid) : json_null());
   return doc;
 }

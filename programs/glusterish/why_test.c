@@ -127,6 +127,19 @@ test_a_frozen_brick(void **state)
   "'handles':0,'writing':0,'told_s':null}]}"
 
 static void
+test_a_client_that_does_not_take_what_it_is_sent(void **state)
+{
+  static const char slow[] = ",'clients':{'clients':[{'uid':'" CLIENT "','queued':9,'behind_ns':3000000000}]}";
+  GI_CLEANUP_FREE char *sight =
+      gi_asprintf(SIGHT("{'role':'brick','volume':'v','pid':101,'about':{'brick':'/b1','host':'h'}%s%s}"), USED, slow);
+  json_t *doc = document(THREE, sight);
+  assert_int_equal(json_array_size(json_object_get(doc, "because")), 1);
+  assert_non_null(strstr(cli_str(nth(doc, "because", 0), "text"), "has not taken all that brick"));
+  assert_non_null(strstr(cli_str(nth(doc, "because", 0), "text"), "for 3.0 s"));
+  json_decref(doc);
+}
+
+static void
 test_locks_and_users(void **state)
 {
   json_t *doc = document(THREE, SIGHT(BRICK(1, LOCKED USED) "," BRICK(2, LOCKED USED) "," MOUNT("")));
@@ -244,9 +257,9 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_needs_healing), cmocka_unit_test(test_who_is_blamed),
       cmocka_unit_test(test_which_copy_is_read), cmocka_unit_test(test_a_frozen_brick),
-      cmocka_unit_test(test_locks_and_users),    cmocka_unit_test(test_errors_about_it),
-      cmocka_unit_test(test_nothing_there),      cmocka_unit_test(test_a_copy_on_a_disk),
-      cmocka_unit_test(test_splits_on_disks),
+      cmocka_unit_test(test_locks_and_users),    cmocka_unit_test(test_a_client_that_does_not_take_what_it_is_sent),
+      cmocka_unit_test(test_errors_about_it),    cmocka_unit_test(test_nothing_there),
+      cmocka_unit_test(test_a_copy_on_a_disk),   cmocka_unit_test(test_splits_on_disks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,12 +48,12 @@ kinds_of(const uint64_t *fops)
 static void
 add_client(struct gi_question *q, const struct gi_fact_client *f)
 {
-  json_array_append_new(q->arg,
-                        json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:f, s:o, s:I, s:I, s:i, s:i}", "uid", text_of(f->uid),
-                                  "address", text_of(f->address), "process", text_of(f->process), "version",
-                                  text_of(f->version), "brick", f->brick, "ours", f->ours, "since", seconds_of(f->since),
-                                  "fops", kinds_of(f->fops), "bytes_in", (json_int_t)f->bytes_in, "bytes_out",
-                                  (json_int_t)f->bytes_out, "inflight", (int)f->inflight, "handles", (int)f->handles));
+  json_array_append_new(
+      q->arg, json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:f, s:o, s:I, s:I, s:i, s:i, s:I, s:I}", "uid", text_of(f->uid),
+                        "address", text_of(f->address), "process", text_of(f->process), "version", text_of(f->version), "brick",
+                        f->brick, "ours", f->ours, "since", seconds_of(f->since), "fops", kinds_of(f->fops), "bytes_in",
+                        (json_int_t)f->bytes_in, "bytes_out", (json_int_t)f->bytes_out, "inflight", (int)f->inflight, "handles",
+                        (int)f->handles, "queued", (json_int_t)f->queued, "behind_ns", (json_int_t)f->behind_ns));
 }
 
 static json_t *

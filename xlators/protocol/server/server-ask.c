@@ -14,6 +14,17 @@ or_empty(const char *text)
 }
 
 static void
+tell_queues(struct gi_fact_client *f, const struct sv_client *c)
+{
+  gi_list_foreach(p, &c->peers, struct sv_peer, link) {
+    const struct gi_conn *conn = gi_rpc_peer_conn(p->rpc);
+    uint64_t behind = gi_conn_behind(conn);
+    f->queued += gi_conn_queued(conn);
+    f->behind_ns = behind > f->behind_ns ? behind : f->behind_ns;
+  }
+}
+
+static void
 tell_client(struct gi_question *q, const struct sv_client *c)
 {
   struct gi_fact_client f = {.uid = c->uid,
@@ -29,6 +40,7 @@ tell_client(struct gi_question *q, const struct sv_client *c)
                              .inflight = c->refs - 1,
                              .handles = c->fd_used};
   GI_ASSERT(c->refs > 0 && f.handles <= c->fd_size);
+  tell_queues(&f, c);
   if (gi_question_room(q))
     q->client(q, &f);
 }
