@@ -54,7 +54,7 @@ static const struct doctor_rule rules[] = {
      doctor_log_errors},
     {"option-trap", DOCTOR_WARNING, "an option is set that often does harm", NULL, doctor_traps},
     {"writeback-shared", DOCTOR_ERROR, "the kernel writes back later what several mounts share",
-     "Mount without kernel-writeback-cache, or from one place only.", doctor_writeback},
+     "Mount without kernel-writeback-cache, or from one place only: client.single-mount sees to that.", doctor_writeback},
 };
 
 static const char *const severity_word[] = {"note", "warning", "error"};

@@ -111,6 +111,54 @@ sv_check_identity(struct sv_setvolume *s)
   return true;
 }
 
+/* ---- one mount ---- */
+
+/* How whoever mounts calls itself: "fuse", "fuse.NAME", "gfapi.NAME". */
+static bool
+sv_is_mount(const char *process)
+{
+  return strncmp(process, "fuse", 4) == 0 || strncmp(process, "gfapi", 5) == 0;
+}
+
+/* An identity begins with what names the process, through all its graphs and connections. */
+static size_t
+sv_process_part(const char *uid)
+{
+  const char *end = strstr(uid, "-GRAPH_ID:");
+  return end ? (size_t)(end - uid) : strlen(uid);
+}
+
+/* The mount of another process that the brick has; NULL: none. */
+static const struct sv_client *
+sv_other_mount(const struct sv_setvolume *s)
+{
+  const char *process = "", *uid = "";
+  gi_dict_get_str(s->intro, "process-name", &process);
+  gi_dict_get_str(s->intro, "process-uuid", &uid);
+  if (!sv_is_mount(process))
+    return NULL;
+  gi_list_foreach(c, &s->sv->clients, struct sv_client, link) {
+    size_t same = sv_process_part(uid);
+    if (c->bound == s->brick && sv_is_mount(c->process_name) &&
+        (sv_process_part(c->uid) != same || strncmp(c->uid, uid, same) != 0))
+      return c;
+  }
+  return NULL;
+}
+
+static bool
+sv_check_single(struct sv_setvolume *s)
+{
+  const struct sv_client *other = sv_opts(s->sv)->single_mount ? sv_other_mount(s) : NULL;
+  char msg[512];
+  if (!other)
+    return true;
+  snprintf(msg, sizeof(msg), "client.single-mount is on, and the volume is mounted by %.200s at %.100s", other->uid,
+           other->address);
+  sv_refuse_setvolume(s, EBUSY, msg);
+  return false;
+}
+
 /* ---- acceptance ---- */
 
 static char *
@@ -151,6 +199,8 @@ sv_bind_client(struct sv_setvolume *s)
 static void
 sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
 {
+  if (!sv_check_single(s)) /* now: while a sub-directory was looked up another one may have come */
+    return;
   struct sv_client *c = sv_bind_client(s);
   c->subdir = *subdir;
   if (!gi_gfid_is_none(subdir) && !c->subdir_path)

@@ -195,6 +195,34 @@ wire_as(struct bench *b, const char *uid)
   return w;
 }
 
+static struct gi_dict *
+process(const char *name, const char *uid)
+{
+  struct gi_dict *d = attempt(uid);
+  gi_dict_set_str(d, "process-name", name);
+  return d;
+}
+
+/* client.single-mount: who mounts is let in alone, with all his graphs and connections; healers and tools always are. */
+static void
+test_one_mount_alone(void **state)
+{
+  struct bench *b = bench_new("option single-mount on\n", NULL, true);
+  struct wire *first = wire_new(b), *second = wire_new(b);
+  GI_CLEANUP_FREE char *text = NULL, *text2 = NULL;
+  assert_int_equal(setvolume(first, process("fuse", "CTX_ID:a-GRAPH_ID:0-PID:1-PC_NAME:v-client-0-RECON_NO:-0"), &text), 0);
+  check_refusal(b, process("fuse.b", "CTX_ID:b-GRAPH_ID:0-PID:2-PC_NAME:v-client-0-RECON_NO:-0"), EBUSY,
+                "mounted by CTX_ID:a-GRAPH_ID:0-PID:1");
+  check_refusal(b, process("gfapi.qemu", "CTX_ID:c-GRAPH_ID:0-PID:3-PC_NAME:v-client-0-RECON_NO:-0"), EBUSY, "single-mount");
+  check_refusal(b, process("glustershd", "CTX_ID:d-GRAPH_ID:0-PID:4-PC_NAME:v-client-0-RECON_NO:-0"), 0, "Success");
+  check_refusal(b, process("fuse", "CTX_ID:a-GRAPH_ID:1-PID:1-PC_NAME:v-client-0-RECON_NO:-0"), 0, "Success");
+  wire_free(first);
+  fake_settle(b->server);
+  assert_int_equal(setvolume(second, process("fuse", "CTX_ID:b-GRAPH_ID:0-PID:2-PC_NAME:v-client-0-RECON_NO:-1"), &text2), 0);
+  wire_free(second);
+  bench_free(b);
+}
+
 /* What a client has given up by connecting anew is not done after all; others, and an attempt that comes late, close nothing. */
 static void
 test_connecting_anew(void **state)
@@ -605,6 +633,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_mount_alone),
       cmocka_unit_test(test_connecting_anew),
       cmocka_unit_test(test_setvolume_refusals),
       cmocka_unit_test(test_before_setvolume),

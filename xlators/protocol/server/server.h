@@ -25,7 +25,7 @@ struct sv_options {
   int64_t listen_port;
   char *bind_address;
   char *auth_path;
-  bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids;
+  bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids, single_mount;
   int64_t anonuid, anongid, gid_timeout, inode_lru_limit, outstanding, backlog;
   uint64_t inflight_bytes, inflight_total;
   char *statedump_path;
