@@ -6,7 +6,8 @@
  * are above or below each other need bytes of their own in it: 20 replica sets
  * cost what one costs. An inode or fd is one object for the whole graph, and
  * what one subtree knows of it must not be what another knows: there everybody
- * has bytes of his own (doc/decisions/0002).
+ * has bytes of his own (doc/decisions/0002). Below a translator that branches
+ * they are in pieces, which an object gets from the subtrees that it is in.
  *
  * Translators may join the running graph. What they get was zero in all fops,
  * inodes and fds that exist: nobody on a path of theirs has had it.
@@ -82,6 +83,74 @@ in_the_way(const struct gi_graph *g, const struct gi_volfile *vf, const struct g
   return 0;
 }
 
+/* ---- parts ---- */
+
+static unsigned
+part_named(const struct gi_graph *g, const char *child)
+{
+  for (unsigned i = 0; i < g->nparts; i++)
+    if (strcmp(g->parts[i].child, child) == 0)
+      return i + 1;
+  return 0;
+}
+
+/* The part of inodes and fds for a node: that of the child of the nearest translator above it that branches. `fresh`: it may have a new
+ * one; else, and where nothing branches, its bytes are in the objects themselves (0). */
+static unsigned
+part_of(struct gi_graph *g, const struct gi_vol_node *const *path, bool fresh)
+{
+  const struct gi_vol_node *child = path[0];
+  unsigned part;
+
+  for (unsigned i = 1; path[0] && path[i]; i++) {
+    if (!gi_graph_find(g, path[i]->name)->cls->branches) {
+      child = path[i];
+      continue;
+    }
+    part = part_named(g, child->name);
+    if (part || !fresh || path[i]->nsub == 1)
+      return part;
+    GI_ASSERT(g->nparts < UINT16_MAX);
+    g->parts = gi_realloc(g->parts, (g->nparts + 1) * sizeof(*g->parts));
+    g->parts[g->nparts++] = (struct gi_part){.child = gi_strdup(child->name)};
+    return g->nparts;
+  }
+  return 0;
+}
+
+void
+gi_graph_size_parts(struct gi_graph *g)
+{
+  for (unsigned i = 0; i < g->nparts; i++) {
+    struct gi_part *p = &g->parts[i];
+
+    if (p->inode_bytes)
+      continue; /* objects may have it */
+    p->inode_bytes = p->inode_used + GI_SLACK_INODE;
+    p->fd_bytes = p->fd_used + GI_SLACK_FD;
+  }
+}
+
+bool
+gi_graph_parts_fit(const struct gi_graph *g)
+{
+  for (unsigned i = 0; i < g->nparts; i++)
+    if (g->parts[i].inode_used > g->parts[i].inode_bytes || g->parts[i].fd_used > g->parts[i].fd_bytes)
+      return false;
+  return true;
+}
+
+void
+gi_graph_drop_parts(struct gi_graph *g, unsigned keep)
+{
+  while (g->nparts > keep)
+    gi_free(g->parts[--g->nparts].child);
+  if (keep)
+    return;
+  gi_free(g->parts);
+  g->parts = NULL;
+}
+
 static struct gi_room *
 room_of(const struct gi_graph *g, const struct gi_xlator_class *cls)
 {
@@ -104,13 +173,15 @@ gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_
     x->fd_offset = room->fd_offset;
     return;
   }
-  x->inode_offset = take(&g->inode_used, x->cls->inode_bytes);
-  x->fd_offset = take(&g->fd_used, x->cls->fd_bytes);
+  GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
+  x->part = (uint16_t)part_of(g, path, !apart);
+  struct gi_part *part = x->part ? &g->parts[x->part - 1] : NULL;
+  x->inode_offset = take(part ? &part->inode_used : &g->inode_used, x->cls->inode_bytes);
+  x->fd_offset = take(part ? &part->fd_used : &g->fd_used, x->cls->fd_bytes);
   if (apart) {
     x->fop_offset = take(&g->fop_used, x->cls->fop_bytes);
     return;
   }
-  GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
   uint32_t at = 0, end;
   while ((end = in_the_way(g, vf, path, at, x->cls->fop_bytes)) != 0) {
     GI_ASSERT(end > at);
@@ -191,4 +262,5 @@ gi_graph_place_all(struct gi_graph *g)
   g->fop_bytes = g->fop_used + GI_SLACK_FOP;
   g->inode_bytes = g->inode_used + GI_SLACK_INODE;
   g->fd_bytes = g->fd_used + GI_SLACK_FD;
+  gi_graph_size_parts(g);
 }

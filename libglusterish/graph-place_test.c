@@ -42,6 +42,13 @@ static const struct gi_xlator_class classes[] = {
      .inode_bytes = 16,
      .children_changed = take_at_once},
     {.abi = GI_XLATOR_ABI, .type = "place/top", .min_children = 1, .max_children = 64, .fop_bytes = TOP_FOP},
+    {.abi = GI_XLATOR_ABI,
+     .type = "place/spread",
+     .min_children = 1,
+     .max_children = 64,
+     .branches = true,
+     .inode_bytes = 16,
+     .children_changed = take_at_once},
     {.abi = GI_XLATOR_ABI, .type = "place/mid", .min_children = 1, .max_children = 1, .fop_bytes = 16},
     {.abi = GI_XLATOR_ABI,
      .type = "place/big",
@@ -62,6 +69,8 @@ static const struct gi_xlator_class classes[] = {
      .layer = {{.side = GI_SIDE_CLIENT, .key = "place.other", .def = "off"}}},
 };
 
+static const char *top_type;
+
 struct fixture {
   struct gi_ctx ctx;
   struct gi_graph *g;
@@ -73,6 +82,7 @@ setup(void **state)
   struct fixture *f = gi_new(struct fixture);
   for (size_t i = 0; i < GI_ARRAY_LEN(classes); i++)
     gi_class_register(&classes[i]);
+  top_type = "place/top";
   f->ctx = (struct gi_ctx){.reactor = gi_reactor_new(0), .process_name = "t"};
   big_inits = 0;
   *state = f;
@@ -169,7 +179,7 @@ volume(unsigned sets, unsigned leaves, const char *above_top)
       fprintf(out, " leaf-%u-%u", s, l);
     fprintf(out, "\nend-volume\n");
   }
-  fprintf(out, "volume top\n type place/top\n subvolumes");
+  fprintf(out, "volume top\n type %s\n subvolumes", top_type);
   for (unsigned s = 0; s < sets; s++)
     fprintf(out, " set-%u", s);
   fprintf(out, "\nend-volume\n%s", above_top);
@@ -202,6 +212,63 @@ test_new_children_need_no_more_bytes(void **state)
   assert_int_equal(change(f, many), 0);
   check(f->g);
   assert_int_equal(f->g->fop_used, FOP_BYTES - GI_SLACK_FOP);
+}
+
+static void
+use(const struct fixture *f, struct gi_inode *inode, const char *leaf, uint8_t expect, uint8_t value)
+{
+  const struct gi_xlator *x = gi_graph_find(f->g, leaf);
+  uint8_t *bytes = gi_inode_private(inode, x);
+
+  for (unsigned i = 0; i < LEAF_INODE; i++)
+    assert_int_equal(bytes[i], expect);
+  memset(bytes, value, LEAF_INODE);
+}
+
+/* Below one that branches an inode has the bytes of the subtrees that use it, and no others. */
+static void
+test_a_subtree_has_its_bytes_when_it_is_used(void **state)
+{
+  struct fixture *f = *state;
+  top_type = "place/spread";
+  GI_CLEANUP_FREE char *wide = volume(20, 3, "");
+  build(f, wide);
+  assert_int_equal(f->g->inode_bytes, 16 + GI_SLACK_INODE);
+  assert_int_equal(f->g->fd_bytes, GI_SLACK_FD);
+  struct gi_inode *inode = gi_inode_get(f->g, &gi_gfid_root);
+  assert_int_equal(inode->pieces.bytes, 0);
+  use(f, inode, "leaf-7-0", 0, 1);
+  use(f, inode, "leaf-7-1", 0, 2);
+  uint32_t one = inode->pieces.bytes;
+  assert_in_range(one, 3 * LEAF_INODE + 16, 3 * LEAF_INODE + 16 + GI_SLACK_INODE);
+  use(f, inode, "leaf-19-2", 0, 3);
+  assert_int_equal(inode->pieces.bytes, 2 * one);
+  use(f, inode, "leaf-7-0", 1, 1);
+  use(f, inode, "leaf-7-1", 2, 2);
+  struct gi_fd *fd = gi_fd_new(f->g, inode, 0, 0);
+  assert_memory_equal(gi_fd_private(fd, gi_graph_find(f->g, "leaf-3-1")), "\0\0\0\0\0\0\0\0", 8);
+  gi_fd_unref(&fd);
+  gi_inode_unref(&inode);
+}
+
+/* A second subtree joins the running graph, however much its translators keep. */
+static void
+test_a_subtree_joins_whatever_it_needs(void **state)
+{
+  struct fixture *f = *state;
+  top_type = "place/spread";
+  GI_CLEANUP_FREE char *one = volume(1, 2, ""), *four = volume(4, 40, ""), *three = volume(3, 40, "");
+  build(f, one);
+  struct gi_inode *inode = gi_inode_get(f->g, &gi_gfid_root);
+  use(f, inode, "leaf-0-1", 0, 1);
+  assert_int_equal(inode->pieces.bytes, 0); /* the only one has no part of its own */
+  assert_int_equal(change(f, three), 0);
+  use(f, inode, "leaf-1-39", 0, 2);
+  assert_int_equal(change(f, four), 0);
+  use(f, inode, "leaf-3-39", 0, 3);
+  use(f, inode, "leaf-1-39", 2, 2);
+  use(f, inode, "leaf-0-1", 1, 1);
+  gi_inode_unref(&inode);
 }
 
 static const char big[] = "volume big\n type place/big\n subvolumes top\nend-volume\n"
@@ -273,6 +340,8 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       TEST(test_a_fop_has_the_bytes_of_the_longest_path),
+      TEST(test_a_subtree_has_its_bytes_when_it_is_used),
+      TEST(test_a_subtree_joins_whatever_it_needs),
       TEST(test_new_children_need_no_more_bytes),
       TEST(test_what_a_switch_adds_always_fits),
       TEST(test_what_does_not_fit_changes_nothing),

@@ -26,6 +26,10 @@ void gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struc
 void gi_graph_place_all(struct gi_graph *g);
 /* False: two translators on one path of the file share bytes of a fop. */
 bool gi_graph_paths_hold(const struct gi_graph *g, const struct gi_volfile *vf);
+/* The sizes of parts that are new; whether what was placed in the others fits; takes back all but `keep`. */
+void gi_graph_size_parts(struct gi_graph *g);
+bool gi_graph_parts_fit(const struct gi_graph *g);
+void gi_graph_drop_parts(struct gi_graph *g, unsigned keep);
 void gi_graph_override(const struct gi_graph *g, struct gi_volfile *vf);
 
 /* ---- graph-drain.c ---- */

@@ -14,6 +14,7 @@
 #include "libglusterish/log.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* one kept translator */
 struct change {
@@ -33,6 +34,8 @@ struct plan {
   unsigned nchange;
   unsigned first_new;                     /* g->count before insertions */
   uint32_t fop_used, inode_used, fd_used; /* likewise */
+  unsigned nparts;                        /* likewise */
+  struct gi_part *parts;                  /* a copy of them */
 };
 
 static bool
@@ -309,7 +312,8 @@ place_new(struct plan *p)
 
     gi_graph_place(p->g, p->vf, n, x, !all_new(p, n));
   }
-  return fits(p->g) && gi_graph_paths_hold(p->g, p->vf);
+  gi_graph_size_parts(p->g);
+  return fits(p->g) && gi_graph_parts_fit(p->g) && gi_graph_paths_hold(p->g, p->vf);
 }
 
 static int
@@ -375,6 +379,9 @@ rollback(struct plan *p)
         g->rooms[i].taken = NULL;
     gi_graph_free_xlator(x);
   }
+  gi_graph_drop_parts(g, p->nparts);
+  if (p->nparts)
+    memcpy(g->parts, p->parts, p->nparts * sizeof(*p->parts));
   g->fop_used = p->fop_used;
   g->inode_used = p->inode_used;
   g->fd_used = p->fd_used;
@@ -388,6 +395,7 @@ rollback(struct plan *p)
     gi_free(c->values);
   }
   gi_free(p->change);
+  gi_free(p->parts);
 }
 
 static void
@@ -527,6 +535,10 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   if (!same_topology(&p))
     return 1;
   p.change = gi_zalloc(g->count * sizeof(*p.change));
+  p.nparts = g->nparts;
+  p.parts = gi_zalloc((g->nparts + 1) * sizeof(*p.parts));
+  if (g->nparts)
+    memcpy(p.parts, g->parts, g->nparts * sizeof(*p.parts));
   rc = insert_new(&p, err);
   gi_list_foreach(n, &p.vf->nodes, struct gi_vol_node, link) {
     struct gi_xlator *x = kept(&p, n);
@@ -557,6 +569,7 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   commit_edges(&p);
   commit_children(&p);
   gi_free(p.change);
+  gi_free(p.parts);
   gi_volfile_free(&old);
   gi_graph_check(g);
   return 0;

@@ -359,6 +359,7 @@ gi_graph_free(struct gi_graph **ref)
   for (char **o = g->overrides; o && *o; o++)
     gi_free(*o);
   gi_free(g->overrides);
+  gi_graph_drop_parts(g, 0);
   gi_free(g->rooms);
   gi_free(g->xlators);
   gi_free(g->layers);

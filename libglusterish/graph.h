@@ -46,6 +46,13 @@ struct gi_ctx {
 #define GI_SLACK_INODE 256
 #define GI_SLACK_FD 512
 
+/* The bytes that the translators below one child of one that branches have in an inode and an fd: a piece of memory of its own, which is
+ * there when one of them has used it. */
+struct gi_part {
+  char *child; /* its name */
+  uint32_t inode_used, fd_used, inode_bytes, fd_bytes;
+};
+
 #define GI_GRAPH_MAGIC 0x1d069a4fu
 
 /* Bytes of a translator of this class that is not in the graph yet. */
@@ -66,6 +73,8 @@ struct gi_graph {
   /* Taken so far; translators inserted later take from the slack. A fop goes down one path, so translators of which none is above the
    * other share its bytes. An inode or fd may be known on all paths. */
   uint32_t fop_used, inode_used, fd_used;
+  unsigned nparts;
+  struct gi_part *parts;
   unsigned nrooms;
   struct gi_room *rooms; /* for translators that can be switched on (gi_ctx.side) */
   char **overrides;      /* --xlator-option settings, applied to every volfile; NULL-terminated */

@@ -17,6 +17,42 @@ struct gi_inode_table {
   struct gi_lru lru; /* of those nobody references */
 };
 
+/* ---- pieces ---- */
+
+/* The piece of part `part` (from 1), made if nobody has used it. */
+static unsigned char *
+piece_of(struct gi_pieces *p, unsigned part, uint32_t bytes)
+{
+  GI_ASSERT(part > 0);
+  if (part > p->n) {
+    p->piece = gi_realloc(p->piece, part * sizeof(*p->piece));
+    memset(p->piece + p->n, 0, (part - p->n) * sizeof(*p->piece));
+    p->n = part;
+  }
+  if (!p->piece[part - 1]) {
+    p->piece[part - 1] = gi_zalloc(bytes);
+    p->bytes += bytes;
+  }
+  return p->piece[part - 1];
+}
+
+/* Whether a translator may have left something there. */
+static bool
+has_piece(const struct gi_pieces *p, const struct gi_xlator *x)
+{
+  return x->part == 0 || (x->part <= p->n && p->piece[x->part - 1]);
+}
+
+static void
+free_pieces(struct gi_pieces *p)
+{
+  for (uint32_t i = 0; i < p->n; i++)
+    gi_free(p->piece[i]);
+  gi_free(p->piece);
+}
+
+/* ---- inodes ---- */
+
 static struct gi_inode **
 bucket_of(struct gi_inode_table *t, const struct gi_gfid *gfid)
 {
@@ -86,9 +122,10 @@ destroy(struct gi_inode *inode)
   for (unsigned i = g->count; i-- > 0;) {
     struct gi_xlator *x = g->xlators[i];
 
-    if (x->cls->inode_bytes && x->cls->inode_forget && x->initialised)
+    if (x->cls->inode_bytes && x->cls->inode_forget && x->initialised && has_piece(&inode->pieces, x))
       x->cls->inode_forget(x, inode, gi_inode_private(inode, x));
   }
+  free_pieces(&inode->pieces);
   inode->magic = 0;
   GI_ASSERT(g->inodes_live > 0);
   g->inodes_live--;
@@ -193,7 +230,7 @@ gi_inode_unref(struct gi_inode **ref)
     return;
   }
 
-  gi_lru_add(&inode->graph->inodes->lru, &inode->lru, sizeof(*inode) + inode->graph->inode_bytes);
+  gi_lru_add(&inode->graph->inodes->lru, &inode->lru, sizeof(*inode) + inode->graph->inode_bytes + inode->pieces.bytes);
 }
 
 void
@@ -217,6 +254,9 @@ gi_inode_private(const struct gi_inode *inode, const struct gi_xlator *x)
 {
   GI_CHECK(inode, GI_INODE_MAGIC);
   GI_ASSERT(inode->graph == x->graph);
+  if (x->part)
+    return piece_of(&((struct gi_inode *)(uintptr_t)inode)->pieces, x->part, x->graph->parts[x->part - 1].inode_bytes) +
+           x->inode_offset;
   return (void *)(inode->bytes + x->inode_offset);
 }
 
@@ -296,12 +336,13 @@ gi_fd_unref(struct gi_fd **ref)
   for (unsigned i = g->count; i-- > 0;) {
     struct gi_xlator *x = g->xlators[i];
 
-    if (x->cls->fd_release && x->initialised)
+    if (x->cls->fd_release && x->initialised && has_piece(&fd->pieces, x))
       x->cls->fd_release(x, fd, gi_fd_private(fd, x));
   }
   GI_ASSERT(fd->refs == 1);
   gi_list_del(&fd->inode_link);
   gi_inode_unref(&fd->inode);
+  free_pieces(&fd->pieces);
   fd->magic = 0;
   GI_ASSERT(g->fds_live > 0);
   g->fds_live--;
@@ -334,5 +375,7 @@ gi_fd_private(const struct gi_fd *fd, const struct gi_xlator *x)
 {
   GI_CHECK(fd, GI_FD_MAGIC);
   GI_ASSERT(fd->graph == x->graph);
+  if (x->part)
+    return piece_of(&((struct gi_fd *)(uintptr_t)fd)->pieces, x->part, x->graph->parts[x->part - 1].fd_bytes) + x->fd_offset;
   return (void *)(fd->bytes + x->fd_offset);
 }

@@ -29,6 +29,12 @@ struct gi_inode_table;
 #define GI_INODE_MAGIC 0x1d0de001u
 #define GI_FD_MAGIC 0x1d0fd001u
 
+/* Pieces of an inode or fd that only some need (struct gi_part of graph.h). */
+struct gi_pieces {
+  uint32_t n, bytes; /* room for so many; taken by them, together */
+  void **piece;      /* by number of the part; NULL: nobody has used it */
+};
+
 struct gi_inode {
   uint32_t magic;
   uint32_t refs;
@@ -39,6 +45,7 @@ struct gi_inode {
   struct gi_list fds;     /* struct gi_fd.inode_link: open descriptors */
   struct gi_lru_item lru; /* when refs == 0 */
   struct gi_inode *hash_next;
+  struct gi_pieces pieces;
   bool hashed;                        /* still found by gfid (gi_inode_drop takes it out) */
   _Alignas(16) unsigned char bytes[]; /* every translator's inode_bytes, zeroed */
 };
@@ -51,6 +58,7 @@ struct gi_fd {
   struct gi_list inode_link;
   int32_t flags; /* open(2) flags of the opener */
   int32_t pid;   /* of the opener */
+  struct gi_pieces pieces;
   bool directory;
   bool abandoned; /* its client went without closing it, and may come back */
   bool anonymous; /* stands for "open the gfid for this one operation" (wire.md 3.9) */

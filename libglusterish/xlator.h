@@ -192,6 +192,7 @@ struct gi_xlator_class {
   unsigned messages;        /* base of the ids of its log messages, which no other translator has; 0: it logs nothing */
   struct gi_layer layer[2]; /* one for each side; none: the management daemon knows of it by itself, or never uses it */
   unsigned min_children, max_children;
+  bool branches; /* an object is below one of its children, as a rule: each has a part of its own in inodes and fds (graph.h) */
   const struct gi_option *options;
   size_t options_bytes;                      /* size of the values struct */
   const struct gi_metric *metrics;           /* over the struct at x->metrics, or NULL */
@@ -267,6 +268,7 @@ struct gi_xlator {
   const char *waits_what, *waits_who;
   struct gi_layer_name *label; /* its name in trees (tree.h); NULL before the first */
   uint32_t fop_offset, inode_offset, fd_offset;
+  uint16_t part; /* of inodes and fds that has its bytes: 1 + index in gi_graph.parts; 0: they are in the object itself */
   struct gi_xlator *next[GI_FOP_MAX]; /* compiled: the next interested translator below the first child, or that child */
   void *dl;                           /* dlopen handle; NULL for built-in or test classes */
 };
