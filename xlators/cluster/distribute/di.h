@@ -27,7 +27,9 @@ struct di_options {
   struct gi_percent_or_size min_free_disk;
   double min_free_inodes;
   int64_t spread;
+  int partial_listing; /* enum di_partial */
 };
+enum di_partial { DI_PARTIAL_FAIL, DI_PARTIAL_ALLOW };
 extern const struct gi_option di_table[];
 
 /* What is known of a subvolume's room. */
@@ -38,7 +40,8 @@ struct di_space {
 };
 
 struct di_metrics {
-  uint64_t everywhere, linktos_followed, linktos_made, linktos_removed, directories_healed, layouts_written, optimised, located;
+  uint64_t everywhere, linktos_followed, linktos_made, linktos_removed, directories_healed, layouts_written, optimised, located,
+      partial_listings;
 };
 
 struct di {

@@ -13,15 +13,17 @@
 #include <errno.h>
 
 #define METRIC(member, help) GI_METRIC(struct di_metrics, member, "", help)
-static const struct gi_metric di_metric_table[] = {METRIC(everywhere, "names searched on all subvolumes"),
-                                                   METRIC(optimised, "missing names of which one subvolume's word was enough"),
-                                                   METRIC(located, "objects searched by their gfid"),
-                                                   METRIC(linktos_followed, "names found through a linkto file"),
-                                                   METRIC(linktos_made, "linkto files made"),
-                                                   METRIC(linktos_removed, "linkto files removed"),
-                                                   METRIC(directories_healed, "directories brought in order on all subvolumes"),
-                                                   METRIC(layouts_written, "parts of layouts written to existing directories"),
-                                                   GI_METRIC_END};
+static const struct gi_metric di_metric_table[] = {
+    METRIC(everywhere, "names searched on all subvolumes"),
+    METRIC(optimised, "missing names of which one subvolume's word was enough"),
+    METRIC(located, "objects searched by their gfid"),
+    METRIC(linktos_followed, "names found through a linkto file"),
+    METRIC(linktos_made, "linkto files made"),
+    METRIC(linktos_removed, "linkto files removed"),
+    METRIC(directories_healed, "directories brought in order on all subvolumes"),
+    METRIC(layouts_written, "parts of layouts written to existing directories"),
+    METRIC(partial_listings, "times that a listing left out a subvolume that was down"),
+    GI_METRIC_END};
 
 /* ---- one subvolume ---- */
 
@@ -198,6 +200,7 @@ di_statedump(struct gi_xlator *x, struct gi_dump *d)
   }
   gi_dump_kv(d, "commit_hash", "%u", di->commit);
   gi_dump_kv(d, "generation", "%u", di->generation);
+  gi_dump_kv(d, "partial_listing", "%s", di_opts(di)->partial_listing == DI_PARTIAL_ALLOW ? "allow" : "fail");
   gi_dump_kv(d, "tasks", "%u", di->busy);
 }
 
@@ -210,6 +213,7 @@ GI_XLATOR_EXPORT = {
     .summary = "One name space over several subvolumes",
     .messages = GI_MSG_DISTRIBUTE,
     .min_children = 1,
+    .branches = true,
     .max_children = 65535, /* init says more about it than the graph could */
     .options = di_table,
     .options_bytes = sizeof(struct di_options),

@@ -8,6 +8,8 @@
 
 static const char *const unhashed_words[] = {"auto", "yes", "no", "enable", "disable", "1", "0", "on", "off", NULL};
 
+static const char *const partial_words[] = {"fail", "allow", NULL};
+
 const struct gi_option di_table[] = {
     {.name = "xattr-name",
      .key = "cluster.dht-xattr-name",
@@ -174,5 +176,15 @@ const struct gi_option di_table[] = {
      .level = 3,
      .side = GI_SIDE_CLIENT,
      .text = "Subvolumes that get no new files, since they are about to be removed: names, separated by commas."},
+    {.name = "partial-listing",
+     .type = GI_OPT_ENUM,
+     DI_OPT(partial_listing),
+     .def = "fail",
+     .words = partial_words,
+     .level = 2,
+     .side = GI_SIDE_CLIENT,
+     .text = "Whether a listing fails when a subvolume is down, or shows what the others have. A mount may allow the latter; a "
+             "copy or a "
+             "removal that goes by such a listing takes names for absent that are not."},
     GI_OPTION_END,
 };

@@ -9,6 +9,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/log.h"
+
 #include <dirent.h>
 #include <errno.h>
 
@@ -175,6 +177,18 @@ list_some(struct listing *l, bool *end)
   return err;
 }
 
+/* What the mount allows, and only that: a listing without what is on a subvolume that is down. */
+static bool
+leave_out(struct listing *l)
+{
+  if (di_opts(l->d)->partial_listing != DI_PARTIAL_ALLOW)
+    return false;
+  l->d->metrics.partial_listings++;
+  gi_log(GI_LOG_WARNING, l->d->x->name, GI_MSG_DISTRIBUTE + 7,
+         "%s is down: listings lack what is there (partial-listing=allow)", l->d->x->children[l->leaf]->name);
+  return true;
+}
+
 static bool
 next_leaf(struct listing *l)
 {
@@ -209,7 +223,7 @@ list(struct di *d, struct gi_fop *fop)
     err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
     if (!err)
       err = list_some(&l, &end);
-    if (l.df->absent >> l.leaf & 1) {
+    if ((l.df->absent >> l.leaf & 1) || (err == ENOTCONN && leave_out(&l))) {
       err = 0;
       end = true;
     }

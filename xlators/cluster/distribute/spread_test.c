@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cluster/distribute over two and four fake subvolumes: how many messages go
+ * where, and what their answers come to.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "tests/unit/fake.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#define KEY "trusted.glusterfs.dht"
+#define DIR_GFID 5
+#define FILE_GFID 9
+
+/* What a subvolume has of the directory: the n-th of `of` equal parts, or none. */
+struct part {
+  unsigned n, of;
+  uint32_t commit;
+  bool bare;
+};
+
+static void
+attr_of(struct gi_iatt *a, uint8_t gfid, uint32_t mode)
+{
+  memset(a, 0, sizeof(*a));
+  memset(a->gfid.b, gfid, sizeof(a->gfid.b));
+  a->mode = mode;
+  a->nlink = 1;
+}
+
+static void
+say_dir(struct gi_fop *fop, void *arg)
+{
+  const struct part *p = arg;
+  uint32_t each = 0xffffffffu / p->of;
+  struct di_range r = {p->commit, 0, p->n * each, p->n + 1 == p->of ? 0xffffffffu : (p->n + 1) * each - 1, 0};
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  attr_of(&fop->rsp.stat, DIR_GFID, S_IFDIR | 0755);
+  di_range_encode(&r, bytes);
+  if (!p->bare)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
+  if (p->n == 0)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".mds", "\0\0\0\0", 4);
+}
+
+static void
+say_file(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 0644);
+}
+
+/* To the subvolume whose name is `arg`. */
+static void
+say_linkto(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 01000);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
+}
+
+static struct part parts[4];
+
+/* A stack whose directory has a layout of equal parts, known already. */
+static struct fake_stack *
+stack_with_dir(unsigned n, uint32_t commit)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", "option min-free-disk 0\noption min-free-inodes 0\n", n);
+  struct gi_fop *f = fake_fop(s, GI_FOP_STAT);
+
+  for (unsigned i = 0; i < n; i++) {
+    parts[i] = (struct part){.n = i, .of = n, .commit = commit};
+    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[i]});
+    fake_script(s, i, GI_FOP_STAT, (struct fake_reply){.fill = say_dir, .arg = &parts[i]});
+  }
+  gi_loc_set_inode(&f->loc, fake_inode(s, DIR_GFID));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_true(S_ISDIR(f->rsp.stat.mode));
+  assert_int_equal(f->rsp.stat.size, 4096);
+  fake_forget_seen(s);
+  return s;
+}
+
+/* A name that belongs to that subvolume of `n`. */
+static const char *
+name_on(unsigned child, unsigned n)
+{
+  static char name[16];
+  uint32_t each = 0xffffffffu / n;
+
+  for (unsigned i = 0;; i++) {
+    snprintf(name, sizeof(name), "n%u", i);
+    uint32_t h = di_hash_bytes(name, strlen(name));
+    if (h / each == child || (child == n - 1 && h / each >= n))
+      return name;
+  }
+}
+
+static struct gi_fop *
+entry_fop(struct fake_stack *s, enum gi_fop_kind kind, const char *name)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+  struct gi_gfid gfid;
+
+  memset(gfid.b, FILE_GFID, sizeof(gfid.b));
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, DIR_GFID), name);
+  if (kind != GI_FOP_LOOKUP && kind != GI_FOP_UNLINK)
+    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
+  return f;
+}
+
+static unsigned
+all_seen(struct fake_stack *s)
+{
+  return s->nseen;
+}
+
+/* ---- lookups ---- */
+
+static void
+test_one_message_finds_a_file(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+
+  fake_script(s, 2, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(all_seen(s), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_LOOKUP), 1);
+
+  /* What follows goes there and nowhere else. */
+  struct gi_fop *w = fake_fop(s, GI_FOP_STAT);
+  gi_loc_set_inode(&w->loc, fake_inode(s, FILE_GFID));
+  fake_submit(s, w);
+  assert_int_equal(all_seen(s), 2);
+  assert_int_equal(fake_count(s, 2, GI_FOP_STAT), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_linkto_is_followed(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+
+  fake_script(s, 2, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_linkto, .arg = s->x->children[1]->name});
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  assert_int_equal(all_seen(s), 2);
+  fake_stack_free(s);
+}
+
+static void
+absent(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  for (unsigned i = 0; i < s->nchildren; i++)
+    fake_script_always(s, i, kind, (struct fake_reply){.ret = -1, .err = ENOENT});
+}
+
+/* A volume that was never rebalanced has no commit hash: a name that is missing is searched everywhere. */
+static void
+test_missing_name_is_searched(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+  absent(s, GI_FOP_LOOKUP);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  for (unsigned i = 0; i < 4; i++)
+    assert_in_range(fake_count(s, i, GI_FOP_LOOKUP), 1, 2);
+  fake_stack_free(s);
+}
+
+static void
+say_commit(struct gi_fop *fop, void *arg)
+{
+  say_dir(fop, arg);
+  memcpy(&fop->rsp.stat.gfid, &gi_gfid_root, sizeof(gi_gfid_root));
+  gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".commithash", "4711");
+}
+
+static void
+test_committed_layout_is_conclusive(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 4711);
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP), *g;
+
+  for (unsigned i = 0; i < 4; i++)
+    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_commit, .arg = &parts[i]});
+  f->loc.gfid = gi_gfid_root;
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_null(gi_dict_get(f->rsp.xdata, KEY ".commithash"));
+  fake_forget_seen(s);
+  absent(s, GI_FOP_LOOKUP);
+  g = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+  fake_submit(s, g);
+  assert_int_equal(g->rsp.err, ENOENT);
+  assert_int_equal(all_seen(s), 1);
+  fake_stack_free(s);
+}
+
+/* What is on a subvolume that is down is not told to be absent. */
+static void
+test_down_is_not_absent(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f;
+
+  fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  assert_int_equal(s->events[GI_EVENT_CHILD_DOWN], 0);
+  assert_int_equal(s->events[GI_EVENT_CHILD_CHANGED], 1);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[0]}); /* the directory, for its layout */
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+
+  /* Others go on. */
+  fake_script_clear(s);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  fake_event(s, 0, GI_EVENT_CHILD_DOWN, NULL);
+  assert_int_equal(s->events[GI_EVENT_CHILD_DOWN], 1);
+  fake_stack_free(s);
+}
+
+static void
+test_file_and_directory_of_one_name(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2));
+
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[0]});
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, EIO);
+  fake_stack_free(s);
+}
+
+/* ---- names ---- */
+
+static void
+test_one_message_makes_a_file(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_CREATE, name_on(3, 4));
+
+  f->fd = gi_fd_new(s->graph, NULL, O_RDWR, 1);
+  fake_script(s, 3, GI_FOP_CREATE, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 3, GI_FOP_CREATE), 1);
+  assert_int_equal(all_seen(s) - fake_count(s, 0, GI_FOP_STATFS) - fake_count(s, 1, GI_FOP_STATFS) -
+                       fake_count(s, 2, GI_FOP_STATFS) - fake_count(s, 3, GI_FOP_STATFS),
+                   1);
+  fake_stack_free(s);
+}
+
+static void
+say_refused(struct gi_fop *fop, void *arg)
+{
+  const void *bytes;
+  uint32_t len;
+  const char *key;
+
+  assert_true(gi_dict_get_str(fop->xdata, "glusterfs.preop.parent.key", &key));
+  assert_string_equal(key, KEY);
+  assert_true(gi_dict_get_bin(fop->xdata, KEY, &bytes, &len));
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.preop.check.failed", 1);
+}
+
+/* The directory has got another layout: it is read, and the file goes where its name belongs now. */
+static void
+test_stale_layout_is_refused(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_MKNOD, name_on(0, 2));
+  struct part other[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
+
+  fake_script(s, 0, GI_FOP_MKNOD, (struct fake_reply){.ret = -1, .err = EIO, .fill = say_refused});
+  for (unsigned i = 0; i < 2; i++)
+    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &other[i]});
+  fake_script(s, 1, GI_FOP_MKNOD, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 1);
+  fake_stack_free(s);
+}
+
+static void
+say_full(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.statfs =
+      (struct gi_statfs){.bsize = 4096, .frsize = 4096, .blocks = 1000, .bfree = 900, .bavail = 900, .files = 100, .ffree = 90};
+  if (arg)
+    fop->rsp.statfs.bavail = 10;
+}
+
+/* Where there is no room a linkto file is made, before the file elsewhere. */
+static void
+test_full_subvolume_gets_a_linkto(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *st = fake_fop(s, GI_FOP_STATFS), *f;
+
+  assert_int_equal(fake_stack_children(s, "option min-free-disk 10%\n", (const unsigned[]){0, 1}, 2, NULL), 0);
+  fake_script_always(s, 0, GI_FOP_STATFS, (struct fake_reply){.fill = say_full, .arg = s});
+  fake_script_always(s, 1, GI_FOP_STATFS, (struct fake_reply){.fill = say_full});
+  fake_submit(s, st);
+  assert_int_equal(st->rsp.statfs.blocks, 2000);
+  assert_int_equal(st->rsp.statfs.bavail, 910);
+  fake_forget_seen(s);
+  f = entry_fop(s, GI_FOP_CREATE, name_on(0, 2));
+  f->fd = gi_fd_new(s->graph, NULL, O_RDWR, 1);
+  fake_script(s, 1, GI_FOP_CREATE, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MKNOD), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_CREATE), 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_CREATE), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_ENTRYLK), 2); /* taken and given back */
+  fake_stack_free(s);
+}
+
+static void
+see_mkdir(struct gi_fop *fop, void *arg)
+{
+  unsigned *marks = arg;
+  const void *bytes;
+  uint32_t len;
+
+  assert_true(gi_dict_get_bin(fop->xdata, KEY, &bytes, &len));
+  assert_int_equal(len, DI_LAYOUT_BYTES);
+  if (gi_dict_get(fop->xdata, KEY ".mds"))
+    ++*marks;
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFDIR | 0755);
+}
+
+static void
+test_directory_is_made_everywhere(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_MKDIR, name_on(2, 4));
+  unsigned marks = 0;
+
+  for (unsigned i = 0; i < 4; i++)
+    fake_script(s, i, GI_FOP_MKDIR, (struct fake_reply){.fill = see_mkdir, .arg = &marks});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(marks, 1);
+  for (unsigned i = 0; i < 4; i++)
+    assert_int_equal(fake_count(s, i, GI_FOP_MKDIR), 1);
+  fake_stack_free(s);
+}
+
+/* The subvolume where the name belongs decides: nothing is made on the others. */
+static void
+test_refused_directory_is_nowhere(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_MKDIR, name_on(2, 4));
+
+  fake_script(s, 2, GI_FOP_MKDIR, (struct fake_reply){.ret = -1, .err = EEXIST});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, EEXIST);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MKDIR) + fake_count(s, 1, GI_FOP_MKDIR) + fake_count(s, 3, GI_FOP_MKDIR), 0);
+  assert_int_equal(fake_count(s, 2, GI_FOP_ENTRYLK), 2);
+  assert_int_equal(fake_count(s, 2, GI_FOP_INODELK), 2);
+  fake_stack_free(s);
+}
+
+/* ---- listings ---- */
+
+static void
+test_cookies(void **state)
+{
+  static const uint64_t small[] = {0, 1, 2, 77, 1ull << 40};
+
+  for (unsigned n = 1; n <= DI_MAX; n++)
+    for (unsigned leaf = 0; leaf < n; leaf++) {
+      unsigned back;
+
+      for (size_t i = 0; i < GI_ARRAY_LEN(small); i++) {
+        assert_int_equal(di_cookie_decode(di_cookie_encode(small[i], leaf, n), n, &back), small[i]);
+        assert_int_equal(back, leaf);
+      }
+      uint64_t large = 0x7123456789abcdefull, c = di_cookie_encode(large, leaf, n), got = di_cookie_decode(c, n, &back);
+
+      assert_int_equal(back, leaf);
+      assert_true(c < 1ull << 63 && got <= large && large - got < 2ull * DI_MAX);
+    }
+}
+
+static void
+say_entries(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent dot = {.off = 1, .type = DT_DIR, .name = "dir", .name_len = 3},
+                   file = {.off = 2, .type = DT_REG, .name = arg, .name_len = 1},
+                   link = {.off = 3, .type = DT_REG, .name = "link", .name_len = 4};
+
+  if (fop->args.offset == 0) {
+    attr_of(&dot.stat, 20, S_IFDIR | 0755);
+    attr_of(&file.stat, *(const char *)arg, S_IFREG | 0644);
+    attr_of(&link.stat, 21, S_IFREG | 01000);
+    link.xdata = gi_dict_new();
+    gi_dict_set_bin(link.xdata, KEY ".linkto", "child-0", 8);
+    gi_dirents_add(&fop->rsp.entries, &dot, fop);
+    gi_dirents_add(&fop->rsp.entries, &file, fop);
+    gi_dirents_add(&fop->rsp.entries, &link, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+  fop->rsp.err = ENOENT;
+}
+
+/* Reads on from the last cookie until the end: the names; -errno in *err if it fails. */
+static void
+list_all(struct fake_stack *s, struct gi_fd *fd, char *names, int *err)
+{
+  uint64_t off = 0;
+
+  *names = '\0';
+  for (int i = 0; i < 20; i++) {
+    struct gi_fop *f = fake_fop(s, GI_FOP_READDIRP);
+
+    gi_fop_set_fd(f, fd);
+    f->args.size = 4096;
+    f->args.offset = off;
+    fake_submit(s, f);
+    *err = f->rsp.ret < 0 ? f->rsp.err : 0;
+    for (uint32_t k = 0; k < f->rsp.entries.count; k++) {
+      strcat(strcat(names, f->rsp.entries.entry[k].name), " ");
+      off = f->rsp.entries.entry[k].off;
+    }
+    if (*err || f->rsp.err == ENOENT || f->rsp.entries.count == 0)
+      return;
+  }
+  fail_msg("the listing does not end");
+}
+
+static struct gi_fd *
+open_dir(struct fake_stack *s)
+{
+  struct gi_fd *fd = fake_fd(s, DIR_GFID);
+  struct gi_fop *f = fake_fop(s, GI_FOP_OPENDIR);
+
+  fd->directory = true;
+  gi_fop_set_fd(f, fd);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  return fd;
+}
+
+static void
+test_listing(void **state)
+{
+  static char names[3][2] = {"a", "b", "c"};
+  struct fake_stack *s = stack_with_dir(3, 0);
+  struct gi_fd *fd = open_dir(s);
+  char got[256];
+  int err;
+
+  for (unsigned i = 0; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, 0);
+  assert_string_equal(got, "dir a b c "); /* the directory once, no linkto file */
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(fake_count(s, i, GI_FOP_READDIRP), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_incomplete_listing_fails(void **state)
+{
+  static char names[3][2] = {"a", "b", "c"};
+  struct fake_stack *s = stack_with_dir(3, 0);
+  struct gi_fd *fd = open_dir(s);
+  char got[256];
+  int err;
+
+  for (unsigned i = 0; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
+  fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, ENOTCONN);
+  assert_string_equal(got, "dir a ");
+
+  /* Unless it was asked for. */
+  assert_int_equal(fake_stack_children(s, "option partial-listing allow\n", (const unsigned[]){0, 1, 2}, 3, NULL), 0);
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, 0);
+  assert_string_equal(got, "dir a c ");
+  fake_stack_free(s);
+}
+
+/* ---- files on the move ---- */
+
+static void
+say_moving(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 0644 | S_ISVTX | S_ISGID);
+  fop->rsp.post = fop->rsp.pre = fop->rsp.stat;
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
+}
+
+static void
+say_moved(struct gi_fop *fop, void *arg)
+{
+  say_linkto(fop, arg);
+  fop->rsp.post = fop->rsp.pre = fop->rsp.stat;
+}
+
+static struct gi_fd *
+open_file_on(struct fake_stack *s, unsigned child)
+{
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(child, s->nchildren)), *o = fake_fop(s, GI_FOP_OPEN);
+  struct gi_fd *fd;
+
+  fake_script(s, child, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  fd = fake_fd(s, FILE_GFID);
+  gi_fop_set_fd(o, fd);
+  fake_submit(s, o);
+  assert_int_equal(fake_count(s, child, GI_FOP_OPEN), 1);
+  return fd;
+}
+
+static struct gi_fop *
+write_to(struct fake_stack *s, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_WRITE);
+
+  gi_fop_set_fd(f, fd);
+  f->args.size = 10;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_writes_go_to_both_while_it_moves(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  for (int i = 1; i <= 2; i++) {
+    f = write_to(s, fd);
+    assert_int_equal(f->rsp.ret, 10);
+    assert_int_equal(f->rsp.post.mode, S_IFREG | 0644);
+    assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), i);
+    assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), i);
+    assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 1); /* once */
+  }
+
+  /* The target fails: the copy would lack it. */
+  fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ENOSPC});
+  assert_int_equal(write_to(s, fd)->rsp.err, ENOSPC);
+  fake_stack_free(s);
+}
+
+static void
+test_operations_follow_when_it_has_moved(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+  write_to(s, fd);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1); /* from now on it is known */
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 2);
+  fake_stack_free(s);
+}
+
+static void
+test_operations_follow_when_it_is_gone(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+
+  /* Gone everywhere: the error stays what it was. */
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(write_to(s, fd)->rsp.err, ESTALE);
+  fake_stack_free(s);
+}
+
+/* A file whose owner gave it the mode of a linkto file is one like others. */
+static void
+test_sticky_file_of_a_user(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = "child-1"});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  struct gi_fop *f = write_to(s, fd);
+
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(f->rsp.post.mode, S_IFREG | 01000);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 0);
+  fake_stack_free(s);
+}
+
+/* ---- another set ---- */
+
+static void
+test_a_subvolume_joins(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  struct gi_fop *f;
+
+  assert_int_equal(fake_stack_children(s, NULL, (const unsigned[]){0, 1}, 2, NULL), 0);
+  fake_settle(s);
+  assert_int_equal(s->x->nchildren, 2);
+  fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
+  f = fake_fop(s, GI_FOP_STATFS);
+  fake_submit(s, f);
+  assert_int_equal(fake_count(s, 0, GI_FOP_STATFS), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 1);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_message_finds_a_file),
+      cmocka_unit_test(test_linkto_is_followed),
+      cmocka_unit_test(test_missing_name_is_searched),
+      cmocka_unit_test(test_committed_layout_is_conclusive),
+      cmocka_unit_test(test_down_is_not_absent),
+      cmocka_unit_test(test_file_and_directory_of_one_name),
+      cmocka_unit_test(test_one_message_makes_a_file),
+      cmocka_unit_test(test_stale_layout_is_refused),
+      cmocka_unit_test(test_full_subvolume_gets_a_linkto),
+      cmocka_unit_test(test_directory_is_made_everywhere),
+      cmocka_unit_test(test_refused_directory_is_nowhere),
+      cmocka_unit_test(test_cookies),
+      cmocka_unit_test(test_listing),
+      cmocka_unit_test(test_incomplete_listing_fails),
+      cmocka_unit_test(test_writes_go_to_both_while_it_moves),
+      cmocka_unit_test(test_operations_follow_when_it_has_moved),
+      cmocka_unit_test(test_operations_follow_when_it_is_gone),
+      cmocka_unit_test(test_sticky_file_of_a_user),
+      cmocka_unit_test(test_a_subvolume_joins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
