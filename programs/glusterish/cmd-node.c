@@ -243,6 +243,63 @@ cli_pool_join(struct cli *c, const struct cli_command *cmd, int n, char **words)
   return CLI_OK;
 }
 
+int
+cli_pool_recover(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  struct cli_reply reply;
+  int status;
+  if (n != 3 || strcmp(words[2], "--force-new") != 0)
+    return cli_usage(c, cmd);
+  if (!cli_confirm(
+          c,
+          "The store of the pool is made anew from what this node knows. What the other nodes have stored since is lost, and "
+          "those that still run must not change anything meanwhile. Do you want to continue?"))
+    return CLI_OK;
+  json_t *request = cli_request("pool recover", NULL, n, words);
+  json_object_set_new(request, "force-new", json_true());
+  if (cli_ask(c, 1, request, &reply, &status))
+    return status;
+  if (reply.ret)
+    return pool_failed(c, "recover", &reply);
+  if (c->xml)
+    cli_xml_string(c, &reply, NULL, "success");
+  else
+    fputs("pool recover: success\n", c->out);
+  cli_reply_clear(&reply);
+  return CLI_OK;
+}
+
+int
+cli_peer_update(struct cli *c, const struct cli_command *cmd, int n, char **words)
+{
+  struct cli_reply reply;
+  int status;
+  json_t *addresses = json_array();
+  for (int i = 2; i < n; i++)
+    if (!is_address(words[i]))
+      n = 0;
+    else if (i > 2)
+      json_array_append_new(addresses, json_string(words[i]));
+  if (n < 4) {
+    json_decref(addresses);
+    return cli_usage(c, cmd);
+  }
+  json_t *request = cli_request("peer update", NULL, n, words);
+  json_object_set_new(request, "host", json_string(words[2]));
+  json_object_set_new(request, "addresses", addresses);
+  if (cli_ask(c, 1, request, &reply, &status))
+    return status;
+  status = reply.ret && !c->xml ? CLI_FAILED : CLI_OK;
+  if (c->xml)
+    cli_xml_string(c, &reply, NULL, reply.ret ? NULL : "success");
+  else if (reply.ret)
+    fprintf(c->err, "peer update: failed: %s\n", reply.text);
+  else
+    fputs("peer update: success\n", c->out);
+  cli_reply_clear(&reply);
+  return status;
+}
+
 /* ---- system:: ---- */
 
 static int

@@ -149,7 +149,7 @@ start(struct gd_etcd *e)
   const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
   struct gi_error err = {0};
   pid_t pid;
-  if (adopt(e))
+  if (adopt(e) || gd_members_lost_data(e->pool)) /* members.c sees to that */
     return;
   e->started = gi_now(gd->reactor);
   int ret = prepare(e, user, &err) ? err.code : spawn(e, user, &pid);

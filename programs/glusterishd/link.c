@@ -180,6 +180,7 @@ proved(void *arg, int code, const json_t *reply)
   }
   l->ready = true;
   gi_rpc_client_reset_backoff(l->rpc);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "node %s is connected", l->hosts[0]);
   if (l->up)
     l->up(l->arg, reply);
 }
@@ -194,8 +195,9 @@ prove(struct gd_link *l)
   gd_hex(nonce, sizeof(nonce), l->nonce);
   const char *parts[] = {"client", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, NULL};
   gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
-  gd_link_call(l, GD_NODE_PROVE, json_pack("{s:s,s:s,s:s}", "uuid", own, "nonce", l->nonce, "mac", mac), GREET_TIMEOUT_MS,
-               proved, l);
+  gd_link_call(l, GD_NODE_PROVE,
+               json_pack("{s:s,s:s,s:s,s:I}", "uuid", own, "nonce", l->nonce, "mac", mac, "epoch", (json_int_t)gd->pool->epoch),
+               GREET_TIMEOUT_MS, proved, l);
 }
 
 static void

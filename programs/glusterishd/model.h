@@ -161,11 +161,12 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
-  struct gi_observe *observe; /* NULL: it is not observed */
-  struct gd_gather *gather;   /* what the page shows; NULL likewise */
-  struct gd_pool *pool;       /* NULL: this node is alone */
-  char token[33];             /* that lets one node join; empty: none */
-  uint64_t token_until;       /* gi_now */
+  struct gi_observe *observe;                    /* NULL: it is not observed */
+  struct gd_gather *gather;                      /* what the page shows; NULL likewise */
+  struct gd_pool *pool;                          /* NULL: this node is alone */
+  void (*heard)(struct gd *gd, long long epoch); /* of another node's; pool.c */
+  char token[33];                                /* that lets one node join; empty: none */
+  uint64_t token_until;                          /* gi_now */
   struct gi_time started;
   uint64_t started_at;                        /* gi_now */
   struct gi_timer news;                       /* a brick has come: whoever waits for one is told soon */

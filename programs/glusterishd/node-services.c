@@ -87,9 +87,10 @@ prove(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   json_t *in = closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (!in)
     return;
-  if (gd_door_prove(arg, req, str(in, "uuid"), str(in, "nonce"), str(in, "mac"), mac))
-    gd_node_answer(req, json_pack("{s:s}", "mac", mac));
-  else
+  if (gd_door_prove(arg, req, str(in, "uuid"), str(in, "nonce"), str(in, "mac"), mac)) {
+    gd_node_answer(req, json_pack("{s:s,s:I}", "mac", mac, "epoch", (json_int_t)((struct gd *)arg)->pool->epoch));
+    gd_pool_hear_epoch(arg, json_integer_value(json_object_get(in, "epoch")));
+  } else
     gd_node_answer(req, gd_node_refusal(EACCES, "the secret of the pool is another one"));
   json_decref(in);
 }

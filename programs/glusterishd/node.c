@@ -181,6 +181,15 @@ same_hosts(const struct gd_node *n, const json_t *hosts, int port)
   return true;
 }
 
+/* Whoever was away while the store was made anew hears it from either side. */
+static void
+proved(void *arg, const json_t *reply)
+{
+  struct gd_node *n = arg;
+  if (n->gd->heard)
+    n->gd->heard(n->gd, json_integer_value(json_object_get(reply, "epoch")));
+}
+
 struct gd_node *
 gd_node_learn(struct gd *gd, const json_t *doc)
 {
@@ -204,7 +213,7 @@ gd_node_learn(struct gd *gd, const json_t *doc)
   n->port = (int)port;
   save(n);
   gd_link_free(&n->connection);
-  n->connection = gd_link_new(gd, true, NULL, n);
+  n->connection = gd_link_new(gd, true, proved, n);
   gd_link_connect(n->connection, n->hosts, n->nhosts, n->port);
   return n;
 }

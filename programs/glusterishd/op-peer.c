@@ -193,6 +193,56 @@ gd_op_node_leave(struct gd_op *op, struct gi_error *err)
   return GD_OP_DONE;
 }
 
+/* ---- peer update: a node has another address ---- */
+
+static void
+update_settled(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+update_read(void *arg, const struct gi_error *err)
+{
+  gd_settle(arg, "", false, update_settled);
+}
+
+static void
+updated(struct gd_op *op, const struct gi_error *err)
+{
+  if (err->code)
+    gd_op_finish(op, err);
+  else
+    gd_follow_refresh(op->gd->pool->follow, update_read, op);
+}
+
+int
+gd_op_peer_update(struct gd_op *op, struct gi_error *err)
+{
+  const char *host = gd_op_str(op, "host");
+  const json_t *addresses = gd_op_strings(op, "addresses");
+  struct gd_node *n = NULL;
+  char uuid[GI_UUID_TEXT];
+  if (!op->gd->pool || !host || !gd_node_named(op->gd, host, &n))
+    return gi_error_set(err, ENOENT, "%.200s is not part of cluster", host ? host : "");
+  if (!json_array_size(addresses))
+    return gi_error_set(err, EINVAL, "the request names no address");
+  for (size_t i = 0; i < json_array_size(addresses); i++) {
+    const struct gd_node *other = gd_node_of_host(op->gd, json_string_value(json_array_get(addresses, i)));
+    if (other && other != n)
+      return gi_error_set(err, EEXIST, "%.200s is an address of another node", json_string_value(json_array_get(addresses, i)));
+  }
+  json_t *doc = n ? gd_node_doc(n) : gd_node_own_doc(op->gd);
+  json_object_set_new(doc, "hosts", json_deep_copy(addresses));
+  char *text = json_dumps(doc, JSON_COMPACT);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(n ? &n->id : &op->gd->uuid, uuid));
+  struct gd_key_put put = {key, text, 0};
+  gd_commit_keys(op, &put, 1, updated);
+  free(text);
+  json_decref(doc);
+  return GD_OP_LATER;
+}
+
 /* ---- pool token ---- */
 
 int

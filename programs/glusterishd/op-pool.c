@@ -29,7 +29,8 @@ struct admit {
   char *initial;        /* what its etcd begins with; NULL: it gets none */
   struct gi_gfid id;
   int port;
-  bool begun; /* the pool, by this */
+  bool begun;    /* the pool, by this */
+  bool recovers; /* nobody comes: the store is made anew */
   uint64_t until;
   struct gi_timer timer;
   void (*next)(struct admit *c); /* when the timer fires */
@@ -132,6 +133,8 @@ take_back(struct admit *c, int code, const char *why)
     end_soon(c);
 }
 
+static void put_key(struct admit *c);
+
 /* ---- the end: it is there ---- */
 
 static void
@@ -174,6 +177,10 @@ static void
 keyed(struct gd_op *op, const struct gi_error *err)
 {
   struct admit *c = op->state;
+  if (err->code == GD_UNSURE && patient(c)) {
+    soon(c, put_key, LOOK_NS);
+    return;
+  }
   if (err->code) {
     take_back(c, err->code, err->text);
     return;
@@ -206,39 +213,46 @@ put_key(struct admit *c)
 
 static void add_member(struct admit *c);
 
-static const char *
-url_of(const json_t *member)
+/* The store may be slow while its members come to know each other. */
+static bool
+tries_again(struct admit *c, const struct gd_key_answer *a)
 {
-  const char *url = json_string_value(json_array_get(json_object_get(member, "peerURLs"), 0));
-  return url ? url : "";
+  bool again = a->code && patient(c) && (a->code == ETIMEDOUT || strstr(a->why, "too many learner"));
+  if (again)
+    soon(c, add_member, LOOK_NS);
+  return again;
+}
+
+static void
+use_members(struct admit *c, const json_t *members, const char *url)
+{
+  c->initial = gd_members_text(members, url, &c->id, &c->member);
+  put_key(c);
 }
 
 static void
 added(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
-  if (a->code && strstr(a->why, "too many learner") && patient(c)) {
-    soon(c, add_member, LOOK_NS);
+  if (tries_again(c, a))
     return;
-  }
-  if (a->code) {
+  if (a->code)
     take_back(c, EIO, a->why);
-    return;
+  else
+    use_members(c, a->members, url);
+}
+
+static const json_t *
+member_at(const json_t *members, const char *url)
+{
+  for (size_t i = 0; i < json_array_size(members); i++) {
+    const json_t *m = json_array_get(members, i);
+    const char *its = json_string_value(json_array_get(json_object_get(m, "peerURLs"), 0));
+    if (its && strcmp(its, url) == 0)
+      return m;
   }
-  for (size_t i = 0; i < json_array_size(a->members); i++) {
-    const json_t *m = json_array_get(a->members, i);
-    const char *name = json_string_value(json_object_get(m, "name"));
-    bool its = strcmp(url_of(m), url) == 0;
-    char *longer = gi_asprintf("%s%s%s=%s", c->initial ? c->initial : "", c->initial ? "," : "",
-                               its || !name ? gi_gfid_text(&c->id, uuid) : name, url_of(m));
-    gi_free(c->initial);
-    c->initial = longer;
-    if (its)
-      c->member = gi_strdup(json_string_value(json_object_get(m, "ID")));
-  }
-  put_key(c);
+  return NULL;
 }
 
 static void
@@ -258,8 +272,14 @@ counted(void *arg, const struct gd_key_answer *a)
   struct admit *c = arg;
   struct gd_key_store *kv = c->op->gd->pool->kv;
   GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
+  if (tries_again(c, a))
+    return;
   if (a->code) {
     take_back(c, a->code, a->why);
+    return;
+  }
+  if (member_at(a->members, url)) { /* it was added, and that was not heard */
+    use_members(c, a->members, url);
     return;
   }
   for (size_t i = 0; i < json_array_size(a->members); i++) {
@@ -303,7 +323,10 @@ static void
 stored(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  if (!a->code)
+  if (!a->code && c->recovers) {
+    gd_follow_refresh(c->op->gd->pool->follow, NULL, NULL);
+    end_soon(c);
+  } else if (!a->code)
     gd_lock_take(c->op, locked);
   else if (patient(c) && a->code != ESTALE && a->code != EIO)
     soon(c, try_store, LOOK_NS);
@@ -314,34 +337,59 @@ stored(void *arg, const struct gd_key_answer *a)
   }
 }
 
+static struct gd_key_put
+node_put(const struct gi_gfid *id, json_t *doc)
+{
+  char uuid[GI_UUID_TEXT], *text = json_dumps(doc, JSON_COMPACT), *copy = gi_strdup(text);
+  free(text);
+  json_decref(doc);
+  return (struct gd_key_put){gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid)), copy, 0};
+}
+
 /* What the files have, once the store answers. */
 static void
 try_store(struct admit *c)
 {
   struct gd *gd = c->op->gd;
-  char pool[GI_UUID_TEXT], uuid[GI_UUID_TEXT];
+  char pool[GI_UUID_TEXT];
   unsigned n = 0, room = 3;
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     room++;
+  gi_list_foreach(o, &gd->pool->nodes, struct gd_node, link)
+    room++;
   struct gd_key_put *puts = gi_zalloc(room * sizeof(*puts));
-  GI_CLEANUP_FREE char *own = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&gd->uuid, uuid));
-  GI_CLEANUP_FREE char *options = gd_options_write(&gd->pool_options, gd->pool_version);
-  json_t *doc = gd_node_own_doc(gd);
-  char *text = json_dumps(doc, JSON_COMPACT);
-  puts[n++] = (struct gd_key_put){GD_PREFIX "pool", gi_gfid_text(&gd->pool->id, pool), 0};
-  puts[n++] = (struct gd_key_put){own, text, 0};
-  puts[n++] = (struct gd_key_put){GD_PREFIX "options", options, 0};
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "pool"), gi_strdup(gi_gfid_text(&gd->pool->id, pool)), 0};
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "options"), gd_options_write(&gd->pool_options, gd->pool_version), 0};
+  puts[n++] = node_put(&gd->uuid, gd_node_own_doc(gd));
+  gi_list_foreach(o, &gd->pool->nodes, struct gd_node, link)
+    puts[n++] = node_put(&o->id, gd_node_doc(o));
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
   struct gd_key_if none = {GD_PREFIX "pool", 0};
   gd->pool->kv->ops->commit(gd->pool->kv, &none, 1, puts, n, stored, c);
-  for (unsigned i = 3; i < n; i++) {
+  for (unsigned i = 0; i < n; i++) {
     gi_free((char *)(uintptr_t)puts[i].key);
     gi_free((char *)(uintptr_t)puts[i].value);
   }
   gi_free(puts);
-  free(text);
-  json_decref(doc);
+}
+
+/* ---- pool recover ---- */
+
+int
+gd_op_recover(struct gd_op *op, struct gi_error *err)
+{
+  if (!op->gd->pool)
+    return gi_error_set(err, EINVAL, "this node is in no pool");
+  if (!gd_op_flag(op, "force-new"))
+    return gi_error_set(err, EINVAL, "the request does not say that the store is to be made anew");
+  if (gd_pool_renew(op->gd, err))
+    return GD_OP_FAILED;
+  struct admit *c = admit_new(op, "localhost");
+  c->recovers = true;
+  c->until = gi_now(op->gd->reactor) + BEGIN_NS;
+  soon(c, try_store, LOOK_NS);
+  return GD_OP_LATER;
 }
 
 /* Everything about the new node is known and good. */

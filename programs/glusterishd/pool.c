@@ -11,47 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BALANCE (1 * GI_NSEC_PER_SEC)
+#define BALANCE (1 * GI_NSEC_PER_SEC) /* members.c */
 #define MSG (GI_MSG_MGMT + 145)
 
 static char *
 path_of(const struct gd *gd)
 {
   return gi_asprintf("%s/pool", gd->config.workdir);
-}
-
-/* ---- members become voters ---- */
-
-static void
-promoted(void *arg, const struct gd_key_answer *a)
-{
-}
-
-/* Two nodes: a voter and a learner, so that losing the learner changes nothing. More: all members vote. One that has not caught up is
- * refused by the store, and tried again. */
-static void
-has_members(void *arg, const struct gd_key_answer *a)
-{
-  struct gd_pool *p = arg;
-  gi_timer_set(&p->balance, BALANCE);
-  if (a->code || json_array_size(a->members) < 3)
-    return;
-  for (size_t i = 0; i < json_array_size(a->members); i++) {
-    const json_t *m = json_array_get(a->members, i);
-    const char *id = json_string_value(json_object_get(m, "ID"));
-    if (id && json_is_true(json_object_get(m, "isLearner")) && json_object_get(m, "name")) {
-      p->kv->ops->member(p->kv, GD_KEY_PROMOTE, id, promoted, p);
-      return;
-    }
-  }
-}
-
-static void
-balance(void *arg)
-{
-  struct gd_pool *p = arg;
-  if (p->etcd)
-    p->kv->ops->members(p->kv, has_members, p);
 }
 
 /* ---- life ---- */
@@ -64,10 +30,11 @@ pool_new(struct gd *gd)
   struct gd_pool *p = gi_new(struct gd_pool);
   GI_ASSERT(!gd->pool);
   gd->pool = p;
+  gd->heard = gd_pool_hear_epoch;
   p->gd = gd;
   gi_list_init(&p->nodes);
   gi_defer_init(&p->leave, leave_now, p);
-  gi_timer_init(&p->balance, gd->reactor, balance, p);
+  gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);
   return p;
 }
 
@@ -121,8 +88,9 @@ gd_pool_save(struct gd *gd, struct gi_error *err)
   fprintf(f, "id=%s\nsecret=%s\naddress=%s\n", gi_gfid_text(&p->id, id), secret, p->address);
   for (unsigned i = 0; i < p->nhosts; i++)
     fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
+  fprintf(f, "epoch=%u\n", p->epoch);
   if (p->initial)
-    fprintf(f, "store-members=%s\nstore-new=%d\n", p->initial, p->initial_new);
+    fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
   GI_ASSERT(fclose(f) == 0);
   int ret = gd_write_file(path, text, len, false, err);
   free(text);
@@ -134,11 +102,14 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
 {
   struct gd_pool *p = pool_new(gd);
   const char *id = gd_kvs_get(kvs, "id"), *address = gd_kvs_get(kvs, "address"), *new = gd_kvs_get(kvs, "store-new");
+  const char *joined = gd_kvs_get(kvs, "store-joined"), *epoch = gd_kvs_get(kvs, "epoch");
   if (!id || !gi_gfid_parse(id, &p->id) || !gd_unhex(gd_kvs_get(kvs, "secret"), p->secret, sizeof(p->secret)) || !address)
     return gi_error_set(err, EILSEQ, "%s/pool is damaged: id, secret or address is missing", gd->config.workdir);
   p->address = gi_strdup(address);
   p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
   p->initial_new = new &&strcmp(new, "1") == 0;
+  p->joined = joined && strcmp(joined, "1") == 0;
+  p->epoch = epoch ? (unsigned)strtoul(epoch, NULL, 10) : 0;
   for (unsigned i = 0; i < kvs->count; i++)
     if (strncmp(kvs->kv[i].key, "hostname", 8) == 0)
       gd_hosts_add(&p->hosts, &p->nhosts, kvs->kv[i].value);
@@ -185,6 +156,36 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   return 0;
 }
 
+void
+gd_pool_hear_epoch(struct gd *gd, long long epoch)
+{
+  struct gd_pool *p = gd->pool;
+  if (epoch <= (long long)p->epoch || epoch > UINT32_MAX)
+    return;
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 2, "the pool's store was made anew while this node was away: its own part of it goes");
+  p->epoch = (unsigned)epoch;
+  gd_members_drop_own(p);
+  gd_follow_refresh(p->follow, NULL, NULL);
+}
+
+int
+gd_pool_renew(struct gd *gd, struct gi_error *err)
+{
+  struct gd_pool *p = gd->pool;
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, p->address, gd->config.port);
+  gd_etcd_stop(&p->etcd);
+  gi_free(p->initial);
+  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial_new = true;
+  p->joined = p->lost = false;
+  p->epoch++;
+  if (gd_pool_save(gd, err))
+    return -1;
+  p->etcd = gd_etcd_start(p);
+  return 0;
+}
+
 bool
 gd_pool_is_virgin(const struct gd *gd)
 {
@@ -201,7 +202,8 @@ gd_pool_invitation(struct gd *gd, const char *initial)
   gi_list_foreach(n, &p->nodes, struct gd_node, link)
     json_array_append_new(nodes, gd_node_doc(n));
   gd_hex(p->secret, sizeof(p->secret), secret);
-  json_t *doc = json_pack("{s:s,s:s,s:o}", "pool", gi_gfid_text(&p->id, id), "secret", secret, "nodes", nodes);
+  json_t *doc = json_pack("{s:I,s:s,s:s,s:o}", "epoch", (json_int_t)p->epoch, "pool", gi_gfid_text(&p->id, id), "secret",
+                          secret, "nodes", nodes);
   if (initial)
     json_object_set_new(doc, "members", json_string(initial));
   return doc;
@@ -225,6 +227,7 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   if (!p->address)
     p->address = gi_strdup(host);
   p->initial = gi_strdup(initial);
+  p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));
   gd_hosts_add(&p->hosts, &p->nhosts, host);
   if (gd_pool_save(gd, err)) {
     gd_pool_let_go(gd);

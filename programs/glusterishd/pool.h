@@ -8,6 +8,7 @@
  *   credential.c     how one node proves to another that it belongs to the pool
  *   node-services.c  what a node answers to others
  *   etcd-proc.c      the process of the store on this node
+ *   members.c        which nodes are members of the store
  *   key-store-etcd.c        the store (key-store.h), http.c below it
  *   follow.c         the store's definitions become this node's
  *   commit.c         this node's change becomes the store's
@@ -61,6 +62,10 @@ struct gd_pool {
   char *address;    /* one of them, in numbers: members of the store find each other there */
   char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
   bool initial_new; /* and the store with it */
+  bool joined;      /* it has, so it has data */
+  bool lost;        /* its data went, and its old id is to be removed */
+  unsigned epoch;   /* counted up when a store is made anew from one node's files: who was away then has an old one */
+  unsigned waited;  /* ticks, for a member that was announced */
   struct gd_key_store *kv;
   struct gd_http *http; /* to this node's store, for other nodes */
   struct gd_etcd *etcd; /* NULL: none runs here */
@@ -126,6 +131,14 @@ void gd_etcd_stop(struct gd_etcd **e);                              /* it ends, 
 const char *gd_etcd_socket(const struct gd *gd);                    /* NULL: none runs here */
 char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
 
+/* ---- members.c ---- */
+
+void gd_members_tick(void *pool); /* of its timer */
+/* "NAME=URL,…" of all members for the one at `url`, which is the node; *id is its ID there. Caller frees both. */
+char *gd_members_text(const json_t *members, const char *url, const struct gi_gfid *node, char **id);
+bool gd_members_lost_data(const struct gd_pool *p); /* this node was a member, and has nothing of it */
+void gd_members_drop_own(struct gd_pool *p);        /* this node is no member any more */
+
 /* ---- follow.c ---- */
 
 struct gd_follow *gd_follow_new(struct gd_pool *p);
@@ -149,6 +162,9 @@ int gd_pool_save(struct gd *gd, struct gi_error *err);
 /* What a node of another pool, or of none, is told to become one of this; and taking that. */
 json_t *gd_pool_invitation(struct gd *gd, const char *initial);
 int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err);
+void gd_pool_hear_epoch(struct gd *gd, long long epoch); /* of another node */
+/* The store is begun anew, with this node as its only member. Nothing is in it yet. */
+int gd_pool_renew(struct gd *gd, struct gi_error *err);
 bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
 
 /* ---- op-peer.c ---- */

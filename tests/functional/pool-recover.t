@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The pool's store loses its data on one node, its majority, and a node its address.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pool.sh"
+require_pool
+make_nodes 3
+for i in 1 2 3; do must "node $i starts" start_node $i; done
+must "the second node comes" gi_on 1 peer probe "${ADDR[2]}"
+must "the third node comes" gi_on 1 peer probe "${ADDR[3]}"
+mkdir -p "$WORK/b1"
+must "there is a volume" gi_on 2 volume create one "${ADDR[1]}:$WORK/b1/one" force
+ok "all members vote" within 20 all_vote
+in_file() { grep -qx "$2" "$WORK/n$1/vols/one/info"; }
+
+# ---- one member's data are lost ----
+
+kill -KILL "$(cat "$WORK/n3/run/store.pid")" && rm -rf "$WORK/n3/store/data"
+ok "a change works with two of three" within 10 gi_on 3 volume set one user.a b
+ok "the third member comes again, as another one" within 25 all_vote
+ok "the change is everywhere" within 10 in_file 3 user.a=b
+
+# ---- a node has another address ----
+
+ip -n "gp$$n2" addr add "$POOL_NET.99/24" dev eth0
+ok "the second node is called by another address" gi_on 1 peer update "${ADDR[2]}" "$POOL_NET.99" "${ADDR[2]}"
+like "$(gi_on 3 peer status)" "Hostname: $POOL_NET.99" "the third one calls it so"
+like "$(gi_on 3 peer status)" "Other names:" "and knows the other"
+ok "it is connected there" within 10 all_connected
+nok "a node does not get the address of another one" gi_on 1 peer update "$POOL_NET.99" "${ADDR[3]}"
+
+# ---- the majority is lost ----
+
+signal_node KILL 2
+signal_node KILL 3
+like "$(gi_on 1 volume set one user.a c 2>&1)" "no majority|not reachable" "nothing can be changed"
+ok "the store is made anew" gi_on 1 pool recover --force-new
+ok "then it can" gi_on 1 volume set one user.a c
+is "$(gi_on 1 peer status | grep -c Disconnected)" 2 "the other nodes are still known"
+must "the second node is back" start_node 2
+must "and the third" start_node 3
+ok "they take what was changed" within 20 in_file 2 user.a=c
+ok "both" within 20 in_file 3 user.a=c
+ok "and are members again" within 25 all_vote
+ok "a change from there" within 10 gi_on 3 volume set one user.a d
+ok "is known here" within 10 in_file 1 user.a=d
+done_testing
