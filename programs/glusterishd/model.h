@@ -65,6 +65,7 @@ struct gd_mover; /* mover.c */
 struct gd_proc;  /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
 struct gd_across;
+struct gd_key_store;
 struct gd_pool;   /* pool.h */
 struct gd_gather; /* page.h */
 struct gi_observe;
@@ -161,12 +162,13 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
-  struct gi_observe *observe;                    /* NULL: it is not observed */
-  struct gd_gather *gather;                      /* what the page shows; NULL likewise */
-  struct gd_pool *pool;                          /* NULL: this node is alone */
-  void (*heard)(struct gd *gd, long long epoch); /* of another node's; pool.c */
-  char token[33];                                /* that lets one node join; empty: none */
-  uint64_t token_until;                          /* gi_now */
+  struct gi_observe *observe;                           /* NULL: it is not observed */
+  struct gd_gather *gather;                             /* what the page shows; NULL likewise */
+  struct gd_pool *pool;                                 /* NULL: this node is alone */
+  void (*heard)(struct gd *gd, long long epoch);        /* of another node's; pool.c */
+  struct gd_key_store *(*new_key_store)(struct gd *gd); /* NULL: etcd; of tests, which run none */
+  char token[33];                                       /* that lets one node join; empty: none */
+  uint64_t token_until;                                 /* gi_now */
   struct gi_time started;
   uint64_t started_at;                        /* gi_now */
   struct gi_timer news;                       /* a brick has come: whoever waits for one is told soon */

@@ -43,9 +43,9 @@ static void
 run(struct gd_pool *p)
 {
   p->http = gd_http_new(p->gd->reactor);
-  p->kv = gd_key_etcd_new(p->gd);
+  p->kv = p->gd->new_key_store ? p->gd->new_key_store(p->gd) : gd_key_etcd_new(p->gd);
   p->follow = gd_follow_new(p);
-  if (p->initial)
+  if (p->initial && !p->gd->new_key_store)
     p->etcd = gd_etcd_start(p);
   gi_timer_set(&p->balance, BALANCE);
 }
