@@ -20,7 +20,9 @@ struct gi_ctx {
   char process_id[256];       /* the client identity sent in SETVOLUME: uuid text + host, pid, time */
   const char *volfile_server; /* host of the management daemon, NULL if the volfile is a file */
   int volfile_server_port;
-  struct gi_tls *mgmt_tls; /* of connections to management daemons (rpc/tls.h), the program's; NULL: plain */
+  const char *secure_access; /* the file that wants TLS to management daemons, if it exists (rpc/tls.h); NULL: none does */
+  bool secure_mgmt;          /* TLS even without it */
+  struct gi_tls *mgmt_tls;   /* of connections to management daemons (rpc/tls.h), the program's; NULL: plain */
   const char *volfile_id;
   struct gi_graph *graph; /* the active graph */
   int brick_port;         /* --brick-port / listen-port for protocol/server; 0 = from options */

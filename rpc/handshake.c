@@ -109,6 +109,10 @@ static void
 connect_next(struct gi_mgmt *m)
 {
   struct host *h = &m->host[m->next_host++];
+  struct gi_error err;
+  if (gi_mgmt_credentials(m->ctx, &err) < 0)
+    gi_log(GI_LOG_ERROR, "mgmt", GI_MSG_MGMT + 4, "the connection to the management daemon stays as it was: %s", err.text);
+  gi_rpc_client_set_tls(m->rpc, m->ctx->mgmt_tls);
   gi_rpc_client_connect(m->rpc, h->name, h->port);
 }
 

@@ -745,6 +745,15 @@ gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_con
 }
 
 void
+gi_rpc_client_set_tls(struct gi_rpc_client *c, struct gi_tls *tls)
+{
+  GI_CHECK(c, CLIENT_MAGIC);
+  tls = gi_tls_ref(tls);
+  gi_tls_unref(&c->cfg.tls);
+  c->cfg.tls = tls;
+}
+
+void
 gi_rpc_client_free(struct gi_rpc_client **cp)
 {
   struct gi_rpc_client *c = *cp;

@@ -45,4 +45,27 @@ bool gi_tls_kernel(void);
 /* What the kernel answered to a socket that is not connected when it was asked for TLS: ENOTCONN is yes. */
 bool gi_tls_kernel_said(int err);
 
+/* ---- secure-access.c ---- */
+
+/* What the file says; `tls` points into `text`. */
+struct gi_secure_access {
+  bool exists;
+  bool optional; /* a daemon takes connections without TLS too */
+  struct gi_tls_config tls;
+  char *text;
+};
+
+struct gi_ctx;
+
+/* Where it is on this machine: in the environment's GLUSTERISH_SECURE_ACCESS, else in the directory of the daemon's state. */
+const char *gi_secure_access_path(void);
+/* No file, or a NULL path, is no error. -1 and err: it cannot be read, or has a line that is none. */
+GI_MUST_CHECK int gi_secure_access_read(const char *path, struct gi_secure_access *a, struct gi_error *err);
+void gi_secure_access_clear(struct gi_secure_access *a);
+/* Credentials of a volume: by its own options, and by the file where they say nothing. As gi_tls_renew. */
+struct gi_tls *gi_secure_access_volume(const char *path, struct gi_tls *now, const struct gi_tls_config *cfg,
+                                       struct gi_error *err);
+/* Brings ctx->mgmt_tls to what the file says now. -1 and err: it stays what it was. */
+GI_MUST_CHECK int gi_mgmt_credentials(struct gi_ctx *ctx, struct gi_error *err);
+
 #endif

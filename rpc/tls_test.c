@@ -5,6 +5,7 @@
  */
 #include "rpc/server-fixture.h"
 #include "rpc/tls-fixture.h"
+#include "libglusterish/graph.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -519,6 +520,53 @@ test_a_revocation_counts_for_the_next_connection(void **state)
 }
 
 static void
+write_text(const char *path, const char *text)
+{
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+/* Where the file is, management is in TLS; it says which files, and what is no line of it is refused. */
+static void
+test_the_file_secure_access(void **state)
+{
+  static const char *const bad[] = {"on\n", "option ssl-own-cert\n", "option colour red\n"};
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/secure-access", dir);
+  GI_CLEANUP_FREE char *lines = gi_asprintf("# of a test\n\noption transport.socket.ssl-own-cert %s/client.pem\n"
+                                            "option transport.socket.ssl-private-key %s/client.key\n"
+                                            "option ssl-ca-list %s/ours.ca\noption ssl-optional on\n",
+                                            dir, dir, dir);
+  struct gi_ctx ctx = {.secure_access = path};
+  struct gi_error err = {0};
+  struct gi_secure_access a;
+  assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
+  assert_null(ctx.mgmt_tls);
+  write_text(path, lines);
+  assert_int_equal(gi_secure_access_read(path, &a, &err), 0);
+  assert_true(a.exists && a.optional);
+  gi_secure_access_clear(&a);
+  assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
+  struct gi_tls *first = ctx.mgmt_tls, *volume;
+  assert_non_null(first);
+  assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
+  assert_ptr_equal(ctx.mgmt_tls, first);
+  volume = gi_secure_access_volume(path, NULL, &(struct gi_tls_config){.depth = 3}, &err); /* it names no files itself */
+  assert_non_null(volume);
+  gi_tls_unref(&volume);
+  for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
+    write_text(path, bad[i]);
+    assert_int_equal(gi_mgmt_credentials(&ctx, &err), -1);
+    assert_non_null(strstr(err.text, "secure-access: line 1: "));
+    assert_ptr_equal(ctx.mgmt_tls, first);
+  }
+  unlink(path);
+  assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
+  assert_null(ctx.mgmt_tls);
+}
+
+static void
 test_the_kernel_is_asked_once(void **state)
 {
   int fd = socket(AF_INET, SOCK_STREAM, 0), err;
@@ -576,6 +624,7 @@ main(void)
       cmocka_unit_test(test_files_that_cannot_be_used_are_named),
       cmocka_unit_test(test_changed_files_count_for_the_next_connection),
       cmocka_unit_test(test_a_revocation_counts_for_the_next_connection),
+      cmocka_unit_test(test_the_file_secure_access),
       cmocka_unit_test(test_the_kernel_is_asked_once),
   };
   return cmocka_run_group_tests(tests, make_files, remove_files);

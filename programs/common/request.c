@@ -6,6 +6,7 @@
  * never answer: so the first question is which programs there are.
  */
 #include "programs/common/request.h"
+#include "libglusterish/graph.h"
 #include "rpc/rpc-client.h"
 
 #include <errno.h>
@@ -151,7 +152,13 @@ cli_call_daemon(struct cli *c, unsigned proc, json_t *request, struct cli_reply 
   memset(reply, 0, sizeof(*reply));
   call.json = json_dumps(request, JSON_COMPACT);
   json_decref(request);
+  struct gi_ctx here = {.secure_access = c->remote ? gi_secure_access_path() : NULL};
+  struct gi_error err;
+  if (gi_mgmt_credentials(&here, &err) < 0)
+    fprintf(c->err, "%s\n", err.text);
+  cfg.tls = here.mgmt_tls;
   struct gi_rpc_client *rpc = gi_rpc_client_new(call.r, &cfg, &ops, &call);
+  gi_tls_unref(&here.mgmt_tls);
   if (c->remote)
     gi_rpc_client_connect(rpc, c->remote, c->remote_port);
   else

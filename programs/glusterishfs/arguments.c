@@ -91,6 +91,7 @@ static const struct argp_option options[] = {
     {"volfile-server-transport", A_SERVER_TRANSPORT, "T", 0, "tcp, or unix (then HOST is a socket path)", 1},
     {"volfile-max-fetch-attempts", A_FETCH_ATTEMPTS, "N", 0, "how often all hosts are tried before it is given up (1)", 1},
     {"fetch-attempts", A_FETCH_ATTEMPTS, NULL, OPTION_ALIAS, NULL, 1},
+    {"secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH, "TLS to the management daemon (on if the file secure-access exists)", 1},
     {"volfile-id", A_VOLFILE_ID, "KEY", 0, "which volfile", 1},
     {"volfile", 'f', "FILE", 0, "read the volfile from FILE instead", 1},
     {"volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1},
@@ -140,7 +141,6 @@ static const struct argp_option options[] = {
     REFUSE("worm", A_WORM, NULL, 0),
     REFUSE("aux-gfid-mount", A_AUX_GFID, NULL, 0),
     REFUSE("no-root-squash", A_NO_ROOT_SQUASH, "BOOL", SWITCH),
-    REFUSE("secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH),
     {NULL, 0, NULL, 0, "Read past:", 5},
     IGNORE("logger", "X", 0),
     IGNORE("log-buf-size", "N", 0),
@@ -230,9 +230,6 @@ parse_refused(int key, const char *arg, struct argp_state *state)
   case A_NO_ROOT_SQUASH:
     refuse(state, "no-root-squash", arg, "the volume decides who is squashed, by server.root-squash");
     break;
-  case A_SECURE_MGMT:
-    refuse(state, "secure-mgmt", arg, "connections are not encrypted in this version");
-    break;
   default:
     return ARGP_ERR_UNKNOWN;
   }
@@ -279,6 +276,12 @@ parse_process(int key, char *arg, struct argp_state *state, struct fs_config *cf
     break;
   case A_OBSERVE:
     cfg->observe = arg;
+    break;
+  case A_SECURE_MGMT:
+    cfg->secure_mgmt = true;
+    if (arg && !gi_parse_bool(arg, &cfg->secure_mgmt))
+      argp_error(state, "--secure-mgmt: %s is not a boolean value", arg);
+    cfg->plain_mgmt = !cfg->secure_mgmt;
     break;
   case A_PROCESS_NAME:
     cfg->process_name = arg;

@@ -325,6 +325,8 @@ fs_context(struct fs_process *p)
       .on_ready = fs_on_ready,
       .on_unmount = fs_on_unmount,
       .app = p,
+      .secure_access = cfg->plain_mgmt ? NULL : gi_secure_access_path(),
+      .secure_mgmt = cfg->secure_mgmt,
   };
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "CTX_ID:%s-GRAPH_ID:0-PID:%d-HOST:%.128s", gi_gfid_text(&id, uuid),
            (int)getpid(), p->host);
@@ -385,6 +387,7 @@ fs_go_down(struct fs_process *p)
     _exit(p->status);
   }
   gi_graph_free(&p->ctx.graph);
+  gi_tls_unref(&p->ctx.mgmt_tls);
   for (unsigned i = 0; i < GI_ARRAY_LEN(p->signal); i++)
     if (p->signal[i])
       gi_signal_unwatch(&p->signal[i]);
@@ -413,6 +416,8 @@ fs_run(const struct fs_config *cfg)
     fs_fail(p, "--observe=%s: %s", cfg->observe, err.text);
   else if (cfg->socket_file && fs_brick_ops_start(p, &err) < 0)
     fs_fail(p, "socket %s: %s", cfg->socket_file, err.text);
+  else if (gi_mgmt_credentials(&p->ctx, &err) < 0)
+    fs_fail(p, "%s", err.text);
   else
     fs_load(p);
   if (p->status == 0)

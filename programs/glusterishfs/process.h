@@ -52,7 +52,8 @@ struct fs_config {
   const char *observe; /* PORT or ADDRESS:PORT to show the process on too; NULL = only its unix socket */
   enum gi_log_level log_level;
   bool log_json, no_daemon, log_to_stderr;
-  bool no_meta; /* no virtual directories in the root of the mount */
+  bool secure_mgmt, plain_mgmt; /* TLS to the management daemon, whether or not a file wants it; never */
+  bool no_meta;                 /* no virtual directories in the root of the mount */
   const char *brick_name, *process_name;
   int brick_port;
 };

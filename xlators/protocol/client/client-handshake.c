@@ -87,6 +87,7 @@ cl_attempt(struct client *c)
     return;
   }
   cl_enter(c, CL_PORTMAP);
+  gi_rpc_client_set_tls(c->mgmt, c->x->ctx->mgmt_tls);
   gi_rpc_client_connect(c->mgmt, cl_host(c), cl_mgmt_port(c));
 }
 

@@ -18,7 +18,7 @@ cl_tls_prepare(struct client *c, const struct cl_options *o, struct gi_error *er
   cl_tls_abort(c);
   if (!o->ssl)
     return 0;
-  c->next_tls = gi_tls_renew(c->tls, &cfg, err);
+  c->next_tls = gi_secure_access_volume(c->x->ctx->secure_access, c->tls, &cfg, err);
   if (c->next_tls)
     return 0;
   gi_error_prefix(err, "client.ssl is on");

@@ -349,7 +349,7 @@ cl_start(struct client *c)
   }
   cfg.ping_timeout_s = 0; /* one question, then it is closed */
   cfg.call_timeout_s = 10;
-  cfg.tls = c->x->ctx->mgmt_tls;
+  cfg.tls = NULL; /* it has credentials of its own */
   c->mgmt = gi_rpc_client_new(c->x->reactor, &cfg, &cl_mgmt_ops, c);
   c->told = false;
   cl_connect(c);

@@ -18,7 +18,7 @@ sv_tls_prepare(struct server *sv, const struct sv_options *o, struct gi_error *e
   sv_tls_abort(sv);
   if (!o->ssl)
     return 0;
-  sv->next_tls = gi_tls_renew(sv->tls, &cfg, err);
+  sv->next_tls = gi_secure_access_volume(sv->x->ctx->secure_access, sv->tls, &cfg, err);
   if (sv->next_tls)
     return 0;
   gi_error_prefix(err, "server.ssl is on");
