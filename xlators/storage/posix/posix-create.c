@@ -113,7 +113,7 @@ masked_mode(const struct posix *p, mode_t mode, bool dir)
 static int
 set_owner(struct making *m, struct posix_at at, mode_t mode)
 {
-  if ((m->uid != geteuid() || m->gid != getegid() || m->parent.st_mode & S_ISGID) &&
+  if ((m->uid != m->p->euid || m->gid != m->p->egid || m->parent.st_mode & S_ISGID) &&
       posix_at_chown(m->p, at, m->uid, m->gid) < 0)
     return errno;
   if (!S_ISLNK(mode) && mode & (S_ISUID | S_ISGID) && posix_at_chmod(m->p, at, mode & 07777) < 0)
@@ -122,16 +122,16 @@ set_owner(struct making *m, struct posix_at at, mode_t mode)
 }
 
 static int
-assign_gfid(struct making *m, struct posix_at at, const struct stat *st)
+assign_gfid(struct making *m, struct posix_at at, mode_t mode)
 {
   int err;
 
   if (posix_at_set(m->p, at, KEY_GFID, m->gfid.b, 16, 1 /* create */) < 0)
     return errno;
-  if (S_ISDIR(st->st_mode))
+  if (S_ISDIR(mode))
     err = posix_handle_add_dir(m->p, &m->op->node[NODE_PARENT].gfid, m->name, &m->gfid);
   else
-    err = posix_handle_add_file(m->p, m->dirfd, m->name, &m->gfid, st);
+    err = posix_handle_add_file(m->p, m->dirfd, m->name, &m->gfid, NULL);
   m->handle_made = !err;
   return err;
 }
@@ -142,13 +142,10 @@ equip(struct making *m, struct posix_at at, mode_t mode)
 {
   struct posix_op *op = m->op;
   const struct gi_gfid *parent = &op->node[NODE_PARENT].gfid;
-  struct stat st;
   int err = set_owner(m, at, mode);
 
   if (!err)
     err = posix_acl_initial(op, at);
-  if (!err && posix_at_stat(m->p, at, &st) < 0)
-    err = errno;
   if (!err && !S_ISDIR(mode)) {
     if (m->p->cfg.pgfid)
       err = posix_pgfid_change(m->p, at, parent, 1);
@@ -158,7 +155,7 @@ equip(struct making *m, struct posix_at at, mode_t mode)
   if (!err)
     err = posix_xattr_initial(op, at);
   if (!err)
-    err = assign_gfid(m, at, &st);
+    err = assign_gfid(m, at, mode);
   if (err)
     return err;
   op->node[NODE_OBJ].gfid = m->gfid;

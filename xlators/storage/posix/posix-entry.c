@@ -27,15 +27,32 @@ posix_prepare_lookup(struct posix_op *op)
   return err;
 }
 
+/* The reactor knows the times of what it has met. */
+static void
+recall_times(struct posix_op *op, struct posix_node *n)
+{
+  struct gi_inode *inode = op->on_worker || gi_gfid_is_none(&n->gfid) ? NULL : gi_inode_find(op->fop->graph, &n->gfid);
+
+  n->md_state = MD_UNKNOWN;
+  if (inode) {
+    const struct posix_inode *pi = posix_inode_of(op->p, inode);
+
+    n->md_state = pi->md_state;
+    n->times = pi->times;
+  }
+  gi_inode_unref(&inode);
+}
+
 /* What the cache said is about another object than the one the name leads to. */
 void
 posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found)
 {
   struct posix_node *n = &op->node[which];
+  bool same = gi_gfid_equal(&n->gfid, found);
 
-  if (!gi_gfid_equal(&n->gfid, found))
-    n->md_state = MD_UNKNOWN; /* and a pinned directory is not its own, but nobody looks at that by name */
   n->gfid = *found;
+  if (!same)
+    recall_times(op, n); /* a pinned directory is not its own, but nobody looks at that by name */
 }
 
 /* An object without gfid: give it the requested one, unless a create is still at it (brick.md 2.7). */

@@ -136,22 +136,26 @@ make_hash_dirs(const struct posix *p, const char *hpath)
 {
   char dir[6];
 
-  memcpy(dir, hpath, 2);
-  dir[2] = '\0';
-  if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
-    return errno;
   memcpy(dir, hpath, 5);
-  dir[5] = '\0';
-  if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
-    return errno;
-  return 0;
+  for (int attempt = 0; attempt < 2; attempt++) { /* the upper ones are soon all there */
+    dir[2] = '/';
+    dir[5] = '\0';
+    if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) == 0 || errno == EEXIST)
+      return 0;
+    if (errno != ENOENT)
+      return errno;
+    dir[2] = '\0';
+    if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) < 0 && errno != EEXIST)
+      return errno;
+  }
+  return ENOENT;
 }
 
 int
 posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid, const struct stat *st)
 {
   char path[POSIX_HPATH];
-  struct stat have;
+  struct stat have, own;
 
   posix_hpath(path, gfid);
   for (int attempt = 0; attempt < 2; attempt++) {
@@ -160,6 +164,9 @@ posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const 
     if (errno == EEXIST) {
       if (gi_fs_stat(p->fs, p->gl_fd, path, &have, AT_SYMLINK_NOFOLLOW) < 0)
         return errno;
+      if (!st && gi_fs_stat(p->fs, dirfd, name, &own, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno;
+      st = st ? st : &own;
       return have.st_dev == st->st_dev && have.st_ino == st->st_ino ? 0 : EEXIST;
     }
     if (errno != ENOENT)

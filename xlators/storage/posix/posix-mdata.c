@@ -362,6 +362,19 @@ write_by_gfid(struct posix *p, struct posix_inode *pi, const uint8_t raw[MDATA_D
   return posix_at_set(p, at, KEY_MDATA, raw, MDATA_DISK, 0) < 0 ? errno : 0;
 }
 
+/* One that is open on it; -1: none. */
+static int
+any_fd(struct posix *p, const struct posix_inode *pi)
+{
+  gi_list_foreach(fd, &pi->self->fds, struct gi_fd, inode_link) {
+    const struct posix_fd *pf = gi_fd_private(fd, p->x);
+
+    if (pf->open)
+      return pf->fd;
+  }
+  return -1;
+}
+
 int
 posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
 {
@@ -372,6 +385,7 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
     return 0;
   posix_inode_check(pi);
   posix_md_encode(&pi->times, raw);
+  fd = fd >= 0 ? fd : any_fd(p, pi);
   if (fd >= 0)
     err = gi_fs_fsetxattr(p->fs, fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;
   else

@@ -227,6 +227,8 @@ posix_start(struct posix *p, const struct posix_options *o, struct gi_error *err
     return -1;
   move_old_landfill(p);
   give_handles_back(p);
+  p->euid = geteuid();
+  p->egid = getegid();
   posix_at_probe(p, o->xattr_at);
   size_dir_cache(p);
 

@@ -122,6 +122,35 @@ decode_flags(uint32_t flags)
   };
 }
 
+/* The names that an object has, asked for once where many counters are: most are not there. */
+struct names {
+  char *list; /* owned; NULL: not asked for */
+  ssize_t len;
+};
+
+#define LIST_WORTH 3 /* counters */
+
+static struct names
+names_of(const struct posix_op *op, struct posix_at at)
+{
+  struct names n = {0};
+
+  if (gi_dict_count(op->fop->args.dict) >= LIST_WORTH)
+    n.len = posix_at_list_alloc(op->p, at, &n.list);
+  return n;
+}
+
+static bool
+is_absent(const struct names *n, const char *key)
+{
+  if (!n->list || n->len < 0)
+    return false;
+  for (const char *s = n->list; s < n->list + n->len; s += strlen(s) + 1)
+    if (strcmp(s, key) == 0)
+      return false;
+  return true;
+}
+
 /* A file system may have little room for attributes (ext4: 4 KiB), and whoever may write the file can fill it. The records of its names
  * are the room that is kept for counters. */
 static int
@@ -138,7 +167,7 @@ put(const struct posix_op *op, struct posix_at at, const char *key, const void *
 }
 
 static int
-one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, struct array_op a)
+one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, struct array_op a, const struct names *names)
 {
   const uint8_t *req;
   uint32_t given;
@@ -154,7 +183,8 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
   if (posix_key_internal(pair->key))
     return EPERM;
   have = gi_zalloc(len);
-  n = posix_at_get(op->p, at, pair->key, have, len);
+  errno = ENODATA;
+  n = is_absent(names, pair->key) ? -1 : posix_at_get(op->p, at, pair->key, have, len);
   if (n < 0 && errno != ENODATA && (errno != ERANGE || a.replace))
     return errno;
   if (!a.replace && (n >= 0 ? (size_t)n != len : errno == ERANGE))
@@ -219,6 +249,16 @@ sync_object(struct posix_op *op, struct posix_at at, const struct stat *st)
   return err;
 }
 
+/* An open file is where it is; its attributes are of use to what else was asked for. */
+static int
+counters_at(struct posix_op *op, struct posix_at *at, struct stat *st)
+{
+  if (op->fd < 0 || gi_dict_count(op->fop->xdata))
+    return posix_obj_at(op, at, st);
+  *at = (struct posix_at){op->fd, ""};
+  return 0;
+}
+
 enum posix_run
 posix_run_xattrop(struct posix_op *op)
 {
@@ -231,24 +271,28 @@ posix_run_xattrop(struct posix_op *op)
 
   if (to_the_disk(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
     return RUN_MOVE;
-  err = posix_obj_at(op, &at, &st);
+  err = counters_at(op, &at, &st);
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
   if (op->flush)
     posix_md_write(op, at, &op->times);
   fop->rsp.dict = gi_dict_new();
+
+  struct names names = names_of(op, at);
+
   for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++) {
-    err = one_key(op, at, gi_dict_at(dict, i), a);
+    err = one_key(op, at, gi_dict_at(dict, i), a, &names);
     if (err)
       undo(op, at, i, a);
   }
+  gi_free(names.list);
   if (!err && to_the_disk(op))
     err = sync_object(op, at, &st);
   if (err) {
     gi_dict_unref(&fop->rsp.dict);
     return posix_err(op, err);
   }
-  if (fop->xdata)
+  if (gi_dict_count(fop->xdata))
     posix_fill(op, fop->xdata, at, &st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);
   return posix_ok(op, 0);
 }

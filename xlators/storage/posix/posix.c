@@ -503,12 +503,13 @@ closing_done(struct gi_work *w)
   gi_free(GI_CONTAINER(w, struct closing, work));
 }
 
+/* `last`: it may be all that is left of the file. */
 static void
-close_fd(struct posix *p, int fd)
+close_fd(struct posix *p, int fd, bool last)
 {
   struct stat st;
 
-  if (p->cfg.engine == ENGINE_INLINE || gi_fs_fstat(p->fs, fd, &st) < 0 || st.st_nlink > 0 ||
+  if (!last || p->cfg.engine == ENGINE_INLINE || gi_fs_fstat(p->fs, fd, &st) < 0 || st.st_nlink > 0 ||
       (uint64_t)st.st_blocks * 512 < POSIX_BIG_FILE) {
     gi_fs_close(p->fs, fd);
     return;
@@ -530,6 +531,7 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
   struct posix *p = x->private;
   struct posix_fd *pf = bytes;
   struct posix_inode *pi;
+  bool last = false;
 
   if (!pf->open)
     return;
@@ -547,8 +549,9 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     pi->unlinked = false;
     posix_md_forget(p, pi);
     posix_lost_let_go(pi);
+    last = true;
   }
-  close_fd(p, pf->fd);
+  close_fd(p, pf->fd, last);
 }
 
 GI_XLATOR_EXPORT = {

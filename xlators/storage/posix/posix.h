@@ -279,6 +279,8 @@ struct posix {
   struct gi_gfid volume_id;
   bool have_volume_id;
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
+  uid_t euid;        /* of this process */
+  gid_t egid;
   struct posix_config cfg;
   struct posix_metrics metrics;
   uint64_t slow_until[GI_FOP_MAX], suspect_until[GI_FOP_MAX];
@@ -367,7 +369,7 @@ bool posix_handle_elsewhere(struct posix_op *op, const struct gi_gfid *gfid, con
 bool posix_handle_parse(const char *text, size_t len, struct gi_gfid *parent, char base[GI_NAME_MAX + 1]);
 int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, struct gi_gfid *parent,
                            char base[GI_NAME_MAX + 1]);
-/* The handle of the object at dirfd/name; 0 or errno. EEXIST: another object has this gfid. */
+/* The handle of the object at dirfd/name, whose attributes may be told; 0 or errno. EEXIST: another object has this gfid. */
 int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid,
                           const struct stat *st);
 int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
