@@ -148,6 +148,7 @@ md_attributes(struct md *md, struct gi_inode *inode, const struct gi_iatt *a, co
   e = md_entry_get(md, inode);
   if (!md_entry_catch_up(md, e) || !gi_trust_settled(&e->trust, f->seq) || f->age.asked < e->age.asked)
     return;
+  md_entry_type(md, e, a->mode);
   verdict = gi_trust_attributes(&md->order, &e->trust, &inode->gfid, a, f->seq);
   if (verdict == GI_TRUST_FOREIGN)
     md_forget_xattr(md, e);

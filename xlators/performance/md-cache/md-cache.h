@@ -120,6 +120,7 @@ bool md_is_told(const struct md *md); /* bricks say what others change, so that 
 bool md_is_fresh(const struct md *md, const struct md_age *age, bool dir);
 /* Moves when a name goes, and nobody here knows whose it is, that may have been one of `e`. */
 uint64_t md_names(const struct md *md, const struct md_entry *e);
+void md_entry_type(struct md *md, struct md_entry *e, uint32_t mode); /* it is learnt; all names are accounted for */
 /* The operation was sent after everything that makes its answer about `e` (NULL: an inode without an entry) doubtful. */
 bool md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *f);
 void md_forget_attr(struct md *md, struct md_entry *e);  /* and what is on its way */

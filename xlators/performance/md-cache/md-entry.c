@@ -71,6 +71,14 @@ md_names(const struct md *md, const struct md_entry *e)
   return e->dir ? md->dir_names : md->order.names;
 }
 
+void
+md_entry_type(struct md *md, struct md_entry *e, uint32_t mode)
+{
+  GI_ASSERT(e->names == md_names(md, e));
+  e->dir |= S_ISDIR(mode);
+  e->names = md_names(md, e);
+}
+
 struct md_entry *
 md_entry_find(const struct md *md, const struct gi_inode *inode)
 {
