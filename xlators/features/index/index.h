@@ -66,7 +66,7 @@ struct ix_private {
   char **watch[IX_TRACKED];
   char **watch64;
   struct gi_serial_later turns;
-  uint64_t slow_until; /* the disk lets calls wait: they go to the workers */
+  uint64_t slow_until, suspect_until; /* the disk lets calls wait: they go to the workers; it may do so */
   struct ix_metrics metrics;
 };
 
