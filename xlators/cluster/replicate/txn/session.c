@@ -61,12 +61,18 @@ delay_ns(const struct rep_txn *t)
   return (uint64_t)rep_opts(t->rep)->post_op_delay * GI_NSEC_PER_SEC;
 }
 
+/* Who empties a file writes it next. */
+static bool
+is_followed(enum gi_fop_kind kind)
+{
+  return kind == GI_FOP_WRITE || kind == GI_FOP_FSYNC || kind == GI_FOP_FTRUNCATE;
+}
+
 static bool
 may_delay(const struct rep_txn *t)
 {
   return t->type == REP_DATA && !t->closing && !t->alone && !t->rep->draining && !t->rep->quiescing &&
-         rep_opts(t->rep)->eager_lock && delay_ns(t) && t->generation == t->rep->generation &&
-         (t->last_kind == GI_FOP_WRITE || t->last_kind == GI_FOP_FSYNC);
+         rep_opts(t->rep)->eager_lock && delay_ns(t) && t->generation == t->rep->generation && is_followed(t->last_kind);
 }
 
 static bool
