@@ -42,9 +42,9 @@ fi
 costs "a write and its fsync" 100 2.5 2.5 'dd if=/dev/zero of=synced bs=8k count=100 oflag=dsync status=none'
 echo 3 >/proc/sys/vm/drop_caches
 costs "a cold read of 128 KiB" 6 1.2 1.75 'cat file >/dev/null'
-costs "a new file" 40 4.8 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
+costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
 costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
-costs "a rename" 40 8.4 4.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
-costs "a removal" 40 5.6 6.6 'rm old{0..39}'
+costs "a rename" 40 6.6 4.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
+costs "a removal" 40 3.6 6.6 'rm old{0..39}'
 cd / || exit 1
 done_testing
