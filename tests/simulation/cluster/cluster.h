@@ -28,6 +28,7 @@ struct sim_cluster_config {
   uint32_t foreign;            /* bricks that hide what only ours can do */
   unsigned quorum;             /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
   bool layers_given;           /* `layers`, and each client begins with all of them; else that is drawn */
+  unsigned let_in;             /* operations of a class that a brick lets in at a time; 0: as shipped */
   bool invalidation;           /* bricks tell clients what others changed (features.cache-invalidation) */
   bool strict;                 /* and wait until those have taken it in */
   uint32_t layers;             /* of those for speed: which the volume has, and switches on and off */

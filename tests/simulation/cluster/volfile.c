@@ -53,6 +53,9 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
     c->layers = (uint32_t)((1ull << sim_layers_count()) - 1);
   c->invalidation = c->layers && sim_rng_chance(&fast, 500);
   c->strict = c->invalidation && sim_rng_chance(&fast, 500);
+  struct sim_rng narrow = sim_rng_new(seed, 8ull << 32);
+  if (sim_rng_chance(&narrow, 250)) /* so few that some wait, also when their client goes */
+    c->let_in = 1 + (unsigned)sim_rng_below(&narrow, 3);
 }
 
 /* ---- layers ---- */
@@ -90,6 +93,11 @@ put_layers(FILE *out, const struct sim_cluster_config *c, unsigned side, const c
     if (strcmp(type, "features/upcall") == 0)
       fprintf(out, " option cache-invalidation %s\n option cache-invalidation-strict %s\n", c->invalidation ? "on" : "off",
               c->strict ? "on" : "off");
+    if (side == GI_SIDE_BRICK && c->let_in && strcmp(type, "performance/io-threads") == 0)
+      fprintf(out,
+              " option high-prio-threads %u\n option normal-prio-threads %u\n option low-prio-threads %u\n"
+              " option least-prio-threads %u\n",
+              c->let_in, c->let_in, c->let_in, c->let_in);
     fprintf(out, "%send-volume\n", l && fast < SIM_LAYERS ? l->option[fast] : "");
     snprintf(name, 64, SIM_VOLUME "-%s", gi_layer_name(layer[i].cls));
   }
