@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <mntent.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 int
 gd_op_list(struct gd_op *op, struct gi_error *err)
@@ -101,21 +100,21 @@ put_mount(json_t *node, const char *path)
 }
 
 static void
-put_detail(json_t *node, const struct gd_brick *b)
+put_detail(const struct gd_op *op, json_t *node, const struct gd_brick *b)
 {
-  struct statvfs st;
+  const struct statvfs *st = gd_disks_get(op, b->path);
   put_mount(node, b->path);
-  if (statvfs(b->path, &st))
+  if (!st)
     return;
-  json_object_set_new(node, "sizeTotal", json_integer((json_int_t)st.f_blocks * (json_int_t)st.f_frsize));
-  json_object_set_new(node, "sizeFree", json_integer((json_int_t)st.f_bfree * (json_int_t)st.f_frsize));
-  json_object_set_new(node, "blockSize", json_integer((json_int_t)st.f_bsize));
-  json_object_set_new(node, "inodesTotal", json_integer((json_int_t)st.f_files));
-  json_object_set_new(node, "inodesFree", json_integer((json_int_t)st.f_ffree));
+  json_object_set_new(node, "sizeTotal", json_integer((json_int_t)st->f_blocks * (json_int_t)st->f_frsize));
+  json_object_set_new(node, "sizeFree", json_integer((json_int_t)st->f_bfree * (json_int_t)st->f_frsize));
+  json_object_set_new(node, "blockSize", json_integer((json_int_t)st->f_bsize));
+  json_object_set_new(node, "inodesTotal", json_integer((json_int_t)st->f_files));
+  json_object_set_new(node, "inodesFree", json_integer((json_int_t)st->f_ffree));
 }
 
 static json_t *
-status_brick(const struct gd_brick *b, bool detail)
+status_brick(const struct gd_op *op, const struct gd_brick *b, bool detail)
 {
   char node[GI_UUID_TEXT];
   bool online = gd_brick_online(b);
@@ -126,7 +125,7 @@ status_brick(const struct gd_brick *b, bool detail)
     json_object_set_new(n, "pid", json_integer(b->pid));
   }
   if (detail)
-    put_detail(n, b);
+    put_detail(op, n, b);
   return n;
 }
 
@@ -156,13 +155,13 @@ daemons_tell(const char *what)
 }
 
 static json_t *
-status_volume(const struct gd_volume *v, struct target only, const char *what)
+status_volume(const struct gd_op *op, const struct gd_volume *v, struct target only, const char *what)
 {
   json_t *nodes = json_array();
   bool detail = what && strcmp(what, "detail") == 0;
   for (unsigned i = 0; i < v->nbricks; i++)
     if (!only.shd && (!only.brick || only.brick == &v->bricks[i]))
-      json_array_append_new(nodes, status_brick(&v->bricks[i], detail));
+      json_array_append_new(nodes, status_brick(op, &v->bricks[i], detail));
   if (gd_volume_is_here(v) && (only.shd || (!only.brick && gd_shd_enabled(v) && daemons_tell(what))))
     json_array_append_new(nodes, status_shd(v));
   json_t *doc = json_pack("{s:s,s:b,s:o}", "name", v->name, "started", v->status == GD_STARTED, "nodes", nodes);
@@ -269,7 +268,7 @@ put_status(struct gd_op *op, const char *name, const char *target, const char *w
   json_object_set_new(op->out, "volumes", list);
   if (!name || strcmp(name, "all") == 0) {
     gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
-      json_array_append_new(list, status_volume(v, only, what));
+      json_array_append_new(list, status_volume(op, v, only, what));
     return 0;
   }
   if (!op->volume)
@@ -278,18 +277,26 @@ put_status(struct gd_op *op, const char *name, const char *target, const char *w
     return gi_error_set(err, GD_ERR_MGMT, "Volume %s is not started", name);
   if (find_target(op->volume, target, &only, err))
     return -1;
-  json_array_append_new(list, status_volume(op->volume, only, what));
+  json_array_append_new(list, status_volume(op, op->volume, only, what));
   return 0;
+}
+
+static int
+status_now(struct gd_op *op, struct gi_error *err)
+{
+  const char *what = gd_op_str(op, "what");
+  unsigned mask = status_mask(what);
+  if (put_status(op, gd_op_str(op, "volume"), gd_op_str(op, "target"), what, err))
+    return GD_OP_FAILED;
+  return mask ? ask_processes(op, mask) : GD_OP_DONE;
 }
 
 int
 gd_op_status(struct gd_op *op, struct gi_error *err)
 {
-  const char *name = gd_op_str(op, "volume"), *what = gd_op_str(op, "what");
-  unsigned mask = status_mask(what);
-  if (what && !mask && strcmp(what, "detail") != 0 && strcmp(what, "tasks") != 0)
+  const char *what = gd_op_str(op, "what");
+  bool detail = what && strcmp(what, "detail") == 0;
+  if (what && !status_mask(what) && !detail && strcmp(what, "tasks") != 0)
     return gi_error_set(err, EINVAL, "%.32s is not a valid status option", what);
-  if (put_status(op, name, gd_op_str(op, "target"), what, err))
-    return GD_OP_FAILED;
-  return mask ? ask_processes(op, mask) : GD_OP_DONE;
+  return detail ? gd_disks_look(op, op->volume, status_now, err) : status_now(op, err);
 }

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,9 +49,9 @@ write_clients(struct state *s, unsigned v, const struct gd_brick *b)
 static void
 write_brick(struct state *s, unsigned v, const struct gd_brick *b)
 {
-  struct statvfs st;
+  const struct statvfs *st = gd_disks_get(s->op, b->path);
   unsigned i = b->index + 1;
-  bool online = gd_brick_online(b), measured = statvfs(b->path, &st) == 0;
+  bool online = gd_brick_online(b);
   fprintf(s->out, "Volume%u.Brick%u.path: %s:%s\nVolume%u.Brick%u.hostname: %s\n", v, i, b->host, b->path, v, i, b->host);
   if (gd_brick_is_arbiter(b))
     fprintf(s->out, "Volume%u.Brick%u.is_arbiter: 1\n", v, i);
@@ -60,8 +59,8 @@ write_brick(struct state *s, unsigned v, const struct gd_brick *b)
   fprintf(s->out, "Volume%u.Brick%u.port_registered: %d\nVolume%u.Brick%u.status: %s\n", v, i, b->signed_in, v, i,
           online ? "Started" : "Stopped");
   fprintf(s->out, "Volume%u.Brick%u.spacefree: %lluBytes\nVolume%u.Brick%u.spacetotal: %lluBytes\n", v, i,
-          measured ? (unsigned long long)st.f_bfree * st.f_frsize : 0, v, i,
-          measured ? (unsigned long long)st.f_blocks * st.f_frsize : 0);
+          st ? (unsigned long long)st->f_bfree * st->f_frsize : 0, v, i,
+          st ? (unsigned long long)st->f_blocks * st->f_frsize : 0);
   write_clients(s, v, b);
 }
 
@@ -270,15 +269,21 @@ ask_brick(struct gd_op *op, struct gd_brick *b)
   gd_brick_ask_status(b, GD_STATUS_CLIENTS, brick_said, ask);
 }
 
+static int
+state_now(struct gd_op *op, struct gi_error *err)
+{
+  json_object_set_new(op->out, "clients", json_object());
+  gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks && gd_op_flag(op, "detail"); i++)
+      ask_brick(op, &v->bricks[i]);
+  return op->waiting ? GD_OP_LATER : write_state(op, err) ? GD_OP_FAILED : GD_OP_DONE;
+}
+
 int
 gd_op_get_state(struct gd_op *op, struct gi_error *err)
 {
   const char *file = gd_op_str(op, "file");
   if (file && strchr(file, '/'))
     return gi_error_set(err, EINVAL, "the file name %.256s has a slash", file);
-  json_object_set_new(op->out, "clients", json_object());
-  gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
-    for (unsigned i = 0; i < v->nbricks && gd_op_flag(op, "detail"); i++)
-      ask_brick(op, &v->bricks[i]);
-  return op->waiting ? GD_OP_LATER : write_state(op, err) ? GD_OP_FAILED : GD_OP_DONE;
+  return gd_disks_look(op, NULL, state_now, err);
 }

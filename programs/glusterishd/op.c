@@ -107,6 +107,7 @@ op_free(struct gd_op *op)
   op->gd->across->release(op);
   if (op->release)
     op->release(op);
+  gd_disks_free(op);
   json_decref(op->in);
   json_decref(op->out);
   gi_free(op);

@@ -14,6 +14,7 @@
 #include "rpc/rpc-server.h"
 
 #include <jansson.h>
+#include <sys/statvfs.h>
 
 #define GD_ERR_MGMT 30800      /* op_errno: general management error */
 #define GD_ERR_NO_VOLUME 30806 /* `volume info` of an unknown volume */
@@ -53,6 +54,7 @@ struct gd_op {
   struct gd_volume *volume;
   json_t *in;                                                   /* the request; an object */
   json_t *out;                                                  /* the reply document; an object */
+  struct gd_disks *disks;                                       /* disk.c; NULL: they were not looked at */
   unsigned waiting;                                             /* bricks still being started or stopped */
   struct gi_error problem;                                      /* the first thing that went wrong while waiting */
   void (*answer)(struct gd_op *op, const struct gi_error *err); /* sends the answer; set by whoever began the op */
@@ -84,6 +86,13 @@ const char *gd_op_str(const struct gd_op *op, const char *member);
 bool gd_op_flag(const struct gd_op *op, const char *member);
 long gd_op_int(const struct gd_op *op, const char *member, long def);
 const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a list of strings only; NULL otherwise */
+
+/* disk.c: has the disks of this node's bricks looked at, those of a volume or (NULL) of all, and goes on with `then`, as gd_command.run
+ * would; op->volume is looked up anew before. One that hangs is waited for a moment only. */
+typedef int gd_disks_fn(struct gd_op *op, struct gi_error *err);
+int gd_disks_look(struct gd_op *op, const struct gd_volume *only, gd_disks_fn *then, struct gi_error *err);
+const struct statvfs *gd_disks_get(const struct gd_op *op, const char *path); /* of a brick; NULL: not known */
+void gd_disks_free(struct gd_op *op);                                         /* for op.c */
 
 /* op-ask.c: puts a question to every brick of op->volume that is online, or to `only` if it is; consumes `in`. Each has an object
  * with its "name" in the list "bricks" of the reply document, in the order of the volume, and `said` is called with that once it has

@@ -17,6 +17,10 @@ frozen=$(pgrep -f -- "--volfile-id disk .*$WORK/bricks/hung-1\$" | head -n 1)
 must "it is frozen" kill -STOP "$frozen"
 asks() { grep -qs request_wait_answer /proc/"$DAEMON_PID"/task/*/wchan; }
 ok "the daemon asks what is free on it" within 10 asks
+ok "what is known of it is told without its figures" sh -c "timeout 20 '$GLUSTERISH' --glusterd-sock='$SOCK' volume status hung detail | grep 'Inode Count'"
+like "$OUTPUT" "N/A" "which nobody knows"
+ok "the state of all is, too" timeout 20 "$GLUSTERISH" "--glusterd-sock=$SOCK" get-state odir "$WORK"
+ok "the daemon has answered others meanwhile" gi volume list
 pid=$DAEMON_PID
 kill -TERM "$pid"
 ok "the daemon ends" within 10 not_running "$pid"
