@@ -338,6 +338,7 @@ test_truncate_meets(void **state)
   r->brick[0].fail_once[GI_FOP_INODELK] = EAGAIN;
   rig_run(r, f);
   rig_done(f, 0, 0); /* by then every copy had that size: bricks of the model say so always */
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
   rig_log(r, 0, "( !L:0 ) W:0 X:d+1 FTRUNCATE FSYNC X:d-1 U:0");
   for (unsigned i = 1; i < BRICKS; i++)
     rig_log(r, i, "( L:0 X:d+1 ) FTRUNCATE U:0 W:0 X:0 FTRUNCATE FSYNC X:d-1 U:0");
