@@ -111,6 +111,42 @@ is "$(getfattr --absolute-names --only-values -n user.a "$M/d/b2")" 1 "and are t
 is "$(getfattr -h --absolute-names -n user.a "$WORK"/b?/d/b2 2>/dev/null | grep -c user.a)" 4 "on all bricks"
 nok "a directory that is not empty stays" rmdir "$M/d/b2"
 is "$(holders d/b2)" "b1 b2 b3 b4 " "on all"
+
+# ---- one that is down, and what it missed ----
+
+belongs_to() { local i; for i in $(seq 200); do touch "$M/d/$2$i" && [ -e "$WORK/b$1/d/$2$i" ] && echo "$2$i" && return; done; }
+DOWN=$(belongs_to 2 p) UP=$(belongs_to 1 q)
+mkdir "$M"/d/keep{1,2,3,4,5,6}
+kill -9 "$(cat "$WORK/b2.pid")" && within 10 not_running "$(cat "$WORK/b2.pid")"
+enotconn() { LC_ALL=C "$@" 2>&1 | grep -q 'not connected'; }
+ok "a file of a brick that is down cannot be read" within 10 enotconn cat "$M/d/$DOWN"
+ABSENT=$(for i in $(seq 100); do enotconn ls "$M/d/absent$i" && echo yes && break; done)
+is "$ABSENT" yes "nor is a name told to be absent that may be there"
+ok "a file of another one can" cat "$M/d/$UP"
+ok "a listing fails" enotconn ls "$M/d"
+HOME1=$(for i in $(seq 50); do mkdir "$M/d/made$i" 2>/dev/null && echo "made$i" && break; done)
+ok "a directory is made on those that are up" test -d "$WORK/b1/d/$HOME1"
+nok "and is missing on the one that is down" test -d "$WORK/b2/d/$HOME1"
+nok "none is removed" rmdir "$M/d/keep1"
+CHANGED=
+for k in 1 2 3 4 5 6; do chmod 0711 "$M/d/keep$k" 2>/dev/null && setfattr -n user.late -v 2 "$M/d/keep$k" && CHANGED="$CHANGED $k"; done
+like "$CHANGED" ' [1-6]' "attributes change where the subvolume that counts is up"
+ok "the brick comes back" brick 2
+ok "and with it its files" within 10 cat "$M/d/$DOWN"
+ok "the listing is whole" ls -lR "$M/d"
+ok "the directory is made where it was missing" within 10 sh -c "stat '$M/d/$HOME1' && test -d '$WORK/b2/d/$HOME1'"
+ok "with its part of the layout" within 10 test "$(for n in 1 2 3 4; do layout "$WORK/b$n/d/$HOME1" | wc -c; done | sort -u)" = 32
+same() {
+  local k want late
+  for k in 1 2 3 4 5 6; do
+    want=755 late=0
+    case "$CHANGED " in *" $k "*) want=711 late=4 ;; esac
+    stat "$M/d/keep$k" >/dev/null && [ "$(stat -c %a "$WORK"/b?/d/keep$k | sort -u)" = $want ] || return 1
+    [ "$(getfattr -h --absolute-names -n user.late "$WORK"/b?/d/keep$k 2>/dev/null | grep -c user.late)" = $late ] || return 1
+  done
+}
+ok "attributes are the same on all" within 10 same
+
 like "$(df --output=size "$M" | tail -1)" '^ *[0-9]+$' "the sizes of all bricks are added up"
 ok "all goes" rm -rf "$M/d" "$M/a" "$M/link"
 is "$(ls "$WORK"/b1 "$WORK"/b2 "$WORK"/b3 "$WORK"/b4 | grep -vc '^/\|^$')" 0 "from the bricks too"

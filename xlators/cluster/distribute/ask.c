@@ -14,8 +14,10 @@ run_task(void *arg)
 {
   struct gi_fop *fop = arg;
   struct di *d = di_of(fop->at);
-  enum gi_verdict verdict = di_fop_of(fop, d)->fn(d, fop);
+  enum gi_verdict verdict;
 
+  GI_ASSERT(di_fop_of(fop, d)->fn && !fop->answered);
+  verdict = di_fop_of(fop, d)->fn(d, fop);
   GI_ASSERT(verdict == GI_ANSWERED || verdict == GI_HELD);
   GI_ASSERT(d->busy > 0);
   if (verdict == GI_ANSWERED) {
@@ -31,8 +33,9 @@ run_task(void *arg)
 enum gi_verdict
 di_run(struct di *d, struct gi_fop *fop, di_task_fn *fn)
 {
+  GI_ASSERT(fn && fop->at == d->x);
   di_fop_of(fop, d)->fn = fn;
-  if (d->x->incoming && !d->draining && !di_fop_of(fop, d)->inner) {
+  if ((d->x->incoming || d->joining) && !d->draining && !di_fop_of(fop, d)->inner) {
     gi_fop_waits(fop, GI_WAIT_ORDER, "the set of subvolumes changes", d->x->name);
     gi_list_add_tail(&d->waiting, &fop->link);
     di_settle(d);
@@ -66,6 +69,7 @@ all_in(struct gi_fan *fan)
 {
   struct di_ask *ask = fan->arg;
 
+  GI_ASSERT(!ask->done);
   ask->done = true;
   gi_task_wake(ask->task);
 }
@@ -82,6 +86,7 @@ di_ask_begin(struct di *d, struct di_ask *ask)
 void
 di_ask_send(struct di *d, struct di_ask *ask, struct gi_fop *fop, unsigned child)
 {
+  GI_ASSERT(child < d->n && !ask->done);
   if (d->up >> child & 1)
     gi_fan_send(&ask->fan, fop, child, 0);
   else
@@ -99,6 +104,7 @@ di_ask_wait(struct di *d, struct di_ask *ask)
 void
 di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mask)
 {
+  GI_ASSERT(!(mask & ~di_all(d)));
   di_ask_begin(d, ask);
   di_foreach(i, mask) di_ask_send(d, ask, gi_fan_child(proto, proto->xdata), (unsigned)i);
   di_ask_wait(d, ask);
@@ -107,6 +113,7 @@ di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mas
 void
 di_ask_end(struct di_ask *ask)
 {
+  GI_ASSERT(ask->fan.outstanding == 0);
   gi_fan_clear(&ask->fan);
 }
 
@@ -132,6 +139,7 @@ di_helper(struct gi_fop *fop, enum gi_fop_kind kind)
 {
   struct gi_fop *h = gi_fop_helper(fop, kind);
 
+  GI_ASSERT(h->caller.client == fop->caller.client);
   h->caller.uid = h->caller.gid = 0;
   gi_caller_detach(&h->caller);
   return h;
@@ -216,7 +224,14 @@ di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
 
   struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
 
-  di_inode_of(d, inode)->cached = child;
+  GI_ASSERT(di_index(d, child) >= 0);
+  struct di_inode *i = di_inode_of(d, inode);
+
+  if (i->target && i->cached != child)
+    i->target = NULL; /* it has arrived */
+  i->cached = child;
+  gi_free(i->layout);
+  i->layout = NULL;
   gi_inode_unref(&inode);
 }
 

@@ -18,14 +18,36 @@ next_generation(struct di *d)
   d->generation++;
 }
 
+/* What always holds, between two events. */
+static void
+check(const struct di *d)
+{
+  GI_CHECK(d, DI_MAGIC);
+  GI_ASSERT(d->n == d->x->nchildren);
+  GI_ASSERT(!(d->up & ~d->heard));
+  GI_ASSERT(!(d->heard & ~di_all(d)));
+  GI_ASSERT(!d->announced || d->up);
+}
+
 /* ---- up and down ---- */
 
 static void
 announce(struct di *d)
 {
+  GI_ASSERT(!d->announced && d->up);
   gi_timer_cancel(&d->first_up);
   d->announced = true;
   gi_notify_up(d->x, GI_EVENT_CHILD_UP, NULL);
+}
+
+static void
+joined(struct di *d, uint64_t set)
+{
+  bool was = d->joining != 0;
+
+  d->joining &= ~set;
+  if (was && !d->joining)
+    gi_defer_add(d->x->reactor, &d->settle);
 }
 
 static void
@@ -35,6 +57,7 @@ first_up_expired(void *arg)
 
   if (!d->announced && d->up && !d->draining)
     announce(d);
+  joined(d, d->joining); /* they had their time */
 }
 
 /* The volume can serve when all subvolumes have said whether they can, and one of them does: whoever looks before that would take what the
@@ -44,10 +67,12 @@ child_moved(struct di *d, unsigned child, bool up)
 {
   uint64_t bit = 1ull << child, before = d->up;
 
+  check(d);
   d->heard |= bit;
   d->up = up ? d->up | bit : d->up & ~bit;
   if (up != !!(before & bit))
     next_generation(d);
+  joined(d, bit);
   if (d->announced && !d->up) {
     d->announced = false;
     gi_notify_up(d->x, GI_EVENT_CHILD_DOWN, NULL);
@@ -146,6 +171,15 @@ moved(const struct di *d, uint64_t set)
   return to;
 }
 
+static bool
+stays(const struct gi_xlator *x, const struct gi_xlator *child)
+{
+  for (unsigned k = 0; k < x->nincoming; k++)
+    if (x->incoming[k] == child)
+      return true;
+  return false;
+}
+
 static void
 take(struct di *d)
 {
@@ -159,14 +193,23 @@ take(struct di *d)
     if (was >= 0)
       space[k] = d->space[was];
   }
+  for (unsigned i = 0; i < d->n; i++)
+    d->shrunk = d->shrunk || !stays(x, x->children[i]);
   memcpy(d->space, space, sizeof(space));
   d->up = moved(d, d->up);
   d->heard = moved(d, d->heard);
   d->n = x->nincoming;
+  d->sets++;
+  GI_ASSERT(d->n > 0 && d->n <= DI_MAX);
   next_generation(d);
+  d->joining = d->x->graph->active ? di_all(d) & ~d->heard : 0;
   di_set_kinds(d);
   gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 6, "the volume is spread over %u subvolumes now", d->n);
   gi_xlator_take_children(x);
+  di_set_leaving(d);
+  check(d);
+  if (d->joining)
+    gi_timer_set(&d->first_up, FIRST_UP_S * GI_NSEC_PER_SEC);
   gi_notify_up(x, GI_EVENT_CHILD_CHANGED, NULL);
 }
 
@@ -177,7 +220,7 @@ settled(void *arg)
 
   if (d->x->incoming && d->busy == 0 && !d->draining)
     take(d);
-  if (!d->x->incoming)
+  if (!d->x->incoming && !d->joining)
     di_run_waiting(d);
 }
 

@@ -52,10 +52,13 @@ struct di {
   struct di_munge munge;
   uint64_t up, heard;  /* subvolumes that can serve; that have said anything */
   uint64_t leaving;    /* subvolumes that get no new files: decommissioned */
+  uint64_t joining;    /* came to the running graph, and have not been heard of: what needs all waits for a moment */
   bool announced;      /* CHILD_UP was sent */
   uint32_t commit;     /* the volume's commit hash; 1: it has none */
   uint32_t generation; /* layouts of another one are asked for again */
   uint64_t owners;     /* lock owners given out */
+  bool shrunk;         /* a subvolume has left: what is known may name it */
+  uint32_t sets;       /* how often the set of subvolumes was exchanged */
   unsigned busy;       /* tasks under way */
   bool draining;
   struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
@@ -107,6 +110,7 @@ struct di_inode {
 };
 
 struct di_fd {
+  uint32_t set;            /* di.sets when it was opened */
   bool known;              /* what follows is set; if not: opened before the second subvolume came */
   uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
@@ -284,6 +288,13 @@ int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
 void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
                  uint64_t differ);
 
+/* Gives the extended attributes that `from` has to the subvolumes of `to`, and takes its mark back if that was it. */
+void di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned from, uint64_t to, int32_t mark);
+/* A directory of an older volume, in which no subvolume counts: the one where its name belongs does from now on. */
+void di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_inode *i, const struct gi_gfid *gfid);
+/* Adds to the mark of the subvolume that counts. 0 or errno. */
+int di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by);
+
 /* ---- room (space.c) ---- */
 
 /* Where a new file goes that belongs to `hashed`: there, or to a subvolume with more room. */
@@ -301,5 +312,6 @@ void di_settle(struct di *d);
 void di_children_init(struct di *d);
 void di_children_finish(struct di *d);
 void di_set_kinds(struct di *d);
+void di_set_leaving(struct di *d); /* from the option */
 
 #endif

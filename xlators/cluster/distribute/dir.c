@@ -17,6 +17,7 @@ mkdir_fop(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned 
   struct gi_fop *h = gi_fop_child(fop);
   uint8_t bytes[DI_LAYOUT_BYTES];
 
+  GI_ASSERT(child < l->n && l->n == d->n);
   di_range_encode(&l->range[child], bytes);
   gi_dict_set_bin(gi_fop_xdata(h), d->layout_key, bytes, sizeof(bytes));
   if (counts)
@@ -45,6 +46,7 @@ keep_new(struct di *d, struct gi_fop *fop, struct di_layout *l, unsigned hashed,
   struct gi_inode *inode = gi_inode_get(d->x->graph, &fop->rsp.stat.gfid);
   struct di_inode *i = di_inode_of(d, inode);
 
+  GI_ASSERT(!(failed >> hashed & 1));
   di_foreach(k, failed) l->range[k] = (struct di_range){.err = ENOENT};
   di_layout_check(l);
   di_keep_layout(d, i, l);
@@ -75,7 +77,7 @@ make(struct di *d, struct gi_fop *fop)
   hashed = di_hashed(d, pl, fop->loc.name);
   if (hashed < 0)
     return gi_fop_fail(fop, di_hole_err(d));
-  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid))
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) || gi_gfid_is_none(&gfid))
     return gi_fop_fail(fop, EINVAL);
   l = di_layout_make(d, fop, &fop->loc, &gfid, d->up | 1ull << hashed);
   err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
@@ -92,6 +94,10 @@ make(struct di *d, struct gi_fop *fop)
     gi_free(l);
     di_parent_attrs(d, fop);
     return gi_fop_fail(fop, err);
+  }
+  if (!gi_gfid_equal(&fop->rsp.stat.gfid, &gfid)) {
+    gi_free(l);
+    return gi_fop_fail(fop, EIO); /* something else was made */
   }
   keep_new(d, fop, l, (unsigned)hashed, failed);
   return GI_ANSWERED;
@@ -166,6 +172,7 @@ empty_on(const struct emptying *m, struct gi_fd *fd, bool remove)
 {
   uint64_t off = 0;
 
+  GI_ASSERT(fd->directory && m->child < m->d->n);
   for (;;) {
     struct gi_fop *h = di_helper(m->fop, GI_FOP_READDIRP);
     uint32_t n;

@@ -26,6 +26,8 @@ counting(const struct di *d, const struct di_inode *i)
 static unsigned
 lock_child(const struct di_layout *l)
 {
+  GI_ASSERT(l->n > 0);
+
   int child = di_layout_find(l, 0);
 
   return child < 0 ? 0 : (unsigned)child;
@@ -92,21 +94,6 @@ stat_dir(struct di *d, struct gi_fop *fop)
 
 /* ---- changes ---- */
 
-/* The count of changes that the other subvolumes have not heard of: raised before a change of extended attributes, which nobody could tell
- * from a look, and lowered when all have made it. */
-static int
-mark(struct di *d, struct gi_fop *fop, unsigned child, int32_t by)
-{
-  struct gi_fop *h = di_helper(fop, GI_FOP_XATTROP);
-  uint8_t bytes[4] = {(uint8_t)((uint32_t)by >> 24), (uint8_t)((uint32_t)by >> 16), (uint8_t)((uint32_t)by >> 8), (uint8_t)by};
-
-  gi_loc_set_inode(&h->loc, gi_fop_inode(fop));
-  h->args.flags = GI_XATTROP_ADD32;
-  h->args.dict = gi_dict_new();
-  gi_dict_set_bin(h->args.dict, d->mds_key, bytes, sizeof(bytes));
-  return di_do_drop(d, h, child);
-}
-
 /* True if all others made the change, as far as they have the directory. */
 static bool
 change_others(struct di *d, struct gi_fop *fop, unsigned first)
@@ -114,6 +101,7 @@ change_others(struct di *d, struct gi_fop *fop, unsigned first)
   struct di_ask ask;
   bool all = true;
 
+  GI_ASSERT(first < d->n);
   di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
   di_foreach(i, ask.fan.failed)
   {
@@ -136,16 +124,17 @@ change_dir(struct di *d, struct gi_fop *fop)
   struct gi_fop *h;
   int err;
 
-  if (first < 0 || !(d->up >> first & 1))
-    return gi_fop_fail(fop, ENOTCONN);
-  err = marks ? mark(d, fop, (unsigned)first, -1) : 0;
+  if (first < 0 || !(d->up >> first & 1) || (!i->mds && d->up != di_all(d)))
+    return gi_fop_fail(fop, ENOTCONN); /* the one that counts is down: what it does not hear of would be undone */
+  /* Raised before a change that nobody could tell from a look, and lowered when all have made it. */
+  err = marks ? di_mark(d, fop, gi_fop_gfid(fop), (unsigned)first, -1) : 0;
   if (err)
     return gi_fop_fail(fop, err);
   h = gi_fop_child(fop);
   err = di_do(d, h, (unsigned)first);
   all = err || change_others(d, fop, (unsigned)first);
   if (marks && all)
-    GI_IGNORE(mark(d, fop, (unsigned)first, 1)); /* then the next lookup does it once more */
+    GI_IGNORE(di_mark(d, fop, gi_fop_gfid(fop), (unsigned)first, 1)); /* then the next lookup does it once more */
   gi_reply_move(fop, h);
   gi_fop_unref(h);
   if (!err && gi_iatt_valid(&fop->rsp.post)) {
@@ -188,9 +177,27 @@ own_key(const struct di *d, const char *key)
   return strncmp(key, d->layout_key, strlen(d->layout_key)) == 0;
 }
 
+/* Who has the object that is named by the beginning of its gfid. */
+static enum gi_verdict
+whoever_knows(struct di *d, struct gi_fop *fop)
+{
+  struct di_ask ask;
+
+  di_ask_copy(d, &ask, fop, d->up);
+  if (ask.fan.ok)
+    gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
+  else
+    gi_fop_fail(fop, d->up == di_all(d) ? di_ask_err(&ask, ask.fan.failed) : ENOTCONN);
+  di_ask_end(&ask);
+  return GI_ANSWERED;
+}
+
 static enum gi_verdict
 getxattr_dir(struct di *d, struct gi_fop *fop)
 {
+  if (fop->args.name && strncmp(fop->args.name, GI_GFID_KEY, strlen(GI_GFID_KEY)) == 0)
+    return whoever_knows(d, fop);
+
   int child = counting(d, inode_of(d, fop));
   struct gi_fop *h;
 

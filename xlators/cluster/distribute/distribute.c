@@ -53,6 +53,18 @@ handle_getxattr(struct gi_xlator *x, struct gi_fop *fop)
   return fop->args.name ? GI_PASS : GI_PASS_TELL;
 }
 
+/* Where files are is not for users to say. */
+static enum gi_verdict
+handle_setxattr(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct di *d = di_of(x);
+
+  for (uint32_t i = 0; fop->caller.pid >= 0 && i < gi_dict_count(fop->args.dict); i++)
+    if (strncmp(gi_dict_at(fop->args.dict, i)->key, d->layout_key, strlen(d->layout_key)) == 0)
+      return gi_fop_fail(fop, EPERM);
+  return di_on_inode(x, fop);
+}
+
 static enum gi_verdict
 hide_layout(struct di *d, struct gi_fop *fop)
 {
@@ -83,19 +95,20 @@ di_complete(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- life cycle ---- */
 
-static uint64_t
-leaving_of(const struct di *d, const struct di_options *o, struct gi_xlator *const *children, unsigned n)
+void
+di_set_leaving(struct di *d)
 {
-  GI_CLEANUP_FREE char *list = o->decommissioned ? gi_strdup(o->decommissioned) : NULL;
-  uint64_t set = 0;
+  const char *option = di_opts(d)->decommissioned;
+  GI_CLEANUP_FREE char *list = option ? gi_strdup(option) : NULL;
   char *save = NULL;
 
-  GI_CHECK(d, DI_MAGIC);
-  for (char *name = list ? strtok_r(list, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save))
-    for (unsigned i = 0; i < n; i++)
-      if (strcmp(children[i]->name, name) == 0)
-        set |= 1ull << i;
-  return set;
+  d->leaving = 0;
+  for (char *name = list ? strtok_r(list, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save)) {
+    int child = di_by_name(d, name);
+
+    if (child >= 0)
+      d->leaving |= 1ull << child;
+  }
 }
 
 static void
@@ -144,7 +157,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &d->metrics;
   di_children_init(d);
   make_keys(d);
-  d->leaving = leaving_of(d, o, x->children, x->nchildren);
+  di_set_leaving(d);
   if (di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
     di_free(x);
     return -1;
@@ -183,7 +196,7 @@ di_reconfigure_commit(struct gi_xlator *x)
   di_munge_finish(&d->munge);
   GI_ASSERT(di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, NULL) ==
             0); /* was tried before it was accepted */
-  d->leaving = leaving_of(d, o, x->children, x->nchildren);
+  di_set_leaving(d);
 }
 
 static void
@@ -247,7 +260,7 @@ GI_XLATOR_EXPORT = {
             ON(GI_FOP_WRITE),
             ON(GI_FOP_FLUSH),
             ON(GI_FOP_FSYNC),
-            ON(GI_FOP_SETXATTR),
+            [GI_FOP_SETXATTR] = handle_setxattr,
             ON(GI_FOP_REMOVEXATTR),
             ON(GI_FOP_FSYNCDIR),
             ON(GI_FOP_ACCESS),
@@ -260,7 +273,7 @@ GI_XLATOR_EXPORT = {
             ON(GI_FOP_FENTRYLK),
             ON(GI_FOP_XATTROP),
             ON(GI_FOP_FXATTROP),
-            ON(GI_FOP_FSETXATTR),
+            [GI_FOP_FSETXATTR] = handle_setxattr,
             ON(GI_FOP_RCHECKSUM),
             ON(GI_FOP_SETATTR),
             ON(GI_FOP_FSETATTR),

@@ -17,6 +17,7 @@ guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned chil
 {
   uint8_t bytes[DI_LAYOUT_BYTES];
 
+  GI_ASSERT(child < l->n);
   if (fop->kind == GI_FOP_SYMLINK || l->range[child].err)
     return;
   di_range_encode(&l->range[child], bytes);
@@ -64,7 +65,7 @@ announce(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
 {
   struct gi_iatt stat = {.uid = fop->caller.uid, .gid = fop->caller.gid, .mode = S_IFREG};
 
-  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &stat.gfid))
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &stat.gfid) || gi_gfid_is_none(&stat.gfid))
     return EINVAL;
   return di_linkto_make(d, fop, &fop->loc, &stat, hashed, child);
 }
@@ -85,7 +86,10 @@ static int
 make_elsewhere(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
 {
   struct di_locks locks = {0};
-  int err = di_lock_name(d, fop, &locks, hashed, &fop->loc);
+  int err;
+
+  GI_ASSERT(hashed != child);
+  err = di_lock_name(d, fop, &locks, hashed, &fop->loc);
 
   if (!err)
     err = announce(d, fop, hashed, child);

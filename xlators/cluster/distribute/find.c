@@ -37,10 +37,13 @@ di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *re
 {
   uint64_t bit = 1ull << child;
 
+  GI_ASSERT(child < d->n && !((f->file | f->linkto | f->dir | f->absent | f->failed) & bit));
   if (reply->rsp.ret < 0 && (reply->rsp.err == ENOENT || reply->rsp.err == ESTALE))
     f->absent |= bit;
   else if (reply->rsp.ret < 0)
     f->failed |= bit;
+  else if (gi_gfid_is_none(&reply->rsp.stat.gfid))
+    f->failed |= bit; /* nothing that can be worked with */
   else if (S_ISDIR(reply->rsp.stat.mode))
     f->dir |= bit;
   else if (di_is_linkto(d, reply))
@@ -74,6 +77,7 @@ di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mas
 {
   struct gi_fop *h = lookup_fop(d, fop, loc);
 
+  GI_ASSERT(mask && !(mask & ~di_all(d)));
   memset(f, 0, sizeof(*f));
   di_ask_copy(d, &f->ask, h, mask);
   di_foreach(i, mask) di_found_add(d, f, (unsigned)i, gi_fan_reply(&f->ask.fan, (unsigned)i));
@@ -138,6 +142,7 @@ read_range(struct di *d, const struct di_found *f, uint64_t child, const struct 
 void
 di_keep_layout(struct di *d, struct di_inode *i, struct di_layout *l)
 {
+  GI_ASSERT(l->n == d->n && l != i->layout);
   l->generation = d->generation;
   gi_free(i->layout);
   i->layout = l;
@@ -154,7 +159,8 @@ di_keep_dir(struct di *d, const struct di_found *f, const struct gi_gfid *gfid, 
     read_range(d, f, i, di->layout, &l->range[i]);
   di_layout_check(l);
   di_keep_layout(d, di, l);
-  di->mds = 0;
+  if (!di->mds || !(f->failed >> (di->mds - 1) & 1)) /* else it stays the one that counts, whatever it would say */
+    di->mds = 0;
   di_foreach(i, f->dir) if (!di->mds && gi_dict_get(reply_of(f, i)->rsp.xdata, d->mds_key)) di->mds = (int8_t)(i + 1);
   if (gi_gfid_is_root(gfid))
     learn_commit(d, f);
@@ -184,6 +190,7 @@ merge_attrs(const struct di_found *f, unsigned best, struct gi_iatt *stat)
 {
   uint64_t differ = 0;
 
+  GI_ASSERT(f->dir >> best & 1);
   *stat = reply_of(f, best)->rsp.stat;
   di_foreach(i, f->dir)
   {
@@ -199,14 +206,18 @@ merge_attrs(const struct di_found *f, unsigned best, struct gi_iatt *stat)
   return differ;
 }
 
-/* The changes of attributes that the subvolume that counts made and the others did not hear of. */
-static bool
+/* The mark of the subvolume that counts: how many changes of extended attributes the others did not hear of, as a negative number. */
+static int32_t
 unsynced(const struct di *d, const struct gi_fop *reply)
 {
   const void *bytes;
+  const uint8_t *b;
   uint32_t len;
 
-  return gi_dict_get_bin(reply->rsp.xdata, d->mds_key, &bytes, &len) && len == 4 && memcmp(bytes, "\0\0\0\0", 4) != 0;
+  if (!gi_dict_get_bin(reply->rsp.xdata, d->mds_key, &bytes, &len) || len != 4)
+    return 0;
+  b = bytes;
+  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
 }
 
 int
@@ -217,6 +228,7 @@ di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct 
   struct gi_inode *inode;
   struct di_inode *i;
   uint64_t differ;
+  int32_t mark;
 
   GI_ASSERT(f->dir);
   *best = (unsigned)__builtin_ctzll(f->dir);
@@ -230,15 +242,18 @@ di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct 
   inode = gi_inode_get(d->x->graph, gfid);
   i = di_keep_dir(d, f, gfid, inode);
   di_keep_name(i, loc);
-  if (i->mds)
+  if (i->mds && (f->dir >> (i->mds - 1) & 1))
     *best = (unsigned)i->mds - 1;
   differ = merge_attrs(f, *best, stat);
   i->mtime = stat->mtime;
   i->ctime = stat->ctime;
-  if (i->mds && unsynced(d, reply_of(f, *best)))
-    differ |= f->dir & ~(1ull << *best);
+  mark = i->mds ? unsynced(d, reply_of(f, *best)) : 0;
   if (f->absent || differ || !i->layout->whole)
     di_heal_dir(d, fop, loc, stat, f->absent, differ);
+  if (!i->mds && f->dir == di_all(d) && loc->name)
+    di_name_mds(d, fop, loc, i, gfid);
+  if (mark && f->dir == di_all(d))
+    di_heal_xattrs(d, fop, &stat->gfid, *best, di_all(d) & ~(1ull << *best), mark);
   gi_inode_unref(&inode);
   return 0;
 }
@@ -273,6 +288,7 @@ di_layout_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const stru
 int
 di_hashed(const struct di *d, const struct di_layout *layout, const char *name)
 {
+  GI_ASSERT(layout->n == d->n && name);
   return di_layout_find(layout, di_hash_name(&d->munge, name));
 }
 
@@ -293,6 +309,7 @@ di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
   unsigned best;
   int err = 0;
 
+  GI_ASSERT(inode->graph == d->x->graph);
   d->metrics.located++;
   di_find(d, fop, &loc, di_all(d), &f);
   if (f.file)
@@ -300,7 +317,9 @@ di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
   else if (f.dir)
     err = di_merge_dir(d, fop, &loc, &f, &stat, &best);
   else
-    err = f.failed ? di_ask_err(&f.ask, f.failed) : ESTALE;
+    err = di_ask_err(&f.ask, f.failed);
+  if (!err && !f.file && !f.dir)
+    err = f.failed ? EIO : ESTALE;
   di_found_end(&f);
   gi_loc_clear(&loc);
   return err;

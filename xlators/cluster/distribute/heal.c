@@ -22,6 +22,7 @@ path_of(const struct di *d, const struct gi_gfid *parent, const char *name, char
   char *p = buf + PATH_MAX_BYTES - 1;
   struct gi_gfid at = *parent;
 
+  GI_ASSERT(name && *name);
   *p = '\0';
   for (;;) {
     size_t len = strlen(name);
@@ -70,6 +71,7 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   bool weighted = di_opts(d)->weighted && di_weights(d, fop, weight);
   uint64_t set = mask & ~d->leaving;
 
+  GI_ASSERT(mask && !(mask & ~di_all(d)));
   for (unsigned i = 0; i < d->n; i++)
     names[i] = d->x->children[i]->name;
   l->commit = d->commit > 1 ? d->commit : 0;
@@ -99,6 +101,7 @@ write_ranges(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, struc
   struct di_ask ask;
   int err;
 
+  GI_ASSERT(l->n == d->n);
   di_ask_begin(d, &ask);
   di_foreach(i, mask) di_ask_send(d, &ask, write_range(d, fop, gfid, &l->range[i]), (unsigned)i);
   di_ask_wait(d, &ask);
@@ -223,6 +226,7 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
   struct di_ask ask;
   uint64_t made = 0, has = di_all(d) & ~missing;
 
+  GI_ASSERT(missing && loc->name && hashed < d->n);
   if (di_lock_name(d, fop, &locks, hashed, loc) != 0) {
     di_unlock(d, fop, &locks);
     return 0;
@@ -240,8 +244,10 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
     di_ask_end(&ask);
     gi_fop_unref(h);
   }
-  if (made)
+  if (made) {
     give_attrs(d, fop, stat, made);
+    di_heal_xattrs(d, fop, &stat->gfid, (unsigned)__builtin_ctzll(has), made, 0);
+  }
   di_unlock(d, fop, &locks);
   return made;
 }
@@ -283,6 +289,7 @@ di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   const struct di_layout *pl = has_name ? di_layout_known(d, named.parent) : NULL;
   int hashed = pl ? di_hashed(d, pl, named.name) : -1;
 
+  GI_ASSERT(S_ISDIR(want.mode) && !(missing & differ));
   d->metrics.directories_healed++;
   if (missing && hashed >= 0)
     missing &= ~make_missing(d, fop, &named, &want, missing, (unsigned)hashed);

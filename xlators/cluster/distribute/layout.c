@@ -84,8 +84,8 @@ di_layout_check(struct di_layout *l)
   for (unsigned i = 0; i < l->n; i++) {
     const struct di_range *r = &l->range[i];
 
-    if (r->err || di_range_empty(r))
-      continue;
+    if (r->err == ENODATA || r->err == ENOENT || di_range_empty(r))
+      continue; /* that of a subvolume that is down counts, as it was */
     l->committed = l->committed && (n == 0 || r->commit == l->commit);
     l->commit = r->commit;
     sorted[n++] = r;

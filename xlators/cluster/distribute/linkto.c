@@ -57,6 +57,7 @@ di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   int err;
 
   GI_ASSERT(child != target && child < d->n && target < d->n);
+  GI_ASSERT(loc->name && !gi_gfid_is_none(&stat->gfid));
   name = d->x->children[target]->name;
   gi_loc_copy(&h->loc, loc);
   gi_inode_unref(&h->loc.inode);
@@ -79,6 +80,7 @@ di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uns
   struct gi_fop *h = di_helper(fop, GI_FOP_UNLINK);
   int err;
 
+  GI_ASSERT(loc->name && child < d->n);
   gi_loc_copy(&h->loc, loc);
   gi_dict_set_int(gi_fop_xdata(h), "unlink-only-if-dht-linkto-file", 1);
   if (spare_open)

@@ -53,9 +53,11 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
   struct gi_fop *h;
   int err;
 
+  GI_ASSERT((kind == DI_LOCK_NAME) == (name != NULL));
   *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name};
   k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
   k->loc.inode = gi_inode_ref(loc->inode);
+  GI_ASSERT(!gi_gfid_is_none(&k->loc.gfid));
   new_owner(d, &k->owner);
   h = lock_fop(fop, k, kind);
   k->domain = h->args.domain;
@@ -70,6 +72,8 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
 int
 di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry)
 {
+  GI_ASSERT(entry->name);
+
   struct gi_loc parent = {.gfid = entry->parent ? entry->parent->gfid : entry->pargfid, .inode = entry->parent};
   int err = di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
 
@@ -81,6 +85,7 @@ unlock_fop(struct gi_fop *fop, const struct di_lock *k)
 {
   struct gi_fop *h = di_helper(fop, k->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
 
+  GI_ASSERT(k->domain && k->owner.len > 0);
   h->caller.owner = k->owner;
   h->loc.gfid = k->loc.gfid;
   gi_loc_set_inode(&h->loc, k->loc.inode);
@@ -107,6 +112,7 @@ di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l)
 {
   struct di_ask ask;
 
+  GI_ASSERT(l->n <= GI_ARRAY_LEN(l->lock));
   if (l->n == 0)
     return;
   di_ask_begin(d, &ask);

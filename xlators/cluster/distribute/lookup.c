@@ -17,6 +17,7 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
 {
   struct gi_iatt *a = &fop->rsp.stat;
 
+  GI_ASSERT(child && !S_ISDIR(a->mode));
   di_know_file(d, &a->gfid, child);
   if (di_is_moving(d, a, fop->rsp.xdata))
     a->mode &= ~(uint32_t)(S_ISVTX | S_ISGID);
@@ -49,13 +50,23 @@ found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
   return GI_ANSWERED;
 }
 
+/* The subvolume where the name belongs says that it is not there, and the layout has not been changed since the directory was made: a file
+ * elsewhere would have a linkto file here. So one that is down cannot have it. */
+static bool
+elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
+{
+  const struct di_layout *l = di_layout_known(d, fop->loc.parent);
+
+  return l && fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && l->whole && l->committed && l->commit <= 1;
+}
+
 static enum gi_verdict
 not_found(struct gi_fop *fop, const struct di_found *f)
 {
   int err = di_ask_err(&f->ask, f->failed);
 
   if (!err)
-    err = fop->loc.name ? ENOENT : ESTALE;
+    err = f->failed ? EIO : fop->loc.name ? ENOENT : ESTALE;
   return gi_fop_fail(fop, err);
 }
 
@@ -85,6 +96,7 @@ remove_strays(struct di *d, struct gi_fop *fop, int hashed, uint64_t strays)
   struct di_locks locks = {0};
   struct di_found f;
 
+  GI_ASSERT(fop->loc.name && (hashed < 0 || !(strays >> hashed & 1)));
   if (hashed < 0 || !strays)
     return;
   if (di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc) == 0) {
@@ -120,7 +132,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   if (!f->file) {
     if (named && !f->failed)
       remove_strays(d, fop, hashed, hashed < 0 ? 0 : f->linkto & ~(1ull << hashed));
-    return not_found(fop, f);
+    return elsewhere_is_announced(d, fop, f, hashed) ? gi_fop_fail(fop, ENOENT) : not_found(fop, f);
   }
   if (named && (f->file & (f->file - 1)))
     tell_duplicate(d, fop, f->file);
@@ -155,6 +167,7 @@ directory(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashe
   struct di_found f;
   enum gi_verdict v;
 
+  GI_ASSERT(S_ISDIR(reply->rsp.stat.mode));
   di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
   di_found_add(d, &f, hashed, reply);
   gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));
@@ -166,6 +179,7 @@ directory(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashe
 static enum gi_verdict
 follow(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
 {
+  GI_ASSERT(di_is_linkto(d, reply));
   int target = di_linkto_target(d, reply);
   enum gi_verdict v = GI_HELD;
   struct di_found f;
@@ -177,7 +191,7 @@ follow(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
   if (f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)target)->rsp.stat.gfid, &reply->rsp.stat.gfid))
     v = found_file(d, fop, gi_fan_reply(&f.ask.fan, (unsigned)target), (unsigned)target);
   else if (f.failed)
-    v = gi_fop_fail(fop, di_ask_err(&f.ask, f.failed)); /* it is there, and cannot be asked */
+    v = not_found(fop, &f); /* it is there, and cannot be asked */
   di_found_end(&f);
   return v == GI_HELD ? everywhere(d, fop, (int)hashed) : v;
 }
@@ -204,6 +218,13 @@ di_unhashed(const struct di *d)
   return gi_parse_bool(word, &on) && !on ? DI_UNHASHED_NO : DI_UNHASHED_YES;
 }
 
+/* The name was one of a directory: all are asked at once. */
+static bool
+known_dir(const struct di *d, const struct gi_fop *fop)
+{
+  return fop->loc.inode && di_layout_known(d, fop->loc.inode);
+}
+
 static enum gi_verdict
 by_name(struct di *d, struct gi_fop *fop)
 {
@@ -217,7 +238,7 @@ by_name(struct di *d, struct gi_fop *fop)
   if (err)
     return gi_fop_fail(fop, err);
   hashed = di_hashed(d, l, fop->loc.name);
-  if (hashed < 0 || !(d->up >> hashed & 1))
+  if (hashed < 0 || !(d->up >> hashed & 1) || known_dir(d, fop))
     return everywhere(d, fop, hashed);
   if (!first) {
     struct gi_fop *h = gi_fop_child(fop);
@@ -264,7 +285,7 @@ di_lookup(struct gi_xlator *x, struct gi_fop *fop)
   }
   l = di_layout_known(d, gi_loc_parent(fop, &fop->loc));
   hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
-  if (hashed < 0 || !(d->up >> hashed & 1))
+  if (hashed < 0 || !(d->up >> hashed & 1) || known_dir(d, fop))
     return di_run(d, fop, by_name);
   di_fop_of(fop, d)->to = x->children[hashed];
   gi_fop_forward_tell_to(fop, x, x->children[hashed]);
@@ -286,6 +307,7 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
     di_parent_attrs(d, fop);
     return GI_PASS;
   }
+  GI_ASSERT(!df->first && df->to);
   df->first = gi_fop_helper(fop, GI_FOP_LOOKUP);
   gi_reply_move(df->first, fop);
   return di_run(d, fop, by_name);
@@ -305,6 +327,8 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
   di_fop_of(h, d)->inner = true;
   gi_task_fop(h, d->x);
   err = h->rsp.ret >= 0 ? 0 : h->rsp.err;
+  if (!err && gi_gfid_is_none(&h->rsp.stat.gfid))
+    err = EIO;
   if (!err) {
     struct gi_inode *inode = gi_inode_get(d->x->graph, &h->rsp.stat.gfid);
 

@@ -109,6 +109,7 @@ find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
   struct di_inode *i = di_inode_of(d, inode);
   struct gi_xlator *was = i->cached;
 
+  GI_ASSERT(!i->layout || !was);
   i->cached = NULL;
   i->target = NULL;
   if (di_locate(d, fop, inode) != 0 || !i->cached) {
@@ -172,6 +173,7 @@ repeat(struct di *d, struct gi_fop *fop, struct gi_xlator *target)
   struct gi_fop *h;
   int err, k = di_index(d, target);
 
+  GI_ASSERT(target && target != di_fop_of(fop, d)->to);
   if (k < 0)
     return ENOTCONN;
   err = open_there(d, fop, fop->fd, target);
@@ -234,6 +236,7 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di_fop *df = di_fop_of(fop, d);
   const struct gi_iatt *a;
 
+  GI_ASSERT(df->to && df->tries <= TRIES);
   if (fop->rsp.ret < 0)
     return (fop->rsp.err == ENOENT || fop->rsp.err == ESTALE) && df->tries < TRIES ? think(d, fop, after_gone) : GI_PASS;
   if (fop->kind == GI_FOP_OPEN && fop->fd)

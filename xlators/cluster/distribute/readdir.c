@@ -68,8 +68,10 @@ open_all(struct di *d, struct gi_fop *fop)
   struct di_fd *df = di_fd_of(d, fop->fd);
   struct di_ask ask;
 
+  GI_ASSERT(d->n > 1 && d->n <= DI_MAX);
   di_ask_copy(d, &ask, fop, di_all(d));
   df->known = true;
+  df->set = d->sets;
   df->leafs = (uint8_t)d->n;
   df->opened = ask.fan.ok;
   df->absent = 0;
@@ -160,6 +162,7 @@ list_some(struct listing *l, bool *end)
   int err;
 
   gi_fop_set_fd(h, l->fop->fd);
+  GI_ASSERT(l->leaf < l->leafs && l->leafs <= DI_MAX);
   h->args.size = l->fop->args.size;
   h->args.offset = l->off;
   h->xdata = gi_dict_ref(l->fop->xdata);
@@ -213,8 +216,14 @@ list(struct di *d, struct gi_fop *fop)
   bool end = false, over = false;
   int err = 0;
 
+  if (l.df->known && l.df->set != d->sets && d->shrunk) {
+    if (fop->args.offset)
+      return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
+    memset(l.df, 0, sizeof(*l.df));
+  }
   if (!l.df->known) {
     l.df->leafs = (uint8_t)d->n;
+    l.df->set = d->sets;
     l.df->known = true;
   }
   l.leafs = l.df->leafs;

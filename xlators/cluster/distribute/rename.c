@@ -74,6 +74,8 @@ order_of(const struct moving *m, unsigned a, const struct gi_gfid *ga, unsigned 
 static int
 lock_files(struct moving *m)
 {
+  GI_ASSERT(m->src_cached >= 0);
+
   struct gi_loc src = {.gfid = m->src.gfid}, dst = {.gfid = m->dst.gfid};
   bool both = m->dst_cached >= 0;
   int err = 0;
@@ -219,6 +221,8 @@ move_at_home(struct moving *m)
 static int
 move_with_linkto(struct moving *m)
 {
+  GI_ASSERT((int)m->dst_hashed != m->src_cached);
+
   bool replaces = m->dst_cached == m->src_cached; /* on the subvolume of the data */
   bool made = false;
   int err;
@@ -256,6 +260,7 @@ move_once(struct moving *m)
   struct di_locks none = {0};
   int err;
 
+  GI_ASSERT(m->locks.n == 0);
   m->locks = none;
   err = lock_files(m);
   if (!err)

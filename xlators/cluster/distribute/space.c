@@ -81,6 +81,7 @@ space_answered(struct gi_fop *fop, void *arg)
   struct di_space *s = &d->space[fop->tag];
 
   GI_CHECK(d, DI_MAGIC);
+  GI_ASSERT(s->asking);
   s->asking = false;
   if (fop->rsp.ret >= 0)
     s->st = fop->rsp.statfs;

@@ -229,6 +229,14 @@ test_down_is_not_absent(void **state)
   f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2));
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
+
+  /* A name that belongs to it and is not there would have told of a file elsewhere. */
+  fake_script_clear(s);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
   fake_event(s, 0, GI_EVENT_CHILD_DOWN, NULL);
   assert_int_equal(s->events[GI_EVENT_CHILD_DOWN], 1);
   fake_stack_free(s);
