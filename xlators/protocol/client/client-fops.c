@@ -356,10 +356,13 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_caller who = cl_credentials(c, fop);
   struct gi_xdr_out out = {0};
   cl_more_groups(c, fop, &who);
-  if (c->given_back.len)
+  bool gives_back = c->given_back.len > 0;
+  if (gives_back)
     cl_give_back_with(c, gi_fop_xdata(fop));
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
   gi_fop_encode_request(&out, fop, &fds);
+  if (gives_back) /* whoever sends the request on to another brick, too, does not give back there what has the same number */
+    gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
   c->metrics.calls++;
   c->sent[fop->kind]++;
   gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);

@@ -61,6 +61,7 @@ stat_one(struct bench *b)
   struct gi_fop *f = bench_request(b, GI_FOP_STAT, NULL);
 
   bench_submit(b, f);
+  assert_null(gi_dict_get(f->xdata, GI_GIVE_BACK_KEY)); /* the same request may be sent to another brick, too */
   fake_fop_free(f);
 }
 
