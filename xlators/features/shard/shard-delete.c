@@ -133,7 +133,8 @@ lock_marker(struct shard *sh, const struct gi_gfid *gfid, uint32_t cmd)
 
   lk->caller.owner = sh->owner;
   lk->args.domain = sh->x->name;
-  lk->args.name = gi_fop_strdup(lk, gi_gfid_text(gfid, text), strlen(text));
+  gi_gfid_text(gfid, text);
+  lk->args.name = gi_fop_strdup(lk, text, strlen(text));
   lk->args.cmd = cmd;
   lk->args.type = GI_LK_WRITE;
   int err = sh_run(sh, lk);

@@ -59,7 +59,7 @@ cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
     if (err)
       return err;
     *blocks -= (int64_t)gone;
-    if (GI_BROKEN("shard: forget a block when a file is cut"))
+    if (GI_BROKEN("forget a block when a file is cut"))
       break;
   }
   return within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : 0;

@@ -384,7 +384,7 @@ sh_grow(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t end
 
   if (sh_fresh(file) && end <= file->size && blocks == 0 && !file->turn.inside)
     return 0;
-  if (GI_BROKEN("shard: lose an update of the size"))
+  if (GI_BROKEN("lose an update of the size"))
     return 0;
   sh_gate_enter(file->sh->x->reactor, &file->turn, true);
   err = ask_until_known(file, fop, fd);
@@ -474,7 +474,7 @@ sh_forget_all(struct shard *sh)
   sh_lease_end_all(sh);
 }
 
-/* What is told of a block is told of the file; what is told of the base file has the attributes of the first block, so none are passed. */
+/* What is told of a block is told of the file, whose size it does not change; what is told of the base file has the attributes of the first block, so none are passed. */
 bool
 sh_invalidated(struct shard *sh, const struct gi_invalidation *inv)
 {
@@ -492,11 +492,11 @@ sh_invalidated(struct shard *sh, const struct gi_invalidation *inv)
     on.flags = GI_UPCALL_SIZE | GI_UPCALL_TIMES;
     on.parent = on.old_parent = (struct gi_iatt){0};
     on.xdata = NULL;
-    file = base ? sh_file_of(sh, base) : NULL;
-    if (file && (inv->flags & (GI_UPCALL_NLINK | GI_UPCALL_FORGET))) {
-      gi_list_foreach_safe(b, &file->found, struct sh_block, file_link)
+    struct sh_file *of = sh_file_of(sh, base);
+    if (of && (inv->flags & (GI_UPCALL_NLINK | GI_UPCALL_FORGET))) {
+      gi_list_foreach_safe(b, &of->found, struct sh_block, file_link)
         if (gi_gfid_equal(&b->gfid, &inv->gfid) && !b->dirty)
-          sh_block_drop(file, b->n);
+          sh_block_drop(of, b->n);
     }
     gi_inode_unref(&base);
   } else if (what == SH_FILE) {

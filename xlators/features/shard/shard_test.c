@@ -23,6 +23,7 @@ struct brick {
   bool there[BLOCKS];
   int64_t mtime;
   unsigned locks;
+  int name_locks;
   int write_err, add_err; /* once */
 };
 
@@ -272,6 +273,15 @@ on_lock(struct gi_fop *fop, void *arg)
 }
 
 static void
+on_name_lock(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  assert_string_equal(fop->args.domain, b->s->x->name);
+  assert_string_equal(fop->args.name, "05050505-0505-0505-0505-050505050505");
+  b->name_locks += fop->args.cmd == GI_ENTRYLK_UNLOCK ? -1 : 1;
+}
+
+static void
 brick_start(struct brick *b)
 {
   static const struct {
@@ -281,7 +291,7 @@ brick_start(struct brick *b)
              {GI_FOP_WRITE, on_write},   {GI_FOP_READ, on_read},     {GI_FOP_FTRUNCATE, on_truncate},
              {GI_FOP_FSTAT, on_fstat},   {GI_FOP_UNLINK, on_unlink}, {GI_FOP_TRUNCATE, on_truncate},
              {GI_FOP_XATTROP, on_add},   {GI_FOP_FXATTROP, on_add},  {GI_FOP_SETATTR, on_setattr},
-             {GI_FOP_STAT, on_fstat},    {GI_FOP_INODELK, on_lock}};
+             {GI_FOP_STAT, on_fstat},    {GI_FOP_INODELK, on_lock},  {GI_FOP_ENTRYLK, on_name_lock}};
   struct fake_stack *s = b->s;
   *b = (struct brick){.s = s ? s : fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1), .mtime = 100};
   for (size_t i = 0; i < GI_ARRAY_LEN(how); i++)
@@ -497,6 +507,8 @@ test_news_of_a_block_are_news_of_the_file(void **state)
   unsigned told = b.s->events[GI_EVENT_INVALIDATE];
   fake_event(b.s, 0, GI_EVENT_INVALIDATE, &inv);
   assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  inv = (struct gi_invalidation){.gfid = gfid(BASE), .flags = GI_UPCALL_XATTR, .stat = iatt(&b, 0)};
+  fake_event(b.s, 0, GI_EVENT_INVALIDATE, &inv);
   b.size = 7 * BLOCK; /* by somebody who takes no locks */
   fake_forget_seen(b.s);
   struct gi_fop *f = data_fop(&b, GI_FOP_READ, 6 * BLOCK, 10);
@@ -549,6 +561,7 @@ test_blocks_of_a_removed_file_go(void **state)
   assert_int_equal(remove_file(&b)->rsp.ret, 0);
   fake_settle(b.s);
   assert_true(b.doomed && b.gone && !b.there[1] && !b.there[3]);
+  assert_int_equal(b.name_locks, 0);
   brick_end(&b);
 }
 
