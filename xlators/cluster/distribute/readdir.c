@@ -126,14 +126,40 @@ struct listing {
   uint64_t off;
 };
 
+/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out: then this one is asked for. */
+static bool
+look_for_linkto(const struct listing *l, const struct gi_dirent *e)
+{
+  struct gi_fop *h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
+  char name[GI_NAME_MAX + 1];
+  bool linkto;
+
+  GI_ASSERT(e->name_len <= GI_NAME_MAX);
+  memcpy(name, e->name, e->name_len);
+  name[e->name_len] = '\0';
+  gi_fop_set_entry(h, &h->loc, l->fop->fd->inode, name);
+  gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
+  linkto = di_do(l->d, h, l->leaf) == 0 && di_is_linkto(l->d, h);
+  gi_fop_unref(h);
+  return linkto;
+}
+
+static bool
+is_linkto(const struct listing *l, const struct gi_dirent *e)
+{
+  if (!gi_dict_get(e->xdata, l->d->linkto_key))
+    return false;
+  if (!gi_iatt_valid(&e->stat))
+    return look_for_linkto(l, e);
+  return S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000;
+}
+
 static bool
 wanted(const struct listing *l, const struct gi_dirent *e)
 {
   if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
     return l->leaf == 0;
-  if (S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, l->d->linkto_key))
-    return false;
-  return true;
+  return !is_linkto(l, e);
 }
 
 static void
