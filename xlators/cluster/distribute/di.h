@@ -115,10 +115,15 @@ struct di_fd {
   uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
+  /* Directories that a listing has told of, as hashes of their names, while it goes on where it was: at `next`. */
+  bool in_order;
+  uint32_t ndirs, room; /* of `dirs`, a table with open addressing; 0: free */
+  uint64_t next, *dirs;
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
 struct di_fd *di_fd_of(const struct di *d, const struct gi_fd *fd);
+void di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
 /* The file of that gfid is on this subvolume. */
 void di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child);
 void di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes);

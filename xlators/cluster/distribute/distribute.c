@@ -234,6 +234,7 @@ GI_XLATOR_EXPORT = {
     .fop_bytes = sizeof(struct di_fop),
     .inode_bytes = sizeof(struct di_inode),
     .fd_bytes = sizeof(struct di_fd),
+    .fd_release = di_fd_release,
     .on =
         {
             [GI_FOP_LOOKUP] = di_lookup,

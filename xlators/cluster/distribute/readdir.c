@@ -2,7 +2,7 @@
  *
  * Listings: one subvolume after the other. Files come from whoever has them,
  * linkto files are left out, and directories, which all have, are taken from
- * the first. A subvolume that cannot be asked fails the listing: it never ends
+ * the first that shows them. A subvolume that cannot be asked fails the listing: it never ends
  * early without saying so.
  *
  * A cookie says which subvolume and where on it (distribute.md 10).
@@ -126,20 +126,114 @@ struct listing {
   uint64_t off;
 };
 
-/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out: then this one is asked for. */
-static bool
-look_for_linkto(const struct listing *l, const struct gi_dirent *e)
-{
-  struct gi_fop *h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
-  char name[GI_NAME_MAX + 1];
-  bool linkto;
+/* ---- directories, which several subvolumes show ---- */
 
-  GI_ASSERT(e->name_len <= GI_NAME_MAX);
+/* One that is missing on the first subvolume, because that was down when it was made, is taken from another. */
+static uint64_t
+dir_hash(const struct gi_dirent *e)
+{
+  uint64_t h = 0xcbf29ce484222325ull;
+
+  for (uint32_t i = 0; i < e->name_len; i++)
+    h = (h ^ (uint8_t)e->name[i]) * 0x100000001b3ull;
+  h ^= h >> 32;
+  return h ? h : 1;
+}
+
+/* False: it was there already. */
+static bool
+put_dir(struct di_fd *df, uint64_t hash)
+{
+  uint32_t mask = df->room - 1, i = (uint32_t)hash & mask;
+
+  GI_ASSERT(df->ndirs < df->room);
+  for (; df->dirs[i]; i = (i + 1) & mask)
+    if (df->dirs[i] == hash)
+      return false;
+  df->dirs[i] = hash;
+  df->ndirs++;
+  return true;
+}
+
+static void
+grow_dirs(struct di_fd *df)
+{
+  uint64_t *old = df->dirs;
+  uint32_t n = df->room;
+
+  if (2 * (df->ndirs + 1) <= n)
+    return;
+  df->room = n ? 2 * n : 64;
+  df->dirs = gi_zalloc(df->room * sizeof(*df->dirs));
+  df->ndirs = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (old[i])
+      GI_IGNORE(put_dir(df, old[i])); /* each is there once */
+  gi_free(old);
+}
+
+static void
+forget_dirs(struct di_fd *df)
+{
+  gi_free(df->dirs);
+  df->dirs = NULL;
+  df->ndirs = df->room = 0;
+}
+
+void
+di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
+{
+  forget_dirs(bytes);
+}
+
+/* The name on one subvolume, of an entry that another showed; NULL: it cannot be asked for, or is not there. The caller's. */
+static struct gi_fop *
+look(const struct listing *l, const struct gi_dirent *e, unsigned leaf)
+{
+  struct gi_fop *h;
+  char name[GI_NAME_MAX + 1];
+
+  if (e->name_len > GI_NAME_MAX)
+    return NULL;
+  h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
   memcpy(name, e->name, e->name_len);
   name[e->name_len] = '\0';
   gi_fop_set_entry(h, &h->loc, l->fop->fd->inode, name);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
-  linkto = di_do(l->d, h, l->leaf) == 0 && di_is_linkto(l->d, h);
+  if (di_do(l->d, h, leaf) == 0)
+    return h;
+  gi_fop_unref(h);
+  return NULL;
+}
+
+/* Whether the listing has told of it already, or does where it begins. */
+static bool
+told_of_dir(const struct listing *l, const struct gi_dirent *e)
+{
+  struct di_fd *df = l->df;
+
+  if (df->in_order) {
+    grow_dirs(df);
+    return !put_dir(df, dir_hash(e));
+  }
+  for (unsigned leaf = 0; leaf < l->leaf; leaf++) {
+    struct gi_fop *h = look(l, e, leaf);
+    bool there = h && S_ISDIR(h->rsp.stat.mode);
+
+    gi_fop_unref(h);
+    if (there)
+      return true;
+  }
+  return false;
+}
+
+/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out: then this one is asked for. */
+static bool
+look_for_linkto(const struct listing *l, const struct gi_dirent *e)
+{
+  struct gi_fop *h = look(l, e, l->leaf);
+  bool linkto = h && di_is_linkto(l->d, h);
+
   gi_fop_unref(h);
   return linkto;
 }
@@ -158,7 +252,7 @@ static bool
 wanted(const struct listing *l, const struct gi_dirent *e)
 {
   if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
-    return l->leaf == 0;
+    return !told_of_dir(l, e);
   return !is_linkto(l, e);
 }
 
@@ -253,6 +347,9 @@ list(struct di *d, struct gi_fop *fop)
     l.df->known = true;
   }
   l.leafs = l.df->leafs;
+  if (fop->args.offset == 0)
+    forget_dirs(l.df);
+  l.df->in_order = fop->args.offset == 0 || (l.df->in_order && fop->args.offset == l.df->next);
   l.off = di_cookie_decode(fop->args.offset, l.leafs, &l.leaf);
   while (!over && !err && fop->rsp.entries.count == 0) {
     err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
@@ -266,11 +363,14 @@ list(struct di *d, struct gi_fop *fop)
       over = !next_leaf(&l);
   }
   if (err) {
+    l.df->in_order = false; /* it may be asked for again */
     gi_dirents_free(&fop->rsp.entries);
     return gi_fop_fail(fop, err);
   }
   if (end && !over)
     continue_behind(&l);
+  if (fop->rsp.entries.count)
+    l.df->next = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
   fop->rsp.err = over ? ENOENT : 0;
   return GI_ANSWERED;
