@@ -202,10 +202,15 @@ while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   struct di_inode *i = di_inode_of(d, inode);
-  int target, k = di_index(d, di_fop_of(fop, d)->to), err;
+  struct di_fop *df = di_fop_of(fop, d);
+  int target, k = di_index(d, df->to), err;
 
   if (!i->target) {
     err = k < 0 ? ESTALE : ask_copy(d, fop, inode, (unsigned)k, &target);
+    if ((err == ENOENT || err == ESTALE) && (CHANGES & GI_KIND(fop->kind)) && df->tries < TRIES)
+      return after_gone(d, fop); /* the move has ended meanwhile: the target may lack the change */
+    if (err && (CHANGES & GI_KIND(fop->kind)))
+      return gi_fop_fail(fop, err);
     if (err || target < 0 || target == k)
       return as_it_was(d, fop);
     i->target = d->x->children[target];
