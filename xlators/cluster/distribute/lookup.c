@@ -70,6 +70,19 @@ not_found(struct gi_fop *fop, const struct di_found *f)
   return gi_fop_fail(fop, err);
 }
 
+/* Does the name belong to `hashed` by the layout as it is now? A rebalance may have written another one. */
+static bool
+still_belongs(struct di *d, struct gi_fop *fop, unsigned hashed)
+{
+  struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
+  const struct di_layout *l;
+
+  if (!parent || !di_inode_of(d, parent)->layout)
+    return false;
+  di_inode_of(d, parent)->layout->generation = d->generation - 1;
+  return di_layout_get(d, fop, parent, &l) == 0 && di_hashed(d, l, fop->loc.name) == (int)hashed;
+}
+
 /* A name that belongs to `hashed` was found on `child` only: the next one shall find it in one step. Under the lock of the name, and
  * looked at again there: it may be about to be renamed or removed. */
 static void
@@ -79,7 +92,7 @@ add_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, co
   struct di_found f;
   struct gi_loc loc = fop->loc;
 
-  if (di_lock_name(d, fop, &locks, hashed, &fop->loc) == 0) {
+  if (still_belongs(d, fop, hashed) && di_lock_name(d, fop, &locks, hashed, &fop->loc) == 0) {
     di_find(d, fop, &loc, 1ull << hashed | 1ull << child, &f);
     if (f.absent == 1ull << hashed && f.file == 1ull << child &&
         gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid))
