@@ -203,7 +203,6 @@ static int
 spawn(const struct gd_volume *v, pid_t *pid)
 {
   struct gd *gd = v->gd;
-  char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *vol = gd_volume_dir(gd, v->name);
   GI_CLEANUP_FREE char *dir = gi_asprintf("%s/rebalance", vol);
   GI_CLEANUP_FREE char *id = gi_asprintf("rebalance/%s", v->name);
@@ -212,8 +211,6 @@ spawn(const struct gd_volume *v, pid_t *pid)
   GI_CLEANUP_FREE char *log = gi_asprintf("%s/%s-rebalance.log", gd->config.logdir, v->name);
   GI_CLEANUP_FREE char *port = gi_asprintf("%d", gd->config.port);
   GI_CLEANUP_FREE char *command = gi_asprintf("*dht.rebalance-cmd=%d", v->rebalance.command);
-  GI_CLEANUP_FREE char *commit = gi_asprintf("*dht.commit-hash=%u", gd_rebalance_commit(v));
-  GI_CLEANUP_FREE char *node = gi_asprintf("*dht.node-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   const char *argv[] = {gd->brick_program,
                         "-s",
                         gd->config.bind ? gd->config.bind : "localhost",
@@ -235,10 +232,6 @@ spawn(const struct gd_volume *v, pid_t *pid)
                         "rebalance",
                         "--xlator-option",
                         command,
-                        "--xlator-option",
-                        commit,
-                        "--xlator-option",
-                        node,
                         NULL};
   struct gi_error err = {0};
   unlink(sock);
@@ -274,15 +267,6 @@ expired(void *arg)
 }
 
 /* ---- from outside ---- */
-
-uint32_t
-gd_rebalance_commit(const struct gd_volume *v)
-{
-  uint32_t hash = 0;
-  for (size_t i = 0; i < sizeof(v->rebalance.id.b); i++)
-    hash = hash * 31 + v->rebalance.id.b[i];
-  return hash > 1 ? hash : hash + 2; /* 0 and 1 say that there is none */
-}
 
 void
 gd_mover_sync(struct gd_volume *v)

@@ -76,9 +76,8 @@ void gd_shd_forget(struct gd_volume *v);                 /* stops watching; the 
 
 /* Starts or ends it as v->rebalance wants it; returns at once. Its progress goes to v->rebalance by itself. */
 void gd_mover_sync(struct gd_volume *v);
-pid_t gd_mover_pid(const struct gd_volume *v);           /* 0: does not run */
-void gd_mover_forget(struct gd_volume *v);               /* stops watching; the process goes on */
-uint32_t gd_rebalance_commit(const struct gd_volume *v); /* what it writes into layouts: the same for the same task */
+pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
+void gd_mover_forget(struct gd_volume *v);     /* stops watching; the process goes on */
 
 /* ---- adopt.c ---- */
 

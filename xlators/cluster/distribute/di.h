@@ -27,7 +27,8 @@ struct di_options {
   struct gi_percent_or_size min_free_disk;
   double min_free_inodes;
   int64_t spread;
-  int partial_listing; /* enum di_partial */
+  int partial_listing;   /* enum di_partial */
+  int64_t rebalance_cmd; /* of the process that moves files; see rebalance/rebalance.h */
 };
 enum di_partial { DI_PARTIAL_FAIL, DI_PARTIAL_ALLOW };
 extern const struct gi_option di_table[];
@@ -65,6 +66,7 @@ struct di {
   struct gi_defer settle;
   struct gi_timer first_up;
   struct di_space space[DI_MAX];
+  struct di_reb *reb; /* NULL in every other process */
   struct di_metrics metrics;
 };
 
@@ -299,6 +301,17 @@ void di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid
 void di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_inode *i, const struct gi_gfid *gfid);
 /* Adds to the mark of the subvolume that counts. 0 or errno. */
 int di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by);
+/* Gives it a new layout, unless what it has is the one that it would get; without a commit hash. Under the lock of its layout.
+ * 0 or errno. */
+int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid);
+
+/* ---- rebalance (rebalance/rebalance.c) ---- */
+
+void di_reb_init(struct di *d);
+void di_reb_begin(struct di *d); /* if it is time */
+void di_reb_stop(struct di *d);  /* as soon as may be */
+void di_reb_finish(struct di *d);
+void di_manage(struct gi_xlator *x, struct gi_manage *m);
 
 /* ---- room (space.c) ---- */
 

@@ -163,6 +163,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
     return -1;
   }
   di_set_kinds(d);
+  di_reb_init(d);
   return 0;
 }
 
@@ -170,6 +171,7 @@ static void
 di_finish(struct gi_xlator *x)
 {
   GI_ASSERT(di_of(x)->busy == 0);
+  di_reb_finish(di_of(x));
   di_free(x);
 }
 
@@ -235,6 +237,7 @@ GI_XLATOR_EXPORT = {
     .inode_bytes = sizeof(struct di_inode),
     .fd_bytes = sizeof(struct di_fd),
     .fd_release = di_fd_release,
+    .manage = di_manage,
     .on =
         {
             [GI_FOP_LOOKUP] = di_lookup,

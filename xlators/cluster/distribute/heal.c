@@ -178,6 +178,50 @@ out:
   gi_inode_unref(&inode);
 }
 
+static bool
+same_ranges(const struct di_layout *a, const struct di_layout *b)
+{
+  for (unsigned i = 0; i < a->n; i++)
+    if (a->range[i].err || a->range[i].commit != b->range[i].commit || a->range[i].start != b->range[i].start ||
+        a->range[i].stop != b->range[i].stop)
+      return false;
+  return true;
+}
+
+int
+di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
+  struct gi_loc dir = {.gfid = *gfid, .inode = inode};
+  struct di_locks locks = {0};
+  struct di_found f = {0};
+  struct di_layout *want;
+  const struct di_layout *have;
+  int err = lock_layout(d, fop, &locks, &dir);
+
+  if (!err) {
+    di_find(d, fop, &dir, di_all(d), &f);
+    if (f.dir != di_all(d))
+      err = f.failed ? ENOTCONN : ENOENT;
+    else
+      di_keep_dir(d, &f, gfid, inode);
+    di_found_end(&f);
+  }
+  if (!err) {
+    want = di_layout_make(d, fop, loc, gfid, di_all(d));
+    for (unsigned i = 0; i < d->n; i++)
+      want->range[i].commit = 0;
+    di_layout_check(want);
+    have = di_layout_known(d, inode);
+    if (!have || !same_ranges(have, want))
+      err = write_ranges(d, fop, gfid, want, di_all(d));
+    di_keep_layout(d, di_inode_of(d, inode), want);
+  }
+  di_unlock(d, fop, &locks);
+  gi_inode_unref(&inode);
+  return err;
+}
+
 /* ---- where it is missing ---- */
 
 static struct gi_fop *

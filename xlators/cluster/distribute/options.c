@@ -123,9 +123,8 @@ const struct gi_option di_table[] = {
      .def = "normal",
      .level = 2,
      .op_version = 30700,
-     .unread = true,
-     .text = "How hard rebalance works: lazy, normal, aggressive or a number of files at a time. Nothing to do with one "
-             "subvolume."},
+     .side = GI_SIDE_CLIENT,
+     .text = "How many files a rebalance moves at a time: lazy (1), normal (2), aggressive (8) or a number."},
     {.name = "rebalance-stats",
      .key = "cluster.rebalance-stats",
      .type = GI_OPT_BOOL,
@@ -186,5 +185,16 @@ const struct gi_option di_table[] = {
      .text = "Whether a listing fails when a subvolume is down, or shows what the others have. A mount may allow the latter; a "
              "copy or a "
              "removal that goes by such a listing takes names for absent that are not."},
+    {.name = "rebalance-cmd",
+     .type = GI_OPT_INT,
+     DI_OPT(rebalance_cmd),
+     .min = 0,
+     .max = 5,
+     .def = "0",
+     .level = 3,
+     .side = GI_SIDE_CLIENT,
+     .text =
+         "Of the process that the management daemon starts to move files: 1 where they belong, 4 new layouts only, 5 as 1 from "
+         "bricks that are to be removed. Nothing in others."},
     GI_OPTION_END,
 };

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A volume of replica sets grows and shrinks under a writer: what is in it stays what it is, files move to where they belong, and from
+# bricks that are to leave.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/bricks.sh"
+require_root
+require_fuse
+command -v setfattr >/dev/null || skip_all "needs setfattr"
+start_glusterishd
+must "two plain bricks start" start_volume v 1 2
+must "they are mounted" mount_volume v "$WORK/mnt" --acl
+M=$WORK/mnt
+brick() { echo "$HOST:$WORK/bricks/$1"; }
+
+# ---- what is in it ----
+mkdir -p "$M/sub/deep"
+for i in $(seq 40); do head -c $((i * 3000)) /dev/urandom >"$M/file$i"; done
+for i in $(seq 20); do echo "$i" >"$M/sub/name$i"; done
+for i in $(seq 10); do echo "$i" >"$M/sub/deep/x$i"; done
+ln -s file1 "$M/link"
+truncate -s 5M "$M/holes" && echo data | dd of="$M/holes" bs=1 seek=3000000 conv=notrunc status=none
+chmod 640 "$M/file3" && chown 12:34 "$M/file3" && touch -d 2001-02-03 "$M/file4"
+setfattr -n user.color -v blue "$M/file5"
+manifest() { describe_tree "$M" | sed -E "/^growing/d; s/( 0o40[0-9]+ .*) [0-9]+\$/\1/" >"$WORK/manifest"; md5sum <"$WORK/manifest"; }
+before=$(manifest)
+cp "$WORK/manifest" "$WORK/was"
+
+unchanged() {
+  if [ "$(manifest)" = "$before" ]; then pass "what is in the volume is as it was"; else fail "what is in the volume is as it was" "$(diff "$WORK/was" "$WORK/manifest")"; fi
+}
+
+# A descriptor that stays open while its file is moved: each record once, in order.
+python3 - "$M/growing" "$WORK/stop" <<'PY' 2>"$WORK/errors" &
+import os, sys, time
+path, stop = sys.argv[1:]
+fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+n = 0
+while not os.path.exists(stop):
+    os.pwrite(fd, b"%09d\n" % n, n * 10)
+    k = n // 2
+    if os.pread(fd, 10, k * 10) != b"%09d\n" % k:
+        sys.exit("record %d is wrong" % k)
+    n += 1
+    time.sleep(0.001)
+os.fsync(fd)
+os.close(fd)
+if open(path).read() != "".join("%09d\n" % i for i in range(n)):
+    sys.exit("the file is not what was written")
+PY
+writer=$!
+
+# ---- it grows ----
+out=$(gi volume rebalance v status 2>&1)
+is "$out" "volume rebalance: v: failed: Rebalance not started for volume v." "nothing is moved yet"
+ok "two bricks are added" gi volume add-brick v "$(brick new-1)" "$(brick new-2)" force
+like "$(gi volume info v)" "^Number of Bricks: 4$" "volume info counts them"
+spread() { grep -q "the volume is spread over $1 subvolumes now" "$WORK/mount-mnt.log"; }
+ok "the mount uses them" within 20 spread 4
+unchanged
+like "$(gi volume rebalance v start 2>&1)" "^volume rebalance: v: success: Rebalance on v has been started successfully" "a rebalance begins"
+done_with() { gi volume rebalance v status | awk 'NR == 3 {print $7}' | grep -qx "$1"; }
+ok "it is completed" within 60 done_with completed
+note "$(gi volume rebalance v status)"
+like "$(gi volume status v tasks)" "^Task +: Rebalance" "volume status tells of it"
+like "$(cat "$WORK/d/vols/v/node_state.info")" "^status=3$" "and node_state.info"
+unchanged
+moved() { find "$WORK/bricks/$1" -name 'file*' -size +0 | wc -l; }
+[ "$(moved new-1)" -gt 2 ] && [ "$(moved new-2)" -gt 2 ] && pass "the new bricks have files" || fail "the new bricks have files" "$(ls "$WORK"/bricks/new-*)"
+marks_left() { find "$WORK/bricks" -path '*/.glusterfs' -prune -o -type f -perm -1000 -print; }
+is "$(marks_left)" "" "no file is left with marks, and no linkto file"
+is "$(find "$WORK"/bricks/*/ -path '*/.glusterfs' -prune -o -name 'file*' -print | wc -l)" 40 "each file is on one brick"
+
+# ---- it shrinks ----
+out=$(gi volume remove-brick v "$(brick v-1)" commit 2>&1)
+like "$out" "is not decommissioned. Use start or force option" "a brick that was not emptied does not leave"
+like "$(gi volume remove-brick v "$(brick v-1)" start 2>&1)" "^volume remove-brick start: success" "a brick is to leave"
+drained() { gi volume remove-brick v "$(brick v-1)" status | awk 'NR == 3 {print $7}' | grep -qx completed; }
+ok "it is emptied" within 60 drained
+left=$(find "$WORK/bricks/v-1" -path '*/.glusterfs' -prune -o -type f -print -o -type l -print)
+is "$left" "" "nothing is left on it"
+unchanged
+like "$(gi volume remove-brick v "$(brick v-1)" commit 2>&1)" "^volume remove-brick commit: success" "it leaves"
+like "$(gi volume info v)" "^Number of Bricks: 3$" "volume info no longer counts it"
+ok "the mount lets it go" within 20 spread 3
+unchanged
+
+touch "$WORK/stop"
+ok "the writer saw no error" wait "$writer"
+is "$(cat "$WORK/errors")" "" "nor a wrong byte"
+done_testing

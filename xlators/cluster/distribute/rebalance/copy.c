@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bytes and attributes of a file that is moved.
+ *
+ * Whoever writes it meanwhile writes both copies. A block that was read before
+ * and is written after such a write is old in the target: so both are compared
+ * until a whole pass finds no difference. From then on only those who write both
+ * change anything.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include "libglusterish/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define BLOCK (128u << 10)
+#define PAUSE_MAX (200 * GI_NSEC_PER_MSEC)
+#define STRETCH_CUT 1150 /* permille: applications feel it */
+#define OPS_MIN 4
+
+/* ---- how much the bricks have to do for others ---- */
+
+bool
+di_reb_yield(struct di_reb *r, const struct gi_fop *reply)
+{
+  struct gi_load load;
+
+  if (gi_load_get(reply->rsp.xdata, &load) && load.ops >= OPS_MIN && load.baseline_us &&
+      (uint64_t)load.mean_us * 1000 > (uint64_t)load.baseline_us * STRETCH_CUT)
+    r->pause = r->pause ? (r->pause * 2 < PAUSE_MAX ? r->pause * 2 : PAUSE_MAX) : GI_NSEC_PER_MSEC;
+  else
+    r->pause -= r->pause / 8 + (r->pause > 0);
+  if (r->pause >= GI_NSEC_PER_MSEC && !r->stopping)
+    gi_task_sleep(r->d->x->reactor, r->pause);
+  return r->stopping;
+}
+
+/* ---- single operations ---- */
+
+static struct gi_fop *
+fd_fop(struct di_reb_file *f, enum gi_fop_kind kind, struct gi_fd *fd, uint64_t offset, uint64_t size)
+{
+  struct gi_fop *fop = di_helper(f->r->base, kind);
+
+  gi_fop_set_fd(fop, fd);
+  fop->args.offset = offset;
+  fop->args.size = size;
+  return fop;
+}
+
+static int
+open_one(struct di_reb_file *f, struct gi_inode *inode, unsigned child, int flags, struct gi_fd **fd)
+{
+  struct gi_fop *fop = di_helper(f->r->base, GI_FOP_OPEN);
+
+  *fd = gi_fd_new(f->r->d->x->graph, inode, flags, GI_PID_REBALANCE);
+  gi_fop_set_fd(fop, *fd);
+  fop->args.flags = (uint32_t)flags;
+  return di_do_drop(f->r->d, fop, child);
+}
+
+int
+di_reb_open(struct di_reb_file *f)
+{
+  struct gi_inode *inode = gi_inode_get(f->r->d->x->graph, &f->gfid);
+  int err = open_one(f, inode, f->from, O_RDONLY | O_LARGEFILE, &f->in);
+
+  if (!err)
+    err = open_one(f, inode, f->to, O_RDWR | O_LARGEFILE, &f->out);
+  gi_inode_unref(&inode);
+  return err;
+}
+
+void
+di_reb_close(struct di_reb_file *f)
+{
+  gi_fd_unref(&f->in);
+  gi_fd_unref(&f->out);
+}
+
+static int
+size_of(struct di_reb_file *f, struct gi_fd *fd, unsigned child, uint64_t *size)
+{
+  struct gi_fop *fop = fd_fop(f, GI_FOP_FSTAT, fd, 0, 0);
+  int err = di_do(f->r->d, fop, child);
+
+  *size = err ? 0 : fop->rsp.stat.size;
+  gi_fop_unref(fop);
+  return err;
+}
+
+int
+di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size)
+{
+  struct gi_fop *fop = di_helper(r->base, GI_FOP_TRUNCATE);
+
+  fop->loc.gfid = *gfid;
+  fop->args.offset = size;
+  return di_do_drop(r->d, fop, child);
+}
+
+/* The reply, whose payload is the data; the caller's. Less than asked for, or nothing: the file ends. */
+static struct gi_fop *
+read_block(struct di_reb_file *f, struct gi_fd *fd, unsigned child, uint64_t offset, uint64_t size, int *err)
+{
+  struct gi_fop *fop = fd_fop(f, GI_FOP_READ, fd, offset, size);
+
+  *err = di_do(f->r->d, fop, child);
+  return fop;
+}
+
+static int
+write_block(struct di_reb_file *f, uint64_t offset, const struct gi_payload *data)
+{
+  struct gi_fop *fop = fd_fop(f, GI_FOP_WRITE, f->out, offset, data->len);
+
+  gi_payload_append(&fop->payload, data);
+  return di_do_drop(f->r->d, fop, f->to);
+}
+
+/* Where data begins at or after `offset`; the end of the file if none does. */
+static uint64_t
+next_data(struct di_reb_file *f, uint64_t offset)
+{
+  struct gi_fop *fop = fd_fop(f, GI_FOP_SEEK, f->in, offset, 0);
+  uint64_t at;
+  int err;
+
+  fop->args.what = 0;
+  err = di_do(f->r->d, fop, f->from);
+  at = err == ENXIO ? f->size : err ? offset : fop->rsp.offset;
+  gi_fop_unref(fop);
+  return at < offset ? offset : at / BLOCK * BLOCK > offset ? at / BLOCK * BLOCK : offset;
+}
+
+/* The bytes of `data` in `buf` (BLOCK bytes). */
+static bool
+is_zero(const struct gi_payload *data, uint8_t *buf)
+{
+  gi_payload_read(data, 0, buf, data->len);
+  return data->len == 0 || (buf[0] == 0 && memcmp(buf, buf + 1, data->len - 1) == 0);
+}
+
+/* ---- copying ---- */
+
+int
+di_reb_copy(struct di_reb_file *f)
+{
+  GI_CLEANUP_FREE uint8_t *buf = gi_alloc(BLOCK);
+  int err = size_of(f, f->in, f->from, &f->size);
+  uint64_t at = err ? 0 : next_data(f, 0);
+
+  while (!err && at < f->size) {
+    struct gi_fop *got = read_block(f, f->in, f->from, at, BLOCK, &err);
+    uint64_t len = err ? 0 : got->rsp.payload.len;
+    bool zero = !err && is_zero(&got->rsp.payload, buf);
+
+    if (!err && len && !zero)
+      err = write_block(f, at, &got->rsp.payload);
+    if (!err && di_reb_yield(f->r, got))
+      err = ECANCELED;
+    gi_fop_unref(got);
+    if (!err && len == 0)
+      break; /* it was cut meanwhile: the comparison sees to that */
+    f->r->bytes += len;
+    at = zero ? next_data(f, at + len) : at + len;
+  }
+  return err;
+}
+
+/* ---- comparing ---- */
+
+static bool
+same_payload(const struct gi_payload *a, const struct gi_payload *b, uint8_t *one, uint8_t *two)
+{
+  if (a->len != b->len)
+    return false;
+  gi_payload_read(a, 0, one, a->len);
+  gi_payload_read(b, 0, two, b->len);
+  return memcmp(one, two, a->len) == 0;
+}
+
+static int
+compare_size(struct di_reb_file *f, bool *differs)
+{
+  uint64_t there;
+  int err = size_of(f, f->in, f->from, &f->size);
+
+  if (!err)
+    err = size_of(f, f->out, f->to, &there);
+  if (err || there == f->size)
+    return err;
+  *differs = true;
+  return di_reb_truncate(f->r, &f->gfid, f->to, f->size);
+}
+
+int
+di_reb_compare(struct di_reb_file *f, bool *differs)
+{
+  GI_CLEANUP_FREE uint8_t *one = gi_alloc(BLOCK), *two = gi_alloc(BLOCK);
+  int err;
+
+  *differs = false;
+  err = compare_size(f, differs);
+  for (uint64_t at = 0; !err && at < f->size;) {
+    struct gi_fop *there = read_block(f, f->out, f->to, at, BLOCK, &err), *here = NULL;
+
+    if (!err)
+      here = read_block(f, f->in, f->from, at, BLOCK, &err);
+    uint64_t len = err ? 0 : here->rsp.payload.len;
+    if (!err && len && !same_payload(&here->rsp.payload, &there->rsp.payload, one, two)) {
+      *differs = true;
+      err = write_block(f, at, &here->rsp.payload);
+    }
+    if (!err && di_reb_yield(f->r, here))
+      err = ECANCELED;
+    gi_fop_unref(there);
+    gi_fop_unref(here);
+    if (!err && len == 0) {
+      *differs = true; /* it was cut meanwhile */
+      break;
+    }
+    at += len;
+  }
+  return err;
+}
+
+int
+di_reb_sync(struct di_reb_file *f)
+{
+  return di_do_drop(f->r->d, fd_fop(f, GI_FOP_FSYNC, f->out, 0, 0), f->to);
+}
+
+/* ---- attributes ---- */
+
+#define MDATA "trusted.glusterfs.mdata"
+
+/* What a brick or a layer keeps for itself. */
+static bool
+is_private(const struct di *d, const char *name)
+{
+  static const char *const prefixes[] = {"trusted.glusterfs.", "glusterfs.",  "trusted.afr.",   "trusted.gfid",
+                                         "trusted.bit-rot.",   "trusted.ec.", "trusted.pgfid.", "security.selinux"};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(prefixes); i++)
+    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+      return true;
+  return strncmp(name, d->layout_key, strlen(d->layout_key)) == 0;
+}
+
+static void
+take(struct gi_dict *to, const struct gi_dict *from, const char *name)
+{
+  const void *value;
+  uint32_t len;
+
+  if (gi_dict_get_bin(from, name, &value, &len))
+    gi_dict_set_bin(to, name, value, len);
+}
+
+static void
+get_named(struct di_reb_file *f, const char *name, struct gi_dict *to)
+{
+  struct gi_fop *fop = di_helper(f->r->base, GI_FOP_GETXATTR);
+
+  fop->loc.gfid = f->gfid;
+  fop->args.name = name;
+  if (di_do(f->r->d, fop, f->from) == 0)
+    take(to, fop->rsp.dict, name);
+  gi_fop_unref(fop);
+}
+
+static int
+get_all(struct di_reb_file *f, struct gi_dict *to)
+{
+  struct gi_fop *fop = di_helper(f->r->base, GI_FOP_GETXATTR);
+  int err;
+
+  fop->loc.gfid = f->gfid;
+  err = di_do(f->r->d, fop, f->from);
+  for (uint32_t i = 0; !err && fop->rsp.dict && i < gi_dict_count(fop->rsp.dict); i++) {
+    const struct gi_pair *p = gi_dict_at(fop->rsp.dict, i);
+    const uint8_t *value;
+    uint32_t len;
+
+    if (gi_pair_bytes(p, &value, &len) && !is_private(f->r->d, p->key) && strncmp(p->key, "system.posix_acl", 16) != 0)
+      gi_dict_set_bin(to, p->key, value, len);
+  }
+  gi_fop_unref(fop);
+  return err;
+}
+
+int
+di_reb_xattrs(struct di_reb_file *f, bool last)
+{
+  struct gi_dict *d = gi_dict_new();
+  struct gi_fop *fop;
+  int err = 0;
+
+  if (last) {
+    get_named(f, "system.posix_acl_access", d);
+    get_named(f, MDATA, d);
+  } else {
+    err = get_all(f, d);
+  }
+  if (err || gi_dict_count(d) == 0) {
+    gi_dict_unref(&d);
+    return err;
+  }
+  fop = di_helper(f->r->base, GI_FOP_SETXATTR);
+  fop->loc.gfid = f->gfid;
+  fop->args.dict = d;
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  return di_do_drop(f->r->d, fop, f->to);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One file is moved to where its name belongs:
+ *
+ *   a linkto file there -> the source is marked: whoever changes it changes both
+ *   -> copy, compare until nothing differs, sync -> the target becomes the file
+ *   -> the source becomes a linkto file -> and goes
+ *
+ * Renames wait (dht.file.migrate). At every point the name leads to all of the
+ * data; a source that is left behind with its marks is dealt with when it is found
+ * again.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define MOVING (S_ISVTX | S_ISGID)
+#define LINKTO_MODE 01000u
+#define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
+
+struct move {
+  struct di_reb_file f;
+  const struct gi_loc *loc;
+  struct di_locks migrate, name;
+  struct gi_iatt stat; /* of the source, without marks */
+  bool marked;         /* it was found with marks */
+  bool replaced;       /* the target is the file already */
+  int err;
+};
+
+static char *
+mode_key(const struct di *d)
+{
+  return gi_asprintf("%s.mode", d->layout_key);
+}
+
+/* ---- looking ---- */
+
+/* The source and the target under the name. 0 or errno; ENOENT: the name is not there (any more), EBUSY: locks are held on it. */
+static int
+look(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP), *h;
+  GI_CLEANUP_FREE char *key = mode_key(d);
+  int64_t locks = 0;
+  const char *mode;
+  int err;
+
+  gi_loc_copy(&fop->loc, m->loc);
+  gi_inode_unref(&fop->loc.inode);
+  fop->loc.gfid = gi_gfid_none;
+  di_add_keys(d, gi_fop_xdata(fop));
+  gi_dict_set_int(gi_fop_xdata(fop), key, 16);
+  gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
+  h = gi_fop_child(fop);
+  err = di_do(d, fop, m->f.from);
+  if (!err && (!S_ISREG(fop->rsp.stat.mode) || di_is_linkto(d, fop)))
+    err = ENOENT;
+  if (!err && !gi_gfid_is_none(&m->f.gfid) && !gi_gfid_equal(&m->f.gfid, &fop->rsp.stat.gfid))
+    err = ENOENT;
+  if (!err) {
+    m->stat = fop->rsp.stat;
+    m->f.gfid = m->stat.gfid;
+    m->marked = di_is_moving(d, &m->stat, fop->rsp.xdata);
+    if (m->marked)
+      m->stat.mode &= ~(uint32_t)MOVING;
+    if (m->marked && gi_dict_get_str(fop->rsp.xdata, key, &mode))
+      m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
+    gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
+  }
+  gi_fop_unref(fop);
+  m->replaced = false;
+  if (!err && di_do(d, h, m->f.to) == 0) {
+    if (!gi_gfid_equal(&h->rsp.stat.gfid, &m->f.gfid))
+      err = EEXIST;
+    else
+      m->replaced = !di_is_linkto(d, h);
+  } else if (!err && h->rsp.err != ENOENT) {
+    err = h->rsp.err;
+  } else if (!err) {
+    err = di_linkto_make(d, m->f.r->base, m->loc, &m->stat, m->f.to, m->f.from);
+  }
+  gi_fop_unref(h);
+  return err ? err : locks > 0 && !m->marked ? EBUSY : 0;
+}
+
+static int
+lock_name(struct move *m)
+{
+  return di_lock_name(m->f.r->d, m->f.r->base, &m->name, m->f.to, m->loc);
+}
+
+static void
+unlock_name(struct move *m)
+{
+  di_unlock(m->f.r->d, m->f.r->base, &m->name);
+}
+
+/* ---- marks ---- */
+
+static int
+set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
+{
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
+
+  fop->loc.gfid = m->f.gfid;
+  fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID : 0);
+  fop->args.iatt = m->stat;
+  fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  return di_do_drop(m->f.r->d, fop, child);
+}
+
+static int
+mark(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETXATTR);
+  const char *target = d->x->children[m->f.to]->name;
+  GI_CLEANUP_FREE char *key = mode_key(d), *mode = gi_asprintf("%o", m->stat.mode & 07777u);
+  int err;
+
+  fop->loc.gfid = m->f.gfid;
+  fop->args.dict = gi_dict_new();
+  gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
+  gi_dict_set_str(fop->args.dict, key, mode);
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  err = di_do_drop(d, fop, m->f.from);
+  return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | MOVING, false);
+}
+
+static int
+drop_xattr(struct move *m, unsigned child, const char *name)
+{
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_REMOVEXATTR);
+  int err;
+
+  fop->loc.gfid = m->f.gfid;
+  fop->args.name = name;
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  err = di_do_drop(m->f.r->d, fop, child);
+  return err == ENODATA ? 0 : err;
+}
+
+/* The source is as before; the target, which nobody may take for the file, an empty linkto file. */
+static void
+unmark(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  GI_CLEANUP_FREE char *key = mode_key(d);
+
+  if (set_mode(m, m->f.from, m->stat.mode & 07777u, false) != 0)
+    return;                                           /* then it is found again with its marks */
+  GI_IGNORE(drop_xattr(m, m->f.from, d->linkto_key)); /* without the bits it says nothing */
+  GI_IGNORE(drop_xattr(m, m->f.from, key));
+  GI_IGNORE(di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0)); /* or it is overwritten next time */
+}
+
+/* ---- the end ---- */
+
+static int
+set_times(struct move *m, const struct gi_iatt *stat)
+{
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
+
+  fop->loc.gfid = m->f.gfid;
+  fop->args.valid = GI_SET_ATIME | GI_SET_MTIME;
+  fop->args.iatt = *stat;
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  return di_do_drop(m->f.r->d, fop, m->f.to);
+}
+
+/* The source is a linkto file, and removed as such: whatever it has become meanwhile stays. */
+static int
+remove_source(struct move *m)
+{
+  int err = set_mode(m, m->f.from, LINKTO_MODE, false);
+
+  return err ? err : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
+}
+
+/* Under the lock of the name. EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
+static int
+exchange(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  int err = look(m);
+
+  if (!err && m->replaced)
+    return remove_source(m);
+  if (!err && !m->marked) {
+    err = mark(m);
+    return err ? err : EAGAIN;
+  }
+  if (!err)
+    err = di_reb_xattrs(&m->f, false);
+  if (!err)
+    err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file */
+  if (!err)
+    err = drop_xattr(m, m->f.to, d->linkto_key);
+  if (!err)
+    err = di_reb_xattrs(&m->f, true);
+  if (!err)
+    err = set_times(m, &m->stat);
+  return err ? err : remove_source(m);
+}
+
+/* ---- all of it ---- */
+
+static int
+copy_all(struct move *m)
+{
+  bool differs = true;
+  int err = di_reb_open(&m->f);
+
+  if (!err)
+    err = di_reb_copy(&m->f);
+  for (unsigned pass = 0; !err; pass++) {
+    while (!err && differs) {
+      err = di_reb_compare(&m->f, &differs);
+      if (!err && differs && ++pass > PASSES_MAX)
+        err = EBUSY;
+    }
+    if (!err)
+      err = di_reb_sync(&m->f);
+    if (!err)
+      err = lock_name(m);
+    if (!err) {
+      err = exchange(m);
+      if (!err)
+        break;
+    }
+    unlock_name(m);
+    differs = true;
+    if (err == EAGAIN)
+      err = pass < PASSES_MAX ? 0 : EBUSY;
+  }
+  unlock_name(m);
+  di_reb_close(&m->f);
+  return err;
+}
+
+static int
+begin(struct move *m)
+{
+  int err = lock_name(m);
+
+  if (!err)
+    err = look(m);
+  if (!err && m->replaced)
+    err = m->marked ? remove_source(m) : EEXIST;
+  else if (!err && m->stat.nlink > 1)
+    err = EMLINK;
+  else if (!err && !m->marked && (m->stat.mode & MOVING) == MOVING)
+    err = EBUSY; /* its own bits would be taken for marks */
+  else if (!err) {
+    err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
+    if (!err)
+      err = mark(m);
+    if (err)
+      unmark(m);
+  }
+  unlock_name(m);
+  return err;
+}
+
+static void
+tell(struct move *m, int err)
+{
+  struct di_reb *r = m->f.r;
+  const struct di *d = r->d;
+  bool skipped = err == EMLINK || err == EBUSY;
+
+  if (!err || err == ENOENT || err == ESTALE || err == ECANCELED)
+    return;
+  if (skipped)
+    r->skipped++;
+  else
+    r->failures++;
+  gi_log(skipped ? GI_LOG_WARNING : GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 21, "%s stays on %s instead of %s: %s",
+         m->loc->name, d->x->children[m->f.from]->name, d->x->children[m->f.to]->name,
+         err == EMLINK  ? "it has several names"
+         : err == EBUSY ? "it is locked, or written all the time"
+                        : strerror(err));
+}
+
+/* ---- symbolic links, devices, pipes ---- */
+
+static struct gi_fop *
+name_fop(struct move *m, enum gi_fop_kind kind)
+{
+  struct gi_fop *fop = di_helper(m->f.r->base, kind);
+
+  gi_loc_copy(&fop->loc, m->loc);
+  gi_inode_unref(&fop->loc.inode);
+  fop->loc.gfid = gi_gfid_none;
+  return fop;
+}
+
+static int
+look_other(struct move *m)
+{
+  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
+  int err = di_do(m->f.r->d, fop, m->f.from);
+
+  if (!err && (S_ISREG(fop->rsp.stat.mode) || S_ISDIR(fop->rsp.stat.mode)))
+    err = ENOENT;
+  if (!err) {
+    m->stat = fop->rsp.stat;
+    m->f.gfid = m->stat.gfid;
+  }
+  gi_fop_unref(fop);
+  return !err && m->stat.nlink > 1 ? EMLINK : err;
+}
+
+/* What the source is, made on the target with the same gfid. */
+static int
+make_same(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  struct gi_fop *link = di_helper(m->f.r->base, GI_FOP_READLINK), *fop;
+  bool symlink = S_ISLNK(m->stat.mode);
+  int err;
+
+  link->loc.gfid = m->f.gfid;
+  link->args.size = 4096;
+  err = symlink ? di_do(d, link, m->f.from) : 0;
+  if (!err && symlink && !link->rsp.link)
+    err = EIO;
+  if (!err) {
+    fop = name_fop(m, symlink ? GI_FOP_SYMLINK : GI_FOP_MKNOD);
+    gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->f.gfid);
+    if (symlink) {
+      fop->args.link = link->rsp.link;
+    } else {
+      fop->args.mode = m->stat.mode;
+      fop->args.rdev = m->stat.rdev;
+    }
+    err = di_do_drop(d, fop, m->f.to);
+  }
+  gi_fop_unref(link);
+  return err;
+}
+
+static int
+remake(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  struct gi_fop *fop;
+  int err = look_other(m);
+
+  if (err)
+    return err;
+  err = make_same(m);
+  if (err == EEXIST && di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, false) == 0)
+    err = make_same(m);
+  if (err == EEXIST) { /* of one who was killed, perhaps */
+    fop = name_fop(m, GI_FOP_LOOKUP);
+    if (di_do(d, fop, m->f.to) == 0 && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid) &&
+        (fop->rsp.stat.mode & S_IFMT) == (m->stat.mode & S_IFMT))
+      err = 0;
+    gi_fop_unref(fop);
+  }
+  if (err)
+    return err;
+  fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
+  fop->loc.gfid = m->f.gfid;
+  fop->args.valid = GI_SET_UID | GI_SET_GID | GI_SET_ATIME | GI_SET_MTIME | (S_ISLNK(m->stat.mode) ? 0 : GI_SET_MODE);
+  fop->args.iatt = m->stat;
+  err = di_do_drop(d, fop, m->f.to);
+  if (!err)
+    err = di_reb_xattrs(&m->f, false);
+  if (!err)
+    err = di_reb_xattrs(&m->f, true);
+  if (!err)
+    err = di_do_drop(d, name_fop(m, GI_FOP_UNLINK), m->f.from);
+  return err;
+}
+
+void
+di_reb_remake(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
+{
+  struct move m = {.f = {.r = r, .from = from, .to = to}, .loc = loc};
+  int err;
+
+  GI_ASSERT(from != to && loc->name);
+  err = lock_name(&m);
+  if (!err)
+    err = remake(&m);
+  unlock_name(&m);
+  if (!err) {
+    r->moved++;
+    di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
+  }
+  tell(&m, err);
+}
+
+void
+di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
+{
+  struct move m = {.f = {.r = r, .from = from, .to = to}, .loc = loc};
+  struct gi_loc object;
+  int err;
+
+  GI_ASSERT(from != to && loc->name);
+  GI_ASSERT(from < r->d->n && to < r->d->n);
+  err = look(&m);
+  if (!err || err == EBUSY) {
+    object = (struct gi_loc){.gfid = m.f.gfid};
+    object.inode = gi_inode_get(r->d->x->graph, &m.f.gfid);
+    err = di_lock(r->d, r->base, &m.migrate, DI_LOCK_MIGRATE, from, &object, NULL);
+    if (!err)
+      err = begin(&m);
+    if (!err && !m.replaced) {
+      err = copy_all(&m);
+      if (err)
+        unmark(&m);
+    }
+    di_unlock(r->d, r->base, &m.migrate);
+    gi_loc_clear(&object);
+  }
+  if (!err) {
+    r->moved++;
+    di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
+  }
+  tell(&m, err);
+}

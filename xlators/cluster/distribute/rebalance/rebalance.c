@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a rebalance. It begins when all subvolumes are up, and stays, when
+ * it is done, until the management daemon has heard that and ends the process.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include "libglusterish/log.h"
+#include "libglusterish/manage-op.h"
+
+#include <errno.h>
+
+static unsigned
+parallel(const struct di *d)
+{
+  const char *word = di_opts(d)->rebal_throttle;
+  int64_t n;
+
+  if (strcmp(word, "lazy") == 0)
+    return 1;
+  if (strcmp(word, "aggressive") == 0)
+    return 8;
+  return gi_parse_int(word, &n) && n > 0 && n <= 64 ? (unsigned)n : 2;
+}
+
+static void
+work(void *arg)
+{
+  struct di_reb *r = arg;
+  struct gi_xlator *x = r->d->x;
+
+  di_reb_walk(r);
+  r->ended = gi_now(x->reactor);
+  if (!r->stopping)
+    r->status = r->failures ? DI_REB_FAILED : DI_REB_COMPLETED;
+  gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 20,
+         "rebalance %s: %llu files looked at, %llu moved (%llu bytes), %llu failed, %llu left where they are",
+         r->stopping   ? "stopped"
+         : r->failures ? "failed"
+                       : "completed",
+         (unsigned long long)r->scanned, (unsigned long long)r->moved, (unsigned long long)r->bytes,
+         (unsigned long long)r->failures, (unsigned long long)r->skipped);
+  gi_fop_unref(r->base);
+  r->base = NULL;
+  r->running = false;
+}
+
+void
+di_reb_begin(struct di *d)
+{
+  struct di_reb *r = d->reb;
+
+  if (!r || r->running || r->stopping || r->ended || d->n < 2 || d->up != di_all(d))
+    return;
+  r->running = true;
+  r->status = DI_REB_RUNS;
+  r->began = gi_now(d->x->reactor);
+  r->base = gi_fop_new(d->x->graph, GI_FOP_IPC);
+  r->base->caller.pid = GI_PID_REBALANCE;
+  gi_window_init(&r->files, parallel(d));
+  gi_task_start(d->x->reactor, work, r);
+}
+
+void
+di_reb_stop(struct di *d)
+{
+  if (d->reb)
+    d->reb->stopping = true;
+}
+
+void
+di_reb_init(struct di *d)
+{
+  int64_t command = di_opts(d)->rebalance_cmd;
+
+  if (command != DI_REB_START && command != DI_REB_LAYOUT && command != DI_REB_FORCE)
+    return;
+  d->reb = gi_new(struct di_reb);
+  d->reb->d = d;
+  d->reb->command = (enum di_reb_command)command;
+  d->reb->status = DI_REB_RUNS;
+}
+
+void
+di_reb_finish(struct di *d)
+{
+  GI_ASSERT(!d->reb || !d->reb->running);
+  gi_free(d->reb);
+  d->reb = NULL;
+}
+
+/* ---- what it tells ---- */
+
+static void
+put(struct gi_dict *out, const char *key, uint64_t value)
+{
+  char text[32];
+
+  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  gi_dict_set_str(out, key, text);
+}
+
+static void
+tell(const struct di_reb *r, struct gi_dict *out)
+{
+  const char *name = r->d->x->name;
+  size_t len = strlen(name);
+  GI_CLEANUP_FREE char *volume = gi_strndup(name, len > 4 && strcmp(name + len - 4, "-dht") == 0 ? len - 4 : len);
+  uint64_t until = r->ended ? r->ended : gi_now(r->d->x->reactor);
+  uint64_t s = r->began ? (until - r->began) / GI_NSEC_PER_SEC : 0;
+  bool counts = r->objects > r->scanned && r->scanned > 0 && !r->ended;
+
+  gi_dict_set_str(out, "volname", volume);
+  put(out, "status", r->status);
+  put(out, "files", r->moved);
+  put(out, "size", r->bytes);
+  put(out, "lookups", r->scanned);
+  put(out, "failures", r->failures);
+  put(out, "skipped", r->skipped);
+  put(out, "run-time", s);
+  put(out, "time-left", counts ? s * (r->objects - r->scanned) / r->scanned : 0);
+  put(out, "bytes-per-second", s ? r->bytes / s : r->bytes);
+}
+
+void
+di_manage(struct gi_xlator *x, struct gi_manage *m)
+{
+  struct di *d = di_of(x);
+
+  if (m->op != GI_MANAGE_REBALANCE || !d->reb) {
+    m->done(m, EOPNOTSUPP);
+    return;
+  }
+  tell(d->reb, m->out);
+  m->done(m, 0);
+}

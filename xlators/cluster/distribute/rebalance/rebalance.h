@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rebalance: the process that gives the directories of a volume new layouts and
+ * moves files to where they belong then (distribute.md 9). It runs in
+ * cluster/distribute of a process of its own, which rebalance-cmd starts.
+ *
+ *   rebalance.c  its life, what it tells
+ *   walk.c       directories: layouts, listings
+ *   move.c       one file
+ *   copy.c       its bytes and attributes
+ *
+ * What a file's state is stands in the file itself, so who is killed goes on
+ * where another one begins: a source that is marked is copied again, and one whose
+ * target is no linkto file any more is removed.
+ */
+#ifndef DI_REBALANCE_H
+#define DI_REBALANCE_H
+
+#include "xlators/cluster/distribute/di.h"
+
+enum di_reb_command { DI_REB_NONE = 0, DI_REB_START = 1, DI_REB_LAYOUT = 4, DI_REB_FORCE = 5 };
+/* As the management daemon has it. */
+enum di_reb_status { DI_REB_RUNS = 1, DI_REB_COMPLETED = 3, DI_REB_FAILED = 4 };
+
+struct di_reb {
+  struct di *d;
+  struct gi_fop *base; /* all operations are on its behalf */
+  enum di_reb_command command;
+  enum di_reb_status status;
+  bool running, stopping;
+  struct gi_window files; /* moved at the same time */
+  uint64_t began, ended;  /* gi_now */
+  uint64_t moved, bytes, scanned, failures, skipped, objects;
+  uint64_t pause; /* ns before each block: the foreground of the bricks is slower than without us */
+};
+
+/* ---- move.c ---- */
+
+/* Moves the file of that name in `dir` from one subvolume to another. Counts what became of it. On a task. */
+void di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
+
+/* The same of what is no regular file: it is made there, and removed. */
+void di_reb_remake(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
+
+/* ---- copy.c: 0 or errno ---- */
+
+struct di_reb_file {
+  struct di_reb *r;
+  struct gi_gfid gfid;
+  unsigned from, to;
+  struct gi_fd *in, *out;
+  uint64_t size;
+};
+
+int di_reb_open(struct di_reb_file *f);
+void di_reb_close(struct di_reb_file *f);
+int di_reb_copy(struct di_reb_file *f);                   /* all its bytes, without holes */
+int di_reb_compare(struct di_reb_file *f, bool *differs); /* copies what differs */
+int di_reb_sync(struct di_reb_file *f);
+int di_reb_xattrs(struct di_reb_file *f, bool last); /* `last`: those that go with the mode, or are the time's */
+int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
+/* Waits while the bricks have too much to do for others; true: the rebalance is to stop. */
+bool di_reb_yield(struct di_reb *r, const struct gi_fop *reply);
+
+/* ---- walk.c ---- */
+
+void di_reb_walk(struct di_reb *r); /* the whole tree; on a task */
+/* Waits until all subvolumes are up. False: the rebalance is to stop. */
+bool di_reb_all_up(struct di_reb *r);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The walk over all directories: each gets its new layout; then what the
+ * subvolumes have in it that belongs elsewhere is moved. Its subdirectories
+ * follow.
+ *
+ * No commit hash is written: a client that has not yet heard of the new layout
+ * would take a name for missing that was moved.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#define PAGE_BYTES (64u << 10)
+#define WAIT GI_NSEC_PER_SEC
+
+/* A directory that waits; its ancestors stay while it does, for its layout begins where its path says. */
+struct place {
+  struct gi_list link;
+  struct place *above;
+  unsigned refs;
+  struct gi_inode *inode;
+  char *name;
+};
+
+struct walk {
+  struct di_reb *r;
+  struct gi_list todo;
+};
+
+/* ---- places ---- */
+
+static struct place *
+place_new(struct place *above, const struct gi_gfid *gfid, const char *name, struct gi_graph *g)
+{
+  struct place *p = gi_new(struct place);
+
+  p->refs = 1;
+  p->above = above;
+  if (above)
+    above->refs++;
+  p->inode = gi_inode_get(g, gfid);
+  p->name = name ? gi_strdup(name) : NULL;
+  gi_list_init(&p->link);
+  return p;
+}
+
+static void
+place_put(struct place *p)
+{
+  while (p && --p->refs == 0) {
+    struct place *above = p->above;
+
+    gi_inode_unref(&p->inode);
+    gi_free(p->name);
+    gi_free(p);
+    p = above;
+  }
+}
+
+static struct gi_loc
+place_loc(const struct place *p)
+{
+  struct gi_loc loc = {.gfid = p->inode->gfid, .inode = p->inode, .name = p->name};
+
+  if (p->above) {
+    loc.parent = p->above->inode;
+    loc.pargfid = p->above->inode->gfid;
+  }
+  return loc;
+}
+
+bool
+di_reb_all_up(struct di_reb *r)
+{
+  while (!r->stopping && r->d->up != di_all(r->d))
+    gi_task_sleep(r->d->x->reactor, WAIT);
+  return !r->stopping;
+}
+
+/* ---- layouts ---- */
+
+/* Looks the directory up on all subvolumes, which makes it where it is missing. */
+static int
+visit(struct di_reb *r, const struct place *p)
+{
+  struct gi_loc loc = place_loc(p);
+  struct di_found f;
+  struct gi_iatt stat;
+  unsigned best;
+  int err;
+
+  di_find(r->d, r->base, &loc, di_all(r->d), &f);
+  err = f.dir ? di_merge_dir(r->d, r->base, &loc, &f, &stat, &best) : f.failed ? ENOTCONN : ENOENT;
+  if (!err && f.failed)
+    err = ENOTCONN;
+  di_found_end(&f);
+  return err;
+}
+
+/* ---- listings ---- */
+
+struct listing {
+  struct gi_fd *fd;
+  struct gi_fop *page;
+  uint32_t at;
+  uint64_t offset;
+  bool end;
+  int err;
+};
+
+static int
+list_open(struct di_reb *r, const struct place *p, unsigned child, struct listing *l)
+{
+  struct gi_fop *fop = di_helper(r->base, GI_FOP_OPENDIR);
+
+  *l = (struct listing){.fd = gi_fd_new(r->d->x->graph, p->inode, 0, GI_PID_REBALANCE)};
+  l->fd->directory = true;
+  gi_fop_set_fd(fop, l->fd);
+  l->err = di_do_drop(r->d, fop, child);
+  l->end = l->err != 0;
+  return l->err;
+}
+
+static void
+list_fetch(struct di_reb *r, unsigned child, struct listing *l)
+{
+  const struct gi_dirents *e;
+
+  gi_fop_unref(l->page);
+  l->page = di_helper(r->base, GI_FOP_READDIRP);
+  gi_fop_set_fd(l->page, l->fd);
+  l->page->args.size = PAGE_BYTES;
+  l->page->args.offset = l->offset;
+  l->err = di_do(r->d, l->page, child);
+  l->at = 0;
+  e = &l->page->rsp.entries;
+  if (l->err || e->count == 0 || l->page->rsp.err == ENOENT)
+    l->end = true;
+  else if (e->entry[e->count - 1].off == l->offset)
+    l->err = EIO, l->end = true; /* it would go on for ever */
+}
+
+static const struct gi_dirent *
+list_next(struct di_reb *r, unsigned child, struct listing *l)
+{
+  for (;;) {
+    while (l->page && !l->err && l->at < l->page->rsp.entries.count) {
+      const struct gi_dirent *e = &l->page->rsp.entries.entry[l->at++];
+
+      l->offset = e->off;
+      if (e->name[0] && strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && !strchr(e->name, '/'))
+        return e;
+    }
+    if (l->end)
+      return NULL;
+    list_fetch(r, child, l);
+  }
+}
+
+static void
+list_close(struct listing *l)
+{
+  gi_fop_unref(l->page);
+  gi_fd_unref(&l->fd);
+}
+
+/* ---- one file ---- */
+
+struct errand {
+  struct walk *w;
+  struct gi_loc loc;
+  char *name;
+  bool regular;
+  unsigned from, to;
+};
+
+static void
+run_errand(void *arg)
+{
+  struct errand *e = arg;
+  struct di_reb *r = e->w->r;
+
+  if (di_reb_all_up(r) && !e->regular)
+    di_reb_remake(r, &e->loc, e->from, e->to);
+  else if (!r->stopping)
+    di_reb_move(r, &e->loc, e->from, e->to);
+  gi_window_give(&r->files, 1);
+  gi_inode_unref(&e->loc.parent);
+  gi_free(e->name);
+  gi_free(e);
+}
+
+static void
+send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsigned from, unsigned to)
+{
+  struct di_reb *r = w->r;
+  struct errand *e;
+
+  gi_window_take(&r->files, r->d->x->reactor, 1);
+  e = gi_new(struct errand);
+  *e = (struct errand){.w = w, .name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
+  e->loc.name = e->name;
+  e->loc.pargfid = p->inode->gfid;
+  e->loc.parent = gi_inode_ref(p->inode);
+  gi_task_start(r->d->x->reactor, run_errand, e);
+}
+
+static void
+wait_for_all(struct di_reb *r)
+{
+  uint64_t all = r->files.size;
+
+  gi_window_take(&r->files, r->d->x->reactor, all);
+  gi_window_give(&r->files, all);
+}
+
+/* An entry of a subvolume's own listing. */
+static void
+entry(struct walk *w, struct place *p, unsigned child, const struct gi_dirent *e)
+{
+  struct di_reb *r = w->r;
+  struct di *d = r->d;
+  const struct di_layout *l;
+  int hashed;
+
+  if (gi_gfid_is_root(&p->inode->gfid) && strcmp(e->name, ".glusterfs") == 0)
+    return;
+  if (S_ISDIR(e->stat.mode)) {
+    if (child == 0)
+      gi_list_add_tail(&w->todo, &place_new(p, &e->stat.gfid, e->name, d->x->graph)->link);
+    return;
+  }
+  if (r->command == DI_REB_LAYOUT || ((e->stat.mode & 07777) == 01000 && S_ISREG(e->stat.mode) && e->stat.size == 0))
+    return;
+  r->scanned++;
+  l = di_layout_known(d, p->inode);
+  hashed = l ? di_hashed(d, l, e->name) : -1;
+  if (hashed >= 0 && hashed != (int)child)
+    send(w, p, e, child, (unsigned)hashed);
+}
+
+static int
+list(struct walk *w, struct place *p, unsigned child)
+{
+  struct di_reb *r = w->r;
+  struct listing l;
+  const struct gi_dirent *e;
+
+  if (list_open(r, p, child, &l) == 0)
+    while (!r->stopping && (e = list_next(r, child, &l)) != NULL)
+      entry(w, p, child, e);
+  list_close(&l);
+  return l.err;
+}
+
+/* ---- one directory ---- */
+
+static void
+directory(struct walk *w, struct place *p)
+{
+  struct di_reb *r = w->r;
+  struct gi_loc loc = place_loc(p);
+  int err;
+
+  if (!di_reb_all_up(r))
+    return;
+  err = visit(r, p);
+  if (err == ENOENT)
+    return; /* it was removed meanwhile */
+  if (!err)
+    err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid);
+  for (unsigned i = 0; i < r->d->n && !err; i++)
+    if (r->command != DI_REB_LAYOUT || i == 0)
+      err = list(w, p, i);
+  wait_for_all(r);
+  if (err && err != ENOENT && !r->stopping) {
+    r->failures++;
+    gi_log(GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 22, "directory %s is left as it is: %s", p->name ? p->name : "/",
+           strerror(err));
+  }
+}
+
+/* ---- the volume ---- */
+
+/* How many objects there are, as far as the subvolumes tell. */
+static void
+count(struct di_reb *r)
+{
+  uint64_t weight[DI_MAX];
+
+  GI_IGNORE(di_weights(r->d, r->base, weight)); /* which asks for what is known of their room */
+  for (unsigned i = 0; i < r->d->n; i++)
+    r->objects += r->d->space[i].st.files - r->d->space[i].st.ffree;
+}
+
+/* What clients were told of an earlier rebalance, that a missing name need not be searched, is no longer true. */
+static void
+withdraw(struct di_reb *r)
+{
+  struct gi_fop *fop = di_helper(r->base, GI_FOP_REMOVEXATTR);
+  struct di_ask ask;
+
+  fop->loc.gfid = gi_gfid_root;
+  fop->args.name = r->d->commit_key;
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  di_ask_copy(r->d, &ask, fop, di_all(r->d)); /* where there was none it fails */
+  di_ask_end(&ask);
+  gi_fop_unref(fop);
+  r->d->commit = 1;
+}
+
+void
+di_reb_walk(struct di_reb *r)
+{
+  struct walk w = {.r = r};
+  struct place *p;
+
+  gi_list_init(&w.todo);
+  count(r);
+  withdraw(r);
+  gi_list_add_tail(&w.todo, &place_new(NULL, &gi_gfid_root, NULL, r->d->x->graph)->link);
+  while (!gi_list_empty(&w.todo)) {
+    p = gi_list_first(&w.todo, struct place, link);
+    gi_list_del(&p->link);
+    directory(&w, p);
+    place_put(p);
+  }
+}
