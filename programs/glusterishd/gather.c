@@ -102,8 +102,8 @@ gd_settle(struct gd_op *op, const char *volume, bool force, void (*fn)(struct gd
     if (!gd_node_connected(n))
       continue;
     op->waiting++;
-    ask(op, n, json_pack("{s:s,s:s,s:b}", "call", "settle", "volume", volume, "force", force), SETTLE_MS, settled,
-        &op->settled);
+    ask(op, n, json_pack("{s:s,s:s,s:b}", "call", "settle", "volume", volume, "force", force),
+        op->command->flags & GD_CMD_QUICK ? ANSWER_MS : SETTLE_MS, settled, &op->settled);
   }
   if (--op->waiting == 0)
     fn(op);

@@ -2,9 +2,9 @@
  *
  * get-state (cli.md 5.17): what the daemon knows, as a file of sections with
  * "Key: value" lines. Only the bricks of this node have a port, a state and
- * space in it; as a pool is one node, these are all.
+ * space in it.
  */
-#include "programs/glusterishd/op.h"
+#include "programs/glusterishd/pool.h"
 #include "programs/common/size-text.h"
 
 #include <errno.h>
@@ -111,6 +111,23 @@ write_volume(struct state *s, unsigned i, const struct gd_volume *v)
 /* ---- all ---- */
 
 static void
+write_peers(struct state *s)
+{
+  const struct gd_node *n;
+  char uuid[GI_UUID_TEXT];
+  fputs("\n[Peers]\n", s->out);
+  for (unsigned i = 0; (n = gd_node_at(s->op->gd, i)) != NULL; i++) {
+    fprintf(s->out, "Peer%u.primary_hostname: %s\nPeer%u.uuid: %s\nPeer%u.state: Peer in Cluster\nPeer%u.connected: %s\n",
+            i + 1, n->hosts[0], i + 1, gi_gfid_text(&n->id, uuid), i + 1, i + 1,
+            gd_node_connected(n) ? "Connected" : "Disconnected");
+    fprintf(s->out, "Peer%u.othernames: ", i + 1);
+    for (unsigned k = 1; k < n->nhosts; k++)
+      fprintf(s->out, "%s%s", k > 1 ? "," : "", n->hosts[k]);
+    fputc('\n', s->out);
+  }
+}
+
+static void
 write_global(struct state *s)
 {
   const struct gd *gd = s->op->gd;
@@ -118,7 +135,8 @@ write_global(struct state *s)
   fprintf(s->out, "[Global]\nMYUUID: %s\nop-version: %d\n\n[Global options]\n", gi_gfid_text(&gd->uuid, uuid), GD_OP_VERSION);
   gi_list_foreach(o, &gd->pool_options, struct gd_option, link)
     fprintf(s->out, "%s: %s\n", o->key, o->value);
-  fputs("\n[Peers]\n\n[Volumes]\n", s->out);
+  write_peers(s);
+  fputs("\n[Volumes]\n", s->out);
 }
 
 static void

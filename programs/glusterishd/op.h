@@ -30,8 +30,8 @@ enum {
   GD_CMD_STORES = 8,     /* changes definitions: in a pool it has the pool's lock while it runs */
   GD_CMD_GATHERS = 16,   /* every node says what it knows of its own bricks */
   GD_CMD_NODE = 32,      /* ordered by another node, never by a person */
-  GD_CMD_QUICK = 64,     /* with GD_CMD_GATHERS: no process is asked */
-  GD_CMD_ANYWHERE = 128, /* likewise: it is done when one node could do it */
+  GD_CMD_QUICK = 64,     /* no process is asked, started or stopped: a node that is slow to answer is not waited for */
+  GD_CMD_ANYWHERE = 128, /* with GD_CMD_GATHERS: it is done when one node could do it */
 };
 
 enum { GD_OP_DONE = 0, GD_OP_FAILED = -1, GD_OP_LATER = 1 };

@@ -81,6 +81,27 @@ ok "a failed create leaves no mark" marks_gone
 umount "$WORK/m"
 gi_on 1 volume stop two >/dev/null && gi_on 1 volume delete two >/dev/null
 
+# ---- strangers ----
+
+cat >"$WORK/stranger.py" <<'PY'
+import socket, struct, sys
+# stranger.py HOST PROCEDURE TEXT: a call of the program between nodes from somebody who is none; prints what came of it.
+host, proc, text = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+call = struct.pack(">IIIIIIIIII", 7, 0, 2, 0x676c6e64, 1, proc, 0, 0, 0, 0) + struct.pack(">I", len(text)) + text + b"\0" * (-len(text) % 4)
+s = socket.create_connection((host, 24007), 10)
+s.sendall(struct.pack(">I", len(call) | 0x80000000) + call)
+r = s.recv(65536)
+print({0: r[32:].rstrip(b"\0").decode("latin-1"), 3: "unavailable", 4: "garbage"}.get(struct.unpack(">I", r[24:28])[0]))
+PY
+stranger() { on 3 timeout 10 python3 "$WORK/stranger.py" "${ADDR[1]}" "$@"; }
+is "$(stranger 3 '{"call":"store","path":"/v3/kv/range","body":"{}"}')" unavailable "a stranger does not get at the store"
+is "$(stranger 3 '{"call":"run","request":{"command":"node leave"},"proc":0}')" unavailable "nor does it give orders"
+like "$(stranger 2 '{"uuid":"12345678-1234-4234-8234-123456789abc","nonce":"a","mac":"b"}')" "secret of the pool is another" "without the secret"
+like "$(stranger 4 '{"pool":"12345678-1234-4234-8234-123456789abc"}')" "part of a pool" "it invites nobody who is in a pool"
+like "$(stranger 5 '{"uuid":"12345678-1234-4234-8234-123456789abc","nonce":"a","mac":"b"}')" "token is wrong" "and does not join without a token"
+is "$(stranger 2 'no json')" garbage "what is no JSON is told so"
+ok "the log names the refusals" grep -q "a call between nodes is refused" "$WORK/n1/log/glusterishd.log"
+
 # ---- nodes leave ----
 
 ok "the second node leaves" gi_on 1 peer detach "${ADDR[2]}"
