@@ -12,7 +12,8 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#define POLL (3 * GI_NSEC_PER_SEC) /* where nothing can be watched */
+#define OWN_SLOW (10 * GI_NSEC_PER_SEC) /* for so long others are asked first, when they knew what ours did not say */
+#define POLL (3 * GI_NSEC_PER_SEC)      /* where nothing can be watched */
 
 struct etcd {
   struct gd_key_store kv;
@@ -21,7 +22,7 @@ struct etcd {
   struct gi_list requests;
   struct gd_http_call *watch;
   struct gi_timer poll;
-  bool created; /* the watch has begun */
+  uint64_t own_slow_until;
   void (*changed)(void *arg);
   void *changed_arg;
 };
@@ -31,7 +32,8 @@ struct request {
   struct etcd *e;
   char *path, *body;
   uint64_t deadline;
-  bool asked_own;
+  bool asked_own, own_late;
+  bool twice;    /* it may be carried out twice */
   unsigned next; /* node to ask next */
   bool late;     /* somebody who had the store could not answer in time */
   struct gd_http_call *http;
@@ -165,6 +167,7 @@ own_said(void *arg, int code, long status, const char *body)
   struct request *rq = arg;
   rq->http = NULL;
   rq->late |= code == ETIMEDOUT;
+  rq->own_late = code == ETIMEDOUT;
   if (code)
     next(rq);
   else
@@ -178,6 +181,8 @@ other_said(void *arg, int code, const json_t *reply)
   rq->call = NULL;
   const char *body = json_string_value(json_object_get(reply, "body"));
   rq->late |= json_integer_value(json_object_get(reply, "code")) == ETIMEDOUT;
+  if (rq->own_late && !code && body)
+    rq->e->own_slow_until = gi_now(rq->e->gd->reactor) + OWN_SLOW;
   if (code || !body)
     next(rq);
   else
@@ -208,8 +213,9 @@ next(struct request *rq)
   struct gd *gd = rq->e->gd;
   unsigned ms = left_ms(rq);
   const char *socket = gd_etcd_socket(gd);
-  if (!rq->asked_own && socket && ms) {
+  if (!rq->asked_own && socket && ms && gi_now(gd->reactor) >= rq->e->own_slow_until) {
     rq->asked_own = true;
+    ms = rq->twice ? ms / 2 : ms;
     rq->http = gd_http_post(rq->e->http, socket, rq->path, rq->body, ms, NULL, own_said, rq);
     return;
   }
@@ -237,6 +243,8 @@ ask(struct gd_key_store *kv, const char *path, json_t *doc, gd_key_fn *fn, void 
   rq->deadline = gi_now(e->gd->reactor) + GD_KEY_LIMIT_MS * GI_NSEC_PER_MSEC;
   gi_defer_init(&rq->hopeless, hopeless, rq);
   gi_list_add_tail(&e->requests, &rq->link);
+  rq->twice =
+      strcmp(path, "/v3/kv/range") == 0 || strcmp(path, "/v3/lease/grant") == 0 || strcmp(path, "/v3/cluster/member/list") == 0;
   next(rq);
   return rq;
 }

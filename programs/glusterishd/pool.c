@@ -56,6 +56,8 @@ gd_pool_let_go(struct gd *gd)
   struct gd_pool *p = gd->pool;
   if (!p)
     return;
+  gi_list_foreach(op, &gd->ops, struct gd_op, link)
+    gd_asked_cancel(op);
   if (p->kv)
     p->kv->ops->free(p->kv);
   p->kv = NULL;
@@ -264,6 +266,7 @@ leave_now(void *arg)
   struct gd *gd = p->gd;
   GI_CLEANUP_FREE char *path = path_of(gd);
   bool dissolve = p->dissolve;
+  gd_follow_free(&p->follow); /* whoever waits for it is told */
   gd_ops_abort(gd);
   unlink(path); /* first: from now on this node is alone */
   while (!gi_list_empty(&p->nodes))

@@ -17,8 +17,15 @@ in_file() { grep -qx "$2" "$WORK/n$1/vols/one/info"; }
 
 kill -KILL "$(cat "$WORK/n3/run/store.pid")" && rm -rf "$WORK/n3/store/data"
 ok "a change works with two of three" within 10 gi_on 3 volume set one user.a b
-ok "the third member comes again, as another one" within 25 all_vote
+ok "the third member comes again, as another one" within 25 all_vote 3
 ok "the change is everywhere" within 10 in_file 3 user.a=b
+
+# ---- one member hangs ----
+
+kill -STOP "$(cat "$WORK/n1/run/store.pid")"
+ok "a change works on a node whose own member hangs" within 15 gi_on 1 volume set one user.a hung
+kill -CONT "$(cat "$WORK/n1/run/store.pid")"
+ok "and is known there" within 10 in_file 1 user.a=hung
 
 # ---- a node has another address ----
 

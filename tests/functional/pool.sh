@@ -91,7 +91,7 @@ voters() { store_on "$1" /v3/cluster/member/list '{}' | jq '[.members[] | select
 
 # ---- questions ----
 
-all_vote() { [ "$(voters 1)" = "$NODES" ]; }
+all_vote() { [ "$(voters "${1:-1}")" = "$NODES" ]; } # as node 1 or another one says
 all_connected() {
   local i
   for i in $(seq "$NODES"); do [ "$(gi_on "$i" peer status | grep -c '(Connected)')" = $((NODES - 1)) ] || return 1; done
