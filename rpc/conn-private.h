@@ -86,6 +86,7 @@ struct gi_conn {
   struct gi_net_address address[CONN_ADDRESSES];
   unsigned naddresses, next_address;
   struct gi_timer connect_timer;
+  uint64_t connect_timeout;
 };
 
 /* conn.c */

@@ -246,7 +246,7 @@ connect_next(struct gi_conn *c, struct gi_error *err)
     attach(c, fd);
     c->state = CONN_CONNECTING;
     conn_watch(c);
-    gi_timer_set(&c->connect_timer, CONNECT_TIMEOUT_S * GI_NSEC_PER_SEC);
+    gi_timer_set(&c->connect_timer, c->connect_timeout);
     return true;
   }
   return false;
@@ -371,6 +371,7 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
   c->arg = arg;
   c->fd = -1;
   c->record_max = GI_RECORD_MAX;
+  c->connect_timeout = CONNECT_TIMEOUT_S * GI_NSEC_PER_SEC;
   conn_tx_init(c);
   conn_rx_init(c);
   gi_defer_init(&c->closing, closed_deferred, c);
@@ -462,6 +463,15 @@ gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes)
   GI_CHECK(c, CONN_MAGIC);
   GI_ASSERT(bytes <= GI_RECORD_MAX);
   c->record_max = bytes;
+}
+
+void
+gi_conn_set_connect_timeout(struct gi_conn *c, uint64_t ns)
+{
+  GI_CHECK(c, CONN_MAGIC);
+  c->connect_timeout = ns;
+  if (c->state == CONN_CONNECTING)
+    gi_timer_set(&c->connect_timer, ns);
 }
 
 void

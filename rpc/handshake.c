@@ -22,6 +22,7 @@
 #define VOLFILE_MAX (16u << 20)
 #define CALL_TIMEOUT_S 60 /* the daemon answers from memory; a hung one must not leave us without news for half an hour */
 #define RETRY_MIN_MS 500
+#define HURRY_NS (2 * GI_NSEC_PER_SEC) /* an address has, where there are other hosts that may answer */
 #define RETRY_MAX_MS 5000
 #define OP_VERSION_MIN "1"
 #define OP_VERSION_MAX "100000" /* wire.md 7.1: what 10.3 announces */
@@ -114,6 +115,8 @@ connect_next(struct gi_mgmt *m)
     gi_log(GI_LOG_ERROR, "mgmt", GI_MSG_MGMT + 4, "the connection to the management daemon stays as it was: %s", err.text);
   gi_rpc_client_set_tls(m->rpc, m->ctx->mgmt_tls);
   gi_rpc_client_connect(m->rpc, h->name, h->port);
+  if (m->nhosts > 1)
+    gi_rpc_client_hurry_connect(m->rpc, HURRY_NS);
 }
 
 static void

@@ -98,4 +98,14 @@ P
 for b in 1 2 3; do
   ok "a mount that is ended leaves nothing unwritten of a file that is open, brick $b" cmp "$WORK/data" "$WORK/bricks/v-$b/dirty"
 done
+# A machine that boots before the servers: the mount goes on in the background and is there when one answers.
+umount "$M"
+stop_glusterishd
+nok "no daemon, no mount" helper defaults
+ok "with bg the command returns" helper bg,backup-volfile-servers=no-such-host.invalid
+nok "and nothing is mounted yet" mountpoint -q "$M"
+like "$(cat "$WORK/mount.log")" 'cannot resolve no-such-host.invalid' "the log says what is wrong"
+must "the daemon comes" start_glusterishd
+ok "and the mount with it" within 30 mountpoint -q "$M"
+ok "it serves" touch "$M/late"
 done_testing
