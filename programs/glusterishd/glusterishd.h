@@ -40,6 +40,11 @@ GI_MUST_CHECK int gd_observe_start(struct gd *gd, struct gi_error *err);
 /* of volumes and bricks: prefixes "volume" (label "volume") and "brick" (and "brick") */
 extern const struct gi_metric gd_volume_metrics[], gd_brick_metrics[];
 
+/* ---- notify.c ---- */
+
+/* Tells the service manager that the environment names, if there is one: "READY=1". False: nobody was told. */
+bool gd_notify(const char *state);
+
 /* ---- daemon.c ---- */
 
 /* The file name "<dir>/<fmt>", caller frees. */

@@ -355,7 +355,9 @@ run(const struct gd_config *c, int report_fd, bool *hangs, struct gi_error *err)
     struct gi_signal *term = gi_signal_watch(r, SIGTERM, on_end, gd), *intr = gi_signal_watch(r, SIGINT, on_end, gd),
                      *hup = gi_signal_watch(r, SIGHUP, on_hup, gd);
     report(report_fd, 0);
+    gd_notify("READY=1");
     gi_reactor_run(r);
+    gd_notify("STOPPING=1");
     gi_signal_unwatch(&term);
     gi_signal_unwatch(&intr);
     gi_signal_unwatch(&hup);
