@@ -21,6 +21,7 @@
 
 #include "programs/glusterishd/proc.h"
 #include "libglusterish/metrics.h"
+#include "rpc/tls.h"
 
 /* ---- services.c ---- */
 
@@ -44,6 +45,12 @@ extern const struct gi_metric gd_volume_metrics[], gd_brick_metrics[];
 
 /* Tells the service manager that the environment names, if there is one: "READY=1". False: nobody was told. */
 bool gd_notify(const char *state);
+
+/* ---- tls.c ---- */
+
+char *gd_secure_access(const struct gd *gd); /* the file; caller frees */
+/* Brings the management port to what the file says now. -1 and err: it stays as it was. */
+GI_MUST_CHECK int gd_tls_apply(struct gd *gd, struct gi_error *err);
 
 /* ---- daemon.c ---- */
 

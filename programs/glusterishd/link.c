@@ -252,6 +252,7 @@ static void
 connect_next(struct gi_rpc_client *c, void *arg)
 {
   struct gd_link *l = arg;
+  gi_rpc_client_set_tls(l->rpc, l->gd->tls);
   gi_rpc_client_connect(l->rpc, l->hosts[l->next++ % l->nhosts], l->port);
 }
 

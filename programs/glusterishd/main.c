@@ -346,6 +346,8 @@ run(const struct gd_config *c, int report_fd, bool *hangs, struct gi_error *err)
 {
   struct gi_reactor *r = gi_reactor_new(0);
   struct gd *gd = gd_new(r, c);
+  GI_CLEANUP_FREE char *access_file = gd_secure_access(gd);
+  setenv("GLUSTERISH_SECURE_ACCESS", access_file, 1); /* for the bricks and daemons that it starts */
   int ret = gd_start(gd, err);
   if (!ret)
     ret = gd_observe_start(gd, err);

@@ -70,6 +70,7 @@ struct gd_pool;   /* pool.h */
 struct gd_gather; /* page.h */
 struct gi_observe;
 struct gi_rpc_server;
+struct gi_tls;
 struct gi_rpc_program;
 
 struct gd_brick {
@@ -162,10 +163,12 @@ struct gd {
   struct gi_list pool_options; /* struct gd_option, `volume set all` */
   unsigned pool_version;
   struct gi_rpc_server *tcp, *local;
-  struct gi_observe *observe;                           /* NULL: it is not observed */
-  struct gd_gather *gather;                             /* what the page shows; NULL likewise */
-  struct gd_pool *pool;                                 /* NULL: this node is alone */
-  void (*heard)(struct gd *gd, long long epoch);        /* of another node's; pool.c */
+  struct gi_tls *tls;                            /* of the management port and of connections to other nodes; NULL: plain */
+  bool tls_optional;                             /* the port takes plain ones too */
+  struct gi_observe *observe;                    /* NULL: it is not observed */
+  struct gd_gather *gather;                      /* what the page shows; NULL likewise */
+  struct gd_pool *pool;                          /* NULL: this node is alone */
+  void (*heard)(struct gd *gd, long long epoch); /* of another node's; pool.c */
   struct gd_key_store *(*new_key_store)(struct gd *gd); /* NULL: etcd; of tests, which run none */
   char token[33];                                       /* that lets one node join; empty: none */
   uint64_t token_until;                                 /* gi_now */

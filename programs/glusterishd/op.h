@@ -215,6 +215,7 @@ int gd_op_peers(struct gd_op *op, struct gi_error *err);
 int gd_op_probe(struct gd_op *op, struct gi_error *err);
 int gd_op_detach(struct gd_op *op, struct gi_error *err);
 int gd_op_join(struct gd_op *op, struct gi_error *err);
+int gd_op_tls(struct gd_op *op, struct gi_error *err);
 int gd_op_token(struct gd_op *op, struct gi_error *err);
 int gd_op_node_admit(struct gd_op *op, struct gi_error *err);
 int gd_op_node_store(struct gd_op *op, struct gi_error *err);

@@ -394,7 +394,7 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);
   gi_rpc_server_add_program(gd->local, &mark_program);
-  if (gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
+  if (gd_tls_apply(gd, err) || gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
     return -1;
   gd->config.port = gi_rpc_server_port(gd->tcp);
   unlink(c->sockfile);      /* of an earlier daemon: the lock on the working directory says it is gone */
@@ -413,4 +413,5 @@ gd_services_stop(struct gd *gd)
     gi_timer_finish(&gd->news);
   gi_rpc_server_free(&gd->tcp);
   gi_rpc_server_free(&gd->local);
+  gi_tls_unref(&gd->tls);
 }
