@@ -39,4 +39,7 @@ bool gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *
 /* The node that has proved itself on this connection; NULL: none. */
 const struct gi_gfid *gd_door_node(const struct gi_rpc_request *req);
 
+/* doors-volume.c: may the volfile of this volume be given to who asks for it? Tells the log if not. */
+bool gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v);
+
 #endif

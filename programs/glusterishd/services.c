@@ -103,6 +103,10 @@ getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, gd_door_open(gd, req, GD_ASK_PASSWORD, NULL, true), &v, &err);
+  if (text && v && !gd_door_may_mount(gd, req, v)) {
+    answer_spec(req, EACCES, NULL);
+    return;
+  }
   if (text && v && max_op_version < (int64_t)v->client_op_version) {
     answer_spec(req, EOPNOTSUPP, NULL);
     return;

@@ -261,6 +261,38 @@ test_getspec_of_a_user(void **state)
   assert_null(strstr(client, "password"));
 }
 
+/* A volfile goes to those who may mount the volume. What cannot be told here is left to the bricks. */
+static void
+test_getspec_of_who_may_not_mount(void **state)
+{
+  static const struct {
+    const char *key, *value;
+    int ret;
+  } rules[] = {
+      {"auth.allow", "10.0.0.*,192.168.1.1", -EACCES},
+      {"auth.allow", "127.0.0.*", 0},
+      {"auth.allow", "10.0.0.0/8", 0},
+      {"auth.allow", "some-host", 0},
+      {"auth.allow", "*", 0},
+      {"auth.reject", "127.0.0.1", -EACCES},
+      {"auth.reject", "10.0.0.1", 0},
+      {"auth.ssl-allow", "nobody", 0}, /* it says nothing of plain ones */
+  };
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = add_volume(f);
+  for (size_t i = 0; i < GI_ARRAY_LEN(rules); i++) {
+    GI_CLEANUP_FREE char *text = NULL, *own = NULL;
+    gd_options_clear(&v->options);
+    gd_options_set(&v->options, rules[i].key, rules[i].value);
+    connect_as(f, 65534);
+    assert_int_equal(getspec(f, "vol", true, &text), rules[i].ret);
+    connect_as(f, 0);
+    assert_int_equal(getspec(f, "vol", true, &own), 0); /* root here, as self-heal daemons are */
+  }
+}
+
 static int
 ask_port(struct fixture *f, const char *brick)
 {
@@ -596,6 +628,7 @@ main(int argc, char **argv)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_getspec, setup, teardown),
       cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_getspec_of_who_may_not_mount, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
       cmocka_unit_test_setup_teardown(test_statedump_of_a_client, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),

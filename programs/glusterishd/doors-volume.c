@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may have the volfile of a volume: those whom its bricks would let in, as
+ * far as that can be told here. Lists with host names, networks or directories
+ * are for the bricks to decide, which resolve them.
+ */
+#include "programs/glusterishd/doors.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#define MSG (GI_MSG_MGMT + 195)
+
+static bool
+matches(const char *list, const char *text)
+{
+  GI_CLEANUP_FREE char *copy = gi_strdup(list);
+  char *save = NULL;
+  for (char *p = strtok_r(copy, ", ", &save); p; p = strtok_r(NULL, ", ", &save))
+    if (fnmatch(p, text, 0) == 0)
+      return true;
+  return false;
+}
+
+/* Nothing but addresses in numbers, perhaps with wildcards. */
+static bool
+is_of_numbers(const char *list)
+{
+  for (const char *c = list; *c; c++)
+    if (!isxdigit((unsigned char)*c) && !strchr(".:*?, ", *c))
+      return false;
+  return true;
+}
+
+/* The address of "127.0.0.1:49152" or "[::1]:49152"; caller frees. */
+static char *
+address_of(const char *peer)
+{
+  const char *colon = strrchr(peer, ':');
+  bool v6 = peer[0] == '[';
+  size_t len = colon ? (size_t)(colon - peer) : strlen(peer);
+  return v6 && len > 2 ? gi_strndup(peer + 1, len - 2) : gi_strndup(peer, len);
+}
+
+/* The option that forbids it; NULL: none does. */
+static const char *
+forbidden_by(const struct gd_volume *v, const char *name, const char *address)
+{
+  const char *ssl = gd_options_get(&v->options, "auth.ssl-allow"), *allow = gd_options_get(&v->options, "auth.allow"),
+             *reject = gd_options_get(&v->options, "auth.reject");
+  if (name && ssl && !matches(ssl, name))
+    return "auth.ssl-allow";
+  if (reject && is_of_numbers(reject) && matches(reject, address))
+    return "auth.reject";
+  if (allow && is_of_numbers(allow) && !matches(allow, address))
+    return "auth.allow";
+  return NULL;
+}
+
+bool
+gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
+{
+  struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
+  if (!c)
+    return false;
+  if (gd_door_open(gd, req, GD_ASK_SERVICE, NULL, true)) /* root of this machine, as its self-heal daemon is */
+    return true;
+  GI_CLEANUP_FREE char *address = address_of(gi_conn_peer(c));
+  const char *option = forbidden_by(v, gi_conn_tls_name(c), address);
+  if (option)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "the volfile of %s is refused to %s: %s does not let it mount", v->name,
+           gi_conn_peer(c), option);
+  return !option;
+}
