@@ -7,7 +7,7 @@
  * stays on the reactor. One recv brings several records; each is decrypted in
  * the buffer of OpenSSL and copied once, to where the payload stays. What is
  * sent is cut into records of 16 KiB: a large payload from where it lies, small
- * pieces gathered; several records leave in one send. The queue keeps what was
+ * pieces of a message gathered; many records leave in one send. The queue keeps what was
  * encrypted until its last byte has left, so nothing above sees a difference.
  *
  * Where the kernel encrypts, the handshake reads and writes the socket itself,
@@ -20,6 +20,7 @@
 #include "rpc/tls-private.h"
 #include "libglusterish/probe.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -29,10 +30,12 @@
 
 #define SESSION_MAGIC 0x71500002u
 #define HANDSHAKE_TIMEOUT_S 10
-#define HANDSHAKE_BYTES 16384u    /* received at a time while it lasts */
-#define RECORD_BYTES 16384u       /* of plain text */
-#define RECORD_OVERHEAD 64u       /* at most */
-#define SEND_RECORDS 8u           /* of one send */
+#define HANDSHAKE_BYTES 16384u        /* received at a time while it lasts */
+#define RECORD_BYTES 16384u           /* of plain text */
+#define RECORD_OVERHEAD 64u           /* at most */
+#define SEND_BYTES (8 * RECORD_BYTES) /* of plain text, of one send */
+#define SEND_RECORDS 64u              /* of it, where they are small */
+#define MARK_LENGTH 0x7fffffffu
 #define RECEIVE_MOST (512u << 10) /* plain text of one turn: others must have theirs */
 #define HELLO 0x16                /* the first byte of TLS */
 #define CN_BYTES 256
@@ -56,12 +59,13 @@ struct conn_tls {
   size_t in_at, in_len;
   uint8_t *out; /* encrypted and not yet sent */
   size_t out_len, out_sent, out_capacity;
-  size_t out_plain; /* bytes of the queue that `out` stands for */
-  bool dry;         /* the last recv brought less than there was room for */
-  bool more;        /* OpenSSL may hold what can be decrypted at once */
-  bool held;        /* what OpenSSL has is decrypted and no more is received */
-  bool ended;       /* the peer ended the stream */
-  bool over;        /* nothing can be decrypted any more; `why` says why */
+  size_t message_left; /* bytes of the message that is being encrypted */
+  size_t out_plain;    /* bytes of the queue that `out` stands for */
+  bool dry;            /* the last recv brought less than there was room for */
+  bool more;           /* OpenSSL may hold what can be decrypted at once */
+  bool held;           /* what OpenSSL has is decrypted and no more is received */
+  bool ended;          /* the peer ended the stream */
+  bool over;           /* nothing can be decrypted any more; `why` says why */
   bool kernel_sends;
   int error; /* of the carrier */
   struct gi_error why;
@@ -514,33 +518,58 @@ encrypt(struct conn_tls *t, const uint8_t *data, size_t len)
   gi_conn_totals.tls_records_out++;
 }
 
-/* Cuts the pieces into records: a large one from where it lies, small ones gathered. How much of them went in. */
+/* Starts with the next message: how long it is stands at its beginning, which is never cut. */
+static void
+next_message(struct conn_tls *t, const uint8_t *data, size_t len)
+{
+  uint32_t mark;
+  GI_ASSERT(t->message_left == 0 && len >= sizeof(mark));
+  memcpy(&mark, data, sizeof(mark));
+  t->message_left = sizeof(mark) + (ntohl(mark) & MARK_LENGTH);
+}
+
+/* Cuts the pieces into records: large payload from where it lies, small pieces gathered. A record ends where its message ends: GlusterFS
+ * waits for the socket before it looks for another message in a record it has. How much of them went in. */
 static size_t
 encrypt_pieces(struct conn_tls *t, const struct iovec *iov, int n)
 {
   uint8_t gathered[RECORD_BYTES];
   size_t total = 0, held = 0;
   unsigned records = 0;
-  for (int i = 0; i < n && records < SEND_RECORDS; i++) {
+  for (int i = 0; i < n; i++) {
     const uint8_t *data = iov[i].iov_base;
-    size_t left = iov[i].iov_len;
-    if (held > 0 && held + left > RECORD_BYTES) {
-      encrypt(t, gathered, held);
-      held = 0;
-      records++;
+    for (size_t left = iov[i].iov_len; left > 0;) {
+      if (records == SEND_RECORDS || (held == 0 && total >= SEND_BYTES))
+        return total;
+      if (t->message_left == 0)
+        next_message(t, data, left);
+      size_t len = left < t->message_left ? left : t->message_left;
+      bool large = len >= RECORD_BYTES;
+      if (held > 0 && (large || held + len > RECORD_BYTES)) { /* the record is full enough */
+        encrypt(t, gathered, held);
+        records++;
+        held = 0;
+        continue;
+      }
+      if (large) {
+        len = RECORD_BYTES;
+        encrypt(t, data, len);
+        records++;
+      } else {
+        memcpy(gathered + held, data, len);
+        gi_conn_totals.tls_copied += len;
+        held += len;
+      }
+      data += len;
+      left -= len;
+      total += len;
+      t->message_left -= len;
+      if (held > 0 && t->message_left == 0) {
+        encrypt(t, gathered, held);
+        records++;
+        held = 0;
+      }
     }
-    for (; left >= RECORD_BYTES && records < SEND_RECORDS; records++) {
-      encrypt(t, data, RECORD_BYTES);
-      data += RECORD_BYTES;
-      left -= RECORD_BYTES;
-      total += RECORD_BYTES;
-    }
-    if (left >= RECORD_BYTES || records == SEND_RECORDS)
-      break;
-    memcpy(gathered + held, data, left);
-    gi_conn_totals.tls_copied += left;
-    held += left;
-    total += left;
   }
   if (held > 0)
     encrypt(t, gathered, held);
@@ -551,7 +580,7 @@ encrypt_pieces(struct conn_tls *t, const struct iovec *iov, int n)
 static void
 make_room(struct conn_tls *t, const struct iovec *iov, int n)
 {
-  size_t plain = 0, most = SEND_RECORDS * RECORD_BYTES;
+  size_t plain = 0, most = SEND_BYTES + RECORD_BYTES;
   for (int i = 0; i < n && plain < most; i++)
     plain += iov[i].iov_len;
   size_t want = (plain < most ? plain : most) + (SEND_RECORDS + 1) * RECORD_OVERHEAD;

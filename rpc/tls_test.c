@@ -29,8 +29,8 @@ struct end {
   unsigned connected, closed, records, drained;
   uint64_t bytes;
   struct gi_error why;
-  char name[256]; /* of the other end, at the first record */
-  bool pause_each;
+  char name[256];           /* of the other end, at the first record */
+  bool pause_each, uniform; /* uniform: all records are of four bytes */
 };
 
 struct pair {
@@ -62,6 +62,10 @@ on_record(struct gi_conn *c, struct gi_record *rec, void *arg)
   if (n == 0)
     snprintf(e->name, sizeof(e->name), "%s", gi_conn_tls_name(c) ? gi_conn_tls_name(c) : "(plain)");
   e->bytes += rec->record.len;
+  if (e->uniform) {
+    assert_int_equal(rec->record.len, 4);
+    return;
+  }
   assert_int_equal(rec->record.len, length(n));
   for (uint32_t s = 0; s < rec->record.count; s++)
     for (size_t i = 0; i < rec->record.slice[s].len; i++, at++)
@@ -219,6 +223,26 @@ test_what_it_costs(void **state)
                   bytes / 16384 / 4); /* eight records each, where the socket takes them */
   assert_true(now->bytes_out - before.bytes_out > bytes && now->bytes_out - before.bytes_out < once);
   assert_int_equal(now->bytes_in - before.bytes_in, now->bytes_out - before.bytes_out);
+  pair_free(p);
+}
+
+/* A record has bytes of one message only: GlusterFS would not look for a second one in it. They leave in one system call all the same. */
+static void
+test_a_record_ends_with_its_message(void **state)
+{
+  enum { MESSAGES = 30 };
+  struct pair *p = pair_new(server_files(), client_files(), false);
+  wait_for(p, &p->client.connected, 1);
+  wait_for(p, &p->server.connected, 1);
+  struct gi_conn_stats before = gi_conn_totals;
+  for (unsigned i = 0; i < MESSAGES; i++) {
+    static const uint8_t four[4] = {0x00, 0x07, 0x0e, 0x15};
+    gi_conn_send(p->client.conn, four, sizeof(four), NULL);
+  }
+  p->server.uniform = true;
+  wait_for(p, &p->server.records, MESSAGES);
+  assert_int_equal(gi_conn_totals.tls_records_out - before.tls_records_out, MESSAGES);
+  assert_int_equal(gi_conn_totals.send_calls - before.send_calls, 1);
   pair_free(p);
 }
 
@@ -614,6 +638,7 @@ main(void)
       cmocka_unit_test(test_records_of_all_lengths_arrive),
       cmocka_unit_test(test_a_pause_holds_what_is_decrypted),
       cmocka_unit_test(test_what_it_costs),
+      cmocka_unit_test(test_a_record_ends_with_its_message),
       cmocka_unit_test(test_wrong_certificates),
       cmocka_unit_test(test_plain_and_tls_do_not_meet),
       cmocka_unit_test(test_both_kinds_where_both_are_wanted),
