@@ -178,9 +178,18 @@ make_context(const struct gi_tls *t, struct gi_error *err)
 /* ---- credentials ---- */
 
 static char *
-given(const char *path, const char *def)
+given(const char *text, const char *def)
 {
-  return gi_strdup(path && *path ? path : def);
+  return gi_strdup(text && *text ? text : def);
+}
+
+/* Packages of GlusterFS look where OpenSSL was built to keep its files, which on Debian is not /etc/ssl. */
+static char *
+given_file(const char *path, const char *def)
+{
+  GI_CLEANUP_FREE char *other = gi_asprintf("%s/%s", X509_get_default_cert_area(), strrchr(def, '/') + 1);
+  bool there = !(path && *path) && access(def, F_OK) != 0 && access(other, F_OK) == 0;
+  return there ? gi_strdup(other) : given(path, def);
 }
 
 struct gi_tls *
@@ -191,9 +200,9 @@ gi_tls_new(const struct gi_tls_config *cfg, struct gi_error *err)
   atomic_init(&t->refs, 1);
   t->lock = CRYPTO_THREAD_lock_new();
   GI_ASSERT(t->lock);
-  t->path[CERT] = given(cfg->cert, GI_TLS_CERT);
-  t->path[KEY] = given(cfg->key, GI_TLS_KEY);
-  t->path[CA] = given(cfg->ca, GI_TLS_CA);
+  t->path[CERT] = given_file(cfg->cert, GI_TLS_CERT);
+  t->path[KEY] = given_file(cfg->key, GI_TLS_KEY);
+  t->path[CA] = given_file(cfg->ca, GI_TLS_CA);
   t->path[CRL] = given(cfg->crl, NULL);
   t->path[DH_PARAM] = given(cfg->dh_param, NULL);
   t->ciphers = given(cfg->ciphers, NULL);
@@ -207,19 +216,26 @@ gi_tls_new(const struct gi_tls_config *cfg, struct gi_error *err)
 }
 
 static bool
-same_text(const char *a, const char *b, const char *def)
+same_text(const char *a, const char *b)
 {
-  GI_CLEANUP_FREE char *asked = given(b, def);
+  GI_CLEANUP_FREE char *asked = given(b, NULL);
   return a && asked ? strcmp(a, asked) == 0 : !a && !asked;
+}
+
+static bool
+same_file(const char *a, const char *b, const char *def)
+{
+  GI_CLEANUP_FREE char *asked = given_file(b, def);
+  return strcmp(a, asked) == 0;
 }
 
 struct gi_tls *
 gi_tls_renew(struct gi_tls *now, const struct gi_tls_config *cfg, struct gi_error *err)
 {
-  if (now && same_text(now->path[CERT], cfg->cert, GI_TLS_CERT) && same_text(now->path[KEY], cfg->key, GI_TLS_KEY) &&
-      same_text(now->path[CA], cfg->ca, GI_TLS_CA) && same_text(now->path[CRL], cfg->crl, NULL) &&
-      same_text(now->path[DH_PARAM], cfg->dh_param, NULL) && same_text(now->ciphers, cfg->ciphers, NULL) &&
-      same_text(now->ec_curve, cfg->ec_curve, NULL) && now->depth == (cfg->depth > 0 ? (int)cfg->depth : GI_TLS_DEPTH))
+  if (now && same_file(now->path[CERT], cfg->cert, GI_TLS_CERT) && same_file(now->path[KEY], cfg->key, GI_TLS_KEY) &&
+      same_file(now->path[CA], cfg->ca, GI_TLS_CA) && same_text(now->path[CRL], cfg->crl) &&
+      same_text(now->path[DH_PARAM], cfg->dh_param) && same_text(now->ciphers, cfg->ciphers) &&
+      same_text(now->ec_curve, cfg->ec_curve) && now->depth == (cfg->depth > 0 ? (int)cfg->depth : GI_TLS_DEPTH))
     return gi_tls_ref(now);
   return gi_tls_new(cfg, err);
 }

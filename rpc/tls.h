@@ -21,12 +21,13 @@
 
 /* NULL or "" where it says so is the default; texts are copied. */
 struct gi_tls_config {
-  const char *cert, *key, *ca; /* PEM files; NULL: the paths above */
-  const char *crl;             /* a file, or a directory of files, of revocation lists; NULL: nothing is revoked */
-  const char *ciphers;         /* as OpenSSL writes them; names that begin with TLS_ are of TLS 1.3; NULL: OpenSSL's */
-  const char *dh_param;        /* PEM file for TLS 1.2; NULL: OpenSSL chooses */
-  const char *ec_curve;        /* NULL: OpenSSL chooses */
-  int64_t depth;               /* 0: GI_TLS_DEPTH */
+  const char *cert, *key,
+      *ca;              /* PEM files; NULL: the paths above, or, where they are not, their names in OpenSSL's own directory */
+  const char *crl;      /* a file, or a directory of files, of revocation lists; NULL: nothing is revoked */
+  const char *ciphers;  /* as OpenSSL writes them; names that begin with TLS_ are of TLS 1.3; NULL: OpenSSL's */
+  const char *dh_param; /* PEM file for TLS 1.2; NULL: OpenSSL chooses */
+  const char *ec_curve; /* NULL: OpenSSL chooses */
+  int64_t depth;        /* 0: GI_TLS_DEPTH */
 };
 
 struct gi_tls;
