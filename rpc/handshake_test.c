@@ -10,7 +10,9 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct bench {
@@ -317,6 +319,62 @@ test_hosts(void **state)
   bench_free(b);
 }
 
+/* A socket that listens and takes nobody: whoever connects to it waits. The descriptors it needs are in `fd`. */
+static void
+black_hole(const char *address, int port, int fd[8])
+{
+  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  inet_pton(AF_INET, address, &sa.sin_addr);
+  for (unsigned i = 0; i < 8; i++)
+    fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  assert_int_equal(bind(fd[0], (struct sockaddr *)&sa, sizeof(sa)), 0);
+  assert_int_equal(listen(fd[0], 0), 0);
+  for (unsigned i = 1; i < 8; i++)
+    assert_true(connect(fd[i], (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EINPROGRESS);
+}
+
+/* A host that does not even refuse is not waited for when there is another. */
+static void
+test_a_silent_host_is_passed_by(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.78", "127.0.0.1"};
+  int fd[8];
+  black_hole(hosts[0], b->port, fd);
+  uint64_t begin = gi_now(b->ctx.reactor);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  while (b->volfiles == 0 && gi_now(b->ctx.reactor) - begin < 12 * GI_NSEC_PER_SEC) /* alone it would have 15 s */
+    gi_reactor_turn(b->ctx.reactor, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(b->volfiles, 1);
+  for (unsigned i = 0; i < 8; i++)
+    close(fd[i]);
+  bench_free(b);
+}
+
+/* Two daemons; the one that is asked dies. The other is asked, and what has changed meanwhile is heard from it. */
+static void
+test_another_daemon_takes_over(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.1", "127.0.0.79"};
+  struct gi_rpc_server *first = b->daemon;
+  struct gi_error err;
+  b->daemon = gi_rpc_server_new(b->ctx.reactor, "other", &daemon_ops, b);
+  gi_rpc_server_add_program(b->daemon, &handshake_program);
+  assert_int_equal(gi_rpc_server_listen(b->daemon, hosts[1], b->port, 16, &err), 0);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  b->text = "volume w\n";
+  gi_rpc_server_free(&first);
+  until(b, &b->volfiles, 2);
+  assert_string_equal(b->volfile, "volume w\n");
+  assert_int_equal(b->failures, 0);
+  b->text = "volume x\n"; /* and it goes on hearing from that one */
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 3);
+  bench_free(b);
+}
+
 static void
 test_unreachable(void **state)
 {
@@ -346,8 +404,14 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_fetch), cmocka_unit_test(test_refused),     cmocka_unit_test(test_brick),
-      cmocka_unit_test(test_hosts), cmocka_unit_test(test_unreachable), cmocka_unit_test(test_free_in_callback),
+      cmocka_unit_test(test_fetch),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_brick),
+      cmocka_unit_test(test_a_silent_host_is_passed_by),
+      cmocka_unit_test(test_another_daemon_takes_over),
+      cmocka_unit_test(test_hosts),
+      cmocka_unit_test(test_unreachable),
+      cmocka_unit_test(test_free_in_callback),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
