@@ -93,6 +93,7 @@ opt root-squash=no --no-root-squash
 opt no-root-squash=yes --no-root-squash
 opt 'xlator-option=*-md-cache.timeout=5' '--xlator-option=*-md-cache.timeout=5'
 opt halo-max-latency=10 '--xlator-option=*replicate*.halo-max-latency=10'
+opt partial-listing=allow '--xlator-option=*-dht.partial-listing=allow'
 opt noatime,nosuid,nodev '--fuse-mountopts=noatime,nosuid,nodev'
 opt 'context="system_u:object_r:x_t:s0:c1,c2",noatime' '--fuse-mountopts=context="system_u:object_r:x_t:s0:c1,c2",noatime'
 opt sync,noexec '--fuse-mountopts=sync,noexec'

@@ -57,6 +57,9 @@ for kind in real ours; do
   is "$(diff "$WORK/state.theirs" "$WORK/state.mine")" "" "$kind: it is the same on the bricks"
   for i in 21 22 23; do mv "$WORK/theirs/t/f$i" "$WORK/theirs/t/x$i" && mv "$WORK/mine/t/x$i" "$WORK/mine/t/y$i" && mv "$WORK/theirs/t/y$i" "$WORK/theirs/t/z$i"; done
   is "$(cat "$WORK"/mine/t/z2? | tr '\n' ' ')" "16 17 18 " "$kind: a file renamed by both in turn keeps its contents"
+  setfattr -n user.theirs -v 1 "$WORK/theirs/t/sub" && setfattr -n user.ours -v 2 "$WORK/mine/t/sub"
+  is "$(getfattr -h --absolute-names -d "$WORK"/b?/t/sub 2>/dev/null | grep -c '^user')" 6 "$kind: extended attributes of a directory are everywhere"
+  is "$(getfattr -h --absolute-names -n trusted.glusterfs.dht.mds -e hex "$WORK"/b?/t/sub 2>/dev/null | grep -c 'mds=0x00000000$')" 1 "$kind: and nothing is marked"
   echo more >>"$WORK/theirs/t/z21"
   is "$(tail -1 "$WORK/mine/t/z21")" more "$kind: and is one"
   ok "$kind: we remove all" rm -rf "$WORK/mine/t"

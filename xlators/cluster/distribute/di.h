@@ -273,7 +273,7 @@ int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc,
 /* ---- handlers ---- */
 
 gi_fop_fn di_lookup, di_on_inode, di_create, di_mknod, di_symlink, di_link, di_unlink, di_rename, di_mkdir, di_rmdir, di_statfs,
-    di_readdir, di_opendir, di_everywhere;
+    di_readdir, di_opendir, di_everywhere, di_refuse;
 gi_fop_fn di_lookup_done, di_create_done, di_unlink_done;
 
 /* By kind, on a directory (dirop.c); as tasks. */

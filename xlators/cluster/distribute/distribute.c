@@ -291,6 +291,8 @@ GI_XLATOR_EXPORT = {
             ON(GI_FOP_SETACTIVELK),
             ON(GI_FOP_COPY_FILE_RANGE),
             [GI_FOP_PUT] = di_create,
+            [GI_FOP_ICREATE] = di_refuse,
+            [GI_FOP_NAMELINK] = di_refuse,
         },
     .complete = di_complete,
     .init = di_init,

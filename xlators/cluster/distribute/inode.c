@@ -72,3 +72,11 @@ di_everywhere(struct gi_xlator *x, struct gi_fop *fop)
   gi_fop_forward_to(fop, x, x->children[__builtin_ctzll(d->up)]);
   return GI_HELD;
 }
+
+/* An object without a name belongs nowhere. */
+enum gi_verdict
+di_refuse(struct gi_xlator *x, struct gi_fop *fop)
+{
+  GI_ASSERT(di_of(x)->n > 1);
+  return gi_fop_fail(fop, EOPNOTSUPP);
+}
