@@ -159,6 +159,22 @@ di_set_kinds(struct di *d)
   d->x->kinds = d->n == 1 ? GI_KIND(GI_FOP_MKDIR) | GI_KIND(GI_FOP_GETXATTR) | GI_KIND(GI_FOP_FGETXATTR) : 0;
 }
 
+void
+di_set_leaving(struct di *d)
+{
+  const char *option = di_opts(d)->decommissioned;
+  GI_CLEANUP_FREE char *list = option ? gi_strdup(option) : NULL;
+  char *save = NULL;
+
+  d->leaving = 0;
+  for (char *name = list ? strtok_r(list, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save)) {
+    int child = di_by_name(d, name);
+
+    if (child >= 0)
+      d->leaving |= 1ull << child;
+  }
+}
+
 static uint64_t
 moved(const struct di *d, uint64_t set)
 {

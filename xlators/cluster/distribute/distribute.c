@@ -95,22 +95,6 @@ di_complete(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- life cycle ---- */
 
-void
-di_set_leaving(struct di *d)
-{
-  const char *option = di_opts(d)->decommissioned;
-  GI_CLEANUP_FREE char *list = option ? gi_strdup(option) : NULL;
-  char *save = NULL;
-
-  d->leaving = 0;
-  for (char *name = list ? strtok_r(list, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save)) {
-    int child = di_by_name(d, name);
-
-    if (child >= 0)
-      d->leaving |= 1ull << child;
-  }
-}
-
 static void
 make_keys(struct di *d)
 {
