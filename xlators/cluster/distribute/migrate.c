@@ -176,9 +176,13 @@ repeat(struct di *d, struct gi_fop *fop, struct gi_xlator *target)
   GI_ASSERT(target && target != di_fop_of(fop, d)->to);
   if (k < 0)
     return ENOTCONN;
+  /* Its mode says that it is no file yet; it gets the file's when it becomes that. */
+  if (gi_dict_get(fop->args.dict, "system.posix_acl_access"))
+    return 0;
   err = open_there(d, fop, fop->fd, target);
   if (!err) {
     h = gi_fop_child(fop);
+    h->args.valid &= ~GI_SET_MODE;
     err = di_do_drop(d, h, (unsigned)k);
   }
   if (err != ENOENT && err != ESTALE)

@@ -19,6 +19,7 @@
 
 #define MOVING (S_ISVTX | S_ISGID)
 #define LINKTO_MODE 01000u
+#define TRIES 60      /* while a subvolume goes and comes */
 #define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
 
 struct move {
@@ -78,7 +79,7 @@ look(struct move *m)
     if (!gi_gfid_equal(&h->rsp.stat.gfid, &m->f.gfid))
       err = EEXIST;
     else
-      m->replaced = !di_is_linkto(d, h);
+      m->replaced = !gi_dict_get(h->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
   } else if (!err && h->rsp.err != ENOENT) {
     err = h->rsp.err;
   } else if (!err) {
@@ -183,6 +184,22 @@ remove_source(struct move *m)
   return err ? err : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
 }
 
+/* The source is gone, and what was to become its copy leads nowhere. */
+static void
+drop_target(struct move *m)
+{
+  struct di *d = m->f.r->d;
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP);
+
+  gi_loc_copy(&fop->loc, m->loc);
+  gi_inode_unref(&fop->loc.inode);
+  fop->loc.gfid = gi_gfid_none;
+  di_add_keys(d, gi_fop_xdata(fop));
+  if (di_do(d, fop, m->f.to) == 0 && di_is_linkto(d, fop) && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid))
+    GI_IGNORE(di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, false)); /* then a lookup does */
+  gi_fop_unref(fop);
+}
+
 /* Under the lock of the name. EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
 static int
 exchange(struct move *m)
@@ -190,8 +207,12 @@ exchange(struct move *m)
   struct di *d = m->f.r->d;
   int err = look(m);
 
+  if (err == ENOENT)
+    drop_target(m);
+  if (!err && m->stat.nlink > 1)
+    return EMLINK;
   if (!err && m->replaced)
-    return remove_source(m);
+    return m->marked ? remove_source(m) : EEXIST;
   if (!err && !m->marked) {
     err = mark(m);
     return err ? err : EAGAIN;
@@ -381,51 +402,62 @@ remake(struct move *m)
   return err;
 }
 
-void
-di_reb_remake(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
+static int
+remake_locked(struct move *m)
 {
-  struct move m = {.f = {.r = r, .from = from, .to = to}, .loc = loc};
-  int err;
+  int err = lock_name(m);
 
-  GI_ASSERT(from != to && loc->name);
-  err = lock_name(&m);
   if (!err)
-    err = remake(&m);
-  unlock_name(&m);
-  if (!err) {
-    r->moved++;
-    di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
-  }
-  tell(&m, err);
+    err = remake(m);
+  unlock_name(m);
+  return err;
 }
 
-void
-di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
+static int
+move(struct move *m)
 {
-  struct move m = {.f = {.r = r, .from = from, .to = to}, .loc = loc};
+  struct di_reb *r = m->f.r;
   struct gi_loc object;
+  int err = look(m);
+
+  if (err && err != EBUSY)
+    return err;
+  object = (struct gi_loc){.gfid = m->f.gfid};
+  object.inode = gi_inode_get(r->d->x->graph, &m->f.gfid);
+  err = di_lock(r->d, r->base, &m->migrate, DI_LOCK_MIGRATE, m->f.from, &object, NULL);
+  if (!err)
+    err = begin(m);
+  if (!err && !m->replaced) {
+    err = copy_all(m);
+    if (err)
+      unmark(m);
+  }
+  di_unlock(r->d, r->base, &m->migrate);
+  gi_loc_clear(&object);
+  return err;
+}
+
+/* ---- either ---- */
+
+void
+di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to)
+{
+  struct move m;
   int err;
 
   GI_ASSERT(from != to && loc->name);
   GI_ASSERT(from < r->d->n && to < r->d->n);
-  err = look(&m);
-  if (!err || err == EBUSY) {
-    object = (struct gi_loc){.gfid = m.f.gfid};
-    object.inode = gi_inode_get(r->d->x->graph, &m.f.gfid);
-    err = di_lock(r->d, r->base, &m.migrate, DI_LOCK_MIGRATE, from, &object, NULL);
-    if (!err)
-      err = begin(&m);
-    if (!err && !m.replaced) {
-      err = copy_all(&m);
-      if (err)
-        unmark(&m);
+  for (unsigned tries = 0; di_reb_all_up(r); tries++) {
+    m = (struct move){.f = {.r = r, .from = from, .to = to}, .loc = loc};
+    err = regular ? move(&m) : remake_locked(&m);
+    if (err != ENOTCONN || tries == TRIES) {
+      if (!err) {
+        r->moved++;
+        di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
+      }
+      tell(&m, err);
+      return;
     }
-    di_unlock(r->d, r->base, &m.migrate);
-    gi_loc_clear(&object);
+    gi_task_sleep(r->d->x->reactor, GI_NSEC_PER_SEC); /* a subvolume went; that is noticed soon */
   }
-  if (!err) {
-    r->moved++;
-    di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
-  }
-  tell(&m, err);
 }

@@ -36,11 +36,9 @@ struct di_reb {
 
 /* ---- move.c ---- */
 
-/* Moves the file of that name in `dir` from one subvolume to another. Counts what became of it. On a task. */
-void di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
-
-/* The same of what is no regular file: it is made there, and removed. */
-void di_reb_remake(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
+/* Moves the file of that name from one subvolume to another; what is no regular file is made there, and removed. Counts what
+ * became of it. On a task. */
+void di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to);
 
 /* ---- copy.c: 0 or errno ---- */
 

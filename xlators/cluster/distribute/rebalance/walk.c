@@ -16,6 +16,7 @@
 
 #define PAGE_BYTES (64u << 10)
 #define WAIT GI_NSEC_PER_SEC
+#define TRIES 60 /* while a subvolume goes and comes */
 
 /* A directory that waits; its ancestors stay while it does, for its layout begins where its path says. */
 struct place {
@@ -184,10 +185,7 @@ run_errand(void *arg)
   struct errand *e = arg;
   struct di_reb *r = e->w->r;
 
-  if (di_reb_all_up(r) && !e->regular)
-    di_reb_remake(r, &e->loc, e->from, e->to);
-  else if (!r->stopping)
-    di_reb_move(r, &e->loc, e->from, e->to);
+  di_reb_move(r, &e->loc, e->regular, e->from, e->to);
   gi_window_give(&r->files, 1);
   gi_inode_unref(&e->loc.parent);
   gi_free(e->name);
@@ -218,9 +216,28 @@ wait_for_all(struct di_reb *r)
   gi_window_give(&r->files, all);
 }
 
+/* What the listing tells of it, or else the subvolume. False: it is gone. */
+static bool
+attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_dirent *e)
+{
+  struct gi_fop *fop;
+  int err;
+
+  if (gi_iatt_valid(&e->stat))
+    return true;
+  fop = di_helper(r->base, GI_FOP_LOOKUP);
+  fop->loc.name = e->name;
+  fop->loc.pargfid = p->inode->gfid;
+  fop->loc.parent = gi_inode_ref(p->inode);
+  err = di_do(r->d, fop, child);
+  e->stat = fop->rsp.stat;
+  gi_fop_unref(fop);
+  return !err;
+}
+
 /* An entry of a subvolume's own listing. */
 static void
-entry(struct walk *w, struct place *p, unsigned child, const struct gi_dirent *e)
+entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
 {
   struct di_reb *r = w->r;
   struct di *d = r->d;
@@ -228,6 +245,8 @@ entry(struct walk *w, struct place *p, unsigned child, const struct gi_dirent *e
   int hashed;
 
   if (gi_gfid_is_root(&p->inode->gfid) && strcmp(e->name, ".glusterfs") == 0)
+    return;
+  if (!attributes(r, p, child, e))
     return;
   if (S_ISDIR(e->stat.mode)) {
     if (child == 0)
@@ -249,39 +268,54 @@ list(struct walk *w, struct place *p, unsigned child)
   struct di_reb *r = w->r;
   struct listing l;
   const struct gi_dirent *e;
+  struct gi_dirent copy;
 
   if (list_open(r, p, child, &l) == 0)
-    while (!r->stopping && (e = list_next(r, child, &l)) != NULL)
-      entry(w, p, child, e);
+    while (!r->stopping && (e = list_next(r, child, &l)) != NULL) {
+      copy = *e;
+      entry(w, p, child, &copy);
+    }
   list_close(&l);
   return l.err;
 }
 
 /* ---- one directory ---- */
 
-static void
-directory(struct walk *w, struct place *p)
+static int
+directory_once(struct walk *w, struct place *p)
 {
   struct di_reb *r = w->r;
   struct gi_loc loc = place_loc(p);
-  int err;
+  int err = visit(r, p);
 
-  if (!di_reb_all_up(r))
-    return;
-  err = visit(r, p);
-  if (err == ENOENT)
-    return; /* it was removed meanwhile */
   if (!err)
     err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid);
   for (unsigned i = 0; i < r->d->n && !err; i++)
     if (r->command != DI_REB_LAYOUT || i == 0)
       err = list(w, p, i);
   wait_for_all(r);
-  if (err && err != ENOENT && !r->stopping) {
-    r->failures++;
-    gi_log(GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 22, "directory %s is left as it is: %s", p->name ? p->name : "/",
-           strerror(err));
+  return err;
+}
+
+static void
+directory(struct walk *w, struct place *p)
+{
+  struct di_reb *r = w->r;
+  int err = 0;
+
+  for (unsigned tries = 0; di_reb_all_up(r); tries++) {
+    err = directory_once(w, p);
+    if (!err || err == ENOENT || r->stopping)
+      return;
+    if (err != ENOTCONN || tries == TRIES)
+      break;
+    gi_task_sleep(r->d->x->reactor, WAIT);
   }
+  if (r->stopping)
+    return;
+  r->failures++;
+  gi_log(GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 22, "directory %s is left as it is: %s", p->name ? p->name : "/",
+         strerror(err));
 }
 
 /* ---- the volume ---- */
