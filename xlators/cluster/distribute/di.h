@@ -113,6 +113,7 @@ struct di_inode {
 
 struct di_fd {
   uint32_t set;            /* di.sets when it was opened */
+  bool opening;            /* on one of them: others wait */
   bool known;              /* what follows is set; if not: opened before the second subvolume came */
   uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */

@@ -62,14 +62,18 @@ open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator 
   struct gi_fop *h;
   int err, k = di_index(d, child);
 
+  while (fd && !fd->anonymous && di_fd_of(d, fd)->opening) /* by another operation: twice would be once too often */
+    gi_task_sleep(d->x->reactor, GI_NSEC_PER_MSEC);
   if (open_at(d, fd, child))
     return 0;
   if (k < 0)
     return ENOTCONN;
+  di_fd_of(d, fd)->opening = true;
   h = di_helper(fop, GI_FOP_OPEN); /* whoever has it open may go on, whatever its mode is now */
   gi_fop_set_fd(h, fd);
   h->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
   err = di_do_drop(d, h, (unsigned)k);
+  di_fd_of(d, fd)->opening = false;
   if (!err)
     di_opened(d, fd, child);
   return err;
@@ -153,6 +157,22 @@ static enum gi_verdict
 after_gone(struct di *d, struct gi_fop *fop)
 {
   return find_again(d, fop, gi_fop_inode(fop)) ? once_more(d, fop) : as_it_was(d, fop);
+}
+
+/* The descriptor is not open there, whatever was taken for true. */
+static enum gi_verdict
+after_closed(struct di *d, struct gi_fop *fop)
+{
+  struct di_fd *df = di_fd_of(d, fop->fd);
+  struct gi_xlator *to = di_fop_of(fop, d)->to;
+
+  if (df->at[0] == to)
+    df->at[0] = df->at[1];
+  if (df->at[1] == to)
+    df->at[1] = df->at[0] == to ? NULL : df->at[0];
+  if (df->at[0] == to)
+    df->at[0] = NULL;
+  return di_inode_of(d, gi_fop_inode(fop))->cached ? once_more(d, fop) : as_it_was(d, fop);
 }
 
 static enum gi_verdict
@@ -246,6 +266,9 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   const struct gi_iatt *a;
 
   GI_ASSERT(df->to && df->tries <= TRIES);
+  if (fop->rsp.ret < 0 && fop->rsp.err == EBADF && fop->fd && !fop->fd->anonymous && fop->kind != GI_FOP_OPEN &&
+      df->tries < TRIES)
+    return think(d, fop, after_closed);
   if (fop->rsp.ret < 0)
     return (fop->rsp.err == ENOENT || fop->rsp.err == ESTALE) && df->tries < TRIES ? think(d, fop, after_gone) : GI_PASS;
   if (fop->kind == GI_FOP_OPEN && fop->fd)
