@@ -73,7 +73,8 @@ child_moved(struct di *d, unsigned child, bool up)
   if (up != !!(before & bit))
     next_generation(d);
   joined(d, bit);
-  di_reb_begin(d);
+  if (d->on_up)
+    d->on_up(d);
   if (d->announced && !d->up) {
     d->announced = false;
     gi_notify_up(d->x, GI_EVENT_CHILD_DOWN, NULL);
@@ -124,7 +125,8 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     return false;
   case GI_EVENT_PARENT_DOWN:
     d->draining = true;
-    di_reb_stop(d);
+    if (d->on_leave)
+      d->on_leave(d);
     di_run_waiting(d);
     return false;
   case GI_EVENT_CHILD_UP:

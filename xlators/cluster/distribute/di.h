@@ -66,7 +66,9 @@ struct di {
   struct gi_defer settle;
   struct gi_timer first_up;
   struct di_space space[DI_MAX];
-  struct di_reb *reb; /* NULL in every other process */
+  struct di_reb *reb;          /* NULL in every other process */
+  void (*on_up)(struct di *d); /* of the rebalance, or NULL: a subvolume came or went; the process is about to end */
+  void (*on_leave)(struct di *d);
   struct di_metrics metrics;
 };
 
@@ -309,8 +311,6 @@ int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, 
 /* ---- rebalance (rebalance/rebalance.c) ---- */
 
 void di_reb_init(struct di *d);
-void di_reb_begin(struct di *d); /* if it is time */
-void di_reb_stop(struct di *d);  /* as soon as may be */
 void di_reb_finish(struct di *d);
 void di_manage(struct gi_xlator *x, struct gi_manage *m);
 

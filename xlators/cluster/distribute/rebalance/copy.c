@@ -55,6 +55,7 @@ open_one(struct di_reb_file *f, struct gi_inode *inode, unsigned child, int flag
 {
   struct gi_fop *fop = di_helper(f->r->base, GI_FOP_OPEN);
 
+  GI_ASSERT(!*fd && f->from != f->to);
   *fd = gi_fd_new(f->r->d->x->graph, inode, flags, GI_PID_REBALANCE);
   gi_fop_set_fd(fop, *fd);
   fop->args.flags = (uint32_t)flags;
@@ -86,6 +87,7 @@ size_of(struct di_reb_file *f, struct gi_fd *fd, unsigned child, uint64_t *size)
   struct gi_fop *fop = fd_fop(f, GI_FOP_FSTAT, fd, 0, 0);
   int err = di_do(f->r->d, fop, child);
 
+  GI_ASSERT(fd && (child == f->from || child == f->to));
   *size = err ? 0 : fop->rsp.stat.size;
   gi_fop_unref(fop);
   return err;
@@ -108,6 +110,8 @@ read_block(struct di_reb_file *f, struct gi_fd *fd, unsigned child, uint64_t off
   struct gi_fop *fop = fd_fop(f, GI_FOP_READ, fd, offset, size);
 
   *err = di_do(f->r->d, fop, child);
+  if (!*err && fop->rsp.payload.len > size)
+    *err = EIO; /* more than was asked for */
   return fop;
 }
 
@@ -116,6 +120,7 @@ write_block(struct di_reb_file *f, uint64_t offset, const struct gi_payload *dat
 {
   struct gi_fop *fop = fd_fop(f, GI_FOP_WRITE, f->out, offset, data->len);
 
+  GI_ASSERT(data->len > 0 && data->len <= BLOCK); /* or it was refused when it was read */
   gi_payload_append(&fop->payload, data);
   return di_do_drop(f->r->d, fop, f->to);
 }

@@ -108,6 +108,7 @@ set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
   struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
 
+  GI_ASSERT((mode & ~07777u) == 0 && (child == m->f.from || child == m->f.to));
   fop->loc.gfid = m->f.gfid;
   fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID : 0);
   fop->args.iatt = m->stat;
@@ -125,6 +126,7 @@ mark(struct move *m)
   GI_CLEANUP_FREE char *key = mode_key(d), *mode = gi_asprintf("%o", m->stat.mode & 07777u);
   int err;
 
+  GI_ASSERT(!gi_gfid_is_none(&m->f.gfid) && S_ISREG(m->stat.mode));
   fop->loc.gfid = m->f.gfid;
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
@@ -140,6 +142,7 @@ drop_xattr(struct move *m, unsigned child, const char *name)
   struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_REMOVEXATTR);
   int err;
 
+  GI_ASSERT(name && (child == m->f.from || child == m->f.to));
   fop->loc.gfid = m->f.gfid;
   fop->args.name = name;
   gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
@@ -168,6 +171,7 @@ set_times(struct move *m, const struct gi_iatt *stat)
 {
   struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
 
+  GI_ASSERT(m->name.n > 0); /* under the lock of the name */
   fop->loc.gfid = m->f.gfid;
   fop->args.valid = GI_SET_ATIME | GI_SET_MTIME;
   fop->args.iatt = *stat;
@@ -347,6 +351,7 @@ make_same(struct move *m)
   bool symlink = S_ISLNK(m->stat.mode);
   int err;
 
+  GI_ASSERT(!S_ISREG(m->stat.mode) && !S_ISDIR(m->stat.mode));
   link->loc.gfid = m->f.gfid;
   link->args.size = 4096;
   err = symlink ? di_do(d, link, m->f.from) : 0;

@@ -29,7 +29,9 @@ work(void *arg)
   struct di_reb *r = arg;
   struct gi_xlator *x = r->d->x;
 
+  GI_ASSERT(r->running && r->base && !r->ended);
   di_reb_walk(r);
+  GI_ASSERT(r->files.used == 0);
   r->ended = gi_now(x->reactor);
   if (!r->stopping)
     r->status = r->failures ? DI_REB_FAILED : DI_REB_COMPLETED;
@@ -45,12 +47,13 @@ work(void *arg)
   r->running = false;
 }
 
-void
-di_reb_begin(struct di *d)
+static void
+begin(struct di *d)
 {
   struct di_reb *r = d->reb;
 
-  if (!r || r->running || r->stopping || r->ended || d->n < 2 || d->up != di_all(d))
+  GI_ASSERT(r && r->d == d);
+  if (r->running || r->stopping || r->ended || d->n < 2 || d->up != di_all(d))
     return;
   r->running = true;
   r->status = DI_REB_RUNS;
@@ -61,11 +64,11 @@ di_reb_begin(struct di *d)
   gi_task_start(d->x->reactor, work, r);
 }
 
-void
-di_reb_stop(struct di *d)
+static void
+stop(struct di *d)
 {
-  if (d->reb)
-    d->reb->stopping = true;
+  GI_ASSERT(d->reb);
+  d->reb->stopping = true;
 }
 
 void
@@ -79,6 +82,8 @@ di_reb_init(struct di *d)
   d->reb->d = d;
   d->reb->command = (enum di_reb_command)command;
   d->reb->status = DI_REB_RUNS;
+  d->on_up = begin;
+  d->on_leave = stop;
 }
 
 void

@@ -52,7 +52,11 @@ place_new(struct place *above, const struct gi_gfid *gfid, const char *name, str
 static void
 place_put(struct place *p)
 {
-  while (p && --p->refs == 0) {
+  while (p) {
+    GI_ASSERT(p->refs > 0);
+    if (--p->refs > 0)
+      return;
+
     struct place *above = p->above;
 
     gi_inode_unref(&p->inode);
@@ -131,6 +135,7 @@ list_fetch(struct di_reb *r, unsigned child, struct listing *l)
 {
   const struct gi_dirents *e;
 
+  GI_ASSERT(l->fd && !l->end);
   gi_fop_unref(l->page);
   l->page = di_helper(r->base, GI_FOP_READDIRP);
   gi_fop_set_fd(l->page, l->fd);
@@ -198,6 +203,7 @@ send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsig
   struct di_reb *r = w->r;
   struct errand *e;
 
+  GI_ASSERT(from != to && from < r->d->n && to < r->d->n);
   gi_window_take(&r->files, r->d->x->reactor, 1);
   e = gi_new(struct errand);
   *e = (struct errand){.w = w, .name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
