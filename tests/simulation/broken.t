@@ -22,6 +22,8 @@ bring data to the disk before its counters|113|--workload register --mishaps pow
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
+end a rename in the middle|1|--workload spread --mishaps none
+forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss
 forget that no good copy was synced|5|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
@@ -36,10 +38,12 @@ keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|7|--workload register --layers read-ahead --mishaps none
 leave a name out of a listing|1|--workload names --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
+leave out of a listing who is away|2|--workload spread --mishaps cut
 let each brick truncate|7|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|81|--workload names --mishaps cut
+lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|10|--workload register --mishaps power-loss,client-crash,healer-freeze
 mark one directory of two|36|--workload names --mishaps cut --until 1
 read copies that are blamed|2|--workload register --mishaps brick-crash

@@ -40,7 +40,7 @@ sim_preload(void)
   static const char *const types[] = {
       "protocol/client", "protocol/server",         "cluster/replicate", "cluster/distribute", "features/utime",
       "debug/io-stats",  "features/access-control", "features/locks",    "features/index",     "performance/io-threads",
-      "storage/posix",   "features/arbiter",        "features/upcall",
+      "storage/posix",   "features/arbiter",        "features/upcall",   "features/shard",
   };
   for (unsigned i = 0; i < GI_ARRAY_LEN(types); i++) {
     struct gi_error err = {0};
@@ -77,6 +77,19 @@ check_disks(struct sim_cluster *c)
 
 /* ---- the run ---- */
 
+/* What bricks without copies lose is lost. */
+static uint64_t
+bearable(uint64_t mishaps)
+{
+  static const char *const not [] = {"power-loss", "disk-faults", "disk-refuses", "healer-crash", "healer-freeze"};
+  uint64_t all = mishaps ? mishaps : (1ull << sim_mishaps_count) - 1;
+  for (unsigned i = 0; i < sim_mishaps_count; i++)
+    for (unsigned k = 0; k < GI_ARRAY_LEN(not ); k++)
+      if (strcmp(sim_mishaps[i].name, not [k]) == 0)
+        all &= ~(1ull << i);
+  return all;
+}
+
 static void
 trouble(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *out)
 {
@@ -86,6 +99,12 @@ trouble(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *
     return;
   }
   struct sim_mishaps_plan mishaps = {.every_ns = EVERY_NS, .lasts_ns = LASTS_NS, .only = plan->mishaps};
+  if (!sim_has_copies(&c->config))
+    mishaps.only = bearable(plan->mishaps);
+  if (!sim_has_copies(&c->config) && !mishaps.only) {
+    sim_world_run(c->w, until, NULL);
+    return;
+  }
   struct sim_mishaps_run *run = sim_mishaps_start(c, &mishaps);
   sim_world_run(c->w, until, NULL);
   sim_mishaps_stop(run);
@@ -110,18 +129,32 @@ setup_start(void *arg)
 }
 
 static void
-setup(struct sim_cluster *c, const struct sim_plan *plan)
+on_client(struct sim_cluster *c, void (*fn)(struct sim_client *c), uint64_t ns)
 {
   struct sim_client *client = &c->client[0];
+  uint64_t until = c->w->now + ns;
+  if (!sim_process_runs(client->process)) {
+    sim_violation(c->w, "%s does not run any more", client->process->name);
+    return;
+  }
+  client->setup = fn;
+  client->ready = false;
+  sim_process_call(client->process, setup_start, client);
+  while (!client->ready && sim_world_step(c->w, until))
+    ;
+  if (!client->ready)
+    sim_violation(c->w, "what %s is to do does not end", client->process->name);
+}
+
+static void
+setup(struct sim_cluster *c, const struct sim_plan *plan)
+{
   uint64_t until = c->w->now + SETUP_NS;
   while (!sim_cluster_clients_up(c) && sim_world_step(c->w, until))
     ;
   if (!plan->workload->setup)
     return;
-  client->setup = plan->workload->setup;
-  sim_process_call(client->process, setup_start, client);
-  while (!client->ready && sim_world_step(c->w, until))
-    ;
+  on_client(c, plan->workload->setup, SETUP_NS);
   sim_world_run(c->w, c->w->now + START_NS, NULL);
   for (unsigned i = 0; i < c->config.bricks; i++)
     sim_disk_sync(c->machine[i].disk);
@@ -164,14 +197,20 @@ settle(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *o
   struct sim_rng rng = sim_rng_new(plan->seed, 6ull << 32);
   if (!c->config.healers || !sim_settle(c, HEAL_NS, lost_power(c)))
     return;
-  if (plan->mishaps != SIM_NO_MISHAPS && sim_rng_chance(&rng, REPLACE_PERMILLE) &&
+  if (plan->workload->sweep) { /* what looking mends is to be healed, too */
+    on_client(c, plan->workload->sweep, HEAL_NS);
+    if (!sim_settle(c, HEAL_NS, false))
+      return;
+  }
+  if (sim_set_count(&c->config) == 1 && plan->mishaps != SIM_NO_MISHAPS && sim_rng_chance(&rng, REPLACE_PERMILLE) &&
       sim_replace_brick(c, (unsigned)sim_rng_below(&rng, c->config.bricks))) {
     out->replaced++;
     if (!sim_settle(c, HEAL_NS, false))
       return;
   }
-  for (unsigned i = 0; i < c->config.bricks - c->config.arbiter && plan->workload->check_disk; i++)
-    plan->workload->check_disk(c, i);
+  for (unsigned i = 0; i < c->config.bricks && plan->workload->check_disk; i++)
+    if (!sim_is_arbiter(&c->config, i))
+      plan->workload->check_disk(c, i);
 }
 
 static void
@@ -198,6 +237,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   struct sim_cluster_config config = {.bricks = plan->bricks,
                                       .clients = plan->clients,
                                       .healers = true,
+                                      .spread = plan->workload->spread,
+                                      .shard = plan->workload->shard,
                                       .dump = plan->log != GI_LOG_NONE,
                                       .watch = plan->log >= GI_LOG_TRACE,
                                       .layers_given = plan->layers != NULL};

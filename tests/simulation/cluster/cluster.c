@@ -198,6 +198,7 @@ sim_machine_format(struct sim_machine *m)
                                                    .lost = disk_lost,
                                                    .arg = m,
                                                    .neighbour = m->cluster->config.near ? neighbour : NULL,
+                                                   .coarse_cookies = sim_set_count(&m->cluster->config) > 1,
                                                    .machine = (unsigned)(m - m->cluster->machine)});
   sim_disk_set_fault(m->disk, SIM_FAULT_SLOW, SLOW_PER_MILLION);
   sim_disk_set_fault(m->disk, SIM_FAULT_COLD, SLOW_PER_MILLION);
@@ -363,7 +364,7 @@ sim_cluster_new(struct sim_world *w, const struct sim_cluster_config *config)
   c->config = *config;
   for (unsigned i = 0; i < config->bricks; i++)
     machine_new(c, i);
-  for (unsigned i = 0; i < config->bricks && config->healers; i++)
+  for (unsigned i = 0; i < config->bricks && config->healers && sim_has_copies(config); i++)
     healer_new(c, i);
   for (unsigned i = 0; i < config->clients; i++)
     client_new(c, i);

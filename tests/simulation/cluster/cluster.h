@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A simulated replica set: brick machines, each with a disk and a brick
+ * A simulated volume: one replica set or several, or bricks without a copy; brick machines, each with a disk and a brick
  * process, and client processes with the client graph as the management daemon
  * writes it. "sim/top" stands at the top of a client's graph where mount/fuse
  * would be.
@@ -14,19 +14,23 @@
 
 #define SIM_BRICKS 6
 #define SIM_CLIENTS 6
+#define SIM_SHARD_BYTES (4ull << 20) /* the least that the option allows */
 #define SIM_VOLUME "vol"
 #define SIM_VOLUME_ID "5f3c1d00-0000-4000-8000-000000000001"
 #define SIM_BRICK_DIR "/brick" /* on every machine's disk */
 
 struct sim_cluster_config {
-  unsigned bricks, clients;
+  unsigned bricks, clients;    /* bricks of all sets */
+  bool spread;                 /* over several sets, drawn */
+  unsigned sets;               /* 0: one */
+  bool shard;                  /* files are kept in blocks of SIM_SHARD_BYTES */
   bool healers;                /* a self-heal daemon on every machine */
-  bool arbiter;                /* the last of three bricks */
+  bool arbiter;                /* the last of three bricks of a set */
   bool dump;                   /* the state of all processes to stderr when something does not end or heal */
   bool watch;                  /* what bricks are asked and answer, to the log */
   bool near;                   /* bricks can open each other's directories, as if they shared a machine */
   uint32_t foreign;            /* bricks that hide what only ours can do */
-  unsigned quorum;             /* so many bricks; 0: more than half, or half with the first (quorum-type auto) */
+  unsigned quorum;             /* so many bricks of a set; 0: more than half, or half with the first (quorum-type auto) */
   bool layers_given;           /* `layers`, and each client begins with all of them; else that is drawn */
   unsigned let_in;             /* operations of a class that a brick lets in at a time; 0: as shipped */
   bool invalidation;           /* bricks tell clients what others changed (features.cache-invalidation) */
@@ -36,6 +40,45 @@ struct sim_cluster_config {
 };
 
 #define SIM_DISK_COUNTS (SIM_FAULTS + 3) /* by sim_fault; then what power losses took, as in struct sim_losses */
+
+static inline unsigned
+sim_set_count(const struct sim_cluster_config *c)
+{
+  return c->sets ? c->sets : 1;
+}
+
+/* Bricks of a set, which follow each other. */
+static inline unsigned
+sim_set_size(const struct sim_cluster_config *c)
+{
+  return c->bricks / sim_set_count(c);
+}
+
+static inline unsigned
+sim_set_of(const struct sim_cluster_config *c, unsigned brick)
+{
+  return brick / sim_set_size(c);
+}
+
+/* Those of a set of bricks that belong to a replica set, as a set of its own bricks. */
+static inline uint32_t
+sim_set_part(const struct sim_cluster_config *c, unsigned set, uint32_t bricks)
+{
+  return bricks >> (set * sim_set_size(c)) & ((1u << sim_set_size(c)) - 1);
+}
+
+static inline bool
+sim_is_arbiter(const struct sim_cluster_config *c, unsigned brick)
+{
+  return c->arbiter && brick % sim_set_size(c) == sim_set_size(c) - 1;
+}
+
+/* Not so: each brick is alone. One brick of one set is replicated all the same. */
+static inline bool
+sim_has_copies(const struct sim_cluster_config *c)
+{
+  return sim_set_count(c) == 1 || sim_set_size(c) > 1;
+}
 
 struct sim_cluster;
 

@@ -26,7 +26,7 @@ static void
 order_full(void *arg)
 {
   struct sim_process *p = arg;
-  struct gi_xlator *x = gi_graph_find(p->ctx.graph, "vol-replicate-0");
+  struct gi_xlator *x = gi_first_child(p->ctx.graph->top);
   struct gi_manage *m = gi_new(struct gi_manage);
   *m = (struct gi_manage){.op = OP_HEAL_FULL, .in = gi_dict_new(), .out = gi_dict_new(), .done = ordered};
   x->cls->manage(x, m);
@@ -71,11 +71,12 @@ all_same(struct sim_cluster *c, char *why, size_t len)
   for (unsigned i = 0; i < c->config.bricks; i++)
     if (lost_attributes(&c->machine[i])) /* an object without its times has others, and gives them to those it heals */
       but = SIM_BUT_MTIME;
-  for (unsigned i = 1; i < c->config.bricks; i++) {
-    if (c->config.arbiter && i == c->config.bricks - 1)
-      but = SIM_BUT_CONTENT | SIM_BUT_MTIME;
-    if (!sim_disk_same_but(c->machine[0].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, but, what, sizeof(what))) {
-      snprintf(why, len, "brick-0 and brick-%u: %s", i, what);
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    unsigned first = i - i % sim_set_size(&c->config),
+             except = sim_is_arbiter(&c->config, i) ? SIM_BUT_CONTENT | SIM_BUT_MTIME : but;
+    if (i > first && !sim_disk_same_but(c->machine[first].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, except, what,
+                                        sizeof(what))) {
+      snprintf(why, len, "brick-%u and brick-%u: %s", first, i, what);
       return false;
     }
   }

@@ -21,6 +21,16 @@ static void __attribute__((format(printf, 2, 3))) option(struct sim_cluster_conf
   va_end(ap);
 }
 
+/* Several sets; returns the bricks of each. */
+static unsigned
+spread(struct sim_cluster_config *c, uint64_t seed)
+{
+  struct sim_rng rng = sim_rng_new(seed, 8ull << 32);
+  bool copies = sim_rng_chance(&rng, 600);
+  c->sets = copies ? 2 : (unsigned)sim_rng_between(&rng, 2, 4);
+  return copies ? 3 : 1;
+}
+
 void
 sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
 {
@@ -29,6 +39,8 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   struct sim_rng rng = sim_rng_new(seed, 5ull << 32);
   unsigned bricks = replica[sim_rng_below(&rng, GI_ARRAY_LEN(replica))], clients = 2 + sim_rng_chance(&rng, 300);
   bool arbiter = sim_rng_chance(&rng, 150);
+  if (c->spread)
+    bricks = spread(c, seed);
   c->bricks = c->bricks ? c->bricks : bricks;
   c->clients = c->clients ? c->clients : clients;
   c->arbiter = c->bricks == 3 && arbiter;
@@ -47,6 +59,8 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   }
   if (sim_rng_chance(&rng, 400))
     option(c, " option data-self-heal on\n option metadata-self-heal on\n option entry-self-heal on\n");
+  if (c->spread && c->bricks == 1)
+    c->quorum = 0;
   c->near = sim_rng_chance(&rng, 500);
   struct sim_rng fast = sim_rng_new(seed, 7ull << 32);
   if (!c->layers_given && sim_rng_chance(&fast, 600))
@@ -56,17 +70,21 @@ sim_config_draw(struct sim_cluster_config *c, uint64_t seed)
   struct sim_rng narrow = sim_rng_new(seed, 8ull << 32);
   if (sim_rng_chance(&narrow, 250)) /* so few that some wait, also when their client goes */
     c->let_in = 1 + (unsigned)sim_rng_below(&narrow, 3);
+  c->bricks *= sim_set_count(c);
+  GI_ASSERT(c->bricks <= SIM_BRICKS);
 }
 
 /* ---- layers ---- */
 
 static bool
-is_there(const struct gi_placed *p, bool arbiter, const struct sim_layers *l)
+is_there(const struct sim_cluster_config *c, const struct gi_placed *p, bool arbiter, const struct sim_layers *l)
 {
   unsigned fast = sim_layer_number(p->cls);
   bool on;
   if (p->layer->arbiter && !arbiter)
     return false;
+  if (strcmp(p->cls->type, "features/shard") == 0)
+    return c->shard;
   if (l && fast < SIM_LAYERS)
     return l->on >> fast & 1;
   return !p->layer->key || !gi_parse_bool(p->layer->def, &on) || on;
@@ -83,13 +101,15 @@ put_layers(FILE *out, const struct sim_cluster_config *c, unsigned side, const c
   for (unsigned i = 0; i < count; i++) {
     const char *type = layer[i].cls->type;
     unsigned fast = sim_layer_number(layer[i].cls);
-    if (!is_there(&layer[i], arbiter, l))
+    if (!is_there(c, &layer[i], arbiter, l))
       continue;
     fprintf(out, "volume " SIM_VOLUME "-%s\n type %s\n subvolumes %s\n", gi_layer_name(layer[i].cls), type, name);
     if (strcmp(type, "features/index") == 0)
       fprintf(out,
               " option index-base " SIM_BRICK_DIR "/.glusterfs/indices\n option xattrop-dirty-watchlist trusted.afr.dirty\n"
               " option xattrop-pending-watchlist trusted.afr." SIM_VOLUME "-\n");
+    if (strcmp(type, "features/shard") == 0)
+      fprintf(out, " option shard-block-size %llu\n", SIM_SHARD_BYTES);
     if (strcmp(type, "features/upcall") == 0)
       fprintf(out, " option cache-invalidation %s\n option cache-invalidation-strict %s\n", c->invalidation ? "on" : "off",
               c->strict ? "on" : "off");
@@ -115,7 +135,7 @@ sim_brick_volfile(const struct sim_cluster_config *c, unsigned i)
           "volume vol-posix\n type storage/posix\n option directory " SIM_BRICK_DIR "\n option volume-id " SIM_VOLUME_ID
           "\n option shared-brick-count 1\n option hostname brick-%u\nend-volume\n",
           i);
-  put_layers(out, c, GI_SIDE_BRICK, "vol-posix", c->arbiter && i == c->bricks - 1, NULL, top);
+  put_layers(out, c, GI_SIDE_BRICK, "vol-posix", sim_is_arbiter(c, i), NULL, top);
   fprintf(out,
           "volume brick-%u\n type debug/trace\n option log-file %s\n subvolumes %s\nend-volume\n"
           "volume " SIM_BRICK_DIR "\n type debug/io-stats\n option unique-id " SIM_BRICK_DIR
@@ -144,12 +164,14 @@ put_client(FILE *out, const struct sim_cluster *c, unsigned i)
 }
 
 static void
-put_replicate(FILE *out, const struct sim_cluster *c, int healer)
+put_replicate(FILE *out, const struct sim_cluster *c, unsigned set, int healer)
 {
+  unsigned size = sim_set_size(&c->config), first = set * size;
   fprintf(out,
-          "volume vol-replicate-0\n type cluster/replicate\n option volume-id " SIM_VOLUME_ID "\n option afr-pending-xattr ");
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    fprintf(out, "%svol-client-%u", i ? "," : "", i);
+          "volume vol-replicate-%u\n type cluster/replicate\n option volume-id " SIM_VOLUME_ID "\n option afr-pending-xattr ",
+          set);
+  for (unsigned i = first; i < first + size; i++)
+    fprintf(out, "%svol-client-%u", i > first ? "," : "", i);
   fprintf(out, "\n%s", c->config.replicate_options);
   if (c->config.arbiter)
     fprintf(out, " option arbiter-count 1\n");
@@ -159,8 +181,17 @@ put_replicate(FILE *out, const struct sim_cluster *c, int healer)
             "brick-%d\n",
             healer);
   fprintf(out, " subvolumes");
-  for (unsigned i = 0; i < c->config.bricks; i++)
+  for (unsigned i = first; i < first + size; i++)
     fprintf(out, " vol-client-%u", i);
+  fprintf(out, "\nend-volume\n");
+}
+
+static void
+put_distribute(FILE *out, const struct sim_cluster *c)
+{
+  fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes");
+  for (unsigned i = 0; i < sim_set_count(&c->config); i++)
+    fprintf(out, " vol-%s-%u", sim_has_copies(&c->config) ? "replicate" : "client", i);
   fprintf(out, "\nend-volume\n");
 }
 
@@ -170,14 +201,18 @@ sim_client_volfile(const struct sim_cluster *c, int healer, const struct sim_lay
   char *text = NULL;
   size_t len;
   FILE *out = open_memstream(&text, &len);
+  unsigned mine = healer < 0 ? 0 : sim_set_of(&c->config, (unsigned)healer), size = sim_set_size(&c->config);
   for (unsigned i = 0; i < c->config.bricks; i++)
-    put_client(out, c, i);
-  put_replicate(out, c, healer);
+    if (healer < 0 || i / size == mine)
+      put_client(out, c, i);
+  for (unsigned set = 0; set < sim_set_count(&c->config) && sim_has_copies(&c->config); set++)
+    if (healer < 0 || set == mine)
+      put_replicate(out, c, set, healer);
   if (healer >= 0) {
-    fprintf(out, "volume glustershd\n type debug/io-stats\n subvolumes vol-replicate-0\nend-volume\n");
+    fprintf(out, "volume glustershd\n type debug/io-stats\n subvolumes vol-replicate-%u\nend-volume\n", mine);
   } else {
     char top[64];
-    fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes vol-replicate-0\nend-volume\n");
+    put_distribute(out, c);
     put_layers(out, &c->config, GI_SIDE_CLIENT, "vol-dht", false, layers, top);
     fprintf(out,
             "volume vol\n type debug/io-stats\n subvolumes %s\nend-volume\n"

@@ -11,7 +11,8 @@
 
 /* ---- entries ---- */
 
-/* A cookie is above those of "." and ".." and below 2^62: translators use the highest bits. */
+/* A cookie is above those of "." and ".." and below 2^62: translators use the highest bits. Distribution uses the lowest, too, as a local
+ * file system's say nothing there. */
 static uint64_t
 cookie_of(const struct sim_disk *d, const char *name)
 {
@@ -22,7 +23,8 @@ cookie_of(const struct sim_disk *d, const char *name)
     h ^= h >> 29;
   }
   h *= 0xbf58476d1ce4e5b9ull;
-  return ((h ^ h >> 31) >> 2) | 4;
+  h = ((h ^ h >> 31) >> 2) | 4;
+  return d->cfg.coarse_cookies ? (h | 256) & ~255ull : h;
 }
 
 unsigned

@@ -63,6 +63,7 @@ struct sim_disk_config {
                                 unsigned machine); /* disks whose directories this one can open (gi_fs_where); may be NULL */
   unsigned machine;                                /* the number of this one there */
   void *arg;                                       /* of all */
+  bool coarse_cookies;                             /* of directories: the lowest bits are zero */
   uint64_t capacity;                               /* bytes of data; 0 = 1 GiB */
 };
 

@@ -20,13 +20,13 @@ sim_quorum_met(const struct sim_cluster_config *config, uint32_t bricks)
   unsigned have = (unsigned)__builtin_popcount(bricks);
   if (config->quorum)
     return have >= config->quorum;
-  return 2 * have > config->bricks || (2 * have == config->bricks && (bricks & 1));
+  return 2 * have > sim_set_size(config) || (2 * have == sim_set_size(config) && (bricks & 1));
 }
 
 bool
 sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks)
 {
-  return sim_quorum_met(config, config->arbiter ? bricks | 1u << (config->bricks - 1) : bricks);
+  return sim_quorum_met(config, config->arbiter ? bricks | 1u << (sim_set_size(config) - 1) : bricks);
 }
 
 uint32_t
@@ -108,7 +108,10 @@ sim_quorum_answered(struct sim_client *c, const char *what, uint64_t begin)
   for (unsigned i = 0; i < c->cluster->config.bricks; i++)
     if (c->lost_by[i] > begin)
       reached |= 1u << i;
-  if (!sim_quorum_met(&c->cluster->config, reached))
+  bool met = false;
+  for (unsigned set = 0; set < sim_set_count(&c->cluster->config); set++)
+    met |= sim_quorum_met(&c->cluster->config, sim_set_part(&c->cluster->config, set, reached));
+  if (!met)
     sim_violation(c->cluster->w, "%s: %s succeeded, though only bricks 0x%x can be reached: no quorum", c->process->name, what,
                   reached);
 }

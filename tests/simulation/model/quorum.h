@@ -9,7 +9,7 @@
 
 #include "tests/simulation/cluster/cluster.h"
 
-/* Whether a set of bricks is enough, by the volume's options. */
+/* Whether a set of bricks is enough, by the volume's options. Here and below they are those of one set, its first one bit 0. */
 bool sim_quorum_met(const struct sim_cluster_config *config, uint32_t bricks);
 /* The same of those that have some data: an arbiter has none, and counts as if it had. */
 bool sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks);
@@ -23,7 +23,7 @@ void sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...
 /* To be called whenever something may have changed about who runs and who reaches whom: before anything comes back, at least. */
 void sim_quorum_look(struct sim_cluster *c);
 /* An operation that began at `begin` succeeds now: a violation if the client must have known all the time that fewer bricks than the
- * quorum could be reached. */
+ * quorum could be reached, of every set. */
 void sim_quorum_answered(struct sim_client *c, const char *what, uint64_t begin);
 
 #endif

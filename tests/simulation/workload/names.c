@@ -28,14 +28,14 @@ struct visit {
   uint64_t opened;
 };
 
-static unsigned
-directories(const struct sim_cluster *c)
+unsigned
+sim_names_directories(const struct sim_cluster *c)
 {
   return SHARED + c->config.clients * TASKS * OWN;
 }
 
-static const char *
-dir_name(unsigned dir, char name[16])
+const char *
+sim_names_directory(unsigned dir, char name[16])
 {
   snprintf(name, 16, "%s%u", dir < SHARED ? "shared" : "own", dir % SIM_NAMES_DIRS);
   return name;
@@ -60,7 +60,7 @@ static bool
 brick_has(const struct sim_cluster *c, unsigned brick, struct sim_place_of at, struct gi_gfid *gfid)
 {
   char dir[16], name[16], path[64];
-  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", dir_name(at.dir, dir), sim_namespace_name(at.name, name));
+  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", sim_names_directory(at.dir, dir), sim_namespace_name(at.name, name));
   return sim_disk_gfid(c->machine[brick].disk, path, gfid);
 }
 
@@ -71,6 +71,17 @@ power_losses(const struct sim_cluster *c)
   for (unsigned i = 0; i < c->config.bricks; i++)
     n += c->machine[i].power_losses;
   return n;
+}
+
+/* The set that has the most of them. */
+static unsigned
+best_set(const struct sim_cluster *c, uint32_t bricks)
+{
+  unsigned best = 0;
+  for (unsigned set = 1; set < sim_set_count(&c->config); set++)
+    if (__builtin_popcount(sim_set_part(&c->config, set, bricks)) > __builtin_popcount(sim_set_part(&c->config, best, bricks)))
+      best = set;
+  return best;
 }
 
 /* Acknowledged by a client that is alone in the directory: so many bricks must have it. A machine that has lost its power meanwhile may
@@ -86,7 +97,9 @@ check_done(const struct visit *v, const char *what, struct sim_place_of at, unsi
   for (unsigned i = 0; i < c->config.bricks; i++)
     if (brick_has(c, i, at, &have) ? gi_gfid_equal(&have, &want) : gi_gfid_is_none(&want))
       bricks |= 1u << i;
-  sim_quorum_done(v->c, bricks, "%s of name %u in directory %u", what, at.name, at.dir);
+  for (unsigned set = 0; set < sim_set_count(&c->config); set++)
+    if (gi_gfid_is_none(&want) || set == best_set(c, bricks)) /* of a file there is one set */
+      sim_quorum_done(v->c, sim_set_part(&c->config, set, bricks), "%s of name %u in directory %u", what, at.name, at.dir);
 }
 
 static void
@@ -161,7 +174,7 @@ find_dir(struct sim_client *c, unsigned dir)
 {
   char name[16];
   struct gi_inode *root = sim_op_root(c), *inode = NULL;
-  if (sim_op_lookup(c, root, dir_name(dir, name), &inode, NULL) == -ENOENT)
+  if (sim_op_lookup(c, root, sim_names_directory(dir, name), &inode, NULL) == -ENOENT)
     sim_violation(c->cluster->w, "%s: directory %s is said not to exist", c->process->name, name);
   gi_inode_unref(&root);
   return inode;
@@ -282,7 +295,7 @@ where(struct sim_client *c, unsigned own)
   uint64_t chance = sim_rng_below(&c->rng, 100);
   if (chance < 60)
     return own + (unsigned)sim_rng_below(&c->rng, OWN);
-  return (unsigned)sim_rng_below(&c->rng, chance < 85 ? SHARED : directories(c->cluster));
+  return (unsigned)sim_rng_below(&c->rng, chance < 85 ? SHARED : sim_names_directories(c->cluster));
 }
 
 static void
@@ -314,8 +327,8 @@ sim_names_setup(struct sim_client *c)
 {
   struct gi_inode *root = sim_op_root(c);
   char name[16];
-  for (unsigned i = 0; i < directories(c->cluster); i++) {
-    int ret = sim_op_mkdir(c, root, dir_name(i, name), NULL);
+  for (unsigned i = 0; i < sim_names_directories(c->cluster); i++) {
+    int ret = sim_op_mkdir(c, root, sim_names_directory(i, name), NULL);
     if (ret < 0)
       sim_violation(c->cluster->w, "%s cannot be made: %s", name, strerror(-ret));
   }
@@ -329,10 +342,10 @@ sim_names_check_disk(struct sim_cluster *c, unsigned brick)
   char who[32], name[16], path[64];
   struct gi_fs *fs = sim_disk_view(c->machine[brick].disk);
   snprintf(who, sizeof(who), "brick-%u", brick);
-  for (unsigned i = 0; i < directories(c); i++) {
+  for (unsigned i = 0; i < sim_names_directories(c); i++) {
     struct sim_listing l = {.dir = i, .since = sim_namespace_now(c->names)};
     struct gi_fs_dir d;
-    snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", dir_name(i, name));
+    snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", sim_names_directory(i, name));
     if (gi_fs_dir_open(&d, fs, AT_FDCWD, path) != 0) {
       sim_violation(c->w, "%s: %s cannot be listed", who, path);
       continue;

@@ -17,6 +17,21 @@
 #define SMALL 64 /* sectors */
 #define STEP 8   /* likewise */
 
+/* Where the first sector of a file is: of files that are kept in blocks, so that half of the sectors are in the first block. */
+static uint64_t
+first_byte(const struct sim_cluster *c)
+{
+  return c->config.shard ? SIM_SHARD_BYTES - SIM_MODEL_SECTORS / 2 * SIM_SECTOR_BYTES : 0;
+}
+
+/* A size that an answer tells, as the model counts it. */
+static void
+check_size(const struct sim_cluster *c, struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size)
+{
+  if (size != SIM_NO_SIZE)
+    sim_model_check_size(m, reader, file, size > first_byte(c) ? size - first_byte(c) : 0);
+}
+
 static unsigned
 sectors(struct sim_rng *rng)
 {
@@ -134,13 +149,13 @@ put(struct open *o)
   struct sim_reader reader = reader_of(o);
   uint64_t size, knew = losses(o);
   bool early;
-  ssize_t ret = sim_op_write(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size, &early);
+  ssize_t ret =
+      sim_op_write(c, o->fd, first_byte(c->cluster) + at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size, &early);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "write %llu of file %u, sectors %u+%u: %zd%s", (unsigned long long)number, o->file,
          at, n, ret, early ? ", early" : "");
   if (!early && sim_layers_that_know(c->layers_had))
     reader.number = SIM_CLIENTS; /* as the bricks have it; what was answered early is for the mount to add */
-  if (size != SIM_NO_SIZE)
-    sim_model_check_size(o->m, &reader, o->file, size);
+  check_size(c->cluster, o->m, &reader, o->file, size);
   if (ret == (ssize_t)(n * SIM_SECTOR_BYTES)) {
     put_done(o, number, early, knew);
   } else {
@@ -158,12 +173,11 @@ get_at(struct open *o, unsigned at, unsigned n)
   uint8_t *data = gi_alloc(n * SIM_SECTOR_BYTES);
   struct sim_reader reader = reader_of(o);
   uint64_t size;
-  ssize_t ret = sim_op_read(c, o->fd, at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
+  ssize_t ret = sim_op_read(c, o->fd, first_byte(c->cluster) + at * SIM_SECTOR_BYTES, data, n * SIM_SECTOR_BYTES, &size);
   gi_log(GI_LOG_DEBUG, c->process->name, 1, "read of file %u, sectors %u+%u: %zd", o->file, at, n, ret);
   if (ret >= 0)
     sim_model_check(o->m, &reader, o->file, at, n, data, (size_t)ret);
-  if (size != SIM_NO_SIZE)
-    sim_model_check_size(o->m, &reader, o->file, size);
+  check_size(c->cluster, o->m, &reader, o->file, size);
   gi_free(data);
   return ret;
 }
@@ -189,8 +203,7 @@ get_size(struct open *o)
   struct sim_reader reader = reader_of(o);
   uint64_t size;
   sim_op_fstat(o->c, o->fd, &size);
-  if (size != SIM_NO_SIZE)
-    sim_model_check_size(o->m, &reader, o->file, size);
+  check_size(o->c->cluster, o->m, &reader, o->file, size);
 }
 
 static void
@@ -233,7 +246,7 @@ find(const struct open *o)
   int ret = sim_op_lookup(c, root, file_name(o->file, name), &inode, &stat);
   reader.opened = 0; /* of the attributes of a name only the client's own doing is promised */
   if (ret >= 0 && gi_iatt_valid(&stat))
-    sim_model_check_size(o->m, &reader, o->file, stat.size);
+    check_size(c->cluster, o->m, &reader, o->file, stat.size);
   if (ret >= 0 && inode)
     sim_model_file_is(o->m, o->file, &inode->gfid);
   else if (ret == -ENOENT)
@@ -405,19 +418,61 @@ sim_register_setup(struct sim_client *c)
   gi_inode_unref(&root);
 }
 
-uint32_t
-sim_register_outdated(const struct sim_cluster *c, unsigned file)
+static void
+find_accusers(const struct sim_cluster *c, const char *path, uint32_t accusers[SIM_BRICKS])
 {
-  char name[16], path[64], counter[64];
-  uint32_t accusers[SIM_BRICKS] = {0};
-  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(file, name));
+  char counter[64];
   for (unsigned by = 0; by < c->config.bricks; by++)
     for (unsigned whom = 0; whom < c->config.bricks; whom++) {
       snprintf(counter, sizeof(counter), "trusted.afr.vol-client-%u", whom);
       if (by != whom && c->machine[by].process->state != SIM_DOWN && sim_disk_accuses(c->machine[by].disk, path, counter))
         accusers[whom] |= 1u << by;
     }
+}
+
+/* Of a file in blocks the one that the second half of the sectors is in. */
+static bool
+block_path(const struct sim_cluster *c, unsigned brick, const char *path, char block[96])
+{
+  struct gi_gfid gfid;
+  char text[GI_UUID_TEXT];
+  if (!c->config.shard || !sim_disk_gfid(c->machine[brick].disk, path, &gfid))
+    return false;
+  snprintf(block, 96, SIM_BRICK_DIR "/.shard/%s.1", gi_gfid_text(&gfid, text));
+  return true;
+}
+
+uint32_t
+sim_register_outdated(const struct sim_cluster *c, unsigned file)
+{
+  char name[16], path[64], block[96];
+  uint32_t accusers[SIM_BRICKS] = {0};
+  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(file, name));
+  find_accusers(c, path, accusers);
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (block_path(c, i, path, block)) {
+      find_accusers(c, block, accusers);
+      break;
+    }
   return sim_quorum_outdated(&c->config, accusers);
+}
+
+/* The sectors that a brick holds, from the first on; the file of a hole that is followed by something has none. */
+static ssize_t
+read_sectors(struct sim_cluster *c, unsigned brick, struct gi_fs *fs, const char *path, uint8_t *data)
+{
+  size_t len = SIM_MODEL_SECTORS * SIM_SECTOR_BYTES, half = c->config.shard ? len / 2 : len;
+  int fd = gi_fs_openat(fs, AT_FDCWD, path, O_RDONLY, 0);
+  ssize_t n = fd < 0 ? -1 : gi_fs_pread(fs, fd, data, half, (off_t)first_byte(c)), more = -1;
+  char block[96];
+  if (fd >= 0)
+    gi_fs_close(fs, fd);
+  if (n < 0 || !block_path(c, brick, path, block) || (fd = gi_fs_openat(fs, AT_FDCWD, block, O_RDONLY, 0)) < 0)
+    return n;
+  memset(data + n, 0, half - (size_t)n);
+  more = gi_fs_pread(fs, fd, data + half, half, 0);
+  gi_fs_close(fs, fd);
+  return more > 0 ? (ssize_t)half + more : n;
 }
 
 /* What a brick holds in the end, judged like a read. */
@@ -432,14 +487,11 @@ sim_register_check_disk(struct sim_cluster *c, unsigned brick)
       .name = who, .number = SIM_CLIENTS, .opened = sim_model_now(c->model), .begin = sim_model_now(c->model)};
   for (unsigned i = 0; i < files(c); i++) {
     snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(i, name));
-    int fd = gi_fs_openat(fs, AT_FDCWD, path, O_RDONLY, 0);
-    ssize_t n = fd < 0 ? -1 : gi_fs_pread(fs, fd, data, SIM_MODEL_SECTORS * SIM_SECTOR_BYTES, 0);
+    ssize_t n = read_sectors(c, brick, fs, path, data);
     if (n < 0)
       sim_violation(c->w, "%s: %s cannot be read", who, path);
     else
       sim_model_check(c->model, &reader, i, 0, SIM_MODEL_SECTORS, data, (size_t)n);
-    if (fd >= 0)
-      gi_fs_close(fs, fd);
   }
   gi_free(data);
   sim_view_free(&fs);

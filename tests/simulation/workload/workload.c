@@ -227,8 +227,11 @@ const struct sim_workload sim_workloads[] = {
      sim_register_check_disk},
     {"synced", "the same, half of it through descriptors opened O_SYNC", sim_register_synced_session, sim_register_setup,
      sim_register_check_disk},
+    {"sharded", "records in files that are kept in blocks", sim_register_session, sim_register_setup, sim_register_check_disk,
+     .shard = true},
     {"names", "names made, linked, renamed and removed, in shared directories and own ones, and judged", sim_names_session,
      sim_names_setup, sim_names_check_disk},
+    {"spread", "the same over several sets", sim_names_session, sim_names_setup, sim_spread_check_disk, true, sim_spread_sweep},
     {"locks", "exclusive locks taken, held and given back, and judged", sim_locks_session, sim_locks_setup, NULL},
 };
 const unsigned sim_workloads_count = GI_ARRAY_LEN(sim_workloads);

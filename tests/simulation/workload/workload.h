@@ -14,6 +14,10 @@ struct sim_workload {
   /* On a task of the first client before trouble begins, and when all copies are the same again; may be NULL. */
   void (*setup)(struct sim_client *c);
   void (*check_disk)(struct sim_cluster *c, unsigned brick);
+  /* Over several sets; then `sweep` looks at everything, on a task of a client, when trouble is over and before all settles. */
+  bool spread;
+  void (*sweep)(struct sim_client *c);
+  bool shard; /* files are kept in blocks */
 };
 
 extern const struct sim_workload sim_workloads[];
@@ -35,6 +39,13 @@ uint32_t sim_register_outdated(const struct sim_cluster *c, unsigned file);
 void sim_names_setup(struct sim_client *c);
 void sim_names_session(struct sim_client *c);
 void sim_names_check_disk(struct sim_cluster *c, unsigned brick);
+
+unsigned sim_names_directories(const struct sim_cluster *c);
+const char *sim_names_directory(unsigned dir, char name[16]);
+
+/* spread.c: names over several sets. */
+void sim_spread_sweep(struct sim_client *c);
+void sim_spread_check_disk(struct sim_cluster *c, unsigned brick);
 
 /* locks.c: the same of the workload "locks". */
 void sim_locks_setup(struct sim_client *c);

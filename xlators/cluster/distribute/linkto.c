@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/mutants.h"
+
 #include <errno.h>
 
 #define LINKTO_MODE 01000u
@@ -58,6 +60,10 @@ di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
 
   GI_ASSERT(child != target && child < d->n && target < d->n);
   GI_ASSERT(loc->name && !gi_gfid_is_none(&stat->gfid));
+  if (GI_BROKEN("forget a linkto file")) {
+    gi_fop_unref(h);
+    return 0;
+  }
   name = d->x->children[target]->name;
   gi_loc_copy(&h->loc, loc);
   gi_inode_unref(&h->loc.inode);

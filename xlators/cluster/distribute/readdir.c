@@ -10,6 +10,7 @@
 #include "xlators/cluster/distribute/di.h"
 
 #include "libglusterish/log.h"
+#include "libglusterish/mutants.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -355,7 +356,8 @@ list(struct di *d, struct gi_fop *fop)
     err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
     if (!err)
       err = list_some(&l, &end);
-    if ((l.df->absent >> l.leaf & 1) || (err == ENOTCONN && leave_out(&l))) {
+    if ((l.df->absent >> l.leaf & 1) || (err == ENOTCONN && leave_out(&l)) ||
+        (err && GI_BROKEN("leave out of a listing who is away"))) {
       err = 0;
       end = true;
     }

@@ -9,8 +9,6 @@
  */
 #include "xlators/features/shard/shard.h"
 
-#include "libglusterish/mutants.h"
-
 struct cutting {
   uint64_t size;
 };
@@ -59,8 +57,6 @@ cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
     if (err)
       return err;
     *blocks -= (int64_t)gone;
-    if (GI_BROKEN("forget a block when a file is cut"))
-      break;
   }
   return within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : 0;
 }
