@@ -595,6 +595,37 @@ posix_lock_that_is_a_deadlock_is_asked_for_nowhere_else(void **state)
   rig_free_clean(r);
 }
 
+static struct gi_fop *
+inode_lock(struct rig *r, uint32_t type)
+{
+  struct gi_fop *f = rig_loc(r, GI_FOP_INODELK, 5);
+
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.type = f->args.flock.type = type;
+  f->args.domain = "under-test";
+  f->caller.owner.len = 8;
+  return f;
+}
+
+/* Without a quorum nobody gets one, but whoever has one gives it back where it can. */
+static void
+internal_lock_is_given_back_without_quorum(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_run(r, f = inode_lock(r, GI_LK_WRITE));
+  assert_ok(f);
+  rig_down(r, 1);
+  rig_down(r, 2);
+  rig_forget(r);
+  rig_run(r, f = inode_lock(r, GI_LK_UNLOCK));
+  rig_done(f, -1, ENOTCONN);
+  assert_int_equal(fake_count(r->s, 0, GI_FOP_INODELK), 1);
+  rig_free(r);
+}
+
 static void
 unsupported_kinds_say_so(void **state)
 {
@@ -660,6 +691,7 @@ main(void)
       cmocka_unit_test(flush_is_local_without_locks),
       cmocka_unit_test(posix_lock_is_all_or_nothing),
       cmocka_unit_test(posix_lock_that_is_a_deadlock_is_asked_for_nowhere_else),
+      cmocka_unit_test(internal_lock_is_given_back_without_quorum),
       cmocka_unit_test(unsupported_kinds_say_so),
       cmocka_unit_test(pending_names_must_fit),
       cmocka_unit_test(statedump_tells_who_is_up),

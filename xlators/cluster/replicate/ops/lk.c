@@ -305,12 +305,12 @@ rep_on_internal_lock(struct gi_xlator *x, struct gi_fop *fop)
   struct rep *rep = rep_of(x);
   struct gi_fan *fan = &rep_fop(rep, fop)->fan;
 
-  if (!rep_ready(rep))
-    return gi_fop_fail(fop, ENOTCONN);
-  if (is_unlock(fop)) {
+  if (is_unlock(fop)) { /* without quorum as well: those that are there would keep it for ever */
     to_all(rep, fop);
     return GI_HELD;
   }
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
   rep_fan_start(fan, rep, parallel_done, fop);
   rep_foreach(i, rep->up)
   {
