@@ -124,7 +124,7 @@ start_and_stop(struct gd_volume *v, bool all)
       continue;
     if (v->status != GD_STARTED && b->state == GD_PROC_UP)
       gd_brick_stop(b, NULL, NULL);
-    if (v->status != GD_STARTED || b->state != GD_PROC_DOWN || (b->proc && !all))
+    if (v->cut_off || v->status != GD_STARTED || b->state != GD_PROC_DOWN || (b->proc && !all))
       continue;
     if (gd_brick_check_start(b, &err))
       gi_log(GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s is not started: %s", b->host, b->path, err.text);

@@ -273,6 +273,7 @@ void
 gd_members_tick(void *arg)
 {
   struct gd_pool *p = arg;
+  gd_quorum_look(p);
   if (gd_members_lost_data(p)) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the data of the store on this node are lost: it begins anew as another member");
     gd_members_drop_own(p);

@@ -136,6 +136,7 @@ struct gd_volume {
   struct gd_mover *mover; /* NULL: likewise */
   bool stored;            /* all its files were written and synced by this process, and no write has failed since */
   bool busy;              /* a start or stop is under way: other changes are refused */
+  bool cut_off;           /* its bricks are stopped here for want of a quorum of nodes */
   char *definition;       /* of a pool: the text it was last read from, with what we do not know; NULL otherwise */
   int64_t revision;       /* of that in the pool's store; 0: it is not there */
 };

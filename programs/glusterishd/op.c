@@ -139,6 +139,8 @@ op_go(struct gd_op *op, struct gi_error *err)
   if (c->flags & GD_CMD_CHANGES && op->volume && op->volume->busy)
     return gi_error_set(err, GD_ERR_MGMT, "Another transaction is in progress for %s. Please try again after some time.",
                         volume);
+  if (c->flags & GD_CMD_STORES && op->volume && op->volume->cut_off)
+    return gi_error_set(err, GD_ERR_MGMT, "Quorum not met. Volume operation not allowed.");
   return c->run(op, err);
 }
 

@@ -52,6 +52,8 @@ static const struct absent {
 #undef ABSENT
 };
 
+static const char *const quorum_types[] = {"none", "server", "off", NULL};
+
 static const struct own_key {
   enum gd_key_kind kind;
   struct gi_option opt;
@@ -87,6 +89,30 @@ static const struct own_key {
       .live = true,
       .since = "0.1",
       .text = "Log level of the management daemon."}},
+    {GD_KEY_SWITCH,
+     {.name = "",
+      .key = "cluster.server-quorum-type",
+      .type = GI_OPT_ENUM,
+      .def = "off",
+      .words = quorum_types,
+      .level = 2,
+      .live = true,
+      .op_version = 2,
+      .since = "0.1",
+      .text =
+          "server: a node stops its bricks of the volume while it sees too few nodes of the pool. none, off: it never does."}},
+    {GD_KEY_POOL,
+     {.name = "",
+      .key = "cluster.server-quorum-ratio",
+      .type = GI_OPT_INT,
+      .def = "51",
+      .min = 0,
+      .max = 100,
+      .level = 2,
+      .live = true,
+      .op_version = 2,
+      .since = "0.1",
+      .text = "Percentage of the pool's nodes that must be connected for server quorum; unset: more than half."}},
     {GD_KEY_POOL,
      {.name = "",
       .key = "cluster.op-version",

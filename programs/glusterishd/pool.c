@@ -32,6 +32,7 @@ pool_new(struct gd *gd)
   gd->pool = p;
   gd->heard = gd_pool_hear_epoch;
   p->gd = gd;
+  p->began = gi_now(gd->reactor);
   gi_list_init(&p->nodes);
   gi_defer_init(&p->leave, leave_now, p);
   gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);

@@ -12,6 +12,7 @@
  *   key-store-etcd.c        the store (key-store.h), http.c below it
  *   follow.c         the store's definitions become this node's
  *   commit.c         this node's change becomes the store's
+ *   quorum.c         bricks stop where too few nodes are seen
  *   gather.c         one command on all nodes
  *   pool.c           a pool begins, is found again, and ends
  *   op-pool.c        peer probe: a node comes
@@ -70,6 +71,7 @@ struct gd_pool {
   struct gd_http *http; /* to this node's store, for other nodes */
   struct gd_etcd *etcd; /* NULL: none runs here */
   struct gd_follow *follow;
+  uint64_t began;          /* gi_now: this daemon with this pool */
   struct gi_timer balance; /* members become voters */
   struct gi_defer leave;   /* soon this node is alone */
   bool dissolve;           /* the volumes stay */
@@ -130,6 +132,10 @@ void gd_etcd_let_go(struct gd_etcd **e);                            /* the proce
 void gd_etcd_stop(struct gd_etcd **e);                              /* it ends, and its data go */
 const char *gd_etcd_socket(const struct gd *gd);                    /* NULL: none runs here */
 char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
+
+/* ---- quorum.c ---- */
+
+void gd_quorum_look(struct gd_pool *p); /* every second */
 
 /* ---- members.c ---- */
 

@@ -295,6 +295,38 @@ test_who_is_detached_is_alone(void **state)
   assert_null(gd_volume_find(f->gd, "vol"));
 }
 
+static void
+test_bricks_stop_without_a_quorum_of_nodes(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_pool *p = f->gd->pool;
+  json_t *away = json_pack("{s:s,s:[s],s:i}", "uuid", "12345678-1234-4234-8234-123456789abc", "hosts", "127.0.0.77", "port", 9);
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 8, START));
+  succeeds(f,
+           run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.server-quorum-type\",\"server\"]}"));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  gd_quorum_look(p);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP);
+  struct gd_node *n = gd_node_learn(f->gd, away);
+  gd_quorum_look(p);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP); /* it may still come */
+  p->began = 0;
+  gd_quorum_look(p);
+  assert_true(v->cut_off);
+  for (unsigned i = 0; i < 500 && v->bricks[0].state != GD_PROC_DOWN; i++)
+    turns(f, 10);
+  assert_int_equal(v->bricks[0].state, GD_PROC_DOWN);
+  assert_int_equal(run(f, 9, STOP), GD_ERR_MGMT);
+  assert_says(f, "Quorum not met");
+  gd_node_forget(n);
+  gd_quorum_look(p);
+  for (unsigned i = 0; i < 500 && v->bricks[0].state != GD_PROC_UP; i++)
+    turns(f, 10);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP);
+  json_decref(away);
+}
+
 int
 main(void)
 {
@@ -308,6 +340,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_damaged_definition_changes_nothing, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
