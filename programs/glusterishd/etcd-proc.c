@@ -47,6 +47,13 @@ gd_etcd_url(const struct gd *gd, const char *host, int port)
   return gi_asprintf(strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host, port + GD_STORE_PORT_OFFSET);
 }
 
+bool
+gd_etcd_lost_data(const struct gd_pool *p)
+{
+  GI_CLEANUP_FREE char *data = gi_asprintf("%s/store/data/member", p->gd->config.workdir);
+  return p->joined && p->initial && access(data, F_OK) != 0;
+}
+
 static void start(struct gd_etcd *e);
 
 static void
@@ -149,7 +156,7 @@ start(struct gd_etcd *e)
   const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
   struct gi_error err = {0};
   pid_t pid;
-  if (adopt(e) || gd_members_lost_data(e->pool)) /* members.c sees to that */
+  if (adopt(e) || gd_etcd_lost_data(e->pool)) /* members.c sees to that */
     return;
   e->started = gi_now(gd->reactor);
   int ret = prepare(e, user, &err) ? err.code : spawn(e, user, &pid);

@@ -211,13 +211,6 @@ gd_members_drop_own(struct gd_pool *p)
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
 }
 
-bool
-gd_members_lost_data(const struct gd_pool *p)
-{
-  GI_CLEANUP_FREE char *data = gi_asprintf("%s/store/data/member", p->gd->config.workdir);
-  return p->joined && p->initial && access(data, F_OK) != 0;
-}
-
 static void
 old_id_gone(void *arg, const struct gd_key_answer *a)
 {
@@ -274,7 +267,7 @@ gd_members_tick(void *arg)
 {
   struct gd_pool *p = arg;
   gd_quorum_look(p);
-  if (gd_members_lost_data(p)) {
+  if (gd_etcd_lost_data(p)) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the data of the store on this node are lost: it begins anew as another member");
     gd_members_drop_own(p);
     p->lost = true;

@@ -12,25 +12,7 @@
 
 #define REQUEST_MAX (4u << 20) /* bytes */
 
-/* ---- answers ---- */
-
-json_t *
-gd_node_refusal(int code, const char *text)
-{
-  return json_pack("{s:i,s:s}", "code", code, "error", text);
-}
-
-void
-gd_node_answer(struct gi_rpc_request *req, json_t *reply)
-{
-  char *text = json_dumps(reply, JSON_COMPACT);
-  struct gi_xdr_out out = {0};
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_string(&out, text);
-  gi_rpc_answer_send(req, &out, NULL);
-  free(text);
-  json_decref(reply);
-}
+/* ---- requests ---- */
 
 /* NULL: it was answered, as malformed. */
 static json_t *

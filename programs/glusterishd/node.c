@@ -3,6 +3,7 @@
  * The other nodes of the pool, in memory and in files (peers/UUID, volfile.md
  * 13), so that a node finds them again when the store is away.
  */
+#include "programs/glusterishd/credential.h"
 #include "programs/glusterishd/pool.h"
 
 #include <dirent.h>
@@ -277,4 +278,48 @@ gd_nodes_load(struct gd *gd)
   }
   if (d)
     closedir(d);
+}
+
+/* ---- the file of the pool ---- */
+
+int
+gd_pool_save(struct gd *gd, struct gi_error *err)
+{
+  const struct gd_pool *p = gd->pool;
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/pool", gd->config.workdir);
+  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1], *text = NULL;
+  size_t len;
+  FILE *f = open_memstream(&text, &len);
+  GI_ASSERT(f != NULL);
+  gd_hex(p->secret, sizeof(p->secret), secret);
+  fprintf(f, "id=%s\nsecret=%s\naddress=%s\n", gi_gfid_text(&p->id, id), secret, p->address);
+  for (unsigned i = 0; i < p->nhosts; i++)
+    fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
+  fprintf(f, "epoch=%u\n", p->epoch);
+  if (p->initial)
+    fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
+  GI_ASSERT(fclose(f) == 0);
+  int ret = gd_write_file(path, text, len, false, err);
+  free(text);
+  return ret;
+}
+
+/* ---- answers ---- */
+
+json_t *
+gd_node_refusal(int code, const char *text)
+{
+  return json_pack("{s:i,s:s}", "code", code, "error", text);
+}
+
+void
+gd_node_answer(struct gi_rpc_request *req, json_t *reply)
+{
+  char *text = json_dumps(reply, JSON_COMPACT);
+  struct gi_xdr_out out = {0};
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_string(&out, text);
+  gi_rpc_answer_send(req, &out, NULL);
+  free(text);
+  json_decref(reply);
 }

@@ -78,28 +78,6 @@ gd_pool_let_go(struct gd *gd)
 
 /* ---- its file ---- */
 
-int
-gd_pool_save(struct gd *gd, struct gi_error *err)
-{
-  const struct gd_pool *p = gd->pool;
-  GI_CLEANUP_FREE char *path = path_of(gd);
-  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1], *text = NULL;
-  size_t len;
-  FILE *f = open_memstream(&text, &len);
-  GI_ASSERT(f != NULL);
-  gd_hex(p->secret, sizeof(p->secret), secret);
-  fprintf(f, "id=%s\nsecret=%s\naddress=%s\n", gi_gfid_text(&p->id, id), secret, p->address);
-  for (unsigned i = 0; i < p->nhosts; i++)
-    fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
-  fprintf(f, "epoch=%u\n", p->epoch);
-  if (p->initial)
-    fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
-  GI_ASSERT(fclose(f) == 0);
-  int ret = gd_write_file(path, text, len, false, err);
-  free(text);
-  return ret;
-}
-
 static int
 load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
 {

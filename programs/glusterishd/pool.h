@@ -3,7 +3,7 @@
  * Several nodes as one: who they are, how they speak to each other, and how
  * every one of them comes to the same definitions.
  *
- *   node.c           the other nodes: list, files, names
+ *   node.c           the other nodes: list, files, names, answers to them
  *   link.c           connections to them, and questions over these
  *   credential.c     how one node proves to another that it belongs to the pool
  *   node-services.c  what a node answers to others
@@ -96,6 +96,11 @@ bool gd_node_named(const struct gd *gd, const char *host, struct gd_node **n);
 bool gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b); /* n NULL: this node */
 const char *gd_node_host(const struct gd *gd, const struct gi_gfid *id); /* how it is called; "localhost" for this one */
 
+int gd_pool_save(struct gd *gd, struct gi_error *err); /* this node's file of the pool */
+/* Answers another node; consumes `reply`. */
+void gd_node_answer(struct gi_rpc_request *req, json_t *reply);
+json_t *gd_node_refusal(int code, const char *text);
+
 /* ---- link.c ---- */
 
 /* code: 0; ENOTCONN, ETIMEDOUT; EACCES: it does not take us for a node. `reply` is lent; it may have "error" and "code". */
@@ -121,13 +126,11 @@ struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeou
 
 enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_PROCS };
 extern const struct gi_rpc_program gd_node_program;
-/* An answer that was not given at once. Consumes `reply`. */
-void gd_node_answer(struct gi_rpc_request *req, json_t *reply);
-json_t *gd_node_refusal(int code, const char *text);
 
 /* ---- etcd-proc.c ---- */
 
 struct gd_etcd *gd_etcd_start(struct gd_pool *p);
+bool gd_etcd_lost_data(const struct gd_pool *p);                    /* this node was a member, and has nothing of it */
 void gd_etcd_let_go(struct gd_etcd **e);                            /* the process goes on */
 void gd_etcd_stop(struct gd_etcd **e);                              /* it ends, and its data go */
 const char *gd_etcd_socket(const struct gd *gd);                    /* NULL: none runs here */
@@ -142,8 +145,7 @@ void gd_quorum_look(struct gd_pool *p); /* every second */
 void gd_members_tick(void *pool); /* of its timer */
 /* "NAME=URL,…" of all members for the one at `url`, which is the node; *id is its ID there. Caller frees both. */
 char *gd_members_text(const json_t *members, const char *url, const struct gi_gfid *node, char **id);
-bool gd_members_lost_data(const struct gd_pool *p); /* this node was a member, and has nothing of it */
-void gd_members_drop_own(struct gd_pool *p);        /* this node is no member any more */
+void gd_members_drop_own(struct gd_pool *p); /* this node is no member any more */
 
 /* ---- follow.c ---- */
 
@@ -164,7 +166,6 @@ void gd_pool_leave(struct gd *gd);
 void gd_pool_dissolve(struct gd *gd);
 /* A pool of this node alone, its volumes not stored yet. `host`: its address. */
 int gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err);
-int gd_pool_save(struct gd *gd, struct gi_error *err);
 /* What a node of another pool, or of none, is told to become one of this; and taking that. */
 json_t *gd_pool_invitation(struct gd *gd, const char *initial);
 int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err);

@@ -40,7 +40,7 @@ line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
 line 'glusterish v sta' start statedump status
 line 'glusterish doctor data' data database
-line 'glusterish peer ' detach help probe status
+line 'glusterish peer ' detach help probe status update
 line 'glusterish volume start ' data database
 line 'glusterish volume stop datab' database
 line 'glusterish volume start data ' force
