@@ -18,7 +18,7 @@
 #define SLOW_QUANTILE 0.999
 #define SLOW_SAMPLES 1000u
 #define SLOW_HISTORY 100000u
-#define SLOW_AGAIN 64u /* taken apart until it is found again */
+#define SLOW_AGAIN 8u /* taken apart until it is found again */
 
 struct gi_seen *
 gi_seen_get(struct gi_ctx *ctx)
