@@ -127,7 +127,8 @@ test_real_layers(void **state)
     const char *types;
   } wanted[] = {
       {GI_SIDE_CLIENT, false,
-       "features/utime performance/md-cache performance/write-behind performance/read-ahead performance/readdir-ahead "
+       "features/shard features/utime performance/md-cache performance/write-behind performance/read-ahead "
+       "performance/readdir-ahead "
        "performance/io-cache performance/open-behind performance/quick-read performance/nl-cache performance/io-threads "},
       {GI_SIDE_BRICK, false,
        "features/arbiter features/access-control features/locks features/upcall performance/io-threads features/index "},
