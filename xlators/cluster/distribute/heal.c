@@ -74,7 +74,8 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   GI_ASSERT(mask && !(mask & ~di_all(d)));
   for (unsigned i = 0; i < d->n; i++)
     names[i] = d->x->children[i]->name;
-  l->commit = d->commit > 1 ? d->commit : 0;
+  l->commit =
+      d->commit; /* 1, as long as there was no rebalance: not the layout that the directory was made with, which has 0 */
   di_layout_build(l, names, set ? set : mask, (unsigned)di_opts(d)->spread, di_layout_start(d, loc, gfid),
                   weighted ? weight : NULL);
   return l;
@@ -182,7 +183,7 @@ static bool
 same_ranges(const struct di_layout *a, const struct di_layout *b)
 {
   for (unsigned i = 0; i < a->n; i++)
-    if (a->range[i].err || a->range[i].commit != b->range[i].commit || a->range[i].start != b->range[i].start ||
+    if (a->range[i].err || a->range[i].commit > 1 || a->range[i].start != b->range[i].start ||
         a->range[i].stop != b->range[i].stop)
       return false;
   return true;
@@ -210,7 +211,7 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
   if (!err) {
     want = di_layout_make(d, fop, loc, gfid, di_all(d));
     for (unsigned i = 0; i < d->n; i++)
-      want->range[i].commit = 0;
+      want->range[i].commit = 1; /* none: and not the layout that the directory was made with */
     di_layout_check(want);
     have = di_layout_known(d, inode);
     if (!have || !same_ranges(have, want))

@@ -50,14 +50,14 @@ found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
   return GI_ANSWERED;
 }
 
-/* The subvolume where the name belongs says that it is not there, and the layout has not been changed since the directory was made: a file
+/* The subvolume where the name belongs says that it is not there, and the directory has the layout that it was made with: a file
  * elsewhere would have a linkto file here. So one that is down cannot have it. */
 static bool
 elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
 {
   const struct di_layout *l = di_layout_known(d, fop->loc.parent);
 
-  return l && fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && l->whole && l->committed && l->commit <= 1;
+  return l && fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && l->whole && l->committed && l->commit == 0;
 }
 
 static enum gi_verdict
