@@ -9,6 +9,14 @@
 
 /* ---- tasks ---- */
 
+/* When nothing is under way another set of subvolumes is taken, and those that waited begin. */
+void
+di_settle(struct di *d)
+{
+  if (__builtin_expect(d->x->incoming != NULL || !gi_list_empty(&d->waiting), 0))
+    gi_defer_add(d->x->reactor, &d->settle);
+}
+
 static void
 run_task(void *arg)
 {

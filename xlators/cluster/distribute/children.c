@@ -245,13 +245,6 @@ settled(void *arg)
 }
 
 void
-di_settle(struct di *d)
-{
-  if (__builtin_expect(d->x->incoming != NULL || !gi_list_empty(&d->waiting), 0))
-    gi_defer_add(d->x->reactor, &d->settle);
-}
-
-void
 di_children_changed(struct gi_xlator *x)
 {
   struct di *d = di_of(x);

@@ -50,6 +50,7 @@ set_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned c
 {
   struct gi_fop *h;
 
+  GI_ASSERT(want && child < d->n);
   if (gi_dict_count(want) == 0)
     return 0;
   h = di_helper(fop, GI_FOP_SETXATTR);
@@ -122,6 +123,7 @@ di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct d
   int hashed = pl ? di_hashed(d, pl, loc->name) : -1;
   struct gi_fop *h;
 
+  GI_ASSERT(!i->mds);
   if (hashed < 0)
     return;
   h = di_helper(fop, GI_FOP_SETXATTR);

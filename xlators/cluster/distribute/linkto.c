@@ -28,6 +28,7 @@ di_linkto_target(const struct di *d, const struct gi_fop *reply)
 
   if (!gi_dict_get_bin(reply->rsp.xdata, d->linkto_key, &bytes, &len) || len == 0 || len > GI_NAME_MAX)
     return -1;
+  GI_ASSERT(len < sizeof(name));
   memcpy(name, bytes, len);
   name[len] = '\0';
   return di_by_name(d, name);

@@ -37,6 +37,7 @@ rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
   struct gi_fop *h = di_helper(fop, GI_FOP_RENAME);
   struct di_ask ask;
 
+  GI_ASSERT(mask && !(mask & ~di_all(d)));
   gi_loc_copy(&h->loc, &fop->loc2);
   gi_inode_unref(&h->loc.inode);
   h->loc.gfid = gi_gfid_none;
@@ -52,6 +53,8 @@ rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
 static int
 rename_all(struct di *d, struct gi_fop *fop, unsigned first)
 {
+  GI_ASSERT(d->n > 1 && first < d->n);
+
   struct gi_fop *h = gi_fop_child(fop);
   struct di_ask ask;
   int err = di_do(d, h, first);

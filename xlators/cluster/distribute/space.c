@@ -18,6 +18,7 @@ add_statfs(struct gi_statfs *sum, const struct gi_statfs *one)
   uint64_t unit = one->frsize ? one->frsize : one->bsize, have = sum->frsize;
   double up = 1, add = 1;
 
+  GI_ASSERT(sum != one);
   if (!unit)
     return;
   if (!have) {
