@@ -125,6 +125,7 @@ struct listing {
   struct di_fd *df;
   unsigned leaf, leafs;
   uint64_t off;
+  int err; /* what an entry is could not be found out */
 };
 
 /* ---- directories, which several subvolumes show ---- */
@@ -187,9 +188,10 @@ di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
   forget_dirs(bytes);
 }
 
-/* The name on one subvolume, of an entry that another showed; NULL: it cannot be asked for, or is not there. The caller's. */
+/* The name on one subvolume, of an entry that another showed; NULL: it is not there, or cannot be asked for, and the listing fails. The
+ * caller's. */
 static struct gi_fop *
-look(const struct listing *l, const struct gi_dirent *e, unsigned leaf)
+look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
 {
   struct gi_fop *h;
   char name[GI_NAME_MAX + 1];
@@ -201,15 +203,19 @@ look(const struct listing *l, const struct gi_dirent *e, unsigned leaf)
   name[e->name_len] = '\0';
   gi_fop_set_entry(h, &h->loc, l->fop->fd->inode, name);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
-  if (di_do(l->d, h, leaf) == 0)
+  int err = di_do(l->d, h, leaf);
+
+  if (!err)
     return h;
+  if (err != ENOENT && err != ESTALE)
+    l->err = err;
   gi_fop_unref(h);
   return NULL;
 }
 
 /* Whether the listing has told of it already, or does where it begins. */
 static bool
-told_of_dir(const struct listing *l, const struct gi_dirent *e)
+told_of_dir(struct listing *l, const struct gi_dirent *e)
 {
   struct di_fd *df = l->df;
 
@@ -230,7 +236,7 @@ told_of_dir(const struct listing *l, const struct gi_dirent *e)
 
 /* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out: then this one is asked for. */
 static bool
-look_for_linkto(const struct listing *l, const struct gi_dirent *e)
+look_for_linkto(struct listing *l, const struct gi_dirent *e)
 {
   struct gi_fop *h = look(l, e, l->leaf);
   bool linkto = h && di_is_linkto(l->d, h);
@@ -240,7 +246,7 @@ look_for_linkto(const struct listing *l, const struct gi_dirent *e)
 }
 
 static bool
-is_linkto(const struct listing *l, const struct gi_dirent *e)
+is_linkto(struct listing *l, const struct gi_dirent *e)
 {
   if (!gi_dict_get(e->xdata, l->d->linkto_key))
     return false;
@@ -250,7 +256,7 @@ is_linkto(const struct listing *l, const struct gi_dirent *e)
 }
 
 static bool
-wanted(const struct listing *l, const struct gi_dirent *e)
+wanted(struct listing *l, const struct gi_dirent *e)
 {
   if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
     return !told_of_dir(l, e);
@@ -296,6 +302,7 @@ list_some(struct listing *l, bool *end)
     l->off = e->off;
     if (wanted(l, e))
       take_entry(l, e);
+    err = l->err;
   }
   gi_fop_unref(h);
   return err;
