@@ -57,6 +57,8 @@ ok "two bricks are added" gi volume add-brick v "$(brick new-1)" "$(brick new-2)
 like "$(gi volume info v)" "^Number of Bricks: 4$" "volume info counts them"
 spread() { grep -q "the volume is spread over $1 subvolumes now" "$WORK/mount-mnt.log"; }
 ok "the mount uses them" within 20 spread 4
+connected() { grep -q "connected to .*attached to $WORK/bricks/$1" "$WORK/mount-mnt.log"; }
+for b in new-1 new-2; do ok "and is connected to $b" within 20 connected $b; done
 unchanged
 like "$(gi volume rebalance v start 2>&1)" "^volume rebalance: v: success: Rebalance on v has been started successfully" "a rebalance begins"
 mover() { cat "$WORK"/d/vols/v/rebalance/*.pid 2>/dev/null; }
