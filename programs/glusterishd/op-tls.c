@@ -53,6 +53,12 @@ name_volumes(struct gd_op *op)
 static int
 enable(struct gd_op *op, const struct gi_secure_access *a, const char *dir, struct gi_error *err)
 {
+  if (op->gd->pool) /* the others could not show one that this node trusts, nor the other way round */
+    return gi_error_set(
+        err, EOPNOTSUPP,
+        "this makes the credentials of one node alone. In a pool give each node a certificate of one authority, in "
+        "/etc/ssl/glusterfs.pem, .key and .ca, and then a file %s/secure-access",
+        op->gd->config.workdir);
   if (a->exists && !is_ours(op->gd, a))
     return gi_error_set(err, EEXIST, "management is encrypted already, with credentials of another hand (%s)",
                         a->tls.cert ? a->tls.cert : GI_TLS_CERT);

@@ -177,6 +177,42 @@ test_groups(void **state)
                        0);
 }
 
+#define TLS(action) "{\"command\":\"pool tls\",\"action\":\"" action "\"}"
+#define TLS_OF(action, name) "{\"command\":\"pool tls\",\"action\":\"" action "\",\"name\":\"" name "\"}"
+
+/* The port follows what the commands write; nothing is renewed or taken back that was not made. */
+static void
+test_credentials_of_the_pool(void **state)
+{
+  struct fixture *f = *state;
+  GI_CLEANUP_FREE char *file = gd_secure_access(f->gd);
+  assert_int_equal(run(f, 1, TLS("rotate")), ENOENT);
+  assert_int_equal(run(f, 1, TLS("require")), ENOENT);
+  assert_null(f->gd->tls);
+  succeeds(f, run(f, 1, TLS("enable")));
+  assert_non_null(f->gd->tls);
+  assert_true(f->gd->tls_optional);
+  succeeds(f, run(f, 1, TLS("require")));
+  assert_false(f->gd->tls_optional);
+  succeeds(f, run(f, 1, TLS("enable"))); /* which does not open it again */
+  assert_false(f->gd->tls_optional);
+  assert_int_equal(run(f, 1, TLS_OF("client", "../joe")), EINVAL);
+  assert_int_equal(run(f, 1, TLS_OF("client", "node")), EINVAL);
+  succeeds(f, run(f, 1, TLS_OF("client", "joe")));
+  succeeds(f, run(f, 1, TLS("rotate")));
+  succeeds(f, run(f, 1, TLS_OF("revoke", "joe")));
+  assert_int_equal(run(f, 1, TLS_OF("revoke", "joe")), ENOENT);
+  assert_int_equal(run(f, 1, TLS_OF("revoke", "node")), EINVAL);
+  succeeds(f, run(f, 1, "{\"command\":\"pool tls status\",\"action\":\"status\"}"));
+  assert_non_null(strstr(f->out, "required"));
+  FILE *other = fopen(file, "w"); /* credentials of another hand */
+  assert_non_null(other);
+  fputs("# nothing said\n", other);
+  fclose(other);
+  assert_int_equal(run(f, 1, TLS("enable")), EEXIST);
+  assert_int_equal(run(f, 1, TLS("require")), ENOENT);
+}
+
 static void
 test_refused_creates(void **state)
 {
@@ -422,6 +458,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_too_many_options, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_that_wait, setup, teardown),
       cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_credentials_of_the_pool, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refused_creates, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_create_leaves_marks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_replace_leaves_marks, setup, teardown),
