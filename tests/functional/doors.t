@@ -87,10 +87,14 @@ signin refused 13
 list answered
 set unavailable
 hidden refused 95"
-is "$(walk user)" "client answered
-$little" "a user of this machine gets no password and changes nothing"
-is "$(walk host)" "client answered
+is "$(walk user)" "client refused 13
+$little" "a user of this machine whom auth.allow does not list gets no volfile and changes nothing"
+is "$(walk host)" "client refused 13
 $little" "nor does a host that no volume lists"
+gi volume set door auth.allow '*' >/dev/null
+is "$(walk user)" "client answered
+$little" "where all may mount a user gets the volfile, without the password"
+gi volume set door auth.allow 192.0.2.1 >/dev/null
 is "$(walk root)" "client password
 shd password
 brick password
