@@ -48,7 +48,7 @@ const struct gi_extension gi_extensions[] = {
      "The supplementary groups that the credential has no room for, 32 bits big-endian each."},
     {GI_GIVE_BACK_CAPABILITY,
      {GI_GIVE_BACK_KEY},
-     "xdata of any operation, of its answer, and of RELEASE",
+     "xdata of any operation, and of RELEASE",
      "client",
      "0.1",
      "Locks of transactions, and descriptors, that the client gives back; it is done before the operation, whatever comes of "

@@ -36,7 +36,6 @@
 #define GI_NEAR_PIECES_KEY "glusterish.near.pieces"
 #define GI_GROUPS_KEY "glusterish.groups"
 #define GI_GIVE_BACK_KEY "glusterish.give-back"
-#define GI_LEISURE_KEY "glusterish.leisure" /* within a client: nobody waits for this XATTROP */
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 #define GI_SAME_FILE_KEY "glusterish.same-file"
 #define GI_NAMED_KEY "glusterish.named"

@@ -197,7 +197,6 @@ const struct gi_event_info gi_event_table[GI_EVENT_MAX] = {
     [GI_EVENT_LATENCY] = {"LATENCY", GI_WAY_UP},
     [GI_EVENT_MEASURE] = {"MEASURE", GI_WAY_DOWN},
     [GI_EVENT_RETRY] = {"RETRY", GI_WAY_HERE},
-    [GI_EVENT_HURRY] = {"HURRY", GI_WAY_DOWN},
     [GI_EVENT_LOCKS] = {"LOCKS", GI_WAY_UP},
     [GI_EVENT_WRITTEN] = {"WRITTEN", GI_WAY_UP},
     [GI_EVENT_PROMISE] = {"PROMISE", GI_WAY_UP},

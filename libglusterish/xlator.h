@@ -57,7 +57,6 @@ enum gi_event {
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
   GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
   GI_EVENT_PROMISE, /* up: data = const uint32_t *: for so many seconds bricks tell of changes now (promise.h); on a brick, what it does */
-  GI_EVENT_HURRY, /* down: somebody waits for what was said to have time (GI_LEISURE_KEY) */
   GI_EVENT_MAX,
 };
 

@@ -16,18 +16,11 @@ example(void)
 {
   struct gi_xdr_out out = {0};
 
-  gi_give_back_put(&out, &(struct gi_give_back){.what = GI_GIVE_DESCRIPTOR, .handle = 5});
+  gi_give_back_put(&out, &(struct gi_give_back){.descriptor = true, .handle = 5});
   gi_give_back_put(&out, &(struct gi_give_back){.domain = "v-replicate-0",
                                                 .owner = owner,
                                                 .lock = {.entry = true, .gfid = {{2}}, .name = "name"}});
   gi_give_back_put(&out, &(struct gi_give_back){.domain = "d", .owner = owner, .lock = {.gfid = {{3}}, .start = 4, .len = 6}});
-
-  struct gi_dict *counters = gi_dict_new();
-
-  gi_dict_set_bin(counters, "trusted.afr.dirty", "\xff\xff\xff\xff", 4);
-  gi_give_back_put(
-      &out, &(struct gi_give_back){.what = GI_GIVE_COUNTERS, .handle = 6, .lock = {.gfid = {{4}}}, .counters = counters});
-  gi_dict_unref(&counters);
   return out;
 }
 
@@ -39,10 +32,10 @@ test_there_and_back(void **state)
   struct gi_give_back g;
 
   assert_true(gi_give_back_next(&in, &g));
-  assert_int_equal(g.what, GI_GIVE_DESCRIPTOR);
+  assert_true(g.descriptor);
   assert_int_equal(g.handle, 5);
   assert_true(gi_give_back_next(&in, &g));
-  assert_int_equal(g.what, GI_GIVE_LOCK);
+  assert_false(g.descriptor);
   assert_string_equal(g.domain, "v-replicate-0");
   assert_true(gi_owner_equal(&g.owner, &owner));
   assert_true(g.lock.entry);
@@ -52,12 +45,6 @@ test_there_and_back(void **state)
   assert_null(g.lock.name); /* nothing of the one before */
   assert_int_equal(g.lock.start, 4);
   assert_int_equal(g.lock.len, 6);
-  assert_true(gi_give_back_next(&in, &g));
-  assert_int_equal(g.what, GI_GIVE_COUNTERS);
-  assert_int_equal(g.handle, 6);
-  assert_int_equal(g.lock.gfid.b[0], 4);
-  assert_int_equal(gi_dict_count(g.counters), 1);
-  gi_dict_unref(&g.counters);
   assert_false(gi_give_back_next(&in, &g));
   assert_false(in.failed);
   gi_xdr_out_finish(&out);
@@ -74,47 +61,18 @@ test_damaged(void **state)
     struct gi_xdr_in in = {out.base, out.base + len, false};
     unsigned n = 0;
 
-    while (gi_give_back_next(&in, &g)) {
-      gi_dict_unref(&g.counters);
+    while (gi_give_back_next(&in, &g))
       n++;
-    }
-    assert_true(n < 4 || len + 4 > out.len);
+    assert_true(n < 3 || len + 4 > out.len);
   }
   for (size_t i = 0; i < out.len; i++) {
     struct gi_xdr_in in = {out.base, out.base + out.len, false};
 
     out.base[i] ^= 0xff;
-    while (gi_give_back_next(&in, &g)) {
-      assert_true(g.what != GI_GIVE_LOCK || (strlen(g.domain) <= GI_PREAMBLE_DOMAIN && g.owner.len <= GI_OWNER_MAX));
-      gi_dict_unref(&g.counters);
-    }
+    while (gi_give_back_next(&in, &g))
+      assert_true(g.descriptor ? g.handle >= 0 : strlen(g.domain) <= GI_PREAMBLE_DOMAIN && g.owner.len <= GI_OWNER_MAX);
     out.base[i] ^= 0xff;
   }
-  gi_xdr_out_finish(&out);
-}
-
-static void
-test_outcomes(void **state)
-{
-  struct gi_xdr_out out = {0};
-  struct gi_dict *values = gi_dict_new(), *got;
-  int err = -1;
-
-  gi_dict_set_bin(values, "trusted.afr.dirty", "\0\0\0\0", 4);
-  gi_give_back_put_outcome(&out, 0, values);
-  gi_give_back_put_outcome(&out, 5, NULL);
-  gi_dict_unref(&values);
-
-  struct gi_xdr_in in = {out.base, out.base + out.len, false};
-
-  assert_true(gi_give_back_next_outcome(&in, &err, &got));
-  assert_int_equal(err, 0);
-  assert_int_equal(gi_dict_count(got), 1);
-  gi_dict_unref(&got);
-  assert_true(gi_give_back_next_outcome(&in, &err, &got));
-  assert_int_equal(err, 5);
-  assert_null(got);
-  assert_false(gi_give_back_next_outcome(&in, &err, &got)); /* there is no third one */
   gi_xdr_out_finish(&out);
 }
 
@@ -138,7 +96,6 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_there_and_back),
       cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_outcomes),
       cmocka_unit_test(test_only_domains_that_can_be_told),
   };
 

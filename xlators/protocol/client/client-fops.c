@@ -187,13 +187,9 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   if (reply->status == -ENOTCONN)
     c->usable = false; /* `down` follows; nothing may be sent into the dead connection meanwhile */
   if (call->gave_up) {
-    cl_give_back_answered(c, &call->riders, fop, true);
     cl_late_reply(c, fop, reply);
     return;
   }
-  struct gi_list riders;
-  gi_list_init(&riders);
-  gi_list_splice_tail(&riders, &call->riders);
   c->metrics.replies++;
   int64_t handle = -1;
   size_t offset = 0;
@@ -219,11 +215,6 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   }
   if (gi_fop_spreads(fop))
     cl_take_steps(fop);
-  if (!gi_list_empty(&riders)) {
-    cl_give_back_answered(c, &riders, fop, reply->status != 0 || reply->accept != GI_RPC_SUCCESS);
-    if (fop->rsp.xdata)
-      gi_dict_del(gi_fop_rsp_xdata(fop), GI_GIVE_BACK_KEY);
-  }
   gi_fop_answer(fop, c->x);
 }
 
@@ -330,47 +321,6 @@ cl_adapt(struct client *c, struct gi_fop *fop)
     fop->args.flags &= ~(uint32_t)O_DIRECT;
 }
 
-/* 0, or the errno to answer: nothing was sent then. */
-static int
-cl_try_send(struct client *c, struct gi_fop *fop)
-{
-  struct gi_wire_fds fds;
-  int err = cl_wire_handles(c, fop, &fds);
-  if (err)
-    return err;
-  cl_adapt(c, fop);
-  cl_locks_mark(c, fop);
-  if (gi_fop_spreads(fop))
-    cl_ask_steps(c, fop);
-  struct cl_fop *call = gi_fop_private(fop, c->x);
-  call->fop = fop;
-  call->c = c;
-  call->gave_up = false;
-  struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
-  struct gi_caller who = cl_credentials(c, fop);
-  struct gi_xdr_out out = {0};
-  cl_more_groups(c, fop, &who);
-  bool gives_back = cl_give_back_send(c, call, fop);
-  uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
-  gi_fop_encode_request(&out, fop, &fds);
-  if (gives_back) /* whoever sends the request on to another brick, too, does not give back there what has the same number */
-    gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
-  c->metrics.calls++;
-  c->sent[fop->kind]++;
-  gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);
-  return 0;
-}
-
-void
-cl_send(struct client *c, struct gi_fop *fop)
-{
-  int err = cl_try_send(c, fop);
-  if (!err)
-    return;
-  gi_fop_fail(fop, err);
-  gi_fop_answer(fop, c->x);
-}
-
 enum gi_verdict
 cl_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -388,10 +338,33 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   cl_assert(c);
   if (cl_give_back_lock(c, fop))
     return gi_fop_ok(fop, 0);
-  if ((fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP) && cl_give_back_marks(c, fop))
-    return GI_HELD;
   if (GI_KIND(fop->kind) & CL_NEVER_SENT)
     return gi_fop_fail(fop, EOPNOTSUPP);
-  int err = cl_try_send(c, fop);
-  return err ? gi_fop_fail(fop, err) : GI_HELD;
+  struct gi_wire_fds fds;
+  int err = cl_wire_handles(c, fop, &fds);
+  if (err)
+    return gi_fop_fail(fop, err);
+  cl_adapt(c, fop);
+  cl_locks_mark(c, fop);
+  if (gi_fop_spreads(fop))
+    cl_ask_steps(c, fop);
+  struct cl_fop *call = gi_fop_private(fop, x);
+  call->fop = fop;
+  call->c = c;
+  call->gave_up = false;
+  struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
+  struct gi_caller who = cl_credentials(c, fop);
+  struct gi_xdr_out out = {0};
+  cl_more_groups(c, fop, &who);
+  bool gives_back = c->given_back.len > 0;
+  if (gives_back)
+    cl_give_back_with(c, gi_fop_xdata(fop));
+  uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
+  gi_fop_encode_request(&out, fop, &fds);
+  if (gives_back) /* whoever sends the request on to another brick, too, does not give back there what has the same number */
+    gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
+  c->metrics.calls++;
+  c->sent[fop->kind]++;
+  gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);
+  return GI_HELD;
 }

@@ -134,94 +134,6 @@ test_a_descriptor_goes_too(void **state)
   bench_free(b);
 }
 
-static struct gi_fop *
-marks(struct bench *b)
-{
-  struct gi_fop *f = fake_fop(b->client, GI_FOP_XATTROP);
-
-  f->args.flags = GI_XATTROP_ADD32;
-  f->args.dict = gi_dict_new();
-  gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", "\xff\xff\xff\xff", 4);
-  gi_dict_set_int(gi_fop_xdata(f), GI_LEISURE_KEY, 1);
-  gi_loc_set_inode(&f->loc, fake_inode(b->client, 4));
-  return f;
-}
-
-static void
-fill_values(struct gi_fop *fop, void *arg)
-{
-  assert_null(gi_dict_get(fop->xdata, GI_LEISURE_KEY));
-  assert_int_equal(gi_dict_count(fop->args.dict), 1);
-  fop->rsp.dict = gi_dict_new();
-  gi_dict_set_bin(fop->rsp.dict, "trusted.afr.dirty", "\0\0\0\0", 4);
-}
-
-/* They are answered with what the brick says of them, whatever it says of the operation. */
-static void
-test_marks_go_with_the_next_operation(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *first = marks(b), *second = marks(b), *f;
-
-  fake_script(b->server, 0, GI_FOP_XATTROP, (struct fake_reply){.fill = fill_values});
-  fake_script(b->server, 0, GI_FOP_XATTROP, (struct fake_reply){.ret = -1, .err = ESTALE});
-  fake_script(b->server, 0, GI_FOP_STAT, (struct fake_reply){.ret = -1, .err = EACCES});
-  bench_send(b, first);
-  bench_send(b, second);
-  f = bench_request(b, GI_FOP_STAT, NULL);
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.err, EACCES);
-  assert_null(gi_dict_get(f->rsp.xdata, GI_GIVE_BACK_KEY));
-  assert_true(first->answered && second->answered);
-  assert_int_equal(first->rsp.ret, 0);
-  assert_int_equal(gi_dict_count(first->rsp.dict), 1);
-  assert_int_equal(second->rsp.err, ESTALE);
-  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 0);
-  fake_fop_free(f);
-  fake_fop_free(first);
-  fake_fop_free(second);
-  bench_free(b);
-}
-
-/* Or as what they are, a moment later or when somebody waits for them. */
-static void
-test_marks_go_by_themselves(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *f = marks(b);
-
-  fake_script_always(b->server, 0, GI_FOP_XATTROP, (struct fake_reply){.fill = fill_values});
-  bench_submit(b, f);
-  assert_int_equal(f->rsp.ret, 0);
-  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 1);
-  fake_fop_free(f);
-  f = marks(b);
-  bench_send(b, f);
-  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 1);
-  gi_notify_down(b->client->parent, GI_EVENT_HURRY, NULL);
-  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 2);
-  for (unsigned i = 0; i < 500 && !f->answered; i++)
-    bench_turn(b, 10);
-  assert_int_equal(f->rsp.ret, 0);
-  fake_fop_free(f);
-  bench_free(b);
-}
-
-static void
-test_marks_fail_with_the_connection(void **state)
-{
-  struct bench *b = bench_new(NULL, NULL, true);
-  struct gi_fop *f = marks(b);
-
-  bench_send(b, f);
-  bench_stop_server(b);
-  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  assert_true(f->answered);
-  assert_int_equal(f->rsp.err, ENOTCONN);
-  fake_fop_free(f);
-  bench_free(b);
-}
-
 /* A lock that others wait for is given back at once, and so are those after it. */
 static void
 test_waits_for_nothing_when_others_wait(void **state)
@@ -290,9 +202,6 @@ main(void)
       cmocka_unit_test(test_goes_before_the_next_operation),
       cmocka_unit_test(test_goes_by_itself_a_moment_later),
       cmocka_unit_test(test_a_descriptor_goes_too),
-      cmocka_unit_test(test_marks_go_with_the_next_operation),
-      cmocka_unit_test(test_marks_go_by_themselves),
-      cmocka_unit_test(test_marks_fail_with_the_connection),
       cmocka_unit_test(test_waits_for_nothing_when_others_wait),
       cmocka_unit_test(test_who_sends_messages),
       cmocka_unit_test(test_goes_with_its_connection),

@@ -388,9 +388,6 @@ cl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_RETRY:
     cl_hurry(c);
     break;
-  case GI_EVENT_HURRY:
-    cl_give_back_now(c);
-    break;
   default:
     break;
   }

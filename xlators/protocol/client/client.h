@@ -73,9 +73,8 @@ struct client;
 struct cl_fop {
   struct gi_fop *fop;
   struct client *c;
-  uint64_t start;        /* gi_now when sent */
-  struct gi_list riders; /* struct gi_fop.link: marks that went along */
-  bool gave_up;          /* answered EINTR already; a grant that still comes is undone */
+  uint64_t start; /* gi_now when sent */
+  bool gave_up;   /* answered EINTR already; a grant that still comes is undone */
 };
 
 struct cl_conn {
@@ -133,7 +132,6 @@ struct client {
   struct cl_metrics metrics;
   uint64_t sent[GI_FOP_MAX];    /* messages by kind */
   struct gi_xdr_out given_back; /* goes with the next message */
-  struct gi_list leisure;       /* struct gi_fop.link: marks that go with the next message */
   struct gi_timer give_back_timer;
   uint64_t hurry_until; /* others wait for locks: what is given back goes at once; 0: nobody does */
 };
@@ -173,7 +171,6 @@ extern const struct gi_rpc_client_ops cl_mgmt_ops, cl_conn_ops;
 /* client-fops.c */
 struct gi_caller cl_credentials(const struct client *c, const struct gi_fop *fop); /* as they are on the wire */
 gi_fop_fn cl_submit;
-void cl_send(struct client *c, struct gi_fop *fop); /* now; it is held until the reply, or answered at once if that cannot be */
 void cl_cancel(struct client *c, struct gi_fop *fop);
 
 /* client-fds.c */
@@ -198,12 +195,6 @@ void cl_give_back_finish(struct client *c);
 /* Whether this is an unlock, or a descriptor, that goes with the next message: then it is done as far as the caller goes. */
 bool cl_give_back_lock(struct client *c, const struct gi_fop *fop);
 bool cl_give_back_descriptor(struct client *c, int64_t handle);
-/* Whether these are marks that go with the next message, and are answered with it. */
-bool cl_give_back_marks(struct client *c, struct gi_fop *fop);
-/* What waits goes with a message that is about to be sent. Whether there was any. */
-bool cl_give_back_send(struct client *c, struct cl_fop *call, struct gi_fop *fop);
-/* The operation they went with was answered; `lost`: with the connection, or not understood. */
-void cl_give_back_answered(struct client *c, struct gi_list *riders, struct gi_fop *fop, bool lost);
 void cl_give_back_with(struct client *c,
                        struct gi_dict *xdata); /* of the message that is about to be sent; there is something */
 void cl_give_back_now(struct client *c);

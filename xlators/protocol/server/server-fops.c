@@ -168,8 +168,6 @@ sv_done(struct gi_fop *fop, void *arg)
   }
   if (f->preamble)
     sv_preamble_end(fop, f);
-  if (f->given.len)
-    sv_give_back_tell(fop, f);
   GI_ASSERT(sv->metrics.inflight_calls > 0);
   sv->metrics.inflight_calls--;
   sv_load_end(sv, c, fop);

@@ -82,7 +82,6 @@ struct sv_fop {
   struct sv_client *client; /* referenced */
   struct gi_rpc_request *req;
   struct sv_preamble *preamble; /* what goes before it; owned */
-  struct gi_xdr_out given;      /* what came of counters that came along, for the answer */
 };
 
 struct sv_metrics {
@@ -183,7 +182,6 @@ void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outco
 /* server-give-back.c */
 /* What came along with a message, then sv_go(fop, err) unless fop is NULL. False: nothing came, and nothing is done. */
 bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
-void sv_give_back_tell(struct gi_fop *fop, struct sv_fop *f); /* puts what came of it into the reply; there is something */
 
 /* The brick that a request is for. */
 static inline struct gi_xlator *

@@ -253,7 +253,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
     t->rep->metrics.contentions++;
     GI_PROBE("replicate: a reply tells that others wait for the lock");
     rep_session_use_range_locks(t->rep, t->inode);
-    t->closing = t->awaited = true;
+    t->closing = true;
   }
   if (t->alone && fop->kind == GI_FOP_WRITE && rf->fan.ok)
     look_for_healers(t, &rf->fan);

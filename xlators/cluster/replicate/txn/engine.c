@@ -100,8 +100,6 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
     rep_regions_announce(t, child, t->blaming, fop);
   if (t->state == REP_POST_OP && t->blame[child])
     rep_regions_tell(t, child, fop);
-  if (t->state == REP_POST_OP && t->leisurely)
-    gi_dict_set_int(gi_fop_xdata(fop), GI_LEISURE_KEY, 1);
   gi_fan_send(&t->fan, fop, child, log);
 }
 
@@ -386,22 +384,6 @@ send_new_marks(struct rep_txn *t)
   gi_dict_unref(&dict);
 }
 
-/* Nobody waits for the end of it, and there is nobody to blame: the marks may go with another message. */
-static bool
-has_time(const struct rep_txn *t)
-{
-  const struct rep *rep = t->rep;
-
-  if (t->type != REP_DATA || !t->dirty_owed || t->keep_dirty || t->failed || t->awaited || t->active != rep->all ||
-      t->blamed_in_preop)
-    return false;
-  for (unsigned i = 0; i < rep->n; i++)
-    if (t->blame[i])
-      return false;
-  return gi_list_empty(&t->held) && gi_list_empty(&t->syncing) && gi_list_empty(&rep_inode(rep, t->inode)->frozen[REP_DATA]) &&
-         !rep->draining && !rep->quiescing && rep_undisturbed(rep, t->generation);
-}
-
 static void
 post_op(struct rep_txn *t)
 {
@@ -410,7 +392,6 @@ post_op(struct rep_txn *t)
   bool sent = false;
 
   rep_txn_enter(t, REP_POST_OP);
-  t->leisurely = has_time(t);
   start_marks(t, post_op_done);
   rep_foreach(i, t->active)
   {

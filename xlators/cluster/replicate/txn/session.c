@@ -336,14 +336,6 @@ joinable(const struct rep_txn *t)
   return !t->closing && !t->alone && t->generation == t->rep->generation && rep_opts(t->rep)->eager_lock;
 }
 
-/* Its marks wait at the connections. */
-static void
-hurry(struct rep_txn *t)
-{
-  t->leisurely = false;
-  gi_notify_down(t->rep->x, GI_EVENT_HURRY, NULL);
-}
-
 void
 rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
 {
@@ -366,8 +358,6 @@ rep_session_submit(struct rep *rep, struct gi_fop *fop, enum rep_type type)
     gi_fop_waits(fop, GI_WAIT_ORDER, "the end of the transaction before it", NULL);
     if (!t->closing)
       rep_session_close(t);
-    else if (t->leisurely)
-      hurry(t);
     return;
   }
   rep->metrics.sessions_joined++;
@@ -414,12 +404,9 @@ rep_session_contended(struct rep *rep, const struct gi_contention *c)
 
     if (t && type == REP_DATA)
       rep_session_use_range_locks(rep, inode);
-    if (t && t->leisurely)
-      hurry(t);
     if (t && !t->closing) {
       rep->metrics.contentions++;
       GI_PROBE("replicate: told that another client waits for the lock");
-      t->awaited = true;
       rep_session_close(t);
     }
   }

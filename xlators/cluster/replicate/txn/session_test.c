@@ -90,48 +90,6 @@ post_op_comes_after_the_delay(void **state)
   rig_free_clean(r);
 }
 
-static void
-see_leisure(struct brick *b, struct gi_fop *fop, void *arg)
-{
-  (void)b;
-  if (fop->kind == GI_FOP_FXATTROP)
-    *(int *)arg = gi_dict_get(fop->xdata, GI_LEISURE_KEY) != NULL;
-}
-
-/* They may go with another message, unless somebody has come by the time that they are sent; who comes later hurries them. */
-static void
-marks_that_nobody_waits_for_have_time(void **state)
-{
-  struct gi_fd *fd;
-  struct rig *r = rig_with_file(NULL, &fd);
-  struct gi_fop *f;
-  int leisure = -1;
-
-  r->brick[0].hook = see_leisure;
-  r->brick[0].hook_arg = &leisure;
-  rig_run(r, rig_write(r, fd, 0, 10));
-  assert_int_equal(leisure, 0); /* those that begin */
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  assert_int_equal(leisure, 1);
-  rig_run(r, rig_write(r, fd, 0, 10));
-  rig_hold(r, 0, GI_FOP_FXATTROP);
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  assert_int_equal(r->s->below[GI_EVENT_HURRY], 0);
-  rig_run(r, f = rig_write(r, fd, 0, 10));
-  assert_false(f->answered);
-  assert_true(r->s->below[GI_EVENT_HURRY] > 0);
-  rig_release(r, 0, GI_FOP_FXATTROP);
-  rig_done(f, 10, 0);
-  rig_hold(r, 0, GI_FOP_FSYNC);
-  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
-  rig_run(r, f = rig_fd(r, GI_FOP_FTRUNCATE, fd)); /* waits for the end */
-  leisure = -1;
-  rig_release(r, 0, GI_FOP_FSYNC);
-  rig_done(f, 0, 0);
-  assert_int_equal(leisure, 0);
-  rig_free_clean(r);
-}
-
 /* The size of a copy tells that it lost an append, unless that began within a block, which is there whatever becomes of the data. */
 static void
 append_within_a_block_is_made_durable(void **state)
@@ -659,7 +617,6 @@ main(void)
       cmocka_unit_test(writes_during_the_first_lock_share_it),
       cmocka_unit_test(fsync_does_not_overtake),
       cmocka_unit_test(post_op_comes_after_the_delay),
-      cmocka_unit_test(marks_that_nobody_waits_for_have_time),
       cmocka_unit_test(append_within_a_block_is_made_durable),
       cmocka_unit_test(durability_before_the_mark_goes),
       cmocka_unit_test(fsync_failure_before_the_mark_goes_is_blamed),

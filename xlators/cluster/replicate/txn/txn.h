@@ -111,8 +111,6 @@ struct rep_txn {
   uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty afterwards on these, which did something */
   bool closing;        /* no operation may join any more, and the post-op is not delayed */
   bool alone;          /* a range lock: no other operation may join */
-  bool awaited;        /* others wait for the lock */
-  bool leisurely;      /* its marks wait for another message */
   bool pumping, pump_again;
   enum rep_index index;
   enum gi_fop_kind last_kind;
