@@ -41,11 +41,12 @@ struct gi_mgmt {
   struct gi_rpc_client *rpc;
   char *key;
   struct host host[HOSTS_MAX];
-  unsigned nhosts, next_host;
-  char *text; /* the last volfile; NULL before the first */
+  unsigned nhosts, next_host; /* next_host 0: the last one that was connected has answered */
+  char *text;                 /* the last volfile; NULL before the first */
   size_t text_len;
   bool fetching;
   bool again;  /* FETCHSPEC came while fetching */
+  bool met;    /* in this round a host took the connection */
   char *brick; /* to sign in; NULL: none */
   int brick_port;
   unsigned busy; /* callbacks of the owner on the stack */
@@ -124,6 +125,7 @@ start_round(struct gi_rpc_client *c, void *arg)
 {
   struct gi_mgmt *m = arg;
   m->next_host = 0;
+  m->met = false;
   connect_next(m);
 }
 
@@ -184,10 +186,13 @@ spec_answered(struct gi_rpc_client *c, struct gi_rpc_reply *reply, void *arg)
     ; /* `down` deals with it */
   else if (reply->status < 0)
     gi_rpc_client_disconnect(c, "no answer to GETSPEC");
-  else if (reply->accept != GI_RPC_SUCCESS)
-    refused(m, EOPNOTSUPP, "the peer serves no volfiles");
-  else
-    got_spec(m, &reply->in);
+  else {
+    m->next_host = 0; /* a whole new round when this one goes */
+    if (reply->accept != GI_RPC_SUCCESS)
+      refused(m, EOPNOTSUPP, "the peer serves no volfiles");
+    else
+      got_spec(m, &reply->in);
+  }
   if (!m->dead && m->again)
     fetch(m);
   leave(m);
@@ -280,7 +285,7 @@ static void
 mgmt_up(struct gi_rpc_client *c, void *arg)
 {
   struct gi_mgmt *m = arg;
-  m->next_host = 0; /* a whole new round when this one goes */
+  m->met = true;
   m->fetching = m->again = false;
   fetch(m);
   sign_in(m);
@@ -295,11 +300,12 @@ mgmt_down(struct gi_rpc_client *c, void *arg)
     connect_next(m);
     return;
   }
-  bool was_up = m->next_host == 0;
+  bool answered = m->next_host == 0;
   enter(m);
   gi_rpc_client_retry_later(c, start_round);
-  if (m->text == NULL && !was_up)
-    m->ops->failed(m->arg, ENOTCONN, "no management daemon could be reached");
+  if (m->text == NULL && !answered)
+    m->ops->failed(m->arg, ENOTCONN,
+                   m->met ? "the connection was closed without an answer" : "no management daemon could be reached");
   leave(m);
 }
 

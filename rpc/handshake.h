@@ -14,7 +14,7 @@
 struct gi_mgmt;
 struct gi_mgmt_ops {
   void (*volfile)(void *arg, const char *text, size_t len);
-  /* The daemon refused (op_errno, e.g. ENOENT: no such volume) or could not be reached before the first volfile came. */
+  /* The daemon refused (op_errno, e.g. ENOENT: no such volume) or could not be reached, or hung up, before the first volfile came. */
   void (*failed)(void *arg, int err, const char *text);
   void (*statedump)(void *arg, int32_t pid); /* STATEDUMP callback, for the process of that number; 0: for all */
   void (*news)(void *arg);                   /* FETCHSPEC callback: something changed, perhaps a brick has come; may be NULL */

@@ -351,6 +351,32 @@ test_a_silent_host_is_passed_by(void **state)
   bench_free(b);
 }
 
+static void
+hang_up(void *arg, int fd)
+{
+  close(fd);
+}
+
+/* A host that takes connections and closes them, as one that wants TLS does: it is passed by, and if there is no other the owner hears of it. */
+static void
+test_a_host_that_hangs_up_is_passed_by(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.81", "127.0.0.1"};
+  struct gi_error err;
+  struct gi_listener *l = gi_listener_new(b->ctx.reactor, hosts[0], b->port, 16, hang_up, b, &err);
+  assert_non_null(l);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  assert_int_equal(b->failures, 0);
+  gi_mgmt_free(&b->m);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 1, b->port, "v", &ops, b);
+  until(b, &b->failures, 1);
+  assert_int_equal(b->err, ENOTCONN);
+  gi_listener_free(&l);
+  bench_free(b);
+}
+
 /* Two daemons; the one that is asked dies. The other is asked, and what has changed meanwhile is heard from it. */
 static void
 test_another_daemon_takes_over(void **state)
@@ -408,6 +434,7 @@ main(void)
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_brick),
       cmocka_unit_test(test_a_silent_host_is_passed_by),
+      cmocka_unit_test(test_a_host_that_hangs_up_is_passed_by),
       cmocka_unit_test(test_another_daemon_takes_over),
       cmocka_unit_test(test_hosts),
       cmocka_unit_test(test_unreachable),
