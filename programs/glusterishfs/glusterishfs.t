@@ -21,12 +21,7 @@ fails_with() {
   if [ $status -ne 0 ]; then like "$out" "$regex" "$name"; else fail "$name" "it started"; fi
 }
 
-end_all() {
-  local p
-  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
-  return 0
-}
-trap 'end_all; cleanup' EXIT
+trap 'end_processes "${PIDS[@]}"; cleanup' EXIT
 
 cat >"$WORK/brick.vol" <<EOF
 volume t-posix

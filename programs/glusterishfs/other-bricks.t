@@ -8,12 +8,7 @@ require_fuse
 make_work
 pick_ports 2
 PIDS=()
-end_all() {
-  local p
-  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
-  return 0
-}
-trap 'end_all; cleanup' EXIT
+trap 'end_processes "${PIDS[@]}"; cleanup' EXIT
 mkdir -p "$WORK"/b1 "$WORK"/b2 "$WORK/mnt"
 
 # brick N PORT

@@ -62,7 +62,7 @@ print("again:", err(os.fsync, b), err(os.fsync, a), flush=True)
 PY
 writer=$!
 ok "it is answered" within 15 grep -q "write: no error" "$told"
-two_are_gone() { ! kill -0 "$(brick_pid q "$WORK/bricks/q-2")" 2>/dev/null && ! kill -0 "$(brick_pid q "$WORK/bricks/q-3")" 2>/dev/null; }
+two_are_gone() { not_running "$(brick_pid q "$WORK/bricks/q-2")" && not_running "$(brick_pid q "$WORK/bricks/q-3")"; }
 ok "two bricks die" within 15 two_are_gone
 nok "nothing can be made without them" touch "$WORK/q/new"
 ok "they are started again" gi volume start q force

@@ -6,17 +6,17 @@ require_root
 require_fuse
 make_work
 pick_ports 4
-PIDS=()
 end_all() {
-  local p
-  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
-  return 0
+  local pids
+  mapfile -t pids < <(own_pids "$WORK"/*.pid)
+  end_processes "${pids[@]}"
 }
 trap 'end_all; cleanup' EXIT
 M=$WORK/mnt
+MOUNTS+=("$M")
 mkdir -p "$WORK"/b{1,2,3,4} "$M"
 
-# brick N: starts it; its process id is in PID_N.
+# brick N: starts it.
 brick() {
   cat >"$WORK/b$1.vol" <<VOL
 volume t-posix
@@ -34,8 +34,7 @@ volume t-server
     subvolumes $WORK/b$1
 end-volume
 VOL
-  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick || return 1
-  PIDS+=("$(cat "$WORK/b$1.pid")")
+  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick
 }
 
 client() {
@@ -50,8 +49,7 @@ client() {
 }
 
 mount_it() {
-  "$GLUSTERISHFS" -l "$WORK/mount.log" -f "$WORK/client.vol" -p "$WORK/mount.pid" "$M" && within 10 grep -q " $M fuse" /proc/mounts &&
-    MOUNTS+=("$M")
+  "$GLUSTERISHFS" -l "$WORK/mount.log" -f "$WORK/client.vol" -p "$WORK/mount.pid" "$M" && within 10 grep -q " $M fuse" /proc/mounts
 }
 layout() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht "$1" 2>/dev/null | od -An -tx1 | tr -d ' \n'; }
 linkto() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht.linkto "$1" 2>/dev/null | tr -d '\0'; }

@@ -174,7 +174,37 @@ stop_glusterishd() {
   DAEMON_PID=
 }
 
-not_running() { ! kill -0 "$1" 2>/dev/null; }
+# not_running PID: it has ended, with all its threads. That its parent, often init, has not taken notice yet is of no interest.
+not_running() {
+  local stat tasks
+  kill -0 "$1" 2>/dev/null || return 0
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+  tasks=("/proc/$1/task"/*)
+  [[ $stat == *') Z '* ]] && [ ${#tasks[@]} -le 1 ]
+}
+
+# own_pids PIDFILE...: of the processes that name this test's directory.
+own_pids() {
+  local pid
+  for pid in $(cat "$@" 2>/dev/null); do
+    grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
+  done
+}
+
+# end_processes PID...: all at once, also those that are stopped. Who does not end in ten seconds is killed.
+end_processes() {
+  local pid end=$((SECONDS + 10))
+  [ $# -gt 0 ] || return 0
+  kill "$@" 2>/dev/null
+  kill -CONT "$@" 2>/dev/null
+  for pid in "$@"; do
+    within $((end > SECONDS ? end - SECONDS : 0)) not_running "$pid" && continue
+    note "process $pid does not end: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+    kill -KILL "$pid"
+    within 5 not_running "$pid"
+  done
+  return 0
+}
 
 # The command line tool, talking to this test's daemon.
 gi() { "$GLUSTERISH" --mode=script "--glusterd-sock=$SOCK" "$@"; }
@@ -213,16 +243,16 @@ unmount() { umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null; }
 # ---- the end ----
 
 cleanup() {
-  local status=$? dir pidfile pid
+  local status=$? dir pids
   trap - EXIT
+  # What a test that failed has begun: it would keep its mount busy.
+  mapfile -t pids < <(jobs -p)
+  kill "${pids[@]}" 2>/dev/null
   for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died, which is no mount point any more
   stop_glusterishd
   if [ -n "$WORK" ]; then
-    for pidfile in "$WORK"/d/run/vols/*/*.pid "$WORK"/d/run/shd/*/*.pid; do
-      pid=$(cat "$pidfile" 2>/dev/null) || continue
-      # Only a process that names this test's directory is one of ours.
-      grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null && kill "$pid" 2>/dev/null && within 10 not_running "$pid"
-    done
+    mapfile -t pids < <(own_pids "$WORK"/d/run/vols/*/*.pid "$WORK"/d/run/shd/*/*.pid "$WORK"/d/vols/*/rebalance/*.pid)
+    end_processes "${pids[@]}"
     if [ -n "${KEEP_WORK:-}" ] || { [ "$TEST_FAILED" -gt 0 ] && [ -n "${KEEP_FAILED:-}" ]; }; then
       note "kept: $WORK"
     else

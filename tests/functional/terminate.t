@@ -6,10 +6,7 @@ require_root
 require_fuse
 make_work
 PIDS=()
-end_all() {
-  for p in "${PIDS[@]}"; do kill "$p" 2>/dev/null && within 10 not_running "$p"; done
-}
-trap 'end_all; cleanup' EXIT
+trap 'end_processes "${PIDS[@]}"; cleanup' EXIT
 fs() { "$GLUSTERISHFS" -l "$WORK/$1.log" -p "$WORK/$1.pid" "${@:2}" && PIDS+=("$(cat "$WORK/$1.pid")"); }
 
 mkdir "$WORK/brick" "$WORK/patient" "$WORK/hasty"

@@ -129,11 +129,10 @@ brick_start() {
   "$program" "${args[@]}"
 }
 
-# Only a process that names this test's directory is one of ours.
 end_process() {
   local pid
-  pid=$(cat "$1" 2>/dev/null) || return 0
-  grep -qa -- "$WORK" "/proc/$pid/cmdline" 2>/dev/null || return 0
+  pid=$(own_pids "$1")
+  [ -n "$pid" ] || return 0
   kill "-$2" "$pid" 2>/dev/null
   within 10 not_running "$pid"
 }
@@ -179,14 +178,10 @@ interop_shd() {
 shd_stop() { end_process "$WORK/shd-$1.pid" "$2"; }
 
 interop_end() {
-  local status=$? i
-  for i in "${MOUNTS[@]}"; do mountpoint -q "$i" && unmount "$i"; done
-  shd_stop real TERM
-  shd_stop ours TERM
-  for i in 1 2 3; do
-    [ -f "$WORK/b$i.pid" ] && kill -CONT "$(cat "$WORK/b$i.pid")" 2>/dev/null
-    end_process "$WORK/b$i.pid" TERM
-  done
+  local status=$? dir pids
+  for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died
+  mapfile -t pids < <(own_pids "$WORK"/mount-*.pid "$WORK"/shd-*.pid "$WORK"/b?.pid)
+  end_processes "${pids[@]}"
   (exit $status)
   cleanup
 }
