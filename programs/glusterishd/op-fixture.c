@@ -39,11 +39,11 @@ static const struct gi_xlator_class fakes[] = {
     DAEMON_CLASS("protocol/server"),
 };
 
-/* A brick that serves; one of a path with "unwilling" in it does not, and what is no brick has done its work at once. */
+/* A brick that serves as long as the test runs; one of a path with "unwilling" in it does not, and what is no brick has done its work at once. */
 static const char fake_brick[] = "#!/bin/sh\n"
                                  "case \"$*\" in *unwilling*) exit 1;; *--no-daemon*) exit 0;; esac\n"
                                  "while [ \"$1\" != -p ]; do shift; done\n"
-                                 "while :; do sleep 0.1; done &\n"
+                                 "while kill -0 $PPID; do sleep 0.1; done &\n"
                                  "echo $! >\"$2\"\n";
 
 int

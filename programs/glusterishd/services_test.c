@@ -410,7 +410,7 @@ test_portmap(void **state)
 /* Does what the daemon waits for: a process that names the brick, its pid in the pid file, and the starter gone. */
 static const char fake_brick[] = "#!/bin/sh\n"
                                  "while [ \"$1\" != -p ]; do shift; done\n"
-                                 "while :; do sleep 0.1; done &\n"
+                                 "while kill -0 $PPID; do sleep 0.1; done &\n"
                                  "echo $! >\"$2\"\n";
 
 static void
