@@ -14,7 +14,8 @@ start_glusterishd >/dev/null
 must "a volume is there" start_volume counts 3
 export GLUSTERISH_STATEDUMP_DIR=$WORK/dumps
 mkdir -p "$WORK/dumps"
-# What the kernel knows does not end meanwhile: how long all this takes should not matter.
+# What the kernel knows does not end meanwhile, and is not for a second only: how long all this takes should not matter.
+must "its bricks tell" gi volume set counts features.cache-invalidation on
 must "it is mounted" mount_volume counts "$WORK/m" --attribute-timeout=600 --entry-timeout=600
 client=$(pgrep -f "glusterishfs.*$WORK/m\$" | head -n 1)
 bricks="$(brick_pid counts "$WORK/bricks/counts-1") $(brick_pid counts "$WORK/bricks/counts-2") $(brick_pid counts "$WORK/bricks/counts-3")"
