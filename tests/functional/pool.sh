@@ -69,11 +69,13 @@ processes_of() {
 # in_network_of N PID: it is a process of that node and not of somebody who got its number.
 in_network_of() { [ "$(stat -Lc %i "/proc/$2/ns/net" 2>/dev/null)" = "$(stat -Lc %i "/run/netns/gp$$n$1")" ]; }
 
-# signal_node SIGNAL N: all its processes get it.
+# signal_node SIGNAL N: all its processes get it; whom it ends has ended.
 signal_node() {
-  local pid
-  for pid in $(processes_of "$2"); do in_network_of "$2" "$pid" && kill "-$1" "$pid" 2>/dev/null; done
-  true
+  local pid pids=()
+  for pid in $(processes_of "$2"); do in_network_of "$2" "$pid" && kill "-$1" "$pid" 2>/dev/null && pids+=("$pid"); done
+  case $1 in
+  TERM | KILL) for pid in "${pids[@]}"; do within 20 not_running "$pid" || return 1; done ;;
+  esac
 }
 
 # gi_on N WORDS...: the tool, at that node's daemon.
@@ -109,7 +111,6 @@ bricks_equal() {
   local i
   for i in $(seq 2 "$NODES"); do cmp -s "$WORK/b1/brick/$1" "$WORK/b$i/brick/$1" || return 1; done
 }
-cmp_bricks() { bricks_equal "$1" && echo same; }
 brick_processes() { cat "$WORK"/n*/run/vols/*/*.pid 2>/dev/null | wc -l; }
 
 # mount_on N SERVER VOLUME DIR: node N mounts it with what node SERVER tells.
@@ -121,7 +122,7 @@ mount_on() {
 }
 
 pool_cleanup() {
-  local i dir
+  local i dir pid
   for dir in "${MOUNTS[@]}"; do unmount "$dir"; done
   MOUNTS=()
   for i in $(seq "$NODES"); do
