@@ -160,8 +160,8 @@ interop_mount() {
   mkdir -p "$dir"
   MOUNTS+=("$dir")
   client_volfile "$@" >"$WORK/mount-${dir##*/}.vol"
-  "$program" -f "$WORK/mount-${dir##*/}.vol" -l "$WORK/mount-${dir##*/}.log" -p "$WORK/mount-${dir##*/}.pid" --acl "$dir"
-  within 20 stat -t "$dir"
+  "$program" -f "$WORK/mount-${dir##*/}.vol" -l "$WORK/mount-${dir##*/}.log" -p "$WORK/mount-${dir##*/}.pid" --acl "$dir" || return 1
+  within 20 mountpoint -q "$dir" && within 20 stat -t "$dir"
 }
 
 interop_shd() {
