@@ -241,7 +241,7 @@ sync_names(struct rep_heal *h, uint32_t children)
   struct gi_fd *fd;
   uint32_t ok;
 
-  if (!rep_opts(h->rep)->ensure_durability || !children)
+  if (!rep_opts(h->rep)->ensure_durability || !children || GI_BROKEN("take back marks without sync of the names"))
     return children;
   fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
   fd->directory = true;
@@ -500,8 +500,7 @@ sync_before_undo(struct dir_heal *j)
   uint32_t healed = healed_children(j) & ~j->failed;
 
   GI_ASSERT(!(healed & ~j->d.locked));
-  if (!GI_BROKEN("take back marks without sync of the names"))
-    j->failed |= healed & ~sync_names(j->h, healed);
+  j->failed |= healed & ~sync_names(j->h, healed);
 }
 
 /* Takes the marks back. Increments since the direction was decided stay. */
