@@ -56,6 +56,7 @@ within_limit() {
   now=$(rss)
   ok "$1: the caches hold what they may, once the kernel has let go" within 20 caches_within
   note "$1: VmRSS $now MiB, $before before; the caches hold $((used >> 10)) KiB"
+  note "$(awk -F= '/^\[/ {s = $0} s ~ /^\[budget/ && $2 > 0 {print s, $0}' "$WORK"/dump/*)"
   ok "$1: the process has grown by no more" test "$now" -le $((before + limit * 11 / 10 + slack))
 }
 
