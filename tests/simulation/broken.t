@@ -85,6 +85,13 @@ catch() {
   done
 }
 
+if [ "${1:-}" = --from ]; then # the table with the seeds of a log of this test
+  while IFS='|' read -r bug seed options; do
+    found=$(awk -v bug="$bug" '/^ok .* - caught: / {sub(/.* - caught: /, ""); now = $0} /^# FAILED seed / && now == bug {print $4 + 0; exit}' "$2")
+    echo "$bug|${found:-$seed}|$options"
+  done < <(table)
+  exit
+fi
 if [ "${1:-}" = --anew ]; then # the table with the seeds as they are now
   while IFS='|' read -r bug _ options; do
     line=$(catch "$bug" "$options" 1 "$SEEDS")
