@@ -54,7 +54,7 @@ kill_in_the_middle() {
   local all now end=$((SECONDS + 60))
   all=$(index_count)
   interop_shd "$1"
-  while now=$(index_count) && [ "$now" -gt $((all * 2 / 3)) ] && [ $SECONDS -lt $end ]; do :; done
+  while now=$(index_count) && [ "$now" -gt $((all * 2 / 3)) ] && [ $SECONDS -lt $end ]; do sleep 0.02; done
   shd_stop "$1" KILL
   now=$(index_count)
   echo "$now of $all"

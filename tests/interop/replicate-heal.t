@@ -65,7 +65,7 @@ done
 
 # ---- killing and freezing under load ----
 
-python3 "$(dirname "$0")/writer.py" write "$M" "$WORK/state.json" 40 >"$WORK/writer.out" 2>&1 &
+python3 "$(dirname "$0")/writer.py" write "$M" "$WORK/state.json" 200 "$WORK/stop" >"$WORK/writer.out" 2>&1 &
 writer=$!
 for n in 1 2 3 1 2; do
   sleep 1
@@ -77,6 +77,8 @@ done
 kill -STOP "$(cat "$WORK/b3.pid")"
 sleep 2
 kill -CONT "$(cat "$WORK/b3.pid")"
+within 30 pending_empty
+touch "$WORK/stop"
 wait $writer
 note "$(cat "$WORK/writer.out")"
 ok "everything is healed again" within 60 indices_empty
