@@ -26,6 +26,7 @@ struct gd_link {
   unsigned nhosts, next;
   int port;
   bool to_pool, ready;
+  struct gi_gfid node;                                              /* to_pool: whom to find there */
   char nonce[GD_MAC_TEXT], theirs[GD_MAC_TEXT], uuid[GI_UUID_TEXT]; /* of the greeting */
   struct gi_list calls;
   void (*up)(void *arg, const json_t *greeting);
@@ -206,9 +207,14 @@ greeted(void *arg, int code, const json_t *reply)
   struct gd_link *l = arg;
   const char *nonce = json_string_value(json_object_get(reply, "nonce")),
              *uuid = json_string_value(json_object_get(reply, "uuid"));
+  struct gi_gfid id;
   bool good = !code && nonce && strlen(nonce) < sizeof(l->theirs) && uuid && strlen(uuid) < sizeof(l->uuid);
   if (!good && l->to_pool) {
     give_up(l, "it is no management daemon of this kind");
+    return;
+  }
+  if (l->to_pool && (!gi_gfid_parse(uuid, &id) || !gi_gfid_equal(&id, &l->node))) { /* it has the address now */
+    give_up(l, "another node answers there");
     return;
   }
   if (good) {
@@ -267,7 +273,7 @@ gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port)
 }
 
 struct gd_link *
-gd_link_new(struct gd *gd, bool to_pool, void (*up)(void *arg, const json_t *greeting), void *arg)
+gd_link_new(struct gd *gd, const struct gi_gfid *node, void (*up)(void *arg, const json_t *greeting), void *arg)
 {
   static const struct gi_rpc_client_ops ops = {.up = on_up, .down = on_down};
   static const struct gi_rpc_client_config config = {
@@ -278,9 +284,11 @@ gd_link_new(struct gd *gd, bool to_pool, void (*up)(void *arg, const json_t *gre
       .keepalive = {
           .on = true, .idle_s = KEEPALIVE_S, .interval_s = 1, .probes = KEEPALIVE_S, .user_timeout_s = 2 * KEEPALIVE_S}};
   struct gd_link *l = gi_new(struct gd_link);
-  GI_ASSERT(to_pool || up);
+  GI_ASSERT(node || up);
   l->gd = gd;
-  l->to_pool = to_pool;
+  l->to_pool = node != NULL;
+  if (node)
+    l->node = *node;
   l->up = up;
   l->arg = arg;
   gi_list_init(&l->calls);

@@ -214,7 +214,7 @@ gd_node_learn(struct gd *gd, const json_t *doc)
   n->port = (int)port;
   save(n);
   gd_link_free(&n->connection);
-  n->connection = gd_link_new(gd, true, proved, n);
+  n->connection = gd_link_new(gd, &n->id, proved, n);
   gd_link_connect(n->connection, n->hosts, n->nhosts, n->port);
   return n;
 }

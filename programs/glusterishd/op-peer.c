@@ -444,7 +444,7 @@ gd_op_join(struct gd_op *op, struct gi_error *err)
   gi_timer_init(&j->timer, op->gd->reactor, joining_end, j);
   op->state = j;
   op->release = joining_release;
-  j->link = gd_link_new(op->gd, false, join_greeted, j);
+  j->link = gd_link_new(op->gd, NULL, join_greeted, j);
   gi_timer_set(&j->timer, GREETING_NS);
   gd_link_connect(j->link, &j->host, 1, op->gd->config.port);
   return GD_OP_LATER;

@@ -495,7 +495,7 @@ gd_op_probe(struct gd_op *op, struct gi_error *err)
     return GD_OP_DONE;
   }
   struct admit *c = admit_new(op, host);
-  c->link = gd_link_new(op->gd, false, greeted, c);
+  c->link = gd_link_new(op->gd, NULL, greeted, c);
   soon(c, no_greeting, GREETING_NS);
   gd_link_connect(c->link, &c->host, 1, op->gd->config.port);
   return GD_OP_LATER;

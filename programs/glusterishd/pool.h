@@ -106,9 +106,10 @@ json_t *gd_node_refusal(int code, const char *text);
 /* code: 0; ENOTCONN, ETIMEDOUT; EACCES: it does not take us for a node. `reply` is lent; it may have "error" and "code". */
 typedef void gd_call_fn(void *arg, int code, const json_t *reply);
 
-/* A connection that is kept up. to_pool: each side proves that it belongs to the pool; else `up` is called with what the other says
- * of itself, or with NULL when it cannot be reached, once. */
-struct gd_link *gd_link_new(struct gd *gd, bool to_pool, void (*up)(void *arg, const json_t *greeting), void *arg);
+/* A connection that is kept up. To a node of the pool: that node must answer, and each side proves that it belongs to the pool. `node`
+ * NULL: `up` is called with what the other says of itself, or with NULL when it cannot be reached, once. */
+struct gd_link *gd_link_new(struct gd *gd, const struct gi_gfid *node, void (*up)(void *arg, const json_t *greeting),
+                            void *arg);
 void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port); /* each in turn */
 void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
 bool gd_link_ready(const struct gd_link *l);
