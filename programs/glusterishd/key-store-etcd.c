@@ -33,7 +33,7 @@ struct request {
   char *path, *body;
   uint64_t deadline;
   bool asked_own, own_late;
-  bool twice;    /* it may be carried out twice */
+  bool twice;    /* it may be carried out twice: it changes nothing, or nothing more the second time */
   unsigned next; /* node to ask next */
   bool late;     /* somebody who had the store could not answer in time */
   struct gd_http_call *http;
@@ -126,11 +126,24 @@ answer(struct request *rq, const struct gd_key_answer *a)
 
 static void next(struct request *rq);
 
-/* What etcd said. True: another node may know better. */
-static bool
-is_elsewhere(const char *why)
+/* Nobody answered as it should be. Others are asked only for what may happen twice, or has surely not happened: were a commit put
+ * again, its own first half would be what it fails for. */
+static void
+elsewhere(struct request *rq, bool untouched)
 {
-  return strstr(why, "learner") || strstr(why, "server stopped");
+  if (rq->twice || untouched) {
+    next(rq);
+    return;
+  }
+  rq->late = true;
+  gi_defer_add(rq->e->gd->reactor, &rq->hopeless);
+}
+
+/* A learner refuses what only a voter does. */
+static bool
+is_learner(const char *why)
+{
+  return strstr(why, "not supported for learner") != NULL;
 }
 
 static void
@@ -139,9 +152,10 @@ said(struct request *rq, const char *text)
   json_t *doc = json_loads(text, 0, NULL);
   const char *why = json_string_value(json_object_get(doc, "error"));
   struct gd_key_answer a = {.why = ""};
-  if (why && is_elsewhere(why)) {
+  if (why && (is_learner(why) || strstr(why, "server stopped"))) {
+    bool untouched = is_learner(why);
     json_decref(doc);
-    next(rq);
+    elsewhere(rq, untouched);
     return;
   }
   if (!json_is_object(doc)) {
@@ -169,7 +183,7 @@ own_said(void *arg, int code, long status, const char *body)
   rq->late |= code == ETIMEDOUT;
   rq->own_late = code == ETIMEDOUT;
   if (code)
-    next(rq);
+    elsewhere(rq, code == ECONNREFUSED);
   else
     said(rq, body);
 }
@@ -180,11 +194,12 @@ other_said(void *arg, int code, const json_t *reply)
   struct request *rq = arg;
   rq->call = NULL;
   const char *body = json_string_value(json_object_get(reply, "body"));
-  rq->late |= json_integer_value(json_object_get(reply, "code")) == ETIMEDOUT;
+  int there = (int)json_integer_value(json_object_get(reply, "code"));
+  rq->late |= there == ETIMEDOUT;
   if (rq->own_late && !code && body)
     rq->e->own_slow_until = gi_now(rq->e->gd->reactor) + OWN_SLOW;
   if (code || !body)
-    next(rq);
+    elsewhere(rq, code == EACCES || (!code && (there == ENOTCONN || there == ECONNREFUSED)));
   else
     said(rq, body);
 }
@@ -244,7 +259,7 @@ ask(struct gd_key_store *kv, const char *path, json_t *doc, gd_key_fn *fn, void 
   gi_defer_init(&rq->hopeless, hopeless, rq);
   gi_list_add_tail(&e->requests, &rq->link);
   rq->twice =
-      strcmp(path, "/v3/kv/range") == 0 || strcmp(path, "/v3/lease/grant") == 0 || strcmp(path, "/v3/cluster/member/list") == 0;
+      strcmp(path, "/v3/kv/range") == 0 || strncmp(path, "/v3/lease/", 10) == 0 || strcmp(path, "/v3/cluster/member/list") == 0;
   next(rq);
   return rq;
 }
