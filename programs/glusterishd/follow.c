@@ -42,6 +42,7 @@ struct gd_follow {
 /* Bricks that left a volume and are about to be stopped. */
 struct retired {
   struct gi_list link;
+  struct gd_volume *volume; /* stands in for the one they left, which may go before they do */
   struct gd_brick *bricks;
   unsigned n, left;
   struct gi_timer grace;
@@ -73,6 +74,7 @@ retired_free(struct retired *r)
   gi_timer_finish(&r->grace);
   gd_bricks_let_go(r->bricks, r->n);
   gd_bricks_free(r->bricks, r->n);
+  gd_volume_free(r->volume);
   gi_free(r);
 }
 
@@ -97,10 +99,13 @@ grace_over(void *arg)
 }
 
 static void
-retire(struct gd_follow *f, struct gd_brick *bricks, unsigned n)
+retire(struct gd_follow *f, const struct gd_volume *v, struct gd_brick *bricks, unsigned n)
 {
   struct retired *r = gi_new(struct retired);
-  *r = (struct retired){.bricks = bricks, .n = n, .left = n};
+  *r = (struct retired){.volume = gd_volume_new(v->gd, v->name), .bricks = bricks, .n = n, .left = n};
+  r->volume->id = v->id;
+  for (unsigned i = 0; i < n; i++)
+    bricks[i].volume = r->volume;
   gi_list_add_tail(&f->retired, &r->link);
   gi_timer_init(&r->grace, f->pool->gd->reactor, grace_over, r);
   gi_timer_set(&r->grace, n ? LEAVE_GRACE : 0);
@@ -177,7 +182,7 @@ change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
   else
     gd_shd_sync(v);
   gd_services_changed(v->gd);
-  retire(f, gone, ngone);
+  retire(f, v, gone, ngone);
 }
 
 static void

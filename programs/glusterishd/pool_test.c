@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VOLUME GD_PREFIX "volume/vol"
 #define CREATE \
@@ -258,6 +259,35 @@ test_a_damaged_definition_changes_nothing(void **state)
 }
 
 static void
+test_a_brick_that_left_is_stopped_after_its_volume_went(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 8, START));
+  struct gd_volume *theirs = gd_volume_draft(gd_volume_find(f->gd, "vol"));
+  GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(&gd_volume_find(f->gd, "vol")->bricks[1]);
+  assert_int_equal(access(pidfile, F_OK), 0);
+  gi_free(theirs->bricks[1].host);
+  gi_free(theirs->bricks[1].path);
+  gi_free(theirs->bricks[1].id);
+  theirs->nbricks = theirs->replica = 1;
+  theirs->type = GD_DISTRIBUTE;
+  GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
+  gd_volume_free(theirs);
+  memory_store_put(&store, VOLUME, text, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_int_equal(gd_volume_find(f->gd, "vol")->nbricks, 1);
+  memory_store_put(&store, VOLUME, NULL, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_null(gd_volume_find(f->gd, "vol"));
+  for (unsigned i = 0; i < 2000 && access(pidfile, F_OK) == 0; i++)
+    turns(f, 10);
+  assert_int_equal(access(pidfile, F_OK), -1);
+}
+
+static void
 test_the_store_of_another_pool_is_not_followed(void **state)
 {
   struct fixture *f = *state;
@@ -343,6 +373,7 @@ main(void)
       cmocka_unit_test(test_delete_is_done_or_not),
       cmocka_unit_test_setup_teardown(test_changes_of_others_are_taken, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_damaged_definition_changes_nothing, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_brick_that_left_is_stopped_after_its_volume_went, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
