@@ -365,8 +365,8 @@ static void
 joining_release(struct gd_op *op)
 {
   struct joining *j = op->state;
+  gd_link_free(&j->link); /* what it was asked is answered, which sets the timer */
   gi_timer_finish(&j->timer);
-  gd_link_free(&j->link);
   json_decref(j->invitation);
   gi_free(j->token);
   gi_free(j->host);

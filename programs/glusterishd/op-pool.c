@@ -42,8 +42,8 @@ static void
 release(struct gd_op *op)
 {
   struct admit *c = op->state;
+  gd_link_free(&c->link); /* what it was asked is answered, which sets the timer */
   gi_timer_finish(&c->timer);
-  gd_link_free(&c->link);
   gi_free(c->host);
   gi_free(c->address);
   gi_free(c->own);
