@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define BALANCE (1 * GI_NSEC_PER_SEC) /* members.c */
+#define LEAVE_LOOK (50 * GI_NSEC_PER_MSEC)
+#define LEAVE_LOOKS 1300 /* a little more than a minute: commands have ended by then */
 #define MSG (GI_MSG_MGMT + 145)
 
 static char *
@@ -35,6 +37,7 @@ pool_new(struct gd *gd)
   p->began = gi_now(gd->reactor);
   gi_list_init(&p->nodes);
   gi_defer_init(&p->leave, leave_now, p);
+  gi_timer_init(&p->later, gd->reactor, leave_now, p);
   gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);
   return p;
 }
@@ -68,6 +71,7 @@ gd_pool_let_go(struct gd *gd)
   gd_etcd_let_go(&p->etcd);
   gi_timer_finish(&p->balance);
   gi_defer_cancel(&p->leave);
+  gi_timer_finish(&p->later);
   gd_hosts_free(&p->hosts, &p->nhosts);
   gi_free(p->address);
   gi_free(p->initial);
@@ -245,6 +249,11 @@ leave_now(void *arg)
   struct gd *gd = p->gd;
   GI_CLEANUP_FREE char *path = path_of(gd);
   bool dissolve = p->dissolve;
+  /* Bricks and daemons still have to answer commands that are under way. */
+  if (!gi_list_empty(&gd->ops) && p->looked++ < LEAVE_LOOKS) {
+    gi_timer_set(&p->later, LEAVE_LOOK);
+    return;
+  }
   gd_follow_free(&p->follow); /* whoever waits for it is told */
   gd_ops_abort(gd);
   unlink(path); /* first: from now on this node is alone */

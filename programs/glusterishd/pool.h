@@ -74,6 +74,8 @@ struct gd_pool {
   uint64_t began;          /* gi_now: this daemon with this pool */
   struct gi_timer balance; /* members become voters */
   struct gi_defer leave;   /* soon this node is alone */
+  struct gi_timer later;   /* as soon as no command is under way */
+  unsigned looked;         /* so often whether one is */
   bool dissolve;           /* the volumes stay */
 };
 
