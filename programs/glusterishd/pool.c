@@ -263,6 +263,7 @@ leave_now(void *arg)
   gd_pool_let_go(gd);
   if (!dissolve)
     forget_volumes(gd);
+  gd_quorum_end(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     gi_free(v->definition);
     v->definition = NULL;

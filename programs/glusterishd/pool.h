@@ -142,6 +142,7 @@ char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where oth
 /* ---- quorum.c ---- */
 
 void gd_quorum_look(struct gd_pool *p); /* every second */
+void gd_quorum_end(struct gd *gd);      /* the node is alone, which is enough */
 
 /* ---- members.c ---- */
 

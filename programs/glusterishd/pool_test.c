@@ -362,6 +362,18 @@ test_bricks_stop_without_a_quorum_of_nodes(void **state)
   assert_int_equal(v->bricks[0].state, GD_PROC_UP);
 }
 
+static void
+test_who_is_alone_needs_no_quorum(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  gd_volume_find(f->gd, "vol")->cut_off = true;
+  gd_pool_dissolve(f->gd);
+  turns(f, 5);
+  assert_null(f->gd->pool);
+  assert_false(gd_volume_find(f->gd, "vol")->cut_off);
+}
+
 int
 main(void)
 {
@@ -377,6 +389,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,3 +71,11 @@ gd_quorum_look(struct gd_pool *p)
       regain(v);
   }
 }
+
+void
+gd_quorum_end(struct gd *gd)
+{
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    if (v->cut_off)
+      regain(v);
+}
