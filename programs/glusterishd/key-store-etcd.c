@@ -274,14 +274,12 @@ parse_pairs(struct request *rq, const json_t *doc, struct gd_key_answer *a)
   for (size_t i = 0; i < json_array_size(kvs); i++) {
     const json_t *kv = json_array_get(kvs, i);
     char *key = plain(json_object_get(kv, "key")), *value = plain(json_object_get(kv, "value"));
-    if (key && !value && !json_object_get(kv, "value"))
+    if (!value) /* empty, or no text: a key that is there must not look as if it were gone */
       value = gi_strdup("");
-    if (key && value) {
+    if (key)
       rq->pairs[rq->npairs++] = (struct gd_key_pair){key, value, number(json_object_get(kv, "mod_revision"))};
-      continue;
-    }
-    gi_free(key);
-    gi_free(value);
+    else
+      gi_free(value);
   }
 }
 
