@@ -257,11 +257,15 @@ take_volumes(struct gd_follow *f, const struct gd_key_answer *a)
 static void
 take_own(struct gd_pool *p, const json_t *doc)
 {
-  const json_t *hosts = json_object_get(doc, "hosts");
+  char **hosts;
+  unsigned n;
+  if (!gd_hosts_read(doc, &hosts, &n)) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "what the store has of this node is no usable description");
+    return;
+  }
   gd_hosts_free(&p->hosts, &p->nhosts);
-  for (size_t i = 0; i < json_array_size(hosts); i++)
-    if (json_string_value(json_array_get(hosts, i)))
-      gd_hosts_add(&p->hosts, &p->nhosts, json_string_value(json_array_get(hosts, i)));
+  p->hosts = hosts;
+  p->nhosts = n;
 }
 
 static void

@@ -233,7 +233,7 @@ gd_op_node_store(struct gd_op *op, struct gi_error *err)
 {
   struct gd_pool *p = op->gd->pool;
   const char *members = gd_op_str(op, "members"), *address = gd_op_str(op, "address");
-  if (!members || strchr(members, '\n') || !address || strchr(address, '\n'))
+  if (!members || strchr(members, '\n') || !gd_is_host(address))
     return gi_error_set(err, EINVAL, "the request names no members");
   if (p->etcd)
     gd_etcd_stop(&p->etcd);

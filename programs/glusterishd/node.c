@@ -35,11 +35,28 @@ gd_hosts_free(char ***hosts, unsigned *n)
   *n = 0;
 }
 
-static bool
-is_host(const char *text)
+bool
+gd_is_host(const char *text)
 {
-  return text && *text && strlen(text) < 256 &&
+  return text && *text && *text != '-' && strlen(text) < 256 &&
          strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%") == strlen(text);
+}
+
+bool
+gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n)
+{
+  const json_t *list = json_object_get(doc, "hosts");
+  bool ok = json_array_size(list) > 0 && json_array_size(list) <= GD_HOSTS_MAX;
+  *hosts = NULL;
+  *n = 0;
+  for (size_t i = 0; ok && i < json_array_size(list); i++) {
+    ok = gd_is_host(json_string_value(json_array_get(list, i)));
+    if (ok)
+      gd_hosts_add(hosts, n, json_string_value(json_array_get(list, i)));
+  }
+  if (!ok)
+    gd_hosts_free(hosts, n);
+  return ok;
 }
 
 /* ---- finding ---- */
@@ -52,6 +69,12 @@ gd_node_at(const struct gd *gd, unsigned i)
       if (i-- == 0)
         return n;
   return NULL;
+}
+
+bool
+gd_nodes_full(const struct gd *gd)
+{
+  return gd_node_at(gd, GD_NODES_MAX - 2) != NULL; /* this one counts, too */
 }
 
 struct gd_node *
@@ -172,12 +195,12 @@ node_new(struct gd *gd, const struct gi_gfid *id)
 }
 
 static bool
-same_hosts(const struct gd_node *n, const json_t *hosts, int port)
+same_hosts(const struct gd_node *n, char *const *hosts, unsigned nhosts, int port)
 {
-  if (n->nhosts != json_array_size(hosts) || n->port != port)
+  if (n->nhosts != nhosts || n->port != port)
     return false;
-  for (unsigned i = 0; i < n->nhosts; i++)
-    if (strcmp(n->hosts[i], json_string_value(json_array_get(hosts, i))) != 0)
+  for (unsigned i = 0; i < nhosts; i++)
+    if (strcmp(n->hosts[i], hosts[i]) != 0)
       return false;
   return true;
 }
@@ -195,22 +218,23 @@ struct gd_node *
 gd_node_learn(struct gd *gd, const json_t *doc)
 {
   struct gi_gfid id;
+  char **hosts;
+  unsigned nhosts;
   const char *uuid = json_string_value(json_object_get(doc, "uuid"));
-  const json_t *hosts = json_object_get(doc, "hosts");
   json_int_t port = json_integer_value(json_object_get(doc, "port"));
-  bool ok = uuid && gi_gfid_parse(uuid, &id) && json_array_size(hosts) && port > 0 && port < 65536;
-  for (size_t i = 0; ok && i < json_array_size(hosts); i++)
-    ok = is_host(json_string_value(json_array_get(hosts, i)));
-  if (!ok || gi_gfid_equal(&id, &gd->uuid))
+  bool ok = uuid && gi_gfid_parse(uuid, &id) && !gi_gfid_equal(&id, &gd->uuid) && port > 0 && port < 65536;
+  struct gd_node *n = ok ? gd_node_find(gd, &id) : NULL;
+  if (!ok || (!n && gd_nodes_full(gd)) || !gd_hosts_read(doc, &hosts, &nhosts))
     return NULL;
-  struct gd_node *n = gd_node_find(gd, &id);
-  if (n && same_hosts(n, hosts, (int)port))
+  if (n && same_hosts(n, hosts, nhosts, (int)port)) {
+    gd_hosts_free(&hosts, &nhosts);
     return n;
+  }
   if (!n)
     n = node_new(gd, &id);
   gd_hosts_free(&n->hosts, &n->nhosts);
-  for (size_t i = 0; i < json_array_size(hosts); i++)
-    gd_hosts_add(&n->hosts, &n->nhosts, json_string_value(json_array_get(hosts, i)));
+  n->hosts = hosts;
+  n->nhosts = nhosts;
   n->port = (int)port;
   save(n);
   gd_link_free(&n->connection);

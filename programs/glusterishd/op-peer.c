@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #define TOKEN_BYTES 16
 #define TOKEN_LIFE (15 * 60 * GI_NSEC_PER_SEC)
@@ -216,6 +217,18 @@ updated(struct gd_op *op, const struct gi_error *err)
     gd_follow_refresh(op->gd->pool->follow, update_read, op);
 }
 
+static int
+check_address(const struct gd *gd, const struct gd_node *n, const char *address, struct gi_error *err)
+{
+  const struct gd_node *other = gd_node_of_host(gd, address);
+  bool taken = other && other != n;
+  if (!gd_is_host(address))
+    return gi_error_set(err, EINVAL, "%.200s is no address", address);
+  for (unsigned i = 0; n && i < gd->pool->nhosts; i++)
+    taken |= strcasecmp(gd->pool->hosts[i], address) == 0;
+  return taken ? gi_error_set(err, EEXIST, "%.200s is an address of another node", address) : 0;
+}
+
 int
 gd_op_peer_update(struct gd_op *op, struct gi_error *err)
 {
@@ -225,13 +238,11 @@ gd_op_peer_update(struct gd_op *op, struct gi_error *err)
   char uuid[GI_UUID_TEXT];
   if (!op->gd->pool || !host || !gd_node_named(op->gd, host, &n))
     return gi_error_set(err, ENOENT, "%.200s is not part of cluster", host ? host : "");
-  if (!json_array_size(addresses))
-    return gi_error_set(err, EINVAL, "the request names no address");
-  for (size_t i = 0; i < json_array_size(addresses); i++) {
-    const struct gd_node *other = gd_node_of_host(op->gd, json_string_value(json_array_get(addresses, i)));
-    if (other && other != n)
-      return gi_error_set(err, EEXIST, "%.200s is an address of another node", json_string_value(json_array_get(addresses, i)));
-  }
+  if (!json_array_size(addresses) || json_array_size(addresses) > GD_HOSTS_MAX)
+    return gi_error_set(err, EINVAL, "the request names no address, or more than %d", GD_HOSTS_MAX);
+  for (size_t i = 0; i < json_array_size(addresses); i++)
+    if (check_address(op->gd, n, json_string_value(json_array_get(addresses, i)), err))
+      return GD_OP_FAILED;
   json_t *doc = n ? gd_node_doc(n) : gd_node_own_doc(op->gd);
   json_object_set_new(doc, "hosts", json_deep_copy(addresses));
   char *text = json_dumps(doc, JSON_COMPACT);

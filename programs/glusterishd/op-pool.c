@@ -437,6 +437,8 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
     return gi_error_set(err, EINVAL, "Peer uuid (host %s) is same as local uuid", c->host);
   if (gd_node_find(gd, &c->id))
     return gi_error_set(err, EEXIST, "Host %s port %d already in peer list", c->host, c->port);
+  if (gd_nodes_full(gd))
+    return gi_error_set(err, EINVAL, "The pool has %d nodes: there is no room for more", GD_NODES_MAX);
   if (!version || strcmp(version, GI_VERSION) != 0)
     return gi_error_set(err, EPROTO, "%s has version %.64s, this node has " GI_VERSION, c->host, version ? version : "(none)");
   if (has_our_volume(gd, json_object_get(g, "volumes")))

@@ -198,19 +198,18 @@ int
 gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
 {
   const char *id = json_string_value(json_object_get(in, "pool")), *host = json_string_value(json_object_get(in, "host"));
-  const char *initial = json_string_value(json_object_get(in, "members"));
+  const char *initial = json_string_value(json_object_get(in, "members")),
+             *address = json_string_value(json_object_get(in, "address"));
   const json_t *nodes = json_object_get(in, "nodes");
   GI_ASSERT(gd_pool_is_virgin(gd));
   struct gd_pool *p = pool_new(gd);
   if (!id || !gi_gfid_parse(id, &p->id) ||
-      !gd_unhex(json_string_value(json_object_get(in, "secret")), p->secret, GD_SECRET_BYTES) || !host ||
-      strpbrk(host, "\n=,") || (initial && strchr(initial, '\n')) || !json_array_size(nodes)) {
+      !gd_unhex(json_string_value(json_object_get(in, "secret")), p->secret, GD_SECRET_BYTES) || !gd_is_host(host) ||
+      (address && !gd_is_host(address)) || (initial && strchr(initial, '\n')) || !json_array_size(nodes)) {
     gd_pool_let_go(gd);
     return gi_error_set(err, EINVAL, "the invitation lacks something");
   }
-  p->address = gi_strdup(json_string_value(json_object_get(in, "address")));
-  if (!p->address)
-    p->address = gi_strdup(host);
+  p->address = gi_strdup(address ? address : host);
   p->initial = gi_strdup(initial);
   p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));
   gd_hosts_add(&p->hosts, &p->nhosts, host);

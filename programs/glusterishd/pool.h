@@ -33,6 +33,7 @@
 #define GD_SECRET_BYTES 32
 #define GD_MAC_TEXT 65  /* in hexadecimal digits, with its end */
 #define GD_NODES_MAX 64 /* of one pool */
+#define GD_HOSTS_MAX 16 /* of one node */
 #define GD_VOTERS_MAX 5
 #define GD_PREFIX "glusterish/" /* of all keys */
 #define GD_STORE_PORT_OFFSET 2  /* members of the store speak to each other on the management port and this */
@@ -84,7 +85,9 @@ struct gd_pool {
 struct gd_node *gd_node_at(const struct gd *gd, unsigned i); /* NULL: there are no more */
 struct gd_node *gd_node_find(const struct gd *gd, const struct gi_gfid *id);
 struct gd_node *gd_node_of_host(const struct gd *gd, const char *host); /* by one of its addresses */
-/* {"uuid", "hosts", "port"}: a node that was not known is added, one that was gets these addresses. NULL: it is no node, or this one. */
+bool gd_nodes_full(const struct gd *gd);                                /* no other one may come */
+/* {"uuid", "hosts", "port"}: a node that was not known is added, one that was gets these addresses. NULL: it is no node, this one, or
+ * one too many. */
 struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
 json_t *gd_node_doc(const struct gd_node *n);
 json_t *gd_node_own_doc(const struct gd *gd);
@@ -93,6 +96,9 @@ void gd_nodes_load(struct gd *gd);      /* peers/UUID */
 void gd_nodes_let_go(struct gd_pool *p);
 void gd_hosts_add(char ***hosts, unsigned *n, const char *host); /* unless it is there */
 void gd_hosts_free(char ***hosts, unsigned *n);
+bool gd_is_host(const char *text); /* could it be a name or an address? NULL could not */
+/* {"hosts"}, each once. False: there is none, or one is no host. */
+bool gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n);
 /* This node (*n NULL) or another one of the pool? False: neither. */
 bool gd_node_named(const struct gd *gd, const char *host, struct gd_node **n);
 bool gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b); /* n NULL: this node */
