@@ -111,7 +111,7 @@ read_options(struct gi_list *options, const json_t *list)
   for (size_t i = json_array_size(list); i-- > 0;) { /* backwards: setting puts it first */
     const json_t *pair = json_array_get(list, i);
     const char *key = json_string_value(json_array_get(pair, 0)), *value = json_string_value(json_array_get(pair, 1));
-    if (!key || !value || !*key || strpbrk(key, "=\n") || strchr(value, '\n'))
+    if (!key || !value || !*key || strpbrk(key, "=\n") || strchr(value, '\n') || !gd_is_volume_option(key))
       return false;
     gd_options_set(options, key, value);
   }
@@ -139,7 +139,7 @@ static int
 read_bricks(struct gd_volume *v, const json_t *list, struct gi_error *err)
 {
   size_t n = json_array_size(list);
-  if (n < 1 || n > GD_BRICKS_MAX || n % gd_volume_set_size(v) || v->arbiter >= v->replica)
+  if (n < 1 || n > GD_BRICKS_MAX || n % gd_volume_set_size(v) || (v->arbiter && v->replica != 3))
     return gi_error_set(err, EILSEQ, "%zu bricks do not make up sets of %u", n, v->replica);
   v->bricks = gi_zalloc(n * sizeof(*v->bricks));
   for (size_t i = 0; i < n; i++) {
@@ -161,8 +161,8 @@ read_volume(struct gd_volume *v, const json_t *doc, struct gi_error *err)
   if (!read_number(doc, "type", 9, &type) || !read_number(doc, "status", GD_STOPPED, &status) ||
       !read_number(doc, "replica", GD_BRICKS_MAX, &v->replica) || !read_number(doc, "arbiter", 1, &v->arbiter) ||
       !read_number(doc, "generation", UINT_MAX, &v->version) || !read_number(doc, "opVersion", UINT_MAX, &v->op_version) ||
-      !read_number(doc, "clientOpVersion", UINT_MAX, &v->client_op_version) || !id || !gi_gfid_parse(id, &v->id) || !user ||
-      !password || strchr(user, '\n') || strchr(password, '\n'))
+      !read_number(doc, "clientOpVersion", UINT_MAX, &v->client_op_version) || !id || !gi_gfid_parse(id, &v->id) ||
+      gi_gfid_is_none(&v->id) || !user || !password || strchr(user, '\n') || strchr(password, '\n'))
     return gi_error_set(err, EILSEQ, "a member is missing or has another type");
   if ((type != GD_DISTRIBUTE && type != GD_REPLICATE) || v->replica < 1 || (type == GD_REPLICATE) != (v->replica > 1))
     return gi_error_set(err, EOPNOTSUPP, "volumes of type %u with %u copies are not supported by this version", type,

@@ -257,6 +257,8 @@ int gd_store_rebalance(const struct gd_volume *v, struct gi_error *err);
 void gd_store_load_rebalance(struct gd_volume *v);
 int gd_store_pool_options(struct gd *gd, struct gi_error *err);
 char *gd_volume_dir(const struct gd *gd, const char *name); /* caller frees */
+/* Could it be the key of an option? Other keys of the file of a volume are facts of it. */
+bool gd_is_volume_option(const char *key);
 /* Could volfiles be written with its bricks, and are all of them different? Asked of a definition that was read. */
 int gd_bricks_check(const struct gd_volume *v, struct gi_error *err);
 

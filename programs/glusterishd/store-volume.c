@@ -290,13 +290,13 @@ load_brick(struct gd_brick *b, const char *dir, const char *file, struct gi_erro
   return ret ? -1 : 0;
 }
 
-static bool
-is_volume_option(const char *key)
+bool
+gd_is_volume_option(const char *key)
 {
   for (size_t i = 0; i < GI_ARRAY_LEN(info_keys); i++)
     if (strcmp(key, info_keys[i]) == 0)
       return false;
-  return strncmp(key, "brick-", 6) != 0 && strncmp(key, "ta-brick-", 9) != 0;
+  return key[0] != '#' && strncmp(key, "brick-", 6) != 0 && strncmp(key, "ta-brick-", 9) != 0;
 }
 
 static int
@@ -358,7 +358,7 @@ load_info(struct gd_volume *v, const struct gd_kvs *kvs, const char *dir, struct
   v->username = gi_strdup(user);
   v->password = gi_strdup(pass);
   for (unsigned i = kvs->count; i-- > 0;) /* backwards: setting puts it first */
-    if (is_volume_option(kvs->kv[i].key))
+    if (gd_is_volume_option(kvs->kv[i].key))
       gd_options_set(&v->options, kvs->kv[i].key, kvs->kv[i].value);
   v->bricks = gi_zalloc(count * sizeof(*v->bricks));
   for (unsigned i = 0; i < count; i++) {
