@@ -16,6 +16,7 @@
 
 #define NAME_MAX_BYTES 4096       /* volfile keys, brick names */
 #define DICT_MAX_BYTES (4u << 20) /* a management dictionary */
+#define SHOW_BYTES (1u << 20)     /* a command of a stranger under way: no more of them than memory for requests is for all */
 #define BACKLOG 1024
 #define NEWS_DELAY (20 * GI_NSEC_PER_MSEC) /* a volume that starts is one piece of news */
 #define MSG (GI_MSG_MGMT + 60)
@@ -285,6 +286,8 @@ cli_call(struct gd *gd, struct gi_rpc_request *req, bool remote)
     return;
   }
   gi_dict_get_str(dict, "json", &json);
+  if (remote)
+    gi_rpc_charge(req, SHOW_BYTES);
   gd_op_begin(gd, json ? json : "", req->header.proc, remote, req, answer_cli, NULL);
   gi_dict_unref(&dict);
 }
