@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define PATIENCE_NS (2 * GI_NSEC_PER_SEC)
+#define LOOKS_MAX 4 /* at one disk at a time: were it to hang, so many threads would */
 
 /* A look at one. It outlives the command when the disk hangs. */
 struct look {
@@ -78,12 +79,13 @@ look_done(struct gi_work *w)
   unref(d);
 }
 
-/* Somebody looks at it for long: a second thread would hang there, too. */
+/* Somebody looks at it for long, or many do: another thread would hang there, too. */
 static bool
 hangs(const char *path, uint64_t now)
 {
+  unsigned n = 0;
   gi_list_foreach(l, &under_way, struct look, link)
-    if (strcmp(l->path, path) == 0 && now - l->since >= PATIENCE_NS)
+    if (strcmp(l->path, path) == 0 && (++n == LOOKS_MAX || now - l->since >= PATIENCE_NS))
       return true;
   return false;
 }
