@@ -12,6 +12,7 @@
 #include "programs/glusterishd/pool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -83,6 +84,19 @@ adopt(struct gd_etcd *e)
   return true;
 }
 
+/* Whose parent is may have put something else there: what is no directory is left alone. */
+static int
+give(const char *path, const struct passwd *to)
+{
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int ret = fd < 0 || fchmod(fd, 0700) || (to && fchown(fd, to->pw_uid, to->pw_gid)) ? -1 : 0;
+  int code = errno;
+  if (fd >= 0)
+    close(fd);
+  errno = code;
+  return ret;
+}
+
 /* The directory belongs to whom the process runs as, and nobody else may look into it. */
 static int
 prepare(struct gd_etcd *e, const struct passwd *user, struct gi_error *err)
@@ -91,9 +105,7 @@ prepare(struct gd_etcd *e, const struct passwd *user, struct gi_error *err)
   GI_CLEANUP_FREE char *member = gi_asprintf("%s/member", data);
   if (gd_mkdir_all(data, 0700, err))
     return -1;
-  if (chmod(e->dir, 0700) || chmod(data, 0700) ||
-      (user &&
-       (chown(e->dir, user->pw_uid, user->pw_gid) || (access(member, F_OK) && chown(data, user->pw_uid, user->pw_gid)))))
+  if (give(e->dir, user) || give(data, access(member, F_OK) ? user : NULL))
     return gi_error_set(err, errno, "cannot prepare %s: %s", e->dir, strerror(errno));
   unlink(e->socket);
   return 0;
