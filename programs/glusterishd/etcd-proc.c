@@ -146,6 +146,10 @@ spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
       "--initial-cluster-state",
       p->initial_new ? "new" : "existing",
       "--strict-reconfig-check=false", /* it would want 5 s of quiet before each change; ours add learners only */
+      "--max-txn-ops",                 /* of the first one: all volumes and nodes that there are */
+      "4096",
+      "--max-request-bytes",
+      "8388608",
       "--auto-compaction-retention",
       "1",
       "--heartbeat-interval",
