@@ -111,6 +111,7 @@ prepare(struct gd_etcd *e, const struct passwd *user, struct gi_error *err)
   return 0;
 }
 
+/* It writes its pid file itself: were this daemon to die in between, nobody would find it again. */
 static int
 spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
 {
@@ -122,6 +123,10 @@ spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
   GI_CLEANUP_FREE char *uid = user ? gi_asprintf("--reuid=%u", user->pw_uid) : NULL;
   GI_CLEANUP_FREE char *gid = user ? gi_asprintf("--regid=%u", user->pw_gid) : NULL;
   const char *argv[] = {
+      "sh",
+      "-c",
+      "echo $$ >\"$0\" && exec \"$@\"",
+      e->pidfile,
       "setpriv",
       uid,
       gid,
@@ -161,8 +166,9 @@ spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
       "--log-level",
       "warn",
       NULL};
-  const char *const *what = user ? argv : argv + 4;
-  return gd_spawn_in(what[0], what, e->dir, log, pid);
+  if (!user) /* without setpriv */
+    memmove(argv + 4, argv + 8, sizeof(argv) - 8 * sizeof(argv[0]));
+  return gd_spawn_in(argv[0], argv, e->dir, log, pid);
 }
 
 static void
@@ -181,11 +187,7 @@ start(struct gd_etcd *e)
   if (ret) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "the store's process does not start: %s", err.code ? err.text : strerror(ret));
     gi_timer_set(&e->timer, PAUSE_MAX);
-    return;
   }
-  GI_CLEANUP_FREE char *text = gi_asprintf("%d\n", (int)pid);
-  if (gd_write_file(e->pidfile, text, strlen(text), false, &err))
-    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "%s", err.text);
 }
 
 static void
