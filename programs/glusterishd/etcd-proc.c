@@ -196,19 +196,34 @@ expired(void *arg)
   start(arg);
 }
 
-struct gd_etcd *
-gd_etcd_start(struct gd_pool *p)
+static struct gd_etcd *
+etcd_new(struct gd_pool *p)
 {
   struct gd_etcd *e = gi_new(struct gd_etcd);
-  GI_ASSERT(p->initial && p->address);
   e->pool = p;
   e->watch.fd = -1;
   e->dir = gi_asprintf("%s/store", p->gd->config.workdir);
   e->socket = gi_asprintf("%s/" SOCKET, e->dir);
   e->pidfile = gi_asprintf("%s/store.pid", p->gd->config.rundir);
   gi_timer_init(&e->timer, p->gd->reactor, expired, e);
+  return e;
+}
+
+struct gd_etcd *
+gd_etcd_start(struct gd_pool *p)
+{
+  GI_ASSERT(p->initial && p->address);
+  struct gd_etcd *e = etcd_new(p);
   start(e);
   return e;
+}
+
+void
+gd_etcd_sweep(struct gd_pool *p)
+{
+  struct gd_etcd *e = etcd_new(p);
+  adopt(e);
+  gd_etcd_stop(&e);
 }
 
 void

@@ -133,6 +133,8 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   gd_hosts_add(&p->hosts, &p->nhosts, host);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
   p->initial_new = true;
+  if (!gd->new_key_store)
+    gd_etcd_sweep(p);
   if (gd_pool_save(gd, err)) {
     gd_pool_let_go(gd);
     return -1;
@@ -213,6 +215,8 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   p->initial = gi_strdup(initial);
   p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));
   gd_hosts_add(&p->hosts, &p->nhosts, host);
+  if (!gd->new_key_store)
+    gd_etcd_sweep(p);
   if (gd_pool_save(gd, err)) {
     gd_pool_let_go(gd);
     return -1;

@@ -139,10 +139,11 @@ extern const struct gi_rpc_program gd_node_program;
 /* ---- etcd-proc.c ---- */
 
 struct gd_etcd *gd_etcd_start(struct gd_pool *p);
-bool gd_etcd_lost_data(const struct gd_pool *p);                    /* this node was a member, and has nothing of it */
-void gd_etcd_let_go(struct gd_etcd **e);                            /* the process goes on */
-void gd_etcd_stop(struct gd_etcd **e);                              /* it ends, and its data go */
-const char *gd_etcd_socket(const struct gd *gd);                    /* NULL: none runs here */
+bool gd_etcd_lost_data(const struct gd_pool *p); /* this node was a member, and has nothing of it */
+void gd_etcd_let_go(struct gd_etcd **e);         /* the process goes on */
+void gd_etcd_stop(struct gd_etcd **e);           /* it ends, and its data go */
+void gd_etcd_sweep(struct gd_pool *p);           /* what an earlier pool left, when the daemon died while it ended */
+const char *gd_etcd_socket(const struct gd *gd); /* NULL: none runs here */
 char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
 
 /* ---- quorum.c ---- */
