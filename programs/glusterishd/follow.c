@@ -324,6 +324,14 @@ value_of(const struct gd_key_answer *a, const char *key)
   return NULL;
 }
 
+static void
+filled(void *arg, const struct gd_key_answer *a)
+{
+  const struct gd_pool *p = arg;
+  if (!a->code || a->code == ESTALE) /* else it is tried again with the next read */
+    gd_follow_refresh(p->follow, NULL, NULL);
+}
+
 /* False: this node is no part of the pool any more. */
 static bool
 take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *err)
@@ -331,6 +339,11 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   struct gd *gd = f->pool->gd;
   char pool[GI_UUID_TEXT], own[GI_UUID_TEXT];
   const char *id = value_of(a, POOL);
+  if (!a->npairs && f->pool->unfilled) { /* the daemon died while it began */
+    gi_error_set(err, EAGAIN, "the store has just begun");
+    gd_pool_fill(gd, filled, f->pool);
+    return true;
+  }
   if (!id || strcmp(id, gi_gfid_text(&f->pool->id, pool)) != 0) {
     gi_error_set(err, EILSEQ, "the store is not that of this pool");
     return true;
@@ -340,6 +353,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     gi_defer_add(gd->reactor, &f->pool->leave);
     return false;
   }
+  f->pool->unfilled = false;
   take_nodes(f, a);
   for (unsigned i = 0; i < a->npairs; i++)
     if (strcmp(a->pairs[i].key, OPTIONS) == 0)

@@ -192,7 +192,7 @@ static void
 note_joined(struct gd_pool *p, const json_t *members)
 {
   struct gi_error err = {0};
-  if (p->joined || !p->etcd || !find_member(members, &p->gd->uuid))
+  if (p->joined || p->unfilled || !p->etcd || !find_member(members, &p->gd->uuid))
     return;
   p->joined = true;
   if (gd_pool_save(p->gd, &err))

@@ -323,12 +323,13 @@ static void
 stored(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  if (!a->code && c->recovers) {
+  bool filled = !a->code || a->code == ESTALE; /* it was, and that was not heard */
+  if (filled && c->recovers) {
     gd_follow_refresh(c->op->gd->pool->follow, NULL, NULL);
     end_soon(c);
-  } else if (!a->code)
+  } else if (filled)
     gd_lock_take(c->op, locked);
-  else if (patient(c) && a->code != ESTALE && a->code != EIO)
+  else if (patient(c) && a->code != EIO)
     soon(c, try_store, LOOK_NS);
   else {
     gi_error_set(&c->op->problem, GD_ERR_MGMT, "the pool's store does not start here: %s. Its log file is %s/store.log", a->why,
@@ -337,41 +338,10 @@ stored(void *arg, const struct gd_key_answer *a)
   }
 }
 
-static struct gd_key_put
-node_put(const struct gi_gfid *id, json_t *doc)
-{
-  char uuid[GI_UUID_TEXT], *text = json_dumps(doc, JSON_COMPACT), *copy = gi_strdup(text);
-  free(text);
-  json_decref(doc);
-  return (struct gd_key_put){gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid)), copy, 0};
-}
-
-/* What the files have, once the store answers. */
 static void
 try_store(struct admit *c)
 {
-  struct gd *gd = c->op->gd;
-  char pool[GI_UUID_TEXT];
-  unsigned n = 0, room = 3;
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    room++;
-  gi_list_foreach(o, &gd->pool->nodes, struct gd_node, link)
-    room++;
-  struct gd_key_put *puts = gi_zalloc(room * sizeof(*puts));
-  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "pool"), gi_strdup(gi_gfid_text(&gd->pool->id, pool)), 0};
-  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "options"), gd_options_write(&gd->pool_options, gd->pool_version), 0};
-  puts[n++] = node_put(&gd->uuid, gd_node_own_doc(gd));
-  gi_list_foreach(o, &gd->pool->nodes, struct gd_node, link)
-    puts[n++] = node_put(&o->id, gd_node_doc(o));
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
-  struct gd_key_if none = {GD_PREFIX "pool", 0};
-  gd->pool->kv->ops->commit(gd->pool->kv, &none, 1, puts, n, stored, c);
-  for (unsigned i = 0; i < n; i++) {
-    gi_free((char *)(uintptr_t)puts[i].key);
-    gi_free((char *)(uintptr_t)puts[i].value);
-  }
-  gi_free(puts);
+  gd_pool_fill(c->op->gd, stored, c);
 }
 
 /* ---- pool recover ---- */

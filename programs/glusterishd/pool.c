@@ -94,6 +94,7 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
   p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
   p->initial_new = new &&strcmp(new, "1") == 0;
   p->joined = joined && strcmp(joined, "1") == 0;
+  p->unfilled = p->initial && p->initial_new && !p->joined;
   p->epoch = epoch ? (unsigned)strtoul(epoch, NULL, 10) : 0;
   for (unsigned i = 0; i < kvs->count; i++)
     if (strncmp(kvs->kv[i].key, "hostname", 8) == 0)
@@ -132,7 +133,7 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   p->address = gi_strdup(host);
   gd_hosts_add(&p->hosts, &p->nhosts, host);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
-  p->initial_new = true;
+  p->initial_new = p->unfilled = true;
   if (!gd->new_key_store)
     gd_etcd_sweep(p);
   if (gd_pool_save(gd, err)) {
@@ -164,13 +165,51 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   gd_etcd_stop(&p->etcd);
   gi_free(p->initial);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
-  p->initial_new = true;
+  p->initial_new = p->unfilled = true;
   p->joined = p->lost = false;
   p->epoch++;
   if (gd_pool_save(gd, err))
     return -1;
   p->etcd = gd_etcd_start(p);
   return 0;
+}
+
+/* ---- what a store begins with ---- */
+
+static struct gd_key_put
+node_put(const struct gi_gfid *id, json_t *doc)
+{
+  char uuid[GI_UUID_TEXT], *text = json_dumps(doc, JSON_COMPACT), *copy = gi_strdup(text);
+  free(text);
+  json_decref(doc);
+  return (struct gd_key_put){gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid)), copy, 0};
+}
+
+void
+gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
+{
+  struct gd_pool *p = gd->pool;
+  char pool[GI_UUID_TEXT];
+  unsigned n = 0, room = 3;
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    room++;
+  gi_list_foreach(o, &p->nodes, struct gd_node, link)
+    room++;
+  struct gd_key_put *puts = gi_zalloc(room * sizeof(*puts));
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "pool"), gi_strdup(gi_gfid_text(&p->id, pool)), 0};
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "options"), gd_options_write(&gd->pool_options, gd->pool_version), 0};
+  puts[n++] = node_put(&gd->uuid, gd_node_own_doc(gd));
+  gi_list_foreach(o, &p->nodes, struct gd_node, link)
+    puts[n++] = node_put(&o->id, gd_node_doc(o));
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
+  struct gd_key_if none = {GD_PREFIX "pool", 0};
+  p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
+  for (unsigned i = 0; i < n; i++) {
+    gi_free((char *)(uintptr_t)puts[i].key);
+    gi_free((char *)(uintptr_t)puts[i].value);
+  }
+  gi_free(puts);
 }
 
 bool

@@ -65,6 +65,7 @@ struct gd_pool {
   char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
   bool initial_new; /* and the store with it */
   bool joined;      /* it has, so it has data */
+  bool unfilled;    /* it began with this node, and what this one knows may not be in it yet */
   bool lost;        /* its data went, and its old id is to be removed */
   unsigned epoch;   /* counted up when a store is made anew from one node's files: who was away then has an old one */
   unsigned waited;  /* ticks, for a member that was announced */
@@ -183,6 +184,8 @@ int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err
 void gd_pool_hear_epoch(struct gd *gd, long long epoch); /* of another node */
 /* The store is begun anew, with this node as its only member. Nothing is in it yet. */
 int gd_pool_renew(struct gd *gd, struct gi_error *err);
+/* What this node knows goes into a store that has nothing; code ESTALE: it has something. */
+void gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg);
 bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
 
 /* ---- op-peer.c ---- */

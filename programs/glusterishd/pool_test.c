@@ -300,6 +300,22 @@ test_the_store_of_another_pool_is_not_followed(void **state)
 }
 
 static void
+test_a_store_that_was_begun_is_filled(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  memory_store_clear(&store);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_int_equal(store.n, 0); /* it had something: whoever emptied it knows why */
+  restart(f);                   /* as far as the file says nothing was ever in it */
+  turns(f, 5);
+  assert_non_null(memory_store_get(&store, GD_PREFIX "pool"));
+  assert_agreed(f, "", 0);
+  succeeds(f, run(f, 12, SET));
+}
+
+static void
 test_the_lock_keeps_others_out(void **state)
 {
   struct fixture *f = *state;
@@ -387,6 +403,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_damaged_definition_changes_nothing, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_brick_that_left_is_stopped_after_its_volume_went, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_store_that_was_begun_is_filled, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
