@@ -2,9 +2,9 @@
  *
  * Which nodes are members of the store. Once a second a node that is one looks:
  * learners become voters when there are three members or more, a node that is
- * none becomes one while there is room, one that was announced and never came
- * is removed. Two nodes are a voter and a learner, so that losing the learner
- * changes nothing.
+ * none becomes one while there is room, one that was announced and never came,
+ * or whose node is gone, is removed. Two nodes are a voter and a learner, so
+ * that losing the learner changes nothing.
  *
  * A member that lost its data must not come back under its old id: it has that
  * removed and comes as a new one.
@@ -62,6 +62,14 @@ gd_members_text(const json_t *members, const char *url, const struct gi_gfid *no
       *id = gi_strdup(id_of(m));
   }
   return text;
+}
+
+/* It is of a node of the pool: neither announced and not there yet, nor left over from one that was detached. */
+static bool
+is_known(const struct gd_pool *p, const json_t *m)
+{
+  struct gi_gfid id;
+  return gi_gfid_parse(name_of(m), &id) && (gi_gfid_equal(&id, &p->gd->uuid) || gd_node_find(p->gd, &id));
 }
 
 /* ---- the store is told ---- */
@@ -163,25 +171,25 @@ is_first(const struct gd_pool *p, const json_t *members)
 static void
 look(struct gd_pool *p, const json_t *members)
 {
-  const char *nameless = NULL;
+  const char *unknown = NULL;
   bool learner = false, room = json_array_size(members) < GD_VOTERS_MAX;
   struct gd_node *without = room ? first_without(p, members) : NULL;
   for (size_t i = 0; i < json_array_size(members); i++) {
     const json_t *m = json_array_get(members, i);
-    if (!*name_of(m))
-      nameless = id_of(m);
+    if (!is_known(p, m))
+      unknown = id_of(m);
     if (!json_is_true(json_object_get(m, "isLearner")))
       continue;
     learner = true;
-    if (*name_of(m) && (json_array_size(members) >= 3 || without)) { /* there is room for one learner at a time */
+    if (is_known(p, m) && (json_array_size(members) >= 3 || without)) { /* there is room for one learner at a time */
       change(p, GD_KEY_PROMOTE, id_of(m)); /* one that has not caught up is refused, and tried again */
       return;
     }
   }
-  p->waited = nameless ? p->waited + 1 : 0;
-  if (nameless && p->waited > NEVER_CAME)
-    change(p, GD_KEY_REMOVE, nameless);
-  else if (!learner && !nameless && without)
+  p->waited = unknown ? p->waited + 1 : 0;
+  if (unknown && p->waited > NEVER_CAME)
+    change(p, GD_KEY_REMOVE, unknown);
+  else if (!learner && !unknown && without)
     add(p, without);
 }
 

@@ -68,7 +68,7 @@ struct gd_pool {
   bool unfilled;    /* it began with this node, and what this one knows may not be in it yet */
   bool lost;        /* its data went, and its old id is to be removed */
   unsigned epoch;   /* counted up when a store is made anew from one node's files: who was away then has an old one */
-  unsigned waited;  /* ticks, for a member that was announced */
+  unsigned waited;  /* ticks, for the node of a member that nobody knows */
   struct gd_key_store *kv;
   struct gd_http *http; /* to this node's store, for other nodes */
   struct gd_etcd *etcd; /* NULL: none runs here */
