@@ -20,7 +20,7 @@ struct gd_asked {
   struct gi_gfid node;
   struct gd_call *call;
   void (*fn)(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc);
-  void *arg;
+  void *arg; /* NULL: the id of the node, lent */
 };
 
 static void
@@ -53,7 +53,8 @@ said(void *arg, int code, const json_t *reply)
     gi_error_set(&why, (int)json_integer_value(json_object_get(reply, "code")), "%s", text);
   void (*fn)(struct gd_op *, void *, const struct gi_error *, const json_t *) = a->fn;
   struct gd_op *op = a->op;
-  void *fn_arg = a->arg;
+  struct gi_gfid node = a->node;
+  void *fn_arg = a->arg ? a->arg : &node;
   asked_free(a);
   fn(op, fn_arg, &why, json_object_get(reply, "doc") ? json_object_get(reply, "doc") : reply);
 }
@@ -225,7 +226,7 @@ gathered(struct gd_op *op)
 static void
 node_said(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc)
 {
-  struct gi_gfid *id = arg;
+  const struct gi_gfid *id = arg;
   char uuid[GI_UUID_TEXT];
   const char *host = gd_node_host(op->gd, id);
   if (why->code == ENOTCONN || why->code == ETIMEDOUT)
@@ -237,7 +238,6 @@ node_said(struct gd_op *op, void *arg, const struct gi_error *why, const json_t 
   /* Of locks it is enough that one node has them. */
   if (!why->code && op->command->flags & GD_CMD_ANYWHERE)
     op->problem.code = 0;
-  gi_free(id);
   if (--op->waiting == 0)
     gathered(op);
 }
@@ -275,11 +275,9 @@ gd_gather_nodes(struct gd_op *op, const struct gi_error *own)
       missing(op, n->hosts[0]);
       continue;
     }
-    struct gi_gfid *id = gi_new(struct gi_gfid);
-    *id = n->id;
     op->waiting++;
     ask(op, n, json_pack("{s:s,s:i,s:O}", "call", "run", "proc", (int)op->command->proc, "request", op->in),
-        slow ? ASK_BRICKS_MS : ANSWER_MS, node_said, id);
+        slow ? ASK_BRICKS_MS : ANSWER_MS, node_said, NULL);
   }
   if (--op->waiting == 0)
     gathered(op);
