@@ -62,16 +62,20 @@ greet(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
                                 gd->config.port, "volumes", volumes));
 }
 
+/* One that was detached knows the secret still, but what it made of its store concerns nobody. */
 static void
 prove(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
+  struct gd *gd = arg;
   char mac[GD_MAC_TEXT];
-  json_t *in = closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
+  json_t *in = closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (!in)
     return;
-  if (gd_door_prove(arg, req, str(in, "uuid"), str(in, "nonce"), str(in, "mac"), mac)) {
-    gd_node_answer(req, json_pack("{s:s,s:I}", "mac", mac, "epoch", (json_int_t)((struct gd *)arg)->pool->epoch));
-    gd_pool_hear_epoch(arg, json_integer_value(json_object_get(in, "epoch")));
+  if (gd_door_prove(gd, req, str(in, "uuid"), str(in, "nonce"), str(in, "mac"), mac)) {
+    bool ours = gd_node_find(gd, gd_door_node(req)) != NULL;
+    gd_node_answer(req, json_pack("{s:s,s:I}", "mac", mac, "epoch", (json_int_t)gd->pool->epoch));
+    if (ours)
+      gd_pool_hear_epoch(gd, json_integer_value(json_object_get(in, "epoch")));
   } else
     gd_node_answer(req, gd_node_refusal(EACCES, "the secret of the pool is another one"));
   json_decref(in);
