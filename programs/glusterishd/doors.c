@@ -24,11 +24,16 @@ enum who {
   ROOT,      /* a process of root (or of the daemon's own user) on this machine */
   THE_BRICK, /* the one in the brick's pid file, which is root's */
   SOCKET,    /* root, over the unix socket */
+  PROVEN,    /* who knows the secret of the pool: its nodes, and those that it had */
   NODE,      /* another node of the pool */
 };
 
-static const char *const who_text[] = {"anybody", "root on this machine", "the brick's own process",
-                                       "root on this machine, over the daemon's unix socket", "other nodes of the pool"};
+static const char *const who_text[] = {"anybody",
+                                       "root on this machine",
+                                       "the brick's own process",
+                                       "root on this machine, over the daemon's unix socket",
+                                       "those who know the secret of the pool",
+                                       "other nodes of the pool"};
 
 static const struct door {
   const char *what;
@@ -44,7 +49,8 @@ static const struct door {
     [GD_ASK_SHOW] = {"a command that only shows", ANYBODY},
     [GD_ASK_COMMAND] = {"a command", SOCKET},
     [GD_ASK_GREET] = {"a greeting between nodes", ANYBODY}, /* and to be invited, or to join with a token */
-    [GD_ASK_NODE] = {"a call between nodes", NODE},
+    [GD_ASK_CALL] = {"a call between nodes", PROVEN},
+    [GD_ASK_NODE] = {"a call between nodes of the pool", NODE},
 };
 
 /* ---- what is known of a peer ---- */
@@ -181,6 +187,9 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     break;
   case SOCKET:
     open = is_unix(c);
+    break;
+  case PROVEN:
+    open = gd->pool && k->is_node;
     break;
   case NODE:
     open = gd->pool && k->is_node && gd_node_find(gd, &k->node); /* one that was detached is none any more */

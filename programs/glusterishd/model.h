@@ -53,6 +53,7 @@ enum gd_ask {
   GD_ASK_SHOW,
   GD_ASK_COMMAND,
   GD_ASK_GREET,
+  GD_ASK_CALL,
   GD_ASK_NODE,
   GD_ASKS,
 };

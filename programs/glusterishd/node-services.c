@@ -131,6 +131,14 @@ ask_store(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
     gd_http_post(gd->pool->http, socket, path, body, GD_KEY_LIMIT_MS, NULL, stored, req);
 }
 
+/* One that was detached while it was away finds that out by reading. */
+static bool
+only_reads(const json_t *in)
+{
+  const char *name = str(in, "call"), *path = str(in, "path");
+  return name && path && strcmp(name, "store") == 0 && strcmp(path, "/v3/kv/range") == 0;
+}
+
 static void
 call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
@@ -138,9 +146,11 @@ call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     const char *name;
     void (*fn)(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
   } calls[] = {{"store", ask_store}, {"settle", gd_follow_settle}, {"run", gd_gather_asked}};
-  json_t *in = closed(arg, req, GD_ASK_NODE) ? NULL : get_request(req);
-  if (!in)
+  json_t *in = closed(arg, req, GD_ASK_CALL) ? NULL : get_request(req);
+  if (!in || (!only_reads(in) && closed(arg, req, GD_ASK_NODE))) {
+    json_decref(in);
     return;
+  }
   const char *name = str(in, "call");
   size_t i = 0;
   while (i < GI_ARRAY_LEN(calls) && (!name || strcmp(calls[i].name, name) != 0))
