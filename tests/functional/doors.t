@@ -127,7 +127,8 @@ is "$(gi volume info door | awk '/^Status/ {print $2}')" "Started" "the volume i
 
 stop_glusterishd
 start_glusterishd
-within 10 test "$(root portbybrick "$B")" = "port $port"
+port_known() { [ "$(root portbybrick "$B")" = "port $port" ]; }
+within 10 port_known
 is "$(root portbybrick "$B")" "port $port" "bricks are known to the next daemon"
 kill "$(brick_pid door "$B")"
 ok "a brick that ends signs itself out" within 10 bash -c "$(declare -f root); WORK=$WORK HOST=$HOST PORT=$PORT; test \"\$(root portbybrick $B)\" = 'port 0'"
