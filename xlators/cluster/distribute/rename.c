@@ -115,6 +115,25 @@ lock_names(struct moving *m)
   return err;
 }
 
+/* Nothing has the new name: a linkto file where it belongs leads nowhere, or else to what somebody has made meanwhile. */
+static bool
+is_free(struct moving *m)
+{
+  struct di_found f;
+  bool absent, leads;
+
+  di_find(m->d, m->fop, &m->fop->loc2, 1ull << m->dst_hashed, &f);
+  absent = !f.file && !f.dir;
+  leads = f.linkto;
+  di_found_end(&f);
+  if (!absent || !leads)
+    return absent;
+  di_find(m->d, m->fop, &m->fop->loc2, di_all(m->d), &f);
+  absent = !f.file && !f.dir && !f.failed;
+  di_found_end(&f);
+  return absent;
+}
+
 /* Both names are still what they were: nobody can change that now. */
 static bool
 unchanged(struct moving *m)
@@ -125,15 +144,12 @@ unchanged(struct moving *m)
   di_find(m->d, m->fop, &m->fop->loc, 1ull << m->src_cached, &f);
   same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)m->src_cached)->rsp.stat.gfid, &m->src.gfid);
   di_found_end(&f);
-  if (!same)
-    return false;
-  unsigned at = m->dst_cached >= 0 ? (unsigned)m->dst_cached : m->dst_hashed;
+  if (!same || m->dst_cached < 0)
+    return same && is_free(m);
+  unsigned at = (unsigned)m->dst_cached;
 
   di_find(m->d, m->fop, &m->fop->loc2, 1ull << at, &f);
-  if (m->dst_cached >= 0)
-    same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, at)->rsp.stat.gfid, &m->dst.gfid);
-  else
-    same = !f.file && !f.dir;
+  same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, at)->rsp.stat.gfid, &m->dst.gfid);
   di_found_end(&f);
   return same;
 }
