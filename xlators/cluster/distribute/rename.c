@@ -235,6 +235,22 @@ move_at_home(struct moving *m)
   return err;
 }
 
+/* Under the old name, where the new one belongs. What is there already was left by a rename that did not end, of another file perhaps. */
+static int
+make_linkto(struct moving *m)
+{
+  const struct gi_loc *loc = &m->fop->loc;
+  int err = di_linkto_make(m->d, m->fop, loc, &m->src, m->dst_hashed, (unsigned)m->src_cached);
+
+  GI_ASSERT(m->dst_hashed != m->src_hashed);
+  if (err != EEXIST)
+    return err;
+  err = di_linkto_remove(m->d, m->fop, loc, m->dst_hashed, false);
+  if (err && err != ENOENT)
+    return err;
+  return di_linkto_make(m->d, m->fop, loc, &m->src, m->dst_hashed, (unsigned)m->src_cached);
+}
+
 static int
 move_with_linkto(struct moving *m)
 {
@@ -245,8 +261,8 @@ move_with_linkto(struct moving *m)
   int err;
 
   if (m->dst_hashed != m->src_hashed) {
-    err = di_linkto_make(m->d, m->fop, &m->fop->loc, &m->src, m->dst_hashed, (unsigned)m->src_cached);
-    if (err && err != EEXIST)
+    err = make_linkto(m);
+    if (err)
       return err;
     made = true;
   }
