@@ -40,6 +40,16 @@ layout_refused(const struct gi_fop *reply)
   return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, "glusterfs.preop.check.failed");
 }
 
+/* It is asked for when it is used next. */
+static void
+renew_layout(struct di *d, const struct gi_inode *dir)
+{
+  struct di_layout *l = di_inode_of(d, dir)->layout;
+
+  if (l)
+    l->generation = d->generation - 1;
+}
+
 static void
 know_new(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
 {
@@ -155,7 +165,7 @@ make(struct di *d, struct gi_fop *fop)
       return made(d, fop, child);
     if (!layout_refused(fop) || again)
       break;
-    di_inode_of(d, parent)->layout->generation--; /* it is another one now */
+    renew_layout(d, parent); /* it is another one now */
   }
   if (fop->rsp.ret < 0 && fop->rsp.err == err)
     return made(d, fop, child);
@@ -203,10 +213,7 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
 
   unguard(d, fop);
   if (layout_refused(fop)) {
-    struct di_inode *i = di_inode_of(d, fop->loc.parent);
-
-    if (i->layout)
-      i->layout->generation--;
+    renew_layout(d, fop->loc.parent);
     return di_run(d, fop, make);
   }
   if (fop->rsp.ret >= 0 && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
