@@ -148,6 +148,7 @@ struct di_fop {
   struct gi_fop *first; /* a reply that came before the task began; owned */
   struct gi_xlator *to;
   uint8_t tries; /* after the file had moved */
+  bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
   bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 

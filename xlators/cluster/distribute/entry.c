@@ -6,6 +6,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -273,29 +275,70 @@ di_link(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- UNLINK ---- */
 
-/* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. */
-static enum gi_verdict
-unlink_name(struct di *d, struct gi_fop *fop)
+#define ATTEMPTS 5
+
+/* The brick refuses if the name leads to another object by now: a linkto file that a rename has put there is not what is to go. Who asked
+ * may have said already which object is meant. */
+static void
+expect(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+
+  GI_ASSERT(!gi_gfid_is_none(gfid));
+  if (!df->expects && gi_dict_get(fop->xdata, GI_EXPECTED_KEY))
+    return;
+  df->expects = true;
+  gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
+}
+
+/* It is not where it was: removed, moved by a rebalance, or replaced by a rename. */
+static bool
+gone(struct di *d, struct gi_fop *fop, int err)
+{
+  return err == ENOENT || (err == ESTALE && di_fop_of(fop, d)->expects);
+}
+
+/* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. *again: what has the
+ * name has to be found out once more. */
+static int
+unlink_once(struct di *d, struct gi_fop *fop, bool *again)
 {
   const struct di_layout *l;
   struct di_locks locks = {0};
   struct gi_iatt stat;
   int child, hashed, err = di_resolve(d, fop, &fop->loc, &child, &stat);
 
+  *again = false;
   if (!err && child < 0)
     err = EISDIR;
   if (!err)
     err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &l);
   if (err)
-    return gi_fop_fail(fop, err);
+    return err;
   hashed = di_hashed(d, l, fop->loc.name);
   if (hashed >= 0 && hashed != child)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
-  if (!err)
+  if (!err) {
+    expect(d, fop, &stat.gfid);
     err = make_on(d, fop, (unsigned)child);
+    *again = gone(d, fop, err);
+  }
   if (!err && hashed >= 0 && hashed != child)
     GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)hashed, false)); /* then a lookup does */
   di_unlock(d, fop, &locks);
+  return err;
+}
+
+static enum gi_verdict
+unlink_name(struct di *d, struct gi_fop *fop)
+{
+  bool again = true;
+  int err = 0;
+
+  for (unsigned i = 0; again && i < ATTEMPTS; i++) {
+    gi_reply_clear(&fop->rsp);
+    err = unlink_once(d, fop, &again);
+  }
   if (err)
     return gi_fop_fail(fop, err);
   di_parent_attrs(d, fop);
@@ -311,6 +354,7 @@ di_unlink(struct gi_xlator *x, struct gi_fop *fop)
 
   /* The object is known, and it is where the name belongs. */
   if (hashed >= 0 && fop->loc.inode && di_inode_of(d, fop->loc.inode)->cached == x->children[hashed]) {
+    expect(d, fop, &fop->loc.inode->gfid);
     gi_fop_forward_tell_to(fop, x, x->children[hashed]);
     return GI_HELD;
   }
@@ -320,6 +364,10 @@ di_unlink(struct gi_xlator *x, struct gi_fop *fop)
 enum gi_verdict
 di_unlink_done(struct gi_xlator *x, struct gi_fop *fop)
 {
-  di_parent_attrs(di_of(x), fop);
+  struct di *d = di_of(x);
+
+  if (fop->rsp.ret < 0 && gone(d, fop, fop->rsp.err))
+    return di_run(d, fop, unlink_name);
+  di_parent_attrs(d, fop);
   return GI_PASS;
 }
