@@ -198,6 +198,8 @@ struct di_found {
 void di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mask, struct di_found *f);
 void di_found_end(struct di_found *f);
 void di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *reply);
+/* The subvolume of a file that several have: one whose copy is not about to go to another one, if there is such a one. */
+unsigned di_found_file(const struct di *d, const struct di_found *f);
 bool di_is_linkto(const struct di *d, const struct gi_fop *reply);
 /* The subvolume that the linkto file of a lookup's reply names; -1: none that is known. */
 int di_linkto_target(const struct di *d, const struct gi_fop *reply);

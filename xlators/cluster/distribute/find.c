@@ -90,6 +90,20 @@ di_found_end(struct di_found *f)
   di_ask_end(&f->ask);
 }
 
+unsigned
+di_found_file(const struct di *d, const struct di_found *f)
+{
+  GI_ASSERT(f->file);
+  di_foreach(i, f->file)
+  {
+    const struct gi_fop *reply = gi_fan_reply(&f->ask.fan, (unsigned)i);
+
+    if (!di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata))
+      return (unsigned)i;
+  }
+  return (unsigned)__builtin_ctzll(f->file);
+}
+
 /* ---- directories ---- */
 
 static struct gi_fop *
@@ -313,7 +327,7 @@ di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
   d->metrics.located++;
   di_find(d, fop, &loc, di_all(d), &f);
   if (f.file)
-    di_know_file(d, &inode->gfid, d->x->children[__builtin_ctzll(f.file)]);
+    di_know_file(d, &inode->gfid, d->x->children[di_found_file(d, &f)]);
   else if (f.dir)
     err = di_merge_dir(d, fop, &loc, &f, &stat, &best);
   else

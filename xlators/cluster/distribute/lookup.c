@@ -83,52 +83,102 @@ still_belongs(struct di *d, struct gi_fop *fop, unsigned hashed)
   return di_layout_get(d, fop, parent, &l) == 0 && di_hashed(d, l, fop->loc.name) == (int)hashed;
 }
 
-/* A name that belongs to `hashed` was found on `child` only: the next one shall find it in one step. Under the lock of the name, and
- * looked at again there: it may be about to be renamed or removed. */
+/* The linkto file on `hashed` leads to the file on `child`. */
+static bool
+leads(const struct di *d, const struct di_found *f, unsigned hashed, unsigned child)
+{
+  struct gi_fop *linkto = gi_fan_reply(&f->ask.fan, hashed), *file = gi_fan_reply(&f->ask.fan, child);
+
+  GI_ASSERT(f->file >> child & 1);
+  return (f->linkto >> hashed & 1) && di_linkto_target(d, linkto) == (int)child &&
+         gi_gfid_equal(&linkto->rsp.stat.gfid, &file->rsp.stat.gfid);
+}
+
+/* Whether the name, which was found on `child`, wants a linkto file on `hashed`: it has none, or one that leads elsewhere. */
+static bool
+wants_linkto(const struct di *d, const struct gi_fop *fop, const struct di_found *f, int hashed, unsigned child)
+{
+  if (!fop->loc.name || hashed < 0 || (d->leaving >> hashed & 1) || (unsigned)hashed == child)
+    return false;
+  if (f->absent >> hashed & 1)
+    return true;
+  return !f->failed && (f->linkto >> hashed & 1) && !leads(d, f, (unsigned)hashed, child);
+}
+
+/* The name alone: whatever has it now. */
+static struct gi_loc
+name_of(const struct gi_fop *fop)
+{
+  struct gi_loc loc = fop->loc;
+
+  GI_ASSERT(loc.name);
+  loc.inode = NULL;
+  loc.gfid = gi_gfid_none;
+  return loc;
+}
+
+/* The next lookup shall find it in one step. Under the lock of the name, and looked at again there: it may be about to be renamed or
+ * removed. */
 static void
-add_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, const struct gi_iatt *stat)
+mend_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, const struct gi_iatt *stat, bool wrong)
 {
   struct di_locks locks = {0};
   struct di_found f;
-  struct gi_loc loc = fop->loc;
+  struct gi_loc loc = name_of(fop);
+  int err;
 
   if (still_belongs(d, fop, hashed) && di_lock_name(d, fop, &locks, hashed, &fop->loc) == 0) {
-    di_find(d, fop, &loc, 1ull << hashed | 1ull << child, &f);
-    if (f.absent == 1ull << hashed && f.file == 1ull << child &&
-        gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid))
-      GI_IGNORE(di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
+    di_find(d, fop, &loc, wrong ? di_all(d) : 1ull << hashed | 1ull << child, &f);
+    if (f.file == 1ull << child && !f.dir && !f.failed &&
+        gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid) &&
+        wants_linkto(d, fop, &f, (int)hashed, child)) {
+      err = f.linkto >> hashed & 1 ? di_linkto_remove(d, fop, &loc, hashed, true) : 0;
+      if (!err)
+        GI_IGNORE(di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
+    }
     di_found_end(&f);
   }
   di_unlock(d, fop, &locks);
 }
 
-/* Linkto files where the name does not belong lead nobody anywhere. One that is about to get its file, or is in use, stays. */
+/* Linkto files of a name that no subvolume has. One that is about to get its file, or is in use, stays. */
 static void
 remove_strays(struct di *d, struct gi_fop *fop, int hashed, uint64_t strays)
 {
   struct di_locks locks = {0};
   struct di_found f;
+  struct gi_loc loc = name_of(fop);
 
-  GI_ASSERT(fop->loc.name && (hashed < 0 || !(strays >> hashed & 1)));
-  if (hashed < 0 || !strays)
+  if (hashed < 0 || !strays || !still_belongs(d, fop, (unsigned)hashed))
     return;
   if (di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc) == 0) {
-    di_find(d, fop, &fop->loc, strays, &f);
-    di_foreach(i, f.linkto) GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)i, true)); /* then it stays */
+    di_find(d, fop, &loc, di_all(d), &f);
+    if (!f.file && !f.dir && !f.failed)
+      di_foreach(i, f.linkto) GI_IGNORE(di_linkto_remove(d, fop, &loc, (unsigned)i, true)); /* then it stays */
     di_found_end(&f);
   }
   di_unlock(d, fop, &locks);
 }
 
+/* Of several files of one name: that where it belongs, or that to which the linkto file there leads. */
+static unsigned
+chosen(const struct di *d, const struct di_found *f, int hashed)
+{
+  if (hashed >= 0 && (f->file >> hashed & 1))
+    return (unsigned)hashed;
+  di_foreach(i, f->file) if (hashed >= 0 && leads(d, f, (unsigned)hashed, (unsigned)i)) return (unsigned)i;
+  return di_found_file(d, f);
+}
+
 static void
-tell_duplicate(struct di *d, struct gi_fop *fop, uint64_t file)
+tell_duplicate(struct di *d, struct gi_fop *fop, uint64_t file, unsigned used)
 {
   char text[GI_UUID_TEXT];
   unsigned a = (unsigned)__builtin_ctzll(file), b = (unsigned)__builtin_ctzll(file & (file - 1));
 
-  gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 3, "%s/%s: both %s and %s have a file of this name; the first is used",
+  gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 3, "%s/%s: both %s and %s have a file of this name; that on %s is used",
          gi_gfid_text(&fop->loc.pargfid, text), fop->loc.name ? fop->loc.name : "", d->x->children[a]->name,
-         d->x->children[b]->name);
+         d->x->children[b]->name, d->x->children[used]->name);
 }
 
 static enum gi_verdict
@@ -136,7 +186,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
 {
   unsigned child;
   struct gi_iatt stat;
-  bool wanting, named = fop->loc.name != NULL;
+  bool wanting, wrong, named = fop->loc.name != NULL;
 
   if (f->file && f->dir)
     return gi_fop_fail(fop, EIO);
@@ -144,17 +194,18 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
     return found_dir(d, fop, f);
   if (!f->file) {
     if (named && !f->failed)
-      remove_strays(d, fop, hashed, hashed < 0 ? 0 : f->linkto & ~(1ull << hashed));
+      remove_strays(d, fop, hashed, f->linkto);
     return elsewhere_is_announced(d, fop, f, hashed) ? gi_fop_fail(fop, ENOENT) : not_found(fop, f);
   }
+  child = chosen(d, f, hashed);
   if (named && (f->file & (f->file - 1)))
-    tell_duplicate(d, fop, f->file);
-  child = hashed >= 0 && (f->file >> hashed & 1) ? (unsigned)hashed : (unsigned)__builtin_ctzll(f->file);
-  wanting = named && hashed >= 0 && (f->absent >> hashed & 1) && !(d->leaving >> hashed & 1);
+    tell_duplicate(d, fop, f->file, child);
+  wanting = wants_linkto(d, fop, f, hashed, child);
+  wrong = wanting && !(f->absent >> hashed & 1);
   stat = gi_fan_reply(&f->ask.fan, child)->rsp.stat;
   found_file(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   if (wanting)
-    add_linkto(d, fop, (unsigned)hashed, child, &stat);
+    mend_linkto(d, fop, (unsigned)hashed, child, &stat, wrong);
   return GI_ANSWERED;
 }
 
