@@ -12,6 +12,7 @@
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/log.h"
 
 #include <errno.h>
@@ -28,8 +29,9 @@ struct move {
   struct di_locks migrate, name;
   struct gi_iatt stat; /* of the source, without marks */
   bool marked;         /* it was found with marks */
-  bool replaced;       /* the target is the file already */
-  int err;
+  /* Of the target: nothing is there; its mode is not a linkto file's; it is the file already, or was about to be when somebody was
+   * killed; it is, or may be, by our own doing. */
+  bool missing, dressed, replaced, unfinished, switched;
 };
 
 static char *
@@ -40,9 +42,43 @@ mode_key(const struct di *d)
 
 /* ---- looking ---- */
 
-/* The source and the target under the name. 0 or errno; ENOENT: the name is not there (any more), EBUSY: locks are held on it. */
+/* A linkto file of another one, which a rename or a removal has left, gives way. */
 static int
-look(struct move *m)
+prepare_target(struct move *m, bool other)
+{
+  struct di *d = m->f.r->d;
+  int err = other ? di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, true) : 0;
+
+  GI_ASSERT(m->name.n > 0); /* or a linkto file could be left of a name that goes meanwhile */
+  return err && err != ENOENT ? err : di_linkto_make(d, m->f.r->base, m->loc, &m->stat, m->f.to, m->f.from);
+}
+
+static int
+look_at_target(struct move *m, struct gi_fop *fop, bool prepare)
+{
+  struct di *d = m->f.r->d;
+  int err = di_do(d, fop, m->f.to);
+  bool same = !err && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid), other = !err && !same && di_is_linkto(d, fop);
+  uint32_t mode = fop->rsp.stat.mode & 07777u;
+  bool linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
+
+  m->missing = m->dressed = m->replaced = m->unfinished = false;
+  if (err == ENOENT || other) {
+    m->missing = true;
+    return prepare ? prepare_target(m, other) : 0;
+  }
+  if (err || !same)
+    return err ? err : EEXIST;
+  m->dressed = linkto && mode != LINKTO_MODE;
+  m->unfinished = m->dressed && m->marked && mode == (m->stat.mode & 07777u);
+  m->replaced = !linkto || m->unfinished;
+  return 0;
+}
+
+/* The source and the target under the name; `prepare`: there shall be a linkto file at the target. 0 or errno; ENOENT: the name is not
+ * there (any more), EBUSY: locks are held on it. */
+static int
+look(struct move *m, bool prepare)
 {
   struct di *d = m->f.r->d;
   struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP), *h;
@@ -72,19 +108,9 @@ look(struct move *m)
     if (m->marked && gi_dict_get_str(fop->rsp.xdata, key, &mode))
       m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
+    err = look_at_target(m, h, prepare);
   }
   gi_fop_unref(fop);
-  m->replaced = false;
-  if (!err && di_do(d, h, m->f.to) == 0) {
-    if (!gi_gfid_equal(&h->rsp.stat.gfid, &m->f.gfid))
-      err = EEXIST;
-    else
-      m->replaced = !gi_dict_get(h->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
-  } else if (!err && h->rsp.err != ENOENT) {
-    err = h->rsp.err;
-  } else if (!err) {
-    err = di_linkto_make(d, m->f.r->base, m->loc, &m->stat, m->f.to, m->f.from);
-  }
   gi_fop_unref(h);
   return err ? err : locks > 0 && !m->marked ? EBUSY : 0;
 }
@@ -179,13 +205,32 @@ set_times(struct move *m, const struct gi_iatt *stat)
   return di_do_drop(m->f.r->d, fop, m->f.to);
 }
 
+/* The name was removed on the source by somebody who did not yet know of the target: that goes too. ENOENT, or why it stays. */
+static int
+follow_removal(struct move *m)
+{
+  struct gi_fop *fop;
+  int err = look(m, false);
+
+  GI_ASSERT(m->name.n > 0);
+  if (err != ENOENT)
+    return err ? err : EIO;
+  fop = di_helper(m->f.r->base, GI_FOP_UNLINK);
+  gi_loc_copy(&fop->loc, m->loc);
+  gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, &m->f.gfid);
+  err = di_do_drop(m->f.r->d, fop, m->f.to);
+  return err ? err : ENOENT;
+}
+
 /* The source is a linkto file, and removed as such: whatever it has become meanwhile stays. */
 static int
 remove_source(struct move *m)
 {
   int err = set_mode(m, m->f.from, LINKTO_MODE, false);
 
-  return err ? err : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
+  if (!err)
+    err = di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
+  return err == ENOENT || err == ESTALE ? follow_removal(m) : err;
 }
 
 /* The source is gone, and what was to become its copy leads nowhere. */
@@ -204,27 +249,15 @@ drop_target(struct move *m)
   gi_fop_unref(fop);
 }
 
-/* Under the lock of the name. EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
+/* Whoever fails in between leaves it to the next one, who finds that the target is the file: that keeps its bytes, whatever comes. */
 static int
-exchange(struct move *m)
+switch_over(struct move *m)
 {
   struct di *d = m->f.r->d;
-  int err = look(m);
+  int err;
 
-  if (err == ENOENT)
-    drop_target(m);
-  if (!err && m->stat.nlink > 1)
-    return EMLINK;
-  if (!err && m->replaced)
-    return m->marked ? remove_source(m) : EEXIST;
-  if (!err && !m->marked) {
-    err = mark(m);
-    return err ? err : EAGAIN;
-  }
-  if (!err)
-    err = di_reb_xattrs(&m->f, false);
-  if (!err)
-    err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file */
+  m->switched = true;
+  err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file */
   if (!err)
     err = drop_xattr(m, m->f.to, d->linkto_key);
   if (!err)
@@ -232,6 +265,48 @@ exchange(struct move *m)
   if (!err)
     err = set_times(m, &m->stat);
   return err ? err : remove_source(m);
+}
+
+/* The target is the file. */
+static int
+finish(struct move *m)
+{
+  GI_ASSERT(m->replaced);
+  if (!m->marked)
+    return EEXIST;
+  return m->unfinished ? switch_over(m) : remove_source(m);
+}
+
+/* Who changed the mode of the source did so on the target too, perhaps: there it would say that the copy is complete. */
+static int
+mark_again(struct move *m)
+{
+  int err = m->dressed ? set_mode(m, m->f.to, LINKTO_MODE, false) : 0;
+
+  return err ? err : mark(m);
+}
+
+/* Under the lock of the name. EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
+static int
+exchange(struct move *m)
+{
+  int err = look(m, false);
+
+  if (err == ENOENT)
+    drop_target(m);
+  if (!err && m->stat.nlink > 1)
+    return EMLINK;
+  if (!err && m->missing)
+    return EIO; /* what was copied is gone */
+  if (!err && m->replaced)
+    return finish(m);
+  if (!err && !m->marked) {
+    err = mark_again(m);
+    return err ? err : EAGAIN;
+  }
+  if (!err)
+    err = di_reb_xattrs(&m->f, false);
+  return err ? err : switch_over(m);
 }
 
 /* ---- all of it ---- */
@@ -275,9 +350,11 @@ begin(struct move *m)
   int err = lock_name(m);
 
   if (!err)
-    err = look(m);
+    err = look(m, true);
+  if (err == ENOENT && m->name.n > 0)
+    drop_target(m);
   if (!err && m->replaced)
-    err = m->marked ? remove_source(m) : EEXIST;
+    err = finish(m);
   else if (!err && m->stat.nlink > 1)
     err = EMLINK;
   else if (!err && !m->marked && (m->stat.mode & MOVING) == MOVING)
@@ -285,7 +362,7 @@ begin(struct move *m)
   else if (!err) {
     err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
     if (!err)
-      err = mark(m);
+      err = mark_again(m);
     if (err)
       unmark(m);
   }
@@ -423,7 +500,7 @@ move(struct move *m)
 {
   struct di_reb *r = m->f.r;
   struct gi_loc object;
-  int err = look(m);
+  int err = look(m, false);
 
   if (err && err != EBUSY)
     return err;
@@ -434,7 +511,7 @@ move(struct move *m)
     err = begin(m);
   if (!err && !m->replaced) {
     err = copy_all(m);
-    if (err)
+    if (err && !m->switched)
       unmark(m);
   }
   di_unlock(r->d, r->base, &m->migrate);
