@@ -30,6 +30,7 @@ struct place {
 struct walk {
   struct di_reb *r;
   struct gi_list todo;
+  struct gi_list found; /* in the directory that is listed: they wait when all of it has been */
 };
 
 /* ---- places ---- */
@@ -139,6 +140,7 @@ list_fetch(struct di_reb *r, unsigned child, struct listing *l)
   gi_fop_unref(l->page);
   l->page = di_helper(r->base, GI_FOP_READDIRP);
   gi_fop_set_fd(l->page, l->fd);
+  gi_dict_set_int(gi_fop_xdata(l->page), r->d->linkto_key, 256);
   l->page->args.size = PAGE_BYTES;
   l->page->args.offset = l->offset;
   l->err = di_do(r->d, l->page, child);
@@ -222,50 +224,91 @@ wait_for_all(struct di_reb *r)
   gi_window_give(&r->files, all);
 }
 
-/* What the listing tells of it, or else the subvolume. False: it is gone. */
-static bool
-attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_dirent *e)
+static int
+look(struct di_reb *r, const struct place *p, unsigned child, const char *name, struct gi_fop **fop)
+{
+  *fop = di_helper(r->base, GI_FOP_LOOKUP);
+  (*fop)->loc.name = name;
+  (*fop)->loc.pargfid = p->inode->gfid;
+  (*fop)->loc.parent = gi_inode_ref(p->inode);
+  di_add_keys(r->d, gi_fop_xdata(*fop));
+  return di_do(r->d, *fop, child);
+}
+
+/* What the listing tells of it, or else the subvolume. 0 or errno; *linkto: it is a linkto file. */
+static int
+attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_dirent *e, bool *linkto)
 {
   struct gi_fop *fop;
   int err;
 
+  *linkto = S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, r->d->linkto_key);
   if (gi_iatt_valid(&e->stat))
-    return true;
-  fop = di_helper(r->base, GI_FOP_LOOKUP);
-  fop->loc.name = e->name;
-  fop->loc.pargfid = p->inode->gfid;
-  fop->loc.parent = gi_inode_ref(p->inode);
-  err = di_do(r->d, fop, child);
+    return 0;
+  err = look(r, p, child, e->name, &fop);
   e->stat = fop->rsp.stat;
+  *linkto = !err && di_is_linkto(r->d, fop);
   gi_fop_unref(fop);
-  return !err;
+  return err;
 }
 
-/* An entry of a subvolume's own listing. */
-static void
+/* A subvolume before this one has the directory too, and so has shown it. 0 or errno. */
+static int
+shown_before(struct di_reb *r, const struct place *p, unsigned child, const char *name, bool *shown)
+{
+  struct gi_fop *fop;
+
+  *shown = false;
+  for (unsigned i = 0; i < child && !*shown; i++) {
+    int err = look(r, p, i, name, &fop);
+
+    *shown = !err && S_ISDIR(fop->rsp.stat.mode);
+    gi_fop_unref(fop);
+    if (err && err != ENOENT && err != ESTALE)
+      return err;
+  }
+  return 0;
+}
+
+static int
+directory_found(struct walk *w, struct place *p, unsigned child, const struct gi_dirent *e)
+{
+  bool shown;
+  int err = gi_gfid_is_none(&e->stat.gfid) ? EIO : shown_before(w->r, p, child, e->name, &shown);
+
+  GI_ASSERT(S_ISDIR(e->stat.mode));
+  if (!err && !shown)
+    gi_list_add_tail(&w->found, &place_new(p, &e->stat.gfid, e->name, w->r->d->x->graph)->link);
+  return err;
+}
+
+/* An entry of a subvolume's own listing. 0 or errno: what it is could not be found out. */
+static int
 entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
 {
   struct di_reb *r = w->r;
   struct di *d = r->d;
   const struct di_layout *l;
-  int hashed;
+  bool linkto;
+  int hashed, err;
 
   if (gi_gfid_is_root(&p->inode->gfid) && strcmp(e->name, ".glusterfs") == 0)
-    return;
-  if (!attributes(r, p, child, e))
-    return;
-  if (S_ISDIR(e->stat.mode)) {
-    if (child == 0)
-      gi_list_add_tail(&w->todo, &place_new(p, &e->stat.gfid, e->name, d->x->graph)->link);
-    return;
-  }
-  if (r->command == DI_REB_LAYOUT || ((e->stat.mode & 07777) == 01000 && S_ISREG(e->stat.mode) && e->stat.size == 0))
-    return;
-  r->scanned++;
+    return 0;
+  err = attributes(r, p, child, e, &linkto);
+  if (err)
+    return err == ENOENT || err == ESTALE ? 0 : err; /* it is gone */
+  if (S_ISDIR(e->stat.mode))
+    return directory_found(w, p, child, e);
+  if (r->command == DI_REB_LAYOUT || (linkto && e->stat.size == 0))
+    return 0;
   l = di_layout_known(d, p->inode);
   hashed = l ? di_hashed(d, l, e->name) : -1;
-  if (hashed >= 0 && hashed != (int)child)
+  if (hashed < 0)
+    return l ? EIO : ENOTCONN; /* a subvolume went or came meanwhile: nothing may be passed over */
+  r->scanned++;
+  if (hashed != (int)child)
     send(w, p, e, child, (unsigned)hashed);
+  return 0;
 }
 
 static int
@@ -277,9 +320,9 @@ list(struct walk *w, struct place *p, unsigned child)
   struct gi_dirent copy;
 
   if (list_open(r, p, child, &l) == 0)
-    while (!r->stopping && (e = list_next(r, child, &l)) != NULL) {
+    while (!r->stopping && !l.err && (e = list_next(r, child, &l)) != NULL) {
       copy = *e;
-      entry(w, p, child, &copy);
+      l.err = entry(w, p, child, &copy);
     }
   list_close(&l);
   return l.err;
@@ -300,6 +343,13 @@ directory_once(struct walk *w, struct place *p)
     if (r->command != DI_REB_LAYOUT || i == 0)
       err = list(w, p, i);
   wait_for_all(r);
+  while (err && !gi_list_empty(&w->found)) { /* they are found again */
+    struct place *sub = gi_list_first(&w->found, struct place, link);
+
+    gi_list_del(&sub->link);
+    place_put(sub);
+  }
+  gi_list_splice_tail(&w->todo, &w->found);
   return err;
 }
 
@@ -311,8 +361,15 @@ directory(struct walk *w, struct place *p)
 
   for (unsigned tries = 0; di_reb_all_up(r); tries++) {
     err = directory_once(w, p);
-    if (!err || err == ENOENT || r->stopping)
+    if (!err || r->stopping)
       return;
+    if (err == ENOENT) { /* on all subvolumes, or on one that should have it? */
+      int again = visit(r, p);
+
+      if (again == ENOENT)
+        return;
+      err = again ? again : err;
+    }
     if (err != ENOTCONN || tries == TRIES)
       break;
     gi_task_sleep(r->d->x->reactor, WAIT);
@@ -360,6 +417,7 @@ di_reb_walk(struct di_reb *r)
   struct place *p;
 
   gi_list_init(&w.todo);
+  gi_list_init(&w.found);
   count(r);
   withdraw(r);
   gi_list_add_tail(&w.todo, &place_new(NULL, &gi_gfid_root, NULL, r->d->x->graph)->link);
