@@ -60,7 +60,7 @@ struct di {
   uint64_t owners;     /* lock owners given out */
   bool shrunk;         /* a subvolume has left: what is known may name it */
   uint32_t sets;       /* how often the set of subvolumes was exchanged */
-  unsigned busy;       /* tasks under way */
+  unsigned busy;       /* tasks, and questions of our own, under way: subvolumes keep their numbers */
   bool draining;
   struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
   struct gi_defer settle;

@@ -82,11 +82,13 @@ space_answered(struct gi_fop *fop, void *arg)
   struct di_space *s = &d->space[fop->tag];
 
   GI_CHECK(d, DI_MAGIC);
-  GI_ASSERT(s->asking);
+  GI_ASSERT(s->asking && d->busy > 0);
   s->asking = false;
   if (fop->rsp.ret >= 0)
     s->st = fop->rsp.statfs;
   gi_fop_unref(fop);
+  d->busy--;
+  di_settle(d);
 }
 
 static struct gi_fop *
@@ -115,7 +117,8 @@ di_space_refresh(struct di *d, struct gi_fop *fop)
     h = gi_fop_new(d->x->graph, GI_FOP_STATFS); /* nobody waits for it */
     h->caller.pid = fop->caller.pid;
     h->loc.gfid = gi_gfid_root;
-    h->tag = (uint8_t)i;
+    h->tag = (uint8_t)i; /* which has this number until it is answered */
+    d->busy++;
     gi_fop_submit(h, d->x->children[i], space_answered, d);
   }
 }
