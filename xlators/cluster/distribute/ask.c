@@ -227,12 +227,10 @@ di_fd_of(const struct di *d, const struct gi_fd *fd)
 void
 di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
 {
-  if (gi_gfid_is_none(gfid))
-    return;
+  if (gi_gfid_is_none(gfid) || di_index(d, child) < 0)
+    return; /* what was asked of a subvolume that has left since */
 
   struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
-
-  GI_ASSERT(di_index(d, child) >= 0);
   struct di_inode *i = di_inode_of(d, inode);
 
   if (i->target && i->cached != child)
