@@ -347,6 +347,7 @@ list(struct di *d, struct gi_fop *fop)
   if (l.df->known && l.df->set != d->sets && d->shrunk) {
     if (fop->args.offset)
       return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
+    forget_dirs(l.df);
     memset(l.df, 0, sizeof(*l.df));
   }
   if (!l.df->known) {
