@@ -188,9 +188,12 @@ empty_on(const struct emptying *m, struct gi_fd *fd, bool remove)
     if (!err)
       err = look_through(m, h, remove);
     n = h->rsp.entries.count;
+    bool end = n == 0 || h->rsp.err == ENOENT;
+
+    if (!err && !end && h->rsp.entries.entry[n - 1].off == off)
+      err = EIO; /* it would go on for ever */
     if (n)
       off = h->rsp.entries.entry[n - 1].off;
-    bool end = n == 0 || h->rsp.err == ENOENT;
 
     gi_fop_unref(h);
     if (err || end)

@@ -296,6 +296,8 @@ list_some(struct listing *l, bool *end)
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
   err = di_do(l->d, h, l->leaf);
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
+  if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)
+    err = EIO; /* it would go on for ever */
   for (uint32_t i = 0; !err && i < h->rsp.entries.count; i++) {
     struct gi_dirent *e = &h->rsp.entries.entry[i];
 

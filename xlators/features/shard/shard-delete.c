@@ -285,7 +285,9 @@ clean_part(struct shard *sh, struct gi_fd *fd, uint64_t *next)
   int err = sh_run(sh, list);
   const struct gi_dirents *d = &list->rsp.entries;
 
-  *next = !err && d->count ? d->entry[d->count - 1].off : 0;
+  uint64_t last = !err && d->count ? d->entry[d->count - 1].off : 0;
+
+  *next = last == *next || sh->stopping ? 0 : last; /* or it would go on for ever */
   for (uint32_t i = 0; !err && !sh->stopping && i < d->count; i++)
     clean_entry(sh, &d->entry[i]);
   gi_fop_unref(list);

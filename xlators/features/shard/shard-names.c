@@ -128,6 +128,8 @@ sh_list_root(struct shard *sh, struct gi_fop *fop)
 
     if (!err)
       fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+    if (!err && off && fop->rsp.entries.count == 0 && off == fop->args.offset)
+      err = EIO; /* it would go on for ever */
     if (err || !off || fop->rsp.entries.count > 0 || fop->rsp.err == ENOENT) {
       if (!err)
         sh_told_entries(sh, fop);
