@@ -335,26 +335,33 @@ some_dirty(const struct sh_file *file)
   return 0;
 }
 
-/* A block is clean from when its FSYNC is sent: what is written meanwhile makes it dirty again. */
+/* A block is clean from when its FSYNC is sent: what is written meanwhile makes it dirty again. If that fails it is not. */
+static int
+sync_one(struct sh_file *file, struct gi_fop *fop, uint64_t n, bool datasync)
+{
+  struct sh_block *b = find(file, n);
+  struct gi_fop *reply;
+
+  GI_ASSERT(b && b->dirty && !gi_lru_holds(&b->item));
+  b->dirty = false;
+  gi_lru_add(&file->sh->lru, &b->item, sizeof(*b));
+  int err = sh_block_run(file, fop, GI_FOP_FSYNC, n, false, fill_sync, &datasync, &reply);
+
+  gi_fop_unref(reply);
+  if (err)
+    sh_block_dirty(file, n);
+  return err;
+}
+
+/* One after the other: what another one has begun is on the disks only when that has ended. */
 int
 sh_blocks_sync(struct sh_file *file, struct gi_fop *fop, bool datasync)
 {
-  int first = 0;
+  int err = 0;
 
-  for (uint64_t n; (n = some_dirty(file)) != 0;) {
-    struct sh_block *b = find(file, n);
-    struct gi_fop *reply;
-
-    GI_ASSERT(b && b->dirty && !gi_lru_holds(&b->item));
-    b->dirty = false;
-    gi_lru_add(&file->sh->lru, &b->item, sizeof(*b));
-    int err = sh_block_run(file, fop, GI_FOP_FSYNC, n, false, fill_sync, &datasync, &reply);
-
-    gi_fop_unref(reply);
-    if (err && !first)
-      first = err;
-    if (err)
-      break;
-  }
-  return first;
+  sh_gate_enter(file->sh->x->reactor, &file->sync, true);
+  for (uint64_t n; !err && (n = some_dirty(file)) != 0;)
+    err = sync_one(file, fop, n, datasync);
+  sh_gate_leave(&file->sync);
+  return err;
 }

@@ -125,6 +125,7 @@ file_new(struct shard *sh, struct gi_inode *inode, uint64_t block_size)
   file->block_size = block_size;
   gi_list_init(&file->gate.waiting);
   gi_list_init(&file->turn.waiting);
+  gi_list_init(&file->sync.waiting);
   gi_list_init(&file->lease_waiters.tasks);
   gi_list_init(&file->lease_link);
   gi_list_init(&file->found);
@@ -141,7 +142,8 @@ sh_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 
   if (!file)
     return;
-  GI_ASSERT(file->inode == inode && file->lease == SH_LEASE_NONE && !file->users && !file->gate.inside && !file->turn.inside);
+  GI_ASSERT(file->inode == inode && file->lease == SH_LEASE_NONE && !file->users && !file->gate.inside && !file->turn.inside &&
+            !file->sync.inside);
   sh_blocks_forget(file);
   gi_timer_finish(&file->lease_timer);
   si->file = NULL;

@@ -88,6 +88,7 @@ struct sh_file {
   bool unlinked;        /* it has no name any more, by our own doing */
   struct sh_gate gate;  /* writes together, what moves the end alone */
   struct sh_gate turn;  /* who asks for the size or changes it */
+  struct sh_gate sync;  /* who brings its blocks to the disks */
   /* The lock that keeps the size (shard-lease.c). */
   enum sh_lease lease;
   bool leaving, asking;
