@@ -150,7 +150,8 @@ sh_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   gi_free(file);
 }
 
-/* The first time a file is seen, or its attributes are asked for: takes them, unless they are from before a change of ours. */
+/* The first time a file is seen, or its attributes are asked for: takes them, unless they are from before a change, of ours or one that
+ * we were told of. */
 static void
 take(struct sh_file *file, const struct gi_iatt *stat, uint64_t size, uint64_t blocks, uint64_t asked)
 {
@@ -177,8 +178,8 @@ sh_learn(struct shard *sh, const struct gi_iatt *stat, const struct gi_dict *xda
   if (S_ISREG(stat->mode) && si->what != SH_BLOCK && sh_sizes(xdata, &block, &size) &&
       get_value(xdata, SH_SIZE_KEY, 24, &sizes)) {
     file = si->file ? si->file : file_new(sh, inode, block);
-    if (!gi_iatt_valid(&file->stat) ||
-        (!file->under_way && asked > file->asked && asked > file->settled && file->lease != SH_LEASE_ALONE))
+    if (!gi_iatt_valid(&file->stat) || (!file->under_way && asked > file->asked && asked > file->settled &&
+                                        asked > file->doubted && file->lease != SH_LEASE_ALONE))
       take(file, stat, size, be64(sizes + 16), asked);
   } else if (si->what == SH_UNKNOWN) {
     si->what = SH_PLAIN;
@@ -462,6 +463,7 @@ sh_forget(struct sh_file *file)
 {
   file->known = false;
   file->news++;
+  file->doubted = gi_now(file->sh->x->reactor);
 }
 
 /* Bricks came or went: locks may be gone with them. */

@@ -83,6 +83,7 @@ struct sh_file {
   uint64_t asked;       /* gi_now when the bricks were asked for it */
   uint64_t news;        /* counts what others did, and our own changes */
   uint64_t settled;     /* gi_now when a change of ours ended */
+  uint64_t doubted;     /* gi_now when something was heard for which it has to be asked again */
   unsigned under_way;   /* changes of ours */
   struct gi_time moved; /* the last write to a block other than the first; zero: the base file's times are right */
   bool unlinked;        /* it has no name any more, by our own doing */
