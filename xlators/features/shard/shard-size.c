@@ -52,7 +52,7 @@ cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
   GI_ASSERT(size < file->size && file->gate.alone);
   for (uint64_t n = have; n-- > keep;) {
     uint64_t gone;
-    int err = sh_block_remove(file, fop, n, &gone);
+    int err = file->sh->stopping ? EINTR : sh_block_remove(file, fop, n, &gone); /* there may be very many */
 
     if (err)
       return err;
