@@ -171,6 +171,20 @@ static int delete (struct shard *sh, const struct sh_doom *doom)
   return err;
 }
 
+/* It got another name at the same time, and has it: its size stands on the bricks as ever. */
+static void
+not_gone(struct shard *sh, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_find(sh->x->graph, gfid);
+  struct sh_file *file = sh_file_of(sh, inode);
+
+  if (file) {
+    file->unlinked = false;
+    sh_forget(file);
+  }
+  gi_inode_unref(&inode);
+}
+
 static void
 delete_now(struct shard *sh, void *arg)
 {
@@ -180,7 +194,9 @@ delete_now(struct shard *sh, void *arg)
 
   if (!err)
     sh->m.files_deleted++;
-  else if (err != EEXIST)
+  else if (err == EEXIST)
+    not_gone(sh, &doom->gfid);
+  else
     gi_log(GI_LOG_INFO, sh->x->name, GI_MSG_SHARD, "blocks of %s are left to be deleted later: %s",
            gi_gfid_text(&doom->gfid, text), strerror(err));
   gi_free(doom);
