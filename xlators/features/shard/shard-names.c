@@ -80,7 +80,7 @@ sh_unlink(struct shard *sh, struct gi_fop *fop)
     err = mark(file, fop);
   if (!err) {
     err = sh_pass(sh, fop);
-    if (err && last)
+    if (err && last && err != ENOTCONN) /* else it may be gone: whoever cleans finds out */
       sh_unmark(sh, fop, &inode->gfid);
     if (!err && !last && is_gone(sh, fop, inode))
       last = mark(file, fop) == 0; /* another client took the other names at the same time */
