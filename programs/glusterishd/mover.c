@@ -141,7 +141,7 @@ answered(int err, const struct gi_dict *d, void *arg)
     if (!v->mover || (name && strcmp(name, v->name) != 0))
       continue;
     v->mover->asking = false; /* who did not answer told no name: it is asked again */
-    if (!err && name && v->rebalance.status == GD_REBALANCE_RUNS)
+    if (!err && name && gd_mover_pid(v) && v->rebalance.status == GD_REBALANCE_RUNS) /* else it tells of an earlier task */
       gd_mover_take(v, d);
     gd_mover_sync(v);
   }

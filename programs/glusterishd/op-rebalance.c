@@ -203,7 +203,7 @@ told(int code, const struct gi_dict *dict, void *arg)
     gd_op_finish(op, &err);
     return;
   }
-  if (!code && gd_rebalance_runs(v))
+  if (!code && gd_rebalance_runs(v) && gd_mover_pid(v)) /* else it tells of an earlier task */
     gd_mover_take(v, dict);
   gd_mover_sync(v);
   answer_progress(op, v);
