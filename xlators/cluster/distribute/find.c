@@ -148,7 +148,7 @@ read_range(struct di *d, const struct di_found *f, uint64_t child, const struct 
     r->err = ENOENT;
     return;
   }
-  if (old && child < old->n)
+  if (old && child < old->n && (!d->shrunk || old->n == d->n))
     *r = old->range[child]; /* it is as it was: names there are not told to be absent */
   r->err = ENOTCONN;
 }
