@@ -238,7 +238,7 @@ link_name(struct di *d, struct gi_fop *fop)
 
   if (!inode)
     return gi_fop_fail(fop, ESTALE);
-  err = di_inode_of(d, inode)->cached ? 0 : di_locate(d, fop, inode);
+  err = di_index(d, di_inode_of(d, inode)->cached) >= 0 ? 0 : di_locate(d, fop, inode);
   child = err ? -1 : di_index(d, di_inode_of(d, inode)->cached);
   if (!err && child < 0)
     err = EPERM; /* a directory */

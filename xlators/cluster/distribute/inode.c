@@ -44,6 +44,15 @@ located(struct di *d, struct gi_fop *fop)
   return i->cached ? send_file(d, fop, i->cached) : di_dir_op(d, fop);
 }
 
+static void
+forget_left(const struct di *d, struct di_inode *i)
+{
+  if (di_index(d, i->target) < 0)
+    i->target = NULL;
+  if (di_index(d, i->cached) < 0)
+    i->cached = i->target = NULL;
+}
+
 enum gi_verdict
 di_on_inode(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -54,8 +63,8 @@ di_on_inode(struct gi_xlator *x, struct gi_fop *fop)
   if (!inode)
     return gi_fop_fail(fop, ESTALE);
   i = di_inode_of(d, inode);
-  if (__builtin_expect(d->shrunk, 0) && i->cached && di_index(d, i->cached) < 0)
-    i->cached = i->target = NULL; /* that subvolume has left */
+  if (__builtin_expect(d->shrunk, 0)) /* subvolumes have left */
+    forget_left(d, i);
   if (__builtin_expect(i->cached != NULL, 1))
     return send_file(d, fop, i->cached);
   return di_run(d, fop, i->layout && i->layout->generation == d->generation ? di_dir_op : located);
