@@ -260,10 +260,22 @@ sv_take_groups(const struct server *sv, struct gi_fop *fop, const struct gi_call
 
 /* ---- requests ---- */
 
+/* Refused before it reached the graph. */
+static void
+sv_refuse(struct server *sv, struct gi_fop *fop, int err)
+{
+  gi_fop_fail(fop, err);
+  sv_done(fop, sv);
+}
+
+/* A client that went while this waited here may have come again, and what it asks now is not to be overtaken. */
 static void
 sv_submit(struct server *sv, struct gi_fop *fop)
 {
-  if (gi_dict_get(fop->xdata, GI_PREAMBLE_KEY))
+  const struct sv_client *c = fop->caller.client;
+  if (c->gone)
+    sv_refuse(sv, fop, ENOTCONN);
+  else if (gi_dict_get(fop->xdata, GI_PREAMBLE_KEY))
     sv_preamble_start(sv, fop);
   else
     gi_fop_submit(fop, sv_bound(fop), sv_done, sv);
@@ -277,14 +289,6 @@ sv_groups_known(void *arg, const uint32_t *groups, uint32_t n)
   GI_CHECK(c, SV_CLIENT_MAGIC);
   sv_set_groups(c->sv, fop, groups, n);
   sv_submit(c->sv, fop);
-}
-
-/* Refused before it reached the graph. */
-static void
-sv_refuse(struct server *sv, struct gi_fop *fop, int err)
-{
-  gi_fop_fail(fop, err);
-  sv_done(fop, sv);
 }
 
 static bool
