@@ -39,6 +39,7 @@
 #define RECEIVE_MOST (512u << 10) /* plain text of one turn: others must have theirs */
 #define HELLO 0x16                /* the first byte of TLS */
 #define CN_BYTES 256
+#define CLOSED_EARLY "closed by the peer before a handshake"
 #define LAST_WORDS_MAX 256 /* reads of what came before them */
 
 struct conn_tls {
@@ -337,10 +338,15 @@ turned_away(struct gi_conn *c, struct conn_tls *t)
   uint8_t first = 0;
   if (!t->server || t->begun)
     return false;
-  if (t->in_len > 0)
+  if (t->in_len > 0) {
     first = t->in[0];
-  else if (recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) /* it is the kernel's socket */
-    return true;
+  } else { /* it is the kernel's socket */
+    ssize_t n = recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+      gi_conn_close(c, ECONNRESET, CLOSED_EARLY);
+    if (n <= 0)
+      return true;
+  }
   t->begun = true;
   if (first == HELLO)
     return false;
@@ -375,7 +381,7 @@ receive(struct gi_conn *c, struct conn_tls *t)
   t->ended = n == 0;
   t->in_len += (size_t)n;
   if (n == 0 && !t->ssl)
-    gi_conn_close(c, ECONNRESET, "closed by the peer before a handshake");
+    gi_conn_close(c, ECONNRESET, CLOSED_EARLY);
   return c->state == CONN_SHAKING;
 }
 
