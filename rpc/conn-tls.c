@@ -635,8 +635,8 @@ void
 conn_tls_bye(struct gi_conn *c)
 {
   struct conn_tls *t = c->tls;
-  if (!t || !t->up || t->error || t->over || t->why.code || t->out_len > 0 || c->state != CONN_UP)
-    return;
+  if (!t || !t->up || t->error || t->over || t->why.code || t->out_len > 0 || c->state != CONN_UP || t->kernel_sends)
+    return; /* what the kernel encrypts is data */
   ERR_clear_error();
   SSL_shutdown(t->ssl);
   ERR_clear_error();
