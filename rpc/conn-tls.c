@@ -248,13 +248,24 @@ send_out(struct gi_conn *c, struct conn_tls *t)
   return 0;
 }
 
+/* What the kernel decrypts, as it does with TLS 1.2, only OpenSSL's way to the socket can read. */
+static void
+leave_the_socket(struct conn_tls *t)
+{
+  BIO *in = BIO_get_ktls_recv(SSL_get_rbio(t->ssl)) ? SSL_get_rbio(t->ssl) : NULL;
+  t->kernel_sends = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
+  if (in)
+    BIO_up_ref(in);
+  attach_bio(t);
+  if (in)
+    SSL_set0_rbio(t->ssl, in);
+}
+
 static void
 go_up(struct gi_conn *c, struct conn_tls *t)
 {
-  if (t->fd >= 0) {
-    t->kernel_sends = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
-    attach_bio(t);
-  }
+  if (t->fd >= 0)
+    leave_the_socket(t);
   gi_free(t->out);
   t->out = NULL;
   t->out_capacity = 0;
