@@ -335,9 +335,11 @@ check_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *bri
 }
 
 bool
-sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick)
+sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, bool *accepted)
 {
-  return check_name(sv, p, brick) != SV_REJECT;
+  enum verdict v = check_name(sv, p, brick);
+  *accepted = v == SV_ACCEPT;
+  return v != SV_REJECT;
 }
 
 bool

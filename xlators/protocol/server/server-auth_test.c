@@ -104,6 +104,22 @@ test_names_of_certificates(void **state)
                            "option username joe\noption password secret\n"));
 }
 
+/* Whom a name lets in stays, too, when the rules are looked at again. */
+static void
+test_names_when_rules_change(void **state)
+{
+  GI_CLEANUP_FREE char *server = tls_lines("brick", "option auth.login.child-0.ssl-allow joe\n"
+                                                    "option auth.addr.child-0.allow 10.0.0.1\n"),
+                       *client = tls_lines("joe", NULL);
+  struct bench *b = bench_new(server, client, true);
+  bench_set_option(b->server, "auth.addr.child-0.allow", "10.0.0.2");
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  bench_set_option(b->server, "auth.addr.child-0.reject", "127.*");
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_free(b);
+}
+
 static void
 test_plain_clients_of_an_encrypted_brick(void **state)
 {
@@ -170,6 +186,7 @@ main(void)
       cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_rules_of_directories),
       cmocka_unit_test(test_names_of_certificates),
+      cmocka_unit_test(test_names_when_rules_change),
       cmocka_unit_test(test_plain_clients_of_an_encrypted_brick),
       cmocka_unit_test(test_tls_is_switched_on_while_both_run),
   };

@@ -717,14 +717,14 @@ sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
 {
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
-  bool accepted = false;
+  bool by_name = false, by_address = false;
   GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
   if (!peer || !peer->client)
     return;
-  bool name = sv_auth_name(sv, p, peer->client->bound);
+  bool name = sv_auth_name(sv, p, peer->client->bound, &by_name);
   if (name && peer->client->trusted)
     return;
-  if (name && sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &accepted) && accepted)
+  if (name && sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &by_address) && (by_name || by_address))
     return;
   gi_conn_close(gi_rpc_peer_conn(p), EACCES, "no longer allowed by auth.allow, auth.reject or auth.ssl-allow");
 }

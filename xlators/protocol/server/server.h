@@ -137,7 +137,7 @@ void sv_auth_free(struct server *sv);
 bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
                    bool *login);
 /* The parts of name and address alone, for rules that changed under a connected client. */
-bool sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick);
+bool sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, bool *accepted);
 bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir,
                      bool *accepted);
 
