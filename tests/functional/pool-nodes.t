@@ -7,7 +7,6 @@ require_pool
 require_fuse
 make_nodes 3
 for i in 1 2 3; do must "node $i starts" start_node $i; done
-is_alone() { [ "$(gi_on "$1" pool list | wc -l)" = 2 ]; }
 brick() { mkdir -p "$WORK/b$1" && echo "${ADDR[$1]}:$WORK/b$1/$2"; }
 
 # A brick that could be made on one node, when the other one's could not, is as it was.
