@@ -5,6 +5,7 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
 #include "tests/unit/fake.h"
 
 #include <dirent.h>
@@ -175,6 +176,125 @@ test_missing_name_is_searched(void **state)
   assert_int_equal(f->rsp.err, ENOENT);
   for (unsigned i = 0; i < 4; i++)
     assert_in_range(fake_count(s, i, GI_FOP_LOOKUP), 1, 2);
+  fake_stack_free(s);
+}
+
+/* What a subvolume has: its part of the directory, and under the name a file, a linkto file, or nothing. */
+struct holding {
+  struct part *part;
+  const char *linkto; /* where to */
+  bool file;
+};
+
+static void
+say_holding(struct gi_fop *fop, void *arg)
+{
+  const struct holding *h = arg;
+
+  if (!fop->loc.name) {
+    say_dir(fop, h->part);
+  } else if (h->file) {
+    say_file(fop, NULL);
+  } else if (h->linkto) {
+    say_linkto(fop, (void *)(uintptr_t)h->linkto);
+  } else {
+    fop->rsp.ret = -1;
+    fop->rsp.err = ENOENT;
+  }
+}
+
+static void
+hold(struct fake_stack *s, struct holding h[4])
+{
+  for (unsigned i = 0; i < 4; i++) {
+    h[i].part = &parts[i];
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_holding, .arg = &h[i]});
+  }
+}
+
+static void
+test_linkto_that_leads_nowhere_goes(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+  struct holding h[4] = {[2] = {.linkto = s->x->children[1]->name}};
+
+  hold(s, h);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 0);
+  assert_int_equal(fake_count(s, 2, GI_FOP_ENTRYLK), 2);
+
+  /* Not while one subvolume cannot say whether it has the file. */
+  fake_event(s, 3, GI_EVENT_CHILD_DOWN, NULL);
+  f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_linkto_that_leads_elsewhere_is_replaced(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+  struct holding h[4] = {[2] = {.linkto = s->x->children[1]->name}, [3] = {.file = true}};
+
+  hold(s, h);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_MKNOD), 1);
+  fake_stack_free(s);
+}
+
+static void
+test_of_two_files_that_with_a_linkto_is_used(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4)), *w = fake_fop(s, GI_FOP_STAT);
+  struct holding h[4] = {[1] = {.file = true}, [2] = {.linkto = s->x->children[3]->name}, [3] = {.file = true}};
+
+  hold(s, h);
+  gi_loc_set_inode(&f->loc, fake_inode(s, DIR_GFID)); /* it was a directory before: all are asked at once */
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  gi_loc_set_inode(&w->loc, fake_inode(s, FILE_GFID));
+  fake_submit(s, w);
+  assert_int_equal(fake_count(s, 3, GI_FOP_STAT), 1);
+  fake_stack_free(s);
+}
+
+/* Refuses, as if the name led to something else by now. */
+static void
+say_replaced(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid want;
+
+  assert_true(gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &want));
+  assert_int_equal(want.b[0], FILE_GFID);
+}
+
+static void
+test_unlink_says_what_is_meant(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  const char *name = name_on(2, 4);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name), *u = entry_fop(s, GI_FOP_UNLINK, name);
+  struct holding h[4] = {[2] = {.file = true}};
+
+  hold(s, h);
+  fake_submit(s, f);
+  gi_loc_set_inode(&u->loc, fake_inode(s, FILE_GFID));
+  fake_script(s, 2, GI_FOP_UNLINK, (struct fake_reply){.ret = -1, .err = ESTALE, .fill = say_replaced});
+  h[2] = (struct holding){.part = &parts[2], .linkto = s->x->children[1]->name};
+  h[1].file = true;
+  fake_submit(s, u);
+  assert_int_equal(u->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 1); /* the file, */
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 2); /* and its linkto file */
   fake_stack_free(s);
 }
 
@@ -662,6 +782,10 @@ main(void)
       cmocka_unit_test(test_one_message_finds_a_file),
       cmocka_unit_test(test_linkto_is_followed),
       cmocka_unit_test(test_missing_name_is_searched),
+      cmocka_unit_test(test_linkto_that_leads_nowhere_goes),
+      cmocka_unit_test(test_linkto_that_leads_elsewhere_is_replaced),
+      cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
+      cmocka_unit_test(test_unlink_says_what_is_meant),
       cmocka_unit_test(test_committed_layout_is_conclusive),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),
