@@ -593,6 +593,38 @@ test_copy_is_left_to_who_reads_and_writes(void **state)
   brick_end(&b);
 }
 
+static struct gi_fop *
+sync_file(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_FSYNC);
+
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  fake_submit(b->s, f);
+  return f;
+}
+
+/* A sync ends when the blocks are on the disks, also those that another sync was about to bring there, and tries again what failed. */
+static void
+test_syncs_wait_for_each_other(void **state)
+{
+  struct brick b = {0};
+  struct gi_fop *one, *two;
+
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  fake_script(b.s, 0, GI_FOP_FSYNC, (struct fake_reply){.hold = true});
+  one = sync_file(&b);
+  two = sync_file(&b);
+  assert_false(one->answered);
+  assert_false(two->answered);
+  assert_true(fake_release(b.s, 0, GI_FOP_FSYNC, -1, EIO));
+  fake_settle(b.s);
+  assert_int_equal(one->rsp.err, EIO);
+  assert_int_equal(two->rsp.ret, 0);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_FSYNC), 3); /* the block twice, the file once */
+  brick_end(&b);
+}
+
 /* A failure of the bricks stays what it is. */
 static void
 test_errors(void **state)
@@ -626,6 +658,7 @@ main(void)
       cmocka_unit_test(test_blocks_of_a_removed_file_go),
       cmocka_unit_test(test_blocks_stay_while_the_file_is_open),
       cmocka_unit_test(test_copy_is_left_to_who_reads_and_writes),
+      cmocka_unit_test(test_syncs_wait_for_each_other),
       cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
