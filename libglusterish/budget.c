@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#define PAUSE_MIN (100 * GI_NSEC_PER_MSEC)
+#define PAUSE_MAX (60 * GI_NSEC_PER_SEC)
 #define BELOW(limit) ((limit) - (limit) / 16) /* where a pass ends: not every draw after it begins the next one */
 
 const struct gi_metric gi_budget_metrics[] = {
@@ -63,14 +65,16 @@ ask(void *arg)
   struct gi_budget *b = arg;
 
   GI_ASSERT(!b->asking);
-  if (!b->limit || b->used <= b->limit)
+  if (!b->limit || b->used <= b->limit) {
+    b->pause = 0;
     return;
+  }
   b->asking = true;
   b->passes++;
   gi_list_foreach(u, &b->users, struct gi_budget_user, link)
     u->spent = false;
 
-  uint64_t need = b->used - BELOW(b->limit), second;
+  uint64_t need = b->used - BELOW(b->limit), second, begun = 0;
   struct gi_budget_user *u;
 
   while (need && (u = largest(b, &second))) {
@@ -79,12 +83,18 @@ ask(void *arg)
     u->asked += want;
     u->reclaimed += given;
     u->spent = given < want;
+    begun += given;
     need -= given < need ? given : need;
   }
   b->shortages += need > 0;
   /* What was not found, or is on its way, would not be there a moment later either. */
   b->retry_at = b->used > b->limit ? b->used + b->limit / 64 : 0;
   b->asking = false;
+  if (b->used > b->limit && begun) {
+    b->pause = b->pause ? b->pause * 2 : PAUSE_MIN;
+    b->pause = b->pause < PAUSE_MAX ? b->pause : PAUSE_MAX;
+    gi_timer_set(&b->again, b->pause);
+  }
 }
 
 static void
@@ -105,6 +115,7 @@ gi_budget_join(struct gi_budget *b, struct gi_reactor *r, struct gi_budget_user 
     b->reactor = r;
     gi_list_init(&b->users);
     gi_defer_init(&b->ask, ask, b);
+    gi_timer_init(&b->again, r, ask, b);
   }
   GI_ASSERT(b->reactor == r);
   *u = (struct gi_budget_user){
@@ -127,6 +138,7 @@ gi_budget_leave(struct gi_budget_user *u)
   if (gi_list_empty(&b->users)) { /* the reactor may end before the next one joins */
     GI_ASSERT(b->used == 0);
     gi_defer_cancel(&b->ask);
+    gi_timer_finish(&b->again);
     b->reactor = NULL;
   }
 }
@@ -156,7 +168,7 @@ gi_budget_return(struct gi_budget_user *u, uint64_t cost)
   u->used -= cost;
   u->budget->used -= cost;
   if (u->budget->used <= u->budget->limit)
-    u->budget->retry_at = 0;
+    u->budget->retry_at = u->budget->pause = 0;
 }
 
 uint64_t

@@ -41,7 +41,9 @@ struct gi_budget {
   uint64_t retry_at;  /* after a shortage: users are asked again from this sum on */
   bool asking;        /* users are being asked right now */
   struct gi_defer ask;
-  struct gi_list users; /* struct gi_budget_user.link; initialised by the first user */
+  struct gi_timer again; /* what was begun may not come: users are asked again, after longer and longer pauses */
+  uint64_t pause;        /* ns: the present one */
+  struct gi_list users;  /* struct gi_budget_user.link; initialised by the first user */
 };
 
 /* Part of the cache. All zero before gi_budget_join. */

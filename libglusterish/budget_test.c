@@ -183,6 +183,23 @@ test_memory_that_comes_later(void **state)
   assert_int_equal(f->budget.used, 1510);
 }
 
+/* Who agreed to give did not: it is asked again, though nobody wants more meanwhile. */
+static void
+test_memory_that_does_not_come(void **state)
+{
+  struct fixture *f = *state;
+
+  gi_budget_set_limit(&f->budget, 1600);
+  f->a.later = 500;
+  gi_budget_draw(&f->a.user, 2000);
+  turn(f);
+  assert_int_equal(f->a.calls, 1);
+  for (unsigned i = 0; i < 1000 && f->budget.used > 1600; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(f->budget.used, 1500);
+  assert_int_equal(f->a.calls, 2);
+}
+
 static void
 test_a_user_that_draws_while_it_is_asked(void **state)
 {
@@ -254,6 +271,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_the_largest_gives_first, setup, teardown),
       cmocka_unit_test_setup_teardown(test_what_cannot_be_given, setup, teardown),
       cmocka_unit_test_setup_teardown(test_memory_that_comes_later, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_memory_that_does_not_come, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_user_that_draws_while_it_is_asked, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_lower_limit_asks, setup, teardown),
       cmocka_unit_test(test_leaving_forgets_what_was_planned),
