@@ -110,6 +110,11 @@ alone() { [ "$(gi_on "$1" pool list | wc -l)" = 2 ]; }
 ok "and is alone" within 10 alone 2
 is "$(gi_on 2 volume list 2>&1)" "No volumes present in cluster" "without volumes"
 ok "the others go on" within 10 gi_on 3 volume set mine user.a d
+must "it comes again" within 10 gi_on 3 peer probe "${ADDR[2]}"
+signal_node KILL 2
+ok "and is detached while it is down" within 15 gi_on 1 peer detach "${ADDR[2]}" force
+must "it starts" start_node 2
+ok "and finds out that it is alone" within 20 is_alone 2
 ok "the third one leaves" gi_on 1 peer detach "${ADDR[3]}"
 is "$(gi_on 1 peer status)" "Number of Peers: 0" "the first one is alone"
 ok "with its volume" gi_on 1 volume set mine user.a e
