@@ -34,6 +34,7 @@ enum setting {
   S_LEVEL,
   S_LOG_FORMAT,
   S_OBSERVE,
+  S_INVITATIONS,
   S_COUNT
 };
 
@@ -57,6 +58,7 @@ static const char *const file_names[S_COUNT] = {
     [S_BASE_PORT] = "base-port",
     [S_MAX_PORT] = "max-port",
     [S_OBSERVE] = "observe",
+    [S_INVITATIONS] = "invitations",
 };
 
 static const struct argp_option options[] = {
@@ -77,6 +79,8 @@ static const struct argp_option options[] = {
     {"max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3},
     {"observe", K_FIRST + S_OBSERVE, "[ADDRESS:]PORT[/all]", 0,
      "Show the daemon over HTTP there too; without ADDRESS on the loopback address", 3},
+    {"invitations", K_FIRST + S_INVITATIONS, "off", 0,
+     "While this node is in no pool, nobody takes it into one; it still joins with a token", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
     {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},
     {0},
@@ -222,6 +226,11 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   c->level = a->debug ? GI_LOG_DEBUG : GI_LOG_INFO;
   if (setting(a, S_LEVEL) && !gi_log_level_parse(setting(a, S_LEVEL), &c->level))
     return gi_error_set(err, EINVAL, "unknown log level %s", setting(a, S_LEVEL));
+  const char *invitations = setting(a, S_INVITATIONS);
+  bool invited = true;
+  if (invitations && !gi_parse_bool(invitations, &invited))
+    return gi_error_set(err, EINVAL, "invitations %s: it is on or off", invitations);
+  c->uninvited = !invited;
   const char *format = setting(a, S_LOG_FORMAT);
   c->log_json = format && strcmp(format, "json") == 0;
   if (format && !c->log_json && strcmp(format, "text") != 0)

@@ -91,7 +91,9 @@ invite(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   json_t *in = closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (!in)
     return;
-  if (!gd_pool_is_virgin(gd))
+  if (gd->config.uninvited)
+    gd_node_answer(req, gd_node_refusal(EPERM, "it takes no invitations: have it join with a token"));
+  else if (!gd_pool_is_virgin(gd))
     gd_node_answer(req, gd_node_refusal(EEXIST, "it is part of a pool, or has volumes"));
   else if (gd_pool_accept(gd, in, &err))
     gd_node_answer(req, gd_node_refusal(err.code, err.text));
