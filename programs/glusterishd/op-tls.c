@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSG (GI_MSG_MGMT + 190)
-
 static char *
 tls_dir(const struct gd *gd)
 {
