@@ -55,7 +55,6 @@ success without quorum|28|--workload register --mishaps partition,brick-crash,cu
 swallow the error of what was answered early|5|--workload register --layers write-behind --mishaps one-way,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
-take back marks without sync of the names|466|--workload names --mishaps power-loss,cut
 take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition

@@ -241,7 +241,7 @@ sync_names(struct rep_heal *h, uint32_t children)
   struct gi_fd *fd;
   uint32_t ok;
 
-  if (!rep_opts(h->rep)->ensure_durability || !children || GI_BROKEN("take back marks without sync of the names"))
+  if (!rep_opts(h->rep)->ensure_durability || !children)
     return children;
   fd = gi_fd_new(h->rep->x->graph, h->inode, 0, h->caller.pid);
   fd->directory = true;
