@@ -267,6 +267,10 @@ move_with_linkto(struct moving *m)
     made = true;
   }
   err = on_data(m, replaces ? GI_FOP_RENAME : GI_FOP_LINK);
+  if (err == EEXIST && !replaces) { /* left by a rename that did not end: under the lock of the name nobody makes it there */
+    replaces = true;
+    err = on_data(m, GI_FOP_RENAME);
+  }
   if (err) {
     if (made)
       GI_IGNORE(di_linkto_remove(m->d, m->fop, &m->fop->loc, m->dst_hashed, false)); /* then a lookup does */
