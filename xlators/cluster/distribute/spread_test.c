@@ -113,12 +113,6 @@ entry_fop(struct fake_stack *s, enum gi_fop_kind kind, const char *name)
   return f;
 }
 
-static unsigned
-all_seen(struct fake_stack *s)
-{
-  return s->nseen;
-}
-
 /* ---- lookups ---- */
 
 static void
@@ -130,14 +124,14 @@ test_one_message_finds_a_file(void **state)
   fake_script(s, 2, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
-  assert_int_equal(all_seen(s), 1);
+  assert_int_equal(s->nseen, 1);
   assert_int_equal(fake_count(s, 2, GI_FOP_LOOKUP), 1);
 
   /* What follows goes there and nowhere else. */
   struct gi_fop *w = fake_fop(s, GI_FOP_STAT);
   gi_loc_set_inode(&w->loc, fake_inode(s, FILE_GFID));
   fake_submit(s, w);
-  assert_int_equal(all_seen(s), 2);
+  assert_int_equal(s->nseen, 2);
   assert_int_equal(fake_count(s, 2, GI_FOP_STAT), 1);
   fake_stack_free(s);
 }
@@ -153,7 +147,7 @@ test_linkto_is_followed(void **state)
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
-  assert_int_equal(all_seen(s), 2);
+  assert_int_equal(s->nseen, 2);
   fake_stack_free(s);
 }
 
@@ -191,35 +185,35 @@ say_holding(struct gi_fop *fop, void *arg)
 {
   const struct holding *h = arg;
 
-  if (!fop->loc.name) {
+  if (!fop->loc.name)
     say_dir(fop, h->part);
-  } else if (h->file) {
+  else if (h->file)
     say_file(fop, NULL);
-  } else if (h->linkto) {
+  else if (h->linkto)
     say_linkto(fop, (void *)(uintptr_t)h->linkto);
-  } else {
-    fop->rsp.ret = -1;
-    fop->rsp.err = ENOENT;
-  }
+  else
+    gi_fop_fail(fop, ENOENT);
 }
 
-static void
-hold(struct fake_stack *s, struct holding h[4])
+static struct fake_stack *
+stack_holding(struct holding h[4])
 {
+  struct fake_stack *s = stack_with_dir(4, 0);
+
   for (unsigned i = 0; i < 4; i++) {
     h[i].part = &parts[i];
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_holding, .arg = &h[i]});
   }
+  return s;
 }
 
 static void
 test_linkto_that_leads_nowhere_goes(void **state)
 {
-  struct fake_stack *s = stack_with_dir(4, 0);
+  struct holding h[4] = {[2] = {.linkto = "child-1"}};
+  struct fake_stack *s = stack_holding(h);
   struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
-  struct holding h[4] = {[2] = {.linkto = s->x->children[1]->name}};
 
-  hold(s, h);
   fake_submit(s, f);
   assert_int_equal(f->rsp.err, ENOENT);
   assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
@@ -238,11 +232,10 @@ test_linkto_that_leads_nowhere_goes(void **state)
 static void
 test_linkto_that_leads_elsewhere_is_replaced(void **state)
 {
-  struct fake_stack *s = stack_with_dir(4, 0);
+  struct holding h[4] = {[2] = {.linkto = "child-1"}, [3] = {.file = true}};
+  struct fake_stack *s = stack_holding(h);
   struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
-  struct holding h[4] = {[2] = {.linkto = s->x->children[1]->name}, [3] = {.file = true}};
 
-  hold(s, h);
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
@@ -253,11 +246,10 @@ test_linkto_that_leads_elsewhere_is_replaced(void **state)
 static void
 test_of_two_files_that_with_a_linkto_is_used(void **state)
 {
-  struct fake_stack *s = stack_with_dir(4, 0);
+  struct holding h[4] = {[1] = {.file = true}, [2] = {.linkto = "child-3"}, [3] = {.file = true}};
+  struct fake_stack *s = stack_holding(h);
   struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4)), *w = fake_fop(s, GI_FOP_STAT);
-  struct holding h[4] = {[1] = {.file = true}, [2] = {.linkto = s->x->children[3]->name}, [3] = {.file = true}};
 
-  hold(s, h);
   gi_loc_set_inode(&f->loc, fake_inode(s, DIR_GFID)); /* it was a directory before: all are asked at once */
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
@@ -280,16 +272,15 @@ say_replaced(struct gi_fop *fop, void *arg)
 static void
 test_unlink_says_what_is_meant(void **state)
 {
-  struct fake_stack *s = stack_with_dir(4, 0);
+  struct holding h[4] = {[2] = {.file = true}};
+  struct fake_stack *s = stack_holding(h);
   const char *name = name_on(2, 4);
   struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name), *u = entry_fop(s, GI_FOP_UNLINK, name);
-  struct holding h[4] = {[2] = {.file = true}};
 
-  hold(s, h);
   fake_submit(s, f);
   gi_loc_set_inode(&u->loc, fake_inode(s, FILE_GFID));
   fake_script(s, 2, GI_FOP_UNLINK, (struct fake_reply){.ret = -1, .err = ESTALE, .fill = say_replaced});
-  h[2] = (struct holding){.part = &parts[2], .linkto = s->x->children[1]->name};
+  h[2] = (struct holding){.part = &parts[2], .linkto = "child-1"};
   h[1].file = true;
   fake_submit(s, u);
   assert_int_equal(u->rsp.ret, 0);
@@ -323,7 +314,7 @@ test_committed_layout_is_conclusive(void **state)
   g = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
   fake_submit(s, g);
   assert_int_equal(g->rsp.err, ENOENT);
-  assert_int_equal(all_seen(s), 1);
+  assert_int_equal(s->nseen, 1);
   fake_stack_free(s);
 }
 
@@ -388,7 +379,7 @@ test_one_message_makes_a_file(void **state)
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(fake_count(s, 3, GI_FOP_CREATE), 1);
-  assert_int_equal(all_seen(s) - fake_count(s, 0, GI_FOP_STATFS) - fake_count(s, 1, GI_FOP_STATFS) -
+  assert_int_equal(s->nseen - fake_count(s, 0, GI_FOP_STATFS) - fake_count(s, 1, GI_FOP_STATFS) -
                        fake_count(s, 2, GI_FOP_STATFS) - fake_count(s, 3, GI_FOP_STATFS),
                    1);
   fake_stack_free(s);
