@@ -118,7 +118,7 @@ must "it comes again" within 10 gi_on 3 peer probe "${ADDR[2]}"
 signal_node KILL 2
 ok "and is detached while it is down" within 15 gi_on 1 peer detach "${ADDR[2]}" force
 must "it starts" start_node 2
-ok "and finds out that it is alone" within 20 is_alone 2
+ok "and finds out that it is alone" within 20 alone 2
 ok "the third one leaves" gi_on 1 peer detach "${ADDR[3]}"
 is "$(gi_on 1 peer status)" "Number of Peers: 0" "the first one is alone"
 ok "with its volume" gi_on 1 volume set mine user.a e
