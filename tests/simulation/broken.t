@@ -56,8 +56,8 @@ swallow the error of what was answered early|5|--workload register --layers writ
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
-take what memory has for what the disk has|59|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|2|--workload register --mishaps brick-crash,cut,partition
+take what memory has for what the disk has|211|--workload register --mishaps disk-faults,power-loss
+tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
 END
 }
 
