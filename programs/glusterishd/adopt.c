@@ -18,8 +18,8 @@ gd_volume_let_go(struct gd_volume *v)
 {
   if (!v)
     return;
-  gd_shd_forget(v);
-  gd_mover_forget(v);
+  gd_service_forget(&v->shd);
+  gd_service_forget(&v->mover);
   gd_bricks_let_go(v->bricks, v->nbricks);
 }
 

@@ -289,42 +289,17 @@ spawn(struct gd_brick *b, pid_t *pid)
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
   GI_CLEANUP_FREE char *log = gd_brick_logfile(b);
   GI_CLEANUP_FREE char *sock = gd_brick_socket(b);
-  GI_CLEANUP_FREE char *daemon_port = gi_asprintf("%d", gd->config.port);
   GI_CLEANUP_FREE char *port = gi_asprintf("%d", b->port);
   GI_CLEANUP_FREE char *node = gi_asprintf("*-posix.glusterd-uuid=%s", gi_gfid_text(&gd->uuid, uuid));
   GI_CLEANUP_FREE char *listen_port = gi_asprintf("%s-server.listen-port=%d", b->volume->name, b->port);
   const char *server = gd->config.bind ? gd->config.bind : b->host;
-  const char *argv[] = {gd->brick_program,
-                        "-s",
-                        server,
-                        "--volfile-id",
-                        id,
-                        "--volfile-server-port",
-                        daemon_port,
-                        "-p",
-                        pidfile,
-                        "-S",
-                        sock,
-                        "--brick-name",
-                        b->path,
-                        "-l",
-                        log,
-                        "--log-format",
-                        gd->config.log_json ? "json" : "text",
-                        "--statedump-dir",
-                        gd->config.rundir,
-                        "--xlator-option",
-                        node,
-                        "--process-name",
-                        "brick",
-                        "--brick-port",
-                        port,
-                        "--xlator-option",
-                        listen_port,
-                        NULL};
+  const char *const more[] = {
+      "--brick-name", b->path,           "--xlator-option", node, "--process-name", "brick", "--brick-port",
+      port,           "--xlator-option", listen_port,       NULL,
+  };
   unlink(sock);
   unlink(pidfile);
-  return gd_spawn(gd->brick_program, argv, pid);
+  return gd_spawn_graph(gd, server, id, pidfile, sock, log, more, pid);
 }
 
 static void

@@ -61,9 +61,8 @@ enum gd_ask {
 struct gd;
 struct gd_volume;
 struct gd_brick;
-struct gd_shd;   /* shd.c */
-struct gd_mover; /* mover.c */
-struct gd_proc;  /* brick-proc.c: timers and descriptors of one process */
+struct gd_service; /* service.c */
+struct gd_proc;    /* brick-proc.c: timers and descriptors of one process */
 struct gd_command;
 struct gd_across;
 struct gd_key_store;
@@ -132,14 +131,15 @@ struct gd_volume {
   struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;
-  struct gd_shd *shd; /* NULL: never wanted so far */
+  struct gd_service *shd; /* NULL: never wanted so far */
   struct gd_rebalance rebalance;
-  struct gd_mover *mover; /* NULL: likewise */
-  bool stored;            /* all its files were written and synced by this process, and no write has failed since */
-  bool busy;              /* a start or stop is under way: other changes are refused */
-  bool cut_off;           /* its bricks are stopped here for want of a quorum of nodes */
-  char *definition;       /* of a pool: the text it was last read from, with what we do not know; NULL otherwise */
-  int64_t revision;       /* of that in the pool's store; 0: it is not there */
+  struct gd_service *mover; /* NULL: likewise */
+  bool mover_asked;         /* how far it is, and has not answered */
+  bool stored;              /* all its files were written and synced by this process, and no write has failed since */
+  bool busy;                /* a start or stop is under way: other changes are refused */
+  bool cut_off;             /* its bricks are stopped here for want of a quorum of nodes */
+  char *definition;         /* of a pool: the text it was last read from, with what we do not know; NULL otherwise */
+  int64_t revision;         /* of that in the pool's store; 0: it is not there */
 };
 
 struct gd_config {

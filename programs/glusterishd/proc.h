@@ -5,7 +5,8 @@
  *
  *   spawn.c         starting and watching processes
  *   brick-proc.c    brick processes: start, watch, stop, adopt
- *   shd.c           self-heal daemons, one per volume: kept running
+ *   service.c       a process of a volume that is kept running while it is wanted
+ *   shd.c           self-heal daemons, one per volume
  *   mover.c         the processes that move files between sets, one per volume with such a task
  *   adopt.c         what becomes of processes when a volume changes or goes
  *   brick-ops.c     questions to a running brick or self-heal daemon
@@ -22,6 +23,10 @@
 int gd_spawn(const char *program, const char *const *argv, pid_t *pid);
 /* The same in the directory `dir`, what it says goes to the end of the file `log`; either may be NULL. */
 int gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid);
+/* The same of a process that serves or uses a graph of the daemon's (volfile.md 7.1): what all their command lines have, then `more`, which
+ * ends with NULL. */
+int gd_spawn_graph(const struct gd *gd, const char *server, const char *id, const char *pidfile, const char *sock,
+                   const char *log, const char *const *more, pid_t *pid);
 /* The pid in a pid file, if that process has `word` on its command line; else 0. */
 pid_t gd_pidfile_running(const char *pidfile, const char *word);
 /* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
@@ -60,6 +65,28 @@ pid_t gd_brick_running_pid(const struct gd_brick *b); /* in its pid file, if tha
 char *gd_brick_logfile(const struct gd_brick *b);
 char *gd_brick_socket(const struct gd_brick *b); /* where it answers brick operations */
 
+/* ---- service.c ---- */
+
+struct gd_service_type {
+  const char *what;         /* for people */
+  const char *key;          /* of its volfile (KEY/VOLUME) and its socket */
+  const char *process_name; /* --process-name */
+  const char *more;         /* another argument; NULL: none */
+  uint64_t
+      pause_max; /* ns: before it is started again; a second at first, twice as long each time that it does not live long */
+  bool (*wanted)(const struct gd_volume *v);
+  char *(*pidfile)(const struct gd_volume *v); /* these three: caller frees */
+  char *(*log)(const struct gd_volume *v);
+  char *(*xlator_option)(const struct gd_volume *v);
+  void (*tick)(struct gd_volume *v); /* every second while it runs; NULL: nothing */
+};
+/* Starts or stops it as it is wanted; returns at once. *ref is made when it is wanted for the first time. */
+void gd_service_sync(struct gd_service **ref, const struct gd_service_type *type, struct gd_volume *v);
+bool gd_service_restart(struct gd_service *s);                /* false: it does not run */
+pid_t gd_service_pid(const struct gd_service *s);             /* 0: does not run */
+int gd_service_signal(const struct gd_service *s, int signo); /* 0 or an errno */
+void gd_service_forget(struct gd_service **ref);              /* stops watching; the process goes on */
+
 /* ---- shd.c ---- */
 
 bool gd_shd_compatible(const struct gd_volume *v); /* a type of volume that heals */
@@ -70,14 +97,12 @@ void gd_shd_restart(struct gd_volume *v);                /* the volume has other
 pid_t gd_shd_pid(const struct gd_volume *v);             /* 0: does not run */
 int gd_shd_signal(const struct gd_volume *v, int signo); /* 0 or an errno */
 char *gd_shd_socket(const struct gd_volume *v);          /* where it answers brick operations */
-void gd_shd_forget(struct gd_volume *v);                 /* stops watching; the process goes on */
 
 /* ---- mover.c ---- */
 
 /* Starts or ends it as v->rebalance wants it; returns at once. Its progress goes to v->rebalance by itself. */
 void gd_mover_sync(struct gd_volume *v);
 pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
-void gd_mover_forget(struct gd_volume *v);     /* stops watching; the process goes on */
 
 /* ---- adopt.c ---- */
 
