@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MSG (GI_MSG_MGMT + 90)
+#define MSG (GI_MSG_MGMT + 200)
 #define HANGS_NS (2 * GI_NSEC_PER_SEC) /* a worker that takes longer at the end hangs */
 
 enum setting {

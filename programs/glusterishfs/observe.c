@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define MSG (GI_MSG_CLI + 30)
+#define MSG (GI_MSG_CLI + 45)
 
 static const char *
 role_of(const struct fs_process *p)

@@ -3,10 +3,18 @@
 # The number of a message stands for one message: what is said too often is limited by its number. One file may say a thing in several ways.
 cd "${GLUSTERISH_SRCDIR:?}" || exit 1
 
-# "NUMBER FILE TEXT" of every message that is written as base, number and text.
+# "NUMBER FILE TEXT" of every message that is written as base, number and text. A file may call its first number MSG.
 messages() {
   find libglusterish rpc xlators programs -name '*.c' ! -name '*_test.c' | sort | while read -r f; do
-    tr '\n' ' ' <"$f" | grep -oE 'GI_MSG_[A-Z_]+( \+ [0-9]+)?, *"[^"]*"' | sed -E "s,^(GI_MSG_[A-Z_]+)( \\+ ([0-9]+))?\\, *,\\1+\\3 $f ,"
+    read -r base first < <(sed -nE 's/^#define MSG \((GI_MSG_[A-Z_]+) \+ ([0-9]+)\).*/\1 \2/p' "$f")
+    tr '\n' ' ' <"$f" | grep -oE '\b(GI_MSG_[A-Z_]+|MSG)( \+ [0-9]+)?, *"[^"]*"' | awk -v f="$f" -v base="${base:-}" -v first="${first:-0}" '{
+      text = number = $0
+      sub(/^[^"]*/, "", text)
+      sub(/,.*/, "", number)
+      split(number, part, / \+ /)
+      if (part[1] == "MSG") {part[1] = base; part[2] += first}
+      print part[1] "+" part[2] + 0, f, text
+    }'
   done
 }
 
