@@ -4,13 +4,38 @@
  */
 #include "programs/glusterishd/proc.h"
 
+#include <signal.h>
 #include <string.h>
+
+#define MSG (GI_MSG_MGMT + 205)
 
 void
 gd_bricks_let_go(struct gd_brick *bricks, unsigned n)
 {
   for (unsigned i = 0; i < n; i++)
     gd_brick_forget(&bricks[i]);
+}
+
+void
+gd_volume_sync(struct gd_volume *v)
+{
+  gd_shd_sync(v);
+  gd_mover_sync(v);
+}
+
+void
+gd_volume_drop(struct gd_volume *v)
+{
+  struct gi_error err = {0};
+  if (gd_store_delete(v->gd, v->name, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG, "%s", err.text);
+  v->status = GD_STOPPED;
+  gd_volume_sync(v);
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (v->bricks[i].state == GD_PROC_UP)
+      gd_brick_signal(&v->bricks[i], SIGTERM);
+  gd_volume_let_go(v);
+  gd_volume_free(v);
 }
 
 void

@@ -133,8 +133,7 @@ gd_start(struct gd *gd, struct gi_error *err)
       look_after_bricks(v);
     else
       stop_left_over(v);
-    gd_shd_sync(v);
-    gd_mover_sync(v);
+    gd_volume_sync(v);
   }
   if (gd_pool_load(gd, err))
     return -1;

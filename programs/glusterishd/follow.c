@@ -147,19 +147,10 @@ keep(struct gd_volume *v)
 }
 
 static void
-drop_volume(struct gd_follow *f, struct gd_volume *v)
+drop_volume(struct gd_volume *v)
 {
-  struct gi_error err = {0};
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "volume %s was deleted", v->name);
-  v->status = GD_STOPPED;
-  gd_shd_sync(v);
-  if (gd_store_delete(v->gd, v->name, &err))
-    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
-  for (unsigned i = 0; i < v->nbricks; i++)
-    if (v->bricks[i].state == GD_PROC_UP)
-      gd_brick_signal(&v->bricks[i], 15);
-  gd_volume_let_go(v);
-  gd_volume_free(v);
+  gd_volume_drop(v);
 }
 
 /* `d` becomes what `v` is, and is freed. */
@@ -180,7 +171,7 @@ change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
   if (v->nbricks != before)
     gd_shd_restart(v);
   else
-    gd_shd_sync(v);
+    gd_volume_sync(v);
   gd_services_changed(v->gd);
   retire(f, v, gone, ngone);
 }
@@ -204,7 +195,7 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
   }
   d->revision = pair->revision;
   if (v && !gi_gfid_equal(&v->id, &d->id)) {
-    drop_volume(f, v);
+    drop_volume(v);
     v = NULL;
   }
   if (v && gd_definition_same(v, d)) {
@@ -224,7 +215,7 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
   gd_volume_link(d);
   keep(d);
   start_and_stop(d, true);
-  gd_shd_sync(d);
+  gd_volume_sync(d);
   gd_services_changed(gd);
 }
 
@@ -245,7 +236,7 @@ take_volumes(struct gd_follow *f, const struct gd_key_answer *a)
     if (!is_in(a, VOLUMES, v->name)) {
       f->behind |= v->busy;
       if (!v->busy)
-        drop_volume(f, v);
+        drop_volume(v);
     }
   for (unsigned i = 0; i < a->npairs; i++)
     if (strncmp(a->pairs[i].key, VOLUMES, strlen(VOLUMES)) == 0)

@@ -51,15 +51,13 @@ start_settled(struct gd_op *op)
   struct gd_volume *v = op->volume;
   if (op->problem.code && !gd_op_flag(op, "force")) {
     v->status = GD_STOPPED;
-    gd_shd_sync(v);
-    gd_mover_sync(v);
+    gd_volume_sync(v);
     gd_commit(op, v, take_back_stored);
     return;
   }
   memset(&op->problem, 0, sizeof(op->problem)); /* with force what can run, runs */
   v->busy = false;
-  gd_shd_sync(v);
-  gd_mover_sync(v);
+  gd_volume_sync(v);
   put_volume(op);
   gd_op_finish(op, &op->problem);
 }
@@ -75,8 +73,7 @@ start_stored(struct gd_op *op, const struct gi_error *err)
   op->problem = *err;
   gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
   v->busy = false;
-  gd_shd_sync(v);
-  gd_mover_sync(v);
+  gd_volume_sync(v);
   put_volume(op);
   gd_op_finish(op, &op->problem);
 }
@@ -168,8 +165,7 @@ stop_stored(struct gd_op *op, const struct gi_error *err)
     gd_op_finish(op, err);
     return;
   }
-  gd_shd_sync(v);
-  gd_mover_sync(v);
+  gd_volume_sync(v);
   op->waiting = v->nbricks;
   for (unsigned i = 0; i < v->nbricks; i++)
     gd_brick_stop(&v->bricks[i], brick_stopped, op);

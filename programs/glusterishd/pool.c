@@ -270,21 +270,6 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
 }
 
 static void
-forget_volumes(struct gd *gd)
-{
-  gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {
-    GI_IGNORE(gd_store_delete(gd, v->name, NULL));
-    v->status = GD_STOPPED;
-    gd_shd_sync(v);
-    for (unsigned i = 0; i < v->nbricks; i++)
-      if (v->bricks[i].state == GD_PROC_UP)
-        gd_brick_signal(&v->bricks[i], 15);
-    gd_volume_let_go(v);
-    gd_volume_free(v);
-  }
-}
-
-static void
 leave_now(void *arg)
 {
   struct gd_pool *p = arg;
@@ -304,7 +289,8 @@ leave_now(void *arg)
   gd_etcd_stop(&p->etcd);
   gd_pool_let_go(gd);
   if (!dissolve)
-    forget_volumes(gd);
+    gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link)
+      gd_volume_drop(v);
   gd_quorum_end(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     gi_free(v->definition);

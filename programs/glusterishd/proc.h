@@ -109,6 +109,10 @@ pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
 /* The shape and options of the draft, which is freed, become those of v. Bricks that stay (the same id, host and path) keep their
  * process; those that leave are handed to the caller in *gone, to be stopped, let go and freed. */
 void gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **gone, unsigned *ngone);
+/* Starts or stops what runs for the volume beside its bricks, as its state wants it; returns at once. */
+void gd_volume_sync(struct gd_volume *v);
+/* The volume is no more, as another node decided: its files go, its processes end, it is freed. */
+void gd_volume_drop(struct gd_volume *v);
 /* Stops watching what runs for them, as is due before they are freed; the processes go on. NULL is fine. */
 void gd_volume_let_go(struct gd_volume *v);
 void gd_bricks_let_go(struct gd_brick *bricks, unsigned n);
