@@ -44,6 +44,15 @@ take_back_stored(struct gd_op *op, const struct gi_error *err)
   undo_start(op);
 }
 
+static void
+start_over(struct gd_op *op)
+{
+  op->volume->busy = false;
+  gd_volume_sync(op->volume);
+  put_volume(op);
+  gd_op_finish(op, &op->problem);
+}
+
 /* All nodes have done what they can. Without force a start that failed anywhere is taken back everywhere. */
 static void
 start_settled(struct gd_op *op)
@@ -56,26 +65,19 @@ start_settled(struct gd_op *op)
     return;
   }
   memset(&op->problem, 0, sizeof(op->problem)); /* with force what can run, runs */
-  v->busy = false;
-  gd_volume_sync(v);
-  put_volume(op);
-  gd_op_finish(op, &op->problem);
+  start_over(op);
 }
 
 static void
 start_stored(struct gd_op *op, const struct gi_error *err)
 {
-  struct gd_volume *v = op->volume;
   if (!err->code) {
-    gd_settle(op, v->name, gd_op_flag(op, "force"), start_settled);
+    gd_settle(op, op->volume->name, gd_op_flag(op, "force"), start_settled);
     return;
   }
   op->problem = *err;
   gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
-  v->busy = false;
-  gd_volume_sync(v);
-  put_volume(op);
-  gd_op_finish(op, &op->problem);
+  start_over(op);
 }
 
 static void
