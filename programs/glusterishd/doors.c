@@ -199,3 +199,12 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     refused(ask, c);
   return open;
 }
+
+bool
+gd_door_closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask)
+{
+  if (gd_door_open(gd, req, ask, NULL, false))
+    return false;
+  gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
+  return true;
+}

@@ -24,9 +24,11 @@ bool gd_peer_is_process(const struct gd_peer *p, pid_t pid); /* does that proces
 extern const struct gi_rpc_server_ops
     gd_door_ops; /* for every server of the daemon: what is known of a peer, once per connection */
 
-/* May `req` ask for that? A refusal that the asker is told about is logged, once a second at most; whoever merely gets less passes
+/* May `req` ask for that? A refusal that the asker is told about is logged; whoever merely gets less passes
  * quiet. `b`: the brick it is about, or NULL. */
 bool gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, const struct gd_brick *b, bool quiet);
+/* Not: then it is answered as if what it asked for did not exist. */
+bool gd_door_closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask);
 /* The peer spoke for the brick: it may sign it out although nobody can see any more, at its end, which process it is. */
 void gd_door_remember(const struct gi_rpc_request *req, const struct gd_brick *b);
 

@@ -28,15 +28,6 @@ get_request(struct gi_rpc_request *req)
   return NULL;
 }
 
-static bool
-closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask)
-{
-  if (gd_door_open(gd, req, ask, NULL, false))
-    return false;
-  gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
-  return true;
-}
-
 static const char *
 str(const json_t *doc, const char *key)
 {
@@ -50,7 +41,7 @@ greet(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
   char uuid[GI_UUID_TEXT], pool[GI_UUID_TEXT] = "";
-  if (closed(gd, req, GD_ASK_GREET))
+  if (gd_door_closed(gd, req, GD_ASK_GREET))
     return;
   json_t *volumes = json_array();
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
@@ -68,7 +59,7 @@ prove(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
   char mac[GD_MAC_TEXT];
-  json_t *in = closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
+  json_t *in = gd_door_closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (!in)
     return;
   if (gd_door_prove(gd, req, str(in, "uuid"), str(in, "nonce"), str(in, "mac"), mac)) {
@@ -88,7 +79,7 @@ invite(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
   struct gi_error err = {0};
-  json_t *in = closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
+  json_t *in = gd_door_closed(gd, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (!in)
     return;
   if (gd->config.uninvited)
@@ -105,7 +96,7 @@ invite(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 static void
 join(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  json_t *in = closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
+  json_t *in = gd_door_closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (in)
     gd_pool_join_asked(arg, req, in);
   json_decref(in);
@@ -148,8 +139,8 @@ call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     const char *name;
     void (*fn)(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
   } calls[] = {{"store", ask_store}, {"settle", gd_follow_settle}, {"run", gd_gather_asked}};
-  json_t *in = closed(arg, req, GD_ASK_CALL) ? NULL : get_request(req);
-  if (!in || (!only_reads(in) && closed(arg, req, GD_ASK_NODE))) {
+  json_t *in = gd_door_closed(arg, req, GD_ASK_CALL) ? NULL : get_request(req);
+  if (!in || (!only_reads(in) && gd_door_closed(arg, req, GD_ASK_NODE))) {
     json_decref(in);
     return;
   }

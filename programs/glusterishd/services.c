@@ -59,16 +59,6 @@ put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
   gi_xdr_out_finish(&bytes);
 }
 
-/* Answers who may not ask for that as if it did not exist. */
-static bool
-closed(struct gd *gd, struct gi_rpc_request *req, enum gd_ask ask)
-{
-  if (gd_door_open(gd, req, ask, NULL, false))
-    return false;
-  gi_rpc_answer_status(req, GI_RPC_PROC_UNAVAIL);
-  return true;
-}
-
 /* ---- HANDSHAKE ---- */
 
 static void
@@ -122,7 +112,7 @@ static void
 event_notify(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gi_dict *dict = NULL;
-  if (closed(arg, req, GD_ASK_EVENT))
+  if (gd_door_closed(arg, req, GD_ASK_EVENT))
     return;
   uint32_t op = gi_xdr_get_u32(&req->in);
   if (!get_dict(&req->in, &dict)) {
@@ -149,7 +139,7 @@ get_volume_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   struct gi_dict *in = NULL, *reply = NULL;
   const char *name = NULL;
   char id[GI_UUID_TEXT];
-  if (closed(gd, req, GD_ASK_VOLUME_ID))
+  if (gd_door_closed(gd, req, GD_ASK_VOLUME_ID))
     return;
   if (!get_dict(&req->in, &in)) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
@@ -198,7 +188,7 @@ static void
 port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct gd *gd = arg;
-  if (closed(gd, req, GD_ASK_PORT))
+  if (gd_door_closed(gd, req, GD_ASK_PORT))
     return;
   GI_CLEANUP_FREE char *path = get_string(&req->in);
   if (!path) {
