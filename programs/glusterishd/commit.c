@@ -180,6 +180,33 @@ is_unlocked(struct gd_op *op, gd_committed_fn *fn)
   return true;
 }
 
+/* The value of `key`, of that revision, becomes `text`, which is taken over; NULL: the key goes. */
+static void
+commit_key(struct gd_op *op, const char *key, int64_t revision, char *text, gd_key_fn *stored, gd_committed_fn *fn)
+{
+  struct gd_key_store *kv = op->gd->pool->kv;
+  struct gd_lock *l = op->lock;
+  if (is_unlocked(op, fn)) {
+    gi_free(text);
+    return;
+  }
+  l->fn = fn;
+  gi_free(l->text);
+  l->text = text;
+  struct gd_key_if ifs[] = {{LOCK, l->revision}, {key, revision}};
+  struct gd_key_put put = {key, text, 0};
+  kv->ops->commit(kv, ifs, 2, &put, 1, stored, l);
+}
+
+static void
+commit_volume(struct gd_op *op, struct gd_volume *v, char *text, gd_key_fn *stored, gd_committed_fn *fn)
+{
+  GI_CLEANUP_FREE char *key = volume_key(v);
+  if (op->lock)
+    op->lock->v = v;
+  commit_key(op, key, v->revision, text, stored, fn);
+}
+
 void
 gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn)
 {
@@ -190,19 +217,10 @@ gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn)
     fn(op, &err);
     return;
   }
-  if (is_unlocked(op, fn))
-    return;
-  struct gd_lock *l = op->lock;
-  GI_CLEANUP_FREE char *key = volume_key(v);
-  l->fn = fn;
-  l->v = v;
   v->version++;
-  gi_free(l->text);
-  l->text = gd_definition_write(v);
+  char *text = gd_definition_write(v);
   v->version--; /* counted up again when the files are written */
-  struct gd_key_if ifs[] = {{LOCK, l->revision}, {key, v->revision}};
-  struct gd_key_put put = {key, l->text, 0};
-  p->kv->ops->commit(p->kv, ifs, 2, &put, 1, volume_stored, l);
+  commit_volume(op, v, text, volume_stored, fn);
 }
 
 static void
@@ -229,15 +247,7 @@ gd_commit_delete(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn)
     fn(op, &err);
     return;
   }
-  if (is_unlocked(op, fn))
-    return;
-  struct gd_lock *l = op->lock;
-  GI_CLEANUP_FREE char *key = volume_key(v);
-  l->fn = fn;
-  l->v = v;
-  struct gd_key_if ifs[] = {{LOCK, l->revision}, {key, v->revision}};
-  struct gd_key_put put = {key, NULL, 0};
-  p->kv->ops->commit(p->kv, ifs, 2, &put, 1, volume_deleted, l);
+  commit_volume(op, v, NULL, volume_deleted, fn);
 }
 
 static void
@@ -260,15 +270,8 @@ gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_
     fn(op, &err);
     return;
   }
-  if (is_unlocked(op, fn))
-    return;
-  struct gd_lock *l = op->lock;
-  l->fn = fn;
-  gi_free(l->text);
-  l->text = gd_options_write(options, op->gd->pool_version + 1);
-  struct gd_key_if ifs[] = {{LOCK, l->revision}, {GD_PREFIX "options", gd_follow_options_revision(op->gd)}};
-  struct gd_key_put put = {GD_PREFIX "options", l->text, 0};
-  p->kv->ops->commit(p->kv, ifs, 2, &put, 1, options_stored, l);
+  commit_key(op, GD_PREFIX "options", gd_follow_options_revision(op->gd), gd_options_write(options, op->gd->pool_version + 1),
+             options_stored, fn);
 }
 
 /* ---- what is not a volume ---- */
