@@ -197,34 +197,38 @@ put_crl(const char *dir, const struct authority *a, X509_CRL *crl, struct gi_err
   return ret;
 }
 
+/* NULL: not a number. */
+static ASN1_INTEGER *
+serial_number(const char *hex)
+{
+  BIGNUM *bn = NULL;
+  ASN1_INTEGER *n = BN_hex2bn(&bn, hex) ? BN_to_ASN1_INTEGER(bn, NULL) : NULL;
+  BN_free(bn);
+  return n;
+}
+
 static bool
 is_revoked(X509_CRL *crl, const char *serial)
 {
-  BIGNUM *bn = NULL;
   X509_REVOKED *found = NULL;
-  if (!crl || !BN_hex2bn(&bn, serial))
-    return false;
-  ASN1_INTEGER *n = BN_to_ASN1_INTEGER(bn, NULL);
-  bool is = X509_CRL_get0_by_serial(crl, &found, n) == 1;
+  ASN1_INTEGER *n = crl ? serial_number(serial) : NULL;
+  bool is = n && X509_CRL_get0_by_serial(crl, &found, n) == 1;
   ASN1_INTEGER_free(n);
-  BN_free(bn);
   return is;
 }
 
 static void
 add_revoked(X509_CRL *crl, const char *serial)
 {
-  BIGNUM *bn = NULL;
   X509_REVOKED *r = X509_REVOKED_new();
   ASN1_TIME *now = X509_gmtime_adj(NULL, CLOCKS_DIFFER);
-  GI_ASSERT(r && now && BN_hex2bn(&bn, serial));
-  ASN1_INTEGER *n = BN_to_ASN1_INTEGER(bn, NULL);
+  ASN1_INTEGER *n = serial_number(serial);
+  GI_ASSERT(r && now && n);
   X509_REVOKED_set_serialNumber(r, n);
   X509_REVOKED_set_revocationDate(r, now);
   GI_ASSERT(X509_CRL_add0_revoked(crl, r));
   ASN1_INTEGER_free(n);
   ASN1_TIME_free(now);
-  BN_free(bn);
 }
 
 /* ---- what others ask for ---- */
