@@ -68,8 +68,9 @@ gd_mover_take(struct gd_volume *v, const struct gi_dict *d)
   r->seconds = fact(d, "run-time");
   r->left = fact(d, "time-left");
   r->rate = fact(d, "bytes-per-second");
-  if (status == GD_REBALANCE_COMPLETED || status == GD_REBALANCE_FAILED)
-    r->status = (enum gd_rebalance_status)status;
+  if (status != GD_REBALANCE_COMPLETED && status != GD_REBALANCE_FAILED)
+    return; /* how far it is, it is asked again after a restart */
+  r->status = (enum gd_rebalance_status)status;
   struct gi_error err = {0};
   if (gd_store_rebalance(v, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG, "rebalance of %s: its state cannot be stored: %s", v->name, err.text);
