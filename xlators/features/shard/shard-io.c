@@ -100,20 +100,14 @@ read_piece(struct sh_file *file, struct gi_fop *fop, const struct piece *p, stru
 }
 
 int
-sh_read(struct shard *sh, struct gi_fop *fop)
+sh_read(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
-
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
   uint64_t offset = fop->args.offset, len = fop->args.size;
 
   if (bad_range(offset, len) || len == 0)
     return EINVAL;
-  err = sh_know(file, fop, fop->fd);
+  int err = sh_know(file, fop, fop->fd);
+
   if (err)
     return err;
   uint64_t size = file->size, asked = file->asked;
@@ -337,21 +331,15 @@ change_file(struct change *c, bool append)
 }
 
 int
-sh_write(struct shard *sh, struct gi_fop *fop)
+sh_write(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
-
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
   struct change c = {
       .file = file, .fop = fop, .offset = fop->args.offset, .len = fop->payload.len, .makes = true, .grows = true};
 
   if (bad_range(c.offset, c.len))
     return EFBIG;
-  err = change_file(&c, appends(fop));
+  int err = change_file(&c, appends(fop));
+
   fop->rsp.ret = (int32_t)c.done;
   return err;
 }
@@ -359,15 +347,8 @@ sh_write(struct shard *sh, struct gi_fop *fop)
 #define KEEP_SIZE 1u
 
 int
-sh_space(struct shard *sh, struct gi_fop *fop)
+sh_space(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
-
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
   bool keep = fop->kind == GI_FOP_DISCARD || (fop->args.flags & KEEP_SIZE);
   struct change c = {.file = file,
                      .fop = fop,
@@ -423,16 +404,10 @@ seek_piece(struct sh_file *file, struct gi_fop *fop, const struct piece *p, uint
 }
 
 int
-sh_seek(struct shard *sh, struct gi_fop *fop)
+sh_seek(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
+  int err = sh_know(file, fop, fop->fd);
 
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
-  err = sh_know(file, fop, fop->fd);
   if (err)
     return err;
   uint64_t offset = fop->args.offset, size = file->size, at = 0;

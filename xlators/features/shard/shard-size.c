@@ -129,17 +129,10 @@ sh_truncate_file(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uin
 }
 
 int
-sh_truncate(struct shard *sh, struct gi_fop *fop)
+sh_truncate(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file = NULL;
-  struct gi_inode *inode = gi_fop_inode(fop);
-  int err = inode ? sh_identify(sh, fop, inode, &file) : EINVAL;
+  int err = sh_truncate_file(file, fop, fop->kind == GI_FOP_FTRUNCATE ? fop->fd : NULL, fop->args.offset);
 
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
-  err = sh_truncate_file(file, fop, fop->kind == GI_FOP_FTRUNCATE ? fop->fd : NULL, fop->args.offset);
   fop->rsp.ret = 0;
   return err;
 }
@@ -167,26 +160,19 @@ truncate_opened(struct sh_file *file, struct gi_fop *fop)
 }
 
 int
-sh_open(struct shard *sh, struct gi_fop *fop)
+sh_open(struct sh_file *file, struct gi_fop *fop)
 {
-  struct gi_inode *inode = gi_fop_inode(fop);
-  struct sh_file *file = NULL;
-  int err = inode ? sh_identify(sh, fop, inode, &file) : EINVAL;
-
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
   bool cuts = fop->args.flags & O_TRUNC;
 
-  if (file->lease == SH_LEASE_NONE && !sh->x->graph->promise)
+  if (file->lease == SH_LEASE_NONE && !file->sh->x->graph->promise)
     sh_forget(file); /* what others wrote before is seen */
   fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
   if (gi_dict_get(fop->xdata, GI_CONTENT_KEY)) { /* it would be that of the first block */
     gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY);
     gi_dict_del(fop->xdata, GI_CONTENT_STAT_KEY);
   }
-  err = sh_pass(sh, fop);
+  int err = sh_pass(file->sh, fop);
+
   return !err && cuts ? truncate_opened(file, fop) : err;
 }
 
@@ -226,20 +212,14 @@ sh_created(struct shard *sh, struct gi_fop *fop)
 /* ---- FSYNC, FLUSH ---- */
 
 int
-sh_fsync(struct shard *sh, struct gi_fop *fop)
+sh_fsync(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
+  int err = sh_blocks_sync(file, fop, fop->args.datasync);
 
-  if (err)
-    return err;
-  if (!file)
-    return sh_pass(sh, fop);
-  err = sh_blocks_sync(file, fop, fop->args.datasync);
   if (!err && !fop->args.datasync)
     err = sh_flush_times(file, fop);
   if (!err)
-    err = sh_pass(sh, fop);
+    err = sh_pass(file->sh, fop);
   if (!err)
     err = sh_know(file, fop, fop->fd);
   if (!err) {
@@ -250,12 +230,8 @@ sh_fsync(struct shard *sh, struct gi_fop *fop)
 }
 
 int
-sh_flush(struct shard *sh, struct gi_fop *fop)
+sh_flush(struct sh_file *file, struct gi_fop *fop)
 {
-  struct sh_file *file;
-  int err = sh_identify(sh, fop, fop->fd->inode, &file);
-
-  if (!err && file)
-    GI_IGNORE(sh_flush_times(file, fop)); /* they are set again when the lease ends */
-  return err ? err : sh_pass(sh, fop);
+  GI_IGNORE(sh_flush_times(file, fop)); /* they are set again when the lease ends */
+  return sh_pass(file->sh, fop);
 }

@@ -245,20 +245,58 @@ on_entry(struct gi_xlator *x, struct gi_fop *fop)
   return sh_task(sh, fop, sh_unlink);
 }
 
+/* Times that are set are later than those that were put off. */
+static int
+set_attributes(struct sh_file *file, struct gi_fop *fop)
+{
+  int err = sh_flush_times(file, fop);
+
+  if (!err)
+    err = sh_pass(file->sh, fop);
+  if (!err)
+    err = sh_know(file, fop, NULL);
+  if (!err && gi_iatt_valid(&fop->rsp.pre))
+    sh_settle(file, &fop->rsp, &fop->rsp.pre, &fop->rsp.post, 0, false);
+  return err;
+}
+
+static int
+on_file(struct shard *sh, struct gi_fop *fop)
+{
+  static sh_file_fn *const fn[GI_FOP_MAX] = {
+      [GI_FOP_OPEN] = sh_open,
+      [GI_FOP_READ] = sh_read,
+      [GI_FOP_WRITE] = sh_write,
+      [GI_FOP_TRUNCATE] = sh_truncate,
+      [GI_FOP_FTRUNCATE] = sh_truncate,
+      [GI_FOP_FALLOCATE] = sh_space,
+      [GI_FOP_DISCARD] = sh_space,
+      [GI_FOP_ZEROFILL] = sh_space,
+      [GI_FOP_SEEK] = sh_seek,
+      [GI_FOP_FSYNC] = sh_fsync,
+      [GI_FOP_FLUSH] = sh_flush,
+      [GI_FOP_SETATTR] = set_attributes,
+      [GI_FOP_FSETATTR] = set_attributes,
+      [GI_FOP_SETXATTR] = set_attributes,
+      [GI_FOP_FSETXATTR] = set_attributes,
+      [GI_FOP_REMOVEXATTR] = set_attributes,
+      [GI_FOP_FREMOVEXATTR] = set_attributes,
+  };
+  struct sh_file *file;
+  int err = sh_identify(sh, fop, gi_fop_inode(fop), &file);
+
+  GI_ASSERT(fn[fop->kind]);
+  if (err)
+    return err;
+  return file ? fn[fop->kind](file, fop) : sh_pass(sh, fop);
+}
+
 static enum gi_verdict
 on_data(struct gi_xlator *x, struct gi_fop *fop)
 {
-  static sh_task_fn *const fn[GI_FOP_MAX] = {
-      [GI_FOP_OPEN] = sh_open,         [GI_FOP_READ] = sh_read,          [GI_FOP_WRITE] = sh_write,
-      [GI_FOP_TRUNCATE] = sh_truncate, [GI_FOP_FTRUNCATE] = sh_truncate, [GI_FOP_FALLOCATE] = sh_space,
-      [GI_FOP_DISCARD] = sh_space,     [GI_FOP_ZEROFILL] = sh_space,     [GI_FOP_SEEK] = sh_seek,
-      [GI_FOP_FSYNC] = sh_fsync,       [GI_FOP_FLUSH] = sh_flush,
-  };
-
-  GI_ASSERT(fn[fop->kind]);
   if (!is_sharded_or_unknown(x->private, fop) || !gi_fop_inode(fop))
     return GI_PASS;
-  return sh_task(x->private, fop, fn[fop->kind]);
+  return sh_task(x->private, fop, on_file);
 }
 
 /* Whoever cannot copy reads and writes. */
@@ -285,38 +323,15 @@ on_copy(struct gi_xlator *x, struct gi_fop *fop)
   return sh_task(sh, fop, copy);
 }
 
-/* Times that are set are later than those that were put off. */
-static int
-set_attributes(struct shard *sh, struct gi_fop *fop)
-{
-  struct gi_inode *inode = gi_fop_inode(fop);
-  struct sh_file *file = NULL;
-  int err = sh_identify(sh, fop, inode, &file);
-
-  if (!err && file)
-    err = sh_flush_times(file, fop);
-  if (!err)
-    err = sh_pass(sh, fop);
-  if (!err && file) {
-    err = sh_know(file, fop, NULL);
-    if (!err && gi_iatt_valid(&fop->rsp.pre))
-      sh_settle(file, &fop->rsp, &fop->rsp.pre, &fop->rsp.post, 0, false);
-  }
-  return err;
-}
-
 static enum gi_verdict
 on_change(struct gi_xlator *x, struct gi_fop *fop)
 {
-  struct shard *sh = x->private;
   bool removes = fop->kind == GI_FOP_REMOVEXATTR || fop->kind == GI_FOP_FREMOVEXATTR;
 
   if (fop->caller.pid >= 0 &&
       (names_private(fop->args.dict) || (removes && fop->args.name && strncmp(fop->args.name, SH_KEYS, strlen(SH_KEYS)) == 0)))
     return gi_fop_fail(fop, EPERM);
-  if (!is_sharded_or_unknown(sh, fop) || !gi_fop_inode(fop))
-    return GI_PASS;
-  return sh_task(sh, fop, set_attributes);
+  return on_data(x, fop);
 }
 
 static enum gi_verdict

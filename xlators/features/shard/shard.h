@@ -248,15 +248,11 @@ int sh_block_run(struct sh_file *file, struct gi_fop *fop, enum gi_fop_kind kind
 
 /* ---- the kinds; all on tasks ---- */
 
-int sh_read(struct shard *sh, struct gi_fop *fop);
-int sh_write(struct shard *sh, struct gi_fop *fop);
-int sh_space(struct shard *sh, struct gi_fop *fop);    /* FALLOCATE, DISCARD, ZEROFILL */
-int sh_truncate(struct shard *sh, struct gi_fop *fop); /* and FTRUNCATE */
+/* On what is known to be a sharded file; answered as a sh_task_fn. */
+typedef int sh_file_fn(struct sh_file *file, struct gi_fop *fop);
+sh_file_fn sh_read, sh_write, sh_space /* FALLOCATE, DISCARD, ZEROFILL */, sh_truncate /* and FTRUNCATE */, sh_seek, sh_fsync,
+    sh_flush, sh_open;
 int sh_truncate_file(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size);
-int sh_seek(struct shard *sh, struct gi_fop *fop);
-int sh_fsync(struct shard *sh, struct gi_fop *fop);
-int sh_flush(struct shard *sh, struct gi_fop *fop);
-int sh_open(struct shard *sh, struct gi_fop *fop);
 int sh_created(struct shard *sh, struct gi_fop *fop); /* the reply of a CREATE that may have found a file */
 int sh_unlink(struct shard *sh, struct gi_fop *fop);  /* and RENAME */
 int sh_list_root(struct shard *sh, struct gi_fop *fop);
