@@ -61,6 +61,20 @@ struct gi_time {
   uint32_t nsec;
 };
 
+static inline bool
+gi_time_later(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
+/* *t becomes the later one of the two. */
+static inline void
+gi_time_raise(struct gi_time *t, const struct gi_time *other)
+{
+  if (gi_time_later(other, t))
+    *t = *other;
+}
+
 /* File attributes (wire.md 3.3). `mode == 0` means "no attributes". */
 struct gi_iatt {
   struct gi_gfid gfid;

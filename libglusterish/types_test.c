@@ -101,6 +101,20 @@ test_owner_text(void **state)
 }
 
 static void
+test_times(void **state)
+{
+  const struct gi_time early = {-1, 999999999}, t = {5, 7}, late = {5, 8};
+  struct gi_time max = t;
+
+  assert_true(gi_time_later(&late, &t) && gi_time_later(&t, &early));
+  assert_false(gi_time_later(&t, &late) || gi_time_later(&early, &t) || gi_time_later(&t, &t));
+  gi_time_raise(&max, &early);
+  assert_int_equal(max.nsec, 7);
+  gi_time_raise(&max, &late);
+  assert_int_equal(max.nsec, 8);
+}
+
+static void
 test_utf8(void **state)
 {
   static const struct {
@@ -129,8 +143,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gfid), cmocka_unit_test(test_owner_text), cmocka_unit_test(test_utf8),
-      cmocka_unit_test(test_iatt), cmocka_unit_test(test_error),      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_gfid),  cmocka_unit_test(test_owner_text), cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_times), cmocka_unit_test(test_iatt),       cmocka_unit_test(test_error),
+      cmocka_unit_test(test_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,12 +261,6 @@ di_dir_attr(struct gi_iatt *a)
   a->blocks = 8;
 }
 
-static bool
-later(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 static void
 parent_attr(struct di *d, struct gi_iatt *a, bool before)
 {
@@ -281,11 +275,11 @@ parent_attr(struct di *d, struct gi_iatt *a, bool before)
 
   struct di_inode *i = di_inode_of(d, inode);
 
-  if (later(&i->mtime, &a->mtime))
+  if (gi_time_later(&i->mtime, &a->mtime))
     a->mtime = i->mtime;
   else if (!before)
     i->mtime = a->mtime;
-  if (later(&i->ctime, &a->ctime))
+  if (gi_time_later(&i->ctime, &a->ctime))
     a->ctime = i->ctime;
   else if (!before)
     i->ctime = a->ctime;

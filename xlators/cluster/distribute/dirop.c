@@ -50,13 +50,6 @@ forward(struct di *d, struct gi_fop *fop, int child)
 
 /* ---- attributes ---- */
 
-static void
-latest(struct gi_time *t, const struct gi_time *other)
-{
-  if (other->sec > t->sec || (other->sec == t->sec && other->nsec > t->nsec))
-    *t = *other;
-}
-
 static enum gi_verdict
 stat_dir(struct di *d, struct gi_fop *fop)
 {
@@ -79,9 +72,9 @@ stat_dir(struct di *d, struct gi_fop *fop)
   {
     const struct gi_iatt *a = &gi_fan_reply(&ask.fan, (unsigned)k)->rsp.stat;
 
-    latest(&stat.atime, &a->atime);
-    latest(&stat.mtime, &a->mtime);
-    latest(&stat.ctime, &a->ctime);
+    gi_time_raise(&stat.atime, &a->atime);
+    gi_time_raise(&stat.mtime, &a->mtime);
+    gi_time_raise(&stat.ctime, &a->ctime);
   }
   di_dir_attr(&stat);
   gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)best));

@@ -191,13 +191,6 @@ di_keep_name(struct di_inode *i, const struct gi_loc *loc)
   i->parent = loc->parent ? loc->parent->gfid : loc->pargfid;
 }
 
-static void
-latest(struct gi_time *t, const struct gi_time *other)
-{
-  if (other->sec > t->sec || (other->sec == t->sec && other->nsec > t->nsec))
-    *t = *other;
-}
-
 /* Subvolumes whose attributes are not those that count. */
 static uint64_t
 merge_attrs(const struct di_found *f, unsigned best, struct gi_iatt *stat)
@@ -210,9 +203,9 @@ merge_attrs(const struct di_found *f, unsigned best, struct gi_iatt *stat)
   {
     const struct gi_iatt *a = &reply_of(f, i)->rsp.stat;
 
-    latest(&stat->atime, &a->atime);
-    latest(&stat->mtime, &a->mtime);
-    latest(&stat->ctime, &a->ctime);
+    gi_time_raise(&stat->atime, &a->atime);
+    gi_time_raise(&stat->mtime, &a->mtime);
+    gi_time_raise(&stat->ctime, &a->ctime);
     if (a->mode != stat->mode || a->uid != stat->uid || a->gid != stat->gid)
       differ |= 1ull << i;
   }

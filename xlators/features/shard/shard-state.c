@@ -291,12 +291,6 @@ sh_identify(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct
 
 /* ---- showing ---- */
 
-static bool
-later(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 /* The base file has the first block's size and times. */
 void
 sh_show(const struct sh_file *file, struct gi_iatt *iatt)
@@ -305,10 +299,8 @@ sh_show(const struct sh_file *file, struct gi_iatt *iatt)
     return;
   iatt->size = file->stat.size;
   iatt->blocks = file->stat.blocks;
-  if (later(&file->moved, &iatt->mtime))
-    iatt->mtime = file->moved;
-  if (later(&file->moved, &iatt->ctime))
-    iatt->ctime = file->moved;
+  gi_time_raise(&iatt->mtime, &file->moved);
+  gi_time_raise(&iatt->ctime, &file->moved);
 }
 
 struct gi_iatt
@@ -423,8 +415,7 @@ sh_moved(struct sh_file *file, const struct gi_fop *fop)
 {
   struct gi_time when = fop->caller.time.sec ? fop->caller.time : gi_wall(file->sh->x->reactor);
 
-  if (later(&when, &file->moved))
-    file->moved = when;
+  gi_time_raise(&file->moved, &when);
 }
 
 int
@@ -441,7 +432,7 @@ sh_flush_times(struct sh_file *file, struct gi_fop *fop)
   set->args.iatt.mtime = moved;
   set->caller.stamps = GI_STAMP_CTIME;
   set->caller.time = moved;
-  int err = later(&moved, &file->stat.mtime) ? sh_run(file->sh, set) : 0;
+  int err = gi_time_later(&moved, &file->stat.mtime) ? sh_run(file->sh, set) : 0;
 
   if (!err && gi_iatt_valid(&set->rsp.post)) {
     uint64_t size = file->stat.size, blocks = file->stat.blocks;
@@ -450,7 +441,7 @@ sh_flush_times(struct sh_file *file, struct gi_fop *fop)
     file->stat.size = size;
     file->stat.blocks = blocks;
   }
-  if (!err && !later(&file->moved, &moved))
+  if (!err && !gi_time_later(&file->moved, &moved))
     file->moved = (struct gi_time){0};
   gi_fop_unref(set);
   return err;

@@ -121,12 +121,6 @@ told(const struct gi_fop *fop, const struct gi_inode *inode, bool before)
   return NULL;
 }
 
-static bool
-later(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
-}
-
 static void
 grow(struct md_grown *g, const struct gi_iatt *left)
 {
@@ -134,10 +128,8 @@ grow(struct md_grown *g, const struct gi_iatt *left)
     g->size = left->size;
   if (left->blocks > g->blocks)
     g->blocks = left->blocks;
-  if (later(&left->mtime, &g->mtime))
-    g->mtime = left->mtime;
-  if (later(&left->ctime, &g->ctime))
-    g->ctime = left->ctime;
+  gi_time_raise(&g->mtime, &left->mtime);
+  gi_time_raise(&g->ctime, &left->ctime);
 }
 
 /* All WRITEs that were under way have ended: this is what they left together. */

@@ -12,12 +12,6 @@
  */
 #include "write-behind.h"
 
-static struct gi_time
-later(struct gi_time a, struct gi_time b)
-{
-  return a.sec != b.sec ? (a.sec > b.sec ? a : b) : a.nsec > b.nsec ? a : b;
-}
-
 static bool
 is_learnt(const struct wb *wb, const struct wb_file *file)
 {
@@ -96,8 +90,8 @@ wb_attr_untaught(struct wb *wb, struct wb_file *file, uint64_t end)
 static void
 not_before(struct gi_iatt *a, const struct gi_iatt *b)
 {
-  a->mtime = later(a->mtime, b->mtime);
-  a->ctime = later(a->ctime, b->ctime);
+  gi_time_raise(&a->mtime, &b->mtime);
+  gi_time_raise(&a->ctime, &b->ctime);
 }
 
 /* What a reply says, asked for at that clock, as it is with our own changes. What others may have changed since it was learnt says
@@ -122,8 +116,8 @@ wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct 
   GI_ASSERT(file->learnt && S_ISREG(file->now.mode)); /* or nobody may answer early */
   *pre = file->now;
   at_least(&file->now, end);
-  file->now.mtime = later(file->now.mtime, time);
-  file->now.ctime = later(file->now.ctime, time);
+  gi_time_raise(&file->now.mtime, &time);
+  gi_time_raise(&file->now.ctime, &time);
   *post = file->now;
   GI_ASSERT(post->size >= end && post->size >= pre->size);
 }

@@ -89,7 +89,7 @@ given_times(const struct posix_op *op, const struct gi_time *now)
     t.a = a->valid & GI_SET_ATIME ? a->iatt.atime : *now;
   if (a->valid & (GI_SET_MTIME | GI_SET_MTIME_NOW))
     t.m = a->valid & GI_SET_MTIME ? a->iatt.mtime : *now;
-  if (a->valid & GI_SET_CTIME && posix_time_newer(&a->iatt.ctime, &t.c))
+  if (a->valid & GI_SET_CTIME && gi_time_later(&a->iatt.ctime, &t.c))
     t.c = a->iatt.ctime;
   if (op->fop->caller.stamps & GI_STAMP_CTIME)
     posix_time_advance(&t.c, &op->fop->caller.time);

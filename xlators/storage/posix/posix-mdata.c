@@ -85,12 +85,6 @@ posix_md_decode(const void *in, size_t len, struct posix_times *t)
   return true;
 }
 
-bool
-posix_time_newer(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 uint8_t
 posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t)
 {
@@ -195,7 +189,7 @@ posix_md_install(struct posix_op *op, int which)
 static bool
 raise(struct gi_time *have, const struct gi_time *stamp)
 {
-  if (!posix_time_newer(stamp, have))
+  if (!gi_time_later(stamp, have))
     return false;
   *have = *stamp;
   return true;
@@ -216,7 +210,7 @@ advance(struct posix_times *t, const struct gi_time *now, unsigned stamps)
   bool changed = stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME);
 
   if (stamps & GI_STAMP_MTIME) {
-    if (posix_time_newer(&t->m, &t->c))
+    if (gi_time_later(&t->m, &t->c))
       t->m = *now;
     else
       raise(&t->m, now);

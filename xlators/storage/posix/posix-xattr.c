@@ -242,13 +242,6 @@ posix_run_setxattr(struct posix_op *op)
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
-static void
-raise(struct gi_time *have, const struct gi_time *t)
-{
-  if (posix_time_newer(t, have))
-    *have = *t;
-}
-
 static int32_t
 be32(const uint8_t *b)
 {
@@ -308,9 +301,9 @@ posix_stamp_setxattr(struct posix_op *op)
     struct gi_inode *inode = gi_inode_get(fop->graph, &n->gfid);
 
     if (n->md_state == MD_PRESENT) {
-      raise(&t.c, &n->times.c);
-      raise(&t.m, &n->times.m);
-      raise(&t.a, &n->times.a);
+      gi_time_raise(&t.c, &n->times.c);
+      gi_time_raise(&t.m, &n->times.m);
+      gi_time_raise(&t.a, &n->times.a);
     }
     posix_md_set(op->p, inode, &t, true);
     n->md_state = MD_PRESENT;

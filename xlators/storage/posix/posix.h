@@ -420,7 +420,6 @@ void posix_node_known(struct posix_op *op, int which, struct posix_at at); /* lo
 /* ---- posix-mdata.c ---- */
 void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
 bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
-bool posix_time_newer(const struct gi_time *a, const struct gi_time *b);
 uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
 void posix_md_create(struct posix_op *op, int which, struct posix_at at);   /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                      /* finish: cache what run loaded */

@@ -26,12 +26,6 @@ may_choose(const struct rep_name *n, uint32_t among)
   return true;
 }
 
-static bool
-is_later(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
-}
-
 /* Copies of one object count as one candidate: the first of them, with the largest size and the newest times of all. */
 static void
 fold_copies(struct rep_view *v)
@@ -43,8 +37,8 @@ fold_copies(struct rep_view *v)
     if (!((v->ok >> j) & 1) || !gi_gfid_equal(&a->gfid, &b->gfid))
       continue;
     a->size = b->size > a->size ? b->size : a->size;
-    a->mtime = is_later(&b->mtime, &a->mtime) ? b->mtime : a->mtime;
-    a->ctime = is_later(&b->ctime, &a->ctime) ? b->ctime : a->ctime;
+    gi_time_raise(&a->mtime, &b->mtime);
+    gi_time_raise(&a->ctime, &b->ctime);
     b->size = 0;
     b->mtime = b->ctime = (struct gi_time){0};
     break;

@@ -181,12 +181,6 @@ fastpath_contended(struct rep_txn *t)
 
 /* ---- sessions ---- */
 
-static bool
-is_later(const struct gi_time *a, const struct gi_time *b)
-{
-  return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 /* A brick that does it a second time moves the ctime a second time. So that all show the same one afterwards the second attempt is later
  * than what the first one left. */
 static void
@@ -197,7 +191,7 @@ repeat_later(const struct rep_txn *t, struct gi_fop *fop)
   if (!time->sec) /* each brick takes its own clock's */
     return;
   for (unsigned i = 0; i < t->rep->n; i++)
-    if (t->did[i] && gi_iatt_valid(&t->did[i]->rsp.post) && is_later(&t->did[i]->rsp.post.ctime, time))
+    if (t->did[i] && gi_iatt_valid(&t->did[i]->rsp.post) && gi_time_later(&t->did[i]->rsp.post.ctime, time))
       *time = t->did[i]->rsp.post.ctime;
   if (++time->nsec == GI_NSEC_PER_SEC)
     *time = (struct gi_time){.sec = time->sec + 1};
