@@ -9,6 +9,7 @@
 #include "libglusterish/mem.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define DICT_MAGIC 0x67694469u
 #define SLOTS_INSIDE 6u
@@ -286,6 +287,15 @@ void
 gi_dict_set_str(struct gi_dict *dict, const char *key, const char *value)
 {
   set(dict, key, GI_VALUE_STR, value, strlen(value) + 1);
+}
+
+void
+gi_dict_set_decimal(struct gi_dict *dict, const char *key, uint64_t value)
+{
+  char text[32];
+
+  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  gi_dict_set_str(dict, key, text);
 }
 
 void

@@ -66,6 +66,7 @@ struct gi_dict *gi_dict_writable(struct gi_dict **dict);
 void gi_dict_set_int(struct gi_dict *dict, const char *key, int64_t value);
 void gi_dict_set_uint(struct gi_dict *dict, const char *key, uint64_t value);
 void gi_dict_set_str(struct gi_dict *dict, const char *key, const char *value);
+void gi_dict_set_decimal(struct gi_dict *dict, const char *key, uint64_t value);             /* STR */
 void gi_dict_set_bin(struct gi_dict *dict, const char *key, const void *data, uint32_t len); /* PTR, copied */
 void gi_dict_set_gfid(struct gi_dict *dict, const char *key, const struct gi_gfid *gfid);
 void gi_dict_set_iatt(struct gi_dict *dict, const char *key, const struct gi_iatt *iatt);

@@ -81,6 +81,9 @@ test_lenient_getters(void **state)
   assert_true(gi_dict_get_int(d, "n", &i));
   assert_int_equal(i, -42);
   assert_false(gi_dict_get_uint(d, "n", &u));
+  gi_dict_set_decimal(d, "n", UINT64_MAX);
+  assert_true(gi_dict_get_str(d, "n", &s));
+  assert_string_equal(s, "18446744073709551615");
   gi_dict_set_raw(d, "n", 1, GI_VALUE_STR_OLD, "18446744073709551615", 20); /* without its NUL */
   assert_true(gi_dict_get_uint(d, "n", &u));
   assert_true(u == UINT64_MAX);

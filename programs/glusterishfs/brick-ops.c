@@ -65,27 +65,19 @@ ops_terminate(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- memory ---- */
 
 static void
-set_number(struct gi_dict *d, const char *key, uint64_t value)
-{
-  char text[32];
-  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-  gi_dict_set_str(d, key, text);
-}
-
-static void
 status_memory(struct gi_dict *d)
 {
   struct mallinfo2 m = mallinfo2();
-  set_number(d, "mallinfo.arena", m.arena);
-  set_number(d, "mallinfo.ordblks", m.ordblks);
-  set_number(d, "mallinfo.smblks", m.smblks);
-  set_number(d, "mallinfo.hblks", m.hblks);
-  set_number(d, "mallinfo.hblkhd", m.hblkhd);
-  set_number(d, "mallinfo.usmblks", m.usmblks);
-  set_number(d, "mallinfo.fsmblks", m.fsmblks);
-  set_number(d, "mallinfo.uordblks", m.uordblks);
-  set_number(d, "mallinfo.fordblks", m.fordblks);
-  set_number(d, "mallinfo.keepcost", m.keepcost);
+  gi_dict_set_decimal(d, "mallinfo.arena", m.arena);
+  gi_dict_set_decimal(d, "mallinfo.ordblks", m.ordblks);
+  gi_dict_set_decimal(d, "mallinfo.smblks", m.smblks);
+  gi_dict_set_decimal(d, "mallinfo.hblks", m.hblks);
+  gi_dict_set_decimal(d, "mallinfo.hblkhd", m.hblkhd);
+  gi_dict_set_decimal(d, "mallinfo.usmblks", m.usmblks);
+  gi_dict_set_decimal(d, "mallinfo.fsmblks", m.fsmblks);
+  gi_dict_set_decimal(d, "mallinfo.uordblks", m.uordblks);
+  gi_dict_set_decimal(d, "mallinfo.fordblks", m.fordblks);
+  gi_dict_set_decimal(d, "mallinfo.keepcost", m.keepcost);
 }
 
 /* ---- operations under way ---- */
@@ -107,7 +99,7 @@ status_call(const struct gi_fop *fop, unsigned i, struct gi_dict *d)
                {"unique", fop->number}};
   for (size_t k = 0; k < GI_ARRAY_LEN(facts); k++) {
     snprintf(key, sizeof(key), "callpool.stack%u.%s", i, facts[k].what);
-    set_number(d, key, facts[k].value);
+    gi_dict_set_decimal(d, key, facts[k].value);
   }
   snprintf(key, sizeof(key), "callpool.stack%u.type", i);
   gi_dict_set_str(d, key, gi_fop_name(fop->kind));
@@ -119,7 +111,7 @@ status_call(const struct gi_fop *fop, unsigned i, struct gi_dict *d)
     gi_dict_set_str(d, key, x ? x->name : "");
   }
   snprintf(key, sizeof(key), "callpool.stack%u.count", i);
-  set_number(d, key, frames);
+  gi_dict_set_decimal(d, key, frames);
 }
 
 /* Those that work for another one belong to it. */
@@ -135,7 +127,7 @@ status_calls(struct gi_graph *g, struct gi_dict *d)
         status_call(fop, n, d);
       n++;
     }
-  set_number(d, "callpool.count", n);
+  gi_dict_set_decimal(d, "callpool.count", n);
 }
 
 /* ---- translators are asked by name and answer into one dictionary ---- */

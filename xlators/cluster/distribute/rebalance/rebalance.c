@@ -97,15 +97,6 @@ di_reb_finish(struct di *d)
 /* ---- what it tells ---- */
 
 static void
-put(struct gi_dict *out, const char *key, uint64_t value)
-{
-  char text[32];
-
-  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-  gi_dict_set_str(out, key, text);
-}
-
-static void
 tell(const struct di_reb *r, struct gi_dict *out)
 {
   const char *name = r->d->x->name;
@@ -116,15 +107,15 @@ tell(const struct di_reb *r, struct gi_dict *out)
   bool counts = r->objects > r->scanned && r->scanned > 0 && !r->ended;
 
   gi_dict_set_str(out, "volname", volume);
-  put(out, "status", r->status);
-  put(out, "files", r->moved);
-  put(out, "size", r->bytes);
-  put(out, "lookups", r->scanned);
-  put(out, "failures", r->failures);
-  put(out, "skipped", r->skipped);
-  put(out, "run-time", s);
-  put(out, "time-left", counts ? s * (r->objects - r->scanned) / r->scanned : 0);
-  put(out, "bytes-per-second", s ? r->bytes / s : r->bytes);
+  gi_dict_set_decimal(out, "status", r->status);
+  gi_dict_set_decimal(out, "files", r->moved);
+  gi_dict_set_decimal(out, "size", r->bytes);
+  gi_dict_set_decimal(out, "lookups", r->scanned);
+  gi_dict_set_decimal(out, "failures", r->failures);
+  gi_dict_set_decimal(out, "skipped", r->skipped);
+  gi_dict_set_decimal(out, "run-time", s);
+  gi_dict_set_decimal(out, "time-left", counts ? s * (r->objects - r->scanned) / r->scanned : 0);
+  gi_dict_set_decimal(out, "bytes-per-second", s ? r->bytes / s : r->bytes);
 }
 
 void
