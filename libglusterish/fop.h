@@ -181,6 +181,13 @@ struct gi_dirent {
   struct gi_dict *xdata; /* READDIRP; owned; NULL = none */
 };
 
+/* "." or "..". */
+static inline bool
+gi_dirent_is_dot(const struct gi_dirent *e)
+{
+  return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
+}
+
 struct gi_dirents {
   uint32_t count, capacity;
   struct gi_dirent *entry; /* gi_dirents_free */

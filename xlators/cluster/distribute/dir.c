@@ -123,12 +123,6 @@ struct emptying {
 };
 
 static bool
-dots(const struct gi_dirent *e)
-{
-  return e->name[0] == '.' && (e->name_len == 1 || (e->name_len == 2 && e->name[1] == '.'));
-}
-
-static bool
 linkto_entry(const struct di *d, const struct gi_dirent *e)
 {
   return S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, d->linkto_key);
@@ -157,7 +151,7 @@ look_through(const struct emptying *m, struct gi_fop *reply, bool remove)
     const struct gi_dirent *e = &reply->rsp.entries.entry[i];
     int err;
 
-    if (dots(e))
+    if (gi_dirent_is_dot(e))
       continue;
     if (!linkto_entry(m->d, e))
       return ENOTEMPTY;

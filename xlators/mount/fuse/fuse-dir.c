@@ -54,12 +54,6 @@ usable(const struct gi_dirent *d)
   return d->name_len > 0 && d->name_len <= GI_NAME_MAX && !memchr(d->name, '/', d->name_len) && strlen(d->name) == d->name_len;
 }
 
-static bool
-is_dot(const struct gi_dirent *d)
-{
-  return d->name[0] == '.' && (d->name_len == 1 || (d->name_len == 2 && d->name[1] == '.'));
-}
-
 /* What stat(2) says of the entry. A brick gives its own number where it does not know the object: the dots of its root. */
 static uint64_t
 entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *d)
@@ -67,7 +61,7 @@ entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *
   struct gi_inode *parent = d->name_len == 2 && dir != b->root ? node_find(b, node_of(b, dir)->parent_id) : NULL;
   const struct node *n = node_of(b, parent ? parent : dir);
 
-  return node_ino(b, is_dot(d) && n->trust.known ? n->trust.attr.ino : d->ino);
+  return node_ino(b, gi_dirent_is_dot(d) && n->trust.known ? n->trust.attr.ino : d->ino);
 }
 
 /* An entry without attributes gets no node: the kernel then looks it up. */
@@ -75,7 +69,7 @@ static struct gi_inode *
 plus_entry(struct bridge *b, const struct gi_inode *dir, struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
 {
   memset(e, 0, sizeof(*e));
-  if (is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
+  if (gi_dirent_is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
     e->attr.st_ino = entry_ino(b, dir, d);
     e->attr.st_mode = DTTOIF(d->type);
     return NULL;

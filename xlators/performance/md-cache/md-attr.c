@@ -175,8 +175,7 @@ read_entries(struct md *md, struct gi_fop *fop, const struct md_fop *f)
     const struct gi_dirent *d = &fop->rsp.entries.entry[i];
     struct gi_inode *inode;
 
-    if (!gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid) || (d->name_len == 1 && d->name[0] == '.') ||
-        (d->name_len == 2 && memcmp(d->name, "..", 2) == 0))
+    if (!gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid) || gi_dirent_is_dot(d))
       continue;
     inode = gi_inode_get(fop->graph, &d->stat.gfid);
     md_attributes(md, inode, &d->stat, f);
