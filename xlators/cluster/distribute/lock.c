@@ -20,25 +20,32 @@ new_owner(struct di *d, struct gi_owner *o)
   memcpy(o->data, &n, sizeof(n));
 }
 
+static const char *
+domain_of(enum di_lock_kind kind)
+{
+  return kind == DI_LOCK_NAME ? DOMAIN_NAME : kind == DI_LOCK_MIGRATE ? DOMAIN_MIGRATE : DOMAIN_LAYOUT;
+}
+
+/* `type`: GI_LK_*; one of a name is exclusive. */
 static struct gi_fop *
-lock_fop(struct gi_fop *fop, const struct di_lock *l, enum di_lock_kind kind)
+lock_fop(struct gi_fop *fop, const struct di_lock *l, uint32_t type)
 {
   struct gi_fop *h = di_helper(fop, l->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
+  bool drops = type == GI_LK_UNLOCK;
 
+  GI_ASSERT(l->domain && l->owner.len > 0);
   h->caller.owner = l->owner;
   h->loc.gfid = l->loc.gfid;
   gi_loc_set_inode(&h->loc, l->loc.inode);
+  h->args.domain = l->domain;
   if (l->entry) {
-    h->args.domain = DOMAIN_NAME;
     h->args.name = l->name;
-    h->args.cmd = GI_ENTRYLK_LOCK;
+    h->args.cmd = drops ? GI_ENTRYLK_UNLOCK : GI_ENTRYLK_LOCK;
     h->args.type = 1;
     return h;
   }
-  h->args.domain = kind == DI_LOCK_MIGRATE ? DOMAIN_MIGRATE : DOMAIN_LAYOUT;
-  h->args.cmd = GI_LKCMD_SETW;
-  h->args.type = kind == DI_LOCK_LAYOUT_READ ? GI_LK_READ : GI_LK_WRITE;
-  h->args.flock.type = h->args.type;
+  h->args.cmd = drops ? GI_LKCMD_SET : GI_LKCMD_SETW;
+  h->args.type = h->args.flock.type = type;
   return h;
 }
 
@@ -50,18 +57,15 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
   GI_ASSERT(l->n < GI_ARRAY_LEN(l->lock) && child < d->n);
 
   struct di_lock *k = &l->lock[l->n];
-  struct gi_fop *h;
   int err;
 
   GI_ASSERT((kind == DI_LOCK_NAME) == (name != NULL));
-  *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name};
+  *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name, .domain = domain_of(kind)};
   k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
   k->loc.inode = gi_inode_ref(loc->inode);
   GI_ASSERT(!gi_gfid_is_none(&k->loc.gfid));
   new_owner(d, &k->owner);
-  h = lock_fop(fop, k, kind);
-  k->domain = h->args.domain;
-  err = di_do_drop(d, h, child);
+  err = di_do_drop(d, lock_fop(fop, k, kind == DI_LOCK_LAYOUT_READ ? GI_LK_READ : GI_LK_WRITE), child);
   if (err)
     gi_loc_clear(&k->loc);
   else
@@ -78,27 +82,6 @@ di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned chil
   int err = di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
 
   return err ? err : di_lock(d, fop, l, DI_LOCK_NAME, child, &parent, entry->name);
-}
-
-static struct gi_fop *
-unlock_fop(struct gi_fop *fop, const struct di_lock *k)
-{
-  struct gi_fop *h = di_helper(fop, k->entry ? GI_FOP_ENTRYLK : GI_FOP_INODELK);
-
-  GI_ASSERT(k->domain && k->owner.len > 0);
-  h->caller.owner = k->owner;
-  h->loc.gfid = k->loc.gfid;
-  gi_loc_set_inode(&h->loc, k->loc.inode);
-  h->args.domain = k->domain;
-  if (k->entry) {
-    h->args.name = k->name;
-    h->args.cmd = GI_ENTRYLK_UNLOCK;
-    h->args.type = 1;
-    return h;
-  }
-  h->args.cmd = GI_LKCMD_SET;
-  h->args.type = h->args.flock.type = GI_LK_UNLOCK;
-  return h;
 }
 
 static void
@@ -118,7 +101,7 @@ di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l)
   di_ask_begin(d, &ask);
   ask.fan.each = drop_reply;
   for (unsigned i = l->n; i-- > 0;)
-    di_ask_send(d, &ask, unlock_fop(fop, &l->lock[i]), l->lock[i].child);
+    di_ask_send(d, &ask, lock_fop(fop, &l->lock[i], GI_LK_UNLOCK), l->lock[i].child);
   di_ask_wait(d, &ask);
   di_ask_end(&ask);
   for (unsigned i = 0; i < l->n; i++)
