@@ -266,6 +266,10 @@ int di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_k
             const struct gi_loc *loc, const char *name);
 /* The namespace lock of a name in a directory, on the subvolume it belongs to. */
 int di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry);
+/* Those of both names of a RENAME. */
+int di_lock_names(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned src_hashed, unsigned dst_hashed);
+/* Below zero: who takes both takes that on subvolume `a` first. */
+int di_lock_order(const struct di *d, unsigned a, const struct gi_gfid *ga, unsigned b, const struct gi_gfid *gb);
 void di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l);
 
 /* ---- linkto files (linkto.c) ---- */

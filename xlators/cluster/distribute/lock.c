@@ -89,6 +89,28 @@ drop_reply(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *repl
 {
 }
 
+int
+di_lock_order(const struct di *d, unsigned a, const struct gi_gfid *ga, unsigned b, const struct gi_gfid *gb)
+{
+  int c = strcmp(d->x->children[a]->name, d->x->children[b]->name);
+
+  return c ? c : memcmp(ga, gb, sizeof(*ga));
+}
+
+int
+di_lock_names(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned src_hashed, unsigned dst_hashed)
+{
+  const struct gi_loc *src = &fop->loc, *dst = &fop->loc2;
+  int c = di_lock_order(d, src_hashed, &src->parent->gfid, dst_hashed, &dst->parent->gfid), err;
+
+  if (c == 0)
+    c = strcmp(src->name, dst->name);
+  err = c > 0 ? di_lock_name(d, fop, l, dst_hashed, dst) : di_lock_name(d, fop, l, src_hashed, src);
+  if (!err && c != 0)
+    err = c > 0 ? di_lock_name(d, fop, l, src_hashed, src) : di_lock_name(d, fop, l, dst_hashed, dst);
+  return err;
+}
+
 /* All at once. A subvolume that is down has dropped its own. */
 void
 di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l)

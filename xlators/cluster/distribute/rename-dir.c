@@ -10,27 +10,6 @@
 
 #include <errno.h>
 
-static int
-lock_two(struct di *d, struct gi_fop *fop, struct di_locks *locks, unsigned src_hashed, unsigned dst_hashed)
-{
-  struct gi_loc *first = &fop->loc, *second = &fop->loc2;
-  unsigned on_first = src_hashed, on_second = dst_hashed;
-  int c = strcmp(d->x->children[on_first]->name, d->x->children[on_second]->name), err;
-
-  if (c == 0)
-    c = memcmp(&first->parent->gfid, &second->parent->gfid, sizeof(first->parent->gfid));
-  if (c == 0)
-    c = strcmp(first->name, second->name);
-  if (c > 0) {
-    first = &fop->loc2, second = &fop->loc;
-    on_first = dst_hashed, on_second = src_hashed;
-  }
-  err = di_lock_name(d, fop, locks, on_first, first);
-  if (!err && c != 0)
-    err = di_lock_name(d, fop, locks, on_second, second);
-  return err;
-}
-
 static void
 rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
 {
@@ -93,7 +72,7 @@ di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const
     fop->rsp.stat = *src;
     return gi_fop_ok(fop, 0);
   }
-  err = lock_two(d, fop, &locks, src_hashed, dst_hashed);
+  err = di_lock_names(d, fop, &locks, src_hashed, dst_hashed);
   if (!err && dst)
     err = di_dir_empty(d, fop, dst);
   if (!err)

@@ -65,14 +65,6 @@ find_all(struct moving *m)
 /* ---- locks, in the order that all clients keep ---- */
 
 static int
-order_of(const struct moving *m, unsigned a, const struct gi_gfid *ga, unsigned b, const struct gi_gfid *gb)
-{
-  int c = strcmp(m->d->x->children[a]->name, m->d->x->children[b]->name);
-
-  return c ? c : memcmp(ga, gb, sizeof(*ga));
-}
-
-static int
 lock_files(struct moving *m)
 {
   GI_ASSERT(m->src_cached >= 0);
@@ -81,7 +73,7 @@ lock_files(struct moving *m)
   bool both = m->dst_cached >= 0;
   int err = 0;
 
-  if (both && order_of(m, (unsigned)m->dst_cached, &dst.gfid, (unsigned)m->src_cached, &src.gfid) < 0) {
+  if (both && di_lock_order(m->d, (unsigned)m->dst_cached, &dst.gfid, (unsigned)m->src_cached, &src.gfid) < 0) {
     err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->dst_cached, &dst, NULL);
     both = false;
   }
@@ -89,29 +81,6 @@ lock_files(struct moving *m)
     err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->src_cached, &src, NULL);
   if (!err && both)
     err = di_lock(m->d, m->fop, &m->locks, DI_LOCK_MIGRATE, (unsigned)m->dst_cached, &dst, NULL);
-  return err;
-}
-
-static int
-lock_names(struct moving *m)
-{
-  struct gi_loc *first = &m->fop->loc, *second = &m->fop->loc2;
-  unsigned on_first = m->src_hashed, on_second = m->dst_hashed;
-  int c = order_of(m, on_first, &first->parent->gfid, on_second, &second->parent->gfid);
-  int err;
-
-  if (c == 0)
-    c = strcmp(first->name, second->name);
-  if (c > 0) {
-    struct gi_loc *l = first;
-    unsigned on = on_first;
-
-    first = second, second = l;
-    on_first = on_second, on_second = on;
-  }
-  err = di_lock_name(m->d, m->fop, &m->locks, on_first, first);
-  if (!err && c != 0)
-    err = di_lock_name(m->d, m->fop, &m->locks, on_second, second);
   return err;
 }
 
@@ -303,7 +272,7 @@ move_once(struct moving *m)
   m->locks = none;
   err = lock_files(m);
   if (!err)
-    err = lock_names(m);
+    err = di_lock_names(m->d, m->fop, &m->locks, m->src_hashed, m->dst_hashed);
   if (!err && !unchanged(m))
     err = EAGAIN;
   if (!err)
