@@ -249,6 +249,14 @@ gi_loc_copy(struct gi_loc *to, const struct gi_loc *from)
 }
 
 void
+gi_loc_copy_name(struct gi_loc *to, const struct gi_loc *from)
+{
+  gi_loc_copy(to, from);
+  gi_inode_unref(&to->inode);
+  to->gfid = gi_gfid_none;
+}
+
+void
 gi_loc_clear(struct gi_loc *loc)
 {
   gi_inode_unref(&loc->inode);

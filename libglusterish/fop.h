@@ -364,8 +364,9 @@ void *gi_fop_alloc(struct gi_fop *fop, size_t size); /* aligned to 16, uninitial
 /* Request fillers: copy names into the arena, take references. */
 void gi_loc_set_inode(struct gi_loc *loc, struct gi_inode *inode);
 void gi_fop_set_entry(struct gi_fop *fop, struct gi_loc *loc, struct gi_inode *parent, const char *name);
-void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd);       /* sets loc to the fd's inode too, if it has one */
-void gi_loc_copy(struct gi_loc *to, const struct gi_loc *from); /* references; the name is borrowed */
+void gi_fop_set_fd(struct gi_fop *fop, struct gi_fd *fd);            /* sets loc to the fd's inode too, if it has one */
+void gi_loc_copy(struct gi_loc *to, const struct gi_loc *from);      /* references; the name is borrowed */
+void gi_loc_copy_name(struct gi_loc *to, const struct gi_loc *from); /* without the object: whatever has the name */
 void gi_loc_clear(struct gi_loc *loc);
 
 /* The inode of the object a fop is about: of its fd, of its loc, or looked up by the loc's gfid. Borrowed: the fop keeps it. NULL

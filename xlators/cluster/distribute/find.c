@@ -59,11 +59,10 @@ lookup_fop(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
   bool same = fop->kind == GI_FOP_LOOKUP;
   struct gi_fop *h = same ? gi_fop_helper(fop, GI_FOP_LOOKUP) : di_helper(fop, GI_FOP_LOOKUP);
 
-  gi_loc_copy(&h->loc, loc);
-  if (loc->name && !same) { /* whatever has the name now */
-    gi_inode_unref(&h->loc.inode);
-    h->loc.gfid = gi_gfid_none;
-  }
+  if (loc->name && !same)
+    gi_loc_copy_name(&h->loc, loc);
+  else
+    gi_loc_copy(&h->loc, loc);
   if (same && fop->xdata)
     h->xdata = gi_dict_ref(fop->xdata);
   di_add_keys(d, gi_fop_xdata(h));

@@ -230,9 +230,7 @@ make_fop(struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *sta
 {
   struct gi_fop *h = di_helper(fop, GI_FOP_MKDIR);
 
-  gi_loc_copy(&h->loc, loc);
-  gi_inode_unref(&h->loc.inode);
-  h->loc.gfid = gi_gfid_none;
+  gi_loc_copy_name(&h->loc, loc);
   h->args.mode = stat->mode & 07777;
   gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
   return h;

@@ -66,9 +66,7 @@ di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
     return 0;
   }
   name = d->x->children[target]->name;
-  gi_loc_copy(&h->loc, loc);
-  gi_inode_unref(&h->loc.inode);
-  h->loc.gfid = gi_gfid_none;
+  gi_loc_copy_name(&h->loc, loc);
   h->args.mode = S_IFREG | LINKTO_MODE;
   gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
   gi_dict_set_bin(gi_fop_xdata(h), d->linkto_key, name, (uint32_t)strlen(name) + 1);

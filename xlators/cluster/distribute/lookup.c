@@ -385,9 +385,7 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
   struct gi_fop *h = di_helper(fop, GI_FOP_LOOKUP);
   int err;
 
-  gi_loc_copy(&h->loc, loc);
-  gi_inode_unref(&h->loc.inode);
-  h->loc.gfid = gi_gfid_none;
+  gi_loc_copy_name(&h->loc, loc);
   di_fop_of(h, d)->inner = true;
   gi_task_fop(h, d->x);
   err = h->rsp.ret >= 0 ? 0 : h->rsp.err;

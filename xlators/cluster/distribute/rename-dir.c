@@ -17,9 +17,7 @@ rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
   struct di_ask ask;
 
   GI_ASSERT(mask && !(mask & ~di_all(d)));
-  gi_loc_copy(&h->loc, &fop->loc2);
-  gi_inode_unref(&h->loc.inode);
-  h->loc.gfid = gi_gfid_none;
+  gi_loc_copy_name(&h->loc, &fop->loc2);
   gi_loc_copy(&h->loc2, &fop->loc);
   di_ask_copy(d, &ask, h, mask);
   if (ask.fan.failed)

@@ -134,9 +134,7 @@ on_data(struct moving *m, enum gi_fop_kind kind)
 
   if (kind == GI_FOP_LINK) {
     h->loc.gfid = m->src.gfid;
-    gi_loc_copy(&h->loc2, &m->fop->loc2);
-    gi_inode_unref(&h->loc2.inode);
-    h->loc2.gfid = gi_gfid_none;
+    gi_loc_copy_name(&h->loc2, &m->fop->loc2);
   }
   err = di_do(m->d, h, (unsigned)m->src_cached);
   if (kind == GI_FOP_RENAME) {

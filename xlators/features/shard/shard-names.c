@@ -17,9 +17,7 @@ find(struct shard *sh, struct gi_fop *fop, const struct gi_loc *loc, struct gi_i
 
   GI_ASSERT(loc->name);
   *inode = NULL;
-  gi_loc_copy(&look->loc, loc);
-  gi_inode_unref(&look->loc.inode); /* by its name */
-  look->loc.gfid = gi_gfid_none;
+  gi_loc_copy_name(&look->loc, loc);
   look->caller.stamps = 0;
   sh_request_keys(look);
   int err = sh_run(sh, look);

@@ -42,6 +42,15 @@ mode_key(const struct di *d)
 
 /* ---- looking ---- */
 
+static struct gi_fop *
+name_fop(struct move *m, enum gi_fop_kind kind)
+{
+  struct gi_fop *fop = di_helper(m->f.r->base, kind);
+
+  gi_loc_copy_name(&fop->loc, m->loc);
+  return fop;
+}
+
 /* A linkto file of another one, which a rename or a removal has left, gives way. */
 static int
 prepare_target(struct move *m, bool other)
@@ -81,15 +90,12 @@ static int
 look(struct move *m, bool prepare)
 {
   struct di *d = m->f.r->d;
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP), *h;
+  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP), *h;
   GI_CLEANUP_FREE char *key = mode_key(d);
   int64_t locks = 0;
   const char *mode;
   int err;
 
-  gi_loc_copy(&fop->loc, m->loc);
-  gi_inode_unref(&fop->loc.inode);
-  fop->loc.gfid = gi_gfid_none;
   di_add_keys(d, gi_fop_xdata(fop));
   gi_dict_set_int(gi_fop_xdata(fop), key, 16);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
@@ -238,11 +244,8 @@ static void
 drop_target(struct move *m)
 {
   struct di *d = m->f.r->d;
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP);
+  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
 
-  gi_loc_copy(&fop->loc, m->loc);
-  gi_inode_unref(&fop->loc.inode);
-  fop->loc.gfid = gi_gfid_none;
   di_add_keys(d, gi_fop_xdata(fop));
   if (di_do(d, fop, m->f.to) == 0 && di_is_linkto(d, fop) && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid))
     GI_IGNORE(di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, false)); /* then a lookup does */
@@ -391,17 +394,6 @@ tell(struct move *m, int err)
 }
 
 /* ---- symbolic links, devices, pipes ---- */
-
-static struct gi_fop *
-name_fop(struct move *m, enum gi_fop_kind kind)
-{
-  struct gi_fop *fop = di_helper(m->f.r->base, kind);
-
-  gi_loc_copy(&fop->loc, m->loc);
-  gi_inode_unref(&fop->loc.inode);
-  fop->loc.gfid = gi_gfid_none;
-  return fop;
-}
 
 static int
 look_other(struct move *m)
