@@ -176,6 +176,17 @@ di_do_drop(struct di *d, struct gi_fop *fop, unsigned child)
   return err;
 }
 
+int
+di_pass(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  struct gi_fop *h = gi_fop_child(fop);
+  int err = di_do(d, h, child);
+
+  gi_reply_move(fop, h);
+  gi_fop_unref(h);
+  return err;
+}
+
 /* ---- subvolumes ---- */
 
 int

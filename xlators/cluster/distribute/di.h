@@ -185,6 +185,8 @@ struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);
 int di_do(struct di *d, struct gi_fop *fop, unsigned child);
 /* The same, and drops it. */
 int di_do_drop(struct di *d, struct gi_fop *fop, unsigned child);
+/* The operation as it is; the reply becomes its own. */
+int di_pass(struct di *d, struct gi_fop *fop, unsigned child);
 
 /* ---- lookups ---- */
 

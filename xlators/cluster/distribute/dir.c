@@ -237,7 +237,6 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
 static int
 remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
 {
-  struct gi_fop *h;
   struct di_ask ask;
   int err = 0;
 
@@ -254,11 +253,7 @@ remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
   di_ask_end(&ask);
   if (err)
     return err;
-  h = gi_fop_child(fop);
-  err = di_do(d, h, hashed);
-  gi_reply_move(fop, h);
-  gi_fop_unref(h);
-  return err;
+  return di_pass(d, fop, hashed);
 }
 
 static enum gi_verdict

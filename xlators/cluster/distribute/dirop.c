@@ -192,14 +192,10 @@ getxattr_dir(struct di *d, struct gi_fop *fop)
     return whoever_knows(d, fop);
 
   int child = counting(d, inode_of(d, fop));
-  struct gi_fop *h;
 
   if (child < 0)
     return gi_fop_fail(fop, ENOTCONN);
-  h = gi_fop_child(fop);
-  GI_IGNORE(di_do(d, h, (unsigned)child)); /* the reply says it */
-  gi_reply_move(fop, h);
-  gi_fop_unref(h);
+  GI_IGNORE(di_pass(d, fop, (unsigned)child)); /* the reply says it */
   for (uint32_t i = gi_dict_count(fop->rsp.dict); !fop->args.name && i-- > 0;) {
     const char *key = gi_dict_at(fop->rsp.dict, i)->key;
 

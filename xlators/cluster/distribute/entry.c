@@ -82,17 +82,6 @@ announce(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
   return di_linkto_make(d, fop, &fop->loc, &stat, hashed, child);
 }
 
-static int
-make_on(struct di *d, struct gi_fop *fop, unsigned child)
-{
-  struct gi_fop *h = gi_fop_child(fop);
-  int err = di_do(d, h, child);
-
-  gi_reply_move(fop, h);
-  gi_fop_unref(h);
-  return err;
-}
-
 /* Elsewhere than where the name belongs: both under the lock of the name, or a lookup between them takes the linkto for stale. */
 static int
 make_elsewhere(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child)
@@ -106,7 +95,7 @@ make_elsewhere(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child
   if (!err)
     err = announce(d, fop, hashed, child);
   if (!err) {
-    err = make_on(d, fop, child);
+    err = di_pass(d, fop, child);
     if (err)
       GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, hashed, false)); /* then a lookup does */
   }
@@ -158,7 +147,7 @@ make(struct di *d, struct gi_fop *fop)
     child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed);
     guard(d, fop, l, child);
     gi_reply_clear(&fop->rsp);
-    err = child == (unsigned)hashed ? make_on(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
+    err = child == (unsigned)hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
     unguard(d, fop);
     if (!err && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
         (fop->args.mode & 07777) != 01000)
@@ -256,7 +245,7 @@ link_name(struct di *d, struct gi_fop *fop)
       err = di_linkto_make(d, fop, &fop->loc2, &stat, (unsigned)hashed, (unsigned)child);
   }
   if (!err) {
-    err = make_on(d, fop, (unsigned)child);
+    err = di_pass(d, fop, (unsigned)child);
     if (err && hashed != child)
       GI_IGNORE(di_linkto_remove(d, fop, &fop->loc2, (unsigned)hashed, false)); /* then a lookup does */
   }
@@ -320,7 +309,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
   if (!err) {
     expect(d, fop, &stat.gfid);
-    err = make_on(d, fop, (unsigned)child);
+    err = di_pass(d, fop, (unsigned)child);
     *again = gone(d, fop, err);
   }
   if (!err && hashed >= 0 && hashed != child)

@@ -32,12 +32,9 @@ rename_all(struct di *d, struct gi_fop *fop, unsigned first)
 {
   GI_ASSERT(d->n > 1 && first < d->n);
 
-  struct gi_fop *h = gi_fop_child(fop);
   struct di_ask ask;
-  int err = di_do(d, h, first);
+  int err = di_pass(d, fop, first);
 
-  gi_reply_move(fop, h);
-  gi_fop_unref(h);
   if (err)
     return err;
   di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));

@@ -125,23 +125,25 @@ unchanged(struct moving *m)
 
 /* ---- the steps ---- */
 
-/* As the user who renames: RENAME, or LINK of the new name. */
+/* As the user who renames. */
 static int
-on_data(struct moving *m, enum gi_fop_kind kind)
+rename_data(struct moving *m)
 {
-  struct gi_fop *h = kind == GI_FOP_RENAME ? gi_fop_child(m->fop) : di_helper(m->fop, kind);
+  return di_pass(m->d, m->fop, (unsigned)m->src_cached);
+}
+
+/* The new name as a further one. */
+static int
+link_data(struct moving *m)
+{
+  struct gi_fop *h = di_helper(m->fop, GI_FOP_LINK);
   int err;
 
-  if (kind == GI_FOP_LINK) {
-    h->loc.gfid = m->src.gfid;
-    gi_loc_copy_name(&h->loc2, &m->fop->loc2);
-  }
+  h->loc.gfid = m->src.gfid;
+  gi_loc_copy_name(&h->loc2, &m->fop->loc2);
   err = di_do(m->d, h, (unsigned)m->src_cached);
-  if (kind == GI_FOP_RENAME) {
-    gi_reply_move(m->fop, h);
-  } else if (!err) {
+  if (!err)
     m->src = h->rsp.stat;
-  }
   gi_fop_unref(h);
   return err;
 }
@@ -195,7 +197,7 @@ clean(struct moving *m)
 static int
 move_at_home(struct moving *m)
 {
-  int err = on_data(m, GI_FOP_RENAME);
+  int err = rename_data(m);
 
   if (!err)
     clean(m);
@@ -233,10 +235,10 @@ move_with_linkto(struct moving *m)
       return err;
     made = true;
   }
-  err = on_data(m, replaces ? GI_FOP_RENAME : GI_FOP_LINK);
+  err = replaces ? rename_data(m) : link_data(m);
   if (err == EEXIST && !replaces) { /* left by a rename that did not end: under the lock of the name nobody makes it there */
     replaces = true;
-    err = on_data(m, GI_FOP_RENAME);
+    err = rename_data(m);
   }
   if (err) {
     if (made)
