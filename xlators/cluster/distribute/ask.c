@@ -306,3 +306,12 @@ di_parent_attrs(struct di *d, struct gi_fop *fop)
     if (a.whose == GI_OF_PARENT || a.whose == GI_OF_PARENT2)
       parent_attr(d, a.iatt, a.before);
 }
+
+enum gi_verdict
+di_end(struct di *d, struct gi_fop *fop, int err)
+{
+  if (err)
+    return gi_fop_fail(fop, err);
+  di_parent_attrs(d, fop);
+  return GI_ANSWERED;
+}

@@ -137,6 +137,8 @@ void di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes);
 void di_dir_attr(struct gi_iatt *a);
 /* Attributes of the parent in the reply of an operation on one subvolume: never older than what was told before. */
 void di_parent_attrs(struct di *d, struct gi_fop *fop);
+/* The end of a task that changed a name: fails with `err`, or answers with what the subvolume said. */
+enum gi_verdict di_end(struct di *d, struct gi_fop *fop, int err);
 
 /* ---- tasks ---- */
 

@@ -281,10 +281,7 @@ removal(struct di *d, struct gi_fop *fop)
   if (!err)
     err = remove_all(d, fop, (unsigned)hashed);
   di_unlock(d, fop, &locks);
-  if (err)
-    return gi_fop_fail(fop, err);
-  di_parent_attrs(d, fop);
-  return GI_ANSWERED;
+  return di_end(d, fop, err);
 }
 
 enum gi_verdict

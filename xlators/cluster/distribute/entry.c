@@ -250,10 +250,7 @@ link_name(struct di *d, struct gi_fop *fop)
       GI_IGNORE(di_linkto_remove(d, fop, &fop->loc2, (unsigned)hashed, false)); /* then a lookup does */
   }
   di_unlock(d, fop, &locks);
-  if (err)
-    return gi_fop_fail(fop, err);
-  di_parent_attrs(d, fop);
-  return GI_ANSWERED;
+  return di_end(d, fop, err);
 }
 
 enum gi_verdict
@@ -328,10 +325,7 @@ unlink_name(struct di *d, struct gi_fop *fop)
     gi_reply_clear(&fop->rsp);
     err = unlink_once(d, fop, &again);
   }
-  if (err)
-    return gi_fop_fail(fop, err);
-  di_parent_attrs(d, fop);
-  return GI_ANSWERED;
+  return di_end(d, fop, err);
 }
 
 enum gi_verdict
