@@ -33,6 +33,10 @@ struct di_options {
 enum di_partial { DI_PARTIAL_FAIL, DI_PARTIAL_ALLOW };
 extern const struct gi_option di_table[];
 
+/* The permission bits of a linkto file: these and no others; and what a file has among its own while it is moved. */
+#define DI_LINKTO_MODE 01000u
+#define DI_MOVING (S_ISVTX | S_ISGID)
+
 /* What is known of a subvolume's room. */
 struct di_space {
   uint64_t asked; /* gi_now; 0: never */
@@ -205,6 +209,8 @@ void di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fo
 /* The subvolume of a file that several have: one whose copy is not about to go to another one, if there is such a one. */
 unsigned di_found_file(const struct di *d, const struct di_found *f);
 bool di_is_linkto(const struct di *d, const struct gi_fop *reply);
+/* The same of attributes and keys, as a listing has them. */
+bool di_tells_linkto(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
 /* The subvolume that the linkto file of a lookup's reply names; -1: none that is known. */
 int di_linkto_target(const struct di *d, const struct gi_fop *reply);
 void di_add_keys(const struct di *d, struct gi_dict *xdata);

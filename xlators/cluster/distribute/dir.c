@@ -122,12 +122,6 @@ struct emptying {
   unsigned child;
 };
 
-static bool
-linkto_entry(const struct di *d, const struct gi_dirent *e)
-{
-  return S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, d->linkto_key);
-}
-
 /* A linkto file in a directory where no subvolume has a file. */
 static int
 remove_linkto(const struct emptying *m, const struct gi_dirent *e)
@@ -153,7 +147,7 @@ look_through(const struct emptying *m, struct gi_fop *reply, bool remove)
 
     if (gi_dirent_is_dot(e))
       continue;
-    if (!linkto_entry(m->d, e))
+    if (!di_tells_linkto(m->d, &e->stat, e->xdata))
       return ENOTEMPTY;
     err = remove ? remove_linkto(m, e) : 0;
     if (err)

@@ -104,6 +104,15 @@ make_elsewhere(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child
 }
 
 /* CREATE found a linkto file under the name: another client has made the file meanwhile. */
+static bool
+opened_linkto(const struct gi_fop *fop)
+{
+  const struct gi_iatt *a = &fop->rsp.stat;
+
+  return fop->kind == GI_FOP_CREATE && (a->mode & 07777) == DI_LINKTO_MODE && a->size == 0 &&
+         (fop->args.mode & 07777) != DI_LINKTO_MODE;
+}
+
 static enum gi_verdict
 open_existing(struct di *d, struct gi_fop *fop)
 {
@@ -149,8 +158,7 @@ make(struct di *d, struct gi_fop *fop)
     gi_reply_clear(&fop->rsp);
     err = child == (unsigned)hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
     unguard(d, fop);
-    if (!err && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
-        (fop->args.mode & 07777) != 01000)
+    if (!err && opened_linkto(fop))
       return open_existing(d, fop);
     if (!err)
       return made(d, fop, child);
@@ -207,8 +215,7 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
     renew_layout(d, fop->loc.parent);
     return di_run(d, fop, make);
   }
-  if (fop->rsp.ret >= 0 && fop->kind == GI_FOP_CREATE && (fop->rsp.stat.mode & 07777) == 01000 && fop->rsp.stat.size == 0 &&
-      (fop->args.mode & 07777) != 01000)
+  if (fop->rsp.ret >= 0 && opened_linkto(fop))
     return di_run(d, fop, open_existing);
   know_new(d, fop, di_fop_of(fop, d)->to);
   return GI_PASS;

@@ -20,7 +20,7 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
   GI_ASSERT(child && !S_ISDIR(a->mode));
   di_know_file(d, &a->gfid, child);
   if (di_is_moving(d, a, fop->rsp.xdata))
-    a->mode &= ~(uint32_t)(S_ISVTX | S_ISGID);
+    a->mode &= ~(uint32_t)DI_MOVING;
   di_parent_attrs(d, fop);
   di_strip_keys(d, fop);
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define MOVING (S_ISVTX | S_ISGID)
 #define TRIES 3
 
 /* What must be done on both copies. */
@@ -24,7 +23,7 @@
 bool
 di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
-  return S_ISREG(a->mode) && (a->mode & MOVING) == MOVING && gi_dict_get(xdata, d->linkto_key);
+  return S_ISREG(a->mode) && (a->mode & DI_MOVING) == DI_MOVING && gi_dict_get(xdata, d->linkto_key);
 }
 
 /* ---- descriptors ---- */
@@ -217,8 +216,8 @@ hide_bits(struct gi_fop *fop, const struct gi_gfid *gfid)
   struct gi_attr a;
 
   for (unsigned at = 0; gi_reply_next_attr(fop, &at, &a);)
-    if (gi_gfid_equal(&a.iatt->gfid, gfid) && (a.iatt->mode & MOVING) == MOVING)
-      a.iatt->mode &= ~(uint32_t)MOVING;
+    if (gi_gfid_equal(&a.iatt->gfid, gfid) && (a.iatt->mode & DI_MOVING) == DI_MOVING)
+      a.iatt->mode &= ~(uint32_t)DI_MOVING;
 }
 
 static enum gi_verdict
@@ -276,9 +275,9 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   a = gi_reply_attr(fop, GI_OF_OBJECT);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;
-  if ((a->mode & 07777) == S_ISVTX)
+  if ((a->mode & 07777) == DI_LINKTO_MODE)
     return df->tries < TRIES ? think(d, fop, after_moved) : GI_PASS;
-  return (a->mode & MOVING) == MOVING ? think(d, fop, while_moving) : GI_PASS;
+  return (a->mode & DI_MOVING) == DI_MOVING ? think(d, fop, while_moving) : GI_PASS;
 }
 
 /* ---- a descriptor that is not open where the file is ---- */

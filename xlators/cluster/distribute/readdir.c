@@ -248,11 +248,9 @@ look_for_linkto(struct listing *l, const struct gi_dirent *e)
 static bool
 is_linkto(struct listing *l, const struct gi_dirent *e)
 {
-  if (!gi_dict_get(e->xdata, l->d->linkto_key))
-    return false;
-  if (!gi_iatt_valid(&e->stat))
-    return look_for_linkto(l, e);
-  return S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000;
+  if (gi_iatt_valid(&e->stat))
+    return di_tells_linkto(l->d, &e->stat, e->xdata);
+  return gi_dict_get(e->xdata, l->d->linkto_key) && look_for_linkto(l, e);
 }
 
 static bool
@@ -274,7 +272,7 @@ take_entry(const struct listing *l, struct gi_dirent *e)
     mine.type = DT_DIR;
   } else if (gi_iatt_valid(&e->stat)) {
     if (di_is_moving(l->d, &e->stat, e->xdata))
-      mine.stat.mode &= ~(uint32_t)(S_ISVTX | S_ISGID);
+      mine.stat.mode &= ~(uint32_t)DI_MOVING;
     di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
   }
   e->xdata = NULL;

@@ -18,8 +18,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#define MOVING (S_ISVTX | S_ISGID)
-#define LINKTO_MODE 01000u
 #define TRIES 60      /* while a subvolume goes and comes */
 #define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
 
@@ -78,7 +76,7 @@ look_at_target(struct move *m, struct gi_fop *fop, bool prepare)
   }
   if (err || !same)
     return err ? err : EEXIST;
-  m->dressed = linkto && mode != LINKTO_MODE;
+  m->dressed = linkto && mode != DI_LINKTO_MODE;
   m->unfinished = m->dressed && m->marked && mode == (m->stat.mode & 07777u);
   m->replaced = !linkto || m->unfinished;
   return 0;
@@ -110,7 +108,7 @@ look(struct move *m, bool prepare)
     m->f.gfid = m->stat.gfid;
     m->marked = di_is_moving(d, &m->stat, fop->rsp.xdata);
     if (m->marked)
-      m->stat.mode &= ~(uint32_t)MOVING;
+      m->stat.mode &= ~(uint32_t)DI_MOVING;
     if (m->marked && gi_dict_get_str(fop->rsp.xdata, key, &mode))
       m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
@@ -165,7 +163,7 @@ mark(struct move *m)
   gi_dict_set_str(fop->args.dict, key, mode);
   gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   err = di_do_drop(d, fop, m->f.from);
-  return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | MOVING, false);
+  return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | DI_MOVING, false);
 }
 
 static int
@@ -232,7 +230,7 @@ follow_removal(struct move *m)
 static int
 remove_source(struct move *m)
 {
-  int err = set_mode(m, m->f.from, LINKTO_MODE, false);
+  int err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
 
   if (!err)
     err = di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
@@ -284,7 +282,7 @@ finish(struct move *m)
 static int
 mark_again(struct move *m)
 {
-  int err = m->dressed ? set_mode(m, m->f.to, LINKTO_MODE, false) : 0;
+  int err = m->dressed ? set_mode(m, m->f.to, DI_LINKTO_MODE, false) : 0;
 
   return err ? err : mark(m);
 }
@@ -360,7 +358,7 @@ begin(struct move *m)
     err = finish(m);
   else if (!err && m->stat.nlink > 1)
     err = EMLINK;
-  else if (!err && !m->marked && (m->stat.mode & MOVING) == MOVING)
+  else if (!err && !m->marked && (m->stat.mode & DI_MOVING) == DI_MOVING)
     err = EBUSY; /* its own bits would be taken for marks */
   else if (!err) {
     err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);

@@ -242,7 +242,7 @@ attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_di
   struct gi_fop *fop;
   int err;
 
-  *linkto = S_ISREG(e->stat.mode) && (e->stat.mode & 07777) == 01000 && gi_dict_get(e->xdata, r->d->linkto_key);
+  *linkto = di_tells_linkto(r->d, &e->stat, e->xdata);
   if (gi_iatt_valid(&e->stat))
     return 0;
   err = look(r, p, child, e->name, &fop);
