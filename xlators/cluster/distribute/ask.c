@@ -140,6 +140,22 @@ di_ask_err(const struct di_ask *ask, uint64_t mask)
   return err;
 }
 
+int
+di_ask_refusal(const struct di_ask *ask)
+{
+  int err = 0;
+
+  GI_ASSERT(ask->done);
+  di_foreach(i, ask->fan.failed)
+  {
+    int e = gi_fan_reply(&ask->fan, (unsigned)i)->rsp.err;
+
+    if (e != ENOENT && e != ESTALE)
+      err = e;
+  }
+  return err;
+}
+
 /* ---- one ---- */
 
 struct gi_fop *

@@ -184,6 +184,8 @@ void di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_
 void di_ask_end(struct di_ask *ask);
 /* The one errno that tells best why the subvolumes of `mask` failed; 0: none did. */
 int di_ask_err(const struct di_ask *ask, uint64_t mask);
+/* Why one failed that did not just say that it does not have it; 0: none did. */
+int di_ask_refusal(const struct di_ask *ask);
 
 /* An operation on behalf of another, as root. */
 struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);

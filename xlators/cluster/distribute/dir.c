@@ -203,13 +203,7 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
   gi_fop_set_fd(h, fd);
   di_ask_copy(d, &ask, h, di_all(d));
   opened = ask.fan.ok;
-  di_foreach(i, ask.fan.failed)
-  {
-    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
-
-    if (e != ENOENT && e != ESTALE)
-      err = e;
-  }
+  err = di_ask_refusal(&ask);
   di_ask_end(&ask);
   gi_fop_unref(h);
   /* All are looked through before anything is removed: a linkto file of a file that is there must stay. */
@@ -237,13 +231,7 @@ remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
   di_ask_begin(d, &ask);
   di_foreach(i, di_all(d) & ~(1ull << hashed)) di_ask_send(d, &ask, gi_fop_child(fop), (unsigned)i);
   di_ask_wait(d, &ask);
-  di_foreach(k, ask.fan.failed)
-  {
-    int e = gi_fan_reply(&ask.fan, (unsigned)k)->rsp.err;
-
-    if (e != ENOENT && e != ESTALE)
-      err = e;
-  }
+  err = di_ask_refusal(&ask);
   di_ask_end(&ask);
   if (err)
     return err;

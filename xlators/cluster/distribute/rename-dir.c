@@ -38,13 +38,7 @@ rename_all(struct di *d, struct gi_fop *fop, unsigned first)
   if (err)
     return err;
   di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
-  di_foreach(i, ask.fan.failed)
-  {
-    int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
-
-    if (e != ENOENT && e != ESTALE) /* not there: a lookup makes it, under the new name */
-      err = e;
-  }
+  err = di_ask_refusal(&ask); /* where it is missing a lookup makes it, under the new name */
   if (err)
     rename_back(d, fop, ask.fan.ok | 1ull << first);
   di_ask_end(&ask);
