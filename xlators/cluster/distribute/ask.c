@@ -169,6 +169,17 @@ di_helper(struct gi_fop *fop, enum gi_fop_kind kind)
   return h;
 }
 
+struct gi_fop *
+di_own_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struct gi_gfid *gfid)
+{
+  struct gi_fop *h = di_helper(fop, kind);
+
+  GI_ASSERT(!gi_gfid_is_none(gfid));
+  h->loc.gfid = *gfid;
+  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
+  return h;
+}
+
 int
 di_do(struct di *d, struct gi_fop *fop, unsigned child)
 {

@@ -189,6 +189,8 @@ int di_ask_refusal(const struct di_ask *ask);
 
 /* An operation on behalf of another, as root. */
 struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);
+/* The same on an object, of which the bricks know that it is no user's. */
+struct gi_fop *di_own_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struct gi_gfid *gfid);
 /* Sends it to one subvolume and waits: 0 or errno. The reply is in fop->rsp. */
 int di_do(struct di *d, struct gi_fop *fop, unsigned child);
 /* The same, and drops it. */

@@ -53,10 +53,8 @@ set_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned c
   GI_ASSERT(want && child < d->n);
   if (gi_dict_count(want) == 0)
     return 0;
-  h = di_helper(fop, GI_FOP_SETXATTR);
-  h->loc.gfid = *gfid;
+  h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
   h->args.dict = gi_dict_ref(want);
-  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
   return di_do_drop(d, h, child);
 }
 
@@ -126,12 +124,10 @@ di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct d
   GI_ASSERT(!i->mds);
   if (hashed < 0)
     return;
-  h = di_helper(fop, GI_FOP_SETXATTR);
-  h->loc.gfid = *gfid;
+  h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
   h->args.flags = XATTR_CREATE;
   h->args.dict = gi_dict_new();
   gi_dict_set_bin(h->args.dict, d->mds_key, "\0\0\0\0", 4);
-  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
   if (di_do_drop(d, h, (unsigned)hashed) == 0)
     i->mds = (int8_t)(hashed + 1);
 }

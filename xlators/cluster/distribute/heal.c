@@ -84,14 +84,12 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
 static struct gi_fop *
 write_range(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct di_range *r)
 {
-  struct gi_fop *h = di_helper(fop, GI_FOP_SETXATTR);
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
   uint8_t bytes[DI_LAYOUT_BYTES];
 
   di_range_encode(r, bytes);
-  h->loc.gfid = *gfid;
   h->args.dict = gi_dict_new();
   gi_dict_set_bin(h->args.dict, d->layout_key, bytes, sizeof(bytes));
-  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
   return h;
 }
 
@@ -239,12 +237,10 @@ make_fop(struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *sta
 static struct gi_fop *
 attr_fop(struct gi_fop *fop, const struct gi_iatt *stat)
 {
-  struct gi_fop *h = di_helper(fop, GI_FOP_SETATTR);
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
 
-  h->loc.gfid = stat->gfid;
   h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID;
   h->args.iatt = *stat;
-  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
   return h;
 }
 

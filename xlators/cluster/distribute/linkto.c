@@ -44,12 +44,10 @@ give_owner(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsigne
 
   if (!gi_iatt_valid(stat) || (stat->uid == 0 && stat->gid == 0))
     return;
-  h = di_helper(fop, GI_FOP_SETATTR);
-  h->loc.gfid = stat->gfid;
+  h = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
   h->args.valid = GI_SET_UID | GI_SET_GID;
   h->args.iatt.uid = stat->uid;
   h->args.iatt.gid = stat->gid;
-  gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");
   GI_IGNORE(di_do_drop(d, h, child)); /* nobody is refused anything by it */
 }
 

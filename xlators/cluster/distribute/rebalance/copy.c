@@ -314,9 +314,7 @@ di_reb_xattrs(struct di_reb_file *f, bool last)
     gi_dict_unref(&d);
     return err;
   }
-  fop = di_helper(f->r->base, GI_FOP_SETXATTR);
-  fop->loc.gfid = f->gfid;
+  fop = di_own_fop(f->r->base, GI_FOP_SETXATTR, &f->gfid);
   fop->args.dict = d;
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   return di_do_drop(f->r->d, fop, f->to);
 }

@@ -136,14 +136,12 @@ unlock_name(struct move *m)
 static int
 set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
+  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
 
   GI_ASSERT((mode & ~07777u) == 0 && (child == m->f.from || child == m->f.to));
-  fop->loc.gfid = m->f.gfid;
   fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID : 0);
   fop->args.iatt = m->stat;
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   return di_do_drop(m->f.r->d, fop, child);
 }
 
@@ -151,17 +149,15 @@ static int
 mark(struct move *m)
 {
   struct di *d = m->f.r->d;
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETXATTR);
+  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETXATTR, &m->f.gfid);
   const char *target = d->x->children[m->f.to]->name;
   GI_CLEANUP_FREE char *key = mode_key(d), *mode = gi_asprintf("%o", m->stat.mode & 07777u);
   int err;
 
   GI_ASSERT(!gi_gfid_is_none(&m->f.gfid) && S_ISREG(m->stat.mode));
-  fop->loc.gfid = m->f.gfid;
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
   gi_dict_set_str(fop->args.dict, key, mode);
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   err = di_do_drop(d, fop, m->f.from);
   return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | DI_MOVING, false);
 }
@@ -169,13 +165,11 @@ mark(struct move *m)
 static int
 drop_xattr(struct move *m, unsigned child, const char *name)
 {
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_REMOVEXATTR);
+  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_REMOVEXATTR, &m->f.gfid);
   int err;
 
   GI_ASSERT(name && (child == m->f.from || child == m->f.to));
-  fop->loc.gfid = m->f.gfid;
   fop->args.name = name;
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   err = di_do_drop(m->f.r->d, fop, child);
   return err == ENODATA ? 0 : err;
 }
@@ -197,15 +191,13 @@ unmark(struct move *m)
 /* ---- the end ---- */
 
 static int
-set_times(struct move *m, const struct gi_iatt *stat)
+set_times(struct move *m)
 {
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
+  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
 
   GI_ASSERT(m->name.n > 0); /* under the lock of the name */
-  fop->loc.gfid = m->f.gfid;
   fop->args.valid = GI_SET_ATIME | GI_SET_MTIME;
-  fop->args.iatt = *stat;
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  fop->args.iatt = m->stat;
   return di_do_drop(m->f.r->d, fop, m->f.to);
 }
 
@@ -264,7 +256,7 @@ switch_over(struct move *m)
   if (!err)
     err = di_reb_xattrs(&m->f, true);
   if (!err)
-    err = set_times(m, &m->stat);
+    err = set_times(m);
   return err ? err : remove_source(m);
 }
 

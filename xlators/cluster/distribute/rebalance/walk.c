@@ -398,12 +398,10 @@ count(struct di_reb *r)
 static void
 withdraw(struct di_reb *r)
 {
-  struct gi_fop *fop = di_helper(r->base, GI_FOP_REMOVEXATTR);
+  struct gi_fop *fop = di_own_fop(r->base, GI_FOP_REMOVEXATTR, &gi_gfid_root);
   struct di_ask ask;
 
-  fop->loc.gfid = gi_gfid_root;
   fop->args.name = r->d->commit_key;
-  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   di_ask_copy(r->d, &ask, fop, di_all(r->d)); /* where there was none it fails */
   di_ask_end(&ask);
   gi_fop_unref(fop);
