@@ -5,9 +5,8 @@
  * turn sticky on failure; writers grow one flat buffer.
  */
 #include "rpc/xdr.h"
+#include "libglusterish/bigendian.h"
 #include "libglusterish/mem.h"
-
-#include <endian.h>
 
 #define XDR_FIRST 512       /* capacity of a fresh buffer: fits every small call and reply */
 #define XDR_PAIR_MIN 16     /* smallest pair on the wire: key length, one word of key, tag, one word of value */
@@ -15,36 +14,6 @@
 #define XDR_IATT_BYTES 148
 
 static const uint8_t zeroes[16];
-
-static inline uint32_t
-load32(const uint8_t *p)
-{
-  uint32_t v;
-  memcpy(&v, p, sizeof(v));
-  return be32toh(v);
-}
-
-static inline uint64_t
-load64(const uint8_t *p)
-{
-  uint64_t v;
-  memcpy(&v, p, sizeof(v));
-  return be64toh(v);
-}
-
-static inline void
-store32(uint8_t *p, uint32_t v)
-{
-  v = htobe32(v);
-  memcpy(p, &v, sizeof(v));
-}
-
-static inline void
-store64(uint8_t *p, uint64_t v)
-{
-  v = htobe64(v);
-  memcpy(p, &v, sizeof(v));
-}
 
 static inline uint32_t
 padding(uint32_t len)
@@ -77,14 +46,14 @@ uint32_t
 gi_xdr_get_u32(struct gi_xdr_in *in)
 {
   const uint8_t *p = take(in, 4);
-  return p ? load32(p) : 0;
+  return p ? gi_be32_load(p) : 0;
 }
 
 uint64_t
 gi_xdr_get_u64(struct gi_xdr_in *in)
 {
   const uint8_t *p = take(in, 8);
-  return p ? load64(p) : 0;
+  return p ? gi_be64_load(p) : 0;
 }
 
 const uint8_t *
@@ -122,23 +91,23 @@ gi_xdr_get_iatt(struct gi_xdr_in *in, struct gi_iatt *iatt)
     return;
   }
   memcpy(iatt->gfid.b, p, 16);
-  iatt->flags = load64(p + 16);
-  iatt->ino = load64(p + 24);
-  iatt->dev = load64(p + 32);
-  iatt->rdev = load64(p + 40);
-  iatt->size = load64(p + 48);
-  iatt->blocks = load64(p + 56);
-  iatt->attributes = load64(p + 64);
-  iatt->attributes_mask = load64(p + 72);
-  iatt->atime = (struct gi_time){(int64_t)load64(p + 80), load32(p + 112)};
-  iatt->mtime = (struct gi_time){(int64_t)load64(p + 88), load32(p + 116)};
-  iatt->ctime = (struct gi_time){(int64_t)load64(p + 96), load32(p + 120)};
-  iatt->btime = (struct gi_time){(int64_t)load64(p + 104), load32(p + 124)};
-  iatt->nlink = load32(p + 128);
-  iatt->uid = load32(p + 132);
-  iatt->gid = load32(p + 136);
-  iatt->blksize = load32(p + 140);
-  iatt->mode = load32(p + 144);
+  iatt->flags = gi_be64_load(p + 16);
+  iatt->ino = gi_be64_load(p + 24);
+  iatt->dev = gi_be64_load(p + 32);
+  iatt->rdev = gi_be64_load(p + 40);
+  iatt->size = gi_be64_load(p + 48);
+  iatt->blocks = gi_be64_load(p + 56);
+  iatt->attributes = gi_be64_load(p + 64);
+  iatt->attributes_mask = gi_be64_load(p + 72);
+  iatt->atime = (struct gi_time){(int64_t)gi_be64_load(p + 80), gi_be32_load(p + 112)};
+  iatt->mtime = (struct gi_time){(int64_t)gi_be64_load(p + 88), gi_be32_load(p + 116)};
+  iatt->ctime = (struct gi_time){(int64_t)gi_be64_load(p + 96), gi_be32_load(p + 120)};
+  iatt->btime = (struct gi_time){(int64_t)gi_be64_load(p + 104), gi_be32_load(p + 124)};
+  iatt->nlink = gi_be32_load(p + 128);
+  iatt->uid = gi_be32_load(p + 132);
+  iatt->gid = gi_be32_load(p + 136);
+  iatt->blksize = gi_be32_load(p + 140);
+  iatt->mode = gi_be32_load(p + 144);
 }
 
 static void
@@ -250,13 +219,13 @@ reserve(struct gi_xdr_out *out, size_t len)
 void
 gi_xdr_put_u32(struct gi_xdr_out *out, uint32_t v)
 {
-  store32(reserve(out, 4), v);
+  gi_be32_store(reserve(out, 4), v);
 }
 
 void
 gi_xdr_put_u64(struct gi_xdr_out *out, uint64_t v)
 {
-  store64(reserve(out, 8), v);
+  gi_be64_store(reserve(out, 8), v);
 }
 
 void
@@ -271,7 +240,7 @@ gi_xdr_put_opaque(struct gi_xdr_out *out, const void *data, uint32_t len)
 {
   uint32_t pad = padding(len);
   uint8_t *p = reserve(out, 4 + (size_t)len + pad);
-  store32(p, len);
+  gi_be32_store(p, len);
   if (len > 0)
     memcpy(p + 4, data, len);
   memset(p + 4 + len, 0, pad);
@@ -294,27 +263,27 @@ gi_xdr_put_iatt(struct gi_xdr_out *out, const struct gi_iatt *iatt)
 {
   uint8_t *p = reserve(out, XDR_IATT_BYTES);
   memcpy(p, iatt->gfid.b, 16);
-  store64(p + 16, iatt->flags);
-  store64(p + 24, iatt->ino);
-  store64(p + 32, iatt->dev);
-  store64(p + 40, iatt->rdev);
-  store64(p + 48, iatt->size);
-  store64(p + 56, iatt->blocks);
-  store64(p + 64, iatt->attributes);
-  store64(p + 72, iatt->attributes_mask);
-  store64(p + 80, (uint64_t)iatt->atime.sec);
-  store64(p + 88, (uint64_t)iatt->mtime.sec);
-  store64(p + 96, (uint64_t)iatt->ctime.sec);
-  store64(p + 104, (uint64_t)iatt->btime.sec);
-  store32(p + 112, iatt->atime.nsec);
-  store32(p + 116, iatt->mtime.nsec);
-  store32(p + 120, iatt->ctime.nsec);
-  store32(p + 124, iatt->btime.nsec);
-  store32(p + 128, iatt->nlink);
-  store32(p + 132, iatt->uid);
-  store32(p + 136, iatt->gid);
-  store32(p + 140, iatt->blksize);
-  store32(p + 144, iatt->mode);
+  gi_be64_store(p + 16, iatt->flags);
+  gi_be64_store(p + 24, iatt->ino);
+  gi_be64_store(p + 32, iatt->dev);
+  gi_be64_store(p + 40, iatt->rdev);
+  gi_be64_store(p + 48, iatt->size);
+  gi_be64_store(p + 56, iatt->blocks);
+  gi_be64_store(p + 64, iatt->attributes);
+  gi_be64_store(p + 72, iatt->attributes_mask);
+  gi_be64_store(p + 80, (uint64_t)iatt->atime.sec);
+  gi_be64_store(p + 88, (uint64_t)iatt->mtime.sec);
+  gi_be64_store(p + 96, (uint64_t)iatt->ctime.sec);
+  gi_be64_store(p + 104, (uint64_t)iatt->btime.sec);
+  gi_be32_store(p + 112, iatt->atime.nsec);
+  gi_be32_store(p + 116, iatt->mtime.nsec);
+  gi_be32_store(p + 120, iatt->ctime.nsec);
+  gi_be32_store(p + 124, iatt->btime.nsec);
+  gi_be32_store(p + 128, iatt->nlink);
+  gi_be32_store(p + 132, iatt->uid);
+  gi_be32_store(p + 136, iatt->gid);
+  gi_be32_store(p + 140, iatt->blksize);
+  gi_be32_store(p + 144, iatt->mode);
 }
 
 static void
@@ -347,9 +316,9 @@ gi_xdr_put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
   uint32_t count = gi_dict_count(dict);
   size_t at = out->len;
   uint8_t *p = reserve(out, 12);
-  store32(p, 0);
-  store32(p + 4, dict ? count : UINT32_MAX);
-  store32(p + 8, count);
+  gi_be32_store(p, 0);
+  gi_be32_store(p + 4, dict ? count : UINT32_MAX);
+  gi_be32_store(p + 8, count);
   for (uint32_t i = 0; i < count; i++) {
     const struct gi_pair *pair = gi_dict_at(dict, i);
     gi_xdr_put_opaque(out, pair->key, pair->key_len + 1);
@@ -363,7 +332,7 @@ void
 gi_xdr_set_u32(struct gi_xdr_out *out, size_t at, uint32_t v)
 {
   GI_ASSERT(at + 4 <= out->len);
-  store32(out->base + at, v);
+  gi_be32_store(out->base + at, v);
 }
 
 void

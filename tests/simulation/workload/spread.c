@@ -3,6 +3,7 @@
  * Names over several sets: what the disks of all of them hold together in the end. A file is on one set, and if that is not the one that
  * its name belongs to, one linkto file there leads to it; a directory is on all.
  */
+#include "libglusterish/bigendian.h"
 #include "libglusterish/reactor.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/workload/workload.h"
@@ -70,12 +71,6 @@ see(const struct look *l, unsigned set, const char *path)
   return s;
 }
 
-static uint32_t
-be32(const uint8_t *b)
-{
-  return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
 /* The set that a name belongs to by the layout on the disks; -1: none. */
 static int
 hashed(const struct look *l, const char *dir, const char *name)
@@ -87,7 +82,7 @@ hashed(const struct look *l, const char *dir, const char *name)
 
     if (attribute(l->fs[set], dir, LAYOUT_KEY, range, sizeof(range)) != (ssize_t)sizeof(range))
       continue;
-    if (be32(range + 12) && hash >= be32(range + 8) && hash <= be32(range + 12))
+    if (gi_be32_load(range + 12) && hash >= gi_be32_load(range + 8) && hash <= gi_be32_load(range + 12))
       return (int)set;
   }
   return -1;

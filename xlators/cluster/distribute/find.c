@@ -5,6 +5,7 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/bigendian.h"
 #include "libglusterish/log.h"
 
 #include <errno.h>
@@ -217,13 +218,11 @@ static int32_t
 unsynced(const struct di *d, const struct gi_fop *reply)
 {
   const void *bytes;
-  const uint8_t *b;
   uint32_t len;
 
   if (!gi_dict_get_bin(reply->rsp.xdata, d->mds_key, &bytes, &len) || len != 4)
     return 0;
-  b = bytes;
-  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
+  return (int32_t)gi_be32_load(bytes);
 }
 
 int

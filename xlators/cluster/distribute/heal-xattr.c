@@ -6,6 +6,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/bigendian.h"
+
 #include <errno.h>
 #include <sys/xattr.h>
 
@@ -84,9 +86,9 @@ int
 di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by)
 {
   struct gi_fop *h = di_helper(fop, GI_FOP_XATTROP);
-  uint32_t u = (uint32_t)by;
-  uint8_t bytes[4] = {(uint8_t)(u >> 24), (uint8_t)(u >> 16), (uint8_t)(u >> 8), (uint8_t)u};
+  uint8_t bytes[4];
 
+  gi_be32_store(bytes, (uint32_t)by);
   h->loc.gfid = *gfid;
   h->args.flags = GI_XATTROP_ADD32;
   h->args.dict = gi_dict_new();

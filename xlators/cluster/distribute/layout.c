@@ -4,6 +4,7 @@
  */
 #include "xlators/cluster/distribute/layout.h"
 
+#include "libglusterish/bigendian.h"
 #include "libglusterish/mem.h"
 
 #include <errno.h>
@@ -21,40 +22,25 @@ di_layout_new(unsigned n)
   return l;
 }
 
-static uint32_t
-get32(const uint8_t *b)
-{
-  return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-static void
-put32(uint8_t *b, uint32_t v)
-{
-  b[0] = (uint8_t)(v >> 24);
-  b[1] = (uint8_t)(v >> 16);
-  b[2] = (uint8_t)(v >> 8);
-  b[3] = (uint8_t)v;
-}
-
 bool
 di_range_decode(struct di_range *r, const void *bytes, uint32_t len)
 {
   const uint8_t *b = bytes;
 
   *r = (struct di_range){.err = ENODATA};
-  if (len != DI_LAYOUT_BYTES || get32(b + 4) > 1 || get32(b + 8) > get32(b + 12))
+  if (len != DI_LAYOUT_BYTES || gi_be32_load(b + 4) > 1 || gi_be32_load(b + 8) > gi_be32_load(b + 12))
     return false;
-  *r = (struct di_range){get32(b), get32(b + 4), get32(b + 8), get32(b + 12), 0};
+  *r = (struct di_range){gi_be32_load(b), gi_be32_load(b + 4), gi_be32_load(b + 8), gi_be32_load(b + 12), 0};
   return true;
 }
 
 void
 di_range_encode(const struct di_range *r, uint8_t bytes[DI_LAYOUT_BYTES])
 {
-  put32(bytes, r->commit);
-  put32(bytes + 4, r->type);
-  put32(bytes + 8, r->start);
-  put32(bytes + 12, r->stop);
+  gi_be32_store(bytes, r->commit);
+  gi_be32_store(bytes + 4, r->type);
+  gi_be32_store(bytes + 8, r->start);
+  gi_be32_store(bytes + 12, r->stop);
 }
 
 bool

@@ -10,6 +10,8 @@
  */
 #include "xlators/features/shard/shard.h"
 
+#include "libglusterish/bigendian.h"
+
 #include "libglusterish/mutants.h"
 #include "libglusterish/promise.h"
 
@@ -17,30 +19,13 @@
 #define SH_UNSAID_S 1
 #define SH_ASK_AGAIN 4
 
-static uint64_t
-be64(const uint8_t *b)
-{
-  uint64_t v = 0;
-
-  for (unsigned i = 0; i < 8; i++)
-    v = v << 8 | b[i];
-  return v;
-}
-
-static void
-put_be64(uint8_t *b, uint64_t v)
-{
-  for (unsigned i = 0; i < 8; i++)
-    b[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
 static void
 put_sizes(uint8_t value[SH_SIZE_BYTES], uint64_t size, uint64_t blocks)
 {
   memset(value, 0, SH_SIZE_BYTES);
   _Static_assert(SH_SIZE_BYTES == 4 * 8, "four numbers");
-  put_be64(value, size);
-  put_be64(value + 16, blocks);
+  gi_be64_store(value, size);
+  gi_be64_store(value + 16, blocks);
 }
 
 static bool
@@ -75,7 +60,7 @@ sh_new_file_keys(const struct shard *sh, struct gi_dict *dict)
 {
   uint8_t value[SH_SIZE_BYTES];
 
-  put_be64(value, sh_opts(sh)->block_size);
+  gi_be64_store(value, sh_opts(sh)->block_size);
   gi_dict_set_bin(dict, SH_BLOCK_KEY, value, 8);
   put_sizes(value, 0, 0);
   gi_dict_set_bin(dict, SH_SIZE_KEY, value, SH_SIZE_BYTES);
@@ -87,7 +72,7 @@ sh_size_keys(const struct sh_file *file, struct gi_dict *dict)
   uint8_t value[SH_SIZE_BYTES];
 
   GI_ASSERT(file->block_size >= SH_BLOCK_MIN);
-  put_be64(value, file->block_size);
+  gi_be64_store(value, file->block_size);
   gi_dict_set_bin(dict, SH_BLOCK_KEY, value, 8);
   put_sizes(value, file->size, file->blocks);
   gi_dict_set_bin(dict, SH_SIZE_KEY, value, SH_SIZE_BYTES);
@@ -106,8 +91,8 @@ sh_sizes(const struct gi_dict *dict, uint64_t *block_size, uint64_t *size)
 
   if (!get_value(dict, SH_BLOCK_KEY, 8, &block) || !get_value(dict, SH_SIZE_KEY, 24, &sizes))
     return false;
-  *block_size = be64(block);
-  *size = be64(sizes);
+  *block_size = gi_be64_load(block);
+  *size = gi_be64_load(sizes);
   return sane_block_size(*block_size) && *size <= INT64_MAX;
 }
 
@@ -180,7 +165,7 @@ sh_learn(struct shard *sh, const struct gi_iatt *stat, const struct gi_dict *xda
     file = si->file ? si->file : file_new(sh, inode, block);
     if (!gi_iatt_valid(&file->stat) || (!file->under_way && asked > file->asked && asked > file->settled &&
                                         asked > file->doubted && file->lease != SH_LEASE_ALONE))
-      take(file, stat, size, be64(sizes + 16), asked);
+      take(file, stat, size, gi_be64_load(sizes + 16), asked);
   } else if (si->what == SH_UNKNOWN) {
     si->what = SH_PLAIN;
   } else {
@@ -230,12 +215,12 @@ ask_once(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
 
   if (!err && (!get_value(ask->rsp.xdata, SH_SIZE_KEY, 24, &sizes) || !gi_iatt_valid(&ask->rsp.stat)))
     err = EIO;
-  if (!err && be64(sizes) > INT64_MAX)
+  if (!err && gi_be64_load(sizes) > INT64_MAX)
     err = EIO;
   if (!err && !gi_gfid_equal(&ask->rsp.stat.gfid, &file->inode->gfid))
     err = ESTALE;
   if (!err) {
-    take(file, &ask->rsp.stat, be64(sizes), be64(sizes + 16), asked);
+    take(file, &ask->rsp.stat, gi_be64_load(sizes), gi_be64_load(sizes + 16), asked);
     file->known = news == file->news;
   }
   gi_fop_unref(ask);
@@ -358,7 +343,7 @@ add_sizes(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t s
   if (err && !file->unlinked)
     file->known = false; /* perhaps it was added, perhaps not */
   else if (!err && get_value(add->rsp.dict, SH_SIZE_KEY, 24, &now))
-    file->blocks = be64(now + 16); /* others write in the middle, too */
+    file->blocks = gi_be64_load(now + 16); /* others write in the middle, too */
   gi_fop_unref(add);
   return file->unlinked ? 0 : err;
 }

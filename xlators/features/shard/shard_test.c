@@ -2,6 +2,7 @@
  *
  * features/shard over a child that knows one file, its blocks and the directories: what is sent for each kind, and what is answered.
  */
+#include "libglusterish/bigendian.h"
 #include "tests/unit/fake.h"
 
 #include <errno.h>
@@ -26,22 +27,6 @@ struct brick {
   int name_locks;
   int write_err, add_err; /* once */
 };
-
-static void
-put64(uint8_t *b, uint64_t v)
-{
-  for (int i = 0; i < 8; i++)
-    b[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
-static uint64_t
-get64(const uint8_t *b)
-{
-  uint64_t v = 0;
-  for (int i = 0; i < 8; i++)
-    v = v << 8 | b[i];
-  return v;
-}
 
 static struct gi_gfid
 gfid(uint8_t n)
@@ -75,10 +60,10 @@ static void
 put_keys(struct brick *b, struct gi_dict *d)
 {
   uint8_t v[32] = {0};
-  put64(v, BLOCK);
+  gi_be64_store(v, BLOCK);
   gi_dict_set_bin(d, BLOCK_KEY, v, 8);
-  put64(v, b->size);
-  put64(v + 16, b->blocks);
+  gi_be64_store(v, b->size);
+  gi_be64_store(v + 16, b->blocks);
   gi_dict_set_bin(d, SIZE_KEY, v, 32);
 }
 
@@ -246,10 +231,10 @@ on_add(struct gi_fop *fop, void *arg)
     return;
   assert_int_equal(fop->args.flags, GI_XATTROP_ADD64);
   assert_true(gi_dict_get_bin(fop->args.dict, SIZE_KEY, &v, &len) && len == 32);
-  b->size += get64(v);
-  b->blocks += get64((const uint8_t *)v + 16);
-  put64(now, b->size);
-  put64(now + 16, b->blocks);
+  b->size += gi_be64_load(v);
+  b->blocks += gi_be64_load((const uint8_t *)v + 16);
+  gi_be64_store(now, b->size);
+  gi_be64_store(now + 16, b->blocks);
   fop->rsp.dict = gi_dict_new();
   gi_dict_set_bin(fop->rsp.dict, SIZE_KEY, now, 32);
 }

@@ -5,6 +5,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/bigendian.h"
+
 #include <fnmatch.h>
 #include <sys/uio.h>
 
@@ -350,11 +352,10 @@ posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gf
   gi_gfid_text(parent, key + sizeof(KEY_PGFID) - 1);
   if (posix_at_get(p, at, key, raw, sizeof(raw)) < 0 && errno != ENODATA)
     return errno;
-  count = (uint32_t)raw[0] << 24 | (uint32_t)raw[1] << 16 | (uint32_t)raw[2] << 8 | raw[3];
+  count = gi_be32_load(raw);
   if (by < 0 && count <= 1)
     return posix_at_remove(p, at, key) < 0 && errno != ENODATA ? errno : 0;
   count += (uint32_t)by;
-  for (int i = 0; i < 4; i++)
-    raw[i] = (uint8_t)(count >> (24 - 8 * i));
+  gi_be32_store(raw, count);
   return posix_at_set(p, at, key, raw, 4, 0) < 0 ? errno : 0;
 }

@@ -29,6 +29,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/bigendian.h"
+
 #include <sys/xattr.h>
 
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
@@ -36,33 +38,16 @@
 #define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
 #define FLUSH_BATCH 256 /* written in one turn */
 
-static void
-put_be64(uint8_t *out, uint64_t v)
-{
-  for (int i = 0; i < 8; i++)
-    out[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
-static uint64_t
-get_be64(const uint8_t *in)
-{
-  uint64_t v = 0;
-
-  for (int i = 0; i < 8; i++)
-    v = v << 8 | in[i];
-  return v;
-}
-
 void
 posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK])
 {
   const struct gi_time *order[] = {&t->c, &t->m, &t->a};
 
   out[0] = 1;
-  put_be64(out + 1, 0);
+  gi_be64_store(out + 1, 0);
   for (int i = 0; i < 3; i++) {
-    put_be64(out + 9 + 16 * i, (uint64_t)order[i]->sec);
-    put_be64(out + 17 + 16 * i, order[i]->nsec);
+    gi_be64_store(out + 9 + 16 * i, (uint64_t)order[i]->sec);
+    gi_be64_store(out + 17 + 16 * i, order[i]->nsec);
   }
 }
 
@@ -75,11 +60,11 @@ posix_md_decode(const void *in, size_t len, struct posix_times *t)
   if (len != MDATA_DISK || b[0] != 1)
     return false;
   for (int i = 0; i < 3; i++) {
-    uint64_t nsec = get_be64(b + 17 + 16 * i);
+    uint64_t nsec = gi_be64_load(b + 17 + 16 * i);
 
     if (nsec >= GI_NSEC_PER_SEC)
       return false;
-    order[i]->sec = (int64_t)get_be64(b + 9 + 16 * i);
+    order[i]->sec = (int64_t)gi_be64_load(b + 9 + 16 * i);
     order[i]->nsec = (uint32_t)nsec;
   }
   return true;

@@ -5,6 +5,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/bigendian.h"
+
 #include <fnmatch.h>
 
 /* Names only geo-replication's worker may see. */
@@ -242,18 +244,6 @@ posix_run_setxattr(struct posix_op *op)
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
-static int32_t
-be32(const uint8_t *b)
-{
-  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
-}
-
-static int64_t
-be64(const uint8_t *b)
-{
-  return (int64_t)((uint64_t)(uint32_t)be32(b) << 32 | (uint32_t)be32(b + 4));
-}
-
 /* A dict's MDATA value (wire.md 3.3): atime, mtime, ctime seconds, then the nanoseconds. */
 static bool
 mdata_value(const struct gi_pair *pair, struct posix_times *t)
@@ -263,9 +253,9 @@ mdata_value(const struct gi_pair *pair, struct posix_times *t)
 
   if (pair->type != GI_VALUE_MDATA || !gi_pair_bytes(pair, &b, &len) || len != GI_MDATA_BYTES)
     return false;
-  t->a = (struct gi_time){be64(b), (uint32_t)be32(b + 24)};
-  t->m = (struct gi_time){be64(b + 8), (uint32_t)be32(b + 28)};
-  t->c = (struct gi_time){be64(b + 16), (uint32_t)be32(b + 32)};
+  t->a = (struct gi_time){(int64_t)gi_be64_load(b), gi_be32_load(b + 24)};
+  t->m = (struct gi_time){(int64_t)gi_be64_load(b + 8), gi_be32_load(b + 28)};
+  t->c = (struct gi_time){(int64_t)gi_be64_load(b + 16), gi_be32_load(b + 32)};
   return t->a.nsec < GI_NSEC_PER_SEC && t->m.nsec < GI_NSEC_PER_SEC && t->c.nsec < GI_NSEC_PER_SEC;
 }
 
