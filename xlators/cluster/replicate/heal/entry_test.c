@@ -345,16 +345,23 @@ how_many(struct yard *y, unsigned brick, const char *prefix, unsigned n)
   return there;
 }
 
+/* Brick 2 has missed `n` names, and makes `made` of them before its disk is full. */
+static void
+refuses_names_after(struct yard *y, unsigned n, unsigned made)
+{
+  yard_down(y, 2);
+  many(y, "f", n, true);
+  yard_up(y, 2);
+  y->gate[2]->fail_err[GI_FOP_MKNOD] = ENOSPC;
+  y->gate[2]->fail_after[GI_FOP_MKNOD] = made;
+}
+
 /* The stale brick begins to refuse in the middle: what is done is done and off the list, the rest stays marked. */
 static void
 a_brick_failing_in_the_middle(void **state)
 {
   YARD_NEW(y, GRANULAR);
-  yard_down(y, 2);
-  many(y, "f", 60, true);
-  yard_up(y, 2);
-  y->gate[2]->fail_err[GI_FOP_MKNOD] = ENOSPC;
-  y->gate[2]->fail_after[GI_FOP_MKNOD] = 20;
+  refuses_names_after(y, 60, 20);
   assert_int_equal(yard_heal_entry(y, ""), -ENOSPC);
   assert_int_equal(how_many(y, 2, "f", 60), 20);
   assert_int_equal(yard_changes(y, 0, ""), 40);
@@ -371,11 +378,7 @@ static void
 names_stay_listed_until_they_are_on_the_disk(void **state)
 {
   YARD_NEW(y, GRANULAR);
-  yard_down(y, 2);
-  many(y, "f", 60, true);
-  yard_up(y, 2);
-  y->gate[2]->fail_err[GI_FOP_MKNOD] = ENOSPC;
-  y->gate[2]->fail_after[GI_FOP_MKNOD] = 20;
+  refuses_names_after(y, 60, 20);
   y->gate[2]->fail_err[GI_FOP_FSYNCDIR] = EIO;
   assert_true(yard_heal_entry(y, "") < 0);
   assert_int_equal(how_many(y, 2, "f", 60), 20);
@@ -399,11 +402,7 @@ static void
 names_stay_listed_if_something_was_missed_meanwhile(void **state)
 {
   YARD_NEW(y, GRANULAR);
-  yard_down(y, 2);
-  many(y, "f", 60, true);
-  yard_up(y, 2);
-  y->gate[2]->fail_err[GI_FOP_MKNOD] = ENOSPC;
-  y->gate[2]->fail_after[GI_FOP_MKNOD] = 20;
+  refuses_names_after(y, 60, 20);
   y->gate[2]->seen = miss_another_change;
   y->gate[2]->arg = y;
   assert_true(yard_heal_entry(y, "") < 0);
@@ -419,11 +418,7 @@ static void
 a_long_list_gets_shorter_meanwhile(void **state)
 {
   YARD_NEW(y, GRANULAR);
-  yard_down(y, 2);
-  many(y, "f", 1300, true);
-  yard_up(y, 2);
-  y->gate[2]->fail_err[GI_FOP_MKNOD] = ENOSPC;
-  y->gate[2]->fail_after[GI_FOP_MKNOD] = 1200;
+  refuses_names_after(y, 1300, 1200);
   assert_int_equal(yard_heal_entry(y, ""), -ENOSPC);
   assert_int_equal(how_many(y, 2, "f", 1300), 1200);
   assert_int_equal(yard_changes(y, 0, ""), 100);
