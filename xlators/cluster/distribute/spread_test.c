@@ -566,30 +566,32 @@ list_all(struct fake_stack *s, struct gi_fd *fd, char *names, int *err)
   fail_msg("the listing does not end");
 }
 
-static struct gi_fd *
-open_dir(struct fake_stack *s)
+/* Each of three subvolumes has a file: a, b, c. */
+static struct fake_stack *
+stack_to_list(struct gi_fd **fd)
 {
-  struct gi_fd *fd = fake_fd(s, DIR_GFID);
+  static char names[3][2] = {"a", "b", "c"};
+  struct fake_stack *s = stack_with_dir(3, 0);
   struct gi_fop *f = fake_fop(s, GI_FOP_OPENDIR);
 
-  fd->directory = true;
-  gi_fop_set_fd(f, fd);
+  *fd = fake_fd(s, DIR_GFID);
+  (*fd)->directory = true;
+  gi_fop_set_fd(f, *fd);
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
-  return fd;
+  for (unsigned i = 0; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
+  return s;
 }
 
 static void
 test_listing(void **state)
 {
-  static char names[3][2] = {"a", "b", "c"};
-  struct fake_stack *s = stack_with_dir(3, 0);
-  struct gi_fd *fd = open_dir(s);
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_to_list(&fd);
   char got[256];
   int err;
 
-  for (unsigned i = 0; i < 3; i++)
-    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
   list_all(s, fd, got, &err);
   assert_int_equal(err, 0);
   assert_string_equal(got, "dir a b c "); /* the directory once, no linkto file */
@@ -601,14 +603,11 @@ test_listing(void **state)
 static void
 test_incomplete_listing_fails(void **state)
 {
-  static char names[3][2] = {"a", "b", "c"};
-  struct fake_stack *s = stack_with_dir(3, 0);
-  struct gi_fd *fd = open_dir(s);
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_to_list(&fd);
   char got[256];
   int err;
 
-  for (unsigned i = 0; i < 3; i++)
-    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
   fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
   list_all(s, fd, got, &err);
   assert_int_equal(err, ENOTCONN);
