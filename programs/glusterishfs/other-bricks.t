@@ -11,40 +11,7 @@ PIDS=()
 trap 'end_processes "${PIDS[@]}"; cleanup' EXIT
 mkdir -p "$WORK"/b1 "$WORK"/b2 "$WORK/mnt"
 
-# brick N PORT
-brick() {
-  cat >"$WORK/b$1.vol" <<VOL
-volume t-posix
-    type storage/posix
-    option directory $WORK/b$1
-end-volume
-volume $WORK/b$1
-    type features/locks
-    subvolumes t-posix
-end-volume
-volume t-server
-    type protocol/server
-    option transport.socket.bind-address $HOST
-    option listen-port $2
-    subvolumes $WORK/b$1
-end-volume
-VOL
-  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick || return 1
-  PIDS+=("$(cat "$WORK/b$1.pid")")
-}
-
-# client BRICKS...: a volfile as a daemon writes it.
-client() {
-  local n=0 b names=
-  for b in "$@"; do
-    printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
-      $n "${REMOTE:-$HOST}" $((BASE_PORT + b - 1)) "$WORK/b$b"
-    names="$names t-client-$n"
-    n=$((n + 1))
-  done
-  printf 'volume t-dht\n    type cluster/distribute\n    subvolumes%s\nend-volume\n' "$names"
-  printf 'volume t\n    type debug/io-stats\n    option log-level %s\n    subvolumes t-dht\nend-volume\n' "${LEVEL:-INFO}"
-}
+serve() { plain_brick "$1" && PIDS+=("$(cat "$WORK/b$1.pid")"); }
 
 cat >"$WORK/daemon.py" <<'PY'
 import os, select, socket, struct, sys
@@ -79,9 +46,9 @@ while True:
     shown = now
 PY
 
-ok "a brick serves" brick 1 "$BASE_PORT"
-ok "another one too" brick 2 $((BASE_PORT + 1))
-client 1 >"$WORK/client.vol"
+ok "a brick serves" serve 1
+ok "another one too" serve 2
+plain_client 1 >"$WORK/client.vol"
 python3 "$WORK/daemon.py" "$HOST" "$WORK/client.vol" >"$WORK/port" 2>"$WORK/daemon.err" &
 PIDS+=($!)
 within 10 test -s "$WORK/port"
@@ -95,13 +62,13 @@ echo hello >"$WORK/mnt/file"
 is "$(cat "$WORK/b1/file")" hello "and used"
 LOG=$WORK/mount-mnt.log
 
-LEVEL=DEBUG offer client 1
+LEVEL=DEBUG offer plain_client 1
 ok "an option is followed" within 10 grep -q 'options of the new volfile are in force' "$LOG"
 is "$(cat "$WORK/mnt/file")" hello "and the mount goes on"
 
 mkdir "$WORK/mnt/dir"
 exec 7>>"$WORK/mnt/file"
-offer client 1 2
+offer plain_client 1 2
 ok "a second brick is taken" within 10 grep -q 'the volume is spread over 2 subvolumes now' "$LOG"
 is "$(cat "$WORK/mnt/file")" hello "what was there is there"
 echo more >&7
@@ -117,10 +84,10 @@ unmount "$WORK/mnt"
 rm -rf "$WORK/mnt/new" "$WORK"/b?/new "$WORK"/b?/dir
 find "$WORK/b1" "$WORK/b2" -maxdepth 0 -exec setfattr -x trusted.glusterfs.dht {} \; 2>/dev/null
 echo hello >"$WORK/b1/file"
-offer client 1
+offer plain_client 1
 must "the volume of one brick is mounted again" mount_volume t "$WORK/mnt"
 LOG=$WORK/mount-mnt.log
-copies() { client 1 2 | sed 's/cluster.distribute/cluster\/replicate/'; }
+copies() { plain_client 1 2 | sed 's/cluster.distribute/cluster\/replicate/'; }
 
 exec 7>>"$WORK/mnt/file"
 offer copies
@@ -135,7 +102,7 @@ offer copies
 sleep 0.5
 ok "and goes on to refuse" eio
 
-offer client 1
+offer plain_client 1
 ok "when the volume is as it was, so is the mount" within 10 touch "$WORK/mnt/again"
 is "$(cat "$WORK/mnt/file")" hello "and what it shows"
 exec 7>&-
@@ -143,9 +110,9 @@ unmount "$WORK/mnt"
 
 # ---- what is refused for another reason ----
 
-offer env REMOTE=192.0.2.1 bash -c "$(declare -f client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; client 1"
+offer env REMOTE=192.0.2.1 bash -c "$(declare -f plain_client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; plain_client 1"
 must "a mount may say where its brick is" mount_volume t "$WORK/mnt" "--xlator-option=t-client-0.remote-host=$HOST"
-offer env REMOTE=192.0.2.1 LEVEL=nonsense bash -c "$(declare -f client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; client 1"
+offer env REMOTE=192.0.2.1 LEVEL=nonsense bash -c "$(declare -f plain_client); HOST=$HOST BASE_PORT=$BASE_PORT WORK=$WORK; plain_client 1"
 ok "a bad option is refused" within 10 grep -q 'new volfile refused, nothing was changed' "$LOG"
 ok "and the mount goes on, its bricks are the same" touch "$WORK/mnt/on"
 unmount "$WORK/mnt"
@@ -153,7 +120,7 @@ unmount "$WORK/mnt"
 # ---- what is never mounted ----
 
 {
-  client 1 2 | sed '/^volume t-dht/,$d'
+  plain_client 1 2 | sed '/^volume t-dht/,$d'
   printf 'volume t-ta-2\n    type protocol/client\n    option remote-host %s\n    option remote-subvolume /ta\nend-volume\n' "$HOST"
   printf 'volume t-replicate-0\n    type cluster/replicate\n    option thin-arbiter %s:/ta\n' "$HOST"
   printf '    option afr-pending-xattr t-client-0,t-client-1,t-ta-2.x\n    subvolumes t-client-0 t-client-1 t-ta-2\nend-volume\n'

@@ -16,38 +16,6 @@ M=$WORK/mnt
 MOUNTS+=("$M")
 mkdir -p "$WORK"/b{1,2,3,4} "$M"
 
-# brick N: starts it.
-brick() {
-  cat >"$WORK/b$1.vol" <<VOL
-volume t-posix
-    type storage/posix
-    option directory $WORK/b$1
-end-volume
-volume $WORK/b$1
-    type features/locks
-    subvolumes t-posix
-end-volume
-volume t-server
-    type protocol/server
-    option transport.socket.bind-address $HOST
-    option listen-port $((BASE_PORT + $1 - 1))
-    subvolumes $WORK/b$1
-end-volume
-VOL
-  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick
-}
-
-client() {
-  local n names=
-  for n in 1 2 3 4; do
-    printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
-      $((n - 1)) "$HOST" $((BASE_PORT + n - 1)) "$WORK/b$n"
-    names="$names t-client-$((n - 1))"
-  done
-  printf 'volume t-dht\n    type cluster/distribute\n    subvolumes%s\nend-volume\n' "$names"
-  printf 'volume t\n    type debug/io-stats\n    subvolumes t-dht\nend-volume\n'
-}
-
 mount_it() {
   "$GLUSTERISHFS" -l "$WORK/mount.log" -f "$WORK/client.vol" -p "$WORK/mount.pid" "$M" && within 10 grep -q " $M fuse" /proc/mounts
 }
@@ -55,8 +23,8 @@ layout() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht "
 linkto() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht.linkto "$1" 2>/dev/null | tr -d '\0'; }
 holders() { (cd "$WORK" && for b in b1 b2 b3 b4; do [ -e "$b/$1" ] || [ -L "$b/$1" ] && printf '%s ' $b; done); }
 
-for n in 1 2 3 4; do must "brick $n serves" brick $n; done
-client >"$WORK/client.vol"
+for n in 1 2 3 4; do must "brick $n serves" plain_brick $n; done
+plain_client 1 2 3 4 >"$WORK/client.vol"
 must "the volume is mounted" mount_it
 
 # ---- layouts and places ----
@@ -129,7 +97,7 @@ nok "none is removed" rmdir "$M/d/keep1"
 CHANGED=
 for k in 1 2 3 4 5 6; do chmod 0711 "$M/d/keep$k" 2>/dev/null && setfattr -n user.late -v 2 "$M/d/keep$k" && CHANGED="$CHANGED $k"; done
 like "$CHANGED" ' [1-6]' "attributes change where the subvolume that counts is up"
-ok "the brick comes back" brick 2
+ok "the brick comes back" plain_brick 2
 ok "and with it its files" within 10 cat "$M/d/$DOWN"
 ok "the listing is whole" ls -lR "$M/d"
 ok "the directory is made where it was missing" within 10 sh -c "stat '$M/d/$HOME1' && test -d '$WORK/b2/d/$HOME1'"

@@ -240,6 +240,42 @@ mount_volume() {
 
 unmount() { umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null; }
 
+# ---- bricks without a daemon ----
+
+# plain_brick N: starts a brick $WORK/bN at the port BASE_PORT + N - 1, from a volfile of its own; its pid is in $WORK/bN.pid.
+plain_brick() {
+  cat >"$WORK/b$1.vol" <<VOL
+volume t-posix
+    type storage/posix
+    option directory $WORK/b$1
+end-volume
+volume $WORK/b$1
+    type features/locks
+    subvolumes t-posix
+end-volume
+volume t-server
+    type protocol/server
+    option transport.socket.bind-address $HOST
+    option listen-port $((BASE_PORT + $1 - 1))
+    subvolumes $WORK/b$1
+end-volume
+VOL
+  "$GLUSTERISHFS" -l "$WORK/b$1.log" -f "$WORK/b$1.vol" -p "$WORK/b$1.pid" --brick-name "$WORK/b$1" --process-name brick
+}
+
+# plain_client N...: the volfile of a mount of the volume t that is spread over these. REMOTE: another host; LEVEL: another log level.
+plain_client() {
+  local n=0 b names=
+  for b in "$@"; do
+    printf 'volume t-client-%d\n    type protocol/client\n    option remote-host %s\n    option remote-port %d\n    option remote-subvolume %s\nend-volume\n' \
+      $n "${REMOTE:-$HOST}" $((BASE_PORT + b - 1)) "$WORK/b$b"
+    names="$names t-client-$n"
+    n=$((n + 1))
+  done
+  printf 'volume t-dht\n    type cluster/distribute\n    subvolumes%s\nend-volume\n' "$names"
+  printf 'volume t\n    type debug/io-stats\n    option log-level %s\n    subvolumes t-dht\nend-volume\n' "${LEVEL:-INFO}"
+}
+
 # ---- the end ----
 
 cleanup() {
