@@ -55,27 +55,28 @@ sh_request_keys(struct gi_fop *fop)
     gi_dict_set_uint(xdata, SH_SIZE_KEY, 8 * 4);
 }
 
-void
-sh_new_file_keys(const struct shard *sh, struct gi_dict *dict)
+static void
+set_keys(struct gi_dict *dict, uint64_t block_size, uint64_t size, uint64_t blocks)
 {
   uint8_t value[SH_SIZE_BYTES];
 
-  gi_be64_store(value, sh_opts(sh)->block_size);
+  GI_ASSERT(block_size >= SH_BLOCK_MIN);
+  gi_be64_store(value, block_size);
   gi_dict_set_bin(dict, SH_BLOCK_KEY, value, 8);
-  put_sizes(value, 0, 0);
+  put_sizes(value, size, blocks);
   gi_dict_set_bin(dict, SH_SIZE_KEY, value, SH_SIZE_BYTES);
+}
+
+void
+sh_new_file_keys(const struct shard *sh, struct gi_dict *dict)
+{
+  set_keys(dict, sh_opts(sh)->block_size, 0, 0);
 }
 
 void
 sh_size_keys(const struct sh_file *file, struct gi_dict *dict)
 {
-  uint8_t value[SH_SIZE_BYTES];
-
-  GI_ASSERT(file->block_size >= SH_BLOCK_MIN);
-  gi_be64_store(value, file->block_size);
-  gi_dict_set_bin(dict, SH_BLOCK_KEY, value, 8);
-  put_sizes(value, file->size, file->blocks);
-  gi_dict_set_bin(dict, SH_SIZE_KEY, value, SH_SIZE_BYTES);
+  set_keys(dict, file->block_size, file->size, file->blocks);
 }
 
 static bool
