@@ -75,13 +75,18 @@ sh_dir_ready(struct shard *sh, struct gi_fop *parent, unsigned which, bool creat
   return err;
 }
 
-void
-sh_block_name(const struct gi_gfid *gfid, uint64_t n, char name[GI_UUID_TEXT + 24])
+struct gi_fop *
+sh_block_entry(struct shard *sh, struct gi_fop *parent, enum gi_fop_kind kind, const struct gi_gfid *gfid, uint64_t n)
 {
-  char text[GI_UUID_TEXT];
+  struct gi_fop *fop = sh_fop(sh, parent, kind);
+  struct gi_inode *dir = sh_dir(sh, 0);
+  char text[GI_UUID_TEXT], name[GI_UUID_TEXT + 24];
 
   GI_ASSERT(n > 0 && !gi_gfid_is_none(gfid));
-  snprintf(name, GI_UUID_TEXT + 24, "%s.%" PRIu64, gi_gfid_text(gfid, text), n);
+  snprintf(name, sizeof(name), "%s.%" PRIu64, gi_gfid_text(gfid, text), n);
+  gi_fop_set_entry(fop, &fop->loc, dir, name);
+  gi_inode_unref(&dir);
+  return fop;
 }
 
 /* ---- what is kept ---- */
@@ -175,14 +180,7 @@ sh_block_dirty(struct sh_file *file, uint64_t n)
 static struct gi_fop *
 block_entry(struct sh_file *file, struct gi_fop *parent, enum gi_fop_kind kind, uint64_t n)
 {
-  struct gi_fop *fop = sh_fop(file->sh, parent, kind);
-  struct gi_inode *dir = sh_dir(file->sh, 0);
-  char name[GI_UUID_TEXT + 24];
-
-  sh_block_name(&file->inode->gfid, n, name);
-  gi_fop_set_entry(fop, &fop->loc, dir, name);
-  gi_inode_unref(&dir);
-  return fop;
+  return sh_block_entry(file->sh, parent, kind, &file->inode->gfid, n);
 }
 
 static int

@@ -10,8 +10,6 @@
  */
 #include "xlators/features/shard/shard.h"
 
-#include <inttypes.h>
-
 #define SH_CLEAN_AGE_S 60 /* markers younger than that are somebody's who works on it */
 #define SH_LIST_BYTES (64u << 10)
 
@@ -89,15 +87,8 @@ remove_batch(struct shard *sh, const struct gi_gfid *gfid, uint64_t first, uint6
   GI_ASSERT(b.task && first > 0 && count > 0);
   b.under_way++;
   for (uint64_t n = first; n < first + count; n++) {
-    struct gi_fop *rm = sh_fop(sh, NULL, GI_FOP_UNLINK);
-    struct gi_inode *dir = sh_dir(sh, 0);
-    char name[GI_UUID_TEXT + 24];
-
-    sh_block_name(gfid, n, name);
-    gi_fop_set_entry(rm, &rm->loc, dir, name);
-    gi_inode_unref(&dir);
     b.under_way++;
-    gi_fop_submit(rm, gi_first_child(sh->x), one_removed, &b);
+    gi_fop_submit(sh_block_entry(sh, NULL, GI_FOP_UNLINK, gfid, n), gi_first_child(sh->x), one_removed, &b);
   }
   b.under_way--;
   while (b.under_way)

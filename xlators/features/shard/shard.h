@@ -230,7 +230,9 @@ extern const char *const sh_dir_name[2];
 struct gi_inode *sh_dir(struct shard *sh, unsigned which); /* a reference */
 /* Makes sure that .shard (0) or .shard/.remove_me (1) is there, or finds out that it is not (ENOENT), on a task. */
 int sh_dir_ready(struct shard *sh, struct gi_fop *fop, unsigned which, bool create);
-void sh_block_name(const struct gi_gfid *gfid, uint64_t n, char name[GI_UUID_TEXT + 24]);
+/* An operation on the name of a block of that file. */
+struct gi_fop *sh_block_entry(struct shard *sh, struct gi_fop *parent, enum gi_fop_kind kind, const struct gi_gfid *gfid,
+                              uint64_t n);
 /* The inode of a block, with a reference, on a task; NULL and 0: there is none. `create`: then it is made. */
 int sh_block_get(struct sh_file *file, struct gi_fop *fop, uint64_t n, bool create, struct gi_inode **inode);
 void sh_block_drop(struct sh_file *file, uint64_t n); /* its file may be another one now */
