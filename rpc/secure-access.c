@@ -104,8 +104,8 @@ gi_secure_access_path(void)
   return given && *given ? given : GI_STATE_DIR "/secure-access";
 }
 
-struct gi_tls *
-gi_secure_access_volume(const char *path, struct gi_tls *now, const struct gi_tls_config *cfg, struct gi_error *err)
+static struct gi_tls *
+volume_credentials(const char *path, struct gi_tls *now, const struct gi_tls_config *cfg, struct gi_error *err)
 {
   struct gi_secure_access a;
   if (gi_secure_access_read(path, &a, err) < 0)
@@ -123,6 +123,40 @@ gi_secure_access_volume(const char *path, struct gi_tls *now, const struct gi_tl
   struct gi_tls *t = gi_tls_renew(now, &all, err);
   gi_secure_access_clear(&a);
   return t;
+}
+
+int
+gi_tls_prepare(struct gi_tls_pair *p, const char *on, const struct gi_tls_config *cfg, const char *path, struct gi_error *err)
+{
+  gi_tls_abort(p);
+  if (!on)
+    return 0;
+  p->next = volume_credentials(path, p->now, cfg, err);
+  if (p->next)
+    return 0;
+  gi_error_prefix(err, "%s is on", on);
+  return -1;
+}
+
+void
+gi_tls_commit(struct gi_tls_pair *p)
+{
+  gi_tls_unref(&p->now);
+  p->now = p->next;
+  p->next = NULL;
+}
+
+void
+gi_tls_abort(struct gi_tls_pair *p)
+{
+  gi_tls_unref(&p->next);
+}
+
+void
+gi_tls_clear(struct gi_tls_pair *p)
+{
+  gi_tls_abort(p);
+  gi_tls_unref(&p->now);
 }
 
 int

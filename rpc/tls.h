@@ -63,9 +63,20 @@ const char *gi_secure_access_path(void);
 /* No file, or a NULL path, is no error. -1 and err: it cannot be read, or has a line that is none. */
 GI_MUST_CHECK int gi_secure_access_read(const char *path, struct gi_secure_access *a, struct gi_error *err);
 void gi_secure_access_clear(struct gi_secure_access *a);
-/* Credentials of a volume: by its own options, and by the file where they say nothing. As gi_tls_renew. */
-struct gi_tls *gi_secure_access_volume(const char *path, struct gi_tls *now, const struct gi_tls_config *cfg,
-                                       struct gi_error *err);
+/* Credentials of a volume. */
+struct gi_tls_pair {
+  struct gi_tls *now;  /* NULL: plain */
+  struct gi_tls *next; /* while its options change */
+};
+
+/* Makes `next` by the volume's own options, and by the file where they say nothing. It is kept until the change is in force or is given
+ * up. `on`: which option turns TLS on; NULL: it is off. */
+GI_MUST_CHECK int gi_tls_prepare(struct gi_tls_pair *p, const char *on, const struct gi_tls_config *cfg, const char *path,
+                                 struct gi_error *err);
+void gi_tls_commit(struct gi_tls_pair *p);
+void gi_tls_abort(struct gi_tls_pair *p);
+void gi_tls_clear(struct gi_tls_pair *p);
+
 /* Brings ctx->mgmt_tls to what the file says now. -1 and err: it stays what it was. */
 GI_MUST_CHECK int gi_mgmt_credentials(struct gi_ctx *ctx, struct gi_error *err);
 

@@ -572,13 +572,15 @@ test_the_file_secure_access(void **state)
   assert_true(a.exists && a.optional);
   gi_secure_access_clear(&a);
   assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
-  struct gi_tls *first = ctx.mgmt_tls, *volume;
+  struct gi_tls *first = ctx.mgmt_tls;
+  struct gi_tls_pair volume = {0};
   assert_non_null(first);
   assert_int_equal(gi_mgmt_credentials(&ctx, &err), 0);
   assert_ptr_equal(ctx.mgmt_tls, first);
-  volume = gi_secure_access_volume(path, NULL, &(struct gi_tls_config){.depth = 3}, &err); /* it names no files itself */
-  assert_non_null(volume);
-  gi_tls_unref(&volume);
+  /* it names no files itself */
+  assert_int_equal(gi_tls_prepare(&volume, "client.ssl", &(struct gi_tls_config){.depth = 3}, path, &err), 0);
+  assert_non_null(volume.next);
+  gi_tls_clear(&volume);
   for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
     write_text(path, bad[i]);
     assert_int_equal(gi_mgmt_credentials(&ctx, &err), -1);

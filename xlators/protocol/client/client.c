@@ -214,20 +214,21 @@ const struct gi_option cl_option_table[] = {
               .op_version = 70000, .text = "Port of the thin-arbiter brick."),
     TLS("ssl-enabled", "client.ssl", GI_OPT_BOOL, ssl, .def = "off", .side = GI_SIDE_CLIENT | GI_SIDE_SHD, .level = 1,
         .op_version = 2, .text = "Use TLS to the bricks, from the next connection to each of them on."),
-    TLS("ssl-ca-list", "ssl.ca-list", GI_OPT_PATH, ssl_ca, .level = 2, .op_version = 30704,
+    TLS("ssl-ca-list", "ssl.ca-list", GI_OPT_PATH, tls.ca, .level = 2, .op_version = 30704,
         .text = "CA bundle file; /etc/ssl/glusterfs.ca when unset."),
-    TLS("ssl-cert-depth", "ssl.certificate-depth", GI_OPT_INT, ssl_depth, .level = 2, .op_version = 30600, .min = 0, .max = 100,
+    TLS("ssl-cert-depth", "ssl.certificate-depth", GI_OPT_INT, tls.depth, .level = 2, .op_version = 30600, .min = 0, .max = 100,
         .text = "Most certificates between that of a peer and that of the CA; 1 when unset."),
-    TLS("ssl-cipher-list", "ssl.cipher-list", GI_OPT_STR, ssl_cipher, .level = 2, .op_version = 30600,
+    TLS("ssl-cipher-list", "ssl.cipher-list", GI_OPT_STR, tls.ciphers, .level = 2, .op_version = 30600,
         .text = "Allowed TLS ciphers, as OpenSSL names them; those of TLS 1.3 begin with TLS_."),
-    TLS("ssl-crl-path", "ssl.crl-path", GI_OPT_PATH, ssl_crl, .level = 3, .op_version = 30704,
+    TLS("ssl-crl-path", "ssl.crl-path", GI_OPT_PATH, tls.crl, .level = 3, .op_version = 30704,
         .text = "Directory of certificate revocation lists, one of every CA."),
-    TLS("ssl-dh-param", "ssl.dh-param", GI_OPT_PATH, ssl_dh, .level = 3, .op_version = 30704,
+    TLS("ssl-dh-param", "ssl.dh-param", GI_OPT_PATH, tls.dh_param, .level = 3, .op_version = 30704,
         .text = "Diffie-Hellman parameter file, for TLS 1.2."),
-    TLS("ssl-ec-curve", "ssl.ec-curve", GI_OPT_STR, ssl_ec, .level = 3, .op_version = 30704, .text = "Elliptic curve name."),
-    TLS("ssl-own-cert", "ssl.own-cert", GI_OPT_PATH, ssl_cert, .level = 2, .op_version = 30704,
+    TLS("ssl-ec-curve", "ssl.ec-curve", GI_OPT_STR, tls.ec_curve, .level = 3, .op_version = 30704,
+        .text = "Elliptic curve name."),
+    TLS("ssl-own-cert", "ssl.own-cert", GI_OPT_PATH, tls.cert, .level = 2, .op_version = 30704,
         .text = "Certificate file; /etc/ssl/glusterfs.pem when unset."),
-    TLS("ssl-private-key", "ssl.private-key", GI_OPT_PATH, ssl_key, .level = 2, .op_version = 30704,
+    TLS("ssl-private-key", "ssl.private-key", GI_OPT_PATH, tls.key, .level = 2, .op_version = 30704,
         .text = "Private key file; /etc/ssl/glusterfs.key when unset."),
     {.name = "transport.*",
      .type = GI_OPT_STR,
@@ -299,7 +300,7 @@ cl_rpc_config(const struct client *c, struct gi_rpc_client_config *cfg)
                     .interval_s = (unsigned)o->keepalive_interval,
                     .probes = (unsigned)o->keepalive_count,
                     .user_timeout_s = (unsigned)o->tcp_user_timeout},
-      .tls = c->tls,
+      .tls = c->tls.now,
   };
 }
 
@@ -413,21 +414,28 @@ cl_name_brick(struct client *c)
 }
 
 static int
+cl_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  const struct cl_options *o = values;
+  if (cl_check(o, err) < 0)
+    return -1;
+  return gi_tls_prepare(&cl_of(x)->tls, o->ssl ? "client.ssl" : NULL, &o->tls, x->ctx->secure_access, err);
+}
+
+static int
 cl_init(struct gi_xlator *x, struct gi_error *err)
 {
-  if (cl_check(x->options, err) < 0)
-    return -1;
   struct client *c = gi_new(struct client);
   c->magic = CL_MAGIC;
   c->x = x;
   gi_list_init(&c->fds);
   x->private = c;
-  if (cl_tls_prepare(c, x->options, err) < 0) {
+  if (cl_reconfigure_prepare(x, x->options, err) < 0) {
     x->private = NULL;
     gi_free(c);
     return -1;
   }
-  cl_tls_commit(c);
+  gi_tls_commit(&c->tls);
   cl_locks_init(c);
   cl_give_back_init(c);
   cl_name_brick(c);
@@ -446,8 +454,7 @@ cl_finish(struct gi_xlator *x)
   cl_give_back_finish(c);
   x->private = x->metrics = NULL;
   x->waits_what = NULL;
-  cl_tls_abort(c);
-  gi_tls_unref(&c->tls);
+  gi_tls_clear(&c->tls);
   gi_free(c->brick);
   c->magic = 0;
   gi_free(c);
@@ -459,16 +466,10 @@ cl_same(const char *a, const char *b)
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static int
-cl_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
-{
-  return cl_check(values, err) < 0 ? -1 : cl_tls_prepare(cl_of(x), values, err);
-}
-
 static void
 cl_reconfigure_abort(struct gi_xlator *x, const void *values)
 {
-  cl_tls_abort(cl_of(x));
+  gi_tls_abort(&cl_of(x)->tls);
 }
 
 /* Another brick, or the same one elsewhere: replace-brick. */
@@ -483,7 +484,7 @@ static void
 cl_reconfigure_commit(struct gi_xlator *x)
 {
   struct client *c = cl_of(x);
-  cl_tls_commit(c);
+  gi_tls_commit(&c->tls);
   cl_apply_config(c);
   cl_name_brick(c);
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);

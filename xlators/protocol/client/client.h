@@ -34,10 +34,11 @@ struct cl_options {
   uint64_t inflight_bytes;
   int64_t busy_poll_us;
   /* Accepted from volfiles; the transport takes what it understands. */
-  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ta_port, tcp_user_timeout, ssl_depth;
+  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ta_port, tcp_user_timeout;
   uint64_t tcp_window;
   bool bind_insecure, own_thread, ssl;
-  char *ssl_ca, *ssl_cipher, *ssl_crl, *ssl_dh, *ssl_ec, *ssl_cert, *ssl_key, *transport_type;
+  struct gi_tls_config tls;
+  char *transport_type;
   int address_family;
 };
 extern const struct gi_option cl_option_table[];
@@ -106,8 +107,8 @@ struct cl_metrics {
 struct client {
   uint32_t magic;
   struct gi_xlator *x;
-  struct gi_tls *tls, *next_tls; /* of connections to the brick, NULL: plain; and while the options change */
-  struct gi_rpc_client *mgmt;    /* asks the port; its backoff paces every attempt */
+  struct gi_tls_pair tls;     /* of connections to the brick */
+  struct gi_rpc_client *mgmt; /* asks the port; its backoff paces every attempt */
   struct cl_conn conn[CL_CONNECTIONS_MAX];
   unsigned nconns;
   enum cl_state state;
@@ -146,11 +147,6 @@ cl_of(const struct gi_xlator *x)
   GI_CHECK(c, CL_MAGIC);
   return c;
 }
-
-/* client-tls.c: the credentials for these options, kept until the change is in force or is given up */
-GI_MUST_CHECK int cl_tls_prepare(struct client *c, const struct cl_options *o, struct gi_error *err);
-void cl_tls_commit(struct client *c);
-void cl_tls_abort(struct client *c);
 
 /* client.c */
 const struct cl_options *cl_opts(const struct client *c);

@@ -361,18 +361,18 @@ static const struct gi_option sv_option_table[] = {
      .live = true,
      .level = 2,
      .text = "With server.ssl take clients without TLS too, for as long as they are changing over."},
-    SSL("ssl-ca-list", "ca-list", GI_OPT_PATH, ssl_ca, 30704, .text = "CA bundle file; /etc/ssl/glusterfs.ca when unset."),
-    SSL("ssl-cert-depth", "certificate-depth", GI_OPT_INT, ssl_depth, 30600, .min = 0, .max = 100,
+    SSL("ssl-ca-list", "ca-list", GI_OPT_PATH, tls.ca, 30704, .text = "CA bundle file; /etc/ssl/glusterfs.ca when unset."),
+    SSL("ssl-cert-depth", "certificate-depth", GI_OPT_INT, tls.depth, 30600, .min = 0, .max = 100,
         .text = "Most certificates between that of a peer and that of the CA; 1 when unset."),
-    SSL("ssl-cipher-list", "cipher-list", GI_OPT_STR, ssl_cipher, 30600,
+    SSL("ssl-cipher-list", "cipher-list", GI_OPT_STR, tls.ciphers, 30600,
         .text = "Allowed TLS ciphers, as OpenSSL names them; those of TLS 1.3 begin with TLS_."),
-    SSL("ssl-crl-path", "crl-path", GI_OPT_PATH, ssl_crl, 30704,
+    SSL("ssl-crl-path", "crl-path", GI_OPT_PATH, tls.crl, 30704,
         .text = "Directory of certificate revocation lists, one of every CA."),
-    SSL("ssl-dh-param", "dh-param", GI_OPT_PATH, ssl_dh, 30704, .text = "Diffie-Hellman parameter file, for TLS 1.2."),
-    SSL("ssl-ec-curve", "ec-curve", GI_OPT_STR, ssl_ec, 30704, .text = "Elliptic curve name."),
-    SSL("ssl-own-cert", "own-cert", GI_OPT_PATH, ssl_cert, 30704,
+    SSL("ssl-dh-param", "dh-param", GI_OPT_PATH, tls.dh_param, 30704, .text = "Diffie-Hellman parameter file, for TLS 1.2."),
+    SSL("ssl-ec-curve", "ec-curve", GI_OPT_STR, tls.ec_curve, 30704, .text = "Elliptic curve name."),
+    SSL("ssl-own-cert", "own-cert", GI_OPT_PATH, tls.cert, 30704,
         .text = "Certificate file; /etc/ssl/glusterfs.pem when unset."),
-    SSL("ssl-private-key", "private-key", GI_OPT_PATH, ssl_key, 30704,
+    SSL("ssl-private-key", "private-key", GI_OPT_PATH, tls.key, 30704,
         .text = "Private key file; /etc/ssl/glusterfs.key when unset."),
     {.name = "transport.*",
      .type = GI_OPT_STR,
@@ -486,9 +486,11 @@ sv_listen(struct server *sv, struct gi_error *err)
   const struct sv_options *o = sv_opts(sv);
   int port = o->listen_port ? (int)o->listen_port : sv->x->ctx->brick_port;
   bool local = o->bind_address && o->bind_address[0] == '/';
-  if (port == 0 && !local)
-    return sv_listen_anywhere(sv, err);
-  return gi_rpc_server_listen(sv->rpc, o->bind_address, port, (int)o->backlog, err);
+  int ret = port == 0 && !local ? sv_listen_anywhere(sv, err)
+                                : gi_rpc_server_listen(sv->rpc, o->bind_address, port, (int)o->backlog, err);
+  if (ret < 0)
+    gi_error_prefix(err, "cannot listen");
+  return ret;
 }
 
 /* ---- events ---- */
@@ -647,9 +649,26 @@ sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 /* ---- life ---- */
 
 static int
+sv_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
+{
+  const struct sv_options *o = values;
+  return gi_tls_prepare(&sv_of(x)->tls, o->ssl ? "server.ssl" : NULL, &o->tls, x->ctx->secure_access, err);
+}
+
+static void
+sv_apply_options(struct server *sv)
+{
+  const struct sv_options *o = sv_opts(sv);
+  gi_rpc_server_set_inflight_max(sv->rpc, o->inflight_bytes);
+  gi_rpc_server_set_total_max(sv->rpc, o->inflight_total);
+  gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)o->outstanding);
+  gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
+  gi_rpc_server_set_tls(sv->rpc, sv->tls.now, o->ssl_optional);
+}
+
+static int
 sv_init(struct gi_xlator *x, struct gi_error *err)
 {
-  struct gi_error why = {0};
   if (x->nchildren > SV_BRICKS_MAX)
     return gi_error_set(err, EINVAL, "a server offers at most %d bricks", SV_BRICKS_MAX);
   struct server *sv = gi_new(struct server);
@@ -662,20 +681,15 @@ sv_init(struct gi_xlator *x, struct gi_error *err)
   gi_rpc_server_add_program(sv->rpc, &sv_fop_program);
   gi_rpc_server_add_program(sv->rpc, &sv_handshake_program);
   gi_rpc_server_set_limits(sv->rpc, &sv_limits);
-  gi_rpc_server_set_inflight_max(sv->rpc, sv_opts(sv)->inflight_bytes);
-  gi_rpc_server_set_total_max(sv->rpc, sv_opts(sv)->inflight_total);
-  gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)sv_opts(sv)->outstanding);
-  gi_rpc_server_require_privileged(sv->rpc, !sv_opts(sv)->allow_insecure);
-  if (sv_tls_prepare(sv, x->options, err) < 0 || sv_listen(sv, &why) < 0) {
-    if (why.code)
-      gi_error_set(err, why.code, "cannot listen: %s", why.text);
-    sv_tls_abort(sv);
+  if (sv_reconfigure_prepare(x, x->options, err) < 0 || sv_listen(sv, err) < 0) {
+    gi_tls_abort(&sv->tls);
     gi_rpc_server_free(&sv->rpc);
     x->private = NULL;
     gi_free(sv);
     return -1;
   }
-  sv_tls_commit(sv);
+  gi_tls_commit(&sv->tls);
+  sv_apply_options(sv);
   sv->groups = sv_groups_new(x->reactor);
   sv_auth_load(sv);
   x->metrics = &sv->metrics;
@@ -686,29 +700,21 @@ static void
 sv_finish(struct gi_xlator *x)
 {
   struct server *sv = sv_of(x);
-  if (sv->rpc)
-    gi_rpc_server_free(&sv->rpc);
+  gi_rpc_server_free(&sv->rpc);
   GI_ASSERT(gi_list_empty(&sv->clients));
   GI_ASSERT(sv->metrics.clients == 0 && sv->metrics.peers == 0 && sv->metrics.open_fds == 0);
   sv_auth_free(sv);
-  sv_tls_abort(sv);
-  gi_tls_unref(&sv->tls);
+  gi_tls_clear(&sv->tls);
   sv_groups_free(&sv->groups);
   x->private = x->metrics = NULL;
   sv->magic = 0;
   gi_free(sv);
 }
 
-static int
-sv_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
-{
-  return sv_tls_prepare(sv_of(x), values, err);
-}
-
 static void
 sv_reconfigure_abort(struct gi_xlator *x, const void *values)
 {
-  sv_tls_abort(sv_of(x));
+  gi_tls_abort(&sv_of(x)->tls);
 }
 
 /* Shows the door to those whom the new rules do not let in. */
@@ -733,19 +739,15 @@ static void
 sv_reconfigure_commit(struct gi_xlator *x)
 {
   struct server *sv = sv_of(x);
-  const struct sv_options *o = sv_opts(sv);
-  gi_inode_set_lru_limit(x->graph, (uint32_t)o->inode_lru_limit);
+  gi_inode_set_lru_limit(x->graph, (uint32_t)sv_opts(sv)->inode_lru_limit);
   sv_groups_flush(sv->groups);
-  sv_tls_commit(sv);
+  gi_tls_commit(&sv->tls);
   sv_auth_load(sv);
   if (!sv->rpc)
     return;
-  gi_rpc_server_set_inflight_max(sv->rpc, o->inflight_bytes);
-  gi_rpc_server_set_total_max(sv->rpc, o->inflight_total);
-  gi_rpc_server_set_outstanding_max(sv->rpc, (unsigned)o->outstanding);
-  gi_rpc_server_require_privileged(sv->rpc, !o->allow_insecure);
+  sv_apply_options(sv);
   gi_rpc_server_foreach_peer(sv->rpc, sv_keepalive, sv);
-  if (o->dynamic_auth)
+  if (sv_opts(sv)->dynamic_auth)
     gi_rpc_server_foreach_peer(sv->rpc, sv_recheck_peer, sv);
 }
 

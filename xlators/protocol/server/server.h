@@ -30,10 +30,11 @@ struct sv_options {
   uint64_t inflight_bytes, inflight_total;
   char *statedump_path;
   /* Accepted from volfiles; the transport takes what it understands. */
-  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time, ssl_depth;
+  int64_t event_threads, keepalive_count, keepalive_interval, keepalive_time;
   uint64_t tcp_window, tcp_user_timeout;
   bool keepalive, own_thread, ssl, ssl_optional;
-  char *ssl_ca, *ssl_cipher, *ssl_crl, *ssl_dh, *ssl_ec, *ssl_cert, *ssl_key, *transport_type;
+  struct gi_tls_config tls;
+  char *transport_type;
   int address_family;
 };
 
@@ -102,8 +103,8 @@ struct server {
   uint64_t children_up;            /* bit per child */
   uint32_t promise[SV_BRICKS_MAX]; /* seconds, of each child (promise.h) */
   struct sv_groups *groups;
-  struct gi_list rules;          /* struct sv_rules, server-auth.c */
-  struct gi_tls *tls, *next_tls; /* for clients, NULL: plain; and while the options change */
+  struct gi_list rules;   /* struct sv_rules, server-auth.c */
+  struct gi_tls_pair tls; /* for clients */
   struct gi_load_meter load;
   struct sv_metrics metrics;
 };
@@ -123,11 +124,6 @@ uint32_t sv_promise(const struct server *sv, const struct gi_xlator *child); /* 
 
 /* server-handshake.c */
 extern const struct gi_rpc_program sv_handshake_program;
-
-/* server-tls.c: the credentials for these options, kept until the change is in force or is given up */
-GI_MUST_CHECK int sv_tls_prepare(struct server *sv, const struct sv_options *o, struct gi_error *err);
-void sv_tls_commit(struct server *sv);
-void sv_tls_abort(struct server *sv);
 
 /* server-auth.c */
 /* Builds the address rules of every brick from the options; may resolve names, so only at start and at reconfiguration. */
