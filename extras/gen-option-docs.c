@@ -4,7 +4,7 @@
  * management daemon. With --check it writes nothing and lists what is wrong
  * with the tables instead; tests/tidy/options.t runs both.
  */
-#include "programs/glusterishd/options-map.h"
+#include "programs/glusterishd/model/options-map.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/mem.h"
 

@@ -18,7 +18,7 @@ enum {
   GI_PROG_CLI = 1238463,
   GI_PROG_BRICK = 4867634,
   GI_PROG_MARK = 0x676c6973, /* without procedures: a management daemon whose CLI program is ours lists it */
-  GI_PROG_NODE = 0x676c6e64, /* between our management daemons: JSON (programs/glusterishd/pool.h) */
+  GI_PROG_NODE = 0x676c6e64, /* between our management daemons: JSON (programs/glusterishd/pool/pool.h) */
 };
 enum {
   GI_VERS_DUMP = 1,

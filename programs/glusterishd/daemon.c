@@ -3,8 +3,8 @@
  * The daemon as an object: made, started and freed. What needs a process of
  * its own (command line, signals, going to the background) is in main.c.
  */
-#include "programs/glusterishd/page.h"
-#include "programs/glusterishd/pool.h"
+#include "programs/glusterishd/page/page.h"
+#include "programs/glusterishd/pool/pool.h"
 #include "libglusterish/observe.h"
 
 #include <errno.h>

@@ -11,8 +11,8 @@
  * have without telling it.
  */
 #include "programs/glusterishd/doors.h"
-#include "programs/glusterishd/credential.h"
-#include "programs/glusterishd/pool.h"
+#include "programs/glusterishd/pool/credential.h"
+#include "programs/glusterishd/pool/pool.h"
 
 #include <string.h>
 #include <unistd.h>

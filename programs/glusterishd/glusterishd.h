@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The management daemon: what it knows and how its parts fit together. It has
- * three layers; a file calls its own and lower ones.
+ * The management daemon: what it knows and how its parts fit together. Its
+ * folders are layers; a file calls its own and lower ones.
  *
- *   model.h    what is known: volumes, their store, their volfiles
- *   proc.h     processes: bricks and self-heal daemons
- *   here       operations:
+ *   model/   what is known: volumes, their store, their volfiles
+ *   tls/     certificates, and the credentials of a volume
+ *   proc/    processes: bricks and daemons of volumes
+ *   ops/     one command of the CLI each
+ *   pool/    several nodes as one
+ *   page/    what a browser is shown
+ *   here     the daemon:
  *     main.c      command line, configuration file, start and end
  *     daemon.c    the daemon as an object
  *     services.c  DUMP, HANDSHAKE, PORTMAP and CLI programs
  *     doors.c     who may ask them for what; peer.c knows who asks
- *     observe.c   the observation socket; page*.c what it shows to a browser
- *     op*.c       one command of the CLI each
+ *     observe.c   the observation socket
  *
  * One reactor; nothing here is shared with another thread. All state hangs off
  * struct gd, so that several daemons can live in one process.
@@ -19,7 +22,7 @@
 #ifndef GLUSTERISHD_H
 #define GLUSTERISHD_H
 
-#include "programs/glusterishd/proc.h"
+#include "programs/glusterishd/proc/proc.h"
 #include "libglusterish/metrics.h"
 #include "rpc/tls.h"
 

@@ -4,7 +4,7 @@
  */
 #include "programs/common/gather.h"
 #include "programs/common/observe-answer.h"
-#include "programs/glusterishd/page.h"
+#include "programs/glusterishd/page/page.h"
 #include "libglusterish/dump.h"
 #include "rpc/conn.h"
 

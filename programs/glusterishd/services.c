@@ -7,7 +7,7 @@
  * is in doors.c.
  */
 #include "programs/glusterishd/doors.h"
-#include "programs/glusterishd/op.h"
+#include "programs/glusterishd/ops/op.h"
 
 #include <errno.h>
 #include <string.h>

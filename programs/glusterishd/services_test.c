@@ -5,7 +5,7 @@
  * can disturb it. Volumes that need root are left to tests/functional.
  */
 #include "programs/glusterishd/daemon-fixture.h"
-#include "programs/glusterishd/op.h"
+#include "programs/glusterishd/ops/op.h"
 #include "libglusterish/graph.h"
 #include "rpc/rpc-client.h"
 

@@ -56,7 +56,7 @@ void heal_report_brick(struct heal_report *r, const char *name, const char *uuid
 void heal_report_entry(struct heal_report *r, const struct gi_gfid *gfid, const char *path, enum heal_state state);
 /* err 0; ENOTCONN before anything was listed: the brick is not connected; else why the list is not complete. */
 void heal_report_brick_end(struct heal_report *r, int err);
-/* How the self-heal daemon is doing: facts as op-heal.c passes them on; NULL: it does not answer. */
+/* How the self-heal daemon is doing: facts as ops/heal.c passes them on; NULL: it does not answer. */
 void heal_report_progress(struct heal_report *r, const json_t *facts, bool enabled);
 /* A line about one object: it was healed, or could not be. */
 void heal_report_line(struct heal_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

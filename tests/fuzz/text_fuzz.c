@@ -7,7 +7,7 @@
  *
  * The first byte of an input chooses which, the second the procedure.
  */
-#include "programs/glusterishd/op.h"
+#include "programs/glusterishd/ops/op.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/volfile.h"
 #include "tests/fuzz/fuzz.h"

@@ -32,13 +32,11 @@ result "no unbounded string functions" "$(product | xargs grep -nE '\b(strcpy|st
 result "the core includes nothing above it" "$(grep -nE '#include "(rpc|xlators|programs|tests)/' libglusterish/*.[ch] | grep -v _test.c)"
 result "rpc includes only the core" "$(grep -nE '#include "(xlators|programs|tests)/' rpc/*.[ch] | grep -v _test.c)"
 result "programs share only what is meant to be shared" "$(for d in programs/*/; do
-  grep -nE '#include "programs/' "$d"*.[ch] 2>/dev/null | grep -vE "\"($d|programs/common/|programs/glusterishfs/process\.h)"
+  grep -rnE --include='*.[ch]' '#include "programs/' "$d" | grep -vE "\"($d|programs/common/|programs/glusterishfs/process\.h)"
 done)"
-result "the layers of the management daemon: what is known < processes < operations" "$(cd programs/glusterishd &&
-  grep -n '#include "programs/glusterishd/' options-map.[ch] model.h volume.c store.c store-volume.c volgen.c brick-check.c host.c |
-  grep -vE '/(model|options-map)\.h"'
-  cd "$GLUSTERISH_SRCDIR"/programs/glusterishd &&
-  grep -n '#include "programs/glusterishd/' proc.h spawn.c brick-proc.c shd.c adopt.c brick-ops.c announce.c | grep -vE '/(model|proc)\.h"')"
+result "the layers of the management daemon: what is known < processes < operations" "$(
+  grep -n '#include "programs/glusterishd/' programs/glusterishd/model/*.[ch] | grep -vE '_test\.c:|/model/'
+  grep -n '#include "programs/glusterishd/' programs/glusterishd/proc/*.[ch] | grep -vE '"programs/glusterishd/(model|proc)/')"
 result "a translator includes no other translator and no program" "$(for d in xlators/*/*/; do
   find "$d" -name '*.[ch]' -exec grep -HnE '#include "(xlators|programs)/' {} + | grep -v "\"$d"
 done)"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The volfiles of a simulated replica set, of the layers of which
- * programs/glusterishd/volgen.c makes them, and the options a seed draws for
+ * programs/glusterishd/model/volgen.c makes them, and the options a seed draws for
  * them.
  */
 #include "tests/simulation/cluster/cluster.h"

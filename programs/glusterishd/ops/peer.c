@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nodes of the pool (cli.md 5.16): peer status, pool list, peer detach; and
+ * joining a pool from outside with a token, which is worth one node for a while.
+ * The token itself never travels: both sides prove that they have it, and what
+ * the new node is told of the pool's secret is hidden with it.
+ */
+#include "programs/glusterishd/pool/credential.h"
+#include "programs/glusterishd/doors.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define TOKEN_BYTES 16
+#define TOKEN_LIFE (15 * 60 * GI_NSEC_PER_SEC)
+#define STATE_IN_CLUSTER 3
+#define JOIN_MS 60000
+#define GREETING_NS (4 * GI_NSEC_PER_SEC)
+#define LEAVE_MS 3000
+#define MSG (GI_MSG_MGMT + 170)
+
+/* ---- peer status, pool list ---- */
+
+int
+gd_op_peers(struct gd_op *op, struct gi_error *err)
+{
+  char uuid[GI_UUID_TEXT];
+  json_t *list = json_array();
+  const struct gd_node *n;
+  for (unsigned i = 0; (n = gd_node_at(op->gd, i)) != NULL; i++) {
+    json_t *doc = gd_node_doc(n);
+    json_array_append_new(list, json_pack("{s:s,s:s,s:O,s:b,s:i}", "uuid", gi_gfid_text(&n->id, uuid), "hostname", n->hosts[0],
+                                          "hostnames", json_object_get(doc, "hosts"), "connected", gd_node_connected(n),
+                                          "state", STATE_IN_CLUSTER));
+    json_decref(doc);
+  }
+  json_object_set_new(op->out, "peers", list);
+  json_object_set_new(op->out, "uuid", json_string(gi_gfid_text(&op->gd->uuid, uuid)));
+  return GD_OP_DONE;
+}
+
+/* ---- peer detach ---- */
+
+struct detach {
+  struct gi_gfid id;
+  bool last; /* this node is alone then */
+  struct gi_timer timer;
+};
+
+static void
+detach_release(struct gd_op *op)
+{
+  struct detach *d = op->state;
+  gi_timer_finish(&d->timer);
+  gi_free(d);
+}
+
+static void
+detach_end(void *arg)
+{
+  struct gd_op *op = arg;
+  struct gd *gd = op->gd;
+  const struct detach *d = op->state;
+  bool dissolve = d->last && !op->problem.code;
+  gd_op_finish(op, &op->problem);
+  if (dissolve)
+    gd_pool_dissolve(gd);
+}
+
+static void
+detach_settled(struct gd_op *op)
+{
+  struct detach *d = op->state;
+  op->problem.code = 0;
+  gi_timer_set(&d->timer, 0); /* not from inside of an answer */
+}
+
+static void
+has_left(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc)
+{
+  const struct detach *d = op->state;
+  if (d->last)
+    detach_settled(op);
+  else
+    gd_settle(op, "", false, detach_settled);
+}
+
+/* It is told; if it cannot be, it finds out when it asks. */
+static void
+tell_it(struct gd_op *op)
+{
+  const struct detach *d = op->state;
+  struct gd_node *n = gd_node_find(op->gd, &d->id);
+  if (n && gd_node_connected(n))
+    gd_order(op, &d->id, json_pack("{s:s}", "command", "node leave"), LEAVE_MS, has_left, NULL);
+  else
+    has_left(op, NULL, &(struct gi_error){0}, NULL);
+}
+
+static void
+detach_stored(struct gd_op *op, const struct gi_error *err)
+{
+  struct detach *d = op->state;
+  if (err->code) {
+    op->problem = *err;
+    gi_timer_set(&d->timer, 0);
+  } else {
+    tell_it(op);
+  }
+}
+
+static void
+member_gone(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_op *op = arg;
+  struct detach *d = op->state;
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid));
+  struct gd_key_put put = {key, NULL, 0};
+  if (a->code) {
+    gi_error_set(&op->problem, GD_ERR_MGMT, "%s", a->why);
+    gi_timer_set(&d->timer, 0);
+    return;
+  }
+  gd_commit_keys(op, &put, 1, detach_stored);
+}
+
+static void
+has_members(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_op *op = arg;
+  struct gd_key_store *kv = op->gd->pool->kv;
+  struct detach *d = op->state;
+  char uuid[GI_UUID_TEXT];
+  gi_gfid_text(&d->id, uuid);
+  for (size_t i = 0; !a->code && i < json_array_size(a->members); i++) {
+    const json_t *m = json_array_get(a->members, i);
+    const char *name = json_string_value(json_object_get(m, "name")), *id = json_string_value(json_object_get(m, "ID"));
+    if (name && id && strcmp(name, uuid) == 0) {
+      kv->ops->member(kv, GD_KEY_REMOVE, id, member_gone, op);
+      return;
+    }
+  }
+  member_gone(op, a);
+}
+
+static int
+check_detach(const struct gd_op *op, const struct gd_node *n, const char *host, struct gi_error *err)
+{
+  gi_list_foreach(v, &op->gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (gd_node_has(op->gd, n, &v->bricks[i]))
+        return gi_error_set(err, GD_ERR_MGMT,
+                            "Peer %.200s hosts one or more bricks. If the peer is in not recoverable state then use either "
+                            "replace-brick or remove-brick command with force to remove all bricks from the peer and attempt "
+                            "the peer detach again.",
+                            host);
+  if (!gd_node_connected(n) && !gd_op_flag(op, "force"))
+    return gi_error_set(err, GD_ERR_MGMT, "One of the peers is probably down. Check with 'peer status'");
+  return 0;
+}
+
+int
+gd_op_detach(struct gd_op *op, struct gi_error *err)
+{
+  const char *host = gd_op_str(op, "host");
+  struct gd_node *n;
+  if (!host || !gd_node_named(op->gd, host, &n))
+    return gi_error_set(err, ENOENT, "%.200s is not part of cluster", host ? host : "");
+  if (!n)
+    return gi_error_set(err, EINVAL, "%.200s is localhost", host);
+  if (check_detach(op, n, host, err))
+    return GD_OP_FAILED;
+  struct detach *d = gi_new(struct detach);
+  struct gd_key_store *kv = op->gd->pool->kv;
+  d->id = n->id;
+  d->last = gd_node_at(op->gd, 1) == NULL;
+  gi_timer_init(&d->timer, op->gd->reactor, detach_end, op);
+  op->state = d;
+  op->release = detach_release;
+  if (d->last) /* the store goes as a whole */
+    tell_it(op);
+  else
+    kv->ops->members(kv, has_members, op);
+  return GD_OP_LATER;
+}
+
+int
+gd_op_node_leave(struct gd_op *op, struct gi_error *err)
+{
+  gd_pool_leave(op->gd);
+  return GD_OP_DONE;
+}
+
+/* ---- peer update: a node has another address ---- */
+
+static void
+update_settled(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+update_read(void *arg, const struct gi_error *err)
+{
+  gd_settle(arg, "", false, update_settled);
+}
+
+static void
+updated(struct gd_op *op, const struct gi_error *err)
+{
+  if (err->code)
+    gd_op_finish(op, err);
+  else
+    gd_follow_refresh(op->gd->pool->follow, update_read, op);
+}
+
+static int
+check_address(const struct gd *gd, const struct gd_node *n, const char *address, struct gi_error *err)
+{
+  const struct gd_node *other = gd_node_of_host(gd, address);
+  bool taken = other && other != n;
+  if (!gd_is_host(address))
+    return gi_error_set(err, EINVAL, "%.200s is no address", address);
+  for (unsigned i = 0; n && i < gd->pool->nhosts; i++)
+    taken |= strcasecmp(gd->pool->hosts[i], address) == 0;
+  return taken ? gi_error_set(err, EEXIST, "%.200s is an address of another node", address) : 0;
+}
+
+int
+gd_op_peer_update(struct gd_op *op, struct gi_error *err)
+{
+  const char *host = gd_op_str(op, "host");
+  const json_t *addresses = gd_op_strings(op, "addresses");
+  struct gd_node *n = NULL;
+  char uuid[GI_UUID_TEXT];
+  if (!op->gd->pool || !host || !gd_node_named(op->gd, host, &n))
+    return gi_error_set(err, ENOENT, "%.200s is not part of cluster", host ? host : "");
+  if (!json_array_size(addresses) || json_array_size(addresses) > GD_HOSTS_MAX)
+    return gi_error_set(err, EINVAL, "the request names no address, or more than %d", GD_HOSTS_MAX);
+  for (size_t i = 0; i < json_array_size(addresses); i++)
+    if (check_address(op->gd, n, json_string_value(json_array_get(addresses, i)), err))
+      return GD_OP_FAILED;
+  json_t *doc = n ? gd_node_doc(n) : gd_node_own_doc(op->gd);
+  json_object_set_new(doc, "hosts", json_deep_copy(addresses));
+  char *text = json_dumps(doc, JSON_COMPACT);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(n ? &n->id : &op->gd->uuid, uuid));
+  struct gd_key_put put = {key, text, 0};
+  gd_commit_keys(op, &put, 1, updated);
+  free(text);
+  json_decref(doc);
+  return GD_OP_LATER;
+}
+
+/* ---- pool token ---- */
+
+int
+gd_op_token(struct gd_op *op, struct gi_error *err)
+{
+  struct gd *gd = op->gd;
+  uint8_t bytes[TOKEN_BYTES];
+  gi_random(gd->reactor, bytes, sizeof(bytes));
+  gd_hex(bytes, sizeof(bytes), gd->token);
+  gd->token_until = gi_now(gd->reactor) + TOKEN_LIFE;
+  json_object_set_new(op->out, "token", json_string(gd->token));
+  json_object_set_new(op->out, "seconds", json_integer((json_int_t)(TOKEN_LIFE / GI_NSEC_PER_SEC)));
+  return GD_OP_DONE;
+}
+
+/* ---- what both sides make of a token ---- */
+
+static void
+token_mac(const char *token, const char *what, const char *challenge, const char *nonce, const char *uuid, char *buf)
+{
+  const char *parts[] = {what, challenge, nonce, uuid, NULL};
+  gd_mac(token, strlen(token), parts, buf);
+}
+
+/* Hides the secret, or shows it again. False: it is none. */
+static bool
+hide(json_t *doc, const char *pad)
+{
+  uint8_t secret[GD_SECRET_BYTES], key[GD_SECRET_BYTES];
+  char text[2 * GD_SECRET_BYTES + 1];
+  if (!gd_unhex(json_string_value(json_object_get(doc, "secret")), secret, sizeof(secret)) || !gd_unhex(pad, key, sizeof(key)))
+    return false;
+  for (size_t i = 0; i < sizeof(secret); i++)
+    secret[i] ^= key[i];
+  gd_hex(secret, sizeof(secret), text);
+  json_object_set_new(doc, "secret", json_string(text));
+  return true;
+}
+
+/* Over the whole invitation. */
+static void
+seal(const char *token, const json_t *doc, const char *challenge, const char *nonce, char *buf)
+{
+  char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
+  token_mac(token, "invitation", challenge, nonce, text, buf);
+  free(text);
+}
+
+/* ---- the pool's side ---- */
+
+struct asked {
+  char token[sizeof(((struct gd *)NULL)->token)], challenge[GD_MAC_TEXT];
+  char *nonce;
+};
+
+static void
+admitted(struct gd_op *op, const struct gi_error *err)
+{
+  struct asked *a = op->arg;
+  char pad[GD_MAC_TEXT], mac[GD_MAC_TEXT];
+  if (err && err->code) {
+    gd_node_answer(op->req, gd_node_refusal(err->code, err->text));
+  } else {
+    token_mac(a->token, "secret", a->challenge, a->nonce, "", pad);
+    GI_IGNORE(hide(op->out, pad));
+    seal(a->token, op->out, a->challenge, a->nonce, mac);
+    gd_node_answer(op->req, json_pack("{s:O,s:s}", "invitation", op->out, "mac", mac));
+  }
+  gi_free(a->nonce);
+  gi_free(a);
+}
+
+void
+gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
+{
+  const char *uuid = json_string_value(json_object_get(in, "uuid")), *nonce = json_string_value(json_object_get(in, "nonce"));
+  const char *mac = json_string_value(json_object_get(in, "mac"));
+  char wanted[GD_MAC_TEXT], own[64], its[64];
+  struct sockaddr_storage sa;
+  struct gi_conn *conn = gi_rpc_peer_conn(req->peer);
+  bool alive = gd->token[0] && gi_now(gd->reactor) < gd->token_until;
+  const char *challenge = gd_door_challenge(gd, req);
+  if (uuid && nonce)
+    token_mac(gd->token, "join", challenge, nonce, uuid, wanted);
+  if (!alive || !uuid || !nonce || !gd_mac_same(wanted, mac)) {
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "%s asks to join with a token that is wrong or has expired", gi_conn_peer(conn));
+    gd_node_answer(req, gd_node_refusal(EACCES, "the token is wrong, was used, or has expired"));
+    return;
+  }
+  if (!gi_conn_local_address(conn, &sa) || !gd_address_text(&sa, own, sizeof(own)) || !gi_conn_peer_address(conn, &sa) ||
+      !gd_address_text(&sa, its, sizeof(its))) {
+    gd_node_answer(req, gd_node_refusal(ENOTCONN, "the connection has no addresses"));
+    return;
+  }
+  struct asked *a = gi_new(struct asked);
+  snprintf(a->token, sizeof(a->token), "%s", gd->token);
+  snprintf(a->challenge, sizeof(a->challenge), "%s", challenge);
+  a->nonce = gi_strdup(nonce);
+  gd->token[0] = '\0'; /* it is used */
+  json_t *request = json_deep_copy(in);
+  json_object_update_new(request, json_pack("{s:s,s:s,s:s}", "command", "node admit", "address", its, "own", own));
+  char *text = json_dumps(request, JSON_COMPACT);
+  json_decref(request);
+  gd_op_begin_for_node(gd, text, 0, req, admitted, a);
+  free(text);
+}
+
+/* ---- the new node's side: pool join TOKEN@HOST ---- */
+
+struct joining {
+  struct gd_op *op;
+  struct gd_link *link;
+  char *token, *host, *challenge;
+  char nonce[GD_MAC_TEXT];
+  struct gi_timer timer;
+  json_t *invitation;
+};
+
+static void
+joining_release(struct gd_op *op)
+{
+  struct joining *j = op->state;
+  gd_link_free(&j->link); /* what it was asked is answered, which sets the timer */
+  gi_timer_finish(&j->timer);
+  json_decref(j->invitation);
+  gi_free(j->token);
+  gi_free(j->host);
+  gi_free(j->challenge);
+  gi_free(j);
+}
+
+static void
+joining_end(void *arg)
+{
+  struct joining *j = arg;
+  struct gd_op *op = j->op;
+  if (!j->invitation && !op->problem.code)
+    gi_error_set(&op->problem, ENOTCONN, "%s does not answer", j->host);
+  else if (!op->problem.code && !gd_pool_is_virgin(op->gd))
+    gi_error_set(&op->problem, EEXIST, "this node became part of a pool meanwhile");
+  else if (!op->problem.code)
+    GI_IGNORE(gd_pool_accept(op->gd, j->invitation, &op->problem));
+  gd_op_finish(op, &op->problem);
+}
+
+static void
+join_said(void *arg, int code, const json_t *reply)
+{
+  struct joining *j = arg;
+  const char *why = json_string_value(json_object_get(reply, "error"));
+  char pad[GD_MAC_TEXT], mac[GD_MAC_TEXT];
+  json_t *invitation = json_deep_copy(json_object_get(reply, "invitation"));
+  if (code || why)
+    gi_error_set(&j->op->problem, code ? code : EACCES, "%s: %s", j->host, why ? why : strerror(code));
+  if (!j->op->problem.code) {
+    seal(j->token, invitation, j->challenge, j->nonce, mac);
+    token_mac(j->token, "secret", j->challenge, j->nonce, "", pad);
+    if (!gd_mac_same(mac, json_string_value(json_object_get(reply, "mac"))) || !hide(invitation, pad))
+      gi_error_set(&j->op->problem, EACCES, "%s does not know the token", j->host);
+  }
+  j->invitation = invitation;
+  gi_timer_set(&j->timer, 0);
+}
+
+static void
+join_greeted(void *arg, const json_t *greeting)
+{
+  struct joining *j = arg;
+  struct gd *gd = j->op->gd;
+  const char *challenge = json_string_value(json_object_get(greeting, "nonce"));
+  char uuid[GI_UUID_TEXT], mac[GD_MAC_TEXT];
+  uint8_t nonce[GD_SECRET_BYTES];
+  gi_timer_cancel(&j->timer);
+  if (!challenge) {
+    gi_timer_set(&j->timer, 0);
+    return;
+  }
+  gi_random(gd->reactor, nonce, sizeof(nonce));
+  gd_hex(nonce, sizeof(nonce), j->nonce);
+  j->challenge = gi_strdup(challenge);
+  token_mac(j->token, "join", challenge, j->nonce, gi_gfid_text(&gd->uuid, uuid), mac);
+  json_t *volumes = json_array();
+  gd_link_call(j->link, GD_NODE_JOIN,
+               json_pack("{s:s,s:s,s:s,s:s,s:i,s:o}", "uuid", uuid, "nonce", j->nonce, "mac", mac, "version", GI_VERSION,
+                         "port", gd->config.port, "volumes", volumes),
+               JOIN_MS, join_said, j);
+}
+
+int
+gd_op_join(struct gd_op *op, struct gi_error *err)
+{
+  const char *host = gd_op_str(op, "host"), *token = gd_op_str(op, "token");
+  if (!host || !token)
+    return gi_error_set(err, EINVAL, "the request names no token and host");
+  if (!gd_pool_is_virgin(op->gd))
+    return gi_error_set(err, EEXIST, op->gd->pool ? "this node is part of a pool" : "this node has volumes");
+  struct joining *j = gi_new(struct joining);
+  *j = (struct joining){.op = op, .token = gi_strdup(token), .host = gi_strdup(host)};
+  gi_timer_init(&j->timer, op->gd->reactor, joining_end, j);
+  op->state = j;
+  op->release = joining_release;
+  j->link = gd_link_new(op->gd, NULL, join_greeted, j);
+  gi_timer_set(&j->timer, GREETING_NS);
+  gd_link_connect(j->link, &j->host, 1, op->gd->config.port);
+  return GD_OP_LATER;
+}

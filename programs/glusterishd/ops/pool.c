@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node comes into the pool: peer probe from inside (cli.md 5.16), or pool
+ * join with a token from outside. Both take the same way:
+ *
+ *   greeting, checks -> (the first time) the store begins with what is in the
+ *   files -> lock -> member of the store, as learner -> its key -> invitation
+ *
+ * A failure on the way takes back what was done.
+ */
+#include "programs/glusterishd/pool/credential.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GREETING_NS (4 * GI_NSEC_PER_SEC)
+#define BEGIN_NS (30 * GI_NSEC_PER_SEC) /* until a new store answers, or a learner has caught up */
+#define LOOK_NS (100 * GI_NSEC_PER_MSEC)
+#define INVITE_MS 10000
+#define MSG (GI_MSG_MGMT + 160)
+
+struct admit {
+  struct gd_op *op;
+  struct gd_link *link; /* to the new node; NULL: it asked */
+  char *host, *address; /* how it is called; in numbers */
+  char *own;            /* this node's address as it sees it */
+  char *member;         /* its ID in the store; NULL: none */
+  char *initial;        /* what its etcd begins with; NULL: it gets none */
+  struct gi_gfid id;
+  int port;
+  bool begun;    /* the pool, by this */
+  bool recovers; /* nobody comes: the store is made anew */
+  uint64_t until;
+  struct gi_timer timer;
+  void (*next)(struct admit *c); /* when the timer fires */
+};
+
+/* ---- life ---- */
+
+static void
+release(struct gd_op *op)
+{
+  struct admit *c = op->state;
+  gd_link_free(&c->link); /* what it was asked is answered, which sets the timer */
+  gi_timer_finish(&c->timer);
+  gi_free(c->host);
+  gi_free(c->address);
+  gi_free(c->own);
+  gi_free(c->member);
+  gi_free(c->initial);
+  gi_free(c);
+}
+
+static void
+fired(void *arg)
+{
+  struct admit *c = arg;
+  c->next(c);
+}
+
+static struct admit *
+admit_new(struct gd_op *op, const char *host)
+{
+  struct admit *c = gi_new(struct admit);
+  c->op = op;
+  c->host = gi_strdup(host);
+  gi_timer_init(&c->timer, op->gd->reactor, fired, c);
+  op->state = c;
+  op->release = release;
+  return c;
+}
+
+static void
+soon(struct admit *c, void (*next)(struct admit *c), uint64_t ns)
+{
+  c->next = next;
+  gi_timer_set(&c->timer, ns);
+}
+
+static bool
+patient(const struct admit *c)
+{
+  return gi_now(c->op->gd->reactor) < c->until;
+}
+
+/* ---- taking back ---- */
+
+static void
+end(struct admit *c)
+{
+  struct gd *gd = c->op->gd;
+  bool dissolve = c->begun && c->op->problem.code;
+  gd_op_finish(c->op, &c->op->problem);
+  if (dissolve)
+    gd_pool_dissolve(gd);
+}
+
+/* Never from inside of a link's answer: it is freed with the op. */
+static void
+end_soon(struct admit *c)
+{
+  soon(c, end, 0);
+}
+
+static void
+removed(void *arg, const struct gd_key_answer *a)
+{
+  end_soon(arg);
+}
+
+static void
+key_gone(struct gd_op *op, const struct gi_error *err)
+{
+  struct admit *c = op->state;
+  struct gd_key_store *kv = op->gd->pool->kv;
+  if (c->member)
+    kv->ops->member(kv, GD_KEY_REMOVE, c->member, removed, c);
+  else
+    end_soon(c);
+}
+
+static void
+take_back(struct admit *c, int code, const char *why)
+{
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
+  struct gd_key_put put = {key, NULL, 0};
+  gi_error_set(&c->op->problem, code, "%s", why);
+  if (c->op->lock && c->op->gd->pool)
+    gd_commit_keys(c->op, &put, 1, key_gone);
+  else
+    end_soon(c);
+}
+
+static void put_key(struct admit *c);
+
+/* ---- the end: it is there ---- */
+
+static void
+settled(struct gd_op *op)
+{
+  op->problem.code = 0; /* a brick that does not run is no matter of this */
+  end_soon(op->state);
+}
+
+static void
+wait_connected(struct admit *c)
+{
+  const struct gd_node *n = gd_node_find(c->op->gd, &c->id);
+  if ((n && gd_node_connected(n)) || !patient(c))
+    gd_settle(c->op, "", false, settled);
+  else
+    soon(c, wait_connected, LOOK_NS);
+}
+
+static void
+known(void *arg, const struct gi_error *err)
+{
+  struct admit *c = arg;
+  c->until = gi_now(c->op->gd->reactor) + BEGIN_NS / 3;
+  wait_connected(c);
+}
+
+static void
+invited(void *arg, int code, const json_t *reply)
+{
+  struct admit *c = arg;
+  const char *why = json_string_value(json_object_get(reply, "error"));
+  if (code || why)
+    take_back(c, code ? code : EINVAL, why ? why : strerror(code));
+  else
+    gd_follow_refresh(c->op->gd->pool->follow, known, c);
+}
+
+static void
+keyed(struct gd_op *op, const struct gi_error *err)
+{
+  struct admit *c = op->state;
+  if (err->code == GD_UNSURE && patient(c)) {
+    soon(c, put_key, LOOK_NS);
+    return;
+  }
+  if (err->code) {
+    take_back(c, err->code, err->text);
+    return;
+  }
+  json_t *invitation = gd_pool_invitation(op->gd, c->initial);
+  json_object_set_new(invitation, "host", json_string(c->host));
+  json_object_set_new(invitation, "address", json_string(c->address));
+  if (c->link) {
+    gd_link_call(c->link, GD_NODE_INVITE, invitation, INVITE_MS, invited, c);
+    return;
+  }
+  json_object_update_new(op->out, invitation);
+  end_soon(c);
+}
+
+static void
+put_key(struct admit *c)
+{
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
+  json_t *doc = json_pack("{s:s,s:[s],s:i,s:s}", "uuid", uuid, "hosts", c->host, "port", c->port, "version", GI_VERSION);
+  char *text = json_dumps(doc, JSON_COMPACT);
+  struct gd_key_put put = {key, text, 0};
+  gd_commit_keys(c->op, &put, 1, keyed);
+  free(text);
+  json_decref(doc);
+}
+
+/* ---- a member of the store ---- */
+
+static void add_member(struct admit *c);
+
+/* The store may be slow while its members come to know each other. */
+static bool
+tries_again(struct admit *c, const struct gd_key_answer *a)
+{
+  bool again = a->code && patient(c) && (a->code == ETIMEDOUT || strstr(a->why, "too many learner"));
+  if (again)
+    soon(c, add_member, LOOK_NS);
+  return again;
+}
+
+static void
+use_members(struct admit *c, const json_t *members, const char *url)
+{
+  c->initial = gd_members_text(members, url, &c->id, &c->member);
+  put_key(c);
+}
+
+static void
+added(void *arg, const struct gd_key_answer *a)
+{
+  struct admit *c = arg;
+  GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
+  if (tries_again(c, a))
+    return;
+  if (a->code)
+    take_back(c, EIO, a->why);
+  else
+    use_members(c, a->members, url);
+}
+
+static const json_t *
+member_at(const json_t *members, const char *url)
+{
+  for (size_t i = 0; i < json_array_size(members); i++) {
+    const json_t *m = json_array_get(members, i);
+    const char *its = json_string_value(json_array_get(json_object_get(m, "peerURLs"), 0));
+    if (its && strcmp(its, url) == 0)
+      return m;
+  }
+  return NULL;
+}
+
+static void
+promoted(void *arg, const struct gd_key_answer *a)
+{
+  struct admit *c = arg;
+  if (a->code && !patient(c))
+    take_back(c, EIO, "the second node's store has not caught up with the first one's: try again later");
+  else
+    soon(c, add_member, a->code ? LOOK_NS : 0);
+}
+
+/* There is room for one learner at a time: the one there is votes first. */
+static void
+counted(void *arg, const struct gd_key_answer *a)
+{
+  struct admit *c = arg;
+  struct gd_key_store *kv = c->op->gd->pool->kv;
+  GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
+  if (tries_again(c, a))
+    return;
+  if (a->code) {
+    take_back(c, a->code, a->why);
+    return;
+  }
+  if (member_at(a->members, url)) { /* it was added, and that was not heard */
+    use_members(c, a->members, url);
+    return;
+  }
+  for (size_t i = 0; i < json_array_size(a->members); i++) {
+    const json_t *m = json_array_get(a->members, i);
+    if (json_is_true(json_object_get(m, "isLearner"))) {
+      kv->ops->member(kv, GD_KEY_PROMOTE, json_string_value(json_object_get(m, "ID")), promoted, c);
+      return;
+    }
+  }
+  if (json_array_size(a->members) < GD_VOTERS_MAX)
+    kv->ops->member(kv, GD_KEY_ADD_LEARNER, url, added, c);
+  else
+    put_key(c);
+}
+
+static void
+add_member(struct admit *c)
+{
+  struct gd_key_store *kv = c->op->gd->pool->kv;
+  kv->ops->members(kv, counted, c);
+}
+
+static void
+locked(struct gd_op *op, const struct gi_error *err)
+{
+  struct admit *c = op->state;
+  if (err->code) {
+    op->problem = *err;
+    end_soon(c);
+    return;
+  }
+  c->until = gi_now(op->gd->reactor) + BEGIN_NS;
+  add_member(c);
+}
+
+/* ---- the store begins ---- */
+
+static void try_store(struct admit *c);
+
+static void
+stored(void *arg, const struct gd_key_answer *a)
+{
+  struct admit *c = arg;
+  bool filled = !a->code || a->code == ESTALE; /* it was, and that was not heard */
+  if (filled && c->recovers) {
+    gd_follow_refresh(c->op->gd->pool->follow, NULL, NULL);
+    end_soon(c);
+  } else if (filled)
+    gd_lock_take(c->op, locked);
+  else if (patient(c) && a->code != EIO)
+    soon(c, try_store, LOOK_NS);
+  else {
+    gi_error_set(&c->op->problem, GD_ERR_MGMT, "the pool's store does not start here: %s. Its log file is %s/store.log", a->why,
+                 c->op->gd->config.logdir);
+    end_soon(c);
+  }
+}
+
+static void
+try_store(struct admit *c)
+{
+  gd_pool_fill(c->op->gd, stored, c);
+}
+
+/* ---- pool recover ---- */
+
+int
+gd_op_recover(struct gd_op *op, struct gi_error *err)
+{
+  if (!op->gd->pool)
+    return gi_error_set(err, EINVAL, "this node is in no pool");
+  if (!gd_op_flag(op, "force-new"))
+    return gi_error_set(err, EINVAL, "the request does not say that the store is to be made anew");
+  if (gd_pool_renew(op->gd, err))
+    return GD_OP_FAILED;
+  struct admit *c = admit_new(op, "localhost");
+  c->recovers = true;
+  c->until = gi_now(op->gd->reactor) + BEGIN_NS;
+  soon(c, try_store, LOOK_NS);
+  return GD_OP_LATER;
+}
+
+/* Everything about the new node is known and good. */
+static int
+go_on(struct admit *c, struct gi_error *err)
+{
+  struct gd_op *op = c->op;
+  if (op->gd->pool) {
+    if (op->lock)
+      locked(op, &(struct gi_error){0});
+    else
+      gd_lock_take(op, locked);
+    return 0;
+  }
+  if (gd_pool_begin(op->gd, c->own, err))
+    return -1;
+  c->begun = true;
+  c->until = gi_now(op->gd->reactor) + BEGIN_NS;
+  soon(c, try_store, LOOK_NS);
+  return 0;
+}
+
+/* ---- may it come? ---- */
+
+static bool
+has_our_volume(const struct gd *gd, const json_t *volumes)
+{
+  for (size_t i = 0; i < json_array_size(volumes); i++)
+    if (gd_volume_find((struct gd *)(uintptr_t)gd, json_string_value(json_array_get(volumes, i))))
+      return true;
+  return false;
+}
+
+static int
+check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
+{
+  const struct gd *gd = c->op->gd;
+  const char *uuid = json_string_value(json_object_get(g, "uuid")), *version = json_string_value(json_object_get(g, "version"));
+  const char *pool = json_string_value(json_object_get(g, "pool"));
+  json_int_t port = json_integer_value(json_object_get(g, "port"));
+  if (!uuid || !gi_gfid_parse(uuid, &c->id) || port < 1 || port > 65535)
+    return gi_error_set(err, EINVAL, "%s did not say who it is", c->host);
+  c->port = (int)port;
+  if (gi_gfid_equal(&c->id, &gd->uuid))
+    return gi_error_set(err, EINVAL, "Peer uuid (host %s) is same as local uuid", c->host);
+  if (gd_node_find(gd, &c->id))
+    return gi_error_set(err, EEXIST, "Host %s port %d already in peer list", c->host, c->port);
+  if (gd_nodes_full(gd))
+    return gi_error_set(err, EINVAL, "The pool has %d nodes: there is no room for more", GD_NODES_MAX);
+  if (!version || strcmp(version, GI_VERSION) != 0)
+    return gi_error_set(err, EPROTO, "%s has version %.64s, this node has " GI_VERSION, c->host, version ? version : "(none)");
+  if (has_our_volume(gd, json_object_get(g, "volumes")))
+    return gi_error_set(err, EEXIST, "At least one volume on %s conflicts with existing volumes in the cluster", c->host);
+  if ((pool && *pool) || json_array_size(json_object_get(g, "volumes")))
+    return gi_error_set(err, EEXIST, "%s is either already part of another cluster or having volumes configured", c->host);
+  return 0;
+}
+
+/* ---- peer probe ---- */
+
+static void
+greeted(void *arg, const json_t *greeting)
+{
+  struct admit *c = arg;
+  struct gd_op *op = c->op;
+  char own[64], its[64];
+  gi_timer_cancel(&c->timer);
+  if (!greeting || !gd_link_own_address(c->link, own, sizeof(own)) || !gd_link_its_address(c->link, its, sizeof(its)))
+    gi_error_set(&op->problem, ENOTCONN, "Probe returned with Transport endpoint is not connected");
+  else
+    GI_IGNORE(check_newcomer(c, greeting, &op->problem));
+  if (op->problem.code == EEXIST && gd_node_find(op->gd, &c->id)) {
+    json_object_set_new(op->out, "message", json_string(op->problem.text));
+    op->problem.code = 0;
+    end_soon(c);
+    return;
+  }
+  if (!op->problem.code) {
+    c->own = gi_strdup(own);
+    c->address = gi_strdup(its);
+    GI_IGNORE(go_on(c, &op->problem));
+  }
+  if (op->problem.code)
+    end_soon(c);
+}
+
+static void
+no_greeting(struct admit *c)
+{
+  gi_error_set(&c->op->problem, ENOTCONN, "Probe returned with Transport endpoint is not connected");
+  end(c);
+}
+
+int
+gd_op_probe(struct gd_op *op, struct gi_error *err)
+{
+  const char *host = gd_op_str(op, "host");
+  struct gd_node *n;
+  if (!host)
+    return gi_error_set(err, EINVAL, "the request names no host");
+  if (gd_node_named(op->gd, host, &n)) {
+    json_object_set_new(op->out, "message",
+                        n ? json_sprintf("Host %s port %d already in peer list", host, n->port)
+                          : json_string("Probe on localhost not needed"));
+    return GD_OP_DONE;
+  }
+  struct admit *c = admit_new(op, host);
+  c->link = gd_link_new(op->gd, NULL, greeted, c);
+  soon(c, no_greeting, GREETING_NS);
+  gd_link_connect(c->link, &c->host, 1, op->gd->config.port);
+  return GD_OP_LATER;
+}
+
+/* ---- a node that asks, with a token ---- */
+
+int
+gd_op_node_admit(struct gd_op *op, struct gi_error *err)
+{
+  const char *address = gd_op_str(op, "address"), *own = gd_op_str(op, "own");
+  if (!address || !own)
+    return gi_error_set(err, EINVAL, "the request names no address");
+  struct admit *c = admit_new(op, address);
+  c->address = gi_strdup(address);
+  c->own = gi_strdup(own);
+  return check_newcomer(c, op->in, err) || go_on(c, err) ? GD_OP_FAILED : GD_OP_LATER;
+}

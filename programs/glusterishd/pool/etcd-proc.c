@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store's process on this node: the packaged etcd with a directory, ports
+ * and a socket of its own, beside whatever etcd the system runs. It is kept
+ * running like a self-heal daemon, outlives this daemon, and is found again by
+ * its pid file. Nothing that serves data waits for it.
+ *
+ * Its clients come over a unix socket in a directory that only root (and the
+ * user it runs as) may enter. Other members come over TCP, to the address by
+ * which the pool knows this node.
+ */
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define USER "etcd"      /* whom the package makes; without it the process runs as this one does */
+#define SOCKET "store:1" /* the name of a unix socket must look like an address */
+#define PAUSE_MIN (1 * GI_NSEC_PER_SEC)
+#define PAUSE_MAX (30 * GI_NSEC_PER_SEC)
+#define LONG_LIFE (30 * GI_NSEC_PER_SEC)
+#define MSG (GI_MSG_MGMT + 130)
+
+struct gd_etcd {
+  struct gd_pool *pool;
+  struct gd_watch watch;
+  struct gi_timer timer; /* the pause before the next start */
+  uint64_t started, pause;
+  char *dir, *socket, *pidfile;
+};
+
+const char *
+gd_etcd_socket(const struct gd *gd)
+{
+  return gd->pool && gd->pool->etcd ? gd->pool->etcd->socket : NULL;
+}
+
+char *
+gd_etcd_url(const struct gd *gd, const char *host, int port)
+{
+  return gi_asprintf(strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host, port + GD_STORE_PORT_OFFSET);
+}
+
+bool
+gd_etcd_lost_data(const struct gd_pool *p)
+{
+  GI_CLEANUP_FREE char *data = gi_asprintf("%s/store/data/member", p->gd->config.workdir);
+  return p->joined && p->initial && access(data, F_OK) != 0;
+}
+
+static void start(struct gd_etcd *e);
+
+static void
+gone(void *arg, unsigned events)
+{
+  struct gd_etcd *e = arg;
+  struct gi_reactor *r = e->pool->gd->reactor;
+  bool young = gi_now(r) - e->started < LONG_LIFE;
+  waitid(P_PID, (id_t)e->watch.pid, &(siginfo_t){0}, WEXITED);
+  gd_unwatch(&e->watch);
+  unlink(e->pidfile);
+  e->pause = !young || !e->pause ? PAUSE_MIN : e->pause * 2 < PAUSE_MAX ? e->pause * 2 : PAUSE_MAX;
+  gi_log(GI_LOG_ERROR, GD_NAME, MSG, "the store's process on this node ended; it is started again in %llu s",
+         (unsigned long long)(e->pause / GI_NSEC_PER_SEC));
+  gi_timer_set(&e->timer, e->pause);
+}
+
+static bool
+adopt(struct gd_etcd *e)
+{
+  char uuid[GI_UUID_TEXT];
+  struct gd *gd = e->pool->gd;
+  pid_t pid = gd_pidfile_running(e->pidfile, gi_gfid_text(&gd->uuid, uuid));
+  if (!pid || !gd_watch(&e->watch, gd->reactor, pid, gone, e))
+    return false;
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "the store's process runs (pid %d)", (int)pid);
+  return true;
+}
+
+/* Whose parent is may have put something else there: what is no directory is left alone. */
+static int
+give(const char *path, const struct passwd *to)
+{
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int ret = fd < 0 || fchmod(fd, 0700) || (to && fchown(fd, to->pw_uid, to->pw_gid)) ? -1 : 0;
+  int code = errno;
+  if (fd >= 0)
+    close(fd);
+  errno = code;
+  return ret;
+}
+
+/* The directory belongs to whom the process runs as, and nobody else may look into it. */
+static int
+prepare(struct gd_etcd *e, const struct passwd *user, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *data = gi_asprintf("%s/data", e->dir);
+  GI_CLEANUP_FREE char *member = gi_asprintf("%s/member", data);
+  if (gd_mkdir_all(data, 0700, err))
+    return -1;
+  if (give(e->dir, user) || give(data, access(member, F_OK) ? user : NULL))
+    return gi_error_set(err, errno, "cannot prepare %s: %s", e->dir, strerror(errno));
+  unlink(e->socket);
+  return 0;
+}
+
+/* It writes its pid file itself: were this daemon to die in between, nobody would find it again. */
+static int
+spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
+{
+  const struct gd_pool *p = e->pool;
+  const char *env = getenv("GLUSTERISH_ETCD");
+  char uuid[GI_UUID_TEXT], pool[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *url = gd_etcd_url(p->gd, p->address, p->gd->config.port);
+  GI_CLEANUP_FREE char *log = gi_asprintf("%s/store.log", p->gd->config.logdir);
+  GI_CLEANUP_FREE char *uid = user ? gi_asprintf("--reuid=%u", user->pw_uid) : NULL;
+  GI_CLEANUP_FREE char *gid = user ? gi_asprintf("--regid=%u", user->pw_gid) : NULL;
+  const char *argv[] = {
+      "sh",
+      "-c",
+      "echo $$ >\"$0\" && exec \"$@\"",
+      e->pidfile,
+      "setpriv",
+      uid,
+      gid,
+      "--clear-groups",
+      env && *env ? env : "etcd",
+      "--name",
+      gi_gfid_text(&p->gd->uuid, uuid),
+      "--data-dir",
+      "data",
+      "--listen-client-urls",
+      "unix://" SOCKET,
+      "--advertise-client-urls",
+      "unix://" SOCKET,
+      "--listen-peer-urls",
+      url,
+      "--initial-advertise-peer-urls",
+      url,
+      "--initial-cluster",
+      p->initial,
+      "--initial-cluster-token",
+      gi_gfid_text(&p->id, pool),
+      "--initial-cluster-state",
+      p->initial_new ? "new" : "existing",
+      "--strict-reconfig-check=false", /* it would want 5 s of quiet before each change; ours add learners only */
+      "--max-txn-ops",                 /* of the first one: all volumes and nodes that there are */
+      "4096",
+      "--max-request-bytes",
+      "8388608",
+      "--auto-compaction-retention",
+      "1",
+      "--heartbeat-interval",
+      "200",
+      "--election-timeout",
+      "2000",
+      "--logger",
+      "zap",
+      "--log-level",
+      "warn",
+      NULL};
+  if (!user) /* without setpriv */
+    memmove(argv + 4, argv + 8, sizeof(argv) - 8 * sizeof(argv[0]));
+  return gd_spawn_in(argv[0], argv, e->dir, log, pid);
+}
+
+static void
+start(struct gd_etcd *e)
+{
+  struct gd *gd = e->pool->gd;
+  const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
+  struct gi_error err = {0};
+  pid_t pid;
+  if (adopt(e) || gd_etcd_lost_data(e->pool)) /* members.c sees to that */
+    return;
+  e->started = gi_now(gd->reactor);
+  int ret = prepare(e, user, &err) ? err.code : spawn(e, user, &pid);
+  if (!ret && !gd_watch(&e->watch, gd->reactor, pid, gone, e))
+    ret = errno;
+  if (ret) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "the store's process does not start: %s", err.code ? err.text : strerror(ret));
+    gi_timer_set(&e->timer, PAUSE_MAX);
+  }
+}
+
+static void
+expired(void *arg)
+{
+  start(arg);
+}
+
+static struct gd_etcd *
+etcd_new(struct gd_pool *p)
+{
+  struct gd_etcd *e = gi_new(struct gd_etcd);
+  e->pool = p;
+  e->watch.fd = -1;
+  e->dir = gi_asprintf("%s/store", p->gd->config.workdir);
+  e->socket = gi_asprintf("%s/" SOCKET, e->dir);
+  e->pidfile = gi_asprintf("%s/store.pid", p->gd->config.rundir);
+  gi_timer_init(&e->timer, p->gd->reactor, expired, e);
+  return e;
+}
+
+struct gd_etcd *
+gd_etcd_start(struct gd_pool *p)
+{
+  GI_ASSERT(p->initial && p->address);
+  struct gd_etcd *e = etcd_new(p);
+  start(e);
+  return e;
+}
+
+void
+gd_etcd_sweep(struct gd_pool *p)
+{
+  struct gd_etcd *e = etcd_new(p);
+  adopt(e);
+  gd_etcd_stop(&e);
+}
+
+void
+gd_etcd_let_go(struct gd_etcd **ref)
+{
+  struct gd_etcd *e = *ref;
+  *ref = NULL;
+  if (!e)
+    return;
+  gi_timer_finish(&e->timer);
+  gd_unwatch(&e->watch);
+  gi_free(e->dir);
+  gi_free(e->socket);
+  gi_free(e->pidfile);
+  gi_free(e);
+}
+
+void
+gd_etcd_stop(struct gd_etcd **ref)
+{
+  struct gd_etcd *e = *ref;
+  struct gi_error err = {0};
+  if (!e)
+    return;
+  if (e->watch.fd >= 0) { /* what it holds is not needed any more: it need not end in order */
+    struct pollfd fd = {.fd = e->watch.fd, .events = POLLIN};
+    gd_watch_signal(&e->watch, SIGKILL);
+    poll(&fd, 1, 2000);
+    waitid(P_PID, (id_t)e->watch.pid, &(siginfo_t){0}, WEXITED | WNOHANG);
+  }
+  unlink(e->pidfile);
+  if (gd_remove_tree(e->dir, &err))
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 3, "%s", err.text);
+  gd_etcd_let_go(ref);
+}

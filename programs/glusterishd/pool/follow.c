@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store's definitions become this node's: read, compared by meaning, put
+ * into the files, and what of it concerns this node's own bricks is started or
+ * stopped. Whenever anything changes all is read again: that is little, and a
+ * change that was missed cannot stay missed.
+ */
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RETRY (2 * GI_NSEC_PER_SEC) /* while the store does not answer */
+#define BUSY_RETRY (300 * GI_NSEC_PER_MSEC)
+#define LEAVE_GRACE (1 * GI_NSEC_PER_SEC) /* clients drop a brick within milliseconds; one that hangs is not waited for */
+#define SETTLE_LOOK (50 * GI_NSEC_PER_MSEC)
+#define SETTLE_MAX (50 * GI_NSEC_PER_SEC)
+#define MSG (GI_MSG_MGMT + 135)
+
+#define VOLUMES GD_PREFIX "volume/"
+#define NODES GD_PREFIX "node/"
+#define OPTIONS GD_PREFIX "options"
+#define POOL GD_PREFIX "pool"
+
+struct waiter {
+  struct gi_list link;
+  void (*fn)(void *arg, const struct gi_error *err);
+  void *arg;
+};
+
+struct gd_follow {
+  struct gd_pool *pool;
+  bool reading;
+  struct gi_list reading_for, waiting; /* struct waiter: of the read under way, and of the next one */
+  struct gi_timer retry;
+  struct gi_list retired, settling;
+  int64_t options_revision;
+  bool behind; /* a volume was busy: what is stored of it is taken soon */
+  bool away;   /* the store did not answer last time, and that was logged */
+};
+
+/* Bricks that left a volume and are about to be stopped. */
+struct retired {
+  struct gi_list link;
+  struct gd_volume *volume; /* stands in for the one they left, which may go before they do */
+  struct gd_brick *bricks;
+  unsigned n, left;
+  struct gi_timer grace;
+};
+
+/* Another node waits until what it ordered has happened here. */
+struct settling {
+  struct gi_list link;
+  struct gd *gd;
+  struct gi_rpc_request *req;
+  char *volume;
+  bool force, fresh;
+  struct gi_timer look;
+  uint64_t until;
+};
+
+int64_t
+gd_follow_options_revision(const struct gd *gd)
+{
+  return gd->pool->follow ? gd->pool->follow->options_revision : 0;
+}
+
+/* ---- bricks that left ---- */
+
+static void
+retired_free(struct retired *r)
+{
+  gi_list_del(&r->link);
+  gi_timer_finish(&r->grace);
+  gd_bricks_let_go(r->bricks, r->n);
+  gd_bricks_free(r->bricks, r->n);
+  gd_volume_free(r->volume);
+  gi_free(r);
+}
+
+static void
+retired_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
+{
+  struct retired *r = arg;
+  if (--r->left == 0)
+    gi_timer_set(&r->grace, 0); /* which frees it: not from inside of a brick's answer */
+}
+
+static void
+grace_over(void *arg)
+{
+  struct retired *r = arg;
+  if (!r->left) {
+    retired_free(r);
+    return;
+  }
+  for (unsigned i = 0; i < r->n; i++)
+    gd_brick_stop(&r->bricks[i], retired_stopped, r);
+}
+
+static void
+retire(struct gd_follow *f, const struct gd_volume *v, struct gd_brick *bricks, unsigned n)
+{
+  struct retired *r = gi_new(struct retired);
+  *r = (struct retired){.volume = gd_volume_new(v->gd, v->name), .bricks = bricks, .n = n, .left = n};
+  r->volume->id = v->id;
+  for (unsigned i = 0; i < n; i++)
+    bricks[i].volume = r->volume;
+  gi_list_add_tail(&f->retired, &r->link);
+  gi_timer_init(&r->grace, f->pool->gd->reactor, grace_over, r);
+  gi_timer_set(&r->grace, n ? LEAVE_GRACE : 0);
+}
+
+/* ---- volumes ---- */
+
+static bool
+is_here(const struct gd_brick *b)
+{
+  return gi_gfid_equal(&b->node, &b->volume->gd->uuid);
+}
+
+static void
+start_and_stop(struct gd_volume *v, bool all)
+{
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    struct gd_brick *b = &v->bricks[i];
+    struct gi_error err = {0};
+    if (!is_here(b))
+      continue;
+    if (v->status != GD_STARTED && b->state == GD_PROC_UP)
+      gd_brick_stop(b, NULL, NULL);
+    if (v->cut_off || v->status != GD_STARTED || b->state != GD_PROC_DOWN || (b->proc && !all))
+      continue;
+    if (gd_brick_check_start(b, &err))
+      gi_log(GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s is not started: %s", b->host, b->path, err.text);
+    else
+      gd_brick_start(b, NULL, NULL);
+  }
+}
+
+static void
+keep(struct gd_volume *v)
+{
+  struct gi_error err = {0};
+  if (gd_store_volume(v, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "volume %s is not kept in files: %s", v->name, err.text);
+}
+
+static void
+drop_volume(struct gd_volume *v)
+{
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "volume %s was deleted", v->name);
+  gd_volume_drop(v);
+}
+
+/* `d` becomes what `v` is, and is freed. */
+static void
+change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
+{
+  struct gd_brick *gone;
+  unsigned ngone, before = v->nbricks;
+  bool starts = v->status != GD_STARTED && d->status == GD_STARTED;
+  v->status = d->status;
+  v->op_version = d->op_version;
+  v->client_op_version = d->client_op_version;
+  gd_volume_adopt(v, d, &gone, &ngone);
+  keep(v);
+  for (unsigned i = 0; i < ngone; i++)
+    gd_store_forget_brick(&gone[i]);
+  start_and_stop(v, starts);
+  if (v->nbricks != before)
+    gd_shd_restart(v);
+  else
+    gd_volume_sync(v);
+  gd_services_changed(v->gd);
+  retire(f, v, gone, ngone);
+}
+
+static void
+take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pair)
+{
+  struct gd *gd = f->pool->gd;
+  struct gi_error err = {0};
+  struct gd_volume *v = gd_volume_find(gd, name);
+  if (v && v->revision == pair->revision)
+    return;
+  if (v && v->busy) {
+    f->behind = true;
+    return;
+  }
+  struct gd_volume *d = gd_definition_read(gd, name, pair->value, &err);
+  if (!d) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "%s", err.text);
+    return;
+  }
+  d->revision = pair->revision;
+  if (v && !gi_gfid_equal(&v->id, &d->id)) {
+    drop_volume(v);
+    v = NULL;
+  }
+  if (v && gd_definition_same(v, d)) {
+    v->revision = pair->revision;
+    gi_free(v->definition);
+    v->definition = d->definition;
+    d->definition = NULL;
+    gd_volume_free(d);
+    return;
+  }
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 4, "volume %s: generation %u", name, d->version);
+  d->version -= d->version > 0; /* writing what is new counts one up */
+  if (v) {
+    change_volume(f, v, d);
+    return;
+  }
+  gd_volume_link(d);
+  keep(d);
+  start_and_stop(d, true);
+  gd_volume_sync(d);
+  gd_services_changed(gd);
+}
+
+static bool
+is_in(const struct gd_key_answer *a, const char *prefix, const char *name)
+{
+  size_t len = strlen(prefix);
+  for (unsigned i = 0; i < a->npairs; i++)
+    if (strncmp(a->pairs[i].key, prefix, len) == 0 && strcmp(a->pairs[i].key + len, name) == 0)
+      return true;
+  return false;
+}
+
+static void
+take_volumes(struct gd_follow *f, const struct gd_key_answer *a)
+{
+  gi_list_foreach_safe(v, &f->pool->gd->volumes, struct gd_volume, link)
+    if (!is_in(a, VOLUMES, v->name)) {
+      f->behind |= v->busy;
+      if (!v->busy)
+        drop_volume(v);
+    }
+  for (unsigned i = 0; i < a->npairs; i++)
+    if (strncmp(a->pairs[i].key, VOLUMES, strlen(VOLUMES)) == 0)
+      take_volume(f, a->pairs[i].key + strlen(VOLUMES), &a->pairs[i]);
+}
+
+/* ---- nodes and options ---- */
+
+static void
+take_own(struct gd_pool *p, const json_t *doc)
+{
+  char **hosts;
+  unsigned n;
+  if (!gd_hosts_read(doc, &hosts, &n)) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "what the store has of this node is no usable description");
+    return;
+  }
+  gd_hosts_free(&p->hosts, &p->nhosts);
+  p->hosts = hosts;
+  p->nhosts = n;
+}
+
+static void
+take_nodes(struct gd_follow *f, const struct gd_key_answer *a)
+{
+  struct gd *gd = f->pool->gd;
+  char uuid[GI_UUID_TEXT], own[GI_UUID_TEXT];
+  gi_gfid_text(&gd->uuid, own);
+  gi_list_foreach_safe(n, &f->pool->nodes, struct gd_node, link)
+    if (!is_in(a, NODES, gi_gfid_text(&n->id, uuid))) {
+      gi_log(GI_LOG_INFO, GD_NAME, MSG + 5, "node %s left the pool", n->hosts[0]);
+      gd_node_forget(n);
+    }
+  for (unsigned i = 0; i < a->npairs; i++) {
+    if (strncmp(a->pairs[i].key, NODES, strlen(NODES)) != 0)
+      continue;
+    json_t *doc = json_loads(a->pairs[i].value, 0, NULL);
+    if (strcmp(a->pairs[i].key + strlen(NODES), own) == 0)
+      take_own(f->pool, doc);
+    else if (!gd_node_learn(gd, doc))
+      gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "%s is no usable description of a node", a->pairs[i].key);
+    json_decref(doc);
+  }
+}
+
+static void
+take_options(struct gd_follow *f, const struct gd_key_pair *pair)
+{
+  struct gd *gd = f->pool->gd;
+  struct gi_list options = GI_LIST_INIT(options);
+  struct gi_error err = {0};
+  unsigned version;
+  if (f->options_revision == pair->revision)
+    return;
+  f->options_revision = pair->revision;
+  if (!gd_options_read(&options, &version, pair->value)) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the options for all volumes in the store cannot be read");
+    gd_options_clear(&options);
+    return;
+  }
+  gd_options_clear(&gd->pool_options);
+  gi_list_splice_tail(&gd->pool_options, &options);
+  gd->pool_version = version - (version > 0);
+  if (gd_store_pool_options(gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
+}
+
+/* ---- reading ---- */
+
+static const char *
+value_of(const struct gd_key_answer *a, const char *key)
+{
+  for (unsigned i = 0; i < a->npairs; i++)
+    if (strcmp(a->pairs[i].key, key) == 0)
+      return a->pairs[i].value;
+  return NULL;
+}
+
+static void
+filled(void *arg, const struct gd_key_answer *a)
+{
+  const struct gd_pool *p = arg;
+  if (!a->code || a->code == ESTALE) /* else it is tried again with the next read */
+    gd_follow_refresh(p->follow, NULL, NULL);
+}
+
+/* False: this node is no part of the pool any more. */
+static bool
+take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *err)
+{
+  struct gd *gd = f->pool->gd;
+  char pool[GI_UUID_TEXT], own[GI_UUID_TEXT];
+  const char *id = value_of(a, POOL);
+  if (!a->npairs && f->pool->unfilled) { /* the daemon died while it began */
+    gi_error_set(err, EAGAIN, "the store has just begun");
+    gd_pool_fill(gd, filled, f->pool);
+    return true;
+  }
+  if (!id || strcmp(id, gi_gfid_text(&f->pool->id, pool)) != 0) {
+    gi_error_set(err, EILSEQ, "the store is not that of this pool");
+    return true;
+  }
+  if (!is_in(a, NODES, gi_gfid_text(&gd->uuid, own))) {
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 7, "this node was detached from its pool");
+    gi_defer_add(gd->reactor, &f->pool->leave);
+    return false;
+  }
+  f->pool->unfilled = false;
+  take_nodes(f, a);
+  for (unsigned i = 0; i < a->npairs; i++)
+    if (strcmp(a->pairs[i].key, OPTIONS) == 0)
+      take_options(f, &a->pairs[i]);
+  take_volumes(f, a);
+  return true;
+}
+
+static void read_now(struct gd_follow *f);
+
+static void
+store_changed(void *arg)
+{
+  gd_follow_refresh(arg, NULL, NULL);
+}
+
+static void
+tell(struct gi_list *waiters, const struct gi_error *err)
+{
+  while (!gi_list_empty(waiters)) {
+    struct waiter *w = gi_list_first(waiters, struct waiter, link);
+    gi_list_del(&w->link);
+    if (w->fn)
+      w->fn(w->arg, err);
+    gi_free(w);
+  }
+}
+
+static void
+has_read(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_follow *f = arg;
+  struct gi_error err = {0};
+  struct gi_list told = GI_LIST_INIT(told);
+  gi_list_splice_tail(&told, &f->reading_for);
+  f->reading = f->behind = false;
+  if (a->code)
+    gi_error_set(&err, a->code, "%s", a->why);
+  else if (!take_all(f, a, &err)) {
+    gi_error_set(&err, ENOTCONN, "this node was detached from its pool");
+    tell(&told, &err);
+    return;
+  }
+  if (err.code && !f->away)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 8, "the last definitions are used: %s", err.text);
+  f->away = err.code;
+  if (err.code || f->behind)
+    gi_timer_set(&f->retry, err.code ? RETRY : BUSY_RETRY);
+  if (!err.code)
+    f->pool->kv->ops->watch(f->pool->kv, GD_PREFIX, a->revision + 1, store_changed, f);
+  if (!gi_list_empty(&f->waiting))
+    read_now(f);
+  tell(&told, &err);
+}
+
+static void
+read_now(struct gd_follow *f)
+{
+  f->reading = true;
+  gi_timer_cancel(&f->retry);
+  gi_list_splice_tail(&f->reading_for, &f->waiting);
+  f->pool->kv->ops->read(f->pool->kv, GD_PREFIX, has_read, f);
+}
+
+static void
+retry(void *arg)
+{
+  gd_follow_refresh(arg, NULL, NULL);
+}
+
+void
+gd_follow_refresh(struct gd_follow *f, void (*fn)(void *arg, const struct gi_error *err), void *arg)
+{
+  struct waiter *w = gi_new(struct waiter);
+  w->fn = fn;
+  w->arg = arg;
+  gi_list_add_tail(&f->waiting, &w->link);
+  if (!f->reading)
+    read_now(f);
+}
+
+/* ---- settling ---- */
+
+static void
+settling_end(struct settling *s, json_t *reply)
+{
+  gi_list_del(&s->link);
+  gi_timer_finish(&s->look);
+  gd_node_answer(s->req, reply);
+  gi_free(s->volume);
+  gi_free(s);
+}
+
+static void
+look(void *arg)
+{
+  struct settling *s = arg;
+  const struct gd_volume *v = gd_volume_find(s->gd, s->volume);
+  json_t *failed = json_array();
+  bool wait = false, late = gi_now(s->gd->reactor) > s->until;
+  for (unsigned i = 0; v && i < v->nbricks; i++) {
+    const struct gd_brick *b = &v->bricks[i];
+    if (!is_here(b))
+      continue;
+    bool wanted = v->status == GD_STARTED;
+    wait |= b->state == GD_PROC_STARTING || b->state == GD_PROC_STOPPING || (wanted && b->state == GD_PROC_UP && !b->signed_in);
+    if (wanted && (b->state == GD_PROC_DOWN || (late && !gd_brick_online(b)))) {
+      GI_CLEANUP_FREE char *log = gd_brick_logfile(b);
+      json_array_append_new(failed, json_sprintf("brick %s:%s does not run. Its log file is %s", b->host, b->path, log));
+    }
+  }
+  if (wait && !late) {
+    json_decref(failed);
+    gi_timer_set(&s->look, SETTLE_LOOK);
+    return;
+  }
+  settling_end(s, json_pack("{s:o}", "failed", failed));
+}
+
+static void
+settle_read(void *arg, const struct gi_error *err)
+{
+  struct settling *s = arg;
+  struct gd_volume *v = gd_volume_find(s->gd, s->volume);
+  s->fresh = true;
+  if (err->code && !s->force) {
+    settling_end(s, gd_node_refusal(err->code, err->text));
+    return;
+  }
+  if (v && s->force)
+    start_and_stop(v, true);
+  gi_timer_set(&s->look, 0);
+}
+
+void
+gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
+{
+  struct settling *s = gi_new(struct settling);
+  const char *volume = json_string_value(json_object_get(in, "volume"));
+  struct gd_follow *f = gd->pool->follow;
+  *s = (struct settling){.gd = gd, .req = req, .volume = gi_strdup(volume ? volume : "")};
+  s->force = json_is_true(json_object_get(in, "force"));
+  s->until = gi_now(gd->reactor) + SETTLE_MAX;
+  gi_timer_init(&s->look, gd->reactor, look, s);
+  gi_list_add_tail(&f->settling, &s->link);
+  gd_follow_refresh(f, settle_read, s);
+}
+
+/* ---- life ---- */
+
+struct gd_follow *
+gd_follow_new(struct gd_pool *p)
+{
+  struct gd_follow *f = gi_new(struct gd_follow);
+  f->pool = p;
+  gi_list_init(&f->reading_for);
+  gi_list_init(&f->waiting);
+  gi_list_init(&f->retired);
+  gi_list_init(&f->settling);
+  gi_timer_init(&f->retry, p->gd->reactor, retry, f);
+  return f;
+}
+
+void
+gd_follow_free(struct gd_follow **ref)
+{
+  struct gd_follow *f = *ref;
+  struct gi_error err = {.code = ENOTCONN, .text = "this node is no part of the pool any more"};
+  *ref = NULL;
+  if (!f)
+    return;
+  gi_timer_finish(&f->retry);
+  tell(&f->reading_for, &err);
+  tell(&f->waiting, &err);
+  gi_list_foreach_safe(s, &f->settling, struct settling, link)
+    settling_end(s, gd_node_refusal(err.code, err.text));
+  gi_list_foreach_safe(r, &f->retired, struct retired, link)
+    retired_free(r);
+  gi_free(f);
+}

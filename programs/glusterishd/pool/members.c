@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which nodes are members of the store. Once a second a node that is one looks:
+ * learners become voters when there are three members or more, a node that is
+ * none becomes one while there is room, one that was announced and never came,
+ * or whose node is gone, is removed. Two nodes are a voter and a learner, so
+ * that losing the learner changes nothing.
+ *
+ * A member that lost its data must not come back under its old id: it has that
+ * removed and comes as a new one.
+ */
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TICK (1 * GI_NSEC_PER_SEC)
+#define NEVER_CAME 60 /* ticks */
+#define ADMIT_MS 5000
+#define MSG (GI_MSG_MGMT + 180)
+
+static const char *
+name_of(const json_t *m)
+{
+  const char *name = json_string_value(json_object_get(m, "name"));
+  return name ? name : "";
+}
+
+static const char *
+id_of(const json_t *m)
+{
+  const char *id = json_string_value(json_object_get(m, "ID"));
+  return id ? id : "";
+}
+
+static const json_t *
+find_member(const json_t *members, const struct gi_gfid *node)
+{
+  char uuid[GI_UUID_TEXT];
+  gi_gfid_text(node, uuid);
+  for (size_t i = 0; i < json_array_size(members); i++)
+    if (strcmp(name_of(json_array_get(members, i)), uuid) == 0)
+      return json_array_get(members, i);
+  return NULL;
+}
+
+char *
+gd_members_text(const json_t *members, const char *url, const struct gi_gfid *node, char **id)
+{
+  char uuid[GI_UUID_TEXT], *text = NULL;
+  gi_gfid_text(node, uuid);
+  for (size_t i = 0; i < json_array_size(members); i++) {
+    const json_t *m = json_array_get(members, i);
+    const char *its = json_string_value(json_array_get(json_object_get(m, "peerURLs"), 0));
+    bool new = its &&strcmp(its, url) == 0;
+    char *longer =
+        gi_asprintf("%s%s%s=%s", text ? text : "", text ? "," : "", new || !*name_of(m) ? uuid : name_of(m), its ? its : "");
+    gi_free(text);
+    text = longer;
+    if (new)
+      *id = gi_strdup(id_of(m));
+  }
+  return text;
+}
+
+/* It is of a node of the pool: neither announced and not there yet, nor left over from one that was detached. */
+static bool
+is_known(const struct gd_pool *p, const json_t *m)
+{
+  struct gi_gfid id;
+  return gi_gfid_parse(name_of(m), &id) && (gi_gfid_equal(&id, &p->gd->uuid) || gd_node_find(p->gd, &id));
+}
+
+/* ---- the store is told ---- */
+
+static void
+nobody_waits(void *arg, const struct gd_key_answer *a)
+{
+}
+
+static void
+change(struct gd_pool *p, enum gd_key_member what, const char *id)
+{
+  p->kv->ops->member(p->kv, what, id, nobody_waits, p);
+}
+
+/* ---- a node becomes a member ---- */
+
+struct coming {
+  struct gd *gd;
+  struct gi_gfid node;
+  char *member;
+  char address[64]; /* of it, in numbers */
+};
+
+static void
+coming_free(struct coming *c)
+{
+  gi_free(c->member);
+  gi_free(c);
+}
+
+static void
+told(void *arg, int code, const json_t *reply)
+{
+  struct coming *c = arg;
+  struct gd_pool *p = c->gd->pool;
+  if ((code || json_object_get(reply, "error")) && p && p->kv && c->member)
+    change(p, GD_KEY_REMOVE, c->member);
+  coming_free(c);
+}
+
+static void
+added(void *arg, const struct gd_key_answer *a)
+{
+  struct coming *c = arg;
+  struct gd_node *n = gd_node_find(c->gd, &c->node);
+  if (a->code || !n) {
+    coming_free(c);
+    return;
+  }
+  GI_CLEANUP_FREE char *url = gd_etcd_url(c->gd, c->address, n->port);
+  GI_CLEANUP_FREE char *text = gd_members_text(a->members, url, &c->node, &c->member);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG, "node %s becomes a member of the store", n->hosts[0]);
+  gd_node_call(n,
+               json_pack("{s:s,s:i,s:{s:s,s:s,s:s}}", "call", "run", "proc", 0, "request", "command", "node store", "members",
+                         text, "address", c->address),
+               ADMIT_MS, told, c);
+}
+
+/* The first node that is none and can be reached. */
+static struct gd_node *
+first_without(struct gd_pool *p, const json_t *members)
+{
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    if (gd_node_connected(n) && !find_member(members, &n->id))
+      return n;
+  return NULL;
+}
+
+static void
+add(struct gd_pool *p, struct gd_node *n)
+{
+  struct coming *c = gi_new(struct coming);
+  *c = (struct coming){.gd = p->gd, .node = n->id};
+  if (!gd_link_its_address(n->connection, c->address, sizeof(c->address))) {
+    coming_free(c);
+    return;
+  }
+  GI_CLEANUP_FREE char *url = gd_etcd_url(p->gd, c->address, n->port);
+  p->kv->ops->member(p->kv, GD_KEY_ADD_LEARNER, url, added, c);
+}
+
+/* Of those that could do it one does. */
+static bool
+is_first(const struct gd_pool *p, const json_t *members)
+{
+  const json_t *own = find_member(members, &p->gd->uuid);
+  if (!own || json_is_true(json_object_get(own, "isLearner")))
+    return false;
+  gi_list_foreach(n, &p->nodes, struct gd_node, link) {
+    const json_t *m = find_member(members, &n->id);
+    if (m && gd_node_connected(n) && !json_is_true(json_object_get(m, "isLearner")) &&
+        memcmp(n->id.b, p->gd->uuid.b, sizeof(n->id.b)) < 0)
+      return false;
+  }
+  return true;
+}
+
+static void
+look(struct gd_pool *p, const json_t *members)
+{
+  const char *unknown = NULL;
+  bool learner = false, room = json_array_size(members) < GD_VOTERS_MAX;
+  struct gd_node *without = room ? first_without(p, members) : NULL;
+  for (size_t i = 0; i < json_array_size(members); i++) {
+    const json_t *m = json_array_get(members, i);
+    if (!is_known(p, m))
+      unknown = id_of(m);
+    if (!json_is_true(json_object_get(m, "isLearner")))
+      continue;
+    learner = true;
+    if (is_known(p, m) && (json_array_size(members) >= 3 || without)) { /* there is room for one learner at a time */
+      change(p, GD_KEY_PROMOTE, id_of(m)); /* one that has not caught up is refused, and tried again */
+      return;
+    }
+  }
+  p->waited = unknown ? p->waited + 1 : 0;
+  if (unknown && p->waited > NEVER_CAME)
+    change(p, GD_KEY_REMOVE, unknown);
+  else if (!learner && !unknown && without)
+    add(p, without);
+}
+
+/* ---- this node's own ---- */
+
+/* It answered once, so its data are there from now on. */
+static void
+note_joined(struct gd_pool *p, const json_t *members)
+{
+  struct gi_error err = {0};
+  if (p->joined || p->unfilled || !p->etcd || !find_member(members, &p->gd->uuid))
+    return;
+  p->joined = true;
+  if (gd_pool_save(p->gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
+}
+
+void
+gd_members_drop_own(struct gd_pool *p)
+{
+  struct gi_error err = {0};
+  gd_etcd_stop(&p->etcd);
+  gi_free(p->initial);
+  p->initial = NULL;
+  p->joined = false;
+  if (gd_pool_save(p->gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
+}
+
+static void
+old_id_gone(void *arg, const struct gd_key_answer *a)
+{
+  if (!a->code)
+    gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "this node's lost member of the store is removed; it comes again as a new one");
+}
+
+static void
+replace_lost(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  gi_timer_set(&p->balance, TICK);
+  const json_t *own = a->code ? NULL : find_member(a->members, &p->gd->uuid);
+  if (own)
+    p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_id_gone, p);
+}
+
+int
+gd_op_node_store(struct gd_op *op, struct gi_error *err)
+{
+  struct gd_pool *p = op->gd->pool;
+  const char *members = gd_op_str(op, "members"), *address = gd_op_str(op, "address");
+  if (!members || strchr(members, '\n') || !gd_is_host(address))
+    return gi_error_set(err, EINVAL, "the request names no members");
+  if (p->etcd)
+    gd_etcd_stop(&p->etcd);
+  gi_free(p->initial);
+  p->initial = gi_strdup(members);
+  gi_free(p->address);
+  p->address = gi_strdup(address);
+  p->initial_new = p->joined = false;
+  if (gd_pool_save(op->gd, err))
+    return GD_OP_FAILED;
+  p->etcd = gd_etcd_start(p);
+  return GD_OP_DONE;
+}
+
+/* ---- every second ---- */
+
+static void
+has_members(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  gi_timer_set(&p->balance, TICK);
+  if (a->code)
+    return;
+  note_joined(p, a->members);
+  if (is_first(p, a->members))
+    look(p, a->members);
+}
+
+void
+gd_members_tick(void *arg)
+{
+  struct gd_pool *p = arg;
+  gd_quorum_look(p);
+  if (gd_etcd_lost_data(p)) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the data of the store on this node are lost: it begins anew as another member");
+    gd_members_drop_own(p);
+    p->lost = true;
+  }
+  if (p->lost || p->etcd)
+    p->kv->ops->members(p->kv, p->lost ? replace_lost : has_members, p);
+  else
+    gi_timer_set(&p->balance, TICK);
+  p->lost = p->lost && !p->etcd;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The other nodes of the pool, in memory and in files (peers/UUID, volfile.md
+ * 13), so that a node finds them again when the store is away.
+ */
+#include "programs/glusterishd/pool/credential.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define MSG (GI_MSG_MGMT + 120)
+
+/* ---- addresses ---- */
+
+void
+gd_hosts_add(char ***hosts, unsigned *n, const char *host)
+{
+  for (unsigned i = 0; i < *n; i++)
+    if (strcasecmp((*hosts)[i], host) == 0)
+      return;
+  *hosts = gi_realloc(*hosts, (*n + 1) * sizeof(**hosts));
+  (*hosts)[(*n)++] = gi_strdup(host);
+}
+
+void
+gd_hosts_free(char ***hosts, unsigned *n)
+{
+  for (unsigned i = 0; i < *n; i++)
+    gi_free((*hosts)[i]);
+  gi_free(*hosts);
+  *hosts = NULL;
+  *n = 0;
+}
+
+bool
+gd_is_host(const char *text)
+{
+  return text && *text && *text != '-' && strlen(text) < 256 &&
+         strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%") == strlen(text);
+}
+
+bool
+gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n)
+{
+  const json_t *list = json_object_get(doc, "hosts");
+  bool ok = json_array_size(list) > 0 && json_array_size(list) <= GD_HOSTS_MAX;
+  *hosts = NULL;
+  *n = 0;
+  for (size_t i = 0; ok && i < json_array_size(list); i++) {
+    ok = gd_is_host(json_string_value(json_array_get(list, i)));
+    if (ok)
+      gd_hosts_add(hosts, n, json_string_value(json_array_get(list, i)));
+  }
+  if (!ok)
+    gd_hosts_free(hosts, n);
+  return ok;
+}
+
+/* ---- finding ---- */
+
+struct gd_node *
+gd_node_at(const struct gd *gd, unsigned i)
+{
+  if (gd->pool)
+    gi_list_foreach(n, &gd->pool->nodes, struct gd_node, link)
+      if (i-- == 0)
+        return n;
+  return NULL;
+}
+
+bool
+gd_nodes_full(const struct gd *gd)
+{
+  return gd_node_at(gd, GD_NODES_MAX - 2) != NULL; /* this one counts, too */
+}
+
+struct gd_node *
+gd_node_find(const struct gd *gd, const struct gi_gfid *id)
+{
+  if (gd->pool)
+    gi_list_foreach(n, &gd->pool->nodes, struct gd_node, link)
+      if (gi_gfid_equal(&n->id, id))
+        return n;
+  return NULL;
+}
+
+struct gd_node *
+gd_node_of_host(const struct gd *gd, const char *host)
+{
+  if (gd->pool)
+    gi_list_foreach(n, &gd->pool->nodes, struct gd_node, link)
+      for (unsigned i = 0; i < n->nhosts; i++)
+        if (strcasecmp(n->hosts[i], host) == 0)
+          return n;
+  return NULL;
+}
+
+bool
+gd_node_named(const struct gd *gd, const char *host, struct gd_node **n)
+{
+  *n = gd_node_of_host(gd, host);
+  if (*n)
+    return true;
+  for (unsigned i = 0; gd->pool && i < gd->pool->nhosts; i++)
+    if (strcasecmp(gd->pool->hosts[i], host) == 0)
+      return true;
+  return gd_host_is_local(gd, host);
+}
+
+bool
+gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b)
+{
+  return gi_gfid_equal(&b->node, n ? &n->id : &gd->uuid);
+}
+
+const char *
+gd_node_host(const struct gd *gd, const struct gi_gfid *id)
+{
+  const struct gd_node *n = gd_node_find(gd, id);
+  return n ? n->hosts[0] : "localhost";
+}
+
+/* ---- telling ---- */
+
+static json_t *
+node_doc(const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port)
+{
+  char uuid[GI_UUID_TEXT];
+  json_t *list = json_array();
+  for (unsigned i = 0; i < nhosts; i++)
+    json_array_append_new(list, json_string(hosts[i]));
+  return json_pack("{s:s,s:o,s:i,s:s}", "uuid", gi_gfid_text(id, uuid), "hosts", list, "port", port, "version", GI_VERSION);
+}
+
+json_t *
+gd_node_doc(const struct gd_node *n)
+{
+  return node_doc(&n->id, n->hosts, n->nhosts, n->port);
+}
+
+json_t *
+gd_node_own_doc(const struct gd *gd)
+{
+  GI_ASSERT(gd->pool);
+  return node_doc(&gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port);
+}
+
+/* ---- learning ---- */
+
+static char *
+path_of(const struct gd *gd, const struct gi_gfid *id)
+{
+  char uuid[GI_UUID_TEXT];
+  return gi_asprintf("%s/peers/%s", gd->config.workdir, gi_gfid_text(id, uuid));
+}
+
+static void
+save(const struct gd_node *n)
+{
+  GI_CLEANUP_FREE char *path = path_of(n->gd, &n->id);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/peers", n->gd->config.workdir);
+  char uuid[GI_UUID_TEXT], *text = NULL;
+  size_t len;
+  struct gi_error err = {0};
+  FILE *f = open_memstream(&text, &len);
+  GI_ASSERT(f != NULL);
+  fprintf(f, "uuid=%s\nstate=3\n", gi_gfid_text(&n->id, uuid));
+  for (unsigned i = 0; i < n->nhosts; i++)
+    fprintf(f, "hostname%u=%s\n", i + 1, n->hosts[i]);
+  fprintf(f, "port=%d\n", n->port);
+  GI_ASSERT(fclose(f) == 0);
+  if (gd_mkdir_all(dir, 0755, &err) || gd_write_file(path, text, len, false, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG, "node %s is not kept: %s", n->hosts[0], err.text);
+  free(text);
+}
+
+static struct gd_node *
+node_new(struct gd *gd, const struct gi_gfid *id)
+{
+  struct gd_node *n = gi_new(struct gd_node);
+  struct gi_list *at = &gd->pool->nodes;
+  n->gd = gd;
+  n->id = *id;
+  gi_list_foreach(o, &gd->pool->nodes, struct gd_node, link) {
+    if (memcmp(o->id.b, id->b, sizeof(id->b)) > 0) {
+      at = &o->link;
+      break;
+    }
+  }
+  gi_list_add_tail(at, &n->link);
+  return n;
+}
+
+static bool
+same_hosts(const struct gd_node *n, char *const *hosts, unsigned nhosts, int port)
+{
+  if (n->nhosts != nhosts || n->port != port)
+    return false;
+  for (unsigned i = 0; i < nhosts; i++)
+    if (strcmp(n->hosts[i], hosts[i]) != 0)
+      return false;
+  return true;
+}
+
+/* Whoever was away while the store was made anew hears it from either side. */
+static void
+proved(void *arg, const json_t *reply)
+{
+  struct gd_node *n = arg;
+  if (n->gd->heard)
+    n->gd->heard(n->gd, json_integer_value(json_object_get(reply, "epoch")));
+}
+
+struct gd_node *
+gd_node_learn(struct gd *gd, const json_t *doc)
+{
+  struct gi_gfid id;
+  char **hosts;
+  unsigned nhosts;
+  const char *uuid = json_string_value(json_object_get(doc, "uuid"));
+  json_int_t port = json_integer_value(json_object_get(doc, "port"));
+  bool ok = uuid && gi_gfid_parse(uuid, &id) && !gi_gfid_equal(&id, &gd->uuid) && port > 0 && port < 65536;
+  struct gd_node *n = ok ? gd_node_find(gd, &id) : NULL;
+  if (!ok || (!n && gd_nodes_full(gd)) || !gd_hosts_read(doc, &hosts, &nhosts))
+    return NULL;
+  if (n && same_hosts(n, hosts, nhosts, (int)port)) {
+    gd_hosts_free(&hosts, &nhosts);
+    return n;
+  }
+  if (!n)
+    n = node_new(gd, &id);
+  gd_hosts_free(&n->hosts, &n->nhosts);
+  n->hosts = hosts;
+  n->nhosts = nhosts;
+  n->port = (int)port;
+  save(n);
+  gd_link_free(&n->connection);
+  n->connection = gd_link_new(gd, &n->id, proved, n);
+  gd_link_connect(n->connection, n->hosts, n->nhosts, n->port);
+  return n;
+}
+
+static void
+node_free(struct gd_node *n)
+{
+  gi_list_del(&n->link);
+  gd_link_free(&n->connection);
+  gd_hosts_free(&n->hosts, &n->nhosts);
+  gi_free(n);
+}
+
+void
+gd_node_forget(struct gd_node *n)
+{
+  GI_CLEANUP_FREE char *path = path_of(n->gd, &n->id);
+  unlink(path);
+  node_free(n);
+}
+
+void
+gd_nodes_let_go(struct gd_pool *p)
+{
+  gi_list_foreach_safe(n, &p->nodes, struct gd_node, link)
+    node_free(n);
+}
+
+/* ---- files ---- */
+
+static void
+load_one(struct gd *gd, const char *path)
+{
+  struct gi_error err = {0};
+  struct gd_kvs kvs;
+  if (gd_kvs_load(path, &kvs, &err)) {
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "a node is left out: %s", err.text);
+    return;
+  }
+  const char *uuid = gd_kvs_get(&kvs, "uuid"), *port = gd_kvs_get(&kvs, "port");
+  json_t *hosts = json_array();
+  for (unsigned i = 0; i < kvs.count; i++)
+    if (strncmp(kvs.kv[i].key, "hostname", 8) == 0)
+      json_array_append_new(hosts, json_string(kvs.kv[i].value));
+  json_t *doc = json_pack("{s:s,s:o,s:i}", "uuid", uuid ? uuid : "", "hosts", hosts, "port", port ? atoi(port) : 24007);
+  if (!gd_node_learn(gd, doc))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "a node is left out: %s has no usable uuid and hostname", path);
+  json_decref(doc);
+  gd_kvs_free(&kvs);
+}
+
+void
+gd_nodes_load(struct gd *gd)
+{
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/peers", gd->config.workdir);
+  DIR *d = opendir(dir);
+  for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", dir, e->d_name);
+    if (e->d_name[0] != '.' && !strstr(e->d_name, ".tmp"))
+      load_one(gd, path);
+  }
+  if (d)
+    closedir(d);
+}
+
+/* ---- the file of the pool ---- */
+
+int
+gd_pool_save(struct gd *gd, struct gi_error *err)
+{
+  const struct gd_pool *p = gd->pool;
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/pool", gd->config.workdir);
+  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1], *text = NULL;
+  size_t len;
+  FILE *f = open_memstream(&text, &len);
+  GI_ASSERT(f != NULL);
+  gd_hex(p->secret, sizeof(p->secret), secret);
+  fprintf(f, "id=%s\nsecret=%s\naddress=%s\n", gi_gfid_text(&p->id, id), secret, p->address);
+  for (unsigned i = 0; i < p->nhosts; i++)
+    fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
+  fprintf(f, "epoch=%u\n", p->epoch);
+  if (p->initial)
+    fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
+  GI_ASSERT(fclose(f) == 0);
+  int ret = gd_write_file(path, text, len, false, err);
+  free(text);
+  return ret;
+}
+
+/* ---- answers ---- */
+
+json_t *
+gd_node_refusal(int code, const char *text)
+{
+  return json_pack("{s:i,s:s}", "code", code, "error", text);
+}
+
+void
+gd_node_answer(struct gi_rpc_request *req, json_t *reply)
+{
+  char *text = json_dumps(reply, JSON_COMPACT);
+  struct gi_xdr_out out = {0};
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_string(&out, text);
+  gi_rpc_answer_send(req, &out, NULL);
+  free(text);
+  json_decref(reply);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool as this node knows it: its identity and secret in a file of the
+ * state directory, from the moment it begins or is joined until it is left.
+ */
+#include "programs/glusterishd/pool/credential.h"
+#include "programs/glusterishd/pool/http.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BALANCE (1 * GI_NSEC_PER_SEC) /* members.c */
+#define LEAVE_LOOK (50 * GI_NSEC_PER_MSEC)
+#define LEAVE_LOOKS 1300 /* a little more than a minute: commands have ended by then */
+#define MSG (GI_MSG_MGMT + 145)
+
+static char *
+path_of(const struct gd *gd)
+{
+  return gi_asprintf("%s/pool", gd->config.workdir);
+}
+
+/* ---- life ---- */
+
+static void leave_now(void *arg);
+
+static struct gd_pool *
+pool_new(struct gd *gd)
+{
+  struct gd_pool *p = gi_new(struct gd_pool);
+  GI_ASSERT(!gd->pool);
+  gd->pool = p;
+  gd->heard = gd_pool_hear_epoch;
+  p->gd = gd;
+  p->began = gi_now(gd->reactor);
+  gi_list_init(&p->nodes);
+  gi_defer_init(&p->leave, leave_now, p);
+  gi_timer_init(&p->later, gd->reactor, leave_now, p);
+  gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);
+  return p;
+}
+
+/* Everything but its files. */
+static void
+run(struct gd_pool *p)
+{
+  p->http = gd_http_new(p->gd->reactor);
+  p->kv = p->gd->new_key_store ? p->gd->new_key_store(p->gd) : gd_key_etcd_new(p->gd);
+  p->follow = gd_follow_new(p);
+  if (p->initial && !p->gd->new_key_store)
+    p->etcd = gd_etcd_start(p);
+  gi_timer_set(&p->balance, BALANCE);
+}
+
+void
+gd_pool_let_go(struct gd *gd)
+{
+  struct gd_pool *p = gd->pool;
+  if (!p)
+    return;
+  gi_list_foreach(op, &gd->ops, struct gd_op, link)
+    gd_asked_cancel(op);
+  if (p->kv)
+    p->kv->ops->free(p->kv);
+  p->kv = NULL;
+  gd_follow_free(&p->follow);
+  gd_nodes_let_go(p);
+  gd_http_free(&p->http);
+  gd_etcd_let_go(&p->etcd);
+  gi_timer_finish(&p->balance);
+  gi_defer_cancel(&p->leave);
+  gi_timer_finish(&p->later);
+  gd_hosts_free(&p->hosts, &p->nhosts);
+  gi_free(p->address);
+  gi_free(p->initial);
+  explicit_bzero(p->secret, sizeof(p->secret));
+  gi_free(p);
+  gd->pool = NULL;
+}
+
+/* ---- its file ---- */
+
+static int
+load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
+{
+  struct gd_pool *p = pool_new(gd);
+  const char *id = gd_kvs_get(kvs, "id"), *address = gd_kvs_get(kvs, "address"), *new = gd_kvs_get(kvs, "store-new");
+  const char *joined = gd_kvs_get(kvs, "store-joined"), *epoch = gd_kvs_get(kvs, "epoch");
+  if (!id || !gi_gfid_parse(id, &p->id) || !gd_unhex(gd_kvs_get(kvs, "secret"), p->secret, sizeof(p->secret)) || !address)
+    return gi_error_set(err, EILSEQ, "%s/pool is damaged: id, secret or address is missing", gd->config.workdir);
+  p->address = gi_strdup(address);
+  p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
+  p->initial_new = new &&strcmp(new, "1") == 0;
+  p->joined = joined && strcmp(joined, "1") == 0;
+  p->unfilled = p->initial && p->initial_new && !p->joined;
+  p->epoch = epoch ? (unsigned)strtoul(epoch, NULL, 10) : 0;
+  for (unsigned i = 0; i < kvs->count; i++)
+    if (strncmp(kvs->kv[i].key, "hostname", 8) == 0)
+      gd_hosts_add(&p->hosts, &p->nhosts, kvs->kv[i].value);
+  return 0;
+}
+
+int
+gd_pool_load(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  struct gi_error why = {0};
+  struct gd_kvs kvs;
+  if (gd_kvs_load(path, &kvs, &why))
+    return why.code == ENOENT ? 0 : gi_error_set(err, why.code, "%s", why.text);
+  int ret = load(gd, &kvs, err);
+  gd_kvs_free(&kvs);
+  if (ret)
+    return -1;
+  gd_nodes_load(gd);
+  run(gd->pool);
+  gd_follow_refresh(gd->pool->follow, NULL, NULL);
+  return 0;
+}
+
+/* ---- its beginning and end ---- */
+
+int
+gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
+{
+  char uuid[GI_UUID_TEXT];
+  struct gd_pool *p = pool_new(gd);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, host, gd->config.port);
+  p->id = gi_gfid_new(gd->reactor);
+  gi_random(gd->reactor, p->secret, sizeof(p->secret));
+  p->address = gi_strdup(host);
+  gd_hosts_add(&p->hosts, &p->nhosts, host);
+  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial_new = p->unfilled = true;
+  if (!gd->new_key_store)
+    gd_etcd_sweep(p);
+  if (gd_pool_save(gd, err)) {
+    gd_pool_let_go(gd);
+    return -1;
+  }
+  run(p);
+  return 0;
+}
+
+void
+gd_pool_hear_epoch(struct gd *gd, long long epoch)
+{
+  struct gd_pool *p = gd->pool;
+  if (epoch <= (long long)p->epoch || epoch > UINT32_MAX)
+    return;
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 2, "the pool's store was made anew while this node was away: its own part of it goes");
+  p->epoch = (unsigned)epoch;
+  gd_members_drop_own(p);
+  gd_follow_refresh(p->follow, NULL, NULL);
+}
+
+int
+gd_pool_renew(struct gd *gd, struct gi_error *err)
+{
+  struct gd_pool *p = gd->pool;
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, p->address, gd->config.port);
+  gd_etcd_stop(&p->etcd);
+  gi_free(p->initial);
+  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial_new = p->unfilled = true;
+  p->joined = p->lost = false;
+  p->epoch++;
+  if (gd_pool_save(gd, err))
+    return -1;
+  p->etcd = gd_etcd_start(p);
+  return 0;
+}
+
+/* ---- what a store begins with ---- */
+
+static struct gd_key_put
+node_put(const struct gi_gfid *id, json_t *doc)
+{
+  char uuid[GI_UUID_TEXT], *text = json_dumps(doc, JSON_COMPACT), *copy = gi_strdup(text);
+  free(text);
+  json_decref(doc);
+  return (struct gd_key_put){gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid)), copy, 0};
+}
+
+void
+gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
+{
+  struct gd_pool *p = gd->pool;
+  char pool[GI_UUID_TEXT];
+  unsigned n = 0, room = 3;
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    room++;
+  gi_list_foreach(o, &p->nodes, struct gd_node, link)
+    room++;
+  struct gd_key_put *puts = gi_zalloc(room * sizeof(*puts));
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "pool"), gi_strdup(gi_gfid_text(&p->id, pool)), 0};
+  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "options"), gd_options_write(&gd->pool_options, gd->pool_version), 0};
+  puts[n++] = node_put(&gd->uuid, gd_node_own_doc(gd));
+  gi_list_foreach(o, &p->nodes, struct gd_node, link)
+    puts[n++] = node_put(&o->id, gd_node_doc(o));
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
+  struct gd_key_if none = {GD_PREFIX "pool", 0};
+  p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
+  for (unsigned i = 0; i < n; i++) {
+    gi_free((char *)(uintptr_t)puts[i].key);
+    gi_free((char *)(uintptr_t)puts[i].value);
+  }
+  gi_free(puts);
+}
+
+bool
+gd_pool_is_virgin(const struct gd *gd)
+{
+  return !gd->pool && gi_list_empty(&gd->volumes);
+}
+
+json_t *
+gd_pool_invitation(struct gd *gd, const char *initial)
+{
+  const struct gd_pool *p = gd->pool;
+  char id[GI_UUID_TEXT], secret[2 * GD_SECRET_BYTES + 1];
+  json_t *nodes = json_array();
+  json_array_append_new(nodes, gd_node_own_doc(gd));
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    json_array_append_new(nodes, gd_node_doc(n));
+  gd_hex(p->secret, sizeof(p->secret), secret);
+  json_t *doc = json_pack("{s:I,s:s,s:s,s:o}", "epoch", (json_int_t)p->epoch, "pool", gi_gfid_text(&p->id, id), "secret",
+                          secret, "nodes", nodes);
+  if (initial)
+    json_object_set_new(doc, "members", json_string(initial));
+  return doc;
+}
+
+int
+gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
+{
+  const char *id = json_string_value(json_object_get(in, "pool")), *host = json_string_value(json_object_get(in, "host"));
+  const char *initial = json_string_value(json_object_get(in, "members")),
+             *address = json_string_value(json_object_get(in, "address"));
+  const json_t *nodes = json_object_get(in, "nodes");
+  GI_ASSERT(gd_pool_is_virgin(gd));
+  struct gd_pool *p = pool_new(gd);
+  if (!id || !gi_gfid_parse(id, &p->id) ||
+      !gd_unhex(json_string_value(json_object_get(in, "secret")), p->secret, GD_SECRET_BYTES) || !gd_is_host(host) ||
+      (address && !gd_is_host(address)) || (initial && strchr(initial, '\n')) || !json_array_size(nodes)) {
+    gd_pool_let_go(gd);
+    return gi_error_set(err, EINVAL, "the invitation lacks something");
+  }
+  p->address = gi_strdup(address ? address : host);
+  p->initial = gi_strdup(initial);
+  p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));
+  gd_hosts_add(&p->hosts, &p->nhosts, host);
+  if (!gd->new_key_store)
+    gd_etcd_sweep(p);
+  if (gd_pool_save(gd, err)) {
+    gd_pool_let_go(gd);
+    return -1;
+  }
+  for (size_t i = 0; i < json_array_size(nodes); i++)
+    gd_node_learn(gd, json_array_get(nodes, i));
+  run(p);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG, "this node is %s of a pool with %s", host,
+         json_string_value(json_object_get(json_array_get(nodes, 0), "uuid")));
+  return 0;
+}
+
+static void
+leave_now(void *arg)
+{
+  struct gd_pool *p = arg;
+  struct gd *gd = p->gd;
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  bool dissolve = p->dissolve;
+  /* Bricks and daemons still have to answer commands that are under way. */
+  if (!gi_list_empty(&gd->ops) && p->looked++ < LEAVE_LOOKS) {
+    gi_timer_set(&p->later, LEAVE_LOOK);
+    return;
+  }
+  gd_follow_free(&p->follow); /* whoever waits for it is told */
+  gd_ops_abort(gd);
+  unlink(path); /* first: from now on this node is alone */
+  while (!gi_list_empty(&p->nodes))
+    gd_node_forget(gi_list_first(&p->nodes, struct gd_node, link));
+  gd_etcd_stop(&p->etcd);
+  gd_pool_let_go(gd);
+  if (!dissolve)
+    gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link)
+      gd_volume_drop(v);
+  gd_quorum_end(gd);
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
+    gi_free(v->definition);
+    v->definition = NULL;
+    v->revision = 0;
+  }
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "this node is alone");
+}
+
+void
+gd_pool_leave(struct gd *gd)
+{
+  gi_defer_add(gd->reactor, &gd->pool->leave);
+}
+
+void
+gd_pool_dissolve(struct gd *gd)
+{
+  gd->pool->dissolve = true;
+  gd_pool_leave(gd);
+}

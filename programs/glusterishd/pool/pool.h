@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Several nodes as one: who they are, how they speak to each other, and how
+ * every one of them comes to the same definitions.
+ *
+ *   node.c             the other nodes: list, files, names, answers to them
+ *   link.c             connections to them, and questions over these
+ *   credential.c       how one node proves to another that it belongs to the pool
+ *   node-services.c    what a node answers to others
+ *   etcd-proc.c        the process of the store on this node
+ *   members.c          which nodes are members of the store
+ *   key-store-etcd.c   the store (key-store.h), http.c below it
+ *   follow.c           the store's definitions become this node's
+ *   commit.c           this node's change becomes the store's
+ *   quorum.c           bricks stop where too few nodes are seen
+ *   gather.c           one command on all nodes
+ *   pool.c             a pool begins, is found again, and ends
+ *   ops/pool.c         peer probe: a node comes
+ *   ops/peer.c         peer status, peer detach, pool token, pool join
+ *   ops/brick-order.c  what is done to bricks on whatever node
+ *
+ * A node is a uuid with addresses. What the store says counts; each node keeps
+ * the last of it in files and serves from them, whatever becomes of the store.
+ */
+#ifndef GD_POOL_H
+#define GD_POOL_H
+
+#include "programs/glusterishd/pool/key-store.h"
+#include "programs/glusterishd/ops/op.h"
+
+#include <sys/socket.h>
+
+#define GD_SECRET_BYTES 32
+#define GD_MAC_TEXT 65  /* in hexadecimal digits, with its end */
+#define GD_NODES_MAX 64 /* of one pool */
+#define GD_HOSTS_MAX 16 /* of one node */
+#define GD_VOTERS_MAX 5
+#define GD_PREFIX "glusterish/" /* of all keys */
+#define GD_STORE_PORT_OFFSET 2  /* members of the store speak to each other on the management port and this */
+
+struct gd_http;
+struct gd_link; /* link.c */
+struct gd_call;
+struct gd_etcd;   /* etcd-proc.c */
+struct gd_follow; /* follow.c */
+
+struct gd_node {
+  struct gi_list link; /* gd_pool.nodes */
+  struct gd *gd;
+  struct gi_gfid id;
+  unsigned nhosts;
+  char **hosts; /* the first is how it is called */
+  int port;
+  struct gd_link *connection;
+};
+
+struct gd_pool {
+  struct gd *gd;
+  struct gi_gfid id;
+  uint8_t secret[GD_SECRET_BYTES];
+  struct gi_list nodes; /* the others, by uuid */
+  unsigned nhosts;
+  char **hosts;     /* this node's addresses as the others know them */
+  char *address;    /* one of them, in numbers: members of the store find each other there */
+  char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
+  bool initial_new; /* and the store with it */
+  bool joined;      /* it has, so it has data */
+  bool unfilled;    /* it began with this node, and what this one knows may not be in it yet */
+  bool lost;        /* its data went, and its old id is to be removed */
+  unsigned epoch;   /* counted up when a store is made anew from one node's files: who was away then has an old one */
+  unsigned waited;  /* ticks, for the node of a member that nobody knows */
+  struct gd_key_store *kv;
+  struct gd_http *http; /* to this node's store, for other nodes */
+  struct gd_etcd *etcd; /* NULL: none runs here */
+  struct gd_follow *follow;
+  uint64_t began;          /* gi_now: this daemon with this pool */
+  struct gi_timer balance; /* members become voters */
+  struct gi_defer leave;   /* soon this node is alone */
+  struct gi_timer later;   /* as soon as no command is under way */
+  unsigned looked;         /* so often whether one is */
+  bool dissolve;           /* the volumes stay */
+};
+
+/* ---- node.c ---- */
+
+struct gd_node *gd_node_at(const struct gd *gd, unsigned i); /* NULL: there are no more */
+struct gd_node *gd_node_find(const struct gd *gd, const struct gi_gfid *id);
+struct gd_node *gd_node_of_host(const struct gd *gd, const char *host); /* by one of its addresses */
+bool gd_nodes_full(const struct gd *gd);                                /* no other one may come */
+/* {"uuid", "hosts", "port"}: a node that was not known is added, one that was gets these addresses. NULL: it is no node, this one, or
+ * one too many. */
+struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
+json_t *gd_node_doc(const struct gd_node *n);
+json_t *gd_node_own_doc(const struct gd *gd);
+void gd_node_forget(struct gd_node *n); /* its file goes too */
+void gd_nodes_load(struct gd *gd);      /* peers/UUID */
+void gd_nodes_let_go(struct gd_pool *p);
+void gd_hosts_add(char ***hosts, unsigned *n, const char *host); /* unless it is there */
+void gd_hosts_free(char ***hosts, unsigned *n);
+bool gd_is_host(const char *text); /* could it be a name or an address? NULL could not */
+/* {"hosts"}, each once. False: there is none, or one is no host. */
+bool gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n);
+/* This node (*n NULL) or another one of the pool? False: neither. */
+bool gd_node_named(const struct gd *gd, const char *host, struct gd_node **n);
+bool gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b); /* n NULL: this node */
+const char *gd_node_host(const struct gd *gd, const struct gi_gfid *id); /* how it is called; "localhost" for this one */
+
+int gd_pool_save(struct gd *gd, struct gi_error *err); /* this node's file of the pool */
+/* Answers another node; consumes `reply`. */
+void gd_node_answer(struct gi_rpc_request *req, json_t *reply);
+json_t *gd_node_refusal(int code, const char *text);
+
+/* ---- link.c ---- */
+
+/* code: 0; ENOTCONN, ETIMEDOUT; EACCES: it does not take us for a node. `reply` is lent; it may have "error" and "code". */
+typedef void gd_call_fn(void *arg, int code, const json_t *reply);
+
+/* A connection that is kept up. To a node of the pool: that node must answer, and each side proves that it belongs to the pool. `node`
+ * NULL: `up` is called with what the other says of itself, or with NULL when it cannot be reached, once. */
+struct gd_link *gd_link_new(struct gd *gd, const struct gi_gfid *node, void (*up)(void *arg, const json_t *greeting),
+                            void *arg);
+void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port); /* each in turn */
+void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
+bool gd_link_ready(const struct gd_link *l);
+bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
+bool gd_link_its_address(const struct gd_link *l, char *buf, size_t size);
+bool gd_address_text(const struct sockaddr_storage *sa, char *buf, size_t size);
+/* Consumes `request`. fn is called once, never from inside. */
+struct gd_call *gd_link_call(struct gd_link *l, uint32_t proc, json_t *request, unsigned timeout_ms, gd_call_fn *fn, void *arg);
+void gd_call_cancel(struct gd_call **c); /* nobody is called; NULL is fine */
+
+bool gd_node_connected(const struct gd_node *n);
+struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeout_ms, gd_call_fn *fn, void *arg);
+
+/* ---- node-services.c ---- */
+
+enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_PROCS };
+extern const struct gi_rpc_program gd_node_program;
+
+/* ---- etcd-proc.c ---- */
+
+struct gd_etcd *gd_etcd_start(struct gd_pool *p);
+bool gd_etcd_lost_data(const struct gd_pool *p); /* this node was a member, and has nothing of it */
+void gd_etcd_let_go(struct gd_etcd **e);         /* the process goes on */
+void gd_etcd_stop(struct gd_etcd **e);           /* it ends, and its data go */
+void gd_etcd_sweep(struct gd_pool *p);           /* what an earlier pool left, when the daemon died while it ended */
+const char *gd_etcd_socket(const struct gd *gd); /* NULL: none runs here */
+char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
+
+/* ---- quorum.c ---- */
+
+void gd_quorum_look(struct gd_pool *p); /* every second */
+void gd_quorum_end(struct gd *gd);      /* the node is alone, which is enough */
+
+/* ---- members.c ---- */
+
+void gd_members_tick(void *pool); /* of its timer */
+/* "NAME=URL,…" of all members for the one at `url`, which is the node; *id is its ID there. Caller frees both. */
+char *gd_members_text(const json_t *members, const char *url, const struct gi_gfid *node, char **id);
+void gd_members_drop_own(struct gd_pool *p); /* this node is no member any more */
+
+/* ---- follow.c ---- */
+
+struct gd_follow *gd_follow_new(struct gd_pool *p);
+void gd_follow_free(struct gd_follow **f);
+/* Reads the store and takes what is new; fn (may be NULL) hears how it went. */
+void gd_follow_refresh(struct gd_follow *f, void (*fn)(void *arg, const struct gi_error *err), void *arg);
+void gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* the call "settle" */
+int64_t gd_follow_options_revision(const struct gd *gd);
+
+/* ---- pool.c ---- */
+
+int gd_pool_load(struct gd *gd, struct gi_error *err); /* after gd_store_load */
+void gd_pool_let_go(struct gd *gd);                    /* the daemon ends */
+/* Soon this node is alone again, without volumes of the pool. */
+void gd_pool_leave(struct gd *gd);
+/* The last one turns the pool's store into its files again. */
+void gd_pool_dissolve(struct gd *gd);
+/* A pool of this node alone, its volumes not stored yet. `host`: its address. */
+int gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err);
+/* What a node of another pool, or of none, is told to become one of this; and taking that. */
+json_t *gd_pool_invitation(struct gd *gd, const char *initial);
+int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err);
+void gd_pool_hear_epoch(struct gd *gd, long long epoch); /* of another node */
+/* The store is begun anew, with this node as its only member. Nothing is in it yet. */
+int gd_pool_renew(struct gd *gd, struct gi_error *err);
+/* What this node knows goes into a store that has nothing; code ESTALE: it has something. */
+void gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg);
+bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
+
+/* ---- ops/peer.c ---- */
+
+void gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* GD_NODE_JOIN */
+
+/* ---- commit.c ---- */
+
+/* Other keys, under the lock that the op has. */
+void gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn);
+
+/* ---- gather.c ---- */
+
+/* The call "run": a command that another node gathers. */
+void gd_gather_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node of a pool against a store in memory: its changes get there, others'
+ * changes come from there, and whenever the daemon dies, before or after any
+ * call to the store, a command is done or not done when it is back.
+ */
+#include "programs/glusterishd/pool/key-store-memory.h"
+#include "programs/glusterishd/ops/fixture.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VOLUME GD_PREFIX "volume/vol"
+#define CREATE \
+  "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":2,\"force\":true,\"bricks\":[\"127.0.0.1:DIR/a\"," \
+  "\"127.0.0.1:DIR/b\"]}"
+#define START "{\"command\":\"volume start\",\"volume\":\"vol\"}"
+#define SET "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}"
+#define STOP "{\"command\":\"volume stop\",\"volume\":\"vol\"}"
+#define DELETE "{\"command\":\"volume delete\",\"volume\":\"vol\"}"
+
+static struct memory_store store;
+
+static struct gd_key_store *
+open_store(struct gd *gd)
+{
+  return memory_store_open(&store, gd->reactor);
+}
+
+static void
+turns(struct fixture *f, unsigned n)
+{
+  while (n--)
+    gi_reactor_turn(f->r, GI_NSEC_PER_MSEC);
+}
+
+static void
+make_pool(struct fixture *f)
+{
+  struct gi_error err = {0};
+  char id[GI_UUID_TEXT], uuid[GI_UUID_TEXT];
+  f->gd->new_key_store = open_store;
+  f->gd->config.port = 24007;
+  if (gd_pool_begin(f->gd, "127.0.0.1", &err))
+    fail_msg("%s", err.text);
+  GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
+  json_t *doc = gd_node_own_doc(f->gd);
+  char *text = json_dumps(doc, 0);
+  memory_store_put(&store, GD_PREFIX "pool", gi_gfid_text(&f->gd->pool->id, id), 0);
+  memory_store_put(&store, node, text, 0);
+  free(text);
+  json_decref(doc);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 3);
+}
+
+static int
+setup_pool(void **state)
+{
+  memset(&store, 0, sizeof(store));
+  setup(state);
+  make_pool(*state);
+  return 0;
+}
+
+static int
+teardown_pool(void **state)
+{
+  teardown(state);
+  memory_store_clear(&store);
+  return 0;
+}
+
+/* The daemon dies as it is, and another one begins with its files. */
+static void
+restart(struct fixture *f)
+{
+  struct gi_error err = {0};
+  struct gd *old = f->gd, *next = gd_new(f->r, &old->config);
+  gd_map_free(&next->map);
+  next->map = old->map;
+  old->map = NULL;
+  gi_free(next->brick_program);
+  next->brick_program = gi_strdup(old->brick_program);
+  next->new_key_store = open_store;
+  store.dead = true;
+  gd_free(&old);
+  store.dead = false;
+  store.dies_at = 0;
+  memory_store_expire(&store); /* the lease of the dead */
+  f->gd = next;
+  if (gd_store_load(next, &err))
+    fail_msg("%s", err.text);
+  gi_list_foreach(v, &next->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      gd_brick_adopt(&v->bricks[i]);
+  if (gd_pool_load(next, &err))
+    fail_msg("%s", err.text);
+  turns(f, 5);
+}
+
+/* What the store has and what the node has are the same. */
+static void
+assert_agreed(struct fixture *f, const char *what, unsigned call)
+{
+  const struct gd_key_pair *p = memory_store_get(&store, VOLUME);
+  const struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  if (!p != !v)
+    fail_msg("%s dies at call %u: the store has %s, the node has %s", what, call, p ? "it" : "nothing", v ? "it" : "nothing");
+  if (!p)
+    return;
+  struct gd_volume *stored = gd_definition_read(f->gd, "vol", p->value, NULL);
+  assert_non_null(stored);
+  if (!gd_definition_same(stored, v))
+    fail_msg("%s dies at call %u: the store has %s", what, call, p->value);
+  gd_volume_free(stored);
+}
+
+static void
+ignore(struct gd_op *op, const struct gi_error *err)
+{
+}
+
+static void
+prepare_for(struct fixture *f, uint32_t proc)
+{
+  if (proc != 4)
+    succeeds(f, run(f, 4, CREATE));
+  if (proc == 9)
+    succeeds(f, run(f, 8, START));
+}
+
+/* Begins the command and lets the daemon die at its call number `call`. False: it has fewer calls. */
+static bool
+dies_at(struct fixture *f, uint32_t proc, const char *text, unsigned call, bool after)
+{
+  char request[1024];
+  const char *from = text;
+  size_t n = 0;
+  for (; *from && n < sizeof(request) - 70; from++) {
+    if (strncmp(from, "DIR", 3) == 0) {
+      n += (size_t)snprintf(request + n, sizeof(request) - n, "%s", f->dir);
+      from += 2;
+    } else {
+      request[n++] = *from;
+    }
+  }
+  request[n] = '\0';
+  store.dies_at = store.calls + call;
+  store.dies_after = after;
+  gd_op_begin(f->gd, request, proc, false, NULL, ignore, NULL);
+  for (unsigned i = 0; i < 2000 && !store.dead && !gi_list_empty(&f->gd->ops); i++) {
+    gi_list_foreach(v, &f->gd->volumes, struct gd_volume, link)
+      for (unsigned k = 0; k < v->nbricks; k++)
+        if (v->bricks[k].state == GD_PROC_UP && !v->bricks[k].signed_in)
+          gd_brick_signed_in(&v->bricks[k], v->bricks[k].port);
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  }
+  return store.dead;
+}
+
+static void
+check_command(uint32_t proc, const char *text)
+{
+  unsigned died = 0;
+  bool more = true;
+  for (unsigned call = 1; more; call++)
+    for (int after = 0; after < 2; after++) {
+      struct fixture *f;
+      setup_pool((void **)&f);
+      prepare_for(f, proc);
+      more = dies_at(f, proc, text, call, after);
+      died += more;
+      restart(f);
+      assert_agreed(f, text, call);
+      /* Whoever tries again finds it done, or does it. */
+      GI_IGNORE(run(f, proc, "%s", text));
+      turns(f, 5);
+      assert_agreed(f, text, call);
+      const struct gd_volume *v = gd_volume_find(f->gd, "vol");
+      assert_int_equal(!v, proc == 7);
+      if (proc == 8)
+        assert_int_equal(v->status, GD_STARTED);
+      if (proc == 9)
+        assert_int_equal(v->status, GD_STOPPED);
+      if (proc == 12)
+        assert_string_equal(gd_options_get(&v->options, "user.a"), "b");
+      teardown_pool((void **)&f);
+    }
+  assert_true(died >= 6); /* lease, lock and change, before and after */
+}
+
+static void
+test_create_is_done_or_not(void **state)
+{
+  check_command(4, CREATE);
+}
+
+static void
+test_start_is_done_or_not(void **state)
+{
+  check_command(8, START);
+}
+
+static void
+test_set_is_done_or_not(void **state)
+{
+  check_command(12, SET);
+}
+
+static void
+test_stop_is_done_or_not(void **state)
+{
+  check_command(9, STOP);
+}
+
+static void
+test_delete_is_done_or_not(void **state)
+{
+  check_command(7, DELETE);
+}
+
+/* ---- the store counts ---- */
+
+static void
+test_changes_of_others_are_taken(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  struct gd_volume *theirs = gd_volume_draft(gd_volume_find(f->gd, "vol"));
+  gd_options_set(&theirs->options, "user.a", "theirs");
+  theirs->version += 4;
+  GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
+  gd_volume_free(theirs);
+  memory_store_put(&store, VOLUME, text, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  assert_string_equal(gd_options_get(&v->options, "user.a"), "theirs");
+  restart(f); /* it is in the files too */
+  assert_agreed(f, "", 0);
+  memory_store_put(&store, VOLUME, NULL, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_null(gd_volume_find(f->gd, "vol"));
+}
+
+static void
+test_a_damaged_definition_changes_nothing(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  memory_store_put(&store, VOLUME, "{\"id\":1}", 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_int_equal(gd_volume_find(f->gd, "vol")->nbricks, 2);
+}
+
+static void
+test_a_brick_that_left_is_stopped_after_its_volume_went(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 8, START));
+  struct gd_volume *theirs = gd_volume_draft(gd_volume_find(f->gd, "vol"));
+  GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(&gd_volume_find(f->gd, "vol")->bricks[1]);
+  assert_int_equal(access(pidfile, F_OK), 0);
+  gi_free(theirs->bricks[1].host);
+  gi_free(theirs->bricks[1].path);
+  gi_free(theirs->bricks[1].id);
+  theirs->nbricks = theirs->replica = 1;
+  theirs->type = GD_DISTRIBUTE;
+  GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
+  gd_volume_free(theirs);
+  memory_store_put(&store, VOLUME, text, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_int_equal(gd_volume_find(f->gd, "vol")->nbricks, 1);
+  memory_store_put(&store, VOLUME, NULL, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_null(gd_volume_find(f->gd, "vol"));
+  for (unsigned i = 0; i < 2000 && access(pidfile, F_OK) == 0; i++)
+    turns(f, 10);
+  assert_int_equal(access(pidfile, F_OK), -1);
+}
+
+static void
+test_the_store_of_another_pool_is_not_followed(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  memory_store_put(&store, GD_PREFIX "pool", "12345678-1234-4234-8234-123456789abc", 0);
+  memory_store_put(&store, VOLUME, NULL, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_non_null(gd_volume_find(f->gd, "vol"));
+}
+
+static void
+test_a_store_that_was_begun_is_filled(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  memory_store_clear(&store);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_int_equal(store.n, 0); /* it had something: whoever emptied it knows why */
+  restart(f);                   /* as far as the file says nothing was ever in it */
+  turns(f, 5);
+  assert_non_null(memory_store_get(&store, GD_PREFIX "pool"));
+  assert_agreed(f, "", 0);
+  succeeds(f, run(f, 12, SET));
+}
+
+static void
+test_the_lock_keeps_others_out(void **state)
+{
+  struct fixture *f = *state;
+  memory_store_put(&store, GD_PREFIX "lock", "another node", 77);
+  assert_int_equal(run(f, 4, CREATE), GD_ERR_MGMT);
+  assert_says(f, "Another transaction is in progress");
+  memory_store_expire(&store);
+  succeeds(f, run(f, 4, CREATE));
+  assert_null(memory_store_get(&store, GD_PREFIX "lock")); /* it is given back */
+}
+
+static void
+test_who_is_detached_is_alone(void **state)
+{
+  struct fixture *f = *state;
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
+  succeeds(f, run(f, 4, CREATE));
+  memory_store_put(&store, node, NULL, 0);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_null(f->gd->pool);
+  assert_null(gd_volume_find(f->gd, "vol"));
+}
+
+static void
+test_bricks_stop_without_a_quorum_of_nodes(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_pool *p = f->gd->pool;
+  static const char key[] = GD_PREFIX "node/12345678-1234-4234-8234-123456789abc",
+                    away[] = "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}";
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 8, START));
+  succeeds(f,
+           run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.server-quorum-type\",\"server\"]}"));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  gd_quorum_look(p);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP);
+  memory_store_put(&store, key, away, 0);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  turns(f, 5);
+  assert_non_null(gd_node_at(f->gd, 0));
+  gd_quorum_look(p);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP); /* it may still come */
+  p->began = 0;
+  gd_quorum_look(p);
+  assert_true(v->cut_off);
+  for (unsigned i = 0; i < 500 && v->bricks[0].state != GD_PROC_DOWN; i++)
+    turns(f, 10);
+  assert_int_equal(v->bricks[0].state, GD_PROC_DOWN);
+  assert_int_equal(run(f, 9, STOP), GD_ERR_MGMT);
+  assert_says(f, "Quorum not met");
+  memory_store_put(&store, key, NULL, 0);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  turns(f, 5);
+  gd_quorum_look(p);
+  for (unsigned i = 0; i < 500 && v->bricks[0].state != GD_PROC_UP; i++)
+    turns(f, 10);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP);
+}
+
+static void
+test_who_is_alone_needs_no_quorum(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  gd_volume_find(f->gd, "vol")->cut_off = true;
+  gd_pool_dissolve(f->gd);
+  turns(f, 5);
+  assert_null(f->gd->pool);
+  assert_false(gd_volume_find(f->gd, "vol")->cut_off);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_create_is_done_or_not),
+      cmocka_unit_test(test_start_is_done_or_not),
+      cmocka_unit_test(test_set_is_done_or_not),
+      cmocka_unit_test(test_stop_is_done_or_not),
+      cmocka_unit_test(test_delete_is_done_or_not),
+      cmocka_unit_test_setup_teardown(test_changes_of_others_are_taken, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_damaged_definition_changes_nothing, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_brick_that_left_is_stopped_after_its_volume_went, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_store_that_was_begun_is_filled, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

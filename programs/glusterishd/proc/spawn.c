@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes of the daemon: starting a service, recognising one that outlived
+ * an earlier daemon, noticing its end through a pidfd, which cannot hit a
+ * stranger who got the same pid.
+ */
+#include "programs/glusterishd/proc/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define MORE_MAX 16 /* arguments of one kind of process */
+
+int
+gd_spawn(const char *program, const char *const *argv, pid_t *pid)
+{
+  return gd_spawn_in(program, argv, NULL, NULL, pid);
+}
+
+int
+gd_spawn_graph(const struct gd *gd, const char *server, const char *id, const char *pidfile, const char *sock, const char *log,
+               const char *const *more, pid_t *pid)
+{
+  GI_CLEANUP_FREE char *port = gi_asprintf("%d", gd->config.port);
+  const char *format = gd->config.log_json ? "json" : "text";
+  const char *const common[] = {
+      gd->brick_program, "-s", server, "--volfile-id", id,  "--volfile-server-port", port,   "-p",
+      pidfile,           "-S", sock,   "-l",           log, "--log-format",          format, "--statedump-dir",
+      gd->config.rundir,
+  };
+  const char *argv[GI_ARRAY_LEN(common) + MORE_MAX] = {NULL};
+  unsigned n = GI_ARRAY_LEN(common);
+  memcpy(argv, common, sizeof(common));
+  for (; *more; more++) {
+    GI_ASSERT(n < GI_ARRAY_LEN(argv) - 1);
+    argv[n++] = *more;
+  }
+  return gd_spawn(gd->brick_program, argv, pid);
+}
+
+int
+gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid)
+{
+  int flags = log ? O_WRONLY | O_CREAT | O_APPEND : O_WRONLY;
+  posix_spawn_file_actions_t fa;
+  posix_spawnattr_t attr;
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawn_file_actions_init(&fa);
+  posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&fa, 1, log ? log : "/dev/null", flags, 0600);
+  posix_spawn_file_actions_addopen(&fa, 2, log ? log : "/dev/null", flags, 0600);
+  if (dir)
+    posix_spawn_file_actions_addchdir_np(&fa, dir);
+  posix_spawn_file_actions_addclosefrom_np(&fa, 3);
+  posix_spawnattr_init(&attr);
+  posix_spawnattr_setsigmask(&attr, &none);
+  posix_spawnattr_setsigdefault(&attr, &all);
+  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  int ret = posix_spawnp(pid, program, &fa, &attr, (char *const *)argv, environ);
+  posix_spawn_file_actions_destroy(&fa);
+  posix_spawnattr_destroy(&attr);
+  return ret;
+}
+
+pid_t
+gd_pidfile_running(const char *pidfile, const char *word)
+{
+  char text[32], cmdline[65536];
+  FILE *f = fopen(pidfile, "re");
+  if (!f)
+    return 0;
+  bool got = fgets(text, sizeof(text), f) != NULL;
+  fclose(f);
+  long pid = got ? strtol(text, NULL, 10) : 0;
+  if (pid <= 1)
+    return 0;
+  GI_CLEANUP_FREE char *proc = gi_asprintf("/proc/%ld/cmdline", pid);
+  f = fopen(proc, "re");
+  size_t n = f ? fread(cmdline, 1, sizeof(cmdline) - 1, f) : 0;
+  if (f)
+    fclose(f);
+  cmdline[n] = '\0';
+  for (size_t i = 0; i < n; i += strlen(cmdline + i) + 1)
+    if (strcmp(cmdline + i, word) == 0)
+      return (pid_t)pid;
+  return 0;
+}
+
+char *
+gd_socket_name(const struct gd_volume *v, const char *what)
+{
+  uint64_t hash = 14695981039346656037ull; /* FNV-1a */
+  for (unsigned i = 0; i < sizeof(v->id.b); i++)
+    hash = (hash ^ v->id.b[i]) * 1099511628211ull;
+  for (const char *p = what; *p; p++)
+    hash = (hash ^ (uint8_t)*p) * 1099511628211ull;
+  return gi_asprintf("%s/%016llx.socket", v->gd->config.rundir, (unsigned long long)hash);
+}
+
+bool
+gd_watch(struct gd_watch *w, struct gi_reactor *r, pid_t pid, void (*fn)(void *arg, unsigned events), void *arg)
+{
+  int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0)
+    return false;
+  w->fd = fd;
+  w->pid = pid;
+  gi_io_init(&w->io, r, fd, fn, arg);
+  gi_io_watch(&w->io, GI_IO_READ);
+  return true;
+}
+
+void
+gd_unwatch(struct gd_watch *w)
+{
+  gi_io_finish(&w->io);
+  memset(&w->io, 0, sizeof(w->io));
+  if (w->fd >= 0)
+    close(w->fd);
+  w->fd = -1;
+}
+
+int
+gd_watch_signal(const struct gd_watch *w, int signo)
+{
+  return syscall(SYS_pidfd_send_signal, w->fd, signo, NULL, 0) ? errno : 0;
+}
