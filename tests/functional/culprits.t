@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Who keeps a mount waiting is named: a slow brick, the holder of a lock, a frozen brick, a frozen client.
+# Who keeps a mount waiting is named: a slow brick, the holder of a lock, a frozen brick, a frozen client that writes or reads.
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
-command -v jq >/dev/null && command -v curl >/dev/null || skip_all "needs jq and curl"
+for tool in jq curl python3; do command -v $tool >/dev/null || skip_all "needs $tool"; done
 start_glusterishd
 must "a volume starts" start_volume c 3
 ok "with a layer that can delay bricks" gi volume set c debug.delay-gen posix
@@ -16,9 +16,11 @@ pids=()
 let_go() { for pid in "${pids[@]}"; do kill -CONT "$pid" 2>/dev/null; done; }
 trap 'let_go; cleanup' EXIT
 
-# ask MOUNT PATH: the observation socket of a mount.
-mount_pid() { pgrep -f -- "--volfile-id c .*$1\$" | head -n 1; }
-ask() { curl -s --max-time 20 --unix-socket "$(find "$WORK/observe" -name "client-*-$(mount_pid "$1").socket")" "http://localhost$2"; }
+# ask: the observation socket of a mount.
+mount_pid() { pgrep -f -- "--volfile-id ${2:-c} .*$1\$" | head -n 1; } # MOUNT [VOLUME]
+ask() { # MOUNT PATH [VOLUME]
+  curl -s --max-time 20 --unix-socket "$(find "$WORK/observe" -name "client-*-$(mount_pid "$1" "${3:-c}").socket")" "http://localhost$2"
+}
 # told CULPRIT JQ COMMAND...: the filter finds the culprit's name, sooner or later.
 told() {
   local culprit=$1 filter=$2
@@ -87,5 +89,37 @@ ok "and as a process that does not answer" found process-silent "mount $A of c"
 ok "why does so for the file" told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f3" --json
 let_go
 kill $writer 2>/dev/null
+wait
+
+# A frozen client that reads. The brick is frozen first, so that all is asked for before anything is taken, and that is more than the
+# buffers of a connection hold.
+R=$WORK/r
+must "a volume of one brick starts" start_volume r 1
+must "it is mounted" mount_volume r "$R"
+must "by another one, too" mount_volume r "$WORK/q"
+must "it has a file" dd if=/dev/zero of="$R/large" bs=1M count=48 status=none
+python3 - "$R/large" "$WORK/go" <<'PY' &
+import mmap, os, sys, threading, time
+file = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+os.preadv(file, [mmap.mmap(-1, 4096)], 0)
+open(sys.argv[2] + ".open", "w").close()
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
+for i in range(48):
+    threading.Thread(target=os.preadv, args=(file, [mmap.mmap(-1, 1 << 20)], i << 20)).start()
+PY
+must "somebody opens it" within 10 test -e "$WORK/go.open"
+pids=("$(brick_pid r "$WORK/bricks/r-1")" "$(mount_pid "$R" r)")
+kill -STOP "${pids[0]}"
+: >"$WORK/go"
+asked() { ask "$R" /inflight r | jq -e '[.operations[] | select(.kind == "READ")] | length == 48'; }
+ok "its reads are under way" within 10 asked
+kill -STOP "${pids[1]}"
+kill -CONT "${pids[0]}"
+queued() { told "mount $R of r" '.findings[] | select(.id == "slow-client") | .culprit.name' gi doctor r --json; }
+ok "doctor names a frozen client that does not take what it reads" within 15 queued
+ok "and says how much waits for it" told "bytes now" '.findings[] | select(.id == "slow-client") | .text' gi doctor r --json
+ok "why names it for the file" told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
+let_go
 wait
 done_testing
