@@ -344,10 +344,14 @@ is_zero(const uint8_t *bytes, uint32_t len)
   return len == 0;
 }
 
-/* Counters of replication: told when a copy begins to be blamed. */
+/* Counters of replication: told when a copy begins to be blamed. The size of a file in blocks is one of its attributes. */
 static void
 of_xattrop(struct upcall *up, struct gi_fop *fop)
 {
+  if (gi_dict_get(fop->args.dict, "trusted.glusterfs.shard.file-size")) {
+    of_object(up, fop, GI_UPCALL_SIZE | GI_UPCALL_TIMES, GI_OF_OBJECT);
+    return;
+  }
   struct gi_dict *told = gi_dict_new();
   for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
     const struct gi_pair *added = gi_dict_at(fop->args.dict, i), *is = gi_dict_get(fop->rsp.dict, added->key);

@@ -220,6 +220,20 @@ test_every_change(void **state)
   }
 }
 
+/* Of which no client need say that it cares. */
+static void
+test_the_size_of_a_file_in_blocks_is_told(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+  does(s, A, GI_FOP_STAT);
+  struct gi_fop *f = op(s, B, GI_FOP_XATTROP);
+  gi_dict_set_bin(f->args.dict, "trusted.glusterfs.shard.file-size", "\1", 1);
+  run(s, f);
+  expect_told(0, A, FILE_, GI_UPCALL_SIZE | GI_UPCALL_TIMES | GI_UPCALL_INVAL_ATTR);
+  assert_int_equal(ntold, 1);
+  fake_stack_free(s);
+}
+
 static void
 test_attributes_go_along(void **state)
 {
@@ -736,6 +750,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_size_of_a_file_in_blocks_is_told),
       cmocka_unit_test(test_every_change),
       cmocka_unit_test(test_attributes_go_along),
       cmocka_unit_test(test_names_go_along),
