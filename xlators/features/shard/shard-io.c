@@ -178,6 +178,15 @@ base_change(struct change *c)
   return op;
 }
 
+/* A file system may allocate later. But when a block begins to be, others who have read zeros there are told by the change of this number. */
+static int64_t
+more_blocks(const struct gi_iatt *pre, const struct gi_iatt *post)
+{
+  int64_t more = (int64_t)post->blocks - (int64_t)pre->blocks;
+
+  return more == 0 && pre->size == 0 && post->size > 0 ? 1 : more;
+}
+
 /* Absent blocks stay absent where only what is there is changed. */
 static int
 change_piece(struct change *c)
@@ -199,7 +208,7 @@ change_piece(struct change *c)
     if (c->fop->kind == GI_FOP_WRITE && (uint64_t)rsp->ret < got)
       got = (uint64_t)rsp->ret;
     if (gi_iatt_valid(&rsp->pre) && gi_iatt_valid(&rsp->post))
-      c->blocks += (int64_t)rsp->post.blocks - (int64_t)rsp->pre.blocks;
+      c->blocks += more_blocks(&rsp->pre, &rsp->post);
     if (c->piece.n == 0) {
       c->base_pre = rsp->pre;
       c->base_post = rsp->post;
@@ -317,10 +326,9 @@ change_file(struct change *c, bool append)
     return err;
   }
   clip(c);
-  file->under_way++;
+  sh_change_begins(file);
   err = change_all(c);
-  GI_ASSERT(file->under_way > 0);
-  file->under_way--;
+  sh_change_ended(file);
   if (!err)
     sh_settle(file, &c->fop->rsp, &c->base_pre, &c->base_post, c->grows ? c->end : 0, false);
   else

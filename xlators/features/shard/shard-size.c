@@ -116,10 +116,9 @@ sh_truncate_file(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uin
   sh_gate_enter(r, &file->gate, true);
   err = sh_lease_take(file, fop, SH_LEASE_ALONE);
   if (!err) {
-    file->under_way++;
+    sh_change_begins(file);
     err = truncate_locked(file, fop, fd, size);
-    GI_ASSERT(file->under_way > 0);
-    file->under_way--;
+    sh_change_ended(file);
     if (err)
       sh_forget(file);
     sh_lease_give(file);
@@ -159,13 +158,23 @@ truncate_opened(struct sh_file *file, struct gi_fop *fop)
   return err;
 }
 
+/* What others wrote before is seen. Of a write to another block than the first the base file's attributes may not tell yet. */
+static void
+look_again(struct sh_file *file)
+{
+  if (file->lease == SH_LEASE_NONE)
+    sh_forget(file);
+  if (file->lease != SH_LEASE_ALONE && file->size > file->block_size)
+    sh_tell_changed(file);
+}
+
 int
 sh_open(struct sh_file *file, struct gi_fop *fop)
 {
   bool cuts = fop->args.flags & O_TRUNC;
 
-  if (file->lease == SH_LEASE_NONE && !file->sh->x->graph->promise)
-    sh_forget(file); /* what others wrote before is seen */
+  if (!file->sh->x->graph->promise)
+    look_again(file);
   fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
   if (gi_dict_get(fop->xdata, GI_CONTENT_KEY)) { /* it would be that of the first block */
     gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY);

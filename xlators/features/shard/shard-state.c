@@ -120,12 +120,55 @@ file_new(struct shard *sh, struct gi_inode *inode, uint64_t block_size)
   return file;
 }
 
+/* ---- blocks that are forgotten ---- */
+
+struct lost {
+  struct gi_list link;
+  struct gi_gfid base;
+};
+
+/* Nobody will know whose block it is that news come of: what is kept above of the file is not to be believed any more. */
+static void
+lose_news(struct shard *sh, const struct gi_gfid *base)
+{
+  struct lost *l;
+
+  if (!sh->x->graph->active)
+    return;
+  if (!gi_list_empty(&sh->lost) && gi_gfid_equal(&gi_list_first(&sh->lost, struct lost, link)->base, base))
+    return;
+  l = gi_new(struct lost);
+  l->base = *base;
+  gi_list_add_head(&sh->lost, &l->link);
+  gi_defer_add(sh->x->reactor, &sh->losing);
+}
+
+void
+sh_tell_lost(void *arg)
+{
+  struct shard *sh = arg;
+
+  while (!gi_list_empty(&sh->lost)) {
+    struct lost *l = gi_list_first(&sh->lost, struct lost, link);
+    struct gi_inode *inode = sh->x->graph->inodes ? gi_inode_find(sh->x->graph, &l->base) : NULL;
+    struct sh_file *file = sh_file_of(sh, inode);
+
+    gi_list_del(&l->link);
+    gi_free(l);
+    if (file)
+      sh_tell_changed(file);
+    gi_inode_unref(&inode);
+  }
+}
+
 void
 sh_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 {
   struct sh_inode *si = bytes;
   struct sh_file *file = si->file;
 
+  if (si->what == SH_BLOCK && x->graph->promise)
+    lose_news(x->private, &si->base);
   if (!file)
     return;
   GI_ASSERT(file->inode == inode && file->lease == SH_LEASE_NONE && !file->users && !file->gate.inside && !file->turn.inside &&
@@ -136,17 +179,39 @@ sh_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   gi_free(file);
 }
 
+void
+sh_tell_changed(struct sh_file *file)
+{
+  struct gi_invalidation inv = {.gfid = file->inode->gfid, .flags = GI_UPCALL_SIZE | GI_UPCALL_TIMES};
+
+  GI_ASSERT(file->inode->refs > 0);
+  gi_notify_up(file->sh->x, GI_EVENT_INVALIDATE, &inv);
+}
+
+/* Somebody else gave the base file a time that users are not shown, because a write of ours was later. */
+static bool
+is_masked(const struct sh_file *file, const struct gi_iatt *base)
+{
+  return file->moved.sec && gi_iatt_valid(&file->stat) && gi_iatt_valid(base) &&
+         (gi_time_later(&base->mtime, &file->stat.mtime) || gi_time_later(&file->stat.mtime, &base->mtime)) &&
+         !gi_time_later(&base->mtime, &file->moved);
+}
+
 /* The first time a file is seen, or its attributes are asked for: takes them, unless they are from before a change, of ours or one that
  * we were told of. */
 static void
 take(struct sh_file *file, const struct gi_iatt *stat, uint64_t size, uint64_t blocks, uint64_t asked)
 {
   GI_ASSERT(gi_gfid_equal(&file->inode->gfid, &stat->gfid));
+  bool tell = is_masked(file, stat);
+
   file->stat = *stat;
   file->stat.size = file->size = size;
   file->stat.blocks = file->blocks = blocks;
   file->asked = asked;
   file->known = true;
+  if (tell)
+    sh_tell_changed(file);
 }
 
 struct sh_file *
@@ -299,14 +364,31 @@ sh_view(const struct sh_file *file)
 }
 
 void
+sh_change_begins(struct sh_file *file)
+{
+  GI_ASSERT(file->gate.inside > 0 && file->users > 0);
+  file->mixed = file->under_way++ > 0;
+}
+
+void
+sh_change_ended(struct sh_file *file)
+{
+  GI_ASSERT(file->under_way > 0);
+  file->under_way--;
+}
+
+void
 sh_settle(struct sh_file *file, struct gi_reply *rsp, const struct gi_iatt *base_pre, const struct gi_iatt *base_post,
           uint64_t end, bool exactly)
 {
   GI_ASSERT(!base_pre == !base_post && end <= INT64_MAX);
   struct gi_iatt pre = base_pre && gi_iatt_valid(base_pre) ? *base_pre : file->stat;
   uint64_t size = file->stat.size;
+  bool tell = base_pre && !file->under_way && !file->mixed && is_masked(file, base_pre);
 
   sh_show(file, &pre);
+  gi_time_raise(&file->moved, &file->moving);
+  file->moving = (struct gi_time){0};
   if (base_post && gi_iatt_valid(base_post))
     file->stat = *base_post;
   file->stat.size = exactly || end > size ? end : size;
@@ -314,6 +396,8 @@ sh_settle(struct sh_file *file, struct gi_reply *rsp, const struct gi_iatt *base
   file->settled = gi_now(file->sh->x->reactor);
   rsp->pre = pre;
   rsp->post = sh_view(file);
+  if (tell)
+    sh_tell_changed(file);
 }
 
 /* ---- changing the size ---- */
@@ -401,7 +485,7 @@ sh_moved(struct sh_file *file, const struct gi_fop *fop)
 {
   struct gi_time when = fop->caller.time.sec ? fop->caller.time : gi_wall(file->sh->x->reactor);
 
-  gi_time_raise(&file->moved, &when);
+  gi_time_raise(&file->moving, &when);
 }
 
 int
@@ -433,11 +517,41 @@ sh_flush_times(struct sh_file *file, struct gi_fop *fop)
   return err;
 }
 
+bool
+sh_some_moved(const struct shard *sh)
+{
+  gi_list_foreach(f, &sh->leases, struct sh_file, lease_link)
+    if (f->moved.sec)
+      return true;
+  return false;
+}
+
+void
+sh_flush_all_times(struct shard *sh, struct gi_fop *fop)
+{
+  unsigned left = 0;
+  int err = 0;
+
+  gi_list_foreach(f, &sh->leases, struct sh_file, lease_link)
+    left++;
+  for (; left && !err && !gi_list_empty(&sh->leases); left--) {
+    struct sh_file *file = gi_list_first(&sh->leases, struct sh_file, lease_link);
+    struct gi_inode *inode = gi_inode_ref(file->inode);
+
+    gi_list_del(&file->lease_link); /* each in turn */
+    gi_list_add_tail(&sh->leases, &file->lease_link);
+    err = sh_flush_times(file, fop);
+    gi_inode_unref(&inode);
+  }
+}
+
 /* ---- news ---- */
 
 void
 sh_forget(struct sh_file *file)
 {
+  gi_time_raise(&file->moved, &file->moving);
+  file->moving = (struct gi_time){0};
   file->known = false;
   file->news++;
   file->doubted = gi_now(file->sh->x->reactor);

@@ -345,9 +345,19 @@ on_getxattr(struct gi_xlator *x, struct gi_fop *fop)
   return strncmp(fop->args.name, SH_KEYS, strlen(SH_KEYS)) == 0 ? gi_fop_fail(fop, ENODATA) : GI_PASS;
 }
 
+/* Whoever gets the lock after us sees by the times of files that we have written to them. */
+static int
+unlock(struct shard *sh, struct gi_fop *fop)
+{
+  sh_flush_all_times(sh, fop);
+  return sh_pass(sh, fop);
+}
+
 static enum gi_verdict
 on_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
+  if (fop->kind == GI_FOP_LK && fop->args.type == GI_LK_UNLOCK && sh_some_moved(x->private))
+    return sh_task(x->private, fop, unlock);
   return gi_fop_takes_lock(fop) && is_sharded_or_unknown(x->private, fop) ? GI_PASS_TELL : GI_PASS;
 }
 
@@ -551,6 +561,8 @@ sh_init(struct gi_xlator *x, struct gi_error *err)
     gi_list_init(&sh->bucket[i]);
   gi_list_init(&sh->leases);
   gi_list_init(&sh->dooms);
+  gi_list_init(&sh->lost);
+  gi_defer_init(&sh->losing, sh_tell_lost, sh);
   gi_lru_init(&sh->lru, &x->ctx->budget, x->reactor, x->name, sh_block_evict, sh);
   gi_lru_set_bounds(&sh->lru, (uint64_t)sh_opts(sh)->lru_limit, 0);
   GI_ASSERT(sh_opts(sh)->block_size >= SH_BLOCK_MIN && sh_opts(sh)->deletion_rate > 0);
@@ -570,6 +582,8 @@ sh_finish(struct gi_xlator *x)
 
   GI_ASSERT(!sh->busy && gi_list_empty(&sh->leases));
   sh_doom_drop_all(sh);
+  sh_tell_lost(sh);
+  gi_defer_cancel(&sh->losing);
   gi_defer_cancel(&sh->closed);
   gi_timer_finish(&sh->clean);
   gi_lru_finish(&sh->lru);

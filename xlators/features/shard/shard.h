@@ -80,16 +80,18 @@ struct sh_file {
   struct gi_iatt stat;
   uint64_t size, blocks;
   bool known;
-  uint64_t asked;       /* gi_now when the bricks were asked for it */
-  uint64_t news;        /* counts what others did, and our own changes */
-  uint64_t settled;     /* gi_now when a change of ours ended */
-  uint64_t doubted;     /* gi_now when something was heard for which it has to be asked again */
-  unsigned under_way;   /* changes of ours */
-  struct gi_time moved; /* the last write to a block other than the first; zero: the base file's times are right */
-  bool unlinked;        /* it has no name any more, by our own doing */
-  struct sh_gate gate;  /* writes together, what moves the end alone */
-  struct sh_gate turn;  /* who asks for the size or changes it */
-  struct sh_gate sync;  /* who brings its blocks to the disks */
+  uint64_t asked;        /* gi_now when the bricks were asked for it */
+  uint64_t news;         /* counts what others did, and our own changes */
+  uint64_t settled;      /* gi_now when a change of ours ended */
+  uint64_t doubted;      /* gi_now when something was heard for which it has to be asked again */
+  unsigned under_way;    /* changes of ours */
+  bool mixed;            /* since there was none, several have been at once */
+  struct gi_time moved;  /* the last write to a block other than the first; zero: the base file's times are right */
+  struct gi_time moving; /* the same of changes that are not shown yet */
+  bool unlinked;         /* it has no name any more, by our own doing */
+  struct sh_gate gate;   /* writes together, what moves the end alone */
+  struct sh_gate turn;   /* who asks for the size or changes it */
+  struct sh_gate sync;   /* who brings its blocks to the disks */
   /* The lock that keeps the size (shard-lease.c). */
   enum sh_lease lease;
   bool leaving, asking;
@@ -132,6 +134,8 @@ struct shard {
   unsigned busy;         /* tasks */
   bool stopping;         /* PARENT_DOWN has come and waits */
   void (*drained)(struct gi_xlator *x);
+  struct gi_list lost; /* files of which news may not be understood */
+  struct gi_defer losing;
   struct gi_timer clean; /* until what others left behind is deleted */
   struct gi_defer closed;
 };
@@ -201,17 +205,24 @@ void sh_show(const struct sh_file *file, struct gi_iatt *iatt);
 int sh_grow(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t end, int64_t blocks);
 /* Sets the size, alone at the gate and with the lease, on a task. */
 int sh_set_size(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size, int64_t blocks);
-/* A change ended: what was seen before it and after it, in `pre` and `post`. `base_pre` and `base_post` are those of the base file, if it
+void sh_change_begins(struct sh_file *file);
+void sh_change_ended(struct sh_file *file);
+/* What was seen before it and after it, in `pre` and `post`. `base_pre` and `base_post` are those of the base file, if it
  * was part of it (else NULL). `end`: users see at least that size now; with `exactly` just that. */
 void sh_settle(struct sh_file *file, struct gi_reply *rsp, const struct gi_iatt *base_pre, const struct gi_iatt *base_post,
                uint64_t end, bool exactly);
 /* A block other than the first was written at that time. */
 void sh_moved(struct sh_file *file, const struct gi_fop *fop);
-/* Gives the base file the time of the last write, on a task. */
+/* Gives the base file the time of the last write, on a task; and all that have one to be given. */
 int sh_flush_times(struct sh_file *file, struct gi_fop *fop);
+bool sh_some_moved(const struct shard *sh);
+void sh_flush_all_times(struct shard *sh, struct gi_fop *fop);
+/* Tells those above that others may have changed it. */
+void sh_tell_changed(struct sh_file *file);
 void sh_forget(struct sh_file *file);                                     /* it has to be asked for again */
 void sh_forget_all(struct shard *sh);                                     /* the directories, what leases are worth */
 bool sh_invalidated(struct shard *sh, const struct gi_invalidation *inv); /* true: it was told on */
+void sh_tell_lost(void *arg);
 void sh_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes);
 
 /* ---- shard-lease.c ---- */

@@ -482,6 +482,90 @@ test_times_follow_with_the_lock(void **state)
   brick_end(&b);
 }
 
+static struct gi_fop *
+unlock(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_LK);
+  gi_fop_set_fd(f, fake_fd(b->s, 9));
+  f->args.cmd = GI_LKCMD_SET;
+  f->args.type = f->args.flock.type = GI_LK_UNLOCK;
+  fake_submit(b->s, f);
+  return f;
+}
+
+/* Who gets a lock that is given back, also one of another file, sees by the times of files that we have written to them. */
+static void
+test_times_are_given_before_a_lock_goes(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  write_at(&b, BLOCK, 10, O_WRONLY);
+  assert_int_equal(b.mtime, 100);
+  assert_int_equal(unlock(&b)->rsp.ret, 0);
+  assert_int_equal(b.mtime, 5000);
+  brick_end(&b);
+}
+
+/* The attributes that a write finds are those that the one before it left, whichever blocks they are of. */
+static void
+test_our_own_writes_follow_each_other(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  struct gi_fop *f = write_at(&b, BLOCK - 5, 10, O_WRONLY);
+  for (unsigned i = 0; i < 4; i++) {
+    struct gi_time left = f->rsp.post.mtime;
+    f = write_at(&b, i % 2 ? 0 : BLOCK + 5, 5, O_WRONLY);
+    assert_int_equal(f->rsp.pre.mtime.sec, left.sec);
+  }
+  brick_end(&b);
+}
+
+/* Others cannot be told of a block that was not there. */
+static void
+test_a_new_block_changes_the_file(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.size = 2 * BLOCK;
+  write_at(&b, BLOCK + 10, 10, O_WRONLY); /* so little that the brick counts no blocks */
+  assert_int_equal(b.blocks, 1);
+  write_at(&b, BLOCK + 20, 10, O_WRONLY);
+  assert_int_equal(b.blocks, 1);
+  brick_end(&b);
+}
+
+static struct gi_fop *
+open_file(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_OPEN);
+  gi_loc_set_inode(&f->loc, fake_inode(b->s, BASE));
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  fake_submit(b->s, f);
+  return f;
+}
+
+/* Others write to blocks of which the base file's times do not tell at once: what is kept above does not survive an open. */
+static void
+test_an_open_lets_nothing_be_kept(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.size = BLOCK;
+  data_fop(&b, GI_FOP_READ, 0, 10);
+  unsigned told = b.s->events[GI_EVENT_INVALIDATE];
+  assert_int_equal(open_file(&b)->rsp.ret, 0);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told); /* there is but the first one */
+  b.size = BLOCK + 1;
+  data_fop(&b, GI_FOP_READ, 0, 10);
+  open_file(&b);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  write_at(&b, BLOCK + 1, 10, O_WRONLY); /* nobody else can: we have the lock alone */
+  open_file(&b);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  brick_end(&b);
+}
+
 static void
 test_news_of_a_block_are_news_of_the_file(void **state)
 {
@@ -638,6 +722,10 @@ main(void)
       cmocka_unit_test(test_a_replaced_block_is_found_again),
       cmocka_unit_test(test_attributes_are_those_of_the_whole),
       cmocka_unit_test(test_times_follow_with_the_lock),
+      cmocka_unit_test(test_times_are_given_before_a_lock_goes),
+      cmocka_unit_test(test_our_own_writes_follow_each_other),
+      cmocka_unit_test(test_a_new_block_changes_the_file),
+      cmocka_unit_test(test_an_open_lets_nothing_be_kept),
       cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
       cmocka_unit_test(test_the_directory_of_blocks_is_private),
       cmocka_unit_test(test_blocks_of_a_removed_file_go),
