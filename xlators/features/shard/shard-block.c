@@ -295,26 +295,6 @@ sh_block_run(struct sh_file *file, struct gi_fop *fop, enum gi_fop_kind kind, ui
   }
 }
 
-int
-sh_block_remove(struct sh_file *file, struct gi_fop *fop, uint64_t n, uint64_t *blocks)
-{
-  int err = sh_dir_ready(file->sh, fop, 0, false);
-
-  *blocks = 0;
-  sh_block_drop(file, n);
-  if (err)
-    return err == ENOENT ? 0 : err;
-  struct gi_fop *rm = block_entry(file, fop, GI_FOP_UNLINK, n);
-
-  gi_dict_set_uint(gi_fop_xdata(rm), "gf_get_file_block_count", 0);
-  err = sh_run(file->sh, rm);
-  if (!err)
-    GI_IGNORE(gi_dict_get_uint(rm->rsp.xdata, "gf_get_file_block_count",
-                               blocks)); /* a brick that does not say: an estimate, as ever */
-  gi_fop_unref(rm);
-  return err == ENOENT ? 0 : err;
-}
-
 /* ---- on the disks ---- */
 
 static void

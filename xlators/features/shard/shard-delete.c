@@ -6,12 +6,13 @@
  * /.shard/.remove_me/GFID. When the name is gone and nobody here has the file
  * open any more, the blocks are removed, some at a time, then the marker. Who is
  * stopped in between leaves the marker, and a mount that finds it some time later
- * goes on. Nothing is deleted while the base file can be found by its gfid.
+ * goes on. Nothing is deleted while the base file can be found by its gfid, nor
+ * while a mount of ours that removed it has it open: it has the lock of the marker.
  */
 #include "xlators/features/shard/shard.h"
 
 #define SH_CLEAN_AGE_S 60 /* markers younger than that are somebody's who works on it */
-#define SH_LIST_BYTES (64u << 10)
+#define SH_CLEAN_AGAIN_NS (600 * GI_NSEC_PER_SEC)
 
 static struct gi_fop *
 marker(struct shard *sh, struct gi_fop *parent, enum gi_fop_kind kind, const struct gi_gfid *gfid)
@@ -57,61 +58,35 @@ sh_unmark(struct shard *sh, struct gi_fop *fop, const struct gi_gfid *gfid)
 
 /* ---- blocks ---- */
 
-struct batch {
-  struct gi_task *task;
-  unsigned under_way, removed;
-  int err;
-};
-
-static void
-one_removed(struct gi_fop *fop, void *arg)
-{
-  struct batch *b = arg;
-
-  GI_ASSERT(b->under_way > 0);
-
-  if (fop->rsp.ret >= 0)
-    b->removed++;
-  else if (fop->rsp.err != ENOENT)
-    b->err = fop->rsp.err;
-  b->under_way--;
-  gi_task_wake(b->task);
-  gi_fop_unref(fop);
-}
-
 static int
-remove_batch(struct shard *sh, const struct gi_gfid *gfid, uint64_t first, uint64_t count, unsigned *removed)
+remove_range(struct shard *sh, const struct gi_gfid *gfid, uint64_t first, uint64_t end, struct sh_removed *sum)
 {
-  struct batch b = {.task = gi_task_self(sh->x->reactor)};
+  size_t most = (size_t)sh_opts(sh)->deletion_rate;
+  struct sh_numbers there;
+  int err = sh_blocks_between(sh, NULL, gfid, first, end, &there);
 
-  GI_ASSERT(b.task && first > 0 && count > 0);
-  b.under_way++;
-  for (uint64_t n = first; n < first + count; n++) {
-    b.under_way++;
-    gi_fop_submit(sh_block_entry(sh, NULL, GI_FOP_UNLINK, gfid, n), gi_first_child(sh->x), one_removed, &b);
+  for (size_t i = 0, n; !err && i < there.count; i += n) {
+    n = there.count - i < most ? there.count - i : most;
+    err = sh->stopping ? EINTR : sh_blocks_remove(sh, NULL, gfid, there.n + i, n, sum);
   }
-  b.under_way--;
-  while (b.under_way)
-    gi_task_wait(sh->x->reactor);
-  sh->m.deleted += b.removed;
-  *removed = b.removed;
-  return b.err;
+  sh_numbers_free(&there);
+  return err;
 }
 
 /* A client that was stopped may have left blocks behind the end. */
 static int
 remove_blocks(struct shard *sh, const struct sh_doom *doom)
 {
-  uint64_t rate = (uint64_t)sh_opts(sh)->deletion_rate;
-  unsigned removed = 1;
+  uint64_t behind = doom->count > 1 ? doom->count : 1, some = 1;
+  struct sh_removed sum = {0};
+  int err = remove_range(sh, &doom->gfid, 1, behind, &sum);
 
-  for (uint64_t n = 1; n < doom->count || removed; n += rate) {
-    int err = sh->stopping ? EINTR : remove_batch(sh, &doom->gfid, n, rate, &removed);
-
-    if (err)
-      return err;
+  for (uint64_t before = UINT64_MAX; !err && before != sum.files; behind += some, some = (uint64_t)sh_opts(sh)->deletion_rate) {
+    before = sum.files;
+    err = remove_range(sh, &doom->gfid, behind, behind + some, &sum);
   }
-  return 0;
+  sh->m.deleted += sum.files;
+  return err;
 }
 
 /* Others' deleting is kept away by a lock on the name of the marker. */
@@ -149,7 +124,7 @@ base_is_gone(struct shard *sh, const struct gi_gfid *gfid)
 
 static int delete (struct shard *sh, const struct sh_doom *doom)
 {
-  int err = lock_marker(sh, &doom->gfid, GI_ENTRYLK_NB);
+  int err = doom->locked ? 0 : lock_marker(sh, &doom->gfid, GI_ENTRYLK_NB);
 
   if (err)
     return err;
@@ -224,6 +199,12 @@ sh_doom(struct sh_file *file)
   doom->gfid = file->inode->gfid;
   doom->count = file->size / file->block_size + 1;
   doom->inode = gi_inode_ref(file->inode);
+  doom->locked = is_open(doom->inode) && lock_marker(sh, &doom->gfid, GI_ENTRYLK_NB) == 0; /* nobody cleans it away meanwhile */
+  if (sh->stopping) {                                                                      /* meanwhile: the marker stays */
+    gi_inode_unref(&doom->inode);
+    gi_free(doom);
+    return;
+  }
   gi_list_add_tail(&sh->dooms, &doom->link);
   gi_defer_add(sh->x->reactor, &sh->closed);
 }
@@ -262,68 +243,37 @@ is_old(struct shard *sh, const struct gi_dirent *e)
   return gi_iatt_valid(&e->stat) && e->stat.ctime.sec + SH_CLEAN_AGE_S < gi_wall(sh->x->reactor).sec;
 }
 
-static void
-clean_entry(struct shard *sh, const struct gi_dirent *e)
+/* Markers that are left to others, or to another time. */
+static int
+clean_entry(struct shard *sh, const struct gi_dirent *e, void *arg)
 {
   struct sh_doom doom = {.gfid = gi_gfid_none};
+  unsigned *left = arg;
   uint64_t size, block;
   char name[GI_UUID_TEXT] = "";
 
-  if (e->name_len != GI_UUID_TEXT - 1 || !is_old(sh, e))
-    return;
+  if (e->name_len != GI_UUID_TEXT - 1)
+    return 0;
   memcpy(name, e->name, GI_UUID_TEXT - 1);
   if (!gi_gfid_parse(name, &doom.gfid) || gi_gfid_is_none(&doom.gfid))
-    return;
+    return 0;
   if (sh_sizes(e->xdata, &block, &size))
     doom.count = size / block + 1;
-  GI_IGNORE(delete (sh, &doom)); /* another mount has it, or the next one will */
-}
-
-/* One part of the listing; *next: where it goes on, 0 at the end. */
-static int
-clean_part(struct shard *sh, struct gi_fd *fd, uint64_t *next)
-{
-  struct gi_fop *list = sh_fop(sh, NULL, GI_FOP_READDIRP);
-
-  gi_fop_set_fd(list, fd);
-  list->args.offset = *next;
-  list->args.size = SH_LIST_BYTES;
-  sh_request_keys(list);
-  int err = sh_run(sh, list);
-  const struct gi_dirents *d = &list->rsp.entries;
-
-  uint64_t last = !err && d->count ? d->entry[d->count - 1].off : 0;
-
-  *next = last == *next || sh->stopping ? 0 : last; /* or it would go on for ever */
-  for (uint32_t i = 0; !err && !sh->stopping && i < d->count; i++)
-    clean_entry(sh, &d->entry[i]);
-  gi_fop_unref(list);
-  return err;
+  if (!is_old(sh, e) || delete (sh, &doom))
+    ++*left; /* another mount has it, or the bricks cannot do it now */
+  return 0;
 }
 
 static void
 clean(struct shard *sh, void *arg)
 {
-  int err = sh_dir_ready(sh, NULL, 1, false);
+  unsigned left = 0;
 
   (void)arg;
-  if (err)
-    return; /* there are none, or it is tried when bricks come again */
-  struct gi_inode *dir = sh_dir(sh, 1);
-  struct gi_fd *fd = gi_fd_new(sh->x->graph, dir, O_RDONLY | O_DIRECTORY, 0);
-  struct gi_fop *open = sh_fop(sh, NULL, GI_FOP_OPENDIR);
-
-  fd->directory = true;
-  gi_fop_set_fd(open, fd);
-  err = sh_run(sh, open);
-  gi_fop_unref(open);
-  for (uint64_t next = 0; !err;) {
-    err = clean_part(sh, fd, &next);
-    if (!next)
-      break;
-  }
-  gi_fd_unref(&fd);
-  gi_inode_unref(&dir);
+  if (sh_list(sh, NULL, 1, clean_entry, &left))
+    left++;
+  if (!sh->stopping)
+    gi_timer_set(&sh->clean, left ? SH_CLEAN_AGE_S * GI_NSEC_PER_SEC : SH_CLEAN_AGAIN_NS);
 }
 
 void

@@ -25,6 +25,31 @@ next_piece(const struct sh_file *file, uint64_t offset, uint64_t len, struct pie
   return true;
 }
 
+/* The blocks that there are of a range. */
+static int
+find_there(struct sh_file *file, struct gi_fop *fop, uint64_t offset, uint64_t len, struct sh_numbers *there)
+{
+  uint64_t first = offset / file->block_size;
+
+  return sh_blocks_between(file->sh, fop, &file->inode->gfid, first ? first : 1,
+                           len ? (offset + len - 1) / file->block_size + 1 : first, there);
+}
+
+/* False: there is no such block. The next piece is then in the next block that there is. */
+static bool
+skip_absent(const struct sh_file *file, uint64_t offset, uint64_t len, const struct sh_numbers *there, struct piece *p)
+{
+  uint64_t next = p->n ? sh_next_number(there, p->n) : 0, to = offset + len;
+
+  if (next == p->n)
+    return true;
+  if (next <= (to - 1) / file->block_size)
+    to = next * file->block_size;
+  GI_ASSERT(to > offset + p->at && to <= offset + len);
+  p->len = to - offset - p->at;
+  return false;
+}
+
 static bool
 bad_range(uint64_t offset, uint64_t len)
 {
@@ -144,6 +169,7 @@ struct change {
   bool makes; /* blocks that are not there */
   bool grows; /* the file, if the range goes beyond its end */
   struct piece piece;
+  struct sh_numbers there; /* blocks, of those that are changed only where they are */
   struct gi_iatt base_pre, base_post;
   int64_t blocks;
   uint64_t end;  /* of the last piece that was done */
@@ -254,8 +280,15 @@ change_all(struct change *c)
   uint64_t before = file->size;
   int err = 0, grown;
 
-  for (; !err && next_piece(file, c->offset, c->len, &c->piece);)
-    err = change_piece(c);
+  if (!c->makes)
+    err = find_there(file, c->fop, c->offset, c->len, &c->there);
+  while (!err && next_piece(file, c->offset, c->len, &c->piece)) {
+    if (c->makes || skip_absent(file, c->offset, c->len, &c->there, &c->piece))
+      err = file->sh->stopping ? EINTR : change_piece(c); /* there may be very many */
+  }
+  sh_numbers_free(&c->there);
+  if (!err && c->len)
+    c->end = c->offset + c->len;
   GI_ASSERT(c->done <= c->len && c->end <= c->offset + c->len);
   /* Even if not all of it was done: no block lies beyond the end. */
   grown = sh_grow(file, c->fop, c->fop->fd, c->grows ? c->end : 0, c->blocks);
@@ -423,12 +456,18 @@ sh_seek(struct sh_file *file, struct gi_fop *fop)
 
   if (offset >= size)
     return ENXIO;
-  for (struct piece p = {0}; !found && next_piece(file, offset, size - offset, &p);) {
-    err = seek_piece(file, fop, &p, &at, &found);
-    if (err)
-      return err;
+  struct sh_numbers there = {0};
+
+  if (fop->args.what != SEEK_FOR_HOLE)
+    err = find_there(file, fop, offset, size - offset, &there);
+  for (struct piece p = {0}; !err && !found && next_piece(file, offset, size - offset, &p);) {
+    if (fop->args.what == SEEK_FOR_HOLE || skip_absent(file, offset, size - offset, &there, &p))
+      err = seek_piece(file, fop, &p, &at, &found);
     at += p.n * file->block_size;
   }
+  sh_numbers_free(&there);
+  if (err)
+    return err;
   if (!found && fop->args.what != SEEK_FOR_HOLE)
     return ENXIO;
   fop->rsp.offset = found ? at : size; /* behind the end there is a hole */

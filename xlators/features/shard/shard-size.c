@@ -50,16 +50,14 @@ cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
   if (keep == 0)
     keep = 1; /* the first is the file itself */
   GI_ASSERT(size < file->size && file->gate.alone);
-  for (uint64_t n = have; n-- > keep;) {
-    uint64_t gone;
-    int err = file->sh->stopping ? EINTR : sh_block_remove(file, fop, n, &gone); /* there may be very many */
+  struct sh_removed gone = {0};
+  int err = sh_blocks_cut(file, fop, keep, have, &gone);
 
-    if (err)
-      return err;
-    *blocks -= (int64_t)gone;
-  }
-  return within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : 0;
+  *blocks -= (int64_t)gone.blocks;
+  return !err && within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : err;
 }
+
+/* ---- TRUNCATE ---- */
 
 /* The base file comes first: its brick says whether the caller may do this at all, and sets the times. */
 static struct gi_fop *

@@ -119,6 +119,7 @@ struct sh_doom {
   struct gi_gfid gfid;
   uint64_t count;         /* blocks, by its size; the first among them */
   struct gi_inode *inode; /* somebody here has it open, and that is waited for */
+  bool locked;            /* its marker, by us */
 };
 
 #define SH_BUCKETS 1024u
@@ -251,13 +252,40 @@ void sh_block_dirty(struct sh_file *file, uint64_t n);
 int sh_blocks_sync(struct sh_file *file, struct gi_fop *fop, bool datasync); /* on a task */
 void sh_blocks_forget(struct sh_file *file);
 void sh_block_evict(void *arg, struct gi_lru_item *item);
-/* Removes the file of a block, on a task; *blocks: of 512 bytes that it had, as far as is known. */
-int sh_block_remove(struct sh_file *file, struct gi_fop *fop, uint64_t n, uint64_t *blocks);
 /* An operation on a block, by descriptor; sent again if the block was replaced meanwhile. *reply is the caller's, NULL if there is no
  * such block and none was to be made. */
 typedef void sh_block_fill(struct gi_fop *fop, void *arg);
 int sh_block_run(struct sh_file *file, struct gi_fop *fop, enum gi_fop_kind kind, uint64_t n, bool create, sh_block_fill *fill,
                  void *arg, struct gi_fop **reply);
+
+/* ---- shard-list.c; all on tasks ---- */
+
+/* Calls fn with each entry of .shard (0: names only) or .shard/.remove_me (1: with attributes and sizes) until that gives an errno. No
+ * directory, no entries. EINTR when the graph stops. */
+typedef int sh_entry_fn(struct shard *sh, const struct gi_dirent *e, void *arg);
+int sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, sh_entry_fn *fn, void *arg);
+
+/* Numbers of blocks, in order. */
+struct sh_numbers {
+  uint64_t *n;
+  size_t count, room;
+};
+/* Those of [first, end) of which there may be a block, and of which there are not very many without one. `out` is the caller's, who
+ * frees it. */
+int sh_blocks_between(struct shard *sh, struct gi_fop *fop, const struct gi_gfid *gfid, uint64_t first, uint64_t end,
+                      struct sh_numbers *out);
+void sh_numbers_free(struct sh_numbers *s);
+uint64_t sh_next_number(const struct sh_numbers *s, uint64_t n); /* the first that is not less; UINT64_MAX: there is none */
+
+/* What was removed is added: files, and blocks of 512 bytes that they had, as far as bricks say. */
+struct sh_removed {
+  uint64_t files, blocks;
+};
+/* Removes that many files of blocks, at most as many as shard-deletion-rate says, at the same time. */
+int sh_blocks_remove(struct shard *sh, struct gi_fop *parent, const struct gi_gfid *gfid, const uint64_t *n, size_t count,
+                     struct sh_removed *sum);
+/* Removes what may be there of [first, end), the last ones first. */
+int sh_blocks_cut(struct sh_file *file, struct gi_fop *fop, uint64_t first, uint64_t end, struct sh_removed *sum);
 
 /* ---- the kinds; all on tasks ---- */
 

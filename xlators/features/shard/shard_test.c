@@ -239,6 +239,32 @@ on_add(struct gi_fop *fop, void *arg)
   gi_dict_set_bin(fop->rsp.dict, SIZE_KEY, now, 32);
 }
 
+/* Of .shard, with names that are none of the file's. */
+static void
+on_readdir(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  char name[64];
+  static const char *const others[] = {".",
+                                       "05050505-0505-0505-0505-050505050505",
+                                       "05050505-0505-0505-0505-050505050505.x",
+                                       "05050505-0505-0505-0505-050505050505.02",
+                                       "06050505-0505-0505-0505-050505050505.3",
+                                       "05050505-0505-0505-0505-050505050505.99999999999999999999999"};
+  if (fop->args.offset)
+    return;
+  for (unsigned i = 0; i < GI_ARRAY_LEN(others); i++)
+    gi_dirents_add(&fop->rsp.entries, &(struct gi_dirent){.off = 1, .name = others[i], .name_len = (uint32_t)strlen(others[i])},
+                   fop);
+  for (unsigned n = BLOCKS; n-- > 1;) {
+    if (!b->there[n])
+      continue;
+    snprintf(name, sizeof(name), "05050505-0505-0505-0505-050505050505.%u", n);
+    gi_dirents_add(&fop->rsp.entries, &(struct gi_dirent){.off = 1 + n, .name = name, .name_len = (uint32_t)strlen(name)}, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
 static void
 on_setattr(struct gi_fop *fop, void *arg)
 {
@@ -272,11 +298,12 @@ brick_start(struct brick *b)
   static const struct {
     enum gi_fop_kind kind;
     void (*fill)(struct gi_fop *fop, void *arg);
-  } how[] = {{GI_FOP_LOOKUP, on_lookup}, {GI_FOP_MKDIR, on_mkdir},   {GI_FOP_MKNOD, on_mknod},
-             {GI_FOP_WRITE, on_write},   {GI_FOP_READ, on_read},     {GI_FOP_FTRUNCATE, on_truncate},
-             {GI_FOP_FSTAT, on_fstat},   {GI_FOP_UNLINK, on_unlink}, {GI_FOP_TRUNCATE, on_truncate},
-             {GI_FOP_XATTROP, on_add},   {GI_FOP_FXATTROP, on_add},  {GI_FOP_SETATTR, on_setattr},
-             {GI_FOP_STAT, on_fstat},    {GI_FOP_INODELK, on_lock},  {GI_FOP_ENTRYLK, on_name_lock}};
+  } how[] = {{GI_FOP_LOOKUP, on_lookup},  {GI_FOP_MKDIR, on_mkdir},   {GI_FOP_MKNOD, on_mknod},
+             {GI_FOP_WRITE, on_write},    {GI_FOP_READ, on_read},     {GI_FOP_FTRUNCATE, on_truncate},
+             {GI_FOP_FSTAT, on_fstat},    {GI_FOP_UNLINK, on_unlink}, {GI_FOP_TRUNCATE, on_truncate},
+             {GI_FOP_XATTROP, on_add},    {GI_FOP_FXATTROP, on_add},  {GI_FOP_SETATTR, on_setattr},
+             {GI_FOP_STAT, on_fstat},     {GI_FOP_INODELK, on_lock},  {GI_FOP_ENTRYLK, on_name_lock},
+             {GI_FOP_READDIR, on_readdir}};
   struct fake_stack *s = b->s;
   *b = (struct brick){.s = s ? s : fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1), .mtime = 100};
   for (size_t i = 0; i < GI_ARRAY_LEN(how); i++)
@@ -422,6 +449,27 @@ test_truncate(void **state)
   f = data_fop(&b, GI_FOP_FTRUNCATE, 2 * BLOCK, 0);
   assert_int_equal(b.size, 2 * BLOCK);
   assert_int_equal(f->rsp.post.size, 2 * BLOCK);
+  brick_end(&b);
+}
+
+/* Of a large file that is nearly empty the blocks are found by a listing. */
+static void
+test_holes_are_not_walked_over(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[2] = b.there[5] = true;
+  b.len[2] = b.len[5] = BLOCK;
+  b.size = 100000 * BLOCK;
+  struct gi_fop *f = data_fop(&b, GI_FOP_DISCARD, BLOCK, 90000 * BLOCK);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_DISCARD), 2);
+  f = data_fop(&b, GI_FOP_FTRUNCATE, 0, 0);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_UNLINK), 2);
+  assert_true(fake_count(b.s, 0, GI_FOP_MAX) < 40);
+  assert_int_equal(b.size, 0);
+  assert_false(b.there[2] || b.there[5]);
   brick_end(&b);
 }
 
@@ -634,6 +682,20 @@ test_blocks_of_a_removed_file_go(void **state)
   brick_end(&b);
 }
 
+/* Most files have but the first block. */
+static void
+test_a_small_file_goes_with_few_messages(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = true;
+  b.size = b.len[0] = 100;
+  assert_int_equal(remove_file(&b)->rsp.ret, 0);
+  fake_settle(b.s);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_UNLINK), 3); /* its name, the block behind its end, the marker */
+  brick_end(&b);
+}
+
 static void
 test_blocks_stay_while_the_file_is_open(void **state)
 {
@@ -643,6 +705,7 @@ test_blocks_stay_while_the_file_is_open(void **state)
   assert_int_equal(remove_file(&b)->rsp.ret, 0);
   fake_settle(b.s);
   assert_true(b.gone && b.there[1]);
+  assert_int_equal(b.name_locks, 1); /* nobody else cleans them away */
   assert_int_equal(write_at(&b, BLOCK + 10, 10, O_WRONLY)->rsp.ret, 10);
   gi_notify(b.s->x, GI_EVENT_PARENT_DOWN, NULL);
   brick_end(&b);
@@ -719,6 +782,7 @@ main(void)
       cmocka_unit_test(test_read_fills_holes),
       cmocka_unit_test(test_append_goes_to_the_end),
       cmocka_unit_test(test_truncate),
+      cmocka_unit_test(test_holes_are_not_walked_over),
       cmocka_unit_test(test_a_replaced_block_is_found_again),
       cmocka_unit_test(test_attributes_are_those_of_the_whole),
       cmocka_unit_test(test_times_follow_with_the_lock),
@@ -729,6 +793,7 @@ main(void)
       cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
       cmocka_unit_test(test_the_directory_of_blocks_is_private),
       cmocka_unit_test(test_blocks_of_a_removed_file_go),
+      cmocka_unit_test(test_a_small_file_goes_with_few_messages),
       cmocka_unit_test(test_blocks_stay_while_the_file_is_open),
       cmocka_unit_test(test_copy_is_left_to_who_reads_and_writes),
       cmocka_unit_test(test_syncs_wait_for_each_other),
