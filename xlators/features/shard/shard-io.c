@@ -341,26 +341,57 @@ clip(struct change *c)
     c->len = c->offset >= size ? 0 : c->len < size - c->offset ? c->len : size - c->offset;
 }
 
+/* Between the end of the file and what is written is a gap, which what is under way does not fill. */
+static bool
+leaves_gap(const struct change *c)
+{
+  uint64_t reach = c->file->reach > c->file->size ? c->file->reach : c->file->size;
+
+  return c->grows && c->len && c->offset > reach;
+}
+
+/* At the gate and with the lease, alone if it leaves a gap: that is cleared before. */
+static int
+enter(struct change *c, bool append)
+{
+  struct sh_file *file = c->file;
+  bool alone = append;
+
+  for (;;) {
+    sh_gate_enter(file->sh->x->reactor, &file->gate, alone);
+    int err = take_lease(c, append);
+
+    if (err) {
+      sh_gate_leave(&file->gate);
+      return err;
+    }
+    if (!bad_range(c->offset, c->len) && (alone || !leaves_gap(c)))
+      return 0;
+    if (bad_range(c->offset, c->len))
+      err = EFBIG;
+    sh_lease_give(file);
+    sh_gate_leave(&file->gate);
+    if (err)
+      return err;
+    alone = true;
+  }
+}
+
 static int
 change_file(struct change *c, bool append)
 {
   struct sh_file *file = c->file;
-  struct gi_reactor *r = file->sh->x->reactor;
-  int err;
+  int err = enter(c, append);
 
-  sh_gate_enter(r, &file->gate, append);
-  err = take_lease(c, append);
-  if (!err && bad_range(c->offset, c->len)) {
-    sh_lease_give(file);
-    err = EFBIG;
-  }
-  if (err) {
-    sh_gate_leave(&file->gate);
+  if (err)
     return err;
-  }
   clip(c);
+  if (c->grows && !leaves_gap(c) && c->offset + c->len > file->reach)
+    file->reach = c->offset + c->len;
   sh_change_begins(file);
-  err = change_all(c);
+  err = leaves_gap(c) ? sh_clear_behind(file, c->fop, c->fop->fd, c->offset) : 0;
+  if (!err)
+    err = change_all(c);
   sh_change_ended(file);
   if (!err)
     sh_settle(file, &c->fop->rsp, &c->base_pre, &c->base_post, c->grows ? c->end : 0, false);

@@ -4,8 +4,9 @@
  *
  * A file is made shorter from its end: blocks go, the last one that stays is cut,
  * then the size follows. Who is stopped in between leaves a file of the old size
- * that ends in zeros; a size that was set first would leave blocks behind it,
- * which a file that grows again would show.
+ * that ends in zeros; a size that was set first would leave blocks behind it.
+ * A write that failed, or whose client was stopped, leaves some there all the
+ * same, so the end is not moved over them before they are gone.
  */
 #include "xlators/features/shard/shard.h"
 
@@ -57,12 +58,74 @@ cut(struct sh_file *file, struct gi_fop *fop, uint64_t size, int64_t *blocks)
   return !err && within && size / bs > 0 ? cut_block(file, fop, size / bs, within, blocks) : err;
 }
 
+/* ---- what lies behind the end ---- */
+
+/* The first block, which is the file itself, ends where the file does. */
+static int
+cut_first(struct sh_file *file, struct gi_fop *fop)
+{
+  struct gi_fd *fd = gi_fd_anonymous(file->sh->x->graph, file->inode);
+  struct gi_fop *look = sh_fop(file->sh, fop, GI_FOP_FSTAT), *op = NULL;
+
+  GI_ASSERT(file->size < file->block_size);
+  gi_fop_set_fd(look, fd);
+  look->caller.stamps = 0;
+  int err = sh_run(file->sh, look);
+
+  if (!err && look->rsp.stat.size > file->size) {
+    op = sh_fop(file->sh, fop, GI_FOP_FTRUNCATE);
+    gi_fop_set_fd(op, fd);
+    op->caller.stamps = 0;
+    op->args.offset = file->size;
+    err = sh_run(file->sh, op);
+  }
+  gi_fop_unref(op);
+  gi_fop_unref(look);
+  gi_fd_unref(&fd);
+  return err;
+}
+
+/* Perhaps nobody ever counted those blocks: their number stays. */
+static int
+clear_blocks(struct sh_file *file, struct gi_fop *fop, uint64_t to)
+{
+  uint64_t bs = file->block_size, last = file->size / bs, within = file->size % bs;
+  bool begun = last == 0 || within;
+  struct sh_removed gone = {0};
+  int64_t blocks = 0;
+  int err = last > 0 && within ? cut_block(file, fop, last, within, &blocks) : 0;
+
+  GI_ASSERT(file->gate.alone && file->size < to && to <= INT64_MAX);
+  return err ? err : sh_blocks_cut(file, fop, begun ? last + 1 : last, (to - 1) / bs + 1, &gone);
+}
+
+/* A GlusterFS client takes no lock and may have moved the end: it is asked for once more before anything behind it goes. */
+static int
+know_end(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
+{
+  sh_forget(file);
+  return sh_know(file, fop, fd);
+}
+
+int
+sh_clear_behind(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t to)
+{
+  int err = know_end(file, fop, fd);
+
+  if (!err && file->size >= to)
+    return 0;
+  if (!err && file->size < file->block_size)
+    err = cut_first(file, fop);
+  return err ? err : clear_blocks(file, fop, to);
+}
+
 /* ---- TRUNCATE ---- */
 
-/* The base file comes first: its brick says whether the caller may do this at all, and sets the times. */
+/* The base file comes first: its brick says whether the caller may do this at all, and sets the times. What grows gets a hole. */
 static struct gi_fop *
 cut_base(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size)
 {
+  uint64_t left = size < file->size ? size : file->size;
   struct gi_fop *op = gi_fop_helper(fop, fd ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
 
   GI_ASSERT(!fd || fd->inode == file->inode);
@@ -73,7 +136,7 @@ cut_base(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t si
     gi_fop_set_fd(op, fd);
   else
     gi_loc_set_inode(&op->loc, file->inode);
-  op->args.offset = size < file->block_size ? size : file->block_size;
+  op->args.offset = left < file->block_size ? left : file->block_size;
   return op;
 }
 
@@ -83,6 +146,8 @@ truncate_locked(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint
   int64_t blocks = 0;
   int err = sh_know(file, fop, fd);
 
+  if (!err && size > file->size)
+    err = know_end(file, fop, fd);
   if (err)
     return err;
   struct gi_fop *base = cut_base(file, fop, fd, size);
@@ -92,6 +157,8 @@ truncate_locked(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint
     blocks = (int64_t)base->rsp.post.blocks - (int64_t)base->rsp.pre.blocks;
     if (size < file->size)
       err = cut(file, fop, size, &blocks);
+    else if (size > file->size)
+      err = clear_blocks(file, fop, size);
     if (!err && size <= file->block_size) /* nothing else is left */
       blocks = (int64_t)base->rsp.post.blocks - (int64_t)file->blocks;
     if (!err)

@@ -374,7 +374,8 @@ void
 sh_change_ended(struct sh_file *file)
 {
   GI_ASSERT(file->under_way > 0);
-  file->under_way--;
+  if (--file->under_way == 0)
+    file->reach = 0;
 }
 
 void

@@ -86,6 +86,7 @@ struct sh_file {
   uint64_t doubted;      /* gi_now when something was heard for which it has to be asked again */
   unsigned under_way;    /* changes of ours */
   bool mixed;            /* since there was none, several have been at once */
+  uint64_t reach;        /* up to there those under way leave no gap behind the end; 0: none is */
   struct gi_time moved;  /* the last write to a block other than the first; zero: the base file's times are right */
   struct gi_time moving; /* the same of changes that are not shown yet */
   bool unlinked;         /* it has no name any more, by our own doing */
@@ -293,6 +294,9 @@ int sh_blocks_cut(struct sh_file *file, struct gi_fop *fop, uint64_t first, uint
 typedef int sh_file_fn(struct sh_file *file, struct gi_fop *fop);
 sh_file_fn sh_read, sh_write, sh_space /* FALLOCATE, DISCARD, ZEROFILL */, sh_truncate /* and FTRUNCATE */, sh_seek, sh_fsync,
     sh_flush, sh_open;
+/* Before the end moves to beyond `to` without anything being written up to there: what lies behind it goes. Alone at the gate, with the
+ * lease. */
+int sh_clear_behind(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t to);
 int sh_truncate_file(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size);
 int sh_created(struct shard *sh, struct gi_fop *fop); /* the reply of a CREATE that may have found a file */
 int sh_unlink(struct shard *sh, struct gi_fop *fop);  /* and RENAME */

@@ -292,8 +292,9 @@ on_name_lock(struct gi_fop *fop, void *arg)
   b->name_locks += fop->args.cmd == GI_ENTRYLK_UNLOCK ? -1 : 1;
 }
 
+/* Operations of one kind are scripted by the test. */
 static void
-brick_start(struct brick *b)
+brick_start_but(struct brick *b, enum gi_fop_kind but)
 {
   static const struct {
     enum gi_fop_kind kind;
@@ -307,7 +308,14 @@ brick_start(struct brick *b)
   struct fake_stack *s = b->s;
   *b = (struct brick){.s = s ? s : fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1), .mtime = 100};
   for (size_t i = 0; i < GI_ARRAY_LEN(how); i++)
-    fake_script_always(b->s, 0, how[i].kind, (struct fake_reply){.fill = how[i].fill, .arg = b, .deferred = i % 2});
+    if (how[i].kind != but)
+      fake_script_always(b->s, 0, how[i].kind, (struct fake_reply){.fill = how[i].fill, .arg = b, .deferred = i % 2});
+}
+
+static void
+brick_start(struct brick *b)
+{
+  brick_start_but(b, GI_FOP_MAX);
 }
 
 /* Nothing waits: locks are given back. */
@@ -449,6 +457,56 @@ test_truncate(void **state)
   f = data_fop(&b, GI_FOP_FTRUNCATE, 2 * BLOCK, 0);
   assert_int_equal(b.size, 2 * BLOCK);
   assert_int_equal(f->rsp.post.size, 2 * BLOCK);
+  brick_end(&b);
+}
+
+/* What a write left there that failed, or whose client was stopped, is not to be seen when the end moves over it. */
+static void
+test_what_lies_behind_the_end_goes(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[1] = b.there[2] = b.there[3] = true;
+  b.size = 100;
+  b.len[0] = b.len[1] = b.len[2] = b.len[3] = 5000;
+  assert_int_equal(write_at(&b, 2 * BLOCK + 10, 10, O_WRONLY)->rsp.ret, 10);
+  assert_int_equal(b.len[0], 100);
+  assert_false(b.there[1]);
+  assert_int_equal(b.len[2], 20);
+  assert_int_equal(b.size, 2 * BLOCK + 20);
+  b.len[2] = 5000;
+  assert_int_equal(data_fop(&b, GI_FOP_FTRUNCATE, 4 * BLOCK, 0)->rsp.ret, 0);
+  assert_int_equal(b.len[2], 20);
+  assert_false(b.there[3]);
+  assert_int_equal(b.size, 4 * BLOCK);
+  /* where there is no gap nobody looks */
+  b.size = 100;
+  gi_notify(b.s->x, GI_EVENT_CHILD_CHANGED, NULL);
+  fake_settle(b.s);
+  fake_forget_seen(b.s);
+  assert_int_equal(write_at(&b, 100, 10, O_WRONLY)->rsp.ret, 10);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_FTRUNCATE) + fake_count(b.s, 0, GI_FOP_UNLINK), 0);
+  brick_end(&b);
+}
+
+/* Writes that follow each other are under way together; one that leaves a gap behind them waits for them. */
+static void
+test_writes_in_a_row_leave_no_gap(void **state)
+{
+  struct brick b = {0};
+  brick_start_but(&b, GI_FOP_WRITE);
+  write_at(&b, 0, 10, O_WRONLY); /* takes the lock */
+  for (unsigned i = 0; i < 3; i++)
+    fake_script(b.s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  write_at(&b, 10, 10, O_WRONLY);
+  write_at(&b, 20, 10, O_WRONLY);
+  struct gi_fop *gap = write_at(&b, 50, 10, O_WRONLY);
+  assert_int_equal(fake_held(b.s, 0), 2);
+  assert_false(gap->answered);
+  while (fake_held(b.s, 0))
+    fake_release(b.s, 0, GI_FOP_WRITE, 10, 0);
+  assert_int_equal(gap->rsp.ret, 10);
+  assert_int_equal(b.size, 60);
   brick_end(&b);
 }
 
@@ -782,6 +840,8 @@ main(void)
       cmocka_unit_test(test_read_fills_holes),
       cmocka_unit_test(test_append_goes_to_the_end),
       cmocka_unit_test(test_truncate),
+      cmocka_unit_test(test_what_lies_behind_the_end_goes),
+      cmocka_unit_test(test_writes_in_a_row_leave_no_gap),
       cmocka_unit_test(test_holes_are_not_walked_over),
       cmocka_unit_test(test_a_replaced_block_is_found_again),
       cmocka_unit_test(test_attributes_are_those_of_the_whole),
