@@ -252,11 +252,11 @@ switch_over(struct move *m)
   m->switched = true;
   err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file */
   if (!err)
-    err = drop_xattr(m, m->f.to, d->linkto_key);
-  if (!err)
     err = di_reb_xattrs(&m->f, true);
   if (!err)
     err = set_times(m);
+  if (!err)
+    err = drop_xattr(m, m->f.to, d->linkto_key); /* which says to who comes after us that all this is still to be done */
   return err ? err : remove_source(m);
 }
 

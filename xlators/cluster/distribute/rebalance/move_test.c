@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The move of one file between two fake subvolumes: what is done to the target,
+ * in which order.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include "tests/unit/fake.h"
+
+#define KEY "trusted.glusterfs.dht"
+#define FILE_GFID 9
+
+static char done[256]; /* to the target: T times, M mode, X the linkto attribute goes, A further attributes */
+
+static void
+note(char what)
+{
+  size_t len = strlen(done);
+
+  GI_ASSERT(len + 1 < sizeof(done));
+  done[len] = what;
+}
+
+static void
+attr_of(struct gi_iatt *a, uint8_t gfid, uint32_t mode)
+{
+  memset(a, 0, sizeof(*a));
+  memset(a->gfid.b, gfid, sizeof(a->gfid.b));
+  a->mode = mode;
+  a->nlink = 1;
+}
+
+/* A file on the first subvolume, of which the second has a linkto file. */
+static void
+say_what_is_there(struct gi_fop *fop, void *arg)
+{
+  bool target = *(const unsigned *)arg == 1, marked = strchr(done, 'm');
+  const char *to = target ? "child-0" : "child-1";
+
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : marked ? 0644 | DI_MOVING : 0644));
+  if (target || marked)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+}
+
+static void
+see_target(struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_SETATTR)
+    note(fop->args.valid & GI_SET_MTIME ? 'T' : 'M');
+  else if (fop->kind == GI_FOP_REMOVEXATTR && strcmp(fop->args.name, KEY ".linkto") == 0)
+    note('X');
+}
+
+static void
+see_mark(struct gi_fop *fop, void *arg)
+{
+  if ((fop->args.iatt.mode & DI_MOVING) == DI_MOVING)
+    note('m');
+}
+
+static void
+move(void *arg)
+{
+  struct di_reb *r = arg;
+  struct gi_loc loc = {.name = "file", .pargfid = gi_gfid_root, .parent = gi_inode_get(r->d->x->graph, &gi_gfid_root)};
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  di_reb_move(r, &loc, true, 0, 1);
+  gi_fop_unref(r->base);
+  gi_inode_unref(&loc.parent);
+}
+
+static void
+test_target_has_its_times_before_it_is_the_file(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+  const char *times, *end;
+
+  memset(done, 0, sizeof(done));
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP,
+                       (struct fake_reply){.fill = say_what_is_there, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
+  fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = see_target});
+  fake_script_always(s, 1, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = see_target});
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  times = strrchr(done, 'T');
+  end = strrchr(done, 'X');
+  assert_non_null(times);
+  assert_non_null(end);
+  assert_true(times < end); /* who is killed in between is followed by one who takes it for the file, as it is */
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_target_has_its_times_before_it_is_the_file)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
