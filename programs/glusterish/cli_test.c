@@ -63,6 +63,21 @@ test_create_request(void **state)
   assert_string_equal(json_string_value(json_array_get(bricks, 0)), "n1:/b/x");
   assert_string_equal(r.out, "volume create: v: success: please start the volume to access data\n");
   assert_int_equal(r.status, 0);
+  r.doc = "{\"name\":\"v\",\"placed\":[{\"brick\":\"n1:/b/v-1\",\"free\":1073741824}]}";
+  run(&r, "volume create v rep 3 arbiter 1 auto 2 force");
+  assert_true(cli_true(r.request, "auto") && cli_true(r.request, "force"));
+  assert_int_equal(cli_int(r.request, "sets"), 2);
+  assert_string_equal(r.out,
+                      "volume create: v: success: please start the volume to access data\nBrick1: n1:/b/v-1 (1.0GB free)\n");
+  run(&r, "volume create v rep 3 auto");
+  assert_int_equal(cli_int(r.request, "sets"), 1);
+  static const char *const bad[] = {"volume create v auto n1:/b", "volume create v auto 2 n1:/b", "volume create v auto 0",
+                                    "volume create v n1:/b auto"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
+    run(&r, bad[i]);
+    assert_int_equal(r.calls, 0);
+  }
+  r.doc = "{\"name\":\"v\",\"id\":\"bee7a393-1982-4171-bfca-81f57fca57d9\"}";
   r.c.xml = true;
   run(&r, "volume create v n1:/b");
   assert_string_equal(r.out,

@@ -14,8 +14,9 @@
 
 struct shape {
   long replica, arbiter, thin_arbiter, disperse, data, redundancy; /* 0 = not given; disperse -1 = without a count */
-  bool transport;
-  int next; /* the first word that is no option */
+  bool transport, automatic;
+  long sets; /* of automatic */
+  int next;  /* the first word that is no option */
 };
 
 /* The original says nothing but the usage of a name that looks like an option or a path. */
@@ -194,6 +195,32 @@ cli_replica_two_is_wanted(struct cli *c, bool force)
                         "Do you still want to continue?\n");
 }
 
+/* "auto" in the place of bricks, perhaps with a number of sets. */
+static bool
+parse_auto(struct shape *s, int n, char **words)
+{
+  s->automatic = s->next < n && strcmp(words[s->next], "auto") == 0;
+  s->sets = 1;
+  if (!s->automatic)
+    return false;
+  s->next++;
+  if (s->next < n && count_word(n, words, s->next, &s->sets))
+    s->next++;
+  return s->next == n && s->sets > 0 && !s->thin_arbiter && !s->disperse && !s->data && !s->redundancy;
+}
+
+static void
+print_placed(struct cli *c, const json_t *doc)
+{
+  const json_t *placed = json_object_get(doc, "placed");
+  char size[32];
+  for (size_t i = 0; i < json_array_size(placed); i++) {
+    const json_t *b = json_array_get(placed, i);
+    fprintf(c->out, "Brick%zu: %s (%s free)\n", i + 1, cli_str(b, "brick"),
+            cli_size_text((unsigned long long)cli_int(b, "free"), size));
+  }
+}
+
 static int
 print_created(struct cli *c, struct cli_reply *reply, const char *name)
 {
@@ -212,6 +239,7 @@ print_created(struct cli *c, struct cli_reply *reply, const char *name)
     fprintf(c->err, "volume create: %s: failed: %s\n", name, reply->text);
   } else {
     fprintf(c->out, "volume create: %s: success: please start the volume to access data\n", name);
+    print_placed(c, reply->doc);
   }
   cli_reply_clear(reply);
   return status;
@@ -230,7 +258,7 @@ cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **wo
     return *bad ? cli_bad(c, cmd, "%s", bad) : cli_usage(c, cmd);
   bool force = s.next < n && strcmp(words[n - 1], "force") == 0;
   json_t *bricks = json_array();
-  bool ok = s.next < n - force;
+  bool placed = parse_auto(&s, n - force, words), ok = placed || (!s.automatic && s.next < n - force);
   for (int i = s.next; ok && i < n - force; i++)
     ok = cli_add_brick(c, bricks, words[i], "Found duplicate exports %s\n");
   ok = ok && counts_fit(c, &s, json_array_size(bricks)) &&
@@ -241,6 +269,8 @@ cli_volume_create(struct cli *c, const struct cli_command *cmd, int n, char **wo
   }
   json_t *request = cli_request("volume create", words[2], n, words);
   json_object_set_new(request, "bricks", bricks);
+  json_object_set_new(request, "auto", json_boolean(s.automatic));
+  json_object_set_new(request, "sets", json_integer(s.sets));
   json_object_set_new(request, "replica", json_integer(s.replica ? s.replica : 1));
   json_object_set_new(request, "arbiter", json_integer(s.arbiter));
   json_object_set_new(request, "thin-arbiter", json_integer(s.thin_arbiter));

@@ -9,7 +9,8 @@
 
 #define CREATE_PATTERN \
   "volume create <NEW-VOLNAME> [[replica <COUNT> [arbiter <COUNT>]]|[replica 2 thin-arbiter 1]] [disperse [<COUNT>]] " \
-  "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] <NEW-BRICK> <TA-BRICK>... [force]"
+  "[disperse-data <COUNT>] [redundancy <COUNT>] [transport <tcp|rdma|tcp,rdma>] {<NEW-BRICK> <TA-BRICK>... | auto [<SETS>]} " \
+  "[force]"
 
 #define HEAL_PATTERN \
   "volume heal <VOLNAME> [enable | disable | full |statistics [heal-count [replica <HOSTNAME:BRICKNAME>]] " \

@@ -25,6 +25,7 @@ copy_config(struct gd_config *to, const struct gd_config *from)
   to->logfile = gi_strdup(from->logfile);
   to->bind = gi_strdup(from->bind);
   to->observe = gi_strdup(from->observe);
+  to->brick_root = gi_strdup(from->brick_root);
 }
 
 static void
@@ -38,6 +39,7 @@ free_config(struct gd_config *c)
   gi_free(c->logfile);
   gi_free(c->bind);
   gi_free(c->observe);
+  gi_free(c->brick_root);
 }
 
 /* $GLUSTERISHFS, the program beside this one, the same in a build tree, or the installed one. */

@@ -35,6 +35,7 @@ enum setting {
   S_LOG_FORMAT,
   S_OBSERVE,
   S_INVITATIONS,
+  S_BRICK_ROOT,
   S_COUNT
 };
 
@@ -59,6 +60,7 @@ static const char *const file_names[S_COUNT] = {
     [S_MAX_PORT] = "max-port",
     [S_OBSERVE] = "observe",
     [S_INVITATIONS] = "invitations",
+    [S_BRICK_ROOT] = "brick-root",
 };
 
 static const struct argp_option options[] = {
@@ -81,6 +83,8 @@ static const struct argp_option options[] = {
      "Show the daemon over HTTP there too; without ADDRESS on the loopback address", 3},
     {"invitations", K_FIRST + S_INVITATIONS, "off", 0,
      "While this node is in no pool, nobody takes it into one; it still joins with a token", 3},
+    {"brick-root", K_FIRST + S_BRICK_ROOT, "DIR[:DIR...]", 0,
+     "Where bricks are put whose place nobody names (WORKING-DIRECTORY/bricks)", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
     {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},
     {0},
@@ -209,6 +213,15 @@ path_setting(const struct args *a, enum setting s, const char *below, const char
   return text ? absolute(text) : gi_asprintf("%s/%s", below, name);
 }
 
+static bool
+is_list_of_absolute(const char *list)
+{
+  for (const char *p = list; p; p = strchr(p, ':'), p += p != NULL)
+    if (*p != '/')
+      return false;
+  return true;
+}
+
 static int
 make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
 {
@@ -231,6 +244,9 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   if (invitations && !gi_parse_bool(invitations, &invited))
     return gi_error_set(err, EINVAL, "invitations %s: it is on or off", invitations);
   c->uninvited = !invited;
+  c->brick_root = gi_strdup(setting(a, S_BRICK_ROOT));
+  if (c->brick_root && !is_list_of_absolute(c->brick_root))
+    return gi_error_set(err, EINVAL, "brick-root %s: it is a list of absolute paths with ':' between them", c->brick_root);
   const char *format = setting(a, S_LOG_FORMAT);
   c->log_json = format && strcmp(format, "json") == 0;
   if (format && !c->log_json && strcmp(format, "text") != 0)
@@ -248,7 +264,8 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
 static void
 free_config(struct gd_config *c)
 {
-  char **strings[] = {&c->workdir, &c->rundir, &c->logdir, &c->sockfile, &c->pidfile, &c->logfile, &c->bind, &c->observe};
+  char **strings[] = {&c->workdir, &c->rundir, &c->logdir,  &c->sockfile,  &c->pidfile,
+                      &c->logfile, &c->bind,   &c->observe, &c->brick_root};
   for (size_t i = 0; i < GI_ARRAY_LEN(strings); i++)
     gi_free(*strings[i]);
 }

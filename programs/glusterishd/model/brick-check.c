@@ -31,7 +31,8 @@ check_place(struct gd *gd, const char *host, const char *path, const struct gd_b
   if (strlen(path) >= PATH_MAX - 64 || strlen(path) + strlen(host) > 200)
     return gi_error_set(err, ENAMETOOLONG, "brick path %.300s is too long.", path);
   GI_CLEANUP_FREE char *workdir = realpath(gd->config.workdir, NULL);
-  if (workdir && path_within(path, workdir))
+  GI_CLEANUP_FREE char *root = gi_asprintf("%s/bricks/", gd->config.workdir);
+  if (workdir && path_within(path, workdir) && strncmp(path, root, strlen(root)) != 0)
     return gi_error_set(err, EINVAL, "Brick isn't allowed to be created inside glusterd's working directory.");
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     for (unsigned i = 0; i < v->nbricks; i++)

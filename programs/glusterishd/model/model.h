@@ -151,7 +151,8 @@ struct gd_config {
   enum gi_log_level level;
   bool log_json; /* and the logs of those it starts */
   bool foreground;
-  bool uninvited; /* no other node may take this one into its pool */
+  char *brick_root; /* DIR[:DIR...] below which bricks may be placed; NULL = WORKDIR/bricks */
+  bool uninvited;   /* no other node may take this one into its pool */
 };
 
 #define GD_MAGIC 0x1d090de0u

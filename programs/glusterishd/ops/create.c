@@ -3,7 +3,7 @@
  * volume create (cli.md 5.1). All is checked before anything is changed, and
  * what a failed attempt left behind (directories, marks) is taken away again.
  */
-#include "programs/glusterishd/ops/op.h"
+#include "programs/glusterishd/ops/place.h"
 
 #include <errno.h>
 #include <string.h>
@@ -94,17 +94,14 @@ check_nesting(const struct gd_volume *v, struct gi_error *err)
 }
 
 static int
-read_request(struct draft *d, struct gi_error *err)
+read_shape(struct draft *d, struct gi_error *err)
 {
   struct gd_op *op = d->op;
-  const json_t *bricks = gd_op_strings(op, "bricks");
-  long replica = gd_op_int(op, "replica", 1);
-  size_t count = json_array_size(bricks);
-  long arbiter = gd_op_int(op, "arbiter", 0);
+  long replica = gd_op_int(op, "replica", 1), arbiter = gd_op_int(op, "arbiter", 0);
   if (gd_op_int(op, "disperse", 0) || gd_op_int(op, "thin-arbiter", 0))
     return gi_error_set(err, EOPNOTSUPP, "dispersed and thin-arbiter volumes are not supported by this version");
-  if (!bricks || count == 0 || count > GD_BRICKS_MAX || replica < 1 || replica > GD_BRICKS_MAX)
-    return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
+  if (replica < 1 || replica > GD_BRICKS_MAX)
+    return gi_error_set(err, EINVAL, "the request has no usable list of bricks for so many copies");
   if (arbiter < 0 || arbiter > 1 || (arbiter && replica != 3))
     return gi_error_set(err, EINVAL,
                         "For arbiter configuration, replica count must be 2 and arbiter count must be 1. The 3rd brick of the "
@@ -112,6 +109,15 @@ read_request(struct draft *d, struct gi_error *err)
   d->v->replica = (unsigned)replica;
   d->v->arbiter = (unsigned)arbiter;
   d->v->type = replica > 1 ? GD_REPLICATE : GD_DISTRIBUTE;
+  return 0;
+}
+
+static int
+read_bricks(struct draft *d, const json_t *bricks, struct gi_error *err)
+{
+  size_t count = json_array_size(bricks);
+  if (count == 0 || count > GD_BRICKS_MAX)
+    return gi_error_set(err, EINVAL, "the request has no usable list of bricks");
   d->v->bricks = gi_zalloc(count * sizeof(*d->v->bricks));
   for (size_t i = 0; i < count; i++)
     if (add_brick(d, json_string_value(json_array_get(bricks, i)), err))
@@ -198,14 +204,36 @@ prepared(struct gd_op *op, const struct gi_error *err)
     gd_commit(op, d->v, stored);
 }
 
-static void
-prepare(struct draft *d)
+/* Everything is known but whether the bricks can be made. */
+static int
+prepare(struct gd_op *op, const json_t *bricks, struct gi_error *err)
 {
-  GI_CLEANUP_FREE const struct gd_brick **bricks = gi_zalloc(d->v->nbricks * sizeof(*bricks));
+  struct draft *d = op->state;
+  if (read_bricks(d, bricks, err))
+    return GD_OP_FAILED;
+  GI_CLEANUP_FREE const struct gd_brick **list = gi_zalloc(d->v->nbricks * sizeof(*list));
   for (unsigned i = 0; i < d->v->nbricks; i++)
-    bricks[i] = &d->v->bricks[i];
-  d->prepare = gd_prepare_new(d->op, &d->v->id, bricks, d->v->nbricks);
-  gd_prepare_run(d->prepare, gd_op_flag(d->op, "force"), false, NULL, prepared);
+    list[i] = &d->v->bricks[i];
+  set_identity(d->v);
+  d->prepare = gd_prepare_new(op, &d->v->id, list, d->v->nbricks);
+  gd_prepare_run(d->prepare, gd_op_flag(op, "force"), false, NULL, prepared);
+  return GD_OP_LATER;
+}
+
+/* Bricks go where there is room. */
+static int
+place(struct draft *d, struct gi_error *err)
+{
+  const struct gd_volume *v = d->v;
+  long sets = gd_op_int(d->op, "sets", 1);
+  if (sets < 1 || sets > GD_BRICKS_MAX / (long)v->replica)
+    return gi_error_set(err, EINVAL, "the request has no usable number of sets");
+  const struct gd_place_wish wish = {.volume = v->name,
+                                     .sets = (unsigned)sets,
+                                     .copies = v->replica,
+                                     .arbiter = v->arbiter,
+                                     .force = gd_op_flag(d->op, "force")};
+  return gd_place(d->op, &wish, prepare, err);
 }
 
 int
@@ -219,9 +247,7 @@ gd_op_create(struct gd_op *op, struct gi_error *err)
   d->v = gd_volume_new(op->gd, name);
   op->state = d;
   op->release = release;
-  if (read_request(d, err))
+  if (read_shape(d, err))
     return GD_OP_FAILED;
-  set_identity(d->v);
-  prepare(d);
-  return GD_OP_LATER;
+  return gd_op_flag(op, "auto") ? place(d, err) : prepare(op, gd_op_strings(op, "bricks"), err);
 }

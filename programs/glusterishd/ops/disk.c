@@ -108,34 +108,46 @@ look(struct gd_disks *d, const char *path)
   gi_work_submit(d->op->gd->reactor, &l->work);
 }
 
+int
+gd_disks_look_at(struct gd_op *op, const char *const *paths, unsigned n, gd_disks_fn *then, struct gi_error *err)
+{
+  struct gd_disks *d = gi_zalloc(sizeof(*d) + n * sizeof(d->look[0]));
+  GI_ASSERT(!op->disks);
+  op->disks = d;
+  d->op = op;
+  d->refs = 1;
+  gi_timer_init(&d->timer, op->gd->reactor, go_on, d);
+  for (unsigned i = 0; i < n; i++)
+    look(d, paths[i]);
+  if (d->left == 0)
+    return then(op, err);
+  d->then = then;
+  gi_timer_set(&d->timer, PATIENCE_NS);
+  return GD_OP_LATER;
+}
+
+/* Of this node; their number if `paths` is NULL. */
 static unsigned
-bricks_of(const struct gd *gd, const struct gd_volume *only)
+brick_paths(const struct gd *gd, const struct gd_volume *only, const char **paths)
 {
   unsigned n = 0;
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    n += !only || v == only ? v->nbricks : 0;
+    for (unsigned i = 0; (!only || v == only) && i < v->nbricks; i++)
+      if (gi_gfid_equal(&v->bricks[i].node, &gd->uuid)) {
+        if (paths)
+          paths[n] = v->bricks[i].path;
+        n++;
+      }
   return n;
 }
 
 int
 gd_disks_look(struct gd_op *op, const struct gd_volume *only, gd_disks_fn *then, struct gi_error *err)
 {
-  struct gd *gd = op->gd;
-  struct gd_disks *d = gi_zalloc(sizeof(*d) + bricks_of(gd, only) * sizeof(d->look[0]));
-  GI_ASSERT(!op->disks);
-  op->disks = d;
-  d->op = op;
-  d->refs = 1;
-  gi_timer_init(&d->timer, gd->reactor, go_on, d);
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    for (unsigned i = 0; (!only || v == only) && i < v->nbricks; i++)
-      if (gi_gfid_equal(&v->bricks[i].node, &gd->uuid))
-        look(d, v->bricks[i].path);
-  if (d->left == 0)
-    return then(op, err);
-  d->then = then;
-  gi_timer_set(&d->timer, PATIENCE_NS);
-  return GD_OP_LATER;
+  unsigned n = brick_paths(op->gd, only, NULL);
+  GI_CLEANUP_FREE const char **paths = gi_zalloc((n + 1) * sizeof(*paths));
+  brick_paths(op->gd, only, paths);
+  return gd_disks_look_at(op, paths, n, then, err);
 }
 
 const struct statvfs *

@@ -108,6 +108,7 @@ op_free(struct gd_op *op)
   if (op->release)
     op->release(op);
   gd_disks_free(op);
+  op->gd->across->placed(op);
   json_decref(op->in);
   json_decref(op->out);
   gi_free(op);

@@ -20,7 +20,8 @@
 #define GD_ERR_NO_VOLUME 30806 /* `volume info` of an unknown volume */
 
 struct gd_op;
-struct gd_lock; /* commit.c */
+struct gd_lock;    /* commit.c */
+struct gd_placing; /* place.c */
 
 /* flags of a command */
 enum {
@@ -54,6 +55,7 @@ struct gd_op {
   struct gd_volume *volume;
   json_t *in;                                                   /* the request; an object */
   json_t *out;                                                  /* the reply document; an object */
+  struct gd_placing *placing;                                   /* place.c; NULL: nothing is placed */
   struct gd_disks *disks;                                       /* disk.c; NULL: they were not looked at */
   unsigned waiting;                                             /* bricks still being started or stopped */
   struct gi_error problem;                                      /* the first thing that went wrong while waiting */
@@ -91,7 +93,8 @@ const json_t *gd_op_strings(const struct gd_op *op, const char *member); /* a li
  * would; op->volume is looked up anew before. One that hangs is waited for a moment only. */
 typedef int gd_disks_fn(struct gd_op *op, struct gi_error *err);
 int gd_disks_look(struct gd_op *op, const struct gd_volume *only, gd_disks_fn *then, struct gi_error *err);
-const struct statvfs *gd_disks_get(const struct gd_op *op, const char *path); /* of a brick; NULL: not known */
+int gd_disks_look_at(struct gd_op *op, const char *const *paths, unsigned n, gd_disks_fn *then, struct gi_error *err);
+const struct statvfs *gd_disks_get(const struct gd_op *op, const char *path); /* NULL: not known */
 void gd_disks_free(struct gd_op *op);                                         /* for op.c */
 
 /* ask.c: puts a question to every brick of op->volume that is online, or to `only` if it is; consumes `in`. Each has an object
@@ -109,6 +112,7 @@ struct gd_across {
   /* Asks the others for the same command and adds what they say to op->out; then finishes the op. */
   void (*gather)(struct gd_op *op, const struct gi_error *own);
   void (*cancel)(struct gd_op *op); /* nobody is asked any more */
+  void (*placed)(struct gd_op *op); /* what was asked for the place of bricks is forgotten */
 };
 extern const struct gd_across gd_across; /* table.c */
 

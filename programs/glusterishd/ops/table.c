@@ -2,7 +2,7 @@
  *
  * The table of commands, and what they need of other nodes.
  */
-#include "programs/glusterishd/ops/op.h"
+#include "programs/glusterishd/ops/place.h"
 
 const struct gd_command gd_commands[] = {
     {"peer probe", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_probe, NULL},
@@ -46,11 +46,15 @@ const struct gd_command gd_commands[] = {
     {"node store", 0, GD_CMD_NODE, gd_op_node_store, NULL},
     {"node leave", 0, GD_CMD_NODE, gd_op_node_leave, NULL},
     {"node admit", 0, GD_CMD_NODE, gd_op_node_admit, NULL},
+    {"node offer", 0, GD_CMD_NODE, gd_op_node_offer, NULL},
     {"node prepare", 0, GD_CMD_NODE, gd_op_node_prepare, NULL},
     {"node unprepare", 0, GD_CMD_NODE, gd_op_node_unprepare, NULL},
     {"node stop-brick", 0, GD_CMD_NODE | GD_CMD_VOLUME, gd_op_node_stop_brick, NULL},
     {NULL, 0, 0, NULL, NULL},
 };
 
-const struct gd_across gd_across = {
-    .lock = gd_lock_take, .release = gd_lock_release, .gather = gd_gather_nodes, .cancel = gd_asked_cancel};
+const struct gd_across gd_across = {.lock = gd_lock_take,
+                                    .release = gd_lock_release,
+                                    .gather = gd_gather_nodes,
+                                    .cancel = gd_asked_cancel,
+                                    .placed = gd_place_free};
