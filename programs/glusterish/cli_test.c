@@ -89,6 +89,40 @@ test_create_request(void **state)
 
 #define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<cliOutput>\n"
 
+static void
+test_a_node_is_replaced(void **state)
+{
+  struct run r = {.doc = "{}"};
+  run(&r, "node replace n3 n4 force");
+  assert_int_equal(r.calls, 2); /* the new one is probed first */
+  assert_string_equal(sent(&r, "command"), "node replace");
+  assert_string_equal(sent(&r, "old"), "n3");
+  assert_string_equal(sent(&r, "new"), "n4");
+  assert_true(cli_true(r.request, "force"));
+  assert_string_equal(r.out, "node replace: n4 takes the place of n3; \"node status\" tells how far it is\n");
+  run(&r, "node status");
+  assert_string_equal(r.out, "No node takes the place of another.\n");
+  r.doc = "{\"replace\":{\"oldHost\":\"n3\",\"newHost\":\"n4\",\"state\":\"running\",\"bricks\":3,\"moved\":1,\"started\":100,"
+          "\"now\":160,\"volume\":\"v\",\"entries\":40,\"filesPerSecond\":4,\"bytesPerSecond\":1048576,\"etaSeconds\":10,"
+          "\"problem\":\"brick n2:/b is away\"}}";
+  run(&r, "node status");
+  assert_string_equal(r.out, "Old node: n3\nNew node: n4\nState: running, 60 s\nBricks: 1 of 3 moved\n"
+                             "Healing: volume v, 40 entries left, 4 files/s, 1.0MB/s, 10 s at this rate\n"
+                             "Waits: brick n2:/b is away\n");
+  r.c.xml = true;
+  run(&r, "node status");
+  assert_non_null(strstr(r.out, "  <nodeReplace>\n    <oldHost>n3</oldHost>\n    <newHost>n4</newHost>\n"));
+  assert_non_null(strstr(r.out, "    <entries>40</entries>\n"));
+  r.c.xml = false;
+  r.ret = -1;
+  r.text = "n4 does not answer";
+  run(&r, "node replace n3 n4");
+  assert_int_equal(r.calls, 1);
+  assert_string_equal(r.err, "node replace: failed: n4 does not answer\n");
+  assert_int_equal(r.status, 1);
+  done(&r);
+}
+
 /* cli.md 5.10 to 5.13, as GlusterFS 10.3 prints them. */
 static void
 test_brick_commands(void **state)
@@ -621,7 +655,7 @@ test_help(void **state)
   run(&r, "volume help");
   assert_true(begins(r.out, "\ngluster volume commands\n========================\n\nvolume add-brick <VOLNAME>"));
   run(&r, "peer help");
-  assert_non_null(strstr(r.out, "\ngluster peer commands\n======================\n\npeer detach"));
+  assert_non_null(strstr(r.out, "\ngluster peer commands\n======================\n\nnode replace"));
   assert_non_null(strstr(r.out, "\npool list - "));
   run(&r, "help");
   assert_int_equal(r.status, 0);
@@ -713,15 +747,25 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_foreign_daemon), cmocka_unit_test(test_words),
-      cmocka_unit_test(test_create_request), cmocka_unit_test(test_create_refused),
-      cmocka_unit_test(test_brick_commands), cmocka_unit_test(test_brick_commands_refused),
-      cmocka_unit_test(test_info),           cmocka_unit_test(test_failure_and_questions),
-      cmocka_unit_test(test_status),         cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_options),        cmocka_unit_test(test_peers),
-      cmocka_unit_test(test_help),           cmocka_unit_test(test_status_of_daemons),
-      cmocka_unit_test(test_heal_launch),    cmocka_unit_test(test_heal_words),
-      cmocka_unit_test(test_heal_helper),    cmocka_unit_test(test_heal_statistics),
+      cmocka_unit_test(test_foreign_daemon),
+      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_create_request),
+      cmocka_unit_test(test_create_refused),
+      cmocka_unit_test(test_brick_commands),
+      cmocka_unit_test(test_brick_commands_refused),
+      cmocka_unit_test(test_info),
+      cmocka_unit_test(test_failure_and_questions),
+      cmocka_unit_test(test_status),
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_peers),
+      cmocka_unit_test(test_help),
+      cmocka_unit_test(test_status_of_daemons),
+      cmocka_unit_test(test_heal_launch),
+      cmocka_unit_test(test_heal_words),
+      cmocka_unit_test(test_heal_helper),
+      cmocka_unit_test(test_heal_statistics),
+      cmocka_unit_test(test_a_node_is_replaced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,9 @@ static const struct cli_command commands[] = {
     {"global help", "list global commands", cli_global_help},
     {"help [all]", NULL, cli_help},
     {"metrics [<VOLNAME>]", "print the metrics of the processes on this machine", cli_metrics},
+    {"node replace <OLD-HOSTNAME> <NEW-HOSTNAME> [force]", "have a node take the place of another one, with all its bricks",
+     cli_node_replace},
+    {"node status", "how far a node is that takes the place of another one", cli_node_status},
     {"peer detach { <HOSTNAME> | <IP-address> } [force]", "detach peer specified by <HOSTNAME>", cli_peer_detach},
     {"peer help", "display help for peer commands", cli_peer_help},
     {"peer probe { <HOSTNAME> | <IP-address> }", "probe peer specified by <HOSTNAME>", cli_peer_probe},
@@ -245,7 +248,8 @@ cli_help_for(struct cli *c, const char *class_, const char *title)
   fputs("\n\n", c->out);
   for (size_t k = 0; k < GI_ARRAY_LEN(commands); k++) {
     const struct cli_command *cmd = &commands[k];
-    bool pool = strcmp(class_, "peer") == 0 && strncmp(cmd->pattern, "pool ", 5) == 0;
+    bool pool =
+        strcmp(class_, "peer") == 0 && (strncmp(cmd->pattern, "pool ", 5) == 0 || strncmp(cmd->pattern, "node ", 5) == 0);
     bool single = strcmp(class_, "global") == 0 && is_single(cmd->pattern);
     if (cmd->description && (pool || single || (strncmp(cmd->pattern, class_, len) == 0 && cmd->pattern[len] == ' ')))
       fprintf(c->out, "%s - %s\n", cmd->pattern, cmd->description);

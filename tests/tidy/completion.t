@@ -35,7 +35,7 @@ line() {
 }
 
 echo "1..21"
-line 'glusterish ' bundle doctor get-state global help metrics peer pool stats top trace volume why
+line 'glusterish ' bundle doctor get-state global help metrics node peer pool stats top trace volume why
 line 'glusterish vol' volume
 line 'glusterish volume st' start statedump status stop
 line 'glusterish v sta' start statedump status

@@ -12,6 +12,7 @@
  *
  * Until the draft is in force a failure takes everything back.
  */
+#include "programs/glusterishd/ops/place.h"
 #include "programs/glusterishd/pool/pool.h"
 
 #include <errno.h>
@@ -356,14 +357,11 @@ begin_replacing(struct gd_op *op, const struct gd_brick *source, char *host, cha
   return begin(c, force);
 }
 
-int
-gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
+static int
+replace_by(struct gd_op *op, const char *target, struct gi_error *err)
 {
   char *host, *path;
-  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
-    return GD_OP_FAILED;
-  struct gd_brick *source = source_brick(op, err);
-  const char *target = gd_op_str(op, "target");
+  const struct gd_brick *source = source_brick(op, err);
   if (!source)
     return GD_OP_FAILED;
   if (prog_brick_parse(target ? target : "", &host, &path, err))
@@ -381,6 +379,37 @@ gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   }
   return begin_replacing(op, source, host, path, true, err);
+}
+
+/* The nodes were asked meanwhile. */
+static int
+placed(struct gd_op *op, const json_t *bricks, struct gi_error *err)
+{
+  op->volume = gd_volume_find(op->gd, gd_op_str(op, "volume"));
+  if (!op->volume)
+    return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", gd_op_str(op, "volume"));
+  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
+    return GD_OP_FAILED;
+  return replace_by(op, json_string_value(json_array_get(bricks, 0)), err);
+}
+
+int
+gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
+{
+  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
+    return GD_OP_FAILED;
+  if (!gd_op_flag(op, "here"))
+    return replace_by(op, gd_op_str(op, "target"), err);
+  const struct gd_brick *source = source_brick(op, err);
+  if (!source)
+    return GD_OP_FAILED;
+  const struct gd_place_wish wish = {.volume = op->volume->name,
+                                     .sets = 1,
+                                     .copies = 1,
+                                     .force = gd_op_flag(op, "force"),
+                                     .only = &op->gd->uuid,
+                                     .like = source->path};
+  return gd_place(op, &wish, placed, err);
 }
 
 static void

@@ -5,7 +5,7 @@
  * stopped. Whenever anything changes all is read again: that is little, and a
  * change that was missed cannot stay missed.
  */
-#include "programs/glusterishd/pool/pool.h"
+#include "programs/glusterishd/pool/replace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -350,6 +350,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     if (strcmp(a->pairs[i].key, OPTIONS) == 0)
       take_options(f, &a->pairs[i]);
   take_volumes(f, a);
+  gd_replace_take(f->pool->replace, value_of(a, GD_REPLACE_KEY));
   return true;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/http.h"
-#include "programs/glusterishd/pool/pool.h"
+#include "programs/glusterishd/pool/replace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,6 +49,7 @@ run(struct gd_pool *p)
   p->http = gd_http_new(p->gd->reactor);
   p->kv = p->gd->new_key_store ? p->gd->new_key_store(p->gd) : gd_key_etcd_new(p->gd);
   p->follow = gd_follow_new(p);
+  p->replace = gd_replace_new(p);
   if (p->initial && !p->gd->new_key_store)
     p->etcd = gd_etcd_start(p);
   gi_timer_set(&p->balance, BALANCE);
@@ -66,6 +67,7 @@ gd_pool_let_go(struct gd *gd)
     p->kv->ops->free(p->kv);
   p->kv = NULL;
   gd_follow_free(&p->follow);
+  gd_replace_free(&p->replace);
   gd_nodes_let_go(p);
   gd_http_free(&p->http);
   gd_etcd_let_go(&p->etcd);

@@ -13,10 +13,12 @@
  *   follow.c           the store's definitions become this node's
  *   commit.c           this node's change becomes the store's
  *   quorum.c           bricks stop where too few nodes are seen
+ *   replace.c          one node takes the place of another
  *   gather.c           one command on all nodes
  *   pool.c             a pool begins, is found again, and ends
  *   ops/pool.c         peer probe: a node comes
  *   ops/peer.c         peer status, peer detach, pool token, pool join
+ *   ops/replace.c      node replace, node status
  *   ops/brick-order.c  what is done to bricks on whatever node
  *
  * A node is a uuid with addresses. What the store says counts; each node keeps
@@ -41,8 +43,9 @@
 struct gd_http;
 struct gd_link; /* link.c */
 struct gd_call;
-struct gd_etcd;   /* etcd-proc.c */
-struct gd_follow; /* follow.c */
+struct gd_etcd;    /* etcd-proc.c */
+struct gd_follow;  /* follow.c */
+struct gd_replace; /* replace.h */
 
 struct gd_node {
   struct gi_list link; /* gd_pool.nodes */
@@ -73,6 +76,7 @@ struct gd_pool {
   struct gd_http *http; /* to this node's store, for other nodes */
   struct gd_etcd *etcd; /* NULL: none runs here */
   struct gd_follow *follow;
+  struct gd_replace *replace;
   uint64_t began;          /* gi_now: this daemon with this pool */
   struct gi_timer balance; /* members become voters */
   struct gi_defer leave;   /* soon this node is alone */
