@@ -10,9 +10,12 @@
 #include "rpc/rpc-client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -373,6 +376,51 @@ test_portmap_of_the_process(void **state)
   gd_brick_forget(b);
 }
 
+/* Of a process that an earlier daemon has started, and that this one has not found yet. */
+static void
+test_pidfile_that_is_held_stays(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_brick *b = &add_volume(f)->bricks[0];
+  GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b), *dir = gi_strndup(pidfile, (size_t)(strrchr(pidfile, '/') - pidfile));
+  assert_int_equal(gd_mkdir_all(dir, 0755, NULL), 0);
+  int fd = open(pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  assert_true(fd >= 0);
+  assert_int_equal(flock(fd, LOCK_EX), 0);
+  gd_pidfile_remove(pidfile);
+  assert_int_equal(access(pidfile, F_OK), 0);
+  close(fd);
+  gd_pidfile_remove(pidfile);
+  assert_int_equal(access(pidfile, F_OK), -1);
+}
+
+static void
+test_option_of_a_process(void **state)
+{
+  int in[2];
+  assert_int_equal(pipe(in), 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    dup2(in[0], 0);
+    close(in[1]);
+    execl("/bin/sh", "sh", "-c", "read x", "name", "--brick-port", "49777", "--last", NULL);
+    _exit(1);
+  }
+  GI_CLEANUP_FREE char *port = NULL, *last = NULL, *none = NULL;
+  for (int i = 0; i < 1000 && !port; i++) { /* until it has become a shell */
+    usleep(10000);
+    port = gd_process_option(pid, "--brick-port");
+  }
+  last = gd_process_option(pid, "--last");
+  none = gd_process_option(pid, "--none");
+  close(in[0]);
+  close(in[1]);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  assert_string_equal(port, "49777");
+  assert_null(last);
+  assert_null(none);
+}
+
 static void
 test_statedump_of_a_client(void **state)
 {
@@ -633,6 +681,8 @@ main(int argc, char **argv)
       cmocka_unit_test_setup_teardown(test_statedump_of_a_client, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_pidfile_that_is_held_stays, setup, teardown),
+      cmocka_unit_test(test_option_of_a_process),
       cmocka_unit_test_setup_teardown(test_start_after_leaving, setup, teardown),
       cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
       cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),

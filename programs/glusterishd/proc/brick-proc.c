@@ -181,7 +181,7 @@ brick_gone(void *arg, unsigned events)
   b->signed_in = b->leaving = p->again = false;
   b->pid = 0;
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
-  unlink(pidfile);
+  gd_pidfile_remove(pidfile);
   if (expected)
     answer(p, 0, NULL);
   else if (again)
@@ -208,7 +208,11 @@ gd_brick_adopt(struct gd_brick *b)
 {
   if (!watch_brick(b))
     return false;
-  /* It signs in again when it has reconnected; until then its last port is as good. */
+  /* It signs in again when it has reconnected; until then the port that it was given is as good. */
+  GI_CLEANUP_FREE char *port = gd_process_option(b->pid, "--brick-port");
+  int64_t given;
+  if (port && gi_parse_int(port, &given) && given > 0 && given <= 65535)
+    b->port = (int)given;
   b->signed_in = b->port != 0;
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "brick %s:%s is running (pid %d)", b->host, b->path, (int)b->pid);
   return true;
@@ -298,7 +302,7 @@ spawn(struct gd_brick *b, pid_t *pid)
       port,           "--xlator-option", listen_port,       NULL,
   };
   unlink(sock);
-  unlink(pidfile);
+  gd_pidfile_remove(pidfile);
   return gd_spawn_graph(gd, server, id, pidfile, sock, log, more, pid);
 }
 
@@ -323,7 +327,12 @@ parent_gone(void *arg, unsigned events)
   siginfo_t info = {0};
   waitid(P_PID, (id_t)p->watch.pid, &info, WEXITED);
   unwatch(p);
-  if (info.si_code != CLD_EXITED || info.si_status != 0) {
+  bool failed = info.si_code != CLD_EXITED || info.si_status != 0;
+  if (failed && gd_brick_adopt(b)) { /* one that an earlier daemon has started was faster */
+    it_runs(p);
+    return;
+  }
+  if (failed) {
     GI_CLEANUP_FREE char *why =
         gi_asprintf("the process %s %d", info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status);
     start_failed(b, EIO, why);

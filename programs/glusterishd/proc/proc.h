@@ -29,6 +29,10 @@ int gd_spawn_graph(const struct gd *gd, const char *server, const char *id, cons
                    const char *log, const char *const *more, pid_t *pid);
 /* The pid in a pid file, if that process has `word` on its command line; else 0. */
 pid_t gd_pidfile_running(const char *pidfile, const char *word);
+/* Removes it, unless a process holds it: one that an earlier daemon has started, and that is about to be found. */
+void gd_pidfile_remove(const char *pidfile);
+/* What follows that word on the command line of a process; NULL: nothing. The caller frees it. */
+char *gd_process_option(pid_t pid, const char *option);
 /* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
 char *gd_socket_name(const struct gd_volume *v, const char *what);
 

@@ -57,7 +57,7 @@ stopped(struct gd_service *s)
   GI_CLEANUP_FREE char *pidfile = s->type->pidfile(s->volume);
   gi_timer_cancel(&s->timer);
   gd_unwatch(&s->watch);
-  unlink(pidfile);
+  gd_pidfile_remove(pidfile);
   s->pid = 0;
   s->state = GD_PROC_DOWN;
 }
@@ -126,10 +126,9 @@ parent_gone(void *arg, unsigned events)
   waitid(P_PID, (id_t)s->watch.pid, &info, WEXITED);
   gi_timer_cancel(&s->timer);
   gd_unwatch(&s->watch);
-  if (info.si_code != CLD_EXITED || info.si_status != 0)
-    lost(s, "its process did not start, see its log file");
-  else if (!adopt(s))
-    lost(s, "its process left no pid file or ended at once");
+  bool failed = info.si_code != CLD_EXITED || info.si_status != 0;
+  if (!adopt(s)) /* also one that an earlier daemon has started, and that was faster */
+    lost(s, failed ? "its process did not start, see its log file" : "its process left no pid file or ended at once");
   else if (!s->type->wanted(s->volume))
     stop(s);
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,6 +72,42 @@ gd_spawn_in(const char *program, const char *const *argv, const char *dir, const
   return ret;
 }
 
+/* The words of its command line, each with a NUL behind it; how many bytes, 0 if there is no such process. */
+static size_t
+command_line(pid_t pid, char *buf, size_t room)
+{
+  GI_CLEANUP_FREE char *proc = gi_asprintf("/proc/%ld/cmdline", (long)pid);
+  FILE *f = fopen(proc, "re");
+  size_t n = f ? fread(buf, 1, room - 1, f) : 0;
+  if (f)
+    fclose(f);
+  buf[n] = '\0';
+  return n;
+}
+
+char *
+gd_process_option(pid_t pid, const char *option)
+{
+  char words[65536];
+  size_t n = command_line(pid, words, sizeof(words));
+  GI_ASSERT(pid > 0 && option);
+  for (size_t i = 0; i < n; i += strlen(words + i) + 1)
+    if (strcmp(words + i, option) == 0 && i + strlen(option) + 1 < n)
+      return gi_strdup(words + i + strlen(option) + 1);
+  return NULL;
+}
+
+void
+gd_pidfile_remove(const char *pidfile)
+{
+  int fd = open(pidfile, O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    unlink(pidfile);
+  close(fd);
+}
+
 pid_t
 gd_pidfile_running(const char *pidfile, const char *word)
 {
@@ -83,12 +120,7 @@ gd_pidfile_running(const char *pidfile, const char *word)
   long pid = got ? strtol(text, NULL, 10) : 0;
   if (pid <= 1)
     return 0;
-  GI_CLEANUP_FREE char *proc = gi_asprintf("/proc/%ld/cmdline", pid);
-  f = fopen(proc, "re");
-  size_t n = f ? fread(cmdline, 1, sizeof(cmdline) - 1, f) : 0;
-  if (f)
-    fclose(f);
-  cmdline[n] = '\0';
+  size_t n = command_line((pid_t)pid, cmdline, sizeof(cmdline));
   for (size_t i = 0; i < n; i += strlen(cmdline + i) + 1)
     if (strcmp(cmdline + i, word) == 0)
       return (pid_t)pid;
