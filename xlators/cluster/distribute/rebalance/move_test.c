@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The move of one file between two fake subvolumes: what is done to the target,
- * in which order.
+ * A rebalance between two fake subvolumes: what is done to the target of a file,
+ * in which order, and when the walk ends.
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
 #include "tests/unit/fake.h"
+
+#include <dirent.h>
 
 #define KEY "trusted.glusterfs.dht"
 #define FILE_GFID 9
@@ -30,13 +32,18 @@ attr_of(struct gi_iatt *a, uint8_t gfid, uint32_t mode)
   a->nlink = 1;
 }
 
-/* A file on the first subvolume, of which the second has a linkto file. */
+/* The root; a file on the first subvolume, of which the second has a linkto file. */
 static void
 say_what_is_there(struct gi_fop *fop, void *arg)
 {
   bool target = *(const unsigned *)arg == 1, marked = strchr(done, 'm');
   const char *to = target ? "child-0" : "child-1";
 
+  if (!fop->loc.name) {
+    attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
+    fop->rsp.stat.gfid = gi_gfid_root;
+    return;
+  }
   attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : marked ? 0644 | DI_MOVING : 0644));
   if (target || marked)
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
@@ -96,10 +103,63 @@ test_target_has_its_times_before_it_is_the_file(void **state)
   fake_stack_free(s);
 }
 
+static unsigned listings, shown_in; /* which listing of the first subvolume shows the file */
+
+static void
+say_listing(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent e = {.name = "file", .name_len = 4, .off = 1, .type = DT_REG};
+
+  if (fop->args.offset == 0 && ++listings == shown_in) {
+    attr_of(&e.stat, FILE_GFID, S_IFREG | 0644);
+    gi_dirents_add(&fop->rsp.entries, &e, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+static void
+walk(void *arg)
+{
+  struct di_reb *r = arg;
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  gi_window_init(&r->files, 1);
+  di_reb_walk(r);
+  gi_fop_unref(r->base);
+}
+
+/* Somebody moved it meanwhile from where the walk had not been to where it had. */
+static void
+test_file_that_was_renamed_is_met_by_another_walk(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", "option decommissioned-bricks child-0\n", 2);
+  struct di_reb r = {.d = di_of(s->x), .command = DI_REB_FORCE};
+
+  memset(done, 0, sizeof(done));
+  listings = 0;
+  shown_in = 3;
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP,
+                       (struct fake_reply){.fill = say_what_is_there, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
+  fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = say_listing});
+  gi_task_start(s->x->reactor, walk, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  assert_int_equal(r.failures, 0);
+  assert_int_equal(listings, 6); /* three in vain follow */
+  assert_int_equal(fake_count(s, 1, GI_FOP_READDIRP), 1);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_target_has_its_times_before_it_is_the_file)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
+      cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
+  };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

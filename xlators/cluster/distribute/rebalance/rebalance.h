@@ -31,6 +31,7 @@ struct di_reb {
   struct gi_window files; /* moved at the same time */
   uint64_t began, ended;  /* gi_now */
   uint64_t moved, bytes, scanned, failures, skipped, objects;
+  uint64_t met;   /* files on subvolumes that are to leave, in this walk */
   uint64_t pause; /* ns before each block: the foreground of the bricks is slower than without us */
 };
 

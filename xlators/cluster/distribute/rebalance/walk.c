@@ -17,6 +17,7 @@
 #define PAGE_BYTES (64u << 10)
 #define WAIT GI_NSEC_PER_SEC
 #define TRIES 60 /* while a subvolume goes and comes */
+#define QUIET 3  /* walks without a find, one after the other, before subvolumes that are to leave count as empty */
 
 /* A directory that waits; its ancestors stay while it does, for its layout begins where its path says. */
 struct place {
@@ -29,6 +30,7 @@ struct place {
 
 struct walk {
   struct di_reb *r;
+  uint64_t on; /* subvolumes that are listed */
   struct gi_list todo;
   struct gi_list found; /* in the directory that is listed: they wait when all of it has been */
 };
@@ -252,15 +254,17 @@ attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_di
   return err;
 }
 
-/* A subvolume before this one has the directory too, and so has shown it. 0 or errno. */
+/* A subvolume that was listed before this one has the directory too, and so has shown it. 0 or errno. */
 static int
-shown_before(struct di_reb *r, const struct place *p, unsigned child, const char *name, bool *shown)
+shown_before(const struct walk *w, const struct place *p, unsigned child, const char *name, bool *shown)
 {
   struct gi_fop *fop;
 
   *shown = false;
   for (unsigned i = 0; i < child && !*shown; i++) {
-    int err = look(r, p, i, name, &fop);
+    if (!(w->on >> i & 1))
+      continue;
+    int err = look(w->r, p, i, name, &fop);
 
     *shown = !err && S_ISDIR(fop->rsp.stat.mode);
     gi_fop_unref(fop);
@@ -274,7 +278,7 @@ static int
 directory_found(struct walk *w, struct place *p, unsigned child, const struct gi_dirent *e)
 {
   bool shown;
-  int err = gi_gfid_is_none(&e->stat.gfid) ? EIO : shown_before(w->r, p, child, e->name, &shown);
+  int err = gi_gfid_is_none(&e->stat.gfid) ? EIO : shown_before(w, p, child, e->name, &shown);
 
   GI_ASSERT(S_ISDIR(e->stat.mode));
   if (!err && !shown)
@@ -305,7 +309,8 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
   hashed = l ? di_hashed(d, l, e->name) : -1;
   if (hashed < 0)
     return l ? EIO : ENOTCONN; /* a subvolume went or came meanwhile: nothing may be passed over */
-  r->scanned++;
+  r->scanned += w->on == di_all(d);
+  r->met += d->leaving >> child & 1;
   if (hashed != (int)child)
     send(w, p, e, child, (unsigned)hashed);
   return 0;
@@ -340,7 +345,7 @@ directory_once(struct walk *w, struct place *p)
   if (!err)
     err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid);
   for (unsigned i = 0; i < r->d->n && !err; i++)
-    if (r->command != DI_REB_LAYOUT || i == 0)
+    if (w->on >> i & 1)
       err = list(w, p, i);
   wait_for_all(r);
   while (err && !gi_list_empty(&w->found)) { /* they are found again */
@@ -408,21 +413,45 @@ withdraw(struct di_reb *r)
   r->d->commit = 1;
 }
 
-void
-di_reb_walk(struct di_reb *r)
+/* Lists the subvolumes of `on`, each directory of theirs. */
+static void
+walk_once(struct di_reb *r, uint64_t on)
 {
-  struct walk w = {.r = r};
-  struct place *p;
+  struct walk w = {.r = r, .on = on};
 
+  GI_ASSERT(on && !(on & ~di_all(r->d)));
   gi_list_init(&w.todo);
   gi_list_init(&w.found);
-  count(r);
-  withdraw(r);
   gi_list_add_tail(&w.todo, &place_new(NULL, &gi_gfid_root, NULL, r->d->x->graph)->link);
   while (!gi_list_empty(&w.todo)) {
-    p = gi_list_first(&w.todo, struct place, link);
+    struct place *p = gi_list_first(&w.todo, struct place, link);
+
     gi_list_del(&p->link);
     directory(&w, p);
     place_put(p);
   }
+}
+
+/* A file that is renamed from a directory that was not yet listed to one that was, or to a new one, is met by the next walk only. What has
+ * to stay is met each time, and counted once. */
+static void
+empty_leaving(struct di_reb *r)
+{
+  for (unsigned quiet = 0; r->d->leaving && quiet < QUIET && !r->stopping && !r->failures;) {
+    r->skipped = r->met = 0;
+    walk_once(r, r->d->leaving);
+    quiet = r->met > r->skipped ? 0 : quiet + 1;
+  }
+}
+
+void
+di_reb_walk(struct di_reb *r)
+{
+  bool layout_only = r->command == DI_REB_LAYOUT;
+
+  count(r);
+  withdraw(r);
+  walk_once(r, layout_only ? 1 : di_all(r->d));
+  if (!layout_only)
+    empty_leaving(r);
 }
