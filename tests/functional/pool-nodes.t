@@ -107,6 +107,22 @@ like "$(stranger 5 '{"uuid":"12345678-1234-4234-8234-123456789abc","nonce":"a","
 is "$(stranger 2 'no json')" garbage "what is no JSON is told so"
 ok "the log names the refusals" grep -q "a call between nodes is refused" "$WORK/n1/log/glusterishd.log"
 
+# ---- strangers at the store ----
+
+# peer_says WORDS...: node 3 asks the store of the first node as its members ask each other; true if it is answered.
+peer_says() { [ "$(on 3 curl -s --http1.1 -m 5 -o "$WORK/peer.out" -w '%{http_code}' "$@")" = 200 ]; }
+peer=${ADDR[1]}:24009
+ok "a member of the store answers a member" peer_says --cacert "$WORK/n3/store/ca.pem" --cert "$WORK/n3/store/peer.pem" "https://$peer/members"
+nok "without TLS nobody is answered" peer_says "http://$peer/members"
+nok "nor without a certificate" peer_says -k "https://$peer/members"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=node" -days 9 \
+  -keyout "$WORK/self.pem" -out "$WORK/self.crt" 2>/dev/null
+cat "$WORK/self.crt" >>"$WORK/self.pem"
+nok "nor with one of its own making" peer_says -k --cert "$WORK/self.pem" "https://$peer/members"
+nok "nor can it write" peer_says -k --cert "$WORK/self.pem" --data-binary x "https://$peer/raft"
+is "$(stat -c '%a' "$WORK/n1/store/peer.pem")" 600 "the key is for the store alone"
+ok "which goes on" within 10 gi_on 1 volume set mine user.a still
+
 # ---- nodes leave ----
 
 ok "the second node leaves" gi_on 1 peer detach "${ADDR[2]}"

@@ -234,7 +234,7 @@ static void
 added(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(a->members, c->address, c->port);
   if (tries_again(c, a))
     return;
   if (a->code)
@@ -271,7 +271,7 @@ counted(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
   struct gd_key_store *kv = c->op->gd->pool->kv;
-  GI_CLEANUP_FREE char *url = gd_etcd_url(c->op->gd, c->address, c->port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(a->members, c->address, c->port);
   if (tries_again(c, a))
     return;
   if (a->code) {

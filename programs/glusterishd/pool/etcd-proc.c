@@ -7,7 +7,9 @@
  *
  * Its clients come over a unix socket in a directory that only root (and the
  * user it runs as) may enter. Other members come over TCP, to the address by
- * which the pool knows this node.
+ * which the pool knows this node, and show a certificate of the pool
+ * (store-cert.c). A store that began without goes on without: its members would
+ * not find each other otherwise.
  */
 #include "programs/glusterishd/pool/pool.h"
 
@@ -21,7 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define USER "etcd"      /* whom the package makes; without it the process runs as this one does */
+#define CERTIFICATE_WORDS 8
+#define USER "etcd" /* whom the package makes; without it the process runs as this one does */
+#define PLAIN "http://"
+#define SECURE "https://"
 #define SOCKET "store:1" /* the name of a unix socket must look like an address */
 #define PAUSE_MIN (1 * GI_NSEC_PER_SEC)
 #define PAUSE_MAX (30 * GI_NSEC_PER_SEC)
@@ -43,9 +48,23 @@ gd_etcd_socket(const struct gd *gd)
 }
 
 char *
-gd_etcd_url(const struct gd *gd, const char *host, int port)
+gd_etcd_url(const json_t *members, const char *host, int port)
 {
-  return gi_asprintf(strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host, port + GD_STORE_PORT_OFFSET);
+  const char *its = json_string_value(json_array_get(json_object_get(json_array_get(members, 0), "peerURLs"), 0));
+  bool plain = its && strncmp(its, PLAIN, strlen(PLAIN)) == 0, v6 = strchr(host, ':') != NULL;
+  return gi_asprintf("%s%s%s%s:%d", plain ? PLAIN : SECURE, v6 ? "[" : "", host, v6 ? "]" : "", port + GD_STORE_PORT_OFFSET);
+}
+
+/* Where this one listens, as the list it began with says; NULL: it is not in it. Caller frees. */
+static char *
+own_url(const struct gd_pool *p)
+{
+  char uuid[GI_UUID_TEXT];
+  size_t len = strlen(gi_gfid_text(&p->gd->uuid, uuid));
+  for (const char *m = p->initial; m; m = strchr(m, ',') ? strchr(m, ',') + 1 : NULL)
+    if (strncmp(m, uuid, len) == 0 && m[len] == '=')
+      return gi_strndup(m + len + 1, strcspn(m + len + 1, ","));
+  return NULL;
 }
 
 bool
@@ -99,26 +118,33 @@ give(const char *path, const struct passwd *to)
 
 /* The directory belongs to whom the process runs as, and nobody else may look into it. */
 static int
-prepare(struct gd_etcd *e, const struct passwd *user, struct gi_error *err)
+prepare(struct gd_etcd *e, const struct passwd *user, const char *url, struct gi_error *err)
 {
+  char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *data = gi_asprintf("%s/data", e->dir);
   GI_CLEANUP_FREE char *member = gi_asprintf("%s/member", data);
+  gi_gfid_text(&e->pool->gd->uuid, uuid);
   if (gd_mkdir_all(data, 0700, err))
     return -1;
   if (give(e->dir, user) || give(data, access(member, F_OK) ? user : NULL))
     return gi_error_set(err, errno, "cannot prepare %s: %s", e->dir, strerror(errno));
   unlink(e->socket);
+  if (strncmp(url, PLAIN, strlen(PLAIN)) != 0)
+    return gd_store_cert(e->pool->secret, uuid, e->pool->address, e->dir, user, err);
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4,
+         "members of the store speak without encryption, as they did when it began: anybody who reaches port %d can change "
+         "definitions. When all nodes run this version, pool recover --force-new on one of them makes it anew",
+         e->pool->gd->config.port + GD_STORE_PORT_OFFSET);
   return 0;
 }
 
 /* It writes its pid file itself: were this daemon to die in between, nobody would find it again. */
 static int
-spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
+spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
 {
   const struct gd_pool *p = e->pool;
   const char *env = getenv("GLUSTERISH_ETCD");
   char uuid[GI_UUID_TEXT], pool[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *url = gd_etcd_url(p->gd, p->address, p->gd->config.port);
   GI_CLEANUP_FREE char *log = gi_asprintf("%s/store.log", p->gd->config.logdir);
   GI_CLEANUP_FREE char *uid = user ? gi_asprintf("--reuid=%u", user->pw_uid) : NULL;
   GI_CLEANUP_FREE char *gid = user ? gi_asprintf("--regid=%u", user->pw_gid) : NULL;
@@ -165,7 +191,17 @@ spawn(struct gd_etcd *e, const struct passwd *user, pid_t *pid)
       "zap",
       "--log-level",
       "warn",
+      "--peer-client-cert-auth",                          /* these are left out where the store began without */
+      "--experimental-peer-skip-client-san-verification", /* a node may have more addresses than the one it is called by */
+      "--peer-trusted-ca-file",
+      GD_STORE_TRUST,
+      "--peer-cert-file",
+      GD_STORE_CERT,
+      "--peer-key-file",
+      GD_STORE_CERT,
       NULL};
+  if (strncmp(url, PLAIN, strlen(PLAIN)) == 0)
+    argv[GI_ARRAY_LEN(argv) - 1 - CERTIFICATE_WORDS] = NULL;
   if (!user) /* without setpriv */
     memmove(argv + 4, argv + 8, sizeof(argv) - 8 * sizeof(argv[0]));
   return gd_spawn_in(argv[0], argv, e->dir, log, pid);
@@ -177,11 +213,14 @@ start(struct gd_etcd *e)
   struct gd *gd = e->pool->gd;
   const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
   struct gi_error err = {0};
+  GI_CLEANUP_FREE char *url = own_url(e->pool);
   pid_t pid;
   if (adopt(e) || gd_etcd_lost_data(e->pool)) /* members.c sees to that */
     return;
   e->started = gi_now(gd->reactor);
-  int ret = prepare(e, user, &err) ? err.code : spawn(e, user, &pid);
+  if (!url)
+    gi_error_set(&err, EINVAL, "the list of its members lacks this node");
+  int ret = !url || prepare(e, user, url, &err) ? err.code : spawn(e, user, url, &pid);
   if (!ret && !gd_watch(&e->watch, gd->reactor, pid, gone, e))
     ret = errno;
   if (ret) {

@@ -319,6 +319,13 @@ gd_link_free(struct gd_link **ref)
   gi_free(l);
 }
 
+void
+gd_link_renew(struct gd_link *l, const char *why)
+{
+  if (l && l->ready)
+    gi_rpc_client_disconnect(l->rpc, why);
+}
+
 bool
 gd_link_ready(const struct gd_link *l)
 {

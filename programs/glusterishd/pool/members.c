@@ -120,7 +120,7 @@ added(void *arg, const struct gd_key_answer *a)
     coming_free(c);
     return;
   }
-  GI_CLEANUP_FREE char *url = gd_etcd_url(c->gd, c->address, n->port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(a->members, c->address, n->port);
   GI_CLEANUP_FREE char *text = gd_members_text(a->members, url, &c->node, &c->member);
   gi_log(GI_LOG_INFO, GD_NAME, MSG, "node %s becomes a member of the store", n->hosts[0]);
   gd_node_call(n,
@@ -140,7 +140,7 @@ first_without(struct gd_pool *p, const json_t *members)
 }
 
 static void
-add(struct gd_pool *p, struct gd_node *n)
+add(struct gd_pool *p, const json_t *members, struct gd_node *n)
 {
   struct coming *c = gi_new(struct coming);
   *c = (struct coming){.gd = p->gd, .node = n->id};
@@ -148,7 +148,7 @@ add(struct gd_pool *p, struct gd_node *n)
     coming_free(c);
     return;
   }
-  GI_CLEANUP_FREE char *url = gd_etcd_url(p->gd, c->address, n->port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(members, c->address, n->port);
   p->kv->ops->member(p->kv, GD_KEY_ADD_LEARNER, url, added, c);
 }
 
@@ -190,7 +190,7 @@ look(struct gd_pool *p, const json_t *members)
   if (unknown && p->waited > NEVER_CAME)
     change(p, GD_KEY_REMOVE, unknown);
   else if (!learner && !unknown && without)
-    add(p, without);
+    add(p, members, without);
 }
 
 /* ---- this node's own ---- */

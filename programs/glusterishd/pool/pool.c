@@ -129,7 +129,7 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
 {
   char uuid[GI_UUID_TEXT];
   struct gd_pool *p = pool_new(gd);
-  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, host, gd->config.port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, host, gd->config.port);
   p->id = gi_gfid_new(gd->reactor);
   gi_random(gd->reactor, p->secret, sizeof(p->secret));
   p->address = gi_strdup(host);
@@ -163,7 +163,7 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
 {
   struct gd_pool *p = gd->pool;
   char uuid[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *url = gd_etcd_url(gd, p->address, gd->config.port);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->address, gd->config.port);
   gd_etcd_stop(&p->etcd);
   gi_free(p->initial);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
@@ -173,6 +173,8 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   if (gd_pool_save(gd, err))
     return -1;
   p->etcd = gd_etcd_start(p);
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    gd_link_renew(n->connection, "the store is made anew"); /* then it hears of the epoch */
   return 0;
 }
 

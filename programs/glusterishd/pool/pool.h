@@ -8,6 +8,7 @@
  *   credential.c       how one node proves to another that it belongs to the pool
  *   node-services.c    what a node answers to others
  *   etcd-proc.c        the process of the store on this node
+ *   store-cert.c       by what its members know each other
  *   members.c          which nodes are members of the store
  *   key-store-etcd.c   the store (key-store.h), http.c below it
  *   follow.c           the store's definitions become this node's
@@ -30,6 +31,7 @@
 #include "programs/glusterishd/pool/key-store.h"
 #include "programs/glusterishd/ops/op.h"
 
+#include <pwd.h>
 #include <sys/socket.h>
 
 #define GD_SECRET_BYTES 32
@@ -126,6 +128,7 @@ struct gd_link *gd_link_new(struct gd *gd, const struct gi_gfid *node, void (*up
 void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port); /* each in turn */
 void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
 bool gd_link_ready(const struct gd_link *l);
+void gd_link_renew(struct gd_link *l, const char *why); /* one that is ready is made again, and proved again; NULL is fine */
 bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
 bool gd_link_its_address(const struct gd_link *l, char *buf, size_t size);
 bool gd_address_text(const struct sockaddr_storage *sa, char *buf, size_t size);
@@ -149,7 +152,17 @@ void gd_etcd_let_go(struct gd_etcd **e);         /* the process goes on */
 void gd_etcd_stop(struct gd_etcd **e);           /* it ends, and its data go */
 void gd_etcd_sweep(struct gd_pool *p);           /* what an earlier pool left, when the daemon died while it ended */
 const char *gd_etcd_socket(const struct gd *gd); /* NULL: none runs here */
-char *gd_etcd_url(const struct gd *gd, const char *host, int port); /* where other members find it; caller frees */
+/* Where other members find it, encrypted unless those that there are (NULL: none) speak plain; caller frees. */
+char *gd_etcd_url(const json_t *members, const char *host, int port);
+
+/* ---- store-cert.c ---- */
+
+#define GD_STORE_TRUST "ca.pem"
+#define GD_STORE_CERT "peer.pem"
+/* Makes both files in the directory: whom members of this pool's store trust, and a new certificate with its key for this node, which
+ * is found at `address`. They are `owner`'s; NULL: this process's. */
+int gd_store_cert(const uint8_t secret[GD_SECRET_BYTES], const char *node, const char *address, const char *dir,
+                  const struct passwd *owner, struct gi_error *err);
 
 /* ---- quorum.c ---- */
 

@@ -5,6 +5,7 @@
  */
 #include "programs/glusterishd/tls/authority.h"
 #include "programs/glusterishd/model/model.h"
+#include "programs/glusterishd/tls/certificate.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,22 +21,12 @@
 #define CA_DAYS 3650L
 #define LEAF_DAYS 398L
 #define CLOCKS_DIFFER (-DAY) /* a certificate is valid a day before it was made: clocks of machines differ */
-#define SERIAL_BITS 64
 #define NAME_MOST 64
 
 static char *
 below(const char *dir, const char *name)
 {
   return gi_asprintf("%s/%s", dir, name);
-}
-
-static int
-failed(struct gi_error *err, const char *what)
-{
-  const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-  gi_error_set(err, EIO, "%s: %s", what, reason ? reason : "OpenSSL failed");
-  ERR_clear_error();
-  return -1;
 }
 
 /* ---- files ---- */
@@ -75,20 +66,8 @@ write_crl(const char *path, X509_CRL *crl, struct gi_error *err)
 }
 
 /* The authority as it is on disk. */
-struct authority {
-  EVP_PKEY *key;
-  X509 *cert;
-};
-
-static void
-close_authority(struct authority *a)
-{
-  EVP_PKEY_free(a->key);
-  X509_free(a->cert);
-}
-
 static int
-open_authority(const char *dir, struct authority *a, struct gi_error *err)
+open_authority(const char *dir, struct gd_signer *a, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *key = below(dir, "ca.key"), *cert = below(dir, "ca.pem");
   BIO *k = BIO_new_file(key, "r"), *c = BIO_new_file(cert, "r");
@@ -98,41 +77,11 @@ open_authority(const char *dir, struct authority *a, struct gi_error *err)
   BIO_free(c);
   if (a->key && a->cert)
     return 0;
-  close_authority(a);
-  return failed(err, "the authority of the pool");
+  gd_signer_clear(a);
+  return gd_certificate_failed(err, "the authority of the pool");
 }
 
-/* ---- certificates ---- */
-
-static void
-add_extension(X509 *cert, int nid, const char *value)
-{
-  X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
-  GI_ASSERT(e && X509_add_ext(cert, e, -1));
-  X509_EXTENSION_free(e);
-}
-
-/* Signed by `by`; NULL: by itself, as an authority. */
-static X509 *
-new_certificate(EVP_PKEY *key, const struct authority *by, const char *cn, long days)
-{
-  X509 *cert = X509_new();
-  BIGNUM *serial = BN_new();
-  GI_ASSERT(cert && serial && BN_rand(serial, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY));
-  BN_to_ASN1_INTEGER(serial, X509_get_serialNumber(cert));
-  BN_free(serial);
-  X509_set_version(cert, 2); /* which is 3 */
-  X509_gmtime_adj(X509_getm_notBefore(cert), CLOCKS_DIFFER);
-  X509_time_adj_ex(X509_getm_notAfter(cert), (int)days, 0, NULL);
-  X509_NAME *name = X509_get_subject_name(cert);
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const unsigned char *)cn, -1, -1, 0);
-  X509_set_issuer_name(cert, by ? X509_get_subject_name(by->cert) : name);
-  X509_set_pubkey(cert, key);
-  add_extension(cert, NID_basic_constraints, by ? "critical,CA:FALSE" : "critical,CA:TRUE");
-  add_extension(cert, NID_key_usage, by ? "critical,digitalSignature" : "critical,keyCertSign,cRLSign");
-  GI_ASSERT(X509_sign(cert, by ? by->key : key, EVP_sha256()) > 0);
-  return cert;
-}
+/* ---- serial numbers ---- */
 
 static char *
 serial_text(const ASN1_INTEGER *serial)
@@ -180,7 +129,7 @@ read_crl(const char *dir)
 
 /* Signs the list anew, as of now. Takes it. */
 static int
-put_crl(const char *dir, const struct authority *a, X509_CRL *crl, struct gi_error *err)
+put_crl(const char *dir, const struct gd_signer *a, X509_CRL *crl, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *path = below(dir, "crl/pool.crl");
   ASN1_TIME *from = X509_gmtime_adj(NULL, CLOCKS_DIFFER), *to = X509_time_adj_ex(NULL, CA_DAYS, 0, NULL);
@@ -256,12 +205,12 @@ static int
 make_ca(const char *dir, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *key = below(dir, "ca.key"), *cert = below(dir, "ca.pem");
-  struct authority a = {.key = EVP_EC_gen("P-256")};
+  struct gd_signer a = {.key = EVP_EC_gen("P-256")};
   if (!a.key)
-    return failed(err, "cannot make a key");
-  a.cert = new_certificate(a.key, NULL, "glusterish pool", CA_DAYS);
+    return gd_certificate_failed(err, "cannot make a key");
+  a.cert = gd_certificate_new(a.key, NULL, &(struct gd_certificate){.cn = "glusterish pool", .days = CA_DAYS});
   int ret = write_cert(cert, a.cert, err) || write_key(key, a.key, err) ? -1 : 0; /* the key is the last: then all is there */
-  close_authority(&a);
+  gd_signer_clear(&a);
   return ret;
 }
 
@@ -269,7 +218,7 @@ int
 gd_authority_make(const char *dir, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *crls = below(dir, "crl");
-  struct authority a;
+  struct gd_signer a;
   if (gd_mkdir_all(dir, 0700, err) || gd_mkdir_all(crls, 0700, err))
     return -1;
   if (!gd_authority_exists(dir) && make_ca(dir, err))
@@ -279,7 +228,7 @@ gd_authority_make(const char *dir, struct gi_error *err)
   X509_CRL *crl = read_crl(dir);
   int ret = crl ? 0 : put_crl(dir, &a, X509_CRL_new(), err);
   X509_CRL_free(crl);
-  close_authority(&a);
+  gd_signer_clear(&a);
   return ret;
 }
 
@@ -287,18 +236,18 @@ int
 gd_authority_issue(const char *dir, const char *base, const char *cn, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *key_path = gi_asprintf("%s/%s.key", dir, base), *cert_path = gi_asprintf("%s/%s.pem", dir, base);
-  struct authority a;
+  struct gd_signer a;
   if (open_authority(dir, &a, err))
     return -1;
   EVP_PKEY *key = EVP_EC_gen("P-256");
-  X509 *cert = key ? new_certificate(key, &a, cn, LEAF_DAYS) : NULL;
-  int ret = cert ? 0 : failed(err, "cannot make a key");
+  X509 *cert = key ? gd_certificate_new(key, &a, &(struct gd_certificate){.cn = cn, .days = LEAF_DAYS}) : NULL;
+  int ret = cert ? 0 : gd_certificate_failed(err, "cannot make a key");
   /* In between the two do not go together: who reads them then goes on with the old ones. */
   if (!ret)
     ret = remember(dir, cert, cn, err) || write_key(key_path, key, err) || write_cert(cert_path, cert, err) ? -1 : 0;
   X509_free(cert);
   EVP_PKEY_free(key);
-  close_authority(&a);
+  gd_signer_clear(&a);
   return ret;
 }
 
@@ -310,7 +259,7 @@ copy_file(const char *from, const char *to, struct gi_error *err)
   int n;
   if (!in) {
     BIO_free(mem);
-    return failed(err, from);
+    return gd_certificate_failed(err, from);
   }
   while ((n = BIO_read(in, some, sizeof(some))) > 0)
     BIO_write(mem, some, n);
@@ -336,7 +285,7 @@ gd_authority_revoke(const char *dir, const char *name, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *path = below(dir, "issued");
   struct gd_kvs kvs = {0};
-  struct authority a;
+  struct gd_signer a;
   unsigned n = 0;
   if (gd_kvs_load(path, &kvs, err) < 0)
     return -1;
@@ -355,7 +304,7 @@ gd_authority_revoke(const char *dir, const char *name, struct gi_error *err)
   int ret = n ? put_crl(dir, &a, crl, err) : gi_error_set(err, ENOENT, "%s has no certificate that could be revoked", name);
   if (!n)
     X509_CRL_free(crl);
-  close_authority(&a);
+  gd_signer_clear(&a);
   return ret;
 }
 
