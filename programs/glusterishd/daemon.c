@@ -110,6 +110,8 @@ look_after_bricks(struct gd_volume *v)
     struct gd_brick *b = &v->bricks[i];
     if (!gi_gfid_equal(&b->node, &v->gd->uuid) || gd_brick_adopt(b))
       continue;
+    if (v->cut_off)
+      continue;
     if (gd_brick_check_start(b, &err)) {
       gi_log(GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s is not started: %s", b->host, b->path, err.text);
       continue;
@@ -130,6 +132,7 @@ gd_start(struct gd *gd, struct gi_error *err)
   if (level && gi_log_level_parse(level, &l))
     gi_log_set_level(l);
   gd->keeps_services = true;
+  gd_quorum_begin(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     if (v->status == GD_STARTED)
       look_after_bricks(v);

@@ -104,6 +104,13 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
   return 0;
 }
 
+bool
+gd_pool_is_stored(const struct gd *gd)
+{
+  GI_CLEANUP_FREE char *path = path_of(gd);
+  return access(path, F_OK) == 0;
+}
+
 int
 gd_pool_load(struct gd *gd, struct gi_error *err)
 {

@@ -166,6 +166,8 @@ int gd_store_cert(const uint8_t secret[GD_SECRET_BYTES], const char *node, const
 
 /* ---- quorum.c ---- */
 
+/* The daemon begins, and its pool is not loaded yet: bricks that want a quorum are not started before there is one. */
+void gd_quorum_begin(struct gd *gd);
 void gd_quorum_look(struct gd_pool *p); /* every second */
 void gd_quorum_end(struct gd *gd);      /* the node is alone, which is enough */
 
@@ -188,6 +190,7 @@ int64_t gd_follow_options_revision(const struct gd *gd);
 /* ---- pool.c ---- */
 
 int gd_pool_load(struct gd *gd, struct gi_error *err); /* after gd_store_load */
+bool gd_pool_is_stored(const struct gd *gd);           /* there will be one when it is loaded */
 void gd_pool_let_go(struct gd *gd);                    /* the daemon ends */
 /* Soon this node is alone again, without volumes of the pool. */
 void gd_pool_leave(struct gd *gd);

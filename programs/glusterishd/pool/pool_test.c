@@ -379,6 +379,34 @@ test_bricks_stop_without_a_quorum_of_nodes(void **state)
 }
 
 static void
+test_a_daemon_that_begins_has_no_quorum(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_pool *p = f->gd->pool;
+  static const char key[] = GD_PREFIX "node/12345678-1234-4234-8234-123456789abc",
+                    away[] = "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}";
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 8, START));
+  gd_quorum_begin(f->gd);
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  assert_false(v->cut_off); /* it wants none */
+  succeeds(f,
+           run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.server-quorum-type\",\"server\"]}"));
+  gd_quorum_begin(f->gd);
+  assert_true(v->cut_off); /* nothing is started before others are seen */
+  memory_store_put(&store, key, away, 0);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  turns(f, 5);
+  gd_quorum_look(p);
+  assert_int_equal(v->bricks[0].state, GD_PROC_UP); /* what runs is left alone for a while */
+  p->began = 0;
+  gd_quorum_look(p);
+  for (unsigned i = 0; i < 500 && v->bricks[0].state != GD_PROC_DOWN; i++)
+    turns(f, 10);
+  assert_int_equal(v->bricks[0].state, GD_PROC_DOWN);
+}
+
+static void
 test_who_is_alone_needs_no_quorum(void **state)
 {
   struct fixture *f = *state;
@@ -406,6 +434,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_store_that_was_begun_is_filled, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_daemon_that_begins_has_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
   };

@@ -3,6 +3,8 @@
  * Server quorum: a node that sees too few of its pool stops its bricks of the
  * volumes that want that (cluster.server-quorum-type server), so that no half of
  * a pool that was cut in two is written to. When enough are back it starts them.
+ * A daemon that begins has seen nobody yet: bricks that run are left alone for a
+ * while, those that do not wait until enough nodes are seen.
  */
 #include "programs/glusterishd/pool/pool.h"
 
@@ -32,9 +34,20 @@ wants_quorum(const struct gd_volume *v)
   return v->status == GD_STARTED && type && strcmp(type, "server") == 0;
 }
 
+static bool
+has_running(const struct gd_volume *v)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (gd_node_has(v->gd, NULL, &v->bricks[i]) && v->bricks[i].state == GD_PROC_UP)
+      return true;
+  return false;
+}
+
 static void
 lose(struct gd_volume *v)
 {
+  if (v->cut_off && !has_running(v))
+    return;
   gi_log(GI_LOG_ERROR, GD_NAME, MSG, "too few nodes of the pool are connected: the bricks of volume %s are stopped here",
          v->name);
   v->cut_off = true;
@@ -63,13 +76,22 @@ gd_quorum_look(struct gd_pool *p)
     return;
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     bool lost = !met && wants_quorum(v);
-    if (v->busy || lost == v->cut_off)
+    if (v->busy)
       continue;
     if (lost)
       lose(v);
-    else
+    else if (v->cut_off)
       regain(v);
   }
+}
+
+void
+gd_quorum_begin(struct gd *gd)
+{
+  if (!gd_pool_is_stored(gd))
+    return;
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    v->cut_off = wants_quorum(v);
 }
 
 void
