@@ -326,6 +326,13 @@ gd_link_renew(struct gd_link *l, const char *why)
     gi_rpc_client_disconnect(l->rpc, why);
 }
 
+void
+gd_link_ping(struct gd_link *l)
+{
+  if (l->ready)
+    gi_rpc_client_ping(l->rpc);
+}
+
 bool
 gd_link_ready(const struct gd_link *l)
 {

@@ -129,6 +129,7 @@ void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port
 void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
 bool gd_link_ready(const struct gd_link *l);
 void gd_link_renew(struct gd_link *l, const char *why); /* one that is ready is made again, and proved again; NULL is fine */
+void gd_link_ping(struct gd_link *l); /* whoever is there but answers nothing is disconnected after some seconds */
 bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
 bool gd_link_its_address(const struct gd_link *l, char *buf, size_t size);
 bool gd_address_text(const struct sockaddr_storage *sa, char *buf, size_t size);

@@ -71,6 +71,9 @@ void
 gd_quorum_look(struct gd_pool *p)
 {
   struct gd *gd = p->gd;
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    if (n->connection)
+      gd_link_ping(n->connection); /* the kernel answers for one that is frozen */
   bool met = is_met(p);
   if (!met && gi_now(gd->reactor) - p->began < GRACE)
     return;
