@@ -77,6 +77,7 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   gd->nodes_program = &gd_node_program;
   gi_list_init(&gd->ops);
   gi_list_init(&gd->questions);
+  gi_list_init(&gd->prepared);
   gd->map = gd_map_new();
   gd->brick_program = find_brick_program();
   return gd;
@@ -133,6 +134,8 @@ gd_start(struct gd *gd, struct gi_error *err)
     gi_log_set_level(l);
   gd->keeps_services = true;
   gd_quorum_begin(gd);
+  gd_sweep(gd);
+  gd_prepared_load(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link) {
     if (v->status == GD_STARTED)
       look_after_bricks(v);
@@ -142,6 +145,11 @@ gd_start(struct gd *gd, struct gi_error *err)
   }
   if (gd_pool_load(gd, err))
     return -1;
+  if (!gd->pool) { /* else when it is known what the store has */
+    gd_prepared_settle(gd, GD_NO_LOCK);
+    gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+      gd_rebalance_settle(v);
+  }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "ready: port %d, socket %s, working directory %s", gd->config.port, gd->config.sockfile,
          gd->config.workdir);
   return 0;
@@ -161,6 +169,7 @@ gd_free(struct gd **gdp)
   gd_pool_let_go(gd);
   gd_ops_abort(gd);
   gd_services_stop(gd);
+  gd_prepared_let_go(gd);
   gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {
     gd_volume_let_go(v);
     gd_volume_free(v);

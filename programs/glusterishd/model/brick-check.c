@@ -165,6 +165,13 @@ give_back(const char *path, const char *name, const struct gd_xattr_was *was)
     gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 15, "cannot give %s its old %s back: %s", path, name, strerror(errno));
 }
 
+void
+gd_brick_look(const char *path, struct gd_brick_was *was)
+{
+  remember(path, XATTR_VOLUME_ID, &was->id);
+  remember(path, XATTR_DIRTY, &was->dirty);
+}
+
 int
 gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was, struct gi_error *err)
 {

@@ -82,9 +82,10 @@ struct gd_brick {
   int port;            /* last listening port, 0 = none yet */
   bool decommissioned;
   enum gd_proc_state state;
-  bool signed_in; /* told its port to the port mapper */
-  bool leaving;   /* signed out: its process is about to end */
-  pid_t pid;      /* of the running process, 0 = none */
+  bool signed_in;      /* told its port to the port mapper */
+  bool leaving;        /* signed out: its process is about to end */
+  int64_t stopped_for; /* revision of the lock under which another node has it stopped for a while; 0: none */
+  pid_t pid;           /* of the running process, 0 = none */
   struct gd_proc *proc;
 };
 
@@ -183,6 +184,7 @@ struct gd {
   const struct gd_across *across;             /* what they need of other nodes, op.h */
   const struct gi_rpc_program *nodes_program; /* what others may ask it for; NULL: nothing */
   struct gi_list ops;                         /* struct gd_op under way */
+  struct gi_list prepared;                    /* directories of bricks that may come into force, ops/prepared.c */
   struct gi_list questions;                   /* to bricks, brick-ops.c */
   char *brick_program;                        /* the glusterishfs to start bricks and self-heal daemons with */
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
@@ -208,6 +210,7 @@ bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
 bool gd_brick_is_arbiter(const struct gd_brick *b);     /* it keeps names but no data */
 unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
 unsigned gd_volume_sets(const struct gd_volume *v);
+bool gd_volume_drains(const struct gd_volume *v); /* a set is to be emptied */
 /* The name that subvolume `set` of distribute has in volfiles and in the files that lead to it; caller frees. A set keeps it while
  * others come and go. */
 char *gd_set_name(const struct gd_volume *v, unsigned set);
@@ -309,6 +312,8 @@ struct gd_brick_was {
     uint8_t value[64];
   } id, dirty;
 };
+void gd_brick_look(const char *path,
+                   struct gd_brick_was *was); /* its marks, or that there are none; the others fill it in likewise */
 /* Marks it with the volume's id; what was there before goes to *was. */
 int gd_brick_mark(const char *host, const char *path, const struct gi_gfid *volume, struct gd_brick_was *was,
                   struct gi_error *err);

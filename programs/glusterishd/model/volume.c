@@ -174,6 +174,15 @@ gd_volume_set_size(const struct gd_volume *v)
   return v->type == GD_REPLICATE ? v->replica : 1;
 }
 
+bool
+gd_volume_drains(const struct gd_volume *v)
+{
+  for (unsigned i = 0; i < v->nbricks; i++)
+    if (v->bricks[i].decommissioned)
+      return true;
+  return false;
+}
+
 unsigned
 gd_volume_sets(const struct gd_volume *v)
 {

@@ -63,23 +63,6 @@ struct gd_prepare {
   gd_committed_fn *fn;
 };
 
-static json_t *
-was_doc(const struct gd_xattr_was *w)
-{
-  char hex[2 * sizeof(w->value) + 1] = "";
-  gd_hex(w->value, w->len, hex);
-  return json_pack("{s:b,s:s}", "set", w->set, "value", hex);
-}
-
-static void
-read_was(const json_t *doc, struct gd_xattr_was *w)
-{
-  const char *hex = json_string_value(json_object_get(doc, "value"));
-  size_t n = hex ? strlen(hex) / 2 : 0;
-  w->set = json_is_true(json_object_get(doc, "set")) && n <= sizeof(w->value) && gd_unhex(hex, w->value, n);
-  w->len = w->set ? n : 0;
-}
-
 static int
 mark(const struct slot *s, const struct gi_gfid *volume, bool dirty, struct gd_brick_was *was, struct gi_error *err)
 {
@@ -90,31 +73,40 @@ mark(const struct slot *s, const struct gi_gfid *volume, bool dirty, struct gd_b
 }
 
 static void
-undo_slot(struct slot *s, bool again)
+undo_slot(struct gd *gd, struct slot *s, bool again)
 {
   if (s->marked && !again)
     gd_brick_unmark(s->b->path, &s->was);
   if (s->created)
     rmdir(s->b->path);
+  if (s->marked || s->created)
+    gd_prepared_undone(gd, s->b->path);
   s->marked = s->created = false;
 }
 
+/* Makes the directory if need be, when it is noted how it was. */
 static int
-prepare_here(struct gd *gd, struct slot *slots, unsigned n, const struct gi_gfid *volume, bool force, bool dirty,
+make_slot(struct gd *gd, struct slot *s, const struct gi_gfid *volume, int64_t lock, bool force, const struct gd_brick *again,
+          struct gi_error *err)
+{
+  const struct gd_brick *b = s->b;
+  if (!again && gd_prepared_add(gd, b->path, volume, lock, err))
+    return -1;
+  int ret = again ? gd_brick_check_again(gd, again, force, &s->created, err)
+                  : gd_brick_check_new(gd, b->host, b->path, force, &s->created, err);
+  if (ret)
+    gd_prepared_undone(gd, b->path);
+  return ret;
+}
+
+static int
+prepare_here(struct gd *gd, struct slot *slots, unsigned n, const struct gi_gfid *volume, int64_t lock, bool force, bool dirty,
              const struct gd_brick *again, struct gi_error *err)
 {
-  for (unsigned i = 0; i < n; i++) {
-    const struct gd_brick *b = slots[i].b;
-    if (!b)
-      continue;
-    int ret = again ? gd_brick_check_again(gd, again, force, &slots[i].created, err)
-                    : gd_brick_check_new(gd, b->host, b->path, force, &slots[i].created, err);
-    if (ret)
+  for (unsigned i = 0; i < n; i++)
+    if (make_slot(gd, &slots[i], volume, lock, force, again, err))
       return -1;
-  }
   for (unsigned i = 0; i < n; i++) {
-    if (!slots[i].b)
-      continue;
     slots[i].marked = true;
     if (mark(&slots[i], volume, dirty, &slots[i].was, err))
       return -1;
@@ -135,8 +127,8 @@ read_slots(struct gd_op *op, struct slot *slots, struct gd_brick *bricks, const 
     slots[i].b = &bricks[i];
     slots[i].created = json_is_true(json_object_get(doc, "created"));
     slots[i].marked = json_is_true(json_object_get(doc, "marked"));
-    read_was(json_object_get(doc, "id"), &slots[i].was.id);
-    read_was(json_object_get(doc, "dirty"), &slots[i].was.dirty);
+    gd_xattr_was_read(json_object_get(doc, "id"), &slots[i].was.id);
+    gd_xattr_was_read(json_object_get(doc, "dirty"), &slots[i].was.dirty);
   }
   return 0;
 }
@@ -148,8 +140,8 @@ write_slots(const struct slot *slots, unsigned n)
   for (unsigned i = 0; i < n; i++)
     json_array_append_new(list,
                           json_pack("{s:o,s:b,s:b,s:o,s:o}", "name", json_sprintf("%s:%s", slots[i].b->host, slots[i].b->path),
-                                    "created", slots[i].created, "marked", slots[i].marked, "id", was_doc(&slots[i].was.id),
-                                    "dirty", was_doc(&slots[i].was.dirty)));
+                                    "created", slots[i].created, "marked", slots[i].marked, "id",
+                                    gd_xattr_was_doc(&slots[i].was.id), "dirty", gd_xattr_was_doc(&slots[i].was.dirty)));
   return list;
 }
 
@@ -178,9 +170,10 @@ gd_op_node_prepare(struct gd_op *op, struct gi_error *err)
   struct gd_brick *bricks = gi_zalloc(n * sizeof(*bricks));
   int ret = read_slots(op, slots, bricks, list, err);
   if (!ret) {
-    ret = prepare_here(op->gd, slots, (unsigned)n, &id, gd_op_flag(op, "force"), gd_op_flag(op, "mark-dirty"), again, err);
+    ret = prepare_here(op->gd, slots, (unsigned)n, &id, gd_op_int(op, "lock", 0), gd_op_flag(op, "force"),
+                       gd_op_flag(op, "mark-dirty"), again, err);
     for (size_t i = 0; ret && i < n; i++)
-      undo_slot(&slots[i], again);
+      undo_slot(op->gd, &slots[i], again);
   }
   if (!ret)
     json_object_set_new(op->out, "bricks", write_slots(slots, (unsigned)n));
@@ -197,7 +190,7 @@ gd_op_node_unprepare(struct gd_op *op, struct gi_error *err)
   struct gd_brick *bricks = gi_zalloc((n + 1) * sizeof(*bricks));
   int ret = read_slots(op, slots, bricks, list, err);
   for (size_t i = 0; !ret && i < n; i++)
-    undo_slot(&slots[i], gd_op_flag(op, "again"));
+    undo_slot(op->gd, &slots[i], gd_op_flag(op, "again"));
   free_read(slots, bricks, n);
   return ret ? GD_OP_FAILED : GD_OP_DONE;
 }
@@ -215,6 +208,7 @@ gd_op_node_stop_brick(struct gd_op *op, struct gi_error *err)
   struct gd_brick *b = name ? gd_volume_find_brick(op->volume, name) : NULL;
   if (!b || !gd_brick_is_here(b))
     return gi_error_set(err, ENOENT, "brick: %.256s does not exist in volume: %s", name ? name : "", op->volume->name);
+  b->stopped_for = gd_op_int(op, "lock", 0);
   gd_brick_stop(b, node_stopped, op);
   return GD_OP_LATER;
 }
@@ -238,6 +232,8 @@ gd_prepare_free(struct gd_prepare **ref)
   *ref = NULL;
   if (!p)
     return;
+  if (!p->op->gd->pool) /* in a pool that is plain when the lock has gone */
+    gd_prepared_settle(p->op->gd, 0);
   for (unsigned i = 0; i < p->n; i++)
     json_decref(p->slots[i].there);
   gi_free(p->slots);
@@ -294,8 +290,9 @@ prepare_there(struct gd_prepare *p, unsigned first)
     }
     json_array_append_new(list, json_pack("{s:o}", "name", json_sprintf("%s:%s", p->slots[i].b->host, p->slots[i].b->path)));
   }
-  json_t *request = json_pack("{s:s,s:o,s:s,s:b,s:b}", "command", "node prepare", "bricks", list, "id",
-                              gi_gfid_text(&p->volume, id), "force", p->force, "mark-dirty", p->dirty);
+  json_t *request =
+      json_pack("{s:s,s:o,s:s,s:b,s:b,s:I}", "command", "node prepare", "bricks", list, "id", gi_gfid_text(&p->volume, id),
+                "force", p->force, "mark-dirty", p->dirty, "lock", (json_int_t)gd_lock_revision(p->op));
   if (p->op->volume)
     json_object_set_new(request, "volume", json_string(p->op->volume->name));
   if (p->again)
@@ -313,10 +310,7 @@ gd_prepare_run(struct gd_prepare *p, bool force, bool dirty, const struct gd_bri
   p->fn = fn;
   for (unsigned i = 0; i < p->n; i++) {
     struct slot *s = &p->slots[i];
-    if (!is_own(p, s))
-      continue;
-    if (again ? gd_brick_check_again(p->op->gd, again, force, &s->created, &p->problem)
-              : gd_brick_check_new(p->op->gd, s->b->host, s->b->path, force, &s->created, &p->problem))
+    if (is_own(p, s) && make_slot(p->op->gd, s, &p->volume, gd_lock_revision(p->op), force, again, &p->problem))
       break;
   }
   for (unsigned i = 0; i < p->n && !p->problem.code; i++) {
@@ -341,7 +335,7 @@ gd_prepare_undo(struct gd_prepare *p)
     struct slot *s = &p->slots[i];
     struct gd_node *n = gd_node_find(p->op->gd, &s->b->node);
     if (is_own(p, s))
-      undo_slot(s, p->again);
+      undo_slot(p->op->gd, s, p->again);
     if (s->there && n)
       gd_node_call(n,
                    json_pack("{s:s,s:i,s:{s:s,s:[O],s:b}}", "call", "run", "proc", 0, "request", "command", "node unprepare",
@@ -368,14 +362,14 @@ stopped_here(struct gd_brick *b, const struct gi_error *err, void *arg)
 }
 
 void
-gd_brick_stop_anywhere(struct gd_op *op, struct gd_brick *b, void (*fn)(struct gd_op *op))
+gd_brick_stop_anywhere(struct gd_op *op, struct gd_brick *b, bool meanwhile, void (*fn)(struct gd_op *op))
 {
   struct gd_node *n = gd_node_find(op->gd, &b->node);
   op->stopped = fn;
   if (n && gd_node_connected(n))
     gd_order(op, &b->node,
-             json_pack("{s:s,s:s,s:o}", "command", "node stop-brick", "volume", b->volume->name, "brick",
-                       json_sprintf("%s:%s", b->host, b->path)),
+             json_pack("{s:s,s:s,s:o,s:I}", "command", "node stop-brick", "volume", b->volume->name, "brick",
+                       json_sprintf("%s:%s", b->host, b->path), "lock", (json_int_t)(meanwhile ? gd_lock_revision(op) : 0)),
              STOP_MS, stopped_there, NULL);
   else
     gd_brick_stop(b, stopped_here, op); /* of a node that is away: nothing is known of it, as of one that is down */

@@ -275,7 +275,7 @@ static void
 go_on(struct change *c)
 {
   if (c->stopped >= 0)
-    gd_brick_stop_anywhere(c->op, &c->v->bricks[c->stopped], old_stopped);
+    gd_brick_stop_anywhere(c->op, &c->v->bricks[c->stopped], true, old_stopped);
   else if (c->nfresh && c->attribute)
     announce(c);
   else
@@ -431,7 +431,7 @@ gd_op_reset_brick(struct gd_op *op, struct gi_error *err)
     return GD_OP_FAILED;
   if (!target) {
     op->volume->busy = true;
-    gd_brick_stop_anywhere(op, source, reset_stopped);
+    gd_brick_stop_anywhere(op, source, false, reset_stopped);
     return GD_OP_LATER;
   }
   if (prog_brick_parse(target, &host, &path, err))

@@ -123,6 +123,8 @@ extern const struct gd_across gd_across; /* table.c */
 typedef void gd_committed_fn(struct gd_op *op, const struct gi_error *err);
 void gd_lock_take(struct gd_op *op, gd_committed_fn *fn); /* and reads what is stored */
 void gd_lock_release(struct gd_op *op);                   /* none is fine */
+int64_t gd_lock_lease(const struct gd_op *op);            /* on which hangs what goes with the lock; 0 likewise */
+int64_t gd_lock_revision(const struct gd_op *op);         /* 0: it has none */
 /* `v`, which may be a draft and lives until the answer, becomes the volume's definition, here and everywhere. */
 void gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
 void gd_commit_delete(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
@@ -149,8 +151,9 @@ struct gd_prepare *gd_prepare_new(struct gd_op *op, const struct gi_gfid *volume
 void gd_prepare_run(struct gd_prepare *p, bool force, bool dirty, const struct gd_brick *again, gd_committed_fn *fn);
 void gd_prepare_undo(struct gd_prepare *p); /* as they were; nobody waits for it */
 void gd_prepare_free(struct gd_prepare **p);
-/* Ends the brick's process, on its node. fn is never called from inside. */
-void gd_brick_stop_anywhere(struct gd_op *op, struct gd_brick *b, void (*fn)(struct gd_op *op));
+/* Ends the brick's process, on its node. fn is never called from inside. `meanwhile`: it is started again when the op ends and it is a
+ * brick still, whatever becomes of this node. */
+void gd_brick_stop_anywhere(struct gd_op *op, struct gd_brick *b, bool meanwhile, void (*fn)(struct gd_op *op));
 int gd_op_node_prepare(struct gd_op *op, struct gi_error *err);
 int gd_op_node_unprepare(struct gd_op *op, struct gi_error *err);
 int gd_op_node_stop_brick(struct gd_op *op, struct gi_error *err);
@@ -158,6 +161,20 @@ bool gd_brick_is_here(const struct gd_brick *b);   /* on this node */
 bool gd_volume_is_here(const struct gd_volume *v); /* one of its bricks is */
 /* Sets b->node by b->host: this node or one of the pool. */
 int gd_brick_find_node(struct gd *gd, struct gd_brick *b, struct gi_error *err);
+
+/* ---- directories of bricks that may come into force: prepared.c ---- */
+
+#define GD_NO_LOCK (-1)
+void gd_prepared_load(struct gd *gd);
+void gd_prepared_let_go(struct gd *gd);
+/* It is noted how the directory is, which may not be there, before it is made a brick of the volume, as ordered under the pool's lock
+ * of that revision (0: this node is alone). -1 and err: it must not be touched. */
+int gd_prepared_add(struct gd *gd, const char *path, const struct gi_gfid *volume, int64_t lock, struct gi_error *err);
+void gd_prepared_undone(struct gd *gd, const char *path); /* it is as it was */
+/* The lock has that revision, or is nobody's: what was prepared under another one and did not come into force is taken back. */
+void gd_prepared_settle(struct gd *gd, int64_t lock);
+json_t *gd_xattr_was_doc(const struct gd_xattr_was *w);
+void gd_xattr_was_read(const json_t *doc, struct gd_xattr_was *w);
 
 /* create.c: the first n bricks of `v` and its brick `b` get along: none contains the other, none has the files of the other. */
 int gd_check_neighbours(const struct gd_volume *v, unsigned n, const struct gd_brick *b, struct gi_error *err);
@@ -179,7 +196,8 @@ bool gd_rebalance_runs(const struct gd_volume *v);
 int gd_check_no_rebalance(const struct gd_volume *v, struct gi_error *err); /* nor sets that are being emptied */
 /* May the bricks go at once: nothing is moved, or it is they that are being emptied? */
 int gd_check_removable(const struct gd_volume *v, const json_t *bricks, struct gi_error *err);
-void gd_rebalance_end(struct gd_volume *v); /* of the task, if there is one; the process ends too */
+void gd_rebalance_end(struct gd_volume *v);    /* of the task, if there is one; the process ends too */
+void gd_rebalance_settle(struct gd_volume *v); /* a task of emptying sets is over when none is to be emptied */
 
 /* options.c: sets options of op->volume, keys and values known to be good, in the running processes too, and finishes the op.
  * `pairs`: key, value, …; a value NULL: the option goes. GD_OP_LATER. */

@@ -135,7 +135,7 @@ has_members(void *arg, const struct gd_key_answer *a)
   struct detach *d = op->state;
   char uuid[GI_UUID_TEXT];
   gi_gfid_text(&d->id, uuid);
-  for (size_t i = 0; !a->code && i < json_array_size(a->members); i++) {
+  for (size_t i = 0; !a->code && !d->last && i < json_array_size(a->members); i++) { /* of two the store goes as a whole */
     const json_t *m = json_array_get(a->members, i);
     const char *name = json_string_value(json_object_get(m, "name")), *id = json_string_value(json_object_get(m, "ID"));
     if (name && id && strcmp(name, uuid) == 0) {
@@ -180,10 +180,7 @@ gd_op_detach(struct gd_op *op, struct gi_error *err)
   gi_timer_init(&d->timer, op->gd->reactor, detach_end, op);
   op->state = d;
   op->release = detach_release;
-  if (d->last) /* the store goes as a whole */
-    tell_it(op);
-  else
-    kv->ops->members(kv, has_members, op);
+  kv->ops->members(kv, has_members, op);
   return GD_OP_LATER;
 }
 

@@ -6,7 +6,9 @@
  *   greeting, checks -> (the first time) the store begins with what is in the
  *   files -> lock -> member of the store, as learner -> its key -> invitation
  *
- * A failure on the way takes back what was done.
+ * A failure on the way takes back what was done. Until the node has taken the
+ * invitation its key goes with the lock: were this node to die, nobody would
+ * know of the other one, which leaves when it finds that out.
  */
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
@@ -133,7 +135,8 @@ take_back(struct admit *c, int code, const char *why)
     end_soon(c);
 }
 
-static void put_key(struct admit *c);
+static void put_key(struct admit *c, int64_t lease, gd_committed_fn *fn);
+static void try_key(struct admit *c);
 
 /* ---- the end: it is there ---- */
 
@@ -162,6 +165,27 @@ known(void *arg, const struct gi_error *err)
   wait_connected(c);
 }
 
+static void stays(struct admit *c);
+
+static void
+stayed(struct gd_op *op, const struct gi_error *err)
+{
+  struct admit *c = op->state;
+  if (err->code == GD_UNSURE && patient(c))
+    soon(c, stays, LOOK_NS);
+  else if (err->code)
+    take_back(c, err->code, err->text);
+  else
+    gd_follow_refresh(op->gd->pool->follow, known, c);
+}
+
+/* It has come: its key does not go with the lock any more. */
+static void
+stays(struct admit *c)
+{
+  put_key(c, 0, stayed);
+}
+
 static void
 invited(void *arg, int code, const json_t *reply)
 {
@@ -170,7 +194,7 @@ invited(void *arg, int code, const json_t *reply)
   if (code || why)
     take_back(c, code ? code : EINVAL, why ? why : strerror(code));
   else
-    gd_follow_refresh(c->op->gd->pool->follow, known, c);
+    stays(c);
 }
 
 static void
@@ -178,7 +202,7 @@ keyed(struct gd_op *op, const struct gi_error *err)
 {
   struct admit *c = op->state;
   if (err->code == GD_UNSURE && patient(c)) {
-    soon(c, put_key, LOOK_NS);
+    soon(c, try_key, LOOK_NS);
     return;
   }
   if (err->code) {
@@ -197,16 +221,23 @@ keyed(struct gd_op *op, const struct gi_error *err)
 }
 
 static void
-put_key(struct admit *c)
+put_key(struct admit *c, int64_t lease, gd_committed_fn *fn)
 {
   char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
   json_t *doc = json_pack("{s:s,s:[s],s:i,s:s}", "uuid", uuid, "hosts", c->host, "port", c->port, "version", GI_VERSION);
   char *text = json_dumps(doc, JSON_COMPACT);
-  struct gd_key_put put = {key, text, 0};
-  gd_commit_keys(c->op, &put, 1, keyed);
+  struct gd_key_put put = {key, text, lease};
+  gd_commit_keys(c->op, &put, 1, fn);
   free(text);
   json_decref(doc);
+}
+
+/* Whoever joins with a token is told, and then cannot be waited for. */
+static void
+try_key(struct admit *c)
+{
+  put_key(c, c->link ? gd_lock_lease(c->op) : 0, keyed);
 }
 
 /* ---- a member of the store ---- */
@@ -227,7 +258,7 @@ static void
 use_members(struct admit *c, const json_t *members, const char *url)
 {
   c->initial = gd_members_text(members, url, &c->id, &c->member);
-  put_key(c);
+  try_key(c);
 }
 
 static void
@@ -292,7 +323,7 @@ counted(void *arg, const struct gd_key_answer *a)
   if (json_array_size(a->members) < GD_VOTERS_MAX)
     kv->ops->member(kv, GD_KEY_ADD_LEARNER, url, added, c);
   else
-    put_key(c);
+    try_key(c);
 }
 
 static void

@@ -123,7 +123,19 @@ gd_rebalance_end(struct gd_volume *v)
   gd_mover_sync(v);
 }
 
+void
+gd_rebalance_settle(struct gd_volume *v)
+{
+  if (v->rebalance.task == GD_TASK_REMOVE && !gd_volume_drains(v))
+    gd_rebalance_end(v);
+}
+
 /* What was to be emptied before, to go back to. */
+struct before {
+  struct gd_rebalance rebalance;
+  bool leaves[];
+};
+
 static void
 release_marks(struct gd_op *op)
 {
@@ -132,29 +144,42 @@ release_marks(struct gd_op *op)
 
 /* Sets whose bricks are marked in `leaves` are to be emptied, or no set any more (NULL). */
 static void
-decommission(struct gd_op *op, const bool *leaves, gd_committed_fn *fn)
+mark(struct gd_op *op, const bool *leaves)
 {
   struct gd_volume *v = op->volume;
-  bool *was = gi_zalloc(v->nbricks * sizeof(*was));
+  struct before *was = gi_zalloc(sizeof(*was) + v->nbricks * sizeof(was->leaves[0]));
+  was->rebalance = v->rebalance;
   for (unsigned i = 0; i < v->nbricks; i++) {
-    was[i] = v->bricks[i].decommissioned;
+    was->leaves[i] = v->bricks[i].decommissioned;
     v->bricks[i].decommissioned = leaves && leaves[i];
   }
   op->state = was;
   op->release = release_marks;
-  v->busy = true;
-  gd_commit(op, v, fn);
 }
 
-/* By what `decommission` calls: in force for clients, or as it was. */
+static void
+take_marks_back(struct gd_op *op)
+{
+  const struct before *was = op->state;
+  for (unsigned i = 0; i < op->volume->nbricks; i++)
+    op->volume->bricks[i].decommissioned = was->leaves[i];
+}
+
+static void
+store_marks(struct gd_op *op, gd_committed_fn *fn)
+{
+  op->volume->busy = true;
+  gd_commit(op, op->volume, fn);
+}
+
+/* By what `store_marks` calls: in force for clients, or as it was. */
 static void
 decommissioned(struct gd_op *op, const struct gi_error *err)
 {
   struct gd_volume *v = op->volume;
-  const bool *was = op->state;
   v->busy = false;
-  for (unsigned i = 0; err->code && i < v->nbricks; i++)
-    v->bricks[i].decommissioned = was[i];
+  if (err->code)
+    take_marks_back(op);
   if (err->code && !op->gd->pool)
     GI_IGNORE(gd_store_volume(v, NULL)); /* as far as that works */
   if (!err->code)
@@ -185,7 +210,8 @@ answer_progress(struct gd_op *op, struct gd_volume *v)
   }
   op->volume = v;
   if (v->rebalance.task == GD_TASK_REMOVE) {
-    decommission(op, NULL, emptied_no_more);
+    mark(op, NULL);
+    store_marks(op, emptied_no_more);
     return;
   }
   gd_rebalance_end(v);
@@ -277,27 +303,19 @@ check_online(const struct gd_volume *v, const bool *leaves, struct gi_error *err
 }
 
 static void
-not_begun(struct gd_op *op, const struct gi_error *err)
-{
-  decommissioned(op, err);
-  gd_op_finish(op, &op->problem);
-}
-
-static void
 emptying_begins(struct gd_op *op, const struct gi_error *err)
 {
+  const struct before *was = op->state;
+  struct gi_error why = *err;
   decommissioned(op, err);
-  if (err->code) {
-    gd_op_finish(op, err);
-    return;
+  if (why.code) {
+    op->volume->rebalance = was->rebalance;
+    GI_IGNORE(gd_store_rebalance(op->volume, NULL)); /* of a task without bricks to be emptied nothing comes either */
+  } else {
+    put_id(op);
   }
-  if (begin(op->volume, GD_TASK_REMOVE, GD_REBALANCE_FORCE, &op->problem)) {
-    gi_free(op->state);
-    decommission(op, NULL, not_begun);
-    return;
-  }
-  put_id(op);
-  gd_op_finish(op, NULL);
+  gd_mover_sync(op->volume);
+  gd_op_finish(op, &why);
 }
 
 static int
@@ -312,7 +330,13 @@ remove_start(struct gd_op *op, const json_t *bricks, const bool *leaves, struct 
   if (gd_check_no_rebalance(v, err) || gd_check_sets_removed(v, json_array_size(bricks), err) ||
       gd_check_whole_sets(v, leaves, err) || check_online(v, leaves, err))
     return GD_OP_FAILED;
-  decommission(op, leaves, emptying_begins);
+  mark(op, leaves);
+  if (begin(v, GD_TASK_REMOVE, GD_REBALANCE_FORCE,
+            err)) { /* a task without sets to be emptied is over, when this daemon begins again */
+    take_marks_back(op);
+    return GD_OP_FAILED;
+  }
+  store_marks(op, emptying_begins);
   return GD_OP_LATER;
 }
 

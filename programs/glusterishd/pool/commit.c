@@ -6,6 +6,7 @@
  * before, and what it stores is refused once the lock is lost. The files follow.
  */
 #include "programs/glusterishd/pool/pool.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <string.h>
@@ -125,6 +126,18 @@ gd_lock_release(struct gd_op *op)
   gi_free(l);
 }
 
+int64_t
+gd_lock_lease(const struct gd_op *op)
+{
+  return op->lock ? op->lock->lease : 0;
+}
+
+int64_t
+gd_lock_revision(const struct gd_op *op)
+{
+  return op->lock ? op->lock->revision : 0;
+}
+
 /* ---- commits ---- */
 
 static void
@@ -195,7 +208,7 @@ commit_key(struct gd_op *op, const char *key, int64_t revision, char *text, gd_k
   l->text = text;
   struct gd_key_if ifs[] = {{LOCK, l->revision}, {key, revision}};
   struct gd_key_put put = {key, text, 0};
-  kv->ops->commit(kv, ifs, 2, &put, 1, stored, l);
+  kv->ops->commit(kv, ifs, GI_BROKEN("change definitions though the lock is lost") ? 0 : 2, &put, 1, stored, l);
 }
 
 static void

@@ -6,6 +6,7 @@
  * change that was missed cannot stay missed.
  */
 #include "programs/glusterishd/pool/replace.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define RETRY (2 * GI_NSEC_PER_SEC) /* while the store does not answer */
 #define BUSY_RETRY (300 * GI_NSEC_PER_MSEC)
 #define LEAVE_GRACE (1 * GI_NSEC_PER_SEC) /* clients drop a brick within milliseconds; one that hangs is not waited for */
+#define LEAVE_MS 3000
 #define SETTLE_LOOK (50 * GI_NSEC_PER_MSEC)
 #define SETTLE_MAX (50 * GI_NSEC_PER_SEC)
 #define MSG (GI_MSG_MGMT + 135)
@@ -21,6 +23,7 @@
 #define NODES GD_PREFIX "node/"
 #define OPTIONS GD_PREFIX "options"
 #define POOL GD_PREFIX "pool"
+#define LOCK GD_PREFIX "lock"
 
 struct waiter {
   struct gi_list link;
@@ -127,9 +130,9 @@ start_and_stop(struct gd_volume *v, bool all)
     struct gi_error err = {0};
     if (!is_here(b))
       continue;
-    if (v->status != GD_STARTED && b->state == GD_PROC_UP)
+    if (v->status != GD_STARTED && !gd_brick_ends(b))
       gd_brick_stop(b, NULL, NULL);
-    if (v->cut_off || v->status != GD_STARTED || b->state != GD_PROC_DOWN || (b->proc && !all))
+    if (v->cut_off || v->status != GD_STARTED || !gd_brick_ends(b) || (b->proc && !all))
       continue;
     if (gd_brick_check_start(b, &err))
       gi_log(GI_LOG_ERROR, GD_NAME, MSG, "brick %s:%s is not started: %s", b->host, b->path, err.text);
@@ -268,6 +271,9 @@ take_nodes(struct gd_follow *f, const struct gd_key_answer *a)
   gi_list_foreach_safe(n, &f->pool->nodes, struct gd_node, link)
     if (!is_in(a, NODES, gi_gfid_text(&n->id, uuid))) {
       gi_log(GI_LOG_INFO, GD_NAME, MSG + 5, "node %s left the pool", n->hosts[0]);
+      if (gd_node_connected(n)) /* it may have no store to find that out from */
+        gd_node_call(n, json_pack("{s:s,s:i,s:{s:s}}", "call", "run", "proc", 0, "request", "command", "node leave"), LEAVE_MS,
+                     NULL, NULL);
       gd_node_forget(n);
     }
   for (unsigned i = 0; i < a->npairs; i++) {
@@ -306,13 +312,39 @@ take_options(struct gd_follow *f, const struct gd_key_pair *pair)
 
 /* ---- reading ---- */
 
-static const char *
-value_of(const struct gd_key_answer *a, const char *key)
+static const struct gd_key_pair *
+pair_of(const struct gd_key_answer *a, const char *key)
 {
   for (unsigned i = 0; i < a->npairs; i++)
     if (strcmp(a->pairs[i].key, key) == 0)
-      return a->pairs[i].value;
+      return &a->pairs[i];
   return NULL;
+}
+
+static void
+start_again(struct gd_brick *b)
+{
+  const struct gd_volume *v = b->volume;
+  b->stopped_for = 0;
+  if (v->status == GD_STARTED && !v->cut_off && gd_brick_ends(b) && !gd_brick_check_start(b, NULL))
+    gd_brick_start(b, NULL, NULL);
+}
+
+/* What was ordered under a lock that is gone, and is not in force, is taken back. */
+static void
+settle_orders(struct gd_follow *f, const struct gd_key_pair *lock)
+{
+  int64_t revision = lock ? lock->revision : GD_NO_LOCK;
+  if (f->behind || GI_BROKEN("keep what was ordered under a lock that is gone"))
+    return;
+  gd_prepared_settle(f->pool->gd, revision);
+  gi_list_foreach(v, &f->pool->gd->volumes, struct gd_volume, link) {
+    if (!v->busy)
+      gd_rebalance_settle(v);
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (v->bricks[i].stopped_for && v->bricks[i].stopped_for != revision)
+        start_again(&v->bricks[i]);
+  }
 }
 
 static void
@@ -323,19 +355,32 @@ filled(void *arg, const struct gd_key_answer *a)
     gd_follow_refresh(p->follow, NULL, NULL);
 }
 
+/* The daemon died while the first other node came, or the last one left. */
+static void
+end_if_deserted(struct gd_pool *p)
+{
+  bool resumed = p->resumed;
+  p->resumed = false;
+  if (!resumed || !gi_list_empty(&p->nodes))
+    return;
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 9, "nobody else is in the pool: it ends");
+  p->deserted = true;
+  gd_pool_dissolve(p->gd);
+}
+
 /* False: this node is no part of the pool any more. */
 static bool
 take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *err)
 {
   struct gd *gd = f->pool->gd;
   char pool[GI_UUID_TEXT], own[GI_UUID_TEXT];
-  const char *id = value_of(a, POOL);
+  const struct gd_key_pair *id = pair_of(a, POOL), *options = pair_of(a, OPTIONS), *replacing = pair_of(a, GD_REPLACE_KEY);
   if (!a->npairs && f->pool->unfilled) { /* the daemon died while it began */
     gi_error_set(err, EAGAIN, "the store has just begun");
     gd_pool_fill(gd, filled, f->pool);
     return true;
   }
-  if (!id || strcmp(id, gi_gfid_text(&f->pool->id, pool)) != 0) {
+  if (!id || strcmp(id->value, gi_gfid_text(&f->pool->id, pool)) != 0) {
     gi_error_set(err, EILSEQ, "the store is not that of this pool");
     return true;
   }
@@ -346,11 +391,12 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   }
   f->pool->unfilled = false;
   take_nodes(f, a);
-  for (unsigned i = 0; i < a->npairs; i++)
-    if (strcmp(a->pairs[i].key, OPTIONS) == 0)
-      take_options(f, &a->pairs[i]);
+  if (options)
+    take_options(f, options);
   take_volumes(f, a);
-  gd_replace_take(f->pool->replace, value_of(a, GD_REPLACE_KEY));
+  gd_replace_take(f->pool->replace, replacing ? replacing->value : NULL);
+  settle_orders(f, pair_of(a, LOCK));
+  end_if_deserted(f->pool);
   return true;
 }
 
@@ -359,6 +405,8 @@ static void read_now(struct gd_follow *f);
 static void
 store_changed(void *arg)
 {
+  if (GI_BROKEN("miss what others changed"))
+    return;
   gd_follow_refresh(arg, NULL, NULL);
 }
 

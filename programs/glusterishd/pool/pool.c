@@ -124,6 +124,7 @@ gd_pool_load(struct gd *gd, struct gi_error *err)
   if (ret)
     return -1;
   gd_nodes_load(gd);
+  gd->pool->resumed = true;
   run(gd->pool);
   gd_follow_refresh(gd->pool->follow, NULL, NULL);
   return 0;
@@ -287,6 +288,10 @@ leave_now(void *arg)
   struct gd *gd = p->gd;
   GI_CLEANUP_FREE char *path = path_of(gd);
   bool dissolve = p->dissolve;
+  if (p->deserted && !gi_list_empty(&p->nodes)) { /* somebody came meanwhile */
+    p->deserted = p->dissolve = false;
+    return;
+  }
   /* Bricks and daemons still have to answer commands that are under way. */
   if (!gi_list_empty(&gd->ops) && p->looked++ < LEAVE_LOOKS) {
     gi_timer_set(&p->later, LEAVE_LOOK);

@@ -85,6 +85,8 @@ struct gd_pool {
   struct gi_timer later;   /* as soon as no command is under way */
   unsigned looked;         /* so often whether one is */
   bool dissolve;           /* the volumes stay */
+  bool resumed;            /* the daemon has begun, and has not read yet who is in the pool */
+  bool deserted;           /* it is left for that: nobody else was */
 };
 
 /* ---- node.c ---- */

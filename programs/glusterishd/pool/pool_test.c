@@ -21,6 +21,10 @@
 #define STOP "{\"command\":\"volume stop\",\"volume\":\"vol\"}"
 #define DELETE "{\"command\":\"volume delete\",\"volume\":\"vol\"}"
 
+/* The pool's other node, which is away. */
+#define AWAY GD_PREFIX "node/12345678-1234-4234-8234-123456789abc"
+#define AWAY_DOC "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}"
+
 static struct memory_store store;
 
 static struct gd_key_store *
@@ -50,6 +54,7 @@ make_pool(struct fixture *f)
   char *text = json_dumps(doc, 0);
   memory_store_put(&store, GD_PREFIX "pool", gi_gfid_text(&f->gd->pool->id, id), 0);
   memory_store_put(&store, node, text, 0);
+  memory_store_put(&store, AWAY, AWAY_DOC, 0);
   free(text);
   json_decref(doc);
   gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
@@ -346,8 +351,9 @@ test_bricks_stop_without_a_quorum_of_nodes(void **state)
 {
   struct fixture *f = *state;
   struct gd_pool *p = f->gd->pool;
-  static const char key[] = GD_PREFIX "node/12345678-1234-4234-8234-123456789abc",
-                    away[] = "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}";
+  memory_store_put(&store, AWAY, NULL, 0);
+  gd_follow_refresh(p->follow, NULL, NULL);
+  turns(f, 5);
   succeeds(f, run(f, 4, CREATE));
   succeeds(f, run(f, 8, START));
   succeeds(f,
@@ -355,7 +361,7 @@ test_bricks_stop_without_a_quorum_of_nodes(void **state)
   struct gd_volume *v = gd_volume_find(f->gd, "vol");
   gd_quorum_look(p);
   assert_int_equal(v->bricks[0].state, GD_PROC_UP);
-  memory_store_put(&store, key, away, 0);
+  memory_store_put(&store, AWAY, AWAY_DOC, 0);
   gd_follow_refresh(p->follow, NULL, NULL);
   turns(f, 5);
   assert_non_null(gd_node_at(f->gd, 0));
@@ -369,7 +375,7 @@ test_bricks_stop_without_a_quorum_of_nodes(void **state)
   assert_int_equal(v->bricks[0].state, GD_PROC_DOWN);
   assert_int_equal(run(f, 9, STOP), GD_ERR_MGMT);
   assert_says(f, "Quorum not met");
-  memory_store_put(&store, key, NULL, 0);
+  memory_store_put(&store, AWAY, NULL, 0);
   gd_follow_refresh(p->follow, NULL, NULL);
   turns(f, 5);
   gd_quorum_look(p);

@@ -62,8 +62,7 @@ regain(struct gd_volume *v)
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "enough nodes of the pool are connected: the bricks of volume %s are started", v->name);
   v->cut_off = false;
   for (unsigned i = 0; i < v->nbricks && v->status == GD_STARTED; i++)
-    if (gd_node_has(v->gd, NULL, &v->bricks[i]) && v->bricks[i].state == GD_PROC_DOWN &&
-        !gd_brick_check_start(&v->bricks[i], NULL))
+    if (gd_node_has(v->gd, NULL, &v->bricks[i]) && gd_brick_ends(&v->bricks[i]) && !gd_brick_check_start(&v->bricks[i], NULL))
       gd_brick_start(&v->bricks[i], NULL, NULL);
 }
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define TIMEOUT (60 * GI_NSEC_PER_SEC)
@@ -42,7 +41,7 @@ gd_announce_cancel(struct gd_announce **ref)
   gi_defer_cancel(&a->end);
   if (a->watch.fd >= 0) {
     gd_watch_signal(&a->watch, SIGKILL);
-    waitid(P_PID, (id_t)a->watch.pid, &(siginfo_t){0}, WEXITED);
+    GI_IGNORE(gd_watch_reap(&a->watch));
     gd_unwatch(&a->watch);
   }
   unlink(a->volfile);
@@ -75,14 +74,13 @@ static void
 ended(void *arg, unsigned events)
 {
   struct gd_announce *a = arg;
-  siginfo_t info = {0};
-  waitid(P_PID, (id_t)a->watch.pid, &info, WEXITED);
+  int status = gd_watch_reap(&a->watch);
   gi_timer_cancel(&a->timer);
   gd_unwatch(&a->watch);
-  if (info.si_code == CLD_EXITED && info.si_status == 0)
+  if (status == 0)
     next_set(a);
   else
-    failed(a, info.si_code == CLD_EXITED ? "it was refused" : "the helper was killed");
+    failed(a, status > 0 ? "it was refused" : "the helper was killed");
 }
 
 static void

@@ -22,9 +22,9 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define START_TIMEOUT (60 * GI_NSEC_PER_SEC)
@@ -33,15 +33,29 @@
 #define PORT_TRIES 2000                       /* random ports tested before giving up */
 #define MSG (GI_MSG_MGMT + 20)
 
+/* One who waited, when another one wants something else of the process. */
+struct overtaken {
+  struct gi_list link; /* gd_proc.overtaken */
+  gd_proc_fn *fn;
+  void *arg;
+};
+
 struct gd_proc {
   struct gd_brick *brick;
   struct gd_watch watch; /* STARTING: of the spawned parent; UP, STOPPING: of the brick */
   struct gi_timer timer;
   struct gi_defer answer;
   struct gi_error result;
-  bool again;     /* a start waits for an answer or the end of the process that is UP */
-  gd_proc_fn *fn; /* who waits for a start or stop */
+  bool again;       /* a start waits for an answer or the end of the process that is UP */
+  bool unsigned_in; /* it is UP and has not signed in yet: its start is not over */
+  gd_proc_fn *fn;   /* who waits for a start or stop */
   void *arg;
+  /* What is wanted when the stop or start that is under way has ended. */
+  enum { NEXT_NOTHING, NEXT_START, NEXT_STOP } next;
+  gd_proc_fn *next_fn;
+  void *next_arg;
+  struct gi_list overtaken;
+  struct gi_defer tell_overtaken;
 };
 
 /* ---- names ---- */
@@ -69,6 +83,7 @@ gd_brick_socket(const struct gd_brick *b)
 /* ---- the struct behind a brick ---- */
 
 static void answer_now(void *arg);
+static void tell_overtaken(void *arg);
 static void start_failed(struct gd_brick *b, int code, const char *why);
 static void launch(struct gd_brick *b);
 
@@ -79,7 +94,9 @@ proc_of(struct gd_brick *b)
     b->proc = gi_new(struct gd_proc);
     b->proc->brick = b;
     b->proc->watch.fd = -1;
+    gi_list_init(&b->proc->overtaken);
     gi_defer_init(&b->proc->answer, answer_now, b->proc);
+    gi_defer_init(&b->proc->tell_overtaken, tell_overtaken, b->proc);
   }
   return b->proc;
 }
@@ -106,6 +123,9 @@ gd_brick_forget(struct gd_brick *b)
   unwatch(p);
   gi_timer_finish(&p->timer);
   gi_defer_cancel(&p->answer);
+  gi_defer_cancel(&p->tell_overtaken);
+  gi_list_foreach_safe(o, &p->overtaken, struct overtaken, link)
+    gi_free(o);
   gi_free(p);
   b->proc = NULL;
 }
@@ -130,10 +150,67 @@ static void
 answer_now(void *arg)
 {
   struct gd_proc *p = arg;
+  struct gd_brick *b = p->brick;
+  struct gi_error result = p->result;
   gd_proc_fn *fn = p->fn;
+  void *fn_arg = p->arg;
+  int next = p->next;
   p->fn = NULL;
-  if (fn)
-    fn(p->brick, &p->result, p->arg);
+  p->next = NEXT_NOTHING;
+  if (next == NEXT_START)
+    gd_brick_start(b, p->next_fn, p->next_arg);
+  else if (next == NEXT_STOP)
+    gd_brick_stop(b, p->next_fn, p->next_arg);
+  if (fn) /* which may forget the brick */
+    fn(b, &result, fn_arg);
+}
+
+static void
+tell_overtaken(void *arg)
+{
+  struct gd_proc *p = arg;
+  struct gd_brick *b = p->brick;
+  struct overtaken *o = gi_list_first(&p->overtaken, struct overtaken, link);
+  gd_proc_fn *fn = o->fn;
+  void *fn_arg = o->arg;
+  struct gi_error err = {0};
+  gi_error_set(&err, ECANCELED, "brick %s:%s: another command starts or stops it", b->host, b->path);
+  gi_list_del(&o->link);
+  gi_free(o);
+  if (!gi_list_empty(&p->overtaken))
+    gi_defer_add(b->volume->gd->reactor, &p->tell_overtaken);
+  fn(b, &err, fn_arg); /* which may forget the brick */
+}
+
+static void
+overtake(struct gd_proc *p, gd_proc_fn *fn, void *arg)
+{
+  if (!fn)
+    return;
+  struct overtaken *o = gi_new(struct overtaken);
+  o->fn = fn;
+  o->arg = arg;
+  gi_list_add_tail(&p->overtaken, &o->link);
+  gi_defer_add(p->brick->volume->gd->reactor, &p->tell_overtaken);
+}
+
+/* Whoever waits from now on. */
+static void
+wait_for(struct gd_proc *p, gd_proc_fn *fn, void *arg)
+{
+  overtake(p, p->fn, p->arg);
+  p->fn = fn;
+  p->arg = arg;
+}
+
+static void
+then(struct gd_proc *p, int next, gd_proc_fn *fn, void *arg)
+{
+  if (p->next != NEXT_NOTHING)
+    overtake(p, p->next_fn, p->next_arg);
+  p->next = next;
+  p->next_fn = fn;
+  p->next_arg = arg;
 }
 
 static void
@@ -151,7 +228,7 @@ static void
 it_runs(void *arg)
 {
   struct gd_proc *p = arg;
-  p->again = false;
+  p->again = p->unsigned_in = false;
   gi_timer_cancel(&p->timer);
   answer(p, 0, NULL);
 }
@@ -178,7 +255,7 @@ brick_gone(void *arg, unsigned events)
          : b->leaving ? "was ended from outside: \"volume start force\" starts it again"
                       : "ended unexpectedly: \"volume start force\" starts it again");
   b->state = GD_PROC_DOWN;
-  b->signed_in = b->leaving = p->again = false;
+  b->signed_in = b->leaving = p->again = p->unsigned_in = false;
   b->pid = 0;
   GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(b);
   gd_pidfile_remove(pidfile);
@@ -222,6 +299,12 @@ bool
 gd_brick_online(const struct gd_brick *b)
 {
   return b->state == GD_PROC_UP && b->signed_in;
+}
+
+bool
+gd_brick_ends(const struct gd_brick *b)
+{
+  return b->state == GD_PROC_DOWN || b->state == GD_PROC_STOPPING;
 }
 
 int
@@ -324,17 +407,15 @@ parent_gone(void *arg, unsigned events)
 {
   struct gd_proc *p = arg;
   struct gd_brick *b = p->brick;
-  siginfo_t info = {0};
-  waitid(P_PID, (id_t)p->watch.pid, &info, WEXITED);
+  int status = gd_watch_reap(&p->watch);
   unwatch(p);
-  bool failed = info.si_code != CLD_EXITED || info.si_status != 0;
-  if (failed && gd_brick_adopt(b)) { /* one that an earlier daemon has started was faster */
+  if (status != 0 && gd_brick_adopt(b)) { /* one that an earlier daemon has started was faster */
     it_runs(p);
     return;
   }
-  if (failed) {
+  if (status != 0) {
     GI_CLEANUP_FREE char *why =
-        gi_asprintf("the process %s %d", info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status);
+        gi_asprintf("the process %s %d", status > 0 ? "exited with status" : "died of signal", abs(status));
     start_failed(b, EIO, why);
     return;
   }
@@ -343,6 +424,7 @@ parent_gone(void *arg, unsigned events)
     return;
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 3, "brick %s:%s runs on port %d (pid %d)", b->host, b->path, b->port, (int)b->pid);
+  p->unsigned_in = !b->signed_in;
   if (b->signed_in)
     it_runs(p);
   else
@@ -360,7 +442,7 @@ gd_brick_signed_in(struct gd_brick *b, int port)
     gd_store_brick(b, NULL);
   if (b->state == GD_PROC_DOWN) /* started by hand, or while nobody looked */
     gd_brick_adopt(b);
-  if (b->state == GD_PROC_UP && b->proc->fn) /* a start waits for this */
+  if (b->state == GD_PROC_UP && (b->proc->fn || b->proc->unsigned_in)) /* a start waits for this */
     it_runs(b->proc);
 }
 
@@ -370,7 +452,7 @@ start_too_slow(void *arg)
   struct gd_proc *p = arg;
   pid_t brick = gd_brick_running_pid(p->brick);
   if (brick)
-    kill(brick, SIGKILL);
+    gd_pid_signal(brick, SIGKILL);
   gd_watch_signal(&p->watch, SIGKILL); /* parent_gone or brick_gone follows */
 }
 
@@ -453,8 +535,11 @@ gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
 {
   struct gd_proc *p = proc_of(b);
   GI_CHECK(b->volume, GD_VOLUME_MAGIC);
-  p->fn = fn;
-  p->arg = arg;
+  if (b->state == GD_PROC_STOPPING) {
+    then(p, NEXT_START, fn, arg);
+    return;
+  }
+  wait_for(p, fn, arg);
   if (b->state == GD_PROC_DOWN && !gd_brick_adopt(b)) {
     launch(b);
     return;
@@ -470,8 +555,12 @@ void
 gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg)
 {
   struct gd_proc *p = proc_of(b);
-  p->fn = fn;
-  p->arg = arg;
+  if (b->state == GD_PROC_STARTING) {
+    then(p, NEXT_STOP, fn, arg);
+    return;
+  }
+  then(p, NEXT_NOTHING, NULL, NULL);
+  wait_for(p, fn, arg);
   if (b->state != GD_PROC_UP) {
     answer(p, 0, NULL);
     return;

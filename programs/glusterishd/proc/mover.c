@@ -16,7 +16,8 @@
 static bool
 wanted(const struct gd_volume *v)
 {
-  return v->status == GD_STARTED && v->rebalance.status == GD_REBALANCE_RUNS && v->gd->keeps_services;
+  return v->status == GD_STARTED && v->rebalance.status == GD_REBALANCE_RUNS && v->gd->keeps_services &&
+         (v->rebalance.task != GD_TASK_REMOVE || gd_volume_drains(v));
 }
 
 static char *

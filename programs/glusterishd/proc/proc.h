@@ -3,12 +3,14 @@
  * The middle layer of the daemon: processes. It starts, watches, stops and asks
  * the bricks and self-heal daemons of volumes; why is for the layer above.
  *
- *   spawn.c         starting and watching processes
+ *   spawn.c         starting and watching processes; a simulation has another one
+ *   command-line.c  what they are started with
  *   brick-proc.c    brick processes: start, watch, stop, adopt
  *   service.c       a process of a volume that is kept running while it is wanted
  *   shd.c           self-heal daemons, one per volume
  *   mover.c         the processes that move files between sets, one per volume with such a task
  *   adopt.c         what becomes of processes when a volume changes or goes
+ *   sweep.c         processes that nobody wants any more
  *   brick-ops.c     questions to a running brick or self-heal daemon
  *   announce.c      telling bricks that one of them is new and empty
  */
@@ -17,24 +19,29 @@
 
 #include "programs/glusterishd/model/model.h"
 
-/* ---- spawn.c ---- */
+/* ---- command-line.c ---- */
 
 /* Starts it in a session of its own, standard streams on /dev/null. 0 or an errno. */
 int gd_spawn(const char *program, const char *const *argv, pid_t *pid);
-/* The same in the directory `dir`, what it says goes to the end of the file `log`; either may be NULL. */
-int gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid);
 /* The same of a process that serves or uses a graph of the daemon's (volfile.md 7.1): what all their command lines have, then `more`, which
  * ends with NULL. */
 int gd_spawn_graph(const struct gd *gd, const char *server, const char *id, const char *pidfile, const char *sock,
                    const char *log, const char *const *more, pid_t *pid);
+/* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
+char *gd_socket_name(const struct gd_volume *v, const char *what);
+
+/* ---- spawn.c ---- */
+
+/* As gd_spawn in the directory `dir`, what it says goes to the end of the file `log`; either may be NULL. */
+int gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid);
 /* The pid in a pid file, if that process has `word` on its command line; else 0. */
 pid_t gd_pidfile_running(const char *pidfile, const char *word);
 /* Removes it, unless a process holds it: one that an earlier daemon has started, and that is about to be found. */
 void gd_pidfile_remove(const char *pidfile);
 /* What follows that word on the command line of a process; NULL: nothing. The caller frees it. */
 char *gd_process_option(pid_t pid, const char *option);
-/* The unix socket of a service of the volume: short (their paths are limited to 107 bytes) and the same every time. Caller frees. */
-char *gd_socket_name(const struct gd_volume *v, const char *what);
+
+void gd_pid_signal(pid_t pid, int signo); /* of somebody who was just seen to run */
 
 /* a process whose end is noticed; fd -1: none */
 struct gd_watch {
@@ -45,21 +52,25 @@ struct gd_watch {
 bool gd_watch(struct gd_watch *w, struct gi_reactor *r, pid_t pid, void (*fn)(void *arg, unsigned events), void *arg);
 void gd_unwatch(struct gd_watch *w);
 int gd_watch_signal(const struct gd_watch *w, int signo); /* 0 or an errno */
+int gd_watch_reap(
+    const struct gd_watch *w); /* of our child, waits for its end: its exit status, or minus the signal that ended it */
 
 /* ---- brick-proc.c ---- */
 
 typedef void gd_proc_fn(struct gd_brick *b, const struct gi_error *err, void *arg); /* err->code 0 = success */
 
-/* Starts the brick's process unless it runs, one that is leaving once that is gone; fn (may be NULL) is called once it serves or
- * failed, never from inside. */
+/* Whoever waits for a brick when another one wants it otherwise is told that with ECANCELED.
+ * Starts the brick's process unless it runs, one that is leaving or being stopped once that is gone; fn (may be NULL) is called once it
+ * serves or failed, never from inside. */
 void gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg);
-/* Ends it; fn is called when the process is gone, never from inside. */
+/* Ends it, one that is being started once it serves; fn is called when the process is gone, never from inside. */
 void gd_brick_stop(struct gd_brick *b, gd_proc_fn *fn, void *arg);
 /* Takes over a process that outlived an earlier daemon. */
 bool gd_brick_adopt(struct gd_brick *b);
 void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mapper where it listens */
 void gd_brick_signed_out(struct gd_brick *b);          /* and that it will do so no longer */
 bool gd_brick_online(const struct gd_brick *b);
+bool gd_brick_ends(const struct gd_brick *b);             /* no process of it runs, or not for long */
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or an errno */
 void gd_brick_forget(struct gd_brick *b);                 /* stops watching; the process goes on */
 /* Another object stands for the brick from now on: its process, if any, is watched for `to`. */
@@ -95,6 +106,7 @@ void gd_service_forget(struct gd_service **ref);              /* stops watching;
 
 bool gd_shd_compatible(const struct gd_volume *v); /* a type of volume that heals */
 bool gd_shd_enabled(const struct gd_volume *v);    /* and it is not switched off */
+bool gd_shd_wanted(const struct gd_volume *v);     /* and started, with bricks here */
 /* Starts or stops it as the volume's state and options want it; returns at once. */
 void gd_shd_sync(struct gd_volume *v);
 void gd_shd_restart(struct gd_volume *v);                /* the volume has other bricks */
@@ -107,6 +119,10 @@ char *gd_shd_socket(const struct gd_volume *v);          /* where it answers bri
 /* Starts or ends it as v->rebalance wants it; returns at once. Its progress goes to v->rebalance by itself. */
 void gd_mover_sync(struct gd_volume *v);
 pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
+
+/* ---- sweep.c ---- */
+
+void gd_sweep(struct gd *gd); /* at the beginning, when the volumes are known: ends processes that belong to none of them */
 
 /* ---- adopt.c ---- */
 

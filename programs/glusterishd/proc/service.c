@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define START_TIMEOUT (60 * GI_NSEC_PER_SEC)
@@ -122,13 +121,11 @@ static void
 parent_gone(void *arg, unsigned events)
 {
   struct gd_service *s = arg;
-  siginfo_t info = {0};
-  waitid(P_PID, (id_t)s->watch.pid, &info, WEXITED);
+  int status = gd_watch_reap(&s->watch);
   gi_timer_cancel(&s->timer);
   gd_unwatch(&s->watch);
-  bool failed = info.si_code != CLD_EXITED || info.si_status != 0;
   if (!adopt(s)) /* also one that an earlier daemon has started, and that was faster */
-    lost(s, failed ? "its process did not start, see its log file" : "its process left no pid file or ended at once");
+    lost(s, status != 0 ? "its process did not start, see its log file" : "its process left no pid file or ended at once");
   else if (!s->type->wanted(s->volume))
     stop(s);
 }

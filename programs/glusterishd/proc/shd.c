@@ -28,8 +28,8 @@ has_brick_here(const struct gd_volume *v)
   return false;
 }
 
-static bool
-wanted(const struct gd_volume *v)
+bool
+gd_shd_wanted(const struct gd_volume *v)
 {
   return v->status == GD_STARTED && gd_shd_enabled(v) && has_brick_here(v) && v->gd->keeps_services;
 }
@@ -59,7 +59,7 @@ static const struct gd_service_type type = {
     .process_name = "glustershd",
     .more = "--client-pid=-6",
     .pause_max = PAUSE_MAX,
-    .wanted = wanted,
+    .wanted = gd_shd_wanted,
     .pidfile = pidfile_of,
     .log = log_of,
     .xlator_option = node_option,

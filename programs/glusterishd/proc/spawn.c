@@ -13,38 +13,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
-
-#define MORE_MAX 16 /* arguments of one kind of process */
-
-int
-gd_spawn(const char *program, const char *const *argv, pid_t *pid)
-{
-  return gd_spawn_in(program, argv, NULL, NULL, pid);
-}
-
-int
-gd_spawn_graph(const struct gd *gd, const char *server, const char *id, const char *pidfile, const char *sock, const char *log,
-               const char *const *more, pid_t *pid)
-{
-  GI_CLEANUP_FREE char *port = gi_asprintf("%d", gd->config.port);
-  const char *format = gd->config.log_json ? "json" : "text";
-  const char *const common[] = {
-      gd->brick_program, "-s", server, "--volfile-id", id,  "--volfile-server-port", port,   "-p",
-      pidfile,           "-S", sock,   "-l",           log, "--log-format",          format, "--statedump-dir",
-      gd->config.rundir,
-  };
-  const char *argv[GI_ARRAY_LEN(common) + MORE_MAX] = {NULL};
-  unsigned n = GI_ARRAY_LEN(common);
-  memcpy(argv, common, sizeof(common));
-  for (; *more; more++) {
-    GI_ASSERT(n < GI_ARRAY_LEN(argv) - 1);
-    argv[n++] = *more;
-  }
-  return gd_spawn(gd->brick_program, argv, pid);
-}
 
 int
 gd_spawn_in(const char *program, const char *const *argv, const char *dir, const char *log, pid_t *pid)
@@ -127,15 +99,10 @@ gd_pidfile_running(const char *pidfile, const char *word)
   return 0;
 }
 
-char *
-gd_socket_name(const struct gd_volume *v, const char *what)
+void
+gd_pid_signal(pid_t pid, int signo)
 {
-  uint64_t hash = 14695981039346656037ull; /* FNV-1a */
-  for (unsigned i = 0; i < sizeof(v->id.b); i++)
-    hash = (hash ^ v->id.b[i]) * 1099511628211ull;
-  for (const char *p = what; *p; p++)
-    hash = (hash ^ (uint8_t)*p) * 1099511628211ull;
-  return gi_asprintf("%s/%016llx.socket", v->gd->config.rundir, (unsigned long long)hash);
+  kill(pid, signo);
 }
 
 bool
@@ -165,4 +132,12 @@ int
 gd_watch_signal(const struct gd_watch *w, int signo)
 {
   return syscall(SYS_pidfd_send_signal, w->fd, signo, NULL, 0) ? errno : 0;
+}
+
+int
+gd_watch_reap(const struct gd_watch *w)
+{
+  siginfo_t info = {0};
+  waitid(P_PID, (id_t)w->pid, &info, WEXITED);
+  return info.si_code == CLD_EXITED ? info.si_status : -(info.si_status ? info.si_status : SIGKILL);
 }

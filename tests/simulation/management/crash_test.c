@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A daemon of a pool dies at each call to the store that a command makes, and
+ * afterwards the command is done or not done, on all nodes alike: definitions,
+ * nodes, processes of bricks and the marks of their directories.
+ */
+#include "tests/simulation/management/nodes.h"
+#include "programs/glusterishd/pool/pool.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define ANSWER (120 * SIM_S)
+#define CALM (16 * SIM_S) /* a lease has run out, and everybody has read what is stored */
+#define CALLS_MAX 60      /* of one command, and more */
+
+struct bench {
+  struct sim_world *w;
+  struct sim_nodes *all;
+};
+
+struct walk {
+  const char *name;
+  unsigned node; /* that is given the command, and dies */
+  unsigned pool; /* nodes of the pool at first */
+  uint32_t proc;
+  const char *text;
+  void (*prepare)(struct bench *b); /* may be NULL */
+  bool (*done)(struct bench *b);
+  const char *fresh[2]; /* directories that it makes, each below that of its node */
+};
+
+static void
+setup_nodes(struct bench *b, unsigned n)
+{
+  gi_log_set_level(GI_LOG_NONE);
+  b->w = sim_world_new(1);
+  sim_net_new(b->w);
+  b->all = sim_nodes_new(b->w, n);
+  for (unsigned i = 0; i < n; i++)
+    sim_node_start(&b->all->node[i]);
+}
+
+static void
+teardown_nodes(struct bench *b)
+{
+  if (b->w->violations)
+    fail_msg("%s", b->w->violation);
+  sim_nodes_free(&b->all);
+  sim_net_free(b->w);
+  sim_world_free(&b->w);
+}
+
+/* The code it is answered with; -1: its node died. */
+static int
+give(struct bench *b, unsigned node, uint32_t proc, const char *text, struct gi_error *err)
+{
+  struct sim_command *c = sim_command_new(&b->all->node[node], proc, "%s", text);
+  sim_command_wait(c, ANSWER);
+  if (!c->answered && b->all->node[node].reactor)
+    fail_msg("no answer to %s", text);
+  int code = c->answered ? c->err.code : -1;
+  if (err)
+    *err = c->err;
+  sim_command_free(&c);
+  return code;
+}
+
+static void
+order(struct bench *b, unsigned node, uint32_t proc, const char *text)
+{
+  struct gi_error err;
+  if (give(b, node, proc, text, &err))
+    fail_msg("%s: %s", text, err.text);
+}
+
+static void
+make_pool(struct bench *b, unsigned n)
+{
+  for (unsigned i = 1; i < n; i++) {
+    char text[128], address[16];
+    snprintf(text, sizeof(text), "{\"command\":\"peer probe\",\"host\":\"%s\"}", sim_node_address(&b->all->node[i], address));
+    order(b, 0, 1, text);
+  }
+}
+
+/* ---- what is right ---- */
+
+static bool
+is_brick(const struct sim_node *n, const char *path)
+{
+  gi_list_foreach(v, &n->gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (gi_gfid_equal(&v->bricks[i].node, &n->gd->uuid) && strcmp(v->bricks[i].path, path) == 0)
+        return true;
+  return false;
+}
+
+/* A directory that the command makes is there, and marked, when it is a brick. */
+static void
+check_marks(struct bench *b, const struct walk *k, unsigned call, bool after)
+{
+  for (unsigned i = 0; i < GI_ARRAY_LEN(k->fresh) && k->fresh[i]; i++) {
+    const struct sim_node *n = &b->all->node[k->fresh[i][0] - '0'];
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", b->all->dir, k->fresh[i]);
+    bool marked = lgetxattr(path, "trusted.glusterfs.volume-id", NULL, 0) > 0, there = access(path, F_OK) == 0;
+    bool brick = is_brick(n, path);
+    if (brick != marked || brick != there)
+      fail_msg("%s, dies %s call %u: %s is %s, and is %s%s", k->name, after ? "after" : "before", call, path,
+               brick ? "a brick" : "no brick", there ? "there" : "not there", marked ? ", marked" : "");
+  }
+}
+
+static void
+check_agreed(struct bench *b, const char *what, unsigned call, bool after)
+{
+  char why[512];
+  if (b->w->violations)
+    fail_msg("%s, dies %s call %u: %s", what, after ? "after" : "before", call, b->w->violation);
+  if (!sim_nodes_agree(b->all, why, sizeof(why)))
+    fail_msg("%s, dies %s call %u: %s", what, after ? "after" : "before", call, why);
+}
+
+/* ---- the walk ---- */
+
+/* False: the command has fewer calls. */
+static bool
+step(const struct walk *k, unsigned call, bool after)
+{
+  struct bench bench, *b = &bench;
+  struct gi_error err = {0};
+  setup_nodes(b, 4);
+  make_pool(b, k->pool);
+  if (k->prepare)
+    k->prepare(b);
+  sim_nodes_run(b->all, 4 * SIM_S, NULL);
+  check_agreed(b, k->name, 0, false);
+  struct sim_node *n = &b->all->node[k->node];
+  b->all->mortal = n;
+  b->all->dies_at = call;
+  b->all->dies_after = after;
+  bool died = give(b, k->node, k->proc, k->text, NULL) < 0;
+  b->all->mortal = NULL;
+  if (died) {
+    sim_nodes_run(b->all, CALM, NULL);
+    check_agreed(b, k->name, call, after);
+    sim_node_start(n);
+    sim_nodes_run(b->all, CALM, NULL);
+    check_agreed(b, k->name, call, after);
+    check_marks(b, k, call, after);
+    if (!k->done(b) && give(b, k->node, k->proc, k->text, &err))
+      fail_msg("%s, dies %s call %u, tried again: %s", k->name, after ? "after" : "before", call, err.text);
+    sim_nodes_run(b->all, 4 * SIM_S, NULL);
+    check_agreed(b, k->name, call, after);
+    if (!k->done(b))
+      fail_msg("%s, dies %s call %u, tried again: it is not done", k->name, after ? "after" : "before", call);
+  }
+  teardown_nodes(b);
+  return died;
+}
+
+static void
+walk(const struct walk *k)
+{
+  bool more = true;
+  unsigned call = 0;
+  while (more) {
+    call++;
+    assert_true(call < CALLS_MAX);
+    more = step(k, call, false);
+    if (more)
+      step(k, call, true);
+  }
+  assert_true(call > 3); /* lease, lock, reading */
+}
+
+/* ---- volumes ---- */
+
+#define CREATE \
+  "{\"command\":\"volume create\",\"volume\":\"vol\",\"replica\":2,\"force\":true," \
+  "\"bricks\":[\"10.0.0.1:DIR/0/a\",\"10.0.0.2:DIR/1/a\"]}"
+#define WIDE \
+  "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true," \
+  "\"bricks\":[\"10.0.0.1:DIR/0/a\",\"10.0.0.1:DIR/0/b\",\"10.0.0.2:DIR/1/a\"]}"
+#define START "{\"command\":\"volume start\",\"volume\":\"vol\"}"
+#define STOP "{\"command\":\"volume stop\",\"volume\":\"vol\"}"
+
+static const struct gd_volume *
+volume(struct bench *b)
+{
+  return gd_volume_find(b->all->node[0].gd, "vol");
+}
+
+static void
+created(struct bench *b)
+{
+  order(b, 0, 4, CREATE);
+}
+
+static void
+started(struct bench *b)
+{
+  order(b, 1, 4, CREATE);
+  order(b, 0, 8, START);
+}
+
+static void
+started_wide(struct bench *b)
+{
+  order(b, 1, 4, WIDE);
+  order(b, 0, 8, START);
+}
+
+static bool
+is_there(struct bench *b)
+{
+  return volume(b) != NULL;
+}
+
+static bool
+is_gone(struct bench *b)
+{
+  return !volume(b);
+}
+
+static bool
+is_started(struct bench *b)
+{
+  return volume(b)->status == GD_STARTED;
+}
+
+static bool
+is_stopped(struct bench *b)
+{
+  return volume(b)->status == GD_STOPPED;
+}
+
+static bool
+is_set(struct bench *b)
+{
+  const char *value = gd_options_get(&volume(b)->options, "user.a");
+  return value && strcmp(value, "b") == 0;
+}
+
+static bool
+is_set_for_all(struct bench *b)
+{
+  const char *value = gd_options_get(&b->all->node[2].gd->pool_options, "cluster.server-quorum-ratio");
+  return value && strcmp(value, "51") == 0;
+}
+
+static bool
+has_three(struct bench *b)
+{
+  return volume(b)->nbricks == 3;
+}
+
+static bool
+has_moved(struct bench *b)
+{
+  return strstr(volume(b)->bricks[1].path, "/2/c") != NULL;
+}
+
+static bool
+has_one(struct bench *b)
+{
+  return volume(b)->nbricks == 1;
+}
+
+static bool
+drains(struct bench *b)
+{
+  const struct gd_volume *v = volume(b);
+  if (v->bricks[2].decommissioned != (v->rebalance.task == GD_TASK_REMOVE))
+    fail_msg("a brick is to be emptied: %d, somebody does it: %d", v->bricks[2].decommissioned,
+             v->rebalance.task == GD_TASK_REMOVE);
+  return v->bricks[2].decommissioned;
+}
+
+static bool
+rebalances(struct bench *b)
+{
+  return volume(b)->rebalance.task == GD_TASK_REBALANCE;
+}
+
+/* ---- nodes ---- */
+
+static unsigned
+pool_of(struct bench *b, unsigned node)
+{
+  const struct gd *gd = b->all->node[node].gd;
+  unsigned n = 0;
+  while (gd_node_at(gd, n))
+    n++;
+  return gd->pool ? n + 1 : 0;
+}
+
+/* Whoever was to come or go is in the pool of the others, or in none. */
+static bool
+has_size(struct bench *b, unsigned whole, unsigned other)
+{
+  unsigned n = pool_of(b, 0), its = pool_of(b, other), without = whole > 2 ? whole - 1 : 0;
+  if (n != (its ? whole : without) || (its && its != whole))
+    fail_msg("node %u is in a pool of %u, the first one in one of %u", other, its, n);
+  return its;
+}
+
+static bool
+fourth_has_come(struct bench *b)
+{
+  return has_size(b, 4, 3);
+}
+
+static bool
+second_has_come(struct bench *b)
+{
+  return has_size(b, 2, 1);
+}
+
+static bool
+third_has_left(struct bench *b)
+{
+  return !has_size(b, 3, 2);
+}
+
+static bool
+second_has_left(struct bench *b)
+{
+  return !has_size(b, 2, 1);
+}
+
+static void
+alone_with_volume(struct bench *b)
+{
+  order(b, 0, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"10.0.0.1:DIR/0/a\"]}");
+}
+
+static const struct walk walks[] = {
+    {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}},
+    {"start", 0, 3, 8, START, created, is_started},
+    {"stop", 0, 3, 9, STOP, started, is_stopped},
+    {"delete", 0, 3, 7, "{\"command\":\"volume delete\",\"volume\":\"vol\"}", created, is_gone},
+    {"set", 0, 3, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}", created, is_set},
+    {"set all", 0, 3, 12, "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.server-quorum-ratio\",\"51\"]}",
+     created, is_set_for_all},
+    {"add-brick",
+     0,
+     3,
+     13,
+     "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,\"bricks\":[\"10.0.0.3:DIR/2/c\"]}",
+     started,
+     has_three,
+     {"2/c"}},
+    {"replace-brick",
+     0,
+     3,
+     15,
+     "{\"command\":\"volume "
+     "replace-brick\",\"volume\":\"vol\",\"source\":\"10.0.0.2:DIR/1/a\",\"target\":\"10.0.0.3:DIR/2/c\"}",
+     started,
+     has_moved,
+     {"2/c"}},
+    {"remove-brick", 0, 3, 14,
+     "{\"command\":\"volume "
+     "remove-brick\",\"volume\":\"vol\",\"replica\":1,\"action\":\"force\",\"bricks\":[\"10.0.0.2:DIR/1/a\"]}",
+     started, has_one},
+    {"remove-brick start", 0, 3, 14,
+     "{\"command\":\"volume remove-brick\",\"volume\":\"vol\",\"action\":\"start\",\"bricks\":[\"10.0.0.2:DIR/1/a\"]}",
+     started_wide, drains},
+    {"rebalance start", 0, 3, 11, "{\"command\":\"volume rebalance\",\"volume\":\"vol\",\"action\":\"start\"}", started_wide,
+     rebalances},
+    {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come},
+    {"the first peer probe", 0, 1, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.2\"}", alone_with_volume, second_has_come},
+    {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left},
+    {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
+};
+
+static void
+test_walk(void **state)
+{
+  walk(*state);
+}
+
+int
+main(int argc, char **argv)
+{
+  struct CMUnitTest tests[GI_ARRAY_LEN(walks)];
+  unsigned n = 0;
+  for (unsigned i = 0; i < GI_ARRAY_LEN(walks); i++)
+    if (argc < 2 || strcmp(argv[1], walks[i].name) == 0)
+      tests[n++] =
+          (struct CMUnitTest){.name = walks[i].name, .test_func = test_walk, .initial_state = (void *)(uintptr_t)&walks[i]};
+  int ret = _cmocka_run_group_tests("commands of a pool whose daemon dies", tests, n, NULL, NULL);
+  fflush(NULL);
+  _Exit(ret); /* memory of dead daemons is not to be looked for */
+}
