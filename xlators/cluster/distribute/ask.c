@@ -70,6 +70,25 @@ di_run_waiting(struct di *d)
   }
 }
 
+/* ---- names ---- */
+
+static const char *
+kept(struct gi_fop *fop, const char *name, const char *of_parent)
+{
+  return name && name != of_parent ? gi_fop_strdup(fop, name, strlen(name)) : name;
+}
+
+/* Names are borrowed, and a subvolume may need them after its answer: replicate gives locks back by name. */
+static void
+keep_names(struct gi_fop *fop)
+{
+  const struct gi_fop *parent = fop->parent;
+
+  fop->loc.name = kept(fop, fop->loc.name, parent ? parent->loc.name : NULL);
+  fop->loc2.name = kept(fop, fop->loc2.name, parent ? parent->loc2.name : NULL);
+  fop->args.name = kept(fop, fop->args.name, parent ? parent->args.name : NULL);
+}
+
 /* ---- several at once ---- */
 
 static void
@@ -95,6 +114,7 @@ void
 di_ask_send(struct di *d, struct di_ask *ask, struct gi_fop *fop, unsigned child)
 {
   GI_ASSERT(child < d->n && !ask->done);
+  keep_names(fop);
   if (d->up >> child & 1)
     gi_fan_send(&ask->fan, fop, child, 0);
   else
@@ -113,6 +133,7 @@ void
 di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mask)
 {
   GI_ASSERT(!(mask & ~di_all(d)));
+  keep_names(proto);
   di_ask_begin(d, ask);
   di_foreach(i, mask) di_ask_send(d, ask, gi_fan_child(proto, proto->xdata), (unsigned)i);
   di_ask_wait(d, ask);
@@ -188,6 +209,7 @@ di_do(struct di *d, struct gi_fop *fop, unsigned child)
     gi_fop_fail(fop, ENOTCONN);
     return ENOTCONN;
   }
+  keep_names(fop);
   gi_task_fop(fop, d->x->children[child]);
   if (fop->rsp.ret >= 0)
     return 0;

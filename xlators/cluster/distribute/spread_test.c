@@ -270,6 +270,8 @@ say_replaced(struct gi_fop *fop, void *arg)
 }
 
 static void
+  assert_int_equal(fake_count(s, 2, GI_FOP_RENAME), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 0);
 test_unlink_says_what_is_meant(void **state)
 {
   struct holding h[4] = {[2] = {.file = true}};
@@ -528,6 +530,33 @@ say_entries(struct gi_fop *fop, void *arg)
                    link = {.off = 3, .type = DT_REG, .name = "link", .name_len = 4};
 
   if (fop->args.offset == 0) {
+static void
+keep_fop(struct gi_fop *fop, void *arg)
+{
+  *(struct gi_fop **)arg = gi_fop_ref(fop);
+}
+
+/* A subvolume may need the name of an operation after its answer. */
+static void
+test_names_live_as_long_as_operations(void **state)
+{
+  struct holding h[4] = {[2] = {.linkto = "child-1"}};
+  struct fake_stack *s = stack_holding(h);
+  struct gi_fop *kept = NULL, *f;
+  char *name = gi_strdup(name_on(2, 4));
+
+  fake_script(s, 2, GI_FOP_ENTRYLK, (struct fake_reply){.fill = keep_fop, .arg = &kept});
+  f = entry_fop(s, GI_FOP_LOOKUP, name);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_non_null(kept);
+  assert_ptr_not_equal(kept->args.name, f->loc.name);
+  assert_string_equal(kept->args.name, name);
+  gi_fop_unref(kept);
+  gi_free(name);
+  fake_stack_free(s);
+}
+
     attr_of(&dot.stat, 20, S_IFDIR | 0755);
     attr_of(&file.stat, *(const char *)arg, S_IFREG | 0644);
     attr_of(&link.stat, 21, S_IFREG | 01000);
@@ -795,3 +824,4 @@ main(void)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
+      cmocka_unit_test(test_names_live_as_long_as_operations),
