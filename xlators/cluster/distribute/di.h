@@ -255,6 +255,12 @@ int di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, str
 
 /* A lookup's reply of a file that is being copied to another subvolume. */
 bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* What the copy on `child` says: 0 and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
+int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target);
+/* It is no longer where it was. True: it is on another subvolume, which the inode knows from now on. */
+bool di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode);
+/* What a reply tells of the file's mode is what its owner gave it. */
+void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
 void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);
 /* The operation's descriptor can be used there. If not, di_reopen, as a task, opens it and goes on. */
 bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child);
@@ -291,6 +297,8 @@ void di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l);
 /* Makes one for `loc` on `child` that leads to `target`. 0, or errno; EEXIST: something has the name. */
 int di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
                    unsigned target);
+/* The one of that file leads to `target` from now on, under all of its names. */
+int di_linkto_lead(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, unsigned target);
 /* Removes what must be a linkto file. */
 int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, bool spare_open);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of files: CREATE, MKNOD, SYMLINK, LINK, UNLINK. A new file goes where
+ * Names of files: CREATE, MKNOD, SYMLINK, UNLINK. A new file goes where
  * its name belongs, or, if there is no room, elsewhere with a linkto file where
  * it belongs.
  */
@@ -219,51 +219,6 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
     return di_run(d, fop, open_existing);
   know_new(d, fop, di_fop_of(fop, d)->to);
   return GI_PASS;
-}
-
-/* ---- LINK ---- */
-
-static enum gi_verdict
-link_name(struct di *d, struct gi_fop *fop)
-{
-  struct gi_inode *inode = gi_loc_inode(fop, &fop->loc);
-  const struct di_layout *l;
-  struct gi_iatt stat = {0};
-  struct di_locks locks = {0};
-  int err, child, hashed;
-
-  if (!inode)
-    return gi_fop_fail(fop, ESTALE);
-  err = di_index(d, di_inode_of(d, inode)->cached) >= 0 ? 0 : di_locate(d, fop, inode);
-  child = err ? -1 : di_index(d, di_inode_of(d, inode)->cached);
-  if (!err && child < 0)
-    err = EPERM; /* a directory */
-  if (!err)
-    err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc2), &l);
-  if (err)
-    return gi_fop_fail(fop, err);
-  hashed = di_hashed(d, l, fop->loc2.name);
-  if (hashed < 0)
-    return gi_fop_fail(fop, di_hole_err(d));
-  if (hashed != child) {
-    stat.gfid = inode->gfid;
-    err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc2);
-    if (!err)
-      err = di_linkto_make(d, fop, &fop->loc2, &stat, (unsigned)hashed, (unsigned)child);
-  }
-  if (!err) {
-    err = di_pass(d, fop, (unsigned)child);
-    if (err && hashed != child)
-      GI_IGNORE(di_linkto_remove(d, fop, &fop->loc2, (unsigned)hashed, false)); /* then a lookup does */
-  }
-  di_unlock(d, fop, &locks);
-  return di_end(d, fop, err);
-}
-
-enum gi_verdict
-di_link(struct gi_xlator *x, struct gi_fop *fop)
-{
-  return di_run(di_of(x), fop, link_name);
 }
 
 /* ---- UNLINK ---- */

@@ -95,3 +95,15 @@ di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uns
     d->metrics.linktos_removed++;
   return err;
 }
+
+int
+di_linkto_lead(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, unsigned target)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
+  const char *name = d->x->children[target]->name;
+
+  GI_ASSERT(child != target && child < d->n && target < d->n);
+  h->args.dict = gi_dict_new();
+  gi_dict_set_bin(h->args.dict, d->linkto_key, name, (uint32_t)strlen(name) + 1);
+  return di_do_drop(d, h, child);
+}

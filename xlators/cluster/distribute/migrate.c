@@ -86,9 +86,8 @@ di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *chil
 
 /* ---- where it is now ---- */
 
-/* What the copy on `child` says: 0 and the subvolume that it names, -1 if it names none. */
-static int
-ask_copy(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target)
+int
+di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target)
 {
   struct gi_loc loc = {.gfid = inode->gfid, .inode = inode};
   struct di_found f;
@@ -105,9 +104,8 @@ ask_copy(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned chil
   return err;
 }
 
-/* It is no longer where it was. True: it is on another subvolume, which the inode knows from now on. */
-static bool
-find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
+bool
+di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
 {
   struct di_inode *i = di_inode_of(d, inode);
   struct gi_xlator *was = i->cached;
@@ -155,7 +153,7 @@ once_more(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 after_gone(struct di *d, struct gi_fop *fop)
 {
-  return find_again(d, fop, gi_fop_inode(fop)) ? once_more(d, fop) : as_it_was(d, fop);
+  return di_find_again(d, fop, gi_fop_inode(fop)) ? once_more(d, fop) : as_it_was(d, fop);
 }
 
 /* The descriptor is not open there, whatever was taken for true. */
@@ -178,11 +176,11 @@ static enum gi_verdict
 after_moved(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  int target, k = di_index(d, di_fop_of(fop, d)->to), err = k < 0 ? ESTALE : ask_copy(d, fop, inode, (unsigned)k, &target);
+  int target, k = di_index(d, di_fop_of(fop, d)->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target);
 
   if (!err && target < 0)
     return as_it_was(d, fop); /* its owner gave it that mode */
-  return find_again(d, fop, inode) ? once_more(d, fop) : as_it_was(d, fop);
+  return di_find_again(d, fop, inode) ? once_more(d, fop) : as_it_was(d, fop);
 }
 
 /* The change is made on the target as well. 0; or why not, unless the target is gone: then it is not being moved any more. */
@@ -210,8 +208,8 @@ repeat(struct di *d, struct gi_fop *fop, struct gi_xlator *target)
   return 0;
 }
 
-static void
-hide_bits(struct gi_fop *fop, const struct gi_gfid *gfid)
+void
+di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid)
 {
   struct gi_attr a;
 
@@ -229,7 +227,7 @@ while_moving(struct di *d, struct gi_fop *fop)
   int target, k = di_index(d, df->to), err;
 
   if (!i->target) {
-    err = k < 0 ? ESTALE : ask_copy(d, fop, inode, (unsigned)k, &target);
+    err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target);
     if ((err == ENOENT || err == ESTALE) && (CHANGES & GI_KIND(fop->kind)) && df->tries < TRIES)
       return after_gone(d, fop); /* the move has ended meanwhile: the target may lack the change */
     if (err && (CHANGES & GI_KIND(fop->kind)))
@@ -242,7 +240,7 @@ while_moving(struct di *d, struct gi_fop *fop)
   if (err)
     return gi_fop_fail(fop, err);
   as_it_was(d, fop);
-  hide_bits(fop, &inode->gfid);
+  di_hide_marks(fop, &inode->gfid);
   return GI_ANSWERED;
 }
 

@@ -788,6 +788,62 @@ test_a_subvolume_joins(void **state)
   assert_int_equal(s->x->nchildren, 2);
   fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
   f = fake_fop(s, GI_FOP_STATFS);
+static struct gi_fop *
+link_fop(struct fake_stack *s, const char *name)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_LINK);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), name);
+  return f;
+}
+
+/* Whoever moves it does not know the new name. */
+static void
+test_further_name_of_a_moving_file_is_made_on_both(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f = link_fop(s, name_on(0, 2));
+
+  open_file_on(s, 0);
+  fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MKNOD) + fake_count(s, 1, GI_FOP_MKNOD), 0); /* it belongs where the file is */
+
+  /* Where it cannot be made the file would lose it. */
+  fake_script(s, 1, GI_FOP_LINK, (struct fake_reply){.ret = -1, .err = ENOSPC});
+  f = link_fop(s, name_on(0, 2));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOSPC);
+  fake_stack_free(s);
+}
+
+static void
+test_further_name_follows_when_the_file_has_moved(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f = link_fop(s, name_on(1, 2));
+
+  open_file_on(s, 0);
+  fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_STAT, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), 1); /* what was made of it there is a linkto file that is not due */
+  fake_stack_free(s);
+}
+
   fake_submit(s, f);
   assert_int_equal(fake_count(s, 0, GI_FOP_STATFS), 1);
   assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 1);
@@ -825,3 +881,5 @@ main(void)
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
       cmocka_unit_test(test_names_live_as_long_as_operations),
+      cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
+      cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),

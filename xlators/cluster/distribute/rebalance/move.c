@@ -10,7 +10,7 @@
  * data; a source that is left behind with its marks is dealt with when it is found
  * again.
  */
-#include "xlators/cluster/distribute/rebalance/rebalance.h"
+#include "xlators/cluster/distribute/rebalance/move.h"
 
 #include "libglusterish/extension.h"
 #include "libglusterish/log.h"
@@ -20,17 +20,6 @@
 
 #define TRIES 60      /* while a subvolume goes and comes */
 #define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
-
-struct move {
-  struct di_reb_file f;
-  const struct gi_loc *loc;
-  struct di_locks migrate, name;
-  struct gi_iatt stat; /* of the source, without marks */
-  bool marked;         /* it was found with marks */
-  /* Of the target: nothing is there; its mode is not a linkto file's; it is the file already, or was about to be when somebody was
-   * killed; it is, or may be, by our own doing. */
-  bool missing, dressed, replaced, unfinished, switched;
-};
 
 static char *
 mode_key(const struct di *d)
@@ -61,14 +50,21 @@ prepare_target(struct move *m, bool other)
 }
 
 static int
-look_at_target(struct move *m, struct gi_fop *fop, bool prepare)
+look_at_target(struct move *m, bool prepare)
 {
   struct di *d = m->f.r->d;
-  int err = di_do(d, fop, m->f.to);
-  bool same = !err && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid), other = !err && !same && di_is_linkto(d, fop);
-  uint32_t mode = fop->rsp.stat.mode & 07777u;
-  bool linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
+  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
+  bool same, other, linkto;
+  uint32_t mode;
+  int err;
 
+  di_add_keys(d, gi_fop_xdata(fop));
+  err = di_do(d, fop, m->f.to);
+  same = !err && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid);
+  other = !err && !same && di_is_linkto(d, fop);
+  mode = fop->rsp.stat.mode & 07777u;
+  linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
+  gi_fop_unref(fop);
   m->missing = m->dressed = m->replaced = m->unfinished = false;
   if (err == ENOENT || other) {
     m->missing = true;
@@ -82,53 +78,86 @@ look_at_target(struct move *m, struct gi_fop *fop, bool prepare)
   return 0;
 }
 
-/* The source and the target under the name; `prepare`: there shall be a linkto file at the target. 0 or errno; ENOENT: the name is not
- * there (any more), EBUSY: locks are held on it. */
-static int
-look(struct move *m, bool prepare)
+static void
+read_marks(struct move *m, const struct gi_fop *reply, const char *key)
+{
+  const struct di *d = m->f.r->d;
+  const char *mode;
+
+  m->stat = reply->rsp.stat;
+  m->f.gfid = m->stat.gfid;
+  m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
+  m->target = m->marked ? di_linkto_target(d, reply) : -1;
+  if (m->marked)
+    m->stat.mode &= ~(uint32_t)DI_MOVING;
+  if (m->marked && gi_dict_get_str(reply->rsp.xdata, key, &mode))
+    m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
+}
+
+int
+di_move_look_at_source(struct move *m)
 {
   struct di *d = m->f.r->d;
-  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP), *h;
+  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
   GI_CLEANUP_FREE char *key = mode_key(d);
   int64_t locks = 0;
-  const char *mode;
   int err;
 
   di_add_keys(d, gi_fop_xdata(fop));
   gi_dict_set_int(gi_fop_xdata(fop), key, 16);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
-  h = gi_fop_child(fop);
   err = di_do(d, fop, m->f.from);
   if (!err && (!S_ISREG(fop->rsp.stat.mode) || di_is_linkto(d, fop)))
     err = ENOENT;
   if (!err && !gi_gfid_is_none(&m->f.gfid) && !gi_gfid_equal(&m->f.gfid, &fop->rsp.stat.gfid))
     err = ENOENT;
   if (!err) {
-    m->stat = fop->rsp.stat;
-    m->f.gfid = m->stat.gfid;
-    m->marked = di_is_moving(d, &m->stat, fop->rsp.xdata);
-    if (m->marked)
-      m->stat.mode &= ~(uint32_t)DI_MOVING;
-    if (m->marked && gi_dict_get_str(fop->rsp.xdata, key, &mode))
-      m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
+    read_marks(m, fop, key);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
-    err = look_at_target(m, h, prepare);
   }
   gi_fop_unref(fop);
-  gi_fop_unref(h);
   return err ? err : locks > 0 && !m->marked ? EBUSY : 0;
 }
 
-static int
-lock_name(struct move *m)
+int
+di_move_look(struct move *m, bool prepare)
 {
-  return di_lock_name(m->f.r->d, m->f.r->base, &m->name, m->f.to, m->loc);
+  int busy = di_move_look_at_source(m), err;
+
+  if (busy && busy != EBUSY)
+    return busy;
+  err = look_at_target(m, prepare && !busy);
+  return err ? err : busy;
 }
 
-static void
-unlock_name(struct move *m)
+/* ---- locks ---- */
+
+int
+di_move_lock_name(struct move *m, unsigned hashed)
+{
+  return di_lock_name(m->f.r->d, m->f.r->base, &m->name, hashed, m->loc);
+}
+
+void
+di_move_unlock_name(struct move *m)
 {
   di_unlock(m->f.r->d, m->f.r->base, &m->name);
+}
+
+int
+di_move_lock_file(struct move *m)
+{
+  struct gi_loc object = {.gfid = m->f.gfid, .inode = gi_inode_get(m->f.r->d->x->graph, &m->f.gfid)};
+  int err = di_lock(m->f.r->d, m->f.r->base, &m->migrate, DI_LOCK_MIGRATE, m->f.from, &object, NULL);
+
+  gi_loc_clear(&object);
+  return err;
+}
+
+void
+di_move_unlock_file(struct move *m)
+{
+  di_unlock(m->f.r->d, m->f.r->base, &m->migrate);
 }
 
 /* ---- marks ---- */
@@ -175,8 +204,8 @@ drop_xattr(struct move *m, unsigned child, const char *name)
 }
 
 /* The source is as before; the target, which nobody may take for the file, an empty linkto file. */
-static void
-unmark(struct move *m)
+void
+di_move_unmark(struct move *m)
 {
   struct di *d = m->f.r->d;
   GI_CLEANUP_FREE char *key = mode_key(d);
@@ -195,7 +224,7 @@ set_times(struct move *m)
 {
   struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
 
-  GI_ASSERT(m->name.n > 0); /* under the lock of the name */
+  GI_ASSERT(m->migrate.n > 0);
   fop->args.valid = GI_SET_ATIME | GI_SET_MTIME;
   fop->args.iatt = m->stat;
   return di_do_drop(m->f.r->d, fop, m->f.to);
@@ -205,37 +234,46 @@ set_times(struct move *m)
 static int
 follow_removal(struct move *m)
 {
-  struct gi_fop *fop;
-  int err = look(m, false);
+  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_UNLINK);
+  int err;
 
   GI_ASSERT(m->name.n > 0);
-  if (err != ENOENT)
-    return err ? err : EIO;
-  fop = di_helper(m->f.r->base, GI_FOP_UNLINK);
   gi_loc_copy(&fop->loc, m->loc);
   gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, &m->f.gfid);
   err = di_do_drop(m->f.r->d, fop, m->f.to);
   return err ? err : ENOENT;
 }
 
-/* The source is a linkto file, and removed as such: whatever it has become meanwhile stays. */
-static int
-remove_source(struct move *m)
+static bool
+is_gone(int err)
 {
-  int err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
+  return err == ENOENT || err == ESTALE;
+}
 
-  if (!err)
-    err = di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
-  return err == ENOENT || err == ESTALE ? follow_removal(m) : err;
+int
+di_move_remove_name(struct move *m)
+{
+  int err = di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
+
+  return is_gone(err) ? follow_removal(m) : err;
+}
+
+int
+di_move_keep_name(struct move *m)
+{
+  int err = di_do_drop(m->f.r->d, name_fop(m, GI_FOP_LOOKUP), m->f.from);
+
+  return is_gone(err) ? follow_removal(m) : err;
 }
 
 /* The source is gone, and what was to become its copy leads nowhere. */
-static void
-drop_target(struct move *m)
+void
+di_move_drop_target(struct move *m)
 {
   struct di *d = m->f.r->d;
   struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
 
+  GI_ASSERT(m->name.n > 0);
   di_add_keys(d, gi_fop_xdata(fop));
   if (di_do(d, fop, m->f.to) == 0 && di_is_linkto(d, fop) && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid))
     GI_IGNORE(di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, false)); /* then a lookup does */
@@ -243,8 +281,8 @@ drop_target(struct move *m)
 }
 
 /* Whoever fails in between leaves it to the next one, who finds that the target is the file: that keeps its bytes, whatever comes. */
-static int
-switch_over(struct move *m)
+int
+di_move_switch(struct move *m)
 {
   struct di *d = m->f.r->d;
   int err;
@@ -255,38 +293,53 @@ switch_over(struct move *m)
     err = di_reb_xattrs(&m->f, true);
   if (!err)
     err = set_times(m);
-  if (!err)
-    err = drop_xattr(m, m->f.to, d->linkto_key); /* which says to who comes after us that all this is still to be done */
-  return err ? err : remove_source(m);
+  return err ? err
+             : drop_xattr(m, m->f.to, d->linkto_key); /* which says to who comes after us that all this is still to be done */
+}
+
+/* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
+int
+di_move_retire(struct move *m)
+{
+  int err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
+
+  GI_ASSERT(m->switched || m->replaced);
+  m->switched = true;
+  return is_gone(err) ? 0 : err; /* its last name was removed: that is seen when names are */
 }
 
 /* The target is the file. */
 static int
 finish(struct move *m)
 {
+  int err;
+
   GI_ASSERT(m->replaced);
   if (!m->marked)
     return EEXIST;
-  return m->unfinished ? switch_over(m) : remove_source(m);
+  err = m->unfinished ? di_move_switch(m) : 0;
+  if (!err)
+    err = di_move_retire(m);
+  return err ? err : di_move_remove_name(m);
 }
 
 /* Who changed the mode of the source did so on the target too, perhaps: there it would say that the copy is complete. */
-static int
-mark_again(struct move *m)
+int
+di_move_mark_again(struct move *m)
 {
   int err = m->dressed ? set_mode(m, m->f.to, DI_LINKTO_MODE, false) : 0;
 
   return err ? err : mark(m);
 }
 
-/* Under the lock of the name. EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
+/* EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
 static int
-exchange(struct move *m)
+exchange_one(struct move *m)
 {
-  int err = look(m, false);
+  int err = di_move_look(m, false);
 
   if (err == ENOENT)
-    drop_target(m);
+    di_move_drop_target(m);
   if (!err && m->stat.nlink > 1)
     return EMLINK;
   if (!err && m->missing)
@@ -294,18 +347,34 @@ exchange(struct move *m)
   if (!err && m->replaced)
     return finish(m);
   if (!err && !m->marked) {
-    err = mark_again(m);
+    err = di_move_mark_again(m);
     return err ? err : EAGAIN;
   }
   if (!err)
     err = di_reb_xattrs(&m->f, false);
-  return err ? err : switch_over(m);
+  if (!err)
+    err = di_move_switch(m);
+  if (!err)
+    err = di_move_retire(m);
+  return err ? err : di_move_remove_name(m);
+}
+
+/* Under the lock of the name. */
+static int
+exchange(struct move *m)
+{
+  int err = di_move_lock_name(m, m->hashed);
+
+  if (!err)
+    err = exchange_one(m);
+  di_move_unlock_name(m);
+  return err;
 }
 
 /* ---- all of it ---- */
 
-static int
-copy_all(struct move *m)
+int
+di_move_copy(struct move *m)
 {
   bool differs = true;
   int err = di_reb_open(&m->f);
@@ -320,67 +389,86 @@ copy_all(struct move *m)
     }
     if (!err)
       err = di_reb_sync(&m->f);
-    if (!err)
-      err = lock_name(m);
     if (!err) {
-      err = exchange(m);
+      err = m->exchange(m);
       if (!err)
         break;
     }
-    unlock_name(m);
     differs = true;
     if (err == EAGAIN)
       err = pass < PASSES_MAX ? 0 : EBUSY;
   }
-  unlock_name(m);
   di_reb_close(&m->f);
+  return err;
+}
+
+int
+di_move_begin(struct move *m)
+{
+  int err;
+
+  if (!m->marked && (m->stat.mode & DI_MOVING) == DI_MOVING)
+    return EBUSY; /* its own bits would be taken for marks */
+  err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
+  if (!err)
+    err = di_move_mark_again(m);
+  if (err)
+    di_move_unmark(m);
   return err;
 }
 
 static int
 begin(struct move *m)
 {
-  int err = lock_name(m);
+  int err = di_move_lock_name(m, m->hashed);
 
   if (!err)
-    err = look(m, true);
+    err = di_move_look(m, true);
   if (err == ENOENT && m->name.n > 0)
-    drop_target(m);
+    di_move_drop_target(m);
   if (!err && m->replaced)
     err = finish(m);
-  else if (!err && m->stat.nlink > 1)
-    err = EMLINK;
-  else if (!err && !m->marked && (m->stat.mode & DI_MOVING) == DI_MOVING)
-    err = EBUSY; /* its own bits would be taken for marks */
-  else if (!err) {
-    err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
-    if (!err)
-      err = mark_again(m);
-    if (err)
-      unmark(m);
-  }
-  unlock_name(m);
+  else if (!err)
+    err = m->stat.nlink > 1 ? EMLINK : di_move_begin(m);
+  di_move_unlock_name(m);
   return err;
 }
 
-static void
-tell(struct move *m, int err)
+/* Somebody who was killed was moving it to another subvolume: if that has it already, it goes there first. */
+static int
+follow_marks(struct move *m)
 {
-  struct di_reb *r = m->f.r;
-  const struct di *d = r->d;
-  bool skipped = err == EMLINK || err == EBUSY;
+  unsigned want = m->f.to;
+  int err;
 
-  if (!err || err == ENOENT || err == ESTALE || err == ECANCELED)
-    return;
-  if (skipped)
-    r->skipped++;
-  else
-    r->failures++;
-  gi_log(skipped ? GI_LOG_WARNING : GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 21, "%s stays on %s instead of %s: %s",
-         m->loc->name, d->x->children[m->f.from]->name, d->x->children[m->f.to]->name,
-         err == EMLINK  ? "it has several names"
-         : err == EBUSY ? "it is locked, or written all the time"
-                        : strerror(err));
+  if (!m->marked || m->target < 0 || m->target == (int)want || m->target == (int)m->f.from)
+    return 0;
+  m->f.to = (unsigned)m->target;
+  err = di_move_look(m, false);
+  if (err == ENOENT || (!err && !m->replaced))
+    err = 0, m->f.to = want;
+  return err;
+}
+
+static int
+move(struct move *m)
+{
+  int err = di_move_look_at_source(m);
+
+  if (err && err != EBUSY)
+    return err;
+  err = di_move_lock_file(m);
+  if (!err)
+    err = follow_marks(m);
+  if (!err)
+    err = begin(m);
+  if (!err && !m->replaced) {
+    err = di_move_copy(m);
+    if (err && !m->switched)
+      di_move_unmark(m);
+  }
+  di_move_unlock_file(m);
+  return err;
 }
 
 /* ---- symbolic links, devices, pipes ---- */
@@ -469,59 +557,36 @@ remake(struct move *m)
 static int
 remake_locked(struct move *m)
 {
-  int err = lock_name(m);
+  int err = di_move_lock_name(m, m->hashed);
 
   if (!err)
     err = remake(m);
-  unlock_name(m);
-  return err;
-}
-
-static int
-move(struct move *m)
-{
-  struct di_reb *r = m->f.r;
-  struct gi_loc object;
-  int err = look(m, false);
-
-  if (err && err != EBUSY)
-    return err;
-  object = (struct gi_loc){.gfid = m->f.gfid};
-  object.inode = gi_inode_get(r->d->x->graph, &m->f.gfid);
-  err = di_lock(r->d, r->base, &m->migrate, DI_LOCK_MIGRATE, m->f.from, &object, NULL);
-  if (!err)
-    err = begin(m);
-  if (!err && !m->replaced) {
-    err = copy_all(m);
-    if (err && !m->switched)
-      unmark(m);
-  }
-  di_unlock(r->d, r->base, &m->migrate);
-  gi_loc_clear(&object);
+  di_move_unlock_name(m);
   return err;
 }
 
 /* ---- either ---- */
 
-void
+int
 di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to)
 {
   struct move m;
-  int err;
+  int err = ECANCELED;
 
   GI_ASSERT(from != to && loc->name);
   GI_ASSERT(from < r->d->n && to < r->d->n);
   for (unsigned tries = 0; di_reb_all_up(r); tries++) {
-    m = (struct move){.f = {.r = r, .from = from, .to = to}, .loc = loc};
+    m = (struct move){.f = {.r = r, .from = from, .to = to}, .loc = loc, .hashed = to, .exchange = exchange};
     err = regular ? move(&m) : remake_locked(&m);
-    if (err != ENOTCONN || tries == TRIES) {
-      if (!err) {
-        r->moved++;
-        di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
-      }
-      tell(&m, err);
-      return;
+    if (!err && m.f.to != to) {
+      from = m.f.to; /* and now to where it belongs */
+      continue;
     }
+    if (err != ENOTCONN || tries == TRIES)
+      break;
     gi_task_sleep(r->d->x->reactor, GI_NSEC_PER_SEC); /* a subvolume went; that is noticed soon */
   }
+  if (!err)
+    di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
+  return err;
 }

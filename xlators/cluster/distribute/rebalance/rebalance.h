@@ -6,8 +6,11 @@
  *
  *   rebalance.c  its life, what it tells
  *   walk.c       directories: layouts, listings
+ *   collect.c    names of files that have several
  *   move.c       one file
+ *   names.c      one with several names
  *   copy.c       its bytes and attributes
+ *   stray.c      linkto files that are not due
  *
  * What a file's state is stands in the file itself, so who is killed goes on
  * where another one begins: a source that is marked is copied again, and one whose
@@ -28,8 +31,9 @@ struct di_reb {
   enum di_reb_command command;
   enum di_reb_status status;
   bool running, stopping;
-  struct gi_window files; /* moved at the same time */
-  uint64_t began, ended;  /* gi_now */
+  struct gi_window files;     /* moved at the same time */
+  struct di_reb_links *links; /* collect.c; NULL: nothing is collected */
+  uint64_t began, ended;      /* gi_now */
   uint64_t moved, bytes, scanned, failures, skipped, objects;
   uint64_t met;   /* files on subvolumes that are to leave, in this walk */
   uint64_t pause; /* ns before each block: the foreground of the bricks is slower than without us */
@@ -37,9 +41,42 @@ struct di_reb {
 
 /* ---- move.c ---- */
 
-/* Moves the file of that name from one subvolume to another; what is no regular file is made there, and removed. Counts what
- * became of it. On a task. */
-void di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to);
+/* Moves the file of that name from one subvolume to another; what is no regular file is made there, and removed. On a task. 0 or errno;
+ * EMLINK: it has several names, EBUSY: it is locked, or written all the time, ENOENT: it is gone. */
+int di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to);
+
+/* ---- names.c, collect.c ---- */
+
+struct di_reb_name {
+  struct gi_inode *parent;
+  char *name;
+  bool gone;
+};
+struct di_reb_names {
+  struct gi_list link;
+  struct gi_gfid gfid;
+  unsigned from, n, room;
+  struct di_reb_name *name;
+  bool stays; /* a name belongs where the file is */
+};
+
+/* A name was met that belongs elsewhere than where the file is. The file with all of its names, the caller's, when this was the last one;
+ * else NULL. */
+struct di_reb_names *di_reb_collect(struct di_reb *r, unsigned from, const struct gi_iatt *stat, struct gi_inode *parent,
+                                    const char *name);
+/* One that belongs there: the file stays. */
+void di_reb_collect_home(struct di_reb *r, unsigned from, const struct gi_gfid *gfid);
+void di_reb_names_free(struct di_reb_names *f);
+/* The walk is over: how many files were not met under all of their names. */
+uint64_t di_reb_collect_end(struct di_reb *r);
+/* Moves the file with all of its names to where one of them belongs. As di_reb_move; EALREADY: it is where one belongs, EMLINK: it has
+ * others than these. */
+int di_reb_move_names(struct di_reb *r, struct di_reb_names *all);
+
+/* ---- stray.c ---- */
+
+/* `child` has a linkto file under the name where none is due, or one with bytes. 0, also if there is nothing to do, or errno. */
+int di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child);
 
 /* ---- copy.c: 0 or errno ---- */
 

@@ -18,6 +18,7 @@
 #define WAIT GI_NSEC_PER_SEC
 #define TRIES 60 /* while a subvolume goes and comes */
 #define QUIET 3  /* walks without a find, one after the other, before subvolumes that are to leave count as empty */
+#define WALKS 4  /* as long as files with several names are not met under all of them */
 
 /* A directory that waits; its ancestors stay while it does, for its layout begins where its path says. */
 struct place {
@@ -33,6 +34,7 @@ struct walk {
   uint64_t on; /* subvolumes that are listed */
   struct gi_list todo;
   struct gi_list found; /* in the directory that is listed: they wait when all of it has been */
+  uint64_t again;       /* files that got another name while they were moved */
 };
 
 /* ---- places ---- */
@@ -186,7 +188,53 @@ struct errand {
   char *name;
   bool regular;
   unsigned from, to;
+  struct di_reb_names *names; /* of a file that has several; else NULL */
 };
+
+/* What became of it. */
+static void
+account(struct di_reb *r, const char *name, unsigned from, int err)
+{
+  bool skipped = err == EMLINK || err == EBUSY;
+
+  if (!err)
+    r->moved++;
+  if (!err || err == ENOENT || err == ESTALE || err == ECANCELED || err == EALREADY)
+    return;
+  if (skipped)
+    r->skipped++;
+  else
+    r->failures++;
+  gi_log(skipped ? GI_LOG_WARNING : GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 21, "%s stays on %s: %s", name,
+         r->d->x->children[from]->name,
+         err == EMLINK  ? "it is no regular file, and has several names"
+         : err == EBUSY ? "it is locked, or written all the time"
+                        : strerror(err));
+}
+
+static void
+move_one(struct errand *e)
+{
+  struct di_reb *r = e->w->r;
+  int err = di_reb_move(r, &e->loc, e->regular, e->from, e->to);
+
+  if (err == EMLINK && e->regular) /* the next walk meets it under both */
+    e->w->again++;
+  else
+    account(r, e->name, e->from, err);
+}
+
+static void
+move_names(struct errand *e)
+{
+  struct di_reb *r = e->w->r;
+  int err = di_reb_move_names(r, e->names);
+
+  if (err == EMLINK) /* the next walk meets it */
+    e->w->again++;
+  else
+    account(r, e->names->name[0].name, e->from, err);
+}
 
 static void
 run_errand(void *arg)
@@ -194,27 +242,65 @@ run_errand(void *arg)
   struct errand *e = arg;
   struct di_reb *r = e->w->r;
 
-  di_reb_move(r, &e->loc, e->regular, e->from, e->to);
+  if (e->names)
+    move_names(e);
+  else
+    move_one(e);
   gi_window_give(&r->files, 1);
+  if (e->names)
+    di_reb_names_free(e->names);
   gi_inode_unref(&e->loc.parent);
   gi_free(e->name);
   gi_free(e);
 }
 
 static void
-send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsigned from, unsigned to)
+start_errand(struct walk *w, const struct errand *proto)
 {
   struct di_reb *r = w->r;
   struct errand *e;
 
-  GI_ASSERT(from != to && from < r->d->n && to < r->d->n);
   gi_window_take(&r->files, r->d->x->reactor, 1);
   e = gi_new(struct errand);
-  *e = (struct errand){.w = w, .name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
-  e->loc.name = e->name;
-  e->loc.pargfid = p->inode->gfid;
-  e->loc.parent = gi_inode_ref(p->inode);
+  *e = *proto;
+  e->w = w;
   gi_task_start(r->d->x->reactor, run_errand, e);
+}
+
+static void
+send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsigned from, unsigned to)
+{
+  struct errand e = {.name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
+
+  GI_ASSERT(from != to && from < w->r->d->n && to < w->r->d->n);
+  e.loc.name = e.name;
+  e.loc.pargfid = p->inode->gfid;
+  e.loc.parent = gi_inode_ref(p->inode);
+  start_errand(w, &e);
+}
+
+/* One name of several. It has a linkto file where it belongs, whatever becomes of it. */
+static int
+send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsigned from, unsigned hashed)
+{
+  struct di_reb *r = w->r;
+  struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
+  bool moving = (e->stat.mode & DI_MOVING) == DI_MOVING;
+  struct di_reb_names *all;
+  struct gi_iatt stat;
+  int at, err;
+
+  if (hashed == from && !moving) {
+    di_reb_collect_home(r, from, &e->stat.gfid);
+    return 0;
+  }
+  err = hashed == from ? 0 : di_resolve(r->d, r->base, &loc, &at, &stat);
+  if (err)
+    return err == ENOENT || err == ESTALE ? 0 : err;
+  all = di_reb_collect(r, from, &e->stat, p->inode, e->name);
+  if (all)
+    start_errand(w, &(struct errand){.names = all, .from = from});
+  return 0;
 }
 
 static void
@@ -286,6 +372,14 @@ directory_found(struct walk *w, struct place *p, unsigned child, const struct gi
   return err;
 }
 
+static int
+stray(struct walk *w, const struct place *p, unsigned child, const struct gi_dirent *e)
+{
+  struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
+
+  return di_reb_stray(w->r, &loc, child);
+}
+
 /* An entry of a subvolume's own listing. 0 or errno: what it is could not be found out. */
 static int
 entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
@@ -303,13 +397,17 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
     return err == ENOENT || err == ESTALE ? 0 : err; /* it is gone */
   if (S_ISDIR(e->stat.mode))
     return directory_found(w, p, child, e);
-  if (r->command == DI_REB_LAYOUT || (linkto && e->stat.size == 0))
+  if (r->command == DI_REB_LAYOUT)
     return 0;
   l = di_layout_known(d, p->inode);
   hashed = l ? di_hashed(d, l, e->name) : -1;
   if (hashed < 0)
     return l ? EIO : ENOTCONN; /* a subvolume went or came meanwhile: nothing may be passed over */
+  if (linkto)
+    return hashed == (int)child && e->stat.size == 0 ? 0 : stray(w, p, child, e);
   r->scanned += w->on == di_all(d);
+  if (S_ISREG(e->stat.mode) && e->stat.nlink > 1)
+    return send_name(w, p, e, child, (unsigned)hashed);
   r->met += d->leaving >> child & 1;
   if (hashed != (int)child)
     send(w, p, e, child, (unsigned)hashed);
@@ -413,8 +511,8 @@ withdraw(struct di_reb *r)
   r->d->commit = 1;
 }
 
-/* Lists the subvolumes of `on`, each directory of theirs. */
-static void
+/* Lists the subvolumes of `on`, each directory of theirs. Files that have several names, and were not met under all of them. */
+static uint64_t
 walk_once(struct di_reb *r, uint64_t on)
 {
   struct walk w = {.r = r, .on = on};
@@ -430,6 +528,21 @@ walk_once(struct di_reb *r, uint64_t on)
     directory(&w, p);
     place_put(p);
   }
+  return di_reb_collect_end(r) + w.again;
+}
+
+/* Again while names of files with several come and go. */
+static void
+walk_all(struct di_reb *r, uint64_t on)
+{
+  uint64_t left = 1;
+
+  for (unsigned i = 0; left && i < WALKS && !r->stopping && !r->failures; i++)
+    left = walk_once(r, on);
+  if (left && !r->stopping)
+    gi_log(GI_LOG_WARNING, r->d->x->name, GI_MSG_DISTRIBUTE + 23,
+           "%llu files with several names stay where they are: names of them come and go", (unsigned long long)left);
+  r->skipped += left;
 }
 
 /* A file that is renamed from a directory that was not yet listed to one that was, or to a new one, is met by the next walk only. What has
@@ -438,9 +551,12 @@ static void
 empty_leaving(struct di_reb *r)
 {
   for (unsigned quiet = 0; r->d->leaving && quiet < QUIET && !r->stopping && !r->failures;) {
+    uint64_t moved = r->moved, left;
+
     r->skipped = r->met = 0;
-    walk_once(r, r->d->leaving);
-    quiet = r->met > r->skipped ? 0 : quiet + 1;
+    left = walk_once(r, r->d->leaving);
+    quiet = r->met > r->skipped || r->moved > moved ? 0 : quiet + 1;
+    r->skipped += left;
   }
 }
 
@@ -451,7 +567,7 @@ di_reb_walk(struct di_reb *r)
 
   count(r);
   withdraw(r);
-  walk_once(r, layout_only ? 1 : di_all(r->d));
+  walk_all(r, layout_only ? 1 : di_all(r->d));
   if (!layout_only)
     empty_leaving(r);
 }

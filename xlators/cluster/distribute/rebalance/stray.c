@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linkto files where they are not due, or with bytes: what is left when somebody
+ * was killed who moved or renamed a file.
+ */
+#include "xlators/cluster/distribute/rebalance/rebalance.h"
+
+#include <errno.h>
+
+/* Under all locks. The file is on `at` and nowhere else, and is not on its way to `child`. */
+static int
+remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigned hashed, unsigned at)
+{
+  struct di *d = r->d;
+  struct di_found f;
+  struct gi_gfid gfid = gi_gfid_none;
+  bool alone, comes;
+  int err = 0;
+
+  di_find(d, r->base, loc, di_all(d), &f);
+  alone = f.file == 1ull << at && !f.dir && (f.linkto >> child & 1);
+  if (alone) {
+    const struct gi_fop *file = gi_fan_reply(&f.ask.fan, at);
+
+    comes = di_is_moving(d, &file->rsp.stat, file->rsp.xdata) && di_linkto_target(d, file) == (int)child;
+    alone = !comes;
+    gfid = gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid;
+  }
+  if (f.failed)
+    err = ENOTCONN;
+  di_found_end(&f);
+  if (err || !alone)
+    return err;
+  return child == hashed ? di_reb_truncate(r, &gfid, child, 0) : di_linkto_remove(d, r->base, loc, child, false);
+}
+
+static int
+locked(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigned at, const struct gi_gfid *gfid)
+{
+  struct di *d = r->d;
+  struct gi_loc object = {.gfid = *gfid, .inode = gi_inode_get(d->x->graph, gfid)};
+  struct di_locks locks = {0};
+  const struct di_layout *l;
+  int err = di_lock(d, r->base, &locks, DI_LOCK_MIGRATE, at, &object, NULL), hashed = -1;
+
+  if (!err)
+    err = di_layout_get(d, r->base, loc->parent, &l);
+  if (!err && (hashed = di_hashed(d, l, loc->name)) < 0)
+    err = di_hole_err(d);
+  if (!err)
+    err = di_lock_name(d, r->base, &locks, (unsigned)hashed, loc);
+  if (!err)
+    err = remove_stray(r, loc, child, (unsigned)hashed, at);
+  di_unlock(d, r->base, &locks);
+  gi_loc_clear(&object);
+  return err;
+}
+
+int
+di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child)
+{
+  struct gi_iatt stat;
+  int at, err = di_resolve(r->d, r->base, loc, &at, &stat); /* which leads the linkto file where the name belongs to the file */
+
+  GI_ASSERT(child < r->d->n && loc->parent);
+  if (err || at < 0 || at == (int)child)
+    return err == ENOENT || err == ESTALE ? 0 : err;
+  err = locked(r, loc, child, (unsigned)at, &stat.gfid);
+  return err == ENOENT || err == ESTALE || err == EBUSY ? 0 : err; /* it is gone, or something else by now */
+}
