@@ -6,6 +6,7 @@
 #include "libglusterish/probe.h"
 #include "libglusterish/task.h"
 #include "tests/simulation/run.h"
+#include "tests/simulation/fault/mover.h"
 #include "tests/simulation/model/registers.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/cluster/settle.h"
@@ -202,6 +203,8 @@ settle(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *o
     if (!sim_settle(c, HEAL_NS, false))
       return;
   }
+  if (c->mover && !(sim_mover_once(c, HEAL_NS) && sim_settle(c, HEAL_NS, false)))
+    return;
   if (sim_set_count(&c->config) == 1 && plan->mishaps != SIM_NO_MISHAPS && sim_rng_chance(&rng, REPLACE_PERMILLE) &&
       sim_replace_brick(c, (unsigned)sim_rng_below(&rng, c->config.bricks))) {
     out->replaced++;
@@ -221,7 +224,10 @@ live(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *out
   for (unsigned i = 0; i < c->config.clients; i++)
     sim_client_begin(&c->client[i], plan->workload->session);
   sim_world_run(c->w, c->w->now + START_NS, NULL);
+  struct sim_mover_run *mover = c->mover ? sim_mover_start(c) : NULL;
   trouble(c, plan, out);
+  if (mover)
+    sim_mover_stop(&mover);
   recover(c);
   check_answered(c);
   sim_cluster_leave(c, ANSWER_NS);
@@ -239,6 +245,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
                                       .healers = true,
                                       .spread = plan->workload->spread,
                                       .shard = plan->workload->shard,
+                                      .moves = plan->workload->moves,
                                       .dump = plan->log != GI_LOG_NONE,
                                       .watch = plan->log >= GI_LOG_TRACE,
                                       .layers_given = plan->layers != NULL};

@@ -276,6 +276,14 @@ healer_new(struct sim_cluster *c, unsigned i)
   m->healer->skew_ns = m->process->skew_ns;
 }
 
+/* ---- the rebalance ---- */
+
+static void
+mover_new(struct sim_cluster *c)
+{
+  c->mover = sim_process_new(c->w, 1 + 2 * SIM_BRICKS + SIM_CLIENTS, "mover", sim_net_host(c->w->net, "mover"), "", NULL);
+}
+
 /* ---- clients ---- */
 
 static void
@@ -362,12 +370,15 @@ sim_cluster_new(struct sim_world *w, const struct sim_cluster_config *config)
   gi_class_register(&foreign_class);
   c->w = w;
   c->config = *config;
+  c->leaving = -1;
   for (unsigned i = 0; i < config->bricks; i++)
     machine_new(c, i);
   for (unsigned i = 0; i < config->bricks && config->healers && sim_has_copies(config); i++)
     healer_new(c, i);
   for (unsigned i = 0; i < config->clients; i++)
     client_new(c, i);
+  if (config->moves)
+    mover_new(c);
   return c;
 }
 
@@ -378,6 +389,10 @@ sim_cluster_free(struct sim_cluster **cp)
   *cp = NULL;
   if (c == NULL)
     return;
+  if (c->mover) {
+    sim_process_crash(c->mover, false);
+    sim_process_free(&c->mover);
+  }
   for (unsigned i = 0; i < c->config.clients; i++) {
     sim_process_crash(c->client[i].process, false); /* one that did not end; that was a violation */
     sim_process_free(&c->client[i].process);
@@ -479,7 +494,7 @@ void
 sim_cluster_dump(const struct sim_cluster *c, FILE *out)
 {
   struct gi_dump d = {out};
-  const struct sim_process *p[2 * SIM_BRICKS + SIM_CLIENTS];
+  const struct sim_process *p[2 * SIM_BRICKS + SIM_CLIENTS + 1];
   unsigned n = 0;
   for (unsigned i = 0; i < c->config.bricks; i++) {
     p[n++] = c->machine[i].process;
@@ -488,6 +503,8 @@ sim_cluster_dump(const struct sim_cluster *c, FILE *out)
   }
   for (unsigned i = 0; i < c->config.clients; i++)
     p[n++] = c->client[i].process;
+  if (c->mover)
+    p[n++] = c->mover;
   for (unsigned i = 0; i < n; i++) {
     fprintf(out, "==== %s\n", p[i]->name);
     if (p[i]->ctx.graph)

@@ -23,6 +23,7 @@ struct sim_cluster_config {
   unsigned bricks, clients;    /* bricks of all sets */
   bool spread;                 /* over several sets, drawn */
   unsigned sets;               /* 0: one */
+  bool moves;                  /* a rebalance, again and again */
   bool shard;                  /* files are kept in blocks of SIM_SHARD_BYTES */
   bool healers;                /* a self-heal daemon on every machine */
   bool arbiter;                /* the last of three bricks of a set */
@@ -124,6 +125,8 @@ struct sim_cluster {
   struct sim_model *model;     /* what the workload did; NULL: nobody wants to know */
   struct sim_namespace *names; /* the same of names */
   struct sim_claims *claims;   /* the same of locks; NULL: none was taken */
+  struct sim_process *mover;   /* the rebalance; NULL: none */
+  int leaving;                 /* the set that it empties; -1: none */
   unsigned replaced;           /* the brick that the administrator announces as new */
   bool announced;
   struct sim_machine machine[SIM_BRICKS];
@@ -164,5 +167,6 @@ void sim_config_draw(struct sim_cluster_config *config, uint64_t seed);
 char *sim_brick_volfile(const struct sim_cluster_config *config, unsigned i); /* owned by the caller */
 /* `healer` -1: a client's with these layers; else the self-heal daemon's of that machine. */
 char *sim_client_volfile(const struct sim_cluster *c, int healer, const struct sim_layers *layers);
+char *sim_mover_volfile(const struct sim_cluster *c); /* a rebalance, as c->leaving says */
 
 #endif

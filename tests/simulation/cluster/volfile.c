@@ -187,9 +187,9 @@ put_replicate(FILE *out, const struct sim_cluster *c, unsigned set, int healer)
 }
 
 static void
-put_distribute(FILE *out, const struct sim_cluster *c)
+put_distribute(FILE *out, const struct sim_cluster *c, const char *options)
 {
-  fprintf(out, "volume vol-dht\n type cluster/distribute\n subvolumes");
+  fprintf(out, "volume vol-dht\n type cluster/distribute\n%s subvolumes", options);
   for (unsigned i = 0; i < sim_set_count(&c->config); i++)
     fprintf(out, " vol-%s-%u", sim_has_copies(&c->config) ? "replicate" : "client", i);
   fprintf(out, "\nend-volume\n");
@@ -212,13 +212,33 @@ sim_client_volfile(const struct sim_cluster *c, int healer, const struct sim_lay
     fprintf(out, "volume glustershd\n type debug/io-stats\n subvolumes vol-replicate-%u\nend-volume\n", mine);
   } else {
     char top[64];
-    put_distribute(out, c);
+    put_distribute(out, c, "");
     put_layers(out, &c->config, GI_SIDE_CLIENT, "vol-dht", false, layers, top);
     fprintf(out,
             "volume vol\n type debug/io-stats\n subvolumes %s\nend-volume\n"
             "volume top\n type sim/top\n subvolumes vol\nend-volume\n",
             top);
   }
+  fclose(out);
+  return text;
+}
+
+char *
+sim_mover_volfile(const struct sim_cluster *c)
+{
+  char *text = NULL, options[128] = "";
+  size_t len;
+  FILE *out = open_memstream(&text, &len);
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    put_client(out, c, i);
+  for (unsigned set = 0; set < sim_set_count(&c->config) && sim_has_copies(&c->config); set++)
+    put_replicate(out, c, set, -1);
+  if (c->leaving >= 0)
+    snprintf(options, sizeof(options), " option decommissioned-bricks vol-%s-%d\n",
+             sim_has_copies(&c->config) ? "replicate" : "client", c->leaving);
+  strcat(options, " option rebalance-cmd 1\n");
+  put_distribute(out, c, options);
+  fprintf(out, "volume vol\n type debug/io-stats\n subvolumes vol-dht\nend-volume\n");
   fclose(out);
   return text;
 }

@@ -56,12 +56,14 @@ since(const struct visit *v)
 
 /* ---- what bricks hold ---- */
 
+/* A linkto file is none of the names. */
 static bool
 brick_has(const struct sim_cluster *c, unsigned brick, struct sim_place_of at, struct gi_gfid *gfid)
 {
   char dir[16], name[16], path[64];
   snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", sim_names_directory(at.dir, dir), sim_namespace_name(at.name, name));
-  return sim_disk_gfid(c->machine[brick].disk, path, gfid);
+  return sim_disk_gfid(c->machine[brick].disk, path, gfid) &&
+         !(sim_set_count(&c->config) > 1 && sim_spread_is_linkto(c, brick, path));
 }
 
 static unsigned
@@ -262,7 +264,7 @@ list(const struct visit *v)
   struct sim_listing l = {.dir = v->dir, .since = since(v)};
   int ret = sim_op_list_slowly(v->c, v->inode, LIST_BYTES, sim_rng_below(&v->c->rng, PAUSE_NS), listed, &l);
   gi_log(GI_LOG_DEBUG, v->c->process->name, 1, "list of directory %u: %d", v->dir, ret);
-  if (ret >= 0)
+  if (ret >= 0 && !v->c->cluster->mover) /* a file that moves behind the back of a list is in it twice, or not at all */
     sim_namespace_listed(v->c->cluster->names, v->c->process->name, &l);
 }
 

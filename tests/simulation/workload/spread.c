@@ -56,6 +56,18 @@ attribute(struct gi_fs *fs, const char *path, const char *key, void *value, size
   return n;
 }
 
+bool
+sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *path)
+{
+  struct gi_fs *fs = sim_disk_view(c->machine[brick].disk);
+  char to[64];
+  struct stat st;
+  bool linkto = gi_fs_stat(fs, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_mode & 07777) == 01000 && attribute(fs, path, LINKTO_KEY, to, sizeof(to)) > 0;
+  sim_view_free(&fs);
+  return linkto;
+}
+
 static struct seen
 see(const struct look *l, unsigned set, const char *path)
 {
@@ -156,6 +168,21 @@ judge(struct look *l, const char *dir, const char *name)
   return count[DATA] || count[DIRECTORY] ? seen[home].gfid : gi_gfid_none;
 }
 
+/* Of a set that is to leave nothing is left but directories. */
+static void
+check_empty(struct look *l, const char *dir, unsigned set)
+{
+  struct gi_fs_dir d;
+  if (gi_fs_dir_open(&d, l->fs[set], AT_FDCWD, dir) != 0)
+    return;
+  for (const struct gi_fs_dirent *e; (e = gi_fs_dir_next(&d));) {
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", dir, e->name);
+    if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && see(l, set, path).thing != DIRECTORY)
+      sim_violation(l->c->w, "%s is left on set %u, which is to leave", path, set);
+  }
+  gi_fs_dir_close(&d);
+}
+
 static void
 check_directory(struct look *l, unsigned dir)
 {
@@ -167,6 +194,8 @@ check_directory(struct look *l, unsigned dir)
     if (see(l, set, path).thing != DIRECTORY)
       sim_violation(l->c->w, "%s is not on set %u", path, set);
   }
+  if (l->c->leaving >= 0)
+    check_empty(l, path, (unsigned)l->c->leaving);
   for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++) {
     struct gi_gfid gfid = judge(l, path, sim_namespace_name(n, name));
 

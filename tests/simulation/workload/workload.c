@@ -232,6 +232,8 @@ const struct sim_workload sim_workloads[] = {
     {"names", "names made, linked, renamed and removed, in shared directories and own ones, and judged", sim_names_session,
      sim_names_setup, sim_names_check_disk},
     {"spread", "the same over several sets", sim_names_session, sim_names_setup, sim_spread_check_disk, true, sim_spread_sweep},
+    {"moved", "the same while a rebalance moves files, and sets are emptied", sim_names_session, sim_names_setup,
+     sim_spread_check_disk, true, sim_spread_sweep, .moves = true},
     {"locks", "exclusive locks taken, held and given back, and judged", sim_locks_session, sim_locks_setup, NULL},
 };
 const unsigned sim_workloads_count = GI_ARRAY_LEN(sim_workloads);

@@ -18,6 +18,7 @@ struct sim_workload {
   bool spread;
   void (*sweep)(struct sim_client *c);
   bool shard; /* files are kept in blocks */
+  bool moves; /* while a rebalance moves files */
 };
 
 extern const struct sim_workload sim_workloads[];
@@ -45,6 +46,7 @@ const char *sim_names_directory(unsigned dir, char name[16]);
 
 /* spread.c: names over several sets. */
 void sim_spread_sweep(struct sim_client *c);
+bool sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *path); /* what the brick has there */
 void sim_spread_check_disk(struct sim_cluster *c, unsigned brick);
 
 /* locks.c: the same of the workload "locks". */
