@@ -53,7 +53,7 @@ struct di {
   uint32_t magic;
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
-  char *layout_key, *linkto_key, *mds_key, *commit_key;
+  char *layout_key, *linkto_key, *mds_key, *commit_key, *note_key;
   struct di_munge munge;
   uint64_t up, heard;  /* subvolumes that can serve; that have said anything */
   uint64_t leaving;    /* subvolumes that get no new files: decommissioned */
@@ -155,6 +155,7 @@ struct di_fop {
   struct gi_xlator *to;
   uint8_t tries; /* after the file had moved */
   bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
+  bool noted;    /* LOOKUP: a note was found, and settled */
   bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 
@@ -299,8 +300,21 @@ int di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, c
                    unsigned target);
 /* The one of that file leads to `target` from now on, under all of its names. */
 int di_linkto_lead(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, unsigned target);
+/* Makes one in place of what has the name there. The reply of the RENAME, if it came to that, is the caller's. */
+int di_linkto_replace(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
+                      unsigned target, struct gi_fop **reply);
 /* Removes what must be a linkto file. */
 int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, bool spare_open);
+
+/* ---- notes of renames (rename-note.c); on a task ---- */
+
+/* The file on `child` is renamed from fop->loc to fop->loc2, and what that replaces is elsewhere. 0 or errno. */
+int di_note_make(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
+void di_note_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
+/* A lookup's reply has one. */
+bool di_has_note(const struct di *d, const struct gi_fop *reply);
+/* Brings to its end what it tells of, unless somebody does that already: then when they have. */
+void di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
 
 /* ---- handlers ---- */
 

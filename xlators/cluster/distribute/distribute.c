@@ -104,6 +104,7 @@ make_keys(struct di *d)
   d->linkto_key = gi_asprintf("%s.linkto", prefix);
   d->mds_key = gi_asprintf("%s.mds", prefix);
   d->commit_key = gi_asprintf("%s.commithash", prefix);
+  d->note_key = gi_asprintf("%s.rename", prefix);
 }
 
 static void
@@ -117,6 +118,7 @@ di_free(struct gi_xlator *x)
   gi_free(d->linkto_key);
   gi_free(d->mds_key);
   gi_free(d->commit_key);
+  gi_free(d->note_key);
   d->magic = 0;
   gi_free(d);
   x->private = NULL;

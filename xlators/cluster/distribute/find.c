@@ -18,13 +18,14 @@ di_add_keys(const struct di *d, struct gi_dict *xdata)
   gi_dict_set_int(xdata, d->linkto_key, 256);
   gi_dict_set_int(xdata, d->layout_key, DI_LAYOUT_BYTES);
   gi_dict_set_int(xdata, d->mds_key, 4);
+  gi_dict_set_int(xdata, d->note_key, 1024);
   gi_dict_del(xdata, "gfid-req"); /* a subvolume would give it to an object that has none, perhaps the wrong one */
 }
 
 void
 di_strip_keys(const struct di *d, struct gi_fop *fop)
 {
-  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key};
+  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key, d->note_key};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
     if (gi_dict_get(fop->rsp.xdata, keys[i]))

@@ -107,3 +107,43 @@ di_linkto_lead(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uns
   gi_dict_set_bin(h->args.dict, d->linkto_key, name, (uint32_t)strlen(name) + 1);
   return di_do_drop(d, h, child);
 }
+
+/* What the linkto file is called until it takes the place: it belongs where that name does, so that a listing finds what somebody left who
+ * was killed. */
+static char *
+passing_name(const char *name, const struct gi_gfid *gfid)
+{
+  char text[GI_UUID_TEXT];
+  char *passing = gi_asprintf(".%s.glusterish", name);
+
+  if (strlen(passing) <= GI_NAME_MAX)
+    return passing;
+  gi_free(passing);
+  return gi_asprintf(".%s.glusterish", gi_gfid_text(gfid, text));
+}
+
+int
+di_linkto_replace(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
+                  unsigned target, struct gi_fop **reply)
+{
+  GI_CLEANUP_FREE char *name = passing_name(loc->name, &stat->gfid);
+  struct gi_loc passing = {.name = name, .parent = loc->parent, .pargfid = loc->parent ? loc->parent->gfid : loc->pargfid};
+  struct gi_fop *h;
+  int err = di_linkto_make(d, fop, &passing, stat, child, target);
+
+  if (err == EEXIST) {
+    err = di_linkto_remove(d, fop, &passing, child, false);
+    if (!err)
+      err = di_linkto_make(d, fop, &passing, stat, child, target);
+  }
+  if (err)
+    return err;
+  h = di_helper(fop, GI_FOP_RENAME);
+  gi_loc_copy_name(&h->loc, &passing);
+  gi_loc_copy_name(&h->loc2, loc);
+  err = di_do(d, h, child);
+  if (err)
+    GI_IGNORE(di_linkto_remove(d, fop, &passing, child, false)); /* nobody comes across it */
+  *reply = h;
+  return err;
+}

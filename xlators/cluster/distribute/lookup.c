@@ -25,10 +25,28 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
   di_strip_keys(d, fop);
 }
 
+static enum gi_verdict by_name(struct di *d, struct gi_fop *fop);
+static enum gi_verdict by_gfid(struct di *d, struct gi_fop *fop);
+
+/* Somebody was killed who renamed it: names are what they are when that is settled. */
+static enum gi_verdict
+once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+
+  df->noted = true;
+  di_note_settle(d, fop, reply, child);
+  gi_fop_unref(df->first);
+  df->first = NULL;
+  return fop->loc.name ? by_name(d, fop) : by_gfid(d, fop);
+}
+
 /* The reply of one subvolume becomes the operation's. */
 static enum gi_verdict
 found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned child)
 {
+  if (di_has_note(d, reply) && !di_fop_of(fop, d)->noted)
+    return once_more(d, fop, reply, child);
   gi_reply_move(fop, reply);
   know_found(d, fop, d->x->children[child]);
   return GI_ANSWERED;
@@ -117,6 +135,22 @@ name_of(const struct gi_fop *fop)
   return loc;
 }
 
+/* The linkto file that is there leads elsewhere, or is another file's. At no time is there none: whoever takes the subvolume's word would
+ * take the name for missing. */
+static int
+lead(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct di_found *f, unsigned hashed, unsigned child,
+     const struct gi_iatt *stat)
+{
+  struct gi_fop *reply = NULL;
+  int err;
+
+  if (gi_gfid_equal(&gi_fan_reply(&f->ask.fan, hashed)->rsp.stat.gfid, &stat->gfid))
+    return di_linkto_lead(d, fop, &stat->gfid, hashed, child);
+  err = di_linkto_replace(d, fop, loc, stat, hashed, child, &reply);
+  gi_fop_unref(reply);
+  return err;
+}
+
 /* The next lookup shall find it in one step. Under the lock of the name, and looked at again there: it may be about to be renamed or
  * removed. */
 static void
@@ -125,16 +159,14 @@ mend_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, c
   struct di_locks locks = {0};
   struct di_found f;
   struct gi_loc loc = name_of(fop);
-  int err;
 
   if (still_belongs(d, fop, hashed) && di_lock_name(d, fop, &locks, hashed, &fop->loc) == 0) {
     di_find(d, fop, &loc, wrong ? di_all(d) : 1ull << hashed | 1ull << child, &f);
     if (f.file == 1ull << child && !f.dir && !f.failed &&
         gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid) &&
         wants_linkto(d, fop, &f, (int)hashed, child)) {
-      err = f.linkto >> hashed & 1 ? di_linkto_remove(d, fop, &loc, hashed, true) : 0;
-      if (!err)
-        GI_IGNORE(di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
+      GI_IGNORE(f.linkto >> hashed & 1 ? lead(d, fop, &loc, &f, hashed, child, stat)
+                                       : di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
     }
     di_found_end(&f);
   }
@@ -203,6 +235,8 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   wanting = wants_linkto(d, fop, f, hashed, child);
   wrong = wanting && !(f->absent >> hashed & 1);
   stat = gi_fan_reply(&f->ask.fan, child)->rsp.stat;
+  if (di_has_note(d, gi_fan_reply(&f->ask.fan, child)) && !di_fop_of(fop, d)->noted)
+    return once_more(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   found_file(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   if (wanting)
     mend_linkto(d, fop, (unsigned)hashed, child, &stat, wrong);
@@ -362,7 +396,7 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di *d = di_of(x);
   struct di_fop *df = di_fop_of(fop, d);
 
-  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop)) {
+  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !di_has_note(d, fop)) {
     know_found(d, fop, df->to);
     return GI_PASS;
   }

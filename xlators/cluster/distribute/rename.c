@@ -2,14 +2,21 @@
  *
  * RENAME of files; that of directories is in rename-dir.c.
  *
- * The data stays where it is. Names of it are made and removed in an order in
- * which, after each step, a lookup of either name finds the old state or the
- * new one, by searching everywhere if must be:
+ * The data stays where it is. One operation on one subvolume decides, and each
+ * lookup finds the old state before it and the new one after it:
  *
- *   1. a linkto file where the new name belongs, under the old name
- *   2. the new name on the subvolume that has the data
- *   3. the linkto file gets the new name, in place of whatever had it
- *   4. the old name goes, its linkto file, and what had the new name
+ *   what has the new name, if anything, is where the data is, or the name belongs
+ *   there: a RENAME there decides. If nothing has it, a linkto file of the new name
+ *   comes first; if something had it, its linkto file is exchanged after that: until
+ *   then who follows it finds another object, and searches
+ *
+ *   what has the new name is elsewhere: the data gets it as a further name. That
+ *   what has it where it belongs is exchanged for a linkto file decides; then the
+ *   old name goes
+ *
+ * What is left of the old name and of what had the new one goes last. It may be
+ * where no lookup comes: if it is data, the file carries a note (rename-note.c)
+ * until it is gone.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -24,6 +31,8 @@ struct moving {
   struct gi_iatt src, dst;    /* dst.mode 0: nothing has the new name */
   int src_cached, dst_cached; /* -1: a directory, or nothing */
   unsigned src_hashed, dst_hashed;
+  bool left;    /* something is left where no lookup comes */
+  bool renamed; /* the linkto file of the old name has become that of the new one */
   struct di_locks locks;
 };
 
@@ -149,23 +158,6 @@ link_data(struct moving *m)
 }
 
 static int
-on_linkto(struct moving *m)
-{
-  struct gi_fop *h = gi_fop_child(m->fop);
-  int err;
-
-  h->caller.uid = h->caller.gid = 0; /* the linkto file is ours */
-  gi_caller_detach(&h->caller);
-  err = di_do(m->d, h, m->dst_hashed);
-  if (!err && !gi_iatt_valid(&m->fop->rsp.stat)) {
-    gi_reply_move(m->fop, h);
-    m->fop->rsp.stat = m->src;
-  }
-  gi_fop_unref(h);
-  return err;
-}
-
-static int
 remove_name(struct moving *m, const struct gi_loc *loc, unsigned child)
 {
   struct gi_fop *h = di_helper(m->fop, GI_FOP_UNLINK);
@@ -177,23 +169,62 @@ remove_name(struct moving *m, const struct gi_loc *loc, unsigned child)
 static void
 leftover(struct moving *m, const char *name, unsigned child, int err)
 {
-  if (err && err != ENOENT)
-    gi_log(GI_LOG_WARNING, m->d->x->name, GI_MSG_DISTRIBUTE + 4,
-           "%s: what is left of it on %s after a rename was not removed: %s", name, m->d->x->children[child]->name,
-           strerror(err));
+  if (!err || err == ENOENT)
+    return;
+  m->left = true;
+  gi_log(GI_LOG_WARNING, m->d->x->name, GI_MSG_DISTRIBUTE + 4,
+         "%s: what is left of it on %s after a rename was not removed: %s", name, m->d->x->children[child]->name,
+         strerror(err));
 }
 
 /* What had the new name elsewhere, and the linkto file of the old one. */
 static void
 clean(struct moving *m)
 {
-  if (m->src_hashed != m->dst_hashed && (int)m->src_hashed != m->src_cached)
+  if ((int)m->src_hashed != m->src_cached && !m->renamed)
     leftover(m, m->fop->loc.name, m->src_hashed, di_linkto_remove(m->d, m->fop, &m->fop->loc, m->src_hashed, false));
   if (m->dst_cached >= 0 && m->dst_cached != m->src_cached && m->dst_cached != (int)m->dst_hashed)
     leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, remove_name(m, &m->fop->loc2, (unsigned)m->dst_cached));
 }
 
-/* The new name belongs where the data is: one rename there, over whatever linkto file there is. */
+/* The linkto file of the old name is where the new one belongs. */
+static int
+rename_linkto(struct moving *m, struct gi_fop **reply)
+{
+  struct gi_fop *h = gi_fop_child(m->fop);
+  int err;
+
+  h->caller.uid = h->caller.gid = 0; /* the linkto file is ours */
+  gi_caller_detach(&h->caller);
+  err = di_do(m->d, h, m->dst_hashed);
+  m->renamed = !err;
+  *reply = h;
+  return err;
+}
+
+/* The linkto file of the new name leads to the data: it takes the place of what has the name. */
+static int
+exchange_linkto(struct moving *m)
+{
+  struct gi_fop *reply = NULL;
+  bool same = m->src_hashed == m->dst_hashed;
+  int err = same ? rename_linkto(m, &reply) : ENOENT;
+
+  GI_ASSERT((int)m->dst_hashed != m->src_cached);
+  if (err == ENOENT) { /* it has none */
+    gi_fop_unref(reply);
+    reply = NULL;
+    err = di_linkto_replace(m->d, m->fop, &m->fop->loc2, &m->src, m->dst_hashed, (unsigned)m->src_cached, &reply);
+  }
+  if (!err && !gi_iatt_valid(&m->fop->rsp.stat)) {
+    gi_reply_move(m->fop, reply);
+    m->fop->rsp.stat = m->src;
+  }
+  gi_fop_unref(reply);
+  return err;
+}
+
+/* It belongs where the data is. */
 static int
 move_at_home(struct moving *m)
 {
@@ -204,14 +235,13 @@ move_at_home(struct moving *m)
   return err;
 }
 
-/* Under the old name, where the new one belongs. What is there already was left by a rename that did not end, of another file perhaps. */
+/* Nothing has it, but perhaps a linkto file that leads nowhere. */
 static int
-make_linkto(struct moving *m)
+announce(struct moving *m)
 {
-  const struct gi_loc *loc = &m->fop->loc;
+  const struct gi_loc *loc = &m->fop->loc2;
   int err = di_linkto_make(m->d, m->fop, loc, &m->src, m->dst_hashed, (unsigned)m->src_cached);
 
-  GI_ASSERT(m->dst_hashed != m->src_hashed);
   if (err != EEXIST)
     return err;
   err = di_linkto_remove(m->d, m->fop, loc, m->dst_hashed, false);
@@ -221,44 +251,69 @@ make_linkto(struct moving *m)
 }
 
 static int
-move_with_linkto(struct moving *m)
+move_to_free(struct moving *m)
 {
-  GI_ASSERT((int)m->dst_hashed != m->src_cached);
+  int err = announce(m);
 
-  bool replaces = m->dst_cached == m->src_cached; /* on the subvolume of the data */
-  bool made = false;
-  int err;
+  if (!err)
+    err = rename_data(m); /* if that fails a lookup finds that the linkto file leads nowhere, if it does */
+  if (!err)
+    clean(m);
+  return err;
+}
 
-  if (m->dst_hashed != m->src_hashed) {
-    err = make_linkto(m);
-    if (err)
-      return err;
-    made = true;
-  }
-  err = replaces ? rename_data(m) : link_data(m);
-  if (err == EEXIST && !replaces) { /* left by a rename that did not end: under the lock of the name nobody makes it there */
-    replaces = true;
-    err = rename_data(m);
-  }
-  if (err) {
-    if (made)
-      GI_IGNORE(di_linkto_remove(m->d, m->fop, &m->fop->loc, m->dst_hashed, false)); /* then a lookup does */
+/* Something has it, where the data is. */
+static int
+move_over_neighbour(struct moving *m)
+{
+  int err = rename_data(m);
+
+  if (err)
     return err;
-  }
-  if (GI_BROKEN("end a rename in the middle"))
-    return 0;
-  err = on_linkto(m);
-  if (err && !replaces) {
-    leftover(m, m->fop->loc2.name, (unsigned)m->src_cached, remove_name(m, &m->fop->loc2, (unsigned)m->src_cached));
-    return err;
-  }
-  if (!replaces) {
-    err = remove_name(m, &m->fop->loc, (unsigned)m->src_cached);
-    if (err && err != ENOENT)
-      return err;
-  }
+  GI_IGNORE(exchange_linkto(m)); /* then a lookup does */
   clean(m);
   return 0;
+}
+
+/* Something has it, elsewhere. */
+static int
+move_over_other(struct moving *m)
+{
+  const struct gi_loc *loc = &m->fop->loc2;
+  unsigned at = (unsigned)m->src_cached;
+  int err = link_data(m);
+
+  if (err == EEXIST) { /* left by one that did not end: what has the name is elsewhere, and nobody can change that now */
+    err = remove_name(m, loc, at);
+    err = err ? err : link_data(m);
+  }
+  if (err)
+    return err;
+  if (GI_BROKEN("end a rename in the middle"))
+    return 0;
+  err = exchange_linkto(m);
+  if (err) {
+    leftover(m, loc->name, at, err == ENOTCONN ? err : remove_name(m, loc, at)); /* it may have been done: a lookup sees */
+    return err;
+  }
+  leftover(m, m->fop->loc.name, at, remove_name(m, &m->fop->loc, at));
+  clean(m);
+  return 0;
+}
+
+static int
+move_file(struct moving *m)
+{
+  bool replaces = m->dst_cached >= 0, elsewhere = replaces && m->dst_cached != m->src_cached;
+  bool home = (int)m->dst_hashed == m->src_cached;
+  int err = elsewhere ? di_note_make(m->d, m->fop, &m->src.gfid, (unsigned)m->src_cached) : 0;
+
+  if (err)
+    return err;
+  err = home ? move_at_home(m) : elsewhere ? move_over_other(m) : replaces ? move_over_neighbour(m) : move_to_free(m);
+  if (elsewhere && !m->left && err != ENOTCONN)
+    di_note_drop(m->d, m->fop, &m->src.gfid, (unsigned)m->src_cached);
+  return err;
 }
 
 /* 0, or errno; EAGAIN: somebody else has changed one of the names meanwhile. */
@@ -276,7 +331,7 @@ move_once(struct moving *m)
   if (!err && !unchanged(m))
     err = EAGAIN;
   if (!err)
-    err = (int)m->dst_hashed == m->src_cached ? move_at_home(m) : move_with_linkto(m);
+    err = move_file(m);
   di_unlock(m->d, m->fop, &m->locks);
   return err;
 }

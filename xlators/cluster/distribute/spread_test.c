@@ -238,8 +238,40 @@ test_linkto_that_leads_elsewhere_is_replaced(void **state)
 
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
-  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_SETXATTR), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 0); /* at no time there is none */
+  fake_stack_free(s);
+}
+
+/* Another file's: it is replaced at once, and at no time there is none. */
+static void
+say_foreign_linkto(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name) {
+    say_dir(fop, arg);
+    return;
+  }
+  attr_of(&fop->rsp.stat, 77, S_IFREG | 01000);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", "child-3", 8);
+}
+
+static void
+test_linkto_of_another_file_is_replaced(void **state)
+{
+  struct holding h[4] = {[3] = {.file = true}};
+  struct fake_stack *s = stack_holding(h);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(2, 4));
+
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(
+        s, i, GI_FOP_LOOKUP,
+        (struct fake_reply){.fill = i == 2 ? say_foreign_linkto : say_holding, .arg = i == 2 ? (void *)&parts[2] : &h[i]});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(fake_count(s, 2, GI_FOP_MKNOD), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_RENAME), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 0);
   fake_stack_free(s);
 }
 
@@ -270,8 +302,6 @@ say_replaced(struct gi_fop *fop, void *arg)
 }
 
 static void
-  assert_int_equal(fake_count(s, 2, GI_FOP_RENAME), 1);
-  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 0);
 test_unlink_says_what_is_meant(void **state)
 {
   struct holding h[4] = {[2] = {.file = true}};
@@ -500,6 +530,33 @@ test_refused_directory_is_nowhere(void **state)
   fake_stack_free(s);
 }
 
+static void
+keep_fop(struct gi_fop *fop, void *arg)
+{
+  *(struct gi_fop **)arg = gi_fop_ref(fop);
+}
+
+/* A subvolume may need the name of an operation after its answer. */
+static void
+test_names_live_as_long_as_operations(void **state)
+{
+  struct holding h[4] = {[2] = {.linkto = "child-1"}};
+  struct fake_stack *s = stack_holding(h);
+  struct gi_fop *kept = NULL, *f;
+  char *name = gi_strdup(name_on(2, 4));
+
+  fake_script(s, 2, GI_FOP_ENTRYLK, (struct fake_reply){.fill = keep_fop, .arg = &kept});
+  f = entry_fop(s, GI_FOP_LOOKUP, name);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_non_null(kept);
+  assert_ptr_not_equal(kept->args.name, f->loc.name);
+  assert_string_equal(kept->args.name, name);
+  gi_fop_unref(kept);
+  gi_free(name);
+  fake_stack_free(s);
+}
+
 /* ---- listings ---- */
 
 static void
@@ -530,33 +587,6 @@ say_entries(struct gi_fop *fop, void *arg)
                    link = {.off = 3, .type = DT_REG, .name = "link", .name_len = 4};
 
   if (fop->args.offset == 0) {
-static void
-keep_fop(struct gi_fop *fop, void *arg)
-{
-  *(struct gi_fop **)arg = gi_fop_ref(fop);
-}
-
-/* A subvolume may need the name of an operation after its answer. */
-static void
-test_names_live_as_long_as_operations(void **state)
-{
-  struct holding h[4] = {[2] = {.linkto = "child-1"}};
-  struct fake_stack *s = stack_holding(h);
-  struct gi_fop *kept = NULL, *f;
-  char *name = gi_strdup(name_on(2, 4));
-
-  fake_script(s, 2, GI_FOP_ENTRYLK, (struct fake_reply){.fill = keep_fop, .arg = &kept});
-  f = entry_fop(s, GI_FOP_LOOKUP, name);
-  fake_submit(s, f);
-  assert_int_equal(f->rsp.err, ENOENT);
-  assert_non_null(kept);
-  assert_ptr_not_equal(kept->args.name, f->loc.name);
-  assert_string_equal(kept->args.name, name);
-  gi_fop_unref(kept);
-  gi_free(name);
-  fake_stack_free(s);
-}
-
     attr_of(&dot.stat, 20, S_IFDIR | 0755);
     attr_of(&file.stat, *(const char *)arg, S_IFREG | 0644);
     attr_of(&link.stat, 21, S_IFREG | 01000);
@@ -758,36 +788,6 @@ test_operations_follow_when_it_is_gone(void **state)
   fake_stack_free(s);
 }
 
-/* A file whose owner gave it the mode of a linkto file is one like others. */
-static void
-test_sticky_file_of_a_user(void **state)
-{
-  struct fake_stack *s = stack_with_dir(2, 0);
-  struct gi_fd *fd = open_file_on(s, 0);
-
-  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = "child-1"});
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
-  struct gi_fop *f = write_to(s, fd);
-
-  assert_int_equal(f->rsp.ret, 10);
-  assert_int_equal(f->rsp.post.mode, S_IFREG | 01000);
-  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 0);
-  fake_stack_free(s);
-}
-
-/* ---- another set ---- */
-
-static void
-test_a_subvolume_joins(void **state)
-{
-  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
-  struct gi_fop *f;
-
-  assert_int_equal(fake_stack_children(s, NULL, (const unsigned[]){0, 1}, 2, NULL), 0);
-  fake_settle(s);
-  assert_int_equal(s->x->nchildren, 2);
-  fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
-  f = fake_fop(s, GI_FOP_STATFS);
 static struct gi_fop *
 link_fop(struct fake_stack *s, const char *name)
 {
@@ -844,6 +844,36 @@ test_further_name_follows_when_the_file_has_moved(void **state)
   fake_stack_free(s);
 }
 
+/* A file whose owner gave it the mode of a linkto file is one like others. */
+static void
+test_sticky_file_of_a_user(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = "child-1"});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  struct gi_fop *f = write_to(s, fd);
+
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(f->rsp.post.mode, S_IFREG | 01000);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 0);
+  fake_stack_free(s);
+}
+
+/* ---- another set ---- */
+
+static void
+test_a_subvolume_joins(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  struct gi_fop *f;
+
+  assert_int_equal(fake_stack_children(s, NULL, (const unsigned[]){0, 1}, 2, NULL), 0);
+  fake_settle(s);
+  assert_int_equal(s->x->nchildren, 2);
+  fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
+  f = fake_fop(s, GI_FOP_STATFS);
   fake_submit(s, f);
   assert_int_equal(fake_count(s, 0, GI_FOP_STATFS), 1);
   assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 1);
@@ -859,6 +889,7 @@ main(void)
       cmocka_unit_test(test_missing_name_is_searched),
       cmocka_unit_test(test_linkto_that_leads_nowhere_goes),
       cmocka_unit_test(test_linkto_that_leads_elsewhere_is_replaced),
+      cmocka_unit_test(test_linkto_of_another_file_is_replaced),
       cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
       cmocka_unit_test(test_unlink_says_what_is_meant),
       cmocka_unit_test(test_committed_layout_is_conclusive),
@@ -869,17 +900,17 @@ main(void)
       cmocka_unit_test(test_full_subvolume_gets_a_linkto),
       cmocka_unit_test(test_directory_is_made_everywhere),
       cmocka_unit_test(test_refused_directory_is_nowhere),
+      cmocka_unit_test(test_names_live_as_long_as_operations),
       cmocka_unit_test(test_cookies),
       cmocka_unit_test(test_listing),
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_writes_go_to_both_while_it_moves),
       cmocka_unit_test(test_operations_follow_when_it_has_moved),
       cmocka_unit_test(test_operations_follow_when_it_is_gone),
+      cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
+      cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
       cmocka_unit_test(test_sticky_file_of_a_user),
       cmocka_unit_test(test_a_subvolume_joins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
-      cmocka_unit_test(test_names_live_as_long_as_operations),
-      cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
-      cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A rename that replaces what is on another subvolume has a moment in which both
+ * have a file of the new name. Who is killed then leaves one where no lookup comes,
+ * and listings show both. So the file that is renamed carries a note of its two
+ * names meanwhile. A lookup that finds a file with a note takes the locks of the
+ * rename, and if the note is still there it is nobody's any more: what the rename
+ * has decided is carried out, or what it had begun is taken back.
+ */
+#include "xlators/cluster/distribute/di.h"
+
+#include "libglusterish/log.h"
+
+#include <errno.h>
+
+/* Of each name: the gfid of the directory as text, the name, NUL. */
+#define NAME_BYTES (GI_UUID_TEXT - 1 + GI_NAME_MAX + 1)
+
+struct note {
+  struct di *d;
+  struct gi_fop *fop; /* a RENAME between the two names, which is never sent */
+  struct gi_gfid gfid;
+  unsigned child; /* where the file is */
+  unsigned src_hashed, dst_hashed;
+  char name[2][GI_NAME_MAX + 1];
+};
+
+/* ---- made and dropped by who renames ---- */
+
+static uint32_t
+write_name(char *to, const struct gi_loc *loc)
+{
+  char text[GI_UUID_TEXT];
+
+  gi_gfid_text(loc->parent ? &loc->parent->gfid : &loc->pargfid, text);
+  return (uint32_t)snprintf(to, NAME_BYTES, "%s%s", text, loc->name) + 1;
+}
+
+int
+di_note_make(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
+  char value[2 * NAME_BYTES];
+  uint32_t len;
+
+  GI_ASSERT(strlen(fop->loc.name) <= GI_NAME_MAX && strlen(fop->loc2.name) <= GI_NAME_MAX);
+  len = write_name(value, &fop->loc);
+  len += write_name(value + len, &fop->loc2);
+  h->args.dict = gi_dict_new();
+  gi_dict_set_bin(h->args.dict, d->note_key, value, len);
+  return di_do_drop(d, h, child);
+}
+
+void
+di_note_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid);
+
+  h->args.name = d->note_key;
+  GI_IGNORE(di_do_drop(d, h, child)); /* then a lookup does */
+}
+
+/* ---- read by who finds it ---- */
+
+/* False: it is none. */
+static bool
+read_name(struct note *n, unsigned i, const char *bytes, size_t len)
+{
+  struct gi_loc *loc = i == 0 ? &n->fop->loc : &n->fop->loc2;
+  char text[GI_UUID_TEXT];
+  const char *name = bytes + GI_UUID_TEXT - 1;
+
+  if (len <= GI_UUID_TEXT || len > NAME_BYTES || strchr(name, '/'))
+    return false;
+  memcpy(text, bytes, GI_UUID_TEXT - 1);
+  text[GI_UUID_TEXT - 1] = '\0';
+  if (!gi_gfid_parse(text, &loc->pargfid) || gi_gfid_is_none(&loc->pargfid))
+    return false;
+  memcpy(n->name[i], name, strlen(name) + 1);
+  loc->name = n->name[i];
+  loc->parent = gi_inode_get(n->d->x->graph, &loc->pargfid);
+  return true;
+}
+
+static bool
+read_note(struct note *n, const struct gi_fop *reply)
+{
+  const void *value;
+  uint32_t len;
+  const char *second;
+
+  if (!gi_dict_get_bin(reply->rsp.xdata, n->d->note_key, &value, &len) || len == 0 || ((const char *)value)[len - 1] != '\0')
+    return false;
+  second = (const char *)value + strlen(value) + 1;
+  if (second >= (const char *)value + len || second + strlen(second) + 1 != (const char *)value + len)
+    return false;
+  return read_name(n, 0, value, strlen(value) + 1) && read_name(n, 1, second, strlen(second) + 1);
+}
+
+static int
+hashed_of(struct note *n, const struct gi_loc *loc, unsigned *hashed)
+{
+  const struct di_layout *l;
+  int err = di_layout_get(n->d, n->fop, loc->parent, &l), h;
+
+  if (err)
+    return err;
+  h = di_hashed(n->d, l, loc->name);
+  if (h < 0)
+    return di_hole_err(n->d);
+  *hashed = (unsigned)h;
+  return 0;
+}
+
+/* ---- under the locks ---- */
+
+static bool
+is_file(const struct note *n, const struct di_found *f, unsigned child)
+{
+  return (f->file >> child & 1) && gi_gfid_equal(&gi_fan_reply(&f->ask.fan, child)->rsp.stat.gfid, &n->gfid);
+}
+
+static bool
+is_linkto(const struct note *n, const struct di_found *f, unsigned child)
+{
+  return (f->linkto >> child & 1) && gi_gfid_equal(&gi_fan_reply(&f->ask.fan, child)->rsp.stat.gfid, &n->gfid);
+}
+
+static int
+remove_file(struct note *n, const struct gi_loc *loc, unsigned child)
+{
+  struct gi_fop *h = di_helper(n->fop, GI_FOP_UNLINK);
+  int err;
+
+  gi_loc_copy(&h->loc, loc);
+  err = di_do_drop(n->d, h, child);
+  return err == ENOENT ? 0 : err;
+}
+
+/* It was decided: the old name goes, and what had the new one elsewhere. */
+static int
+carry_out(struct note *n, const struct di_found *src, const struct di_found *dst)
+{
+  struct gi_fop *fop = n->fop;
+  int err = 0;
+
+  GI_ASSERT(is_file(n, dst, n->child));
+  di_foreach(i, dst->file) if (i != n->child && !err) err = remove_file(n, &fop->loc2, (unsigned)i);
+  if (!err && is_file(n, src, n->child))
+    err = remove_file(n, &fop->loc, n->child);
+  di_foreach(k, src->linkto) if (!err && is_linkto(n, src, (unsigned)k)) err =
+      di_linkto_remove(n->d, fop, &fop->loc, (unsigned)k, false);
+  return err == ENOENT ? 0 : err;
+}
+
+/* It was not: what has the new name keeps it. */
+static int
+take_back(struct note *n, const struct di_found *src, const struct di_found *dst)
+{
+  bool other = dst->file & ~(1ull << n->child);
+
+  return other && is_file(n, src, n->child) && is_file(n, dst, n->child) ? remove_file(n, &n->fop->loc2, n->child) : 0;
+}
+
+static int
+judge(struct note *n)
+{
+  struct di_found src, dst;
+  bool decided;
+  int err;
+
+  di_find(n->d, n->fop, &n->fop->loc, di_all(n->d), &src);
+  di_find(n->d, n->fop, &n->fop->loc2, di_all(n->d), &dst);
+  decided = is_file(n, &dst, n->child) && (n->dst_hashed == n->child || is_linkto(n, &dst, n->dst_hashed));
+  err = src.failed || dst.failed ? ENOTCONN : decided ? carry_out(n, &src, &dst) : take_back(n, &src, &dst);
+  di_found_end(&src);
+  di_found_end(&dst);
+  return err;
+}
+
+/* Nobody has taken it away meanwhile. */
+static bool
+still_there(struct note *n)
+{
+  struct gi_loc object = {.gfid = n->gfid};
+  struct di_found f;
+  bool there;
+
+  di_find(n->d, n->fop, &object, 1ull << n->child, &f);
+  there = f.file && gi_dict_get(gi_fan_reply(&f.ask.fan, n->child)->rsp.xdata, n->d->note_key);
+  di_found_end(&f);
+  return there;
+}
+
+static int
+settle(struct note *n)
+{
+  struct gi_loc object = {.gfid = n->gfid};
+  struct di_locks locks = {0};
+  int err = di_lock(n->d, n->fop, &locks, DI_LOCK_MIGRATE, n->child, &object, NULL);
+
+  if (!err)
+    err = hashed_of(n, &n->fop->loc, &n->src_hashed);
+  if (!err)
+    err = hashed_of(n, &n->fop->loc2, &n->dst_hashed);
+  if (!err)
+    err = di_lock_names(n->d, n->fop, &locks, n->src_hashed, n->dst_hashed);
+  if (!err && still_there(n)) {
+    err = judge(n);
+    if (!err)
+      di_note_drop(n->d, n->fop, &n->gfid, n->child);
+  }
+  di_unlock(n->d, n->fop, &locks);
+  return err;
+}
+
+bool
+di_has_note(const struct di *d, const struct gi_fop *reply)
+{
+  return gi_dict_get(reply->rsp.xdata, d->note_key) && S_ISREG(reply->rsp.stat.mode) && !di_is_linkto(d, reply);
+}
+
+void
+di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
+{
+  struct note n = {.d = d, .fop = di_helper(fop, GI_FOP_RENAME), .gfid = reply->rsp.stat.gfid, .child = child};
+  int err;
+
+  GI_ASSERT(child < d->n && !gi_gfid_is_none(&n.gfid));
+  if (read_note(&n, reply)) {
+    err = settle(&n);
+    gi_log(GI_LOG_INFO, d->x->name, GI_MSG_DISTRIBUTE + 7, "a rename of %s to %s that did not end: %s", n.fop->loc.name,
+           n.fop->loc2.name, err ? strerror(err) : "settled");
+  } else {
+    di_note_drop(d, fop, &n.gfid, child); /* it says nothing */
+  }
+  gi_fop_unref(n.fop);
+}
