@@ -253,12 +253,33 @@ is_linkto(struct listing *l, const struct gi_dirent *e)
   return gi_dict_get(e->xdata, l->d->linkto_key) && look_for_linkto(l, e);
 }
 
+/* A file that carries the note of a rename may have the name here, and another file elsewhere: a lookup knows which counts. */
+static bool
+is_found_here(struct listing *l, const struct gi_dirent *e)
+{
+  char name[GI_NAME_MAX + 1];
+  struct gi_loc loc = {.pargfid = l->fop->fd->inode->gfid, .parent = l->fop->fd->inode, .name = name};
+  struct gi_iatt stat;
+  int child, err;
+
+  if (e->name_len > GI_NAME_MAX)
+    return false;
+  memcpy(name, e->name, e->name_len);
+  name[e->name_len] = '\0';
+  err = di_resolve(l->d, l->fop, &loc, &child, &stat);
+  if (err && err != ENOENT)
+    l->err = err;
+  return !err && child == (int)l->leaf && gi_gfid_equal(&stat.gfid, &e->stat.gfid);
+}
+
 static bool
 wanted(struct listing *l, const struct gi_dirent *e)
 {
   if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
     return !told_of_dir(l, e);
-  return !is_linkto(l, e);
+  if (is_linkto(l, e))
+    return false;
+  return !gi_dict_get(e->xdata, l->d->note_key) || is_found_here(l, e);
 }
 
 static void
@@ -292,6 +313,7 @@ list_some(struct listing *l, bool *end)
   h->args.offset = l->off;
   h->xdata = gi_dict_ref(l->fop->xdata);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
+  gi_dict_set_int(gi_fop_xdata(h), l->d->note_key, 1024);
   err = di_do(l->d, h, l->leaf);
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
   if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)

@@ -229,7 +229,7 @@ di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   GI_ASSERT(child < d->n && !gi_gfid_is_none(&n.gfid));
   if (read_note(&n, reply)) {
     err = settle(&n);
-    gi_log(GI_LOG_INFO, d->x->name, GI_MSG_DISTRIBUTE + 7, "a rename of %s to %s that did not end: %s", n.fop->loc.name,
+    gi_log(GI_LOG_INFO, d->x->name, GI_MSG_DISTRIBUTE + 9, "a rename of %s to %s that did not end: %s", n.fop->loc.name,
            n.fop->loc2.name, err ? strerror(err) : "settled");
   } else {
     di_note_drop(d, fop, &n.gfid, child); /* it says nothing */
