@@ -131,23 +131,24 @@ as_it_was(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* As an operation of its own: what those below have kept of the first try is not theirs to find, and it may go to the same subvolume. */
 static enum gi_verdict
 once_more(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   struct gi_xlator *child = di_inode_of(d, inode)->cached;
   struct di_fop *df = di_fop_of(fop, d);
-  int err = fop->kind == GI_FOP_OPEN ? 0 : open_there(d, fop, fop->fd, child);
+  int err = fop->kind == GI_FOP_OPEN ? 0 : open_there(d, fop, fop->fd, child), k = di_index(d, child);
 
-  if (err)
-    return gi_fop_fail(fop, err);
+  if (err || k < 0)
+    return gi_fop_fail(fop, err ? err : ENOTCONN);
   gi_fop_unref(df->first);
   df->first = NULL;
   df->to = child;
   df->tries++;
   gi_reply_clear(&fop->rsp);
-  gi_fop_forward_tell_to(fop, d->x, child);
-  return GI_HELD;
+  GI_IGNORE(di_pass(d, fop, (unsigned)k)); /* the reply says it */
+  return di_file_done(d->x, fop) == GI_HELD ? GI_HELD : GI_ANSWERED;
 }
 
 static enum gi_verdict

@@ -768,6 +768,26 @@ test_operations_follow_when_it_has_moved(void **state)
   fake_stack_free(s);
 }
 
+/* To the same subvolume as the first try: what its translators have kept of that is of another operation. */
+static void
+test_a_second_try_is_an_operation_of_its_own(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  struct gi_fop *f;
+
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EBADF});
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  fake_forget_seen(s);
+  f = write_to(s, fd);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
+  for (unsigned i = 0, n = 0; i < s->nseen; i++)
+    if (s->seen[i].kind == GI_FOP_WRITE)
+      assert_int_equal(s->seen[i].fop == f, n++ == 0);
+  fake_stack_free(s);
+}
+
 static void
 test_operations_follow_when_it_is_gone(void **state)
 {
@@ -906,6 +926,7 @@ main(void)
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_writes_go_to_both_while_it_moves),
       cmocka_unit_test(test_operations_follow_when_it_has_moved),
+      cmocka_unit_test(test_a_second_try_is_an_operation_of_its_own),
       cmocka_unit_test(test_operations_follow_when_it_is_gone),
       cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
