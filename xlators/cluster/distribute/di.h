@@ -54,6 +54,7 @@ struct di {
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
   char *layout_key, *linkto_key, *mds_key, *commit_key, *note_key;
+  char *size_domain; /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
   struct di_munge munge;
   uint64_t up, heard;  /* subvolumes that can serve; that have said anything */
   uint64_t leaving;    /* subvolumes that get no new files: decommissioned */
@@ -281,7 +282,7 @@ struct di_locks {
   unsigned n;
   struct di_lock lock[DI_MAX + 4];
 };
-enum di_lock_kind { DI_LOCK_LAYOUT_READ, DI_LOCK_LAYOUT_WRITE, DI_LOCK_NAME, DI_LOCK_MIGRATE };
+enum di_lock_kind { DI_LOCK_LAYOUT_READ, DI_LOCK_LAYOUT_WRITE, DI_LOCK_NAME, DI_LOCK_MIGRATE, DI_LOCK_SIZE };
 /* Adds a lock that is waited for. 0 or errno. */
 int di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind kind, unsigned child,
             const struct gi_loc *loc, const char *name);

@@ -107,6 +107,15 @@ make_keys(struct di *d)
   d->note_key = gi_asprintf("%s.rename", prefix);
 }
 
+/* VOLUME-dht stands under VOLUME-shard. */
+static char *
+shard_above(const char *name)
+{
+  const char *dash = strrchr(name, '-');
+
+  return gi_asprintf("%.*s-shard", (int)(dash ? dash - name : (long)strlen(name)), name);
+}
+
 static void
 di_free(struct gi_xlator *x)
 {
@@ -119,6 +128,7 @@ di_free(struct gi_xlator *x)
   gi_free(d->mds_key);
   gi_free(d->commit_key);
   gi_free(d->note_key);
+  gi_free(d->size_domain);
   d->magic = 0;
   gi_free(d);
   x->private = NULL;
@@ -143,6 +153,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   x->metrics = &d->metrics;
   di_children_init(d);
   make_keys(d);
+  d->size_domain = shard_above(x->name);
   di_set_leaving(d);
   if (di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
     di_free(x);

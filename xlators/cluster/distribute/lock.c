@@ -21,8 +21,10 @@ new_owner(struct di *d, struct gi_owner *o)
 }
 
 static const char *
-domain_of(enum di_lock_kind kind)
+domain_of(const struct di *d, enum di_lock_kind kind)
 {
+  if (kind == DI_LOCK_SIZE)
+    return d->size_domain;
   return kind == DI_LOCK_NAME ? DOMAIN_NAME : kind == DI_LOCK_MIGRATE ? DOMAIN_MIGRATE : DOMAIN_LAYOUT;
 }
 
@@ -60,7 +62,7 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
   int err;
 
   GI_ASSERT((kind == DI_LOCK_NAME) == (name != NULL));
-  *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name, .domain = domain_of(kind)};
+  *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name, .domain = domain_of(d, kind)};
   k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
   k->loc.inode = gi_inode_ref(loc->inode);
   GI_ASSERT(!gi_gfid_is_none(&k->loc.gfid));

@@ -265,16 +265,19 @@ take(struct gi_dict *to, const struct gi_dict *from, const char *name)
     gi_dict_set_bin(to, name, value, len);
 }
 
-static void
+static int
 get_named(struct di_reb_file *f, const char *name, struct gi_dict *to)
 {
   struct gi_fop *fop = di_helper(f->r->base, GI_FOP_GETXATTR);
 
   fop->loc.gfid = f->gfid;
   fop->args.name = name;
-  if (di_do(f->r->d, fop, f->from) == 0)
+  int err = di_do(f->r->d, fop, f->from);
+
+  if (!err)
     take(to, fop->rsp.dict, name);
   gi_fop_unref(fop);
+  return !err && !gi_dict_get(to, name) ? ENODATA : err;
 }
 
 static int
@@ -305,10 +308,14 @@ di_reb_xattrs(struct di_reb_file *f, bool last)
   int err = 0;
 
   if (last) {
-    get_named(f, "system.posix_acl_access", d);
-    get_named(f, MDATA, d);
+    GI_IGNORE(get_named(f, "system.posix_acl_access", d)); /* not every file has them */
+    GI_IGNORE(get_named(f, MDATA, d));
   } else {
     err = get_all(f, d);
+    if (!err && f->blocks)
+      err = get_named(f, DI_REB_BLOCK_KEY, d);
+    if (!err && f->blocks)
+      err = get_named(f, DI_REB_SIZE_KEY, d);
   }
   if (err || gi_dict_count(d) == 0) {
     gi_dict_unref(&d);

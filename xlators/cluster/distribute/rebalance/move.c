@@ -105,6 +105,7 @@ di_move_look_at_source(struct move *m)
 
   di_add_keys(d, gi_fop_xdata(fop));
   gi_dict_set_int(gi_fop_xdata(fop), key, 16);
+  gi_dict_set_int(gi_fop_xdata(fop), DI_REB_SIZE_KEY, 32);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
   err = di_do(d, fop, m->f.from);
   if (!err && (!S_ISREG(fop->rsp.stat.mode) || di_is_linkto(d, fop)))
@@ -112,6 +113,7 @@ di_move_look_at_source(struct move *m)
   if (!err && !gi_gfid_is_none(&m->f.gfid) && !gi_gfid_equal(&m->f.gfid, &fop->rsp.stat.gfid))
     err = ENOENT;
   if (!err) {
+    m->f.blocks = gi_dict_get(fop->rsp.xdata, DI_REB_SIZE_KEY);
     read_marks(m, fop, key);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
   }
@@ -373,6 +375,21 @@ exchange(struct move *m)
 
 /* ---- all of it ---- */
 
+/* Of a file in blocks the size is changed by adding to it: from when it is read until there is but one copy nobody may. */
+static int
+exchange_alone(struct move *m)
+{
+  struct gi_loc object = {.gfid = m->f.gfid};
+  struct di *d = m->f.r->d;
+  struct di_locks size = {0};
+  int err = m->f.blocks ? di_lock(d, m->f.r->base, &size, DI_LOCK_SIZE, m->f.from, &object, NULL) : 0;
+
+  if (!err)
+    err = m->exchange(m);
+  di_unlock(d, m->f.r->base, &size);
+  return err;
+}
+
 int
 di_move_copy(struct move *m)
 {
@@ -390,7 +407,7 @@ di_move_copy(struct move *m)
     if (!err)
       err = di_reb_sync(&m->f);
     if (!err) {
-      err = m->exchange(m);
+      err = exchange_alone(m);
       if (!err)
         break;
     }

@@ -72,7 +72,7 @@ move(void *arg)
   struct gi_loc loc = {.name = "file", .pargfid = gi_gfid_root, .parent = gi_inode_get(r->d->x->graph, &gi_gfid_root)};
 
   r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
-  di_reb_move(r, &loc, true, 0, 1);
+  r->moved += di_reb_move(r, &loc, true, 0, 1) == 0;
   gi_fop_unref(r->base);
   gi_inode_unref(&loc.parent);
 }
@@ -153,12 +153,70 @@ test_file_that_was_renamed_is_met_by_another_walk(void **state)
   fake_stack_free(s);
 }
 
+/* ---- the first block of a file in blocks ---- */
+
+static char size_done
+    [256]; /* L the lock of its size is taken, R the size is read, S it is set on the target, U the source goes, l the lock too */
+
+static void
+say_size(struct gi_fop *fop, void *arg)
+{
+  bool by_name = fop->kind == GI_FOP_GETXATTR;
+  static const char *const key[] = {DI_REB_SIZE_KEY, DI_REB_BLOCK_KEY};
+
+  if (!by_name)
+    say_what_is_there(fop, arg);
+  for (unsigned i = 0; i < 2 && *(const unsigned *)arg == 0; i++) {
+    struct gi_dict *d = by_name ? fop->rsp.dict ? fop->rsp.dict : (fop->rsp.dict = gi_dict_new()) : gi_fop_rsp_xdata(fop);
+
+    if (!by_name || (fop->args.name && strcmp(fop->args.name, key[i]) == 0))
+      gi_dict_set_bin(d, key[i], "12345678", 8);
+  }
+  if (by_name && fop->args.name && strcmp(fop->args.name, DI_REB_SIZE_KEY) == 0)
+    strcat(size_done, "R");
+}
+
+static void
+see_size(struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_SETXATTR && gi_dict_get(fop->args.dict, DI_REB_SIZE_KEY) &&
+      gi_dict_get(fop->args.dict, DI_REB_BLOCK_KEY))
+    strcat(size_done, "S");
+  else if (fop->kind == GI_FOP_UNLINK)
+    strcat(size_done, "U");
+  else if (fop->kind == GI_FOP_INODELK && strcmp(fop->args.domain, "under-shard") == 0)
+    strcat(size_done, fop->args.type == GI_LK_UNLOCK ? "l" : "L");
+}
+
+static void
+test_the_size_of_a_file_in_blocks_goes_along(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  static const enum gi_fop_kind from[] = {GI_FOP_INODELK, GI_FOP_UNLINK}, both[] = {GI_FOP_LOOKUP, GI_FOP_GETXATTR};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  memset(done, 0, sizeof(done));
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(s, i / 2, both[i % 2], (struct fake_reply){.fill = say_size, .arg = (void *)(uintptr_t)&number[i / 2]});
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, 0, from[i], (struct fake_reply){.fill = see_size});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
+  fake_script_always(s, 1, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_size});
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  assert_string_equal(size_done, "LRSUl");
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
+      cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

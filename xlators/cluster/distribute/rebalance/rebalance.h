@@ -86,6 +86,7 @@ struct di_reb_file {
   unsigned from, to;
   struct gi_fd *in, *out;
   uint64_t size;
+  bool blocks; /* it is the first block of a file in blocks, the size of which is one of its attributes */
 };
 
 int di_reb_open(struct di_reb_file *f);
@@ -93,6 +94,8 @@ void di_reb_close(struct di_reb_file *f);
 int di_reb_copy(struct di_reb_file *f);                   /* all its bytes, without holes */
 int di_reb_compare(struct di_reb_file *f, bool *differs); /* copies what differs */
 int di_reb_sync(struct di_reb_file *f);
+#define DI_REB_SIZE_KEY "trusted.glusterfs.shard.file-size"
+#define DI_REB_BLOCK_KEY "trusted.glusterfs.shard.block-size"
 int di_reb_xattrs(struct di_reb_file *f, bool last); /* `last`: those that go with the mode, or are the time's */
 int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
 /* Waits while the bricks have too much to do for others; true: the rebalance is to stop. */
