@@ -128,6 +128,14 @@ const struct gi_extension gi_extensions[] = {
      "Somebody looks at this operation: its name, as a W3C trace context (traceparent). In the answer, what the brick did for "
      "it, step "
      "by step (tree-wire.c)."},
+    {NULL,
+     {GI_MOVED_KEY},
+     "xdata of SETATTR",
+     "rebalance",
+     "0.1",
+     "1: the file has moved to another brick. EBUSY if somebody has a POSIX lock of it; if not, none is granted any more "
+     "(ESTALE). 0: it "
+     "has not."},
     {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
     {NULL,
      {GI_GFID_KEY},

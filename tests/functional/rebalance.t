@@ -25,7 +25,7 @@ setfattr -n user.color -v blue "$M/file5"
 ok "an access control list is set" setfacl -m u:77:rw,g:88:r "$M/file6"
 for i in 7 8 9 10; do ln "$M/file$i" "$M/sub/other$i" && ln "$M/file$i" "$M/sub/deep/third$i"; done
 for i in $(seq 8); do ln "$M/file11" "$M/sub/many$i"; done
-manifest() { describe_tree "$M" | sed -E "/^growing/d; s/( 0o40[0-9]+ .*) [0-9]+\$/\1/" >"$WORK/manifest"; md5sum <"$WORK/manifest"; }
+manifest() { describe_tree "$M" | sed -E "/^growing/d; /^locked/d; s/( 0o40[0-9]+ .*) [0-9]+\$/\1/" >"$WORK/manifest"; md5sum <"$WORK/manifest"; }
 before=$(manifest)
 cp "$WORK/manifest" "$WORK/was"
 
@@ -53,6 +53,19 @@ if open(path).read() != "".join("%09d\n" % i for i in range(n)):
 PY
 writer=$!
 
+# A lock that is held all the time: its file stays where it is, and locked.
+python3 - "$M/locked" "$WORK/unlock" <<'PY' 2>>"$WORK/errors" &
+import fcntl, os, sys, time
+path, stop = sys.argv[1:]
+fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+fcntl.lockf(fd, fcntl.LOCK_EX)
+while not os.path.exists(stop):
+    time.sleep(0.05)
+PY
+holder=$!
+locked() { [ -e "$M/locked" ] && ! python3 -c 'import fcntl, sys; fcntl.lockf(open(sys.argv[1], "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)' "$M/locked" 2>/dev/null; }
+must "a file is locked" within 10 locked
+
 # ---- it grows ----
 out=$(gi volume rebalance v status 2>&1)
 is "$out" "volume rebalance: v: failed: Rebalance not started for volume v." "nothing is moved yet"
@@ -75,11 +88,15 @@ unchanged
 moved() { find "$WORK/bricks/$1" -name 'file*' -size +0 | wc -l; }
 [ "$(moved new-1)" -gt 2 ] && [ "$(moved new-2)" -gt 2 ] && pass "the new bricks have files" || fail "the new bricks have files" "$(ls "$WORK"/bricks/new-*)"
 # Of files with several names some belong elsewhere than the file is: they have linkto files.
-marks_left() { find "$WORK/bricks" -path '*/.glusterfs' -prune -o -type f -perm -1000 \( -size +0 -o -perm -2000 -o -links 2 \) -print | grep -v '/\(file\|other\|third\|many\)[0-9]*$'; }
+ok "what was locked is locked" locked
+marks_left() { find "$WORK/bricks" -path '*/.glusterfs' -prune -o -type f -perm -1000 \( -size +0 -o -perm -2000 -o -links 2 \) -print | grep -v '/\(locked\|file\|other\|third\|many\)[0-9]*$'; }
 is "$(marks_left)" "" "no file is left with marks, and no linkto file where none is due"
 is "$(find "$WORK"/bricks/*/ -path '*/.glusterfs' -prune -o -name 'file*' -size +0 -print | wc -l)" 40 "each file is on one brick"
 holes=$(find "$WORK/bricks" -path '*/.glusterfs' -prune -o -name holes -size +0 -printf '%k\n')
 [ "$holes" -lt 1000 ] && pass "a file with holes has them" || fail "a file with holes has them" "$holes KiB"
+
+touch "$WORK/unlock" && wait "$holder"
+nok "and then is not" locked
 
 # ---- it shrinks ----
 out=$(gi volume remove-brick v "$(brick v-1)" commit 2>&1)

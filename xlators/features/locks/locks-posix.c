@@ -255,6 +255,8 @@ set_lock(struct gi_xlator *x, struct gi_fop *fop, struct lk_posix *want)
   struct lk_inode *li = lk_inode_get(x, gi_fop_inode(fop));
   struct gi_list ready = GI_LIST_INIT(ready);
   enum gi_verdict v = GI_ANSWERED;
+  if (li->moved && fop->caller.pid >= 0)
+    return gi_fop_fail(fop, ESTALE); /* who asks looks where it is */
   lk_inode_use(x, li);
   if (li->fenced && lk_options(x)->enforce)
     preempt(x, li, want, &ready);

@@ -22,6 +22,8 @@ static enum gi_verdict
 lk_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct lk_fop *lf = gi_fop_private(fop, x);
+  if (fop->rsp.ret < 0 && lf->moves)
+    lk_moved_failed(x, fop);
   if (fop->rsp.ret >= 0) {
     if (lf->learn)
       lk_mandatory_learn(x, fop);
@@ -275,6 +277,7 @@ GI_XLATOR_EXPORT = {
             [GI_FOP_FENTRYLK] = lk_entrylk,
             [GI_FOP_LK] = lk_posix_lk,
             [GI_FOP_FLUSH] = lk_posix_flush,
+            [GI_FOP_SETATTR] = lk_moved_setattr,
             [GI_FOP_GETACTIVELK] = lk_posix_active,
             [GI_FOP_SETACTIVELK] = lk_setactive,
             [GI_FOP_GETXATTR] = lk_clear_getxattr,

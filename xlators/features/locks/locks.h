@@ -123,6 +123,7 @@ struct lk_inode {
   uint32_t walking;       /* somebody walks the domains and calls out: none may be freed */
   bool setgid_mandatory;  /* set-gid without group execute: the mark of mandatory mode `file` */
   bool fenced;            /* carries the enforcement marker */
+  bool moved;             /* to another brick: POSIX locks are refused */
   struct gi_list domains; /* struct lk_domain */
   struct gi_list posix;   /* struct lk_posix, granted */
   struct gi_list posix_blocked;
@@ -150,6 +151,7 @@ struct lk_fop {
   uint8_t wait;        /* enum lk_wait */
   uint8_t act;         /* enum gi_verdict, once on a ready list */
   uint8_t counts;      /* LK_COUNT_* */
+  bool moves;          /* SETATTR: the file has moved, if it succeeds */
   bool learn;          /* the reply tells the mode (mandatory `file`) or the fence */
 };
 
@@ -268,6 +270,10 @@ void lk_mandatory_cancel(struct gi_xlator *x, struct gi_fop *fop);
 /* Whether the reply of this kind must be seen to learn about mandatory locking; may add to the request. */
 bool lk_mandatory_wants(struct gi_xlator *x, struct gi_fop *fop);
 void lk_mandatory_learn(struct gi_xlator *x, struct gi_fop *fop);
+
+/* ---- locks-moved.c ---- */
+gi_fop_fn lk_moved_setattr;
+void lk_moved_failed(struct gi_xlator *x, struct gi_fop *fop);
 
 /* ---- locks-clear.c ---- */
 /* Drops what `f` selects on every inode; waiting fops get `err`. Returns how many. */

@@ -238,6 +238,40 @@ di_reb_sync(struct di_reb_file *f)
   return di_do_drop(f->r->d, fd_fop(f, GI_FOP_FSYNC, f->out, 0, 0), f->to);
 }
 
+/* ---- locks of applications ---- */
+
+/* A lock of the whole file, of the rebalance. */
+static int
+lock_all(struct di_reb_file *f, uint32_t type)
+{
+  struct gi_fop *fop = fd_fop(f, GI_FOP_LK, f->in, 0, 0);
+  uint64_t owner = (uint64_t)f->from + 1;
+
+  fop->caller.owner.len = sizeof(owner);
+  memcpy(fop->caller.owner.data, &owner, sizeof(owner));
+  fop->args.cmd = GI_LKCMD_SET;
+  fop->args.type = fop->args.flock.type = type;
+  return di_do_drop(f->r->d, fop, f->from);
+}
+
+int
+di_reb_freeze(struct di_reb_file *f)
+{
+  int err = lock_all(f, GI_LK_WRITE);
+
+  GI_ASSERT(!f->frozen && f->in);
+  f->frozen = true; /* perhaps on some copies only */
+  return err == EAGAIN || err == EACCES ? EBUSY : err;
+}
+
+void
+di_reb_thaw(struct di_reb_file *f)
+{
+  if (f->frozen)
+    GI_IGNORE(lock_all(f, GI_LK_UNLOCK)); /* it goes with the descriptor, too */
+  f->frozen = false;
+}
+
 /* ---- attributes ---- */
 
 #define MDATA "trusted.glusterfs.mdata"

@@ -164,6 +164,7 @@ di_move_unlock_file(struct move *m)
 
 /* ---- marks ---- */
 
+/* `child` gets the mode; the source is told with it whether it has moved: then nobody gets a lock there any more. */
 static int
 set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
@@ -173,6 +174,8 @@ set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
   fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID : 0);
   fop->args.iatt = m->stat;
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
+  if (child == m->f.from)
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVED_KEY, mode == DI_LINKTO_MODE);
   return di_do_drop(m->f.r->d, fop, child);
 }
 
@@ -385,7 +388,10 @@ exchange_alone(struct move *m)
   int err = m->f.blocks ? di_lock(d, m->f.r->base, &size, DI_LOCK_SIZE, m->f.from, &object, NULL) : 0;
 
   if (!err)
+    err = di_reb_freeze(&m->f);
+  if (!err)
     err = m->exchange(m);
+  di_reb_thaw(&m->f);
   di_unlock(d, m->f.r->base, &size);
   return err;
 }

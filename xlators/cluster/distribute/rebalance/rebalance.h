@@ -85,6 +85,7 @@ struct di_reb_file {
   struct gi_gfid gfid;
   unsigned from, to;
   struct gi_fd *in, *out;
+  bool frozen;
   uint64_t size;
   bool blocks; /* it is the first block of a file in blocks, the size of which is one of its attributes */
 };
@@ -94,6 +95,9 @@ void di_reb_close(struct di_reb_file *f);
 int di_reb_copy(struct di_reb_file *f);                   /* all its bytes, without holes */
 int di_reb_compare(struct di_reb_file *f, bool *differs); /* copies what differs */
 int di_reb_sync(struct di_reb_file *f);
+/* Nobody has a lock of the source, nor gets one until it is thawed; EBUSY: somebody has. */
+int di_reb_freeze(struct di_reb_file *f);
+void di_reb_thaw(struct di_reb_file *f);
 #define DI_REB_SIZE_KEY "trusted.glusterfs.shard.file-size"
 #define DI_REB_BLOCK_KEY "trusted.glusterfs.shard.block-size"
 int di_reb_xattrs(struct di_reb_file *f, bool last); /* `last`: those that go with the mode, or are the time's */
