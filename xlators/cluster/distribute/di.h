@@ -156,7 +156,7 @@ struct di_fop {
   struct gi_xlator *to;
   uint8_t tries; /* after the file had moved */
   bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
-  bool noted;    /* LOOKUP: a note was found, and settled */
+  bool noted;    /* LOOKUP: what somebody had left undone was found, and settled */
   bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 
@@ -257,6 +257,10 @@ int di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, str
 
 /* A lookup's reply of a file that is being copied to another subvolume. */
 bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* A lookup's reply of a file that has arrived on a subvolume, but whose source is none the less still a file: who moved it was killed. Then
+ * the source becomes a linkto file, or a name that is removed would show again. */
+bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
+void di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
 /* What the copy on `child` says: 0 and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
 int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target);
 /* It is no longer where it was. True: it is on another subvolume, which the inode knows from now on. */

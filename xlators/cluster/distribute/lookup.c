@@ -28,14 +28,24 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
 static enum gi_verdict by_name(struct di *d, struct gi_fop *fop);
 static enum gi_verdict by_gfid(struct di *d, struct gi_fop *fop);
 
-/* Somebody was killed who renamed it: names are what they are when that is settled. */
+/* Somebody was killed who renamed or moved it. */
+static bool
+is_undone(const struct di *d, const struct gi_fop *reply)
+{
+  return di_has_note(d, reply) || di_is_unfinished(d, reply);
+}
+
+/* Names are what they are when that is settled. */
 static enum gi_verdict
 once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
 {
   struct di_fop *df = di_fop_of(fop, d);
 
   df->noted = true;
-  di_note_settle(d, fop, reply, child);
+  if (di_is_unfinished(d, reply))
+    di_finish_move(d, fop, reply, child);
+  if (di_has_note(d, reply))
+    di_note_settle(d, fop, reply, child);
   gi_fop_unref(df->first);
   df->first = NULL;
   return fop->loc.name ? by_name(d, fop) : by_gfid(d, fop);
@@ -45,7 +55,7 @@ once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned
 static enum gi_verdict
 found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned child)
 {
-  if (di_has_note(d, reply) && !di_fop_of(fop, d)->noted)
+  if (is_undone(d, reply) && !di_fop_of(fop, d)->noted)
     return once_more(d, fop, reply, child);
   gi_reply_move(fop, reply);
   know_found(d, fop, d->x->children[child]);
@@ -235,7 +245,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   wanting = wants_linkto(d, fop, f, hashed, child);
   wrong = wanting && !(f->absent >> hashed & 1);
   stat = gi_fan_reply(&f->ask.fan, child)->rsp.stat;
-  if (di_has_note(d, gi_fan_reply(&f->ask.fan, child)) && !di_fop_of(fop, d)->noted)
+  if (is_undone(d, gi_fan_reply(&f->ask.fan, child)) && !di_fop_of(fop, d)->noted)
     return once_more(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   found_file(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   if (wanting)
@@ -396,7 +406,7 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di *d = di_of(x);
   struct di_fop *df = di_fop_of(fop, d);
 
-  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !di_has_note(d, fop)) {
+  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !is_undone(d, fop)) {
     know_found(d, fop, df->to);
     return GI_PASS;
   }

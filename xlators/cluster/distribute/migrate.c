@@ -8,6 +8,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -24,6 +26,67 @@ bool
 di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
   return S_ISREG(a->mode) && (a->mode & DI_MOVING) == DI_MOVING && gi_dict_get(xdata, d->linkto_key);
+}
+
+/* ---- a move that did not end ---- */
+
+bool
+di_is_unfinished(const struct di *d, const struct gi_fop *reply)
+{
+  uint32_t mode = reply->rsp.stat.mode;
+
+  return S_ISREG(mode) && (mode & 07777) != DI_LINKTO_MODE && (mode & DI_MOVING) != DI_MOVING &&
+         gi_dict_get(reply->rsp.xdata, d->linkto_key);
+}
+
+/* Under the lock of moves: the file that is there is still on its way to `child`. */
+static bool
+comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  const struct gi_fop *reply;
+  bool comes;
+
+  di_find(d, fop, &object, 1ull << source, &f);
+  reply = gi_fan_reply(&f.ask.fan, source);
+  comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  di_found_end(&f);
+  return comes;
+}
+
+static int
+retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
+
+  h->caller.pid = GI_PID_REBALANCE;
+  h->args.valid = GI_SET_MODE;
+  h->args.iatt.mode = S_IFREG | DI_LINKTO_MODE;
+  gi_dict_set_uint(gi_fop_xdata(h), GI_MOVED_KEY, 1);
+  return di_do_drop(d, h, source);
+}
+
+void
+di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
+{
+  struct gi_gfid gfid = reply->rsp.stat.gfid;
+  struct gi_loc object = {.gfid = gfid};
+  struct di_locks locks = {0};
+  struct gi_fop *h;
+  int source = di_linkto_target(d, reply), err;
+
+  if (source < 0 || source == (int)child)
+    return;
+  err = di_lock(d, fop, &locks, DI_LOCK_MIGRATE, (unsigned)source, &object, NULL);
+  if (!err && comes_from(d, fop, &gfid, (unsigned)source, child))
+    err = retire(d, fop, &gfid, (unsigned)source);
+  if (!err) {
+    h = di_own_fop(fop, GI_FOP_REMOVEXATTR, &gfid);
+    h->args.name = d->linkto_key;
+    GI_IGNORE(di_do_drop(d, h, child)); /* then the next lookup does */
+  }
+  di_unlock(d, fop, &locks);
 }
 
 /* ---- descriptors ---- */

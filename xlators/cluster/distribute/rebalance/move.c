@@ -289,17 +289,13 @@ di_move_drop_target(struct move *m)
 int
 di_move_switch(struct move *m)
 {
-  struct di *d = m->f.r->d;
   int err;
 
   m->switched = true;
-  err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file */
+  err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file, and still names the source */
   if (!err)
     err = di_reb_xattrs(&m->f, true);
-  if (!err)
-    err = set_times(m);
-  return err ? err
-             : drop_xattr(m, m->f.to, d->linkto_key); /* which says to who comes after us that all this is still to be done */
+  return err ? err : set_times(m);
 }
 
 /* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
@@ -310,7 +306,9 @@ di_move_retire(struct move *m)
 
   GI_ASSERT(m->switched || m->replaced);
   m->switched = true;
-  return is_gone(err) ? 0 : err; /* its last name was removed: that is seen when names are */
+  if (err && !is_gone(err))
+    return err; /* gone: its last name was removed, which is seen when names are */
+  return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
 }
 
 /* The target is the file. */
