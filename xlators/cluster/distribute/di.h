@@ -290,7 +290,10 @@ enum di_lock_kind { DI_LOCK_LAYOUT_READ, DI_LOCK_LAYOUT_WRITE, DI_LOCK_NAME, DI_
 /* Adds a lock that is waited for. 0 or errno. */
 int di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind kind, unsigned child,
             const struct gi_loc *loc, const char *name);
-/* The namespace lock of a name in a directory, on the subvolume it belongs to. */
+/* How often who gets EAGAIN tries again. */
+#define DI_ATTEMPTS 5
+/* The namespace lock of a name in a directory, on the subvolume it belongs to. EAGAIN: it does not any more; the layout of the directory is
+ * read anew when it is next asked for. */
 int di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry);
 /* Those of both names of a RENAME. */
 int di_lock_names(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned src_hashed, unsigned dst_hashed);

@@ -105,10 +105,28 @@ make(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+static enum gi_verdict
+patiently(struct di *d, struct gi_fop *fop, di_task_fn *fn)
+{
+  enum gi_verdict v = fn(d, fop);
+
+  for (int i = 1; i < DI_ATTEMPTS && fop->rsp.ret < 0 && fop->rsp.err == EAGAIN; i++) { /* the layout is another one */
+    gi_reply_clear(&fop->rsp);
+    v = fn(d, fop);
+  }
+  return v;
+}
+
+static enum gi_verdict
+make_patiently(struct di *d, struct gi_fop *fop)
+{
+  return patiently(d, fop, make);
+}
+
 enum gi_verdict
 di_mkdir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return di_run(di_of(x), fop, make);
+  return di_run(di_of(x), fop, make_patiently);
 }
 
 /* ---- is it empty? ---- */
@@ -266,8 +284,14 @@ removal(struct di *d, struct gi_fop *fop)
   return di_end(d, fop, err);
 }
 
+static enum gi_verdict
+remove_patiently(struct di *d, struct gi_fop *fop)
+{
+  return patiently(d, fop, removal);
+}
+
 enum gi_verdict
 di_rmdir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return di_run(di_of(x), fop, removal);
+  return di_run(di_of(x), fop, remove_patiently);
 }

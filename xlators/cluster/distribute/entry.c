@@ -162,7 +162,7 @@ make(struct di *d, struct gi_fop *fop)
       return open_existing(d, fop);
     if (!err)
       return made(d, fop, child);
-    if (!layout_refused(fop) || again)
+    if ((!layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
       break;
     renew_layout(d, parent); /* it is another one now */
   }
@@ -223,8 +223,6 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- UNLINK ---- */
 
-#define ATTEMPTS 5
-
 /* The brick refuses if the name leads to another object by now: a linkto file that a rename has put there is not what is to go. Who asked
  * may have said already which object is meant. */
 static void
@@ -266,6 +264,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   hashed = di_hashed(d, l, fop->loc.name);
   if (hashed >= 0 && hashed != child)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  *again = err == EAGAIN;
   if (!err) {
     expect(d, fop, &stat.gfid);
     err = di_pass(d, fop, (unsigned)child);
@@ -283,7 +282,7 @@ unlink_name(struct di *d, struct gi_fop *fop)
   bool again = true;
   int err = 0;
 
-  for (unsigned i = 0; again && i < ATTEMPTS; i++) {
+  for (unsigned i = 0; again && i < DI_ATTEMPTS; i++) {
     gi_reply_clear(&fop->rsp);
     err = unlink_once(d, fop, &again);
   }

@@ -140,13 +140,15 @@ static enum gi_verdict
 link_name(struct di *d, struct gi_fop *fop)
 {
   struct linking k = {.d = d, .fop = fop, .inode = gi_loc_inode(fop, &fop->loc)};
-  int err;
+  int err = 0;
 
   if (!k.inode)
     return gi_fop_fail(fop, ESTALE);
-  err = find_places(&k);
-  if (!err)
-    err = link_once(&k);
+  for (int i = 0; i == 0 || (err == EAGAIN && i < DI_ATTEMPTS); i++) { /* the layout is another one */
+    err = find_places(&k);
+    if (!err)
+      err = link_once(&k);
+  }
   if ((err == ENOENT || err == ESTALE) && di_find_again(d, fop, k.inode)) { /* a rebalance has moved it meanwhile */
     gi_reply_clear(&fop->rsp);
     err = find_places(&k);

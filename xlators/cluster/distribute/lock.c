@@ -75,6 +75,29 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
   return err;
 }
 
+/* Under the lock of the layout: does the name belong to `child`, as that has it? EAGAIN: not any more, and the layout is to be read again. */
+static int
+check_layout(struct di *d, struct gi_fop *fop, unsigned child, const struct gi_loc *dir, const char *name)
+{
+  struct gi_inode *inode = gi_inode_find(d->x->graph, &dir->gfid);
+  struct di_layout *l = inode ? di_inode_of(d, inode)->layout : NULL;
+  struct di_range have = {.err = ENODATA};
+  struct di_found f;
+  uint32_t len, hash = di_hash_name(&d->munge, name);
+  const void *bytes;
+  int err = 0;
+
+  di_find(d, fop, dir, 1ull << child, &f);
+  if (f.dir && gi_dict_get_bin(gi_fan_reply(&f.ask.fan, child)->rsp.xdata, d->layout_key, &bytes, &len) &&
+      di_range_decode(&have, bytes, len) && (di_range_empty(&have) || hash < have.start || hash > have.stop))
+    err = EAGAIN;
+  di_found_end(&f);
+  if (err && inode && l == di_inode_of(d, inode)->layout && l)
+    l->generation = d->generation - 1;
+  gi_inode_unref(&inode);
+  return err;
+}
+
 int
 di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry)
 {
@@ -83,6 +106,8 @@ di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned chil
   struct gi_loc parent = {.gfid = entry->parent ? entry->parent->gfid : entry->pargfid, .inode = entry->parent};
   int err = di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
 
+  if (!err)
+    err = check_layout(d, fop, child, &parent, entry->name);
   return err ? err : di_lock(d, fop, l, DI_LOCK_NAME, child, &parent, entry->name);
 }
 

@@ -336,8 +336,6 @@ move_once(struct moving *m)
   return err;
 }
 
-#define ATTEMPTS 5
-
 static enum gi_verdict
 run_file(struct moving *m)
 {
@@ -364,15 +362,14 @@ move(struct di *d, struct gi_fop *fop)
 {
   enum gi_verdict v = GI_ANSWERED;
 
-  for (int i = 0; i < ATTEMPTS; i++) {
+  for (int i = 0; i < DI_ATTEMPTS; i++) {
     struct moving m = {.d = d, .fop = fop};
     int err = find_all(&m);
 
     if (err)
       return gi_fop_fail(fop, err);
-    if (S_ISDIR(m.src.mode))
-      return di_rename_dir(d, fop, &m.src, gi_iatt_valid(&m.dst) ? &m.dst : NULL, m.src_hashed, m.dst_hashed);
-    v = run_file(&m);
+    v = S_ISDIR(m.src.mode) ? di_rename_dir(d, fop, &m.src, gi_iatt_valid(&m.dst) ? &m.dst : NULL, m.src_hashed, m.dst_hashed)
+                            : run_file(&m);
     if (fop->rsp.ret >= 0 || fop->rsp.err != EAGAIN)
       return v;
   }
