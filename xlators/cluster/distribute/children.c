@@ -72,7 +72,8 @@ child_moved(struct di *d, unsigned child, bool up)
   d->up = up ? d->up | bit : d->up & ~bit;
   if (up != !!(before & bit))
     next_generation(d);
-  joined(d, bit);
+  if (up) /* one that cannot serve yet, for its bricks are about to start, is waited for as long as one that is silent */
+    joined(d, bit);
   if (d->on_up)
     d->on_up(d);
   if (d->announced && !d->up) {

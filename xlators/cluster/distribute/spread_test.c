@@ -900,6 +900,26 @@ test_a_subvolume_joins(void **state)
   fake_stack_free(s);
 }
 
+/* Its bricks are about to start. */
+static void
+test_a_subvolume_that_joins_is_waited_for(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 1);
+  struct gi_fop *f;
+
+  s->graph->active = true;
+  assert_int_equal(fake_stack_children(s, NULL, (const unsigned[]){0, 1}, 2, NULL), 0);
+  fake_settle(s);
+  fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  f = fake_fop(s, GI_FOP_STATFS);
+  fake_submit(s, f);
+  assert_int_equal(s->nseen, 0);
+  fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
+  fake_settle(s);
+  assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 1);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -932,6 +952,7 @@ main(void)
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
       cmocka_unit_test(test_sticky_file_of_a_user),
       cmocka_unit_test(test_a_subvolume_joins),
+      cmocka_unit_test(test_a_subvolume_that_joins_is_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
