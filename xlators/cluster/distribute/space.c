@@ -40,13 +40,18 @@ add_statfs(struct gi_statfs *sum, const struct gi_statfs *one)
   sum->namemax = one->namemax < sum->namemax ? one->namemax : sum->namemax;
 }
 
+/* Of the volume, whatever was named: a file is on one subvolume only. */
 static enum gi_verdict
 statfs_all(struct di *d, struct gi_fop *fop)
 {
+  struct gi_fop *h = gi_fop_child(fop);
   struct gi_statfs sum = {0};
   struct di_ask ask;
 
-  di_ask_copy(d, &ask, fop, d->up);
+  gi_loc_clear(&h->loc);
+  h->loc.gfid = gi_gfid_root;
+  di_ask_copy(d, &ask, h, d->up);
+  gi_fop_unref(h);
   di_foreach(i, ask.fan.ok)
   {
     const struct gi_statfs *st = &gi_fan_reply(&ask.fan, (unsigned)i)->rsp.statfs;

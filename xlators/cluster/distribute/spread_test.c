@@ -900,6 +900,27 @@ test_a_subvolume_joins(void **state)
   fake_stack_free(s);
 }
 
+static void
+see_root(struct gi_fop *fop, void *arg)
+{
+  assert_true(gi_gfid_is_root(gi_fop_gfid(fop)));
+  fop->rsp.statfs = (struct gi_statfs){.bsize = 4096, .frsize = 4096, .blocks = 100};
+}
+
+static void
+test_room_is_that_of_the_volume(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = fake_fop(s, GI_FOP_STATFS);
+
+  for (unsigned i = 0; i < 2; i++)
+    fake_script(s, i, GI_FOP_STATFS, (struct fake_reply){.fill = see_root});
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID)); /* which one of them has */
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.statfs.blocks, 200);
+  fake_stack_free(s);
+}
+
 /* Its bricks are about to start. */
 static void
 test_a_subvolume_that_joins_is_waited_for(void **state)
@@ -951,6 +972,7 @@ main(void)
       cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
       cmocka_unit_test(test_sticky_file_of_a_user),
+      cmocka_unit_test(test_room_is_that_of_the_volume),
       cmocka_unit_test(test_a_subvolume_joins),
       cmocka_unit_test(test_a_subvolume_that_joins_is_waited_for),
   };
