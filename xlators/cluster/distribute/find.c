@@ -282,8 +282,9 @@ di_layout_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const stru
   if (!dir)
     return ESTALE;
   *layout = di_layout_known(d, dir);
-  if (*layout)
+  if (*layout && ((*layout)->whole || d->up != di_all(d)))
     return 0;
+  /* One with a hole is about to be exchanged, by a rebalance or a heal: looking at it again waits for that. */
   err = di_locate(d, fop, dir);
   if (err)
     return err;

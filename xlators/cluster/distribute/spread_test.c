@@ -901,6 +901,34 @@ test_a_subvolume_joins(void **state)
 }
 
 static void
+test_layout_that_is_exchanged_is_waited_for(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *stat = fake_fop(s, GI_FOP_STAT), *f = entry_fop(s, GI_FOP_MKDIR, name_on(1, 2));
+  static struct part half = {.n = 0, .of = 2}, bare = {.n = 1, .of = 2, .bare = true};
+
+  /* Somebody looks at the directory while another client writes a layout, and waits for its lock. */
+  fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &half});
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &bare});
+  fake_script(s, 0, GI_FOP_INODELK, (struct fake_reply){.hold = true});
+  gi_loc_set_inode(&stat->loc, fake_inode(s, DIR_GFID));
+  fake_submit(s, stat);
+  assert_int_equal(fake_held(s, 0), 1);
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[i]});
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = say_file});
+  fake_script(s, 1, GI_FOP_MKDIR, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, 0);
+  fake_release(s, 0, GI_FOP_INODELK, 0, 0);
+  fake_settle(s);
+  assert_int_equal(stat->rsp.err, 0);
+  fake_stack_free(s);
+}
+
+static void
 see_root(struct gi_fop *fop, void *arg)
 {
   assert_true(gi_gfid_is_root(gi_fop_gfid(fop)));
@@ -972,6 +1000,7 @@ main(void)
       cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
       cmocka_unit_test(test_sticky_file_of_a_user),
+      cmocka_unit_test(test_layout_that_is_exchanged_is_waited_for),
       cmocka_unit_test(test_room_is_that_of_the_volume),
       cmocka_unit_test(test_a_subvolume_joins),
       cmocka_unit_test(test_a_subvolume_that_joins_is_waited_for),
