@@ -659,3 +659,14 @@ gi_conn_tls_name(const struct gi_conn *c)
 {
   return c->tls && c->tls->up ? c->tls->name : NULL;
 }
+
+bool
+gi_conn_tls_binding(const struct gi_conn *c, uint8_t binding[GI_TLS_BINDING])
+{
+  static const char label[] = "EXPORTER-glusterish-node";
+  const struct conn_tls *t = c->tls;
+  bool good = t && t->up && SSL_version(t->ssl) >= TLS1_3_VERSION &&
+              SSL_export_keying_material(t->ssl, binding, GI_TLS_BINDING, label, sizeof(label) - 1, NULL, 0, 0) == 1;
+  ERR_clear_error();
+  return good;
+}

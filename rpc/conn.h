@@ -102,6 +102,10 @@ void gi_conn_set_tls(struct gi_conn *c, struct gi_tls *tls, bool plain_too);
 bool gi_conn_shaking(const struct gi_conn *c); /* the handshake is not over */
 /* The common name of the peer's certificate, which was verified; "" if it has none. NULL: no TLS, or not yet. */
 const char *gi_conn_tls_name(const struct gi_conn *c);
+/* What only the two ends of this connection in TLS know, the same at both: a proof that contains it is worth nothing on another one.
+ * False: there is no TLS, or one older than 1.3, whose sessions can be made to look alike. */
+#define GI_TLS_BINDING 32 /* bytes */
+bool gi_conn_tls_binding(const struct gi_conn *c, uint8_t binding[GI_TLS_BINDING]);
 void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer records close it; at first GI_RECORD_MAX */
 /* When a TCP connection is up, any time; sockets are made with what suits a peer in a machine room. A connection that is not TCP, and one
  * whose carrier has nothing of the kind, stays as it is. */

@@ -310,6 +310,29 @@ test_both_kinds_where_both_are_wanted(void **state)
   pair_free(p);
 }
 
+/* A proof that somebody passes on from one connection to another is none there. */
+static void
+test_what_binds_a_proof_to_its_connection(void **state)
+{
+  uint8_t seen[2][GI_TLS_BINDING], other[GI_TLS_BINDING];
+  for (size_t i = 0; i < 2; i++) {
+    struct pair *p = pair_new(server_files(), client_files(), true);
+    send_record(p->client.conn, 0);
+    wait_for(p, &p->server.records, 1);
+    assert_true(gi_conn_tls_binding(p->client.conn, seen[i]));
+    assert_true(gi_conn_tls_binding(p->server.conn, other));
+    assert_memory_equal(seen[i], other, sizeof(other));
+    pair_free(p);
+  }
+  assert_memory_not_equal(seen[0], seen[1], sizeof(other));
+  struct pair *p = pair_new(server_files(), NULL, true);
+  send_record(p->client.conn, 0);
+  wait_for(p, &p->server.records, 1);
+  assert_false(gi_conn_tls_binding(p->client.conn, other));
+  assert_false(gi_conn_tls_binding(p->server.conn, other));
+  pair_free(p);
+}
+
 /* ---- strangers at a server ---- */
 
 static struct bench *
@@ -644,6 +667,7 @@ main(void)
       cmocka_unit_test(test_wrong_certificates),
       cmocka_unit_test(test_plain_and_tls_do_not_meet),
       cmocka_unit_test(test_both_kinds_where_both_are_wanted),
+      cmocka_unit_test(test_what_binds_a_proof_to_its_connection),
       cmocka_unit_test(test_no_certificate_is_none),
       cmocka_unit_test(test_half_open_handshakes_are_few),
       cmocka_unit_test(test_garbage_is_shown_the_door),

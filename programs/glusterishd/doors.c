@@ -106,12 +106,14 @@ gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid,
 {
   struct known *k = gi_rpc_peer_private(req->peer);
   const struct gd_pool *p = gd->pool;
-  char own[GI_UUID_TEXT];
+  char own[GI_UUID_TEXT], binding[GD_BINDING_TEXT];
   struct gi_gfid node;
-  if (!p || !uuid || !nonce || !proof || !gi_gfid_parse(uuid, &node) || gi_gfid_equal(&node, &gd->uuid) || !k->challenge[0])
+  if (!p || !uuid || !nonce || !proof || !gi_gfid_parse(uuid, &node) || gi_gfid_equal(&node, &gd->uuid) || !k->challenge[0] ||
+      !gd_binding(gi_rpc_peer_conn(req->peer), binding))
     return false;
-  const char *theirs[] = {"client", k->challenge, nonce, uuid, gi_gfid_text(&gd->uuid, own), NULL};
-  const char *ours[] = {"server", k->challenge, nonce, uuid, own, NULL};
+  const char *bound = binding[0] ? binding : NULL;
+  const char *theirs[] = {"client", k->challenge, nonce, uuid, gi_gfid_text(&gd->uuid, own), bound, NULL};
+  const char *ours[] = {"server", k->challenge, nonce, uuid, own, bound, NULL};
   gd_mac(p->secret, sizeof(p->secret), theirs, mac);
   if (!gd_mac_same(mac, proof)) {
     gi_log(GI_LOG_WARNING, GD_NAME, MSG + GD_ASKS, "%s does not know the secret of the pool",

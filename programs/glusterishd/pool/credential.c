@@ -5,6 +5,7 @@
 #include "programs/glusterishd/pool/credential.h"
 #include "libglusterish/mem.h"
 #include "libglusterish/types.h"
+#include "rpc/conn.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -55,4 +56,18 @@ bool
 gd_mac_same(const char *a, const char *b)
 {
   return a && b && strlen(a) == strlen(b) && CRYPTO_memcmp(a, b, strlen(a)) == 0;
+}
+
+bool
+gd_binding(const struct gi_conn *c, char *buf)
+{
+  uint8_t binding[GI_TLS_BINDING];
+  _Static_assert(GD_BINDING_TEXT == 2 * GI_TLS_BINDING + 1, "one is the text of the other");
+  buf[0] = 0;
+  if (!gi_conn_tls_name(c))
+    return true;
+  if (!gi_conn_tls_binding(c, binding))
+    return false;
+  gd_hex(binding, sizeof(binding), buf);
+  return true;
 }

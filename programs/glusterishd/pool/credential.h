@@ -16,4 +16,10 @@ bool gd_mac_same(const char *a, const char *b);         /* takes equally long wh
 void gd_hex(const uint8_t *bytes, size_t n, char *buf); /* 2 n + 1 bytes */
 bool gd_unhex(const char *text, uint8_t *bytes, size_t n);
 
+struct gi_conn;
+#define GD_BINDING_TEXT 65 /* with its end */
+/* What ties a proof to this connection, as the last one of its parts: "" where it is plain, as nothing could. False: in TLS, but it cannot
+ * be told from others. */
+bool gd_binding(const struct gi_conn *c, char *buf);
+
 #endif

@@ -28,6 +28,7 @@ struct gd_link {
   bool to_pool, ready;
   struct gi_gfid node;                                              /* to_pool: whom to find there */
   char nonce[GD_MAC_TEXT], theirs[GD_MAC_TEXT], uuid[GI_UUID_TEXT]; /* of the greeting */
+  char binding[GD_BINDING_TEXT];                                    /* of the connection */
   struct gi_list calls;
   void (*up)(void *arg, const json_t *greeting);
   void *arg;
@@ -171,7 +172,8 @@ proved(void *arg, int code, const json_t *reply)
   struct gd_link *l = arg;
   struct gd *gd = l->gd;
   char mac[GD_MAC_TEXT], own[GI_UUID_TEXT];
-  const char *parts[] = {"server", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, NULL};
+  const char *bound = l->binding[0] ? l->binding : NULL;
+  const char *parts[] = {"server", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, bound, NULL};
   if (!gd->pool)
     return;
   gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
@@ -192,9 +194,14 @@ prove(struct gd_link *l)
   struct gd *gd = l->gd;
   uint8_t nonce[GD_SECRET_BYTES];
   char mac[GD_MAC_TEXT], own[GI_UUID_TEXT];
+  if (!gd_binding(gi_rpc_client_conn(l->rpc), l->binding)) {
+    give_up(l, "it speaks a TLS older than 1.3, in which nothing can be proved");
+    return;
+  }
+  const char *bound = l->binding[0] ? l->binding : NULL;
   gi_random(gd->reactor, nonce, sizeof(nonce));
   gd_hex(nonce, sizeof(nonce), l->nonce);
-  const char *parts[] = {"client", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, NULL};
+  const char *parts[] = {"client", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, bound, NULL};
   gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
   gd_link_call(l, GD_NODE_PROVE,
                json_pack("{s:s,s:s,s:s,s:I}", "uuid", own, "nonce", l->nonce, "mac", mac, "epoch", (json_int_t)gd->pool->epoch),
