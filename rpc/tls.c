@@ -23,6 +23,7 @@
 
 #define TLS_MAGIC 0x71500001u
 #define CRL_FILES_MAX 4096
+#define TRIES 10
 #define RECEIVED_RECORDS 8 /* of 16 KiB that one recv may bring */
 #define RECORD_MAX (16384 + 256 + 5)
 /* Those that this generation of processors does fast come first; the rest is OpenSSL's. */
@@ -163,15 +164,23 @@ read_files(const struct gi_tls *t, SSL_CTX *ctx, struct gi_error *err)
   return t->path[CRL] ? add_crl_path(SSL_CTX_get_cert_store(ctx), t->path[CRL], err) : 0;
 }
 
+/* A file that has certificate and key in one may be replaced between the two looks at it: then it is read again. */
 static SSL_CTX *
 make_context(const struct gi_tls *t, struct gi_error *err)
 {
-  ERR_clear_error();
-  SSL_CTX *ctx = SSL_CTX_new(TLS_method());
-  GI_ASSERT(ctx);
-  if (set_rules(t, ctx, err) == 0 && read_files(t, ctx, err) == 0)
-    return ctx;
-  SSL_CTX_free(ctx);
+  struct stamp before[FILES], after[FILES];
+  for (int tries = 0; tries < TRIES; tries++) {
+    ERR_clear_error();
+    SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+    GI_ASSERT(ctx);
+    read_stamps(t, before);
+    if (set_rules(t, ctx, err) == 0 && read_files(t, ctx, err) == 0)
+      return ctx;
+    SSL_CTX_free(ctx);
+    read_stamps(t, after);
+    if (memcmp(before, after, sizeof(before)) == 0)
+      break;
+  }
   return NULL;
 }
 

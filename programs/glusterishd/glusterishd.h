@@ -26,6 +26,8 @@
 #include "libglusterish/metrics.h"
 #include "rpc/tls.h"
 
+#include <jansson.h>
+
 /* ---- services.c ---- */
 
 int gd_services_start(struct gd *gd, struct gi_error *err);
@@ -51,7 +53,11 @@ bool gd_notify(const char *state);
 
 /* ---- tls.c ---- */
 
-char *gd_secure_access(const struct gd *gd); /* the file; caller frees */
+char *gd_secure_access(const struct gd *gd); /* the file; caller frees, likewise the directory of authority.h */
+char *gd_tls_dir(const struct gd *gd);
+bool gd_tls_is_ours(const struct gd *gd, const struct gi_secure_access *a); /* the file was written by gd_tls_take */
+/* The document of authority.h comes into force on this node. -1 and err: what was before may be. */
+GI_MUST_CHECK int gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error *err);
 /* Brings the management port to what the file says now. -1 and err: it stays as it was. */
 GI_MUST_CHECK int gd_tls_apply(struct gd *gd, struct gi_error *err);
 

@@ -129,6 +129,7 @@ int64_t gd_lock_revision(const struct gd_op *op);         /* 0: it has none */
 void gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
 void gd_commit_delete(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn);
 void gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_fn *fn);
+void gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn); /* the document of authority.h */
 
 /* ---- all nodes: gather.c ---- */
 
@@ -238,6 +239,7 @@ int gd_op_probe(struct gd_op *op, struct gi_error *err);
 int gd_op_detach(struct gd_op *op, struct gi_error *err);
 int gd_op_join(struct gd_op *op, struct gi_error *err);
 int gd_op_tls(struct gd_op *op, struct gi_error *err);
+int gd_op_tls_status(struct gd_op *op, struct gi_error *err);
 int gd_op_token(struct gd_op *op, struct gi_error *err);
 int gd_op_node_admit(struct gd_op *op, struct gi_error *err);
 int gd_op_node_store(struct gd_op *op, struct gi_error *err);

@@ -208,12 +208,18 @@ test_credentials_of_the_pool(void **state)
   assert_int_equal(run(f, 1, TLS_OF("revoke", "node")), EINVAL);
   succeeds(f, run(f, 1, "{\"command\":\"pool tls status\",\"action\":\"status\"}"));
   assert_non_null(strstr(f->out, "required"));
+  succeeds(f, run(f, 1, TLS("relax")));
+  assert_true(f->gd->tls_optional);
+  succeeds(f, run(f, 1, TLS("disable")));
+  assert_null(f->gd->tls);
+  succeeds(f, run(f, 1, TLS("require"))); /* with the same credentials */
+  assert_non_null(f->gd->tls);
   FILE *other = fopen(file, "w"); /* credentials of another hand */
   assert_non_null(other);
   fputs("# nothing said\n", other);
   fclose(other);
   assert_int_equal(run(f, 1, TLS("enable")), EEXIST);
-  assert_int_equal(run(f, 1, TLS("require")), ENOENT);
+  assert_int_equal(run(f, 1, TLS("require")), EEXIST);
 }
 
 static void

@@ -290,6 +290,20 @@ gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_
 /* ---- what is not a volume ---- */
 
 void
+gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn)
+{
+  struct gi_error err = {0};
+  if (op->gd->pool) /* the others could not show one that this node trusts, nor the other way round */
+    gi_error_set(&err, EOPNOTSUPP,
+                 "this makes the credentials of one node alone. In a pool give each node a certificate of one authority, in "
+                 "/etc/ssl/glusterfs.pem, .key and .ca, and then a file %s/secure-access",
+                 op->gd->config.workdir);
+  else
+    GI_IGNORE(gd_tls_take(op->gd, doc, &err));
+  fn(op, &err);
+}
+
+void
 gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn)
 {
   struct gd_pool *p = op->gd->pool;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool's certificate authority. Every file is replaced whole, so who reads
- * one at its next handshake finds the old or the new one.
+ * The pool's certificate authority. A node makes its own key and certificate,
+ * whose serial number follows from its uuid: so what is to be taken back when
+ * it leaves is known without asking it.
  */
 #include "programs/glusterishd/tls/authority.h"
 #include "programs/glusterishd/model/model.h"
@@ -9,10 +10,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/sha.h>
 #include <openssl/x509v3.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,8 +23,11 @@
 #define DAY 86400L
 #define CA_DAYS 3650L
 #define LEAF_DAYS 398L
-#define CLOCKS_DIFFER (-DAY) /* a certificate is valid a day before it was made: clocks of machines differ */
+#define RENEW_DAYS 30L /* before its end a node makes itself another one */
+#define SERIAL_BYTES 8
+#define RENEWED_MOST 1000
 #define NAME_MOST 64
+#define MSG (GI_MSG_MGMT + 186)
 
 static char *
 below(const char *dir, const char *name)
@@ -29,56 +35,76 @@ below(const char *dir, const char *name)
   return gi_asprintf("%s/%s", dir, name);
 }
 
-/* ---- files ---- */
-
-static int
-write_bio(const char *path, BIO *mem, struct gi_error *err)
+static const char *
+text_of(const json_t *doc, const char *member)
 {
-  char *text;
-  long len = BIO_get_mem_data(mem, &text);
-  int ret = gd_write_file(path, text, (size_t)len, false, err);
-  BIO_free(mem);
-  return ret;
+  const char *text = json_string_value(json_object_get(doc, member));
+  return text ? text : "";
 }
 
-static int
-write_key(const char *path, EVP_PKEY *key, struct gi_error *err)
-{
-  BIO *mem = BIO_new(BIO_s_mem());
-  GI_ASSERT(mem && PEM_write_bio_PrivateKey(mem, key, NULL, NULL, 0, NULL, NULL));
-  return write_bio(path, mem, err);
-}
+/* ---- the document ---- */
 
-static int
-write_cert(const char *path, X509 *cert, struct gi_error *err)
+static bool
+open_authority(const json_t *doc, struct gd_signer *ca)
 {
-  BIO *mem = BIO_new(BIO_s_mem());
-  GI_ASSERT(mem && PEM_write_bio_X509(mem, cert));
-  return write_bio(path, mem, err);
-}
-
-static int
-write_crl(const char *path, X509_CRL *crl, struct gi_error *err)
-{
-  BIO *mem = BIO_new(BIO_s_mem());
-  GI_ASSERT(mem && PEM_write_bio_X509_CRL(mem, crl));
-  return write_bio(path, mem, err);
-}
-
-/* The authority as it is on disk. */
-static int
-open_authority(const char *dir, struct gd_signer *a, struct gi_error *err)
-{
-  GI_CLEANUP_FREE char *key = below(dir, "ca.key"), *cert = below(dir, "ca.pem");
-  BIO *k = BIO_new_file(key, "r"), *c = BIO_new_file(cert, "r");
-  a->key = k ? PEM_read_bio_PrivateKey(k, NULL, NULL, NULL) : NULL;
-  a->cert = c ? PEM_read_bio_X509(c, NULL, NULL, NULL) : NULL;
-  BIO_free(k);
+  const char *cert = text_of(doc, "certificate"), *key = text_of(doc, "key");
+  BIO *c = BIO_new_mem_buf(cert, -1), *k = BIO_new_mem_buf(key, -1);
+  *ca = (struct gd_signer){.key = PEM_read_bio_PrivateKey(k, NULL, NULL, NULL), .cert = PEM_read_bio_X509(c, NULL, NULL, NULL)};
   BIO_free(c);
-  if (a->key && a->cert)
-    return 0;
-  gd_signer_clear(a);
-  return gd_certificate_failed(err, "the authority of the pool");
+  BIO_free(k);
+  ERR_clear_error();
+  if (ca->key && ca->cert && X509_check_private_key(ca->cert, ca->key))
+    return true;
+  gd_signer_clear(ca);
+  return false;
+}
+
+static bool
+is_mode(const char *mode)
+{
+  return strcmp(mode, "off") == 0 || strcmp(mode, "both") == 0 || strcmp(mode, "required") == 0;
+}
+
+bool
+gd_authority_usable(const json_t *doc)
+{
+  struct gd_signer ca;
+  json_int_t renewed = json_integer_value(json_object_get(doc, "renewed"));
+  if (!is_mode(text_of(doc, "mode")) || renewed < 0 || renewed > RENEWED_MOST || !open_authority(doc, &ca))
+    return false;
+  gd_signer_clear(&ca);
+  return true;
+}
+
+json_t *
+gd_authority_load(const char *dir)
+{
+  GI_CLEANUP_FREE char *path = below(dir, "authority");
+  json_t *doc = access(path, F_OK) == 0 ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  if (gd_authority_usable(doc))
+    return doc;
+  if (access(path, F_OK) == 0)
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG, "%s is damaged", path);
+  json_decref(doc);
+  return NULL;
+}
+
+json_t *
+gd_authority_new(struct gi_error *err)
+{
+  struct gd_signer ca = {.key = EVP_EC_gen("P-256")};
+  if (!ca.key) {
+    gd_certificate_failed(err, "cannot make a key");
+    return NULL;
+  }
+  ca.cert = gd_certificate_new(ca.key, NULL, &(struct gd_certificate){.cn = "glusterish pool", .days = CA_DAYS});
+  GI_CLEANUP_FREE char *cert = gd_certificate_text(ca.cert, NULL), *key = gd_certificate_text(NULL, ca.key);
+  json_t *doc =
+      json_pack("{s:s,s:s,s:s,s:i,s:[],s:[]}", "mode", "off", "certificate", cert, "key", key, "renewed", 0, "issued", "gone");
+  explicit_bzero(key, strlen(key));
+  gd_signer_clear(&ca);
+  GI_ASSERT(doc);
+  return doc;
 }
 
 /* ---- serial numbers ---- */
@@ -93,59 +119,6 @@ serial_text(const ASN1_INTEGER *serial)
   return copy;
 }
 
-/* ---- what was given, and what was taken back ---- */
-
-static int
-remember(const char *dir, const X509 *cert, const char *cn, struct gi_error *err)
-{
-  GI_CLEANUP_FREE char *path = below(dir, "issued"), *serial = serial_text(X509_get0_serialNumber(cert));
-  struct gd_kvs kvs = {0};
-  struct gi_error none = {0};
-  if (gd_kvs_load(path, &kvs, &none) < 0 && none.code != ENOENT)
-    return gi_error_set(err, none.code, "%s", none.text);
-  char *text = gi_strdup("");
-  for (unsigned i = 0; i <= kvs.count; i++) {
-    bool last = i == kvs.count;
-    char *longer = gi_asprintf("%s%s=%s\n", text, last ? serial : kvs.kv[i].key, last ? cn : kvs.kv[i].value);
-    gi_free(text);
-    text = longer;
-  }
-  gd_kvs_free(&kvs);
-  int ret = gd_write_file(path, text, strlen(text), false, err);
-  gi_free(text);
-  return ret;
-}
-
-static X509_CRL *
-read_crl(const char *dir)
-{
-  GI_CLEANUP_FREE char *path = below(dir, "crl/pool.crl");
-  BIO *in = BIO_new_file(path, "r");
-  X509_CRL *crl = in ? PEM_read_bio_X509_CRL(in, NULL, NULL, NULL) : NULL;
-  BIO_free(in);
-  ERR_clear_error();
-  return crl;
-}
-
-/* Signs the list anew, as of now. Takes it. */
-static int
-put_crl(const char *dir, const struct gd_signer *a, X509_CRL *crl, struct gi_error *err)
-{
-  GI_CLEANUP_FREE char *path = below(dir, "crl/pool.crl");
-  ASN1_TIME *from = X509_gmtime_adj(NULL, CLOCKS_DIFFER), *to = X509_time_adj_ex(NULL, CA_DAYS, 0, NULL);
-  X509_CRL_set_version(crl, 1); /* which is 2 */
-  X509_CRL_set_issuer_name(crl, X509_get_subject_name(a->cert));
-  X509_CRL_set1_lastUpdate(crl, from);
-  X509_CRL_set1_nextUpdate(crl, to);
-  X509_CRL_sort(crl);
-  GI_ASSERT(X509_CRL_sign(crl, a->key, EVP_sha256()) > 0);
-  int ret = write_crl(path, crl, err);
-  ASN1_TIME_free(from);
-  ASN1_TIME_free(to);
-  X509_CRL_free(crl);
-  return ret;
-}
-
 /* NULL: not a number. */
 static ASN1_INTEGER *
 serial_number(const char *hex)
@@ -156,38 +129,191 @@ serial_number(const char *hex)
   return n;
 }
 
-static bool
-is_revoked(X509_CRL *crl, const char *serial)
+/* Of the certificate that a node makes itself when nodes have been given new ones so often. */
+static char *
+node_serial(const char *node, int renewed)
 {
-  X509_REVOKED *found = NULL;
-  ASN1_INTEGER *n = crl ? serial_number(serial) : NULL;
-  bool is = n && X509_CRL_get0_by_serial(crl, &found, n) == 1;
-  ASN1_INTEGER_free(n);
-  return is;
+  GI_CLEANUP_FREE char *text = gi_asprintf("node %s %d", node, renewed);
+  uint8_t hash[SHA256_DIGEST_LENGTH];
+  char *hex = gi_zalloc(2 * SERIAL_BYTES + 1);
+  SHA256((const uint8_t *)text, strlen(text), hash);
+  hash[0] = 0x40 | (hash[0] & 0x3f); /* positive, and always as long */
+  for (size_t i = 0; i < SERIAL_BYTES; i++)
+    snprintf(hex + 2 * i, 3, "%02X", hash[i]);
+  return hex;
+}
+
+static int
+renewed_of(const json_t *doc)
+{
+  return (int)json_integer_value(json_object_get(doc, "renewed"));
+}
+
+/* ---- what was taken back ---- */
+
+/* All serial numbers that count no more; the caller's. */
+static json_t *
+revoked_serials(const json_t *doc)
+{
+  json_t *list = json_array(), *one;
+  size_t i;
+  json_array_foreach(json_object_get(doc, "issued"), i, one) if (json_is_true(json_object_get(one, "revoked")))
+      json_array_append(list, json_object_get(one, "serial"));
+  json_array_foreach(json_object_get(doc, "gone"), i, one) for (int n = 0; json_is_string(one) && n <= renewed_of(doc); n++)
+  {
+    GI_CLEANUP_FREE char *serial = node_serial(json_string_value(one), n);
+    json_array_append_new(list, json_string(serial));
+  }
+  return list;
+}
+
+static X509_CRL *
+read_crl(const char *path)
+{
+  BIO *in = BIO_new_file(path, "r");
+  X509_CRL *crl = in ? PEM_read_bio_X509_CRL(in, NULL, NULL, NULL) : NULL;
+  BIO_free(in);
+  ERR_clear_error();
+  return crl;
+}
+
+/* Is it this authority's list of these? */
+static bool
+lists(X509_CRL *crl, const struct gd_signer *ca, const json_t *serials)
+{
+  int n = crl ? sk_X509_REVOKED_num(X509_CRL_get_REVOKED(crl)) : 0; /* -1 for a list without any */
+  if (!crl || (size_t)(n > 0 ? n : 0) != json_array_size(serials) || X509_CRL_verify(crl, ca->key) != 1)
+    return false;
+  for (size_t i = 0; i < json_array_size(serials); i++) {
+    X509_REVOKED *found = NULL;
+    ASN1_INTEGER *serial = serial_number(json_string_value(json_array_get(serials, i)));
+    bool is = serial && X509_CRL_get0_by_serial(crl, &found, serial) == 1;
+    ASN1_INTEGER_free(serial);
+    if (!is)
+      return false;
+  }
+  return true;
 }
 
 static void
-add_revoked(X509_CRL *crl, const char *serial)
+add_revoked(X509_CRL *crl, const char *hex, ASN1_TIME *when)
 {
   X509_REVOKED *r = X509_REVOKED_new();
-  ASN1_TIME *now = X509_gmtime_adj(NULL, CLOCKS_DIFFER);
-  ASN1_INTEGER *n = serial_number(serial);
-  GI_ASSERT(r && now && n);
+  ASN1_INTEGER *n = serial_number(hex);
+  GI_ASSERT(r && n);
   X509_REVOKED_set_serialNumber(r, n);
-  X509_REVOKED_set_revocationDate(r, now);
+  X509_REVOKED_set_revocationDate(r, when);
   GI_ASSERT(X509_CRL_add0_revoked(crl, r));
   ASN1_INTEGER_free(n);
-  ASN1_TIME_free(now);
 }
 
-/* ---- what others ask for ---- */
-
-bool
-gd_authority_exists(const char *dir)
+static X509_CRL *
+new_crl(const struct gd_signer *ca, const json_t *serials)
 {
-  GI_CLEANUP_FREE char *path = below(dir, "ca.key");
-  return access(path, F_OK) == 0;
+  X509_CRL *crl = X509_CRL_new();
+  ASN1_TIME *from = X509_gmtime_adj(NULL, -DAY), *to = X509_time_adj_ex(NULL, CA_DAYS, 0, NULL);
+  X509_CRL_set_version(crl, 1); /* which is 2 */
+  X509_CRL_set_issuer_name(crl, X509_get_subject_name(ca->cert));
+  X509_CRL_set1_lastUpdate(crl, from);
+  X509_CRL_set1_nextUpdate(crl, to);
+  for (size_t i = 0; i < json_array_size(serials); i++)
+    add_revoked(crl, json_string_value(json_array_get(serials, i)), from);
+  X509_CRL_sort(crl);
+  GI_ASSERT(X509_CRL_sign(crl, ca->key, EVP_sha256()) > 0);
+  ASN1_TIME_free(from);
+  ASN1_TIME_free(to);
+  return crl;
 }
+
+static int
+put_crl(const char *dir, const json_t *doc, const struct gd_signer *ca, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *crls = below(dir, "crl"), *path = below(dir, "crl/pool.crl");
+  json_t *serials = revoked_serials(doc);
+  X509_CRL *old = read_crl(path);
+  int ret = gd_mkdir_all(crls, 0700, err);
+  if (!ret && !lists(old, ca, serials)) {
+    X509_CRL *crl = new_crl(ca, serials);
+    BIO *mem = BIO_new(BIO_s_mem());
+    char *text;
+    GI_ASSERT(mem && PEM_write_bio_X509_CRL(mem, crl));
+    long len = BIO_get_mem_data(mem, &text);
+    ret = gd_write_file(path, text, (size_t)len, false, err);
+    BIO_free(mem);
+    X509_CRL_free(crl);
+  }
+  X509_CRL_free(old);
+  json_decref(serials);
+  return ret;
+}
+
+/* ---- this node ---- */
+
+static X509 *
+read_cert(const char *path)
+{
+  BIO *in = BIO_new_file(path, "r");
+  X509 *cert = in ? PEM_read_bio_X509(in, NULL, NULL, NULL) : NULL;
+  BIO_free(in);
+  ERR_clear_error();
+  return cert;
+}
+
+/* Does it serve for another while? */
+static bool
+still_good(X509 *cert, const struct gd_signer *ca, const char *serial)
+{
+  GI_CLEANUP_FREE char *is = cert ? serial_text(X509_get0_serialNumber(cert)) : NULL;
+  int days = 0, seconds = 0;
+  return is && strcmp(is, serial) == 0 && X509_verify(cert, ca->key) == 1 &&
+         ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) && days >= RENEW_DAYS;
+}
+
+static int
+put_node(const char *dir, const json_t *doc, const struct gd_signer *ca, const char *node, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = below(dir, "node.pem"), *serial = node_serial(node, renewed_of(doc));
+  X509 *old = read_cert(path);
+  bool good = still_good(old, ca, serial);
+  X509_free(old);
+  if (good)
+    return 0;
+  EVP_PKEY *key = EVP_EC_gen("P-256");
+  if (!key)
+    return gd_certificate_failed(err, "cannot make a key");
+  X509 *cert = gd_certificate_new(
+      key, ca,
+      &(struct gd_certificate){.cn = GD_AUTHORITY_NODE, .serial = serial, .usage = "serverAuth,clientAuth", .days = LEAF_DAYS});
+  char *text = gd_certificate_text(cert, key); /* in one file: in two there would be a moment when they do not go together */
+  int ret = gd_write_file(path, text, strlen(text), false, err);
+  explicit_bzero(text, strlen(text));
+  gi_free(text);
+  X509_free(cert);
+  EVP_PKEY_free(key);
+  return ret;
+}
+
+int
+gd_authority_put(const char *dir, const json_t *doc, const char *node, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = below(dir, "authority"), *trust = below(dir, "ca.pem");
+  const char *cert = text_of(doc, "certificate");
+  struct gd_signer ca;
+  if (!gd_authority_usable(doc) || !open_authority(doc, &ca))
+    return gi_error_set(err, EILSEQ, "what is known of the pool's credentials is damaged");
+  char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
+  int ret = gd_mkdir_all(dir, 0700, err) || gd_write_file(path, text, strlen(text), false, err) ||
+                    gd_write_file(trust, cert, strlen(cert), false, err) || put_crl(dir, doc, &ca, err) ||
+                    put_node(dir, doc, &ca, node, err)
+                ? -1
+                : 0;
+  explicit_bzero(text, strlen(text));
+  free(text);
+  gd_signer_clear(&ca);
+  return ret;
+}
+
+/* ---- clients ---- */
 
 bool
 gd_authority_name_ok(const char *name)
@@ -201,148 +327,144 @@ gd_authority_name_ok(const char *name)
   return true;
 }
 
-static int
-make_ca(const char *dir, struct gi_error *err)
+void
+gd_bundle_clear(struct gd_bundle *b)
 {
-  GI_CLEANUP_FREE char *key = below(dir, "ca.key"), *cert = below(dir, "ca.pem");
-  struct gd_signer a = {.key = EVP_EC_gen("P-256")};
-  if (!a.key)
-    return gd_certificate_failed(err, "cannot make a key");
-  a.cert = gd_certificate_new(a.key, NULL, &(struct gd_certificate){.cn = "glusterish pool", .days = CA_DAYS});
-  int ret = write_cert(cert, a.cert, err) || write_key(key, a.key, err) ? -1 : 0; /* the key is the last: then all is there */
-  gd_signer_clear(&a);
-  return ret;
+  if (b->key)
+    explicit_bzero(b->key, strlen(b->key));
+  gi_free(b->name);
+  gi_free(b->cert);
+  gi_free(b->key);
+  *b = (struct gd_bundle){0};
+}
+
+static char *
+until_text(X509 *cert)
+{
+  BIO *mem = BIO_new(BIO_s_mem());
+  char text[64];
+  int n = ASN1_TIME_print(mem, X509_get0_notAfter(cert)) ? BIO_read(mem, text, sizeof(text)) : 0;
+  BIO_free(mem);
+  return gi_strndup(text, n > 0 ? (size_t)n : 0);
 }
 
 int
-gd_authority_make(const char *dir, struct gi_error *err)
+gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct gi_error *err)
 {
-  GI_CLEANUP_FREE char *crls = below(dir, "crl");
-  struct gd_signer a;
-  if (gd_mkdir_all(dir, 0700, err) || gd_mkdir_all(crls, 0700, err))
-    return -1;
-  if (!gd_authority_exists(dir) && make_ca(dir, err))
-    return -1;
-  if (open_authority(dir, &a, err))
-    return -1;
-  X509_CRL *crl = read_crl(dir);
-  int ret = crl ? 0 : put_crl(dir, &a, X509_CRL_new(), err);
-  X509_CRL_free(crl);
-  gd_signer_clear(&a);
-  return ret;
-}
-
-int
-gd_authority_issue(const char *dir, const char *base, const char *cn, struct gi_error *err)
-{
-  GI_CLEANUP_FREE char *key_path = gi_asprintf("%s/%s.key", dir, base), *cert_path = gi_asprintf("%s/%s.pem", dir, base);
-  struct gd_signer a;
-  if (open_authority(dir, &a, err))
-    return -1;
+  struct gd_signer ca;
+  GI_ASSERT(gd_authority_name_ok(name));
+  if (!open_authority(doc, &ca))
+    return gi_error_set(err, EILSEQ, "what is known of the pool's credentials is damaged");
   EVP_PKEY *key = EVP_EC_gen("P-256");
-  X509 *cert = key ? gd_certificate_new(key, &a, &(struct gd_certificate){.cn = cn, .days = LEAF_DAYS}) : NULL;
-  int ret = cert ? 0 : gd_certificate_failed(err, "cannot make a key");
-  /* In between the two do not go together: who reads them then goes on with the old ones. */
-  if (!ret)
-    ret = remember(dir, cert, cn, err) || write_key(key_path, key, err) || write_cert(cert_path, cert, err) ? -1 : 0;
+  if (!key) {
+    gd_signer_clear(&ca);
+    return gd_certificate_failed(err, "cannot make a key");
+  }
+  /* With it nobody can pretend to be a brick. */
+  X509 *cert = gd_certificate_new(key, &ca, &(struct gd_certificate){.cn = name, .usage = "clientAuth", .days = LEAF_DAYS});
+  GI_CLEANUP_FREE char *serial = serial_text(X509_get0_serialNumber(cert)), *until = until_text(cert);
+  *b = (struct gd_bundle){gi_strdup(name), gd_certificate_text(cert, NULL), gd_certificate_text(NULL, key)};
+  json_array_append_new(json_object_get(doc, "issued"),
+                        json_pack("{s:s,s:s,s:s,s:b}", "name", name, "serial", serial, "until", until, "revoked", false));
   X509_free(cert);
   EVP_PKEY_free(key);
-  gd_signer_clear(&a);
-  return ret;
+  gd_signer_clear(&ca);
+  return 0;
 }
 
 static int
-copy_file(const char *from, const char *to, struct gi_error *err)
-{
-  BIO *in = BIO_new_file(from, "r"), *mem = BIO_new(BIO_s_mem());
-  char some[4096];
-  int n;
-  if (!in) {
-    BIO_free(mem);
-    return gd_certificate_failed(err, from);
-  }
-  while ((n = BIO_read(in, some, sizeof(some))) > 0)
-    BIO_write(mem, some, n);
-  BIO_free(in);
-  return write_bio(to, mem, err);
-}
-
-int
-gd_authority_client(const char *dir, const char *name, struct gi_error *err)
+fill_bundle(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
 {
   static const char said[] = "# Management connections of this machine are in TLS: the credentials are /etc/ssl/glusterfs.*\n";
-  GI_ASSERT(gd_authority_name_ok(name));
-  GI_CLEANUP_FREE char *own = gi_asprintf("%s/clients/%s", dir, name), *base = gi_asprintf("clients/%s/glusterfs", name);
-  GI_CLEANUP_FREE char *ca = below(dir, "ca.pem"), *their_ca = below(own, "glusterfs.ca"),
-                       *access_file = below(own, "secure-access");
-  if (gd_mkdir_all(own, 0700, err) || gd_authority_issue(dir, base, name, err) || copy_file(ca, their_ca, err))
-    return -1;
-  return gd_write_file(access_file, said, sizeof(said) - 1, false, err);
+  const struct {
+    const char *name, *text;
+  } files[] = {{"glusterfs.pem", b->cert},
+               {"glusterfs.key", b->key},
+               {"glusterfs.ca", text_of(doc, "certificate")},
+               {"secure-access", said}};
+  for (size_t i = 0; i < GI_ARRAY_LEN(files); i++) {
+    GI_CLEANUP_FREE char *path = below(dir, files[i].name);
+    if (gd_write_file(path, files[i].text, strlen(files[i].text), false, err))
+      return -1;
+  }
+  return 0;
 }
 
 int
-gd_authority_revoke(const char *dir, const char *name, struct gi_error *err)
+gd_bundle_put(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
 {
-  GI_CLEANUP_FREE char *path = below(dir, "issued");
-  struct gd_kvs kvs = {0};
-  struct gd_signer a;
-  unsigned n = 0;
-  if (gd_kvs_load(path, &kvs, err) < 0)
+  GI_CLEANUP_FREE char *own = gi_asprintf("%s/clients/%s", dir, b->name), *next = gi_asprintf("%s/clients/.%s", dir, b->name);
+  if (access(next, F_OK) == 0 && gd_remove_tree(next, err)) /* of one that was killed here */
     return -1;
-  if (open_authority(dir, &a, err)) {
-    gd_kvs_free(&kvs);
+  if (gd_mkdir_all(next, 0700, err) || fill_bundle(next, doc, b, err))
     return -1;
-  }
-  X509_CRL *crl = read_crl(dir);
-  crl = crl ? crl : X509_CRL_new();
-  for (unsigned i = 0; i < kvs.count; i++)
-    if (strcmp(kvs.kv[i].value, name) == 0 && !is_revoked(crl, kvs.kv[i].key)) {
-      add_revoked(crl, kvs.kv[i].key);
-      n++;
-    }
-  gd_kvs_free(&kvs);
-  int ret = n ? put_crl(dir, &a, crl, err) : gi_error_set(err, ENOENT, "%s has no certificate that could be revoked", name);
-  if (!n)
-    X509_CRL_free(crl);
-  gd_signer_clear(&a);
-  return ret;
+  bool there = access(own, F_OK) == 0;
+  if (renameat2(AT_FDCWD, next, AT_FDCWD, own, there ? RENAME_EXCHANGE : 0))
+    return gi_error_set(err, errno, "cannot replace %s: %s", own, strerror(errno));
+  return there ? gd_remove_tree(next, err) : 0;
 }
 
-/* When a name's present certificate ends; "" if its file is not there. */
-static void
-until_text(const char *dir, const char *name, const char *serial, char *text, size_t size)
+int
+gd_authority_revoke(json_t *doc, const char *name, struct gi_error *err)
 {
-  bool node = strcmp(name, GD_AUTHORITY_NODE) == 0;
-  GI_CLEANUP_FREE char *path = node ? below(dir, "node.pem") : gi_asprintf("%s/clients/%s/glusterfs.pem", dir, name);
-  BIO *in = BIO_new_file(path, "r"), *mem = BIO_new(BIO_s_mem());
-  X509 *cert = in ? PEM_read_bio_X509(in, NULL, NULL, NULL) : NULL;
-  GI_CLEANUP_FREE char *is = cert ? serial_text(X509_get0_serialNumber(cert)) : NULL;
-  int n =
-      is && strcmp(is, serial) == 0 && ASN1_TIME_print(mem, X509_get0_notAfter(cert)) ? BIO_read(mem, text, (int)size - 1) : 0;
-  text[n > 0 ? n : 0] = 0;
-  X509_free(cert);
-  BIO_free(in);
-  BIO_free(mem);
-  ERR_clear_error();
+  unsigned n = 0;
+  size_t i;
+  json_t *one;
+  json_array_foreach(json_object_get(doc, "issued"), i,
+                     one) if (strcmp(text_of(one, "name"), name) == 0 && !json_is_true(json_object_get(one, "revoked")))
+  {
+    json_object_set_new(one, "revoked", json_true());
+    n++;
+  }
+  return n ? 0 : gi_error_set(err, ENOENT, "%s has no certificate that could be revoked", name);
+}
+
+bool
+gd_authority_node_left(json_t *doc, const char *node, bool left)
+{
+  json_t *gone = json_object_get(doc, "gone"), *one;
+  size_t i;
+  json_array_foreach(gone, i, one) if (json_is_string(one) && strcmp(json_string_value(one), node) == 0)
+  {
+    if (!left)
+      json_array_remove(gone, i);
+    return !left;
+  }
+  if (left)
+    json_array_append_new(gone, json_string(node));
+  return left;
+}
+
+/* ---- showing ---- */
+
+static bool
+has_successor(const json_t *issued, size_t i)
+{
+  const char *name = text_of(json_array_get(issued, i), "name");
+  for (size_t k = i + 1; k < json_array_size(issued); k++)
+    if (strcmp(text_of(json_array_get(issued, k), "name"), name) == 0)
+      return true;
+  return false;
 }
 
 json_t *
-gd_authority_list(const char *dir)
+gd_authority_list(const char *dir, const json_t *doc)
 {
-  GI_CLEANUP_FREE char *path = below(dir, "issued");
+  GI_CLEANUP_FREE char *path = below(dir, "node.pem");
+  const json_t *issued = json_object_get(doc, "issued");
   json_t *list = json_array();
-  struct gd_kvs kvs = {0};
-  if (gd_kvs_load(path, &kvs, NULL) < 0)
-    return list;
-  X509_CRL *crl = read_crl(dir);
-  for (unsigned i = 0; i < kvs.count; i++) {
-    const struct gd_kv *kv = &kvs.kv[i];
-    char until[64];
-    until_text(dir, kv->value, kv->key, until, sizeof(until));
-    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:b}", "name", kv->value, "serial", kv->key, "until", until, "revoked",
-                                          is_revoked(crl, kv->key)));
+  X509 *cert = doc ? read_cert(path) : NULL;
+  if (cert) {
+    GI_CLEANUP_FREE char *serial = serial_text(X509_get0_serialNumber(cert)), *until = until_text(cert);
+    json_array_append_new(
+        list, json_pack("{s:s,s:s,s:s,s:b}", "name", GD_AUTHORITY_NODE, "serial", serial, "until", until, "revoked", false));
+    X509_free(cert);
   }
-  X509_CRL_free(crl);
-  gd_kvs_free(&kvs);
+  for (size_t i = 0; i < json_array_size(issued); i++) {
+    json_t *one = json_copy(json_array_get(issued, i));
+    if (has_successor(issued, i))
+      json_object_set_new(one, "until", json_string(""));
+    json_array_append_new(list, one);
+  }
   return list;
 }

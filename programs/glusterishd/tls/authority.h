@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool's own certificate authority: files of one directory.
+ * The pool's own certificate authority: one document, which every node has, and
+ * what follows from it, files of one directory of the node.
  *
- *   ca.key ca.pem        its key, and its certificate that all trust
- *   crl/pool.crl         what it has taken back
- *   issued               SERIAL=NAME of each certificate it gave
- *   node.key node.pem    this node's
+ *   authority            the document
+ *   ca.pem crl/pool.crl  whom all trust, and what that has taken back
+ *   node.pem             this node's certificate and key
  *   clients/NAME/        what the machine NAME needs, by the names of GlusterFS in /etc/ssl
+ *
+ * The document is {"mode": "off", "both" or "required", "certificate", "key": PEM, "renewed": how often nodes were given new keys,
+ * "issued": [{"name", "serial", "until", "revoked"}] to clients, "gone": uuids of nodes that left}.
  */
 #ifndef GD_AUTHORITY_H
 #define GD_AUTHORITY_H
@@ -16,20 +19,34 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#define GD_AUTHORITY_NODE "node"
+#define GD_AUTHORITY_NODE "node" /* the common name of nodes */
 
-bool gd_authority_exists(const char *dir);
-/* Makes what is missing of its own files. */
-GI_MUST_CHECK int gd_authority_make(const char *dir, struct gi_error *err);
-/* A new key and certificate of the common name `cn`, in DIR/BASE.key and DIR/BASE.pem: those that were there are replaced, and stay valid. */
-GI_MUST_CHECK int gd_authority_issue(const char *dir, const char *base, const char *cn, struct gi_error *err);
-/* The directory clients/NAME, made or made anew. */
-GI_MUST_CHECK int gd_authority_client(const char *dir, const char *name, struct gi_error *err);
-/* Every certificate it ever gave to this name counts no more; code ENOENT: there is none. */
-GI_MUST_CHECK int gd_authority_revoke(const char *dir, const char *name, struct gi_error *err);
+/* The document of the directory; the caller's. NULL: there is none, or it is damaged, which the log tells. */
+json_t *gd_authority_load(const char *dir);
+/* A new one, with a new key; NULL and err. */
+json_t *gd_authority_new(struct gi_error *err);
+bool gd_authority_usable(const json_t *doc);
+/* Makes the files of the directory what the document says, for the node of that uuid. Each is replaced as a whole: whoever reads one
+ * finds the old or the new one, and what is right is left alone. */
+GI_MUST_CHECK int gd_authority_put(const char *dir, const json_t *doc, const char *node, struct gi_error *err);
+
+/* What a client is given, in memory. */
+struct gd_bundle {
+  char *name, *cert, *key;
+};
+void gd_bundle_clear(struct gd_bundle *b);
+/* Makes it and notes it in the document. */
+GI_MUST_CHECK int gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct gi_error *err);
+/* The directory clients/NAME becomes it, at one stroke. */
+GI_MUST_CHECK int gd_bundle_put(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err);
+/* Notes that every certificate it ever gave to this client counts no more; code ENOENT: there is none. */
+GI_MUST_CHECK int gd_authority_revoke(json_t *doc, const char *name, struct gi_error *err);
+/* Notes whether the certificates of a node count. False: it was noted already. */
+bool gd_authority_node_left(json_t *doc, const char *node, bool left);
 /* May it be the name of a client: letters, digits, "-", "_", "."? */
 bool gd_authority_name_ok(const char *name);
-/* A list of {"name","serial","until","revoked"}, in the order in which they were given. */
-json_t *gd_authority_list(const char *dir);
+/* A list of {"name","serial","until","revoked"}: this node's, then those of clients as they were given; "until" is "" for one that has a
+ * successor. */
+json_t *gd_authority_list(const char *dir, const json_t *doc);
 
 #endif

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool's authority: what it makes can be used, and what it takes back is
- * on its list.
+ * The pool's authority: what it makes can be used at every moment, and what it
+ * takes back is on its list.
  */
 #include "programs/glusterishd/tls/authority.h"
 #include "programs/glusterishd/model/model.h"
 #include "rpc/tls.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+
+#define ONE "11111111-1111-4111-8111-111111111111"
+#define TWO "22222222-2222-4222-8222-222222222222"
+#define KILLS 20
 
 static char root[64];
 
@@ -25,69 +32,210 @@ path(const char *name)
 }
 
 static bool
-usable(const char *base, const char *ca)
+usable(const char *cert, const char *key, const char *ca)
 {
-  GI_CLEANUP_FREE char *cert = gi_asprintf("%s/tls/%s.pem", root, base), *key = gi_asprintf("%s/tls/%s.key", root, base);
-  GI_CLEANUP_FREE char *trust = path(ca), *crl = path("crl");
+  GI_CLEANUP_FREE char *c = path(cert), *k = path(key), *trust = path(ca), *crl = path("crl");
   struct gi_error err = {0};
-  struct gi_tls *t = gi_tls_new(&(struct gi_tls_config){.cert = cert, .key = key, .ca = trust, .crl = crl}, &err);
+  struct gi_tls *t = gi_tls_new(&(struct gi_tls_config){.cert = c, .key = k, .ca = trust, .crl = crl}, &err);
   bool ok = t != NULL;
   gi_tls_unref(&t);
   return ok;
 }
 
 static bool
-revoked(const char *dir, size_t i)
+node_usable(void)
 {
-  json_t *list = gd_authority_list(dir);
-  bool is = json_is_true(json_object_get(json_array_get(list, i), "revoked"));
-  json_decref(list);
-  return is;
+  return usable("node.pem", "node.pem", "ca.pem");
 }
 
-static const char *
-until(json_t *list, size_t i)
+static char *
+node_serial(const json_t *doc)
 {
-  return json_string_value(json_object_get(json_array_get(list, i), "until"));
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  json_t *list = gd_authority_list(dir, doc);
+  char *serial = gi_strdup(json_string_value(json_object_get(json_array_get(list, 0), "serial")));
+  json_decref(list);
+  return serial;
+}
+
+static void
+put(const json_t *doc, const char *node)
+{
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  struct gi_error err = {0};
+  if (gd_authority_put(dir, doc, node, &err))
+    fail_msg("%s", err.text);
+}
+
+static void
+give(json_t *doc, const char *name)
+{
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  struct gi_error err = {0};
+  struct gd_bundle b = {0};
+  if (gd_authority_client(doc, name, &b, &err) || gd_bundle_put(dir, doc, &b, &err))
+    fail_msg("%s", err.text);
+  gd_bundle_clear(&b);
+}
+
+static bool
+revoked(const json_t *doc, size_t i)
+{
+  return json_is_true(json_object_get(json_array_get(json_object_get(doc, "issued"), i), "revoked"));
+}
+
+static json_t *
+new_authority(void)
+{
+  struct gi_error err = {0};
+  json_t *doc = gd_authority_new(&err);
+  assert_non_null(doc);
+  put(doc, ONE);
+  return doc;
 }
 
 static void
 test_it_makes_renews_and_takes_back(void **state)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
-  GI_CLEANUP_FREE char *key = path("ca.key");
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root), *file = path("authority"), *node = path("node.pem");
   struct gi_error err = {0};
-  struct stat st;
-  assert_false(gd_authority_exists(dir));
-  assert_int_equal(gd_authority_make(dir, &err), 0);
-  assert_true(gd_authority_exists(dir));
-  assert_int_equal(stat(key, &st), 0);
+  struct stat st, again;
+  assert_null(gd_authority_load(dir));
+  json_t *doc = new_authority(), *loaded = gd_authority_load(dir);
+  assert_true(json_equal(doc, loaded));
+  json_decref(loaded);
+  assert_int_equal(stat(file, &st), 0);
   assert_int_equal(st.st_mode & 0777, 0600);
-  ino_t was = st.st_ino;
-  assert_int_equal(gd_authority_issue(dir, GD_AUTHORITY_NODE, GD_AUTHORITY_NODE, &err), 0);
-  assert_int_equal(gd_authority_client(dir, "joe", &err), 0);
-  assert_true(usable("node", "ca.pem"));
-  assert_true(usable("clients/joe/glusterfs", "clients/joe/glusterfs.ca"));
+  assert_true(node_usable());
 
-  assert_int_equal(gd_authority_make(dir, &err), 0); /* what is there stays */
-  assert_int_equal(stat(key, &st), 0);
-  assert_int_equal(st.st_ino, was);
-  assert_int_equal(gd_authority_client(dir, "joe", &err), 0);
-  json_t *list = gd_authority_list(dir);
+  assert_int_equal(stat(node, &st), 0);
+  put(doc, ONE); /* what is right stays */
+  assert_int_equal(stat(node, &again), 0);
+  assert_int_equal(again.st_ino, st.st_ino);
+  GI_CLEANUP_FREE char *first = node_serial(doc);
+  json_object_set_new(doc, "renewed", json_integer(1));
+  put(doc, ONE);
+  GI_CLEANUP_FREE char *second = node_serial(doc);
+  assert_string_not_equal(first, second);
+  assert_true(node_usable());
+
+  give(doc, "joe");
+  give(doc, "joe");
+  assert_true(usable("clients/joe/glusterfs.pem", "clients/joe/glusterfs.key", "clients/joe/glusterfs.ca"));
+  json_t *list = gd_authority_list(dir, doc);
   assert_int_equal(json_array_size(list), 3);
-  assert_string_equal(until(list, 1), ""); /* replaced */
-  assert_string_not_equal(until(list, 2), "");
+  assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "until")), ""); /* replaced */
+  assert_string_not_equal(json_string_value(json_object_get(json_array_get(list, 2), "until")), "");
   json_decref(list);
 
-  assert_int_equal(gd_authority_revoke(dir, "joe", &err), 0);
-  assert_false(revoked(dir, 0));
-  assert_true(revoked(dir, 1));
-  assert_true(revoked(dir, 2));
-  assert_int_equal(gd_authority_revoke(dir, "joe", &err), -1);
-  assert_int_equal(gd_authority_revoke(dir, "jim", &err), -1);
+  assert_int_equal(gd_authority_revoke(doc, "joe", &err), 0);
+  assert_true(revoked(doc, 0) && revoked(doc, 1));
+  assert_int_equal(gd_authority_revoke(doc, "joe", &err), -1);
+  assert_int_equal(gd_authority_revoke(doc, "jim", &err), -1);
   assert_int_equal(err.code, ENOENT);
-  assert_int_equal(gd_authority_client(dir, "joe", &err), 0);
-  assert_false(revoked(dir, 3));
+  give(doc, "joe");
+  assert_false(revoked(doc, 2));
+  put(doc, ONE);
+  json_decref(doc);
+}
+
+/* The lines of the revocation list that are of revoked certificates. */
+static unsigned
+listed(void)
+{
+  GI_CLEANUP_FREE char *crl = path("crl/pool.crl"), *ask = gi_asprintf("openssl crl -in %s -noout -text", crl);
+  char line[256];
+  unsigned n = 0;
+  FILE *p = popen(ask, "r");
+  assert_non_null(p);
+  while (fgets(line, sizeof(line), p))
+    n += strstr(line, "Serial Number:") != NULL;
+  assert_int_equal(pclose(p), 0);
+  return n;
+}
+
+static void
+test_a_node_that_left_is_on_the_list(void **state)
+{
+  GI_CLEANUP_FREE char *crl = path("crl/pool.crl");
+  struct stat st, again;
+  json_t *doc = new_authority();
+  assert_int_equal(listed(), 0);
+  assert_true(gd_authority_node_left(doc, TWO, true));
+  assert_false(gd_authority_node_left(doc, TWO, true));
+  json_object_set_new(doc, "renewed", json_integer(1)); /* both that it may have */
+  put(doc, ONE);
+  assert_int_equal(listed(), 2);
+  assert_int_equal(stat(crl, &st), 0);
+  put(doc, ONE);
+  assert_int_equal(stat(crl, &again), 0);
+  assert_int_equal(again.st_ino, st.st_ino);
+  assert_true(gd_authority_node_left(doc, TWO, false)); /* it came again */
+  assert_false(gd_authority_node_left(doc, TWO, false));
+  put(doc, ONE);
+  assert_int_equal(listed(), 0);
+  json_decref(doc);
+}
+
+/* Whoever renews is killed at any moment: what is there is a whole pair. */
+static void
+test_renewing_is_killed(void **state)
+{
+  json_t *doc = new_authority();
+  give(doc, "joe");
+  for (unsigned n = 0; n < KILLS; n++) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+      for (int renewed = 1;; renewed = renewed % 900 + 1) {
+        json_object_set_new(doc, "renewed", json_integer(renewed));
+        put(doc, ONE);
+        give(doc, "joe");
+      }
+    }
+    usleep(3000 * (n % 7) + 500 * n);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(node_usable());
+    assert_true(usable("clients/joe/glusterfs.pem", "clients/joe/glusterfs.key", "clients/joe/glusterfs.ca"));
+  }
+  json_decref(doc);
+}
+
+/* Somebody reads them while they are renewed. */
+static void
+test_credentials_are_read_while_they_are_renewed(void **state)
+{
+  json_t *doc = new_authority();
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    for (int renewed = 1;; renewed = renewed % 900 + 1) {
+      json_object_set_new(doc, "renewed", json_integer(renewed));
+      put(doc, ONE);
+    }
+  }
+  for (unsigned n = 0; n < 200; n++)
+    assert_true(node_usable());
+  kill(pid, SIGKILL);
+  waitpid(pid, NULL, 0);
+  json_decref(doc);
+}
+
+static void
+test_what_is_damaged_is_refused(void **state)
+{
+  static const char *const bad[] = {"mode", "certificate", "key"};
+  struct gi_error err = {0};
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
+    json_t *doc = gd_authority_new(&err);
+    json_object_set_new(doc, bad[i], json_string("x"));
+    assert_false(gd_authority_usable(doc));
+    assert_int_equal(gd_authority_put(dir, doc, ONE, &err), -1);
+    json_decref(doc);
+  }
+  assert_false(gd_authority_usable(NULL));
 }
 
 static void
@@ -116,9 +264,14 @@ remove_root(void **state)
 int
 main(void)
 {
+  gi_log_set_level(GI_LOG_NONE);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_it_makes_renews_and_takes_back),
+      cmocka_unit_test_setup_teardown(test_it_makes_renews_and_takes_back, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_a_node_that_left_is_on_the_list, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_renewing_is_killed, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_credentials_are_read_while_they_are_renewed, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_what_is_damaged_is_refused, make_root, remove_root),
       cmocka_unit_test(test_names),
   };
-  return cmocka_run_group_tests(tests, make_root, remove_root);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

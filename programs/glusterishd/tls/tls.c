@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * TLS of the management port, and of the connections to other nodes: as the
- * file secure-access of the working directory says.
+ * file secure-access of the working directory says, which is written here where
+ * the credentials are the pool's own.
  */
 #include "programs/glusterishd/glusterishd.h"
+#include "programs/glusterishd/tls/authority.h"
 #include "rpc/rpc-server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
 
 #define MSG (GI_MSG_MGMT + 185)
 
@@ -12,6 +18,20 @@ char *
 gd_secure_access(const struct gd *gd)
 {
   return gi_asprintf("%s/secure-access", gd->config.workdir);
+}
+
+char *
+gd_tls_dir(const struct gd *gd)
+{
+  return gi_asprintf("%s/tls", gd->config.workdir);
+}
+
+bool
+gd_tls_is_ours(const struct gd *gd, const struct gi_secure_access *a)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  size_t len = strlen(dir);
+  return a->tls.cert && strncmp(a->tls.cert, dir, len) == 0 && a->tls.cert[len] == '/';
 }
 
 int
@@ -41,4 +61,49 @@ gd_tls_apply(struct gd *gd, struct gi_error *err)
   if (gd->tcp)
     gi_rpc_server_set_tls(gd->tcp, next, optional);
   return 0;
+}
+
+static int
+write_access(struct gd *gd, bool optional, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd), *path = gd_secure_access(gd);
+  GI_CLEANUP_FREE char *text = gi_asprintf("option transport.socket.ssl-own-cert %s/node.pem\n"
+                                           "option transport.socket.ssl-private-key %s/node.pem\n"
+                                           "option transport.socket.ssl-ca-list %s/ca.pem\n"
+                                           "option transport.socket.ssl-crl-path %s/crl\n%s",
+                                           dir, dir, dir, dir, optional ? "option transport.socket.ssl-optional on\n" : "");
+  return gd_write_file(path, text, strlen(text), false, err);
+}
+
+static int
+remove_access(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = gd_secure_access(gd);
+  return unlink(path) && errno != ENOENT ? gi_error_set(err, errno, "cannot remove %s: %s", path, strerror(errno)) : 0;
+}
+
+/* -1: somebody else wrote the file, or it cannot be read. */
+static int
+check_ours(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = gd_secure_access(gd);
+  struct gi_secure_access a;
+  if (gi_secure_access_read(path, &a, err))
+    return -1;
+  bool other = a.exists && !gd_tls_is_ours(gd, &a);
+  gi_secure_access_clear(&a);
+  return other ? gi_error_set(err, EEXIST, "%s is of another hand", path) : 0;
+}
+
+int
+gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  const char *mode = json_string_value(json_object_get(doc, "mode"));
+  char uuid[GI_UUID_TEXT];
+  if (gd_authority_put(dir, doc, gi_gfid_text(&gd->uuid, uuid), err) || check_ours(gd, err))
+    return -1;
+  if (strcmp(mode, "off") == 0 ? remove_access(gd, err) : write_access(gd, strcmp(mode, "both") == 0, err))
+    return -1;
+  return gd_tls_apply(gd, err);
 }
