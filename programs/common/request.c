@@ -208,6 +208,16 @@ tell_missing(struct cli *c, const json_t *doc)
   }
 }
 
+void
+cli_print_json(struct cli *c, const struct cli_reply *reply)
+{
+  json_t *doc =
+      json_pack("{s:i,s:i,s:s,s:O}", "opRet", reply->ret, "opErrno", reply->err, "opErrstr", reply->text, "output", reply->doc);
+  json_dumpf(doc, c->out, JSON_INDENT(2));
+  fputc('\n', c->out);
+  json_decref(doc);
+}
+
 int
 cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, int *status)
 {
@@ -218,11 +228,7 @@ cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, 
   tell_missing(c, reply->doc);
   if (!c->json)
     return 0;
-  json_t *doc =
-      json_pack("{s:i,s:i,s:s,s:O}", "opRet", reply->ret, "opErrno", reply->err, "opErrstr", reply->text, "output", reply->doc);
-  json_dumpf(doc, c->out, JSON_INDENT(2));
-  fputc('\n', c->out);
-  json_decref(doc);
+  cli_print_json(c, reply);
   *status = reply->ret ? CLI_FAILED : CLI_OK;
   cli_reply_clear(reply);
   return -1;

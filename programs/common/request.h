@@ -42,6 +42,7 @@ void cli_reply_clear(struct cli_reply *reply);
 json_t *cli_request(const char *command, const char *volume, int n, char **words);
 /* Calls and, with --json, prints the answer. Returns -1 when all is said and *status holds the exit status. */
 int cli_ask(struct cli *c, unsigned proc, json_t *request, struct cli_reply *reply, int *status);
+void cli_print_json(struct cli *c, const struct cli_reply *reply); /* the answer as --json has it */
 
 /* Members of a reply: "" / 0 / false when absent. */
 const char *cli_str(const json_t *doc, const char *member);

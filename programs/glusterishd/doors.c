@@ -51,12 +51,21 @@ static const struct door {
     [GD_ASK_GREET] = {"a greeting between nodes", ANYBODY}, /* and to be invited, or to join with a token */
     [GD_ASK_CALL] = {"a call between nodes", PROVEN},
     [GD_ASK_NODE] = {"a call between nodes of the pool", NODE},
+    [GD_ASK_ENCRYPTION] = {"the pool's credentials, sealed", NODE},
 };
+
+/* What can be asked without TLS where that is demanded: how to get credentials. */
+static bool
+is_beginning(enum gd_ask ask)
+{
+  return ask == GD_ASK_GREET || ask == GD_ASK_ENCRYPTION;
+}
 
 /* ---- what is known of a peer ---- */
 
 struct known {
   bool looked;
+  bool strict; /* TLS was demanded when it came */
   struct gd_peer peer;
   char *brick; /* it signed this one in */
   char challenge[GD_MAC_TEXT];
@@ -67,7 +76,10 @@ struct known {
 static void
 peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
 {
-  gi_rpc_peer_set_private(p, gi_new(struct known));
+  const struct gd *gd = arg;
+  struct known *k = gi_new(struct known);
+  k->strict = gd->tls && !gd->tls_optional;
+  gi_rpc_peer_set_private(p, k);
 }
 
 static void
@@ -177,6 +189,11 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     return false;
   struct known *k = gi_rpc_peer_private(req->peer);
   bool open = false;
+  if (k->strict && !is_unix(c) && !gi_conn_tls_name(c) && !is_beginning(ask)) {
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: a plain client where TLS is demanded", doors[ask].what,
+           gi_conn_peer(c));
+    return false;
+  }
   switch (doors[ask].who) {
   case ANYBODY:
     open = true;

@@ -61,6 +61,12 @@ GI_MUST_CHECK int gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error 
 /* Brings the management port to what the file says now. -1 and err: it stays as it was. */
 GI_MUST_CHECK int gd_tls_apply(struct gd *gd, struct gi_error *err);
 
+/* The port takes those without TLS, where it is demanded, only in a pool, as a node that was away or is new has no credentials yet. doors.c
+ * sees to it that nobody gets anything else then. */
+void gd_tls_offer(struct gd *gd);
+GI_MUST_CHECK int gd_tls_drop(struct gd *gd,
+                              struct gi_error *err); /* the pool's credentials, if there are any, and what they say */
+
 /* ---- daemon.c ---- */
 
 /* The file name "<dir>/<fmt>", caller frees. */

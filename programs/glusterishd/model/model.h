@@ -55,6 +55,7 @@ enum gd_ask {
   GD_ASK_GREET,
   GD_ASK_CALL,
   GD_ASK_NODE,
+  GD_ASK_ENCRYPTION,
   GD_ASKS,
 };
 

@@ -141,6 +141,7 @@ void gd_order(struct gd_op *op, const struct gi_gfid *node, json_t *request, uns
               void (*fn)(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc), void *arg);
 void gd_gather_nodes(struct gd_op *op, const struct gi_error *own);
 void gd_asked_cancel(struct gd_op *op);
+json_t *gd_op_node_links(const struct gd *gd); /* peer.c: a list of {"hostname","connected","encrypted"}, of the other nodes */
 
 /* ---- bricks on whatever node: brick-order.c ---- */
 

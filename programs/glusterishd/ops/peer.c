@@ -41,6 +41,17 @@ gd_op_peers(struct gd_op *op, struct gi_error *err)
   return GD_OP_DONE;
 }
 
+json_t *
+gd_op_node_links(const struct gd *gd)
+{
+  json_t *list = json_array();
+  const struct gd_node *n;
+  for (unsigned i = 0; (n = gd_node_at(gd, i)) != NULL; i++)
+    json_array_append_new(list, json_pack("{s:s,s:b,s:b}", "hostname", n->hosts[0], "connected", gd_node_connected(n),
+                                          "encrypted", n->connection && gd_link_encrypted(n->connection)));
+  return list;
+}
+
 /* ---- peer detach ---- */
 
 struct detach {
@@ -118,13 +129,14 @@ member_gone(void *arg, const struct gd_key_answer *a)
   struct detach *d = op->state;
   char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid));
-  struct gd_key_put put = {key, NULL, 0};
+  GI_CLEANUP_FREE char *encryption = gd_encryption_node(op->gd, &d->id, true);
+  struct gd_key_put puts[] = {{key, NULL, 0}, {GD_ENCRYPTION_KEY, encryption, 0}};
   if (a->code) {
     gi_error_set(&op->problem, GD_ERR_MGMT, "%s", a->why);
     gi_timer_set(&d->timer, 0);
     return;
   }
-  gd_commit_keys(op, &put, 1, detach_stored);
+  gd_commit_keys(op, puts, encryption ? 2 : 1, detach_stored);
 }
 
 static void

@@ -227,8 +227,9 @@ put_key(struct admit *c, int64_t lease, gd_committed_fn *fn)
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
   json_t *doc = json_pack("{s:s,s:[s],s:i,s:s}", "uuid", uuid, "hosts", c->host, "port", c->port, "version", GI_VERSION);
   char *text = json_dumps(doc, JSON_COMPACT);
-  struct gd_key_put put = {key, text, lease};
-  gd_commit_keys(c->op, &put, 1, fn);
+  GI_CLEANUP_FREE char *encryption = gd_encryption_node(c->op->gd, &c->id, false);
+  struct gd_key_put puts[] = {{key, text, lease}, {GD_ENCRYPTION_KEY, encryption, 0}};
+  gd_commit_keys(c->op, puts, encryption ? 2 : 1, fn);
   free(text);
   json_decref(doc);
 }
@@ -451,6 +452,14 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
 
 /* ---- peer probe ---- */
 
+/* Where TLS is demanded the secret of the pool, which an invitation has, is told to nobody without. */
+static void
+tell_unreachable(struct gd_op *op)
+{
+  gi_error_set(&op->problem, ENOTCONN, "Probe returned with Transport endpoint is not connected%s",
+               op->gd->tls && !op->gd->tls_optional ? " in TLS. A node that has no credentials yet comes with pool join" : "");
+}
+
 static void
 greeted(void *arg, const json_t *greeting)
 {
@@ -459,7 +468,7 @@ greeted(void *arg, const json_t *greeting)
   char own[64], its[64];
   gi_timer_cancel(&c->timer);
   if (!greeting || !gd_link_own_address(c->link, own, sizeof(own)) || !gd_link_its_address(c->link, its, sizeof(its)))
-    gi_error_set(&op->problem, ENOTCONN, "Probe returned with Transport endpoint is not connected");
+    tell_unreachable(op);
   else
     GI_IGNORE(check_newcomer(c, greeting, &op->problem));
   if (op->problem.code == EEXIST && gd_node_find(op->gd, &c->id)) {
@@ -480,7 +489,7 @@ greeted(void *arg, const json_t *greeting)
 static void
 no_greeting(struct admit *c)
 {
-  gi_error_set(&c->op->problem, ENOTCONN, "Probe returned with Transport endpoint is not connected");
+  tell_unreachable(c->op);
   end(c);
 }
 

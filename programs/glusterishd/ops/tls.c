@@ -112,6 +112,7 @@ status(struct gd_op *op, const struct gi_secure_access *a, const char *dir, cons
     if (!gd_volume_bool(v, "server.ssl", false) || gd_volume_bool(v, "server.ssl-optional", false))
       json_array_append_new(plain, json_string(v->name));
   json_object_set_new(op->out, "plain-volumes", plain);
+  json_object_set_new(op->out, "nodes", gd_op_node_links(op->gd));
 }
 
 /* ---- life ---- */

@@ -289,18 +289,40 @@ gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_
 
 /* ---- what is not a volume ---- */
 
+static void
+encryption_read(void *arg, const struct gi_error *err)
+{
+  struct gd_lock *l = arg;
+  l->fn(l->op, err);
+}
+
+static void
+encryption_stored(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_lock *l = arg;
+  if (a->code)
+    failed(l, a);
+  else
+    gd_follow_refresh(l->op->gd->pool->follow, encryption_read, l); /* then it is in force here */
+}
+
 void
 gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn)
 {
+  struct gd_pool *p = op->gd->pool;
   struct gi_error err = {0};
-  if (op->gd->pool) /* the others could not show one that this node trusts, nor the other way round */
-    gi_error_set(&err, EOPNOTSUPP,
-                 "this makes the credentials of one node alone. In a pool give each node a certificate of one authority, in "
-                 "/etc/ssl/glusterfs.pem, .key and .ca, and then a file %s/secure-access",
-                 op->gd->config.workdir);
-  else
+  if (!p) {
     GI_IGNORE(gd_tls_take(op->gd, doc, &err));
-  fn(op, &err);
+    fn(op, &err);
+    return;
+  }
+  if (is_unlocked(op, fn))
+    return;
+  op->lock->fn = fn;
+  GI_CLEANUP_FREE char *text = gd_encryption_write(p, doc);
+  struct gd_key_if mine = {LOCK, op->lock->revision};
+  struct gd_key_put put = {GD_ENCRYPTION_KEY, text, 0};
+  p->kv->ops->commit(p->kv, &mine, 1, &put, 1, encryption_stored, op->lock);
 }
 
 void

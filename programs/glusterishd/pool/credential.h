@@ -16,6 +16,12 @@ bool gd_mac_same(const char *a, const char *b);         /* takes equally long wh
 void gd_hex(const uint8_t *bytes, size_t n, char *buf); /* 2 n + 1 bytes */
 bool gd_unhex(const char *text, uint8_t *bytes, size_t n);
 
+/* The text, hidden from everybody who does not know the secret of 32 bytes; and shown again, NULL where it is another one, or the text was
+ * changed. The caller frees both. */
+struct gi_reactor;
+char *gd_seal(struct gi_reactor *r, const uint8_t *secret, const char *text);
+char *gd_unseal(const uint8_t *secret, const char *sealed);
+
 struct gi_conn;
 #define GD_BINDING_TEXT 65 /* with its end */
 /* What ties a proof to this connection, as the last one of its parts: "" where it is plain, as nothing could. False: in TLS, but it cannot

@@ -17,6 +17,7 @@
 #define LEAVE_MS 3000
 #define SETTLE_LOOK (50 * GI_NSEC_PER_MSEC)
 #define SETTLE_MAX (50 * GI_NSEC_PER_SEC)
+#define ENCRYPTION_LOOK (3600 * GI_NSEC_PER_SEC)
 #define MSG (GI_MSG_MGMT + 135)
 
 #define VOLUMES GD_PREFIX "volume/"
@@ -37,9 +38,10 @@ struct gd_follow {
   struct gi_list reading_for, waiting; /* struct waiter: of the read under way, and of the next one */
   struct gi_timer retry;
   struct gi_list retired, settling;
-  int64_t options_revision;
-  bool behind; /* a volume was busy: what is stored of it is taken soon */
-  bool away;   /* the store did not answer last time, and that was logged */
+  int64_t options_revision, encryption_revision;
+  uint64_t encryption_again; /* gi_now: when this node looks whether its certificate is to be renewed */
+  bool behind;               /* a volume was busy: what is stored of it is taken soon */
+  bool away;                 /* the store did not answer last time, and that was logged */
 };
 
 /* Bricks that left a volume and are about to be stopped. */
@@ -310,6 +312,17 @@ take_options(struct gd_follow *f, const struct gd_key_pair *pair)
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
 }
 
+static void
+take_encryption(struct gd_follow *f, const struct gd_key_pair *pair)
+{
+  uint64_t now = gi_now(f->pool->gd->reactor);
+  if (f->encryption_revision == pair->revision && now < f->encryption_again)
+    return;
+  f->encryption_revision = pair->revision;
+  f->encryption_again = now + ENCRYPTION_LOOK;
+  gd_encryption_take(f->pool->gd, pair->value);
+}
+
 /* ---- reading ---- */
 
 static const struct gd_key_pair *
@@ -375,6 +388,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   struct gd *gd = f->pool->gd;
   char pool[GI_UUID_TEXT], own[GI_UUID_TEXT];
   const struct gd_key_pair *id = pair_of(a, POOL), *options = pair_of(a, OPTIONS), *replacing = pair_of(a, GD_REPLACE_KEY);
+  const struct gd_key_pair *encryption = pair_of(a, GD_ENCRYPTION_KEY);
   if (!a->npairs && f->pool->unfilled) { /* the daemon died while it began */
     gi_error_set(err, EAGAIN, "the store has just begun");
     gd_pool_fill(gd, filled, f->pool);
@@ -393,6 +407,8 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   take_nodes(f, a);
   if (options)
     take_options(f, options);
+  if (encryption)
+    take_encryption(f, encryption);
   take_volumes(f, a);
   gd_replace_take(f->pool->replace, replacing ? replacing->value : NULL);
   settle_orders(f, pair_of(a, LOCK));

@@ -4,6 +4,10 @@
  * is JSON in both directions.
  *
  *   connected -> GREET -> (to the pool) PROVE -> ready
+ *
+ * Where there are credentials of TLS each address is tried with them first. A
+ * node that was away, or is new, may not have those that the others demand by
+ * now: it proves itself without, and asks for them before anything else.
  */
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
@@ -17,7 +21,8 @@
 #define MSG (GI_MSG_MGMT + 125)
 #define ANSWER_MAX (16u << 20) /* bytes */
 #define GREET_TIMEOUT_MS 5000
-#define KEEPALIVE_S 5 /* a node that is cut off is noticed within twice that */
+#define PLAIN_TICKS 10 /* of members.c, after which a plain connection is tried in TLS again */
+#define KEEPALIVE_S 5  /* a node that is cut off is noticed within twice that */
 
 struct gd_link {
   struct gd *gd;
@@ -26,7 +31,10 @@ struct gd_link {
   unsigned nhosts, next;
   int port;
   bool to_pool, ready;
-  struct gi_gfid node;                                              /* to_pool: whom to find there */
+  bool begins;         /* without TLS where that is demanded: credentials are all that is asked for */
+  bool had_tls;        /* there were credentials when the connection was made */
+  unsigned plain_for;  /* ticks */
+  struct gi_gfid node; /* to_pool: whom to find there */
   char nonce[GD_MAC_TEXT], theirs[GD_MAC_TEXT], uuid[GI_UUID_TEXT]; /* of the greeting */
   char binding[GD_BINDING_TEXT];                                    /* of the connection */
   struct gi_list calls;
@@ -46,6 +54,21 @@ struct gd_call {
 };
 
 static void connect_next(struct gi_rpc_client *c, void *arg);
+
+static bool
+is_plain(const struct gd_link *l)
+{
+  const struct gi_conn *c = gi_rpc_client_conn(l->rpc);
+  return !c || !gi_conn_tls_name(c);
+}
+
+/* Is one of the addresses to be tried without TLS, after all were with it? In a pool also where it is demanded: what to begin with is heard
+ * there. */
+static bool
+may_be_plain(const struct gd_link *l)
+{
+  return l->gd->tls && (l->to_pool || l->gd->tls_optional);
+}
 
 /* ---- calls ---- */
 
@@ -166,6 +189,19 @@ give_up(struct gd_link *l, const char *why)
   gi_rpc_client_disconnect(l->rpc, why);
 }
 
+/* The pool's credentials are here, or not. */
+static void
+begun(void *arg, int code, const json_t *reply)
+{
+  struct gd_link *l = arg;
+  const char *text = json_string_value(json_object_get(reply, "encryption"));
+  if (l->gd->pool && text) {
+    gd_encryption_take(l->gd, text);
+    l->next = 0;
+  }
+  give_up(l, text ? "it is asked again in TLS" : "it demands TLS, and does not tell the pool's credentials");
+}
+
 static void
 proved(void *arg, int code, const json_t *reply)
 {
@@ -179,6 +215,10 @@ proved(void *arg, int code, const json_t *reply)
   gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
   if (code || !gd_mac_same(json_string_value(json_object_get(reply, "mac")), mac)) {
     give_up(l, code ? "it does not take this node for one of its pool" : "it does not know the secret of the pool");
+    return;
+  }
+  if (l->begins) {
+    gd_link_call(l, GD_NODE_ENCRYPTION, json_object(), GREET_TIMEOUT_MS, begun, l);
     return;
   }
   l->ready = true;
@@ -228,6 +268,9 @@ greeted(void *arg, int code, const json_t *reply)
     snprintf(l->theirs, sizeof(l->theirs), "%s", nonce);
     snprintf(l->uuid, sizeof(l->uuid), "%s", uuid);
   }
+  const char *tls = json_string_value(json_object_get(reply, "tls"));
+  bool demanded = (tls && strcmp(tls, "required") == 0) || (l->gd->tls && !l->gd->tls_optional);
+  l->begins = l->to_pool && is_plain(l) && demanded;
   if (!l->to_pool) {
     l->ready = good;
     l->up(l->arg, good ? reply : NULL);
@@ -254,7 +297,10 @@ on_down(struct gi_rpc_client *c, void *arg)
   if (l->to_pool) {
     if (was)
       gi_log(GI_LOG_WARNING, GD_NAME, MSG + 1, "node %s is disconnected", l->hosts[0]);
+    l->next = was ? 0 : l->next;
     gi_rpc_client_retry_later(l->rpc, connect_next);
+  } else if (!was && l->next == l->nhosts && may_be_plain(l)) {
+    gi_rpc_client_retry_soon(l->rpc, connect_next);
   } else if (!was && l->next) {
     l->next = 0;
     l->up(l->arg, NULL);
@@ -265,7 +311,10 @@ static void
 connect_next(struct gi_rpc_client *c, void *arg)
 {
   struct gd_link *l = arg;
-  gi_rpc_client_set_tls(l->rpc, l->gd->tls);
+  bool plain = l->next / l->nhosts % 2 && may_be_plain(l);
+  l->had_tls = l->gd->tls != NULL;
+  l->plain_for = 0;
+  gi_rpc_client_set_tls(l->rpc, plain ? NULL : l->gd->tls);
   gi_rpc_client_connect(l->rpc, l->hosts[l->next++ % l->nhosts], l->port);
 }
 
@@ -338,6 +387,22 @@ gd_link_ping(struct gd_link *l)
 {
   if (l->ready)
     gi_rpc_client_ping(l->rpc);
+}
+
+bool
+gd_link_encrypted(const struct gd_link *l)
+{
+  return l->ready && !is_plain(l);
+}
+
+/* While both kinds are taken the other node may have got its credentials a little later. */
+void
+gd_link_tidy(struct gd_link *l)
+{
+  if (!l || !l->ready || !l->gd->tls || !is_plain(l))
+    return;
+  if (!l->had_tls || !l->gd->tls_optional || ++l->plain_for >= PLAIN_TICKS)
+    gd_link_renew(l, "it goes over to TLS");
 }
 
 bool

@@ -275,6 +275,9 @@ gd_members_tick(void *arg)
 {
   struct gd_pool *p = arg;
   gd_quorum_look(p);
+  if (gi_list_empty(&p->gd->ops)) /* one that waits for answers is not cut off */
+    gi_list_foreach(n, &p->nodes, struct gd_node, link)
+      gd_link_tidy(n->connection);
   if (gd_etcd_lost_data(p)) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the data of the store on this node are lost: it begins anew as another member");
     gd_members_drop_own(p);

@@ -48,9 +48,10 @@ greet(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     json_array_append_new(volumes, json_string(v->name));
   if (gd->pool)
     gi_gfid_text(&gd->pool->id, pool);
-  gd_node_answer(req, json_pack("{s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "uuid", gi_gfid_text(&gd->uuid, uuid), "version", GI_VERSION,
-                                "opVersion", GD_OP_VERSION, "pool", pool, "nonce", gd_door_challenge(gd, req), "port",
-                                gd->config.port, "volumes", volumes));
+  const char *tls = !gd->tls ? "off" : gd->tls_optional ? "both" : "required";
+  gd_node_answer(req, json_pack("{s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "tls", tls, "uuid", gi_gfid_text(&gd->uuid, uuid),
+                                "version", GI_VERSION, "opVersion", GD_OP_VERSION, "pool", pool, "nonce",
+                                gd_door_challenge(gd, req), "port", gd->config.port, "volumes", volumes));
 }
 
 /* One that was detached knows the secret still, but what it made of its store concerns nobody. */
@@ -100,6 +101,16 @@ join(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   if (in)
     gd_pool_join_asked(arg, req, in);
   json_decref(in);
+}
+
+/* It may have to speak TLS, and cannot yet. */
+static void
+encryption(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  if (gd_door_closed(arg, req, GD_ASK_ENCRYPTION))
+    return;
+  GI_CLEANUP_FREE char *text = gd_encryption_own(arg);
+  gd_node_answer(req, text ? json_pack("{s:s}", "encryption", text) : gd_node_refusal(ENOENT, "the pool has no credentials"));
 }
 
 /* ---- calls of the pool's nodes ---- */
@@ -156,5 +167,6 @@ call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 }
 
 static gi_rpc_handler *const procs[GD_NODE_PROCS] = {
-    [GD_NODE_GREET] = greet, [GD_NODE_PROVE] = prove, [GD_NODE_CALL] = call, [GD_NODE_INVITE] = invite, [GD_NODE_JOIN] = join};
+    [GD_NODE_GREET] = greet,   [GD_NODE_PROVE] = prove, [GD_NODE_CALL] = call,
+    [GD_NODE_INVITE] = invite, [GD_NODE_JOIN] = join,   [GD_NODE_ENCRYPTION] = encryption};
 const struct gi_rpc_program gd_node_program = {"glusterish nodes", GI_PROG_NODE, GI_VERS_NODE, GD_NODE_PROCS, procs};

@@ -53,6 +53,7 @@ run(struct gd_pool *p)
   if (p->initial && !p->gd->new_key_store)
     p->etcd = gd_etcd_start(p);
   gi_timer_set(&p->balance, BALANCE);
+  gd_tls_offer(p->gd);
 }
 
 void
@@ -80,6 +81,7 @@ gd_pool_let_go(struct gd *gd)
   explicit_bzero(p->secret, sizeof(p->secret));
   gi_free(p);
   gd->pool = NULL;
+  gd_tls_offer(gd);
 }
 
 /* ---- its file ---- */
@@ -202,7 +204,8 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
 {
   struct gd_pool *p = gd->pool;
   char pool[GI_UUID_TEXT];
-  unsigned n = 0, room = 3;
+  unsigned n = 0, room = 4;
+  char *encryption = gd_encryption_own(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     room++;
   gi_list_foreach(o, &p->nodes, struct gd_node, link)
@@ -215,6 +218,8 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
     puts[n++] = node_put(&o->id, gd_node_doc(o));
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
+  if (encryption)
+    puts[n++] = (struct gd_key_put){gi_strdup(GD_ENCRYPTION_KEY), encryption, 0};
   struct gd_key_if none = {GD_PREFIX "pool", 0};
   p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
   for (unsigned i = 0; i < n; i++) {
@@ -242,8 +247,11 @@ gd_pool_invitation(struct gd *gd, const char *initial)
   gd_hex(p->secret, sizeof(p->secret), secret);
   json_t *doc = json_pack("{s:I,s:s,s:s,s:o}", "epoch", (json_int_t)p->epoch, "pool", gi_gfid_text(&p->id, id), "secret",
                           secret, "nodes", nodes);
+  GI_CLEANUP_FREE char *encryption = gd_encryption_own(gd);
   if (initial)
     json_object_set_new(doc, "members", json_string(initial));
+  if (encryption)
+    json_object_set_new(doc, "encryption", json_string(encryption));
   return doc;
 }
 
@@ -253,6 +261,7 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   const char *id = json_string_value(json_object_get(in, "pool")), *host = json_string_value(json_object_get(in, "host"));
   const char *initial = json_string_value(json_object_get(in, "members")),
              *address = json_string_value(json_object_get(in, "address"));
+  const char *encryption = json_string_value(json_object_get(in, "encryption"));
   const json_t *nodes = json_object_get(in, "nodes");
   GI_ASSERT(gd_pool_is_virgin(gd));
   struct gd_pool *p = pool_new(gd);
@@ -272,6 +281,8 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
     gd_pool_let_go(gd);
     return -1;
   }
+  if (encryption) /* the others may answer nobody without */
+    gd_encryption_take(gd, encryption);
   for (size_t i = 0; i < json_array_size(nodes); i++)
     gd_node_learn(gd, json_array_get(nodes, i));
   run(p);
@@ -288,6 +299,7 @@ leave_now(void *arg)
   struct gd *gd = p->gd;
   GI_CLEANUP_FREE char *path = path_of(gd);
   bool dissolve = p->dissolve;
+  struct gi_error err = {0};
   if (p->deserted && !gi_list_empty(&p->nodes)) { /* somebody came meanwhile */
     p->deserted = p->dissolve = false;
     return;
@@ -304,6 +316,8 @@ leave_now(void *arg)
     gd_node_forget(gi_list_first(&p->nodes, struct gd_node, link));
   gd_etcd_stop(&p->etcd);
   gd_pool_let_go(gd);
+  if (!dissolve && gd_tls_drop(gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the credentials of the pool stay: %s", err.text);
   if (!dissolve)
     gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link)
       gd_volume_drop(v);

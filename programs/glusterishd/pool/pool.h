@@ -6,6 +6,7 @@
  *   node.c             the other nodes: list, files, names, answers to them
  *   link.c             connections to them, and questions over these
  *   credential.c       how one node proves to another that it belongs to the pool
+ *   encryption.c       the pool's credentials of TLS on their way to all nodes
  *   node-services.c    what a node answers to others
  *   etcd-proc.c        the process of the store on this node
  *   store-cert.c       by what its members know each other
@@ -130,6 +131,9 @@ struct gd_link *gd_link_new(struct gd *gd, const struct gi_gfid *node, void (*up
 void gd_link_connect(struct gd_link *l, char *const *hosts, unsigned n, int port); /* each in turn */
 void gd_link_free(struct gd_link **l); /* calls under way are answered with ENOTCONN; not from inside their answers */
 bool gd_link_ready(const struct gd_link *l);
+bool gd_link_encrypted(const struct gd_link *l); /* and it is one in TLS */
+void gd_link_tidy(
+    struct gd_link *l); /* one that is plain is made again where credentials have come, or are demanded; NULL is fine */
 void gd_link_renew(struct gd_link *l, const char *why); /* one that is ready is made again, and proved again; NULL is fine */
 void gd_link_ping(struct gd_link *l); /* whoever is there but answers nothing is disconnected after some seconds */
 bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
@@ -144,8 +148,18 @@ struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeou
 
 /* ---- node-services.c ---- */
 
-enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_PROCS };
+enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_ENCRYPTION, GD_NODE_PROCS };
 extern const struct gi_rpc_program gd_node_program;
+
+/* ---- encryption.c ---- */
+
+#define GD_ENCRYPTION_KEY GD_PREFIX "encryption" /* in the store */
+/* The document of authority.h as the store has it; the caller frees it. */
+char *gd_encryption_write(const struct gd_pool *p, const json_t *doc);
+void gd_encryption_take(struct gd *gd, const char *text); /* it comes into force here */
+char *gd_encryption_own(const struct gd *gd);             /* that of this node; NULL: it has none. The caller frees it */
+/* The same when the certificates of that node count no more, or again; NULL: nothing is to be changed. */
+char *gd_encryption_node(const struct gd *gd, const struct gi_gfid *node, bool left);
 
 /* ---- etcd-proc.c ---- */
 

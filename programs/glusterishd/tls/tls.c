@@ -34,6 +34,13 @@ gd_tls_is_ours(const struct gd *gd, const struct gi_secure_access *a)
   return a->tls.cert && strncmp(a->tls.cert, dir, len) == 0 && a->tls.cert[len] == '/';
 }
 
+void
+gd_tls_offer(struct gd *gd)
+{
+  if (gd->tcp)
+    gi_rpc_server_set_tls(gd->tcp, gd->tls, gd->tls_optional || gd->pool);
+}
+
 int
 gd_tls_apply(struct gd *gd, struct gi_error *err)
 {
@@ -58,8 +65,7 @@ gd_tls_apply(struct gd *gd, struct gi_error *err)
   gi_tls_unref(&gd->tls);
   gd->tls = next;
   gd->tls_optional = optional;
-  if (gd->tcp)
-    gi_rpc_server_set_tls(gd->tcp, next, optional);
+  gd_tls_offer(gd);
   return 0;
 }
 
@@ -106,4 +112,15 @@ gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error *err)
   if (strcmp(mode, "off") == 0 ? remove_access(gd, err) : write_access(gd, strcmp(mode, "both") == 0, err))
     return -1;
   return gd_tls_apply(gd, err);
+}
+
+int
+gd_tls_drop(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  if (access(dir, F_OK))
+    return 0;
+  if (!check_ours(gd, err) && remove_access(gd, err))
+    return -1;
+  return gd_remove_tree(dir, err) || gd_tls_apply(gd, err) ? -1 : 0;
 }

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Several nodes go over to TLS while a volume is written to: one is away meanwhile, one comes later, and leaves again.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pool.sh"
+require_pool
+require_fuse
+make_nodes 3
+for i in 1 2 3; do must "node $i starts" start_node $i; done
+must "the second node comes" gi_on 1 peer probe "${ADDR[2]}"
+mkdir -p "$WORK/b1" "$WORK/b2"
+must "a volume over two nodes" gi_on 1 volume create v replica 2 "${ADDR[1]}:$WORK/b1/v" "${ADDR[2]}:$WORK/b2/v" force
+must "is started" gi_on 1 volume start v
+must "and mounted" mount_on 1 1 v "$WORK/m"
+
+mode_on() { gi_on "$1" pool tls status | grep -qx "Management: $2"; }
+linked() { gi_on "$1" pool tls status | grep -qx "Node $2: connected with TLS"; }
+bricks_up() { [ "$(online_on 1)" = 2 ]; }
+told() { grep -qE "$1" "$2"; }
+
+# A line every moment, each of which must get there.
+writer() {
+  local n=0
+  while [ ! -e "$WORK/enough" ]; do
+    n=$((n + 1))
+    echo "$n" >>"$WORK/m/lines" || echo "line $n" >>"$WORK/lost"
+    sleep 0.02
+  done
+  echo "$n" >"$WORK/written"
+}
+writer 2>>"$WORK/lost" &
+writer_pid=$!
+
+# ---- on ----
+
+kill -TERM "${NODE_PID[2]}"
+within 10 not_running "${NODE_PID[2]}"
+ok "TLS is switched on while a daemon is away" gi_on 1 pool tls enable
+ok "both kinds are taken" mode_on 1 "with and without TLS"
+must "the daemon is back" start_node 2
+ok "and has its own key" within 20 test -f "$WORK/n2/tls/node.pem"
+ok "and takes both kinds" within 5 mode_on 2 "with and without TLS"
+ok "the nodes speak TLS with each other" within 20 linked 1 "${ADDR[2]}"
+ok "in both directions" within 20 linked 2 "${ADDR[1]}"
+is "$(stat -c %a "$WORK/n2/tls/node.pem" "$WORK/n2/tls/authority" | sort -u)" 600 "keys are for the daemon alone"
+nok "and in no log" grep -rq "PRIVATE KEY" "$WORK/n1/log" "$WORK/n2/log"
+nok "nor in the store" grep -aq "PRIVATE KEY" -r "$WORK/n1/store/data"
+
+# ---- clients ----
+
+dir=$(gi_on 2 pool tls client joe)
+printf 'option ssl-own-cert %s/glusterfs.pem\noption ssl-private-key %s/glusterfs.key\noption ssl-ca-list %s/glusterfs.ca\n' \
+  "$dir" "$dir" "$dir" >"$WORK/access-joe"
+as_joe() { GLUSTERISH_SECURE_ACCESS=$WORK/access-joe "$@"; }
+ok "a client gets its key on the second node" as_joe mount_on 1 2 v "$WORK/joe"
+ok "and reads what the other one writes" within 10 test -s "$WORK/joe/lines"
+ok "TLS is demanded" gi_on 2 pool tls require
+ok "by all" within 10 mode_on 1 "with TLS only"
+ok "the nodes are connected" within 20 bothways
+
+# Everything that leaves the second node, as a stranger on the way sees it.
+cat >"$WORK/sniff.py" <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+with open(sys.argv[2], "wb", buffering=0) as f:
+    print("listens", flush=True)
+    while True:
+        f.write(s.recv(65536))
+PY
+ip netns exec "$SWITCH" python3 "$WORK/sniff.py" v2 "$WORK/seen" >"$WORK/sniff.out" 2>&1 &
+sniff_pid=$!
+within 10 grep -q listens "$WORK/sniff.out"
+ok "a secret is written" sh -c 'for i in $(seq 500); do echo "a word that nobody may hear"; done >"$0/secret"; sync "$0/secret"' "$WORK/joe"
+ok "and is on the other node" within 20 cmp -s "$WORK/b2/v/secret" "$WORK/b1/v/secret"
+heard() { [ "$(stat -c %s "$WORK/seen")" -gt 14000 ]; }
+ok "the network has heard something" within 10 heard
+kill "$sniff_pid"
+nok "but no word of it" grep -aq "nobody may hear" "$WORK/seen"
+
+# ---- a new node ----
+
+like "$(gi_on 1 peer probe "${ADDR[3]}" 2>&1)" "pool join" "a node without TLS is not told the secret of the pool"
+token=$(gi_on 1 pool token)
+ok "it joins with a token" gi_on 3 pool join "$token@${ADDR[1]}"
+ok "and demands TLS too" within 10 mode_on 3 "with TLS only"
+ok "it is connected in TLS" within 20 linked 3 "${ADDR[1]}"
+ok "the others with it" within 20 linked 1 "${ADDR[3]}"
+plain() { on 3 env GLUSTERISH_SECURE_ACCESS=/nonexistent timeout 20 "$GLUSTERISHFS" -s "${ADDR[1]}" --volfile-server-port 24007 --volfile-id v -l "$WORK/plain.log" "$WORK/plain"; }
+mkdir -p "$WORK/plain"
+nok "a plain client gets no volfile" plain
+ok "as the log says" within 5 told "refused to .*: a plain client where TLS is demanded" "$WORK/n1/log/glusterishd.log"
+
+# ---- keys are renewed, nodes leave ----
+
+serial() { openssl x509 -in "$WORK/n$1/tls/node.pem" -noout -serial; }
+old1=$(serial 1) old2=$(serial 2)
+cp "$WORK/n3/tls/node.pem" "$WORK/kept.pem"
+ok "new keys are made" gi_on 3 pool tls rotate
+renewed() { [ "$(serial 1)" != "$old1" ] && [ "$(serial 2)" != "$old2" ]; }
+ok "on every node" within 10 renewed
+ok "which stay connected" within 20 linked 2 "${ADDR[1]}"
+ok "the third node leaves" gi_on 1 peer detach "${ADDR[3]}"
+ok "without its credentials" within 10 test ! -e "$WORK/n3/tls"
+on 3 timeout 5 openssl s_client -connect "${ADDR[1]}:24007" -cert "$WORK/kept.pem" -key "$WORK/kept.pem" </dev/null >/dev/null 2>&1
+ok "and those that it kept count no more" within 5 told 'its certificate "node" is revoked' "$WORK/n1/log/glusterishd.log"
+
+# ---- off ----
+
+umount "$WORK/joe"
+ok "TLS is switched off" gi_on 1 pool tls disable
+ok "everywhere" within 10 mode_on 2 "without TLS"
+ok "the nodes stay connected" within 20 bothways
+ok "all bricks are online" within 20 bricks_up
+touch "$WORK/enough"
+wait "$writer_pid"
+is "$(cat "$WORK/lost")" "" "no write has failed meanwhile"
+is "$(wc -l <"$WORK/m/lines")" "$(cat "$WORK/written")" "and every line is there"
+done_testing
