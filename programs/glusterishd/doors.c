@@ -26,6 +26,7 @@ enum who {
   SOCKET,    /* root, over the unix socket */
   PROVEN,    /* who knows the secret of the pool: its nodes, and those that it had */
   NODE,      /* another node of the pool */
+  FRIEND,    /* root here, a node of the pool, or a machine with a certificate, where there are any */
 };
 
 static const char *const who_text[] = {"anybody",
@@ -33,7 +34,8 @@ static const char *const who_text[] = {"anybody",
                                        "the brick's own process",
                                        "root on this machine, over the daemon's unix socket",
                                        "those who know the secret of the pool",
-                                       "other nodes of the pool"};
+                                       "other nodes of the pool",
+                                       "root on this machine, nodes of the pool and machines with a certificate"};
 
 static const struct door {
   const char *what;
@@ -46,7 +48,7 @@ static const struct door {
     [GD_ASK_EVENT] = {"EVENT_NOTIFY", ANYBODY}, /* is answered, and nothing comes of it */
     [GD_ASK_PORT] = {"PORTBYBRICK", ANYBODY},
     [GD_ASK_SIGN] = {"SIGNIN or SIGNOUT", THE_BRICK},
-    [GD_ASK_SHOW] = {"a command that only shows", ANYBODY},
+    [GD_ASK_SHOW] = {"a command that only shows", FRIEND},
     [GD_ASK_COMMAND] = {"a command", SOCKET},
     [GD_ASK_GREET] = {"a greeting between nodes", ANYBODY}, /* and to be invited, or to join with a token */
     [GD_ASK_CALL] = {"a call between nodes", PROVEN},
@@ -161,6 +163,13 @@ is_root(struct gi_conn *c, struct known *k)
   return k->looked && (k->peer.uid == 0 || k->peer.uid == geteuid());
 }
 
+/* One that was detached is none any more. */
+static bool
+is_node(const struct gd *gd, const struct known *k)
+{
+  return gd->pool && k->is_node && gd_node_find(gd, &k->node);
+}
+
 static bool
 is_brick(struct gi_conn *c, struct known *k, const struct gd_brick *b)
 {
@@ -211,7 +220,10 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     open = gd->pool && k->is_node;
     break;
   case NODE:
-    open = gd->pool && k->is_node && gd_node_find(gd, &k->node); /* one that was detached is none any more */
+    open = is_node(gd, k);
+    break;
+  case FRIEND:
+    open = is_root(c, k) || is_node(gd, k) || gi_conn_tls_name(c);
     break;
   }
   if (!open && !quiet)

@@ -84,11 +84,11 @@ brick refused 13
 port port $port
 signout refused 2
 signin refused 13
-list answered
+list unavailable
 set unavailable
-hidden refused 95"
+hidden unavailable"
 is "$(walk user)" "client refused 13
-$little" "a user of this machine whom auth.allow does not list gets no volfile and changes nothing"
+$little" "a user of this machine whom auth.allow does not list gets no volfile, sees nothing and changes nothing"
 is "$(walk host)" "client refused 13
 $little" "nor does a host that no volume lists"
 gi volume set door auth.allow '*' >/dev/null
