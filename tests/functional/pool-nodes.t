@@ -121,7 +121,17 @@ cat "$WORK/self.crt" >>"$WORK/self.pem"
 nok "nor with one of its own making" peer_says -k --cert "$WORK/self.pem" "https://$peer/members"
 nok "nor can it write" peer_says -k --cert "$WORK/self.pem" --data-binary x "https://$peer/raft"
 is "$(stat -c '%a' "$WORK/n1/store/peer.pem")" 600 "the key is for the store alone"
-ok "which goes on" within 10 gi_on 1 volume set mine user.a still
+# bears KIND: what strangers.py does to it; who belongs there is answered meanwhile, and its memory is bounded.
+bears() {
+  local said
+  said=$(on 3 python3 "$(dirname "$0")/strangers.py" "$1" "${ADDR[1]}" 24009 "$(cat "$WORK/n1/run/store.pid")" \
+    "curl -sf --http1.1 -m 20 --cacert '$WORK/n3/store/ca.pem' --cert '$WORK/n3/store/peer.pem' 'https://$peer/members'" 2>&1)
+  note "$said"
+  grep -q '^[0-9]* status 0:' <<<"$said" && [ "$(tail -n 1 <<<"$said" | awk '{print $1 + 0}')" -lt 200 ]
+}
+ok "thousands that say nothing are borne" bears idle
+ok "and garbage" bears flood
+ok "it goes on" within 10 gi_on 1 volume set mine user.a still
 
 # ---- nodes leave ----
 
