@@ -62,6 +62,27 @@ link 3 up
 ok "it learns of that" within 20 all_have cut
 well "one cut off" cut
 
+# ---- one loses the disk of its brick ----
+
+signal_node KILL 2
+rm -rf "$WORK/b2/brick"
+must "the node comes with an empty disk" start_node 2
+ok "files are written" writes wiped
+ok "the other bricks serve" within 20 test "$(online_on 1)" = 2
+mkdir -p "$WORK/b2/brick"
+ok "the brick is given up" within 10 gi_on 3 volume reset-brick data "${bricks[1]}" start
+ok "and begun anew in the new directory" within 10 gi_on 3 volume reset-brick data "${bricks[1]}" "${bricks[1]}" commit force
+well "disk lost" wiped
+ok "with the older files" within 30 bricks_equal cut
+
+# ---- one has another name ----
+
+ip -n "gp$$n2" addr add "$POOL_NET.88/24" dev eth0
+ok "a node gets another name" gi_on 3 peer update "${ADDR[2]}" "$POOL_NET.88" "${ADDR[2]}"
+ok "which the others see" within 10 sees 1 "Hostname: $POOL_NET.88"
+ok "files are written" writes named
+well "renamed" named
+
 # ---- all stop, one comes before the others, without network ----
 
 umount "$WORK/m"
