@@ -81,8 +81,8 @@ static const struct argp_option options[] = {
     {"max-port", K_FIRST + S_MAX_PORT, "N", 0, "Last port for bricks (60999)", 3},
     {"observe", K_FIRST + S_OBSERVE, "[ADDRESS:]PORT[/all]", 0,
      "Show the daemon over HTTP there too; without ADDRESS on the loopback address", 3},
-    {"invitations", K_FIRST + S_INVITATIONS, "off", 0,
-     "While this node is in no pool, nobody takes it into one; it still joins with a token", 3},
+    {"invitations", K_FIRST + S_INVITATIONS, "on|off", 0,
+     "May whoever reaches this node take it into a pool while it is in none? (off) With a token it joins in any case", 3},
     {"brick-root", K_FIRST + S_BRICK_ROOT, "DIR[:DIR...]", 0,
      "Where bricks are put whose place nobody names (WORKING-DIRECTORY/bricks)", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
@@ -240,7 +240,7 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   if (setting(a, S_LEVEL) && !gi_log_level_parse(setting(a, S_LEVEL), &c->level))
     return gi_error_set(err, EINVAL, "unknown log level %s", setting(a, S_LEVEL));
   const char *invitations = setting(a, S_INVITATIONS);
-  bool invited = true;
+  bool invited = false;
   if (invitations && !gi_parse_bool(invitations, &invited))
     return gi_error_set(err, EINVAL, "invitations %s: it is on or off", invitations);
   c->uninvited = !invited;

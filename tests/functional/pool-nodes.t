@@ -27,7 +27,9 @@ like "$(gi_on 1 peer probe "${ADDR[2]}" 2>&1)" "already part of another cluster 
 gi_on 2 volume delete other >/dev/null
 signal_node TERM 2
 within 10 not_running "${NODE_PID[2]}"
-must "a node that takes no invitations starts" start_node 2 --invitations=off
+INVITATIONS=
+must "a node starts to which nothing is said of invitations" start_node 2
+unset INVITATIONS
 like "$(gi_on 1 peer probe "${ADDR[2]}" 2>&1)" "it takes no invitations" "and is not taken in"
 like "$(gi_on 1 peer probe "$POOL_NET.77" 2>&1)" 'failed: Probe returned with Transport endpoint is not connected' "nobody is there"
 like "$(gi_on 1 peer detach "${ADDR[2]}" 2>&1)" "${ADDR[2]} is not part of cluster" "nobody leaves who is not there"

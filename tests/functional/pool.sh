@@ -47,11 +47,11 @@ on() {
   GLUSTERISH_OBSERVE_DIR=$WORK/n$n/observe nsenter --net="/run/netns/gp$$n$n" "$@"
 }
 
-# start_node N [OPTION...]: starts its daemon, or starts it again.
+# start_node N [OPTION...]: starts its daemon, or starts it again. Whoever probes it may have it, unless an option says otherwise.
 start_node() {
   local n=$1
   shift
-  if ! on "$n" timeout 60 "$GLUSTERISHD" --working-directory "$WORK/n$n" --pid-file "$WORK/n$n.pid" "$@" >"$WORK/n$n.out" 2>&1; then
+  if ! on "$n" timeout 60 "$GLUSTERISHD" --working-directory "$WORK/n$n" --pid-file "$WORK/n$n.pid" ${INVITATIONS---invitations=on} "$@" >"$WORK/n$n.out" 2>&1; then
     note "$(cat "$WORK/n$n.out")"
     return 1
   fi
