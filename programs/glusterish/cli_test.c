@@ -123,6 +123,30 @@ test_a_node_is_replaced(void **state)
   done(&r);
 }
 
+static void
+test_pool_upgrade(void **state)
+{
+  struct run r = {
+      .doc = "{\"opVersion\":100000,\"possible\":100001,\"hinders\":[],\"nodes\":[{\"hostname\":\"localhost\",\"version\":"
+             "\"2\",\"opVersion\":100001,\"connected\":true},{\"hostname\":\"n2\",\"version\":\"\",\"opVersion\":0}]}"};
+  run(&r, "pool upgrade check");
+  assert_string_equal(sent(&r, "command"), "pool upgrade check");
+  assert_string_equal(r.out, "Operating version of the pool: 100000\nNode localhost: version 2, operating version 100001\n"
+                             "Node n2: not connected\n\"pool upgrade finish\" makes it 100001.\n");
+  run(&r, "pool upgrade finish");
+  assert_string_equal(r.out, "pool upgrade: success: the operating version is 100000\n");
+  r.doc = "{\"opVersion\":1,\"possible\":1,\"hinders\":[\"node n2 is away\"]}";
+  run(&r, "pool upgrade check");
+  assert_string_equal(r.out, "Operating version of the pool: 1\nHinders: node n2 is away\n");
+  r.c.xml = true;
+  run(&r, "pool upgrade check");
+  assert_non_null(strstr(r.out, "    <hinders>node n2 is away</hinders>\n"));
+  r.c.xml = false;
+  run(&r, "pool upgrade");
+  assert_int_equal(r.calls, 0);
+  done(&r);
+}
+
 /* cli.md 5.10 to 5.13, as GlusterFS 10.3 prints them. */
 static void
 test_brick_commands(void **state)
@@ -766,6 +790,7 @@ main(void)
       cmocka_unit_test(test_heal_helper),
       cmocka_unit_test(test_heal_statistics),
       cmocka_unit_test(test_a_node_is_replaced),
+      cmocka_unit_test(test_pool_upgrade),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,8 @@ static const struct cli_command commands[] = {
     {"pool tls {enable|require|disable|status|rotate|client <NAME>|revoke <NAME>}",
      "make, show, renew and take back the certificates of this pool", cli_pool_tls},
     {"pool token", "make a token with which one node can join this pool", cli_pool_token},
+    {"pool upgrade {check|finish}", "tell which versions the nodes run, and raise the operating version when all can do it",
+     cli_pool_upgrade},
     {"quit", NULL, NULL},
     {"stats [<VOLNAME>] [--interval <SECONDS>] [--count <NUMBER>]", "a line about operations, bytes and errors every second",
      cli_stats},

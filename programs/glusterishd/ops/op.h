@@ -241,6 +241,8 @@ int gd_op_detach(struct gd_op *op, struct gi_error *err);
 int gd_op_join(struct gd_op *op, struct gi_error *err);
 int gd_op_tls(struct gd_op *op, struct gi_error *err);
 int gd_op_tls_status(struct gd_op *op, struct gi_error *err);
+int gd_op_upgrade_check(struct gd_op *op, struct gi_error *err);
+int gd_op_upgrade_finish(struct gd_op *op, struct gi_error *err);
 int gd_op_token(struct gd_op *op, struct gi_error *err);
 int gd_op_node_admit(struct gd_op *op, struct gi_error *err);
 int gd_op_node_store(struct gd_op *op, struct gi_error *err);

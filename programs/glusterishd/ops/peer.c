@@ -446,8 +446,8 @@ join_greeted(void *arg, const json_t *greeting)
   token_mac(j->token, "join", challenge, j->nonce, gi_gfid_text(&gd->uuid, uuid), mac);
   json_t *volumes = json_array();
   gd_link_call(j->link, GD_NODE_JOIN,
-               json_pack("{s:s,s:s,s:s,s:s,s:i,s:o}", "uuid", uuid, "nonce", j->nonce, "mac", mac, "version", GI_VERSION,
-                         "port", gd->config.port, "volumes", volumes),
+               json_pack("{s:s,s:s,s:s,s:s,s:i,s:i,s:o}", "uuid", uuid, "nonce", j->nonce, "mac", mac, "version", GI_VERSION,
+                         "opVersion", GD_OP_VERSION, "port", gd->config.port, "volumes", volumes),
                JOIN_MS, join_said, j);
 }
 

@@ -441,7 +441,12 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
     return gi_error_set(err, EEXIST, "Host %s port %d already in peer list", c->host, c->port);
   if (gd_nodes_full(gd))
     return gi_error_set(err, EINVAL, "The pool has %d nodes: there is no room for more", GD_NODES_MAX);
-  if (!version || strcmp(version, GI_VERSION) != 0)
+  json_int_t op_version = json_integer_value(json_object_get(g, "opVersion"));
+  if (op_version && op_version < gd_pool_level(gd))
+    return gi_error_set(err, EPROTO,
+                        "%s runs version %.64s, whose operating version is %d, and the pool has %u: upgrade it first", c->host,
+                        version ? version : "(none)", (int)op_version, gd_pool_level(gd));
+  if (!op_version && (!version || strcmp(version, GI_VERSION) != 0))
     return gi_error_set(err, EPROTO, "%s has version %.64s, this node has " GI_VERSION, c->host, version ? version : "(none)");
   if (has_our_volume(gd, json_object_get(g, "volumes")))
     return gi_error_set(err, EEXIST, "At least one volume on %s conflicts with existing volumes in the cluster", c->host);

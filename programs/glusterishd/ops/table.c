@@ -9,6 +9,8 @@ const struct gd_command gd_commands[] = {
     {"pool join", 1, GD_CMD_CHANGES, gd_op_join, NULL},
     {"pool tls", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_tls, NULL},
     {"pool tls status", 1, 0, gd_op_tls_status, NULL},
+    {"pool upgrade check", 1, 0, gd_op_upgrade_check, NULL},
+    {"pool upgrade finish", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_upgrade_finish, NULL},
     {"pool token", 1, GD_CMD_CHANGES, gd_op_token, NULL},
     {"peer detach", 2, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_detach, NULL},
     {"peer status", 3, GD_CMD_REMOTE, gd_op_peers, NULL},

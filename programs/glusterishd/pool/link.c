@@ -267,6 +267,7 @@ greeted(void *arg, int code, const json_t *reply)
   if (good) {
     snprintf(l->theirs, sizeof(l->theirs), "%s", nonce);
     snprintf(l->uuid, sizeof(l->uuid), "%s", uuid);
+    gd_node_hear(l->gd, &l->node, reply);
   }
   const char *tls = json_string_value(json_object_get(reply, "tls"));
   bool demanded = (tls && strcmp(tls, "required") == 0) || (l->gd->tls && !l->gd->tls_optional);

@@ -123,6 +123,18 @@ gd_node_host(const struct gd *gd, const struct gi_gfid *id)
   return n ? n->hosts[0] : "localhost";
 }
 
+void
+gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting)
+{
+  struct gd_node *n = gd_node_find(gd, id);
+  const char *version = json_string_value(json_object_get(greeting, "version"));
+  json_int_t op_version = json_integer_value(json_object_get(greeting, "opVersion"));
+  if (!n)
+    return;
+  snprintf(n->version, sizeof(n->version), "%s", version ? version : "");
+  n->op_version = op_version > 0 && op_version <= INT32_MAX ? (unsigned)op_version : 0;
+}
+
 /* ---- telling ---- */
 
 static json_t *

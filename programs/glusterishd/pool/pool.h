@@ -58,6 +58,8 @@ struct gd_node {
   char **hosts; /* the first is how it is called */
   int port;
   struct gd_link *connection;
+  char version[64];    /* that it said it runs, and its operating version */
+  unsigned op_version; /* 0: it has said nothing yet */
 };
 
 struct gd_pool {
@@ -99,6 +101,7 @@ bool gd_nodes_full(const struct gd *gd);                                /* no ot
 /* {"uuid", "hosts", "port"}: a node that was not known is added, one that was gets these addresses. NULL: it is no node, this one, or
  * one too many. */
 struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
+void gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting); /* which version it runs */
 json_t *gd_node_doc(const struct gd_node *n);
 json_t *gd_node_own_doc(const struct gd *gd);
 void gd_node_forget(struct gd_node *n); /* its file goes too */
@@ -224,6 +227,10 @@ int gd_pool_renew(struct gd *gd, struct gi_error *err);
 /* What this node knows goes into a store that has nothing; code ESTALE: it has something. */
 void gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg);
 bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
+
+/* ---- ops/upgrade.c ---- */
+
+unsigned gd_pool_level(const struct gd *gd); /* the operating version of the pool */
 
 /* ---- ops/peer.c ---- */
 
