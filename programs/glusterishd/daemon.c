@@ -145,8 +145,8 @@ gd_start(struct gd *gd, struct gi_error *err)
   }
   if (gd_pool_load(gd, err))
     return -1;
-  if (!gd->pool) { /* else when it is known what the store has */
-    gd_prepared_settle(gd, GD_NO_LOCK);
+  if (!gd->pool) {                         /* else when it is known what the store has */
+    gd_prepared_settle(gd, INT64_MAX, -1); /* nobody prepares anything */
     gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
       gd_rebalance_settle(v);
   }

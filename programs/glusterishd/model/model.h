@@ -128,6 +128,7 @@ struct gd_volume {
   enum gd_volume_status status;
   unsigned replica, arbiter; /* replica 1 = none */
   unsigned version;          /* bumped by every change of the info file */
+  bool counted;              /* it is the generation that the pool's store has: writing the file does not bump it */
   unsigned op_version, client_op_version;
   char *username, *password;
   struct gi_list options; /* struct gd_option, the latest key first */

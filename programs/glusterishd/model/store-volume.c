@@ -139,7 +139,7 @@ store_info(struct gd_volume *v, const char *dir, struct gi_error *err)
   text_open(&t);
   print_info(v, t.f);
   fflush(t.f);
-  if (!gd_file_has(path, t.base, t.len)) {
+  if (!v->counted && !gd_file_has(path, t.base, t.len)) {
     v->version++;
     rewind(t.f);
     print_info(v, t.f);

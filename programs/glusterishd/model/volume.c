@@ -77,6 +77,7 @@ gd_volume_draft(const struct gd_volume *v)
   d->replica = v->replica;
   d->arbiter = v->arbiter;
   d->version = v->version;
+  d->counted = v->counted;
   d->op_version = v->op_version;
   d->client_op_version = v->client_op_version;
   d->username = gi_strdup(v->username);

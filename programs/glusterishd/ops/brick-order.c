@@ -156,6 +156,14 @@ free_read(struct slot *slots, struct gd_brick *bricks, size_t n)
   gi_free(slots);
 }
 
+/* The order may have come when the lock it was given under had gone already: then nobody else would look. */
+static void
+look_at_lock(const struct gd *gd)
+{
+  if (gd->pool && gd->pool->follow)
+    gd_follow_refresh(gd->pool->follow, NULL, NULL);
+}
+
 int
 gd_op_node_prepare(struct gd_op *op, struct gi_error *err)
 {
@@ -175,8 +183,10 @@ gd_op_node_prepare(struct gd_op *op, struct gi_error *err)
     for (size_t i = 0; ret && i < n; i++)
       undo_slot(op->gd, &slots[i], again);
   }
-  if (!ret)
+  if (!ret) {
     json_object_set_new(op->out, "bricks", write_slots(slots, (unsigned)n));
+    look_at_lock(op->gd);
+  }
   free_read(slots, bricks, n);
   return ret ? GD_OP_FAILED : GD_OP_DONE;
 }
@@ -198,6 +208,9 @@ gd_op_node_unprepare(struct gd_op *op, struct gi_error *err)
 static void
 node_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
 {
+  const struct gd_op *op = arg;
+  if (b->stopped_for)
+    look_at_lock(op->gd);
   gd_op_finish(arg, NULL);
 }
 
@@ -233,7 +246,7 @@ gd_prepare_free(struct gd_prepare **ref)
   if (!p)
     return;
   if (!p->op->gd->pool) /* in a pool that is plain when the lock has gone */
-    gd_prepared_settle(p->op->gd, 0);
+    gd_prepared_settle(p->op->gd, 0, 0);
   for (unsigned i = 0; i < p->n; i++)
     json_decref(p->slots[i].there);
   gi_free(p->slots);

@@ -186,8 +186,11 @@ stored(struct gd_op *op, const struct gi_error *err)
     gd_op_finish(op, &why);
     return;
   }
-  d->v = NULL;
-  gd_volume_link(v);
+  const struct gd_volume *taken = gd_volume_find(op->gd, v->name); /* from the store, which told of it before it answered */
+  if (!taken) {
+    d->v = NULL;
+    gd_volume_link(v);
+  }
   json_object_set_new(op->out, "name", json_string(v->name));
   json_object_set_new(op->out, "id", json_string(gi_gfid_text(&v->id, id)));
   gd_services_changed(op->gd);

@@ -17,6 +17,20 @@ put_volume(struct gd_op *op)
   json_object_set_new(op->out, "id", json_string(gi_gfid_text(&op->volume->id, id)));
 }
 
+/* The state that the volume had, in op->state, and has again when the other one cannot be stored. */
+static void
+set_status(struct gd_op *op, enum gd_volume_status status)
+{
+  op->state = (void *)(uintptr_t)op->volume->status;
+  op->volume->status = status;
+}
+
+static void
+reset_status(struct gd_op *op)
+{
+  op->volume->status = (enum gd_volume_status)(uintptr_t)op->state;
+}
+
 /* ---- start ---- */
 
 static void
@@ -41,7 +55,14 @@ undo_start(struct gd_op *op)
 static void
 take_back_stored(struct gd_op *op, const struct gi_error *err)
 {
-  undo_start(op);
+  if (!err->code) {
+    undo_start(op);
+    return;
+  }
+  reset_status(op);
+  op->volume->busy = false;
+  gi_error_prefix(&op->problem, "the volume is started, and that cannot be taken back");
+  gd_op_finish(op, &op->problem);
 }
 
 static void
@@ -59,7 +80,7 @@ start_settled(struct gd_op *op)
 {
   struct gd_volume *v = op->volume;
   if (op->problem.code && !gd_op_flag(op, "force")) {
-    v->status = GD_STOPPED;
+    set_status(op, GD_STOPPED);
     gd_volume_sync(v);
     gd_commit(op, v, take_back_stored);
     return;
@@ -76,6 +97,11 @@ start_stored(struct gd_op *op, const struct gi_error *err)
     return;
   }
   op->problem = *err;
+  if (op->gd->pool) { /* what is not stored is not in force */
+    reset_status(op);
+    undo_start(op);
+    return;
+  }
   gi_error_prefix(&op->problem, "the bricks run, but the volume's state cannot be stored");
   start_over(op);
 }
@@ -90,7 +116,11 @@ start_done(struct gd_op *op)
     return;
   }
   memset(&op->problem, 0, sizeof(op->problem)); /* with force what can run, runs */
-  v->status = GD_STARTED;
+  if (was_started) {                            /* nothing is to be stored, with or without the store */
+    start_stored(op, &(struct gi_error){0});
+    return;
+  }
+  set_status(op, GD_STARTED);
   gd_commit(op, v, start_stored);
 }
 
@@ -162,7 +192,7 @@ stop_stored(struct gd_op *op, const struct gi_error *err)
 {
   struct gd_volume *v = op->volume;
   if (err->code) {
-    v->status = GD_STARTED;
+    reset_status(op);
     v->busy = false;
     gd_op_finish(op, err);
     return;
@@ -182,7 +212,7 @@ gd_op_stop(struct gd_op *op, struct gi_error *err)
   if (gd_rebalance_runs(v) && !gd_op_flag(op, "force"))
     return gi_error_set(err, GD_ERR_MGMT, "rebalance session is in progress for the volume '%s'", v->name);
   v->busy = true;
-  v->status = GD_STOPPED;
+  set_status(op, GD_STOPPED);
   gd_commit(op, v, stop_stored);
   return GD_OP_LATER;
 }

@@ -166,15 +166,15 @@ int gd_brick_find_node(struct gd *gd, struct gd_brick *b, struct gi_error *err);
 
 /* ---- directories of bricks that may come into force: prepared.c ---- */
 
-#define GD_NO_LOCK (-1)
 void gd_prepared_load(struct gd *gd);
 void gd_prepared_let_go(struct gd *gd);
 /* It is noted how the directory is, which may not be there, before it is made a brick of the volume, as ordered under the pool's lock
  * of that revision (0: this node is alone). -1 and err: it must not be touched. */
 int gd_prepared_add(struct gd *gd, const char *path, const struct gi_gfid *volume, int64_t lock, struct gi_error *err);
 void gd_prepared_undone(struct gd *gd, const char *path); /* it is as it was */
-/* The lock has that revision, or is nobody's: what was prepared under another one and did not come into force is taken back. */
-void gd_prepared_settle(struct gd *gd, int64_t lock);
+/* As of `revision` of the store the lock has that revision, or is nobody's (0): what was prepared under an earlier one and did not come
+ * into force is taken back. */
+void gd_prepared_settle(struct gd *gd, int64_t revision, int64_t lock);
 json_t *gd_xattr_was_doc(const struct gd_xattr_was *w);
 void gd_xattr_was_read(const json_t *doc, struct gd_xattr_was *w);
 

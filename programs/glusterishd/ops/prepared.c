@@ -181,12 +181,12 @@ in_force(const struct gd *gd, const struct gd_prepared *p)
 }
 
 void
-gd_prepared_settle(struct gd *gd, int64_t lock)
+gd_prepared_settle(struct gd *gd, int64_t revision, int64_t lock)
 {
   bool changed = false;
   gi_list_foreach_safe(p, &gd->prepared, struct gd_prepared, link) {
     bool is = in_force(gd, p);
-    if (!is && p->lock == lock)
+    if (!is && (p->lock == lock || p->lock > revision)) /* it is held, or was taken later */
       continue;
     if (!is) {
       gi_log(GI_LOG_WARNING, GD_NAME, MSG + 1, "nothing came of the brick %s: its directory is as it was", p->path);

@@ -164,6 +164,8 @@ volume_stored(void *arg, const struct gd_key_answer *a)
     return;
   }
   v->revision = a->revision;
+  v->version++;
+  v->counted = true;
   gi_free(v->definition);
   v->definition = l->text;
   l->text = NULL;
@@ -232,7 +234,7 @@ gd_commit(struct gd_op *op, struct gd_volume *v, gd_committed_fn *fn)
   }
   v->version++;
   char *text = gd_definition_write(v);
-  v->version--; /* counted up again when the files are written */
+  v->version--; /* it is in force when it is stored */
   commit_volume(op, v, text, volume_stored, fn);
 }
 

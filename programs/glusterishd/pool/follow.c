@@ -151,6 +151,15 @@ keep(struct gd_volume *v)
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "volume %s is not kept in files: %s", v->name, err.text);
 }
 
+/* It means what it meant, by another number. */
+static void
+keep_generation(struct gd_volume *v, unsigned version)
+{
+  v->version = version;
+  v->counted = true;
+  keep(v);
+}
+
 static void
 drop_volume(struct gd_volume *v)
 {
@@ -187,7 +196,7 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
   struct gd *gd = f->pool->gd;
   struct gi_error err = {0};
   struct gd_volume *v = gd_volume_find(gd, name);
-  if (v && v->revision == pair->revision)
+  if (v && v->revision >= pair->revision) /* what was read may be older than what this node stored meanwhile */
     return;
   if (v && v->busy) {
     f->behind = true;
@@ -199,6 +208,7 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
     return;
   }
   d->revision = pair->revision;
+  d->counted = true;
   if (v && !gi_gfid_equal(&v->id, &d->id)) {
     drop_volume(v);
     v = NULL;
@@ -208,11 +218,12 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
     gi_free(v->definition);
     v->definition = d->definition;
     d->definition = NULL;
+    if (v->version != d->version || !v->counted)
+      keep_generation(v, d->version);
     gd_volume_free(d);
     return;
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 4, "volume %s: generation %u", name, d->version);
-  d->version -= d->version > 0; /* writing what is new counts one up */
   if (v) {
     change_volume(f, v, d);
     return;
@@ -238,7 +249,7 @@ static void
 take_volumes(struct gd_follow *f, const struct gd_key_answer *a)
 {
   gi_list_foreach_safe(v, &f->pool->gd->volumes, struct gd_volume, link)
-    if (!is_in(a, VOLUMES, v->name)) {
+    if (!is_in(a, VOLUMES, v->name) && v->revision <= a->revision) {
       f->behind |= v->busy;
       if (!v->busy)
         drop_volume(v);
@@ -345,17 +356,18 @@ start_again(struct gd_brick *b)
 
 /* What was ordered under a lock that is gone, and is not in force, is taken back. */
 static void
-settle_orders(struct gd_follow *f, const struct gd_key_pair *lock)
+settle_orders(struct gd_follow *f, const struct gd_key_answer *a)
 {
-  int64_t revision = lock ? lock->revision : GD_NO_LOCK;
-  if (f->behind || GI_BROKEN("keep what was ordered under a lock that is gone"))
+  const struct gd_key_pair *lock = pair_of(a, LOCK);
+  int64_t held = lock ? lock->revision : 0;
+  if (f->behind)
     return;
-  gd_prepared_settle(f->pool->gd, revision);
+  gd_prepared_settle(f->pool->gd, a->revision, held);
   gi_list_foreach(v, &f->pool->gd->volumes, struct gd_volume, link) {
     if (!v->busy)
       gd_rebalance_settle(v);
     for (unsigned i = 0; i < v->nbricks; i++)
-      if (v->bricks[i].stopped_for && v->bricks[i].stopped_for != revision)
+      if (v->bricks[i].stopped_for && v->bricks[i].stopped_for != held && v->bricks[i].stopped_for <= a->revision)
         start_again(&v->bricks[i]);
   }
 }
@@ -411,7 +423,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     take_encryption(f, encryption);
   take_volumes(f, a);
   gd_replace_take(f->pool->replace, replacing ? replacing->value : NULL);
-  settle_orders(f, pair_of(a, LOCK));
+  settle_orders(f, a);
   end_if_deserted(f->pool);
   return true;
 }

@@ -326,6 +326,7 @@ leave_now(void *arg)
     gi_free(v->definition);
     v->definition = NULL;
     v->revision = 0;
+    v->counted = false;
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 1, "this node is alone");
 }

@@ -88,6 +88,7 @@ gd_volume_adopt(struct gd_volume *v, struct gd_volume *draft, struct gd_brick **
   v->replica = draft->replica;
   v->arbiter = draft->arbiter;
   v->version = draft->version;
+  v->counted = draft->counted;
   v->revision = draft->revision;
   gi_free(v->definition);
   v->definition = draft->definition;

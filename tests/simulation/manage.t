@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The management of a pool in simulated time: some seeds hold every rule, and bugs on purpose are found.
+set -u
+MANAGE="${GLUSTERISH_BUILDDIR:?}/tests/simulation/manage"
+SEEDS=25 FIND=40
+[ "${SIMULATION:-}" = short ] && SEEDS=6 FIND=12
+n=0
+
+# result NAME STATUS
+result() {
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+bugs=("change definitions though the lock is lost" "miss what others changed" "store what the conditions forbid")
+echo "1..$((3 + ${#bugs[@]}))"
+out=$("$MANAGE" --seeds 1..$SEEDS)
+result "$SEEDS seeds hold every rule" $?
+printf '%s\n' "$out" | grep FAILED | sed 's/^/# /'
+[ "$("$MANAGE" --seed 3)" = "$("$MANAGE" --seed 3)" ]
+result "one seed is one history" $?
+"$MANAGE" --seeds 9..1 >/dev/null 2>&1
+[ $? -eq 2 ]
+result "nonsense is refused" $?
+for bug in "${bugs[@]}"; do
+  out=$("$MANAGE" --broken "$bug" --first --seeds 1..$FIND)
+  printf '%s\n' "$out" | grep -q FAILED
+  result "caught: $bug" $?
+  printf '%s\n' "$out" | grep FAILED | sed 's/^/# /'
+done
