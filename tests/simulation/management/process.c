@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PID_FIRST 1000000000 /* none that the kernel gives */
 #define ARGS_MAX 48
@@ -299,4 +300,18 @@ void
 gd_pid_signal(pid_t pid, int signo)
 {
   gd_watch_signal(&(struct gd_watch){.pid = pid}, signo);
+}
+
+void
+gd_pidfile_remove(const char *pidfile)
+{
+  if (!gd_pidfile_running(pidfile, pidfile)) /* whoever was told to write it holds it */
+    unlink(pidfile);
+}
+
+char *
+gd_process_option(pid_t pid, const char *option)
+{
+  const struct process *p = find(pid);
+  return p ? gi_strdup(value_of(p, option)) : NULL;
 }
