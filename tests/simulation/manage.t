@@ -14,6 +14,7 @@ result() {
 }
 
 bugs=("change definitions though the lock is lost" "miss what others changed" "store what the conditions forbid")
+"$MANAGE" --list | grep -qxF "${bugs[0]}" || bugs=() # this build is not configured with --enable-mutants
 echo "1..$((3 + ${#bugs[@]}))"
 out=$("$MANAGE" --seeds 1..$SEEDS)
 result "$SEEDS seeds hold every rule" $?
