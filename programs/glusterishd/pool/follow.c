@@ -34,7 +34,7 @@ struct waiter {
 
 struct gd_follow {
   struct gd_pool *pool;
-  bool reading;
+  bool reading, outdated;              /* and it is of a store that was made anew meanwhile */
   struct gi_list reading_for, waiting; /* struct waiter: of the read under way, and of the next one */
   struct gi_timer retry;
   struct gi_list retired, settling;
@@ -457,8 +457,11 @@ has_read(void *arg, const struct gd_key_answer *a)
   struct gi_error err = {0};
   struct gi_list told = GI_LIST_INIT(told);
   gi_list_splice_tail(&told, &f->reading_for);
-  f->reading = f->behind = false;
-  if (a->code)
+  bool outdated = f->outdated;
+  f->reading = f->behind = f->outdated = false;
+  if (outdated)
+    gi_error_set(&err, EAGAIN, "the store was made anew");
+  else if (a->code)
     gi_error_set(&err, a->code, "%s", a->why);
   else if (!take_all(f, a, &err)) {
     gi_error_set(&err, ENOTCONN, "this node was detached from its pool");
@@ -568,6 +571,20 @@ gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
   gi_timer_init(&s->look, gd->reactor, look, s);
   gi_list_add_tail(&f->settling, &s->link);
   gd_follow_refresh(f, settle_read, s);
+}
+
+void
+gd_follow_anew(struct gd_follow *f)
+{
+  f->outdated = f->reading;
+  f->options_revision = 0;
+  gi_list_foreach(v, &f->pool->gd->volumes, struct gd_volume, link) {
+    v->revision = 0;
+    for (unsigned i = 0; i < v->nbricks; i++)
+      if (v->bricks[i].stopped_for)
+        start_again(&v->bricks[i]);
+  }
+  gd_prepared_settle(f->pool->gd, INT64_MAX, -1); /* nobody has a lock */
 }
 
 /* ---- life ---- */

@@ -165,6 +165,7 @@ gd_pool_hear_epoch(struct gd *gd, long long epoch)
   gi_log(GI_LOG_WARNING, GD_NAME, MSG + 2, "the pool's store was made anew while this node was away: its own part of it goes");
   p->epoch = (unsigned)epoch;
   gd_members_drop_own(p);
+  gd_follow_anew(p->follow);
   gd_follow_refresh(p->follow, NULL, NULL);
 }
 
@@ -180,6 +181,7 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   p->initial_new = p->unfilled = true;
   p->joined = p->lost = false;
   p->epoch++;
+  gd_follow_anew(p->follow);
   if (gd_pool_save(gd, err))
     return -1;
   p->etcd = gd_etcd_start(p);

@@ -206,6 +206,7 @@ void gd_follow_free(struct gd_follow **f);
 void gd_follow_refresh(struct gd_follow *f, void (*fn)(void *arg, const struct gi_error *err), void *arg);
 void gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* the call "settle" */
 int64_t gd_follow_options_revision(const struct gd *gd);
+void gd_follow_anew(struct gd_follow *f); /* the store is another one: its revisions begin anew */
 
 /* ---- pool.c ---- */
 

@@ -321,6 +321,23 @@ test_a_store_that_was_begun_is_filled(void **state)
 }
 
 static void
+test_a_store_made_anew_counts_anew(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, CREATE));
+  succeeds(f, run(f, 12, SET));
+  memory_store_clear(&store);
+  store.revision = 0;
+  f->gd->pool->unfilled = true;
+  gd_follow_anew(f->gd->pool->follow);
+  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
+  turns(f, 5);
+  assert_agreed(f, "", 0);
+  succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"c\"]}"));
+  assert_agreed(f, "", 0);
+}
+
+static void
 test_the_lock_keeps_others_out(void **state)
 {
   struct fixture *f = *state;
@@ -438,6 +455,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_brick_that_left_is_stopped_after_its_volume_went, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_store_of_another_pool_is_not_followed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_store_that_was_begun_is_filled, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_store_made_anew_counts_anew, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_the_lock_keeps_others_out, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_bricks_stop_without_a_quorum_of_nodes, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_daemon_that_begins_has_no_quorum, setup_pool, teardown_pool),
