@@ -29,7 +29,7 @@
 #define SECURE "https://"
 #define SOCKET "store:1" /* the name of a unix socket must look like an address */
 #define PAUSE_MIN (1 * GI_NSEC_PER_SEC)
-#define PAUSE_MAX (30 * GI_NSEC_PER_SEC)
+#define PAUSE_MAX (5 * GI_NSEC_PER_SEC) /* a disk that has room again is not waited for longer */
 #define LONG_LIFE (30 * GI_NSEC_PER_SEC)
 #define MSG (GI_MSG_MGMT + 130)
 
