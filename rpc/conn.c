@@ -35,6 +35,7 @@ const struct gi_metric gi_conn_metrics[] = {
 };
 
 struct conn_resolve {
+  struct gi_list link; /* resolving */
   struct gi_work work;
   struct gi_reactor *r;
   struct gi_conn *conn; /* NULL: the connection went away meanwhile */
@@ -54,7 +55,7 @@ conn_check(const struct gi_conn *c)
   GI_ASSERT((c->resolve != NULL) == (c->state == CONN_RESOLVING));
   GI_ASSERT((c->fd >= 0) == (c->state == CONN_CONNECTING || c->state == CONN_SHAKING || c->state == CONN_UP));
   GI_ASSERT(c->next_address <= c->naddresses && c->naddresses <= CONN_ADDRESSES);
-  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_CONNECTING || c->state == CONN_SHAKING);
+  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_RESOLVING || c->state == CONN_CONNECTING || c->state == CONN_SHAKING);
   GI_ASSERT(c->rx.start <= c->rx.end && (!c->rx.buf || c->rx.end <= c->rx.buf->capacity));
   GI_ASSERT((c->tx.count == 0) == (c->tx.queued == 0) && c->tx.count <= c->tx.capacity);
   GI_ASSERT(!c->tx.blocked || (c->state == CONN_UP && c->tx.count > 0));
@@ -272,7 +273,9 @@ connect_timed_out(void *arg)
   struct gi_conn *c = arg;
   conn_check(c);
   GI_PROBE("connection: connecting timed out");
-  if (c->state == CONN_CONNECTING)
+  if (c->state == CONN_RESOLVING)
+    conn_fail(c, ETIMEDOUT, "resolve");
+  else if (c->state == CONN_CONNECTING)
     connect_failed(c, ETIMEDOUT);
   else if (c->state == CONN_SHAKING)
     gi_conn_close(c, ETIMEDOUT, "no TLS handshake in time");
@@ -317,6 +320,19 @@ connect_finished(struct gi_conn *c)
     conn_up(c);
 }
 
+/* Names that are being looked up. A name service that is dead keeps a worker for long: one for each name is enough, so whoever wants a name
+ * for which nobody waits any more waits for that. */
+static struct gi_list resolving = GI_LIST_INIT(resolving);
+
+static struct conn_resolve *
+resolve_left(const struct gi_reactor *r, const char *host, int port)
+{
+  gi_list_foreach(res, &resolving, struct conn_resolve, link)
+    if (res->r == r && !res->conn && res->port == port && strcmp(res->host, host) == 0)
+      return res;
+  return NULL;
+}
+
 static void
 resolve_run(struct gi_work *w)
 {
@@ -329,6 +345,7 @@ resolve_done(struct gi_work *w)
 {
   struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
   struct gi_conn *c = res->conn;
+  gi_list_del(&res->link);
   if (c) {
     GI_ASSERT(c->resolve == res && c->state == CONN_RESOLVING);
     c->resolve = NULL;
@@ -346,7 +363,15 @@ resolve_done(struct gi_work *w)
 static void
 resolve_start(struct gi_conn *c, const char *host, int port)
 {
-  struct conn_resolve *res = gi_new(struct conn_resolve);
+  struct conn_resolve *res = resolve_left(c->r, host, port);
+  gi_timer_set(&c->connect_timer, c->connect_timeout);
+  if (res) {
+    c->resolve = res;
+    res->conn = c;
+    return;
+  }
+  res = gi_new(struct conn_resolve);
+  gi_list_add_tail(&resolving, &res->link);
   res->r = c->r;
   res->conn = c;
   res->port = port;
@@ -470,7 +495,7 @@ gi_conn_set_connect_timeout(struct gi_conn *c, uint64_t ns)
 {
   GI_CHECK(c, CONN_MAGIC);
   c->connect_timeout = ns;
-  if (c->state == CONN_CONNECTING)
+  if (c->state == CONN_RESOLVING || c->state == CONN_CONNECTING)
     gi_timer_set(&c->connect_timer, ns);
 }
 

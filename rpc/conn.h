@@ -110,8 +110,9 @@ void gi_conn_set_record_max(struct gi_conn *c, uint32_t bytes); /* longer record
 /* When a TCP connection is up, any time; sockets are made with what suits a peer in a machine room. A connection that is not TCP, and one
  * whose carrier has nothing of the kind, stays as it is. */
 void gi_conn_set_keepalive(struct gi_conn *c, const struct gi_keepalive *k);
-void gi_conn_set_connect_timeout(struct gi_conn *c, uint64_t ns); /* of each address, while connecting; at first 15 s */
-uint64_t gi_conn_queued(const struct gi_conn *c);                 /* bytes waiting to be sent */
+void gi_conn_set_connect_timeout(struct gi_conn *c,
+                                 uint64_t ns);    /* of each address, and of finding them, until then; at first 15 s */
+uint64_t gi_conn_queued(const struct gi_conn *c); /* bytes waiting to be sent */
 /* ns for which there were always some, because the peer takes less than it is sent; 0: there are none, or the socket takes all. */
 uint64_t gi_conn_behind(const struct gi_conn *c);
 bool gi_conn_full(const struct gi_conn *c); /* above the high-water mark of 4 MiB since the queue was last below 1 MiB */

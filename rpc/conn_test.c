@@ -5,6 +5,7 @@
  */
 #include "rpc/conn.h"
 #include "libglusterish/mem.h"
+#include "rpc/net.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -606,6 +608,44 @@ test_resolving(void **state)
   bench_free(b);
 }
 
+/* A name service that does not answer while `dead`. */
+static atomic_bool dead;
+static atomic_int lookups;
+
+static int
+slow_resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
+{
+  lookups++;
+  while (dead)
+    usleep(1000);
+  return gi_net_kernel.resolve(r, "127.0.0.1", port, out, max, err);
+}
+
+/* Whoever waits for it is told in time, and one worker waits for each name. */
+static void
+test_dead_name_service(void **state)
+{
+  struct bench *b = bench_new(NULL);
+  struct gi_net_ops net = gi_net_kernel;
+  struct gi_error err = {0};
+  net.resolve = slow_resolve;
+  b->r->net = &net;
+  dead = true;
+  for (unsigned i = 1; i <= 4; i++) {
+    b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
+    assert_non_null(b->client.conn);
+    gi_conn_set_connect_timeout(b->client.conn, 5 * GI_NSEC_PER_MSEC);
+    until(b, &b->client.closed, i);
+    assert_int_equal(b->client.why.code, ETIMEDOUT);
+    gi_conn_free(&b->client.conn);
+  }
+  b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
+  dead = false;
+  until(b, &b->client.connected, 1);
+  assert_int_equal(lookups, 1);
+  bench_free(b);
+}
+
 static void
 test_linearize(void **state)
 {
@@ -659,6 +699,7 @@ main(void)
       cmocka_unit_test(test_pause_and_drain),
       cmocka_unit_test(test_connect_fails),
       cmocka_unit_test(test_resolving),
+      cmocka_unit_test(test_dead_name_service),
       cmocka_unit_test(test_linearize),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
