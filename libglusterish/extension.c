@@ -62,6 +62,14 @@ const struct gi_extension gi_extensions[] = {
      "brick",
      "0.1",
      "For so many seconds after its operation on an object a client is told what others do to it; 0: it is not."},
+    {NULL,
+     {GI_STRICT_KEY},
+     "beside `glusterish-promise`",
+     "brick",
+     "0.1",
+     "1: a change is answered when the clients that were told of it have answered `glusterish.taken`, or a third of those "
+     "seconds "
+     "later."},
     {NULL, {GI_ACKNOWLEDGES_KEY}, "SETVOLUME", "client", "0.1", "The client answers `glusterish.taken`."},
     {NULL,
      {GI_NAME_KEY, GI_NAME2_KEY},

@@ -17,6 +17,7 @@
 #define GI_VERSION_KEY "glusterish-version"
 #define GI_CAPABILITIES_KEY "glusterish-capabilities"
 #define GI_PROMISE_KEY "glusterish-promise"
+#define GI_STRICT_KEY "glusterish-strict"
 #define GI_ACKNOWLEDGES_KEY "glusterish-acknowledges"
 
 /* capabilities of a brick */

@@ -88,7 +88,8 @@ struct gi_graph {
   uint8_t number;            /* of the process's graphs, its lowest bits */
   struct gi_xlator **layers; /* by gi_xlator.layer; NULL: it did not come to be */
   unsigned nlayers;
-  uint32_t promise; /* seconds (promise.h) */
+  uint32_t promise; /* seconds (promise.h) … */
+  bool strict;      /* … and every brick waits until we have taken in what it tells */
   bool active;      /* PARENT_UP was sent */
 };
 

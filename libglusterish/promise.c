@@ -4,18 +4,19 @@
  */
 #include "libglusterish/promise.h"
 
-static uint32_t
+static struct gi_promised
 least_below(const struct gi_xlator *x)
 {
-  uint32_t least = UINT32_MAX;
+  struct gi_promised least = {.seconds = UINT32_MAX, .strict = true};
 
   if (x->nchildren == 0)
     return x->promise;
-  for (unsigned i = 0; least && i < x->nchildren; i++) {
-    uint32_t seconds = least_below(x->children[i]);
+  for (unsigned i = 0; least.seconds && i < x->nchildren; i++) {
+    struct gi_promised p = least_below(x->children[i]);
 
-    if (seconds < least)
-      least = seconds;
+    if (p.seconds < least.seconds)
+      least.seconds = p.seconds;
+    least.strict &= p.strict;
   }
   return least;
 }
@@ -23,18 +24,22 @@ least_below(const struct gi_xlator *x)
 void
 gi_promise_count(struct gi_graph *g)
 {
-  g->promise = g->top ? least_below(g->top) : 0;
+  struct gi_promised all = g->top ? least_below(g->top) : (struct gi_promised){0};
+
+  g->promise = all.seconds;
+  g->strict = all.seconds && all.strict;
 }
 
 void
-gi_promise_made(struct gi_xlator *x, uint32_t seconds)
+gi_promise_made(struct gi_xlator *x, struct gi_promised p)
 {
   struct gi_graph *g = x->graph;
-  uint32_t before = g->promise;
+  struct gi_promised before = {.seconds = g->promise, .strict = g->strict}, now;
 
-  GI_ASSERT(x->nchildren == 0);
-  x->promise = seconds;
+  GI_ASSERT(x->nchildren == 0 && (p.seconds || !p.strict));
+  x->promise = p;
   gi_promise_count(g);
-  if (g->promise != before)
-    gi_notify_up(x, GI_EVENT_PROMISE, &g->promise);
+  now = (struct gi_promised){.seconds = g->promise, .strict = g->strict};
+  if (now.seconds != before.seconds || now.strict != before.strict)
+    gi_notify_up(x, GI_EVENT_PROMISE, &now);
 }

@@ -9,15 +9,22 @@
  * may be where the change is made. It ends with the connection; GI_EVENT_CHILD_UP,
  * _DOWN and _CHANGED say that, as ever, and GI_EVENT_PROMISE that it changed
  * otherwise: what is kept then is to be forgotten, as after those.
+ *
+ * A strict brick also answers no change before whoever was told of it has said
+ * that he has taken it in, or a third of the promise has passed. We count that
+ * third from when we asked, it counts from when it told: so ours is over first.
  */
 #ifndef GI_PROMISE_H
 #define GI_PROMISE_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/mutants.h"
 
-/* The translator, at the bottom of a graph, stands for a brick that promises so many seconds; 0 = it does not. Raises GI_EVENT_PROMISE
- * from there if the graph's answer changes by that. */
-void gi_promise_made(struct gi_xlator *x, uint32_t seconds);
+#define GI_PROMISE_PARTS 3 /* of a promise one is used: what is kept may come from a cache that has kept it as long */
+
+/* The translator, at the bottom of a graph, stands for a brick that promises that. Raises GI_EVENT_PROMISE from there if the graph's
+ * answer changes by that. */
+void gi_promise_made(struct gi_xlator *x, struct gi_promised p);
 /* Counts anew after the translators of a graph were connected in another way. */
 void gi_promise_count(struct gi_graph *g);
 
@@ -29,13 +36,31 @@ gi_promise(const struct gi_graph *g)
   return g->promise;
 }
 
+/* For so many nanoseconds, from when all bricks were asked, what they answered may be taken for what they would answer if they were asked
+ * again, unless one of them tells or a promise ends. 0: it may not, some brick does not wait for us. */
+static inline uint64_t
+gi_promise_lease(const struct gi_graph *g)
+{
+  return g->strict ? (uint64_t)g->promise * GI_NSEC_PER_SEC / GI_PROMISE_PARTS : 0;
+}
+
+/* What is left of `life` of what was asked for then, ns. It counts from the question: the answer may have been long on its way. */
+static inline uint64_t
+gi_promise_left(uint64_t life, uint64_t asked, uint64_t now)
+{
+  uint64_t age = GI_BROKEN("count a lease from the answer") ? 0 : now - asked;
+
+  GI_ASSERT(asked <= now);
+  return age < life ? life - age : 0;
+}
+
 /* How long, in nanoseconds from when it was asked for, what somebody would keep for `want` may be kept: that long, but at most a third
  * of what is promised, for it may come from another cache below that has kept it as long, and answers take their time; and at most
  * `unsaid` if nothing is promised. */
 static inline uint64_t
 gi_promise_life(const struct gi_graph *g, uint64_t want, uint64_t unsaid)
 {
-  uint64_t most = (uint64_t)g->promise * GI_NSEC_PER_SEC / 3;
+  uint64_t most = (uint64_t)g->promise * GI_NSEC_PER_SEC / GI_PROMISE_PARTS;
   if (most < unsaid)
     most = unsaid;
   return want < most ? want : most;

@@ -17,7 +17,7 @@ top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
 {
   if (event == GI_EVENT_PROMISE) {
     raised++;
-    last = *(const uint32_t *)data;
+    last = ((const struct gi_promised *)data)->seconds;
   }
   return false;
 }
@@ -64,21 +64,27 @@ teardown(struct fixture *f)
 }
 
 static void
+made(struct gi_xlator *x, uint32_t seconds, bool strict)
+{
+  gi_promise_made(x, (struct gi_promised){.seconds = seconds, .strict = strict});
+}
+
+static void
 test_the_least_counts(void **state)
 {
   struct fixture f;
   setup(&f);
   assert_int_equal(gi_promise(f.g), 0);
-  gi_promise_made(f.a, 60);
+  made(f.a, 60, false);
   assert_int_equal(gi_promise(f.g), 0); /* the other does not tell */
   assert_int_equal(raised, 0);
-  gi_promise_made(f.b, 40);
+  made(f.b, 40, false);
   assert_int_equal(gi_promise(f.g), 40);
   assert_int_equal(raised, 1);
   assert_int_equal(last, 40);
-  gi_promise_made(f.a, 50);
+  made(f.a, 50, false);
   assert_int_equal(raised, 1);
-  gi_promise_made(f.a, 0); /* it went away */
+  made(f.a, 0, false); /* it went away */
   assert_int_equal(gi_promise(f.g), 0);
   assert_int_equal(raised, 2);
   teardown(&f);
@@ -92,12 +98,33 @@ test_how_long_something_lives(void **state)
   setup(&f);
   assert_int_equal(gi_promise_life(f.g, 600 * s, s), s);
   assert_int_equal(gi_promise_life(f.g, s / 2, s), s / 2);
-  gi_promise_made(f.a, 60);
-  gi_promise_made(f.b, 60);
+  made(f.a, 60, false);
+  made(f.b, 60, false);
   assert_int_equal(gi_promise_life(f.g, 600 * s, s), 20 * s);
   assert_int_equal(gi_promise_life(f.g, 10 * s, s), 10 * s);
-  gi_promise_made(f.b, 1);
+  made(f.b, 1, false);
   assert_int_equal(gi_promise_life(f.g, 10 * s, s), s); /* what anybody may do without it */
+  teardown(&f);
+}
+
+/* What one brick does not wait for is not to be trusted. */
+static void
+test_all_must_be_strict(void **state)
+{
+  struct fixture f;
+  setup(&f);
+  made(f.a, 60, true);
+  made(f.b, 60, false);
+  assert_int_equal(gi_promise_lease(f.g), 0);
+  assert_int_equal(raised, 1);
+  made(f.b, 60, true);
+  assert_int_equal(gi_promise_lease(f.g), 20 * GI_NSEC_PER_SEC);
+  assert_int_equal(raised, 2);
+  made(f.a, 30, true);
+  assert_int_equal(gi_promise_lease(f.g), 10 * GI_NSEC_PER_SEC);
+  made(f.b, 0, false);
+  assert_int_equal(gi_promise_lease(f.g), 0);
+  assert_int_equal(raised, 4);
   teardown(&f);
 }
 
@@ -107,6 +134,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_least_counts),
       cmocka_unit_test(test_how_long_something_lives),
+      cmocka_unit_test(test_all_must_be_strict),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ enum gi_event {
   GI_EVENT_RETRY,         /* to a translator without children: what could not be reached may be there now */
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
   GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
-  GI_EVENT_PROMISE, /* up: data = const uint32_t *: for so many seconds bricks tell of changes now (promise.h); on a brick, what it does */
+  GI_EVENT_PROMISE, /* up: data = const struct gi_promised *: what bricks promise now (promise.h); on a brick, what it does */
   GI_EVENT_MAX,
 };
 
@@ -68,6 +68,12 @@ struct gi_event_info {
   enum gi_event_way way;
 };
 extern const struct gi_event_info gi_event_table[GI_EVENT_MAX];
+
+/* What is told of changes of others (promise.h). */
+struct gi_promised {
+  uint32_t seconds; /* after an operation on an object; 0: nothing */
+  bool strict;      /* a change is answered when it is taken in */
+};
 
 /* Somebody waits until a change of others is taken in by all layers. A layer that needs time for that (another process has to be told)
  * holds it before its notify returns, and releases it once when nobody below or above it can see what was before any more. */
@@ -145,6 +151,7 @@ struct gi_written {
   uint32_t changes;                   /* how many of those answered early end here, the oldest ones first; at least one */
   int err;                            /* errno: they are lost; it is told to every descriptor by whoever answered early */
   const struct gi_iatt *found, *left; /* by the bricks' replies: before the first of them and after the last; may be invalid */
+  uint64_t asked;                     /* gi_now when the last went to the bricks; 0: unknown */
 };
 
 enum gi_locks_state {
@@ -261,7 +268,7 @@ struct gi_xlator {
   bool away;          /* when it is drained it leaves the graph: the volfile no longer has it */
   struct gi_xlator *front; /* one that is away and stands in front of this one until it is drained: the way here leads to it */
   bool initialised;
-  uint32_t promise;             /* seconds; only at the bottom (promise.h) */
+  struct gi_promised promise;   /* only at the bottom (promise.h) */
   uint16_t layer;               /* its number in gi_graph.layers, for as long as the graph lives */
   struct gi_layer_times *times; /* times.h; NULL before the first operation */
   enum gi_wait_for waits;       /* what operations wait for that it holds without a word (gi_fop_waits); or nothing */

@@ -10,7 +10,7 @@ for tool in jq python3; do command -v $tool >/dev/null || skip_all "needs $tool"
 
 make_work
 counts=$WORK/counts.json
-must "small files are counted" "$GLUSTERISH_SRCDIR/tests/bench/counts" --files 25 --json "$counts" create overwrite read rename unlink
+must "small files are counted" "$GLUSTERISH_SRCDIR/tests/bench/counts" --files 25 --json "$counts" create stat overwrite read rename unlink
 
 # Calls that do not depend on how busy the machine is, nor on the kernel's version.
 calls='[.calls | to_entries[] | select(.key | IN("newfstatat", "fgetxattr", "fsetxattr", "flistxattr", "linkat", "unlinkat", "renameat", "mkdirat",
@@ -33,10 +33,11 @@ costs() {
 }
 
 costs create 3.6 32
-costs overwrite 5.8 28
+costs stat 0.4 3
+costs overwrite 4.8 26
 costs read 2.5 14
-costs rename 3.6 18
-costs unlink 2.6 14
+costs rename 2.6 16
+costs unlink 1.6 12
 
 # ---- several who make names in one directory ----
 

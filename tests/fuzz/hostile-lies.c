@@ -220,7 +220,7 @@ hostile_lie(struct fuzz_bytes *b, struct gi_fop *fop, int64_t *handle)
 static void
 lie_of_our_own(struct fuzz_bytes *b, struct gi_dict **xdata)
 {
-  static const char *const told[] = {GI_TAKEN_KEY, GI_NAME_KEY, GI_NAME2_KEY, GI_PROMISE_KEY};
+  static const char *const told[] = {GI_TAKEN_KEY, GI_NAME_KEY, GI_NAME2_KEY, GI_PROMISE_KEY, GI_STRICT_KEY};
   static const char *const values[] = {"1", "60", "-1", "18446744073709551615", "f0", "", "a/b"};
   if (!*xdata)
     *xdata = gi_dict_new();

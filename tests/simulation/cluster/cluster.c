@@ -25,6 +25,7 @@ top_init(struct gi_xlator *x, struct gi_error *err)
   c->top = x;
   c->layers_had = c->layers.on;
   c->early = c->written = 0;
+  sim_kept_forget(&c->kept);
   if (c->cluster->model)
     sim_model_writer_anew(c->cluster->model, c->number);
   return 0;
@@ -43,6 +44,7 @@ static bool
 top_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   struct sim_client *c = x->private;
+  sim_kept_event(&c->kept, event, data);
   if (event == GI_EVENT_CHILD_UP)
     c->up = true;
   else if (event == GI_EVENT_CHILD_DOWN)
@@ -334,6 +336,7 @@ client_ending(struct sim_process *p, bool crashed, void *arg)
   struct sim_client *c = arg;
   if (crashed)
     c->early = c->written = 0;
+  sim_kept_forget(&c->kept);
   c->top = NULL;
   c->up = false;
   c->tasks = 0;
@@ -348,6 +351,7 @@ client_new(struct sim_cluster *c, unsigned i)
   struct sim_rng layers = sim_rng_new(c->w->seed, (7ull << 32) + 1 + i);
   client->cluster = c;
   client->number = i;
+  sim_kept_init(&client->kept);
   sim_layers_draw(&client->layers, &layers, c->config.layers, c->config.layers_given);
   GI_CLEANUP_FREE char *volfile = sim_client_volfile(c, -1, &client->layers);
   client->rng = sim_rng_new(c->w->seed, (3ull << 32) + i);

@@ -8,6 +8,7 @@
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
+#include "tests/simulation/cluster/kept.h"
 #include "tests/simulation/cluster/layers.h"
 #include "tests/simulation/disk/disk.h"
 #include "tests/simulation/world/process.h"
@@ -112,6 +113,7 @@ struct sim_client {
   bool was_deaf;
   struct sim_layers layers; /* now */
   uint32_t layers_had;      /* by this incarnation, at any time */
+  struct sim_kept kept;     /* what its kernel would know */
   uint64_t early, written;  /* writes of this incarnation that were answered early; of which the end was told */
   /* Called on a task of each incarnation, with the graph active. */
   void (*session)(struct sim_client *c);

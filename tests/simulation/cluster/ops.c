@@ -36,6 +36,19 @@ answered_at_home(const struct sim_client *c, const struct gi_fop *fop)
   return !(classes & (GI_CLASS_WRITE | GI_CLASS_LOCK)) && fop->kind != GI_FOP_FSYNC && sim_layers_that_know(c->layers_had);
 }
 
+/* Our own change of names: neither what was known before nor what was asked for meanwhile counts after. */
+static void
+forget_names(struct sim_client *c, const struct gi_fop *fop)
+{
+  const struct gi_fop_info *info = &gi_fop_table[fop->kind];
+  if (!(info->classes & GI_CLASS_WRITE) || info->target != GI_TARGET_ENTRY)
+    return;
+  if (fop->loc.name)
+    sim_kept_drop(&c->kept, &fop->loc.pargfid, fop->loc.name);
+  if (fop->loc2.name)
+    sim_kept_drop(&c->kept, &fop->loc2.pargfid, fop->loc2.name);
+}
+
 /* Sends it and waits. What comes back is in fop->rsp; the caller drops the fop. */
 static int
 op_run(struct sim_client *c, struct gi_fop *fop)
@@ -45,7 +58,9 @@ op_run(struct sim_client *c, struct gi_fop *fop)
   uint64_t id = c->op_sequence++, begin = w->now;
   sim_trace_begin(w, r, gi_fop_name(fop->kind), id);
   sim_quorum_look(c->cluster);
+  forget_names(c, fop);
   gi_task_fop(fop, gi_first_child(c->top));
+  forget_names(c, fop);
   c->ops++;
   c->failures += fop->rsp.ret < 0;
   sim_world_hash(w, gi_fop_name(fop->kind), (uint64_t)(int64_t)fop->rsp.ret, (uint64_t)fop->rsp.err, NULL, 0);
@@ -86,9 +101,21 @@ answered_inode(struct gi_fop *fop)
 int
 sim_op_lookup(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode **inode, struct gi_iatt *stat)
 {
+  struct gi_iatt kept;
+  bool attributes = stat && c->cluster->model; /* those are not kept here: our own writes would change them */
+  if (!attributes && sim_kept_find(&c->kept, c->top, dir, name, &kept)) {
+    if (inode)
+      *inode = gi_inode_get(c->top->graph, &kept.gfid);
+    if (stat)
+      *stat = kept;
+    return 0;
+  }
+  uint64_t asked = gi_now(c->top->reactor), clock = c->kept.clock;
   struct gi_fop *fop = op_new(c, GI_FOP_LOOKUP);
   gi_fop_set_entry(fop, &fop->loc, dir, name);
   int ret = op_run(c, fop);
+  if (ret >= 0)
+    sim_kept_put(&c->kept, c->top, dir, name, &fop->rsp.stat, asked, clock);
   if (ret >= 0 && inode)
     *inode = answered_inode(fop);
   if (ret >= 0 && stat)

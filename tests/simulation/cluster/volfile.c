@@ -9,6 +9,7 @@
 #include <stdarg.h>
 
 #define BRICK_PORT 49152
+#define STRICT_TIMEOUT_S 9 /* a third is the lease: so long an operation waits for a client that does not answer */
 
 /* ---- what the seed draws ---- */
 
@@ -111,8 +112,9 @@ put_layers(FILE *out, const struct sim_cluster_config *c, unsigned side, const c
     if (strcmp(type, "features/shard") == 0)
       fprintf(out, " option shard-block-size %llu\n", SIM_SHARD_BYTES);
     if (strcmp(type, "features/upcall") == 0)
-      fprintf(out, " option cache-invalidation %s\n option cache-invalidation-strict %s\n", c->invalidation ? "on" : "off",
-              c->strict ? "on" : "off");
+      fprintf(out,
+              " option cache-invalidation %s\n option cache-invalidation-strict %s\n option cache-invalidation-timeout %u\n",
+              c->invalidation ? "on" : "off", c->strict ? "on" : "off", c->strict ? STRICT_TIMEOUT_S : 60);
     if (side == GI_SIDE_BRICK && c->let_in && strcmp(type, "performance/io-threads") == 0)
       fprintf(out,
               " option high-prio-threads %u\n option normal-prio-threads %u\n option low-prio-threads %u\n"

@@ -5,6 +5,7 @@
  * at those of others, and the model judges what they are told.
  */
 #include "libglusterish/log.h"
+#include "libglusterish/promise.h"
 #include "libglusterish/reactor.h"
 #include "libglusterish/task.h"
 #include "tests/simulation/model/namespace.h"
@@ -212,10 +213,12 @@ move(const struct visit *v)
 
 /* ---- looks ---- */
 
-/* How late a client may learn now what others did, if it began to ask then. */
+/* How late a client may learn now what others did, if it began to ask then. `strict`: bricks waited for it then. */
 static uint64_t
-late(const struct sim_client *c, uint64_t begin)
+late(const struct sim_client *c, uint64_t begin, bool strict)
 {
+  if (strict && gi_promise_lease(c->top->graph))
+    return 0;
   uint64_t timeout = sim_layers_timeout(c->layers_had);
   return timeout ? timeout + (c->cluster->w->now - begin) : 0;
 }
@@ -224,12 +227,13 @@ static struct gi_inode *
 look(const struct visit *v, unsigned number)
 {
   uint64_t from = since(v), begin = v->c->cluster->w->now;
+  bool strict = gi_promise_lease(v->c->top->graph);
   struct gi_inode *inode = NULL;
   struct gi_iatt stat = {0};
   char name[16];
   int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), &inode, &stat);
   if (ret >= 0 || ret == -ENOENT)
-    sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin), from,
+    sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin, strict), from,
                             (struct sim_place_of){v->dir, number}, ret >= 0 ? &stat.gfid : &gi_gfid_none);
   return inode;
 }

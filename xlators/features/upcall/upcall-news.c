@@ -102,16 +102,17 @@ struct sharer {
 struct news {
   struct gi_invalidation inv;
   const char *name, *name2;
+  bool for_ours; /* nobody else has asked for it */
 };
 
 static unsigned
-find_sharers(struct upcall *up, const struct gi_fop *fop, const struct up_file *f, struct sharer **who)
+find_sharers(struct upcall *up, const struct gi_fop *fop, const struct up_file *f, bool for_ours, struct sharer **who)
 {
   unsigned n = 0, room = SHARERS;
   uint64_t now = gi_now(up->x->reactor);
   gi_list_foreach(r, &f->regs, struct up_reg, file_link) {
     struct up_client *c = r->client;
-    if (c->id == fop->caller.client || c->told == up->clock || r->until <= now)
+    if (c->id == fop->caller.client || c->told == up->clock || r->until <= now || (for_ours && !c->id->ours))
       continue;
     c->told = up->clock;
     if (n == room) {
@@ -156,7 +157,7 @@ tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
   up->recent[recent_of(&n->inv.gfid)] = up->clock;
   if (!f)
     return;
-  unsigned count = find_sharers(up, fop, f, &who);
+  unsigned count = find_sharers(up, fop, f, n->for_ours, &who);
   GI_ASSERT(count <= up->metrics.registrations);
   n->inv.expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
   for (unsigned i = 0; i < count; i++) {
@@ -277,7 +278,8 @@ of_rename(struct upcall *up, struct gi_fop *fop)
   if (!gi_gfid_is_none(&n.inv.gfid))
     tell_sharers(up, fop, &n);
   of_directory(up, fop, &from, &fop->loc, &fop->loc2);
-  of_directory(up, fop, &to, &fop->loc2, &fop->loc);
+  if (!GI_BROKEN("do not tell where a name has gone"))
+    of_directory(up, fop, &to, &fop->loc2, &fop->loc);
   if (gi_gfid_is_none(&fop->rsp.lost))
     return;
   up->clock++; /* another object: whoever was told of the first one is told of it too */
@@ -344,7 +346,8 @@ is_zero(const uint8_t *bytes, uint32_t len)
   return len == 0;
 }
 
-/* Counters of replication: told when a copy begins to be blamed. The size of a file in blocks is one of its attributes. */
+/* Counters of replication: told when a copy begins to be blamed. One of ours must hear so: it may read from that copy. The size of a file
+ * in blocks is one of its attributes. */
 static void
 of_xattrop(struct upcall *up, struct gi_fop *fop)
 {
@@ -353,16 +356,20 @@ of_xattrop(struct upcall *up, struct gi_fop *fop)
     return;
   }
   struct gi_dict *told = gi_dict_new();
+  bool cared = false;
   for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
     const struct gi_pair *added = gi_dict_at(fop->args.dict, i), *is = gi_dict_get(fop->rsp.dict, added->key);
     const uint8_t *a, *b;
     uint32_t alen, blen;
-    if (strncmp(added->key, "trusted.afr.", 12) == 0 && up_cares(up, added->key) && is && gi_pair_bytes(added, &a, &alen) &&
-        gi_pair_bytes(is, &b, &blen) && alen == blen && memcmp(a, b, alen) == 0 && !is_zero(a, alen))
+    if (strncmp(added->key, "trusted.afr.", 12) == 0 && strcmp(added->key, "trusted.afr.dirty") != 0 && is &&
+        gi_pair_bytes(added, &a, &alen) && gi_pair_bytes(is, &b, &blen) && alen == blen && memcmp(a, b, alen) == 0 &&
+        !is_zero(a, alen)) {
       gi_dict_set_bin(told, added->key, a, alen);
+      cared |= up_cares(up, added->key);
+    }
   }
   if (gi_dict_count(told)) {
-    struct news n = {.inv = {.gfid = *gi_fop_gfid(fop), .flags = GI_UPCALL_XATTR, .xdata = told}};
+    struct news n = {.inv = {.gfid = *gi_fop_gfid(fop), .flags = GI_UPCALL_XATTR, .xdata = told}, .for_ours = !cared};
     tell_sharers(up, fop, &n);
   }
   gi_dict_unref(&told);

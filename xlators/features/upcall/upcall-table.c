@@ -165,7 +165,8 @@ evicted(void *arg, struct gi_lru_item *item)
   struct up_reg *r = GI_CONTAINER(item, struct up_reg, item);
   struct gi_client_id *id = r->client->id;
   struct gi_gfid gfid = r->file->gfid;
-  bool told = r->until > gi_now(up->x->reactor);
+  /* One of ours relies on it for no longer than the lease. */
+  bool told = r->until > gi_now(up->x->reactor) + (r->client->id->ours ? up_life(up) - up_lease(up) : 0);
   reg_free(up, r);
   up->metrics.evicted++;
   if (told)

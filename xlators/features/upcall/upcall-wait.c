@@ -2,17 +2,18 @@
  *
  * Strict volumes: an operation that changed something is answered when all
  * clients that were told of it have said that neither they nor their kernels keep
- * what was before. The wait is bounded, and nobody is waited for
+ * what was before. Who does not answer is waited for as long as it may trust what
+ * it knows, which it counts from before (promise.h). Nobody is waited for
  *
  * - who changes the same object itself, or asks for a lock of it: its kernel may
  *   not be able to give up pages until that is answered, which may in turn wait
  *   for ours;
- * - who did not answer in time of late. It is still told, in order; the first
- *   answer of it makes it one that is waited for again.
+ * - who did not answer in that time, a moment ago: it trusts nothing of before. It
+ *   is still told, in order; the first answer of it makes it one that is waited for
+ *   again.
  */
 #include "xlators/features/upcall/upcall.h"
 
-#define PATIENCE_NS (200 * GI_NSEC_PER_MSEC)
 #define SLOW_NS (5 * GI_NSEC_PER_SEC)
 #define ACKS_MAX 4096 /* that are missing, at once */
 
@@ -84,6 +85,10 @@ set_patience(struct upcall *up)
     gi_timer_cancel(&up->patience);
     return;
   }
+  if (GI_BROKEN("do not wait for a client that may still trust")) {
+    gi_timer_set(&up->patience, GI_NSEC_PER_MSEC);
+    return;
+  }
   uint64_t now = gi_now(up->x->reactor), until = gi_list_first(&up->held, struct up_fop, held_link)->until;
   gi_timer_set(&up->patience, until > now ? until - now : 0);
 }
@@ -96,7 +101,7 @@ patience_ends(void *arg)
   uint64_t now = gi_now(up->x->reactor);
   gi_list_init(&ready);
   gi_list_foreach_safe(f, &up->held, struct up_fop, held_link) {
-    if (f->until > now)
+    if (f->until > now && !GI_BROKEN("do not wait for a client that may still trust"))
       break;
     gi_list_foreach_safe(a, &f->acks, struct up_ack, fop_link) {
       struct up_client *c = up_client_find(up, a->id);
@@ -187,7 +192,7 @@ up_change_waits(struct upcall *up, struct gi_fop *fop)
     return false;
   }
   f->held = true;
-  f->until = gi_now(up->x->reactor) + PATIENCE_NS;
+  f->until = gi_now(up->x->reactor) + up_lease(up);
   gi_list_add_tail(&up->held, &f->held_link);
   const char *who = gi_list_first(&f->acks, struct up_ack, fop_link)->id->uid;
   gi_fop_waits(fop, GI_WAIT_ORDER, "clients that take it in", gi_fop_strdup(fop, who, strlen(who)));

@@ -27,6 +27,7 @@
    GI_KIND(GI_FOP_SETACTIVELK))
 /* Nor do these, and they may change what others keep. */
 #define COUNTERS (GI_KIND(GI_FOP_XATTROP) | GI_KIND(GI_FOP_FXATTROP))
+#define LOCKS (GI_KIND(GI_FOP_INODELK) | GI_KIND(GI_FOP_FINODELK) | GI_KIND(GI_FOP_ENTRYLK) | GI_KIND(GI_FOP_FENTRYLK))
 #define CHANGES_NOTHING (GI_KIND(GI_FOP_FSYNC) | GI_KIND(GI_FOP_FSYNCDIR))
 #define ALL_KINDS ((1ull << GI_FOP_MAX) - 1)
 
@@ -88,12 +89,18 @@ up_submit(struct gi_xlator *x, struct gi_fop *fop)
   return changes(fop) || names_something(fop) ? GI_PASS_TELL : GI_PASS;
 }
 
-/* A lock of replication announces a change. */
+/* A lock of replication announces a change. While it waits its client may not be able to take in anything. */
 static enum gi_verdict
 up_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
-  up_change_comes(up_of(x), fop);
-  return GI_PASS;
+  bool entry = fop->kind == GI_FOP_ENTRYLK || fop->kind == GI_FOP_FENTRYLK;
+  bool waits = entry ? fop->args.cmd == GI_ENTRYLK_LOCK : fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK;
+  if (!waits || !fop->caller.client) {
+    up_change_comes(up_of(x), fop);
+    return GI_PASS;
+  }
+  up_change_begins(up_of(x), fop);
+  return GI_PASS_TELL;
 }
 
 /* What became known by the answer. It may have changed since it was read. */
@@ -112,7 +119,7 @@ static enum gi_verdict
 up_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct upcall *up = up_of(x);
-  if (fop->rsp.ret < 0) {
+  if (fop->rsp.ret < 0 || LOCKS & GI_KIND(fop->kind)) {
     up_change_ended(up, fop);
     return GI_PASS;
   }
@@ -148,8 +155,8 @@ static void
 promise(struct gi_xlator *x)
 {
   const struct up_options *o = x->options;
-  uint32_t seconds = o->on ? (uint32_t)o->timeout : 0;
-  gi_notify_up(x, GI_EVENT_PROMISE, &seconds);
+  gi_notify_up(x, GI_EVENT_PROMISE,
+               &(struct gi_promised){.seconds = o->on ? (uint32_t)o->timeout : 0, .strict = o->on && o->strict});
 }
 
 static bool
@@ -227,7 +234,7 @@ static const struct gi_option up_table[] = {
      .key = "features.cache-invalidation",
      .type = GI_OPT_BOOL,
      UP_OPT(on),
-     .def = "off",
+     .def = "on",
      .level = 1,
      .op_version = 30700,
      .text = "Let bricks tell clients what others change, so that caches of clients may last longer."},
@@ -245,11 +252,12 @@ static const struct gi_option up_table[] = {
      .key = "features.cache-invalidation-strict",
      .type = GI_OPT_BOOL,
      UP_OPT(strict),
-     .def = "off",
+     .def = "on",
      .level = 2,
      .text =
-         "Answer a change when the other clients have said that they no longer show what was before, or 200 ms have passed. "
-         "GlusterFS clients are told, but not waited for."},
+         "Answer a change when the other clients have said that they no longer show what was before, or a third of "
+         "cache-invalidation-timeout has passed, for which they may trust what they know. GlusterFS clients are told, but not "
+         "waited for."},
     GI_OPTION_END,
 };
 

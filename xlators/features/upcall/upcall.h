@@ -10,6 +10,7 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
+#include "libglusterish/promise.h"
 
 #define GI_MSG_UPCALL 111000 /* base of message ids */
 
@@ -107,6 +108,13 @@ up_life(const struct upcall *up)
   return (uint64_t)((const struct up_options *)up->x->options)->timeout * GI_NSEC_PER_SEC;
 }
 
+/* For so long a client that does not answer may trust what it was told before. */
+static inline uint64_t
+up_lease(const struct upcall *up)
+{
+  return up_life(up) / GI_PROMISE_PARTS;
+}
+
 /* upcall-table.c */
 void up_table_init(struct upcall *up);
 void up_table_finish(struct upcall *up);
@@ -143,7 +151,7 @@ void up_wait_init(struct upcall *up);
 void up_wait_finish(struct upcall *up);
 void up_wait_gone(struct upcall *up, const void *id);         /* the client goes; NULL: nobody is waited for any more */
 void up_change_comes(struct upcall *up, struct gi_fop *fop);  /* its client is not waited for where it comes */
-void up_change_begins(struct upcall *up, struct gi_fop *fop); /* the same; and ends by one of the next two */
+void up_change_begins(struct upcall *up, struct gi_fop *fop); /* the same, until it ends by one of the next two */
 void up_change_ended(struct upcall *up, struct gi_fop *fop);
 bool up_change_waits(struct upcall *up, struct gi_fop *fop); /* true: it is held, and goes on by itself */
 /* What to tell the client along with the news of the object, so that it answers; 0: it is not waited for. */

@@ -20,13 +20,14 @@ static char told_xattr[64][64], told_name[64][64], told_name2[64][64];
 static uint64_t told_serial[64];
 static unsigned ntold;
 
-static uint32_t promised;
+static struct gi_promised promise_told;
+#define promised promise_told.seconds
 
 static bool
 listen_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
   if (event == GI_EVENT_PROMISE)
-    promised = *(const uint32_t *)data;
+    promise_told = *(const struct gi_promised *)data;
   if (event != GI_EVENT_INVALIDATE)
     return false;
   const struct gi_invalidation *inv = data;
@@ -60,7 +61,7 @@ static const struct gi_xlator_class listener = {
 static struct fake_stack *
 stack(const char *options)
 {
-  struct fake_stack *s = fake_stack_new("features/upcall", options ? options : "option cache-invalidation on\n", 1);
+  struct fake_stack *s = fake_stack_new("features/upcall", options ? options : "option cache-invalidation-strict off\n", 1);
   s->parent->cls = &listener;
   ntold = 0;
   return s;
@@ -447,7 +448,7 @@ test_a_change_while_a_name_is_looked_up(void **state)
 static void
 test_time_ends_it(void **state)
 {
-  struct fake_stack *s = stack("option cache-invalidation on\noption cache-invalidation-timeout 1\n");
+  struct fake_stack *s = stack("option cache-invalidation-strict off\noption cache-invalidation-timeout 1\n");
   const struct up_metrics *m = s->x->metrics;
   does(s, A, GI_FOP_STAT);
   fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
@@ -584,7 +585,7 @@ set(struct fake_stack *s, const char *name, const char *value)
   assert_int_equal(gi_graph_reconfigure(s->graph, &vf, &err), 0);
 }
 
-#define STRICT "option cache-invalidation on\noption cache-invalidation-strict on\n"
+#define STRICT "option cache-invalidation-strict on\n"
 
 /* Submits a change that is to wait. */
 static struct gi_fop *
@@ -638,11 +639,13 @@ test_a_change_waits_for_answers(void **state)
 static void
 test_patience_ends(void **state)
 {
-  struct fake_stack *s = stack(STRICT);
+  struct fake_stack *s = stack(STRICT "option cache-invalidation-timeout 3\n");
   const struct up_metrics *m = s->x->metrics;
   does(s, A, GI_FOP_STAT);
   struct gi_fop *f = waits(s, C, GI_FOP_WRITE);
-  fake_wait(s, 250 * GI_NSEC_PER_MSEC);
+  fake_wait(s, 500 * GI_NSEC_PER_MSEC);
+  assert_false(f->answered); /* A may still trust what it knows */
+  fake_wait(s, 600 * GI_NSEC_PER_MSEC);
   assert_true(f->answered);
   assert_int_equal(m->unanswered, 1);
   does(s, C, GI_FOP_WRITE); /* it is told again, and not waited for */
@@ -666,6 +669,17 @@ test_changes_that_meet(void **state)
   lock->args.cmd = GI_LKCMD_SET;
   fake_submit(s, lock);
   assert_true(f->answered);
+
+  lock = op(s, A, GI_FOP_FINODELK); /* A waits for B, and so does whatever it would have to let go of */
+  lock->args.cmd = GI_LKCMD_SETW;
+  fake_script(s, 0, GI_FOP_FINODELK, (struct fake_reply){.hold = true});
+  fake_submit(s, lock);
+  does(s, B, GI_FOP_WRITE);
+  assert_int_equal(ntold, 2);
+  assert_int_equal(told_serial[1], 0);
+  assert_true(fake_release(s, 0, GI_FOP_FINODELK, 0, 0));
+  assert_true(lock->answered);
+  ntold = 1;
 
   struct gi_fop *first = op(s, A, GI_FOP_WRITE);
   fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
@@ -705,7 +719,7 @@ test_a_strict_one_is_switched_off(void **state)
 static void
 test_switched_on_and_off(void **state)
 {
-  struct fake_stack *s = stack("option cache-invalidation off\n");
+  struct fake_stack *s = stack("option cache-invalidation off\noption cache-invalidation-strict off\n");
   const struct up_metrics *m = s->x->metrics;
   promised = 1;
   gi_notify(s->x, GI_EVENT_PARENT_UP, NULL);

@@ -50,15 +50,11 @@ just_looked(struct bridge *b, struct gi_inode *inode, uint32_t pid)
   return gi_trust_just_found(&node_of(b, inode)->trust, pid, gi_now(b->x->reactor));
 }
 
-/* Attributes from a cache below are some age already: the kernel keeps them no longer than if it had got them then. */
+/* Attributes from a cache below are some age already: the kernel keeps them no longer than if it had got them then. One brick was asked. */
 static double
 attr_seconds(const struct bridge *b, const struct gi_fop *fop)
 {
-  uint64_t now = gi_now(b->x->reactor);
-  double age = fop->rsp.asked ? (double)(now - fop->rsp.asked) / GI_NSEC_PER_SEC : 0;
-
-  GI_ASSERT(fop->rsp.asked <= now);
-  return age < b->attr_timeout ? b->attr_timeout - age : 0;
+  return seconds_left(b, fop, b->one_attr_timeout);
 }
 
 static void
@@ -224,7 +220,7 @@ setattr_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, EIO);
   } else {
     node_attributes(b, fop->loc.inode, &fop->rsp.post, op->seq);
-    reply_attr(b, op->req, &fop->rsp.post, b->attr_timeout);
+    reply_attr(b, op->req, &fop->rsp.post, seconds_left(b, fop, b->attr_timeout));
   }
   op_end(b, fop);
 }

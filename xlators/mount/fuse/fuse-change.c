@@ -185,6 +185,7 @@ node_written(struct bridge *b, const struct gi_written *w)
 {
   struct node *n = node_of(b, w->inode);
   bool told = !w->err && w->found && w->left;
+  uint64_t good = (uint64_t)((w->asked ? b->attr_timeout : b->one_attr_timeout) * GI_NSEC_PER_SEC);
 
   GI_ASSERT(w->changes > 0 && w->changes <= n->trust.deferred); /* each ends once */
   struct gi_trust_change c = {.kind = told ? GI_TRUST_CHANGE_TOLD : GI_TRUST_CHANGE_FAILED,
@@ -192,7 +193,7 @@ node_written(struct bridge *b, const struct gi_written *w)
                               .left = w->left,
                               .elsewhere = told && n->early_append && w->left->size > n->early_end,
                               .unordered = bridge_options(b)->kernel_writeback_cache,
-                              .until = gi_now(b->x->reactor) + (uint64_t)(b->attr_timeout * GI_NSEC_PER_SEC)};
+                              .until = (w->asked ? w->asked : gi_now(b->x->reactor)) + good};
   bool ours = gi_trust_written(&b->order, &n->trust, &w->inode->gfid, w->changes, &c);
 
   n->early_seq = b->order.clock;

@@ -38,7 +38,7 @@ entry_fop(fuse_req_t req, fuse_ino_t parent, const char *name, enum gi_fop_kind 
 static void
 reply_negative(struct bridge *b, struct gi_fop *fop)
 {
-  struct fuse_entry_param e = {.entry_timeout = b->negative_timeout};
+  struct fuse_entry_param e = {.entry_timeout = seconds_left(b, fop, b->negative_timeout)};
 
   if (reply_result(b, fuse_reply_entry(op_of(b, fop)->req, &e)) == 0)
     absent_told(b, &fop->loc);
@@ -117,6 +117,7 @@ entry_done(struct gi_fop *fop, void *arg)
   if (fop->kind == GI_FOP_LOOKUP)
     gi_trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
   node_entry(b, inode, &fop->rsp.stat, &e);
+  node_entry_of_all(b, fop, &e);
   GI_ASSERT(e.ino != 0 && e.attr_timeout >= 0);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)
@@ -290,6 +291,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   if (is_new(fop))
     node_of(b, inode)->no_capability = true;
   node_entry(b, inode, &fop->rsp.stat, &e);
+  node_entry_of_all(b, fop, &e);
   handle_open(b, fop->fd);
   open_caching(b, inode, fop->fd->flags, &fi);
   fi.fh = handle_of(b, fop->fd)->id;

@@ -101,6 +101,7 @@ struct node {
   bool others;              /* somebody else has changed it since the kernel knows it */
   uint64_t wrote_end;       /* where our last WRITE ended, until the kernel is told attributes; 0: none since then */
   bool removed;             /* a directory, by us: there may be processes in it */
+  uint32_t naming;          /* a directory: operations of ours under way that change its names */
   bool locked;              /* has had a lock through this mount */
   bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
@@ -145,6 +146,7 @@ struct op {
   uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
+  bool naming;                                    /* counted in node.naming of its directories */
   bool looked;                                    /* GETATTR, SETATTR: right after the caller's LOOKUP */
   bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;                                      /* READDIRP: the kernel wants attributes */
@@ -203,7 +205,8 @@ struct bridge {
   struct gi_xlator *x;
   struct bridge_metrics m;
   enum bridge_state state;
-  double attr_timeout, entry_timeout, negative_timeout;
+  double attr_timeout, entry_timeout, negative_timeout; /* of what all bricks said, seconds … */
+  double one_attr_timeout, one_entry_timeout;           /* … and one of them */
   bool direct_io, keep_cache;
   struct gi_timer ready_timer;
   struct gi_inode *root; /* referenced since the root lookup */
@@ -361,8 +364,12 @@ struct gi_fd *handle_find(struct bridge *b, const struct fuse_file_info *fi);
 void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and takes a reference */
 void handle_close(struct bridge *b, struct gi_fd *fd);
 void handle_check(const struct bridge *b, const struct gi_fd *fd); /* likewise */
-/* Fills everything of an entry reply; the inode gets an id if it has none. */
+/* Fills everything of an entry reply, with the timeouts of what one brick said; the inode gets an id if it has none. */
 void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
+void node_entry_of_all(struct bridge *b, const struct gi_fop *fop,
+                       struct fuse_entry_param *e); /* all bricks did it: its timeouts, from when they were asked */
+/* What is left of a timeout, seconds, of what an operation was answered. */
+double seconds_left(const struct bridge *b, const struct gi_fop *fop, double timeout);
 void node_check(const struct bridge *b, const struct node *n); /* asserts what always holds between two events */
 void node_count(struct bridge *b, struct gi_inode *inode);     /* one more lookup that the kernel knows of */
 uint64_t node_reclaim(void *bridge, uint64_t want); /* of bridge.nodes_user (budget.h): the kernel gives it back later */
@@ -417,7 +424,7 @@ void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(str
 void inval_then(struct bridge *b, struct inval_lane *lane, void (*done)(struct bridge *b, void *arg), void *arg);
 void inval_name(struct bridge *b, struct node *n);                   /* the one by which it was last found */
 void inval_absent(struct bridge *b, uint64_t parent_id, char *name); /* that nothing has that name, which is taken over */
-bool inval_room(const struct bridge *b);                             /* else those two do nothing */
+bool inval_room(const struct bridge *b);                             /* else nothing is to be dropped that need not be */
 void inval_stop(struct bridge *b); /* drops what waits; a batch with a worker comes back by itself */
 
 /* ---- fuse-upcall.c ---- */

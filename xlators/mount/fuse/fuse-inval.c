@@ -14,7 +14,7 @@
 #include "fuse-internal.h"
 
 #define INVAL_BATCH 64
-#define INVAL_NAMES_MAX 4096 /* names are only hints to save memory: beyond this they are dropped */
+#define INVAL_NAMES_MAX 4096 /* beyond this the kernel is not asked to save memory */
 
 enum inval_kind { INVAL_ATTR, INVAL_DATA, INVAL_NAME, INVAL_MARK /* tells nothing: what came before it has been told */ };
 
@@ -264,7 +264,7 @@ inval_room(const struct bridge *b)
 void
 inval_name(struct bridge *b, struct node *n)
 {
-  if (!n->name || n->name_queued || n->parent_id == 0 || !inval_room(b))
+  if (!n->name || n->name_queued || n->parent_id == 0 || b->state != BRIDGE_SERVING)
     return;
   n->name_queued = true;
   add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = n->parent_id, .of = n->id, .name = gi_strdup(n->name)});
@@ -273,7 +273,7 @@ inval_name(struct bridge *b, struct node *n)
 void
 inval_absent(struct bridge *b, uint64_t parent_id, char *name)
 {
-  if (inval_room(b))
+  if (b->state == BRIDGE_SERVING)
     add_item(b, &(struct inval_item){.kind = INVAL_NAME, .id = parent_id, .name = name});
   else
     gi_free(name);

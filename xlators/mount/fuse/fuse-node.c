@@ -8,6 +8,8 @@
  */
 #include "fuse-internal.h"
 
+#include "libglusterish/promise.h"
+
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -386,8 +388,27 @@ node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt,
     memcpy(&e->generation, inode->gfid.b + sizeof(e->ino), sizeof(uint32_t)); /* what the id has no room for */
   }
   node_stat(b, iatt, &e->attr);
-  e->attr_timeout = b->attr_timeout;
-  e->entry_timeout = b->entry_timeout;
+  e->attr_timeout = b->one_attr_timeout;
+  e->entry_timeout = b->one_entry_timeout;
+}
+
+double
+seconds_left(const struct bridge *b, const struct gi_fop *fop, double timeout)
+{
+  uint64_t life = (uint64_t)(timeout * GI_NSEC_PER_SEC), asked = fop->rsp.asked ? fop->rsp.asked : fop->start_ns;
+
+  if (bridge_options(b)->kernel_writeback_cache) /* nobody else is there */
+    return timeout;
+  return (double)gi_promise_left(life, asked, gi_now(b->x->reactor)) / GI_NSEC_PER_SEC;
+}
+
+void
+node_entry_of_all(struct bridge *b, const struct gi_fop *fop, struct fuse_entry_param *e)
+{
+  bool directory = S_ISDIR(e->attr.st_mode); /* a look at it tells which copies may be listed, which the names in it do not */
+
+  e->attr_timeout = seconds_left(b, fop, directory ? b->one_attr_timeout : b->attr_timeout);
+  e->entry_timeout = seconds_left(b, fop, directory ? b->one_entry_timeout : b->entry_timeout);
 }
 
 bool

@@ -137,6 +137,23 @@ op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   node_change_begins(b, fop, inode);
 }
 
+/* The kernel holds the lock of a directory whose names it changes until that is answered, so it takes in no other change meanwhile. */
+static void
+count_naming(struct bridge *b, struct gi_fop *fop, int by)
+{
+  const struct gi_fop_info *info = &gi_fop_table[fop->kind];
+  struct gi_loc *at[] = {&fop->loc, &fop->loc2};
+
+  if (!(info->classes & GI_CLASS_ENTRY) || !(info->classes & GI_CLASS_WRITE) || op_of(b, fop)->naming == (by > 0))
+    return;
+  op_of(b, fop)->naming = by > 0;
+  for (unsigned i = 0; i < GI_ARRAY_LEN(at); i++)
+    if (at[i]->name && at[i]->parent) {
+      GI_ASSERT(by > 0 || node_of(b, at[i]->parent)->naming > 0);
+      node_of(b, at[i]->parent)->naming += (uint32_t)by;
+    }
+}
+
 #define NAME_KINDS (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME))
 
 void
@@ -145,6 +162,7 @@ op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop,
   GI_ASSERT(done && op_of(b, fop)->began <= b->order.clock);
   if (NAME_KINDS & GI_KIND(fop->kind))
     b->order.names++;
+  count_naming(b, fop, 1);
   op_of(b, fop)->seq = b->order.clock;
   gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
 }
@@ -161,6 +179,7 @@ op_end(struct bridge *b, struct gi_fop *fop)
     gi_defer_cancel(&op->cancel);
   if (NAME_KINDS & GI_KIND(fop->kind))
     b->order.names++;
+  count_naming(b, fop, -1);
   if (op->changes)
     node_change_ended(b, fop);
   session_unref(&op->session);

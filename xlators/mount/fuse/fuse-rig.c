@@ -200,7 +200,7 @@ rig_new(const char *options)
   r->s->ctx.on_ready = on_ready;
   r->s->ctx.on_unmount = on_unmount;
   fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_stat, .arg = &root_answer});
-  gi_promise_made(r->s->x->children[0], RIG_PROMISE_S);
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = RIG_PROMISE_S});
   fake_event(r->s, 0, GI_EVENT_CHILD_UP, NULL);
   pump(r);
   send_init(r);

@@ -15,6 +15,13 @@
 #include <unistd.h>
 
 #define BUF_MAX (200u << 10)
+/* A timeout in an answer, which counts from when the question came: to the second. */
+static inline unsigned
+seconds(uint64_t valid, uint32_t nsec)
+{
+  return (unsigned)valid + (nsec > GI_NSEC_PER_SEC / 2);
+}
+
 #define RIG_PROMISE_S 86400 /* of the volume (promise.h) */
 
 /* What the kernel was told to drop. */

@@ -173,11 +173,26 @@ told_to_kernel(struct bridge *b, void *arg)
   gi_taken_release(arg);
 }
 
+/* We are changing it ourselves: the kernel may hold what it would have to let go of until that is answered, which may wait for whoever
+ * waits for us. Then nobody does. */
+static bool
+is_changing(const struct bridge *b, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
+  const struct node *n = inode ? node_of(b, inode) : NULL;
+  bool changing = n && (n->naming > 0 || n->trust.inflight > 0);
+
+  gi_inode_unref(&inode);
+  return changing;
+}
+
 /* Somebody waits until the kernel knows. */
 static void
-tell_taken(struct bridge *b, struct gi_taken *taken)
+tell_taken(struct bridge *b, const struct gi_invalidation *inv)
 {
-  if (!taken)
+  struct gi_taken *taken = inv->taken;
+
+  if (!taken || is_changing(b, &inv->gfid) || is_changing(b, &inv->parent.gfid) || is_changing(b, &inv->old_parent.gfid))
     return;
   inval_then(b, &b->inodes_to_drop, told_to_kernel, gi_taken_hold(taken));
   inval_then(b, &b->names_to_drop, told_to_kernel, gi_taken_hold(taken));
@@ -200,7 +215,7 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
     directory_changed(b, &inv->parent.gfid);
   if (gi_iatt_valid(&inv->old_parent) && !gi_gfid_equal(&inv->old_parent.gfid, &inv->parent.gfid))
     directory_changed(b, &inv->old_parent.gfid);
-  tell_taken(b, inv->taken);
+  tell_taken(b, inv);
 }
 
 /* ---- bricks that were away ---- */

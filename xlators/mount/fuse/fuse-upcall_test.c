@@ -206,10 +206,10 @@ test_names_that_nothing_has_expire(void **state)
 static struct dropped
 came_back(struct rig *r, enum gi_event event)
 {
-  uint32_t seconds = 60;
+  struct gi_promised p = {.seconds = 60};
 
   r->dropped = (struct dropped){0};
-  fake_event(r->s, 0, event, event == GI_EVENT_PROMISE ? &seconds : NULL);
+  fake_event(r->s, 0, event, event == GI_EVENT_PROMISE ? &p : NULL);
   wait_notifications(r);
   return r->dropped;
 }
@@ -253,8 +253,8 @@ kept_for(struct rig *r)
   const struct fuse_entry_out *e = (const void *)(r->out + sizeof(struct fuse_out_header));
 
   lookup(r, "f", &file_a);
-  assert_int_equal(e->attr_valid, e->entry_valid);
-  return (unsigned)e->attr_valid;
+  assert_int_equal(seconds(e->attr_valid, e->attr_valid_nsec), seconds(e->entry_valid, e->entry_valid_nsec));
+  return seconds(e->attr_valid, e->attr_valid_nsec);
 }
 
 /* Where not every brick tells, the kernel asks again after a second; when one ceases to, what it keeps is dropped. */
@@ -266,17 +266,36 @@ test_long_timeouts_are_for_bricks_that_tell(void **state)
 
   assert_int_equal(kept_for(r), 60);
   r->dropped = (struct dropped){0};
-  gi_promise_made(brick, 0);
+  gi_promise_made(brick, (struct gi_promised){.seconds = 0});
   wait_notifications(r);
   assert_int_equal(r->dropped.attributes, 1);
   assert_int_equal(r->dropped.names, 1);
   assert_int_equal(kept_for(r), 1);
-  gi_promise_made(brick, 90);
+  gi_promise_made(brick, (struct gi_promised){.seconds = 90});
   assert_int_equal(kept_for(r), 30);
   rig_free(r);
   r = rig_new("option kernel-writeback-cache yes\n"); /* nobody else is there to be told of */
-  gi_promise_made(r->s->x->children[0], 0);
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 0});
   assert_int_equal(kept_for(r), 600);
+  rig_free(r);
+}
+
+/* Where every brick waits until we have taken in what it tells, it is long by itself. */
+static void
+test_strict_bricks_are_trusted(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_xlator *brick = r->s->x->children[0];
+
+  assert_int_equal(kept_for(r), 1);
+  gi_promise_made(brick, (struct gi_promised){.seconds = 60, .strict = true});
+  assert_int_equal(kept_for(r), 20);
+  gi_promise_made(brick, (struct gi_promised){.seconds = 60});
+  assert_int_equal(kept_for(r), 1);
+  rig_free(r);
+  r = rig_new("option attribute-timeout 3\noption entry-timeout 3\n");
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 60, .strict = true});
+  assert_int_equal(kept_for(r), 3);
   rig_free(r);
 }
 
@@ -291,6 +310,7 @@ main(void)
       cmocka_unit_test(test_names_that_nothing_has_expire),
       cmocka_unit_test(test_long_promises_end_when_bricks_come_back),
       cmocka_unit_test(test_long_timeouts_are_for_bricks_that_tell),
+      cmocka_unit_test(test_strict_bricks_are_trusted),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,10 +39,12 @@ static const struct gi_option option_table[] = {
      .max = 4294967295.0,
      .level = 2,
      .since = "0.1",
-     .text =
-         "Seconds for which the kernel may answer stat from its own memory; more than 1 counts if all bricks tell of changes "
-         "(features.cache-invalidation), up to a third of their cache-invalidation-timeout. With kernel-writeback-cache it "
-         "counts as it is, and the default is 600."},
+     .text = "Seconds for which the kernel may answer stat from its own memory; by default a third of "
+             "cache-invalidation-timeout if all "
+             "bricks wait until it is told (features.cache-invalidation-strict), else 1. More than 1 counts if all bricks tell "
+             "of changes "
+             "(features.cache-invalidation), up to a third of their cache-invalidation-timeout. With kernel-writeback-cache it "
+             "counts as it is, and the default is 600."},
     {.name = "entry-timeout",
      .type = GI_OPT_DOUBLE,
      .offset = offsetof(struct bridge_options, entry_timeout),
@@ -438,21 +440,30 @@ seconds_kept(const struct bridge *b, double seconds)
   return (double)life / GI_NSEC_PER_SEC;
 }
 
-/* With kernel write-back there is only one client, so nothing but explicit options makes the kernel ask again. */
+/* With kernel write-back there is only one client, so nothing but explicit options makes the kernel ask again. Where every brick waits until
+ * we have taken in what others do, the kernel need not ask again unless it is told, either. That is true of what all bricks were asked: one
+ * that says that a file is as it was may be the one that does not know better. */
 static void
 choose_timeouts(struct bridge *b)
 {
   const struct bridge_options *o = bridge_options(b);
+  double lease = (double)gi_promise_lease(b->x->graph) / GI_NSEC_PER_SEC;
 
   if (o->kernel_writeback_cache) {
     b->attr_timeout = gi_xlator_option(b->x, "attribute-timeout") ? o->attribute_timeout : 600;
     b->entry_timeout = gi_xlator_option(b->x, "entry-timeout") ? o->entry_timeout : 600;
+    b->one_attr_timeout = b->attr_timeout;
+    b->one_entry_timeout = b->entry_timeout;
     b->negative_timeout = o->negative_timeout;
     return;
   }
-  b->attr_timeout = seconds_kept(b, o->attribute_timeout);
-  b->entry_timeout = seconds_kept(b, o->entry_timeout);
+  b->attr_timeout = b->one_attr_timeout = seconds_kept(b, o->attribute_timeout);
+  b->entry_timeout = b->one_entry_timeout = seconds_kept(b, o->entry_timeout);
   b->negative_timeout = seconds_kept(b, o->negative_timeout);
+  if (lease > 0 && !gi_xlator_option(b->x, "attribute-timeout"))
+    b->attr_timeout = lease;
+  if (lease > 0 && !gi_xlator_option(b->x, "entry-timeout"))
+    b->entry_timeout = lease;
 }
 
 static int

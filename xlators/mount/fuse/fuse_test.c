@@ -94,7 +94,7 @@ test_lookup_counts(void **state)
   assert_int_equal(e->attr.ino, gi_gfid_ino(&gfid));
   assert_int_equal(e->attr.size, 1000);
   assert_int_equal(e->attr.blksize, 131072);
-  assert_int_equal(e->entry_valid, 1);
+  assert_int_equal(seconds(e->entry_valid, e->entry_valid_nsec), 1);
   assert_int_equal(lookup(r, "hardlink", &file_a), id);
   assert_int_equal(inode->nlookup, 2);
   forget(r, id, 1);
@@ -230,7 +230,8 @@ test_negative_entry(void **state)
   fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   assert_int_equal(reply(r, request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "no", NULL)), 0);
   assert_int_equal(((const struct fuse_entry_out *)body(r))->nodeid, 0);
-  assert_int_equal(((const struct fuse_entry_out *)body(r))->entry_valid, 3);
+  const struct fuse_entry_out *e = body(r);
+  assert_int_equal(seconds(e->entry_valid, e->entry_valid_nsec), 3);
   rig_free(r);
 }
 

@@ -395,7 +395,7 @@ test_what_bricks_tell_and_bricks_that_go(void **state)
   reads(s, 0, 4 * KB);
   reads(s, 0, 4 * KB);
   assert_int_equal(below(s), 3);
-  fake_event(s, 0, GI_EVENT_PROMISE, &(uint32_t){60});
+  fake_event(s, 0, GI_EVENT_PROMISE, &(struct gi_promised){.seconds = 60});
   reads(s, 0, 4 * KB);
   assert_int_equal(below(s), 4);
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);

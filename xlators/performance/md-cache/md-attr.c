@@ -7,6 +7,8 @@
  */
 #include "xlators/performance/md-cache/md-cache.h"
 
+#include "libglusterish/promise.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -26,7 +28,7 @@ answer(struct md *md, struct gi_fop *fop)
     return false;
   GI_ASSERT(gi_trust_describes(&inode->gfid, &e->trust.attr));
   fop->rsp.stat = e->trust.attr;
-  fop->rsp.asked = md_is_told(md) ? 0 : e->age.asked;
+  fop->rsp.asked = md_is_told(md) && !gi_promise_lease(md->x->graph) ? 0 : e->age.asked;
   gi_fop_ok(fop, 0);
   if (gi_lru_holds(&e->item))
     gi_lru_touch(&md->lru, &((struct md_inode *)gi_inode_private(inode, md->x))->entry->item);

@@ -88,7 +88,8 @@ wb_tell_next(struct wb *wb, struct wb_file *file)
   gi_list_del(&w->order);
   GI_ASSERT(!w->err || file->lost > 0);
   file->lost -= w->err != 0;
-  news = (struct gi_written){.inode = w->inode, .changes = w->changes, .err = w->err, .found = &w->found, .left = &w->left};
+  news = (struct gi_written){
+      .inode = w->inode, .changes = w->changes, .err = w->err, .found = &w->found, .left = &w->left, .asked = w->asked};
   wb->m.written += w->changes;
   GI_ASSERT(wb->x->ctx->unwritten >= w->changes);
   wb->x->ctx->unwritten -= w->changes;
@@ -214,7 +215,7 @@ transmit(struct wb *wb, struct wb_write *w)
   fop->args.flags = w->flags;
   gi_payload_append(&fop->payload, &w->data);
   w->file->in_flight++;
-  w->file->sent_ns = gi_now(wb->x->reactor);
+  w->asked = w->file->sent_ns = gi_now(wb->x->reactor);
   wb->m.messages++;
   wb->m.bytes += w->data.len;
   gi_fop_submit(fop, gi_first_child(wb->x), sent, w);

@@ -87,6 +87,7 @@ struct wb_write {
   uint64_t since_ns; /* gi_now of its first WRITE */
   uint32_t changes;  /* WRITEs that were answered early */
   uint64_t sent;     /* clock */
+  uint64_t asked;    /* gi_now of its last message */
   uint64_t failed;   /* clock, KEPT */
   int err;
   bool began; /* `found` is from the first message of several */

@@ -11,20 +11,21 @@
 #define CL_PROMISE_MAX_S 86400
 #define CL_IPC_UPCALL 2 /* the addressee (wire.md, IPC) */
 
-uint32_t
+struct gi_promised
 cl_promise_in(const struct client *c, const struct gi_dict *d)
 {
-  uint64_t seconds = 0;
+  uint64_t seconds = 0, strict = 0;
   if (!c->peer_is_ours || !gi_dict_get_uint(d, GI_PROMISE_KEY, &seconds) || seconds > CL_PROMISE_MAX_S)
-    return 0;
-  return (uint32_t)seconds;
+    return (struct gi_promised){0};
+  return (struct gi_promised){.seconds = (uint32_t)seconds,
+                              .strict = seconds && gi_dict_get_uint(d, GI_STRICT_KEY, &strict) && strict == 1};
 }
 
 /* With several connections an answer may overtake what was told before it. */
 void
 cl_promised(struct client *c)
 {
-  gi_promise_made(c->x, c->usable && c->nconns == 1 ? c->promise : 0);
+  gi_promise_made(c->x, c->usable && c->nconns == 1 ? c->promise : (struct gi_promised){0});
 }
 
 /* ---- a brick that waits until we have taken in what it told ---- */

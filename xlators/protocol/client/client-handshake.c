@@ -112,7 +112,7 @@ cl_drop_connections(struct client *c, const char *why)
 {
   c->generation++;
   c->usable = false;
-  gi_promise_made(c->x, 0);
+  gi_promise_made(c->x, (struct gi_promised){0});
   gi_rpc_client_disconnect(c->mgmt, why);
   for (unsigned i = 0; i < c->nconns; i++)
     gi_rpc_client_disconnect(c->conn[i].rpc, why);

@@ -82,9 +82,9 @@ test_what_the_brick_promises(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_graph *g = b->client->graph;
-  uint32_t seconds = 60;
+  struct gi_promised p = {.seconds = 60};
   assert_int_equal(gi_promise(g), 0);
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds); /* while the client is there */
+  fake_event(b->server, 0, GI_EVENT_PROMISE, &p); /* while the client is there */
   assert_true(bench_until(b, &b->client->events[GI_EVENT_PROMISE], 1));
   assert_int_equal(gi_promise(g), 60);
   assert_int_equal(b->client->events[GI_EVENT_INVALIDATE], 0);
@@ -98,12 +98,16 @@ test_what_the_brick_promises(void **state)
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 2));
   assert_int_equal(gi_promise(g), 0);
   bench_start_server(b, NULL);
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds); /* before it comes */
+  fake_event(b->server, 0, GI_EVENT_PROMISE, &p); /* before it comes */
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 3));
   assert_int_equal(gi_promise(g), 60);
-  seconds = 0;
-  fake_event(b->server, 0, GI_EVENT_PROMISE, &seconds);
+  p.strict = true; /* its changes wait for us */
+  fake_event(b->server, 0, GI_EVENT_PROMISE, &p);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_PROMISE], 6));
+  assert_int_equal(gi_promise_lease(g), 20 * GI_NSEC_PER_SEC);
+  p = (struct gi_promised){0};
+  fake_event(b->server, 0, GI_EVENT_PROMISE, &p);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_PROMISE], 7));
   assert_int_equal(gi_promise(g), 0);
   bench_free(b);
 }

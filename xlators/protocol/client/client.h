@@ -124,7 +124,7 @@ struct client {
   bool peer_is_ours;
   char peer_version[64];
   char capabilities[256];
-  uint32_t promise; /* seconds, by what the brick said (promise.h) */
+  struct gi_promised promise; /* by what the brick said (promise.h) */
   char volume_id[GI_UUID_TEXT];
   char identity[1024];
   char *brick;        /* "host:subvolume": what operations wait for */
@@ -215,7 +215,7 @@ void cl_locks_take(struct client *c, struct gi_fd *fd); /* those of `fd` that ar
 
 /* client-events.c */
 void cl_callback(struct client *c, const struct gi_call_header *h, struct gi_xdr_in *in);
-uint32_t cl_promise_in(const struct client *c, const struct gi_dict *d); /* seconds that the brick promises; 0: none */
-void cl_promised(struct client *c);                                      /* that, or whether it is usable, may have changed */
+struct gi_promised cl_promise_in(const struct client *c, const struct gi_dict *d); /* what the brick promises */
+void cl_promised(struct client *c); /* that, or whether it is usable, may have changed */
 
 #endif

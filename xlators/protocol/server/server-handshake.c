@@ -219,8 +219,7 @@ sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
   gi_dict_set_str(d, "clnt-lk-version", "0");
   gi_dict_set_str(d, GI_VERSION_KEY, GI_VERSION);
   gi_dict_set_str(d, GI_CAPABILITIES_KEY, capabilities);
-  GI_CLEANUP_FREE char *promise = gi_asprintf("%u", sv_promise(s->sv, s->brick));
-  gi_dict_set_str(d, GI_PROMISE_KEY, promise);
+  sv_put_promise(s->sv, s->brick, d);
   gi_dict_set_str(d, "ERROR", "Success");
   sv_setvolume_answer(s, 0, 0, d);
 }

@@ -512,11 +512,14 @@ sv_child_is_up(const struct server *sv, const struct gi_xlator *child)
   return i < SV_BRICKS_MAX && sv->children_up >> i & 1;
 }
 
-uint32_t
-sv_promise(const struct server *sv, const struct gi_xlator *child)
+void
+sv_put_promise(const struct server *sv, const struct gi_xlator *child, struct gi_dict *d)
 {
   unsigned i = sv_child_index(sv, child);
-  return i < SV_BRICKS_MAX ? sv->promise[i] : 0;
+  struct gi_promised p = i < SV_BRICKS_MAX ? sv->promise[i] : (struct gi_promised){0};
+  GI_CLEANUP_FREE char *text = gi_asprintf("%u", p.seconds);
+  gi_dict_set_str(d, GI_PROMISE_KEY, text);
+  gi_dict_set_str(d, GI_STRICT_KEY, p.strict ? "1" : "0");
 }
 
 /* One connection of the client carries it; they all end in the same place. */
@@ -562,15 +565,15 @@ sv_invalidate(struct server *sv, const struct gi_invalidation *inv)
 
 /* Clients of the brick that are connected learn what it promises from now on. */
 static void
-sv_promised(struct server *sv, const struct gi_xlator *child, uint32_t seconds)
+sv_promised(struct server *sv, const struct gi_xlator *child, const struct gi_promised *p)
 {
   unsigned i = sv_child_index(sv, child);
-  if (i == SV_BRICKS_MAX || sv->promise[i] == seconds)
+  if (i == SV_BRICKS_MAX || (sv->promise[i].seconds == p->seconds && sv->promise[i].strict == p->strict))
     return;
-  sv->promise[i] = seconds;
-  struct gi_invalidation inv = {.expire_s = seconds, .xdata = gi_dict_new()};
-  GI_CLEANUP_FREE char *text = gi_asprintf("%u", seconds);
-  gi_dict_set_str(inv.xdata, GI_PROMISE_KEY, text);
+  GI_ASSERT(p->seconds || !p->strict);
+  sv->promise[i] = *p;
+  struct gi_invalidation inv = {.expire_s = p->seconds, .xdata = gi_dict_new()};
+  sv_put_promise(sv, child, inv.xdata);
   gi_list_foreach_safe(c, &sv->clients, struct sv_client, link)
     if (c->bound == child && c->ours)
       sv_tell(c, GI_CBK_CACHE_INVALIDATION, put_invalidation, &inv);
@@ -636,7 +639,7 @@ sv_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     sv_invalidate(sv, data);
     return true;
   case GI_EVENT_PROMISE:
-    sv_promised(sv, from, *(const uint32_t *)data);
+    sv_promised(sv, from, data);
     return true;
   case GI_EVENT_CONTENTION:
     sv_contend(sv, data);

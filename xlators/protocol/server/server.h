@@ -99,9 +99,9 @@ struct server {
   uint32_t magic;
   struct gi_xlator *x;
   struct gi_rpc_server *rpc;
-  struct gi_list clients;          /* struct sv_client */
-  uint64_t children_up;            /* bit per child */
-  uint32_t promise[SV_BRICKS_MAX]; /* seconds, of each child (promise.h) */
+  struct gi_list clients;                    /* struct sv_client */
+  uint64_t children_up;                      /* bit per child */
+  struct gi_promised promise[SV_BRICKS_MAX]; /* of each child (promise.h) */
   struct sv_groups *groups;
   struct gi_list rules;   /* struct sv_rules, server-auth.c */
   struct gi_tls_pair tls; /* for clients */
@@ -120,7 +120,7 @@ sv_of(const struct gi_xlator *x)
 /* server.c */
 const struct sv_options *sv_opts(const struct server *sv);
 bool sv_child_is_up(const struct server *sv, const struct gi_xlator *child);
-uint32_t sv_promise(const struct server *sv, const struct gi_xlator *child); /* seconds */
+void sv_put_promise(const struct server *sv, const struct gi_xlator *child, struct gi_dict *d); /* what the child promises */
 
 /* server-handshake.c */
 extern const struct gi_rpc_program sv_handshake_program;
