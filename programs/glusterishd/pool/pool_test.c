@@ -6,6 +6,7 @@
  */
 #include "programs/glusterishd/pool/key-store-memory.h"
 #include "programs/glusterishd/ops/fixture.h"
+#include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
 
 #include <signal.h>
@@ -441,6 +442,42 @@ test_who_is_alone_needs_no_quorum(void **state)
   assert_false(gd_volume_find(f->gd, "vol")->cut_off);
 }
 
+/* What the pool's secret seals only it opens, as it was. */
+static void
+test_what_is_sealed(void **state)
+{
+  struct fixture *f = *state;
+  uint8_t other[GD_SECRET_BYTES] = {1};
+  GI_CLEANUP_FREE char *sealed = gd_seal(f->r, f->gd->pool->secret, "a word"),
+                       *again = gd_seal(f->r, f->gd->pool->secret, "a word");
+  GI_CLEANUP_FREE char *open = gd_unseal(f->gd->pool->secret, sealed);
+  assert_string_equal(open, "a word");
+  assert_string_not_equal(sealed, again);
+  assert_null(gd_unseal(other, sealed));
+  assert_null(gd_unseal(f->gd->pool->secret, ""));
+  assert_null(gd_unseal(f->gd->pool->secret, NULL));
+  sealed[30] = sealed[30] == '0' ? '1' : '0';
+  assert_null(gd_unseal(f->gd->pool->secret, sealed));
+}
+
+/* The store has the credentials without their key, and this node takes what it has. */
+static void
+test_credentials_go_through_the_store(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 1, "{\"command\":\"pool tls\",\"action\":\"enable\"}"));
+  const struct gd_key_pair *stored = memory_store_get(&store, GD_ENCRYPTION_KEY);
+  assert_non_null(stored);
+  assert_null(strstr(stored->value, "PRIVATE"));
+  assert_true(f->gd->tls && f->gd->tls_optional);
+  gd_encryption_take(f->gd, "{\"mode\":\"off\"}"); /* damaged: what was before is in force */
+  assert_non_null(f->gd->tls);
+  succeeds(f, run(f, 1, "{\"command\":\"pool tls\",\"action\":\"require\"}"));
+  assert_false(f->gd->tls_optional);
+  succeeds(f, run(f, 1, "{\"command\":\"pool tls\",\"action\":\"disable\"}"));
+  assert_null(f->gd->tls);
+}
+
 int
 main(void)
 {
@@ -461,6 +498,8 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_daemon_that_begins_has_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_what_is_sealed, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_credentials_go_through_the_store, setup_pool, teardown_pool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
