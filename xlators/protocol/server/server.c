@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protocol/server: offers the bricks below it to clients over the network. Top
- * of a brick's graph; every request becomes an operation submitted at the
- * brick the client attached to. See README.md.
+ * protocol/server: offers the bricks below it to clients over the network. Top of a brick's graph; every request becomes an operation
+ * submitted at the brick the client attached to. See README.md.
  */
 #include "xlators/protocol/server/server.h"
 #include "rpc/callback.h"
@@ -516,10 +515,9 @@ void
 sv_put_promise(const struct server *sv, const struct gi_xlator *child, struct gi_dict *d)
 {
   unsigned i = sv_child_index(sv, child);
-  struct gi_promised p = i < SV_BRICKS_MAX ? sv->promise[i] : (struct gi_promised){0};
-  GI_CLEANUP_FREE char *text = gi_asprintf("%u", p.seconds);
+  GI_CLEANUP_FREE char *text = gi_asprintf("%u", i < SV_BRICKS_MAX ? sv->promise[i].seconds : 0);
   gi_dict_set_str(d, GI_PROMISE_KEY, text);
-  gi_dict_set_str(d, GI_STRICT_KEY, p.strict ? "1" : "0");
+  gi_dict_set_str(d, GI_STRICT_KEY, i < SV_BRICKS_MAX && sv->promise[i].strict ? "1" : "0");
 }
 
 /* One connection of the client carries it; they all end in the same place. */
@@ -563,14 +561,13 @@ sv_invalidate(struct server *sv, const struct gi_invalidation *inv)
   }
 }
 
-/* Clients of the brick that are connected learn what it promises from now on. */
+/* Clients that are connected learn what it promises from now on. */
 static void
 sv_promised(struct server *sv, const struct gi_xlator *child, const struct gi_promised *p)
 {
   unsigned i = sv_child_index(sv, child);
   if (i == SV_BRICKS_MAX || (sv->promise[i].seconds == p->seconds && sv->promise[i].strict == p->strict))
     return;
-  GI_ASSERT(p->seconds || !p->strict);
   sv->promise[i] = *p;
   struct gi_invalidation inv = {.expire_s = p->seconds, .xdata = gi_dict_new()};
   sv_put_promise(sv, child, inv.xdata);
