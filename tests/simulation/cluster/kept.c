@@ -5,6 +5,7 @@
 #include "tests/simulation/cluster/kept.h"
 
 #include "libglusterish/extension.h"
+#include "libglusterish/probe.h"
 #include "libglusterish/promise.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ sim_kept_find(struct sim_kept *k, struct gi_xlator *top, const struct gi_inode *
   if (!n || !gi_promise_left(lease, n->asked, gi_now(top->reactor)))
     return false;
   *stat = n->stat;
-  k->answers++;
+  GI_PROBE("simulator: a name that the kernel knows is not looked up");
   return true;
 }
 

@@ -15,7 +15,6 @@
 struct sim_kept {
   struct gi_list names; /* struct kept_name, the latest first */
   uint64_t clock;       /* moves with whatever makes what was asked for before it doubtful */
-  uint64_t answers;     /* given */
 };
 
 void sim_kept_init(struct sim_kept *k);

@@ -102,12 +102,10 @@ int
 sim_op_lookup(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode **inode, struct gi_iatt *stat)
 {
   struct gi_iatt kept;
-  bool attributes = stat && c->cluster->model; /* those are not kept here: our own writes would change them */
-  if (!attributes && sim_kept_find(&c->kept, c->top, dir, name, &kept)) {
+  /* Attributes are not kept here: our own writes would change them. */
+  if (!stat && sim_kept_find(&c->kept, c->top, dir, name, &kept)) {
     if (inode)
       *inode = gi_inode_get(c->top->graph, &kept.gfid);
-    if (stat)
-      *stat = kept;
     return 0;
   }
   uint64_t asked = gi_now(c->top->reactor), clock = c->kept.clock;

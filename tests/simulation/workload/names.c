@@ -229,12 +229,28 @@ look(const struct visit *v, unsigned number)
   uint64_t from = since(v), begin = v->c->cluster->w->now;
   bool strict = gi_promise_lease(v->c->top->graph);
   struct gi_inode *inode = NULL;
-  struct gi_iatt stat = {0};
   char name[16];
-  int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), &inode, &stat);
+  int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), &inode, NULL);
   if (ret >= 0 || ret == -ENOENT)
     sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin, strict), from,
-                            (struct sim_place_of){v->dir, number}, ret >= 0 ? &stat.gfid : &gi_gfid_none);
+                            (struct sim_place_of){v->dir, number}, inode ? &inode->gfid : &gi_gfid_none);
+  return inode;
+}
+
+/* Where names are kept, a few are looked at again and again. */
+static struct gi_inode *
+look_on(const struct visit *v, unsigned number)
+{
+  struct visit now = *v;
+  struct gi_inode *inode = look(v, number);
+  for (unsigned i = 0; i < 8 && v->c->top && gi_promise_lease(v->c->top->graph); i++) {
+    gi_inode_unref(&inode);
+    sim_op_pause(v->c, sim_rng_between(&v->c->rng, SIM_MS, 600 * SIM_MS));
+    if (v->c->leave || !v->c->top)
+      return NULL;
+    now.opened = sim_namespace_now(v->c->cluster->names);
+    inode = look(&now, number);
+  }
   return inode;
 }
 
@@ -291,7 +307,7 @@ act(const struct visit *v)
   else if (what < 14 && !guest)
     join(v);
   else if (what < 17)
-    inode = look(v, some_name(v->c));
+    inode = look_on(v, some_name(v->c));
   else
     list(v);
   gi_inode_unref(&inode);
