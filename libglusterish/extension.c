@@ -111,6 +111,14 @@ const struct gi_extension gi_extensions[] = {
      "The content is wanted if it has no more bytes than this number (0: only attributes are), unless the attributes are still "
      "those given. In the answer: the attributes, and the content."},
     {NULL,
+     {GI_SYNC_KEY},
+     "xdata of WRITE, and of its answer",
+     "client",
+     "0.1",
+     "An FSYNC of the file (1: of data alone, 2: a whole one) follows the write, and the answer is that of both. In the "
+     "answer: "
+     "1 if it was done, 2 if it failed."},
+    {NULL,
      {GI_TWIN_KEY},
      "xdata of LOOKUP by name, and of its answer",
      "healer",

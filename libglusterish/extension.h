@@ -42,6 +42,7 @@
 #define GI_NAMED_KEY "glusterish.named"
 #define GI_CONTENT_KEY "glusterish.content"
 #define GI_CONTENT_STAT_KEY "glusterish.content.stat"
+#define GI_SYNC_KEY "glusterish.sync"
 #define GI_TWIN_KEY "glusterish.twin"
 #define GI_DURABLE_KEY "glusterish.durable"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"

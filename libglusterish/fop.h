@@ -206,6 +206,11 @@ struct gi_lease {
   uint32_t flags;
 };
 
+/* What an fsync is to bring to the disk; the larger one includes the other. */
+enum gi_sync { GI_SYNC_NONE, GI_SYNC_DATA, GI_SYNC_ALL /* times, too */ };
+/* What came of one that goes with a WRITE; if it failed, the WRITE has, too, though it was done. */
+enum gi_synced { GI_NOT_SYNCED, GI_SYNCED, GI_SYNC_FAILED };
+
 /* Arguments. Members are shared between kinds that mean the same by them; unused ones are zero. */
 struct gi_args {
   uint64_t offset;  /* READ WRITE TRUNCATE FTRUNCATE READDIR(P) FALLOCATE DISCARD ZEROFILL SEEK RCHECKSUM; CFR: source */
@@ -221,6 +226,7 @@ struct gi_args {
   uint32_t cmd;         /* LK INODELK ENTRYLK … */
   uint32_t type;        /* LK INODELK ENTRYLK … */
   bool paged;           /* WRITE: the kernel writes its pages back; no caller waits for it */
+  uint8_t sync;         /* WRITE: an fsync waits for it (enum gi_sync); it may be done with it */
   const char *name;     /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
   const char *domain;   /* INODELK/ENTRYLK `volume` */
   const char *link;     /* SYMLINK target */
@@ -236,6 +242,7 @@ struct gi_reply {
   int32_t ret;    /* >= 0 success (bytes, entries), -1 failure */
   int32_t err;    /* errno when ret < 0; READ/READDIR(P): ENOENT on success means end */
   bool early;     /* WRITE: the bricks do not have it yet; attributes are what they will be, about; GI_EVENT_WRITTEN follows */
+  uint8_t synced; /* WRITE: enum gi_synced; all that was written to the file before, too, as args.sync asked */
   uint64_t asked; /* gi_now when bricks were asked for attributes that come from memory; 0: they are as good as asked for now */
   struct gi_iatt stat;        /* the object */
   struct gi_iatt pre, post;   /* before/after: of the object, or of the (old) parent for entry kinds */

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
-command -v jq >/dev/null || skip_all "needs jq"
+command -v jq >/dev/null && command -v python3 >/dev/null || skip_all "needs jq and python3"
 wait_for() { within "$@"; }
 . "$(dirname "$0")/../bench/counts.sh"
 COUNTS_CALLS=no
@@ -40,7 +40,18 @@ costs "a buffered write" 200 1.25 1.25 'dd if=/dev/zero of=file bs=4k count=200 
 if [ "$(jq .fuse <<<"$last")" != null ]; then
   ok "no attribute is asked for at each write" jq -e '(.fuse.GETXATTR // 0) + (.fuse.GETATTR // 0) <= 0.1' <<<"$last"
 fi
-costs "a write and its fsync" 100 2.5 2.5 'dd if=/dev/zero of=synced bs=8k count=100 oflag=dsync status=none'
+costs "a synchronous write" 100 2.5 2.5 'dd if=/dev/zero of=synced bs=8k count=100 oflag=dsync status=none'
+log() { # FSYNC: writes and syncs as a database does its log, in one message
+  python3 - "$1" <<'PY'
+import os, sys
+log = os.open("log", os.O_WRONLY | os.O_CREAT)
+for i in range(100):
+    os.pwrite(log, bytes(8192), i * 8192)
+    getattr(os, sys.argv[1])(log)
+PY
+}
+costs "a write and its fdatasync" 100 1.25 2.5 'log fdatasync'
+costs "a write and its fsync" 100 1.25 2.5 'log fsync'
 echo 3 >/proc/sys/vm/drop_caches
 costs "a cold read of 128 KiB" 6 1.2 1.75 'cat file >/dev/null'
 costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'

@@ -316,6 +316,7 @@ think(struct di *d, struct gi_fop *fop, di_task_fn *fn)
   GI_ASSERT(!df->first);
   df->first = gi_fop_helper(fop, fop->kind);
   gi_reply_move(df->first, fop);
+  df->first->rsp.synced = GI_NOT_SYNCED; /* not on both, if it is done on another, too */
   return di_run(d, fop, fn);
 }
 

@@ -187,6 +187,7 @@ fill_change(struct gi_fop *op, void *arg)
   op->args.flags = c->fop->args.flags;
   if (c->fop->kind == GI_FOP_WRITE) {
     op->args.flags = (op->args.flags & ~(uint32_t)O_APPEND) | ((uint32_t)c->fop->fd->flags & (O_DIRECT | O_SYNC | O_DSYNC));
+    op->args.sync = GI_SYNC_NONE; /* the size and the other blocks are not synced with it */
     gi_payload_clear(&op->payload);
     GI_ASSERT(p->at + p->len <= c->fop->payload.len);
     gi_payload_slice(&c->fop->payload, p->at, p->len, &op->payload);

@@ -242,6 +242,8 @@ go_on(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
     flush_behind(wb, fop, op->file[0]);
     return op->err ? gi_fop_fail(fop, op->err) : gi_fop_ok(fop, 0);
   }
+  if (op->synced && !op->err)
+    return gi_fop_ok(fop, 0);
   look = (wb_rules[fop->kind] == WB_RANGE && op->count && op->file[0]->root) || wb_rules[fop->kind] == WB_LOOK;
   return op->err || op->counted || op->takes_lock || op->nameless || look ? GI_PASS_TELL : GI_PASS;
 }
@@ -268,6 +270,8 @@ wb_order(struct wb *wb, struct gi_fop *fop)
   if (op->takes_lock)
     for (unsigned i = 0; i < op->count; i++)
       op->file[i]->locked = true; /* it is too late to let a FLUSH follow its answer */
+  if (fop->kind == GI_FOP_FSYNC)
+    wb_sync_asked(wb, fop, op);
   if (fop->kind == GI_FOP_READ && op->count && op->file[0]->root && wb_answer_read(wb, fop, op->file[0]))
     return GI_ANSWERED;
   if (GI_BROKEN("let operations pass what was answered early") || !must_wait(wb, op))

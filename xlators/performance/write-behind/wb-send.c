@@ -60,6 +60,7 @@ end_write(struct wb *wb, struct wb_write *w, int err)
   w->state = WB_ENDED;
   w->err = err;
   wb_tree_remove(&file->root, w);
+  wb_sync_done(wb, w, w->synced && !err);
   wb_release_waiters(w);
   if (err)
     wb_forget(wb, file);
@@ -157,6 +158,7 @@ note_attributes(struct wb_write *w, const struct gi_fop *fop)
     w->found = fop->rsp.pre;
   w->began = true;
   w->left = fop->rsp.post;
+  w->synced = fop->rsp.synced == GI_SYNCED;
 }
 
 static void
@@ -213,6 +215,7 @@ transmit(struct wb *wb, struct wb_write *w)
   fop->args.offset = w->offset;
   fop->args.size = w->data.len;
   fop->args.flags = w->flags;
+  fop->args.sync = w->sync;
   gi_payload_append(&fop->payload, &w->data);
   w->file->in_flight++;
   w->asked = w->file->sent_ns = gi_now(wb->x->reactor);

@@ -7,7 +7,8 @@
  * the newest messages of the file, or begin a new one. A message leaves when it is
  * full, when a WRITE follows it that does not join, when somebody waits for it, or
  * when none of the file is under way nor was a moment ago (trickling). So the first
- * WRITE leaves at once, and the next ones gather.
+ * WRITE leaves at once, and the next ones gather. Of a file that is synced after
+ * each write the first one waits for the fsync (wb-sync.c).
  *
  * One that must not be answered early is admitted as well, and goes down as it is
  * when nothing overlaps.
@@ -241,7 +242,8 @@ is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
 
   if (!wb_opts(wb)->trickling)
     return age >= WB_LINGER_NS;
-  return age >= WB_OVERDUE_NS || (!file->in_flight && (age >= WB_GATHER_NS || now - file->sent_ns >= WB_GATHER_NS));
+  return age >= WB_OVERDUE_NS ||
+         (!file->in_flight && (age >= WB_GATHER_NS || (!file->syncs && now - file->sent_ns >= WB_GATHER_NS)));
 }
 
 bool
@@ -251,6 +253,7 @@ wb_seal_due(struct wb *wb, struct wb_file *file)
 
   for (unsigned i = 0; i < WB_STREAMS && file->open[i]; i++)
     if (!file->open[i]->blocked && is_due(wb, file->open[i], now)) {
+      file->syncs = false; /* no fsync came so far */
       wb_seal(wb, file->open[i]);
       return true;
     }

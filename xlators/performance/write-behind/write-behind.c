@@ -11,7 +11,7 @@
  *
  * wb-rules.c says what each kind waits for, wb-queue.c lets it wait; wb-write.c
  * admits WRITEs and makes messages of them, wb-send.c brings these to their
- * end; wb-attr.c knows size and times, wb-error.c who has to be told what.
+ * end; wb-sync.c has an fsync go with one; wb-attr.c knows size and times, wb-error.c who has to be told what.
  */
 #include "write-behind.h"
 
@@ -189,6 +189,7 @@ wb_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+    wb->alone = 0; /* bricks that come may be others */
     wb_forget_all(wb);
     return false;
   default:
@@ -380,6 +381,7 @@ static const struct gi_metric wb_metrics_table[] = {
     COUNT(waited_window, "writes that waited because the file had its window full"),
     COUNT(waited_memory, "writes that waited because all files together had too much"),
     COUNT(waited_change, "writes that came while the file was changed in another way"),
+    COUNT(synced, "messages that an fsync went with"),
     COUNT(answered_stat, "stats answered from here"),
     COUNT(answered_read, "reads answered from what was not written yet"),
     COUNT(patched, "entries of listings whose size and times were corrected"),

@@ -24,6 +24,7 @@
 #define WB_OVERDUE_NS (100 * GI_NSEC_PER_MSEC) /* … and no longer than this, though other messages of the file are under way */
 #define WB_LINGER_NS GI_NSEC_PER_SEC           /* without trickling: bytes wait for more of them for so long */
 #define WB_SLOW_NS GI_NSEC_PER_SEC             /* a file is slow whose oldest write is not done after it */
+#define WB_ALONE 64                            /* see wb.alone */
 #define WB_STREAMS 4                           /* messages of a file that gather at a time */
 #define WB_MEMORY (256ull << 20)               /* most dirty bytes of all files of a process without memory limit */
 
@@ -35,7 +36,7 @@ struct wb_options {
 struct wb_metrics {
   uint64_t writes, early, merged, messages, bytes, dirty, peak;
   uint64_t waited_data, waited_window, waited_memory, waited_change;
-  uint64_t answered_stat, answered_read, patched, flushed_behind, short_writes, failed, kept, told, written;
+  uint64_t synced, answered_stat, answered_read, patched, flushed_behind, short_writes, failed, kept, told, written;
 };
 
 /* bytes; `end` exclusive */
@@ -90,7 +91,9 @@ struct wb_write {
   uint64_t asked;    /* gi_now of its last message */
   uint64_t failed;   /* clock, KEPT */
   int err;
-  bool began; /* `found` is from the first message of several */
+  uint8_t sync; /* enum gi_sync: an fsync waits for it and goes with it */
+  bool synced;  /* which the bricks did */
+  bool began;   /* `found` is from the first message of several */
   struct gi_iatt found, left;
 };
 
@@ -118,6 +121,7 @@ struct wb_file {
   uint32_t changing;                 /* changes other than WRITEs, waiting or under way */
   uint32_t behind;                   /* FLUSHes sent after their answer */
   bool locked;                       /* a lock was granted once */
+  bool syncs;                        /* an fsync followed what was last written */
   bool pumping;
   uint64_t bytes; /* answered early, not ended */
   /* what the attributes will be when all is written */
@@ -148,8 +152,9 @@ struct wb_op {
   uint64_t asked; /* clock when it went down */
   struct wb_write *write;
   bool held, counted, everywhere, takes_lock, waited;
-  bool nameless; /* it takes a name from an object that is not known here */
-  int err;       /* to be told instead of the reply */
+  bool rides, synced; /* an fsync that goes with the message it waits for; and did */
+  bool nameless;      /* it takes a name from an object that is not known here */
+  int err;            /* to be told instead of the reply */
 };
 
 struct wb {
@@ -158,6 +163,7 @@ struct wb {
   uint64_t forgot;                       /* clock: what was learnt before is not known any more */
   uint64_t resumed;                      /* clock: since then no change has gone past it */
   uint64_t early_ns;                     /* gi_now: what is learnt from then on is good for an early answer */
+  unsigned alone;                        /* so many fsyncs go by themselves: one that went with a message was not done */
   bool rested;                           /* it was off, or passed all through */
   bool down;                             /* the graph ends … */
   bool pass_down;                        /* … and those below have not heard of it */
@@ -257,6 +263,10 @@ void wb_send(struct wb *wb, struct wb_write *w);
 void wb_sent_original(struct wb *wb, struct gi_fop *fop);
 bool wb_tell_next(struct wb *wb, struct wb_file *file); /* GI_EVENT_WRITTEN; true: it did */
 void wb_resend(struct wb *wb, struct wb_write *w);      /* one that is KEPT */
+
+/* ---- wb-sync.c ---- */
+void wb_sync_asked(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* an FSYNC came */
+void wb_sync_done(struct wb *wb, struct wb_write *w, bool synced);       /* a message has ended, and its waiters will be told */
 
 /* ---- wb-error.c ---- */
 void wb_error_spread(struct wb *wb, struct gi_inode *inode, int err);

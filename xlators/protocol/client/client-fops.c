@@ -117,6 +117,28 @@ cl_late_reply(struct client *c, struct gi_fop *fop, struct gi_rpc_reply *reply)
   gi_fop_unref(fop);
 }
 
+/* ---- the fsync that goes with a WRITE ---- */
+
+static void
+cl_ask_sync(const struct client *c, struct gi_fop *fop)
+{
+  if (c->peer_is_ours)
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_SYNC_KEY, fop->args.sync);
+}
+
+static void
+cl_take_sync(struct gi_fop *fop)
+{
+  uint64_t n;
+  if (!gi_dict_get_uint(fop->rsp.xdata, GI_SYNC_KEY, &n))
+    return;
+  if (fop->rsp.ret < 0 && n == GI_SYNC_FAILED)
+    fop->rsp.synced = GI_SYNC_FAILED;
+  else if (n == GI_SYNCED && fop->rsp.ret >= 0 && (size_t)fop->rsp.ret == fop->payload.len)
+    fop->rsp.synced = GI_SYNCED;
+  gi_dict_del(gi_fop_rsp_xdata(fop), GI_SYNC_KEY);
+}
+
 /* ---- replies ---- */
 
 static int
@@ -200,6 +222,8 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     gi_fop_fail(fop, cl_errno_of_accept(reply->accept));
   } else {
     bool good = gi_fop_decode_reply(&reply->in, fop, &handle, &offset);
+    if (good && fop->args.sync)
+      cl_take_sync(fop);
     if (good && fop->rsp.ret >= 0)
       good = cl_take_reply(c, fop, handle, reply, offset);
     if (!good) {
@@ -345,6 +369,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (err)
     return gi_fop_fail(fop, err);
   cl_adapt(c, fop);
+  if (fop->args.sync)
+    cl_ask_sync(c, fop);
   cl_locks_mark(c, fop);
   if (gi_fop_spreads(fop))
     cl_ask_steps(c, fop);

@@ -102,10 +102,11 @@ sv_load_begin(struct server *sv, const struct gi_fop *fop)
 static void
 sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
 {
+  const struct sv_fop *f = gi_fop_private(fop, sv->x);
   uint64_t now = gi_now_about(sv->x->reactor);
   struct gi_load load;
   if (fop->caller.pid >= 0 && fop->start_ns)
-    gi_load_foreground(&sv->load, fop->kind, fop->args.size, fop->start_ns, now);
+    gi_load_foreground(&sv->load, f->followed ? GI_FOP_FSYNC : fop->kind, fop->args.size, fop->start_ns, now);
   if (sv_is_background(fop))
     gi_load_background_end(&sv->load, now);
   if (fop->caller.pid != GI_PID_HEAL || !c->ours)
@@ -156,6 +157,8 @@ sv_done(struct gi_fop *fop, void *arg)
   GI_CHECK(sv, SV_MAGIC);
   GI_CHECK(c, SV_CLIENT_MAGIC);
   GI_ASSERT(req && fop->caller.client == c);
+  if (f->sync && sv_sync(sv, fop, f))
+    return;
   int64_t handle = 0;
   if (fop->rsp.ret >= 0) {
     if (GI_KIND(fop->kind) & SV_OPENING)
@@ -370,8 +373,10 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   sv_charge(fop, req);
   sv_load_begin(sv, fop);
   sv_squash(sv, c, &fop->caller);
-  if (fop->xdata)
+  if (fop->xdata) {
     sv_take_trace(c, fop);
+    sv_sync_asked(fop, f);
+  }
   int err = sv_prepare(sv, c, fop, fds);
   if (!fop->xdata || !sv_give_back(c, fop->xdata, fop, err))
     sv_go(sv, fop, err);

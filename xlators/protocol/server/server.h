@@ -4,7 +4,7 @@
  * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
- * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one;
+ * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one; server-sync.c the fsync behind one;
  * server-groups.c supplementary groups;
  * server-subdir.c clients that see only a directory; server-ask.c what it tells of them; server-manage.c what the management
  * daemon asks.
@@ -83,6 +83,8 @@ struct sv_fop {
   struct sv_client *client; /* referenced */
   struct gi_rpc_request *req;
   struct sv_preamble *preamble; /* what goes before it; owned */
+  uint8_t sync;                 /* enum gi_sync: the FSYNC that is to go behind it */
+  bool followed;                /* that FSYNC was sent */
 };
 
 struct sv_metrics {
@@ -178,6 +180,10 @@ void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outco
 /* server-give-back.c */
 /* What came along with a message, then sv_go(fop, err) unless fop is NULL. False: nothing came, and nothing is done. */
 bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
+
+/* server-sync.c */
+void sv_sync_asked(struct gi_fop *fop, struct sv_fop *f);              /* takes the key from a request */
+bool sv_sync(struct server *sv, struct gi_fop *fop, struct sv_fop *f); /* it is done, but for that: sv_done comes again */
 
 /* The brick that a request is for. */
 static inline struct gi_xlator *

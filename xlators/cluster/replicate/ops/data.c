@@ -75,6 +75,13 @@ rep_data_shorten(struct gi_fop *write)
   write->args.size = sizeof(token);
 }
 
+/* An fsync by itself is told what those before it have lost; so it does not go along. */
+static bool
+takes_fsync(const struct rep_txn *t, const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_WRITE && fop->args.sync && !t->gone && !rep_inode(t->rep, t->inode)->unsynced;
+}
+
 void
 rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *fan))
 {
@@ -87,12 +94,13 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
   rf->txn = t;
   rf->ok = ~rf->must_fail;
   rf->unstable_before = t->unstable;
+  rf->syncs = takes_fsync(t, fop);
   t->sent++;
   if (fop->kind == GI_FOP_COPY_FILE_RANGE) {
     rep_copy_send(t, fop, done);
     return;
   }
-  if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
+  if (rf->syncs || (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA))
     rep_regions_syncing(t, fop);
   xdata = op_xdata(t, fop);
   if (t->state == REP_FASTPATH) {
@@ -106,6 +114,7 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
   {
     struct gi_fop *child = gi_fan_child(fop, xdata);
 
+    child->args.sync = rf->syncs ? fop->args.sync : GI_SYNC_NONE;
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
       rep_data_shorten(child);
     if (fop->kind == GI_FOP_FSYNC && t->type == REP_DATA)
@@ -151,7 +160,8 @@ unstable(struct gi_fop *fop, const struct gi_fan *fan)
   case GI_FOP_FSYNC:
     return false;
   case GI_FOP_WRITE:
-    return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !size_tells(fan);
+    return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !rep_outcome_synced(fan) &&
+           !size_tells(fan);
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
     return size_changed(fan) || rep_fop(rep_of(fan->x), fop)->repeated;
@@ -247,7 +257,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
     t->cut_by_name |= fop->kind == GI_FOP_TRUNCATE && fop->args.offset && t->rep->regions;
   }
   rep_regions_watch(t, fop);
-  if (fop->kind == GI_FOP_FSYNC && rf->fan.ok == rf->fan.sent && rf->unstable_before > t->stable)
+  if (rf->fan.ok == rf->fan.sent && rep_outcome_synced(&rf->fan) && rf->unstable_before > t->stable)
     t->stable = rf->unstable_before;
   if (!t->closing && others_wait(&rf->fan)) {
     t->rep->metrics.contentions++;

@@ -212,6 +212,7 @@ struct rep_fop {
   uint64_t unstable_before;           /* FSYNC: unstable writes complete when it was sent */
   uint32_t must_fail;                 /* FSYNC: children that failed it outside a transaction */
   int must_err;
+  bool syncs; /* WRITE: an fsync goes with it */
 
   /* LK */
   struct gi_fop *current; /* the child fop under way */

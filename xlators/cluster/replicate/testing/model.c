@@ -324,6 +324,23 @@ write_data(struct brick *b, struct gi_fop *fop)
   fop->rsp.post = o->stat;
 }
 
+static bool
+goes_on_to_sync(const struct brick *b, const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_WRITE && fop->args.sync && b->syncs;
+}
+
+static void
+sync_it(struct brick *b, struct gi_fop *fop)
+{
+  int err = b->fail_once[GI_FOP_FSYNC];
+
+  b->fail_once[GI_FOP_FSYNC] = 0;
+  fop->rsp.synced = err ? GI_SYNC_FAILED : GI_SYNCED;
+  if (err)
+    refuse(fop, err);
+}
+
 /* ---- contents ---- */
 
 static void
@@ -648,9 +665,11 @@ brick_serve(struct gi_fop *fop, void *arg)
     xattrop(b, fop);
     return;
   default:
-    note(b, "%s", gi_fop_name(fop->kind));
+    note(b, "%s%s", gi_fop_name(fop->kind), goes_on_to_sync(b, fop) ? "+" : "");
     if (!err)
       act(b, fop);
+    if (fop->rsp.ret >= 0 && goes_on_to_sync(b, fop))
+      sync_it(b, fop);
     if (fop->rsp.ret >= 0)
       counts(b, fop);
   }

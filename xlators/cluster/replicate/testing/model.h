@@ -58,6 +58,7 @@ struct brick {
   uint32_t raw_len;
   int healer_locks, txn_locks; /* that lookups count in the two domains, and writes in the first; -1: writes do not tell */
   bool append;                 /* writes say that they appended */
+  bool syncs;                  /* does the fsync that goes with a write: noted as WRITE+ */
   bool arbiter;                /* stores no data, and insists on being sent none */
   int64_t lock_count;          /* answered as glusterfs.inodelk-count to WRITE and FSYNC */
   bool left_out[BRICKS];       /* children that are not in the set: nobody names their counters */

@@ -141,7 +141,8 @@ no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
 {
   int same = rf->fan.sent ? gi_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
 
-  if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC) { /* they agree: nothing happened anywhere */
+  if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC &&
+      !rep_outcome_lost(&rf->fan)) { /* they agree: nothing happened anywhere */
     rf->err = same;
     return true;
   }
@@ -215,9 +216,28 @@ rep_outcome_lost(const struct gi_fan *fan)
 {
   uint32_t lost = 0;
 
-  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i) && gi_fan_reply(fan, i)->rsp.ret < 0 &&
-                                  gi_fan_reply(fan, i)->rsp.err != ENOTCONN) lost |= 1u << i;
+  rep_foreach(i, fan->failed)
+  {
+    const struct gi_fop *reply = gi_fan_reply(fan, i);
+
+    if (reply && reply->rsp.ret < 0 && reply->rsp.err != ENOTCONN &&
+        (reply->kind == GI_FOP_FSYNC || reply->rsp.synced == GI_SYNC_FAILED))
+      lost |= 1u << i;
+  }
   return lost;
+}
+
+bool
+rep_outcome_synced(const struct gi_fan *fan)
+{
+  rep_foreach(i, fan->ok)
+  {
+    const struct gi_fop *reply = gi_fan_reply(fan, i);
+
+    if (reply->kind != GI_FOP_FSYNC && reply->rsp.synced != GI_SYNCED)
+      return false;
+  }
+  return fan->ok != 0;
 }
 
 /* Of a directory where it had missed something a copy may have moved another object than the good ones did, to where it had missed
@@ -235,7 +255,7 @@ blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
 static bool
 lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 {
-  if (fop->kind == GI_FOP_FSYNC)
+  if (fop->kind == GI_FOP_FSYNC || rf->syncs)
     rep_outcome_unsynced(t, rf->ok, rep_outcome_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
   GI_PROBE("replicate: done on fewer copies than the quorum");
   t->closing = true;
@@ -386,6 +406,7 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep *rep = t->rep;
   struct rep_fop *rf = rep_fop(rep, fop);
+  bool synced = rf->syncs && rep_outcome_synced(&rf->fan);
 
   GI_ASSERT(!fop->answered && rf->txn == t);
   if (!rf->err && !rep_undisturbed(rep, t->generation))
@@ -407,6 +428,7 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
   } else {
     reply_failure(fop, &rf->fan, rf->err ? rf->err : ENOTCONN);
   }
+  fop->rsp.synced = synced && fop->rsp.ret >= 0 ? GI_SYNCED : GI_NOT_SYNCED;
   gi_fan_clear(&rf->fan);
 }
 

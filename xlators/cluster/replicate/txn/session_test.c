@@ -604,6 +604,142 @@ fsync_is_done_by_the_session_that_ends(void **state)
   rig_free_clean(r);
 }
 
+/* ---- an fsync that goes with a write ---- */
+
+static struct gi_fop *
+synced_write(struct rig *r, struct gi_fd *fd, uint64_t offset)
+{
+  struct gi_fop *f = rig_write(r, fd, offset, 10);
+
+  f->args.sync = GI_SYNC_DATA;
+  rig_run(r, f);
+  return f;
+}
+
+static struct rig *
+rig_that_syncs(const char *options, struct gi_fd **fd)
+{
+  struct rig *r = rig_with_file(options, fd);
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].syncs = true;
+  return r;
+}
+
+/* It covers what was written before. */
+static void
+a_write_with_its_fsync_is_durable(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs(NULL, &fd);
+  struct gi_fop *f;
+
+  rig_run(r, rig_write(r, fd, 0, 10));
+  f = synced_write(r, fd, 20);
+  rig_done(f, 10, 0);
+  assert_int_equal(f->rsp.synced, GI_SYNCED);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "L:0 X:d+1 WRITE WRITE+ X:d-1 U:0");
+  rig_ours(r);
+  f = synced_write(r, fd, 20);
+  assert_int_equal(f->rsp.synced, GI_SYNCED);
+  rig_run(r, f = rig_write(r, fd, 0, 10));
+  assert_int_equal(f->rsp.synced, GI_NOT_SYNCED);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log_all(r, "( L:0 X:d+1 ) WRITE+ WRITE FSYNC X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+a_brick_that_does_not_sync_with_it_is_seen(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs(NULL, &fd);
+  struct gi_fop *f;
+
+  r->brick[1].syncs = false;
+  f = synced_write(r, fd, 0);
+  rig_done(f, 10, 0);
+  assert_int_equal(f->rsp.synced, GI_NOT_SYNCED);
+  rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+  rig_log(r, 1, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
+  rig_free_clean(r);
+}
+
+static void
+a_failed_fsync_behind_a_write_is_blamed(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  r->brick[1].fail_once[GI_FOP_FSYNC] = EIO;
+  f = synced_write(r, fd, 0);
+  rig_done(f, 10, 0);
+  assert_int_equal(f->rsp.synced, GI_SYNCED);
+  rig_marks(r, 0, 5, "1d1");
+  rig_marks(r, 1, 5, "D:d1");
+  rig_free_clean(r);
+}
+
+/* They have the bytes in memory, and perhaps on disk: a healer must look. */
+static void
+a_write_whose_fsync_failed_everywhere(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].fail_once[GI_FOP_FSYNC] = EIO;
+  f = synced_write(r, fd, 0);
+  rig_done(f, -1, EIO);
+  assert_int_equal(f->rsp.synced, GI_NOT_SYNCED);
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 5, "D:d1");
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].fail_once[GI_FOP_WRITE] = ENOSPC; /* but nothing was written here */
+  memset(brick_object(&r->brick[0], 5)->mark, 0, sizeof(brick_object(&r->brick[0], 5)->mark));
+  f = synced_write(r, fd, 0);
+  rig_done(f, -1, ENOSPC);
+  rig_marks(r, 0, 5, "");
+  rig_free_clean(r);
+}
+
+/* On fewer copies than the quorum: the others have lost it for certain. */
+static void
+a_write_whose_fsync_failed_on_most(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  r->brick[1].fail_once[GI_FOP_FSYNC] = r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
+  f = synced_write(r, fd, 0);
+  rig_done(f, -1, EIO);
+  rig_marks(r, 0, 5, "1d1,2d1,D:d1");
+  rig_free_clean(r);
+}
+
+/* What the fsync of a session could not save is told by the next one, so that goes by itself. */
+static void
+an_fsync_that_has_to_tell_goes_by_itself(void **state)
+{
+  struct gi_fd *fd;
+  struct rig *r = rig_that_syncs("option post-op-delay-secs 0\n", &fd);
+  struct gi_fop *f;
+
+  r->brick[1].fail_once[GI_FOP_FSYNC] = r->brick[2].fail_once[GI_FOP_FSYNC] = EIO;
+  rig_run(r, rig_write(r, fd, 0, 10));
+  rig_forget(r);
+  f = synced_write(r, fd, 0);
+  assert_int_equal(f->rsp.synced, GI_NOT_SYNCED);
+  rig_log(r, 0, "L:0 X:d+1 WRITE FSYNC X:d-1 U:0");
+  rig_run(r, f = rig_fd(r, GI_FOP_FSYNC, fd));
+  assert_int_equal(f->rsp.ret, -1);
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -614,6 +750,12 @@ main(void)
       cmocka_unit_test(refused_write_waits_for_its_own_bytes),
       cmocka_unit_test(fsync_is_done_by_the_session_that_ends),
       cmocka_unit_test(overlapping_writes_keep_their_order),
+      cmocka_unit_test(a_write_with_its_fsync_is_durable),
+      cmocka_unit_test(a_brick_that_does_not_sync_with_it_is_seen),
+      cmocka_unit_test(a_failed_fsync_behind_a_write_is_blamed),
+      cmocka_unit_test(a_write_whose_fsync_failed_everywhere),
+      cmocka_unit_test(a_write_whose_fsync_failed_on_most),
+      cmocka_unit_test(an_fsync_that_has_to_tell_goes_by_itself),
       cmocka_unit_test(writes_during_the_first_lock_share_it),
       cmocka_unit_test(fsync_does_not_overtake),
       cmocka_unit_test(post_op_comes_after_the_delay),

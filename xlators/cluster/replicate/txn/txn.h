@@ -196,7 +196,9 @@ bool rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop);
 void rep_outcome_distrust(struct rep_txn *t); /* the marks are written */
 /* An fsync succeeded on `ok` only, too few: those it is certain of that they lost something are blamed all the same. */
 void rep_outcome_unsynced(struct rep_txn *t, uint32_t ok, uint32_t lost);
-uint32_t rep_outcome_lost(const struct gi_fan *fan); /* of an fsync: children that failed, and not because they are gone */
+/* Of an FSYNC, or of a WRITE that one went with: */
+uint32_t rep_outcome_lost(const struct gi_fan *fan); /* children whose fsync failed, and not because they are gone */
+bool rep_outcome_synced(const struct gi_fan *fan);   /* wherever it was done, it was synced */
 
 /* ---- session.c ---- */
 

@@ -103,13 +103,14 @@ look_for_losses(struct rep_txn *t, const struct gi_fan *fan)
 static void
 synced(struct rep_txn *t, const struct gi_fop *fop, const struct rep_fop *rf)
 {
-  if (rf->must_fail)
+  if (rf->must_fail || (rf->syncs && rep_outcome_lost(&rf->fan)))
     t->wrote.unknown = true;
-  look_for_losses(t, &rf->fan);
+  if (!rf->syncs)
+    look_for_losses(t, &rf->fan);
   if (t->wrote.settler != fop)
     return;
   t->wrote.settler = NULL;
-  if (rf->fan.ok != t->rep->all)
+  if (rf->fan.ok != t->rep->all || !rep_outcome_synced(&rf->fan))
     gi_regions_merge(&t->wrote.fresh, &t->wrote.settling, GI_REGIONS_SESSION);
   gi_regions_clear(&t->wrote.settling);
 }
@@ -125,9 +126,9 @@ rep_regions_watch(struct rep_txn *t, struct gi_fop *fop)
 {
   const struct rep_fop *rf = rep_fop(t->rep, fop);
 
-  if (fop->kind == GI_FOP_FSYNC)
+  if (fop->kind == GI_FOP_FSYNC || rf->syncs)
     synced(t, fop, rf);
-  else
+  if (fop->kind != GI_FOP_FSYNC)
     wrote(t, fop, &rf->fan);
 }
 
