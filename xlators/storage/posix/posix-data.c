@@ -503,6 +503,7 @@ posix_finish_write(struct posix_op *op)
 
   if (op->settle && op->fop->rsp.ret >= 0)
     posix_settled(op, pi);
+  posix_stream(op);
   posix_finish_counts(op);
 }
 

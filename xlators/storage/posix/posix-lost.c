@@ -37,8 +37,8 @@ posix_lost_drop(struct posix_op *op)
   op->from_disk = false;
 }
 
-static void
-lose(struct posix *p, struct posix_inode *pi)
+void
+posix_lose(struct posix *p, struct posix_inode *pi)
 {
   posix_inode_check(pi);
   pi->losses++;
@@ -73,7 +73,7 @@ posix_lost_account(const struct posix_op *op, struct posix_inode *pi)
 {
   if (op->fop->rsp.ret < 0) {
     if (op->fd >= 0 && !believes_memory()) /* without a file nothing was synced, and nothing is lost */
-      lose(op->p, pi);
+      posix_lose(op->p, pi);
   } else if (op->fop->caller.pid == GI_PID_HEAL && pi->read_back == op->losses) {
     pi->healed = op->losses;
     if (pi->healed == pi->losses)
@@ -90,6 +90,6 @@ posix_lost_note(struct posix_op *op)
     return;
   inode =
       gi_inode_get(op->fop->graph, &op->node[op->kind->writes_second ? NODE_VICTIM : NODE_OBJ].gfid); /* what was written to */
-  lose(op->p, posix_inode_of(op->p, inode));
+  posix_lose(op->p, posix_inode_of(op->p, inode));
   gi_inode_unref(&inode);
 }

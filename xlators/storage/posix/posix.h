@@ -137,6 +137,8 @@ struct posix_fd {
   int fd;
   int64_t pos;                /* directories: where the kernel's offset stands; -1 = unknown */
   struct posix_pieces healed; /* written by heals and not handed to the disk yet */
+  struct posix_pieces stream; /* start, end: appended by large writes, likewise */
+  bool writing_out;           /* some of that is being handed over */
 };
 
 enum { NODE_OBJ, NODE_PARENT, NODE_PARENT2, NODE_VICTIM, NODE_COUNT };
@@ -573,6 +575,12 @@ void posix_lost_account(const struct posix_op *op, struct posix_inode *pi); /* a
 void posix_lost_let_go(struct posix_inode *pi);                             /* the file is gone, or this process */
 void posix_lost_end(struct posix *p);
 void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsynced counts */
+
+/* A disk has refused something of the file: until a heal has written it no sync is believed. */
+void posix_lose(struct posix *p, struct posix_inode *pi);
+
+/* ---- posix-stream.c ---- */
+void posix_stream(struct posix_op *op); /* finish of a WRITE */
 
 /* ---- posix-fsync.c ---- */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
