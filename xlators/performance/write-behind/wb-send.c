@@ -201,10 +201,23 @@ sent(struct gi_fop *fop, void *arg)
   gi_inode_unref(&inode);
 }
 
+/* Of an fsync that goes with it, it is a part: whoever looks at that sees where it is. */
+static struct gi_fop *
+new_message(struct wb_write *w)
+{
+  gi_list_foreach(turn, &w->waiters, struct wb_turn, link) {
+    const struct wb_op *op = GI_CONTAINER(turn, struct wb_op, turn);
+
+    if (!turn->write && op->rides)
+      return gi_fop_helper(op->fop, GI_FOP_WRITE);
+  }
+  return gi_fop_new(w->inode->graph, GI_FOP_WRITE);
+}
+
 static void
 transmit(struct wb *wb, struct wb_write *w)
 {
-  struct gi_fop *fop = gi_fop_new(w->inode->graph, GI_FOP_WRITE);
+  struct gi_fop *fop = new_message(w);
   size_t groups = w->caller.ngroups * sizeof(*w->caller.groups);
 
   GI_ASSERT(w->state == WB_SENT && w->data.len > 0);

@@ -4,6 +4,8 @@
  */
 #include "xlators/performance/write-behind/wb-rig.h"
 
+static const struct gi_fop *part_of; /* the last message */
+
 static void
 sync_with_it(struct gi_fop *fop, void *arg)
 {
@@ -11,6 +13,7 @@ sync_with_it(struct gi_fop *fop, void *arg)
   fop->rsp.post = attributes(FILE_A, 77);
   fop->rsp.synced = fop->args.sync ? GI_SYNCED : GI_NOT_SYNCED;
   *(uint8_t *)arg = fop->args.sync;
+  part_of = fop->parent;
 }
 
 /* After the first fsync the next bytes wait for theirs, and both are one message. */
@@ -26,12 +29,14 @@ test_an_fsync_goes_with_the_last_write(void **state)
   hold(s, GI_FOP_FSYNC);
   put(s, fd, 0, PAGE, 'a');
   assert_int_equal(writes(s), 1);
+  assert_null(part_of);
   put(s, fd, PAGE, PAGE, 'b');
   f = on_fd(s, GI_FOP_FSYNC, fd);
   f->args.datasync = 1;
   fake_submit(s, f); /* the first bytes are there: the next ones and the fsync are one */
   assert_int_equal(writes(s), 2);
   assert_int_equal(sync, GI_SYNC_DATA);
+  assert_ptr_equal(part_of, f); /* whoever traces the fsync sees the message */
   assert_true(f->answered);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(f->rsp.post.size, 77);
@@ -59,7 +64,7 @@ test_bytes_do_not_wait_long_for_an_fsync(void **state)
   fake_wait(s, GATHERED);
   put(s, fd, 2 * PAGE, PAGE, 'b');
   assert_int_equal(writes(s), 2);
-  fake_wait(s, GATHERED);
+  fake_wait(s, OVERDUE);
   assert_int_equal(writes(s), 3);
   assert_int_equal(sync, GI_SYNC_NONE);
   put(s, fd, 3 * PAGE, PAGE, 'c'); /* it was no log after all */

@@ -157,8 +157,6 @@ sv_done(struct gi_fop *fop, void *arg)
   GI_CHECK(sv, SV_MAGIC);
   GI_CHECK(c, SV_CLIENT_MAGIC);
   GI_ASSERT(req && fop->caller.client == c);
-  if (f->sync && sv_sync(sv, fop, f))
-    return;
   int64_t handle = 0;
   if (fop->rsp.ret >= 0) {
     if (GI_KIND(fop->kind) & SV_OPENING)
@@ -281,7 +279,7 @@ sv_submit(struct server *sv, struct gi_fop *fop)
   else if (gi_dict_get(fop->xdata, GI_PREAMBLE_KEY))
     sv_preamble_start(sv, fop);
   else
-    gi_fop_submit(fop, sv_bound(fop), sv_done, sv);
+    sv_send(sv, fop);
 }
 
 static void

@@ -107,7 +107,7 @@ counters_done(struct gi_fop *f, void *arg)
   if (err)
     refuse(sp, err);
   else
-    gi_fop_submit(sp->fop, sv_bound(sp->fop), sv_done, sp->sv);
+    sv_send(sp->sv, sp->fop);
 }
 
 static void
@@ -137,7 +137,7 @@ step(struct sv_preamble *sp)
   else if (sp->p.counters)
     add_counters(sp);
   else
-    gi_fop_submit(sp->fop, sv_bound(sp->fop), sv_done, sp->sv);
+    sv_send(sp->sv, sp->fop);
 }
 
 /* Counters go on the inode the operation is about; the owner must be one that unlocking can name. */

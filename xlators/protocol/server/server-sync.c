@@ -18,6 +18,15 @@ sv_sync_asked(struct gi_fop *fop, struct sv_fop *f)
   f->sync = n == GI_SYNC_DATA || n == GI_SYNC_ALL ? (uint8_t)n : GI_SYNC_NONE;
 }
 
+/* The WRITE is not answered before both are done: whoever looks at it sees both. */
+enum gi_verdict
+sv_sync_write(struct gi_xlator *x, struct gi_fop *fop)
+{
+  GI_ASSERT(((struct sv_fop *)gi_fop_private(fop, x))->sync);
+  gi_fop_forward_tell_to(fop, x, sv_bound(fop));
+  return GI_HELD;
+}
+
 static void
 synced(struct gi_fop *fsync, void *arg)
 {
@@ -33,22 +42,21 @@ synced(struct gi_fop *fsync, void *arg)
     gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_SYNC_KEY, GI_SYNCED);
   }
   gi_fop_unref(fsync);
-  sv_done(fop, arg);
+  gi_fop_return(fop, arg);
 }
 
-bool
-sv_sync(struct server *sv, struct gi_fop *fop, struct sv_fop *f)
+enum gi_verdict
+sv_sync_written(struct gi_xlator *x, struct gi_fop *fop)
 {
-  uint8_t sync = f->sync;
+  struct sv_fop *f = gi_fop_private(fop, x);
   struct gi_fop *fsync;
 
-  f->sync = GI_SYNC_NONE;
-  if (!sync || fop->rsp.ret < 0 || (size_t)fop->rsp.ret != fop->payload.len || f->client->gone)
-    return false;
+  if (fop->rsp.ret < 0 || (size_t)fop->rsp.ret != fop->payload.len || f->client->gone)
+    return GI_PASS;
   f->followed = true;
   fsync = gi_fop_helper(fop, GI_FOP_FSYNC);
   gi_fop_set_fd(fsync, fop->fd);
-  fsync->args.datasync = sync == GI_SYNC_DATA;
-  gi_fop_submit(fsync, sv_bound(fop), synced, sv);
-  return true;
+  fsync->args.datasync = f->sync == GI_SYNC_DATA;
+  gi_fop_submit(fsync, sv_bound(fop), synced, x);
+  return GI_HELD;
 }

@@ -14,7 +14,8 @@
 
 /* ---- options ---- */
 
-#define OPT(m) .offset = offsetof(struct sv_options, m), .since = "0.1", .side = GI_SIDE_BRICK
+#define OF_BRICK .since = "0.1", .side = GI_SIDE_BRICK
+#define OPT(m) .offset = offsetof(struct sv_options, m), OF_BRICK
 #define SSL(n, k, t, m, v, ...) \
   { \
     .name = "transport.socket." n, .key = "ssl." k, .type = t, OPT(m), .op_version = v, .level = 2, .live = true, __VA_ARGS__ \
@@ -45,8 +46,7 @@ static const struct gi_option sv_option_table[] = {
      .wildcard = true,
      .def = "*",
      .live = true,
-     .since = "0.1",
-     .side = GI_SIDE_BRICK,
+     OF_BRICK,
      .level = 1,
      .op_version = 1,
      .text =
@@ -57,8 +57,7 @@ static const struct gi_option sv_option_table[] = {
      .type = GI_OPT_STR,
      .wildcard = true,
      .live = true,
-     .since = "0.1",
-     .side = GI_SIDE_BRICK,
+     OF_BRICK,
      .level = 1,
      .op_version = 1,
      .text = "Comma separated address patterns that may not connect."},
@@ -66,16 +65,14 @@ static const struct gi_option sv_option_table[] = {
      .type = GI_OPT_STR,
      .wildcard = true,
      .live = true,
-     .since = "0.1",
-     .side = GI_SIDE_BRICK,
+     OF_BRICK,
      .level = 3,
      .text = "User names that may connect with their password."},
     {.name = "auth.login.*.password",
      .type = GI_OPT_STR,
      .wildcard = true,
      .live = true,
-     .since = "0.1",
-     .side = GI_SIDE_BRICK,
+     OF_BRICK,
      .level = 3,
      .text = "Password of a user name."},
     {.name = "auth.login.*.ssl-allow",
@@ -84,8 +81,7 @@ static const struct gi_option sv_option_table[] = {
      .wildcard = true,
      .def = "*",
      .live = true,
-     .since = "0.1",
-     .side = GI_SIDE_BRICK,
+     OF_BRICK,
      .level = 1,
      .op_version = 30600,
      .text = "Comma separated patterns of common names: whose certificate has another may not connect. It says nothing about "
@@ -788,6 +784,8 @@ GI_XLATOR_EXPORT = {
     .options_bytes = sizeof(struct sv_options),
     .metrics = sv_metric_table,
     .fop_bytes = sizeof(struct sv_fop),
+    .on = {[GI_FOP_WRITE] = sv_sync_write},
+    .complete = sv_sync_written,
     .init = sv_init,
     .finish = sv_finish,
     .reconfigure_prepare = sv_reconfigure_prepare,

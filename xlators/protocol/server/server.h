@@ -182,14 +182,23 @@ void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outco
 bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
 
 /* server-sync.c */
-void sv_sync_asked(struct gi_fop *fop, struct sv_fop *f);              /* takes the key from a request */
-bool sv_sync(struct server *sv, struct gi_fop *fop, struct sv_fop *f); /* it is done, but for that: sv_done comes again */
+void sv_sync_asked(struct gi_fop *fop, struct sv_fop *f);               /* takes the key from a request */
+enum gi_verdict sv_sync_write(struct gi_xlator *x, struct gi_fop *fop); /* a WRITE that has one behind it, and its reply */
+enum gi_verdict sv_sync_written(struct gi_xlator *x, struct gi_fop *fop);
 
 /* The brick that a request is for. */
 static inline struct gi_xlator *
 sv_bound(const struct gi_fop *fop)
 {
   return ((const struct sv_client *)fop->caller.client)->bound;
+}
+
+/* Sends it down, to the brick or by way of what follows it there. */
+static inline void
+sv_send(struct server *sv, struct gi_fop *fop)
+{
+  const struct sv_fop *f = gi_fop_private(fop, sv->x);
+  gi_fop_submit(fop, f->sync ? sv->x : sv_bound(fop), sv_done, sv);
 }
 
 /* server-groups.c */
