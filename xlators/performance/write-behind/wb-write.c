@@ -242,8 +242,9 @@ is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
 
   if (!wb_opts(wb)->trickling)
     return age >= WB_LINGER_NS;
-  return age >= WB_OVERDUE_NS ||
-         (!file->in_flight && (age >= WB_GATHER_NS || (!file->syncs && now - file->sent_ns >= WB_GATHER_NS)));
+  if (file->syncs)
+    return age >= (file->in_flight ? WB_OVERDUE_NS : WB_SYNC_NS);
+  return age >= WB_OVERDUE_NS || (!file->in_flight && (age >= WB_GATHER_NS || now - file->sent_ns >= WB_GATHER_NS));
 }
 
 bool

@@ -22,6 +22,7 @@
 #define WB_GATHER_NS \
   (10 * GI_NSEC_PER_MSEC) /* for so long after a message bytes wait for more of them, if nobody waits for them */
 #define WB_OVERDUE_NS (100 * GI_NSEC_PER_MSEC) /* … and no longer than this, though other messages of the file are under way */
+#define WB_SYNC_NS (50 * GI_NSEC_PER_MSEC)     /* … and for so long for an fsync, if one followed those before */
 #define WB_LINGER_NS GI_NSEC_PER_SEC           /* without trickling: bytes wait for more of them for so long */
 #define WB_SLOW_NS GI_NSEC_PER_SEC             /* a file is slow whose oldest write is not done after it */
 #define WB_ALONE 64                            /* see wb.alone */
