@@ -50,8 +50,9 @@ for i in range(100):
     getattr(os, sys.argv[1])(log)
 PY
 }
-costs "a write and its fdatasync" 100 1.25 2.5 'log fdatasync'
-costs "a write and its fsync" 100 1.25 2.5 'log fsync'
+costs "a write and its fdatasync" 100 1.5 2.5 'log fdatasync'
+costs "a write and its fsync" 100 1.5 2.5 'log fsync'
+costs "a write of 1 MiB" 32 1.4 1.5 'dd if=/dev/zero of=large bs=1M count=32 conv=fsync status=none'
 echo 3 >/proc/sys/vm/drop_caches
 costs "a cold read of 128 KiB" 6 1.2 1.75 'cat file >/dev/null'
 costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
