@@ -114,6 +114,7 @@ int
 sh_pass(struct shard *sh, struct gi_fop *fop)
 {
   struct gi_fop *child = gi_fop_child(fop);
+  child->args.sync = GI_SYNC_NONE;              /* an fsync of this one file would not be one of its blocks */
   GI_ASSERT(!fop->rsp.xdata && !fop->rsp.dict); /* no reply yet */
   int err = sh_run(sh, child);
 
