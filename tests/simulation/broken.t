@@ -22,8 +22,7 @@ bring data to the disk before its counters|113|--workload register --mishaps pow
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
-do not tell where a name has gone|1|--workload names --mishaps none
-do not wait for a client that may still trust|1|--workload names --mishaps partition,client-freeze
+do not tell what became of names|6|--workload names --layers all --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss

@@ -8,6 +8,8 @@
  */
 #include "xlators/features/upcall/upcall.h"
 
+#include "libglusterish/probe.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 
@@ -155,7 +157,7 @@ tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
   struct up_file *f = up_find(up, &n->inv.gfid);
 
   up->recent[recent_of(&n->inv.gfid)] = up->clock;
-  if (!f)
+  if (!f || (n->name && GI_BROKEN("do not tell what became of names")))
     return;
   unsigned count = find_sharers(up, fop, f, n->for_ours, &who);
   GI_ASSERT(count <= up->metrics.registrations);

@@ -85,10 +85,6 @@ set_patience(struct upcall *up)
     gi_timer_cancel(&up->patience);
     return;
   }
-  if (GI_BROKEN("do not wait for a client that may still trust")) {
-    gi_timer_set(&up->patience, GI_NSEC_PER_MSEC);
-    return;
-  }
   uint64_t now = gi_now(up->x->reactor), until = gi_list_first(&up->held, struct up_fop, held_link)->until;
   gi_timer_set(&up->patience, until > now ? until - now : 0);
 }
@@ -101,7 +97,7 @@ patience_ends(void *arg)
   uint64_t now = gi_now(up->x->reactor);
   gi_list_init(&ready);
   gi_list_foreach_safe(f, &up->held, struct up_fop, held_link) {
-    if (f->until > now && !GI_BROKEN("do not wait for a client that may still trust"))
+    if (f->until > now)
       break;
     gi_list_foreach_safe(a, &f->acks, struct up_ack, fop_link) {
       struct up_client *c = up_client_find(up, a->id);
