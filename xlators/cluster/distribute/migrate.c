@@ -55,6 +55,19 @@ comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   return comes;
 }
 
+static bool
+still_unfinished(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  bool unfinished;
+
+  di_find(d, fop, &object, 1ull << child, &f);
+  unfinished = f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, child));
+  di_found_end(&f);
+  return unfinished;
+}
+
 static int
 retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
 {
@@ -79,6 +92,8 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   if (source < 0 || source == (int)child)
     return;
   err = di_lock(d, fop, &locks, DI_LOCK_MIGRATE, (unsigned)source, &object, NULL);
+  if (!err && !still_unfinished(d, fop, &gfid, child))
+    err = EALREADY; /* by who moves it, who may have only begun when it was found so */
   if (!err && comes_from(d, fop, &gfid, (unsigned)source, child))
     err = retire(d, fop, &gfid, (unsigned)source);
   if (!err) {
