@@ -466,9 +466,12 @@ follow_marks(struct move *m)
     return 0;
   m->f.to = (unsigned)m->target;
   err = di_move_look(m, false);
-  if (err == ENOENT || (!err && !m->replaced))
-    err = 0, m->f.to = want;
-  return err;
+  if (err != ENOENT && (err || m->replaced))
+    return err;
+  /* What was to become the copy is not due where it is. */
+  GI_IGNORE(di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.to, false));
+  m->f.to = want;
+  return 0;
 }
 
 static int
