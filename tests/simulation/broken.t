@@ -13,6 +13,7 @@ n=0
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
+accept an old layout|18|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|26|--workload locks --mishaps cut,brick-crash
@@ -38,6 +39,7 @@ keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|7|--workload register --layers read-ahead --mishaps none
 leave a name out of a listing|1|--workload names --mishaps none
+leave the source of a move|1|--workload moved --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 leave out of a listing who is away|2|--workload spread --mishaps cut
 let each brick truncate|7|--workload mixed --mishaps none --until 1
@@ -47,7 +49,9 @@ list what outdated copies show|81|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|10|--workload register --mishaps power-loss,client-crash,healer-freeze
 mark one directory of two|36|--workload names --mishaps cut --until 1
+move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|2|--workload register --mishaps brick-crash
+remove the source of a move early|1|--workload moved --mishaps none
 remove what a sink lacks|4|--workload register --mishaps brick-crash
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash

@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/mutants.h"
+
 #include <errno.h>
 
 #define DOMAIN_LAYOUT "dht.layout.heal"
@@ -89,7 +91,8 @@ check_layout(struct di *d, struct gi_fop *fop, unsigned child, const struct gi_l
 
   di_find(d, fop, dir, 1ull << child, &f);
   if (f.dir && gi_dict_get_bin(gi_fan_reply(&f.ask.fan, child)->rsp.xdata, d->layout_key, &bytes, &len) &&
-      di_range_decode(&have, bytes, len) && (di_range_empty(&have) || hash < have.start || hash > have.stop))
+      di_range_decode(&have, bytes, len) && !GI_BROKEN("accept an old layout") &&
+      (di_range_empty(&have) || hash < have.start || hash > have.stop))
     err = EAGAIN;
   di_found_end(&f);
   if (err && inode && l == di_inode_of(d, inode)->layout && l)

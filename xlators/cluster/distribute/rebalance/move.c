@@ -13,7 +13,7 @@
 #include "xlators/cluster/distribute/rebalance/move.h"
 
 #include "libglusterish/extension.h"
-#include "libglusterish/log.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -258,7 +258,7 @@ is_gone(int err)
 int
 di_move_remove_name(struct move *m)
 {
-  int err = di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
+  int err = GI_BROKEN("leave the source of a move") ? 0 : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
 
   return is_gone(err) ? follow_removal(m) : err;
 }
@@ -353,6 +353,8 @@ exchange_one(struct move *m)
     err = di_move_mark_again(m);
     return err ? err : EAGAIN;
   }
+  if (!err && GI_BROKEN("remove the source of a move early"))
+    return di_do_drop(m->f.r->d, name_fop(m, GI_FOP_UNLINK), m->f.from);
   if (!err)
     err = di_reb_xattrs(&m->f, false);
   if (!err)
