@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations on files that a rebalance moves, over two fake subvolumes.
+ */
+#include "xlators/cluster/distribute/spread-fixture.h"
+
+/* ---- files on the move ---- */
+
+static void
+say_moving(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 0644 | S_ISVTX | S_ISGID);
+  fop->rsp.post = fop->rsp.pre = fop->rsp.stat;
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
+}
+
+static void
+say_moved(struct gi_fop *fop, void *arg)
+{
+  say_linkto(fop, arg);
+  fop->rsp.post = fop->rsp.pre = fop->rsp.stat;
+}
+
+static struct gi_fd *
+open_file_on(struct fake_stack *s, unsigned child)
+{
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(child, s->nchildren)), *o = fake_fop(s, GI_FOP_OPEN);
+  struct gi_fd *fd;
+
+  fake_script(s, child, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  fd = fake_fd(s, FILE_GFID);
+  gi_fop_set_fd(o, fd);
+  fake_submit(s, o);
+  assert_int_equal(fake_count(s, child, GI_FOP_OPEN), 1);
+  return fd;
+}
+
+static struct gi_fop *
+write_to(struct fake_stack *s, struct gi_fd *fd)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_WRITE);
+
+  gi_fop_set_fd(f, fd);
+  f->args.size = 10;
+  fake_submit(s, f);
+  return f;
+}
+
+static void
+test_writes_go_to_both_while_it_moves(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  for (int i = 1; i <= 2; i++) {
+    f = write_to(s, fd);
+    assert_int_equal(f->rsp.ret, 10);
+    assert_int_equal(f->rsp.post.mode, S_IFREG | 0644);
+    assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), i);
+    assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), i);
+    assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 1); /* once */
+  }
+
+  /* The target fails: the copy would lack it. */
+  fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ENOSPC});
+  assert_int_equal(write_to(s, fd)->rsp.err, ENOSPC);
+  fake_stack_free(s);
+}
+
+static void
+test_operations_follow_when_it_has_moved(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+  write_to(s, fd);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1); /* from now on it is known */
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 2);
+  fake_stack_free(s);
+}
+
+/* To the same subvolume as the first try: what its translators have kept of that is of another operation. */
+static void
+test_a_second_try_is_an_operation_of_its_own(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  struct gi_fop *f;
+
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = EBADF});
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  fake_forget_seen(s);
+  f = write_to(s, fd);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
+  for (unsigned i = 0, n = 0; i < s->nseen; i++)
+    if (s->seen[i].kind == GI_FOP_WRITE)
+      assert_int_equal(s->seen[i].fop == f, n++ == 0);
+  fake_stack_free(s);
+}
+
+static void
+test_operations_follow_when_it_is_gone(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+
+  /* Gone everywhere: the error stays what it was. */
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ESTALE});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(write_to(s, fd)->rsp.err, ESTALE);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+link_fop(struct fake_stack *s, const char *name)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_LINK);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), name);
+  return f;
+}
+
+/* Whoever moves it does not know the new name. */
+static void
+test_further_name_of_a_moving_file_is_made_on_both(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f = link_fop(s, name_on(0, 2));
+
+  open_file_on(s, 0);
+  fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_MKNOD) + fake_count(s, 1, GI_FOP_MKNOD), 0); /* it belongs where the file is */
+
+  /* Where it cannot be made the file would lose it. */
+  fake_script(s, 1, GI_FOP_LINK, (struct fake_reply){.ret = -1, .err = ENOSPC});
+  f = link_fop(s, name_on(0, 2));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOSPC);
+  fake_stack_free(s);
+}
+
+static void
+test_further_name_follows_when_the_file_has_moved(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f = link_fop(s, name_on(1, 2));
+
+  open_file_on(s, 0);
+  fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_STAT, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), 1); /* what was made of it there is a linkto file that is not due */
+  fake_stack_free(s);
+}
+
+/* A file whose owner gave it the mode of a linkto file is one like others. */
+static void
+test_sticky_file_of_a_user(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = "child-1"});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  struct gi_fop *f = write_to(s, fd);
+
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(f->rsp.post.mode, S_IFREG | 01000);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 0);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_writes_go_to_both_while_it_moves),
+      cmocka_unit_test(test_operations_follow_when_it_has_moved),
+      cmocka_unit_test(test_a_second_try_is_an_operation_of_its_own),
+      cmocka_unit_test(test_operations_follow_when_it_is_gone),
+      cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
+      cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
+      cmocka_unit_test(test_sticky_file_of_a_user),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
