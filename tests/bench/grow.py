@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree that is constantly renamed, against a model in memory.
 
-    grow.py DIRECTORY SEED STOP [MEMBERS]
+    grow.py DIRECTORY SEED STOP [MEMBERS [-KIND…]]
 
 Files and directories are made, renamed (over others too), written, read, listed and removed until the file STOP exists; then everything is compared
 once more. Each answer must be what the model says: a listing shows each name once and none that is not there, a file has its bytes, what is gone is
-gone. Status 0: so it was. The same seed does the same operations, up to when it is stopped.
+gone. Status 0: so it was. -KIND leaves a kind of operation out: -rename, -replace, -rename_dir, -make …. The same seed does the same operations, up to when it is stopped.
 """
 import errno
 import os
@@ -147,6 +147,7 @@ def gone(path):
 
 operations = [(op_rename, 8), (op_replace, 4), (op_rename_dir, 1), (op_make, 3), (op_remove, 2), (op_write, 4), (op_read, 4), (op_list, 2), (op_chmod, 1),
               (op_mkdir, 1), (op_rmdir, 1)]
+operations = [(o, w) for o, w in operations if o.__name__.replace("op_", "-", 1) not in sys.argv[5:]]
 kinds, weights = [o for o, _ in operations], [w for _, w in operations]
 done = 0
 try:
@@ -160,7 +161,7 @@ try:
         if kind is op_remove and n < members // 2 or kind is op_rmdir and len(dirs()) < 5:
             kind = op_make
         if kind is op_make and n > 2 * members or kind is op_mkdir and len(dirs()) > 20:
-            kind = op_rename
+            kind = op_read
         kind()
         done += 1
     last.append("the end")
