@@ -7,6 +7,7 @@
 #include "programs/glusterishd/pool/pool.h"
 
 #include <dirent.h>
+#include <netdb.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -98,6 +99,25 @@ gd_node_of_host(const struct gd *gd, const char *host)
   return NULL;
 }
 
+/* One that joined is known by its address, whatever name people have for it. */
+static struct gd_node *
+node_of_name(const struct gd *gd, const char *host)
+{
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+  struct gd_node *n = NULL;
+  if (!gd->pool || !gd_is_host(host) || getaddrinfo(host, NULL, &hints, &list))
+    return NULL;
+  for (const struct addrinfo *a = list; a && !n; a = a->ai_next) {
+    struct sockaddr_storage sa = {0};
+    char text[64];
+    memcpy(&sa, a->ai_addr, a->ai_addrlen);
+    if (gd_address_text(&sa, text, sizeof(text)))
+      n = gd_node_of_host(gd, text);
+  }
+  freeaddrinfo(list);
+  return n;
+}
+
 bool
 gd_node_named(const struct gd *gd, const char *host, struct gd_node **n)
 {
@@ -107,7 +127,10 @@ gd_node_named(const struct gd *gd, const char *host, struct gd_node **n)
   for (unsigned i = 0; gd->pool && i < gd->pool->nhosts; i++)
     if (strcasecmp(gd->pool->hosts[i], host) == 0)
       return true;
-  return gd_host_is_local(gd, host);
+  if (gd_host_is_local(gd, host))
+    return true;
+  *n = node_of_name(gd, host);
+  return *n != NULL;
 }
 
 bool
