@@ -29,6 +29,7 @@ struct change {
   unsigned *fresh, nfresh;     /* positions of the new bricks in the draft */
   struct gd_prepare *prepare;  /* the directories of the new bricks; NULL: there are none */
   int stopped;                 /* position of the brick that was stopped for this; -1 = none */
+  bool again;                  /* the new brick is in the place of the one that was stopped */
   bool resized;                /* the volume has more or fewer bricks than before */
   struct gd_brick *gone;       /* left the volume */
   unsigned ngone;
@@ -192,7 +193,7 @@ everywhere(struct gd_op *op)
 static void
 in_force(struct change *c)
 {
-  gd_settle(c->op, c->v->name, false, everywhere);
+  gd_settle(c->op, c->v->name, c->again, everywhere); /* a process that died there is no reason to leave it */
 }
 
 static void
@@ -307,6 +308,7 @@ begin(struct change *c, bool force)
   for (unsigned i = 0; i < c->nfresh; i++)
     bricks[i] = &c->draft->bricks[c->fresh[i]];
   const struct gd_brick *again = same_place(c, bricks[0]) ? &c->v->bricks[c->stopped] : NULL;
+  c->again = again != NULL;
   c->prepare = gd_prepare_new(c->op, &c->v->id, bricks, c->nfresh);
   gd_prepare_run(c->prepare, force, c->attribute != NULL, again, prepared);
   return GD_OP_LATER;
