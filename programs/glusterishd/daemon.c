@@ -78,6 +78,7 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   gi_list_init(&gd->ops);
   gi_list_init(&gd->questions);
   gi_list_init(&gd->prepared);
+  gi_list_init(&gd->names);
   gd->map = gd_map_new();
   gd->brick_program = find_brick_program();
   return gd;
@@ -170,6 +171,7 @@ gd_free(struct gd **gdp)
   gd_ops_abort(gd);
   gd_services_stop(gd);
   gd_prepared_let_go(gd);
+  gd_hosts_let_go(gd);
   gi_list_foreach_safe(v, &gd->volumes, struct gd_volume, link) {
     gd_volume_let_go(v);
     gd_volume_free(v);

@@ -4,6 +4,7 @@
  * that address, so that several daemons on one machine can form a pool.
  */
 #include "programs/glusterishd/model/model.h"
+#include "rpc/net.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -12,6 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define KEEP_NS (30 * GI_NSEC_PER_SEC)       /* what the name service says */
+#define KEEP_FAILED_NS (5 * GI_NSEC_PER_SEC) /* and that it says nothing */
 
 static bool
 same_address(const struct sockaddr *a, const struct sockaddr *b)
@@ -46,42 +50,112 @@ on_an_interface(const struct sockaddr *a)
   return found;
 }
 
-static struct addrinfo *
-resolve(const char *host)
+/* ---- names ---- */
+
+/* What the name service said. */
+struct gd_name {
+  struct gi_list link; /* gd.names */
+  char *host;
+  uint64_t until; /* gi_now */
+  unsigned n;
+  struct gi_net_address address[GD_NAME_ADDRESSES];
+};
+
+static void
+name_free(struct gd_name *n)
 {
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-  return getaddrinfo(host, NULL, &hints, &list) == 0 ? list : NULL;
+  gi_list_del(&n->link);
+  gi_free(n->host);
+  gi_free(n);
+}
+
+void
+gd_hosts_let_go(struct gd *gd)
+{
+  gi_list_foreach_safe(n, &gd->names, struct gd_name, link)
+    name_free(n);
+}
+
+static const struct gd_name *
+find_name(const struct gd *gd, const char *host)
+{
+  gi_list_foreach(n, &gd->names, struct gd_name, link)
+    if (strcasecmp(n->host, host) == 0)
+      return n;
+  return NULL;
+}
+
+void
+gd_host_learn(struct gd *gd, const char *host, const struct gi_net_address *addresses, unsigned n)
+{
+  GI_ASSERT(n <= GD_NAME_ADDRESSES);
+  struct gd_name *name = gi_new(struct gd_name);
+  name->host = gi_strdup(host);
+  name->until = gi_now(gd->reactor) + (n ? KEEP_NS : KEEP_FAILED_NS);
+  name->n = n;
+  memcpy(name->address, addresses, n * sizeof(*addresses));
+  gi_list_add_tail(&gd->names, &name->link);
+}
+
+/* A numeric address needs no name service; *list: it, to be freed. */
+static bool
+is_numeric(const char *host, struct addrinfo **list)
+{
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+  *list = NULL;
+  return getaddrinfo(host, NULL, &hints, list) == 0;
 }
 
 static bool
-is_bound_address(const char *bind, const struct addrinfo *host)
+is_own_name(const struct gd *gd, const char *host)
 {
-  struct addrinfo *mine = resolve(bind);
-  bool found = false;
-  for (struct addrinfo *m = mine; m && !found; m = m->ai_next)
-    for (const struct addrinfo *h = host; h && !found; h = h->ai_next)
-      found = same_address(m->ai_addr, h->ai_addr);
-  if (mine)
-    freeaddrinfo(mine);
-  return found;
+  char own[256] = "";
+  if (gd->config.bind)
+    return strcasecmp(host, gd->config.bind) == 0;
+  return strcasecmp(host, "localhost") == 0 || (gethostname(own, sizeof(own) - 1) == 0 && strcasecmp(host, own) == 0);
+}
+
+bool
+gd_host_must_be_looked_up(struct gd *gd, const char *host)
+{
+  struct addrinfo *list;
+  uint64_t now = gi_now(gd->reactor);
+  gi_list_foreach_safe(n, &gd->names, struct gd_name, link)
+    if (n->until < now)
+      name_free(n);
+  bool numeric = is_numeric(host, &list);
+  if (list)
+    freeaddrinfo(list);
+  return !numeric && !is_own_name(gd, host) && !find_name(gd, host);
+}
+
+/* ---- is it this machine? ---- */
+
+static bool
+is_mine(const struct gd *gd, const struct sockaddr *a)
+{
+  struct addrinfo *bound;
+  if (!gd->config.bind)
+    return on_an_interface(a);
+  bool mine = is_numeric(gd->config.bind, &bound) && same_address(bound->ai_addr, a);
+  const struct gd_name *name = bound ? NULL : find_name(gd, gd->config.bind);
+  for (unsigned i = 0; name && i < name->n && !mine; i++)
+    mine = same_address((const struct sockaddr *)&name->address[i].sa, a);
+  if (bound)
+    freeaddrinfo(bound);
+  return mine;
 }
 
 bool
 gd_host_is_local(const struct gd *gd, const char *host)
 {
-  const char *bind = gd->config.bind;
-  char own[256] = "";
-  if (bind && strcasecmp(host, bind) == 0)
+  struct addrinfo *list;
+  if (is_own_name(gd, host))
     return true;
-  if (!bind && gethostname(own, sizeof(own) - 1) == 0 && strcasecmp(host, own) == 0)
-    return true;
-  struct addrinfo *list = resolve(host);
-  bool local = false;
-  if (bind)
-    local = list && is_bound_address(bind, list);
-  else
-    for (struct addrinfo *a = list; a && !local; a = a->ai_next)
-      local = on_an_interface(a->ai_addr);
+  bool local = is_numeric(host, &list) && is_mine(gd, list->ai_addr);
+  const struct gd_name *name = list ? NULL : find_name(gd, host);
+  for (unsigned i = 0; name && i < name->n && !local; i++)
+    local = is_mine(gd, (const struct sockaddr *)&name->address[i].sa);
   if (list)
     freeaddrinfo(list);
   return local;

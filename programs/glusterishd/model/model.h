@@ -186,6 +186,7 @@ struct gd {
   const struct gd_across *across;             /* what they need of other nodes, op.h */
   const struct gi_rpc_program *nodes_program; /* what others may ask it for; NULL: nothing */
   struct gi_list ops;                         /* struct gd_op under way */
+  struct gi_list names;                       /* hosts that were looked up, host.c */
   struct gi_list prepared;                    /* directories of bricks that may come into force, ops/prepared.c */
   struct gi_list questions;                   /* to bricks, brick-ops.c */
   char *brick_program;                        /* the glusterishfs to start bricks and self-heal daemons with */
@@ -297,8 +298,15 @@ bool gd_volgen_is_service(struct gd *gd, const char *key);
 
 /* ---- host.c ---- */
 
-/* Is `host` this machine? With a bind address only that address counts. */
+#define GD_NAME_ADDRESSES 8
+struct gi_net_address;
+/* Is `host` this machine? With a bind address only that address counts. Never blocks: a name that was not looked up lately is not. */
 bool gd_host_is_local(const struct gd *gd, const char *host);
+/* Has its name to be looked up before that can be said? */
+bool gd_host_must_be_looked_up(struct gd *gd, const char *host);
+/* It has these addresses, GD_NAME_ADDRESSES at most, or none, for a while. */
+void gd_host_learn(struct gd *gd, const char *host, const struct gi_net_address *addresses, unsigned n);
+void gd_hosts_let_go(struct gd *gd);
 
 /* ---- brick-check.c ---- */
 

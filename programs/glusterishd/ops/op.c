@@ -108,6 +108,7 @@ op_free(struct gd_op *op)
   if (op->release)
     op->release(op);
   gd_disks_free(op);
+  gd_names_free(op);
   op->gd->across->placed(op);
   json_decref(op->in);
   json_decref(op->out);
@@ -161,6 +162,16 @@ needs_lock(const struct gd_op *op)
   return op->gd->pool && !op->by_node && c->flags & GD_CMD_STORES && (!c->stores || c->stores(op));
 }
 
+/* The hosts it names are known. */
+static int
+op_named(struct gd_op *op, struct gi_error *err)
+{
+  if (!needs_lock(op))
+    return op_go(op, err);
+  op->gd->across->lock(op, op_locked);
+  return GD_OP_LATER;
+}
+
 static int
 op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
 {
@@ -170,10 +181,7 @@ op_run(struct gd_op *op, uint32_t proc, bool remote, struct gi_error *err)
   op->command = find_command(op->gd, name, proc, remote, op->by_node);
   if (!op->command)
     return gi_error_set(err, EOPNOTSUPP, "unknown command %.64s", name ? name : "(none)");
-  if (!needs_lock(op))
-    return op_go(op, err);
-  op->gd->across->lock(op, op_locked);
-  return GD_OP_LATER;
+  return gd_names_look(op, op_named, err);
 }
 
 static void

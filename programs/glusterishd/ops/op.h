@@ -57,6 +57,7 @@ struct gd_op {
   json_t *out;                                                  /* the reply document; an object */
   struct gd_placing *placing;                                   /* place.c; NULL: nothing is placed */
   struct gd_disks *disks;                                       /* disk.c; NULL: they were not looked at */
+  struct gd_names *names;                                       /* names.c */
   unsigned waiting;                                             /* bricks still being started or stopped */
   struct gi_error problem;                                      /* the first thing that went wrong while waiting */
   void (*answer)(struct gd_op *op, const struct gi_error *err); /* sends the answer; set by whoever began the op */
@@ -96,6 +97,12 @@ int gd_disks_look(struct gd_op *op, const struct gd_volume *only, gd_disks_fn *t
 int gd_disks_look_at(struct gd_op *op, const char *const *paths, unsigned n, gd_disks_fn *then, struct gi_error *err);
 const struct statvfs *gd_disks_get(const struct gd_op *op, const char *path); /* NULL: not known */
 void gd_disks_free(struct gd_op *op);                                         /* for op.c */
+
+/* names.c: has the hosts that the request names looked up, as far as that may take time, and goes on with `then`, as gd_command.run
+ * would. */
+typedef int gd_names_fn(struct gd_op *op, struct gi_error *err);
+int gd_names_look(struct gd_op *op, gd_names_fn *then, struct gi_error *err);
+void gd_names_free(struct gd_op *op); /* for op.c */
 
 /* ask.c: puts a question to every brick of op->volume that is online, or to `only` if it is; consumes `in`. Each has an object
  * with its "name" in the list "bricks" of the reply document, in the order of the volume, and `said` is called with that once it has
@@ -198,8 +205,6 @@ bool gd_rebalance_runs(const struct gd_volume *v);
 int gd_check_no_rebalance(const struct gd_volume *v, struct gi_error *err); /* nor sets that are being emptied */
 /* May the bricks go at once: nothing is moved, or it is they that are being emptied? */
 int gd_check_removable(const struct gd_volume *v, const json_t *bricks, struct gi_error *err);
-void gd_rebalance_end(struct gd_volume *v);    /* of the task, if there is one; the process ends too */
-void gd_rebalance_settle(struct gd_volume *v); /* a task of emptying sets is over when none is to be emptied */
 
 /* options.c: sets options of op->volume, keys and values known to be good, in the running processes too, and finishes the op.
  * `pairs`: key, value, …; a value NULL: the option goes. GD_OP_LATER. */

@@ -6,9 +6,11 @@
  */
 #include "programs/glusterishd/ops/fixture.h"
 #include "libglusterish/graph.h"
+#include "rpc/net.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -459,6 +461,54 @@ test_options_of_all(void **state)
   }
 }
 
+/* ---- names ---- */
+
+static atomic_bool dead; /* the name service */
+
+static int
+resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
+{
+  while (dead)
+    usleep(1000);
+  return strcmp(host, "here.test") == 0 ? gi_net_kernel.resolve(r, "127.0.0.1", port, out, max, err)
+                                        : gi_error_set(err, EHOSTUNREACH, "no such host");
+}
+
+static void
+set_answered(struct gd_op *op, const struct gi_error *err)
+{
+  *(int *)op->arg = err ? err->code : 0;
+}
+
+static void
+test_names_are_looked_up_by_workers(void **state)
+{
+  struct fixture *f = *state;
+  struct gi_net_ops net = gi_net_kernel;
+  const struct gi_net_ops *before = f->r->net;
+  net.resolve = resolve;
+  f->r->net = &net;
+  gi_reactor_set_workers(f->r, 1);
+  succeeds(f,
+           run(f, 4, "{\"command\":\"volume create\",\"volume\":\"named\",\"force\":true,\"bricks\":[\"here.test:DIR/n\"]}"));
+  assert_int_equal(
+      run(f, 4, "{\"command\":\"volume create\",\"volume\":\"far\",\"force\":true,\"bricks\":[\"far.test:DIR/f\"]}"), EINVAL);
+  assert_says(f, "Host far.test is not in 'Peer in Cluster' state");
+  int code = -1;
+  dead = true;
+  gd_op_begin(f->gd, "{\"command\":\"volume create\",\"volume\":\"slow\",\"force\":true,\"bricks\":[\"slow.test:/b/f\"]}", 4,
+              false, NULL, set_answered, &code);
+  succeeds(f, run(f, 33, "{\"command\":\"volume list\"}")); /* nobody else waits */
+  assert_int_equal(code, -1);
+  for (unsigned i = 0; i < 2000 && code < 0; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(code, EINVAL);
+  dead = false;
+  while (gi_reactor_busy(f->r))
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  f->r->net = before;
+}
+
 int
 main(void)
 {
@@ -477,6 +527,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
       cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_names_are_looked_up_by_workers, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,3 +130,26 @@ gd_mover_sync(struct gd_volume *v)
 {
   gd_service_sync(&v->mover, &type, v);
 }
+
+/* ---- the end ---- */
+
+void
+gd_rebalance_end(struct gd_volume *v)
+{
+  struct gi_error err = {0};
+  struct gd_rebalance *r = &v->rebalance;
+  if (r->status == GD_REBALANCE_RUNS)
+    r->status = GD_REBALANCE_STOPPED;
+  r->task = GD_TASK_NONE;
+  r->id = (struct gi_gfid){0};
+  if (gd_store_rebalance(v, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, GI_MSG_MGMT + 41, "volume %s: the end of its task cannot be stored: %s", v->name, err.text);
+  gd_mover_sync(v);
+}
+
+void
+gd_rebalance_settle(struct gd_volume *v)
+{
+  if (v->rebalance.task == GD_TASK_REMOVE && !gd_volume_drains(v))
+    gd_rebalance_end(v);
+}

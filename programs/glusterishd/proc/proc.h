@@ -119,6 +119,8 @@ char *gd_shd_socket(const struct gd_volume *v);          /* where it answers bri
 /* Starts or ends it as v->rebalance wants it; returns at once. Its progress goes to v->rebalance by itself. */
 void gd_mover_sync(struct gd_volume *v);
 pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
+void gd_rebalance_end(struct gd_volume *v);    /* of the task, if there is one; the process ends too */
+void gd_rebalance_settle(struct gd_volume *v); /* a task of emptying sets is over when none is to be emptied */
 
 /* ---- sweep.c ---- */
 
