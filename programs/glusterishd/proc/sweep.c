@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-#define MSG (GI_MSG_MGMT + 215)
+#define MSG (GI_MSG_MGMT + 230)
 
 /* Of a stopped volume the bricks are adopted and then stopped, by whoever begins. */
 static bool
