@@ -43,12 +43,14 @@ gi_promise_lease(const struct gi_graph *g)
   return g->strict ? (uint64_t)g->promise * GI_NSEC_PER_SEC / GI_PROMISE_PARTS : 0;
 }
 
-/* What is left of `life` of what was asked for then, ns. It counts from the question: the answer may have been long on its way. */
+/* What is left of `life` of what was asked for then, ns. It counts from the question: the answer may have been long on its way. A question
+ * is dated by a finer clock than now is: it may seem to be still to come. */
 static inline uint64_t
 gi_promise_left(uint64_t life, uint64_t asked, uint64_t now)
 {
-  GI_ASSERT(asked <= now);
-  return now - asked < life ? life - (now - asked) : 0;
+  uint64_t age = asked < now ? now - asked : 0;
+
+  return age < life ? life - age : 0;
 }
 
 /* How long, in nanoseconds from when it was asked for, what somebody would keep for `want` may be kept: that long, but at most a third

@@ -280,8 +280,7 @@ of_rename(struct upcall *up, struct gi_fop *fop)
   if (!gi_gfid_is_none(&n.inv.gfid))
     tell_sharers(up, fop, &n);
   of_directory(up, fop, &from, &fop->loc, &fop->loc2);
-  if (!GI_BROKEN("do not tell where a name has gone"))
-    of_directory(up, fop, &to, &fop->loc2, &fop->loc);
+  of_directory(up, fop, &to, &fop->loc2, &fop->loc);
   if (gi_gfid_is_none(&fop->rsp.lost))
     return;
   up->clock++; /* another object: whoever was told of the first one is told of it too */
