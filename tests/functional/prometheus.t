@@ -33,8 +33,8 @@ like "$(promtool check rules "$EXTRAS/glusterish-alerts.yml" 2>&1)" 'SUCCESS' "t
 
 mkdir "$WORK/prometheus"
 cp "$EXTRAS/glusterish-alerts.yml" "$WORK/prometheus"
-sed -e "s/127.0.0.1:9324/$DAEMON/" -e 's/15s/1s/' "$EXTRAS/prometheus.yml" >"$WORK/prometheus/prometheus.yml"
-printf '%s\n' "  - job_name: client" "    scrape_interval: 1s" "    static_configs:" "      - targets: ['$CLIENT']" >"$WORK/prometheus/more.yml"
+sed -e "s/127.0.0.1:9324/$DAEMON/" -e 's/15s/4s/' "$EXTRAS/prometheus.yml" >"$WORK/prometheus/prometheus.yml"
+printf '%s\n' "  - job_name: client" "    scrape_interval: 4s" "    static_configs:" "      - targets: ['$CLIENT']" >"$WORK/prometheus/more.yml"
 sed -i "/^rule_files/e cat $WORK/prometheus/more.yml" "$WORK/prometheus/prometheus.yml"
 printf 'global:\n  evaluation_interval: 1s\n' >>"$WORK/prometheus/prometheus.yml"
 like "$(promtool check config "$WORK/prometheus/prometheus.yml" 2>&1)" 'SUCCESS.*valid' "the example is a configuration"
