@@ -125,6 +125,7 @@ test_create_chooses(void **state)
 {
   struct fixture *f = *state;
   f->gd->config.bind = gi_strdup("127.0.0.1");
+  gi_free(f->gd->config.brick_root);
   f->gd->config.brick_root = gi_asprintf("%s/one:%s/two:%s/none", f->dir, f->dir, f->dir);
   GI_CLEANUP_FREE char *one = gi_asprintf("%s/one", f->dir), *two = gi_asprintf("%s/two", f->dir),
                        *taken = gi_asprintf("%s/one/vol-1", f->dir);
