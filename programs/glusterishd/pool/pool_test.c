@@ -4,10 +4,8 @@
  * changes come from there, and whenever the daemon dies, before or after any
  * call to the store, a command is done or not done when it is back.
  */
-#include "programs/glusterishd/pool/key-store-memory.h"
-#include "programs/glusterishd/ops/fixture.h"
+#include "programs/glusterishd/pool/fixture.h"
 #include "programs/glusterishd/pool/credential.h"
-#include "programs/glusterishd/pool/pool.h"
 
 #include <signal.h>
 #include <string.h>
@@ -21,63 +19,6 @@
 #define SET "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}"
 #define STOP "{\"command\":\"volume stop\",\"volume\":\"vol\"}"
 #define DELETE "{\"command\":\"volume delete\",\"volume\":\"vol\"}"
-
-/* The pool's other node, which is away. */
-#define AWAY GD_PREFIX "node/12345678-1234-4234-8234-123456789abc"
-#define AWAY_DOC "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}"
-
-static struct memory_store store;
-
-static struct gd_key_store *
-open_store(struct gd *gd)
-{
-  return memory_store_open(&store, gd->reactor);
-}
-
-static void
-turns(struct fixture *f, unsigned n)
-{
-  while (n--)
-    gi_reactor_turn(f->r, GI_NSEC_PER_MSEC);
-}
-
-static void
-make_pool(struct fixture *f)
-{
-  struct gi_error err = {0};
-  char id[GI_UUID_TEXT], uuid[GI_UUID_TEXT];
-  f->gd->new_key_store = open_store;
-  f->gd->config.port = 24007;
-  if (gd_pool_begin(f->gd, "127.0.0.1", &err))
-    fail_msg("%s", err.text);
-  GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
-  json_t *doc = gd_node_own_doc(f->gd);
-  char *text = json_dumps(doc, 0);
-  memory_store_put(&store, GD_PREFIX "pool", gi_gfid_text(&f->gd->pool->id, id), 0);
-  memory_store_put(&store, node, text, 0);
-  memory_store_put(&store, AWAY, AWAY_DOC, 0);
-  free(text);
-  json_decref(doc);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 3);
-}
-
-static int
-setup_pool(void **state)
-{
-  memset(&store, 0, sizeof(store));
-  setup(state);
-  make_pool(*state);
-  return 0;
-}
-
-static int
-teardown_pool(void **state)
-{
-  teardown(state);
-  memory_store_clear(&store);
-  return 0;
-}
 
 /* The daemon dies as it is, and another one begins with its files. */
 static void
@@ -241,15 +182,13 @@ test_changes_of_others_are_taken(void **state)
   GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
   gd_volume_free(theirs);
   memory_store_put(&store, VOLUME, text, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   struct gd_volume *v = gd_volume_find(f->gd, "vol");
   assert_string_equal(gd_options_get(&v->options, "user.a"), "theirs");
   restart(f); /* it is in the files too */
   assert_agreed(f, "", 0);
   memory_store_put(&store, VOLUME, NULL, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_null(gd_volume_find(f->gd, "vol"));
 }
 
@@ -259,8 +198,7 @@ test_a_damaged_definition_changes_nothing(void **state)
   struct fixture *f = *state;
   succeeds(f, run(f, 4, CREATE));
   memory_store_put(&store, VOLUME, "{\"id\":1}", 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_int_equal(gd_volume_find(f->gd, "vol")->nbricks, 2);
 }
 
@@ -281,12 +219,10 @@ test_a_brick_that_left_is_stopped_after_its_volume_went(void **state)
   GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
   gd_volume_free(theirs);
   memory_store_put(&store, VOLUME, text, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_int_equal(gd_volume_find(f->gd, "vol")->nbricks, 1);
   memory_store_put(&store, VOLUME, NULL, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_null(gd_volume_find(f->gd, "vol"));
   for (unsigned i = 0; i < 2000 && access(pidfile, F_OK) == 0; i++)
     turns(f, 10);
@@ -300,8 +236,7 @@ test_the_store_of_another_pool_is_not_followed(void **state)
   succeeds(f, run(f, 4, CREATE));
   memory_store_put(&store, GD_PREFIX "pool", "12345678-1234-4234-8234-123456789abc", 0);
   memory_store_put(&store, VOLUME, NULL, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_non_null(gd_volume_find(f->gd, "vol"));
 }
 
@@ -311,8 +246,7 @@ test_a_store_that_was_begun_is_filled(void **state)
   struct fixture *f = *state;
   succeeds(f, run(f, 4, CREATE));
   memory_store_clear(&store);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_int_equal(store.n, 0); /* it had something: whoever emptied it knows why */
   restart(f);                   /* as far as the file says nothing was ever in it */
   turns(f, 5);
@@ -331,8 +265,7 @@ test_a_store_made_anew_counts_anew(void **state)
   store.revision = 0;
   f->gd->pool->unfilled = true;
   gd_follow_anew(f->gd->pool->follow);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_agreed(f, "", 0);
   succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"c\"]}"));
   assert_agreed(f, "", 0);
@@ -358,8 +291,7 @@ test_who_is_detached_is_alone(void **state)
   GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
   succeeds(f, run(f, 4, CREATE));
   memory_store_put(&store, node, NULL, 0);
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  turns(f, 5);
+  follow(f);
   assert_null(f->gd->pool);
   assert_null(gd_volume_find(f->gd, "vol"));
 }
@@ -407,8 +339,6 @@ test_a_daemon_that_begins_has_no_quorum(void **state)
 {
   struct fixture *f = *state;
   struct gd_pool *p = f->gd->pool;
-  static const char key[] = GD_PREFIX "node/12345678-1234-4234-8234-123456789abc",
-                    away[] = "{\"uuid\":\"12345678-1234-4234-8234-123456789abc\",\"hosts\":[\"127.0.0.77\"],\"port\":9}";
   succeeds(f, run(f, 4, CREATE));
   succeeds(f, run(f, 8, START));
   gd_quorum_begin(f->gd);
@@ -418,9 +348,8 @@ test_a_daemon_that_begins_has_no_quorum(void **state)
            run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.server-quorum-type\",\"server\"]}"));
   gd_quorum_begin(f->gd);
   assert_true(v->cut_off); /* nothing is started before others are seen */
-  memory_store_put(&store, key, away, 0);
-  gd_follow_refresh(p->follow, NULL, NULL);
-  turns(f, 5);
+  memory_store_put(&store, AWAY, AWAY_DOC, 0);
+  follow(f);
   gd_quorum_look(p);
   assert_int_equal(v->bricks[0].state, GD_PROC_UP); /* what runs is left alone for a while */
   p->began = 0;

@@ -3,78 +3,22 @@
  * A node takes the place of another one, against a store in memory: what is
  * refused, what is stored, and what the new node waits for.
  */
-#include "programs/glusterishd/ops/fixture.h"
-#include "programs/glusterishd/pool/key-store-memory.h"
+#include "programs/glusterishd/pool/fixture.h"
 #include "programs/glusterishd/pool/replace.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-#define OLD "12345678-1234-4234-8234-123456789abc"
 #define REPLACE "{\"command\":\"node replace\",\"old\":\"127.0.0.77\",\"new\":\"127.0.0.1\"}"
 #define STATUS "{\"command\":\"node status\"}"
-
-static struct memory_store store;
-
-static struct gd_key_store *
-open_store(struct gd *gd)
-{
-  return memory_store_open(&store, gd->reactor);
-}
-
-static void
-follow(struct fixture *f)
-{
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  for (int i = 0; i < 5; i++)
-    gi_reactor_turn(f->r, GI_NSEC_PER_MSEC);
-}
-
-/* A pool of this node and another one, which is away. */
-static void
-make_pool(struct fixture *f)
-{
-  struct gi_error err = {0};
-  char id[GI_UUID_TEXT], uuid[GI_UUID_TEXT];
-  f->gd->new_key_store = open_store;
-  f->gd->config.port = 24007;
-  if (gd_pool_begin(f->gd, "127.0.0.1", &err))
-    fail_msg("%s", err.text);
-  GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
-  json_t *doc = gd_node_own_doc(f->gd);
-  char *text = json_dumps(doc, 0);
-  memory_store_put(&store, GD_PREFIX "pool", gi_gfid_text(&f->gd->pool->id, id), 0);
-  memory_store_put(&store, node, text, 0);
-  memory_store_put(&store, GD_PREFIX "node/" OLD, "{\"uuid\":\"" OLD "\",\"hosts\":[\"127.0.0.77\"],\"port\":9}", 0);
-  free(text);
-  json_decref(doc);
-  follow(f);
-}
-
-static int
-setup_pool(void **state)
-{
-  memset(&store, 0, sizeof(store));
-  setup(state);
-  make_pool(*state);
-  return 0;
-}
-
-static int
-teardown_pool(void **state)
-{
-  teardown(state);
-  memory_store_clear(&store);
-  return 0;
-}
 
 /* The first brick of "vol" is the old node's, as the store says. */
 static struct gd_volume *
 give_brick_away(struct fixture *f)
 {
   struct gd_volume *theirs = gd_volume_draft(gd_volume_find(f->gd, "vol"));
-  gi_gfid_parse(OLD, &theirs->bricks[0].node);
+  gi_gfid_parse(AWAY_ID, &theirs->bricks[0].node);
   theirs->version += 4;
   GI_CLEANUP_FREE char *text = gd_definition_write(theirs);
   gd_volume_free(theirs);

@@ -2,70 +2,13 @@
  *
  * A pool whose nodes run different versions, against a store in memory.
  */
-#include "programs/glusterishd/ops/fixture.h"
-#include "programs/glusterishd/pool/key-store-memory.h"
-#include "programs/glusterishd/pool/pool.h"
+#include "programs/glusterishd/pool/fixture.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define OLD "12345678-1234-4234-8234-123456789abc"
 #define CHECK "{\"command\":\"pool upgrade check\"}"
 #define FINISH "{\"command\":\"pool upgrade finish\"}"
-
-static struct memory_store store;
-
-static struct gd_key_store *
-open_store(struct gd *gd)
-{
-  return memory_store_open(&store, gd->reactor);
-}
-
-static void
-follow(struct fixture *f)
-{
-  gd_follow_refresh(f->gd->pool->follow, NULL, NULL);
-  for (int i = 0; i < 5; i++)
-    gi_reactor_turn(f->r, GI_NSEC_PER_MSEC);
-}
-
-/* A pool of this node and another one, which is away. */
-static void
-make_pool(struct fixture *f)
-{
-  struct gi_error err = {0};
-  char id[GI_UUID_TEXT], uuid[GI_UUID_TEXT];
-  f->gd->new_key_store = open_store;
-  f->gd->config.port = 24007;
-  if (gd_pool_begin(f->gd, "127.0.0.1", &err))
-    fail_msg("%s", err.text);
-  GI_CLEANUP_FREE char *node = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&f->gd->uuid, uuid));
-  json_t *doc = gd_node_own_doc(f->gd);
-  char *text = json_dumps(doc, 0);
-  memory_store_put(&store, GD_PREFIX "pool", gi_gfid_text(&f->gd->pool->id, id), 0);
-  memory_store_put(&store, node, text, 0);
-  memory_store_put(&store, GD_PREFIX "node/" OLD, "{\"uuid\":\"" OLD "\",\"hosts\":[\"127.0.0.77\"],\"port\":9}", 0);
-  free(text);
-  json_decref(doc);
-  follow(f);
-}
-
-static int
-setup_pool(void **state)
-{
-  memset(&store, 0, sizeof(store));
-  setup(state);
-  make_pool(*state);
-  return 0;
-}
-
-static int
-teardown_pool(void **state)
-{
-  teardown(state);
-  memory_store_clear(&store);
-  return 0;
-}
 
 static void
 older_pool(struct fixture *f)
@@ -115,7 +58,7 @@ test_the_level_is_stored_when_nothing_hinders(void **state)
 {
   struct fixture *f = *state;
   older_pool(f);
-  memory_store_put(&store, GD_PREFIX "node/" OLD, NULL, 0); /* it is detached */
+  memory_store_put(&store, AWAY, NULL, 0); /* it is detached */
   follow(f);
   succeeds(f, run(f, 1, FINISH));
   follow(f);
