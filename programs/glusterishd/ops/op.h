@@ -143,6 +143,8 @@ void gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn 
 /* Other nodes that are connected take what is stored of the volume and start and stop its bricks; `fn` is called when they have. What
  * failed there goes to op->problem. */
 void gd_settle(struct gd_op *op, const char *volume, bool force, void (*fn)(struct gd_op *op));
+/* A gd_committed_fn that ends the command: what was stored is read here, and by the other nodes. */
+void gd_finish_everywhere(struct gd_op *op, const struct gi_error *err);
 /* One command for a node alone: brick-order.c says which. fn: code 0, or what it refused it with, in `why`. */
 void gd_order(struct gd_op *op, const struct gi_gfid *node, json_t *request, unsigned timeout_ms,
               void (*fn)(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc), void *arg);

@@ -205,27 +205,6 @@ gd_op_node_leave(struct gd_op *op, struct gi_error *err)
 
 /* ---- peer update: a node has another address ---- */
 
-static void
-update_settled(struct gd_op *op)
-{
-  gd_op_finish(op, NULL);
-}
-
-static void
-update_read(void *arg, const struct gi_error *err)
-{
-  gd_settle(arg, "", false, update_settled);
-}
-
-static void
-updated(struct gd_op *op, const struct gi_error *err)
-{
-  if (err->code)
-    gd_op_finish(op, err);
-  else
-    gd_follow_refresh(op->gd->pool->follow, update_read, op);
-}
-
 static int
 check_address(const struct gd *gd, const struct gd_node *n, const char *address, struct gi_error *err)
 {
@@ -257,7 +236,7 @@ gd_op_peer_update(struct gd_op *op, struct gi_error *err)
   char *text = json_dumps(doc, JSON_COMPACT);
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(n ? &n->id : &op->gd->uuid, uuid));
   struct gd_key_put put = {key, text, 0};
-  gd_commit_keys(op, &put, 1, updated);
+  gd_commit_keys(op, &put, 1, gd_finish_everywhere);
   free(text);
   json_decref(doc);
   return GD_OP_LATER;

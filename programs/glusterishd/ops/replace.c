@@ -100,34 +100,13 @@ check(const struct gd_op *op, const struct gi_gfid *old, const struct gi_gfid *n
 
 /* ---- it is wanted ---- */
 
-static void
-settled(struct gd_op *op)
-{
-  gd_op_finish(op, NULL);
-}
-
-static void
-refreshed(void *arg, const struct gi_error *err)
-{
-  gd_settle(arg, "", false, settled);
-}
-
-static void
-stored(struct gd_op *op, const struct gi_error *err)
-{
-  if (err->code)
-    gd_op_finish(op, err);
-  else
-    gd_follow_refresh(op->gd->pool->follow, refreshed, op);
-}
-
 /* Consumes `doc`. */
 static int
 want(struct gd_op *op, json_t *doc)
 {
   char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
   const struct gd_key_put put = {GD_REPLACE_KEY, text, 0};
-  gd_commit_keys(op, &put, 1, stored);
+  gd_commit_keys(op, &put, 1, gd_finish_everywhere);
   free(text);
   json_decref(doc);
   return GD_OP_LATER;

@@ -86,29 +86,11 @@ gd_op_upgrade_check(struct gd_op *op, struct gi_error *err)
 /* ---- finish ---- */
 
 static void
-settled(struct gd_op *op)
-{
-  gd_op_finish(op, NULL);
-}
-
-static void
-refreshed(void *arg, const struct gi_error *err)
-{
-  gd_settle(arg, "", false, settled);
-}
-
-static void
 stored(struct gd_op *op, const struct gi_error *err)
 {
-  if (err->code) { /* what the store has is read again when the lock is given back */
-    gd_op_finish(op, err);
-    return;
-  }
-  json_object_set_new(op->out, "opVersion", json_integer((json_int_t)gd_pool_level(op->gd)));
-  if (op->gd->pool)
-    gd_follow_refresh(op->gd->pool->follow, refreshed, op);
-  else
-    settled(op);
+  if (!err->code)
+    json_object_set_new(op->out, "opVersion", json_integer((json_int_t)gd_pool_level(op->gd)));
+  gd_finish_everywhere(op, err);
 }
 
 static int

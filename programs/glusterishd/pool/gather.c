@@ -110,6 +110,27 @@ gd_settle(struct gd_op *op, const char *volume, bool force, void (*fn)(struct gd
     fn(op);
 }
 
+static void
+ends(struct gd_op *op)
+{
+  gd_op_finish(op, NULL);
+}
+
+static void
+read_here(void *arg, const struct gi_error *err)
+{
+  gd_settle(arg, "", false, ends);
+}
+
+void
+gd_finish_everywhere(struct gd_op *op, const struct gi_error *err)
+{
+  if (err->code || !op->gd->pool) /* what the store has is read again when the lock is given back */
+    gd_op_finish(op, err->code ? err : NULL);
+  else
+    gd_follow_refresh(op->gd->pool->follow, read_here, op);
+}
+
 /* ---- putting answers together ---- */
 
 static bool
