@@ -286,8 +286,8 @@ di_move_drop_target(struct move *m)
 }
 
 /* Whoever fails in between leaves it to the next one, who finds that the target is the file: that keeps its bytes, whatever comes. */
-int
-di_move_switch(struct move *m)
+static int
+switch_over(struct move *m)
 {
   int err;
 
@@ -299,8 +299,8 @@ di_move_switch(struct move *m)
 }
 
 /* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
-int
-di_move_retire(struct move *m)
+static int
+retire(struct move *m)
 {
   int err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
 
@@ -311,31 +311,50 @@ di_move_retire(struct move *m)
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
 }
 
-/* The target is the file. */
-static int
-finish(struct move *m)
+int
+di_move_finish(struct move *m)
 {
   int err;
 
   GI_ASSERT(m->replaced);
   if (!m->marked)
     return EEXIST;
-  err = m->unfinished ? di_move_switch(m) : 0;
-  if (!err)
-    err = di_move_retire(m);
+  err = m->unfinished ? switch_over(m) : 0;
+  return err ? err : retire(m);
+}
+
+static int
+finish(struct move *m)
+{
+  int err = di_move_finish(m);
+
   return err ? err : di_move_remove_name(m);
 }
 
 /* Who changed the mode of the source did so on the target too, perhaps: there it would say that the copy is complete. */
-int
-di_move_mark_again(struct move *m)
+static int
+mark_again(struct move *m)
 {
   int err = m->dressed ? set_mode(m, m->f.to, DI_LINKTO_MODE, false) : 0;
 
   return err ? err : mark(m);
 }
 
-/* EAGAIN: somebody has changed the attributes meanwhile, and with them the marks. */
+int
+di_move_go_over(struct move *m)
+{
+  int err;
+
+  if (!m->marked) {
+    err = mark_again(m);
+    return err ? err : EAGAIN;
+  }
+  err = di_reb_xattrs(&m->f, false);
+  if (!err)
+    err = switch_over(m);
+  return err ? err : retire(m);
+}
+
 static int
 exchange_one(struct move *m)
 {
@@ -349,18 +368,10 @@ exchange_one(struct move *m)
     return EIO; /* what was copied is gone */
   if (!err && m->replaced)
     return finish(m);
-  if (!err && !m->marked) {
-    err = di_move_mark_again(m);
-    return err ? err : EAGAIN;
-  }
-  if (!err && GI_BROKEN("remove the source of a move early"))
+  if (!err && m->marked && GI_BROKEN("remove the source of a move early"))
     return di_do_drop(m->f.r->d, name_fop(m, GI_FOP_UNLINK), m->f.from);
   if (!err)
-    err = di_reb_xattrs(&m->f, false);
-  if (!err)
-    err = di_move_switch(m);
-  if (!err)
-    err = di_move_retire(m);
+    err = di_move_go_over(m);
   return err ? err : di_move_remove_name(m);
 }
 
@@ -434,7 +445,7 @@ di_move_begin(struct move *m)
     return EBUSY; /* its own bits would be taken for marks */
   err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
   if (!err)
-    err = di_move_mark_again(m);
+    err = mark_again(m);
   if (err)
     di_move_unmark(m);
   return err;

@@ -34,16 +34,17 @@ int di_move_lock_file(struct move *m);
 void di_move_unlock_file(struct move *m);
 
 /* In this order. */
-int di_move_begin(struct move *m);  /* the source is marked, the target empty */
-int di_move_copy(struct move *m);   /* until exchange says that it is done */
-int di_move_switch(struct move *m); /* the target becomes the file */
-int di_move_retire(struct move *m); /* the source becomes a linkto file, under all of its names */
+int di_move_begin(struct move *m); /* the source is marked, the target empty */
+int di_move_copy(struct move *m);  /* until exchange says that it is done */
+/* The target becomes the file, the source a linkto file under all of its names. EAGAIN: somebody has changed the attributes meanwhile,
+ * and with them the marks, which are made anew. */
+int di_move_go_over(struct move *m);
+int di_move_finish(struct move *m); /* what of that is missing, where somebody was killed who was at it */
 /* Under the lock of the name: it goes from the source, or is seen to be there still. ENOENT: somebody has removed it, and now it is gone
  * from the target too. */
 int di_move_remove_name(struct move *m);
 int di_move_keep_name(struct move *m);
 
-int di_move_mark_again(struct move *m);
 void di_move_unmark(struct move *m); /* nothing has been done */
 /* The name is gone from the source: that of what was to become its copy goes, too. */
 void di_move_drop_target(struct move *m);

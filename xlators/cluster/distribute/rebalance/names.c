@@ -186,16 +186,8 @@ exchange(struct move *m)
   struct names *n = GI_CONTAINER(m, struct names, m);
   int err = look_at_all(n, check);
 
-  if (!err && !m->marked) {
-    err = di_move_mark_again(m);
-    return err ? err : EAGAIN;
-  }
   if (!err)
-    err = di_reb_xattrs(&m->f, false);
-  if (!err)
-    err = di_move_switch(m);
-  if (!err)
-    err = di_move_retire(m);
+    err = di_move_go_over(m);
   return err ? err : settle_all(n);
 }
 
@@ -269,14 +261,8 @@ aim(struct names *n)
 static int
 finish(struct names *n)
 {
-  struct move *m = &n->m;
-  int err;
+  int err = di_move_finish(&n->m);
 
-  if (!m->marked)
-    return EEXIST;
-  err = m->unfinished ? di_move_switch(m) : 0;
-  if (!err)
-    err = di_move_retire(m);
   return err ? err : settle_all(n);
 }
 
