@@ -22,6 +22,7 @@ messages='.messages - (.kinds.RELEASE // 0) - (.kinds.STAT // 0) - ([.kinds.FXAT
 # What the client trusts does not end meanwhile: how long all this takes should not matter.
 count() {
   "$GLUSTERISH_SRCDIR/tests/bench/counts" --files 25 --json "$counts" --set features.cache-invalidation-timeout=3600 \
+    --set features.cache-invalidation=on --set features.cache-invalidation-strict=on \
     create stat overwrite read rename unlink
 }
 
