@@ -54,7 +54,7 @@ hold "layers for speed that are switched on and off under load, seeds 1 to $some
 hold "names, seeds 1 to $few, hold every invariant while layers for speed come and go" --workload names --layers all \
   --mishaps toggle,cut --seeds "1..$few"
 # With faults, only what the open bugs of distribution do not reach.
-hold "names over several sets, seeds 1 to $some, hold every invariant" --workload spread --mishaps none --layers none --seeds "1..$some"
+hold "names over several sets, seeds 1 to $some, hold every invariant" --workload spread --mishaps none --seeds "1..$some"
 hold "files in blocks, seeds 1 to $some, hold every invariant" --workload sharded --mishaps none --seeds "1..$some"
 "$RUN" --seeds 9..1 >/dev/null 2>&1
 [ $? -eq 2 ]

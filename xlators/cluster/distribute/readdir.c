@@ -369,8 +369,11 @@ list(struct di *d, struct gi_fop *fop)
   if (l.df->known && l.df->set != d->sets && d->shrunk) {
     if (fop->args.offset)
       return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
+    uint32_t listings = l.df->listings;
+
     forget_dirs(l.df);
     memset(l.df, 0, sizeof(*l.df));
+    l.df->listings = listings;
   }
   if (!l.df->known) {
     l.df->leafs = (uint8_t)d->n;
@@ -381,6 +384,8 @@ list(struct di *d, struct gi_fop *fop)
   if (fop->args.offset == 0)
     forget_dirs(l.df);
   l.df->in_order = fop->args.offset == 0 || (l.df->in_order && fop->args.offset == l.df->next);
+  if (l.df->listings++) /* of one who reads ahead, perhaps: what either of them tells of, the other has not told of */
+    l.df->in_order = false;
   l.off = di_cookie_decode(fop->args.offset, l.leafs, &l.leaf);
   while (!over && !err && fop->rsp.entries.count == 0) {
     err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
@@ -394,6 +399,8 @@ list(struct di *d, struct gi_fop *fop)
     if (!err && end)
       over = !next_leaf(&l);
   }
+  GI_ASSERT(l.df->listings > 0);
+  l.df->listings--;
   if (err) {
     l.df->in_order = false; /* it may be asked for again */
     gi_dirents_free(&fop->rsp.entries);

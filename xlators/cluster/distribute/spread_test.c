@@ -557,6 +557,38 @@ test_listing(void **state)
 }
 
 static void
+ended(struct gi_fop *fop, void *arg)
+{
+  ++*(unsigned *)arg;
+}
+
+/* Of one who reads ahead, while the application asks for the same. */
+static void
+test_two_listings_of_a_descriptor_tell_all(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_to_list(&fd);
+  struct gi_fop *f[2];
+  unsigned over = 0;
+
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.deferred = true, .fill = say_entries, .arg = "a"});
+  for (unsigned i = 0; i < 2; i++) {
+    f[i] = fake_fop(s, GI_FOP_READDIRP);
+    gi_fop_set_fd(f[i], fd);
+    f[i]->args.size = 4096;
+    gi_fop_submit(f[i], s->x, ended, &over);
+  }
+  fake_settle(s);
+  assert_int_equal(over, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    assert_int_equal(f[i]->rsp.entries.count, 2);
+    assert_string_equal(f[i]->rsp.entries.entry[0].name, "dir");
+  }
+  fake_stack_free(s);
+}
+
+static void
 test_incomplete_listing_fails(void **state)
 {
   struct gi_fd *fd;
@@ -688,6 +720,7 @@ main(void)
       cmocka_unit_test(test_names_live_as_long_as_operations),
       cmocka_unit_test(test_cookies),
       cmocka_unit_test(test_listing),
+      cmocka_unit_test(test_two_listings_of_a_descriptor_tell_all),
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_layout_that_is_exchanged_is_waited_for),
       cmocka_unit_test(test_room_is_that_of_the_volume),
