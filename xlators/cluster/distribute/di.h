@@ -127,7 +127,7 @@ struct di_fd {
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
   /* Directories that a listing has told of, as hashes of their names, while it goes on where it was: at `next`. */
   bool in_order;
-  uint32_t listings; /* under way */
+  uint32_t listings;    /* under way */
   uint32_t ndirs, room; /* of `dirs`, a table with open addressing; 0: free */
   uint64_t next, *dirs;
 };
