@@ -213,7 +213,9 @@ bool gd_brick_same_files(const struct gd_brick *a, const struct gd_brick *b);
 bool gd_brick_is_arbiter(const struct gd_brick *b);     /* it keeps names but no data */
 unsigned gd_volume_set_size(const struct gd_volume *v); /* bricks per subvolume of distribute */
 unsigned gd_volume_sets(const struct gd_volume *v);
-bool gd_volume_drains(const struct gd_volume *v); /* a set is to be emptied */
+unsigned gd_volume_bricks_on(const struct gd_volume *v, const struct gi_gfid *node);
+unsigned gd_bricks_on(const struct gd *gd, const struct gi_gfid *node); /* of all volumes */
+bool gd_volume_drains(const struct gd_volume *v);                       /* a set is to be emptied */
 /* The name that subvolume `set` of distribute has in volfiles and in the files that lead to it; caller frees. A set keeps it while
  * others come and go. */
 char *gd_set_name(const struct gd_volume *v, unsigned set);

@@ -190,6 +190,24 @@ gd_volume_sets(const struct gd_volume *v)
   return v->nbricks / gd_volume_set_size(v);
 }
 
+unsigned
+gd_volume_bricks_on(const struct gd_volume *v, const struct gi_gfid *node)
+{
+  unsigned n = 0;
+  for (unsigned i = 0; i < v->nbricks; i++)
+    n += gi_gfid_equal(&v->bricks[i].node, node);
+  return n;
+}
+
+unsigned
+gd_bricks_on(const struct gd *gd, const struct gi_gfid *node)
+{
+  unsigned n = 0;
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    n += gd_volume_bricks_on(v, node);
+  return n;
+}
+
 /* The number in V-client-N; 0 if there is none. */
 static unsigned long
 number_of(const struct gd_brick *b)

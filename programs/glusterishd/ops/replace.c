@@ -41,16 +41,6 @@ check_volume(const struct gd_volume *v, const struct gi_gfid *old, const struct 
   return 0;
 }
 
-static unsigned
-bricks_on(const struct gd *gd, const struct gi_gfid *node)
-{
-  unsigned n = 0;
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    for (unsigned i = 0; i < v->nbricks; i++)
-      n += gi_gfid_equal(&v->bricks[i].node, node);
-  return n;
-}
-
 /* *id of a node of the pool, this one too. */
 static int
 find(const struct gd_op *op, const char *member, struct gi_gfid *id, bool *connected, struct gi_error *err)
@@ -128,7 +118,7 @@ gd_op_node_replace(struct gd_op *op, struct gi_error *err)
     return GD_OP_DONE; /* it goes on */
   return want(op, json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:i,s:I}", "old", gi_gfid_text(&old, old_id), "new",
                             gi_gfid_text(&new, new_id), "oldHost", gd_op_str(op, "old"), "newHost", gd_op_str(op, "new"),
-                            "state", "running", "force", gd_op_flag(op, "force"), "bricks", (int)bricks_on(op->gd, &old),
+                            "state", "running", "force", gd_op_flag(op, "force"), "bricks", (int)gd_bricks_on(op->gd, &old),
                             "started", (json_int_t)gi_wall(op->gd->reactor).sec));
 }
 

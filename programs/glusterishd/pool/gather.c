@@ -267,13 +267,7 @@ node_said(struct gd_op *op, void *arg, const struct gi_error *why, const json_t 
 static bool
 concerns(const struct gd_op *op, const struct gd_node *n)
 {
-  const struct gd_volume *v = op->volume;
-  if (!v)
-    return true;
-  for (unsigned i = 0; i < v->nbricks; i++)
-    if (gi_gfid_equal(&v->bricks[i].node, &n->id))
-      return true;
-  return false;
+  return !op->volume || gd_volume_bricks_on(op->volume, &n->id);
 }
 
 void

@@ -265,15 +265,6 @@ detach(struct gd_replace *r)
 
 /* ---- the next step ---- */
 
-static bool
-concerns(const struct gd_volume *v, const struct gi_gfid *node)
-{
-  for (unsigned i = 0; i < v->nbricks; i++)
-    if (gi_gfid_equal(&v->bricks[i].node, node))
-      return true;
-  return false;
-}
-
 /* Looks at the first volume behind the one named `after` (NULL: of all) that either node has a brick of. */
 static void
 next(struct gd_replace *r, const char *after)
@@ -286,11 +277,11 @@ next(struct gd_replace *r, const char *after)
     bool heals = v->type == GD_REPLICATE && v->status == GD_STARTED;
     if (after && strcmp(v->name, after) <= 0)
       continue;
-    if (!heals && concerns(v, &old)) {
+    if (!heals && gd_volume_bricks_on(v, &old)) {
       waits_for(r, v->type == GD_REPLICATE ? "volume %s is not started" : "volume %s has one copy only", v->name);
       return;
     }
-    if (!heals || (!concerns(v, &old) && !concerns(v, &gd->uuid)))
+    if (!heals || (!gd_volume_bricks_on(v, &old) && !gd_volume_bricks_on(v, &gd->uuid)))
       continue;
     gi_free(r->volume);
     r->volume = gi_strdup(v->name);
@@ -320,16 +311,6 @@ gd_replace_wanted(const struct gd_pool *p)
   return p && p->replace ? p->replace->wanted : NULL;
 }
 
-static unsigned
-bricks_of(const struct gd *gd, const struct gi_gfid *node)
-{
-  unsigned n = 0;
-  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
-    for (unsigned i = 0; i < v->nbricks; i++)
-      n += gi_gfid_equal(&v->bricks[i].node, node);
-  return n;
-}
-
 void
 gd_replace_progress(const struct gd_pool *p, json_t *out)
 {
@@ -337,7 +318,7 @@ gd_replace_progress(const struct gd_pool *p, json_t *out)
   struct gi_gfid old;
   json_int_t all = json_integer_value(json_object_get(r->wanted, "bricks"));
   if (gi_gfid_parse(str(r, "old"), &old)) {
-    json_int_t left = bricks_of(p->gd, &old);
+    json_int_t left = gd_bricks_on(p->gd, &old);
     json_object_set_new(out, "moved", json_integer(left < all ? all - left : 0));
   }
   if (r->problem)

@@ -19,19 +19,10 @@ gd_shd_enabled(const struct gd_volume *v)
   return gd_shd_compatible(v) && gd_volume_bool(v, "cluster.self-heal-daemon", true);
 }
 
-static bool
-has_brick_here(const struct gd_volume *v)
-{
-  for (unsigned i = 0; i < v->nbricks; i++)
-    if (gi_gfid_equal(&v->bricks[i].node, &v->gd->uuid))
-      return true;
-  return false;
-}
-
 bool
 gd_shd_wanted(const struct gd_volume *v)
 {
-  return v->status == GD_STARTED && gd_shd_enabled(v) && has_brick_here(v) && v->gd->keeps_services;
+  return v->status == GD_STARTED && gd_shd_enabled(v) && gd_volume_bricks_on(v, &v->gd->uuid) && v->gd->keeps_services;
 }
 
 static char *
