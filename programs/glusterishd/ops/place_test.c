@@ -124,7 +124,6 @@ static void
 test_create_chooses(void **state)
 {
   struct fixture *f = *state;
-  f->gd->config.bind = gi_strdup("127.0.0.1");
   gi_free(f->gd->config.brick_root);
   f->gd->config.brick_root = gi_asprintf("%s/one:%s/two:%s/none", f->dir, f->dir, f->dir);
   GI_CLEANUP_FREE char *one = gi_asprintf("%s/one", f->dir), *two = gi_asprintf("%s/two", f->dir),
@@ -151,7 +150,6 @@ static void
 test_the_state_directory_has_a_root_of_its_own(void **state)
 {
   struct fixture *f = *state;
-  f->gd->config.bind = gi_strdup("127.0.0.1");
   succeeds(f, run(f, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"auto\":true,\"sets\":1,\"force\":true}"));
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/bricks/vol-1", f->gd->config.workdir);
   assert_string_equal(gd_volume_find(f->gd, "vol")->bricks[0].path, path);
