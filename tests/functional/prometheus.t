@@ -39,24 +39,28 @@ sed -i "/^rule_files/e cat $WORK/prometheus/more.yml" "$WORK/prometheus/promethe
 printf 'global:\n  evaluation_interval: 1s\n' >>"$WORK/prometheus/prometheus.yml"
 like "$(promtool check config "$WORK/prometheus/prometheus.yml" 2>&1)" 'SUCCESS.*valid' "the example is a configuration"
 prometheus --config.file="$WORK/prometheus/prometheus.yml" --storage.tsdb.path="$WORK/prometheus/data" \
-  --web.listen-address="$HOST:$((PORT + 31))" --log.level=warn >"$WORK/prometheus/log" 2>&1 &
+  --web.listen-address="$HOST:0" --log.level=warn >"$WORK/prometheus/log" 2>&1 &
 PROMETHEUS=$!
+# It says nowhere which port the system gave it.
+listens() { AT=$(ss -Hltnp | sed -n "s/.* \([0-9.]*:[0-9]*\) .*pid=$PROMETHEUS,.*/\1/p") && [ -n "$AT" ] && curl -sf "http://$AT/-/ready"; }
+within 60 listens || note "$(tail -n 5 "$WORK/prometheus/log")"
+must "Prometheus is ready" listens
 
 # query EXPRESSION: number of series of the answer.
 query() {
-  curl -s --max-time 30 --data-urlencode "query=$1" "http://$HOST:$((PORT + 31))/api/v1/query" | jq '.data.result | length'
+  curl -s --max-time 30 --data-urlencode "query=$1" "http://$AT/api/v1/query" | jq '.data.result | length'
 }
 has() { [ "$(query "$1")" = "$2" ]; }
 ok "it scrapes both" within 40 has 'up == 1' 2
 ok "and knows all processes" within 20 has 'count by (process) ({__name__=~"glusterish_process_start.*",job="glusterish"})' 5
 is "$(query 'glusterish_brick_online == 1')" 2 "bricks are online"
 is "$(query 'glusterish_mount_fuse_requests_total{volume="seen",job="client"} > 0')" 1 "what the mount did is counted"
-curl -s "http://$HOST:$((PORT + 31))/api/v1/label/__name__/values" | jq -r '.data[]' | sort >"$WORK/known"
+curl -s "http://$AT/api/v1/label/__name__/values" | jq -r '.data[]' | sort >"$WORK/known"
 is "$(grep -ohE 'glusterish_[a-z_]+' "$EXTRAS/glusterish-alerts.yml" | sort -u | comm -23 - "$WORK/known" | xargs)" "" \
   "every metric of the alert rules is there"
 
 kill -9 "$(brick_pid seen "$WORK/bricks/seen-1")"
-pending() { curl -s "http://$HOST:$((PORT + 31))/api/v1/alerts" | jq -r '.data.alerts[].labels.alertname' | grep -qx "$1"; }
+pending() { curl -s "http://$AT/api/v1/alerts" | jq -r '.data.alerts[].labels.alertname' | grep -qx "$1"; }
 ok "a brick that died is about to be told" within 30 pending GlusterishBrickOffline
 ok "and that the mount cannot reach it" within 30 pending GlusterishBrickUnreachable
 done_testing
