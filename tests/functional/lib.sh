@@ -22,6 +22,7 @@ export GLUSTERISH_XLATOR_DIR GLUSTERISHFS
 HOST=${HOST:-127.1.1.1} # an address of this machine that no other daemon is bound to
 WORK=                   # everything of this test lives here
 PORT= SOCK= DAEMON_PID=
+PORTS_LOCK= PORTS_FD= # of pick_ports
 TEST_N=0 TEST_FAILED=0 TEST_PLANNED=
 MOUNTS=() OUTPUT=
 
@@ -132,20 +133,27 @@ make_work() {
 }
 
 # pick_ports COUNT: sets BASE_PORT to the first of COUNT (32 at most) neighbouring TCP ports that are free now. Tests that run at the
-# same time get the same ones or none in common: who has taken the first is seen, whoever else of them is still to come.
+# same time have none in common: each holds a lock of its own until it ends.
 pick_ports() {
   local count=$1 try p used
   for try in $(seq 50); do
     BASE_PORT=$((20000 + RANDOM % 375 * 32))
-    used=
-    for p in $(seq "$BASE_PORT" $((BASE_PORT + count - 1))); do
-      if (exec 3<>"/dev/tcp/$HOST/$p") 2>/dev/null; then
-        used=1
-        break
-      fi
-    done
-    [ -z "$used" ] && return
+    PORTS_LOCK=${TEST_DIR:-/var/tmp}/glusterish-ports.$BASE_PORT
+    exec {PORTS_FD}>"$PORTS_LOCK"
+    if flock -n "$PORTS_FD"; then
+      used=
+      for p in $(seq "$BASE_PORT" $((BASE_PORT + count - 1))); do
+        if (exec 3<>"/dev/tcp/$HOST/$p") 2>/dev/null; then
+          used=1
+          break
+        fi
+      done
+      [ -z "$used" ] && return
+      rm -f "$PORTS_LOCK"
+    fi
+    exec {PORTS_FD}>&-
   done
+  PORTS_LOCK=
   echo "Bail out! no free ports after $try tries"
   exit 1
 }
@@ -295,6 +303,7 @@ cleanup() {
       rm -rf --one-file-system "$WORK"
     fi
   fi
+  [ -z "$PORTS_LOCK" ] || rm -f "$PORTS_LOCK"
   [ "$TEST_FAILED" -gt 0 ] && status=1
   exit "$status"
 }
